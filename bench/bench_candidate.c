@@ -21,7 +21,7 @@ enum { HOPS = 3, MOST = 64, FILL_ROWS = 16384 };
 
 struct bench {
     struct og_graph *ds;
-    struct og_choice given;
+    struct og_cost_inputs given;
     struct og_superbatch *epoch;
     uint32_t *degree; /* [N] */
     struct og_candidate c[MOST];
@@ -52,7 +52,7 @@ static int sample_all(struct bench *b, struct og_sampler *s, const uint32_t *see
             rc = keep(b, &m.batch, err);
     }
     if (rc == 0)
-        rc = og__superbatch_seal(b->epoch, err);
+        rc = og__superbatch_finish(b->epoch, err);
     b->given.times.sample = seconds / n;
     og__batch_release(&m);
     return rc;
@@ -205,7 +205,7 @@ int main(int argc, char **argv)
     uint32_t batch = argc > 3 ? (uint32_t)OG_MAX(strtoul(argv[3], NULL, 10), 1ul) : 1000;
     int threads = argc > 5 ? (int)strtol(argv[5], NULL, 10) : og__cpu_count();
     int rc;
-    b.given = (struct og_choice){
+    b.given = (struct og_cost_inputs){
         .fill_rows = FILL_ROWS,
         .times = {.plan_row = 25e-9,
                   .count_row = 20e-9,

@@ -7,8 +7,8 @@
  * numbers them; what a form looks at first is asked for when an edge is drawn, what lies behind it
  * in a pass over the window. Every batch of every form is compared with that of og__sample, which
  * has a line of its own, and all take turns, seven batches at a time, so that each finds in the
- * processor's cache what it has there itself. One line a form: bytes an edge, with all that leads
- * to a list; what the processor worked for an edge of a batch, median over the batches; and how
+ * CPU's cache what it has there itself. One line a form: bytes an edge, with all that leads
+ * to a list; what the CPU worked for an edge of a batch, median over the batches; and how
  * many times plain that is, median of the batches' ratios.
  *
  * Blocks go across the borders of lists, so that no list needs a place of its own:
@@ -20,7 +20,7 @@
  * low parts of Elias-Fano. In these two ids are taken for a sequence that does not fall: one
  * smaller than that before it, as where a list begins, stands for the next such number modulo a
  * power of two. "ends" is Elias-Fano's unary part, a word of 64 bits for 32 ids; "pdep" finds the
- * end in it by that instruction, where the processor has it. */
+ * end in it by that instruction, where the CPU has it. */
 #include "dataset/topology.h"
 #include "sample/hop.h"
 
@@ -431,8 +431,8 @@ static void draw_hop(struct bench *b, struct drawing *d, uint32_t hop, uint32_t 
 {
     const uint32_t n_dst = d->n_ids;
     for (uint32_t i = 0; i < n_dst; i++) {
-        if (i + OG__LOOKAHEAD < n_dst)
-            og__prefetch_degree(d->t, d->ids[i + OG__LOOKAHEAD]);
+        if (i + OG__PREFETCH_DISTANCE < n_dst)
+            og__prefetch_degree(d->t, d->ids[i + OG__PREFETCH_DISTANCE]);
         const uint32_t v = d->ids[i];
         const int64_t first = og__first_edge(d->t, v), degree = og__degree(d->t, v);
         struct og_rng rng;

@@ -154,7 +154,7 @@ static int lay_out(struct bench *b, const struct sampled *s, double cache, struc
         rc = og__packing_add(&b->packing, ids, codes, n, err);
     }
     if (rc == 0)
-        rc = og__packing_seal(&b->packing, err);
+        rc = og__packing_finish(&b->packing, err);
     if (rc == 0)
         printf("%u batches, %llu rows, %llu missed, %u distinct; laid out in %.3f s\n",
                s->n_batches, (unsigned long long)s->ptr[s->n_batches],

@@ -98,7 +98,7 @@ static int measure(struct bench *b, int policy, uint32_t batches, double percent
             rc = og__superbatch_append(s, &ids, err);
     }
     if (rc == 0)
-        rc = og__superbatch_seal(s, err);
+        rc = og__superbatch_finish(s, err);
     if (rc == 0)
         rc = og__policy_open(&p, &setup, NULL, err);
     if (rc == 0) {

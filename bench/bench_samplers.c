@@ -3,7 +3,7 @@
  *     bench_samplers DATASET [BATCHES] [BATCH]
  *
  * The training nodes in order, 3 hops; a dataset without weights gets some, spread as incomes are.
- * One line a way: median over the batches of what the processor worked for an edge of a block, and
+ * One line a way: median over the batches of what the CPU worked for an edge of a block, and
  * of how many times that of uniform with the same fanout it is; for walks the same for an edge that
  * was walked, where none ends early. */
 #include "dataset/alias.h"

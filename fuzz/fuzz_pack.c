@@ -1,4 +1,4 @@
-/* Containers of packed features: any bytes either are refused or describe chunks that lie within
+/* Packed files of packed features: any bytes either are refused or describe chunks that lie within
  * the file, one behind another; and what we write for them is read back as the same. */
 #include "checked_head.h"
 

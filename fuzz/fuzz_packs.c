@@ -3,7 +3,7 @@
  * the cache has slots for.   input: | u8 length of the list | the list, i8 | pack.json | */
 #include "fuzz.h"
 #include "memory_folder.h"
-#include "sealed.h"
+#include "self_checksum.h"
 
 #include "flow/packs.h"
 
@@ -68,7 +68,7 @@ static bool open_packs(const char *description, size_t size)
          .n_nodes = 30,
          .dim = 3,
          .stored = OG_F16,
-         .kept = OG_F16}};
+         .dtype = OG_F16}};
     plain = (struct og_graph){.name = (char *)"graph",
                               .n_nodes = NODES,
                               .n_groups = 1,
@@ -94,6 +94,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     mkdir(dir, 0700);
     size_t n = OG_MIN((size_t)data[0], size - 1);
     memory_folder_array("pack/draw0_cached.npy", OG__NPY_I64, data + 1, n);
-    try_sealed((const char *)data + 1 + n, size - 1 - n, open_packs);
+    try_self_checksum((const char *)data + 1 + n, size - 1 - n, open_packs);
     return 0;
 }

@@ -5,7 +5,7 @@
  *          | the same                      | type, degree, nodes, i64 | ... |       where there are
  * types */
 #include "fuzz.h"
-#include "sealed.h"
+#include "self_checksum.h"
 
 #include "sample/degree_counts.h"
 
@@ -139,6 +139,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t len = OG_MIN((size_t)data[0] | (size_t)data[1] << 8, size - 2);
     arrays = data + 2 + len;
     arrays_size = size - 2 - len;
-    try_sealed((const char *)data + 2, len, try_folder);
+    try_self_checksum((const char *)data + 2, len, try_folder);
     return 0;
 }

@@ -141,10 +141,11 @@ struct og_loader_options {
     bool no_features;    /* do not read features; x is absent [false] */
     bool evaluates;      /* evaluate "valid" after every eval_every epochs and after the last
                             planned one; these passes are prefetched like epochs [false] */
-    const int64_t *links; /* [n_links, 2] for the task link: source and destination of each, nodes of
-                             the whole graph, copied, in place of its edges [NULL]. In a
-                             heterogeneous graph they belong to the one relation of the option
-                             relation. Blocks keep edges that links repeat; no negatives are drawn */
+    const int64_t
+        *links; /* [n_links, 2] for the task link: source and destination of each, nodes of
+                   the whole graph, copied, in place of its edges [NULL]. In a
+                   heterogeneous graph they belong to the one relation of the option
+                   relation. Blocks keep edges that links repeat; no negatives are drawn */
     int64_t n_links;
 };
 /* Set the defaults of the members within the first `size` bytes. */

@@ -100,7 +100,7 @@ void og__count_reads(uint64_t reads, uint64_t bytes);
 /* ---- stop requests ---- */
 
 /* Has a signal handler or another thread set the flag? NULL: never set. */
-static inline bool og__asked(const volatile sig_atomic_t *flag)
+static inline bool og__stop_requested(const volatile sig_atomic_t *flag)
 {
     return flag && __atomic_load_n(flag, __ATOMIC_RELAXED) != 0;
 }

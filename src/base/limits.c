@@ -312,27 +312,27 @@ static int count_allowed(void)
     return OG_MAX(count, 1);
 }
 
-void og__cpu_allowed(struct og_processors *out)
+void og__cpu_allowed(struct og_cpus *out)
 {
-    cpu_set_t *set = CPU_ALLOC(OG__MOST_PROCESSORS);
-    const size_t size = CPU_ALLOC_SIZE(OG__MOST_PROCESSORS);
-    *out = (struct og_processors){{0}};
+    cpu_set_t *set = CPU_ALLOC(OG__MOST_CPUS);
+    const size_t size = CPU_ALLOC_SIZE(OG__MOST_CPUS);
+    *out = (struct og_cpus){{0}};
     const bool known = set && sched_getaffinity(0, size, set) == 0;
-    for (int i = 0; known && i < OG__MOST_PROCESSORS; i++)
+    for (int i = 0; known && i < OG__MOST_CPUS; i++)
         if (CPU_ISSET_S(i, size, set))
             out->bits[i / 8] |= (unsigned char)(1 << i % 8);
     CPU_FREE(set);
 }
 
-static bool is_allowed(const struct og_processors *p, int i)
+static bool is_allowed(const struct og_cpus *p, int i)
 {
     return p->bits[i / 8] >> i % 8 & 1;
 }
 
-int og__cpu_share(const struct og_processors *all, int n, int own)
+int og__cpu_share(const struct og_cpus *all, int n, int own)
 {
     double sum = 0;
-    for (int i = 0; i < OG__MOST_PROCESSORS; i++) {
+    for (int i = 0; i < OG__MOST_CPUS; i++) {
         int sharers = 0;
         if (!is_allowed(&all[own], i))
             continue;

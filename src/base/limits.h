@@ -20,14 +20,14 @@ void og__memory_groups_at(const char *root,
 int og__cpu_quota_at(const char *root);
 
 /* CPU cores that the scheduler allows this process, its cpuset included; one bit a core. */
-enum { OG__MOST_PROCESSORS = 8192 };
-struct og_processors {
-    unsigned char bits[OG__MOST_PROCESSORS / 8];
+enum { OG__MOST_CPUS = 8192 };
+struct og_cpus {
+    unsigned char bits[OG__MOST_CPUS / 8];
 };
-void og__cpu_allowed(struct og_processors *out);
+void og__cpu_allowed(struct og_cpus *out);
 
 /* The CPU cores that process `own` of n on a machine may keep busy. Process i is allowed all[i].
  * Processes that share a core divide it. At least 1; 0 if all[own] is unknown. */
-int og__cpu_share(const struct og_processors *all, int n, int own);
+int og__cpu_share(const struct og_cpus *all, int n, int own);
 
 #endif

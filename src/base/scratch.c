@@ -11,7 +11,7 @@
 #include "base/scratch.h"
 
 #include "base/file.h"
-#include "base/lease.h"
+#include "base/file_lock.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -119,7 +119,7 @@ static void remove_if_stale(int under_fd, const char *name)
     if (lock < 0 && errno == ENOENT)
         unlinkat(under_fd, name, AT_REMOVEDIR); /* its process ended right after mkdir, or it has
                                                  * other things in it and stays */
-    if (lock >= 0 && is_our_file(lock) && og__lease_lock(lock) == 0 && is_of_this_host(lock))
+    if (lock >= 0 && is_our_file(lock) && og__file_lock(lock) == 0 && is_of_this_host(lock))
         remove_folder(under_fd, name, fd);
     if (lock >= 0)
         close(lock);
@@ -168,9 +168,9 @@ static int make_named(struct place *s)
     s->lock_fd = openat(s->fd, lock_name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     int rc;
     OG_TRY(s->lock_fd >= 0 ? 0 : errno == ENOENT ? -EAGAIN : -errno);
-    OG_TRY(og__lease_lock(s->lock_fd));
+    OG_TRY(og__file_lock(s->lock_fd));
     sign(s->lock_fd);
-    OG_TRY(og__lease_stands(s->lock_fd) ? 0 : -EAGAIN);
+    OG_TRY(og__file_has_name(s->lock_fd) ? 0 : -EAGAIN);
     return 0;
 out:
     if (rc == -EBUSY)

@@ -2,7 +2,7 @@
  * removes. Where the remover was quicker, the maker takes another number. */
 #include "base/temporary.h"
 
-#include "base/lease.h"
+#include "base/file_lock.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -63,7 +63,7 @@ static void remove_if_stale(const char *path)
         return;
     bool ours = fstat(fd, &st) == 0 && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)) &&
                 st.st_uid == geteuid();
-    if (ours && og__lease_lock(fd) == 0)
+    if (ours && og__file_lock(fd) == 0)
         og__remove_tree(path);
     close(fd);
 }
@@ -113,7 +113,7 @@ static int create_locked(const char *name, bool folder, struct og_err *err)
         return errno == EEXIST ? -EAGAIN
                                : og__fail_errno(err, -errno, NULL, "%s: cannot create", name);
     int rc;
-    OG_TRY(og__lease_take(fd));
+    OG_TRY(og__file_lock_named(fd));
     return fd;
 out:
     close(fd);

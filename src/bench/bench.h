@@ -7,7 +7,7 @@
 
 /* Measure the disk of folder `path` with every available engine, and store the profile in the XDG
  * cache folder. out: {"sequential":[...],"random":[...],...} */
-OG_MUST_CHECK int og__bench_io(const char *path, const struct og_observer *seen, char **out,
+OG_MUST_CHECK int og__bench_io(const char *path, const struct og_observer *observer, char **out,
                                struct og_err *err);
 
 /* Measure sampled edges per second and thread. */
@@ -21,11 +21,13 @@ OG_MUST_CHECK int og__bench_gemm(int dim, int classes, const struct og_options *
 
 /* Compare train_seconds of one in-memory epoch with the operators' lower bounds. */
 OG_MUST_CHECK int og__bench_train(const char *dataset, const struct og_options *opt,
-                                  const struct og_observer *seen, char **out, struct og_err *err);
+                                  const struct og_observer *observer, char **out,
+                                  struct og_err *err);
 
 /* Measure the data path alone: sample, plan, gather, hand over; no model. */
 OG_MUST_CHECK int og__bench_epoch(const char *dataset, const struct og_options *opt,
-                                  const struct og_observer *seen, char **out, struct og_err *err);
+                                  const struct og_observer *observer, char **out,
+                                  struct og_err *err);
 
 /* Report what makes training slow or impossible on this machine and, unless `dataset` is NULL,
  * predictions for several sizes of memory. `scratch`: as in train (NULL = none). *stops: training

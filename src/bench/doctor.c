@@ -236,7 +236,7 @@ static void check_huge_pages(struct doctor *d)
 
 /* ---- computing ---- */
 
-static void check_processors(struct doctor *d)
+static void check_cpus(struct doctor *d)
 {
 #if defined(__x86_64__)
     const char *set = __builtin_cpu_supports("avx512f") ? "AVX-512"
@@ -379,7 +379,7 @@ int og__doctor(const char *dataset, const char *scratch, bool *stops, char **out
     check_memory(&d);
     check_limits(&d);
     check_huge_pages(&d);
-    check_processors(&d);
+    check_cpus(&d);
     check_devices(&d);
     json_t *fits = dataset ? check_dataset(&d, dataset) : json_null();
     root = og__json_with(root, "checks", d.checks);

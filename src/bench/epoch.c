@@ -1,7 +1,7 @@
 /* `bench epoch`: the data path alone. */
-#include "ahead/ahead.h"
 #include "bench/bench.h"
 #include "flow/count_work.h"
+#include "lookahead/lookahead.h"
 #include "report/json.h"
 #include "run/plan_json.h"
 #include "session/session.h"
@@ -25,8 +25,8 @@ static int deliver_sink(void *arg, struct og_work *w, struct og_err *err)
                             .epoch = (int)w->descriptor.epoch,
                             .epochs = d->s->config.opt.epochs,
                             .done = w->descriptor.batch + 1,
-                            .total = og__schedule_batches(&d->s->facts.schedule, OG__TRAIN)};
-    og__observe(d->s->config.seen, &p);
+                            .total = og__schedule_batches(&d->s->workload.schedule, OG__TRAIN)};
+    og__observe(d->s->config.observer, &p);
     if (!w->descriptor.last_of_epoch)
         return 0;
     json_t *row = json_pack("{s:i}", "epoch", (int)w->descriptor.epoch);
@@ -38,19 +38,19 @@ static int deliver_sink(void *arg, struct og_work *w, struct og_err *err)
 }
 
 int og__bench_epoch(const char *dataset, const struct og_options *opt,
-                    const struct og_observer *seen, char **out, struct og_err *err)
+                    const struct og_observer *observer, char **out, struct og_err *err)
 {
     if (out)
         *out = NULL;
     struct delivery d = {0};
     int rc = og__session_open(&d.s, dataset, opt, OG__WANT_FEATURES | OG__WANT_UNEVALUATED, NULL,
-                              seen, err);
+                              observer, err);
     if (rc < 0)
         return rc;
     struct og_session *s = d.s;
     d.epochs = json_array();
     d.lap = og__now();
-    OG_TRY(og__run_batches(&s->path, OG__SPLITS, 0, og__schedule_items(&s->facts.schedule),
+    OG_TRY(og__run_batches(&s->path, OG__SPLITS, 0, og__schedule_items(&s->workload.schedule),
                            deliver_sink, &d, err));
     json_t *root = json_pack("{s:o s:o s:O s:s s:I s:I}", "plan", og__session_plan_json(s),
                              "prepare", og__prepare_counters_json(&s->prepare), "epochs", d.epochs,

@@ -56,7 +56,7 @@ enum { N_FAULTS = OG_COUNT(fault_threads), N_OLD = 2 };
 
 struct bench {
     const char *folder;
-    const struct og_observer *seen;
+    const struct og_observer *observer;
     struct og_log log;
     const struct og_io_ops *ops; /* uring, or its fallback */
     struct og_io_file file;
@@ -71,7 +71,7 @@ struct bench {
 
 static bool stopped(const struct bench *b)
 {
-    return b->seen && og__asked(b->seen->stop);
+    return b->observer && og__stop_requested(b->observer->stop);
 }
 
 static int interrupted(struct og_err *err)
@@ -82,8 +82,8 @@ static int interrupted(struct og_err *err)
 static void show_progress(const struct bench *b, const char *stage, uint64_t done, uint64_t total)
 {
     const struct og_progress p = {.size = sizeof(p), .stage = stage, .done = done, .total = total};
-    if (b->seen && b->seen->progress)
-        b->seen->progress(b->seen->arg, &p);
+    if (b->observer && b->observer->progress)
+        b->observer->progress(b->observer->arg, &p);
 }
 
 /* ---- the file ---- */
@@ -234,7 +234,7 @@ static int measure(struct bench *b, const struct og_io_ops *ops, const struct og
         .sequential = p->shape.sequential,
         .seconds = point_seconds,
         .seed = (uint32_t)b->done + 1,
-        .stop = b->seen ? b->seen->stop : NULL,
+        .stop = b->observer ? b->observer->stop : NULL,
     };
     int rc;
     OG_TRY(og__io_measure(ops, file, &load, &p->rate, err));
@@ -274,8 +274,9 @@ static const struct point *best(const struct point *points, size_t n, bool seque
     bool any = false;
     for (size_t i = 0; i < n; i++) {
         const struct point *p = &points[i];
-        bool asked = p->shape.sequential == sequential && (bytes == 0 || p->shape.bytes == bytes);
-        if (asked && p->rate.bytes_per_second >= nearly_best * most &&
+        bool requested =
+            p->shape.sequential == sequential && (bytes == 0 || p->shape.bytes == bytes);
+        if (requested && p->rate.bytes_per_second >= nearly_best * most &&
             (!any || p->shape.depth < found->shape.depth)) {
             found = p;
             any = true;
@@ -416,14 +417,15 @@ static int report(struct bench *b, char **out, struct og_err *err)
     return 0;
 }
 
-int og__bench_io(const char *path, const struct og_observer *seen, char **out, struct og_err *err)
+int og__bench_io(const char *path, const struct og_observer *observer, char **out,
+                 struct og_err *err)
 {
-    struct bench b = {.folder = path ? path : ".", .seen = seen, .file = {.fd = -1}};
+    struct bench b = {.folder = path ? path : ".", .observer = observer, .file = {.fd = -1}};
     int rc = 0;
     if (out)
         *out = NULL;
-    if (seen)
-        b.log = (struct og_log){.fn = seen->message, .arg = seen->arg};
+    if (observer)
+        b.log = (struct og_log){.fn = observer->message, .arg = observer->arg};
     b.ops = og__io_pick(OG_IO_AUTO, &b.log);
     find_old_file(&b);
     b.total = N_FRESH + N_PREAD + N_FAULTS + (b.old_path ? N_OLD : 0);

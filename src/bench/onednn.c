@@ -46,7 +46,7 @@ static dnnl_status_t bind(struct bench *b, struct way *w, int name, const dnnl_m
     return dnnl_memory_create(&arg->memory, md, b->engine, data);
 }
 
-static const dnnl_memory_desc_t *asked(const struct way *w, dnnl_query_t what)
+static const dnnl_memory_desc_t *requested(const struct way *w, dnnl_query_t what)
 {
     return dnnl_primitive_desc_query_md(w->desc, what, 0);
 }
@@ -60,7 +60,7 @@ static dnnl_status_t create(struct bench *b, struct way *w, const void *op,
     s = s ? s : dnnl_primitive_desc_create(&w->desc, op, attr, b->engine, hint);
     s = s ? s : dnnl_primitive_create(&w->primitive, w->desc);
     s = s ? s
-          : bind(b, w, DNNL_ARG_SCRATCHPAD, asked(w, dnnl_query_scratchpad_md),
+          : bind(b, w, DNNL_ARG_SCRATCHPAD, requested(w, dnnl_query_scratchpad_md),
                  DNNL_MEMORY_ALLOCATE);
     dnnl_primitive_attr_destroy(attr);
     return s;
@@ -78,7 +78,7 @@ static dnnl_status_t matmul(struct bench *b, struct way *w, bool packed)
     s = s ? s : dnnl_matmul_desc_init(&op, &x, &y, NULL, &z);
     s = s ? s : create(b, w, &op, NULL);
     s = s ? s : bind(b, w, DNNL_ARG_SRC, &x, b->a);
-    s = s ? s : bind(b, w, DNNL_ARG_WEIGHTS, asked(w, dnnl_query_weights_md), b->b);
+    s = s ? s : bind(b, w, DNNL_ARG_WEIGHTS, requested(w, dnnl_query_weights_md), b->b);
     return s ? s : bind(b, w, DNNL_ARG_DST, &z, b->c);
 }
 
@@ -100,7 +100,7 @@ static dnnl_status_t inner_product(struct bench *b, struct way *w)
     s = s ? s : create(b, w, &backward, hint);
     s = s ? s : bind(b, w, DNNL_ARG_SRC, &src, b->b);
     s = s ? s : bind(b, w, DNNL_ARG_DIFF_DST, &dst, b->a);
-    s = s ? s : bind(b, w, DNNL_ARG_DIFF_WEIGHTS, asked(w, dnnl_query_diff_weights_md), b->c);
+    s = s ? s : bind(b, w, DNNL_ARG_DIFF_WEIGHTS, requested(w, dnnl_query_diff_weights_md), b->c);
     dnnl_primitive_desc_destroy(hint);
     return s;
 }

@@ -1,9 +1,9 @@
 /* `bench train`: one in-memory epoch, and a lower bound of its operators on this machine. */
-#include "ahead/ahead.h"
 #include "bench/bench.h"
 #include "bench/floor.h"
 #include "flow/count_work.h"
 #include "learn/targets.h"
+#include "lookahead/lookahead.h"
 #include "options/options.h"
 #include "report/json.h"
 #include "session/session.h"
@@ -35,7 +35,7 @@ static int train_sink(void *arg, struct og_work *w, struct og_err *err)
     const struct og_options *opt = &t->s->config.opt;
     const struct og_step step = {(uint64_t)opt->seed, w->descriptor.epoch, w->descriptor.batch};
     struct og_metrics metrics = {0};
-    const void *targets = og__work_targets(&t->s->facts, w, t->labels);
+    const void *targets = og__work_targets(&t->s->workload, w, t->labels);
     double start = og__now();
     int rc = og__model_gradients(t->s->learner.model, &w->sampled.batch, w->rows, targets, &step,
                                  &metrics, err);
@@ -60,8 +60,8 @@ static int find_floor(const struct training *t, struct og_floor *floor, struct o
         mean.hop[h].n_src /= t->batches;
         mean.hop[h].n_edges /= t->batches;
     }
-    return og__model_floor(&t->s->facts.shape, &mean, t->s->facts.graph->group->kept, t->s->pool,
-                           floor, err);
+    return og__model_floor(&t->s->workload.shape, &mean, t->s->workload.graph->group->dtype,
+                           t->s->pool, floor, err);
 }
 
 static json_t *training_json(const struct training *t, const struct og_floor *floor)
@@ -83,7 +83,7 @@ static json_t *training_json(const struct training *t, const struct og_floor *fl
 static int run_bench(struct training *t, char **out, struct og_err *err)
 {
     struct og_floor floor = {0};
-    uint64_t items = og__schedule_start(&t->s->facts.schedule, 2);
+    uint64_t items = og__schedule_start(&t->s->workload.schedule, 2);
     double start = og__now();
     int rc = og__run_batches(&t->s->path, OG__SPLITS, 0, items, train_sink, t, err);
     t->seconds = og__now() - start;
@@ -96,7 +96,7 @@ out:
 }
 
 int og__bench_train(const char *dataset, const struct og_options *opt,
-                    const struct og_observer *seen, char **out, struct og_err *err)
+                    const struct og_observer *observer, char **out, struct og_err *err)
 {
     struct training t = {0};
     struct og_options own = {0};
@@ -110,14 +110,14 @@ int og__bench_train(const char *dataset, const struct og_options *opt,
     OG_TRY(og__session_open(&t.s, dataset, &own,
                             OG__WANT_FEATURES | OG__WANT_MODEL | OG__WANT_TRAINING |
                                 OG__WANT_UNEVALUATED,
-                            NULL, seen, err));
+                            NULL, observer, err));
 out:
     og__options_release(&own);
     if (rc < 0)
         return rc;
     struct og_session *s = t.s;
     assert(s);
-    size_t bytes = og__targets_bytes(&s->facts);
+    size_t bytes = og__targets_bytes(&s->workload);
     t.labels = og__alloc(s->budget, bytes, "batches", err);
     rc = t.labels ? run_bench(&t, out, err) : -ENOMEM;
     og__release(s->budget, t.labels, bytes, "batches");

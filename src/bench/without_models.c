@@ -20,10 +20,10 @@ int og__bench_gemm(int dim, int classes, const struct og_options *opt, char **ou
 }
 
 int og__bench_train(const char *dataset, const struct og_options *opt,
-                    const struct og_observer *seen, char **out, struct og_err *err)
+                    const struct og_observer *observer, char **out, struct og_err *err)
 {
     (void)dataset;
     (void)opt;
-    (void)seen;
+    (void)observer;
     return refuse(out, err);
 }

@@ -35,12 +35,12 @@ struct og_policy_setup og__policy_setup(const struct og_options *opt, int policy
 /* Park et al. 2024, §5.1: rings of 16 K rows. */
 enum { RING_ROWS = 16384, MOST_RING_ROWS = 1 << 20 };
 
-int og__victim_read(struct og_victim_asked *v, const char *text, struct og_err *err)
+int og__victim_read(struct og_victim_request *v, const char *text, struct og_err *err)
 {
     static const char prefix[] = "pvp:depth=";
     static const char hint[] = "off, pvp, or pvp:depth=N with N from 1 to 1048576 rows a ring";
     text = text ? text : "off";
-    *v = (struct og_victim_asked){0};
+    *v = (struct og_victim_request){0};
     snprintf(v->name, sizeof(v->name), "%s", text);
     v->on = strcmp(text, "off") != 0;
     v->fitted = strcmp(text, "pvp") == 0;
@@ -57,7 +57,7 @@ int og__victim_read(struct og_victim_asked *v, const char *text, struct og_err *
     return 0;
 }
 
-struct og_victim_setup og__victim_setup(const struct og_victim_asked *v,
+struct og_victim_setup og__victim_setup(const struct og_victim_request *v,
                                         const struct og_options *device, uint64_t most)
 {
     if (!v->on)
@@ -103,18 +103,20 @@ struct og_reader_options og__reader_setup(const struct og_config *config,
 
 int og__stopped(const struct og_config *config, const char *what, struct og_err *err)
 {
-    return og__asked(og__stop_flag(config)) ? og__fail(err, OG_INTERRUPTED, NULL, "%s", what) : 0;
+    return og__stop_requested(og__stop_flag(config))
+               ? og__fail(err, OG_INTERRUPTED, NULL, "%s", what)
+               : 0;
 }
 
-void og__observe(const struct og_observer *seen, const struct og_progress *p)
+void og__observe(const struct og_observer *observer, const struct og_progress *p)
 {
-    if (seen && seen->progress)
-        seen->progress(seen->arg, p);
+    if (observer && observer->progress)
+        observer->progress(observer->arg, p);
 }
 
 struct og_devices og__devices(const struct og_config *config)
 {
-    const struct og_devices d = og__devices_asked(&config->opt);
+    const struct og_devices d = og__devices_requested(&config->opt);
     const uint32_t own = config->share.rank % (uint32_t)d.n;
     return config->share.ranks > 1 ? (struct og_devices){1, {d.number[own]}} : d;
 }

@@ -29,11 +29,11 @@ enum {
 };
 
 /* Batches that leave the session, for a caller who computes with them. */
-struct og_facts;
+struct og_workload;
 struct og_handover {
     int n; /* that there is room for at a time; 0 = none leave */
     /* what one takes, for the largest; it looks at nothing but numbers */
-    size_t (*bytes)(const struct og_facts *f, unsigned want);
+    size_t (*bytes)(const struct og_workload *f, unsigned want);
     enum og__split split; /* whose seeds the run has, in place of the training split's */
     const int64_t *seeds; /* [n_seeds], or these, borrowed until the session is open; NULL = none */
     int64_t n_seeds;
@@ -43,39 +43,41 @@ struct og_handover {
 };
 
 /* Rings of victims, as they were asked for. */
-struct og_victim_asked {
+struct og_victim_request {
     char name[32];   /* as given */
     bool on, fitted; /* fitted: depth was not given, and follows from memory */
     uint32_t depth;  /* rows a ring; 0 = not known yet */
 };
 
 struct og_config {
-    /* Presets, shares of memory and disk, and what the dataset decides are settled, and so, once a
-     * way is found, is what was left open of it. Strings are its own. */
+    /* Presets, shares of memory and disk, and what the dataset decides are settled, and so, once an
+     * execution plan is found, is what was left open of it. Strings are its own. */
     struct og_options opt;
-    struct og_options above; /* the same with --policy as that of the device's cache; its own */
-    struct og_victim_asked victim;
+    struct og_options upper; /* the same with --policy as that of the device's cache; its own */
+    struct og_victim_request victim;
     uint64_t disk; /* of --disk what batches may take: all but what stays beside them */
     struct og_whole_files {
         uint32_t times; /* bytes of --disk that one of what lies whole in a folder takes: in the
                            first of so many equal shares; 0: it lies on another disk, */
         uint64_t room;  /* which has so many bytes for it */
     } whole;
-    unsigned want;              /* OG__WANT_* */
-    struct og_option_set asked; /* options that the user set apart from their defaults (idle.h) */
-    struct og_option_set preset_asked; /* and those that a preset did */
+    unsigned want; /* OG__WANT_* */
+    struct og_option_set
+        requested; /* options that the user set apart from their defaults (option_effects.h) */
+    struct og_option_set preset_requested; /* and those that a preset did */
     bool layout_open; /* --layout was left to the program: what does not fit it may do without */
     struct og_handover handover;
-    const char *target;        /* while the session is opened (og_session_use); NULL: unknown */
-    double device_free;        /* of each device, for this process, where --device-memory was not
-                                  given and is a part of that; else 0 */
-    bool own_rows;             /* the feature file has those of this rank's nodes alone */
-    struct og_share share;     /* of the batches, among ranks that train together, of which a
-                                  process that works alone is the only one */
-    int here;                  /* ranks on this machine, which share --memory; 0 counts as 1 */
-    struct og_sharers sharers; /* of its structure in memory; common NULL: it has one of its own */
-    int processors;            /* of this machine that are this rank's; 0: an even share */
-    const struct og_observer *seen;
+    const char *target;    /* while the session is opened (og_session_use); NULL: unknown */
+    double device_free;    /* of each device, for this process, where --device-memory was not
+                              given and is a part of that; else 0 */
+    bool own_rows;         /* the feature file has those of this rank's nodes alone */
+    struct og_share share; /* of the batches, among ranks that train together, of which a
+                              process that works alone is the only one */
+    int n_local;           /* ranks on this machine, which share --memory; 0 counts as 1 */
+    struct og_sharing
+        sharing; /* of its structure in memory; shared_memory NULL: it has one of its own */
+    int cpus;    /* of this machine that are this rank's; 0: an even share */
+    const struct og_observer *observer;
     struct og_log log;
 };
 
@@ -93,7 +95,7 @@ static inline uint64_t og__whole_takes(const struct og_config *config, uint64_t 
 /* What --memory leaves this process. */
 static inline size_t og__own_memory(const struct og_config *config)
 {
-    return (size_t)(config->opt.memory.value / OG_MAX(config->here, 1));
+    return (size_t)(config->opt.memory.value / OG_MAX(config->n_local, 1));
 }
 
 /* Does a model train on gathered rows? */
@@ -113,11 +115,12 @@ static inline bool og__has_tiers(const struct og_config *config)
 }
 
 /* "off", "pvp", "pvp:depth=N"; NULL is off. */
-OG_MUST_CHECK int og__victim_read(struct og_victim_asked *v, const char *text, struct og_err *err);
+OG_MUST_CHECK int og__victim_read(struct og_victim_request *v, const char *text,
+                                  struct og_err *err);
 /* As many rings as the device's policy looks ahead (plan/victim.h), unless their depth is known as
  * deep as the paper's, but not deeper than the `most` rows that there are. */
 struct og_victim_setup;
-struct og_victim_setup og__victim_setup(const struct og_victim_asked *v,
+struct og_victim_setup og__victim_setup(const struct og_victim_request *v,
                                         const struct og_options *device, uint64_t most);
 
 /* Does each rank own a part of the nodes, and send their rows to the others (flow/exchange.h)? */
@@ -164,10 +167,10 @@ struct og_reader_options og__reader_setup(const struct og_config *config,
 /* The flag by which the user asks to stop; NULL = there is none. */
 static inline const volatile sig_atomic_t *og__stop_flag(const struct og_config *config)
 {
-    return config->seen ? config->seen->stop : NULL;
+    return config->observer ? config->observer->stop : NULL;
 }
 /* OG_INTERRUPTED, saying `what`, once it is set. */
 OG_MUST_CHECK int og__stopped(const struct og_config *config, const char *what, struct og_err *err);
-void og__observe(const struct og_observer *seen, const struct og_progress *p);
+void og__observe(const struct og_observer *observer, const struct og_progress *p);
 
 #endif

@@ -1,22 +1,23 @@
 #include "budget/device_plan.h"
 
-#include "budget/premises.h"
+#include "budget/plan_inputs.h"
 
 #include <stdio.h>
 
 enum { SLACK_SHARE = 32 };
 
-/* Of all widths. */
-static size_t room_bytes(const struct og_facts *f)
+/* Of all row groups. */
+static size_t room_bytes(const struct og_workload *f)
 {
     size_t sum = 0;
-    for (uint32_t k = 0; k < f->n_widths; k++)
-        sum += og__round_up((size_t)f->width[k].rows * f->width[k].row_bytes, 256);
+    for (uint32_t k = 0; k < f->n_row_groups; k++)
+        sum += og__round_up((size_t)f->row_group[k].rows * f->row_group[k].row_bytes, 256);
     return sum;
 }
 
-/* Of `left` bytes of each of n devices; of several, each width's slots may leave one empty. */
-static void share_slots(struct og_device_plan *d, const struct og_facts *f, size_t left, size_t n)
+/* Of `left` bytes of each of n devices; of several, each row group's slots may leave one empty. */
+static void share_slots(struct og_device_plan *d, const struct og_workload *f, size_t left,
+                        size_t n)
 {
     size_t spare = 0;
     if (!og__shares_slots(f)) {
@@ -25,7 +26,7 @@ static void share_slots(struct og_device_plan *d, const struct og_facts *f, size
         return;
     }
     for (uint32_t k = 0; n > 1 && k < f->n_ranges; k++)
-        spare += f->width[k].row_bytes;
+        spare += f->row_group[k].row_bytes;
     d->slots = (left - OG_MIN(left, spare)) * n;
 }
 
@@ -47,18 +48,18 @@ static void take_free(struct og_device_plan *d)
         d->limit = d->free;
 }
 
-struct og_device_plan og__device_plan(const struct og_premises *p)
+struct og_device_plan og__device_plan(const struct og_plan_inputs *p)
 {
-    const struct og_facts *f = p->facts;
+    const struct og_workload *f = p->workload;
     if (!og__has_tiers(p->config))
         return (struct og_device_plan){0};
     const size_t n = (size_t)OG_MAX(f->keepers, 1), trainers = (size_t)f->first_trainers;
     struct og_device_plan d = {.limit = (size_t)p->config->opt.device_memory.value,
                                .free = (size_t)p->config->device_free,
                                .n_devices = (int)n,
-                               .model = f->bytes.there_model,
-                               .activations = f->bytes.there_activations,
-                               .sampling = f->bytes.there_sampling};
+                               .model = f->bytes.device_model,
+                               .activations = f->bytes.device_activations,
+                               .sampling = f->bytes.device_sampling};
     const size_t room = room_bytes(f);
     const size_t fixed = d.model + d.activations + d.sampling;
     d.smallest = fixed + room;
@@ -70,9 +71,9 @@ struct og_device_plan og__device_plan(const struct og_premises *p)
     left -= OG_MIN(left, d.rooms);
     d.slack = OG_MIN(left, d.limit / SLACK_SHARE);
     left -= d.slack;
-    if (og__policy_caches(p->way->device_policy) && !d.is_short)
+    if (og__policy_caches(p->exec->device_policy) && !d.is_short)
         share_slots(&d, f, left, n);
-    d.of_trainer = f->bytes.there_trainer + d.slack / (trainers + 1);
+    d.of_trainer = f->bytes.device_trainer + d.slack / (trainers + 1);
     d.of_rows = d.limit - OG_MIN(d.limit, trainers * d.of_trainer);
     return d;
 }
@@ -114,14 +115,14 @@ int og__device_plan_check(const struct og_device_plan *d, struct og_err *err)
     return og__fail(err, -ENOMEM, hint, "--device-memory %s: too little %s", limit, parts);
 }
 
-struct og_tiers_setup og__premised_tiers(const struct og_premises *p, uint64_t n_slots)
+struct og_tiers_setup og__plan_inputs_tiers(const struct og_plan_inputs *p, uint64_t n_slots)
 {
     const struct og_config *c = p->config;
     struct og_tiers_setup s = {
-        .device = og__policy_setup(&c->above, p->way->device_policy, p->facts->n_nodes),
-        .host = og__premised_policy(p),
-        .victim = og__victim_setup(&c->victim, &c->above, og__input_rows(p->facts))};
-    s.keepers = (uint32_t)p->facts->keepers;
+        .device = og__policy_setup(&c->upper, p->exec->device_policy, p->workload->n_nodes),
+        .host = og__plan_inputs_policy(p),
+        .victim = og__victim_setup(&c->victim, &c->upper, og__input_rows(p->workload))};
+    s.keepers = (uint32_t)p->workload->keepers;
     s.device.ranges = s.host.ranges;
     s.device.n_ranges = s.host.n_ranges;
     s.device.n_slots = og__device_plan(p).rows.n_slots;

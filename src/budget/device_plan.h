@@ -8,12 +8,12 @@
 #define OG_DEVICE_PLAN_H
 
 #include "budget/config.h"
-#include "budget/facts.h"
-#include "budget/way.h"
+#include "budget/exec_plan.h"
+#include "budget/workload.h"
 #include "nn/ops.h"
 #include "plan/tiers.h"
 
-struct og_premises;
+struct og_plan_inputs;
 
 /* In bytes. */
 struct og_device_plan {
@@ -24,17 +24,17 @@ struct og_device_plan {
     size_t model, activations, sampling;
     struct og_rows_setup rows;  /* slots of all devices, and rooms for the rows of batches */
     size_t rooms, cache;        /* of each device; */
-    size_t slots;               /* of several widths bytes that all devices have for slots, whoever
+    size_t slots;               /* of several sizes bytes that all devices have for slots, whoever
                                    is to lie in them (rows.n_slots is 0, and so is cache) */
     size_t slack;               /* left for batches larger than planned */
     size_t smallest;            /* the least --device-memory that would do */
     size_t of_trainer, of_rows; /* bounds: of each trainer, and of rows with the model */
 };
-struct og_device_plan og__device_plan(const struct og_premises *p);
+struct og_device_plan og__device_plan(const struct og_plan_inputs *p);
 /* Refuse when the limit is below the smallest that would do. */
 OG_MUST_CHECK int og__device_plan_check(const struct og_device_plan *d, struct og_err *err);
 
 /* Both caches, the host's of n_slots rows; without hotness. */
-struct og_tiers_setup og__premised_tiers(const struct og_premises *p, uint64_t n_slots);
+struct og_tiers_setup og__plan_inputs_tiers(const struct og_plan_inputs *p, uint64_t n_slots);
 
 #endif

@@ -16,15 +16,15 @@ int og__memory_plan_check(const struct og_memory_plan *m, struct og_err *err)
                     og__human_bytes(size, (double)og__memory_plan_all(m, m->limit)), text);
 }
 
-int og__memory_plan(struct og_memory_plan *m, const struct og_premises *p,
+int og__memory_plan(struct og_memory_plan *m, const struct og_plan_inputs *p,
                     const struct og_slots_given *given, struct og_group_size *size,
                     struct og_err *err)
 {
     og__memory_plan_fixed(m, p);
     int rc;
     OG_TRY(og__memory_plan_check(m, err));
-    OG_TRY(og__memory_plan_ahead(m, p, err));
-    og__memory_plan_together(m, p);
+    OG_TRY(og__memory_plan_lookahead(m, p, err));
+    og__memory_plan_groups(m, p);
     OG_TRY(og__memory_plan_neighbors(m, p, err));
 out:
     return rc < 0 ? rc : og__memory_plan_cache(m, p, given, size, err);

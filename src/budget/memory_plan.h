@@ -1,5 +1,5 @@
 /* How the budget is shared out, before anything large is taken: a function of what is asked, what
- * is known, and a way.
+ * is known, and an execution plan.
  *
  *   fixed: process, topology, seeds, labels, degrees, samplers, batches, plans,
  *          read buffers, model, activations
@@ -7,22 +7,23 @@
  *   rest:  staging areas for the misses of batches in flight | feature cache
  *
  * The more rows the cache holds the fewer miss, so staging and cache are settled together, from
- * the misses of the pilot batches.
+ * the misses of the profiling batches.
  *
- * Nothing is looked at but numbers, and nothing is changed: it may be asked of any number of ways.
+ * Nothing is looked at but numbers, and nothing is changed: it may be asked of any number of
+ * execution plans.
  */
 #ifndef OG_MEMORY_PLAN_H
 #define OG_MEMORY_PLAN_H
 
-#include "budget/premises.h"
-#include "sample/together.h"
+#include "budget/plan_inputs.h"
+#include "sample/group_sampling.h"
 
 /* Thread stacks, the heap, stdio, what JIT kernels take while running. */
 #define OG__PROCESS_BYTES (12 * OG_MIB)
 
 /* What is noted of a batch that is sampled ahead, and of a window of rows that enter the cache
  * (flow/source.h, flow/filling.h). */
-enum { OG__SAMPLED_AHEAD_BYTES = 56, OG__FILL_WINDOW_BYTES = 16 };
+enum { OG__SAMPLED_LOOKAHEAD_BYTES = 56, OG__FILL_WINDOW_BYTES = 16 };
 /* And of a row that is to enter the host's cache once a device has read it (flow/device_rows.c).
  */
 enum { OG__ENTERING_BYTES = 16 };
@@ -30,15 +31,15 @@ enum { OG__ENTERING_BYTES = 16 };
 /* Where the budget goes, in bytes. */
 struct og_memory_plan {
     size_t limit;
-    int here;       /* processes that take as much each; 0 counts as 1 */
+    int n_local;    /* processes that take as much each; 0 counts as 1 */
     bool trains;    /* else the model is as it was made */
     size_t process; /* thread stacks, heap, what the libraries take while running */
     size_t topology, topology_training; /* while sampling; while training, when the two alternate */
     size_t neighbors;                   /* cache of topology on disk, while sampling */
-    size_t together;                    /* batches that are sampled from it together, the same */
-    struct og_together_sizes group;     /* of such batches; none: each is sampled by itself */
-    size_t samples;                     /* what tells where batches made beforehand lie */
-    size_t degrees;                     /* of relations, which GCN normalises by */
+    size_t group_sampling;              /* batches that are sampled from it together, the same */
+    struct og_group_sampling_sizes group; /* of such batches; none: each is sampled by itself */
+    size_t samples;                       /* what tells where batches made beforehand lie */
+    size_t degrees;                       /* of relations, which GCN normalises by */
     size_t seeds, labels, hotness, sampler, batches, plans, reader;
     size_t model, activations;
     uint64_t superbatch;  /* batches sampled ahead together, for policies that look ahead */
@@ -50,7 +51,7 @@ struct og_memory_plan {
     size_t trace;         /* of a superbatch: ids; blocks and plans as far as they stay in memory */
     size_t trace_blocks, code_bytes; /* the latter two */
     size_t packing, sweep;           /* what batches miss, and writing it anew */
-    size_t victims;                  /* rings of rows that left a device's cache */
+    size_t victim_buffer;            /* rings of rows that left a device's cache */
     size_t policy, policy_slots;     /* its tables while it plans, and what the slots add to them */
     size_t policy_training, policy_training_slots; /* the same once it has planned */
     size_t spill;    /* buffers through which batches are spilled while they are sampled */
@@ -60,11 +61,11 @@ struct og_memory_plan {
     size_t missed;   /* of the trace: what is packed lies in the place of ids; 0 = in `packing` */
     bool alternates; /* topology, trace and tables have gone when the cache is there */
     int n_staging;   /* batches being read or trained */
-    uint32_t n_slots;   /* rows in the host cache */
-    bool whole;         /* all rows, once for all processes that share them: of these bytes
-                           `cache` has this one's part */
-    bool shown;         /* with --exchange: others read rows where they are in the cache */
-    uint32_t n_yielded; /* of which so many give way while batches are sampled ahead; all or
+    uint32_t n_slots;    /* rows in the host cache */
+    bool whole;          /* all rows, once for all processes that share them: of these bytes
+                            `cache` has this one's part */
+    bool shown;          /* with --exchange: others read rows where they are in the cache */
+    uint32_t n_released; /* of which so many give way while batches are sampled ahead; all or
                            none, where a device has a cache over them */
     size_t staging, cache;
     size_t slack;    /* left for batches larger than planned */
@@ -72,7 +73,7 @@ struct og_memory_plan {
 };
 
 /* Rows that the worst batch misses under a cache of so many slots, with a margin, of each group
- * with rows: slots[n_widths], rows[n_widths]. Never more under a larger cache. */
+ * with rows: slots[n_row_groups], rows[n_row_groups]. Never more under a larger cache. */
 struct og_misses {
     int (*worst)(const void *arg, const uint64_t *slots, uint64_t *rows, struct og_err *err);
     const void *arg;
@@ -81,7 +82,7 @@ struct og_misses {
 /* What bytes of one process are for all that share --memory, as messages tell it. */
 static inline size_t og__memory_plan_all(const struct og_memory_plan *m, size_t bytes)
 {
-    return bytes * (size_t)OG_MAX(m->here, 1);
+    return bytes * (size_t)OG_MAX(m->n_local, 1);
 }
 
 /* All of it together (ledger.c). */
@@ -91,34 +92,34 @@ size_t og__memory_plan_sum(const struct og_memory_plan *m);
  * only once the neighbour cache is there ---- */
 
 /* Fill everything but superbatch, staging and caches, and `smallest` (memory_plan_fixed.c). */
-void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_premises *p);
+void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_plan_inputs *p);
 /* Rows that a ring of victims has where it was not said: of a share of what is free beside all that
  * is fixed, no more than the largest batch has (memory_plan_fixed.c). */
-uint32_t og__memory_plan_rings(const struct og_premises *p);
+uint32_t og__memory_plan_victim_buffer(const struct og_plan_inputs *p);
 /* Refuse when the limit is below the smallest that would do. */
 OG_MUST_CHECK int og__memory_plan_check(const struct og_memory_plan *m, struct og_err *err);
 
-/* How many batches are sampled ahead together, and what that takes (memory_plan_ahead.c). */
-OG_MUST_CHECK int og__memory_plan_ahead(struct og_memory_plan *m, const struct og_premises *p,
-                                        struct og_err *err);
+/* How many batches are sampled ahead together, and what that takes (memory_plan_lookahead.c). */
+OG_MUST_CHECK int og__memory_plan_lookahead(struct og_memory_plan *m,
+                                            const struct og_plan_inputs *p, struct og_err *err);
 
 /* How many batches are sampled together from topology on disk, and what that takes
- * (memory_plan_together.c). */
-void og__memory_plan_together(struct og_memory_plan *m, const struct og_premises *p);
+ * (memory_plan_groups.c). */
+void og__memory_plan_groups(struct og_memory_plan *m, const struct og_plan_inputs *p);
 
 /* Size the cache of topology on disk: at most half of what is free; all of it where sampling has
  * the memory to itself; where a hop reads through the whole file anyway, so that lists in memory
  * save little, a quarter, and nothing where it does so for many batches at once. Or as the user
  * says (memory_plan_neighbors.c). */
-OG_MUST_CHECK int og__memory_plan_neighbors(struct og_memory_plan *m, const struct og_premises *p,
-                                            struct og_err *err);
+OG_MUST_CHECK int og__memory_plan_neighbors(struct og_memory_plan *m,
+                                            const struct og_plan_inputs *p, struct og_err *err);
 
 /* Then staging and cache are settled (slots.h), which may be asked of the whole plan as well. */
 
 /* Of --disk what batches take at any moment, at most: sampled ahead, and drawn together. */
-uint64_t og__memory_plan_away(const struct og_memory_plan *m, const struct og_premises *p);
+uint64_t og__memory_plan_away(const struct og_memory_plan *m, const struct og_plan_inputs *p);
 
 /* What a batch that is sampled ahead takes on disk: ids, both ends of its edges, its plan. */
-size_t og__spilled_batch_bytes(const struct og_facts *f);
+size_t og__spilled_batch_bytes(const struct og_workload *f);
 
 #endif

@@ -8,58 +8,58 @@
 
 enum { LEAST_SWEEP = 32 * OG_MIB, SWEEP_SHARE = 16, RINGS_SHARE = 4 };
 
-/* Rings of victims, of each width. */
-static size_t victim_bytes(const struct og_premises *p, const struct og_victim_setup *rings)
+/* Rings of victims, of each row group. */
+static size_t victim_bytes(const struct og_plan_inputs *p, const struct og_victim_setup *rings)
 {
-    const struct og_facts *f = p->facts;
+    const struct og_workload *f = p->workload;
     size_t all = 0;
-    for (uint32_t k = 0; k < f->n_widths; k++)
-        all += f->width[k].row_bytes + OG__VICTIM_META_BYTES;
+    for (uint32_t k = 0; k < f->n_row_groups; k++)
+        all += f->row_group[k].row_bytes + OG__VICTIM_META_BYTES;
     return (size_t)og__victim_places(rings) * all;
 }
 
-/* Must nodes be ranked for the device's policy, or to share its slots out among widths? */
-static bool ranks_there(const struct og_premises *p)
+/* Must nodes be ranked for the device's policy, or to share its slots out among row groups? */
+static bool ranks_there(const struct og_plan_inputs *p)
 {
-    const int policy = p->way->device_policy;
+    const int policy = p->exec->device_policy;
     return og__policy_wants_hotness(policy) ||
-           (og__shares_slots(p->facts) && og__policy_caches(policy));
+           (og__shares_slots(p->workload) && og__policy_caches(policy));
 }
 
 /* Tables of the policy for an empty superbatch, without slots yet. */
-static void plan_policy(struct og_memory_plan *m, const struct og_premises *p)
+static void plan_policy(struct og_memory_plan *m, const struct og_plan_inputs *p)
 {
-    const int policy = p->way->policy;
-    const uint64_t rows = p->way->tiers ? og__input_rows(p->facts) : 0; /* a batch at a time */
+    const int policy = p->exec->policy;
+    const uint64_t rows = p->exec->tiers ? og__input_rows(p->workload) : 0; /* a batch at a time */
     const struct og_planned_size batch = {rows, rows > 0, rows};
-    m->policy = og__premised_tables(p, 0, &batch);
+    m->policy = og__plan_inputs_tables(p, 0, &batch);
     m->policy_training = og__trimmed_tables(p, 0);
-    m->alternates = p->way->alternate;
-    size_t ranks = (size_t)p->facts->n_nodes * 4;
-    bool prepares = og__policy_looks_ahead(policy) && !og__policy_fills_beside(policy);
-    bool shares = og__shares_slots(p->facts) && og__policy_caches(policy);
+    m->alternates = p->exec->alternate;
+    size_t ranks = (size_t)p->workload->n_nodes * 4;
+    bool prepares = og__policy_looks_ahead(policy) && !og__policy_fills_during_training(policy);
+    bool shares = og__shares_slots(p->workload) && og__policy_caches(policy);
     if (og__policy_wants_hotness(policy) || prepares || shares) /* or to guess at misses */
         m->hotness = ranks;
     if (ranks_there(p))
         m->hotness += ranks;
     const int keep = og__policy_keeps_hotness(policy) + /* as long as the run */
-                     og__policy_keeps_hotness(p->way->device_policy);
+                     og__policy_keeps_hotness(p->exec->device_policy);
     m->policy += (size_t)keep * ranks;
     m->policy_training += (size_t)keep * ranks;
 }
 
-static void plan_sampling(struct og_memory_plan *m, const struct og_premises *p)
+static void plan_sampling(struct og_memory_plan *m, const struct og_plan_inputs *p)
 {
-    const struct og_sizes *of = &p->facts->bytes;
+    const struct og_sizes *of = &p->workload->bytes;
     m->samples = of->samples;
     m->topology = of->structure;
-    const bool stays = p->way->topology == OG_TOPOLOGY_DISK || p->config->sharers.common;
+    const bool stays = p->exec->topology == OG_TOPOLOGY_DISK || p->config->sharing.shared_memory;
     m->topology_training = stays ? of->structure : 0;
     m->seeds = of->seeds;
     m->labels = of->labels + of->scores;
     m->degrees = of->degrees;
-    m->sampler = (size_t)og__samplers(p->way) * (of->sampler + of->sampler_reading);
-    m->batches = (size_t)og__works(p->way) * of->batch;
+    m->sampler = (size_t)og__samplers(p->exec) * (of->sampler + of->sampler_reading);
+    m->batches = (size_t)og__works(p->exec) * of->batch;
     m->record = of->record;
     m->handed = (size_t)p->config->handover.n * of->handed;
     m->model = of->model;
@@ -70,10 +70,10 @@ static void plan_sampling(struct og_memory_plan *m, const struct og_premises *p)
  * of the batches under way are, and lists from others and to them. Where ranks read rows in place:
  * those that an owner is asked for twice, each once, and numbers of rows in the place of rows; it
  * may be that its cache has some of them, which need no copies (slots.c). */
-static void plan_exchange(struct og_memory_plan *m, const struct og_premises *p)
+static void plan_exchange(struct og_memory_plan *m, const struct og_plan_inputs *p)
 {
     enum { ROWS = 2, LISTS = 4 };
-    const struct og_facts *f = p->facts;
+    const struct og_workload *f = p->workload;
     const uint32_t ranks = p->config->share.ranks;
     const uint64_t read = og__read_rows(f);
     const bool in_place = og__exchanges_in_place(p->config, f);
@@ -84,55 +84,56 @@ static void plan_exchange(struct og_memory_plan *m, const struct og_premises *p)
     m->exchange = ROWS * (in_place ? og__input_rows(f) * number : f->bytes.input) +
                   LISTS * og__input_rows(f) * number + sent * number +
                   (in_place ? sent * number : f->bytes.sent) +
-                  og__plan_bytes(read, og__policy_admits(p->way->policy) ? read : 0) +
-                  og__demand_bytes(ranks, f->n_nodes, 1, f->asked_rows);
+                  og__plan_bytes(read, og__policy_admits(p->exec->policy) ? read : 0) +
+                  og__demand_bytes(ranks, f->n_nodes, 1, f->requested_rows);
     if (in_place)
         m->exchange += OG__COPIES * read * f->row_bytes;
     if (f->bytes.planned_ids > 0) /* of an own batch and of what is asked for */
         m->exchange += f->bytes.planned_ids + read * number;
 }
 
-/* Of each width by itself, no more than all rows and batches have use for. */
-static size_t least_sweep(const struct og_premises *p)
+/* Of each row group by itself, no more than all rows and batches have use for. */
+static size_t least_sweep(const struct og_plan_inputs *p)
 {
-    const struct og_facts *f = p->facts;
+    const struct og_workload *f = p->workload;
     const uint64_t batches = og__longest_superbatch(p);
     const size_t most = og__sweep_most(f->n_nodes, f->bytes.widest, batches, f->bytes.input);
     return OG_MIN((size_t)LEAST_SWEEP, most);
 }
 
 /* Planning and reading, but for staging and cache. */
-static void plan_reading(struct og_memory_plan *m, const struct og_premises *p)
+static void plan_reading(struct og_memory_plan *m, const struct og_plan_inputs *p)
 {
-    const struct og_facts *f = p->facts;
+    const struct og_workload *f = p->workload;
     const uint64_t rows = og__read_rows(f);
-    const struct og_tiers_setup tiers = og__premised_tiers(p, 1);
+    const struct og_tiers_setup tiers = og__plan_inputs_tiers(p, 1);
     const struct og_reader_options opt = {.io = p->config->opt.io, .profile = f->profile};
     const size_t reader = f->bytes.reader;
     const struct og_reader_options own = {.io = p->config->opt.io,
                                           .profile = *og__packs_profile(f)};
     const struct og_reader_options made = {.io = p->config->opt.io, .profile = f->made};
     const size_t of_made = f->made.depth > 0 ? og__reader_bytes(&made) : 0;
-    const size_t of_types = f->scratch_disks > 1 ? f->n_widths * og__reader_bytes(&own) : reader;
-    const size_t of_packs = OG_MAX(of_types, f->n_widths * of_made);
-    const int plans = og__exchanges(p->config) ? 0 : og__works(p->way);
-    m->plans = og__premised_plans(p, plans, rows) + og__planner_bytes(rows);
-    m->victims = victim_bytes(p, &tiers.victim);
+    const size_t of_types =
+        f->scratch_disks > 1 ? f->n_row_groups * og__reader_bytes(&own) : reader;
+    const size_t of_packs = OG_MAX(of_types, f->n_row_groups * of_made);
+    const int plans = og__exchanges(p->config) ? 0 : og__works(p->exec);
+    m->plans = og__plan_inputs_plans(p, plans, rows) + og__planner_bytes(rows);
+    m->victim_buffer = victim_bytes(p, &tiers.victim);
     plan_exchange(m, p);
-    m->plans += (size_t)og__works(p->way) * f->bytes.planned_ids +
+    m->plans += (size_t)og__works(p->exec) * f->bytes.planned_ids +
                 OG__MOST_STAGING * f->bytes.group_staging;
     if (f->bytes.planned_ids > 0)
         m->plans += og__policy_ids_bytes(rows);
     m->reader = reader;
-    if (og__samples_ahead(p->way))
+    if (og__samples_ahead(p->exec))
         m->reader += og__spilled_reader_bytes();
-    if (og__policy_fills_beside(p->way->policy))
-        m->reader += og__shares_slots(f) ? reader : og__gather_beside_bytes(&opt, f->row_bytes);
-    if (og__packs(p->way)) { /* of packs, which the sweep may have before */
+    if (og__policy_fills_during_training(p->exec->policy))
+        m->reader += og__shares_slots(f) ? reader : og__gather_extra_bytes(&opt, f->row_bytes);
+    if (og__packs(p->exec)) { /* of packs, which the sweep may have before */
         m->reader += OG_MAX(reader, of_packs);
         m->sweep = least_sweep(p);
     }
-    if (p->way->layout == OG_LAYOUT_SEGMENTED) { /* and of shared rows, with their orders */
+    if (p->exec->layout == OG_LAYOUT_SEGMENTED) { /* and of shared rows, with their orders */
         m->reader += of_packs;
         m->plans += OG__MOST_STAGING * OG_MAX(rows, f->group_rows) * 2 * sizeof(uint32_t);
         m->sweep += (size_t)f->n_nodes * 3 / 16 + rows * 2 * sizeof(uint32_t);
@@ -142,11 +143,11 @@ static void plan_reading(struct og_memory_plan *m, const struct og_premises *p)
 
 /* Hotness lives only while the cache is decided, when little else does; finding it may take more
  * arrays of its size. */
-static size_t while_deciding(const struct og_memory_plan *m, const struct og_premises *p)
+static size_t while_deciding(const struct og_memory_plan *m, const struct og_plan_inputs *p)
 {
-    const bool walks = og__policy_hotness(p->way->policy) == OG__HOTNESS_PAGERANK;
+    const bool walks = og__policy_hotness(p->exec->policy) == OG__HOTNESS_PAGERANK;
     return m->process + m->topology + m->seeds + m->labels + m->degrees + m->policy + m->hotness +
-           (walks && m->hotness ? og__pagerank_bytes(p->facts->n_nodes) : 0);
+           (walks && m->hotness ? og__pagerank_bytes(p->workload->n_nodes) : 0);
 }
 
 /* A share of the limit, as far as that leaves as much to the others. */
@@ -157,36 +158,38 @@ static void widen_sweep(struct og_memory_plan *m)
     m->sweep += OG_MIN(share - LEAST_SWEEP, spare / 2);
 }
 
-void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_premises *p)
+void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_plan_inputs *p)
 {
     const bool features = p->config->want & OG__WANT_FEATURES;
     *m = (struct og_memory_plan){.limit = og__own_memory(p->config),
-                                 .here = p->config->here,
+                                 .n_local = p->config->n_local,
                                  .trains = p->config->want & OG__WANT_TRAINING,
                                  .process = OG__PROCESS_BYTES};
     plan_sampling(m, p);
     if (features)
         plan_reading(m, p);
-    const bool ahead = features && og__samples_ahead(p->way);
-    size_t fixed = OG_MAX(og__memory_plan_sum(m), ahead ? og__memory_plan_least_ahead(m, p)
+    const bool ahead = features && og__samples_ahead(p->exec);
+    size_t fixed = OG_MAX(og__memory_plan_sum(m), ahead ? og__memory_plan_least_lookahead(m, p)
                                                         : og__memory_plan_without_rows(m));
-    size_t staged = p->facts->bytes.read * (size_t)og__first_staging(p->way);
+    size_t staged = p->workload->bytes.read * (size_t)og__first_staging(p->exec);
     m->smallest = fixed + (features ? staged : 0);
     m->smallest = og__round_up(OG_MAX(m->smallest, while_deciding(m, p)), OG_MIB);
     if (m->sweep) /* the more memory, the fewer partitions */
         widen_sweep(m);
 }
 
-uint32_t og__memory_plan_rings(const struct og_premises *p)
+uint32_t og__memory_plan_victim_buffer(const struct og_plan_inputs *p)
 {
     struct og_config shallow = *p->config; /* a row a ring */
     shallow.victim.depth = 1;
-    const struct og_premises given = {&shallow, p->facts, p->way};
-    const uint32_t n_rings = og__premised_tiers(&given, 0).victim.n_rings;
+    const struct og_plan_inputs given = {&shallow, p->workload, p->exec};
+    const uint32_t n_rings = og__plan_inputs_tiers(&given, 0).victim.n_rings;
     struct og_memory_plan m;
     og__memory_plan_fixed(&m, &given);
-    const size_t a_row = m.victims + n_rings * sizeof(uint32_t); /* of each ring, with its node */
+    const size_t a_row =
+        m.victim_buffer + n_rings * sizeof(uint32_t); /* of each ring, with its node */
     const size_t share = (m.limit - OG_MIN(m.limit, m.smallest)) / RINGS_SHARE;
     shallow.victim.depth = 0;
-    return (uint32_t)OG_MIN(1 + share / a_row, (size_t)og__premised_tiers(&given, 0).victim.depth);
+    return (uint32_t)OG_MIN(1 + share / a_row,
+                            (size_t)og__plan_inputs_tiers(&given, 0).victim.depth);
 }

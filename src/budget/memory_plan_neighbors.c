@@ -4,39 +4,39 @@
 
 /* Are the blocks that a hop of so many batches draws from so near each other that reading them is
  * reading through the whole file? Then lists in memory save little until nearly all are there; */
-static bool sweeps(const struct og_facts *f, uint64_t batches)
+static bool sweeps(const struct og_workload *f, uint64_t batches)
 {
     const uint64_t lists = f->caps.hop[f->caps.n_hops - 1].n_dst * batches;
     return f->list_bytes / OG_MAX(lists, (uint64_t)1) < og__profile_gap(&f->lists);
 }
 
-size_t og__memory_plan_lists_share(const struct og_memory_plan *m, const struct og_facts *f,
+size_t og__memory_plan_lists_share(const struct og_memory_plan *m, const struct og_workload *f,
                                    size_t free)
 {
     return m->alternates ? free : free / (sweeps(f, 1) ? 4 : 2);
 }
 
 /* where many batches share that, nothing. */
-static size_t share_of(const struct og_memory_plan *m, const struct og_facts *f, size_t free)
+static size_t share_of(const struct og_memory_plan *m, const struct og_workload *f, size_t free)
 {
     const bool shared = m->group.batches > 1 && sweeps(f, m->group.batches);
     return shared ? 0 : og__memory_plan_lists_share(m, f, free);
 }
 
-int og__memory_plan_neighbors(struct og_memory_plan *m, const struct og_premises *p,
+int og__memory_plan_neighbors(struct og_memory_plan *m, const struct og_plan_inputs *p,
                               struct og_err *err)
 {
-    if (p->way->topology != OG_TOPOLOGY_DISK)
+    if (p->exec->topology != OG_TOPOLOGY_DISK)
         return 0;
     const size_t free = og__memory_plan_free(m, p);
-    const struct og_amount *asked = &p->config->opt.neighbor_cache;
-    size_t capacity = share_of(m, p->facts, free);
-    if (asked->unit == OG_BYTES)
-        capacity = (size_t)asked->value;
-    else if (asked->unit == OG_PERCENT)
-        capacity = (size_t)((double)free * asked->value / 100);
-    capacity = OG_MIN(capacity, p->facts->bytes.neighbors_most);
-    m->neighbors = capacity > p->facts->bytes.neighbors_least ? capacity : 0;
+    const struct og_amount *requested = &p->config->opt.neighbor_cache;
+    size_t capacity = share_of(m, p->workload, free);
+    if (requested->unit == OG_BYTES)
+        capacity = (size_t)requested->value;
+    else if (requested->unit == OG_PERCENT)
+        capacity = (size_t)((double)free * requested->value / 100);
+    capacity = OG_MIN(capacity, p->workload->bytes.neighbors_most);
+    m->neighbors = capacity > p->workload->bytes.neighbors_least ? capacity : 0;
     if (m->neighbors <= free)
         return 0;
     return og__fail(err, -ENOMEM, "give a smaller --neighbor-cache or more --memory",

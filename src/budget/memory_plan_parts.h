@@ -1,11 +1,11 @@
 /* What the files of the memory plan share. They are asked in this order, each for what the ones
  * before it leave:
  *
- *   memory_plan_fixed.c      all that is fixed
- *   memory_plan_ahead.c      batches sampled ahead
- *   memory_plan_together.c   batches sampled together from disk
- *   memory_plan_neighbors.c  neighbour cache
- *   slots.c                  staging areas, feature cache
+ *   memory_plan_fixed.c       all that is fixed
+ *   memory_plan_lookahead.c   batches sampled ahead
+ *   memory_plan_groups.c      batches sampled together from disk
+ *   memory_plan_neighbors.c   neighbour cache
+ *   slots.c                   staging areas, feature cache
  *
  * All add up by ledger.c: what is alive at the same time. Tables of policies are tables.c's, and
  * memory_plan.c asks all of them. */
@@ -17,7 +17,7 @@
 #include "plan/policy.h"
 
 enum {
-    OG__SLACK_SHARE = 32, /* of the limit, kept for batches larger than the pilot's */
+    OG__SLACK_SHARE = 32, /* of the limit, kept for batches larger than the profiling batches' */
     OG__COPIES = 2,       /* with --exchange in place: rounds whose rows lie where all read them */
     /* rows that are about to enter the cache, and their slots */
     OG__FILL_LIST = 2 * OG__FILL_ROWS * 4,
@@ -29,46 +29,48 @@ size_t og__memory_plan_before_training(const struct og_memory_plan *m);
 size_t og__memory_plan_without_rows(const struct og_memory_plan *m);
 
 /* The same with one batch sampled ahead. */
-size_t og__memory_plan_least_ahead(const struct og_memory_plan *m, const struct og_premises *p);
+size_t og__memory_plan_least_lookahead(const struct og_memory_plan *m,
+                                       const struct og_plan_inputs *p);
 
 /* So many slots, and what they add to the policy's tables: no straight line, some tables double. */
-void og__memory_plan_slots(struct og_memory_plan *m, const struct og_premises *p, uint64_t n);
+void og__memory_plan_slots(struct og_memory_plan *m, const struct og_plan_inputs *p, uint64_t n);
 
 /* What is free for what only samples: while they alternate all that training has. */
-size_t og__memory_plan_free(const struct og_memory_plan *m, const struct og_premises *p);
+size_t og__memory_plan_free(const struct og_memory_plan *m, const struct og_plan_inputs *p);
 
 /* Of which so much is a neighbour cache's, where no batches are sampled together. */
-size_t og__memory_plan_lists_share(const struct og_memory_plan *m, const struct og_facts *f,
+size_t og__memory_plan_lists_share(const struct og_memory_plan *m, const struct og_workload *f,
                                    size_t free);
 
 /* Bytes on disk, at most, of batches that are sampled ahead: blocks and ids, until they are
  * planned; and of --disk what they may take, beside a neighbour cache that was asked for. */
-double og__memory_plan_sampled_disk(const struct og_memory_plan *m, const struct og_premises *p);
-double og__memory_plan_disk(const struct og_premises *p);
+double og__memory_plan_sampled_disk(const struct og_memory_plan *m, const struct og_plan_inputs *p);
+double og__memory_plan_disk(const struct og_plan_inputs *p);
 /* May they be drawn together, which spills beside them a quarter of that at most? */
-bool og__memory_plan_draws_together(const struct og_premises *p);
+bool og__memory_plan_samples_groups(const struct og_plan_inputs *p);
 
-/* As many slots as so much memory may turn out to have, of each width: what they add to the
+/* As many slots as so much memory may turn out to have, of each row group: what they add to the
  * policy's tables. */
-void og__memory_plan_most_slots(struct og_memory_plan *m, const struct og_premises *p,
+void og__memory_plan_most_slots(struct og_memory_plan *m, const struct og_plan_inputs *p,
                                 size_t memory);
-/* What slots of each width add to them. */
-void og__memory_plan_ranges(struct og_memory_plan *m, const struct og_premises *p,
+/* What slots of each row group add to them. */
+void og__memory_plan_ranges(struct og_memory_plan *m, const struct og_plan_inputs *p,
                             const struct og_slot_range *ranges);
 
-/* What the tables of a way take that plan superbatches of so much, with a cache of n_slots rows. */
+/* What the tables of an execution plan take that plan superbatches of so much, with a cache of
+ * n_slots rows. */
 struct og_planned_size {
     uint64_t rows, batches, distinct;
 };
-size_t og__premised_tables(const struct og_premises *p, uint64_t n_slots,
-                           const struct og_planned_size *of);
+size_t og__plan_inputs_tables(const struct og_plan_inputs *p, uint64_t n_slots,
+                              const struct og_planned_size *of);
 /* And once they have planned. */
-size_t og__trimmed_tables(const struct og_premises *p, uint64_t n_slots);
+size_t og__trimmed_tables(const struct og_plan_inputs *p, uint64_t n_slots);
 /* Batches that it wants to see behind a superbatch. */
-uint32_t og__premised_tail(const struct og_premises *p);
+uint32_t og__plan_inputs_tail(const struct og_plan_inputs *p);
 /* Plans of n batches, while they are carried out; and of one, while it is put away, at most. */
-size_t og__premised_plans(const struct og_premises *p, int n, uint64_t rows);
-size_t og__premised_spilled(const struct og_premises *p, uint64_t rows);
+size_t og__plan_inputs_plans(const struct og_plan_inputs *p, int n, uint64_t rows);
+size_t og__plan_inputs_spilled(const struct og_plan_inputs *p, uint64_t rows);
 
 /* What takes the most, largest parts by name: "topology 3.2 GiB, model 12 MiB"; and which option
  * makes the largest of them smaller. */
@@ -77,7 +79,7 @@ const char *og__ledger_remedy(const struct og_memory_plan *m);
 
 /* A superbatch needs so many bytes, which is more than the limit. */
 OG_MUST_CHECK int og__memory_plan_refuse_superbatch(const struct og_memory_plan *m,
-                                                    const struct og_way *way, size_t need,
+                                                    const struct og_exec_plan *exec, size_t need,
                                                     struct og_err *err);
 
 #endif

@@ -15,19 +15,20 @@ enum { READ_BLOCK = 512 }; /* whole ones are read */
 
 /* ---- groups ---- */
 
-struct og_width og__group_width(uint64_t end, size_t row_bytes, size_t file_row_bytes)
+struct og_row_group og__row_group_of_graph(uint64_t end, size_t row_bytes, size_t file_row_bytes)
 {
-    return (struct og_width){
+    return (struct og_row_group){
         .end = end, .row_bytes = row_bytes, .read_bytes = og__round_up(file_row_bytes, READ_BLOCK)};
 }
 
-struct og_width *og__group_widths(const struct og_graph *g)
+struct og_row_group *og__row_groups_of_graph(const struct og_graph *g)
 {
-    struct og_width *width = calloc(g->n_groups, sizeof(*width));
-    for (uint32_t k = 0; width && k < g->n_groups; k++)
-        width[k] = og__group_width((uint64_t)(g->group[k].first + g->group[k].n_nodes),
+    struct og_row_group *row_group = calloc(g->n_groups, sizeof(*row_group));
+    for (uint32_t k = 0; row_group && k < g->n_groups; k++)
+        row_group[k] =
+            og__row_group_of_graph((uint64_t)(g->group[k].first + g->group[k].n_nodes),
                                    og__row_bytes(&g->group[k]), og__file_row_bytes(&g->group[k]));
-    return width;
+    return row_group;
 }
 
 struct og_group_size *og__group_sizes(const struct og_graph *g)
@@ -38,7 +39,7 @@ struct og_group_size *og__group_sizes(const struct og_graph *g)
     return size;
 }
 
-static uint32_t ranges_of(const struct og_facts *f, const uint64_t *slots,
+static uint32_t ranges_of(const struct og_workload *f, const uint64_t *slots,
                           struct og_slot_range *ranges)
 {
     uint32_t n = 0;
@@ -51,7 +52,7 @@ static uint32_t ranges_of(const struct og_facts *f, const uint64_t *slots,
     return n;
 }
 
-uint32_t og__host_ranges(const struct og_facts *f, const struct og_group_size *size,
+uint32_t og__host_ranges(const struct og_workload *f, const struct og_group_size *size,
                          struct og_slot_range *ranges)
 {
     uint64_t slots[OG_MOST_TYPES];
@@ -60,7 +61,7 @@ uint32_t og__host_ranges(const struct og_facts *f, const struct og_group_size *s
     return ranges_of(f, slots, ranges);
 }
 
-uint32_t og__device_ranges(const struct og_facts *f, const struct og_group_size *size,
+uint32_t og__device_ranges(const struct og_workload *f, const struct og_group_size *size,
                            struct og_slot_range *ranges)
 {
     uint64_t slots[OG_MOST_TYPES];
@@ -79,44 +80,44 @@ static uint64_t sum_slots(const uint64_t *slots, uint32_t n)
     return sum;
 }
 
-static size_t sum_bytes(const uint64_t *slots, const struct og_width *width, uint32_t n)
+static size_t sum_bytes(const uint64_t *slots, const struct og_row_group *row_group, uint32_t n)
 {
     size_t sum = 0;
     for (uint32_t k = 0; k < n; k++)
-        sum += (size_t)slots[k] * width[k].row_bytes;
+        sum += (size_t)slots[k] * row_group[k].row_bytes;
     return sum;
 }
 
-static uint64_t nodes_of(const struct og_width *width, uint32_t k)
+static uint64_t nodes_of(const struct og_row_group *row_group, uint32_t k)
 {
-    return width[k].end - (k > 0 ? width[k - 1].end : 0);
+    return row_group[k].end - (k > 0 ? row_group[k - 1].end : 0);
 }
 
 /* Rows above are not the host's; where others stay there, slots for what is left of each group. */
-static void leave_above(const struct og_upper_tier *above, const struct og_width *width, uint32_t n,
-                        uint64_t *slots)
+static void leave_upper(const struct og_upper_tier *upper, const struct og_row_group *row_group,
+                        uint32_t n, uint64_t *slots)
 {
     for (uint32_t k = 0; k < n; k++) {
-        if (above->first)
-            slots[k] -= above->slots[k];
-        else if (above->stay)
-            slots[k] = OG_MIN(slots[k], nodes_of(width, k) - above->slots[k]);
+        if (upper->first)
+            slots[k] -= upper->slots[k];
+        else if (upper->stay)
+            slots[k] = OG_MIN(slots[k], nodes_of(row_group, k) - upper->slots[k]);
     }
 }
 
 /* As many of the worthiest as there is room for, and with them those above that come before them in
  * the same ranking. */
-static int share_out(const uint32_t *worth, const struct og_width *width, uint32_t n,
-                     struct og_capacity room, const struct og_upper_tier *above,
+static int share_out(const uint32_t *worth, const struct og_row_group *row_group, uint32_t n,
+                     struct og_capacity room, const struct og_upper_tier *upper,
                      struct og_budget *b, uint64_t *slots, struct og_err *err)
 {
-    if (above->first) {
-        room.bytes += OG_MIN(above->bytes, UINT64_MAX - room.bytes);
-        room.rows += OG_MIN(above->rows, UINT64_MAX - room.rows);
+    if (upper->first) {
+        room.bytes += OG_MIN(upper->bytes, UINT64_MAX - room.bytes);
+        room.rows += OG_MIN(upper->rows, UINT64_MAX - room.rows);
     }
-    const int rc = og__widths_fit(worth, width, n, &room, b, slots, err);
+    const int rc = og__row_groups_fit(worth, row_group, n, &room, b, slots, err);
     if (rc == 0)
-        leave_above(above, width, n, slots);
+        leave_upper(upper, row_group, n, slots);
     return rc;
 }
 
@@ -128,53 +129,55 @@ struct og_capacity og__amount_room(const struct og_amount *cache, uint64_t n_nod
 }
 
 int og__amount_slots(const uint32_t *worth, const struct og_amount *cache,
-                     const struct og_width *width, uint32_t n, const struct og_upper_tier *above,
-                     struct og_budget *b, uint64_t *slots, struct og_err *err)
+                     const struct og_row_group *row_group, uint32_t n,
+                     const struct og_upper_tier *upper, struct og_budget *b, uint64_t *slots,
+                     struct og_err *err)
 {
-    const uint64_t n_nodes = width[n - 1].end;
+    const uint64_t n_nodes = row_group[n - 1].end;
     if (worth)
-        return share_out(worth, width, n, og__amount_room(cache, n_nodes), above, b, slots, err);
-    slots[0] = og__cache_rows(cache, n_nodes, width->row_bytes);
+        return share_out(worth, row_group, n, og__amount_room(cache, n_nodes), upper, b, slots,
+                         err);
+    slots[0] = og__cache_rows(cache, n_nodes, row_group->row_bytes);
     return 0;
 }
 
 /* ---- a device's cache over the host's ---- */
 
-int og__upper_tier_plan(struct og_upper_tier *out, const struct og_premises *p,
+int og__upper_tier_plan(struct og_upper_tier *out, const struct og_plan_inputs *p,
                         const uint32_t *worth, struct og_budget *b, struct og_err *err)
 {
-    const struct og_graph *g = p->facts->graph;
+    const struct og_graph *g = p->workload->graph;
     *out = (struct og_upper_tier){0};
-    if (!og__policy_caches(p->way->device_policy))
+    if (!og__policy_caches(p->exec->device_policy))
         return 0;
     const struct og_device_plan device = og__device_plan(p);
     const struct og_capacity room = {device.slots, UINT64_MAX};
-    struct og_width *width = og__group_widths(g);
-    int rc = width ? 0 : og__fail_errno(err, -ENOMEM, NULL, "cache");
+    struct og_row_group *row_group = og__row_groups_of_graph(g);
+    int rc = row_group ? 0 : og__fail_errno(err, -ENOMEM, NULL, "cache");
     out->slots[0] = device.rows.n_slots;
     if (rc == 0 && worth)
-        rc = og__widths_fit(worth, width, g->n_groups, &room, b, out->slots, err);
+        rc = og__row_groups_fit(worth, row_group, g->n_groups, &room, b, out->slots, err);
     if (rc == 0) {
         out->rows = sum_slots(out->slots, g->n_groups);
-        out->bytes = sum_bytes(out->slots, width, g->n_groups);
+        out->bytes = sum_bytes(out->slots, row_group, g->n_groups);
         out->stay =
-            og__policy_is_static(p->way->device_policy) && og__policy_is_static(p->way->policy);
+            og__policy_is_static(p->exec->device_policy) && og__policy_is_static(p->exec->policy);
         out->first = out->stay && og__ranks_alike(p);
     }
-    free(width);
+    free(row_group);
     return rc;
 }
 
 /* ---- a cache of some memory ---- */
 
 struct sizing {
-    const struct og_premises *given;
+    const struct og_plan_inputs *given;
     const struct og_slots_given *from;
-    struct og_width *width;   /* [n] of nodes by the policy's numbers; malloc'ed */
-    uint32_t n;               /* groups */
-    struct og_capacity asked; /* of the host's cache */
-    size_t room;              /* for it and for staging */
-    uint64_t copies;          /* of what is staged */
+    struct og_row_group *row_group; /* [n] of nodes by the policy's numbers; malloc'ed */
+    uint32_t n;                     /* groups */
+    struct og_capacity requested;   /* of the host's cache */
+    size_t room;                    /* for it and for staging */
+    uint64_t copies;                /* of what is staged */
 };
 
 /* What is settled, as far as it goes. */
@@ -189,24 +192,24 @@ static uint64_t all_rows(const struct sizing *z)
 {
     uint64_t n = 0;
     for (uint32_t k = 0; k < z->n; k++)
-        n += z->width[k].row_bytes > 0 ? nodes_of(z->width, k) : 0;
+        n += z->row_group[k].row_bytes > 0 ? nodes_of(z->row_group, k) : 0;
     return n;
 }
 
 /* Rows that the host's cache may hold: those of --cache, none that stay above. */
-static struct og_capacity asked_of(const struct sizing *z)
+static struct og_capacity requested_of(const struct sizing *z)
 {
-    const struct og_premises *p = z->given;
+    const struct og_plan_inputs *p = z->given;
     const struct og_amount *cache = &p->config->opt.cache;
-    const struct og_upper_tier *above = z->from->above;
-    const uint64_t most = all_rows(z) - (above->stay ? above->rows : 0);
+    const struct og_upper_tier *upper = z->from->upper;
+    const uint64_t most = all_rows(z) - (upper->stay ? upper->rows : 0);
     struct og_capacity room = {UINT64_MAX, most};
-    if (!og__policy_caches(p->way->policy))
+    if (!og__policy_caches(p->exec->policy))
         return (struct og_capacity){0};
     if (z->from->worth && cache->unit != OG_UNSET)
-        return og__amount_room(cache, p->facts->n_nodes);
+        return og__amount_room(cache, p->workload->n_nodes);
     if (!z->from->worth)
-        room.rows = OG_MIN(p->facts->cache_rows, most);
+        room.rows = OG_MIN(p->workload->cache_rows, most);
     return room;
 }
 
@@ -227,10 +230,11 @@ static size_t tables_of(const struct og_memory_plan *m)
 /* Slots of one group: a cached row takes its slot and what the policy notes of it. */
 static void fit_one(const struct sizing *z, struct settled *s, size_t left)
 {
-    const size_t row = z->width->row_bytes;
+    const size_t row = z->row_group->row_bytes;
     struct og_memory_plan *m = &s->memory;
     uint64_t low = 0;
-    for (uint64_t high = z->asked.rows > 0 ? OG_MIN(z->asked.rows, left / row) : 0; low < high;) {
+    for (uint64_t high = z->requested.rows > 0 ? OG_MIN(z->requested.rows, left / row) : 0;
+         low < high;) {
         const uint64_t middle = low + (high - low + 1) / 2;
         og__memory_plan_slots(m, z->given, middle);
         if (middle * row + tables_of(m) <= left)
@@ -248,14 +252,14 @@ static int fit_rows(const struct sizing *z, struct settled *s, size_t bytes, str
 {
     struct og_slot_range ranges[OG_MOST_TYPES];
     const struct og_slots_given *from = z->from;
-    const struct og_capacity room = {OG_MIN(bytes, z->asked.bytes), z->asked.rows};
+    const struct og_capacity room = {OG_MIN(bytes, z->requested.bytes), z->requested.rows};
     const int rc =
-        share_out(from->worth, z->width, z->n, room, from->above, from->budget, s->slots, err);
+        share_out(from->worth, z->row_group, z->n, room, from->upper, from->budget, s->slots, err);
     if (rc < 0)
         return rc;
-    (void)ranges_of(z->given->facts, s->slots, ranges);
+    (void)ranges_of(z->given->workload, s->slots, ranges);
     og__memory_plan_ranges(&s->memory, z->given, ranges);
-    s->memory.cache = sum_bytes(s->slots, z->width, z->n);
+    s->memory.cache = sum_bytes(s->slots, z->row_group, z->n);
     s->memory.n_slots = (uint32_t)sum_slots(s->slots, z->n);
     return 0;
 }
@@ -283,20 +287,21 @@ out:
  * its number, so nothing is missed, and nothing staged. */
 static bool takes_whole(const struct sizing *z, struct settled *s, size_t left)
 {
-    const struct og_premises *p = z->given;
-    const struct og_sharers *with = &p->config->sharers;
+    const struct og_plan_inputs *p = z->given;
+    const struct og_sharing *with = &p->config->sharing;
     struct og_memory_plan *m = &s->memory;
     const uint64_t n = all_rows(z);
-    if (!with->common || og__exchanges(p->config) || !og__policy_is_static(p->way->policy) ||
-        og__samples_ahead(p->way) || p->way->tiers || n == 0 || n > UINT32_MAX || z->asked.rows < n)
+    if (!with->shared_memory || og__exchanges(p->config) ||
+        !og__policy_is_static(p->exec->policy) || og__samples_ahead(p->exec) || p->exec->tiers ||
+        n == 0 || n > UINT32_MAX || z->requested.rows < n)
         return false;
     for (uint32_t k = 0; k < z->n; k++)
-        s->slots[k] = z->width[k].row_bytes > 0 ? nodes_of(z->width, k) : 0;
-    const size_t all = sum_bytes(s->slots, z->width, z->n);
-    if (z->asked.bytes < all)
+        s->slots[k] = z->row_group[k].row_bytes > 0 ? nodes_of(z->row_group, k) : 0;
+    const size_t all = sum_bytes(s->slots, z->row_group, z->n);
+    if (z->requested.bytes < all)
         return false;
     struct og_slot_range ranges[OG_MOST_TYPES];
-    if (ranges_of(p->facts, s->slots, ranges) > 0)
+    if (ranges_of(p->workload, s->slots, ranges) > 0)
         og__memory_plan_ranges(m, p, ranges);
     else
         og__memory_plan_slots(m, p, n);
@@ -310,23 +315,23 @@ static bool takes_whole(const struct sizing *z, struct settled *s, size_t left)
 
 /* ---- with staging areas ---- */
 
-static size_t staged_bytes(const struct og_facts *f, const uint64_t *rows)
+static size_t staged_bytes(const struct og_workload *f, const uint64_t *rows)
 {
     size_t bytes = 0;
-    for (uint32_t k = 0; k < f->n_widths; k++)
-        bytes += (size_t)rows[k] * f->width[k].row_bytes;
+    for (uint32_t k = 0; k < f->n_row_groups; k++)
+        bytes += (size_t)rows[k] * f->row_group[k].row_bytes;
     return bytes;
 }
 
 /* The worst batch's misses under the slots there are. */
 static int count_misses(const struct sizing *z, struct settled *s, struct og_err *err)
 {
-    const struct og_facts *f = z->given->facts;
-    const struct og_upper_tier *above = z->from->above;
+    const struct og_workload *f = z->given->workload;
+    const struct og_upper_tier *upper = z->from->upper;
     uint64_t slots[OG_MOST_TYPES];
-    for (uint32_t g = 0, k = 0; k < f->n_widths; g++)
-        if (z->width[g].row_bytes > 0)
-            slots[k++] = s->slots[g] + (above->first ? above->slots[g] : 0);
+    for (uint32_t g = 0, k = 0; k < f->n_row_groups; g++)
+        if (z->row_group[g].row_bytes > 0)
+            slots[k++] = s->slots[g] + (upper->first ? upper->slots[g] : 0);
     const int rc = z->from->misses->worst(z->from->misses->arg, slots, s->staged, err);
     s->bytes = staged_bytes(f, s->staged);
     return rc;
@@ -386,7 +391,7 @@ static int refuse_cache(const struct sizing *z, const struct settled *s, const u
                         struct og_err *err)
 {
     const struct og_memory_plan *m = &s->memory;
-    const size_t short_of = sum_bytes(want, z->width, z->n) - m->cache;
+    const size_t short_of = sum_bytes(want, z->row_group, z->n) - m->cache;
     const size_t before = m->limit - m->slack + short_of; /* and slack is a share of all */
     char hint[128];
     snprintf(hint, sizeof(hint), "give --memory %zuM, or a smaller --cache",
@@ -396,16 +401,16 @@ static int refuse_cache(const struct sizing *z, const struct settled *s, const u
 }
 
 /* A cache that was asked for is had, or refused. */
-static int check_asked(const struct sizing *z, const struct settled *s, struct og_err *err)
+static int check_requested(const struct sizing *z, const struct settled *s, struct og_err *err)
 {
-    uint64_t want[OG_MOST_TYPES] = {z->asked.rows};
+    uint64_t want[OG_MOST_TYPES] = {z->requested.rows};
     const struct og_slots_given *from = z->from;
     int rc = 0;
     if (z->given->config->opt.cache.unit == OG_UNSET)
         return 0;
     if (from->worth)
-        OG_TRY(
-            share_out(from->worth, z->width, z->n, z->asked, from->above, from->budget, want, err));
+        OG_TRY(share_out(from->worth, z->row_group, z->n, z->requested, from->upper, from->budget,
+                         want, err));
     if (s->memory.n_slots < sum_slots(want, z->n))
         OG_TRY(refuse_cache(z, s, want, err));
 out:
@@ -417,19 +422,19 @@ out:
 static void fill_at_once(const struct sizing *z, struct settled *s)
 {
     enum { AREA = 4 << 20 };
-    const struct og_premises *p = z->given;
-    const struct og_facts *f = p->facts;
+    const struct og_plan_inputs *p = z->given;
+    const struct og_workload *f = p->workload;
     struct og_memory_plan *m = &s->memory;
     const size_t taken = m->cache + tables_of(m) + s->bytes * (size_t)m->n_staging;
     const size_t left = (z->room - OG_MIN(z->room, taken)) / (size_t)m->n_staging;
-    if (p->way->alternate || !og__policy_prefills(p->way->device_policy))
+    if (p->exec->alternate || !og__policy_prefills(p->exec->device_policy))
         return;
-    for (uint32_t g = 0, k = 0; k < f->n_widths; g++) {
-        if (z->width[g].row_bytes == 0)
+    for (uint32_t g = 0, k = 0; k < f->n_row_groups; g++) {
+        if (z->row_group[g].row_bytes == 0)
             continue;
-        const size_t area = OG_MIN((size_t)AREA, left) / f->n_widths;
+        const size_t area = OG_MIN((size_t)AREA, left) / f->n_row_groups;
         const uint64_t rows =
-            OG_MIN((uint64_t)(area / z->width[g].row_bytes), z->from->above->slots[g]);
+            OG_MIN((uint64_t)(area / z->row_group[g].row_bytes), z->from->upper->slots[g]);
         s->staged[k] = OG_MAX(s->staged[k], rows);
         k++;
     }
@@ -443,7 +448,7 @@ static uint32_t slots_within(const struct sizing *z, const uint64_t *slots, size
 {
     uint64_t n = 0;
     for (uint32_t k = 0; k < z->n; k++) {
-        const size_t row = z->width[k].row_bytes;
+        const size_t row = z->row_group[k].row_bytes;
         const uint64_t fit = row > 0 ? OG_MIN(slots[k], bytes / row) : 0;
         n += fit;
         if (fit < slots[k])
@@ -455,15 +460,15 @@ static uint32_t slots_within(const struct sizing *z, const uint64_t *slots, size
 
 /* The last ones give way to topology, trace and tables while batches are sampled ahead: all, where
  * they are pinned, for that is given back as a whole. */
-static int settle_yielded(const struct sizing *z, struct settled *s, struct og_err *err)
+static int resolve_released(const struct sizing *z, struct settled *s, struct og_err *err)
 {
     struct og_memory_plan *m = &s->memory;
-    const struct og_way *way = z->given->way;
+    const struct og_exec_plan *exec = z->given->exec;
     const size_t before = og__memory_plan_before_training(m) + m->slack;
     if (before > m->limit)
-        return og__memory_plan_refuse_superbatch(m, way, before, err);
+        return og__memory_plan_refuse_superbatch(m, exec, before, err);
     const uint32_t kept = slots_within(z, s->slots, m->limit - before);
-    m->n_yielded = way->tiers && kept < m->n_slots ? m->n_slots : m->n_slots - kept;
+    m->n_released = exec->tiers && kept < m->n_slots ? m->n_slots : m->n_slots - kept;
     return 0;
 }
 
@@ -472,18 +477,19 @@ static int settle_yielded(const struct sizing *z, struct settled *s, struct og_e
 /* Rows that nobody changes are read by others where they are, and only those that it has not are
  * copied to where all read them: they take so many times what is staged, instead of all that is
  * read. */
-static uint64_t copies_of_misses(const struct og_premises *p)
+static uint64_t copies_of_misses(const struct og_plan_inputs *p)
 {
-    const bool stay = og__policy_is_static(p->way->policy) && !og__samples_ahead(p->way);
+    const bool stay = og__policy_is_static(p->exec->policy) && !og__samples_ahead(p->exec);
     const bool planned = p->config->want & OG__WANT_FEATURES;
-    return planned && stay && og__exchanges_in_place(p->config, p->facts) ? OG__COPIES : 0;
+    return planned && stay && og__exchanges_in_place(p->config, p->workload) ? OG__COPIES : 0;
 }
 
-/* What batches larger than the pilot's may grow into, where there is that much; the rest is `room`.
+/* What batches larger than the profiling batches' may grow into, where there is that much; the rest
+ * is `room`.
  */
 static void set_room(struct sizing *z, struct og_memory_plan *m)
 {
-    const struct og_facts *f = z->given->facts;
+    const struct og_workload *f = z->given->workload;
     const size_t free = m->limit - OG_MIN(m->limit, og__memory_plan_sum(m));
     const size_t need = (1 + z->copies) * f->bytes.read;
     struct og_memory_plan most = *m;
@@ -492,7 +498,7 @@ static void set_room(struct sizing *z, struct og_memory_plan *m)
     m->slack = OG_MIN(m->limit / OG__SLACK_SHARE, spare);
     z->room = free - m->slack;
     if (z->from->worth)
-        z->room -= OG_MIN(z->room, (size_t)OG__WIDTHS_FIT_BYTES);
+        z->room -= OG_MIN(z->room, (size_t)OG__ROW_GROUPS_FIT_BYTES);
 }
 
 static void keep(struct og_memory_plan *m, const struct sizing *z, const struct settled *s,
@@ -500,61 +506,61 @@ static void keep(struct og_memory_plan *m, const struct sizing *z, const struct 
 {
     *m = s->memory;
     for (uint32_t g = 0, k = 0; g < z->n; g++) {
-        const bool has_rows = z->width[g].row_bytes > 0;
+        const bool has_rows = z->row_group[g].row_bytes > 0;
         size[g].slots = s->slots[g];
-        size[g].device_slots = z->from->above->slots[g];
+        size[g].device_slots = z->from->upper->slots[g];
         size[g].staging_rows = has_rows ? s->staged[k] : 0;
         k += has_rows;
     }
 }
 
-static int settle_all(struct sizing *z, struct settled *s, struct og_err *err)
+static int resolve_all(struct sizing *z, struct settled *s, struct og_err *err)
 {
-    const struct og_facts *f = z->given->facts;
+    const struct og_workload *f = z->given->workload;
     struct og_memory_plan *m = &s->memory;
     int rc;
-    for (uint32_t k = 0; k < f->n_widths; k++)
-        s->staged[k] = f->width[k].read;
+    for (uint32_t k = 0; k < f->n_row_groups; k++)
+        s->staged[k] = f->row_group[k].read;
     s->bytes = staged_bytes(f, s->staged);
     OG_TRY(settle(z, s, err));
-    OG_TRY(check_asked(z, s, err));
+    OG_TRY(check_requested(z, s, err));
     fill_at_once(z, s);
     m->staging = s->bytes * (size_t)m->n_staging;
     m->shown = z->copies > 0 && m->n_slots > 0;
     m->exchange += z->copies * (m->shown ? s->bytes : f->bytes.read);
-    rc = m->alternates ? settle_yielded(z, s, err) : 0;
+    rc = m->alternates ? resolve_released(z, s, err) : 0;
 out:
     return rc;
 }
 
-int og__memory_plan_cache(struct og_memory_plan *m, const struct og_premises *p,
+int og__memory_plan_cache(struct og_memory_plan *m, const struct og_plan_inputs *p,
                           const struct og_slots_given *given, struct og_group_size *size,
                           struct og_err *err)
 {
     struct sizing z = {.given = p,
                        .from = given,
-                       .width = og__group_widths(p->facts->graph),
-                       .n = p->facts->graph->n_groups,
+                       .row_group = og__row_groups_of_graph(p->workload->graph),
+                       .n = p->workload->graph->n_groups,
                        .copies = copies_of_misses(p)};
     struct settled s;
-    int rc = z.width ? 0 : og__fail_errno(err, -ENOMEM, NULL, "cache");
+    int rc = z.row_group ? 0 : og__fail_errno(err, -ENOMEM, NULL, "cache");
     if (rc < 0)
         return rc;
     for (uint32_t k = 0; k < z.n; k++) /* of own nodes alone where rows are exchanged */
-        z.width[k].end = og__nodes_known(p->config, z.width[k].end);
+        z.row_group[k].end = og__nodes_known(p->config, z.row_group[k].end);
     memset(&s, 0, sizeof(s));
     og__memory_plan_slots(m, p, 0); /* known below */
-    m->exchange -= z.copies * p->facts->bytes.read;
-    z.asked = asked_of(&z);
+    m->exchange -= z.copies * p->workload->bytes.read;
+    z.requested = requested_of(&z);
     const size_t free_bytes = m->limit - OG_MIN(m->limit, og__memory_plan_sum(m));
     s.memory = *m;
     if (!takes_whole(&z, &s, free_bytes)) {
         memset(&s, 0, sizeof(s));
         set_room(&z, m);
         s.memory = *m;
-        rc = settle_all(&z, &s, err);
+        rc = resolve_all(&z, &s, err);
     }
     keep(m, &z, &s, size);
-    free(z.width);
+    free(z.row_group);
     return rc;
 }

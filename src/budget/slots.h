@@ -1,13 +1,13 @@
 /* slots: how many rows of each group memory holds, in the host's cache and in a device's over it,
- * and how many are staged. Of several groups those that a byte saves most by (plan/widths.h); of
- * one nothing is ranked. Looks at nothing but numbers. */
+ * and how many are staged. Of several groups those that a byte saves most by (plan/row_groups.h);
+ * of one nothing is ranked. Looks at nothing but numbers. */
 #ifndef OG_BUDGET_SLOTS_H
 #define OG_BUDGET_SLOTS_H
 
 #include "budget/memory_plan.h"
 #include "plan/count.h"
+#include "plan/row_groups.h"
 #include "plan/tiers.h"
-#include "plan/widths.h"
 
 /* A group of rows: its share of memory, and what an epoch reads of it. */
 struct og_group_size {
@@ -25,7 +25,7 @@ struct og_group_size {
 /* [n_groups] with row_bytes set; NULL without memory. The caller frees it. */
 struct og_group_size *og__group_sizes(const struct og_graph *g);
 
-/* A device's cache, as the host's beneath it has to know of it. */
+/* A device's cache, as the host's below it has to know of it. */
 struct og_upper_tier {
     uint64_t rows;                 /* slots, */
     uint64_t slots[OG_MOST_TYPES]; /* of each group */
@@ -35,47 +35,47 @@ struct og_upper_tier {
 };
 /* worth: of nodes to the device's policy; looked at where there are several groups. Without a
  * device's cache nothing is above. */
-OG_MUST_CHECK int og__upper_tier_plan(struct og_upper_tier *out, const struct og_premises *p,
+OG_MUST_CHECK int og__upper_tier_plan(struct og_upper_tier *out, const struct og_plan_inputs *p,
                                       const uint32_t *worth, struct og_budget *b,
                                       struct og_err *err);
 
 /* What staging and cache are settled from. */
 struct og_slots_given {
     const struct og_misses *misses;
-    const struct og_upper_tier *above;
+    const struct og_upper_tier *upper;
     const uint32_t *worth; /* of nodes, by the policy's numbers; NULL: there is one group, or no
                               cache */
     struct og_budget *budget;
 };
 /* Settle staging and cache, into m and size[n_groups], and the policy's tables for them. Every part
  * of m but these is there. -ENOMEM where --cache asks for more than fits. */
-OG_MUST_CHECK int og__memory_plan_cache(struct og_memory_plan *m, const struct og_premises *p,
+OG_MUST_CHECK int og__memory_plan_cache(struct og_memory_plan *m, const struct og_plan_inputs *p,
                                         const struct og_slots_given *given,
                                         struct og_group_size *size, struct og_err *err);
 /* All of a memory plan, likewise. -ENOMEM where the limit is below m->smallest, or a size that was
  * asked for does not fit; the hint names what would do. m is filled as far as it goes. */
-OG_MUST_CHECK int og__memory_plan(struct og_memory_plan *m, const struct og_premises *p,
+OG_MUST_CHECK int og__memory_plan(struct og_memory_plan *m, const struct og_plan_inputs *p,
                                   const struct og_slots_given *given, struct og_group_size *size,
                                   struct og_err *err);
 
 /* Ranges of groups with rows, with these slots, into ranges[f->n_ranges]; returns n_ranges, 0 of a
  * graph without types. */
-uint32_t og__host_ranges(const struct og_facts *f, const struct og_group_size *size,
+uint32_t og__host_ranges(const struct og_workload *f, const struct og_group_size *size,
                          struct og_slot_range *ranges);
-uint32_t og__device_ranges(const struct og_facts *f, const struct og_group_size *size,
+uint32_t og__device_ranges(const struct og_workload *f, const struct og_group_size *size,
                            struct og_slot_range *ranges);
 
 /* How wide rows of each group are; malloc'ed, NULL without memory. */
-struct og_width *og__group_widths(const struct og_graph *g);
+struct og_row_group *og__row_groups_of_graph(const struct og_graph *g);
 /* Of a group that ends with node `end` and whose rows are so wide, in memory and in their file. */
-struct og_width og__group_width(uint64_t end, size_t row_bytes, size_t file_row_bytes);
+struct og_row_group og__row_group_of_graph(uint64_t end, size_t row_bytes, size_t file_row_bytes);
 /* An amount of cache of a graph of so many nodes. */
 struct og_capacity og__amount_room(const struct og_amount *cache, uint64_t n_nodes);
 /* Of an amount of cache, the rows of each group, into slots[n]: the worthiest as far as it goes.
  * worth may be NULL where n is 1. */
 OG_MUST_CHECK int og__amount_slots(const uint32_t *worth, const struct og_amount *cache,
-                                   const struct og_width *width, uint32_t n,
-                                   const struct og_upper_tier *above, struct og_budget *b,
+                                   const struct og_row_group *row_group, uint32_t n,
+                                   const struct og_upper_tier *upper, struct og_budget *b,
                                    uint64_t *slots, struct og_err *err);
 
 #endif

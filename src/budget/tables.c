@@ -3,23 +3,23 @@
 #include "budget/memory_plan_parts.h"
 
 /* The narrowest range that has no slots yet, or n_ranges. */
-static uint32_t narrowest(const struct og_facts *f, const struct og_slot_range *ranges)
+static uint32_t narrowest(const struct og_workload *f, const struct og_slot_range *ranges)
 {
     uint32_t best = f->n_ranges;
     for (uint32_t k = 0; k < f->n_ranges; k++)
         if (ranges[k].n_slots == 0 && ranges[k].end > ranges[k].first &&
-            (best == f->n_ranges || f->width[k].row_bytes < f->width[best].row_bytes))
+            (best == f->n_ranges || f->row_group[k].row_bytes < f->row_group[best].row_bytes))
             best = k;
     return best;
 }
 
-/* Of several widths narrow rows make most slots of so much memory. */
-static void most_of_ranges(const struct og_facts *f, size_t memory, struct og_slot_range *ranges)
+/* Of several sizes narrow rows make most slots of so much memory. */
+static void most_of_ranges(const struct og_workload *f, size_t memory, struct og_slot_range *ranges)
 {
     for (uint32_t k = 0; k < f->n_ranges; k++)
         ranges[k] = f->ranges[k];
     for (uint32_t k; (k = narrowest(f, ranges)) < f->n_ranges;) {
-        const size_t row = f->width[k].row_bytes;
+        const size_t row = f->row_group[k].row_bytes;
         const uint64_t most = OG_MIN(memory / row, (size_t)(ranges[k].end - ranges[k].first));
         if (most == 0)
             break;
@@ -29,11 +29,11 @@ static void most_of_ranges(const struct og_facts *f, size_t memory, struct og_sl
 }
 
 /* A device's slots are as many as there can be; room[n_ranges]. */
-static struct og_tiers_setup most_tiers(const struct og_premises *p, uint64_t n_slots,
+static struct og_tiers_setup most_tiers(const struct og_plan_inputs *p, uint64_t n_slots,
                                         struct og_slot_range *room)
 {
-    struct og_tiers_setup tiers = og__premised_tiers(p, n_slots);
-    most_of_ranges(p->facts, og__device_plan(p).slots, room);
+    struct og_tiers_setup tiers = og__plan_inputs_tiers(p, n_slots);
+    most_of_ranges(p->workload, og__device_plan(p).slots, room);
     tiers.device.ranges = room;
     return tiers;
 }
@@ -84,74 +84,75 @@ struct stack_sizes {
     size_t entering; /* of a row that enters the host's slots */
 };
 
-static const struct stack_sizes *sizes_of(const struct og_premises *p)
+static const struct stack_sizes *sizes_of(const struct og_plan_inputs *p)
 {
     static const struct stack_sizes host = {host_tables, host_trimmed, host_tail,
                                             host_plan,   host_spilled, 0};
     static const struct stack_sizes both = {
         both_tables,          og__tiers_trimmed_bytes, og__tiers_tail,
         og__tiers_plan_bytes, og__tiers_spilled_bytes, OG__ENTERING_BYTES};
-    return p->way->tiers ? &both : &host;
+    return p->exec->tiers ? &both : &host;
 }
 
-size_t og__premised_tables(const struct og_premises *p, uint64_t n_slots,
-                           const struct og_planned_size *of)
+size_t og__plan_inputs_tables(const struct og_plan_inputs *p, uint64_t n_slots,
+                              const struct og_planned_size *of)
 {
     struct og_slot_range room[OG_MOST_TYPES];
     const struct og_tiers_setup most = most_tiers(p, n_slots, room);
-    return sizes_of(p)->tables(&most, of, OG_MIN(of->rows, og__input_rows(p->facts)));
+    return sizes_of(p)->tables(&most, of, OG_MIN(of->rows, og__input_rows(p->workload)));
 }
 
-size_t og__trimmed_tables(const struct og_premises *p, uint64_t n_slots)
+size_t og__trimmed_tables(const struct og_plan_inputs *p, uint64_t n_slots)
 {
     struct og_slot_range room[OG_MOST_TYPES];
     const struct og_tiers_setup most = most_tiers(p, n_slots, room);
     return sizes_of(p)->trimmed(&most);
 }
 
-uint32_t og__premised_tail(const struct og_premises *p)
+uint32_t og__plan_inputs_tail(const struct og_plan_inputs *p)
 {
-    const struct og_tiers_setup none = og__premised_tiers(p, 0);
+    const struct og_tiers_setup none = og__plan_inputs_tiers(p, 0);
     return sizes_of(p)->tail(&none);
 }
 
-size_t og__premised_plans(const struct og_premises *p, int n, uint64_t rows)
+size_t og__plan_inputs_plans(const struct og_plan_inputs *p, int n, uint64_t rows)
 {
     const struct stack_sizes *of = sizes_of(p);
-    const struct og_tiers_setup some = og__premised_tiers(p, 1);
+    const struct og_tiers_setup some = og__plan_inputs_tiers(p, 1);
     return (size_t)n * of->plan(&some, rows) + rows * of->entering;
 }
 
-size_t og__premised_spilled(const struct og_premises *p, uint64_t rows)
+size_t og__plan_inputs_spilled(const struct og_plan_inputs *p, uint64_t rows)
 {
-    const struct og_tiers_setup none = og__premised_tiers(p, 0);
+    const struct og_tiers_setup none = og__plan_inputs_tiers(p, 0);
     return sizes_of(p)->spilled(&none, rows);
 }
 
-void og__memory_plan_slots(struct og_memory_plan *m, const struct og_premises *p, uint64_t n)
+void og__memory_plan_slots(struct og_memory_plan *m, const struct og_plan_inputs *p, uint64_t n)
 {
     const struct og_planned_size nothing = {0};
     m->n_slots = (uint32_t)n;
-    m->policy_slots = og__premised_tables(p, n, &nothing) - og__premised_tables(p, 0, &nothing);
+    m->policy_slots =
+        og__plan_inputs_tables(p, n, &nothing) - og__plan_inputs_tables(p, 0, &nothing);
     m->policy_training_slots = og__trimmed_tables(p, n) - og__trimmed_tables(p, 0);
 }
 
-void og__memory_plan_ranges(struct og_memory_plan *m, const struct og_premises *p,
+void og__memory_plan_ranges(struct og_memory_plan *m, const struct og_plan_inputs *p,
                             const struct og_slot_range *ranges)
 {
     const struct stack_sizes *of = sizes_of(p);
     const struct og_planned_size nothing = {0};
-    const struct og_tiers_setup none = og__premised_tiers(p, 0);
+    const struct og_tiers_setup none = og__plan_inputs_tiers(p, 0);
     struct og_tiers_setup some = none;
     some.host.ranges = ranges;
     m->policy_slots = of->tables(&some, &nothing, 0) - of->tables(&none, &nothing, 0);
     m->policy_training_slots = of->trimmed(&some) - of->trimmed(&none);
 }
 
-void og__memory_plan_most_slots(struct og_memory_plan *m, const struct og_premises *p,
+void og__memory_plan_most_slots(struct og_memory_plan *m, const struct og_plan_inputs *p,
                                 size_t memory)
 {
-    const struct og_facts *f = p->facts;
+    const struct og_workload *f = p->workload;
     struct og_slot_range ranges[OG_MOST_TYPES];
     if (!og__shares_slots(f)) {
         og__memory_plan_slots(m, p, og__most_slots(f, memory));

@@ -25,7 +25,7 @@ struct visits {
     size_t n;
 };
 
-static size_t visits_bytes(const struct og_facts *f)
+static size_t visits_bytes(const struct og_workload *f)
 {
     return og__sampler_bytes(&f->caps) + og__batch_bytes(&f->caps, f->trace.extras);
 }
@@ -33,7 +33,7 @@ static size_t visits_bytes(const struct og_facts *f)
 static int open_visitor(struct visitor *v, const struct og_structure *g, struct og_err *err)
 {
     og__batch_init(&v->sampled, g->budget);
-    int rc = og__seeds_open(&v->seeds, &g->given.facts->seeds, g->budget, err);
+    int rc = og__seeds_open(&v->seeds, &g->given.workload->seeds, g->budget, err);
     return rc < 0 ? rc : og__structure_sampler(g, &v->sampler, g->budget, err);
 }
 
@@ -56,11 +56,11 @@ static void count_visits(const struct og_batch *b, uint32_t *hotness)
 
 static int visit_batch(struct visits *all, struct visitor *v, uint64_t number)
 {
-    const struct og_facts *facts = all->g->given.facts;
+    const struct og_workload *workload = all->g->given.workload;
     const uint64_t batch = number % all->batches;
-    struct og_descriptor descriptor = og__schedule_pass(&facts->schedule, OG__TRAIN, batch);
+    struct og_descriptor descriptor = og__schedule_pass(&workload->schedule, OG__TRAIN, batch);
     descriptor.drawn_epoch = (uint32_t)(number / all->batches) + 1;
-    og__seeds_take(&v->seeds, &facts->seeds, &descriptor);
+    og__seeds_take(&v->seeds, &workload->seeds, &descriptor);
     int rc = og__sample(v->sampler, v->seeds.node, v->seeds.n, OG__STREAM_PRESC,
                         descriptor.drawn_epoch, descriptor.batch, &v->sampled, &v->err);
     if (rc < 0)
@@ -97,7 +97,7 @@ static int visits_failed(const struct visits *all, struct og_err *err)
  * grow are there twice for a moment. */
 static size_t visitors_for(const struct og_structure *g, struct og_pool *pool)
 {
-    const struct og_facts *f = g->given.facts;
+    const struct og_workload *f = g->given.workload;
     const size_t each = visits_bytes(f) + f->bytes.sampler_reading + og__seeds_bytes(&f->seeds);
     const size_t fit = og__budget_left(g->budget) / 2 / each;
     return OG_MAX(OG_MIN((size_t)og__pool_threads(pool), fit), (size_t)1);
@@ -119,7 +119,7 @@ static void open_visitors(struct visits *all)
 static int find_visits(const struct og_structure *g, struct og_pool *pool,
                        const struct og_options *opt, uint32_t *hotness, struct og_err *err)
 {
-    const struct og_schedule whole = og__schedule_whole(&g->given.facts->schedule);
+    const struct og_schedule whole = og__schedule_whole(&g->given.workload->schedule);
     const uint64_t batches = og__schedule_batches(&whole, OG__TRAIN);
     struct visits all = {.g = g,
                          .hotness = hotness,
@@ -202,13 +202,13 @@ static int find_pagerank(const struct og_structure *g, struct og_pool *pool,
 {
     (void)pool;
     (void)opt;
-    const struct og_split *train = &g->given.facts->split[OG__TRAIN];
+    const struct og_split *train = &g->given.workload->split[OG__TRAIN];
     return og__hotness_pagerank(&g->topology, train->ids,
-                                train->n * (g->given.facts->seeds.edges ? 2 : 1), g->budget,
+                                train->n * (g->given.workload->seeds.edges ? 2 : 1), g->budget,
                                 hotness, err);
 }
 
-static size_t pagerank_bytes(const struct og_facts *f)
+static size_t pagerank_bytes(const struct og_workload *f)
 {
     return og__pagerank_bytes(f->n_nodes);
 }
@@ -233,10 +233,10 @@ typedef int from_options(const struct og_options *opt, uint64_t n_nodes, uint32_
 static const struct {
     from_graph *find; /* or, where no graph is needed: */
     from_options *find_bare;
-    from_options *find_numbers; /* of several widths, if another; */
+    from_options *find_numbers; /* of several sizes, if another; */
     og_uses *uses;              /* and how often, by what either found */
     int (*check)(const struct og_options *opt, uint64_t n_nodes, struct og_err *err); /* or NULL */
-    size_t (*bytes)(const struct og_facts *f); /* NULL: none */
+    size_t (*bytes)(const struct og_workload *f); /* NULL: none */
 } kinds[OG__HOTNESS_KINDS] = {
     [OG__HOTNESS_NOISE] = {.find_bare = find_noise, .uses = og__uses_counted},
     [OG__HOTNESS_DEGREE] = {.find = find_degrees, .uses = og__uses_counted},
@@ -261,7 +261,7 @@ int og__hotness_of(const struct og_structure *g, struct og_pool *pool, int polic
 {
     from_graph *find = kinds[og__policy_hotness(policy)].find;
     return find ? find(g, pool, opt, hotness, err)
-                : og__hotness_without_graph(policy, opt, g->given.facts->n_nodes, hotness, err);
+                : og__hotness_without_graph(policy, opt, g->given.workload->n_nodes, hotness, err);
 }
 
 int og__hotness_uses(const struct og_structure *g, struct og_pool *pool, int policy,
@@ -272,7 +272,7 @@ int og__hotness_uses(const struct og_structure *g, struct og_pool *pool, int pol
     *uses = kinds[kind].uses;
     return kinds[kind].find
                ? kinds[kind].find(g, pool, opt, hotness, err)
-               : og__hotness_uses_bare(policy, opt, g->given.facts->n_nodes, hotness, uses, err);
+               : og__hotness_uses_bare(policy, opt, g->given.workload->n_nodes, hotness, uses, err);
 }
 
 int og__hotness_uses_bare(int policy, const struct og_options *opt, uint64_t n_nodes,
@@ -290,7 +290,7 @@ int og__hotness_check(const struct og_options *opt, uint64_t n_nodes, struct og_
     return kinds[kind].check ? kinds[kind].check(opt, n_nodes, err) : 0;
 }
 
-size_t og__hotness_bytes(const struct og_facts *f, int policy)
+size_t og__hotness_bytes(const struct og_workload *f, int policy)
 {
     const enum og_hotness kind = og__policy_hotness(policy);
     return kinds[kind].bytes ? kinds[kind].bytes(f) : 0;

@@ -3,7 +3,7 @@
 #define OG_TRAIN_HOTNESS_H
 
 #include "flow/structure.h"
-#include "plan/widths.h"
+#include "plan/row_groups.h"
 
 /* A guess at the out-degrees, added to hotness. A scan of the edges. */
 OG_MUST_CHECK int og__hotness_degree_guess(const struct og_topology *t, uint32_t *hotness,
@@ -20,7 +20,8 @@ OG_MUST_CHECK int og__hotness_pagerank(const struct og_topology *t, const uint32
 OG_MUST_CHECK int og__hotness_of(const struct og_structure *g, struct og_pool *pool, int policy,
                                  const struct og_options *opt, uint32_t *hotness,
                                  struct og_err *err);
-/* The same as numbers that can be multiplied, which *uses takes from hotness (plan/widths.h). */
+/* The same as numbers that can be multiplied, which *uses takes from hotness (plan/row_groups.h).
+ */
 OG_MUST_CHECK int og__hotness_uses(const struct og_structure *g, struct og_pool *pool, int policy,
                                    const struct og_options *opt, uint32_t *hotness, og_uses **uses,
                                    struct og_err *err);
@@ -43,7 +44,7 @@ OG_MUST_CHECK int og__hotness_scores_as_floats(const struct og_options *opt, uin
 OG_MUST_CHECK int og__hotness_scores_check(const struct og_options *opt, uint64_t n_nodes,
                                            struct og_err *err);
 /* What finding it takes of the budget meanwhile. */
-size_t og__hotness_bytes(const struct og_facts *f, int policy);
+size_t og__hotness_bytes(const struct og_workload *f, int policy);
 /* Is it made of the graph, which a trace has not? */
 bool og__hotness_needs_graph(int policy);
 

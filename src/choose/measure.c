@@ -36,20 +36,20 @@ static const struct og_group *probed(const struct og_graph *g)
     return most;
 }
 
-/* How rows of one width are read is known from then on; types learn it one by one, elsewhere. */
-static int learn_rule(struct og_probe *p, struct og_facts *f, const struct og_config *config,
+/* How rows of one size are read is known from then on; types learn it one by one, elsewhere. */
+static int learn_rule(struct og_probe *p, struct og_workload *f, const struct og_config *config,
                       struct og_budget *b, struct og_err *err)
 {
     if (f->graph->n_groups > 1)
         return 0;
     if (!p->reader ||
-        f->graph->group->kept != f->graph->group->stored) /* not read, or rounded on the way */
+        f->graph->group->dtype != f->graph->group->stored) /* not read, or rounded on the way */
         return og__gather_read_rule(f->graph->group, config->opt.io, b, &f->read_rule, err);
     f->read_rule = og__reader_rule(p->reader);
     return 0;
 }
 
-int og__probe_open(struct og_probe *p, struct og_facts *f, const struct og_config *config,
+int og__probe_open(struct og_probe *p, struct og_workload *f, const struct og_config *config,
                    struct og_budget *b, struct og_err *err)
 {
     const struct og_reader_options opt = og__reader_setup(config, &f->profile);
@@ -177,7 +177,7 @@ static void release_batch(struct one_batch *b)
 
 static int sample_batch(struct one_batch *b, const struct og_structure *g, struct og_err *err)
 {
-    const struct og_facts *f = g->given.facts;
+    const struct og_workload *f = g->given.workload;
     const struct og_descriptor descriptor = og__schedule_pass(&f->schedule, OG__TRAIN, 0);
     int rc;
     *b = (struct one_batch){0};

@@ -1,5 +1,5 @@
 /* measure: rates of the machine with the very file and model of a session, in a few milliseconds,
- * for choosing among ways (session/choose.c).
+ * for choosing among execution plans (session/choose.c).
  *
  *   probe   reads of the feature file: runs of rows, and rows at random
  *   copy    bytes in memory
@@ -28,7 +28,7 @@ struct og_probe {
 
 /* Of a graph with types the type whose features are most is read. Else f->read_rule is known from
  * then on. To be closed even if it fails. */
-OG_MUST_CHECK int og__probe_open(struct og_probe *p, struct og_facts *f,
+OG_MUST_CHECK int og__probe_open(struct og_probe *p, struct og_workload *f,
                                  const struct og_config *config, struct og_budget *b,
                                  struct og_err *err);
 void og__probe_close(struct og_probe *p, struct og_budget *b);

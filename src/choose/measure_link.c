@@ -12,7 +12,7 @@ enum { MOST_ROWS = 4096, LEAST_ROWS = 16, FEWER = 8, TIMES = 3, MEMORY_SHARE = 8
 /* So many slots of a device, as many rows of the host, and a room. */
 struct side {
     struct og_nn_backend *backend;
-    struct og_rows_there *there;
+    struct og_device_row_store *store;
     char *host; /* [n] rows, pinned */
 };
 
@@ -42,7 +42,7 @@ static uint32_t rows_of(const struct link_probe *p, size_t limit)
 {
     const size_t left = og__budget_left(p->budget);
     const size_t own = (size_t)p->n_sides * (p->nn->own_bytes(1) + p->ops->host_bytes());
-    const size_t taken = p->nn->own_there ? p->nn->own_there() : 0;
+    const size_t taken = p->nn->device_own_bytes ? p->nn->device_own_bytes() : 0;
     const size_t there = (limit - OG_MIN(limit, taken)) / MEMORY_SHARE / p->row_bytes;
     const size_t here = (left - OG_MIN(left, own)) / MEMORY_SHARE / row_bytes_here(p);
     return (uint32_t)OG_MIN(OG_MIN(there, here), (size_t)MOST_ROWS);
@@ -56,13 +56,13 @@ static int open_side(struct link_probe *p, struct side *s, int number, size_t li
     int rc;
     OG_TRY(p->nn->open(&s->backend, number, NULL, p->budget, err));
     OG_TRY(p->nn->bound ? p->nn->bound(s->backend, limit, err) : 0);
-    OG_TRY(p->ops->open(&s->there, &s->backend, 1, &setup, err));
-    s->host = p->ops->pin(s->there, p->n * p->row_bytes, err);
+    OG_TRY(p->ops->open(&s->store, &s->backend, 1, &setup, err));
+    s->host = p->ops->pin(s->store, p->n * p->row_bytes, err);
     OG_TRY(s->host ? 0 : -ENOMEM);
     memset(s->host, 0, p->n * p->row_bytes);
     for (uint32_t i = 0; i < p->n; i++)
         p->place[i] = i;
-    OG_TRY(p->ops->fill(s->there, s->host, p->place, p->n, err));
+    OG_TRY(p->ops->fill(s->store, s->host, p->place, p->n, err));
 out:
     return rc;
 }
@@ -88,8 +88,8 @@ static void close_probe(struct link_probe *p)
     for (int k = 0; k < p->n_sides; k++) {
         struct side *s = &p->side[k];
         if (s->host)
-            p->ops->unpin(s->there, s->host, p->n * p->row_bytes);
-        p->ops->close(s->there);
+            p->ops->unpin(s->store, s->host, p->n * p->row_bytes);
+        p->ops->close(s->store);
         if (s->backend)
             p->nn->close(s->backend);
     }
@@ -109,11 +109,11 @@ struct timing {
 /* Of one device, where copies are modelled: seconds of its link so far. */
 static double modelled(const struct link_probe *p, int k)
 {
-    return p->ops->link_seconds(p->side[k].there);
+    return p->ops->link_seconds(p->side[k].store);
 }
 
-static int bring_once(struct link_probe *p, const struct timing *t, double *seconds,
-                      struct og_err *err)
+static int upload_once(struct link_probe *p, const struct timing *t, double *seconds,
+                       struct og_err *err)
 {
     double before[OG__MOST_DEVICES];
     double longest = 0;
@@ -127,13 +127,13 @@ static int bring_once(struct link_probe *p, const struct timing *t, double *seco
                                   .dtype = OG_U8,
                                   .n_more = 1,
                                   .more = {{.base = p->side[k].host, .first = p->n}}};
-        const struct og_bringing b = {.x = x};
-        struct og_brought ignored;
+        const struct og_upload b = {.x = x};
+        struct og_uploaded ignored;
         before[k] = modelled(p, k);
-        OG_TRY(p->ops->bring(p->side[k].there, &b, &ignored, err));
+        OG_TRY(p->ops->upload(p->side[k].store, &b, &ignored, err));
     }
     for (int k = t->first; k < t->first + t->n_sides; k++) {
-        OG_TRY(p->ops->finish(p->side[k].there, err));
+        OG_TRY(p->ops->finish(p->side[k].store, err));
         longest = OG_MAX(longest, modelled(p, k) - before[k]);
     }
     *seconds = t->link && longest > 0 ? longest : og__now() - start;
@@ -151,7 +151,7 @@ static int time_rows(struct link_probe *p, const struct timing *t, double *secon
         p->place[i] = t->from + i;
     for (int k = 0; k < TIMES; k++) {
         double took;
-        OG_TRY(bring_once(p, t, &took, err));
+        OG_TRY(upload_once(p, t, &took, err));
         *seconds = k == 0 ? took : OG_MIN(*seconds, took);
     }
 out:

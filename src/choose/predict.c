@@ -31,8 +31,9 @@ static void count_hits(const struct og_group_size *size, uint32_t n, const struc
 static struct og_counting counting_of(const struct og_data_path *d,
                                       const struct og_group_size *size)
 {
-    return (struct og_counting){
-        .layout = og__layout_of(d->way->layout), .rule = &size->rule, .row_bytes = size->row_bytes};
+    return (struct og_counting){.layout = og__layout_of(d->exec->layout),
+                                .rule = &size->rule,
+                                .row_bytes = size->row_bytes};
 }
 
 /* Of n rows of a group, with misses by its own numbers. */
@@ -53,7 +54,7 @@ static void add_rows(struct og_plan_cost *sum, const struct og_data_path *d, uin
 static void add_plan(struct og_plan_cost *sum, const struct og_data_path *d,
                      const struct og_plan *plan)
 {
-    const struct og_graph *g = d->facts->graph;
+    const struct og_graph *g = d->workload->graph;
     uint32_t hits[OG_MOST_TYPES];
     uint32_t i = 0;
     count_hits(d->size, g->n_groups, plan, hits);
@@ -132,7 +133,7 @@ static void scale_costs(struct og_predicted *p, const struct og_predicted *sum, 
 static void scale_to_epoch(const struct og_data_path *d, const struct og_predicted *sum, double by)
 {
     scale_costs(d->predicted, sum, by);
-    for (uint32_t g = 0; g < d->facts->graph->n_groups; g++) {
+    for (uint32_t g = 0; g < d->workload->graph->n_groups; g++) {
         struct og_group_size *size = &d->size[g];
         const struct og_predicted seen = {.plan = size->seen, .tiers = size->seen_tiers};
         struct og_predicted epoch = {0};
@@ -144,16 +145,16 @@ static void scale_to_epoch(const struct og_data_path *d, const struct og_predict
 
 void og__predict_epoch(const struct og_prediction *p, const struct og_data_path *d)
 {
-    uint64_t epoch = og__schedule_batches(&d->facts->schedule, OG__TRAIN);
+    uint64_t epoch = og__schedule_batches(&d->workload->schedule, OG__TRAIN);
     if (p->batches > 0)
         scale_to_epoch(d, &p->sum, (double)epoch / (double)p->batches);
 }
 
-/* ---- the pilot ---- */
+/* ---- profiling ---- */
 
 int og__learn_rules(const struct og_data_path *d, struct og_err *err)
 {
-    const struct og_graph *g = d->facts->graph;
+    const struct og_graph *g = d->workload->graph;
     int rc = 0;
     for (uint32_t k = 0; k < g->n_groups; k++)
         if (g->group[k].dim > 0)
@@ -163,17 +164,17 @@ out:
     return rc;
 }
 
-static int count_pilot(struct og_data_path *d, const struct og_pilot *pilot,
-                       struct og_plan_cost *sum, struct og_err *err)
+static int count_profiling(struct og_data_path *d, const struct og_profiling *profiling,
+                           struct og_plan_cost *sum, struct og_err *err)
 {
     struct og_plan plan;
     struct og_planned_ids planned = {.budget = d->budget};
     int rc = 0;
     og__plan_init(&plan, d->budget);
-    for (uint32_t b = 0; b < pilot->n; b++) {
-        const uint32_t n = (uint32_t)(pilot->ptr[b + 1] - pilot->ptr[b]);
-        OG_TRY(og__planned_ids_list(&planned, og__planned_groups(d->facts),
-                                    pilot->ids + pilot->ptr[b], n, err));
+    for (uint32_t b = 0; b < profiling->n; b++) {
+        const uint32_t n = (uint32_t)(profiling->ptr[b + 1] - profiling->ptr[b]);
+        OG_TRY(og__planned_ids_list(&planned, og__planned_groups(d->workload),
+                                    profiling->ids + profiling->ptr[b], n, err));
         OG_TRY(og__policy_plan(d->policy, &d->planner, planned.ids, planned.n, &plan, err));
         add_plan(sum, d, &plan);
     }
@@ -183,51 +184,51 @@ out:
     return rc;
 }
 
-/* The pilot was sampled before there was a neighbour cache: some of it once more. */
+/* The profiling batches were sampled before there was a neighbour cache: some of it once more. */
 static int count_topology(const struct og_data_path *d, struct og_predicted *sum,
                           struct og_err *err)
 {
     enum { BATCHES = 2 };
-    struct og_pilot again;
-    uint64_t n = og__schedule_batches(&d->facts->schedule, OG__TRAIN);
-    const struct og_pilot_limits limits = {.epoch = 1,
-                                           .batches = (uint32_t)OG_MIN(n, (uint64_t)BATCHES)};
-    int rc = og__pilot_sample(&again, d->structure, &limits, d->budget, err);
+    struct og_profiling again;
+    uint64_t n = og__schedule_batches(&d->workload->schedule, OG__TRAIN);
+    const struct og_profiling_limits limits = {.epoch = 1,
+                                               .batches = (uint32_t)OG_MIN(n, (uint64_t)BATCHES)};
+    int rc = og__profiling_sample(&again, d->structure, &limits, d->budget, err);
     if (rc < 0)
         return rc;
     sum->topology_reads = again.reads.io.reads;
     sum->topology_bytes = again.reads.io.bytes;
-    og__pilot_release(&again, d->budget);
+    og__profiling_release(&again, d->budget);
     return 0;
 }
 
 /* What a group of so many reads: as a smaller one tells, or once the file a pass. */
-static struct og_io_expected group_of(const struct og_data_path *d, const struct og_pilot *pilot,
-                                      uint64_t batches)
+static struct og_io_expected group_of(const struct og_data_path *d,
+                                      const struct og_profiling *profiling, uint64_t batches)
 {
-    const struct og_facts *f = d->facts;
+    const struct og_workload *f = d->workload;
     const struct og_read_rule rule = og__structure_rule(d->structure);
-    const double passes = (double)f->caps.n_hops * f->together.steps;
-    const double file = (double)og__together_list_bytes(&f->together);
-    if (pilot->group.batches > 0)
-        return og__group_expect(&pilot->group, (double)batches, &rule);
+    const double passes = (double)f->caps.n_hops * f->group_sampling.steps;
+    const double file = (double)og__group_sampling_list_bytes(&f->group_sampling);
+    if (profiling->group.batches > 0)
+        return og__group_expect(&profiling->group, (double)batches, &rule);
     return (struct og_io_expected){passes * file / (double)rule.max_request, passes * file};
 }
 
 /* Batches that are sampled together read no more than their groups do: how much less, one group of
  * them tells. */
-static void bound_topology(const struct og_data_path *d, const struct og_pilot *pilot)
+static void bound_topology(const struct og_data_path *d, const struct og_profiling *profiling)
 {
-    const struct og_facts *f = d->facts;
+    const struct og_workload *f = d->workload;
     const uint64_t group = d->memory->group.batches;
     const uint64_t epoch = og__schedule_batches(&f->schedule, OG__TRAIN);
     struct og_predicted *p = d->predicted;
     if (group < 2 || d->offline)
         return;
     const uint64_t groups = (epoch + group - 1) / group;
-    const struct og_io_expected one = group_of(d, pilot, OG_MIN(group, epoch));
+    const struct og_io_expected one = group_of(d, profiling, OG_MIN(group, epoch));
     const uint64_t most = scaled((uint64_t)one.bytes, (double)groups);
-    p->topology_passes = groups * f->caps.n_hops * f->together.steps;
+    p->topology_passes = groups * f->caps.n_hops * f->group_sampling.steps;
     p->bound = true;
     if (p->topology_bytes > most) {
         p->topology_reads = OG_MIN(p->topology_reads, scaled((uint64_t)one.reads, (double)groups));
@@ -237,25 +238,27 @@ static void bound_topology(const struct og_data_path *d, const struct og_pilot *
 
 static bool is_on_disk(const struct og_structure *g)
 {
-    return g->topology.disk || (g->topology.relation && g->given.way->topology == OG_TOPOLOGY_DISK);
+    return g->topology.disk ||
+           (g->topology.relation && g->given.exec->topology == OG_TOPOLOGY_DISK);
 }
 
-/* Of an epoch, for one of the pilot's. */
-static double epoch_of(const struct og_data_path *d, const struct og_pilot *pilot)
+/* Of an epoch, for one of the profiling batches. */
+static double epoch_of(const struct og_data_path *d, const struct og_profiling *profiling)
 {
-    const struct og_schedule *schedule = &d->facts->schedule;
+    const struct og_schedule *schedule = &d->workload->schedule;
     const uint64_t all = schedule->n_seeds[OG__TRAIN] / OG_MAX(schedule->share.ranks, 1u);
-    const uint64_t seen =
-        OG_MIN(schedule->n_seeds[OG__TRAIN], (uint64_t)pilot->n * d->facts->schedule.batch_size);
+    const uint64_t seen = OG_MIN(schedule->n_seeds[OG__TRAIN],
+                                 (uint64_t)profiling->n * d->workload->schedule.batch_size);
     return (double)all / (double)OG_MAX(seen, (uint64_t)1);
 }
 
-int og__predict_pilot(struct og_data_path *d, const struct og_pilot *pilot, struct og_err *err)
+int og__predict_profiling(struct og_data_path *d, const struct og_profiling *profiling,
+                          struct og_err *err)
 {
     const struct og_tiers_cost none = {0};
     struct og_plan_cost sum = {0};
-    int rc = count_pilot(d, pilot, &sum, err);
-    return rc < 0 ? rc : og__predict_from(d, pilot, &sum, &none, err);
+    int rc = count_profiling(d, profiling, &sum, err);
+    return rc < 0 ? rc : og__predict_from(d, profiling, &sum, &none, err);
 }
 
 /* So many of their batches. */
@@ -266,7 +269,7 @@ static struct og_io_counts read_samples(const struct og_samples *s, uint32_t n)
     return (struct og_io_counts){scaled(all.reads, share), scaled(all.bytes, share)};
 }
 
-int og__predict_from(struct og_data_path *d, const struct og_pilot *pilot,
+int og__predict_from(struct og_data_path *d, const struct og_profiling *profiling,
                      const struct og_plan_cost *rows, const struct og_tiers_cost *tiers,
                      struct og_err *err)
 {
@@ -274,14 +277,14 @@ int og__predict_from(struct og_data_path *d, const struct og_pilot *pilot,
     struct og_predicted topology = {0};
     int rc = 0;
     if (d->offline)
-        sum.trace = read_samples(d->offline->samples, pilot->n);
+        sum.trace = read_samples(d->offline->samples, profiling->n);
     else if (is_on_disk(d->structure))
         OG_TRY(count_topology(d, &topology, err));
-    double share = (double)pilot->n / OG_MAX(OG_MIN(pilot->n, 2u), 1u);
+    double share = (double)profiling->n / OG_MAX(OG_MIN(profiling->n, 2u), 1u);
     sum.topology_reads = scaled(topology.topology_reads, share);
     sum.topology_bytes = scaled(topology.topology_bytes, share);
-    scale_to_epoch(d, &sum, epoch_of(d, pilot));
-    bound_topology(d, pilot);
+    scale_to_epoch(d, &sum, epoch_of(d, profiling));
+    bound_topology(d, profiling);
 out:
     return rc;
 }

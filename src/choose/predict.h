@@ -1,24 +1,24 @@
 /* What a session will read, told before it is read: one epoch's rows, hits, misses, reads, bytes;
  * in all, and of each group of rows (budget/slots.h).
  *
- *   a cache that stays as it is    from the pilot's batches, in proportion
+ *   a cache that stays as it is    from the profiling batches, in proportion
  *   one that changes               from the plans of the first superbatch, exact for its batches */
 #ifndef OG_PREDICT_H
 #define OG_PREDICT_H
 
-#include "choose/pilot.h"
+#include "choose/profiling.h"
 #include "flow/data_path.h"
 
 /* d->size[].rule: how the engine that will read the features of each group merges; asked of one. */
 OG_MUST_CHECK int og__learn_rules(const struct og_data_path *d, struct og_err *err);
 
-/* d->predicted, where a pilot's batches tell it. The policy is there. */
-OG_MUST_CHECK int og__predict_pilot(struct og_data_path *d, const struct og_pilot *pilot,
-                                    struct og_err *err);
+/* d->predicted, where the profiling batches tell it. The policy is there. */
+OG_MUST_CHECK int og__predict_profiling(struct og_data_path *d,
+                                        const struct og_profiling *profiling, struct og_err *err);
 
-/* The same, of rows that were counted already: those of all the pilot's batches; tiers: all 0
+/* The same, of rows that were counted already: those of all the profiling batches; tiers: all 0
  * without a device's cache. */
-OG_MUST_CHECK int og__predict_from(struct og_data_path *d, const struct og_pilot *pilot,
+OG_MUST_CHECK int og__predict_from(struct og_data_path *d, const struct og_profiling *profiling,
                                    const struct og_plan_cost *rows,
                                    const struct og_tiers_cost *tiers, struct og_err *err);
 

@@ -13,9 +13,9 @@ static double number(const json_t *object, const char *key)
     return json_number_value(json_object_get(object, key));
 }
 
-static const char *place_of(const json_t *way)
+static const char *place_of(const json_t *exec)
 {
-    return strcmp(text_of(way, "topology"), "disk") == 0 ? "on disk" : "in memory";
+    return strcmp(text_of(exec, "topology"), "disk") == 0 ? "on disk" : "in memory";
 }
 
 /* Describes where batches read rows that miss the cache. */
@@ -39,11 +39,11 @@ static bool misses_none(const json_t *plan)
 }
 
 /* Names the policy of a plan; or both policies, the device's first. */
-static const char *name_way(char buf[SHOWN_MAX], const json_t *way)
+static const char *name_exec(char buf[SHOWN_MAX], const json_t *exec)
 {
-    const bool over = json_object_get(way, "device_policy") != NULL;
-    snprintf(buf, SHOWN_MAX, "%.40s%s%.40s", over ? text_of(way, "device_policy") : "",
-             over ? " over " : "", text_of(way, "policy"));
+    const bool over = json_object_get(exec, "device_policy") != NULL;
+    snprintf(buf, SHOWN_MAX, "%.40s%s%.40s", over ? text_of(exec, "device_policy") : "",
+             over ? " over " : "", text_of(exec, "policy"));
     return buf;
 }
 
@@ -230,7 +230,7 @@ static void say_choice(const json_t *plan)
                    : "",
                a);
     if (n > 1 && same_place(best, next))
-        printf("; the next, %s with layout %s, takes %s (%+.0f %%)", name_way(policy, next),
+        printf("; the next, %s with layout %s, takes %s (%+.0f %%)", name_exec(policy, next),
                text_of(next, "layout"), show_value(b, "seconds", json_object_get(next, "seconds")),
                100 * (number(next, "seconds") / number(best, "seconds") - 1));
     puts(".");
@@ -290,25 +290,25 @@ static void show_plan(const json_t *root)
 
 /* ---- the figures ---- */
 
-enum { MOST_WAYS = 40 };
+enum { MOST_EXECS = 40 };
 
-static void draw_ways(struct plot *p, const json_t *plan)
+static void draw_execs(struct plot *p, const json_t *plan)
 {
     static const char title[] = "Seconds an epoch, preparation included, by policy and layout";
     const json_t *candidates = json_object_get(plan, "candidates");
     const size_t n =
-        count_possible(candidates) < MOST_WAYS ? count_possible(candidates) : MOST_WAYS;
-    char name[MOST_WAYS][SHOWN_MAX];
-    struct bar bar[MOST_WAYS];
+        count_possible(candidates) < MOST_EXECS ? count_possible(candidates) : MOST_EXECS;
+    char name[MOST_EXECS][SHOWN_MAX];
+    struct bar bar[MOST_EXECS];
     for (size_t i = 0; i < n; i++) {
-        const json_t *way = json_array_get(candidates, i);
-        const bool same = same_place(way, plan);
+        const json_t *exec = json_array_get(candidates, i);
+        const bool same = same_place(exec, plan);
         char policy[SHOWN_MAX];
-        snprintf(name[i], SHOWN_MAX, "%.64s, %.20s%s%s%s", name_way(policy, way),
-                 text_of(way, "layout"),
-                 json_is_true(json_object_get(way, "alternates")) ? ", phased" : "",
-                 same ? "" : ", topology ", same ? "" : place_of(way));
-        bar[i] = (struct bar){name[i], number(way, "seconds"), i == 0 ? 2 : 0};
+        snprintf(name[i], SHOWN_MAX, "%.64s, %.20s%s%s%s", name_exec(policy, exec),
+                 text_of(exec, "layout"),
+                 json_is_true(json_object_get(exec, "alternates")) ? ", phased" : "",
+                 same ? "" : ", topology ", same ? "" : place_of(exec));
+        bar[i] = (struct bar){name[i], number(exec, "seconds"), i == 0 ? 2 : 0};
     }
     if (n == 0)
         return;
@@ -340,7 +340,7 @@ static void draw_memory(struct plot *p, const json_t *plan)
 static int draw(const json_t *plan, struct plot *p, struct og_err *err)
 {
     (void)err;
-    draw_ways(p, plan);
+    draw_execs(p, plan);
     draw_rows(p, plan);
     draw_memory(p, plan);
     return 0;

@@ -126,7 +126,7 @@ static void show_tiers(const json_t *root)
 }
 
 /* Prints the row size, or that of each type with features. */
-static void show_widths(const json_t *root)
+static void show_row_groups(const json_t *root)
 {
     const json_t *types = json_object_get(root, "types");
     char bytes[SHOWN_MAX];
@@ -145,7 +145,7 @@ static void show_simulation(const json_t *root)
     char rows[SHOWN_MAX];
     printf("%s: %s rows of ", show_value(name, "dataset", json_object_get(root, "dataset")),
            show_value(rows, "rows", json_object_get(root, "rows")));
-    show_widths(root);
+    show_row_groups(root);
     printf(" in %lld batches\n", (long long)json_integer_value(json_object_get(root, "batches")));
     if (json_object_get(root, "device_memory"))
         show_tiers(root);
@@ -194,14 +194,14 @@ static int ask_executors(const struct invocation *in, char **text, struct og_err
     int queue = 0;
     int rc = own_number(in, "batches", &tickets, err);
     rc = rc < 0 ? rc : own_number(in, "queue", &queue, err);
-    const struct og_executors_asked asked = {.size = sizeof(asked),
-                                             .splits = own_text(in, "executors"),
-                                             .times = own_text(in, "times"),
-                                             .tickets = (uint64_t)tickets,
-                                             .queue = (uint64_t)queue};
+    const struct og_executors_asked requested = {.size = sizeof(requested),
+                                                 .splits = own_text(in, "executors"),
+                                                 .times = own_text(in, "times"),
+                                                 .tickets = (uint64_t)tickets,
+                                                 .queue = (uint64_t)queue};
     return rc < 0 ? rc
-                  : og_simulate_executors(in->n_args > 0 ? in->arg[0] : NULL, &asked, in->options,
-                                          screen_observer(in->screen, 0), text, err);
+                  : og_simulate_executors(in->n_args > 0 ? in->arg[0] : NULL, &requested,
+                                          in->options, screen_observer(in->screen, 0), text, err);
 }
 
 /* Joins both results: that of executors is under a key of the other. */

@@ -30,12 +30,12 @@ static int verify(const struct invocation *in, struct listing *l, struct og_err 
 {
     const char *folder = in->arg[0];
     const char *dataset = own_text(in, "dataset");
-    const struct og_observer *seen = screen_observer(in->screen, 0);
+    const struct og_observer *observer = screen_observer(in->screen, 0);
     if (is_there(folder, "trace.json"))
-        return og_verify_samples(folder, dataset, on_finding, l, seen, err);
+        return og_verify_samples(folder, dataset, on_finding, l, observer, err);
     if (dataset)
         return usage_error(err, NULL, "verify: --dataset requires a folder of samples");
-    return og_verify(folder, on_finding, l, seen, err);
+    return og_verify(folder, on_finding, l, observer, err);
 }
 
 static int print_findings(const struct listing *l, struct og_err *err)

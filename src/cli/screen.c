@@ -32,7 +32,7 @@ static double now(void)
 
 /* Signal handlers need global state. */
 static volatile sig_atomic_t stop_asked;
-static long long asked_at; /* nanoseconds; 0: no signal yet; used by the handler only */
+static long long requested_at; /* nanoseconds; 0: no signal yet; used by the handler only */
 
 /* The first signal requests a stop. Signals within the same second count as one: timeout(1) and
  * systemd send to a process and its group. A later signal kills. Workers are killed by their
@@ -41,7 +41,7 @@ static void on_signal(int number)
 {
     const long long at = (long long)(1e9 * now());
     long long first = 0;
-    if (__atomic_compare_exchange_n(&asked_at, &first, at, false, __ATOMIC_RELAXED,
+    if (__atomic_compare_exchange_n(&requested_at, &first, at, false, __ATOMIC_RELAXED,
                                     __ATOMIC_RELAXED)) {
         __atomic_store_n(&stop_asked, 1, __ATOMIC_RELAXED);
     } else if (og_worker() < 0 && at - first >= SECONDS_TOGETHER * 1000000000LL) {

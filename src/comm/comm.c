@@ -1,4 +1,4 @@
-#include "comm/beside.h"
+#include "comm/async_exchange.h"
 
 #include <limits.h>
 #include <poll.h>
@@ -67,7 +67,7 @@ void og__comm_close(struct og_comm *c)
 {
     if (!c)
         return;
-    og__beside_close(c->beside);
+    og__async_exchange_close(c->async);
     c->kind->close(c);
 }
 
@@ -110,19 +110,19 @@ int og__comm_exchange(struct og_comm *c, const struct og_message *send,
 int og__comm_begin(struct og_comm *c, const struct og_message *send,
                    const struct og_message *receive, struct og_err *err)
 {
-    if (!c->beside && !c->one_thread)
-        c->beside = og__beside_open(c);
-    if (!c->beside)
+    if (!c->async && !c->one_thread)
+        c->async = og__async_exchange_open(c);
+    if (!c->async)
         return og__comm_exchange(c, send, receive, err);
     int rc = get_ready(c, send, err);
     if (rc == 0)
-        og__beside_begin(c->beside, send, receive);
+        og__async_exchange_begin(c->async, send, receive);
     return rc;
 }
 
 int og__comm_end(struct og_comm *c, struct og_err *err)
 {
-    return c->beside ? og__beside_end(c->beside, err) : 0;
+    return c->async ? og__async_exchange_end(c->async, err) : 0;
 }
 
 void og__comm_lay(const struct og_comm *c, void *at, void *own, const size_t *bytes,

@@ -13,7 +13,7 @@
  * the launcher. A process on its own is the only rank, and its exchanges return at once.
  *
  * One thread of a rank at a time. An asynchronous exchange proceeds between begin and end
- * (beside.c). */
+ * (async_exchange.c). */
 #ifndef OG_COMM_H
 #define OG_COMM_H
 
@@ -39,14 +39,14 @@ struct og_comm_kind {
 struct og_comm {
     const struct og_comm_kind *kind;
     int rank, n;
-    int here;                 /* ranks on this machine */
-    uint64_t exchanges;       /* made so far */
-    uint64_t sent;            /* bytes of them that went to others */
-    bool broken;              /* one failed: there can be no other */
-    bool one_thread;          /* only the thread that opened it may call its functions */
-    int line;                 /* a stream to the launcher; -1: none */
-    struct og_beside *beside; /* runs asynchronous exchanges; NULL: none so far */
-    void *self;               /* of its kind */
+    int n_local;                     /* ranks on this machine */
+    uint64_t exchanges;              /* made so far */
+    uint64_t sent;                   /* bytes of them that went to others */
+    bool broken;                     /* one failed: there can be no other */
+    bool one_thread;                 /* only the thread that opened it may call its functions */
+    int line;                        /* a stream to the launcher; -1: none */
+    struct og_async_exchange *async; /* runs asynchronous exchanges; NULL: none so far */
+    void *self;                      /* of its kind */
 };
 
 /* Opens the comm of this process; a process on its own is its only rank. */

@@ -29,7 +29,7 @@ struct launch {
     bool killed[OG__MOST_RANKS];            /* by this */
     int status;                             /* what the program is to end with so far */
     double failed;                          /* when the first of them did; 0: none */
-    double asked;                           /* when the first signal came; 0: none */
+    double requested;                       /* when the first signal came; 0: none */
     bool at_once;                           /* second request: without a checkpoint */
     bool early;                             /* one was stopped before it installed its handler */
     sigset_t awaited, before;
@@ -176,7 +176,7 @@ static void kill_rest(struct launch *l, bool guarded_too)
 /* Was the rank stopped by the first request, before it installed its handler? */
 static bool was_stopped(const struct launch *l, int status)
 {
-    return l->asked > 0 && WIFSIGNALED(status) &&
+    return l->requested > 0 && WIFSIGNALED(status) &&
            (WTERMSIG(status) == SIGINT || WTERMSIG(status) == SIGTERM ||
             WTERMSIG(status) == SIGUSR1);
 }
@@ -232,9 +232,9 @@ static void hand_on(struct launch *l, int number, const siginfo_t *info)
     const double now = og__now();
     if (number == SIGCHLD)
         return;
-    if (l->asked == 0)
-        l->asked = now;
-    if (now - l->asked >= SECONDS_TOGETHER) {
+    if (l->requested == 0)
+        l->requested = now;
+    if (now - l->requested >= SECONDS_TOGETHER) {
         l->at_once = true;
         l->status = 130;
         kill_rest(l, true);

@@ -183,7 +183,7 @@ int og__comm_sockets(struct og_comm **out, int rank, int n, const int *fd, struc
         return og__fail_errno(err, -ENOMEM, NULL, "workers");
     }
     *c = (struct og_comm){
-        .kind = &kind, .rank = rank, .n = n, .here = n, .line = fd[rank], .self = s};
+        .kind = &kind, .rank = rank, .n = n, .n_local = n, .line = fd[rank], .self = s};
     for (int i = 0; i < n; i++)
         s->peer[i].fd = fd[i];
     *out = c;

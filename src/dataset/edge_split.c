@@ -65,7 +65,7 @@ enum og__split og__edge_split_of(const struct og_edge_split *s, uint32_t u, uint
 struct splitter {
     const struct og_graph *g;
     const struct og_edge_split *split;
-    const bool *asked; /* [n_relations] */
+    const bool *requested; /* [n_relations] */
     const char *folder;
     struct og_budget *budget;
     struct og_npy_writer *edges[OG__SPLITS];
@@ -84,8 +84,8 @@ static bool loses_edges(const struct splitter *w, uint32_t r)
     const struct og_relation *a = &w->g->relation[r];
     for (uint32_t q = 0; q < w->g->n_relations; q++) {
         const struct og_relation *b = &w->g->relation[q];
-        if (w->asked[q] && ((a->source == b->source && a->destination == b->destination) ||
-                            (a->source == b->destination && a->destination == b->source)))
+        if (w->requested[q] && ((a->source == b->source && a->destination == b->destination) ||
+                                (a->source == b->destination && a->destination == b->source)))
             return true;
     }
     return false;
@@ -135,7 +135,7 @@ static int put_edge(struct splitter *w, enum og__split to, uint32_t src, uint32_
     const int32_t relation = (int32_t)w->at;
     const bool is_narrow = list_type(w->g) == OG__NPY_I32;
     int rc;
-    if (!w->asked[w->at] || src == dst || (w->symmetric && src > dst))
+    if (!w->requested[w->at] || src == dst || (w->symmetric && src > dst))
         return 0;
     OG_TRY(og__npy_append(w->edges[to], is_narrow ? (const void *)narrow : wide, 1, err));
     if (w->relations[to])
@@ -321,12 +321,13 @@ static void close_splitter(struct splitter *w)
     json_decref(w->checksums);
 }
 
-int og__edge_split_write(const struct og_graph *g, const struct og_edge_split *s, const bool *asked,
-                         const char *folder, struct og_budget *b, struct og_err *err)
+int og__edge_split_write(const struct og_graph *g, const struct og_edge_split *s,
+                         const bool *requested, const char *folder, struct og_budget *b,
+                         struct og_err *err)
 {
     struct splitter w = {.g = g,
                          .split = s,
-                         .asked = asked,
+                         .requested = requested,
                          .folder = folder,
                          .budget = b,
                          .root = json_deep_copy(g->meta),

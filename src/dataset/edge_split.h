@@ -39,8 +39,8 @@ enum og__split og__edge_split_of(const struct og_edge_split *s, uint32_t u, uint
  * them. In a homogeneous graph that is symmetric, an edge and its reverse are one row of the lists,
  * else two. Self-loops stay and are never targets. Buffers come from the budget as "edge split". */
 OG_MUST_CHECK int og__edge_split_write(const struct og_graph *g, const struct og_edge_split *s,
-                                       const bool *asked, const char *folder, struct og_budget *b,
-                                       struct og_err *err);
+                                       const bool *requested, const char *folder,
+                                       struct og_budget *b, struct og_err *err);
 uint64_t og__edge_split_bytes(const struct og_graph *g); /* that it writes, at most; */
 uint64_t og__edge_split_written(const char *folder);     /* and those written */
 

@@ -25,7 +25,7 @@ static const char *const splits[OG__SPLITS] = {"train", "valid", "test"};
 
 struct exporter {
     const struct og_graph *ds;
-    const struct og_observer *seen;
+    const struct og_observer *observer;
     struct og_budget *budget;
     struct og_newdir dir;
 };
@@ -61,7 +61,7 @@ static int append_list(void *arg, const struct og_edge_walk *walk, uint32_t dst,
     if (f->done < f->told + PIECE_EDGES && f->done < g->n_edges)
         return 0;
     f->told = f->done;
-    OG_TRY(og__writing_goes_on(f->x->seen, "edges", "edges", f->done, g->n_edges, err));
+    OG_TRY(og__writing_goes_on(f->x->observer, "edges", "edges", f->done, g->n_edges, err));
 out:
     return rc;
 }
@@ -142,7 +142,7 @@ static int copy_rows(const struct exporter *x, const struct og_npy *a, bool bflo
         if (bfloat)
             widen_bfloat((const uint16_t *)raw, (size_t)(n * a->shape[1]), (float *)(raw + bytes));
         OG_TRY(og__npy_append(w, bfloat ? raw + bytes : raw, n, err));
-        OG_TRY(og__writing_goes_on(x->seen, what, "bytes", (first + n) * (int64_t)row,
+        OG_TRY(og__writing_goes_on(x->observer, what, "bytes", (first + n) * (int64_t)row,
                                    a->shape[0] * (int64_t)row, err));
     }
 out:
@@ -423,12 +423,12 @@ static int export_into(struct exporter *x, const char *format, struct og_err *er
 }
 
 int og_export(const char *format, const char *dataset, const char *out,
-              const struct og_observer *seen, struct og_err *err)
+              const struct og_observer *observer, struct og_err *err)
 {
-    struct exporter x = {.seen = seen};
+    struct exporter x = {.observer = observer};
     struct og_graph *ds = NULL;
     int rc;
-    OG_TRY(OG_SIZED(seen, "og_observer", err));
+    OG_TRY(OG_SIZED(observer, "og_observer", err));
     OG_TRY(og__graph_open(dataset, &ds, err));
     x.ds = ds;
     if (!(x.budget = og__budget_new(og__memory_amount(&(struct og_amount){.unit = OG_UNSET}))))

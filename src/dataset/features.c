@@ -16,9 +16,9 @@ static const struct og_recode *recode_of(const struct og_group *g)
                                                .fn = og__narrow_to_bfloat,
                                                .refusal = "beyond 3.39e38, the largest bf16",
                                                .hint = "leave --pack-dtype out"};
-    if (g->kept == g->stored)
+    if (g->dtype == g->stored)
         return NULL;
-    return g->kept == OG_F16 ? &to_half : &to_bfloat;
+    return g->dtype == OG_F16 ? &to_half : &to_bfloat;
 }
 
 int og__features_keep(struct og_group *g, enum og_dtype kept, struct og_err *err)
@@ -29,7 +29,7 @@ int og__features_keep(struct og_group *g, enum og_dtype kept, struct og_err *err
                         "leave --pack-dtype out: only f32 is made narrower, to f16 or bf16",
                         "--pack-dtype %s: the features of %s are %s", og__dtype_name(kept),
                         g->rows.path, og__dtype_name(g->stored));
-    g->kept = kept;
+    g->dtype = kept;
     return 0;
 }
 

@@ -336,7 +336,7 @@ static int take_dtype(struct og_group *g, int said, struct og_err *err)
     if (said < 0)
         return og__fail(err, -EINVAL, "import it with --feature-dtype f32",
                         "%s: features of type %s", g->rows.path, og__npy_name(stored));
-    g->stored = g->kept = (enum og_dtype)said;
+    g->stored = g->dtype = (enum og_dtype)said;
     if (og__dtype_stored(g->stored) != stored)
         return og__fail(err, -EINVAL, again_hint, "%s: %s where meta.json says %s", g->rows.path,
                         og__npy_name(stored), og__dtype_name(g->stored));

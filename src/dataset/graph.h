@@ -63,14 +63,14 @@ enum {
 
 enum og__split { OG__TRAIN, OG__VALID, OG__TEST, OG__SPLITS };
 
-/* Feature rows of one width, for the nodes [first, first + n_nodes). */
+/* Feature rows of one size, for the nodes [first, first + n_nodes). */
 struct og_group {
     const struct og_graph *graph; /* that it is of */
     const char *name;             /* of the node type; "" if homogeneous */
     int64_t first, n_nodes;
     int dim;              /* 0: no rows */
     enum og_dtype stored; /* in the file */
-    enum og_dtype kept;   /* in memory and in packs (dataset/features.h) */
+    enum og_dtype dtype;  /* in memory and in packs (dataset/features.h) */
     struct og_npy rows;   /* [n_nodes, dim]; in a worker's share, the rows of its nodes */
     uint64_t contents;    /* hash of the rows; packs of them store it */
 };
@@ -154,7 +154,7 @@ uint32_t og__group_of(const struct og_graph *g, uint32_t node);
 /* Bytes of a feature row in memory and in packs; and in the feature file. */
 static inline size_t og__row_bytes(const struct og_group *g)
 {
-    return (size_t)g->dim * og__dtype_size(g->kept);
+    return (size_t)g->dim * og__dtype_size(g->dtype);
 }
 static inline size_t og__file_row_bytes(const struct og_group *g)
 {

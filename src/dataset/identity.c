@@ -168,8 +168,8 @@ static int look_at_file(const struct og_npy *a, const struct og_meta_file *decla
 /* Hashes declarations of meta.json that the arrays do not contain. */
 static uint64_t meaning(const struct og_graph *g)
 {
-    const int64_t facts[] = {g->n_classes, g->group->stored, g->regression, g->symmetric};
-    return mix(0, facts, sizeof(facts));
+    const int64_t workload[] = {g->n_classes, g->group->stored, g->regression, g->symmetric};
+    return mix(0, workload, sizeof(workload));
 }
 
 static int identify_arrays(struct og_graph *g, const struct og_meta *m, struct og_err *err)

@@ -463,7 +463,8 @@ out:
 
 /* ---- its folder ---- */
 
-const struct og_kept_kind og__neighbors_kind = {"neighbors-", {note_file, nodes_file, ids_file}};
+const struct og_persistent_cache_kind og__neighbors_kind = {"neighbors-",
+                                                            {note_file, nodes_file, ids_file}};
 
 char *og__neighbors_dataset(const char *dir)
 {

@@ -13,7 +13,7 @@
 #define OG_DATASET_NEIGHBORS_H
 
 #include "base/bits.h"
-#include "base/kept.h"
+#include "base/persistent_cache.h"
 #include "dataset/topology.h"
 
 struct og_neighbors {
@@ -49,7 +49,7 @@ void og__neighbors_release(struct og_neighbors *c);
 /* The folder below `under` for the cache of r, named by the dataset's path. malloc'ed; NULL if the
  * path is unknown. */
 char *og__neighbors_folder(const char *under, const struct og_relation *r);
-extern const struct og_kept_kind og__neighbors_kind; /* such folders */
+extern const struct og_persistent_cache_kind og__neighbors_kind; /* such folders */
 /* The dataset path that folder `dir` records; malloc'ed, NULL = none. */
 char *og__neighbors_dataset(const char *dir);
 

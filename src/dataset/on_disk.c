@@ -138,7 +138,7 @@ static void hold(struct og_topology_disk *d)
 {
     let_go(d);
     if (d->opt.cache_dir && d->opt.cache_bytes > 0)
-        d->lock = og__kept_hold(d->opt.cache_dir);
+        d->lock = og__persistent_cache_hold(d->opt.cache_dir);
 }
 
 int og__neighbors_load(struct og_topology *t, struct og_err *err)

@@ -21,7 +21,7 @@ enum { PIECE = 4 * 1024 * 1024 };
 struct parter {
     struct og_graph *ds;
     struct og_newdir dir;
-    const struct og_observer *seen;
+    const struct og_observer *observer;
     uint32_t parts, part;
     json_t *meta, *checksums;
     char *buffer;
@@ -59,7 +59,7 @@ static int copy_rows(struct parter *p, const struct og_npy *a, struct og_npy_wri
         OG_TRY(og__npy_read(a, at, n, p->buffer, err));
         OG_TRY(put_rows(p, w, at, n, row, own, err));
         p->done += n * (int64_t)row;
-        OG_TRY(og__writing_goes_on(p->seen, "stripe", "bytes", p->done, p->total, err));
+        OG_TRY(og__writing_goes_on(p->observer, "stripe", "bytes", p->done, p->total, err));
     }
 out:
     return rc;
@@ -135,14 +135,14 @@ out:
 }
 
 int og_stripe_part(const char *dataset, const char *out, int parts, int part,
-                   const struct og_observer *seen, struct og_err *err)
+                   const struct og_observer *observer, struct og_err *err)
 {
-    struct parter p = {.seen = seen, .parts = (uint32_t)parts, .part = (uint32_t)part};
+    struct parter p = {.observer = observer, .parts = (uint32_t)parts, .part = (uint32_t)part};
     int rc;
     if (parts < 2 || parts > OG_MOST_PARTS || part < 0 || part >= parts)
         return og__fail(err, -EINVAL, "parts are numbered from 0: --parts 4 --part 0 to --part 3",
                         "part %d of %d", part, parts);
-    OG_TRY(OG_SIZED(seen, "og_observer", err));
+    OG_TRY(OG_SIZED(observer, "og_observer", err));
     OG_TRY(og__graph_open(dataset, &p.ds, err));
     OG_TRY(og__graph_refuse_types(p.ds, err));
     OG_TRY(og__newdir_begin(&p.dir, out, err));

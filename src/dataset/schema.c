@@ -134,7 +134,7 @@ int64_t og__schema_lists(const struct og_graph *g)
     return n;
 }
 
-int og__schema_settle(struct og_graph *g, bool reverses, const char *said_by, struct og_err *err)
+int og__schema_resolve(struct og_graph *g, bool reverses, const char *said_by, struct og_err *err)
 {
     int rc = reverses ? add_reverses(g, said_by, err) : 0;
     if (rc < 0 || (g->n_nodes < UINT32_MAX - 1 && og__schema_lists(g) < UINT32_MAX - 1))

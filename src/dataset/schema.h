@@ -14,7 +14,7 @@ OG_MUST_CHECK int og__schema_init(struct og_graph *g, struct og_err *err);
 void og__schema_release(struct og_graph *g);
 
 /* Homogeneous: one group of n_nodes nodes and one relation; drops those added before. Needs no
- * og__schema_settle. */
+ * og__schema_resolve. */
 void og__schema_plain(struct og_graph *g, int64_t n_nodes);
 
 /* Copies the name; messages name `said_by`. -EINVAL: invalid name, duplicate, too many, no
@@ -29,8 +29,8 @@ int og__schema_find(const struct og_graph *g, const char *name);
 
 /* Completes the schema. With `reverses`, relation r gets a reverse r + n_relations / 2, named
  * rev_<name>. -EINVAL if ids do not fit 32 bits. */
-OG_MUST_CHECK int og__schema_settle(struct og_graph *g, bool reverses, const char *said_by,
-                                    struct og_err *err);
+OG_MUST_CHECK int og__schema_resolve(struct og_graph *g, bool reverses, const char *said_by,
+                                     struct og_err *err);
 /* Lists of all relations together. */
 int64_t og__schema_lists(const struct og_graph *g);
 

@@ -14,8 +14,8 @@
  * A part's name has a hash of the dataset's path, its contents and the folders, in order. So parts
  * never overwrite those in use. Those of another dataset are not removed, even of a copy whose
  * meta.json still names them. */
+#include "base/file_lock.h"
 #include "base/hex.h"
-#include "base/lease.h"
 #include "base/sized.h"
 #include "dataset/identity.h"
 #include "dataset/striper.h"
@@ -209,8 +209,8 @@ static int copy_all(struct og_striper *s, struct og_err *err)
         const int64_t n = OG_MIN(rows - row, (int64_t)(u.end - u.first));
         OG_TRY(copy_unit(s, &u, n, err));
         row += n;
-        OG_TRY(og__writing_goes_on(s->seen, "stripe", "bytes", row * row_bytes, rows * row_bytes,
-                                   err));
+        OG_TRY(og__writing_goes_on(s->observer, "stripe", "bytes", row * row_bytes,
+                                   rows * row_bytes, err));
     }
 out:
     return rc;
@@ -381,7 +381,7 @@ out:
 static int take_dataset(struct og_striper *s, const char *dataset, struct og_err *err)
 {
     s->lock = open(dataset, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (s->lock < 0 || og__lease_lock(s->lock) != -EBUSY)
+    if (s->lock < 0 || og__file_lock(s->lock) != -EBUSY)
         return 0; /* opening the dataset reports the error */
     return og__fail(err, -EBUSY, "wait until it ends",
                     "%s: another process is writing its features", dataset);
@@ -399,15 +399,15 @@ out:
     return rc;
 }
 
-int og_stripe(const char *dataset, const char *over, bool keep, const struct og_observer *seen,
+int og_stripe(const char *dataset, const char *over, bool keep, const struct og_observer *observer,
               struct og_err *err)
 {
-    struct og_striper s = {.seen = seen, .keep = keep, .lock = -1};
-    int rc = OG_SIZED(seen, "og_observer", err);
+    struct og_striper s = {.observer = observer, .keep = keep, .lock = -1};
+    int rc = OG_SIZED(observer, "og_observer", err);
     if (rc < 0)
         return rc;
-    if (seen)
-        s.log = (struct og_log){seen->message, seen->arg};
+    if (observer)
+        s.log = (struct og_log){observer->message, observer->arg};
     for (uint32_t p = 0; p < OG_MOST_PARTS; p++)
         s.target[p].file.fd = -1;
     rc = open_dataset(&s, dataset, err);

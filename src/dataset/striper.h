@@ -23,7 +23,7 @@ struct og_striper {
     const struct og_group *group; /* the current group, */
     struct og_array_name name;    /* and what they are called: "features", "features_2" */
     int lock;                     /* the dataset's folder */
-    const struct og_observer *seen;
+    const struct og_observer *observer;
     struct og_log log;
     bool keep, switched;
     char *home; /* the dataset's folder, absolute */

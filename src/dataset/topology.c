@@ -190,15 +190,15 @@ static size_t all_placed_bytes(const struct og_graph *g, enum og_weights weights
     return bytes;
 }
 
-static size_t own_part(size_t bytes, int sharers)
+static size_t own_part(size_t bytes, int n_processes)
 {
-    const size_t n = (size_t)OG_MAX(sharers, 1);
+    const size_t n = (size_t)OG_MAX(n_processes, 1);
     return (bytes + n - 1) / n;
 }
 
-size_t og__topology_part_bytes(const struct og_graph *g, enum og_weights weights, int sharers)
+size_t og__topology_part_bytes(const struct og_graph *g, enum og_weights weights, int n_processes)
 {
-    return own_part(all_placed_bytes(g, weights), sharers);
+    return own_part(all_placed_bytes(g, weights), n_processes);
 }
 
 struct filling {
@@ -242,14 +242,14 @@ static void place(const struct og_graph *g, enum og_weights weights, struct og_t
     }
 }
 
-static int take(struct og_topology *t, const struct og_sharers *with,
-                const struct og_common_part *wanted, struct og_err *err)
+static int take(struct og_topology *t, const struct og_sharing *with,
+                const struct og_shared_memory_part *wanted, struct og_err *err)
 {
     const size_t charged = own_part(wanted->bytes, with->n);
     int rc = og__budget_charge(t->budget, charged, part, err);
     if (rc < 0)
         return rc;
-    rc = og__common_take(with->common, wanted, &t->shared, err);
+    rc = og__shared_memory_take(with->shared_memory, wanted, &t->shared, err);
     if (rc < 0)
         og__budget_uncharge(t->budget, charged, part);
     else
@@ -258,14 +258,14 @@ static int take(struct og_topology *t, const struct og_sharers *with,
 }
 
 int og__topology_share(const struct og_graph *g, enum og_weights weights,
-                       const struct og_sharers *with, struct og_budget *b, struct og_topology *out,
+                       const struct og_sharing *with, struct og_budget *b, struct og_topology *out,
                        struct og_err *err)
 {
     struct filling f = {g, b, weights};
-    const struct og_common_part wanted = {.key = g->identity.contents * 3 + weights,
-                                          .bytes = all_placed_bytes(g, weights),
-                                          .fill = fill,
-                                          .arg = &f};
+    const struct og_shared_memory_part wanted = {.key = g->identity.contents * 3 + weights,
+                                                 .bytes = all_placed_bytes(g, weights),
+                                                 .fill = fill,
+                                                 .arg = &f};
     int rc;
     OG_TRY(begin(g, b, out, err));
     OG_TRY(take(out, with, &wanted, err));
@@ -336,7 +336,7 @@ void og__topology_release(struct og_topology *t)
     free(t->relation);
     if (t->shared.of) {
         og__loops_release(t);
-        og__common_give(&t->shared);
+        og__shared_memory_give(&t->shared);
         og__budget_uncharge(t->budget, t->charged, part);
     } else {
         release_lists(t);

@@ -2,7 +2,7 @@
 #ifndef OG_DATASET_TOPOLOGY_H
 #define OG_DATASET_TOPOLOGY_H
 
-#include "base/common.h"
+#include "base/shared_memory.h"
 #include "dataset/graph.h"
 #include "dataset/offsets.h"
 
@@ -35,8 +35,8 @@ struct og_topology {
     uint32_t n_relations;
     /* of its memory */
     struct og_budget *budget;
-    const struct og_relation *mapped; /* set in a read-only view of these files; else NULL */
-    struct og_common_piece shared;    /* of processes; each counts its part */
+    const struct og_relation *mapped;     /* set in a read-only view of these files; else NULL */
+    struct og_shared_memory_piece shared; /* of processes; each counts its part */
     size_t charged;
 };
 
@@ -73,16 +73,16 @@ OG_MUST_CHECK int og__topology_reload(const struct og_graph *g, enum og_weights 
 bool og__topology_is_loaded(const struct og_topology *t); /* on disk it always is */
 
 /* The memory segment that processes of a machine share, and their number. */
-struct og_sharers {
-    struct og_common *common;
+struct og_sharing {
+    struct og_shared_memory *shared_memory;
     int n;
 };
 /* Loads a topology into memory that processes share. The first process to request it reads it while
  * others wait. Each counts its part of the bytes as "topology". */
 OG_MUST_CHECK int og__topology_share(const struct og_graph *g, enum og_weights weights,
-                                     const struct og_sharers *with, struct og_budget *b,
+                                     const struct og_sharing *with, struct og_budget *b,
                                      struct og_topology *out, struct og_err *err);
-size_t og__topology_part_bytes(const struct og_graph *g, enum og_weights weights, int sharers);
+size_t og__topology_part_bytes(const struct og_graph *g, enum og_weights weights, int n_processes);
 
 /* Maps the files, for inspection before the budget is set. Copies nothing, and checks only what the
  * next two functions are called for. -ENOTSUP unless arrays start on an element boundary. The graph

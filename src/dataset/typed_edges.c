@@ -71,17 +71,17 @@ out:
 }
 
 /* Counts the edges of the requested relations; stores them if there are arrays. */
-static int pick(const struct og_graph *g, enum og__split split, const bool *asked, uint32_t *ends,
-                uint32_t *relation, int64_t *count, struct og_err *err)
+static int pick(const struct og_graph *g, enum og__split split, const bool *requested,
+                uint32_t *ends, uint32_t *relation, int64_t *count, struct og_err *err)
 {
     const int64_t n = g->edges[split].shape[0];
     struct piece p;
     int rc = 0;
     *count = 0;
     for (int64_t first = 0; first < n; first += p.n) {
-        OG_TRY(read_piece(g, split, first, asked, &p, err));
+        OG_TRY(read_piece(g, split, first, requested, &p, err));
         for (int64_t i = 0; i < p.n; i++) {
-            if (asked && !asked[p.relation[i]])
+            if (requested && !requested[p.relation[i]])
                 continue;
             if (relation)
                 relation[*count] = (uint32_t)p.relation[i];
@@ -96,7 +96,7 @@ out:
     return rc;
 }
 
-int og__typed_edges(const struct og_graph *g, enum og__split split, const bool *asked,
+int og__typed_edges(const struct og_graph *g, enum og__split split, const bool *requested,
                     struct og_budget *b, uint32_t **ends, uint32_t **relation, int64_t *count,
                     struct og_err *err)
 {
@@ -107,14 +107,14 @@ int og__typed_edges(const struct og_graph *g, enum og__split split, const bool *
     *count = 0;
     if (relation)
         *relation = NULL;
-    if (asked && n > 0)
-        OG_TRY(pick(g, split, asked, NULL, NULL, &n, err));
+    if (requested && n > 0)
+        OG_TRY(pick(g, split, requested, NULL, NULL, &n, err));
     if (n == 0)
         return 0;
     *ends = og__alloc(b, (size_t)n * 2 * sizeof(**ends), part, err);
-    own = *ends && asked ? og__alloc(b, (size_t)n * sizeof(*own), part, err) : NULL;
-    OG_TRY(*ends && (own || !asked) ? 0 : -ENOMEM);
-    OG_TRY(pick(g, split, asked, *ends, own, count, err));
+    own = *ends && requested ? og__alloc(b, (size_t)n * sizeof(*own), part, err) : NULL;
+    OG_TRY(*ends && (own || !requested) ? 0 : -ENOMEM);
+    OG_TRY(pick(g, split, requested, *ends, own, count, err));
 out:
     if (rc < 0) {
         og__release(b, *ends, (size_t)n * 2 * sizeof(**ends), part);

@@ -20,7 +20,7 @@ struct verifier {
     struct og_budget *budget; /* there is no --memory: of what is free */
     void (*finding)(void *arg, const char *text, const char *hint);
     void *arg;
-    const struct og_observer *seen;
+    const struct og_observer *observer;
     int n_findings;
     const char *file; /* being read */
     char name[48];    /* its name, of a relation's or a group's */
@@ -214,8 +214,8 @@ static int verify_numbers(struct verifier *v, const char *file, const struct og_
                                 .stage = "verify",
                                 .done = (uint64_t)(first + n),
                                 .total = (uint64_t)a->shape[0]};
-        if (v->seen && v->seen->progress)
-            v->seen->progress(v->seen->arg, &p);
+        if (v->observer && v->observer->progress)
+            v->observer->progress(v->observer->arg, &p);
     }
 out:
     end(v);
@@ -448,11 +448,11 @@ static int with_memory(struct verifier *v, struct og_err *err)
 }
 
 int og_verify(const char *dataset, void (*finding)(void *arg, const char *text, const char *hint),
-              void *arg, const struct og_observer *seen, struct og_err *err)
+              void *arg, const struct og_observer *observer, struct og_err *err)
 {
-    struct verifier v = {.finding = finding, .arg = arg, .seen = seen};
+    struct verifier v = {.finding = finding, .arg = arg, .observer = observer};
     struct og_err why = {0};
-    int rc = OG_SIZED(seen, "og_observer", err);
+    int rc = OG_SIZED(observer, "og_observer", err);
     if (rc < 0)
         return rc;
     rc = og__graph_open(dataset, &v.ds, &why);

@@ -10,7 +10,7 @@
 
 /* Reports progress; OG_INTERRUPTED after a stop request. seen may be NULL; unit and total are those
  * of og_progress. */
-OG_MUST_CHECK int og__writing_goes_on(const struct og_observer *seen, const char *stage,
+OG_MUST_CHECK int og__writing_goes_on(const struct og_observer *observer, const char *stage,
                                       const char *unit, int64_t done, int64_t total,
                                       struct og_err *err);
 

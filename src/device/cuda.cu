@@ -555,7 +555,7 @@ static int cuda_exchange(struct og_stream *s, struct og_group *g, const struct o
     return 0;
 }
 
-static int cuda_settle(struct og_stream *s, struct og_group *g, struct og_err *err)
+static int cuda_drain(struct og_stream *s, struct og_group *g, struct og_err *err)
 {
     char why[OG__NCCL_WHY];
     const int rc = use(s->device, err);
@@ -597,6 +597,6 @@ __attribute__((visibility("default"))) const struct og_device_ops og_cuda_device
     cuda_end_stream,    cuda_event,      cuda_end_event, cuda_record,  cuda_follow,
     cuda_wait,          cuda_finish,     cuda_copy,   cuda_clear,      cuda_launch,
     cuda_multiply,      cuda_sort_bytes, cuda_sort,   cuda_counts,     cuda_identify,
-    cuda_group_id,      cuda_group,      cuda_end_group, cuda_exchange, cuda_settle,
+    cuda_group_id,      cuda_group,      cuda_end_group, cuda_exchange, cuda_drain,
     cuda_own_bytes,     cuda_free_bytes};
 }

@@ -109,7 +109,7 @@ static void pause_as(enum state state)
     change(&c->fibre[c->running], &c->scheduler);
 }
 
-void og__fibre_meet(void)
+void og__fibre_synchronize(void)
 {
     pause_as(MEETS_BLOCK);
 }

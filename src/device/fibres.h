@@ -24,7 +24,7 @@ OG_MUST_CHECK int og__fibres_run(struct og_crew **crew, const struct og_launch *
 void og__crew_close(struct og_crew *c); /* NULL: nothing */
 
 /* For kernels: a barrier of the block; the sum over the warp, in a fixed order. */
-void og__fibre_meet(void);
+void og__fibre_synchronize(void);
 float og__fibre_warp_sum(const struct og__here *here, float x);
 
 #endif

@@ -9,8 +9,8 @@
  *   }
  *
  * A warp is 32 adjacent threads of a block; og_lane() is a thread's number in it. A kernel with
- * synchronization (og_meet, og_warp_sum) declares that, and all threads must reach every one:
- * og_meet the whole block, og_warp_sum the whole warp.
+ * synchronization (og_synchronize, og_warp_sum) declares that, and all threads must reach every
+ * one: og_synchronize the whole block, og_warp_sum the whole warp.
  *
  * No atomics on floats: every sum has a fixed order, independent of thread order. */
 #ifndef OG_DEVICE_KERNEL_H
@@ -35,9 +35,9 @@ enum { OG_LANES = 32, OG_WARPS = 8, OG_THREADS = OG_WARPS * OG_LANES };
 
 #define OG_HERE /* parameter and argument of functions that use the position of the thread */
 #define OG_PASS
-#define og_thread() ((uint32_t)threadIdx.x)
-#define og_block()  ((uint32_t)blockIdx.x)
-#define og_meet()   __syncthreads()
+#define og_thread()      ((uint32_t)threadIdx.x)
+#define og_block()       ((uint32_t)blockIdx.x)
+#define og_synchronize() __syncthreads()
 
 /* The sum over the lanes, in a fixed order, returned to all of them. */
 OG_ON_DEVICE float og_warp_sum(float x)
@@ -72,12 +72,12 @@ OG_ON_DEVICE float og_times_plus(float a, float b, float c)
     }                                                                              \
     static void name##_thread(const struct type *op, const struct og__here *here)
 
-#define OG_HERE        , const struct og__here *here
-#define OG_PASS        , here
-#define og_thread()    (here->thread)
-#define og_block()     (here->block)
-#define og_meet()      og__fibre_meet()
-#define og_warp_sum(x) og__fibre_warp_sum(here, x)
+#define OG_HERE          , const struct og__here *here
+#define OG_PASS          , here
+#define og_thread()      (here->thread)
+#define og_block()       (here->block)
+#define og_synchronize() og__fibre_synchronize()
+#define og_warp_sum(x)   og__fibre_warp_sum(here, x)
 
 OG_ON_DEVICE float og_times_plus(float a, float b, float c)
 {

@@ -42,8 +42,8 @@ static char missing[OG__NCCL_WHY];
 /* OUTGROW_NCCL names the library; a name that does not exist disables it. */
 static bool load(void)
 {
-    const char *asked = getenv("OUTGROW_NCCL");
-    void *library = dlopen(asked ? asked : LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    const char *requested = getenv("OUTGROW_NCCL");
+    void *library = dlopen(requested ? requested : LIBRARY, RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         snprintf(missing, sizeof(missing), "%s", dlerror());
         return false;
@@ -51,7 +51,7 @@ static bool load(void)
 #define FIND(name)                                                                          \
     nccl.name = reinterpret_cast<decltype(nccl.name)>(dlsym(library, #name));               \
     if (!nccl.name) {                                                                       \
-        snprintf(missing, sizeof(missing), "%s has no " #name, asked ? asked : LIBRARY);    \
+        snprintf(missing, sizeof(missing), "%s has no " #name, requested ? requested : LIBRARY);    \
         return false;                                                                       \
     }
     FUNCTIONS(FIND)
@@ -95,17 +95,17 @@ static bool is_late(double begun, const char *what, char *why)
 }
 
 /* Waits, with a time limit, until NCCL has started the request or refused it. */
-static bool is_asked(const og__nccl *g, ncclResult_t asked, const char *what, char *why)
+static bool is_asked(const og__nccl *g, ncclResult_t requested, const char *what, char *why)
 {
     const double begun = now();
-    while (asked == ncclInProgress) {
+    while (requested == ncclInProgress) {
         ncclResult_t state = ncclSuccess;
-        asked = nccl.ncclCommGetAsyncError(g->comm, &state);
-        asked = asked == ncclSuccess ? state : asked;
+        requested = nccl.ncclCommGetAsyncError(g->comm, &state);
+        requested = requested == ncclSuccess ? state : requested;
         if (is_late(begun, what, why))
             return false;
     }
-    return asked == ncclSuccess || say(asked, what, why);
+    return requested == ncclSuccess || say(requested, what, why);
 }
 
 /* ==== groups ==== */

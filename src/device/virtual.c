@@ -288,11 +288,11 @@ static int virtual_record(struct og_event *e, struct og_stream *s, struct og_err
         return og__fail(err, -EINVAL, NULL, "virtual device: an event of device %d, recorded on %d",
                         e->device->number, s->device->number);
     pthread_mutex_lock(&s->device->lock);
-    const struct task t = {.kind = RECORD, .of.at = {e, atomic_load(&e->asked) + 1}};
+    const struct task t = {.kind = RECORD, .of.at = {e, atomic_load(&e->requested) + 1}};
     rc = og__virtual_put(s, &t, 0, err);
     if (rc == 0) { /* otherwise the recording never comes, and others would wait for it */
         atomic_store(&e->stream, s);
-        atomic_fetch_add(&e->asked, 1);
+        atomic_fetch_add(&e->requested, 1);
     }
     pthread_mutex_unlock(&s->device->lock);
     return rc;
@@ -304,7 +304,7 @@ static int virtual_follow(struct og_stream *s, struct og_event *e, struct og_err
     if (rc < 0)
         return rc;
     pthread_mutex_lock(&s->device->lock);
-    const struct task t = {.kind = FOLLOW, .of.at = {e, atomic_load(&e->asked)}};
+    const struct task t = {.kind = FOLLOW, .of.at = {e, atomic_load(&e->requested)}};
     rc = og__virtual_has_happened(e, t.of.at.number) ? 0 : og__virtual_put(s, &t, 0, err);
     pthread_mutex_unlock(&s->device->lock);
     return rc;
@@ -313,16 +313,16 @@ static int virtual_follow(struct og_stream *s, struct og_event *e, struct og_err
 /* The stream that recorded it may be gone after the event has occurred. */
 static int virtual_wait(struct og_event *e, struct og_err *err)
 {
-    const uint64_t number = atomic_load(&e->asked);
+    const uint64_t number = atomic_load(&e->requested);
     if (!og__virtual_has_happened(e, number))
-        og__virtual_settle(atomic_load(&e->stream), e, number);
+        og__virtual_drain(atomic_load(&e->stream), e, number);
     int rc = called("wait", err); /* after the work: a failing wait still completes it */
     return rc < 0 ? rc : og__virtual_told(e->device, err);
 }
 
 static int virtual_finish(struct og_stream *s, struct og_err *err)
 {
-    og__virtual_settle(s, NULL, 0);
+    og__virtual_drain(s, NULL, 0);
     int rc = called("finish", err);
     return rc < 0 ? rc : og__virtual_told(s->device, err);
 }
@@ -406,7 +406,7 @@ static int virtual_group(struct og_device *d, struct og_group **out, const unsig
     struct og_group *g = calloc(1, sizeof(*g));
     *out = NULL;
     int rc = g ? called("group", err) : og__fail_errno(err, -ENOMEM, NULL, "virtual device");
-    rc = rc < 0 ? rc : og__virtual_meet(&g->comm, id, rank, n, err);
+    rc = rc < 0 ? rc : og__virtual_synchronize(&g->comm, id, rank, n, err);
     if (rc < 0) {
         free(g);
         return rc;
@@ -445,7 +445,7 @@ static int virtual_exchange(struct og_stream *s, struct og_group *g, const struc
     return og__virtual_ask(s, &t, 2 * (size_t)n * sizeof(*pieces), err);
 }
 
-static int virtual_settle(struct og_stream *s, struct og_group *g, struct og_err *err)
+static int virtual_drain(struct og_stream *s, struct og_group *g, struct og_err *err)
 {
     (void)g;
     return virtual_finish(s, err);
@@ -508,7 +508,7 @@ const struct og_device_ops og__device_virtual = {.version = OG__DEVICE_VERSION,
                                                  .group = virtual_group,
                                                  .end_group = virtual_end_group,
                                                  .exchange = virtual_exchange,
-                                                 .settle = virtual_settle,
+                                                 .settle = virtual_drain,
                                                  .counts = virtual_counts,
                                                  .own_bytes = virtual_own_bytes,
                                                  .free_bytes = virtual_free_bytes};

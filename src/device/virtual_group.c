@@ -89,9 +89,9 @@ static int call(const unsigned char *id, int rank, int own, struct og_err *err)
 /* A caller first sends its rank. */
 static int take_call(int listener, int own, int n, int *fd, struct og_err *err)
 {
-    struct pollfd asked = {.fd = listener, .events = POLLIN};
+    struct pollfd requested = {.fd = listener, .events = POLLIN};
     int rank = -1;
-    if (poll(&asked, 1, PATIENCE_MS) != 1)
+    if (poll(&requested, 1, PATIENCE_MS) != 1)
         return lost(n - 1, err);
     const int stream = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
     if (stream < 0)
@@ -105,8 +105,8 @@ static int take_call(int listener, int own, int n, int *fd, struct og_err *err)
     return lost(rank, err);
 }
 
-int og__virtual_meet(struct og_comm **out, const unsigned char *id, int rank, int n,
-                     struct og_err *err)
+int og__virtual_synchronize(struct og_comm **out, const unsigned char *id, int rank, int n,
+                            struct og_err *err)
 {
     int fd[OG__MOST_GROUP];
     int listener = -1;

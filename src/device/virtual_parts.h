@@ -48,8 +48,8 @@ struct og_stream {
 /* One thread records it. Streams of other devices, with other locks, may follow it. */
 struct og_event {
     struct og_device *device;
-    _Atomic(struct og_stream *) stream;   /* of the last recording */
-    atomic_uint_fast64_t asked, happened; /* recordings */
+    _Atomic(struct og_stream *) stream;       /* of the last recording */
+    atomic_uint_fast64_t requested, happened; /* recordings */
 };
 
 /* A group's member: streams of the device make its exchanges one at a time. */
@@ -101,7 +101,7 @@ OG_MUST_CHECK int og__virtual_put(struct og_stream *s, const struct task *wanted
                                   struct og_err *err);
 bool og__virtual_has_happened(const struct og_event *e, uint64_t number);
 /* Executes all work of the stream or, with e, the work up to this recording of it. */
-void og__virtual_settle(struct og_stream *s, const struct og_event *e, uint64_t number);
+void og__virtual_drain(struct og_stream *s, const struct og_event *e, uint64_t number);
 /* Reports and clears the first failure that no wait has reported. */
 int og__virtual_told(struct og_device *d, struct og_err *err);
 

@@ -187,7 +187,7 @@ static void go_on(struct og_device *d, struct og_stream *s, const struct og_even
 }
 
 /* Runs in the waiting thread, and may run work that others queued. */
-void og__virtual_settle(struct og_stream *s, const struct og_event *e, uint64_t number)
+void og__virtual_drain(struct og_stream *s, const struct og_event *e, uint64_t number)
 {
     pthread_mutex_lock(&s->device->lock);
     go_on(s->device, s, e, number);
@@ -203,7 +203,7 @@ static void await(struct og_device *d, const struct og_event *e, uint64_t number
         return;
     }
     pthread_mutex_unlock(&d->lock);
-    og__virtual_settle(by, e, number);
+    og__virtual_drain(by, e, number);
     pthread_mutex_lock(&d->lock);
 }
 

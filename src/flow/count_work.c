@@ -7,14 +7,14 @@ static uint64_t bytes_of(const struct og_work *w)
 }
 
 /* What working ahead took is told with the batch that waited for it, whatever that is for. */
-void og__count_ahead(struct og_epoch_counters *c, const struct og_ahead_counts *ahead)
+void og__count_lookahead(struct og_epoch_counters *c, const struct og_lookahead_counts *lookahead)
 {
-    c->plan_seconds += ahead->plan_seconds;
-    c->gather_seconds += ahead->gather_seconds;
-    c->prefill += ahead->prefill;
-    c->prepare_reads += ahead->read.reads;
-    c->prepare_bytes_read += ahead->read.bytes;
-    c->bytes_written += ahead->bytes_written;
+    c->plan_seconds += lookahead->plan_seconds;
+    c->gather_seconds += lookahead->gather_seconds;
+    c->prefill += lookahead->prefill;
+    c->prepare_reads += lookahead->read.reads;
+    c->prepare_bytes_read += lookahead->read.bytes;
+    c->bytes_written += lookahead->bytes_written;
 }
 
 void og__count_tiers(struct og_tier_counters *c, const struct og_work *w)
@@ -48,11 +48,11 @@ void og__count_work(struct og_epoch_counters *c, const struct og_work *w)
     c->trace_bytes_read += w->trace_read.bytes;
     c->lists_cached += w->sampled_from.lists_cached;
     c->lists_read += w->sampled_from.lists_read;
-    og__count_ahead(c, &w->ahead);
+    og__count_lookahead(c, &w->lookahead);
 }
 
 void og__count_evaluated(struct og_epoch_counters *c, const struct og_work *w)
 {
     c->eval_bytes_read += bytes_of(w);
-    og__count_ahead(c, &w->ahead);
+    og__count_lookahead(c, &w->lookahead);
 }

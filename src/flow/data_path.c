@@ -49,18 +49,18 @@ void og__stores_close(struct og_stores *s)
 
 static int sample_on_device(struct og_data_path *d, struct og_err *err)
 {
-    const struct og_premises given = {d->config, d->facts, d->way};
+    const struct og_plan_inputs given = {d->config, d->workload, d->exec};
     return og__device_sampling_open(&d->sampling, &given, &d->structure->topology, d->samplers,
-                                    og__samplers(d->way), d->budget, err);
+                                    og__samplers(d->exec), d->budget, err);
 }
 
 static int open_samplers(struct og_data_path *d, struct og_err *err)
 {
-    d->samplers = calloc((size_t)og__samplers(d->way), sizeof(struct og_sampler *));
+    d->samplers = calloc((size_t)og__samplers(d->exec), sizeof(struct og_sampler *));
     if (!d->samplers)
         return og__fail_errno(err, -ENOMEM, NULL, "samplers");
     int rc = 0;
-    for (int i = 0; i < og__samplers(d->way); i++)
+    for (int i = 0; i < og__samplers(d->exec); i++)
         OG_TRY(og__structure_sampler(d->structure, &d->samplers[i], d->budget, err));
     if (d->config->opt.sample_on != OG_SAMPLE_ON_HOST)
         OG_TRY(sample_on_device(d, err));
@@ -70,13 +70,13 @@ out:
 
 static int open_works(struct og_data_path *d, unsigned want, struct og_err *err)
 {
-    const struct og_facts *f = d->facts;
+    const struct og_workload *f = d->workload;
     uint32_t rows = (uint32_t)og__input_rows(f);
-    d->works = calloc((size_t)og__works(d->way), sizeof(*d->works));
+    d->works = calloc((size_t)og__works(d->exec), sizeof(*d->works));
     if (!d->works)
         return og__fail_errno(err, -ENOMEM, NULL, "batches");
     int rc = 0;
-    for (int i = 0; i < og__works(d->way); i++) {
+    for (int i = 0; i < og__works(d->exec); i++) {
         struct og_work *w = &d->works[i];
         og__batch_init(&w->sampled, d->budget);
         og__plan_init(&w->plan, d->budget);
@@ -139,7 +139,7 @@ static int fill_first(struct og_data_path *d, uint64_t *prefill, struct og_err *
 
 static int fill_unless_ahead(struct og_data_path *d, uint64_t *prefill, struct og_err *err)
 {
-    return og__samples_ahead(d->way) ? 0 : fill_first(d, prefill, err);
+    return og__samples_ahead(d->exec) ? 0 : fill_first(d, prefill, err);
 }
 
 struct filling_once {
@@ -159,7 +159,7 @@ static int fill_once(void *arg, void *at, struct og_err *err)
 static int reserve_plan(const struct og_data_path *d, struct og_work *w, uint32_t rows,
                         struct og_err *err)
 {
-    const uint32_t slots = og__policy_admits(d->way->policy) ? d->memory->n_slots : 0;
+    const uint32_t slots = og__policy_admits(d->exec->policy) ? d->memory->n_slots : 0;
     return og__exchanges(d->config) ? 0
                                     : og__plan_reserve(&w->plan, rows, OG_MIN(rows, slots), err);
 }
@@ -187,20 +187,20 @@ static void invalidate_policy(struct og_data_path *d, uint32_t first)
 }
 
 /* Which features, and how they are kept. */
-static uint64_t key_of_features(const struct og_facts *f)
+static uint64_t key_of_features(const struct og_workload *f)
 {
     uint64_t key = f->graph->identity.contents;
     for (uint32_t t = 0; t < f->graph->n_groups; t++)
-        key = key * 31 + 1 + (uint64_t)f->graph->group[t].kept;
+        key = key * 31 + 1 + (uint64_t)f->graph->group[t].dtype;
     return key;
 }
 
-/* All rows, in the order of their ids: whoever of the sharers comes first reads them. */
+/* All rows, in the order of their ids: whichever process comes first reads them. */
 static int share_cache(struct og_data_path *d, uint64_t *prefill, struct og_err *err)
 {
     struct filling_once f = {d, prefill};
-    struct og_common *c = d->config->sharers.common;
-    const uint64_t key = key_of_features(d->facts);
+    struct og_shared_memory *c = d->config->sharing.shared_memory;
+    const uint64_t key = key_of_features(d->workload);
     return og__gather_share(d->gather, c, key, fill_once, &f, err);
 }
 
@@ -214,18 +214,18 @@ uint64_t og__cache_key(uint32_t rank)
 
 static int open_gather(struct og_data_path *d, uint64_t *prefill, struct og_err *err)
 {
-    const struct og_graph *g = d->facts->graph;
+    const struct og_graph *g = d->workload->graph;
     uint32_t n_slots[OG_MOST_TYPES] = {0};
     uint32_t staging_rows[OG_MOST_TYPES] = {0};
     const struct og_gather_options opt = {
         .n_slots = n_slots,
         .staging_rows = staging_rows,
-        .rows = (uint32_t)og__read_rows(d->facts),
-        .n_yielded = d->memory->n_yielded,
-        .fills_beside = og__policy_fills_beside(d->way->policy),
+        .rows = (uint32_t)og__read_rows(d->workload),
+        .n_released = d->memory->n_released,
+        .fills_during_training = og__policy_fills_during_training(d->exec->policy),
         .n_staging = d->memory->n_staging,
-        .sharers = d->memory->whole ? d->config->sharers.n : d->memory->shown,
-        .reader = og__reader_setup(d->config, &d->facts->profile),
+        .n_processes = d->memory->whole ? d->config->sharing.n : d->memory->shown,
+        .reader = og__reader_setup(d->config, &d->workload->profile),
     };
     for (uint32_t k = 0; k < g->n_groups; k++) {
         n_slots[k] = (uint32_t)d->size[k].slots;
@@ -234,7 +234,7 @@ static int open_gather(struct og_data_path *d, uint64_t *prefill, struct og_err 
     int rc = og__gather_open(&d->gather, g->group, g->n_groups, &opt, d->budget, err);
     d->rows = og__rows_gathered(d->gather);
     if (rc == 0 && d->memory->shown)
-        rc = og__gather_show(d->gather, d->config->sharers.common,
+        rc = og__gather_show(d->gather, d->config->sharing.shared_memory,
                              og__cache_key(d->config->share.rank), err);
     if (rc == 0 && d->memory->whole)
         return share_cache(d, prefill, err);
@@ -255,8 +255,8 @@ static const struct og_stack_ops of_host = {.reserve = reserve_plan,
 static int reserve_tiers(const struct og_data_path *d, struct og_work *w, uint32_t rows,
                          struct og_err *err)
 {
-    const struct og_premises given = {d->config, d->facts, d->way};
-    const struct og_tiers_setup setup = og__premised_tiers(&given, d->memory->n_slots);
+    const struct og_plan_inputs given = {d->config, d->workload, d->exec};
+    const struct og_tiers_setup setup = og__plan_inputs_tiers(&given, d->memory->n_slots);
     return og__tiers_plan_reserve(&w->tiers, &setup, rows, err);
 }
 
@@ -289,7 +289,7 @@ static void invalidate_tiers(struct og_data_path *d, uint32_t first)
 static struct og_device_group group_of(const struct og_data_path *d, uint32_t k,
                                        const struct og_group *group, int n_rooms)
 {
-    const struct og_rows_known *known = &d->facts->width[k];
+    const struct og_rows_known *known = &d->workload->row_group[k];
     const struct og_tiers_places at = og__tiers_places(d->tiers, k);
     const uint32_t slots = at.victim - at.host;
     return (struct og_device_group){
@@ -302,15 +302,15 @@ static struct og_device_group group_of(const struct og_data_path *d, uint32_t k,
         .n_slots = slots,
         .staging_rows =
             (uint32_t)OG_MIN(d->size[group - group->graph->group].staging_rows, known->rows),
-        .gather = {.n_yielded = d->memory->n_yielded > 0 ? slots : 0,
+        .gather = {.n_released = d->memory->n_released > 0 ? slots : 0,
                    .n_staging = d->memory->n_staging,
-                   .reader = og__reader_setup(d->config, &d->facts->profile)}};
+                   .reader = og__reader_setup(d->config, &d->workload->profile)}};
 }
 
 static int open_device_rows(struct og_data_path *d, uint64_t *prefill, struct og_err *err)
 {
-    const struct og_facts *f = d->facts;
-    const struct og_premises given = {d->config, f, d->way};
+    const struct og_workload *f = d->workload;
+    const struct og_plan_inputs given = {d->config, f, d->exec};
     const struct og_device_plan device = og__device_plan(&given);
     const struct og_graph *g = f->graph;
     struct og_device_group *group = calloc(g->n_groups, sizeof(*group));
@@ -353,7 +353,7 @@ static const struct og_stack_ops of_device = {.reserve = reserve_tiers,
 int og__data_path_open(struct og_data_path *d, unsigned want, uint64_t *prefill, struct og_err *err)
 {
     int rc;
-    d->stack = d->way->tiers ? &of_device : &of_host;
+    d->stack = d->exec->tiers ? &of_device : &of_host;
     OG_TRY(open_samplers(d, err));
     OG_TRY(open_works(d, want, err));
     if (want & OG__WANT_FEATURES)
@@ -368,10 +368,10 @@ void og__data_path_close(struct og_data_path *d)
     og__stores_close(&d->stores); /* first: what a pack is reading goes to a staging area */
     if (d->rows.ops)
         d->rows.ops->close(d->rows.self);
-    for (int i = 0; d->works && i < og__works(d->way); i++)
+    for (int i = 0; d->works && i < og__works(d->exec); i++)
         close_work(d, &d->works[i]);
     free(d->works);
-    for (int i = 0; d->samplers && i < og__samplers(d->way); i++)
+    for (int i = 0; d->samplers && i < og__samplers(d->exec); i++)
         og__sampler_close(d->samplers[i]);
     free(d->samplers);
     og__device_sampling_close(&d->sampling);

@@ -22,7 +22,7 @@ struct og_stores {
     struct og_superbatch *superbatch;
     struct og_spill *codes;      /* its plans */
     struct og_scratch *pack_dir; /* with --layout packed: what its batches miss, */
-    struct og_pack **pack;       /* [n_packs] of each width of rows, or none */
+    struct og_pack **pack;       /* [n_packs] of each row group, or none */
     uint32_t n_packs;
     struct og_packs *packs; /* made beforehand; NULL = none that serve */
 };
@@ -36,7 +36,7 @@ static inline struct og_places og__scratch_or_here(const struct og_stores *s)
     static const char *const here[] = {"."};
     return s->scratch.n > 0 ? s->scratch : (struct og_places){1, here};
 }
-/* Room for packs of so many widths, none of which is open; close those that are. */
+/* Room for packs of so many row groups, none of which is open; close those that are. */
 OG_MUST_CHECK int og__stores_hold_packs(struct og_stores *s, uint32_t n, struct og_err *err);
 void og__stores_drop_packs(struct og_stores *s);
 void og__stores_close(struct og_stores *s);
@@ -81,22 +81,22 @@ struct og_stack_ops {
 struct og_data_path {
     /* not its own: what was decided, and where batches come from */
     const struct og_config *config;
-    const struct og_facts *facts;
-    const struct og_way *way;
+    const struct og_workload *workload;
+    const struct og_exec_plan *exec;
     const struct og_memory_plan *memory;
     struct og_budget *budget;
     struct og_structure *structure;
-    const struct og_offline *offline; /* samples made beforehand; NULL = none */
-    struct og_predicted *predicted;   /* set once the first superbatch is planned */
-    struct og_group_size *size;       /* [n_groups] rows of each; NULL: no features */
-    struct og_timeline *timeline;     /* NULL = none */
-    const struct og_shift *shift;     /* of who samples; NULL: they do nothing else */
-    struct og_rows_to to;             /* where rows go, to a device's cache; else not looked at */
+    const struct og_offline *offline;       /* samples made beforehand; NULL = none */
+    struct og_predicted *predicted;         /* set once the first superbatch is planned */
+    struct og_group_size *size;             /* [n_groups] rows of each; NULL: no features */
+    struct og_timeline *timeline;           /* NULL = none */
+    const struct og_idle_hooks *idle_hooks; /* of who samples; NULL: they do nothing else */
+    struct og_rows_to to; /* where rows go, to a device's cache; else not looked at */
     /* its own */
     const struct og_stack_ops *stack;
-    struct og_sampler **samplers;       /* og__samplers(way) of them */
+    struct og_sampler **samplers;       /* og__samplers(exec) of them */
     struct og_device_sampling sampling; /* who draws their hops, where that is a device */
-    struct og_work *works;              /* og__works(way) */
+    struct og_work *works;              /* og__works(exec) */
     struct og_policy *policy;           /* NULL: */
     struct og_tiers *tiers;             /* a device's cache, and the host's */
     struct og_planner planner;

@@ -22,7 +22,7 @@ struct group {
     struct og_device_group setup;
     const struct og_rows_ops *ops;
     struct og_budget *budget;
-    struct og_rows_there *there;
+    struct og_device_row_store *store;
     struct og_pinned pinned;
     struct og_gather *gather;
     char *victims; /* [n_victims] rows, pinned */
@@ -37,7 +37,7 @@ struct group {
 /* A batch that was collected, as long as the host has not looked. */
 struct collected {
     int room; /* -1: none */
-    double asked;
+    double requested;
     uint64_t batch;
 };
 
@@ -71,13 +71,13 @@ struct og_device_rows {
 static void *take_pinned(void *self, size_t bytes, struct og_err *err)
 {
     const struct group *w = self;
-    return w->ops->pin(w->there, OG_MAX(bytes, (size_t)1), err);
+    return w->ops->pin(w->store, OG_MAX(bytes, (size_t)1), err);
 }
 
 static void give_pinned(void *self, void *p, size_t bytes)
 {
     const struct group *w = self;
-    w->ops->unpin(w->there, p, OG_MAX(bytes, (size_t)1));
+    w->ops->unpin(w->store, p, OG_MAX(bytes, (size_t)1));
 }
 
 static size_t victim_bytes(const struct group *w)
@@ -122,7 +122,7 @@ static int open_group(struct group *w, const struct og_device_group *setup,
     w->setup.gather.n_slots = &w->setup.n_slots;
     w->setup.gather.staging_rows = &w->setup.staging_rows;
     int rc;
-    OG_TRY(ops->open(&w->there, be, n, &setup->rows, err));
+    OG_TRY(ops->open(&w->store, be, n, &setup->rows, err));
     OG_TRY(og__gather_open(&w->gather, setup->group, 1, &w->setup.gather, b, err));
     OG_TRY(open_victims(w, err));
     OG_TRY(reserve_entering(w, OG_MAX((uint32_t)setup->rows.room_rows, 1u), err));
@@ -134,15 +134,15 @@ static void close_group(struct group *w)
 {
     if (!w->ops)
         return;
-    if (w->there) /* what it was asked may still read what is given back */
-        (void)!w->ops->finish(w->there, NULL);
+    if (w->store) /* what it was asked may still read what is given back */
+        (void)!w->ops->finish(w->store, NULL);
     og__gather_close(w->gather);
     if (w->victims) {
         give_pinned(w, w->victims, victim_bytes(w));
         og__budget_uncharge(w->budget, victim_bytes(w), VICTIMS);
     }
     og__release(w->budget, w->entering, w->most * sizeof(*w->entering), PLANS);
-    w->ops->close(w->there);
+    w->ops->close(w->store);
 }
 
 /* ---- a group: filling ---- */
@@ -162,7 +162,7 @@ static int put(struct group *w, const struct lot *l, const uint32_t *slots,
     OG_TRY(og__gather_finish(w->gather, l->area, &rows, &read, err));
     counts->reads += read.reads;
     counts->bytes += read.bytes;
-    OG_TRY(w->ops->fill(w->there, rows->more[0].base, slots + l->first, l->n, err));
+    OG_TRY(w->ops->fill(w->store, rows->more[0].base, slots + l->first, l->n, err));
 out:
     return rc;
 }
@@ -245,8 +245,8 @@ static struct og_rows tiers_of(const struct group *w, const struct og_rows *read
 
 /* Changes of the plan: into slots of the device, which it is asked to make, and of the host. The
  * former come first. */
-static int note_entries(struct group *w, int area, const struct og_plan *plan,
-                        struct og_bringing *b, struct og_err *err)
+static int note_entries(struct group *w, int area, const struct og_plan *plan, struct og_upload *b,
+                        struct og_err *err)
 {
     const uint32_t host = w->setup.at.host;
     uint32_t n = 0;
@@ -264,18 +264,18 @@ static int note_entries(struct group *w, int area, const struct og_plan *plan,
     return rc;
 }
 
-static int bring_group(struct group *w, int area, int room, struct og_brought *out,
-                       struct og_err *err)
+static int upload_group(struct group *w, int area, int room, struct og_uploaded *out,
+                        struct og_err *err)
 {
     const struct og_tiers_plan *p = &w->plan[area];
-    struct og_bringing b = {.room = room,
-                            .x = tiers_of(w, &w->read[area]),
-                            .n_moves = p->n_moves,
-                            .move_from = p->move_from,
-                            .move_to = p->move_to};
+    struct og_upload b = {.room = room,
+                          .x = tiers_of(w, &w->read[area]),
+                          .n_moves = p->n_moves,
+                          .move_from = p->move_from,
+                          .move_to = p->move_to};
     int rc;
     OG_TRY(note_entries(w, area, &p->plan, &b, err));
-    OG_TRY(w->ops->bring(w->there, &b, out, err));
+    OG_TRY(w->ops->upload(w->store, &b, out, err));
 out:
     return rc;
 }
@@ -434,7 +434,7 @@ int og__device_rows_join(struct og_device_rows *d, int keeper, struct og_nn_back
 {
     int rc = 0;
     for (uint32_t k = 0; k < d->n_groups; k++)
-        OG_TRY(ops_of(d)->join(d->group[k].there, keeper, be, err));
+        OG_TRY(ops_of(d)->join(d->group[k].store, keeper, be, err));
 out:
     return rc;
 }
@@ -452,7 +452,7 @@ void og__device_rows_done(struct og_device_rows *d, const struct og_work *w,
     struct og_err err = {0};
     int rc = 0;
     for (uint32_t k = 0; k < d->n_groups && rc == 0; k++)
-        rc = ops_of(d)->used(d->group[k].there, w->room, be, &err);
+        rc = ops_of(d)->used(d->group[k].store, w->room, be, &err);
     pthread_mutex_lock(&d->lock);
     if (rc < 0 && atomic_load(&d->failed) == 0) {
         d->why = err;
@@ -474,10 +474,10 @@ static int settle(struct og_device_rows *d, int area, struct og_err *err)
         return 0;
     c->room = -1;
     for (uint32_t k = 0; k < d->n_groups; k++)
-        OG_TRY(ops_of(d)->wait(d->group[k].there, room, err));
+        OG_TRY(ops_of(d)->wait(d->group[k].store, room, err));
     for (uint32_t k = 0; k < d->n_groups; k++)
         enter_rows(&d->group[k], area);
-    og__timeline_add(*d->setup.timeline, "collect", c->batch, c->asked, og__now());
+    og__timeline_add(*d->setup.timeline, "collect", c->batch, c->requested, og__now());
 out:
     return rc;
 }
@@ -491,7 +491,7 @@ static bool enters(const struct og_device_rows *d, int area)
     return false;
 }
 
-static int settle_all(struct og_device_rows *d, struct og_err *err)
+static int resolve_all(struct og_device_rows *d, struct og_err *err)
 {
     int rc = 0;
     for (int i = 0; i < d->n_staging; i++)
@@ -502,7 +502,7 @@ out:
 
 /* Before another is collected on this device: what the host's slots get is there then. Several
  * devices may be at it side by side. */
-static int settle_before(struct og_device_rows *d, int keeper, struct og_err *err)
+static int resolve_before(struct og_device_rows *d, int keeper, struct og_err *err)
 {
     int rc = 0;
     for (int i = 0; i < d->n_staging; i++)
@@ -532,7 +532,7 @@ static int fill(void *self, uint32_t *nodes, uint32_t *places, uint32_t n,
 {
     struct og_device_rows *d = self;
     int rc;
-    OG_TRY(settle_all(d, err));
+    OG_TRY(resolve_all(d, err));
     if (n == 0)
         return 0;
     struct group *w = group_of(d, nodes[0]);
@@ -554,12 +554,12 @@ static int fill_end(void *self, struct og_io_counts *counts, struct og_err *err)
     return w ? og__gather_fill_end(w->gather, counts, err) : 0;
 }
 
-static int yield(void *self, uint32_t n, struct og_err *err)
+static int release_slots(void *self, uint32_t n, struct og_err *err)
 {
     struct og_device_rows *d = self;
-    const int rc = settle_all(d, err); /* what was asked may still read them */
+    const int rc = resolve_all(d, err); /* what was asked may still read them */
     for (uint32_t k = 0; rc == 0 && k < d->n_groups; k++)
-        og__gather_yield(d->group[k].gather, n);
+        og__gather_release_slots(d->group[k].gather, n);
     return rc;
 }
 
@@ -610,13 +610,13 @@ out:
     return rc;
 }
 
-static int bring_groups(struct og_device_rows *d, struct og_work *w, int area, struct og_rows *view,
-                        struct og_err *err)
+static int upload_groups(struct og_device_rows *d, struct og_work *w, int area,
+                         struct og_rows *view, struct og_err *err)
 {
     int rc = 0;
     for (uint32_t k = 0; k < d->n_groups; k++) {
-        struct og_brought brought;
-        OG_TRY(bring_group(&d->group[k], area, w->room, &brought, err));
+        struct og_uploaded brought;
+        OG_TRY(upload_group(&d->group[k], area, w->room, &brought, err));
         view[d->group[k].setup.view] = brought.rows;
         w->link_bytes += brought.link_bytes;
         w->link_bytes_back += brought.link_bytes_back;
@@ -628,19 +628,19 @@ out:
 }
 
 /* By the batch's device, into a room of its own. */
-static int bring(struct og_device_rows *d, struct og_work *w, struct og_err *err)
+static int upload(struct og_device_rows *d, struct og_work *w, struct og_err *err)
 {
     const int area = d->area[w->staging];
     w->room = take_room(d, og__device_rows_keeper(d, w));
-    const double asked = og__now();
+    const double requested = og__now();
     struct og_rows *view = d->view + (size_t)w->room * d->setup.n_views;
-    const int rc = bring_groups(d, w, area, view, err);
+    const int rc = upload_groups(d, w, area, view, err);
     if (rc < 0) { /* some of it may have been asked: that ends before its area is another's */
         for (uint32_t k = 0; k < d->n_groups; k++)
-            (void)!ops_of(d)->finish(d->group[k].there, NULL);
+            (void)!ops_of(d)->finish(d->group[k].store, NULL);
         return rc;
     }
-    d->collected[area] = (struct collected){w->room, asked, w->descriptor.batch};
+    d->collected[area] = (struct collected){w->room, requested, w->descriptor.batch};
     w->rows = view;
     return 0;
 }
@@ -653,8 +653,8 @@ static int finish(void *self, struct og_work *w, struct og_err *err)
     int rc = 0;
     for (; k < d->n_groups; k++)
         OG_TRY(finish_group(&d->group[k], area, &w->read, err));
-    OG_TRY(settle_before(d, og__device_rows_keeper(d, w), err));
-    OG_TRY(bring(d, w, err));
+    OG_TRY(resolve_before(d, og__device_rows_keeper(d, w), err));
+    OG_TRY(upload(d, w, err));
 out:
     while (rc < 0 && ++k < d->n_groups)
         og__gather_give_up(d->group[k].gather, area);
@@ -688,7 +688,7 @@ struct og_row_store og__rows_on_device(struct og_device_rows *d)
                                             .check = check,
                                             .fill = fill,
                                             .fill_end = fill_end,
-                                            .yield = yield,
+                                            .release_slots = release_slots,
                                             .reclaim = reclaim,
                                             .from_packs = from_packs,
                                             .engine = engine,

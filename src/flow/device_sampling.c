@@ -29,7 +29,7 @@ int og__device_sampling_check(const struct og_config *config, struct og_err *err
     return 0;
 }
 
-int og__device_sampling_open(struct og_device_sampling *d, const struct og_premises *p,
+int og__device_sampling_open(struct og_device_sampling *d, const struct og_plan_inputs *p,
                              const struct og_topology *t, struct og_sampler **samplers, int n,
                              struct og_budget *b, struct og_err *err)
 {
@@ -39,7 +39,7 @@ int og__device_sampling_open(struct og_device_sampling *d, const struct og_premi
                         "--sample-on device: not from disk");
     OG_TRY(og__nn_find(&d->ops, p->config->opt.device, err));
     OG_TRY(d->ops->open(&d->backend, og__devices(p->config).number[0], NULL, b, err));
-    OG_TRY(d->ops->bound(d->backend, p->facts->bytes.there_sampling, err));
+    OG_TRY(d->ops->bound(d->backend, p->workload->bytes.device_sampling, err));
     OG_TRY(d->ops->samplers->open(&d->sampler, d->backend, t,
                                   p->config->opt.sample_on == OG_SAMPLE_ON_PINNED, err));
     for (int i = 0; i < n; i++)

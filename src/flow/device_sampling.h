@@ -17,7 +17,8 @@ OG_MUST_CHECK int og__device_sampling_check(const struct og_config *config, stru
 
 /* For all n samplers, of a structure in memory; within --device-memory what the plan sets aside. */
 OG_MUST_CHECK int og__device_sampling_open(struct og_device_sampling *d,
-                                           const struct og_premises *p, const struct og_topology *t,
+                                           const struct og_plan_inputs *p,
+                                           const struct og_topology *t,
                                            struct og_sampler **samplers, int n, struct og_budget *b,
                                            struct og_err *err);
 void og__device_sampling_close(struct og_device_sampling *d); /* once the samplers are closed */

@@ -64,11 +64,12 @@ static void give_room(struct og_exchange *x, struct og_room *r)
 
 /* ---- opening and closing ---- */
 
-/* For the largest batch, and as many rows as the pilot's ask for; they grow where that is too few.
+/* For the largest batch, and as many rows as the profiling batches ask for; they grow where that is
+ * too few.
  */
 static int open_rooms(struct og_exchange *x, struct og_err *err)
 {
-    const struct og_facts *f = x->path->facts;
+    const struct og_workload *f = x->path->workload;
     const bool numbers = x->in_place.area.of; /* in the place of rows */
     const size_t rows = og__input_rows(f);
     const size_t list = rows * sizeof(uint32_t);
@@ -95,7 +96,7 @@ int og__exchange_open(struct og_data_path *path, const struct og_exchange_with *
     x->with = *with;
     x->rank = (uint32_t)with->comm->rank;
     x->ranks = (uint32_t)with->comm->n;
-    x->whole = og__schedule_whole(&path->facts->schedule);
+    x->whole = og__schedule_whole(&path->workload->schedule);
     og__plan_init(&x->served.plan, path->budget);
     x->served.planned.budget = x->listed.budget = path->budget;
     int rc;
@@ -274,13 +275,13 @@ out:
 /* ---- as an owner: planned, read, sent ---- */
 
 /* What is asked for in the round whose reading was begun last. */
-static struct og_demanded asked_last(const struct og_exchange *x)
+static struct og_demanded requested_last(const struct og_exchange *x)
 {
     return og__demand_of(&x->demand, x->known ? x->planned - 1 : 0);
 }
 
 /* A plan that was made with the superbatch's. */
-static int read_plan(struct og_exchange *x, const struct og_demanded *asked,
+static int read_plan(struct og_exchange *x, const struct og_demanded *requested,
                      struct og_io_counts *read, struct og_err *err)
 {
     const struct og_data_path *d = x->path;
@@ -289,13 +290,13 @@ static int read_plan(struct og_exchange *x, const struct og_demanded *asked,
     struct og_plan *plan = &x->served.plan;
     uint64_t bytes = 0;
     int rc;
-    OG_TRY(og__plan_reserve(plan, asked->n, OG_MIN(asked->n, n_slots), err));
+    OG_TRY(og__plan_reserve(plan, requested->n, OG_MIN(requested->n, n_slots), err));
     OG_TRY(og__spill_read(d->stores.codes, at[x->planned - 1], plan->place,
-                          asked->n * sizeof(*plan->place), &bytes, err));
+                          requested->n * sizeof(*plan->place), &bytes, err));
     read->reads += bytes > 0;
     read->bytes += bytes;
-    OG_TRY(
-        og__plan_decode(&x->path->planner, plan->place, asked->ids, asked->n, n_slots, plan, err));
+    OG_TRY(og__plan_decode(&x->path->planner, plan->place, requested->ids, requested->n, n_slots,
+                           plan, err));
 out:
     return rc;
 }
@@ -316,18 +317,19 @@ static int begin_reading(struct og_exchange *x, struct og_err *err)
     struct og_turn *t = turn_of(x, x->begun);
     struct og_plan *plan = &x->served.plan;
     x->planned++;
-    const struct og_demanded asked = asked_last(x);
+    const struct og_demanded requested = requested_last(x);
     double start = og__now();
     int rc;
-    OG_TRY(x->known ? read_plan(x, &asked, &t->plan_read, err)
-                    : og__policy_plan(d->policy, &x->path->planner, asked.ids, asked.n, plan, err));
+    OG_TRY(x->known ? read_plan(x, &requested, &t->plan_read, err)
+                    : og__policy_plan(d->policy, &x->path->planner, requested.ids, requested.n,
+                                      plan, err));
     t->plan_seconds = og__now() - start;
     OG_TRY(x->known ? await_filling(x, t, err) : 0);
     start = og__now(); /* who fills counts its own time */
     og__rows_of_own(d->config, plan->misses, plan->n_misses);
-    OG_TRY(og__kinds_serve(x, &asked, err));
-    t->asked = asked.n_at;
-    t->sent = asked.n_at - asked.counts[x->rank];
+    OG_TRY(og__kinds_serve(x, &requested, err));
+    t->requested = requested.n_at;
+    t->sent = requested.n_at - requested.counts[x->rank];
     t->misses = plan->n_misses;
     x->served.number = x->planned - 1;
     OG_TRY(d->rows.ops->begin(d->rows.self, &x->served, err));
@@ -345,14 +347,14 @@ static int finish_reading(struct og_exchange *x, uint64_t round, struct og_err *
     struct og_turn *t = turn_of(x, round);
     struct og_room *received = &x->received[round % OG__RECEIVED];
     const struct og_row_store *rows = &x->path->rows;
-    const struct og_demanded asked = asked_last(x);
+    const struct og_demanded requested = requested_last(x);
     const double start = og__now();
     size_t bytes[OG__MOST_RANKS];
     int rc;
     x->reading = false; /* it ends, whatever comes */
     OG_TRY(rows->ops->finish(rows->self, &x->served, err));
     t->read = x->served.read;
-    OG_TRY(og__exchange_room(x, &x->sent, og__kinds_sizes(x, &asked, bytes), err));
+    OG_TRY(og__exchange_room(x, &x->sent, og__kinds_sizes(x, &requested, bytes), err));
     OG_TRY(og__exchange_room(x, received, t->by.begins[x->ranks] * x->kinds.unit, err));
     OG_TRY(og__place_room(x, round, og__place_copied(x), err));
     og__comm_lay(x->with.comm, x->sent.at,
@@ -368,12 +370,12 @@ static void pack_rows(struct og_exchange *x, uint64_t round)
 {
     struct og_turn *t = turn_of(x, round);
     const struct og_row_store *rows = &x->path->rows;
-    const struct og_demanded asked = asked_last(x);
+    const struct og_demanded requested = requested_last(x);
     const double start = og__now();
     if (x->in_place.area.of)
-        og__place_rows(x, round, &asked);
+        og__place_rows(x, round, &requested);
     else
-        og__kinds_copy(x, &asked);
+        og__kinds_copy(x, &requested);
     rows->ops->end(rows->self, &x->served);
     og__filling_done(x->filling, x->planned);
     t->gather_seconds += og__now() - start;
@@ -475,15 +477,15 @@ uint64_t og__exchange_count(struct og_exchange *x, struct og_epoch_counters *c)
     c->exchange_seconds += t->exchange_seconds;
     c->prepare_reads += t->filled.reads;
     c->prepare_bytes_read += t->filled.bytes;
-    og__count_ahead(c, &x->prepared);
-    x->prepared = (struct og_ahead_counts){0};
+    og__count_lookahead(c, &x->prepared);
+    x->prepared = (struct og_lookahead_counts){0};
     if (!t->trains) {
         c->eval_bytes_read += bytes;
         return 0;
     }
-    c->rows += t->asked;
+    c->rows += t->requested;
     c->misses += t->misses;
-    c->hits += t->asked - t->misses;
+    c->hits += t->requested - t->misses;
     c->reads += t->read.reads + t->plan_read.reads;
     c->bytes_read += bytes;
     c->feature_bytes_read += t->read.bytes;

@@ -63,7 +63,7 @@ uint64_t og__exchange_count(struct og_exchange *x, struct og_epoch_counters *c);
 /* Works of the flow that the path runs, as it looks at them. */
 struct og_upcoming *og__exchange_upcoming(struct og_exchange *x);
 
-/* ---- rounds in superbatches, for policies that look ahead (exchange_ahead.c) ----
+/* ---- rounds in superbatches, for policies that look ahead (exchange_lookahead.c) ----
  *
  * For each, in this order: bound, hear, planned for its rounds, fill, a flow of its own batches,
  * pass. */
@@ -79,7 +79,7 @@ uint64_t og__exchange_limit(const struct og_exchange *x);
  * it. *asked: what this owner is asked for, valid until the next call; of the superbatch's own
  * *rounds, and of as many behind them as all ranks have sampled. */
 OG_MUST_CHECK int og__exchange_hear(struct og_exchange *x, const struct og_trace *own,
-                                    uint64_t first, struct og_trace *asked, uint32_t *rounds,
+                                    uint64_t first, struct og_trace *requested, uint32_t *rounds,
                                     struct og_err *err);
 /* A plan to make others in, while none is carried out. */
 struct og_plan *og__exchange_scratch(struct og_exchange *x);
@@ -89,7 +89,7 @@ void og__exchange_planned(struct og_exchange *x, uint32_t round, uint64_t at);
 void og__exchange_fill(struct og_exchange *x, struct og_filling *filling);
 /* What preparing them took, of a rank that has no batch in them which could tell it: told with the
  * next round. */
-void og__exchange_prepared(struct og_exchange *x, const struct og_ahead_counts *done);
+void og__exchange_prepared(struct og_exchange *x, const struct og_lookahead_counts *done);
 /* Until its end: rounds in which this rank has no batch. */
 OG_MUST_CHECK int og__exchange_pass(struct og_exchange *x, struct og_err *err);
 

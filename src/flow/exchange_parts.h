@@ -1,13 +1,13 @@
 /* What the files of the exchange share.
  *
- *   exchange.c        rounds, one after another
- *   exchange_rows.c   of which widths rows are, and how a message of them lies
- *   exchange_place.c  rows that ranks of one machine read where their owner has put them
- *   exchange_ahead.c  what is asked for in all rounds of a superbatch, told at once */
+ *   exchange.c             rounds, one after another
+ *   exchange_rows.c        of which sizes rows are, and how a message of them lies
+ *   exchange_place.c       rows that ranks of one machine read where their owner has put them
+ *   exchange_lookahead.c   what is asked for in all rounds of a superbatch, told at once */
 #ifndef OG_EXCHANGE_PARTS_H
 #define OG_EXCHANGE_PARTS_H
 
-#include "base/common.h"
+#include "base/shared_memory.h"
 #include "flow/exchange.h"
 #include "flow/source.h"
 #include "options/trainer_count.h"
@@ -34,11 +34,11 @@ struct og_rows_kind {
 };
 
 /* A message has the rows of one owner for one rank's batch, in the order of the list that asked for
- * them: kind by kind. Of several widths they lie in units, whose bytes divide all of them:
+ * them: kind by kind. Of several sizes they lie in units, whose bytes divide all of them:
  *
  *   received   | from owner 0: rows of kind 0 | of kind 1 || from owner 1: of kind 0 | of 1 || ...
  *
- * A place in it is a number of units, so that rows of any width have one. */
+ * A place in it is a number of units, so that rows of any size have one. */
 struct og_kinds {
     uint32_t n;
     uint32_t *end;             /* [n] nodes of the graph */
@@ -61,7 +61,7 @@ struct og_turn {
     struct og_sorted by;  /* these by their owners */
     struct og_room place; /* uint32_t [n] where the row of each is in what is received */
     /* as an owner */
-    uint64_t asked, sent, misses;
+    uint64_t requested, sent, misses;
     struct og_io_counts read, plan_read, filled;
     double plan_seconds, gather_seconds, exchange_seconds, fill_seconds;
 };
@@ -74,9 +74,9 @@ struct og_turn {
  *
  * What goes to other ranks then are numbers of rows in it. slots: rows that are in each cache. */
 struct og_in_place {
-    struct og_common_piece area; /* NULL: rows are sent, */
-    uint32_t ranks;              /* to be read in place by none; else by all */
-    struct og_common_piece cache[OG__MOST_RANKS];
+    struct og_shared_memory_piece area; /* NULL: rows are sent, */
+    uint32_t ranks;                     /* to be read in place by none; else by all */
+    struct og_shared_memory_piece cache[OG__MOST_RANKS];
     char *base;
     size_t reserved;
     uint32_t rows, cached;
@@ -99,8 +99,8 @@ struct og_exchange {
     uint32_t planned;        /* rounds of it that were begun */
     struct og_room codes_at; /* uint64_t [demand.n] where their plans are spilled */
     struct og_room asks;     /* uint32_t [2, ranks, rounds] rows that they ask for: own, of all */
-    struct og_ahead_counts prepared; /* not told yet */
-    struct og_filling *filling;      /* fills the cache for them; NULL: it is filled */
+    struct og_lookahead_counts prepared; /* not told yet */
+    struct og_filling *filling;          /* fills the cache for them; NULL: it is filled */
     uint64_t item, limit, end; /* the next to be begun is that of this item; there are no more */
     uint64_t reached;          /* rounds that were asked for; */
     uint64_t here, begun;      /* whose rows came; whose reading was begun */
@@ -128,7 +128,7 @@ OG_MUST_CHECK int og__exchange_agree(struct og_exchange *x, int rc, struct og_er
 OG_MUST_CHECK int og__exchange_swap(struct og_exchange *x, const struct og_message *send,
                                     const struct og_message *receive, struct og_err *err);
 
-/* ---- widths of rows (exchange_rows.c) ---- */
+/* ---- row groups (exchange_rows.c) ---- */
 
 OG_MUST_CHECK int og__kinds_open(struct og_exchange *x, struct og_err *err);
 void og__kinds_close(struct og_exchange *x);
@@ -141,12 +141,13 @@ OG_MUST_CHECK int og__kinds_reserve(const struct og_exchange *x, struct og_plann
 /* Nodes of a list are of this owner, have rows, and come kind by kind. */
 bool og__kinds_fit(const struct og_exchange *x, const uint32_t *nodes, uint32_t n);
 /* x->served is what is asked for, before it is begun. */
-OG_MUST_CHECK int og__kinds_serve(struct og_exchange *x, const struct og_demanded *asked,
+OG_MUST_CHECK int og__kinds_serve(struct og_exchange *x, const struct og_demanded *requested,
                                   struct og_err *err);
 /* Bytes of what each rank asked for; returns those of others. */
-size_t og__kinds_sizes(const struct og_exchange *x, const struct og_demanded *asked, size_t *bytes);
+size_t og__kinds_sizes(const struct og_exchange *x, const struct og_demanded *requested,
+                       size_t *bytes);
 /* x->served's rows to where x->send has those of each rank, as they lie in a message. */
-void og__kinds_copy(const struct og_exchange *x, const struct og_demanded *asked);
+void og__kinds_copy(const struct og_exchange *x, const struct og_demanded *requested);
 /* What a batch has of a round, once that is here. */
 const struct og_rows *og__kinds_show(struct og_exchange *x, uint64_t round);
 
@@ -165,7 +166,7 @@ OG_MUST_CHECK int og__place_room(struct og_exchange *x, uint64_t round, uint32_t
                                  struct og_err *err);
 /* x->served's rows, which a round asked for, to their place, and their numbers to where x->send has
  * those of each rank. No rank has what lay there of two rounds before any more. */
-void og__place_rows(struct og_exchange *x, uint64_t round, const struct og_demanded *asked);
+void og__place_rows(struct og_exchange *x, uint64_t round, const struct og_demanded *requested);
 /* Numbers that came for a round are those of rows of whoever they came from. */
 OG_MUST_CHECK int og__place_check(struct og_exchange *x, uint64_t round, struct og_err *err);
 

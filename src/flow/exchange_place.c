@@ -6,7 +6,7 @@
 #include <string.h>
 
 static const char part[] = "exchange";
-enum { ALIGNED = 4096 }; /* rows that take whole pages, whatever their width */
+enum { ALIGNED = 4096 }; /* rows that take whole pages, whatever their size */
 
 /* The first of those that an owner has for a round. */
 static uint32_t first_row(const struct og_exchange *x, uint32_t owner, uint64_t round)
@@ -20,7 +20,7 @@ static uint32_t first_cached(const struct og_exchange *x, uint32_t owner)
     return x->in_place.cache_at + owner * x->in_place.cached;
 }
 
-/* They are of one width. */
+/* They are of one size. */
 static size_t row_bytes(const struct og_exchange *x)
 {
     return x->kinds.kind[0].row_bytes;
@@ -37,7 +37,8 @@ static int charge(struct og_exchange *x, struct og_err *err)
     struct og_in_place *p = &x->in_place;
     const struct og_memory_plan *m = x->path->memory;
     const size_t bytes =
-        (m->shown ? x->path->size[0].staging_rows : og__read_rows(x->path->facts)) * row_bytes(x);
+        (m->shown ? x->path->size[0].staging_rows : og__read_rows(x->path->workload)) *
+        row_bytes(x);
     int rc = 0;
     for (int i = 0; rc == 0 && i < OG__RECEIVED; i++) {
         rc = og__budget_charge(x->path->budget, bytes, part, err);
@@ -53,12 +54,12 @@ int og__place_open(struct og_exchange *x, struct og_err *err)
     struct og_in_place *p = &x->in_place;
     uint64_t key;
     int rc;
-    if (!og__exchanges_in_place(d->config, d->facts))
+    if (!og__exchanges_in_place(d->config, d->workload))
         return 0;
     p->ranks = x->ranks;
     memcpy(&key, name, sizeof(key));
     x->kinds.unit = sizeof(uint32_t); /* of a message, which has numbers of rows */
-    p->rows = (uint32_t)og__owned_nodes(x->ranks, 0, d->facts->n_nodes);
+    p->rows = (uint32_t)og__owned_nodes(x->ranks, 0, d->workload->n_nodes);
     p->cached = (uint32_t)og__round_up(p->rows, ALIGNED);
     p->cache_at = (uint32_t)og__round_up(first_row(x, x->ranks, 0), ALIGNED) + ALIGNED;
     p->own_slots = d->memory->shown ? d->memory->n_slots : 0;
@@ -66,9 +67,9 @@ int og__place_open(struct og_exchange *x, struct og_err *err)
     p->base = og__address_reserve(p->reserved, err);
     OG_TRY(p->base ? 0 : -ENOMEM);
     const size_t slots = place_of(x, p->cache_at - ALIGNED);
-    OG_TRY(og__common_area(d->config->sharers.common, key, slots + x->ranks * sizeof(*p->slots),
-                           p->base, &p->area, err));
-    OG_TRY(og__common_room(&p->area, slots, x->ranks * sizeof(*p->slots), err));
+    OG_TRY(og__shared_memory_area(d->config->sharing.shared_memory, key,
+                                  slots + x->ranks * sizeof(*p->slots), p->base, &p->area, err));
+    OG_TRY(og__shared_memory_room(&p->area, slots, x->ranks * sizeof(*p->slots), err));
     p->slots = (uint32_t *)(void *)(p->base + slots);
     p->slots[x->rank] = p->own_slots;
     OG_TRY(charge(x, err));
@@ -82,8 +83,8 @@ void og__place_close(struct og_exchange *x)
     for (int i = 0; i < OG__RECEIVED; i++)
         og__budget_uncharge(x->path->budget, p->charged[i], part);
     for (uint32_t i = 0; i < x->ranks; i++)
-        og__common_give(&p->cache[i]);
-    og__common_give(&p->area);
+        og__shared_memory_give(&p->cache[i]);
+    og__shared_memory_give(&p->area);
     if (p->base)
         og__address_release(p->base, p->reserved);
 }
@@ -101,7 +102,8 @@ int og__place_room(struct og_exchange *x, uint64_t round, uint32_t rows, struct 
         p->charged[i] = bytes;
     }
     if (bytes > p->taken[i]) {
-        OG_TRY(og__common_room(&p->area, place_of(x, first_row(x, x->rank, round)), bytes, err));
+        OG_TRY(og__shared_memory_room(&p->area, place_of(x, first_row(x, x->rank, round)), bytes,
+                                      err));
         p->taken[i] = bytes;
     }
 out:
@@ -131,16 +133,17 @@ static uint32_t number_of(const struct og_exchange *x, uint32_t first, uint32_t 
     return place < skipped ? cached + place : first + place - skipped;
 }
 
-void og__place_rows(struct og_exchange *x, uint64_t round, const struct og_demanded *asked)
+void og__place_rows(struct og_exchange *x, uint64_t round, const struct og_demanded *requested)
 {
     const uint32_t first = first_row(x, x->rank, round);
-    copy_rows(x, asked->n, x->in_place.base + place_of(x, first));
+    copy_rows(x, requested->n, x->in_place.base + place_of(x, first));
     for (uint32_t i = 0, k = 0; i < x->ranks; i++) {
         uint32_t *to = x->send[i].at;
-        for (uint32_t n = asked->counts[i]; n > 0; n--)
-            *to++ = number_of(x, first, asked->at[k++]);
+        for (uint32_t n = requested->counts[i]; n > 0; n--)
+            *to++ = number_of(x, first, requested->at[k++]);
     }
-    x->with.comm->sent += (asked->n_at - asked->counts[x->rank]) * row_bytes(x); /* as if it were */
+    x->with.comm->sent +=
+        (requested->n_at - requested->counts[x->rank]) * row_bytes(x); /* as if it were */
 }
 
 /* An owner's cache. It has told of it by now. */
@@ -150,14 +153,14 @@ static int open_cache(struct og_exchange *x, uint32_t owner, struct og_err *err)
     const uint32_t slots = p->slots[owner];
     if (slots == 0 || slots > p->rows || p->cache[owner].of)
         return 0;
-    return og__common_area(x->path->config->sharers.common, og__cache_key(owner),
-                           place_of(x, slots), p->base + place_of(x, first_cached(x, owner)),
-                           &p->cache[owner], err);
+    return og__shared_memory_area(x->path->config->sharing.shared_memory, og__cache_key(owner),
+                                  place_of(x, slots), p->base + place_of(x, first_cached(x, owner)),
+                                  &p->cache[owner], err);
 }
 
 static bool is_row_of(const struct og_exchange *x, uint32_t owner, uint64_t round, uint32_t number)
 {
-    const struct og_common_piece *cache = &x->in_place.cache[owner];
+    const struct og_shared_memory_piece *cache = &x->in_place.cache[owner];
     return number - first_row(x, owner, round) < x->in_place.rows ||
            place_of(x, number - first_cached(x, owner)) < cache->bytes;
 }
@@ -182,8 +185,8 @@ out:
 
 static size_t rows_touched(const struct og_exchange *x, uint32_t owner)
 {
-    return og__common_touched(&x->in_place.area, place_of(x, first_row(x, owner, 0)),
-                              place_of(x, OG__RECEIVED * x->in_place.rows));
+    return og__shared_memory_touched(&x->in_place.area, place_of(x, first_row(x, owner, 0)),
+                                     place_of(x, OG__RECEIVED * x->in_place.rows));
 }
 
 /* Of own ones the cache alone, which is counted where it lies for this rank. */
@@ -195,7 +198,8 @@ size_t og__exchange_counted_elsewhere(const struct og_exchange *x)
     for (uint32_t i = 0; i < x->ranks; i++) {
         bytes += rows_touched(x, i);
         if (x->in_place.cache[i].of)
-            bytes += og__common_touched(&x->in_place.cache[i], 0, x->in_place.cache[i].bytes);
+            bytes +=
+                og__shared_memory_touched(&x->in_place.cache[i], 0, x->in_place.cache[i].bytes);
     }
     return bytes - rows_touched(x, x->rank);
 }

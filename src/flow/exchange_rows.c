@@ -1,5 +1,5 @@
-/* Of which widths rows are that ranks exchange, and how a message of them lies: of a graph of one
- * type all are of one width; of others each type with features has one. */
+/* Of which sizes rows are that ranks exchange, and how a message of them lies: of a graph of one
+ * type all are of one size; of others each type with features has one. */
 #include "flow/exchange_parts.h"
 
 #include <assert.h>
@@ -11,29 +11,29 @@
 int og__kinds_reserve(const struct og_exchange *x, struct og_planned_ids *room, uint32_t n,
                       struct og_err *err)
 {
-    return og__planned_ids_reserve(room, og__planned_groups(x->path->facts), n, err);
+    return og__planned_ids_reserve(room, og__planned_groups(x->path->workload), n, err);
 }
 
 int og__kinds_list(const struct og_exchange *x, struct og_planned_ids *room, const uint32_t **ids,
                    uint32_t *n, struct og_err *err)
 {
-    const int rc = og__planned_ids_list(room, og__planned_groups(x->path->facts), *ids, *n, err);
+    const int rc = og__planned_ids_list(room, og__planned_groups(x->path->workload), *ids, *n, err);
     *ids = room->ids;
     *n = room->n;
     return rc;
 }
 
 /* Whoever gathers rows of several groups looks at the groups of the list. */
-int og__kinds_serve(struct og_exchange *x, const struct og_demanded *asked, struct og_err *err)
+int og__kinds_serve(struct og_exchange *x, const struct og_demanded *requested, struct og_err *err)
 {
     struct og_planned_ids *p = &x->served.planned;
-    const int rc = x->kinds.n > 1 ? og__kinds_reserve(x, p, asked->n, err) : 0;
+    const int rc = x->kinds.n > 1 ? og__kinds_reserve(x, p, requested->n, err) : 0;
     if (rc < 0 || x->kinds.n == 1)
         return rc;
-    if (asked->n > 0)
-        memcpy(p->own, asked->ids, asked->n * sizeof(*p->own));
+    if (requested->n > 0)
+        memcpy(p->own, requested->ids, requested->n * sizeof(*p->own));
     p->ids = p->own;
-    p->n = asked->n;
+    p->n = requested->n;
     og__rows_of_own(x->path->config, p->own, p->n);
     return 0;
 }
@@ -59,13 +59,13 @@ static void add_kind(struct og_exchange *x, const struct og_group *g)
         .own_end = (uint32_t)og__owned_nodes(x->ranks, x->rank, (uint64_t)end),
         .row_bytes = og__row_bytes(g),
         .dim = g->dim,
-        .dtype = g->kept};
+        .dtype = g->dtype};
     k->unit = common_divisor(og__row_bytes(g), k->unit);
 }
 
 int og__kinds_open(struct og_exchange *x, struct og_err *err)
 {
-    const struct og_graph *g = x->path->facts->graph;
+    const struct og_graph *g = x->path->workload->graph;
     const uint32_t n = g->n_groups;
     struct og_kinds *k = &x->kinds;
     k->end = calloc(n, sizeof(*k->end));
@@ -153,8 +153,8 @@ static uint32_t below(const uint32_t *values, uint32_t from, uint32_t to, uint32
     return from;
 }
 
-/* Rows that one rank asked for, [from, to) of asked->at, are of kind t until *end; the first of
- * that kind among all that are asked for is asked->ids' number *first. */
+/* Rows that one rank asked for, [from, to) of requested->at, are of kind t until *end; the first of
+ * that kind among all that are asked for is requested->ids' number *first. */
 struct run {
     uint32_t kind, first, begin, end;
 };
@@ -164,51 +164,53 @@ static struct run begin_runs(uint32_t from)
     return (struct run){.kind = UINT32_MAX, .end = from};
 }
 
-static bool next_run(const struct og_exchange *x, const struct og_demanded *asked, uint32_t to,
+static bool next_run(const struct og_exchange *x, const struct og_demanded *requested, uint32_t to,
                      struct run *r)
 {
     const struct og_kinds *k = &x->kinds;
     if (++r->kind >= k->n)
         return false;
     r->begin = r->end;
-    r->first = r->kind == 0 ? 0 : below(asked->ids, 0, asked->n, k->kind[r->kind - 1].own_end);
-    const uint32_t behind = below(asked->ids, r->first, asked->n, k->kind[r->kind].own_end);
-    r->end = below(asked->at, r->begin, to, behind);
+    r->first =
+        r->kind == 0 ? 0 : below(requested->ids, 0, requested->n, k->kind[r->kind - 1].own_end);
+    const uint32_t behind = below(requested->ids, r->first, requested->n, k->kind[r->kind].own_end);
+    r->end = below(requested->at, r->begin, to, behind);
     return true;
 }
 
-size_t og__kinds_sizes(const struct og_exchange *x, const struct og_demanded *asked, size_t *bytes)
+size_t og__kinds_sizes(const struct og_exchange *x, const struct og_demanded *requested,
+                       size_t *bytes)
 {
     size_t all = 0;
-    for (uint32_t i = 0, from = 0; i < x->ranks; from += asked->counts[i++]) {
+    for (uint32_t i = 0, from = 0; i < x->ranks; from += requested->counts[i++]) {
         struct run r = begin_runs(from);
         bytes[i] = 0;
-        while (next_run(x, asked, from + asked->counts[i], &r))
+        while (next_run(x, requested, from + requested->counts[i], &r))
             bytes[i] += (r.end - r.begin) * x->kinds.kind[r.kind].units * x->kinds.unit;
         all += bytes[i];
     }
     return all - bytes[x->rank];
 }
 
-static void copy_run(const struct og_rows *rows, const struct og_demanded *asked,
+static void copy_run(const struct og_rows *rows, const struct og_demanded *requested,
                      const struct run *r, size_t bytes, char **to)
 {
     enum { AHEAD = 8 };
     for (uint32_t k = r->begin; k < r->end; k++, *to += bytes) {
         assert(*to); /* there is room for all */
         if (k + AHEAD < r->end)
-            __builtin_prefetch(og__row(rows, asked->at[k + AHEAD] - r->first));
-        memcpy(*to, og__row(rows, asked->at[k] - r->first), bytes);
+            __builtin_prefetch(og__row(rows, requested->at[k + AHEAD] - r->first));
+        memcpy(*to, og__row(rows, requested->at[k] - r->first), bytes);
     }
 }
 
-void og__kinds_copy(const struct og_exchange *x, const struct og_demanded *asked)
+void og__kinds_copy(const struct og_exchange *x, const struct og_demanded *requested)
 {
-    for (uint32_t i = 0, from = 0; i < x->ranks; from += asked->counts[i++]) {
+    for (uint32_t i = 0, from = 0; i < x->ranks; from += requested->counts[i++]) {
         struct run r = begin_runs(from);
         char *to = x->send[i].at;
-        while (next_run(x, asked, from + asked->counts[i], &r))
-            copy_run(&x->served.rows[r.kind], asked, &r, x->kinds.kind[r.kind].row_bytes, &to);
+        while (next_run(x, requested, from + requested->counts[i], &r))
+            copy_run(&x->served.rows[r.kind], requested, &r, x->kinds.kind[r.kind].row_bytes, &to);
     }
 }
 

@@ -152,7 +152,7 @@ static int fill_piece(struct og_filling *f, struct og_err *err)
     f->now.seconds += og__now() - start;
     if (rc < 0)
         return rc;
-    if (og__asked(f->opt.stop))
+    if (og__stop_requested(f->opt.stop))
         return og__fail(err, OG_INTERRUPTED, NULL,
                         "interrupted while rows were put into the cache");
     return 0;

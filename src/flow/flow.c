@@ -93,7 +93,7 @@ static void begin_work(const struct og_flow *f, uint64_t item, struct og_work *w
     w->link_bytes = w->link_bytes_back = w->peer_hits = w->peer_bytes = 0;
     w->read = w->trace_read = (struct og_io_counts){0};
     w->sampled_from = (struct og_sample_reads){0};
-    w->ahead = (struct og_ahead_counts){0};
+    w->lookahead = (struct og_lookahead_counts){0};
     w->sample_seconds = w->plan_seconds = w->gather_seconds = 0;
 }
 
@@ -106,8 +106,8 @@ static int make_batch(const struct worker *own, uint64_t item, struct og_work *w
     int rc = f->batches.make(f->batches.self, own->number, w, err);
     const double seconds = og__now() - start;
     w->sample_seconds += seconds;
-    if (f->shift && rc == 0)
-        f->shift->made(f->shift->self, own->number, seconds);
+    if (f->idle_hooks && rc == 0)
+        f->idle_hooks->made(f->idle_hooks->self, own->number, seconds);
     span(own->run, f->batches.stage, w, start);
     return rc;
 }
@@ -116,15 +116,15 @@ static int make_batch(const struct worker *own, uint64_t item, struct og_work *w
 static int take_work(const struct worker *own)
 {
     struct og_flow_run *r = own->run;
-    const struct og_shift *shift = r->flow->shift;
-    int i = og__shelf_take(&r->works, !shift);
-    if (!shift)
+    const struct og_idle_hooks *idle_hooks = r->flow->idle_hooks;
+    int i = og__shelf_take(&r->works, !idle_hooks);
+    if (!idle_hooks)
         return i;
     if (i < 0) {
-        shift->rest(shift->self, own->number);
+        idle_hooks->rest(idle_hooks->self, own->number);
         i = og__shelf_take(&r->works, true);
     }
-    shift->resume(shift->self, own->number);
+    idle_hooks->resume(idle_hooks->self, own->number);
     return i;
 }
 
@@ -151,12 +151,12 @@ static int make_batches(const struct worker *own, struct og_err *err)
 /* Until there is nothing left to make; then for good at rest. */
 static int run_source(const struct worker *own, struct og_err *err)
 {
-    const struct og_shift *shift = own->run->flow->shift;
-    if (shift)
-        shift->resume(shift->self, own->number);
+    const struct og_idle_hooks *idle_hooks = own->run->flow->idle_hooks;
+    if (idle_hooks)
+        idle_hooks->resume(idle_hooks->self, own->number);
     int rc = make_batches(own, err);
-    if (shift)
-        shift->rest(shift->self, own->number);
+    if (idle_hooks)
+        idle_hooks->rest(idle_hooks->self, own->number);
     return rc;
 }
 
@@ -213,9 +213,9 @@ static int await_cache(struct og_flow_run *r, struct loading *l, struct og_work 
     OG_TRY(og__filling_ready(filling, w->number) ? 0 : finish_loading(r, l, err));
     OG_TRY(og__filling_await(filling, w->number, &filled, err));
 out:
-    w->ahead.read.reads += filled.read.reads;
-    w->ahead.read.bytes += filled.read.bytes;
-    w->ahead.gather_seconds += filled.seconds;
+    w->lookahead.read.reads += filled.read.reads;
+    w->lookahead.read.bytes += filled.read.bytes;
+    w->lookahead.gather_seconds += filled.seconds;
     return rc;
 }
 
@@ -286,8 +286,8 @@ static void end_work(struct og_flow_run *r, struct og_work *w)
 static uint64_t behind(struct og_flow_run *r, uint64_t item)
 {
     const struct og_items *items = &r->flow->items;
-    return r->flow->shift ? atomic_load(&r->made) - (item - items->first) - 1
-                          : items->last - item - 1;
+    return r->flow->idle_hooks ? atomic_load(&r->made) - (item - items->first) - 1
+                               : items->last - item - 1;
 }
 
 static int pop_work(struct og_flow_run *r, struct og_work **out)
@@ -343,7 +343,7 @@ static int consume_batches(struct og_flow_run *r, og_consumer *consumer, void *a
         end_work(r, w);
         if (rc < 0)
             return rc;
-        if (og__asked(f->stop) && item + 1 < f->items.last)
+        if (og__stop_requested(f->stop) && item + 1 < f->items.last)
             return og__fail(err, OG_INTERRUPTED, NULL, "interrupted");
     }
     return 0;

@@ -17,7 +17,7 @@
 #ifndef OG_FLOW_H
 #define OG_FLOW_H
 
-#include "budget/way.h"
+#include "budget/exec_plan.h"
 #include "flow/filling.h"
 #include "gather/gather.h"
 #include "plan/tiers.h"
@@ -27,7 +27,7 @@
 
 /* What was done before a superbatch could begin; its first work tells it. And what was put into the
  * cache since: the first work that needs it tells that. */
-struct og_ahead_counts {
+struct og_lookahead_counts {
     double plan_seconds;
     double gather_seconds; /* packing, filling the cache */
     uint64_t prefill;      /* rows */
@@ -71,7 +71,7 @@ struct og_work {
     const struct og_rows *rows; /* its features: a view of each group of the graph */
     struct og_io_counts read, trace_read; /* features; samples, spilled batches and plans */
     struct og_sample_reads sampled_from;
-    struct og_ahead_counts ahead;
+    struct og_lookahead_counts lookahead;
     double sample_seconds, plan_seconds, gather_seconds;
     double stall_seconds; /* the consumer waited for this batch */
     uint64_t behind;      /* batches that were made, and are behind it, when the consumer got it */
@@ -89,7 +89,7 @@ struct og_batch_source {
 
 /* Who samples may have something else to do while there is no free work, or no item. Called by the
  * source's threads, numbered 0, 1, ...; a flow begins with all of them at rest. */
-struct og_shift {
+struct og_idle_hooks {
     void *self;
     void (*rest)(void *self, int thread);
     void (*resume)(void *self, int thread); /* may wait until the other thing is done */
@@ -117,8 +117,8 @@ struct og_flow {
     struct og_items items;
     const struct og_seed_source *seeds;
     struct og_batch_source batches;
-    const struct og_shift *shift; /* NULL: who makes batches has nothing else to do */
-    struct og_plan_source plans;  /* make NULL: nothing is planned or loaded */
+    const struct og_idle_hooks *idle_hooks; /* NULL: who makes batches has nothing else to do */
+    struct og_plan_source plans;            /* make NULL: nothing is planned or loaded */
     struct og_row_store rows;
     int n_staging;
     struct og_filling *filling;   /* fills the cache meanwhile; NULL: it is filled */

@@ -2,7 +2,7 @@
 
 #include "base/file.h"
 #include "base/hex.h"
-#include "base/seal.h"
+#include "base/self_checksum.h"
 #include "dataset/identity.h"
 
 #include <inttypes.h>
@@ -31,7 +31,7 @@ static char *file_of(const char *dir, uint32_t draw, const char *suffix)
     return asprintf(&path, "%s/draw%" PRIu32 "%s", dir, draw, suffix) < 0 ? NULL : path;
 }
 
-char *og__packs_container(const char *dir, uint32_t draw, const struct og_group *g)
+char *og__packs_file(const char *dir, uint32_t draw, const struct og_group *g)
 {
     char suffix[32] = ".pack";
     if (form_of(g->graph)->list)
@@ -66,7 +66,7 @@ static json_t *with_rows(json_t *object, const struct og_packs *p, uint32_t k)
     const struct og_group *g = &p->graph->group[k];
     if (g->dim == 0)
         return object;
-    object = og__json_with(object, "feature_dtype", json_string(og__dtype_name(g->kept)));
+    object = og__json_with(object, "feature_dtype", json_string(og__dtype_name(g->dtype)));
     object = og__json_with(object, "row_bytes", json_integer((json_int_t)og__row_bytes(g)));
     return og__json_with(object, "cache_rows", json_integer(p->group_rows[k]));
 }
@@ -91,8 +91,8 @@ int og__packs_describe(const struct og_packs *p, const char *dir, struct og_err 
     if (p->checksums)
         root = og__json_with(root, "cached_checksums", json_incref(p->checksums));
     char *path = og__path_join(dir, "pack.json");
-    int rc =
-        path ? og__sealed_write(path, root, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", dir);
+    int rc = path ? og__self_checksum_write(path, root, err)
+                  : og__fail_errno(err, -ENOMEM, NULL, "%s", dir);
     if (!path)
         json_decref(root);
     free(path);
@@ -187,7 +187,7 @@ static int load_description(const char *dir, json_t **out, struct og_err *err)
     OG_TRY(path ? og__exists(NULL, path, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", dir));
     if (rc > 0) {
         OG_TRY(og__read_text(path, JSON_MAX, &text, &len, err));
-        OG_TRY(og__sealed_parse(out, text, len, path, hint, err));
+        OG_TRY(og__self_checksum_parse(out, text, len, path, hint, err));
         rc = 1;
     }
 out:
@@ -203,7 +203,7 @@ void og__packs_take_dtype(const char *samples, struct og_graph *g)
     (void)!(dir ? load_description(dir, &root, NULL) : 0);
     for (uint32_t k = 0; k < g->n_groups; k++) {
         const int dtype = dtype_of(said_of(root, &g->group[k]));
-        g->group[k].kept = dtype < 0 ? g->group[k].stored : (enum og_dtype)dtype;
+        g->group[k].dtype = dtype < 0 ? g->group[k].stored : (enum og_dtype)dtype;
     }
     json_decref(root);
     free(dir);
@@ -214,13 +214,13 @@ static bool suit_rows(const struct og_packs *p, const json_t *root, const struct
                       const struct og_log *log)
 {
     const int dtype = dtype_of(said_of(root, g));
-    if (g->dim == 0 || dtype == (int)g->kept)
+    if (g->dim == 0 || dtype == (int)g->dtype)
         return true;
     og__say(log, OG__WARN,
             "%s: rows%s%s are %s, this run keeps them as %s: left alone (give the --pack-dtype "
             "they were packed with)",
             p->dir, form_of(g->graph)->before, g->name, og__dtype_name((enum og_dtype)dtype),
-            og__dtype_name(g->kept));
+            og__dtype_name(g->dtype));
     return false;
 }
 

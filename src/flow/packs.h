@@ -3,8 +3,8 @@
  *
  *   pack.json            what it is for
  *   draw<d>_cached.npy   the nodes whose rows the cache is to hold while draw d is trained
- *   draw<d>.pack         a container of what its batches miss then (gather/pack.h); of a graph with
- *   draw<d>_<t>.pack     types one for each of them that has features
+ *   draw<d>.pack         a packed file of what its batches miss then (gather/pack.h); of a graph
+ * with draw<d>_<t>.pack     types one for each of them that has features
  *
  * It is of use to a run whose cache is as large. What does not fit, or is damaged, is said and left
  * alone: the run does without. Rows that are found damaged later, when their batch comes, end it.
@@ -45,7 +45,7 @@ OG_MUST_CHECK int og__packs_describe(const struct og_packs *p, const char *dir, 
 void og__packs_take_dtype(const char *samples, struct og_graph *g);
 
 /* Files of a draw, malloc'ed; NULL on lack of memory. */
-char *og__packs_container(const char *dir, uint32_t draw, const struct og_group *g);
+char *og__packs_file(const char *dir, uint32_t draw, const struct og_group *g);
 char *og__packs_list(const char *dir, uint32_t draw);
 
 /* The nodes to be cached, ascending, for og__release as "policy". */

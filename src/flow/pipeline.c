@@ -5,9 +5,9 @@
 static struct og_flow flow_of(struct og_data_path *d, const struct og_items *items)
 {
     return (struct og_flow){.items = *items,
-                            .seeds = &d->facts->seeds,
+                            .seeds = &d->workload->seeds,
                             .works = d->works,
-                            .n_works = og__works(d->way),
+                            .n_works = og__works(d->exec),
                             .stop = og__stop_flag(d->config),
                             .timeline = d->timeline,
                             .use = "train"};
@@ -20,16 +20,16 @@ static struct og_batch_source sample_alone(struct og_pipeline *p)
     return og__source_sampled(&p->batches.sampled);
 }
 
-static struct og_batch_source sample_together(struct og_pipeline *p)
+static struct og_batch_source sample_groups(struct og_pipeline *p)
 {
     struct og_data_path *d = p->path;
-    p->together = true;
-    p->batches.together = (struct og_together_source){.sampled = &p->batches.sampled,
-                                                      .seeds = &d->facts->seeds,
-                                                      .items = p->flow.items,
-                                                      .skips_training = d->offline,
-                                                      .budget = d->budget};
-    return og__source_together(&p->batches.together);
+    p->group_sampling = true;
+    p->batches.group_sampling = (struct og_group_source){.sampled = &p->batches.sampled,
+                                                         .seeds = &d->workload->seeds,
+                                                         .items = p->flow.items,
+                                                         .skips_training = d->offline,
+                                                         .budget = d->budget};
+    return og__source_groups(&p->batches.group_sampling);
 }
 
 /* What the folder has not is sampled. */
@@ -47,27 +47,27 @@ void og__pipeline_sample(struct og_pipeline *p, struct og_data_path *d, struct o
                          bool ids_only)
 {
     *p = (struct og_pipeline){.flow = flow_of(d, &items), .path = d};
-    p->flow.shift = d->shift;
+    p->flow.idle_hooks = d->idle_hooks;
     p->batches.sampled = (struct og_sampled_source){.samplers = d->samplers,
-                                                    .n_samplers = og__samplers(d->way),
+                                                    .n_samplers = og__samplers(d->exec),
                                                     .n_hops = d->config->opt.n_fanout};
-    const bool together = d->memory->group.batches > 1;
-    p->flow.batches = together ? sample_together(p) : sample_alone(p);
+    const bool group_sampling = d->memory->group.batches > 1;
+    p->flow.batches = group_sampling ? sample_groups(p) : sample_alone(p);
     if (d->offline)
         p->flow.batches = read_stored(p, p->flow.batches, ids_only);
 }
 
-static int open_together(struct og_pipeline *p, struct og_err *err)
+static int open_groups(struct og_pipeline *p, struct og_err *err)
 {
     const struct og_data_path *d = p->path;
     const struct og_items *items = &p->flow.items;
-    struct og_together_options opt = {.sizes = d->memory->group,
-                                      .scratch = og__scratch_or_here(&d->stores),
-                                      .samplers = d->samplers,
-                                      .n_samplers = og__samplers(d->way),
-                                      .stop = p->flow.stop};
+    struct og_group_sampling_options opt = {.sizes = d->memory->group,
+                                            .scratch = og__scratch_or_here(&d->stores),
+                                            .samplers = d->samplers,
+                                            .n_samplers = og__samplers(d->exec),
+                                            .stop = p->flow.stop};
     opt.sizes.batches = (uint32_t)OG_MIN((uint64_t)opt.sizes.batches, items->last - items->first);
-    return og__together_source_open(&p->batches.together, &d->structure->topology, &opt, err);
+    return og__group_source_open(&p->batches.group_sampling, &d->structure->topology, &opt, err);
 }
 
 static int run_flow(struct og_pipeline *p, og_consumer *consumer, void *arg, struct og_err *err)
@@ -87,7 +87,7 @@ static uint64_t scaled(uint64_t x, double scale)
 static void learn_of_group(struct og_data_path *d, const struct og_sample_reads *read, uint32_t n)
 {
     struct og_predicted *p = d->predicted;
-    const uint64_t epoch = og__schedule_batches(&d->facts->schedule, OG__TRAIN);
+    const uint64_t epoch = og__schedule_batches(&d->workload->schedule, OG__TRAIN);
     const double scale = (double)epoch / (double)OG_MAX(n, 1u);
     if (!p->known || !p->bound || n == 0)
         return;
@@ -99,14 +99,14 @@ static void learn_of_group(struct og_data_path *d, const struct og_sample_reads 
 
 int og__pipeline_run(struct og_pipeline *p, og_consumer *consumer, void *arg, struct og_err *err)
 {
-    if (!p->together || p->flow.items.first >= p->flow.items.last)
+    if (!p->group_sampling || p->flow.items.first >= p->flow.items.last)
         return run_flow(p, consumer, arg, err);
-    int rc = open_together(p, err);
+    int rc = open_groups(p, err);
     if (rc == 0)
         rc = run_flow(p, consumer, arg, err);
     if (p->flow.items.pass == OG__SPLITS) /* those of an evaluation tell nothing of an epoch */
-        learn_of_group(p->path, &p->batches.together.told, p->batches.together.n_told);
-    og__together_source_close(&p->batches.together);
+        learn_of_group(p->path, &p->batches.group_sampling.told, p->batches.group_sampling.n_told);
+    og__group_source_close(&p->batches.group_sampling);
     return rc;
 }
 
@@ -115,11 +115,11 @@ int og__pipeline_run(struct og_pipeline *p, og_consumer *consumer, void *arg, st
 /* How many may be between their reads and the end of their training is for the store to say. */
 static void load_rows(struct og_pipeline *p, struct og_data_path *d,
                       int (*plan)(void *plans, struct og_work *w, struct og_err *err),
-                      const struct og_sampled_ahead *ahead)
+                      const struct og_sampled_lookahead *lookahead)
 {
-    p->plans = (struct og_plans){d, ahead};
+    p->plans = (struct og_plans){d, lookahead};
     p->flow.plans = (struct og_plan_source){&p->plans, plan};
-    p->flow.n_works = og__works_trained(d->way);
+    p->flow.n_works = og__works_trained(d->exec);
     p->flow.rows = d->rows;
     p->flow.n_staging = d->rows.ops->start(d->rows.self);
 }
@@ -146,5 +146,5 @@ void og__pipeline_replay(struct og_pipeline *p, struct og_data_path *d,
     p->batches.replayed = *batches;
     p->flow.batches = og__source_replayed(&p->batches.replayed);
     p->flow.filling = filling;
-    load_rows(p, d, d->stack->read_back, batches->ahead);
+    load_rows(p, d, d->stack->read_back, batches->lookahead);
 }

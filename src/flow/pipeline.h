@@ -9,10 +9,10 @@
 struct og_pipeline {
     struct og_flow flow;
     struct og_data_path *path;
-    bool together; /* batches come from that source */
+    bool group_sampling; /* batches come from that source */
     struct {
         struct og_sampled_source sampled;
-        struct og_together_source together;
+        struct og_group_source group_sampling;
         struct og_stored_source stored;
         struct og_replayed_source replayed;
     } batches;

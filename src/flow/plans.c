@@ -9,7 +9,7 @@ int og__plan_by_policy(void *self, struct og_work *w, struct og_err *err)
 {
     const struct og_plans *p = self;
     struct og_data_path *d = p->path;
-    const int rc = og__planned_ids_of(w, og__planned_groups(d->facts), err);
+    const int rc = og__planned_ids_of(w, og__planned_groups(d->workload), err);
     return rc < 0 ? rc
                   : og__policy_plan(d->policy, &d->planner, w->planned.ids, w->planned.n, &w->plan,
                                     err);
@@ -24,10 +24,10 @@ int og__read_back_codes(void *self, struct og_work *w, struct og_err *err)
     const uint32_t n_slots = d->memory->n_slots;
     uint64_t bytes = 0;
     int rc;
-    OG_TRY(og__planned_ids_of(w, og__planned_groups(d->facts), err));
+    OG_TRY(og__planned_ids_of(w, og__planned_groups(d->workload), err));
     const uint32_t n = w->planned.n;
     OG_TRY(og__plan_reserve(plan, n, OG_MIN(n, n_slots), err));
-    OG_TRY(og__spill_read(d->stores.codes, p->ahead[w->number].codes_at, plan->place,
+    OG_TRY(og__spill_read(d->stores.codes, p->lookahead[w->number].codes_at, plan->place,
                           n * sizeof(*plan->place), &bytes, err));
 out:
     w->trace_read.reads += bytes > 0;
@@ -52,7 +52,7 @@ int og__plan_by_tiers(void *self, struct og_work *w, struct og_err *err)
     const struct og_plans *p = self;
     struct og_data_path *d = p->path;
     int rc;
-    OG_TRY(og__planned_ids_of(w, og__planned_groups(d->facts), err));
+    OG_TRY(og__planned_ids_of(w, og__planned_groups(d->workload), err));
     OG_TRY(prepare(d->tiers, w->planned.ids, w->planned.n, err));
     OG_TRY(og__tiers_plan(d->tiers, &d->planner, w->planned.ids, w->planned.n, &w->tiers, err));
     w->plan = w->tiers.plan;
@@ -65,9 +65,9 @@ int og__read_back_tiers(void *self, struct og_work *w, struct og_err *err)
     const struct og_plans *p = self;
     struct og_data_path *d = p->path;
     int rc;
-    OG_TRY(og__planned_ids_of(w, og__planned_groups(d->facts), err));
-    OG_TRY(og__tiers_get(d->stores.codes, p->ahead[w->number].codes_at, d->tiers, w->planned.ids,
-                         w->planned.n, &w->tiers, &w->trace_read, err));
+    OG_TRY(og__planned_ids_of(w, og__planned_groups(d->workload), err));
+    OG_TRY(og__tiers_get(d->stores.codes, p->lookahead[w->number].codes_at, d->tiers,
+                         w->planned.ids, w->planned.n, &w->tiers, &w->trace_read, err));
     w->plan = w->tiers.plan;
 out:
     return rc;

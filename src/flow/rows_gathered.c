@@ -44,10 +44,10 @@ static int fill_end(void *self, struct og_io_counts *counts, struct og_err *err)
     return og__gather_fill_end(self, counts, err);
 }
 
-static int yield(void *self, uint32_t n, struct og_err *err)
+static int release_slots(void *self, uint32_t n, struct og_err *err)
 {
     (void)err;
-    og__gather_yield(self, n);
+    og__gather_release_slots(self, n);
     return 0;
 }
 
@@ -81,7 +81,7 @@ struct og_row_store og__rows_gathered(struct og_gather *g)
                                             .check = check,
                                             .fill = fill,
                                             .fill_end = fill_end,
-                                            .yield = yield,
+                                            .release_slots = release_slots,
                                             .reclaim = reclaim,
                                             .from_packs = from_packs,
                                             .engine = engine,

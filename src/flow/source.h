@@ -19,8 +19,8 @@
 #include "flow/offline.h"
 #include "gather/gather.h"
 #include "plan/policy.h"
+#include "sample/group_sampling.h"
 #include "sample/superbatch.h"
-#include "sample/together.h"
 
 #include <pthread.h>
 
@@ -34,18 +34,18 @@ struct og_batch_source og__source_sampled(struct og_sampled_source *s);
 
 /* A group is sampled by the first thread that wants one of its batches, on all of them, once those
  * before it are taken. */
-struct og_together_source {
+struct og_group_source {
     const struct og_sampled_source *sampled;
     const struct og_seed_source *seeds;
     struct og_items items; /* of the flow */
     bool skips_training;   /* a folder has those batches */
     struct og_budget *budget;
     /* its own */
-    struct og_together *together;
+    struct og_group_sampling *group_sampling;
     struct og_seeds its_seeds;
     uint64_t *item; /* [most] of the group */
     uint32_t most;  /* batches of a group */
-    struct og_together_counts counts;
+    struct og_group_sampling_counts counts;
     /* what a group read of the structure by which an epoch's reads are told: the first that had as
      * many training batches as any; its batches, 0 = there was none, and those of training */
     struct og_sample_reads told;
@@ -56,13 +56,13 @@ struct og_together_source {
     uint64_t end;     /* items from here on are of no group so far */
     bool failed;
 };
-struct og_batch_source og__source_together(struct og_together_source *s);
+struct og_batch_source og__source_groups(struct og_group_source *s);
 /* What is set above is; close also after a failed open. */
-OG_MUST_CHECK int og__together_source_open(struct og_together_source *s,
-                                           const struct og_topology *topology,
-                                           const struct og_together_options *opt,
-                                           struct og_err *err);
-void og__together_source_close(struct og_together_source *s);
+OG_MUST_CHECK int og__group_source_open(struct og_group_source *s,
+                                        const struct og_topology *topology,
+                                        const struct og_group_sampling_options *opt,
+                                        struct og_err *err);
+void og__group_source_close(struct og_group_source *s);
 
 /* How a batch's draws are keyed. */
 struct og_sample_key og__sample_key_of(const struct og_descriptor *descriptor);
@@ -76,7 +76,7 @@ struct og_stored_source {
 struct og_batch_source og__source_stored(struct og_stored_source *s);
 
 /* What sampling one batch took, kept until it is replayed; told once, however often it is. */
-struct og_sampled_ahead {
+struct og_sampled_lookahead {
     double seconds;
     struct og_sample_reads from;
     uint64_t codes_at; /* where its plan was spilled to */
@@ -84,12 +84,12 @@ struct og_sampled_ahead {
 
 struct og_replayed_source {
     struct og_superbatch *batches;
-    struct og_sampled_ahead *ahead; /* one for each of them */
-    struct og_items items;          /* of the flow */
+    struct og_sampled_lookahead *lookahead; /* one for each of them */
+    struct og_items items;                  /* of the flow */
     /* They are the batches of one epoch, training and then validation, for all epochs that train on
      * them; else one for each item. */
     bool by_draw;
-    struct og_ahead_counts prepared; /* told with the first item */
+    struct og_lookahead_counts prepared; /* told with the first item */
 };
 struct og_batch_source og__source_replayed(struct og_replayed_source *s);
 
@@ -106,7 +106,7 @@ OG_MUST_CHECK int og__planned_ids_of(struct og_work *w, const struct og_graph_ty
 /* By the path's policy, or tiers; those that were made ahead are in its stores. */
 struct og_plans {
     struct og_data_path *path;
-    const struct og_sampled_ahead *ahead; /* by number of the batch */
+    const struct og_sampled_lookahead *lookahead; /* by number of the batch */
 };
 /* As og_plan_source has them: of one cache, */
 OG_MUST_CHECK int og__plan_by_policy(void *plans, struct og_work *w, struct og_err *err);

@@ -13,12 +13,12 @@ static uint32_t number_of(const struct og_replayed_source *s, uint64_t item)
 }
 
 /* The first epoch that trains on a batch is the one that had it sampled. */
-static void account_sampled(struct og_work *w, struct og_sampled_ahead *ahead)
+static void account_sampled(struct og_work *w, struct og_sampled_lookahead *lookahead)
 {
-    w->sample_seconds = ahead->seconds;
-    w->sampled_from = ahead->from;
-    ahead->seconds = 0;
-    ahead->from = (struct og_sample_reads){0};
+    w->sample_seconds = lookahead->seconds;
+    w->sampled_from = lookahead->from;
+    lookahead->seconds = 0;
+    lookahead->from = (struct og_sample_reads){0};
 }
 
 static int make(void *self, int thread, struct og_work *w, struct og_err *err)
@@ -36,9 +36,9 @@ static int make(void *self, int thread, struct og_work *w, struct og_err *err)
                         "batch %u of what was sampled ahead has not the seeds that it should have",
                         w->number));
 out:
-    account_sampled(w, &s->ahead[w->number]);
+    account_sampled(w, &s->lookahead[w->number]);
     if (w->item == s->items.first)
-        w->ahead = s->prepared;
+        w->lookahead = s->prepared;
     return rc;
 }
 

@@ -25,7 +25,7 @@ struct og_store_ops {
     int (*fill_end)(void *self, struct og_io_counts *counts, struct og_err *err);
     /* The host's last n slots give their memory back; and take it again, as many as so many bytes
      * have room for. No batch is in flight. */
-    int (*yield)(void *self, uint32_t n, struct og_err *err);
+    int (*release_slots)(void *self, uint32_t n, struct og_err *err);
     int (*reclaim)(void *self, size_t bytes, struct og_err *err);
     /* As og__gather_from_packs. */
     void (*from_packs)(void *self, struct og_pack *const *packs);

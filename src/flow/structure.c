@@ -2,7 +2,7 @@
 
 #include "base/descriptors.h"
 #include "base/file.h"
-#include "base/kept.h"
+#include "base/persistent_cache.h"
 #include "base/scratch.h"
 #include "dataset/on_disk.h"
 #include "options/fanouts.h"
@@ -22,7 +22,7 @@ int og__structure_name(struct og_structure *g, const struct og_scratch *held_out
     if (held_out)
         g->neighbors_dir = og__path_join(og__scratch_path(held_out), "neighbors");
     else if (own)
-        g->neighbors_dir = og__neighbors_folder(own, g->given.facts->graph->relation);
+        g->neighbors_dir = og__neighbors_folder(own, g->given.workload->graph->relation);
     free(own);
     return 0;
 }
@@ -31,14 +31,15 @@ int og__structure_fanouts(struct og_structure *g, struct og_err *err)
 {
     free(g->fanouts);
     g->fanouts = NULL;
-    return og__fanouts_of_relations(&g->given.config->opt, g->given.facts->graph, &g->fanouts, err);
+    return og__fanouts_of_relations(&g->given.config->opt, g->given.workload->graph, &g->fanouts,
+                                    err);
 }
 
 /* ---- how large it is ---- */
 
 static bool counts_degrees(const struct og_structure *g)
 {
-    return g->given.facts->trace.extras & OG__WITH_DEGREES;
+    return g->given.workload->trace.extras & OG__WITH_DEGREES;
 }
 
 static enum og_weights weights_of(const struct og_structure *g)
@@ -49,17 +50,17 @@ static enum og_weights weights_of(const struct og_structure *g)
 
 static bool is_shared(const struct og_structure *g)
 {
-    return g->given.config->sharers.common != NULL;
+    return g->given.config->sharing.shared_memory != NULL;
 }
 
 size_t og__structure_bytes(const struct og_structure *g, int topology)
 {
-    const struct og_graph *graph = g->given.facts->graph;
+    const struct og_graph *graph = g->given.workload->graph;
     const size_t loops = counts_degrees(g) ? og__loops_bytes((uint64_t)graph->n_nodes) : 0;
     if (topology == OG_TOPOLOGY_DISK)
         return og__topology_disk_bytes(graph) + loops;
     if (is_shared(g))
-        return og__topology_part_bytes(graph, weights_of(g), g->given.config->sharers.n) + loops;
+        return og__topology_part_bytes(graph, weights_of(g), g->given.config->sharing.n) + loops;
     return og__topology_bytes(graph, weights_of(g)) + loops;
 }
 
@@ -68,7 +69,7 @@ struct og_topology_disk_options og__structure_on_disk(const struct og_structure 
     const struct og_config *config = g->given.config;
     return (struct og_topology_disk_options){
         .cache_dir = g->neighbors_dir,
-        .reader = {.io = config->opt.io, .profile = g->given.facts->lists},
+        .reader = {.io = config->opt.io, .profile = g->given.workload->lists},
         .log = &config->log};
 }
 
@@ -87,12 +88,12 @@ static int find_loops(struct og_structure *g, struct og_err *err)
 
 static int load(struct og_structure *g, struct og_err *err)
 {
-    const struct og_graph *graph = g->given.facts->graph;
+    const struct og_graph *graph = g->given.workload->graph;
     const enum og_weights weights = weights_of(g);
     struct og_topology *t = &g->topology;
     int rc;
     if (is_shared(g))
-        rc = og__topology_share(graph, weights, &g->given.config->sharers, g->budget, t, err);
+        rc = og__topology_share(graph, weights, &g->given.config->sharing, g->budget, t, err);
     else if (t->budget) /* unloaded */
         rc = og__topology_reload(graph, weights, t, err);
     else
@@ -105,10 +106,10 @@ static int check_descriptors(const struct og_structure *g,
                              const struct og_topology_disk_options *opt, struct og_err *err)
 {
     enum { BESIDE = 64, OF_TYPE = 5 }; /* arrays of traces; what reads and writes a type's rows */
-    const struct og_graph *graph = g->given.facts->graph;
+    const struct og_graph *graph = g->given.workload->graph;
     const struct og_config *config = g->given.config;
-    const bool visits = og__policy_hotness(g->given.way->policy) == OG__HOTNESS_VISITS;
-    const int samplers = OG_MAX(og__samplers(g->given.way), visits ? config->opt.threads : 1);
+    const bool visits = og__policy_hotness(g->given.exec->policy) == OG__HOTNESS_VISITS;
+    const int samplers = OG_MAX(og__samplers(g->given.exec), visits ? config->opt.threads : 1);
     const int each =
         (weights_of(g) != OG__NO_WEIGHTS ? 2 : 1) * (1 + og__reader_descriptors(&opt->reader));
     uint64_t n = BESIDE;
@@ -125,14 +126,14 @@ static int open_on_disk(struct og_structure *g, struct og_err *err)
 {
     const struct og_topology_disk_options opt = og__structure_on_disk(g);
     const int rc = check_descriptors(g, &opt, err);
-    return rc < 0
-               ? rc
-               : og__topology_open_disk(g->given.facts->graph, &opt, g->budget, &g->topology, err);
+    return rc < 0 ? rc
+                  : og__topology_open_disk(g->given.workload->graph, &opt, g->budget, &g->topology,
+                                           err);
 }
 
 int og__structure_open(struct og_structure *g, struct og_err *err)
 {
-    if (g->given.way->topology == OG_TOPOLOGY_MEMORY)
+    if (g->given.exec->topology == OG_TOPOLOGY_MEMORY)
         return load(g, err);
     const int rc = open_on_disk(g, err);
     return rc < 0 ? rc : find_loops(g, err);
@@ -143,7 +144,7 @@ int og__structure_move(struct og_structure *g, struct og_err *err)
 {
     struct og_topology loops = {
         .n_nodes = g->topology.n_nodes, .budget = g->topology.budget, .loops = g->topology.loops};
-    if (g->given.way->topology != OG_TOPOLOGY_DISK) {
+    if (g->given.exec->topology != OG_TOPOLOGY_DISK) {
         og__topology_release(&g->topology);
         return load(g, err);
     }
@@ -172,8 +173,9 @@ int og__structure_add_neighbors(struct og_structure *g, size_t bytes, uint64_t r
     OG_TRY(og__neighbors_load(&g->topology, err));
     *written += disk->cache.bytes_written;
     if (!g->passing && disk->opt.cache_dir)
-        og__kept_trim(g->neighbors_dir, &og__neighbors_kind, og__kept_bytes(g->neighbors_dir),
-                      OG__KEPT_SECONDS, &config->log);
+        og__persistent_cache_trim(g->neighbors_dir, &og__neighbors_kind,
+                                  og__persistent_cache_bytes(g->neighbors_dir),
+                                  OG__PERSISTENT_CACHE_SECONDS, &config->log);
 out:
     return rc;
 }
@@ -193,7 +195,7 @@ void og__structure_drop(struct og_structure *g)
 {
     if (g->topology.shared.of)
         return; /* others have it as well: nothing would come free */
-    if (g->given.way->topology == OG_TOPOLOGY_MEMORY)
+    if (g->given.exec->topology == OG_TOPOLOGY_MEMORY)
         og__topology_unload(&g->topology);
     else if (g->topology.disk) /* lists of relations are not cached */
         og__neighbors_unload(&g->topology);

@@ -9,7 +9,7 @@
 
 struct og_structure {
     /* not its own: what decides where it is, and how batches are sampled */
-    struct og_premises given;
+    struct og_plan_inputs given;
     struct og_budget *budget;
     struct og_topology topology;
     int *fanouts;        /* [n_relations][n_fanout] of a typed graph */
@@ -36,8 +36,8 @@ struct og_topology_disk_options og__structure_on_disk(const struct og_structure 
 /* How blocks of its lists are read there. */
 struct og_read_rule og__structure_rule(const struct og_structure *g);
 
-/* In memory or on disk, as the way says; on disk without a neighbour cache, whose size is not known
- * yet. */
+/* In memory or on disk, as the execution plan says; on disk without a neighbour cache, whose size
+ * is not known yet. */
 OG_MUST_CHECK int og__structure_open(struct og_structure *g, struct og_err *err);
 /* The same, where it was open in another place: what was found of the graph stays. */
 OG_MUST_CHECK int og__structure_move(struct og_structure *g, struct og_err *err);

@@ -1,8 +1,8 @@
 #include "gather/gather.h"
 
-#include "base/common.h"
+#include "base/shared_memory.h"
 #include "dataset/features.h"
-#include "gather/lent.h"
+#include "gather/release_rows.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,11 +33,12 @@ struct staging {
     uint32_t capacity;
 };
 
-struct width {
+struct row_group {
     const struct og_group *group;
     struct og_reader *reader; /* NULL: no rows */
-    struct og_reader *beside; /* fills the cache while batches are in flight; NULL: `reader` does */
-    struct og_pack *pack;     /* NULL: misses come from the feature file */
+    struct og_reader
+        *fill_reader;     /* fills the cache while batches are in flight; NULL: `reader` does */
+    struct og_pack *pack; /* NULL: misses come from the feature file */
     size_t row_bytes;
     uint32_t slot, n_slots; /* its slots, after those of the previous groups */
     size_t at;              /* byte of the cache where they begin */
@@ -49,13 +50,13 @@ struct og_gather {
     struct og_budget *budget;
     uint32_t n_groups;
     uint32_t n_slots;
-    uint32_t n_yielded; /* so many of the last slots have no memory */
+    uint32_t n_released; /* so many of the last slots have no memory */
     int n_staging;
     int n_areas;                    /* staging areas, with those reserved for filling */
     const struct og_pinned *pinned; /* or NULL */
-    bool fills_beside;
-    int sharers; /* processes that share the cache; 0: private */
-    struct og_common_piece shared;
+    bool fills_during_training;
+    int n_processes; /* processes that share the cache; 0: private */
+    struct og_shared_memory_piece shared;
     /* Cache and staging areas. Address space is reserved for a staging area of the largest possible
      * batch; memory is charged as batches need it. */
     char *base;
@@ -63,8 +64,8 @@ struct og_gather {
     bool charged;         /* the pinned cache is charged */
     struct piece *pieces; /* [2] while the cache is filled, else NULL */
     uint32_t descriptor;
-    struct width *width;     /* [n_groups] */
-    struct staging *staging; /* [n_areas] */
+    struct row_group *row_group; /* [n_groups] */
+    struct staging *staging;     /* [n_areas] */
 };
 
 /* ---- groups ---- */
@@ -74,8 +75,8 @@ static size_t bytes_of(const struct og_gather *g, uint32_t slots)
 {
     size_t bytes = 0;
     for (uint32_t k = 0; k < g->n_groups; k++) {
-        const uint32_t of = OG_MIN(slots, g->width[k].n_slots);
-        bytes += of * g->width[k].row_bytes;
+        const uint32_t of = OG_MIN(slots, g->row_group[k].n_slots);
+        bytes += of * g->row_group[k].row_bytes;
         slots -= of;
     }
     return bytes;
@@ -83,30 +84,30 @@ static size_t bytes_of(const struct og_gather *g, uint32_t slots)
 
 static size_t present_bytes(const struct og_gather *g)
 {
-    return bytes_of(g, g->n_slots - g->n_yielded);
+    return bytes_of(g, g->n_slots - g->n_released);
 }
 
 /* The group of a slot: the last group with slots that begins at or before it. */
-static struct width *width_of_slot(const struct og_gather *g, uint32_t slot)
+static struct row_group *row_group_of_slot(const struct og_gather *g, uint32_t slot)
 {
     uint32_t k = g->n_groups - 1;
-    while (k > 0 && (g->width[k].slot > slot || g->width[k].n_slots == 0))
+    while (k > 0 && (g->row_group[k].slot > slot || g->row_group[k].n_slots == 0))
         k--;
-    return &g->width[k];
+    return &g->row_group[k];
 }
 
-static char *slot_at(const struct og_gather *g, const struct width *w, uint32_t slot)
+static char *slot_at(const struct og_gather *g, const struct row_group *w, uint32_t slot)
 {
     return g->base + w->at + (slot - w->slot) * w->row_bytes;
 }
 
-static uint64_t end_of(const struct width *w)
+static uint64_t end_of(const struct row_group *w)
 {
     return (uint64_t)(w->group->first + w->group->n_nodes);
 }
 
 /* With one group, nodes have its numbers; with several, the graph's. */
-static uint32_t first_of(const struct og_gather *g, const struct width *w)
+static uint32_t first_of(const struct og_gather *g, const struct row_group *w)
 {
     return g->n_groups > 1 ? (uint32_t)w->group->first : 0;
 }
@@ -123,10 +124,10 @@ static struct og_reader_options reading(const struct og_group *group,
 
 static int areas_of(const struct og_gather_options *opt, uint32_t n_groups)
 {
-    return opt->n_staging + (opt->fills_beside && n_groups == 1 ? FILL_AREAS : 0);
+    return opt->n_staging + (opt->fills_during_training && n_groups == 1 ? FILL_AREAS : 0);
 }
 
-static uint32_t most_staging_rows(const struct og_gather *g, const struct width *w)
+static uint32_t most_staging_rows(const struct og_gather *g, const struct row_group *w)
 {
     const uint64_t rows = (UINT32_MAX - (uint64_t)w->n_slots - PAGE) / (uint64_t)g->n_areas;
     return w->group->dim > 0 ? (uint32_t)OG_MIN((uint64_t)w->group->n_nodes, rows) : 0;
@@ -139,7 +140,7 @@ static uint32_t beside_rows(size_t row_bytes)
     return (uint32_t)OG_MIN(OG_MAX(BYTES / row_bytes, (size_t)LEAST), (size_t)OG__FILL_ROWS);
 }
 
-size_t og__gather_beside_bytes(const struct og_reader_options *reader, size_t row_bytes)
+size_t og__gather_extra_bytes(const struct og_reader_options *reader, size_t row_bytes)
 {
     return og__reader_bytes(reader) + FILL_AREAS * beside_rows(row_bytes) * row_bytes;
 }
@@ -199,7 +200,7 @@ static int grow_part(struct og_gather *g, struct staging *s, uint32_t k, uint32_
                      struct og_err *err)
 {
     struct part *p = &s->part[k];
-    const size_t row_bytes = g->width[k].row_bytes;
+    const size_t row_bytes = g->row_group[k].row_bytes;
     if (rows <= p->capacity)
         return 0;
     if (g->pinned)
@@ -241,7 +242,7 @@ static int grow_index(struct og_gather *g, struct staging *s, uint32_t rows, str
 /* Bytes of the cache that this process counts. */
 static size_t charged_bytes(const struct og_gather *g)
 {
-    const size_t n = (size_t)OG_MAX(g->sharers, 1);
+    const size_t n = (size_t)OG_MAX(g->n_processes, 1);
     return (present_bytes(g) + n - 1) / n;
 }
 
@@ -249,8 +250,8 @@ static size_t charged_bytes(const struct og_gather *g)
  * with a private area. */
 static size_t gap_bytes(const struct og_gather *g)
 {
-    const size_t row = OG_MAX(g->width[0].row_bytes, (size_t)1);
-    return g->sharers ? (PAGE / row + 1) * row : 0;
+    const size_t row = OG_MAX(g->row_group[0].row_bytes, (size_t)1);
+    return g->n_processes ? (PAGE / row + 1) * row : 0;
 }
 
 static int pin_cache(struct og_gather *g, struct og_err *err)
@@ -279,8 +280,8 @@ static int pin_rows(struct og_gather *g, const struct og_gather_options *opt, st
     OG_TRY(pin_cache(g, err));
     for (int i = 0; i < g->n_areas; i++)
         for (uint32_t k = 0; k < g->n_groups; k++)
-            OG_TRY(pin_part(g, &g->staging[i].part[k], g->width[k].row_bytes, opt->staging_rows[k],
-                            err));
+            OG_TRY(pin_part(g, &g->staging[i].part[k], g->row_group[k].row_bytes,
+                            opt->staging_rows[k], err));
 out:
     return rc;
 }
@@ -290,7 +291,7 @@ static size_t area_bytes(const struct og_gather *g)
 {
     size_t bytes = 0;
     for (uint32_t k = 0; k < g->n_groups; k++)
-        bytes += most_staging_rows(g, &g->width[k]) * g->width[k].row_bytes;
+        bytes += most_staging_rows(g, &g->row_group[k]) * g->row_group[k].row_bytes;
     return bytes;
 }
 
@@ -300,7 +301,7 @@ static int open_area(struct og_gather *g, int area, char *at, const struct og_ga
     struct staging *s = &g->staging[area];
     int rc = 0;
     for (uint32_t k = 0; k < g->n_groups; k++) {
-        const struct width *w = &g->width[k];
+        const struct row_group *w = &g->row_group[k];
         const uint32_t most = most_staging_rows(g, w);
         s->part[k].at = at;
         at += most * w->row_bytes;
@@ -329,34 +330,34 @@ static int open_rows(struct og_gather *g, const struct og_gather_options *opt, s
         og__budget_uncharge(g->budget, charged_bytes(g), CACHE);
         return -ENOMEM;
     }
-    OG_TRY(g->sharers ? 0 : og__address_open(g->base, present_bytes(g), err));
+    OG_TRY(g->n_processes ? 0 : og__address_open(g->base, present_bytes(g), err));
     for (int i = 0; i < g->n_areas; i++)
         OG_TRY(open_area(g, i, g->base + behind + (size_t)i * area, opt, err));
 out:
     return rc;
 }
 
-static void lay_width(struct og_gather *g, uint32_t k, const struct og_group *group,
-                      uint32_t n_slots)
+static void lay_row_group(struct og_gather *g, uint32_t k, const struct og_group *group,
+                          uint32_t n_slots)
 {
-    g->width[k] = (struct width){.group = group,
-                                 .row_bytes = og__row_bytes(group),
-                                 .slot = g->n_slots,
-                                 .n_slots = group->dim > 0 ? n_slots : 0,
-                                 .at = bytes_of(g, g->n_slots)};
-    g->n_slots += g->width[k].n_slots;
+    g->row_group[k] = (struct row_group){.group = group,
+                                         .row_bytes = og__row_bytes(group),
+                                         .slot = g->n_slots,
+                                         .n_slots = group->dim > 0 ? n_slots : 0,
+                                         .at = bytes_of(g, g->n_slots)};
+    g->n_slots += g->row_group[k].n_slots;
 }
 
-static int open_readers(struct og_gather *g, struct width *w, const struct og_gather_options *opt,
-                        struct og_err *err)
+static int open_readers(struct og_gather *g, struct row_group *w,
+                        const struct og_gather_options *opt, struct og_err *err)
 {
     int rc = 0;
     if (w->group->dim == 0)
         return 0;
     const struct og_reader_options how = reading(w->group, &opt->reader);
     OG_TRY(og__features_open(&w->reader, w->group, &how, g->budget, err));
-    if (opt->fills_beside)
-        OG_TRY(og__features_open(&w->beside, w->group, &how, g->budget, err));
+    if (opt->fills_during_training)
+        OG_TRY(og__features_open(&w->fill_reader, w->group, &how, g->budget, err));
 out:
     return rc;
 }
@@ -364,9 +365,9 @@ out:
 static int make_arrays(struct og_gather *g, struct og_err *err)
 {
     bool all;
-    g->width = calloc(g->n_groups, sizeof(*g->width));
+    g->row_group = calloc(g->n_groups, sizeof(*g->row_group));
     g->staging = calloc((size_t)g->n_areas, sizeof(*g->staging));
-    all = g->width && g->staging;
+    all = g->row_group && g->staging;
     for (int i = 0; all && i < g->n_areas; i++) {
         struct staging *s = &g->staging[i];
         s->part = calloc(g->n_groups, sizeof(*s->part));
@@ -388,16 +389,16 @@ int og__gather_open(struct og_gather **out, const struct og_group *group, uint32
                             .n_groups = n_groups,
                             .n_staging = opt->n_staging,
                             .n_areas = areas_of(opt, n_groups),
-                            .fills_beside = opt->fills_beside,
-                            .sharers = opt->sharers,
+                            .fills_during_training = opt->fills_during_training,
+                            .n_processes = opt->n_processes,
                             .pinned = opt->pinned};
     OG_TRY(make_arrays(g, err));
     for (uint32_t k = 0; k < n_groups; k++)
-        lay_width(g, k, &group[k], opt->n_slots[k]);
-    g->n_yielded = opt->n_yielded;
+        lay_row_group(g, k, &group[k], opt->n_slots[k]);
+    g->n_released = opt->n_released;
     OG_TRY(g->pinned ? pin_rows(g, opt, err) : open_rows(g, opt, err));
     for (uint32_t k = 0; k < n_groups; k++)
-        OG_TRY(open_readers(g, &g->width[k], opt, err));
+        OG_TRY(open_readers(g, &g->row_group[k], opt, err));
     *out = g;
     return 0;
 out:
@@ -408,7 +409,7 @@ out:
 static void close_area(struct og_gather *g, struct staging *s)
 {
     for (uint32_t k = 0; s->part && k < g->n_groups; k++) {
-        const size_t bytes = s->part[k].capacity * g->width[k].row_bytes;
+        const size_t bytes = s->part[k].capacity * g->row_group[k].row_bytes;
         if (g->pinned)
             g->pinned->give(g->pinned->self, s->part[k].at, bytes);
         og__budget_uncharge(g->budget, bytes, STAGING);
@@ -422,9 +423,9 @@ void og__gather_close(struct og_gather *g)
 {
     if (!g)
         return;
-    for (uint32_t k = 0; g->width && k < g->n_groups; k++) {
-        og__reader_close(g->width[k].reader);
-        og__reader_close(g->width[k].beside);
+    for (uint32_t k = 0; g->row_group && k < g->n_groups; k++) {
+        og__reader_close(g->row_group[k].reader);
+        og__reader_close(g->row_group[k].fill_reader);
     }
     free(g->pieces);
     for (int i = 0; g->staging && i < g->n_areas; i++)
@@ -432,11 +433,11 @@ void og__gather_close(struct og_gather *g)
     if (g->pinned) {
         unpin_cache(g);
     } else if (g->base) {
-        og__common_give(&g->shared);
+        og__shared_memory_give(&g->shared);
         og__budget_uncharge(g->budget, charged_bytes(g), CACHE);
         og__address_release(g->base, g->reserved);
     }
-    free(g->width);
+    free(g->row_group);
     free(g->staging);
     free(g);
 }
@@ -449,53 +450,53 @@ int og__gather_areas(const struct og_gather *g)
 const char *og__gather_engine(const struct og_gather *g)
 {
     for (uint32_t k = 0; k < g->n_groups; k++)
-        if (g->width[k].reader)
-            return og__reader_engine(g->width[k].reader);
+        if (g->row_group[k].reader)
+            return og__reader_engine(g->row_group[k].reader);
     return "none";
 }
 
 /* ---- releasing the cache's memory ---- */
 
-void og__gather_yield(struct og_gather *g, uint32_t n)
+void og__gather_release_slots(struct og_gather *g, uint32_t n)
 {
     const size_t before = present_bytes(g);
     if (g->pinned) {
         if (n > 0) {
             unpin_cache(g);
-            g->n_yielded = g->n_slots;
+            g->n_released = g->n_slots;
         }
         return;
     }
-    g->n_yielded = OG_MAX(g->n_yielded, OG_MIN(n, g->n_slots));
-    og__lend_rows(g->budget, g->base, before, present_bytes(g));
+    g->n_released = OG_MAX(g->n_released, OG_MIN(n, g->n_slots));
+    og__release_rows(g->budget, g->base, before, present_bytes(g));
 }
 
 int og__gather_reclaim(struct og_gather *g, uint32_t n, struct og_err *err)
 {
-    const uint32_t least = OG_MIN(n, g->n_yielded);
-    if (g->pinned && n < g->n_yielded) {
+    const uint32_t least = OG_MIN(n, g->n_released);
+    if (g->pinned && n < g->n_released) {
         unpin_cache(g);
-        g->n_yielded = n;
+        g->n_released = n;
         return pin_cache(g, err);
     }
     int rc;
-    OG_TRY(og__take_rows_back(g->budget, g->base, present_bytes(g), bytes_of(g, g->n_slots - least),
-                              err));
-    g->n_yielded = least;
+    OG_TRY(og__reclaim_rows(g->budget, g->base, present_bytes(g), bytes_of(g, g->n_slots - least),
+                            err));
+    g->n_released = least;
 out:
     return rc;
 }
 
-uint32_t og__gather_yielded(const struct og_gather *g)
+uint32_t og__gather_released(const struct og_gather *g)
 {
-    return g->n_yielded;
+    return g->n_released;
 }
 
 uint32_t og__gather_lacking(const struct og_gather *g, size_t bytes)
 {
     const size_t before = present_bytes(g);
     uint32_t low = 0; /* the fewest released slots that leave the others enough */
-    for (uint32_t high = g->n_yielded; low < high;) {
+    for (uint32_t high = g->n_released; low < high;) {
         const uint32_t middle = low + (high - low) / 2;
         if (bytes_of(g, g->n_slots - middle) - before <= bytes)
             high = middle;
@@ -511,7 +512,7 @@ uint32_t og__gather_lacking(const struct og_gather *g, size_t bytes)
  * staging area. */
 struct piece {
     struct og_read_job job;
-    struct width *width;
+    struct row_group *row_group;
     struct part *via; /* NULL = directly */
     uint32_t n;       /* 0 = idle */
     uint32_t nodes[OG__FILL_ROWS], slots[OG__FILL_ROWS];
@@ -525,23 +526,24 @@ static uint32_t neighbours(const uint32_t *slots, uint32_t n)
     return OG_MIN(i, n);
 }
 
-static struct og_reader *filler_of(const struct width *w)
+static struct og_reader *filler_of(const struct row_group *w)
 {
-    return w->beside ? w->beside : w->reader;
+    return w->fill_reader ? w->fill_reader : w->reader;
 }
 
 static int start_piece(struct og_gather *g, struct piece *p, struct staging *via,
                        struct og_err *err)
 {
-    const uint32_t k = (uint32_t)(p->width - g->width);
+    const uint32_t k = (uint32_t)(p->row_group - g->row_group);
     int rc = 0;
     p->via = neighbours(p->slots, p->n) == p->n ? NULL : &via->part[k];
     if (p->via)
         OG_TRY(grow_part(g, via, k, p->n, err));
-    p->job = (struct og_read_job){.rows = p->nodes,
-                                  .n = p->n,
-                                  .out = p->via ? p->via->at : slot_at(g, p->width, p->slots[0])};
-    OG_TRY(og__reader_submit(filler_of(p->width), &p->job, err));
+    p->job =
+        (struct og_read_job){.rows = p->nodes,
+                             .n = p->n,
+                             .out = p->via ? p->via->at : slot_at(g, p->row_group, p->slots[0])};
+    OG_TRY(og__reader_submit(filler_of(p->row_group), &p->job, err));
 out:
     if (rc < 0)
         p->n = 0;
@@ -553,7 +555,7 @@ static int finish_piece(struct og_gather *g, struct piece *p, struct og_io_count
 {
     if (p->n == 0)
         return 0;
-    const struct width *w = p->width;
+    const struct row_group *w = p->row_group;
     int rc;
     OG_TRY(og__reader_wait(filler_of(w), &p->job, err));
     for (uint32_t i = 0; p->via && i < p->n; i++)
@@ -568,13 +570,13 @@ out:
 /* Areas for pieces; none if several groups are filled while batches are in flight. */
 static struct staging *fill_areas(struct og_gather *g, uint32_t *n)
 {
-    *n = (uint32_t)(g->fills_beside ? g->n_areas - g->n_staging : g->n_staging);
-    return &g->staging[g->fills_beside ? g->n_staging : 0];
+    *n = (uint32_t)(g->fills_during_training ? g->n_areas - g->n_staging : g->n_staging);
+    return &g->staging[g->fills_during_training ? g->n_staging : 0];
 }
 
 /* Two pieces alternate, so that the disk never waits for the next list of nodes. With one staging
  * area they run one after the other. */
-static int fill_piece(struct og_gather *g, struct width *w, const uint32_t *nodes,
+static int fill_piece(struct og_gather *g, struct row_group *w, const uint32_t *nodes,
                       const uint32_t *slots, uint32_t n, struct og_io_counts *counts,
                       struct og_err *err)
 {
@@ -583,7 +585,7 @@ static int fill_piece(struct og_gather *g, struct width *w, const uint32_t *node
     uint32_t n_areas;
     struct staging *areas = fill_areas(g, &n_areas);
     now->n = n;
-    now->width = w;
+    now->row_group = w;
     for (uint32_t i = 0; i < n; i++)
         now->nodes[i] = nodes[i] - first_of(g, w);
     memcpy(now->slots, slots, n * sizeof(*slots));
@@ -596,7 +598,7 @@ out:
 
 /* Number of the n rows, all of one group, that form a piece. A piece through a staging area is
  * bounded by the area; without areas pieces are direct. */
-static uint32_t piece_rows(struct og_gather *g, const struct width *w, const uint32_t *slots,
+static uint32_t piece_rows(struct og_gather *g, const struct row_group *w, const uint32_t *slots,
                            uint32_t n)
 {
     enum { LEAST_ROWS = 256 };
@@ -605,7 +607,7 @@ static uint32_t piece_rows(struct og_gather *g, const struct width *w, const uin
     const uint32_t straight = neighbours(slots, n);
     if (straight == n || n_areas == 0)
         return straight;
-    return OG_MIN(n, OG_MAX(areas->part[w - g->width].capacity, (uint32_t)LEAST_ROWS));
+    return OG_MIN(n, OG_MAX(areas->part[w - g->row_group].capacity, (uint32_t)LEAST_ROWS));
 }
 
 static uint32_t count_group(const struct og_group *group, const uint32_t *nodes, uint32_t n)
@@ -616,7 +618,7 @@ static uint32_t count_group(const struct og_group *group, const uint32_t *nodes,
     return k;
 }
 
-static int fill_group(struct og_gather *g, struct width *w, const uint32_t *nodes,
+static int fill_group(struct og_gather *g, struct row_group *w, const uint32_t *nodes,
                       const uint32_t *slots, uint32_t n, struct og_io_counts *counts,
                       struct og_err *err)
 {
@@ -639,8 +641,8 @@ int og__gather_fill(struct og_gather *g, const uint32_t *nodes, const uint32_t *
     if (!g->pieces && !(g->pieces = calloc(2, sizeof(*g->pieces))))
         return og__fail_errno(err, -ENOMEM, NULL, "filling the cache");
     for (uint32_t first = 0, k; first < n; first += k) {
-        struct width *w = g->width;
-        while (w + 1 < g->width + g->n_groups && nodes[first] >= end_of(w))
+        struct row_group *w = g->row_group;
+        while (w + 1 < g->row_group + g->n_groups && nodes[first] >= end_of(w))
             w++;
         k = g->n_groups > 1 ? count_group(w->group, nodes + first, n - first) : n;
         OG_TRY(fill_group(g, w, nodes + first, slots + first, k, counts, err));
@@ -663,19 +665,20 @@ int og__gather_fill_end(struct og_gather *g, struct og_io_counts *counts, struct
 
 /* ---- sharing it ---- */
 
-int og__gather_share(struct og_gather *g, struct og_common *c, uint64_t key,
+int og__gather_share(struct og_gather *g, struct og_shared_memory *c, uint64_t key,
                      int (*fill)(void *arg, void *at, struct og_err *err), void *arg,
                      struct og_err *err)
 {
-    const struct og_common_part cache = {key, present_bytes(g), fill, arg, g->base};
-    return cache.bytes > 0 ? og__common_take(c, &cache, &g->shared, err) : 0;
+    const struct og_shared_memory_part cache = {key, present_bytes(g), fill, arg, g->base};
+    return cache.bytes > 0 ? og__shared_memory_take(c, &cache, &g->shared, err) : 0;
 }
 
-int og__gather_show(struct og_gather *g, struct og_common *c, uint64_t key, struct og_err *err)
+int og__gather_show(struct og_gather *g, struct og_shared_memory *c, uint64_t key,
+                    struct og_err *err)
 {
     const size_t bytes = present_bytes(g);
-    int rc = og__common_area(c, key, bytes, g->base, &g->shared, err);
-    return rc < 0 ? rc : og__common_room(&g->shared, 0, bytes, err);
+    int rc = og__shared_memory_area(c, key, bytes, g->base, &g->shared, err);
+    return rc < 0 ? rc : og__shared_memory_room(&g->shared, 0, bytes, err);
 }
 
 size_t og__gather_counted_elsewhere(const struct og_gather *g)
@@ -685,15 +688,15 @@ size_t og__gather_counted_elsewhere(const struct og_gather *g)
 
 void og__gather_put(struct og_gather *g, uint32_t slot, const char *row)
 {
-    const struct width *w = width_of_slot(g, slot);
+    const struct row_group *w = row_group_of_slot(g, slot);
     memcpy(slot_at(g, w, slot), row, w->row_bytes);
 }
 
 void og__gather_from_packs(struct og_gather *g, struct og_pack *const *packs)
 {
     for (uint32_t k = 0, n = 0; k < g->n_groups; k++)
-        if (g->width[k].reader)
-            g->width[k].pack = packs ? packs[n++] : NULL;
+        if (g->row_group[k].reader)
+            g->row_group[k].pack = packs ? packs[n++] : NULL;
 }
 
 /* ---- a batch by its groups ---- */
@@ -702,14 +705,14 @@ void og__gather_from_packs(struct og_gather *g, struct og_pack *const *packs)
 static void show_all(const struct og_gather *g, struct staging *s)
 {
     const struct og_plan *plan = s->plan;
-    const struct width *w = g->width;
+    const struct row_group *w = g->row_group;
     s->part->job = (struct og_read_job){.rows = plan->misses, .n = plan->n_misses};
     *s->rows = (struct og_rows){.base = g->base + w->at,
                                 .index = plan->place,
                                 .stride = w->row_bytes,
                                 .n = plan->n,
                                 .dim = w->group->dim,
-                                .dtype = w->group->kept};
+                                .dtype = w->group->dtype};
 }
 
 /* Number of values from `at` on that are below `end`; they are ordered by group. */
@@ -727,7 +730,7 @@ static void show_groups(const struct og_gather *g, struct staging *s, const uint
 {
     const struct og_plan *plan = s->plan;
     for (uint32_t k = 0, row = 0, miss = 0; k < g->n_groups; k++) {
-        const struct width *w = &g->width[k];
+        const struct row_group *w = &g->row_group[k];
         const uint32_t n = count_below(ids, row, plan->n, end_of(w));
         const uint32_t n_misses = count_below(plan->misses, miss, plan->n_misses, end_of(w));
         for (uint32_t i = 0; i < n_misses; i++)
@@ -742,7 +745,7 @@ static void show_groups(const struct og_gather *g, struct staging *s, const uint
                                       .stride = w->row_bytes,
                                       .n = n,
                                       .dim = w->group->dim,
-                                      .dtype = w->group->kept};
+                                      .dtype = w->group->dtype};
         row += n;
         miss += n_misses;
     }
@@ -770,7 +773,7 @@ static int begin_group(struct og_gather *g, int area, uint32_t k, uint32_t chunk
                        struct og_err *err)
 {
     struct staging *s = &g->staging[area];
-    const struct width *w = &g->width[k];
+    const struct row_group *w = &g->row_group[k];
     struct part *p = &s->part[k];
     const uint32_t n = (uint32_t)p->job.n;
     const bool packed = w->pack && chunk < og__pack_batches(w->pack);
@@ -816,13 +819,13 @@ static int finish_group(struct og_gather *g, int area, uint32_t k, struct og_io_
     p->begun = false;
     if (p->from_pack) {
         struct og_io_counts read = {0};
-        OG_TRY(og__pack_finish(g->width[k].pack, area, &read, err));
+        OG_TRY(og__pack_finish(g->row_group[k].pack, area, &read, err));
         counts->reads += read.reads;
         counts->bytes += read.bytes;
-        s->rows[k].more[0].where = og__pack_where(g->width[k].pack, area);
+        s->rows[k].more[0].where = og__pack_where(g->row_group[k].pack, area);
         return 0;
     }
-    OG_TRY(og__reader_wait(g->width[k].reader, &p->job, err));
+    OG_TRY(og__reader_wait(g->row_group[k].reader, &p->job, err));
     counts->reads += p->job.counts.reads;
     counts->bytes += p->job.counts.bytes;
 out:
@@ -859,9 +862,9 @@ void og__gather_give_up(struct og_gather *g, int area)
     for (uint32_t k = 0; k < g->n_groups; k++) {
         struct part *p = &g->staging[area].part[k];
         if (p->begun && p->from_pack)
-            og__pack_give_up(g->width[k].pack, area);
+            og__pack_give_up(g->row_group[k].pack, area);
         else if (p->begun)
-            (void)!og__reader_wait(g->width[k].reader, &p->job, NULL);
+            (void)!og__reader_wait(g->row_group[k].reader, &p->job, NULL);
         p->begun = false;
     }
 }
@@ -872,7 +875,7 @@ void og__gather_change(struct og_gather *g, const struct og_plan *plan, const st
     enum { AHEAD = 8 };
     uint32_t c = 0;
     for (uint32_t k = 0, first = 0; k < g->n_groups; first += rows[k++].n) {
-        const struct width *w = &g->width[k];
+        const struct row_group *w = &g->row_group[k];
         const uint32_t end = first + rows[k].n;
         for (; c < plan->n_changes && plan->change_row[c] < end; c++) {
             if (c + AHEAD < plan->n_changes && plan->change_row[c + AHEAD] < end)

@@ -4,7 +4,7 @@
  *                        ^                                          misses of the batches in flight
  *                        └── changes of a batch ────────────────────┘
  *
- * A group is a set of rows of one width. A batch's features are one view per group over two tiers:
+ * A group is a set of rows of one size. A batch's features are one view per group over two tiers:
  * the group's slots, and its part of the batch's staging area (rows.h). The plan gives each row's
  * location and is not changed.
  *
@@ -35,14 +35,14 @@ struct og_gather_options {
                                      features */
     const uint32_t *staging_rows; /* [n_groups] misses of one batch; grows when a batch has more */
     uint32_t rows;                /* rows of one batch, with several groups; grows likewise */
-    uint32_t n_yielded;           /* so many of the last slots have no memory at first, as after
-                                     og__gather_yield */
+    uint32_t n_released;          /* so many of the last slots have no memory at first, as after
+                                    og__gather_release_slots */
     int n_staging;                /* batches in flight between loader and trainer, >= 1 */
-    bool fills_beside;            /* the cache is filled while batches are in flight */
-    const struct og_pinned *pinned; /* memory of cache and staging areas; NULL: one allocation.
-                                       Borrowed. Excludes sharing; yielded only as a whole */
-    int sharers; /* processes that share the cache and count a part of it each (og__gather_share);
-                    0: private */
+    bool fills_during_training;   /* the cache is filled while batches are in flight */
+    const struct og_pinned *pinned;  /* memory of cache and staging areas; NULL: one allocation.
+                                        Borrowed. Excludes sharing; released only as a whole */
+    int n_processes;                 /* processes that share the cache and count a part of it each
+                                    (og__gather_share);                 0: private */
     struct og_reader_options reader; /* for all groups; each uses the profile of its own files */
 };
 
@@ -53,8 +53,8 @@ OG_MUST_CHECK int og__gather_open(struct og_gather **out, const struct og_group 
                                   uint32_t n_groups, const struct og_gather_options *opt,
                                   struct og_budget *b, struct og_err *err);
 void og__gather_close(struct og_gather *g); /* accepts NULL */
-/* Additional bytes that fills_beside takes, of one group. */
-size_t og__gather_beside_bytes(const struct og_reader_options *reader, size_t row_bytes);
+/* Additional bytes that fills_during_training takes, of one group. */
+size_t og__gather_extra_bytes(const struct og_reader_options *reader, size_t row_bytes);
 /* Bytes of all readers; and bytes per staging area for batches of `rows` rows in addition to these,
  * with several groups. */
 size_t og__gather_reader_bytes(const struct og_graph *g, int io);
@@ -67,8 +67,8 @@ int og__gather_areas(const struct og_gather *g); /* number of staging areas */
 
 /* Start to read rows into slots. n <= OG__FILL_ROWS; nodes are of one group and ascend; both arrays
  * are copied. Finishes the reads of the previous call meanwhile. Adds to counts. No batch may be in
- * flight, unless fills_beside: then one thread may fill slots that no batch in flight uses.
- * og__gather_fill_end must follow the last call, also after a failure. */
+ * flight, unless fills_during_training: then one thread may fill slots that no batch in flight
+ * uses. og__gather_fill_end must follow the last call, also after a failure. */
 enum { OG__FILL_ROWS = 16384 };
 OG_MUST_CHECK int og__gather_fill(struct og_gather *g, const uint32_t *nodes, const uint32_t *slots,
                                   uint32_t n, struct og_io_counts *counts, struct og_err *err);
@@ -78,13 +78,13 @@ OG_MUST_CHECK int og__gather_fill_end(struct og_gather *g, struct og_io_counts *
 /* Share the cache among processes that hold the same rows in the same slots and change none. The
  * first process fills it through `fill`, which calls og__gather_fill and gets its address in `at`.
  * Must precede all reads of the cache. */
-struct og_common;
-OG_MUST_CHECK int og__gather_share(struct og_gather *g, struct og_common *c, uint64_t key,
+struct og_shared_memory;
+OG_MUST_CHECK int og__gather_share(struct og_gather *g, struct og_shared_memory *c, uint64_t key,
                                    int (*fill)(void *arg, void *at, struct og_err *err), void *arg,
                                    struct og_err *err);
-/* Publish this process's cache (`sharers` 1), so that others may map and read it. It is filled as
- * usual and must not change afterwards. */
-OG_MUST_CHECK int og__gather_show(struct og_gather *g, struct og_common *c, uint64_t key,
+/* Publish this process's cache (`n_processes` 1), so that others may map and read it. It is filled
+ * as usual and must not change afterwards. */
+OG_MUST_CHECK int og__gather_show(struct og_gather *g, struct og_shared_memory *c, uint64_t key,
                                   struct og_err *err);
 /* Bytes of the cache that other processes count. */
 size_t og__gather_counted_elsewhere(const struct og_gather *g);
@@ -92,12 +92,12 @@ size_t og__gather_counted_elsewhere(const struct og_gather *g);
 /* Copy a row that was read elsewhere into a slot that no batch in flight uses. */
 void og__gather_put(struct og_gather *g, uint32_t slot, const char *row);
 
-/* og__gather_yield returns the memory of the last n slots, of any group, to the budget; their rows
- * are lost. og__gather_reclaim allocates it again, except for the last n slots. Pinned memory can
- * only be returned as a whole: n > 0 returns all. No batch may be in flight. */
-void og__gather_yield(struct og_gather *g, uint32_t n);
+/* og__gather_release_slots returns the memory of the last n slots, of any group, to the budget;
+ * their rows are lost. og__gather_reclaim allocates it again, except for the last n slots. Pinned
+ * memory can only be returned as a whole: n > 0 returns all. No batch may be in flight. */
+void og__gather_release_slots(struct og_gather *g, uint32_t n);
 OG_MUST_CHECK int og__gather_reclaim(struct og_gather *g, uint32_t n, struct og_err *err);
-uint32_t og__gather_yielded(const struct og_gather *g); /* slots without memory, the last ones */
+uint32_t og__gather_released(const struct og_gather *g); /* slots without memory, the last ones */
 /* Slots that would still be without memory, had the cache `bytes` more. */
 uint32_t og__gather_lacking(const struct og_gather *g, size_t bytes);
 

@@ -327,7 +327,7 @@ static int hand_out_all(struct packer *pk, struct og_err *err)
         struct part *part = &pk->part[k % 2];
         if (!wait_for_part(pk, part, true))
             return -EIO;
-        if (og__asked(pk->opt->stop))
+        if (og__stop_requested(pk->opt->stop))
             return og__fail(err, OG_INTERRUPTED, NULL, "stopped while packing");
         for (uint32_t b = 0; b < pk->packing->n_batches; b++)
             if (!hand_out(pk, b, part, first))
@@ -418,7 +418,7 @@ static int write_head(const struct og_group *group, struct packer *pk, struct og
     size_t bytes = og__packing_data_start(p->n_batches) - OG__PACK_BLOCK;
     struct og_pack_head head = {.dataset = group->contents,
                                 .row_bytes = p->row_bytes,
-                                .dtype = group->kept,
+                                .dtype = group->dtype,
                                 .n_batches = p->n_batches,
                                 .n_rows = p->ptr[p->n_batches],
                                 .file_bytes = p->offset[p->n_batches]};
@@ -454,7 +454,7 @@ static size_t memory_bytes(const struct packer *pk)
 }
 
 /*   | up to a block | piece | piece | ... | rows 0 | rows 1 |   */
-static void carve(struct packer *pk)
+static void suballoc(struct packer *pk)
 {
     size_t rows = pk->sweep->part_rows;
     char *at = (char *)og__round_up((uintptr_t)pk->memory, OG__PACK_BLOCK);
@@ -487,7 +487,7 @@ static int take_memory(struct packer *pk, struct og_budget *b, struct og_err *er
     if (!pk->pieces || !pk->open || !pk->cursor || !pk->checks)
         return -ENOMEM;
     memcpy(pk->cursor, pk->packing->ptr, n * sizeof(*pk->cursor));
-    carve(pk);
+    suballoc(pk);
     return 0;
 }
 

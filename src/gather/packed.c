@@ -26,10 +26,10 @@ bool og__pack_get_row(uint64_t number, uint64_t *row_bytes, enum og_dtype *dtype
 int og__pack_suits(const struct og_group *group, uint64_t contents, uint64_t row_bytes,
                    enum og_dtype dtype, const char *name, struct og_err *err)
 {
-    if (contents == group->contents && dtype != group->kept)
+    if (contents == group->contents && dtype != group->dtype)
         return og__fail(err, -EINVAL, "use the --pack-dtype of the packed files, or pack again",
                         "%s: packed rows are %s, --pack-dtype of this run is %s", name,
-                        og__dtype_name(dtype), og__dtype_name(group->kept));
+                        og__dtype_name(dtype), og__dtype_name(group->dtype));
     if (contents == group->contents && row_bytes == og__row_bytes(group))
         return 0;
     return og__fail(err, -EINVAL, og__pack_remake_hint, "%s: packed from another dataset than %s",

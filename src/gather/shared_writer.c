@@ -221,7 +221,7 @@ static int write_block(struct writer *w, struct og_err *err)
     const size_t row = w->packing->row_bytes;
     if (w->n == 0)
         return 0;
-    if (og__asked(w->opt->stop))
+    if (og__stop_requested(w->opt->stop))
         return og__fail(err, OG_INTERRUPTED, NULL, "stopped while packing");
     int rc = read_block(w, err);
     if (rc < 0)
@@ -363,7 +363,7 @@ int og__shared_write(const struct og_group *group, struct og_segments *s, uint32
                        .stored = stored,
                        .head = {.dataset = group->contents,
                                 .row_bytes = p->row_bytes,
-                                .dtype = group->kept,
+                                .dtype = group->dtype,
                                 .n_batches = p->n_batches,
                                 .n_rows = cost.shared,
                                 .n_misses = p->ptr[p->n_batches],

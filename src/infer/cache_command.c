@@ -1,6 +1,6 @@
 /* og_cache: shows and clears files kept between runs. */
 #include "base/file.h"
-#include "base/kept.h"
+#include "base/persistent_cache.h"
 #include "base/scratch.h"
 #include "dataset/neighbors.h"
 #include "infer/infer_state.h"
@@ -13,7 +13,7 @@
 struct listing {
     const char *folder; /* current folder */
     bool clear;
-    json_t *kept;
+    json_t *caches;
     uint64_t bytes, removed;
 };
 
@@ -28,27 +28,28 @@ static json_t *dataset_json(const struct listing *l, const char *name)
     return text;
 }
 
-static void add(struct listing *l, const struct og_kept_kind *kind, const char *what,
-                const struct og_kept *k)
+static void add(struct listing *l, const struct og_persistent_cache_kind *kind, const char *what,
+                const struct og_persistent_cache *k)
 {
     json_t *dataset = dataset_json(l, k->name);
-    const bool gone = l->clear && !k->in_use && og__kept_remove(l->folder, kind, k->name);
+    const bool gone =
+        l->clear && !k->in_use && og__persistent_cache_remove(l->folder, kind, k->name);
     *(gone ? &l->removed : &l->bytes) += k->bytes;
-    l->kept = og__json_append(
-        l->kept,
+    l->caches = og__json_append(
+        l->caches,
         json_pack("{s:s s:s s:s s:o s:I s:I s:b s:b}", "name", k->name, "folder", l->folder, "kind",
                   what, "dataset", dataset, "bytes", (json_int_t)k->bytes, "idle_seconds",
                   (json_int_t)OG_MAX((int64_t)time(NULL) - k->used, (int64_t)0), "in_use",
                   k->in_use, "removed", gone));
 }
 
-static int list_kind(struct listing *l, const struct og_kept_kind *kind, const char *what,
-                     struct og_err *err)
+static int list_kind(struct listing *l, const struct og_persistent_cache_kind *kind,
+                     const char *what, struct og_err *err)
 {
-    struct og_kept *list;
+    struct og_persistent_cache *list;
     size_t n;
     int rc;
-    OG_TRY(og__kept_list(l->folder, kind, &list, &n, err));
+    OG_TRY(og__persistent_cache_list(l->folder, kind, &list, &n, err));
     for (size_t i = 0; i < n; i++)
         add(l, kind, what, &list[i]);
 out:
@@ -65,7 +66,7 @@ static int list_folders(struct listing *l, struct og_places folders, const char 
         og__scratch_sweep(folders);
     for (uint32_t i = 0; i < folders.n; i++) {
         l->folder = folders.path[i];
-        limit += og__kept_bytes(l->folder);
+        limit += og__persistent_cache_bytes(l->folder);
         OG_TRY(list_kind(l, &og__neighbors_kind, "neighbour cache", err));
         OG_TRY(list_kind(l, &og__infer_kind, "inference", err));
     }
@@ -73,8 +74,8 @@ static int list_folders(struct listing *l, struct og_places folders, const char 
     json_t *root =
         json_pack("{s:o s:I s:I s:I s:I}", "folder", folder, "bytes", (json_int_t)l->bytes,
                   "removed_bytes", (json_int_t)l->removed, "limit_bytes", (json_int_t)limit,
-                  "limit_seconds", (json_int_t)OG__KEPT_SECONDS);
-    root = og__json_with(root, "kept", json_incref(l->kept));
+                  "limit_seconds", (json_int_t)OG__PERSISTENT_CACHE_SECONDS);
+    root = og__json_with(root, "kept", json_incref(l->caches));
     return og__json_deliver(root, NULL, out, err);
 out:
     return rc;
@@ -83,7 +84,7 @@ out:
 int og_cache(const char *folder, bool clear, char **out, struct og_err *err)
 {
     char *own = folder ? NULL : og__cache_dir();
-    struct listing l = {.clear = clear, .kept = json_array()};
+    struct listing l = {.clear = clear, .caches = json_array()};
     struct og_places folders = {0};
     int rc = 0;
     if (out)
@@ -96,7 +97,7 @@ int og_cache(const char *folder, bool clear, char **out, struct og_err *err)
     OG_TRY(list_folders(&l, folders, folder ? folder : own, out, err));
 out:
     og__places_free(&folders);
-    json_decref(l.kept);
+    json_decref(l.caches);
     free(own);
     return rc;
 }

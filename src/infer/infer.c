@@ -119,7 +119,7 @@ int og__infer_check(const struct og_inference *f, struct og_err *err)
     size_t least = 0, left = og__infer_left(f);
     for (int l = 0; l < f->config.layers; l++) {
         struct og_whole_layer s = og__whole_layer(&f->config, l, n_nodes, n_edges);
-        struct og_matrix in = {.dim = s.n_in, .dtype = l == 0 ? f->ds->group->kept : OG_F32};
+        struct og_matrix in = {.dim = s.n_in, .dtype = l == 0 ? f->ds->group->dtype : OG_F32};
         struct og_matrix made = {.dim = s.n_source, .dtype = OG_F32};
         size_t combine = og__infer_combine_least(f, l, s.transforms ? &made : &in, &in, &s);
         size_t transform = s.transforms ? og__infer_transform_least(f, l, &in, &s) : 0;

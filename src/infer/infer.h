@@ -40,7 +40,7 @@ struct og_judged {
 
 struct og_inference {
     struct og_options opt;
-    const struct og_observer *seen;
+    const struct og_observer *observer;
     struct og_log log;
     struct og_graph *ds;
     const struct og_relation *lists; /* adjacency lists in use: those of ds, or */

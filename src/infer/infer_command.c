@@ -9,7 +9,7 @@
 #include "nn/tasks.h"
 #include "options/devices.h"
 #include "options/options.h"
-#include "session/idle.h"
+#include "session/option_effects.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,22 +39,22 @@ static int check_shape(struct og_inference *f, struct og_err *err)
 
 static int open_model(struct og_inference *f, const char *checkpoint, struct og_err *err)
 {
-    int rc = og__model_create_on(&f->model, f->ops, og__devices_asked(&f->opt).number[0],
+    int rc = og__model_create_on(&f->model, f->ops, og__devices_requested(&f->opt).number[0],
                                  &f->config, OG_OPTIMIZER_SGD, 0, f->pool, f->budget, err);
     return rc < 0 ? rc : og__checkpoint_load(checkpoint, f->model, err);
 }
 
 /* Ignores options of sampling only: layers come from the checkpoint. */
-static int settle_options(struct og_inference *f, const char *checkpoint,
-                          const struct og_options *opt, struct og_err *err)
+static int resolve_options(struct og_inference *f, const char *checkpoint,
+                           const struct og_options *opt, struct og_err *err)
 {
     int rc;
-    const struct og_option_set asked = og__options_set_apart(opt);
-    og__say_unused(&f->log, &asked, OG__UNUSED_WHOLE);
-    og__say_other_task(&f->log, opt, f->config.task);
+    const struct og_option_set requested = og__options_set_apart(opt);
+    og__log_unused_options(&f->log, &requested, OG__UNUSED_WHOLE);
+    og__log_other_task(&f->log, opt, f->config.task);
     if (opt->sampler != OG_SAMPLER_UNIFORM &&
         !og__sampling_by_visits((enum og_sampler_kind)opt->sampler))
-        og__say_without_effect(
+        og__log_without_effect(
             &f->log, "", "sampler", NULL, "",
             "leave it out, or use --sampler walk; other inference takes all neighbours");
     OG_TRY(og__options_copy(&f->opt, opt, err));
@@ -75,18 +75,18 @@ static int open_inference(struct og_inference *f, const char *dataset, const cha
     OG_TRY(og__alone(opt, err));
     f->start = og__now();
     f->opened_read = og__io_made();
-    if (f->seen)
-        f->log = (struct og_log){f->seen->message, f->seen->arg};
+    if (f->observer)
+        f->log = (struct og_log){f->observer->message, f->observer->arg};
     OG_TRY(og__nn_find(&f->ops, opt->device, err));
     OG_TRY(og__checkpoint_shape(checkpoint, &f->config, err));
     OG_TRY(og__checkpoint_check_types(checkpoint, dataset, err));
-    OG_TRY(settle_options(f, checkpoint, opt, err));
+    OG_TRY(resolve_options(f, checkpoint, opt, err));
     OG_TRY(og__graph_open(dataset, &f->ds, err));
     f->lists = f->ds->relation;
     OG_TRY(check_shape(f, err));
     OG_TRY(og__features_keep(f->ds->group, og__pack_dtype(&f->opt, f->ds->group->stored), err));
     OG_TRY(og__pool_open(&f->pool, f->opt.threads, err));
-    OG_TRY(og__nn_warm_up(f->ops, og__devices_asked(&f->opt).number[0], f->pool, err));
+    OG_TRY(og__nn_warm_up(f->ops, og__devices_requested(&f->opt).number[0], f->pool, err));
     f->baseline_rss = og__rss_now();
     f->budget = og__budget_new((size_t)f->opt.memory.value);
     OG_TRY(f->budget ? 0 : og__fail_errno(err, -ENOMEM, NULL, "budget"));
@@ -150,7 +150,7 @@ static int run_layers(struct og_inference *f, struct og_err *err)
         struct og_matrix in = {.dim = f->config.hidden, .dtype = OG_F32};
         if (l == 0)
             in = (struct og_matrix){
-                .features = true, .dim = f->ds->group->dim, .dtype = f->ds->group->kept};
+                .features = true, .dim = f->ds->group->dim, .dtype = f->ds->group->dtype};
         else
             OG_TRY(og__infer_step_files(f, og__combine_step(l - 1), &in.files, err));
         rc = og__infer_layer(f, l, &in, err);
@@ -229,9 +229,9 @@ out:
 
 int og__whole_predict(const char *dataset, const char *checkpoint, const char *out,
                       const char *embeddings, const struct og_options *opt,
-                      const struct og_observer *seen, char **text, struct og_err *err)
+                      const struct og_observer *observer, char **text, struct og_err *err)
 {
-    struct og_inference f = {.seen = seen};
+    struct og_inference f = {.observer = observer};
     int rc;
     OG_TRY(open_inference(&f, dataset, checkpoint, opt, err));
     OG_TRY(predict(&f, checkpoint, out, embeddings, text, err));
@@ -328,10 +328,10 @@ out:
 }
 
 int og__whole_eval(const char *dataset, const char *checkpoint, enum og__split which,
-                   const struct og_options *opt, const struct og_observer *seen, char **out,
+                   const struct og_options *opt, const struct og_observer *observer, char **out,
                    struct og_err *err)
 {
-    struct og_inference f = {.seen = seen};
+    struct og_inference f = {.observer = observer};
     int rc;
     OG_TRY(open_inference(&f, dataset, checkpoint, opt, err));
     if (og__of_pairs(&f.config))

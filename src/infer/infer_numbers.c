@@ -71,8 +71,8 @@ char *og__infer_numbers(struct og_inference *f, struct og_err *err)
                             "layers", c->layers, "hidden", c->hidden, "width", c->n_classes,
                             "heads", c->heads, "aggregator", c->aggregator, "norm", c->norm,
                             "residual", c->residual, "neighbors", neighbors_json(f));
-    if (f->ds->group->kept != f->ds->group->stored) /* rounded: other results */
-        all = og__json_with(all, "features", json_string(og__dtype_name(f->ds->group->kept)));
+    if (f->ds->group->dtype != f->ds->group->stored) /* rounded: other results */
+        all = og__json_with(all, "features", json_string(og__dtype_name(f->ds->group->dtype)));
     if (c->edge_weights != OG_EDGE_WEIGHTS_OFF)
         all = og__json_with(all, "edge_weights",
                             json_string(og__option_word("edge-weights", c->edge_weights)));

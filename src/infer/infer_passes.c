@@ -85,5 +85,5 @@ void og__infer_observe(const struct og_inference *f, const char *stage, int l, u
                             .epochs = f->config.layers,
                             .done = done,
                             .total = (uint64_t)f->ds->n_nodes};
-    og__observe(f->seen, &p);
+    og__observe(f->observer, &p);
 }

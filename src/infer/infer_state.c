@@ -1,8 +1,8 @@
 #include "infer/infer_state.h"
 
 #include "base/file.h"
+#include "base/file_lock.h"
 #include "base/hex.h"
-#include "base/lease.h"
 #include "base/temporary.h"
 #include "infer/infer_passes.h"
 #include "options/options.h"
@@ -21,8 +21,8 @@ enum { MAX_TRIES = 100, MAX_TEXT = 1 << 20, CHECKED_AT_ONCE = 1 << 20 };
 
 /* ==== the folder ==== */
 
-const struct og_kept_kind og__infer_kind = {"outgrow-infer-",
-                                            {"state.json", "sources.npy", "layer"}};
+const struct og_persistent_cache_kind og__infer_kind = {"outgrow-infer-",
+                                                        {"state.json", "sources.npy", "layer"}};
 
 /* 0, or -EAGAIN if it was removed meanwhile. */
 static int lock_folder(struct og_infer_home *h, struct og_err *err)
@@ -35,7 +35,7 @@ static int lock_folder(struct og_infer_home *h, struct og_err *err)
     if (fd < 0)
         return og__fail_errno(err, -errno, NULL, "%s: cannot open", h->path);
     int rc;
-    OG_TRY(og__lease_take(fd));
+    OG_TRY(og__file_lock_named(fd));
     h->lock = fd;
     return 0;
 out:
@@ -122,10 +122,10 @@ int og__infer_state_open(struct og_inference *f, const char *out, const char *em
     struct og_infer_state *s = &f->state;
     int rc = 0;
     s->saved = og__now();
-    OG_TRY(og__wanted_name(&s->out, out, f->opt.resume, err));
-    OG_TRY(og__wanted_name(&s->embeddings, embeddings, f->opt.resume, err));
+    OG_TRY(og__output_file_name(&s->out, out, f->opt.resume, err));
+    OG_TRY(og__output_file_name(&s->embeddings, embeddings, f->opt.resume, err));
     OG_TRY(make_unders(f, out, err));
-    OG_TRY(og__wanted_differ(&s->out, &s->embeddings, err));
+    OG_TRY(og__output_file_differ(&s->out, &s->embeddings, err));
     OG_TRY(name_folders(f, what, err));
     s->numbers = og__infer_numbers(f, err);
     OG_TRY(s->numbers ? 0 : -ENOMEM);
@@ -133,19 +133,19 @@ int og__infer_state_open(struct og_inference *f, const char *out, const char *em
     OG_TRY(s->hash ? 0 : og__fail_errno(err, -ENOMEM, NULL, "inference"));
     XXH3_64bits_reset(s->hash);
     OG_TRY(make_folders(s, err));
-    const size_t beside = og__step_writer_beside(s->n_homes);
+    const size_t beside = og__step_writer_extra_bytes(s->n_homes);
     OG_TRY(og__budget_charge(f->budget, beside, CHECK, err));
     s->charged = beside;
-    OG_TRY(og__wanted_lock(&s->out, err));
-    OG_TRY(og__wanted_lock(&s->embeddings, err));
+    OG_TRY(og__output_file_lock(&s->out, err));
+    OG_TRY(og__output_file_lock(&s->embeddings, err));
 out:
     return rc;
 }
 
 static void remove_all(const struct og_infer_state *s)
 {
-    og__wanted_remove(&s->out);
-    og__wanted_remove(&s->embeddings);
+    og__output_file_remove(&s->out);
+    og__output_file_remove(&s->embeddings);
     for (uint32_t i = 0; i < s->n_homes; i++) {
         if (s->home[i].lock > 0)
             og__remove_tree(s->home[i].path);
@@ -188,7 +188,7 @@ void og__infer_state_close(struct og_inference *f)
 
 /* ==== files of steps ==== */
 
-static struct og_wanted *wanted_at(struct og_inference *f, int step)
+static struct og_output_file *output_at(struct og_inference *f, int step)
 {
     struct og_infer_state *s = &f->state;
     int last = f->config.layers - 1;
@@ -208,7 +208,7 @@ int og__infer_step_files(struct og_inference *f, int step, struct og_step_files 
                          struct og_err *err)
 {
     const struct og_infer_state *s = &f->state;
-    const struct og_wanted *w = wanted_at(f, step);
+    const struct og_output_file *w = output_at(f, step);
     char name[32];
     if (w)
         return og__step_files_one(out, w->part, err);
@@ -220,7 +220,7 @@ int og__infer_step_files(struct og_inference *f, int step, struct og_step_files 
 void og__infer_drop_step(struct og_inference *f, int step)
 {
     struct og_step_files files;
-    if (wanted_at(f, step) || og__infer_step_files(f, step, &files, NULL) < 0)
+    if (output_at(f, step) || og__infer_step_files(f, step, &files, NULL) < 0)
         return;
     og__step_files_remove(&files);
     og__step_files_free(&files);
@@ -248,7 +248,7 @@ static bool hash_rows(struct og_infer_state *s, const struct og_step_files *file
 static bool is_whole(struct og_inference *f, int step, uint64_t rows, char *buffer)
 {
     struct og_infer_state *s = &f->state;
-    struct og_wanted *w = wanted_at(f, step);
+    struct og_output_file *w = output_at(f, step);
     const size_t row = row_bytes_of(f, step);
     struct og_step_files files = {0};
     bool there = og__infer_step_files(f, step, &files, NULL) == 0 &&
@@ -444,12 +444,12 @@ int og__infer_create(struct og_inference *f, int step, struct og_step_writer **w
                      struct og_err *err)
 {
     const int64_t cols = (int64_t)(row_bytes_of(f, step) / sizeof(float));
-    const struct og_wanted *wanted = wanted_at(f, step);
+    const struct og_output_file *output = output_at(f, step);
     struct og_step_files files;
     *done = f->state.rows;
     *w = NULL;
-    if (wanted)
-        return og__step_writer_over(w, wanted->fd, wanted->part, *done, cols, err);
+    if (output)
+        return og__step_writer_over(w, output->fd, output->part, *done, cols, err);
     int rc = og__infer_step_files(f, step, &files, err);
     if (rc < 0)
         return rc;
@@ -471,8 +471,8 @@ int og__infer_mark(struct og_inference *f, struct og_step_writer *w, uint64_t ro
                    struct og_err *err)
 {
     struct og_infer_state *s = &f->state;
-    const volatile sig_atomic_t *stop = f->seen ? f->seen->stop : NULL;
-    bool stopped = og__asked(stop);
+    const volatile sig_atomic_t *stop = f->observer ? f->observer->stop : NULL;
+    bool stopped = og__stop_requested(stop);
     int rc = 0;
     if (!stopped && og__now() - s->saved < f->opt.checkpoint_every)
         return 0;
@@ -502,15 +502,15 @@ int og__infer_next_step(struct og_inference *f, int next, struct og_err *err)
 int og__infer_deliver(struct og_inference *f, struct og_err *err)
 {
     struct og_infer_state *s = &f->state;
-    const struct og_wanted *first = &s->embeddings;
+    const struct og_output_file *first = &s->embeddings;
     const bool fresh = first->path && access(first->path, F_OK) < 0;
     bool first_stands = false;
     int rc;
-    OG_TRY(og__wanted_check(first, err));
-    OG_TRY(og__wanted_check(&s->out, err));
-    OG_TRY(og__wanted_deliver(first, err));
+    OG_TRY(og__output_file_check(first, err));
+    OG_TRY(og__output_file_check(&s->out, err));
+    OG_TRY(og__output_file_deliver(first, err));
     first_stands = true;
-    OG_TRY(og__wanted_deliver(&s->out, err));
+    OG_TRY(og__output_file_deliver(&s->out, err));
     unlink(s->file);
 out:
     if (rc < 0 && first_stands && fresh)

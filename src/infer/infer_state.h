@@ -16,9 +16,9 @@
 #define OG_INFER_STATE_H
 
 #include "base/base.h"
-#include "base/kept.h"
+#include "base/persistent_cache.h"
+#include "infer/output_file.h"
 #include "infer/step_files.h"
-#include "infer/wanted.h"
 
 #include <jansson.h>
 #include <outgrow/outgrow.h>
@@ -50,7 +50,7 @@ struct og_infer_state {
     uint32_t n_homes;
     char *file;     /* state.json */
     size_t charged; /* for buffers of files over them */
-    struct og_wanted out, embeddings;
+    struct og_output_file out, embeddings;
     char *numbers; /* inputs that must be equal, as JSON */
     /* progress */
     int step;      /* current; twice the layers: finished */
@@ -68,7 +68,7 @@ struct og_infer_state {
 OG_MUST_CHECK int og__infer_state_open(struct og_inference *f, const char *out,
                                        const char *embeddings, const char *what,
                                        struct og_err *err);
-extern const struct og_kept_kind og__infer_kind; /* kind of these folders */
+extern const struct og_persistent_cache_kind og__infer_kind; /* kind of these folders */
 /* Keep the rows that state.json refers to, or remove all if there is none. */
 void og__infer_state_close(struct og_inference *f);
 

@@ -170,14 +170,14 @@ out:
 static int walk_all(struct walking *w, struct og_err *err)
 {
     struct og_inference *f = w->f;
-    const volatile sig_atomic_t *stop = f->seen ? f->seen->stop : NULL;
+    const volatile sig_atomic_t *stop = f->observer ? f->observer->stop : NULL;
     uint64_t n_nodes = (uint64_t)f->ds->n_nodes;
     int rc = 0;
     for (uint64_t first = 0; first < n_nodes; first += w->n_nodes) {
         uint32_t n = (uint32_t)OG_MIN(n_nodes - first, (uint64_t)w->n_nodes);
         OG_TRY(walk_batch(w, first, n, err));
         og__infer_observe(f, "walk", 0, first + n);
-        if (og__asked(stop))
+        if (og__stop_requested(stop))
             OG_TRY(og__fail(err, OG_INTERRUPTED, "resume with --resume", "interrupted"));
     }
 out:

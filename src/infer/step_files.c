@@ -97,7 +97,7 @@ struct og_step_writer {
     struct og_npy_writer *part[]; /* [n] */
 };
 
-size_t og__step_writer_beside(uint32_t folders)
+size_t og__step_writer_extra_bytes(uint32_t folders)
 {
     return (OG_MAX(folders, 1u) - 1) * (size_t)OG__NPY_BUFFER;
 }

@@ -42,7 +42,7 @@ void og__step_reader_close(struct og_step_reader *r); /* also after a failed ope
 struct og_step_writer;
 
 /* Bytes of its buffers for several folders, in addition to a single file's. */
-size_t og__step_writer_beside(uint32_t folders);
+size_t og__step_writer_extra_bytes(uint32_t folders);
 /* Open with `rows` existing rows of `cols` floats, or new. */
 OG_MUST_CHECK int og__step_writer_open(struct og_step_writer **out, const struct og_step_files *s,
                                        uint64_t rows, int64_t cols, struct og_err *err);

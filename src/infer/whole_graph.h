@@ -8,10 +8,10 @@
 /* Like og_predict and og_eval_full. */
 OG_MUST_CHECK int og__whole_predict(const char *dataset, const char *checkpoint, const char *out,
                                     const char *embeddings, const struct og_options *opt,
-                                    const struct og_observer *seen, char **text,
+                                    const struct og_observer *observer, char **text,
                                     struct og_err *err);
 OG_MUST_CHECK int og__whole_eval(const char *dataset, const char *checkpoint, enum og__split which,
-                                 const struct og_options *opt, const struct og_observer *seen,
+                                 const struct og_options *opt, const struct og_observer *observer,
                                  char **out, struct og_err *err);
 
 /* Check --embeddings FILE, or NULL: refused for models without a hidden layer, and for link

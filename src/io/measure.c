@@ -69,7 +69,7 @@ static int collect(struct run *m, size_t *n, struct og_err *err)
 
 static bool stopped(const struct og_io_load *l)
 {
-    return og__asked(l->stop);
+    return og__stop_requested(l->stop);
 }
 
 /* The buffers are freed after this. */

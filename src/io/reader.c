@@ -113,7 +113,7 @@ int og__reader_threads(const struct og_reader_options *opt)
 
 /* Requests, the slab's units, and the pages of a ring. For a fallback engine, the touched part of
  * its threads' stacks. */
-size_t og__reader_beside_bytes(const struct og_reader_options *opt)
+size_t og__reader_extra_bytes(const struct og_reader_options *opt)
 {
     enum { OF_RING = 12 * 1024, OF_ENTRY = 96, OF_THREAD = 32 * 1024 };
     const size_t depth = (size_t)depth_of(opt);

@@ -20,18 +20,19 @@ unsigned og__learner_wants(void)
     return og__nn_ops() ? OG__WANT_MODEL | OG__WANT_TRAINING : 0;
 }
 
-int og__learner_adopt(struct og_config *config, const struct og_options *asked, struct og_err *err)
+int og__learner_adopt(struct og_config *config, const struct og_options *requested,
+                      struct og_err *err)
 {
-    if (!asked->init)
+    if (!requested->init)
         return 0;
-    int rc = og__checkpoint_sampler(asked->init, &config->opt, &config->log, err);
-    if (rc < 0 || og__task(asked->task)->targets != OG__OF_PAIRS)
+    int rc = og__checkpoint_sampler(requested->init, &config->opt, &config->log, err);
+    if (rc < 0 || og__task(requested->task)->targets != OG__OF_PAIRS)
         return rc;
-    return og__checkpoint_edges(asked->init, &config->opt, &config->log, err);
+    return og__checkpoint_edges(requested->init, &config->opt, &config->log, err);
 }
 
 /* Of rows of several widths the widest, or that to which a model that joins them brings all. */
-static int width_of_input(const struct og_options *opt, const struct og_facts *f)
+static int width_of_input(const struct og_options *opt, const struct og_workload *f)
 {
     const struct og_graph_types *g = og__types(&f->shape);
     int most = f->graph->group->dim;
@@ -53,7 +54,8 @@ static int classes_of(const struct og_config *config, const struct og_graph *ds)
     return config->want & OG__WANT_MODEL ? ds->n_classes : OG_MAX(ds->n_classes, 1);
 }
 
-static struct og_model_config asked_shape(const struct og_config *config, const struct og_facts *f)
+static struct og_model_config requested_shape(const struct og_config *config,
+                                              const struct og_workload *f)
 {
     const struct og_options *opt = &config->opt;
     const struct og_graph *ds = f->graph;
@@ -75,7 +77,7 @@ static struct og_model_config asked_shape(const struct og_config *config, const 
                                     .residual = opt->residual};
 }
 
-static int check_labels(const struct og_facts *f, const struct og_config *config,
+static int check_labels(const struct og_workload *f, const struct og_config *config,
                         struct og_err *err)
 {
     const bool reads = config->want & OG__WANT_MODEL && !og__task(config->opt.task)->embeds;
@@ -87,7 +89,7 @@ static int check_labels(const struct og_facts *f, const struct og_config *config
 }
 
 /* A checkpoint's model takes any graph with its features; only who judges it reads labels. */
-static int check_given(const struct og_facts *f, const struct og_config *config,
+static int check_given(const struct og_workload *f, const struct og_config *config,
                        const struct og_model_config *given, struct og_err *err)
 {
     int rc = f->types ? 0 : og__features_check(given, f->graph->path, f->graph->group->dim, err);
@@ -96,14 +98,14 @@ static int check_given(const struct og_facts *f, const struct og_config *config,
     return og__targets_check(f->graph, given, err);
 }
 
-int og__learner_shape(struct og_facts *f, const struct og_config *config,
+int og__learner_shape(struct og_workload *f, const struct og_config *config,
                       const struct og_model_config *given, struct og_err *err)
 {
     const struct og_options *opt = &config->opt;
     const struct og_graph *ds = f->graph;
     int rc;
     OG_TRY(given ? 0 : check_labels(f, config, err));
-    f->shape = given ? *given : asked_shape(config, f);
+    f->shape = given ? *given : requested_shape(config, f);
     f->shape.types = f->types;
     if (!given || !og__model_joins(given->kind)) /* files say it of the first relation alone */
         f->shape.in_dim = width_of_input(opt, f);
@@ -118,7 +120,7 @@ out:
     return rc;
 }
 
-unsigned og__learner_extras(const struct og_facts *f)
+unsigned og__learner_extras(const struct og_workload *f)
 {
     return og__model_wants_degrees(&f->shape) ? OG__WITH_DEGREES : 0;
 }
@@ -144,7 +146,7 @@ static bool has_trainers(const struct og_config *config)
     return config->want & OG__WANT_TRAINING && og__trainers_all(&s) > 0;
 }
 
-static void add_trainers(const struct og_learner *l, struct og_facts *f,
+static void add_trainers(const struct og_learner *l, struct og_workload *f,
                          const struct og_options *opt)
 {
     const struct og_trainers_setup s = og__trainers_setup(opt);
@@ -153,38 +155,38 @@ static void add_trainers(const struct og_learner *l, struct og_facts *f,
 }
 
 /* Of a model with those gradients, or of none; without what of it is the host's. */
-static void add_there(struct og_there *t, const struct og_learner *l, const struct og_facts *f,
-                      int optimizer, bool gradients, int threads)
+static void add_on_device(struct og_device_use *t, const struct og_learner *l,
+                          const struct og_workload *f, int optimizer, bool gradients, int threads)
 {
     t->model += og__model_bytes(l->ops, &f->shape, optimizer);
     t->activations += og__model_workspace_bytes(l->ops, &f->shape, &f->caps, gradients, threads) -
                       l->ops->own_bytes(threads);
 }
 
-static void add_library(struct og_there *t, const struct og_learner *l)
+static void add_library(struct og_device_use *t, const struct og_learner *l)
 {
-    const size_t own = l->ops->own_there ? l->ops->own_there() : 0;
+    const size_t own = l->ops->device_own_bytes ? l->ops->device_own_bytes() : 0;
     t->activations += own;
     t->library += own;
 }
 
 /* Rows that stay on devices without the model have a backend of their own there. */
-struct og_there og__learner_there(const struct og_learner *l, const struct og_facts *f,
-                                  const struct og_config *config, int k)
+struct og_device_use og__learner_device_use(const struct og_learner *l, const struct og_workload *f,
+                                            const struct og_config *config, int k)
 {
     const struct og_trainers_setup s = og__trainers_setup(&config->opt);
     const bool shared = has_trainers(config), trains = config->want & OG__WANT_TRAINING;
     const int threads = config->opt.threads;
-    struct og_there t = {0};
+    struct og_device_use t = {0};
     for (int i = k; shared && i < og__trainers_all(&s); i += l->devices.n) {
         t.trainers++;
-        add_there(&t, l, f, OG_OPTIMIZER_SGD, true, threads);
+        add_on_device(&t, l, f, OG_OPTIMIZER_SGD, true, threads);
         add_library(&t, l);
     }
     if (k == 0)
-        add_there(&t, l, f, config->opt.optimizer, trains && !shared, threads);
+        add_on_device(&t, l, f, config->opt.optimizer, trains && !shared, threads);
     if (k == 0 && trains)
-        t.model += og__shares_there_bytes(l->ops, &f->shape, (int)config->share.ranks);
+        t.model += og__shares_device_bytes(l->ops, &f->shape, (int)config->share.ranks);
     if (k == 0 || og__has_tiers(config))
         add_library(&t, l);
     return t;
@@ -192,31 +194,31 @@ struct og_there og__learner_there(const struct og_learner *l, const struct og_fa
 
 /* What is on devices is of a budget of its own (device_plan.h); of the host's memory there is what
  * backends and rows have of it. */
-static void set_apart(const struct og_learner *l, struct og_facts *f,
+static void set_apart(const struct og_learner *l, struct og_workload *f,
                       const struct og_config *config)
 {
-    const struct og_there first = og__learner_there(l, f, config, 0);
+    const struct og_device_use first = og__learner_device_use(l, f, config, 0);
     const int n = l->devices.n;
-    struct og_there trainer = {0};
-    add_there(&trainer, l, f, OG_OPTIMIZER_SGD, true, config->opt.threads);
+    struct og_device_use trainer = {0};
+    add_on_device(&trainer, l, f, OG_OPTIMIZER_SGD, true, config->opt.threads);
     add_library(&trainer, l);
     for (int k = 0; k < n; k++) {
-        const struct og_there t = og__learner_there(l, f, config, k);
+        const struct og_device_use t = og__learner_device_use(l, f, config, k);
         f->bytes.model -= t.model;
         f->bytes.activations -= t.activations - t.library;
     }
-    const size_t widths = f->n_widths;
+    const size_t widths = f->n_row_groups;
     f->bytes.activations += (size_t)n * widths * l->ops->rows->host_bytes() +
                             (size_t)(n - 1) * l->ops->own_bytes(config->opt.threads);
-    f->bytes.there_model = first.model;
-    f->bytes.there_activations = first.activations;
-    f->bytes.there_trainer = trainer.model + trainer.activations;
+    f->bytes.device_model = first.model;
+    f->bytes.device_activations = first.activations;
+    f->bytes.device_trainer = trainer.model + trainer.activations;
     f->first_trainers = first.trainers;
     f->keepers = n;
 }
 
 /* Training keeps the best parameters so far, those being written, and what steps are made of. */
-void og__learner_sizes(const struct og_learner *l, struct og_facts *f,
+void og__learner_sizes(const struct og_learner *l, struct og_workload *f,
                        const struct og_config *config)
 {
     const bool training = config->want & OG__WANT_TRAINING;
@@ -225,7 +227,7 @@ void og__learner_sizes(const struct og_learner *l, struct og_facts *f,
     const size_t model = og__model_bytes(l->ops, &f->shape, config->opt.optimizer);
     f->bytes.model = model + (training ? model / 2 + og__steps_bytes(&f->shape, &config->opt) +
                                              og__shares_bytes(&f->shape, ranks) +
-                                             og__shares_there_bytes(l->ops, &f->shape, ranks)
+                                             og__shares_device_bytes(l->ops, &f->shape, ranks)
                                        : 0);
     f->bytes.activations =
         og__model_workspace_bytes(l->ops, &f->shape, &f->caps, alone, config->opt.threads);
@@ -235,7 +237,7 @@ void og__learner_sizes(const struct og_learner *l, struct og_facts *f,
         f->bytes.targets = og__labels_bytes(f->graph, (int64_t)f->schedule.batch_size);
     if (has_trainers(config))
         add_trainers(l, f, &config->opt);
-    f->bytes.there_model = f->bytes.there_activations = f->bytes.there_trainer = 0;
+    f->bytes.device_model = f->bytes.device_activations = f->bytes.device_trainer = 0;
     f->keepers = f->first_trainers = 0;
     if (og__has_tiers(config))
         set_apart(l, f, config);
@@ -244,14 +246,14 @@ void og__learner_sizes(const struct og_learner *l, struct og_facts *f,
 /* ---- while there is one ---- */
 
 /* bound: of a device's memory; 0 = none, and rows come from the host's. */
-static int open_model(struct og_learner *l, const struct og_premises *p, bool gradients,
+static int open_model(struct og_learner *l, const struct og_plan_inputs *p, bool gradients,
                       size_t bound, struct og_pool *pool, struct og_budget *b, struct og_err *err)
 {
     const struct og_options *opt = &p->config->opt;
-    struct og_batch_caps caps = p->facts->caps;
+    struct og_batch_caps caps = p->workload->caps;
     int rc;
     caps.rows_come = bound > 0;
-    OG_TRY(og__model_create_on(&l->model, l->ops, l->devices.number[0], &p->facts->shape,
+    OG_TRY(og__model_create_on(&l->model, l->ops, l->devices.number[0], &p->workload->shape,
                                opt->optimizer, (uint64_t)opt->seed, pool, b, err));
     OG_TRY(og__model_bound(l->model, bound, err));
     OG_TRY(og__model_reserve(l->model, &caps, gradients, err));
@@ -259,7 +261,7 @@ out:
     return rc;
 }
 
-int og__learner_open(struct og_learner *l, const struct og_premises *p, struct og_pool *pool,
+int og__learner_open(struct og_learner *l, const struct og_plan_inputs *p, struct og_pool *pool,
                      struct og_budget *b, struct og_err *err)
 {
     const bool gradients = p->config->want & OG__WANT_TRAINING && !has_trainers(p->config);
@@ -275,7 +277,7 @@ void og__learner_close(struct og_learner *l)
 
 /* What a step is timed on: a batch, rows that are all zero, any labels. */
 struct timed {
-    const struct og_premises *given;
+    const struct og_plan_inputs *given;
     struct og_budget *budget;
     const struct og_batch *batch;
     const void *targets;
@@ -285,7 +287,7 @@ struct timed {
     char *row;
 };
 
-static size_t widest_row(const struct og_facts *f)
+static size_t widest_row(const struct og_workload *f)
 {
     size_t most = 0;
     for (uint32_t k = 0; k < f->graph->n_groups; k++)
@@ -295,14 +297,14 @@ static size_t widest_row(const struct og_facts *f)
 
 static void name_rows(const struct timed *t)
 {
-    const struct og_facts *f = t->given->facts;
+    const struct og_workload *f = t->given->workload;
     const struct og_graph *g = f->graph;
     for (uint32_t k = 0; k < g->n_groups; k++)
         t->rows[k] = (struct og_rows){.base = t->row,
                                       .index = t->index,
                                       .stride = og__row_bytes(&g->group[k]),
                                       .dim = g->group[k].dim,
-                                      .dtype = g->group[k].kept};
+                                      .dtype = g->group[k].dtype};
     for (uint32_t i = 0; i < t->batch->n_ids; i++)
         t->rows[og__group_of(g, t->batch->ids[i])].n++;
 }
@@ -314,7 +316,7 @@ static size_t index_bytes(const struct timed *t)
 
 static size_t labels_bytes(const struct timed *t)
 {
-    return og__labels_bytes(t->given->facts->graph, t->batch->n_seeds);
+    return og__labels_bytes(t->given->workload->graph, t->batch->n_seeds);
 }
 
 static void close_timed(struct timed *t)
@@ -327,7 +329,7 @@ static void close_timed(struct timed *t)
 
 static int open_timed(struct timed *t, const struct og_pairs *pairs, struct og_err *err)
 {
-    const struct og_facts *f = t->given->facts;
+    const struct og_workload *f = t->given->workload;
     t->index = og__alloc(t->budget, index_bytes(t), "batches", err);
     t->labels = og__alloc(t->budget, labels_bytes(t), "batches", err);
     t->row = calloc(1, OG_MAX(widest_row(f), (size_t)1));
@@ -355,7 +357,7 @@ static int time_step(const struct timed *t, struct og_model *model, double *seco
     return rc;
 }
 
-int og__learner_time(const struct og_learner *l, const struct og_premises *p,
+int og__learner_time(const struct og_learner *l, const struct og_plan_inputs *p,
                      const struct og_batch *batch, const struct og_pairs *pairs,
                      struct og_pool *pool, struct og_budget *b, double *seconds, struct og_err *err)
 {
@@ -433,7 +435,7 @@ static int run_groups(struct group *group, int n, double *seconds, struct og_err
     return rc;
 }
 
-int og__learner_time_groups(const struct og_learner *l, const struct og_premises *p,
+int og__learner_time_groups(const struct og_learner *l, const struct og_plan_inputs *p,
                             const struct og_batch *batch, const struct og_pairs *pairs,
                             const struct og_groups *groups, struct og_budget *b, double *seconds,
                             struct og_err *err)

@@ -19,44 +19,44 @@ struct og_learner {
 /* OG__WANT_* of a session that plans for one that trains; none in a build without models. */
 unsigned og__learner_wants(void);
 
-/* Options that come with the parameters of --init, into config->opt as far as `asked` has no
+/* Options that come with the parameters of --init, into config->opt as far as `requested` has no
  * others: the sampler's, and of links those that say which edges were trained on. */
-OG_MUST_CHECK int og__learner_adopt(struct og_config *config, const struct og_options *asked,
+OG_MUST_CHECK int og__learner_adopt(struct og_config *config, const struct og_options *requested,
                                     struct og_err *err);
 /* f->shape: `given` where a checkpoint has one, which must fit the dataset; NULL = as options and
  * dataset say. */
-OG_MUST_CHECK int og__learner_shape(struct og_facts *f, const struct og_config *config,
+OG_MUST_CHECK int og__learner_shape(struct og_workload *f, const struct og_config *config,
                                     const struct og_model_config *given, struct og_err *err);
 /* What a model of this shape needs of batches: OG__WITH_DEGREES, or nothing. */
-unsigned og__learner_extras(const struct og_facts *f);
+unsigned og__learner_extras(const struct og_workload *f);
 
-/* Its operators, on --device; what the libraries beneath take of memory once and for all is taken
+/* Its operators, on --device; what the libraries below take of memory once and for all is taken
  * now. */
 OG_MUST_CHECK int og__learner_begin(struct og_learner *l, const struct og_config *config,
                                     struct og_pool *pool, struct og_err *err);
 /* What it will take with batches of f->caps: into f->bytes. */
-void og__learner_sizes(const struct og_learner *l, struct og_facts *f,
+void og__learner_sizes(const struct og_learner *l, struct og_workload *f,
                        const struct og_config *config);
 
 /* What computes on the k-th of its devices, and what that takes of the device's memory. */
-struct og_there {
+struct og_device_use {
     int trainers; /* 0: the model alone, or nobody */
     size_t model, activations;
     size_t library; /* of activations */
 };
-struct og_there og__learner_there(const struct og_learner *l, const struct og_facts *f,
-                                  const struct og_config *config, int k);
+struct og_device_use og__learner_device_use(const struct og_learner *l, const struct og_workload *f,
+                                            const struct og_config *config, int k);
 
 /* ---- while there is one ---- */
 
 /* With parameters as --seed draws them, for batches of the caps; gradients where the session wants
  * training. */
-OG_MUST_CHECK int og__learner_open(struct og_learner *l, const struct og_premises *p,
+OG_MUST_CHECK int og__learner_open(struct og_learner *l, const struct og_plan_inputs *p,
                                    struct og_pool *pool, struct og_budget *b, struct og_err *err);
 void og__learner_close(struct og_learner *l);
 
 /* Seconds of one step on the batch, by a model that is opened for it alone; rows are all zero. */
-OG_MUST_CHECK int og__learner_time(const struct og_learner *l, const struct og_premises *p,
+OG_MUST_CHECK int og__learner_time(const struct og_learner *l, const struct og_plan_inputs *p,
                                    const struct og_batch *batch, const struct og_pairs *pairs,
                                    struct og_pool *pool, struct og_budget *b, double *seconds,
                                    struct og_err *err);
@@ -66,7 +66,8 @@ OG_MUST_CHECK int og__learner_time(const struct og_learner *l, const struct og_p
 struct og_groups {
     int n, threads;
 };
-OG_MUST_CHECK int og__learner_time_groups(const struct og_learner *l, const struct og_premises *p,
+OG_MUST_CHECK int og__learner_time_groups(const struct og_learner *l,
+                                          const struct og_plan_inputs *p,
                                           const struct og_batch *batch,
                                           const struct og_pairs *pairs,
                                           const struct og_groups *groups, struct og_budget *b,

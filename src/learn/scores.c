@@ -6,10 +6,10 @@
 
 static const char part[] = "labels";
 
-int og__scores_open(struct og_scores *c, const struct og_facts *f, struct og_model *model,
+int og__scores_open(struct og_scores *c, const struct og_workload *f, struct og_model *model,
                     struct og_budget *b, struct og_err *err)
 {
-    *c = (struct og_scores){.facts = f, .model = model, .budget = b, .most = og__most_scores(f)};
+    *c = (struct og_scores){.workload = f, .model = model, .budget = b, .most = og__most_scores(f)};
     if (c->most > 0)
         c->value = og__alloc(b, c->most * sizeof(*c->value), part, err);
     return c->value || c->most == 0 ? 0 : -ENOMEM;
@@ -59,7 +59,7 @@ out:
 int og__scores_add(struct og_scores *c, const struct og_batch *batch, const void *targets,
                    struct og_err *err)
 {
-    const struct og_model_config *config = &c->facts->shape;
+    const struct og_model_config *config = &c->workload->shape;
     const struct og_task *task = og__task_of(config);
     const struct og_pairs *pairs = targets;
     if (!c->value)
@@ -79,12 +79,12 @@ void og__scores_rank(struct og_scores *c)
 
 double og__scores_chief(const struct og_scores *c, const struct og_metrics *sum)
 {
-    return og__task_of(&c->facts->shape)->chief(sum, &c->ranking);
+    return og__task_of(&c->workload->shape)->chief(sum, &c->ranking);
 }
 
 double og__scores_figure(const struct og_scores *c, const struct og_metrics *sum, int kind)
 {
-    const struct og_figure *f = og__task_of(&c->facts->shape)->figures;
+    const struct og_figure *f = og__task_of(&c->workload->shape)->figures;
     if (kind == OG_BEST_LOSS)
         return og__metrics_loss(sum);
     while (f->kind != kind)
@@ -114,6 +114,6 @@ json_t *og__metrics_json(const struct og_model_config *config, const struct og_m
 
 json_t *og__scores_json(const struct og_scores *c, const struct og_metrics *sum)
 {
-    const struct og_model_config *config = &c->facts->shape;
+    const struct og_model_config *config = &c->workload->shape;
     return figures(og__task_of(config), sum, og__keeps_scores(config) ? &c->ranking : NULL);
 }

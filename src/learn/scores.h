@@ -11,10 +11,10 @@
 #define OG_SCORES_H
 
 #include "base/json.h"
-#include "budget/facts.h"
+#include "budget/workload.h"
 
 struct og_scores {
-    const struct og_facts *facts;
+    const struct og_workload *workload;
     struct og_model *model;
     struct og_budget *budget;
     float *value; /* [most]; NULL where the task needs none */
@@ -22,7 +22,7 @@ struct og_scores {
     struct og_ranking ranking;
 };
 
-OG_MUST_CHECK int og__scores_open(struct og_scores *c, const struct og_facts *f,
+OG_MUST_CHECK int og__scores_open(struct og_scores *c, const struct og_workload *f,
                                   struct og_model *model, struct og_budget *b, struct og_err *err);
 void og__scores_close(struct og_scores *c);
 void og__scores_clear(struct og_scores *c);

@@ -2,7 +2,7 @@
 #include "nn/sums.h"
 
 static const char part[] = "model";
-static const struct og_shares_way hosts, devices;
+static const struct og_shares_transport hosts, devices;
 
 /* ---- what is held ---- */
 
@@ -24,8 +24,8 @@ size_t og__shares_bytes(const struct og_model_config *model, int ranks)
     return ranks < 2 ? 0 : (vectors_of(n, ranks) + moments) * sizeof(float);
 }
 
-size_t og__shares_there_bytes(const struct og_nn_ops *ops, const struct og_model_config *model,
-                              int ranks)
+size_t og__shares_device_bytes(const struct og_nn_ops *ops, const struct og_model_config *model,
+                               int ranks)
 {
     const size_t n = (size_t)og__model_trained(model);
     return ranks < 2 || !ops->sums ? 0 : ops->sums->bytes(n, longest_slice(n, ranks), ranks);
@@ -38,8 +38,8 @@ static int open_several(struct og_shares *h, const struct og_nn_ops *ops, const 
     int rc;
     h->slice = longest_slice(n, h->comm->n);
     h->n_moments = og__model_moments(og__model_config(h->steps->model));
-    OG_TRY(og__shares_find_way(h, ops, log, err));
-    h->way = h->steps->sums ? &devices : &hosts;
+    OG_TRY(og__shares_find_transport(h, ops, log, err));
+    h->transport = h->steps->sums ? &devices : &hosts;
     const size_t vectors = h->steps->sums ? 0 : vectors_of(n, h->comm->n);
     h->bytes = (vectors + (size_t)h->comm->n * h->n_moments) * sizeof(float);
     h->own = og__alloc(h->budget, h->bytes, part, err);
@@ -123,8 +123,8 @@ out:
 
 /* What this rank sends is counted as if it went over the comm. Whatever fails, others may wait for
  * its slices. */
-static int add_there(struct og_shares *h, const struct og_round *round, struct og_model *made,
-                     struct og_err *err)
+static int add_on_device(struct og_shares *h, const struct og_round *round, struct og_model *made,
+                         struct og_err *err)
 {
     struct og_steps *s = h->steps;
     float weight[OG__MOST_RANKS];
@@ -145,7 +145,7 @@ out:
     return rc;
 }
 
-static int sum_there(struct og_shares *h, bool saves, struct og_err *err)
+static int sum_on_device(struct og_shares *h, bool saves, struct og_err *err)
 {
     struct og_steps *s = h->steps;
     int rc;
@@ -156,29 +156,29 @@ out:
     return rc;
 }
 
-static int resume_there(struct og_shares *h, struct og_err *err)
+static int resume_on_device(struct og_shares *h, struct og_err *err)
 {
     const struct og_steps *s = h->steps;
     return s->sums_ops->push(s->sums, s->sum, err);
 }
 
-static void close_there(struct og_shares *h)
+static void close_on_device(struct og_shares *h)
 {
     h->steps->sums_ops->close(h->steps->sums);
     h->steps->sums = NULL;
     close_several(h);
 }
 
-static const struct og_shares_way devices = {.word = "devices",
-                                             .add = add_there,
-                                             .sum = sum_there,
-                                             .resume = resume_there,
-                                             .close = close_there};
+static const struct og_shares_transport devices = {.word = "devices",
+                                                   .add = add_on_device,
+                                                   .sum = sum_on_device,
+                                                   .resume = resume_on_device,
+                                                   .close = close_on_device};
 
 /* ---- by way of the hosts ---- */
 
-static int add_here(struct og_shares *h, const struct og_round *round, struct og_model *made,
-                    struct og_err *err)
+static int add_on_host(struct og_shares *h, const struct og_round *round, struct og_model *made,
+                       struct og_err *err)
 {
     struct og_message slices[OG__MOST_RANKS];
     int rc;
@@ -191,7 +191,7 @@ out:
     return rc;
 }
 
-static int sum_here(struct og_shares *h, bool saves, struct og_err *err)
+static int sum_on_host(struct og_shares *h, bool saves, struct og_err *err)
 {
     (void)saves; /* it is in steps->sum anyway */
     struct og_comm *c = h->comm;
@@ -206,18 +206,18 @@ static int sum_here(struct og_shares *h, bool saves, struct og_err *err)
     return og__comm_exchange(c, send, receive, err);
 }
 
-static int resume_here(struct og_shares *h, struct og_err *err)
+static int resume_on_host(struct og_shares *h, struct og_err *err)
 {
     (void)h;
     (void)err;
     return 0;
 }
 
-static const struct og_shares_way hosts = {.word = "hosts",
-                                           .add = add_here,
-                                           .sum = sum_here,
-                                           .resume = resume_here,
-                                           .close = close_several};
+static const struct og_shares_transport hosts = {.word = "hosts",
+                                                 .add = add_on_host,
+                                                 .sum = sum_on_host,
+                                                 .resume = resume_on_host,
+                                                 .close = close_several};
 
 /* ---- of one rank ---- */
 
@@ -236,8 +236,8 @@ static int sum_alone(struct og_shares *h, bool saves, struct og_err *err)
     return 0;
 }
 
-static const struct og_shares_way alone = {
-    .add = add_alone, .sum = sum_alone, .resume = resume_here, .close = close_several};
+static const struct og_shares_transport alone = {
+    .add = add_alone, .sum = sum_alone, .resume = resume_on_host, .close = close_several};
 
 /* ---- whichever it is ---- */
 
@@ -245,13 +245,13 @@ int og__shares_open(struct og_shares *h, struct og_comm *comm, struct og_steps *
                     const struct og_nn_ops *ops, const struct og_log *log, struct og_budget *b,
                     struct og_err *err)
 {
-    *h = (struct og_shares){.way = &alone, .comm = comm, .steps = steps, .budget = b};
+    *h = (struct og_shares){.transport = &alone, .comm = comm, .steps = steps, .budget = b};
     return comm->n > 1 ? open_several(h, ops, log, err) : 0;
 }
 
 void og__shares_close(struct og_shares *h)
 {
-    if (h->way)
-        h->way->close(h);
+    if (h->transport)
+        h->transport->close(h);
     *h = (struct og_shares){0};
 }

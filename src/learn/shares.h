@@ -11,7 +11,8 @@
  *
  * Where each rank has a device of its own, and these may be a group (device/device.h), slices go
  * from device to device and are added there, in the same order; else by way of the hosts, over the
- * comm. All ranks go one way (shares_way.c); the only one of a process adds where gradients lie. */
+ * comm. All ranks use one transport (shares_transport.c); the only one of a process adds where
+ * gradients lie. */
 #ifndef OG_SHARES_H
 #define OG_SHARES_H
 
@@ -26,9 +27,9 @@ struct og_round {
     uint64_t terms[OG__MOST_RANKS]; /* by rank */
 };
 
-/* A way that gradients go: a table, whose functions are called by all ranks. */
+/* A transport of gradients: a table, whose functions are called by all ranks. */
 struct og_shares;
-struct og_shares_way {
+struct og_shares_transport {
     const char *word; /* "gradients" of summary.json; NULL: they go nowhere */
     /* Gradients of a round into the sum of the step, their statistics into the running ones. made:
      * the model that computed this rank's; NULL where it has none in the round. */
@@ -42,7 +43,7 @@ struct og_shares_way {
 };
 
 struct og_shares {
-    const struct og_shares_way *way;
+    const struct og_shares_transport *transport;
     struct og_comm *comm;
     struct og_steps *steps;
     struct og_budget *budget;
@@ -56,16 +57,16 @@ struct og_shares {
 
 /* What open takes: "model", by way of the hosts, which is more; and of a device's memory. */
 size_t og__shares_bytes(const struct og_model_config *model, int ranks);
-size_t og__shares_there_bytes(const struct og_nn_ops *ops, const struct og_model_config *model,
-                              int ranks);
+size_t og__shares_device_bytes(const struct og_nn_ops *ops, const struct og_model_config *model,
+                               int ranks);
 /* By all ranks. ops: of the steps' model. */
 OG_MUST_CHECK int og__shares_open(struct og_shares *h, struct og_comm *comm, struct og_steps *steps,
                                   const struct og_nn_ops *ops, const struct og_log *log,
                                   struct og_budget *b, struct og_err *err);
 void og__shares_close(struct og_shares *h);
-/* By all ranks: which way they go; steps->sums is there if from device to device. Why not, where
- * they have devices, is said (shares_way.c). */
-OG_MUST_CHECK int og__shares_find_way(struct og_shares *h, const struct og_nn_ops *ops,
-                                      const struct og_log *log, struct og_err *err);
+/* By all ranks: which transport they use; steps->sums is there if from device to device. Why not,
+ * where they have devices, is said (shares_transport.c). */
+OG_MUST_CHECK int og__shares_find_transport(struct og_shares *h, const struct og_nn_ops *ops,
+                                            const struct og_log *log, struct og_err *err);
 
 #endif

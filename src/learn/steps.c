@@ -11,24 +11,24 @@
 enum { PIECE = 1 << 15 }; /* over a link a few large ones take a fraction of the time */
 
 /* n numbers of the model's, at most PIECE, and those of a vector that stand for them. */
-typedef int piece_op(struct og_model *m, float *there, float *vector, size_t n, float factor,
+typedef int piece_op(struct og_model *m, float *on_backend, float *vector, size_t n, float factor,
                      struct og_err *err);
 
-static int fetch_piece(struct og_model *m, float *there, float *vector, size_t n, float factor,
+static int fetch_piece(struct og_model *m, float *on_backend, float *vector, size_t n, float factor,
                        struct og_err *err)
 {
     (void)factor;
-    return og__model_fetch(m, vector, there, n * sizeof(*vector), err);
+    return og__model_fetch(m, vector, on_backend, n * sizeof(*vector), err);
 }
 
-static int exchange_piece(struct og_model *m, float *there, float *vector, size_t n, float factor,
-                          struct og_err *err)
+static int exchange_piece(struct og_model *m, float *on_backend, float *vector, size_t n,
+                          float factor, struct og_err *err)
 {
     (void)factor;
     float piece[PIECE];
     int rc;
-    OG_TRY(og__model_fetch(m, piece, there, n * sizeof(*piece), err));
-    OG_TRY(og__model_push(m, there, vector, n * sizeof(*piece), err));
+    OG_TRY(og__model_fetch(m, piece, on_backend, n * sizeof(*piece), err));
+    OG_TRY(og__model_push(m, on_backend, vector, n * sizeof(*piece), err));
     memcpy(vector, piece, n * sizeof(*piece));
 out:
     return rc;
@@ -40,23 +40,23 @@ static void add_scaled(float *to, const float *from, size_t n, float factor)
         to[i] += factor * from[i];
 }
 
-static int add_piece(struct og_model *m, float *there, float *vector, size_t n, float factor,
+static int add_piece(struct og_model *m, float *on_backend, float *vector, size_t n, float factor,
                      struct og_err *err)
 {
     float piece[PIECE];
-    int rc = og__model_fetch(m, piece, there, n * sizeof(*piece), err);
+    int rc = og__model_fetch(m, piece, on_backend, n * sizeof(*piece), err);
     if (rc == 0)
         add_scaled(vector, piece, n, factor);
     return rc;
 }
 
-static int push_piece(struct og_model *m, float *there, float *vector, size_t n, float factor,
+static int push_piece(struct og_model *m, float *on_backend, float *vector, size_t n, float factor,
                       struct og_err *err)
 {
     float piece[PIECE];
     for (size_t i = 0; i < n; i++)
         piece[i] = factor * vector[i];
-    return og__model_push(m, there, piece, n * sizeof(*piece), err);
+    return og__model_push(m, on_backend, piece, n * sizeof(*piece), err);
 }
 
 enum of { VALUES, GRADIENTS };
@@ -71,11 +71,11 @@ static int on_pieces(struct og_model *m, enum of of, float *vector, piece_op *op
         const struct og_param *p = &params[i];
         if (!p->grad) /* a running statistic */
             continue;
-        float *there = of == VALUES ? p->value : p->grad;
+        float *on_backend = of == VALUES ? p->value : p->grad;
         for (size_t left = og__param_count(p), n; left > 0; left -= n) {
             n = OG_MIN(left, (size_t)PIECE);
-            OG_TRY(op(m, there, vector, n, factor, err));
-            there += n;
+            OG_TRY(op(m, on_backend, vector, n, factor, err));
+            on_backend += n;
             vector += n;
         }
     }
@@ -88,11 +88,11 @@ static int copy_model(struct og_model *from, struct og_model *to, enum of of, st
     size_t n_params;
     float piece[PIECE];
     int rc = 0;
-    const struct og_param *there = og__model_params(to, &n_params);
+    const struct og_param *on_backend = og__model_params(to, &n_params);
     const struct og_param *here = og__model_params(from, &n_params);
     for (size_t i = 0; i < n_params; i++) {
         const float *src = of == VALUES ? here[i].value : here[i].grad;
-        float *dst = of == VALUES ? there[i].value : there[i].grad;
+        float *dst = of == VALUES ? on_backend[i].value : on_backend[i].grad;
         const size_t count = here[i].grad ? og__param_count(&here[i]) : 0;
         for (size_t first = 0, n; first < count; first += n) {
             n = OG_MIN(count - first, (size_t)PIECE);

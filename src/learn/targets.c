@@ -89,7 +89,7 @@ int og__targets_check_split(const struct og_graph *ds, const struct og_model_con
 
 /* ---- of batches ---- */
 
-void og__work_labels(const struct og_facts *f, const struct og_work *w, void *out)
+void og__work_labels(const struct og_workload *f, const struct og_work *w, void *out)
 {
     size_t width = og__labels_bytes(f->graph, 1);
     const char *labels = f->split[w->descriptor.split].labels;
@@ -97,7 +97,7 @@ void og__work_labels(const struct og_facts *f, const struct og_work *w, void *ou
         memcpy((char *)out + i * width, labels + w->seeds.place[i] * width, width);
 }
 
-const void *og__work_targets(const struct og_facts *f, const struct og_work *w, void *out)
+const void *og__work_targets(const struct og_workload *f, const struct og_work *w, void *out)
 {
     if (f->seeds.edges)
         return &w->seeds.pairs;

@@ -2,7 +2,7 @@
 #ifndef OG_TARGETS_H
 #define OG_TARGETS_H
 
-#include "budget/facts.h"
+#include "budget/workload.h"
 #include "flow/flow.h"
 
 /* May a checkpoint's model be applied to features `dim` wide? -EINVAL, naming both. */
@@ -21,8 +21,8 @@ OG_MUST_CHECK int og__targets_check_split(const struct og_graph *ds,
 int64_t og__labelled(const struct og_graph *ds, const struct og_split *split);
 
 /* Labels of a work's seeds, gathered into `out` (og__labels_bytes of the batch size). */
-void og__work_labels(const struct og_facts *f, const struct og_work *w, void *out);
+void og__work_labels(const struct og_workload *f, const struct og_work *w, void *out);
 /* The same into `out` (og__targets_bytes), or, of links, the work's pairs. */
-const void *og__work_targets(const struct og_facts *f, const struct og_work *w, void *out);
+const void *og__work_targets(const struct og_workload *f, const struct og_work *w, void *out);
 
 #endif

@@ -17,7 +17,7 @@ struct og_part {
 
 struct og_trainer_given {
     const struct og_learner *learner;
-    const struct og_facts *facts;
+    const struct og_workload *workload;
     int threads;
     int device, keeper;          /* its number, and which of the devices that is */
     struct og_device_rows *rows; /* that come to devices; NULL: they are copied from the host's */
@@ -28,8 +28,9 @@ struct og_trainer_given {
 struct og_trainer_kind {
     const char *name;
     /* What opening one takes: "model" and "activations". */
-    size_t (*model_bytes)(const struct og_nn_ops *ops, const struct og_facts *f);
-    size_t (*activation_bytes)(const struct og_nn_ops *ops, const struct og_facts *f, int threads);
+    size_t (*model_bytes)(const struct og_nn_ops *ops, const struct og_workload *f);
+    size_t (*activation_bytes)(const struct og_nn_ops *ops, const struct og_workload *f,
+                               int threads);
     /* A model of its own, and room for a mini-batch. To be closed even if it fails, unless *self is
      * NULL. */
     int (*open)(void **self, const struct og_trainer_given *given, struct og_err *err);

@@ -10,7 +10,7 @@
 #define ACTIVATIONS "activations"
 
 struct group {
-    const struct og_facts *facts;
+    const struct og_workload *workload;
     struct og_device_rows *rows; /* or NULL */
     struct og_pool *pool;
     struct og_model *model;
@@ -63,12 +63,12 @@ static size_t copy_bytes(const struct extent *e)
 }
 
 /* By ids models tell types, or what is known of the weights of their edges. */
-static bool needs_ids(const struct og_facts *f)
+static bool needs_ids(const struct og_workload *f)
 {
     return f->types || og__model_sums_weights(&f->shape);
 }
 
-static size_t most_copied(const struct og_facts *f)
+static size_t most_copied(const struct og_workload *f)
 {
     const struct extent most = {
         .caps = f->caps,
@@ -80,12 +80,13 @@ static size_t most_copied(const struct og_facts *f)
     return copy_bytes(&most);
 }
 
-static size_t model_bytes(const struct og_nn_ops *ops, const struct og_facts *f)
+static size_t model_bytes(const struct og_nn_ops *ops, const struct og_workload *f)
 {
     return og__model_bytes(ops, &f->shape, OPTIMIZER);
 }
 
-static size_t activation_bytes(const struct og_nn_ops *ops, const struct og_facts *f, int threads)
+static size_t activation_bytes(const struct og_nn_ops *ops, const struct og_workload *f,
+                               int threads)
 {
     return og__model_workspace_bytes(ops, &f->shape, &f->caps, true, threads) + most_copied(f);
 }
@@ -145,7 +146,7 @@ static void gather_rows(struct og_arena *arena, const struct og_rows *from, stru
 static const struct og_rows *gather_all(struct group *to, const struct og_work *w,
                                         struct og_pool *pool)
 {
-    const uint32_t n = to->facts->graph->n_groups;
+    const uint32_t n = to->workload->graph->n_groups;
     if (to->rows)
         return w->rows;
     struct og_rows *rows = n > 1 ? og__arena_take(&to->copy, n * sizeof(*rows)) : &to->view;
@@ -154,7 +155,7 @@ static const struct og_rows *gather_all(struct group *to, const struct og_work *
     return rows;
 }
 
-static size_t rows_bytes(const struct og_facts *f, const struct og_work *w)
+static size_t rows_bytes(const struct og_workload *f, const struct og_work *w)
 {
     size_t sum = 0;
     for (uint32_t k = 0; !f->caps.rows_come && k < f->graph->n_groups; k++)
@@ -162,7 +163,7 @@ static size_t rows_bytes(const struct og_facts *f, const struct og_work *w)
     return sum;
 }
 
-static struct extent extent_of(const struct og_facts *f, const struct og_work *w)
+static struct extent extent_of(const struct og_workload *f, const struct og_work *w)
 {
     struct extent e = {.caps = {.n_hops = w->sampled.batch.n_hops},
                        .rows = rows_bytes(f, w),
@@ -191,7 +192,7 @@ static int bring(void *self, const struct og_work *w, const struct og_steps *ste
                  struct og_pool *pool, struct og_err *err)
 {
     struct group *to = self;
-    const struct og_facts *f = to->facts;
+    const struct og_workload *f = to->workload;
     const struct extent e = extent_of(f, w);
     struct og_work *own = &to->work;
     int rc;
@@ -239,12 +240,12 @@ static int compute(void *self, struct og_part *part, struct og_err *err)
 
 static int open_group(void **self, const struct og_trainer_given *g, struct og_err *err)
 {
-    const struct og_facts *f = g->facts;
+    const struct og_workload *f = g->workload;
     struct group *own = *self = calloc(1, sizeof(*own));
     int rc;
     if (!own)
         return og__fail_errno(err, -ENOMEM, NULL, "trainers");
-    own->facts = f;
+    own->workload = f;
     own->rows = g->rows;
     OG_TRY(og__pool_open(&own->pool, g->threads, err));
     OG_TRY(og__model_create_on(&own->model, g->learner->ops, g->device, &f->shape, OPTIMIZER, 0,

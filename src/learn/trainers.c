@@ -21,7 +21,7 @@ struct trainer {
 
 struct og_trainers {
     struct og_trainers_setup setup;
-    struct og_shift shift;
+    struct og_idle_hooks idle_hooks;
     uint64_t given, taken;
     int order[OG__MOST_TRAINERS]; /* who has mini-batch number i, modulo its length */
     pthread_mutex_t lock;
@@ -29,7 +29,7 @@ struct og_trainers {
     /* guarded by lock */
     bool ended;
     struct sampler {
-        bool works; /* it has a ticket, or looks for one */
+        bool works; /* it has a batch, or looks for one */
         uint64_t sampled;
         double seconds;
     } sampler[OG__MOST_SAMPLERS];
@@ -38,13 +38,13 @@ struct og_trainers {
 
 /* ---- what they take ---- */
 
-size_t og__trainers_model_bytes(const struct og_nn_ops *ops, const struct og_facts *f,
+size_t og__trainers_model_bytes(const struct og_nn_ops *ops, const struct og_workload *f,
                                 const struct og_trainers_setup *s)
 {
     return (size_t)og__trainers_all(s) * kind->model_bytes(ops, f);
 }
 
-size_t og__trainers_activation_bytes(const struct og_nn_ops *ops, const struct og_facts *f,
+size_t og__trainers_activation_bytes(const struct og_nn_ops *ops, const struct og_workload *f,
                                      const struct og_trainers_setup *s)
 {
     size_t sum = 0;
@@ -115,9 +115,9 @@ static void sampled(void *self, int sampler, double seconds)
     pthread_mutex_unlock(&t->lock);
 }
 
-const struct og_shift *og__trainers_shift(struct og_trainers *t)
+const struct og_idle_hooks *og__trainers_idle_hooks(struct og_trainers *t)
 {
-    return &t->shift;
+    return &t->idle_hooks;
 }
 
 /* ---- who takes a mini-batch ---- */
@@ -263,19 +263,19 @@ out:
 }
 
 int og__trainers_open(struct og_trainers **out, const struct og_learner *l,
-                      const struct og_facts *f, const struct og_trainers_setup *s,
+                      const struct og_workload *f, const struct og_trainers_setup *s,
                       struct og_device_rows *rows, size_t bound, struct og_budget *b,
                       struct og_err *err)
 {
     struct og_trainer_given given = {
-        .learner = l, .facts = f, .rows = rows, .bound = bound, .budget = b};
+        .learner = l, .workload = f, .rows = rows, .bound = bound, .budget = b};
     int rc = 0;
     struct og_trainers *t = calloc(1, sizeof(*t));
     *out = NULL;
     if (!t)
         return og__fail_errno(err, -ENOMEM, NULL, "trainers");
     t->setup = *s;
-    t->shift = (struct og_shift){t, rest, resume, sampled};
+    t->idle_hooks = (struct og_idle_hooks){t, rest, resume, sampled};
     pthread_mutex_init(&t->lock, NULL);
     pthread_cond_init(&t->changed, NULL);
     for (int i = 0; i < og__trainers_all(s); i++)

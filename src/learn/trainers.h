@@ -1,13 +1,13 @@
 /* trainers: several mini-batches at a time, each computed by one of them, and samplers that stand
- * in as trainers while they have no ticket (Yang et al. 2022, section 5.3).
+ * in as trainers while they have no batch (Yang et al. 2022, section 5.3).
  *
  *   flow ──> consumer ──give──> trainer 0            a copy of the mini-batch, parameters,
  * gradients │         ^       │       trainer 1 │         │       └─────> standby trainer 0 while
  * sampler 0 rests, if that pays │         └─────take──────┘                    parts come back in
- * the order they were given └─ rest, resume of sampler 0, 1, ... (og_shift)
+ * the order they were given └─ rest, resume of sampler 0, 1, ... (og_idle_hooks)
  *
  * A consumer gives a mini-batch away and may return it to the flow at once, because the trainer has
- * a copy of all that it reads: the cache may change beneath the rows of one that is still computed.
+ * a copy of all that it reads: the cache may change below the rows of one that is still computed.
  * Any trainer that is free takes the next; whoever takes the parts adds them in order, so the sums
  * are the same for any number of trainers, and whoever they are.
  *
@@ -22,14 +22,14 @@
 struct og_trainers;
 
 /* What opening them takes: "model" and "activations". */
-size_t og__trainers_model_bytes(const struct og_nn_ops *ops, const struct og_facts *f,
+size_t og__trainers_model_bytes(const struct og_nn_ops *ops, const struct og_workload *f,
                                 const struct og_trainers_setup *s);
-size_t og__trainers_activation_bytes(const struct og_nn_ops *ops, const struct og_facts *f,
+size_t og__trainers_activation_bytes(const struct og_nn_ops *ops, const struct og_workload *f,
                                      const struct og_trainers_setup *s);
 
 /* rows: that come to their devices, of whose memory each has so many bytes; NULL: from the host. */
 OG_MUST_CHECK int og__trainers_open(struct og_trainers **out, const struct og_learner *l,
-                                    const struct og_facts *f, const struct og_trainers_setup *s,
+                                    const struct og_workload *f, const struct og_trainers_setup *s,
                                     struct og_device_rows *rows, size_t bound, struct og_budget *b,
                                     struct og_err *err);
 /* What they are computing is finished, and dropped. NULL: nothing. */
@@ -51,13 +51,13 @@ OG_MUST_CHECK int og__trainers_take(struct og_trainers *t, struct og_part *part,
                                     struct og_err *err);
 
 /* What the flow's samplers call. Stays while the trainers do. */
-const struct og_shift *og__trainers_shift(struct og_trainers *t);
+const struct og_idle_hooks *og__trainers_idle_hooks(struct og_trainers *t);
 
 /* What each did so far: samplers, whether they stand in or not, then trainers. */
 struct og_trainers_did {
     int samplers, trainers;
     struct og_executor_did {
-        int device;                /* that trains, its number; of processors 0 */
+        int device;                /* that trains, its number; of CPUs 0 */
         uint64_t sampled, trained; /* mini-batches */
         double sample_seconds, train_seconds;
     } did[OG__MOST_EXECUTORS];

@@ -1,6 +1,6 @@
 /* Plan and counters of a loader, as text. */
 #include "base/json.h"
-#include "loader/told.h"
+#include "loader/loader_text.h"
 #include "report/json.h"
 #include "run/plan_json.h"
 
@@ -24,18 +24,18 @@ void og__loader_note_plan(struct og_loader *l)
     l->predicted = true;
     if (og__loader_plan_text(l, &text, NULL) < 0)
         return;
-    pthread_mutex_lock(&l->depot->lock);
+    pthread_mutex_lock(&l->buffer_pool->lock);
     char *before = l->plan;
     l->plan = text;
-    pthread_mutex_unlock(&l->depot->lock);
+    pthread_mutex_unlock(&l->buffer_pool->lock);
     free(before);
 }
 
 static char *copy_plan(struct og_loader *l)
 {
-    pthread_mutex_lock(&l->depot->lock);
+    pthread_mutex_lock(&l->buffer_pool->lock);
     char *text = strdup(l->plan);
-    pthread_mutex_unlock(&l->depot->lock);
+    pthread_mutex_unlock(&l->buffer_pool->lock);
     return text;
 }
 
@@ -95,9 +95,9 @@ int og_loader_metrics(struct og_loader *l, char **out, struct og_err *err)
     if (rc < 0)
         return rc;
     const struct og_session *s = l->s;
-    pthread_mutex_lock(&l->depot->lock);
+    pthread_mutex_lock(&l->buffer_pool->lock);
     json_t *epochs = epochs_json(l);
-    pthread_mutex_unlock(&l->depot->lock);
+    pthread_mutex_unlock(&l->buffer_pool->lock);
     json_t *root = json_pack(
         "{s:o s:o s:I s:I s:I}", "prepare", og__prepare_counters_json(&s->prepare), "epochs",
         epochs, "peak_rss_bytes", (json_int_t)og__session_peak_rss(s), "baseline_rss_bytes",

@@ -1,7 +1,7 @@
 /* Starting epochs, restoring positions, and the next batch. */
 #include "loader/loader.h"
 
-#include "loader/told.h"
+#include "loader/loader_text.h"
 
 #include <assert.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 int og__loader_ours(const struct og_loader *l, struct og_err *err)
 {
-    if (og__depot_is_ours(l->depot))
+    if (og__buffer_pool_is_ours(l->buffer_pool))
         return 0;
     return og__fail(
         err, -ECHILD,
@@ -20,12 +20,12 @@ int og__loader_ours(const struct og_loader *l, struct og_err *err)
 
 static void lock(const struct og_loader *l)
 {
-    pthread_mutex_lock(&l->depot->lock);
+    pthread_mutex_lock(&l->buffer_pool->lock);
 }
 
 static void unlock(const struct og_loader *l)
 {
-    pthread_mutex_unlock(&l->depot->lock);
+    pthread_mutex_unlock(&l->buffer_pool->lock);
 }
 
 /* ---- calls in progress ---- */
@@ -35,7 +35,7 @@ static void leave(struct og_loader *l)
 {
     l->n_inside--;
     if (l->closing)
-        pthread_cond_broadcast(&l->depot->changed);
+        pthread_cond_broadcast(&l->buffer_pool->changed);
 }
 
 static int refuse_closing(struct og_err *err)
@@ -91,7 +91,7 @@ static bool follows(const struct og_loader *l, uint64_t item)
  */
 static int set_going(struct og_loader *l, struct og_place to, struct og_err *err)
 {
-    const uint64_t batches = og__schedule_batches(&l->s->facts.schedule, OG__TRAIN);
+    const uint64_t batches = og__schedule_batches(&l->s->workload.schedule, OG__TRAIN);
     int rc = og__loader_begin_sums(l, to.epoch, err);
     l->going = (struct og_going){.on = rc == 0, .batch = to.batch, .batches = batches};
     l->epoch = to.epoch;
@@ -115,7 +115,7 @@ static int follow(struct og_loader *l, struct og_place to, uint64_t item, struct
 static uint32_t last_epoch(const struct og_loader *l, uint32_t first)
 {
     const struct og_session *s = l->s;
-    const struct og_schedule *schedule = &s->facts.schedule;
+    const struct og_schedule *schedule = &s->workload.schedule;
     const int64_t ahead = OG_MIN((int64_t)first + s->config.opt.epochs - 1, (int64_t)INT32_MAX - 1);
     const bool planned = (int64_t)first <= schedule->epochs;
     const uint32_t most = planned ? (uint32_t)schedule->epochs : (uint32_t)ahead;
@@ -135,7 +135,7 @@ static uint64_t item_of(const struct og_schedule *schedule, struct og_place at)
 /* Past the last epoch there is nothing to run. */
 static int begin_run(struct og_loader *l, struct og_place to, struct og_err *err)
 {
-    struct og_schedule *schedule = &l->s->facts.schedule;
+    struct og_schedule *schedule = &l->s->workload.schedule;
     const uint32_t first =
         to.epoch + (to.batch == og__schedule_batches(schedule, OG__TRAIN) ? 1 : 0);
     const uint32_t last = last_epoch(l, first);
@@ -149,7 +149,7 @@ static int begin_run(struct og_loader *l, struct og_place to, struct og_err *err
 static int steer(struct og_loader *l, struct og_place to, struct og_err *err)
 {
     const struct og_session *s = l->s;
-    const struct og_schedule *schedule = &s->facts.schedule;
+    const struct og_schedule *schedule = &s->workload.schedule;
     int rc = check_run(l, err);
     if (rc < 0)
         return rc;
@@ -228,7 +228,7 @@ static bool follow_pass(struct og_loader *l, enum og__split split, uint64_t batc
     bool next = false;
     lock(l);
     if (r->begun && r->pass == OG__SPLITS && r->next < r->last) {
-        const struct og_descriptor d = og__schedule_at(&l->s->facts.schedule, r->next);
+        const struct og_descriptor d = og__schedule_at(&l->s->workload.schedule, r->next);
         next = d.split == split && split != OG__TRAIN && d.batch == 0;
     }
     if (next)
@@ -277,8 +277,9 @@ int og_loader_evaluate(struct og_loader *l, const char *split, struct og_err *er
 int64_t og_loader_batches(const struct og_loader *l, const char *split)
 {
     const int which = split ? pass_over(l, split) : OG__TRAIN;
-    return which < 0 ? -1
-                     : (int64_t)og__schedule_batches(&l->s->facts.schedule, (enum og__split)which);
+    return which < 0
+               ? -1
+               : (int64_t)og__schedule_batches(&l->s->workload.schedule, (enum og__split)which);
 }
 
 /* ---- the next batch ---- */
@@ -288,8 +289,8 @@ static struct og_epoch_counters *sums(struct og_loader *l)
     return l->n_epochs > 0 ? &l->epochs[l->n_epochs - 1].counters : NULL;
 }
 
-/* The caller computed from the last batch until `asked`, and waited afterwards. */
-static void count_time(struct og_loader *l, double asked)
+/* The caller computed from the last batch until `requested`, and waited afterwards. */
+static void count_time(struct og_loader *l, double requested)
 {
     const double now = og__now();
     struct og_epoch_counters *c = sums(l);
@@ -297,13 +298,13 @@ static void count_time(struct og_loader *l, double asked)
         c->eval_seconds += now - l->lap;
     } else if (c) {
         c->seconds += now - l->lap;
-        c->train_seconds += asked - l->lap;
-        c->stall_seconds += now - asked;
+        c->train_seconds += requested - l->lap;
+        c->stall_seconds += now - requested;
     }
     l->lap = now;
 }
 
-static void count_batch(struct og_loader *l, const struct og_parcel *p)
+static void count_batch(struct og_loader *l, const struct og_batch_buffer *p)
 {
     struct og_epoch_counters *c = sums(l);
     if (l->going.pass) {
@@ -316,20 +317,20 @@ static void count_batch(struct og_loader *l, const struct og_parcel *p)
     l->batch++;
 }
 
-static void deliver(struct og_loader *l, struct og_parcel *p, double asked)
+static void deliver(struct og_loader *l, struct og_batch_buffer *p, double requested)
 {
-    l->depot->n_held++;
+    l->buffer_pool->n_held++;
     atomic_store_explicit(&p->refs, 1, memory_order_relaxed);
-    p->batch.stall_seconds = og__now() - asked;
-    count_time(l, asked);
+    p->batch.stall_seconds = og__now() - requested;
+    count_time(l, requested);
     count_batch(l, p);
     l->going.batch++;
     l->run.next++;
 }
 
-static void end_epoch(struct og_loader *l, double asked)
+static void end_epoch(struct og_loader *l, double requested)
 {
-    count_time(l, asked);
+    count_time(l, requested);
     l->going.on = false;
     if (l->going.pass)
         return;
@@ -339,7 +340,7 @@ static void end_epoch(struct og_loader *l, double asked)
 
 static int refuse_to_hold(const struct og_loader *l, struct og_err *err)
 {
-    const int held = l->depot->n_held;
+    const int held = l->buffer_pool->n_held;
     char hint[96];
     snprintf(hint, sizeof(hint), "release batches, or open the loader with hold = %d", held);
     return og__fail(
@@ -349,24 +350,24 @@ static int refuse_to_hold(const struct og_loader *l, struct og_err *err)
 }
 
 /* What to return at once: 1 and a batch, 1 and the end, or an error; 0 = wait. */
-static int look(struct og_loader *l, double asked, const struct og_minibatch **out,
+static int look(struct og_loader *l, double requested, const struct og_minibatch **out,
                 struct og_err *err)
 {
     if (l->closing)
         return refuse_closing(err);
-    if (og__asked(l->user_stop))
+    if (og__stop_requested(l->user_stop))
         return og__fail(err, OG_INTERRUPTED, NULL, "interrupted");
     if (!l->going.on)
         return 1;
     if (l->going.batch == l->going.batches) {
-        end_epoch(l, asked);
+        end_epoch(l, requested);
         return 1;
     }
-    if (l->depot->n_held > l->hold + l->depot->n_extra)
+    if (l->buffer_pool->n_held > l->hold + l->buffer_pool->n_extra)
         return refuse_to_hold(l, err);
-    struct og_parcel *p = og__parcels_take(&l->depot->ready);
+    struct og_batch_buffer *p = og__batch_buffers_take(&l->buffer_pool->ready);
     if (p) {
-        deliver(l, p, asked);
+        deliver(l, p, requested);
         *out = &p->batch;
         return 1;
     }
@@ -381,19 +382,19 @@ static void wait_a_while(struct og_loader *l, double until)
     const double end = l->user_stop ? OG_MIN(until, og__now() + often) : until;
     struct timespec at = {.tv_sec = (time_t)end};
     at.tv_nsec = (long)((end - (double)at.tv_sec) * 1e9);
-    pthread_cond_timedwait(&l->depot->changed, &l->depot->lock, &at);
+    pthread_cond_timedwait(&l->buffer_pool->changed, &l->buffer_pool->lock, &at);
 }
 
 static int await(struct og_loader *l, double wait, const struct og_minibatch **out,
                  struct og_err *err)
 {
     const double forever = 1e9; /* seconds; practically unlimited, and valid for the clock */
-    const double asked = og__now();
-    const double until = asked + (wait < 0 || wait > forever ? forever : wait);
-    int rc = look(l, asked, out, err);
+    const double requested = og__now();
+    const double until = requested + (wait < 0 || wait > forever ? forever : wait);
+    int rc = look(l, requested, out, err);
     while (rc == 0 && og__now() < until) {
         wait_a_while(l, until);
-        rc = look(l, asked, out, err);
+        rc = look(l, requested, out, err);
     }
     return rc == 0 ? -EAGAIN : OG_MIN(rc, 0);
 }
@@ -416,7 +417,7 @@ int og_loader_next(struct og_loader *l, double wait, const struct og_minibatch *
 int og_loader_grow(struct og_loader *l, struct og_err *err)
 {
     int rc = og__loader_ours(l, err);
-    return rc < 0 ? rc : og__depot_grow(l->depot, err);
+    return rc < 0 ? rc : og__buffer_pool_grow(l->buffer_pool, err);
 }
 
 /* ---- its position ---- */

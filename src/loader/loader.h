@@ -7,18 +7,18 @@
  * and batches in flight bound its lookahead. Starting any epoch but the next ends the run and
  * begins another.
  *
- *     open.c       opening and closing
- *     loader.c     starting epochs, restoring positions, the next batch
- *     run.c        the thread: what it runs, and ending it
- *     place.c      the position, as text and back
- *     counts.c     plan and counters, as text
- *     depot.c      batch buffers
- *     minibatch.c  copying into them; minibatch_types.c: heterogeneous graphs
- *     layout.c     placement of their arrays */
+ *     open.c          opening and closing
+ *     loader.c        starting epochs, restoring positions, the next batch
+ *     run.c           the thread: what it runs, and ending it
+ *     place.c         the position, as text and back
+ *     counts.c        plan and counters, as text
+ *     buffer_pool.c   batch buffers
+ *     minibatch.c     copying into them; minibatch_types.c: heterogeneous graphs
+ *     layout.c        placement of their arrays */
 #ifndef OG_LOADER_H
 #define OG_LOADER_H
 
-#include "loader/depot.h"
+#include "loader/buffer_pool.h"
 #include "loader/minibatch.h"
 #include "session/session.h"
 
@@ -51,8 +51,8 @@ struct og_epoch_sums {
 struct og_loader {
     /* constant after opening */
     struct og_session *s;
-    struct og_depot *depot;
-    struct og_observer seen; /* of the session */
+    struct og_buffer_pool *buffer_pool;
+    struct og_observer observer; /* of the session */
     const volatile sig_atomic_t *user_stop;
     int hold;
     const char *split;       /* "train", ..., or "seeds" */
@@ -63,10 +63,11 @@ struct og_loader {
     struct og_minibatch_maker maker; /* the run's thread */
     bool predicted;                  /* the plan has predicted reads; the run's thread */
 
-    pthread_mutex_t steering; /* held by calls that start or end runs; taken before depot->lock */
+    pthread_mutex_t
+        steering; /* held by calls that start or end runs; taken before buffer_pool->lock */
     struct og_loading_run run;
 
-    /* guarded by depot->lock */
+    /* guarded by buffer_pool->lock */
     bool halting; /* the run must end */
     bool closing;
     int n_inside; /* threads in calls that wait */

@@ -14,7 +14,7 @@ static void set_labels(struct og_minibatch_shape *k, const struct og_graph *ds)
 }
 
 /* Sets what decides the layout. */
-static void set_form(struct og_minibatch_shape *k, const struct og_facts *f, bool rows,
+static void set_form(struct og_minibatch_shape *k, const struct og_workload *f, bool rows,
                      const struct og_type_counts *counts)
 {
     k->types = f->types;
@@ -49,7 +49,7 @@ static void add_repeats(const struct og_graph_types *g, const struct og_work *w,
 static struct og_minibatch_shape shape_of(struct og_minibatch_maker *m, const struct og_work *w)
 {
     const struct og_data_path *d = m->path;
-    const struct og_facts *f = d->facts;
+    const struct og_workload *f = d->workload;
     const struct og_batch *b = &w->sampled.batch;
     const int64_t extra = w->seeds.extra;
     struct og_minibatch_shape k = {.n_ids = b->n_ids + extra,
@@ -82,7 +82,7 @@ static void add_copies(struct og_minibatch_shape *k)
     }
 }
 
-static struct og_minibatch_shape largest(const struct og_facts *f, unsigned want)
+static struct og_minibatch_shape largest(const struct og_workload *f, unsigned want)
 {
     const struct og_batch_caps *caps = &f->caps;
     struct og_minibatch_shape k = {.n_seeds = og__seeds_most(&f->seeds),
@@ -107,7 +107,7 @@ static struct og_minibatch_shape largest(const struct og_facts *f, unsigned want
 struct og_array og__lay_rows(struct og_layout *l, const struct og_group *g, int64_t n)
 {
     void *rows = og__lay(l, n, og__row_bytes(g));
-    return og__array(rows, (int)g->kept, 2, n, g->dim);
+    return og__array(rows, (int)g->dtype, 2, n, g->dim);
 }
 
 static void lay_hops(struct og_layout *l, const struct og_minibatch_shape *k,
@@ -150,7 +150,7 @@ static size_t bytes_of(const struct og_minibatch_shape *k)
     return l.bytes;
 }
 
-size_t og__minibatch_most(const struct og_facts *f, unsigned want)
+size_t og__minibatch_most(const struct og_workload *f, unsigned want)
 {
     const struct og_minibatch_shape k = largest(f, want);
     return bytes_of(&k);
@@ -161,7 +161,7 @@ size_t og__minibatch_most(const struct og_facts *f, unsigned want)
 int og__minibatch_maker_open(struct og_minibatch_maker *m, const struct og_data_path *path,
                              struct og_pool *pool, struct og_err *err)
 {
-    const struct og_facts *f = path->facts;
+    const struct og_workload *f = path->workload;
     *m = (struct og_minibatch_maker){.path = path, .pool = pool};
     return f->types ? og__type_counts_init(&m->by_type, f->types, f->caps.n_hops, err) : 0;
 }
@@ -192,10 +192,10 @@ static void copy_labels(const struct og_data_path *d, const struct og_work *w,
     if (!out->y.data)
         return;
     if (out->y.element == OG_ELEMENT_F32) {
-        og__work_labels(d->facts, w, out->y.data);
+        og__work_labels(d->workload, w, out->y.data);
         return;
     }
-    const int32_t *label = d->facts->split[w->descriptor.split].labels;
+    const int32_t *label = d->workload->split[w->descriptor.split].labels;
     int64_t *y = out->y.data;
     for (uint32_t i = 0; i < w->descriptor.n_seeds; i++)
         y[i] = label[w->seeds.place[i]];
@@ -223,7 +223,7 @@ static void copy_pairs(const struct og_pairs *from, const uint32_t *local, struc
     for (uint32_t i = 0; relation && i < n; i++)
         relation[i] = from->relation[i];
     if (relation && from->both_ends)
-        n = from->n_edges + from->n_negatives + from->n_edges * from->n_rivals;
+        n = from->n_edges + from->n_negatives + from->n_edges * from->n_rank_negatives;
     copy_numbers(from->a, n, local, src);
     copy_numbers(from->b, n, local, dst);
     copy_numbers(from->b + n, from->n - n, local, src + n);

@@ -38,7 +38,7 @@ void og__minibatch_maker_close(struct og_minibatch_maker *m); /* accepts a zeroe
 
 /* Bytes of an arena: for the largest expected batch of a run (want: OG__WANT_*), and for the batch
  * of the work, which is filled next. */
-size_t og__minibatch_most(const struct og_facts *f, unsigned want);
+size_t og__minibatch_most(const struct og_workload *f, unsigned want);
 size_t og__minibatch_measure(struct og_minibatch_maker *m, const struct og_work *w);
 
 /* Fill `out` with the measured batch of the work, in an empty arena that is large enough. Does not

@@ -1,7 +1,7 @@
 /* Opening a loader, and closing it. */
 #include "base/sized.h"
 #include "loader/loader.h"
-#include "loader/told.h"
+#include "loader/loader_text.h"
 #include "options/options.h"
 
 #include <stdlib.h>
@@ -72,7 +72,7 @@ static const char *name_of(const struct og_loader_options *from, enum og__split 
 static int open_session(struct og_loader *l, const char *dataset, const struct og_options *opt,
                         const struct og_loader_options *from, struct og_err *err)
 {
-    struct og_handover to = {.n = l->depot->n,
+    struct og_handover to = {.n = l->buffer_pool->n,
                              .bytes = og__minibatch_most,
                              .seeds = from->seeds,
                              .n_seeds = from->n_seeds,
@@ -86,28 +86,28 @@ static int open_session(struct og_loader *l, const char *dataset, const struct o
     l->split = name_of(from, to.split);
     use.want = OG__WANT_LABELS | OG__WANT_TYPES | (from->evaluates ? 0u : OG__WANT_UNEVALUATED) |
                (from->no_features ? 0u : OG__WANT_FEATURES);
-    return og__session_open_for(&l->s, dataset, opt, &use, &l->seen, err);
+    return og__session_open_for(&l->s, dataset, opt, &use, &l->observer, err);
 }
 
 /* Checksum of the caller's seeds, which belong to the session from then on. */
 static void sum_seeds(struct og_loader *l)
 {
-    const struct og_split *split = &l->s->facts.split[OG__TRAIN];
+    const struct og_split *split = &l->s->workload.split[OG__TRAIN];
     if (strcmp(l->split, "seeds") == 0)
-        l->seeds_checksum = XXH3_64bits(split->ids, og__split_bytes(&l->s->facts, split));
+        l->seeds_checksum = XXH3_64bits(split->ids, og__split_bytes(&l->s->workload, split));
     l->s->config.handover.seeds = l->s->config.handover.links = NULL;
 }
 
 static int open_loader(struct og_loader *l, const char *dataset, const struct og_options *opt,
                        const struct og_loader_options *from, struct og_err *err)
 {
-    int rc = og__depot_open(&l->depot, from->hold + 1, err);
+    int rc = og__buffer_pool_open(&l->buffer_pool, from->hold + 1, err);
     if (rc < 0)
         return rc;
     rc = open_session(l, dataset, opt, from, err);
     if (rc < 0)
         return rc;
-    const size_t bytes = (size_t)l->depot->n * l->s->facts.bytes.handed;
+    const size_t bytes = (size_t)l->buffer_pool->n * l->s->workload.bytes.handed;
     rc = og__budget_charge(l->s->budget, bytes, og__handed_part, err);
     if (rc < 0)
         return rc;
@@ -126,7 +126,7 @@ static void free_loader(struct og_loader *l)
         og__budget_uncharge(l->s->budget, l->charged, og__handed_part);
     og__minibatch_maker_close(&l->maker);
     og__session_close(l->s);
-    og__depot_close(l->depot);
+    og__buffer_pool_close(l->buffer_pool);
     pthread_mutex_destroy(&l->steering);
     free(l->plan);
     free(l->epochs);
@@ -134,14 +134,14 @@ static void free_loader(struct og_loader *l)
 }
 
 int og_loader_open(struct og_loader **out, const char *dataset, const struct og_options *opt,
-                   const struct og_loader_options *from, const struct og_observer *seen,
+                   const struct og_loader_options *from, const struct og_observer *observer,
                    struct og_err *err)
 {
     struct og_loader_options usual;
     og_loader_options_init(&usual);
     from = from ? from : &usual;
     *out = NULL;
-    int rc = OG_SIZED(seen, "og_observer", err);
+    int rc = OG_SIZED(observer, "og_observer", err);
     rc = rc < 0 ? rc : OG_SIZED(from, "og_loader_options", err);
     rc = rc < 0 ? rc : check_options(opt, from, err);
     if (rc < 0)
@@ -152,16 +152,18 @@ int og_loader_open(struct og_loader **out, const char *dataset, const struct og_
     pthread_mutex_init(&l->steering, NULL);
     l->hold = from->hold;
     l->epoch = 1;
-    if (seen)
-        l->seen = (struct og_observer){
-            .size = sizeof(*seen), .arg = seen->arg, .message = seen->message, .stop = seen->stop};
+    if (observer)
+        l->observer = (struct og_observer){.size = sizeof(*observer),
+                                           .arg = observer->arg,
+                                           .message = observer->message,
+                                           .stop = observer->stop};
     rc = open_loader(l, dataset, opt, from, err);
     if (rc < 0) {
         free_loader(l);
         return rc;
     }
-    l->user_stop = l->seen.stop;
-    l->seen.stop = &l->stop;
+    l->user_stop = l->observer.stop;
+    l->observer.stop = &l->stop;
     *out = l;
     return 0;
 }
@@ -171,7 +173,7 @@ int og_loader_open(struct og_loader **out, const char *dataset, const struct og_
 /* Wakes waiting calls and waits until they have left; ends a run that others wait for. */
 static void send_away(struct og_loader *l)
 {
-    struct og_depot *d = l->depot;
+    struct og_buffer_pool *d = l->buffer_pool;
     pthread_mutex_lock(&d->lock);
     l->closing = true;
     l->halting = true;
@@ -184,7 +186,8 @@ static void send_away(struct og_loader *l)
 
 void og_loader_close(struct og_loader *l)
 {
-    if (!l || !og__depot_is_ours(l->depot)) /* its threads are missing, its locks may be held */
+    if (!l || !og__buffer_pool_is_ours(
+                  l->buffer_pool)) /* its threads are missing, its locks may be held */
         return;
     send_away(l);
     pthread_mutex_lock(&l->steering);

@@ -1,5 +1,5 @@
 /* The position of a loader, with the inputs that decide its batches. */
-#include "loader/told.h"
+#include "loader/loader_text.h"
 
 #include "base/hex.h"
 #include "base/json.h"
@@ -16,7 +16,7 @@ static const char hint[] = "pass the string of og_loader_state";
  * among the options that decide the batches. */
 static int drawn_for(const struct og_session *s)
 {
-    return OG_MAX(s->facts.schedule.resample_every, 1);
+    return OG_MAX(s->workload.schedule.resample_every, 1);
 }
 
 int og__place_print(const struct og_loader *l, struct og_place place, char **out,
@@ -28,7 +28,7 @@ int og__place_print(const struct og_loader *l, struct og_place place, char **out
                   "batch", (json_int_t)place.batch, "split", l->split, "seeds",
                   og__hex(l->seeds_checksum).digits, "resample-every", drawn_for(s), "options",
                   og__options_deciding(&s->config.opt, OG_DECIDES_BATCHES));
-    root = og__identity_with(root, &s->facts.graph->identity);
+    root = og__identity_with(root, &s->workload.graph->identity);
     return og__json_deliver(root, NULL, out, err);
 }
 
@@ -36,10 +36,11 @@ static int check_dataset(const struct og_session *s, const json_t *root, struct 
 {
     struct og_identity then;
     char why[OG__WHY] = "it says not of which";
-    if (og__identity_get(root, &then) && og__identity_same(&then, &s->facts.graph->identity, why))
+    if (og__identity_get(root, &then) &&
+        og__identity_same(&then, &s->workload.graph->identity, why))
         return 0;
     return og__fail(err, -EINVAL, "open the loader on the same dataset", "%s: not of %s: %s", what,
-                    s->facts.graph->path, why);
+                    s->workload.graph->path, why);
 }
 
 static int check_seeds(const struct og_loader *l, const json_t *root, struct og_err *err)
@@ -71,7 +72,7 @@ static int read_place(const struct og_loader *l, const json_t *root, struct og_p
     const json_int_t epoch = json_integer_value(json_object_get(root, "epoch"));
     const json_t *batch = json_object_get(root, "batch");
     const json_int_t number = json_integer_value(batch);
-    const uint64_t batches = og__schedule_batches(&l->s->facts.schedule, OG__TRAIN);
+    const uint64_t batches = og__schedule_batches(&l->s->workload.schedule, OG__TRAIN);
     if (json_integer_value(json_object_get(root, "format")) != 1)
         return og__fail(err, -EINVAL, hint, "%s: \"format\" is not 1", what);
     if (epoch < 1 || epoch >= INT32_MAX || !json_is_integer(batch) || number < 0 ||

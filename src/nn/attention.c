@@ -93,7 +93,7 @@ static void score_block(void *arg, size_t block, int thread)
     size_t heads = (size_t)op->heads, width = (size_t)op->width, step = head_step(op);
     uint32_t r0 = (uint32_t)block * OG__BLOCK_ROWS;
     uint32_t end = r0 + og__rows_in_block(op->block->n_src, block);
-    uint32_t ahead = og__rows_ahead(&op->z);
+    uint32_t ahead = og__prefetch_distance(&op->z);
     for (uint32_t u = r0; u < end; u++) {
         if (op->z.index && u + ahead < end)
             og__fetch_row(&op->z, u + ahead);
@@ -140,7 +140,7 @@ static void scores_by_sums(const struct attend_run *run, uint32_t v, float *p, i
     struct og__scratch scratch = og__scratch_of(run->be, thread);
     size_t heads = (size_t)op->heads, width = (size_t)op->width, f = features(op);
     uint32_t n = n_coefficients(op, v), last = b->indptr[b->n_dst];
-    uint32_t ahead = og__rows_ahead(&op->z);
+    uint32_t ahead = og__prefetch_distance(&op->z);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t u;
         if (i + 1 < n)
@@ -289,7 +289,7 @@ static void attend_row(const struct attend_run *run, uint32_t v, struct sum *s, 
     float *alpha = op->alpha + first_coefficient(op, v);
     float *room = og__scratch_of(run->be, thread).in;
     uint32_t n = n_coefficients(op, v), last = b->indptr[b->n_dst];
-    uint32_t ahead = og__rows_ahead(&op->z);
+    uint32_t ahead = og__prefetch_distance(&op->z);
     scorings[op->scoring].of_edges(run, v, alpha, thread);
     if (n > 0)
         softmax(alpha, n, s->heads);
@@ -427,7 +427,7 @@ static void destination_block(void *arg, size_t block, int thread)
     const struct og_block *b = op->block;
     struct og__scratch scratch = og__scratch_of(run->be, thread);
     size_t heads = (size_t)op->heads, width = (size_t)op->width, f = heads * width;
-    uint32_t ahead = og__rows_ahead(&op->z), last = b->indptr[b->n_dst];
+    uint32_t ahead = og__prefetch_distance(&op->z), last = b->indptr[b->n_dst];
     uint32_t r0 = (uint32_t)block * OG__BLOCK_ROWS;
     uint32_t end = r0 + og__rows_in_block(b->n_dst, block);
     for (uint32_t v = r0; v < end; v++) {
@@ -515,7 +515,7 @@ static void gather_source(const struct og_attend_back *op, uint32_t u, const str
 {
     const struct og_attend *fwd = op->forward;
     size_t heads = s->heads, cols = (size_t)dy->dim;
-    uint32_t ahead = og__rows_ahead(dy), end = op->indptr[u + 1];
+    uint32_t ahead = og__prefetch_distance(dy), end = op->indptr[u + 1];
     uint32_t last = op->indptr[fwd->block->n_src];
     memset(s->y, 0, heads * s->width * sizeof(float));
     memset(dscore, 0, heads * sizeof(float));
@@ -545,7 +545,7 @@ static void sources_by_ends(void *arg, size_t number, int thread)
     struct sum s = {
         .y = scratch.row, .heads = heads, .width = width, .step = op->average ? 0 : width};
     float from[OG__MAX_HEADS], share = op->average ? 1.0f / (float)op->heads : 1;
-    uint32_t ahead = og__rows_ahead(&op->z);
+    uint32_t ahead = og__prefetch_distance(&op->z);
     for (uint32_t u = part.first; u < part.last; u++) {
         if (op->z.index && u + ahead < part.last)
             og__fetch_row(&op->z, u + ahead);
@@ -595,7 +595,7 @@ static void sources_by_sums(void *arg, size_t number, int thread)
     struct sum s = {
         .y = scratch.row, .heads = heads, .width = width, .step = op->average ? 0 : width};
     float share = op->average ? 1.0f / (float)op->heads : 1;
-    uint32_t ahead = og__rows_ahead(&dy), last = back->indptr[b->n_src];
+    uint32_t ahead = og__prefetch_distance(&dy), last = back->indptr[b->n_src];
     for (uint32_t u = part.first; u < part.last; u++) {
         const float *z = row_of(&op->z, u, scratch.in);
         const uint32_t end = back->indptr[u + 1];

@@ -85,35 +85,35 @@ struct og_memory og__cpu_memory(const struct og_nn_backend *be)
     return be->memory;
 }
 
-int og__cpu_fetch(struct og_nn_backend *be, void *host, const void *there, size_t bytes,
+int og__cpu_fetch(struct og_nn_backend *be, void *host, const void *on_backend, size_t bytes,
                   struct og_err *err)
 {
     (void)be;
     (void)err;
-    memcpy(host, there, bytes);
+    memcpy(host, on_backend, bytes);
     return 0;
 }
 
-int og__cpu_push(struct og_nn_backend *be, void *there, const void *host, size_t bytes,
+int og__cpu_push(struct og_nn_backend *be, void *on_backend, const void *host, size_t bytes,
                  struct og_err *err)
 {
-    return og__cpu_fetch(be, there, host, bytes, err);
+    return og__cpu_fetch(be, on_backend, host, bytes, err);
 }
 
-int og__cpu_clear(struct og_nn_backend *be, void *there, size_t bytes, struct og_err *err)
+int og__cpu_clear(struct og_nn_backend *be, void *on_backend, size_t bytes, struct og_err *err)
 {
     (void)be;
     (void)err;
-    memset(there, 0, bytes);
+    memset(on_backend, 0, bytes);
     return 0;
 }
 
-int og__cpu_number(struct og_nn_backend *be, uint32_t *there, uint32_t n, struct og_err *err)
+int og__cpu_number(struct og_nn_backend *be, uint32_t *on_backend, uint32_t n, struct og_err *err)
 {
     (void)be;
     (void)err;
     for (uint32_t i = 0; i < n; i++)
-        there[i] = i;
+        on_backend[i] = i;
     return 0;
 }
 

@@ -216,7 +216,7 @@ static void rows_range(void *arg, size_t range, int thread)
     const struct og_blend_edge *edge = op->turned.edge;
     const uint32_t end = op->turned.first[range + 1];
     const struct og_rows dz = og__dense(op->dz, f->edges.n_rows, (int)f->n_base * f->dim);
-    const uint32_t ahead = og__rows_ahead(&dz), rows = rows_of_range(f);
+    const uint32_t ahead = og__prefetch_distance(&dz), rows = rows_of_range(f);
     const size_t u0 = range * rows, n = OG_MIN(rows, op->turned.n_rows - u0);
     memset(op->dx + u0 * (size_t)f->dim, 0, n * (size_t)f->dim * sizeof(float));
     for (uint32_t e = op->turned.first[range]; e < end; e++) {

@@ -20,22 +20,22 @@ enum { AT_A_TIME = OG__MOST_MIXED };
 
 /* ==== memory ==== */
 
-static struct og_blend_edges carve_edges(struct og_arena *arena, uint32_t rows, uint64_t n)
+static struct og_blend_edges suballoc_edges(struct og_arena *arena, uint32_t rows, uint64_t n)
 {
     struct og_blend_edges e = {.n_rows = rows};
-    e.first = og__carve(arena, ((size_t)rows + 1) * sizeof(*e.first));
-    e.edge = og__carve(arena, (size_t)n * sizeof(*e.edge));
+    e.first = og__suballoc(arena, ((size_t)rows + 1) * sizeof(*e.first));
+    e.edge = og__suballoc(arena, (size_t)n * sizeof(*e.edge));
     return e;
 }
 
-void og__carve_mixed_layer(const struct og_model_config *c, int l, const struct og_block *b,
-                           struct og_arena *arena, struct og_layer_work *w)
+void og__suballoc_mixed_layer(const struct og_model_config *c, int l, const struct og_block *b,
+                              struct og_arena *arena, struct og_layer_work *w)
 {
     w->blends = og__blends(c, l, b);
-    w->scale = og__carve_floats(arena, b->n_lists, 1);
+    w->scale = og__suballoc_floats(arena, b->n_lists, 1);
     if (og__may_blend(c, l))
-        w->edges = carve_edges(arena, b->n_dst, b->n_edges);
-    w->a = og__carve_floats(arena, b->n_lists, og__layer_in(c, l));
+        w->edges = suballoc_edges(arena, b->n_dst, b->n_edges);
+    w->a = og__suballoc_floats(arena, b->n_lists, og__layer_in(c, l));
 }
 
 /* Elements of one relation's matrix in a layer. */
@@ -44,9 +44,9 @@ static size_t matrix_of_layer(const struct og_model_config *c, int l)
     return (size_t)og__layer_in(c, l) * (size_t)og__layer_out(c, l);
 }
 
-void og__carve_mixing(const struct og_nn_ops *ops, const struct og_model_config *c,
-                      const struct og_batch *batch, bool training, struct og_arena *arena,
-                      struct og_mixing *out)
+void og__suballoc_mixing(const struct og_nn_ops *ops, const struct og_model_config *c,
+                         const struct og_batch *batch, bool training, struct og_arena *arena,
+                         struct og_mixing *out)
 {
     uint32_t src = 0;
     uint64_t edges = 0;
@@ -69,22 +69,22 @@ void og__carve_mixing(const struct og_nn_ops *ops, const struct og_model_config 
         if (training)
             made = OG_MAX(made, b->n_src * (size_t)og__layer_in(c, l));
     }
-    *out = (struct og_mixing){.t = og__carve_floats(arena, made, 1)};
-    out->number = og__carve(arena, (lists + 1) * sizeof(*out->number));
-    out->first = og__carve(arena, (dst + 1) * sizeof(*out->first));
-    out->list = og__carve(arena, lists * sizeof(*out->list));
-    out->packed = og__carve(arena, packed);
+    *out = (struct og_mixing){.t = og__suballoc_floats(arena, made, 1)};
+    out->number = og__suballoc(arena, (lists + 1) * sizeof(*out->number));
+    out->first = og__suballoc(arena, (dst + 1) * sizeof(*out->first));
+    out->list = og__suballoc(arena, lists * sizeof(*out->list));
+    out->packed = og__suballoc(arena, packed);
     if (blends && training) {
-        out->turned = carve_edges(arena, src, edges);
-        out->nothing = og__carve(arena, ((size_t)src + 1) * sizeof(*out->nothing));
+        out->turned = suballoc_edges(arena, src, edges);
+        out->nothing = og__suballoc(arena, ((size_t)src + 1) * sizeof(*out->nothing));
     }
     if (c->bases == 0)
         return;
-    out->matrix = og__carve_floats(arena, matrix, AT_A_TIME);
+    out->matrix = og__suballoc_floats(arena, matrix, AT_A_TIME);
     if (!training)
         return;
-    out->dmatrix = og__carve_floats(arena, matrix, AT_A_TIME);
-    out->partial = og__carve_floats(arena, AT_A_TIME * og__mix_parts(matrix), c->bases);
+    out->dmatrix = og__suballoc_floats(arena, matrix, AT_A_TIME);
+    out->partial = og__suballoc_floats(arena, AT_A_TIME * og__mix_parts(matrix), c->bases);
 }
 
 /* ==== the lists of a block ==== */

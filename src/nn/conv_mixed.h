@@ -5,11 +5,11 @@
 #include "nn/model.h"
 
 /* Like those of workspace.c: memory of one layer, and memory that layers use one after another. */
-void og__carve_mixed_layer(const struct og_model_config *c, int l, const struct og_block *b,
-                           struct og_arena *arena, struct og_layer_work *w);
-void og__carve_mixing(const struct og_nn_ops *ops, const struct og_model_config *c,
-                      const struct og_batch *batch, bool training, struct og_arena *arena,
-                      struct og_mixing *out);
+void og__suballoc_mixed_layer(const struct og_model_config *c, int l, const struct og_block *b,
+                              struct og_arena *arena, struct og_layer_work *w);
+void og__suballoc_mixing(const struct og_nn_ops *ops, const struct og_model_config *c,
+                         const struct og_batch *batch, bool training, struct og_arena *arena,
+                         struct og_mixing *out);
 
 /* ---- common to both orders ---- */
 

@@ -28,16 +28,16 @@ size_t og__projections_partial(const struct og_nn_ops *ops, const struct og_mode
     return most;
 }
 
-void og__carve_joined(const struct og_nn_ops *ops, const struct og_model_config *c, uint32_t n_ids,
-                      bool training, struct og_arena *numbers, struct og_arena *arena,
-                      struct og_workspace *out)
+void og__suballoc_joined(const struct og_nn_ops *ops, const struct og_model_config *c,
+                         uint32_t n_ids, bool training, struct og_arena *numbers,
+                         struct og_arena *arena, struct og_workspace *out)
 {
     const size_t bytes = (size_t)n_ids * (size_t)c->in_dim * sizeof(float);
-    og__carve_numbers(ops, n_ids, numbers, arena, &out->place);
-    og__carve_numbers(ops, n_ids, numbers, arena, &out->number);
-    out->joined = og__carve(arena, bytes);
+    og__suballoc_numbers(ops, n_ids, numbers, arena, &out->place);
+    og__suballoc_numbers(ops, n_ids, numbers, arena, &out->number);
+    out->joined = og__suballoc(arena, bytes);
     if (og__projects_some(c) || (training && og__trains_input(c)))
-        out->djoined = og__carve(arena, bytes);
+        out->djoined = og__suballoc(arena, bytes);
 }
 
 /* ==== forward ==== */
@@ -80,8 +80,8 @@ static int number_ids(struct og_model *m, const struct og_batch *batch, struct b
         at->place.host[of.first[t]] = i;
         at->number.host[of.first[t]++] = batch->ids[i] - og__first_id(g, t);
     }
-    int rc = og__bring_numbers(m, &at->place, batch->n_ids, err);
-    return rc < 0 ? rc : og__bring_numbers(m, &at->number, batch->n_ids, err);
+    int rc = og__upload_numbers(m, &at->place, batch->n_ids, err);
+    return rc < 0 ? rc : og__upload_numbers(m, &at->number, batch->n_ids, err);
 }
 
 /* Multiplies x, n features of type t, by the type's linear layer. */
@@ -106,10 +106,10 @@ static int rows_of_type(struct og_model *m, uint32_t t, uint32_t first, uint32_t
     int rc;
     if (m->row[t]) {
         *out = og__dense(m->row[t]->value, n, m->config.in_dim);
-        out->index = og__numbers_there(&m->at.number) + first;
+        out->index = og__numbers_on_backend(&m->at.number) + first;
         return 0;
     }
-    OG_TRY(og__bring_rows(m, x, n, room ? room + at : NULL, out, err));
+    OG_TRY(og__upload_rows(m, x, n, room ? room + at : NULL, out, err));
     OG_TRY(og__drop_input(m, out, n, step, OG__INPUT_KEY + OG__KEYS * t,
                           dropped ? dropped + at / sizeof(float) : NULL, err));
     if (m->projection[t].lin.param)
@@ -127,7 +127,7 @@ int og__join_rows(struct og_model *m, const struct og_batch *batch, const struct
     OG_TRY(number_ids(m, batch, of, err));
     for (uint32_t t = 0; t < g->n_types; t++) {
         struct og_put put = {.n = of.n[t],
-                             .place = og__numbers_there(&m->at.place) + of.first[t],
+                             .place = og__numbers_on_backend(&m->at.place) + of.first[t],
                              .to = m->at.joined};
         if (put.n == 0)
             continue;
@@ -168,10 +168,10 @@ int og__joined_gradients(struct og_model *m, const struct og_batch *batch, struc
         return 0;
     for (uint32_t t = 0; t < g->n_types; t++) {
         struct og_rows dx = og__dense(m->at.djoined, of.n[t], m->config.in_dim);
-        dx.index = og__numbers_there(&m->at.place) + of.first[t];
+        dx.index = og__numbers_on_backend(&m->at.place) + of.first[t];
         if (m->row[t])
             OG_TRY(og__row_gradients(m, m->row[t], dx, dx.n,
-                                     og__numbers_there(&m->at.number) + of.first[t], err));
+                                     og__numbers_on_backend(&m->at.number) + of.first[t], err));
         if (m->projection[t].lin.param)
             OG_TRY(projection_gradients(m, t, of.first[t], dx, err));
     }

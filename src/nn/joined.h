@@ -17,9 +17,9 @@ OG_MUST_CHECK int og__joined_check(const struct og_model_config *c, struct og_er
 OG_MUST_CHECK int og__joined_check_rows(const struct og_model *m, const struct og_batch *batch,
                                         const struct og_rows *x, struct og_err *err);
 /* Like those of workspace.c; numbers: in host memory. */
-void og__carve_joined(const struct og_nn_ops *ops, const struct og_model_config *c, uint32_t n_ids,
-                      bool training, struct og_arena *numbers, struct og_arena *arena,
-                      struct og_workspace *out);
+void og__suballoc_joined(const struct og_nn_ops *ops, const struct og_model_config *c,
+                         uint32_t n_ids, bool training, struct og_arena *numbers,
+                         struct og_arena *arena, struct og_workspace *out);
 /* Bytes of the partial sums of gradients of the types' linear layers, for batches of so many nodes.
  */
 size_t og__projections_partial(const struct og_nn_ops *ops, const struct og_model_config *c,

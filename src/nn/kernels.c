@@ -46,7 +46,7 @@ INLINE float element(const void *row, size_t j, enum og_dtype dtype)
  * 512-byte rows out of 1 GB, two threads: 11 GB/s by prefetching into L1, 22 into L2. Four rows are
  * added per pass, so that the sum is loaded and stored once for them. */
 
-enum { FETCH_BYTES = 2048, FETCH_AHEAD = 12 * 1024 };
+enum { FETCH_BYTES = 2048, PREFETCH_BYTES = 12 * 1024 };
 
 /* Inline: gcc takes a function that only prefetches as one without effect, and drops its calls. */
 INLINE void fetch_row(const struct og_rows *x, uint32_t i)
@@ -62,9 +62,9 @@ void og__fetch_row(const struct og_rows *x, uint32_t i)
     fetch_row(x, i);
 }
 
-uint32_t og__rows_ahead(const struct og_rows *x)
+uint32_t og__prefetch_distance(const struct og_rows *x)
 {
-    size_t n = FETCH_AHEAD / OG_MAX(x->stride, (size_t)1);
+    size_t n = PREFETCH_BYTES / OG_MAX(x->stride, (size_t)1);
     return (uint32_t)OG_MAX(OG_MIN(n, (size_t)32), (size_t)4);
 }
 
@@ -164,7 +164,7 @@ void og__aggregate_row(const struct og_sparse *s, const struct og_rows *x, uint3
 {
     struct bunch b = {0};
     bool loop = r < s->n_loops;
-    uint32_t last = s->indptr[s->n_rows], ahead = og__rows_ahead(x);
+    uint32_t last = s->indptr[s->n_rows], ahead = og__prefetch_distance(x);
     memset(y, 0, (size_t)x->dim * sizeof(*y));
     if (loop)
         push(y, &b, x, r, (s->eps ? 1 + *s->eps : 1) * loop_of(s, r) * right_of(s, r));
@@ -186,7 +186,7 @@ void og__aggregate_row(const struct og_sparse *s, const struct og_rows *x, uint3
 void og__gather(float *y, const struct og_rows *x, uint32_t r0, uint32_t n, size_t first,
                 size_t width)
 {
-    uint32_t ahead = OG_MIN(og__rows_ahead(x), n);
+    uint32_t ahead = OG_MIN(og__prefetch_distance(x), n);
     for (uint32_t i = 0; x->index && i < ahead; i++)
         fetch_row(x, r0 + i);
     for (uint32_t i = 0; i < n; i++) {

@@ -12,7 +12,7 @@ void og__gather(float *y, const struct og_rows *x, uint32_t r0, uint32_t n, size
 
 /* Prefetch a row that is needed soon; and the number of rows to prefetch ahead. */
 void og__fetch_row(const struct og_rows *x, uint32_t i);
-uint32_t og__rows_ahead(const struct og_rows *x);
+uint32_t og__prefetch_distance(const struct og_rows *x);
 
 /* y[dim] = row r of s * x. */
 void og__aggregate_row(const struct og_sparse *s, const struct og_rows *x, uint32_t r, float *y);

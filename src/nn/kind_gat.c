@@ -2,13 +2,13 @@
  * destinations have their own matrix and no loops. */
 #include "nn/conv_attend.h"
 
-static void carve_scores(const struct og_model_config *c, int l, const struct og_block *b,
-                         bool training, struct og_arena *arena, struct og_layer_work *w)
+static void suballoc_scores(const struct og_model_config *c, int l, const struct og_block *b,
+                            bool training, struct og_arena *arena, struct og_layer_work *w)
 {
     (void)l;
     (void)training;
-    w->score_src = og__carve(arena, b->n_src * (size_t)c->heads * sizeof(float));
-    w->score_dst = og__carve(arena, b->n_dst * (size_t)c->heads * sizeof(float));
+    w->score_src = og__suballoc(arena, b->n_src * (size_t)c->heads * sizeof(float));
+    w->score_dst = og__suballoc(arena, b->n_dst * (size_t)c->heads * sizeof(float));
 }
 
 static void list(struct og_specs *s, const struct og_model_config *c, int l)
@@ -36,7 +36,7 @@ const struct og_conv og__conv_gat = {
     .by_relation = true,
     .elu = true,
     .mid = og__all_heads,
-    .carve_scores = carve_scores,
+    .suballoc_scores = suballoc_scores,
     .check = og__check_heads,
     .list = list,
     .names = {.marks = marks, .first = "lin.weight", .apart = "lin_src.weight", .att = "att_src"},

@@ -9,13 +9,13 @@
 
 /* ==== parameters and memory of a layer ==== */
 
-static void carve_scores(const struct og_model_config *c, int l, const struct og_block *b,
-                         bool training, struct og_arena *arena, struct og_layer_work *w)
+static void suballoc_scores(const struct og_model_config *c, int l, const struct og_block *b,
+                            bool training, struct og_arena *arena, struct og_layer_work *w)
 {
     const size_t bytes = b->n_dst * (size_t)og__layer_mid(c, l) * sizeof(float);
-    w->z_dst = og__carve(arena, bytes);
+    w->z_dst = og__suballoc(arena, bytes);
     if (training)
-        w->dz_dst = og__carve(arena, bytes);
+        w->dz_dst = og__suballoc(arena, bytes);
 }
 
 static void list(struct og_specs *s, const struct og_model_config *c, int l)
@@ -122,7 +122,7 @@ const struct og_conv og__conv_gatv2 = {
     .by_relation = true,
     .elu = true,
     .mid = og__all_heads,
-    .carve_scores = carve_scores,
+    .suballoc_scores = suballoc_scores,
     .check = og__check_heads,
     .list = list,
     .names = {.marks = marks, .first = "lin_l.weight", .att = "att"},

@@ -45,8 +45,8 @@ struct og_conv {
      * input. */
     int (*mid)(const struct og_model_config *c, int layer);
     /* With attention: memory of the scores of layer l on block b (workspace.c). */
-    void (*carve_scores)(const struct og_model_config *c, int layer, const struct og_block *b,
-                         bool training, struct og_arena *arena, struct og_layer_work *w);
+    void (*suballoc_scores)(const struct og_model_config *c, int layer, const struct og_block *b,
+                            bool training, struct og_arena *arena, struct og_layer_work *w);
     /* NULL: every configuration is valid. */
     int (*check)(const struct og_model_config *c, struct og_err *err);
     /* Parameters of a layer, in the order of PyTorch Geometric's state_dict. */

@@ -51,9 +51,9 @@ void og__add_skip(struct og_model *m, int l, struct og_rows x, enum og__directio
     op->input[op->n_inputs++] = og__weighted(x, m->at.work[l].block->n_dst, w, direction);
 }
 
-int og__clear(struct og_model *m, void *there, size_t bytes, struct og_err *err)
+int og__clear(struct og_model *m, void *on_backend, size_t bytes, struct og_err *err)
 {
-    return bytes > 0 ? m->ops->clear(m->backend, there, bytes, err) : 0;
+    return bytes > 0 ? m->ops->clear(m->backend, on_backend, bytes, err) : 0;
 }
 
 int og__clear_grad(struct og_model *m, const struct og_param *p, struct og_err *err)
@@ -185,7 +185,7 @@ static const struct og_model *lender(const struct og_model *m)
 }
 
 /* Copies from another model's backend to this one's. */
-static int carry(struct og_model *m, float *there, struct og_model *from, const float *here,
+static int carry(struct og_model *m, float *on_backend, struct og_model *from, const float *here,
                  size_t n, struct og_err *err)
 {
     enum { PIECE = 1024 };
@@ -194,7 +194,7 @@ static int carry(struct og_model *m, float *there, struct og_model *from, const 
     for (size_t first = 0, some; first < n; first += some) {
         some = OG_MIN(n - first, (size_t)PIECE);
         OG_TRY(og__model_fetch(from, piece, here + first, some * sizeof(*piece), err));
-        OG_TRY(og__model_push(m, there + first, piece, some * sizeof(*piece), err));
+        OG_TRY(og__model_push(m, on_backend + first, piece, some * sizeof(*piece), err));
     }
 out:
     return rc;

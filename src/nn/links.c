@@ -72,7 +72,7 @@ static int rank_edges(struct og_model *m, const struct og_pairs *pairs, struct o
                       struct og_err *err)
 {
     const struct og_rank op = {pairs, m->at.scores, out};
-    return pairs->n_rivals > 0 ? m->ops->rank(m->backend, &op, err) : 0;
+    return pairs->n_rank_negatives > 0 ? m->ops->rank(m->backend, &op, err) : 0;
 }
 
 int og__links_forward(struct og_model *m, const struct og_pairs *pairs, struct og_metrics *out,

@@ -286,21 +286,22 @@ static size_t count_heads(const struct og_model_config *c)
 }
 
 /* Allocates the lists of parameters. */
-static void carve_lists(const struct og_model_config *c, struct og_arena *arena, struct og_model *m)
+static void suballoc_lists(const struct og_model_config *c, struct og_arena *arena,
+                           struct og_model *m)
 {
     const size_t params = sum_params(NULL, c, OG_OPTIMIZER_SGD, one_spec);
-    m->param = og__carve_zeros(arena, params * sizeof(*m->param));
-    m->head = og__carve_zeros(arena, count_heads(c) * sizeof(*m->head));
-    m->row = og__carve_zeros(arena, og__types_of(c) * sizeof(struct og_param *));
+    m->param = og__suballoc_zeros(arena, params * sizeof(*m->param));
+    m->head = og__suballoc_zeros(arena, count_heads(c) * sizeof(*m->head));
+    m->row = og__suballoc_zeros(arena, og__types_of(c) * sizeof(struct og_param *));
     if (og__conv_of(c)->joins)
-        m->projection = og__carve_zeros(arena, og__types_of(c) * sizeof(*m->projection));
+        m->projection = og__suballoc_zeros(arena, og__types_of(c) * sizeof(*m->projection));
 }
 
 static size_t list_bytes(const struct og_model_config *c)
 {
     struct og_arena counter = {0};
     struct og_model m;
-    carve_lists(c, &counter, &m);
+    suballoc_lists(c, &counter, &m);
     return counter.used;
 }
 
@@ -316,7 +317,7 @@ static int take_lists(struct og_model *m, struct og_budget *b, struct og_err *er
     int rc = og__arena_init(&m->lists, host, list_bytes(&m->config), MODEL, err);
     if (rc < 0)
         return rc;
-    carve_lists(&m->config, &m->lists, m);
+    suballoc_lists(&m->config, &m->lists, m);
     return 0;
 }
 
@@ -592,16 +593,16 @@ struct og_param *og__model_params(struct og_model *m, size_t *n)
     return m->param;
 }
 
-int og__model_fetch(struct og_model *m, void *host, const void *there, size_t bytes,
+int og__model_fetch(struct og_model *m, void *host, const void *on_backend, size_t bytes,
                     struct og_err *err)
 {
-    return m->ops->fetch(m->backend, host, there, bytes, err);
+    return m->ops->fetch(m->backend, host, on_backend, bytes, err);
 }
 
-int og__model_push(struct og_model *m, void *there, const void *host, size_t bytes,
+int og__model_push(struct og_model *m, void *on_backend, const void *host, size_t bytes,
                    struct og_err *err)
 {
-    return m->ops->push(m->backend, there, host, bytes, err);
+    return m->ops->push(m->backend, on_backend, host, bytes, err);
 }
 
 int og__model_await(struct og_model *m, const struct og_rows *x, struct og_err *err)
@@ -621,7 +622,8 @@ struct og_nn_backend *og__model_backend(const struct og_model *m)
     return m->backend;
 }
 
-int og__model_gather(struct og_model *m, const struct og_rows *x, void *there, struct og_err *err)
+int og__model_gather(struct og_model *m, const struct og_rows *x, void *on_backend,
+                     struct og_err *err)
 {
-    return m->ops->gather(m->backend, x, there, err);
+    return m->ops->gather(m->backend, x, on_backend, err);
 }

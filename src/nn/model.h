@@ -2,18 +2,18 @@
  *
  *     kind_*.c     the convolutions: traits and parameters of each (kinds.h)
  *     task_*.c     the tasks, loss_*.c the losses (tasks.h)
- *     shape.c      properties that follow from the configuration
- *     model.c      parameters and their initial values
- *     bring.c      uploads of host data
- *     workspace.c  memory of a batch
- *     layer.c      common parts of convolutions, and the end of a layer
+ *     shape.c       properties that follow from the configuration
+ *     model.c       parameters and their initial values
+ *     upload.c      uploads of host data
+ *     workspace.c   memory of a batch
+ *     layer.c       common parts of convolutions, and the end of a layer
  *     conv_*.c     how convolutions are computed: a layer before its end (kind_gatv2.c has its own)
- *     links.c      link prediction after the last layer
- *     step.c       forward and backward pass of a batch, the optimiser
+ *     links.c       link prediction after the last layer
+ *     step.c        forward and backward pass of a batch, the optimiser
  *     relational*.c   the same for heterogeneous graphs, a convolution per relation (relational.h)
- *     joined.c     the rows of all types as one matrix, for one convolution of all relations
- *     values.c     all parameters as one vector
- *     whole.c      a layer for all nodes
+ *     joined.c      the rows of all types as one matrix, for one convolution of all relations
+ *     values.c      all parameters as one vector
+ *     whole.c       a layer for all nodes
  *
  * Each calls only those above it.
  *
@@ -35,9 +35,9 @@
 #ifndef OG_NN_MODEL_H
 #define OG_NN_MODEL_H
 
-#include "nn/bring.h"
 #include "nn/shape.h"
 #include "nn/tasks.h"
+#include "nn/upload.h"
 
 struct og_layer {
     int n_in, n_mid, n_out;
@@ -173,11 +173,11 @@ struct og_model {
 
 /* Sub-allocate the workspace for a batch, after enlarging it if required, and upload its blocks and
  * pairs. pairs: for links, else NULL. */
-OG_MUST_CHECK int og__workspace_carve(struct og_model *m, const struct og_batch *batch,
-                                      const struct og_pairs *pairs, struct og_err *err);
+OG_MUST_CHECK int og__workspace_suballoc(struct og_model *m, const struct og_batch *batch,
+                                         const struct og_pairs *pairs, struct og_err *err);
 
 /* Inputs of a batch's workspace. */
-struct og_carving {
+struct og_suballocation {
     const struct og_nn_ops *ops;
     const struct og_model_config *config;
     const struct og_batch_caps *n; /* its size */
@@ -191,19 +191,20 @@ struct og_carving {
 /* ---- workspace of a convolution (workspace.c) ---- */
 
 /* For layer l on block b: fill w except for its end; and that. */
-void og__carve_conv(const struct og_model_config *c, int l, const struct og_block *b, bool training,
-                    struct og_arena *arena, struct og_layer_work *w);
-void og__carve_end(const struct og_model_config *c, int l, const struct og_block *b, bool training,
-                   struct og_arena *arena, struct og_layer_work *w);
+void og__suballoc_conv(const struct og_model_config *c, int l, const struct og_block *b,
+                       bool training, struct og_arena *arena, struct og_layer_work *w);
+void og__suballoc_end(const struct og_model_config *c, int l, const struct og_block *b,
+                      bool training, struct og_arena *arena, struct og_layer_work *w);
 /* Bytes of the partial sums of its gradients; whether its backward pass transposes the block; the
  * widest matrix of any layer. */
 size_t og__partial_bytes(const struct og_nn_ops *ops, const struct og_model_config *c, int l,
                          const struct og_block *b);
 bool og__transposes(const struct og_model_config *c, int l);
-/* Carve what layers share in the backward pass: partial sums, a transposed block, logits' gradient.
+/* Suballocate what layers share in the backward pass: partial sums, a transposed block, logits'
+ * gradient.
  */
-void og__carve_back(const struct og_carving *k, size_t partial, size_t n_src, size_t n_edges,
-                    uint64_t n_seeds, struct og_workspace *out);
+void og__suballoc_back(const struct og_suballocation *k, size_t partial, size_t n_src,
+                       size_t n_edges, uint64_t n_seeds, struct og_workspace *out);
 /* Raise `most` to the operands of layer l on block b. */
 void og__most_of_block(const struct og_model_config *c, int l, const struct og_block *b,
                        bool training, struct og_most *most);
@@ -220,9 +221,9 @@ static inline struct og_pair_counts og__pairs_of(const struct og_batch_caps *n)
     return (struct og_pair_counts){n->n_pairs, n->n_scores};
 }
 /* Like the functions above, for a batch of so many seeds. */
-void og__carve_pairs(const struct og_model_config *c, uint64_t n_seeds,
-                     const struct og_pair_counts *n, bool training, struct og_arena *arena,
-                     struct og_workspace *out);
+void og__suballoc_pairs(const struct og_model_config *c, uint64_t n_seeds,
+                        const struct og_pair_counts *n, bool training, struct og_arena *arena,
+                        struct og_workspace *out);
 size_t og__pair_partial_bytes(const struct og_nn_ops *ops, const struct og_model_config *c,
                               const struct og_pair_counts *n);
 void og__most_of_pairs(const struct og_pair_counts *n, bool training, struct og_most *most);
@@ -251,7 +252,7 @@ OG_MUST_CHECK int og__copy_rows(struct og_model *m, struct og_rows x, uint32_t n
 OG_MUST_CHECK int og__row_gradients(struct og_model *m, const struct og_param *p, struct og_rows dx,
                                     uint32_t n, const uint32_t *number, struct og_err *err);
 /* Zeros; for a running statistic, which has no gradient, a no-op. */
-OG_MUST_CHECK int og__clear(struct og_model *m, void *there, size_t bytes, struct og_err *err);
+OG_MUST_CHECK int og__clear(struct og_model *m, void *on_backend, size_t bytes, struct og_err *err);
 OG_MUST_CHECK int og__clear_grad(struct og_model *m, const struct og_param *p, struct og_err *err);
 /* Run op, the terms of the gradient of layer l's input, with its destination. Adds the residual's
  * term and, after ReLU and dropout, the derivative of the previous layer's end. */

@@ -87,7 +87,7 @@ bool og__task_takes(int kind, const char *option);
 extern const char *const og__task_words[], *const og__loss_words[], *const og__best_words[];
 bool og__is_task(int kind);
 /* Replace OG_LOSS_AUTO in *loss by the task's default; -EINVAL if the task has no such loss. */
-OG_MUST_CHECK int og__loss_settle(int task, int *loss, struct og_err *err);
+OG_MUST_CHECK int og__loss_resolve(int task, int *loss, struct og_err *err);
 
 enum { OG_PARAM_DIMS = 3, OG_PARAM_NAME = 256 };
 
@@ -152,13 +152,13 @@ OG_MUST_CHECK int og__model_undefined(struct og_model *m, const char **name, str
 /* Copy between host memory and parameters, logits or scores. These are in the backend's memory;
  * only these two functions may access it. They wait until the source is computed and the copy is
  * finished. */
-OG_MUST_CHECK int og__model_fetch(struct og_model *m, void *host, const void *there, size_t bytes,
-                                  struct og_err *err);
-OG_MUST_CHECK int og__model_push(struct og_model *m, void *there, const void *host, size_t bytes,
-                                 struct og_err *err);
+OG_MUST_CHECK int og__model_fetch(struct og_model *m, void *host, const void *on_backend,
+                                  size_t bytes, struct og_err *err);
+OG_MUST_CHECK int og__model_push(struct og_model *m, void *on_backend, const void *host,
+                                 size_t bytes, struct og_err *err);
 
 /* Copy x->n rows to host memory, consecutively. */
-OG_MUST_CHECK int og__model_gather(struct og_model *m, const struct og_rows *x, void *there,
+OG_MUST_CHECK int og__model_gather(struct og_model *m, const struct og_rows *x, void *on_backend,
                                    struct og_err *err);
 
 /* Later calls of the model wait for rows that are being uploaded. */

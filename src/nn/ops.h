@@ -544,7 +544,7 @@ struct og_most {
  * device has its own buffers and reads from the others' memory.
  *
  * One thread uploads rows, while others compute. */
-struct og_rows_there;
+struct og_device_row_store;
 enum {
     OG__MOST_ROOMS = 3,    /* per device: one in training, one ready, one being filled */
     OG__MOST_KEEPERS = 16, /* devices */
@@ -555,7 +555,7 @@ struct og_rows_setup {
     uint64_t room_rows; /* rows of the largest batch; grows when a batch has more */
     size_t row_bytes;
 };
-struct og_bringing {
+struct og_upload {
     int room;         /* buffer r of device k is k * OG__MOST_ROOMS + r */
     struct og_rows x; /* base NULL: locations of slots come first, then those of the host */
     uint32_t n_moves;
@@ -563,7 +563,7 @@ struct og_bringing {
     uint32_t n_entries;
     const uint32_t *entry_row, *entry_slot; /* [n_entries] rows of the batch; slots */
 };
-struct og_brought {
+struct og_uploaded {
     struct og_rows rows;                  /* in the buffer */
     uint64_t link_bytes, link_bytes_back; /* of rows, over the interconnect */
     uint64_t peer_hits;                   /* rows of the batch in another device's slots */
@@ -572,31 +572,33 @@ struct og_brought {
 };
 struct og_rows_ops {
     /* On n backends, each on its own device, in their order. */
-    int (*open)(struct og_rows_there **out, struct og_nn_backend *const *be, int n,
+    int (*open)(struct og_device_row_store **out, struct og_nn_backend *const *be, int n,
                 const struct og_rows_setup *setup, struct og_err *err);
-    void (*close)(struct og_rows_there *t); /* NULL: no-op */
+    void (*close)(struct og_device_row_store *t); /* NULL: no-op */
     /* Bytes of each backend's memory, and of host memory per backend (which the caller charges). */
     size_t (*bytes)(const struct og_rows_setup *setup, int n);
     size_t (*host_bytes)(void);
     /* Host memory from which rows may be read. */
-    void *(*pin)(struct og_rows_there *t, size_t bytes, struct og_err *err);
-    void (*unpin)(struct og_rows_there *t, void *p, size_t bytes);
+    void *(*pin)(struct og_device_row_store *t, size_t bytes, struct og_err *err);
+    void (*unpin)(struct og_device_row_store *t, void *p, size_t bytes);
     /* Add another backend of device number `part`, whose operators read the buffers too. */
-    int (*join)(struct og_rows_there *t, int part, struct og_nn_backend *be, struct og_err *err);
+    int (*join)(struct og_device_row_store *t, int part, struct og_nn_backend *be,
+                struct og_err *err);
     /* Copy n consecutive rows in pinned memory into slots; finished when it returns. */
-    int (*fill)(struct og_rows_there *t, const char *rows, const uint32_t *slot, uint32_t n,
+    int (*fill)(struct og_device_row_store *t, const char *rows, const uint32_t *slot, uint32_t n,
                 struct og_err *err);
     /* Start to upload a batch. Arrays that are not pinned are copied. Pinned rows must not change
      * until `wait` for the buffer, and the host locations of moves are not valid before. */
-    int (*bring)(struct og_rows_there *t, const struct og_bringing *b, struct og_brought *out,
-                 struct og_err *err);
-    int (*wait)(struct og_rows_there *t, int room, struct og_err *err);
-    int (*finish)(struct og_rows_there *t, struct og_err *err); /* waits for all uploads */
+    int (*upload)(struct og_device_row_store *t, const struct og_upload *b, struct og_uploaded *out,
+                  struct og_err *err);
+    int (*wait)(struct og_device_row_store *t, int room, struct og_err *err);
+    int (*finish)(struct og_device_row_store *t, struct og_err *err); /* waits for all uploads */
     /* Simulated seconds of the first device's interconnect so far; 0: not simulated. */
-    double (*link_seconds)(const struct og_rows_there *t);
+    double (*link_seconds)(const struct og_device_row_store *t);
     /* Mark the buffer as used by the operators requested so far of this backend, one of open or
      * join. Called by the thread that computes. */
-    int (*used)(struct og_rows_there *t, int room, struct og_nn_backend *be, struct og_err *err);
+    int (*used)(struct og_device_row_store *t, int room, struct og_nn_backend *be,
+                struct og_err *err);
 };
 
 /* Uniform sampling on the device; samples are those of the CPU (nn/device/sampler.h). */
@@ -627,20 +629,20 @@ struct og_nn_ops {
     void (*close)(struct og_nn_backend *be); /* NULL: no-op */
     size_t (*own_bytes)(int threads);
     /* Own memory that it takes in addition to requests; NULL: none, or host memory. */
-    size_t (*own_there)(void);
+    size_t (*device_own_bytes)(void);
     /* Free device memory before opening; 0: unknown. NULL: host memory. */
-    size_t (*free_there)(int number);
+    size_t (*device_free_bytes)(int number);
     /* The memory that operators read and write; only they, fetch and push may touch it. fetch is
      * finished when it returns; push precedes all later operators. */
     struct og_memory (*memory)(const struct og_nn_backend *be);
-    int (*fetch)(struct og_nn_backend *be, void *host, const void *there, size_t bytes,
+    int (*fetch)(struct og_nn_backend *be, void *host, const void *on_backend, size_t bytes,
                  struct og_err *err);
-    int (*push)(struct og_nn_backend *be, void *there, const void *host, size_t bytes,
+    int (*push)(struct og_nn_backend *be, void *on_backend, const void *host, size_t bytes,
                 struct og_err *err);
     /* Fill memory with zeros, or with 0, 1, 2 ... Runs after previous operators and before later
      * ones. */
-    int (*clear)(struct og_nn_backend *be, void *there, size_t bytes, struct og_err *err);
-    int (*number)(struct og_nn_backend *be, uint32_t *there, uint32_t n, struct og_err *err);
+    int (*clear)(struct og_nn_backend *be, void *on_backend, size_t bytes, struct og_err *err);
+    int (*number)(struct og_nn_backend *be, uint32_t *on_backend, uint32_t n, struct og_err *err);
     /* Bound its own memory to `bytes`, unless it has taken more already; 0: unbounded. */
     int (*bound)(struct og_nn_backend *be, size_t bytes, struct og_err *err);
     /* Later operators wait for rows that are being uploaded (og_rows). */

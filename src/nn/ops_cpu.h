@@ -22,12 +22,12 @@ int og__cpu_open(struct og_nn_backend **out, int number, struct og_pool *pool, s
 void og__cpu_close(struct og_nn_backend *be);
 size_t og__cpu_own_bytes(int threads);
 struct og_memory og__cpu_memory(const struct og_nn_backend *be);
-int og__cpu_fetch(struct og_nn_backend *be, void *host, const void *there, size_t bytes,
+int og__cpu_fetch(struct og_nn_backend *be, void *host, const void *on_backend, size_t bytes,
                   struct og_err *err);
-int og__cpu_push(struct og_nn_backend *be, void *there, const void *host, size_t bytes,
+int og__cpu_push(struct og_nn_backend *be, void *on_backend, const void *host, size_t bytes,
                  struct og_err *err);
-int og__cpu_clear(struct og_nn_backend *be, void *there, size_t bytes, struct og_err *err);
-int og__cpu_number(struct og_nn_backend *be, uint32_t *there, uint32_t n, struct og_err *err);
+int og__cpu_clear(struct og_nn_backend *be, void *on_backend, size_t bytes, struct og_err *err);
+int og__cpu_number(struct og_nn_backend *be, uint32_t *on_backend, uint32_t n, struct og_err *err);
 size_t og__cpu_room_bytes(size_t bytes);
 void og__cpu_set_scratch(struct og_nn_backend *be, char *scratch, size_t scratch_bytes,
                          float *partial);

@@ -42,7 +42,7 @@ static void pool_row(const struct og_pool_max *op, uint32_t v)
     const struct og_block *b = op->block;
     const struct og_rows *x = &op->x;
     size_t n = (size_t)x->dim;
-    uint32_t ahead = og__rows_ahead(x), last = b->indptr[b->n_dst];
+    uint32_t ahead = og__prefetch_distance(x), last = b->indptr[b->n_dst];
     uint32_t first = b->indptr[v], end = b->indptr[v + 1];
     float *y = op->y + v * n;
     uint32_t *from = op->from ? op->from + v * n : NULL;

@@ -35,8 +35,8 @@ static int place_seeds(struct og_model *m, struct og_err *err)
         s->place.host[i] = og__seeds_before(&d->at, type) + d->local[i];
         s->seed.host[s->place.host[i]] = i;
     }
-    int rc = og__bring_numbers(m, &s->place, n, err);
-    return rc < 0 ? rc : og__bring_numbers(m, &s->seed, n, err);
+    int rc = og__upload_numbers(m, &s->place, n, err);
+    return rc < 0 ? rc : og__upload_numbers(m, &s->seed, n, err);
 }
 
 /* The node of its type that each id is. */
@@ -70,7 +70,7 @@ static int begin_batch(struct og_model *m, const struct og_batch *batch, const s
     int rc = 0;
     og__count_types(d->types, batch, NULL, &d->at);
     OG_TRY(check_rows(m, batch, x, err));
-    OG_TRY(og__workspace_carve(m, batch, pairs, err));
+    OG_TRY(og__workspace_suballoc(m, batch, pairs, err));
     d->batch = batch;
     og__count_types(d->types, batch, d->local, &d->at);
     if (d->node)
@@ -96,8 +96,8 @@ static int number_rows(struct og_relational *d, uint32_t type, struct og_err *er
         if (d->batch->ids[i] >= first && d->batch->ids[i] < end)
             s->number.host[n++] = d->batch->ids[i] - first;
     s->input = og__dense(p->value, n, (int)p->shape[1]);
-    s->input.index = og__numbers_there(&s->number);
-    return og__bring_numbers(d->whole, &s->number, n, err);
+    s->input.index = og__numbers_on_backend(&s->number);
+    return og__upload_numbers(d->whole, &s->number, n, err);
 }
 
 static int take_inputs(struct og_model *m, const struct og_rows *x, const struct og_step *step,
@@ -111,7 +111,7 @@ static int take_inputs(struct og_model *m, const struct og_rows *x, const struct
         if (d->whole->row[t]) {
             OG_TRY(number_rows(d, t, err));
         } else if (d->types->type[t].dim > 0) {
-            OG_TRY(og__bring_rows(m, &x[t], n, s->room, &s->input, err));
+            OG_TRY(og__upload_rows(m, &x[t], n, s->room, &s->input, err));
             OG_TRY(og__drop_input(m, &s->input, n, step, OG__INPUT_KEY + OG__KEYS * t, s->dropped,
                                   err));
         }
@@ -188,38 +188,38 @@ static uint32_t scale_ends(struct og_relational *d, uint32_t relation, const str
 }
 
 /* Uploads GCN's degrees or scales, while the block's lists are in host memory. */
-static int bring_degrees(struct og_relational *d, int l, uint32_t relation, struct og_block *b,
-                         struct og_err *err)
+static int upload_degrees(struct og_relational *d, int l, uint32_t relation, struct og_block *b,
+                          struct og_err *err)
 {
     struct og_model *part = &d->part[relation];
     const uint32_t hop = og__hop_of(&d->whole->config, l);
     uint32_t n = 0;
     if (og__aggregate_of(&part->config) == OG__BETWEEN) {
         n = scale_ends(d, relation, b);
-        part->at.work[l].scale = (float *)(void *)og__numbers_there(&d->degrees);
+        part->at.work[l].scale = (float *)(void *)og__numbers_on_backend(&d->degrees);
     } else if (d->types->relation[relation].arriving) {
         n = cap_degrees(d, hop, relation, b);
-        b->degree = og__numbers_there(&d->degrees);
+        b->degree = og__numbers_on_backend(&d->degrees);
         if (d->types->relation[relation].weights.mean) {
             b->mean_weight = (const float *)(void *)(b->degree + n);
             b->loop_weight = b->mean_weight + b->n_src;
             n = put_weights(d, relation, b, n);
         }
     }
-    return og__bring_numbers(d->whole, &d->degrees, n, err);
+    return og__upload_numbers(d->whole, &d->degrees, n, err);
 }
 
 /* Uploads the block's lists, and weights if the model uses them. */
-static int bring_lists(struct og_relational *d, struct og_block *b, struct og_err *err)
+static int upload_lists(struct og_relational *d, struct og_block *b, struct og_err *err)
 {
     const size_t n = b->n_dst + (size_t)1 + b->n_edges;
     const bool weighed = b->weight && og__model_weighs(&d->whole->config);
     if (weighed)
         memcpy(d->lists.host + n, b->weight, b->n_edges * sizeof(*b->weight));
-    b->indptr = og__numbers_there(&d->lists);
+    b->indptr = og__numbers_on_backend(&d->lists);
     b->src = b->indptr + b->n_dst + 1;
     b->weight = weighed ? (const float *)(const void *)(b->src + b->n_edges) : NULL;
-    return og__bring_numbers(d->whole, &d->lists, (uint32_t)(n + (weighed ? b->n_edges : 0)), err);
+    return og__upload_numbers(d->whole, &d->lists, (uint32_t)(n + (weighed ? b->n_edges : 0)), err);
 }
 
 /* The current relation's block and rows; 0: none of its destinations exist. */
@@ -238,12 +238,12 @@ static int begin_turn(struct og_relational *d, int l, uint32_t relation, struct 
     og__relation_block(d->types, d->batch, hop, relation, d->local, &d->at, d->lists.host,
                        d->lists.host + n_dst + 1, b);
     if (d->node) {
-        const int rc = bring_degrees(d, l, relation, b, err);
+        const int rc = upload_degrees(d, l, relation, b, err);
         if (rc < 0)
             return rc;
     }
     *turn = (struct turn){input_of(d, l, of->source), input_of(d, l, of->destination)};
-    const int rc = bring_lists(d, b, err);
+    const int rc = upload_lists(d, b, err);
     return rc < 0 ? rc : 1;
 }
 
@@ -284,7 +284,7 @@ static int put_in_order(struct og_model *m, const float *from, const struct og_n
 {
     const uint32_t n = m->relational->batch->n_seeds;
     struct og_rows rows = og__dense(from, n, m->config.n_classes);
-    rows.index = og__numbers_there(order);
+    rows.index = og__numbers_on_backend(order);
     return og__copy_rows(m, rows, n, NULL, to, err);
 }
 
@@ -447,7 +447,7 @@ static int row_gradients(struct og_model *m, uint32_t type, struct og_err *err)
     const struct og_side *s = &m->relational->side[type];
     const uint32_t n = s->begun ? s->input.n : 0;
     return og__row_gradients(m, m->row[type], og__dense(s->grad, n, s->input.dim), n,
-                             og__numbers_there(&s->number), err);
+                             og__numbers_on_backend(&s->number), err);
 }
 
 /* Gradients of a layer's ends, after those of its convolutions. */

@@ -59,8 +59,8 @@ void og__name_of_relation(const struct og_model *part, const char *module, int l
 void og__name_of_type(const struct og_model *part, const char *module, int layer, const char *name,
                       char *out, size_t bytes);
 
-/* Memory of a batch, from its counts by type; like carve_layers of workspace.c. */
-void og__carve_relations(const struct og_carving *k, struct og_workspace *out);
+/* Memory of a batch, from its counts by type; like suballoc_layers of workspace.c. */
+void og__suballoc_relations(const struct og_suballocation *k, struct og_workspace *out);
 /* Counts of the current batch; the largest that memory was allocated for. */
 const struct og_type_counts *og__relational_counts(const struct og_relational *d);
 struct og_type_counts *og__relational_most(struct og_relational *d);

@@ -7,22 +7,22 @@
 
 /* ==== the model ==== */
 
-static void carve_arrays(const struct og_model_config *c, struct og_arena *arena,
-                         struct og_relational *d)
+static void suballoc_arrays(const struct og_model_config *c, struct og_arena *arena,
+                            struct og_relational *d)
 {
     const struct og_graph_types *g = c->types;
-    d->part = og__carve_zeros(arena, g->n_relations * sizeof(*d->part));
-    d->end = og__carve_zeros(arena, g->n_types * sizeof(*d->end));
-    d->block = og__carve_zeros(arena, g->n_relations * sizeof(*d->block));
-    d->side = og__carve_zeros(arena, g->n_types * sizeof(*d->side));
-    d->made = og__carve_zeros(arena, (size_t)c->layers * g->n_types * sizeof(*d->made));
+    d->part = og__suballoc_zeros(arena, g->n_relations * sizeof(*d->part));
+    d->end = og__suballoc_zeros(arena, g->n_types * sizeof(*d->end));
+    d->block = og__suballoc_zeros(arena, g->n_relations * sizeof(*d->block));
+    d->side = og__suballoc_zeros(arena, g->n_types * sizeof(*d->side));
+    d->made = og__suballoc_zeros(arena, (size_t)c->layers * g->n_types * sizeof(*d->made));
 }
 
 size_t og__relational_bytes(const struct og_model_config *c)
 {
     struct og_arena counter = {0};
     struct og_relational d;
-    carve_arrays(c, &counter, &d);
+    suballoc_arrays(c, &counter, &d);
     return counter.used;
 }
 
@@ -39,7 +39,7 @@ int og__relational_open(struct og_relational **out, struct og_model *whole, stru
     OG_TRY(og__type_counts_init(&d->most, g, (uint32_t)c->layers, err));
     OG_TRY(og__type_counts_init(&d->at, g, (uint32_t)c->layers, err));
     OG_TRY(og__arena_init(&d->arrays, og__host_memory(b), og__relational_bytes(c), "model", err));
-    carve_arrays(c, &d->arrays, d);
+    suballoc_arrays(c, &d->arrays, d);
     for (uint32_t r = 0; r < g->n_relations; r++)
         d->part[r] = (struct og_model){.config = og__relation_config(c, r),
                                        .ops = whole->ops,
@@ -108,14 +108,14 @@ static float *seed_rows(const struct og_relational *d, float *rows, uint32_t typ
 }
 
 /* Number of seeds with logits; for links, seeds of all types. */
-static uint64_t count_seeds(const struct og_carving *k)
+static uint64_t count_seeds(const struct og_suballocation *k)
 {
     const struct og_graph_types *g = k->config->types;
     return og__of_pairs(k->config) ? og__seeds_before(k->n->types, g->n_types)
                                    : og__nodes_of(k->n->types, 0, g->target);
 }
 
-static void carve_batch(const struct og_carving *k)
+static void suballoc_batch(const struct og_suballocation *k)
 {
     const struct og_model_config *c = k->config;
     size_t n_ids = 0;
@@ -133,12 +133,12 @@ static void carve_batch(const struct og_carving *k)
             most = OG_MAX(most, b.n_dst + 1 + of_edge * b.n_edges);
             most_ends = OG_MAX(most_ends, (uint64_t)b.n_dst + b.n_src);
         }
-    uint32_t *local = og__carve(k->numbers, n_ids * sizeof(*local));
-    uint32_t *node = counts ? og__carve(k->numbers, n_ids * sizeof(*node)) : NULL;
-    og__carve_numbers(k->ops, most, k->numbers, k->arena, &lists);
+    uint32_t *local = og__suballoc(k->numbers, n_ids * sizeof(*local));
+    uint32_t *node = counts ? og__suballoc(k->numbers, n_ids * sizeof(*node)) : NULL;
+    og__suballoc_numbers(k->ops, most, k->numbers, k->arena, &lists);
     if (counts)
-        og__carve_numbers(k->ops, (og__model_sums_weights(c) ? 3 : 1) * most_ends, k->numbers,
-                          k->arena, &degrees);
+        og__suballoc_numbers(k->ops, (og__model_sums_weights(c) ? 3 : 1) * most_ends, k->numbers,
+                             k->arena, &degrees);
     if (!k->out)
         return;
     k->out->local = local;
@@ -148,31 +148,31 @@ static void carve_batch(const struct og_carving *k)
 }
 
 /* Allocates buffers for features, features after dropout, and numbers of learnable rows. */
-static void carve_side(const struct og_carving *k, uint32_t type)
+static void suballoc_side(const struct og_suballocation *k, uint32_t type)
 {
     const struct og_model_config *c = k->config;
     const struct og_graph_type *of = &c->types->type[type];
     const uint64_t n = og__nodes_of(k->n->types, (uint32_t)c->layers, type);
     const bool drops = k->training && c->input_dropout > 0 && !of->trained && of->dim > 0;
-    struct og_side s = {.dropped = drops ? og__carve_floats(k->arena, n, of->dim) : NULL};
+    struct og_side s = {.dropped = drops ? og__suballoc_floats(k->arena, n, of->dim) : NULL};
     struct og_rooms room = {0};
     if (of->trained)
-        og__carve_numbers(k->ops, n, k->numbers, k->arena, &s.number);
+        og__suballoc_numbers(k->ops, n, k->numbers, k->arena, &s.number);
     else if (!k->n->rows_come)
-        og__carve_rooms(k->ops, &(struct og_room_sizes){.rows = n * (uint64_t)of->dim}, k->arena,
-                        &room);
+        og__suballoc_rooms(k->ops, &(struct og_room_sizes){.rows = n * (uint64_t)of->dim}, k->arena,
+                           &room);
     s.room = room.rows;
     uint64_t most = of->trained ? n * (uint64_t)of->dim : 0;
     for (int l = 1; l < c->layers; l++)
         most = OG_MAX(most,
                       og__nodes_of(k->n->types, og__hop_of(c, l) + 1, type) * (uint64_t)c->hidden);
     if (k->training)
-        s.grad = og__carve_floats(k->arena, most, 1);
+        s.grad = og__suballoc_floats(k->arena, most, 1);
     if (k->out)
         k->out->side[type] = s;
 }
 
-static void carve_end(const struct og_carving *k, int l, uint32_t type)
+static void suballoc_end(const struct og_suballocation *k, int l, uint32_t type)
 {
     const struct og_model_config end = og__type_config(k->config, type);
     const struct og_block nodes = {.n_dst =
@@ -181,7 +181,7 @@ static void carve_end(const struct og_carving *k, int l, uint32_t type)
     if (og__of_pairs(k->config) && og__is_last(k->config, l))
         w.h = k->out ? seed_rows(k->out, k->out->of_seeds.rows, type) : NULL;
     else
-        og__carve_end(&end, l, &nodes, k->training, k->arena, &w);
+        og__suballoc_end(&end, l, &nodes, k->training, k->arena, &w);
     if (!k->out)
         return;
     struct og_made *made = og__made_at(k->out, l, type);
@@ -190,7 +190,7 @@ static void carve_end(const struct og_carving *k, int l, uint32_t type)
     k->out->end[type].at.work[l] = w;
 }
 
-static void carve_layer(const struct og_carving *k, const struct og_live *live, int l)
+static void suballoc_layer(const struct og_suballocation *k, const struct og_live *live, int l)
 {
     const struct og_model_config *c = k->config;
     for (uint32_t r = 0; r < c->types->n_relations; r++) {
@@ -199,18 +199,18 @@ static void carve_layer(const struct og_carving *k, const struct og_live *live, 
         const struct og_model_config part = og__relation_config(c, r);
         if (!live->of[l][r])
             continue;
-        og__carve_conv(&part, l, &b, k->training, k->arena, &w);
+        og__suballoc_conv(&part, l, &b, k->training, k->arena, &w);
         w.block = k->out ? &k->out->block[r] : NULL;
         if (k->out)
             k->out->part[r].at.work[l] = w;
     }
     for (uint32_t t = 0; t < c->types->n_types; t++)
         if (og__has_end(live, c->types, l, t))
-            carve_end(k, l, t);
+            suballoc_end(k, l, t);
 }
 
 /* Bytes of partial sums of gradients of a type's end. */
-static size_t end_partial(const struct og_carving *k, int l, uint32_t type)
+static size_t end_partial(const struct og_suballocation *k, int l, uint32_t type)
 {
     const struct og_model_config end = og__type_config(k->config, type);
     const uint32_t n = og__type_nodes(k->n->types, og__hop_of(k->config, l), type);
@@ -224,8 +224,8 @@ static size_t end_partial(const struct og_carving *k, int l, uint32_t type)
 }
 
 /* Memory that relations use one after another in the backward pass: the largest of each. */
-static void carve_shared(const struct og_carving *k, const struct og_live *live,
-                         struct og_workspace *out)
+static void suballoc_shared(const struct og_suballocation *k, const struct og_live *live,
+                            struct og_workspace *out)
 {
     const struct og_model_config *c = k->config;
     const struct og_pair_counts pairs = og__pairs_of(k->n);
@@ -248,29 +248,29 @@ static void carve_shared(const struct og_carving *k, const struct og_live *live,
         for (uint32_t t = 0; t < c->types->n_types; t++)
             partial = OG_MAX(partial, end_partial(k, l, t));
     }
-    og__carve_back(k, partial, n_src, n_edges, count_seeds(k), out);
+    og__suballoc_back(k, partial, n_src, n_edges, count_seeds(k), out);
     if (attended > 0)
-        out->dz = og__carve_floats(k->arena, attended, 1);
+        out->dz = og__suballoc_floats(k->arena, attended, 1);
 }
 
 /* Rows of seeds of all types, and their order; before the memory of ends, which is in them. */
-static void carve_links(const struct og_carving *k, struct og_workspace *out)
+static void suballoc_links(const struct og_suballocation *k, struct og_workspace *out)
 {
     const struct og_model_config *c = k->config;
     const struct og_pair_counts pairs = og__pairs_of(k->n);
     const uint64_t n = count_seeds(k);
-    struct og_ends_of_seeds s = {.rows = og__carve_floats(k->arena, n, c->n_classes),
-                                 .grad = k->training ? og__carve_floats(k->arena, n, c->n_classes)
-                                                     : NULL};
-    og__carve_numbers(k->ops, n, k->numbers, k->arena, &s.place);
-    og__carve_numbers(k->ops, n, k->numbers, k->arena, &s.seed);
-    out->work[c->layers - 1].h = og__carve_floats(k->arena, n, c->n_classes);
-    og__carve_pairs(c, n, &pairs, k->training, k->arena, out);
+    struct og_ends_of_seeds s = {
+        .rows = og__suballoc_floats(k->arena, n, c->n_classes),
+        .grad = k->training ? og__suballoc_floats(k->arena, n, c->n_classes) : NULL};
+    og__suballoc_numbers(k->ops, n, k->numbers, k->arena, &s.place);
+    og__suballoc_numbers(k->ops, n, k->numbers, k->arena, &s.seed);
+    out->work[c->layers - 1].h = og__suballoc_floats(k->arena, n, c->n_classes);
+    og__suballoc_pairs(c, n, &pairs, k->training, k->arena, out);
     if (k->out)
         k->out->of_seeds = s;
 }
 
-static struct og_most largest_of(const struct og_carving *k)
+static struct og_most largest_of(const struct og_suballocation *k)
 {
     const struct og_model_config *c = k->config;
     const struct og_pair_counts pairs = og__pairs_of(k->n);
@@ -288,7 +288,7 @@ static struct og_most largest_of(const struct og_carving *k)
     return most;
 }
 
-void og__carve_relations(const struct og_carving *k, struct og_workspace *out)
+void og__suballoc_relations(const struct og_suballocation *k, struct og_workspace *out)
 {
     const struct og_model_config *c = k->config;
     const struct og_live live = og__live_relations(c);
@@ -297,19 +297,19 @@ void og__carve_relations(const struct og_carving *k, struct og_workspace *out)
                                        .pairs = k->n->n_scores,
                                        .relations = k->n->n_scores};
     out->scratch_bytes = k->ops->scratch_bytes(&most, k->threads);
-    out->scratch = og__carve(k->arena, out->scratch_bytes);
+    out->scratch = og__suballoc(k->arena, out->scratch_bytes);
     out->loss_blocks =
-        og__carve(k->arena, og__n_blocks(count_seeds(k)) * sizeof(*out->loss_blocks));
-    og__carve_rooms(k->ops, &room, k->arena, &out->room);
+        og__suballoc(k->arena, og__n_blocks(count_seeds(k)) * sizeof(*out->loss_blocks));
+    og__suballoc_rooms(k->ops, &room, k->arena, &out->room);
     if (og__of_pairs(c))
-        carve_links(k, out);
-    carve_batch(k);
+        suballoc_links(k, out);
+    suballoc_batch(k);
     for (uint32_t t = 0; t < c->types->n_types; t++)
-        carve_side(k, t);
+        suballoc_side(k, t);
     for (int l = 0; l < c->layers; l++)
-        carve_layer(k, &live, l);
+        suballoc_layer(k, &live, l);
     if (k->training)
-        carve_shared(k, &live, out);
+        suballoc_shared(k, &live, out);
     if (!k->out)
         return;
     for (uint32_t r = 0; r < c->types->n_relations; r++) {

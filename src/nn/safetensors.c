@@ -4,7 +4,7 @@
  * long as dtype and shape require. Ranges are consecutive from the first byte of data to the last.
  */
 #include "base/file.h"
-#include "base/seal.h"
+#include "base/self_checksum.h"
 #include "nn/nn.h"
 
 #include <endian.h>
@@ -30,7 +30,7 @@ static json_t *entry_json(const struct og_tensor *t, size_t begin)
 
 static json_t *metadata_json(const struct og_tensors *t)
 {
-    json_t *all = og__seal_begin(json_object());
+    json_t *all = og__self_checksum_begin(json_object());
     for (size_t i = 0; i < t->n_metadata; i++)
         all = og__json_with(all, t->metadata[i].key, json_string(t->metadata[i].value));
     return all;
@@ -118,7 +118,7 @@ static int seal_header(char *header, size_t len, const struct og_tensors *t, con
     XXH3_64bits_update(state, header, len);
     int rc;
     OG_TRY(each_tensor(t, add_to_seal, state, err));
-    og__seal_print(og__seal_find(header, len), state);
+    og__self_checksum_print(og__self_checksum_find(header, len), state);
 out:
     XXH3_freeState(state);
     return rc;
@@ -254,7 +254,7 @@ static int read_metadata(struct parse *p, json_t *all)
         if (!json_is_string(v))
             return og__fail(p->err, -EINVAL, hint, "%s: __metadata__ '%.60s' is not text", p->name,
                             key);
-        if (strcmp(key, OG__SEAL_KEY) == 0)
+        if (strcmp(key, OG__SELF_CHECKSUM_KEY) == 0)
             continue;
         struct og_metadata *m = &out->metadata[out->n_metadata++];
         m->key = strdup(key);
@@ -370,7 +370,8 @@ int og__tensors_parse(const void *bytes, size_t len, const char *name, struct og
     int rc;
     OG_TRY(header_bytes(bytes, len, name, &header, err));
     const char *text = (const char *)bytes + sizeof(header);
-    OG_TRY(og__seal_check(bytes, len, og__seal_find(text, header), name, seal_hint, err));
+    OG_TRY(og__self_checksum_check(bytes, len, og__self_checksum_find(text, header), name,
+                                   seal_hint, err));
     OG_TRY(parse_header(text, header, len, name, out, err));
     for (size_t i = 0; i < out->n; i++)
         out->tensor[i].data = (const char *)bytes + out->tensor[i].at;
@@ -413,8 +414,9 @@ int og__tensors_open(struct og_tensors_file *f, const char *path, struct og_err 
     OG_TRY(OG_MIN(f->fd, 0));
     OG_TRY(read_head(f, size, &head, &header, err));
     const char *text = head + sizeof(header);
-    OG_TRY(og__seal_check_file(f->fd, size, head, sizeof(header) + (size_t)header,
-                               og__seal_find(text, (size_t)header), path, seal_hint, err));
+    OG_TRY(og__self_checksum_check_file(f->fd, size, head, sizeof(header) + (size_t)header,
+                                        og__self_checksum_find(text, (size_t)header), path,
+                                        seal_hint, err));
     OG_TRY(parse_header(text, header, size, path, &f->all, err));
 out:
     free(head);

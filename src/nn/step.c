@@ -128,7 +128,7 @@ static int take_input(struct og_model *m, const struct og_batch *batch, const st
     uint32_t n = m->at.work[0].block->n_src;
     if (og__conv_of(&m->config)->joins)
         return og__join_rows(m, batch, x, step, err);
-    int rc = og__bring_rows(m, x, n, m->at.room.rows, &m->at.input, err);
+    int rc = og__upload_rows(m, x, n, m->at.room.rows, &m->at.input, err);
     return rc < 0 ? rc
                   : og__drop_input(m, &m->at.input, n, step, OG__INPUT_KEY, m->at.dropped, err);
 }
@@ -144,7 +144,7 @@ static int forward(struct og_model *m, const struct og_batch *batch, const struc
     if (m->relational)
         return og__relational_forward(m, batch, x, pairs, step, err);
     OG_TRY(check_rows(m, batch, x, err));
-    OG_TRY(og__workspace_carve(m, batch, pairs, err));
+    OG_TRY(og__workspace_suballoc(m, batch, pairs, err));
     OG_TRY(og__pack_weights(m, err));
     if (step)
         og__key_dropout(m, step);
@@ -176,13 +176,13 @@ int og__model_loss(struct og_model *m, const float *logits, const void *labels, 
                    float *grad, struct og_metrics *out, struct og_err *err)
 {
     size_t bytes = og__targets_of(&m->config, n) * sizeof(float);
-    int rc = og__bring(m, labels, bytes, m->at.room.targets, err);
+    int rc = og__upload(m, labels, bytes, m->at.room.targets, err);
     if (rc < 0)
         return rc;
     struct og_loss op = {.rows = n,
                          .cols = m->config.n_classes,
                          .logits = logits,
-                         .labels = og__there(labels, m->at.room.targets),
+                         .labels = og__on_backend(labels, m->at.room.targets),
                          .grad = grad,
                          .blocks = m->at.loss_blocks,
                          .out = out};

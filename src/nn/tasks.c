@@ -130,7 +130,7 @@ static void list_losses(int task, char *out, size_t size)
                                      og__loss_words[loss]);
 }
 
-int og__loss_settle(int task, int *loss, struct og_err *err)
+int og__loss_resolve(int task, int *loss, struct og_err *err)
 {
     char words[96], hint[160];
     if (*loss == OG_LOSS_AUTO)

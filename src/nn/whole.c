@@ -30,9 +30,9 @@ struct og_whole_layer og__whole_layer(const struct og_model_config *c, int l, ui
 
 /* ---- the workspace: scratch | intermediates of one block ---- */
 
-static void carve(const struct og_nn_ops *ops, const struct og_model_config *c, int l,
-                  const struct og_whole_caps *caps, int threads, struct og_arena *arena,
-                  struct og_workspace *at)
+static void suballoc(const struct og_nn_ops *ops, const struct og_model_config *c, int l,
+                     const struct og_whole_caps *caps, int threads, struct og_arena *arena,
+                     struct og_workspace *at)
 {
     struct og_layer_work *w = &at->work[l];
     int mid = og__layer_mid(c, l), out = og__layer_out(c, l);
@@ -42,8 +42,8 @@ static void carve(const struct og_nn_ops *ops, const struct og_model_config *c, 
                                  .rows = OG_MAX(OG_MAX(caps->n_src, caps->n_dst), OG__WHOLE_ROWS),
                                  .counted = OG__WHOLE_ROWS};
     *at = (struct og_workspace){.scratch_bytes = ops->scratch_bytes(&most, threads)};
-    at->scratch = og__carve(arena, at->scratch_bytes);
-    at->loss_blocks = og__carve(arena, sizeof(*at->loss_blocks));
+    at->scratch = og__suballoc(arena, at->scratch_bytes);
+    at->loss_blocks = og__suballoc(arena, sizeof(*at->loss_blocks));
     const struct og_room_sizes room = {.rows =
                                            caps->n_src * (uint64_t)OG_MAX(og__layer_in(c, l), mid),
                                        .own = caps->n_dst * (uint64_t)og__layer_in(c, l),
@@ -53,24 +53,24 @@ static void carve(const struct og_nn_ops *ops, const struct og_model_config *c, 
                                        .ends = og__model_sums_weights(c) ? caps->n_src : 0};
     const struct og_block largest = {
         .n_dst = caps->n_dst, .n_src = caps->n_src, .n_edges = caps->n_edges};
-    og__carve_rooms(ops, &room, arena, &at->room);
-    og__carve_block_room(ops, &largest, arena, &at->room.hop[0]);
+    og__suballoc_rooms(ops, &room, arena, &at->room);
+    og__suballoc_block_room(ops, &largest, arena, &at->room.hop[0]);
     if (og__conv_of(c)->attends) {
-        og__conv_of(c)->carve_scores(c, l, &largest, false, arena, w);
-        w->alpha = og__carve_floats(arena, caps->n_edges + caps->n_dst, c->heads);
+        og__conv_of(c)->suballoc_scores(c, l, &largest, false, arena, w);
+        w->alpha = og__suballoc_floats(arena, caps->n_edges + caps->n_dst, c->heads);
         if (og__model_weighs(c))
-            w->dscore = og__carve_floats(arena, caps->n_edges + caps->n_dst, c->heads);
+            w->dscore = og__suballoc_floats(arena, caps->n_edges + caps->n_dst, c->heads);
     } else if (og__conv_of(c)->takes_max) {
-        w->a = og__carve_floats(arena, caps->n_dst, mid);
+        w->a = og__suballoc_floats(arena, caps->n_dst, mid);
     } else {
-        w->scale =
-            og__carve_floats(arena, og__conv_of(c)->wants_degrees ? caps->n_src : caps->n_dst, 1);
+        w->scale = og__suballoc_floats(
+            arena, og__conv_of(c)->wants_degrees ? caps->n_src : caps->n_dst, 1);
     }
     if (og__conv_of(c)->perceptron)
-        w->t = og__carve_floats(arena, caps->n_dst, mid);
+        w->t = og__suballoc_floats(arena, caps->n_dst, mid);
     if (c->norm == OG_NORM_BATCH) {
-        w->mean = og__carve_floats(arena, 1, out);
-        w->rstd = og__carve_floats(arena, 1, out);
+        w->mean = og__suballoc_floats(arena, 1, out);
+        w->rstd = og__suballoc_floats(arena, 1, out);
     }
 }
 
@@ -79,7 +79,7 @@ static size_t arena_bytes(const struct og_nn_ops *ops, const struct og_model_con
 {
     struct og_arena counter = {0};
     struct og_workspace at;
-    carve(ops, c, l, caps, threads, &counter, &at);
+    suballoc(ops, c, l, caps, threads, &counter, &at);
     return counter.used;
 }
 
@@ -98,7 +98,7 @@ int og__whole_reserve(struct og_model *m, int l, const struct og_whole_caps *cap
     int rc = og__arena_init(&m->workspace, m->own, bytes, ACTIVATIONS, err);
     if (rc < 0)
         return rc;
-    carve(m->ops, &m->config, l, caps, m->threads, &m->workspace, &m->at);
+    suballoc(m->ops, &m->config, l, caps, m->threads, &m->workspace, &m->at);
     m->ops->set_scratch(m->backend, m->at.scratch, m->at.scratch_bytes, NULL);
     return og__pack_weights(m, err);
 }
@@ -115,11 +115,11 @@ int og__whole_transform(struct og_model *m, int l, struct og_rows x, float *out,
     int rc = 0;
     struct og_block rows = {.n_dst = x.n, .n_src = x.n};
     const struct og_rooms *room = &m->at.room;
-    float *made = og__there(out, room->made);
+    float *made = og__on_backend(out, room->made);
     struct og_layer_work *w = &m->at.work[l];
     w->block = &rows;
     w->transform_first = true;
-    OG_TRY(og__bring_rows(m, &x, x.n, room->rows, &x, err));
+    OG_TRY(og__upload_rows(m, &x, x.n, room->rows, &x, err));
     OG_TRY(og__conv_of(&m->config)->steps->multiply(m, l, x, made, err));
     OG_TRY(og__deliver(m, out, x.n * (size_t)m->layer[l].n_mid * sizeof(*out), room->made, err));
 out:
@@ -133,9 +133,10 @@ static int bring_ends(struct og_model *m, const struct og_block *b, struct og_er
     struct og_block *there = &m->at.hop[0];
     if (!b->mean_weight)
         return 0;
-    there->mean_weight = og__there(b->mean_weight, m->at.room.ends);
+    there->mean_weight = og__on_backend(b->mean_weight, m->at.room.ends);
     there->loop_weight = there->mean_weight + b->n_src;
-    return og__bring(m, b->mean_weight, 2 * (size_t)b->n_src * sizeof(float), m->at.room.ends, err);
+    return og__upload(m, b->mean_weight, 2 * (size_t)b->n_src * sizeof(float), m->at.room.ends,
+                      err);
 }
 
 int og__whole_combine(struct og_model *m, int l, const struct og_whole_layer *s,
@@ -147,12 +148,12 @@ int og__whole_combine(struct og_model *m, int l, const struct og_whole_layer *s,
     struct og_layer_work *w = &m->at.work[l];
     w->block = &m->at.hop[0];
     w->transform_first = s->transforms;
-    w->y = w->h = og__there(out, room->made);
-    OG_TRY(og__bring_block(m, block, &room->hop[0], &m->at.hop[0], err));
+    w->y = w->h = og__on_backend(out, room->made);
+    OG_TRY(og__upload_block(m, block, &room->hop[0], &m->at.hop[0], err));
     OG_TRY(bring_ends(m, block, err));
-    OG_TRY(og__bring_rows(m, &sources, sources.n, room->rows, &sources, err));
+    OG_TRY(og__upload_rows(m, &sources, sources.n, room->rows, &sources, err));
     if (s->own)
-        OG_TRY(og__bring_rows(m, &own, own.n, room->own, &own, err));
+        OG_TRY(og__upload_rows(m, &own, own.n, room->own, &own, err));
     OG_TRY(
         og__conv_of(&m->config)->steps->combine(m, l, sources, s->own ? own : sources, false, err));
     if (og__finishes(&m->config, l))
@@ -168,6 +169,6 @@ int og__whole_loss(struct og_model *m, const float *logits, const void *labels, 
 {
     void *room = m->at.room.logits;
     size_t bytes = n * (size_t)m->config.n_classes * sizeof(*logits);
-    int rc = og__bring(m, logits, bytes, room, err);
-    return rc < 0 ? rc : og__model_loss(m, og__there(logits, room), labels, n, NULL, out, err);
+    int rc = og__upload(m, logits, bytes, room, err);
+    return rc < 0 ? rc : og__model_loss(m, og__on_backend(logits, room), labels, n, NULL, out, err);
 }

@@ -26,85 +26,86 @@ int og__widest(const struct og_model_config *c)
     return most;
 }
 
-static void carve_attention(const struct og_model_config *c, int l, const struct og_block *b,
-                            bool training, struct og_arena *arena, struct og_layer_work *w)
+static void suballoc_attention(const struct og_model_config *c, int l, const struct og_block *b,
+                               bool training, struct og_arena *arena, struct og_layer_work *w)
 {
     size_t coefficients = b->n_edges + b->n_dst;
     w->transform_first = !og__attend_first(c, l, b);
     for (int i = 0; og__may_attend_first(c, l) && i < 2; i++) {
-        w->fold[i] = og__carve_floats(arena, (size_t)c->heads, og__layer_in(c, l));
-        w->dfold[i] = og__carve_floats(arena, (size_t)c->heads, og__layer_in(c, l));
+        w->fold[i] = og__suballoc_floats(arena, (size_t)c->heads, og__layer_in(c, l));
+        w->dfold[i] = og__suballoc_floats(arena, (size_t)c->heads, og__layer_in(c, l));
     }
     if (og__folds_own(c)) {
-        w->fold[1] = og__carve_floats(arena, (size_t)c->heads, og__layer_own(c, l));
-        w->dfold[1] = og__carve_floats(arena, (size_t)c->heads, og__layer_own(c, l));
+        w->fold[1] = og__suballoc_floats(arena, (size_t)c->heads, og__layer_own(c, l));
+        w->dfold[1] = og__suballoc_floats(arena, (size_t)c->heads, og__layer_own(c, l));
     }
-    w->t = og__carve_floats(arena, b->n_src, og__layer_mid(c, l));
-    og__conv_of(c)->carve_scores(c, l, b, training, arena, w);
-    w->alpha = og__carve_floats(arena, coefficients, c->heads);
+    w->t = og__suballoc_floats(arena, b->n_src, og__layer_mid(c, l));
+    og__conv_of(c)->suballoc_scores(c, l, b, training, arena, w);
+    w->alpha = og__suballoc_floats(arena, coefficients, c->heads);
     if (training || og__model_weighs(c)) /* what weights leave of alpha lies there as well */
-        w->dscore = og__carve_floats(arena, coefficients, c->heads);
+        w->dscore = og__suballoc_floats(arena, coefficients, c->heads);
 }
 
-static void carve_pool(const struct og_model_config *c, int l, const struct og_block *b,
-                       bool training, struct og_arena *arena, struct og_layer_work *w)
+static void suballoc_pool(const struct og_model_config *c, int l, const struct og_block *b,
+                          bool training, struct og_arena *arena, struct og_layer_work *w)
 {
     int mid = og__layer_mid(c, l);
     bool max = og__conv_of(c)->takes_max;
     w->transform_first = true;
-    w->t = og__carve_floats(arena, b->n_src, mid);
+    w->t = og__suballoc_floats(arena, b->n_src, mid);
     if (!max)
-        w->scale = og__carve_floats(arena, b->n_dst, 1);
+        w->scale = og__suballoc_floats(arena, b->n_dst, 1);
     if (max || training)
-        w->a = og__carve_floats(arena, b->n_dst, mid);
+        w->a = og__suballoc_floats(arena, b->n_dst, mid);
     if (max && training)
-        w->from = og__carve(arena, b->n_dst * (size_t)mid * sizeof(*w->from));
+        w->from = og__suballoc(arena, b->n_dst * (size_t)mid * sizeof(*w->from));
 }
 
 /* The aggregate of a layer is stored for the backward pass. A forward pass needs it only if
  * transform first may need that memory. */
-static void carve_linear(const struct og_model_config *c, int l, const struct og_block *b,
-                         bool training, struct og_arena *arena, struct og_layer_work *w)
+static void suballoc_linear(const struct og_model_config *c, int l, const struct og_block *b,
+                            bool training, struct og_arena *arena, struct og_layer_work *w)
 {
     int in = og__layer_in(c, l), mid = og__layer_mid(c, l);
     const bool adds_own = c->apart && og__conv_of(c)->perceptron; /* before the product */
     w->transform_first = !adds_own && og__transform_first(b, in, mid);
     if (og__aggregate_of(c) != OG__BETWEEN) /* its scales are made on the host */
-        w->scale = og__carve_floats(arena, og__conv_of(c)->wants_degrees ? b->n_src : b->n_dst, 1);
+        w->scale =
+            og__suballoc_floats(arena, og__conv_of(c)->wants_degrees ? b->n_src : b->n_dst, 1);
     if (training || og__may_transform_first(c, l))
-        w->a = og__carve_floats(arena, b->n_dst, in);
+        w->a = og__suballoc_floats(arena, b->n_dst, in);
     if (og__conv_of(c)->perceptron)
-        w->t = og__carve_floats(arena, b->n_dst, adds_own ? OG_MAX(in, mid) : mid);
+        w->t = og__suballoc_floats(arena, b->n_dst, adds_own ? OG_MAX(in, mid) : mid);
     if (adds_own)
-        w->nothing = og__carve(arena, ((size_t)b->n_dst + 1) * sizeof(*w->nothing));
+        w->nothing = og__suballoc(arena, ((size_t)b->n_dst + 1) * sizeof(*w->nothing));
 }
 
-void og__carve_conv(const struct og_model_config *c, int l, const struct og_block *b, bool training,
-                    struct og_arena *arena, struct og_layer_work *w)
+void og__suballoc_conv(const struct og_model_config *c, int l, const struct og_block *b,
+                       bool training, struct og_arena *arena, struct og_layer_work *w)
 {
     *w = (struct og_layer_work){.block = b};
     if (og__conv_of(c)->joins)
-        og__carve_mixed_layer(c, l, b, arena, w);
+        og__suballoc_mixed_layer(c, l, b, arena, w);
     else if (og__conv_of(c)->attends)
-        carve_attention(c, l, b, training, arena, w);
+        suballoc_attention(c, l, b, training, arena, w);
     else if (og__pools(c))
-        carve_pool(c, l, b, training, arena, w);
+        suballoc_pool(c, l, b, training, arena, w);
     else
-        carve_linear(c, l, b, training, arena, w);
+        suballoc_linear(c, l, b, training, arena, w);
 }
 
-void og__carve_end(const struct og_model_config *c, int l, const struct og_block *b, bool training,
-                   struct og_arena *arena, struct og_layer_work *w)
+void og__suballoc_end(const struct og_model_config *c, int l, const struct og_block *b,
+                      bool training, struct og_arena *arena, struct og_layer_work *w)
 {
     int out = og__layer_out(c, l);
-    w->h = og__carve_floats(arena, b->n_dst, out);
+    w->h = og__suballoc_floats(arena, b->n_dst, out);
     if (!og__finishes(c, l))
         return;
-    w->y = training ? og__carve_floats(arena, b->n_dst, out) : w->h;
+    w->y = training ? og__suballoc_floats(arena, b->n_dst, out) : w->h;
     if (c->norm == OG_NORM_BATCH) {
-        w->mean = og__carve_floats(arena, 1, out);
-        w->rstd = og__carve_floats(arena, 1, out);
-        w->var = training ? og__carve_floats(arena, 1, out) : NULL;
+        w->mean = og__suballoc_floats(arena, 1, out);
+        w->rstd = og__suballoc_floats(arena, 1, out);
+        w->var = training ? og__suballoc_floats(arena, 1, out) : NULL;
     }
 }
 
@@ -152,21 +153,21 @@ bool og__transposes(const struct og_model_config *c, int l)
            og__may_transform_first(c, l);
 }
 
-void og__carve_back(const struct og_carving *k, size_t partial, size_t n_src, size_t n_edges,
-                    uint64_t n_seeds, struct og_workspace *out)
+void og__suballoc_back(const struct og_suballocation *k, size_t partial, size_t n_src,
+                       size_t n_edges, uint64_t n_seeds, struct og_workspace *out)
 {
     const struct og_model_config *c = k->config;
-    out->partial = og__carve(k->arena, partial);
-    out->back_indptr = og__carve(k->arena, n_src * sizeof(*out->back_indptr));
-    out->back_col = og__carve(k->arena, n_edges * sizeof(*out->back_col));
+    out->partial = og__suballoc(k->arena, partial);
+    out->back_indptr = og__suballoc(k->arena, n_src * sizeof(*out->back_indptr));
+    out->back_col = og__suballoc(k->arena, n_edges * sizeof(*out->back_col));
     if (og__conv_of(c)->attends || og__model_weighs(c))
-        out->back_edge = og__carve(k->arena, n_edges * sizeof(*out->back_edge));
-    out->dlogits = og__carve_floats(k->arena, n_seeds, c->n_classes);
+        out->back_edge = og__suballoc(k->arena, n_edges * sizeof(*out->back_edge));
+    out->dlogits = og__suballoc_floats(k->arena, n_seeds, c->n_classes);
 }
 
 /* Memory that layers use one after another in the backward pass: the largest of each. */
-static void carve_shared(const struct og_carving *k, const struct og_batch *batch,
-                         struct og_workspace *out)
+static void suballoc_shared(const struct og_suballocation *k, const struct og_batch *batch,
+                            struct og_workspace *out)
 {
     const struct og_model_config *c = k->config;
     const struct og_pair_counts pairs = og__pairs_of(k->n);
@@ -181,7 +182,7 @@ static void carve_shared(const struct og_carving *k, const struct og_batch *batc
         }
     }
     partial = OG_MAX(partial, og__projections_partial(k->ops, c, batch->hop[c->layers - 1].n_src));
-    og__carve_back(k, partial, n_src, n_edges, batch->hop[0].n_dst, out);
+    og__suballoc_back(k, partial, n_src, n_edges, batch->hop[0].n_dst, out);
 }
 
 /* Pairs that are scored at once: all in training, else at most a window. */
@@ -202,34 +203,34 @@ size_t og__pair_partial_bytes(const struct og_nn_ops *ops, const struct og_model
     return OG_MAX(most, ops->partial_bytes(n->trained, 1, (uint64_t)c->hidden));
 }
 
-void og__carve_pairs(const struct og_model_config *c, uint64_t n_seeds,
-                     const struct og_pair_counts *n, bool training, struct og_arena *arena,
-                     struct og_workspace *out)
+void og__suballoc_pairs(const struct og_model_config *c, uint64_t n_seeds,
+                        const struct og_pair_counts *n, bool training, struct og_arena *arena,
+                        struct og_workspace *out)
 {
     uint64_t kept = training ? n->trained : 0;
     bool mlp = c->decoder == OG_DECODER_MLP;
     out->pair_window = pair_window(kept, n->scored);
-    out->scores = og__carve_floats(arena, n->scored, 1);
+    out->scores = og__suballoc_floats(arena, n->scored, 1);
     if (mlp) {
-        out->pair_in = og__carve_floats(arena, out->pair_window, c->n_classes);
-        out->pair_mid = og__carve_floats(arena, out->pair_window, c->hidden);
+        out->pair_in = og__suballoc_floats(arena, out->pair_window, c->n_classes);
+        out->pair_mid = og__suballoc_floats(arena, out->pair_window, c->hidden);
     }
     if (!training)
         return;
-    out->dscores = og__carve_floats(arena, kept, 1);
-    out->pair_first = og__carve(arena, ((size_t)n_seeds + 1) * sizeof(*out->pair_first));
-    out->pair_list = og__carve(arena, 2 * kept * sizeof(*out->pair_list));
+    out->dscores = og__suballoc_floats(arena, kept, 1);
+    out->pair_first = og__suballoc(arena, ((size_t)n_seeds + 1) * sizeof(*out->pair_first));
+    out->pair_list = og__suballoc(arena, 2 * kept * sizeof(*out->pair_list));
     if (c->decoder != OG_DECODER_DISTMULT)
         return;
-    out->kind_number = og__carve(arena, (kept + 1) * sizeof(*out->kind_number));
+    out->kind_number = og__suballoc(arena, (kept + 1) * sizeof(*out->kind_number));
     out->kind_first =
-        og__carve(arena, ((size_t)c->types->n_relations + 1) * sizeof(*out->kind_first));
-    out->kind_list = og__carve(arena, kept * sizeof(*out->kind_list));
+        og__suballoc(arena, ((size_t)c->types->n_relations + 1) * sizeof(*out->kind_first));
+    out->kind_list = og__suballoc(arena, kept * sizeof(*out->kind_list));
 }
 
 /* Buffers for a batch's host data. */
-static void carve_rooms(const struct og_carving *k, const struct og_batch *batch,
-                        struct og_rooms *out)
+static void suballoc_rooms(const struct og_suballocation *k, const struct og_batch *batch,
+                           struct og_rooms *out)
 {
     const struct og_model_config *c = k->config;
     const uint64_t rows = k->n->rows_come ? 0 : batch->hop[c->layers - 1].n_src;
@@ -237,9 +238,9 @@ static void carve_rooms(const struct og_carving *k, const struct og_batch *batch
                                     .targets = og__targets_of(c, batch->hop[0].n_dst),
                                     .pairs = k->n->n_scores,
                                     .relations = og__conv_of(c)->joins ? k->n->n_scores : 0};
-    og__carve_rooms(k->ops, &n, k->arena, out);
+    og__suballoc_rooms(k->ops, &n, k->arena, out);
     for (int h = 0; h < c->layers; h++)
-        og__carve_block_room(k->ops, &batch->hop[h], k->arena, &out->hop[h]);
+        og__suballoc_block_room(k->ops, &batch->hop[h], k->arena, &out->hop[h]);
 }
 
 void og__most_of_block(const struct og_model_config *c, int l, const struct og_block *b,
@@ -266,7 +267,7 @@ void og__most_of_pairs(const struct og_pair_counts *n, bool training, struct og_
 }
 
 /* Largest operands of the batch's operators. */
-static struct og_most largest_of(const struct og_carving *k, const struct og_batch *batch)
+static struct og_most largest_of(const struct og_suballocation *k, const struct og_batch *batch)
 {
     const struct og_model_config *c = k->config;
     const struct og_pair_counts pairs = og__pairs_of(k->n);
@@ -291,7 +292,7 @@ static struct og_batch batch_of(const struct og_batch_caps *n)
     return batch;
 }
 
-static void carve_layers(const struct og_carving *k, struct og_workspace *out)
+static void suballoc_layers(const struct og_suballocation *k, struct og_workspace *out)
 {
     const struct og_model_config *c = k->config;
     const struct og_batch batch = batch_of(k->n);
@@ -299,60 +300,60 @@ static void carve_layers(const struct og_carving *k, struct og_workspace *out)
     const uint32_t n_dst = batch.hop[0].n_dst, n_src = batch.hop[c->layers - 1].n_src;
     const struct og_most most = largest_of(k, &batch);
     out->scratch_bytes = k->ops->scratch_bytes(&most, k->threads);
-    out->scratch = og__carve(k->arena, out->scratch_bytes);
-    out->loss_blocks = og__carve(k->arena, og__n_blocks(n_dst) * sizeof(*out->loss_blocks));
-    carve_rooms(k, &batch, &out->room);
+    out->scratch = og__suballoc(k->arena, out->scratch_bytes);
+    out->loss_blocks = og__suballoc(k->arena, og__n_blocks(n_dst) * sizeof(*out->loss_blocks));
+    suballoc_rooms(k, &batch, &out->room);
     if (og__model_sums_weights(c))
-        og__carve_numbers(k->ops, 2 * (uint64_t)n_src, k->numbers, k->arena, &out->ends);
+        og__suballoc_numbers(k->ops, 2 * (uint64_t)n_src, k->numbers, k->arena, &out->ends);
     for (int l = 0; l < c->layers; l++) {
         const struct og_block *b = &batch.hop[c->layers - 1 - l];
-        og__carve_conv(c, l, b, k->training, k->arena, &out->work[l]);
-        og__carve_end(c, l, b, k->training, k->arena, &out->work[l]);
+        og__suballoc_conv(c, l, b, k->training, k->arena, &out->work[l]);
+        og__suballoc_end(c, l, b, k->training, k->arena, &out->work[l]);
     }
     if (k->training && c->input_dropout > 0)
-        out->dropped = og__carve_floats(k->arena, n_src, og__widest_row(c));
+        out->dropped = og__suballoc_floats(k->arena, n_src, og__widest_row(c));
     if (og__conv_of(c)->joins) {
-        og__carve_joined(k->ops, c, n_src, k->training, k->numbers, k->arena, out);
-        og__carve_mixing(k->ops, c, &batch, k->training, k->arena, &out->mixing);
+        og__suballoc_joined(k->ops, c, n_src, k->training, k->numbers, k->arena, out);
+        og__suballoc_mixing(k->ops, c, &batch, k->training, k->arena, &out->mixing);
     }
     if (og__of_pairs(c))
-        og__carve_pairs(c, n_dst, &pairs, k->training, k->arena, out);
+        og__suballoc_pairs(c, n_dst, &pairs, k->training, k->arena, out);
     if (k->training)
-        carve_shared(k, &batch, out);
+        suballoc_shared(k, &batch, out);
 }
 
-static void carve(const struct og_carving *k, struct og_workspace *out)
+static void suballoc(const struct og_suballocation *k, struct og_workspace *out)
 {
     *out = (struct og_workspace){0};
-    (og__in_parts(k->config) ? og__carve_relations : carve_layers)(k, out);
+    (og__in_parts(k->config) ? og__suballoc_relations : suballoc_layers)(k, out);
 }
 
 /* Sizes of the arenas: activations, and numbers in host memory. */
 struct sizes {
-    size_t there, host;
+    size_t on_backend, host;
 };
 
 static struct sizes sizes_of(const struct og_nn_ops *ops, const struct og_model_config *c,
                              const struct og_batch_caps *n, bool training, int threads)
 {
-    struct og_arena there = {0}, host = {0};
+    struct og_arena on_backend = {0}, host = {0};
     struct og_workspace at;
-    const struct og_carving k = {.ops = ops,
-                                 .config = c,
-                                 .n = n,
-                                 .training = training,
-                                 .threads = threads,
-                                 .numbers = &host,
-                                 .arena = &there};
-    carve(&k, &at);
-    return (struct sizes){there.used, host.used};
+    const struct og_suballocation k = {.ops = ops,
+                                       .config = c,
+                                       .n = n,
+                                       .training = training,
+                                       .threads = threads,
+                                       .numbers = &host,
+                                       .arena = &on_backend};
+    suballoc(&k, &at);
+    return (struct sizes){on_backend.used, host.used};
 }
 
 size_t og__model_workspace_bytes(const struct og_nn_ops *ops, const struct og_model_config *config,
                                  const struct og_batch_caps *caps, bool training, int threads)
 {
     const struct sizes bytes = sizes_of(ops, config, caps, training, threads);
-    return bytes.there + bytes.host + ops->own_bytes(threads);
+    return bytes.on_backend + bytes.host + ops->own_bytes(threads);
 }
 
 /* ==== the current workspace ==== */
@@ -382,7 +383,7 @@ int og__model_reserve(struct og_model *m, const struct og_batch_caps *caps, bool
     int rc = bytes.host > 0
                  ? og__arena_init(&m->numbers, m->lists.memory, bytes.host, ACTIVATIONS, err)
                  : 0;
-    return rc < 0 ? rc : og__arena_init(&m->workspace, m->own, bytes.there, ACTIVATIONS, err);
+    return rc < 0 ? rc : og__arena_init(&m->workspace, m->own, bytes.on_backend, ACTIVATIONS, err);
 }
 
 /* Allocates for the maxima of this batch and of earlier ones. */
@@ -418,19 +419,19 @@ static int bring_ends(struct og_model *m, const struct og_batch *batch, struct o
         loop[i] = of->loop[batch->ids[i]];
     }
     for (int h = 0; h < m->config.layers; h++) {
-        m->at.hop[h].mean_weight = (const float *)(void *)og__numbers_there(ends);
+        m->at.hop[h].mean_weight = (const float *)(void *)og__numbers_on_backend(ends);
         m->at.hop[h].loop_weight = m->at.hop[h].mean_weight + n;
     }
-    return og__bring_numbers(m, ends, 2 * n, err);
+    return og__upload_numbers(m, ends, 2 * n, err);
 }
 
-static int bring_batch(struct og_model *m, const struct og_batch *batch, struct og_err *err)
+static int upload_batch(struct og_model *m, const struct og_batch *batch, struct og_err *err)
 {
     struct og_workspace *at = &m->at;
     int rc = 0;
     for (int l = 0; l < m->config.layers; l++) {
         int h = m->config.layers - 1 - l;
-        OG_TRY(og__bring_block(m, &batch->hop[h], &at->room.hop[h], &at->hop[h], err));
+        OG_TRY(og__upload_block(m, &batch->hop[h], &at->room.hop[h], &at->hop[h], err));
         at->work[l].block = &at->hop[h];
         at->work[l].relation = batch->hop[h].relation;
     }
@@ -440,10 +441,10 @@ out:
     return rc;
 }
 
-int og__workspace_carve(struct og_model *m, const struct og_batch *batch,
-                        const struct og_pairs *pairs, struct og_err *err)
+int og__workspace_suballoc(struct og_model *m, const struct og_batch *batch,
+                           const struct og_pairs *pairs, struct og_err *err)
 {
-    struct og_batch_caps now = {.n_pairs = pairs && !pairs->n_rivals ? pairs->n : 0,
+    struct og_batch_caps now = {.n_pairs = pairs && !pairs->n_rank_negatives ? pairs->n : 0,
                                 .n_scores = pairs ? pairs->n : 0,
                                 .rows_come = m->caps.rows_come,
                                 .types =
@@ -451,23 +452,23 @@ int og__workspace_carve(struct og_model *m, const struct og_batch *batch,
     int rc = 0;
     og__caps_include(&now, batch);
     const struct sizes need = sizes_of(m->ops, &m->config, &now, m->training, m->threads);
-    if (!m->workspace.base || need.there > m->workspace.cap || need.host > m->numbers.cap)
+    if (!m->workspace.base || need.on_backend > m->workspace.cap || need.host > m->numbers.cap)
         OG_TRY(grow(m, batch, &now, err));
     og__arena_rewind(&m->workspace, 0);
     og__arena_rewind(&m->numbers, 0);
-    const struct og_carving k = {.ops = m->ops,
-                                 .config = &m->config,
-                                 .n = &now,
-                                 .training = m->training,
-                                 .threads = m->threads,
-                                 .numbers = &m->numbers,
-                                 .arena = &m->workspace,
-                                 .out = m->relational};
-    carve(&k, &m->at);
+    const struct og_suballocation k = {.ops = m->ops,
+                                       .config = &m->config,
+                                       .n = &now,
+                                       .training = m->training,
+                                       .threads = m->threads,
+                                       .numbers = &m->numbers,
+                                       .arena = &m->workspace,
+                                       .out = m->relational};
+    suballoc(&k, &m->at);
     m->ops->set_scratch(m->backend, m->at.scratch, m->at.scratch_bytes, m->at.partial);
     if (pairs)
-        OG_TRY(og__bring_pairs(m, pairs, &m->at.room, &m->at.pairs, err));
-    rc = m->relational ? 0 : bring_batch(m, batch, err);
+        OG_TRY(og__upload_pairs(m, pairs, &m->at.room, &m->at.pairs, err));
+    rc = m->relational ? 0 : upload_batch(m, batch, err);
 out:
     return rc;
 }

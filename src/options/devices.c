@@ -33,7 +33,7 @@ bool og__devices_read(const char *text, struct og_devices *out)
     return all;
 }
 
-struct og_devices og__devices_asked(const struct og_options *opt)
+struct og_devices og__devices_requested(const struct og_options *opt)
 {
     struct og_devices d = {.n = 1};
     if (opt->device != OG_DEVICE_CPU && opt->devices && og__devices_read(opt->devices, &d))

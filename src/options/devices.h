@@ -16,6 +16,6 @@ struct og_devices {
 /* Parse "0,1,3", distinct numbers. Returns false if it is not such a list. */
 bool og__devices_read(const char *text, struct og_devices *out);
 /* The devices of --devices, or device 0 alone. */
-struct og_devices og__devices_asked(const struct og_options *opt);
+struct og_devices og__devices_requested(const struct og_options *opt);
 
 #endif

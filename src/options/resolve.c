@@ -94,14 +94,14 @@ bool og__options_alternate(const struct og_options *opt)
 }
 
 /* A walk samples --neighbors in every hop; --fanout only has the number of hops. */
-static void settle_fanout(struct og_options *opt)
+static void resolve_fanout(struct og_options *opt)
 {
     for (int i = 0; og__sampling_by_visits((enum og_sampler_kind)opt->sampler) && i < opt->n_fanout;
          i++)
         opt->fanout[i] = OG_MIN(opt->neighbors, opt->walks * opt->walk_length);
 }
 
-static int settle_layers(struct og_options *opt, struct og_err *err)
+static int resolve_layers(struct og_options *opt, struct og_err *err)
 {
     if (opt->layers == 0)
         opt->layers = opt->n_fanout;
@@ -117,7 +117,7 @@ enum og_dtype og__pack_dtype(const struct og_options *opt, enum og_dtype stored)
 }
 
 /* 90 % of the free memory, or the requested share or size. */
-static int settle_memory(struct og_options *opt, struct og_err *err)
+static int resolve_memory(struct og_options *opt, struct og_err *err)
 {
     size_t bytes = og__memory_amount(&opt->memory);
     opt->memory = (struct og_amount){OG_BYTES, (double)bytes};
@@ -153,7 +153,7 @@ int og__scratch_first(char **out, const struct og_options *opt, const char *othe
 }
 
 /* Limit of scratch on all its disks together: a share of the free space. */
-static int settle_disk(struct og_options *opt, struct og_err *err)
+static int resolve_disk(struct og_options *opt, struct og_err *err)
 {
     struct og_places where;
     int rc = og__scratch_folders(&where, opt, opt->run, err);
@@ -169,7 +169,7 @@ static int settle_disk(struct og_options *opt, struct og_err *err)
 }
 
 /* No more trainers than mini-batches at a time. */
-static void settle_trainers(struct og_options *opt, const struct og_log *log)
+static void resolve_trainers(struct og_options *opt, const struct og_log *log)
 {
     struct og_executor_split *e = &opt->executors;
     const int useful = og__trainers_useful(opt);
@@ -186,9 +186,9 @@ static void settle_trainers(struct og_options *opt, const struct og_log *log)
 
 /* By default each of several devices is a trainer, if there is work for it. Each of several workers
  * uses one device. */
-static void settle_devices(struct og_options *opt)
+static void resolve_devices(struct og_options *opt)
 {
-    const int n = og__devices_asked(opt).n;
+    const int n = og__devices_requested(opt).n;
     if (n > 1 && opt->workers <= 1 && opt->executors.trainers == 0 && opt->executors.samplers == 0)
         opt->executors.trainers = OG_MIN(n, og__trainers_useful(opt));
 }
@@ -197,12 +197,12 @@ int og__options_resolve(struct og_options *opt, const struct og_log *log, struct
 {
     int rc;
     OG_TRY(apply_preset(opt, err));
-    OG_TRY(settle_layers(opt, err));
-    OG_TRY(settle_memory(opt, err));
-    OG_TRY(settle_disk(opt, err));
-    settle_fanout(opt);
-    settle_devices(opt);
-    settle_trainers(opt, log);
+    OG_TRY(resolve_layers(opt, err));
+    OG_TRY(resolve_memory(opt, err));
+    OG_TRY(resolve_disk(opt, err));
+    resolve_fanout(opt);
+    resolve_devices(opt);
+    resolve_trainers(opt, log);
     if (opt->threads == 0)
         opt->threads = og__cpu_count();
     if (opt->policy != OG_POLICY_AUTO && opt->layout == OG_LAYOUT_AUTO)

@@ -32,5 +32,5 @@ struct og_trainers_setup og__trainers_setup(const struct og_options *opt)
 int og__trainers_keepers(const struct og_options *opt)
 {
     const struct og_trainers_setup s = og__trainers_setup(opt);
-    return OG_MIN(og__devices_asked(opt).n, OG_MAX(s.n, 1));
+    return OG_MIN(og__devices_requested(opt).n, OG_MAX(s.n, 1));
 }

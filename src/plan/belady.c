@@ -346,17 +346,17 @@ static int step_belady(struct og_policy *p, const uint32_t *ids, struct og_plan 
     return 0;
 }
 
-static const struct og_policy_way ways[] = {{OG_LAYOUT_RAW, false},
-                                            {OG_LAYOUT_RAW, true},
-                                            {OG_LAYOUT_PACKED, true},
-                                            {OG_LAYOUT_SEGMENTED, true}};
+static const struct og_policy_exec execs[] = {{OG_LAYOUT_RAW, false},
+                                              {OG_LAYOUT_RAW, true},
+                                              {OG_LAYOUT_PACKED, true},
+                                              {OG_LAYOUT_SEGMENTED, true}};
 
 const struct og_policy_ops og__policy_belady = {
     .looks_ahead = true,
     .lists_uses = true,
-    .lies_beneath = true,
-    .ways = ways,
-    .n_ways = OG_COUNT(ways),
+    .serves_as_lower = true,
+    .execs = execs,
+    .n_execs = OG_COUNT(execs),
     .admits = true,
     .open = open_belady,
     .close = close_belady,

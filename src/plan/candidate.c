@@ -38,7 +38,7 @@ static bool cache_stays(const struct og_candidate *c)
 }
 
 /* Why it makes no sense, or NULL. */
-static const char *unsound(const struct og_choice *given, const struct og_candidate *c)
+static const char *unsound(const struct og_cost_inputs *given, const struct og_candidate *c)
 {
     bool reuses = og__candidate_writes(c) && c->resample_every > 1;
     if (c->resample_every == 0)
@@ -95,7 +95,7 @@ static int count_visits(struct condensed *c, struct og_err *err)
     return c->often ? 0 : -ENOMEM;
 }
 
-static int condense(struct condensed *c, const struct og_choice *given, struct og_err *err)
+static int condense(struct condensed *c, const struct og_cost_inputs *given, struct og_err *err)
 {
     const struct og_trace *t = &given->trace;
     struct og_placement nodes;
@@ -145,7 +145,7 @@ static bool suits_condensed(const struct og_candidate *c)
 /* ---- passes: candidates that are counted together ---- */
 
 struct pass {
-    const struct og_choice *given;
+    const struct og_cost_inputs *given;
     const struct condensed *seen;      /* the trace's nodes */
     const struct condensed *condensed; /* the same; NULL: the policy does not suit it */
     const struct og_candidate *candidates;
@@ -178,7 +178,7 @@ static bool same_policy(const struct og_policy_setup *a, const struct og_policy_
            a->evict == b->evict;
 }
 
-static bool same_pass(const struct og_choice *given, const struct og_candidate *a,
+static bool same_pass(const struct og_cost_inputs *given, const struct og_candidate *a,
                       const struct og_candidate *b)
 {
     const uint32_t n =
@@ -189,13 +189,13 @@ static bool same_pass(const struct og_choice *given, const struct og_candidate *
         return false;
     if (counts_by_level(a) && counts_by_level(b))
         return true;
-    const bool one = a->superbatch >= n || a->superbatch == 0; /* nothing is yielded in between */
-    return a->policy.n_slots == b->policy.n_slots && (one || a->n_yielded == b->n_yielded) &&
+    const bool one = a->superbatch >= n || a->superbatch == 0; /* nothing is released in between */
+    return a->policy.n_slots == b->policy.n_slots && (one || a->n_released == b->n_released) &&
            OG_MIN(a->superbatch, n) == OG_MIN(b->superbatch, n);
 }
 
 /* Sorts the valid candidates into passes; member[] of all are consecutive in `members`. */
-static uint32_t form_passes(const struct og_choice *given, const struct condensed *condensed,
+static uint32_t form_passes(const struct og_cost_inputs *given, const struct condensed *condensed,
                             const struct og_candidate *c, uint32_t n, struct og_estimate *out,
                             uint32_t *members, struct pass *pass)
 {
@@ -244,17 +244,17 @@ static struct og_policy_setup policy_of(const struct pass *p)
 
 static struct og_simulation simulation_of(const struct pass *p)
 {
-    const struct og_choice *given = p->given;
+    const struct og_cost_inputs *given = p->given;
     const struct og_candidate *c = first_of(p);
     const struct condensed *d = p->condensed;
-    const uint32_t not_yielded = c->policy.n_slots - OG_MIN(c->n_yielded, c->policy.n_slots);
+    const uint32_t not_released = c->policy.n_slots - OG_MIN(c->n_released, c->policy.n_slots);
     const uint32_t slots = slots_of(p, 0);
     return (struct og_simulation){.trace = d ? d->trace : given->trace,
                                   .n_nodes = d ? d->n : given->n_nodes,
                                   .row = d ? d->row : NULL,
                                   .owners = given->owners,
                                   .superbatch = p->superbatch,
-                                  .n_yielded = slots - OG_MIN(not_yielded, slots),
+                                  .n_released = slots - OG_MIN(not_released, slots),
                                   .rule = given->rule,
                                   .fill_rows = given->fill_rows,
                                   .budget = given->budget,
@@ -323,14 +323,14 @@ out:
 /* ---- layouts of one superbatch ---- */
 
 /* The rest of the disk limit for one packed file. */
-static uint64_t container_limit(const struct og_choice *given, const struct og_candidate *c)
+static uint64_t packed_file_limit(const struct og_cost_inputs *given, const struct og_candidate *c)
 {
     if (given->disk_limit == UINT64_MAX)
         return UINT64_MAX;
     return given->disk_limit - OG_MIN(given->disk_limit, c->spilled_bytes);
 }
 
-static void note_container(uint64_t bytes, struct og_candidate_counts *counts)
+static void note_packed_file(uint64_t bytes, struct og_candidate_counts *counts)
 {
     counts->written += bytes;
     counts->disk = OG_MAX(counts->disk, bytes);
@@ -363,7 +363,7 @@ static int add_packed(const struct pass *p, const struct og_candidate *c, struct
     struct og_packing_cost cost;
     int rc = add_sweep(p, c, e, &cost, err);
     og__add_io(&e->counts.batches, cost.back);
-    note_container(cost.bytes_written, &e->counts);
+    note_packed_file(cost.bytes_written, &e->counts);
     return rc;
 }
 
@@ -394,7 +394,7 @@ static int add_segmented(const struct pass *p, const struct og_candidate *c, str
     const uint64_t head = og__packing_data_start(p->packing.n_batches) + OG__PACK_BLOCK;
     const uint64_t misses = p->packing.ptr[p->packing.n_batches];
     const uint64_t most = head + 2 * sizeof(uint32_t) * misses;
-    const uint64_t limit = container_limit(p->given, c);
+    const uint64_t limit = packed_file_limit(p->given, c);
     int rc = og__segments_open(&s, &p->packing, p->given->budget, err);
     if (rc < 0)
         return rc;
@@ -408,7 +408,7 @@ static int add_segmented(const struct pass *p, const struct og_candidate *c, str
     e->counts.segment = e->counts.segment ? e->counts.segment : size;
     og__segments_space(&s, size, &cost);
     const uint64_t orders = sizeof(uint32_t) * (misses + cost.shared_reads);
-    note_container(head + cost.disk_bytes + orders, &e->counts);
+    note_packed_file(head + cost.disk_bytes + orders, &e->counts);
     OG_TRY(add_sweep(p, c, e, &ignored, err));
 out:
     og__segments_close(&s);
@@ -420,7 +420,7 @@ out:
 static int add_layouts(struct pass *p, struct og_err *err)
 {
     int rc;
-    OG_TRY(og__packing_seal(&p->packing, err));
+    OG_TRY(og__packing_finish(&p->packing, err));
     for (uint32_t i = 0; i < p->n; i++) {
         const struct og_candidate *c = &p->candidates[p->member[i]];
         struct og_estimate *e = &p->out[p->member[i]];
@@ -440,13 +440,13 @@ static int batch_missed(void *arg, uint32_t batch, const uint32_t *rows, uint32_
                         struct og_err *err)
 {
     struct pass *p = arg;
-    const struct og_choice *given = p->given;
+    const struct og_cost_inputs *given = p->given;
     const bool last = (batch + 1) % p->superbatch == 0 || batch + 1 == given->trace.n_batches;
     int rc;
     if (!p->packs)
         return 0;
     if (!p->packing.ptr)
-        OG_TRY(og__packing_open(&p->packing, given->n_nodes, og__kept_row_bytes(given),
+        OG_TRY(og__packing_open(&p->packing, given->n_nodes, og__cached_row_bytes(given),
                                 p->superbatch, given->budget, err));
     OG_TRY(og__packing_add(&p->packing, rows, NULL, n, err));
     if (last)
@@ -523,7 +523,7 @@ static size_t pass_bytes(const struct pass *p)
     size_t packing = (3 * rows + 2 * longest) * sizeof(uint32_t) + t->n_batches * 16 +
                      2 * og__placement_bytes(p->given->n_nodes);
     size_t layouts =
-        (5 + og__kept_row_bytes(p->given) / OG__PACK_BLOCK + 1) * distinct * sizeof(uint32_t);
+        (5 + og__cached_row_bytes(p->given) / OG__PACK_BLOCK + 1) * distinct * sizeof(uint32_t);
     const size_t packs = p->packs ? packing + layouts : 0;
     if (first_of(p)->tiers) {
         const struct og_tiers_setup tiers = tiers_of(p);
@@ -534,7 +534,8 @@ static size_t pass_bytes(const struct pass *p)
 }
 
 /* As many passes at a time as there are threads, unless memory is short. */
-static struct og_pool *pool_for(const struct og_choice *given, const struct pass *pass, uint32_t n)
+static struct og_pool *pool_for(const struct og_cost_inputs *given, const struct pass *pass,
+                                uint32_t n)
 {
     size_t most = 1;
     for (uint32_t i = 0; i < n; i++)
@@ -545,7 +546,7 @@ static struct og_pool *pool_for(const struct og_choice *given, const struct pass
 
 /* ---- all of them ---- */
 
-static int run_passes(const struct og_choice *given, struct pass *pass, uint32_t n,
+static int run_passes(const struct og_cost_inputs *given, struct pass *pass, uint32_t n,
                       struct og_err *err)
 {
     int rc = 0;
@@ -560,7 +561,7 @@ out:
     return rc;
 }
 
-int og__candidates_count_width(const struct og_choice *given, const struct og_candidate *c,
+int og__candidates_count_group(const struct og_cost_inputs *given, const struct og_candidate *c,
                                uint32_t n, struct og_estimate *out, struct og_err *err)
 {
     for (uint32_t i = 0; i < n; i++) {

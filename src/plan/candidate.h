@@ -1,6 +1,6 @@
 /* candidates: plans for reading the features of a trace's batches, and their estimated costs.
  *
- *     trace, facts, capacities ──> counts     rows, reads, bytes: exact, by running policies and
+ *     trace, workload, capacities ──> counts  rows, reads, bytes: exact, by running policies and
  *                                             layouts over the trace without reading anything
  *     counts, epochs ────────────> io         rows read and written in an epoch
  *     io, disk, times ───────────> seconds    a small model of the pipeline
@@ -13,9 +13,9 @@
 #include "plan/count.h"
 #include "plan/link.h"
 #include "plan/simulate.h"
-#include "sample/together.h"
+#include "sample/group_sampling.h"
 
-/* A way to do it. */
+/* An execution plan. */
 struct og_candidate {
     /* with its cache: n_slots; with several row sizes, a range for each. Borrowed */
     struct og_policy_setup policy;
@@ -28,10 +28,10 @@ struct og_candidate {
     uint32_t superbatch;
     /* batches with misses on disk at once: these and others, such as validation's; 0 = these */
     uint32_t written_batches;
-    uint32_t together;   /* batches in a sample group, one scan a hop; 0 or 1 = none */
-    bool moves;          /* its topology is on disk, but the trace was sampled in memory */
-    double lists_cached; /* share of sampling's topology reads that the cache serves */
-    uint32_t n_yielded;  /* slots that lose their rows while the next superbatch is prepared */
+    uint32_t group_sampling; /* batches in a sample group, one scan a hop; 0 or 1 = none */
+    bool moves;              /* its topology is on disk, but the trace was sampled in memory */
+    double lists_cached;     /* share of sampling's topology reads that the cache serves */
+    uint32_t n_released;     /* slots that lose their rows while the next superbatch is prepared */
     /* from the memory plan */
     size_t memory;          /* bytes in all */
     size_t sweep_memory;    /* of these for packing */
@@ -49,7 +49,7 @@ struct og_flow_times {
     double count_row;   /* additional, a row of a superbatch: counting its visits */
     double prepare_row; /* instead, for policies with a list of uses */
     /* factor of `sample` for sample groups, if the candidate moves the topology; 0 = 1 */
-    double together;
+    double group_sampling;
     double cached; /* factor of `sample` if the cache holds the lists; 0 = 1 */
     double model;  /* seconds, a batch on all threads; 0 without a model */
     double copy;   /* bytes a second, one thread */
@@ -62,8 +62,8 @@ struct og_flow_times {
 };
 
 /* Rows of one of several sizes: those of a node type, a range of nodes with its own slots. Fields
- * as in og_choice. */
-struct og_choice_width {
+ * as in og_cost_inputs. */
+struct og_cost_group {
     struct og_trace trace; /* of its nodes, numbered from 0, with as many batches */
     uint64_t n_nodes;
     double distinct, growth, slowing;
@@ -72,11 +72,11 @@ struct og_choice_width {
 };
 
 /* The inputs shared by all candidates. */
-struct og_choice {
+struct og_cost_inputs {
     struct og_trace trace; /* training batches in order, best one or several epochs */
     uint64_t n_nodes;
-    uint32_t owners;      /* the feature file has every owners-th node's row; 0 = all rows */
-    uint64_t most_wanted; /* the number of nodes in any batches; 0 = all */
+    uint32_t owners;         /* the feature file has every owners-th node's row; 0 = all rows */
+    uint64_t most_requested; /* the number of nodes in any batches; 0 = all */
     /* Distinct nodes of the trace, for superbatches longer than it; 0 = unknown. Half of its
      * batches have 2^growth times fewer, twice as many have 2^(growth * slowing) times as many.
      * Four times as many have 2^(growth * slowing^2) times as many again; slowing 0 = 1. */
@@ -86,7 +86,7 @@ struct og_choice {
     struct og_io_counts topology;   /* sampling's reads in an epoch without sample groups */
     uint64_t structure_bytes;       /* of its file; */
     uint32_t hops;                  /* scans of it by a sample group; */
-    struct og_group_wanted group;   /* requests of a small sample group; .batches 0 = unknown, */
+    struct og_group_requests group; /* requests of a small sample group; .batches 0 = unknown, */
     struct og_read_rule lists_rule; /* and how that is read */
     struct og_read_rule rule;       /* how the features are read */
     size_t row_bytes;   /* of a row in memory and in packs; 0 = as in the file (rule.row_bytes) */
@@ -103,10 +103,10 @@ struct og_choice {
     struct og_pool *pool;
     struct og_budget *budget;
     const volatile sig_atomic_t *stop; /* may be NULL */
-    /* [n_widths], in the order of their nodes, with several row sizes. Their fields replace those
-     * above, and only n_batches of the trace is used. 0 = all rows have one size. */
-    const struct og_choice_width *width;
-    uint32_t n_widths;
+    /* [n_row_groups], in the order of their nodes, with several row sizes. Their fields replace
+     * those above, and only n_batches of the trace is used. 0 = all rows have one size. */
+    const struct og_cost_group *row_group;
+    uint32_t n_row_groups;
 };
 
 /* Over the trace, once: exact. */
@@ -162,7 +162,7 @@ struct og_estimate {
     uint32_t candidate;                /* its number */
     bool possible;                     /* within memory and disk, and sound */
     bool counted;                      /* else everything below is 0 */
-    struct og_candidate_counts counts; /* of all widths together */
+    struct og_candidate_counts counts; /* of all row groups together */
     struct og_candidate_io io;
     double term[OG__TERMS]; /* of a steady epoch */
     double epoch;           /* seconds of a steady epoch, its share of all preparation included */
@@ -178,19 +178,21 @@ struct og_estimate {
 
 /* Estimates all n candidates (at most OG__MOST_SIZES) into out[n]: possible ones first, the fastest
  * first. Counts candidates with the same policy together. 0, OG_INTERRUPTED, -ENOMEM. */
-OG_MUST_CHECK int og__candidates_rank(const struct og_choice *given, const struct og_candidate *c,
-                                      uint32_t n, struct og_estimate *out, struct og_err *err);
+OG_MUST_CHECK int og__candidates_rank(const struct og_cost_inputs *given,
+                                      const struct og_candidate *c, uint32_t n,
+                                      struct og_estimate *out, struct og_err *err);
 
-static inline size_t og__kept_row_bytes(const struct og_choice *given)
+static inline size_t og__cached_row_bytes(const struct og_cost_inputs *given)
 {
     return given->row_bytes ? given->row_bytes : given->rule.row_bytes;
 }
 
 /* The two steps of it. count sets counts and io of candidate i in out[i]. From these, seconds
  * computes the rest; call it again when better times are known. */
-OG_MUST_CHECK int og__candidates_count(const struct og_choice *given, const struct og_candidate *c,
-                                       uint32_t n, struct og_estimate *out, struct og_err *err);
-void og__candidate_seconds(const struct og_choice *given, const struct og_candidate *c,
+OG_MUST_CHECK int og__candidates_count(const struct og_cost_inputs *given,
+                                       const struct og_candidate *c, uint32_t n,
+                                       struct og_estimate *out, struct og_err *err);
+void og__candidate_seconds(const struct og_cost_inputs *given, const struct og_candidate *c,
                            struct og_estimate *out);
 void og__candidates_sort(struct og_estimate *out, uint32_t n); /* by rank, as above */
 

@@ -1,9 +1,9 @@
 /* Shared by the files of the cost model:
  *
- *     candidate.c          counts rows of one size over the trace
- *     candidate_rows.c     reads and writes of an epoch, for such rows
- *     candidate_widths.c   both for all row sizes, and their sums
- *     candidate_seconds.c  seconds, including topology and samples */
+ *     candidate.c           counts rows of one size over the trace
+ *     candidate_rows.c      reads and writes of an epoch, for such rows
+ *     candidate_groups.c    both for all row sizes, and their sums
+ *     candidate_seconds.c   seconds, including topology and samples */
 #ifndef OG_CANDIDATE_PARTS_H
 #define OG_CANDIDATE_PARTS_H
 
@@ -19,15 +19,16 @@ struct og__scale {
     double superbatches; /* an epoch */
     double batches;      /* an epoch */
 };
-struct og__scale og__scale_of(const struct og_choice *given, const struct og_candidate *c,
+struct og__scale og__scale_of(const struct og_cost_inputs *given, const struct og_candidate *c,
                               const struct og_candidate_counts *counts);
 
-/* Rows of one width: candidate i into out[i].counts. */
-OG_MUST_CHECK int og__candidates_count_width(const struct og_choice *given,
+/* Rows of one size: candidate i into out[i].counts. */
+OG_MUST_CHECK int og__candidates_count_group(const struct og_cost_inputs *given,
                                              const struct og_candidate *c, uint32_t n,
                                              struct og_estimate *out, struct og_err *err);
 /* An epoch's reads and writes of such rows, from these counts. */
-struct og_candidate_io og__candidate_io(const struct og_choice *given, const struct og_candidate *c,
+struct og_candidate_io og__candidate_io(const struct og_cost_inputs *given,
+                                        const struct og_candidate *c,
                                         const struct og_candidate_counts *counts);
 
 static inline double og__or_else(double rate, double otherwise)

@@ -15,13 +15,13 @@ static bool lasts(const struct og_candidate *c)
 
 /* Distinct nodes of k times the trace's batches, relative to the trace. With each doubling they
  * grow by a power that itself decreases. */
-static double wanted_nodes(const struct og_choice *given, double k)
+static double wanted_nodes(const struct og_cost_inputs *given, double k)
 {
     const double slowing = og__or_else(given->slowing, 1);
     const double doublings = log2(OG_MAX(k, 1.0));
     const double steps =
         slowing < 1 ? slowing * (1 - pow(slowing, doublings)) / (1 - slowing) : doublings;
-    const uint64_t most = given->most_wanted ? given->most_wanted : given->n_nodes;
+    const uint64_t most = given->most_requested ? given->most_requested : given->n_nodes;
     return OG_MIN(given->distinct * exp2(given->growth * steps), (double)most);
 }
 
@@ -33,7 +33,7 @@ static double own_batches(const struct og_candidate *c, double batches, double n
     return OG_MAX(OG_MIN(batches, drawn), n) / n;
 }
 
-struct og__scale og__scale_of(const struct og_choice *given, const struct og_candidate *c,
+struct og__scale og__scale_of(const struct og_cost_inputs *given, const struct og_candidate *c,
                               const struct og_candidate_counts *counts)
 {
     const double n = OG_MAX(given->trace.n_batches, 1u);
@@ -67,7 +67,8 @@ static double slots_of(const struct og_candidate *c)
 /* ---- what an epoch reads and writes ---- */
 
 /* Limits reads to the whole file. */
-static struct og_io_expected within_file(const struct og_choice *given, struct og_io_expected io)
+static struct og_io_expected within_file(const struct og_cost_inputs *given,
+                                         struct og_io_expected io)
 {
     const double all = (double)given->n_nodes * (double)given->rule.row_bytes;
     return og__io_scaled(io, io.bytes > all ? all / io.bytes : 1);
@@ -87,7 +88,7 @@ static double unlearnt_misses(const struct og_candidate_counts *n, const struct 
 
 /* Additional missed rows of a superbatch longer than the trace, for each run of batches of the
  * trace's length. A row without a slot is missed at least once. */
-static double more_misses(const struct og_choice *given, const struct og_candidate *c,
+static double more_misses(const struct og_cost_inputs *given, const struct og_candidate *c,
                           const struct og_candidate_counts *n, const struct og__scale *r)
 {
     const double slots = slots_of(c);
@@ -99,19 +100,19 @@ static double more_misses(const struct og_choice *given, const struct og_candida
 }
 
 /* The reads of those rows: one by one from the file, or sequentially from packed files. */
-static struct og_io_expected read_more(const struct og_choice *given, const struct og_candidate *c,
-                                       double rows)
+static struct og_io_expected read_more(const struct og_cost_inputs *given,
+                                       const struct og_candidate *c, double rows)
 {
     const struct og_read_rule *rule = &given->rule;
-    const double packed = rows * (double)og__kept_row_bytes(given);
+    const double packed = rows * (double)og__cached_row_bytes(given);
     if (!og__candidate_writes(c))
         return (struct og_io_expected){rows, rows * (double)OG_MAX(rule->row_bytes, rule->align)};
     return (struct og_io_expected){packed / (double)OG_MAX(rule->max_request, (size_t)1), packed};
 }
 
 /* The scan for rows that the trace does not show: the whole file if they are near one another. */
-static struct og_io_expected sweep_more(const struct og_choice *given, const struct og_candidate *c,
-                                        const struct og__scale *r)
+static struct og_io_expected sweep_more(const struct og_cost_inputs *given,
+                                        const struct og_candidate *c, const struct og__scale *r)
 {
     const struct og_read_rule *rule = &given->rule;
     const double slots = slots_of(c);
@@ -126,13 +127,13 @@ static struct og_io_expected sweep_more(const struct og_choice *given, const str
 }
 
 /* Reads of so many rows at random positions. */
-static struct og_io_expected scattered(const struct og_choice *given, double rows)
+static struct og_io_expected scattered(const struct og_cost_inputs *given, double rows)
 {
     return og__read_rule_expect(&given->rule, rows, (double)given->n_nodes);
 }
 
 /* Reads of a share of so many rows, relative to reading them all: gaps are read too. */
-static double among_others(const struct og_choice *given, double rows, double share)
+static double among_others(const struct og_cost_inputs *given, double rows, double share)
 {
     const double all = scattered(given, rows).bytes;
     return all > 0 ? scattered(given, rows * share).bytes / all : share;
@@ -141,13 +142,13 @@ static double among_others(const struct og_choice *given, double rows, double sh
 /* The share of a cache that later superbatches read again, if the trace has only one. That is the
  * released part and, unless the policy is static, new rows of its batches. A new sample adds as
  * many nodes as twice the batches would. The same sample adds rows that the cache did not hold. */
-static double later_share(const struct og_choice *given, const struct og_candidate *c,
+static double later_share(const struct og_cost_inputs *given, const struct og_candidate *c,
                           const struct og__scale *r)
 {
     const double slots = OG_MAX(slots_of(c), 1.0);
-    const double yielded = OG_MIN(c->n_yielded, slots) / slots;
+    const double released = OG_MIN(c->n_released, slots) / slots;
     if (og__policy_is_static(c->policy.kind))
-        return yielded;
+        return released;
     if (given->distinct <= 0)
         return 1;
     const double wanted = given->distinct * r->wider;
@@ -155,12 +156,13 @@ static double later_share(const struct og_choice *given, const struct og_candida
     double again = OG_MAX(1 - slots / wanted, 0.0);
     double of_sample = lasts(c) ? 1 : OG_MAX(c->resample_every * r->superbatches, 1.0);
     double share = (anew + again * (of_sample - 1)) / of_sample;
-    return yielded + (1 - yielded) * among_others(given, OG_MIN(wanted, slots), share);
+    return released + (1 - released) * among_others(given, OG_MIN(wanted, slots), share);
 }
 
 /* Prefills of an epoch. The first superbatch of a run fills the cache (unless the policy starts
  * with that), others as later ones of the trace do. */
-static struct og_io_expected filling(const struct og_choice *given, const struct og_candidate *c,
+static struct og_io_expected filling(const struct og_cost_inputs *given,
+                                     const struct og_candidate *c,
                                      const struct og_candidate_counts *n, const struct og__scale *r)
 {
     const struct og_io_counts later = {n->fill.reads - n->first_fill.reads,
@@ -181,7 +183,8 @@ static struct og_io_expected filling(const struct og_choice *given, const struct
 }
 
 /* A longer superbatch has its misses from more of the file, and still reads that but once. */
-static struct og_io_expected sweeping(const struct og_choice *given, const struct og_candidate *c,
+static struct og_io_expected sweeping(const struct og_cost_inputs *given,
+                                      const struct og_candidate *c,
                                       const struct og_candidate_counts *n,
                                       const struct og__scale *r)
 {
@@ -202,7 +205,7 @@ static struct og_io_expected sweeping(const struct og_choice *given, const struc
 /* The trace has the rows read in the first window of a superbatch. If it is longer than that, also
  * those of later windows. If not, windows grow with the cache, and with reuse of rows that fit by
  * epochs. The next one reads rows used in a pair of windows but not in one. */
-static void windows_of(const struct og_choice *given, const struct og_candidate *c,
+static void windows_of(const struct og_cost_inputs *given, const struct og_candidate *c,
                        const struct og_candidate_counts *n, const struct og__scale *r,
                        struct og_candidate_io *b)
 {
@@ -239,7 +242,7 @@ static void windows_of(const struct og_choice *given, const struct og_candidate 
     b->sweep = (struct og_io_expected){later.reads * rest, later.bytes * rest};
 }
 /* The sweep that packs also fills the cache: what both want of the file is read but once. */
-static void sweep_once(const struct og_choice *given, const struct og_candidate *c,
+static void sweep_once(const struct og_cost_inputs *given, const struct og_candidate *c,
                        const struct og__scale *r, struct og_candidate_io *b)
 {
     const double sweeps = r->superbatches * r->prepared;
@@ -253,11 +256,11 @@ static void sweep_once(const struct og_choice *given, const struct og_candidate 
     b->sweep.bytes = OG_MAX(once.bytes - b->fill.bytes, 0.0);
 }
 /* Rows that the device lacks go over the link; rows that leave its cache go back. */
-static void add_link(const struct og_choice *given, const struct og_candidate *c,
+static void add_link(const struct og_cost_inputs *given, const struct og_candidate *c,
                      const struct og_candidate_counts *n, const struct og__scale *r,
                      struct og_candidate_io *io)
 {
-    const double row = (double)og__kept_row_bytes(given) * r->traces;
+    const double row = (double)og__cached_row_bytes(given) * r->traces;
     if (!c->tiers)
         return;
     io->linked = (double)og__tiers_linked(&n->tiers, n->rows) * row;
@@ -266,19 +269,19 @@ static void add_link(const struct og_choice *given, const struct og_candidate *c
 }
 
 /* Rows are copied into chunks; or those that enter a cache from staging, at most all misses. */
-static double copied_bytes(const struct og_choice *given, const struct og_candidate *c,
+static double copied_bytes(const struct og_cost_inputs *given, const struct og_candidate *c,
                            const struct og_candidate_counts *n, const struct og__scale *r)
 {
     double enters = og__policy_admits(c->policy.kind) ? 1 : 0;
     double packed = og__candidate_writes(c) ? r->prepared : 0;
-    return (enters + packed) * (double)n->misses * r->traces * (double)og__kept_row_bytes(given);
+    return (enters + packed) * (double)n->misses * r->traces * (double)og__cached_row_bytes(given);
 }
 /* Packed files of a superbatch, predicted from the trace. Batches beyond the trace miss as many
  * rows, plus new ones and a margin. In segments each row may occur once. */
-static double written_at_once(const struct og_choice *given, const struct og_candidate *c,
+static double written_at_once(const struct og_cost_inputs *given, const struct og_candidate *c,
                               const struct og_candidate_counts *n, const struct og__scale *r)
 {
-    const double row = (double)og__kept_row_bytes(given);
+    const double row = (double)og__cached_row_bytes(given);
     const double shown = OG_MIN(c->superbatch, OG_MAX(given->trace.n_batches, 1u));
     const double longer = OG_MAX(c->written_batches, c->superbatch) / shown;
     const double bytes = (double)n->disk;
@@ -292,7 +295,7 @@ static double written_at_once(const struct og_choice *given, const struct og_can
     return bytes + OG_MAX(all - bytes, 0.0) * (1 + given->disk_margin);
 }
 /* Adds misses of batches that the trace does not have. */
-static void add_missed(const struct og_choice *given, const struct og_candidate *c,
+static void add_missed(const struct og_cost_inputs *given, const struct og_candidate *c,
                        const struct og_candidate_counts *n, const struct og__scale *r,
                        struct og_candidate_io *io)
 {
@@ -302,7 +305,8 @@ static void add_missed(const struct og_choice *given, const struct og_candidate 
     io->written += og__candidate_writes(c) ? more.bytes * r->prepared : 0;
 }
 
-struct og_candidate_io og__candidate_io(const struct og_choice *given, const struct og_candidate *c,
+struct og_candidate_io og__candidate_io(const struct og_cost_inputs *given,
+                                        const struct og_candidate *c,
                                         const struct og_candidate_counts *counts)
 {
     const struct og__scale r = og__scale_of(given, c, counts);
@@ -316,7 +320,7 @@ struct og_candidate_io og__candidate_io(const struct og_choice *given, const str
         .disk = written_at_once(given, c, counts, &r),
     };
     add_link(given, c, counts, &r, &io);
-    if (og__policy_fills_beside(c->policy.kind))
+    if (og__policy_fills_during_training(c->policy.kind))
         windows_of(given, c, counts, &r, &io);
     else
         add_missed(given, c, counts, &r, &io);

@@ -1,4 +1,4 @@
-/* From reads and writes to seconds: a model of the pipeline (flow/flow.h, ahead/ahead.h).
+/* From reads and writes to seconds: a model of the pipeline (flow/flow.h, lookahead/lookahead.h).
  *
  *   straight     sample | plan | read | train           each batch through all stages, in parallel
  *
@@ -26,19 +26,19 @@ static double disk_seconds(const struct og_disk_profile *disk, struct og_io_expe
     return io.reads / disk->iops + io.bytes / bandwidth;
 }
 
-static const struct og_disk_profile *structure_disk(const struct og_choice *given)
+static const struct og_disk_profile *structure_disk(const struct og_cost_inputs *given)
 {
     return given->structure_disk.iops > 0 ? &given->structure_disk : &given->disk;
 }
 
 /* The rate of writes during a run. */
-static double write_rate(const struct og_choice *given)
+static double write_rate(const struct og_cost_inputs *given)
 {
     return og__or_else(given->times.write, given->disk.bandwidth);
 }
 
 /* The rate of reads soon after writes. */
-static double fresh_rate(const struct og_choice *given)
+static double fresh_rate(const struct og_cost_inputs *given)
 {
     return og__or_else(given->times.fresh, given->disk.bandwidth);
 }
@@ -46,7 +46,7 @@ static double fresh_rate(const struct og_choice *given)
 /* ---- in addition to rows ---- */
 
 /* An epoch's topology reads and spilled samples. */
-struct beside {
+struct other_io {
     struct og_io_expected topology;
     double spilled, spill_reads;
     double spill_written;
@@ -54,7 +54,7 @@ struct beside {
 
 /* Topology reads of a sample group, from those of a smaller one. Without that, or for a topology in
  * memory so far: the file once a hop, with the largest requests. */
-static struct og_io_expected group(const struct og_choice *given, const struct og_candidate *c,
+static struct og_io_expected group(const struct og_cost_inputs *given, const struct og_candidate *c,
                                    double batches)
 {
     const double passes = (double)given->hops * (double)given->structure_bytes;
@@ -65,34 +65,34 @@ static struct og_io_expected group(const struct og_choice *given, const struct o
 }
 
 /* Topology reads of an epoch, without those that a cache serves. */
-static struct og_io_expected structure(const struct og_choice *given, const struct og_candidate *c,
-                                       const struct og__scale *r)
+static struct og_io_expected structure(const struct og_cost_inputs *given,
+                                       const struct og_candidate *c, const struct og__scale *r)
 {
     const double share = r->prepared * (1 - c->lists_cached);
     const struct og_io_expected alone = og__io_times(given->topology, share);
-    const double together = OG_MIN((double)OG_MAX(c->together, 1u), r->batches);
-    const double groups = ceil(r->batches / OG_MAX(c->together, 1u)) * share;
-    const struct og_io_expected most = og__io_scaled(group(given, c, together), groups);
+    const double group_sampling = OG_MIN((double)OG_MAX(c->group_sampling, 1u), r->batches);
+    const double groups = ceil(r->batches / OG_MAX(c->group_sampling, 1u)) * share;
+    const struct og_io_expected most = og__io_scaled(group(given, c, group_sampling), groups);
     if (c->moves)
         return most;
-    if (c->together < 2 || alone.bytes <= most.bytes)
+    if (c->group_sampling < 2 || alone.bytes <= most.bytes)
         return alone;
     return (struct og_io_expected){OG_MIN(alone.reads, most.reads), most.bytes};
 }
 /* If rows enter during training, a superbatch is prepared again even if its batches are reused. */
-static struct beside beside_rows(const struct og_choice *given, const struct og_candidate *c,
-                                 const struct og__scale *r)
+static struct other_io other_io_of(const struct og_cost_inputs *given, const struct og_candidate *c,
+                                   const struct og__scale *r)
 {
-    const bool anew = og__policy_fills_beside(c->policy.kind);
-    struct beside b = {.topology = structure(given, c, r),
-                       .spilled = (double)c->spill_bytes,
-                       .spill_reads = (double)c->spill_reads,
-                       .spill_written = (double)c->spill_bytes * r->prepared};
+    const bool anew = og__policy_fills_during_training(c->policy.kind);
+    struct other_io b = {.topology = structure(given, c, r),
+                         .spilled = (double)c->spill_bytes,
+                         .spill_reads = (double)c->spill_reads,
+                         .spill_written = (double)c->spill_bytes * r->prepared};
     b.topology.bytes += (double)c->reload_bytes * r->superbatches * (anew ? 1 : r->prepared);
     return b;
 }
 
-static void total_bytes(const struct beside *b, struct og_estimate *e)
+static void total_bytes(const struct other_io *b, struct og_estimate *e)
 {
     const struct og_candidate_io *io = &e->io;
     double reads = io->fill.reads + io->sweep.reads + io->batches.reads + b->topology.reads;
@@ -102,14 +102,15 @@ static void total_bytes(const struct beside *b, struct og_estimate *e)
     e->bytes_written = (uint64_t)llround(io->written + b->spill_written);
 }
 
-static void check_disk(const struct og_choice *given, const struct og_candidate *c,
+static void check_disk(const struct og_cost_inputs *given, const struct og_candidate *c,
                        struct og_estimate *e)
 {
-    char asked[32];
+    char requested[32];
     char there[32];
     const double disk = e->io.disk + (double)c->spilled_bytes;
     if (disk > (double)given->disk_limit)
-        og__candidate_refuse(e, "takes %s of disk, %s are allowed", og__human_bytes(asked, disk),
+        og__candidate_refuse(e, "takes %s of disk, %s are allowed",
+                             og__human_bytes(requested, disk),
                              og__human_bytes(there, (double)given->disk_limit));
 }
 
@@ -125,7 +126,7 @@ static double plan_row(const struct og_flow_times *t, const struct og_candidate 
     return t->plan_row + (og__policy_lists_uses(policy) ? t->prepare_row : t->count_row);
 }
 /* Rows go over the link, some the other way; and each batch is collected on the device. */
-static void set_link(const struct og_choice *given, const struct og_candidate *c,
+static void set_link(const struct og_cost_inputs *given, const struct og_candidate *c,
                      const struct og__scale *r, struct og_estimate *e)
 {
     const struct og_tiers_cost *tiers = &e->counts.tiers;
@@ -148,12 +149,12 @@ static void set_link(const struct og_choice *given, const struct og_candidate *c
 static double sample_one(const struct og_flow_times *t, const struct og_candidate *c)
 {
     if (c->moves)
-        return t->sample * og__or_else(t->together, 1);
+        return t->sample * og__or_else(t->group_sampling, 1);
     return t->sample * (1 - c->lists_cached * (1 - og__or_else(t->cached, 1)));
 }
 
-static void set_terms(const struct og_choice *given, const struct og_candidate *c,
-                      const struct og__scale *r, const struct beside *b, struct og_estimate *e)
+static void set_terms(const struct og_cost_inputs *given, const struct og_candidate *c,
+                      const struct og__scale *r, const struct other_io *b, struct og_estimate *e)
 {
     const struct og_candidate_io *io = &e->io;
     const struct og_flow_times *t = &given->times;
@@ -214,7 +215,7 @@ static unsigned coming(const struct og_candidate *c)
 
 /* Time of parallel stages: that of the slowest. The others add once for the first batch of every
  * superbatch, when there is nothing to overlap. */
-static double side_by_side(const struct og_choice *given, const double *term, unsigned stages,
+static double side_by_side(const struct og_cost_inputs *given, const double *term, unsigned stages,
                            enum og__term slowest, const struct og__scale *r)
 {
     if (given->one_by_one)
@@ -224,10 +225,10 @@ static double side_by_side(const struct og_choice *given, const double *term, un
 }
 
 /* In a sample group the first batch waits for the last. */
-static enum og__term straight(const struct og_choice *given, const struct og_candidate *c,
+static enum og__term straight(const struct og_cost_inputs *given, const struct og_candidate *c,
                               const struct og__scale *r, struct og_estimate *e)
 {
-    const unsigned before = c->together > 1 ? OF(OG__SAMPLING) : 0;
+    const unsigned before = c->group_sampling > 1 ? OF(OG__SAMPLING) : 0;
     const unsigned stages =
         (OF(OG__SAMPLING) | OF(OG__PLANNING) | OF(OG__READING) | coming(c) | OF(OG__TRAINING)) &
         ~before;
@@ -240,7 +241,7 @@ static enum og__term straight(const struct og_choice *given, const struct og_can
 /* Time of a superbatch before the cache is filled: three phases, each as long as its slowest part.
  * Spills are written while others are sampled. The scan and the packed files add up if they share a
  * disk. */
-static unsigned phases(const struct og_choice *given, const struct og_candidate *c,
+static unsigned phases(const struct og_cost_inputs *given, const struct og_candidate *c,
                        const double *term)
 {
     const unsigned both = OF(OG__SWEEPING) | OF(OG__WRITING);
@@ -251,7 +252,7 @@ static unsigned phases(const struct og_choice *given, const struct og_candidate 
     return set | (sum_of(term, disk) >= term[OG__COPYING] ? disk : OF(OG__COPYING));
 }
 
-static enum og__term ahead(const struct og_choice *given, const struct og_candidate *c,
+static enum og__term ahead(const struct og_cost_inputs *given, const struct og_candidate *c,
                            const struct og__scale *r, struct og_estimate *e)
 {
     const double *term = e->term;
@@ -295,13 +296,13 @@ static void say_why(enum og__term most, struct og_estimate *e)
 }
 /* ---- all of it ---- */
 
-void og__candidate_seconds(const struct og_choice *given, const struct og_candidate *c,
+void og__candidate_seconds(const struct og_cost_inputs *given, const struct og_candidate *c,
                            struct og_estimate *e)
 {
     if (!e->counted)
         return;
     const struct og__scale r = og__scale_of(given, c, &e->counts);
-    const struct beside b = beside_rows(given, c, &r);
+    const struct other_io b = other_io_of(given, c, &r);
     check_disk(given, c, e);
     /* what comes with every superbatch is in the epochs */
     bool once = !og__policy_looks_ahead(c->policy.kind);
@@ -336,8 +337,8 @@ void og__candidates_sort(struct og_estimate *out, uint32_t n)
     qsort(out, n, sizeof(*out), by_rank);
 }
 
-int og__candidates_rank(const struct og_choice *given, const struct og_candidate *c, uint32_t n,
-                        struct og_estimate *out, struct og_err *err)
+int og__candidates_rank(const struct og_cost_inputs *given, const struct og_candidate *c,
+                        uint32_t n, struct og_estimate *out, struct og_err *err)
 {
     int rc = og__candidates_count(given, c, n, out, err);
     if (rc < 0)

@@ -22,7 +22,7 @@ int og__walk_batches(const struct og_walk *w, const struct og_trace *t, uint32_t
                      struct og_err *err)
 {
     int rc = 0;
-    for (uint32_t b = 0; b < n && !og__asked(w->stop); b++) {
+    for (uint32_t b = 0; b < n && !og__stop_requested(w->stop); b++) {
         const uint32_t rows = (uint32_t)(t->ptr[b + 1] - t->ptr[b]);
         if (w->before)
             OG_TRY(w->before(w->arg, b, err));

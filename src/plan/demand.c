@@ -132,19 +132,19 @@ void og__demand_add(struct og_demand *d, const uint32_t *const *nodes, const uin
 {
     const uint32_t owners = d->owner.owners;
     uint32_t *counts = d->counts + (size_t)d->n * owners;
-    uint64_t asked = 0;
+    uint64_t requested = 0;
     memset(counts, 0, owners * sizeof(*counts));
     og__owner_begin(&d->owner, d->ids + d->ptr[d->n]);
     for (uint32_t k = 0; k < d->n_ends; k++) {
-        asked = d->at_ptr[d->n];
-        for (uint32_t i = 0; i < owners; asked += n[i++]) {
+        requested = d->at_ptr[d->n];
+        for (uint32_t i = 0; i < owners; requested += n[i++]) {
             const uint32_t last = range_end(nodes[i], counts[i], n[i], d->end[k]);
             og__owner_ask(&d->owner, nodes[i] + counts[i], last - counts[i],
-                          d->at + asked + counts[i]);
+                          d->at + requested + counts[i]);
             counts[i] = last;
         }
     }
     d->ptr[d->n + 1] = d->ptr[d->n] + d->owner.n;
-    d->at_ptr[d->n + 1] = asked;
+    d->at_ptr[d->n + 1] = requested;
     d->n++;
 }

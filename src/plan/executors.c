@@ -20,17 +20,17 @@ int og__executors_samplers(int n, double sample, double train)
     return OG_MIN(OG_MAX((int)ceil(n * share - rounding), 1), n);
 }
 
-double og__executors_fluid(uint64_t tickets, int samplers, int trainers, double sample,
+double og__executors_fluid(uint64_t n_batches, int samplers, int trainers, double sample,
                            double train, double standby, bool switches)
 {
     const double sampling = sample / samplers;
     const double training = trainers > 0 ? train / trainers : HUGE_VAL;
     if (!switches || sampling >= training)
-        return (double)tickets * OG_MAX(sampling, training);
+        return (double)n_batches * OG_MAX(sampling, training);
     /* what samplers have left of an epoch they train in: trainers x / train + (samplers x -
      * sample) / standby = 1 */
     const double rate = trainers / train + samplers / standby;
-    return (double)tickets * (1 + sample / standby) / rate;
+    return (double)n_batches * (1 + sample / standby) / rate;
 }
 
 /* ---- the clock ---- */
@@ -45,18 +45,18 @@ struct clock {
     uint64_t begun;   /* earlier batches are with trainers, or trained */
     uint64_t taken;   /* earlier batches are trained and applied */
     uint64_t sampled; /* earlier batches are all sampled */
-    struct hand {
+    struct state {
         enum role role;
-        uint64_t ticket;
+        uint64_t batch;
         double end;
-    } hand[OG__MOST_EXECUTORS];
+    } state[OG__MOST_EXECUTORS];
 };
 
-static uint64_t count_hands(const struct clock *c, enum role role)
+static uint64_t count_states(const struct clock *c, enum role role)
 {
     uint64_t n = 0;
     for (int i = 0; i < c->given->n; i++)
-        n += c->hand[i].role == role;
+        n += c->state[i].role == role;
     return n;
 }
 
@@ -65,15 +65,15 @@ static uint64_t all_sampled(const struct clock *c)
 {
     uint64_t first = c->next;
     for (int i = 0; i < c->given->n; i++)
-        if (c->hand[i].role == SAMPLING)
-            first = OG_MIN(first, c->hand[i].ticket);
+        if (c->state[i].role == SAMPLING)
+            first = OG_MIN(first, c->state[i].batch);
     return first;
 }
 
 static bool may_sample(const struct clock *c)
 {
     const struct og_executors *g = c->given;
-    return c->next < g->tickets && (g->queue == 0 || c->next - c->begun < g->queue);
+    return c->next < g->n_batches && (g->queue == 0 || c->next - c->begun < g->queue);
 }
 
 /* A step's parameters are ready when all steps but the last `staleness` before it are complete. */
@@ -86,9 +86,9 @@ static bool may_train(const struct clock *c)
            c->begun / g->accumulate <= g->staleness + c->taken / g->accumulate;
 }
 
-static void begin(struct clock *c, int i, enum role role, uint64_t ticket, double seconds)
+static void begin(struct clock *c, int i, enum role role, uint64_t batch, double seconds)
 {
-    c->hand[i] = (struct hand){role, ticket, c->now + seconds};
+    c->state[i] = (struct state){role, batch, c->now + seconds};
     c->out->busy[i] += seconds;
     (role == SAMPLING ? c->out->sampled : c->out->trained)[i]++;
 }
@@ -116,11 +116,11 @@ static bool stands_by(const struct clock *c, int i)
 }
 
 /* Trainers first: what they leave is for standby trainers. */
-static void give_tickets(struct clock *c, bool samplers)
+static void give_batches(struct clock *c, bool samplers)
 {
     for (int i = 0; i < c->given->n; i++) {
         const struct og_executor *own = &c->given->executor[i];
-        if (c->hand[i].role != FREE || own->samples != samplers)
+        if (c->state[i].role != FREE || own->samples != samplers)
             continue;
         if (own->samples && may_sample(c)) {
             begin(c, i, SAMPLING, c->next++, own->sample);
@@ -136,12 +136,12 @@ static void take_made(struct clock *c)
 {
     uint64_t first = c->begun;
     for (int i = 0; i < c->given->n; i++)
-        if (c->hand[i].role == TRAINING)
-            first = OG_MIN(first, c->hand[i].ticket);
+        if (c->state[i].role == TRAINING)
+            first = OG_MIN(first, c->state[i].batch);
     c->taken = first;
     for (int i = 0; i < c->given->n; i++) {
-        struct hand *h = &c->hand[i];
-        if (h->role == MADE && (c->given->accumulate == 0 || h->ticket < c->taken))
+        struct state *h = &c->state[i];
+        if (h->role == MADE && (c->given->accumulate == 0 || h->batch < c->taken))
             h->role = FREE;
     }
 }
@@ -152,13 +152,13 @@ static bool next_event(struct clock *c)
 {
     double end = HUGE_VAL;
     for (int i = 0; i < c->given->n; i++)
-        if (c->hand[i].role == SAMPLING || c->hand[i].role == TRAINING)
-            end = OG_MIN(end, c->hand[i].end);
+        if (c->state[i].role == SAMPLING || c->state[i].role == TRAINING)
+            end = OG_MIN(end, c->state[i].end);
     if (end == HUGE_VAL)
         return false;
     c->now = end;
     for (int i = 0; i < c->given->n; i++) {
-        struct hand *h = &c->hand[i];
+        struct state *h = &c->state[i];
         if ((h->role == SAMPLING || h->role == TRAINING) && h->end <= end)
             h->role = h->role == SAMPLING ? FREE : MADE;
     }
@@ -173,11 +173,11 @@ void og__executors_run(const struct og_executors *e, struct og_executed *out)
     memset(out, 0, sizeof(*out));
     do {
         /* what was given in this moment may let another begin: a queue that has room again */
-        for (uint64_t before = UINT64_MAX; before != count_hands(&c, FREE);) {
-            before = count_hands(&c, FREE);
-            give_tickets(&c, false);
-            give_tickets(&c, true);
+        for (uint64_t before = UINT64_MAX; before != count_states(&c, FREE);) {
+            before = count_states(&c, FREE);
+            give_batches(&c, false);
+            give_batches(&c, true);
         }
     } while (next_event(&c));
-    out->seconds = c.taken == e->tickets ? c.now : HUGE_VAL;
+    out->seconds = c.taken == e->n_batches ? c.now : HUGE_VAL;
 }

@@ -15,7 +15,7 @@
 enum { OG__MOST_EXECUTORS = 96 };
 
 /* Seconds of a mini-batch. */
-struct og_hand_times {
+struct og_executor_times {
     double sample;  /* of a sampler */
     double train;   /* of a trainer */
     double standby; /* of a sampler that acts as a standby trainer */
@@ -32,7 +32,7 @@ struct og_executors {
     const struct og_executor *executor; /* [n] */
     int n;                              /* at most OG__MOST_EXECUTORS */
     bool switches;                      /* samplers have standby trainers */
-    uint64_t tickets;                   /* mini-batches of the epoch */
+    uint64_t n_batches;                 /* mini-batches of the epoch */
     uint64_t queue;                     /* the most batches sampled and not yet trained; 0 = all */
     /* Optimizer steps (learn/steps.h): mini-batches a step, and how many incomplete earlier steps a
      * mini-batch may run ahead of. An executor's result is applied in order; until then it takes no
@@ -58,7 +58,7 @@ int og__executors_samplers(int n, double sample, double train);
 
 /* Seconds of an epoch in the fluid limit: as long as the slower of samplers and trainers, each of
  * equal speed. With standby trainers, all work until the end. */
-double og__executors_fluid(uint64_t tickets, int samplers, int trainers, double sample,
+double og__executors_fluid(uint64_t n_batches, int samplers, int trainers, double sample,
                            double train, double standby, bool switches);
 
 #endif

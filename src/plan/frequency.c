@@ -217,15 +217,15 @@ static int step_frequency(struct og_policy *p, const uint32_t *ids, struct og_pl
     return 0;
 }
 
-static const struct og_policy_way ways[] = {{OG_LAYOUT_RAW, false},
-                                            {OG_LAYOUT_RAW, true},
-                                            {OG_LAYOUT_PACKED, true},
-                                            {OG_LAYOUT_SEGMENTED, true}};
+static const struct og_policy_exec execs[] = {{OG_LAYOUT_RAW, false},
+                                              {OG_LAYOUT_RAW, true},
+                                              {OG_LAYOUT_PACKED, true},
+                                              {OG_LAYOUT_SEGMENTED, true}};
 
 const struct og_policy_ops og__policy_frequency = {
     .looks_ahead = true,
-    .ways = ways,
-    .n_ways = OG_COUNT(ways),
+    .execs = execs,
+    .n_execs = OG_COUNT(execs),
     .is_steady = true,
     .open = open_frequency,
     .close = close_frequency,

@@ -25,7 +25,7 @@
 static const char part[] = "policy";
 enum { AHEAD = 16 };
 
-struct way {
+struct slot_use {
     uint32_t score; /* static; the hotter the higher */
     uint16_t next;  /* batch of the superbatch or its tail that uses it next, or OG__NEVER */
     uint16_t noted; /* position of the batch that brought or used it last, plus 1; 0 = before all */
@@ -34,9 +34,9 @@ struct way {
 struct hybrid {
     struct og_sets sets;
     struct og_next_uses uses;
-    uint32_t *held;    /* [n_slots] node, or OG_NO_SLOT */
-    struct way *way;   /* [n_slots] */
-    uint16_t *changed; /* [n_slots] batch of the superbatch that filled the slot, plus 1 */
+    uint32_t *held;            /* [n_slots] node, or OG_NO_SLOT */
+    struct slot_use *slot_use; /* [n_slots] */
+    uint16_t *changed;         /* [n_slots] batch of the superbatch that filled the slot, plus 1 */
     uint64_t row;
     uint32_t batch; /* of the superbatch: the next one */
     uint32_t lead;  /* position of its first; < update */
@@ -49,7 +49,7 @@ static size_t bytes_hybrid(const struct og_policy_setup *setup, uint64_t rows, u
 {
     (void)batches;
     return og__next_uses_bytes(setup->n_nodes, rows, distinct) +
-           (size_t)setup->n_slots * (4 + sizeof(struct way) + 2);
+           (size_t)setup->n_slots * (4 + sizeof(struct slot_use) + 2);
 }
 
 static int open_hybrid(struct og_policy *p, struct og_err *err)
@@ -67,9 +67,9 @@ static int open_hybrid(struct og_policy *p, struct og_err *err)
     p->setup.update = OG_MAX(p->setup.update, 1u);
     s->sets = og__sets(p->setup.n_slots, p->setup.ways);
     s->held = og__alloc(p->budget, n * sizeof(*s->held), part, err);
-    s->way = og__alloc(p->budget, n * sizeof(*s->way), part, err);
+    s->slot_use = og__alloc(p->budget, n * sizeof(*s->slot_use), part, err);
     s->changed = og__alloc(p->budget, n * sizeof(*s->changed), part, err);
-    if (!s->held || !s->way || !s->changed)
+    if (!s->held || !s->slot_use || !s->changed)
         return -ENOMEM;
     memset(s->held, 0xff, n * sizeof(*s->held));
     return og__next_uses_open(&s->uses, p->setup.n_nodes, p->budget, err);
@@ -82,7 +82,7 @@ static void close_hybrid(struct og_policy *p)
     if (!s)
         return;
     og__release(p->budget, s->held, n * sizeof(*s->held), part);
-    og__release(p->budget, s->way, n * sizeof(*s->way), part);
+    og__release(p->budget, s->slot_use, n * sizeof(*s->slot_use), part);
     og__release(p->budget, s->changed, n * sizeof(*s->changed), part);
     og__next_uses_close(&s->uses);
     free(s);
@@ -137,9 +137,9 @@ static int prepare_hybrid(struct og_policy *p, const struct og_trace *trace, uin
     for (uint32_t slot = 0; slot < p->setup.n_slots; slot++) {
         uint32_t node = s->held[slot];
         bool wanted = node != OG_NO_SLOT && og__placement_has(nodes, node);
-        s->way[slot].next =
+        s->slot_use[slot].next =
             wanted ? s->uses.node[og__placement_rank(nodes, node)].first : OG__NEVER;
-        s->way[slot].noted -= (uint16_t)OG_MIN((uint32_t)s->way[slot].noted, shift);
+        s->slot_use[slot].noted -= (uint16_t)OG_MIN((uint32_t)s->slot_use[slot].noted, shift);
     }
     return 0;
 }
@@ -149,7 +149,7 @@ static int prepare_hybrid(struct og_policy *p, const struct og_trace *trace, uin
 enum { CLASSES = 4, UNKNOWN = 2 };
 
 /* The last look knows what had been noted before it. */
-static uint32_t class_of(const struct og_policy *p, const struct way *w)
+static uint32_t class_of(const struct og_policy *p, const struct slot_use *w)
 {
     const struct hybrid *s = p->state;
     const uint32_t position = s->lead + s->batch;
@@ -162,7 +162,7 @@ static uint32_t class_of(const struct og_policy *p, const struct way *w)
 }
 
 /* The lower the earlier it leaves. */
-static uint64_t rank_of(const struct og_policy *p, const struct way *w)
+static uint64_t rank_of(const struct og_policy *p, const struct slot_use *w)
 {
     if (p->setup.evict == OG_EVICT_STATIC)
         return w->score;
@@ -186,7 +186,7 @@ static uint32_t choose(const struct og_policy *p, uint32_t start, uint32_t end)
             return slot;
         if (s->changed[slot] == s->batch + 1)
             continue;
-        uint64_t rank = rank_of(p, &s->way[slot]);
+        uint64_t rank = rank_of(p, &s->slot_use[slot]);
         if (rank < least) {
             least = rank;
             best = slot;
@@ -209,8 +209,8 @@ OG_CLONES static void look_up(struct hybrid *s, const uint32_t *ids, struct og_p
         out->place[i] = slot;
         if (slot == OG_NO_SLOT)
             continue;
-        s->way[slot].next = s->uses.next[s->row + i];
-        s->way[slot].noted = (uint16_t)(s->lead + s->batch + 1);
+        s->slot_use[slot].next = s->uses.next[s->row + i];
+        s->slot_use[slot].noted = (uint16_t)(s->lead + s->batch + 1);
     }
 }
 
@@ -229,9 +229,10 @@ static int step_hybrid(struct og_policy *p, const uint32_t *ids, struct og_plan 
             continue;
         s->held[slot] = ids[i];
         s->changed[slot] = (uint16_t)(s->batch + 1);
-        s->way[slot] = (struct way){.score = p->setup.hotness ? p->setup.hotness[ids[i]] : 0,
-                                    .next = s->uses.next[s->row + i],
-                                    .noted = (uint16_t)(s->lead + s->batch + 1)};
+        s->slot_use[slot] =
+            (struct slot_use){.score = p->setup.hotness ? p->setup.hotness[ids[i]] : 0,
+                              .next = s->uses.next[s->row + i],
+                              .noted = (uint16_t)(s->lead + s->batch + 1)};
         og__plan_change(out, i, slot);
     }
     s->row += out->n;

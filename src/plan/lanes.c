@@ -9,7 +9,7 @@ static const char part[] = "simulation";
 
 bool og__sim_stopped(const struct og_simulation *sim)
 {
-    return og__asked(sim->stop);
+    return og__stop_requested(sim->stop);
 }
 
 void og__sim_rows(const struct og_simulation *sim, uint32_t *nodes, uint32_t n)

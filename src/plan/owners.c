@@ -43,14 +43,14 @@ static uint32_t index_of(struct og_owner *o, uint32_t number)
 
 uint32_t og__owner_ask(struct og_owner *o, const uint32_t *nodes, uint32_t n, uint32_t *at)
 {
-    uint32_t asked = 0;
+    uint32_t requested = 0;
     for (uint32_t i = 0; i < n; i++) {
         if (og__owner_of(o->owners, nodes[i]) != o->owner)
             continue;
         const uint32_t index = index_of(o, og__owned_number(o->owners, nodes[i]));
         if (at)
-            at[asked] = index;
-        asked++;
+            at[requested] = index;
+        requested++;
     }
-    return asked;
+    return requested;
 }

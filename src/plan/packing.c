@@ -47,7 +47,7 @@ void og__packing_close(struct og_packing *p)
     og__release(p->budget, p->offset, entries, part);
     og__release(p->budget, p->bits, words * sizeof(*p->bits), part);
     og__release(p->budget, p->rank, words * sizeof(*p->rank), part);
-    if (!p->lent)
+    if (!p->borrowed)
         og__release(p->budget, p->rows, p->capacity * sizeof(*p->rows), part);
     og__release(p->budget, p->spare, p->longest * sizeof(*p->spare), part);
     *p = (struct og_packing){0};
@@ -69,11 +69,11 @@ int og__packing_reserve(struct og_packing *p, uint64_t rows, struct og_err *err)
     return 0;
 }
 
-void og__packing_lend(struct og_packing *p, uint32_t *rows, uint64_t capacity)
+void og__packing_borrow(struct og_packing *p, uint32_t *rows, uint64_t capacity)
 {
     p->rows = rows;
     p->capacity = capacity;
-    p->lent = true;
+    p->borrowed = true;
 }
 
 /* Room for n more rows, and for sorting them. */
@@ -81,7 +81,7 @@ static int make_room(struct og_packing *p, uint32_t n, struct og_err *err)
 {
     uint64_t used = p->ptr[p->n_batches];
     if (used + n > p->capacity) {
-        assert(!p->lent);
+        assert(!p->borrowed);
         int rc = og__packing_reserve(p, OG_MAX(used + n, p->capacity + p->capacity / 2), err);
         if (rc < 0)
             return rc;
@@ -144,7 +144,7 @@ static void trim(struct og_packing *p)
 {
     const uint64_t used = OG_MAX(p->ptr[p->n_batches], 1u);
     struct og_err ignored = {0};
-    if (p->lent || used > p->capacity / 2)
+    if (p->borrowed || used > p->capacity / 2)
         return;
     uint32_t *smaller = og__alloc(p->budget, used * sizeof(*smaller), part, &ignored);
     if (!smaller)
@@ -155,7 +155,7 @@ static void trim(struct og_packing *p)
     p->capacity = used;
 }
 
-int og__packing_seal(struct og_packing *p, struct og_err *err)
+int og__packing_finish(struct og_packing *p, struct og_err *err)
 {
     trim(p);
     uint64_t at = og__packing_data_start(p->n_batches);
@@ -198,10 +198,10 @@ int og__packing_drop(struct og_packing *p, const uint64_t *dropped, struct og_er
         }
         p->ptr[b + 1] = kept;
     }
-    return og__packing_seal(p, err);
+    return og__packing_finish(p, err);
 }
 
-uint64_t og__packing_container(const struct og_packing *p, uint32_t n)
+uint64_t og__packing_file_bytes(const struct og_packing *p, uint32_t n)
 {
     return og__packing_data_start(n) + (p->offset[n] - og__packing_data_start(p->n_batches));
 }
@@ -212,7 +212,7 @@ int og__packing_shorten(struct og_packing *p, uint32_t n, struct og_err *err)
     memset(p->bits, 0, og__bits_words(p->n_nodes) * sizeof(*p->bits));
     for (uint64_t i = 0; i < p->ptr[n]; i++)
         og__bits_add(p->bits, p->rows[i]);
-    return og__packing_seal(p, err);
+    return og__packing_finish(p, err);
 }
 
 /* ---- the sweep ---- */

@@ -29,13 +29,13 @@ struct og_packing {
     uint32_t *rows;   /* numbers of nodes, ascending in each batch */
     /* the nodes that any batch misses or the scan also fetches, numbered in file order */
     uint64_t *bits;      /* [ceil(N / 64)] */
-    uint32_t *rank;      /* [ceil(N / 64)], after seal */
-    uint32_t n_distinct; /* after seal */
+    uint32_t *rank;      /* [ceil(N / 64)], after finish */
+    uint32_t n_distinct; /* after finish */
     /* memory */
     uint32_t *spare; /* [longest] */
     uint64_t capacity, longest;
     uint32_t most_batches;
-    bool lent; /* rows are in the caller's memory */
+    bool borrowed; /* rows are in the caller's memory */
     struct og_budget *budget;
 };
 
@@ -54,27 +54,27 @@ OG_MUST_CHECK int og__packing_reserve(struct og_packing *p, uint64_t rows, struc
 /* Uses the caller's memory instead, for so many rows; it must stay valid. It may be the ids of all
  * added batches: a batch's misses overwrite its own ids or earlier ones, after they have been
  * read. */
-void og__packing_lend(struct og_packing *p, uint32_t *rows, uint64_t capacity);
+void og__packing_borrow(struct og_packing *p, uint32_t *rows, uint64_t capacity);
 
 /* Adds the next batch: the rows whose code marks a miss (og__plan_encode); NULL codes mean all. Ids
  * are distinct and among the n_nodes from `first` on. O(n). */
 OG_MUST_CHECK int og__packing_add(struct og_packing *p, const uint32_t *ids, const uint32_t *codes,
                                   uint32_t n, struct og_err *err);
 /* Call after the last batch; releases excess memory. */
-OG_MUST_CHECK int og__packing_seal(struct og_packing *p, struct og_err *err);
+OG_MUST_CHECK int og__packing_finish(struct og_packing *p, struct og_err *err);
 
-/* After seal: adds nodes whose rows the scan fetches without a chunk. After the last of them,
+/* After finish: adds nodes whose rows the scan fetches without a chunk. After the last of them,
  * numbers all. */
 void og__packing_also(struct og_packing *p, const uint32_t *nodes, uint32_t n);
 void og__packing_number(struct og_packing *p);
 
-/* Drops rows[i] if bit i is set, and seals again. */
+/* Drops rows[i] if bit i is set, and finishes again. */
 OG_MUST_CHECK int og__packing_drop(struct og_packing *p, const uint64_t *dropped,
                                    struct og_err *err);
 
-/* Bytes of the packed file of its first n batches, sealed. */
-uint64_t og__packing_container(const struct og_packing *p, uint32_t n);
-/* Keeps the first n batches alone, and seals again. */
+/* Bytes of the packed file of its first n batches, finished. */
+uint64_t og__packing_file_bytes(const struct og_packing *p, uint32_t n);
+/* Keeps the first n batches alone, and finishes again. */
 OG_MUST_CHECK int og__packing_shorten(struct og_packing *p, uint32_t n, struct og_err *err);
 
 static inline uint64_t og__packing_chunk_rows(const struct og_packing *p, uint32_t batch)

@@ -1,6 +1,6 @@
 #include "plan/pair.h"
 
-#include "plan/beneath.h"
+#include "plan/lower_belady.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +19,8 @@ struct og_pair {
     struct og_tiers_setup setup; /* slots as the policies have them */
     struct og_tiers_places at;
     struct og_policy *device;
-    struct og_policy *host;    /* or NULL: */
-    struct og_beneath beneath; /* the host's cache, of what leaves the device's too */
+    struct og_policy *host;             /* or NULL: */
+    struct og_lower_belady lower_cache; /* the host's cache, of what leaves the device's too */
     struct og_victim victim;
     /* the superbatch, as the device's policy planned it */
     uint32_t *code;     /* [rows] og__plan_encode */
@@ -64,8 +64,8 @@ static int open_host(struct og_pair *t, struct og_err *err)
     struct og_policy_setup host = t->setup.host;
     struct og_placement above = {0};
     int rc;
-    if (og__lies_beneath(&t->setup))
-        return og__beneath_open(&t->beneath, host.n_nodes, host.n_slots, t->budget, err);
+    if (og__is_lower_belady(&t->setup))
+        return og__lower_belady_open(&t->lower_cache, host.n_nodes, host.n_slots, t->budget, err);
     if (og__both_stay(&t->setup)) {
         OG_TRY(og__placement_build(&above, device->hotness, device->n_nodes, device->n_slots,
                                    t->budget, err));
@@ -87,7 +87,7 @@ static int open_tiers(struct og_pair *t, struct og_err *err)
     memset(t->held, 0xff, bytes);
     OG_TRY(og__policy_open(&t->device, &t->setup.device, t->budget, err));
     OG_TRY(open_host(t, err));
-    if (og__has_rings(&t->setup))
+    if (og__has_victim_buffer(&t->setup))
         OG_TRY(og__victim_open(&t->victim, &t->setup.victim, t->setup.device.n_nodes, n_device,
                                t->budget, err));
 out:
@@ -120,7 +120,7 @@ int og__pair_open(struct og_pair **out, const struct og_tiers_setup *setup, stru
     t->setup = *setup;
     t->setup.device.n_slots = slots_of(&setup->device);
     t->setup.host.n_slots = slots_of(&setup->host);
-    t->setup.device.has_victims = og__has_rings(setup);
+    t->setup.device.has_victims = og__has_victim_buffer(setup);
     t->budget = b;
     og__plan_init(&t->lower, b);
     int rc;
@@ -186,7 +186,7 @@ void og__pair_close(struct og_pair *t)
         return;
     og__policy_close(t->device);
     og__policy_close(t->host);
-    og__beneath_close(&t->beneath);
+    og__lower_belady_close(&t->lower_cache);
     og__victim_close(&t->victim);
     release_prepared(t);
     release(t, &t->held, t->setup.device.n_slots);
@@ -216,11 +216,11 @@ static int reserve_rows(struct og_pair *t, uint64_t rows, struct og_err *err)
     t->rows = rows;
     t->code = words(t, rows, err);
     t->missed = t->code ? words(t, rows, err) : NULL;
-    if (t->missed && og__has_rings(&t->setup)) {
+    if (t->missed && og__has_victim_buffer(&t->setup)) {
         t->from = words(t, rows, err);
         t->to = t->from ? words(t, rows, err) : NULL;
     }
-    if (t->missed && (t->to || !og__has_rings(&t->setup)))
+    if (t->missed && (t->to || !og__has_victim_buffer(&t->setup)))
         return 0;
     release_rows(t); /* else it would look as if there were room */
     return -ENOMEM;
@@ -304,7 +304,7 @@ static int fill_device(struct og_pair *t, uint32_t batch, struct og_err *err)
     for (uint32_t n = 1; n > 0; f->n += n) {
         OG_TRY(reserve_fills(t, LOT, err));
         n = og__policy_prefill(t->device, f->node + f->n, f->slot + f->n, LOT);
-        for (uint64_t i = f->n; i < f->n + n && og__has_rings(&t->setup); i++)
+        for (uint64_t i = f->n; i < f->n + n && og__has_victim_buffer(&t->setup); i++)
             og__victim_prefill(&t->victim, f->slot[i], f->node[i]);
     }
     t->fill_ptr[batch + 1] = f->n;
@@ -320,7 +320,7 @@ static int plan_device(struct og_pair *t, uint32_t batch, const uint32_t *ids, u
     const int rc = og__policy_code(t->device, ids, n, &t->lower, t->code + start, err);
     if (rc < 0)
         return rc;
-    if (og__has_rings(&t->setup)) {
+    if (og__has_victim_buffer(&t->setup)) {
         struct og_victim_batch v = {.from = t->from + start, .to = t->to + start};
         og__victim_step(&t->victim, ids, &t->lower, &v);
         t->dropped[batch] = v.dropped;
@@ -352,8 +352,8 @@ static int prepare_host(struct og_pair *t, struct og_err *err)
     if (t->host)
         return og__policy_prepare(t->host, &missed, &ignored, err);
     apply_first_fills(t);
-    return og__beneath_prepare(&t->beneath, &missed, t->held, t->setup.device.n_slots, &ignored,
-                               err);
+    return og__lower_belady_prepare(&t->lower_cache, &missed, t->held, t->setup.device.n_slots,
+                                    &ignored, err);
 }
 
 int og__pair_prepare(struct og_pair *t, const struct og_trace *trace, uint32_t n,
@@ -368,7 +368,7 @@ int og__pair_prepare(struct og_pair *t, const struct og_trace *trace, uint32_t n
     OG_TRY(reserve_longest(t, longest_of(trace, n), err));
     if (!t->begun || og__policy_looks_ahead(t->setup.device.kind))
         OG_TRY(og__policy_prepare(t->device, &seen, &ignored, err));
-    if (og__has_rings(&t->setup))
+    if (og__has_victim_buffer(&t->setup))
         OG_TRY(og__victim_prepare(&t->victim, trace, err));
     t->batch = 0;
     t->n_batches = n;
@@ -399,7 +399,7 @@ uint32_t og__pair_prefill(struct og_pair *t, uint32_t *nodes, uint32_t *places, 
     if (n > 0)
         return n;
     n = t->host ? og__policy_prefill(t->host, nodes, places, most)
-                : og__beneath_prefill(&t->beneath, nodes, places, most);
+                : og__lower_belady_prefill(&t->lower_cache, nodes, places, most);
     for (uint32_t i = 0; i < n; i++)
         places[i] += t->at.host;
     return n;
@@ -411,7 +411,7 @@ void og__pair_invalidate(struct og_pair *t, uint32_t first)
     if (t->host)
         og__policy_invalidate(t->host, first);
     else
-        og__beneath_invalidate(&t->beneath, first);
+        og__lower_belady_invalidate(&t->lower_cache, first);
 }
 
 void og__pair_set_threshold(struct og_pair *t, uint32_t batches)
@@ -430,8 +430,8 @@ void og__pair_trim(struct og_pair *t)
     if (t->host)
         og__policy_trim(t->host);
     else
-        og__beneath_trim(&t->beneath);
-    if (og__has_rings(&t->setup))
+        og__lower_belady_trim(&t->lower_cache);
+    if (og__has_victim_buffer(&t->setup))
         og__victim_trim(&t->victim);
 }
 
@@ -489,19 +489,19 @@ static uint32_t find_leavers(struct og_pair *t, const struct og_plan *plan)
     return n;
 }
 
-static int plan_beneath(struct og_pair *t, struct og_planner *planner, uint32_t left,
-                        struct og_tiers_plan *out, struct og_err *err)
+static int plan_lower(struct og_pair *t, struct og_planner *planner, uint32_t left,
+                      struct og_tiers_plan *out, struct og_err *err)
 {
     const uint32_t *ids = t->missed + t->miss_ptr[t->batch];
-    struct og_beneath_batch in = {.ids = ids,
-                                  .taken = t->taken,
-                                  .n = left,
-                                  .leavers = t->leaver,
-                                  .n_leavers = find_leavers(t, &out->plan),
-                                  .to = t->leaver_to};
+    struct og_lower_belady_batch in = {.ids = ids,
+                                       .taken = t->taken,
+                                       .n = left,
+                                       .leavers = t->leaver,
+                                       .n_leavers = find_leavers(t, &out->plan),
+                                       .to = t->leaver_to};
     int rc;
     OG_TRY(og__plan_reserve(&t->lower, left, left, err));
-    OG_TRY(og__beneath_step(&t->beneath, &in, &t->lower, err));
+    OG_TRY(og__lower_belady_step(&t->lower_cache, &in, &t->lower, err));
     OG_TRY(og__plan_misses(planner, ids, t->setup.host.n_slots, &t->lower, err));
     for (uint32_t l = 0; l < in.n_leavers; l++)
         if (in.to[l] != NONE)
@@ -538,7 +538,7 @@ int og__pair_plan(struct og_pair *t, struct og_planner *planner, const uint32_t 
     const uint32_t n_entered = out->plan.n_changes;
     OG_TRY(t->host ? og__policy_plan(t->host, planner, t->missed + t->miss_ptr[t->batch], left,
                                      &t->lower, err)
-                   : plan_beneath(t, planner, left, out, err));
+                   : plan_lower(t, planner, left, out, err));
     add_host_plan(t, out);
     for (uint32_t c = 0; c < n_entered; c++)
         t->held[out->plan.change_slot[c]] = ids[out->plan.change_row[c]];
@@ -562,18 +562,18 @@ size_t og__pair_bytes(const struct og_tiers_setup *setup, uint64_t rows, uint64_
 {
     const struct og_tiers_setup s = with_slots(setup);
     const uint64_t n_nodes = s.device.n_nodes;
-    const uint64_t words_a_row = og__has_rings(&s) ? 4 : 2;
+    const uint64_t words_a_row = og__has_victim_buffer(&s) ? 4 : 2;
     const uint64_t filled = og__policy_prefills(s.device.kind) ? OG_MAX(rows, s.device.n_slots) : 0;
     size_t bytes = og__policy_bytes(&s.device, rows, batches, distinct) +
                    (size_t)s.device.n_slots * sizeof(uint32_t) + rows * words_a_row * 4 +
                    (batches + 1) * 28 + longest * 17 + filled * 20 +
                    og__plan_bytes(longest, longest);
-    const struct og_beneath_size of = {rows, longest, batches, distinct};
-    bytes += og__lies_beneath(&s) ? og__beneath_bytes(n_nodes, s.host.n_slots, &of)
-                                  : og__policy_bytes(&s.host, rows, batches, distinct);
+    const struct og_lower_belady_size of = {rows, longest, batches, distinct};
+    bytes += og__is_lower_belady(&s) ? og__lower_belady_bytes(n_nodes, s.host.n_slots, &of)
+                                     : og__policy_bytes(&s.host, rows, batches, distinct);
     if (og__both_stay(&s))
         bytes += og__placement_bytes(n_nodes);
-    if (og__has_rings(&s))
+    if (og__has_victim_buffer(&s))
         bytes += og__victim_bytes(&s.victim, n_nodes, s.device.n_slots, rows, distinct);
     return bytes;
 }
@@ -581,12 +581,13 @@ size_t og__pair_bytes(const struct og_tiers_setup *setup, uint64_t rows, uint64_
 size_t og__pair_trimmed_bytes(const struct og_tiers_setup *setup)
 {
     const struct og_tiers_setup s = with_slots(setup);
-    const struct og_beneath_size none = {0};
+    const struct og_lower_belady_size none = {0};
     size_t bytes =
         og__policy_trimmed_bytes(&s.device) + (size_t)s.device.n_slots * sizeof(uint32_t);
-    bytes += og__lies_beneath(&s) ? og__beneath_bytes(s.device.n_nodes, s.host.n_slots, &none)
-                                  : og__policy_trimmed_bytes(&s.host);
-    if (og__has_rings(&s))
+    bytes += og__is_lower_belady(&s)
+                 ? og__lower_belady_bytes(s.device.n_nodes, s.host.n_slots, &none)
+                 : og__policy_trimmed_bytes(&s.host);
+    if (og__has_victim_buffer(&s))
         bytes += og__victim_bytes(&s.victim, s.device.n_nodes, s.device.n_slots, 0, 0);
     return bytes;
 }

@@ -14,12 +14,12 @@ static inline bool og__both_stay(const struct og_tiers_setup *s)
     return og__policy_is_static(s->device.kind) && og__policy_is_static(s->host.kind);
 }
 
-static inline bool og__lies_beneath(const struct og_tiers_setup *s)
+static inline bool og__is_lower_belady(const struct og_tiers_setup *s)
 {
-    return og__policy_admits(s->device.kind) && og__policy_lies_beneath(s->host.kind);
+    return og__policy_admits(s->device.kind) && og__policy_serves_as_lower(s->host.kind);
 }
 
-static inline bool og__has_rings(const struct og_tiers_setup *s)
+static inline bool og__has_victim_buffer(const struct og_tiers_setup *s)
 {
     return og__victim_places(&s->victim) > 0;
 }

@@ -68,7 +68,7 @@ bool og__policy_prefills(int kind)
     return ops_of(kind)->prefill;
 }
 
-bool og__policy_fills_beside(int kind)
+bool og__policy_fills_during_training(int kind)
 {
     return ops_of(kind)->free_after;
 }
@@ -83,9 +83,9 @@ bool og__policy_lists_uses(int kind)
     return ops_of(kind)->lists_uses;
 }
 
-bool og__policy_lies_beneath(int kind)
+bool og__policy_serves_as_lower(int kind)
 {
-    return ops_of(kind)->lies_beneath;
+    return ops_of(kind)->serves_as_lower;
 }
 
 bool og__policy_adopts(int kind)
@@ -130,10 +130,10 @@ int og__policy_ranked_like(int kind)
     return OG_POLICY_DEGREE;
 }
 
-const struct og_policy_way *og__policy_ways(int kind, int *n)
+const struct og_policy_exec *og__policy_execs(int kind, int *n)
 {
-    *n = ops_of(kind)->n_ways;
-    return ops_of(kind)->ways;
+    *n = ops_of(kind)->n_execs;
+    return ops_of(kind)->execs;
 }
 
 /* ---- parameters ---- */

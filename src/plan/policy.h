@@ -74,7 +74,7 @@ bool og__policy_caches(int kind);
 bool og__policy_prefills(int kind);
 /* Does that go on in parallel with training, so that a batch misses only rows without a slot
  * (sweep)? */
-bool og__policy_fills_beside(int kind);
+bool og__policy_fills_during_training(int kind);
 /* Does its cache hold the most recently used rows, so that one pass counts all sizes (lru; Mattson
  * et al. 1970)? */
 bool og__policy_is_stack(int kind);
@@ -82,8 +82,8 @@ bool og__policy_is_stack(int kind);
  * hybrid)? */
 bool og__policy_lists_uses(int kind);
 /* May it plan the lower of two caches and take rows that leave the upper one (belady;
- * plan/beneath.h)? */
-bool og__policy_lies_beneath(int kind);
+ * plan/lower_belady.h)? */
+bool og__policy_serves_as_lower(int kind);
 /* May it take a given set of nodes, as packs made in advance require (frequency)? And which can. */
 bool og__policy_adopts(int kind);
 int og__policy_that_adopts(void);
@@ -112,11 +112,11 @@ bool og__policy_takes(int kind, const char *option);
 const char *og__policy_colon(int kind);
 
 /* Uses of a policy that --policy auto compares. */
-struct og_policy_way {
+struct og_policy_exec {
     int layout; /* enum og_layout_kind, not AUTO */
     bool alternate;
 };
-const struct og_policy_way *og__policy_ways(int kind, int *n);
+const struct og_policy_exec *og__policy_execs(int kind, int *n);
 
 /* ---- a policy ---- */
 

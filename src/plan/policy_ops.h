@@ -15,11 +15,11 @@ struct og_policy {
 struct og_policy_ops {
     /* traits, described in policy.h */
     bool looks_ahead, is_static, is_steady, admits;
-    bool caches_nothing, is_stack, lists_uses, keeps_hotness, lies_beneath;
+    bool caches_nothing, is_stack, lists_uses, keeps_hotness, serves_as_lower;
     enum og_hotness hotness;
-    const char *const *parameters;    /* options, ends with NULL; first its colon's, or "" */
-    const struct og_policy_way *ways; /* that --policy auto compares */
-    int n_ways;
+    const char *const *parameters;      /* options, ends with NULL; first its colon's, or "" */
+    const struct og_policy_exec *execs; /* that --policy auto compares */
+    int n_execs;
     /* functions */
     OG_MUST_CHECK int (*open)(struct og_policy *p, struct og_err *err);
     void (*close)(struct og_policy *p); /* accepts what open left when it failed */

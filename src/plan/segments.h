@@ -33,7 +33,7 @@ struct og_segment_cost {
     uint64_t bytes_read;   /* those pages and the chunks */
 };
 
-/* Operates on one sealed packing, owned by the caller. */
+/* Operates on one finished packing, owned by the caller. */
 struct og_segments {
     const struct og_packing *packing;
     /* Rows missed by fewer batches of a segment are packed. So are the first `given_back` rows of

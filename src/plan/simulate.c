@@ -152,8 +152,8 @@ static int run_policy(const struct og_simulation *sim, struct og_policy_setup se
         last = end_of(sim, b);
         const uint32_t seen = last + OG_MIN(tail_of(sim, last - b, &setup), end - last);
         const struct og_trace t = slice(&sim->trace, b, seen, ptr);
-        if (sim->n_yielded > 0)
-            og__policy_invalidate(policy, setup.n_slots - OG_MIN(sim->n_yielded, setup.n_slots));
+        if (sim->n_released > 0)
+            og__policy_invalidate(policy, setup.n_slots - OG_MIN(sim->n_released, setup.n_slots));
         OG_TRY(run_superbatch(sim, policy, lane, &t, last - b, b, told, out));
     }
 out:

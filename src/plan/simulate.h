@@ -35,7 +35,7 @@ struct og_simulation {
     uint32_t unseen;      /* batches of a tail that do not fit memory */
     const uint32_t *size; /* [n_sizes] rows of the caches, ascending, none above n_nodes */
     uint32_t n_sizes;     /* at most OG__MOST_SIZES */
-    uint32_t n_yielded;   /* slots that lose their rows between superbatches */
+    uint32_t n_released;  /* slots that lose their rows between superbatches */
     struct og_read_rule rule;
     size_t packed_row;    /* bytes of a row in packs; 0: batches read the feature file */
     uint32_t fill_rows;   /* rows put into the cache at once; 0 = does not count their reads */

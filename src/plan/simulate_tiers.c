@@ -72,9 +72,9 @@ static int count_superbatch(struct counting *c, const struct og_tiers_setup *set
         c->ptr[b] = t->ptr[first + b] - t->ptr[first];
     const struct og_trace slice = {seen, c->ptr, t->ids + t->ptr[first]};
     int rc;
-    if (c->sim->n_yielded > 0)
+    if (c->sim->n_released > 0)
         og__tiers_invalidate(c->tiers,
-                             setup->host.n_slots - OG_MIN(c->sim->n_yielded, setup->host.n_slots));
+                             setup->host.n_slots - OG_MIN(c->sim->n_released, setup->host.n_slots));
     OG_TRY(og__tiers_prepare(c->tiers, &slice, n, err));
     for (uint32_t b = 0; b < n && !og__sim_stopped(c->sim); b++)
         OG_TRY(count_batch(c, first + b, slice.ids + slice.ptr[b], og__trace_rows(&slice, b), err));

@@ -108,14 +108,14 @@ static int step_static(struct og_policy *p, const uint32_t *ids, struct og_plan 
     .prefill = prefill_static, .step = step_static, .bytes = bytes_static,                    \
     .invalidate = invalidate_static
 
-static const struct og_policy_way ways[] = {{OG_LAYOUT_RAW, false}};
+static const struct og_policy_exec execs[] = {{OG_LAYOUT_RAW, false}};
 static const char *const scores[] = {"scores", NULL};
 static const char *const epochs[] = {"presc-epochs", NULL};
 
 const struct og_policy_ops og__policy_none = {STATIC, .caches_nothing = true};
 const struct og_policy_ops og__policy_random = {STATIC, .hotness = OG__HOTNESS_NOISE};
-const struct og_policy_ops og__policy_degree = {STATIC, .hotness = OG__HOTNESS_DEGREE, .ways = ways,
-                                                .n_ways = OG_COUNT(ways)};
+const struct og_policy_ops og__policy_degree = {STATIC, .hotness = OG__HOTNESS_DEGREE,
+                                                .execs = execs, .n_execs = OG_COUNT(execs)};
 const struct og_policy_ops og__policy_presc = {STATIC, .hotness = OG__HOTNESS_VISITS,
                                                .parameters = epochs};
 const struct og_policy_ops og__policy_file = {STATIC, .hotness = OG__HOTNESS_SCORES,

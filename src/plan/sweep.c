@@ -255,12 +255,12 @@ OG_CLONES static int step_sweep(struct og_policy *p, const uint32_t *ids, struct
     return 0;
 }
 
-static const struct og_policy_way ways[] = {{OG_LAYOUT_RAW, false}, {OG_LAYOUT_RAW, true}};
+static const struct og_policy_exec execs[] = {{OG_LAYOUT_RAW, false}, {OG_LAYOUT_RAW, true}};
 
 const struct og_policy_ops og__policy_sweep = {
     .looks_ahead = true,
-    .ways = ways,
-    .n_ways = OG_COUNT(ways),
+    .execs = execs,
+    .n_execs = OG_COUNT(execs),
     .open = open_sweep,
     .close = close_sweep,
     .prepare = prepare_sweep,

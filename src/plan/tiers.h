@@ -12,7 +12,7 @@
  *     both static       the host leaves out the device's rows: with one ranking these are two
  *                       thresholds (Yang et al. 2022, §6; Sun et al. 2023, §3.2)
  *     lower belady      rows that leave the device's cache may enter the host's cache
- *                       (plan/beneath.h): two-tier Belady, if both are belady
+ *                       (plan/lower_belady.h): two-tier Belady, if both are belady
  *
  * A victim buffer (plan/victim.h) may take rows that leave the device.
  *

@@ -5,12 +5,12 @@
 
 bool og__tiers_exclusive(const struct og_tiers_setup *setup)
 {
-    return og__both_stay(setup) || (og__lies_beneath(setup) && !og__has_rings(setup));
+    return og__both_stay(setup) || (og__is_lower_belady(setup) && !og__has_victim_buffer(setup));
 }
 
 uint32_t og__tiers_tail(const struct og_tiers_setup *setup)
 {
-    const uint32_t rings = og__has_rings(setup) ? setup->victim.n_rings : 0;
+    const uint32_t rings = og__has_victim_buffer(setup) ? setup->victim.n_rings : 0;
     return OG_MAX(og__policy_tail(&setup->device), rings);
 }
 
@@ -89,7 +89,7 @@ static uint64_t most_changes(const struct og_tiers_setup *s, uint64_t n)
 
 static uint64_t most_moves(const struct og_tiers_setup *s, uint64_t n)
 {
-    const int ways = og__lies_beneath(s) + og__has_rings(s);
+    const int ways = og__is_lower_belady(s) + og__has_victim_buffer(s);
     return OG_MAX(og__policy_admits(s->device.kind) ? n * (uint64_t)ways : 0, (uint64_t)1);
 }
 

@@ -1,5 +1,4 @@
 /* eval: a checkpoint's model on the nodes or edges of a split, a batch at a time. */
-#include "ahead/ahead.h"
 #include "base/json.h"
 #include "base/sized.h"
 #include "flow/count_work.h"
@@ -7,6 +6,7 @@
 #include "learn/checkpoint.h"
 #include "learn/scores.h"
 #include "learn/targets.h"
+#include "lookahead/lookahead.h"
 #include "nn/tasks.h"
 #include "options/options.h"
 #include "report/json.h"
@@ -29,7 +29,7 @@ static int eval_sink(void *arg, struct og_work *w, struct og_err *err)
 {
     struct evaluation *e = arg;
     struct og_metrics part = {0};
-    const void *targets = og__work_targets(&e->s->facts, w, e->labels);
+    const void *targets = og__work_targets(&e->s->workload, w, e->labels);
     int rc;
     OG_TRY(og__model_forward(e->s->learner.model, &w->sampled.batch, w->rows, targets, &part, err));
     if (og__metrics_undefined(&part))
@@ -42,8 +42,8 @@ static int eval_sink(void *arg, struct og_work *w, struct og_err *err)
     struct og_progress p = {.size = sizeof(p),
                             .stage = "eval",
                             .done = w->descriptor.batch + 1,
-                            .total = og__schedule_batches(&e->s->facts.schedule, e->split)};
-    og__observe(e->s->config.seen, &p);
+                            .total = og__schedule_batches(&e->s->workload.schedule, e->split)};
+    og__observe(e->s->config.observer, &p);
 out:
     return rc;
 }
@@ -61,13 +61,14 @@ static int evaluate(struct evaluation *e, struct og_err *err)
 {
     struct og_session *s = e->s;
     int rc;
-    OG_TRY(og__scores_open(&e->scores, &s->facts, s->learner.model, s->budget, err));
-    OG_TRY(og__targets_check_split(s->facts.graph, &s->facts.shape, &s->facts.split[e->split],
-                                   e->name, err));
+    OG_TRY(og__scores_open(&e->scores, &s->workload, s->learner.model, s->budget, err));
+    OG_TRY(og__targets_check_split(s->workload.graph, &s->workload.shape,
+                                   &s->workload.split[e->split], e->name, err));
     OG_TRY(og__checkpoint_load(e->checkpoint, s->learner.model, err));
     og__session_count_prepared(s);
     OG_TRY(og__run_batches(&s->path, e->split, 0,
-                           og__schedule_batches(&s->facts.schedule, e->split), eval_sink, e, err));
+                           og__schedule_batches(&s->workload.schedule, e->split), eval_sink, e,
+                           err));
     og__scores_rank(&e->scores);
 out:
     return rc;
@@ -97,11 +98,11 @@ static json_t *full_json(const struct evaluation *e, double start)
 {
     const struct og_session *s = e->s;
     const struct og_epoch_counters *c = &e->counters;
-    const struct og_model_config *config = &s->facts.shape;
+    const struct og_model_config *config = &s->workload.shape;
     (void)start;
     return json_pack("{s:I s:f s:I s:I s:I s:I s:I s:I s:I s:s s:o s:I s:o s:o s:o}", "nodes",
-                     (json_int_t)s->facts.graph->n_nodes, "seconds", og__now() - s->opened, "rows",
-                     (json_int_t)c->rows, "hits", (json_int_t)c->hits, "misses",
+                     (json_int_t)s->workload.graph->n_nodes, "seconds", og__now() - s->opened,
+                     "rows", (json_int_t)c->rows, "hits", (json_int_t)c->hits, "misses",
                      (json_int_t)c->misses, "bytes_read", (json_int_t)c->bytes_read,
                      "prepare_bytes_read", (json_int_t)s->prepare.bytes_read, "peak_rss_bytes",
                      (json_int_t)og__session_peak_rss(s), "memory_budget_bytes",
@@ -113,17 +114,18 @@ static json_t *full_json(const struct evaluation *e, double start)
 }
 
 static int eval_batches(struct evaluation *e, const char *dataset, const struct og_options *opt,
-                        const struct og_observer *seen, bool full, char **out, struct og_err *err)
+                        const struct og_observer *observer, bool full, char **out,
+                        struct og_err *err)
 {
     size_t bytes = 0;
     double start;
     int rc;
-    OG_TRY(og__session_of_checkpoint(&e->s, dataset, e->checkpoint, opt, 0, seen, err));
-    if (full && e->s->facts.seeds.edges)
+    OG_TRY(og__session_of_checkpoint(&e->s, dataset, e->checkpoint, opt, 0, observer, err));
+    if (full && e->s->workload.seeds.edges)
         OG_TRY(og__fail(err, -EINVAL,
                         "leave out --full: edges are judged by all neighbours with --fanout -1",
                         "%s: a model of links", e->checkpoint));
-    bytes = og__targets_bytes(&e->s->facts);
+    bytes = og__targets_bytes(&e->s->workload);
     e->labels = og__alloc(e->s->budget, bytes, "batches", err);
     OG_TRY(e->labels ? 0 : -ENOMEM);
     start = og__now();
@@ -138,15 +140,15 @@ out:
 }
 
 int og_eval(const char *dataset, const char *checkpoint, const char *split,
-            const struct og_options *opt, const struct og_observer *seen, char **out,
+            const struct og_options *opt, const struct og_observer *observer, char **out,
             struct og_err *err)
 {
     struct evaluation e = {.checkpoint = checkpoint, .name = split};
     if (out)
         *out = NULL;
     int rc = find_split(&e, err);
-    rc = rc < 0 ? rc : OG_SIZED(seen, "og_observer", err);
-    return rc < 0 ? rc : eval_batches(&e, dataset, opt, seen, false, out, err);
+    rc = rc < 0 ? rc : OG_SIZED(observer, "og_observer", err);
+    return rc < 0 ? rc : eval_batches(&e, dataset, opt, observer, false, out, err);
 }
 
 /* ---- eval --full ---- */
@@ -175,7 +177,7 @@ out:
 /* Where nodes have types a batch of seeds at a time, so that memory goes by --batch; else layer by
  * layer. */
 int og_eval_full(const char *dataset, const char *checkpoint, const char *split,
-                 const struct og_options *opt, const struct og_observer *seen, char **out,
+                 const struct og_options *opt, const struct og_observer *observer, char **out,
                  struct og_err *err)
 {
     struct evaluation e = {.checkpoint = checkpoint, .name = split};
@@ -185,13 +187,13 @@ int og_eval_full(const char *dataset, const char *checkpoint, const char *split,
     if (out)
         *out = NULL;
     OG_TRY(find_split(&e, err));
-    OG_TRY(OG_SIZED(seen, "og_observer", err));
+    OG_TRY(OG_SIZED(observer, "og_observer", err));
     OG_TRY(og__graph_has_types(dataset, &by_batches, err));
     if (!by_batches)
-        return og__whole_eval(dataset, checkpoint, e.split, opt, seen, out, err);
+        return og__whole_eval(dataset, checkpoint, e.split, opt, observer, out, err);
     OG_TRY(og__options_copy(&own, opt, err));
     OG_TRY(take_all(&own, checkpoint, err));
-    rc = eval_batches(&e, dataset, &own, seen, true, out, err);
+    rc = eval_batches(&e, dataset, &own, observer, true, out, err);
 out:
     og__options_release(&own);
     return rc;

@@ -21,9 +21,9 @@ struct splits {
     int n;
 };
 
-struct asked {
+struct requested {
     struct splits splits;
-    struct og_hand_times times; /* of one executor */
+    struct og_executor_times times; /* of one executor */
     bool measured;
     uint64_t tickets, queue;
     struct og_options opt;
@@ -83,7 +83,7 @@ out:
 }
 
 /* "SAMPLE,TRAIN" or "SAMPLE,TRAIN,STANDBY": seconds. */
-static int read_times(struct og_hand_times *t, const char *list, struct og_err *err)
+static int read_times(struct og_executor_times *t, const char *list, struct og_err *err)
 {
     double *const into[] = {&t->sample, &t->train, &t->standby};
     size_t n = 0;
@@ -106,23 +106,23 @@ static int read_times(struct og_hand_times *t, const char *list, struct og_err *
 
 /* ---- what is measured ---- */
 
-/* Of hands of one thread each. */
-static int measure(struct asked *a, struct og_session *s, struct og_err *err)
+/* Of executors of one thread each. */
+static int measure(struct requested *a, struct og_session *s, struct og_err *err)
 {
     struct og_pool *pool = NULL;
     int rc = og__pool_open(&pool, 1, err);
     if (rc < 0)
         return rc;
     a->measured = true;
-    a->times.sample = s->facts.pilot_seconds;
+    a->times.sample = s->workload.profiling_seconds;
     rc = og__time_model(&s->learner, &s->structure, pool, &a->times.train, err);
     a->times.standby = a->times.train;
     og__pool_close(pool);
     return rc;
 }
 
-static int look_at_dataset(struct asked *a, const char *dataset, const struct og_observer *seen,
-                           struct og_err *err)
+static int look_at_dataset(struct requested *a, const char *dataset,
+                           const struct og_observer *observer, struct og_err *err)
 {
     struct og_session *s = NULL;
     const bool timed = a->times.train > 0;
@@ -132,10 +132,10 @@ static int look_at_dataset(struct asked *a, const char *dataset, const struct og
         rc = og__fail(err, -ENOSYS, "give --times SAMPLE,TRAIN",
                       "this build has no models whose training could be measured");
     OG_TRY(rc);
-    OG_TRY(og__session_open(&s, dataset, &a->opt, OG__WANT_PLAN_ONLY | model, NULL, seen, err));
+    OG_TRY(og__session_open(&s, dataset, &a->opt, OG__WANT_PLAN_ONLY | model, NULL, observer, err));
     if (a->tickets == 0)
-        a->tickets = og__schedule_batches(&s->facts.schedule, OG__TRAIN);
-    a->dataset = strdup(s->facts.graph->name);
+        a->tickets = og__schedule_batches(&s->workload.schedule, OG__TRAIN);
+    a->dataset = strdup(s->workload.graph->name);
     OG_TRY(a->dataset ? 0 : og__fail_errno(err, -ENOMEM, NULL, "executors"));
     if (!timed)
         OG_TRY(measure(a, s, err));
@@ -146,17 +146,17 @@ out:
 
 /* ---- what is told ---- */
 
-static double told(const struct asked *a, int samplers, int trainers, bool switches,
+static double told(const struct requested *a, int samplers, int trainers, bool switches,
                    struct og_executed *out)
 {
-    struct og_executor hand[OG__MOST_EXECUTORS];
+    struct og_executor executor[OG__MOST_EXECUTORS];
     for (int i = 0; i < samplers + trainers; i++)
-        hand[i] = (struct og_executor){i < samplers, a->times.sample,
-                                       i < samplers ? a->times.standby : a->times.train};
-    const struct og_executors e = {.executor = hand,
+        executor[i] = (struct og_executor){i < samplers, a->times.sample,
+                                           i < samplers ? a->times.standby : a->times.train};
+    const struct og_executors e = {.executor = executor,
                                    .n = samplers + trainers,
                                    .switches = switches,
-                                   .tickets = a->tickets,
+                                   .n_batches = a->tickets,
                                    .queue = a->queue,
                                    .accumulate = (uint64_t)a->opt.accumulate,
                                    .staleness = (uint64_t)a->opt.staleness};
@@ -169,11 +169,11 @@ static json_t *seconds_json(double seconds)
     return seconds < HUGE_VAL ? json_real(seconds) : json_null();
 }
 
-static json_t *split_json(const struct asked *a, int samplers, int trainers)
+static json_t *split_json(const struct requested *a, int samplers, int trainers)
 {
     char name[32];
     struct og_executed out;
-    const struct og_hand_times *t = &a->times;
+    const struct og_executor_times *t = &a->times;
     snprintf(name, sizeof(name), "%d:%d", samplers, trainers);
     const double alone = told(a, samplers, trainers, false, &out);
     const double with = told(a, samplers, trainers, true, &out);
@@ -190,7 +190,7 @@ static json_t *split_json(const struct asked *a, int samplers, int trainers)
                                                       t->train, t->standby, false)));
 }
 
-static json_t *result(const struct asked *a)
+static json_t *result(const struct requested *a)
 {
     json_t *list = json_array();
     for (int i = 0; i < a->splits.n; i++)
@@ -203,17 +203,17 @@ static json_t *result(const struct asked *a)
                      "standby_seconds_each", a->times.standby, "splits", list);
 }
 
-int og_simulate_executors(const char *dataset, const struct og_executors_asked *asked,
-                          const struct og_options *opt, const struct og_observer *seen, char **out,
-                          struct og_err *err)
+int og_simulate_executors(const char *dataset, const struct og_executors_asked *requested,
+                          const struct og_options *opt, const struct og_observer *observer,
+                          char **out, struct og_err *err)
 {
     if (out)
         *out = NULL;
-    int rc = OG_SIZED(seen, "og_observer", err);
-    rc = rc < 0 ? rc : OG_SIZED(asked, "og_executors_asked", err);
+    int rc = OG_SIZED(observer, "og_observer", err);
+    rc = rc < 0 ? rc : OG_SIZED(requested, "og_executors_asked", err);
     if (rc < 0)
         return rc;
-    struct asked *a = calloc(1, sizeof(*a));
+    struct requested *a = calloc(1, sizeof(*a));
     if (!a)
         return og__fail_errno(err, -ENOMEM, NULL, "executors");
     if (opt->workers > 1)
@@ -221,14 +221,14 @@ int og_simulate_executors(const char *dataset, const struct og_executors_asked *
                         "--workers %d: the clock of --executors is that of one process",
                         opt->workers));
     OG_TRY(og__options_copy(&a->opt, opt, err));
-    a->tickets = asked->tickets;
-    a->queue = asked->queue;
-    OG_TRY(read_splits(&a->splits, asked->splits, err));
-    if (asked->times)
-        OG_TRY(read_times(&a->times, asked->times, err));
+    a->tickets = requested->tickets;
+    a->queue = requested->queue;
+    OG_TRY(read_splits(&a->splits, requested->splits, err));
+    if (requested->times)
+        OG_TRY(read_times(&a->times, requested->times, err));
     if (dataset)
-        OG_TRY(look_at_dataset(a, dataset, seen, err));
-    else if (!asked->times || asked->tickets == 0)
+        OG_TRY(look_at_dataset(a, dataset, observer, err));
+    else if (!requested->times || requested->tickets == 0)
         OG_TRY(og__fail(err, -EINVAL, "give a dataset, in which both are measured",
                         "executors: without a dataset --times and --batches are needed"));
     rc = og__json_deliver(result(a), NULL, out, err);

@@ -1,9 +1,9 @@
 /* og_pack: for each draw of samples made beforehand, what the cache is to hold while it is trained,
- * and a container of what its batches miss then. */
-#include "ahead/ahead.h"
+ * and a packed file of what its batches miss then. */
 #include "base/file.h"
 #include "base/sized.h"
 #include "dataset/writer.h"
+#include "lookahead/lookahead.h"
 #include "options/options.h"
 #include "report/json.h"
 #include "session/session.h"
@@ -15,8 +15,8 @@ struct packer {
     struct og_session *s;
     struct og_newdir dir;
     struct og_packs packs;
-    struct og_ahead_counts done;
-    uint64_t *rows; /* [n_types] in all containers; of one type alone: one */
+    struct og_lookahead_counts done;
+    uint64_t *rows; /* [n_types] in all packed files; of one type alone: one */
     double start;
 };
 
@@ -71,7 +71,7 @@ out:
 }
 
 /* Every draw of the folder, and a cache that stays as it is while one is trained. */
-static int settle_options(struct og_options *opt, struct packer *p, struct og_err *err)
+static int resolve_options(struct og_options *opt, struct packer *p, struct og_err *err)
 {
     struct og_trace_description said;
     if (!opt->samples)
@@ -101,7 +101,7 @@ out:
 static int pack_files(struct packer *p, uint32_t draw, struct og_npy_writer *cached,
                       struct og_err *err)
 {
-    uint32_t epoch = draw * (uint32_t)p->s->facts.schedule.resample_every + 1;
+    uint32_t epoch = draw * (uint32_t)p->s->workload.schedule.resample_every + 1;
     const struct og_draw_files to = {.dir = p->dir.temporary, .draw = draw, .cached = cached};
     struct og_progress progress = {.size = sizeof(progress),
                                    .stage = "pack",
@@ -109,7 +109,7 @@ static int pack_files(struct packer *p, uint32_t draw, struct og_npy_writer *cac
                                    .total = p->packs.draws,
                                    .epochs = p->s->config.opt.epochs};
     int rc = og__pack_draw(&p->s->path, epoch, &to, &p->done, p->rows, err);
-    og__observe(p->s->config.seen, &progress);
+    og__observe(p->s->config.observer, &progress);
     return rc;
 }
 
@@ -136,7 +136,7 @@ out:
 static int begin_packs(struct packer *p, struct og_err *err)
 {
     const struct og_session *s = p->s;
-    const struct og_graph *g = s->facts.graph;
+    const struct og_graph *g = s->workload.graph;
     int rc;
     OG_TRY(og__packs_begin(&p->packs, g, err));
     p->packs.cache_rows = s->memory.n_slots;
@@ -166,7 +166,7 @@ out:
 
 static json_t *types_json(const struct packer *p)
 {
-    const struct og_graph *g = p->s->facts.graph;
+    const struct og_graph *g = p->s->workload.graph;
     json_t *list = json_array();
     for (uint32_t k = 0; k < g->n_groups; k++) {
         const struct og_group *rows = &g->group[k];
@@ -184,7 +184,7 @@ static json_t *result_json(const struct packer *p, const char *path)
 {
     const struct og_prepare_counters *before = &p->s->prepare;
     uint64_t rows = 0;
-    for (uint32_t t = 0; t < p->s->facts.graph->n_groups; t++)
+    for (uint32_t t = 0; t < p->s->workload.graph->n_groups; t++)
         rows += p->rows[t];
     json_t *root = json_pack("{s:s s:I s:I s:I s:I s:I s:I s:f}", "pack", path, "draws",
                              (json_int_t)p->packs.draws, "cache_rows",
@@ -193,21 +193,21 @@ static json_t *result_json(const struct packer *p, const char *path)
                              "prepare_bytes_read", (json_int_t)before->bytes_read, "bytes_written",
                              (json_int_t)(before->bytes_written + p->done.bytes_written), "seconds",
                              og__now() - p->start);
-    return p->s->facts.graph->has_types ? og__json_with(root, "types", types_json(p)) : root;
+    return p->s->workload.graph->has_types ? og__json_with(root, "types", types_json(p)) : root;
 }
 
 static int run_pack(struct packer *p, const char *dataset, struct og_options *own,
-                    const struct og_observer *seen, char **out, struct og_err *err)
+                    const struct og_observer *observer, char **out, struct og_err *err)
 {
     unsigned want = OG__WANT_FEATURES | OG__WANT_PLAN_ONLY | OG__WANT_WHOLE_DRAWS | OG__WANT_TYPES |
                     og__learner_wants();
     char *path = NULL;
     int rc;
-    OG_TRY(settle_options(own, p, err));
+    OG_TRY(resolve_options(own, p, err));
     path = og__path_join(own->samples, "pack");
     OG_TRY(path ? og__newdir_begin(&p->dir, path, err)
                 : og__fail_errno(err, -ENOMEM, NULL, "--samples"));
-    OG_TRY(og__session_open(&p->s, dataset, own, want, NULL, seen, err));
+    OG_TRY(og__session_open(&p->s, dataset, own, want, NULL, observer, err));
     OG_TRY(pack_all(p, err));
     OG_TRY(og__json_deliver(result_json(p, path), NULL, out, err));
     OG_TRY(og__newdir_commit(&p->dir, err)); /* last: without a result there is no folder */
@@ -216,18 +216,18 @@ out:
     return rc;
 }
 
-int og_pack(const char *dataset, const struct og_options *opt, const struct og_observer *seen,
+int og_pack(const char *dataset, const struct og_options *opt, const struct og_observer *observer,
             char **out, struct og_err *err)
 {
     struct packer p = {.start = og__now()};
     struct og_options own;
     if (out)
         *out = NULL;
-    int rc = OG_SIZED(seen, "og_observer", err);
+    int rc = OG_SIZED(observer, "og_observer", err);
     rc = rc < 0 ? rc : og__options_copy(&own, opt, err);
     if (rc < 0)
         return rc;
-    rc = run_pack(&p, dataset, &own, seen, out, err);
+    rc = run_pack(&p, dataset, &own, observer, out, err);
     if (rc < 0 && out) {
         free(*out);
         *out = NULL;

@@ -1,13 +1,13 @@
 /* plan: what a run would do. */
-#include "ahead/ahead.h"
 #include "base/sized.h"
+#include "lookahead/lookahead.h"
 #include "report/json.h"
 #include "run/plan_exchange.h"
 #include "run/plan_json.h"
 #include "session/session.h"
 
 int og__plan(const char *dataset, const struct og_options *opt, bool quick,
-             const struct og_observer *seen, char **out, struct og_err *err)
+             const struct og_observer *observer, char **out, struct og_err *err)
 {
     if (out)
         *out = NULL;
@@ -19,10 +19,11 @@ int og__plan(const char *dataset, const struct og_options *opt, bool quick,
     int rc;
     struct og_session_use use = {.want = want, /* of several workers the first one's plan */
                                  .share = {0, (uint32_t)opt->workers},
-                                 .here = opt->workers};
+                                 .n_local = opt->workers};
     if (opt->workers > 1)
-        (void)!og__common_make(&use.common, NULL); /* as workers do, which go on without, too */
-    OG_TRY(og__session_open_for(&s, dataset, opt, &use, seen, err));
+        (void)!og__shared_memory_make(&use.shared_memory,
+                                      NULL); /* as workers do, which go on without, too */
+    OG_TRY(og__session_open_for(&s, dataset, opt, &use, observer, err));
     if (!quick || !s->predicted.known)
         OG_TRY(og__predict_run(&s->path, err));
     if (og__exchanges(&s->config))
@@ -33,15 +34,15 @@ int og__plan(const char *dataset, const struct og_options *opt, bool quick,
     OG_TRY(og__json_deliver(plan, NULL, out, err));
 out:
     og__session_close(s);
-    og__common_close(use.common);
+    og__shared_memory_close(use.shared_memory);
     return rc;
 }
 
-int og_plan(const char *dataset, const struct og_options *opt, const struct og_observer *seen,
+int og_plan(const char *dataset, const struct og_options *opt, const struct og_observer *observer,
             char **out, struct og_err *err)
 {
     if (out)
         *out = NULL;
-    int rc = OG_SIZED(seen, "og_observer", err);
-    return rc < 0 ? rc : og__plan(dataset, opt, false, seen, out, err);
+    int rc = OG_SIZED(observer, "og_observer", err);
+    return rc < 0 ? rc : og__plan(dataset, opt, false, observer, out, err);
 }

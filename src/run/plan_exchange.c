@@ -7,13 +7,13 @@
  * of the batches. */
 #include "run/plan_exchange.h"
 
-#include "ahead/ahead.h"
 #include "base/json.h"
 #include "choose/hotness.h"
 #include "comm/comm.h"
 #include "flow/pipeline.h"
 #include "gather/gather.h"
-#include "plan/dealt.h"
+#include "lookahead/lookahead.h"
+#include "plan/partitioned.h"
 #include "session/group_worth.h"
 
 #include <assert.h>
@@ -23,7 +23,7 @@
 static const char part[] = "counting";
 
 /* A group's rows. */
-struct width {
+struct row_group {
     const struct og_group *group;
     struct og_read_rule rule;
     struct og_plan_cost did; /* by the first worker, as an owner */
@@ -31,9 +31,9 @@ struct width {
 
 struct counting {
     struct og_session *s;
-    struct width *width; /* [n_widths] of groups with features; nodes ascend */
-    uint32_t n_widths;
-    uint64_t *slots; /* [workers][n_widths] of owners */
+    struct row_group *row_group; /* [n_row_groups] of groups with features; nodes ascend */
+    uint32_t n_row_groups;
+    uint64_t *slots; /* [workers][n_row_groups] of owners */
     struct og_schedule whole;
     uint32_t workers;
     uint32_t n_train;                 /* batches of an epoch, */
@@ -65,7 +65,7 @@ static uint64_t all_items(const struct counting *c)
 static uint64_t superbatch_end(const struct counting *c, uint64_t *at, uint64_t *seen)
 {
     const struct og_data_path *d = &c->s->path;
-    const struct og_schedule *own = &d->facts->schedule;
+    const struct og_schedule *own = &d->workload->schedule;
     const uint64_t last = og__schedule_items(own);
     const struct og_items items = {own, OG__SPLITS, 0, last};
     *at = og__superbatch_end(d, OG__SPLITS, *at, last);
@@ -78,7 +78,7 @@ static uint64_t superbatch_end(const struct counting *c, uint64_t *at, uint64_t 
 static void find_rounds(struct counting *c, uint32_t most)
 {
     const struct og_items items = {&c->whole, OG__SPLITS, 0, all_items(c)};
-    const bool ahead = og__samples_ahead(&c->s->way);
+    const bool ahead = og__samples_ahead(&c->s->exec);
     uint64_t own = 0;
     uint64_t seen = c->n_train;
     uint64_t end = ahead ? superbatch_end(c, &own, &seen) : c->n_train;
@@ -129,52 +129,52 @@ static int sample(struct counting *c, struct og_err *err)
     return og__pipeline_run(&p, keep_batch, c, err);
 }
 
-/* ---- widths ---- */
+/* ---- row groups ---- */
 
-static int open_widths(struct counting *c, struct og_err *err)
+static int open_row_groups(struct counting *c, struct og_err *err)
 {
     const struct og_session *s = c->s;
-    const struct og_graph *g = s->facts.graph;
+    const struct og_graph *g = s->workload.graph;
     c->apart = g->n_groups > 1;
-    c->width = calloc(g->n_groups, sizeof(*c->width));
+    c->row_group = calloc(g->n_groups, sizeof(*c->row_group));
     c->slots = calloc((size_t)c->workers * g->n_groups, sizeof(*c->slots));
-    if (!c->width || !c->slots)
+    if (!c->row_group || !c->slots)
         return og__fail_errno(err, -ENOMEM, NULL, part);
     for (uint32_t k = 0; k < g->n_groups; k++) {
-        struct width *w = &c->width[c->n_widths];
+        struct row_group *w = &c->row_group[c->n_row_groups];
         w->group = &g->group[k];
         if (w->group->dim == 0)
             continue;
         w->rule = s->size[k].rule;
-        c->n_widths++;
+        c->n_row_groups++;
     }
-    for (uint32_t i = 0; i < c->workers * c->n_widths; i++)
+    for (uint32_t i = 0; i < c->workers * c->n_row_groups; i++)
         c->slots[i] = s->memory.n_slots;
     return 0;
 }
 
 /* Whose rows the node's are; NULL: it has none. */
-static struct width *width_of(const struct counting *c, uint32_t node)
+static struct row_group *row_group_of(const struct counting *c, uint32_t node)
 {
-    uint32_t k = c->n_widths;
-    while (k > 0 && c->width[k - 1].group->first > node)
+    uint32_t k = c->n_row_groups;
+    while (k > 0 && c->row_group[k - 1].group->first > node)
         k--;
-    const struct og_group *of = k > 0 ? c->width[k - 1].group : NULL;
-    return of && node < of->first + of->n_nodes ? &c->width[k - 1] : NULL;
+    const struct og_group *of = k > 0 ? c->row_group[k - 1].group : NULL;
+    return of && node < of->first + of->n_nodes ? &c->row_group[k - 1] : NULL;
 }
 
 /* ---- memory ---- */
 
-static struct og_policy_setup policy_of(const struct counting *c, const struct width *w)
+static struct og_policy_setup policy_of(const struct counting *c, const struct row_group *w)
 {
     const struct og_session *s = c->s;
     const uint64_t n_nodes = (uint64_t)w->group->n_nodes;
-    struct og_policy_setup setup = og__policy_setup(&s->config.opt, s->way.policy, n_nodes);
+    struct og_policy_setup setup = og__policy_setup(&s->config.opt, s->exec.policy, n_nodes);
     setup.n_slots = (uint32_t)OG_MIN((uint64_t)s->memory.n_slots, n_nodes);
     return setup;
 }
 
-static struct og_simulation simulation_of(const struct counting *c, const struct width *w)
+static struct og_simulation simulation_of(const struct counting *c, const struct row_group *w)
 {
     const struct og_session *s = c->s;
     const struct og_policy_setup policy = policy_of(c, w);
@@ -191,54 +191,54 @@ static struct og_simulation simulation_of(const struct counting *c, const struct
                                   .size = &s->memory.n_slots,
                                   .n_sizes = 1,
                                   .rule = w->rule,
-                                  .packed_row = og__packs(&s->way) ? og__row_bytes(w->group) : 0,
+                                  .packed_row = og__packs(&s->exec) ? og__row_bytes(w->group) : 0,
                                   .pool = s->pool,
                                   .budget = s->budget,
                                   .stop = og__stop_flag(&s->config)};
 }
 
-static struct og_dealt dealt_of(const struct counting *c)
+static struct og_partitioned partitioned_of(const struct counting *c)
 {
-    return (struct og_dealt){.workers = c->workers,
-                             .epoch = c->n_train,
-                             .superbatch = (int)OG_MIN(c->n_rounds, (uint32_t)INT32_MAX),
-                             .exchange = true,
-                             .worker = c->worker,
-                             .dense = c->s->config.own_rows};
+    return (struct og_partitioned){.workers = c->workers,
+                                   .epoch = c->n_train,
+                                   .superbatch = (int)OG_MIN(c->n_rounds, (uint32_t)INT32_MAX),
+                                   .exchange = true,
+                                   .worker = c->worker,
+                                   .dense = c->s->config.own_rows};
 }
 
 static size_t hotness_bytes(const struct counting *c)
 {
     const bool wanted =
-        og__shares_slots(&c->s->facts) || og__policy_wants_hotness(c->s->way.policy);
-    return wanted ? c->s->facts.n_nodes * sizeof(uint32_t) : 0;
+        og__shares_slots(&c->s->workload) || og__policy_wants_hotness(c->s->exec.policy);
+    return wanted ? c->s->workload.n_nodes * sizeof(uint32_t) : 0;
 }
 
 static size_t ranking_bytes(const struct counting *c)
 {
-    const int policy = c->s->way.policy;
-    const size_t owned = og__shares_slots(&c->s->facts) ? og__owned_slots_bytes(c->s) : 0;
-    const int by = og__shares_slots(&c->s->facts) ? og__policy_ranked_like(policy) : policy;
-    return hotness_bytes(c) ? OG_MAX(og__hotness_bytes(&c->s->facts, by), owned) : 0;
+    const int policy = c->s->exec.policy;
+    const size_t owned = og__shares_slots(&c->s->workload) ? og__owned_slots_bytes(c->s) : 0;
+    const int by = og__shares_slots(&c->s->workload) ? og__policy_ranked_like(policy) : policy;
+    return hotness_bytes(c) ? OG_MAX(og__hotness_bytes(&c->s->workload, by), owned) : 0;
 }
 
 static size_t batches_bytes(const struct counting *c)
 {
-    const uint64_t rows = og__input_rows(&c->s->facts) * c->n_items;
+    const uint64_t rows = og__input_rows(&c->s->workload) * c->n_items;
     return rows * sizeof(*c->ids) + ((size_t)c->n_items + 1) * sizeof(*c->ptr);
 }
 
 static size_t counting_bytes(const struct counting *c)
 {
-    const struct og_dealt dealt = dealt_of(c);
-    const uint64_t longest = og__input_rows(&c->s->facts);
+    const struct og_partitioned partitioned = partitioned_of(c);
+    const uint64_t longest = og__input_rows(&c->s->workload);
     size_t running = 0;
-    for (uint32_t k = 0; k < c->n_widths; k++) {
-        const struct og_simulation sim = simulation_of(c, &c->width[k]);
-        const struct og_policy_setup setup = policy_of(c, &c->width[k]);
+    for (uint32_t k = 0; k < c->n_row_groups; k++) {
+        const struct og_simulation sim = simulation_of(c, &c->row_group[k]);
+        const struct og_policy_setup setup = policy_of(c, &c->row_group[k]);
         const uint64_t most = OG_MIN(longest, sim.n_nodes);
-        const size_t bytes =
-            og__simulate_dealt_bytes(&sim, &setup, &dealt, c->n_items, most * c->n_items, most);
+        const size_t bytes = og__simulate_partitioned_bytes(&sim, &setup, &partitioned, c->n_items,
+                                                            most * c->n_items, most);
         running = OG_MAX(running, bytes);
     }
     if (c->apart)
@@ -269,7 +269,7 @@ static int open_counting(struct counting *c, struct og_err *err)
     uint64_t own = 0;
     uint64_t seen = 0;
     uint64_t end = 0;
-    while (og__samples_ahead(&c->s->way) && end < c->n_train)
+    while (og__samples_ahead(&c->s->exec) && end < c->n_train)
         end = superbatch_end(c, &own, &seen);
     const uint64_t most = OG_MAX(OG_MAX(seen, end), (uint64_t)c->n_train);
     c->most = (uint32_t)OG_MIN(most, (uint64_t)UINT32_MAX / 2);
@@ -285,7 +285,7 @@ static int open_counting(struct counting *c, struct og_err *err)
     }
     if (c->n_items == 0)
         return 0;
-    c->room = og__input_rows(&c->s->facts) * c->n_items;
+    c->room = og__input_rows(&c->s->workload) * c->n_items;
     int rc;
     OG_TRY(open_batches(c, &c->ptr, &c->ids, err));
     OG_TRY(c->apart ? open_batches(c, &c->ptr_of, &c->ids_of, err) : 0);
@@ -300,34 +300,34 @@ static void close_counting(struct counting *c)
     close_batches(c, c->ptr, c->ids);
     og__release(b, c->end, c->most * sizeof(*c->end), part);
     og__release(b, c->worker, c->most, part);
-    free(c->width);
+    free(c->row_group);
     free(c->slots);
 }
 
 /* ---- owners ---- */
 
-struct owner_told {
-    uint64_t asked, sent, received, bytes; /* of those received */
+struct owner_report {
+    uint64_t requested, sent, received, bytes; /* of those received */
     struct og_plan_cost did;
     uint64_t prefill;
 };
 
 /* Rows of the epoch that go from one to another. */
-static void count_rows(const struct counting *c, struct owner_told *told)
+static void count_rows(const struct counting *c, struct owner_report *report)
 {
     const uint32_t n = OG_MIN(c->n_train, c->n_items);
     assert(c->workers > 1);
     for (uint32_t b = 0; b < n; b++)
         for (uint64_t i = c->ptr[b]; i < c->ptr[b + 1]; i++) {
             const uint32_t owner = og__owner_of(c->workers, c->ids[i]), by = c->worker[b];
-            struct width *of = width_of(c, c->ids[i]);
+            struct row_group *of = row_group_of(c, c->ids[i]);
             if (!of)
                 continue;
             of->did.rows += owner == 0;
-            told[owner].asked++;
-            told[owner].sent += owner != by;
-            told[by].received += owner != by;
-            told[by].bytes += owner != by ? og__row_bytes(of->group) + sizeof(uint32_t) : 0;
+            report[owner].requested++;
+            report[owner].sent += owner != by;
+            report[by].received += owner != by;
+            report[by].bytes += owner != by ? og__row_bytes(of->group) + sizeof(uint32_t) : 0;
         }
 }
 
@@ -335,37 +335,37 @@ static void count_rows(const struct counting *c, struct owner_told *told)
 static int rank_nodes(struct counting *c, uint32_t *hotness, struct og_err *err)
 {
     struct og_session *s = c->s;
-    const int policy = s->way.policy;
+    const int policy = s->exec.policy;
     uint64_t slots[OG_MOST_TYPES];
     int rc = 0;
-    if (!og__shares_slots(&c->s->facts))
+    if (!og__shares_slots(&c->s->workload))
         return og__hotness_of(&s->structure, s->pool, policy, &s->config.opt, hotness, err);
     OG_TRY(og__weigh_groups(s, policy, &s->config.opt, hotness, err));
     if (!og__policy_caches(policy))
         return 0;
     for (uint32_t w = 0; w < c->workers; w++) {
-        uint64_t *out = c->slots + (size_t)w * c->n_widths;
+        uint64_t *out = c->slots + (size_t)w * c->n_row_groups;
         OG_TRY(og__owned_slots(s, hotness, w, slots, err));
-        for (uint32_t k = 0; k < c->n_widths; k++)
-            out[k] = slots[c->width[k].group - s->facts.graph->group];
+        for (uint32_t k = 0; k < c->n_row_groups; k++)
+            out[k] = slots[c->row_group[k].group - s->workload.graph->group];
     }
 out:
     return rc;
 }
 
-/* Owners of a width's rows, whose node 0 need not be the first owner's: who has the nodes of owner
- * w among its numbers. */
-static uint32_t owner_among(const struct counting *c, const struct width *of, uint32_t w)
+/* Owners of a row group's rows, whose node 0 need not be the first owner's: who has the nodes of
+ * owner w among its numbers. */
+static uint32_t owner_among(const struct counting *c, const struct row_group *of, uint32_t w)
 {
     return (w + c->workers - (uint32_t)of->group->first % c->workers) % c->workers;
 }
 
-static int count_width(struct counting *c, uint32_t k, const uint32_t *hotness,
-                       struct owner_told *told, struct og_err *err)
+static int count_row_group(struct counting *c, uint32_t k, const uint32_t *hotness,
+                           struct owner_report *report, struct og_err *err)
 {
-    struct width *of = &c->width[k];
+    struct row_group *of = &c->row_group[k];
     const struct og_trace all = {c->n, c->ptr, c->ids};
-    const struct og_dealt dealt = dealt_of(c);
+    const struct og_partitioned partitioned = partitioned_of(c);
     const struct og_simulation sim = simulation_of(c, of);
     struct og_policy_setup setup = policy_of(c, of);
     int rc = 0;
@@ -375,11 +375,11 @@ static int count_width(struct counting *c, uint32_t k, const uint32_t *hotness,
     setup.hotness = hotness ? hotness + first : NULL;
     for (uint32_t w = 0; w < c->workers; w++) {
         struct og_simulated did;
-        setup.n_slots = (uint32_t)c->slots[(size_t)w * c->n_widths + k];
-        OG_TRY(
-            og__simulate_owner(&sim, &setup, &dealt, owner_among(c, of, w), c->rounds, &did, err));
-        og__plan_cost_add(&told[w].did, &did.cost);
-        told[w].prefill += did.prefill;
+        setup.n_slots = (uint32_t)c->slots[(size_t)w * c->n_row_groups + k];
+        OG_TRY(og__simulate_owner(&sim, &setup, &partitioned, owner_among(c, of, w), c->rounds,
+                                  &did, err));
+        og__plan_cost_add(&report[w].did, &did.cost);
+        report[w].prefill += did.prefill;
         if (w == 0)
             of->did = did.cost;
     }
@@ -388,7 +388,7 @@ out:
     return rc;
 }
 
-static int count_owners(struct counting *c, struct owner_told *told, struct og_err *err)
+static int count_owners(struct counting *c, struct owner_report *report, struct og_err *err)
 {
     struct og_session *s = c->s;
     uint32_t *hotness = NULL;
@@ -397,9 +397,9 @@ static int count_owners(struct counting *c, struct owner_told *told, struct og_e
         hotness = og__alloc(s->budget, hotness_bytes(c), part, err);
         OG_TRY(hotness ? rank_nodes(c, hotness, err) : -ENOMEM);
     }
-    for (uint32_t k = 0; k < c->n_widths; k++)
-        OG_TRY(count_width(c, k, hotness, told, err));
-    count_rows(c, told);
+    for (uint32_t k = 0; k < c->n_row_groups; k++)
+        OG_TRY(count_row_group(c, k, hotness, report, err));
+    count_rows(c, report);
     OG_TRY(og__stopped(&s->config, "counting", err));
 out:
     og__release(s->budget, hotness, hotness_bytes(c), part);
@@ -417,33 +417,34 @@ static uint64_t scaled(const struct counting *c, uint64_t x)
 /* Of segments it depends on how much of --disk is left when they are laid out. */
 static bool knows_reads(const struct counting *c)
 {
-    return c->s->way.layout != OG_LAYOUT_SEGMENTED;
+    return c->s->exec.layout != OG_LAYOUT_SEGMENTED;
 }
 
-static uint64_t hits_of(const struct owner_told *t)
+static uint64_t hits_of(const struct owner_report *t)
 {
-    return t->asked - t->did.misses; /* one asked for twice in a round is a hit */
+    return t->requested - t->did.misses; /* one asked for twice in a round is a hit */
 }
 
 /* What the first worker does with rows of each type. */
 static void tell_types(const struct counting *c)
 {
-    for (uint32_t k = 0; k < c->n_widths; k++) {
-        const struct og_plan_cost *did = &c->width[k].did;
-        c->s->size[c->width[k].group - c->s->facts.graph->group].epoch = (struct og_plan_cost){
-            scaled(c, did->rows), scaled(c, did->rows - did->misses), scaled(c, did->misses),
-            scaled(c, did->reads), scaled(c, did->bytes)};
+    for (uint32_t k = 0; k < c->n_row_groups; k++) {
+        const struct og_plan_cost *did = &c->row_group[k].did;
+        c->s->size[c->row_group[k].group - c->s->workload.graph->group].epoch =
+            (struct og_plan_cost){scaled(c, did->rows), scaled(c, did->rows - did->misses),
+                                  scaled(c, did->misses), scaled(c, did->reads),
+                                  scaled(c, did->bytes)};
     }
 }
 
-static void predict_first(const struct counting *c, const struct owner_told *t)
+static void predict_first(const struct counting *c, const struct owner_report *t)
 {
-    const struct og_facts *f = &c->s->facts;
+    const struct og_workload *f = &c->s->workload;
     const uint64_t own = og__schedule_batches(&f->schedule, OG__TRAIN);
-    const bool spills = og__samples_ahead(&c->s->way) && c->s->memory.trace_blocks == 0;
+    const bool spills = og__samples_ahead(&c->s->exec) && c->s->memory.trace_blocks == 0;
     c->s->predicted = (struct og_predicted){
         .known = knows_reads(c),
-        .plan = {scaled(c, t->asked), scaled(c, hits_of(t)), scaled(c, t->did.misses),
+        .plan = {scaled(c, t->requested), scaled(c, hits_of(t)), scaled(c, t->did.misses),
                  scaled(c, t->did.reads), scaled(c, t->did.bytes)},
         .topology_reads = scaled(c, c->from.io.reads),
         .topology_bytes = scaled(c, c->from.io.bytes),
@@ -456,26 +457,26 @@ static json_t *read_json(const struct counting *c, uint64_t x)
     return knows_reads(c) ? json_integer((json_int_t)scaled(c, x)) : json_null();
 }
 
-static json_t *owner_json(const struct counting *c, uint32_t rank, const struct owner_told *t)
+static json_t *owner_json(const struct counting *c, uint32_t rank, const struct owner_report *t)
 {
     const struct og_plan_cost *cost = &t->did;
     return json_pack(
         "{s:i s:I s:I s:I s:I s:o s:o s:I s:I}", "rank", (int)rank, "rows",
-        (json_int_t)scaled(c, t->asked), "hits", (json_int_t)scaled(c, hits_of(t)), "misses",
+        (json_int_t)scaled(c, t->requested), "hits", (json_int_t)scaled(c, hits_of(t)), "misses",
         (json_int_t)scaled(c, cost->misses), "prefill", (json_int_t)t->prefill, "reads",
         read_json(c, cost->reads), "feature_bytes_read", read_json(c, cost->bytes), "rows_sent",
         (json_int_t)scaled(c, t->sent), "rows_received", (json_int_t)scaled(c, t->received));
 }
 
-static json_t *exchange_json(const struct counting *c, const struct owner_told *told)
+static json_t *exchange_json(const struct counting *c, const struct owner_report *report)
 {
     json_t *list = json_array();
     uint64_t moved = 0;
     uint64_t bytes = 0;
     for (uint32_t w = 0; w < c->workers; w++) {
-        list = og__json_append(list, owner_json(c, w, &told[w]));
-        moved += scaled(c, told[w].received);
-        bytes += scaled(c, told[w].bytes);
+        list = og__json_append(list, owner_json(c, w, &report[w]));
+        moved += scaled(c, report[w].received);
+        bytes += scaled(c, report[w].bytes);
     }
     return json_pack("{s:I s:I s:I s:o}", "batches", (json_int_t)OG_MIN(c->n_train, c->n_items),
                      "rows_exchanged", (json_int_t)moved, "exchanged_bytes", (json_int_t)bytes,
@@ -484,20 +485,21 @@ static json_t *exchange_json(const struct counting *c, const struct owner_told *
 
 int og__plan_exchange(struct og_session *s, json_t **out, struct og_err *err)
 {
-    struct owner_told told[OG__MOST_RANKS] = {0};
-    struct counting c = {
-        .s = s, .whole = og__schedule_whole(&s->facts.schedule), .workers = s->config.share.ranks};
+    struct owner_report report[OG__MOST_RANKS] = {0};
+    struct counting c = {.s = s,
+                         .whole = og__schedule_whole(&s->workload.schedule),
+                         .workers = s->config.share.ranks};
     int rc;
     *out = NULL;
     c.n_train = (uint32_t)og__schedule_batches(&c.whole, OG__TRAIN);
     if (all_items(&c) < c.n_train) /* --epochs 0 */
         return 0;
-    OG_TRY(open_widths(&c, err));
+    OG_TRY(open_row_groups(&c, err));
     OG_TRY(open_counting(&c, err));
     OG_TRY(c.n_items > 0 ? sample(&c, err) : -ENOMEM);
-    OG_TRY(count_owners(&c, told, err));
-    predict_first(&c, &told[0]);
-    *out = exchange_json(&c, told);
+    OG_TRY(count_owners(&c, report, err));
+    predict_first(&c, &report[0]);
+    *out = exchange_json(&c, report);
     rc = *out ? 0 : og__fail_errno(err, -ENOMEM, NULL, "plan");
 out:
     if (rc == -ENOMEM) { /* the run has room for what it does, which is not this */

@@ -6,18 +6,19 @@
 
 #include <math.h>
 
-/* Of the way that is taken, by the model that compares them; else by what it reads and samples. */
+/* Of the execution plan that is taken, by the model that compares them; else by what it reads and
+ * samples. */
 static double predicted_seconds(const struct og_session *s)
 {
     const struct og_predicted *p = &s->predicted;
     if (s->estimate.possible && s->estimate.counted)
         return s->estimate.epoch;
-    double batches = (double)og__schedule_batches(&s->facts.schedule, OG__TRAIN);
-    double sampling = batches * s->facts.pilot_seconds / og__samplers(&s->way);
-    double reading = (double)(p->plan.reads + p->topology_reads) / s->facts.profile.iops;
-    double moving =
-        (double)(p->plan.bytes + p->topology_bytes + p->trace.bytes) / s->facts.profile.bandwidth;
-    if (s->way.one_by_one)
+    double batches = (double)og__schedule_batches(&s->workload.schedule, OG__TRAIN);
+    double sampling = batches * s->workload.profiling_seconds / og__samplers(&s->exec);
+    double reading = (double)(p->plan.reads + p->topology_reads) / s->workload.profile.iops;
+    double moving = (double)(p->plan.bytes + p->topology_bytes + p->trace.bytes) /
+                    s->workload.profile.bandwidth;
+    if (s->exec.one_by_one)
         return sampling + reading + moving;
     return OG_MAX(sampling, OG_MAX(reading, moving));
 }
@@ -34,13 +35,13 @@ static json_t *memory_json(const struct og_memory_plan *m)
                      (json_int_t)(m->alternates ? m->policy_training + m->policy_training_slots
                                                 : m->policy + m->policy_slots),
                      "trace", (json_int_t)m->trace, "samplers",
-                     (json_int_t)(m->sampler + m->together), "batches", (json_int_t)m->batches,
-                     "plans", (json_int_t)m->plans, "read buffers", (json_int_t)m->reader, "model",
-                     (json_int_t)m->model, "activations", (json_int_t)m->activations,
-                     "batches handed over", (json_int_t)m->handed, "victims",
-                     (json_int_t)m->victims, "exchange", (json_int_t)m->exchange, "staging",
-                     (json_int_t)m->staging, "feature cache", (json_int_t)m->cache, "slack",
-                     (json_int_t)m->slack);
+                     (json_int_t)(m->sampler + m->group_sampling), "batches",
+                     (json_int_t)m->batches, "plans", (json_int_t)m->plans, "read buffers",
+                     (json_int_t)m->reader, "model", (json_int_t)m->model, "activations",
+                     (json_int_t)m->activations, "batches handed over", (json_int_t)m->handed,
+                     "victims", (json_int_t)m->victim_buffer, "exchange", (json_int_t)m->exchange,
+                     "staging", (json_int_t)m->staging, "feature cache", (json_int_t)m->cache,
+                     "slack", (json_int_t)m->slack);
 }
 
 /* What goes between tiers, by groups of rows. */
@@ -51,7 +52,7 @@ struct between {
 static struct between bytes_between(const struct og_session *s)
 {
     struct between sum = {0};
-    for (uint32_t k = 0; k < s->facts.graph->n_groups; k++) {
+    for (uint32_t k = 0; k < s->workload.graph->n_groups; k++) {
         const struct og_group_size *of = &s->size[k];
         sum.to += og__tiers_linked(&of->epoch_tiers, of->epoch.rows) * of->row_bytes;
         sum.back += og__tiers_linked_back(&of->epoch_tiers) * of->row_bytes;
@@ -96,7 +97,7 @@ static json_t *predicted_json(const struct og_session *s)
                   "feature_bytes_read", (json_int_t)p->plan.bytes, "topology_bytes_read",
                   (json_int_t)p->topology_bytes, "topology_passes", (json_int_t)p->topology_passes,
                   "trace_bytes_read", (json_int_t)p->trace.bytes, "seconds", predicted_seconds(s));
-    return s->way.tiers ? with_tiers(told, s) : told;
+    return s->exec.tiers ? with_tiers(told, s) : told;
 }
 
 /* Seconds an epoch of each thing by itself. */
@@ -115,40 +116,40 @@ static json_t *terms_json(const struct og_estimate *e, bool tiers)
 }
 
 /* What there is besides where a device has a cache. */
-static json_t *with_device(json_t *way, const struct og_chosen *c)
+static json_t *with_device(json_t *exec, const struct og_chosen *c)
 {
     const struct og_estimate *e = &c->estimate;
-    way = og__json_with(way, "device_policy", json_string(og__policy_word(c->device_policy)));
-    way = og__json_with(way, "device_hits", json_integer((json_int_t)e->device_hits));
-    way = og__json_with(way, "host_hits", json_integer((json_int_t)e->host_hits));
-    way = og__json_with(way, "victim_hits", json_integer((json_int_t)e->victim_hits));
-    way = og__json_with(way, "link_bytes", json_integer((json_int_t)e->link_bytes));
-    return og__json_with(way, "link_bytes_back", json_integer((json_int_t)e->link_bytes_back));
+    exec = og__json_with(exec, "device_policy", json_string(og__policy_word(c->device_policy)));
+    exec = og__json_with(exec, "device_hits", json_integer((json_int_t)e->device_hits));
+    exec = og__json_with(exec, "host_hits", json_integer((json_int_t)e->host_hits));
+    exec = og__json_with(exec, "victim_hits", json_integer((json_int_t)e->victim_hits));
+    exec = og__json_with(exec, "link_bytes", json_integer((json_int_t)e->link_bytes));
+    return og__json_with(exec, "link_bytes_back", json_integer((json_int_t)e->link_bytes_back));
 }
 
-static json_t *choice_json(const struct og_session *s)
+static json_t *compared_json(const struct og_session *s)
 {
     json_t *list = json_array();
-    for (uint32_t i = 0; i < s->n_choice; i++) {
-        const struct og_chosen *c = &s->choice[i];
+    for (uint32_t i = 0; i < s->n_compared; i++) {
+        const struct og_chosen *c = &s->compared[i];
         const struct og_estimate *e = &c->estimate;
-        json_t *way = json_pack(
+        json_t *exec = json_pack(
             "{s:s s:s s:s s:b s:I s:b s:o s:o s:o s:I s:I s:I s:I s:s}", "policy",
             og__option_word("policy", c->policy), "layout", og__option_word("layout", c->layout),
             "topology", og__option_word("topology", c->topology), "alternates", c->alternate,
             "cache_rows", (json_int_t)c->n_slots, "possible", e->possible, "seconds",
             og__json_real(e->seconds), "prepare_seconds", og__json_real(e->prepare), "terms",
-            terms_json(e, s->way.tiers), "reads", (json_int_t)e->reads, "bytes_read",
+            terms_json(e, s->exec.tiers), "reads", (json_int_t)e->reads, "bytes_read",
             (json_int_t)e->bytes_read, "bytes_written", (json_int_t)e->bytes_written, "memory",
             (json_int_t)e->memory, "why", e->why);
-        list = og__json_append(list, s->way.tiers ? with_device(way, c) : way);
+        list = og__json_append(list, s->exec.tiers ? with_device(exec, c) : exec);
     }
     return list;
 }
 
 /* ---- executors ---- */
 
-static json_t *groups_json(const struct og_hands *h)
+static json_t *groups_json(const struct og_calibration *h)
 {
     json_t *list = json_array();
     for (int i = 0; i < h->n_tried; i++) {
@@ -169,14 +170,14 @@ static json_t *executors_json(const struct og_session *s)
 {
     const struct og_options *opt = &s->config.opt;
     const struct og_trainers_setup setup = og__trainers_setup(opt);
-    const struct og_hands *h = &s->hands;
-    const uint64_t tickets = og__schedule_batches(&s->facts.schedule, OG__TRAIN);
+    const struct og_calibration *h = &s->calibration;
+    const uint64_t tickets = og__schedule_batches(&s->workload.schedule, OG__TRAIN);
     struct og_executed with;
     struct og_executed without;
     if (!h->known)
         return json_null();
-    og__hands_tell(h, opt, &s->way, tickets, true, &with);
-    og__hands_tell(h, opt, &s->way, tickets, false, &without);
+    og__calibration_predict(h, opt, &s->exec, tickets, true, &with);
+    og__calibration_predict(h, opt, &s->exec, tickets, false, &without);
     return json_pack("{s:i s:i s:i s:i s:i s:f s:f s:f s:o s:o s:I}", "samplers",
                      opt->executors.samplers, "samplers_by_rule",
                      og__executors_samplers(opt->executors.samplers + setup.n, h->sample,
@@ -189,7 +190,7 @@ static json_t *executors_json(const struct og_session *s)
 }
 
 /* What FGNN's rule followed from; null where half of the threads sample, or --executors says. */
-static json_t *rule_json(const struct og_hands *h)
+static json_t *rule_json(const struct og_calibration *h)
 {
     return h->by_rule == 0
                ? json_null()
@@ -205,8 +206,9 @@ static json_t *scratch_json(const struct og_session *s)
     for (uint32_t i = 0; s->config.opt.scratch && i < at->n; i++)
         folders = og__json_append(folders, og__json_text(at->path[i]));
     return json_pack("{s:o s:i s:I s:f s:b}", "folders", folders, "disks",
-                     OG_MAX(s->facts.away.disks, 1), "limit", (json_int_t)s->config.opt.disk.value,
-                     "write", s->facts.away.write, "measured", s->facts.away.measured);
+                     OG_MAX(s->workload.away.disks, 1), "limit",
+                     (json_int_t)s->config.opt.disk.value, "write", s->workload.away.write,
+                     "measured", s->workload.away.measured);
 }
 
 /* As it was measured. */
@@ -222,13 +224,14 @@ static json_t *devices_json(const struct og_session *s)
     const struct og_devices *d = &s->learner.devices;
     json_t *list = json_array();
     for (int k = 0; k < d->n; k++) {
-        const struct og_there t = og__learner_there(&s->learner, &s->facts, &s->config, k);
+        const struct og_device_use t =
+            og__learner_device_use(&s->learner, &s->workload, &s->config, k);
         list = og__json_append(list, json_pack("{s:i s:i s:I s:I}", "number", d->number[k],
                                                "trainers", t.trainers, "model", (json_int_t)t.model,
                                                "activations", (json_int_t)t.activations));
-        if (k < s->facts.links.n)
+        if (k < s->workload.links.n)
             json_object_set_new(json_array_get(list, (size_t)k), "link",
-                                link_json(&s->facts.links.each[k]));
+                                link_json(&s->workload.links.each[k]));
     }
     return list;
 }
@@ -240,7 +243,7 @@ static void count_slots(const struct og_session *s, const struct og_device_plan 
     const size_t n = (size_t)OG_MAX(d->n_devices, 1);
     *slots = 0;
     *bytes = 0;
-    for (uint32_t k = 0; s->size && k < s->facts.graph->n_groups; k++) {
+    for (uint32_t k = 0; s->size && k < s->workload.graph->n_groups; k++) {
         const struct og_group_size *of = &s->size[k];
         *slots += of->device_slots;
         *bytes += (size_t)(of->device_slots + n - 1) / n * of->row_bytes;
@@ -251,19 +254,20 @@ static void count_slots(const struct og_session *s, const struct og_device_plan 
 static json_t *device_json(const struct og_session *s)
 {
     const struct og_device_plan d = og__device_plan(&s->given);
-    const struct og_tiers_setup tiers = og__premised_tiers(&s->given, s->memory.n_slots);
-    const uint64_t rings = og__victim_places(&tiers.victim) * s->facts.n_widths;
+    const struct og_tiers_setup tiers = og__plan_inputs_tiers(&s->given, s->memory.n_slots);
+    const uint64_t rings = og__victim_places(&tiers.victim) * s->workload.n_row_groups;
     uint64_t slots;
     size_t cache;
-    if (!s->way.tiers)
+    if (!s->exec.tiers)
         return json_null();
     count_slots(s, &d, &slots, &cache);
     return json_pack(
         "{s:s s:i s:I s:I s:I s:o s:i s:{s:I s:I s:I s:I s:I s:I s:I s:I}}", "policy",
-        og__policy_word(s->way.device_policy), "devices", d.n_devices, "cache_rows",
+        og__policy_word(s->exec.device_policy), "devices", d.n_devices, "cache_rows",
         (json_int_t)slots, "victim_rows", (json_int_t)rings, "threshold",
         (json_int_t)og__tiers_setup(s->path.tiers)->device.threshold, "row_bytes",
-        og__shares_slots(&s->facts) ? json_null() : json_integer((json_int_t)s->facts.row_bytes),
+        og__shares_slots(&s->workload) ? json_null()
+                                       : json_integer((json_int_t)s->workload.row_bytes),
         "batches", d.rows.n_rooms, "memory", "limit", (json_int_t)d.limit, "smallest",
         (json_int_t)d.smallest, "model", (json_int_t)d.model, "activations",
         (json_int_t)d.activations, "sampling", (json_int_t)d.sampling, "batches",
@@ -279,18 +283,18 @@ static json_t *counted_json(bool known, uint64_t n)
 static json_t *type_json(const struct og_session *s, uint32_t t)
 {
     const struct og_group_size *told = &s->size[t];
-    const struct og_graph_type *of = &s->facts.types->type[t];
+    const struct og_graph_type *of = &s->workload.types->type[t];
     const bool known = s->predicted.known;
     json_t *row = json_pack(
         "{s:s s:I s:i s:b s:I s:I s:I s:o s:o s:o s:o s:o}", "name", of->name, "nodes",
-        (json_int_t)(of->end - og__first_id(s->facts.types, t)), "width", of->dim, "learnt",
+        (json_int_t)(of->end - og__first_id(s->workload.types, t)), "width", of->dim, "learnt",
         of->trained, "row_bytes", (json_int_t)told->row_bytes, "cache_rows",
         (json_int_t)told->slots, "cache_bytes", (json_int_t)(told->slots * told->row_bytes), "rows",
         counted_json(known, told->epoch.rows), "hits", counted_json(known, told->epoch.hits),
         "misses", counted_json(known, told->epoch.misses), "reads",
         counted_json(known, told->epoch.reads), "bytes_read",
         counted_json(known, told->epoch.bytes));
-    if (!s->way.tiers)
+    if (!s->exec.tiers)
         return row;
     row = og__json_with(row, "device_rows", json_integer((json_int_t)told->device_slots));
     row = og__json_with(row, "device_bytes",
@@ -301,7 +305,7 @@ static json_t *type_json(const struct og_session *s, uint32_t t)
 static json_t *types_json(const struct og_session *s)
 {
     json_t *list = json_array();
-    for (uint32_t t = 0; t < s->facts.types->n_types; t++)
+    for (uint32_t t = 0; t < s->workload.types->n_types; t++)
         list = og__json_append(list, type_json(s, t));
     return list;
 }
@@ -317,19 +321,19 @@ json_t *og__session_plan_json(const struct og_session *s)
         "superbatch", (json_int_t)s->memory.superbatch, "together",
         (json_int_t)s->memory.group.batches, "tail", (json_int_t)s->memory.tail, "staging_batches",
         (json_int_t)s->memory.n_staging, "alternates", s->memory.alternates, "disk_measured",
-        s->facts.profile.measured, "memory", memory_json(&s->memory), "predicted",
-        predicted_json(s), "candidates", choice_json(s), "trainers", groups_json(&s->hands),
+        s->workload.profile.measured, "memory", memory_json(&s->memory), "predicted",
+        predicted_json(s), "candidates", compared_json(s), "trainers", groups_json(&s->calibration),
         "executors", executors_json(s), "scratch", scratch_json(s), "device", device_json(s));
-    plan = og__json_with(plan, "lent_rows", json_integer(s->memory.n_yielded));
+    plan = og__json_with(plan, "lent_rows", json_integer(s->memory.n_released));
     plan = og__json_with(plan, "phased_memory", json_boolean(s->memory.alternates));
     plan = og__json_with(plan, "sample_group", json_integer(s->memory.group.batches));
-    plan = og__json_with(plan, "samplers", json_integer(og__samplers(&s->way)));
-    plan = og__json_with(plan, "samplers_rule", rule_json(&s->hands));
-    if (s->way.tiers)
-        plan = og__json_with(plan, "link", link_json(&s->facts.links.all));
+    plan = og__json_with(plan, "samplers", json_integer(og__samplers(&s->exec)));
+    plan = og__json_with(plan, "samplers_rule", rule_json(&s->calibration));
+    if (s->exec.tiers)
+        plan = og__json_with(plan, "link", link_json(&s->workload.links.all));
     if (s->learner.devices.n > 1)
         plan = og__json_with(plan, "devices", devices_json(s));
-    if (s->size && s->facts.types)
+    if (s->size && s->workload.types)
         plan = og__json_with(plan, "types", types_json(s));
     json_decref(options);
     return plan;

@@ -14,6 +14,6 @@ json_t *og__session_plan_json(const struct og_session *s);
 
 /* og_plan; quick: what only reading much would tell exactly is told by a few batches. */
 OG_MUST_CHECK int og__plan(const char *dataset, const struct og_options *opt, bool quick,
-                           const struct og_observer *seen, char **out, struct og_err *err);
+                           const struct og_observer *observer, char **out, struct og_err *err);
 
 #endif

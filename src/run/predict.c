@@ -1,14 +1,14 @@
 /* predict: layer by layer where nodes have no types (infer.h). Else logits of every node of the
  * type that the model is for, or embeddings of those of all types where it is of links, a batch at
  * a time, with neighbours drawn as in training. */
-#include "ahead/ahead.h"
 #include "base/sized.h"
 #include "dataset/graph.h"
 #include "dataset/writer.h"
 #include "flow/count_work.h"
-#include "infer/wanted.h"
+#include "infer/output_file.h"
 #include "infer/whole_graph.h"
 #include "learn/checkpoint.h"
+#include "lookahead/lookahead.h"
 #include "nn/tasks.h"
 #include "report/json.h"
 #include "session/session_of_checkpoint.h"
@@ -18,7 +18,7 @@
 
 /* A file with a row for each node. */
 struct output {
-    struct og_wanted wanted;
+    struct og_output_file output_file;
     struct og_npy_writer *file;
     int width;
     float *rows; /* of a batch */
@@ -33,21 +33,21 @@ struct prediction {
     struct og_epoch_counters counters;
 };
 
-static bool is_wanted(const struct output *o)
+static bool is_requested(const struct output *o)
 {
-    return o->wanted.path != NULL;
+    return o->output_file.path != NULL;
 }
 
 static int append(struct prediction *p, struct output *o, const float *there, uint32_t n,
                   struct og_err *err)
 {
     struct og_session *s = p->s;
-    if (!is_wanted(o))
+    if (!is_requested(o))
         return 0;
     if (!there)
         return og__fail(err, -EINVAL, "leave out --embeddings",
                         "--embeddings: the last layer reads no rows of type %s",
-                        s->facts.types->type[s->facts.types->target].name);
+                        s->workload.types->type[s->workload.types->target].name);
     int rc = og__model_fetch(s->learner.model, o->rows, there,
                              (size_t)n * (size_t)o->width * sizeof(float), err);
     return rc < 0 ? rc : og__npy_append(o->file, o->rows, n, err);
@@ -66,8 +66,8 @@ static int predict_sink(void *arg, struct og_work *w, struct og_err *err)
     struct og_progress told = {.size = sizeof(told),
                                .stage = "predict",
                                .done = w->descriptor.batch + 1,
-                               .total = og__schedule_batches(&p->s->facts.schedule, OG__TEST)};
-    og__observe(p->s->config.seen, &told);
+                               .total = og__schedule_batches(&p->s->workload.schedule, OG__TEST)};
+    og__observe(p->s->config.observer, &told);
 out:
     return rc;
 }
@@ -76,37 +76,38 @@ static json_t *result_json(const struct prediction *p)
 {
     const struct og_session *s = p->s;
     const struct og_epoch_counters *c = &p->counters;
-    const struct og_graph_types *g = s->facts.types; /* embeddings are of nodes of all types */
+    const struct og_graph_types *g = s->workload.types; /* embeddings are of nodes of all types */
     const bool all = og__task(s->config.opt.task)->embeds;
     return json_pack(
-        "{s:s s:s? s:I s:f s:I s:I s:I s:I s:I s:I s:I}", "out", p->out[LOGITS].wanted.path, "type",
-        all ? NULL : g->type[g->target].name, "nodes", (json_int_t)s->facts.split[OG__TEST].n,
-        "seconds", og__now() - s->opened, "rows", (json_int_t)c->rows, "hits", (json_int_t)c->hits,
-        "misses", (json_int_t)c->misses, "bytes_read", (json_int_t)c->bytes_read,
-        "prepare_bytes_read", (json_int_t)s->prepare.bytes_read, "peak_rss_bytes",
-        (json_int_t)og__session_peak_rss(s), "memory_budget_bytes", (json_int_t)s->memory.limit);
+        "{s:s s:s? s:I s:f s:I s:I s:I s:I s:I s:I s:I}", "out", p->out[LOGITS].output_file.path,
+        "type", all ? NULL : g->type[g->target].name, "nodes",
+        (json_int_t)s->workload.split[OG__TEST].n, "seconds", og__now() - s->opened, "rows",
+        (json_int_t)c->rows, "hits", (json_int_t)c->hits, "misses", (json_int_t)c->misses,
+        "bytes_read", (json_int_t)c->bytes_read, "prepare_bytes_read",
+        (json_int_t)s->prepare.bytes_read, "peak_rss_bytes", (json_int_t)og__session_peak_rss(s),
+        "memory_budget_bytes", (json_int_t)s->memory.limit);
 }
 
 static int begin_output(struct prediction *p, struct output *o, struct og_err *err)
 {
-    if (!is_wanted(o))
+    if (!is_requested(o))
         return 0;
     o->rows = og__alloc(p->s->budget, o->bytes, "activations", err);
-    return o->rows
-               ? og__npy_over(&o->file, o->wanted.fd, o->wanted.part, OG__NPY_F32, 0, o->width, err)
-               : -ENOMEM;
+    return o->rows ? og__npy_over(&o->file, o->output_file.fd, o->output_file.part, OG__NPY_F32, 0,
+                                  o->width, err)
+                   : -ENOMEM;
 }
 
 static int finish_output(struct output *o, struct og_err *err)
 {
-    int rc = is_wanted(o) ? og__npy_finish(o->file, NULL, err) : 0;
+    int rc = is_requested(o) ? og__npy_finish(o->file, NULL, err) : 0;
     o->file = NULL;
     return rc;
 }
 
 static int predict_nodes(struct prediction *p, char **text, struct og_err *err)
 {
-    const uint64_t batches = og__schedule_batches(&p->s->facts.schedule, OG__TEST);
+    const uint64_t batches = og__schedule_batches(&p->s->workload.schedule, OG__TEST);
     json_t *root;
     int rc;
     for (int i = 0; i < OUTPUTS; i++)
@@ -115,13 +116,13 @@ static int predict_nodes(struct prediction *p, char **text, struct og_err *err)
     for (int i = 0; i < OUTPUTS; i++)
         OG_TRY(finish_output(&p->out[i], err));
     root = result_json(p);
-    if (is_wanted(&p->out[HIDDEN]))
-        root = og__json_with(root, "embeddings", og__json_text(p->out[HIDDEN].wanted.path));
+    if (is_requested(&p->out[HIDDEN]))
+        root = og__json_with(root, "embeddings", og__json_text(p->out[HIDDEN].output_file.path));
     OG_TRY(og__json_deliver(root, NULL, text, err));
     for (int i = 0; i < OUTPUTS; i++)
-        OG_TRY(is_wanted(&p->out[i]) ? og__wanted_check(&p->out[i].wanted, err) : 0);
+        OG_TRY(is_requested(&p->out[i]) ? og__output_file_check(&p->out[i].output_file, err) : 0);
     for (int i = 0; i < OUTPUTS; i++)
-        OG_TRY(is_wanted(&p->out[i]) ? og__wanted_deliver(&p->out[i].wanted, err) : 0);
+        OG_TRY(is_requested(&p->out[i]) ? og__output_file_deliver(&p->out[i].output_file, err) : 0);
 out:
     return rc;
 }
@@ -129,7 +130,7 @@ out:
 static int name_outputs(struct prediction *p, const char *out, const char *embeddings,
                         const struct og_options *opt, struct og_err *err)
 {
-    const struct og_facts *f = &p->s->facts;
+    const struct og_workload *f = &p->s->workload;
     const char *name[OUTPUTS] = {out, embeddings};
     int rc;
     if (opt->resume)
@@ -143,10 +144,10 @@ static int name_outputs(struct prediction *p, const char *out, const char *embed
     p->out[HIDDEN].width = f->shape.hidden;
     p->out[HIDDEN].bytes = og__hidden_bytes(f);
     for (int i = 0; i < OUTPUTS; i++)
-        OG_TRY(og__wanted_name(&p->out[i].wanted, name[i], false, err));
-    OG_TRY(og__wanted_differ(&p->out[LOGITS].wanted, &p->out[HIDDEN].wanted, err));
+        OG_TRY(og__output_file_name(&p->out[i].output_file, name[i], false, err));
+    OG_TRY(og__output_file_differ(&p->out[LOGITS].output_file, &p->out[HIDDEN].output_file, err));
     for (int i = 0; i < OUTPUTS; i++)
-        OG_TRY(is_wanted(&p->out[i]) ? og__wanted_lock(&p->out[i].wanted, err) : 0);
+        OG_TRY(is_requested(&p->out[i]) ? og__output_file_lock(&p->out[i].output_file, err) : 0);
 out:
     return rc;
 }
@@ -154,21 +155,22 @@ out:
 static void close_output(struct prediction *p, struct output *o)
 {
     og__npy_discard(o->file);
-    if (is_wanted(o))
-        og__wanted_remove(&o->wanted); /* it has another name once it is whole */
-    if (o->wanted.fd > 0)
-        close(o->wanted.fd);
-    free(o->wanted.path);
-    free(o->wanted.part);
+    if (is_requested(o))
+        og__output_file_remove(&o->output_file); /* it has another name once it is whole */
+    if (o->output_file.fd > 0)
+        close(o->output_file.fd);
+    free(o->output_file.path);
+    free(o->output_file.part);
     og__release(p->s->budget, o->rows, o->bytes, "activations");
 }
 
 static int predict_batches(const char *dataset, const char *checkpoint, const char *out,
                            const char *embeddings, const struct og_options *opt,
-                           const struct og_observer *seen, char **text, struct og_err *err)
+                           const struct og_observer *observer, char **text, struct og_err *err)
 {
     struct prediction p = {0};
-    int rc = og__session_of_checkpoint(&p.s, dataset, checkpoint, opt, OG__WANT_EVERY, seen, err);
+    int rc =
+        og__session_of_checkpoint(&p.s, dataset, checkpoint, opt, OG__WANT_EVERY, observer, err);
     if (rc < 0)
         return rc;
     OG_TRY(name_outputs(&p, out, embeddings, opt, err));
@@ -186,16 +188,16 @@ out:
 }
 
 int og_predict(const char *dataset, const char *checkpoint, const char *out, const char *embeddings,
-               const struct og_options *opt, const struct og_observer *seen, char **text,
+               const struct og_options *opt, const struct og_observer *observer, char **text,
                struct og_err *err)
 {
     bool typed;
     if (text)
         *text = NULL;
-    int rc = OG_SIZED(seen, "og_observer", err);
+    int rc = OG_SIZED(observer, "og_observer", err);
     rc = rc < 0 ? rc : og__graph_has_types(dataset, &typed, err);
     if (rc < 0)
         return rc;
     return (typed ? predict_batches : og__whole_predict)(dataset, checkpoint, out, embeddings, opt,
-                                                         seen, text, err);
+                                                         observer, text, err);
 }

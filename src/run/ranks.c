@@ -31,16 +31,16 @@ static int compare_kinds(struct og_comm *c, struct og_err *err)
 {
     struct {
         char version[32];
-        uint32_t instructions, told_bytes;
+        uint32_t instructions, report_bytes;
     } all[OG__MOST_RANKS] = {{{0}, 0, 0}};
     const int own = c->rank;
     snprintf(all[own].version, sizeof(all[own].version), "%s", og_version());
     all[own].instructions = instructions();
-    all[own].told_bytes = sizeof(struct og_told);
+    all[own].report_bytes = sizeof(struct og_rank_report);
     int rc = og__comm_gather(c, all, sizeof(*all), err);
     for (int i = 1; rc == 0 && i < c->n; i++) {
         if (memcmp(all[i].version, all[0].version, sizeof(all[i].version)) != 0 ||
-            all[i].told_bytes != all[0].told_bytes)
+            all[i].report_bytes != all[0].report_bytes)
             rc = og__fail(err, own == 0 ? -EINVAL : -ECONNABORTED,
                           "install one version on all machines",
                           "worker %d is of another version than worker 0", i);
@@ -56,8 +56,9 @@ static int compare_kinds(struct og_comm *c, struct og_err *err)
 
 struct place {
     char boot[40]; /* the machine's, since it was last started: containers on it have the same */
-    struct og_processors allowed;
-    struct og_common_place common; /* that it has made; the first one's is that of all */
+    struct og_cpus allowed;
+    struct og_shared_memory_place
+        shared_memory; /* that it has made; the first one's is that of all */
 };
 
 static bool is_here(const struct place *all, const struct og_comm *c, int rank)
@@ -75,10 +76,10 @@ static void tell_place(struct place *own)
     og__cpu_allowed(&own->allowed);
 }
 
-/* Launchers may have given each of them processors of its own. */
-static int share_processors(const struct place *all, const struct og_comm *c)
+/* Launchers may have given each of them CPUs of its own. */
+static int share_cpus(const struct place *all, const struct og_comm *c)
 {
-    struct og_processors here[OG__MOST_RANKS];
+    struct og_cpus here[OG__MOST_RANKS];
     int n = 0;
     int own = 0;
     for (int i = 0; i < c->n; i++) {
@@ -92,35 +93,35 @@ static int share_processors(const struct place *all, const struct og_comm *c)
 }
 
 /* The first rank's of this machine, in the place of its own. */
-static bool find_common(struct og_ranks *r, const struct place *all)
+static bool find_shared_memory(struct og_ranks *r, const struct place *all)
 {
     int first = 0;
     while (!is_here(all, r->comm, first))
         first++;
     if (first == r->comm->rank)
-        return r->common != NULL;
-    og__common_close(r->common);
-    return og__common_open(&r->common, &all[first].common, NULL) == 0;
+        return r->shared_memory != NULL;
+    og__shared_memory_close(r->shared_memory);
+    return og__shared_memory_open(&r->shared_memory, &all[first].shared_memory, NULL) == 0;
 }
 
 /* All of a machine share, or none, since each counts its part. Whoever made it keeps it until all
  * have looked. */
-static int open_common(struct og_ranks *r, const struct place *all, struct og_err *err)
+static int open_shared_memory(struct og_ranks *r, const struct place *all, struct og_err *err)
 {
     bool found[OG__MOST_RANKS] = {false};
     int here = 0;
     int sharing = 0;
-    found[r->comm->rank] = find_common(r, all);
+    found[r->comm->rank] = find_shared_memory(r, all);
     int rc = og__comm_gather(r->comm, found, sizeof(*found), err);
     for (int i = 0; i < r->comm->n; i++) {
         r->here[i] = is_here(all, r->comm, i);
         here += r->here[i];
         sharing += r->here[i] && found[i];
     }
-    if (here > 1 && sharing == here && here == r->comm->here)
+    if (here > 1 && sharing == here && here == r->comm->n_local)
         return rc;
-    og__common_close(r->common);
-    r->common = NULL;
+    og__shared_memory_close(r->shared_memory);
+    r->shared_memory = NULL;
     return rc;
 }
 
@@ -130,11 +131,11 @@ static int compare_places(struct og_ranks *r, struct og_err *err)
     int rc = all ? 0 : og__fail_errno(err, -ENOMEM, NULL, "workers");
     OG_TRY(rc);
     tell_place(&all[r->comm->rank]);
-    if (og__common_make(&r->common, NULL) == 0)
-        all[r->comm->rank].common = og__common_place(r->common);
+    if (og__shared_memory_make(&r->shared_memory, NULL) == 0)
+        all[r->comm->rank].shared_memory = og__shared_memory_place(r->shared_memory);
     OG_TRY(og__comm_gather(r->comm, all, sizeof(*all), err));
-    r->processors = share_processors(all, r->comm);
-    OG_TRY(open_common(r, all, err));
+    r->cpus = share_cpus(all, r->comm);
+    OG_TRY(open_shared_memory(r, all, err));
 out:
     free(all);
     return rc;
@@ -170,7 +171,7 @@ void og__ranks_close(struct og_ranks *r)
     if (r->log)
         fclose(r->log);
     free(r->said);
-    og__common_close(r->common);
+    og__shared_memory_close(r->shared_memory);
     og__comm_close(r->comm);
     free(r);
 }
@@ -200,7 +201,7 @@ static int speaker(const struct og_ranks *r)
 {
     int first = -1;
     for (int i = r->comm->n - 1; i >= 0; i--) {
-        const struct og_told *t = &r->told[i];
+        const struct og_rank_report *t = &r->report[i];
         const bool follows = t->what == OG__FAILS && t->why.code == -ECONNABORTED;
         if (t->what == OG__FAILS && (!follows || first < 0))
             first = i;
@@ -213,25 +214,25 @@ static int judge(const struct og_ranks *r, struct og_err *err)
     const int failed = speaker(r);
     bool stops = false;
     for (int i = 0; i < r->comm->n; i++)
-        stops = stops || r->told[i].what == OG__STOPS;
+        stops = stops || r->report[i].what == OG__STOPS;
     if (failed < 0)
         return stops ? og__fail(err, OG_INTERRUPTED, "go on with --resume", "interrupted") : 0;
-    const struct og_err *why = &r->told[failed].why;
+    const struct og_err *why = &r->report[failed].why;
     return failed == r->comm->rank
                ? og__fail(err, why->code, why->hint, "%s", why->message)
                : og__fail(err, -ECONNABORTED, why->hint, "worker %d: %s", failed, why->message);
 }
 
-static int bring(struct og_ranks *r, const struct og_told *own, struct og_err *err)
+static int bring(struct og_ranks *r, const struct og_rank_report *own, struct og_err *err)
 {
-    r->told[r->comm->rank] = *own;
-    r->told[r->comm->rank].sent = r->comm->sent;
-    int rc = og__comm_gather(r->comm, r->told, sizeof(*r->told), err);
+    r->report[r->comm->rank] = *own;
+    r->report[r->comm->rank].sent = r->comm->sent;
+    int rc = og__comm_gather(r->comm, r->report, sizeof(*r->report), err);
     r->parted = rc < 0;
     return rc;
 }
 
-int og__ranks_meet(struct og_ranks *r, const struct og_told *own, struct og_err *err)
+int og__ranks_synchronize(struct og_ranks *r, const struct og_rank_report *own, struct og_err *err)
 {
     int rc = bring(r, own, err);
     if (rc == 0) {
@@ -246,7 +247,7 @@ int og__ranks_meet(struct og_ranks *r, const struct og_told *own, struct og_err 
 
 int og__ranks_agree(struct og_ranks *r, int rc, struct og_err *err)
 {
-    struct og_told own = {.what = OG__HAS_NONE};
+    struct og_rank_report own = {.what = OG__HAS_NONE};
     struct og_err others = {0};
     if (rc < 0)
         leave(r);
@@ -257,7 +258,7 @@ int og__ranks_agree(struct og_ranks *r, int rc, struct og_err *err)
         own.why = *err;
         own.why.code = rc;
     }
-    const int met = og__ranks_meet(r, &own, &others);
+    const int met = og__ranks_synchronize(r, &own, &others);
     const bool unheard = r->parted && r->comm->broken; /* what failed here is what is to be told */
     if (met == 0 || met == rc || (own.what == OG__FAILS && unheard))
         return rc;
@@ -364,12 +365,13 @@ static void write_down(void *arg, int level, const char *text)
     }
 }
 
-void og__ranks_listen(struct og_ranks *r, struct og_observer *seen, const struct og_observer *outer)
+void og__ranks_listen(struct og_ranks *r, struct og_observer *observer,
+                      const struct og_observer *outer)
 {
-    *seen =
+    *observer =
         (struct og_observer){.size = sizeof(struct og_observer), .arg = r, .message = write_down};
     if (outer)
-        seen->stop = outer->stop;
+        observer->stop = outer->stop;
     r->log = open_memstream(&r->said, &r->n_said);
 }
 
@@ -401,12 +403,12 @@ json_t *og__ranks_with_sent(struct og_ranks *r, json_t *row)
         return row;
     r->sent_before = 0;
     for (int i = 0; i < r->comm->n; i++)
-        r->sent_before += r->told[i].sent;
+        r->sent_before += r->report[i].sent;
     return og__json_with(row, "exchanged_bytes",
                          json_integer((json_int_t)(r->sent_before - before)));
 }
 
-void og__ranks_count(struct og_ranks *r, int rank, const struct og_told *part)
+void og__ranks_count(struct og_ranks *r, int rank, const struct og_rank_report *part)
 {
     struct og_rank_did *d = &r->did[rank];
     d->batches += part->what == OG__HAS_PART;

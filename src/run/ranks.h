@@ -6,14 +6,14 @@
 #ifndef OG_RANKS_H
 #define OG_RANKS_H
 
-#include "base/common.h"
+#include "base/shared_memory.h"
 #include "learn/scores.h"
 #include "learn/shares.h"
 #include "nn/nn.h"
 #include "report/counters.h"
 
 /* What a rank brings to a meeting: numbers that travel as they lie in memory. */
-struct og_told {
+struct og_rank_report {
     enum { OG__HAS_PART, OG__HAS_NONE, OG__STOPS, OG__FAILS } what;
     bool saves;                        /* rank 0: it is time for a checkpoint */
     struct og_metrics metrics;         /* of a part; */
@@ -36,13 +36,14 @@ struct og_rank_did {
 
 struct og_ranks {
     struct og_comm *comm;
-    struct og_told told[OG__MOST_RANKS];
+    struct og_rank_report report[OG__MOST_RANKS];
     struct og_rank_did did[OG__MOST_RANKS];
-    uint64_t sent_before;      /* bytes of all, when they were last asked for */
-    bool stopped;              /* all know that the run is interrupted */
-    struct og_common *common;  /* of all on this machine; NULL: some cannot share memory */
+    uint64_t sent_before; /* bytes of all, when they were last asked for */
+    bool stopped;         /* all know that the run is interrupted */
+    struct og_shared_memory
+        *shared_memory;        /* of all on this machine; NULL: some cannot share memory */
     bool here[OG__MOST_RANKS]; /* those on this machine */
-    int processors;            /* what of this machine's is this rank's */
+    int cpus;                  /* what of this machine's is this rank's */
     bool parted; /* an exchange failed, or all know that one did: there is none any more */
     bool leaves; /* knows that the run ends before its time, and ends by itself */
     FILE *log;   /* messages of a rank above 0, until its file is there */
@@ -56,9 +57,10 @@ void og__ranks_close(struct og_ranks *r);
 /* Which of the batches are this rank's. */
 struct og_share og__ranks_share(const struct og_ranks *r);
 
-/* A meeting: r->told has what each brought. 0; OG_INTERRUPTED where one stops; -ECONNABORTED with
+/* A meeting: r->report has what each brought. 0; OG_INTERRUPTED where one stops; -ECONNABORTED with
  * its message where another one failed. */
-OG_MUST_CHECK int og__ranks_meet(struct og_ranks *r, const struct og_told *own, struct og_err *err);
+OG_MUST_CHECK int og__ranks_synchronize(struct og_ranks *r, const struct og_rank_report *own,
+                                        struct og_err *err);
 /* The same, of a rank that came so far with rc, and err if that is an error. */
 OG_MUST_CHECK int og__ranks_agree(struct og_ranks *r, int rc, struct og_err *err);
 
@@ -85,7 +87,7 @@ OG_MUST_CHECK int og__ranks_name(struct og_ranks *r, char *text, size_t size, st
 
 /* Of what ranks above 0 say, lines go to worker-<rank>.log in the folder of the run, and nothing to
  * the screen. Messages before that is there are kept. */
-void og__ranks_listen(struct og_ranks *r, struct og_observer *seen,
+void og__ranks_listen(struct og_ranks *r, struct og_observer *observer,
                       const struct og_observer *outer);
 OG_MUST_CHECK int og__ranks_log(struct og_ranks *r, const char *folder, struct og_err *err);
 
@@ -96,7 +98,7 @@ OG_MUST_CHECK int og__ranks_scores(struct og_ranks *r, struct og_scores *c, stru
  * meeting; of an epoch's row, in which one that works alone has none. */
 json_t *og__ranks_with_sent(struct og_ranks *r, json_t *row);
 /* Adds a part to what its rank did. */
-void og__ranks_count(struct og_ranks *r, int rank, const struct og_told *part);
+void og__ranks_count(struct og_ranks *r, int rank, const struct og_rank_report *part);
 /* At the end: hosts and peaks of all. */
 OG_MUST_CHECK int og__ranks_introduce(struct og_ranks *r, uint64_t peak_rss, struct og_err *err);
 /* "workers" of summary.json; null where it worked alone. */

@@ -75,15 +75,15 @@ bool og__round_has_own(const struct og_trainer *t)
 /* Keeps the epoch's row, logs it, and hands it to who watches, of whom some read the log. */
 static int tell_epoch(struct og_trainer *t, uint32_t epoch, struct og_err *err)
 {
-    const struct og_observer *seen = t->s->config.seen;
+    const struct og_observer *observer = t->s->config.observer;
     json_t *row = og__run_epoch_json(t, epoch);
     char *text = og__json_print(row, JSON_REAL_PRECISION(17));
     bool kept = json_array_append_new(t->state.epochs, row) == 0 && text;
     int rc = kept ? 0 : og__fail_errno(err, -ENOMEM, NULL, "figures of epoch %u", epoch);
     OG_TRY(rc);
     OG_TRY(og__run_log_epoch(t, text, err));
-    if (seen && seen->epoch)
-        seen->epoch(seen->arg, text);
+    if (observer && observer->epoch)
+        observer->epoch(observer->arg, text);
 out:
     free(text);
     return rc;
@@ -109,7 +109,7 @@ static double best_so_far(const struct og_train_state *state, int kind)
 static bool is_better(const struct og_trainer *t)
 {
     const struct og_train_state *state = &t->state;
-    const int kind = og__best_of(&t->s->facts.shape, t->s->config.opt.best_by);
+    const int kind = og__best_of(&t->s->workload.shape, t->s->config.opt.best_by);
     const double now = worth(og__scores_figure(&t->scores, &state->valid, kind), kind);
     const double before = worth(best_so_far(state, kind), kind);
     if (state->best_epoch == 0 || now > before)
@@ -124,7 +124,7 @@ static int end_epoch(struct og_trainer *t, uint32_t epoch, struct og_err *err)
     og__scores_rank(&t->scores);
     int rc;
     OG_TRY(og__run_check_params(t, err));
-    if (og__schedule_evaluates(&s->facts.schedule, epoch) && is_better(t)) {
+    if (og__schedule_evaluates(&s->workload.schedule, epoch) && is_better(t)) {
         state->best_epoch = epoch;
         OG_TRY(og__model_fetch_values(s->learner.model, t->best, err));
         OG_TRY(t->files->best(t, err));
@@ -151,14 +151,14 @@ static void tell(const struct og_trainer *t, const struct og_descriptor *d)
         .total = og__schedule_batches(&t->whole, d->split),
         .loss = d->split == OG__TRAIN ? og__metrics_loss(&t->state.train) : 0,
     };
-    og__observe(t->s->config.seen, &p);
+    og__observe(t->s->config.observer, &p);
 }
 
 /* Part number i of the round that begins with d. */
-static const struct og_told *told_of(const struct og_trainer *t, const struct og_descriptor *d,
-                                     uint32_t i)
+static const struct og_rank_report *report_of(const struct og_trainer *t,
+                                              const struct og_descriptor *d, uint32_t i)
 {
-    return &t->ranks->told[(d->batch + i) % og__rounds_ranks(t)];
+    return &t->ranks->report[(d->batch + i) % og__rounds_ranks(t)];
 }
 
 static struct og_round round_of(const struct og_trainer *t, const struct og_descriptor *d,
@@ -168,7 +168,7 @@ static struct og_round round_of(const struct og_trainer *t, const struct og_desc
     r.first = (int)(d->batch % og__rounds_ranks(t));
     r.last = r.first + (int)n;
     for (int i = r.first; i < r.last; i++)
-        r.terms[i] = og__metrics_terms(&t->ranks->told[i].metrics);
+        r.terms[i] = og__metrics_terms(&t->ranks->report[i].metrics);
     return r;
 }
 
@@ -178,9 +178,9 @@ static int add_gradients(struct og_trainer *t, const struct og_descriptor *d, ui
 {
     int rc;
     const struct og_round round = round_of(t, d, n);
-    OG_TRY(t->shares.way->add(&t->shares, &round, made, err));
+    OG_TRY(t->shares.transport->add(&t->shares, &round, made, err));
     if (ends || t->saves)
-        OG_TRY(t->shares.way->sum(&t->shares, !ends, err));
+        OG_TRY(t->shares.transport->sum(&t->shares, !ends, err));
 out:
     return rc;
 }
@@ -195,7 +195,7 @@ static int take_gradients(struct og_trainer *t, const struct og_descriptor *d, u
     const double start = og__now();
     int rc;
     for (uint32_t i = 0; i < n; i++)
-        t->state.terms += og__metrics_terms(&told_of(t, d, i)->metrics);
+        t->state.terms += og__metrics_terms(&report_of(t, d, i)->metrics);
     OG_TRY(add_gradients(t, d, n, made, ends, err));
     if (ends) {
         OG_TRY(og__steps_update(&t->steps, size, t->state.terms, ++t->state.steps, err));
@@ -208,18 +208,18 @@ out:
 
 /* What a mini-batch's part tells, in the order of the schedule. */
 static int take_figures(struct og_trainer *t, const struct og_descriptor *d,
-                        const struct og_told *told, struct og_err *err)
+                        const struct og_rank_report *report, struct og_err *err)
 {
     const bool trains = d->split == OG__TRAIN;
     int rc = 0;
-    og__metrics_add(trains ? &t->state.train : &t->state.valid, &told->metrics);
-    og__epoch_counters_add(&t->state.counters, &told->counters);
-    if (told->what == OG__HAS_PART)
-        og__tier_counters_add(&t->state.tiers, &told->tiers);
+    og__metrics_add(trains ? &t->state.train : &t->state.valid, &report->metrics);
+    og__epoch_counters_add(&t->state.counters, &report->counters);
+    if (report->what == OG__HAS_PART)
+        og__tier_counters_add(&t->state.tiers, &report->tiers);
     if (trains)
-        og__ranks_count(t->ranks, (int)(d->batch % og__rounds_ranks(t)), told);
+        og__ranks_count(t->ranks, (int)(d->batch % og__rounds_ranks(t)), report);
     if (trains)
-        OG_TRY(og__run_log(t, d, told, err));
+        OG_TRY(og__run_log(t, d, report, err));
     if (t->testing)
         t->tested++;
     else
@@ -236,9 +236,9 @@ static void take_idle(struct og_trainer *t, const struct og_descriptor *d, uint3
     for (uint32_t i = 0; i < og__rounds_ranks(t); i++) {
         if (i >= first && i < first + n)
             continue;
-        og__epoch_counters_add(&t->state.counters, &t->ranks->told[i].counters);
+        og__epoch_counters_add(&t->state.counters, &t->ranks->report[i].counters);
         if (d->split == OG__TRAIN)
-            og__ranks_count(t->ranks, (int)i, &t->ranks->told[i]);
+            og__ranks_count(t->ranks, (int)i, &t->ranks->report[i]);
     }
 }
 
@@ -266,7 +266,7 @@ static int check_round(const struct og_trainer *t, const struct og_descriptor *d
         const uint32_t epoch = best         ? t->state.best_epoch
                                : t->testing ? og__run_epoch(t)
                                             : d->epoch;
-        OG_TRY(check_figures(&told_of(t, d, i)->metrics, epoch, &one, err));
+        OG_TRY(check_figures(&report_of(t, d, i)->metrics, epoch, &one, err));
     }
 out:
     return rc;
@@ -282,7 +282,7 @@ static void count_time(struct og_trainer *t, enum og__split split)
 }
 
 /* All that ranks exchange comes first: whoever fails later says so when they meet again. */
-static int meet(struct og_trainer *t, struct og_told *own, struct og_err *err)
+static int synchronize(struct og_trainer *t, struct og_rank_report *own, struct og_err *err)
 {
     struct og_exchange *x = t->s->path.exchange;
     int rc = x ? og__exchange_await(x, err) : 0;
@@ -291,8 +291,8 @@ static int meet(struct og_trainer *t, struct og_told *own, struct og_err *err)
     if (x)
         own->rows_sent = og__exchange_count(x, &own->counters);
     own->saves = og__now() - t->saved >= t->s->config.opt.checkpoint_every;
-    const struct og_told *first = t->ranks->told;
-    rc = og__ranks_meet(t->ranks, own, err);
+    const struct og_rank_report *first = t->ranks->report;
+    rc = og__ranks_synchronize(t->ranks, own, err);
     t->saves = first->saves && !t->testing;
     return rc;
 }
@@ -329,7 +329,7 @@ bool og__round_before(const struct og_trainer *t, uint64_t item)
 }
 
 /* own: what this rank brings; made: the model that has its gradients, of training. */
-int og__round_take(struct og_trainer *t, struct og_told *own, struct og_model *made,
+int og__round_take(struct og_trainer *t, struct og_rank_report *own, struct og_model *made,
                    struct og_err *err)
 {
     const struct og_descriptor first = next_descriptor(t);
@@ -339,7 +339,7 @@ int og__round_take(struct og_trainer *t, struct og_told *own, struct og_model *m
     int rc;
     assert(t->under_way > 0);
     t->under_way--;
-    OG_TRY(meet(t, own, err));
+    OG_TRY(synchronize(t, own, err));
     OG_TRY(check_round(t, &first, n, err));
     take_idle(t, &first, n);
     if (trains)
@@ -348,7 +348,7 @@ int og__round_take(struct og_trainer *t, struct og_told *own, struct og_model *m
         OG_TRY(og__ranks_scores(t->ranks, &t->scores, err));
     for (uint32_t i = 0; i < n; i++) {
         const struct og_descriptor d = next_descriptor(t);
-        OG_TRY(take_figures(t, &d, told_of(t, &first, i), err));
+        OG_TRY(take_figures(t, &d, report_of(t, &first, i), err));
         if (t->testing)
             continue;
         count_time(t, d.split);

@@ -32,8 +32,8 @@ bool og__round_before(const struct og_trainer *t, uint64_t item);
 /* The next round to be taken in, which has begun. own: what this rank brings; made: the model that
  * has its gradients, of training.
  */
-OG_MUST_CHECK int og__round_take(struct og_trainer *t, struct og_told *own, struct og_model *made,
-                                 struct og_err *err);
+OG_MUST_CHECK int og__round_take(struct og_trainer *t, struct og_rank_report *own,
+                                 struct og_model *made, struct og_err *err);
 /* Which item a mini-batch is. */
 uint64_t og__round_item(const struct og_trainer *t, const struct og_descriptor *d);
 /* Has this rank a mini-batch in the next round to be taken in? */

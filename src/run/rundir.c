@@ -1,7 +1,7 @@
 #include "run/rundir.h"
 
 #include "base/file.h"
-#include "base/lease.h"
+#include "base/file_lock.h"
 #include "base/temporary.h"
 #include "comm/comm.h"
 
@@ -46,7 +46,7 @@ static int lock_folder(struct og_rundir *d, struct og_err *err)
         d->lock = 0;
         return og__fail_errno(err, -errno, NULL, "%s: cannot open", d->path);
     }
-    if (og__lease_lock(d->lock) != -EBUSY)
+    if (og__file_lock(d->lock) != -EBUSY)
         return 0;
     return og__fail(err, -EBUSY, "wait until it ends, or choose another --run",
                     "%s: another process is training in this folder", d->path);

@@ -1,20 +1,20 @@
 /* og_sample: the batches a run would train on, written as a trace. */
-#include "ahead/ahead.h"
 #include "base/file.h"
-#include "base/seal.h"
+#include "base/self_checksum.h"
 #include "base/sized.h"
 #include "dataset/identity.h"
 #include "dataset/stream.h"
 #include "dataset/writer.h"
 #include "flow/count_work.h"
 #include "learn/targets.h"
+#include "lookahead/lookahead.h"
 #include "nn/tasks.h"
 #include "options/options.h"
 #include "report/json.h"
 #include "run/recorded_rows.h"
 #include "sample/degree_counts.h"
 #include "sample/trace.h"
-#include "session/idle.h"
+#include "session/option_effects.h"
 #include "session/session.h"
 
 #include <math.h>
@@ -49,8 +49,8 @@ static int record_sink(void *arg, struct og_work *w, struct og_err *err)
 {
     struct recorder *r = arg;
     const struct og_batch *batch = &w->sampled.batch;
-    if (!r->s->facts.seeds.edges)
-        og__work_labels(&r->s->facts, w, r->labels);
+    if (!r->s->workload.seeds.edges)
+        og__work_labels(&r->s->workload, w, r->labels);
     int rc;
     OG_TRY(og__trace_append(r->trace, batch, r->labels, err));
     if (r->rows)
@@ -65,17 +65,17 @@ out:
                             .epoch = (int)w->descriptor.epoch,
                             .epochs = r->s->config.opt.epochs,
                             .done = w->descriptor.batch + 1,
-                            .total = og__schedule_batches(&r->s->facts.schedule, OG__TRAIN)};
-    og__observe(r->s->config.seen, &p);
+                            .total = og__schedule_batches(&r->s->workload.schedule, OG__TRAIN)};
+    og__observe(r->s->config.observer, &p);
     return rc;
 }
 
 /* Lists on disk are read through a buffer. */
 static bool has_room_for_degrees(const struct og_session *s)
 {
-    const bool on_disk = s->way.topology == OG_TOPOLOGY_DISK;
+    const bool on_disk = s->exec.topology == OG_TOPOLOGY_DISK;
     const size_t beside = OG_MAX(og__degree_counts_bytes(), on_disk ? (size_t)OG__CHUNK : 0);
-    return og__budget_left(s->budget) >= (size_t)s->facts.n_nodes * sizeof(uint32_t) + beside;
+    return og__budget_left(s->budget) >= (size_t)s->workload.n_nodes * sizeof(uint32_t) + beside;
 }
 
 static struct og_trace_type *types_of(const struct og_graph *g)
@@ -92,7 +92,7 @@ static struct og_trace_type *types_of(const struct og_graph *g)
 static int write_degrees(struct recorder *r, struct og_err *err)
 {
     struct og_session *s = r->s;
-    const size_t bytes = (size_t)s->facts.n_nodes * sizeof(uint32_t);
+    const size_t bytes = (size_t)s->workload.n_nodes * sizeof(uint32_t);
     struct og_trace_type *type = NULL;
     uint32_t *degree = NULL;
     int rc = 0;
@@ -102,12 +102,12 @@ static int write_degrees(struct recorder *r, struct og_err *err)
                 "need the dataset");
         return 0;
     }
-    type = types_of(s->facts.graph);
+    type = types_of(s->workload.graph);
     OG_TRY(type ? 0 : og__fail_errno(err, -ENOMEM, NULL, "trace"));
     degree = og__alloc(s->budget, bytes, "trace", err);
     OG_TRY(degree ? 0 : -ENOMEM);
     OG_TRY(og__topology_out_degrees(&s->structure.topology, degree, err));
-    OG_TRY(og__degree_counts_write(r->dir.temporary, type, s->facts.graph->n_groups, degree,
+    OG_TRY(og__degree_counts_write(r->dir.temporary, type, s->workload.graph->n_groups, degree,
                                    s->budget, &r->bytes_written, r->checksums, err));
 out:
     og__release(s->budget, degree, bytes, "trace");
@@ -116,7 +116,7 @@ out:
 }
 
 /* The k-th of those to train on, -1 or NaN in the trace. */
-static bool has_label(const struct og_facts *f, int64_t k)
+static bool has_label(const struct og_workload *f, int64_t k)
 {
     const void *labels = f->split[OG__TRAIN].labels;
     if (!og__float_labels(f->graph))
@@ -127,19 +127,19 @@ static bool has_label(const struct og_facts *f, int64_t k)
 /* Labels are of one type, as a rule; a split may be of others. */
 static int warn_of_types(const struct og_session *s, struct og_err *err)
 {
-    const struct og_graph *g = s->facts.graph;
-    const struct og_split *split = &s->facts.split[OG__TRAIN];
+    const struct og_graph *g = s->workload.graph;
+    const struct og_split *split = &s->workload.split[OG__TRAIN];
     uint64_t *bare = calloc(g->n_groups, sizeof(*bare));
     if (!bare)
         return og__fail_errno(err, -ENOMEM, NULL, "labels");
     for (int64_t k = 0; split->labels && k < split->n; k++)
-        if (!has_label(&s->facts, k))
+        if (!has_label(&s->workload, k))
             bare[og__group_of(g, split->ids[k])]++;
     for (uint32_t t = 0; t < g->n_groups; t++)
         if (bare[t] > 0)
             og__say(&s->config.log, OG__WARN,
                     "%s: %llu nodes to train on, of type %s, have no label: the samples say so",
-                    s->facts.graph->path, (unsigned long long)bare[t], g->group[t].name);
+                    s->workload.graph->path, (unsigned long long)bare[t], g->group[t].name);
     free(bare);
     return 0;
 }
@@ -147,7 +147,7 @@ static int warn_of_types(const struct og_session *s, struct og_err *err)
 /* What samples of a graph with types say besides. */
 static int open_by_types(struct recorder *r, const char *out_dir, struct og_err *err)
 {
-    const struct og_graph *g = r->s->facts.graph;
+    const struct og_graph *g = r->s->workload.graph;
     int rc;
     if (!g->has_types)
         return 0;
@@ -162,7 +162,7 @@ static int open_recorder(struct recorder *r, const char *out_dir, bool with_feat
                          struct og_err *err)
 {
     struct og_session *s = r->s;
-    const struct og_trace_options opt = og__record_form(&s->facts);
+    const struct og_trace_options opt = og__record_form(&s->workload);
     int rc;
     OG_TRY(og__budget_charge(s->budget, s->memory.record, record_part, err));
     r->charged = s->memory.record;
@@ -172,7 +172,7 @@ static int open_recorder(struct recorder *r, const char *out_dir, bool with_feat
     OG_TRY(og__trace_create(&r->trace, OG__ONE_PLACE(r->dir.temporary), &opt, err));
     OG_TRY(open_by_types(r, out_dir, err));
     if (with_features)
-        OG_TRY(og__recorded_rows_open(&r->rows, s->facts.graph, r->dir.temporary, err));
+        OG_TRY(og__recorded_rows_open(&r->rows, s->workload.graph, r->dir.temporary, err));
 out:
     return rc;
 }
@@ -201,11 +201,11 @@ static json_t *with_types(json_t *root, const struct og_graph *g)
 static int write_description(const struct recorder *r, struct og_err *err)
 {
     const struct og_session *s = r->s;
-    const struct og_graph *g = s->facts.graph;
+    const struct og_graph *g = s->workload.graph;
     const struct og_group none = {0};
     const struct og_group *rows = g->has_types ? &none : g->group; /* those of types are by type */
-    uint64_t per_epoch = og__schedule_batches(&s->facts.schedule, OG__TRAIN);
-    unsigned extras = s->facts.trace.extras;
+    uint64_t per_epoch = og__schedule_batches(&s->workload.schedule, OG__TRAIN);
+    unsigned extras = s->workload.trace.extras;
     json_t *root = json_pack(
         "{s:i s:s s:I s:i s:I s:i s:i s:I s:I s:I s:I s:b s:b s:s s:o}", "format", 1, "dataset",
         g->name, "num_nodes", (json_int_t)g->n_nodes, "feature_dim", rows->dim, "seed",
@@ -220,7 +220,7 @@ static int write_description(const struct recorder *r, struct og_err *err)
         root = with_types(root, g);
     root = og__json_with(root, "checksums", json_incref(r->checksums));
     char *path = og__path_join(r->dir.temporary, "trace.json");
-    int rc = path ? og__sealed_write(path, root, err)
+    int rc = path ? og__self_checksum_write(path, root, err)
                   : og__fail_errno(err, -ENOMEM, NULL, "%s", r->dir.path);
     if (!path)
         json_decref(root);
@@ -231,7 +231,7 @@ static int write_description(const struct recorder *r, struct og_err *err)
 /* Edges of each, in all batches and hops. */
 static json_t *relations_json(const struct recorder *r)
 {
-    const struct og_graph *g = r->s->facts.graph;
+    const struct og_graph *g = r->s->workload.graph;
     json_t *list = json_array();
     for (uint32_t i = 0; i < g->n_relations; i++) {
         const struct og_relation *rel = &g->relation[i];
@@ -246,7 +246,7 @@ static json_t *relations_json(const struct recorder *r)
 static json_t *types_json(const struct recorder *r)
 {
     uint64_t slots[OG_MOST_TYPES];
-    for (uint32_t k = 0; k < r->s->facts.graph->n_groups; k++)
+    for (uint32_t k = 0; k < r->s->workload.graph->n_groups; k++)
         slots[k] = r->s->size[k].slots;
     return og__recorded_rows_json(r->rows, slots);
 }
@@ -287,7 +287,7 @@ out:
 /* The epochs that draw batches; those that train on them again bring nothing new. */
 static int record_epochs(struct recorder *r, struct og_err *err)
 {
-    const struct og_schedule *schedule = &r->s->facts.schedule;
+    const struct og_schedule *schedule = &r->s->workload.schedule;
     int rc = 0;
     for (uint32_t e = 1; e <= (uint32_t)schedule->epochs; e++) {
         uint64_t first = og__schedule_start(schedule, e);
@@ -300,7 +300,7 @@ out:
 }
 
 static int open_session(struct recorder *r, const char *dataset, bool with_features,
-                        const struct og_options *opt, const struct og_observer *seen,
+                        const struct og_options *opt, const struct og_observer *observer,
                         struct og_err *err)
 {
     unsigned want = OG__WANT_LABELS | OG__WANT_RECORD | OG__WANT_UNEVALUATED;
@@ -316,9 +316,9 @@ static int open_session(struct recorder *r, const char *dataset, bool with_featu
         if (own.policy == OG_POLICY_AUTO) /* what is written does not depend on what is fast */
             own.policy = OG_POLICY_DEGREE;
     }
-    OG_TRY(og__session_open(&r->s, dataset, &own, want, NULL, seen, err));
+    OG_TRY(og__session_open(&r->s, dataset, &own, want, NULL, observer, err));
     if (og_options_given(opt, "pack-dtype"))
-        og__say_without_effect(&r->s->config.log, "", "pack-dtype", NULL, "",
+        og__log_without_effect(&r->s->config.log, "", "pack-dtype", NULL, "",
                                "samples have rows as they are stored");
 out:
     og__options_release(&own);
@@ -326,7 +326,7 @@ out:
 }
 
 int og_sample(const char *dataset, const char *out_dir, bool with_features,
-              const struct og_options *opt, const struct og_observer *seen, char **out,
+              const struct og_options *opt, const struct og_observer *observer, char **out,
               struct og_err *err)
 {
     struct recorder r = {0};
@@ -335,12 +335,12 @@ int og_sample(const char *dataset, const char *out_dir, bool with_features,
     if (opt->epochs < 1)
         return og__fail(err, -EINVAL, "give --epochs 1 or more",
                         "--epochs %d: there are no batches to sample", opt->epochs);
-    int rc = OG_SIZED(seen, "og_observer", err);
-    rc = rc < 0 ? rc : open_session(&r, dataset, with_features, opt, seen, err);
+    int rc = OG_SIZED(observer, "og_observer", err);
+    rc = rc < 0 ? rc : open_session(&r, dataset, with_features, opt, observer, err);
     if (rc < 0)
         return rc;
     struct og_session *s = r.s;
-    size_t bytes = og__targets_bytes(&s->facts);
+    size_t bytes = og__targets_bytes(&s->workload);
     r.labels = og__alloc(s->budget, bytes, "batches", err);
     OG_TRY(r.labels ? open_recorder(&r, out_dir, with_features, err) : -ENOMEM);
     OG_TRY(record_epochs(&r, err));

@@ -2,7 +2,7 @@
  *
  *   dataset ──> session ──> batches as training samples them ─┐
  *   trace (a folder) ─────────────────────────────────────────┴─> ids in memory ──> plan/simulate,
- *                                                                      of workers: plan/dealt
+ *                                                                      of workers: plan/partitioned
  */
 #include "base/file.h"
 #include "base/sized.h"
@@ -36,7 +36,7 @@ static uint32_t superbatch_of(const struct simulator *m, int policy)
     return og__simulator_keeps(m, policy) ? m->epoch : og__simulator_superbatch(m);
 }
 
-struct og_simulation og__simulation_of(const struct simulator *m, const struct asked_policy *p)
+struct og_simulation og__simulation_of(const struct simulator *m, const struct requested_policy *p)
 {
     struct og_simulation sim = m->sim;
     sim.superbatch = superbatch_of(m, p->kind);
@@ -63,17 +63,18 @@ out:
 
 /* ---- workers ---- */
 
-struct og_dealt og__simulator_dealt(const struct simulator *m, bool keeps, bool exchange)
+struct og_partitioned og__simulator_partitioned(const struct simulator *m, bool keeps,
+                                                bool exchange)
 {
-    return (struct og_dealt){.workers = (uint32_t)m->workers,
-                             .epoch = m->epoch,
-                             .superbatch = keeps ? (int)m->epoch : m->opt.superbatch,
-                             .exchange = exchange};
+    return (struct og_partitioned){.workers = (uint32_t)m->workers,
+                                   .epoch = m->epoch,
+                                   .superbatch = keeps ? (int)m->epoch : m->opt.superbatch,
+                                   .exchange = exchange};
 }
 
-static struct og_dealt dealt_of(const struct simulator *m, int policy, bool exchange)
+static struct og_partitioned partitioned_of(const struct simulator *m, int policy, bool exchange)
 {
-    return og__simulator_dealt(m, og__simulator_keeps(m, policy), exchange);
+    return og__simulator_partitioned(m, og__simulator_keeps(m, policy), exchange);
 }
 
 static int check_workers(const struct simulator *m, struct og_err *err)
@@ -119,16 +120,17 @@ static int check_victims(const struct simulator *m, struct og_err *err)
     return 0;
 }
 
-static int read_device(struct simulator *m, const struct og_tiers_asked *asked, struct og_err *err)
+static int read_device(struct simulator *m, const struct og_tiers_asked *requested,
+                       struct og_err *err)
 {
     int rc;
     m->device = calloc(1, sizeof(*m->device));
     OG_TRY(m->device ? 0 : og__fail_errno(err, -ENOMEM, NULL, "simulation"));
     OG_TRY(og__options_copy(&m->device->opt, &m->opt, err));
-    OG_TRY(asked->policies ? og__simulator_add_policies(m->device, asked->policies, err)
-                           : default_device_policies(m, err));
-    OG_TRY(og__simulator_add_caches(m->device, asked->memory, err));
-    OG_TRY(og__victim_read(&m->victim, asked->victim, err));
+    OG_TRY(requested->policies ? og__simulator_add_policies(m->device, requested->policies, err)
+                               : default_device_policies(m, err));
+    OG_TRY(og__simulator_add_caches(m->device, requested->memory, err));
+    OG_TRY(og__victim_read(&m->victim, requested->victim, err));
     OG_TRY(check_victims(m, err));
 out:
     return rc;
@@ -138,7 +140,7 @@ out:
 
 /* Sizes of group k's cache, at most, into size. */
 static struct og_simulation simulation_of_group(const struct simulator *m,
-                                                const struct asked_policy *p, uint32_t k,
+                                                const struct requested_policy *p, uint32_t k,
                                                 const uint32_t *size)
 {
     struct og_simulation sim = og__simulation_of(m, p);
@@ -149,7 +151,7 @@ static struct og_simulation simulation_of_group(const struct simulator *m,
     return sim;
 }
 
-static size_t running_bytes(const struct simulator *m, const struct asked_policy *p, uint32_t k)
+static size_t running_bytes(const struct simulator *m, const struct requested_policy *p, uint32_t k)
 {
     uint32_t size[OG__MOST_SIZES] = {0};
     const struct og_simulation sim = simulation_of_group(m, p, k, size);
@@ -158,15 +160,15 @@ static size_t running_bytes(const struct simulator *m, const struct asked_policy
     for (int i = 0; i < m->n_caches; i++)
         size[i] = og__simulator_most_slots(m, &m->cache[i].amount, k);
     for (int exchange = 0; exchange <= og__simulates_exchange(m); exchange++) {
-        const struct og_dealt dealt = dealt_of(m, p->kind, exchange);
-        most =
-            OG_MAX(most, og__simulate_dealt_bytes(&sim, &setup, &dealt, m->most_batches,
-                                                  m->most_rows, OG_MIN(m->longest, sim.n_nodes)));
+        const struct og_partitioned partitioned = partitioned_of(m, p->kind, exchange);
+        most = OG_MAX(most, og__simulate_partitioned_bytes(&sim, &setup, &partitioned,
+                                                           m->most_batches, m->most_rows,
+                                                           OG_MIN(m->longest, sim.n_nodes)));
     }
     return most;
 }
 
-static size_t policy_bytes(const struct simulator *m, const struct asked_policy *p)
+static size_t policy_bytes(const struct simulator *m, const struct requested_policy *p)
 {
     size_t running = 0;
     for (uint32_t k = 0; k < m->n_groups; k++)
@@ -226,15 +228,15 @@ static int open_simulator(struct simulator *m, const char *source, const char *p
     OG_TRY(og__simulator_add_policies(m, policies, err));
     OG_TRY(og__simulator_add_caches(m, caches, err));
     OG_TRY(tiers ? read_device(m, tiers, err) : 0);
-    if (m->device && og__options_alternate(&m->opt)) /* all of the host's are lent */
-        m->sim.n_yielded = UINT32_MAX;
+    if (m->device && og__options_alternate(&m->opt)) /* all of the host's are released */
+        m->sim.n_released = UINT32_MAX;
     OG_TRY(og__exists(source, "trace.json", err));
     OG_TRY(rc ? og__simulator_open_trace(m, source, err)
               : og__simulator_open_dataset(m, source, err));
     OG_TRY(check_policies(m, m, err));
     OG_TRY(check_workers(m, err));
     OG_TRY(m->device ? check_policies(m, m->device, err) : 0);
-    m->sim.stop = m->seen ? m->seen->stop : NULL;
+    m->sim.stop = m->observer ? m->observer->stop : NULL;
     OG_TRY(check_memory(m, err));
     OG_TRY(m->s ? og__simulator_sample(m, err) : og__simulator_read(m, source, err));
 out:
@@ -308,15 +310,15 @@ static uint64_t all_slots(const struct simulator *m, const uint64_t *slots)
 }
 
 /* One ranking shares all of them out, so what is larger in all is no smaller in any group. */
-static int settle_slots(struct simulator *m, const uint32_t *worth, struct caches *c,
-                        struct og_err *err)
+static int resolve_slots(struct simulator *m, const uint32_t *worth, struct caches *c,
+                         struct og_err *err)
 {
     const struct og_upper_tier nothing = {0};
     uint64_t own[OG_MOST_TYPES];
     int rc = 0;
     for (int i = 0; i < m->n_caches; i++) {
         int at = i;
-        OG_TRY(og__amount_slots(worth, &m->cache[i].amount, m->width, m->n_groups, &nothing,
+        OG_TRY(og__amount_slots(worth, &m->cache[i].amount, m->row_group, m->n_groups, &nothing,
                                 m->sim.budget, own, err));
         for (; at > 0 && m->size[at - 1] > all_slots(m, own); at--) {
             m->size[at] = m->size[at - 1];
@@ -332,28 +334,28 @@ out:
     return rc;
 }
 
-static int count_group(const struct simulator *m, const struct asked_policy *p, uint32_t k,
+static int count_group(const struct simulator *m, const struct requested_policy *p, uint32_t k,
                        const uint32_t *worth, const struct og_trace *trace, struct caches *c,
                        struct og_err *err)
 {
     uint32_t size[OG__MOST_SIZES] = {0};
     struct og_simulation sim = simulation_of_group(m, p, k, size);
     struct og_policy_setup setup = og__policy_setup(&p->opt, p->kind, sim.n_nodes);
-    const struct og_dealt own = dealt_of(m, p->kind, false);
-    const struct og_dealt owners = dealt_of(m, p->kind, true);
+    const struct og_partitioned own = partitioned_of(m, p->kind, false);
+    const struct og_partitioned owners = partitioned_of(m, p->kind, true);
     int rc;
     for (int i = 0; i < m->n_caches; i++)
         size[i] = (uint32_t)c->slots[i][k];
     sim.trace = *trace;
     setup.hotness = worth ? worth + m->group[k].first : NULL;
-    OG_TRY(og__simulate_dealt(&sim, &setup, &own, own_of(m, c, k), err));
+    OG_TRY(og__simulate_partitioned(&sim, &setup, &own, own_of(m, c, k), err));
     if (og__simulates_exchange(m))
-        OG_TRY(og__simulate_dealt(&sim, &setup, &owners, c->exchanged, err));
+        OG_TRY(og__simulate_partitioned(&sim, &setup, &owners, c->exchanged, err));
 out:
     return rc;
 }
 
-static int count_groups(const struct simulator *m, const struct asked_policy *p,
+static int count_groups(const struct simulator *m, const struct requested_policy *p,
                         const uint32_t *worth, struct caches *c, struct og_err *err)
 {
     struct group_batches batches;
@@ -370,8 +372,8 @@ out:
     return rc;
 }
 
-static json_t *result_json(const struct simulator *m, const struct asked_policy *p,
-                           const struct asked_cache *cache, const struct caches *c)
+static json_t *result_json(const struct simulator *m, const struct requested_policy *p,
+                           const struct requested_cache *cache, const struct caches *c)
 {
     struct og_simulated own = {0};
     json_t *groups = json_array();
@@ -394,7 +396,7 @@ static json_t *result_json(const struct simulator *m, const struct asked_policy 
     return row;
 }
 
-static int simulate_policy(struct simulator *m, const struct asked_policy *p, json_t *results,
+static int simulate_policy(struct simulator *m, const struct requested_policy *p, json_t *results,
                            struct og_err *err)
 {
     uint32_t *worth = NULL;
@@ -402,7 +404,7 @@ static int simulate_policy(struct simulator *m, const struct asked_policy *p, js
     int rc;
     OG_TRY(open_caches(&c, m, err));
     OG_TRY(og__simulator_find_worth(m, p, &worth, err));
-    OG_TRY(settle_slots(m, worth, &c, err));
+    OG_TRY(resolve_slots(m, worth, &c, err));
     OG_TRY(count_groups(m, p, worth, &c, err));
     for (int i = 0; i < m->n_caches; i++)
         if (json_array_append_new(results, result_json(m, p, &m->cache[i], &c)) < 0)
@@ -417,14 +419,14 @@ static int simulate_all(struct simulator *m, json_t *results, struct og_err *err
 {
     int rc = 0;
     for (int i = 0; i < m->n_policies; i++) {
-        const struct asked_policy *of = &m->policy[i];
+        const struct requested_policy *of = &m->policy[i];
         OG_TRY(m->device ? og__simulate_pairs(m, i, results, err)
                          : simulate_policy(m, of, results, err));
         struct og_progress p = {.size = sizeof(p),
                                 .stage = "simulate",
                                 .done = (uint64_t)i + 1,
                                 .total = (uint64_t)m->n_policies};
-        og__observe(m->seen, &p);
+        og__observe(m->observer, &p);
     }
 out:
     return rc;
@@ -432,12 +434,12 @@ out:
 
 int og_simulate(const char *source, const char *policies, const char *caches,
                 const struct og_tiers_asked *tiers, const struct og_options *opt,
-                const struct og_observer *seen, char **out, struct og_err *err)
+                const struct og_observer *observer, char **out, struct og_err *err)
 {
     if (out)
         *out = NULL;
     int rc = OG_SIZED(tiers, "og_tiers_asked", err);
-    rc = rc < 0 ? rc : OG_SIZED(seen, "og_observer", err);
+    rc = rc < 0 ? rc : OG_SIZED(observer, "og_observer", err);
     if (rc < 0)
         return rc;
     double start = og__now();
@@ -446,7 +448,7 @@ int og_simulate(const char *source, const char *policies, const char *caches,
     rc = m && results ? 0 : og__fail_errno(err, -ENOMEM, NULL, "simulation");
     if (rc < 0)
         goto out;
-    m->seen = seen;
+    m->observer = observer;
     OG_TRY(open_simulator(m, source, policies, caches, tiers, opt, err));
     double opened = og__now();
     OG_TRY(simulate_all(m, results, err));

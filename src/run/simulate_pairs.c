@@ -11,9 +11,9 @@
 /* A pair of policies. */
 struct pair {
     const struct simulator *m;
-    const struct asked_policy *host, *device;
+    const struct requested_policy *host, *device;
     struct og_simulation sim; /* of a group but for its batches and how it is read */
-    struct og_dealt dealt;
+    struct og_partitioned partitioned;
     /* while it is simulated */
     uint32_t *worth, *device_worth; /* [N] of rows to each, which may be the same */
     struct group_batches batches;
@@ -33,8 +33,8 @@ int og__simulator_keepers(const struct simulator *m)
 }
 
 /* Both look ahead by the shorter superbatch of what each would have by itself. */
-static struct pair pair_of(const struct simulator *m, const struct asked_policy *host,
-                           const struct asked_policy *device)
+static struct pair pair_of(const struct simulator *m, const struct requested_policy *host,
+                           const struct requested_policy *device)
 {
     const struct og_simulation other = og__simulation_of(m, device);
     const bool keeps = og__simulator_keeps(m, host->kind) && og__simulator_keeps(m, device->kind);
@@ -42,7 +42,7 @@ static struct pair pair_of(const struct simulator *m, const struct asked_policy 
                      .host = host,
                      .device = device,
                      .sim = og__simulation_of(m, host),
-                     .dealt = og__simulator_dealt(m, keeps, false),
+                     .partitioned = og__simulator_partitioned(m, keeps, false),
                      .batches = {.m = m}};
     p.sim.superbatch = OG_MIN(p.sim.superbatch, other.superbatch);
     p.sim.epoch = m->epoch;
@@ -98,22 +98,22 @@ static void close_pair(struct pair *p)
 
 /* The device's, and what the host has to know of them, as in a run. */
 static int plan_upper_tier(const struct pair *p, const struct og_amount *cache,
-                           struct og_upper_tier *above, struct og_err *err)
+                           struct og_upper_tier *upper, struct og_err *err)
 {
     const struct simulator *m = p->m;
     const struct og_upper_tier nothing = {0};
     int rc;
-    *above = nothing;
+    *upper = nothing;
     if (!og__policy_caches(p->device->kind))
         return 0;
-    OG_TRY(og__amount_slots(p->device_worth, cache, m->width, m->n_groups, &nothing, m->sim.budget,
-                            above->slots, err));
+    OG_TRY(og__amount_slots(p->device_worth, cache, m->row_group, m->n_groups, &nothing,
+                            m->sim.budget, upper->slots, err));
     for (uint32_t k = 0; k < m->n_groups; k++) {
-        above->rows += above->slots[k];
-        above->bytes += (size_t)above->slots[k] * m->width[k].row_bytes;
+        upper->rows += upper->slots[k];
+        upper->bytes += (size_t)upper->slots[k] * m->row_group[k].row_bytes;
     }
-    above->stay = og__policy_is_static(p->device->kind) && og__policy_is_static(p->host->kind);
-    above->first = above->stay && m->device_is_paired && p->device->kind == p->host->kind;
+    upper->stay = og__policy_is_static(p->device->kind) && og__policy_is_static(p->host->kind);
+    upper->first = upper->stay && m->device_is_paired && p->device->kind == p->host->kind;
 out:
     return rc;
 }
@@ -133,9 +133,9 @@ static int count_group(const struct pair *p, uint32_t k, uint64_t slots, uint64_
     sim.trace = og__group_batches_of(&p->batches, k);
     setup.host.hotness = p->worth ? p->worth + first : NULL;
     setup.device.hotness = p->device_worth ? p->device_worth + first : NULL;
-    const int rc = og__simulate_tiers_dealt(&sim, &setup, &p->dealt, &of, err);
+    const int rc = og__simulate_tiers_partitioned(&sim, &setup, &p->partitioned, &of, err);
     if (rc == 0)
-        *out = og__counted_pair(&setup, m->width[k].row_bytes, &of);
+        *out = og__counted_pair(&setup, m->row_group[k].row_bytes, &of);
     return rc;
 }
 
@@ -159,8 +159,8 @@ out:
     return rc;
 }
 
-static int simulate_sizes(const struct pair *p, const struct asked_cache *cache,
-                          const struct asked_cache *device, const struct og_upper_tier *above,
+static int simulate_sizes(const struct pair *p, const struct requested_cache *cache,
+                          const struct requested_cache *device, const struct og_upper_tier *upper,
                           json_t *results, struct og_err *err)
 {
     const struct simulator *m = p->m;
@@ -171,9 +171,9 @@ static int simulate_sizes(const struct pair *p, const struct asked_cache *cache,
     json_t *groups = json_array();
     int rc = 0;
     if (og__policy_caches(p->host->kind))
-        OG_TRY(og__amount_slots(p->worth, &cache->amount, m->width, m->n_groups, above,
+        OG_TRY(og__amount_slots(p->worth, &cache->amount, m->row_group, m->n_groups, upper,
                                 m->sim.budget, slots, err));
-    OG_TRY(count_groups(p, slots, above->slots, &sum, &groups, err));
+    OG_TRY(count_groups(p, slots, upper->slots, &sum, &groups, err));
     json_t *row = og__counted_pair_json(&names, &sum);
     if (m->has_types)
         row = og__json_with(row, "types", json_incref(groups));
@@ -184,17 +184,17 @@ out:
     return rc;
 }
 
-static int simulate_pair(const struct simulator *m, const struct asked_policy *host,
-                         const struct asked_policy *device, json_t *results, struct og_err *err)
+static int simulate_pair(const struct simulator *m, const struct requested_policy *host,
+                         const struct requested_policy *device, json_t *results, struct og_err *err)
 {
     struct pair p = pair_of(m, host, device);
-    struct og_upper_tier above;
+    struct og_upper_tier upper;
     int rc;
     OG_TRY(open_pair(&p, err));
     for (int k = 0; k < m->device->n_caches; k++) {
-        OG_TRY(plan_upper_tier(&p, &m->device->cache[k].amount, &above, err));
+        OG_TRY(plan_upper_tier(&p, &m->device->cache[k].amount, &upper, err));
         for (int i = 0; i < m->n_caches; i++)
-            OG_TRY(simulate_sizes(&p, &m->cache[i], &m->device->cache[k], &above, results, err));
+            OG_TRY(simulate_sizes(&p, &m->cache[i], &m->device->cache[k], &upper, results, err));
     }
 out:
     close_pair(&p);
@@ -218,12 +218,12 @@ static size_t running_bytes(const struct pair *p, uint32_t k)
         setup_of(p, k, most_slots(m, m, k), most_slots(m, m->device, k));
     struct og_simulation sim = p->sim;
     sim.n_nodes = m->group[k].n_nodes;
-    return og__simulate_tiers_dealt_bytes(&sim, &setup, &p->dealt, m->most_batches, m->most_rows,
-                                          OG_MIN(m->longest, sim.n_nodes));
+    return og__simulate_tiers_partitioned_bytes(&sim, &setup, &p->partitioned, m->most_batches,
+                                                m->most_rows, OG_MIN(m->longest, sim.n_nodes));
 }
 
-static size_t pair_bytes(const struct simulator *m, const struct asked_policy *host,
-                         const struct asked_policy *device)
+static size_t pair_bytes(const struct simulator *m, const struct requested_policy *host,
+                         const struct requested_policy *device)
 {
     const struct pair p = pair_of(m, host, device);
     const size_t ranking =

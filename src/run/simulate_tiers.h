@@ -12,7 +12,7 @@
 struct og_tiers_names {
     const char *policy, *cache, *device_policy, *device_memory, *victim;
 };
-/* Counts of a pair of caches; of rows of several widths their sum. */
+/* Counts of a pair of caches; of rows of several sizes their sum. */
 struct og_counted_pair {
     uint64_t cache_rows, device_rows, victim_rows, victim_bytes;
     uint64_t link_bytes, link_bytes_back, peer_bytes;

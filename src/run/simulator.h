@@ -2,7 +2,7 @@
 #ifndef OG_RUN_SIMULATOR_H
 #define OG_RUN_SIMULATOR_H
 
-#include "plan/dealt.h"
+#include "plan/partitioned.h"
 #include "plan/simulate.h"
 #include "run/simulate_tiers.h"
 #include "sample/trace.h"
@@ -10,13 +10,13 @@
 
 enum { MOST_POLICIES = 64, MOST_WORKERS = 64, WORD = 48 };
 
-struct asked_policy {
+struct requested_policy {
     char *name; /* "hybrid:window=128", malloc'ed */
     int kind;   /* enum og_policy_kind */
     struct og_options opt;
 };
 
-struct asked_cache {
+struct requested_cache {
     char name[WORD];
     struct og_amount amount;
     uint32_t place; /* among the sizes in ascending order */
@@ -31,9 +31,9 @@ struct simulated_group {
 struct simulator {
     struct og_options opt; /* its own, of one process; */
     int workers;           /* whose caches are counted */
-    const struct og_observer *seen;
-    struct asked_policy policy[MOST_POLICIES];
-    struct asked_cache cache[OG__MOST_SIZES];
+    const struct og_observer *observer;
+    struct requested_policy policy[MOST_POLICIES];
+    struct requested_cache cache[OG__MOST_SIZES];
     int n_policies, n_caches;
     struct og_simulation sim;
     uint32_t size[OG__MOST_SIZES]; /* of the policy at hand, of all groups, ascending */
@@ -49,9 +49,9 @@ struct simulator {
     uint32_t n_batches;
     /* of either */
     bool has_types;
-    uint32_t n_groups;             /* of rows: types of nodes, or one */
-    struct simulated_group *group; /* [n_groups] */
-    struct og_width *width;        /* [n_groups] */
+    uint32_t n_groups;              /* of rows: types of nodes, or one */
+    struct simulated_group *group;  /* [n_groups] */
+    struct og_row_group *row_group; /* [n_groups] */
     /* a trace */
     struct og_trace_folder folder;
     const char *dir; /* borrowed */
@@ -60,7 +60,7 @@ struct simulator {
     /* of a device's cache over the host's, or NULL: its lists, and nothing else */
     struct simulator *device;
     bool device_is_paired; /* its policies belong to the host's, one each */
-    struct og_victim_asked victim;
+    struct og_victim_request victim;
 };
 
 /* ---- its lists ---- */
@@ -80,7 +80,7 @@ bool og__simulator_keeps(const struct simulator *m, int policy);
 /* Batches of a superbatch; of several workers each one's. */
 uint32_t og__simulator_superbatch(const struct simulator *m);
 /* What a policy is simulated over. */
-struct og_simulation og__simulation_of(const struct simulator *m, const struct asked_policy *p);
+struct og_simulation og__simulation_of(const struct simulator *m, const struct requested_policy *p);
 /* Are workers counted as they would send one another rows, too? Rows of one group only. */
 static inline bool og__simulates_exchange(const struct simulator *m)
 {
@@ -89,7 +89,8 @@ static inline bool og__simulates_exchange(const struct simulator *m)
 /* Devices of a process that keep rows; of several workers each has one. */
 int og__simulator_keepers(const struct simulator *m);
 /* keeps: they prepare batches that epochs reuse, as a whole. */
-struct og_dealt og__simulator_dealt(const struct simulator *m, bool keeps, bool exchange);
+struct og_partitioned og__simulator_partitioned(const struct simulator *m, bool keeps,
+                                                bool exchange);
 
 /* ---- its batches ---- */
 
@@ -105,8 +106,8 @@ OG_MUST_CHECK int og__simulator_read(struct simulator *m, const char *dir, struc
 /* ---- what was found, as JSON; NULL on lack of memory ---- */
 
 json_t *og__simulated_counts_json(const struct og_simulated *r);
-json_t *og__simulated_json(const struct simulator *m, const struct asked_policy *p,
-                           const struct asked_cache *c, const struct og_simulated *of);
+json_t *og__simulated_json(const struct simulator *m, const struct requested_policy *p,
+                           const struct requested_cache *c, const struct og_simulated *of);
 /* Group k's part of it, with these slots. */
 json_t *og__simulated_group_json(const struct simulator *m, uint32_t k, uint64_t slots,
                                  const struct og_simulated *of);

@@ -11,22 +11,22 @@
 
 /* ---- a dataset: its batches are sampled ---- */
 
-/* Bounds of what will be sampled are known from the session's pilot batches. */
+/* Bounds of what will be sampled are known from the session's profiling batches. */
 int og__simulator_open_dataset(struct simulator *m, const char *dataset, struct og_err *err)
 {
     if (m->opt.epochs == 0)
         return og__fail(err, -EINVAL, "give --epochs 1 or more", "--epochs 0: no batches");
     int rc = og__session_open(&m->s, dataset, &m->opt, OG__WANT_UNEVALUATED | OG__WANT_TYPES, NULL,
-                              m->seen, err);
+                              m->observer, err);
     if (rc < 0)
         return rc;
     struct og_session *s = m->s;
-    m->most_batches = (uint32_t)og__schedule_items(&s->facts.schedule);
-    m->longest = OG_MIN(s->facts.caps.hop[s->facts.caps.n_hops - 1].n_src,
-                        (uint64_t)s->facts.graph->n_nodes);
+    m->most_batches = (uint32_t)og__schedule_items(&s->workload.schedule);
+    m->longest = OG_MIN(s->workload.caps.hop[s->workload.caps.n_hops - 1].n_src,
+                        (uint64_t)s->workload.graph->n_nodes);
     m->most_rows = m->longest * m->most_batches;
-    m->epoch = (uint32_t)og__schedule_batches(&s->facts.schedule, OG__TRAIN);
-    m->sim.n_nodes = (uint64_t)s->facts.graph->n_nodes;
+    m->epoch = (uint32_t)og__schedule_batches(&s->workload.schedule, OG__TRAIN);
+    m->sim.n_nodes = (uint64_t)s->workload.graph->n_nodes;
     m->sim.pool = s->pool;
     m->sim.budget = s->budget;
     return og__simulator_know_graph(m, err);
@@ -47,7 +47,7 @@ static int keep_batch(void *arg, struct og_work *w, struct og_err *err)
                             .epochs = m->opt.epochs,
                             .done = w->descriptor.batch + 1,
                             .total = m->epoch};
-    og__observe(m->seen, &p);
+    og__observe(m->observer, &p);
     return 0;
 }
 
@@ -59,8 +59,9 @@ int og__simulator_sample(struct simulator *m, struct og_err *err)
     if (!m->ids || !m->ptr)
         return -ENOMEM;
     struct og_pipeline p;
-    og__pipeline_sample(
-        &p, &s->path, (struct og_items){&s->facts.schedule, OG__SPLITS, 0, m->most_batches}, false);
+    og__pipeline_sample(&p, &s->path,
+                        (struct og_items){&s->workload.schedule, OG__SPLITS, 0, m->most_batches},
+                        false);
     int rc = og__pipeline_run(&p, keep_batch, m, err);
     m->sim.trace = (struct og_trace){m->n_batches, m->ptr, m->ids};
     return rc;
@@ -114,7 +115,8 @@ out:
 
 int og__simulator_open_trace(struct simulator *m, const char *dir, struct og_err *err)
 {
-    const struct og_log log = {m->seen ? m->seen->message : NULL, m->seen ? m->seen->arg : NULL};
+    const struct og_log log = {m->observer ? m->observer->message : NULL,
+                               m->observer ? m->observer->arg : NULL};
     int rc;
     OG_TRY(og__options_resolve(&m->opt, &log, err));
     OG_TRY(og__trace_describe(&m->folder.said, dir, err));

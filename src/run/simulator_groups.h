@@ -1,7 +1,7 @@
 /* The groups of rows of a simulation: the types of nodes, or all nodes. Slots of a group are its
  * own, and its cache changes by itself (plan/policy.h, ranges), so each is simulated like a graph.
  *
- *   batches ──> ids of a group, from 0 ──> plan/simulate, plan/dealt ──┐
+ *   batches ──> ids of a group, from 0 ──> plan/simulate, plan/partitioned ──┐
  *   ranking of all ──> slots of each group ────────────────────────────┴─> by groups, and their sum
  */
 #ifndef OG_RUN_SIMULATOR_GROUPS_H
@@ -27,13 +27,14 @@ json_t *og__simulated_types_json(const struct simulator *m);
 /* ---- what rows are worth to a policy ---- */
 
 /* worth[N], and its bytes; 0: there is one group, and the policy ranks no nodes. */
-size_t og__simulator_worth_bytes(const struct simulator *m, const struct asked_policy *p);
-OG_MUST_CHECK int og__simulator_find_worth(const struct simulator *m, const struct asked_policy *p,
-                                           uint32_t **worth, struct og_err *err);
-void og__simulator_release_worth(const struct simulator *m, const struct asked_policy *p,
+size_t og__simulator_worth_bytes(const struct simulator *m, const struct requested_policy *p);
+OG_MUST_CHECK int og__simulator_find_worth(const struct simulator *m,
+                                           const struct requested_policy *p, uint32_t **worth,
+                                           struct og_err *err);
+void og__simulator_release_worth(const struct simulator *m, const struct requested_policy *p,
                                  uint32_t *worth);
 /* Bytes that finding it takes meanwhile. */
-size_t og__simulator_ranking_bytes(const struct simulator *m, const struct asked_policy *p);
+size_t og__simulator_ranking_bytes(const struct simulator *m, const struct requested_policy *p);
 /* Slots of group k in a cache of this amount, at most. */
 uint32_t og__simulator_most_slots(const struct simulator *m, const struct og_amount *cache,
                                   uint32_t k);

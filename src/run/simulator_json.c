@@ -18,8 +18,8 @@ json_t *og__simulated_counts_json(const struct og_simulated *r)
                      (json_int_t)cost->reads, "bytes_read", (json_int_t)cost->bytes);
 }
 
-json_t *og__simulated_json(const struct simulator *m, const struct asked_policy *p,
-                           const struct asked_cache *c, const struct og_simulated *of)
+json_t *og__simulated_json(const struct simulator *m, const struct requested_policy *p,
+                           const struct requested_cache *c, const struct og_simulated *of)
 {
     json_t *row = json_pack("{s:s s:s s:I}", "policy", p->name, "cache", c->name, "cache_rows",
                             (json_int_t)m->size[c->place]);
@@ -31,7 +31,7 @@ json_t *og__simulated_group_json(const struct simulator *m, uint32_t k, uint64_t
 {
     json_t *row =
         json_pack("{s:s s:I s:I}", "name", m->group[k].name, "cache_rows", (json_int_t)slots,
-                  "cache_bytes", (json_int_t)(slots * m->width[k].row_bytes));
+                  "cache_bytes", (json_int_t)(slots * m->row_group[k].row_bytes));
     return og__json_joined(row, og__simulated_counts_json(of));
 }
 
@@ -46,21 +46,21 @@ static json_t *names_json(const struct simulator *m, bool policies)
 
 int og__simulation_add_exchange(const struct simulator *m, json_t *root, struct og_err *err)
 {
-    const struct og_dealt dealt = og__simulator_dealt(m, false, true);
-    uint64_t asked[MOST_WORKERS];
+    const struct og_partitioned partitioned = og__simulator_partitioned(m, false, true);
+    uint64_t requested[MOST_WORKERS];
     if (root && m->workers > 1 && !og__simulates_exchange(m))
         json_object_set_new(root, "workers", json_integer(m->workers));
     if (!root || !og__simulates_exchange(m))
         return 0;
-    const uint64_t kept = og__dealt_rows(&m->sim.trace, &dealt, asked);
+    const uint64_t kept = og__partitioned_rows(&m->sim.trace, &partitioned, requested);
     const uint64_t moved = m->rows - kept;
     json_t *of_owner = json_array();
     for (int i = 0; i < m->workers; i++)
-        of_owner = og__json_append(of_owner, json_integer((json_int_t)asked[i]));
+        of_owner = og__json_append(of_owner, json_integer((json_int_t)requested[i]));
     json_t *more = json_pack(
         "{s:i s:I s:I s:I s:o}", "workers", m->workers, "rows_local", (json_int_t)kept,
         "rows_exchanged", (json_int_t)moved, "exchanged_bytes",
-        (json_int_t)(moved * (m->width->row_bytes + sizeof(uint32_t))), "rows_asked", of_owner);
+        (json_int_t)(moved * (m->row_group->row_bytes + sizeof(uint32_t))), "rows_asked", of_owner);
     const bool added = more && json_object_update(root, more) == 0;
     json_decref(more);
     return added ? 0 : og__fail_errno(err, -ENOMEM, NULL, "simulate");
@@ -83,7 +83,7 @@ json_t *og__simulation_json(const struct simulator *m, json_t *results, double o
     uint32_t epochs = (m->n_batches + m->epoch - 1) / OG_MAX(m->epoch, 1u);
     json_t *root = json_pack(
         "{s:s s:I s:I s:I s:I s:I s:I s:f s:f s:o s:o s:O}", "dataset",
-        m->s ? m->s->facts.graph->name : m->folder.said.dataset, "num_nodes",
+        m->s ? m->s->workload.graph->name : m->folder.said.dataset, "num_nodes",
         (json_int_t)m->sim.n_nodes, "row_bytes",
         (json_int_t)(m->n_groups == 1 ? m->group->rule.row_bytes : 0), "epochs", (json_int_t)epochs,
         "batches", (json_int_t)m->n_batches, "superbatch", (json_int_t)og__simulator_superbatch(m),

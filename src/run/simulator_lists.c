@@ -32,7 +32,7 @@ static char *next_policy(const char **list)
 
 int og__simulator_add_policy(struct simulator *m, char *word, struct og_err *err)
 {
-    struct asked_policy *p = &m->policy[m->n_policies];
+    struct requested_policy *p = &m->policy[m->n_policies];
     if (m->n_policies == MOST_POLICIES) {
         free(word);
         return og__fail(err, -EINVAL, NULL, "policy: at most %d at once", MOST_POLICIES);
@@ -71,7 +71,7 @@ int og__simulator_add_caches(struct simulator *m, const char *list, struct og_er
         int rc = og_options_set(&own, "cache", word, err);
         if (rc < 0)
             return rc;
-        struct asked_cache *c = &m->cache[m->n_caches++];
+        struct requested_cache *c = &m->cache[m->n_caches++];
         snprintf(c->name, WORD, "%s", word);
         c->amount = own.cache;
     }

@@ -1,10 +1,10 @@
 /* og_train: the sink that trains, the test of the best model, the run; alone or as a rank. */
-#include "ahead/ahead.h"
 #include "base/file.h"
 #include "base/sized.h"
 #include "flow/count_work.h"
 #include "flow/exchange.h"
 #include "learn/targets.h"
+#include "lookahead/lookahead.h"
 #include "options/options.h"
 #include "run/rounds.h"
 
@@ -31,18 +31,18 @@ static void start_rounds(struct og_trainer *t, enum og__split pass, uint64_t ite
 
 static int take_part(struct og_trainer *t, const struct og_part *part, struct og_err *err)
 {
-    struct og_told told = {.what = OG__HAS_PART, .metrics = part->metrics};
-    og__count_work(&told.counters, part->work);
-    og__count_tiers(&told.tiers, part->work);
-    told.counters.train_seconds = part->seconds;
-    return og__round_take(t, &told, part->model, err);
+    struct og_rank_report report = {.what = OG__HAS_PART, .metrics = part->metrics};
+    og__count_work(&report.counters, part->work);
+    og__count_tiers(&report.tiers, part->work);
+    report.counters.train_seconds = part->seconds;
+    return og__round_take(t, &report, part->model, err);
 }
 
 /* The oldest round that has begun, of which this rank's mini-batch, if it has one, is a trainer's.
  */
 static int take_next(struct og_trainer *t, struct og_err *err)
 {
-    struct og_told none = {.what = OG__HAS_NONE};
+    struct og_rank_report none = {.what = OG__HAS_NONE};
     struct og_part part;
     int rc;
     if (!og__round_has_own(t))
@@ -107,7 +107,7 @@ static int train_batch(struct og_trainer *t, const struct og_work *w, struct og_
     OG_TRY(begin_own(t, w, err));
     const double start = og__now();
     OG_TRY(og__steps_part(&t->steps, &w->sampled.batch, w->rows,
-                          og__work_targets(&s->facts, w, t->labels), &key, &part.metrics, err));
+                          og__work_targets(&s->workload, w, t->labels), &key, &part.metrics, err));
     part.seconds = og__now() - start;
     OG_TRY(take_part(t, &part, err));
 out:
@@ -131,7 +131,7 @@ static int give_batch(struct og_trainer *t, const struct og_work *w, struct og_e
     struct og_session *s = t->s;
     const struct og_descriptor *d = &w->descriptor;
     const uint64_t left =
-        og__schedule_batches(&s->facts.schedule, OG__TRAIN) - d->batch / og__rounds_ranks(t);
+        og__schedule_batches(&s->workload.schedule, OG__TRAIN) - d->batch / og__rounds_ranks(t);
     int one;
     int rc;
     OG_TRY(begin_own(t, w, err));
@@ -148,15 +148,15 @@ out:
 
 static int evaluate_batch(struct og_trainer *t, const struct og_work *w, struct og_err *err)
 {
-    const void *targets = og__work_targets(&t->s->facts, w, t->labels);
-    struct og_told told = {.what = OG__HAS_PART};
+    const void *targets = og__work_targets(&t->s->workload, w, t->labels);
+    struct og_rank_report report = {.what = OG__HAS_PART};
     int rc;
     OG_TRY(begin_own(t, w, err));
     OG_TRY(og__model_forward(t->s->learner.model, &w->sampled.batch, w->rows, targets,
-                             &told.metrics, err));
+                             &report.metrics, err));
     OG_TRY(og__scores_add(&t->scores, &w->sampled.batch, targets, err));
-    og__count_evaluated(&told.counters, w);
-    OG_TRY(og__round_take(t, &told, NULL, err));
+    og__count_evaluated(&report.counters, w);
+    OG_TRY(og__round_take(t, &report, NULL, err));
 out:
     return rc;
 }
@@ -203,16 +203,16 @@ static int count_rest(struct og_trainer *t, struct og_err *err)
         return 0;
     og__epoch_counters_parse(&sum, last);
     og__epoch_counters_add(&sum, &t->state.counters);
-    json_t *told = og__epoch_counters_json(&sum, json_incref(last));
-    json_decref(told);
-    return told ? 0 : og__fail_errno(err, -ENOMEM, NULL, "figures of the last epoch");
+    json_t *report = og__epoch_counters_json(&sum, json_incref(last));
+    json_decref(report);
+    return report ? 0 : og__fail_errno(err, -ENOMEM, NULL, "figures of the last epoch");
 }
 
 static int test_best(struct og_trainer *t, struct og_err *err)
 {
     struct og_session *s = t->s;
     t->test = (struct og_test_result){json_null(), json_null()};
-    if (s->facts.split[OG__TEST].n == 0)
+    if (s->workload.split[OG__TEST].n == 0)
         return 0;
     int rc = t->state.best_epoch ? og__model_push_values(s->learner.model, t->best, err) : 0;
     if (rc < 0)
@@ -222,8 +222,8 @@ static int test_best(struct og_trainer *t, struct og_err *err)
     double start = og__now();
     t->testing = true;
     start_rounds(t, OG__TEST, 0);
-    rc = og__run_batches(&s->path, OG__TEST, 0, og__schedule_batches(&s->facts.schedule, OG__TEST),
-                         test_sink, t, err);
+    rc = og__run_batches(&s->path, OG__TEST, 0,
+                         og__schedule_batches(&s->workload.schedule, OG__TEST), test_sink, t, err);
     if (rc == 0)
         rc = pass_rounds(t, og__schedule_batches(&t->whole, OG__TEST), err);
     if (rc < 0)
@@ -248,13 +248,13 @@ static int start_run(struct og_trainer *t, struct og_err *err)
     struct og_session *s = t->s;
     const struct og_trainers_setup setup = og__trainers_setup(&s->config.opt);
     t->started = t->saved = og__now();
-    t->whole = og__schedule_whole(&s->facts.schedule);
-    t->goes_on = (struct og_resumable){&s->config.opt, s->facts.graph, &t->whole, s->learner.model,
-                                       &t->steps};
+    t->whole = og__schedule_whole(&s->workload.schedule);
+    t->goes_on = (struct og_resumable){&s->config.opt, s->workload.graph, &t->whole,
+                                       s->learner.model, &t->steps};
     t->state.epochs = json_array();
     t->n_values = og__model_values(s->learner.model);
-    t->labels = og__alloc(s->budget, og__targets_bytes(&s->facts), "batches", err);
-    int opened = og__scores_open(&t->scores, &s->facts, s->learner.model, s->budget, err);
+    t->labels = og__alloc(s->budget, og__targets_bytes(&s->workload), "batches", err);
+    int opened = og__scores_open(&t->scores, &s->workload, s->learner.model, s->budget, err);
     t->best = og__alloc(s->budget, t->n_values * sizeof(float), "model", err);
     if (!t->labels || !t->best || opened < 0)
         return -ENOMEM;
@@ -268,11 +268,12 @@ static int start_run(struct og_trainer *t, struct og_err *err)
         OG_TRY(open_exchange(t, err));
     if (s->config.opt.resume)
         OG_TRY(og__run_resume(t, err));
-    OG_TRY(t->shares.way->resume(&t->shares, err));
+    OG_TRY(t->shares.transport->resume(&t->shares, err));
     if (og__trainers_all(&setup) > 0) {
-        OG_TRY(og__trainers_open(&t->trainers, &s->learner, &s->facts, &setup, s->path.device_rows,
-                                 og__device_plan(&s->given).of_trainer, s->budget, err));
-        s->path.shift = og__trainers_shift(t->trainers);
+        OG_TRY(og__trainers_open(&t->trainers, &s->learner, &s->workload, &setup,
+                                 s->path.device_rows, og__device_plan(&s->given).of_trainer,
+                                 s->budget, err));
+        s->path.idle_hooks = og__trainers_idle_hooks(t->trainers);
     }
     t->behind_most = rounds_at_trainers(t);
     og__session_count_prepared(s);
@@ -286,8 +287,8 @@ static void end_run(struct og_trainer *t)
     struct og_session *s = t->s;
     if (t->log)
         fclose(t->log);
-    og__release(s->budget, t->labels, og__targets_bytes(&s->facts), "batches");
-    s->path.shift = NULL;
+    og__release(s->budget, t->labels, og__targets_bytes(&s->workload), "batches");
+    s->path.idle_hooks = NULL;
     og__trainers_close(t->trainers);
     og__scores_close(&t->scores);
     og__shares_close(&t->shares);
@@ -312,7 +313,7 @@ static int save_interrupted(struct og_trainer *t, struct og_err *err)
     int rc = 0;
     clear(err);
     if (t->state.terms > 0)
-        OG_TRY(t->shares.way->sum(&t->shares, true, err));
+        OG_TRY(t->shares.transport->sum(&t->shares, true, err));
     OG_TRY(og__run_save(t, err));
 out:
     rc = og__ranks_agree(t->ranks, rc, err);
@@ -347,8 +348,8 @@ static int run_training(struct og_trainer *t, struct og_err *err)
     t->lap = og__now();
     start_rounds(t, OG__SPLITS, t->state.next_item);
     int rc = og__run_batches(&s->path, OG__SPLITS,
-                             og__share_item(&s->facts.schedule, t->state.next_item),
-                             og__schedule_items(&s->facts.schedule), train_sink, t, err);
+                             og__share_item(&s->workload.schedule, t->state.next_item),
+                             og__schedule_items(&s->workload.schedule), train_sink, t, err);
     if (rc == 0)
         rc = pass_rounds(t, og__schedule_items(&t->whole), err);
     if (rc < 0)
@@ -367,11 +368,11 @@ static int run_training(struct og_trainer *t, struct og_err *err)
 static int compare_beginnings(struct og_trainer *t, struct og_err *err)
 {
     struct og_beginning own = {.next_item = t->state.next_item,
-                               .contents = t->s->facts.graph->identity.contents,
+                               .contents = t->s->workload.graph->identity.contents,
                                .structure = t->s->structure.topology.shared.of != NULL,
                                .features = t->s->memory.whole,
                                .exchanges = t->s->path.exchange != NULL,
-                               .ahead = t->s->path.exchange && og__samples_ahead(&t->s->way),
+                               .ahead = t->s->path.exchange && og__samples_ahead(&t->s->exec),
                                .behind_most = t->behind_most};
     int rc = og__resume_numbers(&t->goes_on, &own.numbers, err);
     OG_TRY(og__ranks_agree(t->ranks, rc, err));
@@ -402,17 +403,17 @@ out:
 
 /* The session, with this rank's share of the batches. follows: another rank chose its layout. */
 static int open_session(struct og_trainer *t, const char *dataset, const struct og_options *opt,
-                        bool follows, const struct og_observer *seen, struct og_err *err)
+                        bool follows, const struct og_observer *observer, struct og_err *err)
 {
     const struct og_session_use use = {.want = OG__WANT_FEATURES | OG__WANT_MODEL |
                                                OG__WANT_TRAINING | OG__WANT_TYPES,
                                        .share = og__ranks_share(t->ranks),
-                                       .here = t->ranks->comm->here,
-                                       .processors = t->ranks->processors,
-                                       .common = t->ranks->common,
+                                       .n_local = t->ranks->comm->n_local,
+                                       .cpus = t->ranks->cpus,
+                                       .shared_memory = t->ranks->shared_memory,
                                        .layout_open = follows};
     const int rc = t->files->check(t, err);
-    return rc < 0 ? rc : og__session_open_for(&t->s, dataset, opt, &use, seen, err);
+    return rc < 0 ? rc : og__session_open_for(&t->s, dataset, opt, &use, observer, err);
 }
 
 /* What rank 0 was left to choose. */
@@ -424,7 +425,7 @@ struct chosen {
 /* As rank 0 chose. Where memory has no room for that a rank goes its own way, as bits do not depend
  * on it: of rows that are exchanged only where the structure is. */
 static int open_as_chosen(struct og_trainer *t, const char *dataset, const struct og_options *opt,
-                          const struct chosen *by, const struct og_observer *seen,
+                          const struct chosen *by, const struct og_observer *observer,
                           struct og_err *err)
 {
     const bool open = opt->layout == OG_LAYOUT_AUTO;
@@ -437,11 +438,11 @@ static int open_as_chosen(struct og_trainer *t, const char *dataset, const struc
     if (own.topology == OG_TOPOLOGY_AUTO)
         own.topology = by->topology;
     own.alternate = by->alternate;
-    rc = open_session(t, dataset, &own, open, seen, err);
+    rc = open_session(t, dataset, &own, open, observer, err);
     if (rc == -ENOMEM) {
         clear(err);
         own.topology = opt->topology;
-        rc = open_session(t, dataset, opt->exchange ? &own : opt, open, seen, err);
+        rc = open_session(t, dataset, opt->exchange ? &own : opt, open, observer, err);
     }
     og__options_release(&own);
     return rc;
@@ -450,12 +451,12 @@ static int open_as_chosen(struct og_trainer *t, const char *dataset, const struc
 /* Where --policy is left to the program rank 0 chooses first, by the times that it has measured,
  * and the others do the same. All hear it, whatever they were asked for. */
 static int open_sessions(struct og_trainer *t, const char *dataset, const struct og_options *opt,
-                         const struct og_observer *seen, struct og_err *err)
+                         const struct og_observer *observer, struct og_err *err)
 {
     const bool first = t->ranks->comm->rank == 0;
     const bool follows = !first && opt->policy == OG_POLICY_AUTO && !opt->preset;
     struct chosen by = {0};
-    int rc = follows ? 0 : open_session(t, dataset, opt, false, seen, err);
+    int rc = follows ? 0 : open_session(t, dataset, opt, false, observer, err);
     if (first && rc == 0) {
         const struct og_options *own = &t->s->config.opt;
         by = (struct chosen){true, own->policy, own->layout, own->topology, own->alternate};
@@ -464,7 +465,7 @@ static int open_sessions(struct og_trainer *t, const char *dataset, const struct
     if (rc == 0)
         rc = heard;
     if (follows && heard == 0 && by.there)
-        rc = open_as_chosen(t, dataset, opt, &by, seen, err);
+        rc = open_as_chosen(t, dataset, opt, &by, observer, err);
     return og__ranks_agree(t->ranks, rc, err);
 }
 
@@ -496,10 +497,10 @@ static void close_session(struct og_trainer *t)
 }
 
 static int train_rank(struct og_trainer *t, const char *dataset, const struct og_options *opt,
-                      const struct og_observer *seen, struct og_err *err)
+                      const struct og_observer *observer, struct og_err *err)
 {
-    t->asked = opt;
-    int rc = open_sessions(t, dataset, opt, seen, err);
+    t->requested = opt;
+    int rc = open_sessions(t, dataset, opt, observer, err);
     if (rc < 0) {
         close_session(t); /* another rank's failed */
         return rc;
@@ -524,7 +525,7 @@ out:
 /* Steps of several ranks are those that the run was begun with, since they follow from how many
  * there were then. A rank above 0 says what it has to say in a file of its own. */
 static int train_among(struct og_trainer *t, const char *dataset, const struct og_options *opt,
-                       const struct og_observer *seen, struct og_err *err)
+                       const struct og_observer *observer, struct og_err *err)
 {
     struct og_options own;
     struct og_observer said;
@@ -536,19 +537,19 @@ static int train_among(struct og_trainer *t, const char *dataset, const struct o
         rc = og__resume_steps(opt->run, &own, err);
     OG_TRY(og__ranks_agree(t->ranks, rc, err));
     if (t->ranks->comm->rank > 0) {
-        og__ranks_listen(t->ranks, &said, seen);
-        seen = &said;
+        og__ranks_listen(t->ranks, &said, observer);
+        observer = &said;
         free(own.trace_timeline);
         own.trace_timeline = NULL;
     }
-    OG_TRY(train_rank(t, dataset, &own, seen, err));
+    OG_TRY(train_rank(t, dataset, &own, observer, err));
 out:
-    t->asked = NULL;
+    t->requested = NULL;
     og__options_release(&own);
     return rc;
 }
 
-int og_train(const char *dataset, const struct og_options *opt, const struct og_observer *seen,
+int og_train(const char *dataset, const struct og_options *opt, const struct og_observer *observer,
              char **summary, struct og_err *err)
 {
     struct og_trainer t = {.summary = summary};
@@ -557,7 +558,7 @@ int og_train(const char *dataset, const struct og_options *opt, const struct og_
         *summary = NULL;
     if (!err)
         err = &why;
-    int rc = OG_SIZED(seen, "og_observer", err);
+    int rc = OG_SIZED(observer, "og_observer", err);
     if (rc < 0)
         return rc;
     rc = og__ranks_open(&t.ranks, err);
@@ -569,7 +570,7 @@ int og_train(const char *dataset, const struct og_options *opt, const struct og_
         rc = og__fail(err, -EINVAL, "start them with `outgrow train --workers`, or og_workers_run",
                       "--workers %d: this process is one of %d", opt->workers, ranks);
     else
-        rc = train_among(&t, dataset, opt, seen, err);
+        rc = train_among(&t, dataset, opt, observer, err);
     og__ranks_close(t.ranks);
     return rc;
 }

@@ -4,7 +4,7 @@
 #include "nn/tasks.h"
 #include "options/options.h"
 #include "run/plan_json.h"
-#include "session/idle.h"
+#include "session/option_effects.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -166,7 +166,7 @@ int og__run_resume(struct og_trainer *t, struct og_err *err)
     if (rc < 0)
         return rc == -ENOENT ? t->files->anew(t, err) : rc;
     if (t->s->config.opt.init)
-        og__say_without_effect(&t->s->config.log, "", "init", "resume", "",
+        og__log_without_effect(&t->s->config.log, "", "init", "resume", "",
                                "the run goes on with its own parameters");
     return t->files->restore(t, err);
 }
@@ -187,15 +187,15 @@ int og__run_log_epoch(struct og_trainer *t, const char *row, struct og_err *err)
     return rc < 0 ? rc : flush_log(t, err);
 }
 
-int og__run_log(struct og_trainer *t, const struct og_descriptor *d, const struct og_told *told,
-                struct og_err *err)
+int og__run_log(struct og_trainer *t, const struct og_descriptor *d,
+                const struct og_rank_report *report, struct og_err *err)
 {
     int every = t->s->config.opt.log_every;
-    const struct og_epoch_counters *c = &told->counters;
+    const struct og_epoch_counters *c = &report->counters;
     if (every == 0 || !t->log || (d->batch + 1) % (uint32_t)every)
         return 0;
     json_t *line = json_pack("{s:i s:i s:f s:I s:I s:I s:f}", "epoch", (int)d->epoch, "batch",
-                             (int)d->batch + 1, "loss", og__metrics_loss(&told->metrics), "rows",
+                             (int)d->batch + 1, "loss", og__metrics_loss(&report->metrics), "rows",
                              (json_int_t)c->rows, "misses", (json_int_t)c->misses, "bytes_read",
                              (json_int_t)c->feature_bytes_read, "seconds", og__run_seconds(t));
     char *text = og__json_print(line, JSON_REAL_PRECISION(17));
@@ -213,7 +213,7 @@ json_t *og__run_epoch_json(const struct og_trainer *t, uint32_t epoch)
     bool evaluated = og__schedule_evaluates(&t->whole, epoch);
     json_t *row =
         json_pack("{s:i s:f s:f}", "epoch", (int)epoch, "loss", og__metrics_loss(&state->train),
-                  "train_acc", og__metrics_acc(&state->train, &t->s->facts.shape));
+                  "train_acc", og__metrics_acc(&state->train, &t->s->workload.shape));
     row = og__json_with(row, "valid_acc",
                         evaluated ? og__json_real(og__scores_chief(&t->scores, &state->valid))
                                   : json_null());
@@ -238,7 +238,7 @@ static json_t *of_best(const struct og_train_state *state, const char *key)
 /* By which figure it was chosen. */
 static const char *best_by(const struct og_trainer *t)
 {
-    return og__best_words[og__best_of(&t->s->facts.shape, t->s->config.opt.best_by)];
+    return og__best_words[og__best_of(&t->s->workload.shape, t->s->config.opt.best_by)];
 }
 
 static json_t *best_value(const struct og_trainer *t)
@@ -283,10 +283,10 @@ static json_t *executors_json(const struct og_trainer *t)
                      (json_int_t)standing_in.trained, "each", list);
 }
 
-/* Which way gradients go between workers; null where they go nowhere. */
+/* Which transport gradients take between workers; null where they go nowhere. */
 static json_t *gradients_json(const struct og_trainer *t)
 {
-    const char *word = t->shares.way->word;
+    const char *word = t->shares.transport->word;
     return word ? json_string(word) : json_null();
 }
 
@@ -298,8 +298,8 @@ static int write_summary(struct og_trainer *t, struct og_err *err)
         "{s:s s:s s:s s:I s:o s:I s:o s:o s:O s:o s:s s:o s:o s:o s:o s:o s:I s:I s:I s:s s:f s:o "
         "s:o "
         "s:o}",
-        "version", og_version(), "dataset", s->facts.graph->name, "run", t->dir.path, "parameters",
-        (json_int_t)og__model_trained(og__model_config(s->learner.model)), "config",
+        "version", og_version(), "dataset", s->workload.graph->name, "run", t->dir.path,
+        "parameters", (json_int_t)og__model_trained(og__model_config(s->learner.model)), "config",
         og__options_json(&s->config.opt), "seed", (json_int_t)s->config.opt.seed, "plan",
         og__session_plan_json(s), "prepare", og__prepare_counters_json(&s->prepare), "epochs",
         state->epochs, "best_epoch",
@@ -327,12 +327,12 @@ static int end_files(struct og_trainer *t, struct og_err *err)
 
 static int check_folder(struct og_trainer *t, struct og_err *err)
 {
-    return og__rundir_check(t->asked->run, t->asked->resume, t->asked->init, err);
+    return og__rundir_check(t->requested->run, t->requested->resume, t->requested->init, err);
 }
 
 static int open_folder(struct og_trainer *t, struct og_err *err)
 {
-    return og__rundir_open(&t->dir, t->asked->run, t->asked->resume, err);
+    return og__rundir_open(&t->dir, t->requested->run, t->requested->resume, err);
 }
 
 static const struct og_run_files written = {.check = check_folder,

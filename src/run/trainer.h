@@ -22,14 +22,14 @@ struct og_trainer {
     struct og_rundir dir;
     struct og_train_state state;
     struct og_steps steps;
-    struct og_trainers *trainers;     /* that compute mini-batches; NULL: the model itself does */
-    struct og_ranks *ranks;           /* that train together, each on its share */
-    const struct og_run_files *files; /* what this one does with those of the run: */
-    const struct og_options *asked;   /* which are asked for; */
-    char **summary;                   /* text of it, for the caller; NULL */
-    struct og_test_result test;       /* what it says of the test */
-    struct og_shares shares;          /* their gradients */
-    struct og_schedule whole;         /* of all of them; the session's is of this one */
+    struct og_trainers *trainers;       /* that compute mini-batches; NULL: the model itself does */
+    struct og_ranks *ranks;             /* that train together, each on its share */
+    const struct og_run_files *files;   /* what this one does with those of the run: */
+    const struct og_options *requested; /* which are asked for; */
+    char **summary;                     /* text of it, for the caller; NULL */
+    struct og_test_result test;         /* what it says of the test */
+    struct og_shares shares;            /* their gradients */
+    struct og_schedule whole;           /* of all of them; the session's is of this one */
     uint64_t begun;  /* mini-batches of rounds that have begun; of the run, or of the test */
     int under_way;   /* rounds that have begun and are not taken in */
     int behind_most; /* of those there may be when another one begins */
@@ -75,7 +75,7 @@ OG_MUST_CHECK int og__run_resume(struct og_trainer *t, struct og_err *err);
 
 /* A line of metrics.jsonl, where this batch has one. */
 OG_MUST_CHECK int og__run_log(struct og_trainer *t, const struct og_descriptor *d,
-                              const struct og_told *told, struct og_err *err);
+                              const struct og_rank_report *report, struct og_err *err);
 /* A line of it for an epoch, where who watches can read it at once. */
 OG_MUST_CHECK int og__run_log_epoch(struct og_trainer *t, const char *row, struct og_err *err);
 /* The row of an epoch that has ended. New reference, NULL = out of memory. */

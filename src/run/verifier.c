@@ -64,5 +64,5 @@ void og__verify_progress(const struct og_verifier *v, uint64_t done, uint64_t to
 {
     const struct og_progress p = {
         .size = sizeof(p), .stage = "verify", .done = done, .total = total};
-    og__observe(v->seen, &p);
+    og__observe(v->observer, &p);
 }

@@ -21,7 +21,7 @@ struct og_verifier {
     const char *dir;
     void (*finding)(void *arg, const char *text, const char *hint);
     void *arg;
-    const struct og_observer *seen;
+    const struct og_observer *observer;
     struct og_budget *budget; /* there is no --memory: of what is free */
     int n_findings;
     uint64_t wrong; /* of what is looked at; only the first few are told one by one */

@@ -1,6 +1,6 @@
-/* Packs beside samples: a container a draw, or one for each type of nodes that has features. */
-#include "base/common.h"
+/* Packs beside samples: a packed file a draw, or one for each type of nodes that has features. */
 #include "base/file.h"
+#include "base/shared_memory.h"
 #include "dataset/features.h"
 #include "flow/packs.h"
 #include "gather/pack.h"
@@ -12,8 +12,8 @@
 
 static const char anew[] = "remove the folder pack and make it anew with `outgrow pack`";
 
-/* A draw's container of nodes [first, end), numbered from the first. */
-struct container {
+/* A draw's packed file of nodes [first, end), numbered from the first. */
+struct packed_file {
     const char *path;
     uint32_t draw;
     uint64_t first, end;
@@ -25,7 +25,7 @@ struct container {
 /* ---- a chunk ---- */
 
 /* What the batch misses of the draw's list, ascending, into v->misses. */
-static int list_misses(struct og_verifier *v, const struct container *c, uint32_t batch,
+static int list_misses(struct og_verifier *v, const struct packed_file *c, uint32_t batch,
                        uint32_t *n, struct og_err *err)
 {
     struct og_io_counts read;
@@ -49,7 +49,7 @@ static int list_misses(struct og_verifier *v, const struct container *c, uint32_
 }
 
 /* The rows that the chunk holds against those of the dataset. */
-static int compare_rows(struct og_verifier *v, const struct container *c, uint32_t n,
+static int compare_rows(struct og_verifier *v, const struct packed_file *c, uint32_t n,
                         uint32_t chunk, struct og_err *err)
 {
     const size_t bytes = n * og__row_bytes(c->given);
@@ -68,7 +68,7 @@ out:
 }
 
 /* The chunk holds what the batch misses. */
-static int compare_batch(struct og_verifier *v, const struct container *c, uint32_t chunk,
+static int compare_batch(struct og_verifier *v, const struct packed_file *c, uint32_t chunk,
                          struct og_err *err)
 {
     uint32_t n = 0;
@@ -81,7 +81,7 @@ out:
     return rc;
 }
 
-static int verify_chunk(struct og_verifier *v, const struct container *c, uint32_t chunk,
+static int verify_chunk(struct og_verifier *v, const struct packed_file *c, uint32_t chunk,
                         struct og_err *err)
 {
     struct og_err why = {0};
@@ -101,9 +101,9 @@ out:
     return OG_MIN(rc, 0);
 }
 
-/* ---- a container ---- */
+/* ---- a packed file ---- */
 
-static int verify_chunks(struct og_verifier *v, const struct container *c, struct og_err *err)
+static int verify_chunks(struct og_verifier *v, const struct packed_file *c, struct og_err *err)
 {
     const uint32_t n = og__pack_batches(c->pack);
     int rc = 0;
@@ -120,7 +120,7 @@ out:
 }
 
 /* The dataset's rows in the form that packs have. */
-static int open_features(const struct og_verifier *v, struct container *c, struct og_err *err)
+static int open_features(const struct og_verifier *v, struct packed_file *c, struct og_err *err)
 {
     struct og_reader_options reader = {.io = OG_IO_AUTO};
     if (!c->given)
@@ -129,7 +129,7 @@ static int open_features(const struct og_verifier *v, struct container *c, struc
     return og__features_open(&c->features, c->given, &reader, v->budget, err);
 }
 
-static int verify_container(struct og_verifier *v, struct container *c, struct og_err *err)
+static int verify_packed_file(struct og_verifier *v, struct packed_file *c, struct og_err *err)
 {
     struct og_err why = {0};
     struct og_reader_options reader = {.io = OG_IO_AUTO};
@@ -151,15 +151,15 @@ static int verify_group(struct og_verifier *v, const struct og_packs *packs, uin
                         uint32_t k, struct og_err *err)
 {
     const struct og_group *g = &v->said.group[k];
-    char *path = og__packs_container(packs->dir, draw, g);
-    struct container c = {.path = path,
-                          .draw = draw,
-                          .first = (uint64_t)g->first,
-                          .end = (uint64_t)(g->first + g->n_nodes),
-                          .said = g,
-                          .given = v->given ? &v->given->group[k] : NULL};
-    int rc =
-        path ? verify_container(v, &c, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", packs->dir);
+    char *path = og__packs_file(packs->dir, draw, g);
+    struct packed_file c = {.path = path,
+                            .draw = draw,
+                            .first = (uint64_t)g->first,
+                            .end = (uint64_t)(g->first + g->n_nodes),
+                            .said = g,
+                            .given = v->given ? &v->given->group[k] : NULL};
+    int rc = path ? verify_packed_file(v, &c, err)
+                  : og__fail_errno(err, -ENOMEM, NULL, "%s", packs->dir);
     free(path);
     return rc;
 }
@@ -236,7 +236,7 @@ static int keep_rows(struct og_verifier *v, struct og_err *err)
     int rc = 0;
     for (uint32_t k = 0; v->given && rc == 0 && k < v->given->n_groups; k++)
         if (v->said.group[k].dim > 0)
-            rc = og__features_keep(&v->given->group[k], v->said.group[k].kept, err);
+            rc = og__features_keep(&v->given->group[k], v->said.group[k].dtype, err);
     return rc;
 }
 

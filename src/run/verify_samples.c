@@ -291,11 +291,11 @@ out:
 
 int og_verify_samples(const char *samples, const char *dataset,
                       void (*finding)(void *arg, const char *text, const char *hint), void *arg,
-                      const struct og_observer *seen, struct og_err *err)
+                      const struct og_observer *observer, struct og_err *err)
 {
-    struct og_verifier v = {.dir = samples, .finding = finding, .arg = arg, .seen = seen};
+    struct og_verifier v = {.dir = samples, .finding = finding, .arg = arg, .observer = observer};
     struct og_verify_room *const rooms[] = {&v.misses, &v.spare, &v.chunk, &v.rows};
-    int rc = OG_SIZED(seen, "og_observer", err);
+    int rc = OG_SIZED(observer, "og_observer", err);
     if (rc < 0)
         return rc;
     v.budget = og__budget_new(og__memory_amount(&(struct og_amount){.unit = OG_UNSET}));

@@ -56,9 +56,9 @@ struct fetching {
     /* what is fetched */
     uint32_t *out; /* [n_edges] where in its block an edge's element is, then its low 4 bytes */
     uint64_t n_edges;
-    uint64_t *wanted; /* over blocks */
-    uint32_t *rank;   /* of wanted */
-    uint32_t *block;  /* [edge_capacity] that holds the edge's element, or NO_BLOCK */
+    uint64_t *requested; /* over blocks */
+    uint32_t *rank;      /* of wanted */
+    uint32_t *block;     /* [edge_capacity] that holds the edge's element, or NO_BLOCK */
     size_t edge_capacity;
 };
 
@@ -114,11 +114,11 @@ size_t og__sampler_disk_state_bytes(const struct og_sampling *how)
     return kind->disk_state_bytes ? kind->disk_state_bytes(how) : 0;
 }
 
-size_t og__sampler_beside_bytes(const struct og_topology_disk_options *opt,
-                                const struct og_sampling *how)
+size_t og__sampler_extra_bytes(const struct og_topology_disk_options *opt,
+                               const struct og_sampling *how)
 {
     const size_t readers = og__sampling_weights(how) != OG__NO_WEIGHTS ? 2 : 1;
-    return sizeof(struct og_disk_sampler) + readers * og__reader_beside_bytes(&opt->reader);
+    return sizeof(struct og_disk_sampler) + readers * og__reader_extra_bytes(&opt->reader);
 }
 
 static int take_round(struct og_sampler *s, const struct fetching *f, struct round *r,
@@ -140,9 +140,9 @@ static int open_fetching(struct og_sampler *s, struct fetching *f, const struct 
     f->round_blocks = blocks_a_round(opt, of->n_blocks);
     for (int i = 0; i < ROUNDS; i++)
         OG_TRY(take_round(s, f, &f->round[i], err));
-    f->wanted = og__alloc(s->budget, og__bits_words(of->n_blocks) * 8, part, err);
+    f->requested = og__alloc(s->budget, og__bits_words(of->n_blocks) * 8, part, err);
     f->rank = og__alloc(s->budget, og__bits_words(of->n_blocks) * 4, part, err);
-    if (!f->wanted || !f->rank)
+    if (!f->requested || !f->rank)
         OG_TRY(-ENOMEM);
     rc = og__reader_open(&f->reader, of->array->path, of->base, OG__LIST_BLOCK, of->n_blocks,
                          &opt->reader, s->budget, err);
@@ -160,7 +160,7 @@ static void close_fetching(struct og_sampler *s, struct fetching *f)
         og__release(s->budget, f->round[i].blocks, n * sizeof(*f->round[i].blocks), part);
         og__release(s->budget, f->round[i].data, n * OG__LIST_BLOCK, part);
     }
-    og__release(s->budget, f->wanted, og__bits_words(f->of->n_blocks) * 8, part);
+    og__release(s->budget, f->requested, og__bits_words(f->of->n_blocks) * 8, part);
     og__release(s->budget, f->rank, og__bits_words(f->of->n_blocks) * 4, part);
     og__release(s->budget, f->block, f->edge_capacity * sizeof(*f->block), part);
 }
@@ -219,7 +219,7 @@ static int begin(struct og_sampler *s, struct fetching *f, uint32_t *out, uint64
         return rc;
     f->out = out;
     f->n_edges = n;
-    memset(f->wanted, 0, og__bits_words(f->of->n_blocks) * 8);
+    memset(f->requested, 0, og__bits_words(f->of->n_blocks) * 8);
     if (n > 0)
         memset(f->block, 0xff, n * sizeof(*f->block)); /* NO_BLOCK */
     return 0;
@@ -261,7 +261,7 @@ static void want_block(struct fetching *f, uint32_t edge, uint64_t number)
     f->out[edge] = p.within;
     f->block[edge] = p.block;
     if (p.block < f->of->n_blocks)
-        og__bits_add(f->wanted, p.block);
+        og__bits_add(f->requested, p.block);
 }
 
 /* Elements of edges first + positions. */
@@ -306,7 +306,7 @@ OG_CLONES static uint64_t take_elements(const struct fetching *f, uint32_t low, 
         uint32_t b = f->block[e];
         if (b < low || b > high)
             continue;
-        uint32_t place = b < f->of->n_blocks ? og__bits_rank(f->wanted, f->rank, b) - before : 0;
+        uint32_t place = b < f->of->n_blocks ? og__bits_rank(f->requested, f->rank, b) - before : 0;
         const char *at = data + (size_t)place * OG__LIST_BLOCK + out[e];
         uint64_t element = 0;
         memcpy(&element, at, wide ? 8 : 4); /* little endian */
@@ -337,7 +337,7 @@ static int start_round(struct fetching *f, struct round *r, uint64_t *next, uint
     const uint64_t n_blocks = f->of->n_blocks;
     uint32_t n = 0;
     for (uint64_t b = *next; n < f->round_blocks; b++) {
-        b = og__bits_next(f->wanted, n_blocks, b);
+        b = og__bits_next(f->requested, n_blocks, b);
         *next = b + 1;
         if (b >= n_blocks)
             break;
@@ -379,7 +379,7 @@ static int read_rounds(struct og_sampler *s, struct fetching *f, struct og_err *
     uint64_t next = 0;
     uint32_t before = 0;
     int rc;
-    s->reads.passes += og__bits_count(f->wanted, f->of->n_blocks, f->rank) > 0;
+    s->reads.passes += og__bits_count(f->requested, f->of->n_blocks, f->rank) > 0;
     OG_TRY(start_round(f, &f->round[0], &next, &before, err));
     for (int i = 0; f->round[i].job.n > 0; i = !i)
         OG_TRY(take_turn(s, f, i, &next, &before, err));

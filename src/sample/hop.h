@@ -13,8 +13,8 @@
 #include <string.h>
 
 enum {
-    OG__LOOKAHEAD = 24,    /* nodes whose degree is prefetched */
-    OG__LINEAR_FLOYD = 48, /* up to here a linear scan of the picks is faster than a set */
+    OG__PREFETCH_DISTANCE = 24, /* nodes whose degree is prefetched */
+    OG__LINEAR_FLOYD = 48,      /* up to here a linear scan of the picks is faster than a set */
     /* of destinations that walk as a group from disk; one may have 128 * 16 */
     OG__MOST_VISITS = 1 << 18,
     OG__MOST_STEPS = 16, /* of a walk */
@@ -77,7 +77,7 @@ struct og_hop {
     uint32_t array;        /* of out's, the block's arrays: og__arrays_at */
     uint64_t n_edges;      /* capacity; on disk, the final number */
     float *weight;         /* [n_edges], or NULL */
-    uint32_t n_wanted;     /* on disk: edges drawn so far in this hop */
+    uint32_t n_requested;  /* on disk: edges drawn so far in this hop */
     int fanout;
     /* where it draws from */
     uint64_t seed;

@@ -25,7 +25,7 @@ struct og_sampler_ops {
     OG_MUST_CHECK int (*open)(struct og_sampler *s, struct og_err *err); /* into s->state */
     void (*close)(struct og_sampler *s); /* accepts what open left when it failed */
     OG_MUST_CHECK int (*hop)(struct og_hop *h, struct og_err *err);
-    /* How batches on disk are sampled as a group (together.h); NULL: each reads alone. */
+    /* How batches on disk are sampled as a group (group_sampling.h); NULL: each reads alone. */
     const struct og_pass_ops *pass;
     /* By positions: the positions in v's list of its og__drawn_of neighbours; NULL = the first
      * ones. */

@@ -72,10 +72,10 @@ static int sample_hop(struct og_hop *h, struct og_err *err)
         OG_TRY(og__hop_lists(h, first, h->weight != NULL, &n, err));
         for (uint32_t i = 0; i < n; i++) {
             uint32_t at = first + i;
-            if (at + OG__LOOKAHEAD < n_dst)
-                og__prefetch_degree(t, h->nodes[at + OG__LOOKAHEAD]);
-            if (at + OG__LOOKAHEAD / 2 < n_dst)
-                prefetch_list(t, h->nodes[at + OG__LOOKAHEAD / 2]);
+            if (at + OG__PREFETCH_DISTANCE < n_dst)
+                og__prefetch_degree(t, h->nodes[at + OG__PREFETCH_DISTANCE]);
+            if (at + OG__PREFETCH_DISTANCE / 2 < n_dst)
+                prefetch_list(t, h->nodes[at + OG__PREFETCH_DISTANCE / 2]);
             struct og_list list = og__hop_list(h, first, i);
             og__begin_list(h, at);
             OG_TRY(sample_node(h, &list, err));

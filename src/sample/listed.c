@@ -36,14 +36,14 @@ static bool is_read(const struct og_hop *h, uint32_t v)
     return og__degree(t, v) > 0 && (weighs_lists(h) || !is_cached(t, v));
 }
 
-static struct og_list_place place_of(const struct og_wanted_blocks *w, int64_t edge)
+static struct og_list_place place_of(const struct og_requested_blocks *w, int64_t edge)
 {
     return og__list_place(w->of, (uint64_t)edge * og__npy_size(w->of->array->type));
 }
 
 /* ---- requests ---- */
 
-static void want_of(struct og_wanted_blocks *w, int64_t begin, int64_t n)
+static void want_of(struct og_requested_blocks *w, int64_t begin, int64_t n)
 {
     const uint32_t last = place_of(w, begin + n - 1).block;
     for (uint32_t block = place_of(w, begin).block; block <= last; block++)
@@ -57,9 +57,9 @@ static uint32_t want_list(const struct og_hop *h, struct og_pass *p, uint32_t v)
     const int64_t begin = og__first_edge(t, v), n = og__degree(t, v);
     if (!is_read(h, v))
         return 0;
-    want_of(&p->wanted.array[0], begin, n);
-    if (p->wanted.n_arrays > 1 && !is_cached(t, v))
-        want_of(&p->wanted.array[1], begin, n);
+    want_of(&p->requested.array[0], begin, n);
+    if (p->requested.n_arrays > 1 && !is_cached(t, v))
+        want_of(&p->requested.array[1], begin, n);
     return 0;
 }
 
@@ -75,12 +75,12 @@ static int want_lists(const struct og_hop *h, struct og_pass *p, const struct og
 
 static void stretch_ranges(const struct og_topology *t, struct og_pass *p, uint32_t array)
 {
-    const struct og_wanted_blocks *w = &p->wanted.array[array];
-    for (uint32_t i = 0; i < p->wanted.n_ranges; i++) {
+    const struct og_requested_blocks *w = &p->requested.array[array];
+    for (uint32_t i = 0; i < p->requested.n_ranges; i++) {
         const uint32_t last = p->cut[i + 1] - 1;
         const int64_t begin = og__first_edge(t, p->cut[i]);
         const int64_t end = og__first_edge(t, last) + og__degree(t, last);
-        struct og_stretch *s = &p->wanted.stretch[array][i];
+        struct og_stretch *s = &p->requested.stretch[array][i];
         *s = (struct og_stretch){.low = 1, .high = 0};
         if (begin < end)
             *s = (struct og_stretch){place_of(w, begin).block, place_of(w, end - 1).block};
@@ -90,7 +90,7 @@ static void stretch_ranges(const struct og_topology *t, struct og_pass *p, uint3
 /* A list that continues in the next 2^shift blocks belongs to the range of its start. */
 static void cut_lists(const struct og_topology *t, struct og_pass *p)
 {
-    const struct og_wanted_blocks *w = &p->wanted.array[0];
+    const struct og_requested_blocks *w = &p->requested.array[0];
     const uint64_t mask = ((uint64_t)1 << p->shift) - 1;
     uint32_t n = 0;
     p->cut[0] = 0;
@@ -102,8 +102,8 @@ static void cut_lists(const struct og_topology *t, struct og_pass *p)
             p->cut[++n] = first;
     }
     p->cut[++n] = (uint32_t)t->n_nodes;
-    p->wanted.n_ranges = n;
-    for (uint32_t a = 0; a < p->wanted.n_arrays; a++)
+    p->requested.n_ranges = n;
+    for (uint32_t a = 0; a < p->requested.n_arrays; a++)
         stretch_ranges(t, p, a);
 }
 
@@ -122,7 +122,7 @@ int og__take_source(const struct og_hop *h, uint32_t v, const struct og_list *li
 
 struct looking {
     const struct og_hop *hop;
-    const struct og_wanted *wanted;
+    const struct og_block_requests *requested;
     const struct og_range *range;
     struct og_taken *out;
 };
@@ -130,7 +130,7 @@ struct looking {
 /* The list in the range, for an array in which it is requested. */
 static const void *at_in(const struct looking *l, uint32_t array, int64_t begin)
 {
-    const struct og_wanted_blocks *w = &l->wanted->array[array];
+    const struct og_requested_blocks *w = &l->requested->array[array];
     return og__range_at(&l->range->part[array], w, place_of(w, begin));
 }
 
@@ -138,7 +138,7 @@ static int look_at(const struct looking *l, uint32_t v, struct og_err *err)
 {
     const struct og_hop *h = l->hop;
     const struct og_topology *t = h->s->topology;
-    const uint32_t last = l->wanted->n_arrays - 1; /* of neighbours; weights come before */
+    const uint32_t last = l->requested->n_arrays - 1; /* of neighbours; weights come before */
     const int64_t begin = og__first_edge(t, v), n = og__degree(t, v);
     const struct og_list list =
         is_cached(t, v) ? cached_list(t, v, n)
@@ -165,7 +165,7 @@ static int gather_lists(const struct og_hop *h, const struct og_pass *p,
                         struct og_taken *out, struct og_err *err)
 {
     const uint32_t low = p->cut[range->number], high = p->cut[range->number + 1];
-    const struct looking l = {h, &p->wanted, range, out};
+    const struct looking l = {h, &p->requested, range, out};
     int rc = 0;
     for (int k = 0; k < f->n; k++)
         for (size_t i = 0; i < f->nodes[k].capacity; i++) {
@@ -182,7 +182,7 @@ out:
 static uint32_t range_of(const struct og_pass *p, uint32_t v)
 {
     uint32_t low = 0;
-    for (uint32_t high = p->wanted.n_ranges; low + 1 < high;) {
+    for (uint32_t high = p->requested.n_ranges; low + 1 < high;) {
         const uint32_t middle = low + (high - low) / 2;
         if (p->cut[middle] <= v)
             low = middle;
@@ -240,11 +240,11 @@ static int join_read(struct og_hop *h, uint32_t v, struct og_err *err)
 static int join_hop(struct og_hop *h, struct og_err *err)
 {
     int rc;
-    OG_TRY(og__runs_bring(h, 0, 1, err));
+    OG_TRY(og__runs_fetch(h, 0, 1, err));
     for (uint32_t i = h->first; i < h->block->n_dst; i++) {
         const uint32_t v = h->nodes[i];
-        if (i + OG__LOOKAHEAD < h->block->n_dst)
-            og__runs_prefetch(h->s->topology, h->nodes[i + OG__LOOKAHEAD]);
+        if (i + OG__PREFETCH_DISTANCE < h->block->n_dst)
+            og__runs_prefetch(h->s->topology, h->nodes[i + OG__PREFETCH_DISTANCE]);
         og__begin_list(h, i);
         if (is_read(h, v))
             OG_TRY(join_read(h, v, err));
@@ -271,10 +271,10 @@ static int check_list(const struct og_hop *h, uint32_t v, struct og_err *err)
                : og__runs_foreign(err);
 }
 
-int og__listed_bring(struct og_hop *h, struct og_err *err)
+int og__listed_fetch(struct og_hop *h, struct og_err *err)
 {
     int rc;
-    OG_TRY(og__runs_bring(h, 0, 1, err));
+    OG_TRY(og__runs_fetch(h, 0, 1, err));
     for (uint32_t i = h->first; i < h->block->n_dst; i++) {
         const bool read = is_read(h, h->nodes[i]);
         h->s->reads.lists_read += read;

@@ -21,12 +21,12 @@ struct og_lists {
     struct og_blocks blocks;
     struct og_reader *reader;
     struct og_budget *budget;
-    size_t element;     /* bytes */
-    size_t capacity;    /* blocks */
-    uint32_t *wanted;   /* [capacity] */
-    char *data;         /* [capacity] of OG__LIST_BLOCK bytes */
-    uint64_t *order;    /* [LISTS] node << 32 | its position in the request */
-    const char **start; /* [LISTS] of each list, in data */
+    size_t element;      /* bytes */
+    size_t capacity;     /* blocks */
+    uint32_t *requested; /* [capacity] */
+    char *data;          /* [capacity] of OG__LIST_BLOCK bytes */
+    uint64_t *order;     /* [LISTS] node << 32 | its position in the request */
+    const char **start;  /* [LISTS] of each list, in data */
 };
 
 /* ---- sizes, open and close ---- */
@@ -56,9 +56,9 @@ size_t og__lists_bytes(const struct og_topology_disk_options *opt, size_t elemen
 
 static void drop_buffer(struct og_lists *l)
 {
-    og__release(l->budget, l->wanted, l->capacity * sizeof(*l->wanted), part);
+    og__release(l->budget, l->requested, l->capacity * sizeof(*l->requested), part);
     og__release(l->budget, l->data, l->capacity * OG__LIST_BLOCK, part);
-    l->wanted = NULL;
+    l->requested = NULL;
     l->data = NULL;
 }
 
@@ -66,8 +66,8 @@ static int take_buffer(struct og_lists *l, size_t capacity, struct og_err *err)
 {
     drop_buffer(l);
     l->capacity = capacity;
-    l->wanted = og__alloc(l->budget, capacity * sizeof(*l->wanted), part, err);
-    l->data = l->wanted ? og__alloc(l->budget, capacity * OG__LIST_BLOCK, part, err) : NULL;
+    l->requested = og__alloc(l->budget, capacity * sizeof(*l->requested), part, err);
+    l->data = l->requested ? og__alloc(l->budget, capacity * OG__LIST_BLOCK, part, err) : NULL;
     return l->data ? 0 : -ENOMEM;
 }
 
@@ -162,11 +162,11 @@ static size_t lay_out(struct og_lists *l, const struct og_topology *t,
     qsort(l->order, n, sizeof(*l->order), ascending);
     for (uint32_t i = 0; i < n; i++) {
         struct span s = span_of(l, t, kept, (uint32_t)(l->order[i] >> 32));
-        bool shared = m > 0 && s.n > 0 && l->wanted[m - 1] == s.first.block;
+        bool shared = m > 0 && s.n > 0 && l->requested[m - 1] == s.first.block;
         size_t at = m - shared;
         l->start[(uint32_t)l->order[i]] = l->data + at * OG__LIST_BLOCK + s.first.within;
         for (uint32_t b = shared; b < s.n; b++)
-            l->wanted[m++] = s.first.block + b;
+            l->requested[m++] = s.first.block + b;
     }
     return m;
 }
@@ -179,11 +179,11 @@ int og__lists_read(struct og_lists *l, const struct og_topology *t, const struct
     if (rc < 0)
         return rc;
     size_t m = lay_out(l, t, kept, *taken);
-    if (m > 0 && l->wanted[m - 1] == l->blocks.n_blocks) {
+    if (m > 0 && l->requested[m - 1] == l->blocks.n_blocks) {
         m--;
         memcpy(l->data + m * OG__LIST_BLOCK, l->blocks.tail, OG__LIST_BLOCK);
     }
-    struct og_read_job job = {.rows = l->wanted, .n = m, .out = l->data};
+    struct og_read_job job = {.rows = l->requested, .n = m, .out = l->data};
     OG_TRY(og__reader_submit(l->reader, &job, err));
     OG_TRY(og__reader_wait(l->reader, &job, err));
 out:
@@ -289,7 +289,7 @@ int og__hop_lists(struct og_hop *h, uint32_t first, bool weights, uint32_t *take
     if (!t->disk)
         return t->mapped ? check_mapped(h, first, *taken, err) : 0;
     if (s->runs)
-        return og__listed_bring(h, err);
+        return og__listed_fetch(h, err);
     const struct og_neighbors *cache = &t->disk->cache;
     int rc;
     if (!s->lists) /* when a batch is first sampled by itself */

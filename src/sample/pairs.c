@@ -11,9 +11,9 @@ static const char part[] = "batches";
 /* ---- sizes ---- */
 
 /* Per batch, for any number of edges. */
-static uint64_t rivals_drawn(const struct og_pair_rule *rule)
+static uint64_t rank_negatives_drawn(const struct og_pair_rule *rule)
 {
-    return rule->rivals * (uint64_t)(rule->of ? rule->of->types->n_types : 1);
+    return rule->rank_negatives * (uint64_t)(rule->of ? rule->of->types->n_types : 1);
 }
 
 /* Are negatives ends of the batch's other edges, always? Of a type that none of those has, they are
@@ -26,7 +26,7 @@ static bool others_alone(const struct og_pair_rule *rule)
 uint32_t og__pairs_most_seeds(const struct og_pair_rule *rule, uint32_t edges)
 {
     uint64_t training = edges * (uint64_t)(2 + (others_alone(rule) ? 0 : rule->negatives));
-    uint64_t evaluation = (uint64_t)edges * 4 + rivals_drawn(rule);
+    uint64_t evaluation = (uint64_t)edges * 4 + rank_negatives_drawn(rule);
     uint64_t alone = 2 + (uint64_t)rule->negatives; /* one edge draws from all nodes */
     uint64_t most = OG_MAX(OG_MAX(training, evaluation), alone);
     return (uint32_t)OG_MIN(most, (uint64_t)rule->n_nodes);
@@ -35,7 +35,7 @@ uint32_t og__pairs_most_seeds(const struct og_pair_rule *rule, uint32_t edges)
 uint64_t og__pairs_most(const struct og_pair_rule *rule, uint32_t edges, bool training)
 {
     return (uint64_t)edges * (training ? 1 + (uint64_t)rule->negatives
-                                       : 2 + (uint64_t)rule->rivals * (rule->of ? 2 : 1));
+                                       : 2 + (uint64_t)rule->rank_negatives * (rule->of ? 2 : 1));
 }
 
 static struct og_pair_sizes sizes_for(const struct og_pair_rule *rule, uint32_t edges)
@@ -45,7 +45,7 @@ static struct og_pair_sizes sizes_for(const struct og_pair_rule *rule, uint32_t 
     size.pairs = OG_MAX(og__pairs_most(rule, edges, true), og__pairs_most(rule, edges, false));
     size.table = og__id_table_size(size.seeds);
     size.relations = rule->of ? size.pairs : 0;
-    size.drawn = rule->of ? rivals_drawn(rule) : 0;
+    size.drawn = rule->of ? rank_negatives_drawn(rule) : 0;
     return size;
 }
 
@@ -116,7 +116,7 @@ static uint32_t relation_of(const struct og_pairs *p, uint32_t i)
 
 /* ---- negatives ---- */
 
-enum { ENDS, RIVALS, TRIES = 32 }; /* draws of each kind are keyed apart */
+enum { ENDS, RANK_NEGATIVES, TRIES = 32 }; /* draws of each kind are keyed apart */
 
 static void key_rng(struct og_rng *rng, const struct og_pair_rule *rule,
                     const struct og_pair_key *key, uint32_t kind, uint32_t item)
@@ -206,45 +206,45 @@ static void add_stranger(struct og_pairs *p, const struct og_pair_rule *rule, ui
 /* ---- ranking negatives ---- */
 
 /* Sets the positions of all ranking negatives, then the pairs: negative r of edge i is pair 2
- * n_edges + i n_rivals + r. */
-static void add_rivals(struct og_pairs *p, const struct og_pair_rule *rule,
-                       const struct og_pair_key *key)
+ * n_edges + i n_rank_negatives + r. */
+static void add_rank_negatives(struct og_pairs *p, const struct og_pair_rule *rule,
+                               const struct og_pair_key *key)
 {
-    p->n_rivals = rule->rivals;
-    for (uint32_t r = 0; r < rule->rivals; r++) {
+    p->n_rank_negatives = rule->rank_negatives;
+    for (uint32_t r = 0; r < rule->rank_negatives; r++) {
         struct og_rng rng;
-        key_rng(&rng, rule, key, RIVALS, r);
+        key_rng(&rng, rule, key, RANK_NEGATIVES, r);
         uint32_t at = position_of(p, draw_node(of_end(rule, 0, DESTINATION), &rng));
         for (uint32_t i = 0; i < p->n_edges; i++) {
-            size_t pair = 2 * (size_t)p->n_edges + (size_t)i * rule->rivals + r;
+            size_t pair = 2 * (size_t)p->n_edges + (size_t)i * rule->rank_negatives + r;
             p->a[pair] = p->a[i];
             p->b[pair] = at;
         }
     }
-    p->n += p->n_edges * rule->rivals;
+    p->n += p->n_edges * rule->rank_negatives;
 }
 
 /* The ranking negatives of a type: drawn, or all its nodes if there are no more; NOBODY if
  * fewer. */
 enum { NOBODY = UINT32_MAX };
-static void draw_rivals(struct og_pairs *p, const struct og_pair_rule *rule,
-                        const struct og_pair_key *key, uint32_t type)
+static void draw_rank_negatives(struct og_pairs *p, const struct og_pair_rule *rule,
+                                const struct og_pair_key *key, uint32_t type)
 {
     const struct nodes of = of_type(rule, type);
-    uint32_t *out = p->drawn + type * (size_t)rule->rivals;
-    for (uint32_t r = 0; r < rule->rivals; r++) {
+    uint32_t *out = p->drawn + type * (size_t)rule->rank_negatives;
+    for (uint32_t r = 0; r < rule->rank_negatives; r++) {
         struct og_rng rng;
-        key_rng(&rng, rule, key, RIVALS, r);
-        const uint32_t node = rule->rivals < of.n ? draw_node(of, &rng) : of.first + r;
-        out[r] = rule->rivals < of.n || r < of.n ? position_of(p, node) : NOBODY;
+        key_rng(&rng, rule, key, RANK_NEGATIVES, r);
+        const uint32_t node = rule->rank_negatives < of.n ? draw_node(of, &rng) : of.first + r;
+        out[r] = rule->rank_negatives < of.n || r < of.n ? position_of(p, node) : NOBODY;
     }
 }
 
 /* Does replacing that end of edge i by the candidate give an edge? */
 static bool is_edge(const struct og_pairs *p, const struct og_pair_rule *rule, uint32_t i,
-                    enum end end, uint32_t rival)
+                    enum end end, uint32_t rank_negative)
 {
-    const uint32_t a = p->seeds[p->a[i]], b = p->seeds[p->b[i]], node = p->seeds[rival];
+    const uint32_t a = p->seeds[p->a[i]], b = p->seeds[p->b[i]], node = p->seeds[rank_negative];
     return end == SOURCE ? og__triples_has(rule->of, node, p->relation[i], b)
                          : og__triples_has(rule->of, a, p->relation[i], node);
 }
@@ -254,8 +254,8 @@ static void rank_end(struct og_pairs *p, const struct og_pair_rule *rule, uint32
     const uint32_t kept = end == SOURCE ? p->b[i] : p->a[i];
     const uint32_t own = end == SOURCE ? p->a[i] : p->b[i];
     const uint32_t *drawn =
-        p->drawn + type_of_end(rule, p->relation[i], end) * (size_t)rule->rivals;
-    for (uint32_t r = 0; r < rule->rivals; r++) {
+        p->drawn + type_of_end(rule, p->relation[i], end) * (size_t)rule->rank_negatives;
+    for (uint32_t r = 0; r < rule->rank_negatives; r++) {
         const bool counts = drawn[r] != NOBODY && !is_edge(p, rule, i, end, drawn[r]);
         p->relation[p->n] = p->relation[i];
         p->a[p->n] = kept;
@@ -263,18 +263,18 @@ static void rank_end(struct og_pairs *p, const struct og_pair_rule *rule, uint32
     }
 }
 
-static void add_rivals_of_types(struct og_pairs *p, const struct og_pair_rule *rule,
-                                const struct og_pair_key *key)
+static void add_rank_negatives_of_types(struct og_pairs *p, const struct og_pair_rule *rule,
+                                        const struct og_pair_key *key)
 {
-    bool asked[OG_MOST_TYPES] = {false};
-    p->n_rivals = rule->rivals;
+    bool requested[OG_MOST_TYPES] = {false};
+    p->n_rank_negatives = rule->rank_negatives;
     p->both_ends = true;
     for (uint32_t i = 0; i < p->n_edges; i++)
         for (enum end end = SOURCE; end <= DESTINATION; end++)
-            asked[type_of_end(rule, p->relation[i], end)] = true;
+            requested[type_of_end(rule, p->relation[i], end)] = true;
     for (uint32_t t = 0; t < rule->of->types->n_types; t++)
-        if (asked[t])
-            draw_rivals(p, rule, key, t);
+        if (requested[t])
+            draw_rank_negatives(p, rule, key, t);
     for (uint32_t i = 0; i < p->n_edges; i++)
         rank_end(p, rule, i, DESTINATION);
     for (uint32_t i = 0; i < p->n_edges; i++)
@@ -285,7 +285,7 @@ void og__pairs_make(struct og_pairs *p, const struct og_pair_rule *rule, const u
                     const uint64_t *place, uint32_t n_edges, const struct og_pair_key *key)
 {
     const uint32_t *relation = rule->of ? rule->of->split[key->split].relation : NULL;
-    p->n = p->n_seeds = p->n_rivals = 0;
+    p->n = p->n_seeds = p->n_rank_negatives = 0;
     p->n_edges = n_edges;
     p->both_ends = false;
     og__id_table_clear(&p->table, sizeof(struct og_id_place));
@@ -295,7 +295,7 @@ void og__pairs_make(struct og_pairs *p, const struct og_pair_rule *rule, const u
         (key->training ? add_negatives : add_stranger)(p, rule, i, key);
     p->n_negatives = p->n - n_edges;
     if (!key->training)
-        (rule->of ? add_rivals_of_types : add_rivals)(p, rule, key);
+        (rule->of ? add_rank_negatives_of_types : add_rank_negatives)(p, rule, key);
 }
 
 /* ---- what the batch asks for is not in its blocks ---- */

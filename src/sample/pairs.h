@@ -13,15 +13,15 @@
  * batch.
  *
  * In evaluation each edge has one negative, with both ends drawn from all nodes. It is ranked among
- * n_rivals pairs that keep its src. Their other ends are drawn once for the batch, so a batch of B
- * edges needs n_rivals more seeds, not B * n_rivals. A negative may be an edge by chance; none is a
- * self-loop if avoidable.
+ * n_rank_negatives pairs that keep its src. Their other ends are drawn once for the batch, so a
+ * batch of B edges needs n_rank_negatives more seeds, not B * n_rank_negatives. A negative may be
+ * an edge by chance; none is a self-loop if avoidable.
  *
  * With several relations, nodes have types and edges a direction. A drawn end has the type of the
  * end it replaces, and a pair has its edge's relation. A training negative keeps either end. An
- * edge is ranked twice: among n_rivals pairs that keep its src, then among as many that keep its
- * dst (written dst -> other: scores have no direction). One that is an edge is replaced by the
- * edge's own end, which gives no such pair:
+ * edge is ranked twice: among n_rank_negatives pairs that keep its src, then among as many that
+ * keep its dst (written dst -> other: scores have no direction). One that is an edge is replaced by
+ * the edge's own end, which gives no such pair:
  *
  *   pair   | edges | negatives | dst replaced, ranked | src replaced, ranked |
  *
@@ -41,24 +41,25 @@ struct og_pair_rule {
     bool in_batch;               /* training negatives use the batch's own nodes */
     bool keeps;                  /* blocks keep the edges of their batch */
     uint32_t negatives;          /* an edge, in training */
-    uint32_t rivals;             /* per edge, in evaluation; with several relations, per end */
+    uint32_t rank_negatives;     /* per edge, in evaluation; with several relations, per end */
     const struct og_triples *of; /* edges are of several relations; NULL: of one; borrowed */
 };
 
 struct og_pairs {
-    uint32_t n_edges, n_negatives, n_rivals, n; /* n_negatives in all, n_rivals an edge */
-    uint32_t *a, *b;                            /* [n] positions among the seeds: a -> b */
-    uint32_t *relation;                         /* [n] of several relations; NULL: there is one */
-    bool both_ends;                             /* are ranked: n_rivals each */
-    bool keeps;                                 /* the rule's */
-    uint32_t *seeds;                            /* [n_seeds] distinct, in the order met */
+    uint32_t n_edges, n_negatives, n_rank_negatives,
+        n;              /* n_negatives in all, n_rank_negatives an edge */
+    uint32_t *a, *b;    /* [n] positions among the seeds: a -> b */
+    uint32_t *relation; /* [n] of several relations; NULL: there is one */
+    bool both_ends;     /* are ranked: n_rank_negatives each */
+    bool keeps;         /* the rule's */
+    uint32_t *seeds;    /* [n_seeds] distinct, in the order met */
     uint32_t n_seeds;
     /* memory, for batches up to `most` edges */
     struct og_budget *budget;
     struct og_pair_sizes {
         size_t pairs, seeds, table, banned, relations, drawn;
     } size;
-    uint32_t *drawn;          /* [types][rivals] with several relations: positions, by type */
+    uint32_t *drawn; /* [types][rank_negatives] with several relations: positions, by type */
     struct og_id_table table; /* of og_id_place: node -> position */
     uint64_t *banned;         /* dst << 32 | src, ascending: edges to remove from blocks */
 };

@@ -11,7 +11,7 @@ static const char area_part[] = "sampler";
 
 struct og_ranges {
     /* set before the thread starts, then constant */
-    const struct og_wanted *wanted;
+    const struct og_block_requests *requested;
     struct og_reader_options opt;
     struct og_budget *budget;
     struct og_queue *full;
@@ -39,7 +39,7 @@ size_t og__ranges_bytes(uint64_t most, const struct og_reader_options *opt)
 
 /* ---- the thread ---- */
 
-static void list_blocks(const struct og_wanted_blocks *w, struct og_range_part *part)
+static void list_blocks(const struct og_requested_blocks *w, struct og_range_part *part)
 {
     part->n = 0;
     part->before = 0;
@@ -56,7 +56,7 @@ static void list_blocks(const struct og_wanted_blocks *w, struct og_range_part *
 static int read_part(struct og_ranges *r, uint32_t array, struct og_range_part *part,
                      struct og_err *err)
 {
-    const struct og_wanted_blocks *w = &r->wanted->array[array];
+    const struct og_requested_blocks *w = &r->requested->array[array];
     list_blocks(w, part);
     struct og_read_job job = {.rows = part->block, .n = part->n, .out = part->data};
     int rc;
@@ -72,14 +72,14 @@ out:
 static int read_all(struct og_ranges *r, struct og_err *err)
 {
     int rc = 0;
-    for (uint32_t i = 0; i < r->wanted->n_ranges; i++) {
+    for (uint32_t i = 0; i < r->requested->n_ranges; i++) {
         const int area = og__shelf_take(&r->empty, true);
         if (area < 0) /* stopped */
             return 0;
         struct og_range *range = &r->area[area];
         range->number = i;
-        for (uint32_t a = 0; a < r->wanted->n_arrays; a++) {
-            range->part[a].stretch = r->wanted->stretch[a][i];
+        for (uint32_t a = 0; a < r->requested->n_arrays; a++) {
+            range->part[a].stretch = r->requested->stretch[a][i];
             OG_TRY(read_part(r, a, &range->part[a], err));
         }
         if (!og__queue_push(r->full, i, range))
@@ -92,8 +92,8 @@ out:
 static int open_readers(struct og_ranges *r, struct og_err *err)
 {
     int rc = 0;
-    for (uint32_t a = 0; a < r->wanted->n_arrays; a++) {
-        const struct og_blocks *of = r->wanted->array[a].of;
+    for (uint32_t a = 0; a < r->requested->n_arrays; a++) {
+        const struct og_blocks *of = r->requested->array[a].of;
         OG_TRY(og__reader_open(&r->reader[a], of->array->path, of->base, OG__LIST_BLOCK,
                                of->n_blocks, &r->opt, r->budget, err));
     }
@@ -121,8 +121,8 @@ static int open_areas(struct og_ranges *r, struct og_err *err)
 {
     int rc = 0;
     for (int i = 0; i < AREAS; i++)
-        for (uint32_t a = 0; a < r->wanted->n_arrays; a++) {
-            const size_t most = r->wanted->array[a].most;
+        for (uint32_t a = 0; a < r->requested->n_arrays; a++) {
+            const size_t most = r->requested->array[a].most;
             struct og_range_part *part = &r->area[i].part[a];
             part->block = og__alloc(r->budget, most * sizeof(*part->block), area_part, err);
             part->data = og__alloc(r->budget, data_bytes(most), area_part, err);
@@ -135,8 +135,8 @@ out:
 static void close_areas(struct og_ranges *r)
 {
     for (int i = 0; i < AREAS; i++)
-        for (uint32_t a = 0; a < r->wanted->n_arrays; a++) {
-            const size_t most = r->wanted->array[a].most;
+        for (uint32_t a = 0; a < r->requested->n_arrays; a++) {
+            const size_t most = r->requested->array[a].most;
             struct og_range_part *part = &r->area[i].part[a];
             og__release(r->budget, part->block, most * sizeof(*part->block), area_part);
             og__release(r->budget, part->data, data_bytes(most), area_part);
@@ -145,14 +145,14 @@ static void close_areas(struct og_ranges *r)
 
 /* ---- the caller ---- */
 
-int og__ranges_start(struct og_ranges **out, const struct og_wanted *wanted,
+int og__ranges_start(struct og_ranges **out, const struct og_block_requests *requested,
                      const struct og_reader_options *opt, struct og_budget *b, struct og_err *err)
 {
     *out = NULL;
     struct og_ranges *r = calloc(1, sizeof(*r));
     if (!r)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", area_part);
-    *r = (struct og_ranges){.wanted = wanted, .opt = *opt, .budget = b};
+    *r = (struct og_ranges){.requested = requested, .opt = *opt, .budget = b};
     og__shelf_init(&r->empty, AREAS);
     int rc;
     OG_TRY(og__queue_open(&r->full, AREAS, 0, err));

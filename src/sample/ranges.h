@@ -11,7 +11,7 @@
 enum { OG__PASS_ARRAYS = 2 };
 
 /* The requested blocks of an array; the rank gives a block's position in its range. */
-struct og_wanted_blocks {
+struct og_requested_blocks {
     const struct og_blocks *of;
     uint64_t n_blocks; /* its */
     uint64_t *bits;    /* over these */
@@ -26,9 +26,9 @@ struct og_stretch {
     uint32_t low, high;
 };
 
-struct og_wanted {
+struct og_block_requests {
     uint32_t n_arrays;
-    struct og_wanted_blocks array[OG__PASS_ARRAYS];
+    struct og_requested_blocks array[OG__PASS_ARRAYS];
     uint32_t n_ranges;
     struct og_stretch *stretch[OG__PASS_ARRAYS]; /* [n_ranges] */
 };
@@ -45,7 +45,7 @@ struct og_range {
 
 /* The address of a byte of the part; its block must be in it, and requested. */
 static inline const char *og__range_at(const struct og_range_part *p,
-                                       const struct og_wanted_blocks *w, struct og_list_place at)
+                                       const struct og_requested_blocks *w, struct og_list_place at)
 {
     const uint32_t i =
         at.block < w->n_blocks ? og__bits_rank(w->bits, w->rank, at.block) - p->before : p->n;
@@ -54,14 +54,15 @@ static inline const char *og__range_at(const struct og_range_part *p,
 
 struct og_ranges;
 
-/* Starts reading; all memory from the budget as "sampler". `wanted` must stay unchanged until
+/* Starts reading; all memory from the budget as "sampler". `requested` must stay unchanged until
  * stop. */
-OG_MUST_CHECK int og__ranges_start(struct og_ranges **out, const struct og_wanted *wanted,
+OG_MUST_CHECK int og__ranges_start(struct og_ranges **out,
+                                   const struct og_block_requests *requested,
                                    const struct og_reader_options *opt, struct og_budget *b,
                                    struct og_err *err);
 /* The memory of that, with at most `most` requested blocks of an array in a range. */
 size_t og__ranges_bytes(uint64_t most, const struct og_reader_options *opt);
-/* Returns the next of wanted->n_ranges; the caller has it until it is put back. */
+/* Returns the next of requested->n_ranges; the caller has it until it is put back. */
 OG_MUST_CHECK int og__ranges_next(struct og_ranges *r, const struct og_range **out,
                                   struct og_err *err);
 void og__ranges_put(struct og_ranges *r, const struct og_range *range);

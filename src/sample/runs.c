@@ -101,7 +101,7 @@ static int bad_id(const struct og_topology *t, struct og_list_place p, struct og
 /* ---- requests ---- */
 
 /* Most are requested already. */
-void og__runs_want(struct og_wanted_blocks *w, uint32_t block)
+void og__runs_want(struct og_requested_blocks *w, uint32_t block)
 {
     const uint64_t bit = (uint64_t)1 << (block & 63);
     uint64_t *word = &w->bits[block >> 6];
@@ -111,7 +111,7 @@ void og__runs_want(struct og_wanted_blocks *w, uint32_t block)
 
 static uint32_t want_node(const struct og_hop *h, struct og_pass *p, uint32_t v)
 {
-    struct og_wanted_blocks *w = &p->wanted.array[0];
+    struct og_requested_blocks *w = &p->requested.array[0];
     const struct list l = list_of(h, v);
     if (l.drawn == 0 || is_cached(h, v))
         return 0;
@@ -135,18 +135,18 @@ static int want_drawn(const struct og_hop *h, struct og_pass *p, const struct og
 
 void og__runs_cut(const struct og_topology *t, struct og_pass *p)
 {
-    const struct og_wanted_blocks *w = &p->wanted.array[0];
+    const struct og_requested_blocks *w = &p->requested.array[0];
     const uint64_t each = (uint64_t)1 << p->shift;
     uint64_t n = 0;
     (void)t;
     for (uint64_t at = 0; n < w->n; at++, n++) {
         at = og__bits_next(w->bits, w->n_blocks, at);
-        struct og_stretch *s = &p->wanted.stretch[0][n >> p->shift];
+        struct og_stretch *s = &p->requested.stretch[0][n >> p->shift];
         if (n % each == 0)
             s->low = (uint32_t)at;
         s->high = (uint32_t)at;
     }
-    p->wanted.n_ranges = (uint32_t)((n + each - 1) >> p->shift);
+    p->requested.n_ranges = (uint32_t)((n + each - 1) >> p->shift);
 }
 
 /* ---- from a range ---- */
@@ -179,7 +179,7 @@ struct og_gathering og__gathering(const struct og_hop *h, const struct og_pass *
                                   const struct og_range *range, struct og_taken *out)
 {
     return (struct og_gathering){.hop = h,
-                                 .wanted = &p->wanted.array[0],
+                                 .requested = &p->requested.array[0],
                                  .part = &range->part[0],
                                  .out = out,
                                  .size = og__npy_size(h->s->topology->disk->of->indices.type)};
@@ -209,7 +209,7 @@ int og__gather_place(struct og_gathering *g, struct og_list_place at, struct og_
 {
     if (at.block < g->part->stretch.low || at.block > g->part->stretch.high)
         return 0;
-    const char *data = og__range_at(g->part, g->wanted, at);
+    const char *data = og__range_at(g->part, g->requested, at);
     __builtin_prefetch(data);
     g->at[g->filled++] = data;
     return g->filled == OG__WINDOW ? og__gather_window(g, err) : 0;
@@ -245,7 +245,7 @@ static int gather_drawn(const struct og_hop *h, const struct og_pass *p,
 {
     struct og_gathering g = og__gathering(h, p, range, out);
     const struct og_span span = og__runs_span(h->s->topology, &g.part->stretch);
-    uint32_t found[OG__LOOKAHEAD];
+    uint32_t found[OG__PREFETCH_DISTANCE];
     size_t n = 0;
     int rc;
     for (int k = 0; k < f->n; k++) {
@@ -256,7 +256,7 @@ static int gather_drawn(const struct og_hop *h, const struct og_pass *p,
                 continue;
             og__runs_prefetch(h->s->topology, v);
             found[n++] = v;
-            if (n == OG__LOOKAHEAD) {
+            if (n == OG__PREFETCH_DISTANCE) {
                 OG_TRY(gather_nodes(&g, found, n, err));
                 n = 0;
             }
@@ -298,13 +298,13 @@ static const struct og_pass *pass_of(const struct og_hop *h, uint32_t step)
     return &r->pass[h->number * r->steps + step];
 }
 
-static int bring_pass(const struct og_hop *h, uint32_t step, struct og_err *err)
+static int fetch_pass(const struct og_hop *h, uint32_t step, struct og_err *err)
 {
     struct og_runs *r = h->s->runs;
     const struct og_pass *p = pass_of(h, step);
     const uint32_t *cursor = r->cursor->data + r->first[step];
     int rc = 0;
-    for (uint32_t i = 0; i < p->wanted.n_ranges; i++) {
+    for (uint32_t i = 0; i < p->requested.n_ranges; i++) {
         const struct og_run *run = og__run_of(p, i, r->batch);
         OG_TRY(og__spill_read(r->store, run->at, r->drawn->data + cursor[i],
                               run->n * sizeof(uint32_t), &r->read, err));
@@ -319,34 +319,34 @@ void og__runs_rewind(const struct og_hop *h, uint32_t step, uint32_t n)
     r->n_drawn = 0;
     for (uint32_t k = step; k < step + n; k++) {
         const struct og_pass *p = pass_of(h, k);
-        for (uint32_t i = 0; i < p->wanted.n_ranges; i++) {
+        for (uint32_t i = 0; i < p->requested.n_ranges; i++) {
             r->cursor->data[r->first[k] + i] = (uint32_t)r->n_drawn;
             r->n_drawn += og__run_of(p, i, r->batch)->n;
         }
     }
 }
 
-int og__runs_bring(const struct og_hop *h, uint32_t step, uint32_t n, struct og_err *err)
+int og__runs_fetch(const struct og_hop *h, uint32_t step, uint32_t n, struct og_err *err)
 {
     struct og_runs *r = h->s->runs;
     uint32_t runs = 0;
     int rc;
     for (uint32_t k = step; k < step + n; k++) {
         r->first[k] = runs;
-        runs += pass_of(h, k)->wanted.n_ranges;
+        runs += pass_of(h, k)->requested.n_ranges;
     }
     OG_TRY(og__words_reserve(r->cursor, runs, h->s->budget, err));
     og__runs_rewind(h, step, n);
     OG_TRY(og__words_reserve(r->drawn, r->n_drawn, h->s->budget, err));
     for (uint32_t k = step; k < step + n; k++)
-        OG_TRY(bring_pass(h, k, err));
+        OG_TRY(fetch_pass(h, k, err));
 out:
     return rc;
 }
 
 static uint32_t range_in(const struct og_pass *p, uint32_t block)
 {
-    const struct og_wanted_blocks *w = &p->wanted.array[0];
+    const struct og_requested_blocks *w = &p->requested.array[0];
     return og__bits_rank(w->bits, w->rank, block) >> p->shift;
 }
 
@@ -453,12 +453,12 @@ static int join_hop(struct og_hop *h, struct og_err *err)
     const struct og_topology *t = h->s->topology;
     const struct og_pass *pass = pass_of(h, 0);
     int rc;
-    OG_TRY(og__runs_bring(h, 0, 1, err));
+    OG_TRY(og__runs_fetch(h, 0, 1, err));
     OG_TRY(check_ids(h, err));
     const struct joining j = {h, pass, r->drawn->data, r->cursor->data};
     for (uint32_t i = h->first; i < h->block->n_dst; i++) {
-        if (i + OG__LOOKAHEAD < h->block->n_dst)
-            og__runs_prefetch(t, h->nodes[i + OG__LOOKAHEAD]);
+        if (i + OG__PREFETCH_DISTANCE < h->block->n_dst)
+            og__runs_prefetch(t, h->nodes[i + OG__PREFETCH_DISTANCE]);
         og__begin_list(h, i);
         OG_TRY(join_node(&j, h->nodes[i], err));
     }

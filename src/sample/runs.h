@@ -23,7 +23,7 @@ struct og_run {
 
 /* One hop of all batches. */
 struct og_pass {
-    struct og_wanted wanted;
+    struct og_block_requests requested;
     unsigned shift; /* a range is made for 2^shift blocks */
     uint32_t *cut;  /* by lists [wanted.n_ranges + 1]: the first node of each range */
     uint32_t n_batches;
@@ -82,7 +82,7 @@ struct og_pass_ops {
      * threads; the sampler has the batch's runs. */
     OG_MUST_CHECK int (*want)(const struct og_hop *h, struct og_pass *p,
                               const struct og_frontier *f, size_t *n_drawn, struct og_err *err);
-    /* Divides the requested blocks into the stretches of wanted->n_ranges, which have room. */
+    /* Divides the requested blocks into the stretches of requested->n_ranges, which have room. */
     void (*cut)(const struct og_topology *t, struct og_pass *p);
     /* Collects their draws from a range. -EINVAL for an invalid id. The sampler's window must be
      * empty. */
@@ -114,7 +114,7 @@ struct og_runs {
 /* ---- what they have in common ---- */
 
 /* Requests a block; the tail's is optional. Any number of threads. */
-void og__runs_want(struct og_wanted_blocks *w, uint32_t block);
+void og__runs_want(struct og_requested_blocks *w, uint32_t block);
 /* Calls want for each node of the frontier; returns the sum of the results. */
 static inline size_t
 og__runs_each(const struct og_hop *h, struct og_pass *p, const struct og_frontier *f,
@@ -124,8 +124,8 @@ og__runs_each(const struct og_hop *h, struct og_pass *p, const struct og_frontie
     for (int k = 0; k < f->n; k++) {
         const struct og_words *nodes = &f->nodes[k];
         for (size_t i = 0; i < nodes->capacity; i++) {
-            if (i + OG__LOOKAHEAD < nodes->capacity)
-                og__prefetch_degree(h->s->topology, nodes->data[i + OG__LOOKAHEAD]);
+            if (i + OG__PREFETCH_DISTANCE < nodes->capacity)
+                og__prefetch_degree(h->s->topology, nodes->data[i + OG__PREFETCH_DISTANCE]);
             sum += want(h, p, nodes->data[i]);
         }
     }
@@ -134,7 +134,7 @@ og__runs_each(const struct og_hop *h, struct og_pass *p, const struct og_frontie
 /* Every 2^shift blocks are a range. */
 void og__runs_cut(const struct og_topology *t, struct og_pass *p);
 /* Loads the runs of the hop's passes step .. step + n, in sequence. */
-OG_MUST_CHECK int og__runs_bring(const struct og_hop *h, uint32_t step, uint32_t n,
+OG_MUST_CHECK int og__runs_fetch(const struct og_hop *h, uint32_t step, uint32_t n,
                                  struct og_err *err);
 /* Rewinds the runs to their start. */
 void og__runs_rewind(const struct og_hop *h, uint32_t step, uint32_t n);
@@ -163,7 +163,7 @@ static inline bool og__runs_spans(const struct og_span *span, uint32_t v)
 /* Copies neighbours from a range in windows, so that addresses are known before they are read. */
 struct og_gathering {
     const struct og_hop *hop;
-    const struct og_wanted_blocks *wanted;
+    const struct og_requested_blocks *requested;
     const struct og_range_part *part;
     struct og_taken *out;
     size_t size, filled; /* of an element; of the window */

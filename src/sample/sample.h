@@ -46,10 +46,10 @@ bool og__sampling_edges_unknown(enum og_sampler_kind kind);
 /* Does it use this option, a parameter of some samplers? */
 bool og__sampling_takes(int kind, const char *option);
 /* Does it fill og_block.weight? How does it use edge weights? Can batches be sampled as a group
- * from disk (together.h)? */
+ * from disk (group_sampling.h)? */
 bool og__sampling_weighs(const struct og_sampling *how);
 enum og_weights og__sampling_weights(const struct og_sampling *how);
-bool og__sampling_together(const struct og_sampling *how);
+bool og__sampler_takes_groups(const struct og_sampling *how);
 /* Fills og_block.degree from now on; self-loops are known after og__loops_find. */
 void og__sampler_keep_degrees(struct og_sampler *s);
 /* Memory of a sampler for batches up to caps. og__sampler_disk_bytes: its additional memory with
@@ -73,8 +73,8 @@ size_t og__sampler_disk_bytes(const struct og_relation *of,
 size_t og__sampler_disk_state_bytes(const struct og_sampling *how);
 
 /* malloc's memory for the former: small, unless there are hundreds of relations. */
-size_t og__sampler_beside_bytes(const struct og_topology_disk_options *opt,
-                                const struct og_sampling *how);
+size_t og__sampler_extra_bytes(const struct og_topology_disk_options *opt,
+                               const struct og_sampling *how);
 
 /* Reads of the last og__sample, and the sources of its lists (neither counter has nodes without
  * in-neighbours). All 0 in memory. */

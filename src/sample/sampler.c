@@ -50,7 +50,7 @@ enum og_weights og__sampling_weights(const struct og_sampling *how)
 }
 
 /* Runs are of neighbours alone. */
-bool og__sampling_together(const struct og_sampling *how)
+bool og__sampler_takes_groups(const struct og_sampling *how)
 {
     return kinds[how->kind]->pass && !how->weights;
 }
@@ -177,8 +177,8 @@ static void look_up_degrees(const struct og_sampler *s, const uint32_t *ids, int
                             struct og_block *block)
 {
     for (uint32_t i = block->n_dst; i < block->n_src; i++) {
-        if (i + OG__LOOKAHEAD < block->n_src)
-            og__prefetch_degree(s->topology, ids[i + OG__LOOKAHEAD]);
+        if (i + OG__PREFETCH_DISTANCE < block->n_src)
+            og__prefetch_degree(s->topology, ids[i + OG__PREFETCH_DISTANCE]);
         int64_t degree = og__degree(s->topology, ids[i]) - og__loops_of(s->topology, ids[i]);
         block->degree[i - block->n_dst] = (uint32_t)(fanout < 0 ? degree : OG_MIN(degree, fanout));
     }
@@ -202,8 +202,8 @@ static uint64_t count_edges(const struct og_topology *t, const uint32_t *ids, ui
 {
     uint64_t edges = 0;
     for (uint32_t i = 0; i < n; i++) {
-        if (i + OG__LOOKAHEAD < n)
-            og__prefetch_degree(t, ids[i + OG__LOOKAHEAD]);
+        if (i + OG__PREFETCH_DISTANCE < n)
+            og__prefetch_degree(t, ids[i + OG__PREFETCH_DISTANCE]);
         int64_t degree = og__degree(t, ids[i]);
         edges += (uint64_t)(fanout < 0 ? degree : OG_MIN(degree, fanout));
     }

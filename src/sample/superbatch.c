@@ -351,7 +351,7 @@ int og__superbatch_refer(struct og_superbatch *s, const struct og_batch *batch,
     return 0;
 }
 
-/* ---- seal ---- */
+/* ---- finish ---- */
 
 int og__superbatch_cut(struct og_superbatch *s, struct og_err *err)
 {
@@ -362,7 +362,7 @@ int og__superbatch_cut(struct og_superbatch *s, struct og_err *err)
     return rc < 0 ? lose_spill(s, rc) : 0;
 }
 
-int og__superbatch_seal(struct og_superbatch *s, struct og_err *err)
+int og__superbatch_finish(struct og_superbatch *s, struct og_err *err)
 {
     s->sealed = s->failed == 0;
     return og__superbatch_cut(s, err);

@@ -1,7 +1,7 @@
 /* A superbatch: a run of batches sampled ahead and stored until they are trained (Park et al. 2022,
  * §3.1).
  *
- *   append, append, ... ──> seal ──> replay 0, 1, 2, ... ──> clear ──> append, ...
+ *   append, append, ... ──> finish ──> replay 0, 1, 2, ... ──> clear ──> append, ...
  *                                                        └─> drop ──> append, ... after the rest
  *
  * The ids of all its batches are in memory, where policies read them. Blocks are in memory up to a
@@ -25,7 +25,7 @@ struct og_superbatch_options {
 };
 
 /* Ids and blocks come from the budget as "trace". So do the spill buffers: og__trace_writer_bytes
- * until seal, then og__spilled_reader_bytes. */
+ * until finish, then og__spilled_reader_bytes. */
 OG_MUST_CHECK int og__superbatch_open(struct og_superbatch **out,
                                       const struct og_superbatch_options *opt, struct og_budget *b,
                                       struct og_err *err);
@@ -47,7 +47,7 @@ OG_MUST_CHECK int og__superbatch_refer(struct og_superbatch *s, const struct og_
  * space. */
 OG_MUST_CHECK int og__superbatch_cut(struct og_superbatch *s, struct og_err *err);
 /* After the last append, before the first replay. Also cuts. */
-OG_MUST_CHECK int og__superbatch_seal(struct og_superbatch *s, struct og_err *err);
+OG_MUST_CHECK int og__superbatch_finish(struct og_superbatch *s, struct og_err *err);
 
 /* The ids of the appended batches; valid until clear. May be called while another thread
  * replays. */
@@ -63,10 +63,10 @@ uint64_t og__superbatch_written(const struct og_superbatch *s); /* bytes spilled
 /* Disk space used, for a bound that folders share equally (og__trace_room). */
 uint64_t og__superbatch_room(const struct og_superbatch *s);
 
-/* The ids of og__superbatch_trace, writable. Call after seal, if every batch is on disk; the caller
- * must release the ids then. */
+/* The ids of og__superbatch_trace, writable. Call after finish, if every batch is on disk; the
+ * caller must release the ids then. */
 uint32_t *og__superbatch_ids(struct og_superbatch *s);
-/* After seal, if every batch is on disk: releases the memory of the ids, except the first `keep`.
+/* After finish, if every batch is on disk: releases the memory of the ids, except the first `keep`.
  * Replay then reads them from disk. og__superbatch_trace has none any more. */
 OG_MUST_CHECK int og__superbatch_release_ids(struct og_superbatch *s, uint64_t keep,
                                              struct og_err *err);

@@ -1,6 +1,6 @@
 /* trace.json: the description of a trace's folder. This is its only reader. */
 #include "base/file.h"
-#include "base/seal.h"
+#include "base/self_checksum.h"
 #include "sample/trace.h"
 
 #include <stdlib.h>
@@ -124,7 +124,7 @@ int og__trace_parse(struct og_trace_description *d, const char *text, size_t len
     int64_t format;
     *d = (struct og_trace_description){0};
     int rc;
-    OG_TRY(og__sealed_parse(&d->root, text, len, name, hint, err));
+    OG_TRY(og__self_checksum_parse(&d->root, text, len, name, hint, err));
     if (!json_is_object(d->root))
         OG_TRY(og__fail(err, -EINVAL, hint, "%s: not a JSON object", name));
     OG_TRY(get_count(d->root, "format", 1, 1, &format, name, err));

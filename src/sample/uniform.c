@@ -38,8 +38,8 @@ static int sample_in_memory(struct og_hop *h, struct og_err *err)
     const struct og_topology *t = h->s->topology;
     struct og_block *block = h->block;
     for (uint32_t i = h->first; i < block->n_dst; i++) {
-        if (i + OG__LOOKAHEAD < block->n_dst)
-            og__prefetch_degree(t, h->nodes[i + OG__LOOKAHEAD]);
+        if (i + OG__PREFETCH_DISTANCE < block->n_dst)
+            og__prefetch_degree(t, h->nodes[i + OG__PREFETCH_DISTANCE]);
         uint32_t v = h->nodes[i];
         struct og_rng rng;
         og__hop_rng(h, v, &rng);
@@ -77,8 +77,8 @@ static void draw_hop(struct og_hop *h)
     const uint32_t before = (uint32_t)h->block->n_edges;
     uint32_t edge = 0;
     for (uint32_t i = h->first; i < h->block->n_dst; i++) {
-        if (i + OG__LOOKAHEAD < h->block->n_dst)
-            prefetch_node(s->topology, h->nodes[i + OG__LOOKAHEAD]);
+        if (i + OG__PREFETCH_DISTANCE < h->block->n_dst)
+            prefetch_node(s->topology, h->nodes[i + OG__PREFETCH_DISTANCE]);
         uint32_t v = h->nodes[i];
         uint32_t k = og__drawn_of(h, og__degree(s->topology, v));
         h->block->indptr[i] = before + edge;

@@ -24,7 +24,7 @@
 
 /* Sizes: walkers of a party in memory, destinations of the one on disk, and visits of a destination
  * that a register counts (FEW). */
-enum { TOGETHER = 32, MOST_TOGETHER = 8192, FEW = 16, WORD_BLOCKS = 8 };
+enum { TOGETHER = 32, MOST_AT_ONCE = 8192, FEW = 16, WORD_BLOCKS = 8 };
 enum { MOST_PARTIES = 2 * OG__MOST_STEPS + 1 };
 
 static const char part[] = "sampler";
@@ -131,9 +131,9 @@ int og__walk_fanout(const struct og_sampling *how, int fanout)
 }
 
 /* Destinations of the one party from disk. */
-static uint32_t most_together(const struct og_sampling *how)
+static uint32_t most_at_once(const struct og_sampling *how)
 {
-    return OG_MIN((uint32_t)OG__MOST_VISITS / most_visits(how), (uint32_t)MOST_TOGETHER);
+    return OG_MIN((uint32_t)OG__MOST_VISITS / most_visits(how), (uint32_t)MOST_AT_ONCE);
 }
 
 /* Sets the number of walkers of a party. */
@@ -142,7 +142,7 @@ static void size_parties(struct og_sampler *s, uint32_t visits)
     struct og_walks *w = s->state;
     if (s->topology->disk) {
         w->n_parties = 1;
-        w->group = most_together(&s->how);
+        w->group = most_at_once(&s->how);
     } else {
         w->n_parties = 2 * (uint32_t)s->how.walk_length + 1;
         w->group = OG_MAX(TOGETHER / (uint32_t)s->how.walks, 1u);
@@ -570,7 +570,7 @@ static size_t disk_state_bytes(const struct og_sampling *how)
 
 static uint64_t disk_edges(const struct og_sampling *how)
 {
-    return (uint64_t)most_together(how) * (uint64_t)how->walks;
+    return (uint64_t)most_at_once(how) * (uint64_t)how->walks;
 }
 
 static const char *const parameters[] = {"walks",     "walk-length", "walk-restart",

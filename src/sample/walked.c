@@ -82,7 +82,7 @@ static int step_on(const struct og_hop *h, const struct og_frontier *f, struct o
     struct og_walkers *w = f->going;
     const size_t n = w->n;
     int rc;
-    OG_TRY(og__runs_bring(h, f->step - 1, 1, err));
+    OG_TRY(og__runs_fetch(h, f->step - 1, 1, err));
     w->n = 0;
     for (size_t i = 0; i < n; i++) {
         struct walker x = walker_at(w, i);
@@ -104,7 +104,7 @@ static int want_steps(const struct og_hop *h, struct og_pass *p, const struct og
     for (size_t i = 0; rc == 0 && i < f->going->n; i++) {
         const struct walker x = walker_at(f->going, i);
         if (!is_cached(h, x.at))
-            og__runs_want(&p->wanted.array[0], block_of(h, &x, f->step).block);
+            og__runs_want(&p->requested.array[0], block_of(h, &x, f->step).block);
     }
     return rc;
 }
@@ -130,7 +130,7 @@ static int gather_steps(const struct og_hop *h, const struct og_pass *p,
     int rc;
     for (size_t i = 0; i < w->n; i++) {
         const struct walker x = walker_at(w, i);
-        const uint32_t later = walker_at(w, OG_MIN(i + OG__LOOKAHEAD, w->n - 1)).at;
+        const uint32_t later = walker_at(w, OG_MIN(i + OG__PREFETCH_DISTANCE, w->n - 1)).at;
         if (og__runs_spans(&span, later))
             og__runs_prefetch(h->s->topology, later);
         if (og__runs_spans(&span, x.at) && meets(h, x.at, &g.part->stretch) && !is_cached(h, x.at))
@@ -144,7 +144,7 @@ out:
 /* The sampler repeats the walks, and gets each step from og__runs_next. */
 static int join_hop(struct og_hop *h, struct og_err *err)
 {
-    int rc = og__runs_bring(h, 0, h->s->runs->steps, err);
+    int rc = og__runs_fetch(h, 0, h->s->runs->steps, err);
     return rc < 0 ? rc : og__sampler_ops(h->s->how.kind)->hop(h, err);
 }
 

@@ -37,7 +37,7 @@ struct drawing {
     uint32_t *pick; /* [stride]; OG__NO_NODE if there is none yet, up to TOGETHER */
     uint32_t *node; /* [stride] those picked, in memory */
     uint32_t n_picks, tries;
-    uint32_t asked; /* draws of this round */
+    uint32_t requested; /* draws of this round */
     uint64_t bits[TOGETHER];
 };
 
@@ -177,9 +177,9 @@ static inline void ask(struct drawing *l, uint32_t k)
 {
     uint32_t missing = k - l->n_picks;
     uint32_t most = OG_MIN(l->tries > 0 ? 2 * missing : missing, (uint32_t)TOGETHER);
-    l->asked = (uint32_t)OG_MIN((uint64_t)most, TRIES * (uint64_t)k - l->tries);
-    l->tries += l->asked;
-    for (uint32_t i = 0; i < l->asked; i += 2) {
+    l->requested = (uint32_t)OG_MIN((uint64_t)most, TRIES * (uint64_t)k - l->tries);
+    l->tries += l->requested;
+    for (uint32_t i = 0; i < l->requested; i += 2) {
         uint32_t word[4];
         og__rng_block(&l->rng, word);
         l->bits[i] = (uint64_t)word[0] << 32 | word[1];
@@ -204,7 +204,7 @@ static inline bool is_fresh(struct og_sampler *s, const struct drawing *l, uint3
 /* Evaluates the prefetched draws. Returns whether picks are still missing. */
 static inline bool look(struct og_sampler *s, struct drawing *l, uint32_t k)
 {
-    for (uint32_t i = 0; i < l->asked && l->n_picks < k; i++) {
+    for (uint32_t i = 0; i < l->requested && l->n_picks < k; i++) {
         uint64_t place = og__alias_place(l->n, l->bits[i]);
         const struct og_alias_edge *edge = l->table ? &l->table[place] : NULL;
         const struct og_alias a = edge ? edge->alias : l->alias[place];
@@ -265,8 +265,8 @@ out:
 static void want_pick(struct og_hop *h, const struct drawing *l, uint32_t i)
 {
     if (h->weight)
-        h->weight[h->block->n_edges + h->n_wanted] = l->weights[i];
-    og__fetch_want(h->s, h->n_wanted++, l->v, &i, 1);
+        h->weight[h->block->n_edges + h->n_requested] = l->weights[i];
+    og__fetch_want(h->s, h->n_requested++, l->v, &i, 1);
 }
 
 static void want_picks(struct og_hop *h, const struct drawing *l)
@@ -300,8 +300,8 @@ static int sample_in_memory(struct og_hop *h, struct og_err *err)
         uint32_t n = OG_MIN(n_dst - first, state_of(h->s)->group);
         for (uint32_t i = 0; i < n; i++) {
             struct drawing *l = &drawing[i];
-            if (first + i + OG__LOOKAHEAD < n_dst)
-                og__prefetch_degree(t, h->nodes[first + i + OG__LOOKAHEAD]);
+            if (first + i + OG__PREFETCH_DISTANCE < n_dst)
+                og__prefetch_degree(t, h->nodes[first + i + OG__PREFETCH_DISTANCE]);
             set_up(h, l, h->nodes[first + i]);
             l->weights = t->weights + l->begin;
             l->table = t->alias + l->begin;
@@ -344,7 +344,7 @@ static int draw_from_disk(struct og_hop *h, uint32_t first, uint32_t i, struct o
     int rc = draw_list(h, h->nodes[first + i], og__lists_start(h->s->lists, i), err);
     if (rc < 0)
         return rc;
-    h->block->indptr[first + i] = (uint32_t)h->block->n_edges + h->n_wanted;
+    h->block->indptr[first + i] = (uint32_t)h->block->n_edges + h->n_requested;
     want_picks(h, &state_of(h->s)->drawing[0]);
     return 0;
 }
@@ -390,7 +390,7 @@ static int sample_from_disk(struct og_hop *h, struct og_err *err)
             OG_TRY(draw_from_disk(h, first, i, err));
     }
     OG_TRY(og__fetch(s, err));
-    OG_TRY(og__number_fetched(h, h->n_wanted, err));
+    OG_TRY(og__number_fetched(h, h->n_requested, err));
 out:
     return rc;
 }

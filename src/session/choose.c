@@ -1,18 +1,18 @@
-/* Choosing a way, in the order of this file:
+/* Choosing an execution plan, in the order of this file:
  *
- *   ways       those there are (ways.h)
+ *   ways       those there are (exec_plans.h)
  *   memory     what each would have, with the structure there and with what that takes as well;
  *              candidates are those that fit
- *   comparing  all by the pilot's batches; then, if the run is long enough for that to pay, those
+ *   comparing  all by the profiling batches; then, if the run is long enough for that to pay, those
  *              near the fastest by an epoch's, with rates better known
  *   choosing   the first, and what is told of the others */
 #include "session/choose.h"
 
 #include "budget/slots.h"
+#include "choose/exec_plans.h"
 #include "choose/hotness.h"
 #include "choose/measure.h"
-#include "choose/pilot_widths.h"
-#include "choose/ways.h"
+#include "choose/profiling_groups.h"
 #include "options/options.h"
 #include "sample/trace_files.h"
 #include "session/group_worth.h"
@@ -27,12 +27,13 @@
 #define PLAN_ROW    6e-9
 #define COUNT_ROW   6e-9
 #define FORESEE_ROW 18e-9
-/* Of a run, what choosing may take beyond a look at the pilot's batches. */
+/* Of a run, what choosing may take beyond a look at the profiling batches. */
 #define CHOOSING_SHARE 0.03
-/* Ways that take longer than the fastest so many times, by the pilot's batches, are not looked at
- * again. */
+/* Execution plans that take longer than the fastest so many times, by the profiling batches, are
+ * not looked at again. */
 #define CONTENDS 1.6
-/* The structure leaves memory for a way that is faster so many times: estimates are no better. */
+/* The structure leaves memory for an execution plan that is faster so many times: estimates are no
+ * better. */
 #define WORTH_MOVING 1.1
 /* Core-seconds of a batch that is sampled together with others, for one of its own from memory. */
 #define TOGETHER 3.0
@@ -42,11 +43,11 @@
 /* ---- each with its memory ---- */
 
 struct trial {
-    struct og_way way;
+    struct og_exec_plan exec;
     struct og_memory_plan memory;
     bool fits;
     struct og_tiers_setup tiers;        /* with a device's cache */
-    struct og_slot_range *host, *there; /* [widths] of both, where rows are of several */
+    struct og_slot_range *host, *there; /* [row groups] of both, where rows are of several */
     struct og_err refused;              /* why not */
 };
 
@@ -54,19 +55,19 @@ struct trial {
  * has but a part to win, and what one measures another may not. */
 static bool may_move(const struct og_session *s)
 {
-    return s->config.opt.topology == OG_TOPOLOGY_AUTO && s->way.topology == OG_TOPOLOGY_MEMORY &&
-           !s->facts.graph->has_types && !s->offline && !s->config.sharers.common;
+    return s->config.opt.topology == OG_TOPOLOGY_AUTO && s->exec.topology == OG_TOPOLOGY_MEMORY &&
+           !s->workload.graph->has_types && !s->offline && !s->config.sharing.shared_memory;
 }
 
 /* Of the lists on disk, by bytes. Ginex' order of nodes serves more than that share of what is
  * asked for, how much more is known only when all lists have been read. Weights are not cached. */
 static double lists_cached(const struct og_session *s, const struct trial *t)
 {
-    const size_t least = s->facts.bytes.neighbors_least;
-    const size_t most = s->facts.bytes.neighbors_most;
+    const size_t least = s->workload.bytes.neighbors_least;
+    const size_t most = s->workload.bytes.neighbors_most;
     const struct og_sampling how = og__sampling_setup(&s->config.opt);
     const bool weights = og__sampling_weights(&how) != OG__NO_WEIGHTS;
-    if (t->way.topology != OG_TOPOLOGY_DISK || t->memory.neighbors <= least)
+    if (t->exec.topology != OG_TOPOLOGY_DISK || t->memory.neighbors <= least)
         return 0;
     return (double)(t->memory.neighbors - least) / (double)(most - least) / (weights ? 2 : 1);
 }
@@ -75,10 +76,10 @@ static double lists_cached(const struct og_session *s, const struct trial *t)
 static const struct og_tiers_setup *tiers_of(const struct og_session *s, struct trial *t,
                                              const uint32_t *hotness)
 {
-    const struct og_premises premises = {&s->config, &s->facts, &t->way};
-    if (!t->way.tiers)
+    const struct og_plan_inputs plan_inputs = {&s->config, &s->workload, &t->exec};
+    if (!t->exec.tiers)
         return NULL;
-    t->tiers = og__premised_tiers(&premises, t->memory.n_slots);
+    t->tiers = og__plan_inputs_tiers(&plan_inputs, t->memory.n_slots);
     t->tiers.device.hotness = t->tiers.host.hotness = hotness;
     t->tiers.device.ranges = t->there;
     t->tiers.host.ranges = t->host;
@@ -89,48 +90,48 @@ static const struct og_tiers_setup *tiers_of(const struct og_session *s, struct 
  */
 static uint64_t spilled_reads(const struct og_session *s, const struct trial *t)
 {
-    const struct og_facts *f = &s->facts;
-    const bool above = og__policy_admits(t->way.device_policy);
-    const bool admits = above || og__policy_admits(t->way.policy);
-    const bool moves = above && (t->way.has_rings || og__policy_admits(t->way.policy));
+    const struct og_workload *f = &s->workload;
+    const bool upper = og__policy_admits(t->exec.device_policy);
+    const bool admits = upper || og__policy_admits(t->exec.policy);
+    const bool moves = upper && (t->exec.has_victim_buffer || og__policy_admits(t->exec.policy));
     struct og_batch b = {.n_hops = f->caps.n_hops, .n_ids = (uint32_t)og__input_rows(f)};
     for (uint32_t h = 0; h < b.n_hops; h++)
         b.hop[h] = (struct og_block){.n_dst = (uint32_t)f->caps.hop[h].n_dst,
                                      .n_src = (uint32_t)f->caps.hop[h].n_src,
                                      .n_edges = f->caps.hop[h].n_edges};
     const uint64_t blocks = og__trace_files_asks(&f->trace, &b, t->memory.alternates).reads;
-    return blocks + (t->way.tiers ? 2 + 2 * (uint64_t)admits + 2 * (uint64_t)moves : 1);
+    return blocks + (t->exec.tiers ? 2 + 2 * (uint64_t)admits + 2 * (uint64_t)moves : 1);
 }
 
 static struct og_candidate candidate_of(const struct og_session *s, struct trial *t,
                                         const uint32_t *hotness)
 {
     const struct og_memory_plan *m = &t->memory;
-    const bool ahead = og__samples_ahead(&t->way) || t->way.layout != OG_LAYOUT_RAW;
+    const bool ahead = og__samples_ahead(&t->exec) || t->exec.layout != OG_LAYOUT_RAW;
     struct og_policy_setup policy =
-        og__policy_setup(&s->config.opt, t->way.policy, s->facts.n_nodes);
+        og__policy_setup(&s->config.opt, t->exec.policy, s->workload.n_nodes);
     policy.n_slots = m->n_slots;
     policy.hotness = hotness;
     policy.ranges = t->host;
-    policy.n_ranges = s->facts.n_ranges;
-    uint64_t epoch = og__schedule_batches(&s->facts.schedule, OG__TRAIN);
+    policy.n_ranges = s->workload.n_ranges;
+    uint64_t epoch = og__schedule_batches(&s->workload.schedule, OG__TRAIN);
     uint64_t run = epoch * (uint64_t)OG_MAX(s->config.opt.epochs, 1);
-    const uint64_t spilled = ahead && !m->trace_blocks ? og__spilled_batch_bytes(&s->facts) : 0;
-    const uint64_t plans = spilled ? og__input_rows(&s->facts) * sizeof(uint32_t) : 0;
-    const uint64_t items = OG_MAX(og__schedule_items(&s->facts.schedule), run);
+    const uint64_t spilled = ahead && !m->trace_blocks ? og__spilled_batch_bytes(&s->workload) : 0;
+    const uint64_t plans = spilled ? og__input_rows(&s->workload) * sizeof(uint32_t) : 0;
+    const uint64_t items = OG_MAX(og__schedule_items(&s->workload.schedule), run);
     uint64_t superbatch = OG_MIN(m->superbatch * run / items, run); /* without validation */
-    if (s->config.opt.resample_every > 1 && og__policy_is_steady(t->way.policy))
+    if (s->config.opt.resample_every > 1 && og__policy_is_steady(t->exec.policy))
         superbatch = epoch;
     return (struct og_candidate){
         .policy = policy,
         .tiers = tiers_of(s, t, hotness),
-        .layout = og__layout_of(t->way.layout),
+        .layout = og__layout_of(t->exec.layout),
         .resample_every = (uint32_t)s->config.opt.resample_every,
         .superbatch =
             ahead ? (uint32_t)OG_MIN(OG_MAX(superbatch, (uint64_t)1), (uint64_t)UINT32_MAX) : 0,
-        .n_yielded = m->n_yielded,
-        .together = m->group.batches,
-        .moves = t->way.topology != s->way.topology,
+        .n_released = m->n_released,
+        .group_sampling = m->group.batches,
+        .moves = t->exec.topology != s->exec.topology,
         .lists_cached = lists_cached(s, t),
         .load_bytes = m->alternates ? 0 : m->neighbors,
         .memory = og__memory_plan_sum(m),
@@ -147,33 +148,34 @@ static struct og_candidate candidate_of(const struct og_session *s, struct trial
 
 struct chooser {
     struct og_session *s;
-    struct og_pilot pilot;         /* the session's, and what it tells of places */
-    struct og_pilot_widths widths; /* the same by widths of rows */
-    struct og_slot_range *ranges;  /* [OG__MOST_WAYS][2][widths] of the trials */
+    struct og_profiling profiling;         /* the session's, and what it tells of places */
+    struct og_profiling_groups row_groups; /* the same by row groups */
+    struct og_slot_range *ranges;          /* [OG__MOST_EXEC_PLANS][2][row groups] of the trials */
     double began;
     uint32_t *hotness; /* [N] places by a guess at degrees. Not by visits: what is counted over the
-                          pilot's batches must not have learnt from them */
-    struct og_facts on_disk; /* the session's, were the structure there; if it may_move */
+                          profiling batches must not have learnt from them */
+    struct og_workload on_disk; /* the session's, were the structure there; if it may_move */
     double model;    /* seconds of one batch, the caller's where batches leave the session */
     double copy;     /* bytes a second */
     double counting; /* seconds a batch of the trace */
     struct og_probe probe;
-    struct trial trial[OG__MOST_WAYS];
+    struct trial trial[OG__MOST_EXEC_PLANS];
     uint32_t n;
-    struct og_candidate candidate[OG__MOST_WAYS]; /* trials that fit */
-    uint32_t number[OG__MOST_WAYS];               /* which they are */
+    struct og_candidate candidate[OG__MOST_EXEC_PLANS]; /* trials that fit */
+    uint32_t number[OG__MOST_EXEC_PLANS];               /* which they are */
     uint32_t n_fit;
-    struct og_estimate out[OG__MOST_WAYS]; /* of these, ranked */
+    struct og_estimate out[OG__MOST_EXEC_PLANS]; /* of these, ranked */
 };
 
-/* What rows of several widths are worth, by their degrees; the batches by widths. */
-static int weigh_widths(struct chooser *c, struct og_err *err)
+/* What rows of several sizes are worth, by their degrees; the batches by row groups. */
+static int weigh_row_groups(struct chooser *c, struct og_err *err)
 {
     struct og_session *s = c->s;
     int rc;
     OG_TRY(og__weigh_groups(s, OG_POLICY_DEGREE, &s->config.opt, c->hotness, err));
-    OG_TRY(og__pilot_widths(&c->widths, &c->pilot, &s->structure, s->budget, err));
-    c->ranges = calloc((size_t)OG__MOST_WAYS * 2 * OG_MAX(c->widths.n, 1u), sizeof(*c->ranges));
+    OG_TRY(og__profiling_groups(&c->row_groups, &c->profiling, &s->structure, s->budget, err));
+    c->ranges =
+        calloc((size_t)OG__MOST_EXEC_PLANS * 2 * OG_MAX(c->row_groups.n, 1u), sizeof(*c->ranges));
     OG_TRY(c->ranges ? 0 : og__fail_errno(err, -ENOMEM, NULL, "candidates"));
 out:
     return rc;
@@ -182,19 +184,19 @@ out:
 static int guess_hotness(struct chooser *c, struct og_err *err)
 {
     struct og_session *s = c->s;
-    struct og_pilot *p = &c->pilot;
-    c->hotness = og__alloc(s->budget, (size_t)s->facts.graph->n_nodes * 4, "hotness", err);
-    if (c->hotness && og__shares_slots(&s->facts))
-        return weigh_widths(c, err);
+    struct og_profiling *p = &c->profiling;
+    c->hotness = og__alloc(s->budget, (size_t)s->workload.graph->n_nodes * 4, "hotness", err);
+    if (c->hotness && og__shares_slots(&s->workload))
+        return weigh_row_groups(c, err);
     int rc =
         c->hotness ? og__hotness_degree_guess(&s->structure.topology, c->hotness, err) : -ENOMEM;
     if (rc < 0)
         return rc;
-    for (uint64_t i = 0; og__exchanges(&s->config) && i < s->facts.n_nodes; i++) {
+    for (uint64_t i = 0; og__exchanges(&s->config) && i < s->workload.n_nodes; i++) {
         const bool owns = og__owner_of(s->config.share.ranks, (uint32_t)i) == s->config.share.rank;
         c->hotness[i] = owns ? c->hotness[i] + 1 : 0; /* the others never come */
     }
-    return og__pilot_rank(p, s->facts.n_nodes, c->hotness, s->budget, err);
+    return og__profiling_rank(p, s->workload.n_nodes, c->hotness, s->budget, err);
 }
 
 /* Caches that differ by a hundredth are counted as one. */
@@ -210,51 +212,52 @@ static void count_together(struct og_candidate *a, struct og_candidate *b)
 
 /* Segments read more than chunks: they are for when the disk is too small for those. */
 static bool is_for_it(const struct chooser *c, const struct trial *t,
-                      const struct og_options *asked)
+                      const struct og_options *requested)
 {
-    const uint64_t rows = c->pilot.rows / OG_MAX(c->pilot.n, 1u);
-    const double chunks = (double)(t->memory.superbatch * rows) * og__mean_row(&c->s->facts);
-    return t->way.layout != OG_LAYOUT_SEGMENTED || asked->layout == OG_LAYOUT_SEGMENTED ||
-           chunks > asked->disk.value;
+    const uint64_t rows = c->profiling.rows / OG_MAX(c->profiling.n, 1u);
+    const double chunks = (double)(t->memory.superbatch * rows) * og__mean_row(&c->s->workload);
+    return t->exec.layout != OG_LAYOUT_SEGMENTED || requested->layout == OG_LAYOUT_SEGMENTED ||
+           chunks > requested->disk.value;
 }
 
 /* Its memory; slots of groups, which follow each other. */
-static int plan_slots(const struct chooser *c, const struct og_premises *p, struct trial *t,
+static int plan_slots(const struct chooser *c, const struct og_plan_inputs *p, struct trial *t,
                       struct og_group_size *size)
 {
     const struct og_session *s = c->s;
-    const struct og_pilot_cache cache = {.pilot = &c->pilot,
-                                         .facts = p->facts,
-                                         .policy = t->way.policy,
-                                         .hotness = c->hotness,
-                                         .budget = s->budget};
-    const struct og_misses misses = og__pilot_misses(&cache);
-    struct og_upper_tier above;
+    const struct og_profiling_cache cache = {.profiling = &c->profiling,
+                                             .workload = p->workload,
+                                             .policy = t->exec.policy,
+                                             .hotness = c->hotness,
+                                             .budget = s->budget};
+    const struct og_misses misses = og__profiling_misses(&cache);
+    struct og_upper_tier upper;
     const struct og_slots_given given = {.misses = &misses,
-                                         .above = &above,
+                                         .upper = &upper,
                                          .worth = c->ranges ? c->hotness : NULL,
                                          .budget = s->budget};
     int rc;
-    OG_TRY(og__upper_tier_plan(&above, p, given.worth, s->budget, &t->refused));
+    OG_TRY(og__upper_tier_plan(&upper, p, given.worth, s->budget, &t->refused));
     OG_TRY(og__memory_plan(&t->memory, p, &given, size, &t->refused));
     if (!c->ranges)
         return 0;
-    t->host = c->ranges + (size_t)c->n * 2 * c->widths.n;
-    t->there = t->host + c->widths.n;
-    (void)og__host_ranges(p->facts, size, t->host);
-    (void)og__device_ranges(p->facts, size, t->there);
+    t->host = c->ranges + (size_t)c->n * 2 * c->row_groups.n;
+    t->there = t->host + c->row_groups.n;
+    (void)og__host_ranges(p->workload, size, t->host);
+    (void)og__device_ranges(p->workload, size, t->there);
 out:
     return rc;
 }
 
-static void plan_memory(const struct chooser *c, const struct og_way *way, struct trial *t)
+static void plan_memory(const struct chooser *c, const struct og_exec_plan *exec, struct trial *t)
 {
     const struct og_session *s = c->s;
-    const bool moves = way->topology != s->way.topology;
-    *t = (struct trial){.way = *way};
-    const struct og_premises premises = {&s->config, moves ? &c->on_disk : &s->facts, &t->way};
-    struct og_group_size *size = og__group_sizes(s->facts.graph);
-    const int rc = size ? plan_slots(c, &premises, t, size)
+    const bool moves = exec->topology != s->exec.topology;
+    *t = (struct trial){.exec = *exec};
+    const struct og_plan_inputs plan_inputs = {&s->config, moves ? &c->on_disk : &s->workload,
+                                               &t->exec};
+    struct og_group_size *size = og__group_sizes(s->workload.graph);
+    const int rc = size ? plan_slots(c, &plan_inputs, t, size)
                         : og__fail_errno(&t->refused, -ENOMEM, NULL, "candidates");
     t->fits = rc == 0;
     free(size);
@@ -272,23 +275,23 @@ static void add_trial(struct chooser *c, const struct trial *t)
 }
 
 /* What fits in memory; the others are kept with the reason why they do not. */
-static void try_way(struct chooser *c, const struct og_way *way)
+static void try_exec(struct chooser *c, const struct og_exec_plan *exec)
 {
     struct trial t;
-    plan_memory(c, way, &t);
+    plan_memory(c, exec, &t);
     if (is_for_it(c, &t, &c->s->config.opt))
         add_trial(c, &t);
 }
 
 /* The same with the structure on disk, read by many batches together; as far as that leaves more
  * memory, to rows or to a superbatch. */
-static void try_moved(struct chooser *c, const struct og_way *way)
+static void try_moved(struct chooser *c, const struct og_exec_plan *exec)
 {
-    struct og_way moved = *way;
+    struct og_exec_plan moved = *exec;
     struct trial here;
     struct trial t;
     moved.topology = OG_TOPOLOGY_DISK;
-    plan_memory(c, way, &here);
+    plan_memory(c, exec, &here);
     plan_memory(c, &moved, &t);
     const bool more = !here.fits || t.memory.n_slots > here.memory.n_slots ||
                       t.memory.superbatch > here.memory.superbatch;
@@ -296,14 +299,14 @@ static void try_moved(struct chooser *c, const struct og_way *way)
         add_trial(c, &t);
 }
 
-static void try_all(struct chooser *c, const struct og_way *ways, int n_ways)
+static void try_all(struct chooser *c, const struct og_exec_plan *execs, int n_execs)
 {
-    for (int i = 0; i < n_ways; i++)
-        if (og__way_allowed(&c->s->config, &ways[i]))
-            try_way(c, &ways[i]);
-    for (int i = 0; i < n_ways && may_move(c->s); i++)
-        if (og__way_allowed(&c->s->config, &ways[i]))
-            try_moved(c, &ways[i]);
+    for (int i = 0; i < n_execs; i++)
+        if (og__exec_plan_allowed(&c->s->config, &execs[i]))
+            try_exec(c, &execs[i]);
+    for (int i = 0; i < n_execs && may_move(c->s); i++)
+        if (og__exec_plan_allowed(&c->s->config, &execs[i]))
+            try_moved(c, &execs[i]);
     for (uint32_t i = 1; i < c->n_fit; i++)
         for (uint32_t k = 0; k < i; k++)
             count_together(&c->candidate[k], &c->candidate[i]);
@@ -312,7 +315,7 @@ static void try_all(struct chooser *c, const struct og_way *ways, int n_ways)
 /* ---- comparing ---- */
 
 /* The same disk is as fast as was found just now. */
-static struct og_disk_profile structure_disk(const struct og_facts *f,
+static struct og_disk_profile structure_disk(const struct og_workload *f,
                                              const struct og_disk_profile *found)
 {
     const bool same =
@@ -320,29 +323,29 @@ static struct og_disk_profile structure_disk(const struct og_facts *f,
     return same ? *found : f->lists;
 }
 
-/* What ways are judged by, over the batches of a pilot. */
-static struct og_choice judged_by(const struct chooser *c, const struct og_pilot *batches,
-                                  const struct og_pilot_widths *widths)
+/* What execution plans are judged by, over the profiling batches. */
+static struct og_cost_inputs judged_by(const struct chooser *c, const struct og_profiling *batches,
+                                       const struct og_profiling_groups *row_groups)
 {
     struct og_session *s = c->s;
     const double n = OG_MAX(batches->n, 1u);
-    const double epoch = (double)og__schedule_batches(&s->facts.schedule, OG__TRAIN);
-    struct og_disk_profile disk = s->facts.profile;
+    const double epoch = (double)og__schedule_batches(&s->workload.schedule, OG__TRAIN);
+    struct og_disk_profile disk = s->workload.profile;
     if (c->probe.iops > 0)
-        disk.iops = OG_MIN(c->probe.iops, 2 * s->facts.profile.iops);
+        disk.iops = OG_MIN(c->probe.iops, 2 * s->workload.profile.iops);
     if (c->probe.bandwidth > 0)
         disk.bandwidth = c->probe.bandwidth;
     /* the file at hand may be a fresh one; only on the same disk does it tell of what is written */
     const double fresh =
-        s->facts.apart ? s->facts.away.fresh : OG_MAX(s->facts.away.fresh, disk.bandwidth);
-    const double faster = s->facts.away.measured ? 1 : fresh / s->facts.away.fresh;
-    const struct og_together_shape *together =
-        may_move(s) ? &c->on_disk.together : &s->facts.together;
-    return (struct og_choice){
+        s->workload.apart ? s->workload.away.fresh : OG_MAX(s->workload.away.fresh, disk.bandwidth);
+    const double faster = s->workload.away.measured ? 1 : fresh / s->workload.away.fresh;
+    const struct og_group_sampling_shape *group_sampling =
+        may_move(s) ? &c->on_disk.group_sampling : &s->workload.group_sampling;
+    return (struct og_cost_inputs){
         .trace = {.n_batches = batches->n, .ptr = batches->ptr, .ids = batches->ids},
-        .n_nodes = (uint64_t)s->facts.graph->n_nodes,
+        .n_nodes = (uint64_t)s->workload.graph->n_nodes,
         .owners = s->config.own_rows ? s->config.share.ranks : 0,
-        .most_wanted = og__nodes_known(&s->config, s->facts.n_nodes),
+        .most_requested = og__nodes_known(&s->config, s->workload.n_nodes),
         .distinct = batches->growth.distinct,
         .growth = batches->growth.power,
         .slowing = batches->growth.slowing,
@@ -350,47 +353,47 @@ static struct og_choice judged_by(const struct chooser *c, const struct og_pilot
         .epochs = (uint32_t)s->config.opt.epochs,
         .topology = {(uint64_t)((double)batches->reads.io.reads * epoch / n),
                      (uint64_t)((double)batches->reads.io.bytes * epoch / n)},
-        .rule = s->facts.read_rule,
-        .row_bytes = s->facts.row_bytes,
+        .rule = s->workload.read_rule,
+        .row_bytes = s->workload.row_bytes,
         .fill_rows = OG__FILL_ROWS,
         .disk = disk,
-        .structure_disk = structure_disk(&s->facts, &disk),
-        .apart = s->facts.apart,
-        .one_by_one = s->way.one_by_one,
-        .structure_bytes = og__together_list_bytes(together),
-        .hops = (uint32_t)s->config.opt.n_fanout * OG_MAX(together->steps, 1u),
-        .group = c->pilot.group,
+        .structure_disk = structure_disk(&s->workload, &disk),
+        .apart = s->workload.apart,
+        .one_by_one = s->exec.one_by_one,
+        .structure_bytes = og__group_sampling_list_bytes(group_sampling),
+        .hops = (uint32_t)s->config.opt.n_fanout * OG_MAX(group_sampling->steps, 1u),
+        .group = c->profiling.group,
         .lists_rule = og__structure_rule(&s->structure),
         .times = {.sample = batches->core_seconds / n,
-                  .together = TOGETHER,
+                  .group_sampling = TOGETHER,
                   .cached = CACHED,
                   .plan_row = PLAN_ROW,
                   .count_row = COUNT_ROW,
                   .prepare_row = FORESEE_ROW,
                   .model = c->model,
                   .copy = c->copy,
-                  .write = s->facts.away.write * faster,
+                  .write = s->workload.away.write * faster,
                   .fresh = fresh,
                   .before = og__now() - s->opened,
                   .samplers = s->config.opt.threads,
                   .threads = s->config.opt.threads},
-        .link = s->facts.links.all,
+        .link = s->workload.links.all,
         .memory_limit = s->memory.limit,
         .disk_limit = s->config.disk,
         .disk_margin = 1.0 / OG__SUM_MARGIN,
         .pool = s->pool,
         .budget = s->budget,
         .stop = og__stop_flag(&s->config),
-        .width = widths->width,
-        .n_widths = widths->n,
+        .row_group = row_groups->row_group,
+        .n_row_groups = row_groups->n,
     };
 }
 
 /* Estimates say so that follow from some of an epoch's batches only. */
-static void note_batches(const struct chooser *c, const struct og_pilot *batches,
+static void note_batches(const struct chooser *c, const struct og_profiling *batches,
                          struct og_estimate *e)
 {
-    const uint64_t epoch = og__schedule_batches(&c->s->facts.schedule, OG__TRAIN);
+    const uint64_t epoch = og__schedule_batches(&c->s->workload.schedule, OG__TRAIN);
     const size_t used = strlen(e->why);
     if (e->possible && batches->n < epoch)
         snprintf(e->why + used, sizeof(e->why) - used, "; by %u of %llu batches", batches->n,
@@ -398,12 +401,12 @@ static void note_batches(const struct chooser *c, const struct og_pilot *batches
 }
 
 /* The first n of those in c->out, which they are in again, ranked, by other batches. */
-static int rank(struct chooser *c, const struct og_pilot *batches,
-                const struct og_pilot_widths *widths, uint32_t n, struct og_err *err)
+static int rank(struct chooser *c, const struct og_profiling *batches,
+                const struct og_profiling_groups *row_groups, uint32_t n, struct og_err *err)
 {
-    struct og_candidate these[OG__MOST_WAYS];
-    uint32_t number[OG__MOST_WAYS];
-    const struct og_choice given = judged_by(c, batches, widths);
+    struct og_candidate these[OG__MOST_EXEC_PLANS];
+    uint32_t number[OG__MOST_EXEC_PLANS];
+    const struct og_cost_inputs given = judged_by(c, batches, row_groups);
     for (uint32_t i = 0; i < n; i++) {
         number[i] = c->out[i].candidate;
         these[i] = c->candidate[number[i]];
@@ -423,10 +426,10 @@ out:
 /* The same counts with better known rates. */
 static void rank_again(struct chooser *c)
 {
-    const struct og_choice given = judged_by(c, &c->pilot, &c->widths);
+    const struct og_cost_inputs given = judged_by(c, &c->profiling, &c->row_groups);
     for (uint32_t i = 0; i < c->n_fit; i++) {
         og__candidate_seconds(&given, &c->candidate[c->out[i].candidate], &c->out[i]);
-        note_batches(c, &c->pilot, &c->out[i]);
+        note_batches(c, &c->profiling, &c->out[i]);
     }
     og__candidates_sort(c->out, c->n_fit);
 }
@@ -440,71 +443,72 @@ static uint32_t contenders(const struct chooser *c)
     return n;
 }
 
-/* Of a pilot's batches what all ranks ask of this one, where they exchange rows. */
-static int see_rounds(const struct chooser *c, struct og_pilot *p, struct og_err *err)
+/* Of the profiling batches what all ranks ask of this one, where they exchange rows. */
+static int see_rounds(const struct chooser *c, struct og_profiling *p, struct og_err *err)
 {
     const struct og_session *s = c->s;
-    struct og_pilot asked;
+    struct og_profiling requested;
     if (!og__exchanges(&s->config))
         return 0;
-    int rc = og__pilot_asked(&asked, p, &s->config.share, s->facts.n_nodes, s->budget, err);
+    int rc = og__profiling_requests(&requested, p, &s->config.share, s->workload.n_nodes, s->budget,
+                                    err);
     if (rc < 0)
         return rc;
-    og__pilot_release(p, s->budget);
-    *p = asked;
+    og__profiling_release(p, s->budget);
+    *p = requested;
     return 0;
 }
 
-/* Batches of an epoch that the pilot has not seen: all, unless that takes too long, or much memory.
+/* Batches of an epoch that profiling has not seen: all, unless that takes too long, or much memory.
  */
 static int count_more(struct chooser *c, double seconds, struct og_err *err)
 {
     enum { MEMORY_SHARE = 8 };
     struct og_session *s = c->s;
-    struct og_pilot more;
-    struct og_pilot_widths widths = {0};
+    struct og_profiling more;
+    struct og_profiling_groups row_groups = {0};
     const uint32_t n = contenders(c);
     const uint32_t ranks = og__owners(&s->config).ranks; /* of a round */
-    const double each = c->pilot.seconds / OG_MAX(c->pilot.n, 1u) + c->counting;
-    const double epoch = (double)og__schedule_batches(&s->facts.schedule, OG__TRAIN);
-    const double all = (double)OG_MIN(og__pilot_epoch(&s->structure), (uint64_t)UINT32_MAX);
+    const double each = c->profiling.seconds / OG_MAX(c->profiling.n, 1u) + c->counting;
+    const double epoch = (double)og__schedule_batches(&s->workload.schedule, OG__TRAIN);
+    const double all = (double)OG_MIN(og__profiling_epoch(&s->structure), (uint64_t)UINT32_MAX);
     const double most = OG_MIN(seconds / OG_MAX(each, 1e-9), OG_MIN(epoch, 1e9));
-    const struct og_pilot_limits limits = {.epoch = 2,
-                                           .batches = (uint32_t)OG_MIN(most * ranks, all),
-                                           .bytes = og__budget_left(s->budget) / MEMORY_SHARE};
-    if (n < 2 || most < 2.0 * c->pilot.n) {
+    const struct og_profiling_limits limits = {.epoch = 2,
+                                               .batches = (uint32_t)OG_MIN(most * ranks, all),
+                                               .bytes = og__budget_left(s->budget) / MEMORY_SHARE};
+    if (n < 2 || most < 2.0 * c->profiling.n) {
         rank_again(c);
         return 0;
     }
     int rc;
-    OG_TRY(og__pilot_sample(&more, &s->structure, &limits, s->budget, err));
+    OG_TRY(og__profiling_sample(&more, &s->structure, &limits, s->budget, err));
     OG_TRY(see_rounds(c, &more, err));
-    OG_TRY(og__pilot_growth(&more, s->facts.n_nodes, s->budget, err));
-    OG_TRY(og__pilot_widths(&widths, &more, &s->structure, s->budget, err));
+    OG_TRY(og__profiling_growth(&more, s->workload.n_nodes, s->budget, err));
+    OG_TRY(og__profiling_groups(&row_groups, &more, &s->structure, s->budget, err));
     rank_again(c);
-    OG_TRY(rank(c, &more, &widths, n, err));
+    OG_TRY(rank(c, &more, &row_groups, n, err));
 out:
-    og__pilot_widths_release(&widths, s->budget);
-    og__pilot_release(&more, s->budget);
+    og__profiling_groups_release(&row_groups, s->budget);
+    og__profiling_release(&more, s->budget);
     return rc;
 }
 
-/* First by the pilot's batches alone. Then, as far as the run is long enough for it to pay, with
+/* First by the profiling batches alone. Then, as far as the run is long enough for it to pay, with
  * rates better known, and those that are near the fastest by more batches. */
 static int compare_all(struct chooser *c, struct og_err *err)
 {
     const double least = 0.01;
     const double most = 4;
     int rc;
-    OG_TRY(og__probe_disk(&c->probe, &c->s->facts.profile, 0, err));
+    OG_TRY(og__probe_disk(&c->probe, &c->s->workload.profile, 0, err));
     for (uint32_t i = 0; i < c->n_fit; i++)
         c->out[i].candidate = i;
-    OG_TRY(rank(c, &c->pilot, &c->widths, c->n_fit, err));
+    OG_TRY(rank(c, &c->profiling, &c->row_groups, c->n_fit, err));
     const double run = c->out[0].seconds * OG_MAX(c->s->config.opt.epochs, 1);
     const double left = OG_MIN(CHOOSING_SHARE * run, most) - (og__now() - c->began);
     if (left < least)
         return 0;
-    rc = og__probe_disk(&c->probe, &c->s->facts.profile, left / 4, err);
+    rc = og__probe_disk(&c->probe, &c->s->workload.profile, left / 4, err);
     return rc < 0 ? rc : count_more(c, left / 2, err);
 out:
     return rc;
@@ -512,19 +516,19 @@ out:
 
 /* ---- choosing ---- */
 
-static void add_choice(struct og_session *s, const struct trial *t, const struct og_estimate *e)
+static void add_compared(struct og_session *s, const struct trial *t, const struct og_estimate *e)
 {
-    s->choice[s->n_choice++] = (struct og_chosen){.policy = t->way.policy,
-                                                  .device_policy = t->way.device_policy,
-                                                  .layout = t->way.layout,
-                                                  .topology = t->way.topology,
-                                                  .alternate = t->way.alternate,
-                                                  .n_slots = t->memory.n_slots,
-                                                  .estimate = *e};
+    s->compared[s->n_compared++] = (struct og_chosen){.policy = t->exec.policy,
+                                                      .device_policy = t->exec.device_policy,
+                                                      .layout = t->exec.layout,
+                                                      .topology = t->exec.topology,
+                                                      .alternate = t->exec.alternate,
+                                                      .n_slots = t->memory.n_slots,
+                                                      .estimate = *e};
 }
 
-/* Where the fastest way moves the structure and is not worth it, the fastest that does not comes
- * before it. */
+/* Where the fastest execution plan moves the structure and is not worth it, the fastest that does
+ * not comes before it. */
 static void prefer_staying(struct chooser *c)
 {
     uint32_t stays = 0;
@@ -538,20 +542,20 @@ static void prefer_staying(struct chooser *c)
     c->out[0] = first;
 }
 
-static int keep_choice(struct og_session *s, const struct chooser *c, struct og_err *err)
+static int keep_compared(struct og_session *s, const struct chooser *c, struct og_err *err)
 {
-    free(s->choice);
-    s->choice = calloc(c->n, sizeof(*s->choice));
-    s->n_choice = 0;
-    if (!s->choice)
+    free(s->compared);
+    s->compared = calloc(c->n, sizeof(*s->compared));
+    s->n_compared = 0;
+    if (!s->compared)
         return og__fail_errno(err, -ENOMEM, NULL, "candidates");
     for (uint32_t i = 0; i < c->n_fit; i++)
-        add_choice(s, &c->trial[c->number[c->out[i].candidate]], &c->out[i]);
+        add_compared(s, &c->trial[c->number[c->out[i].candidate]], &c->out[i]);
     for (uint32_t i = 0; i < c->n; i++) {
         struct og_estimate none = {.possible = true, .memory = c->trial[i].memory.smallest};
         og__candidate_refuse(&none, "%.150s", c->trial[i].refused.message);
         if (!c->trial[i].fits)
-            add_choice(s, &c->trial[i], &none);
+            add_compared(s, &c->trial[i], &none);
     }
     return 0;
 }
@@ -567,7 +571,7 @@ static int compare(struct chooser *c, struct og_err *err)
         c->model = s->config.handover.step_seconds;
     c->copy = og__copy_rate(s->budget);
     OG_TRY(og__know_link(s, err));
-    OG_TRY(og__probe_open(&c->probe, &s->facts, &s->config, s->budget, err));
+    OG_TRY(og__probe_open(&c->probe, &s->workload, &s->config, s->budget, err));
     OG_TRY(compare_all(c, err));
     s->estimate = c->out[0];
 out:
@@ -577,38 +581,39 @@ out:
 
 static void close_chooser(struct chooser *c)
 {
-    og__pilot_unrank(&c->pilot, c->s->budget);
-    og__pilot_widths_release(&c->widths, c->s->budget);
+    og__profiling_unrank(&c->profiling, c->s->budget);
+    og__profiling_groups_release(&c->row_groups, c->s->budget);
     free(c->ranges);
-    og__release(c->s->budget, c->hotness, (size_t)c->s->facts.n_nodes * 4, "hotness");
+    og__release(c->s->budget, c->hotness, (size_t)c->s->workload.n_nodes * 4, "hotness");
 }
 
 /* Nodes that have rows. */
 static uint64_t rows_known(const struct og_session *s)
 {
-    const struct og_facts *f = &s->facts;
+    const struct og_workload *f = &s->workload;
     uint64_t n = og__shares_slots(f) ? 0 : og__nodes_known(&s->config, f->n_nodes);
     for (uint32_t k = 0; k < f->n_ranges; k++)
         n += f->ranges[k].end - f->ranges[k].first;
     return n;
 }
 
-/* With the plainest way in *way, and nothing to choose where that has room for all rows. */
-static int choose(struct chooser *c, struct og_way *way, struct og_err *err)
+/* With the plainest execution plan in *exec, and nothing to choose where that has room for all
+ * rows. */
+static int choose(struct chooser *c, struct og_exec_plan *exec, struct og_err *err)
 {
     struct og_session *s = c->s;
-    struct og_way ways[OG__MOST_WAYS];
-    const int n_ways = og__ways_list(way, ways);
+    struct og_exec_plan execs[OG__MOST_EXEC_PLANS];
+    const int n_execs = og__exec_plans_list(exec, execs);
     int rc = 0;
-    og__plainest_way(way);
+    og__plainest_exec_plan(exec);
     if (!(s->config.want & OG__WANT_FEATURES))
         return 0;
     OG_TRY(guess_hotness(c, err));
     if (may_move(s))
-        c->on_disk = og__facts_on_disk(s);
-    try_all(c, ways, n_ways);
+        c->on_disk = og__workload_on_disk(s);
+    try_all(c, execs, n_execs);
     if (c->n > 0)
-        *way = c->trial[0].way;
+        *exec = c->trial[0].exec;
     if (c->n_fit > 0 && c->trial[0].fits && c->trial[0].memory.n_slots >= rows_known(s))
         c->n_fit = 1;
     if (c->n_fit > 0)
@@ -616,17 +621,17 @@ static int choose(struct chooser *c, struct og_way *way, struct og_err *err)
     if (c->n_fit > 1) {
         prefer_staying(c);
         s->estimate = c->out[0];
-        OG_TRY(keep_choice(s, c, err));
-        *way = c->trial[c->number[c->out[0].candidate]].way;
+        OG_TRY(keep_compared(s, c, err));
+        *exec = c->trial[c->number[c->out[0].candidate]].exec;
     }
 out:
     return rc;
 }
 
-bool og__ways_are_counted(const struct og_session *s)
+bool og__exec_plans_are_counted(const struct og_session *s)
 {
     const unsigned want = s->config.want;
-    const struct og_graph *g = s->facts.graph;
+    const struct og_graph *g = s->workload.graph;
     const bool trains = want & OG__WANT_TRAINING || !(want & OG__WANT_MODEL);
     bool known = false;
     for (uint32_t k = 0; k < g->n_groups; k++)
@@ -635,40 +640,41 @@ bool og__ways_are_counted(const struct og_session *s)
     return trains && want & OG__WANT_FEATURES && known;
 }
 
-/* How long the way takes that was given. What that would need is not worth a refusal. */
-static int tell_given(struct chooser *c, const struct og_way *way, struct og_err *err)
+/* How long the execution plan takes that was given. What that would need is not worth a refusal. */
+static int tell_given(struct chooser *c, const struct og_exec_plan *exec, struct og_err *err)
 {
     int rc;
-    if (!og__ways_are_counted(c->s) || c->s->path.stores.packs) /* which no candidate reads */
+    if (!og__exec_plans_are_counted(c->s) || c->s->path.stores.packs) /* which no candidate reads */
         return 0;
     OG_TRY(guess_hotness(c, err));
-    try_way(c, way);
+    try_exec(c, exec);
     if (c->n_fit > 0)
         OG_TRY(compare(c, err));
 out:
     return rc;
 }
 
-int og__choose(struct og_session *s, const struct og_pilot *pilot, struct og_way *way,
-               struct og_err *err)
+int og__choose(struct og_session *s, const struct og_profiling *profiling,
+               struct og_exec_plan *exec, struct og_err *err)
 {
     const bool rounds = og__exchanges(&s->config) && s->config.want & OG__WANT_FEATURES;
-    const bool given = way->policy != OG_POLICY_AUTO;
-    struct chooser c = {.s = s, .pilot = *pilot, .began = og__now()};
-    struct og_pilot asked = {0};
+    const bool given = exec->policy != OG_POLICY_AUTO;
+    struct chooser c = {.s = s, .profiling = *profiling, .began = og__now()};
+    struct og_profiling requested = {0};
     int rc = 0;
     if (rounds) {
-        OG_TRY(og__pilot_asked(&asked, pilot, &s->config.share, s->facts.n_nodes, s->budget, err));
-        OG_TRY(og__samples_ahead(way) || !given
-                   ? og__pilot_growth(&asked, s->facts.n_nodes, s->budget, err)
+        OG_TRY(og__profiling_requests(&requested, profiling, &s->config.share, s->workload.n_nodes,
+                                      s->budget, err));
+        OG_TRY(og__samples_ahead(exec) || !given
+                   ? og__profiling_growth(&requested, s->workload.n_nodes, s->budget, err)
                    : 0);
-        c.pilot = asked;
+        c.profiling = requested;
     }
-    OG_TRY(given ? tell_given(&c, way, err) : choose(&c, way, err));
+    OG_TRY(given ? tell_given(&c, exec, err) : choose(&c, exec, err));
 out:
     close_chooser(&c);
     if (rounds)
-        og__pilot_release(&asked, s->budget);
+        og__profiling_release(&requested, s->budget);
     if (rc == -ENOMEM && given) { /* nothing was to be chosen */
         *err = (struct og_err){0};
         return 0;

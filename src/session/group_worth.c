@@ -13,16 +13,16 @@
 int og__weigh_groups(const struct og_session *s, int policy, const struct og_options *opt,
                      uint32_t *worth, struct og_err *err)
 {
-    const struct og_graph *g = s->facts.graph;
+    const struct og_graph *g = s->workload.graph;
     const int by = og__policy_ranked_like(policy);
-    struct og_width *width = og__group_widths(g);
+    struct og_row_group *row_group = og__row_groups_of_graph(g);
     og_uses *uses;
     int rc;
-    OG_TRY(width ? 0 : og__fail_errno(err, -ENOMEM, NULL, "cache"));
+    OG_TRY(row_group ? 0 : og__fail_errno(err, -ENOMEM, NULL, "cache"));
     OG_TRY(og__hotness_uses(&s->structure, s->pool, by, opt, worth, &uses, err));
-    og__widths_weigh(worth, uses, width, g->n_groups);
+    og__row_groups_weigh(worth, uses, row_group, g->n_groups);
 out:
-    free(width);
+    free(row_group);
     return rc;
 }
 
@@ -31,36 +31,37 @@ out:
 /* Without --cache as many bytes as the session's own. */
 static struct og_amount owned_amount(const struct og_session *s)
 {
-    const struct og_amount *asked = &s->config.opt.cache;
-    return asked->unit != OG_UNSET ? *asked : (struct og_amount){OG_BYTES, (double)s->memory.cache};
+    const struct og_amount *requested = &s->config.opt.cache;
+    return requested->unit != OG_UNSET ? *requested
+                                       : (struct og_amount){OG_BYTES, (double)s->memory.cache};
 }
 
 int og__owned_slots(const struct og_session *s, const uint32_t *worth, uint32_t rank,
                     uint64_t *slots, struct og_err *err)
 {
-    const struct og_graph *g = s->facts.graph;
+    const struct og_graph *g = s->workload.graph;
     const uint32_t ranks = s->config.share.ranks;
     const struct og_amount cache = owned_amount(s);
-    const struct og_capacity room = og__amount_room(&cache, s->facts.n_nodes);
-    const uint64_t n = og__owned_nodes(ranks, rank, s->facts.n_nodes);
-    struct og_width *width = og__group_widths(g);
+    const struct og_capacity room = og__amount_room(&cache, s->workload.n_nodes);
+    const uint64_t n = og__owned_nodes(ranks, rank, s->workload.n_nodes);
+    struct og_row_group *row_group = og__row_groups_of_graph(g);
     uint32_t *own = og__alloc(s->budget, n * sizeof(*own), "hotness", err);
     int rc;
     OG_TRY(own ? 0 : -ENOMEM);
-    OG_TRY(width ? 0 : og__fail_errno(err, -ENOMEM, NULL, "cache"));
+    OG_TRY(row_group ? 0 : og__fail_errno(err, -ENOMEM, NULL, "cache"));
     for (uint64_t i = 0; i < n; i++)
         own[i] = worth[og__owned_node(ranks, rank, (uint32_t)i)];
     for (uint32_t t = 0; t < g->n_groups; t++)
-        width[t].end = og__owned_nodes(ranks, rank, width[t].end);
-    OG_TRY(og__widths_fit(own, width, g->n_groups, &room, s->budget, slots, err));
+        row_group[t].end = og__owned_nodes(ranks, rank, row_group[t].end);
+    OG_TRY(og__row_groups_fit(own, row_group, g->n_groups, &room, s->budget, slots, err));
 out:
     og__release(s->budget, own, n * sizeof(*own), "hotness");
-    free(width);
+    free(row_group);
     return rc;
 }
 
 size_t og__owned_slots_bytes(const struct og_session *s)
 {
-    const uint64_t most = og__owned_nodes(s->config.share.ranks, 0, s->facts.n_nodes);
-    return (size_t)most * sizeof(uint32_t) + OG__WIDTHS_FIT_BYTES;
+    const uint64_t most = og__owned_nodes(s->config.share.ranks, 0, s->workload.n_nodes);
+    return (size_t)most * sizeof(uint32_t) + OG__ROW_GROUPS_FIT_BYTES;
 }

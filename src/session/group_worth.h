@@ -1,5 +1,5 @@
 /* What rows of several groups are worth to a policy, by which slots are shared out among groups
- * (plan/widths.h). */
+ * (plan/row_groups.h). */
 #ifndef OG_GROUP_WORTH_H
 #define OG_GROUP_WORTH_H
 

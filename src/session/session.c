@@ -10,7 +10,7 @@
 #include "flow/exchange.h"
 #include "nn/tasks.h"
 #include "options/options.h"
-#include "session/idle.h"
+#include "session/option_effects.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +34,7 @@ out:
     return rc;
 }
 
-static uint32_t weighted(const struct og_facts *f)
+static uint32_t weighted(const struct og_workload *f)
 {
     uint32_t n = 0;
     for (uint32_t r = 0; r < f->graph->n_relations; r++)
@@ -48,14 +48,14 @@ static void warn_of_weights(const struct og_session *s)
     const struct og_options *opt = &s->config.opt;
     const bool drawn = og__sampling_reads_weights((enum og_sampler_kind)opt->sampler);
     const bool convolved = og__edge_weights(opt) != OG_EDGE_WEIGHTS_OFF;
-    if (!(s->config.want & OG__WANT_TRAINING) || weighted(&s->facts) == 0)
+    if (!(s->config.want & OG__WANT_TRAINING) || weighted(&s->workload) == 0)
         return;
     if (!drawn && !convolved)
         og__say(
             &s->config.log, OG__WARN,
             "%s: edge weights have no effect: --edge-weights multiply has convolutions use them, "
             "--sampler weighted draws neighbours by them",
-            s->facts.graph->path);
+            s->workload.graph->path);
     else if (drawn && convolved)
         og__say(
             &s->config.log, OG__WARN,
@@ -74,7 +74,7 @@ static int add_name(void *names, const char *name, struct og_err *err)
 static int name_other_files(const struct og_session *s, struct og_err *err)
 {
     struct og_names names = {.n = 0};
-    const char *dataset = s->facts.graph->path;
+    const char *dataset = s->workload.graph->path;
     int rc =
         s->config.want & OG__WANT_TRAINING ? og__dataset_files(dataset, add_name, &names, err) : 0;
     if (rc >= 0 && names.n > 0)
@@ -88,12 +88,12 @@ static int check_weights(const struct og_session *s, struct og_err *err)
     const struct og_options *opt = &s->config.opt;
     const bool drawn = og__sampling_reads_weights((enum og_sampler_kind)opt->sampler);
     const bool convolved = og__edge_weights(opt) != OG_EDGE_WEIGHTS_OFF;
-    if ((drawn || convolved) && weighted(&s->facts) < s->facts.graph->n_relations)
+    if ((drawn || convolved) && weighted(&s->workload) < s->workload.graph->n_relations)
         return og__fail(err, -EINVAL,
                         drawn
                             ? "import the graph with an edge_weight.npy, or use --sampler uniform"
                             : "import the graph with an edge_weight.npy, or use --edge-weights off",
-                        "%s: has no edge weights", s->facts.graph->path);
+                        "%s: has no edge weights", s->workload.graph->path);
     return convolved ? og__walks_refuse_weights(opt, err) : 0;
 }
 
@@ -117,42 +117,42 @@ static int open_offline(struct og_session *s, unsigned want, struct og_err *err)
     if (!s->config.opt.samples || !trains)
         return 0;
     const struct og_offline_for run = {.opt = &s->config.opt,
-                                       .schedule = &s->facts.schedule,
-                                       .graph = s->facts.graph,
-                                       .extras = s->facts.trace.extras,
-                                       .n_relations = s->facts.trace.n_relations};
+                                       .schedule = &s->workload.schedule,
+                                       .graph = s->workload.graph,
+                                       .extras = s->workload.trace.extras,
+                                       .n_relations = s->workload.trace.n_relations};
     int rc = og__offline_open(&s->offline, &run, s->budget, err);
     s->path.offline = s->offline;
     return rc;
 }
 
 /* Of features that are kept as they are stored there is one word for it. */
-static int settle_rows(struct og_session *s, struct og_err *err)
+static int resolve_rows(struct og_session *s, struct og_err *err)
 {
-    struct og_graph *g = s->facts.graph;
+    struct og_graph *g = s->workload.graph;
     bool narrower = false;
     int rc = 0;
     for (uint32_t k = 0; rc == 0 && k < g->n_groups; k++) {
         struct og_group *group = &g->group[k];
         if (group->dim > 0)
             rc = og__features_keep(group, og__pack_dtype(&s->config.opt, group->stored), err);
-        narrower |= group->kept != group->stored;
+        narrower |= group->dtype != group->stored;
     }
     if (rc == 0 && !narrower)
         s->config.opt.pack_dtype = OG_PACK_STORED;
     return rc;
 }
 
-/* Ranks on one machine share it: each has its part of the processors, and of the disk. */
+/* Ranks on one machine share it: each has its part of the CPUs, and of the disk. */
 static void share_machine(struct og_config *c)
 {
-    if (c->here < 2)
+    if (c->n_local < 2)
         return;
     if (c->opt.threads == 0)
-        c->opt.threads = c->processors > 0 ? c->processors : OG_MAX(og__cpu_count() / c->here, 1);
+        c->opt.threads = c->cpus > 0 ? c->cpus : OG_MAX(og__cpu_count() / c->n_local, 1);
     if (c->opt.disk.unit != OG_BYTES)
         c->opt.disk = (struct og_amount){
-            OG_PERCENT, (c->opt.disk.unit == OG_PERCENT ? c->opt.disk.value : 90) / c->here};
+            OG_PERCENT, (c->opt.disk.unit == OG_PERCENT ? c->opt.disk.value : 90) / c->n_local};
 }
 
 /* Steps that ranks can share out, and nothing that makes them need one another's samples. Who is no
@@ -188,7 +188,7 @@ static void tell_devices(const struct og_config *c)
 }
 
 /* What rows that go from worker to worker do not work with so far. */
-static int settle_exchange(struct og_config *c, struct og_err *err)
+static int resolve_exchange(struct og_config *c, struct og_err *err)
 {
     struct og_options *opt = &c->opt;
     if (!og__exchanges(c))
@@ -203,8 +203,8 @@ static int settle_exchange(struct og_config *c, struct og_err *err)
 }
 
 /* The model of a checkpoint comes with its options settled. */
-static int settle_options(struct og_session *s, const struct og_options *opt,
-                          const struct og_model_config *model, struct og_err *err)
+static int resolve_options(struct og_session *s, const struct og_options *opt,
+                           const struct og_model_config *model, struct og_err *err)
 {
     struct og_config *c = &s->config;
     int rc;
@@ -214,20 +214,20 @@ static int settle_options(struct og_session *s, const struct og_options *opt,
     OG_TRY(share_steps(c, err));
     share_machine(c);
     const struct og_option_set given = c->opt.given;
-    c->asked = og__options_set_apart(opt);
+    c->requested = og__options_set_apart(opt);
     og__session_offer_device(c);
     OG_TRY(og__options_resolve(&c->opt, &c->log, err));
-    OG_TRY(settle_exchange(c, err));
+    OG_TRY(resolve_exchange(c, err));
     tell_devices(c);
-    c->preset_asked = og__options_set_apart(&c->opt);
-    og__option_set_keep(&c->preset_asked, &c->opt.given, &given);
+    c->preset_requested = og__options_set_apart(&c->opt);
+    og__option_set_keep(&c->preset_requested, &c->opt.given, &given);
     c->layout_open = c->layout_open || c->opt.layout == OG_LAYOUT_AUTO;
     c->disk = (uint64_t)c->opt.disk.value;
     OG_TRY(og__know_whole(c, err));
     OG_TRY(og__device_sampling_check(c, err));
     if (c->opt.sample_on != OG_SAMPLE_ON_HOST && c->opt.topology == OG_TOPOLOGY_AUTO)
         c->opt.topology = OG_TOPOLOGY_MEMORY;
-    OG_TRY(og__session_settle_tiers(c, err));
+    OG_TRY(og__session_resolve_tiers(c, err));
 out:
     return rc;
 }
@@ -236,7 +236,7 @@ out:
 static int check_timeline(const struct og_session *s, struct og_err *err)
 {
     const char *path = s->config.opt.trace_timeline;
-    int rc = og__graph_spare(s->facts.graph, path, err);
+    int rc = og__graph_spare(s->workload.graph, path, err);
     return rc < 0 || !path || s->config.opt.resume ? rc : og__check_absent(path, err);
 }
 
@@ -244,7 +244,7 @@ static int check_timeline(const struct og_session *s, struct og_err *err)
 static int check_share(struct og_session *s, struct og_err *err)
 {
     const struct og_share *own = &s->config.share;
-    const struct og_graph *g = s->facts.graph;
+    const struct og_graph *g = s->workload.graph;
     if (!g->workers)
         return 0;
     s->config.own_rows = true;
@@ -260,11 +260,11 @@ static int open_dataset(struct og_session *s, const char *dataset, struct og_err
     const bool recorded = s->config.want & OG__WANT_RECORD && !(s->config.want & OG__WANT_FEATURES);
     const bool shares = og__exchanges(&s->config);
     int rc;
-    OG_TRY((shares ? og__graph_open_share : og__graph_open)(dataset, &s->facts.graph, err));
+    OG_TRY((shares ? og__graph_open_share : og__graph_open)(dataset, &s->workload.graph, err));
     OG_TRY(check_share(s, err));
     if (!recorded && !(s->config.want & OG__WANT_TYPES))
-        OG_TRY(og__graph_refuse_types(s->facts.graph, err));
-    if (s->facts.graph->has_types)
+        OG_TRY(og__graph_refuse_types(s->workload.graph, err));
+    if (s->workload.graph->has_types)
         OG_TRY(og__session_check_types(s, err));
 out:
     return rc;
@@ -286,21 +286,21 @@ static int start_session(struct og_session *s, const char *dataset, const struct
 {
     s->opened = og__now();
     s->opened_read = og__io_made();
-    if (s->config.seen)
-        s->config.log = (struct og_log){s->config.seen->message, s->config.seen->arg};
+    if (s->config.observer)
+        s->config.log = (struct og_log){s->config.observer->message, s->config.observer->arg};
     int rc;
-    OG_TRY(settle_options(s, opt, model, err));
+    OG_TRY(resolve_options(s, opt, model, err));
     OG_TRY(name_stores(s, err));
     OG_TRY(open_dataset(s, dataset, err));
     OG_TRY(check_timeline(s, err));
-    OG_TRY(og__session_settle_task(s, err));
+    OG_TRY(og__session_resolve_task(s, err));
     OG_TRY(og__pool_open(&s->pool, s->config.opt.threads, err));
     s->memory.limit = og__own_memory(&s->config);
     s->budget = og__budget_new(s->memory.limit);
     if (!s->budget)
         return og__fail_errno(err, -ENOMEM, NULL, "budget");
     rc = og__session_hold_out(s, err);
-    return rc < 0 ? rc : settle_rows(s, err);
+    return rc < 0 ? rc : resolve_rows(s, err);
 out:
     return rc;
 }
@@ -308,12 +308,12 @@ out:
 /* Parts see what was decided, and one another, from where they lie. */
 static void connect(struct og_session *s)
 {
-    s->given = (struct og_premises){&s->config, &s->facts, &s->way};
+    s->given = (struct og_plan_inputs){&s->config, &s->workload, &s->exec};
     s->structure.given = s->given;
     s->structure.budget = s->budget;
     s->path.config = &s->config;
-    s->path.facts = &s->facts;
-    s->path.way = &s->way;
+    s->path.workload = &s->workload;
+    s->path.exec = &s->exec;
     s->path.memory = &s->memory;
     s->path.budget = s->budget;
     s->path.structure = &s->structure;
@@ -323,14 +323,14 @@ static void connect(struct og_session *s)
 
 int og__session_open(struct og_session **out, const char *dataset, const struct og_options *opt,
                      unsigned want, const struct og_model_config *model,
-                     const struct og_observer *seen, struct og_err *err)
+                     const struct og_observer *observer, struct og_err *err)
 {
     const struct og_session_use use = {.want = want, .model = model};
-    return og__session_open_for(out, dataset, opt, &use, seen, err);
+    return og__session_open_for(out, dataset, opt, &use, observer, err);
 }
 
 int og__session_open_for(struct og_session **out, const char *dataset, const struct og_options *opt,
-                         const struct og_session_use *use, const struct og_observer *seen,
+                         const struct og_session_use *use, const struct og_observer *observer,
                          struct og_err *err)
 {
     const unsigned want = use->want;
@@ -342,48 +342,48 @@ int og__session_open_for(struct og_session **out, const char *dataset, const str
     struct og_session *s = calloc(1, sizeof(*s));
     if (!s)
         return og__fail_errno(err, -ENOMEM, NULL, "session");
-    s->config.seen = seen;
+    s->config.observer = observer;
     s->config.want = want;
     if (use->handover)
         s->config.handover = *use->handover;
     s->config.target = use->target;
     s->config.share = (struct og_share){use->share.rank, OG_MAX(use->share.ranks, 1u)};
-    s->config.here = use->here;
-    s->config.processors = use->processors;
+    s->config.n_local = use->n_local;
+    s->config.cpus = use->cpus;
     s->config.layout_open = use->layout_open;
-    s->config.sharers = (struct og_sharers){use->common, use->here};
+    s->config.sharing = (struct og_sharing){use->shared_memory, use->n_local};
     int rc;
     OG_TRY(start_session(s, dataset, opt, model, err));
     connect(s);
     OG_TRY(check_sampler(s, err));
     if (want & OG__WANT_FEATURES)
-        OG_TRY(og__hotness_check(&s->config.opt, (uint64_t)s->facts.graph->n_nodes, err));
-    OG_TRY(og__know_disks(&s->facts, &s->config.opt, err));
-    if (!s->facts.graph->has_types)
-        OG_TRY(og__learner_shape(&s->facts, &s->config, model, err));
+        OG_TRY(og__hotness_check(&s->config.opt, (uint64_t)s->workload.graph->n_nodes, err));
+    OG_TRY(og__know_disks(&s->workload, &s->config.opt, err));
+    if (!s->workload.graph->has_types)
+        OG_TRY(og__learner_shape(&s->workload, &s->config, model, err));
     if (want & OG__WANT_MODEL)
         OG_TRY(og__learner_begin(&s->learner, &s->config, s->pool, err));
     s->baseline_rss = og__rss_now();
     OG_TRY(og__structure_name(&s->structure, s->held_out, err));
     OG_TRY(og__structure_fanouts(&s->structure, err));
-    OG_TRY(og__know_graph(&s->facts, &s->config.opt, err));
+    OG_TRY(og__know_graph(&s->workload, &s->config.opt, err));
     OG_TRY(og__session_load_seeds(s, want, err));
-    if (s->facts.graph->has_types && (want & OG__WANT_TYPES)) {
+    if (s->workload.graph->has_types && (want & OG__WANT_TYPES)) {
         OG_TRY(og__session_know_types(s, model, err));
         if (og__reads_as_a_model(&s->config))
-            OG_TRY(og__learner_shape(&s->facts, &s->config, model, err));
+            OG_TRY(og__learner_shape(&s->workload, &s->config, model, err));
         else /* of no model more than whose nodes are seeds */
-            s->facts.shape =
-                (struct og_model_config){.types = s->facts.types, .task = s->config.opt.task};
+            s->workload.shape =
+                (struct og_model_config){.types = s->workload.types, .task = s->config.opt.task};
     }
     if (want & OG__WANT_TRAINING)
-        OG_TRY(og__best_check(&s->facts.shape, s->config.opt.best_by, err));
-    og__know_splits(&s->facts, want);
+        OG_TRY(og__best_check(&s->workload.shape, s->config.opt.best_by, err));
+    og__know_splits(&s->workload, want);
     OG_TRY(og__session_schedule(s, err));
     OG_TRY(open_offline(s, want, err));
     OG_TRY(og__session_plan(s, err));
     og__session_say_device(s);
-    og__say_idle(&s->given);
+    og__log_idle_options(&s->given);
     warn_of_weights(s);
     OG_TRY(name_other_files(s, err));
     if (!(want & OG__WANT_PLAN_ONLY))
@@ -416,27 +416,27 @@ void og__session_close(struct og_session *s)
     (void)!og__timeline_close(s->path.timeline, NULL); /* of commands that do not tell of it */
     og__data_path_close(&s->path); /* first: rows may be on the model's device */
     og__learner_close(&s->learner);
-    free(s->choice);
+    free(s->compared);
     free(s->size);
     og__session_drop_hotness(s);
     for (int i = 0; i < OG__SPLITS; i++) {
-        struct og_split *split = &s->facts.split[i];
-        og__release(s->budget, split->ids, og__split_bytes(&s->facts, split), "seeds");
+        struct og_split *split = &s->workload.split[i];
+        og__release(s->budget, split->ids, og__split_bytes(&s->workload, split), "seeds");
         og__release(s->budget, split->relation, og__split_relation_bytes(split), "seeds");
         if (split->labels)
-            og__release(s->budget, split->labels, og__labels_bytes(s->facts.graph, split->n),
+            og__release(s->budget, split->labels, og__labels_bytes(s->workload.graph, split->n),
                         "labels");
     }
     og__structure_close(&s->structure);
     og__offline_close(s->offline);
     og__pool_close(s->pool);
     og__session_drop_types(s);
-    free(s->facts.width);
-    og__graph_close(s->facts.graph);
+    free(s->workload.row_group);
+    og__graph_close(s->workload.graph);
     og__scratch_close(s->held_out);
     og__budget_free(s->budget);
     og__options_release(&s->config.opt);
-    og__options_release(&s->config.above);
+    og__options_release(&s->config.upper);
     free(s);
 }
 

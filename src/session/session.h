@@ -1,25 +1,25 @@
 /* A session: everything a command on a dataset holds while it runs. What was decided is in four
  * structs of values (budget/), what runs in three parts; whoever works on one part takes that part.
  *
- *   config, facts, way ──> memory        asked, known, chosen ──> how memory is shared out
+ *   config, workload, exec ──> memory    asked, known, chosen ──> how memory is shared out
  *   structure                            the graph, which batches are sampled from
  *   path                                 samplers, policy, cache: what brings batches
  *   learner                              the model
  *
  * Opening it resolves the options, settles the budget (or refuses, naming the smallest that would
- * do), loads topology and seeds, samples a few pilot batches to learn how large batches are,
+ * do), loads topology and seeds, samples a few profiling batches to learn how large batches are,
  * decides what the cache holds and fills it. */
 #ifndef OG_SESSION_H
 #define OG_SESSION_H
 
-#include "choose/hands.h"
+#include "choose/calibration.h"
 #include "choose/predict.h"
 #include "flow/data_path.h"
 #include "learn/learner.h"
 #include "plan/candidate.h"
 #include "report/counters.h"
 
-/* One of the ways that --policy auto compared. */
+/* One of the execution plans that --policy auto compared. */
 struct og_chosen {
     int policy, layout;
     int device_policy; /* of a device's cache over it, where there is one */
@@ -31,9 +31,9 @@ struct og_chosen {
 
 struct og_session {
     struct og_config config;
-    struct og_facts facts;
-    struct og_way way;
-    struct og_premises given; /* these three */
+    struct og_workload workload;
+    struct og_exec_plan exec;
+    struct og_plan_inputs given; /* these three */
     struct og_memory_plan memory;
     struct og_budget *budget;
     struct og_pool *pool;
@@ -46,15 +46,16 @@ struct og_session {
     uint32_t *device_hotness; /* the same of a device's policy, where it is another one */
     /* what is told of it */
     struct og_predicted predicted; /* one epoch */
-    struct og_chosen *choice;      /* [n_choice] what --policy auto compared, the best first */
-    uint32_t n_choice;
-    struct og_estimate estimate; /* of the way that was chosen or given, where it is counted */
-    struct og_group_size *size;  /* [n_groups] of rows, once they are planned; else NULL */
+    struct og_chosen *compared;    /* [n_compared] what --policy auto compared, the best first */
+    uint32_t n_compared;
+    struct og_estimate
+        estimate; /* of the execution plan that was chosen or given, where it is counted */
+    struct og_group_size *size; /* [n_groups] of rows, once they are planned; else NULL */
     struct og_prepare_counters prepare;
     size_t baseline_rss;
-    struct og_hands hands;           /* how fast samplers and trainers are */
-    double opened;                   /* og__now() at the start */
-    struct og_io_counts opened_read; /* what the process had read then */
+    struct og_calibration calibration; /* how fast samplers and trainers are */
+    double opened;                     /* og__now() at the start */
+    struct og_io_counts opened_read;   /* what the process had read then */
 };
 
 /* What it is opened for. */
@@ -65,21 +66,21 @@ struct og_session_use {
     const char *target; /* of that model: the type whose nodes it makes rows of; NULL: unknown */
     const struct og_handover *handover; /* NULL: no batch leaves it */
     /* its share of the batches, how many of the ranks are on this machine, and how many of its
-     * processors are this one's, 0: an even share; all 0: all of them, by itself */
+     * CPUs are this one's, 0: an even share; all 0: all of them, by itself */
     struct og_share share;
-    int here, processors;
-    struct og_common *common; /* of ranks that share the structure; NULL: none */
+    int n_local, cpus;
+    struct og_shared_memory *shared_memory; /* of ranks that share the structure; NULL: none */
     bool layout_open; /* that of the options is another rank's choice: as if it were left open */
 };
 OG_MUST_CHECK int og__session_open_for(struct og_session **out, const char *dataset,
                                        const struct og_options *opt,
                                        const struct og_session_use *use,
-                                       const struct og_observer *seen, struct og_err *err);
+                                       const struct og_observer *observer, struct og_err *err);
 /* The same, where none does. */
 OG_MUST_CHECK int og__session_open(struct og_session **out, const char *dataset,
                                    const struct og_options *opt, unsigned want,
                                    const struct og_model_config *model,
-                                   const struct og_observer *seen, struct og_err *err);
+                                   const struct og_observer *observer, struct og_err *err);
 void og__session_close(struct og_session *s);
 
 /* What was read since the session was begun is preparation: before any batch. */

@@ -9,12 +9,12 @@ static const char part[] = "degrees";
 
 /* How many numbers there are: of the destination's nodes, and of the source's where that is another
  * type; within a type nobody asks for those. */
-static size_t n_arriving(const struct og_facts *f, uint32_t relation)
+static size_t n_arriving(const struct og_workload *f, uint32_t relation)
 {
     return (size_t)f->graph->group[f->types->relation[relation].destination].n_nodes;
 }
 
-static size_t n_leaving(const struct og_facts *f, uint32_t relation)
+static size_t n_leaving(const struct og_workload *f, uint32_t relation)
 {
     const struct og_graph_relation *of = &f->types->relation[relation];
     return of->source == of->destination ? 0 : (size_t)f->graph->group[of->source].n_nodes;
@@ -29,19 +29,19 @@ static size_t weight_bytes(size_t destinations, size_t sources, bool between)
 }
 
 /* Of a graph without types. */
-static bool weighs_nodes(const struct og_facts *f)
+static bool weighs_nodes(const struct og_workload *f)
 {
     return og__model_wants_degrees(&f->shape) && og__model_sums_weights(&f->shape);
 }
 
-static size_t relation_bytes(const struct og_facts *f, uint32_t relation)
+static size_t relation_bytes(const struct og_workload *f, uint32_t relation)
 {
     const size_t arriving = n_arriving(f, relation), leaving = n_leaving(f, relation);
     return (arriving + leaving) * sizeof(uint32_t) +
            (og__model_sums_weights(&f->shape) ? weight_bytes(arriving, leaving, leaving > 0) : 0);
 }
 
-size_t og__degrees_bytes(const struct og_facts *f)
+size_t og__degrees_bytes(const struct og_workload *f)
 {
     size_t sum = weighs_nodes(f) ? weight_bytes((size_t)f->graph->n_nodes, 0, false) : 0;
     for (uint32_t r = 0; f->types && r < f->types->n_relations; r++)
@@ -91,26 +91,26 @@ static int sum_weights(struct og_session *s, const struct og_relation *r, bool b
 static int count_relation(struct og_session *s, uint32_t relation, struct og_err *err)
 {
     const struct og_topology *lists = &s->structure.topology.relation[relation].lists;
-    struct og_graph_relation *of = &s->facts.types->relation[relation];
+    struct og_graph_relation *of = &s->workload.types->relation[relation];
     const bool between = of->source != of->destination;
     uint32_t *arriving, *leaving = NULL;
     int rc;
-    OG_TRY(take(s, n_arriving(&s->facts, relation), &arriving, err));
+    OG_TRY(take(s, n_arriving(&s->workload, relation), &arriving, err));
     of->arriving = arriving;
     if (between)
-        OG_TRY(take(s, n_leaving(&s->facts, relation), &leaving, err));
+        OG_TRY(take(s, n_leaving(&s->workload, relation), &leaving, err));
     of->leaving = leaving;
     OG_TRY(between ? count_between(lists, arriving, leaving, err)
                    : count_within(lists, arriving, err));
-    if (og__model_sums_weights(&s->facts.shape))
-        rc = sum_weights(s, &s->facts.graph->relation[relation], between, &of->weights, err);
+    if (og__model_sums_weights(&s->workload.shape))
+        rc = sum_weights(s, &s->workload.graph->relation[relation], between, &of->weights, err);
 out:
     return rc;
 }
 
 int og__session_count_degrees(struct og_session *s, struct og_err *err)
 {
-    struct og_facts *f = &s->facts;
+    struct og_workload *f = &s->workload;
     struct og_io_counts read = {0};
     int rc = 0;
     if (weighs_nodes(f)) {
@@ -139,11 +139,11 @@ static void drop_weights(struct og_session *s, size_t destinations, size_t sourc
 
 void og__session_drop_degrees(struct og_session *s)
 {
-    const struct og_facts *f = &s->facts;
+    const struct og_workload *f = &s->workload;
     const struct og_graph_types *g = f->types;
     if (!f->graph) /* nor types */
         return;
-    drop_weights(s, (size_t)f->graph->n_nodes, 0, &s->facts.weights);
+    drop_weights(s, (size_t)f->graph->n_nodes, 0, &s->workload.weights);
     for (uint32_t r = 0; g && g->relation && r < g->n_relations; r++) {
         struct og_graph_relation *of = &g->relation[r];
         og__release(s->budget, (void *)of->arriving, n_arriving(f, r) * sizeof(uint32_t), part);

@@ -3,7 +3,7 @@
 #include "learn/checkpoint.h"
 #include "nn/tasks.h"
 #include "options/options.h"
-#include "session/idle.h"
+#include "session/option_effects.h"
 
 /* The checkpoint says how many layers there are: a --fanout left at its default follows. */
 static int fit_options(struct og_options *opt, const struct og_model_config *config,
@@ -30,11 +30,12 @@ static int fit_options(struct og_options *opt, const struct og_model_config *con
 
 int og__session_of_checkpoint(struct og_session **out, const char *dataset, const char *checkpoint,
                               const struct og_options *opt, unsigned more,
-                              const struct og_observer *seen, struct og_err *err)
+                              const struct og_observer *observer, struct og_err *err)
 {
     struct og_model_config config = {0};
     struct og_options own = {0};
-    const struct og_log log = {seen ? seen->message : NULL, seen ? seen->arg : NULL};
+    const struct og_log log = {observer ? observer->message : NULL,
+                               observer ? observer->arg : NULL};
     const struct og_nn_ops *ops;
     char target[OG_PARAM_NAME] = "";
     bool typed;
@@ -43,9 +44,9 @@ int og__session_of_checkpoint(struct og_session **out, const char *dataset, cons
     OG_TRY(og__checkpoint_shape(checkpoint, &config, err));
     OG_TRY(og__graph_has_types(dataset, &typed, err));
     OG_TRY(typed ? 0 : og__checkpoint_check_types(checkpoint, dataset, err));
-    const struct og_option_set asked = og__options_set_apart(opt);
-    og__say_unused(&log, &asked, OG__UNUSED_JUDGING);
-    og__say_other_task(&log, opt, config.task);
+    const struct og_option_set requested = og__options_set_apart(opt);
+    og__log_unused_options(&log, &requested, OG__UNUSED_JUDGING);
+    og__log_other_task(&log, opt, config.task);
     OG_TRY(og__options_copy(&own, opt, err));
     OG_TRY(fit_options(&own, &config, checkpoint, err));
     OG_TRY(og__checkpoint_sampler(checkpoint, &own, &log, err));
@@ -56,7 +57,7 @@ int og__session_of_checkpoint(struct og_session **out, const char *dataset, cons
                                                more,
                                        .model = &config,
                                        .target = *target ? target : NULL};
-    OG_TRY(og__session_open_for(out, dataset, &own, &use, seen, err));
+    OG_TRY(og__session_open_for(out, dataset, &own, &use, observer, err));
 out:
     og__options_release(&own);
     return rc;

@@ -8,7 +8,7 @@
  * OG__WANT_* beside features and a model. */
 OG_MUST_CHECK int og__session_of_checkpoint(struct og_session **out, const char *dataset,
                                             const char *checkpoint, const struct og_options *opt,
-                                            unsigned more, const struct og_observer *seen,
+                                            unsigned more, const struct og_observer *observer,
                                             struct og_err *err);
 
 #endif

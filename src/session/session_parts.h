@@ -6,11 +6,11 @@
  *   session_tiers.c      what there is where a device keeps rows
  *   session_task.c       what is learnt from which edges and nodes
  *   session_plan.c       what it will do, and what of it memory holds
- *   session_facts.c      what is known before it is planned */
+ *   session_workload.c   what is known before it is planned */
 #ifndef OG_SESSION_PARTS_H
 #define OG_SESSION_PARTS_H
 
-#include "choose/pilot.h"
+#include "choose/profiling.h"
 #include "session/session.h"
 
 /* Of a typed graph: what it does not take yet, and what follows where that was left open; once
@@ -24,7 +24,7 @@ void og__session_drop_types(struct og_session *s);
 /* Degrees of relations that the model looks at, from a structure that is there: a pass over each.
  * Taken of the budget as "degrees"; and how many bytes those are. */
 OG_MUST_CHECK int og__session_count_degrees(struct og_session *s, struct og_err *err);
-size_t og__degrees_bytes(const struct og_facts *f);
+size_t og__degrees_bytes(const struct og_workload *f);
 void og__session_drop_degrees(struct og_session *s);
 /* The graph without the edges that are held out, written into the folder and opened. */
 OG_MUST_CHECK int og__session_write_left(struct og_session *s, const char *folder,
@@ -42,15 +42,15 @@ void og__session_offer_device(struct og_config *c);
 void og__session_say_device(const struct og_session *s);
 /* Of a cache on a device: what it takes, and does not take, of the other options; its own as
  * options. */
-OG_MUST_CHECK int og__session_settle_tiers(struct og_config *c, struct og_err *err);
+OG_MUST_CHECK int og__session_resolve_tiers(struct og_config *c, struct og_err *err);
 
 /* Of a typed graph, for which no pairs of policies are compared: the device's where it was left
  * open with the host's. */
-OG_MUST_CHECK int og__session_settle_typed_tiers(struct og_config *c, struct og_err *err);
+OG_MUST_CHECK int og__session_resolve_typed_tiers(struct og_config *c, struct og_err *err);
 
 /* What the dataset's labels are decides between classes, labels and values; the task between them
  * and edges. */
-OG_MUST_CHECK int og__session_settle_task(struct og_session *s, struct og_err *err);
+OG_MUST_CHECK int og__session_resolve_task(struct og_session *s, struct og_err *err);
 /* For link prediction, edges are held out, unless the dataset says which: the graph that is left is
  * the dataset from then on. */
 OG_MUST_CHECK int og__session_hold_out(struct og_session *s, struct og_err *err);
@@ -60,19 +60,19 @@ OG_MUST_CHECK int og__session_load_seeds(struct og_session *s, unsigned want, st
 OG_MUST_CHECK int og__session_schedule(struct og_session *s, struct og_err *err);
 
 /* Of the disks that features and scratch are on; of the graph, with the model's shape; of seeds and
- * labels, once they are loaded; of batches, once some were sampled with the topology of s->way. */
-OG_MUST_CHECK int og__know_disks(struct og_facts *f, const struct og_options *opt,
+ * labels, once they are loaded; of batches, once some were sampled with the topology of s->exec. */
+OG_MUST_CHECK int og__know_disks(struct og_workload *f, const struct og_options *opt,
                                  struct og_err *err);
 /* Of what lies whole in one folder, once the options are resolved. */
 OG_MUST_CHECK int og__know_whole(struct og_config *c, struct og_err *err);
-OG_MUST_CHECK int og__know_graph(struct og_facts *f, const struct og_options *opt,
+OG_MUST_CHECK int og__know_graph(struct og_workload *f, const struct og_options *opt,
                                  struct og_err *err);
-void og__know_splits(struct og_facts *f, unsigned want);
-/* The same facts, were the structure on disk that is in memory. Of one type. */
-struct og_facts og__facts_on_disk(const struct og_session *s);
+void og__know_splits(struct og_workload *f, unsigned want);
+/* The same workload, were the structure on disk that is in memory. Of one type. */
+struct og_workload og__workload_on_disk(const struct og_session *s);
 /* Of the links to devices that are to keep rows; measured once. */
 OG_MUST_CHECK int og__know_link(struct og_session *s, struct og_err *err);
-OG_MUST_CHECK int og__know_batches(struct og_session *s, const struct og_pilot *pilot,
+OG_MUST_CHECK int og__know_batches(struct og_session *s, const struct og_profiling *profiling,
                                    struct og_err *err);
 
 /* Topology in, sizes learnt, budget checked, cache decided; with packs made beforehand if they
@@ -86,9 +86,9 @@ void og__session_own_hotness(struct og_session *s);
 OG_MUST_CHECK int og__session_rank_device(struct og_session *s, struct og_err *err);
 /* Both policies, of caches of s->size; s->hotness is the host's. */
 OG_MUST_CHECK int og__session_open_tiers(struct og_session *s, struct og_err *err);
-/* What the pilot's batches tell of caches that stay as they are, for a run; a plan plans an epoch.
- * And how fast the link is. */
-OG_MUST_CHECK int og__session_tell_tiers(struct og_session *s, const struct og_pilot *pilot,
+/* What the profiling batches tell of caches that stay as they are, for a run; a plan plans an
+ * epoch. And how fast the link is. */
+OG_MUST_CHECK int og__session_tell_tiers(struct og_session *s, const struct og_profiling *profiling,
                                          struct og_err *err);
 
 #endif

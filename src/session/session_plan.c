@@ -1,12 +1,12 @@
-/* What a session will do and what of it memory holds, decided before anything large is taken: a
- * pilot is sampled, sizes follow from it, and with them the budget is refused or shared out. What
- * was left to the program is tried in turn: with packs or without, the graph's structure in memory
- * or on disk. */
+/* What a session will do and what of it memory holds, decided before anything large is taken:
+ * profiling batches are sampled, sizes follow from it, and with them the budget is refused or
+ * shared out. What was left to the program is tried in turn: with packs or without, the graph's
+ * structure in memory or on disk. */
 #include "session/session_parts.h"
 
+#include "choose/exec_plans.h"
 #include "choose/hotness.h"
 #include "choose/predict.h"
-#include "choose/ways.h"
 #include "dataset/on_disk.h"
 #include "options/options.h"
 #include "session/choose.h"
@@ -18,31 +18,31 @@
 
 static size_t hotness_bytes(const struct og_session *s)
 {
-    return s->facts.n_nodes * sizeof(*s->hotness);
+    return s->workload.n_nodes * sizeof(*s->hotness);
 }
 
 /* Scores by which the policy ranks nodes; or, for one that learns what is hot from the superbatch,
- * a sample of the degrees and visits in the first half of the pilot, to guess its misses in the
- * other. *from: the first of those. Of several groups what rows are worth, which shares slots out
- * among them. */
-static int rank_nodes(struct og_session *s, const struct og_pilot *pilot, uint32_t *from,
+ * a sample of the degrees and visits in the first half of the profiling batches, to guess its
+ * misses in the other. *from: the first of those. Of several groups what rows are worth, which
+ * shares slots out among them. */
+static int rank_nodes(struct og_session *s, const struct og_profiling *profiling, uint32_t *from,
                       struct og_err *err)
 {
-    const int policy = s->way.policy;
+    const int policy = s->exec.policy;
     if (!s->memory.hotness || !(og__policy_caches(policy) || og__policy_wants_hotness(policy)))
         return 0;
     s->hotness = og__alloc(s->budget, hotness_bytes(s), "hotness", err);
     if (!s->hotness)
         return -ENOMEM;
-    if (og__shares_slots(&s->facts))
+    if (og__shares_slots(&s->workload))
         return og__weigh_groups(s, policy, &s->config.opt, s->hotness, err);
     if (og__policy_wants_hotness(policy))
         return og__hotness_of(&s->structure, s->pool, policy, &s->config.opt, s->hotness, err);
-    *from = pilot->n / 2;
+    *from = profiling->n / 2;
     int rc;
     OG_TRY(og__hotness_degree_guess(&s->structure.topology, s->hotness, err));
-    for (uint64_t i = 0; *from > 0 && i < pilot->ptr[*from]; i++)
-        s->hotness[pilot->ids[i]]++;
+    for (uint64_t i = 0; *from > 0 && i < profiling->ptr[*from]; i++)
+        s->hotness[profiling->ids[i]]++;
 out:
     return rc;
 }
@@ -64,15 +64,15 @@ void og__session_drop_hotness(struct og_session *s)
  * size; of one so many times smaller where this one is asked for so many times its share. */
 struct owned_misses {
     struct og_misses of_batch;
-    const struct og_facts *facts;
+    const struct og_workload *workload;
     uint32_t owners;
 };
 
 static int worst_owned(const void *arg, const uint64_t *n_slots, uint64_t *rows, struct og_err *err)
 {
     const struct owned_misses *o = arg;
-    const struct og_facts *f = o->facts;
-    const double more = (double)f->asked_rows / (double)og__input_rows(f);
+    const struct og_workload *f = o->workload;
+    const double more = (double)f->requested_rows / (double)og__input_rows(f);
     const double all = (double)*n_slots * o->owners / OG_MAX(more, 1.0);
     const uint64_t slots = OG_MIN((uint64_t)all, f->n_nodes);
     const int rc = o->of_batch.worst(o->of_batch.arg, &slots, rows, err);
@@ -80,31 +80,33 @@ static int worst_owned(const void *arg, const uint64_t *n_slots, uint64_t *rows,
     return rc;
 }
 
-static int size_cache(struct og_session *s, const struct og_pilot *pilot, struct og_err *err)
+static int size_cache(struct og_session *s, const struct og_profiling *profiling,
+                      struct og_err *err)
 {
-    const bool shares = s->facts.graph->has_types;
+    const bool shares = s->workload.graph->has_types;
     const bool exchanges = og__exchanges(&s->config);
-    struct og_pilot_cache cache = {.pilot = pilot,
-                                   .facts = &s->facts,
-                                   .policy = s->way.policy,
-                                   .of_batches = !shares,
-                                   .budget = s->budget};
-    struct og_upper_tier above;
+    struct og_profiling_cache cache = {.profiling = profiling,
+                                       .workload = &s->workload,
+                                       .policy = s->exec.policy,
+                                       .of_batches = !shares,
+                                       .budget = s->budget};
+    struct og_upper_tier upper;
     int rc;
-    OG_TRY(rank_nodes(s, pilot, &cache.from, err));
-    if (og__policy_prefills(s->way.policy)) /* hybrid knows its misses, but starts empty */
+    OG_TRY(rank_nodes(s, profiling, &cache.from, err));
+    if (og__policy_prefills(s->exec.policy)) /* hybrid knows its misses, but starts empty */
         cache.hotness = s->hotness;
-    const struct owned_misses owned = {og__pilot_misses(&cache), &s->facts, s->config.share.ranks};
+    const struct owned_misses owned = {og__profiling_misses(&cache), &s->workload,
+                                       s->config.share.ranks};
     const struct og_misses of_owner = {worst_owned, &owned};
     const struct og_slots_given given = {.misses =
                                              exchanges && !shares ? &of_owner : &owned.of_batch,
-                                         .above = &above,
+                                         .upper = &upper,
                                          .worth = shares ? s->hotness : NULL,
                                          .budget = s->budget};
     if (shares) /* their misses are counted over all of them */
         og__session_own_hotness(s);
     OG_TRY(og__session_rank_device(s, err));
-    OG_TRY(og__upper_tier_plan(&above, &s->given,
+    OG_TRY(og__upper_tier_plan(&upper, &s->given,
                                shares ? s->device_hotness ? s->device_hotness : s->hotness : NULL,
                                s->budget, err));
     OG_TRY(og__memory_plan_cache(&s->memory, &s->given, &given, s->size, err));
@@ -117,18 +119,18 @@ out:
 void og__session_own_hotness(struct og_session *s)
 {
     const struct og_share *own = &s->config.share;
-    const uint64_t n = og__nodes_known(&s->config, s->facts.n_nodes);
+    const uint64_t n = og__nodes_known(&s->config, s->workload.n_nodes);
     for (uint64_t i = 0; og__exchanges(&s->config) && s->hotness && i < n; i++)
         s->hotness[i] = s->hotness[og__owned_node(own->ranks, own->rank, (uint32_t)i)];
 }
 
 static void drop_spent_hotness(struct og_session *s, int rc)
 {
-    if (rc < 0 || !og__policy_keeps_hotness(s->way.policy)) {
+    if (rc < 0 || !og__policy_keeps_hotness(s->exec.policy)) {
         og__release(s->budget, s->hotness, hotness_bytes(s), "hotness");
         s->hotness = NULL;
     }
-    if (rc < 0 || !og__policy_keeps_hotness(s->way.device_policy))
+    if (rc < 0 || !og__policy_keeps_hotness(s->exec.device_policy))
         drop_device_hotness(s);
 }
 
@@ -137,43 +139,45 @@ static void drop_spent_hotness(struct og_session *s, int rc)
 static int open_policy(struct og_session *s, struct og_err *err)
 {
     struct og_slot_range ranges[OG_MOST_TYPES];
-    struct og_policy_setup setup = og__policy_setup(&s->config.opt, s->way.policy,
-                                                    og__nodes_known(&s->config, s->facts.n_nodes));
+    struct og_policy_setup setup = og__policy_setup(
+        &s->config.opt, s->exec.policy, og__nodes_known(&s->config, s->workload.n_nodes));
     setup.n_slots = s->memory.n_slots;
     setup.hotness = s->hotness;
     setup.ranges = ranges;
-    setup.n_ranges = og__host_ranges(&s->facts, s->size, ranges);
+    setup.n_ranges = og__host_ranges(&s->workload, s->size, ranges);
     return og__policy_open(&s->path.policy, &setup, s->budget, err);
 }
 
-/* What the pilot's batches tell; others would go on from where it left them, and a superbatch tells
- * for itself. */
-static int tell_policy(struct og_session *s, const struct og_pilot *pilot, struct og_err *err)
+/* What the profiling batches tell; others would go on from where it left them, and a superbatch
+ * tells for itself. */
+static int tell_policy(struct og_session *s, const struct og_profiling *profiling,
+                       struct og_err *err)
 {
-    if (!og__policy_is_static(s->way.policy) || og__samples_ahead(&s->way) ||
+    if (!og__policy_is_static(s->exec.policy) || og__samples_ahead(&s->exec) ||
         og__exchanges(&s->config))
         return 0;
     drop_spent_hotness(s, 0); /* the policy has seen it */
-    return og__predict_pilot(&s->path, pilot, err);
+    return og__predict_profiling(&s->path, profiling, err);
 }
 
 static const struct caches {
     int (*open)(struct og_session *s, struct og_err *err);
-    int (*tell)(struct og_session *s, const struct og_pilot *pilot, struct og_err *err);
+    int (*tell)(struct og_session *s, const struct og_profiling *profiling, struct og_err *err);
 } of_host = {open_policy, tell_policy},
   of_device = {og__session_open_tiers, og__session_tell_tiers};
 
 static const struct caches *caches_of(const struct og_session *s)
 {
-    return s->way.tiers ? &of_device : &of_host;
+    return s->exec.tiers ? &of_device : &of_host;
 }
 
-static int decide_cache(struct og_session *s, const struct og_pilot *pilot, struct og_err *err)
+static int decide_cache(struct og_session *s, const struct og_profiling *profiling,
+                        struct og_err *err)
 {
     int rc;
-    OG_TRY(size_cache(s, pilot, err));
+    OG_TRY(size_cache(s, profiling, err));
     OG_TRY(caches_of(s)->open(s, err));
-    OG_TRY(caches_of(s)->tell(s, pilot, err));
+    OG_TRY(caches_of(s)->tell(s, profiling, err));
 out:
     drop_spent_hotness(s, rc);
     return rc;
@@ -183,18 +187,18 @@ out:
 
 /* Unless it was said how deep rings of victims are, they are as deep as what is left has room for
  * (memory_plan.h); while a policy is open, beside the plainest. */
-static void settle_rings(struct og_session *s)
+static void resolve_victim_buffer(struct og_session *s)
 {
-    struct og_victim_asked *v = &s->config.victim;
-    const struct og_way way = s->way;
+    struct og_victim_request *v = &s->config.victim;
+    const struct og_exec_plan exec = s->exec;
     if (!v->fitted)
         return;
-    og__plainest_way(&s->way);
-    v->depth = og__memory_plan_rings(&s->given);
-    s->way = way;
+    og__plainest_exec_plan(&s->exec);
+    v->depth = og__memory_plan_victim_buffer(&s->given);
+    s->exec = exec;
 }
 
-/* With a pilot's batches known everything but the cache is: does it fit? */
+/* With the profiling batches known everything but the cache is: does it fit? */
 static int plan_fixed(struct og_session *s, struct og_err *err)
 {
     const struct og_device_plan device = og__device_plan(&s->given);
@@ -204,29 +208,30 @@ static int plan_fixed(struct og_session *s, struct og_err *err)
 }
 
 /* Where batches may be sampled ahead. */
-static int know_growth(const struct og_session *s, struct og_pilot *pilot, struct og_budget *b,
-                       struct og_err *err)
+static int know_growth(const struct og_session *s, struct og_profiling *profiling,
+                       struct og_budget *b, struct og_err *err)
 {
-    const bool ahead = s->way.policy == OG_POLICY_AUTO || og__samples_ahead(&s->way);
+    const bool ahead = s->exec.policy == OG_POLICY_AUTO || og__samples_ahead(&s->exec);
     return ahead && (s->config.want & OG__WANT_FEATURES)
-               ? og__pilot_growth(pilot, s->facts.n_nodes, b, err)
+               ? og__profiling_growth(profiling, s->workload.n_nodes, b, err)
                : 0;
 }
 
-/* Sizes of a pilot that the budget has no room for: only to name the one that would do. */
-static int refuse_by_pilot(struct og_session *s, const char *what, struct og_err *err)
+/* Sizes of profiling batches that the budget has no room for: only to name the one that would do.
+ */
+static int refuse_by_profiling(struct og_session *s, const char *what, struct og_err *err)
 {
-    struct og_pilot pilot;
+    struct og_profiling profiling;
     int rc;
-    OG_TRY(og__pilot_run(&pilot, &s->structure, NULL, err));
-    OG_TRY(know_growth(s, &pilot, NULL, err));
-    OG_TRY(og__know_batches(s, &pilot, err));
+    OG_TRY(og__profiling_run(&profiling, &s->structure, NULL, err));
+    OG_TRY(know_growth(s, &profiling, NULL, err));
+    OG_TRY(og__know_batches(s, &profiling, err));
 out:
-    og__pilot_release(&pilot, NULL);
+    og__profiling_release(&profiling, NULL);
     if (rc < 0)
         return rc;
-    og__plainest_way(&s->way);
-    settle_rings(s);
+    og__plainest_exec_plan(&s->exec);
+    resolve_victim_buffer(s);
     rc = plan_fixed(s, err);
     return rc < 0 ? rc : og__fail(err, -ENOMEM, NULL, "%s does not fit", what);
 }
@@ -234,8 +239,8 @@ out:
 /* By sampling with the topology mapped, for a budget that cannot hold it. Nothing of it stays. */
 static int refuse_topology(struct og_session *s, struct og_err *err)
 {
-    const int rc = og__topology_map(s->facts.graph, &s->structure.topology, err);
-    return rc < 0 ? rc : refuse_by_pilot(s, "topology", err);
+    const int rc = og__topology_map(s->workload.graph, &s->structure.topology, err);
+    return rc < 0 ? rc : refuse_by_profiling(s, "topology", err);
 }
 
 static void say_short_tail(const struct og_session *s)
@@ -245,64 +250,65 @@ static void say_short_tail(const struct og_session *s)
         og__say(&s->config.log, OG__WARN,
                 "--memory and --disk have room for %" PRIu64 " of the %" PRIu64
                 " batches that --policy %s wants to see behind a superbatch",
-                m->tail, m->wanted, og__option_word("policy", s->way.policy));
+                m->tail, m->wanted, og__option_word("policy", s->exec.policy));
 }
 
 /* Of --disk what batches will leave, or all, where so many bytes of lists were asked for: then
  * those leave room for them. */
 static uint64_t room_for_lists(const struct og_session *s)
 {
-    const bool asked = s->config.opt.neighbor_cache.unit == OG_BYTES;
-    const uint64_t away = asked ? 0 : og__memory_plan_away(&s->memory, &s->given);
+    const bool requested = s->config.opt.neighbor_cache.unit == OG_BYTES;
+    const uint64_t away = requested ? 0 : og__memory_plan_away(&s->memory, &s->given);
     const uint64_t all = og__whole_room(&s->config);
     const uint32_t times = s->config.whole.times;
     return times > 0 ? all - OG_MIN(all, (away + times - 1) / times) : all;
 }
 
-static int plan_features(struct og_session *s, const struct og_pilot *pilot, struct og_err *err)
+static int plan_features(struct og_session *s, const struct og_profiling *profiling,
+                         struct og_err *err)
 {
     int rc;
-    s->size = s->path.size = og__group_sizes(s->facts.graph);
-    OG_TRY(s->size ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", s->facts.graph->path));
-    OG_TRY(og__memory_plan_ahead(&s->memory, &s->given, err));
+    s->size = s->path.size = og__group_sizes(s->workload.graph);
+    OG_TRY(s->size ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", s->workload.graph->path));
+    OG_TRY(og__memory_plan_lookahead(&s->memory, &s->given, err));
     say_short_tail(s);
-    og__memory_plan_together(&s->memory, &s->given);
+    og__memory_plan_groups(&s->memory, &s->given);
     OG_TRY(og__memory_plan_neighbors(&s->memory, &s->given, err));
     OG_TRY(og__structure_add_neighbors(&s->structure, s->memory.neighbors, room_for_lists(s),
                                        &s->prepare.bytes_written, err));
     OG_TRY(og__learn_rules(&s->path, err));
-    OG_TRY(decide_cache(s, pilot, err));
+    OG_TRY(decide_cache(s, profiling, err));
 out:
     return rc;
 }
 
-/* ---- hands ---- */
+/* ---- calibration ---- */
 
 /* Is there room for so many trainers? From then on sizes are those with them. */
 static bool has_room(struct og_session *s, int trainers)
 {
-    const struct og_way way = s->way;
+    const struct og_exec_plan exec = s->exec;
     struct og_memory_plan m = s->memory;
     struct og_err ignored = {0};
     s->config.opt.executors.trainers = trainers;
-    og__learner_sizes(&s->learner, &s->facts, &s->config);
-    og__plainest_way(&s->way);
+    og__learner_sizes(&s->learner, &s->workload, &s->config);
+    og__plainest_exec_plan(&s->exec);
     og__memory_plan_fixed(&m, &s->given);
-    s->way = way;
+    s->exec = exec;
     return og__memory_plan_check(&m, &ignored) == 0;
 }
 
 /* Of --executors auto: as fast as measured, as many as memory holds. What was measured stays when a
  * plan is tried another way. */
-static int settle_trainers(struct og_session *s, struct og_err *err)
+static int resolve_trainers(struct og_session *s, struct og_err *err)
 {
-    struct og_hands *h = &s->hands;
+    struct og_calibration *h = &s->calibration;
     int rc = 0;
-    if (h->n_tried == 0 && og__hands_wanted(&s->config, &s->facts))
-        OG_TRY(og__hands_try(h, &s->learner, &s->structure, s->config.opt.threads,
-                             og__trainers_useful(&s->config.opt), err));
+    if (h->n_tried == 0 && og__calibration_requested(&s->config, &s->workload))
+        OG_TRY(og__calibration_try(h, &s->learner, &s->structure, s->config.opt.threads,
+                                   og__trainers_useful(&s->config.opt), err));
     for (int n = h->n_tried; n > 0; n--) {
-        const int trainers = og__hands_choose(h->tried, n);
+        const int trainers = og__calibration_choose(h->tried, n);
         if (has_room(s, trainers) || trainers == 1)
             break;
     }
@@ -313,35 +319,37 @@ out:
 }
 
 /* Of --preset fgnn; measured once, as above. */
-static int settle_samplers(struct og_session *s, struct og_err *err)
+static int resolve_samplers(struct og_session *s, struct og_err *err)
 {
-    struct og_hands *h = &s->hands;
+    struct og_calibration *h = &s->calibration;
     int rc = 0;
-    if (h->by_rule == 0 && og__hands_ruled(&s->config, &s->facts))
-        rc = og__hands_rule(h, &s->learner, &s->structure, s->config.opt.threads, err);
-    s->way.samplers = h->by_rule;
+    if (h->by_rule == 0 && og__calibration_ruled(&s->config, &s->workload))
+        rc = og__calibration_rule(h, &s->learner, &s->structure, s->config.opt.threads, err);
+    s->exec.samplers = h->by_rule;
     return rc;
 }
 
-static int settle_hands(struct og_session *s, struct og_err *err)
+static int resolve_calibration(struct og_session *s, struct og_err *err)
 {
     const struct og_trainers_setup setup = og__trainers_setup(&s->config.opt);
     if (s->config.opt.executors.samplers == 0) {
-        const int rc = settle_trainers(s, err);
-        return rc < 0 ? rc : settle_samplers(s, err);
+        const int rc = resolve_trainers(s, err);
+        return rc < 0 ? rc : resolve_samplers(s, err);
     }
-    return s->config.want & OG__WANT_TRAINING && !s->hands.known && og__trainers_all(&setup) > 0
-               ? og__hands_time(&s->hands, &s->learner, &s->structure, err)
+    return s->config.want & OG__WANT_TRAINING && !s->calibration.known &&
+                   og__trainers_all(&setup) > 0
+               ? og__calibration_time(&s->calibration, &s->learner, &s->structure, err)
                : 0;
 }
 
 /* Out of memory, where another way is faster with what it took. Batches are the same, so the
- * pilot's tell as much of those to come. */
-static int move_structure(struct og_session *s, const struct og_pilot *pilot, struct og_err *err)
+ * profiling batches tell as much of those to come. */
+static int move_structure(struct og_session *s, const struct og_profiling *profiling,
+                          struct og_err *err)
 {
     int rc;
     OG_TRY(og__structure_move(&s->structure, err));
-    OG_TRY(og__know_batches(s, pilot, err));
+    OG_TRY(og__know_batches(s, profiling, err));
     og__say(&s->config.log, OG__INFO,
             "the graph's structure stays on disk and is read in its order: memory holds more "
             "features for it");
@@ -349,22 +357,22 @@ out:
     return rc;
 }
 
-static int plan_known(struct og_session *s, struct og_pilot *pilot, struct og_err *err)
+static int plan_known(struct og_session *s, struct og_profiling *profiling, struct og_err *err)
 {
-    const int topology = s->way.topology;
+    const int topology = s->exec.topology;
     int rc;
-    OG_TRY(know_growth(s, pilot, s->budget, err));
-    OG_TRY(og__know_batches(s, pilot, err));
-    OG_TRY(settle_hands(s, err));
-    settle_rings(s);
-    OG_TRY(og__choose(s, pilot, &s->way, err));
-    if (s->way.topology != topology)
-        OG_TRY(move_structure(s, pilot, err));
+    OG_TRY(know_growth(s, profiling, s->budget, err));
+    OG_TRY(og__know_batches(s, profiling, err));
+    OG_TRY(resolve_calibration(s, err));
+    resolve_victim_buffer(s);
+    OG_TRY(og__choose(s, profiling, &s->exec, err));
+    if (s->exec.topology != topology)
+        OG_TRY(move_structure(s, profiling, err));
     OG_TRY(plan_fixed(s, err));
     if (s->config.want & OG__WANT_FEATURES)
-        OG_TRY(plan_features(s, pilot, err));
+        OG_TRY(plan_features(s, profiling, err));
     else
-        og__memory_plan_together(&s->memory, &s->given);
+        og__memory_plan_groups(&s->memory, &s->given);
 out:
     return rc;
 }
@@ -376,25 +384,26 @@ static bool structure_fits(const struct og_session *s, int topology)
 }
 
 /* Topology in, sizes learnt, budget checked, cache decided. */
-static int plan_way(struct og_session *s, const struct og_way *way, struct og_err *err)
+static int plan_exec(struct og_session *s, const struct og_exec_plan *exec, struct og_err *err)
 {
-    struct og_pilot pilot = {0};
-    s->way = *way;
+    struct og_profiling profiling = {0};
+    s->exec = *exec;
     s->memory = (struct og_memory_plan){.limit = s->memory.limit};
-    if (!structure_fits(s, way->topology))
+    if (!structure_fits(s, exec->topology))
         return refuse_topology(s, err);
     int rc = og__structure_open(&s->structure, err);
     if (rc < 0)
         return rc;
-    rc = og__pilot_run(&pilot, &s->structure, s->budget, err);
-    if (rc == -ENOMEM) { /* not even the pilot fits: measure it unbudgeted, then refuse */
+    rc = og__profiling_run(&profiling, &s->structure, s->budget, err);
+    if (rc ==
+        -ENOMEM) { /* not even the profiling batches fit: measure it unbudgeted, then refuse */
         *err = (struct og_err){0};
-        return refuse_by_pilot(s, "pilot", err);
+        return refuse_by_profiling(s, "pilot", err);
     }
     if (rc < 0)
         return rc;
-    rc = plan_known(s, &pilot, err);
-    og__pilot_release(&pilot, s->budget);
+    rc = plan_known(s, &profiling, err);
+    og__profiling_release(&profiling, s->budget);
     return rc;
 }
 
@@ -409,9 +418,9 @@ static void drop_plan(struct og_session *s)
     s->path.tiers = NULL;
     og__session_drop_hotness(s);
     s->predicted = (struct og_predicted){0};
-    free(s->choice);
-    s->choice = NULL;
-    s->n_choice = 0;
+    free(s->compared);
+    s->compared = NULL;
+    s->n_compared = 0;
     s->estimate = (struct og_estimate){0};
     free(s->size);
     s->size = s->path.size = NULL;
@@ -420,14 +429,15 @@ static void drop_plan(struct og_session *s)
 /* Left to the program, the structure is on disk when it does not fit in memory; and when it does,
  * but is better there (choose.h). Where it cannot fit it is planned for memory last, only to name
  * the size that would do: batches of a large file that is mapped take minutes. */
-static int plan_session(struct og_session *s, const struct og_way *asked, struct og_err *err)
+static int plan_session(struct og_session *s, const struct og_exec_plan *requested,
+                        struct og_err *err)
 {
-    struct og_way way = *asked;
-    if (asked->topology != OG_TOPOLOGY_AUTO)
-        return plan_way(s, &way, err);
+    struct og_exec_plan exec = *requested;
+    if (requested->topology != OG_TOPOLOGY_AUTO)
+        return plan_exec(s, &exec, err);
     const bool fits = structure_fits(s, OG_TOPOLOGY_MEMORY);
-    way.topology = fits ? OG_TOPOLOGY_MEMORY : OG_TOPOLOGY_DISK;
-    int rc = plan_way(s, &way, err);
+    exec.topology = fits ? OG_TOPOLOGY_MEMORY : OG_TOPOLOGY_DISK;
+    int rc = plan_exec(s, &exec, err);
     if (rc == 0 && !fits)
         og__say(&s->config.log, OG__INFO,
                 "the graph's structure stays on disk: --memory cannot hold it");
@@ -437,8 +447,8 @@ static int plan_session(struct og_session *s, const struct og_way *asked, struct
     const size_t smallest = s->memory.smallest;
     *err = (struct og_err){0};
     drop_plan(s);
-    way.topology = fits ? OG_TOPOLOGY_DISK : OG_TOPOLOGY_MEMORY;
-    rc = plan_way(s, &way, err);
+    exec.topology = fits ? OG_TOPOLOGY_DISK : OG_TOPOLOGY_MEMORY;
+    rc = plan_exec(s, &exec, err);
     if (rc == 0)
         og__say(&s->config.log, OG__INFO, "the graph's structure stays on disk (%s)",
                 first.message);
@@ -453,44 +463,45 @@ static int plan_session(struct og_session *s, const struct og_way *asked, struct
 static bool may_hold_all(const struct og_session *s)
 {
     const struct og_amount *cache = &s->config.opt.cache;
-    const double bytes = (double)og__feature_bytes(s->facts.graph);
+    const double bytes = (double)og__feature_bytes(s->workload.graph);
     if (cache->unit == OG_BYTES)
         return cache->value >= bytes;
     if (cache->unit != OG_UNSET)
-        return s->facts.cache_rows >= s->facts.n_nodes;
+        return s->workload.cache_rows >= s->workload.n_nodes;
     return bytes <= (double)s->memory.limit / 2;
 }
 
 /* Packs beside the samples are for what a policy that adopts it keeps. Left open, they are what to
  * read where memory does not hold all features anyway. */
-static bool open_packs(struct og_session *s, const struct og_way *way)
+static bool open_packs(struct og_session *s, const struct og_exec_plan *exec)
 {
-    bool open = way->policy == OG_POLICY_AUTO && way->layout != OG_LAYOUT_RAW && !may_hold_all(s);
-    bool asked = og__policy_adopts(way->policy) && way->layout == OG_LAYOUT_PACKED;
-    if (way->tiers) /* what a cache of its own on the device misses is another */
+    bool open = exec->policy == OG_POLICY_AUTO && exec->layout != OG_LAYOUT_RAW && !may_hold_all(s);
+    bool requested = og__policy_adopts(exec->policy) && exec->layout == OG_LAYOUT_PACKED;
+    if (exec->tiers) /* what a cache of its own on the device misses is another */
         return false;
-    if (s->offline && (s->config.want & OG__WANT_FEATURES) && !way->whole_draws && (open || asked))
-        s->path.stores.packs = og__packs_open(s->offline->dir, s->facts.graph, &s->config.log);
+    if (s->offline && (s->config.want & OG__WANT_FEATURES) && !exec->whole_draws &&
+        (open || requested))
+        s->path.stores.packs = og__packs_open(s->offline->dir, s->workload.graph, &s->config.log);
     if (s->path.stores.packs)
-        og__profile_load(s->path.stores.packs->dir, &s->facts.made);
+        og__profile_load(s->path.stores.packs->dir, &s->workload.made);
     return s->path.stores.packs != NULL;
 }
 
 /* The cache that they were made for has more rows, of a type, than this run's. *asked, *here: how
  * many; returns the name of the type, "" where there are none, NULL where all have room. */
-static const char *find_short(const struct og_session *s, bool planned, uint32_t *asked,
+static const char *find_short(const struct og_session *s, bool planned, uint32_t *requested,
                               uint32_t *here)
 {
     const struct og_packs *p = s->path.stores.packs;
-    const struct og_graph *g = s->facts.graph;
-    *asked = p->cache_rows;
+    const struct og_graph *g = s->workload.graph;
+    *requested = p->cache_rows;
     *here = 0;
     if (!planned)
         return "";
     for (uint32_t k = 0; k < g->n_groups; k++) {
-        *asked = p->group_rows[k];
+        *requested = p->group_rows[k];
         *here = (uint32_t)s->size[k].slots;
-        if (*asked > *here)
+        if (*requested > *here)
             return g->group[k].name;
     }
     return NULL;
@@ -498,13 +509,13 @@ static const char *find_short(const struct og_session *s, bool planned, uint32_t
 
 static bool lack_room(struct og_session *s, bool planned)
 {
-    uint32_t asked, here;
-    const char *type = find_short(s, planned, &asked, &here);
+    uint32_t requested, here;
+    const char *type = find_short(s, planned, &requested, &here);
     if (type)
         og__say(&s->config.log, OG__WARN,
                 "%s: for a cache of %" PRIu32 " rows%s%s, this run's has %" PRIu32
                 ": it does without",
-                s->path.stores.packs->dir, asked, *type ? " of " : "", type, here);
+                s->path.stores.packs->dir, requested, *type ? " of " : "", type, here);
     return type != NULL;
 }
 
@@ -512,13 +523,14 @@ static void drop_packs(struct og_session *s)
 {
     og__packs_close(s->path.stores.packs);
     s->path.stores.packs = NULL;
-    s->facts.made = (struct og_disk_profile){0};
+    s->workload.made = (struct og_disk_profile){0};
 }
 
 /* With packs made beforehand if they serve, else as if there were none. */
-static int plan_with_packs(struct og_session *s, const struct og_way *asked, struct og_err *err)
+static int plan_with_packs(struct og_session *s, const struct og_exec_plan *requested,
+                           struct og_err *err)
 {
-    struct og_way packed = *asked;
+    struct og_exec_plan packed = *requested;
     packed.policy = og__policy_that_adopts();
     packed.layout = OG_LAYOUT_PACKED;
     packed.whole_draws = true;
@@ -528,55 +540,57 @@ static int plan_with_packs(struct og_session *s, const struct og_way *asked, str
     drop_packs(s);
     drop_plan(s);
     *err = (struct og_err){0};
-    return plan_session(s, asked, err);
+    return plan_session(s, requested, err);
 }
 
-/* ---- the way ---- */
+/* ---- the execution plan ---- */
 
 /* What the options say, and leave open. */
-static struct og_way asked_way(const struct og_config *config)
+static struct og_exec_plan requested_exec(const struct og_config *config)
 {
     const struct og_options *opt = &config->opt;
-    return (struct og_way){.policy = opt->policy,
-                           .layout = opt->layout,
-                           .topology = opt->topology,
-                           .alternate = opt->alternate,
-                           .whole_draws = config->want & OG__WANT_WHOLE_DRAWS,
-                           .reuses = opt->resample_every > 1,
-                           .models = config->want & OG__WANT_MODEL,
-                           .tiers = og__has_tiers(config),
-                           .device_policy = config->above.policy,
-                           .has_rings = config->victim.on,
-                           .one_by_one = opt->pipeline == OG_PIPELINE_NONE,
-                           .threads = opt->threads,
-                           .samplers = opt->executors.samplers};
+    return (struct og_exec_plan){.policy = opt->policy,
+                                 .layout = opt->layout,
+                                 .topology = opt->topology,
+                                 .alternate = opt->alternate,
+                                 .whole_draws = config->want & OG__WANT_WHOLE_DRAWS,
+                                 .reuses = opt->resample_every > 1,
+                                 .models = config->want & OG__WANT_MODEL,
+                                 .tiers = og__has_tiers(config),
+                                 .device_policy = config->upper.policy,
+                                 .has_victim_buffer = config->victim.on,
+                                 .one_by_one = opt->pipeline == OG_PIPELINE_NONE,
+                                 .threads = opt->threads,
+                                 .samplers = opt->executors.samplers};
 }
 
 /* From here on the options say what was chosen: it is told, and written down. */
-static int settle_options(struct og_config *config, const struct og_way *way, struct og_err *err)
+static int resolve_options(struct og_config *config, const struct og_exec_plan *exec,
+                           struct og_err *err)
 {
     struct og_options *opt = &config->opt;
-    const char *device = og__policy_word(way->device_policy);
+    const char *device = og__policy_word(exec->device_policy);
     int rc = 0;
-    opt->policy = way->policy;
-    opt->layout = way->layout;
-    opt->topology = way->topology;
-    opt->alternate = way->alternate;
-    if (!way->tiers)
+    opt->policy = exec->policy;
+    opt->layout = exec->layout;
+    opt->topology = exec->topology;
+    opt->alternate = exec->alternate;
+    if (!exec->tiers)
         return 0;
-    config->above.policy = way->device_policy;
-    if (!opt->device_policy && way->device_policy != og__policy_ranked_like(way->policy))
+    config->upper.policy = exec->device_policy;
+    if (!opt->device_policy && exec->device_policy != og__policy_ranked_like(exec->policy))
         rc = og_options_set(opt, "device-policy", device, err);
     return rc;
 }
 
 int og__session_plan(struct og_session *s, struct og_err *err)
 {
-    const struct og_way asked = asked_way(&s->config);
-    s->way = asked;
+    const struct og_exec_plan requested = requested_exec(&s->config);
+    s->exec = requested;
     int rc;
-    OG_TRY(open_packs(s, &asked) ? plan_with_packs(s, &asked, err) : plan_session(s, &asked, err));
-    rc = settle_options(&s->config, &s->way, err);
+    OG_TRY(open_packs(s, &requested) ? plan_with_packs(s, &requested, err)
+                                     : plan_session(s, &requested, err));
+    rc = resolve_options(&s->config, &s->exec, err);
 out:
     return rc;
 }

@@ -15,10 +15,10 @@
 
 /* What the dataset's labels are decides between classes, labels and values; the task between them
  * and edges. */
-int og__session_settle_task(struct og_session *s, struct og_err *err)
+int og__session_resolve_task(struct og_session *s, struct og_err *err)
 {
     struct og_options *opt = &s->config.opt;
-    struct og_graph *ds = s->facts.graph;
+    struct og_graph *ds = s->workload.graph;
     if (s->config.want & OG__WANT_EVERY) /* the checkpoint's, which no labels are read for */
         return 0;
     opt->task = og__task_by_labels(opt->task, ds->regression);
@@ -33,7 +33,7 @@ int og__session_settle_task(struct og_session *s, struct og_err *err)
         ds->regression = true;
         ds->multi_label = false;
     }
-    return og__loss_settle(opt->task, &opt->loss, err);
+    return og__loss_resolve(opt->task, &opt->loss, err);
 }
 
 static bool of_pairs(const struct og_session *s)
@@ -50,7 +50,7 @@ static bool of_edges(const struct og_session *s)
 /* For what is written, under `where`. */
 static int make_folder(struct og_session *s, const char *where, struct og_err *err)
 {
-    const struct og_graph *g = s->facts.graph;
+    const struct og_graph *g = s->workload.graph;
     const uint64_t bytes = og__edge_split_bytes(g);
     const uint64_t room = og__whole_room(&s->config);
     char size[32];
@@ -66,9 +66,9 @@ static int make_folder(struct og_session *s, const char *where, struct og_err *e
 }
 
 /* Whose lists of edges: from here on the option says it, and so do checkpoints. */
-static int settle_edges(struct og_session *s, struct og_err *err)
+static int resolve_edges(struct og_session *s, struct og_err *err)
 {
-    const struct og_graph *g = s->facts.graph;
+    const struct og_graph *g = s->workload.graph;
     const bool has = og__has_edge_lists(g) || s->config.handover.links;
     if (!s->config.opt.edge_split)
         s->config.opt.edge_split = strdup(has ? OG__OWN_EDGES : "85/5/10");
@@ -91,8 +91,8 @@ static int replace_graph(struct og_session *s, const char *where, struct og_err 
     OG_TRY(make_folder(s, where, err));
     const char *folder = og__scratch_path(s->held_out);
     OG_TRY(og__session_write_left(s, folder, &left, err));
-    og__graph_replace(left, s->facts.graph);
-    s->facts.graph = left;
+    og__graph_replace(left, s->workload.graph);
+    s->workload.graph = left;
     s->prepare.bytes_written = og__edge_split_written(folder);
 out:
     return rc;
@@ -102,13 +102,13 @@ out:
  * on. */
 int og__session_hold_out(struct og_session *s, struct og_err *err)
 {
-    int rc = of_edges(s) ? settle_edges(s, err) : 0;
+    int rc = of_edges(s) ? resolve_edges(s, err) : 0;
     if (rc < 0 || !of_edges(s) || strcmp(s->config.opt.edge_split, OG__OWN_EDGES) == 0)
         return rc;
-    if (s->facts.graph->workers)
+    if (s->workload.graph->workers)
         return og__fail(err, -EINVAL,
                         "stripe a dataset that has lists of edges: --edge-split " OG__OWN_EDGES,
-                        "%s: edges are not held out of a worker's share", s->facts.graph->path);
+                        "%s: edges are not held out of a worker's share", s->workload.graph->path);
     char *own;
     rc = og__scratch_first(&own, &s->config.opt, NULL, err);
     if (rc < 0)
@@ -128,7 +128,7 @@ int og__session_hold_out(struct og_session *s, struct og_err *err)
 
 static bool has_nodes(const struct og_session *s, enum og__split which)
 {
-    const struct og_npy *ids = &s->facts.graph->split[which];
+    const struct og_npy *ids = &s->workload.graph->split[which];
     return ids->fd >= 0 && ids->shape[0] > 0;
 }
 
@@ -146,21 +146,22 @@ static enum og__split measured_by(const struct og_session *s)
 static int load_nodes(struct og_session *s, enum og__split which, struct og_err *err)
 {
     const struct og_handover *to = &s->config.handover;
-    struct og_split *split = &s->facts.split[which];
+    struct og_split *split = &s->workload.split[which];
     const enum og__split from = which == OG__TRAIN ? measured_by(s) : which;
     if (which != OG__TRAIN || to->n == 0)
-        return og__graph_split(s->facts.graph, from, s->budget, &split->ids, &split->n, err);
+        return og__graph_split(s->workload.graph, from, s->budget, &split->ids, &split->n, err);
     if (!to->seeds)
-        return og__graph_split(s->facts.graph, to->split, s->budget, &split->ids, &split->n, err);
+        return og__graph_split(s->workload.graph, to->split, s->budget, &split->ids, &split->n,
+                               err);
     split->n = to->n_seeds;
-    return og__graph_seeds(s->facts.graph, to->seeds, to->n_seeds, s->budget, &split->ids,
-                           &s->facts.seeds.repeats, err);
+    return og__graph_seeds(s->workload.graph, to->seeds, to->n_seeds, s->budget, &split->ids,
+                           &s->workload.seeds.repeats, err);
 }
 
 static int load_edges(struct og_session *s, enum og__split which, struct og_err *err)
 {
     const struct og_handover *to = &s->config.handover;
-    struct og_split *split = &s->facts.split[which];
+    struct og_split *split = &s->workload.split[which];
     const bool other = which == OG__TRAIN && to->n > 0;
     if (other && to->seeds)
         return og__fail(err, -EINVAL, "leave --task link, or the seeds",
@@ -168,31 +169,31 @@ static int load_edges(struct og_session *s, enum og__split which, struct og_err 
     if (to->links) /* and none to evaluate */
         return which == OG__TRAIN ? og__session_load_links(s, split, err) : 0;
     which = other ? to->split : which;
-    return s->facts.graph->has_types
+    return s->workload.graph->has_types
                ? og__session_load_triples(s, which, split, err)
-               : og__graph_edges(s->facts.graph, which, s->budget, &split->ids, &split->n, err);
+               : og__graph_edges(s->workload.graph, which, s->budget, &split->ids, &split->n, err);
 }
 
 /* Batches that leave the session have labels where there are any; nobody judges every node. */
 static bool wants_labels(const struct og_session *s, unsigned want)
 {
-    const bool there = s->facts.graph->labels.fd >= 0;
+    const bool there = s->workload.graph->labels.fd >= 0;
     const bool judges = want & OG__WANT_MODEL && !(want & OG__WANT_EVERY);
     return judges || (want & OG__WANT_LABELS && (there || !s->config.handover.n));
 }
 
 static int load_split(struct og_session *s, enum og__split which, unsigned want, struct og_err *err)
 {
-    struct og_split *split = &s->facts.split[which];
-    if (s->facts.seeds.edges)
+    struct og_split *split = &s->workload.split[which];
+    if (s->workload.seeds.edges)
         return load_edges(s, which, err);
     if (of_pairs(s)) /* every node takes their place */
         return 0;
     int rc;
     OG_TRY(load_nodes(s, which, err));
     if (split->n && wants_labels(s, want))
-        OG_TRY(
-            og__graph_labels(s->facts.graph, split->ids, split->n, s->budget, &split->labels, err));
+        OG_TRY(og__graph_labels(s->workload.graph, split->ids, split->n, s->budget, &split->labels,
+                                err));
 out:
     return rc;
 }
@@ -200,7 +201,7 @@ out:
 /* That the graph has, of what is to be learnt. */
 static uint64_t edges_left(const struct og_session *s)
 {
-    const struct og_graph *g = s->facts.graph;
+    const struct og_graph *g = s->workload.graph;
     const char *name = s->config.opt.relation;
     uint64_t n = 0;
     for (uint32_t r = 0; r < g->n_relations; r++)
@@ -215,7 +216,7 @@ static const char *way_to_edges(const struct og_session *s)
 {
     const bool of_one = s->config.opt.relation;
     const bool own = strcmp(s->config.opt.edge_split, OG__OWN_EDGES) == 0;
-    const int64_t held_out = s->facts.split[OG__VALID].n + s->facts.split[OG__TEST].n;
+    const int64_t held_out = s->workload.split[OG__VALID].n + s->workload.split[OG__TEST].n;
     if (own && edges_left(s) > 0)
         return of_one ? "train_edges.npy has none of it: name another --relation, or give "
                         "--edge-split 85/5/10"
@@ -231,15 +232,16 @@ static int refuse_no_edges(const struct og_session *s, struct og_err *err)
 {
     const char *relation = s->config.opt.relation;
     return og__fail(err, -EINVAL, way_to_edges(s), "%s: no edges %s%s%sto train on",
-                    s->facts.graph->path, relation ? "of --relation " : "",
+                    s->workload.graph->path, relation ? "of --relation " : "",
                     relation ? relation : "", relation ? " " : "");
 }
 
 /* Of what is to be trained: labels that teach nothing, or that may be no classes. */
 static int look_at_labels(const struct og_session *s, struct og_err *err)
 {
-    const struct og_graph *ds = s->facts.graph;
-    const struct og_split *train = &s->facts.split[OG__TRAIN], *valid = &s->facts.split[OG__VALID];
+    const struct og_graph *ds = s->workload.graph;
+    const struct og_split *train = &s->workload.split[OG__TRAIN],
+                          *valid = &s->workload.split[OG__VALID];
     const int64_t labelled = og__labelled(ds, train);
     if (labelled == 0)
         return og__fail(err, -EINVAL,
@@ -263,58 +265,58 @@ static int look_at_labels(const struct og_session *s, struct og_err *err)
 
 int og__session_load_seeds(struct og_session *s, unsigned want, struct og_err *err)
 {
-    s->facts.seeds.schedule = &s->facts.schedule;
-    s->facts.seeds.edges = of_edges(s);
-    s->facts.seeds.rule = (struct og_pair_rule){
+    s->workload.seeds.schedule = &s->workload.schedule;
+    s->workload.seeds.edges = of_edges(s);
+    s->workload.seeds.rule = (struct og_pair_rule){
         .seed = (uint64_t)s->config.opt.seed,
-        .n_nodes = (uint32_t)s->facts.graph->n_nodes,
-        .symmetric = s->facts.graph->symmetric,
+        .n_nodes = (uint32_t)s->workload.graph->n_nodes,
+        .symmetric = s->workload.graph->symmetric,
         .in_batch = s->config.opt.negative == OG_NEGATIVE_BATCH,
         .keeps = s->config.handover.links,
         .negatives = s->config.handover.links ? 0 : (uint32_t)s->config.opt.negatives,
-        .rivals = (uint32_t)s->config.opt.eval_negatives};
+        .rank_negatives = (uint32_t)s->config.opt.eval_negatives};
     for (int i = 0; i < OG__SPLITS; i++) {
         int rc = load_split(s, (enum og__split)i, want, err);
         if (rc < 0)
             return rc;
-        s->facts.schedule.n_seeds[i] = (uint64_t)s->facts.split[i].n;
-        s->facts.seeds.split[i] = s->facts.split[i].ids;
+        s->workload.schedule.n_seeds[i] = (uint64_t)s->workload.split[i].n;
+        s->workload.seeds.split[i] = s->workload.split[i].ids;
     }
     const bool named = want & OG__WANT_EVERY && s->config.target;
-    if (s->facts.split[OG__TRAIN].n > 0 || of_pairs(s) > of_edges(s) || named)
+    if (s->workload.split[OG__TRAIN].n > 0 || of_pairs(s) > of_edges(s) || named)
         return want & OG__WANT_TRAINING && !of_pairs(s) ? look_at_labels(s, err) : 0;
     if (s->config.handover.n > 0)
         return og__fail(err, -EINVAL, "give another split, or seeds",
-                        "%s: there are no seeds to make batches of", s->facts.graph->path);
-    if (s->facts.seeds.edges)
+                        "%s: there are no seeds to make batches of", s->workload.graph->path);
+    if (s->workload.seeds.edges)
         return refuse_no_edges(s, err);
     if (want & OG__WANT_MODEL && !(want & OG__WANT_TRAINING))
         return og__fail(err, -EINVAL, "add test.npy: node ids, int64",
                         "%s: has no nodes in a split, of whose type and batches the model is",
-                        s->facts.graph->path);
+                        s->workload.graph->path);
     return og__fail(err, -EINVAL,
                     "import the graph again with train.npy beside its edges, or train.csv of ids "
                     "as the edges have them",
-                    "%s: no training nodes", s->facts.graph->path);
+                    "%s: no training nodes", s->workload.graph->path);
 }
 
 int og__session_schedule(struct og_session *s, struct og_err *err)
 {
-    s->facts.schedule.epochs = s->config.opt.epochs;
+    s->workload.schedule.epochs = s->config.opt.epochs;
     const bool evaluates = !(s->config.want & OG__WANT_UNEVALUATED);
-    s->facts.schedule.eval_every = evaluates ? s->config.opt.eval_every : 0;
-    s->facts.schedule.resample_every = s->config.opt.resample_every;
-    s->facts.schedule.seed = (uint64_t)s->config.opt.seed;
-    s->facts.schedule.shuffle = !s->config.opt.no_shuffle;
+    s->workload.schedule.eval_every = evaluates ? s->config.opt.eval_every : 0;
+    s->workload.schedule.resample_every = s->config.opt.resample_every;
+    s->workload.schedule.seed = (uint64_t)s->config.opt.seed;
+    s->workload.schedule.shuffle = !s->config.opt.no_shuffle;
     uint64_t most = 1;
     for (int i = 0; i < OG__SPLITS; i++)
-        most = OG_MAX(most, s->facts.schedule.n_seeds[i]);
-    s->facts.schedule.batch_size = (uint32_t)OG_MIN((uint64_t)s->config.opt.batch, most);
-    const uint64_t batches = og__schedule_batches(&s->facts.schedule, OG__TRAIN);
-    s->facts.schedule.share = s->config.share;
+        most = OG_MAX(most, s->workload.schedule.n_seeds[i]);
+    s->workload.schedule.batch_size = (uint32_t)OG_MIN((uint64_t)s->config.opt.batch, most);
+    const uint64_t batches = og__schedule_batches(&s->workload.schedule, OG__TRAIN);
+    s->workload.schedule.share = s->config.share;
     if (OG_MAX(batches, (uint64_t)1) < s->config.share.ranks)
         return og__fail(err, -EINVAL, "give a smaller --batch, or start fewer workers",
                         "--workers %u: an epoch has %llu mini-batches", s->config.share.ranks,
                         (unsigned long long)batches);
-    return og__schedule_check(&s->facts.schedule, err);
+    return og__schedule_check(&s->workload.schedule, err);
 }

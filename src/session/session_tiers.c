@@ -19,10 +19,10 @@
 #define OFFERED (15.0 / 16)
 
 /* Ranks of this machine that have the same device. */
-static int sharers(const struct og_config *c)
+static int processes_per_device(const struct og_config *c)
 {
-    const int devices = og__devices_asked(&c->opt).n;
-    return OG_MAX((c->here + devices - 1) / devices, 1);
+    const int devices = og__devices_requested(&c->opt).n;
+    return OG_MAX((c->n_local + devices - 1) / devices, 1);
 }
 
 /* Bytes of each device that are free for this process alone; 0: they do not say. */
@@ -32,8 +32,8 @@ static double free_of_each(const struct og_config *c)
     const struct og_devices d = og__devices(c);
     size_t least = SIZE_MAX;
     for (int i = 0; i < d.n; i++)
-        least = OG_MIN(least, ops->free_there(d.number[i]));
-    return floor((double)least / sharers(c));
+        least = OG_MIN(least, ops->device_free_bytes(d.number[i]));
+    return floor((double)least / processes_per_device(c));
 }
 
 /* Unless --device-memory is given, rows stay on a device that says what is free there, where
@@ -74,7 +74,7 @@ static int refuse_with(const struct og_config *c, struct og_err *err)
          "give --device virtual or --device cuda, or leave --device-memory out"},
         {c->want & OG__WANT_WHOLE_DRAWS, "packs made beforehand know of no cache but the host's",
          "leave --device-memory out"},
-        {opt->policy == OG_POLICY_SWEEP || c->above.policy == OG_POLICY_SWEEP,
+        {opt->policy == OG_POLICY_SWEEP || c->upper.policy == OG_POLICY_SWEEP,
          "sweep fills its cache while a device reads it", "use --policy belady or degree"},
         {og__exchanges(c), "a device knows nothing of rows that other workers have",
          "leave --exchange out"},
@@ -89,16 +89,16 @@ static int refuse_with(const struct og_config *c, struct og_err *err)
  * with that. */
 static int read_policy(struct og_config *c, struct og_err *err)
 {
-    const char *asked = c->opt.device_policy;
+    const char *requested = c->opt.device_policy;
     int rc;
-    OG_TRY(og__options_copy(&c->above, &c->opt, err));
-    if (!asked && c->opt.policy == OG_POLICY_AUTO)
+    OG_TRY(og__options_copy(&c->upper, &c->opt, err));
+    if (!requested && c->opt.policy == OG_POLICY_AUTO)
         return 0;
     const int like = og__policy_ranked_like(c->opt.policy);
-    if (!asked && like != c->opt.policy)
-        asked = og__policy_word(like);
-    OG_TRY(asked ? og_options_set(&c->above, "policy", asked, err) : 0);
-    if (c->above.policy == OG_POLICY_AUTO)
+    if (!requested && like != c->opt.policy)
+        requested = og__policy_word(like);
+    OG_TRY(requested ? og_options_set(&c->upper, "policy", requested, err) : 0);
+    if (c->upper.policy == OG_POLICY_AUTO)
         OG_TRY(og__fail(err, -EINVAL, "leave out --device-policy, which --policy auto chooses too",
                         "device-policy: auto is not taken for the device's cache alone"));
 out:
@@ -108,15 +108,15 @@ out:
 static int read_victims(struct og_config *c, struct og_err *err)
 {
     int rc = og__victim_read(&c->victim, c->opt.victim, err);
-    const bool open = c->above.policy == OG_POLICY_AUTO;
-    if (rc < 0 || !c->victim.on || open || og__policy_admits(c->above.policy))
+    const bool open = c->upper.policy == OG_POLICY_AUTO;
+    if (rc < 0 || !c->victim.on || open || og__policy_admits(c->upper.policy))
         return rc;
     return og__fail(err, -EINVAL, "name one that lets rows in: --device-policy hybrid",
                     "victim: nothing leaves a device's cache under %s",
-                    og__policy_word(c->above.policy));
+                    og__policy_word(c->upper.policy));
 }
 
-int og__session_settle_tiers(struct og_config *c, struct og_err *err)
+int og__session_resolve_tiers(struct og_config *c, struct og_err *err)
 {
     struct og_options *opt = &c->opt;
     int rc = 0;
@@ -137,11 +137,11 @@ out:
     return rc;
 }
 
-int og__session_settle_typed_tiers(struct og_config *c, struct og_err *err)
+int og__session_resolve_typed_tiers(struct og_config *c, struct og_err *err)
 {
     int rc = 0;
-    if (c->above.policy == OG_POLICY_AUTO)
-        OG_TRY(og_options_set(&c->above, "policy", og__policy_word(c->opt.policy), err));
+    if (c->upper.policy == OG_POLICY_AUTO)
+        OG_TRY(og_options_set(&c->upper, "policy", og__policy_word(c->opt.policy), err));
     OG_TRY(read_victims(c, err));
 out:
     return rc;
@@ -152,16 +152,16 @@ out:
 /* What ranks nodes for the device's cache: of several groups what their rows are worth to it. */
 int og__session_rank_device(struct og_session *s, struct og_err *err)
 {
-    const int kind = s->way.device_policy;
-    const size_t bytes = s->facts.n_nodes * sizeof(*s->device_hotness);
-    const bool shares = og__shares_slots(&s->facts) && og__policy_caches(kind);
+    const int kind = s->exec.device_policy;
+    const size_t bytes = s->workload.n_nodes * sizeof(*s->device_hotness);
+    const bool shares = og__shares_slots(&s->workload) && og__policy_caches(kind);
     if (og__ranks_alike(&s->given) || !(shares || og__policy_wants_hotness(kind)))
         return 0;
     s->device_hotness = og__alloc(s->budget, bytes, "hotness", err);
     if (!s->device_hotness)
         return -ENOMEM;
-    return shares ? og__weigh_groups(s, kind, &s->config.above, s->device_hotness, err)
-                  : og__hotness_of(&s->structure, s->pool, kind, &s->config.above,
+    return shares ? og__weigh_groups(s, kind, &s->config.upper, s->device_hotness, err)
+                  : og__hotness_of(&s->structure, s->pool, kind, &s->config.upper,
                                    s->device_hotness, err);
 }
 
@@ -172,11 +172,11 @@ struct slots {
 
 static struct og_tiers_setup setup_of(const struct og_session *s, struct slots *slots)
 {
-    struct og_tiers_setup setup = og__premised_tiers(&s->given, s->memory.n_slots);
+    struct og_tiers_setup setup = og__plan_inputs_tiers(&s->given, s->memory.n_slots);
     setup.host.hotness = s->hotness;
     setup.device.hotness = s->device_hotness ? s->device_hotness : s->hotness;
-    setup.host.n_ranges = og__host_ranges(&s->facts, s->size, slots->host);
-    setup.device.n_ranges = og__device_ranges(&s->facts, s->size, slots->device);
+    setup.host.n_ranges = og__host_ranges(&s->workload, s->size, slots->host);
+    setup.device.n_ranges = og__device_ranges(&s->workload, s->size, slots->device);
     setup.host.ranges = slots->host;
     setup.device.ranges = slots->device;
     return setup;
@@ -189,7 +189,7 @@ int og__session_open_tiers(struct og_session *s, struct og_err *err)
     return og__tiers_open(&s->path.tiers, &setup, s->budget, err);
 }
 
-/* What the pilot's batches tell. */
+/* What the profiling batches tell. */
 struct telling {
     struct og_session *s;
     struct og_trace all;
@@ -230,7 +230,7 @@ static int tell_parts(struct telling *t, const struct og_tiers_setup *setup, str
 {
     const struct og_session *s = t->s;
     int rc = 0;
-    for (uint32_t g = 0, k = 0; g < s->facts.graph->n_groups; g++)
+    for (uint32_t g = 0, k = 0; g < s->workload.graph->n_groups; g++)
         if (s->size[g].row_bytes > 0)
             OG_TRY(tell_part(t, k++, g, setup, err));
 out:
@@ -238,37 +238,39 @@ out:
 }
 
 /* May the caches be looked at beforehand? Others go on from where that leaves them. */
-static bool can_tell(const struct og_session *s, const struct og_pilot *pilot,
+static bool can_tell(const struct og_session *s, const struct og_profiling *profiling,
                      const struct og_tiers_setup *setup)
 {
     const bool still =
         og__policy_is_static(setup->device.kind) && og__policy_is_static(setup->host.kind);
     const bool plans = s->config.want & OG__WANT_PLAN_ONLY && !(s->config.want & OG__WANT_QUICK);
-    const struct og_simulation sim = {
-        .n_nodes = s->facts.n_nodes, .superbatch = OG_MAX(pilot->n, 1u), .budget = s->budget};
-    return still && !plans && !og__samples_ahead(&s->way) &&
-           og__simulate_tiers_bytes(&sim, setup, pilot->rows, og__input_rows(&s->facts)) <=
+    const struct og_simulation sim = {.n_nodes = s->workload.n_nodes,
+                                      .superbatch = OG_MAX(profiling->n, 1u),
+                                      .budget = s->budget};
+    return still && !plans && !og__samples_ahead(&s->exec) &&
+           og__simulate_tiers_bytes(&sim, setup, profiling->rows, og__input_rows(&s->workload)) <=
                og__budget_left(s->budget);
 }
 
-int og__session_tell_tiers(struct og_session *s, const struct og_pilot *pilot, struct og_err *err)
+int og__session_tell_tiers(struct og_session *s, const struct og_profiling *profiling,
+                           struct og_err *err)
 {
     static const char part[] = "pilot";
     struct slots slots;
     const struct og_tiers_setup setup = setup_of(s, &slots);
-    struct telling t = {.s = s, .all = {pilot->n, pilot->ptr, pilot->ids}};
-    const size_t ptr_bytes = ((size_t)pilot->n + 1) * sizeof(*t.ptr);
-    const size_t ids_bytes = OG_MAX((size_t)pilot->rows, (size_t)1) * sizeof(*t.ids);
+    struct telling t = {.s = s, .all = {profiling->n, profiling->ptr, profiling->ids}};
+    const size_t ptr_bytes = ((size_t)profiling->n + 1) * sizeof(*t.ptr);
+    const size_t ids_bytes = OG_MAX((size_t)profiling->rows, (size_t)1) * sizeof(*t.ids);
     int rc;
     OG_TRY(og__know_link(s, err));
-    if (!can_tell(s, pilot, &setup))
+    if (!can_tell(s, profiling, &setup))
         return 0;
     if (setup.host.n_ranges > 0) {
         OG_TRY((t.ptr = og__alloc(s->budget, ptr_bytes, part, err)) ? 0 : -ENOMEM);
         OG_TRY((t.ids = og__alloc(s->budget, ids_bytes, part, err)) ? 0 : -ENOMEM);
     }
     OG_TRY(tell_parts(&t, &setup, err));
-    OG_TRY(og__predict_from(&s->path, pilot, &t.sum.cost, &t.sum.tiers, err));
+    OG_TRY(og__predict_from(&s->path, profiling, &t.sum.cost, &t.sum.tiers, err));
 out:
     og__release(s->budget, t.ids, ids_bytes, part);
     og__release(s->budget, t.ptr, ptr_bytes, part);

@@ -16,17 +16,17 @@ static bool of_pairs(const struct og_session *s)
     return og__task(s->config.opt.task)->targets == OG__OF_PAIRS;
 }
 
-/* Where ways are not compared, what was left open is the plainest. */
+/* Where execution plans are not compared, what was left open is the plainest. */
 int og__session_check_types(struct og_session *s, struct og_err *err)
 {
     struct og_options *opt = &s->config.opt;
     int rc = 0;
-    if (!(s->config.want & OG__WANT_TYPES) || og__ways_are_counted(s))
+    if (!(s->config.want & OG__WANT_TYPES) || og__exec_plans_are_counted(s))
         return rc;
     if (opt->policy == OG_POLICY_AUTO)
         opt->policy = OG_POLICY_DEGREE;
     if (og__has_tiers(&s->config))
-        OG_TRY(og__session_settle_typed_tiers(&s->config, err));
+        OG_TRY(og__session_resolve_typed_tiers(&s->config, err));
     if (opt->layout == OG_LAYOUT_AUTO)
         opt->layout = OG_LAYOUT_RAW;
 out:
@@ -36,15 +36,15 @@ out:
 /* ---- links ---- */
 
 /* Whose edges are learnt. */
-static int ask_relations(const struct og_session *s, bool *asked, struct og_err *err)
+static int ask_relations(const struct og_session *s, bool *requested, struct og_err *err)
 {
-    const struct og_graph *g = s->facts.graph;
+    const struct og_graph *g = s->workload.graph;
     const char *name = s->config.opt.relation;
     bool any = false;
     for (uint32_t r = 0; r < g->n_relations; r++) {
         const struct og_relation *of = &g->relation[r];
-        asked[r] = !name || !*of->name || og__relation_is_named(g, of, name, strlen(name));
-        any |= asked[r];
+        requested[r] = !name || !*of->name || og__relation_is_named(g, of, name, strlen(name));
+        any |= requested[r];
     }
     return any ? 0 : og__refuse_relation(g, "relation", name, strlen(name), err);
 }
@@ -53,11 +53,11 @@ int og__session_write_left(struct og_session *s, const char *folder, struct og_g
                            struct og_err *err)
 {
     struct og_edge_split split = {.seed = (uint64_t)s->config.opt.seed};
-    bool asked[OG_MOST_RELATIONS];
+    bool requested[OG_MOST_RELATIONS];
     int rc;
     OG_TRY(og__edge_split_parse(&split, s->config.opt.edge_split, err));
-    OG_TRY(ask_relations(s, asked, err));
-    OG_TRY(og__edge_split_write(s->facts.graph, &split, asked, folder, s->budget, err));
+    OG_TRY(ask_relations(s, requested, err));
+    OG_TRY(og__edge_split_write(s->workload.graph, &split, requested, folder, s->budget, err));
     OG_TRY(og__graph_open(folder, left, err));
 out:
     return rc;
@@ -66,10 +66,10 @@ out:
 int og__session_load_triples(struct og_session *s, enum og__split which, struct og_split *out,
                              struct og_err *err)
 {
-    bool asked[OG_MOST_RELATIONS];
+    bool requested[OG_MOST_RELATIONS];
     int rc;
-    OG_TRY(ask_relations(s, asked, err));
-    rc = og__typed_edges(s->facts.graph, which, asked, s->budget, &out->ids, &out->relation,
+    OG_TRY(ask_relations(s, requested, err));
+    rc = og__typed_edges(s->workload.graph, which, requested, s->budget, &out->ids, &out->relation,
                          &out->n, err);
 out:
     return rc;
@@ -77,21 +77,21 @@ out:
 
 int og__session_load_links(struct og_session *s, struct og_split *out, struct og_err *err)
 {
-    const struct og_graph *g = s->facts.graph;
+    const struct og_graph *g = s->workload.graph;
     const int64_t *ends = s->config.handover.links, n = s->config.handover.n_links;
-    bool asked[OG_MOST_RELATIONS];
-    uint32_t n_asked = 0, relation = 0;
+    bool requested[OG_MOST_RELATIONS];
+    uint32_t n_requested = 0, relation = 0;
     int rc;
-    OG_TRY(ask_relations(s, asked, err));
+    OG_TRY(ask_relations(s, requested, err));
     for (uint32_t r = 0; r < g->n_relations; r++) {
-        relation = asked[r] ? r : relation;
-        n_asked += asked[r];
+        relation = requested[r] ? r : relation;
+        n_requested += requested[r];
     }
-    if (n_asked > 1)
+    if (n_requested > 1)
         OG_TRY(og__fail(err, -EINVAL, "give --relation SOURCE__NAME__DESTINATION",
-                        "links: of which of %u relations?", n_asked));
+                        "links: of which of %u relations?", n_requested));
     out->n = n;
-    out->ids = og__alloc(s->budget, og__split_bytes(&s->facts, out), "seeds", err);
+    out->ids = og__alloc(s->budget, og__split_bytes(&s->workload, out), "seeds", err);
     out->relation = og__alloc(s->budget, (size_t)n * sizeof(*out->relation), "seeds", err);
     OG_TRY(out->ids && out->relation ? 0 : -ENOMEM);
     for (int64_t i = 0; i < n; i++, ends += 2) {
@@ -110,12 +110,13 @@ out:
 /* Edges have relations, and those drawn against them types. */
 static int know_triples(struct og_session *s, struct og_err *err)
 {
-    struct og_triples *t = &s->facts.triples;
-    t->types = s->facts.types;
+    struct og_triples *t = &s->workload.triples;
+    t->types = s->workload.types;
     for (int i = 0; i < OG__SPLITS; i++)
-        t->split[i] = (struct og_triple_list){s->facts.split[i].ids, s->facts.split[i].relation,
-                                              (uint64_t)s->facts.split[i].n};
-    s->facts.seeds.rule.of = t;
+        t->split[i] =
+            (struct og_triple_list){s->workload.split[i].ids, s->workload.split[i].relation,
+                                    (uint64_t)s->workload.split[i].n};
+    s->workload.seeds.rule.of = t;
     return og__triples_open(t, s->budget, err);
 }
 
@@ -145,13 +146,13 @@ static struct og_graph_types *types_of(const struct og_graph *g)
 static int check_split(const struct og_session *s, const struct og_split *split, uint32_t type,
                        struct og_err *err)
 {
-    const struct og_graph_types *g = s->facts.types;
+    const struct og_graph_types *g = s->workload.types;
     for (int64_t k = 0; k < split->n; k++) {
         const uint32_t t = og__graph_type(g, split->ids[k]);
         if (t != type)
             return og__fail(err, -ENOTSUP, "keep those of one type",
-                            "%s: nodes of two types to learn from, %s and %s", s->facts.graph->path,
-                            g->type[type].name, g->type[t].name);
+                            "%s: nodes of two types to learn from, %s and %s",
+                            s->workload.graph->path, g->type[type].name, g->type[t].name);
     }
     return 0;
 }
@@ -167,27 +168,27 @@ static bool is_named(const char *name, const char *key)
 /* Where no split has nodes, as of another graph that a model is applied to, its file says it. */
 static int find_target_by_name(struct og_session *s, struct og_err *err)
 {
-    struct og_graph_types *g = s->facts.types;
+    struct og_graph_types *g = s->workload.types;
     for (g->target = 0; g->target < g->n_types; g->target++)
         if (is_named(g->type[g->target].name, s->config.target))
             return 0;
     return og__fail(err, -EINVAL,
                     "types and relations must be those of the graph that it was trained on",
                     "%s: has no nodes of type %s, of which the checkpoint makes rows",
-                    s->facts.graph->path, s->config.target);
+                    s->workload.graph->path, s->config.target);
 }
 
 /* Seeds are of one type, those of all splits; of batches that are handed over those of each, as the
  * run's own may be others than the dataset's. */
 static int find_target(struct og_session *s, struct og_err *err)
 {
-    struct og_graph_types *g = s->facts.types;
+    struct og_graph_types *g = s->workload.types;
     int rc = 0;
-    if (s->facts.split[OG__TRAIN].n == 0)
+    if (s->workload.split[OG__TRAIN].n == 0)
         return find_target_by_name(s, err);
-    g->target = og__graph_type(g, s->facts.split[OG__TRAIN].ids[0]);
+    g->target = og__graph_type(g, s->workload.split[OG__TRAIN].ids[0]);
     for (int i = 0; rc == 0 && i < OG__SPLITS; i++) {
-        const struct og_split *split = &s->facts.split[i];
+        const struct og_split *split = &s->workload.split[i];
         const bool by_itself = s->config.handover.n > 0 && split->n > 0;
         rc = check_split(s, split, by_itself ? og__graph_type(g, split->ids[0]) : g->target, err);
     }
@@ -195,9 +196,9 @@ static int find_target(struct og_session *s, struct og_err *err)
 }
 
 /* Without rows nothing is known of a type's nodes: unless --embedding learns it, or did. */
-static int settle_embeddings(struct og_session *s, bool learnt, struct og_err *err)
+static int resolve_embeddings(struct og_session *s, bool learnt, struct og_err *err)
 {
-    struct og_graph_types *g = s->facts.types;
+    struct og_graph_types *g = s->workload.types;
     for (uint32_t t = 0; t < g->n_types; t++) {
         if (g->type[t].dim > 0)
             continue;
@@ -205,11 +206,11 @@ static int settle_embeddings(struct og_session *s, bool learnt, struct og_err *e
             return og__fail(err, -EINVAL, "is it a checkpoint of this dataset?",
                             "%s: nodes of type %s have no features, and the checkpoint has no "
                             "learnt rows of any type",
-                            s->facts.graph->path, g->type[t].name);
+                            s->workload.graph->path, g->type[t].name);
         if (s->config.opt.embedding == 0)
             return og__fail(
                 err, -EINVAL, "give --embedding DIM: rows so wide that are learnt with the model",
-                "%s: nodes of type %s have no features", s->facts.graph->path, g->type[t].name);
+                "%s: nodes of type %s have no features", s->workload.graph->path, g->type[t].name);
         g->type[t].dim = s->config.opt.embedding;
         g->type[t].trained = true;
     }
@@ -220,39 +221,40 @@ static int settle_embeddings(struct og_session *s, bool learnt, struct og_err *e
 static int take_nodes(struct og_session *s, enum og__split which, uint32_t first, uint32_t end,
                       struct og_err *err)
 {
-    struct og_split *split = &s->facts.split[which];
-    og__release(s->budget, split->ids, og__split_bytes(&s->facts, split), "seeds");
+    struct og_split *split = &s->workload.split[which];
+    og__release(s->budget, split->ids, og__split_bytes(&s->workload, split), "seeds");
     if (split->labels)
-        og__release(s->budget, split->labels, og__labels_bytes(s->facts.graph, split->n), "labels");
+        og__release(s->budget, split->labels, og__labels_bytes(s->workload.graph, split->n),
+                    "labels");
     *split = (struct og_split){.n = end - first};
-    split->ids = og__alloc(s->budget, og__split_bytes(&s->facts, split), "seeds", err);
+    split->ids = og__alloc(s->budget, og__split_bytes(&s->workload, split), "seeds", err);
     if (!split->ids) {
         split->n = 0;
         return -ENOMEM;
     }
     for (int64_t i = 0; i < split->n; i++)
         split->ids[i] = first + (uint32_t)i;
-    s->facts.schedule.n_seeds[which] = (uint64_t)split->n;
-    s->facts.seeds.split[which] = split->ids;
+    s->workload.schedule.n_seeds[which] = (uint64_t)split->n;
+    s->workload.seeds.split[which] = split->ids;
     return 0;
 }
 
 /* Of links those of all types are asked for; no nodes need be there to train on. */
 static int take_every_node(struct og_session *s, struct og_err *err)
 {
-    const struct og_graph_types *g = s->facts.types;
+    const struct og_graph_types *g = s->workload.types;
     const bool all = of_pairs(s);
     const uint32_t first = all ? 0 : og__first_id(g, g->target);
-    const uint32_t end = all ? (uint32_t)s->facts.graph->n_nodes : g->type[g->target].end;
+    const uint32_t end = all ? (uint32_t)s->workload.graph->n_nodes : g->type[g->target].end;
     int rc = 0;
-    if (s->facts.split[OG__TRAIN].n == 0) /* batches are measured by those to train on */
+    if (s->workload.split[OG__TRAIN].n == 0) /* batches are measured by those to train on */
         rc = take_nodes(s, OG__TRAIN, first, end, err);
     return rc < 0 ? rc : take_nodes(s, OG__TEST, first, end, err);
 }
 
 static int find_seeds(struct og_session *s, struct og_err *err)
 {
-    if (s->facts.seeds.edges)
+    if (s->workload.seeds.edges)
         return know_triples(s, err);
     if (of_pairs(s) || s->config.want & OG__WANT_RECORD) /* samples are of any types of seeds */
         return 0;
@@ -260,7 +262,7 @@ static int find_seeds(struct og_session *s, struct og_err *err)
 }
 
 /* Whose rows lie in slots of their own. */
-static int know_ranges(const struct og_config *c, struct og_facts *f, struct og_err *err)
+static int know_ranges(const struct og_config *c, struct og_workload *f, struct og_err *err)
 {
     const struct og_graph_types *g = f->types;
     if (g->n_types == 1) /* whose slots are the cache's */
@@ -289,15 +291,15 @@ int og__session_know_types(struct og_session *s, const struct og_model_config *m
                            struct og_err *err)
 {
     int rc;
-    struct og_graph_types *g = s->facts.types = types_of(s->facts.graph);
+    struct og_graph_types *g = s->workload.types = types_of(s->workload.graph);
     if (!g || !g->type || !g->relation)
-        return og__fail_errno(err, -ENOMEM, NULL, "%s", s->facts.graph->path);
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", s->workload.graph->path);
     g->fanout = s->structure.fanouts;
     g->once = s->config.opt.draw == OG_DRAW_ONCE;
     OG_TRY(find_seeds(s, err));
     if (og__reads_as_a_model(&s->config)) /* others do without rows that there are none of */
-        OG_TRY(settle_embeddings(s, model, err));
-    OG_TRY(know_ranges(&s->config, &s->facts, err));
+        OG_TRY(resolve_embeddings(s, model, err));
+    OG_TRY(know_ranges(&s->config, &s->workload, err));
     if (s->config.want & OG__WANT_EVERY)
         OG_TRY(take_every_node(s, err));
 out:
@@ -306,17 +308,17 @@ out:
 
 void og__session_drop_types(struct og_session *s)
 {
-    struct og_graph_types *g = s->facts.types;
-    og__triples_close(&s->facts.triples);
-    og__type_counts_release(&s->facts.by_type);
+    struct og_graph_types *g = s->workload.types;
+    og__triples_close(&s->workload.triples);
+    og__type_counts_release(&s->workload.by_type);
     og__session_drop_degrees(s);
     if (g) {
         free(g->type);
         free(g->relation);
     }
     free(g);
-    free(s->facts.ranges);
-    s->facts.types = NULL;
-    s->facts.ranges = NULL;
-    s->facts.n_ranges = 0;
+    free(s->workload.ranges);
+    s->workload.types = NULL;
+    s->workload.ranges = NULL;
+    s->workload.n_ranges = 0;
 }

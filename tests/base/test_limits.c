@@ -308,9 +308,9 @@ static void affinity_bounds_the_processors(void **state)
 }
 
 /* "0-3,8" */
-static struct og_processors processors(const char *list)
+static struct og_cpus cpus(const char *list)
 {
-    struct og_processors p = {{0}};
+    struct og_cpus p = {{0}};
     while (*list) {
         char *end;
         long first = strtol(list, &end, 10);
@@ -339,10 +339,10 @@ static void processors_are_shared_with_those_who_are_allowed_them(void **state)
         {{"", "0-3"}, {0, 4}},
     };
     for (size_t i = 0; i < OG_COUNT(cases); i++) {
-        struct og_processors all[4];
+        struct og_cpus all[4];
         int n = 0;
         for (; n < 4 && cases[i].allowed[n]; n++)
-            all[n] = processors(cases[i].allowed[n]);
+            all[n] = cpus(cases[i].allowed[n]);
         for (int k = 0; k < n; k++)
             assert_int_equal(og__cpu_share(all, n, k), cases[i].share[k]);
     }
@@ -351,7 +351,7 @@ static void processors_are_shared_with_those_who_are_allowed_them(void **state)
 static void the_kernel_tells_what_is_allowed(void **state)
 {
     (void)state;
-    struct og_processors own;
+    struct og_cpus own;
     og__cpu_allowed(&own);
     cpu_set_t set;
     assert_int_equal(sched_getaffinity(0, sizeof(set), &set), 0);

@@ -301,7 +301,7 @@ static void an_environment_that_makes_no_sense_is_refused(void **state)
     struct og_comm *c;
     assert_int_equal(unsetenv(OG__WORKER_ENV), 0);
     assert_int_equal(og__comm_find(&c, NULL), 0); /* alone */
-    assert_true(c->rank == 0 && c->n == 1 && c->here == 1);
+    assert_true(c->rank == 0 && c->n == 1 && c->n_local == 1);
     uint64_t own = 7;
     assert_int_equal(og__comm_gather(c, &own, sizeof(own), NULL), 0);
     assert_true(own == 7 && c->sent == 0);

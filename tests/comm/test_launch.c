@@ -100,20 +100,20 @@ static int stop(struct og_comm *c)
 static int miss_one(struct og_comm *c, bool before)
 {
     char name[16];
-    sigset_t asked;
-    sigemptyset(&asked);
-    sigaddset(&asked, SIGTERM);
-    sigprocmask(SIG_BLOCK, &asked, NULL);
+    sigset_t requested;
+    sigemptyset(&requested);
+    sigaddset(&requested, SIGTERM);
+    sigprocmask(SIG_BLOCK, &requested, NULL);
     snprintf(name, sizeof(name), "worker-%d", c->rank);
     leave_note(name);
-    sigwaitinfo(&asked, NULL);
+    sigwaitinfo(&requested, NULL);
     if ((c->rank == 0) == before)
         usleep(300000);
     if (c->rank == 1)
         return FAILED;
     signal(SIGTERM, SIG_DFL);
     raise(SIGTERM);
-    sigprocmask(SIG_UNBLOCK, &asked, NULL);
+    sigprocmask(SIG_UNBLOCK, &requested, NULL);
     return 0;
 }
 

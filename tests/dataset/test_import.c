@@ -312,12 +312,12 @@ static void labels_may_be_values(void **state)
 static void edges_to_learn_come_along(void **state)
 {
     (void)state;
-    static const int32_t asked[3][2] = {{0, 1}, {4, 2}, {3, 3}};
+    static const int32_t requested[3][2] = {{0, 1}, {4, 2}, {3, 3}};
     static const int64_t test[1][2] = {{2, 0}};
     struct place p;
     make_source(&p);
     struct og_import opt = settings();
-    write_npy(&p, "train_edges.npy", OG__NPY_I32, 2, 3, 2, asked);
+    write_npy(&p, "train_edges.npy", OG__NPY_I32, 2, 3, 2, requested);
     write_npy(&p, "test_edges.npy", OG__NPY_I64, 2, 1, 2, test);
     for (int reverse = 0; reverse < 2; reverse++) {
         opt.reverse = reverse;
@@ -331,7 +331,7 @@ static void edges_to_learn_come_along(void **state)
         assert_int_equal(n[OG__VALID], 0);
         assert_int_equal(n[OG__TEST], 1);
         for (int i = 0; i < 6; i++)
-            assert_int_equal(ends[OG__TRAIN][i ^ reverse], asked[i / 2][i % 2]);
+            assert_int_equal(ends[OG__TRAIN][i ^ reverse], requested[i / 2][i % 2]);
         assert_int_equal(ends[OG__TEST][reverse], 2);
         for (int i = 0; i < OG__SPLITS; i++)
             og__release(NULL, ends[i], (size_t)n[i] * 8, "seeds");

@@ -202,7 +202,7 @@ static void check_ids(uint64_t limit, bool wide)
     if (wide)
         assert_int_equal(og__ids_widen(&ids, NULL), 0);
     assert_int_equal(og__ids_mark(&ids, id, N, NULL), 0);
-    assert_int_equal(og__ids_settle(&ids, NULL), 0);
+    assert_int_equal(og__ids_resolve(&ids, NULL), 0);
     assert_int_equal(ids.n, n);
     assert_int_equal(og__ids_dense(&ids), most + 1 == n);
     og__ids_rank(&ids, id, N, rank);
@@ -255,7 +255,7 @@ static void ids_that_do_not_fit_are_sorted_on_disk(void **unused)
     for (size_t i = 0; i < DRAWS; i += STEP)
         assert_int_equal(og__ids_mark(&ids, id + i, OG_MIN(DRAWS - i, (size_t)STEP), NULL), 0);
     assert_true(ids.runs.n > 64);
-    assert_int_equal(og__ids_settle(&ids, NULL), 0);
+    assert_int_equal(og__ids_resolve(&ids, NULL), 0);
     assert_true(ids.far);
     assert_int_equal(ids.n, N);
     check_map(&ids, sorted, N);
@@ -294,7 +294,7 @@ static void ids_beyond_all_memory_are_refused(void **unused)
     assert_int_equal(og__ids_open(&ids, UINT64_MAX, "/tmp", b, NULL), 0);
     assert_int_equal(og__ids_widen(&ids, NULL), 0);
     assert_int_equal(og__ids_mark(&ids, id, N, NULL), 0);
-    assert_int_equal(og__ids_settle(&ids, NULL), 0);
+    assert_int_equal(og__ids_resolve(&ids, NULL), 0);
     assert_int_equal(og__ids_put(&ids, id, N, &err), -ENOMEM);
     assert_non_null(strstr(err.hint, "--memory"));
     og__ids_close(&ids);

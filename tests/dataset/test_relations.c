@@ -4,7 +4,7 @@
 #include "support/testing.h"
 
 #include "base/bits.h"
-#include "base/common.h"
+#include "base/shared_memory.h"
 #include "base/temporary.h"
 #include "dataset/convert.h"
 #include "dataset/on_disk.h"
@@ -111,11 +111,11 @@ static void what_is_shared_is_the_same(void **state)
     (void)state;
     struct og_graph *g;
     struct og_topology own, first, second;
-    struct og_common *common;
+    struct og_shared_memory *common;
     struct og_budget *b = og__budget_new(64 << 20);
     assert_int_equal(og__graph_open(graph, &g, NULL), 0);
-    assert_int_equal(og__common_make(&common, NULL), 0);
-    const struct og_sharers two = {common, 2};
+    assert_int_equal(og__shared_memory_make(&common, NULL), 0);
+    const struct og_sharing two = {common, 2};
     assert_int_equal(og__topology_load(g, OG__NO_WEIGHTS, b, &own, NULL), 0);
     assert_int_equal(og__topology_share(g, OG__NO_WEIGHTS, &two, b, &first, NULL), 0);
     const struct og_io_counts before = og__io_made();
@@ -135,7 +135,7 @@ static void what_is_shared_is_the_same(void **state)
     og__topology_release(&own);
     og__topology_release(&second);
     assert_int_equal(og__budget_used(b), 0);
-    og__common_close(common);
+    og__shared_memory_close(common);
     og__budget_free(b);
     og__graph_close(g);
 }

@@ -57,7 +57,7 @@ static void make_graph(const struct setting *s, struct og_graph *g)
     assert_int_equal(og__schema_add_group(g, "c", 7 * s->n_nodes, "test", NULL), 0);
     for (size_t r = 0; r < OG_COUNT(ends); r++)
         assert_int_equal(og__schema_add_relation(g, ends[r][0], "to", ends[r][1], "test", NULL), 0);
-    assert_int_equal(og__schema_settle(g, false, "test", NULL), 0);
+    assert_int_equal(og__schema_resolve(g, false, "test", NULL), 0);
 }
 
 static struct edge *draw(const struct setting *s, const struct og_graph *g)

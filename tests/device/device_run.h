@@ -207,7 +207,7 @@ static inline void memory_for(long slots, char out[32])
 /* What the simulation counts of the same batches, with as many slots. */
 static inline void assert_as_told(const struct result *r, const char *const *way,
                                   const char *policy, const char *cache,
-                                  const struct og_tiers_asked *asked)
+                                  const struct og_tiers_asked *requested)
 {
     static const char *const keys[] = {
         "rows",        "hits",       "device_hits",     "host_hits",
@@ -216,7 +216,7 @@ static inline void assert_as_told(const struct result *r, const char *const *way
         "peer_bytes"};
     struct og_options opt;
     struct og_err err = {0};
-    struct og_tiers_asked tiers = *asked;
+    struct og_tiers_asked tiers = *requested;
     char *text = NULL, slots[32];
     const json_int_t rows = json_integer_value(json_object_get(device_of(r), "cache_rows"));
     snprintf(slots, sizeof(slots), "%lld", (long long)rows * ROW_BYTES);
@@ -229,8 +229,9 @@ static inline void assert_as_told(const struct result *r, const char *const *way
     assert_int_equal(json_integer_value(json_object_get(told, "device_rows")), rows);
     for (size_t i = 0; i < OG_COUNT(keys); i++)
         if (sum(r, keys[i]) != json_integer_value(json_object_get(told, keys[i])))
-            fail_msg("%s over %s: %s is %lld, told %lld", asked->policies ? asked->policies : "-",
-                     policy, keys[i], sum(r, keys[i]),
+            fail_msg("%s over %s: %s is %lld, told %lld",
+                     requested->policies ? requested->policies : "-", policy, keys[i],
+                     sum(r, keys[i]),
                      (long long)json_integer_value(json_object_get(told, keys[i])));
     assert_int_equal(sum(r, "device_hits") + sum(r, "host_hits") + sum(r, "victim_hits") +
                          sum(r, "misses"),

@@ -30,12 +30,12 @@ OG_KERNEL(k_sums, adding)
     OG_SHARED uint32_t sum[OG_THREADS];
     const uint32_t i = og_thread();
     sum[i] = op->in[og_item()];
-    og_meet();
+    og_synchronize();
     for (uint32_t step = 1; step < OG_THREADS; step *= 2) {
         const uint32_t other = i >= step ? sum[i - step] : 0;
-        og_meet();
+        og_synchronize();
         sum[i] += other;
-        og_meet();
+        og_synchronize();
     }
     op->out[og_item()] = sum[i];
 }
@@ -45,11 +45,11 @@ OG_KERNEL(k_sums_too_soon, adding)
     OG_SHARED uint32_t sum[OG_THREADS];
     const uint32_t i = og_thread();
     sum[i] = op->in[og_item()];
-    og_meet();
+    og_synchronize();
     for (uint32_t step = 1; step < OG_THREADS; step *= 2) {
         const uint32_t other = i >= step ? sum[i - step] : 0;
         sum[i] += other; /* somebody may not have read it yet */
-        og_meet();
+        og_synchronize();
     }
     op->out[og_item()] = sum[i];
 }
@@ -57,7 +57,7 @@ OG_KERNEL(k_sums_too_soon, adding)
 OG_KERNEL(k_some_stay_away, adding)
 {
     if (og_thread() % 2)
-        og_meet();
+        og_synchronize();
     if (og_item() < op->n)
         op->out[og_item()] = 1;
 }

@@ -191,7 +191,7 @@ static void memory_of_typed_graphs_is_what_was_told(void **state)
         const struct og_batch_caps caps = typed_caps(&t, &most);
         const size_t told = og__model_bytes(tested_ops(), &config, OG_OPTIMIZER_SGD) +
                             og__model_workspace_bytes(tested_ops(), &config, &caps, true, 1) +
-                            tested_ops()->own_there();
+                            tested_ops()->device_own_bytes();
         struct og_budget *host = og__budget_new(told);
         assert_int_equal(
             og__model_create(&m, tested_ops(), &config, OG_OPTIMIZER_SGD, 9, NULL, host, NULL), 0);

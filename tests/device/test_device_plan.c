@@ -61,7 +61,7 @@ static void plans_tell_rows_by_tier_and_bytes_over_the_link(void **state)
             fail_msg("no %s", tier_keys[k]);
 }
 
-/* Caches that stay are told of by a run too, from its pilot's batches. */
+/* Caches that stay are told of by a run too, from its profiling batches. */
 static void a_run_with_two_thresholds_has_a_prediction(void **state)
 {
     (void)state;
@@ -74,7 +74,7 @@ static void a_run_with_two_thresholds_has_a_prediction(void **state)
         const double was =
             (double)json_integer_value(json_object_get(epoch_of(&run, 0), tier_keys[k]));
         const double said = (double)told(plan, tier_keys[k]);
-        if (fabs(said - was) > 0.1 * was) /* other batches than the pilot's */
+        if (fabs(said - was) > 0.1 * was) /* other batches than the profiling batches' */
             fail_msg("%s is %g, told %g", tier_keys[k], was, said);
     }
     drop(&run);

@@ -28,7 +28,7 @@ struct case_of {
     int n;          /* devices */
     struct og_nn_backend *be[DEVICES];
     struct og_nn_backend *guest[DEVICES]; /* who looks at rooms of each, beside */
-    struct og_rows_there *t;
+    struct og_device_row_store *t;
     struct og_rng rng;
     uint64_t link, back, peer_hits, peer;
 };
@@ -107,7 +107,7 @@ static void close_case(struct case_of *c)
 struct batch {
     int device, room; /* the room's number on it */
     struct og_nn_backend *by;
-    struct og_brought out;
+    struct og_uploaded out;
     char *seen; /* its rows, as they were looked at; NULL: not so far */
     uint32_t n, n_misses;
     uint32_t place[MOST_ROWS], node[MOST_ROWS];
@@ -149,30 +149,30 @@ static void draw_batch(struct case_of *c, struct batch *b, char *staging)
     }
 }
 
-static void bring(struct case_of *c, struct batch *b, int room, char *staging)
+static void upload(struct case_of *c, struct batch *b, int room, char *staging)
 {
     const uint32_t n = (uint32_t)c->n, own = (uint32_t)b->device;
     const uint32_t host = c->p.n_device;
     const uint32_t victim = host + c->p.n_host;
     const uint32_t misses = victim + c->p.n_victim;
     b->room = b->device * OG__MOST_ROOMS + room;
-    const struct og_bringing ask = {.room = b->room,
-                                    .x = {.index = b->place,
-                                          .stride = c->row,
-                                          .n = b->n,
-                                          .dim = (int)c->row,
-                                          .dtype = OG_U8,
-                                          .n_more = 3,
-                                          .more = {{c->host, host, NULL},
-                                                   {c->victims, victim, NULL},
-                                                   {staging, misses, b->where}}},
-                                    .n_moves = b->n_moves,
-                                    .move_from = b->from,
-                                    .move_to = b->to,
-                                    .n_entries = b->n_entries,
-                                    .entry_row = b->row,
-                                    .entry_slot = b->slot};
-    assert_int_equal(ops_of()->bring(c->t, &ask, &b->out, NULL), 0);
+    const struct og_upload ask = {.room = b->room,
+                                  .x = {.index = b->place,
+                                        .stride = c->row,
+                                        .n = b->n,
+                                        .dim = (int)c->row,
+                                        .dtype = OG_U8,
+                                        .n_more = 3,
+                                        .more = {{c->host, host, NULL},
+                                                 {c->victims, victim, NULL},
+                                                 {staging, misses, b->where}}},
+                                  .n_moves = b->n_moves,
+                                  .move_from = b->from,
+                                  .move_to = b->to,
+                                  .n_entries = b->n_entries,
+                                  .entry_row = b->row,
+                                  .entry_slot = b->slot};
+    assert_int_equal(ops_of()->upload(c->t, &ask, &b->out, NULL), 0);
     for (uint32_t i = 0; i < b->n; i++) {
         c->link += b->place[i] >= host ? c->row : 0;
         c->peer_hits += b->place[i] < host && b->place[i] % n != own;
@@ -252,13 +252,13 @@ static void run_case(int n, size_t row, int rooms, uint64_t seed)
     static struct batch batch[LOOKS];
     struct case_of c;
     uint64_t told = 0, told_back = 0, told_peers = 0, peer_hits = 0, lists = 0;
-    int asked[STAGINGS], n_asked = 0;
+    int requested[STAGINGS], n_requested = 0;
     open_case(&c, n, row, rooms, seed);
     const struct og_device_counts before = counts_of(&c);
     for (int i = 0; i < BATCHES; i++) {
         struct batch *b = &batch[i % LOOKS];
         draw_batch(&c, b, c.staging[i % STAGINGS]);
-        bring(&c, b, i % rooms, c.staging[i % STAGINGS]);
+        upload(&c, b, i % rooms, c.staging[i % STAGINGS]);
         told += b->out.link_bytes;
         told_back += b->out.link_bytes_back;
         told_peers += b->out.peer_bytes;
@@ -271,11 +271,11 @@ static void run_case(int n, size_t row, int rooms, uint64_t seed)
             look(&c, &batch[(i - 1) % LOOKS]);
         if (rooms == 1 || i == BATCHES - 1)
             look(&c, b);
-        asked[n_asked++] = b->room;
-        if (n_asked < STAGINGS && og__rng_below(&c.rng, 3) > 0)
+        requested[n_requested++] = b->room;
+        if (n_requested < STAGINGS && og__rng_below(&c.rng, 3) > 0)
             continue;
-        while (n_asked > 0)
-            assert_int_equal(ops_of()->wait(c.t, asked[--n_asked], NULL), 0);
+        while (n_requested > 0)
+            assert_int_equal(ops_of()->wait(c.t, requested[--n_requested], NULL), 0);
         check_host(&c);
     }
     for (int k = 0; k < LOOKS; k++)
@@ -321,8 +321,8 @@ static void a_large_batch_goes_in_pieces(void **state)
     static uint32_t place[ROWS], slot[SLOTS], row[SLOTS], got[ROWS];
     struct og_virtual v = og__virtual_usual;
     struct og_nn_backend *be;
-    struct og_rows_there *t;
-    struct og_brought out;
+    struct og_device_row_store *t;
+    struct og_uploaded out;
     v.pace = OG__LAZY;
     og__virtual_become(&v);
     assert_int_equal(tested_ops()->open(&be, 0, NULL, NULL, NULL), 0);
@@ -333,21 +333,21 @@ static void a_large_batch_goes_in_pieces(void **state)
         host[i] = i * 7;
         place[i] = SLOTS + i;
     }
-    struct og_bringing b = {.x = {.index = place,
-                                  .stride = BYTES,
-                                  .n = ROWS,
-                                  .dim = BYTES,
-                                  .dtype = OG_U8,
-                                  .n_more = 1,
-                                  .more = {{(char *)host, SLOTS, NULL}}},
-                            .n_entries = SLOTS,
-                            .entry_row = row,
-                            .entry_slot = slot};
+    struct og_upload b = {.x = {.index = place,
+                                .stride = BYTES,
+                                .n = ROWS,
+                                .dim = BYTES,
+                                .dtype = OG_U8,
+                                .n_more = 1,
+                                .more = {{(char *)host, SLOTS, NULL}}},
+                          .n_entries = SLOTS,
+                          .entry_row = row,
+                          .entry_slot = slot};
     for (uint32_t s = 0; s < SLOTS; s++) {
         slot[s] = s;
         row[s] = ROWS - 1 - 2 * s;
     }
-    assert_int_equal(ops_of()->bring(t, &b, &out, NULL), 0);
+    assert_int_equal(ops_of()->upload(t, &b, &out, NULL), 0);
     b.n_entries = 0;
     for (uint32_t i = 0; i < ROWS; i++)
         place[i] = i % SLOTS;
@@ -356,7 +356,7 @@ static void a_large_batch_goes_in_pieces(void **state)
     b.move_to = row; /* places of the host */
     for (uint32_t s = 0; s < SLOTS; s++)
         row[s] = SLOTS + s;
-    assert_int_equal(ops_of()->bring(t, &b, &out, NULL), 0);
+    assert_int_equal(ops_of()->upload(t, &b, &out, NULL), 0);
     assert_int_equal(tested_ops()->await(be, out.rows.comes, NULL), 0);
     assert_int_equal(tested_ops()->fetch(be, got, out.rows.base, sizeof(got), NULL), 0);
     for (uint32_t i = 0; i < ROWS; i++)
@@ -375,10 +375,10 @@ static void a_bound_is_kept(void **state)
 {
     (void)state;
     struct og_nn_backend *be;
-    struct og_rows_there *t;
+    struct og_device_row_store *t;
     struct og_err err = {0};
     const struct og_rows_setup setup = {1000, 2, 1000, 64};
-    const size_t need = ops_of()->bytes(&setup, 1) + tested_ops()->own_there();
+    const size_t need = ops_of()->bytes(&setup, 1) + tested_ops()->device_own_bytes();
     assert_int_equal(tested_ops()->open(&be, 0, NULL, NULL, NULL), 0);
     assert_int_equal(tested_ops()->bound(be, need - 1, NULL), 0);
     assert_int_equal(ops_of()->open(&t, &be, 1, &setup, &err), -ENOMEM);
@@ -414,7 +414,7 @@ static void a_room_that_grows_leaves_operators_alone(void **state)
         draw_batch(c, b, c->staging[0]);
     while (b->n < 300); /* its room has 50 rows */
     b->n_moves = b->n_entries = 0;
-    bring(c, b, 0, c->staging[0]);
+    upload(c, b, 0, c->staging[0]);
     assert_int_equal(mark[0], 1);
     assert_int_equal(ops->finish(be->work, NULL), 0);
     assert_int_equal(mark[0], 0);

@@ -1,4 +1,4 @@
-/* Sampling on a device: traces are those of the processors, byte for byte. */
+/* Sampling on a device: traces are those of the CPUs, byte for byte. */
 #include "dataset/generate/options.h"
 #include "dataset/import/options.h"
 #include "device/tested_device.h"
@@ -89,7 +89,7 @@ static const char *const ways[][7] = {
     {"batch", "100", "fanout", "10,5", NULL},
     {"batch", "60", "fanout", "-1,3", NULL},
     {"batch", "30", "fanout", "3,-1", "draw", "once", NULL},
-    {"batch", "50", "fanout", "60,70", NULL}, /* more than are looked through, on processors */
+    {"batch", "50", "fanout", "60,70", NULL}, /* more than are looked through, on CPUs */
     {"batch", "40", "fanout", "5,4,3", "draw", "once", NULL},
     {"batch", "7", "fanout", "1", "seed", "9", NULL},
 };

@@ -81,8 +81,8 @@ static void every_number_serves_what_is_told(void **state)
         for (size_t k = i % test_ways_step_of(3); k < OG_COUNT(devices);
              k += test_ways_step_of(3)) {
             const struct pair *p = &pairs[i];
-            const struct og_tiers_asked asked = {
-                .size = sizeof(asked), .policies = p->device, .victim = p->victim};
+            const struct og_tiers_asked requested = {
+                .size = sizeof(requested), .policies = p->device, .victim = p->victim};
             char memory[32];
             struct words w = words_of(devices[k]);
             memory_of(w.word, i % 2 ? 400 : 150, memory);
@@ -93,7 +93,7 @@ static void every_number_serves_what_is_told(void **state)
             assert_same_numbers(&with, &without);
             struct words simulated = words_of(devices[k]);
             add(&simulated, "superbatch", p->superbatch);
-            assert_as_told(&with, simulated.word, p->host, p->cache, &asked);
+            assert_as_told(&with, simulated.word, p->host, p->cache, &requested);
             const json_int_t n = json_integer_value(json_object_get(device_of(&with), "devices"));
             assert_int_equal(n, 1 << k);
             if (k == 0)

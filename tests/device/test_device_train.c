@@ -46,8 +46,8 @@ static void every_pair_serves_what_is_told(void **state)
         char memory[32];
         const char *way[20] = {"policy", p->host, "cache", p->cache, "device-memory", memory};
         int n = 6;
-        const struct og_tiers_asked asked = {
-            .size = sizeof(asked), .policies = p->device, .victim = p->victim};
+        const struct og_tiers_asked requested = {
+            .size = sizeof(requested), .policies = p->device, .victim = p->victim};
         struct og_virtual v = og__virtual_usual;
         memory_for(i % 3 ? 400 : 150, memory);
         if (p->device) {
@@ -68,7 +68,7 @@ static void every_pair_serves_what_is_told(void **state)
         og__virtual_become(&og__virtual_usual);
         assert_same_numbers(&with, &without);
         const char *simulated[] = {"superbatch", p->superbatch ? p->superbatch : "auto", NULL};
-        assert_as_told(&with, simulated, p->host, p->cache, &asked);
+        assert_as_told(&with, simulated, p->host, p->cache, &requested);
         for (size_t k = 0; k < OG_COUNT(seen); k++)
             seen[k] += sum(&with, traffic[k]);
         drop(&with);

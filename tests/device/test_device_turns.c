@@ -79,15 +79,15 @@ static void turns_change_neither_numbers_nor_rows(void **state)
     for (size_t i = 0; i < OG_COUNT(pairs); i++) {
         const struct pair *p = &pairs[i];
         const char **way = way_of(p, memory);
-        const struct og_tiers_asked asked = {
-            .size = sizeof(asked), .policies = p->device, .victim = p->victim};
+        const struct og_tiers_asked requested = {
+            .size = sizeof(requested), .policies = p->device, .victim = p->victim};
         const char *const simulated[] = {"superbatch", p->superbatch, NULL};
         become(i);
         struct result turns = train(way);
         og__virtual_become(&og__virtual_usual);
         assert_true(in_turns(&turns));
         assert_same_numbers(&turns, &without);
-        assert_as_told(&turns, simulated, p->host, "8%", &asked);
+        assert_as_told(&turns, simulated, p->host, "8%", &requested);
         assert_true(sum(&turns, "device_hits") > 0 && sum(&turns, "misses") > 0);
         drop(&turns);
     }
@@ -125,13 +125,13 @@ static void tight(const char **way, long more, char out[32])
     append(way, "memory", out);
 }
 
-/* Rows of the host's slots, which are all lent, and what `simulate` counts of that, by the option
- * or by a preset that sets it. */
+/* Rows of the host's slots, which are all released, and what `simulate` counts of that, by the
+ * option or by a preset that sets it. */
 static void assert_told_as_lent(const struct result *r, const struct pair *p,
                                 const char **simulated, const char *by)
 {
-    const struct og_tiers_asked asked = {
-        .size = sizeof(asked), .policies = p->device, .victim = p->victim};
+    const struct og_tiers_asked requested = {
+        .size = sizeof(requested), .policies = p->device, .victim = p->victim};
     const json_t *plan = json_object_get(r->summary, "plan");
     const json_int_t rows = json_integer_value(json_object_get(plan, "cache_rows"));
     char cache[32];
@@ -140,7 +140,7 @@ static void assert_told_as_lent(const struct result *r, const struct pair *p,
     append(simulated, by, strcmp(by, "alternate") == 0 ? "true" : "ginex");
     assert_true(rows > 0 || strcmp(p->host, "none") == 0);
     assert_int_equal(json_integer_value(json_object_get(plan, "lent_rows")), rows);
-    assert_as_told(r, simulated, p->host, cache, &asked);
+    assert_as_told(r, simulated, p->host, cache, &requested);
 }
 
 /* Where memory is short the host's slots lose their rows while the next batches are sampled, and
@@ -205,8 +205,8 @@ static struct result train_without(const struct hands *h)
 static long long train_in_turns(const struct hands *h, const struct pair *p, const char *samples,
                                 const struct result *without)
 {
-    const struct og_tiers_asked asked = {
-        .size = sizeof(asked), .policies = p->device, .victim = p->victim};
+    const struct og_tiers_asked requested = {
+        .size = sizeof(requested), .policies = p->device, .victim = p->victim};
     const char *simulated[WORDS] = {"superbatch", p->superbatch, NULL};
     const char *sizes[WORDS] = {NULL};
     char memory[32];
@@ -220,7 +220,7 @@ static long long train_in_turns(const struct hands *h, const struct pair *p, con
     struct result turns = train(way);
     assert_true(in_turns(&turns));
     assert_same_numbers(&turns, without);
-    assert_as_told(&turns, simulated, p->host, "8%", &asked);
+    assert_as_told(&turns, simulated, p->host, "8%", &requested);
     assert_true(sum(&turns, "device_hits") > 0 && sum(&turns, "misses") > 0);
     const long long peers = sum(&turns, "peer_hits");
     drop(&turns);
@@ -245,7 +245,7 @@ static void whoever_trains_takes_turns(void **state)
     assert_true(peers > 0);
 }
 
-/* And where the slots of the host are lent meanwhile. */
+/* And where the slots of the host are released meanwhile. */
 static void whoever_trains_lends_slots(void **state)
 {
     (void)state;

@@ -12,8 +12,8 @@
 
 static inline const char *tested_device(void)
 {
-    const char *asked = getenv("OUTGROW_TEST_DEVICE");
-    return asked ? asked : "virtual";
+    const char *requested = getenv("OUTGROW_TEST_DEVICE");
+    return requested ? requested : "virtual";
 }
 
 static inline bool on_gpu(void)

@@ -80,7 +80,7 @@ static inline struct og_group features_alone(struct og_graph *graph, char *dir, 
         .n_nodes = n_nodes,
         .dim = (int)row_bytes,
         .stored = OG_U8,
-        .kept = OG_U8,
+        .dtype = OG_U8,
         .contents = 0x1234567890ull,
         .rows = {.fd = -1, .path = features, .offset = offset, .shape = {n_nodes}}};
 }

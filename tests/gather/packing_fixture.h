@@ -1,5 +1,5 @@
-/* What tests of packing share: batches of random rows, and a container of theirs beside the feature
- * file itself. */
+/* What tests of packing share: batches of random rows, and a packed file of theirs beside the
+ * feature file itself. */
 #ifndef OG_PACKING_FIXTURE_H
 #define OG_PACKING_FIXTURE_H
 
@@ -102,7 +102,7 @@ static inline void plan_batches(struct fixture *f, uint64_t seed)
                 assert_int_equal(f->packing.rows[f->packing.ptr[b] + at++], i);
         }
     }
-    assert_int_equal(og__packing_seal(&f->packing, NULL), 0);
+    assert_int_equal(og__packing_finish(&f->packing, NULL), 0);
     free(ids);
     free(codes);
 }
@@ -172,7 +172,7 @@ static inline void read_back(const struct fixture *f, const struct og_reader_opt
 }
 
 /* What this process asked the kernel to read and write so far, page cache or not. */
-static inline void asked(uint64_t *read, uint64_t *written)
+static inline void requested(uint64_t *read, uint64_t *written)
 {
     char line[64];
     FILE *f = fopen("/proc/self/io", "r");
@@ -186,12 +186,13 @@ static inline void asked(uint64_t *read, uint64_t *written)
 }
 
 /* The counters against the kernel's: no more than opening files and writing the head besides. */
-static inline void check_asked(const struct og_pack_counts *counts, uint64_t read, uint64_t written)
+static inline void check_requested(const struct og_pack_counts *counts, uint64_t read,
+                                   uint64_t written)
 {
     enum { ASIDE = 32 * 1024 };
     uint64_t read_now;
     uint64_t written_now;
-    asked(&read_now, &written_now);
+    requested(&read_now, &written_now);
     if (read_now == 0)
         return;
     assert_in_range(read_now - read, counts->sweep.bytes, counts->sweep.bytes + ASIDE);
@@ -211,11 +212,11 @@ static inline void pack_and_check(const struct fixture *f, size_t memory, int io
     struct og_budget *b = og__budget_new(memory + og__reader_bytes(&opt.reader));
     uint64_t read;
     uint64_t written;
-    asked(&read, &written);
+    requested(&read, &written);
     if (write_pack(f, &opt, b, &counts, &err) != 0)
         fail_msg("%s", err.message);
     if (io == OG_IO_PREAD)
-        check_asked(&counts, read, written);
+        check_requested(&counts, read, written);
     assert_true(!refuse_direct || !counts.direct);
     assert_int_equal(og__budget_used(b), 0);
     og__budget_free(b);

@@ -1,8 +1,8 @@
 /* gather: every row of every batch, from whichever tier, against the file itself. */
 #include "support/testing.h"
 
-#include "base/common.h"
 #include "base/random.h"
+#include "base/shared_memory.h"
 #include "flow/filling.h"
 #include "flow/source.h"
 #include "gather/gather.h"
@@ -186,7 +186,7 @@ static void rows_that_move_are_the_files_rows(void **state)
         struct og_gather_options opt = {.n_slots = (const uint32_t[]){300},
                                         .staging_rows = (const uint32_t[]){10},
                                         .n_staging = 1 + k % 2,
-                                        .fills_beside = kinds[k] == OG_POLICY_SWEEP};
+                                        .fills_during_training = kinds[k] == OG_POLICY_SWEEP};
         struct og_policy *policy;
         struct og_planner planner;
         struct og_gather *g;
@@ -204,7 +204,7 @@ static void rows_that_move_are_the_files_rows(void **state)
                 memcpy(ids + ptr[i], b->ids, ROWS * sizeof(*ids));
             }
             if (super == 2 && og__policy_looks_ahead(kinds[k])) { /* the last slots lose theirs */
-                og__gather_yield(g, 200);
+                og__gather_release_slots(g, 200);
                 og__policy_invalidate(policy, 100);
                 assert_int_equal(og__gather_reclaim(g, 0, NULL), 0);
             }
@@ -312,7 +312,7 @@ static void filling_tells_what_it_took(void **state)
     struct og_gather_options opt = {.n_slots = (const uint32_t[]){SLOTS},
                                     .staging_rows = (const uint32_t[]){10},
                                     .n_staging = 1,
-                                    .fills_beside = true,
+                                    .fills_during_training = true,
                                     .reader = {.io = OG_IO_PREAD}};
     struct og_fill_windows windows = {0};
     struct og_filled first, second;
@@ -349,7 +349,7 @@ static void filling_tells_what_it_took(void **state)
 
 /* ---- shared by several, which here are of one process ---- */
 
-struct sharer {
+struct process {
     struct og_budget *budget;
     struct og_policy *policy;
     struct og_gather *gather;
@@ -358,7 +358,7 @@ struct sharer {
 
 static int fill_shared(void *arg, void *at, struct og_err *err)
 {
-    struct sharer *s = arg;
+    struct process *s = arg;
     struct og_io_counts counts = {0};
     (void)at, (void)err;
     s->fills++;
@@ -366,36 +366,37 @@ static int fill_shared(void *arg, void *at, struct og_err *err)
     return 0;
 }
 
-static void open_with(struct sharer *s, struct fixture *f, uint32_t *hotness, uint32_t n_slots,
-                      int sharers)
+static void open_with(struct process *s, struct fixture *f, uint32_t *hotness, uint32_t n_slots,
+                      int n_processes)
 {
     const struct og_policy_setup setup = {
         .kind = OG_POLICY_RANDOM, .n_nodes = N, .n_slots = n_slots, .hotness = hotness};
     const struct og_gather_options opt = {.n_slots = (const uint32_t[]){n_slots},
                                           .staging_rows = (const uint32_t[]){64},
                                           .n_staging = 2,
-                                          .sharers = sharers,
+                                          .n_processes = n_processes,
                                           .reader = {.io = OG_IO_PREAD}};
     uint32_t n_prefill;
-    *s = (struct sharer){.budget = og__budget_new(0)};
+    *s = (struct process){.budget = og__budget_new(0)};
     assert_int_equal(og__policy_open(&s->policy, &setup, s->budget, NULL), 0);
     assert_int_equal(og__policy_prepare(s->policy, NULL, &n_prefill, NULL), 0);
     const size_t before = og__budget_used(s->budget);
     assert_int_equal(og__gather_open(&s->gather, &f->ds, 1, &opt, s->budget, NULL), 0);
     assert_true(og__budget_used(s->budget) - before >=
-                n_slots * DIM * sizeof(float) / (size_t)sharers);
+                n_slots * DIM * sizeof(float) / (size_t)n_processes);
 }
 
-static void open_sharer(struct sharer *s, struct fixture *f, struct og_common *common,
-                        uint32_t *hotness, uint32_t n_slots)
+static void open_process(struct process *s, struct fixture *f,
+                         struct og_shared_memory *shared_memory, uint32_t *hotness,
+                         uint32_t n_slots)
 {
     open_with(s, f, hotness, n_slots, 3);
-    assert_int_equal(og__gather_share(s->gather, common, 9, fill_shared, s, NULL), 0);
+    assert_int_equal(og__gather_share(s->gather, shared_memory, 9, fill_shared, s, NULL), 0);
     const size_t all = n_slots * DIM * sizeof(float);
     assert_int_equal(og__gather_counted_elsewhere(s->gather), all - (all + 2) / 3);
 }
 
-static void close_sharer(struct sharer *s)
+static void close_process(struct process *s)
 {
     og__gather_close(s->gather);
     og__policy_close(s->policy);
@@ -410,13 +411,13 @@ static void a_shared_cache_is_filled_once(void **state)
     uint32_t hotness[N];
     og__hotness_random(5, N, hotness);
     for (size_t c = 0; c < OG_COUNT(capacities); c++) {
-        struct og_common *common;
-        struct sharer s[3];
+        struct og_shared_memory *shared_memory;
+        struct process s[3];
         uint64_t misses[3] = {0};
         struct og_io_counts counts = {0};
-        assert_int_equal(og__common_make(&common, NULL), 0);
+        assert_int_equal(og__shared_memory_make(&shared_memory, NULL), 0);
         for (int i = 0; i < 3; i++) {
-            open_sharer(&s[i], f, common, hotness, capacities[c]);
+            open_process(&s[i], f, shared_memory, hotness, capacities[c]);
             assert_int_equal(s[i].fills, i == 0);
         }
         for (int i = 0; i < 3; i++) /* staging areas of one are not those of another */
@@ -424,8 +425,8 @@ static void a_shared_cache_is_filled_once(void **state)
         assert_true(misses[0] == misses[1] && misses[0] == misses[2]);
         assert_true((misses[0] == 0) == (capacities[c] == N));
         for (int i = 0; i < 3; i++)
-            close_sharer(&s[i]);
-        og__common_close(common);
+            close_process(&s[i]);
+        og__shared_memory_close(shared_memory);
     }
 }
 
@@ -435,9 +436,9 @@ static void a_cache_that_is_shown_is_seen(void **state)
     struct fixture *f = *state;
     enum { SLOTS = 700 };
     const size_t row = DIM * sizeof(float);
-    struct sharer s;
-    struct og_common *common;
-    struct og_common_piece seen;
+    struct process s;
+    struct og_shared_memory *shared_memory;
+    struct og_shared_memory_piece seen;
     struct og_io_counts counts = {0};
     struct og_planner planner;
     struct batch *all = calloc(1, sizeof(*all));
@@ -445,12 +446,12 @@ static void a_cache_that_is_shown_is_seen(void **state)
     uint32_t there = 0;
     uint64_t misses = 0;
     og__hotness_random(5, N, hotness);
-    assert_int_equal(og__common_make(&common, NULL), 0);
+    assert_int_equal(og__shared_memory_make(&shared_memory, NULL), 0);
     open_with(&s, f, hotness, SLOTS, 1);
-    assert_int_equal(og__gather_show(s.gather, common, 9, NULL), 0);
+    assert_int_equal(og__gather_show(s.gather, shared_memory, 9, NULL), 0);
     assert_int_equal(og__gather_counted_elsewhere(s.gather), 0);
     fill(s.gather, s.policy, &counts);
-    assert_int_equal(og__common_area(common, 9, SLOTS * row, NULL, &seen, NULL), 0);
+    assert_int_equal(og__shared_memory_area(shared_memory, 9, SLOTS * row, NULL, &seen, NULL), 0);
     og__planner_init(&planner, NULL);
     og__plan_init(&all->plan, NULL);
     draw(all, 1, N);
@@ -468,9 +469,9 @@ static void a_cache_that_is_shown_is_seen(void **state)
     og__plan_release(&all->plan);
     og__planner_release(&planner);
     free(all);
-    og__common_give(&seen);
-    close_sharer(&s);
-    og__common_close(common);
+    og__shared_memory_give(&seen);
+    close_process(&s);
+    og__shared_memory_close(shared_memory);
 }
 
 int main(void)

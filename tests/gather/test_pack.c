@@ -93,7 +93,7 @@ static void other_rows_come_by(void **state)
                 ids[n++] = v;
         assert_int_equal(og__packing_add(&f.packing, ids, NULL, n, NULL), 0);
     }
-    assert_int_equal(og__packing_seal(&f.packing, NULL), 0);
+    assert_int_equal(og__packing_finish(&f.packing, NULL), 0);
     assert_true(f.packing.capacity < 100000); /* what was not needed is given back */
     n = 0;
     for (uint32_t v = 3; v < f.n_nodes; v += 7)
@@ -122,7 +122,7 @@ static void what_nobody_needs_is_skipped(void **state)
     open_fixture(&f, 1500, 4096);
     assert_int_equal(og__packing_open(&f.packing, 1500, 4096, 1, NULL, NULL), 0);
     assert_int_equal(og__packing_add(&f.packing, ids, NULL, 4, NULL), 0);
-    assert_int_equal(og__packing_seal(&f.packing, NULL), 0);
+    assert_int_equal(og__packing_finish(&f.packing, NULL), 0);
     struct og_pack_options opt = options(&f, OG_MIB);
     assert_int_equal(write_pack(&f, &opt, NULL, &counts, NULL), 0);
     assert_int_equal(counts.sweep.reads, 3);
@@ -130,7 +130,7 @@ static void what_nobody_needs_is_skipped(void **state)
     close_fixture(&f);
 }
 
-/* A container of the first n batches, and how many distinct rows they miss. */
+/* A packed file of the first n batches, and how many distinct rows they miss. */
 static uint64_t size_of_first(const struct og_packing *p, uint32_t n, uint32_t *distinct)
 {
     bool seen[400] = {false};
@@ -162,14 +162,14 @@ static void containers_of_the_first_batches_are_as_large_as_is_told(void **state
             ids[i] = (b + 7 * i) % NODES;
         assert_int_equal(og__packing_add(&p, ids, NULL, n, NULL), 0);
     }
-    assert_int_equal(og__packing_seal(&p, NULL), 0);
+    assert_int_equal(og__packing_finish(&p, NULL), 0);
     for (uint32_t n = BATCHES; n > 0; n--) {
         const uint64_t whole = size_of_first(&p, n, &distinct);
         assert_int_equal(p.offset[n], whole);
         assert_int_equal(p.n_distinct, distinct);
-        assert_int_equal(og__packing_container(&p, n), whole);
+        assert_int_equal(og__packing_file_bytes(&p, n), whole);
         for (uint32_t m = n % 7; m < n; m += 7)
-            assert_int_equal(og__packing_container(&p, m), size_of_first(&p, m, &distinct));
+            assert_int_equal(og__packing_file_bytes(&p, m), size_of_first(&p, m, &distinct));
         assert_int_equal(og__packing_shorten(&p, n - 1, NULL), 0);
         assert_int_equal(p.n_batches, n - 1);
     }
@@ -198,13 +198,13 @@ static void what_is_missed_may_lie_over_the_ids(void **state)
         ptr[b + 1] = ptr[b] + n;
         assert_int_equal(og__packing_add(&own, ids + ptr[b], codes + ptr[b], n, NULL), 0);
     }
-    og__packing_lend(&over, ids, ptr[BATCHES]);
+    og__packing_borrow(&over, ids, ptr[BATCHES]);
     for (uint32_t b = 0; b < BATCHES; b++)
         assert_int_equal(og__packing_add(&over, ids + ptr[b], codes + ptr[b],
                                          (uint32_t)(ptr[b + 1] - ptr[b]), NULL),
                          0);
-    assert_int_equal(og__packing_seal(&own, NULL), 0);
-    assert_int_equal(og__packing_seal(&over, NULL), 0);
+    assert_int_equal(og__packing_finish(&own, NULL), 0);
+    assert_int_equal(og__packing_finish(&over, NULL), 0);
     assert_ptr_equal(over.rows, ids);
     assert_true(own.ptr[BATCHES] > 0 && own.ptr[BATCHES] < ptr[BATCHES]);
     assert_memory_equal(over.ptr, own.ptr, sizeof(ptr));
@@ -225,7 +225,7 @@ static void nothing_missed_is_a_container_too(void **state)
     open_fixture(&f, 10, 512);
     assert_int_equal(og__packing_open(&f.packing, 10, 512, 3, NULL, NULL), 0);
     assert_int_equal(og__packing_add(&f.packing, NULL, NULL, 0, NULL), 0);
-    assert_int_equal(og__packing_seal(&f.packing, NULL), 0);
+    assert_int_equal(og__packing_finish(&f.packing, NULL), 0);
     struct og_pack_options opt = options(&f, OG_MIB);
     assert_int_equal(write_pack(&f, &opt, NULL, &counts, NULL), 0);
     assert_int_equal(og__pack_open(&pack, OG__ONE_PLACE(f.pack), &f.ds, 1, &opt.reader, NULL, NULL),

@@ -1,4 +1,4 @@
-/* Packing: containers that are not to be trusted. */
+/* Packing: packed files that are not to be trusted. */
 #include "gather/packing_fixture.h"
 
 static void expect_refused(const struct fixture *f, const struct og_group *ds)
@@ -132,7 +132,7 @@ static void blocks_that_changed_places_are_told(void **state)
     assert_int_equal(og__packing_open(&f.packing, 64, 512, N_BATCHES, NULL, NULL), 0);
     for (uint32_t b = 0; b < N_BATCHES; b++) /* two have four blocks, each another's */
         assert_int_equal(og__packing_add(&f.packing, ids + 32 * b, NULL, b < 2 ? 32 : 0, NULL), 0);
-    assert_int_equal(og__packing_seal(&f.packing, NULL), 0);
+    assert_int_equal(og__packing_finish(&f.packing, NULL), 0);
     struct og_pack_options opt = options(&f, OG_MIB);
     assert_int_equal(write_pack(&f, &opt, NULL, &counts, NULL), 0);
     for (size_t i = 0; i < OG_COUNT(swaps); i++) {

@@ -61,7 +61,7 @@ static void plan_batches(struct og_packing *p, size_t row_bytes, uint64_t seed)
                 ids[n++] = node;
         assert_int_equal(og__packing_add(p, ids, NULL, n, NULL), 0);
     }
-    assert_int_equal(og__packing_seal(p, NULL), 0);
+    assert_int_equal(og__packing_finish(p, NULL), 0);
 }
 
 /* The first of several has the name that one has. */
@@ -259,7 +259,7 @@ static void batches_find_their_rows(void **state)
         }
 }
 
-/* Bytes of a file that is dealt out in units behind the first `aside` of each part, put together
+/* Bytes of a file that is striped in units behind the first `aside` of each part, put together
  * again by nothing but that description; what is behind the rows is the first part's. */
 static char *put_together(struct og_places at, size_t unit, size_t aside, size_t bytes)
 {
@@ -278,7 +278,7 @@ static char *put_together(struct og_places at, size_t unit, size_t aside, size_t
     return all;
 }
 
-/* The same container, and the same shared rows, whatever the number of disks; each has its share.
+/* The same packed file, and the same shared rows, whatever the number of disks; each has its share.
  */
 static void files_in_parts_are_the_same(void **state)
 {
@@ -501,7 +501,7 @@ static void what_is_refused_is_read_no_more(void **state)
     close_fixture(&f);
 }
 
-/* A container and shared rows of different segments do not go together. */
+/* A packed file and shared rows of different segments do not go together. */
 static void two_that_do_not_fit_are_refused(void **state)
 {
     (void)state;

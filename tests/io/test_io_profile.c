@@ -173,7 +173,7 @@ static void a_folder_that_is_none_is_named(void **state)
 
 enum { BLOCK = 8192, BLOCKS = 50 };
 
-static unsigned asked_of[BLOCKS]; /* how often each place was read */
+static unsigned requested_of[BLOCKS]; /* how often each place was read */
 static const struct og_io_file *measured;
 
 static int note_requests(struct og_io_engine *e, struct og_io_request **reqs, size_t n,
@@ -184,7 +184,7 @@ static int note_requests(struct og_io_engine *e, struct og_io_request **reqs, si
         assert_int_equal(reqs[i]->done, 0);
         assert_int_equal(reqs[i]->offset % BLOCK, 0);
         assert_true(reqs[i]->offset + BLOCK <= measured->size);
-        asked_of[reqs[i]->offset / BLOCK]++;
+        requested_of[reqs[i]->offset / BLOCK]++;
     }
     return og__io_null.submit(e, reqs, n, err);
 }
@@ -205,19 +205,20 @@ static void a_load_reads_whole_blocks_of_the_file(void **state)
         struct og_io_load load = {
             .bytes = BLOCK, .depth = depth, .threads = 1, .seconds = 60, .seed = 3};
         struct og_io_rate rate;
-        memset(asked_of, 0, sizeof(asked_of));
+        memset(requested_of, 0, sizeof(requested_of));
         assert_int_equal(og__io_measure(&noting, &file, &load, &rate, NULL), 0);
         for (int i = 0; i < BLOCKS; i++)
-            assert_int_equal(asked_of[i], 1);
+            assert_int_equal(requested_of[i], 1);
         assert_true(rate.iops >= BLOCKS / 60.0);
         assert_true(fabs(rate.bytes_per_second / rate.iops - BLOCK) < 1e-6 * BLOCK);
         load.sequential = true;
         load.seconds = 0.01;
-        memset(asked_of, 0, sizeof(asked_of));
+        memset(requested_of, 0, sizeof(requested_of));
         assert_int_equal(og__io_measure(&noting, &file, &load, &rate, NULL), 0);
         for (int i = 1; i < BLOCKS; i++)
-            assert_true(asked_of[i] <= asked_of[i - 1] && asked_of[i] + 1 >= asked_of[0]);
-        assert_true(asked_of[0] > 0);
+            assert_true(requested_of[i] <= requested_of[i - 1] &&
+                        requested_of[i] + 1 >= requested_of[0]);
+        assert_true(requested_of[0] > 0);
     }
     og__io_file_close(&file);
     scratch_close(&s);

@@ -1,4 +1,4 @@
-/* Rows in parts: dealt out one by one here, and read back as if they were one file. */
+/* Rows in parts: striped one by one here, and read back as if they were one file. */
 #include "io/io_fixture.h"
 
 #include "oracles/null_engine.h"
@@ -16,7 +16,7 @@ static void rows_are_dealt_out_in_units(void **state)
                 const struct og_stripes s = {parts, unit};
                 uint64_t filled[5] = {0};
                 uint32_t turn = 0;
-                uint32_t in_unit = 0; /* rows dealt to the part whose turn it is */
+                uint32_t in_unit = 0; /* rows striped to the part whose turn it is */
                 for (uint64_t row = 0; row < n_rows; row++) {
                     const struct og_unit u = og__unit_of(&s, row);
                     assert_int_equal(u.part, turn);

@@ -459,9 +459,9 @@ static void put_back(const struct rows *r)
 
 static bool run_has_ended(struct og_loader *l)
 {
-    pthread_mutex_lock(&l->depot->lock);
+    pthread_mutex_lock(&l->buffer_pool->lock);
     const bool ended = l->run.ended;
-    pthread_mutex_unlock(&l->depot->lock);
+    pthread_mutex_unlock(&l->buffer_pool->lock);
     return ended;
 }
 

@@ -45,9 +45,9 @@ static bool all_are_inside(struct og_loader *l, struct taker *taker, int n)
     int calls = 0;
     for (int k = 0; k < n; k++)
         calls += atomic_load(&taker[k].calls);
-    pthread_mutex_lock(&l->depot->lock);
+    pthread_mutex_lock(&l->buffer_pool->lock);
     const bool so = l->n_inside == calls;
-    pthread_mutex_unlock(&l->depot->lock);
+    pthread_mutex_unlock(&l->buffer_pool->lock);
     return so;
 }
 
@@ -105,9 +105,9 @@ static void *close_it(void *arg)
 static void wait_until(struct og_loader *l, int n_inside, bool closing)
 {
     for (int i = 0; i < 20000; i++) {
-        pthread_mutex_lock(&l->depot->lock);
+        pthread_mutex_lock(&l->buffer_pool->lock);
         const bool so = l->n_inside == n_inside && l->closing == closing;
-        pthread_mutex_unlock(&l->depot->lock);
+        pthread_mutex_unlock(&l->buffer_pool->lock);
         if (so)
             return;
         usleep(500);

@@ -4,10 +4,10 @@
 
 #include "nn/nn_ops.h"
 
-#include "ahead/ahead.h"
 #include "base/file.h"
 #include "base/temporary.h"
 #include "dataset/edge_split.h"
+#include "lookahead/lookahead.h"
 #include "nn/model.h"
 #include "sample/pairs.h"
 #include "sample/sample.h"
@@ -41,7 +41,7 @@ static inline int remove_root(void **state)
 enum { BATCH = 64 };
 
 static const struct og_pair_rule uniform = {
-    .seed = 3, .n_nodes = 5000, .symmetric = true, .negatives = 3, .rivals = 20};
+    .seed = 3, .n_nodes = 5000, .symmetric = true, .negatives = 3, .rank_negatives = 20};
 
 static inline void draw_ends(uint32_t *ends, uint64_t *place, uint32_t n, uint32_t n_nodes)
 {

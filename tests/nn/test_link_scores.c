@@ -267,8 +267,8 @@ struct ranks {
 static double rank_of(const struct og_pairs *p, const float *score, uint32_t i)
 {
     double rank = 1;
-    for (uint32_t r = 0; r < p->n_rivals; r++) {
-        uint32_t at = 2 * BATCH + i * p->n_rivals + r;
+    for (uint32_t r = 0; r < p->n_rank_negatives; r++) {
+        uint32_t at = 2 * BATCH + i * p->n_rank_negatives + r;
         if (p->b[at] != p->a[i] && p->b[at] != p->b[i])
             rank += score[at] > score[i] ? 1 : score[at] == score[i] ? 0.5 : 0;
     }
@@ -322,7 +322,7 @@ static void check_ranks(const struct og_pairs *p, int decoder)
     for (int k = 0; k < OG__HITS; k++)
         assert_int_equal(got.hits[k], want.hits[k]);
     assert_null(og__metrics_undefined(&got));
-    x[(size_t)p->b[p->n - 1] * DIM] = NAN; /* of a rival */
+    x[(size_t)p->b[p->n - 1] * DIM] = NAN; /* of a ranking negative */
     assert_int_equal(og__model_forward(m, &batch, &rows, p, &got, NULL), 0);
     assert_true(isnan(got.reciprocal_ranks));
     assert_non_null(og__metrics_undefined(&got));
@@ -345,8 +345,8 @@ static void ranks_are_those_of_the_scores(void **state)
     struct og_pair_rule rule = uniform;
     struct og_pairs p;
     struct og_pair_key key = {false, OG__VALID, 0, 1};
-    rule.n_nodes = 100; /* few: some rivals are ends of their edge */
-    rule.rivals = 90;   /* and more pairs than are scored at once */
+    rule.n_nodes = 100;       /* few: some ranking negatives are ends of their edge */
+    rule.rank_negatives = 90; /* and more pairs than are scored at once */
     draw_ends(ends, place, BATCH, rule.n_nodes);
     assert_int_equal(og__pairs_open(&p, &rule, BATCH, NULL, NULL), 0);
     og__pairs_make(&p, &rule, ends, place, BATCH, &key);
@@ -359,7 +359,12 @@ static void ranks_are_those_of_the_scores(void **state)
 static void ranks_of_both_ends_equal_their_reference(void **state)
 {
     (void)state;
-    enum { EDGES = 100, RIVALS = 9, NODES = 30, N = 2 * EDGES + 2 * EDGES * RIVALS };
+    enum {
+        EDGES = 100,
+        RANK_NEGATIVES = 9,
+        NODES = 30,
+        N = 2 * EDGES + 2 * EDGES * RANK_NEGATIVES
+    };
     static uint32_t a[N], b[N];
     static float score[N];
     struct bench at;
@@ -373,7 +378,7 @@ static void ranks_of_both_ends_equal_their_reference(void **state)
     for (int both = 0; both < 2; both++) {
         const struct og_pairs pairs = {.n_edges = EDGES,
                                        .n_negatives = EDGES,
-                                       .n_rivals = RIVALS,
+                                       .n_rank_negatives = RANK_NEGATIVES,
                                        .n = N,
                                        .a = a,
                                        .b = b,

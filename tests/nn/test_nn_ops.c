@@ -137,7 +137,7 @@ static void blocks_equal_reference(void **state)
 static void lists_and_ranks_of_pairs_equal_reference(void **state)
 {
     (void)state;
-    enum { ROWS = 40, EDGES = 50, RIVALS = 30, N = EDGES * (2 + RIVALS) };
+    enum { ROWS = 40, EDGES = 50, RANK_NEGATIVES = 30, N = EDGES * (2 + RANK_NEGATIVES) };
     start();
     uint32_t a[N], b[N], first[2][ROWS + 1], pair[2][2 * N];
     float score[N];
@@ -146,8 +146,12 @@ static void lists_and_ranks_of_pairs_equal_reference(void **state)
         b[p] = og__rng_below(&rng, ROWS);         /* some pair a row with itself */
         score[p] = (float)og__rng_below(&rng, 7); /* many are equal */
     }
-    const struct og_pairs pairs = {
-        .n_edges = EDGES, .n_negatives = EDGES, .n_rivals = RIVALS, .n = N, .a = a, .b = b};
+    const struct og_pairs pairs = {.n_edges = EDGES,
+                                   .n_negatives = EDGES,
+                                   .n_rank_negatives = RANK_NEGATIVES,
+                                   .n = N,
+                                   .a = a,
+                                   .b = b};
     struct og_metrics m[2] = {{0}};
     for (int k = 0; k < 2; k++) {
         const struct og_nn_ops *ops = k ? &og__ops_reference : &og__ops_cpu;

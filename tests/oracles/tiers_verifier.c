@@ -9,7 +9,7 @@
 /* sweep and frequency give slots up without filling them: what is left there counts for nothing. */
 static bool leaves_traces(int kind)
 {
-    return og__policy_fills_beside(kind) || og__policy_adopts(kind);
+    return og__policy_fills_during_training(kind) || og__policy_adopts(kind);
 }
 
 /* With rings the device's policy sees beyond its superbatch. */
@@ -18,7 +18,7 @@ static void open_most(struct og_tiers_verifier *v, const struct og_tiers_setup *
     v->most[0].is_one = og__policy_adopts(setup->device.kind) && setup->victim.n_rings == 0;
     v->most[1].is_one = og__policy_adopts(setup->host.kind);
     for (int i = 0; i < 2; i++)
-        v->most[i].asked = calloc(v->n_nodes, sizeof(*v->most[i].asked));
+        v->most[i].requested = calloc(v->n_nodes, sizeof(*v->most[i].requested));
 }
 
 int og__tiers_verifier_open(struct og_tiers_verifier *v, const struct og_trace *run,
@@ -34,11 +34,12 @@ int og__tiers_verifier_open(struct og_tiers_verifier *v, const struct og_trace *
     v->filled = calloc(setup->victim.n_rings + 1, sizeof(*v->filled));
     v->where = malloc(v->n_nodes * sizeof(*v->where));
     v->before = calloc(setup->victim.n_rings + 1, sizeof(*v->before));
-    v->strict =
-        !leaves_traces(setup->device.kind) && !leaves_traces(setup->host.kind) &&
-        (v->exclusive || setup->victim.n_rings == 0 || !og__policy_lies_beneath(setup->host.kind));
+    v->strict = !leaves_traces(setup->device.kind) && !leaves_traces(setup->host.kind) &&
+                (v->exclusive || setup->victim.n_rings == 0 ||
+                 !og__policy_serves_as_lower(setup->host.kind));
     open_most(v, setup);
-    if (!v->held || !v->filled || !v->before || !v->where || !v->most[0].asked || !v->most[1].asked)
+    if (!v->held || !v->filled || !v->before || !v->where || !v->most[0].requested ||
+        !v->most[1].requested)
         return og__fail_errno(err, -ENOMEM, NULL, "verifier");
     memset(v->held, 0xff, at.misses * sizeof(*v->held));
     return 0;
@@ -50,8 +51,8 @@ void og__tiers_verifier_close(struct og_tiers_verifier *v)
     free(v->filled);
     free(v->before);
     free(v->where);
-    free(v->most[0].asked);
-    free(v->most[1].asked);
+    free(v->most[0].requested);
+    free(v->most[1].requested);
 }
 
 int og__tiers_verifier_prefill(struct og_tiers_verifier *v, uint32_t place, uint32_t node,
@@ -112,13 +113,13 @@ static uint32_t expected_place(const struct og_tiers_verifier *v, uint32_t node,
 }
 
 /* The host is asked for what neither the device nor its rings have. */
-static void note_asked(struct og_tiers_verifier *v, uint32_t node, uint32_t place)
+static void note_requested(struct og_tiers_verifier *v, uint32_t node, uint32_t place)
 {
-    v->most[0].asked[node]++;
+    v->most[0].requested[node]++;
     v->most[0].hits += place < v->at.host;
     if (place < v->at.host || (place >= v->at.victim && place < v->at.misses))
         return;
-    v->most[1].asked[node]++;
+    v->most[1].requested[node]++;
     v->most[1].hits += place < v->at.victim;
 }
 
@@ -135,14 +136,14 @@ int og__tiers_verifier_end(struct og_tiers_verifier *v, struct og_err *err)
     for (int i = 0; i < 2; i++) {
         struct og_most_visited *m = &v->most[i];
         uint64_t best = 0;
-        qsort(m->asked, v->n_nodes, sizeof(*m->asked), most_first);
+        qsort(m->requested, v->n_nodes, sizeof(*m->requested), most_first);
         for (uint64_t k = 0; k < slots[i] && k < v->n_nodes; k++)
-            best += m->asked[k];
+            best += m->requested[k];
         if (m->is_one && m->hits != best)
             return WRONG("the %s's cache of %u rows has %llu hits, of those visited most %llu",
                          i ? "host" : "device", slots[i], (unsigned long long)m->hits,
                          (unsigned long long)best);
-        memset(m->asked, 0, v->n_nodes * sizeof(*m->asked));
+        memset(m->requested, 0, v->n_nodes * sizeof(*m->requested));
         m->hits = 0;
     }
     return 0;
@@ -162,7 +163,7 @@ static int check_rows(struct og_tiers_verifier *v, const struct og_tiers_plan *p
             (place < v->at.misses || place - v->at.misses >= p->plan.n_misses ||
              p->plan.misses[place - v->at.misses] != ids[i]))
             return WRONG("row %u: node %u is a miss, its place %u is not", i, ids[i], place);
-        note_asked(v, ids[i], place);
+        note_requested(v, ids[i], place);
         count[(place >= v->at.host) + (place >= v->at.victim) + (place >= v->at.misses)]++;
     }
     for (uint32_t m = 1; m < p->plan.n_misses; m++)

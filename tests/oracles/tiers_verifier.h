@@ -22,7 +22,7 @@ struct og_tiers_verifier {
     /* of caches that hold what a superbatch visits most, since it began */
     struct og_most_visited {
         bool is_one;
-        uint64_t *asked; /* [n_nodes] how often for each */
+        uint64_t *requested; /* [n_nodes] how often for each */
         uint64_t hits;
     } most[2]; /* the device's, the host's */
 };

@@ -5,7 +5,7 @@
 #include "support/testing.h"
 
 #include "base/random.h"
-#include "choose/pilot.h"
+#include "choose/profiling.h"
 #include "plan/candidate.h"
 #include "plan/policy_ops.h"
 #include "plan/segments.h"
@@ -25,14 +25,14 @@ enum { MOST_NODES = 80, MOST_BATCHES = 14, FILL_ROWS = 7 };
 struct by_hand {
     uint32_t ids[12];
     uint64_t ptr[5];
-    struct og_choice g;
+    struct og_cost_inputs g;
 };
 
 static inline void set_by_hand(struct by_hand *h)
 {
     *h = (struct by_hand){.ids = {0, 10, 20, 0, 10, 30, 40, 50, 60, 40, 50, 70},
                           .ptr = {0, 3, 6, 9, 12}};
-    h->g = (struct og_choice){
+    h->g = (struct og_cost_inputs){
         .trace = {4, h->ptr, h->ids},
         .n_nodes = 80,
         .rule = {.row_bytes = 1024, .align = 512, .gap = 512, .max_request = 262144},
@@ -53,7 +53,7 @@ static inline void set_by_hand(struct by_hand *h)
     };
 }
 
-static inline struct og_estimate estimate(const struct og_choice *g, struct og_candidate c)
+static inline struct og_estimate estimate(const struct og_cost_inputs *g, struct og_candidate c)
 {
     struct og_estimate e;
     c.policy.n_nodes = g->n_nodes;

@@ -14,7 +14,8 @@ struct random_trace {
     uint32_t hotness[MOST_NODES];
 };
 
-static inline void draw_trace(struct random_trace *t, struct og_rng *rng, struct og_choice *out)
+static inline void draw_trace(struct random_trace *t, struct og_rng *rng,
+                              struct og_cost_inputs *out)
 {
     t->n_nodes = 2 + og__rng_below(rng, MOST_NODES - 1);
     uint32_t n_batches = 1 + og__rng_below(rng, MOST_BATCHES);
@@ -28,7 +29,7 @@ static inline void draw_trace(struct random_trace *t, struct og_rng *rng, struct
             t->ids[t->ptr[b] + i] = (uint32_t)og__permutation_at(&order, i);
         t->ptr[b + 1] = t->ptr[b] + n;
     }
-    *out = (struct og_choice){
+    *out = (struct og_cost_inputs){
         .trace = {n_batches, t->ptr, t->ids},
         .n_nodes = t->n_nodes,
         .rule = {.offset = og__rng_below(rng, 600),
@@ -62,11 +63,11 @@ static inline struct og_candidate draw_candidate(const struct random_trace *t, s
         .layout = (enum og__layout)og__rng_below(rng, 3),
         .resample_every = 1,
         .superbatch = 1 + og__rng_below(rng, MOST_BATCHES),
-        .n_yielded = og__rng_below(rng, 2) * og__rng_below(rng, t->n_nodes),
+        .n_released = og__rng_below(rng, 2) * og__rng_below(rng, t->n_nodes),
         .sweep_memory = 200000 + og__rng_below(rng, 100000),
     };
     if (c.layout == OG__RAW && !og__policy_looks_ahead(c.policy.kind) && og__rng_below(rng, 2))
-        c.superbatch = c.n_yielded = 0;
+        c.superbatch = c.n_released = 0;
     return c;
 }
 
@@ -87,12 +88,12 @@ static inline void add(struct og_io_counts *sum, struct og_io_counts more)
 }
 
 /* Rows in memory may be narrower, or wider, than in the file. */
-static inline size_t kept_row(const struct og_choice *g)
+static inline size_t kept_row(const struct og_cost_inputs *g)
 {
     return g->row_bytes > 0 ? g->row_bytes : g->rule.row_bytes;
 }
 
-static inline uint32_t plain_prefill(const struct og_choice *g, struct og_policy *p,
+static inline uint32_t plain_prefill(const struct og_cost_inputs *g, struct og_policy *p,
                                      struct plain *plain)
 {
     uint64_t before = plain->counts.prefill;
@@ -105,7 +106,7 @@ static inline uint32_t plain_prefill(const struct og_choice *g, struct og_policy
     return (uint32_t)(plain->counts.prefill - before);
 }
 
-static inline void plain_batch(const struct og_choice *g, const struct og_candidate *c,
+static inline void plain_batch(const struct og_cost_inputs *g, const struct og_candidate *c,
                                const struct og_plan *plan, struct plain *plain)
 {
     plain->counts.rows += plan->n;
@@ -118,20 +119,21 @@ static inline void plain_batch(const struct og_choice *g, const struct og_candid
 }
 
 /* The misses of the superbatch as a packing. */
-static inline struct og_packing plain_packing(const struct og_choice *g, const struct plain *plain)
+static inline struct og_packing plain_packing(const struct og_cost_inputs *g,
+                                              const struct plain *plain)
 {
     struct og_packing p;
     assert_int_equal(og__packing_open(&p, g->n_nodes, kept_row(g), plain->n_batches, NULL, NULL),
                      0);
     for (uint32_t b = 0; b < plain->n_batches; b++)
         assert_int_equal(og__packing_add(&p, plain->missed[b], NULL, plain->n[b], NULL), 0);
-    assert_int_equal(og__packing_seal(&p, NULL), 0);
+    assert_int_equal(og__packing_finish(&p, NULL), 0);
     return p;
 }
 
 /* Of each batch its order, then its shared rows where they lie in a file of their own, then the
  * others in a chunk. */
-static inline void plain_segments(const struct og_choice *g, const struct og_packing *p,
+static inline void plain_segments(const struct og_cost_inputs *g, const struct og_packing *p,
                                   uint32_t size, struct og_io_counts *sum)
 {
     struct og_segments s;
@@ -164,7 +166,7 @@ static inline void plain_segments(const struct og_choice *g, const struct og_pac
     og__segments_close(&s);
 }
 
-static inline void plain_written(const struct og_choice *g, const struct og_candidate *c,
+static inline void plain_written(const struct og_cost_inputs *g, const struct og_candidate *c,
                                  struct plain *plain)
 {
     struct og_packing p = plain_packing(g, plain);
@@ -194,7 +196,7 @@ static inline void plain_written(const struct og_choice *g, const struct og_cand
     og__packing_close(&p);
 }
 
-static inline void plain_superbatch(const struct og_choice *g, const struct og_candidate *c,
+static inline void plain_superbatch(const struct og_cost_inputs *g, const struct og_candidate *c,
                                     struct og_policy *p, uint32_t first, uint32_t last,
                                     struct plain *plain)
 {
@@ -209,8 +211,8 @@ static inline void plain_superbatch(const struct og_choice *g, const struct og_c
     og__planner_init(&planner, NULL);
     og__plan_init(&plan, NULL);
     plain->n_batches = 0;
-    if (c->n_yielded > 0)
-        og__policy_invalidate(p, c->policy.n_slots - OG_MIN(c->n_yielded, c->policy.n_slots));
+    if (c->n_released > 0)
+        og__policy_invalidate(p, c->policy.n_slots - OG_MIN(c->n_released, c->policy.n_slots));
     assert_int_equal(og__policy_prepare(p, &t, &n_prefill, NULL), 0);
     const struct og_io_counts before = plain->counts.fill;
     bool in_first = true;
@@ -238,7 +240,7 @@ static inline void plain_superbatch(const struct og_choice *g, const struct og_c
         plain_written(g, c, plain);
 }
 
-static inline struct og_candidate_counts run_plainly(const struct og_choice *g,
+static inline struct og_candidate_counts run_plainly(const struct og_cost_inputs *g,
                                                      const struct og_candidate *c)
 {
     static struct plain plain;

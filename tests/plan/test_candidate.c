@@ -14,7 +14,7 @@ static void counts_are_those_of_plain_runs(void **state)
     for (int draw = 0; draw < 60; draw++) {
         struct og_candidate c[N];
         struct og_estimate out[N];
-        struct og_choice g;
+        struct og_cost_inputs g;
         struct og_budget *b = og__budget_new(0);
         draw_trace(&t, &rng, &g);
         g.pool = draw % 2 ? pool : NULL;
@@ -66,7 +66,7 @@ static void threads_and_memory_change_nothing(void **state)
     assert_int_equal(og__pool_open(&pool, 4, NULL), 0);
     for (int draw = 0; draw < 30; draw++) {
         struct og_candidate c[N];
-        struct og_choice g;
+        struct og_cost_inputs g;
         draw_trace(&t, &rng, &g);
         g.disk_limit = 30000;
         for (uint32_t i = 0; i < N; i++)
@@ -92,7 +92,7 @@ static void too_little_memory_is_an_error(void **state)
     (void)state;
     static struct random_trace t;
     struct og_rng rng;
-    struct og_choice g;
+    struct og_cost_inputs g;
     int failed = 0;
     og__rng_at(&rng, 23, OG__STREAM_BENCH, 0, 0, 0, 0);
     for (size_t limit = 0; limit < 1 << 21; limit += 30011) {
@@ -121,11 +121,11 @@ static void more_is_never_worse(void **state)
     struct og_rng rng;
     og__rng_at(&rng, 24, OG__STREAM_BENCH, 0, 0, 0, 0);
     for (int draw = 0; draw < 100; draw++) {
-        struct og_choice g;
+        struct og_cost_inputs g;
         draw_trace(&t, &rng, &g);
         struct og_candidate c = draw_candidate(&t, &rng);
         const struct og_estimate base = estimate(&g, c);
-        struct og_choice better = g;
+        struct og_cost_inputs better = g;
         better.disk.bandwidth *= 2;
         better.disk.iops *= 2;
         assert_true(estimate(&better, c).seconds <= base.seconds);

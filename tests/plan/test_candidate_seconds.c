@@ -54,7 +54,7 @@ static void straight_is_as_slow_as_its_slowest_stage(void **state)
     h.g.structure_bytes = 5000;
     h.g.hops = 2;
     assert_int_equal(estimate(&h.g, c).bytes_read, 40960 + 16 * 1024);
-    c.together = 3;
+    c.group_sampling = 3;
     assert_int_equal(estimate(&h.g, c).bytes_read, 6 * 5000 + 16 * 1024);
     h.g.structure_bytes = 10000;
     assert_int_equal(estimate(&h.g, c).bytes_read, 40960 + 16 * 1024);
@@ -69,8 +69,9 @@ static void structure_that_moves_is_read_in_passes(void **state)
     set_by_hand(&h);
     h.g.structure_bytes = 5000;
     h.g.hops = 2;
-    h.g.times.together = 3;
-    struct og_candidate c = {.policy = {.kind = OG_POLICY_NONE}, .together = 3, .moves = true};
+    h.g.times.group_sampling = 3;
+    struct og_candidate c = {
+        .policy = {.kind = OG_POLICY_NONE}, .group_sampling = 3, .moves = true};
     struct og_estimate e = estimate(&h.g, c); /* two groups */
     assert_int_equal(e.bytes_read, 4 * 5000 + 12 * 1024);
     assert_seconds(e.term[OG__SAMPLING], 4 * 5000 / 1024.0);
@@ -193,11 +194,11 @@ static void every_superbatch_fills_the_cache(void **state)
     e = estimate(&h.g, c);
     assert_seconds(e.term[OG__FILLING], 8);
     assert_seconds(e.term[OG__SAMPLING], 4 * 5);
-    /* a cache that stays fills the slots that it had yielded; half of them here */
+    /* a cache that stays fills the slots that it had released; half of them here */
     set_by_hand(&h);
     c.policy = (struct og_policy_setup){.kind = OG_POLICY_DEGREE, .n_slots = 10};
     c.superbatch = 4;
-    c.n_yielded = 5;
+    c.n_released = 5;
     e = estimate(&h.g, c);
     assert_seconds(e.term[OG__FILLING], 5);
     assert_seconds(e.prepare, 10);
@@ -255,7 +256,7 @@ static void longer_superbatches_read_the_file_once(void **state)
 }
 
 /* Bytes read for so many rows anywhere in the file, on average. */
-static double drawn_bytes(const struct og_choice *g, uint32_t rows)
+static double drawn_bytes(const struct og_cost_inputs *g, uint32_t rows)
 {
     enum { DRAWS = 4000, MOST = 16 };
     double sum = 0;
@@ -286,12 +287,12 @@ static void later_superbatches_keep_what_they_need(void **state)
     assert_seconds(estimate(&h.g, c).term[OG__FILLING], (8 + 3 * anew * 8) / 4);
     c.resample_every = 4; /* the same rows, all of them there */
     assert_seconds(estimate(&h.g, c).term[OG__FILLING], (8 + 3 * anew / 4 * 8) / 4);
-    c.n_yielded = 4; /* but half of them gave way */
+    c.n_released = 4; /* but half of them gave way */
     c.resample_every = 1;
     assert_seconds(estimate(&h.g, c).term[OG__FILLING], (8 + 3 * (0.5 + anew / 2) * 8) / 4);
     /* half as many rows are less than half of the reading, where what lies between near ones is
      * read */
-    c.n_yielded = 0;
+    c.n_released = 0;
     h.g.growth = log2(1.5); /* four of eight are new */
     h.g.rule.gap = 4096;
     const double among = drawn_bytes(&h.g, 4) / drawn_bytes(&h.g, 8);
@@ -402,15 +403,15 @@ static void places_keep_what_a_placement_keeps(void **state)
     struct og_rng rng;
     enum { ROWS = 2 * N };
     uint32_t ids[ROWS];
-    struct og_pilot pilot = {.ids = ids, .rows = ROWS};
+    struct og_profiling profiling = {.ids = ids, .rows = ROWS};
     og__rng_at(&rng, 25, OG__STREAM_BENCH, 0, 0, 0, 0);
     for (uint32_t v = 0; v < N; v++)
         place[v] = hotness[v] = og__rng_below(&rng, 20);
     for (uint32_t i = 0; i < ROWS; i++)
         ids[i] = og__rng_below(&rng, N);
-    assert_int_equal(og__pilot_rank(&pilot, N, place, budget, NULL), 0);
+    assert_int_equal(og__profiling_rank(&profiling, N, place, budget, NULL), 0);
     for (uint32_t i = 0; i < ROWS; i++)
-        assert_int_equal(pilot.place[i], place[ids[i]]);
+        assert_int_equal(profiling.place[i], place[ids[i]]);
     for (uint32_t slots = 0; slots <= N; slots++) {
         struct og_placement kept;
         assert_int_equal(og__placement_build(&kept, hotness, N, slots, budget, NULL), 0);
@@ -418,7 +419,7 @@ static void places_keep_what_a_placement_keeps(void **state)
             assert_int_equal(place[v] >= N - slots, og__placement_has(&kept, v));
         og__placement_release(&kept);
     }
-    og__pilot_unrank(&pilot, budget);
+    og__profiling_unrank(&profiling, budget);
     og__budget_free(budget);
 }
 

@@ -14,59 +14,59 @@
 
 /* ---- tick by tick ----
  *
- * Whole ticks, one state an executor and one a ticket, everything looked up anew at every tick. */
+ * Whole ticks, one state an executor and one a batch, everything looked up anew at every tick. */
 
-enum { MOST_TICKETS = 40, NOWHERE = -1 };
-enum ticket { LEFT, WITH_SAMPLER, QUEUED, WITH_TRAINER, DONE };
+enum { MOST_BATCHES = 40, NOWHERE = -1 };
+enum batch { LEFT, WITH_SAMPLER, QUEUED, WITH_TRAINER, DONE };
 
 struct ticking {
     const struct og_executors *g;
-    enum ticket ticket[MOST_TICKETS];
-    int has[OG__MOST_EXECUTORS]; /* ticket, or NOWHERE */
+    enum batch batch[MOST_BATCHES];
+    int has[OG__MOST_EXECUTORS]; /* batch, or NOWHERE */
     int left[OG__MOST_EXECUTORS];
     int switched;
 };
 
-static int first_not(const struct ticking *t, enum ticket below)
+static int first_not(const struct ticking *t, enum batch below)
 {
     int i = 0;
-    while (i < (int)t->g->tickets && t->ticket[i] > below)
+    while (i < (int)t->g->n_batches && t->batch[i] > below)
         i++;
     return i;
 }
 
-static int first_in(const struct ticking *t, enum ticket state)
+static int first_in(const struct ticking *t, enum batch state)
 {
-    for (int i = 0; i < (int)t->g->tickets; i++)
-        if (t->ticket[i] == state)
+    for (int i = 0; i < (int)t->g->n_batches; i++)
+        if (t->batch[i] == state)
             return i;
     return NOWHERE;
 }
 
-static bool window_has_room(const struct ticking *t, int ticket)
+static bool window_has_room(const struct ticking *t, int batch)
 {
     const int size = (int)t->g->accumulate;
     if (size == 0)
         return true;
-    for (int i = 0; i < (int)t->g->tickets; i++) /* of steps that it must see */
-        if (i / size + (int)t->g->staleness < ticket / size && t->ticket[i] != DONE)
+    for (int i = 0; i < (int)t->g->n_batches; i++) /* of steps that it must see */
+        if (i / size + (int)t->g->staleness < batch / size && t->batch[i] != DONE)
             return false;
     return true;
 }
 
-/* A ticket to train: the first one that is not with a trainer, if it and all before are sampled. */
+/* A batch to train: the first one that is not with a trainer, if it and all before are sampled. */
 static int to_train(const struct ticking *t)
 {
     const int i = first_not(t, QUEUED);
-    return i < (int)t->g->tickets && t->ticket[i] == QUEUED && window_has_room(t, i) ? i : NOWHERE;
+    return i < (int)t->g->n_batches && t->batch[i] == QUEUED && window_has_room(t, i) ? i : NOWHERE;
 }
 
 static int to_sample(const struct ticking *t)
 {
     const int i = first_in(t, LEFT);
     int there = 0;
-    for (int k = 0; k < (int)t->g->tickets; k++)
-        there += t->ticket[k] == QUEUED || t->ticket[k] == WITH_SAMPLER;
+    for (int k = 0; k < (int)t->g->n_batches; k++)
+        there += t->batch[k] == QUEUED || t->batch[k] == WITH_SAMPLER;
     return t->g->queue == 0 || there < (int)t->g->queue ? i : NOWHERE;
 }
 
@@ -80,7 +80,7 @@ static bool pays(const struct ticking *t, int i)
             all += t->g->executor[k].train;
             n++;
         }
-    for (int k = first_not(t, QUEUED); k < (int)t->g->tickets && t->ticket[k] == QUEUED; k++)
+    for (int k = first_not(t, QUEUED); k < (int)t->g->n_batches && t->batch[k] == QUEUED; k++)
         waiting++;
     return n == 0 || waiting * (all / n) / n > t->g->executor[i].train;
 }
@@ -92,10 +92,10 @@ static bool assign(struct ticking *t, int i)
     if (t->has[i] != NOWHERE)
         return false;
     if (k != NOWHERE) {
-        t->ticket[k] = WITH_SAMPLER;
+        t->batch[k] = WITH_SAMPLER;
         t->left[i] = (int)own->sample;
     } else if ((k = to_train(t)) != NOWHERE && (!own->samples || (t->g->switches && pays(t, i)))) {
-        t->ticket[k] = WITH_TRAINER;
+        t->batch[k] = WITH_TRAINER;
         t->left[i] = (int)own->train;
         t->switched += own->samples;
     } else {
@@ -109,8 +109,8 @@ static void work_a_tick(struct ticking *t)
 {
     for (int i = 0; i < t->g->n; i++)
         if (t->has[i] != NOWHERE && t->left[i] > 0 && --t->left[i] == 0 &&
-            t->ticket[t->has[i]] == WITH_SAMPLER) {
-            t->ticket[t->has[i]] = QUEUED;
+            t->batch[t->has[i]] == WITH_SAMPLER) {
+            t->batch[t->has[i]] = QUEUED;
             t->has[i] = NOWHERE;
         }
     for (bool again = true; again;) { /* what was made is taken, in order where there are steps */
@@ -119,7 +119,7 @@ static void work_a_tick(struct ticking *t)
             const bool made = t->has[i] != NOWHERE && t->left[i] == 0;
             if (!made || (t->g->accumulate > 0 && t->has[i] != first_not(t, WITH_TRAINER)))
                 continue;
-            t->ticket[t->has[i]] = DONE;
+            t->batch[t->has[i]] = DONE;
             t->has[i] = NOWHERE;
             again = true;
         }
@@ -132,7 +132,7 @@ static int count_ticks(const struct og_executors *g, int *switched)
     int ticks = 0;
     for (int i = 0; i < g->n; i++)
         t.has[i] = NOWHERE;
-    for (; first_not(&t, WITH_TRAINER) < (int)g->tickets; ticks++) {
+    for (; first_not(&t, WITH_TRAINER) < (int)g->n_batches; ticks++) {
         assert_true(ticks < 100000);
         for (bool again = true; again;) {
             again = false;
@@ -156,7 +156,7 @@ static void model_equals_ticks(void **state)
         struct og_executor e[8] = {{0}};
         struct og_executors g = {.executor = e,
                                  .n = 1 + (int)og__rng_below(&rng, 8),
-                                 .tickets = 1 + og__rng_below(&rng, MOST_TICKETS),
+                                 .n_batches = 1 + og__rng_below(&rng, MOST_BATCHES),
                                  .queue = og__rng_below(&rng, 6),
                                  .accumulate = og__rng_below(&rng, 4),
                                  .staleness = og__rng_below(&rng, 3)};
@@ -182,8 +182,8 @@ static void model_equals_ticks(void **state)
             assert_true(fabs((double)out.sampled[i] * e[i].sample +
                              (double)out.trained[i] * e[i].train - out.busy[i]) < 1e-9);
         }
-        assert_int_equal(sampled, g.tickets);
-        assert_int_equal(trained, g.tickets);
+        assert_int_equal(sampled, g.n_batches);
+        assert_int_equal(trained, g.n_batches);
     }
 }
 
@@ -192,7 +192,7 @@ static void an_epoch_that_never_ends_says_so(void **state)
 {
     (void)state;
     const struct og_executor one = {true, 1, 2};
-    struct og_executors g = {.executor = &one, .n = 1, .tickets = 5};
+    struct og_executors g = {.executor = &one, .n = 1, .n_batches = 5};
     struct og_executed out;
     og__executors_run(&g, &out);
     assert_true(out.seconds == HUGE_VAL);
@@ -205,12 +205,12 @@ static void an_epoch_that_never_ends_says_so(void **state)
 /* ---- executors alike ---- */
 
 /* Seconds of an epoch in FGNN: all mini-batches may wait in the queue, nobody for a step. */
-static double epoch_of(uint64_t tickets, int samplers, int trainers, double sample, double train,
+static double epoch_of(uint64_t n_batches, int samplers, int trainers, double sample, double train,
                        bool switches)
 {
     struct og_executor e[16];
     const struct og_executors g = {
-        .executor = e, .n = samplers + trainers, .switches = switches, .tickets = tickets};
+        .executor = e, .n = samplers + trainers, .switches = switches, .n_batches = n_batches};
     struct og_executed out;
     for (int i = 0; i < g.n; i++)
         e[i] = (struct og_executor){i < samplers, sample, train};
@@ -315,12 +315,12 @@ static void rule_by_hand(void **state)
 
 /* ---- the command ---- */
 
-static json_t *ask(const char *dataset, const struct og_executors_asked *asked,
+static json_t *ask(const char *dataset, const struct og_executors_asked *requested,
                    const struct og_options *opt)
 {
     char *text = NULL;
     struct og_err err = {0};
-    if (og_simulate_executors(dataset, asked, opt, NULL, &text, &err) < 0)
+    if (og_simulate_executors(dataset, requested, opt, NULL, &text, &err) < 0)
         fail_msg("%s", err.message);
     json_t *root = json_loads(text, 0, NULL);
     free(text);

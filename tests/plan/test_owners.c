@@ -1,10 +1,10 @@
-/* Nodes dealt out to owners: every policy's plans, followed over all of them; what simulate counts
- * of workers beside the policies run by hand; and a verifier that finds what is wrong. */
+/* Nodes partitioned among owners: every policy's plans, followed over all of them; what simulate
+ * counts of workers beside the policies run by hand; and a verifier that finds what is wrong. */
 #include "plan/policy_fixture.h"
 
 #include "oracles/exchange.h"
-#include "plan/dealt.h"
 #include "plan/demand.h"
+#include "plan/partitioned.h"
 
 enum { MOST_ROUNDS = 60, NODES = 90 };
 
@@ -78,17 +78,17 @@ static void ask_owner(struct rounds *r, uint32_t owner, uint64_t n_nodes, uint32
     memcpy(t->ids, all.ids, all.ptr[r->n] * sizeof(*t->ids));
     t->view = (struct og_trace){r->n, t->ptr, t->ids};
     for (uint32_t k = 0; k < r->n; k++) {
-        const struct og_demanded asked = og__demand_of(&d, k);
-        const uint32_t *from = asked.at;
-        assert_int_equal(asked.n, all.ptr[k + 1] - all.ptr[k]);
+        const struct og_demanded requested = og__demand_of(&d, k);
+        const uint32_t *from = requested.at;
+        assert_int_equal(requested.n, all.ptr[k + 1] - all.ptr[k]);
         for (uint32_t i = 0; i < r->size[k]; i++) {
             struct og_asking *a = &r->asking[r->first[k] + i];
-            a->at[owner] = memcpy(*at, from, asked.counts[i] * sizeof(**at));
-            a->n_at[owner] = asked.counts[i];
-            *at += asked.counts[i];
-            from += asked.counts[i];
+            a->at[owner] = memcpy(*at, from, requested.counts[i] * sizeof(**at));
+            a->n_at[owner] = requested.counts[i];
+            *at += requested.counts[i];
+            from += requested.counts[i];
         }
-        assert_ptr_equal(from, asked.at + asked.n_at);
+        assert_ptr_equal(from, requested.at + requested.n_at);
     }
     og__demand_close(&d);
 }
@@ -243,11 +243,11 @@ static struct tally run_workers(const struct og_trace *all, uint32_t workers, ui
 /* ---- beside what simulate counts ---- */
 
 static void assert_counted(const struct og_simulation *sim, const struct og_policy_setup *setup,
-                           const struct og_dealt *dealt, const struct tally *want)
+                           const struct og_partitioned *partitioned, const struct tally *want)
 {
     struct og_simulated out;
     struct og_err err = {0};
-    if (og__simulate_dealt(sim, setup, dealt, &out, &err) < 0)
+    if (og__simulate_partitioned(sim, setup, partitioned, &out, &err) < 0)
         fail_msg("policy %d: %s", setup->kind, err.message);
     assert_int_equal(out.cost.rows, want->rows);
     assert_int_equal(out.cost.misses, want->misses);
@@ -278,20 +278,21 @@ static void each_row_is_served_once_by_its_owner(void **state)
             .n_sizes = 1,
             .rule = {.row_bytes = 48, .align = 64, .max_request = 4096},
             .budget = budget};
-        struct og_dealt dealt = {.workers = workers,
-                                 .epoch = epoch,
-                                 .superbatch = (int)og__rng_below(&rng, 4),
-                                 .exchange = true};
-        const uint32_t s =
-            dealt.superbatch > 0 ? (uint32_t)dealt.superbatch : (epoch + workers - 1) / workers;
+        struct og_partitioned partitioned = {.workers = workers,
+                                             .epoch = epoch,
+                                             .superbatch = (int)og__rng_below(&rng, 4),
+                                             .exchange = true};
+        const uint32_t s = partitioned.superbatch > 0 ? (uint32_t)partitioned.superbatch
+                                                      : (epoch + workers - 1) / workers;
         for (size_t i = 0; i < OG_COUNT(kinds); i++) {
             const struct og_policy_setup setup = draw_setup(&rng, kinds[i], NODES, slots, hotness);
             const struct tally exchanged = run_owners(&r, &setup, s);
-            dealt.exchange = true;
-            assert_counted(&sim, &setup, &dealt, &exchanged);
-            const struct tally own = run_workers(&t.view, workers, epoch, &setup, dealt.superbatch);
-            dealt.exchange = false;
-            assert_counted(&sim, &setup, &dealt, &own);
+            partitioned.exchange = true;
+            assert_counted(&sim, &setup, &partitioned, &exchanged);
+            const struct tally own =
+                run_workers(&t.view, workers, epoch, &setup, partitioned.superbatch);
+            partitioned.exchange = false;
+            assert_counted(&sim, &setup, &partitioned, &own);
             misses += exchanged.misses;
         }
         drop_rounds(&r);
@@ -323,17 +324,19 @@ static void workers_have_a_device_each(void **state)
                                  og__rng_below(&rng, 20), hotness),
             .host = draw_setup(&rng, kinds[og__rng_below(&rng, OG_COUNT(kinds))], NODES,
                                og__rng_below(&rng, 20), hotness)};
-        const struct og_dealt dealt = {
+        const struct og_partitioned partitioned = {
             .workers = workers, .epoch = epoch, .superbatch = (int)og__rng_below(&rng, 4)};
         struct og_simulation sim = {.trace = t.view,
                                     .n_nodes = NODES,
                                     .rule = {.row_bytes = 48, .align = 64, .max_request = 4096}};
         struct og_simulated_tiers told, one, sum = {0};
-        assert_int_equal(og__simulate_tiers_dealt(&sim, &setup, &dealt, &told, NULL), 0);
+        assert_int_equal(og__simulate_tiers_partitioned(&sim, &setup, &partitioned, &told, NULL),
+                         0);
         for (uint32_t w = 0; w < workers; w++) {
             struct share own = take_share(&t.view, workers, epoch, w);
             sim.trace = (struct og_trace){own.n_batches, own.ptr, own.ids};
-            sim.superbatch = dealt.superbatch > 0 ? (uint32_t)dealt.superbatch : own.an_epoch;
+            sim.superbatch =
+                partitioned.superbatch > 0 ? (uint32_t)partitioned.superbatch : own.an_epoch;
             assert_int_equal(og__simulate_tiers(&sim, &setup, NULL, NULL, &one, NULL), 0);
             sum.cost.rows += one.cost.rows;
             sum.cost.misses += one.cost.misses;
@@ -380,21 +383,22 @@ static void one_worker_is_one_process(void **state)
                                 .rule = {.row_bytes = 48, .align = 64, .max_request = 4096}};
     for (size_t i = 0; i < 2 * OG_COUNT(kinds); i++) {
         const struct og_policy_setup setup = draw_setup(&rng, kinds[i / 2], NODES, 0, hotness);
-        const struct og_dealt dealt = {
+        const struct og_partitioned partitioned = {
             .workers = 1, .epoch = 10, .superbatch = 7, .exchange = i % 2};
         struct og_simulated want[OG_COUNT(sizes)];
         struct og_simulated out[OG_COUNT(sizes)];
         assert_int_equal(og__simulate(&sim, &setup, want, NULL), 0);
-        assert_int_equal(og__simulate_dealt(&sim, &setup, &dealt, out, NULL), 0);
+        assert_int_equal(og__simulate_partitioned(&sim, &setup, &partitioned, out, NULL), 0);
         for (size_t k = 0; k < OG_COUNT(sizes); k++) {
             assert_memory_equal(&out[k].cost, &want[k].cost, sizeof(want[k].cost));
             assert_int_equal(out[k].prefill, want[k].prefill);
         }
     }
-    const struct og_dealt alone = {.workers = 1, .epoch = 10, .superbatch = 7, .exchange = true};
-    uint64_t asked[1];
-    assert_int_equal(og__dealt_rows(&t.view, &alone, asked), t.ptr[20]);
-    assert_int_equal(asked[0], t.ptr[20]);
+    const struct og_partitioned alone = {
+        .workers = 1, .epoch = 10, .superbatch = 7, .exchange = true};
+    uint64_t requested[1];
+    assert_int_equal(og__partitioned_rows(&t.view, &alone, requested), t.ptr[20]);
+    assert_int_equal(requested[0], t.ptr[20]);
     drop_trace(&t);
 }
 
@@ -412,19 +416,19 @@ static void what_owners_read_lies_where_the_file_has_it(void **state)
                                       .n_sizes = 1,
                                       .rule = {.row_bytes = 64, .align = 64, .max_request = 4096}};
     static const int kept[] = {OG_POLICY_NONE, OG_POLICY_LRU, OG_POLICY_RR, OG_POLICY_BELADY};
-    const struct og_dealt dealt = {.workers = 2, .epoch = 2, .exchange = true};
+    const struct og_partitioned partitioned = {.workers = 2, .epoch = 2, .exchange = true};
     for (size_t k = 0; k < OG_COUNT(kept); k++) {
         const struct og_policy_setup setup = {.kind = kept[k], .n_nodes = 8};
         struct og_simulated out;
-        assert_int_equal(og__simulate_dealt(&sim, &setup, &dealt, &out, NULL), 0);
+        assert_int_equal(og__simulate_partitioned(&sim, &setup, &partitioned, &out, NULL), 0);
         assert_int_equal(out.cost.misses, 8);
         assert_int_equal(out.cost.reads, 8); /* none of an owner's rows touch */
         assert_int_equal(out.cost.bytes, 8 * 64);
     }
-    uint64_t asked[2];
-    assert_int_equal(og__dealt_rows(&sim.trace, &dealt, asked), 2 + 3);
-    assert_int_equal(asked[0], 4);
-    assert_int_equal(asked[1], 4);
+    uint64_t requested[2];
+    assert_int_equal(og__partitioned_rows(&sim.trace, &partitioned, requested), 2 + 3);
+    assert_int_equal(requested[0], 4);
+    assert_int_equal(requested[1], 4);
 }
 
 /* ---- what the verifier finds ---- */

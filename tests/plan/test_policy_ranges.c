@@ -174,7 +174,7 @@ static void rows_stay_in_the_slots_of_their_range(void **state)
     }
 }
 
-/* Planned by ranges in another order a row would lie among those of another width. */
+/* Planned by ranges in another order a row would lie among those of another size. */
 static void a_batch_in_another_order_is_refused(void **state)
 {
     (void)state;

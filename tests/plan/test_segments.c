@@ -33,7 +33,7 @@ static void make_trace(struct og_packing *p, uint32_t n_nodes, size_t row_bytes,
         }
         assert_int_equal(og__packing_add(p, ids, NULL, n, NULL), 0);
     }
-    assert_int_equal(og__packing_seal(p, NULL), 0);
+    assert_int_equal(og__packing_finish(p, NULL), 0);
     free(ids);
     free(in);
 }
@@ -173,7 +173,7 @@ static void equal_users_are_neighbours(void **state)
     assert_int_equal(og__packing_open(&p, 100, 512, 6, NULL, NULL), 0);
     for (uint32_t b = 0; b < 6; b++)
         assert_int_equal(og__packing_add(&p, batch[b], NULL, n[b], NULL), 0);
-    assert_int_equal(og__packing_seal(&p, NULL), 0);
+    assert_int_equal(og__packing_finish(&p, NULL), 0);
     assert_int_equal(og__segments_open(&s, &p, NULL, NULL), 0);
     struct og_err err = {0};
     assert_int_equal(og__segments_lay_out(&s, 0, p.n_batches + 1, OG__BY_SIGNATURE, &err), -EINVAL);

@@ -8,14 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what is known: a graph, its batches, the pilot's word for what a cache would miss ---- */
+/* ---- what is known: a graph, its batches, what profiling says of what a cache would miss ---- */
 
-static struct og_facts some_facts(void)
+static struct og_workload some_workload(void)
 {
-    struct og_facts f = {
+    struct og_workload f = {
         .n_nodes = 400000,
         .list_bytes = 32 * OG_MIB,
-        .together = {.steps = 1, .n_arrays = 1, .array = {{.bytes = 32 * OG_MIB, .size = 4}}},
+        .group_sampling = {.steps = 1, .n_arrays = 1, .array = {{.bytes = 32 * OG_MIB, .size = 4}}},
         .scratch_disks = 1,
         .row_bytes = 512,
         .cache_rows = 400000,
@@ -39,8 +39,8 @@ static struct og_facts some_facts(void)
                   .read = 20000 * 512,
                   .widest = 512,
                   .files = 400000 * 512},
-        .pilot_batches = 8,
-        .pilot_rows = 18000,
+        .profiling_batches = 8,
+        .profiling_rows = 18000,
         .group_rows = 20000,
         .growth = {.distinct = 100000, .power = 0.8, .slowing = 0.9},
     };
@@ -81,7 +81,7 @@ struct row {
     uint32_t n_slots, superbatch;
     int n_staging;
     size_t neighbors; /* MiB */
-    uint32_t together;
+    uint32_t group_sampling;
 };
 
 /* And of the disk. */
@@ -97,40 +97,40 @@ enum { HANDED = 6 }; /* MiB of a batch that a caller has */
 static int plan(const struct row *r, size_t limit, struct og_memory_plan *m, struct og_err *err)
 {
     struct og_config config = {.want = OG__WANT_FEATURES | OG__WANT_MODEL | OG__WANT_TRAINING};
-    struct og_facts facts = some_facts();
+    struct og_workload workload = some_workload();
     struct og_rows_known rows = {.row_bytes = 512, .rows = 20000, .read = 20000};
     const struct og_upper_tier nothing = {0};
-    const struct og_slots_given given = {.misses = &misses, .above = &nothing};
-    const struct og_way way = {.policy = r->policy,
-                               .layout = r->layout,
-                               .topology = r->topology,
-                               .alternate = r->alternate,
-                               .reuses = r->resample_every > 1,
-                               .models = true,
-                               .threads = 4};
-    const struct og_premises premises = {&config, &facts, &way};
+    const struct og_slots_given given = {.misses = &misses, .upper = &nothing};
+    const struct og_exec_plan exec = {.policy = r->policy,
+                                      .layout = r->layout,
+                                      .topology = r->topology,
+                                      .alternate = r->alternate,
+                                      .reuses = r->resample_every > 1,
+                                      .models = true,
+                                      .threads = 4};
+    const struct og_plan_inputs plan_inputs = {&config, &workload, &exec};
     config.handover.n = r->n_handed;
-    facts.bytes.handed = HANDED * OG_MIB;
-    facts.bytes.sampler_reading = r->topology == OG_TOPOLOGY_DISK ? 4 * OG_MIB : 0;
+    workload.bytes.handed = HANDED * OG_MIB;
+    workload.bytes.sampler_reading = r->topology == OG_TOPOLOGY_DISK ? 4 * OG_MIB : 0;
     og__options_init(&config.opt);
     config.opt.epochs = 3;
     config.opt.n_fanout = 2;
     config.opt.io = OG_IO_PREAD;
     config.opt.memory = (struct og_amount){OG_BYTES, (double)limit};
-    facts.bytes.reader = og__reader_bytes(&(struct og_reader_options){.io = OG_IO_PREAD});
-    facts.graph = &graph;
-    facts.width = &rows;
-    facts.n_widths = 1;
+    workload.bytes.reader = og__reader_bytes(&(struct og_reader_options){.io = OG_IO_PREAD});
+    workload.graph = &graph;
+    workload.row_group = &rows;
+    workload.n_row_groups = 1;
     config.disk = disk.bytes ? disk.bytes : 1000000000000;
-    config.whole.times = facts.scratch_disks = OG_MAX(disk.folders, 1u);
+    config.whole.times = workload.scratch_disks = OG_MAX(disk.folders, 1u);
     if (disk.lists)
         assert_int_equal(og_options_set(&config.opt, "neighbor-cache", disk.lists, NULL), 0);
-    config.opt.resample_every = facts.schedule.resample_every = r->resample_every;
+    config.opt.resample_every = workload.schedule.resample_every = r->resample_every;
     if (r->cache)
         assert_int_equal(og_options_set(&config.opt, "cache", r->cache, NULL), 0);
-    facts.cache_rows = og__cache_rows(&config.opt.cache, facts.n_nodes, facts.row_bytes);
-    int rc = og__memory_plan(m, &premises, &given, &planned, err);
-    disk.away = og__memory_plan_away(m, &premises);
+    workload.cache_rows = og__cache_rows(&config.opt.cache, workload.n_nodes, workload.row_bytes);
+    int rc = og__memory_plan(m, &plan_inputs, &given, &planned, err);
+    disk.away = og__memory_plan_away(m, &plan_inputs);
     og__options_release(&config.opt);
     return rc;
 }
@@ -180,7 +180,7 @@ static void sizes_are_those_of_the_table(void **state)
         if (plan(r, (size_t)r->memory * OG_MIB, &m, &err) < 0 ||
             m.smallest / OG_MIB != (size_t)r->smallest || m.n_slots != r->n_slots ||
             m.superbatch != r->superbatch || m.n_staging != r->n_staging ||
-            m.neighbors / OG_MIB != r->neighbors || m.group.batches != r->together) {
+            m.neighbors / OG_MIB != r->neighbors || m.group.batches != r->group_sampling) {
             print_row(r);
             differ++;
         }
@@ -210,13 +210,13 @@ static void batches_handed_over_are_planned_for(void **state)
     }
 }
 
-/* ---- of any way ---- */
+/* ---- of any execution plan ---- */
 
 static const int policies[] = {OG_POLICY_NONE,   OG_POLICY_DEGREE, OG_POLICY_PAGERANK,
                                OG_POLICY_LRU,    OG_POLICY_RR,     OG_POLICY_FREQUENCY,
                                OG_POLICY_BELADY, OG_POLICY_HYBRID, OG_POLICY_SWEEP};
 
-/* Every way there is, and whether batches are drawn again. */
+/* Every execution plan there is, and whether batches are drawn again. */
 static void each_way(void (*look)(const struct row *r))
 {
     for (size_t p = 0; p < OG_COUNT(policies); p++)
@@ -361,20 +361,21 @@ static void packing_takes_no_batches_away(void **state)
 static void lists_that_are_kept_leave_room_on_the_disk(void **state)
 {
     (void)state;
-    static const char *const asked[] = {"20M", "34M", "1G"};
+    static const char *const requested[] = {"20M", "34M", "1G"};
     static const struct row r = {
         .policy = OG_POLICY_BELADY, .topology = DISK, .alternate = true, .resample_every = 1};
     failures = 0;
     for (disk.bytes = 60 * OG_MIB; disk.bytes <= 480 * OG_MIB; disk.bytes *= 2)
-        for (size_t i = 0; i < OG_COUNT(asked); i++)
+        for (size_t i = 0; i < OG_COUNT(requested); i++)
             for (disk.folders = 1; disk.folders <= 3; disk.folders++) {
                 struct og_memory_plan m;
-                disk.lists = asked[i];
+                disk.lists = requested[i];
                 assert_int_equal(plan(&r, 400 * OG_MIB, &m, NULL), 0);
                 const uint64_t lists = m.neighbors * disk.folders;
                 assert_true(lists > 0 && disk.away > 0);
                 if (lists <= disk.bytes && m.superbatch > 1 && disk.away + lists > disk.bytes)
-                    complain(&r, disk.bytes, "more than --disk is planned beside lists", asked[i]);
+                    complain(&r, disk.bytes, "more than --disk is planned beside lists",
+                             requested[i]);
             }
     memset(&disk, 0, sizeof(disk));
     assert_int_equal(failures, 0);

@@ -147,7 +147,7 @@ static void use_all(struct recency *r, const uint32_t *ids, uint32_t n)
     r->n = OG_MIN(r->n, r->capacity);
 }
 
-/* lru on the device; beneath it lru again, or what a ranking puts there. */
+/* lru on the device; below it lru again, or what a ranking puts there. */
 static void lru_over_another_equals_plain_lists(void **state)
 {
     (void)state;
@@ -309,7 +309,7 @@ static void two_tier_belady_is_two_beladys(void **state)
     assert_true(demoted > 1000);
 }
 
-/* ---- belady beneath any policy that lets rows in ---- */
+/* ---- belady below any policy that lets rows in ---- */
 
 enum { SOME = 7, MOST_BATCHES = 12 };
 

@@ -339,9 +339,9 @@ static int call_simulate_workers(struct og_err *err)
 static int call_simulate_tiers(struct og_err *err)
 {
     char *text = NULL;
-    const struct og_tiers_asked asked = {
-        .size = sizeof(asked), "hybrid,belady", "4%", "pvp:depth=30"};
-    int rc = og_simulate(graph, "presc,belady", "5%", &asked, &options, NULL, &text, err);
+    const struct og_tiers_asked requested = {
+        .size = sizeof(requested), "hybrid,belady", "4%", "pvp:depth=30"};
+    int rc = og_simulate(graph, "presc,belady", "5%", &requested, &options, NULL, &text, err);
     keep(text);
     return rc;
 }
@@ -349,8 +349,8 @@ static int call_simulate_tiers(struct og_err *err)
 static int call_simulate_executors(struct og_err *err)
 {
     char *text = NULL;
-    const struct og_executors_asked asked = {.size = sizeof(asked), .splits = "1:1,2"};
-    int rc = og_simulate_executors(graph, &asked, &options, NULL, &text, err);
+    const struct og_executors_asked requested = {.size = sizeof(requested), .splits = "1:1,2"};
+    int rc = og_simulate_executors(graph, &requested, &options, NULL, &text, err);
     keep(text);
     return rc;
 }

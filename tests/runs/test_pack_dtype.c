@@ -646,7 +646,7 @@ static void packs_made_beforehand_are_narrow_too(void **state)
     drop(&want);
 }
 
-/* Of packs in another dtype pack.json tells; where that is wrong, each container does. */
+/* Of packs in another dtype pack.json tells; where that is wrong, each packed file does. */
 static void packs_of_another_dtype_are_refused(void **state)
 {
     (void)state;

@@ -335,13 +335,13 @@ static void a_simulation_tells_what_a_run_counts(void **state)
 {
     const struct og_made *made = *state;
     /* of 8 batches an epoch; epochs with the same batches */
-    static const char *const asked[][2] = {{"all", "1"}, {"3", "1"}, {"10", "1"}, {"3", "2"}};
-    for (size_t s = 0; s < OG_COUNT(asked); s++) {
+    static const char *const requested[][2] = {{"all", "1"}, {"3", "1"}, {"10", "1"}, {"3", "2"}};
+    for (size_t s = 0; s < OG_COUNT(requested); s++) {
         struct og_options opt;
         char *text = NULL;
         small_run(&opt);
-        test_set(&opt, "superbatch", asked[s][0]);
-        test_set(&opt, "resample-every", asked[s][1]);
+        test_set(&opt, "superbatch", requested[s][0]);
+        test_set(&opt, "resample-every", requested[s][1]);
         assert_int_equal(og_simulate(made->dataset,
                                      "none,random,degree,presc,presc:2,pagerank,frequency,lru,rr,"
                                      "hybrid,hybrid:static,hybrid:dynamic,belady",

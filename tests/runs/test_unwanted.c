@@ -130,7 +130,7 @@ static void structs_have_a_size(void **state)
     static const char observer[] = "og_observer";
     const struct og_observer seen = {.stop = NULL};
     const struct og_tiers_asked tiers = {.memory = "5%"};
-    const struct og_executors_asked asked = {.splits = "1:1"};
+    const struct og_executors_asked requested = {.splits = "1:1"};
     struct og_loader_options from;
     struct og_generate g;
     struct og_import i;
@@ -151,8 +151,8 @@ static void structs_have_a_size(void **state)
     refuse_size(og_simulate("none", "lru", "5%", NULL, &o, &seen, NULL, &err), observer, &err);
     refuse_size(og_simulate("none", "lru", "5%", &tiers, &o, NULL, NULL, &err), "og_tiers_asked",
                 &err);
-    refuse_size(og_simulate_executors("none", &asked, &o, NULL, NULL, &err), "og_executors_asked",
-                &err);
+    refuse_size(og_simulate_executors("none", &requested, &o, NULL, NULL, &err),
+                "og_executors_asked", &err);
     refuse_size(og_loader_open(&l, "none", &o, &from, &seen, &err), observer, &err);
     from.size = 0;
     refuse_size(og_loader_open(&l, "none", &o, &from, NULL, &err), "og_loader_options", &err);

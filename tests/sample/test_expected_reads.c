@@ -3,7 +3,7 @@
 
 #include "base/random.h"
 #include "io/io.h"
-#include "sample/together.h"
+#include "sample/group_sampling.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -79,7 +79,7 @@ static void a_group_reads_what_a_smaller_one_tells(void **state)
     static const uint32_t groups[] = {SEEN, 12, 40, 160};
     const struct og_read_rule rule = rule_of(512, 8 * 1024);
     for (size_t g = 0; g < OG_COUNT(groups); g++) {
-        struct og_group_wanted seen = {.batches = SEEN, .n_hops = OG_COUNT(each), .of = ALL};
+        struct og_group_requests seen = {.batches = SEEN, .n_hops = OG_COUNT(each), .of = ALL};
         double bytes = 0, reads = 0;
         for (uint32_t h = 0; h < seen.n_hops; h++) {
             memset(taken, 0, sizeof(taken));

@@ -210,7 +210,7 @@ static void keep_in_superbatches(const struct og_sampling *how)
             const uint32_t seeds[3] = {i + 10, HUB, 82};
             assert_int_equal(og__superbatch_append(s, sample(&k, seeds, 3, i), NULL), 0);
         }
-        assert_int_equal(og__superbatch_seal(s, NULL), 0);
+        assert_int_equal(og__superbatch_finish(s, NULL), 0);
         for (uint32_t j = 0; j < 2 * BATCHES; j++) { /* in order, then backwards */
             uint32_t i = j < BATCHES ? j : 2 * BATCHES - 1 - j;
             const uint32_t seeds[3] = {i + 10, HUB, 82};

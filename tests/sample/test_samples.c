@@ -159,7 +159,7 @@ static void a_superbatch_refers_to_samples(void **state)
                                : og__superbatch_append(s, batch_of(&k, 0, i), NULL);
                 assert_int_equal(rc, 0);
             }
-            assert_int_equal(og__superbatch_seal(s, NULL), 0);
+            assert_int_equal(og__superbatch_finish(s, NULL), 0);
             for (int pass = 0; pass < 2; pass++) {
                 for (uint32_t j = 0; j < BATCHES; j++) {
                     uint32_t i = j * 7 % BATCHES;

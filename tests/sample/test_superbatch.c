@@ -31,7 +31,7 @@ static void append_epoch(struct og_superbatch *s, struct source *k, uint32_t epo
 {
     for (uint32_t i = 0; i < BATCHES; i++)
         assert_int_equal(og__superbatch_append(s, batch_of(k, epoch, i), NULL), 0);
-    assert_int_equal(og__superbatch_seal(s, NULL), 0);
+    assert_int_equal(og__superbatch_finish(s, NULL), 0);
 }
 
 static void check_trace(const struct og_superbatch *s, struct source *k, uint32_t epoch)
@@ -134,7 +134,7 @@ static void the_fullest_folder_counts(void **state)
             assert_int_equal(og__superbatch_append(s, batch_of(&k, 0, i), NULL), 0);
             told += og__trace_batch_room(&form, batch_of(&k, 0, i), FOLDERS);
         }
-        assert_int_equal(og__superbatch_seal(s, NULL), 0);
+        assert_int_equal(og__superbatch_finish(s, NULL), 0);
         uint64_t most = 0;
         for (int i = 0; i < FOLDERS; i++)
             most = OG_MAX(most, test_bytes_under(at[i]));
@@ -184,7 +184,7 @@ static void slide(struct og_superbatch *s, struct source *k, uint32_t step, uint
                 assert_int_equal(og__superbatch_cut(s, NULL), 0);
             assert_int_equal(og__superbatch_append(s, batch_of(k, 0, sampled), NULL), 0);
         }
-        assert_int_equal(og__superbatch_seal(s, NULL), 0);
+        assert_int_equal(og__superbatch_finish(s, NULL), 0);
         check_window(s, k, first, sampled, out);
         if (give_back)
             assert_int_equal(og__superbatch_release_ids(s, 0, NULL), 0);
@@ -415,7 +415,7 @@ static void beyond_the_budget_keeps_what_was_there(void **state)
     assert_non_null(strstr(err.message, "trace"));
     assert_true(n > 2);
     assert_int_equal(og__superbatch_trace(s).n_batches, n);
-    assert_int_equal(og__superbatch_seal(s, NULL), 0);
+    assert_int_equal(og__superbatch_finish(s, NULL), 0);
     for (uint32_t i = n; i-- > 0;) { /* in another order than usual */
         assert_int_equal(og__superbatch_replay(s, i, i + 1, &out, &read, NULL), 0);
         assert_same_batch(&out.batch, batch_of(&k, 0, i));
@@ -533,15 +533,15 @@ static void fill_up(const char *scratch, int code, uint32_t most)
     for (uint32_t i = 0; rc == 0 && i < most; i++)
         rc = og__superbatch_append(s, batch_of(&k, 0, i), &err);
     if (rc == 0)
-        rc = og__superbatch_seal(s, &err);
+        rc = og__superbatch_finish(s, &err);
     EXPECT(rc == code);
     EXPECT(strstr(err.message, scratch));
     EXPECT(test_entries(scratch) == 0);
     EXPECT(og__superbatch_written(s) > 0);
-    EXPECT(og__superbatch_seal(s, NULL) == code);
+    EXPECT(og__superbatch_finish(s, NULL) == code);
     og__superbatch_clear(s);
     EXPECT(og__superbatch_append(s, batch_of(&k, 0, 0), NULL) == 0);
-    EXPECT(og__superbatch_seal(s, NULL) == 0);
+    EXPECT(og__superbatch_finish(s, NULL) == 0);
     EXPECT(og__superbatch_replay(s, 0, 1, &out, &read, NULL) == 0);
     og__superbatch_close(s);
     og__batch_release(&out);
@@ -554,7 +554,7 @@ static void fill_up(const char *scratch, int code, uint32_t most)
 static void too_large_a_file_fails_cleanly(void **state)
 {
     (void)state;
-    static const uint32_t most[] = {BATCHES, 5000}; /* fails when sealed, when appended to */
+    static const uint32_t most[] = {BATCHES, 5000}; /* fails when finished, when appended to */
     for (size_t i = 0; i < OG_COUNT(most); i++) {
         char *scratch = fresh_folder();
         pid_t pid = fork();

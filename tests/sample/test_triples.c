@@ -71,13 +71,13 @@ static void triples_are_found(void **state)
 
 /* ---- pairs ---- */
 
-static struct og_pair_rule rule_of(const struct known *k, uint32_t rivals, bool in_batch)
+static struct og_pair_rule rule_of(const struct known *k, uint32_t rank_negatives, bool in_batch)
 {
     return (struct og_pair_rule){.seed = 5,
                                  .n_nodes = NODES,
                                  .in_batch = in_batch,
                                  .negatives = 3,
-                                 .rivals = rivals,
+                                 .rank_negatives = rank_negatives,
                                  .of = &k->triples};
 }
 
@@ -129,13 +129,15 @@ static void negatives_are_of_the_type(void **state)
     free_known(k);
 }
 
-/* Rivals of an end of edge i: how often each node is one, but for those that do not count. */
-static void count_rivals(const struct og_pairs *p, uint32_t i, bool of_source, uint32_t *times)
+/* Ranking negatives of an end of edge i: how often each node is one, but for those that do not
+ * count. */
+static void count_rank_negatives(const struct og_pairs *p, uint32_t i, bool of_source,
+                                 uint32_t *times)
 {
     const uint32_t turn = of_source ? BATCH + i : i;
-    const uint32_t first = p->n_edges + p->n_negatives + turn * p->n_rivals;
+    const uint32_t first = p->n_edges + p->n_negatives + turn * p->n_rank_negatives;
     memset(times, 0, NODES * sizeof(*times));
-    for (uint32_t j = first; j < first + p->n_rivals; j++) {
+    for (uint32_t j = first; j < first + p->n_rank_negatives; j++) {
         assert_int_equal(p->relation[j], p->relation[i]);
         assert_int_equal(p->a[j], of_source ? p->b[i] : p->a[i]);
         if (p->b[j] != p->a[i] && p->b[j] != p->b[i])
@@ -143,12 +145,12 @@ static void count_rivals(const struct og_pairs *p, uint32_t i, bool of_source, u
     }
 }
 
-static void check_rivals(const struct known *k, const struct og_pairs *p, uint32_t i,
-                         bool of_source, bool all)
+static void check_rank_negatives(const struct known *k, const struct og_pairs *p, uint32_t i,
+                                 bool of_source, bool all)
 {
     uint32_t times[NODES];
     const uint32_t a = p->seeds[p->a[i]], b = p->seeds[p->b[i]], r = p->relation[i];
-    count_rivals(p, i, of_source, times);
+    count_rank_negatives(p, i, of_source, times);
     for (uint32_t v = 0; v < NODES; v++) {
         const bool edge = of_source ? k->has[r][v][b] : k->has[r][a][v];
         const bool may = is_like(v, of_source ? a : b) && !edge && v != a && v != b;
@@ -162,9 +164,9 @@ static void rivals_are_no_edges(void **state)
 {
     (void)state;
     struct known *k = make_known();
-    static const uint32_t rivals[] = {20, NODES}; /* of five tags all in both */
-    for (size_t n = 0; n < OG_COUNT(rivals); n++) {
-        const struct og_pair_rule rule = rule_of(k, rivals[n], false);
+    static const uint32_t rank_negatives[] = {20, NODES}; /* of five tags all in both */
+    for (size_t n = 0; n < OG_COUNT(rank_negatives); n++) {
+        const struct og_pair_rule rule = rule_of(k, rank_negatives[n], false);
         struct og_pairs p;
         make(&p, k, &rule, OG__TEST);
         assert_true(p.both_ends);
@@ -173,8 +175,8 @@ static void rivals_are_no_edges(void **state)
             const bool few = relation[p.relation[i]].destination == 2;
             assert_true(is_like(p.seeds[p.a[BATCH + i]], p.seeds[p.a[i]]));
             assert_true(is_like(p.seeds[p.b[BATCH + i]], p.seeds[p.b[i]]));
-            check_rivals(k, &p, i, false, n > 0 || few);
-            check_rivals(k, &p, i, true, n > 0);
+            check_rank_negatives(k, &p, i, false, n > 0 || few);
+            check_rank_negatives(k, &p, i, true, n > 0);
         }
         og__pairs_close(&p);
     }

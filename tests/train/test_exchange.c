@@ -41,8 +41,10 @@ void *__real_mmap(void *at, size_t n, int protection, int flags, int fd, off_t f
 void *__wrap_mmap(void *at, size_t n, int protection, int flags, int fd, off_t from);
 int __real_fallocate(int fd, int mode, off_t from, off_t n);
 int __wrap_fallocate(int fd, int mode, off_t from, off_t n);
-void __real_og__place_rows(struct og_exchange *x, uint64_t round, const struct og_demanded *asked);
-void __wrap_og__place_rows(struct og_exchange *x, uint64_t round, const struct og_demanded *asked);
+void __real_og__place_rows(struct og_exchange *x, uint64_t round,
+                           const struct og_demanded *requested);
+void __wrap_og__place_rows(struct og_exchange *x, uint64_t round,
+                           const struct og_demanded *requested);
 
 /* ---- the plan ---- */
 
@@ -189,11 +191,12 @@ static uint32_t no_row(const struct og_exchange *x)
                             : x->ranks * OG__RECEIVED * p->rows;
 }
 
-void __wrap_og__place_rows(struct og_exchange *x, uint64_t round, const struct og_demanded *asked)
+void __wrap_og__place_rows(struct og_exchange *x, uint64_t round,
+                           const struct og_demanded *requested)
 {
     uint32_t *others = x->sent.at;
-    __real_og__place_rows(x, round, asked);
-    if (asked->n_at == asked->counts[x->rank] || !is_due(++plan.placed))
+    __real_og__place_rows(x, round, requested);
+    if (requested->n_at == requested->counts[x->rank] || !is_due(++plan.placed))
         return;
     if (plan.fault == OTHERS_ROWS)
         *others = others_row(x, *others);

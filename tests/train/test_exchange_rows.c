@@ -32,7 +32,7 @@ struct graph {
     struct og_graph_types types;
     struct og_group rows; /* of the graph without types */
     struct og_graph plain;
-    struct og_facts facts;
+    struct og_workload workload;
 };
 
 static void make_graph(struct graph *g, bool typed)
@@ -43,7 +43,7 @@ static void make_graph(struct graph *g, bool typed)
         const int dim = shape[t].learnt ? 0 : shape[t].dim;
         g->node[t] = (struct og_group){.dim = dim,
                                        .stored = shape[t].dtype,
-                                       .kept = shape[t].dtype,
+                                       .dtype = shape[t].dtype,
                                        .first = end,
                                        .n_nodes = shape[t].nodes};
         g->type[t] = (struct og_graph_type){
@@ -51,25 +51,25 @@ static void make_graph(struct graph *g, bool typed)
     }
     g->typed = (struct og_graph){.has_types = true, .group = g->node, .n_groups = TYPES};
     g->types = (struct og_graph_types){.n_types = TYPES, .type = g->type};
-    g->rows = (struct og_group){.dim = 7, .stored = OG_F16, .kept = OG_F16, .n_nodes = NODES};
+    g->rows = (struct og_group){.dim = 7, .stored = OG_F16, .dtype = OG_F16, .n_nodes = NODES};
     g->plain = (struct og_graph){.group = &g->rows, .n_groups = 1};
-    g->facts = (struct og_facts){.n_nodes = NODES, .graph = typed ? &g->typed : &g->plain};
-    g->facts.types = typed ? &g->types : NULL;
+    g->workload = (struct og_workload){.n_nodes = NODES, .graph = typed ? &g->typed : &g->plain};
+    g->workload.types = typed ? &g->types : NULL;
 }
 
 static uint32_t kind_of(const struct graph *g, uint32_t node)
 {
-    return g->facts.types ? og__graph_type(g->facts.types, node) : 0;
+    return g->workload.types ? og__graph_type(g->workload.types, node) : 0;
 }
 
 static uint32_t kinds_of(const struct graph *g)
 {
-    return g->facts.types ? TYPES : 1;
+    return g->workload.types ? TYPES : 1;
 }
 
 static const struct og_group *view_of(const struct graph *g, uint32_t kind)
 {
-    return &g->facts.graph->group[kind];
+    return &g->workload.graph->group[kind];
 }
 
 static void put_row(char *row, uint32_t node, size_t bytes)
@@ -98,7 +98,7 @@ static void open_ranks(struct rank *r, uint32_t ranks, const struct graph *g)
         memset(own, 0, sizeof(*own));
         own->config.opt.exchange = true;
         own->config.share = (struct og_share){i, ranks};
-        own->path = (struct og_data_path){.facts = &g->facts, .config = &own->config};
+        own->path = (struct og_data_path){.workload = &g->workload, .config = &own->config};
         own->x = (struct og_exchange){.path = &own->path, .rank = i, .ranks = ranks};
         own->x.spoken = (struct og_room){own->spoken, sizeof(own->spoken)};
         own->x.received[0] = (struct og_room){own->received, sizeof(own->received)};
@@ -180,22 +180,22 @@ static void gather(struct rank *o, const struct graph *g, struct og_rows *rows, 
 }
 
 /* Each once, kind by kind: all that anybody asks for of its nodes. */
-static void check_asked(const struct rank *o, const struct graph *g,
-                        const struct og_demanded *asked, const bool *wanted)
+static void check_requested(const struct rank *o, const struct graph *g,
+                            const struct og_demanded *requested, const bool *wanted)
 {
     const struct og_exchange *x = &o->x;
     bool seen[NODES] = {false};
     uint32_t kind = 0;
     uint32_t n = 0;
-    for (uint32_t i = 0; i < asked->n; i++) {
-        const uint32_t node = og__owned_node(x->ranks, x->rank, asked->ids[i]);
+    for (uint32_t i = 0; i < requested->n; i++) {
+        const uint32_t node = og__owned_node(x->ranks, x->rank, requested->ids[i]);
         assert_true(node < NODES && wanted[node] && !seen[node] && kind_of(g, node) >= kind);
         seen[node] = true;
         kind = kind_of(g, node);
     }
     for (uint32_t v = 0; v < NODES; v++)
         n += wanted[v] && og__owner_of(x->ranks, v) == x->rank;
-    assert_int_equal(asked->n, n);
+    assert_int_equal(requested->n, n);
 }
 
 /* The lists of all, as one round of what it is asked for. */
@@ -217,18 +217,18 @@ static void hear(struct rank *r, struct rank *o, const struct graph *g, struct o
                      0);
     assert_int_equal(og__demand_reserve(d, 1, MOST * BATCH, NULL), 0);
     og__demand_add(d, nodes, counts);
-    const struct og_demanded asked = og__demand_of(d, 0);
-    assert_memory_equal(asked.counts, counts, x->ranks * sizeof(*counts));
-    check_asked(o, g, &asked, wanted);
+    const struct og_demanded requested = og__demand_of(d, 0);
+    assert_memory_equal(requested.counts, counts, x->ranks * sizeof(*counts));
+    check_requested(o, g, &requested, wanted);
 }
 
 /* As messages go. */
-static void send(struct rank *r, struct rank *o, const struct og_demanded *asked)
+static void send(struct rank *r, struct rank *o, const struct og_demanded *requested)
 {
     static char others[MOST * BATCH * 32];
     struct og_exchange *x = &o->x;
     size_t bytes[MOST];
-    const size_t sent = og__kinds_sizes(x, asked, bytes);
+    const size_t sent = og__kinds_sizes(x, requested, bytes);
     const char *from = others;
     char *at = others;
     for (uint32_t i = 0; i < x->ranks; i++) {
@@ -236,7 +236,7 @@ static void send(struct rank *r, struct rank *o, const struct og_demanded *asked
         at += i == x->rank ? 0 : bytes[i];
     }
     x->send[x->rank].at = o->received + x->turn[0].by.begins[x->rank] * x->kinds.unit;
-    og__kinds_copy(x, asked);
+    og__kinds_copy(x, requested);
     for (uint32_t i = 0; i < x->ranks; i++) {
         const struct og_exchange *to = &r[i].x;
         const uint64_t *begins = to->turn[0].by.begins;
@@ -257,20 +257,20 @@ static void serve(struct rank *r, struct rank *o, const struct graph *g)
     struct og_planned_ids *p = &o->x.served.planned;
     struct og_demand d;
     hear(r, o, g, &d);
-    const struct og_demanded asked = og__demand_of(&d, 0);
-    assert_int_equal(og__kinds_serve(&o->x, &asked, NULL), 0);
-    if (g->facts.types)
-        assert_int_equal(p->n, asked.n);
-    assert_int_equal(og__planned_ids_reserve(p, &g->types, asked.n, NULL), 0);
-    for (uint32_t i = 0; i < asked.n; i++) {
-        const uint32_t node = og__owned_node(x->ranks, x->rank, asked.ids[i]);
-        assert_true(!g->facts.types || p->ids[i] == node);
+    const struct og_demanded requested = og__demand_of(&d, 0);
+    assert_int_equal(og__kinds_serve(&o->x, &requested, NULL), 0);
+    if (g->workload.types)
+        assert_int_equal(p->n, requested.n);
+    assert_int_equal(og__planned_ids_reserve(p, &g->types, requested.n, NULL), 0);
+    for (uint32_t i = 0; i < requested.n; i++) {
+        const uint32_t node = og__owned_node(x->ranks, x->rank, requested.ids[i]);
+        assert_true(!g->workload.types || p->ids[i] == node);
         p->own[i] = node; /* of one width nobody lists them */
     }
     p->ids = p->own;
-    p->n = asked.n;
+    p->n = requested.n;
     gather(o, g, rows, memory);
-    send(r, o, &asked);
+    send(r, o, &requested);
     og__demand_close(&d);
 }
 
@@ -284,7 +284,7 @@ static void check_rows(struct rank *r, const struct graph *g)
     uint32_t k = 0;
     for (uint32_t t = 0; t < kinds_of(g); t++) {
         const struct og_group *view = view_of(g, t);
-        assert_true(views[t].dim == view->dim && views[t].dtype == view->kept);
+        assert_true(views[t].dim == view->dim && views[t].dtype == view->dtype);
         for (uint32_t i = 0; i < views[t].n; i++, k++) {
             char row[32];
             assert_true(k < n && kind_of(g, want[k]) == t);

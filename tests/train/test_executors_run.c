@@ -2,7 +2,7 @@
  * trainers there are where the program chooses. */
 #include "train/steps_fixture.h"
 
-#include "choose/hands.h"
+#include "choose/calibration.h"
 
 static const char *const late[] = {"accumulate", "2", "staleness", "1", NULL};
 
@@ -222,7 +222,7 @@ static void choice_follows_what_was_measured(void **state)
         {{{0}}, 0, 1},
     };
     for (size_t i = 0; i < OG_COUNT(cases); i++)
-        assert_int_equal(og__hands_choose(cases[i].tried, cases[i].n), cases[i].is);
+        assert_int_equal(og__calibration_choose(cases[i].tried, cases[i].n), cases[i].is);
 }
 
 /* What a run measured, and what it chose by that. */
@@ -230,7 +230,7 @@ static void a_run_takes_what_it_measured(void **state)
 {
     (void)state;
     static const char *const many[] = {"batch", "1", "threads", "4", "hidden", "32", NULL};
-    struct og_hands h = {0};
+    struct og_calibration h = {0};
     train("first", LISTS(late, many, WORDS("trainers", "1")));
     train("auto", LISTS(late, many));
     json_t *summary = summary_of("auto");
@@ -245,7 +245,7 @@ static void a_run_takes_what_it_measured(void **state)
         assert_true(h.tried[i].seconds > 0);
     }
     char chosen[16];
-    snprintf(chosen, sizeof(chosen), "%d", og__hands_choose(h.tried, 3));
+    snprintf(chosen, sizeof(chosen), "%d", og__calibration_choose(h.tried, 3));
     assert_string_equal(executors_of(summary), chosen);
     json_decref(summary);
     assert_same_run("first", "auto");

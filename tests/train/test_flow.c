@@ -242,15 +242,15 @@ static void replayed_batches_have_their_seeds(void **state)
 {
     enum { ITEMS = 30 };
     struct fixture *f = *state;
-    struct og_sampled_ahead ahead[ITEMS] = {0};
+    struct og_sampled_lookahead lookahead[ITEMS] = {0};
     const struct og_superbatch_options opt = {
         .scratch = OG__ONE_PLACE("/tmp"), .memory = 64 * OG_MIB, .n_hops = 2, .n_nodes = N};
     struct og_superbatch *batches;
     assert_int_equal(og__superbatch_open(&batches, &opt, NULL, NULL), 0);
     assert_int_equal(run(f, items_of(f, OG__SPLITS, 0, ITEMS), keep, batches, NULL), 0);
-    assert_int_equal(og__superbatch_seal(batches, NULL), 0);
+    assert_int_equal(og__superbatch_finish(batches, NULL), 0);
     struct og_replayed_source replayed = {
-        .batches = batches, .ahead = ahead, .items = items_of(f, OG__SPLITS, 0, ITEMS)};
+        .batches = batches, .lookahead = lookahead, .items = items_of(f, OG__SPLITS, 0, ITEMS)};
     f->flow.batches = og__source_replayed(&replayed);
     for (int other = 0; other < 2; other++) {
         struct seen seen = {.schedule = &f->schedule, .fail_at = UINT64_MAX};
@@ -269,7 +269,7 @@ static void replayed_batches_have_their_seeds(void **state)
 struct looking {
     struct seen seen;
     struct og_upcoming upcoming;
-    struct og_work *ahead[3];
+    struct og_work *lookahead[3];
     uint32_t n_ids[3];
     uint64_t seen_until, last;
 };
@@ -278,14 +278,14 @@ static int look_on(void *arg, struct og_work *w, struct og_err *err)
 {
     struct looking *l = arg;
     if (l->seen_until > w->item) {
-        assert_ptr_equal(l->ahead[w->item % 3], w);
+        assert_ptr_equal(l->lookahead[w->item % 3], w);
         assert_int_equal(l->n_ids[w->item % 3], w->sampled.batch.n_ids);
     }
     while (l->seen_until < OG_MIN(w->item + 3, l->last)) {
         struct og_work *next;
         assert_int_equal(og__upcoming_next(&l->upcoming, &next), 0);
         assert_int_equal(next->item, l->seen_until);
-        l->ahead[l->seen_until % 3] = next;
+        l->lookahead[l->seen_until % 3] = next;
         l->n_ids[l->seen_until++ % 3] = next->sampled.batch.n_ids;
     }
     return look(&l->seen, w, err);

@@ -255,7 +255,7 @@ static void negatives_keep_one_end(void **state)
         og__pairs_make(&p, &rule, ends, place, BATCH, &key);
         check_seeds(&p, ends, place);
         check_negatives(&p, &rule);
-        assert_int_equal(p.n_rivals, 0);
+        assert_int_equal(p.n_rank_negatives, 0);
         assert_true(p.n_seeds <= og__pairs_most_seeds(&rule, BATCH));
         assert_int_equal(p.n, og__pairs_most(&rule, BATCH, true));
         og__pairs_make(&again, &rule, ends, place, BATCH, &key);
@@ -292,7 +292,7 @@ static void too_many_pairs_are_refused(void **state)
     struct og_pair_rule rule = uniform;
     struct og_pairs p;
     struct og_err err = {0};
-    rule.rivals = 1 << 20;
+    rule.rank_negatives = 1 << 20;
     assert_int_equal(og__pairs_open(&p, &rule, 1 << 12, NULL, &err), -EOVERFLOW);
     assert_non_null(strstr(err.hint, "--eval-negatives"));
     og__pairs_close(&p);
@@ -303,7 +303,7 @@ static void uniform_negatives_are_uniform(void **state)
 {
     (void)state;
     enum { FEW = 22, ROUNDS = 400 };
-    struct og_pair_rule rule = {.seed = 8, .n_nodes = FEW, .negatives = 1, .rivals = 1};
+    struct og_pair_rule rule = {.seed = 8, .n_nodes = FEW, .negatives = 1, .rank_negatives = 1};
     const uint32_t ends[2] = {0, 1};
     const uint64_t place[1] = {0};
     double count[FEW] = {0}, chi = 0, want = ROUNDS / (double)(FEW - 2);
@@ -333,13 +333,13 @@ static void evaluation_shares_its_rivals(void **state)
     og__pairs_make(&p, &uniform, ends, place, BATCH, &key);
     check_seeds(&p, ends, place);
     assert_int_equal(p.n_negatives, BATCH);
-    assert_int_equal(p.n_rivals, uniform.rivals);
-    assert_int_equal(p.n, BATCH * (2 + uniform.rivals));
+    assert_int_equal(p.n_rank_negatives, uniform.rank_negatives);
+    assert_int_equal(p.n, BATCH * (2 + uniform.rank_negatives));
     assert_true(p.n_seeds <= og__pairs_most_seeds(&uniform, BATCH));
     for (uint32_t i = 0; i < BATCH; i++) {
         assert_true(p.a[BATCH + i] != p.b[BATCH + i]);
-        for (uint32_t r = 0; r < uniform.rivals; r++) {
-            uint32_t at = 2 * BATCH + i * uniform.rivals + r;
+        for (uint32_t r = 0; r < uniform.rank_negatives; r++) {
+            uint32_t at = 2 * BATCH + i * uniform.rank_negatives + r;
             assert_int_equal(p.a[at], p.a[i]);
             assert_int_equal(p.b[at], p.b[2 * BATCH + r]);
         }
@@ -349,7 +349,7 @@ static void evaluation_shares_its_rivals(void **state)
 
 /* ==== what is asked for is not told ==== */
 
-static bool asked(const struct og_pairs *p, uint32_t src, uint32_t dst)
+static bool requested(const struct og_pairs *p, uint32_t src, uint32_t dst)
 {
     for (uint32_t i = 0; i < p->n_edges; i++) {
         uint32_t a = p->seeds[p->a[i]], b = p->seeds[p->b[i]];
@@ -376,7 +376,7 @@ static uint32_t check_block(const struct og_pairs *p, const struct og_batch *bat
     for (uint32_t v = 0; v < before->n_dst; v++) {
         assert_int_equal(after->indptr[v], at);
         for (uint32_t e = before->indptr[v]; e < before->indptr[v + 1]; e++) {
-            if (asked(p, batch->ids[before->src[e]], batch->ids[v])) {
+            if (requested(p, batch->ids[before->src[e]], batch->ids[v])) {
                 gone++;
                 continue;
             }
@@ -397,7 +397,7 @@ static void the_edges_of_a_batch_are_not_in_its_blocks(void **state)
     struct split_graph *s = split_graph(true, "100/0/0");
     struct og_topology t;
     struct og_pair_rule rule = {
-        .seed = 2, .n_nodes = NODES, .symmetric = true, .negatives = 1, .rivals = 1};
+        .seed = 2, .n_nodes = NODES, .symmetric = true, .negatives = 1, .rank_negatives = 1};
     struct og_pairs p;
     uint64_t place[BATCH];
     uint32_t gone = 0;
@@ -484,8 +484,8 @@ static int look(void *arg, struct og_work *w, struct og_err *err)
 static void note_held_out(struct witness *w)
 {
     for (int i = OG__VALID; i <= OG__TEST; i++)
-        for (int64_t e = 0; e < w->s->facts.split[i].n; e++) {
-            const uint32_t *ends = w->s->facts.split[i].ids + 2 * e;
+        for (int64_t e = 0; e < w->s->workload.split[i].n; e++) {
+            const uint32_t *ends = w->s->workload.split[i].ids + 2 * e;
             w->held_out[ends[0]][ends[1]] = w->held_out[ends[1]][ends[0]] = true;
         }
 }
@@ -505,7 +505,7 @@ static void watch(const char *folder, const char *scratch, const char *const *pa
     memset(&w, 0, sizeof(w));
     w.s = s;
     note_held_out(&w);
-    uint64_t items = og__schedule_items(&s->facts.schedule);
+    uint64_t items = og__schedule_items(&s->workload.schedule);
     if (og__run_batches(&s->path, OG__SPLITS, 0, items, look, &w, &err) < 0)
         fail_msg("%s", err.message);
     assert_int_equal(w.batches, items);

@@ -170,7 +170,7 @@ static int verify(const char *dir, const char *dataset, struct findings *f)
     return n;
 }
 
-/* Somewhere among the elements of an array, or in any place of a container. */
+/* Somewhere among the elements of an array, or in any place of a packed file. */
 static void verify_finds(const char *file, off_t at)
 {
     char path[160];

@@ -366,11 +366,16 @@ static void names_of_other_libraries_are_known(void **state)
     static const struct {
         const char *alias, *name, *value;
     } cases[] = {
-        {"batch-size", "batch", "77"},  {"num-neighbors", "fanout", "7,3"},
-        {"learning-rate", "lr", "0.5"}, {"hidden-channels", "hidden", "24"},
-        {"num-hidden", "hidden", "25"}, {"num-layers", "layers", "5"},
-        {"num-heads", "heads", "2"},    {"num-epochs", "epochs", "31"},
-        {"trainers", "executors", "3"}, {"together", "sample-group", "4"},
+        {"batch-size", "batch", "77"},
+        {"num-neighbors", "fanout", "7,3"},
+        {"learning-rate", "lr", "0.5"},
+        {"hidden-channels", "hidden", "24"},
+        {"num-hidden", "hidden", "25"},
+        {"num-layers", "layers", "5"},
+        {"num-heads", "heads", "2"},
+        {"num-epochs", "epochs", "31"},
+        {"trainers", "executors", "3"},
+        {"together", "sample-group", "4"},
         {"alternate", "phased-memory", "true"},
     };
     enum { OF_COMMANDS = 2 }; /* of simulate and import */

@@ -2,9 +2,9 @@
  * which moves bytes changes them, and that a run goes on in the middle of one. */
 #include "train/steps_fixture.h"
 
-#include "ahead/ahead.h"
 #include "learn/checkpoint.h"
 #include "learn/targets.h"
+#include "lookahead/lookahead.h"
 #include "oracles/steps.h"
 #include "session/session.h"
 
@@ -53,9 +53,9 @@ static int follow(void *arg, struct og_work *w, struct og_err *err)
     const struct og_step key = {(uint64_t)opt->seed, w->descriptor.epoch, batch};
     if (w->descriptor.split != OG__TRAIN)
         return 0;
-    const uint64_t batches = og__schedule_batches(&f->s->facts.schedule, OG__TRAIN);
+    const uint64_t batches = og__schedule_batches(&f->s->workload.schedule, OG__TRAIN);
     return og__oracle_batch(&f->oracle, &w->sampled.batch, w->rows,
-                            og__work_targets(&f->s->facts, w, f->labels), &key,
+                            og__work_targets(&f->s->workload, w, f->labels), &key,
                             batch % most == most - 1 || batch + 1 == batches);
 }
 
@@ -72,10 +72,10 @@ static void assert_as_oracle(const char *run, const char *const *kind, const cha
                          &err) < 0)
         fail_msg("%s", err.message);
     struct og_model *model = f.s->learner.model;
-    f.labels = malloc(og__targets_bytes(&f.s->facts) + 1);
+    f.labels = malloc(og__targets_bytes(&f.s->workload) + 1);
     og__oracle_begin(&f.oracle, model, opt.staleness, opt.lr, opt.weight_decay);
     assert_int_equal(og__run_batches(&f.s->path, OG__SPLITS, 0,
-                                     og__schedule_items(&f.s->facts.schedule), follow, &f, &err),
+                                     og__schedule_items(&f.s->workload.schedule), follow, &f, &err),
                      0);
     size_t n;
     const struct og_param *p = og__model_params(model, &n);
@@ -214,7 +214,7 @@ static void bytes_move_values_do_not(void **state)
 
 /* ---- trainers ---- */
 
-/* Every kind, by any number of trainers, beneath whose mini-batches the cache changes. */
+/* Every kind, by any number of trainers, below whose mini-batches the cache changes. */
 static void trainers_make_the_same(void **state)
 {
     (void)state;

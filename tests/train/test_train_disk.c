@@ -8,7 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Exact where all batches are known beforehand: five, all of them in the pilot; or a superbatch. */
+/* Exact where all batches are known beforehand: five, all of them profiling batches; or a
+ * superbatch. */
 static void predictions_come_true(void **state)
 {
     (void)state;
@@ -65,7 +66,7 @@ static json_t *plan_of(const char *const some[])
     return plan;
 }
 
-/* The pilot's batches are the same, though from a disk they are sampled together. */
+/* The profiling batches are the same, though from a disk they are sampled together. */
 static void a_structure_on_disk_foretells_the_same(void **state)
 {
     (void)state;
@@ -338,7 +339,7 @@ static void folders_have_equal_shares(void **state)
                                  "batch",   "32",     "epochs",     "1",      NULL};
     struct outcome o = train_seen("run", pairs, &seen);
     drop(&o);
-    for (int i = 0; i < 2; i++) { /* of containers in units of a MiB, and of files of samples */
+    for (int i = 0; i < 2; i++) { /* of packed files in units of a MiB, and of files of samples */
         if (w.most[i] == 0 || 3 * w.most[i] < w.most[1 - i])
             fail_msg("%llu and %llu bytes", (unsigned long long)w.most[0],
                      (unsigned long long)w.most[1]);

@@ -51,7 +51,7 @@ static int open_mpi(struct og_comm *c, struct og_err *err)
     if (rc == MPI_SUCCESS)
         rc = MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here);
     if (rc == MPI_SUCCESS)
-        rc = MPI_Comm_size(here, &c->here);
+        rc = MPI_Comm_size(here, &c->n_local);
     c->one_thread = provided < MPI_THREAD_SERIALIZED;
     return rc == MPI_SUCCESS ? 0 : fail(err, rc, "cannot begin");
 }

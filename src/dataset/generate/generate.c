@@ -32,13 +32,13 @@ static void tell(const struct og_maker *k, const char *stage, const char *unit, 
 {
     struct og_progress p = {
         .size = sizeof(p), .stage = stage, .unit = unit, .done = done, .total = total};
-    if (k->seen && k->seen->progress)
-        k->seen->progress(k->seen->arg, &p);
+    if (k->observer && k->observer->progress)
+        k->observer->progress(k->observer->arg, &p);
 }
 
 static int stopped(const struct og_maker *k, struct og_err *err)
 {
-    if (k->seen && og__asked(k->seen->stop))
+    if (k->observer && og__stop_requested(k->observer->stop))
         return og__fail(err, OG_INTERRUPTED, NULL, "interrupted: nothing was written");
     return 0;
 }
@@ -375,13 +375,13 @@ out:
     return rc;
 }
 
-int og_generate(const char *out, const struct og_generate *g, const struct og_observer *seen,
+int og_generate(const char *out, const struct og_generate *g, const struct og_observer *observer,
                 struct og_err *err)
 {
-    struct og_maker k = {.seen = seen};
+    struct og_maker k = {.observer = observer};
     int rc;
-    OG_TRY(OG_SIZED(seen, "og_observer", err));
-    OG_TRY(og__maker_wanted(&k, g, err));
+    OG_TRY(OG_SIZED(observer, "og_observer", err));
+    OG_TRY(og__maker_request(&k, g, err));
     k.checksums = json_object();
     k.budget = og__budget_new(og__memory_amount(&g->memory));
     OG_TRY(k.checksums && k.budget ? 0 : og__fail_errno(err, -ENOMEM, NULL, "generate"));

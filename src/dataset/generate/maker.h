@@ -1,4 +1,5 @@
-/* A synthetic dataset in creation: its specification (wanted.c) and its generation (generate.c). */
+/* A synthetic dataset in creation: its specification (request.c) and its generation (generate.c).
+ */
 #ifndef OG_GENERATE_MAKER_H
 #define OG_GENERATE_MAKER_H
 
@@ -16,7 +17,7 @@ struct og_maker_group {
 
 struct og_maker {
     struct og_generate g; /* of the first group */
-    const struct og_observer *seen;
+    const struct og_observer *observer;
     struct og_graph graph;
     struct og_maker_group *group; /* [n_groups] */
     double *degree;               /* [n_relations] edges for each node of the destination */
@@ -36,8 +37,8 @@ struct og_maker {
 
 /* Parses and checks the groups and relations of the options, and sets their models. Release it even
  * after a failure. */
-OG_MUST_CHECK int og__maker_wanted(struct og_maker *k, const struct og_generate *g,
-                                   struct og_err *err);
+OG_MUST_CHECK int og__maker_request(struct og_maker *k, const struct og_generate *g,
+                                    struct og_err *err);
 void og__maker_release(struct og_maker *k);
 
 #endif

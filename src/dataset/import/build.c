@@ -59,12 +59,12 @@ int og__import_with_types(const struct og_importer *imp, struct og_err *err)
                     "%s: --symmetrize: its relations lead from one node type to another", imp->src);
 }
 
-int og__import_settle(struct og_importer *imp, struct og_err *err)
+int og__import_resolve(struct og_importer *imp, struct og_err *err)
 {
     int rc;
     OG_TRY(og__import_check_nodes(imp, err));
     imp->claimed = true;
-    rc = og__schema_settle(&imp->graph, imp->opt->reverse_relations, imp->src, err);
+    rc = og__schema_resolve(&imp->graph, imp->opt->reverse_relations, imp->src, err);
 out:
     return rc;
 }

@@ -11,7 +11,7 @@ static const char part[] = "import";
 static int tell_sorted(void *arg, int64_t done, int64_t total, struct og_err *err)
 {
     const struct og_importer *imp = arg;
-    return og__writing_goes_on(imp->seen, "sorting", "edges", done, total, err);
+    return og__writing_goes_on(imp->observer, "sorting", "edges", done, total, err);
 }
 
 /* The most disk space in use at once: the edges being sorted, and the result. */
@@ -303,7 +303,7 @@ int og__edges_pass(struct og_importer *imp, struct og_edges *e, og_edge_piece_fn
     for (int64_t n = OG__EDGES_A_PIECE; n == OG__EDGES_A_PIECE; done += n) {
         OG_TRY(next_piece(imp, e, done, p, &n, err));
         OG_TRY(each(arg, p, (size_t)n, err));
-        OG_TRY(og__writing_goes_on(imp->seen, "edges", "edges", done + n, total, err));
+        OG_TRY(og__writing_goes_on(imp->observer, "edges", "edges", done + n, total, err));
     }
 out:
     return rc;

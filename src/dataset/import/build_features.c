@@ -146,8 +146,9 @@ static int copy_rows(struct og_importer *imp, struct og_table *t, const struct p
         if (done + n <= to->rows)
             OG_TRY(convert_rows(imp, &p, done, n, to->dtype, row, (char *)row + row_bytes, w,
                                 compared, err));
-        OG_TRY(og__writing_goes_on(imp->seen, "features", "bytes", (done + n) * (int64_t)row_bytes,
-                                   to->rows * (int64_t)row_bytes, err));
+        OG_TRY(og__writing_goes_on(imp->observer, "features", "bytes",
+                                   (done + n) * (int64_t)row_bytes, to->rows * (int64_t)row_bytes,
+                                   err));
     }
 out:
     og__piece_give(&p);

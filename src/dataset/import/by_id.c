@@ -257,7 +257,7 @@ static int place_all(struct by_id *b, struct og_table *text, bool whole, int64_t
         OG_TRY(og__write_all(b->fd, p.raw, (size_t)n * row, (off_t)((size_t)done * row), b->t.name,
                              err));
         og__write_behind(b->fd, &pushed, (uint64_t)(done + n) * row);
-        OG_TRY(og__writing_goes_on(imp->seen, "reading nodes", "lines", done + n, 0, err));
+        OG_TRY(og__writing_goes_on(imp->observer, "reading nodes", "lines", done + n, 0, err));
     }
 out:
     og__piece_give(&p);
@@ -319,7 +319,7 @@ int og__by_id_count(const struct og_importer *imp, const char *name, int64_t *ro
     *rows = 0;
     for (int64_t n = 1; n > 0; *rows += n) {
         OG_TRY(og__table_read(text, p.raw, p.room, &n, err));
-        OG_TRY(og__writing_goes_on(imp->seen, "counting nodes", "lines", *rows + n, 0, err));
+        OG_TRY(og__writing_goes_on(imp->observer, "counting nodes", "lines", *rows + n, 0, err));
     }
 out:
     og__piece_give(&p);

@@ -66,7 +66,8 @@ out:
 
 static int tell(const struct edge_list *l, const char *stage, struct og_err *err)
 {
-    return og__writing_goes_on(l->imp->seen, stage, "bytes", (int64_t)og__text_done(&l->pairs.text),
+    return og__writing_goes_on(l->imp->observer, stage, "bytes",
+                               (int64_t)og__text_done(&l->pairs.text),
                                (int64_t)l->pairs.text.file_bytes, err);
 }
 
@@ -137,7 +138,7 @@ static int read_ids(struct edge_list *l, struct og_err *err)
         return read_ids(l, err);
     }
     if (l->renumber)
-        OG_TRY(og__ids_settle(&l->ids, err));
+        OG_TRY(og__ids_resolve(&l->ids, err));
 out:
     return rc;
 }

@@ -269,7 +269,7 @@ static int add_all(struct og_folders *f, struct og_err *err)
         read_name(f, i, ends, name);
         OG_TRY(og__schema_add_relation(g, (uint32_t)ends[0], name, (uint32_t)ends[1], src, err));
     }
-    OG_TRY(og__import_settle(f->imp, err));
+    OG_TRY(og__import_resolve(f->imp, err));
 out:
     return rc;
 }

@@ -376,7 +376,7 @@ static int find_groups(struct bolt *b, struct og_err *err)
     OG_TRY(add_types(b, err));
     for (unsigned i = 0; i < g->n_edges; i++)
         OG_TRY(add_relation(b, g->edges[i].type, err));
-    OG_TRY(og__import_settle(b->imp, err));
+    OG_TRY(og__import_resolve(b->imp, err));
 out:
     return rc;
 }

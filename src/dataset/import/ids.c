@@ -162,7 +162,7 @@ static int mark_wide(struct og_ids *ids, const uint64_t *id, size_t n, struct og
 }
 
 /* Sorted, in memory of its own size; or one run on disk. */
-static int settle_wide(struct og_ids *ids, struct og_err *err)
+static int resolve_wide(struct og_ids *ids, struct og_err *err)
 {
     if (ids->runs.n > 0) {
         int rc = spill(ids, err);
@@ -223,10 +223,10 @@ OG_CLONES static int64_t count_ones(const uint64_t *word, size_t words, uint32_t
     return n;
 }
 
-int og__ids_settle(struct og_ids *ids, struct og_err *err)
+int og__ids_resolve(struct og_ids *ids, struct og_err *err)
 {
     if (ids->wide)
-        return settle_wide(ids, err);
+        return resolve_wide(ids, err);
     ids->before = og__alloc(ids->budget, before_bytes(ids), part, err);
     if (!ids->before)
         return -ENOMEM;

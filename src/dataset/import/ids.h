@@ -37,7 +37,7 @@ OG_MUST_CHECK int og__ids_mark(struct og_ids *ids, const uint64_t *id, size_t n,
                                struct og_err *err);
 
 /* Call when all are marked: counts them. */
-OG_MUST_CHECK int og__ids_settle(struct og_ids *ids, struct og_err *err);
+OG_MUST_CHECK int og__ids_resolve(struct og_ids *ids, struct og_err *err);
 /* Are they 0 ... n - 1 already? */
 static inline bool og__ids_dense(const struct og_ids *ids)
 {

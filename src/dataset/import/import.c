@@ -70,14 +70,17 @@ out:
 }
 
 int og_import(const char *format, const char *src, const char *out, const struct og_import *opt,
-              const struct og_observer *seen, struct og_err *err)
+              const struct og_observer *observer, struct og_err *err)
 {
-    struct og_importer imp = {
-        .opt = opt, .seen = seen, .src = src, .began = og__now(), .both_ways = opt->symmetrize};
+    struct og_importer imp = {.opt = opt,
+                              .observer = observer,
+                              .src = src,
+                              .began = og__now(),
+                              .both_ways = opt->symmetrize};
     const struct og_format *reader = find_format(format, err);
     if (!reader)
         return -EINVAL;
-    int rc = OG_SIZED(seen, "og_observer", err);
+    int rc = OG_SIZED(observer, "og_observer", err);
     if (rc < 0)
         return rc;
     imp.budget = og__budget_new(og__memory_amount(&opt->memory));

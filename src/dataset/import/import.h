@@ -60,7 +60,7 @@ struct og_split_seen {
 
 struct og_importer {
     const struct og_import *opt;
-    const struct og_observer *seen;
+    const struct og_observer *observer;
     const char *src;
     struct og_budget *budget;
     struct og_pool *pool;
@@ -215,7 +215,7 @@ OG_MUST_CHECK int og__import_set_nodes(struct og_importer *imp, int64_t n, struc
 /* Declares a heterogeneous source: -EINVAL if an option is for homogeneous graphs. */
 OG_MUST_CHECK int og__import_with_types(const struct og_importer *imp, struct og_err *err);
 /* Call when all groups and relations are in imp->graph. */
-OG_MUST_CHECK int og__import_settle(struct og_importer *imp, struct og_err *err);
+OG_MUST_CHECK int og__import_resolve(struct og_importer *imp, struct og_err *err);
 /* Sets the keys of meta.json for groups and relations, as far as they are known. */
 void og__import_note_schema(struct og_importer *imp);
 /* -EINVAL unless `rows`, -1 = unknown, equals `nodes`; the message names `what`. */

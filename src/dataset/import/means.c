@@ -401,7 +401,8 @@ static int make_rows(struct means *m, struct og_err *err)
             if (takes(m, r))
                 OG_TRY(add_relation(m, r, err));
         OG_TRY(write_chunk(m, err));
-        OG_TRY(og__writing_goes_on(m->imp->seen, "features", "nodes", m->first + m->n, all, err));
+        OG_TRY(
+            og__writing_goes_on(m->imp->observer, "features", "nodes", m->first + m->n, all, err));
     }
 out:
     return rc;

@@ -216,7 +216,7 @@ static int read_lines(struct metis *m, struct og_err *err)
         OG_TRY(og__text_block(&m->text, &begin, &end, err));
         if (begin)
             OG_TRY(read_block(m, begin, end, err));
-        OG_TRY(og__writing_goes_on(m->imp->seen, "edges", "edges", m->seen,
+        OG_TRY(og__writing_goes_on(m->imp->observer, "edges", "edges", m->seen,
                                    2 * (int64_t)m->header[1], err));
     } while (begin);
     OG_TRY(check_end(m, err));

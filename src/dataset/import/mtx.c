@@ -183,7 +183,8 @@ static int read_entries(struct matrix *m, struct og_err *err)
         OG_TRY(og__edge_text_next(&m->pairs, err));
         for (size_t i = 0; i < m->pairs.parts; i++)
             OG_TRY(add_part(m, &m->pairs.part[i], err));
-        OG_TRY(og__writing_goes_on(m->imp->seen, "edges", "edges", m->seen, m->head.entries, err));
+        OG_TRY(
+            og__writing_goes_on(m->imp->observer, "edges", "edges", m->seen, m->head.entries, err));
     } while (m->pairs.parts > 0);
     if (m->seen != m->head.entries)
         OG_TRY(og__fail(err, -EINVAL, "the file was cut short, or its size line is wrong",

@@ -220,7 +220,7 @@ static int read_words(struct ogb *o, struct og_err *err)
     OG_TRY(og__words_read(imp, "raw/triplet-type-list.csv.gz", &o->triplets, err));
     OG_TRY(add_types(o, err));
     OG_TRY(add_relations(o, err));
-    OG_TRY(og__import_settle(imp, err));
+    OG_TRY(og__import_resolve(imp, err));
 out:
     return rc;
 }

@@ -4,10 +4,10 @@
 static void say(const struct og_importer *imp, enum og__level level, const char *fmt, va_list ap)
 {
     char text[1024];
-    if (!imp->seen)
+    if (!imp->observer)
         return;
     vsnprintf(text, sizeof(text), fmt, ap);
-    og__say(&(struct og_log){imp->seen->message, imp->seen->arg}, level, "%s", text);
+    og__say(&(struct og_log){imp->observer->message, imp->observer->arg}, level, "%s", text);
 }
 
 void og__import_warn(const struct og_importer *imp, const char *fmt, ...)

@@ -198,12 +198,12 @@ static int behind_operators(struct og_nn_backend *be, struct og_err *err)
     return rc < 0 ? rc : be->ops->follow(be->copies, be->worked, err);
 }
 
-int og__device_fetch(struct og_nn_backend *be, void *host, const void *there, size_t bytes,
+int og__device_fetch(struct og_nn_backend *be, void *host, const void *on_backend, size_t bytes,
                      struct og_err *err)
 {
     int rc;
     OG_TRY(behind_operators(be, err));
-    OG_TRY(be->ops->copy(be->copies, host, there, bytes, OG__TO_HOST, err));
+    OG_TRY(be->ops->copy(be->copies, host, on_backend, bytes, OG__TO_HOST, err));
     OG_TRY(be->ops->finish(be->copies, err));
 out:
     return rc;
@@ -217,13 +217,13 @@ static int take_half(struct og_nn_backend *be, char **out, struct og_err *err)
 }
 
 /* Sends the half; the next one taken is the other. */
-static int send_half(struct og_nn_backend *be, void *there, size_t bytes, struct og_err *err)
+static int send_half(struct og_nn_backend *be, void *on_backend, size_t bytes, struct og_err *err)
 {
     const char *staged = be->staging + (size_t)be->half * HALF;
     struct og_event *copied = be->copied[be->half];
     int rc;
     be->half = !be->half;
-    OG_TRY(be->ops->copy(be->copies, there, staged, bytes, OG__TO_DEVICE, err));
+    OG_TRY(be->ops->copy(be->copies, on_backend, staged, bytes, OG__TO_DEVICE, err));
     OG_TRY(be->ops->record(copied, be->copies, err));
     OG_TRY(be->ops->follow(be->work, copied, err));
 out:
@@ -231,7 +231,7 @@ out:
 }
 
 /* Returns once the data is staged; the host prepares the next while operators run. */
-int og__device_push(struct og_nn_backend *be, void *there, const void *host, size_t bytes,
+int og__device_push(struct og_nn_backend *be, void *on_backend, const void *host, size_t bytes,
                     struct og_err *err)
 {
     char *staged;
@@ -241,20 +241,21 @@ int og__device_push(struct og_nn_backend *be, void *there, const void *host, siz
         n = OG_MIN(bytes - at, HALF);
         OG_TRY(take_half(be, &staged, err));
         memcpy(staged, (const char *)host + at, n);
-        OG_TRY(send_half(be, (char *)there + at, n, err));
+        OG_TRY(send_half(be, (char *)on_backend + at, n, err));
     }
 out:
     return rc;
 }
 
-int og__device_clear(struct og_nn_backend *be, void *there, size_t bytes, struct og_err *err)
+int og__device_clear(struct og_nn_backend *be, void *on_backend, size_t bytes, struct og_err *err)
 {
-    return be->ops->clear(be->work, there, bytes, err);
+    return be->ops->clear(be->work, on_backend, bytes, err);
 }
 
-int og__device_number(struct og_nn_backend *be, uint32_t *there, uint32_t n, struct og_err *err)
+int og__device_number(struct og_nn_backend *be, uint32_t *on_backend, uint32_t n,
+                      struct og_err *err)
 {
-    const struct og_k_count_up args = {n, there};
+    const struct og_k_count_up args = {n, on_backend};
     return OG__EACH_ITEM(be, og__k_count_up, n, &args, err);
 }
 

@@ -40,12 +40,13 @@ void og__device_give(struct og_nn_backend *be, void *p, size_t bytes, const char
 void *og__device_take_by(struct og_nn_backend *be, struct og_stream *s, size_t bytes,
                          const char *part, struct og_err *err);
 void og__device_give_idle(struct og_nn_backend *be, void *p, size_t bytes, const char *part);
-int og__device_fetch(struct og_nn_backend *be, void *host, const void *there, size_t bytes,
+int og__device_fetch(struct og_nn_backend *be, void *host, const void *on_backend, size_t bytes,
                      struct og_err *err);
-int og__device_push(struct og_nn_backend *be, void *there, const void *host, size_t bytes,
+int og__device_push(struct og_nn_backend *be, void *on_backend, const void *host, size_t bytes,
                     struct og_err *err);
-int og__device_clear(struct og_nn_backend *be, void *there, size_t bytes, struct og_err *err);
-int og__device_number(struct og_nn_backend *be, uint32_t *there, uint32_t n, struct og_err *err);
+int og__device_clear(struct og_nn_backend *be, void *on_backend, size_t bytes, struct og_err *err);
+int og__device_number(struct og_nn_backend *be, uint32_t *on_backend, uint32_t n,
+                      struct og_err *err);
 int og__device_gather(struct og_nn_backend *be, const struct og_rows *x, void *out,
                       struct og_err *err);
 int og__device_bound(struct og_nn_backend *be, size_t bytes, struct og_err *err);

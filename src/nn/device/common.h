@@ -91,18 +91,18 @@ OG_ON_DEVICE float og_element(const char *row, uint32_t j, int dtype)
 }
 
 /* Loads that a lane issues before it uses one: a GPU's bandwidth needs many loads in flight. */
-enum { OG_AHEAD = 4 };
+enum { OG_PREFETCHED = 4 };
 
 /* Elements j, j + OG_LANES, ... of a row; 0 from dim on. The dtype is tested once, so that nothing
  * is between the loads. */
-OG_ON_DEVICE void og_elements(float x[OG_AHEAD], const char *row, uint32_t j, uint32_t dim,
+OG_ON_DEVICE void og_elements(float x[OG_PREFETCHED], const char *row, uint32_t j, uint32_t dim,
                               int dtype)
 {
     if (dtype == OG_F32)
-        for (uint32_t k = 0; k < OG_AHEAD; k++)
+        for (uint32_t k = 0; k < OG_PREFETCHED; k++)
             x[k] = j + k * OG_LANES < dim ? og_element(row, j + k * OG_LANES, OG_F32) : 0;
     else
-        for (uint32_t k = 0; k < OG_AHEAD; k++)
+        for (uint32_t k = 0; k < OG_PREFETCHED; k++)
             x[k] = j + k * OG_LANES < dim ? og_element(row, j + k * OG_LANES, dtype) : 0;
 }
 

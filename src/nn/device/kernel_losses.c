@@ -33,7 +33,7 @@ OG_ON_DEVICE void leave(const struct og_metrics *mine, struct og_metrics *blocks
 {
     OG_SHARED struct og_metrics row[OG__BLOCK_ROWS];
     row[og_thread()] = *mine;
-    og_meet();
+    og_synchronize();
     if (og_thread() > 0)
         return;
     struct og_metrics sum = row[0];
@@ -62,7 +62,7 @@ OG_ON_DEVICE void leave_count(uint32_t mine, uint32_t *sum OG_HERE)
 {
     OG_SHARED uint32_t count[OG_THREADS];
     count[og_thread()] = mine;
-    og_meet();
+    og_synchronize();
     for (int i = 1; og_thread() == 0 && i < OG_THREADS; i++)
         mine += count[i];
     if (og_thread() == 0)
@@ -285,11 +285,11 @@ OG_KERNEL(og__k_links, og_k_links)
 OG_ON_DEVICE double rank_of(const struct og_k_ranks *op, uint32_t turn)
 {
     const uint32_t i = turn % op->n_edges;
-    const uint32_t first = op->n_edges + op->n_negatives + turn * op->n_rivals;
+    const uint32_t first = op->n_edges + op->n_negatives + turn * op->n_rank_negatives;
     const float own = op->score[i];
     uint32_t above = 0, equal = 0;
     bool compares = own == own;
-    for (uint32_t r = first; r < first + op->n_rivals; r++) {
+    for (uint32_t r = first; r < first + op->n_rank_negatives; r++) {
         const float score = op->score[r];
         if (op->b[r] == op->a[i] || op->b[r] == op->b[i])
             continue; /* skip a negative that is an end of the edge */

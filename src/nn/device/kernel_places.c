@@ -7,15 +7,15 @@ struct __attribute__((aligned(16))) four_words {
 };
 
 /* Copies a row in pieces of one type, with several loads in flight before a store. */
-#define COPY(type)                                                                   \
-    for (size_t j = og_lane(); j < bytes / sizeof(type); j += OG_AHEAD * OG_LANES) { \
-        type piece[OG_AHEAD] = {0};                                                  \
-        for (size_t k = 0, at = j; k < OG_AHEAD; k++, at += OG_LANES)                \
-            if (at < bytes / sizeof(type))                                           \
-                piece[k] = ((const type *)(const void *)from)[at];                   \
-        for (size_t k = 0, at = j; k < OG_AHEAD; k++, at += OG_LANES)                \
-            if (at < bytes / sizeof(type))                                           \
-                ((type *)(void *)to)[at] = piece[k];                                 \
+#define COPY(type)                                                                        \
+    for (size_t j = og_lane(); j < bytes / sizeof(type); j += OG_PREFETCHED * OG_LANES) { \
+        type piece[OG_PREFETCHED] = {0};                                                  \
+        for (size_t k = 0, at = j; k < OG_PREFETCHED; k++, at += OG_LANES)                \
+            if (at < bytes / sizeof(type))                                                \
+                piece[k] = ((const type *)(const void *)from)[at];                        \
+        for (size_t k = 0, at = j; k < OG_PREFETCHED; k++, at += OG_LANES)                \
+            if (at < bytes / sizeof(type))                                                \
+                ((type *)(void *)to)[at] = piece[k];                                      \
     }
 
 /* Copies words if a row consists of them; rows are then aligned to the word size. */

@@ -15,8 +15,8 @@ OG_ON_DEVICE float weight_of(const struct og_sparse *s, uint32_t e)
 
 /* As many edges of row r, from e on, as are loaded at once; edges that do not count have dim 0. */
 struct edges {
-    uint32_t to[OG_AHEAD], dim[OG_AHEAD];
-    float times[OG_AHEAD], x[OG_AHEAD][OG_AHEAD];
+    uint32_t to[OG_PREFETCHED], dim[OG_PREFETCHED];
+    float times[OG_PREFETCHED], x[OG_PREFETCHED][OG_PREFETCHED];
 };
 
 OG_ON_DEVICE void ask_for_edges(struct edges *of, const struct og_k_aggregate *op, uint32_t r,
@@ -25,9 +25,9 @@ OG_ON_DEVICE void ask_for_edges(struct edges *of, const struct og_k_aggregate *o
     const struct og_sparse *s = &op->s;
     const bool loop = r < s->n_loops;
     const uint32_t end = s->indptr[r + 1];
-    for (uint32_t i = 0; i < OG_AHEAD; i++)
+    for (uint32_t i = 0; i < OG_PREFETCHED; i++)
         of->to[i] = e + i < end ? s->col[e + i] : r;
-    for (uint32_t i = 0; i < OG_AHEAD; i++) {
+    for (uint32_t i = 0; i < OG_PREFETCHED; i++) {
         const bool counts = e + i < end && (!loop || s->diagonal || of->to[i] != r);
         of->dim[i] = counts ? (uint32_t)op->x.dim : 0;
         of->times[i] = counts ? weight_of(s, e + i) * right_of(s, of->to[i]) : 0;
@@ -37,7 +37,7 @@ OG_ON_DEVICE void ask_for_edges(struct edges *of, const struct og_k_aggregate *o
 }
 
 /* Sums of column j and those of the same lane, over row r's edges in their order. */
-OG_ON_DEVICE void add_up(float sum[OG_AHEAD], const struct og_k_aggregate *op, uint32_t r,
+OG_ON_DEVICE void add_up(float sum[OG_PREFETCHED], const struct og_k_aggregate *op, uint32_t r,
                          uint32_t j)
 {
     const struct og_sparse *s = &op->s;
@@ -47,12 +47,12 @@ OG_ON_DEVICE void add_up(float sum[OG_AHEAD], const struct og_k_aggregate *op, u
     struct edges of;
     og_elements(sum, loop ? og_row_of(&op->x, r) : NULL, j, loop ? (uint32_t)op->x.dim : 0,
                 op->x.dtype);
-    for (uint32_t k = 0; k < OG_AHEAD; k++)
+    for (uint32_t k = 0; k < OG_PREFETCHED; k++)
         sum[k] = loop ? own * sum[k] : 0;
-    for (uint32_t e = s->indptr[r]; e < s->indptr[r + 1]; e += OG_AHEAD) {
+    for (uint32_t e = s->indptr[r]; e < s->indptr[r + 1]; e += OG_PREFETCHED) {
         ask_for_edges(&of, op, r, e, j);
-        for (uint32_t i = 0; i < OG_AHEAD; i++)
-            for (uint32_t k = 0; k < OG_AHEAD && of.dim[i] > 0; k++)
+        for (uint32_t i = 0; i < OG_PREFETCHED; i++)
+            for (uint32_t k = 0; k < OG_PREFETCHED && of.dim[i] > 0; k++)
                 sum[k] += of.times[i] * of.x[i][k];
     }
 }
@@ -65,10 +65,10 @@ OG_KERNEL(og__k_aggregate, og_k_aggregate)
         return;
     const float left = r < op->s.n_left ? op->s.left[r] : 1.0f;
     float *y = op->y + og_warp() * op->ld;
-    for (uint32_t j = og_lane(); j < dim; j += OG_AHEAD * OG_LANES) {
-        float sum[OG_AHEAD];
+    for (uint32_t j = og_lane(); j < dim; j += OG_PREFETCHED * OG_LANES) {
+        float sum[OG_PREFETCHED];
         add_up(sum, op, r, j);
-        for (uint32_t k = 0; k < OG_AHEAD && j + k * OG_LANES < dim; k++) {
+        for (uint32_t k = 0; k < OG_PREFETCHED && j + k * OG_LANES < dim; k++) {
             const uint32_t at = j + k * OG_LANES;
             y[at] = (op->add ? y[at] : 0) + left * sum[k];
         }
@@ -115,14 +115,14 @@ OG_KERNEL(og__k_end, og_k_end)
         return;
     const float *made = op->made + og_warp() * op->ld_made;
     float *y = op->y + og_warp() * op->ld;
-    for (uint32_t j = og_lane(); j < op->cols; j += OG_AHEAD * OG_LANES) {
-        float z[OG_AHEAD], was[OG_AHEAD];
-        for (uint32_t k = 0; k < OG_AHEAD; k++) {
+    for (uint32_t j = og_lane(); j < op->cols; j += OG_PREFETCHED * OG_LANES) {
+        float z[OG_PREFETCHED], was[OG_PREFETCHED];
+        for (uint32_t k = 0; k < OG_PREFETCHED; k++) {
             const uint32_t at = j + k * OG_LANES;
             z[k] = at < op->cols ? made[at] + (op->bias ? op->bias[at] : 0) : 0;
             was[k] = at < op->cols && (op->gated || op->add) ? y[at] : 0;
         }
-        for (uint32_t k = 0; k < OG_AHEAD; k++) {
+        for (uint32_t k = 0; k < OG_PREFETCHED; k++) {
             const uint32_t at = j + k * OG_LANES;
             if (at < op->cols)
                 y[at] = ended(op, op->first + og_warp(), at, z[k], was[k]);
@@ -191,7 +191,7 @@ OG_KERNEL(og__k_dot_parts, og_k_dot)
             sum += (double)(op->op.a[(size_t)r * dim + j] *
                             og_element(og_row_of(&op->op.x, r), j, op->op.x.dtype));
     mine[og_thread()] = sum;
-    og_meet();
+    og_synchronize();
     if (og_thread() > 0)
         return;
     for (int i = 1; i < OG_THREADS; i++)

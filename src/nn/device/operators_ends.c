@@ -176,7 +176,7 @@ int og__device_rank(struct og_nn_backend *be, const struct og_rank *op, struct o
     const struct og_pairs *p = op->pairs;
     struct og_k_ranks args = {.n_edges = p->n_edges,
                               .n_negatives = p->n_negatives,
-                              .n_rivals = p->n_rivals,
+                              .n_rank_negatives = p->n_rank_negatives,
                               .n_turns = p->n_edges * (p->both_ends ? 2 : 1),
                               .a = p->a,
                               .b = p->b,

@@ -37,7 +37,7 @@ struct part {
     struct og_event *changed; /* its slots changed last */
 };
 
-struct og_rows_there {
+struct og_device_row_store {
     const struct og_device_ops *ops;
     struct og_rows_setup setup;
     int n;
@@ -70,8 +70,8 @@ static size_t host_bytes(void)
 
 /* Allocates a buffer of so many rows. Nobody uses the old contents: the stream follows their users.
  * The loading thread does not use the operators' stream. */
-static int open_room(const struct og_rows_there *t, struct part *p, struct room *r, uint64_t rows,
-                     struct og_err *err)
+static int open_room(const struct og_device_row_store *t, struct part *p, struct room *r,
+                     uint64_t rows, struct og_err *err)
 {
     const size_t need = room_bytes(rows, t->setup.row_bytes);
     if (r->rows && need <= r->bytes)
@@ -86,7 +86,7 @@ out:
     return rc;
 }
 
-static int open_part(const struct og_rows_there *t, struct part *p, struct og_err *err)
+static int open_part(const struct og_device_row_store *t, struct part *p, struct og_err *err)
 {
     const struct og_device_ops *ops = t->ops;
     struct og_device *d = p->be->device;
@@ -111,7 +111,7 @@ out:
 }
 
 /* Gathering devices read the slots of others; devices with slots read the buffers. */
-static int open_all(struct og_rows_there *t, struct og_err *err)
+static int open_all(struct og_device_row_store *t, struct og_err *err)
 {
     int rc = 0;
     for (int k = 0; k < t->n; k++)
@@ -124,7 +124,7 @@ out:
     return rc;
 }
 
-static void close_part(const struct og_rows_there *t, struct part *p)
+static void close_part(const struct og_device_row_store *t, struct part *p)
 {
     const struct og_device_ops *ops = t->ops;
     for (int i = 0; i < OG__MOST_ROOMS; i++) {
@@ -142,14 +142,14 @@ static void close_part(const struct og_rows_there *t, struct part *p)
 }
 
 /* Also after failures: streams follow one another. */
-static void finish_all(struct og_rows_there *t)
+static void finish_all(struct og_device_row_store *t)
 {
     for (int k = 0; k < t->n; k++)
         if (t->part[k].stream)
             t->ops->finish(t->part[k].stream, NULL);
 }
 
-static void close_rows(struct og_rows_there *t)
+static void close_rows(struct og_device_row_store *t)
 {
     if (!t)
         return;
@@ -159,10 +159,10 @@ static void close_rows(struct og_rows_there *t)
     free(t);
 }
 
-static int open_rows(struct og_rows_there **out, struct og_nn_backend *const *be, int n,
+static int open_rows(struct og_device_row_store **out, struct og_nn_backend *const *be, int n,
                      const struct og_rows_setup *setup, struct og_err *err)
 {
-    struct og_rows_there *t = calloc(1, sizeof(*t));
+    struct og_device_row_store *t = calloc(1, sizeof(*t));
     *out = NULL;
     if (!t)
         return og__fail_errno(err, -ENOMEM, NULL, "device cache");
@@ -179,12 +179,12 @@ static int open_rows(struct og_rows_there **out, struct og_nn_backend *const *be
     return rc;
 }
 
-static void *pin(struct og_rows_there *t, size_t n, struct og_err *err)
+static void *pin(struct og_device_row_store *t, size_t n, struct og_err *err)
 {
     return t->ops->pin(t->part[0].be->device, n, err);
 }
 
-static void unpin(struct og_rows_there *t, void *p, size_t n)
+static void unpin(struct og_device_row_store *t, void *p, size_t n)
 {
     if (!p)
         return;
@@ -192,29 +192,30 @@ static void unpin(struct og_rows_there *t, void *p, size_t n)
     t->ops->unpin(t->part[0].be->device, p, n);
 }
 
-static int join(struct og_rows_there *t, int part, struct og_nn_backend *be, struct og_err *err)
+static int join(struct og_device_row_store *t, int part, struct og_nn_backend *be,
+                struct og_err *err)
 {
     return t->ops->reach(be->device, t->part[part].be->device, err);
 }
 
 /* ==== which device ==== */
 
-static uint32_t part_of(const struct og_rows_there *t, uint32_t slot)
+static uint32_t part_of(const struct og_device_row_store *t, uint32_t slot)
 {
     return slot % (uint32_t)t->n;
 }
 
-static uint32_t slot_there(const struct og_rows_there *t, uint32_t slot)
+static uint32_t device_slot(const struct og_device_row_store *t, uint32_t slot)
 {
     return slot / (uint32_t)t->n;
 }
 
-static struct part *part_of_room(struct og_rows_there *t, int room)
+static struct part *part_of_room(struct og_device_row_store *t, int room)
 {
     return &t->part[room / OG__MOST_ROOMS];
 }
 
-static struct room *room_of(struct og_rows_there *t, int room)
+static struct room *room_of(struct og_device_row_store *t, int room)
 {
     return &part_of_room(t, room)->room[room % OG__MOST_ROOMS];
 }
@@ -226,7 +227,7 @@ struct traffic {
     size_t reads, writes, peer_reads;
 };
 
-static int launch(const struct og_rows_there *t, struct part *p, int kernel,
+static int launch(const struct og_device_row_store *t, struct part *p, int kernel,
                   const struct og_k_places *args, struct traffic of, struct og_err *err)
 {
     const struct og_launch l = {.kernel = &og__kernels[kernel],
@@ -242,7 +243,7 @@ static int launch(const struct og_rows_there *t, struct part *p, int kernel,
 }
 
 /* The half that no kernel reads any more. */
-static int next_half(const struct og_rows_there *t, struct part *p, uint32_t **list,
+static int next_half(const struct og_device_row_store *t, struct part *p, uint32_t **list,
                      struct og_err *err)
 {
     p->half = !p->half;
@@ -266,7 +267,7 @@ struct from_where {
 };
 
 /* Copies the lists of [first, first + n). */
-static struct from_where copy_places(const struct og_rows_there *t, const struct part *own,
+static struct from_where copy_places(const struct og_device_row_store *t, const struct part *own,
                                      const struct og_rows *x, const uint32_t *place, uint32_t n,
                                      uint32_t *list)
 {
@@ -282,7 +283,7 @@ static struct from_where copy_places(const struct og_rows_there *t, const struct
     return from;
 }
 
-static struct og_k_places args_of(const struct og_rows_there *t, const struct part *p,
+static struct og_k_places args_of(const struct og_device_row_store *t, const struct part *p,
                                   const struct og_rows *x, uint32_t n, char *room)
 {
     struct og_k_places args = {.x = *x, .n = n, .room = room, .slots = p->slots};
@@ -295,8 +296,8 @@ static struct og_k_places args_of(const struct og_rows_there *t, const struct pa
     return args;
 }
 
-static int collect(const struct og_rows_there *t, struct part *p, const struct og_rows *x,
-                   char *room, struct og_brought *out, struct og_err *err)
+static int collect(const struct og_device_row_store *t, struct part *p, const struct og_rows *x,
+                   char *room, struct og_uploaded *out, struct og_err *err)
 {
     int rc = 0;
     for (uint32_t first = 0, n; first < x->n; first += n) {
@@ -319,21 +320,21 @@ out:
 
 /* The pairs of two lists whose slots are on device k, as many as fit a half. Sets *at to the next
  * pair. Slots become the device's own numbers. */
-static uint32_t own_pairs(const struct og_rows_there *t, uint32_t k, const uint32_t *slot,
+static uint32_t own_pairs(const struct og_device_row_store *t, uint32_t k, const uint32_t *slot,
                           const uint32_t *other, uint32_t n, uint32_t *at, uint32_t *list)
 {
     uint32_t found = 0;
     for (; *at < n && found < HALF / 2; ++*at) {
         if (part_of(t, slot[*at]) != k)
             continue;
-        list[found] = slot_there(t, slot[*at]);
+        list[found] = device_slot(t, slot[*at]);
         list[HALF / 2 + found++] = other[*at];
     }
     return found;
 }
 
-static int leave(const struct og_rows_there *t, uint32_t k, struct part *p,
-                 const struct og_bringing *b, struct og_brought *out, struct og_err *err)
+static int leave(const struct og_device_row_store *t, uint32_t k, struct part *p,
+                 const struct og_upload *b, struct og_uploaded *out, struct og_err *err)
 {
     int rc = 0;
     for (uint32_t at = 0, n; at < b->n_moves;) {
@@ -354,8 +355,8 @@ out:
 }
 
 /* From its own buffer, or that of another device. */
-static int enter(const struct og_rows_there *t, uint32_t k, struct part *p,
-                 const struct og_bringing *b, char *room, bool of_peer, struct og_brought *out,
+static int enter(const struct og_device_row_store *t, uint32_t k, struct part *p,
+                 const struct og_upload *b, char *room, bool of_peer, struct og_uploaded *out,
                  struct og_err *err)
 {
     int rc = 0;
@@ -380,8 +381,8 @@ out:
 /* ==== batches ==== */
 
 /* Slots are as the previous batches left them; nobody uses the buffer. */
-static int collect_room(struct og_rows_there *t, const struct og_bringing *b,
-                        struct og_brought *out, struct og_err *err)
+static int collect_room(struct og_device_row_store *t, const struct og_upload *b,
+                        struct og_uploaded *out, struct og_err *err)
 {
     struct part *p = part_of_room(t, b->room);
     struct room *r = room_of(t, b->room);
@@ -398,7 +399,8 @@ out:
     return rc;
 }
 
-static bool has_own(const struct og_rows_there *t, uint32_t k, const uint32_t *slot, uint32_t n)
+static bool has_own(const struct og_device_row_store *t, uint32_t k, const uint32_t *slot,
+                    uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
         if (part_of(t, slot[i]) == k)
@@ -407,8 +409,8 @@ static bool has_own(const struct og_rows_there *t, uint32_t k, const uint32_t *s
 }
 
 /* Changes device k's slots, after all batches up to this one have read them. */
-static int change(struct og_rows_there *t, uint32_t k, const struct og_bringing *b,
-                  struct og_brought *out, struct og_err *err)
+static int change(struct og_device_row_store *t, uint32_t k, const struct og_upload *b,
+                  struct og_uploaded *out, struct og_err *err)
 {
     struct part *p = &t->part[k];
     const struct part *from = part_of_room(t, b->room);
@@ -425,12 +427,12 @@ out:
     return rc;
 }
 
-static int bring(struct og_rows_there *t, const struct og_bringing *b, struct og_brought *out,
-                 struct og_err *err)
+static int upload(struct og_device_row_store *t, const struct og_upload *b, struct og_uploaded *out,
+                  struct og_err *err)
 {
     const struct room *r = room_of(t, b->room);
     int rc;
-    *out = (struct og_brought){0};
+    *out = (struct og_uploaded){0};
     OG_TRY(collect_room(t, b, out, err));
     for (int k = 0; k < t->n; k++)
         OG_TRY(change(t, (uint32_t)k, b, out, err));
@@ -445,7 +447,7 @@ out:
 }
 
 /* Also waits for changes of slots on all devices. */
-static int wait(struct og_rows_there *t, int room, struct og_err *err)
+static int wait(struct og_device_row_store *t, int room, struct og_err *err)
 {
     int rc;
     OG_TRY(t->ops->wait(room_of(t, room)->came, err));
@@ -455,7 +457,7 @@ out:
     return rc;
 }
 
-static int finish(struct og_rows_there *t, struct og_err *err)
+static int finish(struct og_device_row_store *t, struct og_err *err)
 {
     int rc = 0;
     for (int k = 0; k < t->n; k++) {
@@ -465,22 +467,23 @@ static int finish(struct og_rows_there *t, struct og_err *err)
     return rc;
 }
 
-static double link_seconds(const struct og_rows_there *t)
+static double link_seconds(const struct og_device_row_store *t)
 {
     struct og_device_counts counts;
     t->ops->counts(t->part[0].be->device, &counts);
     return counts.link_seconds;
 }
 
-static int used(struct og_rows_there *t, int room, struct og_nn_backend *be, struct og_err *err)
+static int used(struct og_device_row_store *t, int room, struct og_nn_backend *be,
+                struct og_err *err)
 {
     return t->ops->record(room_of(t, room)->used, be->work, err);
 }
 
 /* ==== outside batches ==== */
 
-static int fill_part(const struct og_rows_there *t, uint32_t k, struct part *p, const char *rows,
-                     const uint32_t *slot, uint32_t n, struct og_err *err)
+static int fill_part(const struct og_device_row_store *t, uint32_t k, struct part *p,
+                     const char *rows, const uint32_t *slot, uint32_t n, struct og_err *err)
 {
     const struct og_rows x = {.stride = t->setup.row_bytes};
     int rc = 0;
@@ -490,7 +493,7 @@ static int fill_part(const struct og_rows_there *t, uint32_t k, struct part *p, 
         for (found = 0; at < n && found < HALF / 2; at++) {
             if (part_of(t, slot[at]) != k)
                 continue;
-            list[found] = slot_there(t, slot[at]);
+            list[found] = device_slot(t, slot[at]);
             list[HALF / 2 + found++] = at;
         }
         if (found == 0)
@@ -505,7 +508,7 @@ out:
     return rc;
 }
 
-static int fill(struct og_rows_there *t, const char *rows, const uint32_t *slot, uint32_t n,
+static int fill(struct og_device_row_store *t, const char *rows, const uint32_t *slot, uint32_t n,
                 struct og_err *err)
 {
     int rc = 0;
@@ -524,7 +527,7 @@ const struct og_rows_ops og__device_rows = {.open = open_rows,
                                             .unpin = unpin,
                                             .join = join,
                                             .fill = fill,
-                                            .bring = bring,
+                                            .upload = upload,
                                             .wait = wait,
                                             .finish = finish,
                                             .link_seconds = link_seconds,

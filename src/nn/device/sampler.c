@@ -76,11 +76,11 @@ static struct lists lists_of(const struct og_topology *t, uint32_t i)
         .n_nodes = (uint64_t)of->n_nodes, .n_edges = (uint64_t)of->n_edges, .wide = of->indices64};
 }
 
-static int push(struct og_device_sampler *d, void *there, const void *host, size_t bytes,
+static int push(struct og_device_sampler *d, void *on_backend, const void *host, size_t bytes,
                 struct og_err *err)
 {
     int rc;
-    OG_TRY(d->be->ops->copy(d->stream, there, host, bytes, OG__TO_DEVICE, err));
+    OG_TRY(d->be->ops->copy(d->stream, on_backend, host, bytes, OG__TO_DEVICE, err));
     OG_TRY(d->be->ops->finish(d->stream, err));
 out:
     return rc;
@@ -355,10 +355,11 @@ out:
     return rc;
 }
 
-static int fetch(struct og_device_sampler *d, void *host, const void *there, uint64_t n,
+static int fetch(struct og_device_sampler *d, void *host, const void *on_backend, uint64_t n,
                  struct og_err *err)
 {
-    return n > 0 ? d->be->ops->copy(d->stream, host, there, n * sizeof(uint32_t), OG__TO_HOST, err)
+    return n > 0 ? d->be->ops->copy(d->stream, host, on_backend, n * sizeof(uint32_t), OG__TO_HOST,
+                                    err)
                  : 0;
 }
 

@@ -19,23 +19,23 @@ static int cuda_open(struct og_nn_backend **out, int number, struct og_pool *poo
     return rc < 0 ? rc : og__device_open(out, ops, number, b, err);
 }
 
-static size_t virtual_own_there(void)
+static size_t virtual_own_bytes(void)
 {
     return og__device_virtual.own_bytes();
 }
 
-static size_t cuda_own_there(void)
+static size_t cuda_own_bytes(void)
 {
     const struct og_device_ops *ops;
     return og__device_cuda(og__kernels_print(), &ops, NULL) < 0 ? 0 : ops->own_bytes();
 }
 
-static size_t virtual_free_there(int number)
+static size_t virtual_free_bytes(int number)
 {
     return og__device_virtual.free_bytes(number);
 }
 
-static size_t cuda_free_there(int number)
+static size_t cuda_free_bytes(int number)
 {
     const struct og_device_ops *ops;
     return og__device_cuda(og__kernels_print(), &ops, NULL) < 0 ? 0 : ops->free_bytes(number);
@@ -77,12 +77,12 @@ static const struct og_sampling_ops samplers = {og__device_sampler_open, og__dev
 
 #define OPERATORS(kind, opens, own, left)                                                          \
     {                                                                                              \
-        .name = (kind), .own_there = (own), .free_there = (left), .rows = &og__device_rows,        \
-        .samplers = &samplers, .sums = &og__device_sums, .open = (opens),                          \
-        .close = og__device_close, .bound = og__device_bound, .await = og__device_await,           \
-        .own_bytes = og__device_own_bytes, .memory = og__device_memory, .fetch = og__device_fetch, \
-        .push = og__device_push, .clear = og__device_clear, .number = og__device_number,           \
-        .room_bytes = room_bytes, .gather = og__device_gather,                                     \
+        .name = (kind), .device_own_bytes = (own), .device_free_bytes = (left),                    \
+        .rows = &og__device_rows, .samplers = &samplers, .sums = &og__device_sums,                 \
+        .open = (opens), .close = og__device_close, .bound = og__device_bound,                     \
+        .await = og__device_await, .own_bytes = og__device_own_bytes, .memory = og__device_memory, \
+        .fetch = og__device_fetch, .push = og__device_push, .clear = og__device_clear,             \
+        .number = og__device_number, .room_bytes = room_bytes, .gather = og__device_gather,        \
         .set_scratch = og__device_set_scratch, .scratch_bytes = og__device_scratch_bytes,          \
         .partial_bytes = partial_bytes, .column_bytes = column_bytes,                              \
         .packed_bytes = packed_bytes, .pack = pack, .scale = og__device_scale,                     \
@@ -104,8 +104,8 @@ static const struct og_sampling_ops samplers = {og__device_sampler_open, og__dev
     }
 
 const struct og_nn_ops og__ops_virtual =
-    OPERATORS("virtual", virtual_open, virtual_own_there, virtual_free_there);
-const struct og_nn_ops og__ops_cuda = OPERATORS("cuda", cuda_open, cuda_own_there, cuda_free_there);
+    OPERATORS("virtual", virtual_open, virtual_own_bytes, virtual_free_bytes);
+const struct og_nn_ops og__ops_cuda = OPERATORS("cuda", cuda_open, cuda_own_bytes, cuda_free_bytes);
 
 const struct og_nn_ops *og__nn_ops_of_device(int device)
 {

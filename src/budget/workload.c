@@ -1,0 +1,46 @@
+#include "budget/workload.h"
+
+#include "nn/tasks.h"
+
+size_t og__split_bytes(const struct og_workload *f, const struct og_split *split)
+{
+    return (size_t)split->n * (f->seeds.edges ? 8 : 4);
+}
+
+size_t og__split_relation_bytes(const struct og_split *split)
+{
+    return split->relation ? (size_t)split->n * sizeof(*split->relation) : 0;
+}
+
+size_t og__logits_bytes(const struct og_workload *f)
+{
+    return f->schedule.batch_size * (size_t)f->shape.n_classes * sizeof(float);
+}
+
+size_t og__hidden_bytes(const struct og_workload *f)
+{
+    return f->schedule.batch_size * (size_t)f->shape.hidden * sizeof(float);
+}
+
+size_t og__targets_bytes(const struct og_workload *f)
+{
+    return f->seeds.edges ? 0 : og__labels_bytes(f->graph, f->schedule.batch_size);
+}
+
+size_t og__most_scores(const struct og_workload *f)
+{
+    size_t n = (size_t)OG_MAX(f->split[OG__VALID].n, f->split[OG__TEST].n);
+    const struct og_task *task = og__task_of(&f->shape);
+    return task->n_scores ? task->n_scores(f->shape.n_classes, n) : 0;
+}
+
+struct og_trace_options og__record_form(const struct og_workload *f)
+{
+    struct og_trace_options form = f->trace;
+    const bool values = og__float_labels(f->graph);
+    form.checks = true;
+    form.extras &= ~(unsigned)OG__NESTED; /* others read each hop by itself */
+    form.multi_label = values;
+    form.label_width = f->seeds.edges ? 0 : values ? f->graph->n_classes : 1;
+    return form;
+}

@@ -1,0 +1,23 @@
+/* The profiling batches by row groups, for counting execution plans of graphs with types: each
+ * type's rows are of one size, and lie in slots of their own. */
+#ifndef OG_PROFILING_GROUPS_H
+#define OG_PROFILING_GROUPS_H
+
+#include "choose/profiling.h"
+#include "plan/candidate.h"
+
+struct og_profiling_groups {
+    struct og_cost_group *row_group; /* [n] of types with features, in their order */
+    uint32_t n;                      /* 0: all rows are of one */
+    uint32_t *ids; /* the profiling batches', one row group after the other, each from 0 */
+    uint64_t *ptr; /* of each row group's batches in them */
+    size_t bytes;  /* of ids */
+};
+
+/* Nothing of a graph without types. How rows are read is asked of a reader of each type. */
+OG_MUST_CHECK int og__profiling_groups(struct og_profiling_groups *out,
+                                       const struct og_profiling *p, const struct og_structure *g,
+                                       struct og_budget *b, struct og_err *err);
+void og__profiling_groups_release(struct og_profiling_groups *w, struct og_budget *b);
+
+#endif

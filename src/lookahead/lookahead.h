@@ -1,0 +1,50 @@
+/* lookahead: a run in superbatches, for policies that must know the coming batches (Park et al.
+ * 2022, §3.1).
+ *
+ *   superbatch k:  sample all its batches ──> prepare ──> prefill ──> replay them to the consumer
+ *                  (a flow without features)              (a flow that reads, plans, loads)
+ *
+ * Policies that want to see what comes behind it get a tail, batches of the next superbatches (and
+ * epochs: the tail ends where the run does), which are sampled once and kept for those:
+ *
+ *   | own | tail |                sampled:  own, tail
+ *         | own | tail |                    what its tail has more than what is left of that one
+ *
+ * Under any other policy there is one flow from beginning to end. */
+#ifndef OG_LOOKAHEAD_H
+#define OG_LOOKAHEAD_H
+
+#include "flow/data_path.h"
+
+/* As og__flow_run, over the data path: every command runs its batches through this. */
+OG_MUST_CHECK int og__run_batches(struct og_data_path *d, enum og__split pass, uint64_t first,
+                                  uint64_t last, og_consumer *consumer, void *arg,
+                                  struct og_err *err);
+
+/* After a run that ended before its last item, so that another may begin: rows that were planned
+ * into the cache may not have come there. A loader's alone: training that ended early goes on with
+ * a session of its own, so that no device has rows then. */
+void og__abandon_batches(struct og_data_path *d);
+
+/* For a plan that is not carried out: sample the first superbatch (an epoch, for policies that do
+ * not look ahead), and plan it, so that what it reads is known. */
+OG_MUST_CHECK int og__predict_run(struct og_data_path *d, struct og_err *err);
+
+/* The first superbatch of a run from `first` ends before this item. */
+uint64_t og__superbatch_end(const struct og_data_path *d, enum og__split pass, uint64_t first,
+                            uint64_t last);
+
+/* Offline packing of the draw that epoch `epoch` makes: which nodes the cache is to hold, and what
+ * its batches, and the validation batches behind them, miss then. For a session that planned whole
+ * draws and opened no features. *done, and rows [n_types], or of one, are added to. */
+struct og_npy_writer;
+struct og_draw_files {
+    const char *dir; /* packed files of draw `draw`, as packs.h names them */
+    uint32_t draw;
+    struct og_npy_writer *cached; /* int64 */
+};
+OG_MUST_CHECK int og__pack_draw(struct og_data_path *d, uint32_t epoch,
+                                const struct og_draw_files *to, struct og_lookahead_counts *done,
+                                uint64_t *rows, struct og_err *err);
+
+#endif

@@ -1,0 +1,41 @@
+/* Static placement of rows of several sizes, within a number of bytes. Node types are ranges of
+ * nodes, each with rows of its own size or none. Slots of ranges follow each other, as nodes do.
+ *
+ * Nodes are ranked by the saving per byte of cache: uses times the cost of reading, per byte of the
+ * row. Short rows cost more than their bytes, since whole blocks are read. Among rows of one size
+ * the hottest are selected, as usual. */
+#ifndef OG_PLAN_ROW_GROUPS_H
+#define OG_PLAN_ROW_GROUPS_H
+
+#include "plan/plan.h"
+
+struct og_row_group {
+    uint64_t end;     /* end of its nodes, and start of the next type's */
+    size_t row_bytes; /* 0: it has no rows */
+    size_t read_bytes;
+};
+
+/* The uses of a row of such hotness, in its own units. There are counts, floats as bits, none below
+ * 0 (pagerank), and ordered ones (plan.h). Rows without uses still differ by their sizes, except in
+ * the last form. */
+typedef double og_uses(uint32_t hotness);
+double og__uses_counted(uint32_t hotness);
+double og__uses_float(uint32_t hotness);
+double og__uses_ordered(uint32_t hotness);
+
+/* Replaces hotness[N] by a worth: one order for nodes of all sizes, 0 for nodes without rows. If
+ * uses are below 0, as user scores may be, short rows are worth more too. */
+void og__row_groups_weigh(uint32_t *hotness, og_uses *uses, const struct og_row_group *row_group,
+                          uint32_t n);
+/* Room for rows. */
+struct og_capacity {
+    uint64_t bytes, rows;
+};
+/* Counts the nodes of highest worth that fit, ties to smaller ids. Stores the number of each size
+ * in fit[n]. Temporarily takes OG__ROW_GROUPS_FIT_BYTES of the budget. */
+enum { OG__ROW_GROUPS_FIT_BYTES = 1 << 15 };
+OG_MUST_CHECK int og__row_groups_fit(const uint32_t *worth, const struct og_row_group *row_group,
+                                     uint32_t n, const struct og_capacity *room,
+                                     struct og_budget *b, uint64_t *fit, struct og_err *err);
+
+#endif

@@ -1,0 +1,647 @@
+#include "sample/group_sampling.h"
+
+#include "base/thread.h"
+#include "dataset/on_disk.h"
+#include "sample/kinds.h"
+#include "sample/runs.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const char part[] = "sampler";
+
+/* A batch of the group. */
+struct member {
+    struct og_sample_key key;
+    struct og_words found[OG_MAX_HOPS]; /* nodes: its seeds, then what each hop found but the last;
+                                           as many as their capacity */
+    struct og_walkers going;            /* in the current hop */
+    size_t n_drawn;                     /* in the current pass, if known */
+};
+
+/* A thread's state. */
+struct lane {
+    struct og_sampler *sampler;
+    struct og_batch_memory batch;
+    struct og_words drawn, cursor, taken;
+    struct og_io_counts read;
+    int rc;
+    struct og_err err;
+};
+
+struct og_group_sampling {
+    /* set at open, then constant */
+    const struct og_topology *topology;
+    struct og_group_sampling_sizes sizes;
+    const volatile sig_atomic_t *stop;
+    struct og_budget *budget;
+    struct og_pool *pool;
+    int n_lanes, n_hops;
+    const struct og_pass_ops *ops;
+    struct og_group_sampling_shape shape;
+    struct og_blocks weights; /* where they are read */
+    /* the batches */
+    struct lane *lane;
+    struct member *member; /* [sizes.batches] */
+    uint32_t n;
+    struct og_pass *pass; /* [n_hops][shape.steps] */
+    struct og_spill *store;
+    pthread_mutex_t appending;
+    /* the current hop */
+    int hop;
+    uint32_t step;
+    const struct og_range *range;
+};
+
+/* ---- sizes ---- */
+
+/* Blocks of an array, with the tail. */
+static uint64_t blocks_of(const struct og_group_sampling_array *a)
+{
+    return a->bytes / OG__LIST_BLOCK + 1;
+}
+
+struct og_group_sampling_shape og__group_sampling_shape(const struct og_relation *of,
+                                                        const struct og_sampling *how,
+                                                        int64_t longest)
+{
+    const struct og_sampler_ops *ops = og__sampler_ops(how->kind);
+    struct og_group_sampling_shape shape = {.whole = ops->pass && ops->pass->whole, .steps = 1};
+    if (ops->pass && ops->pass->steps) {
+        shape.steps = ops->pass->steps(how);
+        shape.walks = (uint32_t)how->walks;
+    }
+    shape.n_arrays = shape.whole && ops->reads_weights ? 2 : 1;
+    for (uint32_t a = 0; a < shape.n_arrays; a++) {
+        const struct og_npy *npy = a + 1 < shape.n_arrays ? &of->weights : &of->indices;
+        const size_t size = og__npy_size(npy->type);
+        shape.array[a] = (struct og_group_sampling_array){
+            .bytes = (uint64_t)npy->bytes,
+            .size = size,
+            .longest = (uint64_t)longest * size / OG__LIST_BLOCK + 2};
+    }
+    if (ops->take_bytes)
+        shape.taking = ops->take_bytes(longest);
+    return shape;
+}
+
+uint64_t og__group_sampling_list_bytes(const struct og_group_sampling_shape *shape)
+{
+    uint64_t bytes = 0;
+    for (uint32_t a = 0; a < shape->n_arrays; a++)
+        bytes += shape->array[a].bytes;
+    return bytes;
+}
+
+/* Requested blocks of an array in a range of 2^shift. The last list may extend beyond it. A block
+ * of the first array has elements whose counterparts are in so many blocks of the second. */
+static uint64_t most_of(const struct og_group_sampling_shape *shape, uint32_t array, unsigned shift)
+{
+    const struct og_group_sampling_array *first = &shape->array[0], *a = &shape->array[array];
+    const uint64_t all = blocks_of(a);
+    uint64_t most = (uint64_t)1 << shift;
+    if (shape->whole)
+        most += first->longest + 2;
+    if (array > 0)
+        most = most * (OG_MAX(a->size / first->size, (size_t)1) + 1) + 2;
+    return shape->whole ? OG_MIN(most, all) : most;
+}
+
+size_t og__group_sampling_ranges_bytes(const struct og_group_sampling_shape *shape, unsigned shift,
+                                       const struct og_reader_options *reader)
+{
+    size_t bytes = 0;
+    for (uint32_t a = 0; a < shape->n_arrays; a++)
+        bytes += og__ranges_bytes(most_of(shape, a, shift), reader);
+    return bytes;
+}
+
+unsigned og__group_sampling_shift(const struct og_group_sampling_shape *shape,
+                                  const struct og_reader_options *reader, size_t memory)
+{
+    enum { LEAST = 7, MOST = 20 };
+    const uint64_t n_blocks = blocks_of(&shape->array[0]);
+    unsigned shift = LEAST;
+    while (shift < MOST && (n_blocks >> shift) > 0 &&
+           og__group_sampling_ranges_bytes(shape, shift + 1, reader) <= memory / 3)
+        shift++;
+    return shift;
+}
+
+static size_t bits_bytes(uint64_t n_blocks)
+{
+    return og__bits_words(n_blocks) * (sizeof(uint64_t) + sizeof(uint32_t));
+}
+
+static uint64_t most_ranges(const struct og_group_sampling_shape *shape, unsigned shift)
+{
+    return (blocks_of(&shape->array[0]) >> shift) + 1;
+}
+
+/* Memory of a hop for any number of batches, without runs. */
+static size_t pass_bytes(const struct og_group_sampling_shape *shape, unsigned shift)
+{
+    size_t bytes = (most_ranges(shape, shift) + 1) * sizeof(uint32_t);
+    for (uint32_t a = 0; a < shape->n_arrays; a++)
+        bytes += bits_bytes(blocks_of(&shape->array[a])) +
+                 most_ranges(shape, shift) * sizeof(struct og_stretch);
+    return bytes;
+}
+
+/* Sizes of the hops before the last. */
+static struct og_batch_caps before_last(const struct og_batch_caps *caps)
+{
+    struct og_batch_caps before = *caps;
+    before.n_hops = caps->n_hops > 0 ? caps->n_hops - 1 : 0;
+    return before;
+}
+
+/* Words that a hop draws. By positions: its edges. By lists, also the number of each node's. By
+ * walks, each step of each walk. */
+static uint64_t drawn_in(const struct og_group_sampling_shape *shape,
+                         const struct og_batch_caps *caps, uint32_t hop)
+{
+    const uint64_t n_dst = caps->hop[hop].n_dst;
+    const uint64_t edges = OG_MAX(caps->hop[hop].n_edges, caps->hop[hop].n_listed);
+    return shape->walks ? n_dst * shape->walks * shape->steps : edges + (shape->whole ? n_dst : 0);
+}
+
+size_t og__group_sampling_drawn_bytes(const struct og_group_sampling_shape *shape,
+                                      const struct og_batch_caps *caps)
+{
+    size_t bytes = 0;
+    for (uint32_t h = 0; h < caps->n_hops; h++)
+        bytes += drawn_in(shape, caps, h) * sizeof(uint32_t);
+    return bytes;
+}
+
+size_t og__group_sampling_bytes(const struct og_group_sampling_shape *shape,
+                                const struct og_batch_caps *caps,
+                                const struct og_group_sampling_sizes *sizes, int n_samplers,
+                                const struct og_reader_options *reader)
+{
+    const size_t member =
+        caps->hop[caps->n_hops - 1].n_dst * (1 + (size_t)shape->walks * 3) * sizeof(uint32_t) +
+        sizeof(struct member);
+    const struct og_batch_caps before = before_last(caps);
+    const uint64_t ranges = most_ranges(shape, sizes->shift);
+    uint64_t edges = 0;
+    for (uint32_t h = 0; h < caps->n_hops; h++)
+        edges = OG_MAX(edges, drawn_in(shape, caps, h));
+    if (shape->whole) /* what is drawn is not known before: it grows, and is copied */
+        edges = edges * 9 / 4;
+    const size_t lane =
+        og__batch_bytes(&before, OG__WITH_DEGREES) + shape->taking +
+        (caps->hop[0].n_dst + OG__WINDOW + edges + shape->steps * ranges) * sizeof(uint32_t);
+    return caps->n_hops * shape->steps *
+               (pass_bytes(shape, sizes->shift) + ranges * sizes->batches * sizeof(struct og_run)) +
+           (size_t)n_samplers * lane + sizes->batches * member +
+           og__group_sampling_ranges_bytes(shape, sizes->shift, reader);
+}
+
+/* ---- open and close ---- */
+
+static uint64_t n_cuts(const struct og_group_sampling *t)
+{
+    return most_ranges(&t->shape, t->sizes.shift) + 1;
+}
+
+static size_t stretch_bytes(const struct og_group_sampling *t)
+{
+    return most_ranges(&t->shape, t->sizes.shift) * sizeof(struct og_stretch);
+}
+
+static size_t passes_of(const struct og_group_sampling *t)
+{
+    return (size_t)t->n_hops * t->shape.steps;
+}
+
+static int open_array(struct og_group_sampling *t, struct og_pass *p, uint32_t a,
+                      struct og_err *err)
+{
+    const struct og_blocks *lists = &t->topology->disk->lists;
+    struct og_requested_blocks *w = &p->requested.array[a];
+    w->of = a + 1 < t->shape.n_arrays ? &t->weights : lists;
+    w->n_blocks = w->of->n_blocks;
+    w->most = most_of(&t->shape, a, t->sizes.shift);
+    const size_t words = og__bits_words(w->n_blocks);
+    w->bits = og__alloc(t->budget, words * sizeof(*w->bits), part, err);
+    w->rank = og__alloc(t->budget, words * sizeof(*w->rank), part, err);
+    p->requested.stretch[a] = og__alloc(t->budget, stretch_bytes(t), part, err);
+    return w->bits && w->rank && p->requested.stretch[a] ? 0 : -ENOMEM;
+}
+
+static int open_pass(struct og_group_sampling *t, struct og_pass *p, struct og_err *err)
+{
+    int rc = 0;
+    p->shift = t->sizes.shift;
+    p->requested.n_arrays = t->shape.n_arrays;
+    for (uint32_t a = 0; a < t->shape.n_arrays; a++)
+        OG_TRY(open_array(t, p, a, err));
+    p->cut = og__alloc(t->budget, n_cuts(t) * sizeof(*p->cut), part, err);
+    rc = p->cut ? 0 : -ENOMEM;
+out:
+    return rc;
+}
+
+static size_t runs_bytes(const struct og_pass *p)
+{
+    return (size_t)p->requested.n_ranges * p->n_batches * sizeof(*p->run);
+}
+
+static void drop_runs(struct og_group_sampling *t, struct og_pass *p)
+{
+    og__release(t->budget, p->run, runs_bytes(p), part);
+    p->run = NULL;
+    p->requested.n_ranges = 0;
+}
+
+static void close_array(struct og_group_sampling *t, struct og_pass *p, uint32_t a)
+{
+    struct og_requested_blocks *w = &p->requested.array[a];
+    const size_t words = og__bits_words(w->n_blocks);
+    og__release(t->budget, w->bits, words * sizeof(*w->bits), part);
+    og__release(t->budget, w->rank, words * sizeof(*w->rank), part);
+    og__release(t->budget, p->requested.stretch[a], stretch_bytes(t), part);
+}
+
+static void close_pass(struct og_group_sampling *t, struct og_pass *p)
+{
+    drop_runs(t, p);
+    for (uint32_t a = 0; a < t->shape.n_arrays; a++)
+        close_array(t, p, a);
+    og__release(t->budget, p->cut, n_cuts(t) * sizeof(*p->cut), part);
+}
+
+static int open_lanes(struct og_group_sampling *t, const struct og_group_sampling_options *opt,
+                      struct og_err *err)
+{
+    t->lane = calloc((size_t)opt->n_samplers, sizeof(*t->lane));
+    if (!t->lane)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", part);
+    t->n_lanes = opt->n_samplers;
+    for (int i = 0; i < t->n_lanes; i++) {
+        t->lane[i].sampler = opt->samplers[i];
+        og__batch_init(&t->lane[i].batch, t->budget);
+    }
+    return og__pool_open(&t->pool, t->n_lanes, err);
+}
+
+int og__group_sampling_open(struct og_group_sampling **out, const struct og_topology *topology,
+                            const struct og_group_sampling_options *opt, struct og_budget *b,
+                            struct og_err *err)
+{
+    *out = NULL;
+    struct og_group_sampling *t = calloc(1, sizeof(*t));
+    if (!t)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", part);
+    t->topology = topology;
+    t->sizes = opt->sizes;
+    t->stop = opt->stop;
+    t->budget = b;
+    t->n_hops = opt->samplers[0]->n_hops;
+    const struct og_topology_disk *disk = topology->disk;
+    const struct og_sampling *how = &opt->samplers[0]->how;
+    t->ops = og__sampler_ops(how->kind)->pass;
+    t->shape = og__group_sampling_shape(disk->of, how, disk->longest);
+    pthread_mutex_init(&t->appending, NULL);
+    const struct og_spill_options store = {
+        .scratch = opt->scratch, .memory = opt->sizes.memory, .part = part};
+    int rc;
+    if (t->shape.n_arrays > 1)
+        OG_TRY(og__blocks_lay(&t->weights, &disk->of->weights, err));
+    OG_TRY(open_lanes(t, opt, err));
+    t->member = og__alloc(b, t->sizes.batches * sizeof(*t->member), part, err);
+    OG_TRY(t->member ? 0 : -ENOMEM);
+    t->pass = calloc(passes_of(t), sizeof(*t->pass));
+    OG_TRY(t->pass ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", part));
+    for (size_t i = 0; i < passes_of(t); i++)
+        OG_TRY(open_pass(t, &t->pass[i], err));
+    OG_TRY(og__spill_open(&t->store, &store, b, err));
+    *out = t;
+    return 0;
+out:
+    og__group_sampling_close(t);
+    return rc;
+}
+
+void og__group_sampling_clear(struct og_group_sampling *t)
+{
+    for (uint32_t i = 0; i < t->n; i++) {
+        for (int h = 0; h < t->n_hops; h++)
+            og__words_release(&t->member[i].found[h], t->budget);
+        og__words_release(&t->member[i].going.words, t->budget);
+    }
+    t->n = 0;
+    for (size_t i = 0; t->pass && i < passes_of(t); i++)
+        drop_runs(t, &t->pass[i]);
+    if (t->store)
+        og__spill_clear(t->store);
+}
+
+void og__group_sampling_close(struct og_group_sampling *t)
+{
+    if (!t)
+        return;
+    og__group_sampling_clear(t);
+    for (size_t i = 0; t->pass && i < passes_of(t); i++)
+        close_pass(t, &t->pass[i]);
+    free(t->pass);
+    for (int i = 0; i < t->n_lanes; i++) {
+        og__batch_release(&t->lane[i].batch);
+        og__words_release(&t->lane[i].drawn, t->budget);
+        og__words_release(&t->lane[i].cursor, t->budget);
+        og__words_release(&t->lane[i].taken, t->budget);
+    }
+    free(t->lane);
+    og__release(t->budget, t->member, t->sizes.batches * sizeof(*t->member), part);
+    og__spill_close(t->store);
+    og__pool_close(t->pool);
+    pthread_mutex_destroy(&t->appending);
+    free(t);
+}
+
+/* ---- batches ---- */
+
+static int keep(struct og_group_sampling *t, struct og_words *found, const uint32_t *ids,
+                uint32_t n, struct og_err *err)
+{
+    int rc = og__words_reserve(found, n, t->budget, err);
+    if (rc == 0 && n > 0)
+        memcpy(found->data, ids, n * sizeof(*ids));
+    return rc;
+}
+
+int og__group_sampling_add(struct og_group_sampling *t, const uint32_t *seeds, uint32_t n_seeds,
+                           const struct og_sample_key *key, struct og_err *err)
+{
+    struct member *m = &t->member[t->n];
+    *m = (struct member){.key = *key};
+    int rc = keep(t, &m->found[0], seeds, n_seeds, err);
+    t->n += rc == 0;
+    return rc;
+}
+
+/* The hop's own draws for a batch with complete earlier hops. */
+static struct og_hop hop_of(const struct og_group_sampling *t, const struct lane *lane,
+                            const struct member *m)
+{
+    return (struct og_hop){.s = lane->sampler,
+                           .seed = lane->sampler->seed,
+                           .fanout = lane->sampler->fanout[t->hop],
+                           .stream = m->key.stream,
+                           .epoch = m->key.epoch,
+                           .batch = m->key.batch,
+                           .number = (uint32_t)t->hop};
+}
+
+/* Nodes that draw are all that were found before the hop; where they draw once, the latest. */
+static struct og_frontier frontier_of(const struct og_group_sampling *t, const struct lane *lane,
+                                      struct member *m)
+{
+    const int first = lane->sampler->how.once ? t->hop : 0;
+    return (struct og_frontier){&m->found[first], t->hop + 1 - first, t->step, &m->going};
+}
+
+static struct og_pass *pass_at(const struct og_group_sampling *t)
+{
+    return &t->pass[(size_t)t->hop * t->shape.steps + t->step];
+}
+
+static struct og_runs runs_of(const struct og_group_sampling *t, struct lane *lane, uint32_t i)
+{
+    return (struct og_runs){.pass = t->pass,
+                            .steps = t->shape.steps,
+                            .batch = i,
+                            .store = t->store,
+                            .drawn = &lane->drawn,
+                            .cursor = &lane->cursor,
+                            .taken = &lane->taken};
+}
+
+/* The sampler works on runs until here. */
+static void end_runs(struct lane *lane)
+{
+    const struct og_runs *runs = lane->sampler->runs;
+    lane->read.reads += runs->read > 0;
+    lane->read.bytes += runs->read;
+    lane->sampler->runs = NULL;
+}
+
+/* The first `n_hops` hops of a batch, from its runs. */
+static int join_hops(struct og_group_sampling *t, struct lane *lane, uint32_t i, int n_hops,
+                     struct og_batch_memory *out, struct og_err *err)
+{
+    const struct member *m = &t->member[i];
+    struct og_runs runs = runs_of(t, lane, i);
+    struct og_sampler *s = lane->sampler;
+    s->runs = &runs;
+    int rc;
+    OG_TRY(og__sample_begin(s, m->found[0].data, (uint32_t)m->found[0].capacity, out, err));
+    for (int h = 0; h < n_hops; h++)
+        OG_TRY(og__sample_hop(s, &m->key, h, out, err));
+out:
+    end_runs(lane);
+    return rc;
+}
+
+/* ---- a hop of all batches ---- */
+
+/* The task's failure is its hand's: the first one stays. */
+static void fail_lane(struct lane *lane, int rc, const struct og_err *err)
+{
+    if (rc < 0 && lane->rc == 0) {
+        lane->rc = rc;
+        lane->err = *err;
+    }
+}
+
+static int run_tasks(struct og_group_sampling *t, void (*fn)(void *arg, size_t task, int thread),
+                     struct og_err *err)
+{
+    og__pool_run(t->pool, t->n, fn, t);
+    for (int i = 0; i < t->n_lanes; i++) {
+        const struct lane *lane = &t->lane[i];
+        if (lane->rc < 0)
+            return og__fail(err, lane->rc, lane->err.hint, "%s", lane->err.message);
+    }
+    return og__stop_requested(t->stop) ? og__fail(err, OG_INTERRUPTED, NULL, "interrupted") : 0;
+}
+
+/* Stores the nodes that the previous hop found. */
+static int find(struct og_group_sampling *t, struct lane *lane, uint32_t i, struct og_err *err)
+{
+    const struct og_batch *b = &lane->batch.batch;
+    int rc;
+    OG_TRY(join_hops(t, lane, i, t->hop, &lane->batch, err));
+    const uint32_t n_dst = b->hop[t->hop - 1].n_dst;
+    OG_TRY(keep(t, &t->member[i].found[t->hop], b->ids + n_dst, b->n_ids - n_dst, err));
+out:
+    return rc;
+}
+
+/* Stores the nodes that the previous hop found, then requests this hop's blocks. */
+static void want_batch(void *arg, size_t task, int thread)
+{
+    struct og_group_sampling *t = arg;
+    struct lane *lane = &t->lane[thread];
+    struct member *m = &t->member[task];
+    struct og_runs runs = runs_of(t, lane, (uint32_t)task);
+    struct og_err why = {0};
+    int rc = 0;
+    if (lane->rc < 0 || og__stop_requested(t->stop))
+        return;
+    if (t->hop > 0 && t->step == 0)
+        OG_TRY(find(t, lane, (uint32_t)task, &why));
+    const struct og_hop hop = hop_of(t, lane, m);
+    const struct og_frontier frontier = frontier_of(t, lane, m);
+    lane->sampler->runs = &runs;
+    rc = t->ops->want(&hop, pass_at(t), &frontier, &m->n_drawn, &why);
+    end_runs(lane);
+out:
+    fail_lane(lane, rc, &why);
+}
+
+static int append_run(struct og_group_sampling *t, struct og_run *run, const uint32_t *drawn,
+                      size_t n, struct og_err *err)
+{
+    pthread_mutex_lock(&t->appending);
+    *run = (struct og_run){og__spill_size(t->store), (uint32_t)n};
+    int rc = og__spill_append(t->store, drawn, n * sizeof(*drawn), err);
+    pthread_mutex_unlock(&t->appending);
+    return rc;
+}
+
+/* Collects the batch's draws from the current range. */
+static void gather_batch(void *arg, size_t task, int thread)
+{
+    struct og_group_sampling *t = arg;
+    struct lane *lane = &t->lane[thread];
+    struct member *m = &t->member[task];
+    const struct og_pass *pass = pass_at(t);
+    struct og_taken taken = {.words = &lane->drawn};
+    struct og_err why = {0};
+    int rc = 0;
+    if (lane->rc < 0 || og__stop_requested(t->stop))
+        return;
+    const struct og_hop hop = hop_of(t, lane, m);
+    const struct og_frontier frontier = frontier_of(t, lane, m);
+    OG_TRY(og__words_reserve(&lane->drawn, m->n_drawn, t->budget, &why));
+    OG_TRY(t->ops->gather(&hop, pass, t->range, &frontier, &taken, &why));
+    OG_TRY(append_run(t, og__run_of(pass, t->range->number, (uint32_t)task), lane->drawn.data,
+                      taken.n, &why));
+out:
+    fail_lane(lane, rc, &why);
+}
+
+static int read_ranges(struct og_group_sampling *t, const struct og_pass *pass,
+                       struct og_io_counts *read, struct og_err *err)
+{
+    const uint32_t n_ranges = pass->requested.n_ranges;
+    struct og_ranges *ranges;
+    int rc =
+        og__ranges_start(&ranges, &pass->requested, &t->topology->disk->opt.reader, t->budget, err);
+    if (rc < 0)
+        return rc;
+    for (uint32_t i = 0; i < n_ranges; i++) {
+        OG_TRY(og__ranges_next(ranges, &t->range, err));
+        OG_TRY(run_tasks(t, gather_batch, err));
+        og__ranges_put(ranges, t->range);
+    }
+out:
+    og__ranges_stop(ranges, read);
+    return rc;
+}
+
+static void clear_bits(struct og_pass *pass)
+{
+    for (uint32_t a = 0; a < pass->requested.n_arrays; a++) {
+        struct og_requested_blocks *w = &pass->requested.array[a];
+        memset(w->bits, 0, og__bits_words(w->n_blocks) * sizeof(*w->bits));
+    }
+}
+
+/* Requested blocks; with whole lists these may be only the tail. */
+static uint64_t count_bits(struct og_pass *pass)
+{
+    uint64_t n = 0;
+    for (uint32_t a = 0; a < pass->requested.n_arrays; a++) {
+        struct og_requested_blocks *w = &pass->requested.array[a];
+        w->n = og__bits_count(w->bits, w->n_blocks, w->rank);
+        n += w->n;
+    }
+    return n;
+}
+
+static int sample_step(struct og_group_sampling *t, struct og_group_sampling_counts *counts,
+                       struct og_err *err)
+{
+    struct og_pass *pass = pass_at(t);
+    uint64_t n_requested;
+    int rc;
+    clear_bits(pass);
+    OG_TRY(run_tasks(t, want_batch, err));
+    drop_runs(t, pass);
+    n_requested = count_bits(pass);
+    counts->requested.blocks[t->hop] += n_requested;
+    counts->structure.passes += n_requested > 0;
+    t->ops->cut(t->topology, pass);
+    pass->n_batches = t->n;
+    pass->run = og__alloc(t->budget, runs_bytes(pass), part, err);
+    OG_TRY(pass->run || runs_bytes(pass) == 0 ? 0 : -ENOMEM);
+    if (pass->requested.n_ranges > 0)
+        OG_TRY(read_ranges(t, pass, &counts->structure.io, err));
+out:
+    return rc;
+}
+
+static void take_counts(struct lane *lane, struct og_io_counts *sum)
+{
+    sum->reads += lane->read.reads;
+    sum->bytes += lane->read.bytes;
+    lane->read = (struct og_io_counts){0};
+}
+
+int og__group_sampling_sample(struct og_group_sampling *t, struct og_group_sampling_counts *counts,
+                              struct og_err *err)
+{
+    const uint64_t written = og__spill_written(t->store);
+    struct og_group_requests *requested = &counts->requested;
+    int rc = 0;
+    *counts = (struct og_group_sampling_counts){.requested = {t->n, (uint32_t)t->n_hops, {0}, 0}};
+    for (uint32_t a = 0; a < t->shape.n_arrays; a++)
+        requested->of += t->pass[0].requested.array[a].n_blocks * t->shape.steps;
+    for (t->hop = 0; t->hop < t->n_hops; t->hop++)
+        for (t->step = 0; t->step < t->shape.steps; t->step++)
+            OG_TRY(sample_step(t, counts, err));
+out:
+    for (int i = 0; i < t->n_lanes; i++)
+        take_counts(&t->lane[i], &counts->drawn);
+    counts->written = og__spill_written(t->store) - written;
+    return rc;
+}
+
+struct og_io_expected og__group_expect(const struct og_group_requests *seen, double batches,
+                                       const struct og_read_rule *rule)
+{
+    const double times = batches / OG_MAX(seen->batches, 1u);
+    const double all = (double)seen->of;
+    struct og_io_expected sum = {0};
+    for (uint32_t h = 0; h < seen->n_hops && all > 0; h++) {
+        const double requested = all * (1 - pow(1 - (double)seen->blocks[h] / all, times));
+        const struct og_io_expected hop = og__read_rule_expect(rule, requested, all);
+        sum.reads += hop.reads;
+        sum.bytes += hop.bytes;
+    }
+    return sum;
+}
+
+int og__group_sampling_take(struct og_group_sampling *t, uint32_t i, int thread,
+                            struct og_batch_memory *out, struct og_io_counts *read,
+                            struct og_err *err)
+{
+    struct lane *lane = &t->lane[thread];
+    int rc = join_hops(t, lane, i, t->n_hops, out, err);
+    take_counts(lane, read);
+    return rc;
+}

@@ -1,0 +1,396 @@
+/* The table of needs: one row a reason, beside what the table of options says of parameters. An
+ * option may have several; the first that is not met is told. A pair that is not here works, or is
+ * refused where its second option is looked at. */
+#include "session/option_effects.h"
+
+#include "nn/shape.h"
+#include "nn/tasks.h"
+#include "options/options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- needs that are more than a choice ---- */
+
+static bool hides(const struct og_plan_inputs *p)
+{
+    return p->config->opt.layers > 1;
+}
+
+static bool has_row_group(const struct og_plan_inputs *p)
+{
+    const struct og_options *opt = &p->config->opt;
+    return hides(p) || og__task(opt->task)->embeds ||
+           (og__projects_some(&p->workload->shape) && opt->embedding == 0);
+}
+
+static bool steps_again(const struct og_plan_inputs *p)
+{
+    return p->config->opt.walk_length > 1;
+}
+
+/* A walk's hops keep --neighbors each; only how many hops there are is the fanout's. */
+static bool counts_hops(const struct og_plan_inputs *p)
+{
+    struct og_options usual;
+    og__options_init(&usual);
+    bool same = p->config->opt.n_fanout == usual.n_fanout;
+    og__options_release(&usual);
+    return !og__sampling_by_visits((enum og_sampler_kind)p->config->opt.sampler) || !same;
+}
+
+/* Where batches are handed over, it decides what their edge_index is: the last hop's alone. */
+static bool draws_in_hops(const struct og_plan_inputs *p)
+{
+    const struct og_options *opt = &p->config->opt;
+    bool some = p->config->handover.n > 0;
+    for (int h = 0; h < opt->n_fanout; h++)
+        some |= opt->fanout[h] >= 0;
+    return opt->n_fanout > 1 && some;
+}
+
+static bool chooses_epochs(const struct og_plan_inputs *p)
+{
+    return p->config->opt.epochs > 1 || p->config->opt.eval_every == 0;
+}
+
+static bool validates(const struct og_plan_inputs *p)
+{
+    return p->workload->schedule.n_seeds[OG__VALID] > 0;
+}
+
+/* Else there is one epoch to choose from, or none. */
+static bool validates_twice(const struct og_plan_inputs *p)
+{
+    const struct og_schedule *s = &p->workload->schedule;
+    uint32_t n = 0;
+    for (uint32_t epoch = 1; n < 2 && epoch <= (uint32_t)s->epochs; epoch++)
+        n += og__schedule_evaluates(s, epoch);
+    return n > 1;
+}
+
+static bool has_relations(const struct og_plan_inputs *p)
+{
+    return p->workload->graph->has_types;
+}
+
+static bool has_embedding(const struct og_plan_inputs *p)
+{
+    bool some = og__projects_some(&p->workload->shape);
+    for (uint32_t t = 0; t < og__types_of(&p->workload->shape); t++)
+        some |= p->workload->types->type[t].trained;
+    return some;
+}
+
+static bool is_untyped(const struct og_plan_inputs *p)
+{
+    return !p->workload->graph->has_types;
+}
+
+static bool draws_again(const struct og_plan_inputs *p)
+{
+    return p->config->opt.epochs > 1;
+}
+
+static bool leaves_weights(const struct og_plan_inputs *p)
+{
+    return og__edge_weights(&p->config->opt) == OG_EDGE_WEIGHTS_OFF;
+}
+
+static bool caches(const struct og_plan_inputs *p)
+{
+    return og__policy_caches(p->exec->policy);
+}
+
+static bool looks_at_uses(const struct og_plan_inputs *p)
+{
+    return p->config->opt.evict != OG_EVICT_STATIC;
+}
+
+static bool samples_again(const struct og_plan_inputs *p)
+{
+    return p->config->opt.resample_every == 1 || !og__keeps_batches(p->exec);
+}
+
+static bool samples_ahead(const struct og_plan_inputs *p)
+{
+    return og__samples_ahead(p->exec);
+}
+
+static bool device_keeps_rows(const struct og_plan_inputs *p)
+{
+    return og__has_tiers(p->config);
+}
+
+static bool has_others(const struct og_plan_inputs *p)
+{
+    return p->config->share.ranks > 1;
+}
+
+static bool has_no_packs(const struct og_plan_inputs *p)
+{
+    return !p->exec->whole_draws;
+}
+
+/* ---- the table ---- */
+
+struct need {
+    unsigned of;       /* what of a session it is about: any of these; 0 = its batches */
+    const char *name;  /* the option */
+    const char *other; /* that it looks at; NULL = none, it asks */
+    const char *only;  /* words of it, with which `name` has an effect; NULL = ask */
+    bool (*met)(const struct og_plan_inputs *p);
+    const char *value; /* how `other` is told; NULL = its value */
+    const char *why;
+};
+
+#define MODEL    OG__WANT_TRAINING
+#define FEATURES OG__WANT_FEATURES
+
+/* clang-format off */
+static const struct need needs[] = {
+    {MODEL, "hidden", "layers", NULL, has_row_group, NULL, "there is no hidden layer"},
+    {MODEL, "norm", "layers", NULL, hides, NULL, "there is no hidden layer"},
+    {MODEL, "dropout", "layers", NULL, hides, NULL, "there is no hidden layer"},
+    {MODEL, "embedding", "model", NULL, has_embedding, NULL, "all nodes have features"},
+    {MODEL, "eval-every", "epochs", NULL, chooses_epochs, NULL, "the last epoch is always validated"},
+
+    {MODEL, "best-by", NULL, NULL, validates, NULL, "there are no validation nodes or edges"},
+    {MODEL, "best-by", "eval-every", NULL, validates_twice, NULL,
+     "fewer than two epochs are validated"},
+
+    {0, "walk-restart", "walk-length", NULL, steps_again, NULL, "the first step is always taken"},
+    {0, "fanout", "sampler", NULL, counts_hops, NULL,
+     "a hop keeps --neighbors; only how many numbers there are counts"},
+    {0, "relation", NULL, NULL, has_relations, NULL, "the graph has no relations"},
+    {0, "relation-fanout", NULL, NULL, has_relations, NULL, "the graph has no relations"},
+    {0, "draw", "fanout", NULL, draws_in_hops, NULL,
+     "there is one hop, or all neighbours are taken"},
+    {0, "resample-every", "epochs", NULL, draws_again, NULL, "one epoch draws once"},
+
+    {0, "neighbor-cache", NULL, NULL, is_untyped, NULL, "lists of relations are not cached"},
+    {0, "sample-group", NULL, NULL, is_untyped, NULL, "batches of a typed graph are sampled one by one"},
+    {OG__WANT_RECORD, "model", NULL, NULL, is_untyped, NULL,
+     "samples of a typed graph are the same for all models"},
+
+    {FEATURES, "cache", "policy", NULL, caches, NULL, "nothing is cached"},
+    {FEATURES, "exchange", "workers", NULL, has_others, NULL,
+     "there is no other worker to have rows from"},
+    {FEATURES, "window", "evict", NULL, looks_at_uses, NULL, "the next use is not looked at"},
+    {FEATURES, "update", "evict", NULL, looks_at_uses, NULL, "the next use is not looked at"},
+    {FEATURES, "threshold", "evict", NULL, looks_at_uses, NULL, "the next use is not looked at"},
+    {FEATURES, "neighbor-cache", "topology", "disk", NULL, NULL, "all lists are in memory"},
+    {0, "sample-group", "topology", "disk", NULL, NULL, "all lists are in memory"},
+    {0, "sample-group", "edge-weights", NULL, leaves_weights, NULL,
+     "batches with edge weights are sampled one by one"},
+    {FEATURES, "device-memory", NULL, NULL, device_keeps_rows, NULL,
+     "rows stay on a device while a model is trained there"},
+    {FEATURES, "device-policy", NULL, NULL, device_keeps_rows, NULL,
+     "no rows stay on a device without --device-memory"},
+    {FEATURES, "victim", NULL, NULL, device_keeps_rows, NULL,
+     "no rows stay on a device without --device-memory"},
+    {FEATURES, "superbatch", "policy", NULL, samples_ahead, NULL, "no batch is sampled ahead"},
+    {FEATURES, "superbatch", "resample-every", NULL, samples_again, NULL,
+     "the batches of an epoch are kept for those that train on them again"},
+    {FEATURES, "superbatch", "samples", NULL, has_no_packs, NULL,
+     "the batches of an epoch were packed together"},
+};
+/* clang-format on */
+
+/* ---- which are met ---- */
+
+static bool is_word_of(const char *word, const char *words)
+{
+    const size_t n = strlen(word);
+    for (; *words; words += strcspn(words, " "), words += strspn(words, " "))
+        if (strcspn(words, " ") == n && memcmp(words, word, n) == 0)
+            return true;
+    return false;
+}
+
+static bool is_met(const struct need *n, const struct og_plan_inputs *p)
+{
+    char text[32];
+    return n->only ? is_word_of(og__option_text(&p->config->opt, n->other, text), n->only)
+                   : n->met(p);
+}
+
+/* The first that is not, or NULL. */
+static const struct need *unmet(const struct og_plan_inputs *p, const char *name)
+{
+    for (size_t i = 0; i < OG_COUNT(needs); i++) {
+        const struct need *n = &needs[i];
+        bool about = n->of == 0 || (n->of & p->config->want);
+        if (about && strcmp(n->name, name) == 0 && !is_met(n, p))
+            return n;
+    }
+    return NULL;
+}
+
+/* ---- saying so ---- */
+
+void og__log_without_effect(const struct og_log *log, const char *before, const char *name,
+                            const char *other, const char *value, const char *why)
+{
+    og__say(log, OG__INFO, "%s--%s has no effect%s%s%s%s: %s", before, name,
+            other ? " with --" : "", other ? other : "", *value ? " " : "", value, why);
+}
+
+/* Of what a session it is about: as in the table. */
+static unsigned about(const struct og_option *row)
+{
+    static const unsigned of[] = {[OG_DECIDES_NOTHING] = FEATURES,
+                                  [OG_DECIDES_EXTENT] = MODEL,
+                                  [OG_DECIDES_NUMBERS] = MODEL,
+                                  [OG_DECIDES_BATCHES] = 0};
+    return of[row->decides];
+}
+
+static const char *value_of(const struct need *n, const struct og_options *opt, char text[32])
+{
+    if (!n->other)
+        return "";
+    return n->value ? n->value : og__option_text(opt, n->other, text);
+}
+
+/* A parameter of kinds that were not chosen, or a need of the table. */
+static void log_if_idle(const struct og_plan_inputs *p, const struct og_option *row,
+                        const char *before)
+{
+    const struct og_options *opt = &p->config->opt;
+    const struct need *n = unmet(p, row->name);
+    char text[32], takers[64], why[96];
+    const bool counts = og__option_counts(opt, row) ||
+                        (og__has_tiers(p->config) && og__option_counts(&p->config->upper, row));
+    if (!counts && (about(row) == 0 || (about(row) & p->config->want))) {
+        og__option_takers(row, takers, sizeof(takers));
+        snprintf(why, sizeof(why), "it is a parameter of %s", takers);
+        og__log_without_effect(&p->config->log, before, row->name, row->of,
+                               og__option_text(opt, row->of, text), why);
+    } else if (n) {
+        og__log_without_effect(&p->config->log, before, n->name, n->other, value_of(n, opt, text),
+                               n->why);
+    }
+}
+
+/* ---- of commands that train nothing ---- */
+
+#define BATCHES OG__UNUSED_BATCHES
+#define APPLIED (OG__UNUSED_JUDGING | OG__UNUSED_WHOLE)
+#define WHOLE   OG__UNUSED_WHOLE
+#define ROWLESS (OG__UNUSED_WHOLE | OG__UNUSED_ROWLESS)
+#define SHORT   (OG__UNUSED_BATCHES | OG__UNUSED_JUDGING)
+#define ALL     (BATCHES | APPLIED)
+
+/* What a value decides elsewhere is not here: --model draws other batches, presets set --io. */
+/* clang-format off */
+static const struct unused {
+    const char *name;
+    unsigned by; /* enum og__unused */
+} unused[] = {
+    {"model", APPLIED}, {"layers", APPLIED}, {"hidden", ALL}, {"heads", ALL},
+    {"aggregator", APPLIED}, {"bases", ALL}, {"norm", ALL}, {"residual", ALL},
+    {"embedding", APPLIED}, {"dropout", ALL}, {"input-dropout", ALL}, {"attention-dropout", ALL},
+    {"decoder", ALL}, {"accumulate", APPLIED}, {"staleness", APPLIED}, {"epochs", APPLIED},
+    {"optimizer", ALL}, {"lr", ALL}, {"weight-decay", ALL}, {"init", APPLIED},
+    {"no-shuffle", APPLIED}, {"eval-every", APPLIED}, {"best-by", ALL},
+    {"resample-every", APPLIED}, {"samples", APPLIED}, {"log-every", ALL},
+
+    {"edge-split", WHOLE}, {"relation", WHOLE}, {"negatives", WHOLE}, {"negative", WHOLE},
+    {"eval-negatives", WHOLE}, {"fanout", WHOLE}, {"relation-fanout", WHOLE}, {"draw", WHOLE},
+    {"batch", WHOLE}, {"executors", WHOLE}, {"sample-on", WHOLE}, {"sample-group", WHOLE},
+    {"pipeline", WHOLE}, {"trace-timeline", WHOLE},
+
+    {"cache", ROWLESS}, {"exchange", ROWLESS}, {"policy", ROWLESS}, {"presc-epochs", ROWLESS},
+    {"scores", ROWLESS}, {"superbatch", ROWLESS}, {"layout", ROWLESS}, {"phased-memory", ROWLESS},
+    {"ways", ROWLESS}, {"window", ROWLESS}, {"update", ROWLESS}, {"threshold", ROWLESS},
+    {"evict", ROWLESS}, {"device-memory", ROWLESS}, {"device-policy", ROWLESS},
+    {"victim", ROWLESS},
+
+    {"resume", SHORT}, {"checkpoint-every", SHORT},
+};
+/* clang-format on */
+
+static bool is_unused(const char *name, enum og__unused by)
+{
+    for (size_t i = 0; i < OG_COUNT(unused); i++)
+        if (strcmp(unused[i].name, name) == 0)
+            return unused[i].by & by;
+    return false;
+}
+
+void og__log_unused_options(const struct og_log *log, const struct og_option_set *requested,
+                            enum og__unused by)
+{
+    static const char *const why[] = {
+        [OG__UNUSED_BATCHES] = "no model is trained",
+        [OG__UNUSED_JUDGING] = "nothing is trained, and the model is the checkpoint's",
+        [OG__UNUSED_WHOLE] =
+            "the checkpoint's model computes every node with all its neighbours, layer by layer",
+        [OG__UNUSED_ROWLESS] = "no rows are read without --with-features"};
+    const struct og_option *option;
+    size_t used = 0, n = 0;
+    char names[1024] = "";
+    for (size_t i = 0; (option = og_option(i)) && used < sizeof(names); i++) {
+        if (!og__option_set_has(requested, i) || !is_unused(option->name, by))
+            continue;
+        used += (size_t)snprintf(names + used, sizeof(names) - used, "%s--%s", n ? ", " : "",
+                                 option->name);
+        n++;
+    }
+    if (n > 0)
+        og__say(log, OG__INFO, "%s %s no effect: %s", names, n > 1 ? "have" : "has", why[by]);
+}
+
+void og__log_other_task(const struct og_log *log, const struct og_options *opt, int task)
+{
+    char why[64];
+    snprintf(why, sizeof(why), "the checkpoint is of the task %s", og__task_words[OG_MAX(task, 0)]);
+    if (task >= 0 && opt->task != task && og_options_given(opt, "task"))
+        og__log_without_effect(log, "", "task", NULL, "", why);
+}
+
+/* ---- of a session ---- */
+
+void og__log_idle_options(const struct og_plan_inputs *p)
+{
+    const struct og_option *option;
+    char of_preset[48], text[32];
+    if (p->config->opt.removed)
+        og__say(&p->config->log, OG__INFO, "%s in the file of options has no effect any more",
+                p->config->opt.removed);
+    const unsigned want = p->config->want;
+    if (!(want & OG__WANT_MODEL))
+        og__log_unused_options(&p->config->log, &p->config->requested, OG__UNUSED_BATCHES);
+    if (want & OG__WANT_RECORD && !(want & OG__WANT_FEATURES))
+        og__log_unused_options(&p->config->log, &p->config->requested, OG__UNUSED_ROWLESS);
+    snprintf(of_preset, sizeof(of_preset),
+             "--preset %s: ", og__option_text(&p->config->opt, "preset", text));
+    for (size_t i = 0; (option = og_option(i)); i++) {
+        const bool own = og__option_set_has(&p->config->requested, i);
+        if (own || og__option_set_has(&p->config->preset_requested, i))
+            log_if_idle(p, option, own ? "" : of_preset);
+    }
+}
+
+/* ---- which were asked for ---- */
+
+struct og_option_set og__options_set_apart(const struct og_options *opt)
+{
+    const struct og_option *option;
+    struct og_options usual;
+    struct og_option_set set = {0};
+    og__options_init(&usual);
+    for (size_t i = 0; (option = og_option(i)); i++) {
+        char a[32], b[32];
+        bool same = strcmp(og__option_text(opt, option->name, a),
+                           og__option_text(&usual, option->name, b)) == 0;
+        if (option->type == OG_OPTION_LIST)
+            same = opt->n_fanout == usual.n_fanout &&
+                   memcmp(opt->fanout, usual.fanout, sizeof(usual.fanout)) == 0;
+        if (!same)
+            og__option_set_add(&set, i);
+    }
+    og__options_release(&usual);
+    return set;
+}

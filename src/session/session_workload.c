@@ -1,0 +1,345 @@
+/* Gathering what is known: of the dataset once it is open, of its batches once profiling batches
+ * are sampled.
+ */
+#include "session/session_parts.h"
+
+#include "base/file.h"
+#include "choose/measure.h"
+#include "dataset/features.h"
+#include "dataset/on_disk.h"
+#include "dataset/writer.h"
+#include "gather/gather.h"
+#include "nn/ops.h"
+#include "options/options.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* ---- of the disks ---- */
+
+/* All of them, on other disks than this one? */
+static bool features_apart(const struct og_graph *g, const char *path)
+{
+    bool apart = true;
+    for (uint32_t k = 0; k < g->n_groups; k++)
+        if (g->group[k].dim > 0)
+            apart = apart && og__features_apart(&g->group[k], path);
+    return apart;
+}
+
+/* Its disks together; where that is one, and features are on it, it is known already. */
+static int know_scratch(struct og_workload *f, const struct og_options *opt, struct og_err *err)
+{
+    struct og_places folders;
+    char *there[OG_MOST_PLACES] = {0};
+    int rc = og__scratch_folders(&folders, opt, opt->run, err);
+    f->away = f->profile;
+    f->apart = folders.n > 0;
+    for (uint32_t i = 0; rc == 0 && i < folders.n; i++) {
+        if (!(there[i] = og__nearest_there(folders.path[i])))
+            rc = og__fail_errno(err, -ENOMEM, NULL, "%s", folders.path[i]);
+        f->apart = rc == 0 && f->apart && features_apart(f->graph, there[i]);
+    }
+    f->scratch_disks = OG_MAX(folders.n, 1u);
+    if (rc == 0 && (f->apart || folders.n > 1))
+        og__profile_load_all((const char *const *)there, (int)folders.n, &f->away);
+    for (uint32_t i = 0; i < folders.n; i++)
+        free(there[i]);
+    og__places_free(&folders);
+    return rc;
+}
+
+int og__know_disks(struct og_workload *f, const struct og_options *opt, struct og_err *err)
+{
+    const struct og_graph *g = f->graph;
+    /* where edges were held out, on another disk */
+    og__profile_load(g->relation[0].indices.path, &f->lists);
+    f->profile = f->lists;
+    for (uint32_t k = g->n_groups; k-- > 0;)
+        if (g->group[k].dim > 0)
+            og__features_profile(&g->group[k], &f->profile);
+    return know_scratch(f, opt, err);
+}
+
+/* Unless --scratch is given it lies in the user's cache folder, and what batches take, which --disk
+ * bounds, with the run. */
+int og__know_whole(struct og_config *c, struct og_err *err)
+{
+    struct og_places folders;
+    const char *here = c->want & OG__WANT_TRAINING ? "." : NULL; /* a run's folder is made there */
+    const char *run = c->opt.run ? c->opt.run : here;
+    int rc = og__scratch_folders(&folders, &c->opt, NULL, err);
+    c->whole = (struct og_whole_files){.times = OG_MAX(folders.n, 1u)};
+    if (rc == 0 && !c->opt.scratch && run && folders.n > 0 &&
+        !og__same_file_system(folders.path[0], run))
+        c->whole = (struct og_whole_files){.room = og__disk_free(folders.path[0]) / 10 * 9 /
+                                                   (uint64_t)OG_MAX(c->n_local, 1)};
+    og__places_free(&folders);
+    return rc;
+}
+
+/* ---- of the dataset ---- */
+
+static unsigned extras_of(const struct og_workload *f, const struct og_options *opt)
+{
+    const struct og_sampling how = og__sampling_setup(opt);
+    const unsigned weights = og__sampling_weighs(&how) ? OG__WITH_WEIGHTS : 0u;
+    if (f->graph->has_types)
+        return OG__WITH_RELATIONS | weights;
+    return og__learner_extras(f) | weights | (opt->draw == OG_DRAW_ONCE ? OG__NESTED : 0u);
+}
+
+static uint64_t list_bytes(const struct og_graph *g)
+{
+    uint64_t bytes = 0;
+    for (uint32_t r = 0; r < g->n_relations; r++)
+        bytes += (uint64_t)g->relation[r].indices.bytes;
+    return bytes;
+}
+
+static int know_row_groups(struct og_workload *f, struct og_err *err)
+{
+    const struct og_graph *g = f->graph;
+    f->row_group = calloc(g->n_groups, sizeof(*f->row_group));
+    if (!f->row_group)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", g->path);
+    for (uint32_t k = 0; k < g->n_groups; k++)
+        if (g->group[k].dim > 0)
+            f->row_group[f->n_row_groups++].row_bytes = og__row_bytes(&g->group[k]);
+    return 0;
+}
+
+int og__know_graph(struct og_workload *f, const struct og_options *opt, struct og_err *err)
+{
+    const struct og_graph *ds = f->graph;
+    int rc;
+    OG_TRY(know_row_groups(f, err));
+    f->n_nodes = (uint64_t)ds->n_nodes;
+    f->list_bytes = list_bytes(ds);
+    f->row_bytes = ds->n_groups == 1 ? og__row_bytes(ds->group) : 0;
+    f->cache_rows = og__cache_rows(&opt->cache, f->n_nodes, f->row_bytes);
+    f->trace = (struct og_trace_options){
+        .n_hops = opt->n_fanout, .n_nodes = f->n_nodes, .extras = extras_of(f, opt)};
+    f->trace.n_relations = f->graph->has_types ? f->graph->n_relations : 0;
+    if (f->graph->has_types) /* whose lists are not cached */
+        return 0;
+    f->bytes.neighbors_least = og__neighbors_least_bytes(ds->relation);
+    f->bytes.neighbors_most = og__neighbors_whole_bytes(ds->relation);
+out:
+    return rc;
+}
+
+void og__know_splits(struct og_workload *f, unsigned want)
+{
+    for (int i = 0; i < OG__SPLITS; i++) {
+        const struct og_split *split = &f->split[i];
+        f->bytes.seeds += og__split_bytes(f, split) + og__split_relation_bytes(split);
+        if (split->labels)
+            f->bytes.labels += og__labels_bytes(f->graph, split->n);
+    }
+    f->bytes.seeds += f->triples.size * sizeof(*f->triples.table);
+    if (want & OG__WANT_MODEL)
+        f->bytes.scores = og__most_scores(f) * sizeof(float);
+}
+
+/* ---- of its batches ---- */
+
+/* A relation's reader and buffers stay while others have their turn. */
+static size_t related_reading_bytes(const struct og_session *s,
+                                    const struct og_topology_disk_options *disk,
+                                    const struct og_sampling *how)
+{
+    const struct og_graph *g = s->workload.graph;
+    size_t bytes = og__sampler_disk_state_bytes(how);
+    for (uint32_t r = 0; r < g->n_relations; r++) {
+        const struct og_relation *of = &g->relation[r];
+        const struct og_topology_disk_options own = og__relation_on_disk(of, disk);
+        struct og_batch_caps caps = s->workload.caps;
+        for (uint32_t h = 0; h < caps.n_hops; h++)
+            caps.hop[h].n_drawn = OG_MIN(caps.hop[h].n_drawn, (uint64_t)of->n_edges);
+        if (of->n_edges > 0)
+            bytes +=
+                og__sampler_extra_bytes(&own, how) +
+                og__sampler_disk_bytes(of, &own, &caps, how,
+                                       og__longest_list(&s->structure.topology.relation[r].lists));
+    }
+    return bytes;
+}
+
+/* What depends on where the structure is. The topology that is open may be either. */
+static void know_place(const struct og_session *s, int topology, struct og_workload *f)
+{
+    const struct og_topology_disk_options disk = og__structure_on_disk(&s->structure);
+    const struct og_sampling how = og__sampling_setup(&s->config.opt);
+    f->bytes.structure = og__structure_bytes(&s->structure, topology);
+    f->bytes.sampler_reading = 0;
+    if (topology != OG_TOPOLOGY_DISK)
+        return;
+    if (f->graph->has_types) {
+        f->bytes.sampler_reading = related_reading_bytes(s, &disk, &how);
+        return;
+    }
+    const int64_t longest = og__longest_list(&s->structure.topology);
+    f->group_sampling = og__group_sampling_shape(f->graph->relation, &how, longest);
+    f->bytes.sampler_reading =
+        og__sampler_disk_bytes(f->graph->relation, &disk, &f->caps, &how, longest) +
+        og__sampler_disk_state_bytes(&how);
+}
+
+struct og_workload og__workload_on_disk(const struct og_session *s)
+{
+    struct og_workload f = s->workload;
+    know_place(s, OG_TOPOLOGY_DISK, &f);
+    return f;
+}
+
+/* Rows of a group in the largest batch. */
+static uint64_t input_rows(const struct og_workload *f, uint32_t group)
+{
+    return f->types ? og__nodes_of(&f->by_type, f->caps.n_hops, group) : og__input_rows(f);
+}
+
+static void know_rows(struct og_session *s)
+{
+    struct og_workload *f = &s->workload;
+    const struct og_graph *g = f->graph;
+    f->bytes.reader = og__gather_reader_bytes(g, s->config.opt.io);
+    f->bytes.input = f->bytes.widest = 0;
+    f->bytes.files = f->group_rows = 0;
+    for (uint32_t t = 0, k = 0; t < g->n_groups; t++) {
+        const size_t row_bytes = og__row_bytes(&g->group[t]);
+        const uint64_t rows = input_rows(f, t);
+        if (row_bytes == 0)
+            continue;
+        f->row_group[k++] = (struct og_rows_known){row_bytes, rows, rows};
+        f->group_rows += rows;
+        f->bytes.input += (size_t)rows * row_bytes;
+        f->bytes.widest = OG_MAX(f->bytes.widest, row_bytes);
+        f->bytes.files += (uint64_t)g->group[t].n_nodes * row_bytes;
+    }
+    f->bytes.read = f->bytes.input;
+}
+
+/* Of a device that samples, with a backend of its own; what it takes there is of --device-memory.
+ * There is one hop at a time. */
+static int know_sampling(struct og_session *s, struct og_err *err)
+{
+    struct og_workload *f = &s->workload;
+    const struct og_nn_ops *ops;
+    uint64_t most = 0;
+    f->bytes.sampling_staging = f->bytes.device_sampling = 0;
+    if (s->config.opt.sample_on == OG_SAMPLE_ON_HOST)
+        return 0;
+    const int rc = og__nn_find(&ops, s->config.opt.device, err);
+    if (rc < 0)
+        return rc;
+    f->bytes.sampling_staging = ops->own_bytes(s->config.opt.threads);
+    for (uint32_t h = 0; h < f->caps.n_hops; h++)
+        most = OG_MAX(most, f->caps.hop[h].n_edges);
+    if (og__has_tiers(&s->config))
+        f->bytes.device_sampling =
+            ops->samplers->bytes(&s->structure.topology,
+                                 s->config.opt.sample_on == OG_SAMPLE_ON_PINNED, og__input_rows(f),
+                                 most) +
+            ops->device_own_bytes();
+    return 0;
+}
+
+/* Others ask for what this rank's batches ask of it, as many times as there are ranks, or for more:
+ * nodes of one kind may be all one rank's. Of `rows` of a batch, of nodes from `first` to `end`. */
+static uint64_t requested_of(const struct og_session *s, const struct og_profiling *profiling,
+                             uint64_t rows, uint32_t first, uint64_t end)
+{
+    const struct og_share *own = &s->config.share;
+    uint64_t all = 0;
+    uint64_t owned = 0;
+    for (uint64_t i = 0; i < profiling->rows; i++) {
+        const bool is_of = profiling->ids[i] >= first && profiling->ids[i] < end;
+        all += is_of;
+        owned += is_of && og__owner_of(own->ranks, profiling->ids[i]) == own->rank;
+    }
+    const double share = (double)owned / (double)OG_MAX(all, (uint64_t)1);
+    const double times = OG_MAX(share * own->ranks, 1.0);
+    return (uint64_t)ceil((double)rows * times);
+}
+
+/* Of each group by itself, and of those with features also the bytes. */
+static void know_requested(struct og_session *s, const struct og_profiling *profiling)
+{
+    struct og_workload *f = &s->workload;
+    const struct og_graph *g = f->graph;
+    const uint64_t ranks = s->config.share.ranks;
+    f->requested_rows = f->own_nodes = 0;
+    f->bytes.requested = f->bytes.sent = 0;
+    if (!og__exchanges(&s->config))
+        return;
+    f->own_nodes = og__nodes_known(&s->config, f->n_nodes);
+    f->group_rows = 0;
+    f->bytes.read = 0;
+    for (uint32_t t = 0, k = 0; t < g->n_groups; t++) {
+        const uint64_t first = (uint64_t)g->group[t].first;
+        const uint64_t end = first + (uint64_t)g->group[t].n_nodes;
+        const uint64_t own = og__nodes_known(&s->config, end) - og__nodes_known(&s->config, first);
+        const uint64_t requested =
+            requested_of(s, profiling, input_rows(f, t), (uint32_t)first, end);
+        const size_t row_bytes = og__row_bytes(&g->group[t]);
+        f->requested_rows += requested;
+        if (row_bytes == 0)
+            continue;
+        f->row_group[k++].read = OG_MIN(requested, own);
+        f->group_rows += OG_MIN(requested, own);
+        f->bytes.requested += (size_t)requested * row_bytes;
+        f->bytes.sent += (size_t)((requested * (ranks - 1) + ranks - 1) / ranks) * row_bytes;
+        f->bytes.read += (size_t)OG_MIN(requested, own) * row_bytes;
+    }
+    if (f->requested_rows == 0)
+        know_rows(s);
+}
+
+int og__know_batches(struct og_session *s, const struct og_profiling *profiling, struct og_err *err)
+{
+    struct og_workload *f = &s->workload;
+    const unsigned want = s->config.want;
+    const struct og_trace_options record = og__record_form(f);
+    f->caps = og__caps_with_margin(&profiling->caps, &s->config, f);
+    f->caps.rows_come = og__has_tiers(&s->config);
+    if (f->types) {
+        int rc = og__types_with_margin(&f->by_type, &profiling->by_type, &s->config, f, err);
+        if (rc < 0)
+            return rc;
+        f->caps.types = &f->by_type;
+    }
+    know_rows(s);
+    f->profiling_batches = profiling->n;
+    f->profiling_rows = profiling->rows / OG_MAX(profiling->n, 1u);
+    f->profiling_seconds = profiling->seconds / OG_MAX(profiling->n, 1u);
+    f->growth = profiling->growth;
+    know_requested(s, profiling);
+    if (og__planned_groups(f)) {
+        f->bytes.planned_ids = og__input_rows(f) * sizeof(uint32_t);
+        f->bytes.group_staging = og__gather_staging_bytes(f->graph, og__read_rows(f));
+    }
+    f->bytes.samples = s->offline ? og__samples_memory(s->offline->samples) : 0;
+    f->bytes.sampler = og__sampler_bytes(&f->caps);
+    know_place(s, s->exec.topology, f);
+    f->bytes.batch = og__batch_bytes(&f->caps, f->trace.extras) + og__seeds_bytes(&f->seeds);
+    if (want & OG__WANT_RECORD) /* of samples that are made for others */
+        f->bytes.record =
+            og__trace_writer_bytes(&record) +
+            (want & OG__WANT_FEATURES ? (size_t)f->n_row_groups * 2 * OG__NPY_BUFFER : 0);
+    if (s->config.handover.n > 0)
+        f->bytes.handed = s->config.handover.bytes(f, want);
+    f->bytes.degrees = want & OG__WANT_MODEL ? og__degrees_bytes(f) : 0;
+    if (want & OG__WANT_MODEL)
+        og__learner_sizes(&s->learner, f, &s->config);
+    return know_sampling(s, err);
+}
+
+int og__know_link(struct og_session *s, struct og_err *err)
+{
+    struct og_workload *f = &s->workload;
+    const size_t limit = (size_t)s->config.opt.device_memory.value;
+    return f->links.n == f->keepers ? 0
+                                    : og__time_links(&s->learner, f->keepers, f->bytes.widest,
+                                                     limit, s->budget, &f->links, err);
+}

@@ -1,0 +1,284 @@
+/* Batches sampled together from disk: those that each would be by itself in memory, bit for bit,
+ * while the structure is read at most once a hop. */
+#include "sample/topology_fixture.h"
+
+#include "sample/group_sampling.h"
+
+enum { BATCHES = 7, THREADS = 3 };
+
+struct group {
+    struct og_sampler *sampler[THREADS];
+    struct og_group_sampling *together;
+    struct og_budget *budget;
+};
+
+/* How they are sampled together. */
+struct setting {
+    uint32_t batches;
+    unsigned shift;
+    size_t memory;
+    int threads;
+};
+static const struct setting settings[] = {
+    {BATCHES, 12, OG_MIB * 64, 1}, {BATCHES, 5, 0, THREADS}, {3, 0, 5000, 2}, {1, 7, 0, 1}};
+static const struct setting *const spilled = &settings[1];
+
+static struct og_sampler *open_sampler(const struct og_topology *t, const struct og_sampling *how,
+                                       const int *fanout, struct og_budget *b)
+{
+    struct og_sampler *s;
+    assert_int_equal(og__sampler_open(&s, t, fanout, 3, 11, b, NULL), 0);
+    og__sampler_keep_degrees(s);
+    assert_int_equal(og__sampler_choose(s, how, NULL), 0);
+    return s;
+}
+
+static struct group open_group(const struct og_topology *disk, const struct og_sampling *how,
+                               const int *fanout, const struct setting *as)
+{
+    struct group g = {.budget = og__budget_new(0)};
+    struct og_err err = {0};
+    for (int i = 0; i < as->threads; i++)
+        g.sampler[i] = open_sampler(disk, how, fanout, g.budget);
+    const struct og_group_sampling_options opt = {.sizes = {as->batches, as->shift, as->memory},
+                                                  .scratch = OG__ONE_PLACE(folder),
+                                                  .samplers = g.sampler,
+                                                  .n_samplers = as->threads};
+    if (og__group_sampling_open(&g.together, disk, &opt, g.budget, &err) < 0)
+        fail_msg("%s", err.message);
+    return g;
+}
+
+static void close_group(struct group *g)
+{
+    og__group_sampling_close(g->together);
+    for (int i = 0; i < THREADS; i++)
+        og__sampler_close(g->sampler[i]);
+    assert_int_equal(og__budget_used(g->budget), 0);
+    og__budget_free(g->budget);
+}
+
+/* Batches first .. first + n of the schedule. */
+static struct og_group_sampling_counts sample_group(struct group *g, int64_t n_nodes,
+                                                    uint32_t first, uint32_t n)
+{
+    struct og_group_sampling_counts counts;
+    struct og_err err = {0};
+    uint32_t seeds[SEEDS];
+    og__group_sampling_clear(g->together);
+    for (uint32_t i = first; i < first + n; i++) {
+        const struct og_sample_key key = {OG__STREAM_SAMPLE, 1, i};
+        pick_seeds(n_nodes, i, seeds);
+        assert_int_equal(og__group_sampling_add(g->together, seeds, SEEDS, &key, &err), 0);
+    }
+    if (og__group_sampling_sample(g->together, &counts, &err) < 0)
+        fail_msg("%s", err.message);
+    return counts;
+}
+
+static void check_batch(struct group *g, struct og_sampler *alone, int64_t n_nodes, uint32_t first,
+                        uint32_t i, int thread)
+{
+    struct og_batch_memory m[2];
+    struct og_io_counts read = {0};
+    struct og_err err = {0};
+    uint32_t seeds[SEEDS];
+    pick_seeds(n_nodes, first + i, seeds);
+    og__batch_init(&m[0], NULL);
+    og__batch_init(&m[1], NULL);
+    assert_int_equal(og__sample(alone, seeds, SEEDS, OG__STREAM_SAMPLE, 1, first + i, &m[0], &err),
+                     0);
+    if (og__group_sampling_take(g->together, i, thread, &m[1], &read, &err) < 0)
+        fail_msg("%s", err.message);
+    assert_same_batch(&m[0].batch, &m[1].batch);
+    og__batch_release(&m[0]);
+    og__batch_release(&m[1]);
+}
+
+/* Once; but ranges share blocks with those beside them: where lists are whole, where the elements
+ * begin off a block of the disk, and where that is larger than ours. */
+static uint64_t most_of_pass(const struct og_group_sampling_shape *shape, unsigned shift)
+{
+    const uint64_t ranges = (shape->array[0].bytes / OG__LIST_BLOCK >> shift) + 1;
+    return og__group_sampling_list_bytes(shape) + shape->n_arrays * 4096 * (1 + 2 * ranges);
+}
+
+static void compare_together(const struct og_graph *ds, const struct og_topology *memory,
+                             const struct og_topology *disk, const struct og_sampling *how,
+                             const int *fanout, const struct setting *as)
+{
+    struct group g = open_group(disk, how, fanout, as);
+    struct og_sampler *alone = open_sampler(memory, how, fanout, NULL);
+    for (uint32_t first = 0; first < BATCHES; first += as->batches) {
+        const uint32_t n = OG_MIN(as->batches, BATCHES - first);
+        struct og_io_counts made = og__io_made();
+        const struct og_group_sampling_counts counts = sample_group(&g, ds->n_nodes, first, n);
+        struct og_io_counts since = {0};
+        og__io_add_since(&since, made);
+        /* a reader a hop and array; each tries how its file takes direct reads, up to a block of
+         * the disk */
+        const struct og_group_sampling_shape shape =
+            og__group_sampling_shape(ds->relation, how, disk->disk->longest);
+        const uint64_t counted = counts.structure.io.bytes + counts.drawn.bytes;
+        assert_in_range(since.bytes, counted,
+                        counted + (uint64_t)3 * shape.steps * shape.n_arrays * 4096);
+        if (counts.drawn.bytes == 0)
+            assert_in_range(since.reads, counts.structure.io.reads,
+                            counts.structure.io.reads + 6 * shape.steps * shape.n_arrays);
+        assert_true(counts.structure.io.bytes <= 3 * shape.steps * most_of_pass(&shape, as->shift));
+        if (as->memory == 0)
+            assert_true(counts.written > 0 || counts.structure.io.bytes == 0);
+        else if (as->memory > OG_MIB)
+            assert_int_equal(counts.written, 0);
+        for (uint32_t i = n; i-- > 0;) /* in any order, and again */
+            check_batch(&g, alone, ds->n_nodes, first, i, (int)i % as->threads);
+        check_batch(&g, alone, ds->n_nodes, first, n / 2, 0);
+    }
+    og__sampler_close(alone);
+    close_group(&g);
+}
+
+static const int fanouts[][3] = {{10, 10, 10}, {-1, 3, 1}, {60, 400, 2}, {3, -1, 7}};
+
+/* With a cache of so many halves of the neighbours. Uniform batches in all settings; of others each
+ * fanout in one. */
+static void compare_ways(const struct og_graph *ds, const struct og_topology *memory,
+                         enum layout layout, size_t halves)
+{
+    struct og_topology disk =
+        open_disk(ds, NULL, halves * og__neighbors_whole_bytes(ds->relation) / 2, NULL, NULL);
+    for (size_t w = 0; w < OG_COUNT(ways); w++)
+        for (size_t f = 0; og__sampler_takes_groups(&ways[w]) && f < OG_COUNT(fanouts); f++)
+            for (size_t i = 0; i < OG_COUNT(settings); i++)
+                if ((w == 0 && layout == OURS) ||
+                    ((f + w + layout) % 3 == halves && (i + f + w + layout) % 4 == 0))
+                    compare_together(ds, memory, &disk, &ways[w], fanouts[f], &settings[i]);
+    og__topology_release(&disk);
+}
+
+static void batches_are_those_of_memory(void **state)
+{
+    (void)state;
+    struct graph graph = make_graph(2600, 900);
+    for (int layout = 0; layout < LAYOUTS; layout++) {
+        char name[32];
+        snprintf(name, sizeof(name), "together-%d", layout);
+        write_graph(name, &graph, (enum layout)layout);
+        struct og_graph *ds = open_dataset(name);
+        struct og_topology memory;
+        assert_int_equal(og__topology_load(ds, OG__NO_WEIGHTS, NULL, &memory, NULL), 0);
+        assert_int_equal(og__relation_load_weights(ds->relation, OG__WEIGHT_TABLES, &memory, NULL),
+                         0);
+        for (size_t halves = 0; halves <= 2; halves++)
+            compare_ways(ds, &memory, (enum layout)layout, halves);
+        og__topology_release(&memory);
+        og__graph_close(ds);
+    }
+    free_graph(&graph);
+}
+
+static void all_of_the_file_is_tail(void **state)
+{
+    (void)state;
+    struct graph g = make_graph(1000, 1);
+    memset(g.indptr, 0, 900 * 8);
+    for (int v = 900; v <= 1000; v++)
+        g.indptr[v] = 1;
+    g.indices[0] = 42;
+    write_graph("tail", &g, OURS);
+    struct og_graph *ds = open_dataset("tail");
+    struct og_topology memory;
+    struct og_topology disk = open_disk(ds, NULL, 0, NULL, NULL);
+    assert_int_equal(og__topology_load(ds, OG__NO_WEIGHTS, NULL, &memory, NULL), 0);
+    compare_together(ds, &memory, &disk, &ways[0], fanouts[0], &settings[0]);
+    og__topology_release(&disk);
+    og__topology_release(&memory);
+    og__graph_close(ds);
+    free_graph(&g);
+}
+
+/* A second batch adds little to what the first had read. */
+static void what_batches_share_is_read_once(void **state)
+{
+    (void)state;
+    struct graph graph = make_graph(12000, 9000);
+    write_graph("shared", &graph, OURS);
+    struct og_graph *ds = open_dataset("shared");
+    struct og_topology disk = open_disk(ds, NULL, 0, NULL, NULL);
+    const struct setting as = {BATCHES, 6, OG_MIB, 2};
+    struct group g = open_group(&disk, &ways[0], fanouts[0], &as);
+    uint64_t alone = 0;
+    for (uint32_t i = 0; i < BATCHES; i++)
+        alone += sample_group(&g, ds->n_nodes, i, 1).structure.io.bytes;
+    const uint64_t together = sample_group(&g, ds->n_nodes, 0, BATCHES).structure.io.bytes;
+    assert_true(together < alone / 2);
+    close_group(&g);
+    og__topology_release(&disk);
+    og__graph_close(ds);
+    free_graph(&graph);
+}
+
+/* What sampling the graph says, for all that it read. */
+static int fail_on(const char *name, const struct og_sampling *how, char *message, size_t n)
+{
+    struct og_group_sampling_counts counts;
+    struct og_err err = {0};
+    uint32_t seeds[SEEDS];
+    const struct og_sample_key key = {OG__STREAM_SAMPLE, 1, 0};
+    struct og_graph *ds = open_dataset(name);
+    struct og_topology disk = open_disk(ds, NULL, 0, NULL, NULL);
+    struct group g = open_group(&disk, how, fanouts[1], spilled);
+    pick_seeds(ds->n_nodes, 0, seeds);
+    assert_int_equal(og__group_sampling_add(g.together, seeds, SEEDS, &key, &err), 0);
+    int rc = og__group_sampling_sample(g.together, &counts, &err);
+    snprintf(message, n, "%s", err.message);
+    close_group(&g);
+    og__topology_release(&disk);
+    og__graph_close(ds);
+    return rc;
+}
+
+static void ids_out_of_range_are_told(void **state)
+{
+    (void)state;
+    char message[800];
+    struct graph graph = make_graph(2600, 900);
+    const int64_t n_edges = graph.indptr[graph.n];
+    for (int64_t e = 0; e < n_edges; e++)
+        graph.indices[e] = (int32_t)graph.n;
+    write_graph("bad-ids", &graph, OURS);
+    for (size_t w = 0; w < OG_COUNT(ways); w++) {
+        assert_int_equal(fail_on("bad-ids", &ways[w], message, sizeof(message)), -EINVAL);
+        assert_non_null(strstr(message, "indices.npy"));
+    }
+    free_graph(&graph);
+}
+
+static void weights_that_are_none_are_told(void **state)
+{
+    (void)state;
+    char message[800];
+    struct graph graph = make_graph(2600, 900);
+    write_graph("bad-weights", &graph, OURS);
+    const int64_t n_edges = graph.indptr[graph.n];
+    float *weights = malloc((size_t)n_edges * sizeof(*weights));
+    for (int64_t e = 0; e < n_edges; e++)
+        weights[e] = -1;
+    write_array(path_in("bad-weights/weights.npy"), OG__NPY_F32, n_edges, weights, 4096);
+    free(weights);
+    assert_int_equal(fail_on("bad-weights", &ways[1], message, sizeof(message)), -EINVAL);
+    assert_non_null(strstr(message, "weights.npy"));
+    free_graph(&graph);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(batches_are_those_of_memory),
+        cmocka_unit_test(all_of_the_file_is_tail),
+        cmocka_unit_test(what_batches_share_is_read_once),
+        cmocka_unit_test(ids_out_of_range_are_told),
+        cmocka_unit_test(weights_that_are_none_are_told),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
