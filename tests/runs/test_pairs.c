@@ -62,6 +62,7 @@ static const struct given {
     {"optimizer", "sgd", CHANGES},
     {"lr", "0.05", CHANGES},
     {"weight-decay", "0.1", CHANGES},
+    {"edge-weights", "off", BOUNDS}, /* the graph has none */
     {"init", initial, CHANGES},
     {"seed", "9", CHANGES},
     {"no-shuffle", "true", CHANGES},

@@ -255,7 +255,7 @@ static void what_options_decide(void **state)
     }
     /* what a run must have been started with to go on */
     json_t *numbers = og__options_deciding(&o, OG_DECIDES_NUMBERS);
-    assert_int_equal(json_object_size(numbers), 41);
+    assert_int_equal(json_object_size(numbers), 42);
     assert_null(json_object_get(numbers, "epochs"));
     assert_null(json_object_get(numbers, "init"));
     assert_null(json_object_get(numbers, "memory"));
@@ -438,6 +438,7 @@ static const char *const away[][2] = {
     {"hidden", "17"},
     {"heads", "2"},
     {"aggregator", "max"},
+    {"edge-weights", "multiply"},
     {"bases", "3"},
     {"norm", "layer"},
     {"residual", "true"},
