@@ -34,7 +34,7 @@ static void any_memory_and_threads_give_the_same_bytes(void **state)
 static void the_memory_that_is_named_is_enough(void **state)
 {
     (void)state;
-    static const char words[] = "the smallest that would do is --memory ";
+    static const char words[] = "use --memory ";
     int named = 0;
     make_larger_graph();
     for (size_t i = 0; i < OG_COUNT(models); i += test_ways_step_of(3)) {

@@ -222,7 +222,7 @@ static const char *const convolutions[][9] = {
     {"model", "sage", "aggregator", "max", "residual", "true", NULL},
     {"model", "sage", "aggregator", "gcn", NULL},
     {"model", "gat", "heads", "2", "attention-dropout", "0.3", "residual", "true", NULL},
-    {"model", "gatv2", "heads", "3", "attention-dropout", "0.3", "residual", "true", NULL},
+    {"model", "gatv2", "heads", "2", "attention-dropout", "0.3", "residual", "true", NULL},
     {"model", "gin", "residual", "true", "norm", "batch", NULL},
     {"model", "pinsage", "sampler", "walk", NULL},
     {"norm", "batch", "batch", "8", "accumulate", "3", "trainers", "2", NULL},

@@ -185,7 +185,7 @@ def same_bytes_on_packs(graph, dtype):
 
 def hands_and_devices():
     """Several mini-batches at a time, and computed elsewhere."""
-    for way in ["--accumulate", 2, "--trainers", 2], ["--accumulate", 2, "--executors", "2:2"], ["--device", "virtual"]:
+    for way in ["--accumulate", 2, "--executors", 2], ["--accumulate", 2, "--executors", "2:2"], ["--device", "virtual"]:
         plain = way[:2]
         want, _, _ = train("graph", "want", *plain)
         got, summary, said = train("graph", "got", *way, "--samples", "graph-s-stored", "--cache", "60K", *PACKED)

@@ -344,7 +344,7 @@ def plans_tell_what_is_read():
         assert [t["row_bytes"] for t in types] == [80, 0, 20]
         assert sum(t["cache_bytes"] for t in types) == plan["memory"]["feature cache"]
         said = run("plan", "bare", *few, *way)
-        assert "author: 700 nodes, whose rows are learnt" in said and "venue: memory holds" in said, said
+        assert "author: 700 nodes, with learnable embeddings" in said and "venue: memory holds" in said, said
 
 
 def rows_are_those_of_samples():
