@@ -8,7 +8,7 @@ import shutil
 
 from ._arrays import array_of, as_float32, counted, edges_of, is_bf16, is_iterator, labels_of, rows_of, save, unchanged
 from ._attributes import save_attributes
-from ._calls import import_
+from ._calls import import_, info
 from ._errors import FileError, OptionError, warn
 from ._ids import check_range, save_splits
 from ._write_typed import SPLITS, all_bf16, constant, of_hetero, of_one_type, save_typed
@@ -174,13 +174,16 @@ def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid
     if is_bf16(plain["x"]) if plain else all_bf16(given):
         options.setdefault("feature_dtype", "bf16")
     as_stored = as_float32 if options.get("feature_dtype") in (None, "f32") and not options.get("row_normalize") else unchanged
-    with folder_beside(path) as folder, by_arguments(folder, names):
+    with folder_beside(path) as folder, folder_beside(path) as other, by_arguments(folder, names):
         said = said_of(name or os.path.basename(path), num_classes, regression)
         if plain:
             save_plain(folder, plain, said, names, as_stored)
         else:
             save_typed(folder, given, said, names, as_stored)
-        told = import_("npy", folder, path, progress=progress, **options)
-        if data is not None:
-            save_rest(folder, path, data, unused, KEEP_EDGES.issuperset(options) and edge_index is None, x is None, y is None)
-        return told
+        if data is None or os.path.lexists(path):  # which import refuses
+            return import_("npy", folder, path, progress=progress, **options)
+        whole = os.path.join(other, "dataset")
+        import_("npy", folder, whole, progress=progress, **options)
+        save_rest(folder, whole, data, unused, KEEP_EDGES.issuperset(options) and edge_index is None, x is None, y is None)
+        os.rename(whole, path)  # last: a dataset has its attributes or is not there
+        return info(path)

@@ -317,6 +317,10 @@ static int open_session(struct recorder *r, const char *dataset, bool with_featu
             own.policy = OG_POLICY_DEGREE;
     }
     OG_TRY(og__session_open(&r->s, dataset, &own, want, NULL, observer, err));
+    if (with_features && og_options_given(opt, "policy") && opt->policy == OG_POLICY_AUTO)
+        og__say(&r->s->config.log, OG__INFO,
+                "--policy auto: samples take degree, so that what is "
+                "written does not depend on timings");
     if (og_options_given(opt, "pack-dtype"))
         og__log_without_effect(&r->s->config.log, "", "pack-dtype", NULL, "",
                                "samples have rows as they are stored");

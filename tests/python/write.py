@@ -236,6 +236,32 @@ def test_what_of_data_is_not_stored_is_named():
         outgrow.write("refused", typed)
 
 
+def test_a_dataset_has_its_attributes_or_is_not_there():
+    try:
+        import torch
+        from torch_geometric.data import Data
+    except ImportError:
+        return
+    given = {name: torch.from_numpy(array) for name, array in some().items()}
+
+    def ends(*_):
+        raise KeyboardInterrupt
+
+    saved, outgrow._write.save_rest = outgrow._write.save_rest, ends
+    try:
+        outgrow.write("ended", Data(**given, pos=torch.ones(120, 3)))
+        raise AssertionError("save_rest was not called")
+    except KeyboardInterrupt:
+        pass
+    finally:
+        outgrow._write.save_rest = saved
+    assert not any(name.startswith("ended") for name in os.listdir("."))
+    outgrow.write("ended", Data(**given, pos=torch.ones(120, 3)))
+    assert os.path.exists("ended/attributes")
+    with raises(outgrow.Error, "ended"):
+        outgrow.write("ended", Data(**given))
+
+
 def test_what_a_kill_leaves_goes_with_the_next():
     program = "import outgrow, numpy as np, time\n" \
               "def rows():\n    while True:\n        print('at it', flush=True)\n        yield np.ones((1000, 10))\n        time.sleep(0.1)\n" \
