@@ -98,6 +98,11 @@ struct shown_option *list_options(const struct command *command, size_t *count)
         if (!has_own(command, row->name) && !is_left_out(command, row->name))
             add_row(&list[n++], row, group);
     }
+    for (size_t i = 0; command->training && (row = own_row(&cmd_train, i)); i++)
+        if (!has_own(command, row->name)) { /* accepted, so that a command serves as its plan */
+            add_row(&list[n], row, group);
+            list[n++].hidden = true;
+        }
     if (command->training) /* read here, not passed on; listed with the run's options */
         add_row(&list[n++], &config_option, group);
     if (!has_own(command, json_option.name))
@@ -240,6 +245,9 @@ static int take_option(struct parsing *p, const struct shown_option *o, const ch
         in->quiet = true;
     } else if (o->name == config_option.name) {
         p->config = value;
+    } else if (has_own(&cmd_train, o->name)) {
+        fprintf(stderr, "outgrow: --%s has no effect in `outgrow %s`\n", o->name,
+                in->command->name);
     } else if (p->n_given < MAX_GIVEN) {
         p->given[p->n_given].name = o->name;
         p->given[p->n_given++].value = value ? value : "true";

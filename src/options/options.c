@@ -50,7 +50,7 @@ static const struct og_row table[] = {
      "heterogeneous graphs, relational graph convolution (docs/reference/models.md)",
      og__model_words, OG_OPTION_CHOICE, FIELD(model), 0, 0, ALL),
     ROW("layers", "N", "0", numbers, NUMBERS,
-     "number of layers; 0 = one for each number of --fanout",
+     "number of layers; 0 = one for each number of --fanout, whose default has one for each layer",
      NULL, OG_OPTION_INT, FIELD(layers), 0, OG_MAX_HOPS, ALL),
     ROW("hidden", "N", "256", numbers, NUMBERS,
      "width of the hidden layers",

@@ -49,7 +49,10 @@ OG_MUST_CHECK int og__options_match(const struct og_options *opt, const json_t *
 /* The option's value as text for og_options_set. Not for the fanout. */
 const char *og__option_text(const struct og_options *opt, const char *name, char buf[32]);
 
-/* The model's use of edge weights, enum og_edge_weights_kind; off for models that ignore them. */
+/* A --fanout left at its default gets as many numbers as there are layers. */
+void og__fanout_follow(struct og_options *opt, int layers);
+/* The model's use of edge weights, enum og_edge_weights_kind; off for models that ignore them and
+ * while `auto` is not resolved. */
 int og__edge_weights(const struct og_options *opt);
 
 /* The dtype of cached and packed rows, for features stored as `stored`. */

@@ -101,10 +101,20 @@ static void resolve_fanout(struct og_options *opt)
         opt->fanout[i] = OG_MIN(opt->neighbors, opt->walks * opt->walk_length);
 }
 
+void og__fanout_follow(struct og_options *opt, int layers)
+{
+    if (og_options_given(opt, "fanout"))
+        return;
+    for (int i = opt->n_fanout; i < layers; i++)
+        opt->fanout[i] = opt->fanout[i - 1];
+    opt->n_fanout = layers;
+}
+
 static int resolve_layers(struct og_options *opt, struct og_err *err)
 {
     if (opt->layers == 0)
         opt->layers = opt->n_fanout;
+    og__fanout_follow(opt, opt->layers);
     if (opt->layers == opt->n_fanout)
         return 0;
     return og__fail(err, -EINVAL, "give --fanout a number per layer, the seeds' hop first",

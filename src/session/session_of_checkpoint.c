@@ -5,15 +5,11 @@
 #include "options/options.h"
 #include "session/option_effects.h"
 
-/* The checkpoint says how many layers there are: a --fanout left at its default follows. */
+/* The checkpoint says how many layers there are. */
 static int fit_options(struct og_options *opt, const struct og_model_config *config,
                        const char *checkpoint, struct og_err *err)
 {
-    if (!og_options_given(opt, "fanout")) {
-        for (int i = opt->n_fanout; i < config->layers; i++)
-            opt->fanout[i] = opt->fanout[i - 1];
-        opt->n_fanout = config->layers;
-    }
+    og__fanout_follow(opt, config->layers);
     opt->model = config->kind;
     opt->layers = config->layers;
     opt->embedding = config->embedding;

@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""Names that scripts rely on: every command, option, word of an option, file and JSON key that has been promised is there and runs. A name that has
+a better one is told once; the others are taken without a word.
+
+    contract.py OUTGROW      exits 77 where there is no NumPy
+"""
+import json
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+
+OUTGROW = os.path.abspath(sys.argv[1])
+RUN = "--fanout 3,3 --batch 200 --hidden 8 --epochs 1 --memory 200M --threads 2"
+# Options of training by what they may be given; `plan` takes all of them, and nothing runs.
+OPTIONS = {
+    "model": "gcn sage gat pinsage", "layers": "2", "hidden": "16", "heads": "2", "dropout": "0.2", "fanout": "3,3 -1,-1", "sampler": "uniform labor ladies", "batch": "100",
+    "epochs": "2", "lr": "0.01", "weight-decay": "0.1", "optimizer": "adam sgd", "task": "node link", "seed": "3", "threads": "1", "eval-every": "0", "memory": "150M 25%", "disk": "1G",
+    "scratch": "elsewhere", "topology": "memory disk auto", "policy": "none random degree presc presc:2 pagerank frequency lru rr belady hybrid auto sieve s3fifo clock file:scores.npy",
+    "cache": "64K 10%", "layout": "raw packed segmented auto", "resample-every": "1 2", "pack-dtype": "f32 f16 bf16", "superbatch": "3 all", "io": "uring pread auto",
+    "preset": "pyg+ ali+pg ginex diskgnn fgnn lsm-gnn helios memory auto", "checkpoint-every": "60", "log-every": "2", "accumulate": "2", "staleness": "1", "executors": "1:1", "workers": "2",
+    "device": "cpu virtual virtual:2", "draw": "each once",
+}
+WITH = {"device-memory": "64M", "device-policy": "degree", "victim": "pvp"}  # beside --device virtual
+OTHERS = "--batch-size 100 --num-neighbors 3,3 --learning-rate 0.01 --hidden-channels 8 --num-epochs 1 --memory 200M"
+FORMER = {"trainers": "2"}  # and their notice
+FLAGS = ["no-shuffle"]
+SUMMARY = {
+    "": "version dataset config seed plan prepare epochs best_epoch valid_acc test_acc peak_rss_bytes baseline_rss_bytes memory_budget_bytes seconds",
+    "plan": "policy layout topology predicted",
+    "plan.predicted": "rows hits misses reads bytes_read feature_bytes_read seconds",
+    "prepare": "seconds reads bytes_read bytes_written prefill",
+    "epochs.0": "epoch loss train_acc valid_acc seconds sample_seconds plan_seconds gather_seconds train_seconds stall_seconds eval_seconds eval_bytes_read rows hits misses prefill reads "
+                "bytes_read feature_bytes_read topology_bytes_read trace_bytes_read bytes_written prepare_reads prepare_bytes_read",
+}
+RESULT = "policy cache hit_rate hit_rate_with_prefill rows hits misses prefill reads bytes_read"
+TRACE = "seeds seeds_ptr ids ids_ptr hop1_src hop1_dst hop1_ptr hop2_src hop2_dst hop2_ptr labels features"
+
+
+def outgrow(command, status=0):
+    done = subprocess.run([OUTGROW, *shlex.split(command)], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    assert done.returncode == status, (command, done.returncode, done.stderr)
+    return done
+
+
+def renamed(done):
+    return re.findall(r"^outgrow: --(\S+) is now ", done.stderr, re.M)
+
+
+def has(value, path, keys, what):
+    for step in filter(None, path.split(".")):
+        value = value[int(step)] if step.isdigit() else value[step]
+    missing = set(keys.split()) - set(value)
+    assert not missing, (what, path, sorted(missing))
+
+
+def options():
+    for name, words in OPTIONS.items():
+        for word in words.split():
+            done = outgrow(f"plan graph {RUN} --{name}={word}")
+            assert not renamed(done), done.stderr
+    for name, word in WITH.items():
+        outgrow(f"plan graph {RUN} --device virtual --policy degree --cache 5% --{name} {word}")
+    for name, word in FORMER.items():
+        assert renamed(outgrow(f"plan graph {RUN} --{name} {word}")) == [name]
+    for command in "plan graph", "sample graph --out once", "bench epoch graph", "simulate graph --policy lru --cache 5%":
+        assert outgrow(f"{command} {RUN} --runs 2").stderr.count("--runs has no effect in `outgrow ") == 1, command
+    for name in FLAGS:
+        assert not renamed(outgrow(f"plan graph {RUN} --{name}"))
+    assert not renamed(outgrow(f"plan graph {OTHERS}"))
+    assert not renamed(outgrow("plan graph --model gat --num-layers 2 --num-heads 2 --num-hidden 8 --memory 200M"))
+
+
+def layers_alone():
+    of = "train graph --batch 200 --hidden 8 --epochs 1 --memory 200M --quiet --json"
+    for layers in 1, 2, 4:
+        assert json.loads(outgrow(f"{of} --layers {layers} --run l{layers}").stdout)["config"]["fanout"] == [10] * layers
+    assert "--fanout has 2 numbers" in outgrow(f"{of} --layers 3 --fanout 3,3 --run l3", 1).stderr
+
+
+def files_and_keys():
+    outgrow(f"train graph {RUN} --run run --log-every 1 --trace-timeline line.json")
+    for name in "summary.json metrics.jsonl checkpoint.safetensors best.safetensors resume.safetensors plan.json config.yaml".split():
+        assert pathlib.Path("run", name).exists(), name
+    summary = json.loads(pathlib.Path("run/summary.json").read_text())
+    for path, keys in SUMMARY.items():
+        has(summary, path, keys, "summary.json")
+    has(json.loads(pathlib.Path("run/metrics.jsonl").read_text().splitlines()[0]), "", "epoch batch loss rows misses bytes_read seconds", "metrics.jsonl")
+    has(json.loads(outgrow(f"plan graph {RUN} --json").stdout), "", "policy layout topology memory predicted candidates", "plan")
+    outgrow("simulate graph --policy lru,belady --cache 1%,10% --fanout 3,3 --batch 200 --json sim.json --plot sim.svg")
+    results = json.loads(pathlib.Path("sim.json").read_text())["results"]
+    assert [(r["policy"], r["cache"]) for r in results] == [("lru", "1%"), ("lru", "10%"), ("belady", "1%"), ("belady", "10%")], results
+    has(results[0], "", RESULT, "simulate")
+    has(json.loads(outgrow(f"bench epoch graph {RUN} --json").stdout), "", "prepare epochs", "bench epoch")
+    workers = json.loads(outgrow(f"train graph {RUN} --workers 2 --run two --json").stdout)
+    has(workers, "workers.0", "rank host rows hits misses rows_sent rows_received bytes_read seconds", "workers")
+    tiers = json.loads(outgrow(f"train graph {RUN} --executors 1:1 --device virtual --device-memory 1M --device-policy lru --victim pvp --policy belady --run three --json").stdout)
+    has(tiers, "epochs.0", "device_hits host_hits victim_hits victim_pushed victim_dropped", "devices")
+    has(tiers, "executors", "samplers trainers sample_seconds_each train_seconds_each switched", "executors")
+    has(json.loads(outgrow(f"train graph {RUN} --workers 2 --exchange --run four --json").stdout), "epochs.0", "exchanged_bytes", "exchange")
+
+
+def commands():
+    outgrow("sample graph --out trace --with-features --fanout 3,3 --batch 200 --epochs 1")
+    for name in TRACE.split():
+        assert pathlib.Path("trace", name + ".npy").exists(), name
+    outgrow("simulate trace --policy lru --cache 5%")
+    outgrow("sample graph --out samples --fanout 3,3 --batch 200 --epochs 1")
+    outgrow("pack graph --samples samples")
+    outgrow(f"train graph {RUN} --samples samples --run packed")
+    os.mkdir("a")
+    os.mkdir("b")
+    for command in ("info graph --json", "verify graph", "export npy graph out", "export graphbolt graph bolt", "import npy out back --symmetrize --drop-self-loops --feature-dtype f16",
+                    "import graphbolt bolt again", "report run --out page.html", "stripe graph part --parts 2 --part 0", "stripe back --over a,b",
+                    "eval graph --checkpoint run/best.safetensors --split test --full", "eval graph --checkpoint run/best.safetensors --split valid --fanout 3,3",
+                    "predict graph --checkpoint run/checkpoint.safetensors --out pred.npy --embeddings emb.npy", f"train graph {RUN} --run run --resume --epochs 2"):
+        outgrow(command)
+    for command in "train eval predict import export generate sample pack simulate plan bench report stripe doctor info verify".split():
+        assert outgrow(f"help {command}").stdout
+    assert outgrow("train", 2).stderr.startswith("outgrow: ")
+    failed = outgrow("train nowhere", 1).stderr
+    assert failed.startswith("outgrow: nowhere") and "\nhint: " in failed, failed
+
+
+def main():
+    import numpy as np
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        os.environ["XDG_CACHE_HOME"] = folder + "/cache"
+        outgrow("generate graph --model planted --nodes 2000 --degree 8 --dim 8 --classes 4 --dtype f32 --train-fraction 0.3 --homophily 0.8 --seed 3")
+        np.save("scores.npy", np.random.default_rng(1).random(2000, dtype=np.float32))
+        for part in options, layers_alone, files_and_keys, commands:
+            part()
+            print("ok", part.__name__, flush=True)
+
+
+try:
+    import numpy  # noqa: F401
+except ImportError:
+    sys.exit(77)
+main()
