@@ -14,9 +14,14 @@ enum og_model_kind {
     OG_MODEL_GATV2,
 };
 enum og_aggregator_kind { OG_AGGREGATOR_MEAN, OG_AGGREGATOR_MAX, OG_AGGREGATOR_GCN };
-/* What convolutions make of the edges' weights: nothing, factors of what comes along the edges, or
- * the weights of a mean. */
-enum og_edge_weights_kind { OG_EDGE_WEIGHTS_OFF, OG_EDGE_WEIGHTS_MULTIPLY, OG_EDGE_WEIGHTS_MEAN };
+/* Use of edge weights in convolutions: none, factors of what comes along an edge, weights of a
+ * mean. AUTO becomes one of the first two when the dataset is known. */
+enum og_edge_weights_kind {
+    OG_EDGE_WEIGHTS_OFF,
+    OG_EDGE_WEIGHTS_MULTIPLY,
+    OG_EDGE_WEIGHTS_MEAN,
+    OG_EDGE_WEIGHTS_AUTO
+};
 enum og_norm_kind { OG_NORM_NONE, OG_NORM_BATCH, OG_NORM_LAYER };
 enum og_sampler_kind {
     OG_SAMPLER_UNIFORM,

@@ -91,10 +91,12 @@ int og__checkpoint_sampler(const char *path, struct og_options *opt, const struc
     const size_t n = list_sampler_options(opt, names);
     for (size_t i = 0; i < n; i++)
         OG_TRY(take_sampler_option(&f.all, names[i], path, opt, err));
+    if (opt->edge_weights == OG_EDGE_WEIGHTS_AUTO) /* the file does not name weights */
+        opt->edge_weights = OG_EDGE_WEIGHTS_OFF;
     if (opt->sampler != sampler)
         og__say(log, OG__INFO, "%s: trained with --sampler %s, which is taken here as well", path,
                 og__option_word("sampler", opt->sampler));
-    if (opt->edge_weights != edge_weights)
+    if (og__edge_weights(opt) != OG_EDGE_WEIGHTS_OFF && opt->edge_weights != edge_weights)
         og__say(log, OG__INFO, "%s: trained with --edge-weights %s, which is taken here as well",
                 path, og__option_word("edge-weights", opt->edge_weights));
 out:

@@ -69,7 +69,8 @@ struct og_conv_names {
 };
 /* NULL: no such model. Kinds and aggregators count from 0. */
 const struct og_conv_names *og__model_names(const struct og_model_config *config);
-bool og__model_joins(int kind); /* requires one width for all types' rows (joined.h) */
+bool og__model_normalises(int kind); /* by degrees, which edge weights are part of */
+bool og__model_joins(int kind);      /* requires one width for all types' rows (joined.h) */
 bool og__model_wants_degrees(const struct og_model_config *config); /* og_block.degree */
 /* On a heterogeneous graph: whether the convolution of the relation uses degrees in the graph
  * (og_graph_relation). */

@@ -25,6 +25,12 @@ const struct og_conv_names *og__model_names(const struct og_model_config *c)
     return there ? &og__conv_of(c)->names : NULL;
 }
 
+bool og__model_normalises(int kind)
+{
+    const struct og_model_config c = {.kind = kind};
+    return og__conv_of(&c)->wants_degrees;
+}
+
 bool og__model_joins(int kind)
 {
     return kinds[kind]->joins;

@@ -62,10 +62,11 @@ static const struct og_row table[] = {
      "aggregation of the model sage: mean, maximum after a fully connected layer, or mean over the "
      "neighbours and the node itself",
      NAMES("mean", "max", "gcn"), OG_OPTION_CHOICE, FIELD(aggregator), 0, 0, OF("model")),
-    ROW("edge-weights", "HOW", "off", numbers, BATCHES,
+    ROW("edge-weights", "HOW", "auto", numbers, BATCHES,
      "use of edge weights in gcn, sage, gat, gatv2 and gin: none, factors of what comes along an edge or, in "
-     "sage with --aggregator mean, weights of the mean (docs/reference/models.md)",
-     NAMES("off", "multiply", "mean"), OG_OPTION_CHOICE, FIELD(edge_weights), 0, 0, OF("model")),
+     "sage with --aggregator mean, weights of the mean; auto = multiply in gcn if the dataset has "
+     "weights, else off (docs/reference/models.md)",
+     NAMES("off", "multiply", "mean", "auto"), OG_OPTION_CHOICE, FIELD(edge_weights), 0, 0, OF("model")),
     ROW("bases", "B", "0", numbers, NUMBERS,
      "rgcn: basis matrices, of which each relation's weight matrix is a linear combination; 0 = a "
      "matrix per relation",
@@ -490,7 +491,9 @@ bool og__option_counts(const struct og_options *opt, const struct og_option *opt
 
 int og__edge_weights(const struct og_options *opt)
 {
-    return og__model_takes(opt->model, "edge-weights") ? opt->edge_weights : OG_EDGE_WEIGHTS_OFF;
+    const bool used = opt->edge_weights != OG_EDGE_WEIGHTS_AUTO;
+    return used && og__model_takes(opt->model, "edge-weights") ? opt->edge_weights
+                                                               : OG_EDGE_WEIGHTS_OFF;
 }
 
 void og__option_takers(const struct og_option *option, char *out, size_t size)

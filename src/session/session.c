@@ -42,6 +42,24 @@ static uint32_t weighted(const struct og_workload *f)
     return n;
 }
 
+/* --edge-weights auto: a model that normalises by degrees multiplies by the dataset's weights,
+ * unless the sampler has weights of its own or runs on the device. */
+static void resolve_weights(struct og_session *s)
+{
+    struct og_options *opt = &s->config.opt;
+    const enum og_sampler_kind sampler = (enum og_sampler_kind)opt->sampler;
+    if (opt->edge_weights != OG_EDGE_WEIGHTS_AUTO)
+        return;
+    const bool used = og__model_normalises(opt->model) && opt->sample_on == OG_SAMPLE_ON_HOST &&
+                      !og__sampling_reads_weights(sampler) && !og__sampling_by_visits(sampler) &&
+                      weighted(&s->workload) == s->workload.graph->n_relations;
+    opt->edge_weights = used ? OG_EDGE_WEIGHTS_MULTIPLY : OG_EDGE_WEIGHTS_OFF;
+    if (used && s->config.want & OG__WANT_TRAINING)
+        og__say(&s->config.log, OG__WARN,
+                "%s: edge weights count in --model %s; --edge-weights off leaves them out",
+                s->workload.graph->path, og__option_word("model", opt->model));
+}
+
 /* Both draw by them and multiply by them, and each edge counts by the square of its weight. */
 static void warn_of_weights(const struct og_session *s)
 {
@@ -292,6 +310,7 @@ static int start_session(struct og_session *s, const char *dataset, const struct
     OG_TRY(resolve_options(s, opt, model, err));
     OG_TRY(name_stores(s, err));
     OG_TRY(open_dataset(s, dataset, err));
+    resolve_weights(s);
     OG_TRY(check_timeline(s, err));
     OG_TRY(og__session_resolve_task(s, err));
     OG_TRY(og__pool_open(&s->pool, s->config.opt.threads, err));

@@ -213,12 +213,26 @@ def the_same_bits_whatever_moves_them():
         near(np.array(Run("weighed", *of, "--device", "virtual").losses), np.array(want.losses), (name, options), 1e-4)
 
 
+def gcn_takes_them_unless_told_otherwise():
+    for options in [], ["--task", "link", "--batch", 300], ["--topology", "disk"], ["--device", "virtual"]:
+        of = ["--model", "gcn", *options]
+        auto, on, off = (Run("weighed", *of, *how) for how in ([], ["--edge-weights", "multiply"], ["--edge-weights", "off"]))
+        assert auto.file == on.file and auto.file != off.file, options
+        assert auto.said.count("edge weights count in --model gcn") == 1 and "weights count" not in on.said + off.said
+    for options in ["--sampler", "weighted"], ["--device", "virtual", "--sample-on", "device"]:
+        auto, off = (Run("weighed", "--model", "gcn", *options, *how) for how in ([], ["--edge-weights", "off"]))
+        assert auto.losses == off.losses and "edge-weights" not in auto.head["__metadata__"], options
+    assert "weights" not in Run("plain", "--model", "gcn").said
+    sage, off = (Run("weighed", *how) for how in ([], ["--edge-weights", "off"]))
+    assert sage.file == off.file and sage.said.count("edge weights have no effect") == 1
+
+
 def samples_and_resumed_runs_know():
     of = ["--model", "gcn", "--edge-weights", "multiply", "--fanout", "3,3", "--batch", 40, "--memory", "128M"]
     run("sample", "weighed", "--out", "samples", "--epochs", 2, *of, "--hidden", HIDDEN)
     want = Run("weighed", "--model", "gcn", "--edge-weights", "multiply")
     assert Run("weighed", "--model", "gcn", "--edge-weights", "multiply", "--samples", "samples").file == want.file
-    assert "another --edge-weights" in run("train", "weighed", "--samples", "samples", *of[:2], *of[4:], "--run", "other", fails=True).stderr
+    assert "another --edge-weights" in run("train", "weighed", "--samples", "samples", *of[:3], "off", *of[4:], "--run", "other", fails=True).stderr
     src, dst, w = lists("weighed")
     of_pair = {}
     for u, v, weight in zip(src, dst, w):
@@ -231,7 +245,7 @@ def samples_and_resumed_runs_know():
             for e in range(ptr[b], ptr[b + 1]):
                 assert float(weight[e]) in of_pair[own[s[e]], own[d[e]]]
     run("train", "weighed", *of, "--hidden", HIDDEN, "--epochs", 1, "--run", "parts")
-    assert "--edge-weights" in run("train", "weighed", "--model", "gcn", "--hidden", HIDDEN, "--fanout", "3,3", "--batch", 40, "--epochs", 2, "--memory", "128M", "--run", "parts",
+    assert "--edge-weights" in run("train", "weighed", "--model", "gcn", "--edge-weights", "off", "--hidden", HIDDEN, "--fanout", "3,3", "--batch", 40, "--epochs", 2, "--memory", "128M", "--run", "parts",
                                    "--resume", fails=True).stderr
     run("train", "weighed", *of, "--hidden", HIDDEN, "--epochs", 2, "--run", "parts", "--resume")
     assert pathlib.Path("parts/checkpoint.safetensors").read_bytes() == want.file
@@ -341,7 +355,7 @@ def main():
         os.chdir(folder)
         os.environ["XDG_CACHE_HOME"] = folder + "/cache"
         make_graphs()
-        for test in (all_neighbours_are_what_numpy_says, weights_of_one_give_the_same_bits, seven_times_the_weights_have_the_same_mean, the_same_bits_whatever_moves_them,
+        for test in (all_neighbours_are_what_numpy_says, weights_of_one_give_the_same_bits, seven_times_the_weights_have_the_same_mean, the_same_bits_whatever_moves_them, gcn_takes_them_unless_told_otherwise,
                      samples_and_resumed_runs_know, weights_are_read_beside_the_lists, what_cannot_be_is_refused_by_name, between_types_too):
             test()
             print("ok", test.__name__, flush=True)

@@ -56,7 +56,11 @@ def check_weights():
     write("weighted", label=classes, edge_weight=rng.random(5 * N).astype(np.float32))
     for model in "gcn", "sage", "gat", "gin", "gatv2":
         assert "weight" not in train("plain", "--model", model)
-        assert train("weighted", "--model", model).count("edge weights have no effect") == 1, model
+        said = train("weighted", "--model", model)
+        assert said.count("edge weights count in --model gcn" if model == "gcn" else "edge weights have no effect") == 1, model
+        assert said.count("edge weights") == 1, model
+    assert train("weighted", "--model", "gcn", "--edge-weights", "off").count("edge weights have no effect") == 1
+    assert train("weighted", "--model", "gcn", "--workers", "2").count("edge weights count in --model gcn") == 1
     for sampler in "labor", "ladies", "walk":
         assert "edge weights have no effect" in train("weighted", "--sampler", sampler, *(["--fanout", "1,1"] if sampler == "walk" else []))
     assert train("weighted", "--workers", "2").count("edge weights have no effect") == 1
