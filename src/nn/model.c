@@ -177,7 +177,7 @@ static bool take_part(struct walk *w, uint32_t i)
     if (!og__in_parts(c))
         return true;
     w->config = w->end ? og__type_config(c, type) : og__relation_config(c, i);
-    return w->end ? og__has_end(&w->live, c->types, w->layer, type) : w->live.of[w->layer][i];
+    return w->end ? w->live.end[w->layer][type] : w->live.of[w->layer][i];
 }
 
 static bool next_part(struct walk *w)
@@ -507,7 +507,7 @@ static int add_inputs(struct og_model *m, uint64_t seed, struct og_err *err)
         snprintf(name, sizeof(name), "embeddings.%s.weight", g->type[t].name);
         OG_TRY(add_rows(m, &specs, name, layer, seed, &m->row[t], err));
     }
-    for (uint32_t t = 0; m->projection && t < g->n_types; t++) {
+    for (uint32_t t = 0; m->projection && t < og__types_of(&m->config); t++) {
         const struct og_specs specs = projection_specs(&m->config, t);
         og__type_key(g, t, key, sizeof(key));
         snprintf(name, sizeof(name), "lins.%s", key);

@@ -106,11 +106,12 @@ static int take_inputs(struct og_model *m, const struct og_rows *x, const struct
     struct og_relational *d = m->relational;
     int rc = 0;
     for (uint32_t t = 0; t < d->types->n_types; t++) {
+        const struct og_graph_type *of = &d->types->type[t];
         struct og_side *s = &d->side[t];
         const uint32_t n = og__type_nodes(&d->at, d->batch->n_hops, t);
-        if (d->whole->row[t]) {
+        if (of->trained) {
             OG_TRY(number_rows(d, t, err));
-        } else if (d->types->type[t].dim > 0) {
+        } else if (of->dim > 0) {
             OG_TRY(og__upload_rows(m, &x[t], n, s->room, &s->input, err));
             OG_TRY(og__drop_input(m, &s->input, n, step, OG__INPUT_KEY + OG__KEYS * t, s->dropped,
                                   err));
@@ -135,11 +136,12 @@ static struct og_rows input_of(const struct og_relational *d, int l, uint32_t ty
 static uint32_t cap_degrees(struct og_relational *d, uint32_t hop, uint32_t relation,
                             const struct og_block *b)
 {
-    const struct og_graph_relation *of = &d->types->relation[relation];
+    const struct og_graph_types *g = d->types;
+    const struct og_graph_relation *of = &g->relation[relation];
     const uint32_t *node = nodes_of(d, of->source);
     const uint32_t n_hops = d->batch->n_hops;
-    const uint32_t drawing = d->types->once ? OG_MIN(hop + 1, n_hops - 1) : hop;
-    const int fanout = d->types->fanout ? d->types->fanout[relation * n_hops + drawing] : -1;
+    const uint32_t drawing = g->once ? OG_MIN(hop + 1, n_hops - 1) : hop;
+    const int fanout = g->fanout ? g->fanout[relation * n_hops + drawing] : -1;
     for (uint32_t u = b->n_dst; u < b->n_src; u++) {
         const uint32_t degree = of->arriving[node[u]];
         d->degrees.host[u - b->n_dst] = fanout < 0 ? degree : OG_MIN(degree, (uint32_t)fanout);
@@ -191,16 +193,17 @@ static uint32_t scale_ends(struct og_relational *d, uint32_t relation, const str
 static int upload_degrees(struct og_relational *d, int l, uint32_t relation, struct og_block *b,
                           struct og_err *err)
 {
+    const struct og_graph_relation *of = &d->types->relation[relation];
     struct og_model *part = &d->part[relation];
     const uint32_t hop = og__hop_of(&d->whole->config, l);
     uint32_t n = 0;
     if (og__aggregate_of(&part->config) == OG__BETWEEN) {
         n = scale_ends(d, relation, b);
         part->at.work[l].scale = (float *)(void *)og__numbers_on_backend(&d->degrees);
-    } else if (d->types->relation[relation].arriving) {
+    } else if (of->arriving) {
         n = cap_degrees(d, hop, relation, b);
         b->degree = og__numbers_on_backend(&d->degrees);
-        if (d->types->relation[relation].weights.mean) {
+        if (of->weights.mean) {
             b->mean_weight = (const float *)(void *)(b->degree + n);
             b->loop_weight = b->mean_weight + b->n_src;
             n = put_weights(d, relation, b, n);

@@ -24,16 +24,13 @@
 /* ---- by the configuration alone ---- */
 
 struct og_live {
-    bool of[OG_MAX_HOPS][OG_MOST_RELATIONS];
+    bool of[OG_MAX_HOPS][OG_MOST_RELATIONS]; /* the relation has a convolution in the layer; */
+    bool end[OG_MAX_HOPS][OG_MOST_TYPES];    /* one ends in the type, which has rows after it */
 };
-/* The relations that have convolutions, in each layer. */
 struct og_live og__live_relations(const struct og_model_config *c);
 /* Whether logits are computed for the type: that of the seeds, or every type for links. */
 bool og__makes_logits(const struct og_model_config *c, uint32_t type);
-/* Whether a relation ends in the type, so that it has rows after the layer. And how many types
- * have. */
-bool og__has_end(const struct og_live *live, const struct og_graph_types *g, int layer,
-                 uint32_t type);
+/* The number of types that have rows after the layer. */
 uint32_t og__count_ends(const struct og_model_config *c, int layer);
 /* Configurations, as of homogeneous models, of a relation's convolutions and of a type's ends. */
 struct og_model_config og__relation_config(const struct og_model_config *c, uint32_t relation);

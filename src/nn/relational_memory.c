@@ -72,15 +72,16 @@ void og__relational_close(struct og_relational *d)
 
 uint32_t og__n_submodels(const struct og_model_config *c)
 {
-    return og__in_parts(c) ? c->types->n_relations + c->types->n_types : 1;
+    return og__in_parts(c) ? og__relations_of(c) + og__types_of(c) : 1;
 }
 
 struct og_model *og__submodel(struct og_model *m, uint32_t i)
 {
     const struct og_relational *d = m->relational;
+    const uint32_t n_parts = og__relations_of(&m->config);
     if (!d)
         return m;
-    return i < d->types->n_relations ? &d->part[i] : &d->end[i - d->types->n_relations];
+    return i < n_parts ? &d->part[i] : &d->end[i - n_parts];
 }
 
 struct og_model *og__type_model(struct og_relational *d, uint32_t type)
@@ -111,8 +112,10 @@ static float *seed_rows(const struct og_relational *d, float *rows, uint32_t typ
 static uint64_t count_seeds(const struct og_suballocation *k)
 {
     const struct og_graph_types *g = k->config->types;
-    return og__of_pairs(k->config) ? og__seeds_before(k->n->types, g->n_types)
-                                   : og__nodes_of(k->n->types, 0, g->target);
+    const struct og_type_counts *n = k->n->types;
+    if (og__of_pairs(k->config))
+        return og__seeds_before(n, g->n_types);
+    return og__nodes_of(n, 0, g->target);
 }
 
 static void suballoc_batch(const struct og_suballocation *k)
@@ -205,7 +208,7 @@ static void suballoc_layer(const struct og_suballocation *k, const struct og_liv
             k->out->part[r].at.work[l] = w;
     }
     for (uint32_t t = 0; t < c->types->n_types; t++)
-        if (og__has_end(live, c->types, l, t))
+        if (live->end[l][t])
             suballoc_end(k, l, t);
 }
 

@@ -27,7 +27,7 @@ static void live_forwards(const struct og_model_config *c, struct og_live *live)
 
 bool og__makes_logits(const struct og_model_config *c, uint32_t type)
 {
-    return og__of_pairs(c) || type == c->types->target;
+    return og__of_pairs(c) || type == og__types(c)->target;
 }
 
 /* GCN between two types uses the sources alone, except for a residual. */
@@ -40,7 +40,7 @@ static bool reads_own(const struct og_model_config *c, uint32_t relation)
 struct og_live og__live_relations(const struct og_model_config *c)
 {
     const struct og_graph_types *g = c->types;
-    struct og_live live = {{{false}}};
+    struct og_live live = {.of = {{false}}};
     bool looked_at[OG_MAX_HOPS + 1][OG_MOST_TYPES] = {{false}};
     live_forwards(c, &live);
     for (uint32_t t = 0; t < g->n_types; t++)
@@ -49,19 +49,11 @@ struct og_live og__live_relations(const struct og_model_config *c)
         for (uint32_t r = 0; r < g->n_relations; r++) {
             const struct og_graph_relation *of = &g->relation[r];
             live.of[l][r] &= looked_at[l + 1][of->destination];
+            live.end[l][of->destination] |= live.of[l][r];
             looked_at[l][of->source] |= live.of[l][r];
             looked_at[l][of->destination] |= live.of[l][r] && reads_own(c, r);
         }
     return live;
-}
-
-bool og__has_end(const struct og_live *live, const struct og_graph_types *g, int layer,
-                 uint32_t type)
-{
-    for (uint32_t r = 0; r < g->n_relations; r++)
-        if (live->of[layer][r] && g->relation[r].destination == type)
-            return true;
-    return false;
 }
 
 uint32_t og__count_ends(const struct og_model_config *c, int layer)
@@ -69,7 +61,7 @@ uint32_t og__count_ends(const struct og_model_config *c, int layer)
     const struct og_live live = og__live_relations(c);
     uint32_t n = 0;
     for (uint32_t t = 0; t < c->types->n_types; t++)
-        n += og__has_end(&live, c->types, layer, t);
+        n += live.end[layer][t];
     return n;
 }
 
@@ -119,7 +111,7 @@ int og__relational_check(const struct og_model_config *c, struct og_err *err)
                             og__model_words[c->kind], g->type[g->relation[r].source].name,
                             g->type[g->relation[r].destination].name);
     for (uint32_t t = 0; t < g->n_types; t++)
-        if (og__makes_logits(c, t) && !og__has_end(&live, g, c->layers - 1, t))
+        if (og__makes_logits(c, t) && !live.end[c->layers - 1][t])
             return og__fail(err, -EINVAL,
                             "import it with --reverse-relations, or give types without features a "
                             "trained --embedding",

@@ -485,9 +485,8 @@ const float *og__model_hidden(const struct og_model *m)
     if (l < 0 || !m->relational)
         return l < 0 ? NULL : m->at.work[l].h;
     const struct og_live live = og__live_relations(c);
-    return og__has_end(&live, c->types, l, c->types->target)
-               ? og__type_model(m->relational, c->types->target)->at.work[l].h
-               : NULL;
+    const uint32_t target = c->types->target;
+    return live.end[l][target] ? og__type_model(m->relational, target)->at.work[l].h : NULL;
 }
 
 const float *og__model_scores(const struct og_model *m)
