@@ -247,7 +247,8 @@ static int write_meta(const struct exporter *x, struct og_err *err)
     json_t *meta =
         json_pack("{s:s s:I s:I s:i}", "name", g->name, "num_nodes", (json_int_t)g->n_nodes,
                   "num_edges", (json_int_t)g->n_edges, "num_classes", g->n_classes);
-    const int rc = (g->has_types ? with_types : with_directions)(x, &meta, err);
+    const bool listed = og__form_of(g)->lists_relations;
+    const int rc = (listed ? with_types : with_directions)(x, &meta, err);
     if (g->regression)
         meta = og__json_with(meta, "task", json_string("node regression"));
     if (rc == 0)

@@ -3,6 +3,7 @@
 #include "base/descriptors.h"
 #include "base/file.h"
 #include "dataset/identity.h"
+#include "dataset/schema.h"
 
 #include <libgen.h>
 #include <stdio.h>
@@ -17,8 +18,13 @@ static const char again_hint[] =
 
 /* A precision of 0 leaves out the number 0, the only one of a homogeneous graph. */
 const struct og_form og__forms[] = {
-    {OG__FORMAT_PLAIN, .group = "features%.0u", .relation = "%.0u%s", .needs_rows = true},
-    {OG__FORMAT_TYPED, .group = "features_%u", .relation = "rel%u_%s", .lists_relations = true},
+    {OG__FORMAT_PLAIN, .group = "features%.0u", .relation = "%.0u%s", .needs_rows = true,
+     .identify = og__identify_arrays, .group_contents = og__contents_of_all,
+     .schema = og__schema_plain_json},
+    {OG__FORMAT_TYPED, .group = "features_%u", .relation = "rel%u_%s", .list = "node_types",
+     .group_ends = "features_%u_ptr", .lists_relations = true, .by_relation = true,
+     .identify = og__identify_parts, .group_contents = og__contents_of_group,
+     .schema = og__schema_typed_json},
 };
 
 /* ---- its arrays ---- */

@@ -108,13 +108,21 @@ struct og_graph {
     struct json_t *meta; /* meta.json, which has the names */
 };
 
+struct og_meta;
+
 /* What the two formats differ in. */
 struct og_form {
-    int format;           /* of meta.json */
+    int format;           /* of meta.json and pack.json */
     const char *group;    /* name of a group's features, by number */
     const char *relation; /* names of a relation's arrays, by number and array */
-    bool needs_rows;      /* every group has features */
-    bool lists_relations; /* lists of edges have 64-bit ids and their relations beside them */
+    const char *list;     /* key of the list of groups in pack.json; NULL: the one is not listed */
+    const char *group_ends; /* name of the ends of batches among a group's recorded rows, or NULL */
+    bool needs_rows;        /* every group has features */
+    bool lists_relations;   /* lists of edges have 64-bit ids and their relations beside them */
+    bool by_relation;       /* a batch has the edges of each relation by themselves (batch.h) */
+    int (*identify)(struct og_graph *g, const struct og_meta *m, struct og_err *err);
+    uint64_t (*group_contents)(const struct og_graph *g, uint32_t group);
+    struct json_t *(*schema)(const struct og_graph *g); /* of meta.json */
 };
 extern const struct og_form og__forms[]; /* homogeneous, heterogeneous */
 static inline const struct og_form *og__form_of(const struct og_graph *g)
@@ -147,6 +155,12 @@ struct og_array_name {
 };
 struct og_array_name og__relation_array(const struct og_graph *g, uint32_t r, enum og__array a);
 struct og_array_name og__group_array(const struct og_graph *g, uint32_t group);
+
+/* The relations that batches have by themselves; 0: of one, whose edges are all there are. */
+static inline uint32_t og__related(const struct og_graph *g)
+{
+    return g->n_relations * og__form_of(g)->by_relation;
+}
 
 /* The group that a node is of. */
 uint32_t og__group_of(const struct og_graph *g, uint32_t node);

@@ -172,7 +172,7 @@ static uint64_t meaning(const struct og_graph *g)
     return mix(0, workload, sizeof(workload));
 }
 
-static int identify_arrays(struct og_graph *g, const struct og_meta *m, struct og_err *err)
+int og__identify_arrays(struct og_graph *g, const struct og_meta *m, struct og_err *err)
 {
     int rc = 0;
     struct og_identity *id = &g->identity;
@@ -254,10 +254,11 @@ static int mix_relation(uint64_t *sum, const struct og_relation *r, struct og_er
     return mix_part(sum, &p, array, err);
 }
 
-static int identify_parts(struct og_graph *g, struct og_err *err)
+int og__identify_parts(struct og_graph *g, const struct og_meta *m, struct og_err *err)
 {
     uint64_t *sum = &g->identity.contents;
     int rc;
+    (void)m;
     OG_TRY(mix_lists(sum, g, err));
     for (uint32_t k = 0; k < g->n_groups; k++)
         OG_TRY(mix_group(sum, &g->group[k], err));
@@ -270,17 +271,22 @@ out:
     return rc;
 }
 
-uint64_t og__group_contents(const struct og_graph *g, uint32_t group)
+uint64_t og__contents_of_all(const struct og_graph *g, uint32_t group)
 {
-    const uint64_t whole = g->identity.contents;
-    return g->has_types ? mix(whole, &group, sizeof(group)) : whole;
+    (void)group;
+    return g->identity.contents;
+}
+
+uint64_t og__contents_of_group(const struct og_graph *g, uint32_t group)
+{
+    return mix(g->identity.contents, &group, sizeof(group));
 }
 
 int og__graph_identify(struct og_graph *g, const struct og_meta *m, struct og_err *err)
 {
-    const int rc = g->has_types ? identify_parts(g, err) : identify_arrays(g, m, err);
+    const int rc = og__form_of(g)->identify(g, m, err);
     for (uint32_t k = 0; k < g->n_groups; k++)
-        g->group[k].contents = og__group_contents(g, k);
+        g->group[k].contents = og__form_of(g)->group_contents(g, k);
     return rc;
 }
 

@@ -30,8 +30,14 @@
 /* Fills g->identity, and the contents of its groups. */
 OG_MUST_CHECK int og__graph_identify(struct og_graph *g, const struct og_meta *m,
                                      struct og_err *err);
-/* The hash of a group's rows, derived from the graph's. */
-uint64_t og__group_contents(const struct og_graph *g, uint32_t group);
+/* Fill g->identity from the arrays of a homogeneous graph, or from the parts of another. */
+OG_MUST_CHECK int og__identify_arrays(struct og_graph *g, const struct og_meta *m,
+                                      struct og_err *err);
+OG_MUST_CHECK int og__identify_parts(struct og_graph *g, const struct og_meta *m,
+                                     struct og_err *err);
+/* The hash of a group's rows, derived from the graph's: of the only group, or of one of several. */
+uint64_t og__contents_of_all(const struct og_graph *g, uint32_t group);
+uint64_t og__contents_of_group(const struct og_graph *g, uint32_t group);
 
 /* The hash of an array's contents alone, without its declaration. */
 OG_MUST_CHECK int og__array_contents(const struct og_npy *a, uint64_t *sum, struct og_err *err);

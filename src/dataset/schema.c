@@ -174,14 +174,22 @@ static json_t *relations_json(const struct og_graph *g)
     return list;
 }
 
+json_t *og__schema_plain_json(const struct og_graph *g)
+{
+    json_t *root = json_pack("{s:i s:s}", "feature_dim", g->group->dim, "feature_dtype",
+                             og__dtype_name(g->group->stored));
+    return g->symmetric ? og__json_with(root, "symmetric", json_true()) : root;
+}
+
+json_t *og__schema_typed_json(const struct og_graph *g)
+{
+    return json_pack("{s:o s:o}", "node_types", groups_json(g), "relations", relations_json(g));
+}
+
 json_t *og__schema_json(const struct og_graph *g)
 {
-    json_t *root = json_pack("{s:i s:I s:I}", "format", og__form_of(g)->format, "num_nodes",
-                             (json_int_t)g->n_nodes, "num_edges", (json_int_t)g->n_edges);
-    if (g->has_types)
-        return og__json_joined(root, json_pack("{s:o s:o}", "node_types", groups_json(g),
-                                               "relations", relations_json(g)));
-    root = og__json_joined(root, json_pack("{s:i s:s}", "feature_dim", g->group->dim,
-                                           "feature_dtype", og__dtype_name(g->group->stored)));
-    return g->symmetric ? og__json_with(root, "symmetric", json_true()) : root;
+    const struct og_form *form = og__form_of(g);
+    return og__json_joined(json_pack("{s:i s:I s:I}", "format", form->format, "num_nodes",
+                                     (json_int_t)g->n_nodes, "num_edges", (json_int_t)g->n_edges),
+                           form->schema(g));
 }

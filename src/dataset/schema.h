@@ -34,7 +34,10 @@ OG_MUST_CHECK int og__schema_resolve(struct og_graph *g, bool reverses, const ch
 /* Lists of all relations together. */
 int64_t og__schema_lists(const struct og_graph *g);
 
-/* What meta.json has of groups and relations; NULL on lack of memory. */
+/* What meta.json has of groups and relations; NULL on lack of memory. And of them alone, in either
+ * format. */
 json_t *og__schema_json(const struct og_graph *g);
+json_t *og__schema_plain_json(const struct og_graph *g);
+json_t *og__schema_typed_json(const struct og_graph *g);
 
 #endif

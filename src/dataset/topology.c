@@ -36,12 +36,6 @@ static uint32_t find_back(const struct og_graph *g, uint32_t r)
     return OG__NO_RELATION;
 }
 
-/* The number of relations with lists of their own. */
-static uint32_t n_related(const struct og_graph *g)
-{
-    return g->has_types ? g->n_relations : 0;
-}
-
 /* The lists of relation r; of a homogeneous graph, the topology itself. */
 static struct og_topology *lists_of(struct og_topology *t, uint32_t r)
 {
@@ -53,7 +47,7 @@ static int begin(const struct og_graph *g, struct og_budget *b, struct og_topolo
 {
     *out = (struct og_topology){
         .n_nodes = g->n_nodes, .n_edges = g->n_edges, .n_sources = g->n_nodes, .budget = b};
-    const uint32_t n = n_related(g);
+    const uint32_t n = og__related(g);
     out->relation = n > 0 ? calloc(n, sizeof(*out->relation)) : NULL;
     if (n > 0 && !out->relation)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", g->path);
@@ -173,7 +167,7 @@ static size_t listed_at(const struct og_relation *r, enum og_weights weights)
 /* Bytes of the bits; 0 if homogeneous. */
 static size_t listed_of(const struct og_relation *r)
 {
-    const bool marked = n_related(r->graph) > 0 && r->n_edges > 0;
+    const bool marked = og__related(r->graph) > 0 && r->n_edges > 0;
     return marked ? listed_bytes((uint64_t)r->n_nodes) : 0;
 }
 
@@ -286,7 +280,7 @@ struct og_topology_disk_options og__relation_on_disk(const struct og_relation *r
     const double edges = (double)r->n_edges / (double)r->graph->n_edges;
     const double share = OG_MIN(FEW * edges, 1.0); /* of the reader's depth */
     const int depth = opt->reader.depth > 0 ? opt->reader.depth : opt->reader.profile.depth;
-    if (n_related(r->graph) == 0)
+    if (og__related(r->graph) == 0)
         return own;
     own.staging_bytes = OG_MAX((size_t)(STAGING * edges), (size_t)1); /* 0 is the usual */
     own.reader.depth = OG_MAX((int)(depth * share), OG_MIN(depth, LEAST_DEPTH));
@@ -365,5 +359,5 @@ size_t og__topology_bytes(const struct og_graph *g, enum og_weights weights)
 size_t og__topology_disk_bytes(const struct og_graph *g)
 {
     return sum(g, og__relation_disk_bytes) + sum(g, listed_of) +
-           n_related(g) * sizeof(struct og_topology_disk);
+           og__related(g) * sizeof(struct og_topology_disk);
 }

@@ -12,19 +12,6 @@
 
 static const char hint[] = "remove the folder and make it anew with `outgrow pack`";
 
-/* How pack.json and the files say of which groups they are. */
-struct form {
-    int format;
-    const char *list, *before; /* its list of groups, or NULL of one; its name, in a message */
-};
-static const struct form single = {1, NULL, ""};
-static const struct form listed = {2, "node_types", " of "};
-
-static const struct form *form_of(const struct og_graph *g)
-{
-    return g->has_types ? &listed : &single;
-}
-
 static char *file_of(const char *dir, uint32_t draw, const char *suffix)
 {
     char *path;
@@ -34,7 +21,7 @@ static char *file_of(const char *dir, uint32_t draw, const char *suffix)
 char *og__packs_file(const char *dir, uint32_t draw, const struct og_group *g)
 {
     char suffix[32] = ".pack";
-    if (form_of(g->graph)->list)
+    if (og__form_of(g->graph)->list)
         snprintf(suffix, sizeof(suffix), "_%u.pack", (unsigned)(g - g->graph->group));
     return file_of(dir, draw, suffix);
 }
@@ -83,7 +70,7 @@ static json_t *types_json(const struct og_packs *p)
 int og__packs_describe(const struct og_packs *p, const char *dir, struct og_err *err)
 {
     const struct og_graph *g = p->graph;
-    const struct form *form = form_of(g);
+    const struct og_form *form = og__form_of(g);
     json_t *root = json_pack("{s:i s:s s:I}", "format", form->format, "dataset", g->name, "draws",
                              (json_int_t)p->draws);
     root = form->list ? og__json_with(root, form->list, types_json(p)) : with_rows(root, p, 0);
@@ -127,7 +114,7 @@ static int dtype_of(const json_t *root)
 static const json_t *said_of(const json_t *root, const struct og_group *g)
 {
     const size_t k = (size_t)(g - g->graph->group);
-    const char *list = form_of(g->graph)->list;
+    const char *list = og__form_of(g->graph)->list;
     return list ? json_array_get(json_object_get(root, list), k) : root;
 }
 
@@ -152,9 +139,9 @@ static bool fits_name(const json_t *object, const struct og_group *g)
 static bool fits_groups(struct og_packs *p, const json_t *root)
 {
     const struct og_graph *g = p->graph;
-    const size_t n = json_array_size(json_object_get(root, listed.list));
+    const char *list = og__form_of(g)->list;
     uint64_t all = 0;
-    bool fits = n == (form_of(g)->list ? g->n_groups : 0);
+    bool fits = !list || json_array_size(json_object_get(root, list)) == g->n_groups;
     for (uint32_t k = 0; fits && k < g->n_groups; k++) {
         const json_t *said = said_of(root, &g->group[k]);
         fits = fits_name(said, &g->group[k]) && fits_rows(said, &g->group[k], &p->group_rows[k]);
@@ -170,7 +157,7 @@ static bool fits_graph(struct og_packs *p, const json_t *root, char why[OG__WHY]
     struct og_identity then;
     uint32_t format;
     snprintf(why, OG__WHY, "not packs of these features");
-    return get_count(root, "format", &format) && (int)format == form_of(p->graph)->format &&
+    return get_count(root, "format", &format) && (int)format == og__form_of(p->graph)->format &&
            fits_groups(p, root) && get_count(root, "draws", &p->draws) &&
            og__identity_get(root, &then) && og__identity_same(&then, &p->graph->identity, why);
 }
@@ -219,7 +206,7 @@ static bool suit_rows(const struct og_packs *p, const json_t *root, const struct
     og__say(log, OG__WARN,
             "%s: rows%s%s are %s, this run keeps them as %s: left alone (give the --pack-dtype "
             "they were packed with)",
-            p->dir, form_of(g->graph)->before, g->name, og__dtype_name((enum og_dtype)dtype),
+            p->dir, *g->name ? " of " : "", g->name, og__dtype_name((enum og_dtype)dtype),
             og__dtype_name(g->dtype));
     return false;
 }

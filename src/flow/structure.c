@@ -228,8 +228,8 @@ int og__structure_sampler(const struct og_structure *g, struct og_sampler **out,
 {
     const struct og_options *opt = &g->given.config->opt;
     struct og_sampling how = og__sampling_setup(opt);
-    int rc = og__sampler_open(out, &g->topology, g->fanouts ? g->fanouts : opt->fanout,
-                              opt->n_fanout, (uint64_t)opt->seed, b, err);
+    int rc =
+        og__sampler_open(out, &g->topology, g->fanouts, opt->n_fanout, (uint64_t)opt->seed, b, err);
     if (rc < 0)
         return rc;
     if (g->topology.mapped) /* sizes alone are asked for */

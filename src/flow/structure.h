@@ -12,7 +12,7 @@ struct og_structure {
     struct og_plan_inputs given;
     struct og_budget *budget;
     struct og_topology topology;
-    int *fanouts;        /* [n_relations][n_fanout] of a typed graph */
+    int *fanouts;        /* [n_relations][n_fanout] */
     char *neighbors_dir; /* where the neighbour cache is kept; NULL = nowhere */
     bool passing;        /* it lives no longer than the session: edges were held out of it */
     uint64_t on_disk;    /* bytes of that cache, where it is kept */

@@ -138,8 +138,6 @@ int og__fanouts_of_relations(const struct og_options *opt, const struct og_graph
     const size_t n_hops = (size_t)opt->n_fanout;
     int rc;
     *out = NULL;
-    if (!g->has_types)
-        return 0;
     struct fanouts f = {.g = g,
                         .n_hops = opt->n_fanout,
                         .number = malloc(g->n_relations * n_hops * sizeof(*f.number)),
@@ -147,7 +145,8 @@ int og__fanouts_of_relations(const struct og_options *opt, const struct og_graph
     OG_TRY(f.number && f.settled ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", g->path));
     for (uint32_t r = 0; r < g->n_relations; r++)
         memcpy(f.number + r * n_hops, opt->fanout, n_hops * sizeof(*f.number));
-    OG_TRY(take_parts(&f, opt->relation_fanout, err));
+    if (*g->relation->name) /* else it has none that could be named (session/option_effects.c) */
+        OG_TRY(take_parts(&f, opt->relation_fanout, err));
     *out = f.number;
     f.number = NULL;
 out:

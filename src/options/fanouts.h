@@ -4,8 +4,8 @@
 
 #include "dataset/graph.h"
 
-/* Allocate *out [n_relations][opt->n_fanout]; the caller frees it. NULL for a homogeneous graph.
- * Returns -EINVAL unless the option is "NAME=N,N;NAME=N,N", names each of the graph's relations at
+/* Allocate *out [n_relations][opt->n_fanout]; the caller frees it. Returns -EINVAL unless the graph
+ * is homogeneous or the option is "NAME=N,N;NAME=N,N", names each of the graph's relations at
  * most once, and has one number per hop. */
 OG_MUST_CHECK int og__fanouts_of_relations(const struct og_options *opt, const struct og_graph *g,
                                            int **out, struct og_err *err);

@@ -25,13 +25,15 @@ static int open_group(struct og_recorded_rows *r, uint32_t k, const char *dir, s
     const struct og_group *g = &r->graph->group[k];
     const enum og__npy_type type = og__dtype_stored(g->stored);
     const int64_t none = 0;
+    const char *ends = og__form_of(r->graph)->group_ends;
     char name[40];
     int rc;
-    if (!r->graph->has_types)
-        return og__array_create(&r->of[k].rows, dir, "features.npy", type, 2, g->dim, err);
-    snprintf(name, sizeof(name), "features_%u.npy", k);
+    snprintf(name, sizeof(name), "%s.npy", og__group_array(r->graph, k).text);
     OG_TRY(og__array_create(&r->of[k].rows, dir, name, type, 2, g->dim, err));
-    snprintf(name, sizeof(name), "features_%u_ptr.npy", k);
+    if (!ends)
+        return 0;
+    const int head = snprintf(name, sizeof(name), ends, k);
+    snprintf(name + head, sizeof(name) - (size_t)head, ".npy");
     OG_TRY(og__array_create(&r->of[k].ptr, dir, name, OG__NPY_I64, 1, 1, err));
     OG_TRY(og__npy_append(r->of[k].ptr, &none, 1, err));
 out:

@@ -66,7 +66,7 @@ static int get_groups(struct og_verifier *v, struct og_err *err)
                                         .n_nodes = (int64_t)type[k].end - first,
                                         .dim = type[k].dim,
                                         .stored = type[k].dtype,
-                                        .contents = og__group_contents(g, k)};
+                                        .contents = og__form_of(g)->group_contents(g, k)};
     return 0;
 }
 
@@ -223,7 +223,7 @@ static int verify_batches(struct og_verifier *v, struct og_err *err)
 /* Are rows looked up by the same groups? */
 static bool same_groups(const struct og_graph *said, const struct og_graph *given)
 {
-    bool same = said->has_types == given->has_types && said->n_groups == given->n_groups;
+    bool same = said->n_groups == given->n_groups;
     for (uint32_t k = 0; same && k < said->n_groups; k++) {
         const struct og_group *a = &said->group[k];
         const struct og_group *b = &given->group[k];
@@ -233,14 +233,16 @@ static bool same_groups(const struct og_graph *said, const struct og_graph *give
     return same;
 }
 
-/* Of the same graph, whose features may be others? With types it is not known by itself. */
+/* Of the same graph, whose features may be others? Lists of several relations are not known by
+ * themselves. */
 static bool same_structure(const struct og_graph *said, const struct og_graph *given)
 {
     static const enum og__array lists[] = {OG__INDPTR, OG__INDICES};
-    bool same = !given->has_types && same_groups(said, given);
-    for (size_t i = 0; i < OG_COUNT(lists); i++)
-        same = same &&
-               said->identity.array[lists[i]].contents == given->identity.array[lists[i]].contents;
+    bool same = same_groups(said, given);
+    for (size_t i = 0; i < OG_COUNT(lists); i++) {
+        const uint64_t own = given->identity.array[lists[i]].contents;
+        same = same && own != 0 && said->identity.array[lists[i]].contents == own;
+    }
     return same;
 }
 
