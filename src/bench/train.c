@@ -111,10 +111,13 @@ int og__bench_train(const char *dataset, const struct og_options *opt,
                             OG__WANT_FEATURES | OG__WANT_MODEL | OG__WANT_TRAINING |
                                 OG__WANT_UNEVALUATED,
                             NULL, observer, err));
+    OG_TRY(og__graph_refuse_types(t.s->workload.graph, err)); /* whose blocks have other products */
 out:
     og__options_release(&own);
-    if (rc < 0)
+    if (rc < 0) {
+        og__session_close(t.s);
         return rc;
+    }
     struct og_session *s = t.s;
     assert(s);
     size_t bytes = og__targets_bytes(&s->workload);

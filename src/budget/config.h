@@ -22,7 +22,6 @@ enum {
     OG__WANT_QUICK = 2048,     /* of what is told, what takes no more than a few batches */
     OG__WANT_RECORD = 64,      /* what is sampled is written down (og__session_record) */
     OG__WANT_WHOLE_DRAWS = 32, /* an epoch's batches are planned together, whatever the rest */
-    OG__WANT_TYPES = 512,      /* nodes may have types */
     OG__WANT_EVERY =
         1024, /* the test split is every node of the type that has seeds, of links of all */
     OG__WANT_UNEVALUATED = 128, /* no validation between epochs, whatever --eval-every says */
@@ -140,6 +139,13 @@ static inline uint64_t og__nodes_known(const struct og_config *config, uint64_t 
 {
     const struct og_share own = og__owners(config);
     return og__owned_nodes(own.ranks, own.rank, n_nodes);
+}
+
+/* And of a group's. */
+static inline uint64_t og__group_known(const struct og_config *config, const struct og_group *g)
+{
+    const uint64_t first = (uint64_t)g->first, n = (uint64_t)g->n_nodes;
+    return og__nodes_known(config, first + n) - og__nodes_known(config, first);
 }
 
 /* The policy's numbers of nodes become rows of the feature file, in the same order. */

@@ -43,11 +43,13 @@ struct og_rows_known {
 
 struct og_workload {
     struct og_graph *graph;
-    struct og_graph_types *types;  /* as a model reads it; NULL: none does */
+    struct og_graph_types *types;  /* its types and relations, as a model reads them */
     struct og_type_counts by_type; /* batches are no larger, by types */
-    struct og_slot_range *ranges;  /* [n_ranges] of groups with features, without slots, by the
-                                      policy's numbers of nodes */
-    uint32_t n_ranges;             /* 0: there is one group */
+    /* by which a batch's ids that have rows are planned group by group; NULL: all, as they are */
+    const struct og_graph_types *planned_groups;
+    struct og_slot_range *ranges; /* [n_ranges] of groups with features, without slots, by the
+                                     policy's numbers of nodes */
+    uint32_t n_ranges;            /* 0: there is one group */
     struct og_rows_known
         *row_group; /* [n_row_groups] of each group with features, in their order */
     uint32_t n_row_groups;
@@ -129,12 +131,6 @@ enum {
 static inline bool og__shares_slots(const struct og_workload *f)
 {
     return f->graph->n_groups > 1;
-}
-
-/* By which a batch's ids that have rows are planned group by group; NULL: all, as they are. */
-static inline const struct og_graph_types *og__planned_groups(const struct og_workload *f)
-{
-    return f->row_bytes > 0 ? NULL : f->types;
 }
 
 /* Rows of the largest batch. */

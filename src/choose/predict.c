@@ -173,7 +173,7 @@ static int count_profiling(struct og_data_path *d, const struct og_profiling *pr
     og__plan_init(&plan, d->budget);
     for (uint32_t b = 0; b < profiling->n; b++) {
         const uint32_t n = (uint32_t)(profiling->ptr[b + 1] - profiling->ptr[b]);
-        OG_TRY(og__planned_ids_list(&planned, og__planned_groups(d->workload),
+        OG_TRY(og__planned_ids_list(&planned, d->workload->planned_groups,
                                     profiling->ids + profiling->ptr[b], n, err));
         OG_TRY(og__policy_plan(d->policy, &d->planner, planned.ids, planned.n, &plan, err));
         add_plan(sum, d, &plan);

@@ -44,8 +44,6 @@ static int count_types(struct og_profiling *p, const struct og_workload *f,
 {
     struct og_type_counts own = {0};
     int rc = 0;
-    if (!f->types)
-        return 0;
     if (!p->by_type.nodes)
         OG_TRY(og__type_counts_init(&p->by_type, f->types, batch->n_hops, err));
     OG_TRY(og__type_counts_init(&own, f->types, batch->n_hops, err));
@@ -166,7 +164,7 @@ static int profiling_evaluation(struct og_profiling *p, const struct og_structur
             og__schedule_pass(&g->given.workload->schedule, (enum og__split)split, 0);
         OG_TRY(profiling_batch(p, g, sampler, &descriptor, m, b, err));
     }
-    if (g->given.workload->types && embeds_nodes(g->given.workload))
+    if (embeds_nodes(g->given.workload))
         OG_TRY(profiling_types(p, g, sampler, m, b, err));
 out:
     return rc;
@@ -389,14 +387,27 @@ static uint64_t with_margin(uint64_t seen, uint64_t bound)
     return OG_MIN(seen + seen * OG__MARGIN_PERCENT / 100 + OG__MARGIN_ROWS, bound);
 }
 
-/* A destination of hop h has at most so many neighbours; -1: any number. Where nodes draw once, it
- * may have drawn them in a hop before. */
-static int longest_list(const struct og_options *opt, const struct og_workload *f, uint32_t h)
+/* The longest list of a relation in hop h; -1: any length. Where nodes draw once, it may have been
+ * drawn in a hop before. */
+static int longest_list(const struct og_graph_types *g, uint32_t relation, uint32_t n_hops,
+                        uint32_t h)
 {
-    int longest = f->graph->has_types ? -1 : opt->fanout[h]; /* a list of each relation */
-    for (uint32_t k = 0; opt->draw == OG_DRAW_ONCE && longest >= 0 && k < h; k++)
-        longest = opt->fanout[k] < 0 ? -1 : OG_MAX(longest, opt->fanout[k]);
+    const int *fanout = g->fanout + (size_t)relation * n_hops;
+    int longest = fanout[h];
+    for (uint32_t k = 0; g->once && longest >= 0 && k < h; k++)
+        longest = fanout[k] < 0 ? -1 : OG_MAX(longest, fanout[k]);
     return longest;
+}
+
+/* Neighbours of a destination of hop h, at most: a list of each relation; -1: any number. */
+static int64_t most_neighbors(const struct og_graph_types *g, uint32_t n_hops, uint32_t h)
+{
+    int64_t sum = 0;
+    for (uint32_t r = 0; sum >= 0 && r < g->n_relations; r++) {
+        const int longest = longest_list(g, r, n_hops, h);
+        sum = longest < 0 ? -1 : sum + longest;
+    }
+    return sum;
 }
 
 /* Of a hop's destinations, from lists with so many edges; walks lead elsewhere too. */
@@ -419,14 +430,14 @@ struct og_batch_caps og__caps_with_margin(const struct og_batch_caps *seen,
             OG_MAX(caps.n_pairs, og__pairs_most(&f->seeds.rule, f->schedule.batch_size, false));
     }
     for (uint32_t h = 0; h < seen->n_hops; h++) {
-        int fanout = longest_list(&config->opt, f, h);
+        int64_t fanout = most_neighbors(f->types, seen->n_hops, h);
         uint64_t most_edges = bound_edges(config, f->graph->n_edges);
         bool bounded = !og__sampling_edges_unknown((enum og_sampler_kind)config->opt.sampler);
         if (fanout >= 0 && bounded)
             most_edges = OG_MIN(most_edges, n_dst * (uint64_t)fanout);
         caps.hop[h].n_dst = n_dst;
         caps.hop[h].n_edges = with_margin(seen->hop[h].n_edges, most_edges);
-        if (f->graph->has_types)
+        if (seen->n_relations > 0)
             caps.hop[h].n_lists = with_margin(seen->hop[h].n_lists, caps.hop[h].n_edges);
         caps.hop[h].n_drawn = with_margin(seen->hop[h].n_drawn, caps.hop[h].n_edges);
         n_dst = with_margin(seen->hop[h].n_src, OG_MIN(n_nodes, n_dst + caps.hop[h].n_edges));

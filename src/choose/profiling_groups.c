@@ -15,25 +15,22 @@ static int know_growth(struct og_cost_group *w, struct og_budget *b, struct og_e
     return rc;
 }
 
-/* Type t into the next row group; *used of the ids are. */
+/* A group into the next row group; *used of the ids are. */
 static int add_row_groups(struct og_profiling_groups *out, const struct og_profiling *p,
-                          const struct og_structure *g, uint32_t t, uint64_t *used,
-                          struct og_budget *b, struct og_err *err)
+                          const struct og_structure *g, const struct og_group *group,
+                          uint64_t *used, struct og_budget *b, struct og_err *err)
 {
-    const struct og_workload *f = g->given.workload;
-    const struct og_group *type = &f->graph->group[t];
     const struct og_trace all = {p->n, p->ptr, p->ids};
-    const uint32_t first = og__first_id(f->types, t);
-    const uint32_t end = f->types->type[t].end;
+    const uint64_t first = (uint64_t)group->first;
     struct og_cost_group *w = &out->row_group[out->n];
     uint64_t *ptr = out->ptr + (size_t)out->n * (p->n + 1);
     int rc;
     *w = (struct og_cost_group){.trace = {p->n, ptr, out->ids + *used},
-                                .n_nodes = (uint64_t)type->n_nodes,
-                                .row_bytes = og__row_bytes(type)};
-    *used += og__trace_of_range(&all, first, end, ptr, out->ids + *used);
+                                .n_nodes = (uint64_t)group->n_nodes,
+                                .row_bytes = og__row_bytes(group)};
+    *used += og__trace_of_range(&all, first, first + w->n_nodes, ptr, out->ids + *used);
     OG_TRY(know_growth(w, b, err));
-    OG_TRY(og__gather_read_rule(type, g->given.config->opt.io, b, &w->rule, err));
+    OG_TRY(og__gather_read_rule(group, g->given.config->opt.io, b, &w->rule, err));
     out->n++;
 out:
     return rc;
@@ -42,20 +39,20 @@ out:
 int og__profiling_groups(struct og_profiling_groups *out, const struct og_profiling *p,
                          const struct og_structure *g, struct og_budget *b, struct og_err *err)
 {
-    const struct og_graph_types *types = g->given.workload->types;
+    const struct og_graph *graph = g->given.workload->graph;
     uint64_t used = 0;
     int rc;
     *out = (struct og_profiling_groups){0};
     if (!og__shares_slots(g->given.workload))
         return 0;
     out->bytes = OG_MAX(p->rows, (uint64_t)1) * sizeof(*out->ids);
-    out->row_group = calloc(types->n_types, sizeof(*out->row_group));
-    out->ptr = calloc((size_t)types->n_types * (p->n + 1), sizeof(*out->ptr));
+    out->row_group = calloc(graph->n_groups, sizeof(*out->row_group));
+    out->ptr = calloc((size_t)graph->n_groups * (p->n + 1), sizeof(*out->ptr));
     OG_TRY(out->row_group && out->ptr ? 0 : og__fail_errno(err, -ENOMEM, NULL, "pilot"));
     OG_TRY((out->ids = og__alloc(b, out->bytes, "pilot", err)) ? 0 : -ENOMEM);
-    for (uint32_t t = 0; t < types->n_types; t++)
-        if (og__has_features(&types->type[t]))
-            OG_TRY(add_row_groups(out, p, g, t, &used, b, err));
+    for (uint32_t k = 0; k < graph->n_groups; k++)
+        if (graph->group[k].dim > 0)
+            OG_TRY(add_row_groups(out, p, g, &graph->group[k], &used, b, err));
 out:
     if (rc < 0)
         og__profiling_groups_release(out, b);

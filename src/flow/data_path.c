@@ -87,7 +87,7 @@ static int open_works(struct og_data_path *d, unsigned want, struct og_err *err)
         if (!(want & OG__WANT_FEATURES))
             continue;
         OG_TRY(d->stack->reserve(d, w, rows, err));
-        OG_TRY(og__planned_ids_reserve(&w->planned, og__planned_groups(f), rows, err));
+        OG_TRY(og__planned_ids_reserve(&w->planned, f->planned_groups, rows, err));
     }
 out:
     return rc;

@@ -11,13 +11,13 @@
 int og__kinds_reserve(const struct og_exchange *x, struct og_planned_ids *room, uint32_t n,
                       struct og_err *err)
 {
-    return og__planned_ids_reserve(room, og__planned_groups(x->path->workload), n, err);
+    return og__planned_ids_reserve(room, x->path->workload->planned_groups, n, err);
 }
 
 int og__kinds_list(const struct og_exchange *x, struct og_planned_ids *room, const uint32_t **ids,
                    uint32_t *n, struct og_err *err)
 {
-    const int rc = og__planned_ids_list(room, og__planned_groups(x->path->workload), *ids, *n, err);
+    const int rc = og__planned_ids_list(room, x->path->workload->planned_groups, *ids, *n, err);
     *ids = room->ids;
     *n = room->n;
     return rc;

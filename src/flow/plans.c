@@ -9,7 +9,7 @@ int og__plan_by_policy(void *self, struct og_work *w, struct og_err *err)
 {
     const struct og_plans *p = self;
     struct og_data_path *d = p->path;
-    const int rc = og__planned_ids_of(w, og__planned_groups(d->workload), err);
+    const int rc = og__planned_ids_of(w, d->workload->planned_groups, err);
     return rc < 0 ? rc
                   : og__policy_plan(d->policy, &d->planner, w->planned.ids, w->planned.n, &w->plan,
                                     err);
@@ -24,7 +24,7 @@ int og__read_back_codes(void *self, struct og_work *w, struct og_err *err)
     const uint32_t n_slots = d->memory->n_slots;
     uint64_t bytes = 0;
     int rc;
-    OG_TRY(og__planned_ids_of(w, og__planned_groups(d->workload), err));
+    OG_TRY(og__planned_ids_of(w, d->workload->planned_groups, err));
     const uint32_t n = w->planned.n;
     OG_TRY(og__plan_reserve(plan, n, OG_MIN(n, n_slots), err));
     OG_TRY(og__spill_read(d->stores.codes, p->lookahead[w->number].codes_at, plan->place,
@@ -52,7 +52,7 @@ int og__plan_by_tiers(void *self, struct og_work *w, struct og_err *err)
     const struct og_plans *p = self;
     struct og_data_path *d = p->path;
     int rc;
-    OG_TRY(og__planned_ids_of(w, og__planned_groups(d->workload), err));
+    OG_TRY(og__planned_ids_of(w, d->workload->planned_groups, err));
     OG_TRY(prepare(d->tiers, w->planned.ids, w->planned.n, err));
     OG_TRY(og__tiers_plan(d->tiers, &d->planner, w->planned.ids, w->planned.n, &w->tiers, err));
     w->plan = w->tiers.plan;
@@ -65,7 +65,7 @@ int og__read_back_tiers(void *self, struct og_work *w, struct og_err *err)
     const struct og_plans *p = self;
     struct og_data_path *d = p->path;
     int rc;
-    OG_TRY(og__planned_ids_of(w, og__planned_groups(d->workload), err));
+    OG_TRY(og__planned_ids_of(w, d->workload->planned_groups, err));
     OG_TRY(og__tiers_get(d->stores.codes, p->lookahead[w->number].codes_at, d->tiers,
                          w->planned.ids, w->planned.n, &w->tiers, &w->trace_read, err));
     w->plan = w->tiers.plan;

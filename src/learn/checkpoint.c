@@ -397,10 +397,12 @@ out:
 int og__checkpoint_check_types(const char *path, const char *dataset, struct og_err *err)
 {
     struct og_tensors_file f;
-    int rc = og__checkpoint_open(path, &f, err);
+    bool there;
+    int rc = og__graph_has_types(dataset, &there, err);
+    rc = rc < 0 ? rc : og__checkpoint_open(path, &f, err);
     if (rc < 0)
         return rc;
-    if (has_types(&f.all))
+    if (has_types(&f.all) && !there)
         rc = og__fail(err, -EINVAL, "apply it to a graph with the same types and relations",
                       "%s: trained on a graph with types of nodes and relations, %s has none", path,
                       dataset);

@@ -77,25 +77,22 @@ static struct og_model_config requested_shape(const struct og_config *config,
                                     .residual = opt->residual};
 }
 
-static int check_labels(const struct og_workload *f, const struct og_config *config,
-                        struct og_err *err)
+bool og__reads_as_a_model(const struct og_config *c)
 {
-    const bool reads = config->want & OG__WANT_MODEL && !og__task(config->opt.task)->embeds;
-    if (!reads || f->graph->labels.fd >= 0)
-        return 0;
+    const bool leaves = c->handover.n > 0 || c->want & OG__WANT_RECORD;
+    return c->want & OG__WANT_MODEL || (c->want & OG__WANT_FEATURES && !leaves);
+}
+
+int og__learner_check_labels(const struct og_workload *f, const struct og_config *config,
+                             const struct og_model_config *given, struct og_err *err)
+{
+    const unsigned both = config->want & (OG__WANT_MODEL | OG__WANT_EVERY);
+    const bool reads = both == OG__WANT_MODEL && !og__task(config->opt.task)->embeds;
+    if (given || !reads || f->graph->labels.fd >= 0)
+        return given && reads ? og__targets_check(f->graph, given, err) : 0;
     return og__fail(err, -EINVAL,
                     "import the graph with a label.npy, or learn its edges: --task link",
                     "%s: has no labels to learn from", f->graph->path);
-}
-
-/* A checkpoint's model takes any graph with its features; only who judges it reads labels. */
-static int check_given(const struct og_workload *f, const struct og_config *config,
-                       const struct og_model_config *given, struct og_err *err)
-{
-    int rc = f->types ? 0 : og__features_check(given, f->graph->path, f->graph->group->dim, err);
-    if (rc < 0 || config->want & OG__WANT_EVERY || og__task(config->opt.task)->embeds)
-        return rc;
-    return og__targets_check(f->graph, given, err);
 }
 
 int og__learner_shape(struct og_workload *f, const struct og_config *config,
@@ -103,8 +100,7 @@ int og__learner_shape(struct og_workload *f, const struct og_config *config,
 {
     const struct og_options *opt = &config->opt;
     const struct og_graph *ds = f->graph;
-    int rc;
-    OG_TRY(given ? 0 : check_labels(f, config, err));
+    int rc = 0;
     f->shape = given ? *given : requested_shape(config, f);
     f->shape.types = f->types;
     if (!given || !og__model_joins(given->kind)) /* files say it of the first relation alone */
@@ -113,7 +109,10 @@ int og__learner_shape(struct og_workload *f, const struct og_config *config,
     f->shape.task = opt->task;
     f->shape.loss = opt->loss;
     f->shape.edge_weights = og__edge_weights(opt);
-    OG_TRY(given ? check_given(f, config, given, err) : 0);
+    if (given && og__types_of(&f->shape) == 0) /* else parameters tell, type by type */
+        OG_TRY(og__features_check(given, ds->path, ds->group->dim, err));
+    if (!og__reads_as_a_model(config))
+        return 0;
     OG_TRY(og__model_check(&f->shape, err));
     rc = og__model_check_graph(&f->shape, err);
 out:

@@ -23,8 +23,14 @@ unsigned og__learner_wants(void);
  * others: the sampler's, and of links those that say which edges were trained on. */
 OG_MUST_CHECK int og__learner_adopt(struct og_config *config, const struct og_options *requested,
                                     struct og_err *err);
+/* Are batches read by a model of ours? Who computes with those that are handed over has another. */
+bool og__reads_as_a_model(const struct og_config *config);
+/* Are there labels to learn from, or to judge the given model by, where that is done? */
+OG_MUST_CHECK int og__learner_check_labels(const struct og_workload *f,
+                                           const struct og_config *config,
+                                           const struct og_model_config *given, struct og_err *err);
 /* f->shape: `given` where a checkpoint has one, which must fit the dataset; NULL = as options and
- * dataset say. */
+ * dataset say. It is checked where it is read by (og__reads_as_a_model). */
 OG_MUST_CHECK int og__learner_shape(struct og_workload *f, const struct og_config *config,
                                     const struct og_model_config *given, struct og_err *err);
 /* What a model of this shape needs of batches: OG__WITH_DEGREES, or nothing. */

@@ -34,8 +34,8 @@ struct extent {
     bool ids;            /* are they looked at? */
 };
 
-/* Of typed graphs lists tell whose they are, and pairs have relations. */
-static size_t typed_bytes(const struct extent *e)
+/* Where there are relations lists tell whose they are, and pairs have them. */
+static size_t related_bytes(const struct extent *e)
 {
     const uint32_t n = e->caps.n_hops;
     size_t sum = og__arena_room(e->n_types * sizeof(struct og_rows)) +
@@ -59,13 +59,13 @@ static size_t copy_bytes(const struct extent *e)
     }
     if (e->ids)
         sum += og__arena_room(e->caps.hop[e->caps.n_hops - 1].n_src * sizeof(uint32_t));
-    return sum + (e->n_types > 0 ? typed_bytes(e) : 0);
+    return sum + (e->caps.n_relations > 0 ? related_bytes(e) : 0);
 }
 
 /* By ids models tell types, or what is known of the weights of their edges. */
 static bool needs_ids(const struct og_workload *f)
 {
-    return f->types || og__model_sums_weights(&f->shape);
+    return og__types_of(&f->shape) > 0 || og__model_sums_weights(&f->shape);
 }
 
 static size_t most_copied(const struct og_workload *f)

@@ -5,6 +5,27 @@
 #include <assert.h>
 #include <string.h>
 
+/* ---- blocks and rows ---- */
+
+struct og_array og__lay_rows(struct og_layout *l, const struct og_group *g, int64_t n)
+{
+    void *rows = og__lay(l, n, og__row_bytes(g));
+    return og__array(rows, (int)g->dtype, 2, n, g->dim);
+}
+
+static uint32_t *lay_hops(struct og_layout *l, const struct og_minibatch_shape *k,
+                          struct og_minibatch *out)
+{
+    og__lay_hops(l, &k->hops, out->hop, &out->edge_index);
+    if (k->graph)
+        out->x = og__lay_rows(l, k->graph->group, k->n_ids);
+    return NULL;
+}
+
+/* As blocks have all edges together, or each relation's by themselves. */
+static uint32_t *(*const lays[])(struct og_layout *l, const struct og_minibatch_shape *k,
+                                 struct og_minibatch *out) = {lay_hops, og__lay_types};
+
 /* ---- sizes of its arrays ---- */
 
 static void set_labels(struct og_minibatch_shape *k, const struct og_graph *ds)
@@ -20,7 +41,8 @@ static void set_form(struct og_minibatch_shape *k, const struct og_workload *f, 
     k->types = f->types;
     k->counts = counts;
     k->graph = rows ? f->graph : NULL;
-    k->hops.nested = f->types ? f->types->once : f->trace.extras & OG__NESTED;
+    k->hops.nested = f->types->once;
+    k->lay = lays[f->types->by_relation];
     k->hops.weighs = f->trace.extras & OG__WITH_WEIGHTS;
     og__sum_hops(&k->hops);
 }
@@ -42,8 +64,9 @@ static void add_repeats(const struct og_graph_types *g, const struct og_work *w,
         counts->nodes[h * g->n_types + type] += w->seeds.extra;
     for (uint32_t h = 0; h < b->n_hops; h++)
         for (uint32_t r = 0; r < g->n_relations; r++)
-            counts->edges[h * g->n_relations + r] += (uint64_t)og__repeated_edges(
-                &w->seeds, &b->hop[h], b->hop[h].relation[r], b->hop[h].relation[r + 1]);
+            counts->edges[h * g->n_relations + r] +=
+                (uint64_t)og__repeated_edges(&w->seeds, &b->hop[h], og__first_list(&b->hop[h], r),
+                                             og__end_of_lists(&b->hop[h], r));
 }
 
 static struct og_minibatch_shape shape_of(struct og_minibatch_maker *m, const struct og_work *w)
@@ -58,10 +81,8 @@ static struct og_minibatch_shape shape_of(struct og_minibatch_maker *m, const st
                                    .hops.n = b->n_hops};
     for (uint32_t h = 0; h < b->n_hops; h++)
         k.hops.hop[h] = counts_of(&w->seeds, &b->hop[h]);
-    if (f->types) {
-        og__count_types(f->types, b, NULL, &m->by_type);
-        add_repeats(f->types, w, &m->by_type);
-    }
+    og__count_types(f->types, b, NULL, &m->by_type);
+    add_repeats(f->types, w, &m->by_type);
     set_form(&k, f, d->gather != NULL, &m->by_type);
     if (f->split[w->descriptor.split].labels)
         set_labels(&k, f->graph);
@@ -104,33 +125,15 @@ static struct og_minibatch_shape largest(const struct og_workload *f, unsigned w
 
 /* ---- placing them ---- */
 
-struct og_array og__lay_rows(struct og_layout *l, const struct og_group *g, int64_t n)
-{
-    void *rows = og__lay(l, n, og__row_bytes(g));
-    return og__array(rows, (int)g->dtype, 2, n, g->dim);
-}
-
-static void lay_hops(struct og_layout *l, const struct og_minibatch_shape *k,
-                     struct og_minibatch *out)
-{
-    og__lay_hops(l, &k->hops, out->hop, &out->edge_index);
-    if (k->graph)
-        out->x = og__lay_rows(l, k->graph->group, k->n_ids);
-}
-
-/* Returns memory for the copying of types (og__lay_types). */
+/* Returns what k->lay does. */
 static uint32_t *lay_out(struct og_layout *l, const struct og_minibatch_shape *k,
                          struct og_minibatch *out)
 {
-    uint32_t *local = NULL;
     *out = (struct og_minibatch){
         .size = sizeof(*out), .n_seeds = k->n_seeds, .n_hops = (int)k->hops.n};
     out->ids = og__lay_longs(l, 1, k->n_ids, 0);
     out->input_id = og__lay_longs(l, 1, k->n_inputs, 0);
-    if (k->types)
-        local = og__lay_types(l, k, out);
-    else
-        lay_hops(l, k, out);
+    uint32_t *local = k->lay(l, k, out);
     if (k->width > 0) {
         const size_t size = k->label == OG_ELEMENT_I64 ? sizeof(int64_t) : sizeof(float);
         void *data = og__lay(l, k->n_seeds * k->width, size);
@@ -163,7 +166,7 @@ int og__minibatch_maker_open(struct og_minibatch_maker *m, const struct og_data_
 {
     const struct og_workload *f = path->workload;
     *m = (struct og_minibatch_maker){.path = path, .pool = pool};
-    return f->types ? og__type_counts_init(&m->by_type, f->types, f->caps.n_hops, err) : 0;
+    return og__type_counts_init(&m->by_type, f->types, f->caps.n_hops, err);
 }
 
 void og__minibatch_maker_close(struct og_minibatch_maker *m)
@@ -242,8 +245,8 @@ static void copy_block(const struct copying *c, uint32_t h, uint32_t r)
 {
     const struct og_block *b = &c->w->sampled.batch.hop[h];
     const struct og_minibatch_hop *to = c->local ? c->out->relation[r]->hop[h] : c->out->hop[h];
-    const uint32_t first = b->relation ? b->relation[r] : 0;
-    const uint32_t end = b->relation ? b->relation[r + 1] : b->n_dst;
+    const uint32_t first = og__first_list(b, r);
+    const uint32_t end = og__end_of_lists(b, r);
     const uint32_t edge = b->indptr[first];
     const uint32_t n = b->indptr[end] - edge;
     int64_t *indptr = to->indptr.data;
@@ -284,8 +287,8 @@ static void copy_rows(const struct copying *c, uint32_t t, uint32_t first)
 {
     static const struct og_seeds none;
     const struct og_batch *b = &c->w->sampled.batch;
-    const bool seeds = !c->local || og__graph_type(c->shape->types, b->ids[0]) == t;
-    const struct og_seeds *s = seeds ? &c->w->seeds : &none;
+    const uint32_t of_seeds = og__graph_type(c->shape->types, b->ids[0]);
+    const struct og_seeds *s = of_seeds == t ? &c->w->seeds : &none;
     const struct og_array *x = rows_of(c->out, t);
     const uint32_t n = (uint32_t)x->shape[0] - s->extra; /* rows of the flow */
     if (first < n)

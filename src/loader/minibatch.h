@@ -15,13 +15,17 @@
 /* Sizes of a batch's arrays. */
 struct og_minibatch_shape {
     int64_t n_ids, n_seeds, n_pairs;
-    int64_t n_inputs;                   /* seeds as listed; for links, edges */
-    struct og_hops_shape hops;          /* heterogeneous: only their number and form are used */
-    int label;                          /* enum og_element of y */
-    int width;                          /* of y; 0 = no labels */
-    const struct og_graph_types *types; /* NULL: homogeneous; else */
+    int64_t n_inputs;          /* seeds as listed; for links, edges */
+    struct og_hops_shape hops; /* heterogeneous: only their number and form are used */
+    int label;                 /* enum og_element of y */
+    int width;                 /* of y; 0 = no labels */
+    const struct og_graph_types *types;
     const struct og_type_counts *counts;
     const struct og_graph *graph; /* graph of the rows; NULL: no features */
+    /* Places the blocks and rows: of the whole batch, or by type and relation. Returns memory for
+     * the number of each id within its type; NULL: not required, or only counted. */
+    uint32_t *(*lay)(struct og_layout *l, const struct og_minibatch_shape *k,
+                     struct og_minibatch *out);
 };
 
 /* Makes batches one by one, in one thread and those of the pool. */

@@ -84,7 +84,7 @@ static int open_session(struct og_loader *l, const char *dataset, const struct o
     if (rc < 0)
         return rc;
     l->split = name_of(from, to.split);
-    use.want = OG__WANT_LABELS | OG__WANT_TYPES | (from->evaluates ? 0u : OG__WANT_UNEVALUATED) |
+    use.want = OG__WANT_LABELS | (from->evaluates ? 0u : OG__WANT_UNEVALUATED) |
                (from->no_features ? 0u : OG__WANT_FEATURES);
     return og__session_open_for(&l->s, dataset, opt, &use, &l->observer, err);
 }

@@ -83,7 +83,7 @@ int og__lookahead_planned(const struct og_data_path *d, const uint32_t **ids, ui
                           struct og_err *err)
 {
     struct og_planned_ids *planned = &d->works[0].planned;
-    const int rc = og__planned_ids_list(planned, og__planned_groups(d->workload), *ids, *n, err);
+    const int rc = og__planned_ids_list(planned, d->workload->planned_groups, *ids, *n, err);
     *ids = planned->ids;
     *n = planned->n;
     return rc;

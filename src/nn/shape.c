@@ -118,7 +118,7 @@ int og__model_check(const struct og_model_config *c, struct og_err *err)
 
 int og__model_check_graph(const struct og_model_config *c, struct og_err *err)
 {
-    if (c->types)
+    if (og__types_of(c) > 0)
         return 0;
     if (og__of_pairs(c) && c->decoder == OG_DECODER_DISTMULT)
         return og__fail(err, -EINVAL, "use --decoder dot or mlp",
@@ -150,7 +150,7 @@ bool og__model_takes(int kind, const char *option)
 const struct og_graph_types *og__types(const struct og_model_config *c)
 {
     static const struct og_graph_types one = {.n_relations = 1};
-    return c->types ? c->types : &one;
+    return c->types && c->types->by_relation ? c->types : &one;
 }
 
 /* ==== layers ==== */
@@ -208,7 +208,7 @@ bool og__has_self(const struct og_model_config *c)
 
 bool og__in_parts(const struct og_model_config *c)
 {
-    return c->types && !og__conv_of(c)->joins;
+    return og__types_of(c) > 0 && !og__conv_of(c)->joins;
 }
 
 bool og__projects(const struct og_model_config *c, uint32_t type)

@@ -199,8 +199,8 @@ static json_t *result_json(const struct packer *p, const char *path)
 static int run_pack(struct packer *p, const char *dataset, struct og_options *own,
                     const struct og_observer *observer, char **out, struct og_err *err)
 {
-    unsigned want = OG__WANT_FEATURES | OG__WANT_PLAN_ONLY | OG__WANT_WHOLE_DRAWS | OG__WANT_TYPES |
-                    og__learner_wants();
+    unsigned want =
+        OG__WANT_FEATURES | OG__WANT_PLAN_ONLY | OG__WANT_WHOLE_DRAWS | og__learner_wants();
     char *path = NULL;
     int rc;
     OG_TRY(resolve_options(own, p, err));

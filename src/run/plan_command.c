@@ -14,7 +14,7 @@ int og__plan(const char *dataset, const struct og_options *opt, bool quick,
     struct og_session *s = NULL;
     json_t *exchange = NULL;
     json_t *plan;
-    unsigned want = OG__WANT_FEATURES | OG__WANT_PLAN_ONLY | OG__WANT_TYPES | og__learner_wants() |
+    unsigned want = OG__WANT_FEATURES | OG__WANT_PLAN_ONLY | og__learner_wants() |
                     (quick ? OG__WANT_QUICK : 0u);
     int rc;
     struct og_session_use use = {.want = want, /* of several workers the first one's plan */

@@ -28,7 +28,7 @@ struct recorder {
     void *labels;
     json_t *checksums; /* of files, by name */
     uint64_t batches, n_rows;
-    uint64_t *edges; /* [relations] of a typed graph */
+    uint64_t *edges; /* [relations], where these are told of */
     struct og_epoch_counters counters;
     uint64_t bytes_written; /* of its own files */
     size_t charged;         /* for buffers */
@@ -203,7 +203,7 @@ static int write_description(const struct recorder *r, struct og_err *err)
     const struct og_session *s = r->s;
     const struct og_graph *g = s->workload.graph;
     const struct og_group none = {0};
-    const struct og_group *rows = g->has_types ? &none : g->group; /* those of types are by type */
+    const struct og_group *rows = r->edges ? &none : g->group; /* those of types are by type */
     uint64_t per_epoch = og__schedule_batches(&s->workload.schedule, OG__TRAIN);
     unsigned extras = s->workload.trace.extras;
     json_t *root = json_pack(
@@ -216,7 +216,7 @@ static int write_description(const struct recorder *r, struct og_err *err)
         !!(extras & OG__WITH_WEIGHTS), "feature_dtype", og__dtype_name(rows->stored), "options",
         og__options_json(&s->config.opt));
     root = og__identity_with(root, &g->identity);
-    if (g->has_types)
+    if (r->edges)
         root = with_types(root, g);
     root = og__json_with(root, "checksums", json_incref(r->checksums));
     char *path = og__path_join(r->dir.temporary, "trace.json");
@@ -309,10 +309,8 @@ static int open_session(struct recorder *r, const char *dataset, bool with_featu
     if (rc < 0)
         return rc;
     own.pack_dtype = OG_PACK_STORED; /* of what is kept of a run, not of its samples */
-    if (og__task(opt->task)->targets == OG__OF_PAIRS) /* those drawn against edges are of a type */
-        want |= OG__WANT_TYPES;
     if (with_features) {
-        want |= OG__WANT_FEATURES | OG__WANT_TYPES;
+        want |= OG__WANT_FEATURES;
         if (own.policy == OG_POLICY_AUTO) /* what is written does not depend on what is fast */
             own.policy = OG_POLICY_DEGREE;
     }

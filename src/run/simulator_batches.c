@@ -16,8 +16,8 @@ int og__simulator_open_dataset(struct simulator *m, const char *dataset, struct 
 {
     if (m->opt.epochs == 0)
         return og__fail(err, -EINVAL, "give --epochs 1 or more", "--epochs 0: no batches");
-    int rc = og__session_open(&m->s, dataset, &m->opt, OG__WANT_UNEVALUATED | OG__WANT_TYPES, NULL,
-                              m->observer, err);
+    int rc =
+        og__session_open(&m->s, dataset, &m->opt, OG__WANT_UNEVALUATED, NULL, m->observer, err);
     if (rc < 0)
         return rc;
     struct og_session *s = m->s;

@@ -405,8 +405,8 @@ out:
 static int open_session(struct og_trainer *t, const char *dataset, const struct og_options *opt,
                         bool follows, const struct og_observer *observer, struct og_err *err)
 {
-    const struct og_session_use use = {.want = OG__WANT_FEATURES | OG__WANT_MODEL |
-                                               OG__WANT_TRAINING | OG__WANT_TYPES,
+    const struct og_session_use use = {.want =
+                                           OG__WANT_FEATURES | OG__WANT_MODEL | OG__WANT_TRAINING,
                                        .share = og__ranks_share(t->ranks),
                                        .n_local = t->ranks->comm->n_local,
                                        .cpus = t->ranks->cpus,

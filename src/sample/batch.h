@@ -59,6 +59,15 @@ static inline uint32_t og__list_dst(const struct og_block *b, uint32_t list)
 {
     return b->relation ? b->dst[list] : list;
 }
+/* The first list of a relation, and the end of its lists: of the only one, all. */
+static inline uint32_t og__first_list(const struct og_block *b, uint32_t relation)
+{
+    return b->relation ? b->relation[relation] : 0;
+}
+static inline uint32_t og__end_of_lists(const struct og_block *b, uint32_t relation)
+{
+    return b->relation ? b->relation[relation + 1] : b->n_dst;
+}
 
 /* The input nodes of coming batches, in training order: a policy's knowledge of the future. */
 struct og_trace {
@@ -78,7 +87,7 @@ struct og_batch_caps {
     } hop[OG_MAX_HOPS];
     uint64_t n_pairs, n_scores;         /* of link prediction: in training; in evaluation too */
     bool rows_come;                     /* rows go to the compute device and need no buffer there */
-    const struct og_type_counts *types; /* the same by node type; NULL: homogeneous; borrowed */
+    const struct og_type_counts *types; /* the same by node type; NULL: not counted; borrowed */
 };
 
 #endif

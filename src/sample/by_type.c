@@ -77,10 +77,10 @@ void og__type_counts_include(struct og_type_counts *most, const struct og_type_c
 
 /* ---- of a batch ---- */
 
-static void count_edges(const struct og_block *b, uint64_t *edges)
+static void count_edges(const struct og_block *b, uint32_t n_relations, uint64_t *edges)
 {
-    for (uint32_t r = 0; r < b->n_relations; r++)
-        edges[r] = b->indptr[b->relation[r + 1]] - b->indptr[b->relation[r]];
+    for (uint32_t r = 0; r < n_relations; r++)
+        edges[r] = b->indptr[og__end_of_lists(b, r)] - b->indptr[og__first_list(b, r)];
 }
 
 void og__count_types(const struct og_graph_types *g, const struct og_batch *batch, uint32_t *local,
@@ -99,7 +99,7 @@ void og__count_types(const struct og_graph_types *g, const struct og_batch *batc
                 local[i] = (uint32_t)number;
         }
         if (h < batch->n_hops)
-            count_edges(&batch->hop[h], out->edges + (size_t)h * g->n_relations);
+            count_edges(&batch->hop[h], g->n_relations, out->edges + (size_t)h * g->n_relations);
     }
 }
 

@@ -1,5 +1,5 @@
-/* Batches of a heterogeneous graph, by node type. Ids of a type are one range. A batch's ids of one
- * type are numbered in their order:
+/* Batches by node type. Ids of a type are one range; a homogeneous graph has one type, without a
+ * name. A batch's ids of one type are numbered in their order:
  *
  *   ids      | p7 p3 | a2 p9 a1 |        p7 p3 p9 are 0 1 2 of their type, a2 a1 are 0 1
  *
@@ -25,9 +25,10 @@ struct og_graph_relation {
     const uint32_t *arriving, *leaving; /* [nodes of the destination], [of the source] */
     struct og_weight_sums weights;      /* where degrees are of weights */
 };
-/* The types and relations of a heterogeneous graph. Names are borrowed. */
+/* The types and relations of a graph. Names are borrowed. */
 struct og_graph_types {
     uint32_t n_types, n_relations;
+    bool by_relation;                   /* blocks have each relation's edges by themselves */
     uint32_t target;                    /* the type of all seeds */
     struct og_graph_type *type;         /* [n_types] */
     struct og_graph_relation *relation; /* [n_relations] */

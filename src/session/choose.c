@@ -590,10 +590,11 @@ static void close_chooser(struct chooser *c)
 /* Nodes that have rows. */
 static uint64_t rows_known(const struct og_session *s)
 {
-    const struct og_workload *f = &s->workload;
-    uint64_t n = og__shares_slots(f) ? 0 : og__nodes_known(&s->config, f->n_nodes);
-    for (uint32_t k = 0; k < f->n_ranges; k++)
-        n += f->ranges[k].end - f->ranges[k].first;
+    const struct og_graph *g = s->workload.graph;
+    uint64_t n = 0;
+    for (uint32_t k = 0; k < g->n_groups; k++)
+        if (g->group[k].dim > 0)
+            n += og__group_known(&s->config, &g->group[k]);
     return n;
 }
 

@@ -275,13 +275,10 @@ static int check_share(struct og_session *s, struct og_err *err)
 
 static int open_dataset(struct og_session *s, const char *dataset, struct og_err *err)
 {
-    const bool recorded = s->config.want & OG__WANT_RECORD && !(s->config.want & OG__WANT_FEATURES);
     const bool shares = og__exchanges(&s->config);
     int rc;
     OG_TRY((shares ? og__graph_open_share : og__graph_open)(dataset, &s->workload.graph, err));
     OG_TRY(check_share(s, err));
-    if (!recorded && !(s->config.want & OG__WANT_TYPES))
-        OG_TRY(og__graph_refuse_types(s->workload.graph, err));
     if (s->workload.graph->has_types)
         OG_TRY(og__session_check_types(s, err));
 out:
@@ -378,8 +375,7 @@ int og__session_open_for(struct og_session **out, const char *dataset, const str
     if (want & OG__WANT_FEATURES)
         OG_TRY(og__hotness_check(&s->config.opt, (uint64_t)s->workload.graph->n_nodes, err));
     OG_TRY(og__know_disks(&s->workload, &s->config.opt, err));
-    if (!s->workload.graph->has_types)
-        OG_TRY(og__learner_shape(&s->workload, &s->config, model, err));
+    OG_TRY(og__learner_check_labels(&s->workload, &s->config, model, err));
     if (want & OG__WANT_MODEL)
         OG_TRY(og__learner_begin(&s->learner, &s->config, s->pool, err));
     s->baseline_rss = og__rss_now();
@@ -387,14 +383,9 @@ int og__session_open_for(struct og_session **out, const char *dataset, const str
     OG_TRY(og__structure_fanouts(&s->structure, err));
     OG_TRY(og__know_graph(&s->workload, &s->config.opt, err));
     OG_TRY(og__session_load_seeds(s, want, err));
-    if (s->workload.graph->has_types && (want & OG__WANT_TYPES)) {
-        OG_TRY(og__session_know_types(s, model, err));
-        if (og__reads_as_a_model(&s->config))
-            OG_TRY(og__learner_shape(&s->workload, &s->config, model, err));
-        else /* of no model more than whose nodes are seeds */
-            s->workload.shape =
-                (struct og_model_config){.types = s->workload.types, .task = s->config.opt.task};
-    }
+    OG_TRY(og__session_know_types(s, model, err));
+    OG_TRY(og__learner_shape(&s->workload, &s->config, model, err));
+    og__know_trace(&s->workload, &s->config.opt);
     if (want & OG__WANT_TRAINING)
         OG_TRY(og__best_check(&s->workload.shape, s->config.opt.best_by, err));
     og__know_splits(&s->workload, want);

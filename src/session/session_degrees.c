@@ -44,7 +44,7 @@ static size_t relation_bytes(const struct og_workload *f, uint32_t relation)
 size_t og__degrees_bytes(const struct og_workload *f)
 {
     size_t sum = weighs_nodes(f) ? weight_bytes((size_t)f->graph->n_nodes, 0, false) : 0;
-    for (uint32_t r = 0; f->types && r < f->types->n_relations; r++)
+    for (uint32_t r = 0; r < f->types->n_relations; r++)
         if (og__model_counts_relation(&f->shape, r))
             sum += relation_bytes(f, r);
     return sum;

@@ -34,12 +34,10 @@ int og__session_of_checkpoint(struct og_session **out, const char *dataset, cons
                                observer ? observer->arg : NULL};
     const struct og_nn_ops *ops;
     char target[OG_PARAM_NAME] = "";
-    bool typed;
     int rc;
     OG_TRY(og__nn_find(&ops, opt->device, err)); /* before any other complaint */
     OG_TRY(og__checkpoint_shape(checkpoint, &config, err));
-    OG_TRY(og__graph_has_types(dataset, &typed, err));
-    OG_TRY(typed ? 0 : og__checkpoint_check_types(checkpoint, dataset, err));
+    OG_TRY(og__checkpoint_check_types(checkpoint, dataset, err));
     const struct og_option_set requested = og__options_set_apart(opt);
     og__log_unused_options(&log, &requested, OG__UNUSED_JUDGING);
     og__log_other_task(&log, opt, config.task);
@@ -49,8 +47,7 @@ int og__session_of_checkpoint(struct og_session **out, const char *dataset, cons
     if (og__task(own.task)->targets == OG__OF_PAIRS)
         OG_TRY(og__checkpoint_edges(checkpoint, &own, &log, err));
     OG_TRY(og__checkpoint_target(checkpoint, target, sizeof(target), err));
-    const struct og_session_use use = {.want = OG__WANT_FEATURES | OG__WANT_MODEL | OG__WANT_TYPES |
-                                               more,
+    const struct og_session_use use = {.want = OG__WANT_FEATURES | OG__WANT_MODEL | more,
                                        .model = &config,
                                        .target = *target ? target : NULL};
     OG_TRY(og__session_open_for(out, dataset, &own, &use, observer, err));

@@ -1,7 +1,7 @@
 /* What the files of a session share while it is opened. Each calls those below it:
  *
  *   session.c            opens it part by part, and closes it
- *   session_types.c      what there is where nodes have types
+ *   session_types.c      types of nodes, and relations
  *   session_degrees.c    degrees of their relations
  *   session_tiers.c      what there is where a device keeps rows
  *   session_task.c       what is learnt from which edges and nodes
@@ -13,11 +13,9 @@
 #include "choose/profiling.h"
 #include "session/session.h"
 
-/* Of a typed graph: what it does not take yet, and what follows where that was left open; once
- * seeds are loaded, what a model reads of it. */
+/* Of a typed graph: what follows where a plan that is not compared was left open. Once seeds are
+ * loaded, the types and relations that a model reads. */
 OG_MUST_CHECK int og__session_check_types(struct og_session *s, struct og_err *err);
-/* Is what is read for a model of ours, which needs rows of every type? */
-bool og__reads_as_a_model(const struct og_config *c);
 OG_MUST_CHECK int og__session_know_types(struct og_session *s, const struct og_model_config *model,
                                          struct og_err *err); /* model: a checkpoint's, or NULL */
 void og__session_drop_types(struct og_session *s);
@@ -59,16 +57,18 @@ OG_MUST_CHECK int og__session_load_seeds(struct og_session *s, unsigned want, st
 /* How they make batches. */
 OG_MUST_CHECK int og__session_schedule(struct og_session *s, struct og_err *err);
 
-/* Of the disks that features and scratch are on; of the graph, with the model's shape; of seeds and
- * labels, once they are loaded; of batches, once some were sampled with the topology of s->exec. */
+/* Of the disks that features and scratch are on; of the graph; of what is stored of a batch, with
+ * the model's shape; of seeds and labels, once they are loaded; of batches, once some were sampled
+ * with the topology of s->exec. */
 OG_MUST_CHECK int og__know_disks(struct og_workload *f, const struct og_options *opt,
                                  struct og_err *err);
 /* Of what lies whole in one folder, once the options are resolved. */
 OG_MUST_CHECK int og__know_whole(struct og_config *c, struct og_err *err);
 OG_MUST_CHECK int og__know_graph(struct og_workload *f, const struct og_options *opt,
                                  struct og_err *err);
+void og__know_trace(struct og_workload *f, const struct og_options *opt);
 void og__know_splits(struct og_workload *f, unsigned want);
-/* The same workload, were the structure on disk that is in memory. Of one type. */
+/* The same workload, were the structure on disk that is in memory. */
 struct og_workload og__workload_on_disk(const struct og_session *s);
 /* Of the links to devices that are to keep rows; measured once. */
 OG_MUST_CHECK int og__know_link(struct og_session *s, struct og_err *err);

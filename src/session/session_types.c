@@ -1,4 +1,4 @@
-/* What a session has where nodes have types: what of it a model reads, and what is refused. */
+/* What a session knows of types and relations: what of them a model reads, and what is refused. */
 #include "dataset/edge_split.h"
 #include "dataset/typed_edges.h"
 #include "nn/tasks.h"
@@ -21,7 +21,7 @@ int og__session_check_types(struct og_session *s, struct og_err *err)
 {
     struct og_options *opt = &s->config.opt;
     int rc = 0;
-    if (!(s->config.want & OG__WANT_TYPES) || og__exec_plans_are_counted(s))
+    if (!(s->config.want & OG__WANT_FEATURES) || og__exec_plans_are_counted(s))
         return rc;
     if (opt->policy == OG_POLICY_AUTO)
         opt->policy = OG_POLICY_DEGREE;
@@ -129,6 +129,7 @@ static struct og_graph_types *types_of(const struct og_graph *g)
         return NULL;
     out->n_types = g->n_groups;
     out->n_relations = g->n_relations;
+    out->by_relation = og__related(g) > 0;
     out->type = calloc(g->n_groups, sizeof(*out->type));
     out->relation = calloc(g->n_relations, sizeof(*out->relation));
     for (uint32_t t = 0; out->type && t < g->n_groups; t++)
@@ -254,7 +255,8 @@ static int take_every_node(struct og_session *s, struct og_err *err)
 
 static int find_seeds(struct og_session *s, struct og_err *err)
 {
-    if (s->workload.seeds.edges)
+    const struct og_graph_types *g = s->workload.types;
+    if (s->workload.seeds.edges && g->by_relation)
         return know_triples(s, err);
     if (of_pairs(s) || s->config.want & OG__WANT_RECORD) /* samples are of any types of seeds */
         return 0;
@@ -265,8 +267,9 @@ static int find_seeds(struct og_session *s, struct og_err *err)
 static int know_ranges(const struct og_config *c, struct og_workload *f, struct og_err *err)
 {
     const struct og_graph_types *g = f->types;
-    if (g->n_types == 1) /* whose slots are the cache's */
+    if (f->row_bytes > 0) /* of one group, whose slots are the cache's */
         return 0;
+    f->planned_groups = g;
     f->ranges = calloc(g->n_types, sizeof(*f->ranges));
     if (!f->ranges)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", f->graph->path);
@@ -278,13 +281,6 @@ static int know_ranges(const struct og_config *c, struct og_workload *f, struct 
                                    .end = og__nodes_known(c, g->type[t].end)};
     }
     return 0;
-}
-
-/* Whoever computes with batches that are handed over has a model that we do not know. */
-bool og__reads_as_a_model(const struct og_config *c)
-{
-    const bool leaves = c->handover.n > 0 || c->want & OG__WANT_RECORD;
-    return c->want & OG__WANT_MODEL || (c->want & OG__WANT_FEATURES && !leaves);
 }
 
 int og__session_know_types(struct og_session *s, const struct og_model_config *model,

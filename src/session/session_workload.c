@@ -80,13 +80,21 @@ int og__know_whole(struct og_config *c, struct og_err *err)
 
 /* ---- of the dataset ---- */
 
+/* Lists of relations do not begin with those of the hop before. */
 static unsigned extras_of(const struct og_workload *f, const struct og_options *opt)
 {
     const struct og_sampling how = og__sampling_setup(opt);
     const unsigned weights = og__sampling_weighs(&how) ? OG__WITH_WEIGHTS : 0u;
-    if (f->graph->has_types)
-        return OG__WITH_RELATIONS | weights;
-    return og__learner_extras(f) | weights | (opt->draw == OG_DRAW_ONCE ? OG__NESTED : 0u);
+    const unsigned nested = opt->draw == OG_DRAW_ONCE ? OG__NESTED : 0u;
+    return og__learner_extras(f) | weights |
+           (f->trace.n_relations > 0 ? OG__WITH_RELATIONS : nested);
+}
+
+void og__know_trace(struct og_workload *f, const struct og_options *opt)
+{
+    f->trace = (struct og_trace_options){
+        .n_hops = opt->n_fanout, .n_nodes = f->n_nodes, .n_relations = og__related(f->graph)};
+    f->trace.extras = extras_of(f, opt);
 }
 
 static uint64_t list_bytes(const struct og_graph *g)
@@ -118,9 +126,6 @@ int og__know_graph(struct og_workload *f, const struct og_options *opt, struct o
     f->list_bytes = list_bytes(ds);
     f->row_bytes = ds->n_groups == 1 ? og__row_bytes(ds->group) : 0;
     f->cache_rows = og__cache_rows(&opt->cache, f->n_nodes, f->row_bytes);
-    f->trace = (struct og_trace_options){
-        .n_hops = opt->n_fanout, .n_nodes = f->n_nodes, .extras = extras_of(f, opt)};
-    f->trace.n_relations = f->graph->has_types ? f->graph->n_relations : 0;
     if (f->graph->has_types) /* whose lists are not cached */
         return 0;
     f->bytes.neighbors_least = og__neighbors_least_bytes(ds->relation);
@@ -196,7 +201,7 @@ struct og_workload og__workload_on_disk(const struct og_session *s)
 /* Rows of a group in the largest batch. */
 static uint64_t input_rows(const struct og_workload *f, uint32_t group)
 {
-    return f->types ? og__nodes_of(&f->by_type, f->caps.n_hops, group) : og__input_rows(f);
+    return OG_MIN(og__nodes_of(&f->by_type, f->caps.n_hops, group), og__input_rows(f));
 }
 
 static void know_rows(struct og_session *s)
@@ -279,7 +284,7 @@ static void know_requested(struct og_session *s, const struct og_profiling *prof
     for (uint32_t t = 0, k = 0; t < g->n_groups; t++) {
         const uint64_t first = (uint64_t)g->group[t].first;
         const uint64_t end = first + (uint64_t)g->group[t].n_nodes;
-        const uint64_t own = og__nodes_known(&s->config, end) - og__nodes_known(&s->config, first);
+        const uint64_t own = og__group_known(&s->config, &g->group[t]);
         const uint64_t requested =
             requested_of(s, profiling, input_rows(f, t), (uint32_t)first, end);
         const size_t row_bytes = og__row_bytes(&g->group[t]);
@@ -303,19 +308,17 @@ int og__know_batches(struct og_session *s, const struct og_profiling *profiling,
     const struct og_trace_options record = og__record_form(f);
     f->caps = og__caps_with_margin(&profiling->caps, &s->config, f);
     f->caps.rows_come = og__has_tiers(&s->config);
-    if (f->types) {
-        int rc = og__types_with_margin(&f->by_type, &profiling->by_type, &s->config, f, err);
-        if (rc < 0)
-            return rc;
-        f->caps.types = &f->by_type;
-    }
+    f->caps.types = &f->by_type;
+    int rc = og__types_with_margin(&f->by_type, &profiling->by_type, &s->config, f, err);
+    if (rc < 0)
+        return rc;
     know_rows(s);
     f->profiling_batches = profiling->n;
     f->profiling_rows = profiling->rows / OG_MAX(profiling->n, 1u);
     f->profiling_seconds = profiling->seconds / OG_MAX(profiling->n, 1u);
     f->growth = profiling->growth;
     know_requested(s, profiling);
-    if (og__planned_groups(f)) {
+    if (f->planned_groups) {
         f->bytes.planned_ids = og__input_rows(f) * sizeof(uint32_t);
         f->bytes.group_staging = og__gather_staging_bytes(f->graph, og__read_rows(f));
     }

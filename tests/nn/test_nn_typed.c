@@ -504,8 +504,11 @@ static void one_type_and_one_relation_is_the_untyped_model(void **state)
         fixture_open(&f, untyped[c]);
         struct og_graph_type type = {"node", UINT32_MAX, f.config.in_dim, false};
         struct og_graph_relation relation = {.name = "edge"};
-        const struct og_graph_types types = {
-            .n_types = 1, .n_relations = 1, .type = &type, .relation = &relation};
+        const struct og_graph_types types = {.n_types = 1,
+                                             .n_relations = 1,
+                                             .by_relation = true,
+                                             .type = &type,
+                                             .relation = &relation};
         fixture_close(&f);
         assert_int_equal(bits_of_untyped(untyped[c], &types), bits_of_untyped(untyped[c], NULL));
     }

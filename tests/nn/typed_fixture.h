@@ -154,6 +154,7 @@ static inline void typed_open(struct typed *t, const char *name)
     t->f.bytes = whole_tensors(path, &t->f.t);
     t->types.type = t->type;
     t->types.relation = t->relation;
+    t->types.by_relation = true;
     t->types.target = (uint32_t)strtoul(fixture_text(&t->f, "target"), NULL, 10);
     typed_read_types(t);
     typed_read_relations(t);

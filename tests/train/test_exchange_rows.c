@@ -54,17 +54,17 @@ static void make_graph(struct graph *g, bool typed)
     g->rows = (struct og_group){.dim = 7, .stored = OG_F16, .dtype = OG_F16, .n_nodes = NODES};
     g->plain = (struct og_graph){.group = &g->rows, .n_groups = 1};
     g->workload = (struct og_workload){.n_nodes = NODES, .graph = typed ? &g->typed : &g->plain};
-    g->workload.types = typed ? &g->types : NULL;
+    g->workload.planned_groups = typed ? &g->types : NULL;
 }
 
 static uint32_t kind_of(const struct graph *g, uint32_t node)
 {
-    return g->workload.types ? og__graph_type(g->workload.types, node) : 0;
+    return g->workload.planned_groups ? og__graph_type(g->workload.planned_groups, node) : 0;
 }
 
 static uint32_t kinds_of(const struct graph *g)
 {
-    return g->workload.types ? TYPES : 1;
+    return g->workload.planned_groups ? TYPES : 1;
 }
 
 static const struct og_group *view_of(const struct graph *g, uint32_t kind)
@@ -259,12 +259,12 @@ static void serve(struct rank *r, struct rank *o, const struct graph *g)
     hear(r, o, g, &d);
     const struct og_demanded requested = og__demand_of(&d, 0);
     assert_int_equal(og__kinds_serve(&o->x, &requested, NULL), 0);
-    if (g->workload.types)
+    if (g->workload.planned_groups)
         assert_int_equal(p->n, requested.n);
     assert_int_equal(og__planned_ids_reserve(p, &g->types, requested.n, NULL), 0);
     for (uint32_t i = 0; i < requested.n; i++) {
         const uint32_t node = og__owned_node(x->ranks, x->rank, requested.ids[i]);
-        assert_true(!g->workload.types || p->ids[i] == node);
+        assert_true(!g->workload.planned_groups || p->ids[i] == node);
         p->own[i] = node; /* of one width nobody lists them */
     }
     p->ids = p->own;
