@@ -155,6 +155,8 @@ static void say_types(const json_t *plan)
     {
         char nodes[SHOWN_MAX], kept[SHOWN_MAX], rows[SHOWN_MAX], bytes[SHOWN_MAX];
         show_value(nodes, "nodes", json_object_get(t, "nodes"));
+        if (!*text_of(t, "name")) /* the only one, which all else is of */
+            continue;
         if (number(t, "row_bytes") == 0) {
             printf("  %s: %s nodes, %s\n", text_of(t, "name"), nodes,
                    json_is_true(json_object_get(t, "learnt")) ? "with learnable embeddings"

@@ -130,11 +130,10 @@ static void show_row_groups(const json_t *root)
 {
     const json_t *types = json_object_get(root, "types");
     char bytes[SHOWN_MAX];
-    if (!types)
-        printf("%s", show_value(bytes, "row_bytes", json_object_get(root, "row_bytes")));
     for (size_t i = 0; i < json_array_size(types); i++) {
         const json_t *t = json_array_get(types, i);
-        printf("%s%s (%s)", i > 0 ? ", " : "", json_string_value(json_object_get(t, "name")),
+        const char *name = json_string_value(json_object_get(t, "name"));
+        printf(*name ? "%s%s (%s)" : "%s%s%s", i > 0 ? ", " : "", name,
                show_value(bytes, "row_bytes", json_object_get(t, "row_bytes")));
     }
 }

@@ -193,7 +193,7 @@ static json_t *result_json(const struct packer *p, const char *path)
                              "prepare_bytes_read", (json_int_t)before->bytes_read, "bytes_written",
                              (json_int_t)(before->bytes_written + p->done.bytes_written), "seconds",
                              og__now() - p->start);
-    return p->s->workload.graph->has_types ? og__json_with(root, "types", types_json(p)) : root;
+    return og__json_with(root, "types", types_json(p));
 }
 
 static int run_pack(struct packer *p, const char *dataset, struct og_options *own,

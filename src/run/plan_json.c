@@ -101,7 +101,7 @@ static json_t *predicted_json(const struct og_session *s)
 }
 
 /* Seconds an epoch of each thing by itself. */
-static json_t *terms_json(const struct og_estimate *e, bool tiers)
+static json_t *terms_json(const struct og_estimate *e)
 {
     static const char *const names[] = {
         [OG__SAMPLING] = "sampling",     [OG__PLANNING] = "planning", [OG__SWEEPING] = "sweeping",
@@ -110,8 +110,7 @@ static json_t *terms_json(const struct og_estimate *e, bool tiers)
         [OG__COLLECTING] = "collecting", [OG__TRAINING] = "training"};
     json_t *terms = json_object();
     for (size_t i = 0; i < OG_COUNT(names); i++)
-        if (tiers || (i != OG__LINKING && i != OG__COLLECTING))
-            terms = og__json_with(terms, names[i], og__json_real(e->term[i]));
+        terms = og__json_with(terms, names[i], og__json_real(e->term[i]));
     return terms;
 }
 
@@ -139,9 +138,9 @@ static json_t *compared_json(const struct og_session *s)
             "topology", og__option_word("topology", c->topology), "alternates", c->alternate,
             "cache_rows", (json_int_t)c->n_slots, "possible", e->possible, "seconds",
             og__json_real(e->seconds), "prepare_seconds", og__json_real(e->prepare), "terms",
-            terms_json(e, s->exec.tiers), "reads", (json_int_t)e->reads, "bytes_read",
-            (json_int_t)e->bytes_read, "bytes_written", (json_int_t)e->bytes_written, "memory",
-            (json_int_t)e->memory, "why", e->why);
+            terms_json(e), "reads", (json_int_t)e->reads, "bytes_read", (json_int_t)e->bytes_read,
+            "bytes_written", (json_int_t)e->bytes_written, "memory", (json_int_t)e->memory, "why",
+            e->why);
         list = og__json_append(list, s->exec.tiers ? with_device(exec, c) : exec);
     }
     return list;
@@ -294,8 +293,6 @@ static json_t *type_json(const struct og_session *s, uint32_t t)
         "misses", counted_json(known, told->epoch.misses), "reads",
         counted_json(known, told->epoch.reads), "bytes_read",
         counted_json(known, told->epoch.bytes));
-    if (!s->exec.tiers)
-        return row;
     row = og__json_with(row, "device_rows", json_integer((json_int_t)told->device_slots));
     row = og__json_with(row, "device_bytes",
                         json_integer((json_int_t)(told->device_slots * told->row_bytes)));
@@ -305,7 +302,7 @@ static json_t *type_json(const struct og_session *s, uint32_t t)
 static json_t *types_json(const struct og_session *s)
 {
     json_t *list = json_array();
-    for (uint32_t t = 0; t < s->workload.types->n_types; t++)
+    for (uint32_t t = 0; t < s->workload.graph->n_groups; t++)
         list = og__json_append(list, type_json(s, t));
     return list;
 }
@@ -333,7 +330,7 @@ json_t *og__session_plan_json(const struct og_session *s)
         plan = og__json_with(plan, "link", link_json(&s->workload.links.all));
     if (s->learner.devices.n > 1)
         plan = og__json_with(plan, "devices", devices_json(s));
-    if (s->size && s->workload.types)
+    if (s->size)
         plan = og__json_with(plan, "types", types_json(s));
     json_decref(options);
     return plan;

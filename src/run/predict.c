@@ -191,13 +191,13 @@ int og_predict(const char *dataset, const char *checkpoint, const char *out, con
                const struct og_options *opt, const struct og_observer *observer, char **text,
                struct og_err *err)
 {
-    bool typed;
+    bool by_batches;
     if (text)
         *text = NULL;
     int rc = OG_SIZED(observer, "og_observer", err);
-    rc = rc < 0 ? rc : og__graph_has_types(dataset, &typed, err);
+    rc = rc < 0 ? rc : og__graph_has_types(dataset, &by_batches, err);
     if (rc < 0)
         return rc;
-    return (typed ? predict_batches : og__whole_predict)(dataset, checkpoint, out, embeddings, opt,
-                                                         observer, text, err);
+    return (by_batches ? predict_batches : og__whole_predict)(dataset, checkpoint, out, embeddings,
+                                                              opt, observer, text, err);
 }

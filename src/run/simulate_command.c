@@ -390,10 +390,7 @@ static json_t *result_json(const struct simulator *m, const struct requested_pol
     if (og__simulates_exchange(m))
         row =
             og__json_with(row, "exchanged", og__simulated_counts_json(&c->exchanged[cache->place]));
-    if (m->has_types)
-        return og__json_with(row, "types", groups);
-    json_decref(groups);
-    return row;
+    return og__json_with(row, "types", groups);
 }
 
 static int simulate_policy(struct simulator *m, const struct requested_policy *p, json_t *results,

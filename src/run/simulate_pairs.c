@@ -174,9 +174,7 @@ static int simulate_sizes(const struct pair *p, const struct requested_cache *ca
         OG_TRY(og__amount_slots(p->worth, &cache->amount, m->row_group, m->n_groups, upper,
                                 m->sim.budget, slots, err));
     OG_TRY(count_groups(p, slots, upper->slots, &sum, &groups, err));
-    json_t *row = og__counted_pair_json(&names, &sum);
-    if (m->has_types)
-        row = og__json_with(row, "types", json_incref(groups));
+    json_t *row = og__json_with(og__counted_pair_json(&names, &sum), "types", json_incref(groups));
     if (json_array_append_new(results, row) < 0)
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "simulate"));
 out:

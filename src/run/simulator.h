@@ -48,7 +48,6 @@ struct simulator {
     uint64_t rows;
     uint32_t n_batches;
     /* of either */
-    bool has_types;
     uint32_t n_groups;              /* of rows: types of nodes, or one */
     struct simulated_group *group;  /* [n_groups] */
     struct og_row_group *row_group; /* [n_groups] */

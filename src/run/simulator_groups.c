@@ -32,7 +32,6 @@ int og__simulator_know_graph(struct simulator *m, struct og_err *err)
 {
     const struct og_graph *g = m->s->workload.graph;
     int rc;
-    m->has_types = g->has_types;
     OG_TRY(open_groups(m, g->n_groups, og__row_groups_of_graph(g), err));
     for (uint32_t k = 0; k < g->n_groups; k++) {
         m->group[k] = (struct simulated_group){.name = g->group[k].name,
@@ -67,7 +66,7 @@ static int know_group(struct simulator *m, uint32_t k, struct og_err *err)
         return og__fail(err, -EINVAL,
                         "leave --pack-dtype out: only f32 is made narrower, to f16 or bf16",
                         "--pack-dtype %s: the features%s%s are %s", og__dtype_name(kept),
-                        m->has_types ? " of type " : "", said->name, og__dtype_name(said->dtype));
+                        *said->name ? " of type " : "", said->name, og__dtype_name(said->dtype));
     m->group[k] = (struct simulated_group){.name = said->name,
                                            .first = first,
                                            .n_nodes = said->end - first,
@@ -81,7 +80,6 @@ int og__simulator_know_trace(struct simulator *m, struct og_err *err)
 {
     const struct og_trace_description *said = &m->folder.said;
     int rc;
-    m->has_types = said->has_types;
     if (said->n_relations > 0 && !said->has_types)
         OG_TRY(og__fail(err, -ENOTSUP,
                         "give the dataset, the trace with --samples, and the options it was "
@@ -136,8 +134,8 @@ uint32_t og__simulator_ids_with_rows(const struct simulator *m, const uint32_t *
 static int find_names(struct simulator *m, struct og_err *err)
 {
     const struct og_trace_description *said = &m->folder.said;
-    bool same = said->n_types == m->n_groups && said->has_types == m->has_types;
-    for (uint32_t k = 0; same && k < said->n_types; k++) {
+    bool same = said->n_types == m->n_groups;
+    for (uint32_t k = 0; same && k < m->n_groups; k++) {
         same = said->type[k].end == m->row_group[k].end &&
                (said->type[k].dim > 0) == og__simulator_has_rows(m, k);
         m->group[k].name = said->type[k].name;

@@ -89,6 +89,5 @@ json_t *og__simulation_json(const struct simulator *m, json_t *results, double o
         "batches", (json_int_t)m->n_batches, "superbatch", (json_int_t)og__simulator_superbatch(m),
         "rows", (json_int_t)m->rows, "sample_seconds", opening, "simulate_seconds", simulating,
         "policies", names_json(m, true), "caches", names_json(m, false), "results", results);
-    root = with_device(m, root);
-    return m->has_types ? og__json_with(root, "types", og__simulated_types_json(m)) : root;
+    return og__json_with(with_device(m, root), "types", og__simulated_types_json(m));
 }

@@ -345,10 +345,11 @@ static const char *base_name(const char *path)
 static json_t *provenance(const struct og_generate *g)
 {
     const bool planted = g->model == OG_PLANTED;
+    const char *model = planted ? "planted" : "rmat";
     return json_pack("{s:s s:s s:s* s:s* s:f s:f s:f s:I}", "generator", og_version(), "model",
-                     planted ? "planted" : "rmat", "types", g->types, "relations", g->relations,
-                     "degree", g->degree, "homophily", planted ? g->homophily : 0.0,
-                     "train_fraction", g->train_fraction, "seed", (json_int_t)g->seed);
+                     model, "types", g->types, "relations", g->relations, "degree", g->degree,
+                     "homophily", planted ? g->homophily : 0.0, "train_fraction", g->train_fraction,
+                     "seed", (json_int_t)g->seed);
 }
 
 static int write_meta(struct og_maker *k, struct og_err *err)
