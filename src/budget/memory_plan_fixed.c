@@ -87,7 +87,7 @@ static void plan_exchange(struct og_memory_plan *m, const struct og_plan_inputs 
                   og__plan_bytes(read, og__policy_admits(p->exec->policy) ? read : 0) +
                   og__demand_bytes(ranks, f->n_nodes, 1, f->requested_rows);
     if (in_place)
-        m->exchange += OG__COPIES * read * f->row_bytes;
+        m->exchange += OG__COPIES * f->bytes.read;
     if (f->bytes.planned_ids > 0) /* of an own batch and of what is asked for */
         m->exchange += f->bytes.planned_ids + read * number;
 }

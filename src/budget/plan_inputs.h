@@ -18,12 +18,13 @@ struct og_plan_inputs {
 
 /* Are ranks that exchange rows all on one machine, so that an owner puts them where the others read
  * them, instead of sending them? Each row of two rounds of each owner, and of its cache, has a
- * number there. Rows of several groups are sent. */
+ * number there, in units of og__row_unit. */
 static inline bool og__exchanges_in_place(const struct og_config *config,
                                           const struct og_workload *f)
 {
-    return og__exchanges(config) && !og__shares_slots(f) && config->sharing.shared_memory &&
-           config->sharing.n == (int)config->share.ranks && f->n_nodes < UINT32_MAX / 4;
+    return og__exchanges(config) && config->sharing.shared_memory &&
+           config->sharing.n == (int)config->share.ranks &&
+           f->bytes.files / og__row_unit(f->graph) < UINT32_MAX / 4;
 }
 
 /* Are both caches thresholds of one ranking? */

@@ -670,6 +670,18 @@ size_t og__feature_bytes(const struct og_graph *g)
     return bytes;
 }
 
+size_t og__row_unit(const struct og_graph *g)
+{
+    size_t unit = 0;
+    for (uint32_t k = 0; k < g->n_groups; k++)
+        for (size_t other = og__row_bytes(&g->group[k]); other > 0;) { /* the common divisor */
+            const size_t rest = unit % other;
+            unit = other;
+            other = rest;
+        }
+    return OG_MAX(unit, (size_t)1);
+}
+
 uint32_t og__group_of(const struct og_graph *g, uint32_t node)
 {
     uint32_t low = 0;

@@ -174,8 +174,10 @@ static inline size_t og__file_row_bytes(const struct og_group *g)
 {
     return (size_t)g->dim * og__dtype_size(g->stored);
 }
-/* Bytes in memory of all nodes' rows. */
+/* Bytes in memory of all nodes' rows. And the most that rows of every group take a whole number of.
+ */
 size_t og__feature_bytes(const struct og_graph *g);
+size_t og__row_unit(const struct og_graph *g); /* at least 1 */
 
 /* Loads the node ids of a split, [*count] u32 in file order, from the budget as "seeds". Refuses
  * ids out of range and duplicates. Release with og__release(b, ids, *count * 4, "seeds"). An absent

@@ -356,7 +356,7 @@ static int finish_reading(struct og_exchange *x, uint64_t round, struct og_err *
     t->read = x->served.read;
     OG_TRY(og__exchange_room(x, &x->sent, og__kinds_sizes(x, &requested, bytes), err));
     OG_TRY(og__exchange_room(x, received, t->by.begins[x->ranks] * x->kinds.unit, err));
-    OG_TRY(og__place_room(x, round, og__place_copied(x), err));
+    OG_TRY(og__place_room(x, round, err));
     og__comm_lay(x->with.comm, x->sent.at,
                  (char *)received->at + t->by.begins[x->rank] * x->kinds.unit, bytes, x->send);
 out:
@@ -375,7 +375,7 @@ static void pack_rows(struct og_exchange *x, uint64_t round)
     if (x->in_place.area.of)
         og__place_rows(x, round, &requested);
     else
-        og__kinds_copy(x, &requested);
+        og__kinds_put(x, &requested, og__kinds_copy);
     rows->ops->end(rows->self, &x->served);
     og__filling_done(x->filling, x->planned);
     t->gather_seconds += og__now() - start;

@@ -31,6 +31,10 @@ struct og_rows_kind {
     size_t row_bytes;
     int dim;
     enum og_dtype dtype;
+    /* where ranks read rows in place */
+    uint32_t takes;           /* units of places that a row takes */
+    uint32_t slots, slots_at; /* of the own cache, if others read it; its first there */
+    uint32_t n, n_at;         /* rows of the round read last that are copied; the first there */
 };
 
 /* A message has the rows of one owner for one rank's batch, in the order of the list that asked for
@@ -70,18 +74,18 @@ struct og_turn {
  * rows stay in them, as one range of addresses:
  *
  *   | owner 0: rounds 0, 2, ... | rounds 1, 3, ... | owner 1: ... | slots | cache 0 | cache 1 | ...
- *      `rows` each                                                            `cached` at most
+ *      `room` each                                                            `cached` at most
  *
- * What goes to other ranks then are numbers of rows in it. slots: rows that are in each cache. */
+ * What goes to other ranks then are places of rows in it, as numbers of units. slots: units that
+ * each cache takes. Rows lie kind by kind, in a round as in a cache. */
 struct og_in_place {
-    struct og_shared_memory_piece area; /* NULL: rows are sent, */
-    uint32_t ranks;                     /* to be read in place by none; else by all */
+    struct og_shared_memory_piece area; /* NULL: rows are sent */
     struct og_shared_memory_piece cache[OG__MOST_RANKS];
     char *base;
     size_t reserved;
-    uint32_t rows, cached;
-    uint32_t cache_at;                                 /* number of the first row of cache 0 */
-    uint32_t own_slots;                                /* of this rank's cache, if others read it */
+    size_t unit;                                       /* bytes; all below are numbers of them */
+    uint32_t room, cached;                             /* of rows of a round; of a cache, at most */
+    uint32_t cache_at;                                 /* where cache 0 begins */
     uint32_t *slots;                                   /* [ranks] */
     size_t charged[OG__RECEIVED], taken[OG__RECEIVED]; /* bytes of own ones */
 };
@@ -146,8 +150,18 @@ OG_MUST_CHECK int og__kinds_serve(struct og_exchange *x, const struct og_demande
 /* Bytes of what each rank asked for; returns those of others. */
 size_t og__kinds_sizes(const struct og_exchange *x, const struct og_demanded *requested,
                        size_t *bytes);
-/* x->served's rows to where x->send has those of each rank, as they lie in a message. */
-void og__kinds_copy(const struct og_exchange *x, const struct og_demanded *requested);
+/* Rows that a rank asked for, [begin, end) of requested->at, are of a kind; the first of that
+ * kind among all that are asked for is requested->ids' number `first`. */
+struct og_run {
+    uint32_t rank, kind, first, begin, end;
+};
+/* Puts something of each row to where x->send has those of each rank, as they lie in a message. */
+typedef void og_put_run(const struct og_exchange *x, const struct og_demanded *requested,
+                        const struct og_run *run, char **to);
+void og__kinds_put(const struct og_exchange *x, const struct og_demanded *requested,
+                   og_put_run *put);
+/* x->served's rows. */
+og_put_run og__kinds_copy;
 /* What a batch has of a round, once that is here. */
 const struct og_rows *og__kinds_show(struct og_exchange *x, uint64_t round);
 
@@ -156,14 +170,8 @@ const struct og_rows *og__kinds_show(struct og_exchange *x, uint64_t round);
 /* Where all ranks read rows in place what that takes; else nothing. */
 OG_MUST_CHECK int og__place_open(struct og_exchange *x, struct og_err *err);
 void og__place_close(struct og_exchange *x);
-/* Rows of the round read last that are not told of where they are in the cache. */
-static inline uint32_t og__place_copied(const struct og_exchange *x)
-{
-    return x->in_place.own_slots > 0 ? x->served.plan.n_misses : x->served.plan.n;
-}
-/* For so many of a round. */
-OG_MUST_CHECK int og__place_room(struct og_exchange *x, uint64_t round, uint32_t rows,
-                                 struct og_err *err);
+/* For those of the round read last that are not told of where they are in the cache. */
+OG_MUST_CHECK int og__place_room(struct og_exchange *x, uint64_t round, struct og_err *err);
 /* x->served's rows, which a round asked for, to their place, and their numbers to where x->send has
  * those of each rank. No rank has what lay there of two rounds before any more. */
 void og__place_rows(struct og_exchange *x, uint64_t round, const struct og_demanded *requested);

@@ -8,43 +8,65 @@
 static const char part[] = "exchange";
 enum { ALIGNED = 4096 }; /* rows that take whole pages, whatever their size */
 
-/* The first of those that an owner has for a round. */
+/* Where an owner's rows of a round begin. */
 static uint32_t first_row(const struct og_exchange *x, uint32_t owner, uint64_t round)
 {
-    return (owner * OG__RECEIVED + (uint32_t)(round % OG__RECEIVED)) * x->in_place.rows;
+    return (owner * OG__RECEIVED + (uint32_t)(round % OG__RECEIVED)) * x->in_place.room;
 }
 
-/* And of its cache; that of nobody is the end. */
+/* And its cache; that of nobody is the end. */
 static uint32_t first_cached(const struct og_exchange *x, uint32_t owner)
 {
     return x->in_place.cache_at + owner * x->in_place.cached;
 }
 
-/* They are of one size. */
-static size_t row_bytes(const struct og_exchange *x)
+static size_t place_of(const struct og_exchange *x, uint32_t units)
 {
-    return x->kinds.kind[0].row_bytes;
-}
-
-static size_t place_of(const struct og_exchange *x, uint32_t row)
-{
-    return row * row_bytes(x);
+    return units * x->in_place.unit;
 }
 
 /* As planned for the rows that are copied. */
 static int charge(struct og_exchange *x, struct og_err *err)
 {
     struct og_in_place *p = &x->in_place;
-    const struct og_memory_plan *m = x->path->memory;
-    const size_t bytes =
-        (m->shown ? x->path->size[0].staging_rows : og__read_rows(x->path->workload)) *
-        row_bytes(x);
+    const struct og_data_path *d = x->path;
+    size_t bytes = d->memory->shown ? 0 : d->workload->bytes.read;
     int rc = 0;
+    for (uint32_t t = 0; d->memory->shown && t < x->kinds.n; t++)
+        bytes += d->size[t].staging_rows * x->kinds.kind[t].row_bytes;
     for (int i = 0; rc == 0 && i < OG__RECEIVED; i++) {
-        rc = og__budget_charge(x->path->budget, bytes, part, err);
+        rc = og__budget_charge(d->budget, bytes, part, err);
         p->charged[i] = rc == 0 ? bytes : 0;
     }
     return rc;
+}
+
+/* Of each kind a row more than its share: any owner's rows fit. */
+static void set_places(struct og_exchange *x)
+{
+    const struct og_data_path *d = x->path;
+    struct og_in_place *p = &x->in_place;
+    uint32_t slots = 0;
+    p->unit = x->kinds.unit;
+    x->kinds.unit = sizeof(uint32_t); /* of a message, which has places of rows */
+    for (uint32_t t = 0; t < x->kinds.n; t++) {
+        struct og_rows_kind *k = &x->kinds.kind[t];
+        const uint32_t n = x->kinds.end[t] - (t > 0 ? x->kinds.end[t - 1] : 0);
+        k->takes = (uint32_t)(k->row_bytes / p->unit);
+        k->units = k->takes > 0;
+        p->room += (n / x->ranks + 1) * k->takes;
+        k->slots = d->memory->shown ? (uint32_t)d->size[t].slots : 0;
+        k->slots_at = slots;
+        slots += k->slots * k->takes;
+    }
+    p->cached = (uint32_t)og__round_up(p->room, ALIGNED);
+    p->cache_at = (uint32_t)og__round_up(first_row(x, x->ranks, 0), ALIGNED) + ALIGNED;
+}
+
+static uint32_t own_slots(const struct og_exchange *x)
+{
+    const struct og_rows_kind *last = &x->kinds.kind[x->kinds.n - 1];
+    return last->slots_at + last->slots * last->takes;
 }
 
 int og__place_open(struct og_exchange *x, struct og_err *err)
@@ -56,13 +78,8 @@ int og__place_open(struct og_exchange *x, struct og_err *err)
     int rc;
     if (!og__exchanges_in_place(d->config, d->workload))
         return 0;
-    p->ranks = x->ranks;
     memcpy(&key, name, sizeof(key));
-    x->kinds.unit = sizeof(uint32_t); /* of a message, which has numbers of rows */
-    p->rows = (uint32_t)og__owned_nodes(x->ranks, 0, d->workload->n_nodes);
-    p->cached = (uint32_t)og__round_up(p->rows, ALIGNED);
-    p->cache_at = (uint32_t)og__round_up(first_row(x, x->ranks, 0), ALIGNED) + ALIGNED;
-    p->own_slots = d->memory->shown ? d->memory->n_slots : 0;
+    set_places(x);
     p->reserved = place_of(x, first_cached(x, x->ranks));
     p->base = og__address_reserve(p->reserved, err);
     OG_TRY(p->base ? 0 : -ENOMEM);
@@ -71,7 +88,7 @@ int og__place_open(struct og_exchange *x, struct og_err *err)
                                   slots + x->ranks * sizeof(*p->slots), p->base, &p->area, err));
     OG_TRY(og__shared_memory_room(&p->area, slots, x->ranks * sizeof(*p->slots), err));
     p->slots = (uint32_t *)(void *)(p->base + slots);
-    p->slots[x->rank] = p->own_slots;
+    p->slots[x->rank] = own_slots(x);
     OG_TRY(charge(x, err));
 out:
     return rc;
@@ -89,14 +106,30 @@ void og__place_close(struct og_exchange *x)
         og__address_release(p->base, p->reserved);
 }
 
-int og__place_room(struct og_exchange *x, uint64_t round, uint32_t rows, struct og_err *err)
+/* Those that are not in a cache that is read where it is. */
+static size_t find_copied(struct og_exchange *x)
+{
+    const struct og_gather *from = x->path->gather;
+    struct og_io_counts ignored = {0};
+    uint32_t units = 0;
+    for (uint32_t t = 0; t < x->kinds.n; t++) {
+        struct og_rows_kind *k = &x->kinds.kind[t];
+        k->n = own_slots(x) > 0 ? og__gather_read_of(from, x->served.staging, t, &ignored)
+                                : x->served.rows[t].n;
+        k->n_at = units;
+        units += k->n * k->takes;
+    }
+    return place_of(x, units);
+}
+
+int og__place_room(struct og_exchange *x, uint64_t round, struct og_err *err)
 {
     struct og_in_place *p = &x->in_place;
     const int i = (int)(round % OG__RECEIVED);
-    const size_t bytes = rows * row_bytes(x);
     int rc = 0;
     if (!p->area.of)
         return 0;
+    const size_t bytes = find_copied(x);
     if (bytes > p->charged[i]) {
         OG_TRY(og__budget_charge(x->path->budget, bytes - p->charged[i], part, err));
         p->charged[i] = bytes;
@@ -110,40 +143,44 @@ out:
     return rc;
 }
 
-/* Those that are not in a cache that is read where it is, in the order of their places there. */
-static void copy_rows(const struct og_exchange *x, uint32_t n, char *to)
+/* Of a kind, in the order of their places. */
+static void copy_rows(const struct og_exchange *x, uint32_t t, char *to)
 {
-    const uint32_t skipped = x->in_place.own_slots;
-    const size_t bytes = row_bytes(x);
-    struct og_rows copied = *x->served.rows;
-    if (skipped == 0) {
-        og__rows_copy(&copied, 0, n, to);
+    const struct og_rows_kind *k = &x->kinds.kind[t];
+    const struct og_rows *rows = &x->served.rows[t];
+    if (own_slots(x) == 0) {
+        og__rows_copy(rows, 0, k->n, to);
         return;
     }
-    for (uint32_t i = 0; i < x->served.plan.n_misses; i++)
-        memcpy(to + i * bytes, og__row_at(&copied, skipped + i), bytes);
+    for (uint32_t i = 0; i < k->n; i++)
+        memcpy(to + i * k->row_bytes, og__row_at(rows, k->slots + i), k->row_bytes);
 }
 
-/* Of a row that a round asked for. */
-static uint32_t number_of(const struct og_exchange *x, uint32_t first, uint32_t row)
+/* Where each row of a run is; counted as if it were sent. */
+static void put_places(const struct og_exchange *x, const struct og_demanded *requested,
+                       const struct og_run *r, char **to)
 {
-    const uint32_t skipped = x->in_place.own_slots;
-    const uint32_t place = skipped > 0 ? x->served.rows->index[row] : row;
-    const uint32_t cached = first_cached(x, x->rank);
-    return place < skipped ? cached + place : first + place - skipped;
+    const struct og_rows_kind *k = &x->kinds.kind[r->kind];
+    const struct og_rows *rows = &x->served.rows[r->kind];
+    const uint32_t copied = first_row(x, x->rank, x->here) + k->n_at;
+    const uint32_t cached = first_cached(x, x->rank) + k->slots_at;
+    const bool shown = own_slots(x) > 0;
+    uint32_t *place = (uint32_t *)(void *)*to;
+    for (uint32_t i = r->begin; i < r->end; i++) {
+        const uint32_t row = requested->at[i] - r->first;
+        const uint32_t at = shown ? rows->index[row] : row;
+        *place++ = at < k->slots ? cached + at * k->takes : copied + (at - k->slots) * k->takes;
+    }
+    *to = (char *)place;
+    x->with.comm->sent += (r->rank != x->rank) * (size_t)(r->end - r->begin) * k->row_bytes;
 }
 
 void og__place_rows(struct og_exchange *x, uint64_t round, const struct og_demanded *requested)
 {
-    const uint32_t first = first_row(x, x->rank, round);
-    copy_rows(x, requested->n, x->in_place.base + place_of(x, first));
-    for (uint32_t i = 0, k = 0; i < x->ranks; i++) {
-        uint32_t *to = x->send[i].at;
-        for (uint32_t n = requested->counts[i]; n > 0; n--)
-            *to++ = number_of(x, first, requested->at[k++]);
-    }
-    x->with.comm->sent +=
-        (requested->n_at - requested->counts[x->rank]) * row_bytes(x); /* as if it were */
+    char *to = x->in_place.base + place_of(x, first_row(x, x->rank, round));
+    for (uint32_t t = 0; t < x->kinds.n; t++)
+        copy_rows(x, t, to + place_of(x, x->kinds.kind[t].n_at));
+    og__kinds_put(x, requested, put_places);
 }
 
 /* An owner's cache. It has told of it by now. */
@@ -151,33 +188,39 @@ static int open_cache(struct og_exchange *x, uint32_t owner, struct og_err *err)
 {
     struct og_in_place *p = &x->in_place;
     const uint32_t slots = p->slots[owner];
-    if (slots == 0 || slots > p->rows || p->cache[owner].of)
+    if (slots == 0 || slots > p->room || p->cache[owner].of)
         return 0;
     return og__shared_memory_area(x->path->config->sharing.shared_memory, og__cache_key(owner),
                                   place_of(x, slots), p->base + place_of(x, first_cached(x, owner)),
                                   &p->cache[owner], err);
 }
 
-static bool is_row_of(const struct og_exchange *x, uint32_t owner, uint64_t round, uint32_t number)
+/* A row that takes so many units, whole. */
+static bool is_row_of(const struct og_exchange *x, uint32_t owner, uint64_t round, uint32_t number,
+                      uint32_t takes)
 {
     const struct og_shared_memory_piece *cache = &x->in_place.cache[owner];
-    return number - first_row(x, owner, round) < x->in_place.rows ||
-           place_of(x, number - first_cached(x, owner)) < cache->bytes;
+    return number - first_row(x, owner, round) <= x->in_place.room - takes ||
+           place_of(x, number - first_cached(x, owner)) + place_of(x, takes) <= cache->bytes;
 }
 
 int og__place_check(struct og_exchange *x, uint64_t round, struct og_err *err)
 {
+    const struct og_turn *turn = &x->turn[round % OG__TURNS];
     const uint32_t *number = x->received[round % OG__RECEIVED].at;
-    const uint32_t *first = x->turn[round % OG__TURNS].by.first;
+    const uint32_t *place = turn->place.at;
     int rc = 0;
-    for (uint32_t i = 0; i < x->in_place.ranks; i++) {
-        bool fits = true;
+    if (!x->in_place.area.of)
+        return 0;
+    for (uint32_t i = 0; i < x->ranks; i++)
         OG_TRY(open_cache(x, i, err));
-        for (uint32_t k = first[i]; k < first[i + 1]; k++)
-            fits &= is_row_of(x, i, round, number[k]);
-        if (!fits)
+    for (uint32_t i = 0, t = 0; i < turn->n; i++) {
+        const uint32_t owner = og__owner_of(x->ranks, turn->ids[i]);
+        while (turn->ids[i] >= x->kinds.end[t])
+            t++;
+        if (!is_row_of(x, owner, round, number[place[i]], x->kinds.kind[t].takes))
             OG_TRY(og__fail(err, -EPROTO, "start all workers from the same version",
-                            "worker %u has no such rows as it tells of", i));
+                            "worker %u has no such rows as it tells of", owner));
     }
 out:
     return rc;
@@ -186,7 +229,7 @@ out:
 static size_t rows_touched(const struct og_exchange *x, uint32_t owner)
 {
     return og__shared_memory_touched(&x->in_place.area, place_of(x, first_row(x, owner, 0)),
-                                     place_of(x, OG__RECEIVED * x->in_place.rows));
+                                     place_of(x, OG__RECEIVED * x->in_place.room));
 }
 
 /* Of own ones the cache alone, which is counted where it lies for this rank. */

@@ -40,16 +40,6 @@ int og__kinds_serve(struct og_exchange *x, const struct og_demanded *requested, 
 
 /* ---- open and close ---- */
 
-static size_t common_divisor(size_t a, size_t b)
-{
-    while (b > 0) {
-        const size_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 static void add_kind(struct og_exchange *x, const struct og_group *g)
 {
     struct og_kinds *k = &x->kinds;
@@ -60,7 +50,6 @@ static void add_kind(struct og_exchange *x, const struct og_group *g)
         .row_bytes = og__row_bytes(g),
         .dim = g->dim,
         .dtype = g->dtype};
-    k->unit = common_divisor(og__row_bytes(g), k->unit);
 }
 
 int og__kinds_open(struct og_exchange *x, struct og_err *err)
@@ -75,7 +64,7 @@ int og__kinds_open(struct og_exchange *x, struct og_err *err)
         return og__fail_errno(err, -ENOMEM, NULL, "exchange");
     for (uint32_t t = 0; t < n; t++)
         add_kind(x, &g->group[t]);
-    k->unit = OG_MAX(k->unit, (size_t)1);
+    k->unit = og__row_unit(g);
     for (uint32_t t = 0; t < n; t++)
         k->kind[t].units = (uint32_t)(k->kind[t].row_bytes / k->unit);
     return 0;
@@ -153,19 +142,13 @@ static uint32_t below(const uint32_t *values, uint32_t from, uint32_t to, uint32
     return from;
 }
 
-/* Rows that one rank asked for, [from, to) of requested->at, are of kind t until *end; the first of
- * that kind among all that are asked for is requested->ids' number *first. */
-struct run {
-    uint32_t kind, first, begin, end;
-};
-
-static struct run begin_runs(uint32_t from)
+static struct og_run begin_runs(uint32_t rank, uint32_t from)
 {
-    return (struct run){.kind = UINT32_MAX, .end = from};
+    return (struct og_run){.rank = rank, .kind = UINT32_MAX, .end = from};
 }
 
 static bool next_run(const struct og_exchange *x, const struct og_demanded *requested, uint32_t to,
-                     struct run *r)
+                     struct og_run *r)
 {
     const struct og_kinds *k = &x->kinds;
     if (++r->kind >= k->n)
@@ -183,7 +166,7 @@ size_t og__kinds_sizes(const struct og_exchange *x, const struct og_demanded *re
 {
     size_t all = 0;
     for (uint32_t i = 0, from = 0; i < x->ranks; from += requested->counts[i++]) {
-        struct run r = begin_runs(from);
+        struct og_run r = begin_runs(i, from);
         bytes[i] = 0;
         while (next_run(x, requested, from + requested->counts[i], &r))
             bytes[i] += (r.end - r.begin) * x->kinds.kind[r.kind].units * x->kinds.unit;
@@ -192,25 +175,28 @@ size_t og__kinds_sizes(const struct og_exchange *x, const struct og_demanded *re
     return all - bytes[x->rank];
 }
 
-static void copy_run(const struct og_rows *rows, const struct og_demanded *requested,
-                     const struct run *r, size_t bytes, char **to)
+void og__kinds_put(const struct og_exchange *x, const struct og_demanded *requested,
+                   og_put_run *put)
+{
+    for (uint32_t i = 0, from = 0; i < x->ranks; from += requested->counts[i++]) {
+        struct og_run r = begin_runs(i, from);
+        char *to = x->send[i].at;
+        while (next_run(x, requested, from + requested->counts[i], &r))
+            put(x, requested, &r, &to);
+    }
+}
+
+void og__kinds_copy(const struct og_exchange *x, const struct og_demanded *requested,
+                    const struct og_run *r, char **to)
 {
     enum { AHEAD = 8 };
+    const struct og_rows *rows = &x->served.rows[r->kind];
+    const size_t bytes = x->kinds.kind[r->kind].row_bytes;
     for (uint32_t k = r->begin; k < r->end; k++, *to += bytes) {
         assert(*to); /* there is room for all */
         if (k + AHEAD < r->end)
             __builtin_prefetch(og__row(rows, requested->at[k + AHEAD] - r->first));
         memcpy(*to, og__row(rows, requested->at[k] - r->first), bytes);
-    }
-}
-
-void og__kinds_copy(const struct og_exchange *x, const struct og_demanded *requested)
-{
-    for (uint32_t i = 0, from = 0; i < x->ranks; from += requested->counts[i++]) {
-        struct run r = begin_runs(from);
-        char *to = x->send[i].at;
-        while (next_run(x, requested, from + requested->counts[i], &r))
-            copy_run(&x->served.rows[r.kind], requested, &r, x->kinds.kind[r.kind].row_bytes, &to);
     }
 }
 
@@ -229,7 +215,7 @@ const struct og_rows *og__kinds_show(struct og_exchange *x, uint64_t round)
         const uint32_t *place = t->place.at;
         views[i] = (struct og_rows){.base = received,
                                     .index = place ? place + from : NULL,
-                                    .stride = in_place ? kind->row_bytes : k->unit,
+                                    .stride = in_place ? x->in_place.unit : k->unit,
                                     .n = end - from,
                                     .dim = kind->dim,
                                     .dtype = kind->dtype,

@@ -178,8 +178,8 @@ int __wrap_fallocate(int fd, int mode, off_t from, off_t n)
 static uint32_t others_row(const struct og_exchange *x, uint32_t number)
 {
     const struct og_in_place *p = &x->in_place;
-    const uint32_t all = x->ranks * OG__RECEIVED * p->rows;
-    return number < all ? (number + OG__RECEIVED * p->rows) % all
+    const uint32_t all = x->ranks * OG__RECEIVED * p->room;
+    return number < all ? (number + OG__RECEIVED * p->room) % all
                         : p->cache_at + (number - p->cache_at + p->cached) % (x->ranks * p->cached);
 }
 
@@ -187,8 +187,9 @@ static uint32_t others_row(const struct og_exchange *x, uint32_t number)
 static uint32_t no_row(const struct og_exchange *x)
 {
     const struct og_in_place *p = &x->in_place;
-    return p->own_slots > 0 ? p->cache_at + x->rank * p->cached + p->own_slots
-                            : x->ranks * OG__RECEIVED * p->rows;
+    const uint32_t slots = p->slots[x->rank];
+    return slots > 0 ? p->cache_at + x->rank * p->cached + slots
+                     : x->ranks * OG__RECEIVED * p->room;
 }
 
 void __wrap_og__place_rows(struct og_exchange *x, uint64_t round,

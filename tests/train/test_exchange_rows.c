@@ -236,7 +236,7 @@ static void send(struct rank *r, struct rank *o, const struct og_demanded *reque
         at += i == x->rank ? 0 : bytes[i];
     }
     x->send[x->rank].at = o->received + x->turn[0].by.begins[x->rank] * x->kinds.unit;
-    og__kinds_copy(x, requested);
+    og__kinds_put(x, requested, og__kinds_copy);
     for (uint32_t i = 0; i < x->ranks; i++) {
         const struct og_exchange *to = &r[i].x;
         const uint64_t *begins = to->turn[0].by.begins;
