@@ -97,12 +97,9 @@ static uint64_t nodes_of(const struct og_row_group *row_group, uint32_t k)
 static void leave_upper(const struct og_upper_tier *upper, const struct og_row_group *row_group,
                         uint32_t n, uint64_t *slots)
 {
-    for (uint32_t k = 0; k < n; k++) {
-        if (upper->first)
-            slots[k] -= upper->slots[k];
-        else if (upper->stay)
-            slots[k] = OG_MIN(slots[k], nodes_of(row_group, k) - upper->slots[k]);
-    }
+    for (uint32_t k = 0; k < n; k++)
+        slots[k] = OG_MIN(slots[k] - upper->first * upper->slots[k],
+                          nodes_of(row_group, k) - upper->stay * upper->slots[k]);
 }
 
 /* As many of the worthiest as there is room for, and with them those above that come before them in
@@ -111,10 +108,8 @@ static int share_out(const uint32_t *worth, const struct og_row_group *row_group
                      struct og_capacity room, const struct og_upper_tier *upper,
                      struct og_budget *b, uint64_t *slots, struct og_err *err)
 {
-    if (upper->first) {
-        room.bytes += OG_MIN(upper->bytes, UINT64_MAX - room.bytes);
-        room.rows += OG_MIN(upper->rows, UINT64_MAX - room.rows);
-    }
+    room.bytes += OG_MIN(upper->first * upper->bytes, UINT64_MAX - room.bytes);
+    room.rows += OG_MIN(upper->first * upper->rows, UINT64_MAX - room.rows);
     const int rc = og__row_groups_fit(worth, row_group, n, &room, b, slots, err);
     if (rc == 0)
         leave_upper(upper, row_group, n, slots);
@@ -202,7 +197,7 @@ static struct og_capacity requested_of(const struct sizing *z)
     const struct og_plan_inputs *p = z->given;
     const struct og_amount *cache = &p->config->opt.cache;
     const struct og_upper_tier *upper = z->from->upper;
-    const uint64_t most = all_rows(z) - (upper->stay ? upper->rows : 0);
+    const uint64_t most = all_rows(z) - upper->stay * upper->rows;
     struct og_capacity room = {UINT64_MAX, most};
     if (!og__policy_caches(p->exec->policy))
         return (struct og_capacity){0};
@@ -331,7 +326,7 @@ static int count_misses(const struct sizing *z, struct settled *s, struct og_err
     uint64_t slots[OG_MOST_TYPES];
     for (uint32_t g = 0, k = 0; k < f->n_row_groups; g++)
         if (z->row_group[g].row_bytes > 0)
-            slots[k++] = s->slots[g] + (upper->first ? upper->slots[g] : 0);
+            slots[k++] = s->slots[g] + upper->first * upper->slots[g];
     const int rc = z->from->misses->worst(z->from->misses->arg, slots, s->staged, err);
     s->bytes = staged_bytes(f, s->staged);
     return rc;

@@ -30,8 +30,8 @@ struct og_upper_tier {
     uint64_t rows;                 /* slots, */
     uint64_t slots[OG_MOST_TYPES]; /* of each group */
     size_t bytes;
-    bool stay;  /* its rows stay, as the host's do, which are others then; */
-    bool first; /* and they are those that come before the host's in one ranking */
+    uint64_t stay;  /* 1: its rows stay, as the host's do, which are others then; else 0 */
+    uint64_t first; /* 1: and they are those that come before the host's in one ranking */
 };
 /* worth: of nodes to the device's policy; looked at where there are several groups. Without a
  * device's cache nothing is above. */
