@@ -56,7 +56,7 @@ struct trial {
 static bool may_move(const struct og_session *s)
 {
     return s->config.opt.topology == OG_TOPOLOGY_AUTO && s->exec.topology == OG_TOPOLOGY_MEMORY &&
-           !s->workload.graph->has_types && !s->offline && !s->config.sharing.shared_memory;
+           !s->offline && !s->config.sharing.shared_memory;
 }
 
 /* Of the lists on disk, by bytes. Ginex' order of nodes serves more than that share of what is
