@@ -42,7 +42,7 @@ static int train_sink(void *arg, struct og_work *w, struct og_err *err)
     double middle = og__now();
     if (rc < 0)
         goto out;
-    OG_TRY(og__model_update(t->s->learner.model, opt->lr, opt->weight_decay, ++t->batches, err));
+    OG_TRY(og__model_update(t->s->learner.model, opt->lr, opt->weight_decay, 1, ++t->batches, err));
 out:
     t->gradient_seconds += middle - start;
     t->update_seconds += og__now() - middle;

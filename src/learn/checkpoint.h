@@ -63,8 +63,10 @@ OG_MUST_CHECK int og__resume_write(const char *path, const struct og_resumable *
 /* XXH3 of the options that decide what a run computes. */
 OG_MUST_CHECK int og__resume_numbers(const struct og_resumable *r, uint64_t *hash,
                                      struct og_err *err);
-/* --accumulate as the run in `folder` was begun with, into opt; as it is where there is none. */
-OG_MUST_CHECK int og__resume_steps(const char *folder, struct og_options *opt, struct og_err *err);
+/* Defaults of the run in `folder` that follow from how it was begun, into opt: --lr-steps and, of
+ * several ranks, --accumulate. Those that opt was given stay, and all of a folder without a run. */
+OG_MUST_CHECK int og__resume_defaults(const char *folder, bool several, struct og_options *opt,
+                                      struct og_err *err);
 /* -ENOENT without a message when there is no such file. */
 OG_MUST_CHECK int og__resume_read(const char *path, const struct og_resumable *r,
                                   struct og_train_state *state, float *best, struct og_err *err);

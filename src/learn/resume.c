@@ -216,30 +216,39 @@ int og__resume_read(const char *path, const struct og_resumable *r, struct og_tr
     return rc;
 }
 
-static int take_steps_option(const struct og_tensors *t, const char *path, struct og_options *opt,
-                             struct og_err *err)
+/* Takes those that the caller did not give. several: ranks. */
+static int take_defaults(const struct og_tensors *t, const char *path, bool several,
+                         struct og_options *opt, struct og_err *err)
 {
+    static const struct {
+        const char *name;
+        bool of_ranks; /* of several alone */
+    } defaults[] = {{"accumulate", true}, {"lr-steps", false}};
     const char *said = og__tensors_said(t, "numbers");
     json_t *numbers = NULL;
     char text[24];
     int rc = said ? og__json_parse(&numbers, said, strlen(said), path, NULL, err) : 0;
     if (rc < 0)
         return rc;
-    const json_t *value = json_object_get(numbers, "accumulate");
-    snprintf(text, sizeof(text), "%lld", (long long)json_integer_value(value));
-    if (json_is_integer(value))
-        rc = og_options_set(opt, "accumulate", text, err);
+    for (size_t i = 0; rc == 0 && i < OG_COUNT(defaults); i++) {
+        const json_t *value = json_object_get(numbers, defaults[i].name);
+        snprintf(text, sizeof(text), "%lld", (long long)json_integer_value(value));
+        if (json_is_integer(value) && (several || !defaults[i].of_ranks) &&
+            !og_options_given(opt, defaults[i].name))
+            rc = og_options_set(opt, defaults[i].name, text, err);
+    }
     json_decref(numbers);
     return rc;
 }
 
-int og__resume_steps(const char *folder, struct og_options *opt, struct og_err *err)
+int og__resume_defaults(const char *folder, bool several, struct og_options *opt,
+                        struct og_err *err)
 {
     char *path = og__path_join(folder, "resume.safetensors");
     struct og_tensors_file f;
     int rc = path ? og__exists(NULL, path, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", folder);
     if (rc > 0 && (rc = og__tensors_open(&f, path, err)) == 0) {
-        rc = take_steps_option(&f.all, path, opt, err);
+        rc = take_defaults(&f.all, path, several, opt, err);
         og__tensors_close(&f);
     }
     free(path);

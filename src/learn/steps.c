@@ -2,6 +2,7 @@
 #include "nn/sums.h"
 #include "options/fields.h"
 
+#include <math.h>
 #include <string.h>
 
 #define MODEL "model"
@@ -281,15 +282,49 @@ static int keep_parameters(struct og_steps *s, struct og_err *err)
     return rc;
 }
 
-int og__steps_update(struct og_steps *s, uint32_t size, uint64_t terms, uint64_t number,
+/* In double, in the order of the parameters: the same whoever made the gradients. */
+static int gradient_norm(struct og_model *m, double *norm, struct og_err *err)
+{
+    size_t n_params;
+    float piece[PIECE];
+    double sum = 0;
+    int rc = 0;
+    const struct og_param *params = og__model_params(m, &n_params);
+    for (size_t i = 0; i < n_params; i++) {
+        const size_t count = params[i].grad ? og__param_count(&params[i]) : 0;
+        for (size_t first = 0, n; first < count; first += n) {
+            n = OG_MIN(count - first, (size_t)PIECE);
+            OG_TRY(og__model_fetch(m, piece, params[i].grad + first, n * sizeof(*piece), err));
+            for (size_t j = 0; j < n; j++)
+                sum += (double)piece[j] * (double)piece[j];
+        }
+    }
+    *norm = sqrt(sum);
+out:
+    return rc;
+}
+
+/* PyTorch's clip_grad_norm_. */
+static int clip_factor(const struct og_steps *s, double *factor, struct og_err *err)
+{
+    double norm = 0;
+    const int rc = s->opt->clip > 0 ? gradient_norm(s->model, &norm, err) : 0;
+    const double by = s->opt->clip / (norm + 1e-6);
+    *factor = s->opt->clip > 0 && !(by >= 1) ? by : 1; /* also NaN */
+    return rc;
+}
+
+int og__steps_update(struct og_steps *s, uint32_t size, uint64_t terms, uint64_t number, double lr,
                      struct og_err *err)
 {
+    double scale;
     int rc = 0;
     if (size > 1 || s->whole)
         OG_TRY(take_sum(s, terms, err));
     if (s->older)
         OG_TRY(keep_parameters(s, err));
-    OG_TRY(og__model_update(s->model, s->opt->lr, s->opt->weight_decay, number, err));
+    OG_TRY(clip_factor(s, &scale, err));
+    OG_TRY(og__model_update(s->model, lr, s->opt->weight_decay, scale, number, err));
 out:
     return rc;
 }

@@ -14,6 +14,8 @@
  *   --staleness s    gradients of step i are taken at the parameters after step i - 1 - s, before
  *                    that at the initial ones; updates are applied in the order of steps
  *
+ *   --clip C         that gradient g becomes g min(1, C / (|g| + 1e-6)), |g| over all parameters
+ *
  * Outside of og__steps_gradients the model has the parameters after all steps that were made. Its
  * running statistics take in every mini-batch, whichever parameters it was computed with. */
 #ifndef OG_STEPS_H
@@ -70,9 +72,10 @@ void og__steps_add_slice(struct og_steps *s, const float *gradient, size_t first
 /* And to where it is added on devices. */
 OG_MUST_CHECK int og__steps_take(const struct og_steps *s, struct og_model *from,
                                  struct og_err *err);
-/* The step's mini-batches are all there, `terms` in all: update number `number`, from 1. */
+/* The step's mini-batches are all there, `terms` in all: update number `number`, from 1, at
+ * learning rate `lr`. */
 OG_MUST_CHECK int og__steps_update(struct og_steps *s, uint32_t size, uint64_t terms,
-                                   uint64_t number, struct og_err *err);
+                                   uint64_t number, double lr, struct og_err *err);
 
 /* The parameters that a step is to see, into a model that computes for it; ended: steps before it
  * that are not made yet, though all their mini-batches were given out; at most the staleness. */

@@ -318,35 +318,47 @@ void og__dropout_attention(const struct og_attend *op, uint32_t v, float *p)
 
 /* ==== optimisers ==== */
 
+struct factors {
+    float rate, root, decay, shrink, scale;
+};
+
+static struct factors factors_of(const struct og_update *op)
+{
+    return (struct factors){(float)op->rate, (float)op->root, (float)op->weight_decay,
+                            (float)op->shrink, (float)op->scale};
+}
+
 /* PyTorch's Adam: weight decay is added to the gradient, eps to the corrected root. */
 OG_CLONES static void adam_range(float *restrict value, float *restrict m, float *restrict v,
-                                 const float *restrict grad, float rate, float root, float decay,
-                                 size_t n)
+                                 const float *restrict grad, struct factors by, size_t n)
 {
     /* 1 - beta as constants: the difference of floats would be wrong in the fifth digit. */
     const float beta1 = 0.9f, beta2 = 0.999f, rest1 = 0.1f, rest2 = 0.001f, eps = 1e-8f;
     for (size_t i = 0; i < n; i++) {
-        float g = grad[i] + decay * value[i];
+        const float old = by.shrink * value[i];
+        float g = by.scale * grad[i] + by.decay * old;
         m[i] = beta1 * m[i] + rest1 * g;
         v[i] = beta2 * v[i] + rest2 * g * g;
-        value[i] -= rate * m[i] / (sqrtf(v[i]) / root + eps);
+        value[i] = old - by.rate * m[i] / (sqrtf(v[i]) / by.root + eps);
     }
 }
 
 void og__adam(const struct og_update *op, size_t first, size_t n)
 {
-    adam_range(op->value + first, op->m + first, op->v + first, op->grad + first, (float)op->rate,
-               (float)op->root, (float)op->weight_decay, n);
+    adam_range(op->value + first, op->m + first, op->v + first, op->grad + first, factors_of(op),
+               n);
 }
 
-OG_CLONES static void sgd_range(float *restrict value, const float *restrict grad, float rate,
-                                float decay, size_t n)
+OG_CLONES static void sgd_range(float *restrict value, const float *restrict grad,
+                                struct factors by, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
-        value[i] -= rate * (grad[i] + decay * value[i]);
+    for (size_t i = 0; i < n; i++) {
+        const float old = by.shrink * value[i];
+        value[i] = old - by.rate * (by.scale * grad[i] + by.decay * old);
+    }
 }
 
 void og__sgd(const struct og_update *op, size_t first, size_t n)
 {
-    sgd_range(op->value + first, op->grad + first, (float)op->rate, (float)op->weight_decay, n);
+    sgd_range(op->value + first, op->grad + first, factors_of(op), n);
 }

@@ -1,5 +1,6 @@
 /* Parameters. One list describes a layer; both sizes and parameters are made from it. */
 #include "nn/model.h"
+#include "nn/optimizers.h"
 #include "nn/relational.h"
 
 #include "base/random.h"
@@ -114,7 +115,7 @@ static size_t n_arrays(const struct og_spec *s, int optimizer)
 {
     if (s->running)
         return 1;
-    return optimizer == OG_OPTIMIZER_ADAM ? 4 : 2;
+    return og__optimizer(optimizer)->moments ? 4 : 2;
 }
 
 static size_t packed_bytes(const struct og_nn_ops *ops, int n_out, int n_in)

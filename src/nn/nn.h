@@ -86,6 +86,7 @@ bool og__task_takes(int kind, const char *option);
 /* Words of tasks, losses and metrics of --best-by; each ends with NULL. The loss of a task with one
  * loss has no word; it is "auto", the first. */
 extern const char *const og__task_words[], *const og__loss_words[], *const og__best_words[];
+extern const char *const og__optimizer_words[]; /* ends with NULL */
 bool og__is_task(int kind);
 /* Replace OG_LOSS_AUTO in *loss by the task's default; -EINVAL if the task has no such loss. */
 OG_MUST_CHECK int og__loss_resolve(int task, int *loss, struct og_err *err);
@@ -252,9 +253,9 @@ const float *og__model_hidden(const struct og_model *m);
 /* Links: scores of the pairs of the last batch, in their order; valid likewise. */
 const float *og__model_scores(const struct og_model *m);
 
-/* One optimiser step with the current gradients; step counts from 1 (Adam's bias correction). As
- * PyTorch's Adam (beta 0.9, 0.999, eps 1e-8; weight decay added to the gradient). */
-OG_MUST_CHECK int og__model_update(struct og_model *m, double lr, double weight_decay,
+/* One optimiser step with the current gradients, times `scale`; step counts from 1 (Adam's bias
+ * correction). */
+OG_MUST_CHECK int og__model_update(struct og_model *m, double lr, double weight_decay, double scale,
                                    uint64_t step, struct og_err *err);
 
 /* ---- ranking scores ---- */

@@ -500,14 +500,14 @@ struct og_rank {
     struct og_metrics *out; /* added to */
 };
 
-/* One optimizer step on n parameters. Adam: rate = lr / (1 - beta1^t), root = sqrt(1 - beta2^t).
- * Tolerance: 1e-6 relative. */
+/* One optimizer step on n parameters, which are times `shrink` first, with gradients times `scale`.
+ * Adam: rate = lr / (1 - beta1^t), root = sqrt(1 - beta2^t). Tolerance: 1e-6 relative. */
 #define OG__TOLERANCE_UPDATE 1e-6
 struct og_update {
     size_t n;
     float *value, *m, *v; /* m, v: Adam only */
     const float *grad;
-    double rate, root, weight_decay;
+    double rate, root, weight_decay, shrink, scale;
 };
 
 struct og_nn_backend;

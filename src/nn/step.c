@@ -1,9 +1,8 @@
 /* One batch through a model: forward, loss, backward, update. */
 #include "nn/joined.h"
 #include "nn/model.h"
+#include "nn/optimizers.h"
 #include "nn/relational.h"
-
-#include <math.h>
 
 /* ==== forward ==== */
 
@@ -319,25 +318,23 @@ int og__model_gradients(struct og_model *m, const struct og_batch *batch, const 
 
 /* ==== update ==== */
 
-int og__model_update(struct og_model *m, double lr, double weight_decay, uint64_t step,
-                     struct og_err *err)
+int og__model_update(struct og_model *m, double lr, double weight_decay, double scale,
+                     uint64_t step, struct og_err *err)
 {
+    const struct og_optimizer *optimizer = og__optimizer(m->optimizer);
+    struct og_update op = optimizer->numbers(lr, weight_decay, step);
     int rc = 0;
-    bool adam = m->optimizer == OG_OPTIMIZER_ADAM;
-    double t = (double)step;
+    op.scale = scale;
     for (size_t i = 0; i < m->n_params; i++) {
         struct og_param *p = &m->param[i];
         if (!p->grad)
             continue;
-        struct og_update op = {.n = og__param_count(p),
-                               .value = p->value,
-                               .m = p->m,
-                               .v = p->v,
-                               .grad = p->grad,
-                               .rate = adam ? lr / (1 - pow(0.9, t)) : lr,
-                               .root = adam ? sqrt(1 - pow(0.999, t)) : 1,
-                               .weight_decay = weight_decay};
-        OG_TRY((adam ? m->ops->adam : m->ops->sgd)(m->backend, &op, err));
+        op.n = og__param_count(p);
+        op.value = p->value;
+        op.m = p->m;
+        op.v = p->v;
+        op.grad = p->grad;
+        OG_TRY(optimizer->run(m->ops, m->backend, &op, err));
     }
 out:
     return rc;

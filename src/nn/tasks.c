@@ -1,5 +1,6 @@
 #include "nn/tasks.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -97,9 +98,16 @@ int og__best_check(const struct og_model_config *c, int best_by, struct og_err *
                     og__best_words[best_by]);
 }
 
-bool og__best_is_less(int kind)
+static bool is_less(int kind)
 {
     return kind == OG_BEST_LOSS || kind == OG_BEST_MSE || kind == OG_BEST_MAE;
+}
+
+double og__best_worth(int kind, double value)
+{
+    if (isnan(value))
+        return -INFINITY;
+    return is_less(kind) ? -value : value;
 }
 
 /* ==== losses ==== */
@@ -138,7 +146,9 @@ int og__loss_resolve(int task, int *loss, struct og_err *err)
     if (*loss == og__task(task)->loss || takes(task, *loss))
         return 0;
     list_losses(task, words, sizeof(words));
-    if (words[0])
+    if (words[0] && og__task(task)->loss == OG_LOSS_AUTO)
+        snprintf(hint, sizeof(hint), "leave out --loss, or give %s", words);
+    else if (words[0])
         snprintf(hint, sizeof(hint), "%s takes %s", og__task_words[task], words);
     else
         snprintf(hint, sizeof(hint), "leave out --loss: task %s has one loss",

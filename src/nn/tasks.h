@@ -88,8 +88,8 @@ bool og__keeps_scores(const struct og_model_config *c);
 int og__best_of(const struct og_model_config *c, int best_by);
 /* -EINVAL if the task has no such metric; `err` lists the metrics that it has. */
 OG_MUST_CHECK int og__best_check(const struct og_model_config *c, int best_by, struct og_err *err);
-/* Whether smaller is better. */
-bool og__best_is_less(int kind);
+/* The larger the better; what no score tells, NaN, is worse than all. */
+double og__best_worth(int kind, double value);
 
 /* ---- losses ---- */
 

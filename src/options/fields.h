@@ -34,12 +34,20 @@ struct og_options {
     double attention_dropout; /* gat and gatv2 */
     int optimizer;            /* enum og_optimizer_kind */
     double lr, weight_decay;
-    int device;    /* enum og_device_kind: what computes */
-    char *devices; /* comma-separated numbers of the training devices; NULL = the first */
-    char *init;    /* safetensors file with initial parameters, or NULL */
-    int task;      /* enum og_task_kind */
-    int decoder;   /* enum og_decoder_kind, for link */
-    int loss;      /* enum og_loss_kind */
+    double clip;      /* maximum norm of a step's gradient; 0 = none */
+    int lr_schedule;  /* enum og_rate_kind */
+    int64_t lr_steps; /* cosine: its steps; 0 = those of the run */
+    double lr_min;    /* cosine and plateau */
+    int lr_every;     /* epochs; step */
+    double lr_factor; /* step and plateau */
+    int lr_patience;  /* evaluations; plateau */
+    int warmup;       /* steps */
+    int device;       /* enum og_device_kind: what computes */
+    char *devices;    /* comma-separated numbers of the training devices; NULL = the first */
+    char *init;       /* safetensors file with initial parameters, or NULL */
+    int task;         /* enum og_task_kind */
+    int decoder;      /* enum og_decoder_kind, for link */
+    int loss;         /* enum og_loss_kind */
     /* batches */
     char *edge_split; /* link: "85/5/10", "dataset", or NULL = the dataset's, else the former */
     char *relation;   /* link, heterogeneous: relation of the edges; NULL = all relations */
@@ -60,6 +68,7 @@ struct og_options {
     bool no_shuffle;
     int eval_every;     /* epochs; 0 = never */
     int best_by;        /* enum og_best_kind */
+    double min_delta;   /* of its figure; a smaller improvement is none */
     int resample_every; /* epochs that train on the same batches, in different order */
     int pack_dtype;     /* enum og_pack_dtype_kind: of cached and packed rows */
     /* resources: these never change the results */

@@ -9,6 +9,7 @@
 #include "options/options.h"
 
 #include "nn/nn.h"
+#include "nn/rates.h"
 #include "options/devices.h"
 #include "plan/policy.h"
 #include "sample/sample.h"
@@ -157,14 +158,41 @@ static const struct og_row table[] = {
      "passes over the training nodes; 0 writes the initial model",
      NULL, OG_OPTION_INT, FIELD(epochs), 0, 1 << 24, ALL),
     ROW("optimizer", "KIND", "adam", numbers, NUMBERS,
-     "optimizer of the parameters",
-     NAMES("adam", "sgd"), OG_OPTION_CHOICE, FIELD(optimizer), 0, 0, ALL),
+     "optimizer of the parameters; adamw is adam whose weight decay makes the parameters themselves smaller",
+     og__optimizer_words, OG_OPTION_CHOICE, FIELD(optimizer), 0, 0, ALL),
     ROW("lr", "X", "0.003", numbers, NUMBERS,
      "learning rate",
      NULL, OG_OPTION_REAL, FIELD(lr), 0, 1e6, ALL),
     ROW("weight-decay", "X", "0", numbers, NUMBERS,
-     "L2 penalty, added to the gradient",
+     "L2 penalty, added to the gradient; with adamw, times --lr, the share by which a step shrinks the "
+     "parameters",
      NULL, OG_OPTION_REAL, FIELD(weight_decay), 0, 1e6, ALL),
+    ROW("clip", "C", "0", numbers, NUMBERS,
+     "maximum norm of a step's gradient, over all parameters; 0 = none",
+     NULL, OG_OPTION_REAL, FIELD(clip), 0, 1e30, ALL),
+    ROW("lr-schedule", "KIND", "constant", numbers, NUMBERS,
+     "learning rate over the run, from --lr: constant, half a cosine over --lr-steps, step:E,G = times G "
+     "every E epochs, plateau:F,P = times F when more than P validations in a row did not improve "
+     "(docs/guides/training-practice.md)",
+     og__rate_words, OG_OPTION_CHOICE, FIELD(lr_schedule), 0, 0, ALL),
+    ROW("lr-steps", "T", "0", numbers, NUMBERS,
+     "optimizer steps of half a cosine; 0 = those of --epochs when the run began",
+     NULL, OG_OPTION_INT64, FIELD(lr_steps), 0, 0x1p62, OF("lr-schedule")),
+    ROW("lr-min", "X", "0", numbers, NUMBERS,
+     "smallest learning rate of the schedules cosine and plateau",
+     NULL, OG_OPTION_REAL, FIELD(lr_min), 0, 1e6, OF("lr-schedule")),
+    ROW("lr-every", "EPOCHS", "10", numbers, NUMBERS,
+     "epochs between two changes of the schedule step",
+     NULL, OG_OPTION_INT, FIELD(lr_every), 1, 1 << 24, JOINS("lr-schedule")),
+    ROW("lr-factor", "X", "0.1", numbers, NUMBERS,
+     "factor of a change of the schedules step and plateau",
+     NULL, OG_OPTION_REAL, FIELD(lr_factor), 0, 1e6, JOINS("lr-schedule")),
+    ROW("lr-patience", "N", "10", numbers, NUMBERS,
+     "validations in a row without improvement that the schedule plateau waits for",
+     NULL, OG_OPTION_INT, FIELD(lr_patience), 0, 1 << 24, JOINS("lr-schedule")),
+    ROW("warmup", "STEPS", "0", numbers, NUMBERS,
+     "optimizer steps in which the learning rate first rises, in equal parts, to --lr",
+     NULL, OG_OPTION_INT, FIELD(warmup), 0, 1 << 30, ALL),
     ROW("device", "KIND", "cpu", numbers, NUMBERS,
      "what computes the model: the CPU, a virtual device for tests that runs on the CPU, or a GPU "
      "(docs/guides/gpu.md). Results agree within rounding; on one kind of device they are bit-identical",
@@ -193,6 +221,9 @@ static const struct og_row table[] = {
      "labels, r2 for values, auc for links. The metric f1 is that of class 1 of two, else "
      "micro_f1",
      og__best_words, OG_OPTION_CHOICE, FIELD(best_by), 0, 0, ALL),
+    ROW("min-delta", "X", "0", numbers, NUMBERS,
+     "improvement of the --best-by metric that --lr-schedule plateau takes for one: more than this",
+     NULL, OG_OPTION_REAL, FIELD(min_delta), 0, 1e30, ALL),
     ROW("resample-every", "EPOCHS", "1", sampling, NUMBERS,
      "epochs that train on the same sampled batches, each in its own order",
      NULL, OG_OPTION_INT, FIELD(resample_every), 1, 1 << 24, ALL),
@@ -462,12 +493,13 @@ bool og_options_given(const struct og_options *opt, const char *name)
 static const struct chooser {
     const char *name;
     bool (*takes)(int kind, const char *option);
-    const char *(*colon)(int kind); /* the parameter that needs no name, or NULL */
+    const char *(*colon)(int kind, int place); /* parameters that need no name, in order; or NULL */
 } choosers[] = {
     {"policy", og__policy_takes, og__policy_colon},
     {"sampler", og__sampling_takes, NULL},
     {"model", og__model_takes, NULL},
     {"task", og__task_takes, NULL},
+    {"lr-schedule", og__rate_takes, og__rate_colon},
 };
 
 static const struct chooser *find_chooser(const char *name)
@@ -549,11 +581,11 @@ static int refuse_parameter(const struct chooser *c, int kind, const char *word,
                     word, name);
 }
 
-/* Sets `name=value`, or the value of the parameter without name. */
+/* Sets `name=value`, or the value of the parameter that is number `place` of those without name. */
 static int set_parameter(struct og_options *opt, const struct chooser *c, int kind,
-                         const char *word, char *piece, struct og_err *err)
+                         const char *word, char *piece, int place, struct og_err *err)
 {
-    const char *bare = c->colon ? c->colon(kind) : NULL;
+    const char *bare = c->colon ? c->colon(kind, place) : NULL;
     char *value = strchr(piece, '=');
     if (!value && bare)
         return og_options_set(opt, bare, piece, err);
@@ -567,7 +599,7 @@ static int set_parameter(struct og_options *opt, const struct chooser *c, int ki
 /* A file's name may have commas and equals signs. */
 static bool takes_text(const struct chooser *c, int kind)
 {
-    const char *bare = c->colon ? c->colon(kind) : NULL;
+    const char *bare = c->colon ? c->colon(kind, 0) : NULL;
     return bare && find_row(bare)->option.type == OG_OPTION_TEXT;
 }
 
@@ -575,17 +607,21 @@ static int set_parameters(struct og_options *opt, const struct chooser *c, int k
                           const char *word, char *list, struct og_err *err)
 {
     if (takes_text(c, kind))
-        return og_options_set(opt, c->colon(kind), list, err);
+        return og_options_set(opt, c->colon(kind, 0), list, err);
+    int place = 0;
     while (list) {
         char *piece = strsep(&list, ",");
-        int rc = set_parameter(opt, c, kind, word, piece, err);
+        const bool bare = !strchr(piece, '=');
+        int rc = set_parameter(opt, c, kind, word, piece, place, err);
+        place += bare;
         if (rc < 0)
             return rc;
     }
     return 0;
 }
 
-/* Sets "hybrid:window=128,update=4" or "presc:2". If a part is refused, nothing changes. */
+/* Sets "hybrid:window=128,update=4", "presc:2" or "step:30,0.1". If a part is refused, nothing
+ * changes. */
 static int set_with_parameters(struct og_options *opt, const struct og_row *row,
                                const struct chooser *c, const char *value, struct og_err *err)
 {

@@ -147,10 +147,10 @@ bool og__policy_takes(int kind, const char *option)
     return false;
 }
 
-const char *og__policy_colon(int kind)
+const char *og__policy_colon(int kind, int place)
 {
     const char *const *name = ops_of(kind)->parameters;
-    return name && **name ? *name : NULL;
+    return place == 0 && name && **name ? *name : NULL;
 }
 
 /* ---- a policy ---- */

@@ -108,8 +108,8 @@ int og__policy_ranked_like(int kind);
 
 /* Does it use this option, a parameter of some policies? */
 bool og__policy_takes(int kind, const char *option);
-/* The option given after the policy's colon without its name ("presc:2"), or NULL. */
-const char *og__policy_colon(int kind);
+/* The option given at `place` after the policy's colon without its name ("presc:2"), or NULL. */
+const char *og__policy_colon(int kind, int place);
 
 /* Uses of a policy that --policy auto compares. */
 struct og_policy_exec {

@@ -89,14 +89,6 @@ out:
     return rc;
 }
 
-/* The more the better; what no score tells is worse than all. */
-static double worth(double value, int kind)
-{
-    if (isnan(value))
-        return -INFINITY;
-    return og__best_is_less(kind) ? -value : value;
-}
-
 static double best_so_far(const struct og_train_state *state, int kind)
 {
     const json_t *metrics = json_object_get(og__train_state_best(state), "valid_metrics");
@@ -110,8 +102,8 @@ static bool is_better(const struct og_trainer *t)
 {
     const struct og_train_state *state = &t->state;
     const int kind = og__best_of(&t->s->workload.shape, t->s->config.opt.best_by);
-    const double now = worth(og__scores_figure(&t->scores, &state->valid, kind), kind);
-    const double before = worth(best_so_far(state, kind), kind);
+    const double now = og__best_worth(kind, og__scores_figure(&t->scores, &state->valid, kind));
+    const double before = og__best_worth(kind, best_so_far(state, kind));
     if (state->best_epoch == 0 || now > before)
         return true;
     return now == before && og__metrics_loss(&state->valid) < best_so_far(state, OG_BEST_LOSS);
@@ -130,6 +122,7 @@ static int end_epoch(struct og_trainer *t, uint32_t epoch, struct og_err *err)
         OG_TRY(t->files->best(t, err));
     }
     OG_TRY(tell_epoch(t, epoch, err));
+    og__watch_epoch(&t->watch, json_array_get(state->epochs, epoch - 1));
 out:
     state->counters = (struct og_epoch_counters){0};
     state->tiers = (struct og_tier_counters){0};
@@ -198,7 +191,8 @@ static int take_gradients(struct og_trainer *t, const struct og_descriptor *d, u
         t->state.terms += og__metrics_terms(&report_of(t, d, i)->metrics);
     OG_TRY(add_gradients(t, d, n, made, ends, err));
     if (ends) {
-        OG_TRY(og__steps_update(&t->steps, size, t->state.terms, ++t->state.steps, err));
+        const double lr = og__rate_at(&t->watch.rate, t->state.steps, d->epoch - 1);
+        OG_TRY(og__steps_update(&t->steps, size, t->state.terms, ++t->state.steps, lr, err));
         t->state.terms = 0;
     }
 out:

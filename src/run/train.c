@@ -268,6 +268,7 @@ static int start_run(struct og_trainer *t, struct og_err *err)
         OG_TRY(open_exchange(t, err));
     if (s->config.opt.resume)
         OG_TRY(og__run_resume(t, err));
+    og__watch_begin(&t->watch, &s->config.opt, &s->workload.shape, t->state.epochs);
     OG_TRY(t->shares.transport->resume(&t->shares, err));
     if (og__trainers_all(&setup) > 0) {
         OG_TRY(og__trainers_open(&t->trainers, &s->learner, &s->workload, &setup,
@@ -522,8 +523,8 @@ out:
     return rc;
 }
 
-/* Steps of several ranks are those that the run was begun with, since they follow from how many
- * there were then. A rank above 0 says what it has to say in a file of its own. */
+/* Defaults that follow from how many ranks and epochs there are stay as the run was begun with. A
+ * rank above 0 says what it has to say in a file of its own. */
 static int train_among(struct og_trainer *t, const char *dataset, const struct og_options *opt,
                        const struct og_observer *observer, struct og_err *err)
 {
@@ -532,9 +533,8 @@ static int train_among(struct og_trainer *t, const char *dataset, const struct o
     int rc = og__options_copy(&own, opt, err);
     if (rc < 0)
         return rc;
-    const bool several = og__rounds_ranks(t) > 1;
-    if (several && opt->resume && opt->run && !og_options_given(opt, "accumulate"))
-        rc = og__resume_steps(opt->run, &own, err);
+    if (opt->resume && opt->run)
+        rc = og__resume_defaults(opt->run, og__rounds_ranks(t) > 1, &own, err);
     OG_TRY(og__ranks_agree(t->ranks, rc, err));
     if (t->ranks->comm->rank > 0) {
         og__ranks_listen(t->ranks, &said, observer);

@@ -214,6 +214,8 @@ json_t *og__run_epoch_json(const struct og_trainer *t, uint32_t epoch)
     json_t *row =
         json_pack("{s:i s:f s:f}", "epoch", (int)epoch, "loss", og__metrics_loss(&state->train),
                   "train_acc", og__metrics_acc(&state->train, &t->s->workload.shape));
+    row = og__json_with(row, "lr",
+                        og__json_real(og__rate_at(&t->watch.rate, state->steps - 1, epoch - 1)));
     row = og__json_with(row, "valid_acc",
                         evaluated ? og__json_real(og__scores_chief(&t->scores, &state->valid))
                                   : json_null());

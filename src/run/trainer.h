@@ -5,6 +5,7 @@
 #include "learn/checkpoint.h"
 #include "learn/scores.h"
 #include "learn/trainers.h"
+#include "learn/watch.h"
 #include "report/json.h"
 #include "run/ranks.h"
 #include "run/rundir.h"
@@ -21,6 +22,7 @@ struct og_trainer {
     struct og_session *s;
     struct og_rundir dir;
     struct og_train_state state;
+    struct og_watch watch; /* follows from its epochs */
     struct og_steps steps;
     struct og_trainers *trainers;       /* that compute mini-batches; NULL: the model itself does */
     struct og_ranks *ranks;             /* that train together, each on its share */

@@ -3,6 +3,7 @@
  * refused where its second option is looked at. */
 #include "session/option_effects.h"
 
+#include "learn/watch.h"
 #include "nn/shape.h"
 #include "nn/tasks.h"
 #include "options/options.h"
@@ -67,6 +68,33 @@ static bool validates_twice(const struct og_plan_inputs *p)
     for (uint32_t epoch = 1; n < 2 && epoch <= (uint32_t)s->epochs; epoch++)
         n += og__schedule_evaluates(s, epoch);
     return n > 1;
+}
+
+static bool shrinks(const struct og_plan_inputs *p)
+{
+    return p->config->opt.optimizer != OG_OPTIMIZER_ADAMW || p->config->opt.weight_decay > 0;
+}
+
+/* Does the rate change before the last step, if no epoch is better than another? */
+static bool changes_rate(const struct og_plan_inputs *p)
+{
+    const struct og_schedule whole = og__schedule_whole(&p->workload->schedule);
+    const struct og_options *opt = &p->config->opt;
+    const uint64_t batches = og__schedule_batches(&whole, OG__TRAIN);
+    const uint64_t steps = (batches + (uint64_t)opt->accumulate - 1) / (uint64_t)opt->accumulate;
+    struct og_rate r = og__rate_of_options(opt);
+    r.warmup = 0;
+    for (uint32_t epoch = 1; epoch < (uint32_t)opt->epochs; epoch++)
+        if (og__schedule_evaluates(&whole, epoch))
+            og__rate_evaluated(&r, false);
+    const uint32_t last = (uint32_t)OG_MAX(opt->epochs, 1) - 1;
+    const double rate = og__rate_at(&r, (last + 1) * steps - 1, last);
+    return opt->lr_schedule == OG_RATE_CONSTANT || rate < opt->lr || rate > opt->lr;
+}
+
+static bool looks_for_improvement(const struct og_plan_inputs *p)
+{
+    return p->config->opt.lr_schedule == OG_RATE_PLATEAU;
 }
 
 static bool has_relations(const struct og_plan_inputs *p)
@@ -155,6 +183,10 @@ static const struct need needs[] = {
     {MODEL, "embedding", "model", NULL, has_embedding, NULL, "all nodes have features"},
     {MODEL, "eval-every", "epochs", NULL, chooses_epochs, NULL, "the last epoch is always validated"},
 
+    {MODEL, "optimizer", "weight-decay", NULL, shrinks, NULL, "adamw differs from adam by it alone"},
+    {MODEL, "lr-schedule", "epochs", NULL, changes_rate, NULL, "the run ends before the rate changes"},
+    {MODEL, "min-delta", "lr-schedule", NULL, looks_for_improvement, NULL,
+     "nothing waits for an improvement"},
     {MODEL, "best-by", NULL, NULL, validates, NULL, "there are no validation nodes or edges"},
     {MODEL, "best-by", "eval-every", NULL, validates_twice, NULL,
      "fewer than two epochs are validated"},
@@ -292,8 +324,10 @@ static const struct unused {
     {"aggregator", APPLIED}, {"bases", ALL}, {"norm", ALL}, {"residual", ALL},
     {"embedding", APPLIED}, {"dropout", ALL}, {"input-dropout", ALL}, {"attention-dropout", ALL},
     {"decoder", ALL}, {"accumulate", APPLIED}, {"staleness", APPLIED}, {"epochs", APPLIED},
-    {"optimizer", ALL}, {"lr", ALL}, {"weight-decay", ALL}, {"init", APPLIED},
-    {"no-shuffle", APPLIED}, {"eval-every", APPLIED}, {"best-by", ALL},
+    {"optimizer", ALL}, {"lr", ALL}, {"weight-decay", ALL}, {"clip", ALL}, {"lr-schedule", ALL},
+    {"lr-steps", ALL}, {"lr-min", ALL}, {"lr-every", ALL}, {"lr-factor", ALL}, {"lr-patience", ALL},
+    {"warmup", ALL}, {"init", APPLIED}, {"no-shuffle", APPLIED}, {"eval-every", APPLIED},
+    {"best-by", ALL}, {"min-delta", ALL},
     {"resample-every", APPLIED}, {"samples", APPLIED}, {"log-every", ALL},
 
     {"edge-split", WHOLE}, {"relation", WHOLE}, {"negatives", WHOLE}, {"negative", WHOLE},

@@ -3,6 +3,7 @@
 #include "dataset/edge_split.h"
 #include "dataset/typed_edges.h"
 #include "learn/targets.h"
+#include "nn/rates.h"
 #include "nn/tasks.h"
 #include "options/fanouts.h"
 #include "options/options.h"
@@ -300,6 +301,14 @@ int og__session_load_seeds(struct og_session *s, unsigned want, struct og_err *e
                     "%s: no training nodes", s->workload.graph->path);
 }
 
+/* Stored with the run: more epochs do not change it. */
+static void resolve_rate(struct og_options *opt, uint64_t batches)
+{
+    const uint64_t size = (uint64_t)opt->accumulate;
+    if (opt->lr_steps == 0 && og__rate_takes(opt->lr_schedule, "lr-steps"))
+        opt->lr_steps = (int64_t)((uint64_t)opt->epochs * ((batches + size - 1) / size));
+}
+
 int og__session_schedule(struct og_session *s, struct og_err *err)
 {
     s->workload.schedule.epochs = s->config.opt.epochs;
@@ -313,6 +322,7 @@ int og__session_schedule(struct og_session *s, struct og_err *err)
         most = OG_MAX(most, s->workload.schedule.n_seeds[i]);
     s->workload.schedule.batch_size = (uint32_t)OG_MIN((uint64_t)s->config.opt.batch, most);
     const uint64_t batches = og__schedule_batches(&s->workload.schedule, OG__TRAIN);
+    resolve_rate(&s->config.opt, batches);
     s->workload.schedule.share = s->config.share;
     if (OG_MAX(batches, (uint64_t)1) < s->config.share.ranks)
         return og__fail(err, -EINVAL, "give a smaller --batch, or start fewer workers",

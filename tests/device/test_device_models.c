@@ -57,7 +57,7 @@ static int steps(const struct fixture *f, const struct typed *t, struct og_model
         const struct og_step key = {.seed = 1, .epoch = 1, .batch = s};
         struct og_metrics got = {0};
         int rc = og__model_gradients(m, batch, x, f->labels[s % f->n_batches], &key, &got, err);
-        rc = rc < 0 ? rc : og__model_update(m, f->lr, f->weight_decay, s + 1, err);
+        rc = rc < 0 ? rc : og__model_update(m, f->lr, f->weight_decay, 1, s + 1, err);
         if (rc < 0)
             return rc;
         out->loss[s] = og__metrics_loss(&got);

@@ -94,7 +94,7 @@ static double run_step(struct run *r, uint32_t step)
     struct og_err err = {0};
     if (og__model_gradients(r->model, &f->batch[b], &x, f->labels[b], &key, &got, &err) < 0)
         fail_msg("%s", err.message);
-    assert_int_equal(og__model_update(r->model, f->lr, f->weight_decay, step + 1, NULL), 0);
+    assert_int_equal(og__model_update(r->model, f->lr, f->weight_decay, 1, step + 1, NULL), 0);
     return og__metrics_loss(&got);
 }
 

@@ -151,7 +151,7 @@ static void steps_stay_within_the_plan(void **state)
         assert_true(used > planned * 9 / 10); /* and it is not a wild overestimate */
         for (uint32_t step = 1; step < 8; step++) {
             loss_at(m, &f, step % f.n_batches);
-            assert_int_equal(og__model_update(m, 0.01, 0, step, NULL), 0);
+            assert_int_equal(og__model_update(m, 0.01, 0, 1, step, NULL), 0);
             assert_int_equal(og__budget_used(budget), used);
         }
         og__model_free(m);

@@ -216,8 +216,16 @@ static void updates_equal_reference(void **state)
         m[side] = calloc(N, 4);
         v[side] = calloc(N, 4);
         struct og_nn_backend *be = backend_alone();
-        struct og_update op = {N,    value[side],      m[side],         v[side],
-                               grad, 0.01 / (1 - 0.9), sqrt(1 - 0.999), 0.02};
+        struct og_update op = {.n = N,
+                               .value = value[side],
+                               .m = m[side],
+                               .v = v[side],
+                               .grad = grad,
+                               .rate = 0.01 / (1 - 0.9),
+                               .root = sqrt(1 - 0.999),
+                               .weight_decay = 0.02,
+                               .shrink = 0.97,
+                               .scale = 0.6};
         const struct og_nn_ops *ops = side ? &og__ops_reference : &og__ops_cpu;
         assert_int_equal(ops->adam(be, &op, NULL), 0);
         assert_int_equal(ops->adam(be, &op, NULL), 0);

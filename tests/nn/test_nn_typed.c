@@ -122,7 +122,8 @@ static double run_step(struct run *r, uint32_t step)
     if (og__model_gradients(r->model, &r->t.f.batch[b], r->t.x[b], r->t.f.labels[b], &key, &got,
                             &err) < 0)
         fail_msg("%s", err.message);
-    assert_int_equal(og__model_update(r->model, r->t.f.lr, r->t.f.weight_decay, step + 1, NULL), 0);
+    assert_int_equal(og__model_update(r->model, r->t.f.lr, r->t.f.weight_decay, 1, step + 1, NULL),
+                     0);
     return og__metrics_loss(&got);
 }
 
@@ -456,7 +457,7 @@ static uint64_t bits_of_untyped(const char *name, const struct og_graph_types *t
             relate(&batch.hop[hop]);
         if (og__model_gradients(m, &batch, &x, f.labels[b], &key, &got, &err) < 0)
             fail_msg("%s", err.message);
-        assert_int_equal(og__model_update(m, f.lr, f.weight_decay, s + 1, NULL), 0);
+        assert_int_equal(og__model_update(m, f.lr, f.weight_decay, 1, s + 1, NULL), 0);
         h = hash(h, &got.loss_sum, sizeof(got.loss_sum));
         for (uint32_t hop = 0; types && hop < batch.n_hops; hop++) {
             free(batch.hop[hop].indptr);

@@ -603,12 +603,13 @@ static void ref_adam(struct og_nn_backend *be, const struct og_update *op)
 {
     (void)be;
     for (size_t i = 0; i < op->n; i++) {
-        double g = (double)op->grad[i] + op->weight_decay * (double)op->value[i];
+        const double old = op->shrink * (double)op->value[i];
+        double g = op->scale * (double)op->grad[i] + op->weight_decay * old;
         double m = 0.9 * (double)op->m[i] + 0.1 * g;
         double v = 0.999 * (double)op->v[i] + 0.001 * g * g;
         op->m[i] = (float)m;
         op->v[i] = (float)v;
-        op->value[i] -= (float)(op->rate * m / (sqrt(v) / op->root + 1e-8));
+        op->value[i] = (float)(old - op->rate * m / (sqrt(v) / op->root + 1e-8));
     }
 }
 
@@ -616,8 +617,9 @@ static void ref_sgd(struct og_nn_backend *be, const struct og_update *op)
 {
     (void)be;
     for (size_t i = 0; i < op->n; i++) {
-        double g = (double)op->grad[i] + op->weight_decay * (double)op->value[i];
-        op->value[i] -= (float)(op->rate * g);
+        const double old = op->shrink * (double)op->value[i];
+        double g = op->scale * (double)op->grad[i] + op->weight_decay * old;
+        op->value[i] = (float)(old - op->rate * g);
     }
 }
 

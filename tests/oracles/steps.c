@@ -1,5 +1,6 @@
 #include "steps.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,6 +51,15 @@ static void divide(struct og_oracle_steps *o)
     }
 }
 
+/* The factor that makes the step's gradient no longer than `clip`. */
+static double shorten(const struct og_oracle_steps *o)
+{
+    double squares = 0;
+    for (size_t j = 0; j < o->n; j++)
+        squares += pow((double)o->gradient[0][j], 2);
+    return o->clip > 0 ? fmin(1, o->clip / (sqrt(squares) + 1e-6)) : 1;
+}
+
 int og__oracle_batch(struct og_oracle_steps *o, const struct og_batch *batch,
                      const struct og_rows *x, const void *labels, const struct og_step *key,
                      bool last)
@@ -66,7 +76,8 @@ int og__oracle_batch(struct og_oracle_steps *o, const struct og_batch *batch,
     divide(o);
     move(o->model, VALUES, o->after[o->steps], true);
     move(o->model, GRADIENTS, o->gradient[0], true);
-    if (og__model_update(o->model, o->lr, o->weight_decay, (uint64_t)++o->steps, NULL) < 0)
+    if (og__model_update(o->model, o->lr, o->weight_decay, shorten(o), (uint64_t)++o->steps, NULL) <
+        0)
         return -1;
     o->after[o->steps] = copy_of(o, VALUES);
     while (o->batches > 0)

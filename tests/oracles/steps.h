@@ -11,7 +11,8 @@ enum { OG_ORACLE_STEPS = 64 };
 struct og_oracle_steps {
     struct og_model *model;
     int staleness;
-    double lr, weight_decay;
+    double lr, weight_decay;           /* lr: of the step under way */
+    double clip;                       /* 0: none */
     size_t n;                          /* trained numbers */
     int steps;                         /* made so far */
     float *after[OG_ORACLE_STEPS + 1]; /* parameters after so many steps */

@@ -21,7 +21,7 @@ const char *draw_word(struct draw *d, const char *const *words);
 
 /* ---- options by name ---- */
 
-enum { MOST_SETTINGS = 48, MOST_VALUE = 200 };
+enum { MOST_SETTINGS = 64, MOST_VALUE = 200 };
 
 struct settings {
     struct {

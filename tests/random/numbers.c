@@ -58,11 +58,27 @@ static void draw_model(struct settings *s, struct draw *d, const struct graph *g
     settings_put(s, "dropout", "%s", DRAW_WORD(d, "0", "0.2", "0.5"));
     if (draw_chance(d, 20))
         settings_put(s, "input-dropout", "0.25");
-    if (draw_chance(d, 20))
-        settings_put(s, "optimizer", "sgd");
+    if (draw_chance(d, 40))
+        settings_put(s, "optimizer", "%s", DRAW_WORD(d, "sgd", "adamw"));
     if (draw_chance(d, 20))
         settings_put(s, "weight-decay", "0.01");
     settings_put(s, "lr", "%s", DRAW_WORD(d, "0.01", "0.003"));
+}
+
+static void draw_rate(struct settings *s, struct draw *d)
+{
+    if (draw_chance(d, 25))
+        settings_put(s, "clip", "%s", DRAW_WORD(d, "0.1", "1"));
+    if (draw_chance(d, 25))
+        settings_put(s, "warmup", "%d", draw_from(d, 2, 12));
+    if (draw_chance(d, 40))
+        settings_put(
+            s, "lr-schedule", "%s",
+            DRAW_WORD(d, "cosine", "cosine", "step:1,0.5", "plateau:0.5,0", "plateau:0.3,1"));
+    if (settings_are(s, "lr-schedule", "cosine") && draw_chance(d, 50))
+        settings_put(s, "lr-steps", "%d", draw_from(d, 1, 30));
+    if (settings_are(s, "lr-schedule", "plateau:0.5,0") && draw_chance(d, 50))
+        settings_put(s, "min-delta", "0.5");
 }
 
 static void draw_task(struct settings *s, struct draw *d, const struct graph *g)
@@ -165,6 +181,7 @@ void options_numbers(struct settings *s, struct draw *d, const struct graph *g)
     if (draw_chance(d, ON_DEVICE))
         settings_put(s, "device", "virtual");
     draw_model(s, d, g);
+    draw_rate(s, d);
     draw_rows(s, d, g);
     draw_task(s, d, g);
     draw_sampler(s, d, g);

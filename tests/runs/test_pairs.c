@@ -61,7 +61,19 @@ static const struct given {
     {"epochs", "1", CHANGES},
     {"optimizer", "sgd", CHANGES},
     {"lr", "0.05", CHANGES},
+    {"optimizer", "adamw", CHANGES},
     {"weight-decay", "0.1", CHANGES},
+    {"clip", "0.01", CHANGES},
+    {"lr-schedule", "cosine", CHANGES},
+    {"lr-schedule", "step:1,0.5", CHANGES},
+    {"lr-schedule", "plateau:0.5,0", BOUNDS}, /* every epoch may be better */
+    {"lr-steps", "7", CHANGES},
+    {"lr-min", "0.001", BOUNDS}, /* the rate may not come down to it */
+    {"lr-every", "2", CHANGES},
+    {"lr-factor", "0.3", BOUNDS},
+    {"lr-patience", "1", BOUNDS},
+    {"warmup", "3", CHANGES},
+    {"min-delta", "0.01", BOUNDS},
     {"edge-weights", "off", BOUNDS}, /* the graph has none */
     {"init", initial, CHANGES},
     {"seed", "9", CHANGES},

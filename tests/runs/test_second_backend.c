@@ -341,7 +341,7 @@ static void hands_over_its_own(struct og_model *m)
     struct og_param *p = og__model_params(m, &n);
     p->value = value;
     p->grad = grad;
-    (void)!og__model_update(m, 0.1, 0, 1, NULL);
+    (void)!og__model_update(m, 0.1, 0, 1, 1, NULL);
 }
 
 static void fetches(struct og_model *m)

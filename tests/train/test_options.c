@@ -48,6 +48,8 @@ static void defaults_are_as_documented(void **state)
     assert_int_equal(o.optimizer, OG_OPTIMIZER_ADAM);
     assert_true(o.lr == 0.003);
     assert_true(o.weight_decay == 0);
+    assert_true(o.clip == 0 && o.warmup == 0 && o.lr_steps == 0 && o.lr_min == 0);
+    assert_int_equal(o.lr_schedule, OG_RATE_CONSTANT);
     assert_null(o.init);
     assert_int_equal(o.task, OG_TASK_NODE);
     assert_int_equal(o.decoder, OG_DECODER_DOT);
@@ -135,6 +137,11 @@ static void choices_follow_the_enums(void **state)
         {"negative", "batch", offsetof(struct og_options, negative), OG_NEGATIVE_BATCH},
         {"optimizer", "adam", offsetof(struct og_options, optimizer), OG_OPTIMIZER_ADAM},
         {"optimizer", "sgd", offsetof(struct og_options, optimizer), OG_OPTIMIZER_SGD},
+        {"optimizer", "adamw", offsetof(struct og_options, optimizer), OG_OPTIMIZER_ADAMW},
+        {"lr-schedule", "constant", offsetof(struct og_options, lr_schedule), OG_RATE_CONSTANT},
+        {"lr-schedule", "cosine", offsetof(struct og_options, lr_schedule), OG_RATE_COSINE},
+        {"lr-schedule", "step", offsetof(struct og_options, lr_schedule), OG_RATE_STEP},
+        {"lr-schedule", "plateau", offsetof(struct og_options, lr_schedule), OG_RATE_PLATEAU},
         {"policy", "none", offsetof(struct og_options, policy), OG_POLICY_NONE},
         {"policy", "random", offsetof(struct og_options, policy), OG_POLICY_RANDOM},
         {"policy", "degree", offsetof(struct og_options, policy), OG_POLICY_DEGREE},
@@ -216,6 +223,16 @@ static void parameters_join_the_word(void **state)
     assert_int_equal(o.walk_length, 2);
     assert_true(takes(&o, "model", "gat:heads=2"));
     assert_int_equal(o.heads, 2);
+    assert_true(takes(&o, "lr-schedule", "step:30,0.5"));
+    assert_int_equal(o.lr_schedule, OG_RATE_STEP);
+    assert_int_equal(o.lr_every, 30);
+    assert_true(o.lr_factor == 0.5);
+    assert_true(takes(&o, "lr-schedule", "plateau:0.2,lr-patience=7"));
+    assert_true(o.lr_schedule == OG_RATE_PLATEAU && o.lr_factor == 0.2 && o.lr_patience == 7);
+    assert_false(takes(&o, "lr-schedule", "step:30,0.5,2"));
+    assert_false(takes(&o, "lr-schedule", "step:0"));
+    assert_false(takes(&o, "lr-schedule", "constant:1"));
+    assert_int_equal(o.lr_schedule, OG_RATE_PLATEAU);
     /* a name may have what else parts parameters */
     assert_true(takes(&o, "policy", "file:a=b,c:d.npy"));
     assert_int_equal(o.policy, OG_POLICY_FILE);
@@ -255,7 +272,7 @@ static void what_options_decide(void **state)
     }
     /* what a run must have been started with to go on */
     json_t *numbers = og__options_deciding(&o, OG_DECIDES_NUMBERS);
-    assert_int_equal(json_object_size(numbers), 42);
+    assert_int_equal(json_object_size(numbers), 51);
     assert_null(json_object_get(numbers, "epochs"));
     assert_null(json_object_get(numbers, "init"));
     assert_null(json_object_get(numbers, "memory"));
@@ -448,6 +465,15 @@ static const char *const away[][2] = {
     {"optimizer", "sgd"},
     {"lr", "0.30000000000000004"},
     {"weight-decay", "5e-4"},
+    {"clip", "0.25"},
+    {"lr-schedule", "cosine"},
+    {"lr-steps", "123456789012"},
+    {"lr-min", "1e-5"},
+    {"lr-every", "3"},
+    {"lr-factor", "0.7"},
+    {"lr-patience", "4"},
+    {"warmup", "50"},
+    {"min-delta", "0.001"},
     {"init", "it's: a \"file\" # {x}"},
     {"task", "link"},
     {"decoder", "mlp"},

@@ -20,12 +20,15 @@ static const char *const gatv2[] = {"model", "gatv2", "heads", "2", "attention-d
                                     "0.3",   NULL};
 static const char *const gin[] = {"model", "gin",          "norm", "layer", "residual",
                                   "true",  "weight-decay", "0.01", NULL};
+static const char *const tuned[] = {"optimizer", "adamw",       "weight-decay", "0.02",     "clip",
+                                    "0.2",       "lr-schedule", "cosine",       "lr-steps", "11",
+                                    "warmup",    "3",           "lr-min",       "0.001",    NULL};
 static const char *const link_dot[] = {"task", "link", "batch", "30", "epochs", "1", NULL};
 static const char *const link_mlp[] = {"task",      "link",  "decoder", "mlp",    "loss",
                                        "margin",    "batch", "30",      "epochs", "1",
                                        "optimizer", "sgd",   "norm",    "batch",  NULL};
-static const char *const *const kinds[] = {plain, sage_batch, gcn,      gat,
-                                           gatv2, gin,        link_dot, link_mlp};
+static const char *const *const kinds[] = {plain, sage_batch, gcn,      gat,     gatv2,
+                                           gin,   tuned,      link_dot, link_mlp};
 
 static const char *const *const steps[] = {
     WORDS("accumulate", "4"),
@@ -44,6 +47,18 @@ struct follower {
     void *labels;
 };
 
+/* The rate of step t, from 0. */
+static double rate_of(const struct og_options *opt, int t)
+{
+    const double pi = 3.14159265358979323846;
+    if (t < opt->warmup)
+        return opt->lr * (t + 1) / opt->warmup;
+    return opt->lr_schedule == OG_RATE_CONSTANT
+               ? opt->lr
+               : opt->lr_min +
+                     (opt->lr - opt->lr_min) * (1 + cos(pi * t / (double)opt->lr_steps)) / 2;
+}
+
 static int follow(void *arg, struct og_work *w, struct og_err *err)
 {
     struct follower *f = arg;
@@ -54,6 +69,8 @@ static int follow(void *arg, struct og_work *w, struct og_err *err)
     if (w->descriptor.split != OG__TRAIN)
         return 0;
     const uint64_t batches = og__schedule_batches(&f->s->workload.schedule, OG__TRAIN);
+    f->oracle.lr = rate_of(opt, f->oracle.steps);
+    f->oracle.clip = opt->clip;
     return og__oracle_batch(&f->oracle, &w->sampled.batch, w->rows,
                             og__work_targets(&f->s->workload, w, f->labels), &key,
                             batch % most == most - 1 || batch + 1 == batches);
@@ -263,7 +280,7 @@ static void interrupt(const char *run, const char *const *const *lists, int at)
 static void a_run_goes_on_within_a_step(void **state)
 {
     (void)state;
-    static const char *const *const whole[] = {sage_batch, gcn, gat, link_mlp};
+    static const char *const *const whole[] = {sage_batch, gcn, gat, link_mlp, tuned};
     for (size_t k = 0; k < OG_COUNT(whole); k++)
         for (size_t i = 2; i < OG_COUNT(steps); i++) {
             train("whole", LISTS(whole[k], steps[i]));

@@ -219,19 +219,22 @@ OG_KERNEL(og__k_adam, og_k_update)
     const size_t i = og_item();
     if (i >= u->n)
         return;
-    const float g = u->grad[i] + op->decay * u->value[i];
+    const float old = op->shrink * u->value[i];
+    const float g = op->scale * u->grad[i] + op->decay * old;
     const float m = beta1 * u->m[i] + rest1 * g, v = beta2 * u->v[i] + rest2 * g * g;
     u->m[i] = m;
     u->v[i] = v;
-    u->value[i] -= op->rate * m / (sqrtf(v) / op->root + eps);
+    u->value[i] = old - op->rate * m / (sqrtf(v) / op->root + eps);
 }
 
 OG_KERNEL(og__k_sgd, og_k_update)
 {
     const struct og_update *u = &op->op;
     const size_t i = og_item();
-    if (i < u->n)
-        u->value[i] -= op->rate * (u->grad[i] + op->decay * u->value[i]);
+    if (i >= u->n)
+        return;
+    const float old = op->shrink * u->value[i];
+    u->value[i] = old - op->rate * (op->scale * u->grad[i] + op->decay * old);
 }
 
 OG_KERNEL(og__k_add, og_k_add)

@@ -170,7 +170,7 @@ struct og_k_dot {
 };
 struct og_k_update {
     struct og_update op;
-    float rate, root, decay;
+    float rate, root, decay, shrink, scale;
 };
 
 struct og_k_add { /* to[i] = factor from[i], added to what is there */

@@ -196,7 +196,12 @@ out:
 
 static struct og_k_update update(const struct og_update *op)
 {
-    return (struct og_k_update){*op, (float)op->rate, (float)op->root, (float)op->weight_decay};
+    return (struct og_k_update){*op,
+                                (float)op->rate,
+                                (float)op->root,
+                                (float)op->weight_decay,
+                                (float)op->shrink,
+                                (float)op->scale};
 }
 
 int og__device_adam(struct og_nn_backend *be, const struct og_update *op, struct og_err *err)

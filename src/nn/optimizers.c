@@ -1,0 +1,11 @@
+#include "nn/optimizers.h"
+
+#define POINTER(NAME, name) [OG_OPTIMIZER_##NAME] = &og__optimizer_##name,
+#define WORD(NAME, name)    [OG_OPTIMIZER_##NAME] = #name,
+static const struct og_optimizer *const optimizers[] = {OG__OPTIMIZERS(POINTER)};
+const char *const og__optimizer_words[] = {OG__OPTIMIZERS(WORD) NULL};
+
+const struct og_optimizer *og__optimizer(int kind)
+{
+    return optimizers[kind];
+}

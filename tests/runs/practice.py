@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+"""Learning rates and clipping in runs: an epoch's `lr` is what its formula says; killed anywhere and resumed, on workers, executors and
+a virtual device, with and without types, for nodes and links, a run has the bytes of one that was never stopped.
+
+    practice.py OUTGROW
+"""
+import json
+import math
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+OUTGROW = sys.argv[1]
+BASE = ["--fanout", "3,2", "--batch", "40", "--hidden", "8", "--epochs", "6", "--memory", "300M", "--threads", "2", "--lr", "0.02", "--checkpoint-every", "0"]
+FIGURES = ["epoch", "loss", "lr", "train_acc", "valid_acc", "valid_metrics"]
+
+
+def run(*args, fails=False):
+    done = subprocess.run([OUTGROW, *map(str, args)], capture_output=True, text=True)
+    assert (done.returncode != 0) == fails, (args, done.stderr)
+    return done
+
+
+def train(graph, name, *options):
+    return json.loads(run("train", graph, *BASE, "--run", name, "--json", *options).stdout)
+
+
+def same(one, other):
+    """Rows, and the bytes of both models."""
+    a, b = (json.loads(pathlib.Path(name, "summary.json").read_text()) for name in (one, other))
+    for key in "best_epoch", "best_value", "test_metrics":
+        assert a[key] == b[key], (one, other, key, a[key], b[key])
+    assert [[e[k] for k in FIGURES] for e in a["epochs"]] == [[e[k] for k in FIGURES] for e in b["epochs"]], (one, other)
+    for name in "checkpoint.safetensors", "best.safetensors":
+        assert pathlib.Path(one, name).read_bytes() == pathlib.Path(other, name).read_bytes(), (one, other, name)
+
+
+def kill(graph, name, batches, *options):
+    """Kills a run once it has logged so many batches; whether that was before its end."""
+    child = subprocess.Popen([OUTGROW, "train", graph, *BASE, "--run", name, "--quiet", "--log-every", "1", *map(str, options)], stderr=subprocess.DEVNULL)
+    path = pathlib.Path(name, "metrics.jsonl")
+    while child.poll() is None:
+        if path.exists() and path.read_text().count("\n") >= batches:
+            child.send_signal(signal.SIGKILL)
+            break
+        time.sleep(0.001)
+    return child.wait() != 0
+
+
+def rates(summary, formula):
+    """Of an epoch the last step's."""
+    each = math.ceil(240 / 40)
+    for e in summary["epochs"]:
+        want = formula(e["epoch"] * each - 1, e["epoch"] - 1)
+        assert abs(e["lr"] - want) < 1e-12, (e["epoch"], e["lr"], want)
+
+
+def check_rates():
+    def cosine(t, total, least=0.0):
+        return least + (0.02 - least) * (1 + math.cos(math.pi * t / total)) / 2
+
+    rates(train("plain", "constant"), lambda t, e: 0.02)
+    rates(train("plain", "cosine", "--lr-schedule", "cosine"), lambda t, e: cosine(t, 36))
+    rates(train("plain", "cosine-min", "--lr-schedule", "cosine", "--lr-steps", 20, "--lr-min", 0.001, "--warmup", 9),
+          lambda t, e: 0.02 * (t + 1) / 9 if t < 9 else cosine(t, 20, 0.001))
+    rates(train("plain", "by-epochs", "--lr-schedule", "step:2,0.3"), lambda t, e: 0.02 * 0.3 ** (e // 2))
+    summary = train("plain", "plateau", "--lr-schedule", "plateau:0.5,1", "--best-by", "loss", "--min-delta", 0.3)
+    best, bad, rate = math.inf, 0, 0.02
+    for e in summary["epochs"]:
+        assert e["lr"] == rate, (e["epoch"], e["lr"], rate)
+        loss = e["valid_metrics"]["loss"]
+        bad = 0 if loss < best - 0.3 else bad + 1
+        best = min(best, loss) if bad == 0 else best
+        if bad > 1:
+            rate, bad = rate / 2, 0
+    assert rate < 0.02
+
+
+def check_longer():
+    """The cosine's length is the run's first: more epochs go on with it."""
+    cosine = ["--lr-schedule", "cosine"]
+    train("plain", "short", *cosine, "--epochs", 3)
+    train("plain", "short", *cosine, "--resume")
+    train("plain", "long", *cosine, "--lr-steps", 18)
+    same("short", "long")
+    said = run("train", "plain", *BASE, *cosine, "--run", "short", "--resume", "--lr-steps", 36, fails=True).stderr
+    assert "--lr-steps" in said, said
+
+
+TUNED = ["--optimizer", "adamw", "--weight-decay", "0.02", "--clip", "0.3", "--warmup", "8"]
+PLATEAU = ["--optimizer", "adamw", "--clip", "0.5", "--lr-schedule", "plateau:0.5,0", "--min-delta", "0.02", "--warmup", "3"]
+LINK = ["--task", "link", "--batch", "300", "--epochs", "3"]
+TYPED = ["--model", "sage", "--embedding", "8"]
+CASES = [
+    ("plain", [*TUNED, "--lr-schedule", "cosine"]),
+    ("plain", PLATEAU),
+    ("plain", [*LINK, *TUNED, "--lr-schedule", "step:1,0.5"]),
+    ("plain", ["--device", "virtual", *TUNED, "--lr-schedule", "cosine"]),
+    ("typed", [*TYPED, *TUNED, "--lr-schedule", "cosine", "--accumulate", "2"]),
+    ("typed", [*TYPED, *PLATEAU]),
+    ("typed", [*TYPED, *LINK, *PLATEAU]),
+]
+WAYS = [
+    ["--policy", "belady", "--cache", "20%", "--superbatch", "3"],
+    ["--policy", "lru", "--cache", "10%", "--threads", "1"],
+    ["--topology", "disk", "--policy", "degree", "--cache", "10%"],
+]
+
+
+def check_resumed(number, graph, options):
+    rng = random.Random(number)
+    whole = f"whole-{number}"
+    train(graph, whole, *options)
+    for turn in range(3):
+        name, way = f"killed-{number}-{turn}", WAYS[turn]
+        for _ in range(2):
+            kill(graph, name, rng.randrange(2, 34), *options, *way, "--resume")
+        train(graph, name, *options, *WAYS[turn - 1], "--resume")
+        same(whole, name)
+
+
+def check_shared():
+    """Two workers, with and without exchange, and two executors: as one that accumulates."""
+    for options in [*TUNED, "--lr-schedule", "cosine"], PLATEAU:
+        tag = options[-1]
+        train("plain", f"alone-{tag}", *options, "--accumulate", 2)
+        for name, more in ("workers", ["--workers", 2]), ("exchange", ["--workers", 2, "--exchange"]), ("executors", ["--executors", 2]):
+            train("plain", f"{name}-{tag}", *options, "--accumulate", 2, *more)
+            same(f"alone-{tag}", f"{name}-{tag}")
+
+
+def check_words():
+    for option, more in ("optimizer", ["--optimizer", "adamw"]), ("lr-schedule", ["--lr-schedule", "step:7,0.5"]), ("min-delta", ["--min-delta", "0.1"]), \
+            ("lr-steps", ["--lr-steps", "9"]):
+        said = run("train", "plain", *BASE, "--run", f"words-{option}", *more).stderr
+        assert f"--{option} has no effect" in said, said
+    said = run("train", "plain", *BASE, "--run", "never", "--lr-schedule", "step:0,0.5", fails=True).stderr
+    assert "lr-every" in said and not os.path.exists("never"), said
+
+
+with tempfile.TemporaryDirectory() as folder:
+    os.chdir(folder)
+    os.environ["XDG_CACHE_HOME"] = f"{folder}/cache"
+    run("generate", "plain", "--nodes", 1200, "--degree", 6, "--dim", 8, "--classes", 4, "--train-fraction", 0.2)
+    run("generate", "typed", "--types", "drug:1200,gene:500", "--classes", 4, "--dim", 8, "--train-fraction", 0.2, "--relations",
+        "drug:binds:gene:4,gene:bound.by:drug:4,gene:near:gene:3")
+    check_rates()
+    check_longer()
+    for number, (graph, options) in enumerate(CASES):
+        check_resumed(number, graph, options)
+    check_shared()
+    check_words()
+    os.chdir("/")
