@@ -19,7 +19,7 @@ uint64_t og__longest_epoch(const struct og_plan_inputs *p)
 
 uint64_t og__longest_superbatch(const struct og_plan_inputs *p)
 {
-    return OG_MAX(og__schedule_items(&p->workload->schedule), og__longest_epoch(p));
+    return OG_MAX(og__schedule_stretch(&p->workload->schedule, 0), og__longest_epoch(p));
 }
 
 uint32_t og__most_slots(const struct og_workload *f, size_t memory)

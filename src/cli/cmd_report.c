@@ -117,6 +117,7 @@ static const struct result {
     double (*of)(const json_t *summary, const char *key);
 } results[] = {
     {"best epoch", "best_epoch", "epoch", of_top},
+    {"last epoch", "stopped_epoch", "epoch", of_top},
     {"time", "seconds", "seconds", of_top},
     {"before the first batch", "seconds", "seconds", of_prepare},
     {"peak memory", "peak_rss_bytes", "bytes", of_top},
@@ -202,6 +203,17 @@ static void write_metrics(const struct page *p, const char *title, const char *p
     }
 }
 
+/* What ended each run; a summary of an earlier version does not have it. */
+static void write_stops(const struct page *p)
+{
+    begin_row(p, "stopped by", false);
+    for (size_t r = 0; r < p->n; r++) {
+        const json_t *by = json_object_get(p->run[r].summary, "stopped_by");
+        cell(p, json_is_string(by) ? json_string_value(by) : "-");
+    }
+    end_row(p);
+}
+
 static void write_results(const struct page *p)
 {
     char text[SHOWN_MAX];
@@ -218,6 +230,7 @@ static void write_results(const struct page *p)
         }
         end_row(p);
     }
+    write_stops(p);
     end_table(p);
 }
 

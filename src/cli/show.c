@@ -439,6 +439,18 @@ static void show_accuracy(const json_t *root)
         show_best(root);
 }
 
+/* Prints why a run ended before --epochs. */
+static void show_stop(const json_t *root)
+{
+    const char *by = json_string_value(json_object_get(root, "stopped_by"));
+    const json_t *config = json_object_get(root, "config");
+    if (by && strcmp(by, "patience") == 0)
+        printf("stopped         after epoch %d of %d: no better %s in %d validations\n",
+               (int)number(root, "stopped_epoch"), (int)number(config, "epochs"),
+               json_string_value(json_object_get(root, "best_by")),
+               (int)number(config, "patience"));
+}
+
 void show_training(const json_t *root)
 {
     char a[SHOWN_MAX];
@@ -448,6 +460,7 @@ void show_training(const json_t *root)
     const json_t *prepare = json_object_get(root, "prepare");
     const json_t *plan = json_object_get(root, "plan");
     show_accuracy(root);
+    show_stop(root);
     printf("peak memory     %s of %s\n",
            show_value(a, "bytes", json_object_get(root, "peak_rss_bytes")),
            show_value(b, "bytes", json_object_get(root, "memory_budget_bytes")));

@@ -143,14 +143,13 @@ void og__exchange_close(struct og_exchange *x)
     free(x);
 }
 
-void og__exchange_start(struct og_exchange *x, enum og__split pass, uint64_t item)
+void og__exchange_start(struct og_exchange *x, enum og__split pass, uint64_t first, uint64_t last)
 {
     stop_reading(x);
     x->pass = pass;
-    x->item = item;
+    x->item = first;
     x->known = false;
-    x->limit = x->end =
-        pass == OG__SPLITS ? og__schedule_items(&x->whole) : og__schedule_batches(&x->whole, pass);
+    x->limit = x->end = last;
     x->reached = x->here = x->begun = x->told = 0;
 }
 

@@ -42,8 +42,8 @@ OG_MUST_CHECK int og__exchange_open(struct og_data_path *path, const struct og_e
 /* Before the path's gather; the thread that took rounds. NULL: none. */
 void og__exchange_close(struct og_exchange *x);
 
-/* The rounds from item `item` of all ranks come next, of the run or of one pass. */
-void og__exchange_start(struct og_exchange *x, enum og__split pass, uint64_t item);
+/* The rounds of items [first, last) of all ranks come next, of the run or of one pass. */
+void og__exchange_start(struct og_exchange *x, enum og__split pass, uint64_t first, uint64_t last);
 
 /* Rows of the next round are here: if this rank has a batch in it, its work has them until the
  * next call. In all ranks, before the round is trained. */

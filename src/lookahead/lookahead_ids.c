@@ -164,7 +164,7 @@ static int predict_group(struct og_data_path *d, uint64_t items, struct og_err *
 
 int og__predict_run(struct og_data_path *d, struct og_err *err)
 {
-    uint64_t items = og__schedule_items(&d->workload->schedule);
+    uint64_t items = og__schedule_stretch(&d->workload->schedule, 0);
     uint64_t epoch = og__schedule_start(&d->workload->schedule, 2);
     if (items == 0 || og__exchanges(d->config)) /* its policy knows but own nodes */
         return 0;

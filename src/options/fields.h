@@ -68,6 +68,7 @@ struct og_options {
     bool no_shuffle;
     int eval_every;     /* epochs; 0 = never */
     int best_by;        /* enum og_best_kind */
+    int patience;       /* validations without improvement after which a run stops; 0 = never */
     double min_delta;   /* of its figure; a smaller improvement is none */
     int resample_every; /* epochs that train on the same batches, in different order */
     int pack_dtype;     /* enum og_pack_dtype_kind: of cached and packed rows */

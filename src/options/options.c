@@ -221,8 +221,13 @@ static const struct og_row table[] = {
      "labels, r2 for values, auc for links. The metric f1 is that of class 1 of two, else "
      "micro_f1",
      og__best_words, OG_OPTION_CHOICE, FIELD(best_by), 0, 0, ALL),
+    ROW("patience", "P", "0", numbers, EXTENT,
+     "stop when the --best-by metric has not improved for P validations in a row; --epochs is then the "
+     "most; 0 = never stop",
+     NULL, OG_OPTION_INT, FIELD(patience), 0, 1 << 24, ALL),
     ROW("min-delta", "X", "0", numbers, NUMBERS,
-     "improvement of the --best-by metric that --lr-schedule plateau takes for one: more than this",
+     "improvement of the --best-by metric that --patience and --lr-schedule plateau take for one: more "
+     "than this",
      NULL, OG_OPTION_REAL, FIELD(min_delta), 0, 1e30, ALL),
     ROW("resample-every", "EPOCHS", "1", sampling, NUMBERS,
      "epochs that train on the same sampled batches, each in its own order",

@@ -57,7 +57,7 @@ struct counting {
 
 static uint64_t all_items(const struct counting *c)
 {
-    return og__schedule_items(&c->whole);
+    return og__schedule_stretch(&c->whole, 0);
 }
 
 /* Where the superbatch ends that begins with own item *at of the first worker, and what its policy
@@ -66,7 +66,7 @@ static uint64_t superbatch_end(const struct counting *c, uint64_t *at, uint64_t 
 {
     const struct og_data_path *d = &c->s->path;
     const struct og_schedule *own = &d->workload->schedule;
-    const uint64_t last = og__schedule_items(own);
+    const uint64_t last = og__schedule_stretch(own, 0);
     const struct og_items items = {own, OG__SPLITS, 0, last};
     *at = og__superbatch_end(d, OG__SPLITS, *at, last);
     const uint64_t tail = *at + d->memory->tail;

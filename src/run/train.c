@@ -19,12 +19,12 @@ static int agree(void *arg, int rc, struct og_err *err)
     return og__ranks_agree(t->ranks, rc, err);
 }
 
-/* Batches of the run, or of the test, are next; item: of all ranks. */
-static void start_rounds(struct og_trainer *t, enum og__split pass, uint64_t item)
+/* Batches of the run, or of the test, are next; items of all ranks. */
+static void start_rounds(struct og_trainer *t, enum og__split pass, uint64_t first, uint64_t last)
 {
     og__rounds_start(t);
     if (t->s->path.exchange)
-        og__exchange_start(t->s->path.exchange, pass, item);
+        og__exchange_start(t->s->path.exchange, pass, first, last);
 }
 
 /* ---- a mini-batch ---- */
@@ -221,7 +221,7 @@ static int test_best(struct og_trainer *t, struct og_err *err)
     og__scores_clear(&t->scores);
     double start = og__now();
     t->testing = true;
-    start_rounds(t, OG__TEST, 0);
+    start_rounds(t, OG__TEST, 0, og__schedule_batches(&t->whole, OG__TEST));
     rc = og__run_batches(&s->path, OG__TEST, 0,
                          og__schedule_batches(&s->workload.schedule, OG__TEST), test_sink, t, err);
     if (rc == 0)
@@ -332,7 +332,7 @@ out:
     return rc;
 }
 
-/* All epochs are over. */
+/* All epochs are over, or no more are trained. */
 static int finish_training(struct og_trainer *t, struct og_err *err)
 {
     int rc = save_and_test(t, err);
@@ -343,16 +343,38 @@ out:
     return rc;
 }
 
+/* Between two epochs; one that has begun is trained to its end. */
+static bool has_stopped(const struct og_trainer *t)
+{
+    const struct og_options *opt = &t->s->config.opt;
+    const uint64_t item = t->state.next_item;
+    const bool between = item < og__schedule_items(&t->whole) &&
+                         og__schedule_at(&t->whole, item).batch == 0 &&
+                         og__schedule_at(&t->whole, item).split == OG__TRAIN;
+    return between && opt->patience > 0 && t->watch.without >= opt->patience;
+}
+
+static int run_stretch(struct og_trainer *t, uint64_t last, struct og_err *err)
+{
+    const struct og_schedule *own = &t->s->workload.schedule;
+    const uint64_t first = t->state.next_item;
+    start_rounds(t, OG__SPLITS, first, last);
+    const int rc = og__run_batches(&t->s->path, OG__SPLITS, og__share_item(own, first),
+                                   og__share_item(own, last), train_sink, t, err);
+    return rc < 0 ? rc : pass_rounds(t, last, err);
+}
+
 static int run_training(struct og_trainer *t, struct og_err *err)
 {
-    struct og_session *s = t->s;
+    int rc = 0;
     t->lap = og__now();
-    start_rounds(t, OG__SPLITS, t->state.next_item);
-    int rc = og__run_batches(&s->path, OG__SPLITS,
-                             og__share_item(&s->workload.schedule, t->state.next_item),
-                             og__schedule_items(&s->workload.schedule), train_sink, t, err);
-    if (rc == 0)
-        rc = pass_rounds(t, og__schedule_items(&t->whole), err);
+    while (rc == 0 && t->state.next_item < og__schedule_items(&t->whole) &&
+           !(t->stopped = has_stopped(t)))
+        rc = run_stretch(t, og__schedule_stretch(&t->whole, t->state.next_item), err);
+    if (t->stopped)
+        og__say(&t->s->config.log, OG__INFO,
+                "stopped after epoch %u: %s has not improved for %d validations", og__run_epoch(t),
+                og__best_words[t->watch.figure], t->watch.without);
     if (rc < 0)
         rc = og__ranks_agree(t->ranks, rc, err);
     if (rc == OG_INTERRUPTED)

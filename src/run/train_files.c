@@ -297,14 +297,16 @@ static int write_summary(struct og_trainer *t, struct og_err *err)
     struct og_session *s = t->s;
     const struct og_train_state *state = &t->state;
     json_t *root = json_pack(
-        "{s:s s:s s:s s:I s:o s:I s:o s:o s:O s:o s:s s:o s:o s:o s:o s:o s:I s:I s:I s:s s:f s:o "
+        "{s:s s:s s:s s:I s:o s:I s:o s:o s:O s:i s:s s:o s:s s:o s:o s:o s:o s:o s:I s:I s:I s:s "
+        "s:f s:o "
         "s:o "
         "s:o}",
         "version", og_version(), "dataset", s->workload.graph->name, "run", t->dir.path,
         "parameters", (json_int_t)og__model_trained(og__model_config(s->learner.model)), "config",
         og__options_json(&s->config.opt), "seed", (json_int_t)s->config.opt.seed, "plan",
         og__session_plan_json(s), "prepare", og__prepare_counters_json(&s->prepare), "epochs",
-        state->epochs, "best_epoch",
+        state->epochs, "stopped_epoch", (int)og__run_epoch(t), "stopped_by",
+        t->stopped ? "patience" : "epochs", "best_epoch",
         state->best_epoch ? json_integer(state->best_epoch) : json_null(), "best_by", best_by(t),
         "best_value", best_value(t), "valid_acc", of_best(state, "valid_acc"), "test_acc",
         t->test.acc, "valid_metrics", of_best(state, "valid_metrics"), "test_metrics",

@@ -128,6 +128,17 @@ struct og_descriptor og__schedule_at(const struct og_schedule *s, uint64_t item)
     return descriptor;
 }
 
+uint64_t og__schedule_stretch(const struct og_schedule *s, uint64_t item)
+{
+    const uint64_t items = og__schedule_items(s);
+    if (!s->may_stop || item >= items)
+        return items;
+    uint32_t epoch = og__schedule_at(s, item).epoch;
+    while (epoch < (uint32_t)s->epochs && !og__schedule_evaluates(s, epoch))
+        epoch++;
+    return og__schedule_start(s, epoch + 1);
+}
+
 uint64_t og__share_item(const struct og_schedule *s, uint64_t item)
 {
     const struct og_schedule whole = og__schedule_whole(s);

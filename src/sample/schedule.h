@@ -22,6 +22,7 @@ struct og_schedule {
     int resample_every; /* epochs that train on the same batches, in another order; 0 counts as 1 */
     uint64_t seed;
     bool shuffle;
+    bool may_stop;         /* after each validation (--patience) */
     struct og_share share; /* whose items it numbers; descriptors have the numbers of the whole */
 };
 
@@ -54,6 +55,9 @@ uint64_t og__share_item(const struct og_schedule *s, uint64_t item);
 uint64_t og__schedule_items(const struct og_schedule *s);
 uint64_t og__schedule_start(const struct og_schedule *s, uint32_t epoch);
 struct og_descriptor og__schedule_at(const struct og_schedule *s, uint64_t item);
+/* Where the stretch of `item` ends: nothing behind it is prepared before the run is known to go on.
+ * Without may_stop the run is one stretch. */
+uint64_t og__schedule_stretch(const struct og_schedule *s, uint64_t item);
 /* Items [first, last) of the run; with pass < OG__SPLITS, batches [first, last) of one pass over
  * that split. */
 struct og_items {

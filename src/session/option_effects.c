@@ -94,7 +94,17 @@ static bool changes_rate(const struct og_plan_inputs *p)
 
 static bool looks_for_improvement(const struct og_plan_inputs *p)
 {
-    return p->config->opt.lr_schedule == OG_RATE_PLATEAU;
+    return p->config->opt.lr_schedule == OG_RATE_PLATEAU || p->config->opt.patience > 0;
+}
+
+/* Are there so many validations before the last epoch? */
+static bool may_stop(const struct og_plan_inputs *p)
+{
+    const struct og_schedule *s = &p->workload->schedule;
+    int n = 0;
+    for (uint32_t epoch = 1; epoch < (uint32_t)s->epochs; epoch++)
+        n += og__schedule_evaluates(s, epoch);
+    return n >= p->config->opt.patience;
 }
 
 static bool has_relations(const struct og_plan_inputs *p)
@@ -187,6 +197,9 @@ static const struct need needs[] = {
     {MODEL, "lr-schedule", "epochs", NULL, changes_rate, NULL, "the run ends before the rate changes"},
     {MODEL, "min-delta", "lr-schedule", NULL, looks_for_improvement, NULL,
      "nothing waits for an improvement"},
+    {MODEL, "patience", NULL, NULL, validates, NULL, "there are no validation nodes or edges"},
+    {MODEL, "patience", "epochs", NULL, may_stop, NULL,
+     "fewer validations come before the last epoch"},
     {MODEL, "best-by", NULL, NULL, validates, NULL, "there are no validation nodes or edges"},
     {MODEL, "best-by", "eval-every", NULL, validates_twice, NULL,
      "fewer than two epochs are validated"},
@@ -327,7 +340,7 @@ static const struct unused {
     {"optimizer", ALL}, {"lr", ALL}, {"weight-decay", ALL}, {"clip", ALL}, {"lr-schedule", ALL},
     {"lr-steps", ALL}, {"lr-min", ALL}, {"lr-every", ALL}, {"lr-factor", ALL}, {"lr-patience", ALL},
     {"warmup", ALL}, {"init", APPLIED}, {"no-shuffle", APPLIED}, {"eval-every", APPLIED},
-    {"best-by", ALL}, {"min-delta", ALL},
+    {"best-by", ALL}, {"patience", ALL}, {"min-delta", ALL},
     {"resample-every", APPLIED}, {"samples", APPLIED}, {"log-every", ALL},
 
     {"edge-split", WHOLE}, {"relation", WHOLE}, {"negatives", WHOLE}, {"negative", WHOLE},

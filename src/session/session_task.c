@@ -317,6 +317,8 @@ int og__session_schedule(struct og_session *s, struct og_err *err)
     s->workload.schedule.resample_every = s->config.opt.resample_every;
     s->workload.schedule.seed = (uint64_t)s->config.opt.seed;
     s->workload.schedule.shuffle = !s->config.opt.no_shuffle;
+    s->workload.schedule.may_stop =
+        s->config.want & OG__WANT_TRAINING && s->config.opt.patience > 0;
     uint64_t most = 1;
     for (int i = 0; i < OG__SPLITS; i++)
         most = OG_MAX(most, s->workload.schedule.n_seeds[i]);

@@ -77,6 +77,8 @@ static void draw_rate(struct settings *s, struct draw *d)
             DRAW_WORD(d, "cosine", "cosine", "step:1,0.5", "plateau:0.5,0", "plateau:0.3,1"));
     if (settings_are(s, "lr-schedule", "cosine") && draw_chance(d, 50))
         settings_put(s, "lr-steps", "%d", draw_from(d, 1, 30));
+    if (draw_chance(d, 25))
+        settings_put(s, "patience", "%d", draw_from(d, 1, 2));
     if (settings_are(s, "lr-schedule", "plateau:0.5,0") && draw_chance(d, 50))
         settings_put(s, "min-delta", "0.5");
 }

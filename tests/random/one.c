@@ -94,8 +94,9 @@ static void count_batch(void *arg, const struct og_progress *p)
 static json_t *numbers_of(const json_t *summary)
 {
     static const char *const kept[] = {"loss", "train_acc", "valid_acc", "valid_metrics"};
-    static const char *const ends[] = {"best_epoch", "valid_acc", "test_acc", "valid_metrics",
-                                       "test_metrics"};
+    static const char *const ends[] = {"best_epoch",    "valid_acc",    "test_acc",
+                                       "valid_metrics", "test_metrics", "stopped_epoch",
+                                       "stopped_by"};
     json_t *all = json_object();
     json_t *epochs = json_array();
     size_t i;

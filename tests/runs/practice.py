@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Learning rates and clipping in runs: an epoch's `lr` is what its formula says; killed anywhere and resumed, on workers, executors and
+"""Learning rates, clipping and stopping in runs: an epoch's `lr` is what its formula says; killed anywhere and resumed, on workers, executors and
 a virtual device, with and without types, for nodes and links, a run has the bytes of one that was never stopped.
 
     practice.py OUTGROW
@@ -134,8 +134,69 @@ def check_shared():
             same(f"alone-{tag}", f"{name}-{tag}")
 
 
+def stop_of(summary, by, patience, delta, sign, every=1):
+    """Where it ends by the rows of a run that does not stop: the epoch, and what ends it."""
+    best, bad = -math.inf, 0
+    rows = summary["epochs"]
+    for e in rows:
+        if e["epoch"] % every and e["epoch"] < len(rows):
+            continue
+        value = sign * e["valid_metrics"][by]
+        bad = 0 if value > best + delta else bad + 1
+        best = value if bad == 0 else best
+        if bad >= patience and e["epoch"] < len(rows):
+            return e["epoch"], "patience"
+    return len(rows), "epochs"
+
+
+def check_patience():
+    """The rows of the whole run up to where they say, whatever the way; and the best of these."""
+    stops = set()
+    for tag, graph, by, sign, patience, delta, more in [
+            ("acc", "plain", "acc", 1, 1, 0, []), ("acc2", "plain", "acc", 1, 2, 0.01, ["--lr", "0.1"]), ("loss", "plain", "loss", -1, 1, 0.3, []),
+            ("link", "plain", "auc", 1, 1, 0.02, LINK), ("typed", "typed", "acc", 1, 1, 0.005, TYPED), ("never", "plain", "acc", 1, 50, 0, [])]:
+        more = [*more, "--best-by", by]
+        whole = train(graph, f"unstopped-{tag}", *more)
+        epoch, why = stop_of(whole, by, patience, delta, sign)
+        stops.add(why)
+        patient = [*more, "--patience", patience, "--min-delta", delta]
+        for number, way in enumerate([[], *WAYS, ["--phased-memory", "--policy", "belady", "--cache", "20%"]]):
+            name = f"stopped-{tag}-{number}"
+            summary = train(graph, name, *patient, *way)
+            assert (summary["stopped_epoch"], summary["stopped_by"]) == (epoch, why), (name, epoch, why, summary["stopped_epoch"])
+            assert [[e[k] for k in FIGURES] for e in summary["epochs"]] == [[e[k] for k in FIGURES] for e in whole["epochs"][:epoch]], name
+            if number:
+                same(f"stopped-{tag}-0", name)
+        resumed = train(graph, f"stopped-{tag}-1", *patient, "--resume")
+        assert resumed["stopped_epoch"] == epoch, resumed["stopped_epoch"]
+        train(graph, f"stopped-{tag}-1", *more, "--min-delta", delta, "--resume")
+        same(f"unstopped-{tag}", f"stopped-{tag}-1")
+        for turn in range(2):
+            name = f"stopped-killed-{tag}-{turn}"
+            kill(graph, name, 3 + 7 * turn, *patient, "--resume")
+            train(graph, name, *patient, *WAYS[turn], "--resume")
+            same(f"stopped-{tag}-0", name)
+    assert stops == {"patience", "epochs"}
+    shared = ["--accumulate", 2, "--patience", 1, "--min-delta", 0.2, "--best-by", "loss"]
+    assert train("plain", "patient-alone", *shared)["stopped_by"] == "patience"
+    for ways in ["--workers", 2], ["--workers", 2, "--exchange"], ["--executors", 2], ["--workers", 2, "--exchange", "--policy", "belady", "--cache", "20%"]:
+        name = "patient" + "-".join(map(str, ways))
+        train("plain", name, *shared, *ways)
+        same("patient-alone", name)
+    whole = train("plain", "seldom-whole", "--eval-every", 2, "--epochs", 12)
+    seldom = train("plain", "seldom", "--eval-every", 2, "--epochs", 12, "--patience", 1, "--min-delta", 0.5)
+    assert (seldom["stopped_epoch"], seldom["stopped_by"]) == stop_of(whole, "acc", 1, 0.5, 1, every=2) == (4, "patience"), seldom["stopped_epoch"]
+    device = train("plain", "device", "--device", "virtual", "--device-memory", "9M", "--patience", 1, "--min-delta", 1, "--cache", "10%", "--policy", "lru")
+    assert (device["stopped_epoch"], device["stopped_by"]) == (2, "patience")
+    page = run("report", "seldom", "seldom-whole", "--out", "report.html")
+    assert page and "stopped by" in pathlib.Path("report.html").read_text() and "patience" in pathlib.Path("report.html").read_text()
+    said = run("train", "plain", *BASE, "--run", "told", "--patience", 1, "--min-delta", 1)
+    assert "stopped         after epoch 2 of 6: no better acc in 1 validations" in said.stdout, said.stdout
+    assert "stopped after epoch 2" in said.stderr, said.stderr
+
+
 def check_words():
-    for option, more in ("optimizer", ["--optimizer", "adamw"]), ("lr-schedule", ["--lr-schedule", "step:7,0.5"]), ("min-delta", ["--min-delta", "0.1"]), \
+    for option, more in ("patience", ["--patience", "6"]), ("optimizer", ["--optimizer", "adamw"]), ("lr-schedule", ["--lr-schedule", "step:7,0.5"]), ("min-delta", ["--min-delta", "0.1"]), \
             ("lr-steps", ["--lr-steps", "9"]):
         said = run("train", "plain", *BASE, "--run", f"words-{option}", *more).stderr
         assert f"--{option} has no effect" in said, said
@@ -154,5 +215,6 @@ with tempfile.TemporaryDirectory() as folder:
     for number, (graph, options) in enumerate(CASES):
         check_resumed(number, graph, options)
     check_shared()
+    check_patience()
     check_words()
     os.chdir("/")

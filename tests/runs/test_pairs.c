@@ -74,6 +74,7 @@ static const struct given {
     {"lr-patience", "1", BOUNDS},
     {"warmup", "3", CHANGES},
     {"min-delta", "0.01", BOUNDS},
+    {"patience", "1", BOUNDS},
     {"edge-weights", "off", BOUNDS}, /* the graph has none */
     {"init", initial, CHANGES},
     {"seed", "9", CHANGES},

@@ -274,6 +274,7 @@ static void what_options_decide(void **state)
     json_t *numbers = og__options_deciding(&o, OG_DECIDES_NUMBERS);
     assert_int_equal(json_object_size(numbers), 51);
     assert_null(json_object_get(numbers, "epochs"));
+    assert_null(json_object_get(numbers, "patience"));
     assert_null(json_object_get(numbers, "init"));
     assert_null(json_object_get(numbers, "memory"));
     assert_non_null(json_object_get(numbers, "dropout"));
@@ -474,6 +475,7 @@ static const char *const away[][2] = {
     {"lr-patience", "4"},
     {"warmup", "50"},
     {"min-delta", "0.001"},
+    {"patience", "4"},
     {"init", "it's: a \"file\" # {x}"},
     {"task", "link"},
     {"decoder", "mlp"},
