@@ -91,8 +91,8 @@ struct og_option {
     int type;        /* enum og_option_type */
     double min, max; /* numbers outside are refused */
     /* Choice that has this option as a parameter of some kinds ("policy", "sampler", "model",
-     * "task", "lr-schedule"); NULL = not a parameter. It may follow the kind's word: --policy
-     * hybrid:window=128,update=4. */
+     * "task", "loss", "lr-schedule"); NULL = not a parameter. It may follow the kind's word:
+     * --policy hybrid:window=128,update=4. */
     const char *of;
     bool joins; /* help shows it only with that choice; its own name is an alias */
 };

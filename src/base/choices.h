@@ -43,6 +43,7 @@ enum og_loss_kind {
     OG_LOSS_MSE,
     OG_LOSS_MAE,
     OG_LOSS_HUBER,
+    OG_LOSS_FOCAL,
 };
 /* The validation metric that selects the best epoch; auto: the task's own. */
 enum og_best_kind {
@@ -61,6 +62,7 @@ enum og_best_kind {
     OG_BEST_MAE,
     OG_BEST_R2,
 };
+enum og_oversample_kind { OG_OVERSAMPLE_NONE, OG_OVERSAMPLE_BALANCED };
 enum og_negative_kind { OG_NEGATIVE_UNIFORM, OG_NEGATIVE_BATCH };
 enum og_optimizer_kind { OG_OPTIMIZER_ADAM, OG_OPTIMIZER_SGD, OG_OPTIMIZER_ADAMW };
 enum og_rate_kind { OG_RATE_CONSTANT, OG_RATE_COSINE, OG_RATE_STEP, OG_RATE_PLATEAU };

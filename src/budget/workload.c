@@ -22,9 +22,15 @@ size_t og__hidden_bytes(const struct og_workload *f)
     return f->schedule.batch_size * (size_t)f->shape.hidden * sizeof(float);
 }
 
+size_t og__seed_targets_bytes(const struct og_workload *f, uint32_t n)
+{
+    const size_t weights = f->shape.weighs_seeds ? n * sizeof(float) : 0;
+    return f->seeds.edges ? 0 : og__labels_bytes(f->graph, n) + weights;
+}
+
 size_t og__targets_bytes(const struct og_workload *f)
 {
-    return f->seeds.edges ? 0 : og__labels_bytes(f->graph, f->schedule.batch_size);
+    return og__seed_targets_bytes(f, f->schedule.batch_size);
 }
 
 size_t og__most_scores(const struct og_workload *f)

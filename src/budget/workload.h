@@ -55,6 +55,8 @@ struct og_workload {
     uint32_t n_row_groups;
     struct og_triples triples; /* of links: the edges of all splits */
     struct og_split split[OG__SPLITS];
+    float *class_weights;        /* [n_classes] of --class-weights, or NULL */
+    struct og_balanced balanced; /* seeds of --oversample */
     struct og_schedule schedule;
     struct og_seed_source seeds;
     struct og_model_config shape;   /* of the model that this dataset is for */
@@ -169,7 +171,9 @@ static inline const struct og_disk_profile *og__packs_profile(const struct og_wo
 
 size_t og__split_bytes(const struct og_workload *f, const struct og_split *split); /* its ids */
 size_t og__split_relation_bytes(const struct og_split *split); /* its relations */
-/* Labels of a batch, gathered; 0 for links, whose targets are the batch's pairs. */
+/* Targets of n seeds, gathered: labels, and where seeds have weights these; 0 for links, whose
+ * targets are the batch's pairs. And of a batch. */
+size_t og__seed_targets_bytes(const struct og_workload *f, uint32_t n);
 size_t og__targets_bytes(const struct og_workload *f);
 size_t og__logits_bytes(const struct og_workload *f); /* of a batch's seeds */
 size_t og__hidden_bytes(const struct og_workload *f);

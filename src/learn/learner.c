@@ -108,6 +108,8 @@ int og__learner_shape(struct og_workload *f, const struct og_config *config,
     f->shape.multi_label = ds->multi_label;
     f->shape.task = opt->task;
     f->shape.loss = opt->loss;
+    f->shape.gamma = opt->focal_gamma;
+    f->shape.label_smoothing = opt->label_smoothing;
     f->shape.edge_weights = og__edge_weights(opt);
     if (given && og__types_of(&f->shape) == 0) /* else parameters tell, type by type */
         OG_TRY(og__features_check(given, ds->path, ds->group->dim, err));
@@ -232,8 +234,7 @@ void og__learner_sizes(const struct og_learner *l, struct og_workload *f,
         og__model_workspace_bytes(l->ops, &f->shape, &f->caps, alone, config->opt.threads);
     if (config->want & OG__WANT_EVERY) /* whose logits go to a file, and hidden rows */
         f->bytes.activations += og__logits_bytes(f) + og__hidden_bytes(f);
-    if (!f->seeds.edges)
-        f->bytes.targets = og__labels_bytes(f->graph, (int64_t)f->schedule.batch_size);
+    f->bytes.targets = og__targets_bytes(f);
     if (has_trainers(config))
         add_trainers(l, f, &config->opt);
     f->bytes.device_model = f->bytes.device_activations = f->bytes.device_trainer = 0;
@@ -315,7 +316,7 @@ static size_t index_bytes(const struct timed *t)
 
 static size_t labels_bytes(const struct timed *t)
 {
-    return og__labels_bytes(t->given->workload->graph, t->batch->n_seeds);
+    return og__seed_targets_bytes(t->given->workload, t->batch->n_seeds);
 }
 
 static void close_timed(struct timed *t)

@@ -5,6 +5,7 @@
 #include "dataset/identity.h"
 #include "options/options.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -21,7 +22,7 @@ static const char sum_prefix[] = "sum.";
 static float *step_vector(const struct og_steps *s, const struct og_train_state *state, int k,
                           char prefix[24])
 {
-    const bool sum = s->sum && state->terms > 0;
+    const bool sum = s->sum && state->weight > 0;
     snprintf(prefix, 24, "%s", sum_prefix);
     if (sum && k == 0)
         return s->sum;
@@ -77,14 +78,37 @@ static char *numbers_text(const struct og_resumable *r)
     return text;
 }
 
+/* XXH3 of the weights of classes, in hexadecimal; 0 without. A file of them may have changed. */
+static void weights_text(const struct og_resumable *r, char out[17])
+{
+    const struct og_model_config *c = og__model_config(r->model);
+    const size_t bytes = c->class_weights ? (size_t)c->n_classes * sizeof(float) : 0;
+    snprintf(out, 17, "%016" PRIx64, bytes > 0 ? XXH3_64bits(c->class_weights, bytes) : 0);
+}
+
 int og__resume_numbers(const struct og_resumable *r, uint64_t *hash, struct og_err *err)
 {
     char *text = numbers_text(r);
     if (!text)
         return og__fail_errno(err, -ENOMEM, NULL, "options");
-    *hash = XXH3_64bits(text, strlen(text));
+    char weights[17];
+    weights_text(r, weights);
+    *hash = XXH3_64bits_withSeed(text, strlen(text), XXH3_64bits(weights, sizeof(weights)));
     free(text);
     return 0;
+}
+
+static int check_weights(const struct og_tensors *t, const struct og_resumable *r, const char *path,
+                         struct og_err *err)
+{
+    const char *said = og__tensors_said(t, "class_weights");
+    char own[17];
+    weights_text(r, own);
+    return !said || strcmp(said, own) == 0
+               ? 0
+               : og__fail(err, -EINVAL, "give the weights as they were, or start another run",
+                          "%s: the run was started with other weights of --class-weights %s", path,
+                          r->opt->class_weights);
 }
 
 static char *dataset_text(const struct og_resumable *r)
@@ -140,9 +164,12 @@ int og__resume_write(const char *path, const struct og_resumable *r,
 {
     size_t n;
     const struct og_param *params = og__model_params(r->model, &n);
+    char weights[17];
+    weights_text(r, weights);
     struct og_metadata metadata[] = {{"state", og__train_state_text(state, r->schedule)},
                                      {"numbers", numbers_text(r)},
-                                     {"dataset", dataset_text(r)}};
+                                     {"dataset", dataset_text(r)},
+                                     {"class_weights", weights}};
     const size_t arrays = 5 + (size_t)r->opt->staleness; /* value, m, v, sum, best, older ones */
     struct og_tensors t = {.tensor = calloc(arrays * n, sizeof(*t.tensor)),
                            .metadata = metadata,
@@ -178,6 +205,7 @@ static int take_resume(const struct og_tensors_file *f, const struct og_resumabl
     if (rc < 0)
         return rc;
     OG_TRY(check_numbers(&f->all, r, path, err));
+    OG_TRY(check_weights(&f->all, r, path, err));
     OG_TRY(
         og__train_state_parse(state, r->schedule, og__tensors_said(&f->all, "state"), path, err));
     size_t n;

@@ -97,7 +97,7 @@ static void add_slices(struct og_shares *h, const struct og_round *round,
     const int rank = h->comm->rank;
     for (int i = round->first; i < round->last; i++)
         og__steps_add_slice(h->steps, slices[i].at, slice_at(h, rank), slice_size(h, rank),
-                            round->size, round->terms[i]);
+                            round->size, round->weight[i]);
 }
 
 /* ---- running statistics: all ranks keep them all ---- */
@@ -132,7 +132,7 @@ static int add_on_device(struct og_shares *h, const struct og_round *round, stru
     int rc;
     OG_TRY(share_moments(h, round, made, err));
     for (int i = round->first; i < round->last; i++)
-        weight[i] = (float)round->terms[i];
+        weight[i] = (float)round->weight[i];
     if (made)
         OG_TRY(og__steps_take(s, made, err));
     OG_TRY(s->sums_ops->add(s->sums, &of, err));
@@ -225,7 +225,7 @@ static int add_alone(struct og_shares *h, const struct og_round *round, struct o
                      struct og_err *err)
 {
     const int rc = og__model_track(h->steps->model, made, err);
-    return rc < 0 ? rc : og__steps_add(h->steps, made, round->size, round->terms[0], err);
+    return rc < 0 ? rc : og__steps_add(h->steps, made, round->size, round->weight[0], err);
 }
 
 static int sum_alone(struct og_shares *h, bool saves, struct og_err *err)

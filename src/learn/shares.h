@@ -23,8 +23,8 @@
 /* Mini-batches of one step, one behind the other: those of ranks first .. last - 1. */
 struct og_round {
     int first, last;
-    uint32_t size;                  /* of the step */
-    uint64_t terms[OG__MOST_RANKS]; /* by rank */
+    uint32_t size;                 /* of the step */
+    double weight[OG__MOST_RANKS]; /* of the terms of its loss, by rank */
 };
 
 /* A transport of gradients: a table, whose functions are called by all ranks. */

@@ -202,11 +202,11 @@ int og__steps_show(const struct og_steps *s, int ended, struct og_model *to, str
     return on_pieces(to, VALUES, og__steps_older(s, ended), push_piece, 1, err);
 }
 
-int og__steps_add(struct og_steps *s, struct og_model *from, uint32_t size, uint64_t terms,
+int og__steps_add(struct og_steps *s, struct og_model *from, uint32_t size, double weight,
                   struct og_err *err)
 {
     if (size > 1)
-        return on_pieces(from, GRADIENTS, s->sum, add_piece, (float)terms, err);
+        return on_pieces(from, GRADIENTS, s->sum, add_piece, (float)weight, err);
     return from == s->model ? 0 : copy_model(from, s->model, GRADIENTS, err);
 }
 
@@ -218,10 +218,10 @@ int og__steps_fetch(const struct og_steps *s, struct og_model *from, float *grad
 }
 
 void og__steps_add_slice(struct og_steps *s, const float *gradient, size_t first, size_t n,
-                         uint32_t size, uint64_t terms)
+                         uint32_t size, double weight)
 {
     if (size > 1)
-        add_scaled(s->sum + first, gradient, n, (float)terms);
+        add_scaled(s->sum + first, gradient, n, (float)weight);
     else
         memcpy(s->sum + first, gradient, n * sizeof(*gradient));
     s->whole = size == 1;
@@ -264,9 +264,9 @@ out:
 }
 
 /* Of a step in which nothing counted it is 0. */
-static int take_sum(struct og_steps *s, uint64_t terms, struct og_err *err)
+static int take_sum(struct og_steps *s, double weight, struct og_err *err)
 {
-    const float factor = s->whole ? 1 : 1 / (float)OG_MAX(terms, 1u);
+    const float factor = s->whole ? 1 : 1 / (weight > 0 ? (float)weight : 1);
     int rc = s->sums ? give_sum(s, factor, err)
                      : on_pieces(s->model, GRADIENTS, s->sum, push_piece, factor, err);
     s->whole = false;
@@ -314,13 +314,13 @@ static int clip_factor(const struct og_steps *s, double *factor, struct og_err *
     return rc;
 }
 
-int og__steps_update(struct og_steps *s, uint32_t size, uint64_t terms, uint64_t number, double lr,
+int og__steps_update(struct og_steps *s, uint32_t size, double weight, uint64_t number, double lr,
                      struct og_err *err)
 {
     double scale;
     int rc = 0;
     if (size > 1 || s->whole)
-        OG_TRY(take_sum(s, terms, err));
+        OG_TRY(take_sum(s, weight, err));
     if (s->older)
         OG_TRY(keep_parameters(s, err));
     OG_TRY(clip_factor(s, &scale, err));

@@ -8,8 +8,8 @@
  *          step 1    step 2    3        4
  *
  *     Its gradient is that of the mean loss over all of it: the sum, in the order of the schedule,
- *     of w g, divided by the sum of w; g is the gradient of a mini-batch's mean loss, w what that
- *     is a mean over (og__metrics_terms). A step of one mini-batch has that one's g as it is.
+ *     of w g, divided by the sum of w; g is the gradient of a mini-batch's mean loss, w the weight
+ *     of its terms (og_metrics). A step of one mini-batch has that one's g as it is.
  *
  *   --staleness s    gradients of step i are taken at the parameters after step i - 1 - s, before
  *                    that at the initial ones; updates are applied in the order of steps
@@ -59,22 +59,22 @@ OG_MUST_CHECK int og__steps_part(struct og_steps *s, const struct og_batch *batc
                                  const struct og_rows *x, const void *labels,
                                  const struct og_step *key, struct og_metrics *out,
                                  struct og_err *err);
-/* Gradients of the mean over `terms` that lie in `from`, the model or one that computed for it,
- * into the sum of a step of `size` mini-batches. In the order of the schedule. */
+/* Gradients of the mean over terms of `weight` that lie in `from`, the model or one that computed
+ * for it, into the sum of a step of `size` mini-batches. In the order of the schedule. */
 OG_MUST_CHECK int og__steps_add(struct og_steps *s, struct og_model *from, uint32_t size,
-                                uint64_t terms, struct og_err *err);
+                                double weight, struct og_err *err);
 /* The same by numbers [first, first + n) of a gradient that was fetched, where the sum is made in
  * slices; of a step of one mini-batch, too. */
 OG_MUST_CHECK int og__steps_fetch(const struct og_steps *s, struct og_model *from, float *gradient,
                                   struct og_err *err);
 void og__steps_add_slice(struct og_steps *s, const float *gradient, size_t first, size_t n,
-                         uint32_t size, uint64_t terms);
+                         uint32_t size, double weight);
 /* And to where it is added on devices. */
 OG_MUST_CHECK int og__steps_take(const struct og_steps *s, struct og_model *from,
                                  struct og_err *err);
-/* The step's mini-batches are all there, `terms` in all: update number `number`, from 1, at
+/* The step's mini-batches are all there, of `weight` in all: update number `number`, from 1, at
  * learning rate `lr`. */
-OG_MUST_CHECK int og__steps_update(struct og_steps *s, uint32_t size, uint64_t terms,
+OG_MUST_CHECK int og__steps_update(struct og_steps *s, uint32_t size, double weight,
                                    uint64_t number, double lr, struct og_err *err);
 
 /* The parameters that a step is to see, into a model that computes for it; ended: steps before it

@@ -89,18 +89,44 @@ int og__targets_check_split(const struct og_graph *ds, const struct og_model_con
 
 /* ---- of batches ---- */
 
+static void copy_label(const struct og_workload *f, const struct og_work *w, uint64_t place,
+                       uint32_t i, void *out)
+{
+    const size_t width = og__labels_bytes(f->graph, 1);
+    const char *labels = f->split[w->descriptor.split].labels;
+    memcpy((char *)out + i * width, labels + place * width, width);
+}
+
 void og__work_labels(const struct og_workload *f, const struct og_work *w, void *out)
 {
-    size_t width = og__labels_bytes(f->graph, 1);
-    const char *labels = f->split[w->descriptor.split].labels;
     for (uint32_t i = 0; i < w->descriptor.n_seeds; i++)
-        memcpy((char *)out + i * width, labels + w->seeds.place[i] * width, width);
+        copy_label(f, w, w->seeds.place[i], i, out);
+}
+
+void og__seed_labels(const struct og_workload *f, const struct og_work *w, void *out)
+{
+    const struct og_seeds *s = &w->seeds;
+    for (uint32_t i = 0; i < s->n; i++)
+        copy_label(f, w, s->place[i < s->repeating ? s->first[i] : i], i, out);
+}
+
+/* How often the turn lists seed i. */
+static float weight_of(const struct og_seeds *s, uint32_t i)
+{
+    float n = i < s->repeating ? 0 : 1;
+    for (uint32_t v = i < s->repeating ? s->first[i] : OG__NO_ID; v != OG__NO_ID; v = s->next[v])
+        n++;
+    return n;
 }
 
 const void *og__work_targets(const struct og_workload *f, const struct og_work *w, void *out)
 {
+    const struct og_seeds *s = &w->seeds;
     if (f->seeds.edges)
-        return &w->seeds.pairs;
-    og__work_labels(f, w, out);
+        return &s->pairs;
+    og__seed_labels(f, w, out);
+    float *weight = (float *)(void *)((char *)out + og__labels_bytes(f->graph, s->n));
+    for (uint32_t i = 0; f->shape.weighs_seeds && i < s->n; i++)
+        weight[i] = weight_of(s, i);
     return out;
 }

@@ -28,7 +28,7 @@ static json_t *metrics_json(const struct og_metrics *m)
         list = og__json_append(list, og__json_real(*f.sum[i]));
     for (size_t i = 0; i < OG_COUNT(f.count); i++)
         list = og__json_append(list, json_integer((json_int_t)*f.count[i]));
-    return list;
+    return og__json_append(list, og__json_real(m->weight));
 }
 
 static void metrics_parse(struct og_metrics *m, const json_t *list)
@@ -40,6 +40,11 @@ static void metrics_parse(struct og_metrics *m, const json_t *list)
     }
     for (size_t i = 0; i < OG_COUNT(f.count); i++)
         *f.count[i] = (uint64_t)json_integer_value(json_array_get(list, OG_COUNT(f.sum) + i));
+    const json_t *weight = json_array_get(list, OG_COUNT(f.sum) + OG_COUNT(f.count));
+    if (weight)
+        m->weight = json_number_value(weight);
+    else /* a version without weights wrote it */
+        m->weight = (double)(m->values ? m->values : m->counted);
 }
 
 /* Where the run stands, in words that do not depend on --epochs: a run may be made longer. */
@@ -77,11 +82,11 @@ char *og__train_state_text(const struct og_train_state *s, const struct og_sched
     json_t *counters =
         og__tier_counters_json(&s->tiers, og__epoch_counters_json(&s->counters, json_object()));
     json_t *state =
-        json_pack("{s:I s:o s:I s:I s:o s:o s:o s:i s:f s:O}", "next_item",
+        json_pack("{s:I s:o s:I s:f s:o s:o s:o s:i s:f s:O}", "next_item",
                   (json_int_t)s->next_item, "position", position_json(schedule, s->next_item),
-                  "steps", (json_int_t)s->steps, "terms", (json_int_t)s->terms, "counters",
-                  counters, "train", metrics_json(&s->train), "valid", metrics_json(&s->valid),
-                  "best_epoch", (int)s->best_epoch, "seconds", s->seconds, "epochs", s->epochs);
+                  "steps", (json_int_t)s->steps, "terms", s->weight, "counters", counters, "train",
+                  metrics_json(&s->train), "valid", metrics_json(&s->valid), "best_epoch",
+                  (int)s->best_epoch, "seconds", s->seconds, "epochs", s->epochs);
     char *text = og__json_print(state, JSON_COMPACT | JSON_REAL_PRECISION(17));
     json_decref(state);
     return text;
@@ -109,7 +114,7 @@ static void take(struct og_train_state *s, const json_t *state)
     metrics_parse(&s->valid, json_object_get(state, "valid"));
     s->next_item = (uint64_t)json_integer_value(json_object_get(state, "next_item"));
     s->steps = (uint64_t)json_integer_value(json_object_get(state, "steps"));
-    s->terms = (uint64_t)json_integer_value(json_object_get(state, "terms"));
+    s->weight = json_number_value(json_object_get(state, "terms"));
     s->best_epoch = (uint32_t)json_integer_value(json_object_get(state, "best_epoch"));
     s->seconds = json_number_value(json_object_get(state, "seconds"));
     json_decref(s->epochs);

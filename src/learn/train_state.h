@@ -10,7 +10,7 @@
 struct og_train_state {
     uint64_t next_item; /* of the schedule */
     uint64_t steps;     /* updates made */
-    uint64_t terms;     /* of the losses that the step under way has so far (steps.h) */
+    double weight;      /* of the terms that the step under way has so far (steps.h) */
     struct og_epoch_counters counters; /* of the epoch under way */
     struct og_tier_counters tiers;     /* the same, of this process */
     struct og_metrics train, valid;

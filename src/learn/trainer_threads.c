@@ -173,7 +173,7 @@ static struct extent extent_of(const struct og_workload *f, const struct og_work
     if (f->seeds.edges)
         e.caps.n_pairs = w->seeds.pairs.n;
     else
-        e.labels = og__labels_bytes(f->graph, w->descriptor.n_seeds);
+        e.labels = og__seed_targets_bytes(f, w->descriptor.n_seeds);
     return e;
 }
 

@@ -8,6 +8,7 @@ const int og__hits_at[OG__HITS] = {1, 3, 10};
 void og__metrics_add(struct og_metrics *sum, const struct og_metrics *part)
 {
     sum->loss_sum += part->loss_sum;
+    sum->weight += part->weight;
     sum->counted += part->counted;
     sum->correct += part->correct;
     sum->true_positive += part->true_positive;
@@ -26,15 +27,9 @@ void og__metrics_add(struct og_metrics *sum, const struct og_metrics *part)
     sum->value_squares += part->value_squares;
 }
 
-uint64_t og__metrics_terms(const struct og_metrics *m)
-{
-    return m->values ? m->values : m->counted;
-}
-
 double og__metrics_loss(const struct og_metrics *m)
 {
-    const uint64_t terms = og__metrics_terms(m);
-    return terms ? m->loss_sum / (double)terms : 0;
+    return m->weight > 0 ? m->loss_sum / m->weight : 0;
 }
 
 double og__metrics_r2(const struct og_metrics *m)

@@ -269,10 +269,16 @@ static uint64_t one_spec(const struct og_nn_ops *ops, const struct og_spec *s, i
     return 1;
 }
 
+static size_t weighed_classes(const struct og_model_config *c)
+{
+    return c->class_weights ? (size_t)c->n_classes : 0;
+}
+
 static size_t arena_bytes(const struct og_nn_ops *ops, const struct og_model_config *config,
                           int optimizer)
 {
-    size_t sum = 2 * og__arena_room(normed(config) * sizeof(float));
+    size_t sum = 2 * og__arena_room(normed(config) * sizeof(float)) +
+                 og__arena_room(weighed_classes(config) * sizeof(float));
     for (struct walk w = walk_layers(config); next_part(&w);)
         sum += w.end ? 0 : head_bytes(ops, &w.config, w.layer);
     return sum + sum_params(ops, config, optimizer, bytes_of);
@@ -518,6 +524,15 @@ out:
     return rc;
 }
 
+static int add_class_weights(struct og_model *m, struct og_err *err)
+{
+    const size_t n = weighed_classes(&m->config);
+    if (n == 0)
+        return 0;
+    m->class_weights = og__arena_take(&m->memory, n * sizeof(float));
+    return og__model_push(m, m->class_weights, m->config.class_weights, n * sizeof(float), err);
+}
+
 int og__model_create_on(struct og_model **out, const struct og_nn_ops *ops, int number,
                         const struct og_model_config *config, int optimizer, uint64_t seed,
                         struct og_pool *pool, struct og_budget *b, struct og_err *err)
@@ -545,6 +560,7 @@ int og__model_create_on(struct og_model **out, const struct og_nn_ops *ops, int 
     OG_TRY(add_inputs(m, seed, err));
     m->mean = og__arena_take(&m->memory, normed(config) * sizeof(float));
     m->var = og__arena_take(&m->memory, normed(config) * sizeof(float));
+    OG_TRY(add_class_weights(m, err));
     *out = m;
     m = NULL;
 out:

@@ -163,6 +163,7 @@ struct og_model {
     struct og_projection *projection; /* [n_types] */
     struct og_model *whole;           /* for a part of a relation or a type: the whole model, */
     uint32_t number;                  /* and the number of the relation or type */
+    float *class_weights;             /* [n_classes]; NULL: none */
     float *mean, *var; /* another model's batch norm statistics, one layer at a time */
     struct og_layer layer[OG_MAX_HOPS];
     struct og_decoder decoder;

@@ -36,6 +36,10 @@ struct og_model_config {
     int task;                              /* enum og_task_kind */
     int decoder;                           /* enum og_decoder_kind, for links */
     int loss;                              /* enum og_loss_kind, if the task has several */
+    double gamma;                          /* of the focal loss */
+    double label_smoothing;                /* of classes */
+    const float *class_weights;            /* [n_classes] of classes or labels; NULL: 1; borrowed */
+    bool weighs_seeds; /* classes are followed by a weight of each seed, float32 [B] */
     bool multi_label;
     int heads;        /* of attention */
     int aggregator;   /* enum og_aggregator_kind, for SAGE */
@@ -88,6 +92,10 @@ bool og__task_takes(int kind, const char *option);
 extern const char *const og__task_words[], *const og__loss_words[], *const og__best_words[];
 extern const char *const og__optimizer_words[]; /* ends with NULL */
 bool og__is_task(int kind);
+/* Whether the option is a parameter of this loss; and parameter number `place` after its colon, or
+ * NULL. */
+bool og__loss_takes(int kind, const char *option);
+const char *og__loss_colon(int kind, int place);
 /* Replace OG_LOSS_AUTO in *loss by the task's default; -EINVAL if the task has no such loss. */
 OG_MUST_CHECK int og__loss_resolve(int task, int *loss, struct og_err *err);
 
@@ -194,6 +202,7 @@ enum { OG__HITS = 3 };
 extern const int og__hits_at[OG__HITS]; /* 1, 3, 10 */
 struct og_metrics {
     double loss_sum;  /* of counted seeds, for regression of values */
+    double weight;    /* of its terms: what the mean loss is divided by */
     uint64_t counted; /* seeds with a label, or edges */
     uint64_t correct; /* arg-max is right (single label); never for a row with NaN */
     uint64_t true_positive, false_positive, false_negative; /* multi-label, at logit 0 */
@@ -208,8 +217,7 @@ struct og_metrics {
     double value_sum, value_squares;
 };
 void og__metrics_add(struct og_metrics *sum, const struct og_metrics *part);
-uint64_t og__metrics_terms(const struct og_metrics *m); /* number of terms in the loss */
-double og__metrics_loss(const struct og_metrics *m);    /* mean; 0 of none */
+double og__metrics_loss(const struct og_metrics *m); /* mean; 0 of none */
 /* The task's chief metric from sums alone. Accuracy, micro-F1 of several labels, or R^2 of values.
  * For links the share of negatives below their edge. */
 double og__metrics_acc(const struct og_metrics *m, const struct og_model_config *config);

@@ -409,27 +409,30 @@ struct og_rstd {
     float *rstd;      /* out [cols]; may be var */
 };
 
-/* Loss summed over counted rows, the gradient of its mean, and counts of metrics. Softmax
- * cross-entropy: labels int32 [rows]; those outside [0, cols) do not count. Sigmoid: labels f32
- * [rows, cols], and the mean is over all elements. Tolerance: 1e-6 relative for the loss, 1e-6 of 1
- * / counted for the gradient. */
+/* Loss summed over counted rows, the gradient of its mean, and counts of metrics. p is the
+ * probability of what the label says, l = -log p, f(l) the loss: l, or another row of tasks.h.
+ *
+ *     softmax   labels int32 [rows]; those outside [0, cols) do not count. With weights v of rows
+ * and w of classes, and smoothing e, the mean over sum of v w_y of v ((1 - e) w_y f(l_y) + e / cols
+ * sum over c of w_c l_c) sigmoid   labels f32 [rows, cols] of 0 and 1; the mean over all elements
+ * of w_c f(l) if the label is 1, else f(l) values    labels f32 [rows, cols], NaN = unknown; the
+ * mean over known values. A row counts if it has one.
+ *
+ * Tolerance: 1e-6 relative for the loss, 1e-6 of 1 / terms for the gradient. */
 #define OG__TOLERANCE_LOSS 1e-6
 struct og_loss {
     uint32_t rows;
     int cols;
+    int loss;            /* enum og_loss_kind; OG_LOSS_AUTO: f(l) = l */
+    float gamma;         /* of the focal loss */
+    float smoothing;     /* softmax */
     const float *logits; /* [rows, cols] */
     const void *labels;
+    const float *class_weight; /* [cols]; NULL: 1 */
+    const float *row_weight;   /* [rows]; NULL: 1; softmax */
     float *grad;               /* [rows, cols] or NULL */
     struct og_metrics *blocks; /* scratch, [og__n_blocks(rows)] */
     struct og_metrics *out;
-};
-
-/* Sum of losses of known values (labels f32 [rows, cols], NaN = unknown), and the gradient of their
- * mean. A row counts if it has a known value.
- * Tolerance: 1e-6 relative for the loss, 1e-6 of 1 / values for the gradient. */
-struct og_value_loss {
-    struct og_loss rows;
-    int loss; /* enum og_loss_kind, for values (tasks.h) */
 };
 
 /* ---- pairs of rows: links ----
@@ -482,7 +485,7 @@ struct og_pair_kinds {
  *             negatives, so that many negatives do not outweigh the edges
  *     margin  mean over negatives of max(0, 1 - s(edge) + s(negative))
  *
- * Fills loss_sum, counted, compared and twice_ordered. Tolerance: as above. */
+ * Fills loss_sum, weight, counted, compared and twice_ordered. Tolerance: as above. */
 struct og_link_loss {
     uint32_t n_edges, each;
     int loss; /* enum og_loss_kind, for pairs (tasks.h) */
@@ -695,7 +698,7 @@ struct og_nn_ops {
                        struct og_err *err);
     int (*softmax_loss)(struct og_nn_backend *be, const struct og_loss *op, struct og_err *err);
     int (*sigmoid_loss)(struct og_nn_backend *be, const struct og_loss *op, struct og_err *err);
-    int (*value_loss)(struct og_nn_backend *be, const struct og_value_loss *op, struct og_err *err);
+    int (*value_loss)(struct og_nn_backend *be, const struct og_loss *op, struct og_err *err);
     int (*pair_dot)(struct og_nn_backend *be, const struct og_pair_op *op, struct og_err *err);
     int (*pair_product)(struct og_nn_backend *be, const struct og_pair_op *op, struct og_err *err);
     int (*pair_list)(struct og_nn_backend *be, const struct og_pair_list *op, struct og_err *err);

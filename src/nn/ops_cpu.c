@@ -7,6 +7,7 @@
 
 #include "nn/kernels.h"
 #include "nn/product.h"
+#include "nn/tasks.h"
 
 #include <math.h>
 #include <string.h>
@@ -439,13 +440,56 @@ static void cpu_dot(struct og_nn_backend *be, const struct og_dot *op)
 
 struct loss_run {
     const struct og_loss *op;
-    uint64_t counted;
+    double weight; /* of all terms */
 };
+
+/* The loss by l, and the factor of its derivative. */
+static double loss_by(const struct og_loss *op, double l, float *slope)
+{
+    *slope = 1;
+    return op->loss == OG_LOSS_AUTO ? l : og__loss(op->loss)->classes(op->gamma, l, slope);
+}
+
+static float weight_of(const float *weight, size_t i)
+{
+    return weight ? weight[i] : 1;
+}
 
 static bool is_class(const struct og_loss *op, uint32_t r)
 {
     int32_t label = ((const int32_t *)op->labels)[r];
     return label >= 0 && label < op->cols;
+}
+
+static float term_weight(const struct og_loss *op, uint32_t r)
+{
+    const int32_t label = ((const int32_t *)op->labels)[r];
+    return is_class(op, r)
+               ? weight_of(op->row_weight, r) * weight_of(op->class_weight, (size_t)label)
+               : 0;
+}
+
+/* What smoothing takes from row r: e / cols times the sum over classes of w l, of which log_sum - x
+ * is l; and to its gradient, whose part by p is there already. */
+static double smooth(const struct og_loss *op, const float *x, double log_sum, float by,
+                     float *grad)
+{
+    double sum = 0;
+    for (size_t c = 0; c < (size_t)op->cols; c++) {
+        const float w = weight_of(op->class_weight, c);
+        sum += (double)w * (log_sum - (double)x[c]);
+        if (grad)
+            grad[c] -= by * w;
+    }
+    return sum;
+}
+
+static float sum_classes(const struct og_loss *op)
+{
+    float sum = 0;
+    for (size_t c = 0; c < (size_t)op->cols; c++)
+        sum += weight_of(op->class_weight, c);
+    return sum;
 }
 
 static void softmax_row(const struct loss_run *run, uint32_t r, struct og_metrics *m)
@@ -455,7 +499,7 @@ static void softmax_row(const struct loss_run *run, uint32_t r, struct og_metric
     const float *x = op->logits + r * cols;
     for (size_t j = 1; j < cols; j++)
         best = x[j] > x[best] ? j : best;
-    float sum = 0, share = 1.0f / (float)run->counted;
+    float sum = 0, share = run->weight > 0 ? 1.0f / (float)run->weight : 0, slope;
     float *grad = op->grad ? op->grad + r * cols : NULL;
     for (size_t j = 0; j < cols; j++) {
         float e = expf(x[j] - x[best]);
@@ -463,15 +507,22 @@ static void softmax_row(const struct loss_run *run, uint32_t r, struct og_metric
         if (grad)
             grad[j] = e;
     }
-    double loss = (double)logf(sum) + (double)x[best] - (double)x[label];
+    const double log_sum = (double)logf(sum) + (double)x[best];
+    const double loss = log_sum - (double)x[label];
+    const float weight = term_weight(op, r), rest = 1 - op->smoothing;
+    const float spread = weight_of(op->row_weight, r) * op->smoothing / (float)op->cols;
     m->counted++;
     m->correct += best == label && !isnan(loss); /* a row with NaN has no maximum */
-    m->loss_sum += loss;
-    if (!grad)
-        return;
-    for (size_t j = 0; j < cols; j++)
-        grad[j] *= share / sum;
-    grad[label] -= share;
+    m->weight += (double)weight;
+    m->loss_sum += (double)rest * (double)weight * loss_by(op, loss, &slope);
+    const float pull = share * rest * weight * slope;
+    const float all = spread > 0 ? pull + share * spread * sum_classes(op) : pull;
+    for (size_t j = 0; grad && j < cols; j++)
+        grad[j] *= all / sum;
+    if (grad)
+        grad[label] -= pull;
+    if (spread > 0)
+        m->loss_sum += (double)spread * smooth(op, x, log_sum, share * spread, grad);
 }
 
 static void softmax_block(void *arg, size_t block, int thread)
@@ -501,12 +552,12 @@ static void cpu_softmax_loss(struct og_nn_backend *be, const struct og_loss *op)
 {
     struct loss_run run = {.op = op};
     for (uint32_t r = 0; r < op->rows; r++)
-        run.counted += is_class(op, r);
+        run.weight += (double)term_weight(op, r);
     og__pool_run(be->pool, og__n_blocks(op->rows), softmax_block, &run);
     sum_blocks(op);
 }
 
-/* log(1 + exp(-|x|)) + max(x, 0) - x y, without overflow. */
+/* log(1 + exp(-|x|)) + max(x, 0) - x y, without overflow: l of the element. */
 static void sigmoid_row(const struct og_loss *op, uint32_t r, struct og_metrics *m)
 {
     size_t cols = (size_t)op->cols;
@@ -517,14 +568,18 @@ static void sigmoid_row(const struct og_loss *op, uint32_t r, struct og_metrics 
     for (size_t j = 0; j < cols; j++) {
         float e = expf(-fabsf(x[j]));
         bool on = label[j] > 0.5f, said = x[j] > 0;
-        sum += (double)(log1pf(e) + fmaxf(x[j], 0) - x[j] * label[j]);
+        const float weight = on ? weight_of(op->class_weight, j) : 1;
+        const float l = log1pf(e) + fmaxf(x[j], 0) - x[j] * label[j];
+        float slope;
+        sum += (double)weight * loss_by(op, (double)l, &slope);
         m->true_positive += on && said;
         m->false_positive += !on && said;
         m->false_negative += on && !said;
         if (grad)
-            grad[j] = share * ((x[j] >= 0 ? 1 : e) / (1 + e) - label[j]);
+            grad[j] = share * ((x[j] >= 0 ? 1 : e) / (1 + e) - label[j]) * (weight * slope);
     }
     m->counted++;
+    m->weight++;
     m->loss_sum += sum / (double)cols;
 }
 
@@ -616,7 +671,7 @@ OG__NEVER_FAILS(og__cpu_finish, og_finish)
 OG__NEVER_FAILS(og__cpu_finish_back, og_finish_back)
 OG__NEVER_FAILS(cpu_softmax_loss, og_loss)
 OG__NEVER_FAILS(cpu_sigmoid_loss, og_loss)
-OG__NEVER_FAILS(og__cpu_value_loss, og_value_loss)
+OG__NEVER_FAILS(og__cpu_value_loss, og_loss)
 OG__NEVER_FAILS(og__cpu_pair_dot, og_pair_op)
 OG__NEVER_FAILS(og__cpu_pair_product, og_pair_op)
 OG__NEVER_FAILS(og__cpu_pair_back, og_pair_back)

@@ -142,8 +142,10 @@ void og__cpu_link_loss(struct og_nn_backend *be, const struct og_link_loss *op)
     struct og_metrics *out = op->out;
     uint32_t n_negatives = op->n_edges * op->each;
     double mean = og__loss(op->loss)->pairs(op, n_negatives);
-    *out = (struct og_metrics){
-        .loss_sum = mean * op->n_edges, .counted = op->n_edges, .compared = n_negatives};
+    *out = (struct og_metrics){.loss_sum = mean * op->n_edges,
+                               .weight = op->n_edges,
+                               .counted = op->n_edges,
+                               .compared = n_negatives};
     for (uint32_t k = 0; k < n_negatives; k++) {
         float edge = op->score[k / op->each], other = op->score[op->n_edges + k];
         out->twice_ordered += edge > other ? 2 : edge == other;
@@ -186,10 +188,9 @@ void og__cpu_rank(struct og_nn_backend *be, const struct og_rank *op)
 
 /* Adds one row's losses and errors to m; stores its derivatives, times the weight of a value, in
  * grad. */
-static void value_row(const struct og_value_loss *op, uint32_t r, float share, struct og_metrics *m)
+static void value_row(const struct og_loss *l, uint32_t r, float share, struct og_metrics *m)
 {
-    const struct og_loss *l = &op->rows;
-    const struct og_loss_ops *loss = og__loss(op->loss);
+    const struct og_loss_ops *loss = og__loss(l->loss);
     size_t first = (size_t)r * (size_t)l->cols;
     bool any = false;
     for (size_t i = first; i < first + (size_t)l->cols; i++) {
@@ -197,6 +198,7 @@ static void value_row(const struct og_value_loss *op, uint32_t r, float share, s
         if (!isnan(y)) {
             any = true;
             m->values++;
+            m->weight++;
             m->loss_sum += loss->value(l->logits[i], y, &slope);
             m->absolute += (double)fabsf(d);
             m->squared += (double)d * (double)d;
@@ -209,14 +211,13 @@ static void value_row(const struct og_value_loss *op, uint32_t r, float share, s
     m->counted += any;
 }
 
-void og__cpu_value_loss(struct og_nn_backend *be, const struct og_value_loss *op)
+void og__cpu_value_loss(struct og_nn_backend *be, const struct og_loss *l)
 {
     (void)be;
-    const struct og_loss *l = &op->rows;
     size_t values = 0;
     for (size_t i = 0; i < l->rows * (size_t)l->cols; i++)
         values += !isnan(((const float *)l->labels)[i]);
     *l->out = (struct og_metrics){0};
     for (uint32_t r = 0; r < l->rows; r++)
-        value_row(op, r, 1 / (float)values, l->out);
+        value_row(l, r, 1 / (float)values, l->out);
 }

@@ -161,7 +161,7 @@ uint64_t og__targets_of(const struct og_model_config *c, uint64_t n)
 {
     switch (og__task_of(c)->targets) {
     case OG__OF_CLASSES:
-        return n;
+        return c->weighs_seeds ? 2 * n : n;
     case OG__OF_LABELS:
     case OG__OF_VALUES:
         return n * (uint64_t)c->n_classes;
@@ -178,14 +178,20 @@ int og__model_loss(struct og_model *m, const float *logits, const void *labels, 
     int rc = og__upload(m, labels, bytes, m->at.room.targets, err);
     if (rc < 0)
         return rc;
+    const void *targets = og__on_backend(labels, m->at.room.targets);
     struct og_loss op = {.rows = n,
                          .cols = m->config.n_classes,
+                         .loss = og__loss_of(&m->config),
+                         .gamma = (float)m->config.gamma,
+                         .smoothing = (float)m->config.label_smoothing,
                          .logits = logits,
-                         .labels = og__on_backend(labels, m->at.room.targets),
+                         .labels = targets,
+                         .class_weight = m->class_weights,
+                         .row_weight = m->config.weighs_seeds ? (const float *)targets + n : NULL,
                          .grad = grad,
                          .blocks = m->at.loss_blocks,
                          .out = out};
-    return og__task_of(&m->config)->rows(m->ops, m->backend, og__loss_of(&m->config), &op, err);
+    return og__task_of(&m->config)->rows(m->ops, m->backend, &op, err);
 }
 
 int og__model_forward(struct og_model *m, const struct og_batch *batch, const struct og_rows *x,

@@ -3,10 +3,9 @@
 
 /* ==== one class ==== */
 
-static int by_softmax(const struct og_nn_ops *ops, struct og_nn_backend *be, int loss,
+static int by_softmax(const struct og_nn_ops *ops, struct og_nn_backend *be,
                       const struct og_loss *op, struct og_err *err)
 {
-    (void)loss;
     return ops->softmax_loss(be, op, err);
 }
 
@@ -37,10 +36,9 @@ static int score_class(const void *targets, size_t i, const float *made, float *
 
 /* ==== several labels ==== */
 
-static int by_sigmoid(const struct og_nn_ops *ops, struct og_nn_backend *be, int loss,
+static int by_sigmoid(const struct og_nn_ops *ops, struct og_nn_backend *be,
                       const struct og_loss *op, struct og_err *err)
 {
-    (void)loss;
     return ops->sigmoid_loss(be, op, err);
 }
 

@@ -1,11 +1,10 @@
 /* Values of nodes. */
 #include "nn/tasks.h"
 
-static int rows(const struct og_nn_ops *ops, struct og_nn_backend *be, int loss,
-                const struct og_loss *op, struct og_err *err)
+static int rows(const struct og_nn_ops *ops, struct og_nn_backend *be, const struct og_loss *op,
+                struct og_err *err)
 {
-    const struct og_value_loss values = {*op, loss};
-    return ops->value_loss(be, &values, err);
+    return ops->value_loss(be, op, err);
 }
 
 static double mse(const struct og_metrics *sum, const struct og_ranking *areas)

@@ -127,6 +127,23 @@ int og__loss_of(const struct og_model_config *c)
     return takes(c->task, c->loss) ? c->loss : og__task(c->task)->loss;
 }
 
+const char *og__loss_colon(int kind, int place)
+{
+    const char *const *name = kind > OG_LOSS_AUTO ? og__loss(kind)->parameters : NULL;
+    for (; name && *name && place > 0; place--)
+        name++;
+    return name ? *name : NULL;
+}
+
+bool og__loss_takes(int kind, const char *option)
+{
+    const char *name;
+    for (int i = 0; (name = og__loss_colon(kind, i)); i++)
+        if (strcmp(name, option) == 0)
+            return true;
+    return false;
+}
+
 /* "mse or mae" */
 static void list_losses(int task, char *out, size_t size)
 {

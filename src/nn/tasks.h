@@ -17,14 +17,15 @@
     row(MARGIN, margin) \
     row(MSE, mse) \
     row(MAE, mae) \
-    row(HUBER, huber)
+    row(HUBER, huber) \
+    row(FOCAL, focal)
 /* clang-format on */
 
 /* ---- tasks ---- */
 
 /* Targets of a task. */
 enum og__targets {
-    OG__OF_CLASSES, /* int32 [B], -1 = none */
+    OG__OF_CLASSES, /* int32 [B], -1 = none; then float32 [B] if seeds have weights */
     OG__OF_LABELS,  /* f32 [B, C] of 0 and 1, none missing */
     OG__OF_VALUES,  /* f32 [B, C], NaN = none */
     OG__OF_PAIRS,   /* a struct og_pairs: edges and negatives */
@@ -47,9 +48,9 @@ struct og_task {
     int of_values;
     int loss;                      /* enum og_loss_kind, the default; OG_LOSS_AUTO: the only loss */
     const char *const *parameters; /* options; ends with NULL; NULL: none */
-    /* Loss of rows of logits, by the task's loss `loss`; not for pairs. */
-    int (*rows)(const struct og_nn_ops *ops, struct og_nn_backend *be, int loss,
-                const struct og_loss *op, struct og_err *err);
+    /* Loss of rows of logits; not for pairs. */
+    int (*rows)(const struct og_nn_ops *ops, struct og_nn_backend *be, const struct og_loss *op,
+                struct og_err *err);
     /* The chief metric, larger is better; approximated if areas are NULL. */
     double (*chief)(const struct og_metrics *sum, const struct og_ranking *areas);
     int best; /* enum og_best_kind: the chief metric, which selects the best epoch */
@@ -95,6 +96,11 @@ double og__best_worth(int kind, double value);
 
 struct og_loss_ops {
     unsigned tasks; /* tasks with this loss: bits 1 << enum og_task_kind */
+    const char *const
+        *parameters; /* options, in the order after the colon; ends with NULL; or NULL */
+    /* For classes and labels: the loss by l = -log p, p the probability of what the label says, and
+     * the factor of the derivative that l itself has by a logit. */
+    double (*classes)(float gamma, double l, float *slope);
     /* For values: the loss of one, and its derivative. */
     double (*value)(float made, float wanted, float *slope);
     /* For pairs: the mean; fills op->grad unless it is NULL. */

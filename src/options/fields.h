@@ -34,20 +34,23 @@ struct og_options {
     double attention_dropout; /* gat and gatv2 */
     int optimizer;            /* enum og_optimizer_kind */
     double lr, weight_decay;
-    double clip;      /* maximum norm of a step's gradient; 0 = none */
-    int lr_schedule;  /* enum og_rate_kind */
-    int64_t lr_steps; /* cosine: its steps; 0 = those of the run */
-    double lr_min;    /* cosine and plateau */
-    int lr_every;     /* epochs; step */
-    double lr_factor; /* step and plateau */
-    int lr_patience;  /* evaluations; plateau */
-    int warmup;       /* steps */
-    int device;       /* enum og_device_kind: what computes */
-    char *devices;    /* comma-separated numbers of the training devices; NULL = the first */
-    char *init;       /* safetensors file with initial parameters, or NULL */
-    int task;         /* enum og_task_kind */
-    int decoder;      /* enum og_decoder_kind, for link */
-    int loss;         /* enum og_loss_kind */
+    double clip;            /* maximum norm of a step's gradient; 0 = none */
+    int lr_schedule;        /* enum og_rate_kind */
+    int64_t lr_steps;       /* cosine: its steps; 0 = those of the run */
+    double lr_min;          /* cosine and plateau */
+    int lr_every;           /* epochs; step */
+    double lr_factor;       /* step and plateau */
+    int lr_patience;        /* evaluations; plateau */
+    int warmup;             /* steps */
+    int device;             /* enum og_device_kind: what computes */
+    char *devices;          /* comma-separated numbers of the training devices; NULL = the first */
+    char *init;             /* safetensors file with initial parameters, or NULL */
+    int task;               /* enum og_task_kind */
+    int decoder;            /* enum og_decoder_kind, for link */
+    int loss;               /* enum og_loss_kind */
+    double focal_gamma;     /* of the loss focal */
+    double label_smoothing; /* classes; 0 = none */
+    char *class_weights;    /* "balanced", a .npy file, or NULL = all equal */
     /* batches */
     char *edge_split; /* link: "85/5/10", "dataset", or NULL = the dataset's, else the former */
     char *relation;   /* link, heterogeneous: relation of the edges; NULL = all relations */
@@ -66,6 +69,7 @@ struct og_options {
     int staleness;  /* steps by which the parameters of a gradient lag */
     int64_t seed;
     bool no_shuffle;
+    int oversample;     /* enum og_oversample_kind: how seeds of training are drawn */
     int eval_every;     /* epochs; 0 = never */
     int best_by;        /* enum og_best_kind */
     int patience;       /* validations without improvement after which a run stops; 0 = never */

@@ -102,6 +102,17 @@ static const struct og_row table[] = {
     ROW("loss", "KIND", "auto", numbers, NUMBERS,
      "loss of a task that has several (docs/reference/tasks.md); auto = the first of them",
      og__loss_words, OG_OPTION_CHOICE, FIELD(loss), 0, 0, ALL),
+    ROW("focal-gamma", "G", "2", numbers, NUMBERS,
+     "exponent of the loss focal: 0 = cross-entropy",
+     NULL, OG_OPTION_REAL, FIELD(focal_gamma), 0, 100, JOINS("loss")),
+    ROW("class-weights", "balanced|FILE", "", numbers, NUMBERS,
+     "weights of the classes in the loss, for classes of unequal size: balanced, by the training nodes of "
+     "each, or a .npy file with a number a class. Several labels: weights of those that a node has "
+     "(docs/guides/training-practice.md)",
+     NULL, OG_OPTION_TEXT, FIELD(class_weights), 0, 0, ALL),
+    ROW("label-smoothing", "E", "0", numbers, NUMBERS,
+     "share of a node's target that is spread evenly over all classes",
+     NULL, OG_OPTION_REAL, FIELD(label_smoothing), 0, 1, ALL),
     ROW("edge-split", "A/B/C", "", sampling, BATCHES,
      "percent of the edges to train, validate and test the task link on; default: the dataset's own "
      "edge lists (required by `dataset`), else 85/5/10",
@@ -212,6 +223,10 @@ static const struct og_row table[] = {
     ROW("no-shuffle", NULL, "false", sampling, BATCHES,
      "use the training nodes in the order of their file",
      NULL, OG_OPTION_FLAG, FIELD(no_shuffle), 0, 0, ALL),
+    ROW("oversample", "HOW", "none", sampling, BATCHES,
+     "balanced: draw the training nodes of an epoch with replacement, each class equally often; none: "
+     "each node once",
+     NAMES("none", "balanced"), OG_OPTION_CHOICE, FIELD(oversample), 0, 0, ALL),
     ROW("eval-every", "EPOCHS", "1", numbers, NUMBERS,
      "epochs between validations; 0 = never",
      NULL, OG_OPTION_INT, FIELD(eval_every), 0, 1 << 24, ALL),
@@ -505,6 +520,7 @@ static const struct chooser {
     {"model", og__model_takes, NULL},
     {"task", og__task_takes, NULL},
     {"lr-schedule", og__rate_takes, og__rate_colon},
+    {"loss", og__loss_takes, og__loss_colon},
 };
 
 static const struct chooser *find_chooser(const char *name)

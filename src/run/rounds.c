@@ -161,7 +161,7 @@ static struct og_round round_of(const struct og_trainer *t, const struct og_desc
     r.first = (int)(d->batch % og__rounds_ranks(t));
     r.last = r.first + (int)n;
     for (int i = r.first; i < r.last; i++)
-        r.terms[i] = og__metrics_terms(&t->ranks->report[i].metrics);
+        r.weight[i] = t->ranks->report[i].metrics.weight;
     return r;
 }
 
@@ -188,12 +188,12 @@ static int take_gradients(struct og_trainer *t, const struct og_descriptor *d, u
     const double start = og__now();
     int rc;
     for (uint32_t i = 0; i < n; i++)
-        t->state.terms += og__metrics_terms(&report_of(t, d, i)->metrics);
+        t->state.weight += report_of(t, d, i)->metrics.weight;
     OG_TRY(add_gradients(t, d, n, made, ends, err));
     if (ends) {
         const double lr = og__rate_at(&t->watch.rate, t->state.steps, d->epoch - 1);
-        OG_TRY(og__steps_update(&t->steps, size, t->state.terms, ++t->state.steps, lr, err));
-        t->state.terms = 0;
+        OG_TRY(og__steps_update(&t->steps, size, t->state.weight, ++t->state.steps, lr, err));
+        t->state.weight = 0;
     }
 out:
     t->state.counters.train_seconds += og__now() - start;

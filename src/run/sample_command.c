@@ -50,7 +50,7 @@ static int record_sink(void *arg, struct og_work *w, struct og_err *err)
     struct recorder *r = arg;
     const struct og_batch *batch = &w->sampled.batch;
     if (!r->s->workload.seeds.edges)
-        og__work_labels(&r->s->workload, w, r->labels);
+        og__seed_labels(&r->s->workload, w, r->labels);
     int rc;
     OG_TRY(og__trace_append(r->trace, batch, r->labels, err));
     if (r->rows)

@@ -313,7 +313,7 @@ static int save_interrupted(struct og_trainer *t, struct og_err *err)
 {
     int rc = 0;
     clear(err);
-    if (t->state.terms > 0)
+    if (t->state.weight > 0)
         OG_TRY(t->shares.transport->sum(&t->shares, true, err));
     OG_TRY(og__run_save(t, err));
 out:

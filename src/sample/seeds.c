@@ -80,8 +80,13 @@ void og__seeds_take(struct og_seeds *s, const struct og_seed_source *source,
                     const struct og_descriptor *descriptor)
 {
     const uint32_t *split = source->split[descriptor->split];
+    const bool of_run = descriptor->split == OG__TRAIN && descriptor->drawn_epoch > 0;
     s->repeating = s->extra = 0;
-    og__schedule_places(source->schedule, descriptor, s->place);
+    if (source->balanced && of_run)
+        og__balanced_places(source->balanced, descriptor->drawn_epoch, descriptor->first,
+                            descriptor->n_seeds, s->place);
+    else
+        og__schedule_places(source->schedule, descriptor, s->place);
     if (source->edges) {
         struct og_pair_key key = {descriptor->split == OG__TRAIN, (uint32_t)descriptor->split,
                                   descriptor->drawn_epoch, descriptor->drawn_batch};

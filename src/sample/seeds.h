@@ -3,6 +3,7 @@
 #ifndef OG_SEEDS_H
 #define OG_SEEDS_H
 
+#include "sample/balanced.h"
 #include "sample/pairs.h"
 #include "sample/sample.h"
 #include "sample/schedule.h"
@@ -12,6 +13,7 @@ struct og_seed_source {
     const struct og_schedule *schedule;
     const uint32_t *split[OG__SPLITS]; /* node ids; for edges, src and dst of each in sequence */
     bool repeats; /* the training split may list a node several times; others may not */
+    const struct og_balanced *balanced; /* draws the seeds of training; NULL: each once an epoch */
     bool edges;
     struct og_pair_rule rule; /* with edges */
 };

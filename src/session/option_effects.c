@@ -70,6 +70,11 @@ static bool validates_twice(const struct og_plan_inputs *p)
     return n > 1;
 }
 
+static bool takes_each_once(const struct og_plan_inputs *p)
+{
+    return p->config->opt.oversample == OG_OVERSAMPLE_NONE;
+}
+
 static bool shrinks(const struct og_plan_inputs *p)
 {
     return p->config->opt.optimizer != OG_OPTIMIZER_ADAMW || p->config->opt.weight_decay > 0;
@@ -211,6 +216,7 @@ static const struct need needs[] = {
     {0, "relation-fanout", NULL, NULL, has_relations, NULL, "the graph has no relations"},
     {0, "draw", "fanout", NULL, draws_in_hops, NULL,
      "there is one hop, or all neighbours are taken"},
+    {0, "no-shuffle", "oversample", NULL, takes_each_once, NULL, "seeds are drawn at random"},
     {0, "resample-every", "epochs", NULL, draws_again, NULL, "one epoch draws once"},
 
     {0, "neighbor-cache", NULL, NULL, is_untyped, NULL, "lists of relations are not cached"},
@@ -339,7 +345,8 @@ static const struct unused {
     {"decoder", ALL}, {"accumulate", APPLIED}, {"staleness", APPLIED}, {"epochs", APPLIED},
     {"optimizer", ALL}, {"lr", ALL}, {"weight-decay", ALL}, {"clip", ALL}, {"lr-schedule", ALL},
     {"lr-steps", ALL}, {"lr-min", ALL}, {"lr-every", ALL}, {"lr-factor", ALL}, {"lr-patience", ALL},
-    {"warmup", ALL}, {"init", APPLIED}, {"no-shuffle", APPLIED}, {"eval-every", APPLIED},
+    {"warmup", ALL}, {"focal-gamma", BATCHES | WHOLE}, {"class-weights", BATCHES | WHOLE},
+    {"label-smoothing", BATCHES | WHOLE}, {"oversample", APPLIED}, {"init", APPLIED}, {"no-shuffle", APPLIED}, {"eval-every", APPLIED},
     {"best-by", ALL}, {"patience", ALL}, {"min-delta", ALL},
     {"resample-every", APPLIED}, {"samples", APPLIED}, {"log-every", ALL},
 

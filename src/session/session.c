@@ -386,6 +386,7 @@ int og__session_open_for(struct og_session **out, const char *dataset, const str
     OG_TRY(og__session_know_types(s, model, err));
     OG_TRY(og__learner_shape(&s->workload, &s->config, model, err));
     og__know_trace(&s->workload, &s->config.opt);
+    OG_TRY(og__session_balance(s, err));
     if (want & OG__WANT_TRAINING)
         OG_TRY(og__best_check(&s->workload.shape, s->config.opt.best_by, err));
     og__know_splits(&s->workload, want);
@@ -437,6 +438,7 @@ void og__session_close(struct og_session *s)
             og__release(s->budget, split->labels, og__labels_bytes(s->workload.graph, split->n),
                         "labels");
     }
+    og__session_drop_classes(s);
     og__structure_close(&s->structure);
     og__offline_close(s->offline);
     og__pool_close(s->pool);

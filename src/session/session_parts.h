@@ -5,6 +5,7 @@
  *   session_degrees.c    degrees of their relations
  *   session_tiers.c      what there is where a device keeps rows
  *   session_task.c       what is learnt from which edges and nodes
+ *   session_classes.c    weights of classes, and seeds that balance them
  *   session_plan.c       what it will do, and what of it memory holds
  *   session_workload.c   what is known before it is planned */
 #ifndef OG_SESSION_PARTS_H
@@ -49,6 +50,13 @@ OG_MUST_CHECK int og__session_resolve_typed_tiers(struct og_config *c, struct og
 /* What the dataset's labels are decides between classes, labels and values; the task between them
  * and edges. */
 OG_MUST_CHECK int og__session_resolve_task(struct og_session *s, struct og_err *err);
+/* Does the task take --class-weights, --label-smoothing and --oversample? Once it is resolved. */
+OG_MUST_CHECK int og__session_check_classes(const struct og_session *s, struct og_err *err);
+/* Weights of classes, and seeds that balance them, once labels are loaded and the model is known.
+ */
+OG_MUST_CHECK int og__session_balance(struct og_session *s, struct og_err *err);
+bool og__session_oversamples(const struct og_session *s); /* not who only judges */
+void og__session_drop_classes(struct og_session *s);
 /* For link prediction, edges are held out, unless the dataset says which: the graph that is left is
  * the dataset from then on. */
 OG_MUST_CHECK int og__session_hold_out(struct og_session *s, struct og_err *err);

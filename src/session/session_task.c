@@ -34,7 +34,8 @@ int og__session_resolve_task(struct og_session *s, struct og_err *err)
         ds->regression = true;
         ds->multi_label = false;
     }
-    return og__loss_resolve(opt->task, &opt->loss, err);
+    const int rc = og__session_check_classes(s, err);
+    return rc < 0 ? rc : og__loss_resolve(opt->task, &opt->loss, err);
 }
 
 static bool of_pairs(const struct og_session *s)
@@ -192,7 +193,8 @@ static int load_split(struct og_session *s, enum og__split which, unsigned want,
         return 0;
     int rc;
     OG_TRY(load_nodes(s, which, err));
-    if (split->n && wants_labels(s, want))
+    const bool balances = which == OG__TRAIN && og__session_oversamples(s);
+    if (split->n && (wants_labels(s, want) || balances))
         OG_TRY(og__graph_labels(s->workload.graph, split->ids, split->n, s->budget, &split->labels,
                                 err));
 out:

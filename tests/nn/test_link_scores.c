@@ -119,6 +119,7 @@ static void assert_metrics_close(const struct og_metrics *a, const struct og_met
     assert_int_equal(a->compared, b->compared);
     assert_int_equal(a->twice_ordered, b->twice_ordered);
     assert_int_equal(a->values, b->values);
+    assert_true(a->weight == b->weight);
     assert_true(fabs(og__metrics_r2(a) - og__metrics_r2(b)) <=
                 1e-6 * (1 + fabs(og__metrics_r2(b))));
 }
@@ -143,22 +144,22 @@ static void losses_equal_their_reference(void **state)
             assert_int_equal(og__ops_reference.link_loss(NULL, &ref, NULL), 0);
             assert_metrics_close(&m, &w);
             assert_close("slopes", got, want, n, 2e-6);
-            struct og_value_loss values = {{.rows = edges,
-                                            .cols = (int)(1 + shapes[c].each),
-                                            .logits = score,
-                                            .labels = random_floats(n),
-                                            .grad = got},
-                                           OG_LOSS_MSE + kind};
+            struct og_loss values = {.rows = edges,
+                                     .cols = (int)(1 + shapes[c].each),
+                                     .loss = OG_LOSS_MSE + kind,
+                                     .logits = score,
+                                     .labels = random_floats(n),
+                                     .grad = got};
             for (uint32_t i = 0; i < n; i += 3)
-                ((float *)values.rows.labels)[i] = NAN;
-            values.rows.out = &m;
+                ((float *)values.labels)[i] = NAN;
+            values.out = &m;
             assert_int_equal(og__ops_cpu.value_loss(NULL, &values, NULL), 0);
-            values.rows.grad = want;
-            values.rows.out = &w;
+            values.grad = want;
+            values.out = &w;
             assert_int_equal(og__ops_reference.value_loss(NULL, &values, NULL), 0);
             assert_metrics_close(&m, &w);
             assert_close("value slopes", got, want, n, 2e-6);
-            free((float *)values.rows.labels);
+            free((float *)values.labels);
             free(score);
             free(got);
             free(want);

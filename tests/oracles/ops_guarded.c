@@ -451,6 +451,7 @@ static void check_loss(const struct og_loss *op, size_t labels_a_row)
     OWN(op->logits, cells);
     own(op->labels, op->rows * labels_a_row * sizeof(float), "labels");
     OWN_IF(op->grad, cells);
+    OWN_IF(op->class_weight, op->cols);
     OWN(op->blocks, og__n_blocks(op->rows));
     host(op->out, "metrics are the host's");
 }
@@ -458,6 +459,7 @@ static void check_loss(const struct og_loss *op, size_t labels_a_row)
 static void check_softmax_loss(const struct og_loss *op)
 {
     check_loss(op, 1);
+    OWN_IF(op->row_weight, op->rows);
 }
 
 static void check_sigmoid_loss(const struct og_loss *op)
@@ -465,9 +467,9 @@ static void check_sigmoid_loss(const struct og_loss *op)
     check_loss(op, (size_t)op->cols);
 }
 
-static void check_value_loss(const struct og_value_loss *op)
+static void check_value_loss(const struct og_loss *op)
 {
-    check_loss(&op->rows, (size_t)op->rows.cols);
+    check_loss(op, (size_t)op->cols);
 }
 
 static void check_pairs(const struct og_pair_op *op)
@@ -567,7 +569,7 @@ GUARDED(finish, og_finish)
 GUARDED(finish_back, og_finish_back)
 GUARDED(softmax_loss, og_loss)
 GUARDED(sigmoid_loss, og_loss)
-GUARDED(value_loss, og_value_loss)
+GUARDED(value_loss, og_loss)
 GUARDED(pair_dot, og_pair_op)
 GUARDED(pair_product, og_pair_op)
 GUARDED(pair_list, og_pair_list)

@@ -376,14 +376,43 @@ static void ref_transpose(struct og_nn_backend *be, const struct og_transpose *o
 
 /* ==== losses ==== */
 
+static double of_class(const struct og_loss *op, int c)
+{
+    return op->class_weight ? (double)op->class_weight[c] : 1;
+}
+
+static double of_row(const struct og_loss *op, uint32_t r)
+{
+    return op->row_weight ? (double)op->row_weight[r] : 1;
+}
+
+/* The loss where what the label says has probability p, l = -log p; and its derivative by log p,
+ * negated. */
+static double of_probability(const struct og_loss *op, double p, double l, double *slope)
+{
+    const double gamma = (double)op->gamma;
+    *slope = 1;
+    if (op->loss != OG_LOSS_FOCAL)
+        return l;
+    const double factor = pow(1 - p, gamma);
+    *slope = factor + (gamma > 0 ? gamma * pow(1 - p, gamma - 1) * p * l : 0);
+    return factor * l;
+}
+
 static void ref_softmax_loss(struct og_nn_backend *be, const struct og_loss *op)
 {
     (void)be;
     struct og_metrics *out = op->out;
     const int32_t *labels = op->labels;
+    double all = 0;
     *out = (struct og_metrics){0};
     for (uint32_t r = 0; r < op->rows; r++)
-        out->counted += labels[r] >= 0 && labels[r] < op->cols;
+        if (labels[r] >= 0 && labels[r] < op->cols) {
+            out->counted++;
+            out->weight += of_row(op, r) * of_class(op, labels[r]);
+        }
+    for (int j = 0; j < op->cols; j++)
+        all += of_class(op, j);
     for (uint32_t r = 0; r < op->rows; r++) {
         const float *x = op->logits + (size_t)r * (size_t)op->cols;
         bool counts = labels[r] >= 0 && labels[r] < op->cols;
@@ -393,15 +422,23 @@ static void ref_softmax_loss(struct og_nn_backend *be, const struct og_loss *op)
             sum += exp((double)x[j]);
             best = x[j] > x[best] ? j : best;
         }
+        const double e = (double)op->smoothing, spread = e / op->cols;
+        double slope = 0, loss = 0, own = 0;
         if (counts) {
-            double loss = log(sum) - (double)x[labels[r]];
-            out->loss_sum += loss;
+            own = of_class(op, labels[r]) * (1 - e);
+            loss = own * of_probability(op, exp((double)x[labels[r]]) / sum,
+                                        log(sum) - (double)x[labels[r]], &slope);
+            for (int j = 0; j < op->cols; j++)
+                loss += spread * of_class(op, j) * (log(sum) - (double)x[j]);
+            out->loss_sum += of_row(op, r) * loss;
             out->correct += best == labels[r] && !isnan(loss);
         }
         for (int j = 0; op->grad && j < op->cols; j++) {
-            double share = exp((double)x[j]) / sum - (j == labels[r]);
+            const double p = exp((double)x[j]) / sum;
+            const double g =
+                own * slope * (p - (j == labels[r])) + spread * (all * p - of_class(op, j));
             op->grad[(size_t)r * (size_t)op->cols + (size_t)j] =
-                counts ? (float)(share / (double)out->counted) : 0;
+                counts && out->weight > 0 ? (float)(of_row(op, r) * g / out->weight) : 0;
         }
     }
 }
@@ -410,17 +447,21 @@ static void ref_sigmoid_loss(struct og_nn_backend *be, const struct og_loss *op)
 {
     (void)be;
     struct og_metrics *out = op->out;
-    *out = (struct og_metrics){.counted = op->rows};
+    *out = (struct og_metrics){.counted = op->rows, .weight = op->rows};
     size_t n = (size_t)op->rows * (size_t)op->cols;
     for (size_t i = 0; i < n; i++) {
         double x = (double)op->logits[i], y = (double)((const float *)op->labels)[i];
         double p = 1 / (1 + exp(-x));
-        out->loss_sum -= (y * log(p) + (1 - y) * log1p(-p)) / (double)op->cols;
+        const bool on = y > 0.5;
+        const double w = on ? of_class(op, (int)(i % (size_t)op->cols)) : 1;
+        double slope;
+        out->loss_sum += w * of_probability(op, on ? p : 1 - p, on ? -log(p) : -log1p(-p), &slope) /
+                         (double)op->cols;
         out->true_positive += x > 0 && y > 0.5;
         out->false_positive += x > 0 && y <= 0.5;
         out->false_negative += x <= 0 && y > 0.5;
         if (op->grad)
-            op->grad[i] = (float)((p - y) / (double)n);
+            op->grad[i] = (float)(w * slope * (p - y) / (double)n);
     }
 }
 
@@ -440,16 +481,16 @@ static double loss_of_error(int loss, double d, double *slope)
     }
 }
 
-static void ref_value_loss(struct og_nn_backend *be, const struct og_value_loss *op)
+static void ref_value_loss(struct og_nn_backend *be, const struct og_loss *l)
 {
     (void)be;
-    struct og_metrics *out = op->rows.out;
-    const struct og_loss *l = &op->rows;
+    struct og_metrics *out = l->out;
     size_t cols = (size_t)l->cols, n = l->rows * cols;
     const float *labels = l->labels;
     *out = (struct og_metrics){0};
     for (size_t i = 0; i < n; i++)
         out->values += !isnan(labels[i]);
+    out->weight = (double)out->values;
     for (uint32_t r = 0; r < l->rows; r++) {
         bool any = false;
         for (size_t i = r * cols; i < (r + 1) * cols; i++) {
@@ -462,7 +503,7 @@ static void ref_value_loss(struct og_nn_backend *be, const struct og_value_loss 
                 out->value_sum += y;
                 out->value_squares += y * y;
             }
-            double slope = 0, loss = loss_of_error(op->loss, d, &slope);
+            double slope = 0, loss = loss_of_error(l->loss, d, &slope);
             if (there)
                 out->loss_sum += loss;
             if (l->grad)
@@ -597,6 +638,7 @@ static void ref_link_loss(struct og_nn_backend *be, const struct og_link_loss *o
         }
     }
     out->loss_sum = loss * op->n_edges;
+    out->weight = op->n_edges;
 }
 
 static void ref_adam(struct og_nn_backend *be, const struct og_update *op)
@@ -648,7 +690,7 @@ OG__NEVER_FAILS(og__ref_finish, og_finish)
 OG__NEVER_FAILS(og__ref_finish_back, og_finish_back)
 OG__NEVER_FAILS(ref_softmax_loss, og_loss)
 OG__NEVER_FAILS(ref_sigmoid_loss, og_loss)
-OG__NEVER_FAILS(ref_value_loss, og_value_loss)
+OG__NEVER_FAILS(ref_value_loss, og_loss)
 OG__NEVER_FAILS(ref_pair_dot, og_pair_op)
 OG__NEVER_FAILS(ref_pair_product, og_pair_op)
 OG__NEVER_FAILS(ref_pair_back, og_pair_back)

@@ -40,7 +40,7 @@ void og__oracle_begin(struct og_oracle_steps *o, struct og_model *model, int sta
 /* The mean over all terms of the step; of a single mini-batch as it is. */
 static void divide(struct og_oracle_steps *o)
 {
-    uint64_t terms = 0;
+    double terms = 0;
     for (int b = 0; b < o->batches; b++)
         terms += o->terms[b];
     for (size_t j = 0; o->batches > 1 && j < o->n; j++) {
@@ -69,7 +69,7 @@ int og__oracle_batch(struct og_oracle_steps *o, const struct og_batch *batch,
     move(o->model, VALUES, o->after[seen > 0 ? seen : 0], true);
     if (og__model_gradients(o->model, batch, x, labels, key, &metrics, NULL) < 0)
         return -1;
-    o->terms[o->batches] = metrics.values ? metrics.values : metrics.counted;
+    o->terms[o->batches] = metrics.weight;
     o->gradient[o->batches++] = copy_of(o, GRADIENTS);
     if (!last)
         return 0;

@@ -17,7 +17,7 @@ struct og_oracle_steps {
     int steps;                         /* made so far */
     float *after[OG_ORACLE_STEPS + 1]; /* parameters after so many steps */
     float *gradient[OG_ORACLE_STEPS];  /* of the mini-batches of the step under way */
-    uint64_t terms[OG_ORACLE_STEPS];   /* what each is a mean over */
+    double terms[OG_ORACLE_STEPS];     /* the weight of what each is a mean over */
     int batches;                       /* of the step under way */
 };
 

@@ -83,12 +83,29 @@ static void draw_rate(struct settings *s, struct draw *d)
         settings_put(s, "min-delta", "0.5");
 }
 
+/* Classes of unequal size. */
+static void draw_classes(struct settings *s, struct draw *d, const struct graph *g)
+{
+    if (g->labels == LABELS_VALUES)
+        return;
+    if (draw_chance(d, 25))
+        settings_put(s, "class-weights", "balanced");
+    if (draw_chance(d, 20))
+        settings_put(s, "loss", "focal:%s", DRAW_WORD(d, "0.5", "2"));
+    else if (g->labels == LABELS_CLASSES && draw_chance(d, 20))
+        settings_put(s, "label-smoothing", "0.1");
+    if (g->labels == LABELS_CLASSES && draw_chance(d, 25))
+        settings_put(s, "oversample", "balanced");
+}
+
 static void draw_task(struct settings *s, struct draw *d, const struct graph *g)
 {
     if (g->labels == LABELS_VALUES && draw_chance(d, 40))
         settings_put(s, "loss", "mae");
-    if (!draw_chance(d, 25))
+    if (!draw_chance(d, 25)) {
+        draw_classes(s, d, g);
         return;
+    }
     settings_put(s, "task", "link");
     settings_put(s, "loss", "%s", DRAW_WORD(d, "auto", "bce", "margin"));
     settings_put(s, "decoder", "%s",

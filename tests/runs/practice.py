@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Learning rates, clipping and stopping in runs: an epoch's `lr` is what its formula says; killed anywhere and resumed, on workers, executors and
+"""Learning rates, clipping, stopping and classes of unequal size in runs: an epoch's `lr` is what its formula says; killed anywhere and resumed, on workers, executors and
 a virtual device, with and without types, for nodes and links, a run has the bytes of one that was never stopped.
 
-    practice.py OUTGROW
+    practice.py OUTGROW [CHECK...]
 """
 import json
 import math
@@ -10,6 +10,7 @@ import os
 import pathlib
 import random
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -96,7 +97,12 @@ TUNED = ["--optimizer", "adamw", "--weight-decay", "0.02", "--clip", "0.3", "--w
 PLATEAU = ["--optimizer", "adamw", "--clip", "0.5", "--lr-schedule", "plateau:0.5,0", "--min-delta", "0.02", "--warmup", "3"]
 LINK = ["--task", "link", "--batch", "300", "--epochs", "3"]
 TYPED = ["--model", "sage", "--embedding", "8"]
+UNEVEN = ["--class-weights", "balanced", "--oversample", "balanced", "--loss", "focal:1.5"]
 CASES = [
+    ("plain", UNEVEN),
+    ("plain", ["--device", "virtual", *UNEVEN, "--accumulate", "2"]),
+    ("plain", ["--class-weights", "balanced", "--label-smoothing", "0.1", "--resample-every", "2", "--oversample", "balanced"]),
+    ("typed", [*TYPED, *UNEVEN, "--clip", "0.5"]),
     ("plain", [*TUNED, "--lr-schedule", "cosine"]),
     ("plain", PLATEAU),
     ("plain", [*LINK, *TUNED, "--lr-schedule", "step:1,0.5"]),
@@ -112,21 +118,22 @@ WAYS = [
 ]
 
 
-def check_resumed(number, graph, options):
-    rng = random.Random(number)
-    whole = f"whole-{number}"
-    train(graph, whole, *options)
-    for turn in range(3):
-        name, way = f"killed-{number}-{turn}", WAYS[turn]
-        for _ in range(2):
-            kill(graph, name, rng.randrange(2, 34), *options, *way, "--resume")
-        train(graph, name, *options, *WAYS[turn - 1], "--resume")
-        same(whole, name)
+def check_resumed():
+    for number, (graph, options) in enumerate(CASES):
+        rng = random.Random(number)
+        whole = f"whole-{number}"
+        train(graph, whole, *options)
+        for turn in range(2):
+            name, way = f"killed-{number}-{turn}", WAYS[(number + turn) % 3]
+            for _ in range(2):
+                kill(graph, name, rng.randrange(2, 34), *options, *way, "--resume")
+            train(graph, name, *options, *WAYS[(number + turn + 1) % 3], "--resume")
+            same(whole, name)
 
 
 def check_shared():
     """Two workers, with and without exchange, and two executors: as one that accumulates."""
-    for options in [*TUNED, "--lr-schedule", "cosine"], PLATEAU:
+    for options in [*TUNED, "--lr-schedule", "cosine"], PLATEAU, UNEVEN:
         tag = options[-1]
         train("plain", f"alone-{tag}", *options, "--accumulate", 2)
         for name, more in ("workers", ["--workers", 2]), ("exchange", ["--workers", 2, "--exchange"]), ("executors", ["--executors", 2]):
@@ -195,6 +202,58 @@ def check_patience():
     assert "stopped after epoch 2" in said.stderr, said.stderr
 
 
+def check_classes():
+    """Weights by a file are those of `balanced`; a file that changed is refused; seeds are drawn as often of each class; what a task
+    does not take is refused."""
+    def npy(path, values):
+        head = "{'descr': '<f4', 'fortran_order': False, 'shape': (%d,), }" % len(values)
+        head += " " * (-(len(head) + 11) % 64) + "\n"
+        pathlib.Path(path).write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + struct.pack(f"<{len(values)}f", *values))
+
+    def ints(path, kind):
+        data = pathlib.Path(path).read_bytes()
+        start = 10 + struct.unpack("<H", data[8:10])[0]
+        return struct.unpack(f"<{(len(data) - start) // struct.calcsize(kind)}{kind}", data[start:])
+
+    labels = ints("plain/labels.npy", "q")
+    train_ids = ints("plain/train.npy", "q")
+    counts = [sum(labels[v] == c for v in train_ids) for c in range(4)]
+    npy("weights.npy", [len(train_ids) / (4 * n) for n in counts])
+    train("plain", "by-balance", "--class-weights", "balanced")
+    train("plain", "by-file", "--class-weights", "weights.npy")
+    same("by-balance", "by-file")
+    by_hand = train("plain", "unweighted")
+    assert by_hand["epochs"][0]["loss"] != json.loads(pathlib.Path("by-file/summary.json").read_text())["epochs"][0]["loss"]
+    longer = ["--class-weights", "weights.npy", "--epochs", 8]
+    npy("weights.npy", [1, 2, 3, 4])
+    said = run("train", "plain", *BASE, "--run", "by-file", *longer, "--resume", fails=True).stderr
+    assert "class-weights" in said, said
+    for bad, word in ([1, 2, 3], "there are 4 classes"), ([1, -1, 1, 1], "class 1"), ([0, 0, 0, 0], "every class"):
+        npy("weights.npy", bad)
+        said = run("train", "plain", *BASE, "--run", "never", *longer, fails=True).stderr
+        assert word in said and not os.path.exists("never"), said
+    run("sample", "plain", "--out", "drawn", "--fanout", "3,2", "--batch", 40, "--epochs", 20, "--oversample", "balanced", "--memory", "300M")
+    run("train", "plain", *BASE, "--run", "of-drawn", "--oversample", "balanced", "--samples", "drawn")
+    run("train", "plain", *BASE, "--run", "of-sampled", "--oversample", "balanced")
+    same("of-drawn", "of-sampled")
+    said = run("train", "plain", *BASE, "--run", "never", "--samples", "drawn", fails=True).stderr
+    assert "oversample" in said, said
+    for name in "class-weights", "label-smoothing", "oversample":
+        value = "0.1" if name == "label-smoothing" else "balanced"
+        said = run("train", "plain", *BASE, *LINK, "--run", "never", f"--{name}", value, fails=True).stderr
+        assert f"--{name}" in said and not os.path.exists("never"), said
+    said = run("train", "plain", *BASE, "--run", "never", "--loss", "focal", "--label-smoothing", "0.1", fails=True).stderr
+    assert "--label-smoothing" in said, said
+    said = run("train", "plain", *BASE, *LINK, "--run", "never", "--loss", "focal", fails=True).stderr
+    assert "--loss focal" in said, said
+    weights = ["--class-weights", "balanced", "--label-smoothing", "0.1"]
+    told = json.loads(run("eval", "plain", "--checkpoint", "by-balance/best.safetensors", "--fanout", "3,2", "--batch", 40, "--json", "--class-weights",
+                          "balanced", "--memory", "300M").stdout)
+    assert abs(told["loss"] - json.loads(pathlib.Path("by-balance/summary.json").read_text())["test_metrics"]["loss"]) < 1e-9
+    said = run("predict", "plain", "--checkpoint", "by-balance/best.safetensors", "--out", "p.npy", *weights).stderr
+    assert "--class-weights, --label-smoothing have no effect" in said, said
+
+
 def check_words():
     for option, more in ("patience", ["--patience", "6"]), ("optimizer", ["--optimizer", "adamw"]), ("lr-schedule", ["--lr-schedule", "step:7,0.5"]), ("min-delta", ["--min-delta", "0.1"]), \
             ("lr-steps", ["--lr-steps", "9"]):
@@ -210,11 +269,7 @@ with tempfile.TemporaryDirectory() as folder:
     run("generate", "plain", "--nodes", 1200, "--degree", 6, "--dim", 8, "--classes", 4, "--train-fraction", 0.2)
     run("generate", "typed", "--types", "drug:1200,gene:500", "--classes", 4, "--dim", 8, "--train-fraction", 0.2, "--relations",
         "drug:binds:gene:4,gene:bound.by:drug:4,gene:near:gene:3")
-    check_rates()
-    check_longer()
-    for number, (graph, options) in enumerate(CASES):
-        check_resumed(number, graph, options)
-    check_shared()
-    check_patience()
-    check_words()
+    for check in check_rates, check_longer, check_resumed, check_shared, check_patience, check_classes, check_words:
+        if len(sys.argv) < 3 or check.__name__ in sys.argv[2:]:
+            check()
     os.chdir("/")

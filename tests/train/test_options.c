@@ -54,6 +54,9 @@ static void defaults_are_as_documented(void **state)
     assert_int_equal(o.task, OG_TASK_NODE);
     assert_int_equal(o.decoder, OG_DECODER_DOT);
     assert_int_equal(o.loss, OG_LOSS_AUTO);
+    assert_null(o.class_weights);
+    assert_true(o.label_smoothing == 0 && o.focal_gamma == 2);
+    assert_int_equal(o.oversample, OG_OVERSAMPLE_NONE);
     assert_null(o.edge_split);
     assert_int_equal(o.negatives, 1);
     assert_int_equal(o.negative, OG_NEGATIVE_UNIFORM);
@@ -133,6 +136,9 @@ static void choices_follow_the_enums(void **state)
         {"loss", "mse", offsetof(struct og_options, loss), OG_LOSS_MSE},
         {"loss", "mae", offsetof(struct og_options, loss), OG_LOSS_MAE},
         {"loss", "huber", offsetof(struct og_options, loss), OG_LOSS_HUBER},
+        {"loss", "focal", offsetof(struct og_options, loss), OG_LOSS_FOCAL},
+        {"oversample", "none", offsetof(struct og_options, oversample), OG_OVERSAMPLE_NONE},
+        {"oversample", "balanced", offsetof(struct og_options, oversample), OG_OVERSAMPLE_BALANCED},
         {"negative", "uniform", offsetof(struct og_options, negative), OG_NEGATIVE_UNIFORM},
         {"negative", "batch", offsetof(struct og_options, negative), OG_NEGATIVE_BATCH},
         {"optimizer", "adam", offsetof(struct og_options, optimizer), OG_OPTIMIZER_ADAM},
@@ -227,6 +233,9 @@ static void parameters_join_the_word(void **state)
     assert_int_equal(o.lr_schedule, OG_RATE_STEP);
     assert_int_equal(o.lr_every, 30);
     assert_true(o.lr_factor == 0.5);
+    assert_true(takes(&o, "loss", "focal:1.5"));
+    assert_true(o.loss == OG_LOSS_FOCAL && o.focal_gamma == 1.5);
+    assert_false(takes(&o, "loss", "bce:1"));
     assert_true(takes(&o, "lr-schedule", "plateau:0.2,lr-patience=7"));
     assert_true(o.lr_schedule == OG_RATE_PLATEAU && o.lr_factor == 0.2 && o.lr_patience == 7);
     assert_false(takes(&o, "lr-schedule", "step:30,0.5,2"));
@@ -272,7 +281,7 @@ static void what_options_decide(void **state)
     }
     /* what a run must have been started with to go on */
     json_t *numbers = og__options_deciding(&o, OG_DECIDES_NUMBERS);
-    assert_int_equal(json_object_size(numbers), 51);
+    assert_int_equal(json_object_size(numbers), 55);
     assert_null(json_object_get(numbers, "epochs"));
     assert_null(json_object_get(numbers, "patience"));
     assert_null(json_object_get(numbers, "init"));
@@ -480,6 +489,10 @@ static const char *const away[][2] = {
     {"task", "link"},
     {"decoder", "mlp"},
     {"loss", "margin"},
+    {"focal-gamma", "1.5"},
+    {"class-weights", "w, x.npy"},
+    {"label-smoothing", "0.05"},
+    {"oversample", "balanced"},
     {"edge-split", "70/10/20"},
     {"relation", "cites"},
     {"negatives", "5"},

@@ -23,12 +23,14 @@ static const char *const gin[] = {"model", "gin",          "norm", "layer", "res
 static const char *const tuned[] = {"optimizer", "adamw",       "weight-decay", "0.02",     "clip",
                                     "0.2",       "lr-schedule", "cosine",       "lr-steps", "11",
                                     "warmup",    "3",           "lr-min",       "0.001",    NULL};
+static const char *const uneven[] = {"class-weights", "balanced", "oversample", "balanced",
+                                     "loss",          "focal:2",  NULL};
 static const char *const link_dot[] = {"task", "link", "batch", "30", "epochs", "1", NULL};
 static const char *const link_mlp[] = {"task",      "link",  "decoder", "mlp",    "loss",
                                        "margin",    "batch", "30",      "epochs", "1",
                                        "optimizer", "sgd",   "norm",    "batch",  NULL};
-static const char *const *const kinds[] = {plain, sage_batch, gcn,      gat,     gatv2,
-                                           gin,   tuned,      link_dot, link_mlp};
+static const char *const *const kinds[] = {plain, sage_batch, gcn,    gat,      gatv2,
+                                           gin,   tuned,      uneven, link_dot, link_mlp};
 
 static const char *const *const steps[] = {
     WORDS("accumulate", "4"),
@@ -163,8 +165,13 @@ static void several_small_ones_are_one_large_one(void **state)
     static const char *const common[] = {"fanout",    "-1,-1", "dropout", "0",   "epochs", "6",
                                          "optimizer", "sgd",   "lr",      "0.2", NULL};
     const char *const *const models[] = {
-        WORDS("model", "sage"), WORDS("model", "gcn", "norm", "layer"),
-        WORDS("model", "gat", "heads", "2"), WORDS("model", "sage", "weight-decay", "0.01")};
+        WORDS("model", "sage"),
+        WORDS("model", "gcn", "norm", "layer"),
+        WORDS("model", "gat", "heads", "2"),
+        WORDS("model", "sage", "weight-decay", "0.01"),
+        WORDS("model", "sage", "class-weights", "balanced", "label-smoothing", "0.2"),
+        WORDS("model", "sage", "class-weights", "balanced", "oversample", "balanced"),
+        WORDS("model", "sage", "loss", "focal:1.5", "clip", "0.5")};
     for (size_t k = 0; k < OG_COUNT(models); k++) {
         train("small", LISTS(common, models[k], WORDS("accumulate", "4")));
         train("large", LISTS(common, models[k], WORDS("batch", "24")));
@@ -280,7 +287,7 @@ static void interrupt(const char *run, const char *const *const *lists, int at)
 static void a_run_goes_on_within_a_step(void **state)
 {
     (void)state;
-    static const char *const *const whole[] = {sage_batch, gcn, gat, link_mlp, tuned};
+    static const char *const *const whole[] = {sage_batch, gcn, gat, link_mlp, tuned, uneven};
     for (size_t k = 0; k < OG_COUNT(whole); k++)
         for (size_t i = 2; i < OG_COUNT(steps); i++) {
             train("whole", LISTS(whole[k], steps[i]));

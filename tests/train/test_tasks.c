@@ -176,6 +176,26 @@ static void slopes_of_values_are_those_of_the_loss(void **state)
     assert_true(n > 0);
 }
 
+/* By the logit of a label that is 1, whose l is log(1 + exp(-x)): l' = p - 1. */
+static void slopes_of_classes_are_those_of_the_loss(void **state)
+{
+    (void)state;
+    const double step = 1e-4;
+    int n = 0;
+    for (int loss = 1; loss < n_losses(); loss++)
+        for (double x = -6; og__loss(loss)->classes && x <= 6; x += 0.37)
+            for (float gamma = 0; gamma < 4; gamma += 0.5f, n++) {
+                float slope, unused;
+                const double up = og__loss(loss)->classes(gamma, log1p(exp(-x - step)), &unused);
+                const double down = og__loss(loss)->classes(gamma, log1p(exp(-x + step)), &unused);
+                const double value = og__loss(loss)->classes(gamma, log1p(exp(-x)), &slope);
+                const double want = (up - down) / (2 * step);
+                assert_true(fabs(want + (double)slope / (1 + exp(x))) < 1e-6 * (1 + value));
+                assert_true(gamma > 0 || value == log1p(exp(-x)));
+            }
+    assert_true(n > 0);
+}
+
 static void slopes_of_pairs_are_those_of_the_loss(void **state)
 {
     (void)state;
@@ -217,6 +237,7 @@ int main(void)
         cmocka_unit_test(a_task_chooses_by_its_figures),
         cmocka_unit_test(a_task_takes_its_losses),
         cmocka_unit_test(slopes_of_values_are_those_of_the_loss),
+        cmocka_unit_test(slopes_of_classes_are_those_of_the_loss),
         cmocka_unit_test(slopes_of_pairs_are_those_of_the_loss),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 OG_ON_DEVICE void add_metrics(struct og_metrics *sum, const struct og_metrics *m)
 {
     sum->loss_sum += m->loss_sum;
+    sum->weight += m->weight;
     sum->counted += m->counted;
     sum->correct += m->correct;
     sum->true_positive += m->true_positive;
@@ -58,13 +59,13 @@ OG_ON_DEVICE uint32_t my_row(uint32_t block, uint32_t thread)
 }
 
 /* One block: the sum over its threads. */
-OG_ON_DEVICE void leave_count(uint32_t mine, uint32_t *sum OG_HERE)
+OG_ON_DEVICE void leave_weight(double mine, double *sum OG_HERE)
 {
-    OG_SHARED uint32_t count[OG_THREADS];
-    count[og_thread()] = mine;
+    OG_SHARED double weight[OG_THREADS];
+    weight[og_thread()] = mine;
     og_synchronize();
     for (int i = 1; og_thread() == 0 && i < OG_THREADS; i++)
-        mine += count[i];
+        mine += weight[i];
     if (og_thread() == 0)
         *sum = mine;
 }
@@ -77,23 +78,48 @@ OG_ON_DEVICE bool is_class(const struct og_loss *op, uint32_t r)
     return label >= 0 && label < op->cols;
 }
 
-OG_KERNEL(og__k_count_classes, og_k_loss)
+OG_ON_DEVICE float weight_of(const float *weight, size_t i)
 {
-    uint32_t n = 0;
-    for (uint32_t r = og_thread(); r < op->op.rows; r += OG_THREADS)
-        n += is_class(&op->op, r);
-    leave_count(n, op->counted OG_PASS);
+    return weight ? weight[i] : 1;
 }
 
-OG_ON_DEVICE void softmax_row(const struct og_loss *op, uint32_t r, uint32_t counted,
+OG_ON_DEVICE float term_weight(const struct og_loss *op, uint32_t r)
+{
+    const int32_t label = ((const int32_t *)op->labels)[r];
+    return is_class(op, r)
+               ? weight_of(op->row_weight, r) * weight_of(op->class_weight, (size_t)label)
+               : 0;
+}
+
+/* By l = -log p, as in nn/loss_focal.c; *slope: the factor of its derivative. */
+OG_ON_DEVICE double loss_by(const struct og_loss *op, double l, float *slope)
+{
+    const double p = exp(-l), rest = -expm1(-l), gamma = (double)op->gamma;
+    *slope = 1;
+    if (op->loss != OG_LOSS_FOCAL)
+        return l;
+    const double factor = rest > 0 ? pow(rest, gamma) : gamma == 0;
+    *slope = (float)(rest > 0 ? factor * (1 + gamma * p * l / rest) : factor);
+    return factor * l;
+}
+
+OG_KERNEL(og__k_count_classes, og_k_loss)
+{
+    double sum = 0;
+    for (uint32_t r = og_thread(); r < op->op.rows; r += OG_THREADS)
+        sum += (double)term_weight(&op->op, r);
+    leave_weight(sum, op->weight OG_PASS);
+}
+
+OG_ON_DEVICE void softmax_row(const struct og_loss *op, uint32_t r, double all_weight,
                               struct og_metrics *m)
 {
     const uint32_t cols = (uint32_t)op->cols, label = (uint32_t)((const int32_t *)op->labels)[r];
     const float *x = op->logits + (size_t)r * cols;
     float *grad = op->grad ? op->grad + (size_t)r * cols : NULL;
-    const float share = 1.0f / (float)counted;
+    const float share = all_weight > 0 ? 1.0f / (float)all_weight : 0;
     uint32_t best = 0;
-    float sum = 0;
+    float sum = 0, classes = 0, slope;
     for (uint32_t j = 1; j < cols; j++)
         best = x[j] > x[best] ? j : best;
     for (uint32_t j = 0; j < cols; j++) {
@@ -102,12 +128,25 @@ OG_ON_DEVICE void softmax_row(const struct og_loss *op, uint32_t r, uint32_t cou
         if (grad)
             grad[j] = e;
     }
-    const double loss = (double)logf(sum) + (double)x[best] - (double)x[label];
+    const double log_sum = (double)logf(sum) + (double)x[best], loss = log_sum - (double)x[label];
+    const float weight = term_weight(op, r), rest = 1 - op->smoothing;
+    const float spread = weight_of(op->row_weight, r) * op->smoothing / (float)op->cols;
     m->counted = 1;
     m->correct = best == label && loss == loss; /* a row with NaN has no maximum */
-    m->loss_sum = loss;
-    for (uint32_t j = 0; grad && j < cols; j++)
-        grad[j] = grad[j] * (share / sum) - (j == label ? share : 0);
+    m->weight = (double)weight;
+    m->loss_sum = (double)rest * (double)weight * loss_by(op, loss, &slope);
+    for (uint32_t j = 0; spread > 0 && j < cols; j++) {
+        const float w = weight_of(op->class_weight, j);
+        classes += w;
+        m->loss_sum += (double)spread * (double)w * (log_sum - (double)x[j]);
+    }
+    const float pull = share * rest * weight * slope;
+    const float all = spread > 0 ? pull + share * spread * classes : pull;
+    for (uint32_t j = 0; grad && j < cols; j++) {
+        grad[j] = grad[j] * (all / sum) - (j == label ? pull : 0);
+        if (spread > 0)
+            grad[j] -= share * spread * weight_of(op->class_weight, j);
+    }
 }
 
 OG_KERNEL(og__k_softmax, og_k_loss)
@@ -115,7 +154,7 @@ OG_KERNEL(og__k_softmax, og_k_loss)
     const uint32_t r = my_row(og_block(), og_thread());
     struct og_metrics m = no_metrics();
     if (r < op->op.rows && is_class(&op->op, r))
-        softmax_row(&op->op, r, *op->counted, &m);
+        softmax_row(&op->op, r, *op->weight, &m);
     else if (r < op->op.rows && op->op.grad)
         for (uint32_t j = 0; j < (uint32_t)op->op.cols; j++)
             op->op.grad[(size_t)r * (size_t)op->op.cols + j] = 0;
@@ -135,14 +174,18 @@ OG_ON_DEVICE void sigmoid_row(const struct og_loss *op, uint32_t r, struct og_me
     for (uint32_t j = 0; j < cols; j++) {
         const float e = expf(-fabsf(x[j]));
         const bool on = label[j] > 0.5f, said = x[j] > 0;
-        sum += (double)(log1pf(e) + fmaxf(x[j], 0) - x[j] * label[j]);
+        const float weight = on ? weight_of(op->class_weight, j) : 1;
+        const float l = log1pf(e) + fmaxf(x[j], 0) - x[j] * label[j];
+        float slope;
+        sum += (double)weight * loss_by(op, (double)l, &slope);
         m->true_positive += on && said;
         m->false_positive += !on && said;
         m->false_negative += on && !said;
         if (grad)
-            grad[j] = share * ((x[j] >= 0 ? 1 : e) / (1 + e) - label[j]);
+            grad[j] = share * ((x[j] >= 0 ? 1 : e) / (1 + e) - label[j]) * (weight * slope);
     }
     m->counted = 1;
+    m->weight = 1;
     m->loss_sum = sum / (double)cols;
 }
 
@@ -160,12 +203,12 @@ OG_KERNEL(og__k_sigmoid, og_k_loss)
 OG_KERNEL(og__k_count_values, og_k_loss)
 {
     const size_t all = op->op.rows * (size_t)op->op.cols;
-    uint32_t n = 0;
+    double n = 0;
     for (size_t i = og_thread(); i < all; i += OG_THREADS) {
         const float y = ((const float *)op->op.labels)[i];
         n += y == y;
     }
-    leave_count(n, op->counted OG_PASS);
+    leave_weight(n, op->weight OG_PASS);
 }
 
 /* As in nn/loss_values.c. */
@@ -188,7 +231,7 @@ OG_ON_DEVICE void value_row(const struct og_k_loss *op, uint32_t r, struct og_me
 {
     const struct og_loss *l = &op->op;
     const size_t first = (size_t)r * (size_t)l->cols;
-    const float share = 1 / (float)*op->counted;
+    const float share = 1 / (float)*op->weight;
     for (size_t i = first; i < first + (size_t)l->cols; i++) {
         const float y = ((const float *)l->labels)[i], d = l->logits[i] - y;
         const bool there = y == y;
@@ -196,7 +239,8 @@ OG_ON_DEVICE void value_row(const struct og_k_loss *op, uint32_t r, struct og_me
         if (there) {
             m->counted = 1;
             m->values++;
-            m->loss_sum += value_loss(op->loss, d, &slope);
+            m->weight++;
+            m->loss_sum += value_loss(l->loss, d, &slope);
             m->absolute += (double)fabsf(d);
             m->squared += (double)d * (double)d;
             m->value_sum += (double)y;
@@ -271,6 +315,7 @@ OG_KERNEL(og__k_links, og_k_links)
     struct og_metrics m = no_metrics();
     if (i < l->n_edges) {
         m.counted = 1;
+        m.weight = 1;
         m.compared = l->each;
         m.loss_sum = l->loss == OG_LOSS_BCE ? bce_of(l, i) : margin_of(l, i);
         for (uint32_t k = 0; k < l->each; k++) {

@@ -295,9 +295,8 @@ struct og_k_finish {
 /* Blocks of OG__BLOCK_ROWS rows: one thread per row; one of them adds the terms in order. */
 struct og_k_loss {
     struct og_loss op;
-    int loss;
     struct og_metrics *blocks;
-    uint32_t *counted; /* [1]: counted rows or values */
+    double *weight; /* [1]: of all terms */
 };
 struct og_k_links {
     struct og_link_loss op;

@@ -88,14 +88,14 @@ out:
 
 /* ==== losses ==== */
 
-/* Memory for the metrics of each block, then for a count. */
+/* Memory for the metrics of each block, then for a sum of weights. */
 static int loss_room(struct og_nn_backend *be, uint32_t rows, struct og_metrics **blocks,
-                     uint32_t **counted, struct og_err *err)
+                     double **weight, struct og_err *err)
 {
     const size_t bytes = og__device_room_of(og__n_blocks(rows) * sizeof(**blocks));
-    int rc = og__device_room(be, bytes + sizeof(**counted), err);
+    int rc = og__device_room(be, bytes + sizeof(**weight), err);
     *blocks = (struct og_metrics *)(void *)be->room;
-    *counted = (uint32_t *)(void *)(be->room + bytes);
+    *weight = (double *)(void *)(be->room + bytes);
     return rc;
 }
 
@@ -117,13 +117,13 @@ static int collect(struct og_nn_backend *be, uint32_t rows, struct og_metrics *b
     return rc < 0 ? rc : og__device_fetch(be, out, blocks, sizeof(*out), err);
 }
 
-/* count: the kernel that counts rows or values, or none. */
-static int rows_loss(struct og_nn_backend *be, const struct og_loss *op, int loss, int count,
-                     int kernel, struct og_err *err)
+/* count: the kernel that adds the weights of rows or values, or none. */
+static int rows_loss(struct og_nn_backend *be, const struct og_loss *op, int count, int kernel,
+                     struct og_err *err)
 {
-    struct og_k_loss args = {.op = *op, .loss = loss};
+    struct og_k_loss args = {.op = *op};
     int rc;
-    OG_TRY(loss_room(be, op->rows, &args.blocks, &args.counted, err));
+    OG_TRY(loss_room(be, op->rows, &args.blocks, &args.weight, err));
     if (count >= 0)
         OG_TRY(og__device_launch(be, count, 1, 256, &args, sizeof(args), err));
     OG_TRY(launch_rows(be, kernel, op->rows, &args, sizeof(args), err));
@@ -132,35 +132,42 @@ out:
     return rc;
 }
 
-int og__device_softmax_loss(struct og_nn_backend *be, const struct og_loss *op, struct og_err *err)
-{
-    return rows_loss(be, op, 0, og__k_count_classes_number, og__k_softmax_number, err);
-}
-
-int og__device_sigmoid_loss(struct og_nn_backend *be, const struct og_loss *op, struct og_err *err)
-{
-    return rows_loss(be, op, 0, -1, og__k_sigmoid_number, err);
-}
-
 static int no_such_loss(int loss, struct og_err *err)
 {
     return og__fail(err, -ENOTSUP, "use --device cpu", "--loss %s: devices have no kernel of it",
                     og__loss_words[loss]);
 }
 
-int og__device_value_loss(struct og_nn_backend *be, const struct og_value_loss *op,
-                          struct og_err *err)
+static bool is_of_classes(int loss)
+{
+    return loss == OG_LOSS_AUTO || loss == OG_LOSS_FOCAL;
+}
+
+int og__device_softmax_loss(struct og_nn_backend *be, const struct og_loss *op, struct og_err *err)
+{
+    return is_of_classes(op->loss)
+               ? rows_loss(be, op, og__k_count_classes_number, og__k_softmax_number, err)
+               : no_such_loss(op->loss, err);
+}
+
+int og__device_sigmoid_loss(struct og_nn_backend *be, const struct og_loss *op, struct og_err *err)
+{
+    return is_of_classes(op->loss) ? rows_loss(be, op, -1, og__k_sigmoid_number, err)
+                                   : no_such_loss(op->loss, err);
+}
+
+int og__device_value_loss(struct og_nn_backend *be, const struct og_loss *op, struct og_err *err)
 {
     if (op->loss != OG_LOSS_MSE && op->loss != OG_LOSS_MAE && op->loss != OG_LOSS_HUBER)
         return no_such_loss(op->loss, err);
-    return rows_loss(be, &op->rows, op->loss, og__k_count_values_number, og__k_values_number, err);
+    return rows_loss(be, op, og__k_count_values_number, og__k_values_number, err);
 }
 
 int og__device_link_loss(struct og_nn_backend *be, const struct og_link_loss *op,
                          struct og_err *err)
 {
     struct og_k_links args = {.op = *op};
-    uint32_t *unused;
+    double *unused;
     int rc;
     if (op->loss != OG_LOSS_BCE && op->loss != OG_LOSS_MARGIN)
         return no_such_loss(op->loss, err);
@@ -182,7 +189,7 @@ int og__device_rank(struct og_nn_backend *be, const struct og_rank *op, struct o
                               .b = p->b,
                               .score = op->score};
     struct og_metrics sum;
-    uint32_t *unused;
+    double *unused;
     int rc;
     OG_TRY(loss_room(be, args.n_turns, &args.blocks, &unused, err));
     OG_TRY(launch_rows(be, og__k_ranks_number, args.n_turns, &args, sizeof(args), err));

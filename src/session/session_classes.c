@@ -1,0 +1,205 @@
+/* What a session does for classes of unequal size: weights of classes, and seeds that balance them.
+ */
+#include "dataset/convert.h"
+#include "learn/targets.h"
+#include "nn/tasks.h"
+#include "options/options.h"
+#include "session/session_parts.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char part[] = "labels";
+
+/* ---- which tasks take them ---- */
+
+/* What labels of the task are, as bits. */
+enum { CLASSES = 1, LABELS = 2 };
+
+static int kinds_of(const struct og_session *s)
+{
+    if (og__task(s->config.opt.task)->targets != OG__OF_CLASSES)
+        return 0;
+    return s->workload.graph->multi_label ? LABELS : CLASSES;
+}
+
+int og__session_check_classes(const struct og_session *s, struct og_err *err)
+{
+    const struct og_options *opt = &s->config.opt;
+    const struct {
+        const char *name;
+        bool given;
+        int takes;
+    } options[] = {{"class-weights", opt->class_weights, CLASSES | LABELS},
+                   {"label-smoothing", opt->label_smoothing > 0, CLASSES},
+                   {"oversample", opt->oversample != OG_OVERSAMPLE_NONE, CLASSES}};
+    for (size_t i = 0; i < OG_COUNT(options); i++)
+        if (options[i].given && !(options[i].takes & kinds_of(s)))
+            return og__fail(err, -EINVAL, "leave it out",
+                            kinds_of(s) == LABELS ? "--%s: nodes have several labels (--task %s)"
+                                                  : "--%s: there are no classes (--task %s)",
+                            options[i].name, og__task_words[opt->task]);
+    if (opt->label_smoothing > 0 && opt->loss == OG_LOSS_FOCAL)
+        return og__fail(err, -EINVAL, "leave one of the two out",
+                        "--label-smoothing: not with --loss focal");
+    if (opt->oversample != OG_OVERSAMPLE_NONE && s->config.handover.n > 0)
+        return og__fail(err, -EINVAL, "leave it out; choose the seeds instead",
+                        "--oversample: not for batches that a program of your own trains on");
+    return 0;
+}
+
+/* ---- weights ---- */
+
+static int refuse_balance(const struct og_session *s, const char *option, struct og_err *err)
+{
+    return og__fail(err, -EINVAL, "give --class-weights FILE, a .npy file with a number a class",
+                    "--%s balanced: %s has no training nodes with a label", option,
+                    s->workload.graph->path);
+}
+
+/* Training nodes with a label; count[c]: those of class c, or with label c. */
+static uint64_t count_nodes(const struct og_session *s, uint64_t *count)
+{
+    const struct og_graph *g = s->workload.graph;
+    const struct og_split *train = &s->workload.split[OG__TRAIN];
+    const size_t n_classes = (size_t)g->n_classes;
+    uint64_t all = 0;
+    memset(count, 0, n_classes * sizeof(*count));
+    for (int64_t i = 0; i < train->n; i++) {
+        const int32_t label = g->multi_label ? 0 : ((const int32_t *)train->labels)[i];
+        const float *row = (const float *)train->labels + (size_t)i * n_classes;
+        all += label >= 0;
+        for (size_t c = 0; g->multi_label && c < n_classes; c++)
+            count[c] += row[c] > 0.5f;
+        if (!g->multi_label && label >= 0 && label < g->n_classes)
+            count[label]++;
+    }
+    return all;
+}
+
+/* n / (C n_c) of classes; of labels how many nodes do not have them for each that has. Those of
+ * none weigh 0. */
+static int balance(const struct og_session *s, float *weight, struct og_err *err)
+{
+    const struct og_graph *g = s->workload.graph;
+    const struct og_split *train = &s->workload.split[OG__TRAIN];
+    const size_t n_classes = (size_t)g->n_classes, bytes = n_classes * sizeof(uint64_t);
+    int absent = 0;
+    if (!train->labels || g->split[OG__TRAIN].fd < 0 || og__labelled(g, train) == 0)
+        return refuse_balance(s, "class-weights", err);
+    uint64_t *count = og__alloc(s->budget, bytes, part, err);
+    if (!count)
+        return -ENOMEM;
+    const double all = (double)count_nodes(s, count);
+    for (size_t c = 0; c < n_classes; c++) {
+        const double n = (double)count[c];
+        const double balanced = g->multi_label ? (all - n) / n : all / ((double)n_classes * n);
+        absent += count[c] == 0;
+        weight[c] = count[c] > 0 ? (float)balanced : 0;
+    }
+    og__release(s->budget, count, bytes, part);
+    if (absent > 0)
+        og__say(&s->config.log, OG__INFO,
+                "--class-weights balanced: %d of %zu classes have no training node, and weigh 0",
+                absent, n_classes);
+    return 0;
+}
+
+/* A number of every class, in a .npy file. */
+static int read_weights(const struct og_session *s, float *weight, struct og_err *err)
+{
+    static const char hint[] = "give a number of at least 0 a class: "
+                               "numpy.save(\"weights.npy\", weights.astype(\"float32\"))";
+    const char *path = s->config.opt.class_weights;
+    const int64_t n = s->workload.graph->n_classes;
+    struct og_npy a = {.fd = -1};
+    double data[512], sum = 0;
+    int rc;
+    OG_TRY(og__npy_open(&a, path, err));
+    if (a.type != OG__NPY_F32 && a.type != OG__NPY_F64 && !og__npy_is_integer(a.type))
+        OG_TRY(og__fail(err, -EINVAL, hint, "%s: weights of type %s; numbers expected", path,
+                        og__npy_name(a.type)));
+    if (a.shape[0] * a.shape[1] != n || (a.shape[1] != 1 && a.shape[0] != 1))
+        OG_TRY(og__fail(err, -EINVAL, hint, "%s: %lld numbers, there are %lld classes", path,
+                        (long long)(a.shape[0] * a.shape[1]), (long long)n));
+    a.shape[0] = n; /* a row is a column */
+    a.shape[1] = a.ndim = 1;
+    for (int64_t first = 0, m; first < n; first += m) {
+        m = OG_MIN(n - first, (int64_t)OG_COUNT(data));
+        OG_TRY(og__npy_read(&a, first, m, data, err));
+        for (int64_t i = 0; i < m; i++) {
+            const double x = og__number_at(a.type, data, (size_t)i);
+            weight[first + i] = (float)x;
+            sum += x;
+            if (!(x >= 0) || isinf(weight[first + i]))
+                OG_TRY(og__fail(err, -EINVAL, hint, "%s: the weight of class %lld is %g", path,
+                                (long long)(first + i), x));
+        }
+    }
+    if (!(sum > 0))
+        OG_TRY(og__fail(err, -EINVAL, hint, "%s: every class weighs 0", path));
+out:
+    og__npy_close(&a);
+    return rc;
+}
+
+static int weigh_classes(struct og_session *s, struct og_err *err)
+{
+    struct og_workload *f = &s->workload;
+    const size_t bytes = (size_t)f->graph->n_classes * sizeof(float);
+    const char *how = s->config.opt.class_weights;
+    f->class_weights = og__alloc(s->budget, bytes, part, err);
+    if (!f->class_weights)
+        return -ENOMEM;
+    f->bytes.labels += bytes;
+    f->shape.class_weights = f->class_weights;
+    return strcmp(how, "balanced") == 0 ? balance(s, f->class_weights, err)
+                                        : read_weights(s, f->class_weights, err);
+}
+
+/* ---- seeds ---- */
+
+static int balance_seeds(struct og_session *s, struct og_err *err)
+{
+    struct og_workload *f = &s->workload;
+    const struct og_split *train = &f->split[OG__TRAIN];
+    if (!train->labels || og__labelled(f->graph, train) == 0)
+        return refuse_balance(s, "oversample", err);
+    int rc = og__balanced_open(&f->balanced, train->labels, (uint32_t)train->n,
+                               (uint32_t)f->graph->n_classes, (uint64_t)s->config.opt.seed,
+                               s->budget, err);
+    if (rc < 0)
+        return rc;
+    f->bytes.seeds += f->balanced.bytes;
+    f->seeds.balanced = &f->balanced;
+    f->seeds.repeats = true;
+    f->shape.weighs_seeds = s->config.want & OG__WANT_TRAINING;
+    return 0;
+}
+
+bool og__session_oversamples(const struct og_session *s)
+{
+    const bool draws = !(s->config.want & OG__WANT_MODEL) || s->config.want & OG__WANT_TRAINING;
+    return draws && s->config.opt.oversample != OG_OVERSAMPLE_NONE;
+}
+
+int og__session_balance(struct og_session *s, struct og_err *err)
+{
+    const struct og_options *opt = &s->config.opt;
+    int rc = 0;
+    const bool judges = s->config.want & OG__WANT_MODEL && !(s->config.want & OG__WANT_EVERY);
+    if (judges && opt->class_weights)
+        OG_TRY(weigh_classes(s, err));
+    if (og__session_oversamples(s))
+        OG_TRY(balance_seeds(s, err));
+out:
+    return rc;
+}
+
+void og__session_drop_classes(struct og_session *s)
+{
+    struct og_workload *f = &s->workload;
+    if (f->class_weights)
+        og__release(s->budget, f->class_weights, (size_t)f->graph->n_classes * sizeof(float), part);
+    og__balanced_close(&f->balanced);
+}

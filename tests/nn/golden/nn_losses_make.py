@@ -1,0 +1,66 @@
+#!/usr/bin/python3
+"""Losses of tests/nn/test_nn_losses.c by PyTorch: its value and gradient for logits, labels and weights of classes.
+
+    cd tests/nn/golden && ./nn_losses_make.py
+"""
+import numpy as np
+import torch
+from torch.nn import functional as F
+
+from nn_make import write_safetensors
+
+ROWS, COLS = 150, 9
+rng = np.random.default_rng(5)
+out, metadata = {}, {}
+
+
+def case(name, loss, multi=False, weighted=False, text=""):
+    logits = torch.from_numpy(rng.normal(0, 3, (ROWS, COLS)).astype(np.float32)).double().requires_grad_()
+    labels = (rng.random((ROWS, COLS)) < 0.3).astype(np.float32) if multi else rng.integers(-1, COLS, ROWS).astype(np.float32)
+    weight = torch.from_numpy(rng.uniform(0.1, 3, COLS).astype(np.float32)).double() if weighted else None
+    y = torch.from_numpy(labels).double() if multi else torch.from_numpy(labels).long()
+    value = loss(logits, y, weight)
+    value.backward()
+    out.update({f"{name}.logits": logits.detach().numpy().astype(np.float32), f"{name}.labels": labels,
+                f"{name}.grad": logits.grad.numpy().astype(np.float32), f"{name}.loss": np.array([value.item()])})
+    if weighted:
+        out[f"{name}.weight"] = weight.numpy().astype(np.float32)
+    metadata[name] = ("multi " if multi else "") + text
+    print(name, value.item())
+
+
+def cross_entropy(smoothing):
+    return lambda x, y, w: F.cross_entropy(x, y, weight=w, ignore_index=-1, label_smoothing=smoothing)
+
+
+def focal(gamma):
+    """The mean by weight of (1 - p)^gamma times the cross-entropy."""
+    def loss(x, y, w):
+        x, y = x[y >= 0], y[y >= 0]
+        each = F.cross_entropy(x, y, weight=w, reduction="none")
+        p = torch.softmax(x, 1)[torch.arange(len(y)), y]
+        return ((1 - p) ** gamma * each).sum() / (len(y) if w is None else w[y].sum())
+    return loss
+
+
+def focal_labels(gamma):
+    """torchvision's sigmoid_focal_loss without alpha, of pos_weight."""
+    def loss(x, y, w):
+        p = torch.sigmoid(x)
+        each = F.binary_cross_entropy_with_logits(x, y, reduction="none", pos_weight=w)
+        return ((1 - p * y - (1 - p) * (1 - y)) ** gamma * each).mean()
+    return loss
+
+
+if __name__ == "__main__":
+    case("plain", cross_entropy(0))
+    case("weights", cross_entropy(0), weighted=True)
+    case("smooth", cross_entropy(0.1), text="smoothing=0.1")
+    case("smooth_weights", cross_entropy(0.25), weighted=True, text="smoothing=0.25")
+    case("focal", focal(2), text="gamma=2")
+    case("focal_weights", focal(0.5), weighted=True, text="gamma=0.5")
+    case("labels", lambda x, y, w: F.binary_cross_entropy_with_logits(x, y), multi=True)
+    case("labels_weights", lambda x, y, w: F.binary_cross_entropy_with_logits(x, y, pos_weight=w), multi=True, weighted=True)
+    case("labels_focal", focal_labels(1.5), multi=True, text="gamma=1.5")
+    case("labels_focal_weights", focal_labels(2), multi=True, weighted=True, text="gamma=2")
+    write_safetensors("nn_losses.safetensors", out, metadata)
