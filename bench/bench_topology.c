@@ -87,7 +87,7 @@ static int on_disk(const struct bench *b, int share, size_t staging, struct og_e
     struct og_topology_disk_options opt = {.staging_bytes = staging};
     if (!mkdtemp(dir))
         return og__fail_errno(err, -errno, NULL, "%s", dir);
-    opt.cache_bytes = og__neighbors_whole_bytes(b->ds->relation) / 100 * (size_t)share;
+    opt.cache_bytes = og__neighbors_whole_bytes(b->ds, false) / 100 * (size_t)share;
     opt.cache_dir = dir;
     og__profile_load(b->ds->path, &opt.reader.profile);
     double start = og__now();

@@ -26,7 +26,7 @@ static bool is_kept_name(const struct og_persistent_cache_kind *kind, const char
 static bool is_its_file(const struct og_persistent_cache_kind *kind, const char *name)
 {
     for (size_t i = 0; i < OG_COUNT(kind->files); i++)
-        if (strncmp(name, kind->files[i], strlen(kind->files[i])) == 0)
+        if (kind->files[i] && strncmp(name, kind->files[i], strlen(kind->files[i])) == 0)
             return true;
     return false;
 }

@@ -10,7 +10,7 @@
 
 struct og_persistent_cache_kind {
     const char *prefix;   /* of the folders' names */
-    const char *files[3]; /* how the names of its files begin */
+    const char *files[4]; /* how the names of its files begin */
 };
 
 /* Locks folder `path` and updates its time. Returns a descriptor above 0, to be closed by the

@@ -90,14 +90,13 @@ bool og__memory_plan_samples_groups(const struct og_plan_inputs *p)
 }
 
 /* May batches be sampled together, and is there anything to read? A neighbour cache with every list
- * leaves nothing but weights. */
+ * leaves nothing. */
 static bool reads_lists(const struct og_memory_plan *m, const struct og_plan_inputs *p)
 {
     const struct og_workload *f = p->workload;
     const struct og_sampling how = og__sampling_setup(&p->config->opt);
     const bool all =
-        og__sampling_weights(&how) == OG__NO_WEIGHTS && (p->config->want & OG__WANT_FEATURES) &&
-        p->config->opt.neighbor_cache.unit == OG_UNSET &&
+        (p->config->want & OG__WANT_FEATURES) && p->config->opt.neighbor_cache.unit == OG_UNSET &&
         og__memory_plan_lists_share(m, f, og__memory_plan_free(m, p)) >= f->bytes.neighbors_most;
     return p->exec->topology == OG_TOPOLOGY_DISK && og__sampler_takes_groups(&how) && !all;
 }
@@ -105,8 +104,7 @@ static bool reads_lists(const struct og_memory_plan *m, const struct og_plan_inp
 void og__memory_plan_groups(struct og_memory_plan *m, const struct og_plan_inputs *p)
 {
     const struct og_workload *f = p->workload;
-    if (!reads_lists(m, p) ||
-        f->group_sampling.n_arrays == 0) /* those of relations are read by each */
+    if (!reads_lists(m, p) || f->group_sampling.n_lists == 0)
         return;
     const int samplers = og__samplers(p->exec);
     const size_t saved = (size_t)samplers * f->bytes.sampler_reading;

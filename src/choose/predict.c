@@ -208,11 +208,11 @@ static struct og_io_expected group_of(const struct og_data_path *d,
 {
     const struct og_workload *f = d->workload;
     const struct og_read_rule rule = og__structure_rule(d->structure);
-    const double passes = (double)f->caps.n_hops * f->group_sampling.steps;
+    const double steps = (double)f->caps.n_hops * f->group_sampling.steps;
     const double file = (double)og__group_sampling_list_bytes(&f->group_sampling);
     if (profiling->group.batches > 0)
         return og__group_expect(&profiling->group, (double)batches, &rule);
-    return (struct og_io_expected){passes * file / (double)rule.max_request, passes * file};
+    return (struct og_io_expected){steps * file / (double)rule.max_request, steps * file};
 }
 
 /* Batches that are sampled together read no more than their groups do: how much less, one group of
@@ -228,18 +228,13 @@ static void bound_topology(const struct og_data_path *d, const struct og_profili
     const uint64_t groups = (epoch + group - 1) / group;
     const struct og_io_expected one = group_of(d, profiling, OG_MIN(group, epoch));
     const uint64_t most = scaled((uint64_t)one.bytes, (double)groups);
-    p->topology_passes = groups * f->caps.n_hops * f->group_sampling.steps;
+    p->topology_passes =
+        groups * f->caps.n_hops * f->group_sampling.steps * f->group_sampling.n_lists;
     p->bound = true;
     if (p->topology_bytes > most) {
         p->topology_reads = OG_MIN(p->topology_reads, scaled((uint64_t)one.reads, (double)groups));
         p->topology_bytes = most;
     }
-}
-
-static bool is_on_disk(const struct og_structure *g)
-{
-    return g->topology.disk ||
-           (g->topology.relation && g->given.exec->topology == OG_TOPOLOGY_DISK);
 }
 
 /* Of an epoch, for one of the profiling batches. */
@@ -278,7 +273,7 @@ int og__predict_from(struct og_data_path *d, const struct og_profiling *profilin
     int rc = 0;
     if (d->offline)
         sum.trace = read_samples(d->offline->samples, profiling->n);
-    else if (is_on_disk(d->structure))
+    else if (d->structure->topology.stored)
         OG_TRY(count_topology(d, &topology, err));
     double share = (double)profiling->n / OG_MAX(OG_MIN(profiling->n, 2u), 1u);
     sum.topology_reads = scaled(topology.topology_reads, share);

@@ -183,14 +183,13 @@ static struct og_group_sampling_sizes sizes_of(const struct og_profiling *p,
     const struct og_options *opt = &g->given.config->opt;
     const struct og_sampling how = og__sampling_setup(opt);
     const struct og_workload *f = g->given.workload;
-    if (!b || !g->topology.disk || f->graph->has_types || n < 2 || opt->together == 1 ||
-        !og__sampler_takes_groups(&how))
+    if (!b || !g->topology.stored || n < 2 || opt->together == 1 || !og__sampler_takes_groups(&how))
         return none;
     const size_t capacity = OG_MIN(og__budget_left(b) / 2, most);
     const struct og_batch_caps caps = og__caps_with_margin(&p->caps, g->given.config, f);
     const struct og_reader_options reader = og__structure_on_disk(g).reader;
     const struct og_group_sampling_shape shape =
-        og__group_sampling_shape(f->graph->relation, &how, og__longest_list(&g->topology));
+        og__group_sampling_shape(f->graph, &g->topology, &how);
     const struct og_group_sampling_sizes sizes = {
         .batches = n,
         .shift = og__group_sampling_shift(&shape, &reader, capacity),
@@ -265,7 +264,7 @@ static int profiling_of_run(struct og_profiling *p, const struct og_structure *g
     struct og_profiling_limits timed = *all;
     uint32_t group_sampling = 0;
     int rc;
-    timed.batches = g->topology.disk ? OG_MIN(all->batches, 2u) : all->batches;
+    timed.batches = g->topology.stored ? OG_MIN(all->batches, 2u) : all->batches;
     OG_TRY(profiling_training(p, g, sampler, &timed, m, b, err));
     const uint32_t before = p->n;
     const struct og_group_sampling_sizes sizes = sizes_of(p, g, all->batches - before, b);

@@ -290,10 +290,41 @@ int og__graph_identify(struct og_graph *g, const struct og_meta *m, struct og_er
     return rc;
 }
 
-uint64_t og__structure_state(const struct og_identity *id)
+static int mix_file(uint64_t *sum, const struct og_npy *a, struct og_err *err)
 {
-    uint64_t sum = mix(0, &id->array[OG__INDPTR], sizeof(id->array[0]));
-    return mix(sum, &id->array[OG__INDICES], sizeof(id->array[0]));
+    struct file_state one = {0};
+    const int rc = og__npy_there(a) ? stat_file(a, &one, err) : 0;
+    *sum = mix(*sum, one.file, sizeof(one.file));
+    *sum = mix(*sum, one.written, sizeof(one.written));
+    return rc;
+}
+
+/* The identity of a heterogeneous graph has contents alone. */
+static int mix_files(uint64_t *sum, const struct og_graph *g, bool weights, struct og_err *err)
+{
+    int rc = 0;
+    for (uint32_t r = 0; r < g->n_relations; r++) {
+        OG_TRY(mix_file(sum, &g->relation[r].indptr, err));
+        OG_TRY(mix_file(sum, &g->relation[r].indices, err));
+        if (weights)
+            OG_TRY(mix_file(sum, &g->relation[r].weights, err));
+    }
+out:
+    return rc;
+}
+
+int og__structure_state(const struct og_graph *g, bool weights, uint64_t *state, struct og_err *err)
+{
+    const struct og_identity *id = &g->identity;
+    if (g->has_types) {
+        *state = id->contents;
+        return mix_files(state, g, weights, err);
+    }
+    *state = mix(0, &id->array[OG__INDPTR], sizeof(id->array[0]));
+    *state = mix(*state, &id->array[OG__INDICES], sizeof(id->array[0]));
+    if (weights)
+        *state = mix(*state, &id->array[OG__WEIGHTS], sizeof(id->array[0]));
+    return 0;
 }
 
 uint64_t og__dataset_state(const struct og_identity *id)

@@ -1,12 +1,15 @@
 /* The neighbour cache: in-neighbour lists held in memory while the topology is on disk (Park et al.
  * 2022, §3.2).
  *
- * A list costs its length in memory, and its use is proportional to its node's out-degree. So nodes
- * are selected by out-degree / in-degree, best first, until the capacity is full.
+ * A list costs its length in memory, and its use is proportional to its node's out-degree. So lists
+ * of all relations are selected together by out-degree / length, best first, until the capacity is
+ * full. The out-degree of a node counts its edges in all relations: each found edge leads to it,
+ * and then each of its lists is read.
  *
- *   node v ──> bit? ──rank──> slot ──first──> ids[first[slot] .. first[slot] + degree(v))
+ *   list v of a relation ──> bit? ──rank──> slot ──first──> ids[first[slot] .. first[slot] + n)
+ *                                                          weights, if batches have them: the same
  *
- * Selection and copy each scan indices.npy once. The result is saved (docs/reference/formats.md)
+ * Selection and copy each scan the indices once. The result is saved (docs/reference/formats.md)
  * and later loaded in one sequential read. A saved cache is checked: dataset, capacity, degrees,
  * checksum and range of ids must match. Otherwise it is built again. */
 #ifndef OG_DATASET_NEIGHBORS_H
@@ -16,13 +19,14 @@
 #include "base/persistent_cache.h"
 #include "dataset/topology.h"
 
+/* Of one relation. */
 struct og_neighbors {
     uint64_t n_nodes, n_lists, n_ids;
     uint64_t *bits;          /* one bit a node: is its list cached? NULL = no cache */
     uint32_t *rank;          /* of bits */
     struct og_offsets first; /* [n_lists + 1] into ids */
     uint32_t *ids;           /* [n_ids] list after list, by node */
-    uint64_t bytes_written;  /* bytes written to save it; 0 if it was loaded */
+    float *weights;          /* [n_ids] of these edges; NULL = the cache has none */
     struct og_budget *budget;
 };
 
@@ -37,35 +41,50 @@ static inline int64_t og__neighbors_first(const struct og_neighbors *c, uint32_t
     return og__offset(&c->first, og__bits_rank(c->bits, c->rank, v));
 }
 
-/* Selects the best lists in at most `capacity` bytes, the cache's overhead included; ties go to
- * smaller ids. If a list is too long for the remaining space, lists of equal rank are tried. Loads
- * the cache from folder `dir` if saved there, else builds and saves it; NULL = not saved. A failed
- * save is logged and is no error. Memory "neighbour cache" from t's budget. */
-OG_MUST_CHECK int og__neighbors_open(struct og_neighbors *c, const struct og_topology *t,
-                                     size_t capacity, const char *dir, const struct og_log *log,
-                                     struct og_err *err);
-void og__neighbors_release(struct og_neighbors *c);
+/* Weights of the list of cached node v; NULL = the cache has none. */
+static inline const float *og__neighbors_weights(const struct og_neighbors *c, uint32_t v)
+{
+    return c->weights ? c->weights + og__neighbors_first(c, v) : NULL;
+}
 
-/* The folder below `under` for the cache of r, named by the dataset's path. malloc'ed; NULL if the
+struct og_neighbors_options {
+    size_t capacity; /* bytes, of all relations, the cache's overhead included */
+    bool weights;    /* with those of edges, which the dataset must have */
+    const char *dir; /* folder that it is saved in; NULL = not saved */
+    const struct og_log *log;
+};
+
+/* Selects the best lists in at most that many bytes; ties go to the first relation, then to smaller
+ * ids. If a list is too long for the remaining space, lists of equal rank are tried. Loads the
+ * cache from the folder if saved there, else builds and saves it. A failed save is logged and is no
+ * error. Fills disk->cache of each relation of t; *written: bytes written to save it. Memory
+ * "neighbour cache" from t's budget. */
+OG_MUST_CHECK int og__neighbors_open(struct og_topology *t, const struct og_graph *g,
+                                     const struct og_neighbors_options *opt, uint64_t *written,
+                                     struct og_err *err);
+void og__neighbors_release(struct og_topology *t);
+
+/* The folder below `under` for the cache of g, named by the dataset's path. malloc'ed; NULL if the
  * path is unknown. */
-char *og__neighbors_folder(const char *under, const struct og_relation *r);
+char *og__neighbors_folder(const char *under, const struct og_graph *g);
 extern const struct og_persistent_cache_kind og__neighbors_kind; /* such folders */
 /* The dataset path that folder `dir` records; malloc'ed, NULL = none. */
 char *og__neighbors_dataset(const char *dir);
 
-/* Byte sizes: of a cache of this capacity at most, of a cache of all lists, and temporarily of
- * building. */
-size_t og__neighbors_bytes(const struct og_relation *r, size_t capacity);
-size_t og__neighbors_least_bytes(const struct og_relation *r); /* with no list yet */
-size_t og__neighbors_whole_bytes(const struct og_relation *r);
-size_t og__neighbors_build_bytes(const struct og_relation *r);
+/* Byte sizes: of a cache of this capacity at most, of a cache with no list yet, of one of all
+ * lists, and temporarily of building. */
+size_t og__neighbors_bytes(const struct og_graph *g, bool weights, size_t capacity);
+size_t og__neighbors_least_bytes(const struct og_graph *g);
+size_t og__neighbors_whole_bytes(const struct og_graph *g, bool weights);
+size_t og__neighbors_build_bytes(const struct og_graph *g);
 
 /* ---- what is said in neighbors.json ---- */
 
 struct og_neighbors_note {
-    uint64_t structure, capacity; /* state of indptr.npy and indices.npy; bytes */
+    uint64_t structure, capacity; /* state of the lists' files; bytes */
     uint64_t n_nodes, n_edges, n_lists, n_ids;
     uint64_t nodes_checksum, ids_checksum; /* XXH3-64 of the arrays' bytes */
+    uint64_t weights_checksum;             /* 0: there are none */
 };
 /* Any bytes; -EINVAL with what is wrong. */
 OG_MUST_CHECK int og__neighbors_parse(struct og_neighbors_note *note, const char *text, size_t len,

@@ -87,11 +87,10 @@ int og__relation_open_disk(const struct og_relation *r, const struct og_topology
     out->disk = d;
     d->of = r;
     d->opt = *opt;
-    if (opt->cache_dir && !(d->opt.cache_dir = strdup(opt->cache_dir)))
-        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", r->graph->path));
+    d->opt.cache_bytes = 0;
+    d->opt.cache_dir = NULL;
     OG_TRY(og__blocks_lay(&d->lists, &r->indices, err));
     OG_TRY(load_first(out, r, err));
-    OG_TRY(og__neighbors_load(out, err));
 out:
     if (rc < 0) {
         og__topology_close_disk(out);
@@ -100,57 +99,100 @@ out:
     return rc;
 }
 
-static void let_go(struct og_topology_disk *d)
-{
-    if (d->lock > 0)
-        close(d->lock);
-    d->lock = 0;
-}
-
 void og__topology_close_disk(struct og_topology *t)
 {
     if (!t->disk)
         return;
-    og__neighbors_unload(t);
-    let_go(t->disk);
     og__offsets_release(&t->first, t->budget, part);
-    free((char *)t->disk->opt.cache_dir);
     free(t->disk);
     t->disk = NULL;
+}
+
+/* ---- of all relations ---- */
+
+int og__stored_open(const struct og_graph *g, const struct og_topology_disk_options *opt,
+                    struct og_topology *t, struct og_err *err)
+{
+    struct og_stored_topology *s = calloc(1, sizeof(*s));
+    if (!s)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", g->path);
+    t->stored = s;
+    s->graph = g;
+    s->opt = *opt;
+    if (opt->cache_dir && !(s->opt.cache_dir = strdup(opt->cache_dir)))
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", g->path);
+    return 0;
+}
+
+static void let_go(struct og_stored_topology *s)
+{
+    if (s->lock > 0)
+        close(s->lock);
+    s->lock = 0;
+}
+
+void og__stored_close(struct og_topology *t)
+{
+    if (!t->stored)
+        return;
+    og__neighbors_unload(t);
+    let_go(t->stored);
+    free((char *)t->stored->opt.cache_dir);
+    free(t->stored);
+    t->stored = NULL;
 }
 
 /* ---- the neighbour cache ---- */
 
 void og__neighbors_unload(struct og_topology *t)
 {
-    og__neighbors_release(&t->disk->cache);
+    og__neighbors_release(t);
 }
 
 void og__neighbors_keep_none(struct og_topology *t)
 {
-    let_go(t->disk);
-    free((char *)t->disk->opt.cache_dir);
-    t->disk->opt.cache_dir = NULL;
+    let_go(t->stored);
+    free((char *)t->stored->opt.cache_dir);
+    t->stored->opt.cache_dir = NULL;
 }
 
 /* Holds the lock that prevents the folder's removal. */
-static void hold(struct og_topology_disk *d)
+static void hold(struct og_stored_topology *s)
 {
-    let_go(d);
-    if (d->opt.cache_dir && d->opt.cache_bytes > 0)
-        d->lock = og__persistent_cache_hold(d->opt.cache_dir);
+    let_go(s);
+    if (s->opt.cache_dir && s->opt.cache_bytes > 0)
+        s->lock = og__persistent_cache_hold(s->opt.cache_dir);
+}
+
+static bool has_some(const struct og_topology *t)
+{
+    for (uint32_t r = 0; r < og__n_lists(t); r++) {
+        const struct og_topology_disk *disk = t->relation ? t->relation[r].lists.disk : t->disk;
+        if (disk && disk->cache.bits)
+            return true;
+    }
+    return false;
+}
+
+bool og__neighbors_are_loaded(const struct og_topology *t)
+{
+    return t->stored->opt.cache_bytes == 0 || has_some(t);
 }
 
 int og__neighbors_load(struct og_topology *t, struct og_err *err)
 {
-    const struct og_topology_disk_options *opt = &t->disk->opt;
+    struct og_stored_topology *s = t->stored;
+    const struct og_neighbors_options opt = {.capacity = s->opt.cache_bytes,
+                                             .weights = s->opt.weights,
+                                             .dir = s->opt.cache_dir,
+                                             .log = s->opt.log};
     og__neighbors_unload(t);
-    hold(t->disk);
-    int rc =
-        og__neighbors_open(&t->disk->cache, t, opt->cache_bytes, opt->cache_dir, opt->log, err);
+    hold(s);
+    s->written = 0;
+    int rc = og__neighbors_open(t, s->graph, &opt, &s->written, err);
     if (rc < 0)
         return rc;
-    if (t->disk->cache.bits)
-        hold(t->disk); /* it may be new */
+    if (has_some(t))
+        hold(s); /* it may be new */
     return 0;
 }

@@ -16,8 +16,9 @@
 enum { OG__LIST_BLOCK = 512 };
 
 struct og_topology_disk_options {
-    size_t cache_bytes;    /* capacity of the neighbour cache; 0 = none */
+    size_t cache_bytes;    /* capacity of the neighbour cache, of all relations; 0 = none */
     const char *cache_dir; /* folder that the cache is saved in; NULL = not saved. Copied. */
+    bool weights;          /* batches have the weights of edges, and so has the cache */
     size_t staging_bytes;  /* bytes of each sampler's read buffer; 0 = 8 MiB */
     struct og_reader_options reader; /* of each sampler */
     const struct og_log *log;
@@ -32,13 +33,21 @@ struct og_blocks {
     char tail[OG__LIST_BLOCK]; /* what follows them */
 };
 
+/* Of a relation. */
 struct og_topology_disk {
     const struct og_relation *of;
-    struct og_topology_disk_options opt; /* cache_dir is our copy */
+    struct og_topology_disk_options opt; /* its share; of the cache nothing */
     struct og_blocks lists;
     int64_t longest; /* list: its length */
-    int lock;        /* on the folder of the saved cache; 0 = none */
     struct og_neighbors cache;
+};
+
+/* Of all. */
+struct og_stored_topology {
+    const struct og_graph *graph;
+    struct og_topology_disk_options opt; /* cache_dir is our copy */
+    int lock;                            /* on the folder of the saved cache; 0 = none */
+    uint64_t written;                    /* bytes written to save it; 0 if it was loaded */
 };
 
 /* The graph must stay open as long as the topology. Memory "topology" and "neighbour cache" from
@@ -57,10 +66,15 @@ OG_MUST_CHECK int og__relation_open_disk(const struct og_relation *r,
                                          const struct og_topology_disk_options *opt,
                                          struct og_budget *b, struct og_topology *out,
                                          struct og_err *err);
-void og__topology_close_disk(struct og_topology *t); /* og__topology_release calls it */
+void og__topology_close_disk(struct og_topology *t); /* og__topology_release calls it, and */
+OG_MUST_CHECK int og__stored_open(const struct og_graph *g,
+                                  const struct og_topology_disk_options *opt, struct og_topology *t,
+                                  struct og_err *err);
+void og__stored_close(struct og_topology *t);
 
 /* Releases the neighbour cache, and restores it from its folder or by building. No sampler may run
  * meanwhile. Batches are identical with and without it. */
+bool og__neighbors_are_loaded(const struct og_topology *t); /* or there are none to load */
 void og__neighbors_unload(struct og_topology *t);
 void og__neighbors_keep_none(struct og_topology *t); /* from now on in memory alone */
 OG_MUST_CHECK int og__neighbors_load(struct og_topology *t, struct og_err *err);

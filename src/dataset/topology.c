@@ -36,12 +36,6 @@ static uint32_t find_back(const struct og_graph *g, uint32_t r)
     return OG__NO_RELATION;
 }
 
-/* The lists of relation r; of a homogeneous graph, the topology itself. */
-static struct og_topology *lists_of(struct og_topology *t, uint32_t r)
-{
-    return t->relation ? &t->relation[r].lists : t;
-}
-
 static int begin(const struct og_graph *g, struct og_budget *b, struct og_topology *out,
                  struct og_err *err)
 {
@@ -123,10 +117,10 @@ void og__topology_unload(struct og_topology *t)
 
 bool og__topology_is_loaded(const struct og_topology *t)
 {
-    bool any = t->disk || t->indptr || (t->relation && t->n_edges == 0);
+    bool any = t->indptr || (t->relation && t->n_edges == 0);
     for (uint32_t r = 0; t->relation && r < t->n_relations; r++)
         any |= t->relation[r].lists.n_edges > 0;
-    return any;
+    return t->stored ? og__neighbors_are_loaded(t) : any;
 }
 
 int og__topology_reload(const struct og_graph *g, enum og_weights weights, struct og_topology *t,
@@ -135,11 +129,12 @@ int og__topology_reload(const struct og_graph *g, enum og_weights weights, struc
     int rc = 0;
     for (uint32_t r = 0; r < g->n_relations; r++)
         if (has_edges(g, r))
-            OG_TRY(og__relation_load(&g->relation[r], t->budget, lists_of(t, r), err));
+            OG_TRY(og__relation_load(&g->relation[r], t->budget, og__relation_lists(t, r), err));
     OG_TRY(find_listed(t, err));
     for (uint32_t r = 0; r < g->n_relations && weights != OG__NO_WEIGHTS; r++)
         if (has_edges(g, r))
-            OG_TRY(og__relation_load_weights(&g->relation[r], weights, lists_of(t, r), err));
+            OG_TRY(
+                og__relation_load_weights(&g->relation[r], weights, og__relation_lists(t, r), err));
 out:
     return rc;
 }
@@ -229,7 +224,7 @@ static void place(const struct og_graph *g, enum og_weights weights, struct og_t
         const struct og_relation *of = &g->relation[r];
         if (!has_edges(g, r))
             continue;
-        og__relation_place(of, weights, at, lists_of(t, r));
+        og__relation_place(of, weights, at, og__relation_lists(t, r));
         if (t->relation)
             t->relation[r].listed = (const uint64_t *)(const void *)(at + listed_at(of, weights));
         at += placed_bytes(of, weights);
@@ -298,9 +293,12 @@ int og__topology_open_disk(const struct og_graph *g, const struct og_topology_di
     for (uint32_t r = 0; r < g->n_relations; r++) {
         const struct og_topology_disk_options own = og__relation_on_disk(&g->relation[r], opt);
         if (has_edges(g, r))
-            OG_TRY(og__relation_open_disk(&g->relation[r], &own, b, lists_of(out, r), err));
+            OG_TRY(
+                og__relation_open_disk(&g->relation[r], &own, b, og__relation_lists(out, r), err));
     }
-    rc = find_listed(out, err);
+    OG_TRY(find_listed(out, err));
+    OG_TRY(og__stored_open(g, opt, out, err));
+    OG_TRY(og__neighbors_load(out, err));
 out:
     if (rc < 0)
         og__topology_release(out);
@@ -313,7 +311,7 @@ int og__topology_map(const struct og_graph *g, struct og_topology *out, struct o
     OG_TRY(begin(g, NULL, out, err));
     for (uint32_t r = 0; r < g->n_relations; r++)
         if (has_edges(g, r))
-            OG_TRY(og__relation_map(&g->relation[r], lists_of(out, r), err));
+            OG_TRY(og__relation_map(&g->relation[r], og__relation_lists(out, r), err));
     out->mapped = g->relation;
 out:
     if (rc < 0)
@@ -325,6 +323,7 @@ void og__topology_release(struct og_topology *t)
 {
     if (!t)
         return;
+    og__stored_close(t);
     if (t->relation)
         og__topology_unload(t);
     free(t->relation);

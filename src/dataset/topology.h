@@ -7,10 +7,11 @@
 #include "dataset/offsets.h"
 
 /* Two forms. In memory (or mapped): indptr and one of the two indices. On disk: `first` replaces
- * indptr, and `disk` (dataset/on_disk.h) reads the indices. In-neighbours of v are edges
- * [og__first_edge(v), og__first_edge(v) + og__degree(v)) in both. */
+ * indptr, and `disk` (dataset/on_disk.h) reads the indices; `stored` is of all relations together.
+ * In-neighbours of v are edges [og__first_edge(v), og__first_edge(v) + og__degree(v)) in both. */
 struct og_alias_edge;
 struct og_related_lists;
+struct og_stored_topology;
 struct og_topology_disk;
 /* Self-loops: the nodes that have one, and every further loop of a node. */
 struct og_loops {
@@ -26,6 +27,7 @@ struct og_topology {
     const int64_t *indices64;
     struct og_offsets first;
     struct og_topology_disk *disk;
+    struct og_stored_topology *stored;
     /* in memory, if requested */
     const float *weights;              /* [E] */
     const struct og_alias_edge *alias; /* [E] of each list; with OG__WEIGHT_TABLES */
@@ -70,7 +72,7 @@ size_t og__topology_bytes(const struct og_graph *g, enum og_weights weights);
 void og__topology_unload(struct og_topology *t);
 OG_MUST_CHECK int og__topology_reload(const struct og_graph *g, enum og_weights weights,
                                       struct og_topology *t, struct og_err *err);
-bool og__topology_is_loaded(const struct og_topology *t); /* on disk it always is */
+bool og__topology_is_loaded(const struct og_topology *t); /* on disk: the neighbour cache */
 
 /* The memory segment that processes of a machine share, and their number. */
 struct og_sharing {
@@ -96,6 +98,16 @@ OG_MUST_CHECK int og__mapped_lists(const struct og_topology *t, const uint32_t *
 OG_MUST_CHECK int og__mapped_edges(const struct og_topology *t, int64_t first, int64_t n,
                                    struct og_err *err);
 void og__topology_release(struct og_topology *t); /* any form */
+
+/* The lists of its relations, or of a homogeneous graph those that it has itself. */
+static inline uint32_t og__n_lists(const struct og_topology *t)
+{
+    return t->relation ? t->n_relations : 1;
+}
+static inline struct og_topology *og__relation_lists(struct og_topology *t, uint32_t r)
+{
+    return t->relation ? &t->relation[r].lists : t;
+}
 
 static inline int64_t og__sources(const struct og_topology *t)
 {

@@ -34,7 +34,7 @@ int og__device_sampling_open(struct og_device_sampling *d, const struct og_plan_
                              struct og_budget *b, struct og_err *err)
 {
     int rc;
-    if (t->disk)
+    if (t->stored)
         return og__fail(err, -ENOTSUP, "leave --sample-on at host",
                         "--sample-on device: not from disk");
     OG_TRY(og__nn_find(&d->ops, p->config->opt.device, err));

@@ -22,7 +22,7 @@ int og__structure_name(struct og_structure *g, const struct og_scratch *held_out
     if (held_out)
         g->neighbors_dir = og__path_join(og__scratch_path(held_out), "neighbors");
     else if (own)
-        g->neighbors_dir = og__neighbors_folder(own, g->given.workload->graph->relation);
+        g->neighbors_dir = og__neighbors_folder(own, g->given.workload->graph);
     free(own);
     return 0;
 }
@@ -69,6 +69,7 @@ struct og_topology_disk_options og__structure_on_disk(const struct og_structure 
     const struct og_config *config = g->given.config;
     return (struct og_topology_disk_options){
         .cache_dir = g->neighbors_dir,
+        .weights = weights_of(g) != OG__NO_WEIGHTS,
         .reader = {.io = config->opt.io, .profile = g->given.workload->lists},
         .log = &config->log};
 }
@@ -102,16 +103,16 @@ static int load(struct og_structure *g, struct og_err *err)
 }
 
 /* Each sampler reads each relation through files of its own, and visits are sampled by as many. */
-static int check_descriptors(const struct og_structure *g,
-                             const struct og_topology_disk_options *opt, struct og_err *err)
+int og__structure_check_files(const struct og_structure *g, struct og_err *err)
 {
+    const struct og_topology_disk_options opt = og__structure_on_disk(g);
     enum { BESIDE = 64, OF_TYPE = 5 }; /* arrays of traces; what reads and writes a type's rows */
     const struct og_graph *graph = g->given.workload->graph;
     const struct og_config *config = g->given.config;
     const bool visits = og__policy_hotness(g->given.exec->policy) == OG__HOTNESS_VISITS;
     const int samplers = OG_MAX(og__samplers(g->given.exec), visits ? config->opt.threads : 1);
     const int each =
-        (weights_of(g) != OG__NO_WEIGHTS ? 2 : 1) * (1 + og__reader_descriptors(&opt->reader));
+        (weights_of(g) != OG__NO_WEIGHTS ? 2 : 1) * (1 + og__reader_descriptors(&opt.reader));
     uint64_t n = BESIDE;
     if (config->want & OG__WANT_FEATURES)
         n += (uint64_t)OF_TYPE * graph->n_groups;
@@ -125,7 +126,7 @@ static int check_descriptors(const struct og_structure *g,
 static int open_on_disk(struct og_structure *g, struct og_err *err)
 {
     const struct og_topology_disk_options opt = og__structure_on_disk(g);
-    const int rc = check_descriptors(g, &opt, err);
+    const int rc = og__structure_check_files(g, err);
     return rc < 0 ? rc
                   : og__topology_open_disk(g->given.workload->graph, &opt, g->budget, &g->topology,
                                            err);
@@ -162,17 +163,17 @@ int og__structure_add_neighbors(struct og_structure *g, size_t bytes, uint64_t r
                                 uint64_t *written, struct og_err *err)
 {
     const struct og_config *config = g->given.config;
-    struct og_topology_disk *disk = g->topology.disk;
-    if (!disk || bytes == 0)
+    struct og_stored_topology *stored = g->topology.stored;
+    if (!stored || bytes == 0)
         return 0;
-    disk->opt.cache_bytes = bytes;
+    stored->opt.cache_bytes = bytes;
     g->on_disk = bytes <= room ? bytes : 0;
     if (bytes > room) /* then every run makes its own */
         og__neighbors_keep_none(&g->topology);
     int rc;
     OG_TRY(og__neighbors_load(&g->topology, err));
-    *written += disk->cache.bytes_written;
-    if (!g->passing && disk->opt.cache_dir)
+    *written += stored->written;
+    if (!g->passing && stored->opt.cache_dir)
         og__persistent_cache_trim(g->neighbors_dir, &og__neighbors_kind,
                                   og__persistent_cache_bytes(g->neighbors_dir),
                                   OG__PERSISTENT_CACHE_SECONDS, &config->log);
@@ -197,27 +198,21 @@ void og__structure_drop(struct og_structure *g)
         return; /* others have it as well: nothing would come free */
     if (g->given.exec->topology == OG_TOPOLOGY_MEMORY)
         og__topology_unload(&g->topology);
-    else if (g->topology.disk) /* lists of relations are not cached */
+    else if (g->topology.stored)
         og__neighbors_unload(&g->topology);
-}
-
-static bool is_there(const struct og_topology *t)
-{
-    const struct og_topology_disk *disk = t->disk;
-    return disk ? disk->cache.bits || disk->opt.cache_bytes == 0 : og__topology_is_loaded(t);
 }
 
 int og__structure_fetch(struct og_structure *g, struct og_io_counts *read, uint64_t *written,
                         struct og_err *err)
 {
-    const struct og_topology_disk *disk = g->topology.disk;
-    if (is_there(&g->topology))
+    const struct og_stored_topology *stored = g->topology.stored;
+    if (og__topology_is_loaded(&g->topology))
         return 0;
     const struct og_io_counts before = og__io_made();
-    int rc = disk ? og__neighbors_load(&g->topology, err) : load(g, err);
+    int rc = stored ? og__neighbors_load(&g->topology, err) : load(g, err);
     og__io_add_since(read, before);
-    if (disk)
-        *written += disk->cache.bytes_written;
+    if (stored)
+        *written += stored->written;
     return rc;
 }
 

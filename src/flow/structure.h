@@ -36,6 +36,9 @@ struct og_topology_disk_options og__structure_on_disk(const struct og_structure 
 /* How blocks of its lists are read there. */
 struct og_read_rule og__structure_rule(const struct og_structure *g);
 
+/* May its files be open as often as threads read them on disk? -EMFILE if not. */
+OG_MUST_CHECK int og__structure_check_files(const struct og_structure *g, struct og_err *err);
+
 /* In memory or on disk, as the execution plan says; on disk without a neighbour cache, whose size
  * is not known yet. */
 OG_MUST_CHECK int og__structure_open(struct og_structure *g, struct og_err *err);

@@ -237,18 +237,23 @@ out:
     return rc;
 }
 
-/* Cached sources in the window are fetched: their memory has arrived meanwhile. */
+/* Cached edges in the window are fetched: their memory has arrived meanwhile. */
 static void fetch_window(struct og_sampler *s)
 {
-    const uint32_t *ids = s->topology->disk->cache.ids;
+    const struct og_neighbors *cache = &s->topology->disk->cache;
+    struct og_disk_sampler *d = s->disk;
     for (size_t i = 0; i < s->filled; i++)
-        s->disk->sources.out[s->disk->edge[i]] = ids[s->edge[i]];
+        d->sources.out[d->edge[i]] = cache->ids[s->edge[i]];
+    for (size_t i = 0; d->weights.of && i < s->filled; i++)
+        memcpy(&d->weights.out[d->edge[i]], &cache->weights[s->edge[i]], sizeof(float));
     s->filled = 0;
 }
 
 static void want_cached(struct og_sampler *s, uint32_t edge, int64_t place)
 {
     __builtin_prefetch(&s->topology->disk->cache.ids[place]);
+    if (s->disk->weights.of)
+        __builtin_prefetch(&s->topology->disk->cache.weights[place]);
     s->disk->edge[s->filled] = edge;
     s->edge[s->filled++] = place;
     if (s->filled == OG__WINDOW)
@@ -272,7 +277,6 @@ static void want_blocks(struct fetching *f, uint32_t edge, uint64_t first,
         want_block(f, edge + i, first + (positions ? positions[i] : i));
 }
 
-/* The neighbour cache has no weights. */
 void og__fetch_want(struct og_sampler *s, uint32_t edge, uint32_t v, const uint32_t *positions,
                     uint32_t n)
 {
@@ -284,10 +288,10 @@ void og__fetch_want(struct og_sampler *s, uint32_t edge, uint32_t v, const uint3
         for (uint32_t i = 0; i < n; i++)
             want_cached(s, edge + i, first + (positions ? positions[i] : i));
         s->reads.lists_cached++;
-    } else {
-        want_blocks(&d->sources, edge, begins, positions, n);
-        s->reads.lists_read++;
+        return;
     }
+    s->reads.lists_read++;
+    want_blocks(&d->sources, edge, begins, positions, n);
     if (d->weights.of)
         want_blocks(&d->weights, edge, begins, positions, n);
 }

@@ -3,6 +3,7 @@
 #include "base/thread.h"
 #include "dataset/on_disk.h"
 #include "sample/kinds.h"
+#include "sample/related.h"
 #include "sample/runs.h"
 
 #include <math.h>
@@ -10,13 +11,15 @@
 
 static const char part[] = "sampler";
 
-/* A batch of the group. */
+/* A batch of the group. Arrays have as many elements as their capacity. */
 struct member {
     struct og_sample_key key;
-    struct og_words found[OG_MAX_HOPS]; /* nodes: its seeds, then what each hop found but the last;
-                                           as many as their capacity */
-    struct og_walkers going;            /* in the current hop */
-    size_t n_drawn;                     /* in the current pass, if known */
+    struct og_words seeds;
+    /* nodes: its seeds, then what each hop found but the last; numbers by group (related.h) */
+    struct og_words found[OG_MAX_HOPS];
+    struct og_words start;   /* [n_hops][n_groups + 1] of the groups in these */
+    struct og_walkers going; /* in the current pass */
+    size_t n_drawn;          /* in the current pass, if known */
 };
 
 /* A thread's state. */
@@ -37,51 +40,67 @@ struct og_group_sampling {
     struct og_budget *budget;
     struct og_pool *pool;
     int n_lanes, n_hops;
+    uint32_t n_lists, n_groups;
     const struct og_pass_ops *ops;
     struct og_group_sampling_shape shape;
-    struct og_blocks weights; /* where they are read */
+    struct og_blocks *weights; /* [n_lists], where they are read */
     /* the batches */
     struct lane *lane;
     struct member *member; /* [sizes.batches] */
     uint32_t n;
-    struct og_pass *pass; /* [n_hops][shape.steps] */
+    struct og_pass *pass; /* [n_hops][n_lists][shape.steps] */
     struct og_spill *store;
     pthread_mutex_t appending;
-    /* the current hop */
+    /* the current pass */
     int hop;
-    uint32_t step;
+    uint32_t list, step;
     const struct og_range *range;
 };
 
 /* ---- sizes ---- */
 
 /* Blocks of an array, with the tail. */
-static uint64_t blocks_of(const struct og_group_sampling_array *a)
+static uint64_t blocks_of(uint64_t bytes)
 {
-    return a->bytes / OG__LIST_BLOCK + 1;
+    return bytes / OG__LIST_BLOCK + 1;
 }
 
-struct og_group_sampling_shape og__group_sampling_shape(const struct og_relation *of,
-                                                        const struct og_sampling *how,
-                                                        int64_t longest)
+static void add_array(struct og_group_sampling_array *a, const struct og_npy *npy, int64_t longest)
+{
+    const size_t size = og__npy_size(npy->type);
+    a->bytes += (uint64_t)npy->bytes;
+    a->n_blocks += blocks_of((uint64_t)npy->bytes);
+    a->most = OG_MAX(a->most, blocks_of((uint64_t)npy->bytes));
+    a->size = OG_MAX(a->size, size);
+    a->longest = OG_MAX(a->longest, (uint64_t)longest * size / OG__LIST_BLOCK + 2);
+}
+
+struct og_group_sampling_shape og__group_sampling_shape(const struct og_graph *g,
+                                                        const struct og_topology *t,
+                                                        const struct og_sampling *how)
 {
     const struct og_sampler_ops *ops = og__sampler_ops(how->kind);
-    struct og_group_sampling_shape shape = {.whole = ops->pass && ops->pass->whole, .steps = 1};
-    if (ops->pass && ops->pass->steps) {
-        shape.steps = ops->pass->steps(how);
-        shape.walks = (uint32_t)how->walks;
+    const bool steps = ops->pass && ops->pass->steps;
+    struct og_group_sampling_shape shape = {
+        .whole = ops->pass && ops->pass->whole,
+        .steps = steps ? ops->pass->steps(how) : 1,
+        .walks = steps ? (uint32_t)how->walks : 0,
+        .words = og__neighbor_words(how),
+        .extras = OG__WITH_DEGREES | (og__sampling_weighs(how) ? OG__WITH_WEIGHTS : 0u) |
+                  (t->relation ? OG__WITH_RELATIONS : 0u),
+        .n_arrays = og__sampling_weights(how) != OG__NO_WEIGHTS ? 2 : 1};
+    for (uint32_t r = 0; r < g->n_relations; r++) {
+        const struct og_relation *of = &g->relation[r];
+        if (of->n_edges == 0)
+            continue;
+        const int64_t longest = og__longest_list(t->relation ? &t->relation[r].lists : t);
+        shape.n_lists++;
+        add_array(&shape.array[0], &of->indices, longest);
+        if (shape.n_arrays > 1)
+            add_array(&shape.array[1], &of->weights, longest);
+        if (ops->take_bytes && (shape.n_lists == 1 || !ops->one_state))
+            shape.taking += ops->take_bytes(longest);
     }
-    shape.n_arrays = shape.whole && ops->reads_weights ? 2 : 1;
-    for (uint32_t a = 0; a < shape.n_arrays; a++) {
-        const struct og_npy *npy = a + 1 < shape.n_arrays ? &of->weights : &of->indices;
-        const size_t size = og__npy_size(npy->type);
-        shape.array[a] = (struct og_group_sampling_array){
-            .bytes = (uint64_t)npy->bytes,
-            .size = size,
-            .longest = (uint64_t)longest * size / OG__LIST_BLOCK + 2};
-    }
-    if (ops->take_bytes)
-        shape.taking = ops->take_bytes(longest);
     return shape;
 }
 
@@ -98,13 +117,12 @@ uint64_t og__group_sampling_list_bytes(const struct og_group_sampling_shape *sha
 static uint64_t most_of(const struct og_group_sampling_shape *shape, uint32_t array, unsigned shift)
 {
     const struct og_group_sampling_array *first = &shape->array[0], *a = &shape->array[array];
-    const uint64_t all = blocks_of(a);
     uint64_t most = (uint64_t)1 << shift;
     if (shape->whole)
         most += first->longest + 2;
     if (array > 0)
         most = most * (OG_MAX(a->size / first->size, (size_t)1) + 1) + 2;
-    return shape->whole ? OG_MIN(most, all) : most;
+    return OG_MIN(most, a->most);
 }
 
 size_t og__group_sampling_ranges_bytes(const struct og_group_sampling_shape *shape, unsigned shift,
@@ -120,31 +138,39 @@ unsigned og__group_sampling_shift(const struct og_group_sampling_shape *shape,
                                   const struct og_reader_options *reader, size_t memory)
 {
     enum { LEAST = 7, MOST = 20 };
-    const uint64_t n_blocks = blocks_of(&shape->array[0]);
     unsigned shift = LEAST;
-    while (shift < MOST && (n_blocks >> shift) > 0 &&
+    while (shift < MOST && (shape->array[0].most >> shift) > 0 &&
            og__group_sampling_ranges_bytes(shape, shift + 1, reader) <= memory / 3)
         shift++;
     return shift;
 }
 
-static size_t bits_bytes(uint64_t n_blocks)
+/* Of an array's bits and their rank, in all relations: each rounds up. */
+static size_t bits_bytes(const struct og_group_sampling_shape *shape, uint32_t array)
 {
-    return og__bits_words(n_blocks) * (sizeof(uint64_t) + sizeof(uint32_t));
+    const uint64_t words =
+        og__bits_words(shape->array[array].n_blocks) + 2 * (uint64_t)(shape->n_lists - 1);
+    return words * (sizeof(uint64_t) + sizeof(uint32_t));
+}
+
+/* The most ranges of one relation, or in all of them. */
+static uint64_t ranges_of(uint64_t n_blocks, unsigned shift)
+{
+    return (n_blocks >> shift) + 1;
 }
 
 static uint64_t most_ranges(const struct og_group_sampling_shape *shape, unsigned shift)
 {
-    return (blocks_of(&shape->array[0]) >> shift) + 1;
+    return (shape->array[0].n_blocks >> shift) + shape->n_lists;
 }
 
-/* Memory of a hop for any number of batches, without runs. */
+/* Memory of a hop's step in all relations for any number of batches, without runs. */
 static size_t pass_bytes(const struct og_group_sampling_shape *shape, unsigned shift)
 {
-    size_t bytes = (most_ranges(shape, shift) + 1) * sizeof(uint32_t);
+    const uint64_t ranges = most_ranges(shape, shift);
+    size_t bytes = (ranges + shape->n_lists) * sizeof(uint32_t);
     for (uint32_t a = 0; a < shape->n_arrays; a++)
-        bytes += bits_bytes(blocks_of(&shape->array[a])) +
-                 most_ranges(shape, shift) * sizeof(struct og_stretch);
+        bytes += bits_bytes(shape, a) + ranges * sizeof(struct og_stretch);
     return bytes;
 }
 
@@ -156,14 +182,19 @@ static struct og_batch_caps before_last(const struct og_batch_caps *caps)
     return before;
 }
 
-/* Words that a hop draws. By positions: its edges. By lists, also the number of each node's. By
- * walks, each step of each walk. */
+/* Words that a hop draws. By positions: its edges. By lists, also the number of each node's; a
+ * block has those of relations of which something was drawn. By walks, each step of each walk. */
 static uint64_t drawn_in(const struct og_group_sampling_shape *shape,
                          const struct og_batch_caps *caps, uint32_t hop)
 {
     const uint64_t n_dst = caps->hop[hop].n_dst;
     const uint64_t edges = OG_MAX(caps->hop[hop].n_edges, caps->hop[hop].n_listed);
-    return shape->walks ? n_dst * shape->walks * shape->steps : edges + (shape->whole ? n_dst : 0);
+    const bool related = caps->n_relations > 0;
+    const uint64_t drawn = caps->hop[hop].n_lists;
+    const uint64_t read = related ? OG_MAX(2 * drawn, caps->hop[hop].n_listed) : n_dst;
+    if (shape->walks)
+        return (related ? drawn : n_dst) * shape->walks * shape->steps;
+    return edges * shape->words + (shape->whole ? read : 0);
 }
 
 size_t og__group_sampling_drawn_bytes(const struct og_group_sampling_shape *shape,
@@ -175,71 +206,128 @@ size_t og__group_sampling_drawn_bytes(const struct og_group_sampling_shape *shap
     return bytes;
 }
 
+/* A batch's nodes, and its walkers in a relation. */
+static size_t member_bytes(const struct og_group_sampling_shape *shape,
+                           const struct og_batch_caps *caps)
+{
+    const uint64_t nodes = caps->hop[caps->n_hops - 1].n_dst;
+    const uint64_t starts = caps->n_hops * ((uint64_t)shape->n_lists + 1);
+    return (caps->hop[0].n_dst + nodes * (1 + (size_t)shape->walks * 3) + starts) *
+               sizeof(uint32_t) +
+           sizeof(struct member);
+}
+
 size_t og__group_sampling_bytes(const struct og_group_sampling_shape *shape,
                                 const struct og_batch_caps *caps,
                                 const struct og_group_sampling_sizes *sizes, int n_samplers,
                                 const struct og_reader_options *reader)
 {
-    const size_t member =
-        caps->hop[caps->n_hops - 1].n_dst * (1 + (size_t)shape->walks * 3) * sizeof(uint32_t) +
-        sizeof(struct member);
     const struct og_batch_caps before = before_last(caps);
     const uint64_t ranges = most_ranges(shape, sizes->shift);
-    uint64_t edges = 0;
+    uint64_t drawn = 0;
     for (uint32_t h = 0; h < caps->n_hops; h++)
-        edges = OG_MAX(edges, drawn_in(shape, caps, h));
+        drawn = OG_MAX(drawn, drawn_in(shape, caps, h));
     if (shape->whole) /* what is drawn is not known before: it grows, and is copied */
-        edges = edges * 9 / 4;
+        drawn = drawn * 9 / 4;
     const size_t lane =
-        og__batch_bytes(&before, OG__WITH_DEGREES) + shape->taking +
-        (caps->hop[0].n_dst + OG__WINDOW + edges + shape->steps * ranges) * sizeof(uint32_t);
+        og__batch_bytes(&before, shape->extras) + shape->taking +
+        (caps->hop[0].n_dst + OG__WINDOW + drawn + shape->steps * ranges) * sizeof(uint32_t);
     return caps->n_hops * shape->steps *
                (pass_bytes(shape, sizes->shift) + ranges * sizes->batches * sizeof(struct og_run)) +
-           (size_t)n_samplers * lane + sizes->batches * member +
+           (size_t)n_samplers * lane + sizes->batches * member_bytes(shape, caps) +
            og__group_sampling_ranges_bytes(shape, sizes->shift, reader);
 }
 
 /* ---- open and close ---- */
 
-static uint64_t n_cuts(const struct og_group_sampling *t)
-{
-    return most_ranges(&t->shape, t->sizes.shift) + 1;
-}
-
-static size_t stretch_bytes(const struct og_group_sampling *t)
-{
-    return most_ranges(&t->shape, t->sizes.shift) * sizeof(struct og_stretch);
-}
-
 static size_t passes_of(const struct og_group_sampling *t)
 {
-    return (size_t)t->n_hops * t->shape.steps;
+    return (size_t)t->n_hops * t->n_lists * t->shape.steps;
+}
+
+/* What a pass reads; NULL: nothing. */
+static const struct og_topology *lists_at(const struct og_group_sampling *t, uint32_t list,
+                                          uint32_t step)
+{
+    const struct og_topology *whole = t->topology;
+    const uint32_t back = whole->relation ? whole->relation[list].back : list;
+    const uint32_t read = step % 2 == 1 && t->shape.walks > 0 ? back : list;
+    const struct og_topology *lists =
+        whole->relation && read != OG__NO_RELATION ? &whole->relation[read].lists : whole;
+    return lists->disk ? lists : NULL;
+}
+
+static uint64_t pass_ranges(const struct og_pass *p)
+{
+    return ranges_of(p->requested.array[0].n_blocks, p->shift);
+}
+
+static size_t cuts_bytes(const struct og_pass *p)
+{
+    return (pass_ranges(p) + 1) * sizeof(*p->cut);
+}
+
+static size_t stretch_bytes(const struct og_pass *p)
+{
+    return pass_ranges(p) * sizeof(struct og_stretch);
 }
 
 static int open_array(struct og_group_sampling *t, struct og_pass *p, uint32_t a,
-                      struct og_err *err)
+                      const struct og_blocks *of, struct og_err *err)
 {
-    const struct og_blocks *lists = &t->topology->disk->lists;
     struct og_requested_blocks *w = &p->requested.array[a];
-    w->of = a + 1 < t->shape.n_arrays ? &t->weights : lists;
-    w->n_blocks = w->of->n_blocks;
-    w->most = most_of(&t->shape, a, t->sizes.shift);
+    w->of = of;
+    w->n_blocks = of->n_blocks;
+    w->most = OG_MIN(most_of(&t->shape, a, p->shift), of->n_blocks + 1);
     const size_t words = og__bits_words(w->n_blocks);
     w->bits = og__alloc(t->budget, words * sizeof(*w->bits), part, err);
     w->rank = og__alloc(t->budget, words * sizeof(*w->rank), part, err);
-    p->requested.stretch[a] = og__alloc(t->budget, stretch_bytes(t), part, err);
+    p->requested.stretch[a] = og__alloc(t->budget, stretch_bytes(p), part, err);
     return w->bits && w->rank && p->requested.stretch[a] ? 0 : -ENOMEM;
 }
 
-static int open_pass(struct og_group_sampling *t, struct og_pass *p, struct og_err *err)
+/* A pass without lists requests nothing, and has no arrays. */
+static int open_pass(struct og_group_sampling *t, uint32_t list, uint32_t step, struct og_pass *p,
+                     struct og_err *err)
 {
+    const struct og_topology *lists = lists_at(t, list, step);
     int rc = 0;
     p->shift = t->sizes.shift;
+    if (!lists)
+        return 0;
+    const struct og_blocks *of[] = {&lists->disk->lists, t->weights ? &t->weights[list] : NULL};
     p->requested.n_arrays = t->shape.n_arrays;
     for (uint32_t a = 0; a < t->shape.n_arrays; a++)
-        OG_TRY(open_array(t, p, a, err));
-    p->cut = og__alloc(t->budget, n_cuts(t) * sizeof(*p->cut), part, err);
+        OG_TRY(open_array(t, p, a, of[a], err));
+    p->cut = og__alloc(t->budget, cuts_bytes(p), part, err);
     rc = p->cut ? 0 : -ENOMEM;
+out:
+    return rc;
+}
+
+static int open_passes(struct og_group_sampling *t, struct og_err *err)
+{
+    const uint32_t steps = t->shape.steps;
+    int rc = 0;
+    t->pass = calloc(passes_of(t), sizeof(*t->pass));
+    OG_TRY(t->pass ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", part));
+    for (size_t i = 0; i < passes_of(t); i++)
+        OG_TRY(open_pass(t, (uint32_t)(i / steps % t->n_lists), (uint32_t)(i % steps), &t->pass[i],
+                         err));
+out:
+    return rc;
+}
+
+static int open_weights(struct og_group_sampling *t, struct og_err *err)
+{
+    int rc = 0;
+    if (t->shape.n_arrays < 2)
+        return 0;
+    t->weights = calloc(t->n_lists, sizeof(*t->weights));
+    OG_TRY(t->weights ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", part));
+    for (uint32_t r = 0; r < t->n_lists; r++)
+        if (lists_at(t, r, 0))
+            OG_TRY(og__blocks_lay(&t->weights[r], &lists_at(t, r, 0)->disk->of->weights, err));
 out:
     return rc;
 }
@@ -262,15 +350,15 @@ static void close_array(struct og_group_sampling *t, struct og_pass *p, uint32_t
     const size_t words = og__bits_words(w->n_blocks);
     og__release(t->budget, w->bits, words * sizeof(*w->bits), part);
     og__release(t->budget, w->rank, words * sizeof(*w->rank), part);
-    og__release(t->budget, p->requested.stretch[a], stretch_bytes(t), part);
+    og__release(t->budget, p->requested.stretch[a], stretch_bytes(p), part);
 }
 
 static void close_pass(struct og_group_sampling *t, struct og_pass *p)
 {
     drop_runs(t, p);
-    for (uint32_t a = 0; a < t->shape.n_arrays; a++)
+    og__release(t->budget, p->cut, cuts_bytes(p), part);
+    for (uint32_t a = 0; a < p->requested.n_arrays; a++)
         close_array(t, p, a);
-    og__release(t->budget, p->cut, n_cuts(t) * sizeof(*p->cut), part);
 }
 
 static int open_lanes(struct og_group_sampling *t, const struct og_group_sampling_options *opt,
@@ -295,28 +383,25 @@ int og__group_sampling_open(struct og_group_sampling **out, const struct og_topo
     struct og_group_sampling *t = calloc(1, sizeof(*t));
     if (!t)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", part);
+    const struct og_sampling *how = &opt->samplers[0]->how;
     t->topology = topology;
     t->sizes = opt->sizes;
     t->stop = opt->stop;
     t->budget = b;
     t->n_hops = opt->samplers[0]->n_hops;
-    const struct og_topology_disk *disk = topology->disk;
-    const struct og_sampling *how = &opt->samplers[0]->how;
+    t->n_lists = og__n_lists(topology);
+    t->n_groups = og__n_destination_groups(opt->samplers[0]);
     t->ops = og__sampler_ops(how->kind)->pass;
-    t->shape = og__group_sampling_shape(disk->of, how, disk->longest);
+    t->shape = og__group_sampling_shape(topology->stored->graph, topology, how);
     pthread_mutex_init(&t->appending, NULL);
     const struct og_spill_options store = {
         .scratch = opt->scratch, .memory = opt->sizes.memory, .part = part};
     int rc;
-    if (t->shape.n_arrays > 1)
-        OG_TRY(og__blocks_lay(&t->weights, &disk->of->weights, err));
+    OG_TRY(open_weights(t, err));
     OG_TRY(open_lanes(t, opt, err));
     t->member = og__alloc(b, t->sizes.batches * sizeof(*t->member), part, err);
     OG_TRY(t->member ? 0 : -ENOMEM);
-    t->pass = calloc(passes_of(t), sizeof(*t->pass));
-    OG_TRY(t->pass ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", part));
-    for (size_t i = 0; i < passes_of(t); i++)
-        OG_TRY(open_pass(t, &t->pass[i], err));
+    OG_TRY(open_passes(t, err));
     OG_TRY(og__spill_open(&t->store, &store, b, err));
     *out = t;
     return 0;
@@ -330,6 +415,8 @@ void og__group_sampling_clear(struct og_group_sampling *t)
     for (uint32_t i = 0; i < t->n; i++) {
         for (int h = 0; h < t->n_hops; h++)
             og__words_release(&t->member[i].found[h], t->budget);
+        og__words_release(&t->member[i].seeds, t->budget);
+        og__words_release(&t->member[i].start, t->budget);
         og__words_release(&t->member[i].going.words, t->budget);
     }
     t->n = 0;
@@ -347,6 +434,7 @@ void og__group_sampling_close(struct og_group_sampling *t)
     for (size_t i = 0; t->pass && i < passes_of(t); i++)
         close_pass(t, &t->pass[i]);
     free(t->pass);
+    free(t->weights);
     for (int i = 0; i < t->n_lanes; i++) {
         og__batch_release(&t->lane[i].batch);
         og__words_release(&t->lane[i].drawn, t->budget);
@@ -372,45 +460,67 @@ static int keep(struct og_group_sampling *t, struct og_words *found, const uint3
     return rc;
 }
 
-int og__group_sampling_add(struct og_group_sampling *t, const uint32_t *seeds, uint32_t n_seeds,
-                           const struct og_sample_key *key, struct og_err *err)
+static uint32_t *starts_of(const struct og_group_sampling *t, const struct member *m, int hop)
 {
-    struct member *m = &t->member[t->n];
-    *m = (struct member){.key = *key};
-    int rc = keep(t, &m->found[0], seeds, n_seeds, err);
-    t->n += rc == 0;
+    return m->start.data + (size_t)hop * (t->n_groups + 1);
+}
+
+/* Keeps nodes that sample from hop `hop` on, by their groups. */
+static int keep_found(struct og_group_sampling *t, struct og_sampler *s, struct member *m, int hop,
+                      const uint32_t *ids, uint32_t n, struct og_err *err)
+{
+    uint32_t *start = starts_of(t, m, hop);
+    const uint32_t *number;
+    int rc;
+    OG_TRY(og__sort_by_group(s, ids, n, start, &number, err));
+    OG_TRY(keep(t, &m->found[hop], number, start[t->n_groups], err));
+out:
     return rc;
 }
 
-/* The hop's own draws for a batch with complete earlier hops. */
+int og__group_sampling_add(struct og_group_sampling *t, const uint32_t *seeds, uint32_t n_seeds,
+                           const struct og_sample_key *key, struct og_err *err)
+{
+    struct member *m = &t->member[t->n++];
+    int rc;
+    *m = (struct member){.key = *key};
+    OG_TRY(keep(t, &m->seeds, seeds, n_seeds, err));
+    OG_TRY(og__words_reserve(&m->start, (size_t)t->n_hops * (t->n_groups + 1), t->budget, err));
+    OG_TRY(keep_found(t, t->lane[0].sampler, m, 0, seeds, n_seeds, err));
+out:
+    return rc;
+}
+
+/* The pass's draws for a batch with complete earlier hops. */
 static struct og_hop hop_of(const struct og_group_sampling *t, const struct lane *lane,
                             const struct member *m)
 {
-    return (struct og_hop){.s = lane->sampler,
-                           .seed = lane->sampler->seed,
-                           .fanout = lane->sampler->fanout[t->hop],
-                           .stream = m->key.stream,
-                           .epoch = m->key.epoch,
-                           .batch = m->key.batch,
-                           .number = (uint32_t)t->hop};
+    return og__hop_of(lane->sampler, &m->key, (uint32_t)t->hop, t->list);
 }
 
-/* Nodes that draw are all that were found before the hop; where they draw once, the latest. */
+/* Nodes that draw are all that were found before the hop; where they draw once, the latest. Of them
+ * those whose lists the relation has. */
 static struct og_frontier frontier_of(const struct og_group_sampling *t, const struct lane *lane,
                                       struct member *m)
 {
-    const int first = lane->sampler->how.once ? t->hop : 0;
-    return (struct og_frontier){&m->found[first], t->hop + 1 - first, t->step, &m->going};
+    const uint32_t group = og__destination_group(lane->sampler, t->list);
+    struct og_frontier f = {.step = t->step, .going = &m->going};
+    for (int h = lane->sampler->how.once ? t->hop : 0; h <= t->hop; h++) {
+        const uint32_t *start = starts_of(t, m, h) + group;
+        f.part[f.n++] = (struct og_nodes){m->found[h].data + start[0], start[1] - start[0]};
+    }
+    return f;
 }
 
 static struct og_pass *pass_at(const struct og_group_sampling *t)
 {
-    return &t->pass[(size_t)t->hop * t->shape.steps + t->step];
+    return &t->pass[((size_t)t->hop * t->n_lists + t->list) * t->shape.steps + t->step];
 }
 
 static struct og_runs runs_of(const struct og_group_sampling *t, struct lane *lane, uint32_t i)
 {
     return (struct og_runs){.pass = t->pass,
+                            .n_lists = t->n_lists,
                             .steps = t->shape.steps,
                             .batch = i,
                             .store = t->store,
@@ -437,7 +547,7 @@ static int join_hops(struct og_group_sampling *t, struct lane *lane, uint32_t i,
     struct og_sampler *s = lane->sampler;
     s->runs = &runs;
     int rc;
-    OG_TRY(og__sample_begin(s, m->found[0].data, (uint32_t)m->found[0].capacity, out, err));
+    OG_TRY(og__sample_begin(s, m->seeds.data, (uint32_t)m->seeds.capacity, out, err));
     for (int h = 0; h < n_hops; h++)
         OG_TRY(og__sample_hop(s, &m->key, h, out, err));
 out:
@@ -468,19 +578,30 @@ static int run_tasks(struct og_group_sampling *t, void (*fn)(void *arg, size_t t
     return og__stop_requested(t->stop) ? og__fail(err, OG_INTERRUPTED, NULL, "interrupted") : 0;
 }
 
-/* Stores the nodes that the previous hop found. */
-static int find(struct og_group_sampling *t, struct lane *lane, uint32_t i, struct og_err *err)
+static bool has_failed(const struct og_group_sampling *t, const struct lane *lane)
 {
-    const struct og_batch *b = &lane->batch.batch;
-    int rc;
-    OG_TRY(join_hops(t, lane, i, t->hop, &lane->batch, err));
-    const uint32_t n_dst = b->hop[t->hop - 1].n_dst;
-    OG_TRY(keep(t, &t->member[i].found[t->hop], b->ids + n_dst, b->n_ids - n_dst, err));
-out:
-    return rc;
+    return lane->rc < 0 || og__stop_requested(t->stop);
 }
 
-/* Stores the nodes that the previous hop found, then requests this hop's blocks. */
+/* Stores the nodes that the previous hop found. */
+static void find_batch(void *arg, size_t task, int thread)
+{
+    struct og_group_sampling *t = arg;
+    struct lane *lane = &t->lane[thread];
+    const struct og_batch *b = &lane->batch.batch;
+    struct og_err why = {0};
+    int rc = 0;
+    if (has_failed(t, lane))
+        return;
+    OG_TRY(join_hops(t, lane, (uint32_t)task, t->hop, &lane->batch, &why));
+    const uint32_t n_dst = b->hop[t->hop - 1].n_dst;
+    OG_TRY(keep_found(t, lane->sampler, &t->member[task], t->hop, b->ids + n_dst, b->n_ids - n_dst,
+                      &why));
+out:
+    fail_lane(lane, rc, &why);
+}
+
+/* Requests the pass's blocks. */
 static void want_batch(void *arg, size_t task, int thread)
 {
     struct og_group_sampling *t = arg;
@@ -488,17 +609,15 @@ static void want_batch(void *arg, size_t task, int thread)
     struct member *m = &t->member[task];
     struct og_runs runs = runs_of(t, lane, (uint32_t)task);
     struct og_err why = {0};
-    int rc = 0;
-    if (lane->rc < 0 || og__stop_requested(t->stop))
+    if (has_failed(t, lane))
         return;
-    if (t->hop > 0 && t->step == 0)
-        OG_TRY(find(t, lane, (uint32_t)task, &why));
     const struct og_hop hop = hop_of(t, lane, m);
     const struct og_frontier frontier = frontier_of(t, lane, m);
     lane->sampler->runs = &runs;
-    rc = t->ops->want(&hop, pass_at(t), &frontier, &m->n_drawn, &why);
+    og__relation_begin(lane->sampler, t->list);
+    const int rc = t->ops->want(&hop, pass_at(t), &frontier, &m->n_drawn, &why);
+    og__relation_end(lane->sampler, t->list);
     end_runs(lane);
-out:
     fail_lane(lane, rc, &why);
 }
 
@@ -522,12 +641,15 @@ static void gather_batch(void *arg, size_t task, int thread)
     struct og_taken taken = {.words = &lane->drawn};
     struct og_err why = {0};
     int rc = 0;
-    if (lane->rc < 0 || og__stop_requested(t->stop))
+    if (has_failed(t, lane))
         return;
     const struct og_hop hop = hop_of(t, lane, m);
     const struct og_frontier frontier = frontier_of(t, lane, m);
     OG_TRY(og__words_reserve(&lane->drawn, m->n_drawn, t->budget, &why));
-    OG_TRY(t->ops->gather(&hop, pass, t->range, &frontier, &taken, &why));
+    og__relation_begin(lane->sampler, t->list);
+    rc = t->ops->gather(&hop, pass, t->range, &frontier, &taken, &why);
+    og__relation_end(lane->sampler, t->list);
+    OG_TRY(rc);
     OG_TRY(append_run(t, og__run_of(pass, t->range->number, (uint32_t)task), lane->drawn.data,
                       taken.n, &why));
 out:
@@ -539,8 +661,8 @@ static int read_ranges(struct og_group_sampling *t, const struct og_pass *pass,
 {
     const uint32_t n_ranges = pass->requested.n_ranges;
     struct og_ranges *ranges;
-    int rc =
-        og__ranges_start(&ranges, &pass->requested, &t->topology->disk->opt.reader, t->budget, err);
+    int rc = og__ranges_start(&ranges, &pass->requested, &t->topology->stored->opt.reader,
+                              t->budget, err);
     if (rc < 0)
         return rc;
     for (uint32_t i = 0; i < n_ranges; i++) {
@@ -558,6 +680,7 @@ static void clear_bits(struct og_pass *pass)
     for (uint32_t a = 0; a < pass->requested.n_arrays; a++) {
         struct og_requested_blocks *w = &pass->requested.array[a];
         memset(w->bits, 0, og__bits_words(w->n_blocks) * sizeof(*w->bits));
+        w->tail = false;
     }
 }
 
@@ -576,6 +699,7 @@ static uint64_t count_bits(struct og_pass *pass)
 static int sample_step(struct og_group_sampling *t, struct og_group_sampling_counts *counts,
                        struct og_err *err)
 {
+    const struct og_topology *lists = lists_at(t, t->list, t->step);
     struct og_pass *pass = pass_at(t);
     uint64_t n_requested;
     int rc;
@@ -585,12 +709,30 @@ static int sample_step(struct og_group_sampling *t, struct og_group_sampling_cou
     n_requested = count_bits(pass);
     counts->requested.blocks[t->hop] += n_requested;
     counts->structure.passes += n_requested > 0;
-    t->ops->cut(t->topology, pass);
+    t->ops->cut(lists, pass);
     pass->n_batches = t->n;
     pass->run = og__alloc(t->budget, runs_bytes(pass), part, err);
     OG_TRY(pass->run || runs_bytes(pass) == 0 ? 0 : -ENOMEM);
     if (pass->requested.n_ranges > 0)
         OG_TRY(read_ranges(t, pass, &counts->structure.io, err));
+out:
+    return rc;
+}
+
+static int sample_hop(struct og_group_sampling *t, struct og_group_sampling_counts *counts,
+                      struct og_err *err)
+{
+    int rc = t->hop > 0 ? run_tasks(t, find_batch, err) : 0;
+    OG_TRY(rc);
+    for (t->list = 0; t->list < t->n_lists; t->list++) {
+        const struct og_sample_key any = {0};
+        const bool draws =
+            !t->topology->relation ||
+            og__hop_of(t->lane[0].sampler, &any, (uint32_t)t->hop, t->list).fanout != 0;
+        for (t->step = 0; draws && t->step < t->shape.steps && lists_at(t, t->list, t->step);
+             t->step++) /* walks end where none leads back */
+            OG_TRY(sample_step(t, counts, err));
+    }
 out:
     return rc;
 }
@@ -609,11 +751,11 @@ int og__group_sampling_sample(struct og_group_sampling *t, struct og_group_sampl
     struct og_group_requests *requested = &counts->requested;
     int rc = 0;
     *counts = (struct og_group_sampling_counts){.requested = {t->n, (uint32_t)t->n_hops, {0}, 0}};
-    for (uint32_t a = 0; a < t->shape.n_arrays; a++)
-        requested->of += t->pass[0].requested.array[a].n_blocks * t->shape.steps;
+    for (size_t i = 0; i < passes_of(t) / (size_t)t->n_hops; i++)
+        for (uint32_t a = 0; a < t->pass[i].requested.n_arrays; a++)
+            requested->of += t->pass[i].requested.array[a].n_blocks;
     for (t->hop = 0; t->hop < t->n_hops; t->hop++)
-        for (t->step = 0; t->step < t->shape.steps; t->step++)
-            OG_TRY(sample_step(t, counts, err));
+        OG_TRY(sample_hop(t, counts, err));
 out:
     for (int i = 0; i < t->n_lanes; i++)
         take_counts(&t->lane[i], &counts->drawn);

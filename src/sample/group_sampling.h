@@ -1,6 +1,6 @@
-/* together: group sampling of batches whose topology is on disk, hop by hop. A hop's nodes
- * determine what it reads, and positions depend on degrees alone, which are in memory. So the reads
- * of all batches are known before any read:
+/* together: group sampling of batches whose topology is on disk, hop by hop, and in a hop relation
+ * by relation. A hop's nodes determine what it reads, and positions depend on degrees alone, which
+ * are in memory. So the reads of all batches are known before any read:
  *
  *   add, add, ... ──> hop 1: want, read once front to back, gather ──> hop 2 ──> ... ──> take any
  *                     of every batch                                                 (any thread)
@@ -48,7 +48,7 @@ OG_MUST_CHECK int og__group_sampling_add(struct og_group_sampling *t, const uint
 struct og_group_requests {
     uint32_t batches, n_hops;
     uint64_t blocks[OG_MAX_HOPS];
-    uint64_t of; /* that a hop could request, in all its passes */
+    uint64_t of; /* that a hop could request, in all its steps */
 };
 
 struct og_group_sampling_counts {
@@ -76,21 +76,26 @@ struct og_io_expected og__group_expect(const struct og_group_requests *seen, dou
 
 /* The numbers that determine a sampler's reads of the topology. */
 struct og_group_sampling_shape {
-    bool whole;     /* lists are looked at as a whole */
-    uint32_t steps; /* passes of a hop */
-    uint32_t walks; /* from each node, else 0 */
+    bool whole;       /* lists are looked at as a whole */
+    uint32_t n_lists; /* relations with edges; each is read for itself */
+    uint32_t steps;   /* passes of a hop and relation */
+    uint32_t walks;   /* from each node, else 0 */
+    uint32_t words;   /* of a neighbour that is drawn */
+    unsigned extras;  /* of batches */
     uint32_t n_arrays;
-    struct og_group_sampling_array {
-        uint64_t bytes;
-        size_t size;      /* of an element */
+    struct og_group_sampling_array { /* of all relations */
+        uint64_t bytes, n_blocks;
+        uint64_t most;    /* blocks of one relation */
+        size_t size;      /* of the largest element */
         uint64_t longest; /* the most blocks of a list */
     } array[2];
     size_t taking; /* what one sampler holds for it */
 };
-struct og_group_sampling_shape og__group_sampling_shape(const struct og_relation *of,
-                                                        const struct og_sampling *how,
-                                                        int64_t longest);
-/* Bytes of all arrays: a pass reads no more, except blocks that ranges share. */
+/* `t` has the graph's degrees, wherever its lists are. */
+struct og_group_sampling_shape og__group_sampling_shape(const struct og_graph *g,
+                                                        const struct og_topology *t,
+                                                        const struct og_sampling *how);
+/* Bytes of all arrays: passes of a step read no more, except blocks that ranges share. */
 uint64_t og__group_sampling_list_bytes(const struct og_group_sampling_shape *shape);
 
 /* Memory of so many batches, without their samplers and sizes->memory. */

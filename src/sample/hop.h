@@ -177,7 +177,8 @@ static inline void og__ids_moved(struct og_hop *h)
  * unless it exists. */
 OG_MUST_CHECK int og__sampler_begin(struct og_sampler *s, struct og_err *err);
 
-/* Samples the hop into its block, by the sampler's kind or by s->elsewhere. */
+/* Samples the hop into its block, by the sampler's kind or by s->elsewhere; or assembles it from
+ * s->runs. */
 OG_MUST_CHECK int og__draw_hop(struct og_hop *h, struct og_err *err);
 
 /* Makes room for `ids` nodes; inserts known[0 .. n) again. */

@@ -30,9 +30,9 @@ struct og_sampler_ops {
     /* By positions: the positions in v's list of its og__drawn_of neighbours; NULL = the first
      * ones. */
     const uint32_t *(*positions)(const struct og_hop *h, uint32_t v);
-    /* By lists: chooses neighbours of v; `weights` if reads_weights. */
+    /* By lists: chooses neighbours of v, or takes the whole list for a hop. */
     OG_MUST_CHECK int (*take)(const struct og_hop *h, uint32_t v, const struct og_list *list,
-                              const float *weights, struct og_taken *out, struct og_err *err);
+                              struct og_taken *out, struct og_err *err);
     size_t (*take_bytes)(int64_t longest); /* bytes of a sampler for group sampling */
     size_t (*bytes)(uint64_t seen);        /* for a hop with that many in-neighbours to draw from */
     size_t (*disk_bytes)(const struct og_relation *of, const struct og_sampling *how,
@@ -46,8 +46,11 @@ struct og_sampler_ops {
 OG__SAMPLERS(OG__SAMPLER_DECLARED)
 const struct og_sampler_ops *og__sampler_ops(enum og_sampler_kind kind);
 
-/* Takes element i of the list of v. -EINVAL for an invalid id. */
-OG_MUST_CHECK int og__take_source(const struct og_hop *h, uint32_t v, const struct og_list *list,
-                                  int64_t i, struct og_taken *out, struct og_err *err);
+/* Takes element i of the list of v, with its weight if how.weights; or all of them, ids before
+ * weights. -EINVAL for an invalid id. */
+OG_MUST_CHECK int og__take_neighbor(const struct og_hop *h, uint32_t v, const struct og_list *list,
+                                    int64_t i, struct og_taken *out, struct og_err *err);
+OG_MUST_CHECK int og__take_list(const struct og_hop *h, uint32_t v, const struct og_list *list,
+                                struct og_taken *out, struct og_err *err);
 
 #endif

@@ -44,14 +44,13 @@ out:
 }
 
 static int take(const struct og_hop *h, uint32_t v, const struct og_list *list,
-                const float *weights, struct og_taken *out, struct og_err *err)
+                struct og_taken *out, struct og_err *err)
 {
     const uint64_t limit = limit_of(h, list->n);
     int rc = 0;
-    (void)weights;
     for (int64_t i = 0; i < list->n; i++)
         if (takes(h, limit, og__list_id(list, i)))
-            OG_TRY(og__take_source(h, v, list, i, out, err));
+            OG_TRY(og__take_neighbor(h, v, list, i, out, err));
 out:
     return rc;
 }

@@ -260,18 +260,6 @@ out:
     return rc;
 }
 
-/* Sums over a hop follow the order of its nodes. So group sampling stores the whole list. */
-static int take(const struct og_hop *h, uint32_t v, const struct og_list *list,
-                const float *weights, struct og_taken *out, struct og_err *err)
-{
-    int rc = 0;
-    (void)weights;
-    for (int64_t i = 0; i < list->n; i++)
-        OG_TRY(og__take_source(h, v, list, i, out, err));
-out:
-    return rc;
-}
-
 const struct og_sampler_ops og__sampler_ladies = {
     .weighs = true,
     .one_state = true,
@@ -280,7 +268,7 @@ const struct og_sampler_ops og__sampler_ladies = {
     .close = close_kind,
     .hop = sample_hop,
     .pass = &og__pass_of_lists,
-    .take = take,
+    .take = og__take_list, /* sums over a hop follow the order of its nodes */
     .bytes = ladies_bytes,
     .disk_bytes = og__source_lists_bytes,
 };

@@ -5,23 +5,21 @@
  *   ranges             | lists that begin in it   | ...     of every array; to the end of the last
  *                                                           list
  *
- * A run holds, for each node of the range in the order of the frontier, the number of its
- * neighbours and these. Lists in the neighbour cache are not read; assembling the batch reads them
- * there. Not with weights, which the cache lacks. */
+ * A run holds, for each node of the range in the order of the frontier, the number of the words
+ * that follow and its neighbours. Those of whole lists are all ids, then with how.weights all
+ * weights. Lists in the neighbour cache are not read; assembling the batch reads them there. */
+#include "dataset/relation.h"
 #include "dataset/stream.h"
 #include "sample/kinds.h"
 
 /* ---- locations of lists ---- */
 
-static bool weighs_lists(const struct og_hop *h)
-{
-    return og__sampling_reads_weights(h->s->how.kind);
-}
-
 static struct og_list cached_list(const struct og_topology *t, uint32_t v, int64_t n)
 {
     const struct og_neighbors *cache = &t->disk->cache;
-    return (struct og_list){.n = n, .ids = cache->ids + og__neighbors_first(cache, v)};
+    return (struct og_list){.n = n,
+                            .ids = cache->ids + og__neighbors_first(cache, v),
+                            .weights = og__neighbors_weights(cache, v)};
 }
 
 static bool is_cached(const struct og_topology *t, uint32_t v)
@@ -33,20 +31,15 @@ static bool is_cached(const struct og_topology *t, uint32_t v)
 static bool is_read(const struct og_hop *h, uint32_t v)
 {
     const struct og_topology *t = h->s->topology;
-    return og__degree(t, v) > 0 && (weighs_lists(h) || !is_cached(t, v));
-}
-
-static struct og_list_place place_of(const struct og_requested_blocks *w, int64_t edge)
-{
-    return og__list_place(w->of, (uint64_t)edge * og__npy_size(w->of->array->type));
+    return og__degree(t, v) > 0 && !is_cached(t, v);
 }
 
 /* ---- requests ---- */
 
 static void want_of(struct og_requested_blocks *w, int64_t begin, int64_t n)
 {
-    const uint32_t last = place_of(w, begin + n - 1).block;
-    for (uint32_t block = place_of(w, begin).block; block <= last; block++)
+    const uint32_t last = og__place_in(w, begin + n - 1).block;
+    for (uint32_t block = og__place_in(w, begin).block; block <= last; block++)
         og__runs_want(w, block);
 }
 
@@ -57,9 +50,8 @@ static uint32_t want_list(const struct og_hop *h, struct og_pass *p, uint32_t v)
     const int64_t begin = og__first_edge(t, v), n = og__degree(t, v);
     if (!is_read(h, v))
         return 0;
-    want_of(&p->requested.array[0], begin, n);
-    if (p->requested.n_arrays > 1 && !is_cached(t, v))
-        want_of(&p->requested.array[1], begin, n);
+    for (uint32_t a = 0; a < p->requested.n_arrays; a++)
+        want_of(&p->requested.array[a], begin, n);
     return 0;
 }
 
@@ -83,7 +75,7 @@ static void stretch_ranges(const struct og_topology *t, struct og_pass *p, uint3
         struct og_stretch *s = &p->requested.stretch[array][i];
         *s = (struct og_stretch){.low = 1, .high = 0};
         if (begin < end)
-            *s = (struct og_stretch){place_of(w, begin).block, place_of(w, end - 1).block};
+            *s = (struct og_stretch){og__place_in(w, begin).block, og__place_in(w, end - 1).block};
     }
 }
 
@@ -102,15 +94,15 @@ static void cut_lists(const struct og_topology *t, struct og_pass *p)
             p->cut[++n] = first;
     }
     p->cut[++n] = (uint32_t)t->n_nodes;
-    p->requested.n_ranges = n;
+    p->requested.n_ranges = w->n > 0 || w->tail ? n : 0;
     for (uint32_t a = 0; a < p->requested.n_arrays; a++)
         stretch_ranges(t, p, a);
 }
 
 /* ---- from a range ---- */
 
-int og__take_source(const struct og_hop *h, uint32_t v, const struct og_list *list, int64_t i,
-                    struct og_taken *out, struct og_err *err)
+static int take_source(const struct og_hop *h, uint32_t v, const struct og_list *list, int64_t i,
+                       struct og_taken *out, struct og_err *err)
 {
     const struct og_topology *t = h->s->topology;
     const int64_t id =
@@ -118,6 +110,33 @@ int og__take_source(const struct og_hop *h, uint32_t v, const struct og_list *li
     if (OG_UNLIKELY(id < 0 || id >= og__sources(t)))
         return og__bad_index(t->disk->of, og__first_edge(t, v) + i, id, err);
     return og__take(out, (uint32_t)id, h->s->budget, err);
+}
+
+static int take_weight(const struct og_hop *h, const struct og_list *list, int64_t i,
+                       struct og_taken *out, struct og_err *err)
+{
+    uint32_t word;
+    memcpy(&word, &list->weights[i], sizeof(word));
+    return og__take(out, word, h->s->budget, err);
+}
+
+int og__take_neighbor(const struct og_hop *h, uint32_t v, const struct og_list *list, int64_t i,
+                      struct og_taken *out, struct og_err *err)
+{
+    const int rc = take_source(h, v, list, i, out, err);
+    return rc < 0 || !h->s->how.weights ? rc : take_weight(h, list, i, out, err);
+}
+
+int og__take_list(const struct og_hop *h, uint32_t v, const struct og_list *list,
+                  struct og_taken *out, struct og_err *err)
+{
+    int rc = 0;
+    for (int64_t i = 0; i < list->n; i++)
+        OG_TRY(take_source(h, v, list, i, out, err));
+    for (int64_t i = 0; h->s->how.weights && i < list->n; i++)
+        OG_TRY(take_weight(h, list, i, out, err));
+out:
+    return rc;
 }
 
 struct looking {
@@ -131,22 +150,24 @@ struct looking {
 static const void *at_in(const struct looking *l, uint32_t array, int64_t begin)
 {
     const struct og_requested_blocks *w = &l->requested->array[array];
-    return og__range_at(&l->range->part[array], w, place_of(w, begin));
+    return og__range_at(&l->range->part[array], w, og__place_in(w, begin));
 }
 
 static int look_at(const struct looking *l, uint32_t v, struct og_err *err)
 {
     const struct og_hop *h = l->hop;
     const struct og_topology *t = h->s->topology;
-    const uint32_t last = l->requested->n_arrays - 1; /* of neighbours; weights come before */
-    const int64_t begin = og__first_edge(t, v), n = og__degree(t, v);
-    const struct og_list list =
-        is_cached(t, v) ? cached_list(t, v, n)
-                        : (struct og_list){.n = n,
-                                           .ids = at_in(l, last, begin),
-                                           .wide = t->disk->of->indices.type == OG__NPY_I64};
-    return og__sampler_ops(h->s->how.kind)
-        ->take(h, v, &list, last > 0 ? at_in(l, 0, begin) : NULL, l->out, err);
+    const int64_t begin = og__first_edge(t, v);
+    const struct og_list list = {.n = og__degree(t, v),
+                                 .ids = at_in(l, 0, begin),
+                                 .wide = t->disk->of->indices.type == OG__NPY_I64,
+                                 .weights = l->requested->n_arrays > 1 ? at_in(l, 1, begin) : NULL};
+    int rc = 0;
+    if (list.weights)
+        OG_TRY(og__check_weights(t->disk->of, list.weights, begin, (size_t)list.n, err));
+    OG_TRY(og__sampler_ops(h->s->how.kind)->take(h, v, &list, l->out, err));
+out:
+    return rc;
 }
 
 static int gather_node(const struct looking *l, uint32_t v, struct og_err *err)
@@ -168,8 +189,8 @@ static int gather_lists(const struct og_hop *h, const struct og_pass *p,
     const struct looking l = {h, &p->requested, range, out};
     int rc = 0;
     for (int k = 0; k < f->n; k++)
-        for (size_t i = 0; i < f->nodes[k].capacity; i++) {
-            const uint32_t v = f->nodes[k].data[i];
+        for (size_t i = 0; i < f->part[k].n; i++) {
+            const uint32_t v = f->part[k].id[i];
             if (v >= low && v < high && is_read(h, v))
                 OG_TRY(gather_node(&l, v, err));
         }
@@ -192,13 +213,15 @@ static uint32_t range_of(const struct og_pass *p, uint32_t v)
     return low;
 }
 
-static int push_all(struct og_hop *h, const uint32_t *ids, size_t n, struct og_err *err)
+/* Neighbours of so many words. */
+static int push_all(struct og_hop *h, const uint32_t *word, size_t n, struct og_err *err)
 {
+    const size_t each = og__neighbor_words(&h->s->how);
     int rc = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (ids[i] >= (uint64_t)og__sources(h->s->topology))
+    for (size_t i = 0; i < n; i += each) {
+        if (word[i] >= (uint64_t)og__sources(h->s->topology))
             return og__runs_foreign(err);
-        OG_TRY(og__push_node(h, ids[i], err));
+        OG_TRY(og__push_words(h, word + i, err));
     }
 out:
     return rc;
@@ -210,7 +233,7 @@ static int join_cached(struct og_hop *h, uint32_t v, struct og_err *err)
     struct og_taken taken = {.words = h->s->runs->taken};
     int rc;
     h->s->reads.lists_cached++;
-    OG_TRY(og__sampler_ops(h->s->how.kind)->take(h, v, &list, NULL, &taken, err));
+    OG_TRY(og__sampler_ops(h->s->how.kind)->take(h, v, &list, &taken, err));
     OG_TRY(push_all(h, taken.words->data, taken.n, err));
 out:
     return rc;
@@ -220,7 +243,7 @@ out:
 static const uint32_t *next_of(const struct og_hop *h, uint32_t v, uint32_t *n)
 {
     const struct og_runs *r = h->s->runs;
-    uint32_t *cursor = &r->cursor->data[range_of(&r->pass[h->number * r->steps], v)];
+    uint32_t *cursor = &r->cursor->data[range_of(og__pass_of(h, 0), v)];
     const uint32_t *its = r->drawn->data + *cursor;
     if (*cursor >= r->n_drawn || its[0] >= r->n_drawn - *cursor)
         return NULL;
@@ -263,12 +286,11 @@ static int check_list(const struct og_hop *h, uint32_t v, struct og_err *err)
     uint32_t n;
     uint32_t most = 0;
     const uint32_t *its = next_of(h, v, &n);
-    for (uint32_t i = 0; its && i < n; i++)
+    const uint64_t degree = (uint64_t)og__degree(h->s->topology, v);
+    const bool whole = its && n == degree * og__neighbor_words(&h->s->how);
+    for (uint64_t i = 0; whole && i < degree; i++)
         most = OG_MAX(most, its[i]);
-    return its && n == (uint64_t)og__degree(h->s->topology, v) &&
-                   most < (uint64_t)og__sources(h->s->topology)
-               ? 0
-               : og__runs_foreign(err);
+    return whole && most < (uint64_t)og__sources(h->s->topology) ? 0 : og__runs_foreign(err);
 }
 
 int og__listed_fetch(struct og_hop *h, struct og_err *err)
@@ -291,7 +313,9 @@ struct og_list og__listed_next(const struct og_hop *h, uint32_t v)
 {
     uint32_t n = 0;
     const uint32_t *its = is_read(h, v) ? next_of(h, v, &n) : NULL;
-    return (struct og_list){.n = n, .ids = its};
+    n /= og__neighbor_words(&h->s->how);
+    return (struct og_list){
+        .n = n, .ids = its, .weights = its && h->s->how.weights ? (const void *)(its + n) : NULL};
 }
 
 static int join_lists(struct og_hop *h, struct og_err *err)

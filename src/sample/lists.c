@@ -218,9 +218,13 @@ size_t og__source_lists_bytes(const struct og_relation *of, const struct og_samp
            (how->weights ? og__lists_bytes(opt, sizeof(float), longest) : 0);
 }
 
-/* Where they were asked for. */
-static const float *list_weights(const struct og_sampler *s, uint32_t i)
+/* On disk: of the list, which is cached or, where weights were asked for, the i-th that was read.
+ */
+static const float *list_weights(const struct og_sampler *s, uint32_t v, uint32_t i)
 {
+    const struct og_neighbors *cache = &s->topology->disk->cache;
+    if (og__neighbors_has(cache, v))
+        return og__neighbors_weights(cache, v);
     return s->weight_lists ? og__lists_start(s->weight_lists, i) : NULL;
 }
 
@@ -238,13 +242,13 @@ struct og_list og__hop_list(const struct og_hop *h, uint32_t first, uint32_t i)
     } else if (og__neighbors_has(&t->disk->cache, v)) {
         list.ids = t->disk->cache.ids + og__neighbors_first(&t->disk->cache, v);
     } else if (h->s->runs) {
-        list = og__listed_next(h, v);
+        return og__listed_next(h, v);
     } else {
         list.ids = og__lists_start(h->s->lists, i);
         list.wide = t->disk->of->indices.type == OG__NPY_I64;
     }
     if (h->s->how.weights)
-        list.weights = t->disk ? list_weights(h->s, i) : t->weights + begin;
+        list.weights = t->disk ? list_weights(h->s, v, i) : t->weights + begin;
     return list;
 }
 
@@ -260,18 +264,21 @@ out:
     return rc;
 }
 
-/* Of no more nodes than before; the neighbour cache has none. */
+/* Of no more nodes than before, without those in the cache. */
 static int read_weights(struct og_hop *h, uint32_t first, uint32_t *taken, struct og_err *err)
 {
     struct og_sampler *s = h->s;
     const struct og_relation *of = s->topology->disk->of;
+    const struct og_neighbors *cache = &s->topology->disk->cache;
     int rc;
     if (!s->weight_lists)
         OG_TRY(og__lists_open(&s->weight_lists, s->topology, &of->weights, s->budget, err));
-    OG_TRY(og__lists_read(s->weight_lists, s->topology, NULL, h->nodes + first, *taken, taken,
+    OG_TRY(og__lists_read(s->weight_lists, s->topology, cache, h->nodes + first, *taken, taken,
                           &s->reads, err));
     for (uint32_t i = 0; i < *taken; i++) {
         const uint32_t v = h->nodes[first + i];
+        if (og__neighbors_has(cache, v))
+            continue;
         OG_TRY(og__check_weights(of, og__lists_start(s->weight_lists, i),
                                  og__first_edge(s->topology, v), (size_t)og__degree(s->topology, v),
                                  err));

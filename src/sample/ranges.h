@@ -1,5 +1,6 @@
 /* ranges: reads requested blocks of an array on disk front to back, in ranges. Or of two arrays
- * with an element an edge each. A thread reads one range while the caller processes another.
+ * with an element an edge each: neighbours, and the weights of their edges. A thread reads one
+ * range while the caller processes another.
  *
  *   requested blocks   | range 0 | range 1 | ... |          of each array */
 #ifndef OG_SAMPLE_RANGES_H
@@ -17,6 +18,7 @@ struct og_requested_blocks {
     uint64_t *bits;    /* over these */
     uint32_t *rank;    /* of them */
     uint32_t n;
+    bool tail;   /* what follows the blocks is requested too */
     size_t most; /* in a range, but for the tail */
 };
 

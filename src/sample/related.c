@@ -84,6 +84,18 @@ static void end_turn(struct og_sampler *s, struct turn *t)
     s->state = NULL;
 }
 
+void og__relation_begin(struct og_sampler *s, uint32_t r)
+{
+    if (s->related)
+        begin_turn(s, &s->related->turn[r]);
+}
+
+void og__relation_end(struct og_sampler *s, uint32_t r)
+{
+    if (s->related)
+        end_turn(s, &s->related->turn[r]);
+}
+
 /* ---- open and close ---- */
 
 /* The last that begins at `node` or before it, or none: n_groups. */
@@ -226,34 +238,59 @@ static struct group *group_of(const struct og_related *d, uint32_t node)
     return in ? &d->group[g] : NULL;
 }
 
-/* Sorts destinations from `first` on by type, each after the earlier ones of its type. */
-static int put_in_groups(struct og_sampler *s, const struct og_batch *b, uint32_t first,
+/* Sorts ids[first .. n) by type, each after the earlier ones of its type. */
+static int put_in_groups(struct og_sampler *s, const uint32_t *ids, uint32_t first, uint32_t n,
                          struct og_err *err)
 {
     struct og_related *d = s->related;
     uint32_t start = 0;
-    int rc = reserve_groups(s, b->n_ids - first, err);
+    int rc = reserve_groups(s, n - first, err);
     if (rc < 0)
         return rc;
     for (uint32_t g = 0; g < d->n_groups; g++)
         d->group[g].end = 0;
-    for (uint32_t i = first; i < b->n_ids; i++) {
-        struct group *g = group_of(d, b->ids[i]);
+    for (uint32_t i = first; i < n; i++) {
+        struct group *g = group_of(d, ids[i]);
         if (g)
             g->end++;
     }
     for (uint32_t g = 0; g < d->n_groups; g++) {
-        const uint32_t n = d->group[g].end;
+        const uint32_t nodes = d->group[g].end;
         d->group[g].start = d->group[g].end = start;
-        start += n;
+        start += nodes;
     }
-    for (uint32_t i = first; i < b->n_ids; i++) {
-        struct group *g = group_of(d, b->ids[i]);
+    for (uint32_t i = first; i < n; i++) {
+        struct group *g = group_of(d, ids[i]);
         if (!g)
             continue;
         d->position[g->end] = i;
-        d->number[g->end++] = b->ids[i] - g->first;
+        d->number[g->end++] = ids[i] - g->first;
     }
+    return 0;
+}
+
+uint32_t og__n_destination_groups(const struct og_sampler *s)
+{
+    return s->related ? s->related->n_groups : 1;
+}
+
+uint32_t og__destination_group(const struct og_sampler *s, uint32_t r)
+{
+    return s->related ? s->related->turn[r].group : 0;
+}
+
+int og__sort_by_group(struct og_sampler *s, const uint32_t *ids, uint32_t n, uint32_t *start,
+                      const uint32_t **number, struct og_err *err)
+{
+    const struct og_related *d = s->related;
+    const int rc = d ? put_in_groups(s, ids, 0, n, err) : 0;
+    if (rc < 0)
+        return rc;
+    start[0] = 0;
+    start[1] = n;
+    *number = d ? d->number : ids;
+    for (uint32_t g = 0; d && g < d->n_groups; g++)
+        start[g + 1] = d->group[g].end;
     return 0;
 }
 
@@ -372,6 +409,24 @@ out:
     return rc;
 }
 
+struct og_hop og__hop_of(struct og_sampler *s, const struct og_sample_key *key, uint32_t number,
+                         uint32_t r)
+{
+    const struct og_related *d = s->related;
+    const size_t at = r * (size_t)s->n_hops + number;
+    return (struct og_hop){.s = s,
+                           .relation = r,
+                           .base = d ? d->turn[r].of->first_source : 0,
+                           .most_ids =
+                               (uint64_t)(d ? d->whole->n_nodes : og__most_ids(s->topology)),
+                           .fanout = d ? d->fanout[at] : s->fanout[number],
+                           .seed = s->seed + r * RELATION_STEP,
+                           .stream = key->stream,
+                           .epoch = key->epoch,
+                           .batch = key->batch,
+                           .number = number};
+}
+
 int og__related_hop(struct og_sampler *s, const struct og_sample_key *key, int i,
                     struct og_batch_memory *out, struct og_err *err)
 {
@@ -382,24 +437,15 @@ int og__related_hop(struct og_sampler *s, const struct og_sample_key *key, int i
     const struct og_block *before = s->how.once && i > 0 ? block - 1 : NULL;
     *block = (struct og_block){.n_dst = b->n_ids, .n_relations = n};
     int rc;
-    OG_TRY(put_in_groups(s, b, before ? before->n_dst : 0, err));
+    OG_TRY(put_in_groups(s, b->ids, before ? before->n_dst : 0, b->n_ids, err));
     OG_TRY(og__batch_grow(out, &out->relation[i], ((size_t)n + 1) * 4, 0, err));
     block->relation = out->relation[i].data;
     for (uint32_t r = 0; r < n; r++) {
-        struct og_hop hop = {.s = s,
-                             .out = out,
-                             .block = block,
-                             .ids = b->ids,
-                             .relation = r,
-                             .base = d->turn[r].of->first_source,
-                             .most_ids = (uint64_t)d->whole->n_nodes,
-                             .array = (uint32_t)i,
-                             .fanout = d->fanout[r * (size_t)s->n_hops + (size_t)i],
-                             .seed = s->seed + r * RELATION_STEP,
-                             .stream = key->stream,
-                             .epoch = key->epoch,
-                             .batch = key->batch,
-                             .number = (uint32_t)i};
+        struct og_hop hop = og__hop_of(s, key, (uint32_t)i, r);
+        hop.out = out;
+        hop.block = block;
+        hop.ids = b->ids;
+        hop.array = (uint32_t)i;
         block->relation[r] = block->n_lists;
         begin_turn(s, &d->turn[r]);
         rc = sample_relation(&hop, before, r, err);

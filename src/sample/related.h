@@ -18,8 +18,23 @@ OG_MUST_CHECK int og__related_choose(struct og_sampler *s, struct og_err *err);
 /* `close` releases a sampler's state for one topology. */
 void og__related_close(struct og_sampler *s, void (*close)(struct og_sampler *s));
 
+/* Makes relation r the sampler's, and ends that; without relations there is nothing to do. */
+void og__relation_begin(struct og_sampler *s, uint32_t r);
+void og__relation_end(struct og_sampler *s, uint32_t r);
+/* Destinations by type, each in a group that several relations may lead to; without relations there
+ * is one. The group of relation r. */
+uint32_t og__n_destination_groups(const struct og_sampler *s);
+uint32_t og__destination_group(const struct og_sampler *s, uint32_t r);
+/* Sorts nodes ids[n] by group: group g has number[start[g] .. start[g + 1]), numbers within the
+ * type in the order of ids. start[groups + 1]; number is valid until the sampler is used. */
+OG_MUST_CHECK int og__sort_by_group(struct og_sampler *s, const uint32_t *ids, uint32_t n,
+                                    uint32_t *start, const uint32_t **number, struct og_err *err);
+
 OG_MUST_CHECK int og__related_hop(struct og_sampler *s, const struct og_sample_key *key, int i,
                                   struct og_batch_memory *out, struct og_err *err);
+/* What a hop of relation r draws by; its batch is not set. */
+struct og_hop og__hop_of(struct og_sampler *s, const struct og_sample_key *key, uint32_t number,
+                         uint32_t r);
 /* Memory to sort so many destinations by type. */
 size_t og__related_bytes(uint64_t n_dst);
 

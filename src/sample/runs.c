@@ -1,5 +1,7 @@
 #include "sample/runs.h"
 
+#include "dataset/relation.h"
+#include "dataset/stream.h"
 #include "sample/kinds.h"
 
 static const char part[] = "sampler";
@@ -36,10 +38,7 @@ int og__taken_grow(struct og_taken *t, struct og_budget *b, struct og_err *err)
 /* ---- a node's list on disk ---- */
 
 struct list {
-    const struct og_blocks *in;
-    uint64_t begin;       /* byte of the array */
-    size_t size;          /* of an element */
-    uint32_t first, last; /* blocks */
+    int64_t begin, degree; /* its edges */
     uint32_t drawn;
 };
 
@@ -47,21 +46,20 @@ static struct list list_of(const struct og_hop *h, uint32_t v)
 {
     const struct og_topology *t = h->s->topology;
     const int64_t degree = og__degree(t, v);
-    struct list l = {.in = &t->disk->lists,
-                     .size = og__npy_size(t->disk->of->indices.type),
-                     .drawn = og__drawn_of(h, degree)};
-    l.begin = (uint64_t)og__first_edge(t, v) * l.size;
-    if (degree > 0) {
-        l.first = og__list_place(l.in, l.begin).block;
-        l.last = og__list_place(l.in, l.begin + (uint64_t)degree * l.size - 1).block;
-    }
-    return l;
+    return (struct list){og__first_edge(t, v), degree, og__drawn_of(h, degree)};
 }
 
-/* The position of the i-th drawn neighbour. */
-static struct og_list_place place_of(const struct list *l, const uint32_t *positions, uint32_t i)
+/* The i-th drawn edge. */
+static int64_t edge_of(const struct list *l, const uint32_t *positions, uint32_t i)
 {
-    return og__list_place(l->in, l->begin + (uint64_t)(positions ? positions[i] : i) * l->size);
+    return l->begin + (positions ? positions[i] : i);
+}
+
+/* The blocks of the list; it is not empty. */
+static struct og_stretch stretch_of(const struct og_requested_blocks *w, const struct list *l)
+{
+    return (struct og_stretch){og__place_in(w, l->begin).block,
+                               og__place_in(w, l->begin + l->degree - 1).block};
 }
 
 static const uint32_t *positions_of(const struct og_hop *h, uint32_t v)
@@ -81,23 +79,6 @@ void og__runs_prefetch(const struct og_topology *t, uint32_t v)
         __builtin_prefetch(&t->disk->cache.bits[v >> 6]);
 }
 
-/* The id of `size` bytes, little endian. */
-static uint64_t id_at(const char *at, size_t size)
-{
-    uint64_t id = 0;
-    memcpy(&id, at, size);
-    return id;
-}
-
-static int bad_id(const struct og_topology *t, struct og_list_place p, struct og_err *err)
-{
-    const struct og_blocks *lists = &t->disk->lists;
-    return og__fail(
-        err, -EINVAL, "the dataset is damaged: see `outgrow verify`, or import it again",
-        "%s: a node out of range near byte %llu", lists->array->path,
-        (unsigned long long)(lists->base + (uint64_t)p.block * OG__LIST_BLOCK + p.within));
-}
-
 /* ---- requests ---- */
 
 /* Most are requested already. */
@@ -105,24 +86,34 @@ void og__runs_want(struct og_requested_blocks *w, uint32_t block)
 {
     const uint64_t bit = (uint64_t)1 << (block & 63);
     uint64_t *word = &w->bits[block >> 6];
-    if (block < w->n_blocks && !(__atomic_load_n(word, __ATOMIC_RELAXED) & bit))
+    if (block >= w->n_blocks)
+        __atomic_store_n(&w->tail, true, __ATOMIC_RELAXED);
+    else if (!(__atomic_load_n(word, __ATOMIC_RELAXED) & bit))
         __atomic_fetch_or(word, bit, __ATOMIC_RELAXED);
+}
+
+/* The elements drawn from the list in one array. */
+static void want_elements(const struct og_hop *h, struct og_requested_blocks *w, uint32_t v,
+                          const struct list *l)
+{
+    const struct og_stretch blocks = stretch_of(w, l);
+    if (blocks.low == blocks.high) {
+        og__runs_want(w, blocks.low);
+        return;
+    }
+    const uint32_t *positions = positions_of(h, v);
+    for (uint32_t i = 0; i < l->drawn; i++)
+        og__runs_want(w, og__place_in(w, edge_of(l, positions, i)).block);
 }
 
 static uint32_t want_node(const struct og_hop *h, struct og_pass *p, uint32_t v)
 {
-    struct og_requested_blocks *w = &p->requested.array[0];
     const struct list l = list_of(h, v);
     if (l.drawn == 0 || is_cached(h, v))
         return 0;
-    if (l.first == l.last) {
-        og__runs_want(w, l.first);
-        return l.drawn;
-    }
-    const uint32_t *positions = positions_of(h, v);
-    for (uint32_t i = 0; i < l.drawn; i++)
-        og__runs_want(w, place_of(&l, positions, i).block);
-    return l.drawn;
+    for (uint32_t a = 0; a < p->requested.n_arrays; a++)
+        want_elements(h, &p->requested.array[a], v, &l);
+    return l.drawn * og__neighbor_words(&h->s->how);
 }
 
 static int want_drawn(const struct og_hop *h, struct og_pass *p, const struct og_frontier *f,
@@ -133,20 +124,41 @@ static int want_drawn(const struct og_hop *h, struct og_pass *p, const struct og
     return 0;
 }
 
+/* The blocks of another array that hold the elements of the same edges. */
+static struct og_stretch same_edges(const struct og_topology *t,
+                                    const struct og_requested_blocks *of,
+                                    const struct og_stretch *s,
+                                    const struct og_requested_blocks *other)
+{
+    const uint64_t size = og__npy_size(of->of->array->type);
+    const uint64_t low = (uint64_t)s->low * OG__LIST_BLOCK, skew = of->of->skew;
+    const uint64_t end = ((uint64_t)s->high + 1) * OG__LIST_BLOCK;
+    const uint64_t first = low > skew ? (low - skew) / size : 0;
+    const uint64_t last = OG_MIN((end - skew) / size, (uint64_t)t->n_edges) - 1;
+    return (struct og_stretch){og__place_in(other, (int64_t)first).block,
+                               og__place_in(other, (int64_t)last).block};
+}
+
 void og__runs_cut(const struct og_topology *t, struct og_pass *p)
 {
-    const struct og_requested_blocks *w = &p->requested.array[0];
+    struct og_block_requests *r = &p->requested;
+    const struct og_requested_blocks *w = &r->array[0];
     const uint64_t each = (uint64_t)1 << p->shift;
     uint64_t n = 0;
-    (void)t;
     for (uint64_t at = 0; n < w->n; at++, n++) {
         at = og__bits_next(w->bits, w->n_blocks, at);
-        struct og_stretch *s = &p->requested.stretch[0][n >> p->shift];
+        struct og_stretch *s = &r->stretch[0][n >> p->shift];
         if (n % each == 0)
             s->low = (uint32_t)at;
         s->high = (uint32_t)at;
     }
-    p->requested.n_ranges = (uint32_t)((n + each - 1) >> p->shift);
+    r->n_ranges = (uint32_t)((n + each - 1) >> p->shift);
+    if (w->tail && n == 0)
+        r->stretch[0][r->n_ranges++].low = (uint32_t)w->n_blocks;
+    if (w->tail)
+        r->stretch[0][r->n_ranges - 1].high = (uint32_t)w->n_blocks;
+    for (uint32_t i = 0; r->n_arrays > 1 && i < r->n_ranges; i++)
+        r->stretch[1][i] = same_edges(t, w, &r->stretch[0][i], &r->array[1]);
 }
 
 /* ---- from a range ---- */
@@ -179,52 +191,77 @@ struct og_gathering og__gathering(const struct og_hop *h, const struct og_pass *
                                   const struct og_range *range, struct og_taken *out)
 {
     return (struct og_gathering){.hop = h,
-                                 .requested = &p->requested.array[0],
-                                 .part = &range->part[0],
+                                 .requested = &p->requested,
+                                 .range = range,
                                  .out = out,
                                  .size = og__npy_size(h->s->topology->disk->of->indices.type)};
+}
+
+static int take_weight(const struct og_gathering *g, size_t i, struct og_err *err)
+{
+    float weight;
+    uint32_t word;
+    memcpy(&weight, g->weight_at[i], sizeof(weight));
+    memcpy(&word, &weight, sizeof(word));
+    const int rc = og__check_weights(g->hop->s->topology->disk->of, &weight, g->edge[i], 1, err);
+    return rc < 0 ? rc : og__take(g->out, word, g->hop->s->budget, err);
 }
 
 int og__gather_window(struct og_gathering *g, struct og_err *err)
 {
     const struct og_topology *t = g->hop->s->topology;
     const uint64_t n_nodes = (uint64_t)og__sources(t);
+    int rc = 0;
     for (size_t i = 0; i < g->filled; i++) {
-        const uint64_t id = id_at(g->at[i], g->size);
-        if (OG_UNLIKELY(id >= n_nodes)) {
-            const size_t offset = (size_t)(g->at[i] - g->part->data);
-            const struct og_list_place p = {g->part->block[offset / OG__LIST_BLOCK],
-                                            (uint32_t)(offset % OG__LIST_BLOCK)};
-            return bad_id(t, p, err);
-        }
-        int rc = og__take(g->out, (uint32_t)id, g->hop->s->budget, err);
-        if (rc < 0)
-            return rc;
+        uint64_t id = 0;
+        memcpy(&id, g->at[i], g->size); /* little endian */
+        if (OG_UNLIKELY(id >= n_nodes))
+            return og__bad_index(t->disk->of, g->edge[i], (int64_t)id, err);
+        OG_TRY(og__take(g->out, (uint32_t)id, g->hop->s->budget, err));
+        if (g->requested->n_arrays > 1)
+            OG_TRY(take_weight(g, i, err));
     }
     g->filled = 0;
-    return 0;
+out:
+    return rc;
 }
 
-int og__gather_place(struct og_gathering *g, struct og_list_place at, struct og_err *err)
+/* The address of the edge's element of an array. */
+static const char *element_at(const struct og_gathering *g, uint32_t array, int64_t edge)
 {
-    if (at.block < g->part->stretch.low || at.block > g->part->stretch.high)
+    const struct og_requested_blocks *w = &g->requested->array[array];
+    const char *at = og__range_at(&g->range->part[array], w, og__place_in(w, edge));
+    __builtin_prefetch(at);
+    return at;
+}
+
+int og__gather_edge(struct og_gathering *g, int64_t edge, struct og_err *err)
+{
+    const struct og_stretch *s = &g->range->part[0].stretch;
+    const uint32_t block = og__place_in(&g->requested->array[0], edge).block;
+    if (block < s->low || block > s->high)
         return 0;
-    const char *data = og__range_at(g->part, g->requested, at);
-    __builtin_prefetch(data);
-    g->at[g->filled++] = data;
+    g->edge[g->filled] = edge;
+    g->at[g->filled] = element_at(g, 0, edge);
+    if (g->requested->n_arrays > 1)
+        g->weight_at[g->filled] = element_at(g, 1, edge);
+    g->filled++;
     return g->filled == OG__WINDOW ? og__gather_window(g, err) : 0;
 }
 
 static int gather_node(struct og_gathering *g, uint32_t v, struct og_err *err)
 {
-    const uint32_t low = g->part->stretch.low, high = g->part->stretch.high;
+    const struct og_stretch *s = &g->range->part[0].stretch;
     const struct list l = list_of(g->hop, v);
-    if (l.drawn == 0 || l.last < low || l.first > high || is_cached(g->hop, v))
+    if (l.drawn == 0 || is_cached(g->hop, v))
+        return 0;
+    const struct og_stretch blocks = stretch_of(&g->requested->array[0], &l);
+    if (blocks.high < s->low || blocks.low > s->high)
         return 0;
     const uint32_t *positions = positions_of(g->hop, v);
     int rc = 0;
     for (uint32_t i = 0; i < l.drawn; i++)
-        OG_TRY(og__gather_place(g, place_of(&l, positions, i), err));
+        OG_TRY(og__gather_edge(g, edge_of(&l, positions, i), err));
 out:
     return rc;
 }
@@ -244,14 +281,14 @@ static int gather_drawn(const struct og_hop *h, const struct og_pass *p,
                         struct og_taken *out, struct og_err *err)
 {
     struct og_gathering g = og__gathering(h, p, range, out);
-    const struct og_span span = og__runs_span(h->s->topology, &g.part->stretch);
+    const struct og_span span = og__runs_span(h->s->topology, &range->part[0].stretch);
     uint32_t found[OG__PREFETCH_DISTANCE];
     size_t n = 0;
     int rc;
     for (int k = 0; k < f->n; k++) {
-        const struct og_words *nodes = &f->nodes[k];
-        for (size_t i = 0; i < nodes->capacity; i++) {
-            const uint32_t v = nodes->data[i];
+        const struct og_nodes *nodes = &f->part[k];
+        for (size_t i = 0; i < nodes->n; i++) {
+            const uint32_t v = nodes->id[i];
             if (!og__runs_spans(&span, v))
                 continue;
             og__runs_prefetch(h->s->topology, v);
@@ -275,6 +312,7 @@ struct joining {
     const struct og_pass *pass;
     const uint32_t *drawn;
     uint32_t *cursor;
+    uint32_t words; /* of a neighbour */
 };
 
 int og__runs_foreign(struct og_err *err)
@@ -286,22 +324,17 @@ int og__runs_foreign(struct og_err *err)
 static int check_ids(const struct og_hop *h, struct og_err *err)
 {
     const struct og_runs *r = h->s->runs;
+    const uint32_t words = og__neighbor_words(&h->s->how);
     uint32_t most = 0;
-    for (size_t i = 0; i < r->n_drawn; i++)
+    for (size_t i = 0; i < r->n_drawn; i += words)
         most = OG_MAX(most, r->drawn->data[i]);
     return most < (uint64_t)og__sources(h->s->topology) ? 0 : og__runs_foreign(err);
-}
-
-static const struct og_pass *pass_of(const struct og_hop *h, uint32_t step)
-{
-    const struct og_runs *r = h->s->runs;
-    return &r->pass[h->number * r->steps + step];
 }
 
 static int fetch_pass(const struct og_hop *h, uint32_t step, struct og_err *err)
 {
     struct og_runs *r = h->s->runs;
-    const struct og_pass *p = pass_of(h, step);
+    const struct og_pass *p = og__pass_of(h, step);
     const uint32_t *cursor = r->cursor->data + r->first[step];
     int rc = 0;
     for (uint32_t i = 0; i < p->requested.n_ranges; i++) {
@@ -318,7 +351,7 @@ void og__runs_rewind(const struct og_hop *h, uint32_t step, uint32_t n)
     struct og_runs *r = h->s->runs;
     r->n_drawn = 0;
     for (uint32_t k = step; k < step + n; k++) {
-        const struct og_pass *p = pass_of(h, k);
+        const struct og_pass *p = og__pass_of(h, k);
         for (uint32_t i = 0; i < p->requested.n_ranges; i++) {
             r->cursor->data[r->first[k] + i] = (uint32_t)r->n_drawn;
             r->n_drawn += og__run_of(p, i, r->batch)->n;
@@ -333,7 +366,7 @@ int og__runs_fetch(const struct og_hop *h, uint32_t step, uint32_t n, struct og_
     int rc;
     for (uint32_t k = step; k < step + n; k++) {
         r->first[k] = runs;
-        runs += pass_of(h, k)->requested.n_ranges;
+        runs += og__pass_of(h, k)->requested.n_ranges;
     }
     OG_TRY(og__words_reserve(r->cursor, runs, h->s->budget, err));
     og__runs_rewind(h, step, n);
@@ -344,32 +377,12 @@ out:
     return rc;
 }
 
-static uint32_t range_in(const struct og_pass *p, uint32_t block)
-{
-    const struct og_requested_blocks *w = &p->requested.array[0];
-    return og__bits_rank(w->bits, w->rank, block) >> p->shift;
-}
-
-static uint32_t range_of(const struct joining *j, uint32_t block)
-{
-    return range_in(j->pass, block);
-}
-
-/* The tail after the whole blocks is in memory. */
-static int tail_id(const struct og_topology *t, struct og_list_place p, uint32_t *out,
-                   struct og_err *err)
-{
-    const struct og_topology_disk *disk = t->disk;
-    const uint64_t id = id_at(disk->lists.tail + p.within, og__npy_size(disk->of->indices.type));
-    *out = (uint32_t)id;
-    return id < (uint64_t)og__sources(t) ? 0 : bad_id(t, p, err);
-}
-
-static int next_drawn(const struct og_hop *h, uint32_t step, struct og_list_place p, uint32_t *id,
+static int next_drawn(const struct og_hop *h, uint32_t step, uint32_t block, uint32_t *id,
                       struct og_err *err)
 {
     struct og_runs *r = h->s->runs;
-    uint32_t *cursor = &r->cursor->data[r->first[step] + range_in(pass_of(h, step), p.block)];
+    const struct og_pass *p = og__pass_of(h, step);
+    uint32_t *cursor = &r->cursor->data[r->first[step] + og__range_of_block(p, block)];
     if (*cursor >= r->n_drawn)
         return og__runs_foreign(err);
     *id = r->drawn->data[(*cursor)++];
@@ -381,15 +394,12 @@ int og__runs_next(const struct og_hop *h, uint32_t step, uint32_t v, int64_t pla
 {
     const struct og_topology *t = h->s->topology;
     const struct og_neighbors *cache = &t->disk->cache;
-    const struct og_blocks *in = &t->disk->lists;
     if (is_cached(h, v)) {
         *id = cache->ids[og__neighbors_first(cache, v) + place];
         return 0;
     }
-    const uint64_t edge = (uint64_t)(og__first_edge(t, v) + place);
-    const struct og_list_place p =
-        og__list_place(in, edge * og__npy_size(t->disk->of->indices.type));
-    return p.block == in->n_blocks ? tail_id(t, p, id, err) : next_drawn(h, step, p, id, err);
+    const struct og_requested_blocks *w = &og__pass_of(h, step)->requested.array[0];
+    return next_drawn(h, step, og__place_in(w, og__first_edge(t, v) + place).block, id, err);
 }
 
 static int join_cached(const struct joining *j, const struct list *l, uint32_t v,
@@ -397,32 +407,33 @@ static int join_cached(const struct joining *j, const struct list *l, uint32_t v
 {
     const struct og_neighbors *cache = &j->hop->s->topology->disk->cache;
     const uint32_t *ids = cache->ids + og__neighbors_first(cache, v);
+    const float *weights = og__neighbors_weights(cache, v);
     const uint32_t *positions = positions_of(j->hop, v);
     int rc = 0;
     j->hop->s->reads.lists_cached++;
-    for (uint32_t i = 0; i < l->drawn; i++)
-        OG_TRY(og__push_node(j->hop, ids[positions ? positions[i] : i], err));
+    for (uint32_t i = 0; i < l->drawn; i++) {
+        const uint32_t at = positions ? positions[i] : i;
+        OG_TRY(og__push_drawn(j->hop, ids[at], weights ? &weights[at] : NULL, err));
+    }
 out:
     return rc;
 }
 
-static int join_tail(const struct joining *j, struct og_list_place p, struct og_err *err)
+static int join_next(const struct joining *j, uint32_t range, struct og_err *err)
 {
-    uint32_t id;
-    int rc = tail_id(j->hop->s->topology, p, &id, err);
-    return rc < 0 ? rc : og__push_node(j->hop, id, err);
+    const uint32_t *word = &j->drawn[j->cursor[range]];
+    j->cursor[range] += j->words;
+    return og__push_words(j->hop, word, err);
 }
 
 static int join_drawn(const struct joining *j, const struct list *l, uint32_t v, struct og_err *err)
 {
+    const struct og_requested_blocks *w = &j->pass->requested.array[0];
     const uint32_t *positions = positions_of(j->hop, v);
     int rc = 0;
     for (uint32_t i = 0; i < l->drawn; i++) {
-        const struct og_list_place p = place_of(l, positions, i);
-        if (p.block == l->in->n_blocks)
-            OG_TRY(join_tail(j, p, err));
-        else
-            OG_TRY(og__push_node(j->hop, j->drawn[j->cursor[range_of(j, p.block)]++], err));
+        const uint32_t block = og__place_in(w, edge_of(l, positions, i)).block;
+        OG_TRY(join_next(j, og__range_of_block(j->pass, block), err));
     }
 out:
     return rc;
@@ -438,11 +449,12 @@ static int join_node(const struct joining *j, uint32_t v, struct og_err *err)
     if (is_cached(j->hop, v))
         return join_cached(j, &l, v, err);
     j->hop->s->reads.lists_read++;
-    if (l.last == l.in->n_blocks || range_of(j, l.first) != range_of(j, l.last))
+    const struct og_stretch blocks = stretch_of(&j->pass->requested.array[0], &l);
+    const uint32_t range = og__range_of_block(j->pass, blocks.low);
+    if (range != og__range_of_block(j->pass, blocks.high))
         return join_drawn(j, &l, v, err);
-    uint32_t *cursor = &j->cursor[range_of(j, l.first)];
     for (uint32_t i = 0; i < l.drawn; i++)
-        OG_TRY(og__push_node(j->hop, j->drawn[(*cursor)++], err));
+        OG_TRY(join_next(j, range, err));
 out:
     return rc;
 }
@@ -451,11 +463,12 @@ static int join_hop(struct og_hop *h, struct og_err *err)
 {
     const struct og_runs *r = h->s->runs;
     const struct og_topology *t = h->s->topology;
-    const struct og_pass *pass = pass_of(h, 0);
+    const struct og_pass *pass = og__pass_of(h, 0);
     int rc;
     OG_TRY(og__runs_fetch(h, 0, 1, err));
     OG_TRY(check_ids(h, err));
-    const struct joining j = {h, pass, r->drawn->data, r->cursor->data};
+    const struct joining j = {h, pass, r->drawn->data, r->cursor->data,
+                              og__neighbor_words(&h->s->how)};
     for (uint32_t i = h->first; i < h->block->n_dst; i++) {
         if (i + OG__PREFETCH_DISTANCE < h->block->n_dst)
             og__runs_prefetch(t, h->nodes[i + OG__PREFETCH_DISTANCE]);

@@ -7,7 +7,8 @@
  * A run is what one batch drew from one range: neighbours in the order of its frontier and, for a
  * node, of its draws. Draws are keyed, so a second pass over the frontier knows the run of each
  * neighbour, and that it is the next there. So runs do not store edges. If draws depend on the data
- * read, a node's neighbours follow their number. */
+ * read, a node's neighbours follow their number. A neighbour is a word, its id; with how.weights it
+ * is two, and the second has the bits of its edge's weight. */
 #ifndef OG_SAMPLE_RUNS_H
 #define OG_SAMPLE_RUNS_H
 
@@ -18,14 +19,14 @@
 
 struct og_run {
     uint64_t at; /* byte of the store */
-    uint32_t n;  /* neighbours */
+    uint32_t n;  /* words */
 };
 
-/* One hop of all batches. */
+/* One hop of all batches in one relation. */
 struct og_pass {
     struct og_block_requests requested;
     unsigned shift; /* a range is made for 2^shift blocks */
-    uint32_t *cut;  /* by lists [wanted.n_ranges + 1]: the first node of each range */
+    uint32_t *cut;  /* by lists [requested.n_ranges + 1]: the first node of each range */
     uint32_t n_batches;
     struct og_run *run; /* [wanted.n_ranges][n_batches] */
 };
@@ -61,9 +62,12 @@ static inline int og__take(struct og_taken *t, uint32_t word, struct og_budget *
     return rc;
 }
 
-/* The nodes of one batch that read the topology in a pass. */
+/* The nodes of one batch that read the topology in a pass, by their numbers in the relation. */
 struct og_frontier {
-    const struct og_words *nodes; /* [n] arrays of nodes that sample in the hop */
+    struct og_nodes {
+        const uint32_t *id;
+        size_t n;
+    } part[OG_MAX_HOPS]; /* [n] those that sample in the hop */
     int n;
     uint32_t step;            /* of the hop's passes */
     struct og_walkers *going; /* by walks: the active walkers */
@@ -78,7 +82,7 @@ struct og_pass_ops {
     bool whole; /* each list is within one range */
     /* Passes that a hop takes; NULL: one. */
     uint32_t (*steps)(const struct og_sampling *how);
-    /* Requests the blocks they need; *n_drawn: neighbours they draw, 0 if unknown. Any number of
+    /* Requests the blocks they need; *n_drawn: words they draw, 0 if unknown. Any number of
      * threads; the sampler has the batch's runs. */
     OG_MUST_CHECK int (*want)(const struct og_hop *h, struct og_pass *p,
                               const struct og_frontier *f, size_t *n_drawn, struct og_err *err);
@@ -99,8 +103,8 @@ extern const struct og_pass_ops og__pass_by_positions, og__pass_by_lists, og__pa
 
 /* A batch's runs, for the sampler that assembles it: og_sampler.runs. */
 struct og_runs {
-    const struct og_pass *pass; /* [hops][steps] */
-    uint32_t steps;
+    const struct og_pass *pass; /* [hops][n_lists][steps] */
+    uint32_t n_lists, steps;
     uint32_t batch;
     struct og_spill *store;
     struct og_words *drawn; /* of the current hop, run after run */
@@ -113,8 +117,41 @@ struct og_runs {
 
 /* ---- what they have in common ---- */
 
-/* Requests a block; the tail's is optional. Any number of threads. */
+/* The pass of the hop's relation. */
+static inline const struct og_pass *og__pass_of(const struct og_hop *h, uint32_t step)
+{
+    const struct og_runs *r = h->s->runs;
+    return &r->pass[((size_t)h->number * r->n_lists + h->relation) * r->steps + step];
+}
+/* Words of a neighbour. */
+static inline uint32_t og__neighbor_words(const struct og_sampling *how)
+{
+    return how->weights ? 2 : 1;
+}
+/* Where an edge's element is. */
+static inline struct og_list_place og__place_in(const struct og_requested_blocks *w, int64_t edge)
+{
+    return og__list_place(w->of, (uint64_t)edge * og__npy_size(w->of->array->type));
+}
+/* The block before, or the last: an edge of the tail is in the last range. */
+static inline uint32_t og__range_of_block(const struct og_pass *p, uint32_t block)
+{
+    const struct og_requested_blocks *w = &p->requested.array[0];
+    return block < w->n_blocks ? og__bits_rank(w->bits, w->rank, block) >> p->shift
+                               : p->requested.n_ranges - 1;
+}
+
+/* Requests a block, or the tail. Any number of threads. */
 void og__runs_want(struct og_requested_blocks *w, uint32_t block);
+/* The next neighbour of a hop, as words in memory. */
+static inline int og__push_words(struct og_hop *h, const uint32_t *word, struct og_err *err)
+{
+    float weight;
+    if (!h->s->how.weights)
+        return og__push_node(h, word[0], err);
+    memcpy(&weight, &word[1], sizeof(weight));
+    return og__push_weighed(h, word[0], weight, err);
+}
 /* Calls want for each node of the frontier; returns the sum of the results. */
 static inline size_t
 og__runs_each(const struct og_hop *h, struct og_pass *p, const struct og_frontier *f,
@@ -122,11 +159,11 @@ og__runs_each(const struct og_hop *h, struct og_pass *p, const struct og_frontie
 {
     size_t sum = 0;
     for (int k = 0; k < f->n; k++) {
-        const struct og_words *nodes = &f->nodes[k];
-        for (size_t i = 0; i < nodes->capacity; i++) {
-            if (i + OG__PREFETCH_DISTANCE < nodes->capacity)
-                og__prefetch_degree(h->s->topology, nodes->data[i + OG__PREFETCH_DISTANCE]);
-            sum += want(h, p, nodes->data[i]);
+        const struct og_nodes *nodes = &f->part[k];
+        for (size_t i = 0; i < nodes->n; i++) {
+            if (i + OG__PREFETCH_DISTANCE < nodes->n)
+                og__prefetch_degree(h->s->topology, nodes->id[i + OG__PREFETCH_DISTANCE]);
+            sum += want(h, p, nodes->id[i]);
         }
     }
     return sum;
@@ -138,7 +175,7 @@ OG_MUST_CHECK int og__runs_fetch(const struct og_hop *h, uint32_t step, uint32_t
                                  struct og_err *err);
 /* Rewinds the runs to their start. */
 void og__runs_rewind(const struct og_hop *h, uint32_t step, uint32_t n);
-/* Returns element `place` of the list of v, from cache, tail or run. It must be the next one drawn
+/* Returns element `place` of the list of v, from cache or run. It must be the next one drawn
  * there, in a loaded step. */
 OG_MUST_CHECK int og__runs_next(const struct og_hop *h, uint32_t step, uint32_t v, int64_t place,
                                 uint32_t *id, struct og_err *err);
@@ -163,17 +200,17 @@ static inline bool og__runs_spans(const struct og_span *span, uint32_t v)
 /* Copies neighbours from a range in windows, so that addresses are known before they are read. */
 struct og_gathering {
     const struct og_hop *hop;
-    const struct og_requested_blocks *requested;
-    const struct og_range_part *part;
+    const struct og_block_requests *requested;
+    const struct og_range *range;
     struct og_taken *out;
     size_t size, filled; /* of an element; of the window */
-    const char *at[OG__WINDOW];
+    int64_t edge[OG__WINDOW];
+    const char *at[OG__WINDOW], *weight_at[OG__WINDOW];
 };
 struct og_gathering og__gathering(const struct og_hop *h, const struct og_pass *p,
                                   const struct og_range *range, struct og_taken *out);
-/* Adds the element if it is in the range. */
-OG_MUST_CHECK int og__gather_place(struct og_gathering *g, struct og_list_place at,
-                                   struct og_err *err);
+/* Adds the edge if it is in the range. */
+OG_MUST_CHECK int og__gather_edge(struct og_gathering *g, int64_t edge, struct og_err *err);
 OG_MUST_CHECK int og__gather_window(struct og_gathering *g, struct og_err *err);
 
 #endif

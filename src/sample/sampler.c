@@ -49,10 +49,9 @@ enum og_weights og__sampling_weights(const struct og_sampling *how)
     return how->weights ? OG__PLAIN_WEIGHTS : OG__NO_WEIGHTS;
 }
 
-/* Runs are of neighbours alone. */
 bool og__sampler_takes_groups(const struct og_sampling *how)
 {
-    return kinds[how->kind]->pass && !how->weights;
+    return kinds[how->kind]->pass;
 }
 
 bool og__sampling_takes(int kind, const char *option)
@@ -124,9 +123,12 @@ void og__sampler_close(struct og_sampler *s)
     free(s);
 }
 
+/* Those of cached lists are read nowhere else. */
 static bool has_weights(const struct og_topology *t)
 {
-    return t->disk ? t->disk->of->weights.fd >= 0 : t->weights != NULL;
+    return t->disk
+               ? t->disk->of->weights.fd >= 0 && !(t->disk->cache.ids && !t->disk->cache.weights)
+               : t->weights != NULL;
 }
 
 int og__sampler_begin(struct og_sampler *s, struct og_err *err)
@@ -327,6 +329,8 @@ void og__sampler_elsewhere(struct og_sampler *s, const struct og_elsewhere *e)
 int og__draw_hop(struct og_hop *h, struct og_err *err)
 {
     const struct og_elsewhere *e = h->s->elsewhere;
+    if (h->s->runs)
+        return kinds[h->s->how.kind]->pass->join(h, err);
     return e ? e->hop(e->self, h, err) : kinds[h->s->how.kind]->hop(h, err);
 }
 
@@ -338,26 +342,19 @@ int og__sample_hop(struct og_sampler *s, const struct og_sample_key *key, int i,
     const struct og_block *before = s->how.once && i > 0 ? block - 1 : NULL;
     if (s->related)
         return og__related_hop(s, key, i, out, err);
-    struct og_hop hop = {.s = s,
-                         .out = out,
-                         .block = block,
-                         .ids = b->ids,
-                         .nodes = b->ids,
-                         .most_ids = (uint64_t)og__most_ids(s->topology),
-                         .seed = s->seed,
-                         .first = before ? before->n_dst : 0,
-                         .array = og__arrays_at(s->how.once ? OG__NESTED : 0, (uint32_t)i),
-                         .fanout = s->fanout[i],
-                         .stream = key->stream,
-                         .epoch = key->epoch,
-                         .batch = key->batch,
-                         .number = (uint32_t)i};
+    struct og_hop hop = og__hop_of(s, key, (uint32_t)i, 0);
+    hop.out = out;
+    hop.block = block;
+    hop.ids = b->ids;
+    hop.nodes = b->ids;
+    hop.first = before ? before->n_dst : 0;
+    hop.array = og__arrays_at(s->how.once ? OG__NESTED : 0, (uint32_t)i);
     *block = (struct og_block){.n_edges = before ? before->n_edges : 0};
     int rc;
     OG_TRY(reserve_hop(&hop, err));
     place_hop(&hop);
     b->n_hops = (uint32_t)i + 1;
-    OG_TRY(s->runs ? kinds[s->how.kind]->pass->join(&hop, err) : og__draw_hop(&hop, err));
+    OG_TRY(og__draw_hop(&hop, err));
     block->indptr[block->n_dst] = (uint32_t)block->n_edges;
     block->n_src = b->n_ids;
     block->weight = hop.weight;

@@ -83,9 +83,19 @@ static bool is_way_back(const struct og_sampler *s, uint32_t step)
 }
 
 /* No step returns without a relation for it. */
-static const struct og_topology *topology_at(const struct og_sampler *s, uint32_t step)
+const struct og_topology *og__walk_topology(const struct og_sampler *s, uint32_t step)
 {
     return is_way_back(s, step) && s->back.topology ? s->back.topology : s->topology;
+}
+
+void og__walk_turn(struct og_sampler *s, uint32_t step)
+{
+    const struct og_way_back here = {s->topology, s->disk};
+    if (!is_way_back(s, step) || !s->back.topology)
+        return;
+    s->topology = s->back.topology;
+    s->disk = s->back.disk;
+    s->back = here;
 }
 
 /* The last step leads to a source. */
@@ -272,7 +282,7 @@ static void draw_more_words(const struct og_hop *h, struct party *p, uint32_t bl
 /* A walker at a node without in-neighbours is done. */
 static void choose_next(const struct og_hop *h, struct party *p, uint32_t step)
 {
-    const struct og_topology *t = topology_at(h->s, step);
+    const struct og_topology *t = og__walk_topology(h->s, step);
     const bool in_memory = !t->disk;
     uint32_t word = (step + 1) % 4;
     uint32_t n = 0;
@@ -327,25 +337,14 @@ static int fetch_here(const struct og_hop *h, const struct party *p, struct og_e
     return og__fetch(s, err);
 }
 
-static void turn_round(struct og_sampler *s)
-{
-    const struct og_way_back here = {s->topology, s->disk};
-    s->topology = s->back.topology;
-    s->disk = s->back.disk;
-    s->back = here;
-}
-
 /* On disk: reads the sources of the edges that walkers take. */
 static int fetch(const struct og_hop *h, const struct party *p, uint32_t step, struct og_err *err)
 {
-    const bool back = is_way_back(h->s, step);
     if (p->n_live == 0)
         return 0;
-    if (back)
-        turn_round(h->s);
-    int rc = fetch_here(h, p, err);
-    if (back)
-        turn_round(h->s);
+    og__walk_turn(h->s, step);
+    const int rc = h->s->runs ? fetch_drawn(h, p, step, err) : fetch_here(h, p, err);
+    og__walk_turn(h->s, step);
     return rc;
 }
 
@@ -359,14 +358,14 @@ static inline bool goes_on(const struct walker *x, uint32_t step)
 static int check_steps(const struct og_sampler *s, const struct party *p, uint32_t step,
                        struct og_err *err)
 {
-    const struct og_topology *t = topology_at(s, step);
+    const struct og_topology *t = og__walk_topology(s, step);
     int rc = 0;
     for (uint32_t j = 0; j < p->n_live; j++) {
         const struct walker *x = &p->live[j];
         OG_TRY(og__mapped_edges(t, x->edge, 1, err));
         const uint32_t to = og__neighbor(t, x->edge);
         if (goes_on(x, step))
-            OG_TRY(og__mapped_lists(topology_at(s, step + 1), &to, 1, err));
+            OG_TRY(og__mapped_lists(og__walk_topology(s, step + 1), &to, 1, err));
     }
 out:
     return rc;
@@ -374,7 +373,8 @@ out:
 
 static void arrive(const struct og_sampler *s, struct party *p, uint32_t step)
 {
-    const struct og_topology *t = topology_at(s, step), *next = topology_at(s, step + 1);
+    const struct og_topology *t = og__walk_topology(s, step),
+                             *next = og__walk_topology(s, step + 1);
     const uint32_t *source = state_of(s)->source;
     const bool in_memory = !t->disk, visits = !is_way_back(s, step);
     const size_t stride = state_of(s)->stride;
@@ -493,9 +493,7 @@ static int pass_stage(struct og_hop *h, struct party *p, uint32_t stage, struct 
     } else if (stage % 2 == 1) {
         choose_next(h, p, step);
     } else {
-        if (s->runs)
-            OG_TRY(fetch_drawn(h, p, step, err));
-        else if (s->topology->disk)
+        if (s->topology->disk)
             OG_TRY(fetch(h, p, step, err));
         else if (s->topology->mapped)
             OG_TRY(check_steps(s, p, step, err));

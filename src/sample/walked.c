@@ -36,11 +36,9 @@ static int64_t place_of(const struct og_hop *h, const struct walker *x, uint32_t
     return og__walk_place(h, x->node, x->walk, step, og__degree(h->s->topology, x->at));
 }
 
-static struct og_list_place block_of(const struct og_hop *h, const struct walker *x, uint32_t step)
+static int64_t edge_of(const struct og_hop *h, const struct walker *x, uint32_t step)
 {
-    const struct og_topology *t = h->s->topology;
-    const uint64_t edge = (uint64_t)(og__first_edge(t, x->at) + place_of(h, x, step));
-    return og__list_place(&t->disk->lists, edge * og__npy_size(t->disk->of->indices.type));
+    return og__first_edge(h->s->topology, x->at) + place_of(h, x, step);
 }
 
 static bool is_cached(const struct og_hop *h, uint32_t v)
@@ -62,14 +60,14 @@ static int set_out(const struct og_hop *h, const struct og_frontier *f, struct o
     const uint32_t walks = (uint32_t)h->s->how.walks;
     size_t n = 0;
     for (int k = 0; k < f->n; k++)
-        n += f->nodes[k].capacity;
+        n += f->part[k].n;
     int rc = og__words_reserve(&w->words, n * walks * WORDS, h->s->budget, err);
     if (rc < 0)
         return rc;
     w->n = 0;
     for (int k = 0; k < f->n; k++)
-        for (size_t i = 0; i < f->nodes[k].capacity; i++) {
-            const uint32_t v = f->nodes[k].data[i];
+        for (size_t i = 0; i < f->part[k].n; i++) {
+            const uint32_t v = f->part[k].id[i];
             for (uint32_t walk = 0; og__degree(h->s->topology, v) > 0 && walk < walks; walk++)
                 put_walker(w, (struct walker){v, walk, v});
         }
@@ -80,17 +78,20 @@ static int set_out(const struct og_hop *h, const struct og_frontier *f, struct o
 static int step_on(const struct og_hop *h, const struct og_frontier *f, struct og_err *err)
 {
     struct og_walkers *w = f->going;
+    const struct og_topology *next = og__walk_topology(h->s, f->step);
     const size_t n = w->n;
     int rc;
+    og__walk_turn(h->s, f->step - 1);
     OG_TRY(og__runs_fetch(h, f->step - 1, 1, err));
     w->n = 0;
     for (size_t i = 0; i < n; i++) {
         struct walker x = walker_at(w, i);
         OG_TRY(og__runs_next(h, f->step - 1, x.at, place_of(h, &x, f->step - 1), &x.at, err));
-        if (og__degree(h->s->topology, x.at) > 0 && og__walk_steps(h, x.node, x.walk) > f->step)
+        if (og__degree(next, x.at) > 0 && og__walk_steps(h, x.node, x.walk) > f->step)
             put_walker(w, x);
     }
 out:
+    og__walk_turn(h->s, f->step - 1);
     return rc;
 }
 
@@ -100,12 +101,15 @@ static int want_steps(const struct og_hop *h, struct og_pass *p, const struct og
                       size_t *n_drawn, struct og_err *err)
 {
     int rc = f->step == 0 ? set_out(h, f, err) : step_on(h, f, err);
+    struct og_requested_blocks *w = &p->requested.array[0];
     *n_drawn = f->going->n;
+    og__walk_turn(h->s, f->step);
     for (size_t i = 0; rc == 0 && i < f->going->n; i++) {
         const struct walker x = walker_at(f->going, i);
         if (!is_cached(h, x.at))
-            og__runs_want(&p->requested.array[0], block_of(h, &x, f->step).block);
+            og__runs_want(w, og__place_in(w, edge_of(h, &x, f->step)).block);
     }
+    og__walk_turn(h->s, f->step);
     return rc;
 }
 
@@ -120,12 +124,13 @@ static bool meets(const struct og_hop *h, uint32_t v, const struct og_stretch *s
            og__list_place(&t->disk->lists, (end - 1) * size).block >= s->low;
 }
 
-static int gather_steps(const struct og_hop *h, const struct og_pass *p,
-                        const struct og_range *range, const struct og_frontier *f,
-                        struct og_taken *out, struct og_err *err)
+static int gather_step(const struct og_hop *h, const struct og_pass *p,
+                       const struct og_range *range, const struct og_frontier *f,
+                       struct og_taken *out, struct og_err *err)
 {
     struct og_gathering g = og__gathering(h, p, range, out);
-    const struct og_span span = og__runs_span(h->s->topology, &g.part->stretch);
+    const struct og_stretch *stretch = &range->part[0].stretch;
+    const struct og_span span = og__runs_span(h->s->topology, stretch);
     const struct og_walkers *w = f->going;
     int rc;
     for (size_t i = 0; i < w->n; i++) {
@@ -133,11 +138,21 @@ static int gather_steps(const struct og_hop *h, const struct og_pass *p,
         const uint32_t later = walker_at(w, OG_MIN(i + OG__PREFETCH_DISTANCE, w->n - 1)).at;
         if (og__runs_spans(&span, later))
             og__runs_prefetch(h->s->topology, later);
-        if (og__runs_spans(&span, x.at) && meets(h, x.at, &g.part->stretch) && !is_cached(h, x.at))
-            OG_TRY(og__gather_place(&g, block_of(h, &x, f->step), err));
+        if (og__runs_spans(&span, x.at) && meets(h, x.at, stretch) && !is_cached(h, x.at))
+            OG_TRY(og__gather_edge(&g, edge_of(h, &x, f->step), err));
     }
     OG_TRY(og__gather_window(&g, err));
 out:
+    return rc;
+}
+
+static int gather_steps(const struct og_hop *h, const struct og_pass *p,
+                        const struct og_range *range, const struct og_frontier *f,
+                        struct og_taken *out, struct og_err *err)
+{
+    og__walk_turn(h->s, f->step);
+    const int rc = gather_step(h, p, range, f, out, err);
+    og__walk_turn(h->s, f->step);
     return rc;
 }
 

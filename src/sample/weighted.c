@@ -321,29 +321,34 @@ out:
 
 /* ---- from disk ---- */
 
-/* Draws for v by the weights of its list. Weights in memory were checked when loaded. */
-static int draw_list(const struct og_hop *h, uint32_t v, const float *weights, struct og_err *err)
+/* Draws for v by the weights of its list, which were checked. */
+static void draw_list(const struct og_hop *h, uint32_t v, const float *weights)
 {
     struct og_weighted *w = h->s->state;
     struct drawing *l = &w->drawing[0];
     set_up(h, l, v);
     l->weights = weights;
     l->alias = w->alias;
-    int rc = og__check_weights(h->s->topology->disk->of, l->weights, l->begin, (size_t)l->n, err);
-    if (rc < 0)
-        return rc;
     if (!l->all)
         og__alias_make(w->alias, l->weights, l->n, w->scratch);
     draw(h->s, l, 1, (uint32_t)h->fanout);
-    return 0;
 }
 
 /* Destination `i` after `first`. */
 static int draw_from_disk(struct og_hop *h, uint32_t first, uint32_t i, struct og_err *err)
 {
-    int rc = draw_list(h, h->nodes[first + i], og__lists_start(h->s->lists, i), err);
+    const struct og_neighbors *cache = &h->s->topology->disk->cache;
+    const struct og_topology *t = h->s->topology;
+    const uint32_t v = h->nodes[first + i];
+    const bool cached = og__neighbors_has(cache, v);
+    const float *weights =
+        cached ? og__neighbors_weights(cache, v) : og__lists_start(h->s->lists, i);
+    const int rc = cached ? 0
+                          : og__check_weights(t->disk->of, weights, og__first_edge(t, v),
+                                              (size_t)og__degree(t, v), err);
     if (rc < 0)
         return rc;
+    draw_list(h, v, weights);
     h->block->indptr[first + i] = (uint32_t)h->block->n_edges + h->n_requested;
     want_picks(h, &state_of(h->s)->drawing[0]);
     return 0;
@@ -351,16 +356,16 @@ static int draw_from_disk(struct og_hop *h, uint32_t first, uint32_t i, struct o
 
 /* In group sampling: the list is in memory. */
 static int take(const struct og_hop *h, uint32_t v, const struct og_list *list,
-                const float *weights, struct og_taken *out, struct og_err *err)
+                struct og_taken *out, struct og_err *err)
 {
     const struct drawing *l = &state_of(h->s)->drawing[0];
-    int rc;
-    OG_TRY(draw_list(h, v, weights, err));
+    int rc = 0;
+    draw_list(h, v, list->weights);
     for (int64_t i = 0; l->all && i < l->n; i++)
-        if (weights[i] > 0)
-            OG_TRY(og__take_source(h, v, list, i, out, err));
+        if (list->weights[i] > 0)
+            OG_TRY(og__take_neighbor(h, v, list, i, out, err));
     for (uint32_t i = 0; i < l->n_picks; i++)
-        OG_TRY(og__take_source(h, v, list, l->pick[i], out, err));
+        OG_TRY(og__take_neighbor(h, v, list, l->pick[i], out, err));
 out:
     return rc;
 }
@@ -384,8 +389,8 @@ static int sample_from_disk(struct og_hop *h, struct og_err *err)
         OG_TRY(og__lists_open(&s->lists, s->topology, &s->topology->disk->of->weights, s->budget,
                               err));
     for (uint32_t first = h->first; first < n_dst; first += n) {
-        OG_TRY(og__lists_read(s->lists, s->topology, NULL, h->nodes + first, n_dst - first, &n,
-                              &s->reads, err));
+        OG_TRY(og__lists_read(s->lists, s->topology, &s->topology->disk->cache, h->nodes + first,
+                              n_dst - first, &n, &s->reads, err));
         for (uint32_t i = 0; i < n; i++)
             OG_TRY(draw_from_disk(h, first, i, err));
     }

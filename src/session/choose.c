@@ -56,20 +56,19 @@ struct trial {
 static bool may_move(const struct og_session *s)
 {
     return s->config.opt.topology == OG_TOPOLOGY_AUTO && s->exec.topology == OG_TOPOLOGY_MEMORY &&
-           !s->offline && !s->config.sharing.shared_memory;
+           !s->offline && !s->config.sharing.shared_memory &&
+           og__structure_check_files(&s->structure, NULL) == 0;
 }
 
 /* Of the lists on disk, by bytes. Ginex' order of nodes serves more than that share of what is
- * asked for, how much more is known only when all lists have been read. Weights are not cached. */
+ * asked for, how much more is known only when all lists have been read. */
 static double lists_cached(const struct og_session *s, const struct trial *t)
 {
     const size_t least = s->workload.bytes.neighbors_least;
     const size_t most = s->workload.bytes.neighbors_most;
-    const struct og_sampling how = og__sampling_setup(&s->config.opt);
-    const bool weights = og__sampling_weights(&how) != OG__NO_WEIGHTS;
     if (t->exec.topology != OG_TOPOLOGY_DISK || t->memory.neighbors <= least)
         return 0;
-    return (double)(t->memory.neighbors - least) / (double)(most - least) / (weights ? 2 : 1);
+    return (double)(t->memory.neighbors - least) / (double)(most - least);
 }
 
 /* Both caches, as far as the device has one. */

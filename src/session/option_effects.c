@@ -135,11 +135,6 @@ static bool draws_again(const struct og_plan_inputs *p)
     return p->config->opt.epochs > 1;
 }
 
-static bool leaves_weights(const struct og_plan_inputs *p)
-{
-    return og__edge_weights(&p->config->opt) == OG_EDGE_WEIGHTS_OFF;
-}
-
 static bool caches(const struct og_plan_inputs *p)
 {
     return og__policy_caches(p->exec->policy);
@@ -219,8 +214,6 @@ static const struct need needs[] = {
     {0, "no-shuffle", "oversample", NULL, takes_each_once, NULL, "seeds are drawn at random"},
     {0, "resample-every", "epochs", NULL, draws_again, NULL, "one epoch draws once"},
 
-    {0, "neighbor-cache", NULL, NULL, is_untyped, NULL, "lists of relations are not cached"},
-    {0, "sample-group", NULL, NULL, is_untyped, NULL, "batches of a typed graph are sampled one by one"},
     {OG__WANT_RECORD, "model", NULL, NULL, is_untyped, NULL,
      "samples of a typed graph are the same for all models"},
 
@@ -232,8 +225,6 @@ static const struct need needs[] = {
     {FEATURES, "threshold", "evict", NULL, looks_at_uses, NULL, "the next use is not looked at"},
     {FEATURES, "neighbor-cache", "topology", "disk", NULL, NULL, "all lists are in memory"},
     {0, "sample-group", "topology", "disk", NULL, NULL, "all lists are in memory"},
-    {0, "sample-group", "edge-weights", NULL, leaves_weights, NULL,
-     "batches with edge weights are sampled one by one"},
     {FEATURES, "device-memory", NULL, NULL, device_keeps_rows, NULL,
      "rows stay on a device while a model is trained there"},
     {FEATURES, "device-policy", NULL, NULL, device_keeps_rows, NULL,

@@ -120,16 +120,16 @@ static int know_row_groups(struct og_workload *f, struct og_err *err)
 int og__know_graph(struct og_workload *f, const struct og_options *opt, struct og_err *err)
 {
     const struct og_graph *ds = f->graph;
+    const struct og_sampling how = og__sampling_setup(opt);
     int rc;
     OG_TRY(know_row_groups(f, err));
     f->n_nodes = (uint64_t)ds->n_nodes;
     f->list_bytes = list_bytes(ds);
     f->row_bytes = ds->n_groups == 1 ? og__row_bytes(ds->group) : 0;
     f->cache_rows = og__cache_rows(&opt->cache, f->n_nodes, f->row_bytes);
-    if (f->graph->has_types) /* whose lists are not cached */
-        return 0;
-    f->bytes.neighbors_least = og__neighbors_least_bytes(ds->relation);
-    f->bytes.neighbors_most = og__neighbors_whole_bytes(ds->relation);
+    f->bytes.neighbors_least = og__neighbors_least_bytes(ds);
+    f->bytes.neighbors_most =
+        og__neighbors_whole_bytes(ds, og__sampling_weights(&how) != OG__NO_WEIGHTS);
 out:
     return rc;
 }
@@ -150,11 +150,11 @@ void og__know_splits(struct og_workload *f, unsigned want)
 /* ---- of its batches ---- */
 
 /* A relation's reader and buffers stay while others have their turn. */
-static size_t related_reading_bytes(const struct og_session *s,
-                                    const struct og_topology_disk_options *disk,
-                                    const struct og_sampling *how)
+static size_t reading_bytes(const struct og_session *s, const struct og_topology_disk_options *disk,
+                            const struct og_sampling *how)
 {
     const struct og_graph *g = s->workload.graph;
+    const struct og_topology *t = &s->structure.topology;
     size_t bytes = og__sampler_disk_state_bytes(how);
     for (uint32_t r = 0; r < g->n_relations; r++) {
         const struct og_relation *of = &g->relation[r];
@@ -164,9 +164,9 @@ static size_t related_reading_bytes(const struct og_session *s,
             caps.hop[h].n_drawn = OG_MIN(caps.hop[h].n_drawn, (uint64_t)of->n_edges);
         if (of->n_edges > 0)
             bytes +=
-                og__sampler_extra_bytes(&own, how) +
+                (t->relation ? og__sampler_extra_bytes(&own, how) : 0) +
                 og__sampler_disk_bytes(of, &own, &caps, how,
-                                       og__longest_list(&s->structure.topology.relation[r].lists));
+                                       og__longest_list(t->relation ? &t->relation[r].lists : t));
     }
     return bytes;
 }
@@ -180,15 +180,8 @@ static void know_place(const struct og_session *s, int topology, struct og_workl
     f->bytes.sampler_reading = 0;
     if (topology != OG_TOPOLOGY_DISK)
         return;
-    if (f->graph->has_types) {
-        f->bytes.sampler_reading = related_reading_bytes(s, &disk, &how);
-        return;
-    }
-    const int64_t longest = og__longest_list(&s->structure.topology);
-    f->group_sampling = og__group_sampling_shape(f->graph->relation, &how, longest);
-    f->bytes.sampler_reading =
-        og__sampler_disk_bytes(f->graph->relation, &disk, &f->caps, &how, longest) +
-        og__sampler_disk_state_bytes(&how);
+    f->group_sampling = og__group_sampling_shape(f->graph, &s->structure.topology, &how);
+    f->bytes.sampler_reading = reading_bytes(s, &disk, &how);
 }
 
 struct og_workload og__workload_on_disk(const struct og_session *s)

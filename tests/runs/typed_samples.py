@@ -280,7 +280,7 @@ def check_many():
     sample = ["sample", "hundreds", "--batch", 10, "--fanout", "5,5,5", "--topology", "disk", "--threads", 1]
     for io in "pread", "mmap":
         most = watched(*sample, "--epochs", 4, "--memory", "400M", "--io", io, "--out", f"threads_{io}")["Threads"]
-        assert 50 < most < 110, (io, most)
+        assert 50 < most < 145, (io, most)  # one a relation, and those of the reader that groups have for all
     least = re.search(r"--memory (\d+)M", refused(*sample, "--epochs", 1, "--memory", "1M", "--out", "x"))[1]
     for io in "auto", "pread":
         most = watched(*sample, "--epochs", 1, "--memory", least + "M", "--io", io, "--out", f"least_{io}")["VmHWM"]
@@ -325,8 +325,8 @@ def said_of(graph, *options):
 
 def check_idle(graph):
     for more in [], ["--with-features"]:
-        for options in ["--neighbor-cache", "1M"], ["--sample-group", "4"], ["--model", "gcn"]:
-            assert f"{options[0]} has no effect: " in said_of(graph.folder, "--topology", "disk", *options, *more), options
+        assert "--model has no effect: " in said_of(graph.folder, "--topology", "disk", "--model", "gcn", *more)
+        assert "no effect" not in said_of(graph.folder, "--topology", "disk", "--neighbor-cache", "1M", "--sample-group", "4", *more)
     assert "--pack-dtype has no effect: " in said_of(graph.folder, "--with-features", "--pack-dtype", "f16")
     for options in ["--superbatch", "4"], ["--layout", "packed"]:
         assert "no effect" not in said_of(graph.folder, "--with-features", "--policy", "belady", *options), options

@@ -99,7 +99,7 @@ static void check_batch(struct group *g, struct og_sampler *alone, int64_t n_nod
  * begin off a block of the disk, and where that is larger than ours. */
 static uint64_t most_of_pass(const struct og_group_sampling_shape *shape, unsigned shift)
 {
-    const uint64_t ranges = (shape->array[0].bytes / OG__LIST_BLOCK >> shift) + 1;
+    const uint64_t ranges = (shape->array[0].n_blocks >> shift) + shape->n_lists;
     return og__group_sampling_list_bytes(shape) + shape->n_arrays * 4096 * (1 + 2 * ranges);
 }
 
@@ -117,14 +117,13 @@ static void compare_together(const struct og_graph *ds, const struct og_topology
         og__io_add_since(&since, made);
         /* a reader a hop and array; each tries how its file takes direct reads, up to a block of
          * the disk */
-        const struct og_group_sampling_shape shape =
-            og__group_sampling_shape(ds->relation, how, disk->disk->longest);
+        const struct og_group_sampling_shape shape = og__group_sampling_shape(ds, disk, how);
         const uint64_t counted = counts.structure.io.bytes + counts.drawn.bytes;
-        assert_in_range(since.bytes, counted,
-                        counted + (uint64_t)3 * shape.steps * shape.n_arrays * 4096);
+        const uint64_t readers = (uint64_t)3 * shape.steps * shape.n_lists * shape.n_arrays;
+        assert_in_range(since.bytes, counted, counted + readers * 4096);
         if (counts.drawn.bytes == 0)
             assert_in_range(since.reads, counts.structure.io.reads,
-                            counts.structure.io.reads + 6 * shape.steps * shape.n_arrays);
+                            counts.structure.io.reads + 2 * readers);
         assert_true(counts.structure.io.bytes <= 3 * shape.steps * most_of_pass(&shape, as->shift));
         if (as->memory == 0)
             assert_true(counts.written > 0 || counts.structure.io.bytes == 0);
@@ -140,19 +139,24 @@ static void compare_together(const struct og_graph *ds, const struct og_topology
 
 static const int fanouts[][3] = {{10, 10, 10}, {-1, 3, 1}, {60, 400, 2}, {3, -1, 7}};
 
-/* With a cache of so many halves of the neighbours. Uniform batches in all settings; of others each
- * fanout in one. */
+/* With a cache of so many halves of the neighbours, without edge weights and with them. Uniform
+ * batches in all settings; of others each fanout in one. */
 static void compare_ways(const struct og_graph *ds, const struct og_topology *memory,
                          enum layout layout, size_t halves)
 {
-    struct og_topology disk =
-        open_disk(ds, NULL, halves * og__neighbors_whole_bytes(ds->relation) / 2, NULL, NULL);
-    for (size_t w = 0; w < OG_COUNT(ways); w++)
-        for (size_t f = 0; og__sampler_takes_groups(&ways[w]) && f < OG_COUNT(fanouts); f++)
+    struct og_topology disk = open_disk(ds, NULL, halves * whole_bytes(ds) / 2, NULL, NULL);
+    int fanout[RELATIONS * 3];
+    for (size_t w = 0; w < 2 * OG_COUNT(ways); w++) {
+        struct og_sampling how = ways[w / 2];
+        how.weights = w % 2 && how.kind != OG_SAMPLER_WALK;
+        for (size_t f = 0; og__sampler_takes_groups(&how) && f < OG_COUNT(fanouts); f++)
             for (size_t i = 0; i < OG_COUNT(settings); i++)
-                if ((w == 0 && layout == OURS) ||
-                    ((f + w + layout) % 3 == halves && (i + f + w + layout) % 4 == 0))
-                    compare_together(ds, memory, &disk, &ways[w], fanouts[f], &settings[i]);
+                if ((w < 2 && layout == OURS) ||
+                    ((f + w + layout) % 3 == halves && (i + f + w + layout) % 4 == 0)) {
+                    typed_fanouts(fanouts[f], fanout);
+                    compare_together(ds, memory, &disk, &how, fanout, &settings[i]);
+                }
+    }
     og__topology_release(&disk);
 }
 
@@ -166,15 +170,33 @@ static void batches_are_those_of_memory(void **state)
         write_graph(name, &graph, (enum layout)layout);
         struct og_graph *ds = open_dataset(name);
         struct og_topology memory;
-        assert_int_equal(og__topology_load(ds, OG__NO_WEIGHTS, NULL, &memory, NULL), 0);
-        assert_int_equal(og__relation_load_weights(ds->relation, OG__WEIGHT_TABLES, &memory, NULL),
-                         0);
+        assert_int_equal(og__topology_load(ds, OG__WEIGHT_TABLES, NULL, &memory, NULL), 0);
         for (size_t halves = 0; halves <= 2; halves++)
             compare_ways(ds, &memory, (enum layout)layout, halves);
         og__topology_release(&memory);
         og__graph_close(ds);
     }
     free_graph(&graph);
+}
+
+static void and_so_they_are_of_relations(void **state)
+{
+    (void)state;
+    struct graph lists[RELATIONS];
+    make_typed(lists);
+    for (int layout = 0; layout < RAW_ODD; layout++) {
+        char name[32];
+        snprintf(name, sizeof(name), "typed-%d", layout);
+        write_typed(name, lists, (enum layout)layout);
+        struct og_graph *ds = open_dataset(name);
+        struct og_topology memory;
+        assert_int_equal(og__topology_load(ds, OG__WEIGHT_TABLES, NULL, &memory, NULL), 0);
+        for (size_t halves = 0; halves <= 2; halves++)
+            compare_ways(ds, &memory, (enum layout)layout, halves);
+        og__topology_release(&memory);
+        og__graph_close(ds);
+    }
+    free_typed(lists);
 }
 
 static void all_of_the_file_is_tail(void **state)
@@ -266,8 +288,14 @@ static void weights_that_are_none_are_told(void **state)
         weights[e] = -1;
     write_array(path_in("bad-weights/weights.npy"), OG__NPY_F32, n_edges, weights, 4096);
     free(weights);
-    assert_int_equal(fail_on("bad-weights", &ways[1], message, sizeof(message)), -EINVAL);
-    assert_non_null(strstr(message, "weights.npy"));
+    for (size_t w = 0; w < 2 * OG_COUNT(ways); w++) {
+        struct og_sampling how = ways[w / 2];
+        how.weights = w % 2;
+        if (how.kind == OG_SAMPLER_WALK || (how.kind != OG_SAMPLER_WEIGHTED && !how.weights))
+            continue;
+        assert_int_equal(fail_on("bad-weights", &how, message, sizeof(message)), -EINVAL);
+        assert_non_null(strstr(message, "weights.npy"));
+    }
     free_graph(&graph);
 }
 
@@ -275,6 +303,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(batches_are_those_of_memory),
+        cmocka_unit_test(and_so_they_are_of_relations),
         cmocka_unit_test(all_of_the_file_is_tail),
         cmocka_unit_test(what_batches_share_is_read_once),
         cmocka_unit_test(ids_out_of_range_are_told),

@@ -30,7 +30,7 @@ static void a_hub_of_many(void **state)
     assert_int_equal(og__topology_load(ds, OG__NO_WEIGHTS, NULL, &memory, NULL), 0);
     static const int fanouts[][2] = {{10, 10}, {-1, 2}, {90000, 1}};
     for (size_t c = 0; c < 3; c++) {
-        size_t capacity = c * og__neighbors_whole_bytes(ds->relation) / 2;
+        size_t capacity = c * whole_bytes(ds) / 2;
         struct og_topology disk = open_disk(ds, NULL, capacity, NULL, NULL);
         for (size_t f = 0; f < OG_COUNT(fanouts); f++)
             compare(ds, &memory, &disk, fanouts[f], 2, 2);
@@ -92,7 +92,7 @@ static void every_way_to_draw(void **state)
         assert_int_equal(og__relation_load_weights(ds->relation, OG__WEIGHT_TABLES, &memory, NULL),
                          0);
         for (size_t share = 0; share <= 2; share++) {
-            size_t capacity = share * og__neighbors_whole_bytes(ds->relation) / 2;
+            size_t capacity = share * whole_bytes(ds) / 2;
             struct og_topology disk = open_disk(ds, NULL, capacity, NULL, NULL);
             for (size_t w = 0; w < 2 * OG_COUNT(ways); w++) {
                 struct og_sampling how = ways[w / 2];
@@ -162,8 +162,7 @@ static void samplers_share_a_topology(void **state)
     struct graph g = make_graph(60000, 900);
     write_graph("crowd", &g, OURS);
     struct og_graph *ds = open_dataset("crowd");
-    struct og_topology t =
-        open_disk(ds, NULL, og__neighbors_whole_bytes(ds->relation) / 2, NULL, NULL);
+    struct og_topology t = open_disk(ds, NULL, whole_bytes(ds) / 2, NULL, NULL);
     struct og_pool *pool;
     struct crowd crowd = {.t = &t, .n = g.n};
     struct crowd alone = crowd;

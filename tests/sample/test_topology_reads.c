@@ -4,10 +4,17 @@
 
 /* ---- the choice ---- */
 
+/* Lists of a relation, whose ends are nodes of the whole from there on. */
+struct lists {
+    const struct graph *g;
+    int64_t first, first_source;
+    bool *in;
+};
+
 struct rated {
     float score;
     int64_t degree;
-    uint32_t node;
+    uint32_t relation, node;
 };
 
 static int better_first(const void *a, const void *b)
@@ -16,72 +23,117 @@ static int better_first(const void *a, const void *b)
     const struct rated *y = b;
     if (x->score != y->score)
         return x->score < y->score ? 1 : -1;
+    if (x->relation != y->relation)
+        return x->relation > y->relation ? 1 : -1;
     return (x->node > y->node) - (x->node < y->node);
 }
 
-/* By sorting: whole classes of equal score while they fit; of the first that does not, by id, what
- * fits. */
-static void choose_by_sorting(const struct graph *g, size_t room, bool *in)
+static size_t bytes_of(int64_t degree)
 {
-    struct rated *r = malloc((size_t)g->n * sizeof(*r));
-    int64_t *out_degree = calloc((size_t)g->n, 8);
-    for (int64_t e = 0; e < g->indptr[g->n]; e++)
-        out_degree[g->indices[e]]++;
-    size_t n = 0;
-    for (int64_t v = 0; v < g->n; v++) {
-        int64_t degree = g->indptr[v + 1] - g->indptr[v];
-        in[v] = false;
-        if (degree > 0)
-            r[n++] = (struct rated){(float)out_degree[v] / (float)degree, degree, (uint32_t)v};
-    }
-    qsort(r, n, sizeof(*r), better_first);
+    return (size_t)degree * (sizeof(uint32_t) + sizeof(float)) + sizeof(uint32_t);
+}
+
+/* By sorting: whole classes of equal score while they fit; of the first that does not, by relation
+ * and id, what fits. */
+static void choose_by_sorting(struct lists *l, uint32_t n_lists, int64_t n_nodes, size_t room)
+{
+    int64_t *out_degree = calloc((size_t)n_nodes, 8);
+    size_t n = 0, most = 0;
+    for (uint32_t r = 0; r < n_lists; most += (size_t)l[r++].g->n)
+        for (int64_t e = 0; e < l[r].g->indptr[l[r].g->n]; e++)
+            out_degree[l[r].first_source + l[r].g->indices[e]]++;
+    struct rated *rated = malloc(most * sizeof(*rated));
+    for (uint32_t r = 0; r < n_lists; r++)
+        for (int64_t v = 0; v < l[r].g->n; v++) {
+            const int64_t degree = l[r].g->indptr[v + 1] - l[r].g->indptr[v];
+            const float uses = (float)out_degree[l[r].first + v];
+            l[r].in[v] = false;
+            if (degree > 0)
+                rated[n++] = (struct rated){uses / (float)degree, degree, r, (uint32_t)v};
+        }
+    qsort(rated, n, sizeof(*rated), better_first);
     bool over = false;
     for (size_t i = 0, end; i < n && !over; i = end) {
         size_t all = 0;
-        for (end = i; end < n && r[end].score == r[i].score; end++)
-            all += (size_t)r[end].degree * 4 + 4;
+        for (end = i; end < n && rated[end].score == rated[i].score; end++)
+            all += bytes_of(rated[end].degree);
         over = all > room;
         for (size_t k = i; k < end; k++) {
-            size_t bytes = (size_t)r[k].degree * 4 + 4;
-            if (bytes > room)
+            if (bytes_of(rated[k].degree) > room)
                 continue;
-            in[r[k].node] = true;
-            room -= bytes;
+            l[rated[k].relation].in[rated[k].node] = true;
+            room -= bytes_of(rated[k].degree);
         }
     }
-    free(r);
+    free(rated);
     free(out_degree);
+}
+
+static void check_cached(const struct lists *l, const struct og_topology *t)
+{
+    for (int64_t v = 0; v < l->g->n; v++) {
+        const int64_t first = l->g->indptr[v], n = l->g->indptr[v + 1] - first;
+        const struct og_neighbors *c = t->disk ? &t->disk->cache : NULL;
+        assert_int_equal(c && og__neighbors_has(c, (uint32_t)v), l->in[v]);
+        if (!l->in[v])
+            continue;
+        assert_memory_equal(c->ids + og__neighbors_first(c, (uint32_t)v), l->g->indices + first,
+                            (size_t)n * 4);
+        for (int64_t i = 0; i < n; i++) {
+            const float weight = (float)(test_scramble((uint32_t)(first + i)) % 8) * 0.3f;
+            assert_true(og__neighbors_weights(c, (uint32_t)v)[i] == weight);
+        }
+    }
+}
+
+/* At every capacity. */
+static void compare_choices(const char *name, struct lists *l, uint32_t n_lists)
+{
+    struct og_graph *ds = open_dataset(name);
+    const size_t whole = whole_bytes(ds), fixed = og__neighbors_least_bytes(ds);
+    for (uint32_t r = 0; r < n_lists; r++)
+        l[r].in = malloc((size_t)l[r].g->n * sizeof(*l[r].in));
+    for (size_t capacity = fixed + 1; capacity <= whole; capacity += whole / 41) {
+        struct og_budget *b =
+            og__budget_new(og__topology_disk_bytes(ds) + capacity + og__neighbors_build_bytes(ds));
+        struct og_topology t = open_disk(ds, b, capacity, NULL, NULL);
+        choose_by_sorting(l, n_lists, ds->n_nodes, capacity - fixed);
+        for (uint32_t r = 0; r < n_lists; r++)
+            check_cached(&l[r], og__relation_lists(&t, r));
+        og__topology_release(&t);
+        assert_int_equal(og__budget_used(b), 0);
+        og__budget_free(b);
+    }
+    for (uint32_t r = 0; r < n_lists; r++)
+        free(l[r].in);
+    og__graph_close(ds);
 }
 
 static void the_best_lists_are_cached(void **state)
 {
     (void)state;
     struct graph g = make_graph(2600, 900);
+    struct lists lists = {.g = &g};
     write_graph("choice", &g, OURS);
-    struct og_graph *ds = open_dataset("choice");
-    bool *in = malloc((size_t)g.n * sizeof(*in));
-    size_t whole = og__neighbors_whole_bytes(ds->relation);
-    size_t fixed = whole - ((size_t)g.n + (size_t)g.indptr[g.n]) * 4;
-    for (size_t capacity = fixed + 1; capacity <= whole; capacity += whole / 41) {
-        struct og_budget *b = og__budget_new(og__topology_disk_bytes(ds) + capacity +
-                                             og__neighbors_build_bytes(ds->relation));
-        struct og_topology t = open_disk(ds, b, capacity, NULL, NULL);
-        const struct og_neighbors *c = &t.disk->cache;
-        choose_by_sorting(&g, capacity - fixed, in);
-        for (int64_t v = 0; v < g.n; v++) {
-            assert_int_equal(og__neighbors_has(c, (uint32_t)v), in[v]);
-            if (in[v])
-                assert_memory_equal(c->ids + og__neighbors_first(c, (uint32_t)v),
-                                    g.indices + g.indptr[v],
-                                    (size_t)(g.indptr[v + 1] - g.indptr[v]) * 4);
-        }
-        og__topology_release(&t);
-        assert_int_equal(og__budget_used(b), 0);
-        og__budget_free(b);
-    }
-    free(in);
-    og__graph_close(ds);
+    compare_choices("choice", &lists, 1);
     free_graph(&g);
+}
+
+static void the_best_lists_of_all_relations_are_cached(void **state)
+{
+    (void)state;
+    struct graph g[RELATIONS];
+    struct lists lists[RELATIONS];
+    int64_t first[TYPES] = {0};
+    for (int t = 1; t < TYPES; t++)
+        first[t] = first[t - 1] + type_nodes[t - 1];
+    make_typed(g);
+    write_typed("choices", g, WIDE);
+    for (int r = 0; r < RELATIONS; r++)
+        lists[r] = (struct lists){&g[r], first[relations[r].destination],
+                                  first[relations[r].source], NULL};
+    compare_choices("choices", lists, RELATIONS);
+    free_typed(g);
 }
 
 /* ---- what is read ---- */
@@ -212,7 +264,7 @@ static void reads_are_those_needed(void **state)
         struct og_io_file file;
         assert_int_equal(og__io_file_open(&file, ds->relation->indices.path, true, NULL, NULL), 0);
         for (size_t share = 0; share <= 2; share++) {
-            size_t capacity = share * og__neighbors_whole_bytes(ds->relation) / 2;
+            size_t capacity = share * whole_bytes(ds) / 2;
             struct og_topology t = open_disk(ds, NULL, capacity, NULL, NULL);
             t.disk->opt.staging_bytes = (size_t)1 << (16 + 3 * share);
             check_reads(&g, &t, file.align_offset);
@@ -294,6 +346,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_best_lists_are_cached),
+        cmocka_unit_test(the_best_lists_of_all_relations_are_cached),
         cmocka_unit_test(reads_are_those_needed),
         cmocka_unit_test(sizes_are_told_beforehand),
     };

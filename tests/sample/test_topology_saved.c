@@ -20,7 +20,7 @@ static void a_saved_cache_is_used(void **state)
     write_graph("kept", &g, OURS);
     struct og_graph *ds = open_dataset("kept");
     const char *dir = path_in("kept-cache");
-    size_t capacity = og__neighbors_whole_bytes(ds->relation) / 3;
+    size_t capacity = whole_bytes(ds) / 3;
     struct heard heard = {0};
     struct og_budget *b = og__budget_new(0);
     struct og_topology t = open_disk(ds, b, capacity, dir, &heard);
@@ -59,6 +59,48 @@ static void a_saved_cache_is_used(void **state)
     og__topology_release(&memory);
     og__graph_close(ds);
     free_graph(&g);
+}
+
+/* Caches of all relations are one, and files that were written to since are noticed. */
+static void so_is_that_of_relations(void **state)
+{
+    static const int first[3] = {10, 10, 10};
+    (void)state;
+    struct graph lists[RELATIONS];
+    struct heard heard = {0};
+    struct og_topology memory;
+    int fanout[RELATIONS * 3];
+    make_typed(lists);
+    write_typed("kept-typed", lists, OURS);
+    struct og_graph *ds = open_dataset("kept-typed");
+    const char *dir = path_in("kept-typed-cache");
+    const size_t capacity = whole_bytes(ds) / 3;
+    assert_int_equal(og__topology_load(ds, OG__WEIGHT_TABLES, NULL, &memory, NULL), 0);
+    typed_fanouts(first, fanout);
+    for (int i = 0; i < 3; i++) { /* built, loaded, and built for new files */
+        struct og_budget *b = og__budget_new(0);
+        const struct timespec times[2] = {{.tv_nsec = UTIME_NOW}, {.tv_sec = 77}};
+        if (i == 2) {
+            assert_int_equal(futimens(ds->relation[1].indices.fd, times), 0);
+            og__graph_close(ds);
+            ds = open_dataset("kept-typed");
+        }
+        struct og_topology t = open_disk(ds, b, capacity, dir, &heard);
+        assert_int_equal(heard.lines, i == 2 ? 2 : 1);
+        assert_true(og__budget_used(b) <= og__topology_disk_bytes(ds) + capacity);
+        for (size_t w = 0; w < 2 * OG_COUNT(ways); w++) {
+            struct og_sampling how = ways[w / 2];
+            how.weights = w % 2 && how.kind != OG_SAMPLER_WALK;
+            compare_as(ds, &memory, &t, &how, fanout, 3, 2);
+        }
+        og__topology_release(&t);
+        assert_int_equal(og__budget_used(b), 0);
+        og__budget_free(b);
+    }
+    assert_non_null(strstr(heard.last, "other files"));
+    og__topology_release(&memory);
+    og__graph_close(ds);
+    free_typed(lists);
 }
 
 /* Replace `from` in the note by `to` of the same length or other. */
@@ -115,10 +157,12 @@ static void forge(const char *dir, const char *file, const char *key)
 }
 
 static const uint32_t beyond = 2600; /* no node of the graph */
+static const float negative = -1;    /* no weight */
 static const uint64_t all_bits = UINT64_MAX;
 static const char note_file[] = "neighbors.json";
 static const char nodes_file[] = "nodes.npy";
 static const char ids_file[] = "ids.npy";
+static const char weights_file[] = "weights.npy";
 
 /* What is done to what was saved, in this order; `forge` makes the checksums right again. */
 static const struct damage {
@@ -144,9 +188,13 @@ static const struct damage {
     {.key = "ids", .value = "12"},
     {.key = "ids_checksum", .value = "\"0123456789abcdef\""},
     {.key = "nodes_checksum", .value = "7"},
+    {.key = "weights_checksum", .value = "\"0123456789abcdef\""},
     {.file = nodes_file, .cut = 1},
     {.file = nodes_file, .cut = -1},
     {.file = ids_file, .cut = 4},
+    {.file = weights_file, .cut = 4},
+    {.file = weights_file, .bytes = "\x01", .n = 1, .at = 4096 + 40},
+    {.file = weights_file, .bytes = &negative, .n = 4, .at = -4, .forge = "weights_checksum"},
     {.file = ids_file, .bytes = "\x01", .n = 1, .at = 4096 + 40},
     {.file = nodes_file, .bytes = &all_bits, .n = 8, .at = 4096 + 8},
     {.file = nodes_file, .bytes = &all_bits, .n = 8, .at = -8, .forge = "nodes_checksum"},
@@ -155,6 +203,7 @@ static const struct damage {
     {.file = ids_file, .bytes = "<i4", .n = 3, .at = 21}, /* the type */
     {.copy = ids_file},                                   /* of another capacity */
     {.copy = nodes_file},
+    {.copy = weights_file},
     {.copy = note_file},
 };
 
@@ -190,7 +239,7 @@ static void a_damaged_cache_is_built_anew(void **state)
     snprintf(path, sizeof(path), "%s/%s", folder, dir);
     snprintf(other, sizeof(other), "%s/%s-other", folder, dir);
     assert_int_equal(og__topology_load(ds, OG__NO_WEIGHTS, NULL, &memory, NULL), 0);
-    size_t capacity = og__neighbors_whole_bytes(ds->relation) / 3;
+    size_t capacity = whole_bytes(ds) / 3;
     struct og_topology t = open_disk(ds, NULL, capacity / 2, other, NULL);
     og__topology_release(&t);
     t = open_disk(ds, NULL, capacity, path, NULL);
@@ -229,7 +278,7 @@ static void a_killed_build_leaves_no_lie(void **state)
     write_graph("killed", &g, OURS);
     struct og_graph *ds = open_dataset("killed");
     const char *dir = path_in("killed-cache");
-    size_t capacity = og__neighbors_whole_bytes(ds->relation) / 3;
+    size_t capacity = whole_bytes(ds) / 3;
     struct og_topology right = open_disk(ds, NULL, capacity, NULL, NULL);
     for (int i = 0; i < 12; i++) {
         pid_t child = fork();
@@ -307,13 +356,13 @@ static void what_cannot_be_held_is_refused(void **state)
     struct graph g = make_graph(2600, 900);
     write_graph("refused", &g, OURS);
     struct og_graph *ds = open_dataset("refused");
-    size_t capacity = og__neighbors_whole_bytes(ds->relation);
-    size_t all = og__topology_disk_bytes(ds) + capacity + og__neighbors_build_bytes(ds->relation);
+    size_t capacity = whole_bytes(ds);
+    size_t all = og__topology_disk_bytes(ds) + capacity + og__neighbors_build_bytes(ds);
     for (size_t limit = 1; limit < all; limit += all / 50) {
         struct og_budget *b = og__budget_new(limit);
         struct og_err err = {0};
         struct og_topology t;
-        struct og_topology_disk_options opt = {.cache_bytes = capacity};
+        struct og_topology_disk_options opt = {.cache_bytes = capacity, .weights = has_weights(ds)};
         int rc = og__topology_open_disk(ds, &opt, b, &t, &err);
         assert_true(rc == 0 || (rc == -ENOMEM && err.message[0]));
         og__topology_release(&t);
@@ -345,6 +394,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_saved_cache_is_used),
+        cmocka_unit_test(so_is_that_of_relations),
         cmocka_unit_test(a_damaged_cache_is_built_anew),
         cmocka_unit_test(a_killed_build_leaves_no_lie),
         cmocka_unit_test(a_failed_read_is_one_error),

@@ -39,8 +39,9 @@ struct graph {
     int32_t *indices; /* ascending and distinct within each list */
 };
 
-/* Degrees of all kinds: none, a few, more than a block, one hub that lists `hub` nodes. */
-static inline struct graph make_graph(int64_t n, int64_t hub)
+/* Lists of n nodes, of nodes below `sources`. Degrees of all kinds: none, a few, more than a block,
+ * one hub that lists `hub` nodes. */
+static inline struct graph make_lists(int64_t n, int64_t sources, int64_t hub)
 {
     struct graph g = {.n = n, .indptr = malloc((size_t)(n + 1) * 8)};
     g.indptr[0] = 0;
@@ -49,19 +50,24 @@ static inline struct graph make_graph(int64_t n, int64_t hub)
             test_scramble((uint32_t)v) % 5 == 0 ? 0 : test_scramble((uint32_t)v + 9) % 24;
         degree = v % 97 == 13 ? 300 : degree;
         degree = v == 1 ? hub : degree;
-        g.indptr[v + 1] = g.indptr[v] + OG_MIN(degree, n);
+        g.indptr[v + 1] = g.indptr[v] + OG_MIN(degree, sources);
     }
     g.indices = malloc((size_t)g.indptr[n] * 4);
     for (int64_t v = 0; v < n; v++) {
         int64_t degree = g.indptr[v + 1] - g.indptr[v];
         for (int64_t i = 0; i < degree; i++) { /* one of each of `degree` equal parts of all ids */
-            int64_t low = i * n / degree;
-            int64_t width = (i + 1) * n / degree - low;
+            int64_t low = i * sources / degree;
+            int64_t width = (i + 1) * sources / degree - low;
             g.indices[g.indptr[v] + i] =
                 (int32_t)(low + test_scramble((uint32_t)(v * 31 + i)) % (uint32_t)width);
         }
     }
     return g;
+}
+
+static inline struct graph make_graph(int64_t n, int64_t hub)
+{
+    return make_lists(n, n, hub);
 }
 
 static inline void free_graph(struct graph *g)
@@ -102,11 +108,37 @@ static inline void write_foreign(const char *path, enum layout layout, int64_t n
     assert_int_equal(fclose(f), 0);
 }
 
+/* Files whose names begin with `prefix`. */
+static inline void write_lists(const char *name, const char *prefix, const struct graph *g,
+                               enum layout layout)
+{
+    char path[800];
+    const int64_t n_edges = g->indptr[g->n];
+    snprintf(path, sizeof(path), "%s/%s/%sindptr.npy", folder, name, prefix);
+    write_array(path, OG__NPY_I64, g->n + 1, g->indptr, 192);
+    int64_t *wide = malloc((size_t)n_edges * 8 + 8);
+    for (int64_t e = 0; e < n_edges; e++)
+        wide[e] = g->indices[e];
+    const void *data = layout == WIDE || layout == FOREIGN_WIDE ? (const void *)wide : g->indices;
+    snprintf(path, sizeof(path), "%s/%s/%sindices.npy", folder, name, prefix);
+    if (layout == OURS || layout == WIDE)
+        write_array(path, layout == WIDE ? OG__NPY_I64 : OG__NPY_I32, n_edges, data, 4096);
+    else
+        write_foreign(path, layout, n_edges, data);
+    free(wide);
+    float *weights = malloc((size_t)n_edges * 4 + 4);
+    for (int64_t e = 0; e < n_edges; e++)
+        weights[e] = (float)(test_scramble((uint32_t)e) % 8) * 0.3f;
+    snprintf(path, sizeof(path), "%s/%s/%sweights.npy", folder, name, prefix);
+    write_array(path, OG__NPY_F32, n_edges, weights, layout == OURS ? 4096 : 192);
+    free(weights);
+}
+
 static inline void write_graph(const char *name, const struct graph *g, enum layout layout)
 {
     char path[800];
     char meta[400];
-    int64_t n_edges = g->indptr[g->n];
+    const int64_t n_edges = g->indptr[g->n];
     snprintf(path, sizeof(path), "%s/%s", folder, name);
     assert_int_equal(og__make_dirs(path, NULL), 0);
     snprintf(meta, sizeof(meta), "{\"format\":1,\"num_classes\":0,\"name\":\"%s\"%s", name,
@@ -117,28 +149,82 @@ static inline void write_graph(const char *name, const struct graph *g, enum lay
         snprintf(meta + strlen(meta), 64, "%lld]}}}", (long long)n_edges);
     snprintf(path, sizeof(path), "%s/%s/meta.json", folder, name);
     assert_int_equal(og__write_text(path, meta, strlen(meta), NULL), 0);
-    snprintf(path, sizeof(path), "%s/%s/indptr.npy", folder, name);
-    write_array(path, OG__NPY_I64, g->n + 1, g->indptr, 192);
     char *rows = calloc((size_t)g->n, 1);
     snprintf(path, sizeof(path), "%s/%s/features.npy", folder, name);
     write_array(path, OG__NPY_U8, g->n, rows, 192);
     free(rows);
-    int64_t *wide = malloc((size_t)n_edges * 8);
-    for (int64_t e = 0; e < n_edges; e++)
-        wide[e] = g->indices[e];
-    const void *data = layout == WIDE || layout == FOREIGN_WIDE ? (const void *)wide : g->indices;
-    snprintf(path, sizeof(path), "%s/%s/indices.npy", folder, name);
-    if (layout == OURS || layout == WIDE)
-        write_array(path, layout == WIDE ? OG__NPY_I64 : OG__NPY_I32, n_edges, data, 4096);
-    else
-        write_foreign(path, layout, n_edges, data);
-    free(wide);
-    float *weights = malloc((size_t)n_edges * 4);
-    for (int64_t e = 0; e < n_edges; e++)
-        weights[e] = (float)(test_scramble((uint32_t)e) % 8) * 0.3f;
-    snprintf(path, sizeof(path), "%s/%s/weights.npy", folder, name);
-    write_array(path, OG__NPY_F32, n_edges, weights, layout == OURS ? 4096 : 192);
-    free(weights);
+    write_lists(name, "", g, layout);
+}
+
+/* ---- graphs with types ---- */
+
+enum { TYPES = 3, RELATIONS = 6 };
+static const int64_t type_nodes[TYPES] = {2600, 1500, 40};
+/* Within a type, between two there and back, from few nodes, to few, and one without edges. */
+static const struct {
+    const char *name;
+    int source, destination;
+    int64_t hub;
+} relations[RELATIONS] = {{"cites", 0, 0, 900}, {"writes", 1, 0, 1200}, {"rev_writes", 0, 1, 2000},
+                          {"of", 1, 2, 1500},   {"none", 2, 1, 0},      {"about", 2, 0, 40}};
+
+/* The lists of each relation, without those of "none". */
+static inline void make_typed(struct graph lists[RELATIONS])
+{
+    for (int r = 0; r < RELATIONS; r++) {
+        const int64_t n = type_nodes[relations[r].destination];
+        lists[r] = make_lists(n, type_nodes[relations[r].source], relations[r].hub);
+        for (int64_t v = 0; r == 4 && v <= n; v++)
+            lists[r].indptr[v] = 0;
+    }
+}
+
+static inline void free_typed(struct graph lists[RELATIONS])
+{
+    for (int r = 0; r < RELATIONS; r++)
+        free_graph(&lists[r]);
+}
+
+static inline void write_typed(const char *name, const struct graph lists[RELATIONS],
+                               enum layout layout)
+{
+    char path[800];
+    char meta[2000] = "{\"format\": 2, \"num_classes\": 0, \"name\": \"typed\", \"node_types\": [";
+    int64_t n_nodes = 0, n_edges = 0;
+    size_t at = strlen(meta);
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    assert_int_equal(og__make_dirs(path, NULL), 0);
+    for (int t = 0; t < TYPES; t++, n_nodes += type_nodes[t - 1])
+        at +=
+            (size_t)snprintf(meta + at, sizeof(meta) - at, "%s{\"name\": \"t%d\", \"count\": %lld}",
+                             t ? ", " : "", t, (long long)type_nodes[t]);
+    at += (size_t)snprintf(meta + at, sizeof(meta) - at, "], \"relations\": [");
+    for (int r = 0; r < RELATIONS; r++) {
+        char prefix[16];
+        const int64_t edges = lists[r].indptr[lists[r].n];
+        snprintf(prefix, sizeof(prefix), "rel%d_", r);
+        write_lists(name, prefix, &lists[r], layout);
+        at +=
+            (size_t)snprintf(meta + at, sizeof(meta) - at,
+                             "%s{\"source\": \"t%d\", \"name\": \"%s\", \"destination\": \"t%d\", "
+                             "\"num_edges\": %lld}",
+                             r ? ", " : "", relations[r].source, relations[r].name,
+                             relations[r].destination, (long long)edges);
+        n_edges += edges;
+    }
+    snprintf(meta + at, sizeof(meta) - at, "], \"num_nodes\": %lld, \"num_edges\": %lld}",
+             (long long)n_nodes, (long long)n_edges);
+    snprintf(path, sizeof(path), "%s/%s/meta.json", folder, name);
+    assert_int_equal(og__write_text(path, meta, strlen(meta), NULL), 0);
+}
+
+/* Of each relation others, of these one that has none in some hops. */
+static inline void typed_fanouts(const int first[3], int *out)
+{
+    static const int more[RELATIONS][3] = {{0, 0, 0},  {3, -1, 7}, {10, 10, 10},
+                                           {-1, 3, 1}, {5, 5, 5},  {0, 2, 0}};
+    memcpy(out, more, sizeof(more));
+    memcpy(out, first, 3 * sizeof(*first));
 }
 
 static inline struct og_graph *open_dataset(const char *name)
@@ -178,11 +264,17 @@ static inline void assert_same_batch(const struct og_batch *a, const struct og_b
     for (uint32_t h = 0; h < a->n_hops; h++) {
         const struct og_block *x = &a->hop[h];
         const struct og_block *y = &b->hop[h];
+        const size_t n_lists = og__lists_of(x);
         assert_true(x->n_dst == y->n_dst && x->n_src == y->n_src && x->n_edges == y->n_edges);
-        assert_memory_equal(x->indptr, y->indptr, ((size_t)x->n_dst + 1) * 4);
+        assert_int_equal(n_lists, og__lists_of(y));
+        assert_memory_equal(x->indptr, y->indptr, (n_lists + 1) * 4);
         if (x->n_edges)
             assert_memory_equal(x->src, y->src, x->n_edges * 4);
-        if (x->n_src > x->n_dst)
+        if (x->relation)
+            assert_memory_equal(x->relation, y->relation, ((size_t)x->n_relations + 1) * 4);
+        if (x->relation && n_lists)
+            assert_memory_equal(x->dst, y->dst, n_lists * 4);
+        if (x->n_src > x->n_dst && x->degree)
             assert_memory_equal(x->degree, y->degree, (size_t)(x->n_src - x->n_dst) * 4);
         assert_int_equal(x->n_seen, y->n_seen);
         assert_int_equal(x->weight != NULL, y->weight != NULL);
@@ -229,8 +321,7 @@ static inline void compare_as(const struct og_graph *ds, const struct og_topolog
         struct og_sample_reads none = og__sampler_reads(s[0]);
         assert_true(none.io.reads == 0 && none.lists_cached == 0 && none.lists_read == 0);
         struct og_sample_reads r = og__sampler_reads(s[1]);
-        assert_true(r.lists_read > 0 || r.io.reads == 0 || how->kind == OG_SAMPLER_WEIGHTED ||
-                    how->weights); /* of lists in the cache, too */
+        assert_true(r.lists_read > 0 || r.io.reads == 0);
     }
     for (int i = 0; i < 2; i++) {
         og__sampler_close(s[i]);
@@ -247,6 +338,17 @@ static inline void compare(const struct og_graph *ds, const struct og_topology *
     compare_as(ds, memory, disk, &ways[0], fanout, n_hops, n_batches);
 }
 
+/* The cache has weights where the graph does. */
+static inline bool has_weights(const struct og_graph *ds)
+{
+    return ds->relation->weights.fd >= 0;
+}
+
+static inline size_t whole_bytes(const struct og_graph *ds)
+{
+    return og__neighbors_whole_bytes(ds, has_weights(ds));
+}
+
 static inline struct og_topology open_disk(const struct og_graph *ds, struct og_budget *b,
                                            size_t cache, const char *dir, struct heard *heard)
 {
@@ -255,12 +357,13 @@ static inline struct og_topology open_disk(const struct og_graph *ds, struct og_
     struct og_log log = {hear, heard};
     struct og_topology_disk_options opt = {.cache_bytes = cache,
                                            .cache_dir = dir,
+                                           .weights = has_weights(ds),
                                            .staging_bytes = 1, /* the least: many rounds */
                                            .reader = plain_reader,
                                            .log = heard ? &log : NULL};
     if (og__topology_open_disk(ds, &opt, b, &t, &err) < 0)
         fail_msg("%s", err.message);
-    t.disk->opt.log = NULL; /* it is on this stack */
+    t.stored->opt.log = NULL; /* it is on this stack */
     return t;
 }
 
@@ -271,12 +374,12 @@ static inline void compare_all(const struct og_graph *ds)
     struct og_topology memory;
     struct og_budget *b = og__budget_new(0);
     assert_int_equal(og__topology_load(ds, OG__NO_WEIGHTS, NULL, &memory, NULL), 0);
-    size_t whole = og__neighbors_whole_bytes(ds->relation);
+    size_t whole = whole_bytes(ds);
     const size_t capacities[] = {0, 1000, whole / 4, whole / 2, whole, SIZE_MAX};
     for (size_t c = 0; c < OG_COUNT(capacities); c++) {
         struct og_topology disk = open_disk(ds, b, capacities[c], NULL, NULL);
         size_t most =
-            og__topology_disk_bytes(ds) + og__neighbors_bytes(ds->relation, capacities[c]);
+            og__topology_disk_bytes(ds) + og__neighbors_bytes(ds, has_weights(ds), capacities[c]);
         assert_true(og__budget_used(b) <= most);
         if (capacities[c] >= whole || capacities[c] == 0) /* exact, but for rounding of bases */
             assert_true(og__budget_used(b) + 8 * ((size_t)ds->n_nodes / 1024 + 1) +

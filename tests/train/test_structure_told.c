@@ -10,7 +10,7 @@
 
 /* 3 MB of structure, of which the first hop of an epoch wants blocks here and there, on a disk that
  * reads them one by one. */
-static int make_large(void **state)
+static int make_of(void **state, char *types, char *relations)
 {
     const struct og_disk_profile disk = {.iops = 2e6,
                                          .bandwidth = 1e9,
@@ -24,6 +24,8 @@ static int make_large(void **state)
         return -1;
     snprintf(dataset, sizeof(dataset), "%s/large", root);
     og__generate_init(&g);
+    g.types = types;
+    g.relations = relations;
     g.nodes = 40000;
     g.degree = 20;
     g.dim = 16;
@@ -33,6 +35,20 @@ static int make_large(void **state)
     if (og_generate(dataset, &g, NULL, NULL) < 0)
         return -1;
     return og__profile_save(dataset, &disk, NULL, NULL);
+}
+
+static int make_large(void **state)
+{
+    return make_of(state, NULL, NULL);
+}
+
+/* The same in three relations, two of them there and back. */
+static int make_large_typed(void **state)
+{
+    static char types[] = "paper:25000:16,author:15000:12";
+    static char relations[] =
+        "paper:cites:paper:16,author:writes:paper:8,paper:rev_writes:author:13.3333";
+    return make_of(state, types, relations);
 }
 
 static json_t *plan_of(const char *const *pairs)
@@ -69,15 +85,39 @@ static void compare(size_t k, const char *what, const char *key, double told, do
         fail_msg("%zu: %s %s: %.0f told, %.0f done", k, what, key, told, done);
 }
 
+struct shape {
+    double within, hops;
+    const char *pairs[16];
+};
+
 /* Groups that have whole epochs are told exactly of the first, and near enough of later ones, whose
  * batches are others; of shorter ones the first stands for all. */
+static void compare_shape(size_t k, const struct shape *shape)
+{
+    const double file = 40000.0 * 20 * 4;
+    const char *pairs[22] = {"topology", "disk", "neighbor-cache", "0"};
+    for (size_t i = 0; shape->pairs[i]; i++)
+        pairs[4 + i] = shape->pairs[i];
+    json_t *plan = plan_of(pairs);
+    struct outcome o = train("run", pairs);
+    const json_t *own = json_object_get(o.summary, "plan");
+    const double done = read_in(&o, 0, "topology_bytes_read");
+    assert_true(done > 0.05 * file && done < shape->hops * 0.8 * file); /* no whole passes */
+    compare(k, "plan,", "topology_bytes_read", told(plan, "topology_bytes_read"), done,
+            shape->within);
+    compare(k, "run,", "topology_bytes_read", told(own, "topology_bytes_read"), done,
+            shape->within);
+    compare(k, "later,", "topology_bytes_read", told(plan, "topology_bytes_read"),
+            read_in(&o, 2, "topology_bytes_read"), 0.05);
+    compare(k, "plan,", "bytes_read", told(plan, "bytes_read"), read_in(&o, 0, "bytes_read"), 0.10);
+    json_decref(plan);
+    drop(&o);
+}
+
 static void bytes_told_are_bytes_read(void **state)
 {
     (void)state;
-    static const struct {
-        double within, hops;
-        const char *pairs[16];
-    } shapes[] = {
+    static const struct shape shapes[] = {
         {0.002, 2, {"policy", "degree", "cache", "10%"}},
         {0.002, 3, {"policy", "none", "fanout", "3,3,3", "eval-every", "0"}},
         {0.002, 1, {"policy", "degree", "cache", "10%", "fanout", "10", "batch", "64"}},
@@ -91,27 +131,23 @@ static void bytes_told_are_bytes_read(void **state)
         {0.002, 2, {"policy", "belady", "cache", "5%", "layout", "packed", "eval-every", "0"}},
         {0.05, 2, {"policy", "hybrid", "cache", "10%", "eval-every", "0"}},
     };
-    for (size_t k = 0; k < OG_COUNT(shapes); k++) {
-        const char *pairs[22] = {"topology", "disk", "neighbor-cache", "0"};
-        for (size_t i = 0; shapes[k].pairs[i]; i++)
-            pairs[4 + i] = shapes[k].pairs[i];
-        json_t *plan = plan_of(pairs);
-        struct outcome o = train("run", pairs);
-        const json_t *own = json_object_get(o.summary, "plan");
-        const double done = read_in(&o, 0, "topology_bytes_read");
-        const double file = 40000.0 * 20 * 4;
-        assert_true(done > 0.05 * file && done < shapes[k].hops * 0.8 * file); /* no whole passes */
-        compare(k, "plan,", "topology_bytes_read", told(plan, "topology_bytes_read"), done,
-                shapes[k].within);
-        compare(k, "run,", "topology_bytes_read", told(own, "topology_bytes_read"), done,
-                shapes[k].within);
-        compare(k, "later,", "topology_bytes_read", told(plan, "topology_bytes_read"),
-                read_in(&o, 2, "topology_bytes_read"), 0.05);
-        compare(k, "plan,", "bytes_read", told(plan, "bytes_read"), read_in(&o, 0, "bytes_read"),
-                0.10);
-        json_decref(plan);
-        drop(&o);
-    }
+    for (size_t k = 0; k < OG_COUNT(shapes); k++)
+        compare_shape(k, &shapes[k]);
+}
+
+static void and_so_they_are_of_relations(void **state)
+{
+    (void)state;
+    static const struct shape shapes[] = {
+        {0.002, 2, {"memory", "256M", "policy", "degree", "cache", "10%"}},
+        {0.002, 3, {"memory", "256M", "policy", "none", "fanout", "3,3,3", "eval-every", "0"}},
+        {0.05, 2, {"memory", "256M", "policy", "degree", "cache", "10%", "together", "2"}},
+        {0.002, 2, {"memory", "256M", "policy", "degree", "cache", "10%", "sampler", "labor"}},
+        {0.05, 2, {"memory", "256M", "policy", "degree", "cache", "10%", "neighbor-cache", "300K"}},
+        {0.002, 2, {"memory", "256M", "policy", "belady", "cache", "10%", "eval-every", "0"}},
+    };
+    for (size_t k = 0; k < OG_COUNT(shapes); k++)
+        compare_shape(k, &shapes[k]);
 }
 
 /* Its first group has the last batch of an epoch and, beside it, one of a few nodes that are
@@ -147,5 +183,7 @@ int main(void)
         cmocka_unit_test(bytes_told_are_bytes_read),
         cmocka_unit_test(a_resumed_run_tells_of_training),
     };
-    return cmocka_run_group_tests(tests, make_large, remove_all);
+    const struct CMUnitTest typed[] = {cmocka_unit_test(and_so_they_are_of_relations)};
+    const int failed = cmocka_run_group_tests(tests, make_large, remove_all);
+    return failed + cmocka_run_group_tests(typed, make_large_typed, remove_all);
 }
