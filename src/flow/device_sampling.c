@@ -14,8 +14,6 @@ int og__device_sampling_check(const struct og_config *config, struct og_err *err
          "give --device virtual or --device cuda"},
         {opt->sampler != OG_SAMPLER_UNIFORM, "of the samplers uniform alone is drawn there",
          "give --sampler uniform, or leave --sample-on at host"},
-        {og__edge_weights(opt) != OG_EDGE_WEIGHTS_OFF, "weights of edges stay with the host",
-         "leave --sample-on at host"},
         {opt->topology == OG_TOPOLOGY_DISK, "the structure goes there from memory",
          "give --topology memory"},
         {opt->alternate && opt->sample_on == OG_SAMPLE_ON_PINNED,

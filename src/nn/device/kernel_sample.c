@@ -74,7 +74,8 @@ OG_ON_DEVICE bool og_picked(const uint32_t *pick, uint32_t n, uint32_t x)
     return found;
 }
 
-/* Floyd's algorithm, in the memory of the neighbours; then the neighbours. */
+/* Floyd's algorithm, in the memory of the neighbours; then the neighbours, and weights of their
+ * edges. */
 OG_KERNEL(og__k_hop_draw, og_k_hop)
 {
     if (og_item() >= op->n_dst)
@@ -93,6 +94,8 @@ OG_KERNEL(og__k_hop_draw, og_k_hop)
         const uint64_t e = op->first_edge[node] + pick[n];
         pick[n] =
             op->base + (op->indices32 ? (uint32_t)op->indices32[e] : (uint32_t)op->indices64[e]);
+        if (op->weights)
+            op->weight[op->start[og_item()] + n] = op->weights[e];
     }
 }
 

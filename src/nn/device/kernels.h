@@ -357,6 +357,7 @@ struct og_k_hop {
     const uint64_t *first_edge; /* of lists */
     const int32_t *indices32;   /* of edges; or */
     const int64_t *indices64;
+    const float *weights;  /* of edges; NULL: none are wanted */
     const uint32_t *nodes; /* [n_dst] list of each sampling node */
     uint32_t base;         /* to subtract from ids in lists */
     uint32_t n_dst;
@@ -367,6 +368,7 @@ struct og_k_hop {
     uint32_t *count;       /* [n_dst] edges of each */
     const uint32_t *start; /* [n_dst] its first edge in node */
     uint32_t *node;        /* [edges] */
+    float *weight;         /* [edges] */
 };
 enum { OG__SCAN_PART = 1024 };
 struct og_k_scan { /* out[i] = base + in[0] + ... + in[i - 1]; in and out may be the same */

@@ -16,6 +16,7 @@ enum { PIECE = 1 << 16 };
 struct room {
     uint32_t *key, *value, *sorted, *moved; /* [places] */
     uint32_t *part;                         /* sums */
+    float *weight;                          /* [places] of edges; NULL: none are wanted */
     void *sort;
     size_t sort_bytes, part_bytes;
     uint64_t places;
@@ -28,8 +29,10 @@ struct room {
 struct lists {
     uint64_t *first_edge;
     const void *indices;
+    const float *weights;
     uint64_t n_nodes, n_edges;
-    bool wide; /* 64 bits per index */
+    bool wide;  /* 64 bits per index */
+    bool weigh; /* there are weights */
 };
 
 struct og_device_sampler {
@@ -38,7 +41,8 @@ struct og_device_sampler {
     struct og_elsewhere elsewhere;
     struct lists *lists; /* [n_lists] of relations, or one */
     uint32_t n_lists;
-    bool pinned;      /* indices are in host memory, borrowed; else copied to the device */
+    bool pinned;      /* indices and weights are in host memory, borrowed; else copied */
+    bool weigh;       /* hops have weights */
     bool by_relation; /* sampling nodes are identified by numbers within a type */
     uint64_t n_nodes;
     pthread_mutex_t lock;
@@ -51,6 +55,11 @@ struct og_device_sampler {
 static size_t index_bytes(const struct lists *l)
 {
     return (size_t)l->n_edges * (l->wide ? sizeof(int64_t) : sizeof(int32_t));
+}
+
+static size_t weight_bytes(const struct lists *l)
+{
+    return l->weigh ? (size_t)l->n_edges * sizeof(float) : 0;
 }
 
 static size_t offsets_bytes(const struct lists *l)
@@ -72,8 +81,10 @@ static const struct og_topology *host_lists(const struct og_topology *t, uint32_
 static struct lists lists_of(const struct og_topology *t, uint32_t i)
 {
     const struct og_topology *of = host_lists(t, i);
-    return (struct lists){
-        .n_nodes = (uint64_t)of->n_nodes, .n_edges = (uint64_t)of->n_edges, .wide = of->indices64};
+    return (struct lists){.n_nodes = (uint64_t)of->n_nodes,
+                          .n_edges = (uint64_t)of->n_edges,
+                          .wide = of->indices64,
+                          .weigh = of->weights};
 }
 
 static int push(struct og_device_sampler *d, void *on_backend, const void *host, size_t bytes,
@@ -102,26 +113,32 @@ static int push_offsets(struct og_device_sampler *d, const struct lists *l,
     return rc;
 }
 
-/* Uses the host's indices, or a copy on the device. */
-static int open_indices(struct og_device_sampler *d, struct lists *l, const void *indices,
-                        struct og_err *err)
+/* Uses the host's array of edges, or a copy on the device. */
+static int open_edges(struct og_device_sampler *d, const void *host, size_t bytes,
+                      const void **on_backend, struct og_err *err)
 {
     if (d->pinned) {
-        const int rc = d->be->ops->lend(d->be->device, indices, index_bytes(l), err);
-        l->indices = rc < 0 ? NULL : indices;
+        const int rc = d->be->ops->lend(d->be->device, host, bytes, err);
+        *on_backend = rc < 0 ? NULL : host;
         return rc;
     }
-    void *own = og__device_take(d->be, index_bytes(l), STRUCTURE, err);
-    l->indices = own;
-    return own ? push(d, own, indices, index_bytes(l), err) : -ENOMEM;
+    void *own = og__device_take(d->be, bytes, STRUCTURE, err);
+    *on_backend = own;
+    return own ? push(d, own, host, bytes, err) : -ENOMEM;
+}
+
+static void close_edges(struct og_device_sampler *d, const void *on_backend, size_t bytes)
+{
+    if (d->pinned && on_backend)
+        d->be->ops->end_lending(d->be->device, on_backend, bytes);
+    else
+        og__device_give(d->be, (void *)on_backend, bytes, STRUCTURE);
 }
 
 static void close_lists(struct og_device_sampler *d, struct lists *l)
 {
-    if (d->pinned && l->indices)
-        d->be->ops->end_lending(d->be->device, l->indices, index_bytes(l));
-    else
-        og__device_give(d->be, (void *)l->indices, index_bytes(l), STRUCTURE);
+    close_edges(d, l->indices, index_bytes(l));
+    close_edges(d, l->weights, weight_bytes(l));
     og__device_give(d->be, l->first_edge, offsets_bytes(l), STRUCTURE);
 }
 
@@ -131,6 +148,7 @@ static int open_lists(struct og_device_sampler *d, const struct og_topology *t, 
 {
     const struct og_topology *host = host_lists(t, i);
     struct lists *l = &d->lists[i];
+    const void *weights = NULL;
     int rc;
     *l = lists_of(t, i);
     if (l->n_edges == 0 && d->by_relation)
@@ -138,7 +156,12 @@ static int open_lists(struct og_device_sampler *d, const struct og_topology *t, 
     l->first_edge = og__device_take(d->be, offsets_bytes(l), STRUCTURE, err);
     OG_TRY(l->first_edge ? 0 : -ENOMEM);
     OG_TRY(push_offsets(d, l, host, err));
-    OG_TRY(open_indices(d, l, l->wide ? (const void *)host->indices64 : host->indices32, err));
+    OG_TRY(open_edges(d, l->wide ? (const void *)host->indices64 : host->indices32, index_bytes(l),
+                      &l->indices, err));
+    if (l->weigh)
+        OG_TRY(open_edges(d, host->weights, weight_bytes(l), &weights, err));
+    l->weights = weights;
+    d->weigh |= l->weigh;
 out:
     return rc;
 }
@@ -163,9 +186,11 @@ static void release_places(struct og_device_sampler *d)
     og__device_give(d->be, r->value, bytes, HOPS);
     og__device_give(d->be, r->sorted, bytes, HOPS);
     og__device_give(d->be, r->moved, bytes, HOPS);
+    og__device_give(d->be, r->weight, bytes, HOPS);
     og__device_give(d->be, r->part, r->part_bytes, HOPS);
     og__device_give(d->be, r->sort, r->sort_bytes, HOPS);
     r->key = r->value = r->sorted = r->moved = r->part = r->sort = NULL;
+    r->weight = NULL;
     r->places = 0;
 }
 
@@ -197,13 +222,14 @@ size_t og__device_sampler_bytes(const struct og_topology *t, bool pinned, uint64
                                 uint64_t edges)
 {
     const uint64_t n = with_more(ids + edges); /* nodes so far, and edges */
-    size_t structure = 0;
+    size_t structure = 0, weights = 0;
     for (uint32_t i = 0; i < lists_in(t); i++) {
         const struct lists l = lists_of(t, i);
-        structure += offsets_bytes(&l) + (pinned ? 0 : index_bytes(&l));
+        structure += offsets_bytes(&l) + (pinned ? 0 : index_bytes(&l) + weight_bytes(&l));
+        weights += weight_bytes(&l);
     }
-    return structure + (size_t)n * 6 * sizeof(uint32_t) + 2 * (part_bytes(n) + OG_MIB) +
-           ((size_t)n * 2 + 65536) * sizeof(uint32_t);
+    return structure + (size_t)n * (weights > 0 ? 7 : 6) * sizeof(uint32_t) +
+           2 * (part_bytes(n) + OG_MIB) + ((size_t)n * 2 + 65536) * sizeof(uint32_t);
 }
 
 static int reserve_places(struct og_device_sampler *d, uint64_t n, struct og_err *err)
@@ -220,7 +246,9 @@ static int reserve_places(struct og_device_sampler *d, uint64_t n, struct og_err
     r->value = r->key ? words(d, n, err) : NULL;
     r->sorted = r->value ? words(d, n, err) : NULL;
     r->moved = r->sorted ? words(d, n, err) : NULL;
-    r->part = r->moved ? og__device_take(d->be, r->part_bytes, HOPS, err) : NULL;
+    r->weight = r->moved && d->weigh ? (void *)words(d, n, err) : NULL;
+    if (r->moved && (r->weight || !d->weigh))
+        r->part = og__device_take(d->be, r->part_bytes, HOPS, err);
     r->sort = r->part ? og__device_take(d->be, r->sort_bytes, HOPS, err) : NULL;
     if (r->sort)
         return 0;
@@ -289,19 +317,23 @@ static int place_drawing(struct og_device_sampler *d, const struct og_hop *h, ui
     return d->by_relation ? push(d, r->value, h->nodes, n * sizeof(uint32_t), err) : 0;
 }
 
-/* Samples the neighbours, in room.moved, and the first edge of each destination, in room.start. */
+/* Samples the neighbours, in room.moved, their weights, and the first edge of each destination, in
+ * room.start. */
 static int draw(struct og_device_sampler *d, const struct og_hop *h, uint32_t n, uint64_t n_edges,
                 struct og_err *err)
 {
     struct room *r = &d->room;
     const struct lists *l = &d->lists[h->relation];
-    const size_t drawn = (size_t)n_edges * (l->wide ? sizeof(int64_t) : sizeof(int32_t));
+    const size_t each =
+        (l->wide ? sizeof(int64_t) : sizeof(int32_t)) + (h->weight ? sizeof(float) : 0);
+    const size_t drawn = (size_t)n_edges * each;
     const uint32_t *nodes;
     int rc;
     OG_TRY(place_drawing(d, h, n, &nodes, err));
     const struct og_k_hop args = {.first_edge = l->first_edge,
                                   .indices32 = l->wide ? NULL : l->indices,
                                   .indices64 = l->wide ? l->indices : NULL,
+                                  .weights = h->weight ? l->weights : NULL,
                                   .nodes = nodes,
                                   .base = h->base,
                                   .n_dst = n,
@@ -312,7 +344,8 @@ static int draw(struct og_device_sampler *d, const struct og_hop *h, uint32_t n,
                                   .seed = h->seed,
                                   .count = r->start,
                                   .start = r->start,
-                                  .node = r->moved}; /* until they are sorted */
+                                  .node = r->moved, /* until they are sorted */
+                                  .weight = r->weight};
     OG_TRY(LAUNCH(d, og__k_hop_counts, n, &args, err));
     OG_TRY(scan(d, r->start, r->start, n, 0, err));
     OG_TRY(launch(d, og__k_hop_draw_number, n, &args, sizeof(args), d->pinned ? drawn : 0, err));
@@ -376,6 +409,8 @@ static int fetch_hop(struct og_device_sampler *d, struct og_hop *h, uint32_t n, 
     OG_TRY(fetch(d, &d->n_ids, r->part + parts, 1, err));
     OG_TRY(fetch(d, block->indptr + h->first, r->start, n, err));
     OG_TRY(fetch(d, block->src + before, r->key, n_edges, err));
+    if (h->weight)
+        OG_TRY(fetch(d, h->weight + before, r->weight, n_edges, err));
     OG_TRY(d->be->ops->finish(d->stream, err));
     OG_TRY(fetch(d, h->ids + b->n_ids, r->ids + b->n_ids, d->n_ids - b->n_ids, err));
     OG_TRY(d->be->ops->finish(d->stream, err));

@@ -1,5 +1,5 @@
-/* Uniform sampling on a device. The topology is in its memory, hops are sampled there, and results
- * are those of the CPU (kernel_sample.c).
+/* Uniform sampling on a device. The topology is in its memory, with edge weights if it has them,
+ * hops are sampled there, and results are those of the CPU (kernel_sample.c).
  *
  *     ids ──> counts ──> sums ──> draws ──> neighbours ──> sort, firsts, sums ──> numbers ──> host
  *
