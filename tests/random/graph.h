@@ -19,9 +19,12 @@ struct node_type {
     enum og_element dtype;
 };
 
-/* A relation from one type to another, perhaps the same; its name is r and its number. */
+/* A relation from one type to another, perhaps the same; its name is r and its number, or rev_ and
+ * the name of the one that it leads back over. */
 struct relation {
     int source, destination, edges;
+    bool reverses;
+    int reversed;
 };
 
 /* What options may count on. */
@@ -55,6 +58,7 @@ struct edge {
 void draw_types(struct graph *g, struct draw *d);
 /* Edges of all relations, sorted by relation, destination and source; writes their files. */
 int write_relations(struct graph *g, struct draw *d, const char *folder, struct edge *out);
+void relation_name(const struct graph *g, int relation, char out[16]);
 void write_typed_features(const struct graph *g, struct draw *d, const char *folder);
 /* Of meta.json: the members node_types and relations. */
 void write_typed_meta(const struct graph *g, FILE *f);

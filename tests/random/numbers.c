@@ -100,6 +100,7 @@ static void draw_classes(struct settings *s, struct draw *d, const struct graph 
 
 static void draw_task(struct settings *s, struct draw *d, const struct graph *g)
 {
+    char name[16];
     if (g->labels == LABELS_VALUES && draw_chance(d, 40))
         settings_put(s, "loss", "mae");
     if (!draw_chance(d, 25)) {
@@ -110,8 +111,10 @@ static void draw_task(struct settings *s, struct draw *d, const struct graph *g)
     settings_put(s, "loss", "%s", DRAW_WORD(d, "auto", "bce", "margin"));
     settings_put(s, "decoder", "%s",
                  DRAW_WORD(d, "dot", "mlp", g->n_types > 0 ? "distmult" : "dot"));
-    if (g->n_types > 0 && draw_chance(d, 30))
-        settings_put(s, "relation", "r%d", (int)draw_below(d, (uint64_t)g->n_relations));
+    if (g->n_types > 0 && draw_chance(d, 30)) {
+        relation_name(g, (int)draw_below(d, (uint64_t)g->n_relations), name);
+        settings_put(s, "relation", "%s", name);
+    }
     settings_put(s, "negatives", "%d", draw_from(d, 1, 3));
     settings_put(s, "negative", "%s", DRAW_WORD(d, "uniform", "batch"));
     settings_put(s, "eval-negatives", "%d", draw_from(d, 1, 12));
@@ -125,8 +128,10 @@ static void draw_relation_fanout(struct settings *s, struct draw *d, const struc
 {
     char text[MOST_VALUE] = "";
     for (int r = draw_from(d, 0, 2); r < g->n_relations && strlen(text) < 60; r += 2) {
+        char name[16];
         size_t n = strlen(text);
-        n += (size_t)snprintf(text + n, sizeof(text) - n, "%sr%d=", n ? ";" : "", r);
+        relation_name(g, r, name);
+        n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s=", n ? ";" : "", name);
         for (int h = 0; h < hops; h++)
             n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%d", h ? "," : "",
                                   draw_from(d, -1, 5));

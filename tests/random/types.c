@@ -19,15 +19,42 @@ static void draw_rows(struct graph *g, struct draw *d, struct node_type *t)
     g->bare = true;
 }
 
+static int draw_type(const struct graph *g, struct draw *d)
+{
+    return (int)draw_below(d, (uint64_t)g->n_types);
+}
+
+/* Of the first relations, those that lead to every type; one that is reversed already has another.
+ */
+static struct relation draw_reverse(const struct graph *g, struct draw *d)
+{
+    const int of = draw_type(g, d);
+    struct relation back = {.source = g->relation[of].destination,
+                            .destination = g->relation[of].source,
+                            .reverses = true,
+                            .reversed = of};
+    for (int r = g->n_types; r < g->n_relations; r++)
+        back.reverses &= !g->relation[r].reverses || g->relation[r].reversed != of;
+    return back;
+}
+
 /* Something leads to every type, so that each has rows behind a layer. */
 static void draw_relations(struct graph *g, struct draw *d)
 {
     for (int t = 0; t < g->n_types; t++)
         g->relation[g->n_relations++] =
-            (struct relation){(int)draw_below(d, (uint64_t)g->n_types), t, 0};
+            (struct relation){.source = (int)draw_below(d, (uint64_t)g->n_types), .destination = t};
     for (int more = draw_from(d, 0, MOST_RELATIONS - MOST_TYPES); more > 0; more--)
-        g->relation[g->n_relations++] = (struct relation){
-            (int)draw_below(d, (uint64_t)g->n_types), (int)draw_below(d, (uint64_t)g->n_types), 0};
+        g->relation[g->n_relations++] =
+            draw_chance(d, 50)
+                ? draw_reverse(g, d)
+                : (struct relation){.source = draw_type(g, d), .destination = draw_type(g, d)};
+}
+
+void relation_name(const struct graph *g, int relation, char out[16])
+{
+    const struct relation *of = &g->relation[relation];
+    snprintf(out, 16, "%sr%d", of->reverses ? "rev_" : "", of->reverses ? of->reversed : relation);
 }
 
 void draw_types(struct graph *g, struct draw *d)
@@ -48,7 +75,7 @@ void draw_types(struct graph *g, struct draw *d)
     g->target = (int)draw_below(d, (uint64_t)g->n_types);
     draw_relations(g, d);
     if (g->n_types == 1 && g->n_relations == 1) /* else it is a graph without types */
-        g->relation[g->n_relations++] = (struct relation){0, 0, 0};
+        g->relation[g->n_relations++] = (struct relation){0};
 }
 
 /* ---- files ---- */
@@ -101,8 +128,10 @@ void write_typed_meta(const struct graph *g, FILE *f)
     fprintf(f, "], \"relations\": [");
     for (int r = 0; r < g->n_relations; r++) {
         const struct relation *of = &g->relation[r];
-        fprintf(f, "%s{\"source\": \"t%d\", \"name\": \"r%d\", \"destination\": \"t%d\", ",
-                r ? ", " : "", of->source, r, of->destination);
+        char name[16];
+        relation_name(g, r, name);
+        fprintf(f, "%s{\"source\": \"t%d\", \"name\": \"%s\", \"destination\": \"t%d\", ",
+                r ? ", " : "", of->source, name, of->destination);
         fprintf(f, "\"num_edges\": %d}", of->edges);
     }
     fprintf(f, "]");
