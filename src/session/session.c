@@ -43,14 +43,14 @@ static uint32_t weighted(const struct og_workload *f)
 }
 
 /* --edge-weights auto: a model that normalises by degrees multiplies by the dataset's weights,
- * unless the sampler has weights of its own or runs on the device. */
+ * unless the sampler has weights of its own. */
 static void resolve_weights(struct og_session *s)
 {
     struct og_options *opt = &s->config.opt;
     const enum og_sampler_kind sampler = (enum og_sampler_kind)opt->sampler;
     if (opt->edge_weights != OG_EDGE_WEIGHTS_AUTO)
         return;
-    const bool used = og__model_normalises(opt->model) && opt->sample_on == OG_SAMPLE_ON_HOST &&
+    const bool used = og__model_normalises(opt->model) &&
                       !og__sampling_reads_weights(sampler) && !og__sampling_by_visits(sampler) &&
                       weighted(&s->workload) == s->workload.graph->n_relations;
     opt->edge_weights = used ? OG_EDGE_WEIGHTS_MULTIPLY : OG_EDGE_WEIGHTS_OFF;

@@ -33,8 +33,6 @@ static const char *const misuse[][2] = {
     {"train a --runs 2", "outgrow: train: --run DIR expected with --runs"},
     {"train a --runs 2 --run b --trace-timeline t", "outgrow: train: --trace-timeline: not with"},
     {"train a --runs 2 --run b --samples s", "outgrow: train: --samples: not with --runs"},
-    {"plan a --runs 2", "outgrow: --runs: no such option"},
-    {"bench gemm --runs 2", "outgrow: --runs: no such option"},
     {"sample a --out b --workers 2", "outgrow: --workers: no option of `outgrow sample`"},
     {"pack a --samples b --workers 2", "outgrow: --workers: no option of `outgrow pack`"},
     {"eval a --checkpoint b --workers=2", "outgrow: --workers: no option of `outgrow eval`"},
