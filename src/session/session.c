@@ -50,8 +50,8 @@ static void resolve_weights(struct og_session *s)
     const enum og_sampler_kind sampler = (enum og_sampler_kind)opt->sampler;
     if (opt->edge_weights != OG_EDGE_WEIGHTS_AUTO)
         return;
-    const bool used = og__model_normalises(opt->model) &&
-                      !og__sampling_reads_weights(sampler) && !og__sampling_by_visits(sampler) &&
+    const bool used = og__model_normalises(opt->model) && !og__sampling_reads_weights(sampler) &&
+                      !og__sampling_by_visits(sampler) &&
                       weighted(&s->workload) == s->workload.graph->n_relations;
     opt->edge_weights = used ? OG_EDGE_WEIGHTS_MULTIPLY : OG_EDGE_WEIGHTS_OFF;
     if (used && s->config.want & OG__WANT_TRAINING)
