@@ -88,8 +88,8 @@ struct og_minibatch {
     size_t size;
     const char *split; /* "train", "valid", "test", or "seeds" (the caller's); static storage */
     int epoch;         /* from 1; 0 in a pass of og_loader_evaluate */
-    int64_t batch;     /* number in the epoch or pass, from 0 */
-    int64_t batches;   /* batches of the epoch or pass */
+    int64_t batch;     /* number in the epoch or pass, from 0, among the batches of all ranks */
+    int64_t batches;   /* of the epoch or pass, of all ranks */
     int64_t n_seeds;   /* ids[0 .. n_seeds) are seeds; for links, the ends of the pairs. A seed that
                           og_loader_options.seeds lists twice appears twice, with its row and its
                           in-edges; its out-edges leave the first place */
@@ -147,6 +147,13 @@ struct og_loader_options {
                    heterogeneous graph they belong to the one relation of the option
                    relation. Blocks keep edges that links repeat; no negatives are drawn */
     int64_t n_links;
+    uint32_t rank, ranks; /* of a process that trains together with others: it has the batches whose
+                             number modulo ranks is rank. All of them open the loader with the same
+                             dataset, options and seeds [0, 0 = alone] */
+    int local_ranks;      /* of them on this machine, which share the option memory and, unless
+                             these are given, threads and disk [0 = all] */
+    bool drop_last; /* an epoch ends before a batch of fewer seeds, and before a round that has
+                       no batch for every rank [false] */
 };
 /* Set the defaults of the members within the first `size` bytes. */
 OG_EXPORT void og_loader_options_defaults(struct og_loader_options *from, size_t size);

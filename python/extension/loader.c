@@ -81,14 +81,17 @@ PyObject *open_loader(PyObject *module, PyObject *args)
     PyObject *watch;
     struct og_loader_options from;
     int evaluates;
+    int drop_last;
     Py_buffer buffer = {0};
     struct og_options *opt;
     og_loader_options_init(&from);
-    if (!PyArg_ParseTuple(args, "sO!zOidpO", &dataset, &PyDict_Type, &options, &from.split, &seeds,
-                          &from.hold, &from.step_seconds, &evaluates, &watch) ||
+    if (!PyArg_ParseTuple(args, "sO!zOidp(IIi)pO", &dataset, &PyDict_Type, &options, &from.split,
+                          &seeds, &from.hold, &from.step_seconds, &evaluates, &from.rank,
+                          &from.ranks, &from.local_ranks, &drop_last, &watch) ||
         !(opt = options_from(state, options)))
         return NULL;
     from.evaluates = evaluates;
+    from.drop_last = drop_last;
     PyObject *out =
         get_seeds(seeds, &buffer, &from) ? open_with(state, dataset, opt, &from, watch) : NULL;
     if (buffer.obj)

@@ -82,7 +82,8 @@ static void module_free(void *module)
 
 static PyMethodDef own_methods[] = {
     {"open_loader", open_loader, METH_VARARGS,
-     "open_loader(dataset, options, split, seeds, hold, step_seconds, evaluates, watch) -> Loader"},
+     "open_loader(dataset, options, split, seeds, hold, step_seconds, evaluates, "
+     "(rank, ranks, local_ranks), drop_last, watch) -> Loader"},
     {"Watch", new_watch, METH_NOARGS, "Watch() -> observer of a call"},
     {0},
 };

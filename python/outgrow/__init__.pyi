@@ -107,6 +107,9 @@ class Loader:
         batch_size: int | None = None,
         input_nodes: Any = ...,
         links: Any = None,
+        drop_last: bool = False,
+        rank: int = 0,
+        world_size: int = 1,
         **options: Any,
     ) -> None: ...
     def __len__(self) -> int: ...

@@ -128,11 +128,20 @@ def options_for(form, options):
     options = {name: value for name, value in options.items() if name not in NOT_NEEDED}
     if "shuffle" in options:
         options["no_shuffle"] = not options.pop("shuffle")
-    if options.pop("drop_last", False):
-        raise OptionError("drop_last: the last batch of an epoch is yielded, however small", "skip it in the loop")
     if form == "pyg" and options.get("sampler") != "ladies":  # layer-wise
         options.setdefault("draw", "once")
     return options
+
+
+def ranks_of(rank, world_size):
+    """Rank, ranks, and how many of these are on this machine, as torchrun says; else all."""
+    for name, value, least in ("world_size", world_size, 1), ("rank", rank, 0):
+        if not hasattr(value, "__index__") or value < least:
+            raise OptionError(f"{name}: {value!r}", "give torch.distributed.get_rank() and get_world_size()")
+    if rank >= world_size:
+        raise OptionError(f"rank: {rank}, of {world_size}", "ranks count from 0: give rank=torch.distributed.get_rank()")
+    local = os.environ.get("LOCAL_WORLD_SIZE", "")
+    return int(rank), int(world_size), min(int(local), int(world_size)) if local.isdecimal() else 0
 
 
 class Loader:
@@ -168,6 +177,10 @@ class Loader:
     eval_every    evaluate("valid") follows every so many epochs, and the last: its batches are planned and prefetched like an
                   epoch's. By default an evaluation drops what was planned and prefetched, and the next epoch restarts
     progress      show tqdm's progress bar, if installed
+    drop_last     end an epoch before a batch with fewer seeds, and with several ranks before a round without a batch for each
+    rank, world_size   of a process that trains together with others, as under torch.distributed: it has the batches whose number modulo
+                  world_size is rank. So the processes' batches are those of one process, a round of world_size batches in the place of
+                  each world_size batches. All processes give the same arguments; those of one machine share `memory`
     links         for task="link", in place of the graph's edges: [n, 2] source and destination of each, ids of the whole graph; for a
                   heterogeneous graph of relation=. Batches keep edges that links repeat, and no negatives are drawn
     options       any other option of training that concerns batches: sampler="labor", seed=1, threads=4, topology="disk",
@@ -250,7 +263,7 @@ class Loader:
 
     def __init__(self, dataset, *, fanout=None, batch=1000, memory=None, policy="auto", split=None, seeds=None, form="pyg",
                  epochs=10, step_seconds=None, hold=None, eval_every=None, progress=False, num_neighbors=None, batch_size=None, input_nodes=...,
-                 links=None, **options):
+                 links=None, drop_last=False, rank=0, world_size=1, **options):
         if not callable(form) and form not in MAKERS:
             raise OptionError(f"form: {form!r} is not one of {', '.join(MAKERS)}")
         self._form = form if callable(form) else MAKERS[form]()
@@ -278,7 +291,7 @@ class Loader:
         self._hold, self._grows = 2 if hold is None else hold, hold is None
         self._watch = _outgrow.Watch()
         self._native = watched(_outgrow.open_loader, os.fspath(dataset), texts, split, seeds, self._hold, step_seconds or 0.0,
-                               bool(eval_every), watch=self._watch)
+                               bool(eval_every), ranks_of(rank, world_size), bool(drop_last), watch=self._watch)
         self._epoch = 0  # of the latest iteration
         self._turn = 0   # number of the iteration that may continue
         self._restored = False
@@ -287,7 +300,7 @@ class Loader:
     # ---- iterating ----
 
     def __len__(self):
-        """Number of batches per epoch."""
+        """Number of batches per epoch, of this rank."""
         return self._native.batches(None)
 
     def __iter__(self):
@@ -362,7 +375,7 @@ class Pass:
 
     def __init__(self, loader, batches, name):
         self._loader, self._name, self._batches = loader, name, batches
-        self._bar = Bar(loader._progress)
+        self._bar, self._n = Bar(loader._progress), 0
         loader._turn += 1
         self._turn = loader._turn
 
@@ -386,7 +399,8 @@ class Pass:
         if batch is None:
             self._end()
             raise StopIteration
-        self._bar.show(self._name, batch.number + 1, self._batches)
+        self._n += 1
+        self._bar.show(self._name, self._n, self._batches)
         return loader._form(batch)
 
     def __del__(self):

@@ -39,6 +39,7 @@ struct og_handover {
     const int64_t *links; /* [n_links, 2], or these edges, likewise; NULL = none */
     int64_t n_links;
     double step_seconds; /* what the caller takes for a batch; 0 = not known */
+    bool drop_last;      /* an epoch has whole batches alone, as many for each rank */
 };
 
 /* Rings of victims, as they were asked for. */

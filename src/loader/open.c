@@ -33,6 +33,25 @@ static int check_links(const struct og_options *opt, const struct og_loader_opti
     return 0;
 }
 
+static struct og_share share_of(const struct og_loader_options *from)
+{
+    return (struct og_share){from->rank, OG_MAX(from->ranks, 1u)};
+}
+
+static int check_share(const struct og_options *opt, const struct og_loader_options *from,
+                       struct og_err *err)
+{
+    const uint32_t n = share_of(from).ranks, own = from->rank, here = (uint32_t)from->local_ranks;
+    if (own >= n)
+        return og__fail(err, -EINVAL, "ranks count from 0", "rank %u of %u", own, n);
+    if (here > n)
+        return og__fail(err, -EINVAL, "0 = all", "%d of %u ranks on this machine", (int)here, n);
+    if (opt->exchange && n > 1)
+        return og__fail(err, -EINVAL, "leave it out: each rank reads the rows of its batches",
+                        "--exchange: ranks of a loader are not connected");
+    return 0;
+}
+
 static int check_options(const struct og_options *opt, const struct og_loader_options *from,
                          struct og_err *err)
 {
@@ -49,7 +68,8 @@ static int check_options(const struct og_options *opt, const struct og_loader_op
         return og__fail(err, -EINVAL, "pass one of them", "both a split and seeds are given");
     if (from->seeds && from->n_seeds < 1)
         return og__fail(err, -EINVAL, "pass ids of the graph's nodes", "seeds: there are none");
-    return check_links(opt, from, err);
+    int rc = check_share(opt, from, err);
+    return rc < 0 ? rc : check_links(opt, from, err);
 }
 
 static int find_split(const char *name, enum og__split *split, struct og_err *err)
@@ -72,14 +92,18 @@ static const char *name_of(const struct og_loader_options *from, enum og__split 
 static int open_session(struct og_loader *l, const char *dataset, const struct og_options *opt,
                         const struct og_loader_options *from, struct og_err *err)
 {
+    const uint32_t n = share_of(from).ranks;
+    const int here = from->local_ranks;
     struct og_handover to = {.n = l->buffer_pool->n,
                              .bytes = og__minibatch_most,
                              .seeds = from->seeds,
                              .n_seeds = from->n_seeds,
                              .links = from->links,
                              .n_links = from->n_links,
-                             .step_seconds = from->step_seconds};
-    struct og_session_use use = {.handover = &to};
+                             .step_seconds = from->step_seconds,
+                             .drop_last = from->drop_last};
+    struct og_session_use use = {
+        .handover = &to, .share = share_of(from), .n_local = here > 0 ? here : (int)n};
     int rc = find_split(from->split ? from->split : "train", &to.split, err);
     if (rc < 0)
         return rc;

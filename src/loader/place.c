@@ -19,6 +19,32 @@ static int drawn_for(const struct og_session *s)
     return OG_MAX(s->workload.schedule.resample_every, 1);
 }
 
+/* Whose batches an epoch has: rank, ranks, and of how many whole batches a round is. */
+static json_t *share_of(const struct og_session *s)
+{
+    const struct og_share *own = &s->config.share;
+    return json_pack("[I, I, I]", (json_int_t)own->rank, (json_int_t)own->ranks,
+                     (json_int_t)s->workload.schedule.whole_rounds);
+}
+
+/* Old states without it are of a loader that has all batches. */
+static int check_share(const struct og_session *s, const json_t *root, struct og_err *err)
+{
+    json_t *all = json_pack("[I, I, I]", (json_int_t)0, (json_int_t)1, (json_int_t)0);
+    json_t *own = share_of(s);
+    const json_t *said = json_object_get(root, "share");
+    const bool known = all && own;
+    const bool same = known && json_equal(said ? said : all, own);
+    json_decref(all);
+    json_decref(own);
+    if (!known)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", what);
+    return same ? 0
+                : og__fail(err, -EINVAL,
+                           "open the loader with the same rank, world_size and drop_last",
+                           "%s: of another rank, or of other ranks", what);
+}
+
 int og__place_print(const struct og_loader *l, struct og_place place, char **out,
                     struct og_err *err)
 {
@@ -28,6 +54,7 @@ int og__place_print(const struct og_loader *l, struct og_place place, char **out
                   "batch", (json_int_t)place.batch, "split", l->split, "seeds",
                   og__hex(l->seeds_checksum).digits, "resample-every", drawn_for(s), "options",
                   og__options_deciding(&s->config.opt, OG_DECIDES_BATCHES));
+    root = og__json_with(root, "share", share_of(s));
     root = og__identity_with(root, &s->workload.graph->identity);
     return og__json_deliver(root, NULL, out, err);
 }
@@ -92,6 +119,7 @@ int og__place_parse(const struct og_loader *l, const char *text, struct og_place
     OG_TRY(check_dataset(l->s, root, err));
     OG_TRY(check_seeds(l, root, err));
     OG_TRY(check_draws(l->s, root, err));
+    OG_TRY(check_share(l->s, root, err));
     OG_TRY(og__options_match(&l->s->config.opt, json_object_get(root, "options"),
                              OG_DECIDES_BATCHES, "state of a loader: made with",
                              "open the loader with the same options", err));

@@ -62,7 +62,8 @@ static int fill(struct og_loader *l, struct og_batch_buffer *p, struct og_work *
     p->batch.split = split_of(l, of->split);
     p->batch.epoch = of->split == OG__TRAIN ? (int)of->epoch : 0; /* 0 in a pass */
     p->batch.batch = of->batch;
-    p->batch.batches = (int64_t)og__schedule_batches(&l->s->workload.schedule, of->split);
+    const struct og_schedule whole = og__schedule_whole(&l->s->workload.schedule);
+    p->batch.batches = (int64_t)og__schedule_batches(&whole, of->split);
     p->counters = (struct og_epoch_counters){0};
     og__count_work(&p->counters, w);
     p->counters.stall_seconds = 0; /* this is the thread's, not the caller's */

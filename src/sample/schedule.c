@@ -2,7 +2,10 @@
 
 static uint64_t all_batches(const struct og_schedule *s, enum og__split split)
 {
-    return (s->n_seeds[split] + s->batch_size - 1) / s->batch_size;
+    const uint64_t whole = s->n_seeds[split] / s->batch_size;
+    if (s->whole_rounds > 0 && split == OG__TRAIN)
+        return whole - whole % s->whole_rounds;
+    return whole + (s->n_seeds[split] % s->batch_size > 0);
 }
 
 int og__schedule_check(const struct og_schedule *s, struct og_err *err)

@@ -22,7 +22,9 @@ struct og_schedule {
     int resample_every; /* epochs that train on the same batches, in another order; 0 counts as 1 */
     uint64_t seed;
     bool shuffle;
-    bool may_stop;         /* after each validation (--patience) */
+    bool may_stop; /* after each validation (--patience) */
+    uint32_t
+        whole_rounds; /* an epoch has whole batches alone, a multiple of so many; 0: it has all */
     struct og_share share; /* whose items it numbers; descriptors have the numbers of the whole */
 };
 

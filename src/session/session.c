@@ -182,7 +182,7 @@ static int share_steps(struct og_config *c, struct og_err *err)
     int rc;
     OG_TRY(og__workers_check(opt, ranks, err));
     opt->workers = ranks;
-    if (ranks > 1 && !og_options_given(opt, "accumulate")) {
+    if (ranks > 1 && c->handover.n == 0 && !og_options_given(opt, "accumulate")) {
         opt->accumulate = ranks;
         og__say(&c->log, OG__INFO,
                 "a step takes %d mini-batches, one of each worker: --accumulate %d", ranks, ranks);

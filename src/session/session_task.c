@@ -311,6 +311,19 @@ static void resolve_rate(struct og_options *opt, uint64_t batches)
         opt->lr_steps = (int64_t)((uint64_t)opt->epochs * ((batches + size - 1) / size));
 }
 
+/* The caller's ranks may wait for one another after every batch. */
+static void say_uneven(const struct og_session *s, uint64_t batches)
+{
+    const struct og_share *own = &s->config.share;
+    const uint64_t some = batches % own->ranks;
+    const bool first = own->rank == 0;
+    if (s->config.handover.n > 0 && first && some > 0)
+        og__say(&s->config.log, OG__WARN,
+                "an epoch has %llu mini-batches for %u ranks: ranks %llu and above have one less, "
+                "which others must not wait for; drop_last leaves out the last round",
+                (unsigned long long)batches, own->ranks, (unsigned long long)some);
+}
+
 int og__session_schedule(struct og_session *s, struct og_err *err)
 {
     s->workload.schedule.epochs = s->config.opt.epochs;
@@ -324,13 +337,22 @@ int og__session_schedule(struct og_session *s, struct og_err *err)
     uint64_t most = 1;
     for (int i = 0; i < OG__SPLITS; i++)
         most = OG_MAX(most, s->workload.schedule.n_seeds[i]);
+    const uint32_t whole = s->config.handover.drop_last * s->config.share.ranks;
+    if (whole > 0) /* a batch that is larger than the split is none */
+        most = (uint64_t)s->config.opt.batch;
     s->workload.schedule.batch_size = (uint32_t)OG_MIN((uint64_t)s->config.opt.batch, most);
+    s->workload.schedule.whole_rounds = whole;
     const uint64_t batches = og__schedule_batches(&s->workload.schedule, OG__TRAIN);
     resolve_rate(&s->config.opt, batches);
     s->workload.schedule.share = s->config.share;
+    if (whole > 0 && batches == 0)
+        return og__fail(err, -EINVAL, "give a smaller --batch, or keep the last batch",
+                        "an epoch has no whole mini-batch of %d%s", s->config.opt.batch,
+                        whole > 1 ? " for each rank" : "");
     if (OG_MAX(batches, (uint64_t)1) < s->config.share.ranks)
         return og__fail(err, -EINVAL, "give a smaller --batch, or start fewer workers",
-                        "--workers %u: an epoch has %llu mini-batches", s->config.share.ranks,
+                        "%u workers: an epoch has %llu mini-batches", s->config.share.ranks,
                         (unsigned long long)batches);
+    say_uneven(s, batches);
     return og__schedule_check(&s->workload.schedule, err);
 }

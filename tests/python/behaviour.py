@@ -79,7 +79,7 @@ def test_what_is_refused():
             (ValueError, "batch_size", {"fanout": [4], "batch": 5, "batch_size": 6}),
             (ValueError, "form", {"fanout": [4], "form": "tensorflow"}),
             (ValueError, "seeds", {"fanout": [4], "seeds": [0.5]}),
-            (ValueError, "", {"fanout": [4], "seeds": [support.NODES]}), (ValueError, "drop_last", {"fanout": [4], "drop_last": True}),
+            (ValueError, "", {"fanout": [4], "seeds": [support.NODES]}), (ValueError, "no whole mini-batch", {"fanout": [4], "drop_last": True, "batch": 10 * support.NODES}),
             (MemoryError, "", {"fanout": [4], "memory": "1M"}), (ValueError, "", {"fanout": [4], "memory": "much"})):
         with raises(kind, word):
             outgrow.Loader("graph", **{"form": "arrays"} | options)

@@ -249,7 +249,7 @@ def test_arguments_of_neighbor_loader():
     same("defaults", seeds_of(input_nodes=ids, **same_as_here), ids)
     for name, wrong in (("replace", True), ("subgraph_type", "induced"), ("disjoint", True), ("temporal_strategy", "last"), ("time_attr", "time"),
                         ("weight_attr", "edge_weight"), ("transform", abs), ("transform_sampler_output", abs), ("neighbor_sampler", object()),
-                        ("directed", False), ("drop_last", True), ("sampler", object()), ("batch_sampler", [[1]]), ("collate_fn", abs),
+                        ("directed", False), ("sampler", object()), ("batch_sampler", [[1]]), ("collate_fn", abs),
                         ("generator", object()), ("input_time", ids), ("edge_label_index", np.ones((2, 3))), ("edge_label", ids), ("edge_label_time", ids),
                         ("neg_sampling", "binary"), ("neg_sampling_ratio", 1.0)):
         with raises(outgrow.OptionError, f"{name}: ", "hint: "):

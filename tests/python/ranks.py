@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""Ranks of a loader have the batches of one process, each its share, in every form; and two processes under torch.distributed train to the
+losses of one that accumulates over two."""
+import json
+import os
+import socket
+import subprocess
+import sys
+
+from support import arrays_of_a_graph, main, need, np, outgrow, raises, same
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+OPTIONS = {"fanout": [4, 3], "batch": 90, "memory": "200M", "epochs": 3, "form": "arrays"}
+
+
+def loader(**more):
+    return outgrow.Loader("graph", **OPTIONS | more)
+
+
+def written():
+    if not os.path.exists("graph"):
+        outgrow.write("graph", **arrays_of_a_graph())
+
+
+def epochs_of(loader, n=2):
+    return [[(batch.number, batch.ids.copy(), batch.x.copy(), batch.edge_index.copy(), batch.y.copy()) for batch in loader] for _ in range(n)]
+
+
+def check(ranks, whole, **more):
+    shares = [epochs_of(loader(rank=r, world_size=ranks, **more)) for r in range(ranks)]
+    for epoch, all_ in enumerate(whole):
+        for r, share in enumerate(shares):
+            assert [batch[0] for batch in share[epoch]] == [batch[0] for batch in all_[r::ranks]]
+            for mine, of_one in zip(share[epoch], all_[r::ranks]):
+                for a, b in zip(mine[1:], of_one[1:]):
+                    same(f"rank {r} of {ranks}, batch {mine[0]}", a, b)
+
+
+def test_ranks_have_the_batches_of_one_process():
+    written()
+    for more in {}, {"topology": "disk", "policy": "belady", "cache": "5%"}, {"sampler": "labor"}, {"seeds": np.arange(700)}:
+        whole = epochs_of(loader(**more))
+        for ranks in 2, 3, 5:
+            check(ranks, whole, **more)
+
+
+def test_length_drop_last_and_evaluation():
+    written()
+    n = len(loader())
+    assert n == 12 and [len(loader(rank=r, world_size=5)) for r in range(5)] == [3, 3, 2, 2, 2]
+    assert len(loader(drop_last=True)) == 11 and [len(loader(drop_last=True, rank=r, world_size=2)) for r in (0, 1)] == [5, 5]
+    whole = epochs_of(loader())
+    for r in 0, 1:
+        dropped = epochs_of(loader(drop_last=True, rank=r, world_size=2))
+        assert [[batch[0] for batch in epoch] for epoch in dropped] == [list(range(r, 10, 2))] * 2
+        for mine, of_one in zip(dropped[1], whole[1][r::2]):
+            same("ids", mine[1], of_one[1])
+    evaluated = [batch.ids.copy() for batch in loader().evaluate("valid")]
+    for r in range(2):
+        share = [batch.ids.copy() for batch in loader(rank=r, world_size=2).evaluate("valid")]
+        assert len(share) == len(evaluated[r::2]) and all(np.array_equal(a, b) for a, b in zip(share, evaluated[r::2]))
+
+
+def test_states_are_of_a_rank():
+    written()
+    first = loader(rank=1, world_size=2)
+    taken = iter(first)
+    next(taken), next(taken)
+    state = first.state_dict()
+    rest = [batch.number for batch in taken]
+    again = loader(rank=1, world_size=2)
+    again.load_state_dict(state)
+    assert [batch.number for batch in again] == rest == [5, 7, 9, 11]
+    for other in {}, {"rank": 0, "world_size": 2}, {"rank": 1, "world_size": 3}, {"rank": 1, "world_size": 2, "drop_last": True}:
+        with raises(outgrow.OptionError, "another rank", "hint: "):
+            loader(**other).load_state_dict(state)
+
+
+def test_what_is_refused():
+    written()
+    for wrong, word in ({"rank": 2, "world_size": 2}, "rank: 2, of 2"), ({"rank": -1}, "rank: -1"), ({"world_size": 0}, "world_size: 0"), \
+            ({"world_size": 20}, "20 workers: an epoch has 12"), ({"world_size": 2, "exchange": True}, "--exchange"), \
+            ({"world_size": 2, "resample_every": 2}, "--resample-every"), ({"drop_last": True, "batch": 5000}, "no whole mini-batch of 5000"):
+        with raises(outgrow.OptionError, word, "hint: "):
+            loader(**wrong)
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def test_two_processes_train_as_one_that_accumulates():
+    torch, _ = need("torch", "torch_geometric")
+    if not torch.distributed.is_available() or not torch.distributed.is_gloo_available():
+        return
+    written()
+    script = [sys.executable, os.path.join(HERE, "../../examples/ddp_loader.py"), "graph", "--batch", "90", "--epochs", "3", "--memory", "200M"]
+    env = os.environ | {"OMP_NUM_THREADS": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+
+    def losses(processes):
+        lines = [json.loads(line) for p in processes for line in p.communicate()[0].splitlines()]
+        assert all(p.returncode == 0 for p in processes)
+        return {(line["epoch"], line["rank"]): line["losses"] for line in lines}
+    for ranks in 2, 3:  # of 11 whole batches two ranks have five each, three have three
+        one = losses([subprocess.Popen([*script, "--accumulate", str(ranks)], stdout=subprocess.PIPE, text=True, env=env)])
+        many = losses([subprocess.Popen(script, stdout=subprocess.PIPE, text=True, env=env | {"RANK": str(r), "WORLD_SIZE": str(ranks)}) for r in range(ranks)])
+        for epoch in 1, 2, 3:
+            for r in range(ranks):
+                assert len(many[epoch, r]) == 11 // ranks and np.allclose(many[epoch, r], one[epoch, 0][r::ranks], rtol=1e-5, atol=0), (epoch, r)
+        assert one[1, 0] != one[3, 0]
+
+
+main(globals())
