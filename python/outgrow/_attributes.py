@@ -1,5 +1,6 @@
 """What a graph of PyTorch Geometric has beside edges and labels: attributes of nodes, of edges and of the whole graph, and features of
 any type. They lie in a dataset's folder `attributes`."""
+import copy
 import json
 import os
 import typing
@@ -105,8 +106,9 @@ class Lists(typing.NamedTuple):
 # ---- the folder ----
 
 def table_of(path):
-    """{"features": {type: [dtype, shape, as_bytes]}, "orders": {number of the relation: file}, "nodes": {type: {name: [file, dimension]}},
-    "edges": {relation: ...}, "graph": {name: value}}; {} where there is none."""
+    """{"features": {type: [dtype, shape, as_bytes]}, "orders": {number of the relation: file}, "edge_index": {number of the relation: its
+    dtype, unless it is int64}, "nodes": {type: {name: [file, dimension]}}, "edges": {relation: ...}, "graph": {name: value}}; {} where there
+    is none."""
     try:
         with open(os.path.join(path, FOLDER, TABLE)) as f:
             return json.load(f)
@@ -119,7 +121,7 @@ class Folder:
 
     def __init__(self, path):
         self.path, self.n = os.path.join(path, FOLDER), 0
-        self.table = {"features": {}, "orders": {}, "nodes": {}, "edges": {}, "graph": {}}
+        self.table = {"features": {}, "orders": {}, "edge_index": {}, "nodes": {}, "edges": {}, "graph": {}}
         os.mkdir(self.path)
 
     def save(self, array):
@@ -186,6 +188,8 @@ def save_attributes(beside, dataset, data, left, edges_stay, its_x):
     if edges_stay:
         for number, name in enumerate(relation_names(about) or [None]):
             store = stores[name] if name in stores else data.edge_stores[0]
+            if name_of(getattr(store["edge_index"], "dtype", "")) == "int32":
+                table["edge_index"][str(number)] = "int32"
             table["orders"][str(number)] = folder.save(order_of(np.stack([np.asarray(array_of(end, "edge_index")) for end in store["edge_index"]])))
     for name, store in stores.items():
         x = store["x"] if name != "" and not isinstance(name, tuple) and "x" in store else None
@@ -208,12 +212,14 @@ class NodePart(typing.NamedTuple):
 
 
 class EdgePart(typing.NamedTuple):
-    """Edges of one relation, likewise. by_place: attributes in the order of the dataset."""
+    """Edges of one relation, likewise: how many, and attributes, by_place in the order of the dataset. dtype: of edge_index, None: int64."""
     name: typing.Optional[tuple]
     number: typing.Optional[int]
+    n: int
     lists: typing.Optional[Lists]
     attributes: dict
     by_place: dict
+    dtype: typing.Any
 
 
 class Source(typing.NamedTuple):
@@ -264,6 +270,21 @@ def source_of_path(torch, classes, path):
                               Features(features[0], tuple(features[1]), features[2]) if features else Features("", (), False) if "x" in part.arrays else None,
                               "x" not in part.arrays))
     for number, name in enumerate(relation_names(about) or [None]):
-        edges.append(EdgePart(name, number, lists_of(path, about, number), attributes("edges", name),
-                              {"edge_weight": weights[name or EDGE]} if (name or EDGE) in weights else {}))
+        lists, dtype = lists_of(path, about, number), table.get("edge_index", {}).get(str(number))
+        edges.append(EdgePart(name, number, len(lists.indices), lists, attributes("edges", name),
+                              {"edge_weight": weights[name or EDGE]} if (name or EDGE) in weights else {}, dtype and getattr(torch, dtype)))
     return Source(path, blank, nodes, edges)
+
+
+def whole_of(torch, source):
+    """A Data or HeteroData of a dataset's nodes. x is mapped, so it may be larger than memory; edges are not in it."""
+    out = copy.copy(source.blank)
+    about = meta_of(source.path)
+    for part, mapped in zip(source.nodes, parts_of(source.path, about, "c").values()):
+        store = out._store if part.name is None else out[part.name]
+        store["num_nodes"] = part.n
+        for key, (value, _) in part.attributes.items():
+            store[key] = value if isinstance(value, torch.Tensor) else torch.from_numpy(np.array(value))
+        if part.features:
+            store["x"] = part.features.restored(torch, mapped.tensor(torch, "x", np.asarray(mapped.arrays["x"])))
+    return out

@@ -8,7 +8,7 @@ import shutil
 import numpy as np
 
 from ._attributes import FOLDER, TABLE, EdgePart, Folder, NodePart, Source, lists_of, order_of, storable
-from ._errors import OptionError, UnsupportedError, warn
+from ._errors import OptionError, warn
 from ._meta import meta_of
 from ._write import folder_beside, write
 
@@ -50,14 +50,10 @@ class Written:
 
     def __init__(self, torch, data, weight_attr):
         self.torch = torch
-        typed = hasattr(data, "edge_types")
-        self.types = dict(zip(data.node_types, data.node_stores)) if typed else {None: data._store}
-        self.relations = dict(zip(data.edge_types, data.edge_stores)) if typed else {None: data._store}
-        self.counts = {name: store.num_nodes for name, store in self.types.items()}
+        self.types, self.relations = stores_of(data)
+        self.counts = {name: number_of_nodes(store, name) for name, store in self.types.items()}
         self.rows, self.features, self.edges, self.weights = {}, {}, {}, {}
         for name, store in self.types.items():
-            if self.counts[name] is None:
-                raise OptionError(f"num_nodes: not known of {name}", "set num_nodes of it")
             x = store["x"] if "x" in store else None
             if hasattr(x, "dtype") and x.ndim > 0 and len(x) == self.counts[name] and 0 not in x.shape:
                 self.rows[name], self.features[name] = storable(torch, x)
@@ -67,8 +63,6 @@ class Written:
                 self.edges[name] = edges
                 if weight_attr:
                     self.weights[name] = weights_of(torch, store, weight_attr, "" if name is None else f" of {name}")
-        if not self.edges:
-            raise UnsupportedError("data: no edges", "without edges a batch is its seeds: torch.utils.data.DataLoader over data.x serves")
         self.type_number = {name: t for t, name in enumerate(name for name, n in self.counts.items() if n > 0)}
         self.relation_number = {name: r for r, name in enumerate(self.edges)}
 
@@ -118,13 +112,35 @@ def attributes_of(store, is_one):
     return {key: (value, store._parent().__cat_dim__(key, value, store)) for key, value in store.items() if key != "num_nodes" and is_one(key)}
 
 
+def stores_of(data):
+    """{type: its attributes} and {relation: its attributes}; of a Data, which is both, of None."""
+    if hasattr(data, "edge_types"):
+        return dict(zip(data.node_types, data.node_stores)), dict(zip(data.edge_types, data.edge_stores))
+    return {None: data._store}, {None: data._store}
+
+
+def number_of_nodes(store, name):
+    if store.num_nodes is None:
+        raise OptionError("num_nodes: not known" + (f" of {name}" if name else ""), "set num_nodes of it")
+    return store.num_nodes
+
+
+def source_without_edges(torch, data):
+    """What batches of its nodes alone have, of which nothing is written. Edges are counted, not looked at."""
+    types, relations = stores_of(data)
+    nodes = [NodePart(name, number, number_of_nodes(store, name), attributes_of(store, store.is_node_attr), None, "num_nodes" in store or "x" not in store)
+             for number, (name, store) in enumerate(types.items())]
+    edges = [EdgePart(name, None, store.num_edges if any(key in store for key in ("edge_index", "adj_t")) else 0, None, edge_attributes_of(store), {}, None)
+             for name, store in relations.items()]
+    return Source(None, blank_of(data, nodes, edges), nodes, edges)
+
+
 def source_of_data(torch, data, weight_attr):
     """Writes it, if it is not there, and says what its batches are to have: attributes are those of the data itself, as it is then."""
     written = Written(torch, data, weight_attr)
     path = os.path.join(root(), written.digest())
     write_once(written, path)
     about = meta_of(path)
-    blank = copy.copy(data)
     nodes, edges = [], []
     for name, store in written.types.items():
         attributes = attributes_of(store, store.is_node_attr)
@@ -133,14 +149,46 @@ def source_of_data(torch, data, weight_attr):
             del attributes["x"]
         nodes.append(NodePart(name, written.type_number.get(name), written.counts[name], attributes, features, "num_nodes" in store or "x" not in store))
     for name, store in written.relations.items():
-        attributes = attributes_of(store, lambda key: key not in ("edge_index", "adj_t") and store.is_edge_attr(key))
         number = written.relation_number.get(name)
         lists = None if number is None else lists_of(path, about, number)
-        edges.append(EdgePart(name, number, lists, attributes, {}))
+        n = 0 if number is None else written.edges[name].shape[1]
+        edges.append(EdgePart(name, number, n, lists, edge_attributes_of(store), {}, torch.int32 if n and written.edges[name].dtype == torch.int32 else None))
+    return Source(path, blank_of(data, nodes, edges), nodes, edges)
+
+
+def edge_attributes_of(store):
+    return attributes_of(store, lambda key: key not in ("edge_index", "adj_t") and store.is_edge_attr(key))
+
+
+def blank_of(data, nodes, edges):
+    """The data without what is of its nodes and edges."""
+    blank = copy.copy(data)
     for parts in nodes, edges:
         for part in parts:
             store = blank._store if part.name is None else blank[part.name]
             for key in (*part.attributes, "x" if parts is nodes else "edge_index"):
                 if key in store:
                     del store[key]
-    return Source(path, blank, nodes, edges)
+    return blank
+
+
+def data_of_stores(torch, classes, features, graph):
+    """A Data or HeteroData of all that a FeatureStore and a GraphStore have. Their tensors are read whole."""
+    row, col, _ = graph.coo()
+    typed = isinstance(row, dict)
+    row, col, out = (row, col, classes.HeteroData()) if typed else ({None: row}, {None: col}, classes.Data())
+    counts = {}
+    for attr in graph.get_all_edge_attrs():
+        for end, n in zip((0, -1), attr.size or (0, 0)):
+            name = None if attr.edge_type is None else attr.edge_type[end]
+            counts[name] = max(counts.get(name, 0), n or 0)
+    for attr in features.get_all_tensor_attrs():
+        value = features.get_tensor(group_name=attr.group_name, attr_name=attr.attr_name, index=None)
+        (out._store if attr.group_name is None else out[attr.group_name])[attr.attr_name] = value
+        if not isinstance(attr.group_name, tuple):
+            counts[attr.group_name] = max(counts.get(attr.group_name, 0), len(value))
+    for name, n in counts.items():
+        (out._store if name is None else out[name])["num_nodes"] = n
+    for name in row:
+        (out._store if name is None else out[name])["edge_index"] = torch.stack([row[name], col[name]])
+    return out

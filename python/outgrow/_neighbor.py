@@ -3,34 +3,33 @@ import contextlib
 import copy
 import math
 import os
+import types
 import weakref
 
 import numpy as np
 
 from . import _outgrow
-from ._attributes import source_of_path
-from ._cache import source_of_data
+from ._attributes import EdgePart, source_of_path, whole_of
+from ._cache import data_of_stores, edges_of, source_of_data, source_without_edges
 from ._errors import OptionError, UnsupportedError, warn
 from ._forms import Edges, Nodes, hops_of, import_for, relations_of, tensors, types_of
 from ._arrays import array_of
 from ._ids import check_range, ids_of
-from ._loader import NOT_NEEDED, SPLITS, Loader, is_the_same
+from ._loader import NOT_NEEDED, SPLITS, Loader, is_the_same, ranks_of
 from ._meta import meta_of, type_ranges
 from ._stores import array_in
+from ._subgraph import Graph, graph_of_output, induced, output_of, positions
 
 # Arguments of theirs, the values that mean what is done here, and what to do in place of others.
-SUBGRAPHS = "\"directional\" is what models need; torch_geometric.utils.to_undirected(batch.edge_index) adds reverse edges"
+SUBGRAPHS = "directional", "bidirectional", "induced"
 TIMES = "a dataset of the edges up to a time, outgrow.write of data.edge_index[:, time <= t], has no later ones"
 ONLY = {
     "replace": (False, "neighbours are sampled without replacement; num_neighbors may be larger than a degree"),
-    "subgraph_type": ("directional", SUBGRAPHS),
-    "directed": (True, SUBGRAPHS),
     "disjoint": (False, "the seeds of a batch share one graph; batch_size=1 keeps them apart"),
     "temporal_strategy": ("uniform", TIMES),
     "time_attr": (None, TIMES),
     "input_time": (None, TIMES),
     "edge_label_time": (None, TIMES),
-    "transform_sampler_output": (None, "transform= is applied to every batch"),
     "neighbor_sampler": (None, "torch_geometric.loader.NodeLoader(outgrow.stores(path), sampler) uses one"),
     "batch_sampler": (None, "sampler= with batch_size="),
     "custom_cls": (None, "transform= may make another object"),
@@ -43,14 +42,15 @@ def check_only(given):
         if name in given and not is_the_same(given[name], ours):
             value = getattr(given[name], "value", given[name])
             shown = repr(value) if isinstance(value, (bool, int, float, str)) else type(value).__name__
-            raise UnsupportedError(f"{name}={shown}: outgrow's loader has no such sampling" if name not in ("transform_sampler_output", "custom_cls", "batch_sampler")
+            raise UnsupportedError(f"{name}={shown}: outgrow's loader has no such sampling" if name not in ("custom_cls", "batch_sampler")
                                    else f"{name}: outgrow's loader has no such argument", instead)
 
 
 class Fanouts:
-    """Neighbours of each hop, of all relations alike or of each, cut before a hop that samples none; `padding`: how many hops that cuts."""
+    """Neighbours of each hop, of all relations alike or of each, cut before a hop that samples none of `with_edges`; `padding`: how many
+    hops that cuts, `hops`: how many it leaves."""
 
-    def __init__(self, num_neighbors, relations, numbers):
+    def __init__(self, num_neighbors, relations, with_edges):
         named = [name for name in relations if name is not None]
         if hasattr(num_neighbors, "get_values"):
             num_neighbors = num_neighbors.get_values(named or None)
@@ -63,20 +63,19 @@ class Fanouts:
         else:
             given = {name: self.list_of(num_neighbors) for name in relations}
         hops = {len(list_) for list_ in given.values()}
-        if len(hops) != 1:
-            raise OptionError(f"num_neighbors: lists of {sorted(hops)} hops", "give as many numbers of each relation")
-        self.asked = hops.pop()
-        used = {name: given[name] for name in numbers}
-        last = next((h for h in range(self.asked) if not any(list_[h] for list_ in used.values())), self.asked)
-        if last == 0:
-            raise UnsupportedError("num_neighbors: the first hop samples no neighbours", "torch.utils.data.DataLoader over data.x serves")
-        self.padding = self.asked - last
-        self.values = {name: list_[:last] for name, list_ in used.items()}
+        if len(hops) > 1:
+            raise OptionError(f"num_neighbors: lists of {sorted(hops)} hops; the number of hops must be the same across all relations",
+                              "give as many numbers of each relation")
+        self.asked = hops.pop() if hops else len(self.list_of(num_neighbors))
+        used = {name: list_ for name, list_ in given.items() if name in with_edges}
+        self.hops = next((h for h in range(self.asked) if not any(list_[h] for list_ in used.values())), self.asked)
+        self.padding = self.asked - self.hops
+        self.values = {name: list_[:self.hops] for name, list_ in used.items()}
 
     @staticmethod
     def list_of(hops):
         hops = hops.tolist() if hasattr(hops, "tolist") else hops
-        if not isinstance(hops, (list, tuple)) or not hops or not all(hasattr(n, "__index__") and n >= -1 for n in hops):
+        if not isinstance(hops, (list, tuple)) or not all(hasattr(n, "__index__") and n >= -1 for n in hops):
             raise OptionError(f"num_neighbors: {hops!r}", "give a number of neighbours for each hop, -1 = all: [10, 10]")
         return [int(n) for n in hops]
 
@@ -100,10 +99,10 @@ def canonical(name, relations, argument):
 
 
 class Sampling:
-    """The part of both loaders that makes batches: a Loader whose batches become Data or HeteroData."""
+    """The part of both loaders that makes batches: a Loader's become Data or HeteroData."""
 
-    def __init__(self, torch, source, fanouts):
-        self.torch, self.source, self.fanouts = torch, source, fanouts
+    def __init__(self, torch, source, fanouts, subgraph, transform):
+        self.torch, self.source, self.fanouts, self.subgraph, self.transform = torch, source, fanouts, subgraph, transform
         self.tensor_of = tensors(torch)
         self.select = import_for("pyg", "torch_geometric.loader.utils").index_select
 
@@ -116,57 +115,90 @@ class Sampling:
         return ([Nodes(self.tensor_of(batch.ids), self.tensor_of(batch.x), (batch.n_seeds, *(hop.n_src for hop in hops)))],
                 [Edges(self.tensor_of(batch.edge_index), hops, pairs, batch.n_positive, 0, np.asarray(batch.input_id))])
 
-    def nodes_into(self, store, part, nodes):
-        torch, padding = self.torch, [0] * self.fanouts.padding
-        ids = nodes.ids if nodes else torch.empty(0, dtype=torch.int64)
-        for key, (value, dim) in part.attributes.items():
-            store[key] = self.rows_of(value, ids, dim)
-        if part.features:
-            store["x"] = part.features.restored(torch, nodes.x) if nodes else part.features.none(torch)
-        if part.counted:
-            store["num_nodes"] = len(ids)
-        store["n_id"] = ids
-        n = nodes.n if nodes else [0] * (self.fanouts.asked - self.fanouts.padding + 1)
-        store["num_sampled_nodes"] = [n[0], *(b - a for a, b in zip(n, n[1:])), *padding]
+    # ---- the graph ----
+
+    def graph_of(self, nodes, edges, rng):
+        torch, hops = self.torch, self.fanouts.asked
+        node, edge_index, place, num_nodes, num_edges = {}, {}, {}, {}, {}
+        for part in self.source.nodes:
+            mine = None if part.number is None else nodes[part.number]
+            node[part.name] = mine.ids if mine else torch.empty(0, dtype=torch.int64)
+            n = mine.n if mine else [0] * (self.fanouts.hops + 1)
+            num_nodes[part.name] = [n[0], *(b - a for a, b in zip(n, n[1:])), *([0] * self.fanouts.padding)]
+        for part in self.source.edges:
+            mine = None if part.number is None or part.lists is None else edges[part.number]
+            if mine is None:
+                edge_index[part.name], place[part.name] = torch.empty(2, 0, dtype=torch.int64), np.empty(0, np.int64)
+                num_edges[part.name] = [0] * hops
+                continue
+            local = mine.edge_index.numpy()
+            source, destination = (node[None if part.name is None else part.name[end]].numpy() for end in (0, -1))
+            edge_index[part.name] = mine.edge_index
+            place[part.name] = part.lists.places(source[local[0]], destination[local[1]], local[1], rng)
+            ends = [hop.n_edges for hop in mine.hops]
+            num_edges[part.name] = [b - a for a, b in zip([0, *ends], ends)] + [0] * self.fanouts.padding
+        return Graph(node, edge_index, place, num_nodes, num_edges)
+
+    def changed(self, graph):
+        """It as the arguments subgraph_type and transform_sampler_output have it."""
+        if self.subgraph == "induced":
+            graph = induced(self.torch, graph, self.source.edges)
+        if self.subgraph != "bidirectional" and self.transform is None:
+            return graph
+        out = output_of(self.torch, graph)
+        out = out.to_bidirectional() if self.subgraph == "bidirectional" else out
+        return graph_of_output(self.torch, out if self.transform is None else self.transform(out), graph)
+
+    # ---- attributes ----
 
     def rows_of(self, value, index, dim):
         return self.select(value, index.to(value.device) if isinstance(value, self.torch.Tensor) else index, dim=dim)
 
-    def edges_into(self, store, part, edges, source_ids, destination_ids, rng):
-        torch, hops = self.torch, self.fanouts.asked
-        if edges is None or part.lists is None:
-            store["edge_index"] = torch.empty(2, 0, dtype=torch.int64)
-            place = id_ = np.empty(0, np.int64)
-            counts = [0] * hops
-        else:
-            store["edge_index"] = edges.edge_index
-            local = edges.edge_index.numpy()
-            place = part.lists.places(source_ids.numpy()[local[0]], destination_ids.numpy()[local[1]], local[1], rng)
-            id_ = place if part.lists.order is None else part.lists.order[place].astype(np.int64)
-            ends = [hop.n_edges for hop in edges.hops]
-            counts = [b - a for a, b in zip([0, *ends], ends)] + [0] * self.fanouts.padding
-        store["e_id"], place = torch.from_numpy(id_), torch.from_numpy(place)
-        for values, index in (part.by_place, place), (part.attributes, store["e_id"]):
+    def nodes_into(self, store, part, ids, x):
+        for key, (value, dim) in part.attributes.items():
+            store[key] = self.rows_of(value, ids, dim)
+        if part.features:
+            store["x"] = part.features.none(self.torch) if x is None else part.features.restored(self.torch, x)
+        if part.counted:
+            store["num_nodes"] = len(ids)
+        store["n_id"] = ids
+
+    def edges_into(self, store, part, edge_index, place):
+        torch = self.torch
+        store["edge_index"] = edge_index if part.dtype is None else edge_index.to(part.dtype)
+        if place is None:
+            return
+        id_ = place if part.lists is None or part.lists.order is None else part.lists.order[place].astype(np.int64)
+        store["e_id"] = torch.from_numpy(id_)
+        for values, index in (part.by_place, torch.from_numpy(place)), (part.attributes, store["e_id"]):
             for key, value in values.items():
                 value, dim = value if isinstance(value, tuple) else (value, 0)
                 store[key] = self.rows_of(value, index, dim)
-        store["num_sampled_edges"] = counts
 
-    def data_of(self, batch):
-        """What PyTorch Geometric's loader yields of this batch, but for whose it is; the batch, and its Edges by number."""
-        nodes, edges = self.parts_of(batch)
-        out = copy.copy(self.source.blank)
-        rng = np.random.default_rng((batch.epoch, batch.number))
-        ids = {}
+    def data_of(self, batch, nodes, edges):
+        """What PyTorch Geometric's loader yields of these nodes and edges, but for whose it is."""
+        torch, out = self.torch, copy.copy(self.source.blank)
+        sampled = self.graph_of(nodes, edges, np.random.default_rng((batch.epoch, batch.number)))
+        graph = self.changed(sampled)
         for part in self.source.nodes:
+            store = out._store if part.name is None else out[part.name]
             mine = None if part.number is None else nodes[part.number]
-            self.nodes_into(out._store if part.name is None else out[part.name], part, mine)
-            ids[part.name] = mine.ids if mine else None
+            x = mine and mine.x
+            ids = graph.node.get(part.name, sampled.node[part.name])
+            if x is not None and (at := positions(torch, ids, sampled.node[part.name])) is not None:
+                x = x[at]
+            self.nodes_into(store, part, ids, x)
+            store["num_sampled_nodes"] = graph.num_nodes and graph.num_nodes.get(part.name)
         for part in self.source.edges:
-            ends = (None, None) if part.name is None else (part.name[0], part.name[2])
-            self.edges_into(out._store if part.name is None else out[part.name], part, None if part.number is None else edges[part.number],
-                            ids[ends[0]], ids[ends[1]], rng)
-        return out, batch, edges
+            store = out._store if part.name is None else out[part.name]
+            self.edges_into(store, part, graph.edge_index.get(part.name, torch.empty(2, 0, dtype=torch.int64)), graph.place.get(part.name, np.empty(0, np.int64)))
+            store["num_sampled_edges"] = graph.num_edges and graph.num_edges.get(part.name)
+        return out
+
+    def made(self, batch):
+        """Data of the extension's batch; the batch, and its Edges by number."""
+        nodes, edges = self.parts_of(batch)
+        return self.data_of(batch, nodes, edges), batch, edges
 
 
 def made_again(kind, arguments, keywords):
@@ -174,8 +206,16 @@ def made_again(kind, arguments, keywords):
 
 
 def known_options():
-    own = {"memory", "policy", "epochs", "step_seconds", "hold", "progress"}
+    own = {"memory", "policy", "epochs", "step_seconds", "hold", "progress", "rank", "world_size"}
     return own | {name.replace("-", "_") for name in _outgrow.option_names()} - {"fanout", "batch", "task", "draw", "relation", "edge_split", "no_shuffle"}
+
+
+def subgraph_of(subgraph_type, directed):
+    """The subgraph type's name; directed=False stands for induced, as there."""
+    name = getattr(subgraph_type, "value", subgraph_type)
+    if name not in SUBGRAPHS:
+        raise OptionError(f"subgraph_type: {name!r}", f"give one of {', '.join(SUBGRAPHS)}")
+    return name if directed else "induced"
 
 
 class Base:
@@ -186,13 +226,13 @@ class Base:
         self._given = arguments, keywords
         return self
 
-    def _open(self, data, num_neighbors, weight_attr, transform, given, kwargs):
+    def _open(self, data, num_neighbors, weight_attr, transform, transform_sampler_output, subgraph, given, kwargs):
         self._torch = torch = import_for("pyg", "torch")
         classes = import_for("pyg", "torch_geometric.data")
         check_only(given | kwargs)
         self.batch_size, self.drop_last = kwargs.pop("batch_size", 1), bool(kwargs.pop("drop_last", False))
         self.shuffle, self.generator, self.sampler = bool(kwargs.pop("shuffle", False)), kwargs.pop("generator", None), None
-        self.num_workers, self.transform, self.data = kwargs.get("num_workers", 0), transform, data
+        self.num_workers, self.transform, self.filter_per_worker = kwargs.get("num_workers", 0), transform, kwargs.pop("filter_per_worker", None)
         if not hasattr(self.batch_size, "__index__") or self.batch_size < 1:
             raise OptionError(f"batch_size: {self.batch_size!r}", "give a whole number, 1 or more")
         if not isinstance(kwargs.get("sampler", ""), (str, type(None))):
@@ -203,31 +243,64 @@ class Base:
             if kwargs.pop(name):
                 warn(f"{name} is not needed: the loader has threads of its own (option threads)")
         kwargs = {name: value for name, value in kwargs.items() if name not in ONLY}
+        self._ranks = ranks_of(kwargs.get("rank", 0), kwargs.get("world_size", 1))[:2]
+        if self._ranks[1] > 1:
+            if self.sampler is not None:
+                raise UnsupportedError("sampler with world_size: each process has an order of its own",
+                                       "give shuffle=True, seed=1, or leave out rank and world_size where the sampler shares the seeds out")
+            if self.generator is None:
+                kwargs.setdefault("seed", 1)  # which is the same in all processes
         path = getattr(data[0], "dataset", None) if isinstance(data, tuple) and len(data) == 2 else data
+        if isinstance(data, tuple) and len(data) == 2 and path is None:
+            data = data_of_stores(torch, classes, *data)
         if isinstance(path, (str, os.PathLike)):
             if weight_attr not in (None, "edge_weight"):
                 raise OptionError(f"weight_attr: {weight_attr!r}", "a dataset has \"edge_weight\", which outgrow.write(edge_weight=) stored")
             self._source = source_of_path(torch, classes, os.fspath(path))
+            self._data = None
         elif isinstance(data, (classes.Data, classes.HeteroData)):
-            self._source = source_of_data(torch, data, weight_attr)
+            self._source, self._data = source_without_edges(torch, data), data
         else:
-            raise OptionError(f"data: {type(data).__name__}", "give a Data, a HeteroData, the folder of a dataset, or outgrow.stores of one")
+            raise OptionError(f"data: {type(data).__name__}", "give a Data, a HeteroData, the folder of a dataset, outgrow.stores of one, or a FeatureStore and a GraphStore")
+        self._fanouts = Fanouts(num_neighbors, [part.name for part in self._source.edges], [part.name for part in self._source.edges if part.n > 0])
+        self.num_neighbors = num_neighbors
+        if self._data is not None and self._fanouts.asked and not any("edge_index" in store or "adj_t" in store for store in self._data.edge_stores):
+            raise OptionError("data: no edge_index", "num_neighbors=[] samples none; a sparse adjacency is data.adj_t")
+        if self._data is None and self._fanouts.hops == 0:
+            raise UnsupportedError("num_neighbors: the first hop samples no neighbours", "without neighbours a batch is its seeds: rows of outgrow.stores(path)[0] are those")
+        if self._data is not None and self._fanouts.hops > 0:
+            self._source = source_of_data(torch, data, weight_attr)
         if weight_attr:
             kwargs["sampler"] = "weighted"
-        about = meta_of(self._source.path)
-        self._ranges = type_ranges(about)
-        self._keys = [(r["source"], r["name"], r["destination"]) for r in about.get("relations", ())]
-        relations = [part.name for part in self._source.edges]
-        numbers = {part.name: part.number for part in self._source.edges if part.number is not None}
-        fanouts = Fanouts(num_neighbors, relations, numbers)
-        self.num_neighbors = num_neighbors
-        self._sampling = Sampling(torch, self._source, fanouts)
-        self._options = {"fanout": fanouts.option({name: self._keys[number] for name, number in numbers.items()} if self._keys else None),
-                         "draw": "once", **kwargs}
         unknown = sorted(set(kwargs) - known_options())
         if unknown:
             raise OptionError(f"{unknown[0]}: no such argument", "`outgrow help train --all` lists the options that a loader takes, beside those of PyTorch Geometric")
-        self._loader, self._using, self._epochs = None, None, {}
+        self._sampling = Sampling(torch, self._source, self._fanouts, subgraph, transform_sampler_output)
+        self._name_options(kwargs)
+        self._loader, self._using, self._epochs, self._turn = None, None, {}, 0
+
+    def _name_options(self, kwargs):
+        """Of outgrow.Loader, by the names that the dataset has."""
+        about = meta_of(self._source.path) if self._source.path else {}
+        self._ranges = type_ranges(about)
+        self._keys = [(r["source"], r["name"], r["destination"]) for r in about.get("relations", ())]
+        names = {part.name: self._keys[part.number] for part in self._source.edges if part.number is not None} if self._keys else None
+        self._options = {"fanout": self._fanouts.option(names), "draw": "once", **kwargs} if self._source.path else kwargs
+
+    @property
+    def data(self):
+        """The Data or HeteroData; of a dataset one of what its files have of nodes, mapped."""
+        if self._data is None:
+            self._data = whole_of(self._torch, self._source)
+        return self._data
+
+    @property
+    def node_sampler(self):
+        """As layer-wise inference of PyTorch Geometric looks at it."""
+        kind = import_for("pyg", "torch_geometric.sampler").NumNeighbors
+        return types.SimpleNamespace(num_neighbors=self.num_neighbors if isinstance(self.num_neighbors, kind) else kind(self.num_neighbors))
+
+    link_sampler = node_sampler
 
     # ---- whose ----
 
@@ -244,12 +317,31 @@ class Base:
     # ---- iterating ----
 
     def __len__(self):
+        """Number of batches, of this rank."""
         n = len(self.sampler) if self.sampler is not None else len(self.dataset)
-        return n // self.batch_size if self.drop_last else -(-n // self.batch_size)
+        rank, ranks = self._ranks
+        return n // self.batch_size // ranks if self.drop_last else (-(-n // self.batch_size) - rank + ranks - 1) // ranks
 
     def _drawn(self):
-        """A number for this iteration, from the generator that PyTorch's loaders take it from."""
+        """A number for this iteration, from the generator that PyTorch's loaders take it from; or the seed."""
+        if (seed := self._options.get("seed")) is not None:
+            return int(seed)
         return int(self._torch.empty((), dtype=self._torch.int64).random_(generator=self.generator)) % (1 << 31)
+
+    @contextlib.contextmanager
+    def _random(self):
+        """With seed=, what PyTorch draws meanwhile follows from it and from how many iterations there were."""
+        self._turn += 1
+        if self._options.get("seed") is None:
+            yield
+            return
+        with self._torch.random.fork_rng(devices=[]):
+            self._torch.manual_seed((int(self._options["seed"]) << 20) + self._turn)
+            yield
+
+    def _drawn_once(self, drawn):
+        """The seed of a Loader for one iteration: with seed=, of each another."""
+        return drawn if self._options.get("seed") is None else (drawn + (self._turn - 1) * 0x9E3779B1) % (1 << 31)
 
     def _order(self):
         """Positions of this iteration, where Python decides them: a sampler, or a shuffle."""
@@ -259,13 +351,32 @@ class Base:
         return self._torch.randperm(n, generator=self.generator).numpy() if self.shuffle else np.arange(n)
 
     def _opened(self, drawn, batch, **how):
-        return Loader(self._source.path, form=self._sampling.data_of, batch=batch, **{"seed": drawn} | self._options | how)
+        return Loader(self._source.path, form=self._sampling.made, batch=batch, **{"seed": drawn, "drop_last": self.drop_last} | self._options | how)
+
+    def _mine(self, order):
+        """Positions of each batch of this rank."""
+        rank, ranks = self._ranks
+        batches = [order[at:at + self.batch_size] for at in range(0, len(order), self.batch_size)]
+        if self.drop_last:
+            n = len(order) // self.batch_size
+            batches = batches[:n - n % ranks]
+        return batches[rank::ranks]
+
+    def _through(self, loader, order=None, size=None):
+        """An iteration over a Loader whose seeds are at `order`, `size` in a batch; None: all of them, as they are."""
+        return Iteration(self, map(lambda made: (made[0], *self._places(made[1], made[2], order, size)), iter(loader)))
 
     def __iter__(self):
-        drawn = self._options.get("seed")
-        drawn = self._drawn() if drawn is None else drawn
+        if len(self) == 0:
+            return Iteration(self, iter(()))
+        if self._fanouts.hops == 0:
+            with self._random():
+                return Iteration(self, map(self._of_seeds, self._mine(self._order())))
+        drawn = self._drawn()
         if self._once():
-            return Iteration(self, *self._for_once(drawn))
+            with self._random():
+                order = self._order()
+                return self._through(self._for_once(self._drawn_once(drawn), order, self.batch_size), order, self.batch_size)
         busy = self._using is not None and (it := self._using()) is not None and not it.over
         if self._loader is None or busy:
             epochs = {}
@@ -276,7 +387,7 @@ class Base:
             loader, epochs = self._loader, self._epochs
         epoch = epochs.setdefault((drawn, len(epochs)) if "seed" in self._options else drawn, len(epochs) + 1)
         loader._epoch = epoch - 1
-        out = Iteration(self, loader, None)
+        out = self._through(loader)
         if not busy:
             self._using = weakref.ref(out)
         return out
@@ -284,7 +395,22 @@ class Base:
     def __call__(self, index):
         """The batch of these positions."""
         index = np.asarray(index.cpu() if hasattr(index, "cpu") else index, np.int64).reshape(-1)
-        return next(Iteration(self, *self._for_once(self._drawn(), index, len(index))))
+        if self._fanouts.hops == 0:
+            return next(Iteration(self, map(self._of_seeds, [index])))
+        return next(self._through(self._for_once(self._drawn(), index, len(index), rank=0, world_size=1, drop_last=False), index, len(index)))
+
+    def collate_fn(self, index):
+        """As other loaders of PyTorch Geometric, such as ZipLoader, call it."""
+        return self(index)
+
+    def filter_fn(self, batch):
+        return batch
+
+    def _of_seeds(self, places):
+        """A batch where nothing is sampled, the positions of its seeds, and pairs."""
+        ids, pairs = self._seeds_at(places)
+        nodes = [Nodes(self._torch.from_numpy(ids[part.name]), None, (len(ids[part.name]),)) if part.name in ids else None for part in self._source.nodes]
+        return self._sampling.data_of(types.SimpleNamespace(epoch=1, number=0), nodes, []), places, pairs
 
     def close(self):
         """Ends its threads; the next iteration opens it again."""
@@ -317,22 +443,20 @@ class Base:
 
 
 class Iteration:
-    """One iteration over a loader. order: the positions that its Loader has, in turn, where Python decided them."""
+    """One iteration over a loader, from batches as `made` has them, the positions of their seeds, and pairs."""
 
-    def __init__(self, of, loader, order):
-        self._of, self._loader, self._order, self._pass, self.over = of, loader, order, iter(loader), False
+    def __init__(self, of, made):
+        self._of, self._made, self.over = of, made, False
 
     def __iter__(self):
         return self
 
     def __next__(self):
-        out = None
-        if not self.over:
-            made = next(self._pass, None)
-            out = made and self._of._finished(*made, self._order)
-        if out is None:
-            self.over, self._loader = True, None
+        made = None if self.over else next(self._made, None)
+        if made is None:
+            self.over, self._made = True, None
             raise StopIteration
+        out = self._of._finished(*made)
         return out if self._of.transform is None else self._of.transform(out)
 
 
@@ -340,30 +464,34 @@ class NeighborLoader(Base):
     """PyTorch Geometric's NeighborLoader over a graph that may be larger than memory: its arguments, defaults and batches.
 
     data            a Data or HeteroData, which is written once to a folder that is known by its contents ($OUTGROW_CACHE, or
-                    ~/.cache/outgrow), the folder of a dataset, or outgrow.stores of one
+                    ~/.cache/outgrow), the folder of a dataset, outgrow.stores of one, or a FeatureStore and a GraphStore, which are read whole
     num_neighbors   neighbours of each hop, the first nearest the seeds, -1 = all; with types also {relation: numbers}, or a NumNeighbors
     input_nodes     ids or a mask; None: all nodes. With types a type, or (type, ids, a mask or None). Of a dataset also "train", "valid", "test"
     weight_attr     the attribute of edges that neighbours are sampled by
-    transform       is applied to every batch
-    kwargs          those of PyTorch's DataLoader: batch_size=1, shuffle=False, drop_last=False, sampler=, generator=, ...; and options of
-                    outgrow.Loader: memory="4G", policy, epochs, hold, threads, cache, topology, seed, ...
+    subgraph_type   "directional", "bidirectional" (sampled edges and their reverses) or "induced" (all edges between the batch's nodes, from
+                    lists that are mapped)
+    transform       is applied to every batch; transform_sampler_output to PyTorch Geometric's SamplerOutput of it
+    kwargs          those of PyTorch's DataLoader: batch_size=1, shuffle=False, drop_last=False, sampler=, generator=, ...; and arguments of
+                    outgrow.Loader: memory="4G", rank, world_size, policy, epochs, hold, threads, cache, topology, seed, ...
 
     Batches have x, edge_index, y and all other attributes of their nodes and edges, those of the graph, n_id, e_id, input_id, batch_size,
     num_sampled_nodes and num_sampled_edges. Attributes but x are those of the data in memory; of a dataset those that outgrow.write stored.
 
     Order and neighbours follow from PyTorch's random numbers: each iteration takes one from `generator`, or from torch.manual_seed's. One
-    that was there before, after another torch.manual_seed, gives that epoch again. With seed= they follow from it. Several iterations at
-    a time, and sampler=, open the dataset for each. Arguments for which there is no sampling here, such as disjoint and time_attr, raise
+    that was there before, after another torch.manual_seed, gives that epoch again. With seed= they follow from it; with world_size= and no
+    generator, seed is 1. Several iterations at a time, and sampler=, open the dataset for each. A graph without edges, or num_neighbors
+    without neighbours, needs no dataset. isinstance of PyTorch Geometric's NeighborLoader is true, so that GraphSAGE.inference takes a
+    loader; type() is this class. Arguments for which there is no sampling here, such as disjoint and time_attr, raise
     UnsupportedError, a NotImplementedError.
     """
 
     def __init__(self, data, num_neighbors, input_nodes=None, input_time=None, replace=False, subgraph_type="directional", disjoint=False,
                  temporal_strategy="uniform", time_attr=None, weight_attr=None, transform=None, transform_sampler_output=None, is_sorted=False,
                  filter_per_worker=None, neighbor_sampler=None, directed=True, **kwargs):
-        given = {"input_time": input_time, "replace": replace, "subgraph_type": subgraph_type, "disjoint": disjoint, "temporal_strategy": temporal_strategy,
-                 "time_attr": time_attr, "transform_sampler_output": transform_sampler_output, "neighbor_sampler": neighbor_sampler, "directed": directed}
+        given = {"input_time": input_time, "replace": replace, "disjoint": disjoint, "temporal_strategy": temporal_strategy, "time_attr": time_attr,
+                 "neighbor_sampler": neighbor_sampler}
         input_id = kwargs.pop("input_id", None)
-        self._open(data, num_neighbors, weight_attr, transform, given, kwargs)
+        self._open(data, num_neighbors, weight_attr, transform, transform_sampler_output, subgraph_of(subgraph_type, directed), given, kwargs)
         self.input_nodes = input_nodes
         self._part, self._nodes, mask = self._nodes_of(input_nodes)
         self._input_id = self._nodes if mask else np.arange(len(self._nodes))
@@ -372,6 +500,11 @@ class NeighborLoader(Base):
             if len(self._input_id) != len(self._nodes):
                 raise OptionError(f"input_id: {len(self._input_id)}, for {len(self._nodes)} input_nodes", "give one of each")
         self.dataset = range(len(self._nodes))
+
+    @property
+    def __class__(self):
+        """PyTorch Geometric's, for isinstance: its layer-wise inference asks for it."""
+        return import_for("pyg", "torch_geometric.loader.neighbor_loader").NeighborLoader
 
     def _nodes_of(self, given):
         """Their type, ids within it, and whether a mask said them."""
@@ -392,7 +525,7 @@ class NeighborLoader(Base):
         return part, ids_of(given, "input_nodes", part.n, "the graph" if part.name is None else f"the type {part.name}"), mask
 
     def _split_of(self, name):
-        if name not in SPLITS or self.data is not None and not isinstance(self.data, (str, os.PathLike, tuple)):
+        if name not in SPLITS or self._data is not None:
             raise OptionError(f"input_nodes: there are no nodes of type {name!r}", f"types: {', '.join(str(part.name) for part in self._source.nodes)}")
         ids = np.asarray(array_in(self._source.path, name, meta_of(self._source.path)))
         for part in self._source.nodes:
@@ -411,17 +544,21 @@ class NeighborLoader(Base):
     def _for_all(self, drawn):
         return self._opened(drawn, self.batch_size, seeds=self._seeds(self._nodes), shuffle=self.shuffle)
 
-    def _for_once(self, drawn, order=None, batch=None):
-        order = self._order() if order is None else order
-        return self._opened(drawn, batch or self.batch_size, seeds=self._seeds(self._nodes[order]), shuffle=False, epochs=1), order
+    def _for_once(self, drawn, order, batch, **how):
+        return self._opened(drawn, batch, seeds=self._seeds(self._nodes[order]), **{"seed": drawn, "shuffle": False, "epochs": 1} | how)
 
-    def _finished(self, out, batch, edges, order):
-        if self.drop_last and batch.n_seeds < self.batch_size:
-            return None
+    def _seeds_at(self, places):
+        return {self._part.name: self._nodes[places]}, None
+
+    @staticmethod
+    def _places(batch, edges, order, size):
         place = np.asarray(batch.input_id)
+        return place if order is None else order[place], None
+
+    def _finished(self, out, places, pairs):
         store = out._store if self._part.name is None else out[self._part.name]
-        store["input_id"] = self._torch.from_numpy(self._input_id[place if order is None else order[place]])
-        store["batch_size"] = batch.n_seeds
+        store["input_id"] = self._torch.from_numpy(self._input_id[places])
+        store["batch_size"] = len(places)
         return out
 
 
@@ -441,10 +578,10 @@ class LinkNeighborLoader(Base):
     def __init__(self, data, num_neighbors, edge_label_index=None, edge_label=None, edge_label_time=None, replace=False, subgraph_type="directional",
                  disjoint=False, temporal_strategy="uniform", neg_sampling=None, neg_sampling_ratio=None, time_attr=None, weight_attr=None,
                  transform=None, transform_sampler_output=None, is_sorted=False, filter_per_worker=None, neighbor_sampler=None, directed=True, **kwargs):
-        given = {"edge_label_time": edge_label_time, "replace": replace, "subgraph_type": subgraph_type, "disjoint": disjoint, "temporal_strategy": temporal_strategy,
-                 "time_attr": time_attr, "transform_sampler_output": transform_sampler_output, "neighbor_sampler": neighbor_sampler, "directed": directed}
+        given = {"edge_label_time": edge_label_time, "replace": replace, "disjoint": disjoint, "temporal_strategy": temporal_strategy, "time_attr": time_attr,
+                 "neighbor_sampler": neighbor_sampler}
         input_id = kwargs.pop("input_id", None)
-        self._open(data, num_neighbors, weight_attr, transform, given, kwargs)
+        self._open(data, num_neighbors, weight_attr, transform, transform_sampler_output, subgraph_of(subgraph_type, directed), given, kwargs)
         self.edge_label_index = edge_label_index
         self._part, self._links = self._links_of(edge_label_index)
         self._ends = [self._source.nodes[0]] * 2 if self._part.name is None else [self._node_part(self._part.name[0]), self._node_part(self._part.name[2])]
@@ -459,21 +596,25 @@ class LinkNeighborLoader(Base):
     def _links_of(self, given):
         relations = [part.name for part in self._source.edges]
         name = None
-        if relations[0] is not None:
+        if self._source.nodes[0].name is not None:
             pair = isinstance(given, (tuple, list)) and len(given) == 2 and not isinstance(given[0], str)
             if given is None or not isinstance(given, (tuple, list)) or pair and not isinstance(given[0], (tuple, list)):
                 raise OptionError("edge_label_index: of which relation?", f"give a relation or (relation, [2, n]), one of {', '.join(map(str, relations))}")
             name, given = given if pair else (given, None)
-            name = canonical(name, relations, "edge_label_index")
-        part = self._source.edges[relations.index(name)]
-        if part.lists is None:
+            name = self.data._to_canonical(*name) if given is not None and self._fanouts.hops == 0 else canonical(name, relations, "edge_label_index")
+        none = EdgePart(name, None, 0, None, {}, {}, None)  # links may be of a relation that the graph has not
+        part = next((part for part in self._source.edges if part.name == name), none)
+        if part.n == 0 and (self._fanouts.hops > 0 or given is None):
             raise UnsupportedError(f"edge_label_index: the graph has no edges of {name}", "links are of a relation that has edges")
         if given is None:
-            return part, part.lists.edge_index()
+            return part, part.lists.edge_index() if part.lists else edges_of(self._torch, self._whole_store(name), "").numpy().astype(np.int64)
         links = array_of(given if hasattr(given, "shape") else np.asarray(given), "edge_label_index")
         if links.ndim != 2 or len(links) != 2 or links.dtype.kind not in "iu":
             raise OptionError(f"edge_label_index: {links.dtype} {list(links.shape)}", "give integers [2, n]: all sources, then all destinations")
         return part, links.astype(np.int64)
+
+    def _whole_store(self, name):
+        return self.data._store if name is None else self.data[name]
 
     @staticmethod
     def _negatives(neg_sampling, ratio):
@@ -511,36 +652,49 @@ class LinkNeighborLoader(Base):
         source = np.repeat(links[0], neg.amount) if neg.is_triplet() else neg.sample(n, "src", self._ends[0].n).numpy()
         return np.stack([source, destination])
 
-    def _for_once(self, drawn, order=None, batch=None):
-        order, batch = self._order() if order is None else order, batch or self.batch_size
-        if self.drop_last:
+    def _pairs_at(self, places):
+        """Links, and behind them what stands against them."""
+        links = self._links[:, places]
+        return links if self.neg_sampling is None else np.concatenate([links, self._against(links)], 1)
+
+    def _for_once(self, drawn, order, batch, **how):
+        how = {"seed": drawn, "shuffle": False, "epochs": 1} | how
+        if self.drop_last and len(order) > batch:
             order = order[:len(order) // batch * batch]
         if self.neg_sampling is None:
-            return self._opened_for(drawn, batch, self._links[:, order], shuffle=False, epochs=1), order
-        links = []
-        for at in range(0, len(order), batch):
-            positive = self._links[:, order[at:at + batch]]
-            links += [positive, self._against(positive)]
-        each = batch + math.ceil(batch * self.neg_sampling.amount)
-        return self._opened_for(drawn, each, np.concatenate(links, 1), shuffle=False, epochs=1), order
+            return self._opened_for(drawn, batch, self._links[:, order], **how)
+        links = [self._pairs_at(order[at:at + batch]) for at in range(0, len(order), batch)]
+        return self._opened_for(drawn, batch + math.ceil(batch * self.neg_sampling.amount), np.concatenate(links, 1), **how)
 
-    def _finished(self, out, batch, edges, order):
-        torch, neg = self._torch, self.neg_sampling
-        pairs = torch.from_numpy(np.array(edges[self._part.number].pairs))
-        if neg is None:
+    def _seeds_at(self, places):
+        """Ids of the ends by type, in order of discovery, and the pairs as positions among them."""
+        pairs = self._pairs_at(places)
+        ids, local = {}, np.empty_like(pairs)
+        one = self._ends[0].name == self._ends[1].name
+        for rows in ([0, 1],) if one else ([0], [1]):
+            distinct, first, back = np.unique(pairs[rows], return_index=True, return_inverse=True)
+            order = np.argsort(first)
+            rank = np.empty_like(order)
+            rank[order] = np.arange(len(order))
+            ids[self._ends[rows[0]].name], local[rows] = distinct[order], rank[back].reshape(len(rows), -1)
+        return ids, local
+
+    def _places(self, batch, edges, order, size):
+        if self.neg_sampling is None:
             place = np.array(batch.input_id)
             place = place if order is None else order[place]
         else:
-            place = order[batch.number * self.batch_size:][:self.batch_size] if batch.batches > 1 else order
-        n = len(place)
-        if self.drop_last and n < self.batch_size:
-            return None
-        name = self._part.name
+            place = order[batch.number * size:][:size]
+        return place, edges[self._part.number].pairs
+
+    def _finished(self, out, places, pairs):
+        torch, neg, name, n = self._torch, self.neg_sampling, self._part.name, len(places)
+        pairs = torch.from_numpy(np.array(pairs))
         store = out._store if name is None else out[name]
-        store["input_id"] = torch.from_numpy(self._input_id[place])
+        store["input_id"] = torch.from_numpy(self._input_id[places])
         if neg is None or neg.is_binary():
             store["edge_label_index"] = pairs
-            label = None if self._label is None else self._label[torch.from_numpy(place)]
+            label = None if self._label is None else self._label[torch.from_numpy(places)]
             if neg is not None:
                 label = torch.ones(n) if label is None else label
                 label = torch.cat([label, label.new_zeros(pairs.size(1) - n, *label.shape[1:])])

@@ -12,14 +12,14 @@ EDGE = (NODE, "to", NODE)
 SPLITS = "train", "valid", "test"
 
 
-def array_in(dataset, name, about):
-    """Map an array of a dataset, in its folder or at meta.json's path (docs/reference/formats.md)."""
+def array_in(dataset, name, about, mode="r"):
+    """Map an array of a dataset, in its folder or at meta.json's path (docs/reference/formats.md). mode "c": what is written stays in memory."""
     entry = about.get("files", {}).get(name, {})
     path = os.path.join(dataset, entry.get("path", f"{name}.npy"))
     try:
         if "dtype" in entry:
-            return np.memmap(path, entry["dtype"], "r", entry.get("offset", 0), tuple(entry["shape"]))
-        return np.load(path, mmap_mode="r")
+            return np.memmap(path, entry["dtype"], mode, entry.get("offset", 0), tuple(entry["shape"]))
+        return np.load(path, mmap_mode=mode)
     except OSError as error:
         raise FileError(f"{path}: {error.strerror}", "`outgrow verify` checks a dataset", -(error.errno or 0)) from error
 
@@ -51,7 +51,9 @@ class Part:
 
     def rows(self, torch, name, index):
         """Copy rows, since the file must not be written to."""
-        got = np.array(self.arrays[name] if index is None else self.arrays[name][index_of(torch, index)])
+        return self.tensor(torch, name, np.array(self.arrays[name] if index is None else self.arrays[name][index_of(torch, index)]))
+
+    def tensor(self, torch, name, got):
         return torch.from_numpy(got.view(np.int16)).view(torch.bfloat16) if self.bf16 and name == "x" else torch.from_numpy(got)
 
 
@@ -61,10 +63,10 @@ def type_of_seeds(dataset, about, ranges):
             return next(name for name, (first, end) in ranges.items() if first <= ids[0] < end)
 
 
-def parts_of(dataset, about):
+def parts_of(dataset, about, mode="r"):
     """{type: Part}; only the type with the splits has labels."""
     def rows(name, wanted=True):
-        return array_in(dataset, name, about) if wanted else None
+        return array_in(dataset, name, about, mode) if wanted else None
     ranges = type_ranges(about)
     if not ranges:
         return {NODE: Part(about["num_nodes"], rows("features"), rows("labels", is_there(dataset, "labels", about)), about.get("feature_dtype"))}

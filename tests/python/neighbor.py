@@ -43,6 +43,11 @@ def typed(seed=0):
     return data
 
 
+def written(path, data):
+    outgrow.write(path, data)
+    return path
+
+
 def ours(data, num_neighbors=(5, 3), **options):
     return outgrow.NeighborLoader(data, list(num_neighbors), **{"batch_size": 32, "memory": "200M"} | options)
 
@@ -222,19 +227,136 @@ def test_conduct():
 
 def test_what_is_refused():
     data = graph()
-    for name, wrong in (("replace", True), ("subgraph_type", "induced"), ("disjoint", True), ("temporal_strategy", "last"), ("time_attr", "year"), ("directed", False),
-                        ("input_time", torch.arange(N)), ("transform_sampler_output", abs), ("neighbor_sampler", object()), ("batch_sampler", [[1]])):
+    for name, wrong in (("replace", True), ("disjoint", True), ("temporal_strategy", "last"), ("time_attr", "year"), ("input_time", torch.arange(N)),
+                        ("neighbor_sampler", object()), ("batch_sampler", [[1]])):
         with raises(NotImplementedError, name, "hint: "):
             ours(data, **{name: wrong})
         assert issubclass(outgrow.UnsupportedError, outgrow.Error)
     for word, wrong in (("no such argument", {"nonsense": 1}), ("batch_size", {"batch_size": 0}), ("input_nodes", {"input_nodes": [N]}), ("weight_attr", {"weight_attr": "nothing"}),
-                        ("shuffle", {"sampler": [1], "shuffle": True})):
+                        ("shuffle", {"sampler": [1], "shuffle": True}), ("subgraph_type", {"subgraph_type": "other"})):
         with raises(outgrow.OptionError, word, "hint: "):
             ours(data, **wrong)
-    with raises(NotImplementedError, "no edges"):
-        ours(Data(x=torch.zeros(3, 1), edge_index=torch.empty(2, 0, dtype=torch.int64)))
+    with raises(outgrow.OptionError, "no edge_index"):
+        ours(Data(x=torch.zeros(3, 1)))
+    with raises(NotImplementedError, "adds nodes"):
+        next(iter(ours(data, transform_sampler_output=lambda out: setattr(out, "node", torch.arange(N)) or out)))
+    with raises(NotImplementedError, "samples no neighbours"):
+        ours(written("refused", data), [0, 3])
     with raises(outgrow.OptionError, "data: dict"):
         ours({})
+
+
+def test_induced_subgraphs_have_all_edges_between_their_nodes():
+    data = graph()
+    for given in data, written("induced", data):
+        for batch in ours(given, subgraph_type="induced"):
+            both = torch.isin(data.edge_index, batch.n_id).all(0)
+            same("edges", np.sort(batch.e_id.numpy()), np.flatnonzero(both.numpy()))
+            assert torch.equal(batch.n_id[batch.edge_index], data.edge_index[:, batch.e_id]) and torch.equal(batch.edge_attr, data.edge_attr[batch.e_id])
+            assert "num_sampled_edges" not in batch and bool((batch.edge_index[1].diff() >= 0).all())
+    repeated = next(iter(ours(data, [-1], input_nodes=torch.tensor([5, 5]), directed=False)))
+    assert int((repeated.edge_index[1] == 0).sum()) == int((repeated.edge_index[1] == 1).sum()) > 0
+    data = typed()
+    for batch in ours(data, input_nodes="paper", subgraph_type="induced"):
+        for name in data.edge_types:
+            store, whole = batch[name], data[name]
+            both = torch.isin(whole.edge_index[0], batch[name[0]].n_id) & torch.isin(whole.edge_index[1], batch[name[2]].n_id)
+            same("edges", np.sort(store.e_id.numpy()), np.flatnonzero(both.numpy()))
+            assert torch.equal(store.weight, whole.weight[store.e_id])
+
+
+def test_bidirectional_subgraphs_have_reverse_edges():
+    data = graph()
+    for one, both in zip(ours(data, seed=1), ours(data, seed=1, subgraph_type="bidirectional")):
+        pairs = set(map(tuple, one.edge_index.t().tolist()))
+        assert torch.equal(one.n_id, both.n_id)
+        assert sorted(map(tuple, both.edge_index.t().tolist())) == sorted(pairs | {(b, a) for a, b in pairs})
+        for (a, b), (c, d) in zip(both.n_id[both.edge_index].t().tolist(), data.edge_index[:, both.e_id].t().tolist()):
+            assert (a, b) in ((c, d), (d, c))
+    data = typed()
+    data["paper", "rev_writes", "author"].edge_index = data["author", "writes", "paper"].edge_index.flip(0)
+    for batch in ours(data, input_nodes="paper", subgraph_type="bidirectional"):
+        there, back = batch["author", "writes", "paper"].edge_index, batch["paper", "rev_writes", "author"].edge_index
+        assert torch.equal(there, back.flip(0)) and "e_id" not in batch["author", "writes", "paper"]
+
+
+def test_sampler_outputs_may_be_transformed():
+    def halve(out):
+        keep = len(out.node) // 2
+        out.node = out.node[:keep]
+        here = (out.row < keep) & (out.col < keep)
+        out.row, out.col, out.edge, out.num_sampled_nodes, out.num_sampled_edges = out.row[here], out.col[here], out.edge[here], None, None
+        return out
+    data = graph()
+    for whole, half in zip(ours(data, seed=1, drop_last=True), ours(data, seed=1, drop_last=True, transform_sampler_output=halve)):
+        assert torch.equal(half.n_id, whole.n_id[:len(whole.n_id) // 2]) and 0 < half.num_edges < whole.num_edges
+        assert torch.equal(half.x, data.x[half.n_id]) and torch.equal(half.edge_attr, data.edge_attr[half.e_id])
+        assert torch.equal(half.n_id[half.edge_index], data.edge_index[:, half.e_id])
+    backwards = next(iter(ours(data, transform_sampler_output=lambda out: setattr(out, "node", out.node.flip(0)) or out)))
+    assert torch.equal(backwards.x, data.x[backwards.n_id])
+
+
+def test_graphs_and_hops_without_edges():
+    data = graph()
+    bare = Data(x=data.x, y=data.y, edge_index=data.edge_index[:, :0], note="a note")
+    for given, hops in (bare, [5, 5]), (data, [0, 3]), (data, []):
+        loader = ours(given, hops, shuffle=True)
+        got = list(loader)
+        assert len(got) == len(loader) == 7 and sorted(torch.cat([batch.input_id for batch in got]).tolist()) == list(range(N))
+        for batch in got:
+            assert torch.equal(batch.n_id, batch.input_id) and torch.equal(batch.x, data.x[batch.n_id]) and torch.equal(batch.y, data.y[batch.n_id])
+            assert batch.edge_index.shape == (2, 0) and batch.note == "a note" and batch.num_sampled_edges == [0] * len(hops)
+        assert loader([7, 3]).n_id.tolist() == [7, 3]
+    some = typed()
+    batch = next(iter(links(some, [], edge_label_index=(("author", "new", "paper"), torch.tensor([[3, 4, 3], [9, 9, 1]])), neg_sampling="triplet")))
+    assert batch["author"].n_id.tolist() == [3, 4] and batch["author"].src_index.tolist() == [0, 1, 0] and batch["paper"].dst_pos_index.tolist() == [0, 0, 1]
+    assert torch.equal(batch["paper"].x, some["paper"].x[batch["paper"].n_id])
+    pair = next(iter(links(bare, [2], edge_label_index=torch.tensor([[5, 8], [8, 5]]))))
+    assert pair.n_id.tolist() == [5, 8] and pair.edge_label_index.tolist() == [[0, 1], [1, 0]]
+
+
+def test_stores_of_ones_own():
+    testing, = need("torch_geometric.testing")
+    data, features, graphs = graph(), testing.MyFeatureStore(), testing.MyGraphStore()
+    for name in "x", "y":
+        features.put_tensor(data[name], group_name=None, attr_name=name, index=None)
+    graphs.put_edge_index(tuple(data.edge_index), edge_type=None, layout="coo", size=(N, N))
+    for batch in ours((features, graphs), input_nodes=torch.arange(50)):
+        assert torch.equal(batch.x, data.x[batch.n_id]) and torch.equal(batch.y, data.y[batch.n_id])
+        assert torch.equal(batch.n_id[batch.edge_index], data.edge_index[:, batch.e_id])
+    assert type(next(iter(ours(outgrow.stores(written("stored", data)), input_nodes=torch.arange(50))))) is Data
+
+
+def test_layer_wise_inference():
+    nn, = need("torch_geometric.nn")
+    torch.manual_seed(1)
+    data = graph()
+    model = nn.GraphSAGE(8, 16, 3, 5).eval()
+    with torch.no_grad():
+        want = model(data.x, data.edge_index)
+    for given in data, written("inferred", data):
+        loader = ours(given, [-1])
+        assert isinstance(loader, theirs.NeighborLoader) and isinstance(loader, outgrow.NeighborLoader) and type(loader) is outgrow.NeighborLoader
+        for cache in False, True:
+            assert torch.allclose(model.inference(loader, cache=cache), want, atol=1e-5)
+    with raises(AssertionError):
+        model.inference(ours(data, [-1, -1]))
+
+
+def test_loaders_are_zipped():
+    data = graph()
+    both = theirs.ZipLoader([ours(data, input_nodes=torch.arange(50)), ours(data, input_nodes=torch.arange(50, 110))], batch_size=20)
+    got = [(a.input_id.tolist(), b.n_id[:b.batch_size].tolist()) for a, b in both]
+    assert [a for a, _ in got] == [list(range(20)), list(range(20, 40)), list(range(40, 50))] and got[2][1] == list(range(90, 100))
+
+
+def test_edges_of_32_bits():
+    data = graph()
+    data.edge_index = data.edge_index.int()
+    for given in data, written("narrow", data):
+        batch = next(iter(ours(given)))
+        assert batch.edge_index.dtype == torch.int32 and batch.e_id.dtype == torch.int64
+        assert torch.equal(batch.n_id[batch.edge_index.long()], data.edge_index[:, batch.e_id].long())
 
 
 def test_weights():
@@ -333,6 +455,31 @@ def test_links_of_a_relation():
     assert torch.equal(batch["paper"].n_id[batch["paper"].dst_pos_index], data[name].edge_index[1, :32]) and batch["paper"].dst_neg_index.shape == (32,)
     with raises(outgrow.OptionError, "edge_label_index: of which relation?"):
         links(data)
+
+
+def test_ranks_have_the_batches_of_one_process():
+    g = torch.Generator().manual_seed(1)
+    data = Data(x=torch.randn(500, 4, generator=g), edge_index=torch.randint(0, 500, (2, 4000), generator=g), y=torch.arange(500))
+
+    def epochs(kind, rank=0, world_size=1, **more):
+        it = getattr(outgrow, kind)(data, [4, 3], batch_size=64, memory="200M", seed=3, rank=rank, world_size=world_size, **more)
+        torch.manual_seed(rank)  # which decides nothing
+        got = [[(batch.n_id.tolist(), batch.e_id.tolist(), batch.input_id.tolist()) for batch in it] for _ in range(2)]
+        assert all(len(epoch) == len(it) for epoch in got)
+        return got
+    for kind, more in ("NeighborLoader", {}), ("NeighborLoader", {"shuffle": True}), ("LinkNeighborLoader", {"shuffle": True}), \
+            ("LinkNeighborLoader", {"shuffle": True, "neg_sampling": "binary"}), ("NeighborLoader", {"shuffle": True, "num_neighbors": 0}):
+        if more.pop("num_neighbors", 1) == 0:
+            data.edge_index = data.edge_index[:, :0]
+        whole = epochs(kind, **more)
+        assert whole[0] != whole[1] or not more.get("shuffle")
+        for r in range(3):
+            assert epochs(kind, r, 3, **more) == [epoch[r::3] for epoch in whole], (kind, more, r)
+            dropped = epochs(kind, r, 3, drop_last=True, **more)
+            full = [[batch for batch in epoch if len(batch[2]) == 64] for epoch in whole]
+            assert dropped == [epoch[:len(epoch) // 3 * 3][r::3] for epoch in full]
+    with raises(NotImplementedError, "sampler with world_size"):
+        outgrow.NeighborLoader(data, [4], sampler=[1, 2], rank=0, world_size=2)
 
 
 main(globals())
