@@ -109,7 +109,7 @@ def write_once(written, path):
 
 def attributes_of(store, is_one):
     """{name: (value, dimension)} of the attributes that are one of each node, or of each edge."""
-    return {key: (value, store._parent().__cat_dim__(key, value, store)) for key, value in store.items() if key != "num_nodes" and is_one(key)}
+    return {key: (value, store._parent().__cat_dim__(key, value, store)) for key, value in store.items() if key not in ("num_nodes", "adj_t") and is_one(key)}
 
 
 def stores_of(data):
@@ -130,7 +130,7 @@ def source_without_edges(torch, data):
     types, relations = stores_of(data)
     nodes = [NodePart(name, number, number_of_nodes(store, name), attributes_of(store, store.is_node_attr), None, "num_nodes" in store or "x" not in store)
              for number, (name, store) in enumerate(types.items())]
-    edges = [EdgePart(name, None, store.num_edges if any(key in store for key in ("edge_index", "adj_t")) else 0, None, edge_attributes_of(store), {}, None)
+    edges = [EdgePart(name, None, store["edge_index"].shape[1] if "edge_index" in store else 0, None, edge_attributes_of(store), {}, None)
              for name, store in relations.items()]
     return Source(None, blank_of(data, nodes, edges), nodes, edges)
 
@@ -157,7 +157,7 @@ def source_of_data(torch, data, weight_attr):
 
 
 def edge_attributes_of(store):
-    return attributes_of(store, lambda key: key not in ("edge_index", "adj_t") and store.is_edge_attr(key))
+    return attributes_of(store, lambda key: key != "edge_index" and store.is_edge_attr(key))
 
 
 def blank_of(data, nodes, edges):

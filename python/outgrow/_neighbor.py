@@ -264,8 +264,8 @@ class Base:
             raise OptionError(f"data: {type(data).__name__}", "give a Data, a HeteroData, the folder of a dataset, outgrow.stores of one, or a FeatureStore and a GraphStore")
         self._fanouts = Fanouts(num_neighbors, [part.name for part in self._source.edges], [part.name for part in self._source.edges if part.n > 0])
         self.num_neighbors = num_neighbors
-        if self._data is not None and self._fanouts.asked and not any("edge_index" in store or "adj_t" in store for store in self._data.edge_stores):
-            raise OptionError("data: no edge_index", "num_neighbors=[] samples none; a sparse adjacency is data.adj_t")
+        if self._data is not None and self._fanouts.asked and not any("edge_index" in store for store in self._data.edge_stores):
+            raise OptionError("data: no edge_index", "of a sparse adjacency: data.edge_index = torch.stack(data.adj_t.t().coo()[:2]); num_neighbors=[] samples none")
         if self._data is None and self._fanouts.hops == 0:
             raise UnsupportedError("num_neighbors: the first hop samples no neighbours", "without neighbours a batch is its seeds: rows of outgrow.stores(path)[0] are those")
         if self._data is not None and self._fanouts.hops > 0:
@@ -521,6 +521,8 @@ class NeighborLoader(Base):
             raise OptionError("input_nodes: of which type?", f"give a type or (type, ids), the type one of {', '.join(names)}")
         if given is None:
             return part, np.arange(part.n), False
+        if part.name is None and isinstance(given, (tuple, list)) and len(given) == 2 and isinstance(given[0], str):
+            raise OptionError(f"input_nodes: of type {given[0]!r}, of a graph without types", "give ids, a mask, or None for all nodes")
         mask = array_of(given, "input_nodes").dtype.kind == "b"
         return part, ids_of(given, "input_nodes", part.n, "the graph" if part.name is None else f"the type {part.name}"), mask
 
@@ -557,6 +559,8 @@ class NeighborLoader(Base):
 
     def _finished(self, out, places, pairs):
         store = out._store if self._part.name is None else out[self._part.name]
+        if self._part.name is not None:
+            out.input_type = self._part.name
         store["input_id"] = self._torch.from_numpy(self._input_id[places])
         store["batch_size"] = len(places)
         return out
@@ -604,6 +608,8 @@ class LinkNeighborLoader(Base):
             name = self.data._to_canonical(*name) if given is not None and self._fanouts.hops == 0 else canonical(name, relations, "edge_label_index")
         none = EdgePart(name, None, 0, None, {}, {}, None)  # links may be of a relation that the graph has not
         part = next((part for part in self._source.edges if part.name == name), none)
+        if name is None and isinstance(given, (tuple, list)) and given and isinstance(given[0], (str, tuple)):
+            raise OptionError(f"edge_label_index: of relation {given!r}, of a graph without types", "give [2, n], or None for all edges")
         if part.n == 0 and (self._fanouts.hops > 0 or given is None):
             raise UnsupportedError(f"edge_label_index: the graph has no edges of {name}", "links are of a relation that has edges")
         if given is None:
@@ -691,6 +697,8 @@ class LinkNeighborLoader(Base):
         torch, neg, name, n = self._torch, self.neg_sampling, self._part.name, len(places)
         pairs = torch.from_numpy(np.array(pairs))
         store = out._store if name is None else out[name]
+        if name is not None:
+            out.input_type = name
         store["input_id"] = torch.from_numpy(self._input_id[places])
         if neg is None or neg.is_binary():
             store["edge_label_index"] = pairs

@@ -125,6 +125,8 @@ def save_rest(folder, path, data, unused, edges_stay, its_x, its_y):
         y = store["y"] if "y" in store else None
         if its_y and y is not None and not (str(getattr(y, "dtype", "")).endswith("int64") and y.ndim == 1):
             unused[name].append("y")  # whose type or shape labels.npy does not keep
+    if any("edge_label_index" in store for store in (data.edge_stores if typed else [data])):
+        warn("data: edge_label_index does not become the dataset's links: give it to LinkNeighborLoader, or to Loader(links=)")
     save_attributes(folder, path, data, unused, edges_stay, its_x)
     left = [key if name in (None, "") else f"{name if isinstance(name, str) else '__'.join(name)}.{key}" for name, keys in unused.items() for key in keys if key != "y"]
     if left:
@@ -157,6 +159,8 @@ def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid
     for key in options:
         if key in OTHER_NAMES:
             raise OptionError(f"{key}: no such argument", f"it is called {OTHER_NAMES[key]}")
+        if key in ("train_edges", "valid_edges", "test_edges"):
+            raise OptionError(f"{key}: no such argument", "import_(\"npy\", ...) reads this file; LinkNeighborLoader(edge_label_index=) and Loader(links=) take links of ones own")
     path = os.fspath(path).rstrip("/") or "/"
     given = {"edge_index": edge_index, "x": x, "y": y, "train": train, "valid": valid, "test": test, "edge_weight": edge_weight, "num_nodes": num_nodes}
     names = {key: key for key in SPLITS}

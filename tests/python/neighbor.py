@@ -169,7 +169,7 @@ def test_types():
             ends = torch.stack([batch[source].n_id[store.edge_index[0]], batch[destination].n_id[store.edge_index[1]]])
             assert torch.equal(ends, whole.edge_index[:, store.e_id]) and torch.equal(store.weight, whole.weight[store.e_id])
             assert sum(store.num_sampled_edges) == store.edge_index.shape[1]
-    assert sum(batch["author"].batch_size for batch in loader) == 150
+    assert sum(batch["author"].batch_size for batch in loader) == 150 and batch.input_type == "author"
     one = {relation: [0, 0] for relation in data.edge_types} | {("author", "writes", "paper"): [4, 4]}
     for num_neighbors in one, NumNeighbors({("author", "writes", "paper"): [4, 4]}, default=[0, 0]):
         batch = next(iter(outgrow.NeighborLoader(data, num_neighbors, input_nodes=("paper", torch.arange(20)), batch_size=20, memory="200M")))
@@ -242,6 +242,8 @@ def test_what_is_refused():
         next(iter(ours(data, transform_sampler_output=lambda out: setattr(out, "node", torch.arange(N)) or out)))
     with raises(NotImplementedError, "samples no neighbours"):
         ours(written("refused", data), [0, 3])
+    with raises(outgrow.OptionError, "input_nodes: of type 'paper', of a graph without types"):
+        ours(data, input_nodes=("paper", [1]))
     with raises(outgrow.OptionError, "data: dict"):
         ours({})
 
@@ -410,6 +412,9 @@ def test_links_and_labels_of_ones_own():
     assert len(got) == len(loader) == valid.edge_label.numel() // 32
     assert torch.equal(torch.cat([batch.n_id[batch.edge_label_index] for batch in got], 1), valid.edge_label_index[:, :32 * len(got)])
     assert torch.equal(torch.cat([batch.edge_label for batch in got]), valid.edge_label[:32 * len(got)])
+    assert any("edge_label_index does not become" in said for said in warned(lambda: outgrow.write("split", valid)))
+    with raises(outgrow.OptionError, "of relation ('a', 'b', 'c'), of a graph without types"):
+        links(data, edge_label_index=("a", "b", "c"))
     with raises(outgrow.OptionError, "edge_label: 3, for"):
         links(data, edge_label=[1, 2, 3])
 
