@@ -40,6 +40,6 @@ int og__memory_plan_neighbors(struct og_memory_plan *m, const struct og_plan_inp
     if (m->neighbors <= free)
         return 0;
     return og__fail(err, -ENOMEM, "give a smaller --neighbor-cache or more --memory",
-                    "--neighbor-cache: %zu MiB asked for, --memory has room for %zu",
+                    "--neighbor-cache: %zu MiB requested, --memory has room for %zu",
                     m->neighbors / OG_MIB, free / OG_MIB);
 }

@@ -391,7 +391,7 @@ static int refuse_cache(const struct sizing *z, const struct settled *s, const u
     char hint[128];
     snprintf(hint, sizeof(hint), "give --memory %zuM, or a smaller --cache",
              og__memory_plan_all(m, before + before / (OG__SLACK_SHARE - 1)) / OG_MIB + 1);
-    return og__fail(err, -ENOMEM, hint, "--cache: %llu rows asked for, --memory has room for %llu",
+    return og__fail(err, -ENOMEM, hint, "--cache: %llu rows requested, --memory has room for %llu",
                     (unsigned long long)sum_slots(want, z->n), (unsigned long long)m->n_slots);
 }
 

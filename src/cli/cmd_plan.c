@@ -64,7 +64,7 @@ static void say_peers(const json_t *told)
 {
     char peers[SHOWN_MAX];
     char bytes[SHOWN_MAX];
-    printf("Of the rows on devices, %s are on another device than their batch; %s move between "
+    printf("%s of the rows on devices are on another device than their batch; %s move between "
            "devices.\n",
            show_value(peers, "rows", json_object_get(told, "peer_hits")),
            show_value(bytes, "bytes", json_object_get(told, "peer_bytes")));

@@ -243,7 +243,7 @@ static int check_list(const struct og_exchange *x, uint32_t from, const uint32_t
     return og__kinds_fit(x, nodes, n)
                ? 0
                : og__fail(err, -EPROTO, "start all workers from the same version",
-                          "worker %u asks for rows that worker %u does not own", from, x->rank);
+                          "worker %u requests rows that worker %u does not own", from, x->rank);
 }
 
 int og__exchange_lists(struct og_exchange *x, const uint32_t *first, const uint32_t *counts,

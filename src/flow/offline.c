@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char anew[] = "make it anew with `outgrow sample`";
+static const char anew[] = "make it again with `outgrow sample`";
 
 /* ---- the description ---- */
 
@@ -46,7 +46,7 @@ static int check_options(const struct og_offline *o, const struct og_offline_for
     if (asprintf(&what, "--samples %s: sampled with", o->dir) < 0)
         return og__fail_errno(err, -ENOMEM, NULL, "--samples");
     int rc = og__options_match(run->opt, json_object_get(root, "options"), OG_DECIDES_BATCHES, what,
-                               "give the options it was sampled with, or sample anew", err);
+                               "give the options it was sampled with, or sample again", err);
     free(what);
     return rc;
 }

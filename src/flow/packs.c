@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char hint[] = "remove the folder and make it anew with `outgrow pack`";
+static const char hint[] = "remove the folder and make it again with `outgrow pack`";
 
 static char *file_of(const char *dir, uint32_t draw, const char *suffix)
 {
@@ -217,7 +217,7 @@ static bool suits(struct og_packs *p, const json_t *root, const struct og_log *l
     char why[OG__WHY];
     bool suit = fits_graph(p, root, why);
     if (!suit)
-        og__say(log, OG__WARN, "%s: %s, left alone (%s)", p->dir, why, hint);
+        og__say(log, OG__WARN, "%s: %s, ignored (%s)", p->dir, why, hint);
     for (uint32_t k = 0; suit && k < p->graph->n_groups; k++)
         suit = suit_rows(p, root, &p->graph->group[k], log);
     return suit;
@@ -229,7 +229,7 @@ static bool read_description(struct og_packs *p, const struct og_log *log)
     json_t *root;
     int rc = load_description(p->dir, &root, &why);
     if (rc < 0)
-        og__say(log, OG__WARN, "%s: left alone (%s)", why.message, why.hint[0] ? why.hint : hint);
+        og__say(log, OG__WARN, "%s: ignored (%s)", why.message, why.hint[0] ? why.hint : hint);
     const bool use = rc > 0 && suits(p, root, log);
     if (use)
         p->checksums = json_incref(json_object_get(root, "cached_checksums"));

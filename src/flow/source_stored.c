@@ -43,7 +43,7 @@ static int read_batch(const struct og_stored_source *s, struct og_work *w, struc
     w->stored = true;
     return og__has_its_seeds(w)
                ? 0
-               : og__fail(err, -EINVAL, "make it anew with `outgrow sample`",
+               : og__fail(err, -EINVAL, "make it again with `outgrow sample`",
                           "--samples %s: batch %u has not the seeds that it should have",
                           s->folder->dir, number);
 }

@@ -3,7 +3,7 @@
 
 #include <xxhash.h>
 
-const char og__pack_remake_hint[] = "make it anew with `outgrow pack`";
+const char og__pack_remake_hint[] = "make it again with `outgrow pack`";
 const char og__pack_disk_hint[] =
     "that disk returned other data than was written: check it, or set --scratch to another "
     "disk";

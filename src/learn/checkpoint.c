@@ -240,7 +240,7 @@ static const char *why_missing(const struct og_tensors *t, const char *name)
     if (!strstr(name, ".convs.<"))
         return "is it a checkpoint of the same model, layers and sizes?";
     return has_types(t) ? "types and relations must be those of the graph that it was trained on"
-                        : "it was trained on a graph without types of nodes and relations";
+                        : "it was trained on a homogeneous graph";
 }
 
 /* Rows that nodes learnt are theirs alone. */
@@ -404,7 +404,7 @@ int og__checkpoint_check_types(const char *path, const char *dataset, struct og_
         return rc;
     if (has_types(&f.all) && !there)
         rc = og__fail(err, -EINVAL, "apply it to a graph with the same types and relations",
-                      "%s: trained on a graph with types of nodes and relations, %s has none", path,
+                      "%s: trained on a heterogeneous graph, %s is homogeneous", path,
                       dataset);
     og__tensors_close(&f);
     return rc;

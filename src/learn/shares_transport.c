@@ -139,7 +139,7 @@ int og__shares_find_transport(struct og_shares *h, const struct og_nn_ops *ops,
     OG_TRY(rc);
     OG_TRY(find_way(h, ops, r, why, err));
     if (why[0])
-        og__say(log, OG__INFO, "gradients go by way of the hosts: %s", why);
+        og__say(log, OG__INFO, "gradients go through the hosts: %s", why);
 out:
     free(r);
     return rc;

@@ -124,7 +124,7 @@ static void take(struct og_train_state *s, const json_t *state)
 int og__train_state_parse(struct og_train_state *s, const struct og_schedule *schedule,
                           const char *text, const char *path, struct og_err *err)
 {
-    static const char hint[] = "remove it to start anew";
+    static const char hint[] = "remove it to start a new run";
     json_t *state = NULL;
     int rc = text ? og__json_parse(&state, text, strlen(text), path, hint, err) : 0;
     if (rc < 0)

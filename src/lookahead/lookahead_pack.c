@@ -83,7 +83,7 @@ int og__lookahead_within_disk(const struct og_lookahead *a, struct og_err *err)
     char allowed[32];
     if (og__lookahead_spilled(a) + (a->sampling ? d->memory->drawn : 0) <= allowed_disk(d))
         return 0;
-    snprintf(hint, sizeof(hint), "give more --disk (`outgrow plan` tells how much), or %s",
+    snprintf(hint, sizeof(hint), "give more --disk (`outgrow plan` shows how much), or %s",
              or_else(d));
     return og__fail(err, -ENOSPC, hint,
                     "--disk: batches sampled ahead, and their plans, take more than %s",

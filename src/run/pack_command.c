@@ -145,7 +145,7 @@ static int begin_packs(struct packer *p, struct og_err *err)
     p->rows = calloc(g->n_groups, sizeof(*p->rows));
     OG_TRY(p->rows ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", p->dir.path));
     if (og__feature_bytes(g) == 0)
-        OG_TRY(og__fail(err, -EINVAL, "leave `outgrow pack` out: learnt rows are in memory",
+        OG_TRY(og__fail(err, -EINVAL, "leave `outgrow pack` out: learnable embeddings are in memory",
                         "%s: no type of nodes has features to be packed", g->path));
 out:
     return rc;

@@ -46,8 +46,8 @@ static int compare_kinds(struct og_comm *c, struct og_err *err)
                           "worker %d is of another version than worker 0", i);
         else if (all[i].instructions != all[0].instructions)
             rc = og__fail(err, own == 0 ? -EINVAL : -ECONNABORTED,
-                          "start it on machines of one kind: others round in another way",
-                          "worker %d has processors with other instructions than worker 0", i);
+                          "start all workers on one kind of machine: others round differently",
+                          "worker %d has CPU cores with other instructions than worker 0", i);
     }
     return rc;
 }
@@ -288,12 +288,12 @@ int og__ranks_compare(struct og_ranks *r, struct og_beginning *own, struct og_er
                           "worker %d has other options than worker 0", i);
         else if (r->here[i] && !shares_alike(own, &all[i]))
             rc =
-                og__fail(err, code, "say which: --topology memory or disk, --cache 100% or less",
-                         "workers of a machine keep structure or features some in memory that they "
-                         "share, some otherwise: --memory lies between what either needs");
+                og__fail(err, code, "choose one: --topology memory or disk, --cache 100% or less",
+                         "some workers of a machine would share topology or features, others would "
+                         "not: --memory is between what the two need");
         else if (all[i].next_item != all[0].next_item)
             rc = og__fail(err, code, "give a --run that all machines see, or copy it to them",
-                          "worker %d does not go on where worker 0 does", i);
+                          "worker %d does not resume where worker 0 does", i);
     }
     for (int i = 0; rc == 0 && i < r->comm->n; i++)
         own->behind_most = OG_MIN(own->behind_most, all[i].behind_most);

@@ -101,8 +101,8 @@ static int refuse_files(const struct og_rundir *d, struct og_err *err)
                             "%s: holds a run already", d->path);
         if (rc > 0)
             return og__fail(err, -EEXIST,
-                            "choose another --run, or remove it; what an interrupted run left goes "
-                            "on with --resume",
+                            "choose another --run, or remove it; --resume continues an interrupted "
+                            "run",
                             "%s: exists already", names[i]);
     }
     return 0;

@@ -86,7 +86,7 @@ static int check_workers(const struct simulator *m, struct og_err *err)
         return og__fail(err, -EINVAL, "give a smaller --batch, or fewer workers",
                         "--workers %d: an epoch has %u mini-batches", n, m->epoch);
     if ((uint64_t)n > m->sim.n_nodes)
-        return og__fail(err, -EINVAL, "ask for fewer workers",
+        return og__fail(err, -EINVAL, "give fewer --workers",
                         "--workers %d: the graph has %llu nodes, and each owns some", n,
                         (unsigned long long)m->sim.n_nodes);
     return 0;

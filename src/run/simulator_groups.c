@@ -84,7 +84,8 @@ int og__simulator_know_trace(struct simulator *m, struct og_err *err)
         OG_TRY(og__fail(err, -ENOTSUP,
                         "give the dataset, the trace with --samples, and the options it was "
                         "sampled with",
-                        "%s: of a graph with types, and it does not say of which", m->dir));
+                        "%s: batches of a heterogeneous graph, without the names of its types",
+                        m->dir));
     OG_TRY(open_groups(m, said->n_types, calloc(said->n_types, sizeof(*m->row_group)), err));
     for (uint32_t k = 0; k < said->n_types; k++)
         OG_TRY(know_group(m, k, err));

@@ -151,7 +151,7 @@ static int restore(struct og_trainer *t, struct og_err *err)
 
 static int start_anew(struct og_trainer *t, struct og_err *err)
 {
-    og__say(&t->s->config.log, OG__INFO, "%s: nothing to resume, starting anew", t->dir.path);
+    og__say(&t->s->config.log, OG__INFO, "%s: nothing to resume, starting a new run", t->dir.path);
     return og__rundir_cut_metrics(&t->dir, 0, 0, err);
 }
 
@@ -167,7 +167,7 @@ int og__run_resume(struct og_trainer *t, struct og_err *err)
         return rc == -ENOENT ? t->files->anew(t, err) : rc;
     if (t->s->config.opt.init)
         og__log_without_effect(&t->s->config.log, "", "init", "resume", "",
-                               "the run goes on with its own parameters");
+                               "the run continues with its own parameters");
     return t->files->restore(t, err);
 }
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char anew[] = "remove the folder pack and make it anew with `outgrow pack`";
+static const char anew[] = "remove the folder pack and make it again with `outgrow pack`";
 
 /* A draw's packed file of nodes [first, end), numbered from the first. */
 struct packed_file {

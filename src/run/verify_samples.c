@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char anew[] = "make it anew with `outgrow sample`";
+static const char anew[] = "make it again with `outgrow sample`";
 
 /* ---- trace.json ---- */
 

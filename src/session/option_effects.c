@@ -215,7 +215,7 @@ static const struct need needs[] = {
     {0, "resample-every", "epochs", NULL, draws_again, NULL, "one epoch draws once"},
 
     {OG__WANT_RECORD, "model", NULL, NULL, is_untyped, NULL,
-     "samples of a typed graph are the same for all models"},
+     "samples of a heterogeneous graph are the same for all models"},
 
     {FEATURES, "cache", "policy", NULL, caches, NULL, "nothing is cached"},
     {FEATURES, "exchange", "workers", NULL, has_others, NULL,

@@ -249,7 +249,7 @@ static void say_short_tail(const struct og_session *s)
     if (m->tail < m->wanted)
         og__say(&s->config.log, OG__WARN,
                 "--memory and --disk have room for %" PRIu64 " of the %" PRIu64
-                " batches that --policy %s wants to see behind a superbatch",
+                " batches that --policy %s looks ahead after a superbatch",
                 m->tail, m->wanted, og__option_word("policy", s->exec.policy));
 }
 

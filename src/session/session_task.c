@@ -79,8 +79,8 @@ static int resolve_edges(struct og_session *s, struct og_err *err)
     if (has || strcmp(s->config.opt.edge_split, OG__OWN_EDGES) != 0)
         return 0;
     return og__fail(err, -EINVAL,
-                    "give percentages, such as 85/5/10; with types lists of edges come with their "
-                    "relations",
+                    "give percentages, such as 85/5/10; in a heterogeneous graph lists of edges "
+                    "come with their relations",
                     "--edge-split " OG__OWN_EDGES ": %s has no lists of edges", g->path);
 }
 
@@ -298,8 +298,8 @@ int og__session_load_seeds(struct og_session *s, unsigned want, struct og_err *e
                         "%s: has no nodes in a split, of whose type and batches the model is",
                         s->workload.graph->path);
     return og__fail(err, -EINVAL,
-                    "import the graph again with train.npy beside its edges, or train.csv of ids "
-                    "as the edges have them",
+                    "import the graph again with train.npy next to its edges, or train.csv with "
+                    "their ids",
                     "%s: no training nodes", s->workload.graph->path);
 }
 

@@ -72,11 +72,11 @@ static int refuse_with(const struct og_config *c, struct og_err *err)
     } others[] = {
         {opt->device == OG_DEVICE_CPU, "--device cpu has no memory of its own",
          "give --device virtual or --device cuda, or leave --device-memory out"},
-        {c->want & OG__WANT_WHOLE_DRAWS, "packs made beforehand know of no cache but the host's",
+        {c->want & OG__WANT_WHOLE_DRAWS, "packs are for the host's cache alone",
          "leave --device-memory out"},
         {opt->policy == OG_POLICY_SWEEP || c->upper.policy == OG_POLICY_SWEEP,
          "sweep fills its cache while a device reads it", "use --policy belady or degree"},
-        {og__exchanges(c), "a device knows nothing of rows that other workers have",
+        {og__exchanges(c), "rows on a device cannot be exchanged yet",
          "leave --exchange out"},
     };
     for (size_t i = 0; i < OG_COUNT(others); i++)

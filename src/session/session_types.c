@@ -206,11 +206,11 @@ static int resolve_embeddings(struct og_session *s, bool learnt, struct og_err *
         if (s->config.opt.embedding == 0 && learnt)
             return og__fail(err, -EINVAL, "is it a checkpoint of this dataset?",
                             "%s: nodes of type %s have no features, and the checkpoint has no "
-                            "learnt rows of any type",
+                            "learnable embeddings of any type",
                             s->workload.graph->path, g->type[t].name);
         if (s->config.opt.embedding == 0)
             return og__fail(
-                err, -EINVAL, "give --embedding DIM: rows so wide that are learnt with the model",
+                err, -EINVAL, "give --embedding DIM: learnable embeddings of this width",
                 "%s: nodes of type %s have no features", s->workload.graph->path, g->type[t].name);
         g->type[t].dim = s->config.opt.embedding;
         g->type[t].trained = true;

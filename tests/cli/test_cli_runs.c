@@ -314,7 +314,7 @@ static void samples_are_made_beforehand(void **state)
     o = outgrow("verify elsewhere --repair-hints");
     assert_int_equal(o->status, 1);
     assert_says(o->out, "draw1_cached.npy: not what was written");
-    assert_says(o->out, "make it anew with `outgrow pack`");
+    assert_says(o->out, "make it again with `outgrow pack`");
     json_t *found = json_loads(outgrow("verify elsewhere --json")->out, 0, NULL);
     assert_int_equal(json_array_size(json_object_get(found, "findings")), 1);
     json_decref(found);

@@ -248,9 +248,9 @@ static void check_packs(const char *dataset, bool stale)
     test_shell("mv samples/pack anew/pack");
     pairs_t with = {"epochs", "1", "samples", "anew", "cache", "100", "run", "with"};
     assert_int_equal(train(dataset, with, &err), 0);
-    const bool left = strstr(said.text, "anew/pack: ") && strstr(said.text, "left alone");
+    const bool left = strstr(said.text, "anew/pack: ") && strstr(said.text, "ignored");
     if (left != stale)
-        fail_msg("left alone: %d, stale: %d: %s", left, stale, said.text);
+        fail_msg("ignored: %d, stale: %d: %s", left, stale, said.text);
     assert_same_file("with/checkpoint.safetensors", "right/checkpoint.safetensors");
     test_shell("rm -r with anew");
 }
@@ -367,7 +367,7 @@ static void a_copy_is_the_same_dataset(void **state)
         pairs_t offline = {"epochs", "1", "samples", "samples", "cache", "100", "run", "offline"};
         if (train("g", offline, &err) < 0)
             fail_msg("%s: %s", copies[i], err.message);
-        assert_null(strstr(said.text, "left alone"));
+        assert_null(strstr(said.text, "ignored"));
         assert_same_file("offline/checkpoint.safetensors", "start/checkpoint.safetensors");
         pairs_t on = {"epochs", "2", "run", "run", "resume", "true"};
         if (train("g", on, &err) < 0)

@@ -186,7 +186,7 @@ struct end {
     int rc;
     uint64_t calls; /* of its devices */
     struct og_err err;
-    bool says_why; /* that gradients go by way of the hosts */
+    bool says_why; /* that gradients go through the hosts */
 };
 static struct end *ends;
 
@@ -222,7 +222,7 @@ static struct end *own_end;
 static void note(void *arg, int level, const char *text)
 {
     (void)arg, (void)level;
-    own_end->says_why |= strstr(text, "gradients go by way of the hosts") != NULL;
+    own_end->says_why |= strstr(text, "gradients go through the hosts") != NULL;
 }
 
 static void options_of(struct og_options *opt, const char *run, const char *const *way)
@@ -347,7 +347,7 @@ static const char *const trained_by[] = {"staleness", "3", "trainers", "2", NULL
 static const char *const kept[] = {"staleness", "0", "device-memory", "4M", "policy",
                                    "degree",    NULL};
 
-/* The same bytes as one process has, and by way of the hosts. */
+/* The same bytes as one process has, and through the hosts. */
 static void sums_on_devices_are_those_of_one_process(void **state)
 {
     (void)state;
@@ -430,7 +430,7 @@ static void a_killed_rank_ends_all(void **state)
 }
 
 /* Of a call that fails all hear, by the one whose it was; but where that only keeps devices from
- * being a group, the run goes on by way of the hosts. */
+ * being a group, the run goes on through the hosts. */
 static void a_call_that_fails_ends_all(void **state)
 {
     (void)state;

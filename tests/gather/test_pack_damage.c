@@ -166,7 +166,7 @@ static void an_earlier_version_is_named(void **state)
     assert_int_equal(og__pack_open(&pack, OG__ONE_PLACE(f.pack), &f.ds, 1, &opt, NULL, &err),
                      -EINVAL);
     assert_non_null(strstr(err.message, "by an earlier version"));
-    assert_non_null(strstr(err.hint, "make it anew with `outgrow pack`"));
+    assert_non_null(strstr(err.hint, "make it again with `outgrow pack`"));
     close_fixture(&f);
 }
 

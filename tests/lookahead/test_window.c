@@ -247,7 +247,7 @@ static void listen(void *arg, int level, const char *text)
 {
     struct watched *w = arg;
     (void)level;
-    w->short_tail |= strstr(text, "wants to see behind a superbatch") != NULL;
+    w->short_tail |= strstr(text, "looks ahead after a superbatch") != NULL;
 }
 
 /* In turns, and with topology on disk, batches and plans are put away; samples made beforehand lie

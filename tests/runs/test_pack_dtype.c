@@ -638,7 +638,7 @@ static void packs_made_beforehand_are_narrow_too(void **state)
     struct outcome want = train("f16", on_f16, NULL);
     struct outcome got = train("graph", on_narrow, "f16");
     assert_same(&want, &got);
-    assert_false(heard(&got, "left alone") || heard(&got, "packs for itself"));
+    assert_false(heard(&got, "ignored") || heard(&got, "packs for itself"));
     static const char *const equal[] = {"misses", "reads", "feature_bytes_read"};
     for (size_t k = 0; k < 3; k++)
         assert_int_equal(number(last_epoch(&got), equal[k]), number(last_epoch(&want), equal[k]));
@@ -652,13 +652,13 @@ static void packs_of_another_dtype_are_refused(void **state)
     (void)state;
     static pairs_t straight = {"resample-every", "2", "epochs", "4"};
     static const char *const others[] = {NULL, "bf16"};
-    static const char *const told[] = {"rows are f16, this run keeps them as f32",
-                                       "rows are f16, this run keeps them as bf16"};
+    static const char *const told[] = {"rows are f16, this run caches them as f32",
+                                       "rows are f16, this run caches them as bf16"};
     for (size_t i = 0; i < 2; i++) {
         struct outcome want = train("graph", straight, others[i]);
         struct outcome got = train("graph", on_narrow, others[i]);
         assert_same(&want, &got);
-        assert_true(heard(&got, told[i]) && heard(&got, "left alone"));
+        assert_true(heard(&got, told[i]) && heard(&got, "ignored"));
         drop(&got);
         if (i == 1) {
             test_shell("sed -i -e s/\\\"f16\\\"/\\\"bf16\\\"/ -e s/xxh3/none/ %s/pack/%s", "s",

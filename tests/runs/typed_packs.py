@@ -266,7 +266,7 @@ def of_others():
             (("train", "other", *RUN), "not samples of other"),
             (("pack", "other", *MODEL, *MEMORY), "not samples of other"),
             (("pack", "graph", *MODEL, *MEMORY, "--fanout", "5,3"), "sampled with another --fanout"),
-            (("pack", "graph", *DRAWN, *MEMORY, "--device", "virtual", "--device-memory", "4M"), "packs made beforehand know of no cache but the host's"),
+            (("pack", "graph", *DRAWN, *MEMORY, "--device", "virtual", "--device-memory", "4M"), "packs are for the host's cache alone"),
             (("train", "graph", *RUN, "--workers", 2), "--samples: not with 2 workers")):
         said = refused(*args, *(["--samples", "graph-s-stored", "--run", "no"] if args[0] == "train" else ["--samples", "room"]))
         assert wanted in said, (args, said)
@@ -291,8 +291,8 @@ def without(samples, want, wanted, *way):
 def of_another_size(want):
     without("graph-s-stored", want, "this run's has", "--cache", "4K", *PACKED)
     assert re.search("for a cache of [0-9]+ rows of (paper|venue), this run's has [0-9]+: it does without", train("graph", "got", "--samples", "graph-s-stored", "--cache", "20K", *PACKED)[2][0])
-    without("graph-s-stored", None, "rows of paper are f32, this run keeps them as bf16", "--cache", "60K", *PACKED, "--pack-dtype", "bf16")
-    without("graph-s-bf16", want, "rows of paper are bf16, this run keeps them as f32")
+    without("graph-s-stored", None, "rows of paper are f32, this run caches them as bf16", "--cache", "60K", *PACKED, "--pack-dtype", "bf16")
+    without("graph-s-bf16", want, "rows of paper are bf16, this run caches them as f32")
     got, _, said = train("graph", "got", "--samples", "graph-s-stored", "--cache", "60K", *PACKED, "--device", "virtual", "--device-memory", "4M")
     assert said == [] and got  # packs are for the host's cache: not looked at
 
@@ -362,7 +362,7 @@ def damaged_description(want):
     with Damaged("pack.json") as d:
         for at in range(3, len(d.whole), len(d.whole) // 7):
             d.flip(at)
-            without("damaged", want, "left alone")
+            without("damaged", want, "ignored")
             found("pack.json" if at % 2 else "damaged")
 
         def others(said):

@@ -518,7 +518,7 @@ def what_there_is_not_says_so():
         assert not os.path.exists("no"), option
     assert "all neighbours" in refused("eval", "full", "--checkpoint", "two/best.safetensors", "--full", "--relation-fanout", "cites=2,2")
     said = refused("eval", "bare", "--checkpoint", "two/best.safetensors")  # of another graph
-    assert "no learnt rows" in said and "--embedding" not in said, said
+    assert "no learnable embeddings" in said and "--embedding" not in said, said
 
 
 def main():

@@ -156,7 +156,7 @@ def what_a_summary_tells():
     one, two = summary("one"), summary("two")
     assert two["config"]["accumulate"] == 2 and two["config"]["workers"] == 2 and one["workers"] is None
     workers = two["workers"]
-    assert two["gradients"] == "hosts" and "by way of the hosts" not in done.stderr
+    assert two["gradients"] == "hosts" and "through the hosts" not in done.stderr
     assert [w["rank"] for w in workers] == [0, 1] and all(w["host"] for w in workers)
     for a, b in zip(one["epochs"], two["epochs"]):
         assert a["rows"] == b["rows"] == b["hits"] + b["misses"]

@@ -83,7 +83,7 @@ static void damaged_rows_end_the_run(void **state)
         assert_int_equal(og_train("graph", &opt, NULL, NULL, &err), -EIO);
         assert_non_null(strstr(err.message, "draw1.pack: chunk "));
         assert_non_null(strstr(err.message, "is not what was written"));
-        assert_non_null(strstr(err.hint, "make it anew with `outgrow pack`"));
+        assert_non_null(strstr(err.hint, "make it again with `outgrow pack`"));
         og__options_release(&opt);
         test_shell("rm -rf %s%s", "run", "");
     }
@@ -311,7 +311,7 @@ static void no_byte_of_pack_json_changes_unnoticed(void **state)
         if (p && (p->draws != whole->draws || p->cache_rows != whole->cache_rows ||
                   !json_equal(p->checksums, whole->checksums)))
             fail_msg("byte %zu is not missed", at);
-        if (!p && !strstr(said.text, "make it anew with `outgrow pack`"))
+        if (!p && !strstr(said.text, "make it again with `outgrow pack`"))
             fail_msg("byte %zu: %s", at, said.text);
         og__packs_close(p);
         put_byte(file, at, text[at]);
