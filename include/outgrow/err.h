@@ -11,7 +11,7 @@
 #define OG_EXPORT
 #endif
 
-/* The error of a failed call. Of a chain of calls, it is the first failure.
+/* The error of a failed call. In a chain of calls, it is the first failure.
  *
  * code     negative errno, or OG_INTERRUPTED; 0 while nothing has failed
  * message  "<what>: <why>", with file and position if there is one; no newline

@@ -16,8 +16,8 @@
  *     og_loader_close(l);
  *
  * Batches and their order are those of og_sample with the same options, for any memory, policy and
- * threads. `epochs` bounds the lookahead; later epochs may be started too. Of the options of the
- * model only the task applies; eval_every does not.
+ * threads. `epochs` bounds the lookahead; later epochs may be started too. The task is the only
+ * option of the model that applies; eval_every does not.
  *
  * Any thread may call functions of one loader. og_loader_next, og_loader_start, og_loader_evaluate,
  * og_loader_restore and og_loader_close may wait. In a forked process, calls that can fail return

@@ -59,8 +59,8 @@ OG_EXPORT void og_files_raise(void);
  *
  * Returns the exit status for the program when all workers have ended. It is 0, or that of the
  * first that failed, after which the others are ended. Negative with `err` if a worker could not be
- * started or was killed. SIGINT and SIGTERM go to all workers, SIGUSR1 as SIGTERM. Of workers
- * stopped this way only the first ends with 130. */
+ * started or was killed. SIGINT and SIGTERM go to all workers, SIGUSR1 as SIGTERM. When workers
+ * stop this way only the first ends with 130. */
 OG_EXPORT OG_MUST_CHECK int og_workers_run(int n, char *const *argv, struct og_err *err);
 /* Rank of this worker, from 0; -1 outside of og_workers_run. Only worker 0 writes files and has
  * results. */
@@ -92,7 +92,7 @@ OG_EXPORT OG_MUST_CHECK int og_eval_full(const char *dataset, const char *checkp
  * layer, float32 [N, hidden]. For link prediction `out` has the inputs of the decoder, [N, hidden],
  * and `embeddings` must be NULL. Both files appear when complete.
  *
- * Of `opt` only the resources apply, and the sampler walk with its parameters. By default the
+ * Only resource options of `opt` apply, and the sampler walk with its parameters. By default the
  * checkpoint decides about that sampler. Rows of a layer are written to `scratch`, else to the
  * folder of `out`. Results are bit-identical for every memory limit, except on CUDA.
  *

@@ -42,8 +42,8 @@ size_t og__budget_left(const struct og_budget *b);
  * thread. */
 void *og__alloc(struct og_budget *b, size_t bytes, const char *part, struct og_err *err);
 
-/* Releases memory of og__alloc, with the same bytes and part. Releasing more than a part allocated
- * is a bug and aborts the program. p may be NULL. */
+/* Releases memory of og__alloc, with the bytes and the part of its allocation. Releasing more than
+ * a part allocated is a bug and aborts the program. p may be NULL. */
 void og__release(struct og_budget *b, void *p, size_t bytes, const char *part);
 
 /* Returns malloc's free memory to the kernel. Useful after a thread freed many buffers, because

@@ -30,7 +30,7 @@ struct og_policy_setup og__policy_setup(const struct og_options *opt, int policy
                                     .evict = opt->evict};
 }
 
-/* ---- rings of victims ---- */
+/* ---- the victim buffer ---- */
 
 /* Park et al. 2024, §5.1: rings of 16 K rows. */
 enum { RING_ROWS = 16384, MOST_RING_ROWS = 1 << 20 };

@@ -1,4 +1,4 @@
-/* config: what a command was asked for, as resolved. Nothing changes it once a session is open. */
+/* config: the options of a command, as resolved. Nothing changes it once a session is open. */
 #ifndef OG_CONFIG_H
 #define OG_CONFIG_H
 
@@ -19,7 +19,7 @@ enum {
     OG__WANT_TRAINING = 4,  /* gradients as well */
     OG__WANT_PLAN_ONLY = 8, /* decide, but neither open nor read the features */
     OG__WANT_LABELS = 16,
-    OG__WANT_QUICK = 2048,     /* of what is told, what takes no more than a few batches */
+    OG__WANT_QUICK = 2048,     /* predictions that take no more than a few batches */
     OG__WANT_RECORD = 64,      /* what is sampled is written down (og__session_record) */
     OG__WANT_WHOLE_DRAWS = 32, /* an epoch's batches are planned together, whatever the rest */
     OG__WANT_EVERY =
@@ -42,7 +42,7 @@ struct og_handover {
     bool drop_last;      /* an epoch has whole batches alone, as many for each rank */
 };
 
-/* Rings of victims, as they were asked for. */
+/* The victim buffer, as requested. */
 struct og_victim_request {
     char name[32];   /* as given */
     bool on, fitted; /* fitted: depth was not given, and follows from memory */
@@ -55,10 +55,10 @@ struct og_config {
     struct og_options opt;
     struct og_options upper; /* the same with --policy as that of the device's cache; its own */
     struct og_victim_request victim;
-    uint64_t disk; /* of --disk what batches may take: all but what stays beside them */
+    uint64_t disk; /* --disk for batches: without what stays on disk during all of them */
     struct og_whole_files {
-        uint32_t times; /* bytes of --disk that one of what lies whole in a folder takes: in the
-                           first of so many equal shares; 0: it lies on another disk, */
+        uint32_t times; /* bytes of --disk per byte of a file that is whole in one folder, the first
+                           of so many equal shares; 0: it is on another disk, */
         uint64_t room;  /* which has so many bytes for it */
     } whole;
     unsigned want; /* OG__WANT_* */
@@ -75,14 +75,14 @@ struct og_config {
                               process that works alone is the only one */
     int n_local;           /* ranks on this machine, which share --memory; 0 counts as 1 */
     struct og_sharing
-        sharing; /* of its structure in memory; shared_memory NULL: it has one of its own */
+        sharing; /* topology in shared memory; shared_memory NULL: a copy of its own */
     int cpus;    /* of this machine that are this rank's; 0: an even share */
     const struct og_observer *observer;
     struct og_log log;
 };
 
-/* What lies whole in one folder, a graph that edges were held out of or a neighbour cache that is
- * kept: bytes that there may be of it, and what so many take of --disk. */
+/* A file that is whole in one folder, a graph without held-out edges or a saved neighbour cache:
+ * the bytes that fit, and what so many take of --disk. */
 static inline uint64_t og__whole_room(const struct og_config *config)
 {
     return config->whole.times > 0 ? config->disk / config->whole.times : config->whole.room;
@@ -105,7 +105,7 @@ static inline bool og__trains_on_rows(const struct og_config *config)
     return (config->want & all) == all;
 }
 
-/* Of --devices those of this process: of several workers each has one of them, in turn. */
+/* The devices in --devices of this process: each of several workers has one of them, in turn. */
 struct og_devices og__devices(const struct og_config *config);
 
 /* Do feature rows come to a device from a cache of its own, over the host's? */

@@ -6,7 +6,7 @@
 
 enum { SLACK_SHARE = 32 };
 
-/* Of all row groups. */
+/* For all row groups. */
 static size_t room_bytes(const struct og_workload *f)
 {
     size_t sum = 0;
@@ -15,7 +15,8 @@ static size_t room_bytes(const struct og_workload *f)
     return sum;
 }
 
-/* Of `left` bytes of each of n devices; of several, each row group's slots may leave one empty. */
+/* Divides `left` bytes of each of n devices; with several, each row group's slots may leave one
+ * empty. */
 static void share_slots(struct og_device_plan *d, const struct og_workload *f, size_t left,
                         size_t n)
 {
@@ -39,8 +40,8 @@ static int rooms_in(size_t left, size_t room)
     return n;
 }
 
-/* What nobody asked for is not refused: where the part of what is free that was to be had is too
- * little, all of it is the model's. */
+/* A default is never refused: where the free part for rows is too little, all of it is the
+ * model's. */
 static void take_free(struct og_device_plan *d)
 {
     d->is_short = d->free > 0 && d->limit < d->smallest;

@@ -1,9 +1,9 @@
-/* How --device-memory is shared out: a function of what is asked and of what is known of batches.
+/* How --device-memory is divided: a function of options and of the workload.
  *
  *   | models, optimiser | activations, workspace | rooms of batches' rows | slack | feature rows |
  *
- * Everything but the rows is what training needs there; rows get the rest. Of several devices all
- * have as many rows as the first, on which the model is beside its trainers. */
+ * Everything but the rows is what training needs there; rows get the rest. Several devices have as
+ * many rows as the first, which holds the model and its trainers as well. */
 #ifndef OG_DEVICE_PLAN_H
 #define OG_DEVICE_PLAN_H
 

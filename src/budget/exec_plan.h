@@ -13,13 +13,13 @@ struct og_exec_plan {
     bool has_victim_buffer; /* which rows that leave it go to */
     int layout;             /* enum og_layout_kind; the same */
     int topology;           /* enum og_topology_kind; AUTO until it is tried */
-    bool alternate;         /* sampling ahead and training take turns over one memory */
+    bool alternate;         /* phased memory: sampling, then training in the same memory */
     bool whole_draws; /* an epoch's batches are planned together, as they were packed together */
     bool reuses;      /* several epochs train on the same batches */
-    bool models;      /* a model computes beside */
+    bool models;      /* a model computes in parallel */
     bool one_by_one;  /* a batch is trained before the next one is begun */
     int threads;      /* of all */
-    int samplers;     /* that batches are given to, where a model computes beside; 0 = half */
+    int samplers;     /* that get batches, while a model computes in parallel; 0 = half */
 };
 
 /* Sampler threads of a flow, and works. */
@@ -34,7 +34,7 @@ int og__works_trained(const struct og_exec_plan *exec);
 
 /* Are batches sampled ahead, planned, and only then trained? */
 bool og__samples_ahead(const struct og_exec_plan *exec);
-/* Is what they miss written anew beforehand, packed or segmented? */
+/* Are their misses written before training, packed or segmented? */
 bool og__packs(const struct og_exec_plan *exec);
 /* Is an epoch sampled ahead once for all that train on it? Plans that stay good in any order only.
  */

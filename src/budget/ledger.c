@@ -1,17 +1,17 @@
 /* The ledger of a memory plan: what takes memory, and when. It makes the sums, and the words of a
  * refusal.
  *
- * Without turns everything is there at once. In turns (--phased-memory) a superbatch is sampled,
- * planned, packed, and only then the cache has its rows; parts come and go. Of the topology what is
- * on disk stays, of a trace what is packed of it, of a policy's tables what it needs once it has
- * planned. The rows of the cache have what the most of sampling, planning and packing leaves. */
+ * Without phases everything is alive at once. With --phased-memory a superbatch is sampled,
+ * planned, packed, and only then the cache has its rows; parts come and go. What stays: a topology
+ * on disk, the packed part of a trace, and the tables that a policy needs once it has planned. The
+ * rows of the cache have what the most of sampling, planning and packing leaves. */
 #include "budget/memory_plan_parts.h"
 
 #include <string.h>
 
 enum phase {
     UNPHASED = 1, /* without turns, but for what fills what is left: sweep and cache */
-    SAMPLING = 2, /* in turns */
+    SAMPLING = 2, /* phased memory */
     PLANNING = 4,
     PACKING = 8,
     TRAINING = 16,
@@ -92,7 +92,7 @@ size_t og__memory_plan_sum(const struct og_memory_plan *m)
 
 /* ---- messages ---- */
 
-/* The rows of the name of rows[i], which are side by side; *next: the first behind them. */
+/* The rows of the name of rows[i], which are consecutive; *next: the first after them. */
 static size_t named(const struct og_memory_plan *m, size_t i, size_t *next)
 {
     size_t sum = 0;

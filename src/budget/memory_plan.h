@@ -1,5 +1,5 @@
-/* How the budget is shared out, before anything large is taken: a function of what is asked, what
- * is known, and an execution plan.
+/* How the budget is divided, before any large allocation: a function of options, workload and
+ * execution plan.
  *
  *   fixed: process, topology, seeds, labels, degrees, samplers, batches, plans,
  *          read buffers, model, activations
@@ -9,9 +9,8 @@
  * The more rows the cache holds the fewer miss, so staging and cache are settled together, from
  * the misses of the profiling batches.
  *
- * Nothing is looked at but numbers, and nothing is changed: it may be asked of any number of
- * execution plans.
- */
+ * It reads only numbers and changes nothing, so it can be computed for any number of execution
+ * plans. */
 #ifndef OG_MEMORY_PLAN_H
 #define OG_MEMORY_PLAN_H
 
@@ -38,29 +37,29 @@ struct og_memory_plan {
     size_t neighbors;                   /* cache of topology on disk, while sampling */
     size_t group_sampling;              /* batches that are sampled from it together, the same */
     struct og_group_sampling_sizes group; /* of such batches; none: each is sampled by itself */
-    size_t samples;                       /* what tells where batches made beforehand lie */
+    size_t samples;                       /* descriptions of pre-sampled batches */
     size_t degrees;                       /* of relations, which GCN normalises by */
     size_t seeds, labels, hotness, sampler, batches, plans, reader;
     size_t model, activations;
     uint64_t superbatch;  /* batches sampled ahead together, for policies that look ahead */
-    uint64_t tail, lot;   /* those they see behind it; of which so many are sampled at a time, and
-                             more than they see, where a superbatch has less; else 0 */
+    uint64_t tail, lot;   /* batches seen after it; how many of them are sampled at a time, and more
+                             than they see, where a superbatch has less; else 0 */
     uint64_t wanted;      /* of a tail, had memory and disk more room */
-    uint64_t disk, drawn; /* bytes there at most: of all that is sampled ahead; while it is sampled
-                             together, of what was drawn, beside batches */
+    uint64_t disk, drawn; /* bytes on disk at most: of all that is sampled ahead; during group
+                             sampling, of what was sampled, without batches */
     size_t trace;         /* of a superbatch: ids; blocks and plans as far as they stay in memory */
     size_t trace_blocks, code_bytes; /* the latter two */
-    size_t packing, sweep;           /* what batches miss, and writing it anew */
+    size_t packing, sweep;           /* what batches miss, and writing it */
     size_t victim_buffer;            /* rings of rows that left a device's cache */
     size_t policy, policy_slots;     /* its tables while it plans, and what the slots add to them */
     size_t policy_training, policy_training_slots; /* the same once it has planned */
-    size_t spill;    /* buffers through which batches are spilled while they are sampled */
-    size_t exchange; /* rows and lists that go from rank to rank, and the plan of those asked for */
-    size_t record;   /* the same, of samples that are made for others */
-    size_t handed;   /* batches that a caller holds, or is about to get */
-    size_t missed;   /* of the trace: what is packed lies in the place of ids; 0 = in `packing` */
-    bool alternates; /* topology, trace and tables have gone when the cache is there */
-    int n_staging;   /* batches being read or trained */
+    size_t spill;        /* buffers through which batches are spilled while they are sampled */
+    size_t exchange;     /* rows and lists sent between ranks, and the plan of requested rows */
+    size_t record;       /* the same, of samples that are made for others */
+    size_t handed;       /* batches that a caller holds, or is about to get */
+    size_t missed;       /* of the trace: packed misses replace ids; 0 = in `packing` */
+    bool alternates;     /* topology, trace and tables have gone when the cache is there */
+    int n_staging;       /* batches being read or trained */
     uint32_t n_slots;    /* rows in the host cache */
     bool whole;          /* all rows, once for all processes that share them: of these bytes
                             `cache` has this one's part */
@@ -79,7 +78,7 @@ struct og_misses {
     const void *arg;
 };
 
-/* What bytes of one process are for all that share --memory, as messages tell it. */
+/* The bytes of one process times the processes that share --memory, for messages. */
 static inline size_t og__memory_plan_all(const struct og_memory_plan *m, size_t bytes)
 {
     return bytes * (size_t)OG_MAX(m->n_local, 1);
@@ -93,8 +92,8 @@ size_t og__memory_plan_sum(const struct og_memory_plan *m);
 
 /* Fill everything but superbatch, staging and caches, and `smallest` (memory_plan_fixed.c). */
 void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_plan_inputs *p);
-/* Rows that a ring of victims has where it was not said: of a share of what is free beside all that
- * is fixed, no more than the largest batch has (memory_plan_fixed.c). */
+/* Default rows of a victim ring: a share of what all fixed parts leave free, at most the rows of
+ * the largest batch (memory_plan_fixed.c). */
 uint32_t og__memory_plan_victim_buffer(const struct og_plan_inputs *p);
 /* Refuse when the limit is below the smallest that would do. */
 OG_MUST_CHECK int og__memory_plan_check(const struct og_memory_plan *m, struct og_err *err);
@@ -103,20 +102,20 @@ OG_MUST_CHECK int og__memory_plan_check(const struct og_memory_plan *m, struct o
 OG_MUST_CHECK int og__memory_plan_lookahead(struct og_memory_plan *m,
                                             const struct og_plan_inputs *p, struct og_err *err);
 
-/* How many batches are sampled together from topology on disk, and what that takes
+/* How many batches a sampling group has with topology on disk, and its bytes
  * (memory_plan_groups.c). */
 void og__memory_plan_groups(struct og_memory_plan *m, const struct og_plan_inputs *p);
 
-/* Size the cache of topology on disk: at most half of what is free; all of it where sampling has
- * the memory to itself; where a hop reads through the whole file anyway, so that lists in memory
- * save little, a quarter, and nothing where it does so for many batches at once. Or as the user
- * says (memory_plan_neighbors.c). */
+/* Size the cache of topology on disk: at most half of what is free, or all of it where sampling has
+ * the memory to itself. Where a hop reads the whole file anyway, lists in memory save little: it
+ * gets a quarter, and nothing under group sampling. Or as the user says
+ * (memory_plan_neighbors.c). */
 OG_MUST_CHECK int og__memory_plan_neighbors(struct og_memory_plan *m,
                                             const struct og_plan_inputs *p, struct og_err *err);
 
-/* Then staging and cache are settled (slots.h), which may be asked of the whole plan as well. */
+/* Staging and cache follow (slots.h). */
 
-/* Of --disk what batches take at any moment, at most: sampled ahead, and drawn together. */
+/* The most that batches take of --disk at any moment: sampled ahead, and in a sampling group. */
 uint64_t og__memory_plan_away(const struct og_memory_plan *m, const struct og_plan_inputs *p);
 
 /* What a batch that is sampled ahead takes on disk: ids, both ends of its edges, its plan. */

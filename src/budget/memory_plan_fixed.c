@@ -8,7 +8,7 @@
 
 enum { LEAST_SWEEP = 32 * OG_MIB, SWEEP_SHARE = 16, RINGS_SHARE = 4 };
 
-/* Rings of victims, of each row group. */
+/* The victim buffer, of each row group. */
 static size_t victim_bytes(const struct og_plan_inputs *p, const struct og_victim_setup *rings)
 {
     const struct og_workload *f = p->workload;
@@ -66,10 +66,10 @@ static void plan_sampling(struct og_memory_plan *m, const struct og_plan_inputs 
     m->activations = of->activations + of->targets + of->sampling_staging;
 }
 
-/* Rows of a batch twice, of one that is trained and of the next; what others ask for; where rows
- * of the batches under way are, and lists from others and to them. Where ranks read rows in place:
- * those that an owner is asked for twice, each once, and numbers of rows in the place of rows; it
- * may be that its cache has some of them, which need no copies (slots.c). */
+/* Rows of the batch that is trained and of the next; requests of others; where rows of the batches
+ * in flight are, and lists from and to others. Where ranks read rows in place, each row that is
+ * requested twice counts once, and numbers of rows replace rows. Some of them may be in the owner's
+ * cache and need no copies (slots.c). */
 static void plan_exchange(struct og_memory_plan *m, const struct og_plan_inputs *p)
 {
     enum { ROWS = 2, LISTS = 4 };
@@ -92,7 +92,7 @@ static void plan_exchange(struct og_memory_plan *m, const struct og_plan_inputs 
         m->exchange += f->bytes.planned_ids + read * number;
 }
 
-/* Of each row group by itself, no more than all rows and batches have use for. */
+/* Counts each row group by itself, no more than all rows and batches have use for. */
 static size_t least_sweep(const struct og_plan_inputs *p)
 {
     const struct og_workload *f = p->workload;

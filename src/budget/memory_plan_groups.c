@@ -1,5 +1,5 @@
-/* Sampling together: how many batches, from a structure on disk, and what of it is in memory at a
- * time.
+/* Group sampling: how many batches share reads of a topology on disk, and what of it is in memory
+ * at a time.
  *
  *   | fixed: bits of blocks, threads | ranges being read | nodes of each batch | what was drawn |
  *                                      a third at most     the more batches      the rest; what
@@ -28,7 +28,7 @@ static uint64_t most_batches(const struct og_memory_plan *m, const struct og_pla
     return requested == OG_TOGETHER_AUTO ? most : OG_MIN((uint64_t)requested, most);
 }
 
-/* In turns there is all; else the rest is the feature cache's. */
+/* Phased memory has all of it; else the rest is the feature cache's. */
 static size_t capacity_of(const struct og_memory_plan *m, const struct og_plan_inputs *p)
 {
     const struct og_amount *lists = &p->config->opt.neighbor_cache;

@@ -1,5 +1,5 @@
-/* Sampling ahead: how many batches make a superbatch, and what it takes. Of more batches a policy
- * makes better plans, but what they take the cache has not.
+/* Sampling ahead: how many batches make a superbatch, and what it takes. With more batches a policy
+ * plans better, but the cache has less memory.
  *
  *   k batches ──> their distinct nodes ──> in memory: trace, tables, packing ──┐
  *                 as profiling showed  └─> on disk: ids, blocks, misses ───────┴──> the largest k
@@ -30,7 +30,7 @@ static struct growth growth_of(const struct og_workload *f)
                            f->n_nodes};
 }
 
-/* Of so many batches, each of so many rows at most. */
+/* For so many batches, each of so many rows at most. */
 static uint64_t distinct_nodes(const struct growth *g, uint64_t rows, uint64_t batches)
 {
     double guess = g->profiling * pow((double)batches / g->batches, g->power);
@@ -66,10 +66,10 @@ size_t og__spilled_batch_bytes(const struct og_workload *f)
 
 /* ---- its tail ---- */
 
-/* A tail is sampled in eighths at least, so that what is spilled of it lies in few pieces. */
+/* A tail is sampled in eighths at least, so that what is spilled of it is in few pieces. */
 enum { TAIL_LOTS = 8 };
 
-/* Batches that the policy wants to see behind a superbatch, as far as the run has them. */
+/* Batches that the policy looks ahead after a superbatch, as far as the run has them. */
 static uint64_t wanted_tail(const struct og_plan_inputs *p, uint64_t batches)
 {
     const uint64_t run = og__longest_superbatch(p);
@@ -78,7 +78,7 @@ static uint64_t wanted_tail(const struct og_plan_inputs *p, uint64_t batches)
                : OG_MIN((uint64_t)og__plan_inputs_tail(p), run - OG_MIN(run, batches));
 }
 
-/* Of which so many can be prepared with it, and a lot. */
+/* How many of these can be prepared with it, and a lot. */
 static uint64_t whole_tail(const struct og_plan_inputs *p, uint64_t batches)
 {
     const uint64_t most = OG__MOST_FORESEEN;
@@ -91,10 +91,10 @@ static uint64_t lot_of(uint64_t batches, uint64_t tail)
     return batches < tail / TAIL_LOTS ? tail / TAIL_LOTS : 0;
 }
 
-/* ---- a superbatch, and a tail behind it ---- */
+/* ---- a superbatch, and a tail after it ---- */
 
-/* Of a batch that is planned, for an own one of so many: with others an owner may be asked for
- * more, or fewer. */
+/* Rows of a planned batch, for an own one of so many: an owner may get requests for more, or
+ * fewer. */
 static uint64_t requested_of(const struct og_workload *f, uint64_t rows)
 {
     return f->requested_rows > 0
@@ -103,17 +103,17 @@ static uint64_t requested_of(const struct og_workload *f, uint64_t rows)
                : rows;
 }
 
-/* In turns batches are on disk, and once they are planned their ids are of no use in memory: what
- * they miss is written over them. Not where other lists are planned, of others or for two caches,
- * and not where row groups are packed side by side. */
+/* With phased memory batches are on disk, and once they are planned their ids are of no use in
+ * memory: what they miss is written over them. Not where other lists are planned, of others or for
+ * two caches, and not where row groups are packed side by side. */
 static bool packs_over_ids(const struct og_plan_inputs *p)
 {
     return p->exec->alternate && !p->exec->tiers && !og__exchanges(p->config) &&
            p->workload->n_row_groups == 1;
 }
 
-/* Of each row group by itself: beside what rows of one would take, a table of batches for each
- * other, and the longest lists of types may be of several batches. At worst every row is missed. */
+/* Counts each row group by itself: besides the rows of one, a table of batches for each other, and
+ * the longest lists of types may be of several batches. At worst every row is missed. */
 static size_t packing_bytes(const struct og_plan_inputs *p, uint64_t rows, uint64_t batches)
 {
     const struct og_workload *f = p->workload;
@@ -142,7 +142,7 @@ static void size_ahead(struct og_memory_plan *m, const struct og_plan_inputs *p,
     m->trace = og__superbatch_bytes(p->config->opt.n_fanout, all, all * rows) +
                all * OG__SAMPLED_LOOKAHEAD_BYTES + batches * OG__FILL_WINDOW_BYTES + requested * 4 +
                OG__FILL_LIST;
-    if (og__exchanges(p->config)) /* what this rank is asked for, and tables of how much that is */
+    if (og__exchanges(p->config)) /* requests to this rank, and tables of their sizes */
         m->trace +=
             og__demand_bytes(p->config->share.ranks, p->workload->n_nodes, all, all * requested) +
             all * (2 * p->config->share.ranks * sizeof(uint32_t) + sizeof(uint64_t));
@@ -171,8 +171,8 @@ static double unevenness(const struct og_workload *f, uint64_t rows)
     return (double)og__trace_batch_room(&f->trace, &largest, f->scratch_disks) / one;
 }
 
-/* What batches that are sampled ahead put on the disk: ids, edges and their ends. Of a tail that is
- * all; where it is longer than the superbatch, also of trained batches that lie in one piece with
+/* What batches that are sampled ahead put on the disk: ids, edges and their ends. All batches of a
+ * tail count; where it is longer than the superbatch, also trained batches that share a piece with
  * others. */
 static double sampled_bytes(const struct og_plan_inputs *p, uint64_t rows, uint64_t batches,
                             uint64_t tail)
@@ -289,7 +289,7 @@ static void bound_memory(struct room *r)
     r->bound = used + (m->alternates ? free / 4 * 3 : free / 8);
 }
 
-/* While they are sampled, what is drawn together lies beside them; then that has gone. */
+/* While they are sampled, the disk also holds the sampling group's data; then that is gone. */
 static bool fits_disk(const struct room *r, uint64_t batches, uint64_t tail)
 {
     const double disk = og__memory_plan_disk(r->p);
@@ -343,8 +343,8 @@ static void choose_largest(const struct room *r, uint64_t low, uint64_t high, sh
     size_ahead(r->m, r->p, r->g, r->rows, of.batches, of.tail);
 }
 
-/* As many batches as fit (Park et al. 2022, §3.5), up to the whole run in turns, else to an
- * epoch. */
+/* As many batches as fit (Park et al. 2022, §3.5): up to the whole run in phased memory, else up to
+ * an epoch. */
 static void choose_superbatch(struct room *r)
 {
     const uint64_t items =
@@ -421,7 +421,7 @@ int og__memory_plan_lookahead(struct og_memory_plan *m, const struct og_plan_inp
     m->disk = (uint64_t)disk_bytes(p, &g, rows, m->superbatch, m->tail);
     keep_blocks(m, p, m->limit - OG_MIN(m->limit, used));
     const size_t need = og__memory_plan_without_rows(m) + staging;
-    if (!m->alternates) /* the sweep comes beside all that */
+    if (!m->alternates) /* plus the sweep's buffers */
         m->sweep = OG_MIN(m->sweep, m->limit - OG_MIN(m->limit, need));
     return need <= m->limit ? 0 : og__memory_plan_refuse_superbatch(m, p->exec, need, err);
 }

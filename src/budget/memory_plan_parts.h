@@ -1,9 +1,9 @@
-/* What the files of the memory plan share. They are asked in this order, each for what the ones
- * before it leave:
+/* What the files of the memory plan share. They run in this order, each on what the ones before it
+ * leave:
  *
  *   memory_plan_fixed.c       all that is fixed
  *   memory_plan_lookahead.c   batches sampled ahead
- *   memory_plan_groups.c      batches sampled together from disk
+ *   memory_plan_groups.c      sampling groups of a topology on disk
  *   memory_plan_neighbors.c   neighbour cache
  *   slots.c                   staging areas, feature cache
  *
@@ -23,9 +23,9 @@ enum {
     OG__FILL_LIST = 2 * OG__FILL_ROWS * 4,
 };
 
-/* In turns: the most that sampling, planning and packing take. */
+/* Phased memory: the most that sampling, planning and packing take. */
 size_t og__memory_plan_before_training(const struct og_memory_plan *m);
-/* The most that there is at a time beside the cached rows. */
+/* The most that is alive at a time without the cached rows. */
 size_t og__memory_plan_without_rows(const struct og_memory_plan *m);
 
 /* The same with one batch sampled ahead. */
@@ -38,15 +38,15 @@ void og__memory_plan_slots(struct og_memory_plan *m, const struct og_plan_inputs
 /* What is free for what only samples: while they alternate all that training has. */
 size_t og__memory_plan_free(const struct og_memory_plan *m, const struct og_plan_inputs *p);
 
-/* Of which so much is a neighbour cache's, where no batches are sampled together. */
+/* The neighbour cache's part of it, without group sampling. */
 size_t og__memory_plan_lists_share(const struct og_memory_plan *m, const struct og_workload *f,
                                    size_t free);
 
 /* Bytes on disk, at most, of batches that are sampled ahead: blocks and ids, until they are
- * planned; and of --disk what they may take, beside a neighbour cache that was asked for. */
+ * planned; and of --disk what they may take, after a requested neighbour cache. */
 double og__memory_plan_sampled_disk(const struct og_memory_plan *m, const struct og_plan_inputs *p);
 double og__memory_plan_disk(const struct og_plan_inputs *p);
-/* May they be drawn together, which spills beside them a quarter of that at most? */
+/* May they be sampled in groups, which spill a quarter of that at most? */
 bool og__memory_plan_samples_groups(const struct og_plan_inputs *p);
 
 /* As many slots as so much memory may turn out to have, of each row group: what they add to the
@@ -66,9 +66,9 @@ size_t og__plan_inputs_tables(const struct og_plan_inputs *p, uint64_t n_slots,
                               const struct og_planned_size *of);
 /* And once they have planned. */
 size_t og__trimmed_tables(const struct og_plan_inputs *p, uint64_t n_slots);
-/* Batches that it wants to see behind a superbatch. */
+/* Batches that it looks ahead after a superbatch. */
 uint32_t og__plan_inputs_tail(const struct og_plan_inputs *p);
-/* Plans of n batches, while they are carried out; and of one, while it is put away, at most. */
+/* Plans of n batches, while they are carried out; and one spilled plan, at most. */
 size_t og__plan_inputs_plans(const struct og_plan_inputs *p, int n, uint64_t rows);
 size_t og__plan_inputs_spilled(const struct og_plan_inputs *p, uint64_t rows);
 

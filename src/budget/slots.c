@@ -208,7 +208,7 @@ static struct og_capacity requested_of(const struct sizing *z)
     return room;
 }
 
-/* In turns: what sampling, planning and packing leave beside so much staging; else all. */
+/* Phased memory: what sampling, planning and packing leave besides so much staging; else all. */
 static size_t left_before(const struct og_memory_plan *m, size_t staging)
 {
     struct og_memory_plan with = *m;
@@ -259,8 +259,8 @@ static int fit_rows(const struct sizing *z, struct settled *s, size_t bytes, str
     return 0;
 }
 
-/* The most that fits into `left` bytes. Of several groups what fewer rows leave is enough for their
- * tables. */
+/* The most that fits into `left` bytes. With several groups, memory for the tables is what fewer
+ * rows leave. */
 static int fit(const struct sizing *z, struct settled *s, size_t left, struct og_err *err)
 {
     int rc = 0;
@@ -332,8 +332,8 @@ static int count_misses(const struct sizing *z, struct settled *s, struct og_err
     return rc;
 }
 
-/* Two staging areas where they fit and leave as many slots as there are; else one. Of several
- * groups they take half of the room at most: there are few rounds to grow the cache again. */
+/* Two staging areas where they fit and leave as many slots as there are; else one. With several
+ * groups they take at most half of the memory: there are few rounds to grow the cache again. */
 static int fit_beside(const struct sizing *z, const struct settled *now, struct settled *next,
                       struct og_err *err)
 {
@@ -395,7 +395,7 @@ static int refuse_cache(const struct sizing *z, const struct settled *s, const u
                     (unsigned long long)sum_slots(want, z->n), (unsigned long long)m->n_slots);
 }
 
-/* A cache that was asked for is had, or refused. */
+/* An explicit cache size is met, or refused. */
 static int check_requested(const struct sizing *z, const struct settled *s, struct og_err *err)
 {
     uint64_t want[OG_MOST_TYPES] = {z->requested.rows};
@@ -412,8 +412,8 @@ out:
     return rc;
 }
 
-/* Rows come to a device by way of one staging area when its slots are filled: of what nothing else
- * has. */
+/* Rows come to a device through one staging area when its slots are filled: in memory that nothing
+ * else has. */
 static void fill_at_once(const struct sizing *z, struct settled *s)
 {
     enum { AREA = 4 << 20 };
@@ -436,7 +436,7 @@ static void fill_at_once(const struct sizing *z, struct settled *s)
     s->bytes = staged_bytes(f, s->staged);
 }
 
-/* ---- in turns ---- */
+/* ---- phased memory ---- */
 
 /* Slots, from the first, that so many bytes have room for. */
 static uint32_t slots_within(const struct sizing *z, const uint64_t *slots, size_t bytes)
@@ -469,9 +469,8 @@ static int resolve_released(const struct sizing *z, struct settled *s, struct og
 
 /* ---- all of it ---- */
 
-/* Rows that nobody changes are read by others where they are, and only those that it has not are
- * copied to where all read them: they take so many times what is staged, instead of all that is
- * read. */
+/* Rows in a cache that nobody changes are read there by others. Only missing rows are copied to
+ * where all read them: a multiple of what is staged, instead of all that is read. */
 static uint64_t copies_of_misses(const struct og_plan_inputs *p)
 {
     const bool stay = og__policy_is_static(p->exec->policy) && !og__samples_ahead(p->exec);

@@ -1,6 +1,6 @@
 /* slots: how many rows of each group memory holds, in the host's cache and in a device's over it,
- * and how many are staged. Of several groups those that a byte saves most by (plan/row_groups.h);
- * of one nothing is ranked. Looks at nothing but numbers. */
+ * and how many are staged. Among several groups, rows go where a byte saves most
+ * (plan/row_groups.h); one group needs no ranking. Looks at nothing but numbers. */
 #ifndef OG_BUDGET_SLOTS_H
 #define OG_BUDGET_SLOTS_H
 
@@ -15,10 +15,10 @@ struct og_group_size {
     uint64_t slots;        /* of the host's cache, */
     uint64_t device_slots; /* and of a device's over it */
     uint64_t staging_rows; /* misses of a batch */
-    /* counted beforehand (choose/predict.h) */
+    /* counted in advance (choose/predict.h) */
     struct og_read_rule rule;                     /* of its file */
     struct og_plan_cost epoch;                    /* predicted */
-    struct og_plan_cost seen;                     /* of the batches that tell it, so far */
+    struct og_plan_cost seen;                     /* of the batches counted so far */
     struct og_tiers_cost epoch_tiers, seen_tiers; /* the same, with a device's cache */
 };
 
@@ -47,19 +47,19 @@ struct og_slots_given {
                               cache */
     struct og_budget *budget;
 };
-/* Settle staging and cache, into m and size[n_groups], and the policy's tables for them. Every part
- * of m but these is there. -ENOMEM where --cache asks for more than fits. */
+/* Settle staging and cache, into m and size[n_groups], and the policy's tables for them. Every
+ * other part of m must be set. -ENOMEM where --cache is more than fits. */
 OG_MUST_CHECK int og__memory_plan_cache(struct og_memory_plan *m, const struct og_plan_inputs *p,
                                         const struct og_slots_given *given,
                                         struct og_group_size *size, struct og_err *err);
-/* All of a memory plan, likewise. -ENOMEM where the limit is below m->smallest, or a size that was
- * asked for does not fit; the hint names what would do. m is filled as far as it goes. */
+/* Size a whole memory plan likewise. -ENOMEM where the limit is below m->smallest, or an explicit
+ * size does not fit; the hint has sizes that do. m is filled as far as it goes. */
 OG_MUST_CHECK int og__memory_plan(struct og_memory_plan *m, const struct og_plan_inputs *p,
                                   const struct og_slots_given *given, struct og_group_size *size,
                                   struct og_err *err);
 
-/* Ranges of groups with rows, with these slots, into ranges[f->n_ranges]; returns n_ranges, 0 of a
- * graph without types. */
+/* Ranges of groups with rows, with these slots, into ranges[f->n_ranges]; returns n_ranges, 0 in a
+ * homogeneous graph. */
 uint32_t og__host_ranges(const struct og_workload *f, const struct og_group_size *size,
                          struct og_slot_range *ranges);
 uint32_t og__device_ranges(const struct og_workload *f, const struct og_group_size *size,
@@ -67,11 +67,11 @@ uint32_t og__device_ranges(const struct og_workload *f, const struct og_group_si
 
 /* How wide rows of each group are; malloc'ed, NULL without memory. */
 struct og_row_group *og__row_groups_of_graph(const struct og_graph *g);
-/* Of a group that ends with node `end` and whose rows are so wide, in memory and in their file. */
+/* The group that ends with node `end`; row sizes in memory and in the file. */
 struct og_row_group og__row_group_of_graph(uint64_t end, size_t row_bytes, size_t file_row_bytes);
 /* An amount of cache of a graph of so many nodes. */
 struct og_capacity og__amount_room(const struct og_amount *cache, uint64_t n_nodes);
-/* Of an amount of cache, the rows of each group, into slots[n]: the worthiest as far as it goes.
+/* Divides an amount of cache among groups, as rows in slots[n]: the worthiest as far as it goes.
  * worth may be NULL where n is 1. */
 OG_MUST_CHECK int og__amount_slots(const uint32_t *worth, const struct og_amount *cache,
                                    const struct og_row_group *row_group, uint32_t n,

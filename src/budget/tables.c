@@ -13,7 +13,7 @@ static uint32_t narrowest(const struct og_workload *f, const struct og_slot_rang
     return best;
 }
 
-/* Of several sizes narrow rows make most slots of so much memory. */
+/* With several sizes, narrow rows make the most slots of so much memory. */
 static void most_of_ranges(const struct og_workload *f, size_t memory, struct og_slot_range *ranges)
 {
     for (uint32_t k = 0; k < f->n_ranges; k++)

@@ -15,7 +15,7 @@
 #include "sample/trace.h"
 #include "sample/triples.h"
 
-/* Of devices, each by itself, and all of them side by side. */
+/* Rates of devices: each by itself, and all of them in parallel. */
 struct og_links {
     int n; /* 0: not known */
     struct og_link_rates all, each[OG__MOST_DEVICES];
@@ -38,7 +38,7 @@ struct og_growth {
 /* Rows of a group. */
 struct og_rows_known {
     size_t row_bytes;    /* in memory */
-    uint64_t rows, read; /* of the largest batch; of that, or of what is asked for, what is read */
+    uint64_t rows, read; /* of the largest batch; of that, or of requested rows, what is read */
 };
 
 struct og_workload {
@@ -60,11 +60,11 @@ struct og_workload {
     struct og_schedule schedule;
     struct og_seed_source seeds;
     struct og_model_config shape;   /* of the model that this dataset is for */
-    struct og_weight_sums weights;  /* where its degrees are of weights, of a graph without types */
+    struct og_weight_sums weights;  /* sums of weights as degrees, in a homogeneous graph */
     struct og_disk_profile profile; /* of the disk that features lie on */
     struct og_disk_profile away;    /* of those that scratch is on, together */
-    struct og_disk_profile lists;   /* of the one that the graph's structure is on */
-    struct og_disk_profile made;    /* of the one that packs made beforehand are on; 0: none are */
+    struct og_disk_profile lists;   /* of the one with the graph's topology */
+    struct og_disk_profile made;    /* of the one with packs of --samples; 0: none */
     bool apart;                     /* features and scratch are on different ones */
     uint32_t scratch_disks;         /* folders of --scratch */
     struct og_read_rule read_rule;  /* of the features */
@@ -72,7 +72,7 @@ struct og_workload {
     /* in numbers: the memory plan looks at these, and at none of the pointers */
     uint64_t n_nodes;
     uint64_t list_bytes; /* of neighbours, of the whole graph, on the disk */
-    struct og_group_sampling_shape group_sampling; /* what batches sampled together read */
+    struct og_group_sampling_shape group_sampling; /* what a sampling group reads */
     size_t row_bytes;              /* of a row in memory; 0: there are several groups, or no rows */
     uint64_t cache_rows;           /* that --cache allows; else all */
     struct og_trace_options trace; /* batches, where they are spilled */
@@ -81,7 +81,7 @@ struct og_workload {
     struct og_sizes {
         size_t structure; /* of the graph in memory, without a neighbour cache */
         size_t neighbors_least, neighbors_most; /* of a neighbour cache */
-        size_t samples;                         /* what tells where batches made beforehand lie */
+        size_t samples;                         /* descriptions of pre-sampled batches */
         size_t seeds, labels;                   /* of all splits */
         size_t degrees;                         /* of relations, of a model that looks at them */
         size_t scores, targets;                 /* of a split; of a batch */
@@ -91,7 +91,7 @@ struct og_workload {
         size_t widest;          /* the widest row; */
         uint64_t files;         /* rows of all nodes; */
         size_t read;            /* rows that are read for a batch; */
-        size_t requested, sent; /* with --exchange: asked for in a round, and sent to other ranks */
+        size_t requested, sent; /* with --exchange: requested in a round, and sent to other ranks */
         size_t reader;          /* all readers of features, */
         size_t planned_ids;     /* of a batch, group by group; 0 of one group; */
         size_t group_staging;   /* and what a staging area takes besides misses for groups */
@@ -114,7 +114,7 @@ struct og_workload {
     double profiling_seconds; /* sampling one */
     struct og_links links;    /* to devices that keep rows, once measured */
     int keepers;              /* devices that keep rows; 0: none */
-    int first_trainers;       /* on the first of them, beside the model */
+    int first_trainers;       /* on the first of them, with the model */
     struct og_growth growth;  /* where batches may be sampled ahead */
     /* with --exchange: rows of its own nodes that all ranks ask this one for in a round, at most,
      * and those nodes; else 0 */
@@ -149,14 +149,14 @@ static inline double og__mean_row(const struct og_workload *f)
     return (double)bytes / (double)OG_MAX(rows, (uint64_t)1);
 }
 
-/* Of the largest batch that is planned and read: what others ask for, each row once, may be of
- * another size than an own batch. */
+/* Rows of the largest batch that is planned and read: requests of others, each row once, may be
+ * more or less than an own batch. */
 static inline uint64_t og__read_rows(const struct og_workload *f)
 {
     return f->requested_rows > 0 ? OG_MIN(f->requested_rows, f->own_nodes) : og__input_rows(f);
 }
 
-/* Of those asked for what goes to so many ranks but this one, whose own are not sent. */
+/* How many requested rows are sent, among so many ranks; a rank's own are not. */
 static inline uint64_t og__sent_rows(const struct og_workload *f, uint32_t ranks)
 {
     return (f->requested_rows * (ranks - 1) + ranks - 1) / ranks;

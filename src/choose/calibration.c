@@ -44,7 +44,7 @@ bool og__calibration_ruled(const struct og_config *config, const struct og_workl
            config->opt.device == OG_DEVICE_CPU;
 }
 
-/* Of more than memory holds nothing is known. */
+/* Numbers beyond what memory holds were not measured. */
 static int time_groups(const struct og_learner *l, const struct og_structure *g,
                        struct og_group_time *t, struct og_err *err)
 {
@@ -107,7 +107,7 @@ out:
     return rc;
 }
 
-/* Of a step's mini-batches those of one worker, as indices are. */
+/* The mini-batches of one worker in a step, as indices are. */
 static uint64_t own_of_step(const struct og_options *opt)
 {
     return (uint64_t)(opt->accumulate / OG_MAX(opt->workers, 1));

@@ -34,7 +34,7 @@ struct og_calibration {
  * chance, and memory for nothing, do not decide. At least 1. */
 int og__calibration_choose(const struct og_group_time *tried, int n);
 
-/* Does --executors auto ask for measuring? */
+/* Does --executors auto require measuring? */
 bool og__calibration_requested(const struct og_config *config, const struct og_workload *f);
 
 /* Measures groups of 1, 2, 4, ... threads into h->tried. */
@@ -47,7 +47,7 @@ bool og__calibration_ruled(const struct og_config *config, const struct og_workl
 OG_MUST_CHECK int og__calibration_rule(struct og_calibration *h, const struct og_learner *l,
                                        const struct og_structure *g, int threads,
                                        struct og_err *err);
-/* Measures what the options ask for, into h->train and standby. */
+/* Measures what the options require, into h->train and standby. */
 OG_MUST_CHECK int og__calibration_time(struct og_calibration *h, const struct og_learner *l,
                                        const struct og_structure *g, struct og_err *err);
 

@@ -14,9 +14,9 @@ OG_MUST_CHECK int og__hotness_pagerank(const struct og_topology *t, const uint32
                                        struct og_err *err);
 
 /* Scores by which a policy, one that og__policy_wants_hotness, ranks nodes; opt: its parameters.
- * hotness[N] is zeroed on entry. Of presc: visits of each node in --presc-epochs epochs sampled for
- * nothing else, from a random stream of their own (Yang et al. 2022, §6.3), by all threads of the
- * pool that there is memory for. */
+ * hotness[N] is zeroed on entry. For presc: visits of each node in --presc-epochs extra sampled
+ * epochs, from a random stream of their own (Yang et al. 2022, §6.3). All threads of the pool that
+ * memory allows sample. */
 OG_MUST_CHECK int og__hotness_of(const struct og_structure *g, struct og_pool *pool, int policy,
                                  const struct og_options *opt, uint32_t *hotness,
                                  struct og_err *err);
@@ -32,10 +32,10 @@ OG_MUST_CHECK int og__hotness_uses_bare(int policy, const struct og_options *opt
 OG_MUST_CHECK int og__hotness_without_graph(int policy, const struct og_options *opt,
                                             uint64_t n_nodes, uint32_t *hotness,
                                             struct og_err *err);
-/* Is there all that it will be made of? To be asked before the work begins. */
+/* Is there all that it will be made of? Call it before the work begins. */
 OG_MUST_CHECK int og__hotness_check(const struct og_options *opt, uint64_t n_nodes,
                                     struct og_err *err);
-/* Of policy file (hotness_scores.c): numbers in the file opt->scores, one a node. -EINVAL for
+/* For policy file (hotness_scores.c): numbers in the file opt->scores, one a node. -EINVAL for
  * another number of them, for other types than floats and integers, and for NaN. */
 OG_MUST_CHECK int og__hotness_scores(const struct og_options *opt, uint64_t n_nodes,
                                      uint32_t *hotness, struct og_err *err);

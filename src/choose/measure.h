@@ -26,8 +26,8 @@ struct og_probe {
     double iops, bandwidth; /* the best of all rounds: others work on the disk as well */
 };
 
-/* Of a graph with types the type whose features are most is read. Else f->read_rule is known from
- * then on. To be closed even if it fails. */
+/* In a heterogeneous graph the type with the largest features is read. Else f->read_rule is known
+ * from then on. To be closed even if it fails. */
 OG_MUST_CHECK int og__probe_open(struct og_probe *p, struct og_workload *f,
                                  const struct og_config *config, struct og_budget *b,
                                  struct og_err *err);

@@ -106,7 +106,7 @@ struct timing {
     bool link;
 };
 
-/* Of one device, where copies are modelled: seconds of its link so far. */
+/* For one device, where copies are modelled: seconds of its link so far. */
 static double modelled(const struct link_probe *p, int k)
 {
     return p->ops->link_seconds(p->side[k].store);
@@ -211,7 +211,7 @@ int og__time_links(const struct og_learner *l, int n, size_t row_bytes, size_t l
     out->n = n;
 out:
     close_probe(&p);
-    if (rc == -ENOMEM) { /* what it would tell is not worth a refusal */
+    if (rc == -ENOMEM) { /* the measurement is not worth a refusal */
         *err = (struct og_err){0};
         *out = (struct og_links){0};
         return 0;

@@ -36,7 +36,7 @@ static struct og_counting counting_of(const struct og_data_path *d,
                                 .row_bytes = size->row_bytes};
 }
 
-/* Of n rows of a group, with misses by its own numbers. */
+/* For n rows of a group, with misses by its own numbers. */
 static void add_rows(struct og_plan_cost *sum, const struct og_data_path *d, uint32_t group,
                      uint32_t n, const uint32_t *misses, uint32_t n_misses)
 {
@@ -202,7 +202,7 @@ static int count_topology(const struct og_data_path *d, struct og_predicted *sum
     return 0;
 }
 
-/* What a group of so many reads: as a smaller one tells, or once the file a pass. */
+/* What a group of so many reads: estimated from a smaller one, or once the file a pass. */
 static struct og_io_expected group_of(const struct og_data_path *d,
                                       const struct og_profiling *profiling, uint64_t batches)
 {
@@ -215,8 +215,8 @@ static struct og_io_expected group_of(const struct og_data_path *d,
     return (struct og_io_expected){steps * file / (double)rule.max_request, steps * file};
 }
 
-/* Batches that are sampled together read no more than their groups do: how much less, one group of
- * them tells. */
+/* Batches of a sampling group read no more than their group does: how much less is measured on one
+ * group. */
 static void bound_topology(const struct og_data_path *d, const struct og_profiling *profiling)
 {
     const struct og_workload *f = d->workload;

@@ -1,5 +1,5 @@
-/* What a session will read, told before it is read: one epoch's rows, hits, misses, reads, bytes;
- * in all, and of each group of rows (budget/slots.h).
+/* Predicts what a session will read: one epoch's rows, hits, misses, reads, bytes; in all, and of
+ * each group of rows (budget/slots.h).
  *
  *   a cache that stays as it is    from the profiling batches, in proportion
  *   one that changes               from the plans of the first superbatch, exact for its batches */
@@ -9,10 +9,10 @@
 #include "choose/profiling.h"
 #include "flow/data_path.h"
 
-/* d->size[].rule: how the engine that will read the features of each group merges; asked of one. */
+/* d->size[].rule: how the engine that will read the features of each group merges requests. */
 OG_MUST_CHECK int og__learn_rules(const struct og_data_path *d, struct og_err *err);
 
-/* d->predicted, where the profiling batches tell it. The policy is there. */
+/* d->predicted, where the profiling batches predict it. The policy is there. */
 OG_MUST_CHECK int og__predict_profiling(struct og_data_path *d,
                                         const struct og_profiling *profiling, struct og_err *err);
 

@@ -1,5 +1,5 @@
 /* Eight batches (OG__MARGIN_PERCENT covers what they do not show): sampled, from a disk most of
- * them together, then asked in turn for sizes, growth and misses. */
+ * them in a group, then measured for sizes, growth and misses. */
 #include "choose/profiling.h"
 
 #include "base/bits.h"
@@ -54,7 +54,7 @@ out:
     return rc;
 }
 
-/* What a batch tells that was sampled. */
+/* Records a sampled batch. */
 static int note_batch(struct og_profiling *p, const struct og_workload *f,
                       const struct og_descriptor *descriptor, const struct og_batch *batch,
                       struct og_budget *b, struct og_err *err)
@@ -84,7 +84,7 @@ out:
     return rc;
 }
 
-/* Two rounds at least, where what is asked for in rounds is what counts. */
+/* Two rounds at least, where requests of rounds are what counts. */
 static uint32_t first_batches(const struct og_structure *g)
 {
     return OG_MAX(2 * og__owners(g->given.config).ranks, (uint32_t)PROFILING_BATCHES);
@@ -172,7 +172,7 @@ out:
 
 /* ---- together, from a disk ---- */
 
-/* How so many batches like those before are sampled together, in a part of the memory that is left;
+/* How so many batches like those before form sampling groups, in a part of the memory that is left;
  * .batches 0 where that does not do. */
 static struct og_group_sampling_sizes sizes_of(const struct og_profiling *p,
                                                const struct og_structure *g, uint32_t n,
@@ -474,7 +474,7 @@ int og__types_with_margin(struct og_type_counts *out, const struct og_type_count
 
 /* ---- how distinct nodes grow ---- */
 
-/* Of a quarter, of half, and of all profiling batches. */
+/* Distinct nodes in a quarter, in half, and in all profiling batches. */
 static int count_distinct(const struct og_profiling *profiling, uint64_t n_nodes,
                           struct og_budget *budget, double distinct[3], struct og_err *err)
 {
@@ -589,7 +589,7 @@ static uint64_t worst_missed(const struct og_profiling_cache *c, const struct ca
     return worst;
 }
 
-/* Of the group whose nodes are cached->first to cached->end. */
+/* For the group whose nodes are cached->first to cached->end. */
 static int worst_of_group(const struct og_profiling_cache *c, struct cached *cached,
                           uint64_t n_slots, uint64_t *rows, struct og_err *err)
 {
@@ -621,7 +621,7 @@ static int worst_of(const void *arg, const uint64_t *slots, uint64_t *rows, stru
         struct cached cached = {.first = (uint64_t)group->first,
                                 .end = (uint64_t)(group->first + group->n_nodes)};
         rows[k] = c->of_batches ? f->row_group[k].rows : f->row_group[k].read;
-        if (f->requested_rows == 0 || f->graph->n_groups == 1) /* else all that is asked for */
+        if (f->requested_rows == 0 || f->graph->n_groups == 1) /* else all requests */
             OG_TRY(worst_of_group(c, &cached, slots[k], &rows[k], err));
         k++;
     }

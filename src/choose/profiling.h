@@ -1,4 +1,4 @@
-/* profiling: a few batches that are sampled before the run, and what they tell of all others.
+/* profiling: a few batches that are sampled before the run, and estimates from them.
  *
  *   ids of each batch ──> how distinct nodes grow with batches ──> what a superbatch will have
  *                    └──> misses under a cache of any size ──────> staging areas, cache
@@ -19,7 +19,7 @@ struct og_profiling {
     double seconds;
     double core_seconds;            /* of its thread: without waiting for the disk */
     struct og_sample_reads reads;   /* what sampling the training batches read */
-    struct og_group_requests group; /* of those that were sampled together, from a disk; or none */
+    struct og_group_requests group; /* of a sampling group, from a disk; or none */
     struct og_batch_caps caps;      /* of these and of an evaluation batch; no margin */
     struct og_type_counts by_type;  /* the same by types, where a model reads them */
     /* once it is noted: */
@@ -73,8 +73,8 @@ OG_MUST_CHECK int og__profiling_growth(struct og_profiling *p, uint64_t n_nodes,
 
 /* ---- what a cache would miss ---- */
 
-/* Make hotness, an array of N, the place of each node in the order of it, N - 1 the hottest, the
- * smaller id in front of equal ones, and note the places of the profiling batches' rows. Memory
+/* Ranks nodes: hotness[N] becomes the position of each node, N - 1 the hottest; the smaller id
+ * comes first among equal ones. Also notes the positions of the profiling batches' rows. Memory
  * plans made with such profiling batches count their misses without a placement: for many execution
  * plans. */
 OG_MUST_CHECK int og__profiling_rank(struct og_profiling *p, uint64_t n_nodes, uint32_t *hotness,
@@ -82,12 +82,12 @@ OG_MUST_CHECK int og__profiling_rank(struct og_profiling *p, uint64_t n_nodes, u
 /* The places alone are given back. */
 void og__profiling_unrank(struct og_profiling *p, struct og_budget *b);
 
-/* What is told of a cache by the profiling batches. */
+/* Estimates of a cache by the profiling batches. */
 struct og_profiling_cache {
     const struct og_profiling *profiling;
     const struct og_workload *workload;
     int policy;
-    bool of_batches; /* rows of an own batch, where others are asked for */
+    bool of_batches; /* rows of an own batch, where requests of others are planned */
     /* [N] what stands for what the policy will keep, not made of the profiling batches before
      * number `from`; NULL: nothing is known of it before the run, and every row may miss */
     const uint32_t *hotness;

@@ -1,5 +1,5 @@
-/* The profiling batches by row groups, for counting execution plans of graphs with types: each
- * type's rows are of one size, and lie in slots of their own. */
+/* The profiling batches by row groups, for counting execution plans of heterogeneous graphs: each
+ * type's rows have one size and slots of their own. */
 #ifndef OG_PROFILING_GROUPS_H
 #define OG_PROFILING_GROUPS_H
 
@@ -14,7 +14,7 @@ struct og_profiling_groups {
     size_t bytes;  /* of ids */
 };
 
-/* Nothing of a graph without types. How rows are read is asked of a reader of each type. */
+/* A homogeneous graph needs none. A reader of each type predicts its requests. */
 OG_MUST_CHECK int og__profiling_groups(struct og_profiling_groups *out,
                                        const struct og_profiling *p, const struct og_structure *g,
                                        struct og_budget *b, struct og_err *err);

@@ -161,7 +161,8 @@ static void hear(struct launch *l)
             l->guarded[i] = said[n - 1] == OG__GUARDED;
 }
 
-/* Kills workers that compute or hang. One that writes, or has been told to stop, ends by itself. */
+/* Kills workers that compute or hang. One that writes, or that is stopping already, ends by
+ * itself. */
 static void kill_rest(struct launch *l, bool guarded_too)
 {
     hear(l);
@@ -226,7 +227,7 @@ static void reap(struct launch *l)
 }
 
 /* Forwards a stop request, except a terminal's, which the workers get too. SIGINT, SIGTERM and
- * SIGUSR1 ask for the same. */
+ * SIGUSR1 request the same. */
 static void hand_on(struct launch *l, int number, const siginfo_t *info)
 {
     const double now = og__now();

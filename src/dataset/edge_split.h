@@ -34,7 +34,7 @@ bool og__edge_split_same(const char *a, const char *b);
 enum og__split og__edge_split_of(const struct og_edge_split *s, uint32_t u, uint32_t v);
 
 /* Writes the remaining graph into existing folder `folder`: a dataset with edge lists. Other arrays
- * stay in place. asked[n_relations]: the relations to learn. Their held-out edges leave every
+ * stay in place. requested[n_relations]: the relations to learn. Their held-out edges leave every
  * relation between the same two groups, so that no other relation, such as the reverse, reveals
  * them. In a homogeneous graph that is symmetric, an edge and its reverse are one row of the lists,
  * else two. Self-loops stay and are never targets. Buffers come from the budget as "edge split". */

@@ -71,7 +71,7 @@ out:
     return rc;
 }
 
-/* Bytes of all groups that are not yet laid out as requested. */
+/* Bytes of all groups that are not yet striped as requested. */
 static int part_bytes(struct og_striper *s, uint64_t bytes[OG_MOST_PARTS], struct og_err *err)
 {
     int rc = 0;

@@ -47,7 +47,7 @@ char *og__striper_part_path(const struct og_striper *s, const char *const *folde
 OG_MUST_CHECK int og__striper_read_meta(struct og_striper *s, struct og_err *err);
 /* The checksum in meta.json for source file i; NULL = none. */
 const char *og__striper_checksum(const struct og_striper *s, uint32_t i);
-/* Are the group's rows already laid out as requested? */
+/* Are the group's rows already striped as requested? */
 OG_MUST_CHECK int og__striper_lies_so(const struct og_striper *s, bool *so, struct og_err *err);
 /* Makes meta.json refer to the new parts. */
 OG_MUST_CHECK int og__striper_switch_meta(struct og_striper *s, struct og_err *err);

@@ -1,12 +1,12 @@
 #include "flow/count_work.h"
 
-/* Of the batch itself. */
+/* For the batch itself. */
 static uint64_t bytes_of(const struct og_work *w)
 {
     return w->read.bytes + w->sampled_from.io.bytes + w->trace_read.bytes;
 }
 
-/* What working ahead took is told with the batch that waited for it, whatever that is for. */
+/* Work ahead is counted with the batch that waited for it, whatever that is for. */
 void og__count_lookahead(struct og_epoch_counters *c, const struct og_lookahead_counts *lookahead)
 {
     c->plan_seconds += lookahead->plan_seconds;

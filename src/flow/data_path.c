@@ -129,7 +129,7 @@ int og__data_path_fill(struct og_data_path *d, uint64_t *prefill, struct og_io_c
     return rc < 0 ? rc : ended;
 }
 
-/* Static and learning policies are told that it begins; what they want in slots is read now. */
+/* Static and learning policies learn that it begins; what they need in slots is read now. */
 static int fill_first(struct og_data_path *d, uint64_t *prefill, struct og_err *err)
 {
     struct og_io_counts counted = {0}; /* with all that is read before the first batch */

@@ -15,7 +15,7 @@
 #include "flow/source.h"
 #include "flow/structure.h"
 
-/* What is prepared ahead, and where it lies. */
+/* What is prepared ahead, and where it is stored. */
 struct og_stores {
     struct og_places scratch; /* for what does not stay in memory; its own */
     /* of a superbatch, once a run began */
@@ -24,7 +24,7 @@ struct og_stores {
     struct og_scratch *pack_dir; /* with --layout packed: what its batches miss, */
     struct og_pack **pack;       /* [n_packs] of each row group, or none */
     uint32_t n_packs;
-    struct og_packs *packs; /* made beforehand; NULL = none that serve */
+    struct og_packs *packs; /* of --samples; NULL = none that fit */
 };
 
 /* What is sampled ahead goes to these places, which are copied. What a killed process left there
@@ -48,9 +48,9 @@ struct og_rows_to {
     struct og_devices devices;
 };
 
-/* What an epoch reads, as far as it is known beforehand. */
+/* What an epoch reads, as far as it is known in advance. */
 struct og_predicted {
-    bool known; /* before the first superbatch a policy may not tell */
+    bool known; /* before the first superbatch a policy may not know */
     bool bound; /* of the structure it is the most that there can be, until a group was sampled */
     struct og_plan_cost plan;
     struct og_tiers_cost tiers; /* with a device's cache */
@@ -73,7 +73,7 @@ struct og_stack_ops {
     uint32_t (*prefill)(struct og_data_path *d, uint32_t *nodes, uint32_t *places, uint32_t most);
     /* The host's slots from `first` on have lost their rows. */
     void (*invalidate)(struct og_data_path *d, uint32_t first);
-    /* Of an og_plans: each batch by itself; made with its superbatch. */
+    /* From an og_plans: each batch by itself; made with its superbatch. */
     int (*plan)(void *plans, struct og_work *w, struct og_err *err);
     int (*read_back)(void *plans, struct og_work *w, struct og_err *err);
 };
@@ -86,7 +86,7 @@ struct og_data_path {
     const struct og_memory_plan *memory;
     struct og_budget *budget;
     struct og_structure *structure;
-    const struct og_offline *offline;       /* samples made beforehand; NULL = none */
+    const struct og_offline *offline;       /* pre-sampled batches; NULL = none */
     struct og_predicted *predicted;         /* set once the first superbatch is planned */
     struct og_group_size *size;             /* [n_groups] rows of each; NULL: no features */
     struct og_timeline *timeline;           /* NULL = none */

@@ -134,7 +134,7 @@ static void close_group(struct group *w)
 {
     if (!w->ops)
         return;
-    if (w->store) /* what it was asked may still read what is given back */
+    if (w->store) /* queued kernels may still read what is given back */
         (void)!w->ops->finish(w->store, NULL);
     og__gather_close(w->gather);
     if (w->victims) {
@@ -167,8 +167,8 @@ out:
     return rc;
 }
 
-/* By way of the staging areas, as many rows at a time as one holds: of two one is read while what
- * the other has is put into slots. */
+/* Reads through the staging areas, as many rows at a time as one holds: with two, one is read while
+ * the other's rows are put into slots. */
 static int fill_device(struct group *w, const uint32_t *nodes, const uint32_t *slots, uint32_t n,
                        struct og_io_counts *counts, struct og_err *err)
 {
@@ -243,8 +243,8 @@ static struct og_rows tiers_of(const struct group *w, const struct og_rows *read
     return x;
 }
 
-/* Changes of the plan: into slots of the device, which it is asked to make, and of the host. The
- * former come first. */
+/* Changes of the plan: into slots of the device, by a queued kernel, and of the host. The former
+ * come first. */
 static int note_entries(struct group *w, int area, const struct og_plan *plan, struct og_upload *b,
                         struct og_err *err)
 {
@@ -402,8 +402,8 @@ int og__device_rows_keeper(const struct og_device_rows *d, const struct og_work 
                : 0;
 }
 
-/* Of that device, in the place of one that is free. Where there is none trainers have them, which
- * will be done: a flow has no more batches at a time than a device has rooms. */
+/* A row buffer of that device that is free. Where there is none trainers have them, which will be
+ * done: a flow has no more batches at a time than a device has rooms. */
 static int take_room(struct og_device_rows *d, int keeper)
 {
     const int first = keeper * OG__MOST_ROOMS, end = first + d->n_rooms;
@@ -557,7 +557,7 @@ static int fill_end(void *self, struct og_io_counts *counts, struct og_err *err)
 static int release_slots(void *self, uint32_t n, struct og_err *err)
 {
     struct og_device_rows *d = self;
-    const int rc = resolve_all(d, err); /* what was asked may still read them */
+    const int rc = resolve_all(d, err); /* queued kernels may still read them */
     for (uint32_t k = 0; rc == 0 && k < d->n_groups; k++)
         og__gather_release_slots(d->group[k].gather, n);
     return rc;
@@ -635,7 +635,7 @@ static int upload(struct og_device_rows *d, struct og_work *w, struct og_err *er
     const double requested = og__now();
     struct og_rows *view = d->view + (size_t)w->room * d->setup.n_views;
     const int rc = upload_groups(d, w, area, view, err);
-    if (rc < 0) { /* some of it may have been asked: that ends before its area is another's */
+    if (rc < 0) { /* some of it may be queued: that ends before its area is another's */
         for (uint32_t k = 0; k < d->n_groups; k++)
             (void)!ops_of(d)->finish(d->group[k].store, NULL);
         return rc;

@@ -1,18 +1,18 @@
-/* device rows: the rows of batches come to where models compute, from slots there, from the host's
- * slots, from rings of victims and from what was read for the batch.
+/* device rows: collects the rows of batches on devices, from device slots, host slots, victim
+ * buffer and staging.
  *
  *   reads of batch i + 1 ──> staging area        the loader's thread
  *   collect batch i      ──> room on the device, moves, entries: the device's stream
  *   (collected: its area is free, and what of it enters the host's slots is copied there)
  *   train batch i - 1    <── room                the consumer's thread, or a trainer's
  *
- * Each group of rows has slots and rooms there, slots of the host's, rings of victims and a reader
- * of its own, and the groups are brought side by side: a batch has the same area and the same room
- * of each, from `begin` to the time when what it read has entered the host's slots.
+ * Each group of rows has its own device slots, row buffers, host slots, victim buffer and reader.
+ * All groups proceed together: a batch has the same area and the same buffer in each, from `begin`
+ * until its misses are in the host's slots.
  *
- * A staging area is free as soon as the device has read it, whatever becomes of the batch. Of
+ * A staging area is free as soon as the device has read it, whatever becomes of the batch. With
  * several devices, whose slots are one cache, training batch b of an epoch goes to device b modulo
- * them, any other one to the first. */
+ * their number, any other batch to the first. */
 #ifndef OG_DEVICE_ROWS_H
 #define OG_DEVICE_ROWS_H
 
@@ -55,8 +55,8 @@ int og__device_rows_keeper(const struct og_device_rows *d, const struct og_work 
 /* Who computes on that device with another backend than rows were opened with. */
 OG_MUST_CHECK int og__device_rows_join(struct og_device_rows *d, int keeper,
                                        struct og_nn_backend *be, struct og_err *err);
-/* By the consumer: the batch's rows are still looked at when it has had its turn; and by whoever
- * did that, when it has asked its backend for all that looks at them. */
+/* The consumer keeps a batch whose rows are still read after its turn. Whoever reads them is done
+ * once its backend has queued all reads. */
 void og__device_rows_keep(struct og_device_rows *d, const struct og_work *w);
 void og__device_rows_done(struct og_device_rows *d, const struct og_work *w,
                           struct og_nn_backend *be);

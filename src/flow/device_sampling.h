@@ -1,5 +1,5 @@
-/* device sampling: hops of a data path's samplers drawn on a device (--sample-on device), which has
- * the graph's structure in its memory. The model need not be there. */
+/* device sampling: hops of a data path's samplers on a device (--sample-on device), with the
+ * graph's topology in its memory. The model need not be there. */
 #ifndef OG_DEVICE_SAMPLING_H
 #define OG_DEVICE_SAMPLING_H
 
@@ -8,14 +8,15 @@
 
 struct og_device_sampling {
     const struct og_nn_ops *ops;
-    struct og_nn_backend *backend; /* of its own: samplers work beside the model */
+    struct og_nn_backend *backend; /* of its own: samplers work in parallel with the model */
     struct og_device_sampler *sampler;
 };
 
-/* Is it asked for, and may it be? -EINVAL or -ENOTSUP, saying what does not go with it. */
+/* Is it requested, and possible? -EINVAL or -ENOTSUP names what it does not support. */
 OG_MUST_CHECK int og__device_sampling_check(const struct og_config *config, struct og_err *err);
 
-/* For all n samplers, of a structure in memory; within --device-memory what the plan sets aside. */
+/* Serves all n samplers from a topology in memory; within --device-memory what the plan sets
+ * aside. */
 OG_MUST_CHECK int og__device_sampling_open(struct og_device_sampling *d,
                                            const struct og_plan_inputs *p,
                                            const struct og_topology *t,

@@ -64,9 +64,8 @@ static void give_room(struct og_exchange *x, struct og_room *r)
 
 /* ---- opening and closing ---- */
 
-/* For the largest batch, and as many rows as the profiling batches ask for; they grow where that is
- * too few.
- */
+/* Sized for the largest batch, and for as many rows as the profiling batches request; they grow
+ * where that is too few. */
 static int open_rooms(struct og_exchange *x, struct og_err *err)
 {
     const struct og_workload *f = x->path->workload;
@@ -158,7 +157,7 @@ struct og_upcoming *og__exchange_upcoming(struct og_exchange *x)
     return &x->upcoming;
 }
 
-/* ---- what this rank asks for ---- */
+/* ---- requests of this rank ---- */
 
 struct og_round_of og__exchange_round(const struct og_exchange *x, uint64_t item)
 {
@@ -206,9 +205,9 @@ out:
     return rc;
 }
 
-/* ---- telling one another what is wanted ---- */
+/* ---- exchanging requests ---- */
 
-/* counts[i]: rows that rank i asks for. */
+/* counts[i]: rows that rank i requests. */
 static int tell_counts(struct og_exchange *x, uint32_t *counts, struct og_err *err)
 {
     struct og_message send[OG__MOST_RANKS];
@@ -273,7 +272,7 @@ out:
 
 /* ---- as an owner: planned, read, sent ---- */
 
-/* What is asked for in the round whose reading was begun last. */
+/* The requests of the round whose reading was begun last. */
 static struct og_demanded requested_last(const struct og_exchange *x)
 {
     return og__demand_of(&x->demand, x->known ? x->planned - 1 : 0);
@@ -363,8 +362,8 @@ out:
     return rc;
 }
 
-/* What was read for the round lies as it is sent. Where ranks read rows in place all of them have
- * begun the round before, and so left the one before that. */
+/* What was read for the round is stored as it is sent. Where ranks read rows in place all of them
+ * have begun the round before, and so left the one before that. */
 static void pack_rows(struct og_exchange *x, uint64_t round)
 {
     struct og_turn *t = turn_of(x, round);
@@ -394,8 +393,8 @@ static int send_rows(struct og_exchange *x, uint64_t round, struct og_err *err)
 
 /* ---- a step: rows of one round are sent for, and the next one is begun ---- */
 
-/* What all ask for in the round that is begun, and before that whether all go on. counts: by rank.
- */
+/* Exchanges the requests of the round that is begun, and before that whether all continue. counts:
+ * by rank. */
 static int hear_counts(struct og_exchange *x, uint32_t *counts, struct og_err *err)
 {
     int rc = og__exchange_agree(x, 0, err);
@@ -409,7 +408,7 @@ static int prepare(struct og_exchange *x, bool hears, bool brings, const uint32_
     int rc = 0;
     if (brings)
         OG_TRY(finish_reading(x, x->here, err));
-    if (brings && hears) /* all have met; what was asked for gives way to what is */
+    if (brings && hears) /* all have met; new requests replace the previous ones */
         pack_rows(x, x->here);
     if (hears)
         OG_TRY(room_for_lists(x, counts, err));
@@ -419,7 +418,7 @@ out:
 
 static int step(struct og_exchange *x, bool begins, bool brings, struct og_err *err)
 {
-    uint32_t counts[OG__MOST_RANKS] = {0}; /* rows asked for in the round that is begun */
+    uint32_t counts[OG__MOST_RANKS] = {0}; /* rows requested in the round that is begun */
     const bool hears = begins && !x->known;
     int rc;
     OG_TRY(og__exchange_await(x, err)); /* of the round before: they lie where these are packed */

@@ -3,17 +3,17 @@
  * and has a cache of those alone, so that no row is in two of them.
  *
  *   round            k                 k + 1                        k + 2
- *                    trained           rows are here, one batch     lists were told, what all ask
- *                                      ahead of use                 of an owner is planned and read
+ *                    trained           rows are here, one batch     lists were exchanged: requests
+ *                                      ahead of use                 of an owner planned and read
  *
  *   before round k is trained, in all ranks:
  *     rows of k      <───── are here
- *     lists of k + 2 ─────> owner: what all ask for, each node once ──> policy ──> read begins
+ *     lists of k + 2 ─────> owner: requests of all, each node once ──> policy ──> read begins
  *     rows of k + 1  <───── owner: read, and sent in one message to each rank, which comes while
  *                           k is trained (og__comm_begin)
  *
- * A round has a mini-batch of each rank, or of some; who has none serves the others. What a rank is
- * asked for is a batch that any policy plans, and gather carries out. All of it is begun in step by
+ * A round has a mini-batch of each rank, or of some; who has none serves the others. Requests to a
+ * rank form a batch that any policy plans, and gather carries out. All of it is begun in step by
  * the thread that trains, and whoever fails or stops says so before the next message, as ranks do
  * that exchange gradients. */
 #ifndef OG_EXCHANGE_H
@@ -55,9 +55,8 @@ OG_MUST_CHECK int og__exchange_await(struct og_exchange *x, struct og_err *err);
 /* Bytes of other ranks' memory that this one has read rows in, and they count. NULL: 0. */
 size_t og__exchange_counted_elsewhere(const struct og_exchange *x);
 
-/* What this rank did as an owner for the oldest round that was reached and not counted, to what is
- * told of its part: rows that were asked
- * of it, hits and misses of its cache. Returns how many rows it sent. */
+/* Adds what this rank did as an owner in the oldest uncounted round: rows requested, hits and
+ * misses of its cache. Returns how many rows it sent. */
 uint64_t og__exchange_count(struct og_exchange *x, struct og_epoch_counters *c);
 
 /* Works of the flow that the path runs, as it looks at them. */
@@ -75,20 +74,20 @@ bool og__exchange_goes_on(const struct og_exchange *x);
 OG_MUST_CHECK int og__exchange_bound(struct og_exchange *x, uint64_t *last, struct og_err *err);
 /* Its end: an item of all ranks; without superbatches that of the run, or the pass. */
 uint64_t og__exchange_limit(const struct og_exchange *x);
-/* own: this rank's batches from its item `first` on, of the superbatch and of what it sees behind
- * it. *asked: what this owner is asked for, valid until the next call; of the superbatch's own
- * *rounds, and of as many behind them as all ranks have sampled. */
+/* own: this rank's batches from its item `first` on, with its lookahead. *requested: what ranks
+ * request of this owner, valid until the next call. It covers the superbatch's own *rounds, and as
+ * many after them as all ranks have sampled. */
 OG_MUST_CHECK int og__exchange_hear(struct og_exchange *x, const struct og_trace *own,
                                     uint64_t first, struct og_trace *requested, uint32_t *rounds,
                                     struct og_err *err);
 /* A plan to make others in, while none is carried out. */
 struct og_plan *og__exchange_scratch(struct og_exchange *x);
-/* A round's plan lies there in the path's store of plans. */
+/* A round's plan is at `at` in the path's store of plans. */
 void og__exchange_planned(struct og_exchange *x, uint32_t round, uint64_t at);
 /* Who fills the cache for the superbatch's rounds; NULL: nobody any more. */
 void og__exchange_fill(struct og_exchange *x, struct og_filling *filling);
-/* What preparing them took, of a rank that has no batch in them which could tell it: told with the
- * next round. */
+/* The cost of preparing them, for a rank without a batch to count it with: counted with the next
+ * round. */
 void og__exchange_prepared(struct og_exchange *x, const struct og_lookahead_counts *done);
 /* Until its end: rounds in which this rank has no batch. */
 OG_MUST_CHECK int og__exchange_pass(struct og_exchange *x, struct og_err *err);

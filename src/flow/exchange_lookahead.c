@@ -1,9 +1,9 @@
-/* A superbatch of all ranks: where it ends, and what all ask for in its rounds, told at once, so
- * that an owner's policy sees what comes.
+/* A superbatch of all ranks: where it ends, and the requests of all its rounds, exchanged at once,
+ * so that an owner's policy sees what comes.
  *
  *   own batches     sampled ahead, as without others
  *   bound           it ends with a round, where that of the rank ends that has room for least
- *   hear            lists of all its rounds, and of those that a policy sees behind it
+ *   hear            lists of all its rounds, and of those that a policy sees after it
  *   planned         the owner's plans of them, spilled
  *   reach, ...      rounds one after another, until its end */
 #include "flow/exchange_parts.h"
@@ -13,7 +13,7 @@
 
 /* ---- rounds ---- */
 
-/* Of own items, as the path has them: the item of all ranks that begins the round of this one. */
+/* Own items, numbered as in the path: the item of all ranks that begins the round of this one. */
 static uint64_t round_start(const struct og_exchange *x, uint64_t own)
 {
     const struct og_schedule *s = &x->path->workload->schedule;
@@ -65,7 +65,7 @@ uint64_t og__exchange_limit(const struct og_exchange *x)
     return x->limit;
 }
 
-/* ---- what is asked for ---- */
+/* ---- requests ---- */
 
 static uint32_t rounds_until(const struct og_exchange *x, uint64_t item)
 {

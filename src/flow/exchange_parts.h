@@ -1,9 +1,9 @@
 /* What the files of the exchange share.
  *
  *   exchange.c             rounds, one after another
- *   exchange_rows.c        of which sizes rows are, and how a message of them lies
+ *   exchange_rows.c        row sizes, and the layout of a message of rows
  *   exchange_place.c       rows that ranks of one machine read where their owner has put them
- *   exchange_lookahead.c   what is asked for in all rounds of a superbatch, told at once */
+ *   exchange_lookahead.c   requests of all rounds of a superbatch, exchanged at once */
 #ifndef OG_EXCHANGE_PARTS_H
 #define OG_EXCHANGE_PARTS_H
 
@@ -37,8 +37,8 @@ struct og_rows_kind {
     uint32_t n, n_at;         /* rows of the round read last that are copied; the first there */
 };
 
-/* A message has the rows of one owner for one rank's batch, in the order of the list that asked for
- * them: kind by kind. Of several sizes they lie in units, whose bytes divide all of them:
+/* A message has the rows of one owner for one rank's batch, in the order of the list that requested
+ * them: kind by kind. Rows of several sizes are in units, whose bytes divide all of them:
  *
  *   received   | from owner 0: rows of kind 0 | of kind 1 || from owner 1: of kind 0 | of 1 || ...
  *
@@ -51,7 +51,7 @@ struct og_kinds {
     struct og_rows *views;     /* [OG__RECEIVED][n] what batches have of rounds */
 };
 
-/* Of a list of rows, by owner: first[i] and begins[i]: number and unit of owner i's first. */
+/* A list of rows by owner: first[i] and begins[i] are the number and unit of owner i's first. */
 struct og_sorted {
     uint32_t first[OG__MOST_RANKS + 1];
     uint64_t begins[OG__MOST_RANKS + 1];
@@ -99,22 +99,22 @@ struct og_exchange {
     /* rounds of the flow, numbered from 0 */
     struct og_schedule whole;
     enum og__split pass;
-    bool known;              /* what is asked for, and how that is planned, until `limit` */
+    bool known;              /* requests, and their plans, until `limit` */
     uint32_t planned;        /* rounds of it that were begun */
     struct og_room codes_at; /* uint64_t [demand.n] where their plans are spilled */
-    struct og_room asks;     /* uint32_t [2, ranks, rounds] rows that they ask for: own, of all */
-    struct og_lookahead_counts prepared; /* not told yet */
+    struct og_room asks;     /* uint32_t [2, ranks, rounds] rows that they request: own, of all */
+    struct og_lookahead_counts prepared; /* not counted yet */
     struct og_filling *filling;          /* fills the cache for them; NULL: it is filled */
     uint64_t item, limit, end; /* the next to be begun is that of this item; there are no more */
-    uint64_t reached;          /* rounds that were asked for; */
+    uint64_t reached;          /* rounds that were requested; */
     uint64_t here, begun;      /* whose rows came; whose reading was begun */
     double waited;             /* seconds for others, for the round reached last */
     struct og_turn turn[OG__TURNS]; /* of round r: r modulo OG__TURNS */
     uint64_t told; /* rounds that were counted; of those after it what there is to count: */
     struct og_turn reached_turn[OG__MOST_REACHED]; /* of round r: r modulo that */
     struct og_upcoming upcoming;
-    /* what this owner is asked for, and the round begun last as a work: its plan, and rows that
-     * were read, until they are packed */
+    /* requests to this owner, and the round begun last as a work: its plan, and rows that were
+     * read, until they are packed */
     struct og_demand demand;
     struct og_work served;
     bool reading;
@@ -136,7 +136,7 @@ OG_MUST_CHECK int og__exchange_swap(struct og_exchange *x, const struct og_messa
 
 OG_MUST_CHECK int og__kinds_open(struct og_exchange *x, struct og_err *err);
 void og__kinds_close(struct og_exchange *x);
-/* Of a batch's ids those that have rows, kind by kind; what is not ids lies in `room`. */
+/* Lists the ids of a batch that have rows, kind by kind; the result may be in `room`. */
 OG_MUST_CHECK int og__kinds_list(const struct og_exchange *x, struct og_planned_ids *room,
                                  const uint32_t **ids, uint32_t *n, struct og_err *err);
 /* What it takes for batches of n ids at most is there. */
@@ -144,10 +144,10 @@ OG_MUST_CHECK int og__kinds_reserve(const struct og_exchange *x, struct og_plann
                                     uint32_t n, struct og_err *err);
 /* Nodes of a list are of this owner, have rows, and come kind by kind. */
 bool og__kinds_fit(const struct og_exchange *x, const uint32_t *nodes, uint32_t n);
-/* x->served is what is asked for, before it is begun. */
+/* x->served becomes the request, before it is begun. */
 OG_MUST_CHECK int og__kinds_serve(struct og_exchange *x, const struct og_demanded *requested,
                                   struct og_err *err);
-/* Bytes of what each rank asked for; returns those of others. */
+/* Bytes that each rank requested; returns those of others. */
 size_t og__kinds_sizes(const struct og_exchange *x, const struct og_demanded *requested,
                        size_t *bytes);
 /* Rows that a rank asked for, [begin, end) of requested->at, are of a kind; the first of that
@@ -180,7 +180,7 @@ OG_MUST_CHECK int og__place_check(struct og_exchange *x, uint64_t round, struct 
 
 /* The round that begins with an item: *own: this rank's batch among those, if `has`. */
 struct og_round_of {
-    uint64_t after; /* the item behind it */
+    uint64_t after; /* the item after it */
     bool has, trains;
 };
 struct og_round_of og__exchange_round(const struct og_exchange *x, uint64_t item);
@@ -189,8 +189,8 @@ struct og_round_of og__exchange_round(const struct og_exchange *x, uint64_t item
  * row of each is in what is received. */
 void og__exchange_sort(struct og_exchange *x, const uint32_t *ids, uint32_t n, struct og_sorted *by,
                        uint32_t *place);
-/* Lists of a round that lie so, from all, to what is asked of this rank. counts[ranks]: rows that
- * each asks for, for which there is room. */
+/* Collects a round's lists from all ranks, for this owner. counts[ranks]: rows that each requests;
+ * buffers must have room. */
 OG_MUST_CHECK int og__exchange_lists(struct og_exchange *x, const uint32_t *first,
                                      const uint32_t *counts, struct og_err *err);
 

@@ -1,6 +1,6 @@
-/* Rows that ranks of one machine have from one another in place: an owner copies what a round asks
- * of it and its cache has not, each row once, to where all read it, and tells each the numbers of
- * its rows there. Of a cache whose rows change it copies those, too. */
+/* Rows that ranks of one machine read in place. An owner copies requested rows that its cache has
+ * not, each row once, to where all read it, and sends each rank the numbers of its rows there. From
+ * a cache whose rows change it copies those, too. */
 #include "flow/exchange_parts.h"
 
 #include <string.h>
@@ -183,7 +183,7 @@ void og__place_rows(struct og_exchange *x, uint64_t round, const struct og_deman
     og__kinds_put(x, requested, put_places);
 }
 
-/* An owner's cache. It has told of it by now. */
+/* An owner's cache. It has been announced by now. */
 static int open_cache(struct og_exchange *x, uint32_t owner, struct og_err *err)
 {
     struct og_in_place *p = &x->in_place;
@@ -232,7 +232,7 @@ static size_t rows_touched(const struct og_exchange *x, uint32_t owner)
                                      place_of(x, OG__RECEIVED * x->in_place.room));
 }
 
-/* Of own ones the cache alone, which is counted where it lies for this rank. */
+/* For own rows the cache alone, which is counted where this rank allocates it. */
 size_t og__exchange_counted_elsewhere(const struct og_exchange *x)
 {
     size_t bytes = 0;

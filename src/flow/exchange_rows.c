@@ -1,5 +1,5 @@
-/* Of which sizes rows are that ranks exchange, and how a message of them lies: of a graph of one
- * type all are of one size; of others each type with features has one. */
+/* Sizes of exchanged rows, and the layout of a message: in a homogeneous graph all rows have one
+ * size; in others each type with features has one. */
 #include "flow/exchange_parts.h"
 
 #include <assert.h>
@@ -79,7 +79,7 @@ void og__kinds_close(struct og_exchange *x)
     og__planned_ids_release(&x->served.planned);
 }
 
-/* ---- what is asked for ---- */
+/* ---- requests ---- */
 
 bool og__kinds_fit(const struct og_exchange *x, const uint32_t *nodes, uint32_t n)
 {
@@ -129,7 +129,8 @@ void og__exchange_sort(struct og_exchange *x, const uint32_t *ids, uint32_t n, s
 
 /* ---- what is sent ---- */
 
-/* Of values[from, to), those below `bound` before the others: how many from the start are. */
+/* Moves those of values[from, to) that are below `bound` before the others: how many from the start
+ * are. */
 static uint32_t below(const uint32_t *values, uint32_t from, uint32_t to, uint32_t bound)
 {
     while (from < to) {

@@ -1,4 +1,4 @@
-/* filling: rows enter the cache as a superbatch's plan says, beside the flow that trains it.
+/* filling: rows enter the cache as a superbatch's plan says, while the flow trains it.
  *
  *   spilled:    | n, after, nodes, slots | ... | 0 |   a window: what must be there before a batch
  *
@@ -86,7 +86,7 @@ bool og__filling_ready(struct og_filling *f, uint32_t batch);
  * OG_INTERRUPTED nor an errno, which a disk may give as well. */
 enum { OG__GIVEN_UP = OG_INTERRUPTED - 1 };
 
-/* What reading took since the last time it was told. */
+/* What reading took since the last call. */
 struct og_filled {
     struct og_io_counts read;
     double seconds;

@@ -26,7 +26,7 @@ struct og_flow_run {
     struct og_err err;
 };
 
-/* A thread of a stage. Its body goes on until there is nothing more to do (0), the queues are shut
+/* A thread of a stage. Its body runs until there is nothing more to do (0), the queues are shut
  * (OG__GIVEN_UP), or it fails. */
 struct worker {
     struct og_flow_run *run;
@@ -282,7 +282,7 @@ static void end_work(struct og_flow_run *r, struct og_work *w)
     og__shelf_put(&r->works, (int)(w - f->works));
 }
 
-/* Batches that are made beforehand wait all. */
+/* Batches that are made in advance all wait. */
 static uint64_t behind(struct og_flow_run *r, uint64_t item)
 {
     const struct og_items *items = &r->flow->items;

@@ -6,10 +6,10 @@
  *        │          plan source                │
  *        └──────────── free works <────────────┘
  *
- * Stages do not know where batches, plans and rows come from. A batch source samples them, reads
- * samples that were made beforehand, or replays what was sampled ahead; a plan source asks the
- * policy, or reads plans that were made ahead (source.h). A flow without a plan source has neither
- * planner nor loader: its batches go straight to the consumer.
+ * Stages do not know where batches, plans and rows come from. A batch source samples, reads
+ * pre-sampled batches, or replays what was sampled ahead; a plan source calls the policy, or reads
+ * plans that were made ahead (source.h). A flow without a plan source has neither planner nor
+ * loader: its batches go straight to the consumer.
  *
  * A `work` is one mini-batch in flight; a fixed number of them circulates, so memory is bounded and
  * steady state allocates nothing. Works leave every queue in the order of the schedule, whichever
@@ -25,8 +25,8 @@
 #include "sample/sample.h"
 #include "sample/seeds.h"
 
-/* What was done before a superbatch could begin; its first work tells it. And what was put into the
- * cache since: the first work that needs it tells that. */
+/* What was done before a superbatch could begin; counted with its first work. And what entered the
+ * cache since: counted with the first work that needs it. */
 struct og_lookahead_counts {
     double plan_seconds;
     double gather_seconds; /* packing, filling the cache */
@@ -35,8 +35,8 @@ struct og_lookahead_counts {
     struct og_io_counts read; /* of prefill */
 };
 
-/* Those of a batch's ids that have rows, which plans are of: without types all, where the batch has
- * them, else type by type. */
+/* The ids of a batch that have rows, which plans are of: all in a homogeneous graph, where the
+ * batch has them, else type by type. */
 struct og_planned_ids {
     const uint32_t *ids; /* [n] */
     uint32_t n;
@@ -58,7 +58,7 @@ struct og_work {
     struct og_descriptor descriptor;
     uint32_t number; /* of its batch among those that were prepared together */
     struct og_seeds seeds;
-    bool stored; /* it is in a folder of samples made beforehand */
+    bool stored; /* it is in a folder of pre-sampled batches */
     struct og_batch_memory sampled;
     struct og_planned_ids planned;
     struct og_plan plan; /* of the host's cache; with a device's its arrays are those of `tiers`,
@@ -74,7 +74,7 @@ struct og_work {
     struct og_lookahead_counts lookahead;
     double sample_seconds, plan_seconds, gather_seconds;
     double stall_seconds; /* the consumer waited for this batch */
-    uint64_t behind;      /* batches that were made, and are behind it, when the consumer got it */
+    uint64_t behind;      /* batches that were made, and come after it, when the consumer got it */
 };
 
 /* Where mini-batches come from. The flow has set the work's item, descriptor, number and seeds, and

@@ -1,6 +1,6 @@
-/* offline: training batches that `outgrow sample` made beforehand, in the folder --samples, perhaps
- * on another machine (Liu et al. 2025, §4). A folder is taken only if its batches are, bit for bit,
- * those that this run would sample. */
+/* offline: training batches of `outgrow sample`, in the folder --samples, perhaps made on another
+ * machine (Liu et al. 2025, §4). A folder is taken only if its batches are, bit for bit, those that
+ * this run would sample. */
 #ifndef OG_OFFLINE_H
 #define OG_OFFLINE_H
 
@@ -23,7 +23,7 @@ struct og_offline_for {
     const struct og_schedule *schedule;
     const struct og_graph *graph;
     unsigned extras;
-    uint32_t n_relations; /* of a typed graph */
+    uint32_t n_relations; /* heterogeneous */
 };
 
 /* opt->samples. -EINVAL, with what differs and what would do, for batches of another dataset, of

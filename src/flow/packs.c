@@ -103,14 +103,14 @@ static bool get_count(const json_t *root, const char *key, uint32_t *out)
     return n >= 0 && n < UINT32_MAX;
 }
 
-/* Of the packed rows: enum og_dtype, or -1. */
+/* The dtype of packed rows: enum og_dtype, or -1. */
 static int dtype_of(const json_t *root)
 {
     const char *name = json_string_value(json_object_get(root, "feature_dtype"));
     return name ? og__dtype_find(name) : -1;
 }
 
-/* Where the rows of a group are told of. */
+/* Where the rows of a group are described. */
 static const json_t *said_of(const json_t *root, const struct og_group *g)
 {
     const size_t k = (size_t)(g - g->graph->group);
@@ -118,7 +118,7 @@ static const json_t *said_of(const json_t *root, const struct og_group *g)
     return list ? json_array_get(json_object_get(root, list), k) : root;
 }
 
-/* Does an object tell of rows so wide, in whatever dtype; or of none? */
+/* Does an object give rows so wide, in whatever dtype; or none? */
 static bool fits_rows(const json_t *object, const struct og_group *g, uint32_t *cache_rows)
 {
     uint32_t row_bytes;

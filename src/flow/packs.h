@@ -1,14 +1,13 @@
-/* packs: what `outgrow pack` puts beside samples made beforehand (Liu et al. 2025, §4, §5.2), in
- * their subfolder `pack`:
+/* packs: what `outgrow pack` adds to pre-sampled batches (Liu et al. 2025, §4, §5.2), in their
+ * subfolder `pack`:
  *
  *   pack.json            what it is for
  *   draw<d>_cached.npy   the nodes whose rows the cache is to hold while draw d is trained
  *   draw<d>.pack         a packed file of what its batches miss then (gather/pack.h); of a graph
  * with draw<d>_<t>.pack     types one for each of them that has features
  *
- * It is of use to a run whose cache is as large. What does not fit, or is damaged, is said and left
- * alone: the run does without. Rows that are found damaged later, when their batch comes, end it.
- */
+ * It is of use to a run whose cache is as large. What does not fit, or is damaged, is reported and
+ * ignored. Rows that are found damaged later, when their batch comes, end it. */
 #ifndef OG_PACKS_H
 #define OG_PACKS_H
 
@@ -24,10 +23,10 @@ struct og_packs {
     json_t *checksums;    /* of the lists of nodes: an array by draw; NULL = not said */
 };
 
-/* Are there any beside the samples in that folder? */
+/* Does that folder of samples have packs? */
 bool og__packs_are_there(const char *samples);
-/* Those beside the samples in folder `samples`; NULL when there are none for this graph, which
- * stays open as long. */
+/* Opens the packs in folder `samples`; NULL when there are none for this graph, which stays open as
+ * long. */
 struct og_packs *og__packs_open(const char *samples, const struct og_graph *g,
                                 const struct og_log *log);
 void og__packs_close(struct og_packs *p); /* accepts NULL */
@@ -40,8 +39,7 @@ OG_MUST_CHECK int og__packs_note(struct og_packs *p, uint64_t checksum, struct o
 /* pack.json of a folder `dir` in the making. */
 OG_MUST_CHECK int og__packs_describe(const struct og_packs *p, const char *dir, struct og_err *err);
 
-/* Rows are kept as pack.json says that those beside the samples are; as stored, where it says
- * nothing. */
+/* Sets the dtype of rows to that of the packs, by pack.json; as stored, where it has none. */
 void og__packs_take_dtype(const char *samples, struct og_graph *g);
 
 /* Files of a draw, malloc'ed; NULL on lack of memory. */

@@ -82,8 +82,7 @@ static uint64_t scaled(uint64_t x, double scale)
     return (uint64_t)llround((double)x * scale);
 }
 
-/* What an epoch reads of the structure, by what the first group of n batches that were sampled
- * together read. */
+/* What an epoch reads of the topology, by what the first sampling group, of n batches, read. */
 static void learn_of_group(struct og_data_path *d, const struct og_sample_reads *read, uint32_t n)
 {
     struct og_predicted *p = d->predicted;
@@ -104,7 +103,7 @@ int og__pipeline_run(struct og_pipeline *p, og_consumer *consumer, void *arg, st
     int rc = open_groups(p, err);
     if (rc == 0)
         rc = run_flow(p, consumer, arg, err);
-    if (p->flow.items.pass == OG__SPLITS) /* those of an evaluation tell nothing of an epoch */
+    if (p->flow.items.pass == OG__SPLITS) /* those of an evaluation do not count for an epoch */
         learn_of_group(p->path, &p->batches.group_sampling.told, p->batches.group_sampling.n_told);
     og__group_source_close(&p->batches.group_sampling);
     return rc;

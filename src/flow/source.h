@@ -46,8 +46,8 @@ struct og_group_source {
     uint64_t *item; /* [most] of the group */
     uint32_t most;  /* batches of a group */
     struct og_group_sampling_counts counts;
-    /* what a group read of the structure by which an epoch's reads are told: the first that had as
-     * many training batches as any; its batches, 0 = there was none, and those of training */
+    /* topology reads of the group that predicts an epoch: the first that had as many training
+     * batches as any; its batches, 0 = there was none, and those of training */
     struct og_sample_reads told;
     uint32_t n_told, n_training;
     pthread_mutex_t lock;
@@ -71,11 +71,11 @@ struct og_stored_source {
     struct og_batch_source sampled; /* what the folder does not have */
     const struct og_offline *folder;
     struct og_items items; /* of the flow */
-    bool ids_only;         /* nothing but ids and counts is wanted */
+    bool ids_only;         /* only ids and counts are needed */
 };
 struct og_batch_source og__source_stored(struct og_stored_source *s);
 
-/* What sampling one batch took, kept until it is replayed; told once, however often it is. */
+/* What sampling one batch took, kept until it is replayed; counted once, however often it is. */
 struct og_sampled_lookahead {
     double seconds;
     struct og_sample_reads from;
@@ -89,12 +89,12 @@ struct og_replayed_source {
     /* They are the batches of one epoch, training and then validation, for all epochs that train on
      * them; else one for each item. */
     bool by_draw;
-    struct og_lookahead_counts prepared; /* told with the first item */
+    struct og_lookahead_counts prepared; /* counted with the first item */
 };
 struct og_batch_source og__source_replayed(struct og_replayed_source *s);
 
-/* The seeds of an item are known without its batch: that they agree tells that the batch is the
- * item's. What it is judged by is taken for the item, and has as many rows. */
+/* The seeds of an item are known without its batch: if they agree, the batch is the item's. What it
+ * is judged by is taken for the item, and has as many rows. */
 bool og__has_its_seeds(const struct og_work *w);
 
 /* ---- plans ---- */

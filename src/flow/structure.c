@@ -227,7 +227,7 @@ int og__structure_sampler(const struct og_structure *g, struct og_sampler **out,
         og__sampler_open(out, &g->topology, g->fanouts, opt->n_fanout, (uint64_t)opt->seed, b, err);
     if (rc < 0)
         return rc;
-    if (g->topology.mapped) /* sizes alone are asked for */
+    if (g->topology.mapped) /* only sizes are needed */
         how.weights = false;
     if (og__sampling_reads_weights(how.kind) && g->topology.mapped)
         how = (struct og_sampling){.once = how.once};

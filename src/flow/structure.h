@@ -18,14 +18,13 @@ struct og_structure {
     uint64_t on_disk;    /* bytes of that cache, where it is kept */
 };
 
-/* The folder where a neighbour cache is kept: in the first of --scratch or the user's cache folder,
- * by where the dataset lies; or beside a graph that edges were held out of, whose folder that is.
- * NULL: none were. */
+/* The folder of the neighbour cache: in the first of --scratch or the user's cache folder, by the
+ * dataset's path. With held-out edges, it is the folder of the remaining graph. NULL: none were. */
 OG_MUST_CHECK int og__structure_name(struct og_structure *g, const struct og_scratch *held_out,
                                      struct og_err *err);
 
-/* Of a typed graph each relation's fanouts, as --fanout and --relation-fanout have them. -EINVAL
- * for a relation that there is not. */
+/* In a heterogeneous graph each relation's fanouts, by --fanout and --relation-fanout. -EINVAL for
+ * an unknown relation. */
 OG_MUST_CHECK int og__structure_fanouts(struct og_structure *g, struct og_err *err);
 
 /* What stays of it in memory, but for the neighbour cache, where it is in memory or on disk (enum

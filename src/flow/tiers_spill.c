@@ -115,7 +115,7 @@ static int list_misses(uint32_t node, uint32_t first, const uint32_t *ids, struc
     return 0;
 }
 
-/* Does what the head says go behind what there is? */
+/* Does what the head says come after what there is? */
 static bool has_room(const struct og_tiers_plan *out, const struct head *h, uint32_t n)
 {
     const struct og_plan *plan = &out->plan;

@@ -1,9 +1,9 @@
-/* tiers spill: plans of a device's cache over the host's, put away until their batches come.
+/* tiers spill: plans of a device's cache over the host's, spilled until their batches come.
  *
  *   | head | a place for each row | changes: rows, places | moves: from, to |
  *
- * of each part, one behind the other. Misses are not written: they are the rows whose places lie
- * behind all others, in the order of these. */
+ * of each part, consecutively. Misses are not written: they are the rows whose places come after
+ * all others, in the order of these. */
 #ifndef OG_TIERS_SPILL_H
 #define OG_TIERS_SPILL_H
 
@@ -18,7 +18,7 @@ OG_MUST_CHECK int og__tiers_put(struct og_spill *to, const struct og_tiers_plan 
 OG_MUST_CHECK int og__tiers_get(struct og_spill *from, uint64_t at, const struct og_tiers *tiers,
                                 const uint32_t *ids, uint32_t n, struct og_tiers_plan *out,
                                 struct og_io_counts *read, struct og_err *err);
-/* What that asks of the kernel where none of it is in memory: all bytes that are put away. */
+/* Reads from the kernel where none of it is in memory: all bytes that were spilled. */
 struct og_io_counts og__tiers_get_asks(const struct og_tiers_plan *p);
 
 #endif

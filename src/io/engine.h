@@ -67,7 +67,7 @@ struct og_io_setup {
 
 struct og_io_ops {
     const char *name;
-    /* Returns false, with a reason, if the machine or container lacks it. Cheap; called before
+    /* Returns false, with a reason, if the machine or its sandbox lacks it. Cheap; called before
      * open. */
     bool (*available)(const char **reason);
     bool wants_direct;

@@ -7,7 +7,7 @@
  * registered (no reference counting per read), and so is the reader's slab (no page pinning per
  * read). If RLIMIT_MEMLOCK refuses the slab, it is used unregistered.
  *
- * DEFER_TASKRUN completes reads when we ask for them, not by interrupts. It needs Linux 6.1 and
+ * DEFER_TASKRUN completes reads when we poll for them, not by interrupts. It needs Linux 6.1 and
  * binds a ring to one thread. COOP_TASKRUN (5.19) is the next best; then neither. */
 #include "io/engine.h"
 

@@ -30,7 +30,7 @@ OG_MUST_CHECK int og__checkpoint_write(const char *path, struct og_model *m,
  * task, which is -1 where nothing says it. */
 OG_MUST_CHECK int og__checkpoint_shape(const char *path, struct og_model_config *config,
                                        struct og_err *err);
-/* -EINVAL where it is of a graph with types, for one that has none. */
+/* -EINVAL where the checkpoint is of a heterogeneous graph and the dataset is not. */
 OG_MUST_CHECK int og__checkpoint_check_types(const char *path, const char *dataset,
                                              struct og_err *err);
 /* The type of node that the model's last layer makes rows of, with # for a dot; "": the file does
@@ -41,15 +41,15 @@ OG_MUST_CHECK int og__checkpoint_target(const char *path, char *type, size_t byt
  * others. */
 OG_MUST_CHECK int og__checkpoint_sampler(const char *path, struct og_options *opt,
                                          const struct og_log *log, struct og_err *err);
-/* Which edges a model of links was trained on: --seed and --edge-split as the checkpoint has them,
- * where `opt` was not given them. -EINVAL where it was given others, of which some would be edges
- * that the model learnt from; a file that does not say is warned of. */
+/* Which edges a link model was trained on: takes --seed and --edge-split from the checkpoint, where
+ * `opt` has no explicit ones. -EINVAL for other explicit ones, which would evaluate edges of
+ * training. A file without them gets a warning. */
 OG_MUST_CHECK int og__checkpoint_edges(const char *path, struct og_options *opt,
                                        const struct og_log *log, struct og_err *err);
 /* Every parameter must be there with its shape; nothing is changed otherwise. */
 OG_MUST_CHECK int og__checkpoint_load(const char *path, struct og_model *m, struct og_err *err);
 
-/* What goes on where it stopped: numbers that options decide, on this dataset, into this model. */
+/* Resumes where it stopped: numbers that options decide, on this dataset, into this model. */
 struct og_resumable {
     const struct og_options *opt;
     const struct og_graph *ds;

@@ -44,7 +44,7 @@ static size_t said_sampler_options(const struct og_options *opt,
     return said;
 }
 
-/* Options by name behind what the file says already; texts have room in `text`. */
+/* Adds options by name after what the file says already; texts have room in `text`. */
 static void say_options(struct og_tensors *t, const struct og_options *opt,
                         const char *const *names, size_t n, char text[][32])
 {

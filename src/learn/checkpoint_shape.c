@@ -118,7 +118,7 @@ static void find_task(const struct og_tensors *t, struct og_model_config *config
     config->hidden = (int)w->shape[0];
 }
 
-/* A tensor of what comes behind convolutions, "<module>.<layer>.<name>", or of a type's,
+/* A tensor of what follows the convolutions, "<module>.<layer>.<name>", or of a type's,
  * "<module>.<layer>.<type>.<name>". */
 static bool has_end(const struct og_tensors *t, const char *module, int layer, const char *name)
 {

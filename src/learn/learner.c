@@ -31,7 +31,8 @@ int og__learner_adopt(struct og_config *config, const struct og_options *request
     return og__checkpoint_edges(requested->init, &config->opt, &config->log, err);
 }
 
-/* Of rows of several widths the widest, or that to which a model that joins them brings all. */
+/* The widest of rows of several widths, or the width to which a model that joins them brings
+ * all. */
 static int width_of_input(const struct og_options *opt, const struct og_workload *f)
 {
     const struct og_graph_types *g = og__types(&f->shape);
@@ -155,7 +156,7 @@ static void add_trainers(const struct og_learner *l, struct og_workload *f,
     f->bytes.activations += og__trainers_activation_bytes(l->ops, f, &s);
 }
 
-/* Of a model with those gradients, or of none; without what of it is the host's. */
+/* For a model with those gradients, or without; not counting what is the host's. */
 static void add_on_device(struct og_device_use *t, const struct og_learner *l,
                           const struct og_workload *f, int optimizer, bool gradients, int threads)
 {
@@ -281,7 +282,7 @@ struct timed {
     struct og_budget *budget;
     const struct og_batch *batch;
     const void *targets;
-    struct og_rows *rows; /* one, or of a typed graph one a type */
+    struct og_rows *rows; /* one, or one per type in a heterogeneous graph */
     uint32_t *index;
     void *labels;
     char *row;

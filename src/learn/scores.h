@@ -35,9 +35,9 @@ void og__scores_rank(struct og_scores *c);
 
 /* One number, the more the better. As og__metrics_acc, but the area for links. */
 double og__scores_chief(const struct og_scores *c, const struct og_metrics *sum);
-/* A figure that the task has (og__best_check); NaN where no score tells it. */
+/* A figure that the task has (og__best_check); NaN where no score gives it. */
 double og__scores_figure(const struct og_scores *c, const struct og_metrics *sum, int kind);
-/* What the sums alone tell of nodes: loss, and acc, micro_f1, or mse, mae and r2. */
+/* The node metrics that follow from sums alone: loss, and acc, micro_f1, or mse, mae and r2. */
 json_t *og__metrics_json(const struct og_model_config *config, const struct og_metrics *sum);
 /* All that the task is measured by. */
 json_t *og__scores_json(const struct og_scores *c, const struct og_metrics *sum);

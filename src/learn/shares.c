@@ -175,7 +175,7 @@ static const struct og_shares_transport devices = {.word = "devices",
                                                    .resume = resume_on_device,
                                                    .close = close_on_device};
 
-/* ---- by way of the hosts ---- */
+/* ---- through the hosts ---- */
 
 static int add_on_host(struct og_shares *h, const struct og_round *round, struct og_model *made,
                        struct og_err *err)

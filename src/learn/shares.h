@@ -1,6 +1,6 @@
 /* shares: the sum of a step's gradients, where ranks computed its mini-batches. Each rank adds a
- * slice of all of them, in the order of the schedule, so the sum is the one that a process makes
- * alone, whatever the number of ranks; then it has the other slices from the others.
+ * slice of all of them, in the order of the schedule, then receives the other slices. So the sum is
+ * the one that a process makes alone, for any number of ranks.
  *
  *   a round    rank 0   g0 ─┬─> slice 0 of g0, g1, ...  ──add──┐
  *              rank 1   g1 ─┴─> slice 1 of g0, g1, ...  ──add──┤
@@ -9,10 +9,10 @@
  * A round is as many mini-batches as there are ranks, at most: one of each. What travels of a rank
  * is at most one vector of the model's size a round and one a step, whatever their number.
  *
- * Where each rank has a device of its own, and these may be a group (device/device.h), slices go
- * from device to device and are added there, in the same order; else by way of the hosts, over the
- * comm. All ranks use one transport (shares_transport.c); the only one of a process adds where
- * gradients lie. */
+ * If each rank has a device of its own, and these form a group (device/device.h), slices go from
+ * device to device and are added there, in the same order. Otherwise they go through the hosts,
+ * over the comm. All ranks use one transport (shares_transport.c); the only one of a process adds
+ * where gradients lie. */
 #ifndef OG_SHARES_H
 #define OG_SHARES_H
 
@@ -20,7 +20,7 @@
 #include "comm/comm.h"
 #include "learn/steps.h"
 
-/* Mini-batches of one step, one behind the other: those of ranks first .. last - 1. */
+/* Mini-batches of one step, consecutive: those of ranks first .. last - 1. */
 struct og_round {
     int first, last;
     uint32_t size;                 /* of the step */
@@ -37,7 +37,7 @@ struct og_shares_transport {
                struct og_err *err);
     /* The sum so far, in every rank: before it is used; saves: steps->sum has it, too. */
     int (*sum)(struct og_shares *h, bool saves, struct og_err *err);
-    /* What was read of the sum of a step under way is where it is added from now on. */
+    /* The sum that was read of a step in progress; the step adds to it from now on. */
     int (*resume)(struct og_shares *h, struct og_err *err);
     void (*close)(struct og_shares *h);
 };
@@ -48,14 +48,14 @@ struct og_shares {
     struct og_steps *steps;
     struct og_budget *budget;
     size_t slice;   /* numbers of the longest */
-    size_t bytes;   /* of the following, one behind the other; by way of devices the last alone */
+    size_t bytes;   /* of the following, consecutive; with devices the last alone */
     float *own;     /* [n] the gradient that this rank computed */
     float *theirs;  /* [ranks, slice] */
     float *moments; /* [ranks, n_moments] 0 without batch norm */
     size_t n_moments;
 };
 
-/* What open takes: "model", by way of the hosts, which is more; and of a device's memory. */
+/* What open takes: "model", through the hosts, which is more; and of a device's memory. */
 size_t og__shares_bytes(const struct og_model_config *model, int ranks);
 size_t og__shares_device_bytes(const struct og_nn_ops *ops, const struct og_model_config *model,
                                int ranks);

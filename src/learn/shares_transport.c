@@ -1,5 +1,5 @@
-/* Which transport gradients take, by what all ranks tell of their devices: from device to device
- * where all can, else by way of the hosts. */
+/* Which transport gradients take, by the devices of all ranks: from device to device where all can,
+ * else through the hosts. */
 #include "learn/shares.h"
 
 #include "device/device.h"
@@ -11,7 +11,7 @@
 
 enum { WHY = 160 };
 
-/* What a rank tells first; as what follows, bytes that travel as they lie in memory. */
+/* What a rank sends first; like the rest, bytes as they are in memory. */
 struct offer {
     bool has, can;                       /* a device, which may be of a group */
     unsigned char device[OG__DEVICE_ID]; /* which it is */
@@ -59,7 +59,7 @@ static bool all_can(const struct ranks *r, int n)
     return true;
 }
 
-/* Of two that have one the latter has none of its own. */
+/* If two ranks have the same device, the latter has none of its own. */
 static bool all_differ(const struct ranks *r, int n, char why[WHY])
 {
     const size_t size = sizeof(r->offer[0].device);

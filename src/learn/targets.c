@@ -39,7 +39,7 @@ int og__targets_check(const struct og_graph *ds, const struct og_model_config *c
     return 0;
 }
 
-/* Of a node whose class is known, and of values any that is. */
+/* A node counts if its class is known, or any of its values is. */
 static bool is_labelled(const struct og_graph *ds, const void *labels, int64_t k)
 {
     const float *row = (const float *)labels + k * ds->n_classes;

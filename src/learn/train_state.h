@@ -1,5 +1,5 @@
-/* Where a run stands between two batches, and that as text: what resume.safetensors tells beside
- * the tensors. */
+/* Where a run stands between two batches, and that as text in the metadata of
+ * resume.safetensors. */
 #ifndef OG_TRAIN_STATE_H
 #define OG_TRAIN_STATE_H
 
@@ -22,8 +22,8 @@ struct og_train_state {
 /* The row of the best epoch, not owned; NULL: there is none. */
 json_t *og__train_state_best(const struct og_train_state *s);
 
-/* JSON with 17 digits, to be freed; NULL without memory. The position is told in words that do not
- * depend on --epochs as well: a run may be made longer. */
+/* JSON with 17 digits, to be freed; NULL without memory. The position is also given without regard
+ * to --epochs: a run may be made longer. */
 char *og__train_state_text(const struct og_train_state *s, const struct og_schedule *schedule);
 /* s->epochs is released and replaced; s is as it was on errors. text NULL = none there: -EINVAL, as
  * where it is not of this schedule. path is for messages. */

@@ -29,7 +29,7 @@ enum { OPTIMIZER = OG_OPTIMIZER_SGD };
 /* Sizes of a copy. */
 struct extent {
     struct og_batch_caps caps;
-    size_t rows, labels; /* bytes, rows with what lies between those of types; 0: on the device */
+    size_t rows, labels; /* bytes, rows with the padding between those of types; 0: on the device */
     uint32_t n_types;    /* 0: of one */
     bool ids;            /* are they looked at? */
 };
@@ -62,7 +62,7 @@ static size_t copy_bytes(const struct extent *e)
     return sum + (e->caps.n_relations > 0 ? related_bytes(e) : 0);
 }
 
-/* By ids models tell types, or what is known of the weights of their edges. */
+/* Models find types by ids, or what is known of the weights of their edges. */
 static bool needs_ids(const struct og_workload *f)
 {
     return og__types_of(&f->shape) > 0 || og__model_sums_weights(&f->shape);
@@ -131,7 +131,7 @@ static void copy_rows(void *arg, size_t task, int thread)
     og__rows_copy(c->from, first, last, c->to);
 }
 
-/* Rows one behind the other: a view of the cache would change with it. */
+/* Rows, consecutive: a view of the cache would change with it. */
 static void gather_rows(struct og_arena *arena, const struct og_rows *from, struct og_rows *to,
                         struct og_pool *pool)
 {
@@ -142,7 +142,7 @@ static void gather_rows(struct og_arena *arena, const struct og_rows *from, stru
     og__pool_run(pool, (from->n + (size_t)TASK_ROWS - 1) / TASK_ROWS, copy_rows, &c);
 }
 
-/* A view a type, of a typed graph. What is on the device stays where it is. */
+/* A view per type, in a heterogeneous graph. What is on the device stays where it is. */
 static const struct og_rows *gather_all(struct group *to, const struct og_work *w,
                                         struct og_pool *pool)
 {

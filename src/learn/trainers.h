@@ -7,9 +7,9 @@
  * the order they were given └─ rest, resume of sampler 0, 1, ... (og_idle_hooks)
  *
  * A consumer gives a mini-batch away and may return it to the flow at once, because the trainer has
- * a copy of all that it reads: the cache may change below the rows of one that is still computed.
- * Any trainer that is free takes the next; whoever takes the parts adds them in order, so the sums
- * are the same for any number of trainers, and whoever they are.
+ * a copy of all that it reads. So the cache may change while it is computed. Any trainer that is
+ * free takes the next; whoever takes the parts adds them in order, so the sums are the same for any
+ * number of trainers, and whoever they are.
  *
  * One thread gives and takes; samplers call the shift. */
 #ifndef OG_TRAINERS_H

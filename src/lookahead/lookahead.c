@@ -60,8 +60,7 @@ static int put_plans(struct og_lookahead *a, const struct og_trace *trace, uint3
     for (uint32_t b = 0; b < trace->n_batches; b++) {
         const uint32_t *ids = trace->ids + trace->ptr[b];
         uint32_t n = (uint32_t)(trace->ptr[b + 1] - trace->ptr[b]);
-        OG_TRY(x ? 0
-                 : og__lookahead_planned(d, &ids, &n, err)); /* all that is asked for has rows */
+        OG_TRY(x ? 0 : og__lookahead_planned(d, &ids, &n, err)); /* all requested nodes have rows */
         OG_TRY(og__filling_put(&a->windows, d->policy, b, d->stores.codes, list, err));
         OG_TRY(og__policy_code(d->policy, ids, n, scratch, codes, err));
         if (x)
@@ -225,7 +224,7 @@ static int run_superbatch(struct og_lookahead *a, enum og__split pass, uint64_t 
     if (rc < 0)
         return rc;
     og__pipeline_replay(&p, d, &from, filling);
-    if (d->exchange && first == last) /* no batch of its own could tell it */
+    if (d->exchange && first == last) /* no batch of its own could count it */
         og__exchange_prepared(d->exchange, &done);
     rc = d->exchange ? run_rounds(d->exchange, &p, filling, consumer, arg, err)
                      : og__pipeline_run(&p, consumer, arg, err);
@@ -284,8 +283,8 @@ out:
     return rc;
 }
 
-/* Static policies that plan nothing ahead were told once, when the data path was opened, and what
- * they hold is there. */
+/* Static policies that plan nothing ahead were started once, when the data path was opened, and
+ * what they hold is there. */
 void og__abandon_batches(struct og_data_path *d)
 {
     const bool filled_once = !og__samples_ahead(d->exec) && og__policy_is_static(d->exec->policy);

@@ -4,8 +4,8 @@
  *   superbatch k:  sample all its batches ──> prepare ──> prefill ──> replay them to the consumer
  *                  (a flow without features)              (a flow that reads, plans, loads)
  *
- * Policies that want to see what comes behind it get a tail, batches of the next superbatches (and
- * epochs: the tail ends where the run does), which are sampled once and kept for those:
+ * Policies that look past its end get a tail, batches of the next superbatches (and epochs: the
+ * tail ends where the run does), which are sampled once and kept for those:
  *
  *   | own | tail |                sampled:  own, tail
  *         | own | tail |                    what its tail has more than what is left of that one
@@ -22,8 +22,8 @@ OG_MUST_CHECK int og__run_batches(struct og_data_path *d, enum og__split pass, u
                                   struct og_err *err);
 
 /* After a run that ended before its last item, so that another may begin: rows that were planned
- * into the cache may not have come there. A loader's alone: training that ended early goes on with
- * a session of its own, so that no device has rows then. */
+ * into the cache may not have come there. For a loader alone: training that ended early resumes
+ * with a session of its own, so that no device has rows then. */
 void og__abandon_batches(struct og_data_path *d);
 
 /* For a plan that is not carried out: sample the first superbatch (an epoch, for policies that do
@@ -34,9 +34,9 @@ OG_MUST_CHECK int og__predict_run(struct og_data_path *d, struct og_err *err);
 uint64_t og__superbatch_end(const struct og_data_path *d, enum og__split pass, uint64_t first,
                             uint64_t last);
 
-/* Offline packing of the draw that epoch `epoch` makes: which nodes the cache is to hold, and what
- * its batches, and the validation batches behind them, miss then. For a session that planned whole
- * draws and opened no features. *done, and rows [n_types], or of one, are added to. */
+/* Packs offline the sample of epoch `epoch`: which nodes the cache is to hold, and the misses of
+ * its batches and of the validation batches after them. For a session that planned whole draws and
+ * opened no features. *done, and rows [n_types], or of one, are added to. */
 struct og_npy_writer;
 struct og_draw_files {
     const char *dir; /* packed files of draw `draw`, as packs.h names them */

@@ -27,7 +27,7 @@ static int find_row_groups(struct og_lookahead *a, struct og_err *err)
     return 0;
 }
 
-/* Of the trace's rows, whose nodes have the policy's numbers, those of this row group. */
+/* The rows of this row group in the trace, whose nodes have the policy's numbers. */
 static uint64_t count_rows(const struct og_config *config, const struct og_lookahead_group *w,
                            const struct og_trace *t)
 {
@@ -173,7 +173,7 @@ out:
     return rc;
 }
 
-/* Of the run's own. */
+/* For the run's own. */
 struct og_disk_profile og__lookahead_profile(const struct og_data_path *d,
                                              const struct og_lookahead_group *w, bool packs)
 {

@@ -1,6 +1,5 @@
 /* Superbatches that nobody trains on, so that the ids of their batches suffice. They are planned
- * all the same: to predict what a run will read, or to pack beforehand what a draw's batches miss.
- */
+ * all the same: to predict what a run will read, or to pack offline what a draw's batches miss. */
 #include "dataset/writer.h"
 #include "lookahead/lookahead_parts.h"
 #include "lookahead/segmented.h"
@@ -42,8 +41,8 @@ out:
 
 /* ---- what an epoch will read ---- */
 
-/* What packed files take, and what batches read of segments, follows from all the misses. Packs
- * made beforehand take nothing. */
+/* What packed files take, and what batches read of segments, follows from all the misses. Packs of
+ * --samples take nothing. */
 static int predict_laid_out(struct og_lookahead *a, struct og_err *err)
 {
     int rc = og__lookahead_finish(a, err);
@@ -248,7 +247,7 @@ static int pack_draw(struct og_lookahead *a, const struct og_draw_files *to,
     struct og_trace trace = og__superbatch_trace(d->stores.superbatch);
     uint32_t n_cached = 0;
     og__policy_invalidate(d->policy,
-                          0); /* all it keeps is told, not what is new since the last draw */
+                          0); /* all rows it keeps count, not what is new since the last draw */
     int rc;
     OG_TRY(og__policy_prepare(d->policy, &trace, &n_cached, err));
     OG_TRY(list_cached(d, to->cached, err));

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* The run goes on without packs made beforehand, and says why. */
+/* The run continues without packs of --samples, and reports why. */
 void og__lookahead_lose_packs(struct og_data_path *d, const struct og_err *why)
 {
     og__say(&d->config->log, OG__WARN, "%s: this run packs for itself", why->message);
@@ -64,7 +64,7 @@ int og__lookahead_prepare(struct og_lookahead *a, const struct og_trace *all,
 
 /* ---- what --disk has room for ---- */
 
-/* Beside a neighbour cache. */
+/* What a neighbour cache leaves. */
 static uint64_t allowed_disk(const struct og_data_path *d)
 {
     const uint64_t lists = og__whole_takes(d->config, d->structure->on_disk);
@@ -94,7 +94,7 @@ int og__lookahead_refuse_disk(const struct og_lookahead *a, uint64_t need, struc
 {
     const struct og_data_path *d = a->path;
     const uint64_t beside = (uint64_t)d->config->opt.disk.value - allowed_disk(d);
-    const uint64_t all = need + beside; /* what stays beside them is of --disk, too */
+    const uint64_t all = need + beside; /* files that stay during it are of --disk, too */
     const bool large = all > 64 * OG_MIB;
     const uint64_t unit = large ? OG_MIB : OG_KIB;
     char hint[128];
@@ -176,7 +176,8 @@ out:
     return rc;
 }
 
-/* What is left beside that goes to row groups as chunks of all that they miss would take more. */
+/* The rest is divided among row groups by what chunks of all their misses would take in
+ * addition. */
 static void share_out(struct og_lookahead *a, uint64_t left)
 {
     const uint32_t n = og__lookahead_packed(a);
@@ -264,7 +265,7 @@ static int write_shared(struct og_lookahead *a, uint32_t k, struct og_places at,
     return 0;
 }
 
-/* Of all row groups. */
+/* For all row groups. */
 static int write_all_shared(struct og_lookahead *a, const struct og_lookahead_files *files,
                             uint64_t spilled, struct og_lookahead_counts *done, struct og_err *err)
 {
@@ -375,7 +376,7 @@ out:
     return rc;
 }
 
-/* The packed files made beforehand; false = they do not serve. */
+/* The packed files of --samples; false = they do not fit. */
 static bool use_made_packs(struct og_lookahead *a, struct og_io_counts *read)
 {
     struct og_data_path *d = a->path;

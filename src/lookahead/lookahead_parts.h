@@ -4,10 +4,10 @@
  *   lookahead_predict.c   what its batches will read
  *   lookahead_groups.c    what they miss, by row groups
  *   lookahead_sweep.c     the cache, filled by the sweep that packs
- *   lookahead_pack.c      what they miss, written anew; what that and the rest takes on disk
+ *   lookahead_pack.c      what they miss, packed; what that and the rest takes on disk
  *   lookahead_tiers.c     plans of a device's cache over the host's
  *   lookahead.c           one superbatch after another, sampled, planned and trained on
- *   lookahead_ids.c       one that is not trained on: to predict a run, to pack beforehand
+ *   lookahead_ids.c       one that is not trained on: to predict a run, to pack offline
  *
  * Each calls only those above it. */
 #ifndef OG_LOOKAHEAD_PARTS_H
@@ -38,14 +38,14 @@ struct og_lookahead {
     const struct og_lookahead_plans *plans;
     struct og_sampled_lookahead *sampled; /* [n] of the superbatch */
     enum og__split pass;
-    uint64_t first, last;           /* its items, the last excluded */
-    uint64_t n, own, next;          /* batches: the most there can be, with a tail; those it has
-                                       itself; those sampled, with a tail */
-    uint64_t fills_at;              /* in turns, with a device's cache: in the spill of plans, */
-    uint32_t n_fills;               /* so many pieces */
-    uint64_t piece;                 /* item that began what is spilled apart from what was before */
-    bool by_draw;                   /* an epoch's batches, for all epochs that train on them */
-    struct og_fill_windows windows; /* what enters the cache, and when */
+    uint64_t first, last;  /* its items, the last excluded */
+    uint64_t n, own, next; /* batches: the most there can be, with a tail; those it has
+                              itself; those sampled, with a tail */
+    uint64_t fills_at;     /* phased memory with a device's cache: in the spill of plans, */
+    uint32_t n_fills;      /* so many pieces */
+    uint64_t piece;        /* item that began what is spilled apart from what was before */
+    bool by_draw;          /* an epoch's batches, for all epochs that train on them */
+    struct og_fill_windows windows;       /* what enters the cache, and when */
     struct og_lookahead_group *row_group; /* [n_row_groups] once any is packed */
     uint32_t n_row_groups;
     uint32_t packed; /* batches that it was begun for; with others, rounds */
@@ -54,11 +54,11 @@ struct og_lookahead {
     uint64_t code_before;    /* of which so many of plans */
     uint64_t spill_bytes;    /* that blocks and plans will take on disk, where memory has no room */
     bool said_short;         /* that not all is packed */
-    bool sampling;           /* batches, just now: what is drawn together lies beside them */
-    struct og_io_counts trace;    /* that replaying batches will read which tell of an epoch, */
-    uint64_t n_traced;            /* so many of them */
-    struct og_io_counts made;     /* what was read of samples made beforehand, and of what was drawn
-                                     together and spilled; */
+    bool sampling;           /* batches, just now: the disk also holds the sampling group's */
+    struct og_io_counts trace; /* that replaying the batches of an epoch's prediction will read, */
+    uint64_t n_traced;         /* so many of them */
+    struct og_io_counts
+        made; /* reads of pre-sampled batches, and of what group sampling spilled; */
     uint64_t spilled_group_bytes; /* bytes of that */
 };
 
@@ -69,8 +69,8 @@ struct og_lookahead {
 uint32_t og__lookahead_drawn(const struct og_data_path *d, uint64_t item);
 /* The most that a superbatch and its tail have. */
 uint64_t og__lookahead_most(const struct og_data_path *d);
-/* Have the items' batches in the session's superbatch, and behind them a tail that ends at `end` at
- * the latest: what the tail of the superbatch before had of them, and what `consumer` appends. */
+/* Samples the items' batches into the session's superbatch, and after them a tail that ends at
+ * `end` at the latest: the tail of the previous superbatch first, then what `consumer` appends. */
 OG_MUST_CHECK int og__lookahead_sample(struct og_lookahead *a, enum og__split pass, uint64_t first,
                                        uint64_t last, uint64_t end, og_consumer *consumer,
                                        struct og_err *err);
@@ -78,8 +78,8 @@ OG_MUST_CHECK int og__lookahead_sample(struct og_lookahead *a, enum og__split pa
  * from those before it. */
 OG_MUST_CHECK int og__lookahead_note(struct og_lookahead *a, struct og_work *w, bool *apart,
                                      struct og_err *err);
-/* ids[n] of a batch become those that plans are of: of a typed graph not all, and in memory that
- * the next call takes again. */
+/* Replaces ids[n] of a batch by those that plans are of: in a heterogeneous graph a part, in memory
+ * that the next call reuses. */
 OG_MUST_CHECK int og__lookahead_planned(const struct og_data_path *d, const uint32_t **ids,
                                         uint32_t *n, struct og_err *err);
 /* The superbatch's own batches. */
@@ -88,7 +88,7 @@ uint64_t og__lookahead_longest(const struct og_trace *trace); /* rows of a batch
 
 /* ---- predicting ---- */
 
-/* Is the superbatch's batch number b one of those that tell what an epoch will read? */
+/* Does the superbatch's batch number b count for the prediction of an epoch? */
 bool og__lookahead_predicts(const struct og_lookahead *a, uint32_t b);
 OG_MUST_CHECK int og__lookahead_predict_batch(struct og_lookahead *a, uint32_t b,
                                               const uint32_t *ids, struct og_err *err);
@@ -106,12 +106,11 @@ OG_MUST_CHECK int og__lookahead_begin_packing(struct og_lookahead *a, const stru
                                               struct og_err *err);
 /* then the memory of the ids is given back but for what is packed there. */
 OG_MUST_CHECK int og__lookahead_release_ids(struct og_lookahead *a, struct og_err *err);
-/* The next batch, as og__packing_add; of a typed graph ids come type by type. */
+/* Adds the next batch, as og__packing_add; in a heterogeneous graph ids come type by type. */
 OG_MUST_CHECK int og__lookahead_add_misses(struct og_lookahead *a, const uint32_t *ids,
                                            const uint32_t *codes, uint32_t n, struct og_err *err);
 OG_MUST_CHECK int og__lookahead_finish(struct og_lookahead *a, struct og_err *err);
-/* Files of each row group, malloc'ed, without names; or with those that packs made beforehand have.
- */
+/* Files of each row group, malloc'ed, without names; or those of the packs of --samples. */
 struct og_lookahead_files *og__lookahead_files_new(const struct og_lookahead *a);
 void og__lookahead_files_free(const struct og_lookahead *a, struct og_lookahead_files *files);
 OG_MUST_CHECK int og__lookahead_made_files(const struct og_lookahead *a, const char *dir,
@@ -130,13 +129,13 @@ struct og_disk_profile og__lookahead_profile(const struct og_data_path *d,
 
 /* ---- filling the cache in the same sweep ---- */
 
-/* Memory that packing may work in: what is left of the budget beside the sweep's own buffers. */
+/* Memory that packing may work in: what the sweep's own buffers leave of the budget. */
 size_t og__lookahead_left(const struct og_data_path *d);
 
 struct og_lookahead_passing;
-/* The superbatch's packings, which are finished, also fetch the rows of the first window, as far as
- * their slots are free; *out: NULL where none are. *read: bytes of spilled plans, added to until
- * the end. */
+/* The sweep of the finished packings also fetches the rows of the first window into free
+ * slots. *out: NULL where none are. *read: bytes of spilled plans, added to until the
+ * end. */
 OG_MUST_CHECK int og__lookahead_pass_begin(struct og_lookahead *a,
                                            struct og_lookahead_passing **out, uint64_t *read,
                                            struct og_err *err);
@@ -146,7 +145,7 @@ void og__lookahead_pass_group(struct og_lookahead_passing *p, uint32_t first_nod
 /* For struct og_pack_options. */
 OG_MUST_CHECK int og__lookahead_pass(void *passing, const uint32_t *nodes, uint32_t n,
                                      const char *rows, struct og_err *err);
-/* whole: all has come by, and the window begins behind it. Accepts NULL. */
+/* whole: all rows have come by, and the window begins after this sweep. Accepts NULL. */
 void og__lookahead_pass_end(struct og_lookahead *a, struct og_lookahead_passing *p, bool whole);
 
 /* ---- packing ---- */
@@ -164,9 +163,9 @@ OG_MUST_CHECK int og__lookahead_spill_fits(const struct og_lookahead *a, uint64_
 /* -ENOSPC, with the --disk that would do, where a superbatch takes `need` bytes in all. */
 OG_MUST_CHECK int og__lookahead_refuse_disk(const struct og_lookahead *a, uint64_t need,
                                             struct og_err *err);
-/* Does what the finished packings take fit beside `spilled` bytes? If not, that is an error before
- * the first batch is trained, unless the layout was left to the program; else it goes without its
- * last batches, maybe without any: they read from the feature file. */
+/* Do the finished packings fit next to `spilled` bytes? If not, that is an error before the first
+ * batch is trained, unless the layout was left open. Then its last batches, maybe all, read from
+ * the feature file instead. */
 OG_MUST_CHECK int og__lookahead_fit_chunks(struct og_lookahead *a, uint64_t spilled,
                                            struct og_err *err);
 /* The same of segments: what each row group's may take is its room then. */
@@ -177,11 +176,11 @@ OG_MUST_CHECK int og__lookahead_fit_segments(struct og_lookahead *a, uint64_t sp
 OG_MUST_CHECK int og__lookahead_choose_segments(struct og_lookahead *a, uint32_t k,
                                                 struct og_segments *segments, uint32_t *size,
                                                 struct og_err *err);
-/* Which of the packs made beforehand is this superbatch's. */
+/* Which of the packs of --samples is this superbatch's. */
 uint32_t og__lookahead_draw(const struct og_lookahead *a);
-/* The run goes on without packs made beforehand, and says why. */
+/* The run continues without packs of --samples, and reports why. */
 void og__lookahead_lose_packs(struct og_data_path *d, const struct og_err *why);
-/* What the cache is to hold: as the packs made beforehand have it, else as the policy finds. */
+/* Decides what the cache is to hold: by the packs of --samples, else by the policy. */
 OG_MUST_CHECK int og__lookahead_prepare(struct og_lookahead *a, const struct og_trace *all,
                                         struct og_io_counts *read, struct og_err *err);
 /* Chunks of the finished packings, which fit: files of each row group. */
@@ -197,18 +196,18 @@ OG_MUST_CHECK int og__lookahead_pack(struct og_lookahead *a, struct og_lookahead
 /* ---- plans of a superbatch: codes of one cache (lookahead.c, lookahead_ids.c), or of two ---- */
 
 struct og_lookahead_plans {
-    size_t row_bytes; /* put away of a row, as far as that is known before it is planned */
-    /* Those of all own batches, put away until they are trained. */
+    size_t row_bytes; /* spilled per row, as far as that is known before it is planned */
+    /* Spills those of all own batches until they are trained. */
     int (*put)(struct og_lookahead *a, struct og_lookahead_counts *done, struct og_err *err);
-    /* Of a superbatch that is not trained on: what is to be told of it. */
+    /* Counts a superbatch that is not trained on. */
     int (*count)(struct og_lookahead *a, struct og_err *err);
 };
 const struct og_lookahead_plans *og__lookahead_plans(const struct og_data_path *d);
 OG_MUST_CHECK int og__lookahead_put_codes(struct og_lookahead *a, struct og_lookahead_counts *done,
                                           struct og_err *err);
 OG_MUST_CHECK int og__lookahead_count_codes(struct og_lookahead *a, struct og_err *err);
-/* What was spilled in turns, to enter both caches before the first batch, enters them: the host's
- * has its memory again. */
+/* Phased memory: rows whose entry was spilled enter both caches before the first batch, once the
+ * host's has its memory again. */
 OG_MUST_CHECK int og__lookahead_fill_spilled(struct og_lookahead *a,
                                              struct og_lookahead_counts *done, struct og_err *err);
 

@@ -1,4 +1,4 @@
-/* What an epoch will read, as the plans of the first superbatch tell. */
+/* Predicts what an epoch will read, by the plans of the first superbatch. */
 #include "choose/predict.h"
 #include "lookahead/lookahead_parts.h"
 #include "lookahead/segmented.h"
@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-/* The first superbatch tells what an epoch will read: its last epoch is the steadiest. */
+/* The first superbatch predicts what an epoch will read: its last epoch is the steadiest. */
 bool og__lookahead_predicts(const struct og_lookahead *a, uint32_t b)
 {
     const struct og_schedule *schedule = &a->path->workload->schedule;
@@ -32,7 +32,7 @@ void og__lookahead_end_prediction(struct og_lookahead *a)
     og__predict_epoch(&a->prediction, a->path);
 }
 
-/* What batches read is known when segments are laid out. */
+/* What batches read is known when segments are formed. */
 int og__lookahead_predict_segments(struct og_lookahead *a, uint32_t k, struct og_segments *segments,
                                    uint32_t size, struct og_err *err)
 {

@@ -176,7 +176,7 @@ static int sample_items(struct og_lookahead *a, uint64_t end, og_consumer *consu
     return sample_batches(a, a->pass, a->first + a->next, sample_until(a, end), consumer, err);
 }
 
-/* Of the superbatch before only its tail is left, if that is what comes next. */
+/* The previous superbatch leaves only its tail, if that is what comes next. */
 static int drop_trained(struct og_lookahead *a, bool follows, struct og_err *err)
 {
     struct og_data_path *d = a->path;

@@ -59,10 +59,10 @@ out:
 
 /* ---- which threshold ---- */
 
-/* Whether rings of victims gain or lose by hybrid depends on its threshold: in the preset whose
- * system has both, it is the one under which most rows of the first superbatch are found on the
- * device and in the rings, what lies below left out. An eighth of the window, as Park et al. 2024
- * have it (§4.2), where all are alike, and where nothing can be counted. */
+/* Whether a victim buffer gains under hybrid depends on its threshold. The preset whose system has
+ * both takes the threshold under which most rows of the first superbatch are found on the device
+ * and in the buffer; lower tiers do not count. An eighth of the window, as Park et al. 2024 have it
+ * (§4.2), where all are alike, and where nothing can be counted. */
 static bool threshold_is_open(const struct og_data_path *d)
 {
     const struct og_tiers_setup *s = og__tiers_setup(d->tiers);
@@ -117,7 +117,7 @@ static int find_threshold(const struct og_data_path *d, const struct og_trace *a
     return 0;
 }
 
-/* Both caches, for the own batches of `all`, which has a tail behind them. */
+/* Both caches, for the own batches of `all`, which has a tail after them. */
 static int prepare(struct og_lookahead *a, const struct og_trace *all, struct og_err *err)
 {
     struct og_data_path *d = a->path;
@@ -165,7 +165,7 @@ out:
     return rc;
 }
 
-/* ---- what enters the caches before the first batch, in turns ---- */
+/* ---- what enters the caches before the first batch, in phased memory ---- */
 
 /* Its pieces lie before the plans. */
 static int put_fills(struct og_lookahead *a, struct og_err *err)
@@ -223,8 +223,9 @@ out:
 
 /* ---- all of it ---- */
 
-/* What both caches are to hold before the first batch is told when all is prepared, and put there
- * before that is planned; in turns it is spilled, and put there once the host's has its memory. */
+/* What both caches are to hold before the first batch is known when all is prepared, and put there
+ * before that is planned. With phased memory it is spilled, and put there once the host's cache has
+ * its memory. */
 static int fill_tiers(struct og_data_path *d, struct og_lookahead_counts *done, struct og_err *err)
 {
     const double start = og__now();
@@ -254,7 +255,8 @@ out:
 
 /* ---- what an epoch will read ---- */
 
-/* One batch of two caches. What is put into them before the first one is spilled in turns. */
+/* One batch of two caches. With phased memory, what is put into them before the first one is
+ * spilled. */
 static int count_batch(struct og_lookahead *a, uint32_t b, const uint32_t *ids, uint32_t n,
                        uint32_t *list, struct og_err *err)
 {

@@ -127,7 +127,7 @@ out:
     return rc;
 }
 
-/* Both arrays lie one behind the other. */
+/* Both arrays are consecutive. */
 static int bring_ends(struct og_model *m, const struct og_block *b, struct og_err *err)
 {
     struct og_block *there = &m->at.hop[0];

@@ -42,7 +42,7 @@ static void suballoc_attention(const struct og_model_config *c, int l, const str
     w->t = og__suballoc_floats(arena, b->n_src, og__layer_mid(c, l));
     og__conv_of(c)->suballoc_scores(c, l, b, training, arena, w);
     w->alpha = og__suballoc_floats(arena, coefficients, c->heads);
-    if (training || og__model_weighs(c)) /* what weights leave of alpha lies there as well */
+    if (training || og__model_weighs(c)) /* what weights leave of alpha is stored there as well */
         w->dscore = og__suballoc_floats(arena, coefficients, c->heads);
 }
 

@@ -61,8 +61,8 @@ OG_MUST_CHECK int og__simulate_owner(const struct og_simulation *sim,
                                      const struct og_partitioned *partitioned, uint32_t owner,
                                      uint32_t rounds, struct og_simulated *out, struct og_err *err);
 
-/* Counts the trace's rows by owner: asked[workers]. Returns the rows that the worker of their batch
- * owns; the others come from another worker. */
+/* Counts the trace's rows by owner: requested[workers]. Returns the rows that the worker of their
+ * batch owns; the others come from another worker. */
 uint64_t og__partitioned_rows(const struct og_trace *t, const struct og_partitioned *partitioned,
                               uint64_t *requested);
 

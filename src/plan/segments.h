@@ -40,7 +40,7 @@ struct og_segments {
      * the segment missed by exactly this many; set by og__segments_choose. */
     uint32_t least; /* >= 2 */
     uint32_t given_back;
-    /* of the segment laid out last */
+    /* of the last segment */
     uint32_t first, last; /* its batches [first, last) */
     uint32_t n_shared;
     uint32_t *order; /* [n_shared] node ids as stored */

@@ -30,7 +30,7 @@ struct requested {
     char *dataset; /* its name, or NULL */
 };
 
-/* ---- what was asked for ---- */
+/* ---- options ---- */
 
 static int add_split(struct splits *s, int samplers, int trainers, struct og_err *err)
 {
@@ -106,7 +106,7 @@ static int read_times(struct og_executor_times *t, const char *list, struct og_e
 
 /* ---- what is measured ---- */
 
-/* Of executors of one thread each. */
+/* For executors of one thread each. */
 static int measure(struct requested *a, struct og_session *s, struct og_err *err)
 {
     struct og_pool *pool = NULL;
@@ -144,7 +144,7 @@ out:
     return rc;
 }
 
-/* ---- what is told ---- */
+/* ---- results ---- */
 
 static double told(const struct requested *a, int samplers, int trainers, bool switches,
                    struct og_executed *out)

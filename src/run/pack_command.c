@@ -1,5 +1,5 @@
-/* og_pack: for each draw of samples made beforehand, what the cache is to hold while it is trained,
- * and a packed file of what its batches miss then. */
+/* og_pack: for each draw of pre-sampled batches, what the cache is to hold while it is trained, and
+ * a packed file of what its batches miss then. */
 #include "base/file.h"
 #include "base/sized.h"
 #include "dataset/writer.h"
@@ -145,7 +145,8 @@ static int begin_packs(struct packer *p, struct og_err *err)
     p->rows = calloc(g->n_groups, sizeof(*p->rows));
     OG_TRY(p->rows ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", p->dir.path));
     if (og__feature_bytes(g) == 0)
-        OG_TRY(og__fail(err, -EINVAL, "leave `outgrow pack` out: learnable embeddings are in memory",
+        OG_TRY(og__fail(err, -EINVAL,
+                        "leave `outgrow pack` out: learnable embeddings are in memory",
                         "%s: no type of nodes has features to be packed", g->path));
 out:
     return rc;

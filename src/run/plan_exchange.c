@@ -1,7 +1,7 @@
 /* The order of this file: which rounds there are, their batches, and each owner in them.
  *
  *   items of all workers   | training of epoch 1 | ... until its last superbatch ends | tail |
- *                            what is told          what a policy that looks ahead sees besides
+ *                            what is counted          what a policy that looks ahead sees besides
  *
  * An owner has slots of each group of rows, which are counted by themselves, over the group's part
  * of the batches. */
@@ -60,8 +60,8 @@ static uint64_t all_items(const struct counting *c)
     return og__schedule_stretch(&c->whole, 0);
 }
 
-/* Where the superbatch ends that begins with own item *at of the first worker, and what its policy
- * sees behind it: items of all. */
+/* Where the superbatch ends that begins with own item *at of the first worker, and the lookahead
+ * after it: items of all. */
 static uint64_t superbatch_end(const struct counting *c, uint64_t *at, uint64_t *seen)
 {
     const struct og_data_path *d = &c->s->path;
@@ -74,7 +74,7 @@ static uint64_t superbatch_end(const struct counting *c, uint64_t *at, uint64_t 
     return *at < last ? og__round_start(&items, *at) : all_items(c);
 }
 
-/* As far as there is room for: superbatches with what is seen behind the last. */
+/* As far as memory allows: superbatches with the lookahead after the last. */
 static void find_rounds(struct counting *c, uint32_t most)
 {
     const struct og_items items = {&c->whole, OG__SPLITS, 0, all_items(c)};
@@ -383,7 +383,7 @@ static int count_row_group(struct counting *c, uint32_t k, const uint32_t *hotne
         if (w == 0)
             of->did = did.cost;
     }
-    of->did.rows = 0; /* counted with those that are asked for twice in a round */
+    of->did.rows = 0; /* counted with those that are requested twice in a round */
 out:
     return rc;
 }
@@ -406,7 +406,7 @@ out:
     return rc;
 }
 
-/* ---- what is told ---- */
+/* ---- results ---- */
 
 static uint64_t scaled(const struct counting *c, uint64_t x)
 {
@@ -414,7 +414,7 @@ static uint64_t scaled(const struct counting *c, uint64_t x)
     return n == c->n_train ? x : (uint64_t)((double)x * c->n_train / n);
 }
 
-/* Of segments it depends on how much of --disk is left when they are laid out. */
+/* For segments it depends on how much of --disk is left when they are formed. */
 static bool knows_reads(const struct counting *c)
 {
     return c->s->exec.layout != OG_LAYOUT_SEGMENTED;
@@ -422,7 +422,7 @@ static bool knows_reads(const struct counting *c)
 
 static uint64_t hits_of(const struct owner_report *t)
 {
-    return t->requested - t->did.misses; /* one asked for twice in a round is a hit */
+    return t->requested - t->did.misses; /* one requested twice in a round is a hit */
 }
 
 /* What the first worker does with rows of each type. */

@@ -1,5 +1,5 @@
-/* What workers that exchange rows will do, told before they start: each owner's policy is counted
- * over what all ask of it in the first epoch (plan/partitioned.h), as training will ask it. */
+/* Predicts what workers that exchange rows will do: each owner's policy is counted over the
+ * requests of all in the first epoch (plan/partitioned.h), as in training. */
 #ifndef OG_RUN_PLAN_EXCHANGE_H
 #define OG_RUN_PLAN_EXCHANGE_H
 

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-/* Of the execution plan that is taken, by the model that compares them; else by what it reads and
+/* Seconds of the chosen execution plan, by the model that compares them; else by what it reads and
  * samples. */
 static double predicted_seconds(const struct og_session *s)
 {

@@ -12,7 +12,7 @@
  */
 json_t *og__session_plan_json(const struct og_session *s);
 
-/* og_plan; quick: what only reading much would tell exactly is told by a few batches. */
+/* og_plan; quick: estimates from a few batches what only a long read would count exactly. */
 OG_MUST_CHECK int og__plan(const char *dataset, const struct og_options *opt, bool quick,
                            const struct og_observer *observer, char **out, struct og_err *err);
 

@@ -1,6 +1,6 @@
-/* predict: layer by layer where nodes have no types (infer.h). Else logits of every node of the
- * type that the model is for, or embeddings of those of all types where it is of links, a batch at
- * a time, with neighbours drawn as in training. */
+/* predict: layer by layer where nodes have no types (infer.h). For heterogeneous graphs a batch at
+ * a time, with neighbours sampled as in training: logits of every node of the model's target type,
+ * or for links embeddings of all types. */
 #include "base/sized.h"
 #include "dataset/graph.h"
 #include "dataset/writer.h"
@@ -29,7 +29,7 @@ enum { LOGITS, HIDDEN, OUTPUTS };
 
 struct prediction {
     struct og_session *s;
-    struct output out[OUTPUTS]; /* HIDDEN may not be wanted */
+    struct output out[OUTPUTS]; /* HIDDEN may not be needed */
     struct og_epoch_counters counters;
 };
 

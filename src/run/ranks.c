@@ -259,14 +259,14 @@ int og__ranks_agree(struct og_ranks *r, int rc, struct og_err *err)
         own.why.code = rc;
     }
     const int met = og__ranks_synchronize(r, &own, &others);
-    const bool unheard = r->parted && r->comm->broken; /* what failed here is what is to be told */
+    const bool unheard = r->parted && r->comm->broken; /* the error to report is this rank's */
     if (met == 0 || met == rc || (own.what == OG__FAILS && unheard))
         return rc;
     *err = others;
     return met;
 }
 
-/* Of what all on a machine have together each counts its part. */
+/* Each rank counts its part of what all on a machine share. */
 static bool shares_alike(const struct og_beginning *own, const struct og_beginning *other)
 {
     return own->structure == other->structure && own->features == other->features;

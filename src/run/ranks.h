@@ -1,8 +1,8 @@
-/* ranks: what ranks that train together tell one another beside gradients (learn/shares.h), so that
- * all of them know the same of the run, and any could write its files; rank 0 does.
+/* ranks: what ranks that train together exchange apart from gradients (learn/shares.h), so that all
+ * know the same of the run, and any could write its files; rank 0 does.
  *
- * They meet before the first round, in every round, and before they end. Whoever fails or is asked
- * to stop between two meetings says so at the next, and all end there, at the same mini-batch. */
+ * They meet before the first round, in every round, and before they end. A rank that fails or is to
+ * stop between two meetings says so at the next, and all end there, at the same mini-batch. */
 #ifndef OG_RANKS_H
 #define OG_RANKS_H
 
@@ -26,7 +26,7 @@ struct og_rank_report {
     uint64_t sent;      /* bytes so far */
 };
 
-/* What summary.json tells of a rank. */
+/* The row of a rank in summary.json. */
 struct og_rank_did {
     char host[OG__HOST_NAME];
     uint64_t batches, rows, hits, misses, rows_sent, rows_received, bytes_read;
@@ -38,7 +38,7 @@ struct og_ranks {
     struct og_comm *comm;
     struct og_rank_report report[OG__MOST_RANKS];
     struct og_rank_did did[OG__MOST_RANKS];
-    uint64_t sent_before; /* bytes of all, when they were last asked for */
+    uint64_t sent_before; /* bytes of all, at the last query */
     bool stopped;         /* all know that the run is interrupted */
     struct og_shared_memory
         *shared_memory;        /* of all on this machine; NULL: some cannot share memory */
@@ -68,8 +68,8 @@ OG_MUST_CHECK int og__ranks_agree(struct og_ranks *r, int rc, struct og_err *err
  * is not killed. */
 void og__ranks_write(struct og_ranks *r, bool on);
 
-/* What ranks have to begin with alike: where the run goes on, what their datasets hold, and options
- * that decide what is computed. */
+/* What must agree in all ranks at the start: where the run resumes, what their datasets hold, and
+ * options that decide what is computed. */
 struct og_beginning {
     uint64_t next_item, contents, numbers;
     bool structure, features; /* that it shares with all on its machine */
@@ -85,8 +85,8 @@ OG_MUST_CHECK int og__ranks_hear(struct og_ranks *r, void *value, size_t size, s
 /* a text of it, of at most size - 1 bytes. */
 OG_MUST_CHECK int og__ranks_name(struct og_ranks *r, char *text, size_t size, struct og_err *err);
 
-/* Of what ranks above 0 say, lines go to worker-<rank>.log in the folder of the run, and nothing to
- * the screen. Messages before that is there are kept. */
+/* Messages of ranks above 0 go to worker-<rank>.log in the folder of the run, and none to the
+ * screen. Messages before that is there are kept. */
 void og__ranks_listen(struct og_ranks *r, struct og_observer *observer,
                       const struct og_observer *outer);
 OG_MUST_CHECK int og__ranks_log(struct og_ranks *r, const char *folder, struct og_err *err);
@@ -94,8 +94,8 @@ OG_MUST_CHECK int og__ranks_log(struct og_ranks *r, const char *folder, struct o
 /* Scores of a pass that all have evaluated a share of: all of them in all ranks, in no order. */
 OG_MUST_CHECK int og__ranks_scores(struct og_ranks *r, struct og_scores *c, struct og_err *err);
 
-/* With "exchanged_bytes": what went from rank to rank since this was asked last, as of the last
- * meeting; of an epoch's row, in which one that works alone has none. */
+/* Sets "exchanged_bytes": what went from rank to rank since the last call, as of the last meeting;
+ * of an epoch's row, without it if the rank works alone. */
 json_t *og__ranks_with_sent(struct og_ranks *r, json_t *row);
 /* Adds a part to what its rank did. */
 void og__ranks_count(struct og_ranks *r, int rank, const struct og_rank_report *part);

@@ -1,12 +1,11 @@
-/* Feature rows of sampled batches, as files of a folder of samples. Of a graph without types
+/* Feature rows of sampled batches, as files of a folder of samples. A homogeneous graph has
  *
  *   features.npy            the row of each id, in their order
  *
- * and with types, for each group t that has features
+ * a heterogeneous one, for each group t that has features,
  *
  *   features_<t>.npy        the rows of its nodes among each batch's ids, in the order of these
- *   features_<t>_ptr.npy    int64, where each batch's begin
- */
+ *   features_<t>_ptr.npy    int64, where each batch's begin */
 #ifndef OG_RUN_RECORDED_ROWS_H
 #define OG_RUN_RECORDED_ROWS_H
 

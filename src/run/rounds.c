@@ -72,7 +72,7 @@ bool og__round_has_own(const struct og_trainer *t)
 
 /* ---- the end of an epoch ---- */
 
-/* Keeps the epoch's row, logs it, and hands it to who watches, of whom some read the log. */
+/* Keeps the epoch's row, logs it, and passes it to observers, of whom some read the log. */
 static int tell_epoch(struct og_trainer *t, uint32_t epoch, struct og_err *err)
 {
     const struct og_observer *observer = t->s->config.observer;
@@ -96,8 +96,8 @@ static double best_so_far(const struct og_train_state *state, int kind)
     return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
-/* Is the model that was just evaluated better than the best so far? Of two that measure the same
- * the one with the smaller validation loss is: where classes are rare many epochs tie. */
+/* Is the model that was just evaluated better than the best so far? If two measure the same, the
+ * one with the smaller validation loss is: where classes are rare many epochs tie. */
 static bool is_better(const struct og_trainer *t)
 {
     const struct og_train_state *state = &t->state;
@@ -178,7 +178,7 @@ out:
     return rc;
 }
 
-/* Of a round's mini-batches, which may be the last of their step. */
+/* Adds one of a round's mini-batches, which may be the last of its step. */
 static int take_gradients(struct og_trainer *t, const struct og_descriptor *d, uint32_t n,
                           struct og_model *made, struct og_err *err)
 {
@@ -200,7 +200,7 @@ out:
     return rc;
 }
 
-/* What a mini-batch's part tells, in the order of the schedule. */
+/* Counts a mini-batch's part, in the order of the schedule. */
 static int take_figures(struct og_trainer *t, const struct og_descriptor *d,
                         const struct og_rank_report *report, struct og_err *err)
 {

@@ -1,13 +1,11 @@
-/* rounds: how what was computed of mini-batches goes into a run, in the order of the schedule,
- * whoever computed it: into steps, sums, the log, and where one ends the epoch's row and the best
- * model. A round is one mini-batch or, of ranks that train together, one of each of them, in which
- * all meet, whether they have one or not:
+/* rounds: how results of mini-batches enter a run, in the order of the schedule: into steps, sums
+ * and the log, and at its end the epoch's row and the best model. A round is one mini-batch or, of
+ * ranks that train together, one of each of them, in which all meet, whether they have one or not:
  *
  *   batch    0  1  2  3 | 4  5  6  7 | 8  9       4 ranks; batch b is of rank b modulo 4
  *            round 1      round 2      round 3    ranks 2 and 3 have none in the last
  *
- * A run that goes on within a round, as when it had another number of ranks, begins with the rest
- * of it.
+ * A run that resumes within a round, as after another number of ranks, begins with the rest of it.
  *
  * Rounds begin one after another, and are taken in one after another; between the two trainers may
  * compute those of several. With --exchange ranks meet at either, so which comes when follows from

@@ -13,11 +13,10 @@ struct og_rundir {
     char *checkpoint, *best, *resume, *summary, *metrics, *plan, *config;
 };
 
-/* Would og__rundir_open take `path`? To be asked before the work begins; nothing is made. NULL is a
- * new one. -EEXIST where the folder has a file that a run writes, whoever it is of, unless resume
- * is set and it holds resume.safetensors or plan.json: then it is what an earlier run has left, but
- * for `input` (or NULL), which is only read.
- * -EBUSY where another process trains in it just now. */
+/* Would og__rundir_open take `path`? Call it before the work begins; it creates nothing. NULL is a
+ * new one. -EEXIST where the folder has a file that a run writes, unless resume is set and it holds
+ * resume.safetensors or plan.json. Then it is an earlier run's, except `input` (or NULL), which is
+ * only read. -EBUSY where another process trains in it just now. */
 OG_MUST_CHECK int og__rundir_check(const char *path, bool resume, const char *input,
                                    struct og_err *err);
 /* Creates `path`, or runs/<date>-<n> when it is NULL. What would be refused is refused. What a
@@ -25,8 +24,8 @@ OG_MUST_CHECK int og__rundir_check(const char *path, bool resume, const char *in
 OG_MUST_CHECK int og__rundir_open(struct og_rundir *d, const char *path, bool resume,
                                   struct og_err *err);
 void og__rundir_close(struct og_rundir *d);
-/* Closes it as it was before it was opened without resume, and before the first batch was trained:
- * all files of a run are removed, of which there was none, and the folder if it was made. */
+/* Closes it as it was before: for a run without resume that ends before its first batch. All files
+ * of a run are removed, and the folder if it was made. */
 void og__rundir_abandon(struct og_rundir *d);
 
 /* metrics.jsonl as fopen would open it, but never through a symbolic link. NULL with err and errno.

@@ -24,7 +24,7 @@ struct recorder {
     struct og_session *s;
     struct og_newdir dir;
     struct og_trace_writer *trace;
-    struct og_recorded_rows *rows; /* NULL unless asked for */
+    struct og_recorded_rows *rows; /* NULL unless requested */
     void *labels;
     json_t *checksums; /* of files, by name */
     uint64_t batches, n_rows;
@@ -144,7 +144,7 @@ static int warn_of_types(const struct og_session *s, struct og_err *err)
     return 0;
 }
 
-/* What samples of a graph with types say besides. */
+/* What samples of a heterogeneous graph say besides. */
 static int open_by_types(struct recorder *r, const char *out_dir, struct og_err *err)
 {
     const struct og_graph *g = r->s->workload.graph;
@@ -267,7 +267,7 @@ static json_t *result_json(const struct recorder *r)
     return r->rows ? og__json_with(root, "types", types_json(r)) : root;
 }
 
-/* What it tells comes before the folder: without a result there is none. */
+/* Its result comes before the folder: without a result there is none. */
 static int finish_recorder(struct recorder *r, char **out, struct og_err *err)
 {
     r->bytes_written += og__trace_written(r->trace);

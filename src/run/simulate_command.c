@@ -178,7 +178,7 @@ static size_t policy_bytes(const struct simulator *m, const struct requested_pol
            OG_MAX(og__simulator_ranking_bytes(m, p), og__group_batches_bytes(m) + running);
 }
 
-/* Of the policy that takes most; they run one after another. */
+/* For the policy that takes most; they run one after another. */
 static size_t most_for_a_policy(const struct simulator *m)
 {
     size_t most = 0;

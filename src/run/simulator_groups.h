@@ -10,7 +10,7 @@
 #include "run/simulator.h"
 
 /* How wide the rows of each group are, and how they are read. Rows of a trace are read as if they
- * lay beside it. */
+ * were stored with it. */
 OG_MUST_CHECK int og__simulator_know_graph(struct simulator *m, struct og_err *err);
 OG_MUST_CHECK int og__simulator_know_trace(struct simulator *m, struct og_err *err);
 void og__simulator_forget_groups(struct simulator *m);
@@ -41,7 +41,7 @@ uint32_t og__simulator_most_slots(const struct simulator *m, const struct og_amo
 
 /* ---- a group's batches ---- */
 
-/* Room for the batches of one group at a time. Of one group those of all are taken. */
+/* Room for the batches of one group at a time. With one group those of all are taken. */
 struct group_batches {
     const struct simulator *m;
     uint64_t *ptr;

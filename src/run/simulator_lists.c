@@ -1,4 +1,4 @@
-/* What a simulation is asked to compare: lists of policies and of cache sizes. */
+/* What a simulation compares: lists of policies and of cache sizes. */
 #include "run/simulator.h"
 
 #include "options/options.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The next word of a list into `word`; *list moves behind it. False at the end. */
+/* The next word of a list into `word`; *list moves past it. False at the end. */
 static bool next_word(const char **list, char word[WORD])
 {
     size_t length = strcspn(*list, ",");
@@ -18,7 +18,7 @@ static bool next_word(const char **list, char word[WORD])
     return true;
 }
 
-/* The next policy of a list, malloc'ed, NULL at the end; *list moves behind it. What has an equals
+/* The next policy of a list, malloc'ed, NULL at the end; *list moves past it. What has an equals
  * sign and no colon is a parameter of the policy before. */
 static char *next_policy(const char **list)
 {

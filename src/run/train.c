@@ -192,8 +192,8 @@ static int test_sink(void *arg, struct og_work *w, struct og_err *err)
     return evaluate_batch(arg, w, err);
 }
 
-/* The test is evaluation too: what it took is told with the last epoch, and so is the checkpoint
- * after that epoch, so that the rows of a summary add up to all that was read and written. */
+/* The test is evaluation too: it is counted with the last epoch, and so is the checkpoint after
+ * that epoch. So the rows of a summary add up to all that was read and written. */
 static int count_rest(struct og_trainer *t, struct og_err *err)
 {
     json_t *epochs = t->state.epochs;
@@ -307,8 +307,8 @@ static void clear(struct og_err *err)
         *err = (struct og_err){0};
 }
 
-/* Of an interrupted run what was done so far is kept, if it can be: the rounds that were taken in,
- * for ranks have nothing else in common. */
+/* Keeps what an interrupted run has done so far, if it can be: the rounds that were taken in, for
+ * ranks have nothing else in common. */
 static int save_interrupted(struct og_trainer *t, struct og_err *err)
 {
     int rc = 0;
@@ -445,8 +445,8 @@ struct chosen {
     int32_t policy, layout, topology, alternate;
 };
 
-/* As rank 0 chose. Where memory has no room for that a rank goes its own way, as bits do not depend
- * on it: of rows that are exchanged only where the structure is. */
+/* As rank 0 chose. Where memory has no room for that a rank chooses differently, as bits do not
+ * depend on it; with exchanged rows it chooses only the topology's place. */
 static int open_as_chosen(struct og_trainer *t, const char *dataset, const struct og_options *opt,
                           const struct chosen *by, const struct og_observer *observer,
                           struct og_err *err)
@@ -472,7 +472,7 @@ static int open_as_chosen(struct og_trainer *t, const char *dataset, const struc
 }
 
 /* Where --policy is left to the program rank 0 chooses first, by the times that it has measured,
- * and the others do the same. All hear it, whatever they were asked for. */
+ * and the others do the same. All receive it, whatever their options. */
 static int open_sessions(struct og_trainer *t, const char *dataset, const struct og_options *opt,
                          const struct og_observer *observer, struct og_err *err)
 {
@@ -528,7 +528,7 @@ static int train_rank(struct og_trainer *t, const char *dataset, const struct og
         close_session(t); /* another rank's failed */
         return rc;
     }
-    /* after the session: a refusal leaves no folder behind */
+    /* after the session: a refusal leaves no folder */
     OG_TRY(open_folder(t, err));
     if (!t->s->config.opt.scratch)
         OG_TRY(og__stores_name(&t->s->path.stores, OG__ONE_PLACE(t->dir.path), err));
@@ -536,7 +536,7 @@ static int train_rank(struct og_trainer *t, const char *dataset, const struct og
 out:
     if (rc < 0 && rc != OG_INTERRUPTED)
         rc = og__ranks_agree(t->ranks, rc, err);
-    close_session(t); /* its scratch lies in the run's folder */
+    close_session(t); /* its scratch is in the run's folder */
     if (rc < 0 && rc != OG_INTERRUPTED && t->dir.lock > 0 && !opt->resume &&
         t->state.next_item == 0)
         og__rundir_abandon(&t->dir);
@@ -575,7 +575,7 @@ int og_train(const char *dataset, const struct og_options *opt, const struct og_
              char **summary, struct og_err *err)
 {
     struct og_trainer t = {.summary = summary};
-    struct og_err why = {0}; /* others are told of it */
+    struct og_err why = {0}; /* others get it */
     if (summary)
         *summary = NULL;
     if (!err)

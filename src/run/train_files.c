@@ -60,7 +60,7 @@ double og__run_seconds(const struct og_trainer *t)
     return t->state.seconds + og__now() - t->started;
 }
 
-/* Scores are not saved: a run that goes on evaluates again from the first batch. */
+/* Scores are not saved: a resumed run evaluates again from the first batch. */
 static void rewind_evaluation(const struct og_trainer *t, struct og_train_state *state)
 {
     if (!t->scores.value || state->next_item == 0)
@@ -112,7 +112,7 @@ static int write_plan(struct og_trainer *t, struct og_err *err)
     return og__json_deliver(og__session_plan_json(t->s), t->dir.plan, NULL, err);
 }
 
-/* The plan first: it tells a run's folder (rundir.h). */
+/* The plan first: by it a run's folder is recognised (rundir.h). */
 static int begin_files(struct og_trainer *t, struct og_err *err)
 {
     const struct og_options *opt = &t->s->config.opt;
@@ -125,8 +125,8 @@ out:
     return rc;
 }
 
-/* The run's other files as they were at the position that resume.safetensors tells: it was written
- * first, and the process may have ended between any two of them, or long after. */
+/* Restores the run's other files to the position in resume.safetensors: it was written first, and
+ * the process may have ended between any two of them, or long after. */
 static int restore_files(struct og_trainer *t, struct og_err *err)
 {
     const struct og_schedule *schedule = &t->whole;
@@ -145,7 +145,7 @@ out:
 
 static int restore(struct og_trainer *t, struct og_err *err)
 {
-    count_written(t, t->dir.resume); /* it does not tell of itself */
+    count_written(t, t->dir.resume); /* it does not contain itself */
     return restore_files(t, err);
 }
 

@@ -27,7 +27,7 @@ struct og_trainer {
     struct og_trainers *trainers;       /* that compute mini-batches; NULL: the model itself does */
     struct og_ranks *ranks;             /* that train together, each on its share */
     const struct og_run_files *files;   /* what this one does with those of the run: */
-    const struct og_options *requested; /* which are asked for; */
+    const struct og_options *requested; /* which are requested; */
     char **summary;                     /* text of it, for the caller; NULL */
     struct og_test_result test;         /* what it says of the test */
     struct og_shares shares;            /* their gradients */
@@ -51,7 +51,7 @@ struct og_trainer {
 
 /* Since the run began, what came before a resume included. */
 double og__run_seconds(const struct og_trainer *t);
-/* Of the epoch under way, or the last one. */
+/* In the current epoch, or the last one. */
 uint32_t og__run_epoch(const struct og_trainer *t);
 extern const char og__lower_rate[]; /* the hint where numbers grew without bound */
 /* -EDOM, naming it, where a parameter is not a finite number. */
@@ -61,10 +61,10 @@ OG_MUST_CHECK int og__run_check_params(const struct og_trainer *t, struct og_err
  * they say in its folder. */
 typedef int og_run_step(struct og_trainer *t, struct og_err *err);
 struct og_run_files {
-    og_run_step *check; /* before the session is opened: whether the folder asked for would do */
+    og_run_step *check; /* before the session is opened: whether the requested folder would do */
     og_run_step *open;  /* the folder, whose name others hear */
     og_run_step *begin; /* plan, settings, log */
-    og_run_step *restore, *anew; /* the run goes on from resume.safetensors, or has none */
+    og_run_step *restore, *anew; /* the run resumes from resume.safetensors, or has none */
     og_run_step *best;           /* parameters, from t->best */
     og_run_step *save;           /* resume.safetensors and checkpoint.safetensors, as of now */
     og_run_step *end;            /* summary.json, and as text; takes over the test's figures */
@@ -73,7 +73,7 @@ const struct og_run_files *og__run_files(const struct og_ranks *r);
 
 /* resume.safetensors and checkpoint.safetensors, as of now. */
 OG_MUST_CHECK int og__run_save(struct og_trainer *t, struct og_err *err);
-/* Goes on where the folder's run stopped; without a file to resume from it starts anew. */
+/* Resumes where the folder's run stopped; without a file to resume from it starts a new one. */
 OG_MUST_CHECK int og__run_resume(struct og_trainer *t, struct og_err *err);
 
 /* A line of metrics.jsonl, where this batch has one. */

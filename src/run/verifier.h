@@ -1,7 +1,7 @@
 /* What the files of `outgrow verify SAMPLES` share.
  *
  *   verifier.c         telling what was found
- *   verify_packs.c     packs beside samples
+ *   verify_packs.c     packs of samples
  *   verify_samples.c   samples, and all of it
  *
  * Each calls only those above it. */
@@ -24,7 +24,7 @@ struct og_verifier {
     const struct og_observer *observer;
     struct og_budget *budget; /* there is no --memory: of what is free */
     int n_findings;
-    uint64_t wrong; /* of what is looked at; only the first few are told one by one */
+    uint64_t wrong; /* of what is checked; only the first few are reported one by one */
     /* what trace.json says */
     struct og_trace_description description;
     uint32_t draws, per_draw;

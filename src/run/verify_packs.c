@@ -1,4 +1,4 @@
-/* Packs beside samples: a packed file a draw, or one for each type of nodes that has features. */
+/* Packs of samples: a packed file a draw, or one for each type of nodes that has features. */
 #include "base/file.h"
 #include "base/shared_memory.h"
 #include "dataset/features.h"

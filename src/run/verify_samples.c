@@ -1,10 +1,9 @@
-/* og_verify_samples: reads once what `outgrow sample` wrote, and the packs beside it, and tells all
- * that is not what was written.
+/* og_verify_samples: reads once what `outgrow sample` wrote, and its packs, and reports all that is
+ * not what was written.
  *
  *   trace.json ──> files that have a checksum there
  *              ──> every batch, by check.npy         what it misses of each draw's list
- *   pack.json  ──> draw<d>_cached.npy, draw<d>.pack  is what the chunk holds, row by row
- */
+ *   pack.json  ──> draw<d>_cached.npy, draw<d>.pack  is what the chunk holds, row by row */
 #include "base/file.h"
 #include "base/hex.h"
 #include "base/sized.h"
@@ -48,7 +47,7 @@ static bool get_facts(struct og_verifier *v)
     return true;
 }
 
-/* Of the dataset, as far as rows of them may be packed. */
+/* What the dataset says of them, as far as rows of them may be packed. */
 static int get_groups(struct og_verifier *v, struct og_err *err)
 {
     const struct og_trace_description *d = &v->description;
@@ -152,7 +151,7 @@ static bool same(const void *a, const void *b, size_t n, size_t size)
     return n == 0 || memcmp(a, b, n * size) == 0;
 }
 
-/* Of relation r. */
+/* For relation r. */
 static bool lists_begin(const struct og_block *k, const struct og_block *next, uint32_t r)
 {
     const uint32_t n = k->relation[r + 1] - k->relation[r];
@@ -188,7 +187,7 @@ static bool all_begin(const struct og_block *k, const struct og_block *next)
            (!k->weight || same(k->weight, next->weight, k->n_edges, sizeof(*k->weight)));
 }
 
-/* Of nodes that draw once a hop has what the one before it has, and then its own. */
+/* With nodes that draw once, a hop has the edges of the one before it, and then its own. */
 static void compare_hops(struct og_verifier *v, uint32_t i)
 {
     const struct og_batch *b = &v->batch.batch;

@@ -8,7 +8,7 @@
  *                                                                         │
  *   all neighbours, in the order of the edges ──> numbered, as in memory <┘
  *
- * Weights of edges, where they are wanted, come in the same way from weights.npy.
+ * Weights of edges, if needed, come in the same way from weights.npy.
  *
  * Edges wait for their neighbours in the batch's own src array, which first holds where in its
  * block an edge's source is, then the source, and in the end its position.
@@ -57,7 +57,7 @@ struct fetching {
     uint32_t *out; /* [n_edges] where in its block an edge's element is, then its low 4 bytes */
     uint64_t n_edges;
     uint64_t *requested; /* over blocks */
-    uint32_t *rank;      /* of wanted */
+    uint32_t *rank;      /* of requested blocks */
     uint32_t *block;     /* [edge_capacity] that holds the edge's element, or NO_BLOCK */
     size_t edge_capacity;
 };
@@ -65,7 +65,7 @@ struct fetching {
 struct og_disk_sampler {
     struct fetching sources, weights;
     struct og_blocks weight_blocks;
-    /* the window: cached sources that have been asked for, and for which edge */
+    /* the window: cached sources that have been prefetched, and for which edge */
     uint32_t edge[OG__WINDOW];
 };
 

@@ -32,11 +32,10 @@ struct og_list {
     const void *ids; /* [n] int64_t when wide, else uint32_t */
     bool wide;
     const float
-        *weights; /* [n], where the sampler wants them; from disk where they were asked for */
+        *weights; /* [n], where the sampler needs them; from disk where they were requested */
 };
 
-/* What those who see whole lists take from disk, of sources and where they are wanted of weights.
- */
+/* What samplers of whole lists read from disk: sources and, where needed, weights. */
 size_t og__source_lists_bytes(const struct og_relation *of, const struct og_sampling *how,
                               const struct og_topology_disk_options *opt, int64_t longest);
 

@@ -16,8 +16,8 @@ static uint64_t rank_negatives_drawn(const struct og_pair_rule *rule)
     return rule->rank_negatives * (uint64_t)(rule->of ? rule->of->types->n_types : 1);
 }
 
-/* Are negatives ends of the batch's other edges, always? Of a type that none of those has, they are
- * drawn. */
+/* Are negatives ends of the batch's other edges, always? In a type that none of those has, they are
+ * sampled. */
 static bool others_alone(const struct og_pair_rule *rule)
 {
     return rule->in_batch && !rule->of;
@@ -298,7 +298,7 @@ void og__pairs_make(struct og_pairs *p, const struct og_pair_rule *rule, const u
         (rule->of ? add_rank_negatives_of_types : add_rank_negatives)(p, rule, key);
 }
 
-/* ---- what the batch asks for is not in its blocks ---- */
+/* ---- pairs of the batch are not in its blocks ---- */
 
 static int compare_u64(const void *x, const void *y)
 {

@@ -5,7 +5,7 @@
  *              candidates are those that fit
  *   comparing  all by the profiling batches; then, if the run is long enough for that to pay, those
  *              near the fastest by an epoch's, with rates better known
- *   choosing   the first, and what is told of the others */
+ *   choosing   the first, and the report on the others */
 #include "session/choose.h"
 
 #include "budget/slots.h"
@@ -27,7 +27,7 @@
 #define PLAN_ROW    6e-9
 #define COUNT_ROW   6e-9
 #define FORESEE_ROW 18e-9
-/* Of a run, what choosing may take beyond a look at the profiling batches. */
+/* How much choosing may take of a run, beyond a look at the profiling batches. */
 #define CHOOSING_SHARE 0.03
 /* Execution plans that take longer than the fastest so many times, by the profiling batches, are
  * not looked at again. */
@@ -35,7 +35,7 @@
 /* The structure leaves memory for an execution plan that is faster so many times: estimates are no
  * better. */
 #define WORTH_MOVING 1.1
-/* Core-seconds of a batch that is sampled together with others, for one of its own from memory. */
+/* Core-seconds of a batch in a sampling group, over those of one by itself from memory. */
 #define TOGETHER 3.0
 /* And of one whose lists lie in a cache, for one that reads them. */
 #define CACHED (1.0 / 3)
@@ -51,7 +51,7 @@ struct trial {
     struct og_err refused;              /* why not */
 };
 
-/* Is the structure in memory, where it was left open whether it stays? Where workers share it, each
+/* Is the topology in memory, where it was left open whether it stays? Where workers share it, each
  * has but a part to win, and what one measures another may not. */
 static bool may_move(const struct og_session *s)
 {
@@ -85,8 +85,7 @@ static const struct og_tiers_setup *tiers_of(const struct og_session *s, struct 
     return &t->tiers;
 }
 
-/* To have back what was put away of a batch: its blocks, ids unless they stay in memory, its plan.
- */
+/* Reads back a spilled batch: its blocks, ids unless they stay in memory, its plan. */
 static uint64_t spilled_reads(const struct og_session *s, const struct trial *t)
 {
     const struct og_workload *f = &s->workload;
@@ -147,7 +146,7 @@ static struct og_candidate candidate_of(const struct og_session *s, struct trial
 
 struct chooser {
     struct og_session *s;
-    struct og_profiling profiling;         /* the session's, and what it tells of places */
+    struct og_profiling profiling;         /* the session's, and its locations */
     struct og_profiling_groups row_groups; /* the same by row groups */
     struct og_slot_range *ranges;          /* [OG__MOST_EXEC_PLANS][2][row groups] of the trials */
     double began;
@@ -282,8 +281,8 @@ static void try_exec(struct chooser *c, const struct og_exec_plan *exec)
         add_trial(c, &t);
 }
 
-/* The same with the structure on disk, read by many batches together; as far as that leaves more
- * memory, to rows or to a superbatch. */
+/* The same with the topology on disk and group sampling; as far as that leaves more memory, to rows
+ * or to a superbatch. */
 static void try_moved(struct chooser *c, const struct og_exec_plan *exec)
 {
     struct og_exec_plan moved = *exec;
@@ -334,7 +333,8 @@ static struct og_cost_inputs judged_by(const struct chooser *c, const struct og_
         disk.iops = OG_MIN(c->probe.iops, 2 * s->workload.profile.iops);
     if (c->probe.bandwidth > 0)
         disk.bandwidth = c->probe.bandwidth;
-    /* the file at hand may be a fresh one; only on the same disk does it tell of what is written */
+    /* the file at hand may be a fresh one; only on the same disk does it say anything of what is
+     * written */
     const double fresh =
         s->workload.apart ? s->workload.away.fresh : OG_MAX(s->workload.away.fresh, disk.bandwidth);
     const double faster = s->workload.away.measured ? 1 : fresh / s->workload.away.fresh;
@@ -442,7 +442,7 @@ static uint32_t contenders(const struct chooser *c)
     return n;
 }
 
-/* Of the profiling batches what all ranks ask of this one, where they exchange rows. */
+/* Requests of all ranks to this one in the profiling batches, where they exchange rows. */
 static int see_rounds(const struct chooser *c, struct og_profiling *p, struct og_err *err)
 {
     const struct og_session *s = c->s;

@@ -17,8 +17,8 @@ bool og__exec_plans_are_counted(const struct og_session *s);
 
 /* Settles what *exec leaves open of policy, layout and turns; s->compared says what was compared.
  * With topology, and batches known; nothing else of the session changes. Where the options leave
- * open where the structure is, and it is in memory, execution plans with it on disk are compared
- * too: then *exec may say so, and it is the caller's to bring it there. */
+ * the topology's place open, and it is in memory, execution plans with it on disk are compared too.
+ * Then *exec may say so, and the caller moves it there. */
 OG_MUST_CHECK int og__choose(struct og_session *s, const struct og_profiling *profiling,
                              struct og_exec_plan *exec, struct og_err *err);
 

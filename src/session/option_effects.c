@@ -1,6 +1,6 @@
-/* The table of needs: one row a reason, beside what the table of options says of parameters. An
- * option may have several; the first that is not met is told. A pair that is not here works, or is
- * refused where its second option is looked at. */
+/* The table of needs: one row a reason, besides what the table of options says of parameters. An
+ * option may have several; the first that is not met is reported. A pair that is not here works, or
+ * is refused where its second option is looked at. */
 #include "session/option_effects.h"
 
 #include "learn/watch.h"
@@ -178,7 +178,7 @@ struct need {
     const char *other; /* that it looks at; NULL = none, it asks */
     const char *only;  /* words of it, with which `name` has an effect; NULL = ask */
     bool (*met)(const struct og_plan_inputs *p);
-    const char *value; /* how `other` is told; NULL = its value */
+    const char *value; /* how `other` is named; NULL = its value */
     const char *why;
 };
 
@@ -278,7 +278,7 @@ void og__log_without_effect(const struct og_log *log, const char *before, const 
             other ? " with --" : "", other ? other : "", *value ? " " : "", value, why);
 }
 
-/* Of what a session it is about: as in the table. */
+/* The parts of a session that it is about: as in the table. */
 static unsigned about(const struct og_option *row)
 {
     static const unsigned of[] = {[OG_DECIDES_NOTHING] = FEATURES,
@@ -418,7 +418,7 @@ void og__log_idle_options(const struct og_plan_inputs *p)
     }
 }
 
-/* ---- which were asked for ---- */
+/* ---- which were requested ---- */
 
 struct og_option_set og__options_set_apart(const struct og_options *opt)
 {

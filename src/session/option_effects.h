@@ -1,5 +1,4 @@
-/* Options that have no effect beside others. What is asked for and does nothing is said, once, when
- * all is decided. */
+/* Options that have no effect with others. They are reported, once, when all is decided. */
 #ifndef OG_OPTION_EFFECTS_H
 #define OG_OPTION_EFFECTS_H
 
@@ -8,8 +7,8 @@
 /* Options with another value than their own default. */
 struct og_option_set og__options_set_apart(const struct og_options *opt);
 
-/* A line for each option that was asked for and that a session, with all that was decided for it,
- * has no use for. Those without bearing on the command as a whole are not told of. */
+/* Reports each requested option that a session, with all that was decided for it, does not use.
+ * Those without bearing on the command as a whole are not reported. */
 void og__log_idle_options(const struct og_plan_inputs *p);
 
 /* Who makes nothing of options that train or sample for training. */
@@ -19,7 +18,7 @@ enum og__unused {
     OG__UNUSED_WHOLE = 4,   /* and to every node with all its neighbours, layer by layer */
     OG__UNUSED_ROWLESS = 8, /* batches are written without rows of features */
 };
-/* One line for all of those asked for that are nothing to them. */
+/* Reports in one line the requested options that such commands do not use. */
 void og__log_unused_options(const struct og_log *log, const struct og_option_set *requested,
                             enum og__unused by);
 /* --task, where a checkpoint's wins. */

@@ -144,7 +144,7 @@ static int open_offline(struct og_session *s, unsigned want, struct og_err *err)
     return rc;
 }
 
-/* Of features that are kept as they are stored there is one word for it. */
+/* Features that are kept as they are stored have one word for it. */
 static int resolve_rows(struct og_session *s, struct og_err *err)
 {
     struct og_graph *g = s->workload.graph;
@@ -191,7 +191,7 @@ out:
     return rc;
 }
 
-/* Of several some may have nothing to do. */
+/* Some of several may have nothing to do. */
 static void tell_devices(const struct og_config *c)
 {
     const struct og_options *opt = &c->opt;
@@ -250,7 +250,7 @@ out:
     return rc;
 }
 
-/* An earlier one stays, unless it is of the part of the run that --resume goes on from. */
+/* An earlier one stays, unless it is of the part of the run that --resume continues. */
 static int check_timeline(const struct og_session *s, struct og_err *err)
 {
     const char *path = s->config.opt.trace_timeline;
@@ -400,7 +400,7 @@ int og__session_open_for(struct og_session **out, const char *dataset, const str
     if (!(want & OG__WANT_PLAN_ONLY))
         OG_TRY(build_session(s, want, err));
     else if (!s->predicted.known || (s->predicted.bound && !(want & OG__WANT_QUICK)))
-        OG_TRY(build_session(s, 0, err)); /* batches tell what it will do */
+        OG_TRY(build_session(s, 0, err)); /* profiling batches decide what it will do */
     og__session_count_prepared(s);
     s->config.target = NULL;
     *out = s;
@@ -424,7 +424,7 @@ void og__session_close(struct og_session *s)
 {
     if (!s)
         return;
-    (void)!og__timeline_close(s->path.timeline, NULL); /* of commands that do not tell of it */
+    (void)!og__timeline_close(s->path.timeline, NULL); /* of commands that do not report it */
     og__data_path_close(&s->path); /* first: rows may be on the model's device */
     og__learner_close(&s->learner);
     free(s->compared);

@@ -1,14 +1,14 @@
 /* A session: everything a command on a dataset holds while it runs. What was decided is in four
  * structs of values (budget/), what runs in three parts; whoever works on one part takes that part.
  *
- *   config, workload, exec ──> memory    asked, known, chosen ──> how memory is shared out
+ *   config, workload, exec ──> memory    options, facts, choices ──> how memory is divided
  *   structure                            the graph, which batches are sampled from
  *   path                                 samplers, policy, cache: what brings batches
  *   learner                              the model
  *
- * Opening it resolves the options, settles the budget (or refuses, naming the smallest that would
- * do), loads topology and seeds, samples a few profiling batches to learn how large batches are,
- * decides what the cache holds and fills it. */
+ * Opening it resolves the options, settles the budget (or refuses, naming the minimum), and loads
+ * topology and seeds. It samples a few profiling batches for their sizes, then decides what the
+ * cache holds and fills it. */
 #ifndef OG_SESSION_H
 #define OG_SESSION_H
 
@@ -38,13 +38,13 @@ struct og_session {
     struct og_budget *budget;
     struct og_pool *pool;
     struct og_scratch *held_out; /* folder of the graph that is left; NULL: it is the dataset */
-    struct og_offline *offline;  /* samples made beforehand; NULL = none */
+    struct og_offline *offline;  /* pre-sampled batches; NULL = none */
     struct og_structure structure;
     struct og_data_path path;
     struct og_learner learner;
     uint32_t *hotness;        /* [N] while the policy needs it; else NULL */
     uint32_t *device_hotness; /* the same of a device's policy, where it is another one */
-    /* what is told of it */
+    /* what is counted */
     struct og_predicted predicted; /* one epoch */
     struct og_chosen *compared;    /* [n_compared] what --policy auto compared, the best first */
     uint32_t n_compared;

@@ -1,14 +1,14 @@
-/* Degrees of relations, for a model that normalises by them: lists are of in-neighbours, so how
- * many edges leave a node is counted once, in a pass over each relation's lists, in memory or on
- * disk. They stay where the structure gives way to rows. Where convolutions use weights of edges,
- * also what these come to at each node (dataset/weight_sums.h), of graphs without types as well. */
+/* Degrees of relations, for a model that normalises by them. Lists are of in-neighbours, so
+ * out-degrees are counted once, in a pass over each relation's lists, in memory or on disk. They
+ * stay where the topology gives way to rows. Where convolutions use weights of edges, also what
+ * these come to at each node (dataset/weight_sums.h), in homogeneous graphs as well. */
 #include "dataset/on_disk.h"
 #include "session/session_parts.h"
 
 static const char part[] = "degrees";
 
-/* How many numbers there are: of the destination's nodes, and of the source's where that is another
- * type; within a type nobody asks for those. */
+/* How many numbers there are: for the destination's nodes, and for the source's where that is
+ * another type; within a type nobody uses those. */
 static size_t n_arriving(const struct og_workload *f, uint32_t relation)
 {
     return (size_t)f->graph->group[f->types->relation[relation].destination].n_nodes;
@@ -28,7 +28,7 @@ static size_t weight_bytes(size_t destinations, size_t sources, bool between)
            (between ? sources * sizeof(double) : destinations * sizeof(float));
 }
 
-/* Of a graph without types. */
+/* For a homogeneous graph. */
 static bool weighs_nodes(const struct og_workload *f)
 {
     return og__model_wants_degrees(&f->shape) && og__model_sums_weights(&f->shape);
@@ -72,7 +72,7 @@ static int count_between(const struct og_topology *lists, uint32_t *arriving, ui
     return og__topology_count_sources(lists, leaving, err);
 }
 
-/* Of the relation that samples are of: where edges are held out the dataset's is another. */
+/* The relation that samples are of: where edges are held out the dataset's is another. */
 static int sum_weights(struct og_session *s, const struct og_relation *r, bool between,
                        struct og_weight_sums *out, struct og_err *err)
 {

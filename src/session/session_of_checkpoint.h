@@ -4,8 +4,8 @@
 
 #include "session/session.h"
 
-/* As the checkpoint says, as far as the options do not; its parameters are not loaded yet. more:
- * OG__WANT_* beside features and a model. */
+/* Opens it by the checkpoint, as far as the options are open; its parameters are not loaded yet.
+ * more: OG__WANT_* except features and a model. */
 OG_MUST_CHECK int og__session_of_checkpoint(struct og_session **out, const char *dataset,
                                             const char *checkpoint, const struct og_options *opt,
                                             unsigned more, const struct og_observer *observer,

@@ -39,12 +39,11 @@ OG_MUST_CHECK int og__session_load_links(struct og_session *s, struct og_split *
 void og__session_offer_device(struct og_config *c);
 /* That there was too little of it for any, once that is planned. */
 void og__session_say_device(const struct og_session *s);
-/* Of a cache on a device: what it takes, and does not take, of the other options; its own as
- * options. */
+/* A cache on a device: checks which other options it supports; its own as options. */
 OG_MUST_CHECK int og__session_resolve_tiers(struct og_config *c, struct og_err *err);
 
-/* Of a typed graph, for which no pairs of policies are compared: the device's where it was left
- * open with the host's. */
+/* A heterogeneous graph, for which no pairs of policies are compared: the device's policy, where
+ * open, follows the host's. */
 OG_MUST_CHECK int og__session_resolve_typed_tiers(struct og_config *c, struct og_err *err);
 
 /* What the dataset's labels are decides between classes, labels and values; the task between them
@@ -70,7 +69,7 @@ OG_MUST_CHECK int og__session_schedule(struct og_session *s, struct og_err *err)
  * with the topology of s->exec. */
 OG_MUST_CHECK int og__know_disks(struct og_workload *f, const struct og_options *opt,
                                  struct og_err *err);
-/* Of what lies whole in one folder, once the options are resolved. */
+/* What is known of files that are whole in one folder, once the options are resolved. */
 OG_MUST_CHECK int og__know_whole(struct og_config *c, struct og_err *err);
 OG_MUST_CHECK int og__know_graph(struct og_workload *f, const struct og_options *opt,
                                  struct og_err *err);
@@ -78,13 +77,13 @@ void og__know_trace(struct og_workload *f, const struct og_options *opt);
 void og__know_splits(struct og_workload *f, unsigned want);
 /* The same workload, were the structure on disk that is in memory. */
 struct og_workload og__workload_on_disk(const struct og_session *s);
-/* Of the links to devices that are to keep rows; measured once. */
+/* Measures the links to devices that are to keep rows, once. */
 OG_MUST_CHECK int og__know_link(struct og_session *s, struct og_err *err);
 OG_MUST_CHECK int og__know_batches(struct og_session *s, const struct og_profiling *profiling,
                                    struct og_err *err);
 
-/* Topology in, sizes learnt, budget checked, cache decided; with packs made beforehand if they
- * serve, else as if there were none. */
+/* Topology in, sizes estimated, budget checked, cache decided; with packs of --samples if they fit,
+ * else as if there were none. */
 OG_MUST_CHECK int og__session_plan(struct og_session *s, struct og_err *err);
 void og__session_drop_hotness(struct og_session *s);
 /* Where rows are exchanged that of own nodes alone, by their own numbers, from now on. */
@@ -94,8 +93,8 @@ void og__session_own_hotness(struct og_session *s);
 OG_MUST_CHECK int og__session_rank_device(struct og_session *s, struct og_err *err);
 /* Both policies, of caches of s->size; s->hotness is the host's. */
 OG_MUST_CHECK int og__session_open_tiers(struct og_session *s, struct og_err *err);
-/* What the profiling batches tell of caches that stay as they are, for a run; a plan plans an
- * epoch. And how fast the link is. */
+/* What the profiling batches predict of static caches, for a run; a plan plans an epoch. And how
+ * fast the link is. */
 OG_MUST_CHECK int og__session_tell_tiers(struct og_session *s, const struct og_profiling *profiling,
                                          struct og_err *err);
 

@@ -1,7 +1,7 @@
-/* What a session will do and what of it memory holds, decided before anything large is taken:
- * profiling batches are sampled, sizes follow from it, and with them the budget is refused or
- * shared out. What was left to the program is tried in turn: with packs or without, the graph's
- * structure in memory or on disk. */
+/* Decides what a session will do and what of it memory holds, before any large allocation.
+ * Profiling batches are sampled, sizes follow from them, and with these the budget is refused or
+ * divided. What was left open is tried in turn: with packs or without, the graph's topology in
+ * memory or on disk. */
 #include "session/session_parts.h"
 
 #include "choose/exec_plans.h"
@@ -21,10 +21,10 @@ static size_t hotness_bytes(const struct og_session *s)
     return s->workload.n_nodes * sizeof(*s->hotness);
 }
 
-/* Scores by which the policy ranks nodes; or, for one that learns what is hot from the superbatch,
- * a sample of the degrees and visits in the first half of the profiling batches, to guess its
- * misses in the other. *from: the first of those. Of several groups what rows are worth, which
- * shares slots out among them. */
+/* Scores by which the policy ranks nodes. For one that learns what is hot from the superbatch: the
+ * degrees and visits of the first half of the profiling batches, to estimate its misses in the
+ * other half. *from: the first of those. With several groups also what rows are worth, which
+ * divides slots among them. */
 static int rank_nodes(struct og_session *s, const struct og_profiling *profiling, uint32_t *from,
                       struct og_err *err)
 {
@@ -60,8 +60,8 @@ void og__session_drop_hotness(struct og_session *s)
     drop_device_hotness(s);
 }
 
-/* An owner misses of what it is asked for the share that a batch would with a cache of all owners'
- * size; of one so many times smaller where this one is asked for so many times its share. */
+/* An owner misses the share of its requests that a batch would with a cache of all owners' size. If
+ * this owner gets several times its share of requests, that cache is so many times smaller. */
 struct owned_misses {
     struct og_misses of_batch;
     const struct og_workload *workload;
@@ -148,8 +148,8 @@ static int open_policy(struct og_session *s, struct og_err *err)
     return og__policy_open(&s->path.policy, &setup, s->budget, err);
 }
 
-/* What the profiling batches tell; others would go on from where it left them, and a superbatch
- * tells for itself. */
+/* What the profiling batches predict; others would continue from where it left them, and a
+ * superbatch predicts for itself. */
 static int tell_policy(struct og_session *s, const struct og_profiling *profiling,
                        struct og_err *err)
 {
@@ -185,8 +185,8 @@ out:
 
 /* ---- sizes ---- */
 
-/* Unless it was said how deep rings of victims are, they are as deep as what is left has room for
- * (memory_plan.h); while a policy is open, beside the plainest. */
+/* By default victim rings are as deep as what is left has room for (memory_plan.h); while a policy
+ * is open, with the plainest. */
 static void resolve_victim_buffer(struct og_session *s)
 {
     struct og_victim_request *v = &s->config.victim;
@@ -253,8 +253,8 @@ static void say_short_tail(const struct og_session *s)
                 m->tail, m->wanted, og__option_word("policy", s->exec.policy));
 }
 
-/* Of --disk what batches will leave, or all, where so many bytes of lists were asked for: then
- * those leave room for them. */
+/* What batches will leave of --disk, or all, if so many bytes of lists were requested: then those
+ * leave room for them. */
 static uint64_t room_for_lists(const struct og_session *s)
 {
     const bool requested = s->config.opt.neighbor_cache.unit == OG_BYTES;
@@ -298,8 +298,8 @@ static bool has_room(struct og_session *s, int trainers)
     return og__memory_plan_check(&m, &ignored) == 0;
 }
 
-/* Of --executors auto: as fast as measured, as many as memory holds. What was measured stays when a
- * plan is tried another way. */
+/* For --executors auto: as fast as measured, as many as memory holds. What was measured stays when
+ * a plan is tried another way. */
 static int resolve_trainers(struct og_session *s, struct og_err *err)
 {
     struct og_calibration *h = &s->calibration;
@@ -318,7 +318,7 @@ out:
     return rc;
 }
 
-/* Of --preset fgnn; measured once, as above. */
+/* For --preset fgnn; measured once, as above. */
 static int resolve_samplers(struct og_session *s, struct og_err *err)
 {
     struct og_calibration *h = &s->calibration;
@@ -342,8 +342,8 @@ static int resolve_calibration(struct og_session *s, struct og_err *err)
                : 0;
 }
 
-/* Out of memory, where another way is faster with what it took. Batches are the same, so the
- * profiling batches tell as much of those to come. */
+/* Moves the topology out of memory, where another plan is faster with its bytes. Batches are the
+ * same, so the profiling batches predict as much of those to come. */
 static int move_structure(struct og_session *s, const struct og_profiling *profiling,
                           struct og_err *err)
 {
@@ -407,7 +407,7 @@ static int plan_exec(struct og_session *s, const struct og_exec_plan *exec, stru
     return rc;
 }
 
-/* ---- where the structure is ---- */
+/* ---- where the topology is ---- */
 
 static void drop_plan(struct og_session *s)
 {
@@ -426,9 +426,9 @@ static void drop_plan(struct og_session *s)
     s->size = s->path.size = NULL;
 }
 
-/* Left to the program, the structure is on disk when it does not fit in memory; and when it does,
- * but is better there (choose.h). Where it cannot fit it is planned for memory last, only to name
- * the size that would do: batches of a large file that is mapped take minutes. */
+/* By default the topology is on disk when it does not fit in memory; and when it does, but is
+ * better there (choose.h). Where it cannot fit it is planned for memory last, only to name the size
+ * that would do: batches of a large file that is mapped take minutes. */
 static int plan_session(struct og_session *s, const struct og_exec_plan *requested,
                         struct og_err *err)
 {
@@ -457,7 +457,7 @@ static int plan_session(struct og_session *s, const struct og_exec_plan *request
     return rc;
 }
 
-/* ---- packs made beforehand ---- */
+/* ---- packs of --samples ---- */
 
 /* May memory hold every feature, as far as is known before it is planned? */
 static bool may_hold_all(const struct og_session *s)
@@ -471,8 +471,8 @@ static bool may_hold_all(const struct og_session *s)
     return bytes <= (double)s->memory.limit / 2;
 }
 
-/* Packs beside the samples are for what a policy that adopts it keeps. Left open, they are what to
- * read where memory does not hold all features anyway. */
+/* Packs of the samples are for what a policy that adopts it keeps. Left open, they are what to read
+ * where memory does not hold all features anyway. */
 static bool open_packs(struct og_session *s, const struct og_exec_plan *exec)
 {
     bool open = exec->policy == OG_POLICY_AUTO && exec->layout != OG_LAYOUT_RAW && !may_hold_all(s);
@@ -487,7 +487,7 @@ static bool open_packs(struct og_session *s, const struct og_exec_plan *exec)
     return s->path.stores.packs != NULL;
 }
 
-/* The cache that they were made for has more rows, of a type, than this run's. *asked, *here: how
+/* The packs are for a cache with more rows, of a type, than this run's. *requested, *here: how
  * many; returns the name of the type, "" where there are none, NULL where all have room. */
 static const char *find_short(const struct og_session *s, bool planned, uint32_t *requested,
                               uint32_t *here)
@@ -526,7 +526,7 @@ static void drop_packs(struct og_session *s)
     s->workload.made = (struct og_disk_profile){0};
 }
 
-/* With packs made beforehand if they serve, else as if there were none. */
+/* With packs of --samples if they fit, else as if there were none. */
 static int plan_with_packs(struct og_session *s, const struct og_exec_plan *requested,
                            struct og_err *err)
 {
@@ -564,7 +564,7 @@ static struct og_exec_plan requested_exec(const struct og_config *config)
                                  .samplers = opt->executors.samplers};
 }
 
-/* From here on the options say what was chosen: it is told, and written down. */
+/* From here on the options say what was chosen: it is reported, and written down. */
 static int resolve_options(struct og_config *config, const struct og_exec_plan *exec,
                            struct og_err *err)
 {

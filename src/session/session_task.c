@@ -43,7 +43,7 @@ static bool of_pairs(const struct og_session *s)
     return og__task(s->config.opt.task)->targets == OG__OF_PAIRS;
 }
 
-/* Seeds are edges, unless every node is asked for: then none are held out either. */
+/* Seeds are edges, unless every node is: then none are held out either. */
 static bool of_edges(const struct og_session *s)
 {
     return of_pairs(s) && !(s->config.want & OG__WANT_EVERY);
@@ -84,8 +84,8 @@ static int resolve_edges(struct og_session *s, struct og_err *err)
                     "--edge-split " OG__OWN_EDGES ": %s has no lists of edges", g->path);
 }
 
-/* What is left follows from the dataset and the options; to the user it is the dataset. It lies in
- * a folder of its own under `where`. */
+/* What is left follows from the dataset and the options; to the user it is the dataset. It is in a
+ * folder of its own under `where`. */
 static int replace_graph(struct og_session *s, const char *where, struct og_err *err)
 {
     struct og_graph *left = NULL;
@@ -239,7 +239,7 @@ static int refuse_no_edges(const struct og_session *s, struct og_err *err)
                     relation ? relation : "", relation ? " " : "");
 }
 
-/* Of what is to be trained: labels that teach nothing, or that may be no classes. */
+/* Warns of labels to train on that teach nothing, or that may be no classes. */
 static int look_at_labels(const struct og_session *s, struct og_err *err)
 {
     const struct og_graph *ds = s->workload.graph;

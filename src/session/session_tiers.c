@@ -1,4 +1,4 @@
-/* A cache on the device over the host's: what is asked of it, and both policies. */
+/* A cache on the device over the host's: its options, and both policies. */
 #include "session/session_parts.h"
 
 #include "choose/hotness.h"
@@ -12,10 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what is asked ---- */
+/* ---- options ---- */
 
-/* Of what is free on the devices, as much as leaves something to their library and to whoever else
- * draws on them. */
+/* The part of free device memory that leaves something to their library and to other processes. */
 #define OFFERED (15.0 / 16)
 
 /* Ranks of this machine that have the same device. */
@@ -36,8 +35,8 @@ static double free_of_each(const struct og_config *c)
     return floor((double)least / processes_per_device(c));
 }
 
-/* Unless --device-memory is given, rows stay on a device that says what is free there, where
- * nothing else was asked for. */
+/* Unless --device-memory is given, rows stay on a device that says what is free there, unless
+ * another option excludes that. */
 void og__session_offer_device(struct og_config *c)
 {
     struct og_options *opt = &c->opt;
@@ -62,7 +61,7 @@ void og__session_say_device(const struct og_session *s)
                 og__human_bytes(left, (double)d.limit));
 }
 
-/* What was asked for together with it and does not go with it. */
+/* Refuses what is requested together with it and does not go with it. */
 static int refuse_with(const struct og_config *c, struct og_err *err)
 {
     const struct og_options *opt = &c->opt;
@@ -76,8 +75,7 @@ static int refuse_with(const struct og_config *c, struct og_err *err)
          "leave --device-memory out"},
         {opt->policy == OG_POLICY_SWEEP || c->upper.policy == OG_POLICY_SWEEP,
          "sweep fills its cache while a device reads it", "use --policy belady or degree"},
-        {og__exchanges(c), "rows on a device cannot be exchanged yet",
-         "leave --exchange out"},
+        {og__exchanges(c), "rows on a device cannot be exchanged yet", "leave --exchange out"},
     };
     for (size_t i = 0; i < OG_COUNT(others); i++)
         if (others[i].given)
@@ -189,7 +187,7 @@ int og__session_open_tiers(struct og_session *s, struct og_err *err)
     return og__tiers_open(&s->path.tiers, &setup, s->budget, err);
 }
 
-/* What the profiling batches tell. */
+/* What the profiling batches predict. */
 struct telling {
     struct og_session *s;
     struct og_trace all;
@@ -237,7 +235,7 @@ out:
     return rc;
 }
 
-/* May the caches be looked at beforehand? Others go on from where that leaves them. */
+/* May the caches be looked at in advance? Others continue from where that leaves them. */
 static bool can_tell(const struct og_session *s, const struct og_profiling *profiling,
                      const struct og_tiers_setup *setup)
 {

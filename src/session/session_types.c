@@ -240,7 +240,7 @@ static int take_nodes(struct og_session *s, enum og__split which, uint32_t first
     return 0;
 }
 
-/* Of links those of all types are asked for; no nodes need be there to train on. */
+/* For links, those of all types are required; no nodes need be there to train on. */
 static int take_every_node(struct og_session *s, struct og_err *err)
 {
     const struct og_graph_types *g = s->workload.types;

@@ -61,7 +61,7 @@ int og__know_disks(struct og_workload *f, const struct og_options *opt, struct o
     return know_scratch(f, opt, err);
 }
 
-/* Unless --scratch is given it lies in the user's cache folder, and what batches take, which --disk
+/* Unless --scratch is given it is in the user's cache folder, and what batches take, which --disk
  * bounds, with the run. */
 int og__know_whole(struct og_config *c, struct og_err *err)
 {
@@ -171,7 +171,7 @@ static size_t reading_bytes(const struct og_session *s, const struct og_topology
     return bytes;
 }
 
-/* What depends on where the structure is. The topology that is open may be either. */
+/* What depends on where the topology is. The topology that is open may be either. */
 static void know_place(const struct og_session *s, int topology, struct og_workload *f)
 {
     const struct og_topology_disk_options disk = og__structure_on_disk(&s->structure);
@@ -218,7 +218,7 @@ static void know_rows(struct og_session *s)
     f->bytes.read = f->bytes.input;
 }
 
-/* Of a device that samples, with a backend of its own; what it takes there is of --device-memory.
+/* For a device that samples, with a backend of its own; what it takes there is of --device-memory.
  * There is one hop at a time. */
 static int know_sampling(struct og_session *s, struct og_err *err)
 {
@@ -243,8 +243,8 @@ static int know_sampling(struct og_session *s, struct og_err *err)
     return 0;
 }
 
-/* Others ask for what this rank's batches ask of it, as many times as there are ranks, or for more:
- * nodes of one kind may be all one rank's. Of `rows` of a batch, of nodes from `first` to `end`. */
+/* Requests to this rank are as many as its own, times the number of ranks, or more: nodes of one
+ * kind may be all one rank's. `rows` of a batch, of nodes from `first` to `end`. */
 static uint64_t requested_of(const struct og_session *s, const struct og_profiling *profiling,
                              uint64_t rows, uint32_t first, uint64_t end)
 {
@@ -261,7 +261,7 @@ static uint64_t requested_of(const struct og_session *s, const struct og_profili
     return (uint64_t)ceil((double)rows * times);
 }
 
-/* Of each group by itself, and of those with features also the bytes. */
+/* Sizes of each group by itself, and of those with features also the bytes. */
 static void know_requested(struct og_session *s, const struct og_profiling *profiling)
 {
     struct og_workload *f = &s->workload;

@@ -17,7 +17,7 @@ OG_ON_DEVICE float weight_sum(const struct og_block *b, uint32_t v)
     return sum;
 }
 
-/* Of v with k edges beside its loop. */
+/* The value for v with k edges besides its loop. */
 OG_ON_DEVICE float degree_at(const struct og_block *b, uint32_t v, uint32_t k)
 {
     return b->mean_weight ? b->loop_weight[v] + b->mean_weight[v] * (float)k : (float)k + 1;
