@@ -3,10 +3,10 @@
  *     bench_candidate DATASET [CACHE_PERCENT [SEEDS [MODEL_MS [THREADS]]]]
  *
  * One epoch is sampled (fanout 10,10,10, SEEDS a batch, default 1000). Candidates share the memory
- * of so many rows (default 12 %): packed ones give an eighth of it to the sweep, swept ones a
- * quarter to the rows of two sweeps. Sampling is measured; planning is taken as 25 ns a row, 40
- * more with looking ahead, copying as 4 GB/s; the model as MODEL_MS a batch (default none). The
- * disk is that of the profile. Nothing of the features is read. */
+ * of so many rows (default 12 %): packed ones give an eighth of it to the scan, `sweep` a quarter
+ * to the rows of two windows. Sampling is measured; planning is taken as 25 ns a row, 40 more with
+ * looking ahead, copying as 4 GB/s; the model as MODEL_MS a batch (default none). The disk is that
+ * of the profile. Nothing of the features is read. */
 #include "base/thread.h"
 #include "choose/hotness.h"
 #include "dataset/features.h"

@@ -4,12 +4,12 @@
  *
  * The training nodes in order, fanout 10,10,10, one thread. The hop is the sampler's
  * (sample/hop.h): a window of edges, whose sources each form finds in its own way, and a table that
- * numbers them; what a form looks at first is asked for when an edge is drawn, what lies behind it
- * in a pass over the window. Every batch of every form is compared with that of og__sample, which
- * has a line of its own, and all take turns, seven batches at a time, so that each finds in the
- * CPU's cache what it has there itself. One line a form: bytes an edge, with all that leads
- * to a list; what the CPU worked for an edge of a batch, median over the batches; and how
- * many times plain that is, median of the batches' ratios.
+ * numbers them. What a form looks at first is prefetched when an edge is drawn, and the rest in a
+ * pass over the window. Every batch of every form is compared with that of og__sample, which has a
+ * line of its own. All alternate, seven batches at a time, so that each finds in the CPU's cache
+ * what it has there itself. One line a form: bytes an edge, with all that leads to a list; CPU time
+ * for an edge of a batch, median over the batches. And how many times plain that is, median of the
+ * batches' ratios.
  *
  * Blocks go across the borders of lists, so that no list needs a place of its own:
  *
@@ -17,9 +17,9 @@
  *   its words         the least id of the block, or its first | ends | a number an edge
  *
  * Numbers are distances from the least id ("reference"), or from the one before ("gaps"), or the
- * low parts of Elias-Fano. In these two ids are taken for a sequence that does not fall: one
+ * low parts of Elias-Fano. In these two ids are taken for a sequence that does not fall. One
  * smaller than that before it, as where a list begins, stands for the next such number modulo a
- * power of two. "ends" is Elias-Fano's unary part, a word of 64 bits for 32 ids; "pdep" finds the
+ * power of two. Elias-Fano's unary part is "ends", a word of 64 bits for 32 ids; "pdep" finds the
  * end in it by that instruction, where the CPU has it. */
 #include "dataset/topology.h"
 #include "sample/hop.h"
@@ -37,7 +37,7 @@ enum {
     TURN = 7,          /* batches */
     MOST = 128,        /* ids of a block */
     FAR = 18,          /* log2 of the blocks that share a beginning */
-    PLACE = 26,        /* bits of a place behind that */
+    PLACE = 26,        /* bits of the offset after that */
     HALF = 32,         /* ids of a block with ends */
     PER_LIST = 32 + 37 /* bits: its place; its least id and how wide its numbers are */
 };

@@ -3,7 +3,7 @@
  *     bench_pack DATASET FOLDER [CACHE_PERCENT] [MEMORY_MIB] [WRITERS] [BATCHES] [SEEDS] [ALL]
  *
  * One epoch is sampled (fanout 10,10,10, SEEDS a batch) and the most visited rows are taken as
- * cached. What is left is packed into FOLDER/pack in one sweep and read back; then, of the first
+ * cached. What is left is packed into FOLDER/pack in one scan and read back; then, of the first
  * BATCHES, packed batch by batch, each with random reads and one write. Each line: seconds, what it
  * read and wrote, and what the kernel says of both. The file is removed.
  *

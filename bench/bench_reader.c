@@ -89,7 +89,7 @@ static int bench_engine(const struct args *a, bool sequential, struct og_err *er
     return rc;
 }
 
-/* Two jobs take turns, as batches do in training: one drains while the next is in the ring. */
+/* Two jobs alternate, as batches do in training: one drains while the next is in the ring. */
 struct turn {
     struct og_read_job job;
     uint32_t *rows;

@@ -1,11 +1,11 @@
-/* What a sampled edge costs, by way to draw: batch by batch in turns, in memory, one thread.
+/* What a sampled edge costs, by sampler: batches alternate, in memory, one thread.
  *
  *     bench_samplers DATASET [BATCHES] [BATCH]
  *
  * The training nodes in order, 3 hops; a dataset without weights gets some, spread as incomes are.
- * One line a way: median over the batches of what the CPU worked for an edge of a block, and
- * of how many times that of uniform with the same fanout it is; for walks the same for an edge that
- * was walked, where none ends early. */
+ * One line a sampler: CPU time for an edge of a block, and how many times that of uniform with the
+ * same fanout it is, medians over the batches. For walks also the same for an edge that was walked,
+ * where none ends early. */
 #include "dataset/alias.h"
 #include "dataset/topology.h"
 #include "sample/sample.h"

@@ -1,4 +1,4 @@
-/* Sampling a dataset with its topology on disk beside in memory.
+/* Sampling a dataset with its topology on disk, compared with in memory.
  *
  *     bench_topology DATASET [BATCHES] [BATCH] [STAGING_MIB]
  *

@@ -39,7 +39,7 @@ class Group:
         (self.folder / "cgroup.procs").write_text(str(os.getpid()))
 
     def prefix(self):
-        """Of a command that is to run in it."""
+        """Limits of a command that is to run in it."""
         return ["sh", "-c", f'echo $$ >{self.folder}/cgroup.procs && exec "$@"', "sh"]
 
 
@@ -66,7 +66,7 @@ def group(where):
 
 
 def enforced(base):
-    """A process that takes 160 MiB where 96 are allowed has to be killed: none of the files tells."""
+    """A process that takes 160 MiB where 96 are allowed has to be killed: no file says whether it would be."""
     with group(Where(base)) as g:
         g.limit(96 * 2**20)
         return subprocess.run([*g.prefix(), sys.executable, "-c", HOG], stderr=subprocess.DEVNULL).returncode == -signal.SIGKILL

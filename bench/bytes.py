@@ -1,20 +1,21 @@
 #!/usr/bin/env python3
-"""What the results tell of bytes, beside what the kernel counted for the process: reads and writes of its disk.
+"""Bytes in results, compared with what the kernel counted for the process: reads and writes of its disk.
 
     bench/bytes.py [--outgrow PATH] [--scratch DIR] [--nodes 1000000] [--degree 16] [--dim 128] [--epochs 2] [--memory 400M]
-                   [--only NAME,...]
+                  [--only NAME,...]
 
 A graph is generated under --scratch (a file system with a disk; tmpfs has none) and removed again: 600 MB with these
 numbers, and about as much for what is sampled and packed. Before each command every file of the graph, of samples, packs
-and runs is flushed and put out of the page cache (POSIX_FADV_DONTNEED, no root needed); the command's own count is that of
-its `getrusage` at its end: ru_inblock and ru_oublock, in 512 bytes. Told are the sums of docs/reference/json.md.
+and runs is flushed and put out of the page cache (POSIX_FADV_DONTNEED, no root needed). The command's own count is that of
+its `getrusage` at its end: ru_inblock and ru_oublock, in 512 bytes. Reported bytes are the sums of docs/reference/json.md.
 
 A row is right where
-  - nothing is untold: what the disk read is at most what was told and 1 %, 2 MB more (names, inodes, heads of files, read-ahead);
-  - nothing is made up: what was told is at most what the disk read and 1 %, 2 MB, and what the command itself had written before,
-    which it reads back from the page cache: batches and plans sampled ahead, packs, rows of layers; nor the labels, which each
-    split is taken out of by a pass of its own, the second and third from the page cache;
-  - the same of writes: what is told is what became dirty, but for names and inodes, and the last page of each file.
+  - nothing is missing. The disk read at most the reported bytes and 1 %, 2 MB more (names, inodes, heads of files, read-ahead).
+  - nothing is made up. The reported bytes are at most what the disk read and 1 %, 2 MB, and what the page cache serves. That is what
+    the command wrote itself: batches and plans sampled ahead, packs, rows of layers. It is also labels: each split takes them out
+    by a pass of its own, the second and third from the page cache.
+  - the same holds for writes. The reported bytes are what became dirty, but for names and inodes, and the last page of each file.
+
 Exit status 1 where a row is not. Commands run one at a time; other programs that read the same files meanwhile take reads away.
 """
 import argparse

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""bench/cluster.py OUTGROW: hosts that are network namespaces, with links of a given rate, train together by MPI: the same bytes as one
-process, seconds and what went over the links, each with a cache of its own and with --exchange; then the job is stopped, and a link is cut, and
-the run goes on with others.
+"""bench/cluster.py OUTGROW: hosts that are network namespaces, with links of a given rate, train together by MPI. Compared: bytes of one process, seconds and what
+went over the links, each with a cache of its own and with --exchange. Then the job is stopped, and a link is cut, and others resume the run.
 
     bench/cluster.py build/release/outgrow --hosts 2,4 --rate 1gbit
 
@@ -20,7 +19,7 @@ import time
 
 BRIDGE = "ogbridge"
 DIM = 128
-ROW = 4 * DIM + 4  # and its number, asked for
+ROW = 4 * DIM + 4  # and its number, on request
 NOTICED = 5 + 3 * 1  # seconds, by the keepalive that mpirun is given
 AGENT = """#!/bin/sh
 # in the place of ssh: HOST COMMAND...
@@ -135,7 +134,7 @@ def cut(train, n, agent, *how):
 
 
 def stop(train, n, agent, *how):
-    """SIGUSR1 to mpirun, which all hosts are told of at once."""
+    """SIGUSR1 to mpirun, which forwards it to all hosts at once."""
     job = begun(train, n, agent, how)
     job.send_signal(signal.SIGUSR1)
     began = time.monotonic()

@@ -3,11 +3,11 @@
 
     bench/device_peers.py [--outgrow PATH] [--scratch DIR] [--device cuda] [--nodes 2000000] [--degree 15] [--dim 256] [--batches 100] [--epochs 3]
 
-GraphSAGE (mean, --hidden, as many layers as --fanout has numbers), Adam, no dropout, on an R-MAT graph. `outgrow train` samples and trains with all rows on
-the device; `outgrow sample` writes the same batches for PyTorch, whose model has the same initial parameters (--init), the layers of PyG's SAGEConv, and all that
-it needs on the device before the clock starts: features, and each batch's ids and edges. So its time is of gathering rows, forward, backward and the
-optimizer alone, ours of the whole epoch, sampling and planning included. Means are taken in two ways: by a sparse product (CSR, whose transpose for the
-way back is made beforehand too) and by index_add. Products are in float32, not TF32, in both. Figures are of epochs after the first, their median.
+GraphSAGE (mean, --hidden, as many layers as --fanout has numbers), Adam, no dropout, on an R-MAT graph. `outgrow train` samples and trains with all rows on the
+device. `outgrow sample` writes the same batches for PyTorch, whose model has the same initial parameters (--init) and the layers of PyG's SAGEConv. All that it
+needs is on the device before the clock starts: features, and each batch's ids and edges. So its time is of gathering rows, forward, backward and the optimizer
+alone, ours of the whole epoch, sampling and planning included. Means are taken in two ways: by a sparse product (CSR, whose transpose for the way back is made
+in advance too) and by index_add. Products are in float32, not TF32, in both. Figures are of epochs after the first, their median.
 
 Exit 1 where losses of an epoch differ by more than a thousandth: sums go in other orders, and Adam's steps carry that on. Needs PyTorch with CUDA.
 """

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Executors by a clock on the wall: one that samples and one that trains (1:1) beside executors that do both
-by turns (2:0), on the same processors, beside what the event model told of each before the run. Runs take turns, so that whatever else the
-machine does meets all of them; an epoch's seconds are the median of all epochs but the first of each run.
+"""Executors by a clock on the wall: one that samples and one that trains (1:1) against executors that do both (2:0). They run on the same CPU cores, compared with
+the event model's prediction of each before the run. Runs alternate, so that whatever else the machine does meets all of them; an epoch's seconds are the median
+of all epochs but the first of each run.
 
     executors.py OUTGROW GRAPH [--rounds 3] [--splits 1:1,2:0] [TRAIN OPTIONS ...]
 
-for instance, on two processors:
+for instance, on two cores:
 
     taskset -c 0,1 bench/executors.py build/release/outgrow graph --fanout 15,10,5 --hidden 256
 """

@@ -3,12 +3,12 @@
 
     bench/hit_rates.py [--outgrow PATH] [--scratch DIR] [--scale X] [--only GRAPH,...] [--samplers [CACHE]] [-- OPTION...]
 
-Graphs: rmat (skewed), planted, small (planted with batches smaller than the caches: where every batch brings more rows than a cache
-holds, a policy that lets all of them in keeps none long), clustered (no skew, all training nodes in a few
-communities), and packages, a real one imported from $OUTGROW_DATA/debian-packages where that is set. Four epochs of each are simulated with `outgrow simulate`;
-nothing is trained. --scale 0.1 makes the generated graphs ten times smaller; options behind -- go to simulate, such as
---batch 100. --samplers 5% tells instead how each policy fares when neighbours are drawn uniformly, by weights of edges (a few large,
-spread over edges at random, where the graph has none) and by random walks, at that size of the cache. Scratch files, up to 1 GiB, lie under --scratch and are removed at the end.
+Graphs: rmat (skewed) and planted. In small (planted with batches smaller than the caches) every batch brings more rows than a cache holds, so a policy that
+lets all of them in keeps none long. In clustered there is no skew, and all training nodes are in a few communities; packages is a real graph imported from
+$OUTGROW_DATA/debian-packages where that is set. Four epochs of each are simulated with `outgrow simulate`; nothing is trained. --scale 0.1 makes the generated
+graphs ten times smaller; options after -- go to simulate, such as --batch 100. With --samplers 5% it shows instead how each policy fares with uniform
+neighbours, by weights of edges and by random walks, at that size of the cache. Where the graph has no weights a few are large, spread over edges at random.
+Scratch files, up to 1 GiB, lie under --scratch and are removed at the end.
 """
 import argparse
 import array
@@ -137,7 +137,7 @@ def ratio_table(title, rates):
 
 
 def simulate(args, path, policies, options, caches=CACHES):
-    """What `outgrow simulate` tells of these policies, with the seconds it took."""
+    """What `outgrow simulate` counts for these policies, with the seconds it took."""
     result = args.scratch_dir / "result.json"
     result.unlink(missing_ok=True)
     start = time.monotonic()

@@ -3,9 +3,8 @@
 
     bench/import.py [--outgrow PATH] [--scratch DIR] [--edges N,...] [--full] [--gz]
 
-Text as SNAP publishes it: two ids of eight digits a line, sparse, sources and destinations skewed, 16 edges a node. Each is
-imported with --memory 1G in a memory cgroup of 1.1 GB where one can be made, with a cold page cache, and removed
-right after; 1 G edges take 18 GB of text and 24 GB while they are sorted.
+Text as SNAP publishes it: two ids of eight digits a line, sparse, sources and destinations skewed, 16 edges a node. Each is imported with --memory 1G in a
+memory cgroup of 1.1 GB where one can be made, with a cold page cache, and removed right after. 1 G edges take 18 GB of text and 24 GB while they are sorted.
 """
 import argparse
 import json
@@ -52,7 +51,7 @@ def write_text(path, edges):
 
 
 def bytes_written(prefix, command):
-    """Seconds, processor seconds, bytes given to write(2)."""
+    """Seconds, CPU seconds, bytes given to write(2)."""
     read = ("import os,subprocess,sys; subprocess.run(sys.argv[1:],check=True); print(open('/proc/self/io').read());"
             "t=os.times(); print(f'cpu: {t[2]+t[3]}')")
     start = time.time()

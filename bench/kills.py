@@ -3,11 +3,10 @@
 
     bench/kills.py [--outgrow PATH] [--kills 100] [--seed 1] [--scratch DIR] [--nodes 20000]
 
-Kills take turns between training, checkpointing after every batch, sampling ahead (which puts much away), packing, reusing samples,
-predicting and importing. A run that was killed is started again with --resume, and killed again, until it gets through;
-then its parameters and losses are held against those of an unbroken run, and its folder against the files
-that belong there. What predicts goes on with --resume as well. An import that was killed leaves nothing under its name, and the next one is the unbroken
-one, file by file. Exit status 1 at the first difference.
+Kills alternate between training, checkpointing after every batch, sampling ahead (which spills much), packing, reusing samples, predicting and importing. A run
+that was killed is started again with --resume, and killed again, until it gets through. Then its parameters and losses are compared with those of an unbroken
+run, and its folder with the files that belong there. Predictions resume with --resume as well. An import that was killed leaves nothing under its name, and the
+next one is the unbroken one, file by file. Exit status 1 at the first difference.
 """
 import argparse
 import array

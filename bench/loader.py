@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""A loader alone beside `outgrow bench epoch`, and what it holds over many epochs.
+"""A loader alone against `outgrow bench epoch`, and what it holds over many epochs.
 
     bench/loader.py --dataset DIR [--outgrow PATH] [--parts times,memory] [--policies auto,degree,belady] [--turns 3] [--epochs 4] [--hold 0]
                     [--memory 700M] [--fanout 10,10,10] [--long 20] [--scratch DIR]
 
-times   Seconds an epoch, preparation included, of a loader whose batches are released at once; of bench epoch with the same options; and of
-        bench epoch in the same room, which is --memory without the batches handed over. The first copies each batch into an arena of the
-        caller's, the others look at rows where they lie. They run in turns, the one that goes first changing from turn to turn, so that what
-        else the machine does meets all alike; a ratio is that of one turn. Printed: medians, with the least and the largest ratio.
+times   Seconds an epoch, preparation included: of a loader whose batches are released at once, and of bench epoch with the same options. Also of
+        bench epoch in equal memory, which is --memory without the batches handed over. The first copies each batch into an arena of the
+        caller's, the others look at rows where they are. They alternate, the one that goes first changing from round to round, so that what
+        else the machine does meets all alike; a ratio is that of one round. Printed: medians, with the least and the largest ratio.
 memory  A loader of --long epochs: the kernel's count of its process less what it was before the loader was opened. Fails where the peak is
         beyond --memory. What the second half of the epochs has more than the first is to be judged: memory that was planned is touched when a
         batch is larger than all before it.
 
-bench_loader is built with -D OUTGROW_BENCH=ON, beside outgrow in the folder bench.
+bench_loader is built with -D OUTGROW_BENCH=ON, next to outgrow in the folder bench.
 """
 import argparse
 import json

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The data path alone on a graph beyond memory: Ginex's preset beside its baselines, and topology on disk.
+"""The data path alone on a graph beyond memory: Ginex's preset against its baselines, and topology on disk.
 
     bench/lookahead.py [--outgrow PATH] [--dataset DIR] [--scratch DIR] [--parts presets,gather,topology,faults] [--epochs 3]
 

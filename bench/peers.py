@@ -6,20 +6,21 @@
     bench/peers.py --data DIR --results FILE --parts disk --rows pyg --rounds 1   one run, added to FILE; the tables are of all runs in it
 
 memory  everything in memory: seconds of an epoch, the first one left out
-disk    features on disk, a cold page cache, and a memory cgroup of --memory for all that Outgrow holds; for a peer of the same from the first batch on, so
-        that what its libraries and the graph's structure take before it, which is told, does not count. Where no cgroup can be made that enforces its
-        limit, which is tried, this part is refused; --unbounded runs it all the same, and the table says that peers had what they wanted
+disk    features on disk, a cold page cache, and a memory cgroup of --memory for all that Outgrow holds. A peer has as much from the first batch on: what its
+        libraries and the graph's topology take before it is shown, and does not count. Where no cgroup can be made that enforces its limit, which is tried,
+        this part is refused; --unbounded runs it all the same, and the table says that peers had no limit
 
 GraphSAGE (mean, --hidden, as many layers as --fanout has numbers), Adam, no dropout, on an R-MAT graph of Outgrow's generator, whose arrays the peers
-read as they are. PyG's NeighborLoader draws a node's neighbours once a batch, and cuts off what a layer does not need (trim_to_layer) where its sampler is pyg-lib, which PyPI
-does not have: install it into --venv by hand to compare with that. DGL, GraphBolt and Outgrow draw in every hop.
+read as they are. PyG's NeighborLoader draws a node's neighbours once a batch. It cuts off what a layer does not need (trim_to_layer) where its sampler is
+pyg-lib, which PyPI does not have: install it into --venv by hand to compare with that. DGL, GraphBolt and Outgrow draw in every hop.
 Out of core PyG reads rows of a np.memmap in --workers processes; GraphBolt's features are its TorchBasedFeature over a mapped file (its io_uring
-reader came with 2.4, which PyPI does not have either). Both mappings are advised that reads are random: without it the kernel may read megabytes around each row. DGL 2.1 has no features on disk of its own.
+reader came with 2.4, which PyPI does not have either). Both mappings are advised that reads are random: without it the kernel may read megabytes around
+each row. DGL 2.1 has no features on disk of its own.
 
 PyTorch's threads wait for one another in loops: on a machine that has other work its figures are many times what they are alone.
 
 The peers are installed into --venv from PyPI the first time (5 GB; PyG's sampler is compiled, some minutes). One that does not install or run is named and left
-out. Each figure is the median of --rounds runs in turns, the smallest and largest beside it. The losses of the last epoch are shown: about the
+out. Each figure is the median of --rounds alternating runs, with the smallest and largest. The losses of the last epoch are shown: about the
 same, since the models are; not equal, since draws and initial parameters are not.
 """
 import argparse
@@ -162,7 +163,7 @@ def work(o):
 # ---- the comparison ----
 
 def install(venv):
-    """The Python of an environment with the peers; what does not install is told, and skipped when it is asked for."""
+    """The Python of an environment with the peers; what does not install is reported, and skipped when its row is due."""
     python = venv / "bin/python"
     if not python.exists():
         subprocess.run(["/usr/bin/python3", "-m", "venv", venv], check=True)
@@ -276,7 +277,7 @@ def make_dataset(args, folder, part):
 
 
 class Others:
-    """What other processes take of the processors meanwhile: with PyTorch's waiting loops, a figure that is not small makes the others worthless."""
+    """CPU time of other processes meanwhile: with PyTorch's waiting loops, a figure that is not small makes the others worthless."""
 
     def __enter__(self):
         self.began, self.busy, self.own = time.perf_counter(), *self.now()

@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
-"""Test accuracy of PyTorch Geometric's models trained through outgrow.Loader, beside the same models trained through its own
-NeighborLoader on the same graph, and the command's own models with the same hyperparameters, where nodes draw their neighbours once
-a batch as there, and where they draw anew in each hop: mean and standard deviation over seeds, at the best validation epoch.
+"""Test accuracy of PyTorch Geometric's models trained through outgrow.Loader, compared with the same models trained through its own NeighborLoader on the same
+graph. Also the command's own models with the same hyperparameters, where nodes draw their neighbours once a batch as there, and where they draw again in each
+hop. Means and standard deviations over seeds, at the best validation epoch.
 
     PYTHONPATH=build/release/python bench/pyg_accuracy.py --outgrow build/release/outgrow [--seeds 5] [--models gcn,sage,gat]
 
-Needs PyTorch and PyTorch Geometric; NeighborLoader needs pyg-lib or torch-sparse as well, and its column is empty without.
-"apart" is the loader's mean less each of the others. --why adds what explains the rest: GraphSAGE over batches of the loader that draw
-anew in each hop, a layer for each of `adjs`, and GCN with the command's degrees, those in the graph. --check fails where it is further than so many points from one that draws as
-it does, once a batch. --results keeps each accuracy in a file, and does not compute again what is there with the same options, so
-that a long run may be done in pieces.
+Needs PyTorch and PyTorch Geometric; NeighborLoader needs pyg-lib or torch-sparse as well, and its column is empty without. The column "apart" is the loader's
+mean less each of the others. With --why it adds what explains the rest. That is GraphSAGE over batches of the loader that draw again in each hop, a layer for each of
+`adjs`, and GCN with the command's degrees, those in the graph. It fails with --check where it is further than so many points from one that draws as it does,
+once a batch. A file of --results keeps each accuracy, and what is there with the same options is not computed again, so that a long run may be done in pieces.
 """
 import argparse
 import copy
@@ -86,7 +85,7 @@ def layer_by_layer(model, batch):
 
 
 def degrees_of(graph, fanout):
-    """Of each node 1 + its neighbours in the graph, itself not among them, at most the fanout, which is that of all hops."""
+    """Degrees: for each node 1 + its neighbours in the graph, itself not among them, at most the fanout, which is that of all hops."""
     assert len(set(fanout)) == 1 and fanout[0] > 0
     indptr, indices = np.load(f"{graph}/indptr.npy"), np.load(f"{graph}/indices.npy")
     nodes = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))

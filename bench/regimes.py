@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
-"""The regimes of the papers' evaluations, as far as this machine has them, beside the papers' own figures.
+"""The regimes of the papers' evaluations, as far as this machine has them, with the papers' own figures.
 
     bench/regimes.py [--outgrow PATH] [--scratch DIR] [--datasets DIR] [--data DIR] [--parts PART,...] [--turns 3]
 
 Parts:
-    pipeline    --pipeline none beside batches, in turns (Liu et al. 2025, Table 5; Sun et al. 2023, Figure 11)
+    pipeline    --pipeline none against overlapped batches, alternating (Liu et al. 2025, Table 5; Sun et al. 2023, Figure 11)
     similarity  how much of what an epoch visits most another one does, too (Yang et al. 2022, Table 2)
     eviction    hit rates where a cache holds 16 to 66 batches and an epoch has 1000 (Park et al. 2024, Figure 10); nothing is timed
-    lsm         preset lsm-gnn beside others in such a cache, timed
-    ginex       Ginex' preset, its ablation and its baselines, the structure on disk, hit rates of 30 to 80 % (Park et al. 2022, Figures 14 and 15)
+    lsm         preset lsm-gnn against others in such a cache, timed
+    ginex       Ginex' preset, its ablation and its baselines, topology on disk, hit rates of 30 to 80 % (Park et al. 2022, Figures 14 and 15)
     disk        what segments read by the disk they may take (Liu et al. 2025, Figure 11) and packs take by the cache (Figure 12); nothing is timed
-    settings    auto beside every fixed way over the twelve settings of bench/sequential.py, and over twelve with the structure on disk: seconds told and taken
-    limit       auto where nearly all that three epochs visit fits in memory, beside ginex, and when each stage worked
+    settings    auto against every fixed plan over the twelve settings of bench/sequential.py, and over twelve with topology on disk: seconds predicted and taken
+    limit       auto where nearly all that three epochs visit fits in memory, against ginex, and when each stage worked
 
 Graphs are generated, up to 2 GB each, under --datasets, where they stay, or else under --scratch, and removed. --data is a folder of graphs for
-`outgrow import npy`. Timings run with a cold page cache and want a machine that does nothing else. --divide N makes every graph N times smaller: to see that a part runs
-to its end, for its figures then mean nothing.
+`outgrow import npy`. Timings run with a cold page cache and want a machine that does nothing else. With --divide N every graph is N times smaller: to see that
+a part runs to its end, for its figures then mean nothing.
 """
 import argparse
 import json
@@ -92,7 +92,7 @@ PIPELINE_WAYS = {"diskgnn": ["--preset", "diskgnn", "--resample-every", 3], "fgn
 
 
 def part_pipeline(b, args):
-    """Each way with and without overlapping, in turns there and back."""
+    """Each plan with and without overlapping, alternating there and back."""
     path = graph(b, args, "rmat2m")
     rows = []
     for name in args.ways.split(","):
@@ -153,7 +153,7 @@ def draws(folder, epoch, epochs, nodes):
 
 
 def similarity(a, b):
-    """Of what the nodes most visited in epoch b were visited, how much they were as most visited ones of epoch a (Yang et al. 2022, §6.2)."""
+    """The share of visits of epoch b's most visited nodes that went to most visited ones of epoch a (Yang et al. 2022, §6.2)."""
     import numpy
     most = [numpy.argsort(-x, kind="stable")[: int(MOST * len(x))] for x in (a, b)]
     both = numpy.intersect1d(*most)
@@ -242,7 +242,7 @@ def part_lsm(b, args):
 
 
 def part_ginex(b, args):
-    """So many MiB for caches: of structure and features in turns (Ginex), or shared out between both (Ali+PG, the best of five ways)."""
+    """So many MiB for caches: of topology and features in phases (Ginex), or divided between both (Ali+PG, the best of five divisions)."""
     path = graph(b, args, "rmat2m")
     rows = []
     for share in map(int, args.shares.split(",")):
@@ -295,7 +295,7 @@ def part_disk(b, args):
 
 
 def stages(path):
-    """Of a timeline: when each stage first began and last ended, and for how long at least one thread was in it."""
+    """From a timeline: when each stage first began and last ended, and for how long at least one thread was in it."""
     spans = {}
     for e in json.loads(path.read_text()):
         if e["ph"] == "X":

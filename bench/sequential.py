@@ -5,9 +5,9 @@
 
 rows      every row size: what a packed epoch reads over the bytes of the rows it misses
 reuse     the data path alone on rmat 8 M nodes / 128 M edges / dim 128: ginex, diskgnn with R = 3, auto
-model     SAGE, hidden 256, in a quarter of the dataset's size, beside everything resident
-auto      twelve settings, or --structure memory,disk: twelve more with the graph's structure on disk; ten epochs or --epochs if that is more (30: half an hour): auto beside every fixed way, medians of runs in turns; what was predicted
-          beside what was measured
+model     SAGE, hidden 256, in a quarter of the dataset's size, against everything resident
+auto      twelve settings, or --structure memory,disk: twelve more with topology on disk. Ten epochs or --epochs if that is more (30: half an hour).
+          Medians of alternating runs of auto and every fixed plan; what was predicted and what was measured
 accuracy  R = 1, 5 and 20 on real graphs from --data
 draw      --draw each and once: edges and nodes of a batch on a generated graph, accuracy on real graphs from --data
 dtype     --pack-dtype: accuracy on real graphs from --data, what is written and read on a generated one
@@ -28,7 +28,7 @@ import suite
 from lookahead import BASE, MB, Bench, total
 from suite import ACCURACY, cgroup, drop_caches, table
 
-# Ways that auto chooses from, by hand, and how its candidates are named.
+# Plans that auto chooses from, by hand, and how its candidates are named.
 WAYS = {
     ("degree", "raw", False): ["--policy", "degree"],
     ("frequency", "raw", False): ["--policy", "frequency"],
@@ -127,7 +127,7 @@ def ratio(told, taken):
 
 
 def phases(c, r):
-    """Of the way that was chosen, told over taken: core-seconds sampling, planning, and all that brings features."""
+    """For the chosen plan, predicted over measured: core-seconds sampling, planning, and all that brings features."""
     t, n = c["terms"], len(r["epochs"])
     told = (t["sampling"] * os.cpu_count(), t["planning"], max(t["sweeping"] + t["writing"], t["copying"]) + t["filling"] + t["reading"])
     taken = [total(r, key) / n for key in ("sample_seconds", "plan_seconds", "gather_seconds")]
@@ -150,7 +150,7 @@ def likeliest(run):
 
 
 def in_turns(run, ways, rounds):
-    """auto and these ways, so many times in turns, there and back: the runs of each."""
+    """auto and these plans, alternating so many times, there and back: the runs of each."""
     runs = {way: [] for way in ["auto", *ways]}
     for i in range(rounds):
         for way in list(runs)[:: -1 if i % 2 else 1]:
@@ -182,7 +182,7 @@ def auto_row(run, name, size, cache, reuse, seconds, rounds=ROUNDS):
 
 
 def part_auto(b, d, args):
-    """Every setting with the structure in each place; --divide N: of graphs N times smaller, to see that it runs."""
+    """Every setting with the topology in each place; --divide N: of graphs N times smaller, to see that it runs."""
     epochs = max(10, args.epochs) if args.divide == 1 else args.epochs
     rounds = args.rounds if args.divide == 1 else 1
     rows, seconds = [], {}

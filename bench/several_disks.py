@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""What two disks are worth: features on one throttled disk, and laid over two (`outgrow stripe`), for random reads and sweeps; and packs in a scratch
-folder on one of them, and on both (`--scratch DIR,DIR`).
+"""What two disks are worth: features on one throttled disk, and striped over two (`outgrow stripe`), for random reads and scans. And packs in a scratch folder on
+one of them, and on both (`--scratch DIR,DIR`).
 
     sudo bench/several_disks.py [--outgrow build/release/outgrow] [--rate 200] [--dir /var/tmp] [--rounds 3]
 
-Makes loop devices of files under --dir, whose reads a control group limits to --rate MB/s each (cgroup v1's blkio or v2's io.max), runs the
-data path alone (`bench epoch`) on both datasets in turn, and takes everything away again. Then trains on both and compares checkpoints, and takes a part away.
-Packs are read in the epochs that reuse samples, which read nothing else.
-The limit is the device's: what lies beneath it must be faster than both together, as memory is (--dir /dev/shm, the default where it has the room).
+Makes loop devices of files under --dir, whose reads a control group limits to --rate MB/s each (cgroup v1's blkio or v2's io.max). Runs the data path alone
+(`bench epoch`) on both datasets in turn, and takes everything away again. Then trains on both and compares checkpoints, and takes a part away. Packs are read
+in the epochs that reuse samples, which read nothing else. The limit is the device's: the storage below it must be faster than both together, as memory is
+(--dir /dev/shm, the default where it has the room).
 """
 import argparse
 import hashlib
@@ -22,7 +22,7 @@ import tempfile
 import time
 
 SMALL, LARGE = ["--fanout", "5,5", "--batch", "100"], ["--fanout", "10,5", "--batch", "200"]
-CASES = {  # batches, and the way of reading their rows
+CASES = {  # batches, and how their rows are read
     "random reads, each row for its batch": (SMALL, ["--policy", "none"]),
     "random reads of what a cache misses": (SMALL, ["--policy", "degree", "--cache", "10%"]),
     "sweeps into the cache": (LARGE, ["--policy", "sweep", "--cache", "25%", "--superbatch", "all"]),
@@ -128,7 +128,7 @@ def compare(args, limit, one, many, home):
 
 
 def packs(args, limit, disks, home):
-    """Of the epochs that read nothing but packs: rates, with scratch on one disk and on all."""
+    """In the epochs that read nothing but packs: rates, with scratch on one disk and on all."""
     graph = home / "small"
     call(args.outgrow, "generate", graph, "--model", "planted", "--nodes", args.nodes // 3, "--degree", 15, "--dim", args.dim, "--train-fraction", 0.03, "--quiet")
     folders = [d.mount / "scratch" for d in disks]

@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
-"""Caches of several workers that own nodes and exchange rows beside caches of their own and one cache as large as theirs together, as
-Markdown tables (Park et al. 2024, Figure 9, whose hit rates are of 2 workers).
+"""Caches of several workers that own nodes and exchange rows, against caches of their own and one cache as large as all of them. As Markdown tables (Park et al.
+2024, Figure 9, whose hit rates are of 2 workers).
 
     bench/shared_caches.py [--outgrow PATH] [--scratch DIR] [--scale X] [--only GRAPH,...] [--workers 2,4]
 
-Graphs: rmat (1 M nodes, batches of 16 seeds by fanout 5,2,2,2, caches of about 16, 33 and 66 batches, as the paper's are of its
-batches), and packages, a real one imported from $OUTGROW_DATA/debian-packages where that is set, with caches of fewer batches, as it is
-small. Everything is counted by `outgrow simulate --workers`; nothing is timed. The one cache sees the batches one after another, so
-that hybrid's window and the batches between its looks are times the workers for it. Exit status 1 where shared caches of at least 8
-batches each are more than a point apart from one of all their size.
+Graphs: rmat (1 M nodes, batches of 16 seeds by fanout 5,2,2,2), with caches of about 16, 33 and 66 batches, as the paper's are of its batches. And packages, a
+real one imported from $OUTGROW_DATA/debian-packages where that is set, with caches of fewer batches, as it is small. Everything is counted by `outgrow simulate
+--workers`; nothing is timed. The one cache sees the batches one after another, so that hybrid's window and the batches between its looks are times the workers
+for it. Exit status 1 where shared caches of at least 8 batches each are more than a point apart from one of all their size.
 """
 import argparse
 import json

@@ -97,7 +97,7 @@ def cgroup(limit):
 
 
 def part_io(s):
-    """The reader against fio, in turns."""
+    """The reader against fio, alternating."""
     if not s.reader:
         print("io: no bench_reader given, skipped (tools/bench builds it)")
         return []
@@ -128,7 +128,7 @@ def add_weights(dataset):
 
 
 def part_samplers(s):
-    """What an edge costs however it is drawn, in turns."""
+    """What an edge costs by each sampler, alternating."""
     d = s.dataset("rmat4m", "--model", "rmat", "--nodes", 4_000_000, "--degree", 16, "--dim", 4,
                   "--train-fraction", 0.02)
     add_weights(d)

@@ -6,7 +6,7 @@
 Parts:
     fgnn    the device's cache over features that are all in the host's memory (Yang et al. 2022, Figures 10 to 12)
     helios  one ranking, two thresholds, the rest on disk (Sun et al. 2023, Figures 8 to 10)
-    lsm     eviction policies with and without rings of victims, and two-tier Belady at equal bytes (Park et al. 2024, Figures 10 and 11)
+    lsm     eviction policies with and without a victim buffer, and two-tier Belady at equal bytes (Park et al. 2024, Figures 10 and 11)
 
 Graphs: rmat and planted, generated with 1 M and 500,000 nodes times --scale, and those under --data that `outgrow import npy` takes. What the papers
 time and this only counts is named so: bytes over the link stand for their extraction, bytes from disk for their transfers.
@@ -63,7 +63,7 @@ DIMS = {dim: f"{100 * 5e9 / (111e6 * 4 * dim):.3f}%" for dim in (100, 300, 500, 
 
 
 def optimal(b, path, sizes, options, batches):
-    """What all epochs visit most is known beforehand."""
+    """What all epochs visit most is known in advance."""
     return simulate(b, path, "degree", "100%", "frequency", ",".join(sizes), *options, "--superbatch", batches)[1]
 
 

@@ -3,10 +3,9 @@
 
     bench/typed.py [--outgrow PATH] [--scratch DIR] [--fanout -1,-1] [--bases 0,2,5,30] [--epochs 2]
 
-14,541 entities without features, 237 relations, 272,115 edges, sizes of relations as 1 / (rank + 3), made by `generate`: R-GCN with
-DistMult learns its links on trained rows of 128, beside GraphSAGE with the dot product on the same edges as one relation and features
-of that width. Milliseconds a step by the clock, and of cores: what the processors
-worked in the run less what they did in one of no epochs, which other work beside it changes less. Memory, ranks.
+Made by `generate`: 14,541 entities without features, 237 relations, 272,115 edges, sizes of relations as 1 / (rank + 3). R-GCN with DistMult learns its links
+on trained rows of 128, compared with GraphSAGE with the dot product on the same edges as one relation and features of that width. Milliseconds a step by the
+clock, and of cores: CPU time of the run less that of a run of no epochs, which other work meanwhile changes less. Memory, ranks.
 """
 import argparse
 import resource
@@ -49,7 +48,7 @@ def make_untyped(b, path):
 
 
 def processor_seconds(b, dataset, *options):
-    """The summary, and what the run took of the processors."""
+    """The summary, and the CPU time of the run."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     summary = b.train(dataset, *options)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""What a cache chosen by visits misses in many batches, told from a few of them.
+"""What a cache chosen by visits misses in many batches, predicted from a few of them.
 
     bench/unlearnt.py [--outgrow PATH] [--scratch DIR] [--batches 400]
 
-The trace of a few batches shows too few misses, since its own visits chose the nodes; visits of which each batch's own are
-left out show too many. Both beside the misses that a cache chosen by the visits of all batches has, on two generated
-graphs, caches of several sizes, and their harmonic and geometric means (src/plan/candidate_seconds.c takes the harmonic).
-NumPy counts, from what `outgrow sample` writes.
+The trace of a few batches shows too few misses, since its own visits chose the nodes; visits of which each batch's own are left out show too many. Both against
+the misses that a cache chosen by the visits of all batches has, on two generated graphs, caches of several sizes, and their harmonic and geometric means
+(src/plan/candidate_seconds.c takes the harmonic). NumPy counts, from what `outgrow sample` writes.
 """
 import argparse
 import pathlib

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Workers beside one process with the same steps: seconds, and the most memory that all of their processes had at a time, as the kernel
-counts it: the sum of their Pss, in which a page that n processes have counts 1/n for each.
+"""Workers against one process with the same steps: seconds, and the highest memory of all of their processes. The kernel counts it: the sum of their Pss, in which
+a page that n processes have counts 1/n for each.
 
     workers_memory.py OUTGROW GRAPH [--workers N] [TRAIN OPTIONS ...]
 """
@@ -30,7 +30,7 @@ def pss(pid):
 
 
 def together(pids):
-    """Of two looks at each the less: what one gives up in between counts more in others."""
+    """The smaller of two looks at each: what one gives up in between counts more in others."""
     first = [pss(pid) for pid in pids]
     return sum(min(before, pss(pid)) for before, pid in zip(first, pids))
 

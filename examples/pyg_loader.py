@@ -3,8 +3,8 @@
 
     pyg_loader.py DATASET [--memory 2G] [--epochs 5]
 
-Stopped or killed, the same command goes on where the checkpoint was written. The line that differs from a script over
-NeighborLoader is the one that makes the loader.
+Stopped or killed, the same command resumes where the checkpoint was written. The line that differs from a script over NeighborLoader is the one that makes the
+loader.
 """
 import argparse
 import os

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""A relational GraphSAGE on a graph with types of nodes and relations, in PyTorch alone, from batches that `outgrow sample` draws:
+"""A relational GraphSAGE on a heterogeneous graph, in PyTorch alone, from batches that `outgrow sample` draws:
 
     typed_sage.py DATASET [--fanout "10,10;cites=15,10"] [--hidden 128] [--epochs 10] [--memory 2G] [--out model.pt]
 
-A layer is the sum over the relations that lead to a type of an ordinary convolution: lin_l of the mean over the neighbours, and lin_r of
-the node itself, as PyTorch Geometric's HeteroConv(aggr="sum") of SAGEConv has them, whose names the parameters have. Types without features have
-an embedding. Each epoch's batches are sampled into a folder, used, and removed; features are read from the dataset's own files, mapped. Validation and
-test see all neighbours.
+A layer is the sum over the relations that lead to a type of an ordinary convolution: lin_l of the mean over the neighbours, and lin_r of the node itself. That
+is PyTorch Geometric's HeteroConv(aggr="sum") of SAGEConv, whose names the parameters have. Types without features have an embedding. Each epoch's batches are
+sampled into a folder, used, and removed; features are read from the dataset's own files, mapped. Validation and test see all neighbours.
 """
 import argparse
 import json
@@ -46,7 +45,7 @@ class Graph:
 
 
 def mean_of(x, src, dst, n):
-    """Of each of n destinations the mean of x over its edges, of which it has some."""
+    """For each of n destinations the mean of x over its edges, of which it has some."""
     total = torch.zeros(n, x.shape[1])
     for i in range(0, len(src), PIECE):
         total = total.index_add(0, dst[i:i + PIECE], x[src[i:i + PIECE]])
@@ -113,7 +112,7 @@ class Model(torch.nn.Module):
 # ---- batches ----
 
 def batches(graph, folder, layers):
-    """Of each batch what the model takes: ids, the rows of each id within its type, and blocks, the last hop's first."""
+    """The model's input for each batch: ids, the rows of each id within its type, and blocks, the last hop's first."""
     a = {p.stem: np.load(p, mmap_mode="r") for p in pathlib.Path(folder).glob("*.npy")}
     for b in range(len(a["ids_ptr"]) - 1):
         ids = np.asarray(a["ids"][a["ids_ptr"][b]:a["ids_ptr"][b + 1]], np.int64)

@@ -1,6 +1,6 @@
-/* What targets of a head and its table share. The head ends with a check of both, which stands in
- * the way of everything behind it: each input is looked at as it is, then with the check put right,
- * so that the table itself is looked at. */
+/* What targets of a head and its table share. The head ends with a check of both, which hides
+ * everything after it. So each input is looked at as it is, then with the check put right, so that
+ * the table itself is looked at. */
 #ifndef OG_CHECKED_HEAD_H
 #define OG_CHECKED_HEAD_H
 
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* Of struct og_pack_head or og_shared_head. */
+/* The bytes of struct og_pack_head or og_shared_head. */
 #define SAME_HEAD(a, b)                                                                            \
     ((a)->dataset == (b)->dataset && (a)->row_bytes == (b)->row_bytes &&                           \
      (a)->dtype == (b)->dtype && (a)->n_batches == (b)->n_batches && (a)->n_rows == (b)->n_rows && \

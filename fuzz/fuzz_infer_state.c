@@ -1,4 +1,4 @@
-/* What is kept of an inference under way: any text either is not taken or tells of a place where
+/* What is kept of an interrupted inference: any text either is not taken or gives a place where
  * this one may go on.   input: | u8: layers - 1 | u8: nodes | text | */
 #include "fuzz.h"
 

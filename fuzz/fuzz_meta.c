@@ -28,7 +28,7 @@ static void check_file(const struct og_meta_file *f)
         abort();
 }
 
-/* Without types there is one, called "". */
+/* A homogeneous graph has one, called "". */
 static void check_name(const struct og_meta *m, const char *name)
 {
     const bool plain = m->format == OG__FORMAT_PLAIN;

@@ -1,5 +1,5 @@
-/* The folder beside samples, of a graph without types and of one with them: any pack.json and any
- * list of nodes either are left alone or give nodes in ascending order, of each type no more than
+/* The folder of packs, of a homogeneous graph and of a heterogeneous one. Any pack.json and any
+ * list of nodes either are ignored or give nodes in ascending order, of each type no more than
  * the cache has slots for.   input: | u8 length of the list | the list, i8 | pack.json | */
 #include "fuzz.h"
 #include "memory_folder.h"

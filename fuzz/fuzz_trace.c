@@ -1,5 +1,5 @@
 /* Trace folders: any trace.json, offsets and ids either are refused with a reason or are a trace;
- * and of a typed graph any counts of degrees are, or have a degree for each node.
+ * and in a heterogeneous graph any counts of degrees are, or have a degree for each node.
  *
  *   input: | u16 length of the JSON | JSON | u8 batches | offsets, u64 | ids, u32 |
  *          | the same                      | type, degree, nodes, i64 | ... |       where there are
@@ -112,7 +112,7 @@ static void try_degrees(const uint8_t *data, size_t size, const struct og_trace_
     free(degree);
 }
 
-/* What lies behind the JSON. */
+/* What follows the JSON. */
 static const uint8_t *arrays;
 static size_t arrays_size;
 

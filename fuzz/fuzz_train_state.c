@@ -1,5 +1,5 @@
 /* Where a run stands, from its resume file: any text either is refused with a reason or is a place
- * in the schedule, and is told in the same words again.
+ * in the schedule, and is written in the same words again.
  *
  *   input: | u8: training seeds | u8: validation seeds | u8: batch size - 1 | u8: epochs - 1 |
  *          | u8: eval_every | text | */
@@ -21,7 +21,7 @@ static void check_state(const struct og_train_state *s, const struct og_schedule
         abort();
 }
 
-/* Told and read again it is told the same. */
+/* Written and read again it is written the same. */
 static void tell_again(struct og_train_state *s, const struct og_schedule *schedule)
 {
     struct og_train_state again = {0};

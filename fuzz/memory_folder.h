@@ -1,4 +1,4 @@
-/* A folder in memory, for parsers that read folders: made once, its files anew for every input. */
+/* A folder in memory, for parsers that read folders: made once, its files again for every input. */
 #ifndef OG_MEMORY_FOLDER_H
 #define OG_MEMORY_FOLDER_H
 

@@ -1,5 +1,5 @@
-/* JSON that may have a checksum of itself, which stands in the way of everything behind it: each
- * text is looked at as it is, then with the checksum put right. */
+/* JSON that may have a checksum of itself, which hides everything after it. So each text is looked
+ * at as it is, then with the checksum put right. */
 #ifndef OG_FUZZ_SELF_CHECKSUM_H
 #define OG_FUZZ_SELF_CHECKSUM_H
 

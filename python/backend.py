@@ -1,4 +1,4 @@
-"""scikit-build-core, and in source archives a copy of the C library, which lies outside of this folder."""
+"""scikit-build-core, and in source archives a copy of the C library, which is outside of this folder."""
 import contextlib
 import pathlib
 import shutil

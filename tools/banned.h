@@ -10,7 +10,7 @@
 
 #define OG_BANNED(call, instead) banned_##call##_use_##instead
 
-/* no bound on what they write, or no terminator behind it */
+/* no bound on what they write, or no terminator after it */
 #undef strcpy
 #define strcpy(...) OG_BANNED(strcpy, snprintf)
 #undef strcat
@@ -44,7 +44,7 @@
 #undef asctime
 #define asctime(...) OG_BANNED(asctime, strftime)
 
-/* cannot tell "0" from what is not a number */
+/* cannot distinguish "0" from what is not a number */
 #undef atoi
 #define atoi(...) OG_BANNED(atoi, strtol)
 #undef atol

@@ -59,7 +59,7 @@ def storable(torch, x):
 # ---- the edges of a batch ----
 
 def order_of(edge_index):
-    """Which edge lies at each place of a dataset: it sorts them by destination, then by source, equal ones as they were."""
+    """Which edge is at each position of a dataset: it sorts them by destination, then by source, equal ones as they were."""
     src, dst = np.asarray(edge_index)
     return np.lexsort((src, dst)).astype(np.int32 if len(src) < 1 << 31 else np.int64)
 
@@ -86,8 +86,8 @@ class Lists(typing.NamedTuple):
         return out
 
     def places(self, source, destination, list_, rng):
-        """Where edges lie that were sampled; `list_` tells apart lists of one destination. Of edges between the same nodes as many
-        different ones as there are, any of them."""
+        """Positions of sampled edges; `list_` distinguishes lists of one destination. Between the same nodes it takes as many different edges as there are, any of
+        them."""
         first = self.lower(source, destination)
         again = np.flatnonzero(first + 1 < self.indptr[destination + 1])
         again = again[self.indices[first[again] + 1] == source[again]]
@@ -117,7 +117,7 @@ def table_of(path):
 
 
 class Folder:
-    """The folder while it is made, beside the dataset: `move` puts it there in one step."""
+    """The folder while it is made, next to the dataset: `move` puts it there in one step."""
 
     def __init__(self, path):
         self.path, self.n = os.path.join(path, FOLDER), 0
@@ -167,8 +167,10 @@ def stores_of(data):
 
 
 def save_attributes(beside, dataset, data, left, edges_stay, its_x):
-    """What of a Data or HeteroData a dataset's own files do not have. left: {name of a type or relation: attributes}, from which those that
-    are saved are taken. edges_stay: the dataset has all its edges, each once; its_x: its features. `beside` is a folder on the same disk."""
+    """Saves what a Data or HeteroData has in addition to a dataset's own files.
+
+    left: {name of a type or relation: attributes}, from which those that are saved are taken.
+    edges_stay: the dataset has all its edges, each once. its_x: its features. `beside` is a folder on the same disk."""
     folder, about, stores = Folder(beside), meta_of(dataset), stores_of(data)
     typed, table = bool(type_ranges(about)), folder.table
     for name, attributes in left.items():
@@ -201,8 +203,8 @@ def save_attributes(beside, dataset, data, left, edges_stay, its_x):
 # ---- what batches are made of ----
 
 class NodePart(typing.NamedTuple):
-    """Nodes of one type: its name, None in a Data; its number in the dataset, None where that leaves it out, as it has no nodes; how
-    many nodes; attributes {name: (value, dimension)}; features, None where there are none; and whether num_nodes is an attribute."""
+    """Nodes of one type. Its name, None in a Data; its number in the dataset, None if it has no nodes there; how many nodes; attributes {name: (value,
+    dimension)}. Features, None where there are none; and whether num_nodes is an attribute."""
     name: typing.Optional[str]
     number: typing.Optional[int]
     n: int
@@ -238,7 +240,7 @@ def lists_of(path, about, number):
 
 
 def masks_of(path, about, first, n):
-    """Of the splits that have nodes among n from `first` on."""
+    """The splits that have nodes among n from `first` on."""
     for split, name in ("train", "train_mask"), ("valid", "val_mask"), ("test", "test_mask"):
         if is_there(path, split, about):
             ids = np.asarray(array_in(path, split, about)) - first
@@ -250,7 +252,7 @@ def masks_of(path, about, first, n):
 
 
 def source_of_path(torch, classes, path):
-    """Of a dataset: what its folder has, and labels and splits as NeighborLoader's users know them."""
+    """A dataset: what its folder has, and labels and splits as NeighborLoader's users know them."""
     about, table = meta_of(path), table_of(path)
     ranges = type_ranges(about)
     blank = classes.HeteroData() if ranges else classes.Data()

@@ -70,7 +70,7 @@ class Written:
         return (0, 0) if relation is None else (self.type_number[relation[0]], self.type_number[relation[2]])
 
     def digest(self):
-        """Of all that is written, in hexadecimal."""
+        """The checksum of all that is written, in hexadecimal."""
         arrays = [*self.rows.values(), *self.edges.values(), *self.weights.values()]
         about = [[self.counts[name] for name in self.type_number], [(self.type_number[name], f) for name, f in self.features.items()],
                  [self.ends(name) for name in self.edges], bool(self.weights), [(tuple(a.shape), str(a.dtype)) for a in arrays]]
@@ -84,7 +84,7 @@ class Written:
         relations = {name: (f"t{s}", f"r{r}", f"t{d}") for r, name in enumerate(self.edges) for s, d in [self.ends(name)]}
         rows = {types[name]: x for name, x in self.rows.items()}
         if len(types) == len(relations) == 1 and not rows:
-            rows = {"t0": np.zeros((max(self.counts.values()), 1), np.uint8)}  # for a graph without types has features
+            rows = {"t0": np.zeros((max(self.counts.values()), 1), np.uint8)}  # for a homogeneous graph has features
         write(path, edge_index={relations[name]: edges for name, edges in self.edges.items()}, x=rows or None,
               edge_weight={relations[name]: w for name, w in self.weights.items()} or None, num_nodes={types[name]: self.counts[name] for name in types})
         with folder_beside(path) as beside:

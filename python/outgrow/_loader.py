@@ -164,11 +164,11 @@ class Loader:
                   In this order, unless shuffle=True
     form          "pyg": torch_geometric.data.Data as from NeighborLoader: x, edge_index, y (of the seeds), n_id, batch_size,
                   num_sampled_nodes, num_sampled_edges. Nodes sample their neighbours once per batch (draw="once"), so that all
-                  layers use one edge_index, with or without trim_to_layer. For a heterogeneous graph a HeteroData
-                  "adjs": (batch_size, n_id, adjs, x, y), with adjs as from PyG's NeighborSampler
-                  "dgl": (input_nodes, output_nodes, blocks) as from DGL's DataLoader, with blocks[0].srcdata["feat"] and
-                  blocks[-1].dstdata["label"]; by type for a heterogeneous graph
-                  "arrays": NumPy arrays, see outgrow.Arrays
+                  layers use one edge_index, with or without trim_to_layer. For a heterogeneous graph a HeteroData.
+                  "adjs":  (batch_size, n_id, adjs, x, y), with adjs as from PyG's NeighborSampler.
+                  "dgl":  (input_nodes, output_nodes, blocks) as from DGL's DataLoader, with blocks[0].srcdata["feat"] and
+                  blocks[-1].dstdata["label"]; by type for a heterogeneous graph.
+                  "arrays":  NumPy arrays, see outgrow.Arrays
     epochs        number of epochs to plan for; later epochs may be iterated over too
     step_seconds  seconds of the caller's step, an input of policy="auto"
     hold          batches that the caller retains in addition to the last one; each has a planned buffer [2]. A training loop retains

@@ -80,7 +80,7 @@ class Fanouts:
         return [int(n) for n in hops]
 
     def option(self, relation_keys):
-        """As Loader takes it; keys by which the dataset knows relations, None without types."""
+        """As Loader takes it; keys by which the dataset knows relations, None in a homogeneous graph."""
         if relation_keys is None:
             return next(iter(self.values.values()))
         return {relation_keys[name]: list_ for name, list_ in self.values.items()}
@@ -311,7 +311,7 @@ class Base:
         raise OptionError(f"there are no nodes of type {name!r}", f"types: {', '.join(str(part.name) for part in self._source.nodes)}")
 
     def _known(self, part):
-        """The dataset's name of a type, and the id in the whole graph of its first node; None and 0 without types."""
+        """The dataset's name of a type, and the id in the whole graph of its first node; None and 0 in a homogeneous graph."""
         return [(name, first) for name, (first, _) in self._ranges.items()][part.number] if self._ranges else (None, 0)
 
     # ---- iterating ----
@@ -570,7 +570,7 @@ class LinkNeighborLoader(Base):
     """PyTorch Geometric's LinkNeighborLoader over a graph that may be larger than memory: its arguments, defaults and batches.
 
     data, num_neighbors, weight_attr, transform, kwargs   those of NeighborLoader
-    edge_label_index   [2, n] sources and destinations; None: all edges. With types a relation, or (relation, [2, n] or None)
+    edge_label_index   [2, n] sources and destinations; None: all edges. For a heterogeneous graph a relation, or (relation, [2, n] or None)
     edge_label         of each link
     neg_sampling       a NegativeSampling, "binary", "triplet" or {"mode": ..., "amount": ...}; neg_sampling_ratio=1.0 is "binary"
 

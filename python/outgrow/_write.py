@@ -115,7 +115,7 @@ OTHER_NAMES = {"features": "x", "feat": "x", "labels": "y", "label": "y", "edges
                "test_mask": "test", "test_idx": "test"}
 
 
-KEEP_EDGES = {"memory", "threads", "feature_dtype", "row_normalize"}  # options beside which all edges are stored, each once
+KEEP_EDGES = {"memory", "threads", "feature_dtype", "row_normalize"}  # options with which all edges are stored, each once
 
 
 def save_rest(folder, path, data, unused, edges_stay, its_x, its_y):

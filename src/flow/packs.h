@@ -3,8 +3,8 @@
  *
  *   pack.json            what it is for
  *   draw<d>_cached.npy   the nodes whose rows the cache is to hold while draw d is trained
- *   draw<d>.pack         a packed file of what its batches miss then (gather/pack.h); of a graph
- * with draw<d>_<t>.pack     types one for each of them that has features
+ *   draw<d>.pack         a packed file of what its batches miss then (gather/pack.h)
+ *   draw<d>_<t>.pack     the same for each type with features, of a heterogeneous graph
  *
  * It is of use to a run whose cache is as large. What does not fit, or is damaged, is reported and
  * ignored. Rows that are found damaged later, when their batch comes, end it. */

@@ -1,8 +1,10 @@
 /* The operators that models are made of, as one table per backend.
  *
  *     ops_cpu.c         row blocks under a thread pool, oneDNN products, vector kernels;
- * attention.c, mix.c, blend.c, pool_max.c and finish.c: the operators of those names; pairs.c:
- * links and regression; blocks.c: blocks alone; backend.c: their memory
+ *     attention.c       and mix.c, blend.c, pool_max.c, finish.c: the operators of those names
+ *     pairs.c           links and regression
+ *     blocks.c          blocks alone
+ *     backend.c         their memory
  *
  * The oracle is tests/oracles/ops_reference.c: plain loops in double, written to be read.
  *

@@ -176,7 +176,7 @@ void *__wrap_mmap(void *at, size_t size, int rights, int flags, int fd, off_t of
     return __real_mmap(at, size, rights, flags, fd, offset);
 }
 
-/* Pages that came before the last mapping are cleared like others, and those behind it are nobody's
+/* Pages that came before the last mapping are cleared like others, and those after it are nobody's
  * any more. */
 static void memory_that_cannot_move_is_given_up(void **state)
 {
@@ -210,7 +210,7 @@ static void memory_that_cannot_move_is_given_up(void **state)
     }
 }
 
-/* A stretch of reserved space lends its memory, and has it again. */
+/* A stretch of reserved space releases its memory, and has it again. */
 static void address_space_lends_its_memory(void **state)
 {
     (void)state;
@@ -413,8 +413,8 @@ static void philox_matches_known_answers(void **state)
     assert_memory_equal(r.v, expect, sizeof(expect));
 }
 
-/* 2^16 blocks have room in the counter: those behind them must not be another layer's, or with the
- * last layer another stream's, and both ways of drawing go on to the same ones. */
+/* 2^16 blocks fit the counter. Blocks after them must not be another layer's, or with the last
+ * layer another stream's, and both draws continue to the same ones. */
 static void long_runs_of_words_stay_their_own(void **state)
 {
     (void)state;
@@ -583,13 +583,13 @@ static void files_appear_whole_or_not_at_all(void **state)
     og__newdir_abandon(&d);
     assert_int_equal(access(inner, F_OK), -1);
     unlink(path);
-    assert_int_equal(rmdir(dir), 0); /* nothing else was left behind */
+    assert_int_equal(rmdir(dir), 0); /* nothing else was left */
     free(inner);
     free(sub);
     free(path);
 }
 
-/* What lay there whenever fsync was called: the file under its name or not, a file or a folder. */
+/* What was there whenever fsync was called: the file under its name or not, a file or a folder. */
 static struct {
     const char *path;
     char order[8];
@@ -606,7 +606,7 @@ static void note_sync(int fd)
     synced.order[synced.n++] = placed ? '+' : '-';
 }
 
-/* A file is on the disk before it has its name, and the name before anyone is told. */
+/* A file is on the disk before it has its name, and the name before anyone learns of it. */
 static void what_is_committed_outlives_the_machine(void **state)
 {
     (void)state;
@@ -708,7 +708,7 @@ static void checksums_are_16_digits_of_lower_case(void **state)
     }
 }
 
-/* A struct of a program is read as far as both know it, and what is not known is told. */
+/* A struct of a program is read as far as both know it, and unknown members are reported. */
 static void sizes_of_callers_are_looked_at(void **state)
 {
     (void)state;

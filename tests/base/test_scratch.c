@@ -152,7 +152,7 @@ static void what_a_killed_process_left_goes(void **state)
     pid_t pid = start(open_and_stay);
     assert_int_equal(test_entries(root), 1);
     assert_int_equal(og__scratch_open(&s, OG__ONE_PLACE(root), NULL), 0);
-    assert_int_equal(test_entries(root), 2); /* it lives: left alone */
+    assert_int_equal(test_entries(root), 2); /* it lives: ignored */
     og__scratch_close(s);
     assert_int_equal(test_entries(root), 1);
     end(pid);

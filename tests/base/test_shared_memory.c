@@ -19,7 +19,7 @@ struct numbers {
     uint32_t first;
     int rc;     /* what filling comes to */
     bool dies;  /* half-way */
-    int filled; /* how often it was asked for */
+    int filled; /* how often it was called */
 };
 
 static int fill(void *arg, void *at, struct og_err *err)
@@ -133,7 +133,7 @@ static void what_nobody_has_is_given_back(void **state)
     assert_true(holds(&again, 1000));
     og__shared_memory_give(&again);
     assert_int_equal(held(c), before);
-    assert_int_equal(take(c, 1, &own, &one), 0); /* anew, of zeroed memory */
+    assert_int_equal(take(c, 1, &own, &one), 0); /* again, of zeroed memory */
     assert_true(own.filled == 2 && holds(&one, 1000));
     og__shared_memory_give(&one);
     og__shared_memory_close(c);
@@ -185,7 +185,7 @@ static void nobody_writes_to_what_is_full(void **state)
     og__shared_memory_close(c);
 }
 
-/* Of other processes' files none is taken for it. */
+/* No file of another process is taken for it. */
 static void another_file_is_refused(void **state)
 {
     (void)state;
@@ -244,7 +244,7 @@ static void all_write_to_an_area(void **state)
     struct og_shared_memory_piece area, part;
     assert_int_equal(area_of(c, &area), 0);
     assert_int_equal(held(c), before);
-    assert_int_equal(take(c, 1, &own, &part), 0); /* behind it */
+    assert_int_equal(take(c, 1, &own, &part), 0); /* after it */
     og__shared_memory_give(&part);
     assert_int_equal(og__shared_memory_room(&area, 7, 1, NULL), 0);
     *place_in(&area, 7) = 'a';

@@ -8,14 +8,13 @@ Runs commands.txt (only those named, and what they stand on, if any are) and com
     checksums.txt   what is promised: parameters, losses and metrics, batches of traces, predictions
     counts.txt      plans, rows hit and missed, what was read: what a change of plans may move, knowingly
 
---update writes both anew. Commands marked `= BEFORE` are held against that one's results of the same start, so no update
-hides a difference between two ways to the same numbers.
+--update writes both again. Commands marked `= BEFORE` are held against that one's results of the same start, so no update hides a difference between two ways
+to the same numbers.
 
-Rounding goes by instruction set, compiler and libraries. The first line of checksums.txt says with which they were made; oneDNN
-is told to use AVX2 (ONEDNN_MAX_CPU_ISA), so that newer processors compare too. Elsewhere only the `= BEFORE` are compared, and the exit status is 77: skipped.
-How much is read for a row depends on the file system, so reads are compared on the kind that counts.txt names, in a folder whose path
-is as long as theirs was.
-Exit status 1 at any difference.
+Rounding goes by instruction set, compiler and libraries. The first line of checksums.txt says with which they were made; oneDNN is limited to AVX2
+(ONEDNN_MAX_CPU_ISA), so that newer CPUs compare too. Elsewhere only the `= BEFORE` are compared, and the exit status is 77: skipped. How much is read for a row
+depends on the file system, so reads are compared on the kind that counts.txt names, in a folder whose path is as long as theirs was. Exit status 1 at any
+difference.
 """
 import argparse
 import array
@@ -262,8 +261,8 @@ def results_of(c, printed):
 # ---- the recorded ones ----
 
 def level():
-    """The instruction set that rounding depends on. Our kernels round alike on every x86-64: no product is fused with a sum (CMakeLists.txt).
-    oneDNN's do not; it is told to use AVX2, which newer processors have too."""
+    """The instruction set that rounding depends on. Our kernels round alike on every x86-64: no product is fused with a sum (CMakeLists.txt). oneDNN's do not; it
+    is limited to AVX2, which newer CPUs have too."""
     try:
         flags = set(re.search(r"^flags\s*:(.*)", pathlib.Path("/proc/cpuinfo").read_text(), re.M)[1].split())
     except (OSError, TypeError):

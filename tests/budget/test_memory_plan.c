@@ -207,7 +207,7 @@ static int runs_at_the_smallest(run_fn *run, const char *path, const char *what,
     return 1;
 }
 
-/* Graphs of which all that grows with them is little beside what does not. */
+/* Graphs whose growing parts are small against the fixed ones. */
 static void the_smallest_that_is_named_is_enough(void **state)
 {
     (void)state;
@@ -291,7 +291,7 @@ static void samples_count_what_they_are_written_through(void **state)
     assert_in_range(least[1] - least[0], HOPS * 4 * BUFFER / 1024, 12);
 }
 
-/* The rows of one batch, or of two, lie in memory beside the cache. */
+/* The rows of one batch, or of two, are in memory in addition to the cache. */
 static void staging_is_what_memory_has_room_for(void **state)
 {
     (void)state;
@@ -327,7 +327,7 @@ static int bench_train(const char *memory, const char *preset, struct og_err *er
     return rc;
 }
 
-/* What is measured is training with all features in memory, unless another way is asked for. */
+/* What is measured is training with all features in memory, unless another plan is requested. */
 static void training_is_measured_in_memory(void **state)
 {
     (void)state;
@@ -401,8 +401,7 @@ static size_t part_of(const json_t *plan, const char *part)
     return (size_t)json_integer_value(json_object_get(json_object_get(plan, "memory"), part));
 }
 
-/* Rings take a share of what is free, and are refused with their option where they were asked for.
- */
+/* Rings take a share of what is free, and are refused with their option if they were explicit. */
 static void rings_follow_the_budget(void **state)
 {
     (void)state;
@@ -430,7 +429,7 @@ static void rings_follow_the_budget(void **state)
     assert_non_null(strstr(err.hint, "--victim pvp"));
 }
 
-/* What reads the structure has buffers no larger than that. */
+/* A reader of the topology has buffers no larger than that. */
 static void a_tiny_structure_is_read_through_small_buffers(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Scripts that were written for names of before: they run, and each former name is told once. Names of other libraries are taken without a word.
+"""Scripts that were written for names of before: they run, and each former name is reported once. Names of other libraries are taken without a word.
 
     former_names.py OUTGROW
 """

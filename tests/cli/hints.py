@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Commands that are refused, and the same once their hint is followed to the letter: it must work, or say something else.
 
-A hint that names an option and a value is pasted; "leave out --x" takes it away; "did you mean" puts the other word in its place;
-a command in backticks is run. Of "this, or that" each is tried.
+A hint that names an option and a value is pasted; "leave out --x" takes it away; "did you mean" puts the other word in its place; a command in backticks is
+run. With "this, or that" each is tried.
 
     hints.py OUTGROW
 """
@@ -79,7 +79,7 @@ def followed(args, text):
     gone = re.search(r"leave (?:out )?--([a-z-]+)(?: out)?(?=$|[:;,.]| out)", text)
     if gone:
         yield without(args, gone[1])
-    text = re.sub(r"--device cuda|which --policy auto.*", "", text)  # there may be no GPU; what is told of another option
+    text = re.sub(r"--device cuda|which --policy auto.*", "", text)  # there may be no GPU; another option's message
     for name, value in re.findall(r"--([a-z-]+) ([a-z0-9][\w.%:/-]*)", text):
         if value not in ("or", "of", "out", "at", "and", "with", "is", "need", "less", "to", "where", "for", "in", "has", "by"):
             yield with_option(args, name, value)

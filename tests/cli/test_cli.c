@@ -190,7 +190,7 @@ static void every_option_is_told(void **state)
     }
 }
 
-/* Of the many options the ten that people give, and how to see the others. */
+/* Help shows the ten options that people give, and how to see the others. */
 static void help_is_short_unless_asked(void **state)
 {
     (void)state;

@@ -34,7 +34,8 @@ static json_t *ask_doctor(const char *limits, const char *arguments, int status)
     return root;
 }
 
-/* What limits us is told, with what to do; exit status 1 where nothing can be trained. */
+/* Limits of the machine are reported, with what to do; exit status 1 where nothing can be
+ * trained. */
 static void a_doctor_looks_at_the_machine(void **state)
 {
     (void)state;

@@ -19,7 +19,7 @@ static void an_import_lands_where_it_was_told_to(void **state)
     assert_int_equal(access("exported/edges.npy", F_OK), 0);
 }
 
-/* A format is known by its files; what almost is one is told what to call them. */
+/* A format is known by its files; a hint names what is missing in one that almost fits. */
 static void an_import_knows_the_format(void **state)
 {
     (void)state;
@@ -91,7 +91,7 @@ static void an_import_leaves_no_array_out_unsaid(void **state)
         assert_says(o->err, "hint: rename features.npy to feat.npy, labels.npy to label.npy");
     }
     assert_int_equal(access("never", F_OK), -1);
-    /* beside arrays of the right names, others are nobody's */
+    /* next to arrays of the right names, others are nobody's */
     assert_int_equal(system("cp named/feat.npy named/x.npy && touch named/edge_index.npy"), 0);
     assert_int_equal(outgrow("import named both --quiet")->status, 0);
     assert_null(strstr(outgrow("import edgelist text given")->err, "would be left out"));

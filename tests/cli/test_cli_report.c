@@ -128,7 +128,7 @@ static void write_text(const char *name, const char *text)
     assert_int_equal(fclose(f), 0);
 }
 
-/* What would be lost, or stand in the way of the summary, is told before anything is trained. */
+/* What would be lost, or block the summary, is reported before anything is trained. */
 static void several_runs_spare_what_is_there(void **state)
 {
     (void)state;
@@ -206,7 +206,7 @@ static void metrics_go_by_their_names(void **state)
     assert_says(page, wanted);
     json_decref(s);
 
-    /* beside a run that has an accuracy */
+    /* next to a run that has an accuracy */
     assert_int_equal(outgrow("report scored/seed1 paged --out mixed.html")->status, 0);
     page = text_of("mixed.html");
     assert_says(page, "<th scope=\"row\">test</th><td>-</td>");

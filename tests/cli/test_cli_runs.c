@@ -215,7 +215,7 @@ static const struct outcome *keep_rows(const char *command, const char *device)
     return o;
 }
 
-/* What several devices have of one another is told of several alone. */
+/* Rows that devices have of one another are printed for several devices alone. */
 static void rows_of_another_device_are_told(void **state)
 {
     (void)state;

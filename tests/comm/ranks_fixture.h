@@ -1,5 +1,5 @@
-/* Ranks that are processes, each with a stream to every other, begun by a test that has no threads
- * yet: ends of streams, who a rank is, and its file beside that of a process alone. */
+/* Ranks as processes, each with a stream to every other, started by a test without threads: ends of
+ * streams, a rank's number, and its file next to that of one process. */
 #ifndef RANKS_FIXTURE_H
 #define RANKS_FIXTURE_H
 

@@ -193,7 +193,7 @@ static void others_are_not_taken(void **state)
     }
 }
 
-/* What comes only when rank 1 has heard that this one goes on meanwhile. */
+/* What comes only when rank 1 has heard that this one continues meanwhile. */
 static void one_that_is_begun_goes_on(void **state)
 {
     (void)state;
@@ -326,8 +326,8 @@ static void an_environment_that_makes_no_sense_is_refused(void **state)
 
 /* ---- a rank among those that mpirun has started ---- */
 
-/* Rank 0 says less than rank 1 expects. The error is told once all is closed, as the command does.
- */
+/* Rank 0 says less than rank 1 expects. The error is reported once all is closed, as the command
+ * does. */
 static int say_less(void)
 {
     struct og_comm *c;

@@ -80,7 +80,7 @@ static void count_signal(int number)
     signals++;
 }
 
-/* Until it is asked to; what it has it writes first, for which it wants some time. */
+/* Until it is stopped; what it has it writes first, which takes some time. */
 static int stop(struct og_comm *c)
 {
     char name[16];
@@ -96,7 +96,7 @@ static int stop(struct og_comm *c)
 }
 
 /* Worker 0 ends by the signal, since it has not said what it does then, and worker 1 fails, since
- * the other is gone: that one before it, or behind it. */
+ * the other is gone: in either order. */
 static int miss_one(struct og_comm *c, bool before)
 {
     char name[16];

@@ -3,8 +3,8 @@
 
     fuzz_doors.py OUTGROW SEED COUNT      exits 77 where there is no NumPy, 1 where a change went through in silence
 
-A draw is a folder of `import npy`, with types or without, of CSV, Matrix Market, OGB's or GraphBolt's (fuzz_formats.py). What the changed file
-still means is worked out here, by NumPy alone.
+A draw is a folder of `import npy`, heterogeneous or not, of CSV, Matrix Market, OGB's or GraphBolt's (fuzz_formats.py). What the changed file still means is
+worked out here, by NumPy alone.
 """
 import json
 import os

@@ -1,5 +1,5 @@
-"""Sources of other formats for fuzz_doors.py: right but for one thing. Each draw writes src/ and returns what was changed, words of which a
-message about it has one, the truth that is left, and the format's name. A truth that is None must be told of or refused."""
+"""Sources of other formats for fuzz_doors.py: right but for one thing. Each draw writes src/ and returns what was changed, words of which a message about it has
+one, the truth that is left, and the format's name. A truth that is None must be reported or refused."""
 import gzip
 import json
 import os
@@ -279,10 +279,10 @@ def graphbolt_draw(rng, t, change_array):
     return f"graphbolt {name or 'metadata'}: {what}", words, want, "graphbolt"
 
 
-# ---- .npy with types ----
+# ---- heterogeneous .npy ----
 
 def typed_draw(rng, t, change_array):
-    """node_type.npy and edge_type.npy beside what a graph without types has."""
+    """node_type.npy and edge_type.npy in addition to the files of a homogeneous graph."""
     n, e = t["n"], len(t["edges"])
     want = {k: v for k, v in t.items() if k != "edge_weight"}
     want["node_type"] = rng.integers(0, 3, n)
@@ -368,7 +368,7 @@ def typed_meaning(name, array, t):
 
 
 def typed_difference(want):
-    """As `difference` of fuzz_doors.py, for what `outgrow export npy` made of a dataset with types, in back/."""
+    """As `difference` of fuzz_doors.py, for what `outgrow export npy` made of a heterogeneous dataset, in back/."""
     got = {f[:-4]: np.load(f"back/{f}") for f in os.listdir("back") if f.endswith(".npy")}
     with open("back/meta.json") as f:
         meta = json.load(f)

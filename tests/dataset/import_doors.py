@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What users' own files do to an import: names that almost fit, masks, columns in another order, numbers of other types,
-files that nobody reads. Each is used, refused by name, or named in a warning. Held beside NumPy.
+"""What users' own files do to an import: names that almost fit, masks, columns in another order, numbers of other types, files that nobody reads. Each is used,
+refused by name, or named in a warning. Results are compared with NumPy's.
 
     import_doors.py OUTGROW DOCS      exits 77 where there is no NumPy
 """
@@ -229,7 +229,7 @@ def types_of_numbers():
             got, said = taken("npy")
             assert got["features"].dtype == stored and np.array_equal(got["features"], array.astype(stored)), (form.dtype, stored)
             assert "change" not in said, said
-    # numbers that change are told with the largest difference
+    # messages give the largest difference of numbers that change
     big = wide.astype("int64") + 2**24
     source(feat=big)
     got, said = taken("npy", "--quiet")

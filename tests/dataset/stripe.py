@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Features in parts beside NumPy: the parts hold the rows, numbers do not change whatever moves the bytes, a part that is
-missing or another is named, and a stripe that is killed leaves the dataset as it was; one at a time.
+"""Striped features against NumPy: the parts hold the rows, and no number changes however bytes move. A missing or foreign part is named, and a killed stripe
+leaves the dataset as it was; one at a time.
 
     stripe.py OUTGROW      exits 77 where there is no NumPy
 """
@@ -95,7 +95,7 @@ def over_other_folders():
     assert checksum_fails("copy")
     inside = [p["path"] for p in meta("more")["files"]["features"]["parts"] if not p["path"].startswith("/")]
     assert len(inside) == 1
-    # a copy of a dataset in parts is laid elsewhere: the parts stay for the one that made them
+    # a copy of a striped dataset is striped elsewhere: the parts stay for the one that made them
     shutil.rmtree("copy")
     shutil.copytree("more", "copy")
     os.mkdir("copy-0"), os.mkdir("copy-1")
@@ -156,7 +156,7 @@ def same_bits():
 
 
 def told_and_done():
-    """What plan tells of reads and bytes is what a run asks."""
+    """Reads and bytes predicted by plan are those of a run."""
     for options in (["--policy", "none"], ["--policy", "belady", "--superbatch", "all"], ["--policy", "sweep", "--superbatch", "all"]):
         shutil.rmtree("run", ignore_errors=True)
         run("train", "bits", "--run", "run", *BASE, "--cache", "5%", *options)
@@ -169,7 +169,7 @@ TYPES = {"paper": 40, "venue": 0, "author": 33}
 
 
 def generate_types(name, papers=8000, authors=5000):
-    """Types 0 and 2 have features, of two widths; venues have learnt rows."""
+    """Types 0 and 2 have features, of two widths; venues have learnable embeddings."""
     run("generate", name, "--types", f"paper:{papers}:40,venue:50,author:{authors}:33", "--relations",
         "paper:cites:paper:4,author:writes:paper:3,venue:has:paper:5,paper:at:venue:3,paper:by:author:3", "--classes", 4, "--train-fraction", 0.2, "--quiet")
     return {k: np.load(f"{name}/features_{k}.npy") for k in (0, 2)}
@@ -275,7 +275,7 @@ def wrong_parts():
     pathlib.Path(part[0]).write_bytes(middle)
     found = ask("verify", "away")
     assert found.returncode == 1 and part[0] in found.stdout + found.stderr, found
-    # what cannot be asked
+    # invalid requests
     pathlib.Path(part[0]).write_bytes(saved[0])
     for words in ([], ["--over", "away-0"], ["--over", "away-0,nowhere"], ["--over", "away-0,stripe-file"], ["--over", ","]):
         pathlib.Path("stripe-file").write_text("")

@@ -162,7 +162,7 @@ static void loads_large_topology(void **state)
         assert_memory_equal(t.indptr, ptr, (N + 1) * 8);
         assert_memory_equal(t.indices32, idx, (size_t)E * 4);
         og__topology_release(&t);
-        /* one bad id deep inside is found and its place told */
+        /* one bad id deep inside is found and its position reported */
         path_in(path, "indices.npy");
         int fd = open(path, O_WRONLY);
         int32_t bad = N;

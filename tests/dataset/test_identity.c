@@ -1,6 +1,6 @@
-/* What was made of a dataset is used for that dataset alone: any array replaced or written to, and
- * what was made before is refused or made anew, with the bytes of a run that never had it; a copy
- * is the same dataset wherever it lies. */
+/* Files made from a dataset are used for that dataset alone. If any array is replaced or written
+ * to, they are refused or made again, and the run has the bytes of one without them; a copy is the
+ * same dataset wherever it is. */
 #include "dataset/generate/options.h"
 #include "options/fields.h"
 #include "support/testing.h"
@@ -240,7 +240,7 @@ static void check_neighbors(const char *dataset, bool stale)
     test_shell("rm -r with fresh");
 }
 
-/* Packs of before beside samples of now. */
+/* Packs of before with samples of now. */
 static void check_packs(const char *dataset, bool stale)
 {
     struct og_err err;
@@ -353,7 +353,8 @@ static void one_byte_changed_is_noticed(void **state)
 
 /* ---- copies ---- */
 
-/* What another machine made of a copy is taken; only what is kept for one place is made anew. */
+/* What another machine made of a copy is accepted; only what is kept for one place is made
+ * again. */
 static void a_copy_is_the_same_dataset(void **state)
 {
     (void)state;
@@ -465,7 +466,7 @@ static void a_checksum_of_a_file_elsewhere_is_a_finding(void **state)
     assert_non_null(strstr(f.last, "../graph/meta.json is not in the folder"));
 }
 
-/* The graph that is left to sample lies in a scratch folder, another in every run. */
+/* The graph that is left to sample is in a scratch folder, another in every run. */
 static void samples_of_links_are_of_the_dataset(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* import npy: small sources, what comes of them, and every way they can be wrong: one error that
- * names the file, a hint, and nothing left behind. */
+/* import npy: small sources, their results, and every way they can be wrong: one error that names
+ * the file, a hint, and no file left. */
 #include "dataset/import/options.h"
 #include "support/testing.h"
 
@@ -47,7 +47,7 @@ static void write_npy(const struct place *p, const char *name, enum og__npy_type
     free(all);
 }
 
-/* `data` lies column by column. */
+/* `data` is stored column by column. */
 static void write_fortran(const struct place *p, const char *name, enum og__npy_type type,
                           int64_t rows, int64_t columns, const void *data)
 {
@@ -82,7 +82,7 @@ static void make_source(struct place *p)
     write_npy(p, "train.npy", OG__NPY_I64, 1, 2, 1, train);
 }
 
-/* Also the proof that nothing else lies there. */
+/* Also the proof that nothing else is there. */
 static void remove_place(const struct place *p)
 {
     og__remove_tree(p->src);

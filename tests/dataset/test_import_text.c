@@ -1,5 +1,5 @@
-/* Blocks of text beside the whole of it; numbers beside the C library's; node ids beside a sorted
- * array. */
+/* Blocks of text against the whole of it; numbers against the C library's; node ids against a
+ * sorted array. */
 #include "support/testing.h"
 
 #include "dataset/import/ids.h"

@@ -219,7 +219,7 @@ static void our_headers_come_back(void **state)
     }
 }
 
-/* A version 2 file of as many bytes of header, and a row of bytes as long as `rows` behind it. */
+/* A version 2 file of as many bytes of header, and a row of bytes as long as `rows` after it. */
 static void write_file(const char *path, size_t header, int rows)
 {
     FILE *f = fopen(path, "wb");
@@ -240,7 +240,7 @@ static void write_file(const char *path, size_t header, int rows)
     free(text);
 }
 
-/* Of the file no more than its header, where that has more than a page; else a page at most. */
+/* Opening reads no more than the header, where that has more than a page; else a page at most. */
 static void opening_reads_the_header_alone(void **state)
 {
     (void)state;

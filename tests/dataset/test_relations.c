@@ -1,5 +1,5 @@
-/* The structure of a typed graph in memory: it takes what was told, gives all of it back, and
- * leaves nothing where memory ends on the way. */
+/* The topology of a heterogeneous graph in memory: it takes the predicted bytes, releases all of
+ * them, and leaves nothing where memory ends on the way. */
 #include "dataset/generate/options.h"
 #include "support/testing.h"
 

@@ -31,7 +31,7 @@ static int by_edge(const void *a, const void *b)
 }
 
 struct setting {
-    uint32_t n_nodes; /* of a graph without types; with types of the first of its groups */
+    uint32_t n_nodes; /* homogeneous; or of the first of its groups */
     size_t n_edges;
     int hub_percent;  /* edges into node 0 */
     int same_percent; /* edges 1 -> 2 */

@@ -108,7 +108,7 @@ static inline long long sum(const struct result *r, const char *key)
     return n;
 }
 
-/* What `plan` tells of that way, to be given back. */
+/* What `plan` predicts of that run, to be given back. */
 static inline json_t *plan_of(const char *const *way)
 {
     struct og_options opt;
@@ -132,7 +132,8 @@ static const char *const tier_keys[] = {
     "rows",    "hits",          "misses",         "device_hits", "host_hits",      "victim_hits",
     "demoted", "victim_pushed", "victim_dropped", "link_bytes",  "link_bytes_back"};
 
-/* Rows by tier of the first epoch, and these keys, are as `plan` and the run itself told them. */
+/* Rows by tier of the first epoch, and these keys, are as `plan` and the run itself predicted
+ * them. */
 static inline void assert_predicted(const struct result *run, const json_t *plan, const char *what,
                                     const char *const *keys)
 {

@@ -1,4 +1,4 @@
-/* Memory of the test's own that a GPU reads and writes where it lies. */
+/* Memory of the test's own that a GPU reads and writes in place. */
 #ifndef LENT_MEMORY_H
 #define LENT_MEMORY_H
 

@@ -6,7 +6,7 @@
 
 static struct og_nn_backend *of_none;
 
-/* A GPU has to be lent what tests give it; a virtual device reads it anyway. */
+/* A GPU has to be given access to tests' memory; a virtual device reads it anyway. */
 static int opened(struct og_nn_backend **out, int number, struct og_pool *pool, struct og_budget *b,
                   struct og_err *err)
 {

@@ -570,7 +570,7 @@ static void more_than_32_bits_count_are_refused(void **state)
     struct og_err err = {0};
     uint32_t nothing;
     const struct og_k_count_up args = {0, &nothing};
-    become(OG__FORWARDS, OG__LAZY, 0); /* what is asked is never done */
+    become(OG__FORWARDS, OG__LAZY, 0); /* queued work is never done */
     assert_int_equal(og__ops_virtual.open(&be, 0, NULL, NULL, NULL), 0);
     assert_int_equal(OG__EACH_ITEM(be, og__k_count_up, UINT64_C(1) << 32, &args, &err), -EOVERFLOW);
     assert_non_null(strstr(err.message, "4294967296"));
@@ -721,7 +721,7 @@ static void fingerprints_tell_kernels_apart(void **state)
     assert_true(og__kernels_print() != none);
 }
 
-/* An event whose recording could not be asked for is as it was before. */
+/* An event whose recording could not be queued is as it was before. */
 static bool no_memory;
 void *__real_malloc(size_t bytes);
 void *__wrap_malloc(size_t bytes);

@@ -1,5 +1,5 @@
-/* Groups of virtual devices, and ranks that add their gradients on them: the same bytes as one
- * process, in every pace; who goes on with what another number of ranks has left; what ends them.
+/* Groups of virtual devices, and ranks that add their gradients on them: bit-identical to one
+ * process, in every pace; runs resumed by another number of ranks; what ends them.
  *
  * Each rank is a process of its own, before it has threads. */
 #include "support/testing.h"
@@ -62,8 +62,8 @@ static void list(struct lists *l, int rank, float *out, float *in)
     }
 }
 
-/* What is copied there before it is asked is what goes, and what comes is there when that is
- * finished: the stream's order, whatever its pace. */
+/* Bytes copied there before the call are sent, and received bytes are there when it is finished:
+ * the stream's order, whatever its pace. */
 static int take_part(struct member *m, struct og_device *d, struct og_stream *s, struct og_group *g)
 {
     const size_t bytes = (size_t)MEMBERS * NUMBERS * sizeof(float);
@@ -197,14 +197,14 @@ struct fate {
     int rank;         /* of this one alone: */
     uint64_t fail;    /* a call of its device fails, */
     uint64_t kill_at; /* or it is killed after so many mini-batches of the run; */
-    uint64_t stop_at; /* rank 0 is asked to stop then */
+    uint64_t stop_at; /* rank 0 is stopped then */
 };
 
 static volatile sig_atomic_t stop;
 static uint64_t seen_batches;
 static pid_t pid[MOST]; /* rank 0, the last that is started, knows the others' */
 
-/* Rank 0 alone tells of the run. */
+/* Rank 0 alone reports the run. */
 static void watch(void *arg, const struct og_progress *p)
 {
     const struct fate *f = arg;
@@ -320,7 +320,7 @@ static void assert_same_run(const char *what)
     assert_memory_equal(a, b, n * sizeof(*a));
 }
 
-/* As its summary tells, and, with what went from one to the other, as its epochs do. */
+/* As in its summary, and, with what went from one to the other, as in its epochs. */
 static json_int_t gradients_went_by(const char *way)
 {
     char path[128];
@@ -347,7 +347,7 @@ static const char *const trained_by[] = {"staleness", "3", "trainers", "2", NULL
 static const char *const kept[] = {"staleness", "0", "device-memory", "4M", "policy",
                                    "degree",    NULL};
 
-/* The same bytes as one process has, and through the hosts. */
+/* Bit-identical to one process, and through the hosts. */
 static void sums_on_devices_are_those_of_one_process(void **state)
 {
     (void)state;
@@ -406,7 +406,7 @@ static void a_stopped_run_goes_on_to_the_same_bytes(void **state)
     forget(alone);
 }
 
-/* Those that are left say whom they lost, and what was saved is gone on with. */
+/* Those that are left say whom they lost, and the run resumes from what was saved. */
 static void a_killed_rank_ends_all(void **state)
 {
     (void)state;
@@ -429,8 +429,8 @@ static void a_killed_rank_ends_all(void **state)
     forget(alone);
 }
 
-/* Of a call that fails all hear, by the one whose it was; but where that only keeps devices from
- * being a group, the run goes on through the hosts. */
+/* A call that fails is reported to all by its rank; but where that only keeps devices from being a
+ * group, the run continues through the hosts. */
 static void a_call_that_fails_ends_all(void **state)
 {
     (void)state;

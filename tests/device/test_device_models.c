@@ -1,6 +1,6 @@
-/* Models on a virtual device: what the cpu backend makes of the same batch, within its tolerance;
- * the same bits in any order of threads and at any pace of streams; and every call of the device
- * failing in turn. */
+/* Models on a virtual device: the results of the cpu backend for the same batch, within its
+ * tolerance. They are bit-identical in any order of threads and at any pace of streams, and every
+ * call of the device fails in turn. */
 #include "device/tested_device.h"
 #include "nn/nn_fixture.h"
 #include "nn/typed_fixture.h"
@@ -30,7 +30,7 @@ static const char *const typed_cases[] = {
 
 enum { STEPS = 3 };
 
-/* Parameters and gradients of all, one behind the other, and the losses. */
+/* Parameters and gradients of all, consecutive, and the losses. */
 struct made {
     float *value;
     size_t n;
@@ -46,7 +46,7 @@ static struct og_model_config with_dropout(const struct fixture *f)
     return c;
 }
 
-/* t: of a typed graph, else NULL. */
+/* t: of a heterogeneous graph, else NULL. */
 static int steps(const struct fixture *f, const struct typed *t, struct og_model *m,
                  struct made *out, struct og_err *err)
 {
@@ -83,8 +83,8 @@ static int collect(struct og_model *m, struct made *out, struct og_err *err)
     return 0;
 }
 
-/* For the largest batch: where one that is larger than those before has memory taken anew, nobody
- * asks whether the device was through with the old one. */
+/* For the largest batch: where a larger one than before has memory allocated again, nobody checks
+ * whether the device was through with the old one. */
 static int reserve(struct og_model *m, const struct typed *t, struct og_err *err)
 {
     struct og_type_counts most;
@@ -176,7 +176,7 @@ static void so_are_models_of_typed_graphs(void **state)
     }
 }
 
-/* Of the device's memory and of the host's, what was told before, and next to nothing less. */
+/* The predicted bytes of device and host memory suffice, and next to nothing less. */
 static void memory_of_typed_graphs_is_what_was_told(void **state)
 {
     (void)state;

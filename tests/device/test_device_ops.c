@@ -1,8 +1,8 @@
-/* The operators of devices: the tests that the cpu backend passes, beside plain loops in double,
- * finite differences and PyTorch, run once more with every operator a virtual device's, in each
- * order of threads and at each pace of streams. With OUTGROW_TEST_DEVICE once, on that device
- * (tools/gpu-bundle); a GPU reads the operands where they lie, in this program's memory, all of
- * which is lent to it. */
+/* The operators of devices: the tests of the cpu backend, against plain loops in double, finite
+ * differences and PyTorch. They run once more with every operator a virtual device's, in each order
+ * of threads and at each pace of streams. With OUTGROW_TEST_DEVICE once, on that device
+ * (tools/gpu-bundle); a GPU reads the operands in place, in this program's memory, to all of which
+ * it has access. */
 #include "support/testing.h"
 
 #include "device/lent_memory.h"

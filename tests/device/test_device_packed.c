@@ -1,4 +1,4 @@
-/* What two caches miss, written anew before it is read: the same bits as from the feature file, the
+/* What two caches miss, packed before it is read: bit-identical to reads from the feature file, the
  * same rows by tier, and a plan that knows what is read back. */
 #include "device/device_run.h"
 
@@ -139,7 +139,8 @@ static void a_disk_too_small_is_refused(void **state)
     og__remove_tree(run_path);
 }
 
-/* Anywhere; what goes on has other caches, another layout and superbatches that begin elsewhere. */
+/* Anywhere; the resumed run has other caches, another layout and superbatches that begin
+ * elsewhere. */
 static void a_stopped_run_goes_on_to_the_same_bits(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* What is told of a run with a cache on the device before it begins: rows by tier, bytes over the
- * link, seconds; and which pair of policies --policy auto takes by that. */
+/* Predictions for a run with a cache on the device: rows by tier, bytes over the link, seconds; and
+ * which pair of policies --policy auto takes by them. */
 #include "device/device_run.h"
 
 #include "device/virtual.h"
@@ -15,8 +15,7 @@ static long long told(const json_t *plan, const char *key)
     return json_integer_value(n);
 }
 
-/* Of every kind of pair: caches that stay, that change, that look ahead, that know of one another.
- */
+/* Every kind of pair: caches that stay, that change, that look ahead, that know of one another. */
 static void plans_tell_rows_by_tier_and_bytes_over_the_link(void **state)
 {
     (void)state;
@@ -61,7 +60,7 @@ static void plans_tell_rows_by_tier_and_bytes_over_the_link(void **state)
             fail_msg("no %s", tier_keys[k]);
 }
 
-/* Caches that stay are told of by a run too, from its profiling batches. */
+/* Static caches are predicted by a run too, from its profiling batches. */
 static void a_run_with_two_thresholds_has_a_prediction(void **state)
 {
     (void)state;
@@ -105,7 +104,7 @@ static void seconds_over_the_link_are_those_of_its_model(void **state)
         const json_t *first = json_array_get(json_object_get(plan, "candidates"), 0);
         const double rate = json_number_value(json_object_get(link, "bandwidth"));
         const double latency = json_number_value(json_object_get(link, "latency"));
-        /* of rows, beside which a kernel reads where they lie */
+        /* of rows, while a kernel reads them in place */
         const double share = (double)ROW_BYTES / (ROW_BYTES + 4);
         assert_true(fabs(rate / (v.bytes_per_second * share) - 1) < 0.01);
         assert_true(fabs(latency / v.latency - 1) < 0.01);
@@ -241,7 +240,8 @@ static long long threshold_of(const json_t *plan)
     return json_integer_value(json_object_get(json_object_get(plan, "device"), "threshold"));
 }
 
-/* Rows of the first superbatch on the device and in its rings, as told; *chosen: the threshold. */
+/* Rows of the first superbatch on the device and in its rings, as predicted; *chosen: the
+ * threshold. */
 static long long found_by(const char *rings, const char *threshold, long long *chosen)
 {
     char memory[32];
@@ -293,7 +293,7 @@ static void lsm_gnn_counts_which_threshold_is_best(void **state)
     assert_true(chosen[0] < chosen[1]);
 }
 
-/* Batches that were sampled beforehand are the same, whoever trains on them. */
+/* Pre-sampled batches are the same, whoever trains on them. */
 static void samples_made_beforehand_are_trained_on(void **state)
 {
     (void)state;
@@ -348,7 +348,8 @@ static double part_of(const char *const *way, const char *part)
     return bytes;
 }
 
-/* Of a device that samples --memory has the pinned staging, beside that of the model's. */
+/* With a device that samples, --memory has the pinned staging in addition to that of the
+ * model's. */
 static void staging_of_sampling_is_in_the_plan(void **state)
 {
     (void)state;
@@ -368,8 +369,8 @@ static json_int_t limit_of(const char *const *way)
     return limit;
 }
 
-/* Of a device that says what it has free, that is for rows unless it is said how much; where
- * nothing was asked for that has no rows there. */
+/* A device that reports free memory uses it for rows unless it is said how much, and unless an
+ * option was requested that has no rows there. */
 static void rows_are_offered_what_is_free(void **state)
 {
     (void)state;
@@ -416,8 +417,8 @@ static void note(void *arg, int level, const char *text)
     *(bool *)arg |= strstr(text, "no rows stay on the device") != NULL;
 }
 
-/* Where others have nearly all of a device it trains with what is left, and keeps no rows; where
- * that is not enough the refusal is of what there is, not of an option that nobody gave. */
+/* Where others have nearly all of a device it trains with what is left, and keeps no rows. Where
+ * that is not enough the refusal names what is free, not an option that nobody gave. */
 static void little_that_is_free_is_the_model_s(void **state)
 {
     (void)state;
@@ -544,7 +545,7 @@ static void a_chosen_pair_is_in_the_configuration(void **state)
     og__remove_tree(run_path);
 }
 
-/* Timing the link asks for no more than is free: of wide rows, and much memory there. */
+/* Timing the link takes no more than is free: with wide rows, and much memory there. */
 static void the_smallest_memory_is_enough_for_the_link(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
-/* Rows of features on devices: what is brought out of all tiers is there, in any order of threads
- * and at any pace of streams, what moves is where it should be, and what goes over links is what is
- * told; of one device, and of several that are one cache. */
+/* Rows of features on devices: rows from all tiers arrive, in any order of threads and at any pace
+ * of streams. What moves is where it should be, and bytes over links are as counted; with one
+ * device, and with several that are one cache. */
 #include "device/tested_device.h"
 
 #include "base/random.h"
@@ -27,7 +27,7 @@ struct case_of {
     uint32_t *each; /* [MOST_ROWS] pinned: 0, 1, ... */
     int n;          /* devices */
     struct og_nn_backend *be[DEVICES];
-    struct og_nn_backend *guest[DEVICES]; /* who looks at rooms of each, beside */
+    struct og_nn_backend *guest[DEVICES]; /* who looks at buffers of each as well */
     struct og_device_row_store *t;
     struct og_rng rng;
     uint64_t link, back, peer_hits, peer;
@@ -186,8 +186,8 @@ static void upload(struct case_of *c, struct batch *b, int room, char *staging)
         c->p.held[b->slot[k]] = b->node[b->row[k]];
 }
 
-/* What the model would find, by a kernel, as operators look at it: asked for, and nobody wants the
- * room any more behind that. */
+/* Rows that the model would find, by a kernel, as operators look at them: queued, and nobody uses
+ * the buffer after that. */
 static void look(struct case_of *c, struct batch *b)
 {
     const size_t bytes = b->n * c->row;
@@ -391,7 +391,7 @@ static void a_bound_is_kept(void **state)
     tested_ops()->close(be);
 }
 
-/* What operators were asked is theirs: a batch that outgrows its room, which the thread that loads
+/* Queued operators own their rows: a batch that outgrows its buffer, which the loading thread
  * brings, leaves it as far as it was. */
 static void a_room_that_grows_leaves_operators_alone(void **state)
 {

@@ -91,8 +91,8 @@ static size_t planned(const json_t *device)
                     json_integer_value(json_object_get(device, "activations")));
 }
 
-/* A device that has what the plan says, and no more, is enough; one with a little less is not.
- * Each trainer, and the model beside the first, has a device's memory of its own here. */
+/* A device that has what the plan says, and no more, is enough; one with a little less is not. Each
+ * trainer, and the model with the first, has a device's memory of its own here. */
 static void what_is_planned_is_what_each_takes(void **state)
 {
     (void)state;
@@ -125,7 +125,7 @@ static void what_is_planned_is_what_each_takes(void **state)
     og__options_release(&opt);
 }
 
-/* Stopped after a step or so, and gone on with by another number of devices. */
+/* Stopped after a step or so, and resumed by another number of devices. */
 static volatile sig_atomic_t stop;
 
 static void stop_soon(void *self, const struct og_progress *p)
@@ -160,7 +160,7 @@ static void a_run_goes_on_with_another_number(void **state)
     drop(&whole);
 }
 
-/* Whatever call fails, of whichever device, is told, and nothing is left. */
+/* Whatever call fails, of whichever device, is reported, and nothing is left. */
 static void a_call_that_fails_is_told(void **state)
 {
     (void)state;

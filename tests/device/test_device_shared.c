@@ -1,6 +1,6 @@
 /* Several virtual devices whose memory is one cache of rows: the bytes of one device, and of none,
- * under any policies and layouts, whoever trains; each tier serves what the simulation says, and
- * what goes from device to device is told. */
+ * under any policies and layouts, whoever trains. Each tier serves what the simulation says, and
+ * traffic between devices is as predicted. */
 #include "device/device_run.h"
 
 #include "device/virtual.h"
@@ -8,7 +8,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-/* Words of options: some, and more behind them. */
+/* Words of options: some, and more after them. */
 struct words {
     const char *word[40];
     int n;
@@ -144,7 +144,7 @@ static void whoever_trains_gives_the_same_bytes(void **state)
     }
 }
 
-/* A plan tells what the first epoch brings from where, and what devices have of one another. */
+/* A plan predicts what the first epoch brings from where, and what devices have of one another. */
 static void plans_tell_what_devices_have_of_one_another(void **state)
 {
     (void)state;
@@ -240,7 +240,7 @@ static void die_training(const struct words *w)
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
-/* While it trains, and gone on with by another number, with rows on devices or without. */
+/* While it trains, and resumed by another number, with rows on devices or without. */
 static void a_killed_run_goes_on_with_another_number(void **state)
 {
     (void)state;

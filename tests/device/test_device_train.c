@@ -1,5 +1,5 @@
-/* Training with a cache of rows on the device over the host's: the same bits as without, under any
- * policies, sizes, orders of threads and paces of streams; and each tier serves what the simulation
+/* Training with a cache of rows on the device over the host's: bit-identical to without, under any
+ * policies, sizes, orders of threads and paces of streams. Each tier serves what the simulation
  * says. */
 #include "device/device_run.h"
 

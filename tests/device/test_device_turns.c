@@ -67,8 +67,8 @@ static void become(size_t i)
     og__virtual_become(&v);
 }
 
-/* The same bytes as without a cache there; rows by tier as `simulate` counts them, and as the same
- * run has them that takes no turns. */
+/* Bit-identical to a run without a cache there; rows by tier as `simulate` counts them, and as in
+ * the same run without phased memory. */
 static void turns_change_neither_numbers_nor_rows(void **state)
 {
     (void)state;
@@ -200,8 +200,8 @@ static struct result train_without(const struct hands *h)
     return train(plain);
 }
 
-/* In turns, on samples made beforehand unless that is NULL: the same bytes as `without`, and rows
- * by tier as `simulate` counts them. Rows that devices had of one another. */
+/* With phased memory, on pre-sampled batches unless that is NULL: bit-identical to `without`, and
+ * rows by tier as `simulate` counts them. Rows that devices had of one another. */
 static long long train_in_turns(const struct hands *h, const struct pair *p, const char *samples,
                                 const struct result *without)
 {
@@ -325,7 +325,7 @@ static void batches_drawn_there_take_turns(void **state)
     }
 }
 
-/* Presets that take turns, and --policy auto. */
+/* Presets with phased memory, and --policy auto. */
 static void presets_and_auto_take_turns(void **state)
 {
     (void)state;
@@ -348,7 +348,7 @@ static void presets_and_auto_take_turns(void **state)
     drop(&without);
 }
 
-/* Anywhere; what goes on takes no turns, or other ones. */
+/* Anywhere; the resumed run has no phased memory, or other phases. */
 static void a_stopped_run_goes_on_to_the_same_bits(void **state)
 {
     (void)state;

@@ -26,7 +26,7 @@ static inline const struct og_nn_ops *tested_ops(void)
     return on_gpu() ? &og__ops_cuda : &og__ops_virtual;
 }
 
-/* The host looks into its memory, it fails when it is told to, or is one of several. */
+/* The host looks into its memory, it fails on demand, or is one of several. */
 static inline void of_a_virtual_device(void)
 {
     if (on_gpu())

@@ -1,5 +1,5 @@
-/* What tests of files beside the features share: features whose every byte is known, and a disk
- * that fails when told to. Each defines the writes it counts. */
+/* Shared by tests of files next to the features: features whose every byte is known, and a disk
+ * that fails on demand. Each defines the writes it counts. */
 #ifndef OG_PACK_FIXTURE_H
 #define OG_PACK_FIXTURE_H
 
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* ---- a disk that fails when told to ---- */
+/* ---- a disk that fails on demand ---- */
 
 static atomic_int fail_writes_after = -1; /* counted writes; -1 = never */
 static int failing_errno = EIO;
@@ -70,7 +70,7 @@ static inline unsigned char *write_features(const char *path, size_t size, off_t
     return bytes;
 }
 
-/* Of a graph that has nothing but these. */
+/* For a graph that has nothing but these. */
 static inline struct og_group features_alone(struct og_graph *graph, char *dir, char *features,
                                              int64_t n_nodes, size_t row_bytes, off_t offset)
 {

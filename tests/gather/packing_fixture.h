@@ -1,4 +1,4 @@
-/* What tests of packing share: batches of random rows, and a packed file of theirs beside the
+/* Shared by tests of packing: batches of random rows, and a packed file of theirs next to the
  * feature file itself. */
 #ifndef OG_PACKING_FIXTURE_H
 #define OG_PACKING_FIXTURE_H
@@ -17,7 +17,7 @@
 
 enum { OFFSET = 77, N_BATCHES = 9 };
 
-/* ---- a disk that fails when told to: pwritev is counted ---- */
+/* ---- a disk that fails on demand: pwritev is counted ---- */
 
 ssize_t pwrite(int fd, const void *data, size_t bytes, off_t offset)
 {
@@ -69,7 +69,7 @@ static inline void close_fixture(struct fixture *f)
 }
 
 /* Batches of random rows in random order, some of them missed; one batch misses nothing, one all,
- * and the last half of the file is wanted rarely. */
+ * and the last half of the file is rarely missed. */
 static inline void plan_batches(struct fixture *f, uint64_t seed)
 {
     uint32_t *ids = malloc(f->n_nodes * sizeof(*ids));
@@ -171,7 +171,7 @@ static inline void read_back(const struct fixture *f, const struct og_reader_opt
     free(out[1]);
 }
 
-/* What this process asked the kernel to read and write so far, page cache or not. */
+/* Bytes that this process has read and written by system calls so far, page cache or not. */
 static inline void requested(uint64_t *read, uint64_t *written)
 {
     char line[64];

@@ -167,8 +167,8 @@ static void rows_are_the_files_rows(void **state)
     }
 }
 
-/* Under a policy that moves rows in and out of the cache each batch still sees the file's rows, by
- * every way into a slot: prefill at once, prefill by way of staging, changes. */
+/* Under a policy that moves rows in and out of the cache each batch still sees the file's rows,
+ * however they entered a slot: prefill at once, prefill through staging, changes. */
 static void rows_that_move_are_the_files_rows(void **state)
 {
     struct fixture *f = *state;
@@ -297,7 +297,7 @@ static double monotonic(void)
     return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
 }
 
-/* What a thread put into the cache beside the batches, and how long it took, is told once. */
+/* Rows that a thread put into the cache during the batches, and its time, are counted once. */
 static void filling_tells_what_it_took(void **state)
 {
     struct fixture *f = *state;
@@ -430,7 +430,7 @@ static void a_shared_cache_is_filled_once(void **state)
     }
 }
 
-/* Whoever maps it has the rows, at the slots that plans tell. */
+/* Whoever maps it has the rows, at the slots of the plans. */
 static void a_cache_that_is_shown_is_seen(void **state)
 {
     struct fixture *f = *state;

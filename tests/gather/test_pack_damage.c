@@ -88,7 +88,7 @@ static int damaged_chunks(const struct fixture *f, uint32_t *which, const char *
     return damaged;
 }
 
-/* Of the chunk that holds it, rows and the zeros behind them alike. */
+/* The chunk that holds it: rows and the zeros after them alike. */
 static void any_byte_that_changes_is_told(void **state)
 {
     (void)state;

@@ -17,7 +17,7 @@
 static const size_t row_sizes[] = {100, 400, 512, 1536, 3000, 4096, 16384};
 enum { OFFSET = 128, N_BATCHES = 11, N_NODES = 600, MOST_PARTS = 3 };
 
-/* ---- a disk that fails when told to: pwrite is counted ---- */
+/* ---- a disk that fails on demand: pwrite is counted ---- */
 
 ssize_t pwrite(int fd, const void *data, size_t bytes, off_t offset)
 {
@@ -259,8 +259,8 @@ static void batches_find_their_rows(void **state)
         }
 }
 
-/* Bytes of a file that is striped in units behind the first `aside` of each part, put together
- * again by nothing but that description; what is behind the rows is the first part's. */
+/* Bytes of a file that is striped in units after the first `aside` of each part, put together again
+ * by that description alone; what follows the rows is the first part's. */
 static char *put_together(struct og_places at, size_t unit, size_t aside, size_t bytes)
 {
     char *all = malloc(bytes + 1);

@@ -165,7 +165,7 @@ static inline void write_model(const struct og_model_config *c)
 
 /* ==== running it ==== */
 
-/* Of an earlier test: what exists is refused. */
+/* From an earlier test: what exists is refused. */
 static inline void remove_outputs(void)
 {
     unlink(logits);

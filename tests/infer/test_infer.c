@@ -360,7 +360,7 @@ static void close_dense(struct dense *d, struct og_graph *ds)
     og__graph_close(ds);
 }
 
-/* What was predicted, beside a dense computation. */
+/* Predictions against a dense computation. */
 static void compare_files(const struct dense *d, const struct og_graph *ds, bool embedded,
                           const char *what)
 {

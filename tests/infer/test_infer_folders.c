@@ -1,5 +1,5 @@
-/* Inference over several folders of --scratch: what layers make lies in all of them, the outputs
- * are the same bytes, and a run that was stopped goes on. */
+/* Inference over several folders of --scratch: layers are stored in all of them, the outputs are
+ * bit-identical, and a stopped run resumes. */
 #include "dataset/generate/options.h"
 #include "options/fields.h"
 #include "support/testing.h"
@@ -73,7 +73,7 @@ static void make_model(const char *kind)
     og__options_release(&opt);
 }
 
-/* What is heard of a run, and how much lay in each folder at some time. */
+/* What a run reports, and how much each folder held at some time. */
 struct heard {
     volatile sig_atomic_t stop;
     int stop_layer; /* 0 = none */
@@ -203,7 +203,7 @@ static void a_stopped_run_goes_on_over_them(void **state)
         assert_non_null(strstr(rest.said.text, "resuming in layer"));
         assert_same(&wanted);
     }
-    /* with other folders it begins anew, and what lies in those that it has goes */
+    /* with other folders it starts again, and files in those that it has go */
     struct heard cut = {.stop_layer = 2};
     struct heard rest = {0};
     assert_int_equal(predict(2, false, &cut, NULL), OG_INTERRUPTED);

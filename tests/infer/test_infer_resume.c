@@ -1,4 +1,5 @@
-/* Inference that ends early: it goes on to the same bytes, and what is kept is not mixed up. */
+/* Inference that ends early: it resumes to bit-identical outputs, and what is kept is not mixed
+ * up. */
 #include "infer/infer_fixture.h"
 
 /* ==== what ends early ==== */
@@ -200,7 +201,7 @@ static void what_is_kept_is_not_mixed_with_another_model(void **state)
     free_files(&second);
 }
 
-/* Neither is it gone on with where that was not asked for. */
+/* Nor is it resumed without --resume. */
 static void without_resume_a_run_starts_anew(void **state)
 {
     (void)state;
@@ -269,7 +270,7 @@ static void replace_kept(const char *from, const char *to, int times)
     free(folder);
 }
 
-/* Before there was --draw nodes drew in each hop; what was asked for was named all along. */
+/* Before there was --draw nodes drew in each hop; explicit options were named all along. */
 static void what_was_kept_before_there_was_an_option_goes_on(void **state)
 {
     (void)state;

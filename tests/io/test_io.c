@@ -1,5 +1,5 @@
-/* io: every engine delivers the same rows as plain pread, whatever the alignment, and says truly
- * what it asked of the kernel. */
+/* io: every engine delivers the same rows as plain pread, whatever the alignment, and its counts
+ * are those of its system calls. */
 #include "io/io_fixture.h"
 
 #include "oracles/null_engine.h"
@@ -35,7 +35,7 @@ static void must_read(struct og_reader *r, struct og_read_job *job)
         fail_msg("%s", err.message);
 }
 
-/* ---- the same bytes ---- */
+/* ---- equal bytes ---- */
 
 static void the_fixture_is_what_pread_reads(void **state)
 {
@@ -64,7 +64,7 @@ static void check_shape(const struct og_io_ops *ops, size_t offset, size_t row_b
         struct og_read_job job = {.rows = rows, .out = out};
         job.n = pick((enum row_set)set, n_rows, rows);
         memset(out, 0, n_rows * row_bytes);
-        out[job.n * row_bytes] = 0x55; /* nothing is written behind the last row */
+        out[job.n * row_bytes] = 0x55; /* nothing is written after the last row */
         must_read(r, &job);
         check_rows(&s, offset, row_bytes, &job);
         assert_int_equal(out[job.n * row_bytes], 0x55);
@@ -226,7 +226,7 @@ static void rows_are_recoded_on_their_way(void **state)
     }
 }
 
-/* The job fails with the row and the byte; the reader goes on. */
+/* The job fails with the row and the byte; the reader continues. */
 static void what_cannot_be_recoded_is_named(void **state)
 {
     (void)state;
@@ -338,7 +338,7 @@ static void *read_elsewhere(void *arg)
     return NULL;
 }
 
-/* Opened here, used by one thread an epoch: rings that belong to a thread are made anew. */
+/* Opened here, used by one thread an epoch: rings that belong to a thread are made again. */
 static void a_reader_may_change_threads(void **state)
 {
     (void)state;
@@ -428,8 +428,8 @@ static void counts_are_what_the_kernel_counts(void **state)
         skip();
 }
 
-/* Blocks that may be read: wanted ones, and those between two wanted ones that are at most `gap`
- * apart. Found block by block, as the reader does not. */
+/* Blocks that may be read: requested ones, and those between two requested ones that are at most
+ * `gap` apart. Found block by block, as the reader does not. */
 static size_t allowed_bytes(const struct og_read_job *job, size_t offset, size_t row_bytes,
                             size_t file_bytes, size_t align, size_t gap, size_t *wanted)
 {
@@ -496,8 +496,8 @@ static void merging_keeps_the_gap_rule(void **state)
     }
 }
 
-/* Everything wanted: requests are as large as they may be, and no block is read twice. Outputs that
- * are aligned like the file are read to directly; the third place is not. */
+/* All blocks requested: requests are as large as they may be, and no block is read twice. Outputs
+ * that are aligned like the file are read to directly; the third place is not. */
 static void sequential_rows_merge_fully(void **state)
 {
     (void)state;

@@ -21,7 +21,7 @@ static bool here(const struct og_io_ops *ops)
 
 /* ---- an engine that fails on purpose ---- */
 
-/* Reads when it is asked for completions, the latest request first. One at a time is enough: the
+/* Reads when it is polled for completions, the latest request first. One at a time is enough: the
  * functions of the table find their orders here. */
 static struct {
     uint64_t bad_offset; /* requests that cover this byte fail */
@@ -166,7 +166,7 @@ static void an_io_error_names_file_and_place_and_drains(void **state)
         assert_int_equal(og__reader_wait(t.reader, &t.jobs[j], &err), -EIO);
         assert_non_null(strstr(err.message, "2000000"));
     }
-    /* A passing fault: the reader goes on. */
+    /* A passing fault: the reader continues. */
     struct og_err err = {0};
     orders.bad_offset = UINT64_MAX;
     assert_int_equal(og__reader_submit(t.reader, &t.jobs[0], &err), 0);

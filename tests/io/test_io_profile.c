@@ -1,5 +1,5 @@
-/* io: the disk profile is found again, and only if it makes sense; the disk benchmark leaves
- * nothing behind when it is stopped. */
+/* io: the disk profile is found again, and only if it makes sense; the disk benchmark leaves no
+ * file when it is stopped. */
 #include "io/io_fixture.h"
 
 #include "bench/bench.h"
@@ -66,8 +66,8 @@ static void a_profile_is_found_again(void **state)
     home_close(&h);
 }
 
-/* Memory is no part of a disk; what cannot be told is taken for one. */
-/* Whatever lay there before: a profile does not tell of several disks. */
+/* Memory is no part of a disk; an unknown device is taken for one. */
+/* Whatever was there before: a profile is not for several disks. */
 static void a_profile_is_of_one_disk(void **state)
 {
     (void)state;
@@ -90,7 +90,7 @@ static void disks_are_told_apart(void **state)
     home_open(&h);
     assert_true(og__same_disk(h.s.path, h.s.dir));
     assert_true(og__same_disk(h.s.path, "/nowhere/at/all"));
-    assert_true(og__same_disk(h.s.path, "/proc")); /* a file system that lies on none */
+    assert_true(og__same_disk(h.s.path, "/proc")); /* a file system on no disk */
     if (stat("/dev/shm", &memory) == 0 && statfs("/dev/shm", &fs) == 0 &&
         fs.f_type == TMPFS_MAGIC && stat(h.s.path, &here) == 0 && here.st_dev != memory.st_dev) {
         assert_false(og__same_disk(h.s.path, "/dev/shm"));

@@ -7,7 +7,7 @@
 #include <pthread.h>
 
 static struct {
-    int put_off;       /* so many completions become -EAGAIN, then -EINTR, in turns */
+    int put_off;       /* so many completions become -EAGAIN, then -EINTR, alternately */
     int cut;           /* so many are cut to a third, in whole blocks */
     int always;        /* every completion becomes this */
     unsigned refused;  /* setup flags that this "kernel" does not know */

@@ -103,7 +103,7 @@ static void assert_told(int status, const char *text)
     assert_int_equal(strncmp(name, "/tmp/og-lost-file-", 18), 0);
     const char *hint = strstr(text, "\nhint: was it truncated");
     assert_non_null(hint);
-    assert_string_equal(strchr(hint + 1, '\n'), "\n"); /* told once */
+    assert_string_equal(strchr(hint + 1, '\n'), "\n"); /* reported once */
     unlink(name);
 }
 

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-/* ---- which row lies where ---- */
+/* ---- which row is where ---- */
 
 static void rows_are_dealt_out_in_units(void **state)
 {
@@ -92,7 +92,7 @@ static struct og_row_files files_of(const struct parts *p, size_t offset, size_t
                                  .n_rows = n_rows};
 }
 
-/* What is asked of the kernel never belongs to two units, and is what was told. */
+/* Requests to the kernel never belong to two units, and are as predicted. */
 static void read_sets(const struct scratch *s, const struct parts *p, const struct og_io_ops *ops,
                       size_t offset, size_t row_bytes, uint32_t n_rows)
 {
@@ -150,7 +150,7 @@ static void parts_are_read_as_one_file(void **state)
 
 /* ---- requests ---- */
 
-/* An engine that looks at what it is asked for: the null engine, which reads nothing. */
+/* An engine that records its requests: the null engine, which reads nothing. */
 static struct {
     size_t n, of_file[OG_MOST_PARTS];
     const struct og_io_file *files;
@@ -238,7 +238,7 @@ static void a_part_that_is_missing_or_short_is_named(void **state)
     scratch_close(&s);
 }
 
-/* Memory to the byte: what a reader of so many disks takes is what it says beforehand. */
+/* Memory to the byte: what a reader of so many disks takes is what it predicts. */
 static void more_disks_take_what_is_planned(void **state)
 {
     (void)state;
@@ -291,7 +291,7 @@ static void paths_on_one_disk_have_its_rates(void **state)
     scratch_close(&s);
 }
 
-/* Another disk: memory. Of two paths of three on the slower one, its share decides. */
+/* Another disk: memory. If two paths of three are on the slower one, its share decides. */
 static void the_slowest_share_decides(void **state)
 {
     (void)state;

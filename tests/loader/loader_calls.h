@@ -1,4 +1,4 @@
-/* One graph, and loaders on it with a policy each beside the batches that they should give. */
+/* One graph, and loaders on it with a policy each, with the batches that they should give. */
 #ifndef LOADER_CALLS_H
 #define LOADER_CALLS_H
 

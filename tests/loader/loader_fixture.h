@@ -128,7 +128,7 @@ struct expected {
     int64_t n_batches;
 };
 
-/* Of any integers as int64; NULL data where there is no such file. */
+/* Any integers as int64; NULL data where there is no such file. */
 static inline struct read_back read_back(const char *dir, const char *name)
 {
     char path[512];
@@ -252,7 +252,7 @@ static inline void assert_same_hop(const struct og_minibatch *b, int h, const st
     }
 }
 
-/* Hops' edges stand in one array, one behind the other; or each is the beginning of the next. */
+/* Hops' edges are consecutive in one array; or each is the beginning of the next. */
 static inline void assert_joined(const struct og_minibatch *b)
 {
     const bool nested = b->n_hops > 1 && b->hop[1]->first_edge == 0;

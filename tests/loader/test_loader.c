@@ -122,7 +122,7 @@ static void targets_and_features_have_the_types_they_are_stored_in(void **state)
     }
 }
 
-/* ---- beside one another ---- */
+/* ---- in parallel ---- */
 
 static void *go_through(void *arg)
 {
@@ -320,7 +320,7 @@ static uint64_t pass_without_plan(const char *split)
     return sum;
 }
 
-/* Validated behind every second epoch and the last, as was said: one run goes through all of it. */
+/* Validated after every second epoch and the last, as was said: one run goes through all of it. */
 static void go_as_planned(struct og_loader *l, const struct expected *e, uint64_t valid)
 {
     for (int epoch = 1; epoch <= 5; epoch++) {
@@ -331,7 +331,7 @@ static void go_as_planned(struct og_loader *l, const struct expected *e, uint64_
     }
 }
 
-/* Not validated, another split, in its middle, behind an epoch that none was planned for. */
+/* Not validated, another split, in its middle, after an epoch that none was planned for. */
 static void go_otherwise(struct og_loader *l, const struct expected *e, uint64_t valid)
 {
     assert_epochs(l, e, 2, 3);

@@ -1,4 +1,4 @@
-/* loader: epochs, holding batches, going elsewhere, batches made beforehand, failures. */
+/* loader: epochs, retained batches, changes of position, pre-sampled batches, failures. */
 #include "loader/loader_calls.h"
 
 #include "loader/loader.h"
@@ -74,7 +74,7 @@ static void epochs_beyond_those_that_were_planned_go_on(void **state)
     expect(&e, graph, &opt);
     struct og_loader *l = open_with("belady", &less, 1);
     assert_epochs(l, &e, 1, 5);
-    assert_null(next_batch(l)); /* the end is told again */
+    assert_null(next_batch(l)); /* the end is reported again */
     og_loader_close(l);
     forget(&e);
     og__options_release(&opt);
@@ -336,7 +336,7 @@ static void batches_go_through_many_hands(void **state)
     og__options_release(&opt);
 }
 
-/* ---- batches made beforehand ---- */
+/* ---- pre-sampled batches ---- */
 
 /* A folder of draws for epochs 1 .. `epochs`, and a loader on it. */
 static struct og_loader *open_on_samples(char dir[128], const char *policy, const char *epochs,
@@ -387,7 +387,7 @@ static void epochs_without_batches_are_refused(void **state)
     forget(&e);
 }
 
-/* Two draws for every second epoch are batches of four epochs, though one was asked for. */
+/* Two draws for every second epoch are batches of four epochs, though one was requested. */
 static void epochs_that_draw_nothing_have_the_batches_of_another(void **state)
 {
     (void)state;
@@ -465,8 +465,8 @@ static bool run_has_ended(struct og_loader *l)
     return ended;
 }
 
-/* A batch is held, so that the run waits with the next; what it reads behind that is cut off for a
- * while, and then the caller goes elsewhere. 0: it did not come to that, for the next was cut off
+/* A batch is retained, so that the run waits with the next; what it reads after that is cut off for
+ * a while, and then the caller goes elsewhere. 0: it did not come to that, for the next was cut off
  * or all had been read. */
 static int go_elsewhere_while_it_fails(struct og_loader *l, const struct rows *r, useconds_t when,
                                        struct og_err *err)

@@ -79,7 +79,8 @@ static void closing_wakes_those_that_wait(void **state)
     }
 }
 
-/* Calls that begin or end runs wait for one another; one that waits is inside until it is told. */
+/* Calls that begin or end runs wait for one another; one that waits is inside until it is
+ * notified. */
 struct call {
     struct og_loader *l;
     int kind;
@@ -195,7 +196,7 @@ static void a_child_process_is_told_so(void **state)
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     og_minibatch_release(b);
-    assert_non_null(b = next_batch(l)); /* here it goes on */
+    assert_non_null(b = next_batch(l)); /* here it continues */
     og_minibatch_release(b);
     og_loader_close(l);
     og__options_release(&opt);

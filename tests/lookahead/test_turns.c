@@ -1,4 +1,4 @@
-/* --phased-memory: sampling and training take turns over one memory, whatever the policy. */
+/* --phased-memory: sampling and training use one memory in phases, whatever the policy. */
 #include "dataset/generate/options.h"
 #include "options/fields.h"
 #include "support/own_folder.h"
@@ -142,7 +142,7 @@ static void set_tight(struct og_options *opt, int64_t more)
 
 /* ---- tests ---- */
 
-/* Ginex-PG: a static cache, whose hits are the same in turns. */
+/* Ginex-PG: a static cache, whose hits are the same in phased memory. */
 static void static_policies_take_turns(void **state)
 {
     (void)state;
@@ -167,7 +167,7 @@ static void static_policies_take_turns(void **state)
     }
 }
 
-/* What an epoch reads is told exactly, the batches put away included. */
+/* The reads of an epoch are predicted exactly, those of spilled batches included. */
 static void a_static_run_in_turns_is_predicted(void **state)
 {
     (void)state;
@@ -203,8 +203,8 @@ static double number(const json_t *of, const char *key)
     return json_number_value(json_object_get(of, key));
 }
 
-/* Of an execution plan that is named, the same seconds are told as of the same one where it is
- * compared with others: on a disk so slow that it takes nearly all of them. */
+/* An explicit execution plan has the predicted seconds that it has as a candidate: on a disk so
+ * slow that it takes nearly all of them. */
 static void a_given_way_takes_as_long_as_it_does_beside_others(void **state)
 {
     (void)state;

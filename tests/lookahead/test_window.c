@@ -1,6 +1,6 @@
-/* Policies with a window, in whole runs: wherever superbatches end, plans are the same, and so is
- * what `simulate`, `plan`, `bench epoch` and `train` say of them; what is sampled beyond a
- * superbatch is sampled once and keeps to the disk allowed. */
+/* Policies with a window, in whole runs: plans are the same wherever superbatches end. So are the
+ * counts of `simulate`, `plan`, `bench epoch` and `train`; a tail is sampled once and keeps to the
+ * disk allowed. */
 #include "bench/bench.h"
 #include "options/fields.h"
 #include "support/own_folder.h"
@@ -185,7 +185,7 @@ static void a_cut_is_not_seen(void **state)
     }
 }
 
-/* The window goes on over validation batches and into the next epoch. */
+/* The window continues over validation batches and into the next epoch. */
 static void a_window_sees_the_next_epoch(void **state)
 {
     (void)state;
@@ -203,7 +203,7 @@ static void a_window_sees_the_next_epoch(void **state)
     }
 }
 
-/* A superbatch that is an epoch tells what that epoch reads. */
+/* A superbatch that is an epoch predicts what that epoch reads. */
 static void what_is_planned_is_what_is_read(void **state)
 {
     (void)state;
@@ -250,8 +250,8 @@ static void listen(void *arg, int level, const char *text)
     w->short_tail |= strstr(text, "looks ahead after a superbatch") != NULL;
 }
 
-/* In turns, and with topology on disk, batches and plans are put away; samples made beforehand lie
- * elsewhere. Nothing of that changes a bit, and nothing stays. */
+/* With phased memory, and with topology on disk, batches and plans are spilled; pre-sampled batches
+ * are elsewhere. Nothing of that changes a bit, and nothing stays. */
 static void wherever_batches_are_put_the_bits_are_the_same(void **state)
 {
     (void)state;
@@ -299,8 +299,8 @@ static void wherever_batches_are_put_the_bits_are_the_same(void **state)
     og__remove_tree(samples);
 }
 
-/* Whatever --disk is, what is put away stays within it, of a tail too; where a window has no room
- * that is said. */
+/* Whatever --disk is, spilled bytes stay within it, of a tail too; a message says where a window
+ * has no room. */
 static void a_tail_keeps_to_the_disk_allowed(void **state)
 {
     (void)state;

@@ -49,7 +49,7 @@ static inline const char *fixture_text(const struct fixture *f, const char *key)
     return text ? text : "";
 }
 
-/* A file's data lies where its header ends, on any byte. */
+/* A file's data is where its header ends, on any byte. */
 static inline int64_t fixture_i64(const struct og_tensor *t, size_t i)
 {
     int64_t value;

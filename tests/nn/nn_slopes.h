@@ -1,4 +1,4 @@
-/* Operators of every backend, and their gradients beside finite differences of the reference. */
+/* Operators of every backend, and their gradients against finite differences of the reference. */
 #ifndef OG_NN_SLOPES_H
 #define OG_NN_SLOPES_H
 
@@ -7,8 +7,8 @@
 enum { BACKENDS = 2 };
 static const struct og_nn_ops *const backends[BACKENDS] = {&og__ops_cpu, &og__ops_reference};
 
-/* d(sum of c y) / d at[i] by two-sided steps of the reference, which rounds least; beside grad.
- * Where the slopes of both sides differ, a kink lies between: such elements are counted, not
+/* d(sum of c y) / d at[i] by two-sided steps of the reference, which rounds least; compared with
+ * grad. Where the slopes of both sides differ, a kink is between: such elements are counted, not
  * judged. */
 struct slopes {
     double (*value)(void *arg);

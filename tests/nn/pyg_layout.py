@@ -126,7 +126,7 @@ class GINConv(nn.Module):
 
 
 class WeightedSAGEConv(nn.Module):
-    """Of DGL's example; all weights are 1 on the whole graph."""
+    """From DGL's example; all weights are 1 on the whole graph."""
 
     def __init__(self, i, o):
         super().__init__()
@@ -317,7 +317,7 @@ def two_matrices_are_refused():
 
 
 def tensors_of_another_convolution_are_refused():
-    """Of GATv2Conv with edge_dim, and with a residual of its own; GATConv has lin_edge too."""
+    """State of GATv2Conv with edge_dim, and with a residual of its own; GATConv has lin_edge too."""
     for kind in "gatv2", "gat":
         for extra in "lin_edge.weight", "res.weight":
             state = Model(f"{kind} --heads {HEADS}", 2).state_dict() | {f"convs.1.{extra}": torch.zeros(HEADS * CLASSES, 3)}

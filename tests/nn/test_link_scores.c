@@ -1,8 +1,8 @@
-/* Link prediction: scores of pairs, losses and ranking beside their references. */
+/* Link prediction: scores of pairs, losses and ranking against their references. */
 #include "device/tested_device.h"
 #include "nn/links_fixture.h"
 
-/* ==== operators beside their reference ==== */
+/* ==== operators against their reference ==== */
 
 static const struct {
     uint32_t rows, edges, each;
@@ -177,7 +177,7 @@ static double area(const float *p, size_t np, const float *n, size_t nn)
     return sum / ((double)np * (double)nn);
 }
 
-/* Of precision and recall, where all above 0 are called positive. */
+/* F1 of precision and recall, where all above 0 are called positive. */
 static double f1_of(const float *p, size_t np, const float *n, size_t nn)
 {
     double right = 0, called = 0;
@@ -356,7 +356,7 @@ static void ranks_are_those_of_the_scores(void **state)
     og__pairs_close(&p);
 }
 
-/* Of edges of several relations, each of which is ranked twice. */
+/* Ranks of edges of several relations, each of which is ranked twice. */
 static void ranks_of_both_ends_equal_their_reference(void **state)
 {
     (void)state;

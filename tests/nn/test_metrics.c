@@ -19,7 +19,8 @@
 
 enum { NODES = 600, DIM = 6, WIDE = 3, TRAIN = 211, VALID = 103, TEST = 157 };
 
-static const char *const sizes[] = {"7", "1", "1000"}; /* the first is what others are beside */
+static const char *const sizes[] = {"7", "1",
+                                    "1000"}; /* the first is what others are compared with */
 
 static void in_folder(char out[300], const char *name)
 {
@@ -316,7 +317,7 @@ static void links_are_averaged_over_edges(void **state)
     }
 }
 
-/* Of sums that were made by hand. */
+/* From sums that were made by hand. */
 static void each_task_has_its_own_measure(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Attention, and vectors through a matrix: the cpu backend beside the reference, gradients beside
- * finite differences, and the same bits for any number of threads. */
+/* Attention, and vectors through a matrix: the cpu backend against the reference, gradients against
+ * finite differences, and bit-identical results for any number of threads. */
 #include "nn/nn_slopes.h"
 
 #include "nn/vector.h"
@@ -120,7 +120,7 @@ static void attend_with(struct attention *a, const struct og_nn_ops *ops)
     assert_int_equal(ops->attend(a->b.be, &a->op, NULL), 0);
 }
 
-/* Returns dz, which lies beside z; c is the gradient of y. */
+/* Returns dz, next to z; c is the gradient of y. */
 static float *attend_back_with(struct attention *a, const struct og_nn_ops *ops)
 {
     float *dz = copy_floats(a->z, a->n_z);
@@ -223,7 +223,7 @@ static void attention_is_a_mean(void **state)
     attention_close(&a);
 }
 
-/* Coefficients stay whole; of what counts of them the share is as asked, scaled up, and one that
+/* Coefficients stay whole; the share of those that count is as requested, scaled up, and one that
  * is 0 or scaled in one head is not so in all. A list longer than a piece has no two alike. */
 static void dropout_of_attention(void **state)
 {
@@ -388,7 +388,7 @@ static void same_bits_for_any_number_of_threads(void **state)
     }
 }
 
-/* Of the attention's softmax, and of ELU. */
+/* Gradients of the attention's softmax, and of ELU. */
 static void exponentials_are_right(void **state)
 {
     (void)state;

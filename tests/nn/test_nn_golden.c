@@ -1,4 +1,4 @@
-/* nn beside PyTorch: logits, gradients and the losses of 28 Adam steps with weight decay. */
+/* nn against PyTorch: logits, gradients and the losses of 28 Adam steps with weight decay. */
 #include "nn/nn_fixture.h"
 
 #include "nn/model.h"

@@ -1,5 +1,5 @@
-/* Pooling and the end of a layer: the cpu backend beside the reference, gradients beside finite
- * differences, and the same bits for any number of threads. */
+/* Pooling and the end of a layer: the cpu backend against the reference, gradients against finite
+ * differences, and bit-identical results for any number of threads. */
 #include "nn/nn_slopes.h"
 
 /* ==== rows to places, zeros and numbers ==== */

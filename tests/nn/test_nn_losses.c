@@ -1,4 +1,4 @@
-/* Losses of classes and labels, beside the reference and finite differences. */
+/* Losses of classes and labels, against the reference and finite differences. */
 #include "nn/nn_ops.h"
 #include "support/whole_tensors.h"
 

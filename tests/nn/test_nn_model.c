@@ -217,7 +217,7 @@ static void forward_alone_equals_training(const char *name)
     fixture_close(&f);
 }
 
-/* Of what batch norm does not touch. */
+/* A parameter that batch norm does not touch. */
 static void forward_alone_gives_the_same_logits(void **state)
 {
     (void)state;
@@ -255,8 +255,8 @@ static void evaluation_drops_nothing(void **state)
     }
 }
 
-/* A parameter of the first layer that is no number makes a loss that is none, whatever lies
- * between: nothing takes it for a zero, or for less than another. */
+/* A parameter of the first layer that is no number makes a loss that is none, whatever is between:
+ * nothing takes it for a zero, or for less than another. */
 static void what_is_no_number_reaches_the_loss(void **state)
 {
     (void)state;

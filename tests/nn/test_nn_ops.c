@@ -1,4 +1,4 @@
-/* Operators: the cpu backend beside the reference. */
+/* Operators: the cpu backend against the reference. */
 #include "nn/nn_ops.h"
 
 #include "nn/kernels.h"

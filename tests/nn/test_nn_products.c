@@ -1,4 +1,4 @@
-/* Products with what is aggregated before them, beside the reference and finite differences. */
+/* Products with what is aggregated before them, against the reference and finite differences. */
 #include "nn/nn_ops.h"
 
 #include <math.h>

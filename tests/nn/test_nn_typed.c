@@ -1,6 +1,6 @@
-/* Models of typed graphs beside PyTorch (tests/nn/golden/nn_typed_make.py): logits, gradients and
- * the losses of 28 Adam steps; and beside untyped ones, where there is one type and one relation.
- */
+/* Heterogeneous models against PyTorch (tests/nn/golden/nn_typed_make.py): logits, gradients and
+ * the losses of 28 Adam steps; and against homogeneous ones, where there is one type and one
+ * relation. */
 #include "nn/nn_slopes.h"
 #include "nn/typed_fixture.h"
 
@@ -287,7 +287,7 @@ static void both_orders_are_covered(void **state)
         assert_true(seen[i / 2][i % 2] > 0);
 }
 
-/* Of hidden layers from one type to another (1) and within one (0): products first, and inputs. */
+/* Hidden layers from one type to another (1) and within one (0): products first, and inputs. */
 static void both_orders_of_attention_are_covered(void **state)
 {
     (void)state;
@@ -338,7 +338,7 @@ static void both_orders_of_bases_are_covered(void **state)
 
 /* ---- memory ---- */
 
-/* Creating and running one takes what was told before, and next to nothing less. */
+/* Creating and running one takes the predicted bytes, and next to nothing less. */
 static void memory_is_what_was_told(void **state)
 {
     (void)state;

@@ -20,7 +20,7 @@ struct typed {
     struct og_graph_relation relation[TYPED_MOST];
     char *words[2];                   /* what their names lie in */
     struct og_rows rows[TYPED_MOST];  /* of all nodes, by type; of the batches: */
-    uint32_t *index[FIXTURE_BATCHES]; /* of each type's nodes, one type behind the other */
+    uint32_t *index[FIXTURE_BATCHES]; /* of each type's nodes, one type after the other */
     struct og_rows x[FIXTURE_BATCHES][TYPED_MOST];
 };
 
@@ -65,7 +65,7 @@ static inline void typed_read_relations(struct typed *t)
     }
 }
 
-/* Of those that have any. */
+/* For those that have any. */
 static inline uint32_t *typed_degrees(const struct fixture *f, const char *what, uint32_t relation)
 {
     char name[64];
@@ -211,7 +211,7 @@ static inline void typed_include_hops(struct og_batch_caps *caps, const struct o
     }
 }
 
-/* Of the largest batch; most: to be released. */
+/* For the largest batch; most: to be released. */
 static inline struct og_batch_caps typed_caps(const struct typed *t, struct og_type_counts *most)
 {
     struct og_type_counts counts;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Models of typed graphs in PyTorch Geometric's HeteroConv and here: files of either side have the same logits in both.
+"""Heterogeneous models in PyTorch Geometric's HeteroConv and here: files of either side have the same logits in both.
 
     typed_layout.py OUTGROW      exits 77 where there is no PyTorch Geometric
 """

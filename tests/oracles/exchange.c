@@ -39,7 +39,7 @@ static int check_asking(const struct og_asking *a, uint32_t owners,
     return rc;
 }
 
-/* Each node once, and each asked for. */
+/* Each node once, and each requested. */
 static int check_list(const struct og_serving *s, uint32_t owner, const bool *requested,
                       struct og_err *err)
 {

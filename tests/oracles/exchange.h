@@ -1,6 +1,6 @@
-/* Follows what all owners of nodes plan for a round of mini-batches: each row of each mini-batch
+/* Follows what all owners of nodes plan for a round of mini-batches. Each row of each mini-batch
  * must be served once, by the owner of its node, from a slot that holds it or from what that owner
- * reads for the round, and nothing be read that nobody asked for. */
+ * reads for the round. Nothing may be read that nobody requested. */
 #ifndef OG_ORACLE_EXCHANGE_H
 #define OG_ORACLE_EXCHANGE_H
 

@@ -1,9 +1,9 @@
 /* A backend whose memory no one else can touch: a stand-in for a device.
  *
- * It computes with the operators of the product, in memory of its own that is opened while one of
- * its calls runs and closed to everyone else: a host that reads or writes there gets SIGSEGV. Every
- * pointer that an operator is given must lie in one live allocation, with all that it points to;
- * else the program ends and says which operator and which operand it was. */
+ * It computes with the operators of the product, in memory of its own. That memory is open while
+ * one of its calls runs and closed to everyone else: a host that reads or writes there gets
+ * SIGSEGV. Every pointer that an operator is given must lie in one live allocation, with all that
+ * it points to; else the program ends and says which operator and which operand it was. */
 #ifndef OG_OPS_GUARDED_H
 #define OG_OPS_GUARDED_H
 

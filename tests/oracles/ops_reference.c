@@ -256,7 +256,7 @@ static void ref_blend_rows(struct og_nn_backend *be, const struct og_blend_rows 
 
 /* ==== the largest of the neighbours ==== */
 
-/* Of edge e, in the dtype that it is compared in. */
+/* Edge e, in the dtype that it is compared in. */
 static float ref_weighed(const struct og_pool_max *op, uint32_t e, size_t j)
 {
     const struct og_block *b = op->block;

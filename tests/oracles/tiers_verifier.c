@@ -112,7 +112,7 @@ static uint32_t expected_place(const struct og_tiers_verifier *v, uint32_t node,
     return place < v->at.misses ? (v->held[place] == node ? place : v->at.misses) : OG_NO_SLOT;
 }
 
-/* The host is asked for what neither the device nor its rings have. */
+/* The host gets requests for what neither the device nor its rings have. */
 static void note_requested(struct og_tiers_verifier *v, uint32_t node, uint32_t place)
 {
     v->most[0].requested[node]++;

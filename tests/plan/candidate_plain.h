@@ -131,7 +131,7 @@ static inline struct og_packing plain_packing(const struct og_cost_inputs *g,
     return p;
 }
 
-/* Of each batch its order, then its shared rows where they lie in a file of their own, then the
+/* Each batch reads its order, then its shared rows where they are in a file of their own, then the
  * others in a chunk. */
 static inline void plain_segments(const struct og_cost_inputs *g, const struct og_packing *p,
                                   uint32_t size, struct og_io_counts *sum)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Caches of several workers as `simulate --workers` tells them, counted again here from a trace of the same batches: each worker's own
-cache, and owners of nodes who exchange rows. Then owners beside one cache that is as large as theirs together.
+"""Caches of several workers as `simulate --workers` counts them, counted again here from a trace of the same batches: each worker's own cache, and owners of nodes
+who exchange rows. Then owners against one cache that is as large as theirs in total.
 
     owners.py OUTGROW
 """
@@ -48,7 +48,7 @@ class Trace:
         return [epoch[rank::workers] for epoch in self.epochs]
 
     def of_owner(self, workers, rank):
-        """Epochs of rounds: each node that is asked for, once, as the owner numbers it."""
+        """Epochs of rounds: each requested node, once, as the owner numbers it."""
         epochs = []
         for epoch in self.epochs:
             rounds = [epoch[i:i + workers] for i in range(0, len(epoch), workers)]

@@ -88,7 +88,7 @@ static inline bool has(const struct og_trace *t, uint32_t batch, uint32_t node)
     return false;
 }
 
-/* Superbatch [first, first + s) is prepared, and the tail that the policy wants behind it. */
+/* Superbatch [first, first + s) is prepared, and the tail that the policy requires after it. */
 struct prepared {
     uint64_t *ptr; /* to be freed once its batches are planned */
     uint32_t n;    /* batches to be planned */

@@ -259,7 +259,7 @@ static void the_disk_has_to_have_room_for_all_batches(void **state)
     c.superbatch = 2; /* two of them at a time */
     c.written_batches = 0;
     assert_takes(&h, c, 4 * 4096);
-    /* nothing is written anew */
+    /* nothing is packed */
     c = (struct og_candidate){.policy = {.kind = OG_POLICY_FREQUENCY, .n_slots = 2},
                               .superbatch = 12,
                               .spilled_bytes = 1234};

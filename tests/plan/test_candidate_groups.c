@@ -51,7 +51,7 @@ static void draw_several(struct several *s, struct og_rng *rng, struct og_budget
                                      .n_row_groups = ROW_GROUPS};
 }
 
-/* Slots of each row group, one behind another, the last ones of which are released. */
+/* Slots of each row group, consecutive, the last ones of which are released. */
 static struct og_candidate draw_shared(const struct several *s, struct og_rng *rng,
                                        struct og_slot_range slots[ROW_GROUPS],
                                        struct og_candidate own[ROW_GROUPS])
@@ -138,7 +138,7 @@ static void widths_add_up(void **state)
 
 /* ---- with a device's cache over the host's ---- */
 
-/* Of the same nodes, as many slots of each row group as chance has it. */
+/* The same nodes, with a random number of slots for each row group. */
 static struct og_tiers_setup draw_tiers(const struct several *s, const struct og_candidate *c,
                                         struct og_rng *rng, struct og_slot_range there[ROW_GROUPS])
 {

@@ -34,7 +34,7 @@ static void straight_is_as_slow_as_its_slowest_stage(void **state)
     set_by_hand(&h);
     h.g.epochs = 4;
     c.policy = (struct og_policy_setup){.kind = OG_POLICY_DEGREE, .n_slots = 11};
-    e = estimate(&h.g, c); /* nodes 0 to 10 lie beside one another */
+    e = estimate(&h.g, c); /* nodes 0 to 10 are consecutive */
     assert_seconds(e.prepare, 11);
     assert_int_equal(e.counts.misses, 8);
     assert_seconds(e.epoch, 9.5 + (4 + 3 + 8 + 4) / 4.0); /* now the cores are slowest */
@@ -81,7 +81,7 @@ static void structure_that_moves_is_read_in_passes(void **state)
     assert_seconds(e.term[OG__READING], 12);
     assert_seconds(e.epoch, 12 + (12 + (3 + 4) / 4.0));
     assert_non_null(strstr(e.why, "of 25.8 s"));
-    c.moves = false; /* it was there already: as the trace tells, which read nothing */
+    c.moves = false; /* it was there already: by the trace, which read nothing */
     assert_int_equal(estimate(&h.g, c).bytes_read, 12 * 1024);
 }
 
@@ -125,7 +125,7 @@ static void packing_comes_before_training(void **state)
     struct og_candidate c = {
         .policy = {.kind = OG_POLICY_NONE}, .layout = OG__PACKED, .superbatch = 4};
     struct og_estimate e = estimate(&h.g, c);
-    /* eight rows are missed by any; four chunks of 3 KiB, each a block, behind head and table */
+    /* eight rows are missed by any; four chunks of 3 KiB, each a block, after head and table */
     assert_seconds(e.term[OG__SWEEPING], 8);
     assert_seconds(e.term[OG__WRITING], (4 + 2) * 8);
     assert_seconds(e.term[OG__READING], 4); /* what was just written comes faster */
@@ -175,7 +175,7 @@ static void reuse_shares_preparation(void **state)
     assert_seconds(e.epoch, (8 + 4.5 + 2) / 4.0 + (8 + 1) + 4 / 4.0);
 }
 
-/* Two superbatches, each with a cache of its own; and what gave way is read again. */
+/* Two superbatches, each with a cache of its own; and released rows are read again. */
 static void every_superbatch_fills_the_cache(void **state)
 {
     (void)state;
@@ -204,7 +204,7 @@ static void every_superbatch_fills_the_cache(void **state)
     assert_seconds(e.prepare, 10);
 }
 
-/* A superbatch of more batches than the trace: what it sweeps and fills grows with its nodes, and
+/* A superbatch of more batches than the trace: what it scans and fills grows with its nodes, and
  * ends with the file. */
 static void longer_superbatches_read_the_file_once(void **state)
 {
@@ -290,7 +290,7 @@ static void later_superbatches_keep_what_they_need(void **state)
     c.n_released = 4; /* but half of them gave way */
     c.resample_every = 1;
     assert_seconds(estimate(&h.g, c).term[OG__FILLING], (8 + 3 * (0.5 + anew / 2) * 8) / 4);
-    /* half as many rows are less than half of the reading, where what lies between near ones is
+    /* half as many rows are less than half of the reading, where the gaps between near ones are
      * read */
     c.n_released = 0;
     h.g.growth = log2(1.5); /* four of eight are new */
@@ -331,7 +331,7 @@ static void draw_skewed(uint32_t *ids, uint64_t *ptr)
     }
 }
 
-/* Of one batch, by the visits of all the others; equally visited nodes share what is left. */
+/* One batch, by the visits of all the others; equally visited nodes share what is left. */
 static double hits_by_others(const uint32_t *ids, const uint64_t *ptr, uint32_t out, uint32_t slots)
 {
     uint32_t visits[VISITED] = {0};
@@ -352,7 +352,7 @@ static double hits_by_others(const uint32_t *ids, const uint64_t *ptr, uint32_t 
     return hits;
 }
 
-/* What a cache chosen by visits will miss in many batches, told from a few of them. */
+/* Misses in many batches of a cache chosen by visits, predicted from a few of them. */
 static void a_few_batches_tell_of_many(void **state)
 {
     (void)state;
@@ -381,7 +381,7 @@ static void a_few_batches_tell_of_many(void **state)
         const double few = (double)told.counts.misses * LONG / SHORT;
         const double many = (double)counted.counts.misses;
         const double off = (double)told.bytes_written / (double)counted.bytes_written - 1;
-        assert_true(few < 0.97 * many); /* what was drawn does not tell by itself */
+        assert_true(few < 0.97 * many); /* what was drawn does not decide by itself */
         assert_true(fabs(off) < 0.08 && fabs(off) < fabs(few / many - 1) / 2);
         /* of a superbatch as long as the trace it does */
         h.g.trace = (struct og_trace){SHORT, ptr, ids};

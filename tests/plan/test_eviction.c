@@ -1,5 +1,5 @@
-/* clock, sieve and s3fifo beside the algorithms of the papers, written down again as lists that are
- * searched from their front: the same rows in the cache after every batch. */
+/* clock, sieve and s3fifo against the algorithms of the papers, written down again as lists that
+ * are searched from their front: the same rows in the cache after every batch. */
 #include "support/testing.h"
 
 #include "base/random.h"
@@ -57,7 +57,7 @@ static void unpin(struct list *l)
         l->at[i].pinned = false;
 }
 
-/* ---- a cache by the book: told of hits, then of misses one after another ---- */
+/* ---- a cache by the book: gets hits, then misses one after another ---- */
 
 struct book {
     int capacity;
@@ -208,7 +208,7 @@ static uint32_t book_batch(const struct teacher *t, struct book *b, const uint32
     return misses;
 }
 
-/* ---- beside the policies ---- */
+/* ---- against the policies ---- */
 
 /* Few rows often, most seldom, so that all queues have work. */
 static uint32_t draw_batch(struct og_rng *rng, uint32_t n_nodes, uint32_t most, uint32_t *ids)
@@ -317,7 +317,7 @@ static uint32_t bits(const char *text)
 static void small_traces_by_hand(void **state)
 {
     (void)state;
-    /* d: a loses its mark and goes behind b and c, b leaves; e: c leaves; then a is there, b not */
+    /* d: a loses its mark and goes after b and c, b leaves; e: c leaves; then a is there, b not */
     assert_int_equal(misses_of(OG_POLICY_CLOCK, 3, "abcadeab"), bits("MMM.MM.M"));
     /* d: a loses its mark and stays the oldest, b leaves; e: c leaves; f: d leaves; g: e leaves */
     assert_int_equal(misses_of(OG_POLICY_SIEVE, 3, "abcadefga"), bits("MMM.MMMM."));

@@ -1,5 +1,5 @@
-/* The event model of executors: beside a simulation that goes tick by tick, beside work that flows
- * like water, and with the times of FGNN (Yang et al. 2022), Table 5. */
+/* The event model of executors: against a simulation that goes tick by tick, against work that
+ * flows like water, and with the times of FGNN (Yang et al. 2022), Table 5. */
 #include "dataset/generate/options.h"
 #include "options/fields.h"
 #include "support/own_folder.h"
@@ -14,7 +14,7 @@
 
 /* ---- tick by tick ----
  *
- * Whole ticks, one state an executor and one a batch, everything looked up anew at every tick. */
+ * Whole ticks, one state an executor and one a batch, everything looked up again at every tick. */
 
 enum { MOST_BATCHES = 40, NOWHERE = -1 };
 enum batch { LEFT, WITH_SAMPLER, QUEUED, WITH_TRAINER, DONE };
@@ -276,7 +276,7 @@ static void figure_16(void **state)
     }
 }
 
-/* ceil(N / (K + 1)) samplers, who switch, beside every other split. */
+/* ceil(N / (K + 1)) samplers, who switch, against every other split. */
 static void rule_is_near_the_best_split(void **state)
 {
     (void)state;

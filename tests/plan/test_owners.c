@@ -1,5 +1,5 @@
 /* Nodes partitioned among owners: every policy's plans, followed over all of them; what simulate
- * counts of workers beside the policies run by hand; and a verifier that finds what is wrong. */
+ * counts of workers against the policies run by hand; and a verifier that finds what is wrong. */
 #include "plan/policy_fixture.h"
 
 #include "oracles/exchange.h"
@@ -240,7 +240,7 @@ static struct tally run_workers(const struct og_trace *all, uint32_t workers, ui
     return sum;
 }
 
-/* ---- beside what simulate counts ---- */
+/* ---- against what simulate counts ---- */
 
 static void assert_counted(const struct og_simulation *sim, const struct og_policy_setup *setup,
                            const struct og_partitioned *partitioned, const struct tally *want)
@@ -457,7 +457,7 @@ static void wrong_plans_are_found(void **state)
     at_even[0] = 0;
     asking.n_at[0] = 1; /* one too few */
     assert_int_equal(og__exchange_check(&v, &asking, 1, serving, NULL), -EINVAL);
-    asking.n = 2; /* one that nobody asks for */
+    asking.n = 2; /* one that nobody requests */
     struct og_err err = {0};
     assert_int_equal(og__exchange_check(&v, &asking, 1, serving, &err), -EINVAL);
     assert_non_null(strstr(err.message, "nobody asked"));

@@ -1,4 +1,5 @@
-/* plan: placements against sorting, plans against the verifier, the verifier against lies. */
+/* plan: placements against sorting, plans against the verifier, the verifier against false
+ * plans. */
 #include "support/testing.h"
 
 #include "base/random.h"

@@ -54,7 +54,7 @@ static void belady_is_optimal(void **state)
     assert_true(some > 400);
 }
 
-/* By the letter: after every batch the whole cache is looked at anew, O(batches * nodes). */
+/* By the letter: after every batch the whole cache is looked at again, O(batches * nodes). */
 struct slow {
     const struct og_trace *t;
     uint32_t n_nodes, capacity;

@@ -3,8 +3,8 @@
 
 /* ---- hybrid ---- */
 
-/* LSM-GNN's cache as the paper tells it (2024, section 4.2), which knows the whole run: before
- * every `update`-th batch all that is cached is looked up in the window of the batches to come. */
+/* LSM-GNN's cache as in the paper (2024, section 4.2), which knows the whole run: before every
+ * `update`-th batch all that is cached is looked up in the window of the batches to come. */
 struct paper {
     const struct og_policy_setup *setup;
     const struct og_trace *t;
@@ -99,7 +99,8 @@ static void paper_batch(struct paper *p, uint32_t batch)
     free(hit);
 }
 
-/* Plans of src beside it, in superbatches of `s` batches, after every batch the same contents. */
+/* Compares it with plans of src, in superbatches of `s` batches, after every batch the same
+ * contents. */
 static void follow_paper(const struct og_policy_setup *setup, const struct og_trace *t, uint32_t s)
 {
     struct paper paper = {.setup = setup, .t = t};

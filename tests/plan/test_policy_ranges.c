@@ -1,5 +1,5 @@
-/* Ranges of nodes with slots of their own: what is planned of each is what a policy of it alone
- * would plan, and no row lies among those of another range. */
+/* Ranges of nodes with slots of their own: the plan of each is what a policy of it alone would
+ * plan, and no row is among those of another range. */
 #include "plan/policy_fixture.h"
 
 enum { RANGES = 3, MOST_ROWS = 90 };

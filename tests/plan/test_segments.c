@@ -46,7 +46,7 @@ static bool uses(const struct og_packing *p, uint32_t batch, uint32_t node)
     return false;
 }
 
-/* Where the node lies in s->order, by looking. */
+/* The node's index in s->order, by looking. */
 static uint32_t find(const struct og_segments *s, uint32_t node)
 {
     for (uint32_t i = 0; i < s->n_shared; i++)

@@ -53,7 +53,7 @@ static struct og_workload some_workload(void)
     return f;
 }
 
-/* Of a batch of 20000 rows, cached ones are missed no more, the hot ones first. */
+/* A batch of 20000 rows: cached ones are missed no more, the hot ones first. */
 static int misses_of(const void *arg, const uint64_t *slots, uint64_t *rows, struct og_err *err)
 {
     const double held = (double)*slots / 400000;
@@ -86,7 +86,7 @@ struct row {
 
 /* And of the disk. */
 static struct {
-    uint64_t bytes;    /* 0 = as many as are wanted */
+    uint64_t bytes;    /* 0 = as many as are needed */
     const char *lists; /* --neighbor-cache; NULL = as much as there is room for */
     uint32_t folders;  /* of --scratch; 0 = one */
     uint64_t away;     /* what the plan made last takes */
@@ -288,8 +288,8 @@ static void plans_keep_to_the_limit(void **state)
     assert_int_equal(failures, 0);
 }
 
-/* Tables of what lets rows in one at a time double at powers of two: what a policy takes when it is
- * opened with the slots that were planned is no more than was planned for it. */
+/* Tables of policies that let single rows in double at powers of two. What a policy takes when it
+ * is opened with the planned slots is no more than was planned for it. */
 static size_t bytes_when_open(int kind, uint32_t n_slots)
 {
     const struct og_policy_setup setup = {.kind = kind, .n_nodes = 400000, .n_slots = n_slots};
@@ -336,8 +336,9 @@ static void tables_that_double_are_planned_for(void **state)
 
 /* ---- packing ---- */
 
-/* In turns what batches miss lies where their ids were, so that nearly as many are prepared
- * together as without packing, which takes 2 MiB for nodes and buffers, whatever the batches. */
+/* With phased memory, misses are written over the ids of batches. So nearly as many batches are
+ * prepared at a time as without packing, which takes 2 MiB for nodes and buffers, whatever the
+ * batches. */
 static void packing_takes_no_batches_away(void **state)
 {
     (void)state;
@@ -357,7 +358,7 @@ static void packing_takes_no_batches_away(void **state)
 /* ---- --disk ---- */
 
 /* A cache of lists that is kept, whole, in the first of the folders leaves equal shares as much
- * less each. One that was asked to be larger than all lists is as large as they are. */
+ * less each. One with an explicit size larger than all lists is as large as they are. */
 static void lists_that_are_kept_leave_room_on_the_disk(void **state)
 {
     (void)state;

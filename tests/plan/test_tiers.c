@@ -208,8 +208,8 @@ static uint32_t set_of(const struct og_trace *t, uint32_t b)
     return set;
 }
 
-/* The least that any two caches of so many rows can do, whatever they hold at the start: A_MISS for
- * each row that neither has, and 1 for each that goes over the link to the device, when it is used
+/* The minimum cost of any two caches of so many rows, whatever they hold at the start. A row that
+ * neither has costs A_MISS, and one that goes over the link to the device costs 1, when it is used
  * or at any other time. All that is at hand may be put into either cache. */
 struct least {
     uint32_t device, host;

@@ -1,5 +1,5 @@
-/* tinylfu beside a cache that counts every node exactly: few nodes, so that no counter of the
- * sketch stands for two of them in all rows. And beside other caches, where few nodes are used
+/* tinylfu against a cache that counts every node exactly: few nodes, so that no counter of the
+ * sketch stands for two of them in all rows. And against other caches, where few nodes are used
  * often. */
 #include "support/testing.h"
 
@@ -120,7 +120,7 @@ static void the_cache_is_that_of_exact_counts(void **state)
 
 /* ---- what it is for ---- */
 
-/* Of 20000 nodes few are used often: a node is drawn below one that was drawn, three times. */
+/* Few of 20000 nodes are used often: a node is drawn below one that was drawn, three times. */
 static uint64_t misses_of(int kind, uint32_t n_slots)
 {
     enum { NODES = 20000, ROWS = 1000, EPOCH = 100 };

@@ -1,10 +1,10 @@
-/* Rings of victims against the words of the paper (Park et al. 2024, section 4.3). */
+/* The victim buffer against the words of the paper (Park et al. 2024, section 4.3). */
 #include "plan/tiers_fixture.h"
 
 enum { NODES = 120, EPOCH = 10, EPOCHS = 3, ROWS = 40, MOST_SLOTS = 60, MOST_DEPTH = 12 };
 
-/* The paper's rings beside whatever the cache does: before every `update`-th batch each line is
- * looked up in the window, and tagged with the batch that wants it. */
+/* The paper's rings for any cache: before every `update`-th batch each line is looked up in the
+ * window, and tagged with the batch that needs it. */
 struct paper {
     const struct og_tiers_setup *setup;
     const struct og_trace *t;

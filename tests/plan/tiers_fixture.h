@@ -1,4 +1,4 @@
-/* A run of two caches and rings of victims whose every plan is verified. */
+/* A run of two caches and a victim buffer whose every plan is verified. */
 #ifndef OG_TIERS_FIXTURE_H
 #define OG_TIERS_FIXTURE_H
 
@@ -11,7 +11,7 @@ struct tiers_tally {
     uint64_t pushed, dropped, demoted, left_in_rings;
 };
 
-/* Told of each plan before it is verified; may be NULL. */
+/* Gets each plan before it is verified; may be NULL. */
 typedef void look_at_plan(void *arg, const struct og_tiers_verifier *v,
                           const struct og_tiers_plan *p);
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Every batch of a Loader is the one that `outgrow sample --with-features` writes, array by array: for every sampler, several
-policies, from memory and from disk, in every type of features, and beside a second loader at work."""
+"""Every batch of a Loader is the one that `outgrow sample --with-features` writes, array by array. Checked for every sampler, several policies, from memory and
+from disk, in every type of features, and with a second loader at work."""
 import itertools
 import threading
 

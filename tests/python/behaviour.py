@@ -45,7 +45,7 @@ def test_the_nth_iteration_is_epoch_n():
 
 
 def test_evaluation_that_is_planned():
-    """The same batches and passes; the cache goes on being used where it was planned."""
+    """The same batches and passes; the cache continues to be used where it was planned."""
     def go(**options):
         with outgrow.Loader("graph", **OPTIONS, **options) as loader:
             got = [(digests(loader), digests(loader.evaluate("valid"))) for _ in range(OPTIONS["epochs"])]
@@ -217,7 +217,7 @@ def test_forks():
         said = [results.get(timeout=20) for _ in range(3)]
         child.join(20)
         assert child.exitcode == 0 and all("num_workers is not needed" in text for text in said), (child.exitcode, said)
-        assert len(digests(iteration)) == len(loader) - 1  # the parent's goes on
+        assert len(digests(iteration)) == len(loader) - 1  # the parent's continues
         with raises(ValueError, "num_workers is not needed"):
             pickle.dumps(loader)
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The scripts of docs/guides/python.md run as they stand, and are those of the docstring; examples/pyg_loader.py goes on after a kill; the stub says
-what the package has.
+"""The scripts of docs/guides/python.md run as they stand, and are those of the docstring; examples/pyg_loader.py resumes after a kill; the stub says what the
+package has.
 
     docs.py OUTGROW DOCS
 """

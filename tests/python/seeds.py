@@ -240,7 +240,7 @@ def test_what_are_no_seeds():
 
 
 def test_arguments_of_neighbor_loader():
-    """Each is taken where it asks for what is done anyway, and else refused by its name."""
+    """Each is accepted where it requests what is done anyway, and else refused by its name."""
     same_as_here = {"replace": False, "subgraph_type": "directional", "disjoint": False, "temporal_strategy": "uniform", "time_attr": None,
                     "weight_attr": None, "transform": None, "transform_sampler_output": None, "is_sorted": True, "neighbor_sampler": None,
                     "directed": True, "drop_last": False, "sampler": None, "batch_sampler": None, "collate_fn": None, "generator": None, "input_time": None,

@@ -109,7 +109,7 @@ def warned(call):
 
 
 def main(names):
-    """Run every function test_* of a program, in a folder of its own; or those that are named behind OUTGROW."""
+    """Run every function test_* of a program, in a folder of its own; or those that are named after OUTGROW."""
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         for name, test in list(names.items()):

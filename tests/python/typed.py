@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Batches of graphs with types: each is the one that `outgrow sample` writes, taken apart by types and relations with NumPy; in
-PyTorch Geometric's form it is the same arrays, and trimming it leaves a model's results."""
+"""Batches of heterogeneous graphs: each is the one that `outgrow sample` writes, taken apart by types and relations with NumPy. In PyTorch Geometric's form it is
+the same arrays, and trimming it leaves a model's results."""
 import itertools
 import os
 
@@ -212,7 +212,7 @@ def test_links():
                 assert edges.n_negative == edges.n_positive * (2 if batch.split == "train" else 1)
                 assert len(drawn) == edges.n_negative + (0 if batch.split == "train" else 2 * 20 * edges.n_positive)
                 assert sum(pair in known[r] for pair in drawn) <= len(drawn) // 4
-                if batch.split == "valid":  # rivals: for the destination of each edge in turn, then for the source
+                if batch.split == "valid":  # negatives: for the destination of each edge in turn, then for the source
                     rivals = np.array(drawn[edges.n_negative:]).reshape(2, edges.n_positive, 20, 2)
                     ends = np.array(pairs[:edges.n_positive]).reshape(-1, 2)
                     assert (rivals[0, :, :, 0] == ends[:, :1]).all() and (rivals[1, :, :, 1] == ends[:, 1:]).all()
@@ -220,7 +220,7 @@ def test_links():
 
 
 def arrays_of_types():
-    """Of each relation edges by ids within types; labels and splits of one type."""
+    """Edges of each relation by ids within types; labels and splits of one type."""
     rng = np.random.default_rng(3)
     edges = {(s, r, d): np.stack([rng.integers(0, TYPES[s], 4000), rng.integers(0, TYPES[d], 4000)]) for s, r, d in RELATIONS}
     ids = rng.permutation(TYPES["paper"])

@@ -23,7 +23,7 @@ def in_pieces(array, n, axis=0):
 
 
 def test_arrays():
-    """Beside the list of each node's in-neighbours that NumPy makes."""
+    """Against the list of each node's in-neighbours that NumPy makes."""
     given = arrays_of_a_graph()
     told = outgrow.write("arrays", **given)
     src, dst = given["edge_index"]
@@ -173,7 +173,7 @@ def test_other_arguments_are_refused_by_their_names():
 
 
 def test_numbers_that_change_are_named():
-    """Of every type that is read: exact, or said with the largest difference."""
+    """Every type that is read: exact, or reported with the largest difference."""
     integers, halves = np.arange(240).reshape(120, 2), np.arange(240).reshape(120, 2) / 2
     exact = [integers.astype(t) for t in ("u1", "i1", "i2", ">i4", "u8", "i8", "f2", ">f4", "f8")] + [halves, integers % 2 == 1, np.asfortranarray(halves), integers - 2 ** 24]
     for k, x in enumerate(exact):
@@ -268,7 +268,7 @@ def test_what_a_kill_leaves_goes_with_the_next():
               "outgrow.write('killed', edge_index=np.zeros((2, 3), int), x=rows())\n"
     child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
     child.stdout.readline()
-    outgrow.write("killed", **arrays_of_a_graph())  # beside the living one, which keeps its files
+    outgrow.write("killed", **arrays_of_a_graph())  # next to the living one, which keeps its files
     assert any(name.startswith("killed.tmp-") for name in os.listdir("."))
     child.kill()
     child.communicate()

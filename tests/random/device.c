@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Policies of the device's cache: those from `admits` on let rows in, so there are victims. */
+/* Policies of the device's cache: those from `admits` on let rows in, so rows are evicted. */
 static const char *const policies[] = {"none",      "random", "degree", "presc",  "pagerank",
                                        "frequency", "lru",    "rr",     "clock",  "tinylfu",
                                        "sieve",     "s3fifo", "belady", "belady", "hybrid"};
 enum { POLICIES = sizeof(policies) / sizeof(policies[0]), ADMITS = 6 };
 
-/* A preset chooses the device's policy itself; lsm-gnn has rings, larger than memory unless told.
- */
+/* A preset chooses the device's policy itself; lsm-gnn has rings, larger than memory unless
+ * limited. */
 static void draw_rows(struct settings *way, struct draw *d)
 {
     const uint64_t k = draw_below(d, POLICIES);

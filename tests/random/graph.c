@@ -50,7 +50,7 @@ int draw_edges(struct draw *d, int sources, int destinations, int most, struct e
     return n;
 }
 
-/* Without types; in both directions where the graph says so. */
+/* Homogeneous; in both directions where the graph says so. */
 static int draw_whole(const struct graph *g, struct draw *d, struct edge *out)
 {
     int n = draw_edges(d, g->nodes, g->nodes, MOST_EDGES / 2, out);
@@ -92,7 +92,7 @@ void write_lists(const struct graph *g, struct draw *d, const char *folder, cons
     file_close(f);
 }
 
-/* Some that are edges, some that are not: with types all are. */
+/* Some that are edges, some that are not: in heterogeneous graphs all are. */
 static void write_edge_list(const struct graph *g, struct draw *d, const char *folder,
                             const char *split, const struct edge *edges, bool of_graph)
 {
@@ -187,7 +187,7 @@ static void write_meta(const struct graph *g, const char *folder)
     file_close(f);
 }
 
-/* Of the policy file: some equal, some negative. */
+/* Scores for the policy file: some equal, some negative. */
 static void write_scores(const struct graph *g, struct draw *d, const char *folder)
 {
     FILE *f = array_open(folder, "scores.npy", "<f4", g->nodes, 0, 128);

@@ -37,7 +37,7 @@ struct graph {
     bool weighted, wide_ids, edge_lists;
     bool both_ways; /* and meta.json says so */
 
-    int n_types; /* 0 = a graph without types; then there is nothing below */
+    int n_types; /* 0 = a homogeneous graph; then there is nothing below */
     int n_relations, target;
     struct node_type type[MOST_TYPES];
     struct relation relation[MOST_RELATIONS];
@@ -48,7 +48,7 @@ struct graph {
 /* Draw a graph and write it as a dataset (docs/reference/formats.md) into the new folder. */
 void graph_write(struct graph *g, struct draw *d, const char *folder);
 
-/* ---- of a graph with types (types.c) ---- */
+/* ---- heterogeneous graphs (types.c) ---- */
 
 struct edge {
     int src, dst, relation; /* ends are nodes of the whole */
@@ -60,7 +60,7 @@ void draw_types(struct graph *g, struct draw *d);
 int write_relations(struct graph *g, struct draw *d, const char *folder, struct edge *out);
 void relation_name(const struct graph *g, int relation, char out[16]);
 void write_typed_features(const struct graph *g, struct draw *d, const char *folder);
-/* Of meta.json: the members node_types and relations. */
+/* For meta.json: the members node_types and relations. */
 void write_typed_meta(const struct graph *g, FILE *f);
 
 /* ---- what both kinds draw (graph.c) ---- */

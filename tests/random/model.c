@@ -1,4 +1,4 @@
-/* What is reckoned beside runs: the simulation, predictions and evaluations. */
+/* Checks of results other than runs: the simulation, predictions and evaluations. */
 #include "one.h"
 
 #include <jansson.h>
@@ -66,7 +66,7 @@ void simulate(struct one *c)
 
 /* ---- a trained model ---- */
 
-/* Of several types batches are sampled, or made of all neighbours, also where one predicts. */
+/* With several types batches are sampled, or made of all neighbours, also for predictions. */
 static void put_batches(const struct one *c, struct settings *way, bool sampled)
 {
     static const char *const names[] = {"batch",           "device", "pack-dtype", "fanout",
@@ -83,7 +83,7 @@ struct prediction {
     char command[MOST_COMMAND];
 };
 
-/* Of links, and of a single layer, there are no further embeddings. */
+/* Links, and a single layer, have no further embeddings. */
 static bool predict_once(struct one *c, const char *checkpoint, int number, struct prediction *p)
 {
     struct settings way = {0};
@@ -124,7 +124,7 @@ static void prediction_free(struct prediction *p)
     free(p->embeddings.data);
 }
 
-/* The same bytes each time. */
+/* Equal bytes each time. */
 static void predict(struct one *c, const char *checkpoint)
 {
     struct prediction first = {0};

@@ -12,7 +12,7 @@ enum { ON_DEVICE = 24 }; /* percent of the graphs */
 static const struct {
     const char *model;
     bool plain, typed;
-    bool alike; /* of graphs with types, those whose features have one width */
+    bool alike; /* heterogeneous graphs whose features have one width */
 } models[] = {
     {"gcn", true, true, false},   {"sage", true, true, false},  {"sage", true, true, false},
     {"gat", true, true, false},   {"gin", true, true, true},    {"pinsage", true, true, false},
@@ -122,7 +122,7 @@ static void draw_task(struct settings *s, struct draw *d, const struct graph *g)
         settings_put(s, "edge-split", "%s", DRAW_WORD(d, "60/20/20", "98/1/1", "100/0/0"));
 }
 
-/* Of one relation or two; of none there is nothing drawn in some hop. */
+/* One relation or two; without any nothing is sampled in some hop. */
 static void draw_relation_fanout(struct settings *s, struct draw *d, const struct graph *g,
                                  int hops)
 {

@@ -243,7 +243,7 @@ void check_prediction(struct one *c, const struct outcome *o)
                          (long long)number(e, keys[i]));
 }
 
-/* Of what is made on the way nothing is left. */
+/* No intermediate file is left. */
 static char leftover[MOST_PATH];
 
 static int find_leftover(const char *path, const struct stat *st, int type, struct FTW *at)

@@ -57,12 +57,12 @@ int train(struct one *c, const struct settings *way, const char *run, int stop_a
 int64_t number(const json_t *object, const char *key);
 void compare_numbers(struct one *c, const struct outcome *o);
 void check_epochs(struct one *c, const struct outcome *o);
-/* Of a single epoch, planned as a whole before it begins, everything is known; of several workers
- * the plan is the first one's alone. */
+/* A single epoch, planned as a whole before it begins, is known entirely; with several workers the
+ * plan is the first one's alone. */
 void check_prediction(struct one *c, const struct outcome *o);
 void check_leftovers(struct one *c, const char *folder, const char *command);
 
-/* What `plan` tells of this way; NULL where it was refused, which is counted. */
+/* What `plan` predicts of this run; NULL where it was refused, which is counted. */
 json_t *plan_of(struct one *c, const struct settings *way);
 
 /* ---- devices (device.c) ---- */
@@ -73,7 +73,7 @@ void take_device_memory(struct one *c, struct settings *way);
 
 /* ---- ways to the same numbers (ways.c) ---- */
 
-/* Samples of the graph's batches, made once, and what their caches miss beside them. */
+/* Samples of the graph's batches, made once, and their packs. */
 void make_samples(struct one *c);
 void pack_samples(struct one *c);
 void train_another_way(struct one *c);

@@ -1,4 +1,4 @@
-/* What a run is told: options that decide numbers, and options that must not. */
+/* Options of a run: those that decide numbers, and those that must not. */
 #ifndef OG_RANDOM_OPTIONS_H
 #define OG_RANDOM_OPTIONS_H
 
@@ -14,11 +14,11 @@ void options_numbers(struct settings *s, struct draw *d, const struct graph *g);
 /* The plainest way to these numbers: everything in memory, one thread. */
 void options_plain(struct settings *s, const struct graph *g);
 
-/* Any way of one process to them. */
+/* Any execution of one process to them. */
 void options_strategy(struct settings *s, struct draw *d, const struct graph *g,
                       const char *dataset);
 
-/* Of inference: what may differ while the bytes may not. */
+/* For inference: what may differ while the bytes may not. */
 void options_of_inference(struct settings *s, struct draw *d, const struct graph *g);
 
 #endif

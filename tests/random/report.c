@@ -58,7 +58,7 @@ static void die(int number)
     raise(number);
 }
 
-/* Of the sanitizers' runtime; not there without. */
+/* The sanitizers' runtime; not there without. */
 __attribute__((weak)) void __sanitizer_set_death_callback(void (*callback)(void));
 
 void report_deaths(void)
@@ -153,7 +153,7 @@ void report_refusal(struct report *r, const struct og_err *err, uint64_t graph, 
 /* ---- shares ---- */
 
 static const struct {
-    const char *name, *option; /* NULL: told */
+    const char *name, *option; /* NULL: reported */
 } shares[SHARES] = {
     [SHARE_TYPES] = {"types", NULL},
     [SHARE_DISK] = {"topology on disk", NULL},

@@ -1,4 +1,4 @@
-/* What is told at the end, and when something is wrong. */
+/* Reports at the end, and when something is wrong. */
 #ifndef OG_RANDOM_REPORT_H
 #define OG_RANDOM_REPORT_H
 
@@ -18,7 +18,7 @@ struct tally {
     } line[MOST_LINES];
 };
 
-/* Of the runs that were compared, those that had it: by a word of their command, or as told. */
+/* Counts the compared runs that had it: by a word of their command, or by name. */
 enum share {
     SHARE_TYPES,
     SHARE_DISK,

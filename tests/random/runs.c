@@ -1,16 +1,16 @@
-/* Random tiny graphs, each trained on in several ways that must not change a bit.
+/* Random tiny graphs, each trained on in several setups that must not change a bit.
  *
  *   random_runs SEED COUNT [--first GRAPH] [--keep DIR] [--all]
  *
  * COUNT graphs, numbered GRAPH [0], GRAPH + 1, ...; graph number i of a seed is the same whatever
  * came before. The first run on a graph is one process with everything in memory. The others draw
  * policy, cache, layout, engine, threads, place of the topology, preset, workers, devices' caches
- * and batches sampled beforehand. Some are stopped or killed and resumed in another way. Losses,
- * metrics and checkpoints must be those of the first run, and counts must add up. Some graphs are
- * used for predictions, evaluations and the simulation as well. A refusal must say what to do and
- * must follow from a size or from the graph (report.c). Exit status 1 if anything was wrong. --keep
- * DIR leaves the graphs and the runs for the commands that are printed. Each graph has a process of
- * its own: what that leaves behind in memory goes with it, and the others follow if it dies. */
+ * and pre-sampled batches. Some are stopped or killed and resumed in another way. Losses, metrics
+ * and checkpoints must be those of the first run, and counts must add up. Some graphs are used for
+ * predictions, evaluations and the simulation as well. A refusal must say what to do and must
+ * follow from a size or from the graph (report.c). Exit status 1 if anything was wrong. --keep DIR
+ * leaves the graphs and the runs for the commands that are printed. Each graph has a process of its
+ * own: its memory goes with it, and the others follow if it dies. */
 #include "one.h"
 #include "workers.h"
 

@@ -102,7 +102,7 @@ static const struct {
     {"workers", NULL, "samples", NULL},
     {"sample-on", NULL, "samples", NULL},
     {"sample-on", NULL, "topology", "disk"},
-    {"sample-on", NULL, "preset", "ali+pg"}, /* they have the structure on disk */
+    {"sample-on", NULL, "preset", "ali+pg"}, /* they have the topology on disk */
     {"sample-on", NULL, "preset", "ginex"},
     {"sample-on", "pinned", "alternate", NULL},
     {"sample-on", "pinned", "preset", "diskgnn"},

@@ -44,7 +44,7 @@ struct rank {
     int batches, at;
 };
 
-/* By a signal too, as the command: others are told to end when one fails. */
+/* By a signal too, as the command: the others are stopped when one fails. */
 static volatile sig_atomic_t stop_asked;
 
 static void ask_stop(int number)

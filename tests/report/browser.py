@@ -3,9 +3,8 @@
 
     tests/report/browser.py OUTGROW [--picture FILE.png]
 
-Trains two small runs, makes their pages and opens them in chromium, headless. Of what the browser
-made of the page: every figure has a size and a text, nothing was fetched, nothing was logged. With
---picture the page of both runs is drawn into a file. 77 = skipped: there is no chromium.
+Trains two small runs, makes their pages and opens them in chromium, headless. Checked in the browser's view of the page: every figure has a size and a text,
+nothing was fetched, nothing was logged. With --picture the page of both runs is drawn into a file. 77 = skipped: there is no chromium.
 """
 import html.parser
 import os

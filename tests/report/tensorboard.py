@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""examples/tensorboard_log.py hands TensorBoard what a run's summary has.
+"""examples/tensorboard_log.py gives TensorBoard what a run's summary has.
 
     tests/report/tensorboard.py OUTGROW EXAMPLE
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A checkpoint on another graph than it was trained on: with more or fewer nodes, without labels or splits, with types or without, of every
-task. `predict` reads no labels, so that they change no byte; `eval` says what it cannot judge by; what must agree is refused by name.
+"""A checkpoint on another graph than it was trained on: with more or fewer nodes, without labels or splits, heterogeneous or not, of every task. `predict` reads
+no labels, so that they change no byte; `eval` says what it cannot judge by; what must agree is refused by name.
 
     another_graph.py OUTGROW      exits 77 where there is no NumPy
 """
@@ -82,7 +82,7 @@ def predicted(graph, checkpoint, *more):
 
 
 def check_predict():
-    """Of every model and task the same bytes with labels of any kind, and without; hidden rows too."""
+    """Every model and task has equal bytes with labels of any kind, and without; hidden rows too."""
     runs = [("first", "--model", model) for model in ("sage", "gcn", "gat", "gin")]
     runs += [("labels",), ("values",), ("first", "--task", "link", "--batch", "400"), ("first", "--model", "gatv2")]
     for i, (graph, *options) in enumerate(runs):

@@ -1,5 +1,5 @@
 /* A program as docs/reference/c-api.md has them: every kind of struct that crosses the header.
- * Prints "epochs 2" and what its batches have; any failure is told. */
+ * Prints "epochs 2" and what its batches have; any failure is reported. */
 #include <outgrow/outgrow.h>
 
 #include <stdio.h>

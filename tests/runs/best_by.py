@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""--best-by: the epoch kept is the one that the figure names, of each task and whatever goes on beside; and f1, auc and ap of two
-classes are those that brute force makes of the logits.
+"""--best-by: the epoch kept is the one that the figure names, for each task and with any other option. f1, auc and ap of two classes are those that brute force
+makes of the logits.
 
     best_by.py OUTGROW      exits 77 where there is no NumPy
 """
@@ -58,7 +58,7 @@ def make_graphs():
 
 
 def check_kept(summary, by):
-    """Of the best value, of those that tie the smallest loss, of those the first."""
+    """The best value; among ties the smallest loss, then the first."""
     rows = [e for e in summary["epochs"] if e["valid_metrics"]]
     worth = [(m[by] if m[by] is not None else float("inf")) if by in LESS else -(m[by] if m[by] is not None else -1) for m in (r["valid_metrics"] for r in rows)]
     best = min(range(len(rows)), key=lambda i: (worth[i], rows[i]["valid_metrics"]["loss"], i))
@@ -108,7 +108,7 @@ def check_brute_force():
 
 
 def check_going_on():
-    """Killed and resumed, made longer, on two workers, with types of validation left out: the same choice."""
+    """Killed and resumed, made longer, on two workers, without the types of validation: the same choice."""
     whole = train("two-graph", "whole", "--best-by", "auc", "--checkpoint-every", "0")
     child = subprocess.Popen([OUTGROW, "train", "two-graph", *BASE, "--run", "killed", "--quiet", "--best-by", "auc", "--checkpoint-every", "0"])
     while child.poll() is None:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What GATv2 learns and GAT does not (Brody et al. 2022, section 4.1): to look up. A group has KEYS nodes with a key and a value each, and as
-many that ask for a key, whose label is the value of the node that has it. All who ask hear of the same nodes; GAT ranks these alike for all.
+"""What GATv2 learns and GAT does not (Brody et al. 2022, section 4.1): to look up. A group has KEYS nodes with a key and a value each, and as many that query a
+key, whose label is the value of the node that has it. All who ask hear of the same nodes; GAT ranks these alike for all.
 
     dynamic_attention.py OUTGROW      exits 77 where there is no NumPy
 """

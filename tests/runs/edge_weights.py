@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""--edge-weights: whole-graph logits beside NumPy, weights of 1 and times 7, the same bits whatever moves the bytes, what is read, and what is refused.
+"""--edge-weights: whole-graph logits against NumPy, weights of 1 and times 7, bit-identical results whatever moves the bytes, what is read, and what is refused.
 
     edge_weights.py OUTGROW      exits 77 where there is no NumPy
 """
@@ -32,7 +32,7 @@ def model_of(name):
 
 
 class Run:
-    """Of training: tensors, losses and figures of each epoch, and what it said."""
+    """Results of training: tensors, losses and figures of each epoch, and what it said."""
 
     def __init__(self, graph, *options, fanout="3,3", epochs=2):
         global count
@@ -54,7 +54,7 @@ class Run:
 # ---- what convolutions are ----
 
 def lists(graph, weights="weights.npy"):
-    """Of a relation, in the order of its lists: sources, destinations, weights."""
+    """A relation, in the order of its lists: sources, destinations, weights."""
     ptr = np.load(f"{graph}_indptr.npy" if graph.startswith("typed/") else f"{graph}/indptr.npy")
     folder = graph + "_" if graph.startswith("typed/") else graph + "/"
     return np.load(f"{folder}indices.npy").astype(int), np.repeat(np.arange(len(ptr) - 1), np.diff(ptr)), np.load(folder + weights).astype(np.float64)
@@ -253,7 +253,7 @@ def samples_and_resumed_runs_know():
 
 
 def weights_are_read_beside_the_lists():
-    """Of indices of 4 bytes as many blocks, and as many bytes, as of weights."""
+    """Indices of 4 bytes take as many blocks, and as many bytes, as weights."""
     assert np.load("weighed/indices.npy").dtype == np.int32
     disk = ["--topology", "disk", "--neighbor-cache", 0, "--sample-group", 1, "--executors", "1:0", "--policy", "none", "--layout", "raw"]
     for sampler in "uniform", "labor":
@@ -296,7 +296,7 @@ def what_cannot_be_is_refused_by_name():
                                             fails=True).stderr
 
 
-# ---- with types ----
+# ---- heterogeneous graphs ----
 
 TYPES, RELATIONS = "paper:200:6,author:120:6", [("paper", "cites", "paper", 4), ("author", "writes", "paper", 3), ("paper", "by", "author", 4)]
 FIRST = {"paper": 0, "author": 1}

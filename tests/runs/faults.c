@@ -106,9 +106,9 @@ static bool fails(enum fault_kind kind, int code)
 
 /* ---- memory inside libraries ----
  *
- * A program's own malloc is the one that libraries are given as well. It hands on to the
- * sanitizer's where there is one, else to the C library's; what free() gets is theirs in any case.
- */
+ * A program's own malloc is the one that libraries are given as well. It passes calls to the
+ * sanitizer's where there is one, else to the C library's; what free() gets is theirs in any
+ * case. */
 
 void *__libc_malloc(size_t n);
 void *__libc_calloc(size_t n, size_t size);
@@ -126,10 +126,10 @@ static const char *library_of(const void *caller)
     return NULL;
 }
 
-/* What two libraries make of a want of memory cannot be mended from outside. jansson, while it
- * reads, doubles the room for a long word, does not look whether it got it, and reads on behind its
- * end; libzip loses a descriptor when the C library has no memory for its FILE, and layers of a
- * member when it has none for the next. */
+/* Two libraries mishandle a lack of memory, which cannot be mended from outside. While it reads,
+ * jansson doubles its buffer for a long word, does not check whether it got it, and reads on past
+ * its end. And libzip loses a descriptor when the C library has no memory for its FILE, and layers
+ * of a member when it has none for the next. */
 static _Thread_local bool json_is_read, zip_is_opened, member_is_opened;
 
 static bool spared(const char *library, size_t n)
@@ -405,7 +405,7 @@ int WRAP(fstat)(int fd, struct stat *st)
         return -1;
     int rc = REAL(fstat)(fd, st);
     if (rc == 0 && S_ISREG(st->st_mode) && hit(FAULT_END))
-        st->st_size /= 2; /* which a mapping is asked for where others read too far */
+        st->st_size /= 2; /* which a mapping is created with where others read too far */
     return rc;
 }
 
@@ -453,7 +453,7 @@ static void be_slow(void)
     nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
-/* About half, on whole sectors where whole sectors were asked for, as direct I/O wants it. */
+/* About half, in whole sectors for requests of whole sectors, as direct I/O requires. */
 static size_t shorter(size_t n)
 {
     size_t half = (n + 1) / 2;

@@ -1,11 +1,11 @@
 /* One failure at a time, where memory, files and threads come from.
  *
  * The linker puts these functions in place of the C library's and liburing's in one test program
- * (-Wl,--wrap, see CMakeLists.txt). So the layer lies under base and io and catches what calls the
- * C library directly as well; it is not in the product at all, and costs it nothing. What happens
- * inside other libraries is reached where they ask for memory: malloc and its kin are this
- * program's, which asks who calls (FAULT_LIBRARY). oneDNN and OpenMP are left alone: they are C++,
- * or end the program themselves when memory is short.
+ * (-Wl,--wrap, see CMakeLists.txt). So the layer is under base and io and catches what calls the C
+ * library directly as well; it is not in the product at all, and costs it nothing. Other libraries
+ * are reached where they allocate: malloc and its kin are this program's, which looks at the caller
+ * (FAULT_LIBRARY). Excluded are oneDNN and OpenMP: they are C++, or end the program themselves when
+ * memory is short.
  *
  * Arm it with a kind and a number k: the k-th call of that kind fails, or is slow, all others pass.
  */
@@ -17,11 +17,11 @@
 enum fault_kind {
     FAULT_NONE,
     FAULT_MEMORY,  /* malloc and its kin, mmap, threads, rings: ENOMEM, EAGAIN */
-    FAULT_LIBRARY, /* memory that libraries ask for, the C library among them: ENOMEM */
+    FAULT_LIBRARY, /* memory that libraries allocate, the C library among them: ENOMEM */
     FAULT_OPEN,    /* files and folders opened, made, renamed, looked at: EACCES */
     FAULT_READ,    /* EIO */
     FAULT_END,     /* the file ends here */
-    FAULT_SHORT,   /* half the bytes asked for: no failure */
+    FAULT_SHORT,   /* half the requested bytes: no failure */
     FAULT_WRITE,   /* EIO; flushing as well */
     FAULT_SPACE,   /* half the bytes, then ENOSPC */
     FAULT_SLOW,    /* every read from the k-th on takes a millisecond longer: no failure */

@@ -239,7 +239,7 @@ static int sum_batches(struct og_loader *l, uint64_t *sum, struct og_err *err)
     return rc;
 }
 
-/* An epoch, left in its middle for where another begins; a pass; and what it tells. */
+/* An epoch, left in its middle for where another begins; a pass; and its results. */
 static int load(struct og_loader *l, const char *split, uint64_t *sum, struct og_err *err)
 {
     const struct og_minibatch *b = NULL;
@@ -394,7 +394,8 @@ static void stripe_of(char over[300], const char *dataset)
     snprintf(over, 300, "%s/a,%s/b", dataset, dataset);
 }
 
-/* Of a copy. What fails leaves a whole dataset and nothing unfinished: then the copy may go. */
+/* Runs on a copy. What fails leaves a whole dataset and nothing unfinished: then the copy may
+ * go. */
 static int call_stripe(struct og_err *err)
 {
     char over[300];

@@ -1,5 +1,5 @@
-/* What test_faults looks at: what lies in its folder, open files, and results but for their numbers
- * and words. */
+/* Checks of test_faults: files in its folder, open files, and results but for their numbers and
+ * words. */
 #ifndef OG_FAULTS_FOLDER_H
 #define OG_FAULTS_FOLDER_H
 
@@ -22,7 +22,7 @@ static char graph[64], disk_cache[64], source[64], run_dir[64], out_dir[64], mod
     config[64], timeline[64], link_model[96], packed[64], pack_dir[96], embeddings[64], striped[64],
     typed_runs[64], typed_packed[64];
 
-/* ---- what lies in the folder ---- */
+/* ---- files in the folder ---- */
 
 struct inventory {
     uint64_t hash;
@@ -166,7 +166,7 @@ static uint64_t shape_of_text(const char *text)
     return shape;
 }
 
-/* Of a file with a value, or one a line. */
+/* For a file with a value, or one a line. */
 static uint64_t shape_of_file(const char *path, bool by_line)
 {
     char *text;

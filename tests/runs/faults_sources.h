@@ -1,4 +1,4 @@
-/* What test_faults imports: small sources, laid out as their projects do. */
+/* Sources that test_faults imports: small, in their projects' layout. */
 #ifndef OG_FAULTS_SOURCES_H
 #define OG_FAULTS_SOURCES_H
 
@@ -38,7 +38,7 @@ static void make_source(void)
     assert_int_equal(og__write_text(to, edges, sizeof(edges), NULL), 0);
 }
 
-/* ---- small sources, laid out as their projects do ---- */
+/* ---- small sources, in their projects' layout ---- */
 
 static const char *in_root(const char *name)
 {

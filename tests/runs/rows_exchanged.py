@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""Workers that own nodes and send one another rows (--exchange): the same losses and bytes of checkpoints as one process has, under every
-policy, whatever is trained; hits, misses and rows that travel as `simulate --workers` tells them; stopped, killed, and gone on with by
-another number of workers, or without.
+"""Workers that own nodes and send one another rows (--exchange): losses and checkpoints are bit-identical to one process, under every policy, whatever is trained.
+Hits, misses and rows that travel are as `simulate --workers` counts them; runs are stopped, killed, and resumed by another number of workers, or without.
 
     rows_exchanged.py OUTGROW [MPIRUN TEST_COMM]     as workers.py
 """
@@ -62,7 +61,7 @@ def the_same_under_every_policy():
 
 
 def several_mini_batches_at_a_time():
-    """Of each worker, by trainers or executors: rounds begin, and are taken in, in one order in all, whoever is ready."""
+    """Each worker, by trainers or executors: rounds begin, and are taken in, in one order in all, whoever is ready."""
     turn = 0
     for kind in ("sage with batch norm", "gcn, late", "gat with dropout", "links with a perceptron, late")[::STEP]:
         trained("one", 1, KINDS[kind])
@@ -263,7 +262,7 @@ def rows_that_stay_are_not_copied():
 
 
 def one_that_sees_less():
-    """A plan's figures are a run's also where what is put away leaves no room for all that a policy wants to see."""
+    """A plan's figures are a run's also where spilled bytes leave no room for a policy's whole lookahead."""
     words = ["--accumulate", "4", "--epochs", "2", "--eval-every", "0", "--policy", "hybrid:window=24,update=2", "--cache", "15%", "--superbatch", "2",
              "--batch", "15", "--disk", "200K"]
     done = subprocess.run([OUTGROW, "plan", "graph", "--workers", "2", *EXCHANGE, *BASE, *words, "--json"], capture_output=True, text=True)
@@ -277,7 +276,7 @@ def one_that_sees_less():
 
 
 def one_with_less_memory_has_its_structure_on_disk():
-    """A machine of its own, as it seems: what the first chose is kept but for where the structure is."""
+    """A machine of its own, as it seems: the first's choice holds, except the topology's place."""
     if os.geteuid() != 0 or not shutil.which("unshare"):
         print("one_with_less_memory_has_its_structure_on_disk: needs root and unshare")
         return
@@ -303,7 +302,7 @@ def one_with_less_memory_has_its_structure_on_disk():
 
 
 def what_is_left_open_the_first_worker_chooses():
-    """By what an owner of nodes is asked for; the others do the same, or one that looks ahead would not meet one that does not."""
+    """Choice by the requests to an owner of nodes; the others do the same, or one that looks ahead would not meet one that does not."""
     # no room for all rows, so that there is a choice
     subprocess.run([OUTGROW, "generate", "wide", "--nodes", "20000", "--degree", "8", "--dim", "500", "--train-fraction", "0.2", "--threads", "1",
                     "--quiet"], check=True)
@@ -324,7 +323,7 @@ def what_is_left_open_the_first_worker_chooses():
                                      capture_output=True, text=True, check=True).stdout)
     taken = [c for c in told["candidates"] if c["possible"] and c["policy"] == told["policy"]]
     owner = told["exchange"]["workers"][0]
-    assert len(taken) == 1, told["candidates"]  # counted over two rounds of the pilot: near what the epoch is
+    assert len(taken) == 1, told["candidates"]  # counted over two rounds of the profiling batches: near what the epoch is
     assert 0.5 < taken[0]["bytes_read"] / max(owner["feature_bytes_read"], 1) < 2, (taken, owner)
     plain = ["--accumulate", "2", "--eval-every", "0"]
     trained("plain", 1, plain, graph="wide")
@@ -344,8 +343,8 @@ def what_is_left_open_the_first_worker_chooses():
 
 
 def counted_of_told(graph, n, *words):
-    """Of each policy that worker 0 compares, bytes read by its count over the pilot's rounds, for one of those that a plan of the whole
-    epoch has for it as an owner."""
+    """For each policy that worker 0 compares: bytes read by its count over the profiling rounds, for one of those that a plan of the whole epoch has for it as an
+    owner."""
     same = ["--fanout", "5,5", "--hidden", "12", "--epochs", "2", "--threads", "1", "--eval-every", "0", "--memory", "1200M", "--accumulate",
             str(n), "--workers", str(n), *EXCHANGE, "--layout", "raw", *words, "--json"]
 
@@ -358,7 +357,7 @@ def counted_of_told(graph, n, *words):
 
 
 def what_is_compared_is_what_an_owner_reads():
-    for n in (4, 12, 20)[::STEP]:  # more than a pilot's eight batches have a round
+    for n in (4, 12, 20)[::STEP]:  # a round has more than eight profiling batches
         told = counted_of_told("wide", n, "--cache", "1%", "--batch", "25")
         assert all(0.8 < ratio < 1.3 for ratio in told.values()), (n, told)
     subprocess.run([OUTGROW, "generate", "slim", "--nodes", "20000", "--degree", "8", "--dim", "60", "--train-fraction", "0.2", "--threads", "1",
@@ -369,7 +368,7 @@ def what_is_compared_is_what_an_owner_reads():
 
 
 def an_owner_of_all_that_is_asked_for():
-    """Nodes of one kind have all the edges, and one worker owns them: what it is asked for is in the budget, or refused before training."""
+    """Nodes of one kind have all the edges, and one worker owns them: its requests are in the budget, or refused before training."""
     n, most = 30000, 4
     random = np.random.default_rng(1)
     os.makedirs("source", exist_ok=True)

@@ -1,5 +1,5 @@
-/* What results tell of bytes, beside what the kernel counted for this process: the blocks that its
- * disk read and that it made dirty. Where there is no disk (tmpfs) nothing can be told. */
+/* Bytes in results against those that the kernel counted for this process: the blocks that its disk
+ * read and that it made dirty. Where there is no disk (tmpfs) nothing can be compared. */
 #include "dataset/generate/options.h"
 #include "options/fields.h"
 #include "support/own_folder.h"
@@ -74,7 +74,7 @@ static bool reads_count(void)
     return counted().read > before.read;
 }
 
-/* ---- what is told ---- */
+/* ---- bytes in results ---- */
 
 static uint64_t sum_of(const json_t *part, const char *const *keys)
 {
@@ -102,7 +102,7 @@ static struct bytes told(const char *text)
     assert_non_null(root);
     if (json_object_get(root, "prepare")) {
         add_part(&sum, json_object_get(root, "prepare"));
-    } else { /* predict, pack: the sum is told */
+    } else { /* predict, pack: the sum is reported */
         sum.read = (uint64_t)json_integer_value(json_object_get(root, "bytes_read"));
         sum.written = (uint64_t)json_integer_value(json_object_get(root, "bytes_written"));
     }
@@ -113,7 +113,7 @@ static struct bytes told(const char *text)
     return sum;
 }
 
-/* ---- both beside each other ---- */
+/* ---- both compared ---- */
 
 static uint64_t with_slack(uint64_t bytes)
 {

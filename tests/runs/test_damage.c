@@ -1,5 +1,5 @@
-/* A graph whose structure is damaged, in every way that structure is read: each command says which
- * file it is and ends with status 1. Nobody follows an id or an offset that was not looked at. */
+/* A graph with a damaged topology, by every reader of it: each command names the file and ends with
+ * status 1. Nobody follows an id or an offset that was not looked at. */
 #include "dataset/generate/options.h"
 #include "support/testing.h"
 
@@ -119,7 +119,7 @@ static void mend(void)
 
 /* ---- commands ---- */
 
-/* Structure takes 24 MB: 80 MiB hold it beside all else, 31 MiB do not. */
+/* The topology takes 24 MB: 80 MiB hold it and all else, 31 MiB do not. */
 #define SMALL "--fanout 3,2 --batch 32 --hidden 4 --epochs 1 --threads 1 --io pread --scratch s"
 #define ROOM  " --memory 80M --topology memory "
 #define TIGHT " --memory 31M --topology memory "

@@ -1,6 +1,6 @@
 /* --disk: what a run has on the disk at any moment, all of it together. Whatever grows there goes
- * again, so the most there ever is lies there just before something is removed or cut short: these
- * calls look at the folders first. */
+ * again, so the maximum is there just before something is removed or cut short: these calls look at
+ * the folders first. */
 #include "dataset/generate/options.h"
 #include "options/fields.h"
 #include "support/testing.h"
@@ -182,7 +182,7 @@ static int train(const char *const *pairs, uint64_t memory, uint64_t disk, bool 
     return rc;
 }
 
-/* With little memory, so that much is put away; false: --disk is refused. */
+/* With little memory, so that much is spilled; false: --disk is refused. */
 static bool train_within(const char *const *pairs, uint64_t least, uint64_t disk, bool both)
 {
     struct og_err err = {0};
@@ -196,7 +196,7 @@ static bool train_within(const char *const *pairs, uint64_t least, uint64_t disk
     return rc == 0;
 }
 
-/* Of several folders each has an equal share, but for the last unit of what lies in units. */
+/* Each of several folders has an equal share, but for the last unit of what is stored in units. */
 static void check(size_t way, uint64_t disk, bool both)
 {
     enum { UNIT = 1024 * 1024 };
@@ -254,7 +254,7 @@ static void all_of_it_keeps_to_the_disk_allowed(void **state)
     assert_true(4 * all >= 3 * RUNS);
 }
 
-/* Without --scratch, so that what is kept as a whole lies in the user's cache folder. */
+/* Without --scratch, so that what is kept as a whole is in the user's cache folder. */
 static void train_beside(const char *const *pairs)
 {
     struct og_options opt;
@@ -268,7 +268,7 @@ static void train_beside(const char *const *pairs)
     og__remove_tree(run);
 }
 
-/* --disk is what batches may take where the run lies. */
+/* --disk is what batches may take where the run is. */
 static void what_lies_on_another_disk_is_no_part_of_it(void **state)
 {
     (void)state;

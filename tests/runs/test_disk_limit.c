@@ -1,6 +1,5 @@
-/* --disk: `plan` refuses what `train` refuses, byte for byte, and says what would do; what was left
- * to the program is never refused, and no run ends because a later superbatch takes more than its
- * first. */
+/* --disk: `plan` refuses what `train` refuses, byte for byte, and says what would do. Defaults are
+ * never refused, and no run ends because a later superbatch takes more than its first. */
 #include "dataset/generate/options.h"
 #include "options/fields.h"
 #include "support/files.h"
@@ -194,7 +193,7 @@ static void plan_and_train_agree(void **state)
     }
 }
 
-/* Nothing is written anew: what is put away counts alone, a little more where others follow. */
+/* Nothing is packed: spilled bytes count alone, a little more where others follow. */
 static void what_is_spilled_is_predicted(void **state)
 {
     (void)state;

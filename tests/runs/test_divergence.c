@@ -1,5 +1,5 @@
-/* A model whose numbers are none is told of wherever it is met: in training, at the ends of epochs,
- * in eval, with all neighbours and in predict; and one signal ends an evaluation. */
+/* A model with numbers that are not finite is reported wherever it is met: in training, at the ends
+ * of epochs, in eval, with all neighbours and in predict; and one signal ends an evaluation. */
 #include "dataset/generate/options.h"
 #include "options/fields.h"
 #include "support/files.h"

@@ -1,15 +1,14 @@
 /* Every public call, with every single failure there can be: the k-th allocation, open, read or
  * write of it, for k = 1, 2, 3, ... until the call has no k-th one. It returns an error that says
- * something, or does its work in another way; it leaves neither memory (under asan) nor descriptors
- * nor files behind, and what was there before is as it was.
+ * something, or does its work in another way. It leaves neither memory (under asan) nor descriptors
+ * nor files, and what was there before is as it was.
  *
  *     test_faults [GROUP]
  *
- * GROUP: one group of calls, or "resumed" or "predicted"; none: all.
- * OG_FAULTS_STEP=N: of the failures of each call and kind one in N, 1 for all of them (default
- * 101). OG_FAULTS_SEED=N: which of them: seeds 0 to N-1 together make every failure. Default: the
- * day, so that the days take turns; it is printed. OG_FAULTS_ONLY, OG_FAULTS_KIND: one call, one
- * kind alone. */
+ * GROUP: one group of calls, or "resumed" or "predicted"; none: all. OG_FAULTS_STEP=N: of the
+ * failures of each call and kind one in N, 1 for all of them (default 101). OG_FAULTS_SEED=N: which
+ * of them: seeds 0 to N-1 together make every failure. Default: the day, so that each day takes
+ * others; it is printed. OG_FAULTS_ONLY, OG_FAULTS_KIND: one call, one kind alone. */
 #include "runs/faults_calls.h"
 #include "runs/faults_sources.h"
 #include "support/runs.h"
@@ -64,7 +63,7 @@ static uint64_t hash_outputs(void)
         if (access(path, F_OK) == 0)
             look_at_file(path, &v);
     }
-    if (access(embeddings, F_OK) == 0) { /* and the file beside it */
+    if (access(embeddings, F_OK) == 0) { /* and the file next to it */
         look_at_file(embeddings, &v);
         look_at_file(out_dir, &v);
     }
@@ -96,8 +95,8 @@ struct call {
     const char *name;
     int (*fn)(struct og_err *err);
     const char *options[10]; /* name, value, ... */
-    /* Of what measures for seconds where nothing fails: so many, of memory and of reading; 0 = all
-     * kinds, until the call has no k-th of them. */
+    /* For calls that measure for seconds where nothing fails: so many failures, of memory and of
+     * reading; 0 = all kinds, until the call has no k-th of them. */
     long most;
 };
 
@@ -107,7 +106,7 @@ static int make(const struct call *c, struct og_err *err)
     return c->fn(err);
 }
 
-/* Told at once; the test fails at its end, when all are known. */
+/* Printed at once; the test fails at its end, when all are known. */
 static int complaints;
 
 static void complain(const char *what, const char *why)
@@ -153,8 +152,8 @@ static void check_one(const struct call *c, enum fault_kind kind, long k, int rc
 static long fault_step = 101;
 static uint64_t fault_seed;
 
-/* Libraries ask for memory far more often than we do, mostly for a word of JSON: every
- * one of these would take an hour. */
+/* Libraries allocate far more often than we do, mostly for a word of JSON: every one of these would
+ * take an hour. */
 static long step_of(enum fault_kind kind)
 {
     bool some = kind == FAULT_LIBRARY && !getenv("OG_FAULTS_KIND");
@@ -481,7 +480,7 @@ static void every_call_survives_every_failure(void **state)
     assert_int_equal(complaints, 0);
 }
 
-/* ---- a run that goes on while things fail still ends with the bytes of an unbroken one ---- */
+/* ---- a run that continues while things fail still ends with the bytes of an unbroken one ---- */
 
 static void stop_at_once(void *arg, const struct og_progress *p)
 {

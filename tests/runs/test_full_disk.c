@@ -1,5 +1,5 @@
 /* A disk that fills up: during import and during training. What was there before stays, the message
- * says where and what to do, and with room again the run goes on to the bytes of an unbroken one.
+ * says where and what to do, and with room again the run resumes to the bytes of an unbroken one.
  * On a tmpfs of 3 MiB in a mount namespace of its own; skipped where mounting is not allowed. */
 #include "dataset/generate/options.h"
 #include "dataset/import/options.h"

@@ -1,7 +1,7 @@
 /* What is taken outside the budget: as much for a large graph, model or number of batches as for a
- * small one. Calls of malloc and its kin that the library makes by itself are counted, those that
- * it makes for the budget are not; the linker puts these functions between (CMakeLists.txt).
- * jansson, zlib, libzip and libyaml call malloc past them. */
+ * small one. Calls of malloc and its kin that the library makes by itself are counted, those for
+ * the budget are not; the linker puts these functions between (CMakeLists.txt). jansson, zlib,
+ * libzip and libyaml call malloc directly. */
 #include "dataset/generate/options.h"
 #include "dataset/import/options.h"
 #include "options/fields.h"
@@ -71,7 +71,7 @@ static void *note(void *p)
     return p;
 }
 
-/* Entries behind it move up, as linear probing wants. */
+/* Entries after it move up, as linear probing wants. */
 static void forget(const void *p)
 {
     pthread_mutex_lock(&lock);
@@ -255,7 +255,7 @@ static int train_chosen(struct og_err *err)
     return train_in("auto", pairs, false, err);
 }
 
-/* What tells of a call is thrown away. */
+/* Output of a call is thrown away. */
 static int drop(int rc, char *text)
 {
     free(text);
@@ -408,7 +408,7 @@ static const struct call {
     {"info", info},
 };
 
-/* Of the 12 MiB that are set aside for the process, stacks and other libraries take most. */
+/* Stacks and other libraries take most of the 12 MiB that are set aside for the process. */
 enum { MAY_TAKE = 3 << 20 };
 
 /* Twelve times the nodes, 48 times the batches, 900 times the parameters. */

@@ -1,7 +1,7 @@
-/* --pack-dtype: rows are rounded where they leave the feature file, so that a run has the numbers,
- * to the last bit, of one over features that were converted beforehand; whatever the cache, the
- * layout and the engine, offline and resumed. Conversions are compared with a search for the
- * nearest of all 65536 numbers. */
+/* --pack-dtype: rows are rounded where they leave the feature file. So a run has the numbers, to
+ * the last bit, of one over features that were converted before, whatever the cache, the layout and
+ * the engine, offline and resumed. Conversions are compared with a search for the nearest of all
+ * 65536 numbers. */
 #include "dataset/generate/options.h"
 #include "options/fields.h"
 #include "support/testing.h"
@@ -82,7 +82,7 @@ static float float_of(uint32_t bits)
     return x;
 }
 
-/* Each number of the format, what lies halfway to the next, and the floats beside both. */
+/* Each number of the format, what is halfway to the next, and the floats next to both. */
 static void check_all(const struct format *f)
 {
     for (uint32_t bits = 0; bits < 65536; bits++) {
@@ -122,7 +122,7 @@ static void every_number_is_rounded_to_the_nearest(void **state)
     }
 }
 
-/* Any length from any byte, nothing behind the end; the first number that is beyond is told. */
+/* Any length from any byte, nothing after the end; the first number that is beyond is reported. */
 static void rows_are_narrowed_as_numbers_are(void **state)
 {
     (void)state;
@@ -404,7 +404,7 @@ static void edges_are_predicted_from_the_same_numbers(void **state)
     drop(&got);
 }
 
-/* What is asked for by its own name is what is stored; other dtypes have nothing to give up. */
+/* The stored dtype may be requested by its name; other dtypes have nothing to give up. */
 static void only_f32_is_made_narrower(void **state)
 {
     (void)state;
@@ -646,7 +646,7 @@ static void packs_made_beforehand_are_narrow_too(void **state)
     drop(&want);
 }
 
-/* Of packs in another dtype pack.json tells; where that is wrong, each packed file does. */
+/* For packs in another dtype pack.json says so; where that is wrong, each packed file does. */
 static void packs_of_another_dtype_are_refused(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
-/* No option is ignored without a word: every two of them are given together, and each of the two
- * makes a difference beside the other, or is said to have no effect, or the pair is refused. What
- * is said to have no effect has none.
+/* No option is ignored without a word: every two of them are given together. Each of the two makes
+ * a difference with the other, or is said to have no effect, or the pair is refused. What is said
+ * to have no effect has none.
  *
  * OG_PAIRS_STEP=N takes every N-th pair, 1 all of them; 7 unless it is set. */
 #include "dataset/generate/options.h"
@@ -270,7 +270,7 @@ static struct seen look_at(const struct given *a, const struct given *b)
 
 /* ---- the fixture ---- */
 
-/* The labels, each of the node behind. */
+/* The labels, each of the next node. */
 static void other_scores(void)
 {
     char path[400];
@@ -360,7 +360,8 @@ static bool is_set(const struct seen *other, const struct given *g)
     return strcmp(text, g->value) == 0;
 }
 
-/* Of a pair: what `g` adds to a run with the other. Returns whether that is as it should be. */
+/* Checks of a pair what `g` adds to a run with the other. Returns whether that is as it should
+ * be. */
 static bool judge(const struct seen *both, const struct seen *other, const struct given *g,
                   const struct given *beside)
 {
@@ -426,7 +427,7 @@ static void no_pair_is_ignored_without_a_word(void **state)
     assert_int_equal(wrong, 0);
 }
 
-/* Presets are lists of options: none of them stands idle beside the others. */
+/* Presets are lists of options: none of them is idle with the others. */
 static void presets_say_nothing(void **state)
 {
     (void)state;

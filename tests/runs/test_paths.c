@@ -244,7 +244,7 @@ static void a_file_of_options_tells_what_is_gone(void **state)
     og__options_release(&opt);
 }
 
-/* Not even where the rest of the folder may be written anew. */
+/* Not even where the rest of the folder may be written again. */
 static void initial_parameters_are_only_read(void **state)
 {
     (void)state;

@@ -1,7 +1,6 @@
-/* Everything that computes computes as well where the host cannot look: each model, task and
- * optimiser is trained, resumed, evaluated and asked for predictions with a backend whose memory is
- * closed but while it works (oracles/ops_guarded.h), and writes the bytes that the product writes.
- */
+/* Everything that computes works without the host's access to memory. Each model, task and
+ * optimiser trains, resumes, evaluates and predicts with a backend whose memory is closed except
+ * while it works (oracles/ops_guarded.h), and writes the bytes that the product writes. */
 #include "support/own_folder.h"
 #include "support/small_run.h"
 
@@ -250,7 +249,7 @@ static void append(struct model *m, const char *const *options)
         m->options[n++] = options[i];
 }
 
-/* Of a model's tasks one in so many, another one of the next model. */
+/* One in so many of a model's tasks, another one of the next model. */
 static void tasks_of_all(const char *optimizer, size_t first, size_t step)
 {
     const char *const with[] = {"optimizer", optimizer, NULL};

@@ -164,7 +164,7 @@ struct real_run {
     struct og_plan plan;
 };
 
-/* The first n batches of t; what is behind them is a tail. */
+/* The first n batches of t; those after them are a tail. */
 static void run_batches(struct real_run *r, struct og_policy *p, const struct og_trace *t,
                         uint32_t n_batches, struct og_simulated *sum)
 {

@@ -1,4 +1,4 @@
-"""The command under test, as the tests of typed graphs call it: its path is their first argument."""
+"""The command under test, as the tests of heterogeneous graphs call it: its path is their first argument."""
 import os
 import pathlib
 import subprocess
@@ -11,7 +11,8 @@ STEP = int(os.environ.get("OG_WAYS_STEP", 1))
 
 
 def some(ways, turn, n):
-    """Of the ways in which a run is made again: all of them, or one in OG_WAYS_STEP for builds that are slow and look at something else, at most one in n; others another turn."""
+    """The repetitions of a run that are made: all of them, or one in OG_WAYS_STEP for builds that are slow and look at something else, at most one in n; others
+    another turn."""
     step = min(STEP, n)
     return list(ways)[turn % step::step]
 

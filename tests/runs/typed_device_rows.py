@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Rows of typed graphs that stay on virtual devices: each width's in slots of its own, to the bytes of a run without any, and what is told is what is
+"""Rows of heterogeneous graphs that stay on virtual devices: each width's in slots of its own, to the bytes of a run without any, and predictions are what is
 counted.
 
     typed_device_rows.py OUTGROW
@@ -128,7 +128,7 @@ def pairs_are_compared():
 
 
 def stopped_and_gone_on_with():
-    """With rows there, which begin anew, or without any."""
+    """With rows there, from an empty cache, or without any."""
     way = ["train", "graph", *TRAIN]
     rows = [*THERE, "--device-policy", "lru", "--policy", "lru", "--cache", "20%"]
     run(*way, *rows, "--epochs", 3, "--run", "whole")

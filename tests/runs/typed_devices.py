@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Typed graphs on virtual devices: what processors make of them within rounding, checkpoints of either kind on the other, and the same bytes on any
-number of devices, by whoever trains, however rows come, killed and gone on with.
+"""Heterogeneous graphs on virtual devices: within rounding of CPU cores, checkpoints of either kind on the other, and bit-identical on any number of devices. That
+holds whoever trains, however rows come, killed and resumed.
 
     typed_devices.py OUTGROW
 """
@@ -69,7 +69,7 @@ def as_processors_make_it():
 
 
 def links():
-    """Ranks of both ends among rivals of their types, by each decoder."""
+    """Ranks of both ends among negatives of their types, by each decoder."""
     small = ["--task", "link", "--edge-split", "20/75/5", "--epochs", 1, "--batch", 200]
     for decoder in "distmult", "mlp", "dot":
         for kind in "cpu", "virtual":
@@ -91,7 +91,7 @@ def the_same_bytes_by_any_hands():
 
 
 def killed_and_gone_on_with():
-    """By another number of devices, and not by processors."""
+    """By another number of devices, and not by the CPU."""
     way = ["train", "widths", *TRAIN, "--epochs", 6, "--accumulate", 2, "--optimizer", "adam", "--checkpoint-every", 0]
     run(*way, *VIRTUAL, "--run", "whole")
     process = subprocess.Popen([OUTGROW, *map(str, way), *VIRTUAL, "--run", "part", "--quiet"])
@@ -105,7 +105,7 @@ def killed_and_gone_on_with():
 
 
 def drawn_there():
-    """Hops of a relation after another, to the samples of processors, byte for byte; lists there, or lent by the host."""
+    """Hops of a relation after another, to the CPU's samples, byte for byte; lists there, or in pinned host memory."""
     ways = {"few": ["--fanout", "3,2", "--batch", 40], "all": ["--fanout", "-1,2", "--batch", 25], "once": ["--fanout", "2,3,2", "--draw", "once", "--batch", 30],
             "named": ["--fanout", "4,3;cites=0,2", "--batch", 50], "link": ["--fanout", "3,3", "--task", "link", "--relation", "cites", "--batch", 60]}
     for turn, (name, words) in enumerate(ways.items()):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Who trains on typed graphs never changes what is learnt: trainers, executors and workers have the bytes of one process, learnt rows included.
+"""Who trains on heterogeneous graphs never changes results: trainers, executors and workers have the bytes of one process, learnable embeddings included.
 
     typed_hands.py OUTGROW
 """
@@ -101,7 +101,7 @@ def of_machine(graph, *options):
 
 
 def structure_is_there_once():
-    """Of a graph that is mostly structure two workers need little more than one process, whose structure they share; and it is whatever there is of it."""
+    """On a graph that is mostly topology two workers need little more than one process, since they share it; whatever part of it there is."""
     run("generate", "lists", "--types", "paper:30000:4,author:9000", "--relations", "paper:cites:paper:200,author:writes:paper:50", "--classes", 5, "--train-fraction", 0.02)
     structure = sum(file.stat().st_size for file in pathlib.Path("lists").glob("rel*.npy"))
     words = [*TRAIN[2:], "--epochs", 1, "--topology", "memory", "--accumulate", 2]
@@ -144,7 +144,7 @@ EXCHANGED = [  # how many, and how
     (2, ["--policy", "belady", "--cache", "5%", "--layout", "packed", "--superbatch", 3]),
     (4, ["--policy", "frequency", "--cache", "5%", "--layout", "segmented", "--pack-dtype", "f32"]),
 ]
-STEP = int(os.environ.get("OG_WAYS_STEP", 1))  # of ways that are told one in so many, for builds that are slow and look at something else
+STEP = int(os.environ.get("OG_WAYS_STEP", 1))  # one in so many of the repetitions, for builds that are slow and look at something else
 
 
 def owner_rows(graph, workers):
@@ -159,7 +159,7 @@ def owner_rows(graph, workers):
 
 
 def rows_come_from_their_owners():
-    """With --exchange each worker keeps and reads the rows of its own nodes, of any type, and learnt rows go nowhere."""
+    """With --exchange each worker keeps and reads the rows of its own nodes, of any type, and learnable embeddings are not exchanged."""
     kinds = {"widths": ["--model", "sage", "--norm", "batch"], "alike": ["--model", "rgcn", "--bases", 2, "--task", "link", "--decoder", "distmult"]}
     for graph, model in kinds.items():
         run("train", graph, *TRAIN, *model, *ONE, "--trainers", 1, "--run", f"own-{graph}")
@@ -257,7 +257,7 @@ def what_exchanging_takes_is_told():
     words = [*TRAIN[2:], "--epochs", 1, "--batch", 300, "--fanout", "10,10", "--workers", 2, "--exchange", "--cache", "1%"]
     for way in (["--policy", "lru"], ["--policy", "belady", "--superbatch", 2]):
         least = smallest("wide", *words, *way)
-        for _ in range(4):  # of a superbatch it may turn out to be more, which is told
+        for _ in range(4):  # a superbatch may turn out to have more, and a message says so
             done = outgrow("train", "wide", *words, *way, "--memory", f"{least >> 20}M", "--run", "least-own")
             if done.returncode == 0:
                 break

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Links of typed graphs: which edges are held out, and what each model and decoder makes of them, by NumPy; the same bits however rows and lists come.
+"""Links of heterogeneous graphs: which edges are held out, and the results of each model and decoder, by NumPy; bit-identical however rows and lists come.
 
-The oracle draws the split itself (Philox, from its definition), computes the model with all neighbours of what is left, and ranks each held-out
-edge's both ends among all nodes of their type that do not make another edge: mean reciprocal rank and hits of `eval` are these.
+The oracle draws the split itself (Philox, from its definition), and computes the model with all neighbours of what is left. It ranks each held-out edge's both
+ends among all nodes of their type that do not make another edge: mean reciprocal rank and hits of `eval` are these.
 
     typed_links.py OUTGROW      exits 77 where there is no NumPy
 """
@@ -69,7 +69,7 @@ def edges_of(folder):
 
 
 def split(folder, seed, asked):
-    """Edges that are left of each relation; triples of each part. A relation between the types of one that is asked for loses edges as well."""
+    """Edges that are left of each relation; triples of each part. A relation between the types of a requested one loses edges as well."""
     pairs = [{RELATIONS[r][0], RELATIONS[r][2]} for r in asked]
     left, triples = [], [[], [], []]
     for r, (src, dst) in enumerate(edges_of(folder)):
@@ -186,7 +186,7 @@ def score_of(p, r, a, b):
 
 
 def ranks(p, h, triples, known):
-    """Of both ends of each triple, in the filtered setting; and how many of them are too close to tell. Equal rows count half."""
+    """Ranks of both ends of each triple, in the filtered setting; and how many of them are too close to decide. Equal rows count half."""
     out = []
     for s, r, o in triples:
         nodes = {end: np.arange(FIRST[name], FIRST[name] + TYPES[name][0]) for end, name in (("s", RELATIONS[r][0]), ("o", RELATIONS[r][2]))}
@@ -279,7 +279,7 @@ def own_lists():
     check_ranks("own", "own-binds", [0], 9, parts=(left, [[t for t in part if t[1] == 0] for part in triples]))
     assert json.loads(run("info", "own", "--json"))["splits"]["test_edges"] == len(triples[2])
     run("verify", "own")
-    # percentages draw anew of what is there; lists without relations are none
+    # percentages draw again from what is there; lists without relations are none
     run("train", "own", *RUN, *DISTMULT, "--epochs", 1, "--run", "own-anew")
     os.remove("own/valid_edge_relations.npy")
     assert "with their relations" in refused("train", "own", *own, "--edge-split", "dataset", "--run", "no")
@@ -342,7 +342,7 @@ def no_edge_at_all(own):
 
 
 def check_sample(folder, left, triples, kinds):
-    """All edges to train on are drawn, each epoch; nothing but nodes of their types beside them, and no edge that is held out."""
+    """All edges to train on are drawn, each epoch; only nodes of their types in addition, and no edge that is held out."""
     load = lambda name: np.load(f"{folder}/{name}.npy").astype(np.int64)
     seeds, seeds_ptr, ids, ids_ptr = load("seeds"), load("seeds_ptr"), load("ids"), load("ids_ptr")
     known = [set(zip(src.tolist(), dst.tolist())) for src, dst in left]
@@ -363,7 +363,7 @@ def check_sample(folder, left, triples, kinds):
 
 
 def samples_of_links():
-    """Batches that are drawn beforehand are those of the run, to the same bytes."""
+    """Pre-sampled batches are those of the run, bit-identical."""
     drawn = [a for a in RUN if a not in ("--model", "rgcn", "--lr", 0.03)]
     for relation, kinds in (None, ["drug", "gene", "side"]), ("binds", ["drug", "gene"]), ("like", ["drug"]):
         more = ["--epochs", 2, "--negatives", 2, *(["--relation", relation] if relation else [])]

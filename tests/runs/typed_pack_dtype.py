@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""--pack-dtype on typed graphs: a run has the checkpoint, byte for byte, of one over features that NumPy converted, whatever
-holds or moves the rows; caches and packs have as many bytes as over those, files are read as they are stored.
+"""--pack-dtype on heterogeneous graphs: a run has the checkpoint, byte for byte, of one over features that NumPy converted, whatever holds or moves the rows.
+Caches and packs have as many bytes as over those, files are read as they are stored.
 
     typed_pack_dtype.py OUTGROW      exits 77 where there is no NumPy
 """
@@ -35,7 +35,7 @@ NARROW = {"f16": lambda x: x.astype(np.float16), "bf16": lambda x: bfloat16(x)}
 
 
 def bfloat16(x):
-    """As uint16: to the nearer of the two that x lies between, to the even one of equally near."""
+    """As uint16: to the nearer of the two numbers around x, to the even one of equally near."""
     bits = x.view(np.uint32).astype(np.uint64)
     return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
 
@@ -116,7 +116,7 @@ def evaluations_round_as_training_does():
 
 
 def what_cannot_be_rounded_says_so():
-    """Of each type: what is stored so already stays, only f32 is made narrower; a number too large for f16 is named."""
+    """For each type: what is stored so already stays, only f32 is made narrower; a number too large for f16 is named."""
     said = refused("train", "mixed", *RUN, "--pack-dtype", "bf16", "--run", "no")
     assert "mixed/features_2.npy are f16" in said and "only f32" in said, said
     refused("train", "graph-f16", *RUN, "--pack-dtype", "f32", "--run", "no")

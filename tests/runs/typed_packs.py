@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`outgrow pack` on typed graphs: containers of each type hold the rows that NumPy finds in the dataset, and runs that read them have the
-checkpoint, byte for byte, of one that samples and packs nothing beforehand; what does not fit or is damaged is named.
+"""`outgrow pack` on heterogeneous graphs: packed files of each type hold the rows that NumPy finds in the dataset. Runs that read them have the checkpoint, byte
+for byte, of one that samples and packs during the run; what does not fit or is damaged is named.
 
     typed_packs.py OUTGROW      exits 77 where there is no NumPy
 """
@@ -29,7 +29,7 @@ MODEL = ["--hidden", 12, "--dropout", 0.2, "--embedding", 6, "--threads", 2]
 MEMORY = ["--memory", "120M"]
 RUN = [*DRAWN, *MODEL, *MEMORY, "--epochs", EPOCHS]
 PACKED = ["--policy", "frequency", "--layout", "packed"]
-DTYPES = np.float32, np.float16, np.uint16, np.uint8  # as containers number them
+DTYPES = np.float32, np.float16, np.uint16, np.uint8  # as packed files number them
 
 
 def bfloat16(x):
@@ -60,7 +60,7 @@ def train(graph, name, *more, options=RUN):
     return pathlib.Path(name, "checkpoint.safetensors").read_bytes(), json.loads(pathlib.Path(name, "summary.json").read_text()), said
 
 
-# ---- what is in the containers ----
+# ---- what is in the packed files ----
 
 class Container:
     """As docs/reference/formats.md has it."""
@@ -101,7 +101,7 @@ class Packs:
 
 
 def check_rows(packs, told, dtype):
-    """Of each type what each batch misses of the list, in the order of ids, rounded as NumPy rounds."""
+    """For each type what each batch misses of the list, in the order of ids, rounded as NumPy rounds."""
     rows = dict.fromkeys(packs.types, 0)
     for of, cached, batches in zip(packs.of, packs.cached, packs.batches):
         assert np.all(np.diff(cached) > 0)
@@ -245,7 +245,7 @@ def memory():
     small = [*MODEL, "--cache", "4K"]
     shutil.copytree("graph-s-stored", "least", ignore=shutil.ignore_patterns("pack"))
     least = "30M"
-    for _ in range(5):  # what is fixed, then the cache that is asked for
+    for _ in range(5):  # what is fixed, then the requested cache
         done = outgrow("pack", "graph", "--samples", "least", *small, "--memory", least)
         if done.returncode == 0:
             break
@@ -407,7 +407,7 @@ def damaged_description(want):
 
 
 def other_lists(want):
-    """Nodes of a type without features, or others than the containers are for, in a pack.json that vouches for them."""
+    """Nodes of a type without features, or others than the packed files are for, in a pack.json that vouches for them."""
     with Damaged("draw0_cached.npy") as d, Damaged("pack.json") as j:
         j.edit(lambda said: said.pop("cached_checksums"))
         nodes = np.load(d.path)
@@ -443,7 +443,7 @@ def other_types():
 
 
 def changed_rows():
-    """Rows that changed behind the back of a dataset's number, which looks at pages of large arrays."""
+    """Rows that changed unnoticed by a dataset's number, which looks at pages of large arrays."""
     run("generate", "wide", "--types", "paper:3000:400,author:100", "--relations", "author:writes:paper:3,paper:cites:paper:4,paper:by:author:2", "--classes", 3, "--train-fraction", 0.3, "--seed", 4)
     run("sample", "wide", "--out", "wide-s", "--batch", 300, "--fanout", "5,5", *MEMORY, "--epochs", 1)
     run("pack", "wide", "--samples", "wide-s", *MODEL, *MEMORY, "--cache", "1%")

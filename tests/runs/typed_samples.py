@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What `outgrow sample` writes of a typed graph, looked up in its files by NumPy: nothing here knows how the library draws.
+"""What `outgrow sample` writes of a heterogeneous graph, looked up in its files by NumPy: nothing here knows how the library draws.
 
-Of every batch, hop and relation: each destination of the relation's type has as many neighbours as the relation's fanout or its
-list allows, in this hop or, where it draws once, in an earlier one; they are in that list, none twice; whoever is new is named
-by a new edge, in order of discovery. From memory and from disk the batches are the same bytes. Which neighbours a list gets is
-uniform (chi-square a relation). One type and one relation are sampled as the same graph without types.
+In every batch, hop and relation, each destination of the relation's type has as many neighbours as the relation's fanout or its list allows. It has them in
+this hop or, where it draws once, in an earlier one. They are in that list, none twice; a new node is named by a new edge, in order of discovery. From memory
+and from disk the batches are bit-identical. Which neighbours a list gets is uniform (chi-square a relation). One type and one relation are sampled as the same
+homogeneous graph.
 
     typed_samples.py OUTGROW [SOURCE]      exits 77 where there is no NumPy; SOURCE: a folder that `import npy` takes, looked
                                            at in place of the graph that is made here
@@ -74,7 +74,7 @@ def check_relation(graph, sampler, r, fanout, block, ids, first, end):
     assert np.isin(ids[src].astype(np.int64) * graph.nodes + ids[dst], allowed).all(), "no edge of the relation"
     most = degree[ids[first:end]]
     drawn = np.bincount(dst - first, minlength=end - first)
-    if sampler == "labor":  # as many as asked for on average; but all where there are no more
+    if sampler == "labor":  # as many as the fanout on average; but all where there are no more
         all_of = (most <= fanout) | (fanout < 0)
         assert np.array_equal(drawn[all_of], most[all_of]) and (fanout or not drawn.any())
     else:
@@ -121,7 +121,7 @@ def check_all(graph, batch, epochs, ways, samplers):
 # ---- which neighbours ----
 
 def check_uniform(graph, batch, epochs, fanout=2):
-    """Of lists drawn `fanout` out of d, how often each neighbour is in them; the squares of a list have d - 1 degrees of freedom."""
+    """For lists drawn `fanout` out of d: how often each neighbour is in them; the squares of a list have d - 1 degrees of freedom."""
     times, often = [np.zeros(graph.nodes) for _ in graph.relations], [[] for _ in graph.relations]
     for ids, known, blocks in Trace(graph.folder, "--fanout", f"{fanout},{fanout}", "--batch", batch, "--epochs", epochs).batches():
         for h, block in enumerate(blocks):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Simulated caches of typed graphs: the figures of runs, to the last row and byte, under every policy; and, where a cache stays as it is, what
-Python counts from the dataset's files and the samples, which knows nothing of how the library ranks, shares out or counts.
+"""Simulated caches of heterogeneous graphs: the figures of runs, to the last row and byte, under every policy. For static caches also what Python counts from the
+dataset's files and the samples, which knows nothing of how the library ranks, divides or counts.
 
     typed_simulate.py OUTGROW      exits 77 where there is no NumPy
 """
@@ -56,7 +56,7 @@ def figures_are_those_of_runs():
                     assert told[key] == sum(t[key] for t in told["types"]), (name, key)
 
 
-PAIRS = {  # what is asked of a run, beside sizes
+PAIRS = {  # options of a run, besides sizes
     "static": ["--policy", "degree"],
     "random-over-degree": ["--device-policy", "random", "--policy", "degree"],
     "named": ["--device-policy", "degree", "--policy", "degree"],
@@ -75,7 +75,7 @@ COUNTERS = {"rows": "rows", "hits": "hits", "misses": "misses", "device_hits": "
 
 
 def pairs_are_those_of_runs():
-    """A device's cache over the host's: as large as a run's, whose figures are told, of all types and of each."""
+    """A device's cache over the host's: as large as a run's, with its figures, in total and by type."""
     train = ["train", "graph", *SAMPLED, "--embedding", 6, "--hidden", 8, "--eval-every", 0, "--cache", "10%", "--device", "virtual"]
     for name, words in some(PAIRS.items(), 2, 3):
         run(*train, "--device-memory", "1300K", *words, "--run", f"pair-{name}")
@@ -108,7 +108,7 @@ def workers_have_devices_of_their_own():
 
 
 def edges():
-    """Of each relation sources, destinations and how many edges the destination has by it, in the order of the files."""
+    """For each relation sources, destinations and how many edges the destination has by it, in the order of the files."""
     meta = json.loads(pathlib.Path("graph/meta.json").read_text())
     first = dict(zip((t["name"] for t in meta["node_types"]), np.cumsum([0] + [t["count"] for t in meta["node_types"]])))
     for r, relation in enumerate(meta["relations"]):
@@ -125,7 +125,7 @@ def out_degrees():
 
 
 def pagerank():
-    """From the training nodes, ten steps, the last of which starts none anew: to each relation of a node alike, and in it to each neighbour."""
+    """From the training nodes, ten steps, the last of which starts no further one: to each relation of a node alike, and in it to each neighbour."""
     damping, train = np.float32(0.85), np.load("graph/train.npy")
     start = np.zeros(NODES, np.float32)
     start[train] = (np.float32(1) - damping) * np.float32(NODES) / np.float32(len(train))
@@ -149,7 +149,7 @@ def figures_are_those_of_python():
 
 
 def check_figures(policy, uses):
-    """Of the rows that a byte saves most by, whole blocks of 512 bytes being read."""
+    """The rows that a byte saves most by, whole blocks of 512 bytes being read."""
     ids = np.load("trace/ids.npy")
     first, count, width = (0, 1600, 1640), (900, 40, 60), (80, 20, 36)
     worth, size = np.full(len(uses), -np.inf), np.zeros(len(uses), int)
@@ -176,7 +176,7 @@ def check_figures(policy, uses):
 
 
 def batches_of_a_trace_are_counted():
-    """Read back beside the dataset, from which slots are shared out; not drawn, or batches that are not what was written would go unseen."""
+    """Read back with the dataset, by which slots are divided; not drawn, or batches that are not what was written would go unseen."""
     drawn, _ = simulate("graph", POLICIES, CACHES)
     read, _ = simulate("graph", POLICIES, CACHES, "--samples", "trace")
     assert drawn["results"] == read["results"] and drawn["types"] == read["types"]
@@ -212,13 +212,13 @@ def a_trace_alone_counts_the_same():
 
 
 def traces_that_lack_something():
-    """One made before says what helps; one that lies is refused."""
+    """One made before says what helps; a false one is refused."""
     words = ["--policy", "lru", "--cache", "10%"]
     counts = np.load("trace/degree_counts.npy")
     shutil.copytree("trace", "before")
     os.remove("before/degree_counts.npy")
     assert "--samples" in refused("simulate", "before", *words)
-    run("simulate", "before", "--policy", "random,file:scores.npy", "--cache", "10%")  # which ask for no degrees
+    run("simulate", "before", "--policy", "random,file:scores.npy", "--cache", "10%")  # which need no degrees
     simulate("graph", ["lru"], ["10%"], "--samples", "before")
     for lie in (counts[:-1], counts[::-1], counts[:, :2], counts + [0, 0, 1], counts + [1, 0, 0], counts.astype(np.int32), np.vstack([counts, counts[-1:]])):
         np.save("before/degree_counts.npy", lie)

@@ -1,4 +1,4 @@
-"""Graphs with types, and traces of them, as NumPy reads their files."""
+"""Heterogeneous graphs, and traces of them, as NumPy reads their files."""
 import json
 import pathlib
 import re
@@ -77,7 +77,7 @@ class Trace:
         return self.arrays[name][start[i]:start[i + 1]]
 
     def batches(self):
-        """Each: ids, numbers of nodes known before and behind each hop, edges of each hop [n, 3] with their relation."""
+        """Each: ids, numbers of nodes known before and after each hop, edges of each hop [n, 3] with their relation."""
         for i in range(len(self.arrays["ids_ptr"]) - 1):
             known = [len(self.part("seeds", i))] + [int(self.arrays[f"hop{h}_nodes"][i]) for h in range(1, self.hops + 1)]
             edges = [np.stack([self.part(f"hop{h}_{a}", i).astype(np.int64) for a in ("src", "dst", "rel")], 1)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Training on typed graphs: what is learnt, by NumPy; the same bits however rows and lists come; what is refused.
+"""Training on heterogeneous graphs: results by NumPy; bit-identical however rows and lists come; what is refused.
 
 Accuracy and loss of `eval` with all neighbours, and logits of `predict`, are those that NumPy computes from the dataset's files and the checkpoint's
 tensors: nothing here knows how the library samples, gathers or computes. The rows of an epoch are those of its samples.
@@ -147,7 +147,7 @@ def rgcn(graph, p, layers, residual):
 
 
 def end(p, l, name, y, elu):
-    """Of a hidden layer: batch norm by running statistics, then the activation."""
+    """A hidden layer: batch norm by running statistics, then the activation."""
     norm = {what: p.get(f"norms.{l}.{name}.{what}") for what in ("weight", "bias", "running_mean", "running_var")}
     if norm["weight"] is not None:
         y = (y - norm["running_mean"]) / np.sqrt(norm["running_var"] + 1e-5) * norm["weight"] + norm["bias"]
@@ -155,7 +155,7 @@ def end(p, l, name, y, elu):
 
 
 def model(graph, p, layers, residual=False):
-    """Of all nodes of the first type: logits, and what the last layer reads."""
+    """For all nodes of the first type: logits, and what the last layer reads."""
     hidden = None
     if "convs.0.root" in p:
         return rgcn(graph, p, layers, residual)
@@ -274,7 +274,7 @@ def packs_serve_epochs_that_train_on_the_same_batches():
 
 
 def packs_keep_within_the_disk():
-    """A superbatch that does not fit says how much would do, and that does; nothing is left behind."""
+    """A superbatch that does not fit says how much would do, and that does; no file is left."""
     os.makedirs("small", exist_ok=True)
     for layout in "packed", "segmented":
         way = ["--policy", "none", "--layout", layout, "--superbatch", "all", "--scratch", "small"]
@@ -313,7 +313,7 @@ def one_type_and_one_relation_has_the_bits_of_none():
 
 
 def plans_tell_what_is_read():
-    """A row a type, and its sum: exactly what the first epoch reads, whose batches are looked at beforehand."""
+    """A row a type, and its sum: exactly what the first epoch reads, whose batches are sampled in advance."""
     few = [*RUN[:2], "--batch", 100, *RUN[4:], "--embedding", 6]
     for i, way in enumerate(([], ["--policy", "none"], ["--policy", "presc", "--cache", "25%"], ["--policy", "degree", "--cache", "20K", "--topology", "disk"],
                              ["--policy", "pagerank", "--cache", "20K"], ["--policy", "file:scores.npy", "--cache", "10%", "--topology", "disk"],
@@ -348,7 +348,7 @@ def plans_tell_what_is_read():
 
 
 def rows_are_those_of_samples():
-    """Of types with features, in each epoch."""
+    """For types with features, in each epoch."""
     got = train("bare", "counted", "--embedding", 6, "--policy", "none")
     run("sample", "bare", *RUN[:6], *RUN[8:12], "--out", "trace")
     ids, ptr = np.load("trace/ids.npy"), np.load("trace/ids_ptr.npy")
@@ -360,7 +360,7 @@ def rows_are_those_of_samples():
 
 
 def samples_made_beforehand():
-    """The batches of the run, read back: the same bits however rows come; what is not what was written is refused."""
+    """The batches of the run, read back: bit-identical however rows come; what is not what was written is refused."""
     few = [*RUN[:2], *RUN[4:], "--relation-fanout", "cites=3,2", "--embedding", 6, "--dropout", 0.2]
     for turn, (name, more) in enumerate((("once", []), ("drawn", ["--resample-every", 2]))):
         options = [*few, "--batch", 50, *more]
@@ -417,8 +417,8 @@ def a_run_goes_on_where_it_stopped():
 
 
 def relations_share_bases():
-    """R-GCN: the same bits however rows come, evaluations and predictions of NumPy, a run that goes on; a matrix each relation, and mixed ones; features
-    of one width, and of several, which are brought to that of learnt rows or of hidden layers."""
+    """R-GCN: bit-identical however rows come, evaluations and predictions of NumPy, a resumed run. A matrix each relation, and mixed ones; features of one width,
+    and of several, which are brought to that of learnable embeddings or of hidden layers."""
     for turn, (name, graph, width, more) in enumerate((("each", "relations", 20, ["--embedding", 20]), ("bases", "full", 12, ["--bases", 2, "--residual", "--norm", "batch"]),
                                                        ("learnt", "bare", 7, ["--bases", 1, "--embedding", 7]))):
         options = ["--model", "rgcn", *more, "--dropout", 0.3, "--input-dropout", 0.1, "--relation-fanout", "cites=5,2"]
@@ -451,7 +451,7 @@ def relations_share_bases():
 
 
 def degrees_are_those_of_the_graph():
-    """GCN: counted once, by whoever trains and wherever lists are; told as memory; evaluations and predictions of NumPy, with batches of any size."""
+    """GCN: degrees counted once, by whoever trains and wherever lists are; planned as memory; evaluations and predictions of NumPy, with batches of any size."""
     options = ["--model", "gcn", "--dropout", 0.3, "--relation-fanout", "cites=5,2"]
     base = train("full", "gcn", "--policy", "degree", *options)
     whole = pathlib.Path("gcn/checkpoint.safetensors").read_bytes()
@@ -494,7 +494,7 @@ def evaluations_equal_numpy():
 
 
 def predictions_equal_numpy():
-    """Of every node of the type that is learnt, in the order of their ids."""
+    """Every node of the target type, in the order of their ids."""
     check_predictions("full", "two/best.safetensors", 2, "two.npy")
     check_predictions("full", "two/best.safetensors", 2, "again.npy", "--policy", "none", "--topology", "disk", "--batch", 70)
     assert np.array_equal(np.load("two.npy").argmax(1), np.load("again.npy").argmax(1))

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Samplers that weigh edges, on graphs with types, beside NumPy: nothing here knows how the library draws.
+"""Samplers that weigh edges, on heterogeneous graphs, against NumPy: nothing here knows how the library draws.
 
-ladies: of every batch, hop and relation the nodes drawn are as many as fanout times seeds, or all that feed a destination; edges
-are all those between them and the destinations that have lists; weights are 1 / p, to a sum of 1, where p(u) is the sum of
-1 / in-degree^2 over the destinations that u feeds. How often each is drawn is what successive draws by p give.
+ladies: in every batch, hop and relation the sampled nodes are as many as fanout times seeds, or all that feed a destination. Edges are all those between them
+and the destinations that have lists. Weights are 1 / p, to a sum of 1, where p(u) is the sum of 1 / in-degree^2 over the destinations that u feeds. How often
+each is drawn is what successive draws by p give.
 
-walk: neighbours are where walks over the relation lead, and back over the one that is named as its reverse, the most visited first;
-what one walk visits has the chances that follow from the lists step by step.
+walk: neighbours are where walks over the relation lead, and back over the one that is named as its reverse, the most visited first. What one walk visits has
+the chances that follow from the lists step by step.
 
-From memory and from disk the batches are the same bytes, a run has the same parameters, and keeps within --memory.
+From memory and from disk the batches are bit-identical, a run has the same parameters, and keeps within --memory.
 
     typed_weighed.py OUTGROW      exits 77 where there is no NumPy
 """
@@ -58,7 +58,7 @@ def make_graph():
 # ---- what holds of every batch ----
 
 def hops(graph, trace):
-    """Of each batch, hop and relation: seeds, hop, relation, destinations, edges as ids, their weights."""
+    """For each batch, hop and relation: seeds, hop, relation, destinations, edges as ids, their weights."""
     for i, (ids, known, blocks) in enumerate(trace.batches()):
         ids = ids.astype(np.int64)
         for h, block in enumerate(blocks):
@@ -162,7 +162,7 @@ BACK = {0: 0, 1: 2, 2: 1}  # the relation of each second step; the others have n
 
 
 def steps_of(graph, r):
-    """Of each step, the lists that it chooses from and whether it is a visit."""
+    """For each step: the lists that it chooses from and whether it is a visit."""
     while True:
         yield graph.relations[r], True
         if r not in BACK:

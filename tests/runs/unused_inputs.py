@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What a dataset has and training does not use, or cannot, is said once, with --quiet too: edge weights, labels that are missing, unknown, or
-too many classes to be classes; and so are options that a command makes nothing of.
+"""What a dataset has and training does not use, or cannot, is said once, with --quiet too: edge weights; labels that are missing, unknown, or too many classes to
+be classes. So are options that a command does not use.
 
     unused_inputs.py OUTGROW      exits 77 where there is no NumPy
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Workers beside one process: the same losses and the same bytes of checkpoints for any number of them, whatever is trained and however
-bytes move; stopped, and gone on with by another number; one that is killed ends the job at once and leaves nothing half-written.
+"""Workers against one process: losses and checkpoints are bit-identical for any number of them, whatever is trained and however bytes move. Runs are stopped and
+resumed by another number; a killed worker ends the job at once and leaves nothing half-written.
 
     workers.py OUTGROW [MPIRUN TEST_COMM]     MPIRUN: started by it, in the place of --workers
 """
@@ -20,7 +20,7 @@ OUTGROW, MPIRUN, TEST_COMM = (*sys.argv[1:], None, None)[:3]
 PATIENCE = 500  # seconds after which something hangs; nothing else is measured in seconds
 BASE = ["--fanout", "4,4", "--batch", "60", "--epochs", "2", "--hidden", "12", "--memory", "400M", "--threads", "1", "--log-every", "1"]
 
-STEP = int(os.environ.get("OG_WAYS_STEP", 1))  # of ways that are told one in so many, for builds that are slow and look at something else
+STEP = int(os.environ.get("OG_WAYS_STEP", 1))  # one in so many of the repetitions, for builds that are slow and look at something else
 MOST = 1 if MPIRUN and "CI" not in os.environ else None  # mpirun takes a second to begin, and five to see that one has failed
 KINDS = {
     "sage with batch norm": ["--model", "sage", "--norm", "batch", "--accumulate", "4"],
@@ -183,7 +183,7 @@ def stopped_and_gone_on_with():
         words = KINDS[kind]
         trained("whole", 1, words)
         for first, second, after in ways:
-            for _ in range(20):  # where this process has to wait for a processor it may be over before
+            for _ in range(20):  # where this process has to wait for a CPU core it may be over before
                 shutil.rmtree("cut", ignore_errors=True)
                 if stop_after("cut", first, after, words):
                     stopped += 1
@@ -208,7 +208,7 @@ def lines_of(run):
 
 
 def begin(run, n, *lists):
-    """Started, and asked to log at once: checkpoints flush what is logged."""
+    """Started, and made to log at once: checkpoints flush what is logged."""
     args = ["train", "graph", "--run", run, *BASE, *(word for words in lists for word in words), "--checkpoint-every", "0"]
     return subprocess.Popen(command(n, args), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -223,7 +223,7 @@ def stop_after(run, n, lines, *lists):
     """Interrupted once so many mini-batches are logged; False: it was over already."""
     job = begin(run, n, *lists)
     wait_for(job, run, lines)
-    job.send_signal(signal.SIGUSR1 if MPIRUN or n == 4 else signal.SIGTERM)  # mpirun hands that on, and waits
+    job.send_signal(signal.SIGUSR1 if MPIRUN or n == 4 else signal.SIGTERM)  # mpirun forwards that, and waits
     _, said = job.communicate(timeout=PATIENCE)
     assert job.returncode in (0, 130), (job.returncode, said)
     assert job.returncode == 0 or os.path.exists(f"{run}/resume.safetensors"), said
@@ -319,7 +319,7 @@ def one_that_fails_says_why():
 
 
 def structure_is_there_once():
-    """Of a graph that is mostly structure two workers need little more than one process, whose structure they share."""
+    """On a graph that is mostly topology two workers need little more than one process, since they share it."""
     subprocess.run([OUTGROW, "generate", "wide", "--nodes", "30000", "--degree", "120", "--dim", "4", "--classes", "5",
                     "--train-fraction", "0.02", "--threads", "1", "--quiet"], check=True)
     structure = sum(os.path.getsize(f"wide/{name}.npy") for name in ("indptr", "indices"))
@@ -375,14 +375,14 @@ def who_started_them_had_gone_before_they_asked():
     same = ["graph", "--run", "late", "--accumulate", "2"]
     told = by_hand(same, same, line=theirs.fileno())
     theirs.close()
-    assert [status for _, status in told] == [130, 0], told  # the first tells it
+    assert [status for _, status in told] == [130, 0], told  # the first reports it
     assert train("late", 1, ["--resume", "--accumulate", "2"]).returncode == 0
     trained("whole", 2)
     assert_same("whole", "late", "who started them had gone")
 
 
 def stopped_as_timeout_does_it():
-    """timeout(1) and systemd tell the command and all its workers, and the command tells them, too: it is one wish."""
+    """timeout(1) and systemd signal the command and all its workers, and the command signals them, too: it is one request."""
     shutil.rmtree("twice", ignore_errors=True)
     job = begin("twice", 2, ["--epochs", "200"])
     wait_for(job, "twice", 6)
@@ -405,7 +405,7 @@ def stopped_as_timeout_does_it():
 
 
 def has_set(pid, mask, number):
-    """Is the signal in one of the masks that the kernel tells of a process? None where there is no such process any more."""
+    """Is the signal in one of the masks that the kernel shows for a process? None where there is no such process any more."""
     try:
         status = pathlib.Path(f"/proc/{pid}/status").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -414,7 +414,7 @@ def has_set(pid, mask, number):
 
 
 def commands_that_are_interrupted():
-    """Of workers under a launcher each does what a command other than train does, and says that it was interrupted."""
+    """Each worker under a launcher does what a command other than train does, and says that it was interrupted."""
     subprocess.run([OUTGROW, "simulate", "graph", "--policy", "belady", "--cache", "5%", "--epochs", "1", "--fanout", "4,4"], check=True,
                    stdout=subprocess.DEVNULL)
     words = [OUTGROW, "simulate", "graph", "--policy", "belady,rr,clock", "--cache", "1%,2%,3%,4%,5%", "--epochs", "100000", "--batch", "60", "--fanout", "4,4",

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 """What --draw once promises, looked up in traces by NumPy: nothing here knows how the library draws.
 
-Of every batch: each hop's edges are the first ones of the next hop's, the others belong to the nodes that the hop before found;
-each list is as long as the fanout of the hop that its node was first a destination of, or as all its in-neighbours; edges are
-those of the graph, none twice; whoever is new is named by a new list, in order of discovery. From memory and from disk the
-batches are the same bytes, and where nothing can differ from --draw each they are those. Which neighbours a node gets is
-uniform (chi-square over many batches).
+In every batch each hop's edges are the first ones of the next hop's, and the others belong to the nodes that the hop before found. Each list is as long as the
+fanout of the hop that its node was first a destination of, or as all its in-neighbours. Edges are those of the graph, none twice; a new node is named by a new
+list, in order of discovery. From memory and from disk the batches are bit-identical, and where nothing can differ from --draw each they are those. Which
+neighbours a node gets is uniform (chi-square over many batches).
 
     draw_once.py OUTGROW      exits 77 where there is no NumPy
 """
@@ -68,7 +67,7 @@ class Trace:
         return self.arrays[name][start[i]:start[i + 1]]
 
     def batches(self):
-        """Each: ids, numbers of nodes known before and behind each hop, edges of each hop [n, 2]."""
+        """Each: ids, numbers of nodes known before and after each hop, edges of each hop [n, 2]."""
         for i in range(len(self.arrays["ids_ptr"]) - 1):
             known = [len(self.part("seeds", i))] + [int(self.arrays[f"hop{h}_nodes"][i]) for h in range(1, self.hops + 1)]
             edges = [np.stack([self.part(f"hop{h}_src", i), self.part(f"hop{h}_dst", i)], 1) for h in range(1, self.hops + 1)]
@@ -157,7 +156,7 @@ def check_each():
 # ---- which neighbours ----
 
 def check_uniform(edges):
-    """Of lists drawn k out of d, how often each neighbour is in them. Their sum of squares has d - 1 degrees of freedom."""
+    """For lists drawn k out of d: how often each neighbour is in them. Their sum of squares has d - 1 degrees of freedom."""
     fanout = [3, 4]
     trace = Trace("--fanout", "3,4", "--batch", 10, "--epochs", 150, "--draw", "once")
     degree = np.bincount(edges[:, 1], minlength=NODES)

@@ -170,7 +170,7 @@ static inline double fit_of(const struct exact *x, const int *count, int draws)
     return test_chi2_p(chi2, cells - 1);
 }
 
-/* Most visited first, of equals the smaller: the order in which walk's sources are told does not
+/* Most visited first, of equals the smaller: the order in which walk's sources are given does not
  * mean anything. */
 static inline void sort_by_weight(const struct og_batch *b)
 {

@@ -1,4 +1,4 @@
-/* What is expected of rows and of groups of batches, beside requests counted over drawn ones. */
+/* Expected rows and group reads, against requests counted over drawn batches. */
 #include "support/testing.h"
 
 #include "base/random.h"

@@ -1,5 +1,5 @@
-/* Batches sampled together from disk: those that each would be by itself in memory, bit for bit,
- * while the structure is read at most once a hop. */
+/* Group sampling from disk: batches are those that each would be by itself in memory, bit for bit,
+ * while the topology is read at most once a hop. */
 #include "sample/topology_fixture.h"
 
 #include "sample/group_sampling.h"
@@ -12,7 +12,7 @@ struct group {
     struct og_budget *budget;
 };
 
-/* How they are sampled together. */
+/* The groups. */
 struct setting {
     uint32_t batches;
     unsigned shift;
@@ -95,7 +95,7 @@ static void check_batch(struct group *g, struct og_sampler *alone, int64_t n_nod
     og__batch_release(&m[1]);
 }
 
-/* Once; but ranges share blocks with those beside them: where lists are whole, where the elements
+/* Once; but ranges share blocks with their neighbours: where lists are whole, where the elements
  * begin off a block of the disk, and where that is larger than ours. */
 static uint64_t most_of_pass(const struct og_group_sampling_shape *shape, unsigned shift)
 {

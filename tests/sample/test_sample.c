@@ -303,8 +303,8 @@ static void sample_thirty(struct og_sampler *s, struct og_batch_memory *m,
     }
 }
 
-/* What is told of a batch up to some sizes is what reserving it takes, and enough for all of them.
- */
+/* The predicted bytes of a batch up to some sizes are what reserving it takes, and enough for all
+ * of them. */
 static void batches_fit_what_was_told(void **state)
 {
     (void)state;

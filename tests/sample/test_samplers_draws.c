@@ -30,7 +30,7 @@ static void weighted_draws_are_successive_sampling(void **state)
         {5, 2, {1, 2, 3, 4, 0.5f}},
         {6, 3, {1000, 1, 2, 0, 3, 4}},
         {6, 4, {1e8f, 1e-3f, 2e-3f, 1e-3f, 3e-3f, 0}},
-        {5, 4, {5e8f, 0, 0, 1, 3}}, /* fewer than asked for have weight */
+        {5, 4, {5e8f, 0, 0, 1, 3}}, /* fewer than the fanout have weight */
         {24, 2, {1, 2, 0, 1, 0, 3, 1, 1, 1, 2, 2, 0, 5, 1, 1, 1, 2, 0, 0, 1, 4, 1, 1, 2}},
         {24, 1, {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 1, 0, 0, 0, 0, 0}},
     };

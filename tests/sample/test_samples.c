@@ -1,5 +1,5 @@
-/* sample: batches made beforehand come back from their folder as the sampler made them, in any
- * order, and nothing in the folder is believed. */
+/* sample: pre-sampled batches come back from their folder as the sampler made them, in any order,
+ * and nothing in the folder is believed. */
 #include "sample/batch_fixture.h"
 
 #include "base/file.h"
@@ -129,7 +129,7 @@ static void ids_come_without_blocks(void **state)
     remove_trace(dir);
 }
 
-/* Every third batch is sampled anew: it is kept in memory or spilled, beside those that stay where
+/* Every third batch is sampled again: it is kept in memory or spilled, with those that stay where
  * they are. */
 static void a_superbatch_refers_to_samples(void **state)
 {
@@ -201,7 +201,7 @@ static int read_all(const char *dir, struct og_batch_memory *out, void (*look)(s
     return rc;
 }
 
-/* All that code behind it takes for granted. */
+/* All that later code takes for granted. */
 static void assert_sound(struct og_batch *b)
 {
     static bool seen[N];

@@ -1,5 +1,5 @@
-/* sample: superbatches give back what the sampler made, wherever they were kept, and leave nothing
- * behind. */
+/* sample: superbatches give back what the sampler made, wherever they were kept, and leave no
+ * file. */
 #include "dataset/generate/options.h"
 #include "options/fields.h"
 #include "sample/batch_fixture.h"
@@ -108,8 +108,8 @@ static void replay_gives_back_what_was_sampled(void **state)
     }
 }
 
-/* Arrays lie whole in one of several folders: what is counted is what equal shares would have to be
- * for the fullest one, as it was told by each batch. */
+/* Arrays are whole in one of several folders: the count is what equal shares would need for the
+ * fullest one, as predicted by each batch. */
 static void the_fullest_folder_counts(void **state)
 {
     (void)state;
@@ -170,7 +170,7 @@ static void check_window(struct og_superbatch *s, struct source *k, uint32_t fir
     }
 }
 
-/* Own batches, and as many behind them as a tail has, `step` by `step`. Cut where superbatches end,
+/* Own batches, and as many after them as a tail has, `step` by `step`. Cut where superbatches end,
  * what is spilled is what there is. */
 static void slide(struct og_superbatch *s, struct source *k, uint32_t step, uint32_t tail,
                   bool give_back, struct og_batch_memory *out)
@@ -456,7 +456,7 @@ static void a_spill_is_read_in_any_order(void **state)
     remove_empty(scratch);
 }
 
-/* What was changed under our hands must not be followed out of an array. */
+/* Arrays that were changed meanwhile must not be followed out of bounds. */
 static void a_changed_spill_is_refused(void **state)
 {
     (void)state;

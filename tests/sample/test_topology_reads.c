@@ -1,5 +1,5 @@
 /* Topology on disk: a neighbour cache that is the best there is; reads that are those needed and no
- * more; sizes that are told beforehand. */
+ * more; sizes that are predicted. */
 #include "sample/topology_fixture.h"
 
 /* ---- the choice ---- */
@@ -154,7 +154,7 @@ static int64_t find_edge(const struct graph *g, uint32_t v, uint32_t u)
     return e;
 }
 
-/* Blocks that a hop's edges need, told from the batch alone; those of the tail are in memory. */
+/* Blocks that a hop's edges need, from the batch alone; those of the tail are in memory. */
 static size_t needed_blocks(const struct graph *g, const struct og_topology *t,
                             const struct og_batch *b, uint32_t hop, uint64_t *blocks)
 {
@@ -203,7 +203,7 @@ static struct og_io_counts requests_for(const uint64_t *blocks, size_t n, uint64
     return c;
 }
 
-/* All that a batch asks of the kernel, told from the batch alone. */
+/* All system calls of a batch, from the batch alone. */
 static struct og_sample_reads reads_for(const struct graph *g, const struct og_topology *t,
                                         const struct og_batch *b, uint64_t align)
 {
@@ -292,7 +292,7 @@ static int sample_within(const struct og_topology *t, const struct og_sampling *
     return rc;
 }
 
-/* A sampler takes what it said it would for the batches it was told of; lists longer than what it
+/* A sampler takes what it said it would for the batches it was sized for; lists longer than what it
  * reads into are among them. */
 static void check_sizes(const struct og_graph *ds, const struct og_topology *t,
                         const struct og_sampling *how)

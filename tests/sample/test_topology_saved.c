@@ -141,7 +141,7 @@ static void cut(const char *dir, const char *file, int64_t by)
     assert_int_equal(truncate(path, by < 0 ? 0 : st.st_size - by), 0);
 }
 
-/* A checksum in the note that matches what now lies in the file. */
+/* A checksum in the note that matches what is now in the file. */
 static void forge(const char *dir, const char *file, const char *key)
 {
     char path[800];
@@ -270,7 +270,7 @@ static void a_damaged_cache_is_built_anew(void **state)
     free_graph(&g);
 }
 
-/* Killed at any moment of building and saving: what is there afterwards is right or built anew. */
+/* Killed at any moment of building and saving: what is there afterwards is right or built again. */
 static void a_killed_build_leaves_no_lie(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Pairs of typed graphs, beside what is found by looking at all there is: which triples there are,
- * what stands against an edge, who it is ranked among, and what its blocks must not tell. */
+/* Pairs of heterogeneous graphs, against an exhaustive search: which triples there are, the
+ * negatives of an edge, who it is ranked among, and what its blocks must not reveal. */
 #include "nn/links_fixture.h"
 
 #include <stdlib.h>
@@ -191,7 +191,7 @@ struct lists {
     uint32_t relation[RELATIONS + 1], dst[MOST_EDGES], indptr[MOST_EDGES + 1], src[MOST_EDGES];
 };
 
-/* Of random sources, some lists of seeds' banned edges alone. */
+/* Some lists of seeds' banned edges, of random sources. */
 static void draw_lists(struct lists *l, const struct og_pairs *p, uint32_t n_ids)
 {
     l->block = (struct og_block){.n_dst = p->n_seeds,

@@ -1,4 +1,4 @@
-/* Graphs on disk in any layout, and their batches beside those of memory. */
+/* Graphs on disk in any layout, and their batches against those from memory. */
 #ifndef OG_TOPOLOGY_FIXTURE_H
 #define OG_TOPOLOGY_FIXTURE_H
 
@@ -367,7 +367,7 @@ static inline struct og_topology open_disk(const struct og_graph *ds, struct og_
     return t;
 }
 
-/* Every fanout at every capacity; what the budget holds is what was told beforehand. */
+/* Every fanout at every capacity; what the budget holds is what was predicted. */
 static inline void compare_all(const struct og_graph *ds)
 {
     static const int fanouts[][3] = {{10, 10, 10}, {-1, 3, 1}, {60, 100, 2}, {3, -1, 7}};

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 bool test_is_there(const char *path);
-/* A whole file, with a NUL behind it; free() it. */
+/* A whole file, with a NUL after it; free() it. */
 char *test_read(const char *path, size_t *len);
 /* Changes some bits of the byte at `at`. */
 void test_flip(const char *path, int64_t at);

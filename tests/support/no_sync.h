@@ -1,4 +1,4 @@
-/* fsync in test programs (no_sync.c): it returns at once; who wants to see it is asked. */
+/* fsync in test programs (no_sync.c): it returns at once; a hook may watch it. */
 #ifndef OG_NO_SYNC_H
 #define OG_NO_SYNC_H
 

@@ -13,15 +13,15 @@ static inline void test_ask_stop(volatile sig_atomic_t *flag)
     __atomic_store_n(flag, 1, __ATOMIC_RELAXED);
 }
 
-/* An observer's progress: stops the run behind its batch number `at`. */
+/* An observer's progress: stops the run after its batch number `at`. */
 struct test_stopper {
     volatile sig_atomic_t stop;
     int batches, at;
 };
 void test_count_batch(void *stopper, const struct og_progress *p);
 
-/* Of the ways in which a run is made again for the same bits, one in so many is taken: 1, or
- * OG_WAYS_STEP, for builds that are slow and look at something else. */
+/* One in so many repetitions of a run for bit-identical results is made: 1, or OG_WAYS_STEP, for
+ * builds that are slow and look at something else. */
 size_t test_ways_step(void);
 
 /* The same where there are few ways, or what follows one is long: n at most. */

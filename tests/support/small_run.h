@@ -1,4 +1,4 @@
-/* A graph and a run on it that take no time, for tests of what goes on around them. */
+/* A graph and a run on it that take no time, for tests of what happens around them. */
 #ifndef OG_SMALL_RUN_H
 #define OG_SMALL_RUN_H
 

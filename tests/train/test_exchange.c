@@ -1,15 +1,15 @@
 /* Ranks that train while their exchange fails: a message is short, or comes late, a call fails, a
- * stream is cut, a rank is killed. Where nothing is lost they end with the bytes of one process;
- * else every rank ends with a message, at most one of them has it to tell, and one process goes on
- * from what is there to the same bytes.
+ * stream is cut, a rank is killed. Where nothing is lost they end with the bytes of one process.
+ * Else every rank ends with a message, at most one of them with the cause, and one process resumes
+ * from what is there to the same result.
  *
  * The same with rows that ranks send one another (--exchange), under policies that look ahead or do
- * not, and with rows that they read in place, in memory that they share: there may be none of it,
- * it cannot be mapped, it is full, or a rank tells of rows that are not there. And with rows of
+ * not. And with rows that they read in place, in memory that they share: there may be none of it,
+ * it cannot be mapped, it is full, or a rank announces rows that are not there. And with rows of
  * several widths, which are sent.
  *
- * Each rank is a process of its own, before it has threads. send, recv, and calls for memory that
- * is shared, are wrapped (CMakeLists.txt): one rank has a plan for its k-th call of one of them. */
+ * Each rank is a process of its own, before it has threads. Calls of send and recv, and for shared
+ * memory, are wrapped (CMakeLists.txt): one rank has a plan for its k-th call of one of them. */
 #include "support/testing.h"
 
 #include "comm/comm.h"
@@ -54,13 +54,13 @@ enum fault {
     LATE,       /* the k-th and a few after it wait first: no failure */
     SEND_FAILS, /* the k-th: the kernel has no memory for it */
     RECV_FAILS,
-    SENDS_LESS, /* the head before a message tells of fewer bytes */
+    SENDS_LESS, /* the head before a message gives fewer bytes */
     CUT,        /* half of the bytes go, then nothing any more, either way */
     KILLED,     /* half of the bytes go */
     OF_STREAMS, /* those before are of any exchange, the others of rows in place */
     MAP_FAILS = OF_STREAMS,
     ROOM_FAILS,
-    OTHERS_ROWS, /* the k-th time that rows are placed it tells of another rank's */
+    OTHERS_ROWS, /* the k-th time that rows are placed it announces another rank's */
     NO_ROWS,     /* of some outside of the memory */
     FAULTS
 };
@@ -71,7 +71,7 @@ static const char *const names[FAULTS] = {"nothing",    "halves",     "late",   
 static struct {
     enum fault fault;
     long k;            /* from 1 */
-    long sends, recvs; /* calls that moved bytes: how often one is told to come again is chance */
+    long sends, recvs; /* calls that moved bytes: how often one has to come again is chance */
     long maps, rooms, placed;
 } plan;
 
@@ -183,7 +183,7 @@ static uint32_t others_row(const struct og_exchange *x, uint32_t number)
                         : p->cache_at + (number - p->cache_at + p->cached) % (x->ranks * p->cached);
 }
 
-/* Just behind all of a round, or behind the slots of this rank's cache. */
+/* Just after all of a round, or after the slots of this rank's cache. */
 static uint32_t no_row(const struct og_exchange *x)
 {
     const struct og_in_place *p = &x->in_place;
@@ -361,8 +361,8 @@ static bool is_late_only(enum fault fault)
     return fault == NOTHING || fault == HALVES || fault == LATE;
 }
 
-/* Nobody but the rank that is killed ends without a message; one at most has it to tell, others
- * know of it from whom they lost (-ECONNABORTED). */
+/* Nobody but the rank that is killed ends without a message; at most one has the cause, others
+ * report whom they lost (-ECONNABORTED). */
 static void check_ends(enum fault fault, int faulty, long k)
 {
     int telling = 0;

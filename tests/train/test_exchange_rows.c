@@ -1,5 +1,5 @@
 /* Rows that ranks send one another, of one width and of several: every row of every batch is that
- * of its node, whoever owns it; and lists that no rank may ask with are told apart. */
+ * of its node, whoever owns it; and lists that no rank may send are recognised. */
 #include "support/testing.h"
 
 #include "flow/exchange_parts.h"
@@ -30,7 +30,7 @@ struct graph {
     struct og_graph typed;
     struct og_graph_type type[TYPES];
     struct og_graph_types types;
-    struct og_group rows; /* of the graph without types */
+    struct og_group rows; /* of the homogeneous graph */
     struct og_graph plain;
     struct og_workload workload;
 };
@@ -157,7 +157,7 @@ static void ask(struct rank *r, const struct graph *g)
 
 /* ---- an owner ---- */
 
-/* Rows of what it is asked for, as a gather would show them: in reverse, seen through an index. */
+/* Requested rows, as a gather would show them: in reverse, seen through an index. */
 static void gather(struct rank *o, const struct graph *g, struct og_rows *rows, char *at)
 {
     const struct og_planned_ids *p = &o->x.served.planned;
@@ -179,7 +179,7 @@ static void gather(struct rank *o, const struct graph *g, struct og_rows *rows, 
     o->x.served.rows = rows;
 }
 
-/* Each once, kind by kind: all that anybody asks for of its nodes. */
+/* Each once, kind by kind: all that anybody requests of its nodes. */
 static void check_requested(const struct rank *o, const struct graph *g,
                             const struct og_demanded *requested, const bool *wanted)
 {
@@ -198,7 +198,7 @@ static void check_requested(const struct rank *o, const struct graph *g,
     assert_int_equal(requested->n, n);
 }
 
-/* The lists of all, as one round of what it is asked for. */
+/* The lists of all, as one round of requests. */
 static void hear(struct rank *r, struct rank *o, const struct graph *g, struct og_demand *d)
 {
     const struct og_exchange *x = &o->x;

@@ -1,5 +1,5 @@
-/* Executors of a run: the same bytes whoever samples and trains, what is told of them, and how many
- * trainers there are where the program chooses. */
+/* Executors of a run: bit-identical whoever samples and trains, what is reported of them, and how
+ * many trainers there are where the program chooses. */
 #include "train/steps_fixture.h"
 
 #include "choose/calibration.h"
@@ -19,7 +19,7 @@ static const char *executors_of(const json_t *summary)
     return json_string_value(json_object_get(json_object_get(summary, "config"), "executors"));
 }
 
-/* ---- the same bytes ---- */
+/* ---- equal bytes ---- */
 
 static void any_split_makes_the_same(void **state)
 {
@@ -73,9 +73,9 @@ static void a_run_goes_on_with_others(void **state)
     forget("whole");
 }
 
-/* ---- what is told ---- */
+/* ---- reports ---- */
 
-/* 9 mini-batches an epoch, two epochs; and what was told before. */
+/* 9 mini-batches an epoch, two epochs; and what was predicted. */
 static void assert_told(const char *split, int samplers, int trainers, int standby)
 {
     train("run", LISTS(late, WORDS("executors", split, "policy", "degree", "cache", "10%")));

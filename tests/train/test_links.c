@@ -1,5 +1,5 @@
-/* Link prediction: which edges are held out, which pairs stand against an edge, and what a block
- * must not tell. */
+/* Link prediction: which edges are held out, which pairs are compared with an edge, and what a
+ * block must not reveal. */
 #include "nn/links_fixture.h"
 
 #include "session/session.h"
@@ -199,7 +199,7 @@ static void a_split_is_three_percentages(void **state)
 
 /* ==== pairs ==== */
 
-/* Seeds are distinct and lead back to what was asked. */
+/* Seeds are distinct and lead back to the batch's pairs. */
 static void check_seeds(const struct og_pairs *p, const uint32_t *ends, const uint64_t *place)
 {
     for (uint32_t i = 0; i < p->n_seeds; i++)
@@ -213,7 +213,7 @@ static void check_seeds(const struct og_pairs *p, const uint32_t *ends, const ui
     }
 }
 
-/* Of the pairs against edge i: one end stays, and is which. */
+/* The pairs of edge i: one end stays, and is which. */
 static void check_negatives(const struct og_pairs *p, const struct og_pair_rule *rule)
 {
     uint32_t swapped = 0;
@@ -347,7 +347,7 @@ static void evaluation_shares_its_rivals(void **state)
     og__pairs_close(&p);
 }
 
-/* ==== what is asked for is not told ==== */
+/* ==== blocks do not reveal the pairs ==== */
 
 static bool requested(const struct og_pairs *p, uint32_t src, uint32_t dst)
 {
@@ -559,7 +559,7 @@ static int try_link(const char *folder, const char *disk, struct og_err *err)
     return rc;
 }
 
-/* A full disk, a node that is none, lists that go astray; remove_root finds what stays behind. */
+/* A full disk, a node that is none, lists that go astray; remove_root finds files that are left. */
 static void a_split_that_fails_leaves_nothing(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Offline samples and packs: runs on batches made beforehand give the same bits as runs that
- * sample, whatever is not theirs is refused or done without, and packing leaves all or nothing. */
+/* Offline samples and packs: runs on pre-sampled batches are bit-identical to runs that sample,
+ * whatever is not theirs is refused or ignored, and packing leaves all or nothing. */
 #include "train/offline_fixture.h"
 
 /* ---- runs ---- */
@@ -266,7 +266,7 @@ static void an_interrupted_run_goes_on_with_or_without(void **state)
 
 /* ---- what was written before there was --draw ---- */
 
-/* Nor were files sealed then. */
+/* Nor did files have checksums inside then. */
 static void forget_draw_of_samples(const char *path)
 {
     json_t *said = json_load_file(path, 0, NULL);

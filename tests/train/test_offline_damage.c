@@ -48,7 +48,7 @@ static void damaged_packs_are_done_without(void **state)
     drop(&whole);
 }
 
-/* ---- damage that only checksums tell ---- */
+/* ---- damage that only checksums find ---- */
 
 static uint64_t size_of(const char *path)
 {
@@ -440,7 +440,7 @@ static void verify_compares_what_belongs_together(void **state)
     assert_non_null(strstr(f.text, "rows are not those of x"));
 }
 
-/* Files that have a checksum and are gone are each told, however many. */
+/* Files that have a checksum and are gone are each reported, however many. */
 static void verify_tells_every_missing_file(void **state)
 {
     (void)state;

@@ -782,7 +782,7 @@ static struct og_options *made(void)
     return opt;
 }
 
-/* What og_options_get tells of each option makes another set the same. */
+/* The text of og_options_get for each option makes another set the same. */
 static void what_is_got_can_be_set(void **state)
 {
     (void)state;

@@ -95,7 +95,7 @@ static int by_start(const void *left, const void *right)
     return a->start < b->start ? -1 : a->start > b->start;
 }
 
-/* A superbatch is sampled by several threads, and put away meanwhile: that is one stage. A batch
+/* A superbatch is sampled by several threads, and spilled meanwhile: that is one stage. A batch
  * that goes straight through is sampled by one. */
 static bool is_one_stage(const struct span *a, const struct span *b)
 {

@@ -1,5 +1,5 @@
 /* Steps of several mini-batches, and gradients of earlier parameters: what they are, that nothing
- * which moves bytes changes them, and that a run goes on in the middle of one. */
+ * which moves bytes changes them, and that a run resumes in the middle of one. */
 #include "train/steps_fixture.h"
 
 #include "learn/checkpoint.h"
@@ -41,7 +41,7 @@ static const char *const *const steps[] = {
     WORDS("accumulate", "1000", "staleness", "1"),
 };
 
-/* ---- beside the oracle ---- */
+/* ---- against the oracle ---- */
 
 struct follower {
     struct og_session *s;
@@ -125,7 +125,7 @@ static void steps_are_as_defined(void **state)
         }
 }
 
-/* ---- beside one large mini-batch ---- */
+/* ---- against one large mini-batch ---- */
 
 /* The largest difference of a parameter of two runs, as a share of the largest one. */
 static double difference(const char *const *kind, const char *one, const char *other)

@@ -67,7 +67,7 @@ static void pretend_disk_for_rows(void)
     pretend_disk(1e6, 5e6);
 }
 
-/* Nothing is put away on the disk, so ways that sample ahead are no better. */
+/* Nothing is spilled to the disk, so plans that sample ahead are no better. */
 static void set_options(struct og_options *opt, const char *const *more)
 {
     static const char *const base[] = {"fanout", "5,3",  "hidden",  "8",   "batch",      "200",
@@ -141,7 +141,7 @@ static void features_get_its_memory_where_that_is_faster(void **state)
     assert_ptr_equal(out, json_array_get(json_object_get(plan, "candidates"), 0));
     assert_true(number(in, "seconds") >= 1.1 * number(out, "seconds"));
     assert_true(number(out, "cache_rows") > number(in, "cache_rows"));
-    /* as was told: the cache, to the hundredth by which plans are counted as one, and passes */
+    /* as predicted: the cache, to the hundredth by which plans are counted as one, and passes */
     assert_true(number(plan, "cache_rows") >= number(out, "cache_rows"));
     assert_true(number(plan, "cache_rows") <= 1.02 * number(out, "cache_rows"));
     assert_true(number(plan, "together") > 1);

@@ -1,5 +1,5 @@
-/* What of a structure on disk an epoch reads: told by `plan`, and by a run of itself, beside what
- * the run then reads. */
+/* What an epoch reads of a topology on disk: predicted by `plan`, and by a run of itself, against
+ * what the run then reads. */
 #include "train/train_fixture.h"
 
 #include "base/base.h"
@@ -150,8 +150,8 @@ static void and_so_they_are_of_relations(void **state)
         compare_shape(k, &shapes[k]);
 }
 
-/* Its first group has the last batch of an epoch and, beside it, one of a few nodes that are
- * validated on. */
+/* Its first group has the last batch of an epoch and also one of a few nodes that are validated
+ * on. */
 static void a_resumed_run_tells_of_training(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Whole runs on a small generated graph: the same bits however bytes move. */
+/* Whole runs on a small generated graph: bit-identical however bytes move. */
 #include "train/train_fixture.h"
 
 #include "dataset/graph.h"
@@ -129,7 +129,7 @@ static void link_file(const char *name)
     assert_int_equal(symlink(from, to), 0);
 }
 
-/* Weights that make a difference, in a folder beside. */
+/* Weights that make a difference, in a second folder. */
 static void make_weighted(void)
 {
     static const char *const names[] = {"meta.json",  "indptr.npy", "indices.npy", "features.npy",
@@ -427,7 +427,7 @@ static void labels_are_learnt(void **state)
     drop(&a);
 }
 
-/* Of two classes there is an area, and whichever way bytes move it is the same. */
+/* Two classes have an area, and it is the same however bytes move. */
 static void two_classes_have_an_area(void **state)
 {
     (void)state;

@@ -7,7 +7,7 @@
 
 /* ---- eval, plan, sample ---- */
 
-/* The model's shape and sampler come from the checkpoint: eval is told nothing of them. */
+/* The model's shape and sampler come from the checkpoint: eval has no option of them. */
 static void eval_finds_what_training_with(const char *const *kind)
 {
     static const char *const none[] = {NULL};
@@ -97,7 +97,7 @@ static void a_state_dict_is_taken(void **state)
     og__remove_tree(path);
 }
 
-/* ---- the sampler, told by the checkpoint ---- */
+/* ---- the sampler, from the checkpoint ---- */
 
 static const char *const of_walks[][2] = {{"sampler", "walk"},
                                           {"walks", "6"},
@@ -221,7 +221,7 @@ static void training_goes_on_with_the_sampler_of_its_start(void **state)
     struct outcome drawn = train("other", plain);
     assert_true(loss_of(&walked, 0) != loss_of(&drawn, 0));
     drop(&drawn);
-    /* an interrupted run goes on in the same way */
+    /* an interrupted run resumes in the same way */
     interrupt("cut", found, 7);
     const char *const on[] = {"epochs", "2",      "model", "pinsage", "init",
                               path,     "resume", "true",  NULL};

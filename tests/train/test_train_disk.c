@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Exact where all batches are known beforehand: five, all of them profiling batches; or a
+/* Exact where all batches are known in advance: five, all of them profiling batches; or a
  * superbatch. */
 static void predictions_come_true(void **state)
 {
@@ -66,7 +66,7 @@ static json_t *plan_of(const char *const some[])
     return plan;
 }
 
-/* The profiling batches are the same, though from a disk they are sampled together. */
+/* The profiling batches are the same, though from a disk they are sampled in a group. */
 static void a_structure_on_disk_foretells_the_same(void **state)
 {
     (void)state;
@@ -199,7 +199,7 @@ static void a_pack_beyond_the_disk_allowed_is_refused(void **state)
         refused_for_disk(little[k]);
 }
 
-/* Rows are read where they are, but what is sampled ahead is put away. */
+/* Rows are read where they are, but what is sampled ahead is spilled. */
 static void batches_beyond_the_disk_allowed_are_refused(void **state)
 {
     (void)state;
@@ -216,7 +216,7 @@ static void batches_beyond_the_disk_allowed_are_refused(void **state)
         refused_for_disk(little[k]);
 }
 
-/* The most that lay in a scratch folder while batches were trained. */
+/* The maximum in a scratch folder while batches were trained. */
 struct disk_watch {
     char scratch[128];
     uint64_t most;
@@ -229,7 +229,7 @@ static void look_at_disk(void *arg, const struct og_progress *p)
     w->most = OG_MAX(w->most, test_bytes_under(w->scratch));
 }
 
-/* Trains with --disk, and returns the most that lay there. */
+/* Trains with --disk, and returns the maximum there. */
 static uint64_t most_on_disk(const char *const *pairs, struct outcome *o)
 {
     struct disk_watch w = {.most = 0};
@@ -246,8 +246,8 @@ static uint64_t most_on_disk(const char *const *pairs, struct outcome *o)
     return w.most;
 }
 
-/* As many batches as there is room for, whatever the policy puts away beside them. Hybrid keeps a
- * tail of the coming batches, which goes piece by piece while its superbatch is trained. */
+/* As many batches as there is room for, whatever else the policy spills. Hybrid keeps a tail of the
+ * coming batches, which goes piece by piece while its superbatch is trained. */
 static void batches_sampled_ahead_keep_to_the_disk_allowed(void **state)
 {
     (void)state;

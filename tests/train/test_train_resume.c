@@ -14,7 +14,7 @@ static void an_interrupted_run_ends_with_the_same_bytes(void **state)
     struct outcome whole = train("whole", none);
     for (size_t i = 0; i < OG_COUNT(moments); i++) {
         interrupt("cut", none, moments[i]);
-        /* goes on elsewhere: other memory, policy and threads */
+        /* resumes elsewhere: other memory, policy and threads */
         static const char *const policies[] = {"random", "belady", "hybrid"};
         const char *on[] = {"resume",        "true",    "cache", "20%", "policy",
                             policies[i % 3], "threads", "1",     NULL};

@@ -8,7 +8,7 @@ from formats.support import csc, graph, imported, neutral, refused, rng, run, sa
 
 
 def edge_layouts(src, dst):
-    """What edges.npy may be, by name. np.save writes an array in Fortran order as it lies."""
+    """What edges.npy may be, by name. np.save writes an array in Fortran order as it is in memory."""
     for kind in "int32", "int64":
         pairs, index = np.stack([src, dst], 1).astype(kind), np.stack([src, dst]).astype(kind)
         yield f"[E,2] {kind}", pairs

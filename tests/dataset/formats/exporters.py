@@ -55,7 +55,7 @@ def test_export_of_values_and_edges():
 
 
 def test_export_without_labels():
-    """What `export npy` writes of a graph without labels is taken, and the want of labels told."""
+    """What `export npy` writes of a graph without labels is accepted, and a message names the missing labels."""
     write("edges.txt", "0 1\n1 2\n2 0\n")
     run("import", "edgelist", "edges.txt", "d", "--quiet")
     run("export", "npy", "d", "exported", "--quiet")

@@ -49,8 +49,7 @@ def test_edgelist():
     got = imported("edgelist", "wide.txt")
     same_graph(got, csc(renamed[order, 0], renamed[order, 1], n))
     np.testing.assert_array_equal(got["node_ids"].astype(np.uint64), wide)
-    # more of them than memory holds: sorted on disk, and the same edges in the same order; weights
-    # tell whether of equal edges the first is kept
+    # more of them than memory holds: sorted on disk, and the same edges in the same order; weights show whether of equal edges the first is kept
     many = rng.integers(0, 2**63, 500000, dtype=np.uint64)
     pairs_wide = np.concatenate([many[rng.integers(0, len(many), (450000, 2))], many[:1000].reshape(-1, 2)])
     pairs_wide = np.concatenate([pairs_wide, pairs_wide[::9, ::-1], pairs_wide[::7]])
@@ -100,7 +99,7 @@ def test_edgelist():
     renamed = renamed.reshape(-1, 2)
     same_graph(imported("edgelist", "many.txt", "--memory", "16M"),
                csc(renamed[:, 0], renamed[:, 1], len(known)))
-    # what is wrong is told with its line
+    # errors name the line
     write("bad.txt", "# a\n0 1\n1 x\n")
     refused("edgelist", "bad.txt", "bad.txt: line 3: no node id", "'x'")
     write("bad.txt", "0 1\n1 -2\n")
@@ -123,7 +122,7 @@ def test_edgelist():
     open("cut.txt.gz", "wb").write(whole[:500] + b"\0" * 40 + whole[540:])
     refused("edgelist", "cut.txt.gz", "cut.txt.gz: byte")
     refused("edgelist", "nowhere.txt", "nowhere.txt")
-    # what would be passed over in silence, or read as another number
+    # what would be skipped in silence, or read as another number
     for text, flags, words in [
             (b"0 1 1,5\n", ["--weight-column", "3"], ["line 1: no finite weight", "'1,5'"]),
             (b"0;1;1,5\n", ["--weight-column", "3"], ["line 1: no finite weight", "'1,5'"]),
@@ -134,7 +133,7 @@ def test_edgelist():
             (b"\x005 6\n0 1\n", [], ["line 1: no node id"])]:
         open("bad.txt", "wb").write(text)
         refused("edgelist", "bad.txt", *words, flags=flags)
-    # one gzip member after another, as cat makes them, zeros behind; but nothing else behind
+    # one gzip member after another, as cat makes them, then zeros; but nothing else
     members = gzip.compress(b"0 1\n") + gzip.compress(b"1 2\n")
     for tail in b"", bytes(600):
         open("two.txt.gz", "wb").write(members + tail)
@@ -203,7 +202,7 @@ def test_by_id():
                 assert "node_ids" not in got
             else:
                 np.testing.assert_array_equal(got["node_ids"], known)
-    # what is told of it
+    # its messages
     done = run("import", "ids", "out", "--symmetrize", "--memory", "64M")
     one = f"label.csv: no row for id {known[np.setdiff1d(np.arange(n), labelled)[0]]}, nor for 99 others: they have no label"
     alone = n - len(np.unique(edges))
@@ -235,7 +234,7 @@ def test_by_id():
     np.testing.assert_array_equal(imported("edgelist", "split")["train"], [1, 2])
     by_id("split", [(1, 2), (2, 3), (3, 1)], train=[1, 2])
     np.testing.assert_array_equal(imported("edgelist", "split")["train"], [0, 1])
-    # names and empty lines are passed over, numbers may be in quotes
+    # names and empty lines are skipped, numbers may be in quotes
     write("split/train.csv", '\n"node"\n\n2\n')
     np.testing.assert_array_equal(imported("edgelist", "split")["train"], [1])
     write("split/train.csv", '"1"\n2\n3\n')
@@ -345,7 +344,7 @@ def test_killed():
     assert left == ["big.txt", "folder", "other.tmp-1", "out", "out.tmp-2", "out.tmp-x"], left
     assert os.listdir("folder") == ["kept"] and os.path.isdir("/etc")
     assert not [f for f in os.listdir("out") if not f.endswith((".npy", ".json"))]
-    # one that lives is left alone
+    # the folder of a living process stays
     shutil.rmtree("out")
     child = subprocess.Popen([OUTGROW, "import", "edgelist", "big.txt", "out", "--quiet"],
                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -48,7 +48,7 @@ def relations(g):
 
 
 def within(g):
-    """Of each node the place in its type."""
+    """Each node's position in its type."""
     place = np.zeros(g["n"], np.int64)
     for nodes in g["members"]:
         place[nodes] = np.arange(len(nodes))
@@ -166,7 +166,7 @@ def test_types_round_trip():
     for said, r in zip(info["relations"], one["relations"]):
         assert all(said[key] == r[key] for key in r)
     assert "heterogeneous" in run("export", "graphbolt", "d", "e", status=1).stderr and not os.path.exists("e")
-    # what is wrong with one is told
+    # errors name what is wrong with one
     a = np.load("d/rel0_indices.npy")
     a[3] = 10**6
     np.save("d/rel0_indices.npy", a)
@@ -180,7 +180,7 @@ def test_types_round_trip():
 
 
 def test_types_none():
-    """One type and one relation, or types left out: the very files there are without types."""
+    """One type and one relation, or dropped types: the very files of a homogeneous graph."""
     g = graph()
     neutral("plain", g)
     neutral("one", g, node_type=np.zeros(g["n"], np.int8), edge_type=np.zeros(len(g["src"]), np.int8))
@@ -207,7 +207,7 @@ def lists(g, n=40):
 
 
 def test_types_edge_lists():
-    """Lists of edges with their types: relations beside them, and back."""
+    """Lists of edges with their types: their relations in a second file, and back."""
     for shuffled, flags in (False, []), (True, []), (True, ["--reverse-relations"]), (True, ["--reverse"]):
         g = hetero(shuffled)
         ours = np.argsort(np.concatenate(g["members"]))
@@ -240,7 +240,7 @@ def test_types_edge_lists():
     assert "train_edge_relations.npy" in run("info", "again", status=1).stderr
     os.remove("src/train_edge_type.npy")  # then nobody knows
     assert "train_edge_relations" not in imported("npy", "src")
-    os.remove("src/edge_type.npy")  # of one type of edges: ends tell
+    os.remove("src/edge_type.npy")  # with one type of edges: ends decide
     os.remove("src/test_edge_type.npy")
     assert "train_edge_relations" in imported("npy", "src")
 
@@ -333,8 +333,7 @@ def test_types_generate():
         assert len(a[f"rel{r}_indptr"]) == {0: 3001, 1: 3001, 2: 91, 3: 2001}[r]
     dst = np.repeat(np.arange(3000), np.diff(a["rel0_indptr"]))
     share = (a["labels"][a["rel0_indices"]] == a["labels"][dst]).mean()
-    assert 0.6 < share < 0.72, share  # 0.7 of what is drawn; more of these are drawn twice
-    # by way of authors: papers of an author share his class, which no file has
+    assert 0.6 < share < 0.72, share  # 0.7 of what is drawn; more of these are drawn twice through authors: papers of an author share his class, which no file has
     writes = np.repeat(np.arange(3000), np.diff(a["rel1_indptr"]))
     count = np.zeros((2000, 6))
     np.add.at(count, (a["rel1_indices"], a["labels"][writes]), 1)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the .npy files beside it with NumPy itself: what test_npy.c must read, and must refuse."""
+"""Writes the .npy files of this folder with NumPy itself: what test_npy.c must read, and must refuse."""
 import os
 import numpy as np
 

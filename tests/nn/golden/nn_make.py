@@ -1,10 +1,9 @@
 #!/usr/bin/python3
 """Reference runs for tests/nn/test_nn_golden.c, in plain PyTorch.
 
-The convolutions are written out from their definitions; the layer classes of PyTorch Geometric and
-DGL are not needed. Each case is one safetensors file: graph, batches, initial parameters, logits
-and gradients of the first step, the loss of every step, the parameters at the end, and with batch
-norm the logits of an evaluation then.
+The convolutions are written out from their definitions; the layer classes of PyTorch Geometric and DGL are not needed. Each case is one safetensors file:
+graph, batches, initial parameters; logits and gradients of the first step; the loss of every step; the parameters at the end. With batch norm it also has the
+logits of an evaluation then.
 
     cd tests/nn/golden && ./nn_make.py [WORD of the names of cases]
 """
@@ -99,8 +98,8 @@ def gcn_conv(x, hop, p, name):
 
 
 def gcn_weights_conv(x, hop, p, name, w, of_nodes, degree):
-    """gcn_conv of weights, whose degrees are l + m k: of a node's loop, 1 where it has none, of the mean of its other in-edges in the graph, and of
-    how many of these are drawn or, of those that are no destinations, would be."""
+    """gcn_conv of weights, whose degrees are l + m k. Here l is a node's loop, 1 without one, and m the mean of its other in-edges in the graph. And k is how many
+    of these are drawn, or would be for nodes that are no destinations."""
     src, dst, n_src, n_dst = edges(hop)
     m, l = of_nodes
     other = src != dst

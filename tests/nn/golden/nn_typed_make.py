@@ -1,10 +1,9 @@
 #!/usr/bin/python3
-"""Reference runs for tests/nn/test_nn_typed.c: models of typed graphs, in plain PyTorch.
+"""Reference runs for tests/nn/test_nn_typed.c: heterogeneous models, in plain PyTorch.
 
-A layer is what PyTorch Geometric's HeteroConv makes with aggr="sum": in each type the sum of the
-convolutions of the relations that end there, written out from their definitions; residual and norm
-are of the type. As nn_make.py has it, each case is one file; a parameter that no seed's logits
-depend on is in none.
+A layer is what PyTorch Geometric's HeteroConv makes with aggr="sum": in each type the sum of the convolutions of the relations that end there. They are written
+out from their definitions; residual and norm are of the type. As nn_make.py has it, each case is one file; a parameter that no seed's logits depend on is in
+none.
 
     cd tests/nn/golden && ./nn_typed_make.py [WORD of the names of cases]
 """
@@ -220,8 +219,8 @@ def end(p, stats, norm, act, l, name, y, training):
 
 
 def forward(kind, layers, p, x, ids, hops, norm="none", residual=False, stats=None, training=True, graph=None, fanout=None, weights=None):
-    """x: rows of each type in the order of ids; a type that nothing ends in has none behind a layer. graph, fanout: where degrees count; weights: of the
-    edges of each hop, where they do."""
+    """x: rows of each type in the order of ids; a type that nothing ends in has none after a layer. Where degrees count: graph, fanout; where weights count:
+    weights, of the edges of each hop."""
     act = {"pinsage": unit, **dict.fromkeys(ATTEND, F.elu)}.get(kind, F.relu)
     number = numbers(ids)
     for l in range(layers):
@@ -253,13 +252,13 @@ def forward(kind, layers, p, x, ids, hops, norm="none", residual=False, stats=No
 
 
 def rows_of_seeds(x, ids, seeds):
-    """Of seeds of any type, in their order."""
+    """For seeds of any type, in their order."""
     number = numbers(ids)
     return torch.stack([x[type_of(v)][number[i]] for i, v in enumerate(ids[:seeds])])
 
 
 def draw_pairs(rng, seeds, edges, each):
-    """Edges among the seeds, and behind them the negatives of each in turn, which keep one of its ends: ends, and relations."""
+    """Edges among the seeds, and after them the negatives of each in turn, which keep one of its ends: ends, and relations."""
     a, b, r = rng.integers(0, seeds, edges), rng.integers(0, seeds, edges), rng.integers(0, len(RELATIONS), edges)
     swap = rng.random((edges, each)) < 0.5
     other = rng.integers(0, seeds, (edges, each))
