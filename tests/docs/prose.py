@@ -77,7 +77,40 @@ def test_messages_and_comments():
     found = prose.counts("messages")
     assert (found["sentences"], found["mean"]) == (1, 5.0), found
     found = prose.counts("comments")
-    assert (found["sentences"], found["own-words"]) == (3, 1), found
+    assert (found["sentences"], found["own-words"], found["of-first"], found["long-firsts"]) == (4, 1, 0, 0), found
+
+
+def sentences_of(kind):
+    return [s for _, _, block in prose.pieces(kind) for s in prose.sentences(block)]
+
+
+def test_messages_without_code():
+    (prose.TOP / "src/x.c").write_text(r'''int quote = '"'; int mark = '\\''; f("one \\"two\\" three four");
+__asm__(".text here and there\\n" "  popq %rbp (%rdi)");
+g(".TP\\n.I file.json\\nwhat is in it\\n.TP\\n.I other.json\\nand in this\\n.nf\\noutgrow plan graph\\n.fi\\n");
+h("a first model:\\n  outgrow train graph --memory 4G  # fits anywhere\\n");
+'''.replace("\\\\", "\\"))
+    wanted = ['one "two" three four', "file.json what is in it", "other.json and in this", "a first model:"]
+    assert sentences_of("messages") == wanted, sentences_of("messages")
+
+
+def test_comments_of_all_files():
+    (prose.TOP / "tests").mkdir()
+    (prose.TOP / "src/x.c").write_text('// Of a line.\nchar *s = "/* no comment */"; /* code   two columns\n * text   more of them\n *\n * A sentence. */\n')
+    (prose.TOP / "include/x.h").write_text("")
+    (prose.TOP / "tests/x.py").write_text('"""A docstring. Two."""\nx = """no docstring"""  # A remark\n# over\n# two lines\n')
+    (prose.TOP / "tests/tool").write_text("#!/usr/bin/env python3\n# Of a tool.\n")
+    (prose.TOP / "tests/x.txt").write_text("# not read\n")
+    assert sentences_of("comments") == ["Of a line.", "code   two columns", "text   more of them", "A sentence.", "Of a tool.",
+                                        "A docstring.", "Two.", "A remark", "over two lines"], sentences_of("comments")
+    status, out = run("--of", "comments")
+    assert status == 0 and out.count("Of a") == 2, out
+
+
+def test_changelog_is_counted():
+    (prose.TOP / "CHANGELOG.md").write_text("- " + " ".join(["word"] * 36) + ".\n- It is told.\n")
+    found = prose.counts("changelog")
+    assert (found["over-35"], found["own-words"]) == (1, 1), found
 
 
 def test_limits_only_go_down():
