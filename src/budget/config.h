@@ -81,8 +81,8 @@ struct og_config {
     struct og_log log;
 };
 
-/* A file that is whole in one folder, a graph without held-out edges or a saved neighbour cache:
- * the bytes that fit, and what so many take of --disk. */
+/* A file that is whole in one folder, a saved neighbour cache or the graph that held-out edges
+ * leave: the bytes that fit, and what so many take of --disk. */
 static inline uint64_t og__whole_room(const struct og_config *config)
 {
     return config->whole.times > 0 ? config->disk / config->whole.times : config->whole.room;
