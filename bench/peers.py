@@ -163,7 +163,7 @@ def work(o):
 # ---- the comparison ----
 
 def install(venv):
-    """The Python of an environment with the peers; what does not install is reported, and skipped when its row is due."""
+    """The Python of an environment with the peers. What does not install is reported, and skipped when its row is due."""
     python = venv / "bin/python"
     if not python.exists():
         subprocess.run(["/usr/bin/python3", "-m", "venv", venv], check=True)

@@ -74,7 +74,7 @@ def drop_caches():
 
 @contextlib.contextmanager
 def cgroup(limit):
-    """A prefix that runs a command inside a memory cgroup of `limit` bytes; empty where none can be made."""
+    """A prefix that runs a command inside a memory cgroup of `limit` bytes. Empty where none can be made."""
     for base, key in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")):
         group = pathlib.Path(base) / f"outgrow-bench-{os.getpid()}"
         try:

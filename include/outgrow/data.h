@@ -11,7 +11,7 @@ extern "C" {
 
 /* Options of og_generate. Opaque, like struct og_options. */
 struct og_generate;
-/* Allocate a set of options with all defaults; the caller frees it with og_generate_free. -ENOMEM:
+/* Allocate a set of options with all defaults. The caller frees it with og_generate_free. -ENOMEM:
  * then *out is NULL. */
 OG_EXPORT OG_MUST_CHECK int og_generate_new(struct og_generate **out, struct og_err *err);
 /* Free a set of options. NULL is ignored. */
@@ -31,7 +31,7 @@ OG_EXPORT OG_MUST_CHECK int og_generate(const char *out, const struct og_generat
 
 /* Options of og_import. Opaque, like struct og_options. */
 struct og_import;
-/* Allocate a set of options with all defaults; the caller frees it with og_import_free. -ENOMEM:
+/* Allocate a set of options with all defaults. The caller frees it with og_import_free. -ENOMEM:
  * then *out is NULL. */
 OG_EXPORT OG_MUST_CHECK int og_import_new(struct og_import **out, struct og_err *err);
 /* Free a set of options. NULL is ignored. */

@@ -199,7 +199,7 @@ OG_EXPORT OG_MUST_CHECK int og_loader_start(struct og_loader *l, int epoch, stru
 OG_EXPORT OG_MUST_CHECK int og_loader_evaluate(struct og_loader *l, const char *split,
                                                struct og_err *err);
 
-/* Get the next batch of the epoch or pass; the caller releases it with og_minibatch_release. *out
+/* Get the next batch of the epoch or pass. The caller releases it with og_minibatch_release. *out
  * is NULL at the end, and before the first og_loader_start.
  *
  * wait  seconds; negative = no limit

@@ -19,7 +19,7 @@ extern "C" {
  * thread-safe; calls that take it as const read it until they return. */
 struct og_options;
 
-/* Allocate a set of options with all defaults; the caller frees it with og_options_free. -ENOMEM:
+/* Allocate a set of options with all defaults. The caller frees it with og_options_free. -ENOMEM:
  * then *out is NULL. */
 OG_EXPORT OG_MUST_CHECK int og_options_new(struct og_options **out, struct og_err *err);
 /* Free a set of options. NULL is ignored. */

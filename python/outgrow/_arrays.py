@@ -82,7 +82,7 @@ def largest_difference(array, name):
 
 
 def as_float32(chunks, name, least_dims=1):
-    """Yield the chunks as float32 if they have `least_dims` dimensions or more; warns at the end if values changed."""
+    """Yield the chunks as float32 if they have `least_dims` dimensions or more. Warns at the end if values changed."""
     most, kind = 0, None
     for chunk in chunks:
         difference = largest_difference(chunk, name) if chunk.ndim >= least_dims else 0
@@ -128,7 +128,7 @@ def keeps(chunk, dtype):
 
 
 def save(path, name, chunks):
-    """Write chunks of rows as one array, with the first one's dtype and width; returns the number of rows."""
+    """Write chunks of rows as one array, with the first one's dtype and width. Returns the number of rows."""
     dtype, width, rows = None, None, 0
     with open(path, "wb") as f:
         f.write(bytes(HEADER))

@@ -35,7 +35,7 @@ class FileError(Error, OSError):
 
 
 class UnsupportedError(Error, NotImplementedError):
-    """An argument that another library has and this one does not; the hint says what to do in its place."""
+    """An argument that another library has and this one does not. The hint says what to do in its place."""
 
 
 class ProcessError(Error, RuntimeError):

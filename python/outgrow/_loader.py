@@ -46,8 +46,8 @@ SPLITS = ("train", "valid", "test")
 
 
 def seeds_of(about, nodes, name):
-    """Ids of the whole graph, from ids or a mask; for a heterogeneous graph from (type, ids or a mask within the type, or None: all).
-    `name` is the argument's name."""
+    """Ids of the whole graph, from ids or a mask. For a heterogeneous graph from (type, ids or a mask within the type, or None: all). `name` is the argument's
+    name."""
     ranges = type_ranges(about)
     typed = isinstance(nodes, tuple) and len(nodes) == 2 and isinstance(nodes[0], str)
     if not ranges and not typed:

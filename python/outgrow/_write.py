@@ -119,7 +119,7 @@ KEEP_EDGES = {"memory", "threads", "feature_dtype", "row_normalize"}  # options 
 
 
 def save_rest(folder, path, data, unused, edges_stay, its_x, its_y):
-    """What the dataset's own files do not have of a Data, whose are x and y; says what stays out."""
+    """What the dataset's own files do not have of a Data, whose are x and y. Says what stays out."""
     typed = hasattr(data, "edge_types")
     for name, store in zip(data.node_types, data.node_stores) if typed else [(None, data)]:
         y = store["y"] if "y" in store else None

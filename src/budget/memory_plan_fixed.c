@@ -141,7 +141,7 @@ static void plan_reading(struct og_memory_plan *m, const struct og_plan_inputs *
     plan_policy(m, p);
 }
 
-/* Hotness lives only while the cache is decided, when little else does; finding it may take more
+/* Hotness lives only while the cache is decided, when little else does. Finding it may take more
  * arrays of its size. */
 static size_t while_deciding(const struct og_memory_plan *m, const struct og_plan_inputs *p)
 {

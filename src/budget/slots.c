@@ -357,7 +357,7 @@ out:
     return rc;
 }
 
-/* Grow the cache into what its own hits free of staging; a few rounds settle it, and a second
+/* Grow the cache into what its own hits free of staging. A few rounds settle it, and a second
  * staging area as soon as the misses are few enough. Misses never grow with the cache, so each
  * round's staging suffices for the next round's larger cache. Ranking several groups takes passes
  * over all nodes: fewer rounds. */
@@ -478,9 +478,8 @@ static uint64_t copies_of_misses(const struct og_plan_inputs *p)
     return planned && stay && og__exchanges_in_place(p->config, p->workload) ? OG__COPIES : 0;
 }
 
-/* What batches larger than the profiling batches' may grow into, where there is that much; the rest
- * is `room`.
- */
+/* What batches larger than the profiling batches' may grow into, where there is that much. The rest
+ * is `room`. */
 static void set_room(struct sizing *z, struct og_memory_plan *m)
 {
     const struct og_workload *f = z->given->workload;

@@ -14,7 +14,7 @@ struct visitor {
     struct og_err err;
 };
 
-/* Each visitor takes the next batch that none has; visits are added up, so that it does not matter
+/* Each visitor takes the next batch that none has. Visits are added up, so that it does not matter
  * which. */
 struct visits {
     const struct og_structure *g;

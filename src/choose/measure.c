@@ -36,7 +36,7 @@ static const struct og_group *probed(const struct og_graph *g)
     return most;
 }
 
-/* How rows of one size are read is known from then on; types learn it one by one, elsewhere. */
+/* How rows of one size are read is known from then on. Types learn it one by one, elsewhere. */
 static int learn_rule(struct og_probe *p, struct og_workload *f, const struct og_config *config,
                       struct og_budget *b, struct og_err *err)
 {

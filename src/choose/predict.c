@@ -49,7 +49,7 @@ static void add_rows(struct og_plan_cost *sum, const struct og_data_path *d, uin
     og__plan_cost_add(sum, &cost);
 }
 
-/* Misses ascend, so those of a group follow each other; each is read by its number in the group,
+/* Misses ascend, so those of a group follow each other. Each is read by its number in the group,
  * which they are for the time being. */
 static void add_plan(struct og_plan_cost *sum, const struct og_data_path *d,
                      const struct og_plan *plan)

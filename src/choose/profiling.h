@@ -73,7 +73,7 @@ OG_MUST_CHECK int og__profiling_growth(struct og_profiling *p, uint64_t n_nodes,
 
 /* ---- what a cache would miss ---- */
 
-/* Ranks nodes: hotness[N] becomes the position of each node, N - 1 the hottest; the smaller id
+/* Ranks nodes: hotness[N] becomes the position of each node, N - 1 the hottest. The smaller id
  * comes first among equal ones. Also notes the positions of the profiling batches' rows. Memory
  * plans made with such profiling batches count their misses without a placement: for many execution
  * plans. */

@@ -7,7 +7,7 @@
 
 /* ---- man page ---- */
 
-/* Escapes what roff treats specially: a leading dot or quote, backslashes, minus signs; an empty
+/* Escapes what roff treats specially: a leading dot or quote, backslashes, minus signs. An empty
  * line ends a paragraph. */
 static void roff(const char *text)
 {

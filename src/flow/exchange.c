@@ -64,7 +64,7 @@ static void give_room(struct og_exchange *x, struct og_room *r)
 
 /* ---- opening and closing ---- */
 
-/* Sized for the largest batch, and for as many rows as the profiling batches request; they grow
+/* Sized for the largest batch, and for as many rows as the profiling batches request. They grow
  * where that is too few. */
 static int open_rooms(struct og_exchange *x, struct og_err *err)
 {

@@ -69,7 +69,7 @@ struct og_upcoming *og__exchange_upcoming(struct og_exchange *x);
 
 /* Are there rounds that have not begun? */
 bool og__exchange_goes_on(const struct og_exchange *x);
-/* The superbatch begins with the next round; it would end before own item *last, but ends where
+/* The superbatch begins with the next round. It would end before own item *last, but ends where
  * that of the rank does that ends first: with *last then. */
 OG_MUST_CHECK int og__exchange_bound(struct og_exchange *x, uint64_t *last, struct og_err *err);
 /* Its end: an item of all ranks; without superbatches that of the run, or the pass. */

@@ -33,7 +33,7 @@ OG_MUST_CHECK int og__fill_windows_begin(struct og_fill_windows *w, uint32_t bat
                                          struct og_budget *b, struct og_err *err);
 void og__fill_windows_release(struct og_fill_windows *w);
 
-/* What the policy wants in slots before the next batch, which is number `batch`, is spilled; a
+/* What the policy wants in slots before the next batch, which is number `batch`, is spilled. A
  * window is added if that is anything, or it is the first. `list` has room for 2 OG__FILL_ROWS. */
 OG_MUST_CHECK int og__filling_put(struct og_fill_windows *w, struct og_policy *policy,
                                   uint32_t batch, struct og_spill *to, uint32_t *list,

@@ -1,4 +1,4 @@
-/* Training batches of a run from the folder that `outgrow sample` made; batches of evaluation,
+/* Training batches of a run from the folder that `outgrow sample` made. Batches of evaluation,
  * which it does not have, are sampled. */
 #include "flow/source.h"
 

@@ -27,7 +27,7 @@ void og__output_file_remove(const struct og_output_file *w);
 OG_MUST_CHECK int og__output_file_check(const struct og_output_file *w, struct og_err *err);
 OG_MUST_CHECK int og__output_file_deliver(const struct og_output_file *w, struct og_err *err);
 
-/* Absolute path of a file that may not exist, in an existing folder; malloc'ed, NULL if out of
+/* Absolute path of a file that may not exist, in an existing folder. Malloc'ed, NULL if out of
  * memory. */
 char *og__absolute(const char *path);
 

@@ -31,7 +31,7 @@ static size_t list_sampler_options(const struct og_options *opt,
     return n;
 }
 
-/* Those that a file says; it says nothing of a draw in each hop, nor of weights that are not used,
+/* Those that a file says. It says nothing of a draw in each hop, nor of weights that are not used,
  * as files did before there was another way. */
 static size_t said_sampler_options(const struct og_options *opt,
                                    const char *names[MOST_SAMPLER_OPTIONS])

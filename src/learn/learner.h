@@ -61,7 +61,7 @@ OG_MUST_CHECK int og__learner_open(struct og_learner *l, const struct og_plan_in
                                    struct og_pool *pool, struct og_budget *b, struct og_err *err);
 void og__learner_close(struct og_learner *l);
 
-/* Seconds of one step on the batch, by a model that is opened for it alone; rows are all zero. */
+/* Seconds of one step on the batch, by a model that is opened for it alone. Rows are all zero. */
 OG_MUST_CHECK int og__learner_time(const struct og_learner *l, const struct og_plan_inputs *p,
                                    const struct og_batch *batch, const struct og_pairs *pairs,
                                    struct og_pool *pool, struct og_budget *b, double *seconds,

@@ -64,7 +64,7 @@ struct og_lookahead {
 
 /* ---- sampling ---- */
 
-/* The epoch that drew what the epoch of `item` trains on; a run may go on from a batch of its
+/* The epoch that drew what the epoch of `item` trains on. A run may go on from a batch of its
  * validation. */
 uint32_t og__lookahead_drawn(const struct og_data_path *d, uint64_t item);
 /* The most that a superbatch and its tail have. */

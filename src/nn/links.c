@@ -1,4 +1,4 @@
-/* Links: the last layer's output of the seeds is their embedding; a decoder makes a score of two
+/* Links: the last layer's output of the seeds is their embedding. A decoder makes a score of two
  * embeddings.
  *
  *     dot        score = h[a] . h[b]

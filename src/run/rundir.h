@@ -32,7 +32,7 @@ void og__rundir_abandon(struct og_rundir *d);
  */
 FILE *og__rundir_metrics(const struct og_rundir *d, const char *mode, struct og_err *err);
 
-/* Cut metrics.jsonl after the last line before (epoch, batch), both as its lines count them; that
+/* Cut metrics.jsonl after the last line before (epoch, batch), both as its lines count them. That
  * of an epoch is its last. What a killed run logged beyond its last checkpoint is logged again. */
 OG_MUST_CHECK int og__rundir_cut_metrics(const struct og_rundir *d, uint32_t epoch, uint32_t batch,
                                          struct og_err *err);

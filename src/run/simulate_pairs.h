@@ -5,7 +5,7 @@
 
 #include "run/simulator.h"
 
-/* Simulates all sizes of the device policies that are paired with host policy number i; each adds a
+/* Simulates all sizes of the device policies that are paired with host policy number i. Each adds a
  * row to the results. */
 OG_MUST_CHECK int og__simulate_pairs(struct simulator *m, int i, json_t *results,
                                      struct og_err *err);

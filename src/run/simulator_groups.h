@@ -15,8 +15,8 @@ OG_MUST_CHECK int og__simulator_know_graph(struct simulator *m, struct og_err *e
 OG_MUST_CHECK int og__simulator_know_trace(struct simulator *m, struct og_err *err);
 void og__simulator_forget_groups(struct simulator *m);
 bool og__simulator_has_rows(const struct simulator *m, uint32_t k);
-/* The ids of nodes that have rows, in their order, into to[n], which may be ids; returns how many.
- */
+/* The ids of nodes that have rows, in their order, into to[n], which may be ids. Returns how
+ * many. */
 uint32_t og__simulator_ids_with_rows(const struct simulator *m, const uint32_t *ids, uint32_t n,
                                      uint32_t *to);
 /* Leaves no others in the batches of the trace. -EIO where its description has changed. */

@@ -57,7 +57,7 @@ extern const char og__lower_rate[]; /* the hint where numbers grew without bound
 /* -EDOM, naming it, where a parameter is not a finite number. */
 OG_MUST_CHECK int og__run_check_params(const struct og_trainer *t, struct og_err *err);
 
-/* What a rank does with the files of the run: rank 0 writes them; the others follow, and keep what
+/* What a rank does with the files of the run: rank 0 writes them. The others follow, and keep what
  * they say in its folder. */
 typedef int og_run_step(struct og_trainer *t, struct og_err *err);
 struct og_run_files {

@@ -173,7 +173,7 @@ static inline void og__ids_moved(struct og_hop *h)
         h->nodes = h->ids;
 }
 
-/* Checks that the current topology has the weights that the sampler reads; opens the kind's state
+/* Checks that the current topology has the weights that the sampler reads. Opens the kind's state
  * unless it exists. */
 OG_MUST_CHECK int og__sampler_begin(struct og_sampler *s, struct og_err *err);
 

@@ -5,7 +5,7 @@
 
 #include "session/session.h"
 
-/* What rows are worth, by uses as the policy ranks nodes by them; degrees, where it ranks none.
+/* What rows are worth, by uses as the policy ranks nodes by them. Degrees, where it ranks none.
  * opt: its parameters; worth[N]. */
 OG_MUST_CHECK int og__weigh_groups(const struct og_session *s, int policy,
                                    const struct og_options *opt, uint32_t *worth,

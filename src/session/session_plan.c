@@ -148,7 +148,7 @@ static int open_policy(struct og_session *s, struct og_err *err)
     return og__policy_open(&s->path.policy, &setup, s->budget, err);
 }
 
-/* What the profiling batches predict; others would continue from where it left them, and a
+/* What the profiling batches predict. Others would continue from where it left them, and a
  * superbatch predicts for itself. */
 static int tell_policy(struct og_session *s, const struct og_profiling *profiling,
                        struct og_err *err)

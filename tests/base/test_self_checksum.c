@@ -1,5 +1,5 @@
 /* JSON that carries its own checksum: XXH3 of the file with the digits as zeros, whatever its
- * layout; no byte of it changes unnoticed but in the name of the checksum. */
+ * layout. No byte of it changes unnoticed but in the name of the checksum. */
 #include "support/testing.h"
 
 #include "base/file.h"

@@ -138,7 +138,7 @@ static void a_run_is_summed_up(void **state)
     assert_int_equal(o->status, 0);
 }
 
-/* A sentence each on what is kept, what is read and why, before the tables; no line ends blank. */
+/* A sentence each on what is kept, what is read and why, before the tables. No line ends blank. */
 static void a_plan_begins_with_its_reasons(void **state)
 {
     (void)state;

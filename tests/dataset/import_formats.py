@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every import format, from small sources in their projects' own layout; the result is compared array by array with NumPy's own reading.
+"""Every import format, from small sources in their projects' own layout. The result is compared array by array with NumPy's own reading.
 
     import_formats.py OUTGROW [FORMAT...]      exits 77 where there is no NumPy
 """

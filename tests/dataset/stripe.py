@@ -80,7 +80,7 @@ def round_trips():
 
 
 def over_other_folders():
-    """From two to three, to the same in another order, to the same again; old parts go, those of a copy stay."""
+    """From two to three, to the same in another order, to the same again. Old parts go, those of a copy stay."""
     over = fresh("more", 4).split(",")
     run("generate", "more", "--nodes", 9000, "--dim", 64, "--quiet")
     x, was = np.load("more/features.npy"), checksum("more")
@@ -176,7 +176,7 @@ def generate_types(name, papers=8000, authors=5000):
 
 
 def types():
-    """Each type's rows are in parts of their own; models, plans and what is read are those of one file."""
+    """Each type's rows are in parts of their own. Models, plans and what is read are those of one file."""
     over = fresh("types", 3)
     x = generate_types("types")
     options = ["--embedding", "8"]

@@ -429,7 +429,7 @@ static void a_killed_rank_ends_all(void **state)
     forget(alone);
 }
 
-/* A call that fails is reported to all by its rank; but where that only keeps devices from being a
+/* A call that fails is reported to all by its rank. But where that only keeps devices from being a
  * group, the run continues through the hosts. */
 static void a_call_that_fails_ends_all(void **state)
 {

@@ -121,7 +121,7 @@ static void seconds_over_the_link_are_those_of_its_model(void **state)
     og__virtual_become(&og__virtual_usual);
 }
 
-/* Modelled links are apart, so two devices together are as fast as both; an epoch's batches have
+/* Modelled links are apart, so two devices together are as fast as both. An epoch's batches have
  * half of them each. */
 static void links_of_several_are_timed_side_by_side(void **state)
 {

@@ -116,8 +116,8 @@ struct batch {
     uint32_t n_entries, row[200], slot[200];
 };
 
-/* Any rows, from anywhere; some slots go to the host, and then rows of the batch come into slots.
- */
+/* Any rows, from anywhere. Some slots go to the host, and then rows of the batch come into
+ * slots. */
 static void draw_batch(struct case_of *c, struct batch *b, char *staging)
 {
     const uint32_t places = c->p.n_device + c->p.n_host + c->p.n_victim;

@@ -91,7 +91,7 @@ static size_t planned(const json_t *device)
                     json_integer_value(json_object_get(device, "activations")));
 }
 
-/* A device that has what the plan says, and no more, is enough; one with a little less is not. Each
+/* A device that has what the plan says, and no more, is enough. One with a little less is not. Each
  * trainer, and the model with the first, has a device's memory of its own here. */
 static void what_is_planned_is_what_each_takes(void **state)
 {

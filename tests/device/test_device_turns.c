@@ -67,7 +67,7 @@ static void become(size_t i)
     og__virtual_become(&v);
 }
 
-/* Bit-identical to a run without a cache there; rows by tier as `simulate` counts them, and as in
+/* Bit-identical to a run without a cache there. Rows by tier as `simulate` counts them, and as in
  * the same run without phased memory. */
 static void turns_change_neither_numbers_nor_rows(void **state)
 {

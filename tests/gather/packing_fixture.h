@@ -68,7 +68,7 @@ static inline void close_fixture(struct fixture *f)
     free(f->bytes);
 }
 
-/* Batches of random rows in random order, some of them missed; one batch misses nothing, one all,
+/* Batches of random rows in random order, some of them missed. One batch misses nothing, one all,
  * and the last half of the file is rarely missed. */
 static inline void plan_batches(struct fixture *f, uint64_t seed)
 {

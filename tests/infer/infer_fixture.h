@@ -296,7 +296,7 @@ static inline bool is_enough(const char *threads, int mib)
     return rc == 0;
 }
 
-/* The least memory in MiB that is not refused; models are alike, so the last one says where to
+/* The least memory in MiB that is not refused. Models are alike, so the last one says where to
  * look. */
 static inline int least_memory(const char *threads)
 {

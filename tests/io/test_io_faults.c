@@ -394,7 +394,7 @@ static void without_io_uring_pread_reads(void **state)
     in_child(refused_ring, ENOMEM);
 }
 
-/* An ordinary user with `kib` of lockable memory; one of its own, because the kernel counts by user
+/* An ordinary user with `kib` of lockable memory. One of its own, because the kernel counts by user
  * and gives back late. */
 static int ordinary_user(int kib)
 {

@@ -465,7 +465,7 @@ static bool run_has_ended(struct og_loader *l)
     return ended;
 }
 
-/* A batch is retained, so that the run waits with the next; what it reads after that is cut off for
+/* A batch is retained, so that the run waits with the next. What it reads after that is cut off for
  * a while, and then the caller goes elsewhere. 0: it did not come to that, for the next was cut off
  * or all had been read. */
 static int go_elsewhere_while_it_fails(struct og_loader *l, const struct rows *r, useconds_t when,

@@ -79,7 +79,7 @@ static void closing_wakes_those_that_wait(void **state)
     }
 }
 
-/* Calls that begin or end runs wait for one another; one that waits is inside until it is
+/* Calls that begin or end runs wait for one another. One that waits is inside until it is
  * notified. */
 struct call {
     struct og_loader *l;

@@ -299,7 +299,7 @@ static void wherever_batches_are_put_the_bits_are_the_same(void **state)
     og__remove_tree(samples);
 }
 
-/* Whatever --disk is, spilled bytes stay within it, of a tail too; a message says where a window
+/* Whatever --disk is, spilled bytes stay within it, of a tail too. A message says where a window
  * has no room. */
 static void a_tail_keeps_to_the_disk_allowed(void **state)
 {

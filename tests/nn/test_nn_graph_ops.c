@@ -6,7 +6,7 @@
 
 enum { PUT = 130, PUT_INTO = 170, PUT_DIM = 37 };
 
-/* Half of the rows of x in one order, to places in another; what no row goes to stays. */
+/* Half of the rows of x in one order, to places in another. What no row goes to stays. */
 static void rows_are_put_to_places(enum og_dtype dtype)
 {
     struct bench b;

@@ -237,7 +237,7 @@ static void assert_takes(struct by_hand *h, struct og_candidate c, uint64_t disk
     assert_false(estimate(&h->g, c).possible);
 }
 
-/* A head, its table, and a chunk of a block for each of four batches; others are like these. */
+/* A head, its table, and a chunk of a block for each of four batches. Others are like these. */
 static void the_disk_has_to_have_room_for_all_batches(void **state)
 {
     (void)state;

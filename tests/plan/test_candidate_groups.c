@@ -85,7 +85,7 @@ static struct og_candidate draw_shared(const struct several *s, struct og_rng *r
     return c;
 }
 
-/* Each row group is counted as a graph of its own, plainly; what is read and written is the sum. */
+/* Each row group is counted as a graph of its own, plainly. What is read and written is the sum. */
 static void widths_add_up(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Nodes partitioned among owners: every policy's plans, followed over all of them; what simulate
+/* Nodes partitioned among owners: every policy's plans, followed over all of them. What simulate
  * counts of workers against the policies run by hand; and a verifier that finds what is wrong. */
 #include "plan/policy_fixture.h"
 

@@ -133,7 +133,7 @@ def test_labels_of_every_type():
 
 
 def test_equal_edges_are_sampled_alike():
-    """One of nine edges between the same nodes is taken, each about as often as the others; if all are, each once."""
+    """One of nine edges between the same nodes is taken, each about as often as the others. If all are, each once."""
     data = Data(x=torch.zeros(2, 1), edge_index=torch.tensor([[0] * 9, [1] * 9]), edge_attr=torch.arange(9))
     loader = outgrow.NeighborLoader(data, [1], input_nodes=torch.tensor([1] * 900), batch_size=1, memory="200M")
     counts = np.bincount([batch.edge_attr.item() for batch in loader], minlength=9)

@@ -23,7 +23,7 @@ def lists(hop):
 
 
 def check_repeats(ids, n_seeds, hops, whose):
-    """Only seeds repeat, and those of one node have the same edges; edges from them leave the first. whose: "dst", "src", "both"."""
+    """Only seeds repeat, and those of one node have the same edges. Edges from them leave the first. whose: "dst", "src", "both"."""
     nodes, first = np.unique(ids[:n_seeds], return_index=True)
     rest = ids[n_seeds:]
     assert len(np.unique(rest)) == len(rest) and not np.isin(rest, nodes).any()
@@ -117,7 +117,7 @@ def test_input_id_of_a_split_is_the_place_in_its_file():
 
 
 def test_links_of_ones_own():
-    """Ends of each pair are seeds, each once; pairs come as they were given, and edges among them stay."""
+    """Ends of each pair are seeds, each once. Pairs come as they were given, and edges among them stay."""
     x = np.load("graph/features.npy")
     links = RNG.integers(0, 2000, (500, 2))
     have = np.load("graph/indices.npy"), np.load("graph/indptr.npy")

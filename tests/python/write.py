@@ -127,7 +127,7 @@ def written(name, **given):
 
 
 def test_masks_and_ids_of_splits():
-    """Zeros and ones of N nodes are a mask, as ids they would repeat; what is neither is refused by the argument's name."""
+    """Zeros and ones of N nodes are a mask, as ids they would repeat. What is neither is refused by the argument's name."""
     mask = np.arange(120) % 4 == 1
     for k, (given, wanted) in enumerate(((mask, np.flatnonzero(mask)), (mask.astype(np.uint8), np.flatnonzero(mask)), (mask.tolist(), np.flatnonzero(mask)),
                                          (mask.astype(int).tolist(), np.flatnonzero(mask)), (np.zeros(120, bool), []), ([], []), ([0, 1], [0, 1]),

@@ -116,7 +116,7 @@ static void without_numbers(char *out, size_t size, const char *text)
     out[n] = 0;
 }
 
-/* Reasons that follow from a graph or a size that was drawn; options that do not go together are
+/* Reasons that follow from a graph or a size that was drawn. Options that do not go together are
  * not drawn (ways.c). */
 static const char *const may_be_refused[] = {
     "no edges ", /* of links: all are held out, or there is none of the relation */

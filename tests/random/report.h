@@ -56,7 +56,7 @@ void report_deaths(void);
 /* One more run that was compared. */
 void report_shares(struct report *r, const char *command, bool typed, bool on_disk);
 
-/* Refused: counted by reason; wrong where there is no hint, or where the reason is none that a draw
+/* Refused: counted by reason. Wrong where there is no hint, or where the reason is none that a draw
  * may have (report.c). */
 void report_refusal(struct report *r, const struct og_err *err, uint64_t graph,
                     const char *command);

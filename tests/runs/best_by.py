@@ -70,7 +70,7 @@ def check_kept(summary, by):
 
 
 def check_figures():
-    """Every figure of every task; none is refused that there is, and those that there are not by name."""
+    """Every figure of every task. None is refused that there is, and those that there are not by name."""
     figures = {"two": ["loss", "acc", "f1", "auc", "ap"], "many": ["loss", "acc"], "labels": ["loss", "micro_f1", "auc", "ap"], "values": ["loss", "mse", "mae", "r2"]}
     usual = {"two": "acc", "many": "acc", "labels": "micro_f1", "values": "r2"}
     for graph, own in figures.items():

@@ -32,7 +32,7 @@ def trained(dataset, *options):
 
 
 def bfloat16(x):
-    """As uint16: x is between two numbers whose bits are its upper half and the next; the nearer, or the even one."""
+    """As uint16: x is between two numbers whose bits are its upper half and the next. The nearer, or the even one."""
     bits = x.view(np.uint32)
     low, high = bits & 0xFFFF0000, (bits & 0xFFFF0000) + 0x10000
     below = np.abs(x.astype(np.float64) - low.view(np.float32))
@@ -51,7 +51,7 @@ def converted(dtype):
 
 
 def check_inference(dtype):
-    """All nodes, layer by layer: from the converted features, not those that are stored; files are read as they are."""
+    """All nodes, layer by layer: from the converted features, not those that are stored. Files are read as they are."""
     checkpoint = ["--checkpoint", "run/checkpoint.safetensors", "--memory", "64M", "--threads", "2", "--quiet"]
     told = {}
     for name, graph, options in (("stored", "graph", []), ("asked", "graph", ["--pack-dtype", dtype]), ("same", dtype, []), ("said", dtype, ["--pack-dtype", dtype])):

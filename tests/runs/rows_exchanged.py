@@ -302,7 +302,7 @@ def one_with_less_memory_has_its_structure_on_disk():
 
 
 def what_is_left_open_the_first_worker_chooses():
-    """Choice by the requests to an owner of nodes; the others do the same, or one that looks ahead would not meet one that does not."""
+    """Choice by the requests to an owner of nodes. The others do the same, or one that looks ahead would not meet one that does not."""
     # no room for all rows, so that there is a choice
     subprocess.run([OUTGROW, "generate", "wide", "--nodes", "20000", "--degree", "8", "--dim", "500", "--train-fraction", "0.2", "--threads", "1",
                     "--quiet"], check=True)

@@ -130,7 +130,7 @@ static int add_looked_at(const char *path, const struct stat *st, int type, stru
     return 0;
 }
 
-/* May be read from the page cache: what the call itself has written; what opening has looked at
+/* May be read from the page cache: what the call itself has written. What opening has looked at
  * before; labels, of which each split takes its own. */
 static void compare(const char *what, const char *text, struct bytes before)
 {

@@ -102,7 +102,7 @@ static void a_test_that_cannot_be_judged_ends_the_run(void **state)
     assert_says(&err, "epoch 1, test batch 1: the loss is not a finite number", "--lr");
 }
 
-/* Each of the run's four steps makes the weights 1e12 times as large; the last one makes them
+/* Each of the run's four steps makes the weights 1e12 times as large. The last one makes them
  * infinite, which no loss sees. */
 static void parameters_that_are_no_numbers_are_not_written(void **state)
 {

@@ -233,7 +233,7 @@ def a_plan_tells_what_owners_do():
 
 
 def exchanged_until_killed():
-    """A worker that is killed ends all; others go on from there, with rows that they exchange or without."""
+    """A worker that is killed ends all. Others go on from there, with rows that they exchange or without."""
     words = [*TRAIN, "--policy", "lru", "--cache", "10%"]
     job = subprocess.Popen([OUTGROW, "train", "widths", *map(str, [*words, *FOUR, "--epochs", 400, "--workers", 4, "--exchange", "--run", "dead", "--quiet"])],
                            stderr=subprocess.PIPE, text=True)

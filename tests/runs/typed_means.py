@@ -27,7 +27,7 @@ def numbers(graph, t, dtype):
 
 
 def means_of(graph, name, later):
-    """Means of the type, before those that are made later have rows; a node's are added in the order of relations and of the file."""
+    """Means of the type, before those that are made later have rows. A node's are added in the order of relations and of the file."""
     meta = json.loads(pathlib.Path(graph, "meta.json").read_text())
     names = [t["name"] for t in meta["node_types"]]
     rows = {t["name"]: numbers(graph, i, t["feature_dtype"]) for i, t in enumerate(meta["node_types"]) if "feature_dim" in t and t["name"] not in [name, *later]}

@@ -116,7 +116,7 @@ def evaluations_round_as_training_does():
 
 
 def what_cannot_be_rounded_says_so():
-    """For each type: what is stored so already stays, only f32 is made narrower; a number too large for f16 is named."""
+    """For each type: what is stored so already stays, only f32 is made narrower. A number too large for f16 is named."""
     said = refused("train", "mixed", *RUN, "--pack-dtype", "bf16", "--run", "no")
     assert "mixed/features_2.npy are f16" in said and "only f32" in said, said
     refused("train", "graph-f16", *RUN, "--pack-dtype", "f32", "--run", "no")

@@ -121,7 +121,7 @@ def check_all(graph, batch, epochs, ways, samplers):
 # ---- which neighbours ----
 
 def check_uniform(graph, batch, epochs, fanout=2):
-    """For lists drawn `fanout` out of d: how often each neighbour is in them; the squares of a list have d - 1 degrees of freedom."""
+    """For lists drawn `fanout` out of d: how often each neighbour is in them. The squares of a list have d - 1 degrees of freedom."""
     times, often = [np.zeros(graph.nodes) for _ in graph.relations], [[] for _ in graph.relations]
     for ids, known, blocks in Trace(graph.folder, "--fanout", f"{fanout},{fanout}", "--batch", batch, "--epochs", epochs).batches():
         for h, block in enumerate(blocks):

@@ -360,7 +360,7 @@ def rows_are_those_of_samples():
 
 
 def samples_made_beforehand():
-    """The batches of the run, read back: bit-identical however rows come; what is not what was written is refused."""
+    """The batches of the run, read back: bit-identical however rows come. What is not what was written is refused."""
     few = [*RUN[:2], *RUN[4:], "--relation-fanout", "cites=3,2", "--embedding", 6, "--dropout", 0.2]
     for turn, (name, more) in enumerate((("once", []), ("drawn", ["--resample-every", 2]))):
         options = [*few, "--batch", 50, *more]

@@ -110,7 +110,7 @@ def the_same_for_any_number():
 
 
 def each_has_a_device():
-    """To the bytes of one device: with a cache on it, and without; what tiers served adds up to all workers' rows."""
+    """To the bytes of one device: with a cache on it, and without. What tiers served adds up to all workers' rows."""
     kept = ["--device-memory", "528K", "--cache", "5%", "--device-policy"]  # a fourth of the rows
     sage = ["--model", "sage", "--accumulate", "2", "--eval-every", "1"]
     trained("one", 1, sage, ["--device", "virtual"])
@@ -338,7 +338,7 @@ def structure_is_there_once():
 
 
 def features_are_there_once():
-    """Where all features fit once, all rows come from a cache that the workers share; the one that comes first reads them."""
+    """Where all features fit once, all rows come from a cache that the workers share. The one that comes first reads them."""
     subprocess.run([OUTGROW, "generate", "deep", "--nodes", "20000", "--degree", "4", "--dim", "300", "--classes", "5",
                     "--train-fraction", "0.05", "--threads", "1", "--quiet"], check=True)
     features = os.path.getsize("deep/features.npy")

@@ -108,7 +108,7 @@ static int same_twenty(int64_t v)
     return v < 40 ? 20 : 0;
 }
 
-/* Each in-neighbour is taken with probability fanout / degree; destinations of the same degree that
+/* Each in-neighbour is taken with probability fanout / degree. Destinations of the same degree that
  * share one take it together; so a hop finds fewer nodes than with draws of their own. */
 static void labor_shares_its_draws(void **state)
 {

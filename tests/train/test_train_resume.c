@@ -91,7 +91,7 @@ static void two_processes_do_not_train_in_one_folder(void **state)
     og__remove_tree(path);
 }
 
-/* How often a batch of an epoch, or 0, its own line, stands in metrics.jsonl; negative when a line
+/* How often a batch of an epoch, or 0, its own line, stands in metrics.jsonl. Negative when a line
  * is broken. */
 static int lines_of(const char *run, int epoch, int batch)
 {

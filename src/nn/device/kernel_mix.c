@@ -140,7 +140,7 @@ OG_KERNEL(og__k_blend_kinds, og_k_blend)
         op->kind[i] = op->op.edges.edge[i].kind;
 }
 
-/* One warp per coefficient and part of its kind's edges, edge by edge; its lanes are along the
+/* One warp per coefficient and part of its kind's edges, edge by edge. Its lanes are along the
  * rows. */
 OG_KERNEL(og__k_blend_parts, og_k_blend)
 {

@@ -13,7 +13,7 @@ OG_ON_DEVICE float weight_of(const struct og_sparse *s, uint32_t e)
     return s->weight ? s->weight[s->edge ? s->edge[e] : e] : 1.0f;
 }
 
-/* As many edges of row r, from e on, as are loaded at once; edges that do not count have dim 0. */
+/* As many edges of row r, from e on, as are loaded at once. Edges that do not count have dim 0. */
 struct edges {
     uint32_t to[OG_PREFETCHED], dim[OG_PREFETCHED];
     float times[OG_PREFETCHED], x[OG_PREFETCHED][OG_PREFETCHED];
