@@ -62,8 +62,8 @@ struct og_minibatch_hop {
     struct og_array weight; /* f32 [n_edges], if the sampler weights edges */
 };
 
-/* One node type of a heterogeneous graph. ids[0 .. n[h]) are destinations of hop h, the first n[0]
- * of them seeds. ids[0 .. n[h + 1]) are its sources. */
+/* One node type of a heterogeneous graph. Destinations of hop h are ids[0 .. n[h]), the first n[0]
+ * of them seeds; its sources are ids[0 .. n[h + 1]). */
 struct og_minibatch_type {
     size_t size;
     const char *name;
@@ -142,10 +142,10 @@ struct og_loader_options {
     bool evaluates;      /* evaluate "valid" after every eval_every epochs and after the last
                             planned one; these passes are prefetched like epochs [false] */
     const int64_t
-        *links; /* [n_links, 2] for the task link: source and destination of each, nodes of
-                   the whole graph, copied, in place of its edges [NULL]. In a
-                   heterogeneous graph they belong to the one relation of the option
-                   relation. Blocks keep edges that links repeat; no negatives are drawn */
+        *links; /* [n_links, 2] for the task link: source and destination of each, in place of the
+                   graph's edges [NULL]. Nodes of the whole graph; copied. In a heterogeneous graph
+                   they belong to the one relation of the option relation. Blocks keep edges that
+                   links repeat; no negatives are drawn */
     int64_t n_links;
     uint32_t rank, ranks; /* of a process that trains together with others: it has the batches whose
                              number modulo ranks is rank. All of them open the loader with the same
@@ -222,7 +222,7 @@ OG_EXPORT void og_minibatch_keep(const struct og_minibatch *b);
  * after og_loader_close. NULL is ignored. */
 OG_EXPORT void og_minibatch_release(const struct og_minibatch *b);
 
-/* Number of batches of an epoch (split NULL) or of a pass over a split; -1 if there is no such
+/* Number of batches of an epoch (split NULL) or of a pass over a split. -1 if there is no such
  * split. */
 OG_EXPORT int64_t og_loader_batches(const struct og_loader *l, const char *split);
 

@@ -99,7 +99,7 @@ struct og_option {
 /* Option number i of og_options_set, from 0; NULL past the last. Static storage. */
 OG_EXPORT const struct og_option *og_option(size_t i);
 
-/* A name of an option in PyTorch Geometric or DGL, or a former name. og_options_set and config
+/* A name of an option in PyTorch Geometric or DGL, or a former name. Both og_options_set and config
  * files accept it; help, results and config.yaml have the option's own name. Static storage. */
 struct og_option_alias {
     size_t size;              /* of this struct, as the library has it */
@@ -109,7 +109,7 @@ struct og_option_alias {
 /* Alias number i, from 0; NULL past the last. Static storage. */
 OG_EXPORT const struct og_option_alias *og_option_alias(size_t i);
 
-/* The word nearest to `word` among n words, at an edit distance of at most 2; NULL if there is
+/* The word nearest to `word` among n words, at an edit distance of at most 2. NULL if there is
  * none. Returns one of `words`. */
 OG_EXPORT const char *og_nearest_word(const char *const *words, size_t n, const char *word);
 

@@ -22,7 +22,7 @@ json_t *og__json_real(double x);
  * byte. So no result fails because of a name. */
 json_t *og__json_text(const char *text);
 
-/* `root` as malloc'ed text; NULL if it is NULL or memory is short. (json_dumps silently omits a key
+/* `root` as malloc'ed text. NULL if it is NULL or memory is short. (json_dumps silently omits a key
  * whose text it cannot allocate.) */
 char *og__json_print(const json_t *root, size_t flags);
 

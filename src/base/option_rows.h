@@ -16,8 +16,8 @@ struct og_executor_split {
     int samplers, trainers;
 };
 
-/* Field types, by option type: bool, int, int64_t, double, struct og_amount, int (position in
- * choices), int[OG_MAX_HOPS] followed by its length, char * (malloc'ed), struct
+/* Field types, by option type. These are bool, int, int64_t, double, struct og_amount, int
+ * (position in choices), int[OG_MAX_HOPS] followed by its length, char * (malloc'ed), struct
  * og_executor_split. */
 struct og_row {
     struct og_option option;

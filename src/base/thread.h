@@ -16,9 +16,10 @@ OG_MUST_CHECK int og__pool_open(struct og_pool **out, int n_threads, struct og_e
 void og__pool_close(struct og_pool *pool);
 int og__pool_threads(const struct og_pool *pool); /* 1 for NULL */
 
-/* Runs fn(arg, task, thread) for every task in [0, n_tasks), and returns when all are done. thread
- * is in [0, og__pool_threads). Any thread may get any task, so a result must depend on `task`
- * alone. The calling thread works too. One run at a time. NULL pool: the caller does everything. */
+/* Runs fn(arg, task, thread) for every task in [0, n_tasks), and returns when all are done. The
+ * argument `thread` is in [0, og__pool_threads). Any thread may get any task, so a result must
+ * depend on `task` alone. The calling thread works too. One run at a time. NULL pool: the caller
+ * does everything. */
 void og__pool_run(struct og_pool *pool, size_t n_tasks,
                   void (*fn)(void *arg, size_t task, int thread), void *arg);
 

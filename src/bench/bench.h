@@ -5,7 +5,7 @@
 
 #include <outgrow/outgrow.h>
 
-/* Measure the disk of folder `path` with every available engine, and store the profile in the XDG
+/* Measure the disk of folder `path` with every available engine. Stores the profile in the XDG
  * cache folder. out: {"sequential":[...],"random":[...],...} */
 OG_MUST_CHECK int og__bench_io(const char *path, const struct og_observer *observer, char **out,
                                struct og_err *err);
@@ -14,8 +14,8 @@ OG_MUST_CHECK int og__bench_io(const char *path, const struct og_observer *obser
 OG_MUST_CHECK int og__bench_sample(const char *dataset, const struct og_options *opt, char **out,
                                    struct og_err *err);
 
-/* Compare the model's matrix products with oneDNN's best for the same shapes. dim and classes as in
- * a dataset; the rest from `opt`. */
+/* Compare the model's matrix products with oneDNN's best for the same shapes. Widths `dim` and
+ * `classes` are as in a dataset, the rest is from `opt`. */
 OG_MUST_CHECK int og__bench_gemm(int dim, int classes, const struct og_options *opt, char **out,
                                  struct og_err *err);
 
@@ -29,7 +29,7 @@ OG_MUST_CHECK int og__bench_epoch(const char *dataset, const struct og_options *
                                   const struct og_observer *observer, char **out,
                                   struct og_err *err);
 
-/* Report what makes training slow or impossible on this machine and, unless `dataset` is NULL,
+/* Report what makes training slow or impossible on this machine. Unless `dataset` is NULL, also
  * predictions for several sizes of memory. `scratch`: as in train (NULL = none). *stops: training
  * is impossible.
  *

@@ -1,5 +1,5 @@
-/* The best rates of oneDNN with its own threads and whole matrices, for comparison in `bench gemm`
- * and lower bounds of `bench train`. */
+/* The best rates of oneDNN with its own threads and whole matrices. `bench gemm` compares with
+ * them, and `bench train` computes lower bounds. */
 #ifndef OG_BENCH_ONEDNN_H
 #define OG_BENCH_ONEDNN_H
 
@@ -17,8 +17,9 @@ static inline double og__bench_flops(const struct og_bench_product *p)
     return 2.0 * (double)p->rows * (double)p->k * (double)p->n;
 }
 
-/* Operations per second: the best of its matmul with plain and with packed weights, its sgemm and,
- * over rows, its inner product's weight gradient. Takes about a fifth of a second. */
+/* Operations per second: the best of four. These are its matmul with plain and with packed weights,
+ * its sgemm and, over rows, its inner product's weight gradient. Takes about a fifth of a
+ * second. */
 OG_MUST_CHECK int og__bench_onednn(const struct og_bench_product *p, int threads, double *rate,
                                    struct og_err *err);
 

@@ -50,8 +50,8 @@ struct og_victim_request {
 };
 
 struct og_config {
-    /* Presets, shares of memory and disk, and what the dataset decides are settled, and so, once an
-     * execution plan is found, is what was left open of it. Strings are its own. */
+    /* Settled are presets, shares of memory and disk, and what the dataset decides. With an
+     * execution plan, so is what was left open of it. Strings are its own. */
     struct og_options opt;
     struct og_options upper; /* the same with --policy as that of the device's cache; its own */
     struct og_victim_request victim;
@@ -81,8 +81,8 @@ struct og_config {
     struct og_log log;
 };
 
-/* A file that is whole in one folder, a saved neighbour cache or the graph that held-out edges
- * leave: the bytes that fit, and what so many take of --disk. */
+/* The bytes that fit of a file that is whole in one folder, and what so many take of --disk. Such
+ * files are a saved neighbour cache and the graph that held-out edges leave. */
 static inline uint64_t og__whole_room(const struct og_config *config)
 {
     return config->whole.times > 0 ? config->disk / config->whole.times : config->whole.room;
@@ -117,8 +117,8 @@ static inline bool og__has_tiers(const struct og_config *config)
 /* "off", "pvp", "pvp:depth=N"; NULL is off. */
 OG_MUST_CHECK int og__victim_read(struct og_victim_request *v, const char *text,
                                   struct og_err *err);
-/* As many rings as the device's policy looks ahead (plan/victim.h), unless their depth is known as
- * deep as the paper's, but not deeper than the `most` rows that there are. */
+/* Sizes the victim buffer: as many rings as the device's policy looks ahead (plan/victim.h). Unless
+ * given, they are as deep as the paper's, but not deeper than the `most` rows that there are. */
 struct og_victim_setup;
 struct og_victim_setup og__victim_setup(const struct og_victim_request *v,
                                         const struct og_options *device, uint64_t most);

@@ -28,8 +28,8 @@ enum { OG__MOST_SAMPLERS = 32, OG__MOST_WORKS = OG__MOST_SAMPLERS + 3 };
 /* How many threads sample, and how many batches are on their way to be looked at. */
 int og__samplers(const struct og_exec_plan *exec);
 int og__works(const struct og_exec_plan *exec);
-/* And how many of these on their way to be trained: the stages of fewer batches than stages wait
- * for one another. */
+/* And how many of these on their way to be trained. With fewer batches than stages, stages wait for
+ * one another. */
 int og__works_trained(const struct og_exec_plan *exec);
 
 /* Are batches sampled ahead, planned, and only then trained? */

@@ -20,8 +20,8 @@
 /* Thread stacks, the heap, stdio, what JIT kernels take while running. */
 #define OG__PROCESS_BYTES (12 * OG_MIB)
 
-/* What is noted of a batch that is sampled ahead, and of a window of rows that enter the cache
- * (flow/source.h, flow/filling.h). */
+/* The record of a batch that is sampled ahead, and of a window of rows (flow/source.h,
+ * flow/filling.h). */
 enum { OG__SAMPLED_LOOKAHEAD_BYTES = 56, OG__FILL_WINDOW_BYTES = 16 };
 /* And of a row that is to enter the host's cache once a device has read it (flow/device_rows.c).
  */
@@ -71,7 +71,7 @@ struct og_memory_plan {
     size_t smallest; /* the least --memory that would do */
 };
 
-/* Rows that the worst batch misses under a cache of so many slots, with a margin, of each group
+/* Rows that the worst batch misses under a cache of so many slots, with a margin. For each group
  * with rows: slots[n_row_groups], rows[n_row_groups]. Never more under a larger cache. */
 struct og_misses {
     int (*worst)(const void *arg, const uint64_t *slots, uint64_t *rows, struct og_err *err);
@@ -87,12 +87,11 @@ static inline size_t og__memory_plan_all(const struct og_memory_plan *m, size_t 
 /* All of it together (ledger.c). */
 size_t og__memory_plan_sum(const struct og_memory_plan *m);
 
-/* ---- in parts, each for what the ones before it leave: what the cache would miss may be known
- * only once the neighbour cache is there ---- */
+/* ---- in parts, each for what the ones before it leave: the neighbour cache decides misses ---- */
 
 /* Fill everything but superbatch, staging and caches, and `smallest` (memory_plan_fixed.c). */
 void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_plan_inputs *p);
-/* Default rows of a victim ring: a share of what all fixed parts leave free, at most the rows of
+/* Default rows of a victim ring: a share of what all fixed parts leave free. At most the rows of
  * the largest batch (memory_plan_fixed.c). */
 uint32_t og__memory_plan_victim_buffer(const struct og_plan_inputs *p);
 /* Refuse when the limit is below the smallest that would do. */
@@ -106,8 +105,8 @@ OG_MUST_CHECK int og__memory_plan_lookahead(struct og_memory_plan *m,
  * (memory_plan_groups.c). */
 void og__memory_plan_groups(struct og_memory_plan *m, const struct og_plan_inputs *p);
 
-/* Size the cache of topology on disk: at most half of what is free, or all of it where sampling has
- * the memory to itself. Where a hop reads the whole file anyway, lists in memory save little: it
+/* Size the cache of topology on disk: at most half of what is free. Sampling that has the memory to
+ * itself gets all of it. Where a hop reads the whole file anyway, lists in memory save little: it
  * gets a quarter, and nothing under group sampling. Or as the user says
  * (memory_plan_neighbors.c). */
 OG_MUST_CHECK int og__memory_plan_neighbors(struct og_memory_plan *m,

@@ -43,14 +43,13 @@ size_t og__memory_plan_lists_share(const struct og_memory_plan *m, const struct 
                                    size_t free);
 
 /* Bytes on disk, at most, of batches that are sampled ahead: blocks and ids, until they are
- * planned; and of --disk what they may take, after a requested neighbour cache. */
+ * planned. The second is what they may take of --disk, after a requested neighbour cache. */
 double og__memory_plan_sampled_disk(const struct og_memory_plan *m, const struct og_plan_inputs *p);
 double og__memory_plan_disk(const struct og_plan_inputs *p);
 /* May they be sampled in groups, which spill a quarter of that at most? */
 bool og__memory_plan_samples_groups(const struct og_plan_inputs *p);
 
-/* As many slots as so much memory may turn out to have, of each row group: what they add to the
- * policy's tables. */
+/* What the most slots that fit in so much memory add to the policy's tables. By row group. */
 void og__memory_plan_most_slots(struct og_memory_plan *m, const struct og_plan_inputs *p,
                                 size_t memory);
 /* What slots of each row group add to them. */
@@ -72,8 +71,8 @@ uint32_t og__plan_inputs_tail(const struct og_plan_inputs *p);
 size_t og__plan_inputs_plans(const struct og_plan_inputs *p, int n, uint64_t rows);
 size_t og__plan_inputs_spilled(const struct og_plan_inputs *p, uint64_t rows);
 
-/* What takes the most, largest parts by name: "topology 3.2 GiB, model 12 MiB"; and which option
- * makes the largest of them smaller. */
+/* What takes the most, largest parts by name: "topology 3.2 GiB, model 12 MiB". The second names
+ * the option that makes the largest of them smaller. */
 void og__ledger_list(const struct og_memory_plan *m, char *text, size_t size);
 const char *og__ledger_remedy(const struct og_memory_plan *m);
 

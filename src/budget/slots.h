@@ -1,6 +1,6 @@
-/* slots: how many rows of each group memory holds, in the host's cache and in a device's over it,
- * and how many are staged. Among several groups, rows go where a byte saves most
- * (plan/row_groups.h); one group needs no ranking. Looks at nothing but numbers. */
+/* slots: how many rows of each group memory holds. They are in the host's cache, in a device's over
+ * it, and staged. Among several groups, rows go where a byte saves most (plan/row_groups.h); one
+ * group needs no ranking. Looks at nothing but numbers. */
 #ifndef OG_BUDGET_SLOTS_H
 #define OG_BUDGET_SLOTS_H
 
@@ -53,7 +53,7 @@ OG_MUST_CHECK int og__memory_plan_cache(struct og_memory_plan *m, const struct o
                                         const struct og_slots_given *given,
                                         struct og_group_size *size, struct og_err *err);
 /* Size a whole memory plan likewise. -ENOMEM where the limit is below m->smallest, or an explicit
- * size does not fit; the hint has sizes that do. m is filled as far as it goes. */
+ * size does not fit. The hint has sizes that do; m is filled as far as it goes. */
 OG_MUST_CHECK int og__memory_plan(struct og_memory_plan *m, const struct og_plan_inputs *p,
                                   const struct og_slots_given *given, struct og_group_size *size,
                                   struct og_err *err);
@@ -72,7 +72,7 @@ struct og_row_group og__row_group_of_graph(uint64_t end, size_t row_bytes, size_
 /* An amount of cache of a graph of so many nodes. */
 struct og_capacity og__amount_room(const struct og_amount *cache, uint64_t n_nodes);
 /* Divides an amount of cache among groups, as rows in slots[n]: the worthiest as far as it goes.
- * worth may be NULL where n is 1. */
+ * NULL for worth is allowed where n is 1. */
 OG_MUST_CHECK int og__amount_slots(const uint32_t *worth, const struct og_amount *cache,
                                    const struct og_row_group *row_group, uint32_t n,
                                    const struct og_upper_tier *upper, struct og_budget *b,

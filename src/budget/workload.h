@@ -28,8 +28,8 @@ struct og_split {
     void *labels; /* in the order of ids */
 };
 
-/* How distinct nodes grow: of k times as many batches they are k^power times as many; with each
- * doubling the power grows by the factor `slowing`. */
+/* How distinct nodes grow: k times as many batches have k^power times as many. With each doubling
+ * the power is multiplied by `slowing`. */
 struct og_growth {
     double distinct; /* nodes of all batches that were looked at */
     double power, slowing;
@@ -149,7 +149,7 @@ static inline double og__mean_row(const struct og_workload *f)
     return (double)bytes / (double)OG_MAX(rows, (uint64_t)1);
 }
 
-/* Rows of the largest batch that is planned and read: requests of others, each row once, may be
+/* Rows of the largest batch that is planned and read. Requests of others, each row once, may be
  * more or less than an own batch. */
 static inline uint64_t og__read_rows(const struct og_workload *f)
 {
@@ -162,8 +162,8 @@ static inline uint64_t og__sent_rows(const struct og_workload *f, uint32_t ranks
     return (f->requested_rows * (ranks - 1) + ranks - 1) / ranks;
 }
 
-/* By which packs of a run's own are read: of the features' disk, unless there are several for
- * scratch, which want as many more requests at a time. */
+/* The profile by which packs of a run's own are read: that of the features' disk. With several
+ * disks for scratch, requests in flight are as many times more. */
 static inline const struct og_disk_profile *og__packs_profile(const struct og_workload *f)
 {
     return f->scratch_disks > 1 ? &f->away : &f->profile;

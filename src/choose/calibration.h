@@ -1,5 +1,5 @@
-/* calibration: how fast samplers and trainers are with the model and the batches at hand, measured
- * before the run, and what follows from it.
+/* calibration: rates of samplers and trainers, with the model and the batches at hand, measured
+ * before the run.
  *
  *   --executors auto  groups of threads that compute a mini-batch each: of those that memory has
  * room for the fewest that are about as fast as the fastest
@@ -30,8 +30,8 @@ struct og_calibration {
                     that trains, `train`; 0 = half of them */
 };
 
-/* Groups to take: the fewest whose mini-batches a second are within 5 % of the most, so that
- * chance, and memory for nothing, do not decide. At least 1. */
+/* Groups to take: the fewest whose mini-batches a second are within 5 % of the most. So chance does
+ * not decide, nor memory that gains nothing. At least 1. */
 int og__calibration_choose(const struct og_group_time *tried, int n);
 
 /* Does --executors auto require measuring? */

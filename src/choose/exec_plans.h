@@ -1,5 +1,5 @@
-/* Candidate execution plans, for what the user left open: a policy, a layout, phased memory or not;
- * with a device's cache a pair of policies. */
+/* Candidate execution plans, for what the user left open: a policy, a layout, phased memory or not.
+ * With a device's cache they have a pair of policies. */
 #ifndef OG_TRAIN_EXEC_PLANS_H
 #define OG_TRAIN_EXEC_PLANS_H
 

@@ -1,4 +1,4 @@
-/* Predicts what a session will read: one epoch's rows, hits, misses, reads, bytes; in all, and of
+/* Predicts what a session will read: one epoch's rows, hits, misses, reads, bytes. Totals, and of
  * each group of rows (budget/slots.h).
  *
  *   a cache that stays as it is    from the profiling batches, in proportion
@@ -16,8 +16,8 @@ OG_MUST_CHECK int og__learn_rules(const struct og_data_path *d, struct og_err *e
 OG_MUST_CHECK int og__predict_profiling(struct og_data_path *d,
                                         const struct og_profiling *profiling, struct og_err *err);
 
-/* The same, of rows that were counted already: those of all the profiling batches; tiers: all 0
- * without a device's cache. */
+/* The same for rows that were counted already: those of all the profiling batches. All of `tiers`
+ * is 0 without a device's cache. */
 OG_MUST_CHECK int og__predict_from(struct og_data_path *d, const struct og_profiling *profiling,
                                    const struct og_plan_cost *rows,
                                    const struct og_tiers_cost *tiers, struct og_err *err);

@@ -46,8 +46,9 @@ OG_MUST_CHECK int og__profiling_sample(struct og_profiling *p, const struct og_s
                                        const struct og_profiling_limits *limits,
                                        struct og_budget *b, struct og_err *err);
 void og__profiling_release(struct og_profiling *p, struct og_budget *b);
-/* What ranks that exchange rows ask of one of them, each of its nodes once a round: the profiling
- * batches are those of rounds. The time and the reads are those of an own batch a round. */
+/* Requests to one of several ranks that exchange rows, each of its nodes once a round. The
+ * profiling batches are those of rounds. The time and the reads are those of an own batch a
+ * round. */
 OG_MUST_CHECK int og__profiling_requests(struct og_profiling *out, const struct og_profiling *p,
                                          const struct og_share *own, uint64_t n_nodes,
                                          struct og_budget *b, struct og_err *err);

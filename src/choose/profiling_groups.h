@@ -1,4 +1,4 @@
-/* The profiling batches by row groups, for counting execution plans of heterogeneous graphs: each
+/* The profiling batches by row groups, for counting execution plans of heterogeneous graphs. Each
  * type's rows have one size and slots of their own. */
 #ifndef OG_PROFILING_GROUPS_H
 #define OG_PROFILING_GROUPS_H

@@ -99,8 +99,8 @@ OG_MUST_CHECK int og__npy_parse_any(struct og_npy *a, const void *head, size_t l
 /* Enough bytes to hold any header we accept. */
 enum { OG__NPY_HEAD_MAX = 64 * 1024 };
 
-/* Writes a header for ndim, shape and type, padded to `pad` bytes (a multiple of 64; 4096 for our
- * own files). Returns the bytes written to buf[4096]. NumPy reads it. */
+/* Writes a header for ndim, shape and type, padded to `pad` bytes. A multiple of 64; 4096 for our
+ * own files. Returns the bytes written to buf[4096]. NumPy reads it. */
 size_t og__npy_header(char buf[4096], enum og__npy_type type, int ndim, const int64_t shape[2],
                       size_t pad);
 

@@ -1,5 +1,5 @@
-/* relation: the lists of one relation as a topology, in memory or on disk. dataset/topology.h
- * combines them for a whole graph. */
+/* relation: the lists of one relation as a topology, in memory or on disk. For a whole graph see
+ * dataset/topology.h. */
 #ifndef OG_DATASET_RELATION_H
 #define OG_DATASET_RELATION_H
 

@@ -1,5 +1,4 @@
-/* What the weights of a relation's edges come to at its nodes: what a convolution that looks at
- * degrees normalises by. */
+/* The sums of a relation's edge weights at its nodes, by which convolutions normalise. */
 #ifndef OG_DATASET_WEIGHT_SUMS_H
 #define OG_DATASET_WEIGHT_SUMS_H
 
@@ -12,8 +11,8 @@ struct og_weight_sums {
     double *leaving; /* [sources] sum of the edges that leave. NULL within a type */
 };
 
-/* Fills those arrays that are there, in one pass over the relation's files, through buffers from
- * the budget. -EINVAL for a weight that is negative or not finite. */
+/* Fills those arrays that are there, in one pass over the relation's files. Buffers come from the
+ * budget. -EINVAL for a weight that is negative or not finite. */
 OG_MUST_CHECK int og__weight_sums_fill(const struct og_relation *r, struct og_budget *b,
                                        struct og_weight_sums *out, struct og_err *err);
 

@@ -52,8 +52,8 @@ OG_MUST_CHECK int og__npy_sync(struct og_npy_writer *w, struct og_err *err);
 OG_MUST_CHECK int og__npy_finish(struct og_npy_writer *w, uint64_t *checksum, struct og_err *err);
 void og__npy_discard(struct og_npy_writer *w); /* closes and frees; the caller removes the file */
 
-/* Creates an array in the folder; finish sets *w to NULL and adds the checksum to `checksums`,
- * which may be NULL. A NULL *w does nothing. */
+/* Creates an array in the folder. Then og__array_finish sets *w to NULL and adds the checksum to
+ * `checksums`, which may be NULL. A NULL *w does nothing. */
 OG_MUST_CHECK int og__array_create(struct og_npy_writer **w, const char *folder, const char *name,
                                    enum og__npy_type type, int ndim, int64_t row,
                                    struct og_err *err);

@@ -169,7 +169,7 @@ struct og_device_ops {
 extern const struct og_device_ops og__device_virtual;
 
 /* Fingerprints the interface of command and plugin (FNV-1a): extends `print` by a struct's name and
- * size. og__device_print covers this file's structs. */
+ * size. This file's structs are in og__device_print. */
 static inline uint64_t og__print(uint64_t print, const char *name, size_t bytes)
 {
     const uint64_t prime = 0x100000001b3u;

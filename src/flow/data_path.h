@@ -67,8 +67,8 @@ struct og_stack_ops {
     void (*release)(struct og_work *w);
     /* The store, and what is in it before the first batch: *prefill rows. */
     int (*open)(struct og_data_path *d, uint64_t *prefill, struct og_err *err);
-    /* Before the first batch, where batches are not sampled ahead; then the next rows that are to
-     * be in slots, by the policy's numbers of nodes, 0: that was all. */
+    /* Called before the first batch, where batches are not sampled ahead. Then it returns the next
+     * rows that are to be in slots, by the policy's numbers of nodes, 0: that was all. */
     int (*begin)(struct og_data_path *d, struct og_err *err);
     uint32_t (*prefill)(struct og_data_path *d, uint32_t *nodes, uint32_t *places, uint32_t most);
     /* The host's slots from `first` on have lost their rows. */
@@ -107,8 +107,8 @@ struct og_data_path {
     struct og_exchange *exchange; /* with whom rows come from other ranks; NULL: they do not */
 };
 
-/* Samplers and works; with OG__WANT_FEATURES in `want` also the cache, which is filled now unless
- * that waits for a superbatch, by the policy that is there already. *prefill: rows of it. */
+/* Opens samplers and works, and with OG__WANT_FEATURES in `want` also the cache. The policy that is
+ * there already fills it now, unless that waits for a superbatch. *prefill: rows of it. */
 OG_MUST_CHECK int og__data_path_open(struct og_data_path *d, unsigned want, uint64_t *prefill,
                                      struct og_err *err);
 /* What is to be in slots now; *prefill is added to. No batch is in flight. */

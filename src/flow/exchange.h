@@ -25,7 +25,7 @@
 
 struct og_exchange;
 
-/* How ranks go on together: agree(arg, rc, err) is 0 where all come with 0, else what one comes
+/* How ranks go on together. agree(arg, rc, err) is 0 where all come with 0, else what one comes
  * with, and the end for all. */
 struct og_exchange_with {
     struct og_comm *comm;
@@ -45,8 +45,8 @@ void og__exchange_close(struct og_exchange *x);
 /* The rounds of items [first, last) of all ranks come next, of the run or of one pass. */
 void og__exchange_start(struct og_exchange *x, enum og__split pass, uint64_t first, uint64_t last);
 
-/* Rows of the next round are here: if this rank has a batch in it, its work has them until the
- * next call. In all ranks, before the round is trained. */
+/* Rows of the next round are here. If this rank has a batch in it, its work has them until the next
+ * call. In all ranks, before the round is trained. */
 OG_MUST_CHECK int og__exchange_reach(struct og_exchange *x, struct og_err *err);
 
 /* Rows that are on their way have come, so that ranks may meet without waiting for them there. */
@@ -55,7 +55,7 @@ OG_MUST_CHECK int og__exchange_await(struct og_exchange *x, struct og_err *err);
 /* Bytes of other ranks' memory that this one has read rows in, and they count. NULL: 0. */
 size_t og__exchange_counted_elsewhere(const struct og_exchange *x);
 
-/* Adds what this rank did as an owner in the oldest uncounted round: rows requested, hits and
+/* Adds what this rank did as an owner in the oldest uncounted round. Rows requested, hits and
  * misses of its cache. Returns how many rows it sent. */
 uint64_t og__exchange_count(struct og_exchange *x, struct og_epoch_counters *c);
 
@@ -74,9 +74,9 @@ bool og__exchange_goes_on(const struct og_exchange *x);
 OG_MUST_CHECK int og__exchange_bound(struct og_exchange *x, uint64_t *last, struct og_err *err);
 /* Its end: an item of all ranks; without superbatches that of the run, or the pass. */
 uint64_t og__exchange_limit(const struct og_exchange *x);
-/* own: this rank's batches from its item `first` on, with its lookahead. *requested: what ranks
- * request of this owner, valid until the next call. It covers the superbatch's own *rounds, and as
- * many after them as all ranks have sampled. */
+/* own: this rank's batches from its item `first` on, with its lookahead. Then *requested is what
+ * ranks request of this owner, valid until the next call. It covers the superbatch's own *rounds,
+ * and as many after them as all ranks have sampled. */
 OG_MUST_CHECK int og__exchange_hear(struct og_exchange *x, const struct og_trace *own,
                                     uint64_t first, struct og_trace *requested, uint32_t *rounds,
                                     struct og_err *err);

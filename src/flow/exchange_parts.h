@@ -37,8 +37,8 @@ struct og_rows_kind {
     uint32_t n, n_at;         /* rows of the round read last that are copied; the first there */
 };
 
-/* A message has the rows of one owner for one rank's batch, in the order of the list that requested
- * them: kind by kind. Rows of several sizes are in units, whose bytes divide all of them:
+/* A message has the rows of one owner for one rank's batch. They are in the order of the list that
+ * requested them: kind by kind. Rows of several sizes are in units, whose bytes divide all of them:
  *
  *   received   | from owner 0: rows of kind 0 | of kind 1 || from owner 1: of kind 0 | of 1 || ...
  *
@@ -70,8 +70,8 @@ struct og_turn {
     double plan_seconds, gather_seconds, exchange_seconds, fill_seconds;
 };
 
-/* Rows of two rounds of each owner, in memory that all ranks have, and the caches of those whose
- * rows stay in them, as one range of addresses:
+/* Memory for rows that all ranks read, as one range of addresses. It has rows of two rounds of each
+ * owner, and the caches of those whose rows stay in them:
  *
  *   | owner 0: rounds 0, 2, ... | rounds 1, 3, ... | owner 1: ... | slots | cache 0 | cache 1 | ...
  *      `room` each                                                            `cached` at most
@@ -185,8 +185,8 @@ struct og_round_of {
 };
 struct og_round_of og__exchange_round(const struct og_exchange *x, uint64_t item);
 
-/* n ids, kind by kind, sorted by their owners in x->spoken; place[n], which may be NULL: where the
- * row of each is in what is received. */
+/* Sorts n ids, kind by kind, by their owners into x->spoken. And place[n], which may be NULL, gets
+ * where the row of each is in what is received. */
 void og__exchange_sort(struct og_exchange *x, const uint32_t *ids, uint32_t n, struct og_sorted *by,
                        uint32_t *place);
 /* Collects a round's lists from all ranks, for this owner. counts[ranks]: rows that each requests;

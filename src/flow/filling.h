@@ -39,7 +39,7 @@ OG_MUST_CHECK int og__filling_put(struct og_fill_windows *w, struct og_policy *p
                                   uint32_t batch, struct og_spill *to, uint32_t *list,
                                   struct og_err *err);
 
-/* A piece of a window: nodes, ascending, and their slots, which are free once `after` batches of
+/* A piece of a window: nodes, ascending, and their slots. These are free once `after` batches of
  * the superbatch are done with. */
 struct og_fill_head {
     uint32_t n, after; /* n = 0: the window ends here */
@@ -82,7 +82,7 @@ void og__filling_end(struct og_filling *f);
 /* Would await return at once? Any thread. */
 bool og__filling_ready(struct og_filling *f, uint32_t batch);
 
-/* What a thread returns that was woken to end because another one has failed: neither
+/* The result of a thread that was woken to end because another one has failed. Neither
  * OG_INTERRUPTED nor an errno, which a disk may give as well. */
 enum { OG__GIVEN_UP = OG_INTERRUPTED - 1 };
 

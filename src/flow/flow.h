@@ -35,7 +35,7 @@ struct og_lookahead_counts {
     struct og_io_counts read; /* of prefill */
 };
 
-/* The ids of a batch that have rows, which plans are of: all in a homogeneous graph, where the
+/* The ids of a batch that have rows, which plans are of. All in a homogeneous graph, where the
  * batch has them, else type by type. */
 struct og_planned_ids {
     const uint32_t *ids; /* [n] */
@@ -102,7 +102,7 @@ struct og_plan_source {
     int (*make)(void *self, struct og_work *w, struct og_err *err);
 };
 
-/* A consumer may look at works before it is called with them: in their order, each once, from
+/* Lets a consumer look at works before it is called with them. In their order, each once, from
  * within a call. They stay as they are until the call that has them ends; while some are looked at
  * no more are made than there are others. The flow sets `run`. */
 struct og_upcoming {

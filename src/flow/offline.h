@@ -26,7 +26,7 @@ struct og_offline_for {
     uint32_t n_relations; /* heterogeneous */
 };
 
-/* opt->samples. -EINVAL, with what differs and what would do, for batches of another dataset, of
+/* Opens opt->samples. -EINVAL, with the difference and a remedy, for batches of another dataset, of
  * other options, without what the model needs, or of fewer epochs than the run draws. */
 OG_MUST_CHECK int og__offline_open(struct og_offline **out, const struct og_offline_for *run,
                                    struct og_budget *b, struct og_err *err);

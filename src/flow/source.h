@@ -1,6 +1,6 @@
-/* Sources of mini-batches, plans and rows: a file each, a struct that is the source's own state,
- * and a function that makes the table of it which a flow takes. The struct must stay where it is
- * until the flow has run.
+/* Sources of mini-batches, plans and rows, a file each. A source is a struct of its own state, and
+ * a function that makes the table which a flow takes. The struct must stay where it is until the
+ * flow has run.
  *
  *   batches   sampled    drawn from the graph, each by itself
  *             together   drawn from the graph on disk, many at a time
@@ -32,8 +32,8 @@ struct og_sampled_source {
 };
 struct og_batch_source og__source_sampled(struct og_sampled_source *s);
 
-/* A group is sampled by the first thread that wants one of its batches, on all of them, once those
- * before it are taken. */
+/* Sampling groups. The first thread that needs a batch of a group samples the group, on all
+ * threads, once the groups before it are taken. */
 struct og_group_source {
     const struct og_sampled_source *sampled;
     const struct og_seed_source *seeds;
@@ -86,8 +86,8 @@ struct og_replayed_source {
     struct og_superbatch *batches;
     struct og_sampled_lookahead *lookahead; /* one for each of them */
     struct og_items items;                  /* of the flow */
-    /* They are the batches of one epoch, training and then validation, for all epochs that train on
-     * them; else one for each item. */
+    /* Whether they are the batches of one epoch, training and then validation. Then all epochs
+     * train on them; else one is for each item. */
     bool by_draw;
     struct og_lookahead_counts prepared; /* counted with the first item */
 };

@@ -1,4 +1,4 @@
-/* store: who brings the rows that plans are of to where they are used, and keeps some: a table of
+/* store: who brings the rows of plans to where they are used, and caches some. A table of
  * functions, of the host's cache (gather.h) or of devices' over it (device_rows.h). */
 #ifndef OG_STORE_H
 #define OG_STORE_H
@@ -23,8 +23,8 @@ struct og_store_ops {
     int (*fill)(void *self, uint32_t *nodes, uint32_t *slots, uint32_t n,
                 struct og_io_counts *counts, struct og_err *err);
     int (*fill_end)(void *self, struct og_io_counts *counts, struct og_err *err);
-    /* The host's last n slots give their memory back; and take it again, as many as so many bytes
-     * have room for. No batch is in flight. */
+    /* The host's last n slots release their memory. Or take it again, as many as so many bytes have
+     * room for. No batch is in flight. */
     int (*release_slots)(void *self, uint32_t n, struct og_err *err);
     int (*reclaim)(void *self, size_t bytes, struct og_err *err);
     /* As og__gather_from_packs. */

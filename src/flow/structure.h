@@ -1,5 +1,5 @@
-/* structure: a session's hold on the graph's structure, from which batches are sampled: in memory
- * or on disk, given back while it is not needed, and fetched again. */
+/* structure: a session's hold on the graph's topology, from which batches are sampled. In memory or
+ * on disk, given back while it is not needed, and fetched again. */
 #ifndef OG_STRUCTURE_H
 #define OG_STRUCTURE_H
 
@@ -27,8 +27,8 @@ OG_MUST_CHECK int og__structure_name(struct og_structure *g, const struct og_scr
  * an unknown relation. */
 OG_MUST_CHECK int og__structure_fanouts(struct og_structure *g, struct og_err *err);
 
-/* What stays of it in memory, but for the neighbour cache, where it is in memory or on disk (enum
- * og_topology_kind). */
+/* Bytes of it in memory during training, without the neighbour cache. By its place, memory or disk
+ * (enum og_topology_kind). */
 size_t og__structure_bytes(const struct og_structure *g, int topology);
 /* How it is to be opened on disk, without a neighbour cache. */
 struct og_topology_disk_options og__structure_on_disk(const struct og_structure *g);
@@ -49,8 +49,8 @@ OG_MUST_CHECK int og__structure_add_neighbors(struct og_structure *g, size_t byt
                                               uint64_t *written, struct og_err *err);
 void og__structure_close(struct og_structure *g);
 
-/* Give it back as far as training does without it, and fetch it again. *read and *written, of a
- * neighbour cache that is kept, are added to. */
+/* Give it back as far as training does without it, and fetch it again. Adds to *read and *written,
+ * for a neighbour cache that is kept. */
 void og__structure_drop(struct og_structure *g);
 OG_MUST_CHECK int og__structure_fetch(struct og_structure *g, struct og_io_counts *read,
                                       uint64_t *written, struct og_err *err);

@@ -55,8 +55,8 @@ OG_MUST_CHECK int og__gather_open(struct og_gather **out, const struct og_group 
 void og__gather_close(struct og_gather *g); /* accepts NULL */
 /* Additional bytes that fills_during_training takes, of one group. */
 size_t og__gather_extra_bytes(const struct og_reader_options *reader, size_t row_bytes);
-/* Bytes of all readers; and bytes per staging area for batches of `rows` rows in addition to these,
- * with several groups. */
+/* Bytes of all readers. The second: bytes per staging area for batches of `rows` rows in addition
+ * to these, with several groups. */
 size_t og__gather_reader_bytes(const struct og_graph *g, int io);
 size_t og__gather_staging_bytes(const struct og_graph *g, uint64_t rows);
 /* The read engine's rule for merging requests of a group's rows. Opens a reader for it. */
@@ -92,9 +92,9 @@ size_t og__gather_counted_elsewhere(const struct og_gather *g);
 /* Copy a row that was read elsewhere into a slot that no batch in flight uses. */
 void og__gather_put(struct og_gather *g, uint32_t slot, const char *row);
 
-/* og__gather_release_slots returns the memory of the last n slots, of any group, to the budget;
- * their rows are lost. og__gather_reclaim allocates it again, except for the last n slots. Pinned
- * memory can only be returned as a whole: n > 0 returns all. No batch may be in flight. */
+/* Returns the memory of the last n slots, of any group, to the budget; their rows are lost.
+ * Afterwards og__gather_reclaim allocates it again, except for the last n slots. Pinned memory can
+ * only be returned as a whole: n > 0 returns all. No batch may be in flight. */
 void og__gather_release_slots(struct og_gather *g, uint32_t n);
 OG_MUST_CHECK int og__gather_reclaim(struct og_gather *g, uint32_t n, struct og_err *err);
 uint32_t og__gather_released(const struct og_gather *g); /* slots without memory, the last ones */
@@ -111,7 +111,7 @@ void og__gather_from_packs(struct og_gather *g, struct og_pack *const *packs);
  * group. `chunk` is the batch's in the packed files, if any. Loader thread only. */
 OG_MUST_CHECK int og__gather_begin(struct og_gather *g, int staging, const struct og_plan *plan,
                                    const uint32_t *ids, uint32_t chunk, struct og_err *err);
-/* Wait for a batch's misses. *rows [n_groups] are views of the batch's features, valid until the
+/* Wait for a batch's misses. Views of the batch's features are in *rows [n_groups], valid until the
  * next begin of the area. Sets *counts. Loader thread only. */
 OG_MUST_CHECK int og__gather_finish(struct og_gather *g, int staging, const struct og_rows **rows,
                                     struct og_io_counts *counts, struct og_err *err);

@@ -120,8 +120,7 @@ struct og_read_job {
     struct og_read_job *later; /* queue of jobs with rows to submit */
 };
 
-/* An array of rows in one file, or in parts of it (stripes.h) that begin at the same byte of
- * each. */
+/* An array of rows in one file, or in parts of it (stripes.h). All parts begin at the same byte. */
 struct og_row_files {
     const char *const *paths; // [OG_MAX(stripes.parts, 1)]
     struct og_stripes stripes;

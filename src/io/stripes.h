@@ -18,8 +18,8 @@ struct og_stripes {
     uint32_t unit;  /* rows, > 0 where there are several parts */
 };
 
-/* Rows [first, end) of the array are rows `at` and on of their part. end may exceed the number of
- * rows. */
+/* Rows [first, end) of the array are rows `at` and on of their part. The number `end` may exceed
+ * the number of rows. */
 struct og_unit {
     uint32_t part;
     uint64_t first, end, at;

@@ -20,28 +20,28 @@
 /* What to do where a checkpoint's model makes no finite numbers. */
 extern const char og__diverged_hint[];
 
-/* values: all parameters one after another in the order of the model's; NULL = the model's.
- * trained: with which sampler and, of links, by which edges; NULL = the file says nothing of that.
- */
+/* values: all parameters one after another in the order of the model's; NULL = the model's. And
+ * `trained`: with which sampler and, of links, by which edges; NULL = the file says nothing of
+ * that. */
 OG_MUST_CHECK int og__checkpoint_write(const char *path, struct og_model *m,
                                        const struct og_options *trained, const float *values,
                                        struct og_err *err);
-/* Shape of the model a checkpoint holds, from names and shapes: metadata is not needed, but for the
- * task, which is -1 where nothing says it. */
+/* Shape of the model in a checkpoint, from names and shapes. Metadata is needed only for the task,
+ * which is -1 where nothing says it. */
 OG_MUST_CHECK int og__checkpoint_shape(const char *path, struct og_model_config *config,
                                        struct og_err *err);
 /* -EINVAL where the checkpoint is of a heterogeneous graph and the dataset is not. */
 OG_MUST_CHECK int og__checkpoint_check_types(const char *path, const char *dataset,
                                              struct og_err *err);
-/* The type of node that the model's last layer makes rows of, with # for a dot; "": the file does
- * not say one. */
+/* The type of node that the model's last layer makes rows of, with # for a dot. "" if the file
+ * names none. */
 OG_MUST_CHECK int og__checkpoint_target(const char *path, char *type, size_t bytes,
                                         struct og_err *err);
 /* Options of the sampler as the checkpoint has them, where it has them and `opt` was not given
  * others. */
 OG_MUST_CHECK int og__checkpoint_sampler(const char *path, struct og_options *opt,
                                          const struct og_log *log, struct og_err *err);
-/* Which edges a link model was trained on: takes --seed and --edge-split from the checkpoint, where
+/* Which edges a link model was trained on. Takes --seed and --edge-split from the checkpoint, where
  * `opt` has no explicit ones. -EINVAL for other explicit ones, which would evaluate edges of
  * training. A file without them gets a warning. */
 OG_MUST_CHECK int og__checkpoint_edges(const char *path, struct og_options *opt,

@@ -24,8 +24,8 @@ void og__checkpoint_add(struct og_tensors *t, const char *prefix, const struct o
 void og__checkpoint_add_params(struct og_tensors *t, const char *prefix, struct og_model *m,
                                const float *values);
 
-/* Adds options of the sampler and, for links, of the edges to the metadata, which has room for
- * them; their values are in `texts`. */
+/* Adds options of the sampler and, for links, of the edges to the metadata. It has room for them;
+ * their values are in `texts`. */
 enum { OG__SAID_OPTIONS = 20 };
 struct og_option_texts {
     char text[OG__SAID_OPTIONS][32];

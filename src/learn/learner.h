@@ -19,8 +19,8 @@ struct og_learner {
 /* OG__WANT_* of a session that plans for one that trains; none in a build without models. */
 unsigned og__learner_wants(void);
 
-/* Options that come with the parameters of --init, into config->opt as far as `requested` has no
- * others: the sampler's, and of links those that say which edges were trained on. */
+/* Takes options of --init into config->opt as far as `requested` has no others. They are the
+ * sampler's, and of links those that say which edges were trained on. */
 OG_MUST_CHECK int og__learner_adopt(struct og_config *config, const struct og_options *requested,
                                     struct og_err *err);
 /* Are batches read by a model of ours? Who computes with those that are handed over has another. */

@@ -31,8 +31,8 @@ struct og_round {
 struct og_shares;
 struct og_shares_transport {
     const char *word; /* "gradients" of summary.json; NULL: they go nowhere */
-    /* Gradients of a round into the sum of the step, their statistics into the running ones. made:
-     * the model that computed this rank's; NULL where it has none in the round. */
+    /* Adds gradients of a round to the sum of the step, their statistics to the running ones. The
+     * model that computed this rank's is `made`; NULL where it has none in the round. */
     int (*add)(struct og_shares *h, const struct og_round *round, struct og_model *made,
                struct og_err *err);
     /* The sum so far, in every rank: before it is used; saves: steps->sum has it, too. */

@@ -64,7 +64,7 @@ OG_MUST_CHECK int og__steps_part(struct og_steps *s, const struct og_batch *batc
 OG_MUST_CHECK int og__steps_add(struct og_steps *s, struct og_model *from, uint32_t size,
                                 double weight, struct og_err *err);
 /* The same by numbers [first, first + n) of a gradient that was fetched, where the sum is made in
- * slices; of a step of one mini-batch, too. */
+ * slices. Also for a step of one mini-batch. */
 OG_MUST_CHECK int og__steps_fetch(const struct og_steps *s, struct og_model *from, float *gradient,
                                   struct og_err *err);
 void og__steps_add_slice(struct og_steps *s, const float *gradient, size_t first, size_t n,
@@ -77,8 +77,9 @@ OG_MUST_CHECK int og__steps_take(const struct og_steps *s, struct og_model *from
 OG_MUST_CHECK int og__steps_update(struct og_steps *s, uint32_t size, double weight,
                                    uint64_t number, double lr, struct og_err *err);
 
-/* The parameters that a step is to see, into a model that computes for it; ended: steps before it
- * that are not made yet, though all their mini-batches were given out; at most the staleness. */
+/* Copies the parameters that a step is to see into a model that computes for it. Then `ended`
+ * counts steps before it that are not made yet, though all their mini-batches were given out; at
+ * most the staleness. */
 OG_MUST_CHECK int og__steps_show(const struct og_steps *s, int ended, struct og_model *to,
                                  struct og_err *err);
 

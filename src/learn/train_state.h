@@ -25,8 +25,8 @@ json_t *og__train_state_best(const struct og_train_state *s);
 /* JSON with 17 digits, to be freed; NULL without memory. The position is also given without regard
  * to --epochs: a run may be made longer. */
 char *og__train_state_text(const struct og_train_state *s, const struct og_schedule *schedule);
-/* s->epochs is released and replaced; s is as it was on errors. text NULL = none there: -EINVAL, as
- * where it is not of this schedule. path is for messages. */
+/* Replaces s->epochs; s is as it was on errors. A text of NULL is none: -EINVAL, as where it is not
+ * of this schedule. The path is for messages. */
 OG_MUST_CHECK int og__train_state_parse(struct og_train_state *s,
                                         const struct og_schedule *schedule, const char *text,
                                         const char *path, struct og_err *err);

@@ -35,9 +35,9 @@ struct og_trainer_kind {
      * NULL. */
     int (*open)(void **self, const struct og_trainer_given *given, struct og_err *err);
     void (*close)(void *self);
-    /* Copies all that it reads of a mini-batch, except rows on its device, which it keeps until
-     * they are computed; and the parameters that its step uses. Runs in the giver's thread, with
-     * the pool's threads. */
+    /* Copies all that it reads of a mini-batch, and the parameters that its step uses. Except rows
+     * on its device, which it keeps until they are computed. Runs in the giver's thread, with the
+     * pool's threads. */
     int (*bring)(void *self, const struct og_work *w, const struct og_steps *steps, int ended,
                  struct og_pool *pool, struct og_err *err);
     /* Gradients of what was brought last, in a thread of its own. The part stays until the next

@@ -1,5 +1,5 @@
-/* trainers: several mini-batches at a time, each computed by one of them, and samplers that stand
- * in as trainers while they have no batch (Yang et al. 2022, section 5.3).
+/* trainers: several mini-batches at a time, each computed by one of them. Samplers stand in as
+ * trainers while they have no batch (Yang et al. 2022, section 5.3).
  *
  *   flow ──> consumer ──give──> trainer 0            a copy of the mini-batch, parameters,
  * gradients │         ^       │       trainer 1 │         │       └─────> standby trainer 0 while
@@ -37,7 +37,7 @@ void og__trainers_close(struct og_trainers *t);
 
 int og__trainers_busy(const struct og_trainers *t); /* given and not taken */
 
-/* Who is to take a mini-batch when `remaining` of the epoch wait, itself included; -1: the oldest
+/* Who is to take a mini-batch when `remaining` of the epoch wait, itself included. -1: the oldest
  * that was given is to be taken first. Waits for one of the two. keeper: which of the devices has
  * its rows; -1: none. */
 int og__trainers_pick(struct og_trainers *t, uint64_t remaining, int keeper);

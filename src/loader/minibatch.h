@@ -40,8 +40,8 @@ OG_MUST_CHECK int og__minibatch_maker_open(struct og_minibatch_maker *m,
                                            struct og_err *err);
 void og__minibatch_maker_close(struct og_minibatch_maker *m); /* accepts a zeroed one */
 
-/* Bytes of an arena: for the largest expected batch of a run (want: OG__WANT_*), and for the batch
- * of the work, which is filled next. */
+/* Bytes of an arena: for the largest expected batch of a run (want: OG__WANT_*). The second: for
+ * the batch of the work, which is filled next. */
 size_t og__minibatch_most(const struct og_workload *f, unsigned want);
 size_t og__minibatch_measure(struct og_minibatch_maker *m, const struct og_work *w);
 

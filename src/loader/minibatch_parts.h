@@ -10,15 +10,15 @@ struct og_array og__lay_rows(struct og_layout *l, const struct og_group *g, int6
  * within its type, or NULL if only counting. */
 uint32_t *og__lay_types(struct og_layout *l, const struct og_minibatch_shape *k,
                         struct og_minibatch *out);
-/* Copies ids by type, in the order of the batch, repeated seeds to all positions. local[n_ids]
- * receives the position of each within its type. */
+/* Copies ids by type, in the order of the batch, repeated seeds to all positions. Into local[n_ids]
+ * goes the position of each within its type. */
 void og__copy_ids(const struct og_graph_types *g, const struct og_work *w, uint32_t *local,
                   const struct og_minibatch *out);
 
 /* ---- repeated seeds; without them these functions copy plainly ---- */
 
-/* Copy the first n ids of the batch, less `minus`, or rows [first, last), to all their positions in
- * the caller's batch. */
+/* Copy the first n ids of the batch, less `minus`, to all their positions in the caller's batch.
+ * The second copies rows [first, last). */
 void og__spread_ids(const struct og_seeds *s, const uint32_t *from, uint32_t n, int64_t minus,
                     int64_t *to);
 void og__spread_rows(const struct og_seeds *s, const struct og_rows *from, uint32_t first,

@@ -21,20 +21,20 @@ OG_MUST_CHECK int og__run_batches(struct og_data_path *d, enum og__split pass, u
                                   uint64_t last, og_consumer *consumer, void *arg,
                                   struct og_err *err);
 
-/* After a run that ended before its last item, so that another may begin: rows that were planned
- * into the cache may not have come there. For a loader alone: training that ended early resumes
- * with a session of its own, so that no device has rows then. */
+/* Ends a run before its last item, so that another may begin. Rows that were planned into the cache
+ * may not have come there. For a loader alone: training that ended early resumes with a session of
+ * its own, so that no device has rows then. */
 void og__abandon_batches(struct og_data_path *d);
 
-/* For a plan that is not carried out: sample the first superbatch (an epoch, for policies that do
- * not look ahead), and plan it, so that what it reads is known. */
+/* Plans without a run: samples the first superbatch (an epoch, for policies that do not look
+ * ahead), and plans it. So what it reads is known. */
 OG_MUST_CHECK int og__predict_run(struct og_data_path *d, struct og_err *err);
 
 /* The first superbatch of a run from `first` ends before this item. */
 uint64_t og__superbatch_end(const struct og_data_path *d, enum og__split pass, uint64_t first,
                             uint64_t last);
 
-/* Packs offline the sample of epoch `epoch`: which nodes the cache is to hold, and the misses of
+/* Packs offline the sample of epoch `epoch`. Which nodes the cache is to hold, and the misses of
  * its batches and of the validation batches after them. For a session that planned whole draws and
  * opened no features. *done, and rows [n_types], or of one, are added to. */
 struct og_npy_writer;

@@ -70,16 +70,17 @@ uint32_t og__lookahead_drawn(const struct og_data_path *d, uint64_t item);
 /* The most that a superbatch and its tail have. */
 uint64_t og__lookahead_most(const struct og_data_path *d);
 /* Samples the items' batches into the session's superbatch, and after them a tail that ends at
- * `end` at the latest: the tail of the previous superbatch first, then what `consumer` appends. */
+ * `end` at the latest. It has the tail of the previous superbatch first, then what `consumer`
+ * appends. */
 OG_MUST_CHECK int og__lookahead_sample(struct og_lookahead *a, enum og__split pass, uint64_t first,
                                        uint64_t last, uint64_t end, og_consumer *consumer,
                                        struct og_err *err);
-/* What the next batch took to sample, and takes to read back. *apart: it is to be spilled apart
- * from those before it. */
+/* Records what the next batch took to sample, and takes to read back. *apart: it is to be spilled
+ * apart from those before it. */
 OG_MUST_CHECK int og__lookahead_note(struct og_lookahead *a, struct og_work *w, bool *apart,
                                      struct og_err *err);
-/* Replaces ids[n] of a batch by those that plans are of: in a heterogeneous graph a part, in memory
- * that the next call reuses. */
+/* Replaces ids[n] of a batch by those that plans are of. In a heterogeneous graph these are a part,
+ * in memory that the next call reuses. */
 OG_MUST_CHECK int og__lookahead_planned(const struct og_data_path *d, const uint32_t **ids,
                                         uint32_t *n, struct og_err *err);
 /* The superbatch's own batches. */
@@ -100,8 +101,8 @@ void og__lookahead_end_prediction(struct og_lookahead *a);
 
 /* ---- what batches miss, by row groups ---- */
 
-/* Empty packings for the batches of the trace, whose ids are written over where the memory plan has
- * no other place for what they miss; */
+/* Empty packings for the batches of the trace. Misses replace the ids where the memory plan has no
+ * other place for them; */
 OG_MUST_CHECK int og__lookahead_begin_packing(struct og_lookahead *a, const struct og_trace *trace,
                                               struct og_err *err);
 /* then the memory of the ids is given back but for what is packed there. */
@@ -133,9 +134,8 @@ struct og_disk_profile og__lookahead_profile(const struct og_data_path *d,
 size_t og__lookahead_left(const struct og_data_path *d);
 
 struct og_lookahead_passing;
-/* The sweep of the finished packings also fetches the rows of the first window into free
- * slots. *out: NULL where none are. *read: bytes of spilled plans, added to until the
- * end. */
+/* The sweep of the finished packings also fetches the rows of the first window into free slots.
+ * NULL in *out where none are. *read: bytes of spilled plans, added to until the end. */
 OG_MUST_CHECK int og__lookahead_pass_begin(struct og_lookahead *a,
                                            struct og_lookahead_passing **out, uint64_t *read,
                                            struct og_err *err);
@@ -206,8 +206,8 @@ const struct og_lookahead_plans *og__lookahead_plans(const struct og_data_path *
 OG_MUST_CHECK int og__lookahead_put_codes(struct og_lookahead *a, struct og_lookahead_counts *done,
                                           struct og_err *err);
 OG_MUST_CHECK int og__lookahead_count_codes(struct og_lookahead *a, struct og_err *err);
-/* Phased memory: rows whose entry was spilled enter both caches before the first batch, once the
- * host's has its memory again. */
+/* Phased memory: rows whose entry was spilled enter both caches before the first batch. The host's
+ * has its memory again then. */
 OG_MUST_CHECK int og__lookahead_fill_spilled(struct og_lookahead *a,
                                              struct og_lookahead_counts *done, struct og_err *err);
 

@@ -126,8 +126,8 @@ struct og_workspace {
     size_t scratch_bytes;
 };
 
-/* Destinations of a convolution's output and of the gradients of its inputs: the previous and next
- * layer, or sums over relations (relational.h). */
+/* Destinations of a convolution's output and of the gradients of its inputs. These are the previous
+ * and next layer, or sums over relations (relational.h). */
 struct og_ends {
     /* Complete op with the layer's end: output and operators after the convolution. */
     void (*end)(struct og_model *m, int l, struct og_rows in, struct og_affine *op);
@@ -173,7 +173,7 @@ struct og_model {
 };
 
 /* Sub-allocate the workspace for a batch, after enlarging it if required, and upload its blocks and
- * pairs. pairs: for links, else NULL. */
+ * pairs. For links there are `pairs`, else NULL. */
 OG_MUST_CHECK int og__workspace_suballoc(struct og_model *m, const struct og_batch *batch,
                                          const struct og_pairs *pairs, struct og_err *err);
 
@@ -196,8 +196,8 @@ void og__suballoc_conv(const struct og_model_config *c, int l, const struct og_b
                        bool training, struct og_arena *arena, struct og_layer_work *w);
 void og__suballoc_end(const struct og_model_config *c, int l, const struct og_block *b,
                       bool training, struct og_arena *arena, struct og_layer_work *w);
-/* Bytes of the partial sums of its gradients; whether its backward pass transposes the block; the
- * widest matrix of any layer. */
+/* Bytes of the partial sums of its gradients. The second: does its backward pass transpose the
+ * block? The third: the widest matrix of any layer. */
 size_t og__partial_bytes(const struct og_nn_ops *ops, const struct og_model_config *c, int l,
                          const struct og_block *b);
 bool og__transposes(const struct og_model_config *c, int l);
@@ -262,7 +262,7 @@ static inline int og__input_gradient(struct og_model *m, int l, const float *dy,
 {
     return m->ends->input_gradient(m, l, dy, op, err);
 }
-/* Gradients of the sources, by the gradient in t of their product with `role`, and of the own rows,
+/* Gradients of the sources, by the gradient in t of their product with `role`. And of the own rows,
  * by the gradient dz of their product with OG__SELF. */
 OG_MUST_CHECK int og__two_gradients(struct og_model *m, int l, const float *dy, enum og__role role,
                                     struct og_rows dz, struct og_err *err);
@@ -274,8 +274,8 @@ static inline void og__end_layer(struct og_model *m, int l, struct og_rows in, s
 {
     m->ends->end(m, l, in, op);
 }
-/* Norm, activation and dropout of a layer with og__finishes; and their backward pass: h, the
- * gradient of their output, is replaced by that of y. */
+/* Norm, activation and dropout of a layer with og__finishes. In the backward pass h, the gradient
+ * of their output, is replaced by that of y. */
 OG_MUST_CHECK int og__finish_layer(struct og_model *m, int l, bool training, struct og_err *err);
 OG_MUST_CHECK int og__finish_layer_back(struct og_model *m, int l, struct og_err *err);
 /* Update m's running statistics of the layer from the last batch that `from` computed gradients of.
@@ -334,8 +334,8 @@ OG_MUST_CHECK int og__drop_input(struct og_model *m, struct og_rows *x, uint32_t
 
 /* Pack the parameters in the backend's layout; required after every change. */
 OG_MUST_CHECK int og__pack_weights(struct og_model *m, struct og_err *err);
-/* The task's loss of n rows of logits and counts of metrics, with labels in host memory; grad: [n,
- * C], or NULL. */
+/* The task's loss of n rows of logits and counts of metrics, with labels in host memory. The
+ * gradient, [n, C], goes to grad unless it is NULL. */
 OG_MUST_CHECK int og__model_loss(struct og_model *m, const float *logits, const void *labels,
                                  uint32_t n, float *grad, struct og_metrics *out,
                                  struct og_err *err);

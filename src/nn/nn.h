@@ -241,8 +241,8 @@ OG_MUST_CHECK int og__model_part(struct og_model *m, const struct og_batch *batc
                                  const struct og_step *step, struct og_metrics *out,
                                  struct og_err *err);
 OG_MUST_CHECK int og__model_track(struct og_model *m, struct og_model *from, struct og_err *err);
-/* Inputs of og__model_track as numbers in host memory, for a model of another process; and their
- * count, 0 without batch norm. */
+/* Inputs of og__model_track as numbers in host memory, for a model of another process. Their count
+ * is 0 without batch norm. */
 size_t og__model_moments(const struct og_model_config *config);
 OG_MUST_CHECK int og__model_fetch_moments(struct og_model *m, float *out, struct og_err *err);
 OG_MUST_CHECK int og__model_track_moments(struct og_model *m, const float *in, struct og_err *err);
@@ -268,10 +268,10 @@ OG_MUST_CHECK int og__model_update(struct og_model *m, double lr, double weight_
 
 /* ---- ranking scores ---- */
 
-/* Area under the ROC curve, ties counting half, and average precision (the sum over thresholds of
- * precision times the recall gained). NAN if either list is empty. F1 of the positive class,
- * predicted for scores above 0; 0 if there are no positives and none is predicted. All are NAN if a
- * score is NaN. Sorts both. */
+/* Area under the ROC curve, ties counting half, and average precision. The latter is the sum over
+ * thresholds of precision times the recall gained. NAN if either list is empty. F1 of the positive
+ * class, predicted for scores above 0; 0 if there are no positives and none is predicted. All are
+ * NAN if a score is NaN. Sorts both. */
 struct og_ranking {
     double auc, ap, f1;
 };

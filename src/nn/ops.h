@@ -457,9 +457,9 @@ struct og_pair_list {
     uint32_t *first;       /* out [n_rows + 1] */
     uint32_t *pair;        /* out [2 n] */
 };
-/* dh[r] = sum over the pairs of r, in their order, of g times the other row. g is [n], or with
- * `wide` [n, dim] element-wise. `first` and `pair` are an og_pair_list's.
- * Tolerance of the three: 1e-5 of the largest magnitude. */
+/* dh[r] = sum over the pairs of r, in their order, of g times the other row. The shape of g is [n],
+ * or with `wide` [n, dim] element-wise. `first` and `pair` are an og_pair_list's. Tolerance of the
+ * three: 1e-5 of the largest magnitude. */
 #define OG__TOLERANCE_PAIR 1e-5
 struct og_pair_back {
     const struct og_pair_op *forward;
@@ -528,8 +528,8 @@ struct og_topology;
         return 0;                                                               \
     }
 
-/* Maxima of operands: columns and rows of a matrix, heads, entries of a sorted list, and rows or
- * edges with a loss or rank. */
+/* Maxima of operands: columns and rows of a matrix, heads, and entries of a sorted list. Also rows
+ * or edges with a loss or rank. */
 struct og_most {
     int width, heads;
     uint64_t rows, keys, counted;
@@ -636,8 +636,8 @@ struct og_nn_ops {
     size_t (*device_own_bytes)(void);
     /* Free device memory before opening; 0: unknown. NULL: host memory. */
     size_t (*device_free_bytes)(int number);
-    /* The memory that operators read and write; only they, fetch and push may touch it. fetch is
-     * finished when it returns; push precedes all later operators. */
+    /* The memory that operators read and write. Only they, fetch and push may touch it: fetch is
+     * finished when it returns, and push precedes all later operators. */
     struct og_memory (*memory)(const struct og_nn_backend *be);
     int (*fetch)(struct og_nn_backend *be, void *host, const void *on_backend, size_t bytes,
                  struct og_err *err);

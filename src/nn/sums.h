@@ -1,7 +1,7 @@
-/* sums: an all-reduce of gradients of ranks with a device each, added on the devices in the order
- * of the schedule. It replaces the hosts' (learn/shares.h); data moves from device to device. Each
- * rank adds one slice of all gradients, then gathers the others' slices. After a failure a rank
- * leaves the group, so that no other rank waits for it. */
+/* sums: an all-reduce of gradients of ranks with a device each. Devices add in the order of the
+ * schedule. It replaces the hosts' (learn/shares.h); data moves from device to device. Each rank
+ * adds one slice of all gradients, then gathers the others' slices. After a failure a rank leaves
+ * the group, so that no other rank waits for it. */
 #ifndef OG_NN_SUMS_H
 #define OG_NN_SUMS_H
 

@@ -31,8 +31,8 @@ enum og__targets {
     OG__OF_PAIRS,   /* a struct og_pairs: edges and negatives */
 };
 
-/* A metric of a task, named og__best_words[kind]. areas: from the scores of a pass, or NULL;
- * without them a metric `of_areas` is left out. */
+/* A metric of a task, named og__best_words[kind]. Scores of a pass give `areas`, or NULL; without
+ * them a metric `of_areas` is left out. */
 struct og_figure {
     int kind; /* enum og_best_kind */
     double (*of)(const struct og_metrics *sum, const struct og_ranking *areas);

@@ -24,8 +24,8 @@ struct og_room_sizes {
     uint64_t ends; /* whose weights are known: og_block.mean_weight, loop_weight */
 };
 
-/* Numbers that the host computes for a batch, and the buffer where operators read them. room NULL:
- * they read the host's. */
+/* Numbers that the host computes for a batch, and the buffer where operators read them. With room
+ * NULL they read the host's. */
 struct og_numbers {
     uint32_t *host;
     void *room;

@@ -1,4 +1,4 @@
-/* Sums and exponentials whose additions have one order for every vector width: sixteen lanes, which
+/* Sums and exponentials whose additions have one order for every vector width. Sixteen lanes, which
  * the compiler maps to the available registers. To be inlined into cloned kernels.
  *
  * Lanes are two halves of 32 bytes. For one vector of 64 bytes, gcc 12 keeps a sum in memory if

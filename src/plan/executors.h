@@ -1,5 +1,5 @@
-/* executors: predicts the time of an epoch for a division of work among threads that sample or
- * train (Yang et al. 2022, FGNN, section 5).
+/* executors: predicts the time of an epoch for a division of threads into samplers and trainers
+ * (Yang et al. 2022, FGNN, section 5).
  *
  *   batches 0, 1, 2, ... ──> samplers ──> global queue ──> trainers
  *                               └── no batch left ──> standby trainers (switching)
@@ -56,8 +56,8 @@ bool og__executors_profit(uint64_t remaining, int n_trainers, double train, doub
 /* Samplers among n equal executors: FGNN's ceil(n / (K + 1)), K = train / sample. 1 .. n. */
 int og__executors_samplers(int n, double sample, double train);
 
-/* Seconds of an epoch in the fluid limit: as long as the slower of samplers and trainers, each of
- * equal speed. With standby trainers, all work until the end. */
+/* Seconds of an epoch in the fluid limit: those of the slower of samplers and trainers. All of a
+ * kind have equal speed. With standby trainers, all work until the end. */
 double og__executors_fluid(uint64_t n_batches, int samplers, int trainers, double sample,
                            double train, double standby, bool switches);
 

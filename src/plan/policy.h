@@ -75,8 +75,8 @@ bool og__policy_prefills(int kind);
 /* Does that go on in parallel with training, so that a batch misses only rows without a slot
  * (sweep)? */
 bool og__policy_fills_during_training(int kind);
-/* Does its cache hold the most recently used rows, so that one pass counts all sizes (lru; Mattson
- * et al. 1970)? */
+/* Does its cache hold the most recently used rows? Then one pass counts all sizes (lru; Mattson et
+ * al. 1970). */
 bool og__policy_is_stack(int kind);
 /* Does it plan from a list of each node's uses, which takes longer to build than counts (belady,
  * hybrid)? */

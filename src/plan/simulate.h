@@ -91,7 +91,7 @@ OG_MUST_CHECK int og__simulate_tiers(const struct og_simulation *sim,
 size_t og__simulate_tiers_bytes(const struct og_simulation *sim, const struct og_tiers_setup *setup,
                                 uint64_t rows, uint64_t longest);
 
-/* Memory of og__simulate from the budget, at least, for traces of at most `rows` rows, `longest` of
+/* Memory of og__simulate from the budget, at least. For traces of at most `rows` rows, `longest` of
  * them in one batch. */
 size_t og__simulate_bytes(const struct og_simulation *sim, const struct og_policy_setup *setup,
                           uint64_t rows, uint64_t longest);

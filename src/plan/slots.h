@@ -45,8 +45,8 @@ uint32_t og__slots_pin_hits(const struct og_slots *s, uint8_t *mark, uint8_t bit
                             const uint32_t *ids, struct og_plan *out);
 void og__slots_unpin(uint8_t *mark, const struct og_plan *out);
 
-/* The functions by which a policy admits rows. evict empties an unpinned slot (there is one) and
- * returns it. enter records that a node is in its slot, pinned. */
+/* The functions by which a policy admits rows. First, evict empties an unpinned slot (there is one)
+ * and returns it. Then enter records that a node is in its slot, pinned. */
 struct og_admission {
     uint32_t (*evict)(void *policy);
     void (*enter)(void *policy, uint32_t slot, uint32_t node);

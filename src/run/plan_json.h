@@ -7,9 +7,9 @@
 
 #include <jansson.h>
 
-/* Policy, layout, topology, memory, predicted (null while it is not known), candidates (what
- * --policy auto compared, the best first; empty where there was nothing to choose). New reference.
- */
+/* Policy, layout, topology, memory, predicted and candidates. The prediction is null while it is
+ * not known. Candidates are what --policy auto compared, the best first; empty where there was
+ * nothing to choose. New reference. */
 json_t *og__session_plan_json(const struct og_session *s);
 
 /* og_plan; quick: estimates from a few batches what only a long read would count exactly. */

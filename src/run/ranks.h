@@ -1,5 +1,5 @@
-/* ranks: what ranks that train together exchange apart from gradients (learn/shares.h), so that all
- * know the same of the run, and any could write its files; rank 0 does.
+/* ranks: what ranks that train together exchange apart from gradients (learn/shares.h). So all know
+ * the same of the run, and any could write its files; rank 0 does.
  *
  * They meet before the first round, in every round, and before they end. A rank that fails or is to
  * stop between two meetings says so at the next, and all end there, at the same mini-batch. */
@@ -64,12 +64,12 @@ OG_MUST_CHECK int og__ranks_synchronize(struct og_ranks *r, const struct og_rank
 /* The same, of a rank that came so far with rc, and err if that is an error. */
 OG_MUST_CHECK int og__ranks_agree(struct og_ranks *r, int rc, struct og_err *err);
 
-/* Rank 0 begins to write a checkpoint, or is through with it: when another rank fails meanwhile it
+/* Rank 0 begins to write a checkpoint, or is through with it. When another rank fails meanwhile it
  * is not killed. */
 void og__ranks_write(struct og_ranks *r, bool on);
 
-/* What must agree in all ranks at the start: where the run resumes, what their datasets hold, and
- * options that decide what is computed. */
+/* What must agree in all ranks at the start: where the run resumes, and what their datasets hold.
+ * Also options that decide what is computed. */
 struct og_beginning {
     uint64_t next_item, contents, numbers;
     bool structure, features; /* that it shares with all on its machine */
@@ -94,8 +94,8 @@ OG_MUST_CHECK int og__ranks_log(struct og_ranks *r, const char *folder, struct o
 /* Scores of a pass that all have evaluated a share of: all of them in all ranks, in no order. */
 OG_MUST_CHECK int og__ranks_scores(struct og_ranks *r, struct og_scores *c, struct og_err *err);
 
-/* Sets "exchanged_bytes": what went from rank to rank since the last call, as of the last meeting;
- * of an epoch's row, without it if the rank works alone. */
+/* Sets "exchanged_bytes": what went from rank to rank since the last call, as of the last meeting.
+ * It is of an epoch's row, and absent if the rank works alone. */
 json_t *og__ranks_with_sent(struct og_ranks *r, json_t *row);
 /* Adds a part to what its rank did. */
 void og__ranks_count(struct og_ranks *r, int rank, const struct og_rank_report *part);

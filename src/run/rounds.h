@@ -1,6 +1,7 @@
-/* rounds: how results of mini-batches enter a run, in the order of the schedule: into steps, sums
- * and the log, and at its end the epoch's row and the best model. A round is one mini-batch or, of
- * ranks that train together, one of each of them, in which all meet, whether they have one or not:
+/* rounds: how results of mini-batches enter a run, in the order of the schedule. They enter steps,
+ * sums and the log, and at its end the epoch's row and the best model. A round is one mini-batch
+ * or, of ranks that train together, one of each of them, in which all meet, whether they have one
+ * or not:
  *
  *   batch    0  1  2  3 | 4  5  6  7 | 8  9       4 ranks; batch b is of rank b modulo 4
  *            round 1      round 2      round 3    ranks 2 and 3 have none in the last
@@ -17,8 +18,8 @@
 
 uint32_t og__rounds_ranks(const struct og_trainer *t);
 
-/* What is begun next is the first that is not taken in: of the run or, if it is testing, of that.
- */
+/* The next item to begin is the first that is not taken in: of the run or, if it is testing, of
+ * that. */
 void og__rounds_start(struct og_trainer *t);
 /* Has a round to be taken in before the next one may begin? */
 bool og__round_waits(const struct og_trainer *t);
@@ -27,9 +28,8 @@ bool og__round_waits(const struct og_trainer *t);
 OG_MUST_CHECK int og__round_begin(struct og_trainer *t, struct og_err *err);
 /* Does the next one to begin end before that item of the whole run, or test, does? */
 bool og__round_before(const struct og_trainer *t, uint64_t item);
-/* The next round to be taken in, which has begun. own: what this rank brings; made: the model that
- * has its gradients, of training.
- */
+/* The next round to be taken in, which has begun. This rank brings `own`; for training, `made` is
+ * the model that has its gradients. */
 OG_MUST_CHECK int og__round_take(struct og_trainer *t, struct og_rank_report *own,
                                  struct og_model *made, struct og_err *err);
 /* Which item a mini-batch is. */

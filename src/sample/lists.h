@@ -50,8 +50,8 @@ OG_MUST_CHECK int og__hop_lists(struct og_hop *h, uint32_t first, bool weights, 
                                 struct og_err *err);
 struct og_list og__hop_list(const struct og_hop *h, uint32_t first, uint32_t i);
 
-/* Group sampling by lists. bring loads the lists of all destinations. next returns that of v, the
- * next one that is not cached. */
+/* Group sampling by lists. First, bring loads the lists of all destinations. Then next returns that
+ * of v, the next one that is not cached. */
 OG_MUST_CHECK int og__listed_fetch(struct og_hop *h, struct og_err *err);
 struct og_list og__listed_next(const struct og_hop *h, uint32_t v);
 

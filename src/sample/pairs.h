@@ -84,8 +84,8 @@ uint64_t og__pairs_most(const struct og_pair_rule *rule, uint32_t edges, bool tr
 void og__pairs_make(struct og_pairs *p, const struct og_pair_rule *rule, const uint32_t *ends,
                     const uint64_t *place, uint32_t n_edges, const struct og_pair_key *key);
 
-/* Removes the batch's own edges and their reverses from its sampled blocks, so that the input does
- * not reveal the targets. Both ends are seeds, so no node is lost. (A destination that drew such an
+/* Removes the batch's own edges and their reverses from its sampled blocks. So the input does not
+ * reveal the targets. Both ends are seeds, so no node is lost. (A destination that drew such an
  * edge has one neighbour less, as in DGL.) */
 void og__pairs_exclude(struct og_pairs *p, struct og_batch *batch);
 

@@ -96,7 +96,7 @@ struct og_pass_ops {
     /* Assembles a hop, in place of the sampler's own. */
     OG_MUST_CHECK int (*join)(struct og_hop *h, struct og_err *err);
 };
-/* Passes by degrees alone, by whole lists one by one, by all lists of a hop in order, and by
+/* Passes: by degrees alone, by whole lists one by one, by all lists of a hop in order, and by
  * walks. */
 extern const struct og_pass_ops og__pass_by_positions, og__pass_by_lists, og__pass_of_lists,
     og__pass_by_walks;

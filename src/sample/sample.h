@@ -52,8 +52,8 @@ enum og_weights og__sampling_weights(const struct og_sampling *how);
 bool og__sampler_takes_groups(const struct og_sampling *how);
 /* Fills og_block.degree from now on; self-loops are known after og__loops_find. */
 void og__sampler_keep_degrees(struct og_sampler *s);
-/* Memory of a sampler for batches up to caps. og__sampler_disk_bytes: its additional memory with
- * the topology on disk, readers included, for this longest list. */
+/* Memory of a sampler for batches up to caps. The second: its additional memory with the topology
+ * on disk, readers included, for this longest list. */
 size_t og__sampler_bytes(const struct og_batch_caps *caps);
 /* Draws hops instead of a sampler, with its own memory and kernels and identical results. For
  * uniform sampling from a topology in memory. One thread at a time. */
@@ -100,8 +100,8 @@ OG_MUST_CHECK int og__sample(struct og_sampler *s, const uint32_t *seeds, uint32
                              enum og__stream stream, uint32_t epoch, uint32_t batch,
                              struct og_batch_memory *out, struct og_err *err);
 
-/* og__sample in steps, for callers that use the nodes of a hop while the next is sampled. begin
- * takes the seeds. Each hop adds its block and the nodes it found to out->batch.ids[before ..
+/* og__sample in steps, for callers that use the nodes of a hop while the next is sampled. The seeds
+ * go to begin. Each hop adds its block and the nodes it found to out->batch.ids[before ..
  * n_ids). */
 struct og_sample_key {
     enum og__stream stream;

@@ -1,5 +1,5 @@
-/* Pre-sampled batches (`outgrow sample`): the training batches of a run, read in any order from the
- * folder of a trace (Liu et al. 2025, §4).
+/* Pre-sampled batches (`outgrow sample`): the training batches of a run. They are read in any order
+ * from the folder of a trace (Liu et al. 2025, §4).
  *
  *   draw 0                     draw 1
  *   | batch 0 | 1 | ... | n-1 | n | n+1 | ...        one draw for each epoch that draws batches

@@ -23,8 +23,8 @@ struct og_seeds {
     uint64_t *place; /* [turn.n_seeds] of the seeds in their split */
     const uint32_t *node;
     uint32_t n; /* distinct nodes */
-    /* Set if the turn lists a node several times. next[v] is the next position of the node at v,
-     * or OG__NO_ID; first[i] is the first one of node[i]. */
+    /* Set if the turn lists a node several times. Then next[v] is the next position of the node at
+     * v, or OG__NO_ID; first[i] is the first one of node[i]. */
     uint32_t repeating; /* n; 0: each node is listed once, and these are not filled */
     uint32_t extra;     /* places of the turn beyond n */
     uint32_t *first, *next;
@@ -41,8 +41,8 @@ void og__seeds_close(struct og_seeds *s);
 size_t og__seeds_bytes(const struct og_seed_source *source);
 uint32_t og__seeds_most(const struct og_seed_source *source); /* nodes of a batch */
 
-/* The position of node i of the batch, with each seed at its first position of the turn, and other
- * nodes after the turn. */
+/* The position of node i of the batch: each seed at its first position of the turn, other nodes
+ * after the turn. */
 static inline uint32_t og__turn_place(const struct og_seeds *s, uint32_t i)
 {
     return i < s->repeating ? s->first[i] : i + s->extra;

@@ -10,9 +10,9 @@
 OG_MUST_CHECK int og__weigh_groups(const struct og_session *s, int policy,
                                    const struct og_options *opt, uint32_t *worth,
                                    struct og_err *err);
-/* Slots of each group of one of the session's ranks, which keeps rows of its own nodes alone:
- * worth[N] is of all. As that rank would have them, but for what its batches take of memory that
- * others' do not. */
+/* Slots of each group of one of the session's ranks, which keeps rows of its own nodes alone. The
+ * array worth[N] is of all. As that rank would have them, but for what its batches take of memory
+ * that others' do not. */
 OG_MUST_CHECK int og__owned_slots(const struct og_session *s, const uint32_t *worth, uint32_t rank,
                                   uint64_t *slots, struct og_err *err);
 size_t

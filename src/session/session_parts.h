@@ -82,8 +82,8 @@ OG_MUST_CHECK int og__know_link(struct og_session *s, struct og_err *err);
 OG_MUST_CHECK int og__know_batches(struct og_session *s, const struct og_profiling *profiling,
                                    struct og_err *err);
 
-/* Topology in, sizes estimated, budget checked, cache decided; with packs of --samples if they fit,
- * else as if there were none. */
+/* Topology in, sizes estimated, budget checked, cache decided. Packs of --samples are used if they
+ * fit. */
 OG_MUST_CHECK int og__session_plan(struct og_session *s, struct og_err *err);
 void og__session_drop_hotness(struct og_session *s);
 /* Where rows are exchanged that of own nodes alone, by their own numbers, from now on. */

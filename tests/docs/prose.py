@@ -90,8 +90,8 @@ __asm__(".text here and there\\n" "  popq %rbp (%rdi)");
 g(".TP\\n.I file.json\\nwhat is in it\\n.TP\\n.I other.json\\nand in this\\n.nf\\noutgrow plan graph\\n.fi\\n");
 h("a first model:\\n  outgrow train graph --memory 4G  # fits anywhere\\n");
 '''.replace("\\\\", "\\"))
-    wanted = ['one "two" three four', "file.json what is in it", "other.json and in this", "a first model:"]
-    assert sentences_of("messages") == wanted, sentences_of("messages")
+    expected = ['one "two" three four', "file.json what is in it", "other.json and in this", "a first model:"]
+    assert sentences_of("messages") == expected, sentences_of("messages")
 
 
 def test_comments_of_all_files():

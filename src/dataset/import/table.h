@@ -52,8 +52,8 @@ OG_MUST_CHECK int og__is_npy(const char *path, bool *is, struct og_err *err);
 /* Opens NAME.npy in an .npz archive, stored or deflated, ZIP64 or not. */
 OG_MUST_CHECK int og__table_zip(struct og_table **out, const char *path, const char *member,
                                 struct og_err *err);
-/* Opens comma separated numbers without a header line, gzipped or not, as int64 or float64. columns
- * 0 = the number in the first line. */
+/* Opens comma separated numbers without a header line, gzipped or not, as int64 or float64. For
+ * columns 0 it takes the number in the first line. */
 OG_MUST_CHECK int og__table_csv(struct og_table **out, const char *path, enum og__npy_type type,
                                 int64_t columns, struct og_budget *b, struct og_err *err);
 
@@ -84,8 +84,8 @@ OG_MUST_CHECK int og__table_read(struct og_table *t, void *out, int64_t want, in
 /* Turns [R, C] into the C elements of row r. Not for CSV. Call before reading. */
 OG_MUST_CHECK int og__table_take_row(struct og_table *t, int64_t r, struct og_err *err);
 
-/* The position of a node's row, in the source's terms, and a column unless -1. "row 3, column 0",
- * or "id 31, column 2" if ids are the first column. */
+/* The position of a node's row, in the source's terms, and a column unless -1. Either "row 3,
+ * column 0", or "id 31, column 2" if ids are the first column. */
 struct og_table_place {
     char text[64];
 };
