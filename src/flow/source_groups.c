@@ -52,7 +52,6 @@ out:
     return rc;
 }
 
-/* Its number in the group. */
 static uint32_t number_of(const struct og_group_source *s, uint64_t item)
 {
     uint32_t low = 0;

@@ -104,7 +104,6 @@ static int add_relation(struct og_maker *k, char *word, struct og_err *err)
     return 0;
 }
 
-/* Each word of a list. */
 static int each_word(struct og_maker *k, const char *list,
                      int (*add)(struct og_maker *k, char *word, struct og_err *err),
                      struct og_err *err)

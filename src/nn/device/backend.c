@@ -259,7 +259,6 @@ int og__device_number(struct og_nn_backend *be, uint32_t *on_backend, uint32_t n
     return OG__EACH_ITEM(be, og__k_count_up, n, &args, err);
 }
 
-/* Sends rows [first, last). */
 static int send_rows(struct og_nn_backend *be, const struct og_rows *x, uint32_t first,
                      uint32_t last, char *out, struct og_err *err)
 {

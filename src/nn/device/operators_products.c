@@ -82,7 +82,6 @@ out:
     return rc;
 }
 
-/* Adds all terms of the chunk. */
 static int add_terms(struct og_nn_backend *be, struct chunk *c, struct og_err *err)
 {
     const struct og_affine *op = c->op;
