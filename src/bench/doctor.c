@@ -1,5 +1,5 @@
-/* Checks what makes training slow or impossible on this machine, with a remedy each, and predicts
- * the effect of several sizes of memory for a dataset. Changes nothing and measures nothing that
+/* Checks what makes training slow or impossible on this machine, with a remedy each. For a dataset
+ * it also predicts the effect of several sizes of memory. Changes nothing and measures nothing that
  * takes more than a moment. */
 #include "bench/bench.h"
 #include "comm/comm.h"

@@ -1,4 +1,4 @@
-/* A lower bound of one training step: products at oneDNN's best rate for their shapes, and all row
+/* A lower bound of one training step. Products at oneDNN's best rate for their shapes, and all row
  * accesses at memory bandwidth. */
 #include "bench/floor.h"
 

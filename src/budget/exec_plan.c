@@ -20,7 +20,7 @@ bool og__keeps_batches(const struct og_exec_plan *exec)
     return kept && !exec->tiers && og__samples_ahead(exec) && og__policy_is_steady(exec->policy);
 }
 
-/* Sampling is a small part of a training step: half the threads keep ahead of the model, unless
+/* Sampling is a small part of a training step. So half the threads keep ahead of the model, unless
  * --executors says how many. With no model, or none at work while batches are sampled ahead, there
  * is nothing to leave the other half to. A batch is sampled by one thread, so where there is one at
  * a time others would wait. */

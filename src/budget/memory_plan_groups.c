@@ -1,5 +1,4 @@
-/* Group sampling: how many batches share reads of a topology on disk, and what of it is in memory
- * at a time.
+/* Group sampling: how many batches share reads of a topology on disk, and its buffers in memory.
  *
  *   | fixed: bits of blocks, threads | ranges being read | nodes of each batch | what was drawn |
  *                                      a third at most     the more batches      the rest; what

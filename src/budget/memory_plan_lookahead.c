@@ -16,8 +16,8 @@
 
 /* ---- what k batches take ---- */
 
-/* Distinct nodes grow as a power of the batches, a little slower the more there are (Heaps' law),
- * so that the profiling batches' growth carries too far rather than too short. */
+/* Distinct nodes grow as a power of the batches, a little slower the more there are (Heaps' law).
+ * So the profiling batches' growth carries too far rather than too short. */
 struct growth {
     double profiling, power; /* distinct nodes of the profiling batches */
     uint32_t batches;
@@ -93,7 +93,7 @@ static uint64_t lot_of(uint64_t batches, uint64_t tail)
 
 /* ---- a superbatch, and a tail after it ---- */
 
-/* Rows of a planned batch, for an own one of so many: an owner may get requests for more, or
+/* Rows of a planned batch, for an own one of so many. An owner may get requests for more, or
  * fewer. */
 static uint64_t requested_of(const struct og_workload *f, uint64_t rows)
 {
@@ -103,17 +103,17 @@ static uint64_t requested_of(const struct og_workload *f, uint64_t rows)
                : rows;
 }
 
-/* With phased memory batches are on disk, and once they are planned their ids are of no use in
- * memory: what they miss is written over them. Not where other lists are planned, of others or for
- * two caches, and not where row groups are packed side by side. */
+/* With phased memory batches are on disk, and their ids are of no use in memory once they are
+ * planned. So what they miss is written over them. Not where other lists are planned, of others or
+ * for two caches, and not where row groups are packed side by side. */
 static bool packs_over_ids(const struct og_plan_inputs *p)
 {
     return p->exec->alternate && !p->exec->tiers && !og__exchanges(p->config) &&
            p->workload->n_row_groups == 1;
 }
 
-/* Counts each row group by itself: besides the rows of one, a table of batches for each other, and
- * the longest lists of types may be of several batches. At worst every row is missed. */
+/* Counts each row group by itself. Besides the rows of one, it has a table of batches for each
+ * other, and the longest lists of types may be of several batches. At worst every row is missed. */
 static size_t packing_bytes(const struct og_plan_inputs *p, uint64_t rows, uint64_t batches)
 {
     const struct og_workload *f = p->workload;
@@ -279,8 +279,8 @@ struct room {
     uint64_t most; /* batches of a superbatch */
 };
 
-/* Where sampling has the memory to itself three quarters of what is left of it (Park et al. 2022,
- * §3.5); else an eighth, since what the trace takes the cache has not. */
+/* Where sampling has the memory to itself, three quarters of what is left of it (Park et al. 2022,
+ * §3.5). Else an eighth, since what the trace takes the cache has not. */
 static void bound_memory(struct room *r)
 {
     const struct og_memory_plan *m = r->m;
@@ -315,8 +315,8 @@ static struct shares with_whole_tail(const struct room *r, uint64_t batches)
     return (struct shares){batches, whole_tail(r->p, batches)};
 }
 
-/* Where it does not fit: of all that does an eighth is the superbatch, so that a batch is not
- * looked at much more often than that. */
+/* Where it does not fit, an eighth of all that does is the superbatch. So a batch is not looked at
+ * much more often than that. */
 static struct shares with_short_tail(const struct room *r, uint64_t all)
 {
     const uint64_t own = OG_MIN((all + TAIL_LOTS) / (TAIL_LOTS + 1), r->most);
@@ -343,8 +343,8 @@ static void choose_largest(const struct room *r, uint64_t low, uint64_t high, sh
     size_ahead(r->m, r->p, r->g, r->rows, of.batches, of.tail);
 }
 
-/* As many batches as fit (Park et al. 2022, §3.5): up to the whole run in phased memory, else up to
- * an epoch. */
+/* As many batches as fit (Park et al. 2022, §3.5). That is up to the whole run in phased memory,
+ * else up to an epoch. */
 static void choose_superbatch(struct room *r)
 {
     const uint64_t items =

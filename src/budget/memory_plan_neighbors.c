@@ -1,9 +1,9 @@
-/* The cache of neighbour lists, where topology is on disk: of what is left before staging areas and
- * feature rows have any. */
+/* The cache of neighbour lists for a topology on disk. It is sized before staging areas and feature
+ * rows. */
 #include "budget/memory_plan_parts.h"
 
-/* Are the blocks that a hop of so many batches draws from so near each other that reading them is
- * reading through the whole file? Then lists in memory save little until nearly all are there; */
+/* Does a hop of so many batches read the whole file? It does if the blocks that it draws from are
+ * near each other. Then lists in memory save little until nearly all are there; */
 static bool sweeps(const struct og_workload *f, uint64_t batches)
 {
     const uint64_t lists = f->caps.hop[f->caps.n_hops - 1].n_dst * batches;

@@ -102,8 +102,8 @@ static void leave_upper(const struct og_upper_tier *upper, const struct og_row_g
                           nodes_of(row_group, k) - upper->stay * upper->slots[k]);
 }
 
-/* As many of the worthiest as there is room for, and with them those above that come before them in
- * the same ranking. */
+/* As many of the worthiest rows as there is room for. With them are those above that come before
+ * them in the same ranking. */
 static int share_out(const uint32_t *worth, const struct og_row_group *row_group, uint32_t n,
                      struct og_capacity room, const struct og_upper_tier *upper,
                      struct og_budget *b, uint64_t *slots, struct og_err *err)
@@ -278,8 +278,8 @@ out:
 
 /* ---- all rows ---- */
 
-/* Rows that nobody changes, all of them, are the same for all who share memory: each at the slot of
- * its number, so nothing is missed, and nothing staged. */
+/* A cache of all rows that nobody changes is the same for all who share memory. Each row is at the
+ * slot of its number, so nothing is missed, and nothing staged. */
 static bool takes_whole(const struct sizing *z, struct settled *s, size_t left)
 {
     const struct og_plan_inputs *p = z->given;
@@ -453,8 +453,8 @@ static uint32_t slots_within(const struct sizing *z, const uint64_t *slots, size
     return (uint32_t)n;
 }
 
-/* The last ones give way to topology, trace and tables while batches are sampled ahead: all, where
- * they are pinned, for that is given back as a whole. */
+/* The last slots give way to topology, trace and tables while batches are sampled ahead. All do
+ * where they are pinned, for that is given back as a whole. */
 static int resolve_released(const struct sizing *z, struct settled *s, struct og_err *err)
 {
     struct og_memory_plan *m = &s->memory;

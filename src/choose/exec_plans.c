@@ -20,8 +20,8 @@ static bool is_pair(int device, int host)
     return device == host || (reads_straight(device) && !learnt);
 }
 
-/* A device's cache over the host's: the same policy twice, or one over another; where the device's
- * was named, that over each. */
+/* A device's cache over the host's: the same policy twice, or one over another. An explicit device
+ * policy is over each. */
 static int list_pairs(const struct og_exec_plan *requested,
                       struct og_exec_plan out[OG__MOST_EXEC_PLANS])
 {

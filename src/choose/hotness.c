@@ -93,8 +93,8 @@ static int visits_failed(const struct visits *all, struct og_err *err)
     return 0;
 }
 
-/* One is planned for; more as far as half of the memory that is idle just now goes: arrays that
- * grow are there twice for a moment. */
+/* One is planned for. There are more as far as half of the memory that is idle just now goes:
+ * arrays that grow are there twice for a moment. */
 static size_t visitors_for(const struct og_structure *g, struct og_pool *pool)
 {
     const struct og_workload *f = g->given.workload;

@@ -119,8 +119,8 @@ static int probe_once(struct og_probe *p, struct og_err *err)
     return rc;
 }
 
-/* Rates far below those of the profile may be of a moment when others used the disk; half of them
- * is what a file has that was not written last. */
+/* Rates far below those of the profile may be of a moment when others used the disk. A file that
+ * was not written last has half of them. */
 static bool doubtful(const struct og_probe *p, const struct og_disk_profile *known)
 {
     const double share = 0.35;

@@ -1,5 +1,5 @@
-/* How fast rows come to devices: what a batch asks of one, timed, of each by itself and of all side
- * by side. Two that share a link, or the host's memory, are no faster together than one. */
+/* How fast rows come to devices: a batch's accesses, timed, of each by itself and of all in
+ * parallel. Two that share a link, or the host's memory, are no faster together than one. */
 #include "choose/measure.h"
 #include "nn/ops.h"
 
@@ -141,8 +141,7 @@ out:
     return rc;
 }
 
-/* The best of a few: over the link where copies are modelled as the model has it, else as the clock
- * does. */
+/* The best of a few times. Where copies are modelled it is the model's, else the clock's. */
 static int time_rows(struct link_probe *p, const struct timing *t, double *seconds,
                      struct og_err *err)
 {

@@ -1,5 +1,5 @@
-/* Eight batches (OG__MARGIN_PERCENT covers what they do not show): sampled, from a disk most of
- * them in a group, then measured for sizes, growth and misses. */
+/* Eight batches (OG__MARGIN_PERCENT covers what they do not show). They are sampled, from a disk
+ * most of them in a group, then measured for sizes, growth and misses. */
 #include "choose/profiling.h"
 
 #include "base/bits.h"
@@ -172,8 +172,8 @@ out:
 
 /* ---- together, from a disk ---- */
 
-/* How so many batches like those before form sampling groups, in a part of the memory that is left;
- * .batches 0 where that does not do. */
+/* How so many batches like those before form sampling groups, in a part of the memory that is left.
+ * .batches is 0 where that does not do. */
 static struct og_group_sampling_sizes sizes_of(const struct og_profiling *p,
                                                const struct og_structure *g, uint32_t n,
                                                const struct og_budget *b)
@@ -218,7 +218,7 @@ out:
     return rc;
 }
 
-/* As many of them as memory allows: with no scratch, what is drawn has to stay there. -ENOMEM where
+/* As many of them as memory allows. With no scratch, what is drawn has to stay there. -ENOMEM where
  * they are larger than those before had it. */
 static int profiling_group(struct og_profiling *p, const struct og_structure *g,
                            struct og_sampler *sampler, const struct og_group_sampling_sizes *sizes,
@@ -255,8 +255,8 @@ static void scale(struct og_profiling *p, uint32_t timed)
     p->reads.io.bytes = (uint64_t)((double)p->reads.io.bytes * by);
 }
 
-/* Its training batches from a disk: the time of two is taken, the others share what is read as far
- * as they fit in memory. */
+/* Times training batches from a disk: two are timed, and the others share reads as far as they fit
+ * in memory. */
 static int profiling_of_run(struct og_profiling *p, const struct og_structure *g,
                             struct og_sampler *sampler, const struct og_profiling_limits *all,
                             struct og_batch_memory *m, struct og_budget *b, struct og_err *err)

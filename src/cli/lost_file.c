@@ -1,7 +1,7 @@
-/* A mapped file that can no longer be read (truncated, or a disk failure) stops the thread that
- * reads it by SIGBUS. The library cannot return an error, because the thread cannot continue. The
- * command reports the file and exits. What it leaves is what SIGKILL would leave; the next start
- * cleans up.
+/* A mapped file that can no longer be read stops the thread that reads it by SIGBUS. It was
+ * truncated, or the disk failed. The library cannot return an error, because the thread cannot
+ * continue. The command reports the file and exits. What it leaves is what SIGKILL would leave; the
+ * next start cleans up.
  *
  * Everything called here is async-signal-safe. */
 #include "cli.h"

@@ -167,7 +167,7 @@ out:
     return rc;
 }
 
-/* Reads through the staging areas, as many rows at a time as one holds: with two, one is read while
+/* Reads through the staging areas, as many rows at a time as one holds. With two, one is read while
  * the other's rows are put into slots. */
 static int fill_device(struct group *w, const uint32_t *nodes, const uint32_t *slots, uint32_t n,
                        struct og_io_counts *counts, struct og_err *err)

@@ -338,8 +338,8 @@ out:
     return rc;
 }
 
-/* What was read for the round is there, and there is room for it where it goes: own rows where they
- * are used, those of others in their messages. */
+/* Moves what was read for the round to where it goes. Own rows go where they are used, those of
+ * others into their messages. */
 static int finish_reading(struct og_exchange *x, uint64_t round, struct og_err *err)
 {
     struct og_turn *t = turn_of(x, round);

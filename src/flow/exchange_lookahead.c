@@ -1,5 +1,5 @@
-/* A superbatch of all ranks: where it ends, and the requests of all its rounds, exchanged at once,
- * so that an owner's policy sees what comes.
+/* A superbatch of all ranks: where it ends, and the requests of all its rounds. These are exchanged
+ * at once, so that an owner's policy sees what comes.
  *
  *   own batches     sampled ahead, as without others
  *   bound           it ends with a round, where that of the rank ends that has room for least
@@ -75,8 +75,8 @@ static uint32_t rounds_until(const struct og_exchange *x, uint64_t item)
     return n;
 }
 
-/* Batches of the rounds, as this rank has them: those of its ids that have rows, until the next;
- * *ids NULL where it has none. */
+/* Batches of the rounds, as this rank has them: those of its ids that have rows, until the next.
+ * *ids is NULL where it has none. */
 struct own_rounds {
     const struct og_trace *trace;
     uint64_t item;

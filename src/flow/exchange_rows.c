@@ -1,4 +1,4 @@
-/* Sizes of exchanged rows, and the layout of a message: in a homogeneous graph all rows have one
+/* Sizes of exchanged rows, and the layout of a message. In a homogeneous graph all rows have one
  * size; in others each type with features has one. */
 #include "flow/exchange_parts.h"
 

@@ -219,8 +219,8 @@ out:
     return rc;
 }
 
-/* When there is no staging area to be had at once, the batch before must be handed over first: it
- * may hold the only one. */
+/* Without a free staging area, the batch before must be handed over first. It may hold the only
+ * one. */
 static int take_staging(struct og_flow_run *r, struct loading *l, struct og_work *w,
                         struct og_err *err)
 {

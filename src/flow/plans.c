@@ -1,5 +1,5 @@
-/* Plans of one cache, and of a device's over the host's: made as batches come, or read back that
- * were made with their superbatch. */
+/* Plans of one cache, and of a device's over the host's. They are made as batches come, or read
+ * back that were made with their superbatch. */
 #include "flow/data_path.h"
 #include "flow/tiers_spill.h"
 

@@ -98,8 +98,8 @@ static int damaged(struct og_err *err)
     return og__fail(err, -EIO, NULL, "a spilled plan is damaged");
 }
 
-/* Which of the part's ids are missed, in the order of their places; `node` is its node 0, `first`
- * the place of its first miss. */
+/* Which of the part's ids are missed, in the order of their places. The part's node 0 is `node`,
+ * and `first` is the place of its first miss. */
 static int list_misses(uint32_t node, uint32_t first, const uint32_t *ids, struct og_plan *p,
                        struct og_err *err)
 {

@@ -155,7 +155,7 @@ static const char *relation_in(const char *name, size_t *length)
     return first;
 }
 
-/* Names that PyTorch Geometric has or had for the same: GATConv's matrix was lin_src and, once
+/* Names that PyTorch Geometric has or had for the same. GATConv's matrix was lin_src and, once
  * more, lin_dst up to 2.4; its BatchNorm holds PyTorch's as `module`. */
 static int rename_tensors(struct og_tensors_file *f, struct og_err *err)
 {
@@ -336,8 +336,8 @@ static int check_layers_of_types(const struct og_tensors_file *f, const struct o
     return 0;
 }
 
-/* How much of a tensor's name says which convolution it is of: "convs.<layer>.", and where that is
- * of types "convs.<relation>."; 0: of none. */
+/* The length of a tensor's name that says which convolution it is of. "convs.<layer>.", and where
+ * that is of types "convs.<relation>."; 0: of none. */
 static size_t convolution_in(const char *name)
 {
     size_t length = 0;
@@ -349,8 +349,9 @@ static size_t convolution_in(const char *name)
     return strlen("convs.") + strcspn(name + strlen("convs."), ".") + 1;
 }
 
-/* What a convolution of the model has in the file and not here makes it another: features of edges,
- * a residual of its own. Relations that nothing depends on are in files of PyTorch's alone. */
+/* Refuses tensors in the file that the model's convolution lacks. They make it another: features of
+ * edges, a residual of its own. Relations that nothing depends on are in files of PyTorch's
+ * alone. */
 static int check_convolutions(const struct og_tensors_file *f, const struct og_param *params,
                               size_t n, struct og_err *err)
 {
@@ -404,8 +405,7 @@ int og__checkpoint_check_types(const char *path, const char *dataset, struct og_
         return rc;
     if (has_types(&f.all) && !there)
         rc = og__fail(err, -EINVAL, "apply it to a graph with the same types and relations",
-                      "%s: trained on a heterogeneous graph, %s is homogeneous", path,
-                      dataset);
+                      "%s: trained on a heterogeneous graph, %s is homogeneous", path, dataset);
     og__tensors_close(&f);
     return rc;
 }

@@ -1,5 +1,5 @@
-/* Options that a checkpoint carries: how the model was sampled for, and, of links, what decided
- * which edges were held out. */
+/* Options that a checkpoint stores: those of the sampler and, of links, what decided which edges
+ * were held out. */
 #include "learn/checkpoint_parts.h"
 
 #include "dataset/edge_split.h"

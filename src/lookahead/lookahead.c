@@ -44,8 +44,8 @@ static uint32_t list_misses(const struct og_data_path *d, const uint32_t *ids, u
     return missed;
 }
 
-/* What is spilled of a superbatch's plan, for making it needs the policy's tables and carrying it
- * out needs the cache, and either may have the memory of the other:
+/* What is spilled of a superbatch's plan. Making it needs the policy's tables and carrying it out
+ * needs the cache, and either may have the memory of the other:
  *
  *   | fill window 0 | codes of batch 0 | codes of batch 1 | ... | fill window 1 | codes ... */
 static int put_plans(struct og_lookahead *a, const struct og_trace *trace, uint32_t *list,

@@ -1,7 +1,6 @@
-/* What a superbatch's batches miss, by row groups: of a graph of one type all rows are of one,
- * of others each type's are, and are packed by themselves. Each row group numbers its nodes from 0,
- * as its feature file does, so that a packing, its packed file and its segments know of one size.
- */
+/* What a superbatch's batches miss, by row groups. A homogeneous graph has one; in others each
+ * type's rows are packed by themselves. Each row group numbers its nodes from 0, as its feature
+ * file does, so that a packing, its packed file and its segments know of one size. */
 #include "lookahead/lookahead_parts.h"
 
 #include <stdlib.h>

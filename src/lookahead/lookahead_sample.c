@@ -89,8 +89,8 @@ int og__lookahead_planned(const struct og_data_path *d, const uint32_t **ids, ui
     return rc;
 }
 
-/* What a batch adds to the disk, as superbatch and plans are written; with a device's cache without
- * these, which lookahead_tiers.c adds. */
+/* What a batch adds to the disk, as superbatch and plans are written. A device's cache has other
+ * plans, which lookahead_tiers.c adds. */
 static uint64_t spill_bytes(const struct og_lookahead *a, const struct og_work *w,
                             uint32_t n_planned, bool piece)
 {
@@ -157,8 +157,8 @@ static int sample_batches(struct og_lookahead *a, enum og__split pass, uint64_t 
     return rc;
 }
 
-/* The training batches of the epoch that drew those of `item`, then the validation batches, which
- * are the same in every epoch. */
+/* The training batches of the epoch that drew those of `item`, then the validation batches. The
+ * latter are the same in every epoch. */
 static int sample_epoch(struct og_lookahead *a, uint64_t item, og_consumer *consumer,
                         struct og_err *err)
 {

@@ -1,5 +1,5 @@
-/* The sweep that packs what batches miss passes what their cache is to begin with as well: both are
- * spread over the file, and where either is dense, fetching it reads most of that.
+/* The sweep that packs misses also fills the cache. Both are spread over the file, and where either
+ * is dense, fetching it reads most of that.
  *
  *   to be filled, in the order of the file     | piece | piece | ...            | piece |
  *                                              |<-- slots that are there  -->|  others: read later
@@ -40,7 +40,7 @@ static int next_piece(const struct og_data_path *d, uint64_t *at, struct og_fill
     return rc;
 }
 
-/* Memory of slots that were released and are no longer used, but for what the sweep works in:
+/* Memory of slots that were released and are no longer used, less what the sweep works in. That is
  * pieces of a batch large enough for a disk, and two partitions. */
 static int take_slots_back(const struct og_lookahead *a, struct og_err *err)
 {

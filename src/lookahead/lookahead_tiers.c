@@ -36,8 +36,8 @@ static void name_misses(const struct og_data_path *d, struct og_tiers_plan *plan
     }
 }
 
-/* The plan of batch b, which is the next: counted, and what it misses is packed. *out: until the
- * next call. */
+/* Counts the plan of batch b, which is the next, and packs its misses. *out: until the next
+ * call. */
 static int plan_batch(struct og_lookahead *a, uint32_t b, const uint32_t *ids, uint32_t n,
                       const struct og_tiers_plan **out, struct og_err *err)
 {

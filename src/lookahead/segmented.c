@@ -2,7 +2,7 @@
 
 static const char part[] = "packing";
 
-/* Bytes on disk besides the rows, at most: both heads and tables, and every row of every batch a
+/* Bytes on disk besides the rows, at most. Both heads and tables, with every row of every batch a
  * shared one. */
 static uint64_t aside(const struct og_packing *p, uint32_t parts)
 {

@@ -233,8 +233,8 @@ static int gradient_of_aggregate(struct og_model *m, int l, const float *dy, str
     return rc < 0 ? rc : eps_gradient(m, l, w->a, own, err);
 }
 
-/* Gradient of destinations that are apart: from their product, or their term of the sum. dy: of the
- * stage; a has the gradient of the sum; t is free. */
+/* Gradient of destinations that are separate: from their product, or their term of the sum. Here dy
+ * is of the stage, a has the gradient of the sum, and t is free. */
 static int apart_gradient(struct og_model *m, int l, const float *dy, struct og_err *err)
 {
     const struct og_layer *layer = &m->layer[l];

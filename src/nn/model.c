@@ -150,8 +150,8 @@ static size_t normed(const struct og_model_config *c)
     return most;
 }
 
-/* Iterates over the parts of a model: layers or, if relations have their own convolutions, for each
- * layer these and then its types' ends. */
+/* Iterates over the parts of a model. These are layers or, if relations have their own
+ * convolutions, for each layer these and then its types' ends. */
 struct walk {
     const struct og_model_config *model;
     struct og_live live;

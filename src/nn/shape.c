@@ -297,8 +297,9 @@ bool og__folds_own(const struct og_model_config *c)
     return og__conv_of(c)->folds && c->apart;
 }
 
-/* Compares multiplications: products in three passes, two of them backward (the last not for
- * features), and three passes along the edges, whose multiplications take eight times as long. */
+/* Compares multiplications. Products take three passes, two of them backward (the last not for
+ * features). So does aggregation along the edges, whose multiplications take eight times as
+ * long. */
 bool og__attend_first(const struct og_model_config *c, int layer, const struct og_block *b)
 {
     double e = (double)b->n_edges, s = b->n_src, d = b->n_dst;

@@ -138,7 +138,7 @@ static int report_other(const char *name, const json_t *there, const json_t *her
     return rc;
 }
 
-/* Whether the fanout has this option's effect: a walk's --neighbors is part of the resolved fanout,
+/* Whether the fanout has this option's effect. A walk's --neighbors is part of the resolved fanout,
  * limited by the visits of all walks. */
 static bool is_named_elsewhere(const struct og_option *row)
 {

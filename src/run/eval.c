@@ -174,8 +174,8 @@ out:
     return rc;
 }
 
-/* Where nodes have types a batch of seeds at a time, so that memory goes by --batch; else layer by
- * layer. */
+/* For a heterogeneous graph a batch of seeds at a time, so that memory goes by --batch. Else layer
+ * by layer. */
 int og_eval_full(const char *dataset, const char *checkpoint, const char *split,
                  const struct og_options *opt, const struct og_observer *observer, char **out,
                  struct og_err *err)

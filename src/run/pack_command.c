@@ -1,4 +1,4 @@
-/* og_pack: for each draw of pre-sampled batches, what the cache is to hold while it is trained, and
+/* og_pack: for each draw of pre-sampled batches, what the cache is to hold while it is trained. And
  * a packed file of what its batches miss then. */
 #include "base/file.h"
 #include "base/sized.h"

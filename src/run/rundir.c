@@ -215,7 +215,7 @@ void og__rundir_abandon(struct og_rundir *d)
 
 /* ---- metrics.jsonl ---- */
 
-/* The one file that is written in place: where its name is a link, what that leads to is none of
+/* The one file that is written in place. Where its name is a link, what that leads to is none of
  * ours. */
 FILE *og__rundir_metrics(const struct og_rundir *d, const char *mode, struct og_err *err)
 {

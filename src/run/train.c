@@ -307,8 +307,8 @@ static void clear(struct og_err *err)
         *err = (struct og_err){0};
 }
 
-/* Keeps what an interrupted run has done so far, if it can be: the rounds that were taken in, for
- * ranks have nothing else in common. */
+/* Keeps what an interrupted run has done so far, if it can be. That is the rounds that were taken
+ * in, for ranks have nothing else in common. */
 static int save_interrupted(struct og_trainer *t, struct og_err *err)
 {
     int rc = 0;
@@ -471,8 +471,8 @@ static int open_as_chosen(struct og_trainer *t, const char *dataset, const struc
     return rc;
 }
 
-/* Where --policy is left to the program rank 0 chooses first, by the times that it has measured,
- * and the others do the same. All receive it, whatever their options. */
+/* By default rank 0 chooses the policy first, by its measured times, and the others do the same.
+ * All receive it, whatever their options. */
 static int open_sessions(struct og_trainer *t, const char *dataset, const struct og_options *opt,
                          const struct og_observer *observer, struct og_err *err)
 {

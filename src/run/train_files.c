@@ -125,7 +125,7 @@ out:
     return rc;
 }
 
-/* Restores the run's other files to the position in resume.safetensors: it was written first, and
+/* Restores the run's other files to the position in resume.safetensors. It was written first, and
  * the process may have ended between any two of them, or long after. */
 static int restore_files(struct og_trainer *t, struct og_err *err)
 {

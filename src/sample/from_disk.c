@@ -298,7 +298,7 @@ void og__fetch_want(struct og_sampler *s, uint32_t edge, uint32_t v, const uint3
 
 /* ---- reading ---- */
 
-/* Elements of the edges whose blocks are [low, high], where they now lie in memory: block b at
+/* Elements of the edges whose blocks are [low, high], where they now are in memory. Block b is at
  * data + (its rank - before) * 512. The first edge with none that can be, or n_edges. */
 OG_CLONES static uint64_t take_elements(const struct fetching *f, uint32_t low, uint32_t high,
                                         uint32_t before, const char *data)

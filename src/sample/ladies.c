@@ -1,5 +1,5 @@
-/* LADIES (Zou et al., "Layer-Dependent Importance Sampling", 2019): a hop draws nodes for all its
- * destinations together, fanout for each seed of the batch. So every hop adds the same number of
+/* LADIES (Zou et al., "Layer-Dependent Importance Sampling", 2019). A hop samples nodes for all its
+ * destinations at once, fanout for each seed of the batch. So every hop adds the same number of
  * nodes, however many it has found.
  *
  * Each draw, without replacement, takes an in-neighbour u of any destination in proportion to

@@ -526,8 +526,8 @@ static void add_compared(struct og_session *s, const struct trial *t, const stru
                                                       .estimate = *e};
 }
 
-/* Where the fastest execution plan moves the structure and is not worth it, the fastest that does
- * not comes before it. */
+/* If the fastest execution plan moves the topology and is not worth it, the fastest that does not
+ * comes first. */
 static void prefer_staying(struct chooser *c)
 {
     uint32_t stays = 0;

@@ -185,8 +185,8 @@ out:
 
 /* ---- sizes ---- */
 
-/* By default victim rings are as deep as what is left has room for (memory_plan.h); while a policy
- * is open, with the plainest. */
+/* By default victim rings are as deep as what is left has room for (memory_plan.h). While a policy
+ * is open, the plainest counts. */
 static void resolve_victim_buffer(struct og_session *s)
 {
     struct og_victim_request *v = &s->config.victim;
@@ -253,7 +253,7 @@ static void say_short_tail(const struct og_session *s)
                 m->tail, m->wanted, og__option_word("policy", s->exec.policy));
 }
 
-/* What batches will leave of --disk, or all, if so many bytes of lists were requested: then those
+/* What batches will leave of --disk. All, if so many bytes of lists were requested: then those
  * leave room for them. */
 static uint64_t room_for_lists(const struct og_session *s)
 {
@@ -426,9 +426,9 @@ static void drop_plan(struct og_session *s)
     s->size = s->path.size = NULL;
 }
 
-/* By default the topology is on disk when it does not fit in memory; and when it does, but is
- * better there (choose.h). Where it cannot fit it is planned for memory last, only to name the size
- * that would do: batches of a large file that is mapped take minutes. */
+/* By default the topology is on disk when it does not fit in memory, or is better there (choose.h).
+ * Where it cannot fit it is planned for memory last, only to name the size that would do: batches
+ * of a large file that is mapped take minutes. */
 static int plan_session(struct og_session *s, const struct og_exec_plan *requested,
                         struct og_err *err)
 {

@@ -134,7 +134,7 @@ static bool has_nodes(const struct og_session *s, enum og__split which)
     return ids->fd >= 0 && ids->shape[0] > 0;
 }
 
-/* Whose nodes stand for those to train on, which batches are measured by: a model that is applied
+/* Whose nodes stand for those to train on, by which batches are measured. A model that is applied
  * to another graph may find none there. */
 static enum og__split measured_by(const struct og_session *s)
 {

@@ -179,8 +179,8 @@ static int find_target_by_name(struct og_session *s, struct og_err *err)
                     s->workload.graph->path, s->config.target);
 }
 
-/* Seeds are of one type, those of all splits; of batches that are handed over those of each, as the
- * run's own may be others than the dataset's. */
+/* Seeds are of one type, those of all splits. For batches of a caller they are those of each, as
+ * the run's own may be others than the dataset's. */
 static int find_target(struct og_session *s, struct og_err *err)
 {
     struct og_graph_types *g = s->workload.types;

@@ -243,7 +243,7 @@ static int know_sampling(struct og_session *s, struct og_err *err)
     return 0;
 }
 
-/* Requests to this rank are as many as its own, times the number of ranks, or more: nodes of one
+/* Requests to this rank are as many as its own, times the number of ranks, or more. Nodes of one
  * kind may be all one rank's. `rows` of a batch, of nodes from `first` to `end`. */
 static uint64_t requested_of(const struct og_session *s, const struct og_profiling *profiling,
                              uint64_t rows, uint32_t first, uint64_t end)

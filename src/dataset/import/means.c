@@ -1,4 +1,4 @@
-/* Features of types without any: each node gets the mean of its in-neighbours' rows, over all
+/* Features of types without any. Each node gets the mean of its in-neighbours' rows, over all
  * relations from types with features. The baselines of MAG240M do so for authors, from their
  * papers, and for institutions, from their authors (Hu et al. 2021, OGB-LSC, §3.2).
  *

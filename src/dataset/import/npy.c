@@ -1,5 +1,5 @@
-/* The npy layout: edges.npy, feat.npy (or feat_indptr, feat_indices, feat_data), label.npy, splits,
- * types of nodes and edges, and the optional files in docs/reference/formats.md.
+/* The npy layout: edges.npy, feat.npy (or feat_indptr, feat_indices, feat_data), label.npy, and
+ * splits. Types of nodes and edges and further files are in docs/reference/formats.md.
  *
  * The edges define the relations: edges of one type from nodes of one type to nodes of one type.
  * They are ordered by edge type, then source and destination type. */

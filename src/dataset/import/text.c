@@ -39,7 +39,7 @@ static int start_gz(struct og_text *t, struct og_err *err)
     return og__fail_errno(err, -ENOMEM, NULL, "%s", t->path);
 }
 
-/* A small file takes little memory: its text is as long as the file or, gzipped, at most 1032 times
+/* A small file takes little memory. Its text is as long as the file or, gzipped, at most 1032 times
  * that. One more byte detects the end. */
 static int choose_room(struct og_text *t, struct og_err *err)
 {
