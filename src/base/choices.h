@@ -14,8 +14,8 @@ enum og_model_kind {
     OG_MODEL_GATV2,
 };
 enum og_aggregator_kind { OG_AGGREGATOR_MEAN, OG_AGGREGATOR_MAX, OG_AGGREGATOR_GCN };
-/* Use of edge weights in convolutions: none, factors of what comes along an edge, weights of a
- * mean. AUTO becomes one of the first two when the dataset is known. */
+/* Use of edge weights in convolutions: none, factors along an edge, weights of a mean. AUTO becomes
+ * one of the first two when the dataset is known. */
 enum og_edge_weights_kind {
     OG_EDGE_WEIGHTS_OFF,
     OG_EDGE_WEIGHTS_MULTIPLY,

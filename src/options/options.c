@@ -64,9 +64,8 @@ static const struct og_row table[] = {
      "neighbours and the node itself",
      NAMES("mean", "max", "gcn"), OG_OPTION_CHOICE, FIELD(aggregator), 0, 0, OF("model")),
     ROW("edge-weights", "HOW", "auto", numbers, BATCHES,
-     "use of edge weights in gcn, sage, gat, gatv2 and gin: none, factors of what comes along an edge or, in "
-     "sage with --aggregator mean, weights of the mean; auto = multiply in gcn if the dataset has "
-     "weights, else off (docs/reference/models.md)",
+     "edge weights in gcn, sage, gat, gatv2 and gin: none, factors along the edges or, in sage, "
+     "weights of the mean (docs/reference/models.md); auto = multiply in gcn, else off",
      NAMES("off", "multiply", "mean", "auto"), OG_OPTION_CHOICE, FIELD(edge_weights), 0, 0, OF("model")),
     ROW("bases", "B", "0", numbers, NUMBERS,
      "rgcn: basis matrices, of which each relation's weight matrix is a linear combination; 0 = a "

@@ -51,8 +51,8 @@ const char *og__option_text(const struct og_options *opt, const char *name, char
 
 /* A --fanout left at its default gets as many numbers as there are layers. */
 void og__fanout_follow(struct og_options *opt, int layers);
-/* The model's use of edge weights, enum og_edge_weights_kind; off for models that ignore them and
- * while `auto` is not resolved. */
+/* The model's use of edge weights, enum og_edge_weights_kind. It is off for models that ignore them
+ * and while `auto` is not resolved. */
 int og__edge_weights(const struct og_options *opt);
 
 /* The dtype of cached and packed rows, for features stored as `stored`. */

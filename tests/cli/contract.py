@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Names that scripts rely on: every command, option, word of an option, file and JSON key that has been promised is there and runs. A name that has
-a better one is told once; the others are taken without a word.
+"""Names that scripts rely on: every promised command, option, word of an option, file and JSON key is there and runs.
+
+A name that has a better one is reported once; the others are accepted without a word.
 
     contract.py OUTGROW      exits 77 where there is no NumPy
 """
@@ -24,7 +25,7 @@ OPTIONS = {
     "preset": "pyg+ ali+pg ginex diskgnn fgnn lsm-gnn helios memory auto", "checkpoint-every": "60", "log-every": "2", "accumulate": "2", "staleness": "1", "executors": "1:1", "workers": "2",
     "device": "cpu virtual virtual:2", "draw": "each once",
 }
-WITH = {"device-memory": "64M", "device-policy": "degree", "victim": "pvp"}  # beside --device virtual
+WITH = {"device-memory": "64M", "device-policy": "degree", "victim": "pvp"}  # with --device virtual
 OTHERS = "--batch-size 100 --num-neighbors 3,3 --learning-rate 0.01 --hidden-channels 8 --num-epochs 1 --memory 200M"
 FORMER = {"trainers": "2"}  # and their notice
 FLAGS = ["no-shuffle"]
