@@ -16,9 +16,9 @@
  *   entry[e / size]   bits of a number << 26 | its words, from far[e / size / 2^18] on
  *   its words         the least id of the block, or its first | ends | a number an edge
  *
- * Numbers are distances from the least id ("reference"), or from the one before ("gaps"), or the
- * low parts of Elias-Fano. In these two ids are taken for a sequence that does not fall. One
- * smaller than that before it, as where a list begins, stands for the next such number modulo a
+ * Numbers are distances from the least id ("reference") or from the one before ("gaps"). Or they
+ * are the low parts of Elias-Fano. In these two ids are taken for a sequence that does not fall.
+ * One smaller than that before it, as where a list begins, stands for the next such number modulo a
  * power of two. Elias-Fano's unary part is "ends", a word of 64 bits for 32 ids; "pdep" finds the
  * end in it by that instruction, where the CPU has it. */
 #include "dataset/topology.h"
@@ -85,7 +85,7 @@ static void fill_in_byte(void)
                 in_byte[r++][byte] = (uint8_t)i;
 }
 
-/* Where set bit r is: sums of set bits by byte, the byte in which r falls, a table for the rest. */
+/* Where set bit r is. Sums of set bits by byte, the byte in which r falls, a table for the rest. */
 static inline uint32_t select_bit(uint64_t x, uint32_t r)
 {
     const uint64_t ones = 0x0101010101010101u, tops = ones << 7;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The same mini-batches on the same GPU, computed by Outgrow and by PyTorch: seconds a batch, and losses that must agree.
+"""The same mini-batches on the same GPU, computed by Outgrow and by PyTorch. Prints seconds a batch; losses must agree.
 
     bench/device_peers.py [--outgrow PATH] [--scratch DIR] [--device cuda] [--nodes 2000000] [--degree 15] [--dim 256] [--batches 100] [--epochs 3]
 
@@ -9,7 +9,7 @@ needs is on the device before the clock starts: features, and each batch's ids a
 alone, ours of the whole epoch, sampling and planning included. Means are taken in two ways: by a sparse product (CSR, whose transpose for the way back is made
 in advance too) and by index_add. Products are in float32, not TF32, in both. Figures are of epochs after the first, their median.
 
-Exit 1 where losses of an epoch differ by more than a thousandth: sums go in other orders, and Adam's steps carry that on. Needs PyTorch with CUDA.
+Exit 1 where losses of an epoch differ by more than a thousandth. Sums go in other orders, and Adam's steps carry that on. Needs PyTorch with CUDA.
 """
 import argparse
 import json

@@ -9,8 +9,8 @@ and writers by popularity, two citations in three within a class, and features a
 --in-place --reverse-relations`.
 
 Relational GraphSAGE of as many layers as --fanout has numbers, with learnable embeddings for authors and institutions, trains an epoch for
-each plan of rows and lists, from a cold page cache. The bytes of the checkpoint have to be the same for all of them, and the peak of memory
-within --memory (given or a quarter of what is on the disk). Exit status 1 where one of these is not so, or one of bytes.
+each plan of rows and lists, from a cold page cache. The bytes of the checkpoint have to be the same for all of them. The peak of memory has
+to be within --memory (given or a quarter of what is on the disk). Exit status 1 where one of these is not so, or one of bytes.
   - Reported bytes are those of the process's read calls (rchar of its /proc/PID/io at its end), but for ITSELF at most: what it reads of
     itself there, and heads of files that it wrote.
   - The disk read (getrusage) the reported bytes, but for repeated reads, which the page cache serves. These are labels, which each split takes

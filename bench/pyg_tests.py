@@ -64,7 +64,7 @@ class Plugin:
     def pytest_collection_finish(self, session):
         for name, value in self.before.items():
             setattr(torch_geometric.typing, name, value)
-        for module in {item.module for item in session.items}:  # which asks for PyTorch 2 where edges have 32 bits
+        for module in {item.module for item in session.items}:  # which requires PyTorch 2 where edges have 32 bits
             if hasattr(module, "torch_geometric"):
                 module.torch_geometric = types.SimpleNamespace(typing=types.SimpleNamespace(WITH_PT20=True))
 

@@ -1,5 +1,5 @@
-/* GraphBolt's metadata.yaml: any bytes either are refused with a reason or give lists as long as
- * they say, of names that the check of paths can judge. */
+/* GraphBolt's metadata.yaml: any bytes either are refused with a reason or give lists. Lists are as
+ * long as they say, of names that the check of paths can judge. */
 #include "fuzz.h"
 
 #include "dataset/import/graphbolt_meta.h"

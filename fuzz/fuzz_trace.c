@@ -1,5 +1,5 @@
-/* Trace folders: any trace.json, offsets and ids either are refused with a reason or are a trace;
- * and in a heterogeneous graph any counts of degrees are, or have a degree for each node.
+/* Trace folders: any trace.json, offsets and ids either are refused with a reason or are a trace.
+ * In a heterogeneous graph so are counts of degrees, or they have a degree for each node.
  *
  *   input: | u16 length of the JSON | JSON | u8 batches | offsets, u64 | ids, u32 |
  *          | the same                      | type, degree, nodes, i64 | ... |       where there are

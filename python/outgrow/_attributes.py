@@ -1,5 +1,5 @@
-"""What a graph of PyTorch Geometric has beside edges and labels: attributes of nodes, of edges and of the whole graph, and features of
-any type. They lie in a dataset's folder `attributes`."""
+"""Attributes of a PyTorch Geometric graph: of nodes, of edges, of the whole graph, and features of any type. Files are in a dataset's
+folder `attributes`."""
 import copy
 import json
 import os
@@ -23,7 +23,7 @@ def name_of(dtype):
 # ---- features ----
 
 class Features(typing.NamedTuple):
-    """What a row of features was before it was stored: its type, "" where that is not known to differ, its shape, and whether its bytes
+    """What a row of features was before it was stored. Its type ("" where that is not known to differ), its shape, and whether its bytes
     are stored."""
     dtype: str
     shape: typing.Tuple[int, ...]
@@ -46,7 +46,7 @@ def is_finite(torch, rows):
 
 
 def storable(torch, x):
-    """Rows [N, F] that outgrow.write stores as they are, and what they were: numbers that the library has no type for go as their bytes."""
+    """Rows [N, F] that outgrow.write stores as they are, and what they were. Numbers that the library has no type for go as their bytes."""
     rows = x.detach().cpu().contiguous() if isinstance(x, torch.Tensor) else np.ascontiguousarray(x)
     rows = rows.reshape(len(rows), -1)
     dtype = name_of(rows.dtype if isinstance(rows, torch.Tensor) else torch.from_numpy(np.empty(0, rows.dtype)).dtype)
@@ -59,13 +59,13 @@ def storable(torch, x):
 # ---- the edges of a batch ----
 
 def order_of(edge_index):
-    """Which edge is at each position of a dataset: it sorts them by destination, then by source, equal ones as they were."""
+    """Which edge is at each position of a dataset. It sorts them by destination, then by source, equal ones as they were."""
     src, dst = np.asarray(edge_index)
     return np.lexsort((src, dst)).astype(np.int32 if len(src) < 1 << 31 else np.int64)
 
 
 class Lists(typing.NamedTuple):
-    """In-neighbours by destination, as a dataset has them, mapped; and which edge each was, None where that is not known."""
+    """In-neighbours by destination, as a dataset has them, mapped. Also which edge each was, None where that is not known."""
     indptr: typing.Any
     indices: typing.Any
     order: typing.Any
@@ -107,8 +107,8 @@ class Lists(typing.NamedTuple):
 
 def table_of(path):
     """{"features": {type: [dtype, shape, as_bytes]}, "orders": {number of the relation: file}, "edge_index": {number of the relation: its
-    dtype, unless it is int64}, "nodes": {type: {name: [file, dimension]}}, "edges": {relation: ...}, "graph": {name: value}}; {} where there
-    is none."""
+    dtype, unless it is int64}, "nodes": {type: {name: [file, dimension]}}, "edges": {relation: ...}, "graph": {name: value}}. Without one
+    {}."""
     try:
         with open(os.path.join(path, FOLDER, TABLE)) as f:
             return json.load(f)

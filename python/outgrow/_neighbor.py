@@ -47,7 +47,7 @@ def check_only(given):
 
 
 class Fanouts:
-    """Neighbours of each hop, of all relations alike or of each, cut before a hop that samples none of `with_edges`; `padding`: how many
+    """Neighbours of each hop, of all relations alike or of each. Hops end before one that samples none of `with_edges`. `padding`: how many
     hops that cuts, `hops`: how many it leaves."""
 
     def __init__(self, num_neighbors, relations, with_edges):
@@ -280,7 +280,7 @@ class Base:
         self._loader, self._using, self._epochs, self._turn = None, None, {}, 0
 
     def _name_options(self, kwargs):
-        """Of outgrow.Loader, by the names that the dataset has."""
+        """Options of outgrow.Loader, by the names that the dataset has."""
         about = meta_of(self._source.path) if self._source.path else {}
         self._ranges = type_ranges(about)
         self._keys = [(r["source"], r["name"], r["destination"]) for r in about.get("relations", ())]
@@ -311,7 +311,7 @@ class Base:
         raise OptionError(f"there are no nodes of type {name!r}", f"types: {', '.join(str(part.name) for part in self._source.nodes)}")
 
     def _known(self, part):
-        """The dataset's name of a type, and the id in the whole graph of its first node; None and 0 in a homogeneous graph."""
+        """The dataset's name of a type, and its first node's id in the whole graph. None and 0 in a homogeneous graph."""
         return [(name, first) for name, (first, _) in self._ranges.items()][part.number] if self._ranges else (None, 0)
 
     # ---- iterating ----
@@ -363,7 +363,7 @@ class Base:
         return batches[rank::ranks]
 
     def _through(self, loader, order=None, size=None):
-        """An iteration over a Loader whose seeds are at `order`, `size` in a batch; None: all of them, as they are."""
+        """An iteration over a Loader whose seeds are at `order`, `size` in a batch. None: all of them, as they are."""
         return Iteration(self, map(lambda made: (made[0], *self._places(made[1], made[2], order, size)), iter(loader)))
 
     def __iter__(self):
@@ -463,10 +463,10 @@ class Iteration:
 class NeighborLoader(Base):
     """PyTorch Geometric's NeighborLoader over a graph that may be larger than memory: its arguments, defaults and batches.
 
-    data            a Data or HeteroData, which is written once to a folder that is known by its contents ($OUTGROW_CACHE, or
-                    ~/.cache/outgrow), the folder of a dataset, outgrow.stores of one, or a FeatureStore and a GraphStore, which are read whole
-    num_neighbors   neighbours of each hop, the first nearest the seeds, -1 = all; with types also {relation: numbers}, or a NumNeighbors
-    input_nodes     ids or a mask; None: all nodes. With types a type, or (type, ids, a mask or None). Of a dataset also "train", "valid", "test"
+    data            a Data or HeteroData, which is written once to a folder named by its contents ($OUTGROW_CACHE, or
+                    ~/.cache/outgrow). Or the folder of a dataset, outgrow.stores of one, or a FeatureStore and a GraphStore, which are read whole
+    num_neighbors   neighbours of each hop, the first nearest the seeds, -1 = all. Heterogeneous also {relation: numbers}, or a NumNeighbors
+    input_nodes     ids or a mask; None: all nodes. Heterogeneous: a type, or (type, ids, a mask or None). With a dataset also "train", "valid", "test"
     weight_attr     the attribute of edges that neighbours are sampled by
     subgraph_type   "directional", "bidirectional" (sampled edges and their reverses) or "induced" (all edges between the batch's nodes, from
                     lists that are mapped)
@@ -503,7 +503,7 @@ class NeighborLoader(Base):
 
     @property
     def __class__(self):
-        """PyTorch Geometric's, for isinstance: its layer-wise inference asks for it."""
+        """PyTorch Geometric's, for isinstance: its layer-wise inference checks it."""
         return import_for("pyg", "torch_geometric.loader.neighbor_loader").NeighborLoader
 
     def _nodes_of(self, given):
@@ -659,7 +659,7 @@ class LinkNeighborLoader(Base):
         return np.stack([source, destination])
 
     def _pairs_at(self, places):
-        """Links, and behind them what stands against them."""
+        """Links, then their negatives."""
         links = self._links[:, places]
         return links if self.neg_sampling is None else np.concatenate([links, self._against(links)], 1)
 

@@ -1,4 +1,4 @@
-"""The graph of a batch: which edges lie between the nodes that were sampled, as PyTorch Geometric's subgraph types define it."""
+"""The graph of a batch: which edges are between its nodes. PyTorch Geometric's subgraph types define it."""
 import typing
 
 import numpy as np
@@ -24,8 +24,8 @@ class Graph(typing.NamedTuple):
 
 
 def edges_among(lists, sources, destinations):
-    """Sources, destinations and places of all edges from some nodes to some, by destination; nodes are ids, edges have positions among
-    them. Of a source that is there twice the first counts."""
+    """Sources, destinations and places of all edges from some nodes to some, by destination. Nodes are ids, edges have positions among
+    them. If a source is listed twice, the first counts."""
     begin = np.asarray(lists.indptr[destinations], np.int64)
     ends = np.cumsum(np.asarray(lists.indptr[destinations + 1], np.int64) - begin)
     order = np.argsort(sources, kind="stable")

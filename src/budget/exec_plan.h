@@ -1,6 +1,6 @@
 /* execution plan: how the features come to the batches, as a value. The options say which; what
- * they leave open is tried out as other values (choose.h), and the sizes that it has follow from it
- * and from what is known of the batches (memory_plan.h). */
+ * they leave open is tried out as other values (choose.h). Its sizes follow from it and from what
+ * is known of the batches (memory_plan.h). */
 #ifndef OG_EXEC_PLAN_H
 #define OG_EXEC_PLAN_H
 

@@ -66,10 +66,10 @@ static void plan_sampling(struct og_memory_plan *m, const struct og_plan_inputs 
     m->activations = of->activations + of->targets + of->sampling_staging;
 }
 
-/* Rows of the batch that is trained and of the next; requests of others; where rows of the batches
- * in flight are, and lists from and to others. Where ranks read rows in place, each row that is
- * requested twice counts once, and numbers of rows replace rows. Some of them may be in the owner's
- * cache and need no copies (slots.c). */
+/* Rows of the batch that is trained and of the next, and requests of others. Also where rows of the
+ * batches in flight are, and lists from and to others. Where ranks read rows in place, each row
+ * that is requested twice counts once, and numbers of rows replace rows. Some of them may be in the
+ * owner's cache and need no copies (slots.c). */
 static void plan_exchange(struct og_memory_plan *m, const struct og_plan_inputs *p)
 {
     enum { ROWS = 2, LISTS = 4 };
@@ -88,7 +88,7 @@ static void plan_exchange(struct og_memory_plan *m, const struct og_plan_inputs 
                   og__demand_bytes(ranks, f->n_nodes, 1, f->requested_rows);
     if (in_place)
         m->exchange += OG__COPIES * f->bytes.read;
-    if (f->bytes.planned_ids > 0) /* of an own batch and of what is asked for */
+    if (f->bytes.planned_ids > 0) /* of an own batch and of what others request */
         m->exchange += f->bytes.planned_ids + read * number;
 }
 

@@ -88,7 +88,7 @@ bool og__memory_plan_samples_groups(const struct og_plan_inputs *p)
            og__sampler_takes_groups(&how);
 }
 
-/* May batches be sampled together, and is there anything to read? A neighbour cache with every list
+/* Is group sampling possible, and is there anything to read? A neighbour cache with every list
  * leaves nothing. */
 static bool reads_lists(const struct og_memory_plan *m, const struct og_plan_inputs *p)
 {

@@ -237,7 +237,7 @@ static void bound_topology(const struct og_data_path *d, const struct og_profili
     }
 }
 
-/* Of an epoch, for one of the profiling batches. */
+/* Seeds of an epoch for each seed of the profiling batches. */
 static double epoch_of(const struct og_data_path *d, const struct og_profiling *profiling)
 {
     const struct og_schedule *schedule = &d->workload->schedule;

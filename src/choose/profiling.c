@@ -409,7 +409,8 @@ static int64_t most_neighbors(const struct og_graph_types *g, uint32_t n_hops, u
     return sum;
 }
 
-/* Of a hop's destinations, from lists with so many edges; walks lead elsewhere too. */
+/* A bound on edges of a hop's destinations, from lists with so many edges; walks lead elsewhere
+ * too. */
 static uint64_t bound_edges(const struct og_config *config, int64_t n_edges)
 {
     const enum og_sampler_kind kind = (enum og_sampler_kind)config->opt.sampler;

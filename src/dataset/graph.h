@@ -118,7 +118,7 @@ struct og_form {
     const char *list;     /* key of the list of groups in pack.json; NULL: the one is not listed */
     const char *group_ends; /* name of the ends of batches among a group's recorded rows, or NULL */
     bool needs_rows;        /* every group has features */
-    bool lists_relations;   /* lists of edges have 64-bit ids and their relations beside them */
+    bool lists_relations;   /* lists of edges have 64-bit ids and, next to them, relations */
     bool by_relation;       /* a batch has the edges of each relation by themselves (batch.h) */
     int (*identify)(struct og_graph *g, const struct og_meta *m, struct og_err *err);
     uint64_t (*group_contents)(const struct og_graph *g, uint32_t group);

@@ -55,8 +55,8 @@ enum { OG__WHY = 64 };
 bool og__identity_same(const struct og_identity *then, const struct og_identity *now,
                        char why[OG__WHY]);
 
-/* A hash of the exact files and their state, of the lists, also of their weights, or of all arrays.
- * For caches that are valid at one path only. */
+/* A hash of the exact files and their state. It covers the lists, also their weights, or all
+ * arrays. For caches that are valid at one path only. */
 OG_MUST_CHECK int og__structure_state(const struct og_graph *g, bool weights, uint64_t *state,
                                       struct og_err *err);
 uint64_t og__dataset_state(const struct og_identity *id);

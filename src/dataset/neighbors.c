@@ -466,7 +466,7 @@ static struct piece piece_of(const struct og_neighbors *c, enum array a)
     return pieces[a];
 }
 
-/* Of all relations. */
+/* The array's length over all relations. */
 static uint64_t length_of(const struct caching *k, enum array a)
 {
     uint64_t n = 0;

@@ -19,7 +19,7 @@
 #include "base/persistent_cache.h"
 #include "dataset/topology.h"
 
-/* Of one relation. */
+/* One relation's part. */
 struct og_neighbors {
     uint64_t n_nodes, n_lists, n_ids;
     uint64_t *bits;          /* one bit a node: is its list cached? NULL = no cache */
@@ -71,8 +71,8 @@ extern const struct og_persistent_cache_kind og__neighbors_kind; /* such folders
 /* The dataset path that folder `dir` records; malloc'ed, NULL = none. */
 char *og__neighbors_dataset(const char *dir);
 
-/* Byte sizes: of a cache of this capacity at most, of a cache with no list yet, of one of all
- * lists, and temporarily of building. */
+/* Byte sizes: a cache of this capacity at most, one without a list, one of all lists. And the
+ * temporary bytes of building. */
 size_t og__neighbors_bytes(const struct og_graph *g, bool weights, size_t capacity);
 size_t og__neighbors_least_bytes(const struct og_graph *g);
 size_t og__neighbors_whole_bytes(const struct og_graph *g, bool weights);

@@ -33,7 +33,7 @@ struct og_blocks {
     char tail[OG__LIST_BLOCK]; /* what follows them */
 };
 
-/* Of a relation. */
+/* One relation's part. */
 struct og_topology_disk {
     const struct og_relation *of;
     struct og_topology_disk_options opt; /* its share; of the cache nothing */
@@ -42,7 +42,7 @@ struct og_topology_disk {
     struct og_neighbors cache;
 };
 
-/* Of all. */
+/* All relations. */
 struct og_stored_topology {
     const struct og_graph *graph;
     struct og_topology_disk_options opt; /* cache_dir is our copy */

@@ -11,8 +11,8 @@ OG_MUST_CHECK int og__relation_load(const struct og_relation *r, struct og_budge
                                     struct og_topology *out, struct og_err *err);
 size_t og__relation_bytes(const struct og_relation *r);
 
-/* Loads edge weights as well: 4 bytes an edge, 20 with tables for weighted sampling. -EINVAL if
- * there are no weights, or if one is negative or not finite. */
+/* Loads edge weights as well. They take 4 bytes an edge, 20 with tables for weighted sampling.
+ * -EINVAL if there are no weights, or if one is negative or not finite. */
 OG_MUST_CHECK int og__relation_load_weights(const struct og_relation *r, enum og_weights weights,
                                             struct og_topology *t, struct og_err *err);
 size_t og__relation_weights_bytes(const struct og_relation *r, enum og_weights weights);

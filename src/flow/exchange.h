@@ -25,7 +25,7 @@
 
 struct og_exchange;
 
-/* How ranks go on together. agree(arg, rc, err) is 0 where all come with 0, else what one comes
+/* How ranks continue in step. agree(arg, rc, err) is 0 where all come with 0, else what one comes
  * with, and the end for all. */
 struct og_exchange_with {
     struct og_comm *comm;

@@ -150,8 +150,8 @@ OG_MUST_CHECK int og__kinds_serve(struct og_exchange *x, const struct og_demande
 /* Bytes that each rank requested; returns those of others. */
 size_t og__kinds_sizes(const struct og_exchange *x, const struct og_demanded *requested,
                        size_t *bytes);
-/* Rows that a rank asked for, [begin, end) of requested->at, are of a kind; the first of that
- * kind among all that are asked for is requested->ids' number `first`. */
+/* Rows of one kind that a rank requested: [begin, end) of requested->at. The first requested row of
+ * that kind is requested->ids' number `first`. */
 struct og_run {
     uint32_t rank, kind, first, begin, end;
 };
@@ -170,10 +170,10 @@ const struct og_rows *og__kinds_show(struct og_exchange *x, uint64_t round);
 /* Where all ranks read rows in place what that takes; else nothing. */
 OG_MUST_CHECK int og__place_open(struct og_exchange *x, struct og_err *err);
 void og__place_close(struct og_exchange *x);
-/* For those of the round read last that are not told of where they are in the cache. */
+/* Room for rows of the round read last whose place in the cache is not sent. */
 OG_MUST_CHECK int og__place_room(struct og_exchange *x, uint64_t round, struct og_err *err);
-/* x->served's rows, which a round asked for, to their place, and their numbers to where x->send has
- * those of each rank. No rank has what lay there of two rounds before any more. */
+/* Copies x->served's rows, which a round requested, to their place. Their numbers go to where
+ * x->send has those of each rank. No rank still uses the rows of two rounds before. */
 void og__place_rows(struct og_exchange *x, uint64_t round, const struct og_demanded *requested);
 /* Numbers that came for a round are those of rows of whoever they came from. */
 OG_MUST_CHECK int og__place_check(struct og_exchange *x, uint64_t round, struct og_err *err);
@@ -189,8 +189,8 @@ struct og_round_of og__exchange_round(const struct og_exchange *x, uint64_t item
  * where the row of each is in what is received. */
 void og__exchange_sort(struct og_exchange *x, const uint32_t *ids, uint32_t n, struct og_sorted *by,
                        uint32_t *place);
-/* Collects a round's lists from all ranks, for this owner. counts[ranks]: rows that each requests;
- * buffers must have room. */
+/* Collects a round's lists from all ranks, for this owner. counts[ranks]: rows that each requests.
+ * Buffers must have room. */
 OG_MUST_CHECK int og__exchange_lists(struct og_exchange *x, const uint32_t *first,
                                      const uint32_t *counts, struct og_err *err);
 

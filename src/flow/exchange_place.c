@@ -41,7 +41,7 @@ static int charge(struct og_exchange *x, struct og_err *err)
     return rc;
 }
 
-/* Of each kind a row more than its share: any owner's rows fit. */
+/* Each kind has a row more than its share: any owner's rows fit. */
 static void set_places(struct og_exchange *x)
 {
     const struct og_data_path *d = x->path;
@@ -143,7 +143,7 @@ out:
     return rc;
 }
 
-/* Of a kind, in the order of their places. */
+/* Copies rows of a kind, in the order of their places. */
 static void copy_rows(const struct og_exchange *x, uint32_t t, char *to)
 {
     const struct og_rows_kind *k = &x->kinds.kind[t];

@@ -37,8 +37,8 @@ OG_MUST_CHECK int og__checkpoint_check_types(const char *path, const char *datas
  * names none. */
 OG_MUST_CHECK int og__checkpoint_target(const char *path, char *type, size_t bytes,
                                         struct og_err *err);
-/* Options of the sampler as the checkpoint has them, where it has them and `opt` was not given
- * others. */
+/* Options of the sampler as the checkpoint has them. Options that it lacks or that `opt` sets stay.
+ */
 OG_MUST_CHECK int og__checkpoint_sampler(const char *path, struct og_options *opt,
                                          const struct og_log *log, struct og_err *err);
 /* Which edges a link model was trained on. Takes --seed and --edge-split from the checkpoint, where
@@ -63,8 +63,9 @@ OG_MUST_CHECK int og__resume_write(const char *path, const struct og_resumable *
 /* XXH3 of the options that decide what a run computes. */
 OG_MUST_CHECK int og__resume_numbers(const struct og_resumable *r, uint64_t *hash,
                                      struct og_err *err);
-/* Defaults of the run in `folder` that follow from how it was begun, into opt: --lr-steps and, of
- * several ranks, --accumulate. Those that opt was given stay, and all of a folder without a run. */
+/* Defaults of the run in `folder` that follow from its beginning, into opt. They are --lr-steps
+ * and, of several ranks, --accumulate. Those that opt was given stay, and all of a folder without a
+ * run. */
 OG_MUST_CHECK int og__resume_defaults(const char *folder, bool several, struct og_options *opt,
                                       struct og_err *err);
 /* -ENOENT without a message when there is no such file. */

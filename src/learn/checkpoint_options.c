@@ -1,4 +1,4 @@
-/* Options that a checkpoint stores: those of the sampler and, of links, what decided which edges
+/* Options that a checkpoint stores: those of the sampler. For links also what decided which edges
  * were held out. */
 #include "learn/checkpoint_parts.h"
 

@@ -112,7 +112,7 @@ int og__learner_shape(struct og_workload *f, const struct og_config *config,
     f->shape.gamma = opt->focal_gamma;
     f->shape.label_smoothing = opt->label_smoothing;
     f->shape.edge_weights = og__edge_weights(opt);
-    if (given && og__types_of(&f->shape) == 0) /* else parameters tell, type by type */
+    if (given && og__types_of(&f->shape) == 0) /* else parameters are checked by type */
         OG_TRY(og__features_check(given, ds->path, ds->group->dim, err));
     if (!og__reads_as_a_model(config))
         return 0;
@@ -194,8 +194,8 @@ struct og_device_use og__learner_device_use(const struct og_learner *l, const st
     return t;
 }
 
-/* What is on devices is of a budget of its own (device_plan.h); of the host's memory there is what
- * backends and rows have of it. */
+/* What is on devices has a budget of its own (device_plan.h). Backends and rows count what they
+ * take of the host's memory. */
 static void set_apart(const struct og_learner *l, struct og_workload *f,
                       const struct og_config *config)
 {

@@ -5,8 +5,8 @@
  *   values    mse, mae, r2
  *   links     auc, ap, mrr, hits@1, hits@3, hits@10
  *
- * Areas need every score of a pass: they are kept, those that should be high from the front and the
- * others from the back of one array, and sorted when the pass is over. */
+ * Areas need every score of a pass. One array has those that should be high from the front and the
+ * others from the back. It is sorted when the pass is over. */
 #ifndef OG_SCORES_H
 #define OG_SCORES_H
 

@@ -263,7 +263,7 @@ out:
     return rc;
 }
 
-/* Of a step in which nothing counted it is 0. */
+/* A step in which nothing counted has sum 0. */
 static int take_sum(struct og_steps *s, double weight, struct og_err *err)
 {
     const float factor = s->whole ? 1 : 1 / (weight > 0 ? (float)weight : 1);

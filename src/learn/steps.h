@@ -59,8 +59,9 @@ OG_MUST_CHECK int og__steps_part(struct og_steps *s, const struct og_batch *batc
                                  const struct og_rows *x, const void *labels,
                                  const struct og_step *key, struct og_metrics *out,
                                  struct og_err *err);
-/* Gradients of the mean over terms of `weight` that lie in `from`, the model or one that computed
- * for it, into the sum of a step of `size` mini-batches. In the order of the schedule. */
+/* Adds gradients of the mean over terms of `weight` to the sum of a step. `from` has them, the
+ * model or one that computed for it; the step has `size` mini-batches. In the order of the
+ * schedule. */
 OG_MUST_CHECK int og__steps_add(struct og_steps *s, struct og_model *from, uint32_t size,
                                 double weight, struct og_err *err);
 /* The same by numbers [first, first + n) of a gradient that was fetched, where the sum is made in
@@ -72,8 +73,8 @@ void og__steps_add_slice(struct og_steps *s, const float *gradient, size_t first
 /* And to where it is added on devices. */
 OG_MUST_CHECK int og__steps_take(const struct og_steps *s, struct og_model *from,
                                  struct og_err *err);
-/* The step's mini-batches are all there, of `weight` in all: update number `number`, from 1, at
- * learning rate `lr`. */
+/* Updates when the step's mini-batches, of `weight` in all, are there. `number` counts updates from
+ * 1; `lr` is the learning rate. */
 OG_MUST_CHECK int og__steps_update(struct og_steps *s, uint32_t size, double weight,
                                    uint64_t number, double lr, struct og_err *err);
 

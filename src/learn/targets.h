@@ -20,12 +20,12 @@ OG_MUST_CHECK int og__targets_check_split(const struct og_graph *ds,
 /* Nodes of a split that have a label, or a value. */
 int64_t og__labelled(const struct og_graph *ds, const struct og_split *split);
 
-/* Labels of a work's turn, which may list a node several times, gathered into `out`
- * (og__labels_bytes of the batch size); and of its seeds, each once. */
+/* Gathers labels of a work's turn, which may list a node several times, or of its seeds, each once.
+ * Into `out` (og__labels_bytes of the batch size). */
 void og__work_labels(const struct og_workload *f, const struct og_work *w, void *out);
 void og__seed_labels(const struct og_workload *f, const struct og_work *w, void *out);
-/* Labels of the seeds, and where seeds have weights these behind them: how often the turn lists
- * each. Into `out` (og__targets_bytes), or, of links, the work's pairs. */
+/* Labels of the seeds, followed by the seeds' weights, if any: how often the turn lists each. Into
+ * `out` (og__targets_bytes), or, of links, the work's pairs. */
 const void *og__work_targets(const struct og_workload *f, const struct og_work *w, void *out);
 
 #endif

@@ -34,7 +34,7 @@ struct extent {
     bool ids;            /* are they looked at? */
 };
 
-/* Where there are relations lists tell whose they are, and pairs have them. */
+/* With relations, lists have the relation of their edges, and pairs have it too. */
 static size_t related_bytes(const struct extent *e)
 {
     const uint32_t n = e->caps.n_hops;

@@ -1,5 +1,5 @@
 /* watch: what evaluations say while a model is trained. It follows from the rows of the epochs that
- * are over (train_state.h), so a resumed run goes on as the whole one does. */
+ * are over (train_state.h), so a resumed run continues as the whole one does. */
 #ifndef OG_WATCH_H
 #define OG_WATCH_H
 

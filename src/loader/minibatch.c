@@ -125,7 +125,7 @@ static struct og_minibatch_shape largest(const struct og_workload *f, unsigned w
 
 /* ---- placing them ---- */
 
-/* Returns what k->lay does. */
+/* Returns what the shape's function returns. */
 static uint32_t *lay_out(struct og_layout *l, const struct og_minibatch_shape *k,
                          struct og_minibatch *out)
 {

@@ -1,4 +1,4 @@
-/* The focal loss (Lin et al. 2017): (1 - p)^gamma l, where what is easy to tell counts little. */
+/* The focal loss (Lin et al. 2017): (1 - p)^gamma l, so easy examples count little. */
 #include "nn/tasks.h"
 
 #include <math.h>

@@ -17,7 +17,7 @@ static double mae(float made, float wanted, float *slope)
     return (double)fabsf(d);
 }
 
-/* Squared near 0, absolute beyond 1 (Huber, 1964), as PyTorch's SmoothL1Loss and HuberLoss with
+/* Squared near 0, absolute beyond 1 (Huber, 1964). As PyTorch's SmoothL1Loss and HuberLoss with
  * beta or delta of 1. */
 static double huber(float made, float wanted, float *slope)
 {

@@ -410,8 +410,8 @@ struct og_rstd {
     float *rstd;      /* out [cols]; may be var */
 };
 
-/* Loss summed over counted rows, the gradient of its mean, and counts of metrics. p is the
- * probability of what the label says, l = -log p, f(l) the loss: l, or another row of tasks.h.
+/* Loss summed over counted rows, the gradient of its mean, and counts of metrics. p is the label's
+ * probability, l = -log p. f(l) is the loss: l, or another row of tasks.h.
  *
  *     softmax   labels int32 [rows]; those outside [0, cols) do not count. With weights v of rows
  * and w of classes, and smoothing e, the mean over sum of v w_y of v ((1 - e) w_y f(l_y) + e / cols

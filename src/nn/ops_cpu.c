@@ -469,8 +469,8 @@ static float term_weight(const struct og_loss *op, uint32_t r)
                : 0;
 }
 
-/* What smoothing takes from row r: e / cols times the sum over classes of w l, of which log_sum - x
- * is l; and to its gradient, whose part by p is there already. */
+/* What smoothing adds for row r: e / cols times the sum over classes of w l. There l is log_sum -
+ * x. It also adds to the gradient, whose part by p is there already. */
 static double smooth(const struct og_loss *op, const float *x, double log_sum, float by,
                      float *grad)
 {

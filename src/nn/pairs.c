@@ -186,7 +186,7 @@ void og__cpu_rank(struct og_nn_backend *be, const struct og_rank *op)
 
 /* ==== regression ==== */
 
-/* Adds one row's losses and errors to m; stores its derivatives, times the weight of a value, in
+/* Adds one row's losses and errors to m. Stores its derivatives, times the weight of a value, in
  * grad. */
 static void value_row(const struct og_loss *l, uint32_t r, float share, struct og_metrics *m)
 {

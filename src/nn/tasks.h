@@ -89,7 +89,7 @@ bool og__keeps_scores(const struct og_model_config *c);
 int og__best_of(const struct og_model_config *c, int best_by);
 /* -EINVAL if the task has no such metric; `err` lists the metrics that it has. */
 OG_MUST_CHECK int og__best_check(const struct og_model_config *c, int best_by, struct og_err *err);
-/* The larger the better; what no score tells, NaN, is worse than all. */
+/* The larger the better; NaN, an undefined score, is the worst. */
 double og__best_worth(int kind, double value);
 
 /* ---- losses ---- */
@@ -98,8 +98,8 @@ struct og_loss_ops {
     unsigned tasks; /* tasks with this loss: bits 1 << enum og_task_kind */
     const char *const
         *parameters; /* options, in the order after the colon; ends with NULL; or NULL */
-    /* For classes and labels: the loss by l = -log p, p the probability of what the label says, and
-     * the factor of the derivative that l itself has by a logit. */
+    /* For classes and labels: the loss by l = -log p, p the probability of what the label says.
+     * *slope: the factor of l's own derivative by a logit. */
     double (*classes)(float gamma, double l, float *slope);
     /* For values: the loss of one, and its derivative. */
     double (*value)(float made, float wanted, float *slope);

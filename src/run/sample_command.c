@@ -28,7 +28,7 @@ struct recorder {
     void *labels;
     json_t *checksums; /* of files, by name */
     uint64_t batches, n_rows;
-    uint64_t *edges; /* [relations], where these are told of */
+    uint64_t *edges; /* [relations], if they are counted */
     struct og_epoch_counters counters;
     uint64_t bytes_written; /* of its own files */
     size_t charged;         /* for buffers */

@@ -232,7 +232,7 @@ static bool same_groups(const struct og_graph *said, const struct og_graph *give
     return same;
 }
 
-/* Of the same graph, whose features may be others? Lists of several relations are not known by
+/* Is it the same graph, whose features may differ? Lists of several relations are not known by
  * themselves. */
 static bool same_structure(const struct og_graph *said, const struct og_graph *given)
 {

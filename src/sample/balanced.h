@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 
-/* Of the training split; seeds without a class are members of none. */
+/* Seeds of the training split by class. Seeds without a class are members of none. */
 struct og_balanced {
     uint32_t n_classes; /* with members */
     uint32_t *first;    /* [n_classes + 1] */

@@ -145,7 +145,7 @@ unsigned og__group_sampling_shift(const struct og_group_sampling_shape *shape,
     return shift;
 }
 
-/* Of an array's bits and their rank, in all relations: each rounds up. */
+/* Bytes of an array's bits and their rank, in all relations: each rounds up. */
 static size_t bits_bytes(const struct og_group_sampling_shape *shape, uint32_t array)
 {
     const uint64_t words =
@@ -498,7 +498,7 @@ static struct og_hop hop_of(const struct og_group_sampling *t, const struct lane
     return og__hop_of(lane->sampler, &m->key, (uint32_t)t->hop, t->list);
 }
 
-/* Nodes that draw are all that were found before the hop; where they draw once, the latest. Of them
+/* Nodes that draw are all that were found before the hop; where they draw once, the latest. Only
  * those whose lists the relation has. */
 static struct og_frontier frontier_of(const struct og_group_sampling *t, const struct lane *lane,
                                       struct member *m)

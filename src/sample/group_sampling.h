@@ -1,6 +1,6 @@
-/* together: group sampling of batches whose topology is on disk, hop by hop, and in a hop relation
- * by relation. A hop's nodes determine what it reads, and positions depend on degrees alone, which
- * are in memory. So the reads of all batches are known before any read:
+/* Group sampling of batches whose topology is on disk. It goes hop by hop, and in a hop relation by
+ * relation. A hop's nodes determine what it reads, and positions depend on degrees alone, which are
+ * in memory. So the reads of all batches are known before any read:
  *
  *   add, add, ... ──> hop 1: want, read once front to back, gather ──> hop 2 ──> ... ──> take any
  *                     of every batch                                                 (any thread)

@@ -218,7 +218,7 @@ size_t og__source_lists_bytes(const struct og_relation *of, const struct og_samp
            (how->weights ? og__lists_bytes(opt, sizeof(float), longest) : 0);
 }
 
-/* On disk: of the list, which is cached or, where weights were asked for, the i-th that was read.
+/* On disk: weights of a list. It is cached, or the i-th that was read with weights.
  */
 static const float *list_weights(const struct og_sampler *s, uint32_t v, uint32_t i)
 {
@@ -264,7 +264,7 @@ out:
     return rc;
 }
 
-/* Of no more nodes than before, without those in the cache. */
+/* Reads weights for no more nodes than before, without those in the cache. */
 static int read_weights(struct og_hop *h, uint32_t first, uint32_t *taken, struct og_err *err)
 {
     struct og_sampler *s = h->s;

@@ -57,8 +57,8 @@ uint64_t og__share_item(const struct og_schedule *s, uint64_t item);
 uint64_t og__schedule_items(const struct og_schedule *s);
 uint64_t og__schedule_start(const struct og_schedule *s, uint32_t epoch);
 struct og_descriptor og__schedule_at(const struct og_schedule *s, uint64_t item);
-/* Where the stretch of `item` ends: nothing behind it is prepared before the run is known to go on.
- * Without may_stop the run is one stretch. */
+/* The end of the stretch of `item`. Nothing after it is prepared before the run is known to
+ * continue. Without may_stop the run is one stretch. */
 uint64_t og__schedule_stretch(const struct og_schedule *s, uint64_t item);
 /* Items [first, last) of the run; with pass < OG__SPLITS, batches [first, last) of one pass over
  * that split. */

@@ -41,7 +41,7 @@ void og__seeds_close(struct og_seeds *s);
 size_t og__seeds_bytes(const struct og_seed_source *source);
 uint32_t og__seeds_most(const struct og_seed_source *source); /* nodes of a batch */
 
-/* The position of node i of the batch: each seed at its first position of the turn, other nodes
+/* The position of node i of the batch. Each seed is at its first position of the turn, other nodes
  * after the turn. */
 static inline uint32_t og__turn_place(const struct og_seeds *s, uint32_t i)
 {

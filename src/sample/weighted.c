@@ -4,10 +4,10 @@
  * A draw with replacement that repeats an earlier pick is redrawn, which leaves exactly these
  * probabilities. It takes one access to the list's alias table (dataset/alias.h), no logarithm, and
  * no scan of the list. If few heavy edges would repeat often, the rest comes from one scan. Each
- * remaining edge gets an exponential time with its weight as rate, and the earliest are taken in
- * order (Efraimidis and Spirakis, "Weighted random sampling with a reservoir", 2006, including
- * their jumps over late edges). Which method draws next depends only on earlier picks and on the
- * number of repeats. Neither predicts the next pick, so the mixture is exact.
+ * remaining edge gets an exponential time with its weight as rate. The earliest are taken in order
+ * (Efraimidis and Spirakis, "Weighted random sampling with a reservoir", 2006, including their
+ * jumps over late edges). Which method draws next depends only on earlier picks and on the number
+ * of repeats. Neither predicts the next pick, so the mixture is exact.
  *
  * In memory the tables include the drawn nodes, and some destinations draw as a group, in rounds:
  * all accesses of the group are prefetched, then made; destinations with repeats try once more. */

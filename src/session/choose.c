@@ -60,8 +60,8 @@ static bool may_move(const struct og_session *s)
            og__structure_check_files(&s->structure, NULL) == 0;
 }
 
-/* Of the lists on disk, by bytes. Ginex' order of nodes serves more than that share of what is
- * asked for, how much more is known only when all lists have been read. */
+/* The cached share of the lists on disk, by bytes. Ginex' order of nodes serves more than that
+ * share of requests. How much more is known only when all lists have been read. */
 static double lists_cached(const struct og_session *s, const struct trial *t)
 {
     const size_t least = s->workload.bytes.neighbors_least;

@@ -42,8 +42,8 @@ static uint32_t weighted(const struct og_workload *f)
     return n;
 }
 
-/* --edge-weights auto: a model that normalises by degrees multiplies by the dataset's weights,
- * unless the sampler has weights of its own. */
+/* --edge-weights auto: a model that normalises by degrees multiplies by the dataset's weights. Not
+ * if the sampler has weights of its own. */
 static void resolve_weights(struct og_session *s)
 {
     struct og_options *opt = &s->config.opt;

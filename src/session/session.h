@@ -65,8 +65,8 @@ struct og_session_use {
     const struct og_model_config *model;
     const char *target; /* of that model: the type whose nodes it makes rows of; NULL: unknown */
     const struct og_handover *handover; /* NULL: no batch leaves it */
-    /* its share of the batches, how many of the ranks are on this machine, and how many of its
-     * CPUs are this one's, 0: an even share; all 0: all of them, by itself */
+    /* its share of the batches, how many ranks are on this machine, and its CPUs for this one, 0:
+     * an even share; all 0: alone */
     struct og_share share;
     int n_local, cpus;
     struct og_shared_memory *shared_memory; /* of ranks that share the structure; NULL: none */

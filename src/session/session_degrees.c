@@ -20,7 +20,7 @@ static size_t n_leaving(const struct og_workload *f, uint32_t relation)
     return of->source == of->destination ? 0 : (size_t)f->graph->group[of->source].n_nodes;
 }
 
-/* What is known of weights: of each destination their mean and, within a type, its loop's; else the
+/* Statistics of weights. For each destination their mean and, within a type, its loop's; else the
  * sum of those that leave each source. */
 static size_t weight_bytes(size_t destinations, size_t sources, bool between)
 {

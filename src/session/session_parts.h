@@ -14,8 +14,8 @@
 #include "choose/profiling.h"
 #include "session/session.h"
 
-/* Of a typed graph: what follows where a plan that is not compared was left open. Once seeds are
- * loaded, the types and relations that a model reads. */
+/* For a heterogeneous graph: what follows where a plan that is not compared was left open. Once
+ * seeds are loaded, the types and relations that a model reads. */
 OG_MUST_CHECK int og__session_check_types(struct og_session *s, struct og_err *err);
 OG_MUST_CHECK int og__session_know_types(struct og_session *s, const struct og_model_config *model,
                                          struct og_err *err); /* model: a checkpoint's, or NULL */
@@ -42,7 +42,7 @@ void og__session_say_device(const struct og_session *s);
 /* A cache on a device: checks which other options it supports; its own as options. */
 OG_MUST_CHECK int og__session_resolve_tiers(struct og_config *c, struct og_err *err);
 
-/* A heterogeneous graph, for which no pairs of policies are compared: the device's policy, where
+/* A heterogeneous graph, for which no pairs of policies are compared. The device's policy, where
  * open, follows the host's. */
 OG_MUST_CHECK int og__session_resolve_typed_tiers(struct og_config *c, struct og_err *err);
 
@@ -56,7 +56,7 @@ OG_MUST_CHECK int og__session_check_classes(const struct og_session *s, struct o
 OG_MUST_CHECK int og__session_balance(struct og_session *s, struct og_err *err);
 bool og__session_oversamples(const struct og_session *s); /* not who only judges */
 void og__session_drop_classes(struct og_session *s);
-/* For link prediction, edges are held out, unless the dataset says which: the graph that is left is
+/* For link prediction, edges are held out, unless the dataset says which. The graph that is left is
  * the dataset from then on. */
 OG_MUST_CHECK int og__session_hold_out(struct og_session *s, struct og_err *err);
 /* Nodes or edges of each split, and their labels as far as `want` goes. */
@@ -64,9 +64,9 @@ OG_MUST_CHECK int og__session_load_seeds(struct og_session *s, unsigned want, st
 /* How they make batches. */
 OG_MUST_CHECK int og__session_schedule(struct og_session *s, struct og_err *err);
 
-/* Of the disks that features and scratch are on; of the graph; of what is stored of a batch, with
- * the model's shape; of seeds and labels, once they are loaded; of batches, once some were sampled
- * with the topology of s->exec. */
+/* Workload statistics: of the disks with features and scratch, the graph, and a batch's stored form
+ * with the model's shape. Seeds and labels follow once they are loaded, batches once some were
+ * sampled with the topology of s->exec. */
 OG_MUST_CHECK int og__know_disks(struct og_workload *f, const struct og_options *opt,
                                  struct og_err *err);
 /* What is known of files that are whole in one folder, once the options are resolved. */
@@ -75,7 +75,7 @@ OG_MUST_CHECK int og__know_graph(struct og_workload *f, const struct og_options 
                                  struct og_err *err);
 void og__know_trace(struct og_workload *f, const struct og_options *opt);
 void og__know_splits(struct og_workload *f, unsigned want);
-/* The same workload, were the structure on disk that is in memory. */
+/* The same workload, with the topology on disk instead of in memory. */
 struct og_workload og__workload_on_disk(const struct og_session *s);
 /* Measures the links to devices that are to keep rows, once. */
 OG_MUST_CHECK int og__know_link(struct og_session *s, struct og_err *err);

@@ -21,10 +21,10 @@ static size_t hotness_bytes(const struct og_session *s)
     return s->workload.n_nodes * sizeof(*s->hotness);
 }
 
-/* Scores by which the policy ranks nodes. For one that learns what is hot from the superbatch: the
- * degrees and visits of the first half of the profiling batches, to estimate its misses in the
- * other half. *from: the first of those. With several groups also what rows are worth, which
- * divides slots among them. */
+/* Scores by which the policy ranks nodes. For a policy that learns what is hot from the superbatch.
+ * Degrees and visits of the first half of the profiling batches estimate its misses in the other
+ * half. *from: the first of those. With several groups also what rows are worth, which divides
+ * slots among them. */
 static int rank_nodes(struct og_session *s, const struct og_profiling *profiling, uint32_t *from,
                       struct og_err *err)
 {
@@ -488,7 +488,7 @@ static bool open_packs(struct og_session *s, const struct og_exec_plan *exec)
 }
 
 /* The packs are for a cache with more rows, of a type, than this run's. *requested, *here: how
- * many; returns the name of the type, "" where there are none, NULL where all have room. */
+ * many. Returns the name of the type, "" if homogeneous, NULL if all have room. */
 static const char *find_short(const struct og_session *s, bool planned, uint32_t *requested,
                               uint32_t *here)
 {

@@ -100,7 +100,7 @@ out:
     return rc;
 }
 
-/* Hold edges out, unless the dataset says which: the graph that is left is the dataset from then
+/* Hold edges out, unless the dataset says which. The graph that is left is the dataset from then
  * on. */
 int og__session_hold_out(struct og_session *s, struct og_err *err)
 {

@@ -1,5 +1,5 @@
 /* Groups of virtual devices, and ranks that add their gradients on them: bit-identical to one
- * process, in every pace; runs resumed by another number of ranks; what ends them.
+ * process. In every pace; runs resumed by another number of ranks; what ends them.
  *
  * Each rank is a process of its own, before it has threads. */
 #include "support/testing.h"

@@ -1,4 +1,4 @@
-/* What tests of loaders share: a graph with weights, labels of any kind, and the batches that
+/* What tests of loaders share: a graph with weights and labels of any kind. Also the batches that
  * `outgrow sample` makes of it, whole in memory. */
 #ifndef OG_LOADER_FIXTURE_H
 #define OG_LOADER_FIXTURE_H
@@ -324,8 +324,8 @@ static inline const struct og_minibatch *next_batch(struct og_loader *l)
     return b;
 }
 
-/* What it has made is what sample has made: epochs first .. last, of which the trace has all from
- * the first of the run on. */
+/* What it has made is what sample has made. It has epochs first .. last; the trace has all from the
+ * first of the run on. */
 static inline void assert_epochs(struct og_loader *l, const struct expected *e, int first, int last)
 {
     const int64_t batches = og_loader_batches(l, NULL);

@@ -57,7 +57,7 @@ static void loss_open(struct loss_case *c, bool multi)
     }
 }
 
-/* Beside the reference, and its gradient beside differences of it. */
+/* Compares with the reference, and the gradient with its differences. */
 static void check_case(struct loss_case *c)
 {
     struct og_metrics m, r;
@@ -119,7 +119,7 @@ static void losses_equal_reference_and_slopes(void **state)
         }
 }
 
-/* A seed of weight k is k seeds; a focal loss of gamma 0 is the loss; classes may weigh nothing. */
+/* A seed of weight k is k seeds. A focal loss of gamma 0 is the loss; classes may weigh nothing. */
 static void special_cases(void **state)
 {
     (void)state;
@@ -145,7 +145,7 @@ static void special_cases(void **state)
     free(c.labels);
 }
 
-/* ==== beside PyTorch ==== */
+/* ==== against PyTorch ==== */
 
 static const float *floats_of(const struct og_tensors *t, const char *name, const char *of)
 {

@@ -255,8 +255,8 @@ static void evaluation_drops_nothing(void **state)
     }
 }
 
-/* A parameter of the first layer that is no number makes a loss that is none, whatever is between:
- * nothing takes it for a zero, or for less than another. */
+/* A parameter of the first layer that is NaN makes the loss NaN, whatever is between. Nothing takes
+ * it for a zero, or for less than another. */
 static void what_is_no_number_reaches_the_loss(void **state)
 {
     (void)state;

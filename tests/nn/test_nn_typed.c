@@ -1,6 +1,5 @@
 /* Heterogeneous models against PyTorch (tests/nn/golden/nn_typed_make.py): logits, gradients and
- * the losses of 28 Adam steps; and against homogeneous ones, where there is one type and one
- * relation. */
+ * the losses of 28 Adam steps. With one type and one relation also against homogeneous ones. */
 #include "nn/nn_slopes.h"
 #include "nn/typed_fixture.h"
 

@@ -386,7 +386,7 @@ static double of_row(const struct og_loss *op, uint32_t r)
     return op->row_weight ? (double)op->row_weight[r] : 1;
 }
 
-/* The loss where what the label says has probability p, l = -log p; and its derivative by log p,
+/* The loss where what the label says has probability p, l = -log p. Also its derivative by log p,
  * negated. */
 static double of_probability(const struct og_loss *op, double p, double l, double *slope)
 {

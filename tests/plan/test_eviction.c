@@ -1,5 +1,5 @@
-/* clock, sieve and s3fifo against the algorithms of the papers, written down again as lists that
- * are searched from their front: the same rows in the cache after every batch. */
+/* clock, sieve and s3fifo against the papers' algorithms, written again as lists that are searched
+ * from their front. The cache has the same rows after every batch. */
 #include "support/testing.h"
 
 #include "base/random.h"

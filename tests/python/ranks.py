@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Ranks of a loader have the batches of one process, each its share, in every form; and two processes under torch.distributed train to the
+"""Ranks of a loader have the batches of one process, each its share, in every form. Two processes under torch.distributed train to the
 losses of one that accumulates over two."""
 import json
 import os

@@ -24,8 +24,8 @@ static int draw_type(const struct graph *g, struct draw *d)
     return (int)draw_below(d, (uint64_t)g->n_types);
 }
 
-/* Of the first relations, those that lead to every type; one that is reversed already has another.
- */
+/* Reverses one of the first relations, which lead to every type. A reversed one already has
+ * another. */
 static struct relation draw_reverse(const struct graph *g, struct draw *d)
 {
     const int of = draw_type(g, d);
@@ -38,7 +38,7 @@ static struct relation draw_reverse(const struct graph *g, struct draw *d)
     return back;
 }
 
-/* Something leads to every type, so that each has rows behind a layer. */
+/* Something leads to every type, so that each has rows after a layer. */
 static void draw_relations(struct graph *g, struct draw *d)
 {
     for (int t = 0; t < g->n_types; t++)
@@ -74,7 +74,7 @@ void draw_types(struct graph *g, struct draw *d)
     }
     g->target = (int)draw_below(d, (uint64_t)g->n_types);
     draw_relations(g, d);
-    if (g->n_types == 1 && g->n_relations == 1) /* else it is a graph without types */
+    if (g->n_types == 1 && g->n_relations == 1) /* else it is homogeneous */
         g->relation[g->n_relations++] = (struct relation){0};
 }
 

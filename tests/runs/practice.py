@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Learning rates, clipping, stopping and classes of unequal size in runs: an epoch's `lr` is what its formula says; killed anywhere and resumed, on workers, executors and
-a virtual device, with and without types, for nodes and links, a run has the bytes of one that was never stopped.
+"""Learning rates, clipping, stopping and classes of unequal size in runs. An epoch's `lr` is what its formula says. A run that is killed
+anywhere and resumed has the bytes of one that was never stopped. This holds on workers, executors and a virtual device, for nodes and links
+of any graph.
 
     practice.py OUTGROW [CHECK...]
 """
@@ -54,7 +55,7 @@ def kill(graph, name, batches, *options):
 
 
 def rates(summary, formula):
-    """Of an epoch the last step's."""
+    """An epoch has the rate of its last step."""
     each = math.ceil(240 / 40)
     for e in summary["epochs"]:
         want = formula(e["epoch"] * each - 1, e["epoch"] - 1)

@@ -1,4 +1,4 @@
-/* Seeds drawn with replacement, each class equally often, beside the definition. */
+/* Seeds drawn with replacement, each class equally often, against the definition. */
 #include "support/testing.h"
 
 #include "base/random.h"

@@ -156,7 +156,7 @@ static inline void write_graph(const char *name, const struct graph *g, enum lay
     write_lists(name, "", g, layout);
 }
 
-/* ---- graphs with types ---- */
+/* ---- heterogeneous graphs ---- */
 
 enum { TYPES = 3, RELATIONS = 6 };
 static const int64_t type_nodes[TYPES] = {2600, 1500, 40};
@@ -218,7 +218,7 @@ static inline void write_typed(const char *name, const struct graph lists[RELATI
     assert_int_equal(og__write_text(path, meta, strlen(meta), NULL), 0);
 }
 
-/* Of each relation others, of these one that has none in some hops. */
+/* Each relation has other fanouts; one samples nothing in some hops. */
 static inline void typed_fanouts(const int first[3], int *out)
 {
     static const int more[RELATIONS][3] = {{0, 0, 0},  {3, -1, 7}, {10, 10, 10},

@@ -1,4 +1,4 @@
-/* Optimizers, clipping and learning rates beside PyTorch's (nn_steps_make.py), over 50 steps. */
+/* Optimizers, clipping and learning rates against PyTorch's (nn_steps_make.py), over 50 steps. */
 #include "train/steps_fixture.h"
 
 #include "learn/steps.h"
@@ -135,7 +135,7 @@ static void steps_are_pytorchs(void **state)
     free(g.bytes);
 }
 
-/* A run that goes on has the rows alone. */
+/* A resumed run has the rows alone. */
 static void a_watch_follows_from_the_rows(void **state)
 {
     (void)state;

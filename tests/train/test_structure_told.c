@@ -90,8 +90,8 @@ struct shape {
     const char *pairs[16];
 };
 
-/* Groups that have whole epochs are told exactly of the first, and near enough of later ones, whose
- * batches are others; of shorter ones the first stands for all. */
+/* Predictions for groups of whole epochs are exact in the first epoch. They are close in later
+ * ones, whose batches differ. The first of shorter groups stands for all. */
 static void compare_shape(size_t k, const struct shape *shape)
 {
     const double file = 40000.0 * 20 * 4;

@@ -357,7 +357,7 @@ struct og_k_hop {
     const uint64_t *first_edge; /* of lists */
     const int32_t *indices32;   /* of edges; or */
     const int64_t *indices64;
-    const float *weights;  /* of edges; NULL: none are wanted */
+    const float *weights;  /* of edges; NULL: no weights */
     const uint32_t *nodes; /* [n_dst] list of each sampling node */
     uint32_t base;         /* to subtract from ids in lists */
     uint32_t n_dst;

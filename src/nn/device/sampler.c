@@ -16,7 +16,7 @@ enum { PIECE = 1 << 16 };
 struct room {
     uint32_t *key, *value, *sorted, *moved; /* [places] */
     uint32_t *part;                         /* sums */
-    float *weight;                          /* [places] of edges; NULL: none are wanted */
+    float *weight;                          /* [places] of edges; NULL: no weights */
     void *sort;
     size_t sort_bytes, part_bytes;
     uint64_t places;

@@ -49,7 +49,7 @@ def test_edgelist():
     got = imported("edgelist", "wide.txt")
     same_graph(got, csc(renamed[order, 0], renamed[order, 1], n))
     np.testing.assert_array_equal(got["node_ids"].astype(np.uint64), wide)
-    # more of them than memory holds: sorted on disk, and the same edges in the same order; weights show whether of equal edges the first is kept
+    # more of them than memory holds: sorted on disk, and the same edges in the same order. Weights show whether of equal edges the first is kept
     many = rng.integers(0, 2**63, 500000, dtype=np.uint64)
     pairs_wide = np.concatenate([many[rng.integers(0, len(many), (450000, 2))], many[:1000].reshape(-1, 2)])
     pairs_wide = np.concatenate([pairs_wide, pairs_wide[::9, ::-1], pairs_wide[::7]])
