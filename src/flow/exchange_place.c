@@ -220,7 +220,7 @@ int og__place_check(struct og_exchange *x, uint64_t round, struct og_err *err)
             t++;
         if (!is_row_of(x, owner, round, number[place[i]], x->kinds.kind[t].takes))
             OG_TRY(og__fail(err, -EPROTO, "start all workers from the same version",
-                            "worker %u has no such rows as it tells of", owner));
+                            "worker %u has no such rows as it announces", owner));
     }
 out:
     return rc;

@@ -181,8 +181,8 @@ static const struct og_row table[] = {
      "maximum norm of a step's gradient, over all parameters; 0 = none",
      NULL, OG_OPTION_REAL, FIELD(clip), 0, 1e30, ALL),
     ROW("lr-schedule", "KIND", "constant", numbers, NUMBERS,
-     "learning rate over the run, from --lr: constant, half a cosine over --lr-steps, step:E,G = times G "
-     "every E epochs, plateau:F,P = times F when more than P validations in a row did not improve "
+     "learning rate, from --lr: constant, cosine over --lr-steps, step:E,G = times G every E epochs, "
+     "plateau:F,P = times F when more than P validations in a row did not improve "
      "(docs/guides/training-practice.md)",
      og__rate_words, OG_OPTION_CHOICE, FIELD(lr_schedule), 0, 0, ALL),
     ROW("lr-steps", "T", "0", numbers, NUMBERS,
