@@ -204,7 +204,7 @@ static bool suit_rows(const struct og_packs *p, const json_t *root, const struct
     if (g->dim == 0 || dtype == (int)g->dtype)
         return true;
     og__say(log, OG__WARN,
-            "%s: rows%s%s are %s, this run keeps them as %s: ignored (use the --pack-dtype they "
+            "%s: rows%s%s are %s, this run caches them as %s: ignored (use the --pack-dtype they "
             "were packed with)",
             p->dir, *g->name ? " of " : "", g->name, og__dtype_name((enum og_dtype)dtype),
             og__dtype_name(g->dtype));

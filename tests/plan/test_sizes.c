@@ -15,7 +15,11 @@ static struct og_workload some_workload(void)
     struct og_workload f = {
         .n_nodes = 400000,
         .list_bytes = 32 * OG_MIB,
-        .group_sampling = {.steps = 1, .n_arrays = 1, .array = {{.bytes = 32 * OG_MIB, .size = 4}}},
+        .group_sampling = {.n_lists = 1,
+                           .steps = 1,
+                           .words = 1,
+                           .n_arrays = 1,
+                           .array = {{.bytes = 32 * OG_MIB, .size = 4}}},
         .scratch_disks = 1,
         .row_bytes = 512,
         .cache_rows = 400000,

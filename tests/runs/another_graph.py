@@ -168,8 +168,8 @@ def check_types():
         says(["no labels"], "eval", "g-t-unlabelled", *checkpoint, *full)
     says(["paper___rev___author"], "predict", "g-t-fewer", *checkpoint, "--out", "out.npy")
     says(["author___knows___author", "relations"], "predict", "g-t-more", *checkpoint, "--out", "out.npy")
-    says(["without types", "no tensor"], "predict", "g-t-labelled", "--checkpoint", "run0/checkpoint.safetensors", *MEMORY, "--out", "out.npy")
-    says(["with types", "g-labelled has none"], "predict", "g-labelled", *checkpoint, "--out", "out.npy")
+    says(["homogeneous", "no tensor"], "predict", "g-t-labelled", "--checkpoint", "run0/checkpoint.safetensors", *MEMORY, "--out", "out.npy")
+    says(["heterogeneous", "g-labelled is homogeneous"], "predict", "g-labelled", *checkpoint, "--out", "out.npy")
 
 
 def check_learnt_rows():
