@@ -1,5 +1,6 @@
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -87,6 +88,10 @@ class Arrays(Mapping[str, Any]):
     def __len__(self) -> int: ...
 
 class Loader:
+    batch_size: int
+    drop_last: bool
+    num_workers: int
+    dataset: range
     def __init__(
         self,
         dataset: Path,
@@ -124,6 +129,8 @@ class Loader:
     def state_dict(self) -> dict[str, Any]: ...
     def load_state_dict(self, state: Mapping[str, Any]) -> None: ...
     def close(self) -> None: ...
+    def enable_multithreading(self, worker_threads: int | None = None) -> AbstractContextManager[None]: ...
+    def enable_cpu_affinity(self, loader_cores: list[int] | None = None) -> AbstractContextManager[None]: ...
     def __enter__(self) -> Loader: ...
     def __exit__(self, *exception: object) -> None: ...
 

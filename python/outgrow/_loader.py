@@ -1,4 +1,5 @@
 """The loader: epochs of mini-batches for the user's model."""
+import contextlib
 import gc
 import json
 import os
@@ -43,6 +44,7 @@ THEIRS = {
     "neg_sampling_ratio": (None, "use task=\"link\", negatives=1: negatives per edge"),
 }
 SPLITS = ("train", "valid", "test")
+OF_LINKS = {"edge_label_index", "edge_label", "edge_label_time", "neg_sampling", "neg_sampling_ratio"}
 
 
 def seeds_of(about, nodes, name):
@@ -144,14 +146,49 @@ def ranks_of(rank, world_size):
     return int(rank), int(world_size), min(int(local), int(world_size)) if local.isdecimal() else 0
 
 
-class Loader:
+def is_theirs(name, value):
+    """Whether this loader refuses the argument, and PyTorch Geometric's has it."""
+    if name == "sampler":
+        return not isinstance(value, (str, type(None)))
+    return name in THEIRS and name not in ("batch_sampler", "collate_fn") and value is not None and not is_the_same(value, THEIRS[name][0])
+
+
+def theirs_for(dataset, arguments, options):
+    """NeighborLoader or LinkNeighborLoader for a call that only PyTorch Geometric's loaders have, else None."""
+    data = hasattr(dataset, "stores") or isinstance(dataset, tuple)
+    if not (data or arguments or "num_neighbors" in options and any(is_theirs(name, value) for name, value in options.items())):
+        return None
+    from . import _neighbor  # which is built on this module
+    links = options.get("task") == "link" or any(options.get(name) is not None for name in OF_LINKS)
+    return _neighbor.LinkNeighborLoader if links else _neighbor.NeighborLoader
+
+
+class OwnThreads:
+    """Methods of PyTorch Geometric's loaders about worker processes, which have no effect here."""
+
+    num_workers = 0
+
+    @contextlib.contextmanager
+    def enable_multithreading(self, worker_threads=None):
+        warn("enable_multithreading is not needed: the loader has threads of its own (option threads)")
+        yield
+
+    @contextlib.contextmanager
+    def enable_cpu_affinity(self, loader_cores=None):
+        warn("enable_cpu_affinity is not needed: the loader has threads of its own (option threads)")
+        yield
+
+
+class Loader(OwnThreads):
     """Mini-batches of a dataset that may be larger than memory, for a PyTorch Geometric, DGL or NumPy training loop.
 
     The library's threads sample ahead, plan which feature rows to cache for each batch, and read the others. Each finished batch is
     copied once, into a buffer that tensors share. Batches and their order are those of `outgrow sample` with the same options, for
     any memory, policy and threads.
 
-    dataset       folder of a dataset, from outgrow.write or outgrow.import_
+    dataset       folder of a dataset, from outgrow.write or outgrow.import_. With a Data or HeteroData, with num_neighbors as the second
+                  positional argument, or with num_neighbors and an argument that PyTorch Geometric's loaders alone have (transform,
+                  generator, edge_label_index, ...), the result is an outgrow.NeighborLoader or LinkNeighborLoader, with their defaults
     fanout        neighbours per node and hop, the hop nearest the seeds first, -1 = all; alias num_neighbors. For a heterogeneous
                   graph numbers for all relations, {relation: numbers}, or "10,10;cites=15,10"
     batch         seeds per batch; alias batch_size
@@ -261,6 +298,12 @@ class Loader:
                 print(batch.number, means.mean(), np.bincount(batch.y[batch.y >= 0]))
     """
 
+    def __new__(cls, dataset, *arguments, **options):
+        kind = theirs_for(dataset, arguments, options)
+        if kind is None:
+            return super().__new__(cls)
+        return kind(dataset, *arguments, **{name: value for name, value in options.items() if name != "task"})
+
     def __init__(self, dataset, *, fanout=None, batch=1000, memory=None, policy="auto", split=None, seeds=None, form="pyg",
                  epochs=10, step_seconds=None, hold=None, eval_every=None, progress=False, num_neighbors=None, batch_size=None, input_nodes=...,
                  links=None, drop_last=False, rank=0, world_size=1, **options):
@@ -277,6 +320,7 @@ class Loader:
         if hasattr(fanout, "items"):
             fanout = fanout_of(meta_of(dataset), fanout)
         batch = one_of("batch", batch, 1000, "batch_size", batch_size)
+        self.batch_size, self.drop_last = batch, bool(drop_last)
         links = None if links is None else links_of(links)
         split, seeds, ordered = whose(dataset, split, seeds, input_nodes) if links is None else (None, links, False)
         if ordered and "no_shuffle" not in options:
@@ -292,6 +336,8 @@ class Loader:
         self._watch = _outgrow.Watch()
         self._native = watched(_outgrow.open_loader, os.fspath(dataset), texts, split, seeds, self._hold, step_seconds or 0.0,
                                bool(eval_every), ranks_of(rank, world_size), bool(drop_last), watch=self._watch)
+        if seeds is not None or options.get("task") != "link":
+            self.dataset = range(len(seeds if seeds is not None else np.load(os.path.join(dataset, f"{split}.npy"), mmap_mode="r")))
         self._epoch = 0  # of the latest iteration
         self._turn = 0   # number of the iteration that may continue
         self._restored = False

@@ -15,7 +15,7 @@ from ._errors import OptionError, UnsupportedError, warn
 from ._forms import Edges, Nodes, hops_of, import_for, relations_of, tensors, types_of
 from ._arrays import array_of
 from ._ids import check_range, ids_of
-from ._loader import NOT_NEEDED, SPLITS, Loader, is_the_same, ranks_of
+from ._loader import NOT_NEEDED, SPLITS, Loader, OwnThreads, is_the_same, ranks_of
 from ._meta import meta_of, type_ranges
 from ._stores import array_in
 from ._subgraph import Graph, graph_of_output, induced, output_of, positions
@@ -218,7 +218,7 @@ def subgraph_of(subgraph_type, directed):
     return name if directed else "induced"
 
 
-class Base:
+class Base(OwnThreads):
     """What both loaders have in common: whose batches, in which order, and how often."""
 
     def __new__(cls, *arguments, **keywords):
@@ -430,16 +430,6 @@ class Base:
 
     def __repr__(self):
         return f"{type(self).__name__}()"
-
-    @contextlib.contextmanager
-    def enable_multithreading(self, worker_threads=None):
-        warn("enable_multithreading is not needed: the loader has threads of its own (option threads)")
-        yield
-
-    @contextlib.contextmanager
-    def enable_cpu_affinity(self, loader_cores=None):
-        warn("enable_cpu_affinity is not needed: the loader has threads of its own (option threads)")
-        yield
 
 
 class Iteration:

@@ -74,6 +74,24 @@ def test_signatures_are_theirs():
         assert [(p.name, p.default, p.kind) for p in a] == [(p.name, p.default, p.kind) for p in b]
 
 
+def test_loader_with_their_arguments_is_theirs():
+    data, path = graph(), written("g", graph())
+    twice, links = lambda batch: batch.update({"twice": 2 * batch.x}), data.edge_index[:, :60]
+    for made, kind in ((outgrow.Loader(data, num_neighbors=[4]), "NeighborLoader"), (outgrow.Loader(path, [4, 2]), "NeighborLoader"),
+                       (outgrow.Loader(path, num_neighbors=[4], transform=twice), "NeighborLoader"), (outgrow.Loader(typed(), [4], input_nodes="paper"), "NeighborLoader"),
+                       (outgrow.Loader(path, num_neighbors=[4], edge_label_index=links, task="link"), "LinkNeighborLoader")):
+        assert type(made) is getattr(outgrow, kind) and made.batch_size == 1, kind
+    batch = next(iter(outgrow.Loader(path, num_neighbors=[4], transform=twice, batch_size=20)))
+    assert torch.equal(batch.twice, 2 * data.x[batch.n_id])
+    own = outgrow.Loader(path, num_neighbors=[4], batch_size=20, input_nodes=range(50), replace=False)
+    assert type(own) is outgrow.Loader and (own.batch_size, own.drop_last, own.num_workers, len(own.dataset)) == (20, False, 0, 50)
+    assert len(outgrow.Loader(path, fanout=[4], split="train").dataset) == int(data.train_mask.sum())
+    with raises(outgrow.OptionError, "transform"):
+        outgrow.Loader(path, fanout=[4], transform=twice)
+    with own.enable_multithreading(2):
+        assert len(list(own)) == 3
+
+
 def test_batches_of_data_and_of_a_dataset():
     data = graph()
     outgrow.write("graph", data)
