@@ -186,9 +186,9 @@ class Loader(OwnThreads):
     copied once, into a buffer that tensors share. Batches and their order are those of `outgrow sample` with the same options, for
     any memory, policy and threads.
 
-    dataset       folder of a dataset, from outgrow.write or outgrow.import_. With a Data or HeteroData, with num_neighbors as the second
-                  positional argument, or with num_neighbors and an argument that PyTorch Geometric's loaders alone have (transform,
-                  generator, edge_label_index, ...), the result is an outgrow.NeighborLoader or LinkNeighborLoader, with their defaults
+    dataset       folder of a dataset, from outgrow.write or outgrow.import_. For a Data or HeteroData the result is an outgrow.NeighborLoader
+                  or LinkNeighborLoader, with its defaults. It is one too if num_neighbors is the second positional argument, or comes with an
+                  argument that PyTorch Geometric's loaders alone have (transform, generator, edge_label_index, ...)
     fanout        neighbours per node and hop, the hop nearest the seeds first, -1 = all; alias num_neighbors. For a heterogeneous
                   graph numbers for all relations, {relation: numbers}, or "10,10;cites=15,10"
     batch         seeds per batch; alias batch_size
