@@ -3,6 +3,7 @@
  * a cache whose rows change it copies those, too. */
 #include "flow/exchange_parts.h"
 
+#include <assert.h>
 #include <string.h>
 
 static const char part[] = "exchange";
@@ -212,6 +213,7 @@ int og__place_check(struct og_exchange *x, uint64_t round, struct og_err *err)
     int rc = 0;
     if (!x->in_place.area.of)
         return 0;
+    assert(x->ranks > 0);
     for (uint32_t i = 0; i < x->ranks; i++)
         OG_TRY(open_cache(x, i, err));
     for (uint32_t i = 0, t = 0; i < turn->n; i++) {

@@ -22,7 +22,8 @@ static double cosine(const struct og_rate *r, uint64_t step, uint32_t epoch)
 static double by_epochs(const struct og_rate *r, uint64_t step, uint32_t epoch)
 {
     (void)step;
-    return r->lr * pow(r->factor, epoch / (uint32_t)r->every);
+    const uint32_t times = epoch / (uint32_t)r->every;
+    return r->lr * pow(r->factor, times);
 }
 
 static const char *const none[] = {NULL};

@@ -297,7 +297,7 @@ static int open_pass(struct og_group_sampling *t, uint32_t list, uint32_t step, 
         return 0;
     const struct og_blocks *of[] = {&lists->disk->lists, t->weights ? &t->weights[list] : NULL};
     p->requested.n_arrays = t->shape.n_arrays;
-    for (uint32_t a = 0; a < t->shape.n_arrays; a++)
+    for (uint32_t a = 0; a < OG_COUNT(of) && of[a]; a++)
         OG_TRY(open_array(t, p, a, of[a], err));
     p->cut = og__alloc(t->budget, cuts_bytes(p), part, err);
     rc = p->cut ? 0 : -ENOMEM;
