@@ -279,9 +279,11 @@ def test_types_wrong():
     source("src", g, feat=feat, label=np.zeros(g["n"], int), train=np.arange(10))
     run("import", "npy", "src", "d", "--quiet", "--memory", "64M")
     assert "d trains with --memory" in run("doctor", "d").stdout
-    for command in ["stripe", "d", "a", "--parts", "2", "--part", "0"], ["bench", "epoch", "d"]:
-        done = run(*command, status=1)
-        assert "heterogeneous" in done.stderr + done.stdout and "--drop-types" in done.stderr + done.stdout, (command, done)
+    done = run("stripe", "d", "a", "--parts", "2", "--part", "0", status=1)
+    assert "heterogeneous" in done.stderr + done.stdout and "--drop-types" in done.stderr + done.stdout, done
+    told, trained = (json.loads(run(*command, "d", "--fanout", "3,3", "--hidden", "8", "--epochs", "1", "--memory", "200M", "--json").stdout)["epochs"][0]
+                     for command in (["bench", "epoch"], ["train", "--run", "run"]))
+    assert (told["rows"], told["misses"]) == (trained["rows"], trained["misses"]), (told, trained)
     assert not os.path.exists("a")
 
 
