@@ -1,6 +1,6 @@
 /* Losses of classes and labels, against the reference and finite differences. */
+#include "nn/nn_fixture.h"
 #include "nn/nn_ops.h"
-#include "support/whole_tensors.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -166,7 +166,9 @@ static void losses_are_pytorchs(void **state)
 {
     (void)state;
     struct og_tensors t;
-    char *bytes = whole_tensors(TEST_GOLDEN "/nn_losses.safetensors", &t);
+    char path[512];
+    fixture_path(path, sizeof(path), "losses");
+    char *bytes = whole_tensors(path, &t);
     double worst = 0;
     for (size_t k = 0; k < t.n_metadata; k++) {
         const char *name = t.metadata[k].key, *text = t.metadata[k].value;

@@ -266,7 +266,7 @@ def one_that_sees_less():
     words = ["--accumulate", "4", "--epochs", "2", "--eval-every", "0", "--policy", "hybrid:window=24,update=2", "--cache", "15%", "--superbatch", "2",
              "--batch", "15", "--disk", "200K"]
     done = subprocess.run([OUTGROW, "plan", "graph", "--workers", "2", *EXCHANGE, *BASE, *words, "--json"], capture_output=True, text=True)
-    assert done.returncode == 0 and "wants to see behind" in done.stderr, done.stderr
+    assert done.returncode == 0 and "looks ahead after a superbatch" in done.stderr, done.stderr
     told = json.loads(done.stdout)
     assert 0 < told["tail"] < 12, told["tail"]
     trained("many", 2, words, EXCHANGE)

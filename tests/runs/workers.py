@@ -125,7 +125,7 @@ def each_has_a_device():
                 assert sum(parts) == epoch["rows"] and parts[0] > 0 and parts[1] > 0 and parts[3] > 0, (words, parts, epoch["rows"])
                 assert parts[0] + parts[1] + parts[2] == epoch["hits"], (words, parts, epoch["hits"])
     done = train("refused", 2, sage, ["--device", "virtual", "--exchange", *kept, "lru"])
-    assert done.returncode == 1 and "other workers" in done.stderr, (done.returncode, done.stderr)
+    assert done.returncode == 1 and "cannot be exchanged" in done.stderr, (done.returncode, done.stderr)
     assert not pathlib.Path("refused").exists()
 
 
@@ -465,7 +465,7 @@ def one_that_begins_otherwise_is_refused():
                     "--threads", "1", "--seed", "2", "--quiet"], check=True)
     same = ["graph", "--accumulate", "2"]
     for args, says in ((["other", "--accumulate", "2"], "another dataset"), ([*same, "--lr", "0.5"], "other options"),
-                       ([*same, "--topology", "disk"], "some in memory that they share")):
+                       ([*same, "--topology", "disk"], "would share topology or features")):
         shutil.rmtree("apart", ignore_errors=True)
         told = by_hand([*same, "--run", "apart"], [*args, "--run", "apart"])
         assert all(status == 1 for _, status in told) and says in told[0][0] and "hint:" in told[0][0], (args, told)
