@@ -18,33 +18,26 @@ from ._options import one_of, text_of, texts_of
 # Arguments of PyG's NeighborLoader and PyTorch's DataLoader that have no effect here.
 NOT_NEEDED = {"num_workers", "persistent_workers", "prefetch_factor", "pin_memory", "pin_memory_device", "multiprocessing_context",
               "filter_per_worker", "timeout", "worker_init_fn"}
-# Their other arguments: the value that is this loader's behaviour, and a hint for other values.
+# Their arguments that no loader here has: the value that is done here, and what to do in place of others.
 ANY = object()
-THEIRS = {
-    "replace": (False, "neighbours are drawn without replacement"),
-    "subgraph_type": ("directional", "edges lead towards the seeds: \"directional\""),
-    "directed": (True, "edges lead towards the seeds: directed=True"),
+TIMES = "a dataset of the edges up to a time, outgrow.write of data.edge_index[:, time <= t], has no later ones"
+ONLY = {
+    "replace": (False, "neighbours are sampled without replacement; num_neighbors may be larger than a degree"),
     "disjoint": (False, "the seeds of a batch share one graph; batch_size=1 keeps them apart"),
-    "temporal_strategy": ("uniform", "times are ignored"),
-    "time_attr": (None, "times are ignored; write a dataset of the edges up to a time"),
-    "input_time": (None, "times are ignored; write a dataset of the edges up to a time"),
-    "edge_label_time": (None, "times are ignored; write a dataset of the edges up to a time"),
-    "weight_attr": (None, "sampler=\"weighted\" draws by the weights that outgrow.write(edge_weight=) stored"),
-    "transform": (None, "call it on each batch in the loop"),
-    "transform_sampler_output": (None, "change batches in the loop"),
-    "neighbor_sampler": (None, "sampler= names one of Outgrow's: `outgrow help train`"),
-    "is_sorted": (ANY, ""),
+    "temporal_strategy": ("uniform", TIMES),
+    "time_attr": (None, TIMES),
+    "input_time": (None, TIMES),
+    "edge_label_time": (None, TIMES),
+    "neighbor_sampler": (None, "torch_geometric.loader.NodeLoader(outgrow.stores(path), sampler) uses one"),
+    "batch_sampler": (None, "sampler= with batch_size="),
+    "custom_cls": (None, "transform= may make another object"),
     "in_order": (True, "batches come in order"),
-    "batch_sampler": (None, "pass its ids as input_nodes, which may repeat"),
-    "collate_fn": (None, "change batches in the loop"),
-    "generator": (None, "use seed=1, which decides the order and the samples"),
-    "edge_label_index": (None, "task=\"link\" takes the edges of the graph, split=\"valid\" those of a split"),
-    "edge_label": (None, "task=\"link\" labels edges 1 and negatives 0"),
-    "neg_sampling": (None, "use task=\"link\", negatives=1: negatives per edge"),
-    "neg_sampling_ratio": (None, "use task=\"link\", negatives=1: negatives per edge"),
 }
+# Those that NeighborLoader and LinkNeighborLoader alone have here, and the value that is this loader's behaviour.
+THEIRS = {"subgraph_type": "directional", "directed": True, "weight_attr": None, "transform": None, "transform_sampler_output": None, "is_sorted": ANY,
+          "generator": None, "edge_label_index": None, "edge_label": None, "neg_sampling": None, "neg_sampling_ratio": None}
 SPLITS = ("train", "valid", "test")
-OF_LINKS = {"edge_label_index", "edge_label", "edge_label_time", "neg_sampling", "neg_sampling_ratio"}
+OF_LINKS = {"edge_label_index", "edge_label", "neg_sampling", "neg_sampling_ratio"}
 
 
 def seeds_of(about, nodes, name):
@@ -111,14 +104,23 @@ def is_the_same(value, ours):
     return ours is ANY or value is ours or isinstance(value, type(ours)) and value == ours
 
 
+def is_theirs(name, value):
+    """Whether this loader refuses the argument, and NeighborLoader or LinkNeighborLoader has it."""
+    if name == "sampler":
+        return not isinstance(value, (str, type(None)))
+    return name in THEIRS and value is not None and not is_the_same(value, THEIRS[name])
+
+
 def without_theirs(options):
     """Options without those of PyTorch Geometric's loaders, whose values must be this loader's behaviour."""
-    for name, (ours, instead) in THEIRS.items():
+    for name, (ours, instead) in (ONLY | {"collate_fn": (None, "change batches in the loop")}).items():
         if name in options and not is_the_same(options[name], ours):
             raise OptionError(f"{name}: the loader has no such argument", instead)
-    if not isinstance(options.get("sampler", ""), (str, type(None))):
-        raise OptionError(f"sampler: {type(options['sampler']).__name__} is not an Outgrow sampler", "pass its ids as input_nodes, which may repeat: list(sampler)")
-    return {name: value for name, value in options.items() if name not in THEIRS}
+    for name, value in options.items():
+        if is_theirs(name, value):
+            raise OptionError(f"{name}: the loader has no such argument" if name in THEIRS else f"sampler: {type(value).__name__} is not an Outgrow sampler",
+                              f"outgrow.{'Link' * (name in OF_LINKS)}NeighborLoader takes it, with num_neighbors= in place of fanout=")
+    return {name: value for name, value in options.items() if name not in ONLY and name not in THEIRS and name != "collate_fn"}
 
 
 def options_for(form, options):
@@ -144,13 +146,6 @@ def ranks_of(rank, world_size):
         raise OptionError(f"rank: {rank}, of {world_size}", "ranks count from 0: give rank=torch.distributed.get_rank()")
     local = os.environ.get("LOCAL_WORLD_SIZE", "")
     return int(rank), int(world_size), min(int(local), int(world_size)) if local.isdecimal() else 0
-
-
-def is_theirs(name, value):
-    """Whether this loader refuses the argument, and PyTorch Geometric's has it."""
-    if name == "sampler":
-        return not isinstance(value, (str, type(None)))
-    return name in THEIRS and name not in ("batch_sampler", "collate_fn") and value is not None and not is_the_same(value, THEIRS[name][0])
 
 
 def theirs_for(dataset, arguments, options):
@@ -302,7 +297,9 @@ class Loader(OwnThreads):
         kind = theirs_for(dataset, arguments, options)
         if kind is None:
             return super().__new__(cls)
-        return kind(dataset, *arguments, **{name: value for name, value in options.items() if name != "task"})
+        if options.get("task") == "link":
+            del options["task"]  # the class says it
+        return kind(dataset, *arguments, **options)
 
     def __init__(self, dataset, *, fanout=None, batch=1000, memory=None, policy="auto", split=None, seeds=None, form="pyg",
                  epochs=10, step_seconds=None, hold=None, eval_every=None, progress=False, num_neighbors=None, batch_size=None, input_nodes=...,

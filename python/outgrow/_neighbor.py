@@ -15,26 +15,12 @@ from ._errors import OptionError, UnsupportedError, warn
 from ._forms import Edges, Nodes, hops_of, import_for, relations_of, tensors, types_of
 from ._arrays import array_of
 from ._ids import check_range, ids_of
-from ._loader import NOT_NEEDED, SPLITS, Loader, OwnThreads, is_the_same, ranks_of
+from ._loader import NOT_NEEDED, ONLY, SPLITS, Loader, OwnThreads, is_the_same, ranks_of
 from ._meta import meta_of, type_ranges
 from ._stores import array_in
 from ._subgraph import Graph, graph_of_output, induced, output_of, positions
 
-# Arguments of theirs, the values that mean what is done here, and what to do in place of others.
 SUBGRAPHS = "directional", "bidirectional", "induced"
-TIMES = "a dataset of the edges up to a time, outgrow.write of data.edge_index[:, time <= t], has no later ones"
-ONLY = {
-    "replace": (False, "neighbours are sampled without replacement; num_neighbors may be larger than a degree"),
-    "disjoint": (False, "the seeds of a batch share one graph; batch_size=1 keeps them apart"),
-    "temporal_strategy": ("uniform", TIMES),
-    "time_attr": (None, TIMES),
-    "input_time": (None, TIMES),
-    "edge_label_time": (None, TIMES),
-    "neighbor_sampler": (None, "torch_geometric.loader.NodeLoader(outgrow.stores(path), sampler) uses one"),
-    "batch_sampler": (None, "sampler= with batch_size="),
-    "custom_cls": (None, "transform= may make another object"),
-    "in_order": (True, "batches come in order"),
-}
 
 
 def check_only(given):

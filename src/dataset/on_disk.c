@@ -167,7 +167,7 @@ static void hold(struct og_stored_topology *s)
 static bool has_some(const struct og_topology *t)
 {
     for (uint32_t r = 0; r < og__n_lists(t); r++) {
-        const struct og_topology_disk *disk = t->relation ? t->relation[r].lists.disk : t->disk;
+        const struct og_topology_disk *disk = og__lists_seen(t, r)->disk;
         if (disk && disk->cache.bits)
             return true;
     }

@@ -108,6 +108,10 @@ static inline struct og_topology *og__relation_lists(struct og_topology *t, uint
 {
     return t->relation ? &t->relation[r].lists : t;
 }
+static inline const struct og_topology *og__lists_seen(const struct og_topology *t, uint32_t r)
+{
+    return t->relation ? &t->relation[r].lists : t;
+}
 
 static inline int64_t og__sources(const struct og_topology *t)
 {

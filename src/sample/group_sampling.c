@@ -93,7 +93,7 @@ struct og_group_sampling_shape og__group_sampling_shape(const struct og_graph *g
         const struct og_relation *of = &g->relation[r];
         if (of->n_edges == 0)
             continue;
-        const int64_t longest = og__longest_list(t->relation ? &t->relation[r].lists : t);
+        const int64_t longest = og__longest_list(og__lists_seen(t, r));
         shape.n_lists++;
         add_array(&shape.array[0], &of->indices, longest);
         if (shape.n_arrays > 1)
@@ -252,9 +252,8 @@ static const struct og_topology *lists_at(const struct og_group_sampling *t, uin
     const struct og_topology *whole = t->topology;
     const uint32_t back = whole->relation ? whole->relation[list].back : list;
     const uint32_t read = step % 2 == 1 && t->shape.walks > 0 ? back : list;
-    const struct og_topology *lists =
-        whole->relation && read != OG__NO_RELATION ? &whole->relation[read].lists : whole;
-    return lists->disk ? lists : NULL;
+    const struct og_topology *lists = read != OG__NO_RELATION ? og__lists_seen(whole, read) : NULL;
+    return lists && lists->disk ? lists : NULL;
 }
 
 static uint64_t pass_ranges(const struct og_pass *p)

@@ -163,10 +163,9 @@ static size_t reading_bytes(const struct og_session *s, const struct og_topology
         for (uint32_t h = 0; h < caps.n_hops; h++)
             caps.hop[h].n_drawn = OG_MIN(caps.hop[h].n_drawn, (uint64_t)of->n_edges);
         if (of->n_edges > 0)
-            bytes +=
-                (t->relation ? og__sampler_extra_bytes(&own, how) : 0) +
-                og__sampler_disk_bytes(of, &own, &caps, how,
-                                       og__longest_list(t->relation ? &t->relation[r].lists : t));
+            bytes += (t->relation ? og__sampler_extra_bytes(&own, how) : 0) +
+                     og__sampler_disk_bytes(of, &own, &caps, how,
+                                            og__longest_list(og__lists_seen(t, r)));
     }
     return bytes;
 }

@@ -67,20 +67,10 @@ static size_t offsets_bytes(const struct lists *l)
     return ((size_t)l->n_nodes + 1) * sizeof(*l->first_edge);
 }
 
-static uint32_t lists_in(const struct og_topology *t)
-{
-    return t->relation ? t->n_relations : 1;
-}
-
-static const struct og_topology *host_lists(const struct og_topology *t, uint32_t i)
-{
-    return t->relation ? &t->relation[i].lists : t;
-}
-
 /* The lists before memory is allocated. */
 static struct lists lists_of(const struct og_topology *t, uint32_t i)
 {
-    const struct og_topology *of = host_lists(t, i);
+    const struct og_topology *of = og__lists_seen(t, i);
     return (struct lists){.n_nodes = (uint64_t)of->n_nodes,
                           .n_edges = (uint64_t)of->n_edges,
                           .wide = of->indices64,
@@ -146,7 +136,7 @@ static void close_lists(struct og_device_sampler *d, struct lists *l)
 static int open_lists(struct og_device_sampler *d, const struct og_topology *t, uint32_t i,
                       struct og_err *err)
 {
-    const struct og_topology *host = host_lists(t, i);
+    const struct og_topology *host = og__lists_seen(t, i);
     struct lists *l = &d->lists[i];
     const void *weights = NULL;
     int rc;
@@ -223,7 +213,7 @@ size_t og__device_sampler_bytes(const struct og_topology *t, bool pinned, uint64
 {
     const uint64_t n = with_more(ids + edges); /* nodes so far, and edges */
     size_t structure = 0, weights = 0;
-    for (uint32_t i = 0; i < lists_in(t); i++) {
+    for (uint32_t i = 0; i < og__n_lists(t); i++) {
         const struct lists l = lists_of(t, i);
         structure += offsets_bytes(&l) + (pinned ? 0 : index_bytes(&l) + weight_bytes(&l));
         weights += weight_bytes(&l);
@@ -465,7 +455,7 @@ int og__device_sampler_open(struct og_device_sampler **out, struct og_nn_backend
         return og__fail_errno(err, -ENOMEM, NULL, "sampling on a device");
     d->be = be;
     d->n_nodes = (uint64_t)t->n_nodes;
-    d->n_lists = lists_in(t);
+    d->n_lists = og__n_lists(t);
     d->by_relation = t->relation;
     d->pinned = pinned;
     d->elsewhere = (struct og_elsewhere){d, hop};
