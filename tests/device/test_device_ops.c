@@ -1,8 +1,8 @@
 /* The operators of devices: the tests of the cpu backend, against plain loops in double, finite
  * differences and PyTorch. They run once more with every operator a virtual device's, in each order
- * of threads and at each pace of streams. With OUTGROW_TEST_DEVICE once, on that device
- * (tools/gpu-bundle); a GPU reads the operands in place, in this program's memory, to all of which
- * it has access. */
+ * of threads and at each pace of streams. With "models" as argument: whole models, in one order.
+ * With OUTGROW_TEST_DEVICE once, on that device (tools/gpu-bundle); a GPU reads the operands in
+ * place, in this program's memory, to all of which it has access. */
 #include "support/testing.h"
 
 #include "device/lent_memory.h"
@@ -29,26 +29,27 @@ static int run_once(void)
     return failed > 0;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     static const enum og__pace pace[OG__ORDERS] = {OG__EAGER, OG__LAZY, OG__SEEDED};
+    const bool models = argc > 1 && strcmp(argv[1], "models") == 0;
     int failed = 0;
     cmocka_set_skip_filter("same_bits_for_any_number_of_threads"); /* a device has none */
     if (on_gpu())
         og__lent_memory_prepare();
     if (getenv("OUTGROW_TEST_DEVICE"))
         return run_once();
-    for (int order = 0; order < OG__ORDERS; order++) {
+    for (int order = 0; order < (models ? OG__FORWARDS + 1 : OG__ORDERS); order++) {
         struct og_virtual v = og__virtual_usual;
         v.order = (enum og__order)order;
         v.pace = pace[order];
         v.seed = 5;
         v.glass = true;
         og__virtual_become(&v);
-        for (size_t i = 0; i < OG_COUNT(operators); i++)
-            failed += operators[i]() != 0;
-        if (order == OG__FORWARDS) /* of the others: test_device_models.c */
+        if (models) /* in other orders: test_device_models.c */
             failed += (main_of_test_nn_golden() != 0) + (main_of_test_nn_typed() != 0);
+        for (size_t i = 0; !models && i < OG_COUNT(operators); i++)
+            failed += operators[i]() != 0;
         og__ops_on_virtual_end();
     }
     return failed > 0;
