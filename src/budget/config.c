@@ -77,6 +77,7 @@ struct og_sampling og__sampling_setup(const struct og_options *opt)
                                 .walk_length = opt->walk_length,
                                 .restart = opt->walk_restart,
                                 .once = opt->draw == OG_DRAW_ONCE,
+                                .replace = opt->replace && opt->sampler == OG_SAMPLER_UNIFORM,
                                 .weights = og__edge_weights(opt) != OG_EDGE_WEIGHTS_OFF};
 }
 

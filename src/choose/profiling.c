@@ -409,12 +409,12 @@ static int64_t most_neighbors(const struct og_graph_types *g, uint32_t n_hops, u
     return sum;
 }
 
-/* A bound on edges of a hop's destinations, from lists with so many edges; walks lead elsewhere
- * too. */
+/* A bound on edges of a hop's destinations, from lists with so many edges. Walks lead elsewhere
+ * too, and with replacement an edge counts several times. */
 static uint64_t bound_edges(const struct og_config *config, int64_t n_edges)
 {
     const enum og_sampler_kind kind = (enum og_sampler_kind)config->opt.sampler;
-    return og__sampling_by_visits(kind) ? UINT32_MAX : (uint64_t)n_edges;
+    return og__sampling_by_visits(kind) || config->opt.replace ? UINT32_MAX : (uint64_t)n_edges;
 }
 
 struct og_batch_caps og__caps_with_margin(const struct og_batch_caps *seen,

@@ -14,6 +14,7 @@ int og__device_sampling_check(const struct og_config *config, struct og_err *err
          "give --device virtual or --device cuda"},
         {opt->sampler != OG_SAMPLER_UNIFORM, "of the samplers uniform alone is drawn there",
          "give --sampler uniform, or leave --sample-on at host"},
+        {opt->replace, "a device samples without replacement", "leave --sample-on at host"},
         {opt->topology == OG_TOPOLOGY_DISK, "the structure goes there from memory",
          "give --topology memory"},
         {opt->alternate && opt->sample_on == OG_SAMPLE_ON_PINNED,

@@ -31,14 +31,15 @@ static size_t list_sampler_options(const struct og_options *opt,
     return n;
 }
 
-/* Those that a file says. It says nothing of a draw in each hop, nor of weights that are not used,
- * as files did before there was another way. */
+/* Those that a file says. It says nothing of a draw in each hop, of one without replacement, nor of
+ * weights that are not used, as files did before there was another way. */
 static size_t said_sampler_options(const struct og_options *opt,
                                    const char *names[MOST_SAMPLER_OPTIONS])
 {
     size_t n = list_sampler_options(opt, names), said = 0;
     for (size_t i = 0; i < n; i++)
         if ((opt->draw != OG_DRAW_EACH || strcmp(names[i], "draw") != 0) &&
+            (opt->replace || strcmp(names[i], "replace") != 0) &&
             (opt->edge_weights != OG_EDGE_WEIGHTS_OFF || strcmp(names[i], "edge-weights") != 0))
             names[said++] = names[i];
     return said;

@@ -1,6 +1,7 @@
 /* Forward and backward pass of a batch through a heterogeneous model. */
 #include "nn/relational_parts.h"
 #include "nn/tasks.h"
+#include "sample/sample.h"
 
 #include <math.h>
 #include <string.h>
@@ -143,8 +144,8 @@ static uint32_t cap_degrees(struct og_relational *d, uint32_t hop, uint32_t rela
     const uint32_t drawing = g->once ? OG_MIN(hop + 1, n_hops - 1) : hop;
     const int fanout = g->fanout ? g->fanout[relation * n_hops + drawing] : -1;
     for (uint32_t u = b->n_dst; u < b->n_src; u++) {
-        const uint32_t degree = of->arriving[node[u]];
-        d->degrees.host[u - b->n_dst] = fanout < 0 ? degree : OG_MIN(degree, (uint32_t)fanout);
+        d->degrees.host[u - b->n_dst] =
+            (uint32_t)og__drawn_number(g->replace, fanout, of->arriving[node[u]]);
     }
     return b->n_src - b->n_dst;
 }

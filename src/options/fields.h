@@ -64,6 +64,7 @@ struct og_options {
     int walks, walk_length, neighbors; /* sampler walk */
     double walk_restart;
     int draw; /* enum og_draw_kind */
+    bool replace;
     int batch, epochs;
     int accumulate; /* mini-batches whose gradients are added in a step */
     int staleness;  /* steps by which the parameters of a gradient lag */

@@ -155,6 +155,9 @@ static const struct og_row table[] = {
      "when a node samples its neighbours: in each hop, or once per batch, so that all hops are parts of "
      "one graph, as in PyTorch Geometric's NeighborLoader",
      NAMES("each", "once"), OG_OPTION_CHOICE, FIELD(draw), 0, 0, OF("sampler")),
+    ROW("replace", NULL, "false", sampling, BATCHES,
+     "sample neighbours with replacement: --fanout's number of them even where a node has fewer",
+     NULL, OG_OPTION_FLAG, FIELD(replace), 0, 0, OF("sampler")),
     ROW("batch", "N", "1000", sampling, BATCHES,
      "seed nodes, or edges, per mini-batch",
      NULL, OG_OPTION_INT, FIELD(batch), 1, 1 << 30, ALL),

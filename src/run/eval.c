@@ -163,7 +163,7 @@ static int take_all(struct og_options *opt, const char *checkpoint, struct og_er
     OG_TRY(og__checkpoint_shape(checkpoint, &shape, err));
     for (int l = 0; l < shape.layers; l++)
         used += (size_t)snprintf(fanout + used, sizeof(fanout) - used, "%s-1", l ? "," : "");
-    static const char *const others[] = {"sampler", "fanout", "relation-fanout", "draw"};
+    static const char *const others[] = {"sampler", "fanout", "relation-fanout", "draw", "replace"};
     for (size_t i = 0; i < OG_COUNT(others); i++)
         if (og_options_given(opt, others[i]))
             return og__fail(err, -EINVAL, "leave out --full, or the options that it decides",

@@ -35,7 +35,7 @@ struct og_graph_types {
     /* The fanout of each hop, which bounds the degrees that count; NULL: all neighbours. `once`: a
      * node samples only in the hop after the one that found it (og_draw_kind). Borrowed. */
     const int *fanout; /* [n_relations][hops] */
-    bool once;
+    bool once, replace;
 };
 
 /* The type that an id is of. */

@@ -140,10 +140,20 @@ static inline void og__draw_many(struct og_sampler *s, struct og_rng *rng, uint3
     }
 }
 
-/* Draws k of [0, degree) into s->pick, k < degree, every subset equally likely. */
+static inline void og__draw_again(struct og_sampler *s, struct og_rng *rng, uint32_t degree,
+                                  uint32_t k)
+{
+    for (uint32_t n = 0; n < k; n++)
+        s->pick[n] = og__rng_below(rng, degree);
+}
+
+/* Draws k of [0, degree) into s->pick: with how.replace one after another, else k < degree, every
+ * subset equally likely. */
 static inline void og__draw(struct og_sampler *s, struct og_rng *rng, uint32_t degree, uint32_t k)
 {
-    if (k <= OG__LINEAR_FLOYD)
+    if (s->how.replace)
+        og__draw_again(s, rng, degree, k);
+    else if (k <= OG__LINEAR_FLOYD)
         og__draw_few(s, rng, degree, k);
     else
         og__draw_many(s, rng, degree, k);
@@ -152,7 +162,13 @@ static inline void og__draw(struct og_sampler *s, struct og_rng *rng, uint32_t d
 /* The number of neighbours that a node of this degree samples. */
 static inline uint32_t og__drawn_of(const struct og_hop *h, int64_t degree)
 {
-    return (uint32_t)(h->fanout < 0 ? degree : OG_MIN(degree, (int64_t)h->fanout));
+    return (uint32_t)og__drawn_number(h->s->how.replace, h->fanout, degree);
+}
+
+/* Does it take the whole list, without a draw? */
+static inline bool og__takes_all(const struct og_hop *h, int64_t degree)
+{
+    return h->fanout < 0 || degree == 0 || (!h->s->how.replace && degree <= h->fanout);
 }
 
 /* 53 bits, in (0, 1): the logarithm is finite. */

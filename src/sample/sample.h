@@ -26,11 +26,19 @@ struct og_sampling {
     enum og_sampler_kind kind;
     int walks, walk_length; /* of walk: 1 to 128 walks of 1 to 16 steps */
     double restart;
-    bool once; /* a node samples once a batch (og_draw_kind): blocks are OG__NESTED */
+    bool once;    /* a node samples once a batch (og_draw_kind): blocks are OG__NESTED */
+    bool replace; /* a neighbour may be sampled several times: uniform only */
     /* og_block.weight has the weights of the sampled edges, times the kind's own weights; not with
      * walks, which sample no edges */
     bool weights;
 };
+/* The number of neighbours that a node samples of so many: all of them if fanout is -1. */
+static inline int64_t og__drawn_number(bool replace, int fanout, int64_t degree)
+{
+    if (fanout < 0 || degree == 0)
+        return degree;
+    return replace ? fanout : OG_MIN(degree, (int64_t)fanout);
+}
 /* Sets the method right after open. One that reads weights needs them in memory if the topology is
  * in memory, with tables if it samples by them: else -ENOTSUP. */
 OG_MUST_CHECK int og__sampler_choose(struct og_sampler *s, const struct og_sampling *how,

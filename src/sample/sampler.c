@@ -182,7 +182,8 @@ static void look_up_degrees(const struct og_sampler *s, const uint32_t *ids, int
         if (i + OG__PREFETCH_DISTANCE < block->n_src)
             og__prefetch_degree(s->topology, ids[i + OG__PREFETCH_DISTANCE]);
         int64_t degree = og__degree(s->topology, ids[i]) - og__loops_of(s->topology, ids[i]);
-        block->degree[i - block->n_dst] = (uint32_t)(fanout < 0 ? degree : OG_MIN(degree, fanout));
+        block->degree[i - block->n_dst] =
+            (uint32_t)og__drawn_number(s->how.replace, fanout, degree);
     }
 }
 
@@ -199,15 +200,14 @@ int og__sample_begin(struct og_sampler *s, const uint32_t *seeds, uint32_t n_see
 /* The edges that a hop will draw. The number is exact, because a batch that does not fit must be
  * known before it is written. The pass also brings indptr into the cache for the sampling that
  * follows. */
-static uint64_t count_edges(const struct og_topology *t, const uint32_t *ids, uint32_t n,
-                            int fanout)
+static uint64_t count_edges(const struct og_sampler *s, const uint32_t *ids, uint32_t n, int fanout)
 {
+    const struct og_topology *t = s->topology;
     uint64_t edges = 0;
     for (uint32_t i = 0; i < n; i++) {
         if (i + OG__PREFETCH_DISTANCE < n)
             og__prefetch_degree(t, ids[i + OG__PREFETCH_DISTANCE]);
-        int64_t degree = og__degree(t, ids[i]);
-        edges += (uint64_t)(fanout < 0 ? degree : OG_MIN(degree, fanout));
+        edges += (uint64_t)og__drawn_number(s->how.replace, fanout, og__degree(t, ids[i]));
     }
     return edges;
 }
@@ -247,9 +247,8 @@ int og__reserve_edges(struct og_hop *h, uint32_t n, struct og_err *err)
     int rc = 0;
     if (s->topology->mapped)
         OG_TRY(og__mapped_lists(s->topology, nodes, n, err));
-    const uint64_t most = og__sampling_by_visits(s->how.kind)
-                              ? (uint64_t)n * (uint64_t)h->fanout
-                              : count_edges(s->topology, nodes, n, h->fanout);
+    const uint64_t most = og__sampling_by_visits(s->how.kind) ? (uint64_t)n * (uint64_t)h->fanout
+                                                              : count_edges(s, nodes, n, h->fanout);
     const uint64_t drawn = beginning(h, most);
     const uint64_t ids = b->n_ids + OG_MIN(drawn, h->most_ids - b->n_ids);
     const uint64_t edges = before + drawn;

@@ -1,4 +1,4 @@
-/* Uniform k-hop sampling without replacement.
+/* Uniform k-hop sampling, without or with replacement.
  *
  * A hop is a stream of edges through a short pipeline. Each step accesses memory at random, so it
  * prefetches for the next one and moves on. A window of edges covers the latency:
@@ -20,7 +20,7 @@ static int sample_node(struct og_hop *h, int64_t begin, int64_t degree, struct o
                        struct og_err *err)
 {
     int rc = 0;
-    if (h->fanout < 0 || degree <= h->fanout) {
+    if (og__takes_all(h, degree)) {
         for (int64_t e = begin; e < begin + degree; e++)
             OG_TRY(og__push_edge(h, e, err));
         return 0;
@@ -64,7 +64,7 @@ static const uint32_t *positions_of(const struct og_hop *h, uint32_t v)
 {
     const int64_t degree = og__degree(h->s->topology, v);
     struct og_rng rng;
-    if (h->fanout < 0 || degree <= h->fanout)
+    if (og__takes_all(h, degree))
         return NULL;
     og__hop_rng(h, v, &rng);
     og__draw(h->s, &rng, (uint32_t)degree, (uint32_t)h->fanout);
@@ -106,7 +106,7 @@ static int sample_hop(struct og_hop *h, struct og_err *err)
     return h->s->topology->disk ? sample_from_disk(h, err) : sample_in_memory(h, err);
 }
 
-static const char *const parameters[] = {"draw", NULL};
+static const char *const parameters[] = {"draw", "replace", NULL};
 
 const struct og_sampler_ops og__sampler_uniform = {
     .parameters = parameters,

@@ -41,13 +41,18 @@ static bool counts_hops(const struct og_plan_inputs *p)
 }
 
 /* Where batches are handed over, it decides what their edge_index is: the last hop's alone. */
-static bool draws_in_hops(const struct og_plan_inputs *p)
+static bool draws_some(const struct og_plan_inputs *p)
 {
     const struct og_options *opt = &p->config->opt;
     bool some = p->config->handover.n > 0;
     for (int h = 0; h < opt->n_fanout; h++)
         some |= opt->fanout[h] >= 0;
-    return opt->n_fanout > 1 && some;
+    return some;
+}
+
+static bool draws_in_hops(const struct og_plan_inputs *p)
+{
+    return p->config->opt.n_fanout > 1 && draws_some(p);
 }
 
 static bool chooses_epochs(const struct og_plan_inputs *p)
@@ -209,6 +214,7 @@ static const struct need needs[] = {
      "a hop keeps --neighbors; only how many numbers there are counts"},
     {0, "relation", NULL, NULL, has_relations, NULL, "the graph has no relations"},
     {0, "relation-fanout", NULL, NULL, has_relations, NULL, "the graph has no relations"},
+    {0, "replace", "fanout", NULL, draws_some, NULL, "all neighbours are taken"},
     {0, "draw", "fanout", NULL, draws_in_hops, NULL,
      "there is one hop, or all neighbours are taken"},
     {0, "no-shuffle", "oversample", NULL, takes_each_once, NULL, "seeds are drawn at random"},
@@ -342,7 +348,7 @@ static const struct unused {
     {"resample-every", APPLIED}, {"samples", APPLIED}, {"log-every", ALL},
 
     {"edge-split", WHOLE}, {"relation", WHOLE}, {"negatives", WHOLE}, {"negative", WHOLE},
-    {"eval-negatives", WHOLE}, {"fanout", WHOLE}, {"relation-fanout", WHOLE}, {"draw", WHOLE},
+    {"eval-negatives", WHOLE}, {"fanout", WHOLE}, {"relation-fanout", WHOLE}, {"draw", WHOLE}, {"replace", WHOLE},
     {"batch", WHOLE}, {"executors", WHOLE}, {"sample-on", WHOLE}, {"sample-group", WHOLE},
     {"pipeline", WHOLE}, {"trace-timeline", WHOLE},
 

@@ -292,6 +292,7 @@ int og__session_know_types(struct og_session *s, const struct og_model_config *m
         return og__fail_errno(err, -ENOMEM, NULL, "%s", s->workload.graph->path);
     g->fanout = s->structure.fanouts;
     g->once = s->config.opt.draw == OG_DRAW_ONCE;
+    g->replace = s->config.opt.replace;
     OG_TRY(find_seeds(s, err));
     if (og__reads_as_a_model(&s->config)) /* others do without rows that there are none of */
         OG_TRY(resolve_embeddings(s, model, err));

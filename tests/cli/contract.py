@@ -28,7 +28,7 @@ OPTIONS = {
 WITH = {"device-memory": "64M", "device-policy": "degree", "victim": "pvp"}  # with --device virtual
 OTHERS = "--batch-size 100 --num-neighbors 3,3 --learning-rate 0.01 --hidden-channels 8 --num-epochs 1 --memory 200M"
 FORMER = {"trainers": "2"}  # and their notice
-FLAGS = ["no-shuffle"]
+FLAGS = ["no-shuffle", "replace"]
 SUMMARY = {
     "": "version dataset config seed plan prepare epochs best_epoch valid_acc test_acc peak_rss_bytes baseline_rss_bytes memory_budget_bytes seconds",
     "plan": "policy layout topology predicted",

@@ -36,7 +36,8 @@ void draw_device(struct one *c, struct settings *way)
         return;
     if (draw_chance(d, 30))
         settings_put(way, "device", "virtual:%d", draw_from(d, 1, 3));
-    if (draw_chance(d, 25) && (!sampler || strcmp(sampler, "uniform") == 0))
+    if (draw_chance(d, 25) && (!sampler || strcmp(sampler, "uniform") == 0) &&
+        !settings_get(&c->numbers, "replace"))
         settings_put(way, "sample-on", "%s", DRAW_WORD(d, "device", "pinned"));
     if (draw_chance(d, 80))
         draw_rows(way, d);

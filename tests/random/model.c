@@ -70,8 +70,8 @@ void simulate(struct one *c)
 static void put_batches(const struct one *c, struct settings *way, bool sampled)
 {
     static const char *const names[] = {"batch",           "device", "pack-dtype", "fanout",
-                                        "relation-fanout", "draw",   "seed"};
-    for (int i = 0; i < (sampled ? 7 : 3); i++) {
+                                        "relation-fanout", "draw",   "replace",    "seed"};
+    for (int i = 0; i < (sampled ? 8 : 3); i++) {
         const char *value = settings_get(&c->numbers, names[i]);
         if (value && (c->graph.n_types > 0 || i == 1))
             settings_put(way, names[i], "%s", value);

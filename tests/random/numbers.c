@@ -163,6 +163,8 @@ static void draw_sampler(struct settings *s, struct draw *d, const struct graph 
     }
     if (!settings_are(s, "sampler", "ladies") && draw_chance(d, 40))
         settings_put(s, "draw", "once");
+    if (settings_are(s, "sampler", "uniform") && draw_chance(d, 25))
+        settings_put(s, "replace", "true");
 }
 
 /* Walks draw no edges, and two models have no use for them. */

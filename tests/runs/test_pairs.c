@@ -129,6 +129,7 @@ static const struct given {
     {"log-every", "1", BOUNDS},
     {"trace-timeline", spans, BOUNDS},
     {"draw", "once", CHANGES},
+    {"replace", "true", CHANGES},
     {"accumulate", "2", CHANGES},
     {"staleness", "1", CHANGES},
     {"executors", "2", BOUNDS},

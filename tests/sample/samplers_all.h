@@ -15,6 +15,8 @@ static const struct og_sampling ways[] = {
     {.kind = OG_SAMPLER_WEIGHTED, .once = true},
     {.kind = OG_SAMPLER_WALK, .walks = 4, .walk_length = 3, .restart = 0.5, .once = true},
     {.kind = OG_SAMPLER_LABOR, .once = true},
+    {.kind = OG_SAMPLER_UNIFORM, .replace = true},
+    {.kind = OG_SAMPLER_UNIFORM, .replace = true, .once = true},
 };
 
 #endif

@@ -111,10 +111,26 @@ static void uniform_draws_are_uniform(void **state)
     free_graph(&g);
 }
 
+static void draws_with_replacement_know_nothing_of_each_other(void **state)
+{
+    static const float w[5] = {1, 1, 1, 1, 1};
+    const struct og_sampling how = {.kind = OG_SAMPLER_UNIFORM, .replace = true};
+    (void)state;
+    struct graph g = make_star(5, w);
+    struct exact *x = calloc(1, sizeof(*x));
+    for (uint32_t a = 0; a < 5; a++)
+        for (uint32_t b = 0; b < 5; b++)
+            add_outcome(x, ((uint64_t)a + 2) * 64 + b + 2, 1.0 / 25);
+    assert_outcomes(&g, &how, 0, 2, x);
+    free(x);
+    free_graph(&g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(uniform_draws_are_uniform),
+        cmocka_unit_test(draws_with_replacement_know_nothing_of_each_other),
         cmocka_unit_test(weighted_draws_are_successive_sampling),
         cmocka_unit_test(many_weighted_draws_agree_with_the_definition),
     };
