@@ -38,11 +38,11 @@ def main():
         model = DistributedDataParallel(model)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.003)
     loader = outgrow.Loader(args.dataset, num_neighbors=[10, 10], batch_size=args.batch, input_nodes="train", shuffle=True, memory=args.memory,
-                            epochs=args.epochs, rank=rank, world_size=ranks, drop_last=True)
+                            epochs=args.epochs, seed=1, rank=rank, world_size=ranks, drop_last=True)
     for epoch in range(1, args.epochs + 1):
         losses = []
         for i, batch in enumerate(itertools.islice(loader, len(loader) // args.accumulate * args.accumulate), 1):
-            loss = F.cross_entropy(model(batch.x.float(), batch.edge_index)[:batch.batch_size], batch.y, ignore_index=-1)
+            loss = F.cross_entropy(model(batch.x.float(), batch.edge_index)[:batch.batch_size], batch.y[:batch.batch_size], ignore_index=-1)
             losses.append(loss.item())
             (loss / args.accumulate).backward()
             if i % args.accumulate == 0:

@@ -25,7 +25,7 @@ def save(model, optimizer, loader):
 def accuracy(model, batches):
     model.eval()
     with torch.no_grad():
-        right = [(model(b.x.float(), b.edge_index)[:b.batch_size].argmax(1) == b.y).float() for b in batches]
+        right = [(model(b.x.float(), b.edge_index)[:b.batch_size].argmax(1) == b.y[:b.batch_size]).float() for b in batches]
     model.train()
     return torch.cat(right).mean().item()
 
@@ -50,7 +50,7 @@ def main():
         while True:
             for i, batch in enumerate(loader, 1):
                 optimizer.zero_grad()
-                loss = F.cross_entropy(model(batch.x.float(), batch.edge_index)[:batch.batch_size], batch.y, ignore_index=-1)
+                loss = F.cross_entropy(model(batch.x.float(), batch.edge_index)[:batch.batch_size], batch.y[:batch.batch_size], ignore_index=-1)
                 loss.backward()
                 optimizer.step()
                 if i % 20 == 0:
@@ -60,7 +60,7 @@ def main():
             if loader.epoch >= args.epochs:
                 break
             save(model, optimizer, loader)
-    print(f"test {accuracy(model, outgrow.Loader(args.dataset, num_neighbors=[10, 10], input_nodes='test', memory=args.memory)):.4f}")
+    print(f"test {accuracy(model, outgrow.Loader(args.dataset, num_neighbors=[10, 10], batch_size=1000, input_nodes='test', memory=args.memory)):.4f}")
     if os.path.exists(CHECKPOINT):
         os.remove(CHECKPOINT)
 

@@ -14,6 +14,7 @@ from ._forms import MAKERS
 from ._ids import ids_of
 from ._meta import meta_of, relation_names, type_ranges
 from ._options import one_of, text_of, texts_of
+from ._stores import is_there
 
 # Arguments of PyG's NeighborLoader and PyTorch's DataLoader that have no effect here.
 NOT_NEEDED = {"num_workers", "persistent_workers", "prefetch_factor", "pin_memory", "pin_memory_device", "multiprocessing_context",
@@ -22,7 +23,6 @@ NOT_NEEDED = {"num_workers", "persistent_workers", "prefetch_factor", "pin_memor
 ANY = object()
 TIMES = "a dataset of the edges up to a time, outgrow.write of data.edge_index[:, time <= t], has no later ones"
 ONLY = {
-    "replace": (False, "neighbours are sampled without replacement; num_neighbors may be larger than a degree"),
     "disjoint": (False, "the seeds of a batch share one graph; batch_size=1 keeps them apart"),
     "temporal_strategy": ("uniform", TIMES),
     "time_attr": (None, TIMES),
@@ -37,6 +37,12 @@ ONLY = {
 THEIRS = {"subgraph_type": "directional", "directed": True, "weight_attr": None, "transform": None, "transform_sampler_output": None, "is_sorted": ANY,
           "generator": None, "edge_label_index": None, "edge_label": None, "neg_sampling": None, "neg_sampling_ratio": None}
 SPLITS = ("train", "valid", "test")
+# Words of this loader alone: a call with one of them is not NeighborLoader's, whatever it calls its fanout.
+OWN = {"fanout", "batch", "split", "seeds", "links", "form", "eval_every", "no_shuffle", "draw"}
+LEFT_OUT = "input_nodes: left out, so outgrow.Loader takes the training split, where NeighborLoader takes all nodes. " \
+           "Give input_nodes=\"train\" for these seeds, input_nodes=None for all nodes"
+OF_NO_EDGES = "walk", "ladies"  # samplers, whose neighbours are not along edges of the graph, hop by hop
+ALL_TRAIN = "100/0/0"  # edge_split
 OF_LINKS = {"edge_label_index", "edge_label", "neg_sampling", "neg_sampling_ratio"}
 
 
@@ -148,14 +154,28 @@ def ranks_of(rank, world_size):
     return int(rank), int(world_size), min(int(local), int(world_size)) if local.isdecimal() else 0
 
 
-def theirs_for(dataset, arguments, options):
-    """NeighborLoader or LinkNeighborLoader for a call that only PyTorch Geometric's loaders have, else None."""
-    data = hasattr(dataset, "stores") or isinstance(dataset, tuple)
-    if not (data or arguments or "num_neighbors" in options and any(is_theirs(name, value) for name, value in options.items())):
-        return None
+def in_their_words(dataset, arguments, options):
+    """Whether a call is one of NeighborLoader or LinkNeighborLoader."""
+    if hasattr(dataset, "stores") or isinstance(dataset, tuple) or arguments:
+        return True
+    own = any(name in OWN for name in options) or options.get("sampler") in OF_NO_EDGES or options.get("edge_split") not in (None, ALL_TRAIN)
+    return "num_neighbors" in options and (not own or any(is_theirs(name, value) for name, value in options.items()))
+
+
+def their_loader(dataset, arguments, options):
+    """NeighborLoader or LinkNeighborLoader for a call in their words. task="link" is the latter over all edges of a relation, with a negative for each."""
     from . import _neighbor  # which is built on this module
-    links = options.get("task") == "link" or any(options.get(name) is not None for name in OF_LINKS)
-    return _neighbor.LinkNeighborLoader if links else _neighbor.NeighborLoader
+    task, relation = options.pop("task", None), options.pop("relation", None)
+    links = task == "link" or any(options.get(name) is not None for name in OF_LINKS)
+    if links:
+        options.pop("edge_split", None)
+        if not any(options.get(name) is not None for name in OF_LINKS):
+            options |= {"neg_sampling": "binary", "edge_label_index": relation}
+        return _neighbor.LinkNeighborLoader(dataset, *arguments, **options)
+    if "input_nodes" not in options and len(arguments) < 2 and isinstance(dataset, (str, os.PathLike)) and is_there(dataset, "train", meta_of(dataset)):
+        options["input_nodes"] = "train"
+        warn(LEFT_OUT)
+    return _neighbor.NeighborLoader(dataset, *arguments, **options)
 
 
 class OwnThreads:
@@ -181,9 +201,9 @@ class Loader(OwnThreads):
     copied once, into a buffer that tensors share. Batches and their order are those of `outgrow sample` with the same options, for
     any memory, policy and threads.
 
-    dataset       folder of a dataset, from outgrow.write or outgrow.import_. For a Data or HeteroData the result is an outgrow.NeighborLoader
-                  or LinkNeighborLoader, with its defaults. It is one too if num_neighbors is the second positional argument, or comes with an
-                  argument that PyTorch Geometric's loaders alone have (transform, generator, edge_label_index, ...)
+    dataset       folder of a dataset, from outgrow.write or outgrow.import_. For a Data or HeteroData, or with num_neighbors in place of fanout,
+                  the result is an outgrow.NeighborLoader or LinkNeighborLoader, with its defaults. An argument that this loader alone has
+                  (batch, split, seeds, links, form, eval_every) prevents that
     fanout        neighbours per node and hop, the hop nearest the seeds first, -1 = all; alias num_neighbors. For a heterogeneous
                   graph numbers for all relations, {relation: numbers}, or "10,10;cites=15,10"
     batch         seeds per batch; alias batch_size
@@ -203,7 +223,7 @@ class Loader(OwnThreads):
                   "arrays":  NumPy arrays, see outgrow.Arrays
     epochs        number of epochs to plan for; later epochs may be iterated over too
     step_seconds  seconds of the caller's step, an input of policy="auto"
-    hold          batches that the caller retains in addition to the last one; each has a planned buffer [2]. A training loop retains
+    max_held      batches that the caller retains in addition to the last one; each has a planned buffer [2]. A training loop retains
                   one, through its loss; evaluation in between adds one. More take further memory, as a list of all does, with one
                   warning. With an explicit number more raise BudgetError
     eval_every    evaluate("valid") follows every so many epochs, and the last: its batches are planned and prefetched like an
@@ -222,13 +242,13 @@ class Loader(OwnThreads):
     also after close(). Any thread may use a loader, but only one iteration at a time; several loaders may exist. In a forked
     process, such as a DataLoader's worker, it raises an error: num_workers is not needed.
 
-    PyTorch Geometric; in a loop over NeighborLoader only the line with the loader changes:
+    PyTorch Geometric:
 
         import torch, torch.nn.functional as F
         from torch_geometric.nn import GraphSAGE
         import outgrow
 
-        loader = outgrow.Loader("graph", num_neighbors=[10, 10], batch_size=1000, input_nodes="train", shuffle=True, memory="2G", epochs=5)
+        loader = outgrow.Loader("graph", fanout=[10, 10], batch=1000, memory="2G", epochs=5)
         info = outgrow.info("graph")
         model = GraphSAGE(info["feature_dim"], 64, 2, info["num_classes"])
         optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
@@ -266,7 +286,7 @@ class Loader(OwnThreads):
         from torch_geometric.nn import HeteroConv, SAGEConv
         import outgrow
 
-        loader = outgrow.Loader("typed", num_neighbors=[10, 10], batch_size=1000, input_nodes="train", shuffle=True, memory="2G", epochs=5)
+        loader = outgrow.Loader("typed", fanout=[10, 10], batch=1000, memory="2G", epochs=5)
         widths = {("paper", "cites", "paper"): (32, 32), ("author", "writes", "paper"): (16, 32), ("paper", "written", "author"): (32, 16)}
         layers = torch.nn.ModuleList([HeteroConv({r: SAGEConv(w, 64) for r, w in widths.items()}), HeteroConv({r: SAGEConv(64, 16) for r in widths})])
         optimizer = torch.optim.Adam(layers.parameters(), lr=0.01)
@@ -294,16 +314,13 @@ class Loader(OwnThreads):
     """
 
     def __new__(cls, dataset, *arguments, **options):
-        kind = theirs_for(dataset, arguments, options)
-        if kind is None:
-            return super().__new__(cls)
-        if options.get("task") == "link":
-            del options["task"]  # the class says it
-        return kind(dataset, *arguments, **options)
+        if in_their_words(dataset, arguments, options):
+            return their_loader(dataset, arguments, options)
+        return super().__new__(cls)
 
     def __init__(self, dataset, *, fanout=None, batch=1000, memory=None, policy="auto", split=None, seeds=None, form="pyg",
-                 epochs=10, step_seconds=None, hold=None, eval_every=None, progress=False, num_neighbors=None, batch_size=None, input_nodes=...,
-                 links=None, drop_last=False, rank=0, world_size=1, **options):
+                 epochs=10, step_seconds=None, max_held=None, eval_every=None, progress=False, num_neighbors=None, batch_size=None, input_nodes=...,
+                 links=None, drop_last=False, rank=0, world_size=1, hold=None, **options):
         if not callable(form) and form not in MAKERS:
             raise OptionError(f"form: {form!r} is not one of {', '.join(MAKERS)}")
         self._form = form if callable(form) else MAKERS[form]()
@@ -325,13 +342,15 @@ class Loader(OwnThreads):
         if not (split or seeds is not None):
             split = "train"
             if options.get("task") != "link" and not (num_neighbors is None and batch_size is None):
-                warn("input_nodes: left out, so outgrow.Loader takes the training split, where NeighborLoader takes all nodes. "
-                     "Give input_nodes=\"train\", shuffle=True for these seeds, input_nodes=None for all nodes")
+                warn(LEFT_OUT)
         texts = texts_of({"fanout": fanout, "batch": batch, "memory": memory, "policy": policy, "epochs": epochs,
                           "eval_every": eval_every, **options_for(form, options)})
-        self._hold, self._grows = 2 if hold is None else hold, hold is None
+        if hold is not None:
+            warn("hold: the argument is called max_held now")
+        max_held = one_of("max_held", max_held, None, "hold", hold)
+        self._held, self._grows = 2 if max_held is None else max_held, max_held is None
         self._watch = _outgrow.Watch()
-        self._native = watched(_outgrow.open_loader, os.fspath(dataset), texts, split, seeds, self._hold, step_seconds or 0.0,
+        self._native = watched(_outgrow.open_loader, os.fspath(dataset), texts, split, seeds, self._held, step_seconds or 0.0,
                                bool(eval_every), ranks_of(rank, world_size), bool(drop_last), watch=self._watch)
         if seeds is not None or options.get("task") != "link":
             self.dataset = range(len(seeds if seeds is not None else np.load(os.path.join(dataset, f"{split}.npy"), mmap_mode="r")))
@@ -463,7 +482,7 @@ class Pass:
                 raise
             if not loader._grown:
                 warn(f"outgrow: {error.message}: each further one takes memory of its own, beside `memory`. "
-                     "Release batches, or give hold=, which memory has room for and which is not exceeded")
+                     "Release batches, or give max_held=, which memory has room for and which is not exceeded")
             loader._grown = True
             native.grow()
         return native.next()

@@ -192,7 +192,7 @@ def made_again(kind, arguments, keywords):
 
 
 def known_options():
-    own = {"memory", "policy", "epochs", "step_seconds", "hold", "progress", "rank", "world_size"}
+    own = {"memory", "policy", "epochs", "step_seconds", "max_held", "hold", "progress", "rank", "world_size"}
     return own | {name.replace("-", "_") for name in _outgrow.option_names()} - {"fanout", "batch", "task", "draw", "relation", "edge_split", "no_shuffle"}
 
 
@@ -258,6 +258,11 @@ class Base(OwnThreads):
             self._source = source_of_data(torch, data, weight_attr)
         if weight_attr:
             kwargs["sampler"] = "weighted"
+        if not kwargs["replace"]:
+            del kwargs["replace"]
+        elif kwargs.get("sampler", "uniform") != "uniform":
+            raise UnsupportedError(f"replace=True: with {'weight_attr' if weight_attr else 'sampler=' + repr(kwargs['sampler'])} neighbours are sampled without replacement",
+                                   "leave one of the two out")
         unknown = sorted(set(kwargs) - known_options())
         if unknown:
             raise OptionError(f"{unknown[0]}: no such argument", "`outgrow help train --all` lists the options that a loader takes, beside those of PyTorch Geometric")
@@ -358,25 +363,56 @@ class Base(OwnThreads):
         if self._fanouts.hops == 0:
             with self._random():
                 return Iteration(self, map(self._of_seeds, self._mine(self._order())))
+        if self._loader is not None and self._loader._restored:
+            return self._through(self._loader)
         drawn = self._drawn()
         if self._once():
             with self._random():
                 order = self._order()
                 return self._through(self._for_once(self._drawn_once(drawn), order, self.batch_size), order, self.batch_size)
         busy = self._using is not None and (it := self._using()) is not None and not it.over
-        if self._loader is None or busy:
-            epochs = {}
-            loader = self._for_all(drawn)
-            if not busy:
-                self._loader, self._epochs = loader, epochs
-        else:
-            loader, epochs = self._loader, self._epochs
-        epoch = epochs.setdefault((drawn, len(epochs)) if "seed" in self._options else drawn, len(epochs) + 1)
-        loader._epoch = epoch - 1
+        loader, epochs = (self._for_all(drawn), {}) if busy else (self._kept(drawn), self._epochs)
+        loader._epoch = epochs.setdefault((drawn, len(epochs)) if "seed" in self._options else drawn, len(epochs) + 1) - 1
         out = self._through(loader)
         if not busy:
             self._using = weakref.ref(out)
         return out
+
+    def _kept(self, drawn=None):
+        """The Loader of all iterations but those at the same time; opened with `drawn` if there is none yet."""
+        if self._loader is None:
+            if self._once() or self._fanouts.hops == 0:
+                raise UnsupportedError(f"each iteration of this {type(self).__name__} opens a loader of its own" if self._once() else "nothing is sampled",
+                                       "leave out sampler= and neg_sampling=, and sample neighbours")
+            self._seed, self._epochs = self._drawn() if drawn is None else drawn, {}
+            self._loader = self._for_all(self._seed)
+        return self._loader
+
+    @property
+    def epoch(self):
+        """The current or last iteration, from 1; 0 before the first."""
+        return self._loader.epoch if self._loader else 0
+
+    @property
+    def plan(self):
+        """As of an outgrow.Loader."""
+        return self._kept().plan
+
+    @property
+    def metrics(self):
+        """As of an outgrow.Loader."""
+        return self._kept().metrics
+
+    def state_dict(self):
+        """The position after the last yielded batch. Save it with the model's state, after the step."""
+        state = self._kept().state_dict()
+        return state | {"seed": self._seed, "iterations": list(self._epochs.items())}
+
+    def load_state_dict(self, state):
+        """Continue at the position of state_dict(), with the same data and arguments: the next iteration yields the rest of that one."""
+        self.close()
+        self._kept(state["seed"]).load_state_dict(state)
+        self._epochs = dict(state["iterations"])
 
     def __call__(self, index):
         """The batch of these positions."""
@@ -419,10 +455,10 @@ class Base(OwnThreads):
 
 
 class Iteration:
-    """One iteration over a loader, from batches as `made` has them, the positions of their seeds, and pairs."""
+    """One iteration over a loader, from batches as `made` has them, the positions of their seeds, and pairs. input_id: of all positions."""
 
-    def __init__(self, of, made):
-        self._of, self._made, self.over = of, made, False
+    def __init__(self, of, made, input_id=None):
+        self._of, self._made, self._input_id, self.over = of, made, of._input_id if input_id is None else input_id, False
 
     def __iter__(self):
         return self
@@ -432,7 +468,7 @@ class Iteration:
         if made is None:
             self.over, self._made = True, None
             raise StopIteration
-        out = self._of._finished(*made)
+        out = self._of._finished(*made, self._input_id)
         return out if self._of.transform is None else self._of.transform(out)
 
 
@@ -448,7 +484,7 @@ class NeighborLoader(Base):
                     lists that are mapped)
     transform       is applied to every batch; transform_sampler_output to PyTorch Geometric's SamplerOutput of it
     kwargs          those of PyTorch's DataLoader: batch_size=1, shuffle=False, drop_last=False, sampler=, generator=, ...; and arguments of
-                    outgrow.Loader: memory="4G", rank, world_size, policy, epochs, hold, threads, cache, topology, seed, ...
+                    outgrow.Loader: memory="4G", rank, world_size, policy, epochs, max_held, threads, cache, topology, seed, ...
 
     Batches have x, edge_index, y and all other attributes of their nodes and edges, those of the graph, n_id, e_id, input_id, batch_size,
     num_sampled_nodes and num_sampled_edges. Attributes but x are those of the data in memory; of a dataset those that outgrow.write stored.
@@ -464,10 +500,10 @@ class NeighborLoader(Base):
     def __init__(self, data, num_neighbors, input_nodes=None, input_time=None, replace=False, subgraph_type="directional", disjoint=False,
                  temporal_strategy="uniform", time_attr=None, weight_attr=None, transform=None, transform_sampler_output=None, is_sorted=False,
                  filter_per_worker=None, neighbor_sampler=None, directed=True, **kwargs):
-        given = {"input_time": input_time, "replace": replace, "disjoint": disjoint, "temporal_strategy": temporal_strategy, "time_attr": time_attr,
+        given = {"input_time": input_time, "disjoint": disjoint, "temporal_strategy": temporal_strategy, "time_attr": time_attr,
                  "neighbor_sampler": neighbor_sampler}
         input_id = kwargs.pop("input_id", None)
-        self._open(data, num_neighbors, weight_attr, transform, transform_sampler_output, subgraph_of(subgraph_type, directed), given, kwargs)
+        self._open(data, num_neighbors, weight_attr, transform, transform_sampler_output, subgraph_of(subgraph_type, directed), given, kwargs | {"replace": bool(replace)})
         self.input_nodes = input_nodes
         self._part, self._nodes, mask = self._nodes_of(input_nodes)
         self._input_id = self._nodes if mask else np.arange(len(self._nodes))
@@ -512,6 +548,14 @@ class NeighborLoader(Base):
                 return part, ids - first, False
         raise OptionError(f"input_nodes: the split {name!r} is empty", "give ids, a mask, or None for all nodes")
 
+    def evaluate(self, split="valid"):
+        """Iterate once over a split of a dataset, in order, with the same samples every time."""
+        if self._data is not None:
+            raise UnsupportedError("evaluate: a Data has no splits", "open an outgrow.NeighborLoader with input_nodes=data.val_mask")
+        batches = self._kept().evaluate(split)
+        n = len(array_in(self._source.path, split, meta_of(self._source.path)))
+        return Iteration(self, ((out, np.asarray(batch.input_id), None) for out, batch, _ in batches), np.arange(n))
+
     def _seeds(self, nodes):
         name, _ = self._known(self._part)
         return nodes if name is None else (name, nodes)
@@ -533,11 +577,11 @@ class NeighborLoader(Base):
         place = np.asarray(batch.input_id)
         return place if order is None else order[place], None
 
-    def _finished(self, out, places, pairs):
+    def _finished(self, out, places, pairs, input_id):
         store = out._store if self._part.name is None else out[self._part.name]
         if self._part.name is not None:
             out.input_type = self._part.name
-        store["input_id"] = self._torch.from_numpy(self._input_id[places])
+        store["input_id"] = self._torch.from_numpy(input_id[places])
         store["batch_size"] = len(places)
         return out
 
@@ -558,10 +602,10 @@ class LinkNeighborLoader(Base):
     def __init__(self, data, num_neighbors, edge_label_index=None, edge_label=None, edge_label_time=None, replace=False, subgraph_type="directional",
                  disjoint=False, temporal_strategy="uniform", neg_sampling=None, neg_sampling_ratio=None, time_attr=None, weight_attr=None,
                  transform=None, transform_sampler_output=None, is_sorted=False, filter_per_worker=None, neighbor_sampler=None, directed=True, **kwargs):
-        given = {"edge_label_time": edge_label_time, "replace": replace, "disjoint": disjoint, "temporal_strategy": temporal_strategy, "time_attr": time_attr,
+        given = {"edge_label_time": edge_label_time, "disjoint": disjoint, "temporal_strategy": temporal_strategy, "time_attr": time_attr,
                  "neighbor_sampler": neighbor_sampler}
         input_id = kwargs.pop("input_id", None)
-        self._open(data, num_neighbors, weight_attr, transform, transform_sampler_output, subgraph_of(subgraph_type, directed), given, kwargs)
+        self._open(data, num_neighbors, weight_attr, transform, transform_sampler_output, subgraph_of(subgraph_type, directed), given, kwargs | {"replace": bool(replace)})
         self.edge_label_index = edge_label_index
         self._part, self._links = self._links_of(edge_label_index)
         self._ends = [self._source.nodes[0]] * 2 if self._part.name is None else [self._node_part(self._part.name[0]), self._node_part(self._part.name[2])]
@@ -578,7 +622,7 @@ class LinkNeighborLoader(Base):
         name = None
         if self._source.nodes[0].name is not None:
             pair = isinstance(given, (tuple, list)) and len(given) == 2 and not isinstance(given[0], str)
-            if given is None or not isinstance(given, (tuple, list)) or pair and not isinstance(given[0], (tuple, list)):
+            if given is None or not isinstance(given, (tuple, list, str)) or pair and not isinstance(given[0], (tuple, list)):
                 raise OptionError("edge_label_index: of which relation?", f"give a relation or (relation, [2, n]), one of {', '.join(map(str, relations))}")
             name, given = given if pair else (given, None)
             name = self.data._to_canonical(*name) if given is not None and self._fanouts.hops == 0 else canonical(name, relations, "edge_label_index")
@@ -669,13 +713,13 @@ class LinkNeighborLoader(Base):
             place = order[batch.number * size:][:size]
         return place, edges[self._part.number].pairs
 
-    def _finished(self, out, places, pairs):
+    def _finished(self, out, places, pairs, input_id):
         torch, neg, name, n = self._torch, self.neg_sampling, self._part.name, len(places)
         pairs = torch.from_numpy(np.array(pairs))
         store = out._store if name is None else out[name]
         if name is not None:
             out.input_type = name
-        store["input_id"] = torch.from_numpy(self._input_id[places])
+        store["input_id"] = torch.from_numpy(input_id[places])
         if neg is None or neg.is_binary():
             store["edge_label_index"] = pairs
             label = None if self._label is None else self._label[torch.from_numpy(places)]

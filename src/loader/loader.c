@@ -342,7 +342,8 @@ static int refuse_to_hold(const struct og_loader *l, struct og_err *err)
 {
     const int held = l->buffer_pool->n_held;
     char hint[96];
-    snprintf(hint, sizeof(hint), "release batches, or open the loader with hold = %d", held);
+    snprintf(hint, sizeof(hint),
+             "release batches, or open the loader with hold = %d (max_held in Python)", held);
     return og__fail(
         err, -ENOBUFS, hint,
         "%d batches are held, the loader has buffers for %d in addition to the next one", held,

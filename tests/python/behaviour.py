@@ -96,21 +96,21 @@ def test_what_is_refused():
 
 
 def test_batches_that_are_kept_have_a_limit():
-    with outgrow.Loader("graph", hold=2, **OPTIONS) as loader:
+    with outgrow.Loader("graph", max_held=2, **OPTIONS) as loader:
         kept = []
         with raises(outgrow.BudgetError, "hold"):
             for batch in loader:
                 kept.append(batch)
         assert len(kept) >= 3
-        with outgrow.Loader("graph", hold=len(loader), **OPTIONS) as patient:
+        with outgrow.Loader("graph", max_held=len(loader), **OPTIONS) as patient:
             assert len(list(patient)) == len(loader)
 
 
 def test_without_a_limit_more_are_kept_and_that_is_said_once():
-    with outgrow.Loader("graph", **OPTIONS) as loader, outgrow.Loader("graph", hold=100, **OPTIONS) as patient:
+    with outgrow.Loader("graph", **OPTIONS) as loader, outgrow.Loader("graph", max_held=100, **OPTIONS) as patient:
         kept = []
         said = warned(lambda: kept.extend(loader))
-        assert len(said) == 1 and "hold" in said[0] and "memory" in said[0]
+        assert len(said) == 1 and "max_held" in said[0] and "memory" in said[0]
         assert warned(lambda: kept.extend(loader)) == [] and len(kept) == 2 * len(loader) > 6
         for batch, want in zip(kept, [*patient, *patient], strict=True):
             assert all(np.array_equal(batch[name], want[name]) for name in ("ids", "x", "y", "edge_index"))

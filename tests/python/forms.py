@@ -98,7 +98,7 @@ def test_memory_is_shared_not_copied():
 
 
 def test_batches_outlive_the_loader():
-    loader = outgrow.Loader("graph", hold=3, **OPTIONS)
+    loader = outgrow.Loader("graph", max_held=3, **OPTIONS)
     kept = [data for data, _ in zip(loader, range(3))]
     sums = [data.x.sum() for data in kept]
     loader.close()

@@ -62,7 +62,7 @@ def batches(loader, n):
 
 def test_ten_thousand_batches():
     outgrow.write("graph", **arrays_of_a_graph())
-    loader = outgrow.Loader("graph", fanout=[4, 3], batch=20, hold=THREADS * HELD, form="arrays", policy="degree", cache="50%")
+    loader = outgrow.Loader("graph", fanout=[4, 3], batch=20, max_held=THREADS * HELD, form="arrays", policy="degree", cache="50%")
     native = loader._native
     native.start(1)
     batches(native, BATCHES // 10)

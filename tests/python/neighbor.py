@@ -83,7 +83,7 @@ def test_loader_with_their_arguments_is_theirs():
         assert type(made) is getattr(outgrow, kind) and made.batch_size == 1, kind
     batch = next(iter(outgrow.Loader(path, num_neighbors=[4], transform=twice, batch_size=20)))
     assert torch.equal(batch.twice, 2 * data.x[batch.n_id])
-    own = outgrow.Loader(path, num_neighbors=[4], batch_size=20, input_nodes=range(50), replace=False)
+    own = outgrow.Loader(path, fanout=[4], batch_size=20, input_nodes=range(50), replace=False)
     assert type(own) is outgrow.Loader and (own.batch_size, own.drop_last, own.num_workers, len(own.dataset)) == (20, False, 0, 50)
     assert len(outgrow.Loader(path, fanout=[4], split="train").dataset) == int(data.train_mask.sum())
     with raises(outgrow.OptionError, "transform"):
@@ -236,16 +236,31 @@ def test_conduct():
     assert [batch.input_id.tolist() for batch in batches] == [[9, 9, 4], [100]] and len(batches) == 2
     said = warned(lambda: setattr(test_conduct, "kept", list(loader)))
     kept = test_conduct.kept
-    assert len(said) == 1 and "hold" in said[0] and len(kept) == 7
+    assert len(said) == 1 and "max_held" in said[0] and len(kept) == 7
     for batch in kept:
         check(data, batch)
     cut = next(iter(ours(data, [4, 0, 3])))
     assert cut.num_sampled_nodes[2:] == [0, 0] and cut.num_sampled_edges[1:] == [0, 0] and len(cut.num_sampled_nodes) == 4
 
 
+def test_with_replacement():
+    data = graph()
+    degree = torch.bincount(data.edge_index[1], minlength=N)
+    for batch in ours(data, [9, 3], replace=True, batch_size=20):
+        assert torch.equal(batch.n_id[batch.edge_index], data.edge_index[:, batch.e_id]) and torch.equal(batch.edge_attr, data.edge_attr[batch.e_id])
+        seeds = batch.n_id[:batch.batch_size]
+        drawn = torch.bincount(batch.edge_index[1], minlength=len(batch.n_id))
+        assert torch.equal(drawn[:batch.batch_size], torch.where(degree[seeds] > 0, 9, 0))
+        first, second = batch.num_sampled_nodes[1], batch.num_sampled_edges[1]
+        others = batch.n_id[batch.batch_size:batch.batch_size + first]
+        assert torch.equal(drawn[batch.batch_size:][:first], torch.where(degree[others] > 0, 3, 0)) and second == int(3 * (degree[others] > 0).sum())
+    with raises(NotImplementedError, "replace=True", "without replacement"):
+        ours(data, replace=True, sampler="labor")
+
+
 def test_what_is_refused():
     data = graph()
-    for name, wrong in (("replace", True), ("disjoint", True), ("temporal_strategy", "last"), ("time_attr", "year"), ("input_time", torch.arange(N)),
+    for name, wrong in (("disjoint", True), ("temporal_strategy", "last"), ("time_attr", "year"), ("input_time", torch.arange(N)),
                         ("neighbor_sampler", object()), ("batch_sampler", [[1]])):
         with raises(NotImplementedError, name, "hint: "):
             ours(data, **{name: wrong})
