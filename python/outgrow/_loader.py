@@ -3,6 +3,7 @@ import contextlib
 import gc
 import json
 import os
+import weakref
 
 import numpy as np
 
@@ -438,6 +439,8 @@ class Pass:
     def __init__(self, loader, batches, name):
         self._loader, self._name, self._batches = loader, name, batches
         self._bar, self._n = Bar(loader._progress), 0
+        if loader._progress:  # else without a finalizer, in which Ctrl-C would be lost
+            weakref.finalize(self, self._bar.close)
         loader._turn += 1
         self._turn = loader._turn
 
@@ -464,9 +467,6 @@ class Pass:
         self._n += 1
         self._bar.show(self._name, self._n, self._batches)
         return loader._form(batch)
-
-    def __del__(self):
-        self._bar.close()
 
     def _take(self, loader):
         """Get the next batch. If no buffer is free, collect reference cycles that may retain batches; then add a buffer."""

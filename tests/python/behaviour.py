@@ -245,12 +245,16 @@ def test_ctrl_c():
               "    with outgrow.Loader('graph', fanout=[4, 3], batch=5, form='arrays', policy='belady') as loader:\n" \
               "        print('open', flush=True)\n        for batch in loader: pass\n"
     for _ in range(3):
-        child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        child = subprocess.Popen([sys.executable, "-X", "faulthandler", "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         child.stdout.readline()
         time.sleep(random.random())
         child.send_signal(signal.SIGINT)
         began = time.monotonic()
-        _, said = child.communicate(timeout=60)
+        try:
+            _, said = child.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            child.send_signal(signal.SIGABRT)  # what each thread does
+            _, said = child.communicate()
         assert "KeyboardInterrupt" in said and time.monotonic() - began < 10, said
 
 
