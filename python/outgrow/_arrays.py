@@ -81,6 +81,14 @@ def largest_difference(array, name):
     return np.nanmax(np.abs(array.astype(wide) - rounded.astype(wide)), initial=0)
 
 
+def is_changed(value):
+    """Whether a dataset, which has float32 and narrower features, stores other numbers than these."""
+    if not hasattr(value, "dtype") or is_bf16(value):
+        return False
+    array = array_of(value, "x")
+    return not np.can_cast(array.dtype, np.float32, "safe") and any((piece.astype(np.float32).astype(piece.dtype) != piece).any() for piece in pieces(array))
+
+
 def as_float32(chunks, name, least_dims=1):
     """Yield the chunks as float32 if they have `least_dims` dimensions or more. Warns at the end if values changed."""
     most, kind = 0, None

@@ -106,9 +106,17 @@ class Lists(typing.NamedTuple):
 # ---- the folder ----
 
 def table_of(path):
-    """{"features": {type: [dtype, shape, as_bytes]}, "orders": {number of the relation: file}, "edge_index": {number of the relation: its
-    dtype, unless it is int64}, "nodes": {type: {name: [file, dimension]}}, "edges": {relation: ...}, "graph": {name: value}}. Without one
-    {}."""
+    """The table of what the folder has; {} without one.
+
+    types       {type: its name in the data}
+    relations   {number of the relation: its name in the data}
+    empty       [[type or relation, dtype and shape of a row of features]]
+    features    {type: [dtype, shape, as_bytes]}
+    orders      {number of the relation: file}
+    edge_index  {number of the relation: its dtype, unless it is int64}
+    nodes       {type: {name: [file, dimension]}}; edges likewise
+    graph       {name: value}
+    """
     try:
         with open(os.path.join(path, FOLDER, TABLE)) as f:
             return json.load(f)
@@ -166,14 +174,27 @@ def stores_of(data):
     return dict(zip(data.node_types, data.node_stores)) | dict(zip(data.edge_types, data.edge_stores)) | {"": data._global_store}
 
 
-def save_attributes(beside, dataset, data, left, edges_stay, its_x):
+def width_of(store):
+    """Dtype and shape of a row of features; None and () without."""
+    x = store["x"] if store is not None and "x" in store else None
+    return (name_of(x.dtype), list(x.shape[1:])) if hasattr(x, "dtype") else (None, [])
+
+
+def save_attributes(beside, dataset, data, given, edges_stay, its_x):
     """Saves what a Data or HeteroData has in addition to a dataset's own files.
 
-    left: {name of a type or relation: attributes}, from which those that are saved are taken.
+    given.unused: {name of a type or relation: attributes}, from which those that are saved are taken.
     edges_stay: the dataset has all its edges, each once. its_x: its features. `beside` is a folder on the same disk."""
     folder, about, stores = Folder(beside), meta_of(dataset), stores_of(data)
     typed, table = bool(type_ranges(about)), folder.table
-    for name, attributes in left.items():
+    relations = relation_names(about) or [None]
+    own = dict.fromkeys(relations) if given.names is None else \
+        {name: given.names[name] for name in relations} if typed else {None: next(name for name in given.names.values() if isinstance(name, tuple))}
+    if given.names is not None:
+        table["types"] = {name if typed else "": old for name, old in given.names.items() if isinstance(old, str)}
+        table["relations"] = {str(number): own[name] for number, name in enumerate(relations)}
+        table["empty"] = [[name, *width_of(None if isinstance(name, tuple) else stores[name])] for name in given.empty]
+    for name, attributes in given.unused.items():
         store = stores[name]
         for attribute in list(attributes):
             value, array = store[attribute], array_or_none(store[attribute])
@@ -188,8 +209,10 @@ def save_attributes(beside, dataset, data, left, edges_stay, its_x):
                 continue
             attributes.remove(attribute)
     if edges_stay:
-        for number, name in enumerate(relation_names(about) or [None]):
-            store = stores[name] if name in stores else data.edge_stores[0]
+        for number, name in enumerate(relations):
+            store = stores[own[name]]
+            if "edge_index" not in store:
+                continue
             if name_of(getattr(store["edge_index"], "dtype", "")) == "int32":
                 table["edge_index"][str(number)] = "int32"
             table["orders"][str(number)] = folder.save(order_of(np.stack([np.asarray(array_of(end, "edge_index")) for end in store["edge_index"]])))
@@ -254,28 +277,40 @@ def masks_of(path, about, first, n):
 def source_of_path(torch, classes, path):
     """A dataset: what its folder has, and labels and splits as NeighborLoader's users know them."""
     about, table = meta_of(path), table_of(path)
-    ranges = type_ranges(about)
-    blank = classes.HeteroData() if ranges else classes.Data()
+    ranges, names = type_ranges(about), table.get("types", {})
+    blank = classes.HeteroData() if ranges or names else classes.Data()
     for name, value in table.get("graph", {}).items():
         blank[name] = value
 
     def attributes(kind, name):
-        return {key: (loaded(path, file), dim) for key, (file, dim) in table.get(kind, {}).get(key_of(name), {}).items()}
+        key = key_of(name if ranges else None)
+        return {attribute: (loaded(path, file), dim) for attribute, (file, dim) in table.get(kind, {}).get(key, {}).items()}
 
     nodes, edges, weights = [], [], weights_of(path, about)
     for number, (name, part) in enumerate(parts_of(path, about).items()):
         first = ranges[name][0] if ranges else 0
+        own = names.get(name if ranges else "", name if ranges else None)
         mine = {key: (mask, 0) for key, mask in masks_of(path, about, first, part.n)}
         mine |= {"y": (part.arrays["y"], 0)} if "y" in part.arrays else {}
-        features = table.get("features", {}).get(name if ranges else "")
-        nodes.append(NodePart(name if ranges else None, number, part.n, mine | attributes("nodes", name if ranges else None),
-                              Features(features[0], tuple(features[1]), features[2]) if features else Features("", (), False) if "x" in part.arrays else None,
-                              "x" not in part.arrays))
+        mine |= attributes("nodes", own)
+        nodes.append(NodePart(own, number, part.n, mine, features_of(table, own if ranges else "", "x" in part.arrays and "x" not in mine), "x" not in part.arrays))
     for number, name in enumerate(relation_names(about) or [None]):
         lists, dtype = lists_of(path, about, number), table.get("edge_index", {}).get(str(number))
-        edges.append(EdgePart(name, number, len(lists.indices), lists, attributes("edges", name),
+        own = tuple(table.get("relations", {}).get(str(number), name or ())) or None
+        edges.append(EdgePart(own, number, len(lists.indices), lists, attributes("edges", own),
                               {"edge_weight": weights[name or EDGE]} if (name or EDGE) in weights else {}, dtype and getattr(torch, dtype)))
+    for name, dtype, shape in table.get("empty", ()):
+        if isinstance(name, str):
+            nodes.append(NodePart(name, None, 0, {}, Features(dtype, tuple(shape), False) if dtype else None, dtype is None))
+        else:
+            edges.append(EdgePart(tuple(name), None, 0, None, {}, {}, None))
     return Source(path, blank, nodes, edges)
+
+
+def features_of(table, key, are_there):
+    """What rows of features are to be; None if they are not from the dataset's own."""
+    dtype, shape, as_bytes = table.get("features", {}).get(key, ("", (), False))
+    return Features(dtype, tuple(shape), as_bytes) if are_there else None
 
 
 def whole_of(torch, source):

@@ -164,7 +164,7 @@ def in_their_words(dataset, arguments, options):
 
 
 def their_loader(dataset, arguments, options):
-    """NeighborLoader or LinkNeighborLoader for a call in their words. task="link" is the latter over all edges of a relation, with a negative for each."""
+    """NeighborLoader or LinkNeighborLoader for a call in their words. task="link" is the latter over all edges, with a negative for each."""
     from . import _neighbor  # which is built on this module
     task, relation = options.pop("task", None), options.pop("relation", None)
     links = task == "link" or any(options.get(name) is not None for name in OF_LINKS)
@@ -347,7 +347,7 @@ class Loader(OwnThreads):
         texts = texts_of({"fanout": fanout, "batch": batch, "memory": memory, "policy": policy, "epochs": epochs,
                           "eval_every": eval_every, **options_for(form, options)})
         if hold is not None:
-            warn("hold: the argument is called max_held now")
+            warn("outgrow.Loader: hold= is called max_held= now")
         max_held = one_of("max_held", max_held, None, "hold", hold)
         self._held, self._grows = 2 if max_held is None else max_held, max_held is None
         self._watch = _outgrow.Watch()

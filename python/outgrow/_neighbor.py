@@ -615,7 +615,28 @@ class LinkNeighborLoader(Base):
         self._input_id = np.arange(n) if input_id is None else array_of(input_id, "input_id")
         self.neg_sampling = self._negatives(neg_sampling, neg_sampling_ratio)
         self._label = self._labels(edge_label, n)
+        self._evaluating = None
         self.dataset = range(n)
+        if edge_label is None and self._data is None and "edge_label" in self._part.attributes:
+            warn("outgrow.LinkNeighborLoader: the edges have an attribute edge_label, which only edge_label= gives to links")
+
+    def evaluate(self, split="valid"):
+        """Iterate once over the links of a split of a dataset, with negatives. They come from an outgrow.Loader with task="link", which takes as much memory again."""
+        if self._data is not None:
+            raise UnsupportedError("evaluate: a Data has no splits", "open an outgrow.LinkNeighborLoader with edge_label_index= and edge_label= of the split")
+        if self._evaluating is None:
+            self._evaluating = Loader(self._source.path, batch=self.batch_size, task="link", **self._options | self._relation())
+        return self._evaluating.evaluate(split)
+
+    def close(self):
+        """Ends its threads; the next iteration opens it again."""
+        super().close()
+        if self._evaluating is not None:
+            self._evaluating.close()
+            self._evaluating = None
+
+    def _relation(self):
+        return {"relation": "__".join(self._keys[self._part.number])} if self._keys else {}
 
     def _links_of(self, given):
         relations = [part.name for part in self._source.edges]
@@ -662,8 +683,7 @@ class LinkNeighborLoader(Base):
         return np.ascontiguousarray(links.T) + [self._known(end)[1] for end in self._ends]
 
     def _opened_for(self, drawn, batch, links, **how):
-        relation = {"relation": "__".join(self._keys[self._part.number])} if self._keys else {}
-        return self._opened(drawn, batch, links=self._whole(links), task="link", **relation, **how)
+        return self._opened(drawn, batch, links=self._whole(links), task="link", **self._relation(), **how)
 
     def _once(self):
         return self.sampler is not None or self.neg_sampling is not None

@@ -6,34 +6,15 @@ import os
 import re
 import shutil
 
-from ._arrays import array_of, as_float32, counted, edges_of, is_bf16, is_iterator, labels_of, rows_of, save, unchanged
+from ._arrays import array_of, as_float32, counted, edges_of, is_bf16, is_changed, is_iterator, labels_of, rows_of, save, unchanged
 from ._attributes import save_attributes
 from ._calls import import_, info
 from ._errors import FileError, OptionError, warn
 from ._ids import check_range, save_splits
-from ._write_typed import SPLITS, all_bf16, constant, of_hetero, of_one_type, save_typed
+from ._write_data import of_data
+from ._write_typed import SPLITS, all_bf16, constant, of_one_type, save_typed
 
 OF_FILES = {"edges": "edge_index", "feat": "x", "label": "y"}  # names of files that differ from their arguments
-
-
-def keys_of(data):
-    """Attributes of a Data; keys is no method before PyTorch Geometric 2.4."""
-    keys = getattr(data, "keys", None)
-    return list(keys() if callable(keys) else keys or vars(data))
-
-
-def of_data(data):
-    """Arguments of write from a torch_geometric.data.Data or HeteroData; and names of its unused attributes, {type or relation: names}."""
-    if isinstance(data, dict):
-        raise OptionError("data: a dict", "give its arrays by themselves: outgrow.write(path, **data)")
-    if hasattr(data, "edge_types"):
-        return of_hetero(data)
-    used = {name: name for name in ("edge_index", "x", "y", "edge_weight", "num_nodes")} | SPLITS
-    if getattr(data, "edge_index", None) is None:
-        raise OptionError(f"data: {type(data).__name__} has no edge_index", "give edge_index=, x=, ... by themselves")
-    keys = keys_of(data)
-    given = {name: getattr(data, attribute) for name, attribute in used.items() if attribute in keys}
-    return given, {None: [key for key in keys if key not in used.values() and getattr(data, key) is not None]}
 
 
 @contextlib.contextmanager
@@ -96,6 +77,13 @@ def save_plain(folder, given, meta, names, as_stored):
         save(f"{folder}/edge_weight.npy", "edge_weight", as_float32(weights, "edge_weight"))
 
 
+def save_links(folder, name, pairs):
+    pairs = array_of(pairs, name)
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
+        raise OptionError(f"{name}: {pairs.dtype} {list(pairs.shape)}", "give pairs of nodes, integers [n, 2]: source and destination of each")
+    save(f"{folder}/{name}.npy", name, [pairs])
+
+
 @contextlib.contextmanager
 def by_arguments(folder, names):
     """Errors name arguments instead of the files written from them."""
@@ -115,20 +103,24 @@ OTHER_NAMES = {"features": "x", "feat": "x", "labels": "y", "label": "y", "edges
                "test_mask": "test", "test_idx": "test"}
 
 
+LINKS = "train_edges", "valid_edges", "test_edges"
 KEEP_EDGES = {"memory", "threads", "feature_dtype", "row_normalize"}  # options with which all edges are stored, each once
 
 
-def save_rest(folder, path, data, unused, edges_stay, its_x, its_y):
+def save_rest(folder, path, data, given, edges_stay, its_x, its_y):
     """What the dataset's own files do not have of a Data, whose are x and y. Says what stays out."""
     typed = hasattr(data, "edge_types")
     for name, store in zip(data.node_types, data.node_stores) if typed else [(None, data)]:
-        y = store["y"] if "y" in store else None
-        if its_y and y is not None and not (str(getattr(y, "dtype", "")).endswith("int64") and y.ndim == 1):
-            unused[name].append("y")  # whose type or shape labels.npy does not keep
+        y, x = (store[key] if key in store else None for key in ("y", "x"))
+        if its_y and y is not None and not (str(getattr(y, "dtype", "")).endswith("int64") and y.ndim == 1) and "y" not in given.unused[name]:
+            given.unused[name].append("y")  # whose type or shape labels.npy does not keep
+        if its_x and x is not None and is_changed(x):
+            given.unused[name].append("x")
     if any("edge_label_index" in store for store in (data.edge_stores if typed else [data])):
         warn("data: edge_label_index does not become the dataset's links: give it to LinkNeighborLoader, or to Loader(links=)")
-    save_attributes(folder, path, data, unused, edges_stay, its_x)
-    left = [key if name in (None, "") else f"{name if isinstance(name, str) else '__'.join(name)}.{key}" for name, keys in unused.items() for key in keys if key != "y"]
+    save_attributes(folder, path, data, given, edges_stay, its_x)
+    left = [key if name in (None, "") else f"{name if isinstance(name, str) else '__'.join(name)}.{key}" for name, keys in given.unused.items() for key in keys
+            if key not in ("x", "y")]
     if left:
         warn(f"data: outgrow.write does not store {', '.join(left)}")
 
@@ -139,14 +131,16 @@ def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid
 
     data         a torch_geometric.data.Data with edge_index, x, y, edge_weight, num_nodes, train_mask, val_mask, test_mask, or a
                  HeteroData with these, instead of the other arguments. Other attributes of nodes, edges and the graph are stored for
-                 NeighborLoader; a warning names those that are not: sparse ones, and of edges if options change the edges
+                 NeighborLoader, and so is what a dataset cannot have: labels of several types, types without nodes, other names.
+                 A warning names attributes that are not stored: sparse ones, and of edges if options change the edges
     edge_index   [2, E] sources and destinations, or a pair of arrays
     x, y         [N, F] features; [N] classes (-1 = none), [N, C] several labels, or values with regression=True
     train, valid, test   distinct node ids, or masks [N], bool or zeros and ones; a warning names splits that overlap
     edge_weight  [E]
     num_classes  if there are more classes than in y
     num_nodes    heterogeneous: {type: n} for types without x
-    options      options of `outgrow import`: memory="2G" limits it, symmetrize=True adds reverse edges, feature_dtype="f16", ...
+    options      options of `outgrow import`: memory="2G" limits it, symmetrize=True adds reverse edges, feature_dtype="f16", ... For a
+                 homogeneous graph also train_edges, valid_edges and test_edges: links [n, 2] of these splits
 
     For a heterogeneous graph edge_index is {(source, name, destination): [2, E], ...}, and edge_weight likewise. x, y, train, valid and
     test are {type: ...}, with ids within the type. Labels and splits are of one type; types may have no x. One type with one relation is
@@ -156,18 +150,18 @@ def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid
     Then only one chunk is in memory, in addition to the import's `memory`. The disk temporarily needs twice the space. A warning
     names numbers of x, edge_weight or values in y that float32 changes. `path` appears only when complete; failures leave nothing there.
     """
+    links = {key: options.pop(key) for key in LINKS if key in options}
     for key in options:
         if key in OTHER_NAMES:
             raise OptionError(f"{key}: no such argument", f"it is called {OTHER_NAMES[key]}")
-        if key in ("train_edges", "valid_edges", "test_edges"):
-            raise OptionError(f"{key}: no such argument", "import_(\"npy\", ...) reads this file; LinkNeighborLoader(edge_label_index=) and Loader(links=) take links of ones own")
     path = os.fspath(path).rstrip("/") or "/"
     given = {"edge_index": edge_index, "x": x, "y": y, "train": train, "valid": valid, "test": test, "edge_weight": edge_weight, "num_nodes": num_nodes}
     names = {key: key for key in SPLITS}
     if data is not None:
-        of, unused = of_data(data)
-        names |= {key: mask for key, mask in SPLITS.items() if given[key] is None and key in of}
-        given |= {key: value for key, value in of.items() if given[key] is None}
+        of = of_data(data, regression)
+        regression |= of.regression and y is None
+        names |= {key: mask for key, mask in SPLITS.items() if given[key] is None and key in of.arguments}
+        given |= {key: value for key, value in of.arguments.items() if given[key] is None}
     if given["edge_index"] is None:
         raise OptionError("edge_index: not given", "give [2, E]: all sources, then all destinations")
     plain = of_one_type(given)
@@ -182,12 +176,16 @@ def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid
         said = said_of(name or os.path.basename(path), num_classes, regression)
         if plain:
             save_plain(folder, plain, said, names, as_stored)
+            for key, pairs in links.items():
+                save_links(folder, key, pairs)
+        elif links:
+            raise OptionError(f"{next(iter(links))}: of a graph with types", "import_(\"npy\", ...) reads files of this name, with ids of the whole graph")
         else:
             save_typed(folder, given, said, names, as_stored)
         if data is None or os.path.lexists(path):  # which import refuses
             return import_("npy", folder, path, progress=progress, **options)
         whole = os.path.join(other, "dataset")
         import_("npy", folder, whole, progress=progress, **options)
-        save_rest(folder, whole, data, unused, KEEP_EDGES.issuperset(options) and edge_index is None, x is None, y is None)
+        save_rest(folder, whole, data, of, KEEP_EDGES.issuperset(options) and edge_index is None, x is None, y is None)
         os.rename(whole, path)  # last: a dataset has its attributes or is not there
         return info(path)

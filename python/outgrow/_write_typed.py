@@ -11,26 +11,16 @@ SPLITS = {"train": "train_mask", "valid": "val_mask", "test": "test_mask"}
 OF_TYPES = "x", "y", "num_nodes", *SPLITS
 
 
-def of_hetero(data):
-    """Arguments of write from a torch_geometric.data.HeteroData; and names of its unused attributes, {type, relation, or "": names}."""
-    def unused(stores, used):
-        return {kind: [key for key in store.keys() if key not in used] for kind, store in stores}
-
-    def of(stores, name):
-        return {kind: store[name] for kind, store in stores if name in store} or None
-    nodes, edges = list(zip(data.node_types, data.node_stores)), list(zip(data.edge_types, data.edge_stores))
-    given = {name: of(edges, name) for name in ("edge_index", "edge_weight")} | {name: of(nodes, name) for name in ("x", "y")}
-    counts = {name: store.num_nodes for name, store in nodes if store.num_nodes is not None}
-    given |= {split: of(nodes, mask) for split, mask in SPLITS.items()} | {"num_nodes": counts}
-    left = {"": list(data.to_dict().get("_global_store", ()))} | unused(nodes, {"x", "y", "num_nodes", *SPLITS.values()})
-    return {key: value for key, value in given.items() if value is not None}, left | unused(edges, {"edge_index", "edge_weight"})
-
-
 # ---- arguments ----
 
-def check_name(name):
+def is_name(name):
+    """Whether a type or a relation of a dataset may be called so."""
     good = isinstance(name, str) and 0 < len(name.encode()) <= 63 and not name.startswith(".") and "__" not in name
-    if not good or any(c in "/,;:=\x7f" or c < " " for c in name):
+    return good and not any(c in "/,;:=\x7f" or c < " " for c in name)
+
+
+def check_name(name):
+    if not is_name(name):
         raise OptionError(f"{name!r} cannot be the name of a type or a relation",
                           "use 1 to 63 bytes without / , ; : = and __ (the separator), not beginning with .")
 

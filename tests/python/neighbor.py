@@ -142,9 +142,46 @@ def test_features_of_every_type():
 
 
 def test_labels_of_every_type():
-    for y in torch.randn(N), torch.randn(N, 1), torch.randint(0, 5, (N, 2)), torch.arange(N) * 1000003, torch.full((N,), -100), torch.randn(N, dtype=torch.float64):
-        batch = next(iter(ours(graph(y=y))))
-        assert batch.y.dtype == y.dtype and torch.equal(batch.y, y[batch.n_id])
+    mixed = torch.where(torch.arange(N) % 3 == 0, -100, torch.arange(N) % 4)
+    for i, y in enumerate((torch.randn(N), torch.randn(N, 1), torch.randint(0, 5, (N, 2)), torch.arange(N) * 1000003, mixed, torch.randn(N, dtype=torch.float64),
+                           (torch.randn(N, 3) > 0).float())):
+        data = graph(y=y)
+        for given in data, written(f"labels-{i}", data):
+            batch = next(iter(ours(given)))
+            assert batch.y.dtype == y.dtype and torch.equal(batch.y, y[batch.n_id]), (i, given)
+    assert all(outgrow.info(f"labels-{i}")["regression"] for i in (0, 1, 5))
+    assert np.array_equal(np.load("labels-4/labels.npy")[::3], np.full(len(mixed[::3]), -1))
+
+
+def test_what_a_dataset_cannot_have_is_written_for_batches():
+    """Batches of the dataset have what those of the data have."""
+    data = typed()
+    data["author"].train_mask, data["paper"].train_mask = torch.arange(150) < 50, torch.arange(100) < 60
+    data["venue__x", "of", "author"].edge_weight = torch.rand(300)
+    said = warned(lambda: outgrow.write("everything", data))
+    for words in "venue__x venue_x", "cites__old cites_old", "those of author", "edge_weight":
+        assert any(words in line and "outgrow.write" in line for line in said), (words, said)
+    for given in data, "everything":
+        batch = next(iter(ours(given, [4, 3], input_nodes=("paper", torch.arange(40)), seed=4)))
+        assert set(batch.node_types) == set(data.node_types) and set(batch.edge_types) == set(data.edge_types)
+        for name in data.node_types:
+            store, whole = batch[name], data[name]
+            for key in whole.keys():
+                if key != "num_nodes":
+                    assert store[key].dtype == whole[key].dtype and torch.equal(store[key], whole[key][store.n_id]), (given, name, key)
+        for name in data.edge_types:
+            store, whole = batch[name], data[name]
+            ends = torch.stack([batch[name[0]].n_id[store.edge_index[0]], batch[name[2]].n_id[store.edge_index[1]]])
+            if whole.edge_index.size(1):
+                assert torch.equal(ends, whole.edge_index[:, store.e_id]) and torch.equal(store.weight, whole.weight[store.e_id])
+        assert torch.equal(batch["venue__x", "of", "author"].edge_weight, data["venue__x", "of", "author"].edge_weight[batch["venue__x", "of", "author"].e_id])
+    one = HeteroData()
+    one["v"].x, one["v"].y, one["v", "to", "v"].edge_index = torch.randn(N, 4), torch.arange(N) % 3, graph().edge_index
+    batch = next(iter(ours(written("one", one), input_nodes="v")))
+    assert batch.node_types == ["v"] and torch.equal(batch["v"].x, one["v"].x[batch["v"].n_id])
+    with raises(outgrow.OptionError, "train_edges: of a graph with types"):
+        outgrow.write("links", data, train_edges=np.ones((2, 2), np.int64))
+    assert outgrow.write("links", graph(), train_edges=np.array([[1, 2], [3, 4]]))["splits"]["train_edges"] == 2
     data = graph()
     del data.y
     assert next(iter(ours(data))).y is None

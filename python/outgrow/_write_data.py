@@ -1,0 +1,169 @@
+"""A Data or HeteroData of PyTorch Geometric as arguments of outgrow.write. What the files of a dataset cannot have becomes attributes of batches."""
+import numpy as np
+
+from ._arrays import array_of
+from ._errors import OptionError, warn
+from ._write_typed import SPLITS, is_name
+
+ARRAYS = "edge_index", "x", "y", "edge_weight", "num_nodes"
+
+
+def keys_of(data):
+    """Attributes of a Data; keys is no method before PyTorch Geometric 2.4."""
+    keys = getattr(data, "keys", None)
+    return list(keys() if callable(keys) else keys or vars(data))
+
+
+def edges_of_adjacency(adj_t):
+    """[2, E] sources and destinations of a transposed adjacency: a SparseTensor, or a sparse tensor of PyTorch."""
+    row, col = adj_t.coo()[:2] if hasattr(adj_t, "coo") else adj_t.to_sparse_coo().coalesce().indices()
+    return np.stack([np.asarray(col), np.asarray(row)])
+
+
+class Given:
+    """Arguments of write from a Data, and what is left of it.
+
+    unused   {type, relation, "" or None: names of attributes}
+    names    {type or relation of the dataset: that of the data}; None of a Data
+    empty    types without nodes and relations without edges"""
+
+    def __init__(self, arguments, unused, names=None):
+        self.arguments, self.unused, self.names, self.empty = arguments, unused, names, []
+        self.regression = False
+
+
+def of_data(data, regression):
+    if isinstance(data, dict):
+        raise OptionError("data: a dict", "give its arrays by themselves: outgrow.write(path, **data)")
+    return of_hetero(data, regression) if hasattr(data, "edge_types") else of_homogeneous(data, regression)
+
+
+def of_homogeneous(data, regression):
+    used = {name: name for name in ARRAYS} | SPLITS
+    keys = keys_of(data)
+    arguments = {name: getattr(data, attribute) for name, attribute in used.items() if attribute in keys}
+    if arguments.get("edge_index") is None:
+        if getattr(data, "adj_t", None) is None:
+            raise OptionError(f"data: {type(data).__name__} has no edge_index", "give edge_index=, x=, ... by themselves")
+        arguments["edge_index"] = edges_of_adjacency(data.adj_t)
+    given = Given(arguments, {None: [key for key in keys if key not in (*used.values(), "adj_t") and getattr(data, key) is not None]})
+    if arguments.get("y") is not None:
+        arguments["y"] = fitting_labels(given, None, arguments["y"], regression)
+    return given
+
+
+# ---- labels ----
+
+def fitting_labels(given, name, y, regression):
+    """Labels that training can have, or None. Others stay as they are in batches."""
+    array = array_of(y, "y")
+    column = array.reshape(len(array)) if array.ndim == 2 and array.shape[1] == 1 else array
+    if regression or column.dtype.kind not in "iuf":
+        return y
+    if column.dtype.kind == "f":
+        known = column[np.isfinite(column)]
+        given.regression = column.ndim == 1 and bool((known != np.rint(known)).any())
+        if given.regression:
+            warn("data: y has values that are no classes, so that outgrow.write makes the task node regression")
+        return y
+    if column.ndim == 1 and (column < -1).any():
+        warn(f"data: y is below -1 at {int((column < -1).sum())} nodes, which outgrow.write leaves without a class for training")
+        given.unused[name].append("y")
+        return np.where(column < 0, -1, column)
+    if column.ndim == 2 and ((column < 0) | (column > 1)).any():
+        warn(f"data: y has {column.shape[1]} columns of classes, which outgrow.write keeps for batches alone")
+        given.unused[name].append("y")
+        return None
+    return y
+
+
+# ---- several types ----
+
+def of_hetero(data, regression):
+    nodes, edges = dict(zip(data.node_types, data.node_stores)), dict(zip(data.edge_types, data.edge_stores))
+
+    def of(stores, name):
+        return {kind: store[name] for kind, store in stores.items() if name in store}
+    arguments = {name: of(edges, name) for name in ("edge_index", "edge_weight")} | {name: of(nodes, name) for name in ("x", "y")}
+    arguments |= {split: of(nodes, mask) for split, mask in SPLITS.items()}
+    arguments["num_nodes"] = {name: store.num_nodes for name, store in nodes.items() if store.num_nodes is not None}
+    unused = {"": list(data.to_dict().get("_global_store", ()))}
+    unused |= {name: [key for key in store.keys() if key not in ("x", "y", "num_nodes", *SPLITS.values())] for name, store in nodes.items()}
+    unused |= {name: [key for key in store.keys() if key not in ("edge_index", "edge_weight")] for name, store in edges.items()}
+    given = Given(arguments, unused)
+    leave_out_empty(given)
+    choose_labels(given)
+    choose_weights(given)
+    arguments["y"] = {name: fitting_labels(given, name, y, regression) for name, y in arguments["y"].items()}
+    arguments["y"] = {name: y for name, y in arguments["y"].items() if y is not None}
+    rename(given)
+    given.arguments = {name: value for name, value in given.arguments.items() if value}
+    return given
+
+
+def leave_out_empty(given):
+    edges, counts = given.arguments["edge_index"], given.arguments["num_nodes"]
+    full = {name: value for name, value in edges.items() if np.shape(value)[1:] != (0,)}
+    if full:  # else write says that there are no edges
+        given.arguments["edge_index"] = full
+        given.empty = [name for name in edges if name not in full]
+    for name in [name for name, n in counts.items() if n == 0]:
+        given.empty.append(name)
+        for values in given.arguments.values():
+            values.pop(name, None)
+
+
+def choose_labels(given):
+    """Leaves labels and splits to one type: that with a training split, else the first."""
+    split = [name for name, value in given.arguments["train"].items() if value is not None]
+    labelled = [*split, *given.arguments["y"], *(name for key in SPLITS for name in given.arguments[key])]
+    left = [name for name in dict.fromkeys(labelled) if name != labelled[0]]
+    for name in left:
+        for key, attribute in ("y", "y"), *SPLITS.items():
+            if given.arguments[key].pop(name, None) is not None:
+                given.unused[name].append(attribute)
+    if left:
+        warn(f"data: outgrow.write keeps the labels and splits of {labelled[0]} for training, those of {', '.join(left)} for batches alone")
+
+
+def choose_weights(given):
+    """Leaves weights to training where all relations have them."""
+    weights = given.arguments["edge_weight"]
+    if weights and set(weights) != set(given.arguments["edge_index"]):
+        for name in weights:
+            given.unused[name].append("edge_weight")
+        warn(f"data: some relations have no edge_weight, so outgrow.write keeps that of {', '.join(map(str, weights))} for batches alone")
+        given.arguments["edge_weight"] = {}
+
+
+def fitting(name, taken):
+    """The name, or another one that a type or relation of a dataset may have."""
+    new = name
+    if not is_name(name):
+        new = "".join("_" if c in "/,;:=\x7f" or c < " " else c for c in name).lstrip(".")
+        while "__" in new:
+            new = new.replace("__", "_")
+        new = new.encode()[:60].decode(errors="ignore") or "_"
+    while new in taken:
+        new += "x"
+    taken.add(new)
+    return new
+
+
+def rename(given):
+    arguments = given.arguments
+    relations = list(arguments["edge_index"])
+    taken, types = set(), {}
+    for name in dict.fromkeys([*arguments["num_nodes"], *(end for s, _, d in relations for end in (s, d))]):
+        types[name] = fitting(name, taken)
+    taken, words = set(), {}
+    for _, word, _ in relations:
+        words[word] = words.get(word) or fitting(word, taken)
+    new = {(s, word, d): (types[s], words[word], types[d]) for s, word, d in relations}
+    changed = {old: name for old, name in (types | words).items() if old != name}
+    if changed:
+        warn(f"data: outgrow.write calls {', '.join(f'{old} {name}' for old, name in changed.items())}; batches have their own names")
+    for key, values in arguments.items():
+        by = new if key in ("edge_index", "edge_weight") else types
+        arguments[key] = {by[name]: value for name, value in values.items()}
+    given.names = {name: old for old, name in types.items()} | {name: old for old, name in new.items()}
