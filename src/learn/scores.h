@@ -3,7 +3,7 @@
  *   classes   acc; f1, auc, ap of class 1 where there are two
  *   labels    micro_f1, auc, ap over all (node, class)
  *   values    mse, mae, r2
- *   links     auc, ap, mrr, hits@1, hits@3, hits@10
+ *   links     auc, ap, mrr, hits@K
  *
  * Areas need every score of a pass. One array has those that should be high from the front and the
  * others from the back. It is sorted when the pass is over. */

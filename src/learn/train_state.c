@@ -4,19 +4,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The numbers of og_metrics, in one order for writing and reading. */
+/* The numbers of og_metrics, in one order for writing and reading. Later versions append. */
 struct metrics_fields {
-    uint64_t *count[9 + OG__HITS];
     double *sum[6];
+    uint64_t *count[12];
+    double *weight;
+    uint64_t *later[3];
 };
 
 static struct metrics_fields fields_of(struct og_metrics *m)
 {
-    return (struct metrics_fields){{&m->counted, &m->correct, &m->true_positive, &m->false_positive,
+    return (struct metrics_fields){{&m->loss_sum, &m->reciprocal_ranks, &m->absolute, &m->squared,
+                                    &m->value_sum, &m->value_squares},
+                                   {&m->counted, &m->correct, &m->true_positive, &m->false_positive,
                                     &m->false_negative, &m->compared, &m->twice_ordered, &m->ranked,
                                     &m->values, &m->hits[0], &m->hits[1], &m->hits[2]},
-                                   {&m->loss_sum, &m->reciprocal_ranks, &m->absolute, &m->squared,
-                                    &m->value_sum, &m->value_squares}};
+                                   &m->weight,
+                                   {&m->hits[3], &m->hits[4], &m->hits[5]}};
 }
 
 static json_t *metrics_json(const struct og_metrics *m)
@@ -28,7 +32,10 @@ static json_t *metrics_json(const struct og_metrics *m)
         list = og__json_append(list, og__json_real(*f.sum[i]));
     for (size_t i = 0; i < OG_COUNT(f.count); i++)
         list = og__json_append(list, json_integer((json_int_t)*f.count[i]));
-    return og__json_append(list, og__json_real(m->weight));
+    list = og__json_append(list, og__json_real(*f.weight));
+    for (size_t i = 0; i < OG_COUNT(f.later); i++)
+        list = og__json_append(list, json_integer((json_int_t)*f.later[i]));
+    return list;
 }
 
 static void metrics_parse(struct og_metrics *m, const json_t *list)
@@ -42,9 +49,12 @@ static void metrics_parse(struct og_metrics *m, const json_t *list)
         *f.count[i] = (uint64_t)json_integer_value(json_array_get(list, OG_COUNT(f.sum) + i));
     const json_t *weight = json_array_get(list, OG_COUNT(f.sum) + OG_COUNT(f.count));
     if (weight)
-        m->weight = json_number_value(weight);
+        *f.weight = json_number_value(weight);
     else /* a version without weights wrote it */
-        m->weight = (double)(m->values ? m->values : m->counted);
+        *f.weight = (double)(m->values ? m->values : m->counted);
+    for (size_t i = 0; i < OG_COUNT(f.later); i++)
+        *f.later[i] = (uint64_t)json_integer_value(
+            json_array_get(list, OG_COUNT(f.sum) + OG_COUNT(f.count) + 1 + i));
 }
 
 /* Where the run stands, in words that do not depend on --epochs: a run may be made longer. */

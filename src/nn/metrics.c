@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-const int og__hits_at[OG__HITS] = {1, 3, 10};
+const int og__hits_at[OG__HITS] = {1, 3, 10, 20, 50, 100};
 
 void og__metrics_add(struct og_metrics *sum, const struct og_metrics *part)
 {

@@ -198,8 +198,8 @@ struct og_step {
 
 /* Sums over the batch's labelled seeds; add them and divide at the end. A batch counts by its seeds
  * or values, so means over an epoch do not depend on --batch. */
-enum { OG__HITS = 3 };
-extern const int og__hits_at[OG__HITS]; /* 1, 3, 10 */
+enum { OG__HITS = 6 };
+extern const int og__hits_at[OG__HITS]; /* 1, 3, 10, 20, 50, 100 */
 struct og_metrics {
     double loss_sum;  /* of counted seeds, for regression of values */
     double weight;    /* of its terms: what the mean loss is divided by */

@@ -22,35 +22,26 @@ static double mrr(const struct og_metrics *sum, const struct og_ranking *areas)
     return sum->reciprocal_ranks / (double)sum->ranked;
 }
 
-static double hits(const struct og_metrics *sum, int k)
+static double hits(const struct og_metrics *sum, int i)
 {
-    return (double)sum->hits[k] / (double)sum->ranked;
+    return (double)sum->hits[i] / (double)sum->ranked;
 }
 
-static double hits_1(const struct og_metrics *sum, const struct og_ranking *areas)
-{
-    (void)areas;
-    return hits(sum, 0);
-}
+/* Index and value of each K of og__hits_at. */
+#define HITS(row) row(0, 1) row(1, 3) row(2, 10) row(3, 20) row(4, 50) row(5, 100)
+#define OF_HITS(i, k)                                                                    \
+    static double hits_##k(const struct og_metrics *sum, const struct og_ranking *areas) \
+    {                                                                                    \
+        (void)areas;                                                                     \
+        return hits(sum, i);                                                             \
+    }
+#define HITS_FIGURE(i, k) {OG_BEST_HITS_##k, hits_##k, false},
+HITS(OF_HITS)
 
-static double hits_3(const struct og_metrics *sum, const struct og_ranking *areas)
-{
-    (void)areas;
-    return hits(sum, 1);
-}
-
-static double hits_10(const struct og_metrics *sum, const struct og_ranking *areas)
-{
-    (void)areas;
-    return hits(sum, 2);
-}
-
-static const struct og_figure figures[] = {
-    {OG_BEST_AUC, og__auc, true},    {OG_BEST_AP, og__ap, true},
-    {OG_BEST_MRR, mrr, false},       {OG_BEST_HITS_1, hits_1, false},
-    {OG_BEST_HITS_3, hits_3, false}, {OG_BEST_HITS_10, hits_10, false},
-    {OG_BEST_AUTO, NULL, false},
-};
+static const struct og_figure figures[] = {{OG_BEST_AUC, og__auc, true},
+                                           {OG_BEST_AP, og__ap, true},
+                                           {OG_BEST_MRR, mrr, false},
+                                           HITS(HITS_FIGURE){OG_BEST_AUTO, NULL, false}};
 
 /* Two scores per edge: the edge's and a negative's. */
 static size_t two_each(int n_classes, size_t n)

@@ -278,7 +278,7 @@ static double rank_of(const struct og_pairs *p, const float *score, uint32_t i)
 
 static struct ranks rank_all(const struct og_pairs *p, const float *score)
 {
-    static const int places[OG__HITS] = {1, 3, 10};
+    static const int places[OG__HITS] = {1, 3, 10, 20, 50, 100};
     struct ranks all = {0};
     for (uint32_t i = 0; i < BATCH; i++) {
         double rank = rank_of(p, score, i);

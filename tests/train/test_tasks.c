@@ -66,7 +66,7 @@ static void a_task_has_figures(void **state)
                                     .compared = 5,
                                     .twice_ordered = 9,
                                     .ranked = 5,
-                                    .hits = {1, 2, 3},
+                                    .hits = {1, 2, 3, 3, 4, 5},
                                     .reciprocal_ranks = 2.5,
                                     .values = 4,
                                     .absolute = 2,
@@ -108,7 +108,7 @@ static void a_task_chooses_by_its_figures(void **state)
         {{.task = OG_TASK_LINK, .n_classes = 8},
          OG_BEST_AUC,
          -1,
-         "loss, auc, ap, mrr, hits@1, hits@3, hits@10"},
+         "loss, auc, ap, mrr, hits@1, hits@3, hits@10, hits@20, hits@50, hits@100"},
         {{.task = OG_TASK_REGRESSION, .n_classes = 1}, OG_BEST_R2, -1, "loss, mse, mae, r2"},
     };
     for (size_t i = 0; i < OG_COUNT(tasks); i++) {

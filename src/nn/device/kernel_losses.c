@@ -348,7 +348,7 @@ OG_ON_DEVICE double rank_of(const struct og_k_ranks *op, uint32_t turn)
 OG_KERNEL(og__k_ranks, og_k_ranks)
 {
     const uint32_t i = my_row(og_block(), og_thread());
-    const int at[OG__HITS] = {1, 3, 10}; /* og__hits_at */
+    const int at[OG__HITS] = {1, 3, 10, 20, 50, 100}; /* og__hits_at */
     struct og_metrics m = no_metrics();
     if (i < op->n_turns) {
         const double rank = rank_of(op, i);
