@@ -176,7 +176,7 @@ static bool is_finite(bool bfloat, enum og__npy_type type, const void *data, siz
     return isfinite(og__number_at(type, data, i));
 }
 
-/* A value that is not known is NaN. */
+/* A label or value that is not known is NaN. */
 static bool is_value(const struct og_npy *a, const void *data, size_t i)
 {
     return !isinf(og__number_at(a->type, data, i));
@@ -190,7 +190,7 @@ static int verify_numbers(struct verifier *v, const char *file, const struct og_
 {
     if (!og__npy_there(a))
         return 0;
-    const struct og_npy *values = v->ds->regression ? &v->ds->labels : NULL;
+    const struct og_npy *values = &v->ds->labels;
     int64_t rows = piece_rows(a);
     size_t bytes = (size_t)(rows * a->shape[1]) * og__npy_size(a->type);
     char *piece = bytes > PIECE_BYTES ? og__alloc(v->budget, bytes, part, err) : (char *)v->piece;

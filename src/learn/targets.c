@@ -39,11 +39,11 @@ int og__targets_check(const struct og_graph *ds, const struct og_model_config *c
     return 0;
 }
 
-/* A node counts if its class is known, or any of its values is. */
+/* A node counts if its class is known, or any of its labels or values is. */
 static bool is_labelled(const struct og_graph *ds, const void *labels, int64_t k)
 {
     const float *row = (const float *)labels + k * ds->n_classes;
-    bool any = ds->multi_label;
+    bool any = false;
     if (!og__float_labels(ds))
         return ((const int32_t *)labels)[k] >= 0;
     for (int j = 0; j < ds->n_classes; j++)

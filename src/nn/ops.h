@@ -415,9 +415,9 @@ struct og_rstd {
  *
  *     softmax   labels int32 [rows]; those outside [0, cols) do not count. With weights v of rows
  * and w of classes, and smoothing e, the mean over sum of v w_y of v ((1 - e) w_y f(l_y) + e / cols
- * sum over c of w_c l_c) sigmoid   labels f32 [rows, cols] of 0 and 1; the mean over all elements
- * of w_c f(l) if the label is 1, else f(l) values    labels f32 [rows, cols], NaN = unknown; the
- * mean over known values. A row counts if it has one.
+ * sum over c of w_c l_c) sigmoid   labels f32 [rows, cols] of 0 and 1, NaN = unknown; the mean over
+ * known elements of w_c f(l) if the label is 1, else f(l) values    labels f32 [rows, cols], NaN =
+ * unknown; the mean over known values. A row counts if it has one.
  *
  * Tolerance: 1e-6 relative for the loss, 1e-6 of 1 / terms for the gradient. */
 #define OG__TOLERANCE_LOSS 1e-6

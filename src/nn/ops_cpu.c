@@ -558,14 +558,21 @@ static void cpu_softmax_loss(struct og_nn_backend *be, const struct og_loss *op)
 }
 
 /* log(1 + exp(-|x|)) + max(x, 0) - x y, without overflow: l of the element. */
-static void sigmoid_row(const struct og_loss *op, uint32_t r, struct og_metrics *m)
+static void sigmoid_row(const struct loss_run *run, uint32_t r, struct og_metrics *m)
 {
-    size_t cols = (size_t)op->cols;
+    const struct og_loss *op = run->op;
+    size_t cols = (size_t)op->cols, known = 0;
     const float *x = op->logits + r * cols, *label = (const float *)op->labels + r * cols;
     float *grad = op->grad ? op->grad + r * cols : NULL;
-    float share = 1.0f / ((float)op->rows * (float)cols);
+    const float share = 1.0f / (float)run->weight;
     double sum = 0;
     for (size_t j = 0; j < cols; j++) {
+        if (isnan(label[j])) {
+            if (grad)
+                grad[j] = 0;
+            continue;
+        }
+        known++;
         float e = expf(-fabsf(x[j]));
         bool on = label[j] > 0.5f, said = x[j] > 0;
         const float weight = on ? weight_of(op->class_weight, j) : 1;
@@ -578,8 +585,8 @@ static void sigmoid_row(const struct og_loss *op, uint32_t r, struct og_metrics 
         if (grad)
             grad[j] = share * ((x[j] >= 0 ? 1 : e) / (1 + e) - label[j]) * (weight * slope);
     }
-    m->counted++;
-    m->weight++;
+    m->counted += known > 0;
+    m->weight += (double)known / (double)cols;
     m->loss_sum += sum / (double)cols;
 }
 
@@ -591,12 +598,14 @@ static void sigmoid_block(void *arg, size_t block, int thread)
     *m = (struct og_metrics){0};
     uint32_t r0 = (uint32_t)block * OG__BLOCK_ROWS;
     for (uint32_t r = r0; r < r0 + og__rows_in_block(run->op->rows, block); r++)
-        sigmoid_row(run->op, r, m);
+        sigmoid_row(run, r, m);
 }
 
 static void cpu_sigmoid_loss(struct og_nn_backend *be, const struct og_loss *op)
 {
     struct loss_run run = {.op = op};
+    for (size_t i = 0; i < op->rows * (size_t)op->cols; i++)
+        run.weight += !isnan(((const float *)op->labels)[i]);
     og__pool_run(be->pool, og__n_blocks(op->rows), sigmoid_block, &run);
     sum_blocks(op);
 }

@@ -1,6 +1,8 @@
 /* Classes of nodes: one per node, or several labels. */
 #include "nn/tasks.h"
 
+#include <math.h>
+
 /* ==== one class ==== */
 
 static int by_softmax(const struct og_nn_ops *ops, struct og_nn_backend *be,
@@ -62,8 +64,9 @@ static size_t of_all(int n_classes, size_t n)
 
 static int score_label(const void *targets, size_t i, const float *made, float *score)
 {
+    const float label = ((const float *)targets)[i];
     *score = *made;
-    return ((const float *)targets)[i] > 0.5f;
+    return isnan(label) ? -1 : label > 0.5f;
 }
 
 static const struct og_task labels = {

@@ -26,7 +26,7 @@
 /* Targets of a task. */
 enum og__targets {
     OG__OF_CLASSES, /* int32 [B], -1 = none; then float32 [B] if seeds have weights */
-    OG__OF_LABELS,  /* f32 [B, C] of 0 and 1, none missing */
+    OG__OF_LABELS,  /* f32 [B, C] of 0 and 1, NaN = none */
     OG__OF_VALUES,  /* f32 [B, C], NaN = none */
     OG__OF_PAIRS,   /* a struct og_pairs: edges and negatives */
 };

@@ -57,20 +57,24 @@ static int refuse_balance(const struct og_session *s, const char *option, struct
                     s->workload.graph->path);
 }
 
-/* Training nodes with a label; count[c]: those of class c, or with label c. */
-static uint64_t count_nodes(const struct og_session *s, uint64_t *count)
+/* Training nodes with a class; count[c]: those of class c, or with label c; none[c]: those that are
+ * known not to have label c. */
+static uint64_t count_nodes(const struct og_session *s, uint64_t *count, uint64_t *none)
 {
     const struct og_graph *g = s->workload.graph;
     const struct og_split *train = &s->workload.split[OG__TRAIN];
     const size_t n_classes = (size_t)g->n_classes;
     uint64_t all = 0;
     memset(count, 0, n_classes * sizeof(*count));
+    memset(none, 0, n_classes * sizeof(*none));
     for (int64_t i = 0; i < train->n; i++) {
         const int32_t label = g->multi_label ? 0 : ((const int32_t *)train->labels)[i];
         const float *row = (const float *)train->labels + (size_t)i * n_classes;
         all += label >= 0;
-        for (size_t c = 0; g->multi_label && c < n_classes; c++)
+        for (size_t c = 0; g->multi_label && c < n_classes; c++) {
             count[c] += row[c] > 0.5f;
+            none[c] += row[c] <= 0.5f;
+        }
         if (!g->multi_label && label >= 0 && label < g->n_classes)
             count[label]++;
     }
@@ -83,17 +87,17 @@ static int balance(const struct og_session *s, float *weight, struct og_err *err
 {
     const struct og_graph *g = s->workload.graph;
     const struct og_split *train = &s->workload.split[OG__TRAIN];
-    const size_t n_classes = (size_t)g->n_classes, bytes = n_classes * sizeof(uint64_t);
+    const size_t n_classes = (size_t)g->n_classes, bytes = 2 * n_classes * sizeof(uint64_t);
     int absent = 0;
     if (!train->labels || g->split[OG__TRAIN].fd < 0 || og__labelled(g, train) == 0)
         return refuse_balance(s, "class-weights", err);
     uint64_t *count = og__alloc(s->budget, bytes, part, err);
     if (!count)
         return -ENOMEM;
-    const double all = (double)count_nodes(s, count);
+    const double all = (double)count_nodes(s, count, count + n_classes);
     for (size_t c = 0; c < n_classes; c++) {
-        const double n = (double)count[c];
-        const double balanced = g->multi_label ? (all - n) / n : all / ((double)n_classes * n);
+        const double n = (double)count[c], none = (double)count[n_classes + c];
+        const double balanced = g->multi_label ? none / n : all / ((double)n_classes * n);
         absent += count[c] == 0;
         weight[c] = count[c] > 0 ? (float)balanced : 0;
     }

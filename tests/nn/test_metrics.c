@@ -86,7 +86,7 @@ static void label_rows(bool values)
     for (int i = 0; i < NODES * WIDE; i++) {
         int v = i / WIDE;
         bool known = v % 50 < 20 ? i % WIDE == 0 : v % 7 > 0;
-        y[i] = !values ? (float)(i * 5 % 11 < 4) : known ? (float)(i * 13 % 37) / 4 : NAN;
+        y[i] = !known ? NAN : values ? (float)(i * 13 % 37) / 4 : (float)(i * 5 % 11 < 4);
     }
     test_write_npy(folder, "labels.npy", OG__NPY_F32, 2, NODES, WIDE, y);
     write_meta(values ? "node regression" : "node classification", WIDE);

@@ -50,8 +50,9 @@ static void loss_open(struct loss_case *c, bool multi)
     c->labels = random_floats(LOSS_ROWS * LOSS_COLS);
     for (size_t i = 0; i < LOSS_ROWS * LOSS_COLS; i++) {
         c->logits[i] *= 4;
-        if (multi)
-            ((float *)c->labels)[i] = og__rng_below(&rng, 3) == 0;
+        const uint32_t draw = og__rng_below(&rng, 9);
+        if (multi) /* one row of them is not known at all */
+            ((float *)c->labels)[i] = draw > 6 || i / LOSS_COLS == 5 ? NAN : draw < 3;
         else if (i < LOSS_ROWS)
             ((int32_t *)c->labels)[i] = (int32_t)og__rng_below(&rng, LOSS_COLS + 1) - 1;
     }

@@ -447,9 +447,19 @@ static void ref_sigmoid_loss(struct og_nn_backend *be, const struct og_loss *op)
 {
     (void)be;
     struct og_metrics *out = op->out;
-    *out = (struct og_metrics){.counted = op->rows, .weight = op->rows};
-    size_t n = (size_t)op->rows * (size_t)op->cols;
+    *out = (struct og_metrics){0};
+    size_t n = (size_t)op->rows * (size_t)op->cols, known = 0, row = SIZE_MAX;
+    for (size_t i = 0; i < n; i++)
+        known += !isnan(((const float *)op->labels)[i]);
+    out->weight = (double)known / (double)op->cols;
     for (size_t i = 0; i < n; i++) {
+        if (isnan(((const float *)op->labels)[i])) {
+            if (op->grad)
+                op->grad[i] = 0;
+            continue;
+        }
+        out->counted += row != i / (size_t)op->cols;
+        row = i / (size_t)op->cols;
         double x = (double)op->logits[i], y = (double)((const float *)op->labels)[i];
         double p = 1 / (1 + exp(-x));
         const bool on = y > 0.5;
@@ -461,7 +471,7 @@ static void ref_sigmoid_loss(struct og_nn_backend *be, const struct og_loss *op)
         out->false_positive += x > 0 && y <= 0.5;
         out->false_negative += x <= 0 && y > 0.5;
         if (op->grad)
-            op->grad[i] = (float)(w * slope * (p - y) / (double)n);
+            op->grad[i] = (float)(w * slope * (p - y) / (double)known);
     }
 }
 

@@ -30,7 +30,7 @@ static int class_of(const struct og_table *t, const void *raw, size_t i, int64_t
 struct labelling {
     struct og_npy_writer *w;
     bool rows;          /* of several labels, or of values */
-    bool values;        /* any number, NaN for none; else 0 or 1 */
+    bool values;        /* any number; else 0 or 1; NaN for none */
     float *row;         /* [C], when rows */
     int64_t most;       /* largest class */
     int64_t n;          /* nodes that have a class */
@@ -42,7 +42,7 @@ struct labelling {
 
 static bool is_label(const struct labelling *l, float x)
 {
-    return l->values ? !isinf(x) : x >= 0 && x <= 1;
+    return isnan(x) || (l->values ? !isinf(x) : x >= 0 && x <= 1);
 }
 
 enum { MOST_FOUND = 65536 };
@@ -69,26 +69,30 @@ static int copy_label(struct labelling *l, const struct og_piece *p, size_t i, i
         return rc < 0 ? rc : og__npy_append(l->w, &class, 1, err);
     }
     double sum = 0;
+    bool any = false;
     for (size_t j = 0; j < width; j++) {
-        l->row[j] = (float)og__number_at(p->t->type, p->raw, i * width + j);
-        if (!is_label(l, l->row[j]))
-            return og__fail(err, -EINVAL,
-                            l->values ? "NaN where a value is not known"
-                                      : "several labels are 1 or 0 each; for values put {\"task\": "
-                                        "\"regression\"} into its meta.json",
-                            "%s: %s: %g is no label", p->t->name,
-                            og__table_place(p->t, v, (int64_t)j).text, l->row[j]);
-        const double stored = (double)l->row[j];
         const double given = og__number_at(p->t->type, p->raw, i * width + j);
+        l->row[j] = !l->values && given == -1 ? NAN : (float)given;
+        if (!is_label(l, l->row[j]))
+            return og__fail(
+                err, -EINVAL,
+                l->values ? "NaN where a value is not known"
+                          : "several labels are 1 or 0 each, -1 or NaN where one is not known; "
+                            "for values put {\"task\": \"regression\"} into its "
+                            "meta.json",
+                "%s: %s: %g is no label", p->t->name, og__table_place(p->t, v, (int64_t)j).text,
+                l->row[j]);
+        const double stored = (double)l->row[j];
         const double lost = og__npy_is_integer(p->t->type)
                                 ? og__integer_less(p->t->type, p->raw, i * width + j, l->row[j])
                                 : given - stored;
-        if (lost != 0 && !isnan(given) && (!p->t->text || given == floor(given)))
+        if (lost != 0 && !isnan(stored) && (!p->t->text || given == floor(given)))
             og__changed_by(&l->changed, v, (int64_t)j, fabs(lost));
         sum += stored == floor(stored) ? stored : NAN;
+        any |= !isnan(stored);
     }
     l->one_each = l->one_each && sum == 1;
-    if (l->labelled && !isnan((double)l->row[0]))
+    if (l->labelled && any)
         set_bit(l->labelled, v);
     return og__npy_append(l->w, l->row, 1, err);
 }
@@ -108,7 +112,7 @@ static int copy_labels(struct og_importer *imp, struct og_table *t, int64_t rows
     }
     OG_TRY(og__import_check_rows(imp, t, done, rows, "labels", err));
     for (int64_t j = 0; l->rows && j < t->columns; j++)
-        l->row[j] = l->values ? NAN : 0;
+        l->row[j] = NAN;
     for (; done < imp->graph.n_nodes; done++)
         OG_TRY(og__npy_append(l->w, l->rows ? (const void *)l->row : &none, 1, err));
 out:

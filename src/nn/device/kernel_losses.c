@@ -163,15 +163,22 @@ OG_KERNEL(og__k_softmax, og_k_loss)
 
 /* ==== labels ==== */
 
-OG_ON_DEVICE void sigmoid_row(const struct og_loss *op, uint32_t r, struct og_metrics *m)
+OG_ON_DEVICE void sigmoid_row(const struct og_loss *op, uint32_t r, double all_known,
+                              struct og_metrics *m)
 {
     const uint32_t cols = (uint32_t)op->cols;
     const float *x = op->logits + (size_t)r * cols;
     const float *label = (const float *)op->labels + (size_t)r * cols;
     float *grad = op->grad ? op->grad + (size_t)r * cols : NULL;
-    const float share = 1.0f / ((float)op->rows * (float)cols);
-    double sum = 0;
+    const float share = 1.0f / (float)all_known;
+    double sum = 0, known = 0;
     for (uint32_t j = 0; j < cols; j++) {
+        if (label[j] != label[j]) { /* not known */
+            if (grad)
+                grad[j] = 0;
+            continue;
+        }
+        known++;
         const float e = expf(-fabsf(x[j]));
         const bool on = label[j] > 0.5f, said = x[j] > 0;
         const float weight = on ? weight_of(op->class_weight, j) : 1;
@@ -184,8 +191,8 @@ OG_ON_DEVICE void sigmoid_row(const struct og_loss *op, uint32_t r, struct og_me
         if (grad)
             grad[j] = share * ((x[j] >= 0 ? 1 : e) / (1 + e) - label[j]) * (weight * slope);
     }
-    m->counted = 1;
-    m->weight = 1;
+    m->counted = known > 0;
+    m->weight = known / (double)cols;
     m->loss_sum = sum / (double)cols;
 }
 
@@ -194,7 +201,7 @@ OG_KERNEL(og__k_sigmoid, og_k_loss)
     const uint32_t r = my_row(og_block(), og_thread());
     struct og_metrics m = no_metrics();
     if (r < op->op.rows)
-        sigmoid_row(&op->op, r, &m);
+        sigmoid_row(&op->op, r, *op->weight, &m);
     leave(&m, op->blocks OG_PASS);
 }
 

@@ -117,15 +117,14 @@ static int collect(struct og_nn_backend *be, uint32_t rows, struct og_metrics *b
     return rc < 0 ? rc : og__device_fetch(be, out, blocks, sizeof(*out), err);
 }
 
-/* count: the kernel that adds the weights of rows or values, or none. */
+/* count: the kernel that adds the weights of rows, or counts known labels or values. */
 static int rows_loss(struct og_nn_backend *be, const struct og_loss *op, int count, int kernel,
                      struct og_err *err)
 {
     struct og_k_loss args = {.op = *op};
     int rc;
     OG_TRY(loss_room(be, op->rows, &args.blocks, &args.weight, err));
-    if (count >= 0)
-        OG_TRY(og__device_launch(be, count, 1, 256, &args, sizeof(args), err));
+    OG_TRY(og__device_launch(be, count, 1, 256, &args, sizeof(args), err));
     OG_TRY(launch_rows(be, kernel, op->rows, &args, sizeof(args), err));
     OG_TRY(collect(be, op->rows, args.blocks, op->out, err));
 out:
@@ -152,8 +151,9 @@ int og__device_softmax_loss(struct og_nn_backend *be, const struct og_loss *op, 
 
 int og__device_sigmoid_loss(struct og_nn_backend *be, const struct og_loss *op, struct og_err *err)
 {
-    return is_of_classes(op->loss) ? rows_loss(be, op, -1, og__k_sigmoid_number, err)
-                                   : no_such_loss(op->loss, err);
+    return is_of_classes(op->loss)
+               ? rows_loss(be, op, og__k_count_values_number, og__k_sigmoid_number, err)
+               : no_such_loss(op->loss, err);
 }
 
 int og__device_value_loss(struct og_nn_backend *be, const struct og_loss *op, struct og_err *err)
