@@ -33,11 +33,9 @@ size_t og__targets_bytes(const struct og_workload *f)
     return og__seed_targets_bytes(f, f->schedule.batch_size);
 }
 
-size_t og__most_scores(const struct og_workload *f)
+size_t og__held_out_items(const struct og_workload *f)
 {
-    size_t n = (size_t)OG_MAX(f->split[OG__VALID].n, f->split[OG__TEST].n);
-    const struct og_task *task = og__task_of(&f->shape);
-    return task->n_scores ? task->n_scores(f->shape.n_classes, n) : 0;
+    return (size_t)OG_MAX(f->split[OG__VALID].n, f->split[OG__TEST].n);
 }
 
 struct og_trace_options og__record_form(const struct og_workload *f)

@@ -177,8 +177,8 @@ size_t og__seed_targets_bytes(const struct og_workload *f, uint32_t n);
 size_t og__targets_bytes(const struct og_workload *f);
 size_t og__logits_bytes(const struct og_workload *f); /* of a batch's seeds */
 size_t og__hidden_bytes(const struct og_workload *f);
-/* Scores of one pass over a held-out split that are kept to rank them; 0 where none are. */
-size_t og__most_scores(const struct og_workload *f);
+/* Nodes or edges of the larger held-out split. */
+size_t og__held_out_items(const struct og_workload *f);
 /* Batches as a trace, of samples that are made for others. */
 struct og_trace_options og__record_form(const struct og_workload *f);
 

@@ -234,6 +234,65 @@ static void write_results(const struct page *p)
     end_table(p);
 }
 
+/* ---- by class ---- */
+
+static void write_class_table(const struct page *p, const json_t *classes)
+{
+    const char *key;
+    json_t *value, *row;
+    char text[SHOWN_MAX];
+    size_t i;
+    fputs("<table><thead><tr>", p->file);
+    json_object_foreach(json_array_get(classes, 0), key, value)
+        fprintf(p->file, "<th scope=\"col\">%s</th>", key);
+    fputs("</tr></thead><tbody>\n", p->file);
+    json_array_foreach((json_t *)classes, i, row)
+    {
+        fputs("<tr>", p->file);
+        json_object_foreach(row, key, value) cell(p, show_value(text, key, value));
+        end_row(p);
+    }
+    end_table(p);
+}
+
+static void write_confusion(const struct page *p, const json_t *rows)
+{
+    char text[SHOWN_MAX];
+    json_t *row, *value;
+    size_t i, k;
+    fputs("<table><caption>Nodes by class (row) and prediction "
+          "(column)</caption><thead><tr><th></th>",
+          p->file);
+    for (k = 0; k < json_array_size(rows); k++)
+        fprintf(p->file, "<th scope=\"col\">%zu</th>", k);
+    fputs("</tr></thead><tbody>\n", p->file);
+    json_array_foreach((json_t *)rows, i, row)
+    {
+        fprintf(p->file, "<tr><th scope=\"row\">%zu</th>", i);
+        json_array_foreach(row, k, value) cell(p, show_value(text, "", value));
+        end_row(p);
+    }
+    end_table(p);
+}
+
+/* The test of each run whose task has classes or labels. */
+static void write_classes(const struct page *p)
+{
+    for (size_t r = 0; r < p->n; r++) {
+        const json_t *classes = json_object_get(p->run[r].summary, "test_classes");
+        const json_t *confusion = json_object_get(p->run[r].summary, "test_confusion");
+        if (json_array_size(classes) == 0)
+            continue;
+        fputs("<details><summary>Test by class: ", p->file);
+        html_text(p->file, p->run[r].folder);
+        fputs("</summary>\n", p->file);
+        write_class_table(p, classes);
+        if (json_is_array(confusion))
+            write_confusion(p, confusion);
+        fputs("</details>\n", p->file);
+    }
+}
+
 /* ---- by epoch ---- */
 
 /* Draws a line per run and key that has a number. */
@@ -538,6 +597,7 @@ static void write_page(const struct page *p)
     fprintf(p->file, "</title><style>%s%s</style></head><body>\n", figure_style, style);
     write_heading(p);
     write_results(p);
+    write_classes(p);
     fputs("<h2>Learning</h2>\n", p->file);
     write_lines(p, "Loss, the mean of an epoch", "loss", WORDS("loss"), WORDS("loss"));
     write_progress(p);

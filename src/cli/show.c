@@ -213,14 +213,41 @@ static void show_table(const json_t *rows, int indent)
     }
 }
 
+static bool is_matrix(const json_t *value)
+{
+    return json_is_array(json_array_get(value, 0));
+}
+
+/* Prints an array of arrays of counts, a line a row, right-aligned. */
+static void show_matrix(const json_t *rows, int indent)
+{
+    int width = 0;
+    size_t i, k;
+    json_t *row, *value;
+    char text[SHOWN_MAX];
+    json_array_foreach((json_t *)rows, i, row) json_array_foreach(row, k, value)
+    {
+        const int n = (int)strlen(show_value(text, "", value));
+        width = n > width ? n : width;
+    }
+    json_array_foreach((json_t *)rows, i, row)
+    {
+        printf("%*s", indent, "");
+        json_array_foreach(row, k, value)
+            printf("%s%*s", k ? "  " : "", width, show_value(text, "", value));
+        putchar('\n');
+    }
+}
+
 static void show_object(const json_t *object, const char *name, int indent)
 {
     const char *key;
     json_t *value;
     int width = 0;
-    json_object_foreach((json_t *)object, key,
-                        value) if (!json_is_object(value) && !is_table(value) &&
-                                   (int)strlen(key) > width) width = (int)strlen(key);
+    json_object_foreach((json_t *)object, key, value) if (!json_is_object(value) &&
+                                                          !is_table(value) && !is_matrix(value) &&
+                                                          (int)strlen(key) > width) width =
+        (int)strlen(key);
     json_object_foreach((json_t *)object, key, value)
     {
         char label[SHOWN_MAX];
@@ -232,6 +259,9 @@ static void show_object(const json_t *object, const char *name, int indent)
         } else if (is_table(value)) {
             printf("%*s%s\n", indent, "", label);
             show_table(value, indent + 2);
+        } else if (is_matrix(value)) {
+            printf("%*s%s\n", indent, "", label);
+            show_matrix(value, indent + 2);
         } else {
             printf("%*s%-*s  %s\n", indent, "", width, label,
                    show_value(text, unit_key(name, key), value));

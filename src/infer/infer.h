@@ -15,6 +15,7 @@
 
 #include "infer/infer_state.h"
 #include "io/io.h"
+#include "learn/scores.h"
 #include "nn/whole.h"
 #include "options/fields.h"
 #include "plan/plan.h"
@@ -36,6 +37,7 @@ struct og_judged {
     float *logits; /* [OG__WHOLE_ROWS, C] not compared yet */
     uint32_t waiting;
     struct og_metrics metrics;
+    struct og_scores scores;
 };
 
 struct og_inference {

@@ -404,6 +404,7 @@ static int judge_waiting(struct og_inference *f, struct og_err *err)
     const char *labels = (const char *)j->labels + (size_t)(j->next - j->waiting) * width;
     int rc = og__whole_loss(f->model, j->logits, labels, j->waiting, &part, err);
     og__metrics_add(&j->metrics, &part);
+    og__scores_put(&j->scores, j->logits, j->waiting, labels);
     j->waiting = 0;
     return rc;
 }

@@ -4,7 +4,6 @@
 #include "infer/infer.h"
 #include "infer/whole_graph.h"
 #include "learn/checkpoint.h"
-#include "learn/scores.h"
 #include "learn/targets.h"
 #include "nn/tasks.h"
 #include "options/devices.h"
@@ -274,8 +273,11 @@ static int open_judged(struct og_inference *f, struct og_judged *j, enum og__spl
     if (rc < 0)
         return rc;
     j->logits = og__alloc(f->budget, waiting_bytes(f), LABELS, err);
+    if (!j->logits)
+        return -ENOMEM;
     f->judged = j;
-    return j->logits ? 0 : -ENOMEM;
+    og__keep_class_scores(&f->config, OG_BEST_AUTO, (size_t)j->n);
+    return og__scores_open(&j->scores, &f->config, NULL, (size_t)j->n, f->budget, err);
 }
 
 static void close_judged(struct og_inference *f, struct og_judged *j)
@@ -284,6 +286,7 @@ static void close_judged(struct og_inference *f, struct og_judged *j)
     if (j->labels)
         og__release(f->budget, j->labels, og__labels_bytes(f->ds, j->n), LABELS);
     og__release(f->budget, j->logits, waiting_bytes(f), LABELS);
+    og__scores_close(&j->scores);
     f->judged = NULL;
 }
 
@@ -319,8 +322,11 @@ static int evaluate(struct og_inference *f, const char *checkpoint, enum og__spl
     root = og__json_with(root, "checkpoint", og__json_text(checkpoint));
     root = og__json_with(root, "labelled", json_integer((json_int_t)j.metrics.counted));
     root = og__json_with(root, "loss", og__json_real(og__metrics_loss(&j.metrics)));
-    root = og__json_with(root, "acc", og__json_real(og__metrics_acc(&j.metrics, &f->config)));
-    root = og__json_with(root, "metrics", og__metrics_json(&f->config, &j.metrics));
+    og__scores_rank(&j.scores);
+    root = og__json_with(root, "acc", og__json_real(og__scores_chief(&j.scores, &j.metrics)));
+    root = og__json_with(root, "metrics", og__scores_json(&j.scores, &j.metrics));
+    root = og__json_with(root, "classes", og__scores_classes_json(&j.scores));
+    root = og__json_with(root, "confusion", og__scores_confusion_json(&j.scores));
     OG_TRY(og__json_deliver(root, NULL, out, err));
 out:
     close_judged(f, &j);

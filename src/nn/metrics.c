@@ -44,22 +44,28 @@ double og__metrics_acc(const struct og_metrics *m, const struct og_model_config 
     return og__task_of(config)->chief(m, NULL);
 }
 
-double og__auc(const struct og_metrics *m, const struct og_ranking *areas)
+double og__auc(const struct og_metrics *m, const struct og_pass_metrics *pass)
 {
     (void)m;
-    return areas->auc;
+    return pass->auc;
 }
 
-double og__ap(const struct og_metrics *m, const struct og_ranking *areas)
+double og__ap(const struct og_metrics *m, const struct og_pass_metrics *pass)
 {
     (void)m;
-    return areas->ap;
+    return pass->ap;
 }
 
-double og__f1(const struct og_metrics *m, const struct og_ranking *areas)
+double og__macro_f1(const struct og_metrics *m, const struct og_pass_metrics *pass)
 {
     (void)m;
-    return areas->f1;
+    return pass->macro_f1;
+}
+
+double og__weighted_f1(const struct og_metrics *m, const struct og_pass_metrics *pass)
+{
+    (void)m;
+    return pass->weighted_f1;
 }
 
 const char *og__metrics_undefined(const struct og_metrics *m)

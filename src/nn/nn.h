@@ -41,9 +41,10 @@ struct og_model_config {
     const float *class_weights;            /* [n_classes] of classes or labels; NULL: 1; borrowed */
     bool weighs_seeds; /* classes are followed by a weight of each seed, float32 [B] */
     bool multi_label;
-    int heads;        /* of attention */
-    int aggregator;   /* enum og_aggregator_kind, for SAGE */
-    int edge_weights; /* enum og_edge_weights_kind: the use of og_block.weight */
+    bool class_scores; /* scores of all of more than two classes are kept (tasks.h) */
+    int heads;         /* of attention */
+    int aggregator;    /* enum og_aggregator_kind, for SAGE */
+    int edge_weights;  /* enum og_edge_weights_kind: the use of og_block.weight */
     const struct og_weight_sums *weights; /* where degrees are sums of weights; borrowed */
     int bases;     /* R-GCN: bases of the relations' matrices; 0: a matrix per relation */
     int norm;      /* enum og_norm_kind, after each hidden layer */

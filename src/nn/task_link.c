@@ -9,16 +9,16 @@ static double ordered(const struct og_metrics *sum)
     return sum->compared ? (double)sum->twice_ordered / (2 * (double)sum->compared) : 0;
 }
 
-static double chief(const struct og_metrics *sum, const struct og_ranking *areas)
+static double chief(const struct og_metrics *sum, const struct og_pass_metrics *pass)
 {
-    if (!areas)
+    if (!pass)
         return ordered(sum);
-    return isnan(areas->auc) ? 0 : areas->auc;
+    return isnan(pass->auc) ? 0 : pass->auc;
 }
 
-static double mrr(const struct og_metrics *sum, const struct og_ranking *areas)
+static double mrr(const struct og_metrics *sum, const struct og_pass_metrics *pass)
 {
-    (void)areas;
+    (void)pass;
     return sum->reciprocal_ranks / (double)sum->ranked;
 }
 
@@ -29,31 +29,33 @@ static double hits(const struct og_metrics *sum, int i)
 
 /* Index and value of each K of og__hits_at. */
 #define HITS(row) row(0, 1) row(1, 3) row(2, 10) row(3, 20) row(4, 50) row(5, 100)
-#define OF_HITS(i, k)                                                                    \
-    static double hits_##k(const struct og_metrics *sum, const struct og_ranking *areas) \
-    {                                                                                    \
-        (void)areas;                                                                     \
-        return hits(sum, i);                                                             \
+#define OF_HITS(i, k)                                                                        \
+    static double hits_##k(const struct og_metrics *sum, const struct og_pass_metrics *pass) \
+    {                                                                                        \
+        (void)pass;                                                                          \
+        return hits(sum, i);                                                                 \
     }
-#define HITS_FIGURE(i, k) {OG_BEST_HITS_##k, hits_##k, false},
+#define HITS_FIGURE(i, k) {OG_BEST_HITS_##k, hits_##k, OG__FROM_SUMS},
 HITS(OF_HITS)
 
-static const struct og_figure figures[] = {{OG_BEST_AUC, og__auc, true},
-                                           {OG_BEST_AP, og__ap, true},
-                                           {OG_BEST_MRR, mrr, false},
-                                           HITS(HITS_FIGURE){OG_BEST_AUTO, NULL, false}};
+static const struct og_figure figures[] = {{OG_BEST_AUC, og__auc, OG__FROM_SCORES},
+                                           {OG_BEST_AP, og__ap, OG__FROM_SCORES},
+                                           {OG_BEST_MRR, mrr, OG__FROM_SUMS},
+                                           HITS(HITS_FIGURE){OG_BEST_AUTO, NULL, OG__FROM_SUMS}};
 
 /* Two scores per edge: the edge's and a negative's. */
-static size_t two_each(int n_classes, size_t n)
+static uint32_t one_list(const struct og_model_config *c)
 {
-    (void)n_classes;
-    return 2 * n;
+    (void)c;
+    return 1;
 }
 
-static int score(const void *targets, size_t i, const float *made, float *out)
+static void score(const struct og_model_config *c, const void *targets, size_t i, const float *made,
+                  float *out, int8_t *high)
 {
+    (void)c;
     *out = *made;
-    return i < ((const struct og_pairs *)targets)->n_edges;
+    *high = i < ((const struct og_pairs *)targets)->n_edges;
 }
 
 static const char *const parameters[] = {"decoder",  "edge-split",     "relation", "negatives",
@@ -68,7 +70,6 @@ const struct og_task og__task_link = {
     .chief = chief,
     .best = OG_BEST_AUC,
     .figures = figures,
-    .n_scores = two_each,
-    .score_width = 1,
+    .lists = one_list,
     .score = score,
 };

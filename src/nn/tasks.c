@@ -16,9 +16,13 @@ const char *const og__best_words[] = {[OG_BEST_AUTO] = "auto",
                                       [OG_BEST_LOSS] = "loss",
                                       [OG_BEST_ACC] = "acc",
                                       [OG_BEST_F1] = "f1",
+                                      [OG_BEST_MACRO_F1] = "macro_f1",
                                       [OG_BEST_MICRO_F1] = "micro_f1",
+                                      [OG_BEST_WEIGHTED_F1] = "weighted_f1",
                                       [OG_BEST_AUC] = "auc",
                                       [OG_BEST_AP] = "ap",
+                                      [OG_BEST_MACRO_AUC] = "macro_auc",
+                                      [OG_BEST_MACRO_AP] = "macro_ap",
                                       [OG_BEST_MRR] = "mrr",
                                       [OG_BEST_HITS_1] = "hits@1",
                                       [OG_BEST_HITS_3] = "hits@3",
@@ -64,10 +68,42 @@ bool og__task_takes(int kind, const char *option)
 
 /* ==== the best epoch ==== */
 
-bool og__keeps_scores(const struct og_model_config *c)
+struct og_pass_sizes og__pass_sizes(const struct og_model_config *c, size_t n)
 {
     const struct og_task *task = og__task_of(c);
-    return task->n_scores && task->n_scores(c->n_classes, 1) > 0;
+    const bool counts = task->counts && c->n_classes <= OG__MOST_COUNTED;
+    struct og_pass_sizes s = {.lists = task->lists ? task->lists(c) : 0,
+                              .most = n * (task->targets == OG__OF_PAIRS ? 2 : 1),
+                              .classes = counts ? (uint32_t)c->n_classes : 0};
+    if (counts && task->targets == OG__OF_CLASSES && c->n_classes <= OG__MOST_CONFUSED)
+        s.confused = s.classes;
+    if (s.lists > OG__MOST_COUNTED)
+        s.wide = s.lists;
+    return s;
+}
+
+size_t og__pass_bytes(const struct og_pass_sizes *s)
+{
+    const size_t score = sizeof(float) + sizeof(int8_t); /* of one item, and its class */
+    return s->lists * (s->most * sizeof(float) + sizeof(struct og_score_list) + score) +
+           s->classes * sizeof(struct og_class_counts) +
+           (size_t)s->confused * s->confused * sizeof(uint64_t) + s->wide * sizeof(float);
+}
+
+bool og__figure_there(const struct og_model_config *c, const struct og_figure *f)
+{
+    const struct og_pass_sizes s = og__pass_sizes(c, 1);
+    switch (f->from) {
+    case OG__FROM_SCORES:
+        return s.lists > 0;
+    case OG__FROM_COUNTS:
+        return s.classes > 0;
+    case OG__FROM_TWO_CLASSES:
+        return c->n_classes == 2;
+    case OG__FROM_SUMS:
+        break;
+    }
+    return true;
 }
 
 static bool measures(const struct og_model_config *c, int kind)
@@ -75,8 +111,13 @@ static bool measures(const struct og_model_config *c, int kind)
     const struct og_figure *f = og__task_of(c)->figures;
     while (f->kind != OG_BEST_AUTO && f->kind != kind)
         f++;
-    return kind == OG_BEST_LOSS ||
-           (f->kind != OG_BEST_AUTO && (!f->of_areas || og__keeps_scores(c)));
+    return kind == OG_BEST_LOSS || (f->kind != OG_BEST_AUTO && og__figure_there(c, f));
+}
+
+void og__keep_class_scores(struct og_model_config *c, int best_by, size_t n)
+{
+    const bool named = best_by == OG_BEST_AUC || best_by == OG_BEST_AP;
+    c->class_scores = named || n * (uint64_t)c->n_classes <= OG__FEW_SCORES;
 }
 
 int og__best_of(const struct og_model_config *c, int best_by)
@@ -89,7 +130,7 @@ int og__best_of(const struct og_model_config *c, int best_by)
 
 int og__best_check(const struct og_model_config *c, int best_by, struct og_err *err)
 {
-    char hint[128] = "validation has";
+    char hint[192] = "validation has";
     size_t used = strlen(hint);
     if (measures(c, og__best_of(c, best_by)))
         return 0;

@@ -31,13 +31,52 @@ enum og__targets {
     OG__OF_PAIRS,   /* a struct og_pairs: edges and negatives */
 };
 
-/* A metric of a task, named og__best_words[kind]. Scores of a pass give `areas`, or NULL; without
- * them a metric `of_areas` is left out. */
+/* Metrics that need a whole pass over a split; NAN: not defined. With two classes `auc`, `ap` and
+ * `f1` are those of class 1. With more they are means over classes, each against the rest. With
+ * several labels `auc` and `ap` are over all pairs of row and label, `macro_*` means over labels.
+ */
+struct og_pass_metrics {
+    double auc, ap, f1, macro_auc, macro_ap;
+    double macro_f1, weighted_f1; /* mean over classes; weighted by their rows */
+};
+
+/* Results of a pass over n items (rows or edges): scores to rank, and counts of classes. */
+enum {
+    OG__MOST_COUNTED = 4096,  /* more classes or labels are not counted */
+    OG__MOST_CONFUSED = 256,  /* more classes have no confusion matrix */
+    OG__FEW_SCORES = 1 << 21, /* of more than two classes, kept even if --best-by needs none */
+};
+struct og_score_list {
+    size_t n_high, n_low;
+    struct og_ranking ranking;
+};
+struct og_class_counts {
+    uint64_t known;                   /* rows of which the label is known */
+    uint64_t there, predicted, right; /* rows that have it; that the model says have it; both */
+};
+struct og_pass_sizes {
+    uint32_t lists;    /* of scores, ranked one by one */
+    size_t most;       /* scores of a list */
+    uint32_t classes;  /* counted; 0: none */
+    uint32_t confused; /* rows and columns of the confusion matrix; 0: none */
+    uint32_t wide;     /* numbers of an item, if they are more than OG__MOST_COUNTED; else 0 */
+};
+struct og_pass_sizes og__pass_sizes(const struct og_model_config *c, size_t n);
+size_t og__pass_bytes(const struct og_pass_sizes *s);
+
+/* A metric of a task, named og__best_words[kind]. */
 struct og_figure {
     int kind; /* enum og_best_kind */
-    double (*of)(const struct og_metrics *sum, const struct og_ranking *areas);
-    bool of_areas;
+    double (*of)(const struct og_metrics *sum, const struct og_pass_metrics *pass);
+    enum og__figure_source {
+        OG__FROM_SUMS,
+        OG__FROM_SCORES,
+        OG__FROM_COUNTS,
+        OG__FROM_TWO_CLASSES
+    } from;
 };
+/* Is it measured for this configuration? */
+bool og__figure_there(const struct og_model_config *c, const struct og_figure *f);
 
 struct og_task {
     enum og__targets targets;
@@ -51,22 +90,24 @@ struct og_task {
     /* Loss of rows of logits; not for pairs. */
     int (*rows)(const struct og_nn_ops *ops, struct og_nn_backend *be, const struct og_loss *op,
                 struct og_err *err);
-    /* The chief metric, larger is better; approximated if areas are NULL. */
-    double (*chief)(const struct og_metrics *sum, const struct og_ranking *areas);
+    /* The chief metric, larger is better; approximated if `pass` is NULL. */
+    double (*chief)(const struct og_metrics *sum, const struct og_pass_metrics *pass);
     int best; /* enum og_best_kind: the chief metric, which selects the best epoch */
     const struct og_figure *figures; /* in addition to the loss; ends with OG_BEST_AUTO */
-    /* Number of scores for areas of n items (rows or edges) with C output columns. Each score is
-     * made from `score_width` numbers; NULL: none. */
-    size_t (*n_scores)(int n_classes, size_t n);
-    int score_width;
-    /* Score i from the numbers at `made`. Returns 1 if positive, 0 if negative, -1 if it does not
-     * count. */
-    int (*score)(const void *targets, size_t i, const float *made, float *score);
+    bool counts;                     /* classes or labels are counted */
+    /* Number of lists of scores that are ranked. A list has high and low ones. NULL: none. */
+    uint32_t (*lists)(const struct og_model_config *c);
+    bool pools; /* all lists together are ranked too */
+    /* The score of item i for each list, from its row or its pair's score. high[l]: should it be
+     * high? 1, 0, or -1 if it does not count. */
+    void (*score)(const struct og_model_config *c, const void *targets, size_t i, const float *made,
+                  float *score, int8_t *high);
 };
 /* Metrics of several tasks. */
-double og__auc(const struct og_metrics *m, const struct og_ranking *areas);
-double og__ap(const struct og_metrics *m, const struct og_ranking *areas);
-double og__f1(const struct og_metrics *m, const struct og_ranking *areas);
+double og__auc(const struct og_metrics *m, const struct og_pass_metrics *pass);
+double og__ap(const struct og_metrics *m, const struct og_pass_metrics *pass);
+double og__macro_f1(const struct og_metrics *m, const struct og_pass_metrics *pass);
+double og__weighted_f1(const struct og_metrics *m, const struct og_pass_metrics *pass);
 
 #define OG__TASK_DECLARED(NAME, name) extern const struct og_task og__task_##name;
 OG__TASKS(OG__TASK_DECLARED)
@@ -83,8 +124,9 @@ int og__task_by_labels(int kind, bool values);
 
 /* ---- the best epoch ---- */
 
-/* Whether the scores of a pass are kept, so that metrics of areas are known. */
-bool og__keeps_scores(const struct og_model_config *c);
+/* Decides whether the scores of more than two classes are kept. They are if a split of n rows has
+ * few, or if --best-by needs them. */
+void og__keep_class_scores(struct og_model_config *c, int best_by, size_t n);
 /* The metric that --best-by names for the task: its own for auto, and its F1 for f1. */
 int og__best_of(const struct og_model_config *c, int best_by);
 /* -EINVAL if the task has no such metric; `err` lists the metrics that it has. */

@@ -236,7 +236,7 @@ static const struct og_row table[] = {
      "validation metric that selects the best epoch, stored in best.safetensors; the smallest "
      "validation loss breaks ties. The default is acc for classes, micro_f1 for several "
      "labels, r2 for values, auc for links. The metric f1 is that of class 1 of two, else "
-     "micro_f1",
+     "micro_f1. With more than two classes auc and ap need 4 bytes per held-out node and class",
      og__best_words, OG_OPTION_CHOICE, FIELD(best_by), 0, 0, ALL),
     ROW("patience", "P", "0", numbers, EXTENT,
      "stop when the --best-by metric has not improved for P validations in a row; --epochs is then the "

@@ -37,7 +37,7 @@ static int eval_sink(void *arg, struct og_work *w, struct og_err *err)
                         "%s: %s batch %u: the %s is not a finite number", e->checkpoint, e->name,
                         w->descriptor.batch + 1, og__metrics_undefined(&part)));
     og__metrics_add(&e->metrics, &part);
-    rc = og__scores_add(&e->scores, &w->sampled.batch, targets, err);
+    rc = og__scores_add(&e->scores, w->sampled.batch.n_seeds, targets, err);
     og__count_work(&e->counters, w);
     struct og_progress p = {.size = sizeof(p),
                             .stage = "eval",
@@ -61,7 +61,8 @@ static int evaluate(struct evaluation *e, struct og_err *err)
 {
     struct og_session *s = e->s;
     int rc;
-    OG_TRY(og__scores_open(&e->scores, &s->workload, s->learner.model, s->budget, err));
+    OG_TRY(og__scores_open(&e->scores, &s->workload.shape, s->learner.model,
+                           og__held_out_items(&s->workload), s->budget, err));
     OG_TRY(og__targets_check_split(s->workload.graph, &s->workload.shape,
                                    &s->workload.split[e->split], e->name, err));
     OG_TRY(og__checkpoint_load(e->checkpoint, s->learner.model, err));
@@ -81,11 +82,12 @@ static json_t *eval_json(const struct evaluation *e, double start)
 {
     const struct og_epoch_counters *c = &e->counters;
     return json_pack(
-        "{s:s s:s s:I s:o s:o s:o s:o s:f s:I s:I s:I s:I s:I s:I s:I s:I s:I}", "split", e->name,
-        "checkpoint", e->checkpoint, "nodes", (json_int_t)e->metrics.counted, "loss",
+        "{s:s s:s s:I s:o s:o s:o s:o s:o s:o s:f s:I s:I s:I s:I s:I s:I s:I s:I s:I}", "split",
+        e->name, "checkpoint", e->checkpoint, "nodes", (json_int_t)e->metrics.counted, "loss",
         og__json_real(og__metrics_loss(&e->metrics)), "acc",
         og__json_real(og__scores_chief(&e->scores, &e->metrics)), "metrics",
-        og__scores_json(&e->scores, &e->metrics), "prepare",
+        og__scores_json(&e->scores, &e->metrics), "classes", og__scores_classes_json(&e->scores),
+        "confusion", og__scores_confusion_json(&e->scores), "prepare",
         og__prepare_counters_json(&e->s->prepare), "seconds", og__now() - start, "rows",
         (json_int_t)c->rows, "hits", (json_int_t)c->hits, "misses", (json_int_t)c->misses,
         "prefill", (json_int_t)c->prefill, "reads", (json_int_t)c->reads, "bytes_read",
@@ -98,19 +100,19 @@ static json_t *full_json(const struct evaluation *e, double start)
 {
     const struct og_session *s = e->s;
     const struct og_epoch_counters *c = &e->counters;
-    const struct og_model_config *config = &s->workload.shape;
     (void)start;
-    return json_pack("{s:I s:f s:I s:I s:I s:I s:I s:I s:I s:s s:o s:I s:o s:o s:o}", "nodes",
-                     (json_int_t)s->workload.graph->n_nodes, "seconds", og__now() - s->opened,
-                     "rows", (json_int_t)c->rows, "hits", (json_int_t)c->hits, "misses",
-                     (json_int_t)c->misses, "bytes_read", (json_int_t)c->bytes_read,
-                     "prepare_bytes_read", (json_int_t)s->prepare.bytes_read, "peak_rss_bytes",
-                     (json_int_t)og__session_peak_rss(s), "memory_budget_bytes",
-                     (json_int_t)s->memory.limit, "split", e->name, "checkpoint",
-                     og__json_text(e->checkpoint), "labelled", (json_int_t)e->metrics.counted,
-                     "loss", og__json_real(og__metrics_loss(&e->metrics)), "acc",
-                     og__json_real(og__metrics_acc(&e->metrics, config)), "metrics",
-                     og__metrics_json(config, &e->metrics));
+    return json_pack(
+        "{s:I s:f s:I s:I s:I s:I s:I s:I s:I s:s s:o s:I s:o s:o s:o s:o s:o}", "nodes",
+        (json_int_t)s->workload.graph->n_nodes, "seconds", og__now() - s->opened, "rows",
+        (json_int_t)c->rows, "hits", (json_int_t)c->hits, "misses", (json_int_t)c->misses,
+        "bytes_read", (json_int_t)c->bytes_read, "prepare_bytes_read",
+        (json_int_t)s->prepare.bytes_read, "peak_rss_bytes", (json_int_t)og__session_peak_rss(s),
+        "memory_budget_bytes", (json_int_t)s->memory.limit, "split", e->name, "checkpoint",
+        og__json_text(e->checkpoint), "labelled", (json_int_t)e->metrics.counted, "loss",
+        og__json_real(og__metrics_loss(&e->metrics)), "acc",
+        og__json_real(og__scores_chief(&e->scores, &e->metrics)), "metrics",
+        og__scores_json(&e->scores, &e->metrics), "classes", og__scores_classes_json(&e->scores),
+        "confusion", og__scores_confusion_json(&e->scores));
 }
 
 static int eval_batches(struct evaluation *e, const char *dataset, const struct og_options *opt,

@@ -323,7 +323,7 @@ int og__ranks_name(struct og_ranks *r, char *text, size_t size, struct og_err *e
 /* ---- scores ---- */
 
 /* High ones from the front, low ones from the back: what others have follows what this one has. */
-int og__ranks_scores(struct og_ranks *r, struct og_scores *c, struct og_err *err)
+static int gather_list(struct og_ranks *r, struct og_scores *c, uint32_t l, struct og_err *err)
 {
     struct {
         uint64_t high, low;
@@ -331,24 +331,57 @@ int og__ranks_scores(struct og_ranks *r, struct og_scores *c, struct og_err *err
     struct og_message send[OG__MOST_RANKS];
     struct og_message receive[OG__MOST_RANKS];
     const int own = r->comm->rank;
+    const size_t most = c->sizes.most;
+    float *value = c->value + l * most;
+    struct og_score_list *list = &c->list[l];
     int rc;
-    if (!c->value)
-        return 0;
-    n[own].high = c->n_high;
-    n[own].low = c->n_low;
+    n[own].high = list->n_high;
+    n[own].low = list->n_low;
     OG_TRY(og__comm_gather(r->comm, n, sizeof(*n), err));
     for (int i = 0; i < r->comm->n; i++) {
-        send[i] = (struct og_message){c->value, n[own].high * sizeof(float)};
-        receive[i] = (struct og_message){c->value + c->n_high, n[i].high * sizeof(float)};
-        c->n_high += i == own ? 0 : n[i].high;
+        send[i] = (struct og_message){value, n[own].high * sizeof(float)};
+        receive[i] = (struct og_message){value + list->n_high, n[i].high * sizeof(float)};
+        list->n_high += i == own ? 0 : n[i].high;
     }
     OG_TRY(og__comm_exchange(r->comm, send, receive, err));
     for (int i = 0; i < r->comm->n; i++) {
-        c->n_low += i == own ? 0 : n[i].low;
-        send[i] = (struct og_message){c->value + c->most - n[own].low, n[own].low * sizeof(float)};
-        receive[i] = (struct og_message){c->value + c->most - c->n_low, n[i].low * sizeof(float)};
+        list->n_low += i == own ? 0 : n[i].low;
+        send[i] = (struct og_message){value + most - n[own].low, n[own].low * sizeof(float)};
+        receive[i] = (struct og_message){value + most - list->n_low, n[i].low * sizeof(float)};
     }
     OG_TRY(og__comm_exchange(r->comm, send, receive, err));
+out:
+    return rc;
+}
+
+/* Piece by piece, of all ranks. */
+static int add_counts(struct og_ranks *r, const struct og_scores *c, struct og_err *err)
+{
+    enum { COUNTS = 128 };
+    uint64_t all[OG__MOST_RANKS][COUNTS];
+    size_t n;
+    uint64_t *count = og__scores_counts(c, &n);
+    int rc = 0;
+    for (size_t first = 0, m; first < n; first += m) {
+        m = OG_MIN(n - first, (size_t)COUNTS);
+        memset(all, 0, sizeof(all));
+        memcpy(all[r->comm->rank], count + first, m * sizeof(*count));
+        OG_TRY(og__comm_gather(r->comm, all, sizeof(*all), err));
+        memset(count + first, 0, m * sizeof(*count));
+        for (int i = 0; i < r->comm->n; i++)
+            for (size_t k = 0; k < m; k++)
+                count[first + k] += all[i][k];
+    }
+out:
+    return rc;
+}
+
+int og__ranks_scores(struct og_ranks *r, struct og_scores *c, struct og_err *err)
+{
+    int rc = 0;
+    for (uint32_t l = 0; l < c->sizes.lists; l++)
+        OG_TRY(gather_list(r, c, l, err));
+    OG_TRY(add_counts(r, c, err));
 out:
     return rc;
 }

@@ -154,7 +154,7 @@ static int evaluate_batch(struct og_trainer *t, const struct og_work *w, struct 
     OG_TRY(begin_own(t, w, err));
     OG_TRY(og__model_forward(t->s->learner.model, &w->sampled.batch, w->rows, targets,
                              &report.metrics, err));
-    OG_TRY(og__scores_add(&t->scores, &w->sampled.batch, targets, err));
+    OG_TRY(og__scores_add(&t->scores, w->sampled.batch.n_seeds, targets, err));
     og__count_evaluated(&report.counters, w);
     OG_TRY(og__round_take(t, &report, NULL, err));
 out:
@@ -211,7 +211,7 @@ static int count_rest(struct og_trainer *t, struct og_err *err)
 static int test_best(struct og_trainer *t, struct og_err *err)
 {
     struct og_session *s = t->s;
-    t->test = (struct og_test_result){json_null(), json_null()};
+    t->test = (struct og_test_result){json_null(), json_null(), json_null(), json_null()};
     if (s->workload.split[OG__TEST].n == 0)
         return 0;
     int rc = t->state.best_epoch ? og__model_push_values(s->learner.model, t->best, err) : 0;
@@ -231,6 +231,8 @@ static int test_best(struct og_trainer *t, struct og_err *err)
     og__scores_rank(&t->scores);
     t->test.acc = og__json_real(og__scores_chief(&t->scores, &t->state.valid));
     t->test.metrics = og__scores_json(&t->scores, &t->state.valid);
+    t->test.classes = og__scores_classes_json(&t->scores);
+    t->test.confusion = og__scores_confusion_json(&t->scores);
     t->state.counters.eval_seconds = og__now() - start;
     return 0;
 }
@@ -254,7 +256,8 @@ static int start_run(struct og_trainer *t, struct og_err *err)
     t->state.epochs = json_array();
     t->n_values = og__model_values(s->learner.model);
     t->labels = og__alloc(s->budget, og__targets_bytes(&s->workload), "batches", err);
-    int opened = og__scores_open(&t->scores, &s->workload, s->learner.model, s->budget, err);
+    int opened = og__scores_open(&t->scores, &s->workload.shape, s->learner.model,
+                                 og__held_out_items(&s->workload), s->budget, err);
     t->best = og__alloc(s->budget, t->n_values * sizeof(float), "model", err);
     if (!t->labels || !t->best || opened < 0)
         return -ENOMEM;
@@ -298,6 +301,8 @@ static void end_run(struct og_trainer *t)
     json_decref(t->state.epochs);
     json_decref(t->test.acc);
     json_decref(t->test.metrics);
+    json_decref(t->test.classes);
+    json_decref(t->test.confusion);
 }
 
 /* What was said gives way to what is said next. */

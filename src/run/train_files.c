@@ -63,7 +63,7 @@ double og__run_seconds(const struct og_trainer *t)
 /* Scores are not saved: a resumed run evaluates again from the first batch. */
 static void rewind_evaluation(const struct og_trainer *t, struct og_train_state *state)
 {
-    if (!t->scores.value || state->next_item == 0)
+    if (!og__scores_keep(&t->scores) || state->next_item == 0)
         return;
     struct og_descriptor last = og__schedule_at(&t->whole, state->next_item - 1);
     if (last.split == OG__TRAIN || last.last_of_epoch)
@@ -297,10 +297,8 @@ static int write_summary(struct og_trainer *t, struct og_err *err)
     struct og_session *s = t->s;
     const struct og_train_state *state = &t->state;
     json_t *root = json_pack(
-        "{s:s s:s s:s s:I s:o s:I s:o s:o s:O s:i s:s s:o s:s s:o s:o s:o s:o s:o s:I s:I s:I s:s "
-        "s:f s:o "
-        "s:o "
-        "s:o}",
+        "{s:s s:s s:s s:I s:o s:I s:o s:o s:O s:i s:s s:o s:s s:o s:o s:o s:o s:o s:o s:o s:I s:I "
+        "s:I s:s s:f s:o s:o s:o}",
         "version", og_version(), "dataset", s->workload.graph->name, "run", t->dir.path,
         "parameters", (json_int_t)og__model_trained(og__model_config(s->learner.model)), "config",
         og__options_json(&s->config.opt), "seed", (json_int_t)s->config.opt.seed, "plan",
@@ -310,11 +308,11 @@ static int write_summary(struct og_trainer *t, struct og_err *err)
         state->best_epoch ? json_integer(state->best_epoch) : json_null(), "best_by", best_by(t),
         "best_value", best_value(t), "valid_acc", of_best(state, "valid_acc"), "test_acc",
         t->test.acc, "valid_metrics", of_best(state, "valid_metrics"), "test_metrics",
-        t->test.metrics, "peak_rss_bytes", (json_int_t)og__session_peak_rss(s),
-        "baseline_rss_bytes", (json_int_t)s->baseline_rss, "memory_budget_bytes",
-        (json_int_t)s->memory.limit, "io", s->path.rows.ops->engine(s->path.rows.self), "seconds",
-        og__run_seconds(t), "executors", executors_json(t), "workers", og__ranks_json(t->ranks),
-        "gradients", gradients_json(t));
+        t->test.metrics, "test_classes", t->test.classes, "test_confusion", t->test.confusion,
+        "peak_rss_bytes", (json_int_t)og__session_peak_rss(s), "baseline_rss_bytes",
+        (json_int_t)s->baseline_rss, "memory_budget_bytes", (json_int_t)s->memory.limit, "io",
+        s->path.rows.ops->engine(s->path.rows.self), "seconds", og__run_seconds(t), "executors",
+        executors_json(t), "workers", og__ranks_json(t->ranks), "gradients", gradients_json(t));
     t->test = (struct og_test_result){0};
     return og__json_deliver(root, t->dir.summary, t->summary, err);
 }

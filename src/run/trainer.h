@@ -15,7 +15,7 @@
 
 /* What the summary says of the test; null where there is none. */
 struct og_test_result {
-    json_t *acc, *metrics;
+    json_t *acc, *metrics, *classes, *confusion;
 };
 
 struct og_trainer {

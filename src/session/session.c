@@ -385,6 +385,8 @@ int og__session_open_for(struct og_session **out, const char *dataset, const str
     OG_TRY(og__session_load_seeds(s, want, err));
     OG_TRY(og__session_know_types(s, model, err));
     OG_TRY(og__learner_shape(&s->workload, &s->config, model, err));
+    og__keep_class_scores(&s->workload.shape, s->config.opt.best_by,
+                          og__held_out_items(&s->workload));
     og__know_trace(&s->workload, &s->config.opt);
     OG_TRY(og__session_balance(s, err));
     if (want & OG__WANT_TRAINING)

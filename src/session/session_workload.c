@@ -10,6 +10,7 @@
 #include "dataset/writer.h"
 #include "gather/gather.h"
 #include "nn/ops.h"
+#include "nn/tasks.h"
 #include "options/options.h"
 
 #include <math.h>
@@ -134,6 +135,13 @@ out:
     return rc;
 }
 
+/* Bytes that a pass over a held-out split keeps. */
+static size_t pass_bytes(const struct og_workload *f)
+{
+    const struct og_pass_sizes sizes = og__pass_sizes(&f->shape, og__held_out_items(f));
+    return og__pass_bytes(&sizes);
+}
+
 void og__know_splits(struct og_workload *f, unsigned want)
 {
     for (int i = 0; i < OG__SPLITS; i++) {
@@ -144,7 +152,7 @@ void og__know_splits(struct og_workload *f, unsigned want)
     }
     f->bytes.seeds += f->triples.size * sizeof(*f->triples.table);
     if (want & OG__WANT_MODEL)
-        f->bytes.scores = og__most_scores(f) * sizeof(float);
+        f->bytes.scores = pass_bytes(f);
 }
 
 /* ---- of its batches ---- */

@@ -42,7 +42,7 @@ SIMULATED = ["cache_rows", "rows", "hits", "misses", "prefill"]
 FIELDS = {"plan": PLAN, "rows-EPOCH": ROWS, "reads-EPOCH": READS, "POLICY,CACHE": SIMULATED}
 NUMBERS = ["loss", "train_acc", "valid_acc", "valid_metrics"]
 # Metrics that came after the checksums: they are left out, so that the checksums of the others stay.
-LATER = {"hits@20", "hits@50", "hits@100"}
+LATER = {"hits@20", "hits@50", "hits@100", "macro_f1", "weighted_f1", "macro_auc", "macro_ap"}
 
 
 # ---- the list ----
@@ -204,9 +204,13 @@ def listed(values, keys):
     return " ".join(str(values[key]) for key in keys)
 
 
-def first_metrics(of):
-    """The metrics that there were at first."""
-    return of and {key: value for key, value in of.items() if key not in LATER}
+def first_metrics(of, full=False):
+    """The metrics that there were at first; `eval --full` had neither areas nor f1."""
+    if not of:
+        return of
+    classes = {"micro_f1"} | (set() if "f1" in of else {"auc", "ap"}) if "acc" in of else set()
+    left_out = LATER | classes | ({"f1", "auc", "ap"} if full else set())
+    return {key: value for key, value in of.items() if key not in left_out}
 
 
 def of_run(c):
@@ -236,7 +240,7 @@ def of_arrays(folder):
 
 def of_eval(printed):
     e = json.loads(printed, parse_float=str)
-    e["metrics"] = first_metrics(e["metrics"])
+    e["metrics"] = first_metrics(e["metrics"], "labelled" in e)
     bits = {key: e[key] for key in ("loss", "acc", "metrics", "nodes", "labelled") if key in e}
     return {"metrics": digest(canonical(bits))}, {"rows": listed(e, ROWS[:3])} if "hits" in e else {}
 

@@ -71,7 +71,8 @@ def check_kept(summary, by):
 
 def check_figures():
     """Every figure of every task. None is refused that there is, and those that there are not by name."""
-    figures = {"two": ["loss", "acc", "f1", "auc", "ap"], "many": ["loss", "acc"], "labels": ["loss", "micro_f1", "auc", "ap"], "values": ["loss", "mse", "mae", "r2"]}
+    of_classes = ["loss", "acc", "macro_f1", "micro_f1", "weighted_f1", "auc", "ap"]
+    figures = {"two": [*of_classes, "f1"], "many": of_classes, "labels": ["loss", "macro_f1", "micro_f1", "weighted_f1", "auc", "ap", "macro_auc", "macro_ap"], "values": ["loss", "mse", "mae", "r2"]}
     usual = {"two": "acc", "many": "acc", "labels": "micro_f1", "values": "r2"}
     for graph, own in figures.items():
         check_kept(train(f"{graph}-graph", f"{graph}-auto"), usual[graph])

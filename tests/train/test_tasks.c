@@ -74,16 +74,22 @@ static void a_task_has_figures(void **state)
                                     .value_sum = 10,
                                     .value_squares = 30};
     const struct og_metrics none = {0};
-    const struct og_ranking areas = {.auc = 0.75, .ap = 0.5, .f1 = 0.6};
+    const struct og_pass_metrics pass = {.auc = 0.75,
+                                         .ap = 0.5,
+                                         .f1 = 0.6,
+                                         .macro_auc = 0.7,
+                                         .macro_ap = 0.4,
+                                         .macro_f1 = 0.3,
+                                         .weighted_f1 = 0.35};
     for (int task = 0; task < n_tasks(); task++)
         for (int multi = 0; multi < 2; multi++) {
             const struct og_model_config c = {.task = task, .multi_label = multi};
             const struct og_task *t = og__task_of(&c);
             assert_true(t->chief(&none, NULL) == 0);
-            assert_true(t->chief(&some, &areas) > 0);
+            assert_true(t->chief(&some, &pass) > 0);
             for (const struct og_figure *f = t->figures; f->kind != OG_BEST_AUTO; f++)
-                assert_true(f->of(&some, &areas) > 0 && f->of(&some, &areas) < 1.5);
-            assert_true(!t->n_scores || (t->score && t->score_width > 0));
+                assert_true(f->of(&some, &pass) > 0 && f->of(&some, &pass) < 1.5);
+            assert_true(!t->lists || t->score);
         }
 }
 
@@ -99,12 +105,26 @@ static void a_task_chooses_by_its_figures(void **state)
         int usual, f1;
         const char *has;
     } tasks[] = {
-        {{.task = OG_TASK_NODE, .n_classes = 2}, OG_BEST_ACC, OG_BEST_F1, "loss, acc, f1, auc, ap"},
-        {{.task = OG_TASK_NODE, .n_classes = 3}, OG_BEST_ACC, -1, "loss, acc"},
+        {{.task = OG_TASK_NODE, .n_classes = 2},
+         OG_BEST_ACC,
+         OG_BEST_F1,
+         "loss, acc, f1, macro_f1, micro_f1, weighted_f1, auc, ap"},
+        {{.task = OG_TASK_NODE, .n_classes = 3},
+         OG_BEST_ACC,
+         OG_BEST_MICRO_F1,
+         "loss, acc, macro_f1, micro_f1, weighted_f1"},
+        {{.task = OG_TASK_NODE, .n_classes = 3, .class_scores = true},
+         OG_BEST_ACC,
+         OG_BEST_MICRO_F1,
+         "loss, acc, macro_f1, micro_f1, weighted_f1, auc, ap"},
+        {{.task = OG_TASK_NODE, .n_classes = OG__MOST_COUNTED + 1, .class_scores = true},
+         OG_BEST_ACC,
+         OG_BEST_MICRO_F1,
+         "loss, acc, micro_f1"},
         {{.task = OG_TASK_NODE, .n_classes = 3, .multi_label = true},
          OG_BEST_MICRO_F1,
          OG_BEST_MICRO_F1,
-         "loss, micro_f1, auc, ap"},
+         "loss, macro_f1, micro_f1, weighted_f1, auc, ap, macro_auc, macro_ap"},
         {{.task = OG_TASK_LINK, .n_classes = 8},
          OG_BEST_AUC,
          -1,
@@ -118,7 +138,7 @@ static void a_task_chooses_by_its_figures(void **state)
         assert_true(tasks[i].f1 < 0 || og__best_of(c, OG_BEST_F1) == tasks[i].f1);
         for (int kind = 1; og__best_words[kind]; kind++) {
             struct og_err err = {0};
-            char hint[128];
+            char hint[192];
             snprintf(hint, sizeof(hint), "validation has %s", tasks[i].has);
             if (og__best_check(c, kind, &err) == 0)
                 continue;
@@ -126,6 +146,20 @@ static void a_task_chooses_by_its_figures(void **state)
             assert_non_null(strstr(err.message, og__best_words[kind]));
         }
     }
+}
+
+/* More scores than a few are kept where --best-by needs them. */
+static void few_scores_are_kept(void **state)
+{
+    (void)state;
+    struct og_model_config c = {.task = OG_TASK_NODE, .n_classes = 8};
+    const size_t few = OG__FEW_SCORES / 8;
+    for (int more = 0; more < 2; more++) {
+        og__keep_class_scores(&c, OG_BEST_AUTO, few + (size_t)more);
+        assert_int_equal(og__pass_sizes(&c, few).lists, more ? 0 : 8);
+    }
+    og__keep_class_scores(&c, OG_BEST_AUC, few + 1);
+    assert_int_equal(og__pass_sizes(&c, few).lists, 8);
 }
 
 /* ==== losses ==== */
@@ -235,6 +269,7 @@ int main(void)
         cmocka_unit_test(a_task_becomes_one_of_values_where_labels_are),
         cmocka_unit_test(a_task_has_figures),
         cmocka_unit_test(a_task_chooses_by_its_figures),
+        cmocka_unit_test(few_scores_are_kept),
         cmocka_unit_test(a_task_takes_its_losses),
         cmocka_unit_test(slopes_of_values_are_those_of_the_loss),
         cmocka_unit_test(slopes_of_classes_are_those_of_the_loss),
