@@ -12,6 +12,11 @@ size_t og__split_relation_bytes(const struct og_split *split)
     return split->relation ? (size_t)split->n * sizeof(*split->relation) : 0;
 }
 
+size_t og__split_negatives_bytes(const struct og_split *split)
+{
+    return (size_t)split->n_negatives * (size_t)split->negatives_width * sizeof(*split->negatives);
+}
+
 size_t og__logits_bytes(const struct og_workload *f)
 {
     return f->schedule.batch_size * (size_t)f->shape.n_classes * sizeof(float);

@@ -26,6 +26,9 @@ struct og_split {
     uint32_t *relation; /* [n] of edges of several relations; NULL: of one */
     int64_t n;
     void *labels; /* in the order of ids */
+    /* Given negatives of edges (sample/pairs.h), or NULL. */
+    uint32_t *negatives; /* [n_negatives][negatives_width] */
+    int64_t n_negatives, negatives_width;
 };
 
 /* How distinct nodes grow: k times as many batches have k^power times as many. With each doubling
@@ -170,7 +173,8 @@ static inline const struct og_disk_profile *og__packs_profile(const struct og_wo
 }
 
 size_t og__split_bytes(const struct og_workload *f, const struct og_split *split); /* its ids */
-size_t og__split_relation_bytes(const struct og_split *split); /* its relations */
+size_t og__split_relation_bytes(const struct og_split *split);  /* its relations; */
+size_t og__split_negatives_bytes(const struct og_split *split); /* and given negatives */
 /* Targets of n seeds, gathered: labels, and where seeds have weights these; 0 for links, whose
  * targets are the batch's pairs. And of a batch. */
 size_t og__seed_targets_bytes(const struct og_workload *f, uint32_t n);

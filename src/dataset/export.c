@@ -272,6 +272,11 @@ static int export_npy(struct exporter *x, struct og_err *err)
         OG_TRY(export_array(x, &g->edges[s], false, name, err));
         snprintf(name, sizeof(name), "%s_edge_type.npy", splits[s]); /* a type is a relation */
         OG_TRY(export_array(x, &g->edge_relations[s], false, name, err));
+        if (s == OG__TRAIN)
+            continue;
+        snprintf(name, sizeof(name), "%s.npy",
+                 og__negatives_name((enum og__split)s, g->negatives_each[s]));
+        OG_TRY(export_array(x, &g->negatives[s], false, name, err));
     }
     OG_TRY(write_meta(x, err));
 out:

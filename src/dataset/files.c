@@ -34,6 +34,10 @@ static const struct {
     {"train_edge_relations.npy", "--task link"},
     {"valid_edge_relations.npy", "--task link"},
     {"test_edge_relations.npy", "--task link"},
+    {"valid_neg_edges.npy", "--task link"},
+    {"valid_neg_dst.npy", "--task link"},
+    {"test_neg_edges.npy", "--task link"},
+    {"test_neg_dst.npy", "--task link"},
     {"node_ids.npy", "you: the id that each node had in the source"},
 };
 

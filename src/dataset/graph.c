@@ -250,6 +250,29 @@ out:
     return rc;
 }
 
+const char *og__negatives_name(enum og__split split, bool each)
+{
+    static const char *const names[OG__SPLITS][2] = {
+        [OG__VALID] = {"valid_neg_edges", "valid_neg_dst"},
+        [OG__TEST] = {"test_neg_edges", "test_neg_dst"}};
+    return names[split][each];
+}
+
+/* A split has them in one form or the other. */
+static int open_negatives(struct og_graph *g, const struct og_meta *m, enum og__split s,
+                          struct og_err *err)
+{
+    struct og_npy *a = &g->negatives[s];
+    int rc;
+    OG_TRY(open_array(g, m, og__negatives_name(s, false), true, a, err));
+    if (a->fd >= 0)
+        return 0;
+    rc = open_array(g, m, og__negatives_name(s, true), true, a, err);
+    g->negatives_each[s] = a->fd >= 0;
+out:
+    return rc;
+}
+
 static int open_lists(struct og_graph *g, const struct og_meta *m, struct og_err *err)
 {
     static const char *const beside[OG__SPLITS] = {"train_edge_relations", "valid_edge_relations",
@@ -257,6 +280,8 @@ static int open_lists(struct og_graph *g, const struct og_meta *m, struct og_err
     int rc = 0;
     for (enum og__array a = OG__LABELS; a < OG__ARRAYS; a++)
         OG_TRY(open_array(g, m, og__array_name(a), true, og__array_of(g, a), err));
+    for (enum og__split s = OG__VALID; s <= OG__TEST; s++)
+        OG_TRY(open_negatives(g, m, s, err));
     if (!og__form_of(g)->lists_relations)
         return 0;
     for (int s = 0; s < OG__SPLITS; s++)
@@ -436,6 +461,23 @@ static int check_edge_relations(const struct og_graph *g, struct og_err *err)
     return 0;
 }
 
+static int check_negatives(const struct og_graph *g, struct og_err *err)
+{
+    for (enum og__split s = OG__VALID; s <= OG__TEST; s++) {
+        const struct og_npy *a = &g->negatives[s];
+        const int64_t n = g->edges[s].fd < 0 ? 0 : g->edges[s].shape[0];
+        const bool each = g->negatives_each[s];
+        if (a->fd < 0)
+            continue;
+        if (!og__npy_is_integer(a->type) || a->ndim != 2 || (!each && a->shape[1] != 2))
+            return og__fail(err, -EINVAL, again_hint, "%s: must be whole numbers [%s]", a->path,
+                            each ? "edges, k" : "m, 2");
+        if (each && a->shape[0] != n)
+            return disagree(a->path, "edges of its list", n, a->shape[0], err);
+    }
+    return 0;
+}
+
 static int check_node_ids(const struct og_graph *g, struct og_err *err)
 {
     const struct og_npy *a = &g->node_ids;
@@ -451,6 +493,7 @@ static int check_lists(struct og_graph *g, const struct og_meta *m, struct og_er
     OG_TRY(check_node_splits(g, err));
     OG_TRY(check_edges(g, err));
     OG_TRY(check_edge_relations(g, err));
+    OG_TRY(check_negatives(g, err));
     OG_TRY(check_node_ids(g, err));
 out:
     return rc;
@@ -472,7 +515,7 @@ static void blank(struct og_graph *g)
     for (size_t i = 0; i < OG_COUNT(own); i++)
         own[i]->fd = -1;
     for (int s = 0; s < OG__SPLITS; s++)
-        g->split[s].fd = g->edges[s].fd = g->edge_relations[s].fd = -1;
+        g->split[s].fd = g->edges[s].fd = g->edge_relations[s].fd = g->negatives[s].fd = -1;
 }
 
 static struct og_relation relation_of(const struct og_graph *g, const struct og_relation_meta *m)
@@ -592,6 +635,7 @@ static void each_array(struct og_graph *g, void (*fn)(struct og_npy *a, void *ar
         fn(&g->split[s], arg);
         fn(&g->edges[s], arg);
         fn(&g->edge_relations[s], arg);
+        fn(&g->negatives[s], arg);
     }
     fn(&g->labels, arg);
     fn(&g->node_ids, arg);

@@ -103,7 +103,11 @@ struct og_graph {
     struct og_npy labels, split[OG__SPLITS];
     struct og_npy edges[OG__SPLITS]; /* for link prediction; held-out edges are not in the graph */
     struct og_npy edge_relations[OG__SPLITS]; /* of these edges (typed_edges.h), or absent */
-    struct og_npy node_ids;                   /* what the source called each node, or absent */
+    /* Given negatives of held-out edges, or absent. Each: [edges, k], k destinations for each edge;
+     * else [m, 2], edges for all of them. Homogeneous graphs only. */
+    struct og_npy negatives[OG__SPLITS];
+    bool negatives_each[OG__SPLITS];
+    struct og_npy node_ids; /* what the source called each node, or absent */
     struct og_identity identity;
     struct json_t *meta; /* meta.json, which has the names */
 };
@@ -197,6 +201,15 @@ OG_MUST_CHECK int og__graph_seeds(const struct og_graph *g, const int64_t *list,
 OG_MUST_CHECK int og__graph_edges(const struct og_graph *g, enum og__split split,
                                   struct og_budget *b, uint32_t **ends, int64_t *count,
                                   struct og_err *err);
+
+/* Loads the given negatives of a split, ids in the order of the file, from the budget as "seeds".
+ * *rows of *width; absent: 0 and NULL. Release with og__release(b, ids, *rows * *width * 4,
+ * "seeds"). */
+OG_MUST_CHECK int og__graph_negatives(const struct og_graph *g, enum og__split split,
+                                      struct og_budget *b, uint32_t **ids, int64_t *rows,
+                                      int64_t *width, struct og_err *err);
+/* "valid_neg_edges" or, of negatives for each edge, "valid_neg_dst". */
+const char *og__negatives_name(enum og__split split, bool each);
 
 /* Loads the labels of `count` nodes in the order of ids, from the budget as "labels". They are
  * int32 [count] class, -1 = none; or float32 [count, C] for multi-label graphs and values. Refuses

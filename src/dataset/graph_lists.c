@@ -102,6 +102,54 @@ int og__graph_seeds(const struct og_graph *g, const int64_t *list, int64_t n, st
     return load_ids(&check, NULL, list, n, b, ids, err);
 }
 
+/* ---- given negatives ---- */
+
+/* Ids may be listed several times. */
+static int read_negatives(const struct og_graph *g, const struct og_npy *flat, uint32_t *ids,
+                          struct og_err *err)
+{
+    enum { CHUNK = 4096 };
+    int64_t chunk[CHUNK];
+    for (int64_t first = 0, n; first < flat->shape[0]; first += n) {
+        n = OG_MIN(flat->shape[0] - first, (int64_t)CHUNK);
+        const int rc = og__npy_read_int64(flat, first, n, chunk, err);
+        if (rc < 0)
+            return rc;
+        for (int64_t i = 0; i < n; i++) {
+            if (chunk[i] < 0 || chunk[i] >= g->n_nodes)
+                return og__fail(err, -EINVAL, again_hint,
+                                "%s: number %lld: node %lld, the graph has %lld nodes", flat->path,
+                                (long long)(first + i), (long long)chunk[i], (long long)g->n_nodes);
+            ids[first + i] = (uint32_t)chunk[i];
+        }
+    }
+    return 0;
+}
+
+int og__graph_negatives(const struct og_graph *g, enum og__split split, struct og_budget *b,
+                        uint32_t **ids, int64_t *rows, int64_t *width, struct og_err *err)
+{
+    const struct og_npy *a = &g->negatives[split];
+    *ids = NULL;
+    *rows = *width = 0;
+    if (a->fd < 0 || a->shape[0] * a->shape[1] == 0)
+        return 0;
+    const struct og_npy flat = og__npy_flat(a);
+    const size_t bytes = (size_t)flat.shape[0] * sizeof(**ids);
+    uint32_t *found = og__alloc(b, bytes, "seeds", err);
+    if (!found)
+        return -ENOMEM;
+    const int rc = read_negatives(g, &flat, found, err);
+    if (rc < 0) {
+        og__release(b, found, bytes, "seeds");
+        return rc;
+    }
+    *ids = found;
+    *rows = a->shape[0];
+    *width = a->shape[1];
+    return 0;
+}
+
 /* ---- labels ---- */
 
 /* Reads the file once, front to back. `order` sorts ids ascending, with entries id << 32 |

@@ -191,6 +191,13 @@ int og__identify_arrays(struct og_graph *g, const struct og_meta *m, struct og_e
     }
     for (enum og__array a = 0; a < OG__ARRAYS; a++)
         id->contents = mix(id->contents, &id->array[a].contents, sizeof(uint64_t));
+    for (enum og__split s = OG__VALID; s <= OG__TEST; s++) {
+        uint64_t contents = 0;
+        if (!og__npy_there(&g->negatives[s]))
+            continue;
+        OG_TRY(look_at(&g->negatives[s], buffer, &contents, err));
+        id->contents = mix(id->contents, &contents, sizeof(contents));
+    }
 out:
     free(buffer);
     return rc;

@@ -120,7 +120,7 @@ static inline struct og_npy og__npy_flat(const struct og_npy *a)
 {
     struct og_npy flat = *a;
     flat.ndim = 1;
-    flat.shape[0] = 2 * a->shape[0];
+    flat.shape[0] = a->shape[0] * a->shape[1];
     flat.shape[1] = 1;
     return flat;
 }

@@ -65,38 +65,50 @@ out:
     return rc;
 }
 
-static int copy_array(struct parter *p, enum og__array which, struct og_err *err)
+/* own: rows of this part's nodes alone. */
+static int copy_array(struct parter *p, const struct og_npy *a, const char *array, bool own,
+                      struct og_err *err)
 {
-    const struct og_npy *a = og__array_of(p->ds, which);
     char name[32];
     struct og_npy_writer *w = NULL;
     int rc;
-    snprintf(name, sizeof(name), "%s.npy", og__array_name(which));
+    snprintf(name, sizeof(name), "%s.npy", array);
     OG_TRY(og__array_create(&w, p->dir.temporary, name, a->type, a->ndim, a->shape[1], err));
-    OG_TRY(copy_rows(p, a, w, which == OG__FEATURES, err));
+    OG_TRY(copy_rows(p, a, w, own, err));
     OG_TRY(og__array_finish(&w, name, p->checksums, err));
 out:
     og__npy_discard(w);
     return rc;
 }
 
+/* Counts its bytes; *row: of the widest row. */
+static void look_at(struct parter *p, const struct og_npy *a, size_t *row)
+{
+    if (!og__npy_there(a))
+        return;
+    p->total += a->bytes;
+    *row = OG_MAX(*row, og__npy_size(a->type) * (size_t)a->shape[1]);
+}
+
 static int copy_arrays(struct parter *p, struct og_err *err)
 {
     size_t row = 8;
     int rc = 0;
-    for (enum og__array a = 0; a < OG__ARRAYS; a++) {
-        const struct og_npy *array = og__array_of(p->ds, a);
-        if (!og__npy_there(array))
-            continue;
-        p->total += array->bytes;
-        row = OG_MAX(row, og__npy_size(array->type) * (size_t)array->shape[1]);
-    }
+    for (enum og__array a = 0; a < OG__ARRAYS; a++)
+        look_at(p, og__array_of(p->ds, a), &row);
+    for (enum og__split s = OG__VALID; s <= OG__TEST; s++)
+        look_at(p, &p->ds->negatives[s], &row);
     p->bytes = OG_MAX(row, (size_t)PIECE);
     p->buffer = malloc(p->bytes);
     OG_TRY(p->buffer ? 0 : no_memory(p, err));
     for (enum og__array a = 0; a < OG__ARRAYS; a++)
         if (og__npy_there(og__array_of(p->ds, a)))
-            OG_TRY(copy_array(p, a, err));
+            OG_TRY(
+                copy_array(p, og__array_of(p->ds, a), og__array_name(a), a == OG__FEATURES, err));
+    for (enum og__split s = OG__VALID; s <= OG__TEST; s++)
+        if (og__npy_there(&p->ds->negatives[s]))
+            OG_TRY(copy_array(p, &p->ds->negatives[s],
+                              og__negatives_name(s, p->ds->negatives_each[s]), false, err));
 out:
     return rc;
 }

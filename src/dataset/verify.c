@@ -29,6 +29,7 @@ struct verifier {
     const struct og_relation *of;
     long long before;        /* the previous entry of its indptr */
     int split;               /* being read */
+    long long width;         /* numbers of a row of given negatives */
     int64_t *piece;          /* [PIECE_BYTES] bytes */
     unsigned char *split_of; /* [N] bit s: the node is in split s */
 };
@@ -263,6 +264,11 @@ static void look_at_end(struct verifier *v, long long place, long long node)
     (void)is_node(v, place / 2, node);
 }
 
+static void look_at_negative(struct verifier *v, long long place, long long node)
+{
+    (void)is_node(v, place / v->width, node);
+}
+
 /* ---- checksums ---- */
 
 static int verify_checksum(struct verifier *v, const char *file, const char *expected,
@@ -361,6 +367,13 @@ static int verify_nodes(struct verifier *v, struct og_err *err)
     for (int i = 0; i < OG__SPLITS; i++) {
         const struct og_npy ends = og__npy_flat(&v->ds->edges[i]);
         OG_TRY(verify_integers(v, og__edge_files[i], &ends, look_at_end, err));
+    }
+    for (enum og__split s = OG__VALID; s <= OG__TEST; s++) {
+        const struct og_npy flat = og__npy_flat(&v->ds->negatives[s]);
+        char name[32];
+        v->width = v->ds->negatives[s].shape[1];
+        snprintf(name, sizeof(name), "%s.npy", og__negatives_name(s, v->ds->negatives_each[s]));
+        OG_TRY(verify_integers(v, name, &flat, look_at_negative, err));
     }
 out:
     return rc;

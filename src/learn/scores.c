@@ -129,7 +129,7 @@ int og__scores_add(struct og_scores *c, uint32_t n, const void *targets, struct 
     const struct og_pairs *pairs = targets;
     const bool of_pairs = task->targets == OG__OF_PAIRS;
     const size_t width = row_width(c);
-    const size_t all = of_pairs ? pairs->n_edges + pairs->n_negatives : n;
+    const size_t all = of_pairs ? pairs->n_edges + pairs->n_negatives + pairs->n_given : n;
     float piece[PIECE], *made = c->sizes.wide ? c->row : piece;
     int rc = 0;
     if (!og__scores_keep(c))
@@ -225,6 +225,16 @@ static void rank_lists(struct og_scores *c)
     pass->ap = all.ap;
 }
 
+/* Ranks edges among the negatives that their split gives for all of them. */
+static void rank_given(struct og_scores *c)
+{
+    const uint32_t given = 1;
+    c->pass.ranked = c->config->n_given > 0 && c->list[given].n_low > 0;
+    if (c->pass.ranked)
+        c->pass.given =
+            og__rank_among(c->value, c->list->n_high, low_of(c, given), c->list[given].n_low);
+}
+
 /* 0 of 0 is 0. */
 static double ratio(uint64_t some, uint64_t of)
 {
@@ -260,6 +270,7 @@ void og__scores_rank(struct og_scores *c)
     if (!og__scores_keep(c))
         return;
     rank_lists(c);
+    rank_given(c);
     average(c);
 }
 

@@ -41,6 +41,7 @@ struct og_model_config {
     const float *class_weights;            /* [n_classes] of classes or labels; NULL: 1; borrowed */
     bool weighs_seeds; /* classes are followed by a weight of each seed, float32 [B] */
     bool multi_label;
+    size_t n_given;    /* most negatives that a split gives for all its edges (pairs.h) */
     bool class_scores; /* scores of all of more than two classes are kept (tasks.h) */
     int heads;         /* of attention */
     int aggregator;    /* enum og_aggregator_kind, for SAGE */
@@ -278,6 +279,15 @@ struct og_ranking {
 };
 struct og_ranking og__rank_scores(float *positive, size_t n_positive, float *negative,
                                   size_t n_negative);
+
+/* Ranks of each positive among all negatives, as the Open Graph Benchmark has them. Hits: the share
+ * of positives above the K-th largest negative, 1 if there are fewer. MRR: the mean of 1 / rank,
+ * ties counting half. NAN if there is no positive, or a score is NaN. Sorts both. */
+struct og_ranks_among {
+    double mrr, hits[OG__HITS];
+};
+struct og_ranks_among og__rank_among(float *positive, size_t n_positive, float *negative,
+                                     size_t n_negative);
 
 /* ---- safetensors: the format of parameters ----
  *

@@ -162,7 +162,7 @@ static double rank_edge(const struct og_pairs *p, const float *scores, uint32_t 
     uint32_t above = 0, equal = 0;
     bool compares = !isnan(scores[i]);
     for (uint32_t r = first; r < first + p->n_rank_negatives; r++) {
-        bool own = p->b[r] == p->a[i] || p->b[r] == p->b[i];
+        bool own = !p->ranks_given && (p->b[r] == p->a[i] || p->b[r] == p->b[i]);
         above += !own && scores[r] > scores[i];
         equal += !own && scores[r] == scores[i];
         compares &= own || !isnan(scores[r]);

@@ -94,3 +94,31 @@ struct og_ranking og__rank_scores(float *positive, size_t n_positive, float *neg
     r.ap = precision / (double)n_positive;
     return r;
 }
+
+struct og_ranks_among og__rank_among(float *positive, size_t n_positive, float *negative,
+                                     size_t n_negative)
+{
+    struct og_ranks_among r = {0};
+    size_t above = 0, reached = 0; /* negatives above the positive; and equal ones too */
+    if (n_positive == 0 || any_nan(positive, n_positive) || any_nan(negative, n_negative)) {
+        r.mrr = NAN;
+        for (int k = 0; k < OG__HITS; k++)
+            r.hits[k] = NAN;
+        return r;
+    }
+    sort_descending(positive, n_positive);
+    sort_descending(negative, n_negative);
+    for (size_t p = 0; p < n_positive; p++) {
+        while (above < n_negative && negative[above] > positive[p])
+            above++;
+        while (reached < n_negative && negative[reached] >= positive[p])
+            reached++;
+        r.mrr += 1 / (1 + 0.5 * (double)(above + reached));
+        for (int k = 0; k < OG__HITS; k++)
+            r.hits[k] += reached < (size_t)og__hits_at[k];
+    }
+    r.mrr /= (double)n_positive;
+    for (int k = 0; k < OG__HITS; k++)
+        r.hits[k] /= (double)n_positive;
+    return r;
+}

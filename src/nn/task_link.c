@@ -18,13 +18,12 @@ static double chief(const struct og_metrics *sum, const struct og_pass_metrics *
 
 static double mrr(const struct og_metrics *sum, const struct og_pass_metrics *pass)
 {
-    (void)pass;
-    return sum->reciprocal_ranks / (double)sum->ranked;
+    return pass && pass->ranked ? pass->given.mrr : sum->reciprocal_ranks / (double)sum->ranked;
 }
 
-static double hits(const struct og_metrics *sum, int i)
+static double hits(const struct og_metrics *sum, const struct og_pass_metrics *pass, int i)
 {
-    return (double)sum->hits[i] / (double)sum->ranked;
+    return pass && pass->ranked ? pass->given.hits[i] : (double)sum->hits[i] / (double)sum->ranked;
 }
 
 /* Index and value of each K of og__hits_at. */
@@ -32,8 +31,7 @@ static double hits(const struct og_metrics *sum, int i)
 #define OF_HITS(i, k)                                                                        \
     static double hits_##k(const struct og_metrics *sum, const struct og_pass_metrics *pass) \
     {                                                                                        \
-        (void)pass;                                                                          \
-        return hits(sum, i);                                                                 \
+        return hits(sum, pass, i);                                                           \
     }
 #define HITS_FIGURE(i, k) {OG_BEST_HITS_##k, hits_##k, OG__FROM_SUMS},
 HITS(OF_HITS)
@@ -43,19 +41,23 @@ static const struct og_figure figures[] = {{OG_BEST_AUC, og__auc, OG__FROM_SCORE
                                            {OG_BEST_MRR, mrr, OG__FROM_SUMS},
                                            HITS(HITS_FIGURE){OG_BEST_AUTO, NULL, OG__FROM_SUMS}};
 
-/* Two scores per edge: the edge's and a negative's. */
-static uint32_t one_list(const struct og_model_config *c)
+/* Two scores per edge, its own and a negative's; then the given negatives' of all edges. */
+static uint32_t lists(const struct og_model_config *c)
 {
-    (void)c;
-    return 1;
+    return c->n_given ? 2 : 1;
 }
 
 static void score(const struct og_model_config *c, const void *targets, size_t i, const float *made,
                   float *out, int8_t *high)
 {
-    (void)c;
-    *out = *made;
-    *high = i < ((const struct og_pairs *)targets)->n_edges;
+    const struct og_pairs *pairs = targets;
+    const bool given = i >= pairs->n_edges + pairs->n_negatives;
+    out[0] = *made;
+    high[0] = (int8_t)(given ? -1 : i < pairs->n_edges);
+    if (!c->n_given)
+        return;
+    out[1] = *made;
+    high[1] = (int8_t)(given ? 0 : -1);
 }
 
 static const char *const parameters[] = {"decoder",  "edge-split",     "relation", "negatives",
@@ -70,6 +72,6 @@ const struct og_task og__task_link = {
     .chief = chief,
     .best = OG_BEST_AUC,
     .figures = figures,
-    .lists = one_list,
+    .lists = lists,
     .score = score,
 };

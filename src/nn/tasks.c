@@ -79,6 +79,7 @@ struct og_pass_sizes og__pass_sizes(const struct og_model_config *c, size_t n)
         s.confused = s.classes;
     if (s.lists > OG__MOST_COUNTED)
         s.wide = s.lists;
+    s.most = OG_MAX(s.most, c->n_given);
     return s;
 }
 

@@ -38,6 +38,8 @@ enum og__targets {
 struct og_pass_metrics {
     double auc, ap, f1, macro_auc, macro_ap;
     double macro_f1, weighted_f1; /* mean over classes; weighted by their rows */
+    bool ranked;                  /* edges are, among negatives given for all of them: */
+    struct og_ranks_among given;
 };
 
 /* Results of a pass over n items (rows or edges): scores to rank, and counts of classes. */

@@ -444,7 +444,7 @@ out:
 int og__workspace_suballoc(struct og_model *m, const struct og_batch *batch,
                            const struct og_pairs *pairs, struct og_err *err)
 {
-    struct og_batch_caps now = {.n_pairs = pairs && !pairs->n_rank_negatives ? pairs->n : 0,
+    struct og_batch_caps now = {.n_pairs = pairs && !pairs->held_out ? pairs->n : 0,
                                 .n_scores = pairs ? pairs->n : 0,
                                 .rows_come = m->caps.rows_come,
                                 .types =

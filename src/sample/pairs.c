@@ -23,10 +23,34 @@ static bool others_alone(const struct og_pair_rule *rule)
     return rule->in_batch && !rule->of;
 }
 
+/* Pairs of an edge that evaluation ranks, or scores to rank them: in the split that has most. */
+static uint64_t most_ranked(const struct og_pair_rule *rule)
+{
+    uint64_t most = rule->rank_negatives * (uint64_t)(rule->of ? 2 : 1);
+    for (int s = 0; s < OG__SPLITS; s++) {
+        const struct og_given_negatives *g = &rule->given[s];
+        if (g->ids && g->n_edges > 0)
+            most = OG_MAX(most, g->each ? g->each : (g->n + g->n_edges - 1) / g->n_edges);
+    }
+    return most;
+}
+
+/* Seeds of an edge that are given. */
+static uint64_t most_given_seeds(const struct og_pair_rule *rule)
+{
+    uint64_t most = 0;
+    for (int s = 0; s < OG__SPLITS; s++) {
+        const struct og_given_negatives *g = &rule->given[s];
+        if (g->ids && g->n_edges > 0)
+            most = OG_MAX(most, g->each ? g->each : 2 * ((g->n + g->n_edges - 1) / g->n_edges));
+    }
+    return most;
+}
+
 uint32_t og__pairs_most_seeds(const struct og_pair_rule *rule, uint32_t edges)
 {
     uint64_t training = edges * (uint64_t)(2 + (others_alone(rule) ? 0 : rule->negatives));
-    uint64_t evaluation = (uint64_t)edges * 4 + rank_negatives_drawn(rule);
+    uint64_t evaluation = edges * (4 + most_given_seeds(rule)) + rank_negatives_drawn(rule);
     uint64_t alone = 2 + (uint64_t)rule->negatives; /* one edge draws from all nodes */
     uint64_t most = OG_MAX(OG_MAX(training, evaluation), alone);
     return (uint32_t)OG_MIN(most, (uint64_t)rule->n_nodes);
@@ -34,8 +58,7 @@ uint32_t og__pairs_most_seeds(const struct og_pair_rule *rule, uint32_t edges)
 
 uint64_t og__pairs_most(const struct og_pair_rule *rule, uint32_t edges, bool training)
 {
-    return (uint64_t)edges * (training ? 1 + (uint64_t)rule->negatives
-                                       : 2 + (uint64_t)rule->rank_negatives * (rule->of ? 2 : 1));
+    return (uint64_t)edges * (training ? 1 + (uint64_t)rule->negatives : 2 + most_ranked(rule));
 }
 
 static struct og_pair_sizes sizes_for(const struct og_pair_rule *rule, uint32_t edges)
@@ -281,13 +304,52 @@ static void add_rank_negatives_of_types(struct og_pairs *p, const struct og_pair
         rank_end(p, rule, i, SOURCE);
 }
 
+/* ---- given negatives ---- */
+
+static void add_given_pairs(struct og_pairs *p, const struct og_given_negatives *g,
+                            const uint64_t *place)
+{
+    const uint32_t before = p->n;
+    for (uint32_t i = 0; i < p->n_edges; i++) {
+        const uint64_t end = g->n * (place[i] + 1) / g->n_edges;
+        for (uint64_t k = g->n * place[i] / g->n_edges; k < end; k++)
+            add_pair(p, g->ids[2 * k], 0, g->ids[2 * k + 1]);
+    }
+    p->n_given = p->n - before;
+}
+
+static void add_given_destinations(struct og_pairs *p, const struct og_given_negatives *g,
+                                   const uint64_t *place)
+{
+    p->n_rank_negatives = g->each;
+    p->ranks_given = true;
+    for (uint32_t i = 0; i < p->n_edges; i++)
+        for (uint32_t k = 0; k < g->each; k++) {
+            p->a[p->n] = p->a[i];
+            p->b[p->n++] = position_of(p, g->ids[place[i] * g->each + k]);
+        }
+}
+
+static void add_ranked(struct og_pairs *p, const struct og_pair_rule *rule, const uint64_t *place,
+                       const struct og_pair_key *key)
+{
+    const struct og_given_negatives *given = &rule->given[key->split];
+    if (given->ids && given->each)
+        add_given_destinations(p, given, place);
+    else if (given->ids)
+        add_given_pairs(p, given, place);
+    else
+        (rule->of ? add_rank_negatives_of_types : add_rank_negatives)(p, rule, key);
+}
+
 void og__pairs_make(struct og_pairs *p, const struct og_pair_rule *rule, const uint32_t *ends,
                     const uint64_t *place, uint32_t n_edges, const struct og_pair_key *key)
 {
     const uint32_t *relation = rule->of ? rule->of->split[key->split].relation : NULL;
-    p->n = p->n_seeds = p->n_rank_negatives = 0;
+    p->n = p->n_seeds = p->n_rank_negatives = p->n_given = 0;
     p->n_edges = n_edges;
-    p->both_ends = false;
+    p->both_ends = p->ranks_given = false;
+    p->held_out = !key->training;
     og__id_table_clear(&p->table, sizeof(struct og_id_place));
     for (uint32_t i = 0; i < n_edges; i++)
         add_pair(p, ends[2 * place[i]], relation ? relation[place[i]] : 0, ends[2 * place[i] + 1]);
@@ -295,7 +357,7 @@ void og__pairs_make(struct og_pairs *p, const struct og_pair_rule *rule, const u
         (key->training ? add_negatives : add_stranger)(p, rule, i, key);
     p->n_negatives = p->n - n_edges;
     if (!key->training)
-        (rule->of ? add_rank_negatives_of_types : add_rank_negatives)(p, rule, key);
+        add_ranked(p, rule, place, key);
 }
 
 /* ---- pairs of the batch are not in its blocks ---- */

@@ -25,6 +25,12 @@
  *
  *   pair   | edges | negatives | dst replaced, ranked | src replaced, ranked |
  *
+ * A split may have given negatives instead. Either there are k destinations for each edge, which
+ * are its ranking negatives. Or there are m pairs for all P edges. Those of edge p are numbers p m
+ * / P up to (p + 1) m / P; they are scored with the batch, and ranked when all are:
+ *
+ *   pair   | edges | negatives | given |
+ *
  * All is a pure function of (rule, edges, split, epoch, batch). */
 #ifndef OG_SAMPLE_PAIRS_H
 #define OG_SAMPLE_PAIRS_H
@@ -33,6 +39,13 @@
 #include "base/memory.h"
 #include "sample/batch.h"
 #include "sample/triples.h"
+
+/* Given negatives of a split of n_edges edges; borrowed. */
+struct og_given_negatives {
+    const uint32_t *ids; /* [n_edges][each] destinations, or [n][2] ends; NULL: none */
+    uint64_t n_edges, n;
+    uint32_t each; /* 0: pairs for all edges */
+};
 
 struct og_pair_rule {
     uint64_t seed; /* of the run */
@@ -43,14 +56,17 @@ struct og_pair_rule {
     uint32_t negatives;          /* an edge, in training */
     uint32_t rank_negatives;     /* per edge, in evaluation; with several relations, per end */
     const struct og_triples *of; /* edges are of several relations; NULL: of one; borrowed */
+    struct og_given_negatives given[OG__SPLITS];
 };
 
 struct og_pairs {
-    uint32_t n_edges, n_negatives, n_rank_negatives,
-        n;              /* n_negatives in all, n_rank_negatives an edge */
+    uint32_t n_edges, n_negatives, n_rank_negatives, n_given,
+        n;              /* n_negatives and n_given in all, n_rank_negatives an edge */
     uint32_t *a, *b;    /* [n] positions among the seeds: a -> b */
     uint32_t *relation; /* [n] of several relations; NULL: there is one */
     bool both_ends;     /* are ranked: n_rank_negatives each */
+    bool ranks_given;   /* ranking negatives are given: each counts */
+    bool held_out;      /* edges of evaluation */
     bool keeps;         /* the rule's */
     uint32_t *seeds;    /* [n_seeds] distinct, in the order met */
     uint32_t n_seeds;

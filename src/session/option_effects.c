@@ -65,6 +65,15 @@ static bool validates(const struct og_plan_inputs *p)
     return p->workload->schedule.n_seeds[OG__VALID] > 0;
 }
 
+/* Else all held-out edges have given negatives. */
+static bool draws_rank_negatives(const struct og_plan_inputs *p)
+{
+    bool draws = false;
+    for (enum og__split s = OG__VALID; s <= OG__TEST; s++)
+        draws |= p->workload->split[s].n > 0 && !p->workload->split[s].negatives;
+    return draws || p->workload->split[OG__VALID].n + p->workload->split[OG__TEST].n == 0;
+}
+
 /* Else there is one epoch to choose from, or none. */
 static bool validates_twice(const struct og_plan_inputs *p)
 {
@@ -205,6 +214,8 @@ static const struct need needs[] = {
     {MODEL, "patience", NULL, NULL, validates, NULL, "there are no validation nodes or edges"},
     {MODEL, "patience", "epochs", NULL, may_stop, NULL,
      "fewer validations come before the last epoch"},
+    {MODEL, "eval-negatives", "task", NULL, draws_rank_negatives, NULL,
+     "the dataset gives negatives"},
     {MODEL, "best-by", NULL, NULL, validates, NULL, "there are no validation nodes or edges"},
     {MODEL, "best-by", "eval-every", NULL, validates_twice, NULL,
      "fewer than two epochs are validated"},

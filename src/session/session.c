@@ -385,6 +385,7 @@ int og__session_open_for(struct og_session **out, const char *dataset, const str
     OG_TRY(og__session_load_seeds(s, want, err));
     OG_TRY(og__session_know_types(s, model, err));
     OG_TRY(og__learner_shape(&s->workload, &s->config, model, err));
+    s->workload.shape.n_given = og__session_given(s);
     og__keep_class_scores(&s->workload.shape, s->config.opt.best_by,
                           og__held_out_items(&s->workload));
     og__know_trace(&s->workload, &s->config.opt);
@@ -436,6 +437,7 @@ void og__session_close(struct og_session *s)
         struct og_split *split = &s->workload.split[i];
         og__release(s->budget, split->ids, og__split_bytes(&s->workload, split), "seeds");
         og__release(s->budget, split->relation, og__split_relation_bytes(split), "seeds");
+        og__release(s->budget, split->negatives, og__split_negatives_bytes(split), "seeds");
         if (split->labels)
             og__release(s->budget, split->labels, og__labels_bytes(s->workload.graph, split->n),
                         "labels");

@@ -54,6 +54,8 @@ OG_MUST_CHECK int og__session_check_classes(const struct og_session *s, struct o
 /* Weights of classes, and seeds that balance them, once labels are loaded and the model is known.
  */
 OG_MUST_CHECK int og__session_balance(struct og_session *s, struct og_err *err);
+/* The most negatives that a split gives for all its edges. */
+size_t og__session_given(const struct og_session *s);
 bool og__session_oversamples(const struct og_session *s); /* not who only judges */
 void og__session_drop_classes(struct og_session *s);
 /* For link prediction, edges are held out, unless the dataset says which. The graph that is left is

@@ -107,6 +107,11 @@ int og__session_hold_out(struct og_session *s, struct og_err *err)
     int rc = of_edges(s) ? resolve_edges(s, err) : 0;
     if (rc < 0 || !of_edges(s) || strcmp(s->config.opt.edge_split, OG__OWN_EDGES) == 0)
         return rc;
+    for (enum og__split i = OG__VALID; i <= OG__TEST; i++)
+        if (s->workload.graph->negatives[i].fd >= 0)
+            og__say(&s->config.log, OG__WARN,
+                    "%s has no effect: --edge-split %s holds out other edges",
+                    s->workload.graph->negatives[i].path, s->config.opt.edge_split);
     if (s->workload.graph->workers)
         return og__fail(err, -EINVAL,
                         "stripe a dataset that has lists of edges: --edge-split " OG__OWN_EDGES,
@@ -174,6 +179,42 @@ static int load_edges(struct og_session *s, enum og__split which, struct og_err 
     return s->workload.graph->has_types
                ? og__session_load_triples(s, which, split, err)
                : og__graph_edges(s->workload.graph, which, s->budget, &split->ids, &split->n, err);
+}
+
+/* ---- given negatives ---- */
+
+size_t og__session_given(const struct og_session *s)
+{
+    size_t most = 0;
+    for (int i = 0; i < OG__SPLITS; i++) {
+        const struct og_given_negatives *given = &s->workload.seeds.rule.given[i];
+        most = OG_MAX(most, given->each ? 0 : (size_t)given->n);
+    }
+    return most;
+}
+
+/* They belong to the dataset's own lists of edges. Only the session's model is ranked by them. */
+static int load_negatives(struct og_session *s, enum og__split which, struct og_err *err)
+{
+    const struct og_graph *g = s->workload.graph;
+    struct og_split *split = &s->workload.split[which];
+    struct og_given_negatives *given = &s->workload.seeds.rule.given[which];
+    int rc;
+    if (which == OG__TRAIN || g->negatives[which].fd < 0 || s->config.handover.n > 0 ||
+        split->n == 0 || !(s->config.want & OG__WANT_MODEL))
+        return 0;
+    if (g->has_types)
+        return og__fail(err, -ENOTSUP, "remove it: negatives are then drawn",
+                        "%s: given negatives are of homogeneous graphs", g->negatives[which].path);
+    OG_TRY(og__graph_negatives(g, which, s->budget, &split->negatives, &split->n_negatives,
+                               &split->negatives_width, err));
+    *given = (struct og_given_negatives){
+        .ids = split->negatives,
+        .n_edges = (uint64_t)split->n,
+        .n = (uint64_t)split->n_negatives,
+        .each = g->negatives_each[which] ? (uint32_t)split->negatives_width : 0};
+out:
+    return rc;
 }
 
 /* Batches that leave the session have labels where there are any; nobody judges every node. */
@@ -280,6 +321,7 @@ int og__session_load_seeds(struct og_session *s, unsigned want, struct og_err *e
         .rank_negatives = (uint32_t)s->config.opt.eval_negatives};
     for (int i = 0; i < OG__SPLITS; i++) {
         int rc = load_split(s, (enum og__split)i, want, err);
+        rc = rc < 0 || !s->workload.seeds.edges ? rc : load_negatives(s, (enum og__split)i, err);
         if (rc < 0)
             return rc;
         s->workload.schedule.n_seeds[i] = (uint64_t)s->workload.split[i].n;

@@ -146,7 +146,8 @@ void og__know_splits(struct og_workload *f, unsigned want)
 {
     for (int i = 0; i < OG__SPLITS; i++) {
         const struct og_split *split = &f->split[i];
-        f->bytes.seeds += og__split_bytes(f, split) + og__split_relation_bytes(split);
+        f->bytes.seeds += og__split_bytes(f, split) + og__split_relation_bytes(split) +
+                          og__split_negatives_bytes(split);
         if (split->labels)
             f->bytes.labels += og__labels_bytes(f->graph, split->n);
     }

@@ -259,6 +259,44 @@ static void scores_that_are_no_numbers_have_no_area(void **state)
     assert_true(og__rank_scores(ends, 2, others, 2).auc == 0.375); /* these do have one */
 }
 
+/* Hits as the Open Graph Benchmark has them: above the K-th largest negative, or 1 if there are
+ * fewer. */
+static void given_negatives_rank_all_edges(void **state)
+{
+    (void)state;
+    static const size_t sizes[][2] = {{1, 1}, {60, 7}, {7, 60}, {200, 300}};
+    start();
+    for (size_t c = 0; c < OG_COUNT(sizes); c++)
+        for (int ties = 0; ties < 2; ties++) {
+            const size_t np = sizes[c][0], nn = sizes[c][1];
+            float *p = random_floats(np), *n = random_floats(nn);
+            double mrr = 0, hits[OG__HITS] = {0};
+            for (size_t i = 0; ties && i < np; i++)
+                p[i] = floorf(p[i] * 4);
+            for (size_t i = 0; ties && i < nn; i++)
+                n[i] = floorf(n[i] * 4);
+            for (size_t i = 0; i < np; i++) {
+                size_t above = 0, equal = 0;
+                for (size_t k = 0; k < nn; k++) {
+                    above += n[k] > p[i];
+                    equal += n[k] == p[i];
+                }
+                mrr += 1 / (1 + (double)above + 0.5 * (double)equal) / (double)np;
+                for (int k = 0; k < OG__HITS; k++) /* fewer than K are no lower */
+                    hits[k] += (above + equal < (size_t)og__hits_at[k]) / (double)np;
+            }
+            const struct og_ranks_among r = og__rank_among(p, np, n, nn);
+            assert_true(fabs(r.mrr - mrr) < 1e-12);
+            for (int k = 0; k < OG__HITS; k++)
+                assert_true(fabs(r.hits[k] - hits[k]) < 1e-12);
+            n[nn / 2] = NAN;
+            assert_true(isnan(og__rank_among(p, np, n, nn).mrr));
+            free(p);
+            free(n);
+        }
+    assert_true(isnan(og__rank_among(NULL, 0, NULL, 0).hits[0]));
+}
+
 /* What brute force makes of the scores of an evaluation. */
 struct ranks {
     double reciprocal;
@@ -376,19 +414,20 @@ static void ranks_of_both_ends_equal_their_reference(void **state)
         b[p] = og__rng_below(&rng, NODES);
         score[p] = (float)og__rng_below(&rng, 40);
     }
-    for (int both = 0; both < 2; both++) {
+    for (int both = 0; both < 3; both++) { /* 2: one end, and given negatives all count */
         const struct og_pairs pairs = {.n_edges = EDGES,
                                        .n_negatives = EDGES,
                                        .n_rank_negatives = RANK_NEGATIVES,
                                        .n = N,
                                        .a = a,
                                        .b = b,
-                                       .both_ends = both};
+                                       .both_ends = both == 1,
+                                       .ranks_given = both == 2};
         struct og_metrics got = {0}, want = {0};
         const struct og_rank op = {&pairs, score, &got}, alike = {&pairs, score, &want};
         assert_int_equal(og__ops_cpu.rank(at.be, &op, NULL), 0);
         assert_int_equal(og__ops_reference.rank(at.be, &alike, NULL), 0);
-        assert_int_equal(got.ranked, both ? 2 * EDGES : EDGES);
+        assert_int_equal(got.ranked, both == 1 ? 2 * EDGES : EDGES);
         assert_int_equal(got.ranked, want.ranked);
         assert_true(fabs(got.reciprocal_ranks - want.reciprocal_ranks) < 1e-9);
         assert_memory_equal(got.hits, want.hits, sizeof(got.hits));
@@ -403,6 +442,7 @@ int main(void)
         cmocka_unit_test(losses_equal_their_reference),
         cmocka_unit_test(areas_are_those_of_all_pairs),
         cmocka_unit_test(scores_that_are_no_numbers_have_no_area),
+        cmocka_unit_test(given_negatives_rank_all_edges),
         cmocka_unit_test(ranks_are_those_of_the_scores),
         cmocka_unit_test(ranks_of_both_ends_equal_their_reference),
     };

@@ -572,7 +572,7 @@ static void ref_rank(struct og_nn_backend *be, const struct og_rank *op)
         double rank = isnan(op->score[i]) ? NAN : 1;
         for (uint32_t k = 0; k < p->n_rank_negatives; k++) {
             uint32_t r = p->n_edges + p->n_negatives + turn * p->n_rank_negatives + k;
-            if (p->b[r] != p->a[i] && p->b[r] != p->b[i])
+            if (p->ranks_given || (p->b[r] != p->a[i] && p->b[r] != p->b[i]))
                 rank += isnan(op->score[r])            ? NAN
                         : op->score[r] > op->score[i]  ? 1
                         : op->score[r] == op->score[i] ? 0.5

@@ -39,8 +39,9 @@ static int note_id(uint64_t *seen, const struct og_table *t, int64_t row, int64_
 
 enum { IDS = 8192 };
 
-static int copy_ids(struct og_importer *imp, struct og_table *t, int64_t nodes, uint64_t *seen,
-                    struct og_npy_writer *w, struct og_err *err)
+/* edges: a row is an edge, src and dst. */
+static int copy_ids(struct og_importer *imp, struct og_table *t, int64_t nodes, bool edges,
+                    uint64_t *seen, struct og_npy_writer *w, struct og_err *err)
 {
     int64_t raw[IDS];
     int64_t ids[IDS];
@@ -62,7 +63,7 @@ static int copy_ids(struct og_importer *imp, struct og_table *t, int64_t nodes, 
         }
         for (int64_t i = 0; imp->new_id && i < n * width; i++)
             ids[i] = imp->new_id[ids[i]];
-        if (width == 2 && imp->opt->reverse)
+        if (edges && imp->opt->reverse)
             swap_ends(ids, n);
         OG_TRY(og__npy_append(w, ids, n, err));
     }
@@ -259,24 +260,29 @@ static int check_list(const struct og_table *t, int width, struct og_err *err)
                     og__npy_name(t->type), (long long)t->rows, (long long)t->columns);
 }
 
+/* What a row of a list is. */
+enum row { A_NODE, AN_EDGE, DESTINATIONS };
+
 static int import_list(struct og_importer *imp, struct og_table *t, int64_t nodes, const char *name,
-                       int width, struct og_err *err)
+                       enum row row, struct og_err *err)
 {
+    const int width = row == A_NODE ? 1 : row == AN_EDGE ? 2 : (int)t->columns;
     struct og_npy_writer *w = NULL;
     const size_t seen_bytes = seen_words(imp) * sizeof(uint64_t);
     uint64_t *seen = NULL;
     int64_t mask = -1;
     int rc = 0;
-    if (width == 1 && (og__npy_is_integer(t->type) || t->type == OG__NPY_BOOL))
+    if (row == A_NODE && (og__npy_is_integer(t->type) || t->type == OG__NPY_BOOL))
         OG_TRY(find_mask(imp, t, nodes, &mask, err));
     if (mask < 0)
         OG_TRY(check_list(t, width, err));
-    OG_TRY(og__array_create(&w, imp->dir.temporary, name, OG__NPY_I64, width, width, err));
-    if (width == 1 && seen_bytes <= og__budget_left(imp->budget) / 2 &&
+    OG_TRY(og__array_create(&w, imp->dir.temporary, name, OG__NPY_I64, row == A_NODE ? 1 : 2, width,
+                            err));
+    if (row == A_NODE && seen_bytes <= og__budget_left(imp->budget) / 2 &&
         !(seen = og__alloc(imp->budget, seen_bytes, part, err)))
         OG_TRY(-ENOMEM);
     OG_TRY(mask >= 0 ? copy_mask(imp, t, mask, seen, w, err)
-                     : copy_ids(imp, t, nodes, seen, w, err));
+                     : copy_ids(imp, t, nodes, row == AN_EDGE, seen, w, err));
     OG_TRY(og__array_finish(&w, name, imp->checksums, err));
     compare_labels(imp, t, seen);
     compare_splits(imp, t, seen);
@@ -291,11 +297,35 @@ int og__import_split(struct og_importer *imp, struct og_table *t, int64_t nodes,
                      struct og_err *err)
 {
     imp->has_splits = true;
-    return import_list(imp, t, nodes, name, 1, err);
+    return import_list(imp, t, nodes, name, A_NODE, err);
 }
 
 int og__import_edge_split(struct og_importer *imp, struct og_table *t, const char *name,
                           struct og_err *err)
 {
-    return import_list(imp, t, imp->graph.n_nodes, name, 2, err);
+    return import_list(imp, t, imp->graph.n_nodes, name, AN_EDGE, err);
+}
+
+int og__import_negatives(struct og_importer *imp, struct og_table *t, enum og__split split,
+                         bool each, int64_t edges, struct og_err *err)
+{
+    char name[32];
+    snprintf(name, sizeof(name), "%s.npy", og__negatives_name(split, each));
+    if (og__form_of(&imp->graph)->lists_relations)
+        return og__fail(err, -ENOTSUP, "remove it: negatives are then drawn",
+                        "%s: given negatives are of homogeneous graphs", t->name);
+    if (edges < 0)
+        return og__fail(err, -EINVAL, "add the list of edges, or remove the file",
+                        "%s: negatives of edges that are not there", t->name);
+    if (each && t->rows != edges)
+        return og__fail(
+            err, -EINVAL, "a row of destinations for each edge; pairs for all edges are [m, 2]",
+            "%s: %lld rows, for %lld edges", t->name, (long long)t->rows, (long long)edges);
+    if (t->columns > IDS)
+        return og__fail(err, -EINVAL, "keep fewer", "%s: %lld destinations for an edge, at most %d",
+                        t->name, (long long)t->columns, IDS);
+    if (each && imp->opt->reverse)
+        return og__fail(err, -EINVAL, "write edges as src, dst, without --reverse",
+                        "%s: destinations of edges that --reverse turns round", t->name);
+    return import_list(imp, t, imp->graph.n_nodes, name, each ? DESTINATIONS : AN_EDGE, err);
 }

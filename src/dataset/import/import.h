@@ -193,6 +193,11 @@ OG_MUST_CHECK int og__import_split(struct og_importer *imp, struct og_table *t, 
                                    const char *name, struct og_err *err);
 void og__import_drop_splits(struct og_importer *imp);
 /* As og__import_split, for edges: src, dst a row. */
+/* Imports given negatives of a held-out list of `edges` edges; -1: there is no such list. With
+ * `each` a row has destinations for its edge; else it is a pair for all edges. */
+OG_MUST_CHECK int og__import_negatives(struct og_importer *imp, struct og_table *t,
+                                       enum og__split split, bool each, int64_t edges,
+                                       struct og_err *err);
 OG_MUST_CHECK int og__import_edge_split(struct og_importer *imp, struct og_table *t,
                                         const char *name, struct og_err *err);
 

@@ -299,6 +299,16 @@ static const struct split {
     {"test_edges", true, {"test_edges.npy"}},
 };
 
+/* Given negatives of held-out edges: pairs [m, 2] for all of them, or destinations [edges, k] for
+ * each. Files without an ending that says which are of either form. */
+static const struct split negatives[OG__SPLITS] = {
+    [OG__VALID] = {"valid_edges",
+                   true,
+                   {"valid_neg_edges.npy", "val_neg_edges.npy", "valid_neg_dst.npy",
+                    "val_neg_dst.npy", "valid_neg.npy", "val_neg.npy"}},
+    [OG__TEST] = {"test_edges", true, {"test_neg_edges.npy", "test_neg_dst.npy", "test_neg.npy"}},
+};
+
 static bool is_text(const char *file)
 {
     return strcmp(file + strlen(file) - 4, ".csv") == 0;
@@ -346,11 +356,51 @@ out:
     return rc;
 }
 
+/* Edges of the source's list; -1: there is none. */
+static int count_edges(struct og_importer *imp, enum og__split which, int64_t *n,
+                       struct og_err *err)
+{
+    struct og_table *t = NULL;
+    const char *file;
+    const struct split *of = &splits[OG_COUNT(splits) - OG__SPLITS + which];
+    int rc = find_split(imp, of, &file, err);
+    *n = -1;
+    if (rc < 0 || !file)
+        return rc;
+    rc = og__import_open_npy(imp, file, false, &t, err);
+    *n = rc < 0 ? -1 : t->rows;
+    og__table_close(t);
+    return rc;
+}
+
+static int import_negatives(struct og_importer *imp, enum og__split which, struct og_err *err)
+{
+    struct og_table *t = NULL;
+    const char *file;
+    int64_t edges;
+    int rc = find_split(imp, &negatives[which], &file, err);
+    if (rc < 0 || !file)
+        return rc;
+    OG_TRY(count_edges(imp, which, &edges, err));
+    OG_TRY(og__import_open_npy(imp, file, false, &t, err));
+    OG_TRY(doubtful(imp, t, "edges", err));
+    const bool said_edges = strstr(file, "_edges"), said_each = strstr(file, "_dst");
+    const bool each = said_each || (!said_edges && t->columns != 2);
+    OG_TRY(og__import_negatives(imp, t, which, each, edges, err));
+    og__import_say(imp, "%s: %lld negatives for %s", t->name,
+                   (long long)(each ? t->columns : t->rows), each ? "each edge" : "all edges");
+out:
+    og__table_close(t);
+    return rc;
+}
+
 int og__import_npy_splits(struct og_importer *imp, struct og_err *err)
 {
     int rc = 0;
     for (size_t i = 0; i < OG_COUNT(splits); i++)
         OG_TRY(import_split(imp, &splits[i], err));
+    for (enum og__split s = OG__VALID; s <= OG__TEST; s++)
+        OG_TRY(import_negatives(imp, s, err));
     if (!imp->has_splits)
         og__import_say(imp, "no train.npy or train.csv: a graph without splits, for predict, "
                             "--task link and loaders");
@@ -465,19 +515,22 @@ out:
 }
 
 const struct og_format og__format_npy = {
-    .info = {.size = sizeof(struct og_import_format),
-             .name = "npy",
-             .files =
-                 "SRC is a folder with edges.npy, integers [E,2] of src,dst, or [2,E] as PyTorch "
-                 "Geometric's edge_index. [2,2] is [E,2]. It has feat.npy ([N,F]), or "
-                 "feat_indptr.npy, feat_indices.npy and feat_data.npy (CSR). It has label.npy, "
-                 "train.npy, valid.npy and test.npy. Optional are edge_weight.npy and meta.json. "
-                 "For --task link there are train_edges.npy, valid_edges.npy and test_edges.npy. A "
-                 "heterogeneous graph has node_type.npy and edge_type.npy, numbers that meta.json "
-                 "names. Its edge lists have train_edge_type.npy, valid_edge_type.npy and "
-                 "test_edge_type.npy. examples/export_dgl.py and export_pyg.py write this layout "
-                 "from DGL and PyTorch Geometric.",
-             .signs = (const char *const[]){"edges.npy", NULL},
-             .node_arrays = true},
+    .info =
+        {.size = sizeof(struct og_import_format),
+         .name = "npy",
+         .files =
+             "SRC is a folder with edges.npy, integers [E,2] of src,dst, or [2,E] as PyTorch "
+             "Geometric's edge_index. [2,2] is [E,2]. It has feat.npy ([N,F]), or "
+             "feat_indptr.npy, feat_indices.npy and feat_data.npy (CSR). It has label.npy, "
+             "train.npy, valid.npy and test.npy. Optional are edge_weight.npy and meta.json. "
+             "For --task link there are train_edges.npy, valid_edges.npy and test_edges.npy, and "
+             "their given negatives: valid_neg_edges.npy [m,2] or valid_neg_dst.npy "
+             "[edges,k], test_... alike. A "
+             "heterogeneous graph has node_type.npy and edge_type.npy, numbers that meta.json "
+             "names. Its edge lists have train_edge_type.npy, valid_edge_type.npy and "
+             "test_edge_type.npy. examples/export_dgl.py and export_pyg.py write this layout "
+             "from DGL and PyTorch Geometric.",
+         .signs = (const char *const[]){"edges.npy", NULL},
+         .node_arrays = true},
     .read = import_npy,
     .deep = 0};

@@ -343,7 +343,7 @@ OG_ON_DEVICE double rank_of(const struct og_k_ranks *op, uint32_t turn)
     bool compares = own == own;
     for (uint32_t r = first; r < first + op->n_rank_negatives; r++) {
         const float score = op->score[r];
-        if (op->b[r] == op->a[i] || op->b[r] == op->b[i])
+        if (!op->given && (op->b[r] == op->a[i] || op->b[r] == op->b[i]))
             continue; /* skip a negative that is an end of the edge */
         above += score > own;
         equal += score == own;

@@ -305,6 +305,7 @@ struct og_k_links {
 struct og_k_ranks {
     uint32_t n_edges, n_negatives, n_rank_negatives;
     uint32_t n_turns; /* all edges, and again if both of their ends are ranked */
+    bool given;       /* negatives that are ends of the edge count */
     const uint32_t *a, *b;
     const float *score;
     struct og_metrics *blocks;

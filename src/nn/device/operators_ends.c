@@ -185,6 +185,7 @@ int og__device_rank(struct og_nn_backend *be, const struct og_rank *op, struct o
                               .n_negatives = p->n_negatives,
                               .n_rank_negatives = p->n_rank_negatives,
                               .n_turns = p->n_edges * (p->both_ends ? 2 : 1),
+                              .given = p->ranks_given,
                               .a = p->a,
                               .b = p->b,
                               .score = op->score};
