@@ -13,6 +13,7 @@
 #include "base/sized.h"
 #include "dataset/edge_walk.h"
 #include "dataset/meta.h"
+#include "dataset/node_names.h"
 #include "dataset/writer.h"
 
 #include <inttypes.h>
@@ -214,6 +215,24 @@ static int export_groups(const struct exporter *x, struct og_err *err)
     return rc;
 }
 
+/* node_names.npy, node_names_paper.npy, or both files of long names. */
+static int export_names(const struct exporter *x, struct og_err *err)
+{
+    const struct og_graph *g = x->ds;
+    char prefix[OG__TYPE_NAME_MAX + 16];
+    int rc = 0;
+    for (uint32_t k = 0; rc == 0 && k < g->n_groups; k++) {
+        const char *type = g->group[k].name;
+        struct og_node_names *names;
+        snprintf(prefix, sizeof(prefix), "node_names%s%s", *type ? "_" : "", type);
+        rc = og__node_names_open(&names, g, k, err);
+        if (names)
+            rc = og__node_names_copy(names, x->dir.temporary, prefix, NULL, err);
+        og__node_names_close(names);
+    }
+    return rc;
+}
+
 /* Which types nodes and edges are of, and what these are called. */
 static int with_types(const struct exporter *x, json_t **meta, struct og_err *err)
 {
@@ -251,6 +270,9 @@ static int write_meta(const struct exporter *x, struct og_err *err)
     const int rc = (listed ? with_types : with_directions)(x, &meta, err);
     if (g->regression)
         meta = og__json_with(meta, "task", json_string("node regression"));
+    json_t *const classes = json_object_get(g->meta, "class_names");
+    if (classes)
+        meta = og__json_with(meta, "class_names", json_incref(classes));
     if (rc == 0)
         return og__meta_write(x->dir.temporary, meta, err);
     json_decref(meta);
@@ -263,6 +285,7 @@ static int export_npy(struct exporter *x, struct og_err *err)
     int rc;
     OG_TRY(export_edges(x, "edges.npy", false, err));
     OG_TRY(export_groups(x, err));
+    OG_TRY(export_names(x, err));
     OG_TRY(export_array(x, &g->labels, false, "label.npy", err));
     for (int s = 0; s < OG__SPLITS; s++) {
         char name[32];

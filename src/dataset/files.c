@@ -39,6 +39,7 @@ static const struct {
     {"test_neg_edges.npy", "--task link"},
     {"test_neg_dst.npy", "--task link"},
     {"node_ids.npy", "you: the id that each node had in the source"},
+    {"node_names", "info, export, you: the name that each node had in the source"},
 };
 
 static const char *use_of(const char *file)
@@ -55,6 +56,8 @@ const char *og__file_use(const char *file)
         return use_of("features.npy");
     if (is_numbered(file, "rel", "_indptr.npy") || is_numbered(file, "rel", "_indices.npy"))
         return use_of("indptr.npy");
+    if (strncmp(file, "node_names", 10) == 0)
+        return use_of("node_names");
     return use_of(is_numbered(file, "rel", "_weights.npy") ? "weights.npy" : file);
 }
 

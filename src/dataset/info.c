@@ -2,6 +2,7 @@
 #include "base/hex.h"
 #include "dataset/files.h"
 #include "dataset/identity.h"
+#include "dataset/node_names.h"
 #include "dataset/relation.h"
 #include "dataset/stream.h"
 
@@ -226,6 +227,45 @@ static int list_file(void *arg, const char *name, struct og_err *err)
     return 0;
 }
 
+/* ---- names ---- */
+
+static json_t *name_json(const struct og_node_names *names, int64_t v)
+{
+    const struct og_word name = og__node_name(names, v);
+    return json_stringn(name.text, name.len);
+}
+
+/* The first and the last name of each group that has names. */
+static int names_json(const struct og_graph *g, json_t **list, struct og_err *err)
+{
+    int rc = 0;
+    for (uint32_t k = 0; rc == 0 && k < g->n_groups; k++) {
+        struct og_node_names *names;
+        rc = og__node_names_open(&names, g, k, err);
+        if (names) {
+            json_t *one = json_pack("{s:s}", "type", g->group[k].name);
+            one = og__json_with(one, "first", name_json(names, 0));
+            one = og__json_with(one, "last", name_json(names, g->group[k].n_nodes - 1));
+            *list = og__json_append(*list ? *list : json_array(), one);
+        }
+        og__node_names_close(names);
+    }
+    return rc;
+}
+
+/* What nodes and classes are called, if that is known. */
+static int with_names(const struct og_graph *g, json_t **root, struct og_err *err)
+{
+    json_t *classes = json_object_get(g->meta, "class_names");
+    json_t *list = NULL;
+    const int rc = names_json(g, &list, err);
+    if (list)
+        *root = og__json_with(*root, "node_names", list);
+    if (classes)
+        *root = og__json_with(*root, "class_names", json_incref(classes));
+    return rc;
+}
+
 /* ---- either ---- */
 
 static int describe(const char *dataset, struct degrees *d, json_t **root, struct og_err *err)
@@ -240,6 +280,7 @@ static int describe(const char *dataset, struct degrees *d, json_t **root, struc
                       (json_int_t)g->n_nodes, "num_edges", (json_int_t)g->n_edges);
     *root = og__json_with(og__json_joined(*root, own), "dataset_checksum",
                           og__json_hex(g->identity.contents));
+    rc = with_names(g, root, err);
 out:
     og__graph_close(g);
     return rc;

@@ -31,6 +31,7 @@ static const struct {
     [OG__NPY_I64] = {"i8", "int64", 8},   [OG__NPY_U8] = {"u1", "uint8", 1},
     [OG__NPY_U16] = {"u2", "uint16", 2},  [OG__NPY_U32] = {"u4", "uint32", 4},
     [OG__NPY_U64] = {"u8", "uint64", 8},  [OG__NPY_BOOL] = {"b1", "bool", 1},
+    [OG__NPY_TEXT] = {"S", "bytes", 1},
 };
 
 size_t og__npy_size(enum og__npy_type type)
@@ -45,9 +46,9 @@ const char *og__npy_name(enum og__npy_type type)
 
 int og__npy_find_type(const char *name)
 {
-    for (size_t t = 0; t < OG_COUNT(element_types); t++)
+    for (int t = 0; t < OG__NPY_TEXT; t++)
         if (strcmp(element_types[t].name, name) == 0)
-            return (int)t;
+            return t;
     return -1;
 }
 
@@ -200,7 +201,7 @@ static const struct {
 static int find_type(const char *descr, const char *name, enum og__npy_type *type,
                      struct og_err *err)
 {
-    for (size_t t = 0; descr[0] && strchr("<|=>", descr[0]) && t < OG_COUNT(element_types); t++) {
+    for (int t = 0; descr[0] && strchr("<|=>", descr[0]) && t < OG__NPY_TEXT; t++) {
         if (strcmp(descr + 1, element_types[t].code) == 0) {
             *type = (enum og__npy_type)t;
             return 0;
@@ -260,8 +261,17 @@ static int find_dictionary(const unsigned char *head, size_t len, const char *na
                     "%s: ends inside its header", name);
 }
 
-int og__npy_parse_any(struct og_npy *a, const void *head, size_t len, uint64_t file_size,
-                      const char *name, struct og_npy_order *order, struct og_err *err)
+/* "|S20": texts of so many bytes. */
+static bool is_text(const struct dictionary *d, int64_t *bytes)
+{
+    struct cursor c = {d->descr + 2, d->descr + strlen(d->descr)};
+    return strncmp(d->descr, "|S", 2) == 0 && d->ndim == 1 && accept_number(&c, bytes) &&
+           c.p == c.end && *bytes > 0;
+}
+
+/* With `text` also texts, as OG__NPY_TEXT. */
+static int parse(struct og_npy *a, const void *head, size_t len, uint64_t file_size,
+                 const char *name, bool text_too, struct og_npy_order *order, struct og_err *err)
 {
     size_t start = 0;
     size_t size = 0;
@@ -277,7 +287,9 @@ int og__npy_parse_any(struct og_npy *a, const void *head, size_t len, uint64_t f
                         "%s: elements are records (a structured dtype)", name);
     if (!whole)
         return og__fail(err, -EINVAL, save_hint, "%s: its header is not NumPy's", name);
-    if ((rc = find_type(d.descr, name, &a->type, err)) < 0)
+    if (text_too && is_text(&d, &d.shape[1]))
+        a->type = OG__NPY_TEXT;
+    else if ((rc = find_type(d.descr, name, &a->type, err)) < 0)
         return rc;
     if (d.ndim < 1 || d.ndim > MAX_DIMS)
         return og__fail(err, -EINVAL, "reshape it to one or two dimensions", "%s: %d dimensions",
@@ -289,6 +301,12 @@ int og__npy_parse_any(struct og_npy *a, const void *head, size_t len, uint64_t f
     a->shape[1] = d.shape[!order->columns];
     a->offset = (int64_t)(start + size);
     return og__npy_fit(a, file_size, name, err);
+}
+
+int og__npy_parse_any(struct og_npy *a, const void *head, size_t len, uint64_t file_size,
+                      const char *name, struct og_npy_order *order, struct og_err *err)
+{
+    return parse(a, head, len, file_size, name, false, order, err);
 }
 
 /* Datasets are read in place, so their arrays must be in C order and little endian. */
@@ -332,7 +350,11 @@ size_t og__npy_header(char buf[4096], enum og__npy_type type, int ndim, const in
     char text[128];
     const char *order = element_types[type].size == 1 ? "|" : "<";
     int n =
-        ndim == 1
+        type == OG__NPY_TEXT
+            ? snprintf(text, sizeof(text),
+                       "{'descr': '|S%lld', 'fortran_order': False, 'shape': (%lld,), }",
+                       (long long)shape[1], (long long)shape[0])
+        : ndim == 1
             ? snprintf(text, sizeof(text),
                        "{'descr': '%s%s', 'fortran_order': False, 'shape': (%lld,), }", order,
                        element_types[type].code, (long long)shape[0])
@@ -383,8 +405,8 @@ out:
     return rc;
 }
 
-int og__npy_open_any(struct og_npy *a, const char *path, struct og_npy_order *order,
-                     struct og_err *err)
+static int open_any(struct og_npy *a, const char *path, bool text_too, struct og_npy_order *order,
+                    struct og_err *err)
 {
     uint64_t size = 0;
     char *head = NULL;
@@ -393,12 +415,29 @@ int og__npy_open_any(struct og_npy *a, const char *path, struct og_npy_order *or
         return rc;
     size_t len = 0;
     OG_TRY(read_head(a, size, &head, &len, err));
-    OG_TRY(og__npy_parse_any(a, head, len, size, path, order, err));
+    OG_TRY(parse(a, head, len, size, path, text_too, order, err));
 out:
     free(head);
     if (rc < 0)
         og__npy_close(a);
     return rc;
+}
+
+int og__npy_open_any(struct og_npy *a, const char *path, struct og_npy_order *order,
+                     struct og_err *err)
+{
+    return open_any(a, path, false, order, err);
+}
+
+int og__npy_open_text(struct og_npy *a, const char *path, struct og_err *err)
+{
+    struct og_npy_order order;
+    const int rc = open_any(a, path, true, &order, err);
+    if (rc < 0 || a->type == OG__NPY_TEXT)
+        return rc;
+    og__npy_close(a);
+    return og__fail(err, -EINVAL, "an array of texts: array.astype('S')",
+                    "%s: elements are no texts", path);
 }
 
 int og__npy_open(struct og_npy *a, const char *path, struct og_err *err)

@@ -6,6 +6,7 @@
 #include "base/sized.h"
 #include "dataset/convert.h"
 #include "dataset/edge_walk.h"
+#include "dataset/node_names.h"
 #include "dataset/typed_edges.h"
 
 #include <inttypes.h>
@@ -423,6 +424,22 @@ static int verify_edge_relations(struct verifier *v, enum og__split split, struc
     return 0;
 }
 
+static int verify_names(struct verifier *v, uint32_t group, struct og_err *err)
+{
+    const struct og_array_name prefix = og__node_names_prefix(v->ds, group);
+    struct og_node_names *names = NULL;
+    int rc = og__node_names_open(&names, v->ds, group, err);
+    if (rc < 0 || !names)
+        return rc;
+    const int64_t wrong = og__node_names_wrong(names);
+    og__node_names_close(names);
+    begin(v, prefix.text);
+    if (wrong >= 0)
+        tell(v, "names are in the order of their bytes, each once: import the graph again",
+             "row %lld comes before the row before it, or equals it", (long long)wrong);
+    return 0;
+}
+
 static int verify_all(struct verifier *v, struct og_err *err)
 {
     const struct og_graph *g = v->ds;
@@ -439,6 +456,8 @@ static int verify_all(struct verifier *v, struct og_err *err)
     for (int s = 0; s < OG__SPLITS; s++)
         OG_TRY(verify_edge_relations(v, (enum og__split)s, err));
     OG_TRY(verify_node_ids(v, err));
+    for (uint32_t k = 0; k < g->n_groups; k++)
+        OG_TRY(verify_names(v, k, err));
 out:
     return rc;
 }

@@ -392,7 +392,7 @@ def columns_by_id():
     text("feat.csv", "0,1,2,3,4", *(f"{v},5,6,7,8" for v in range(5)))
     refused(path="text", says=["feat.csv: line 1: numbers of columns"])
     start()
-    text("label.csv", "id,label", "0,unknown")
+    text("label.csv", "id,a,b", "0,unknown,1")
     refused(path="text", says=["label.csv", "number the words", "empty"])
     start()
     text("label.csv", *(f"{v + 100},1" for v in label))

@@ -668,6 +668,7 @@ static void options_have_names(void **state)
                                          {"mean-features", "author"},
                                          {"labels", "l.npy"},
                                          {"columns", "dst,src"},
+                                         {"id-columns", "user,item"},
                                          {"weight-column", "3"},
                                          {"split-column", "1"},
                                          {"feature-dtype", "u8"},

@@ -220,6 +220,8 @@ int og__import_labels(struct og_importer *imp, struct og_table *t, int64_t rows,
         goto out;
     }
     OG_TRY(set_classes(imp, t, &l, n_classes, err));
+    if (imp->class_names)
+        og__import_note(imp, "class_names", json_incref(imp->class_names));
     og__import_tell_changed(imp, t, &l.changed, "f32");
     rc = og__array_finish(&l.w, "labels.npy", imp->checksums, err);
 out:

@@ -49,9 +49,23 @@ void og__node_ids_drop(struct og_importer *imp)
     imp->ids = (struct og_node_ids){0};
 }
 
-static int64_t id_of(const struct og_importer *imp, int64_t node)
+static void id_of(const struct og_importer *imp, int64_t node, struct og_id_text *out)
 {
-    return imp->ids.list ? imp->ids.list[node] : node;
+    const struct og_node_names *names = imp->named.names;
+    if (names) {
+        const struct og_word name = og__node_name(names, node);
+        snprintf(out->text, sizeof(out->text), "%.*s", (int)name.len, name.text);
+    } else {
+        snprintf(out->text, sizeof(out->text), "%lld",
+                 (long long)(imp->ids.list ? imp->ids.list[node] : node));
+    }
+}
+
+static struct og_id_text text_of(const struct og_importer *imp, int64_t node)
+{
+    struct og_id_text id;
+    id_of(imp, node, &id);
+    return id;
 }
 
 static int by_value(const void *a, const void *b)
@@ -65,6 +79,8 @@ static int by_value(const void *a, const void *b)
 static int64_t node_of(const struct og_importer *imp, int64_t id)
 {
     const struct og_node_ids *ids = &imp->ids;
+    if (imp->named.words)
+        return id; /* a number already */
     if (!ids->list)
         return id < imp->graph.n_nodes ? id : -1;
     const int64_t *found = bsearch(&id, ids->list, (size_t)ids->n, sizeof(*ids->list), by_value);
@@ -77,6 +93,8 @@ static int find_node(const struct og_importer *imp, const struct og_table *t, in
     *node = node_of(imp, id);
     if (*node >= 0)
         return 0;
+    if (imp->named.words)
+        return og__table_csv_no_node(t, imp->graph.n_nodes, err);
     return og__fail(err, -EINVAL,
                     imp->ids.list ? "ids are those of the edges, of feat.csv and of label.csv"
                                   : "ids count from 0",
@@ -115,20 +133,50 @@ static enum og_csv_rows rows_of(const char *name)
                                             : OG__CSV_IDS;
 }
 
-int og__by_id_text(const struct og_importer *imp, const char *name, struct og_table **out,
+/* The occurrence of a file's first id: noted when it is first opened. */
+static int first_word(struct og_importer *imp, const char *file, uint64_t *first,
+                      struct og_err *err)
+{
+    struct og_named_ids *named = &imp->named;
+    for (size_t i = 0; i < named->n; i++) {
+        *first = named->of[i].first;
+        if (strcmp(named->of[i].file, file) == 0)
+            return 0;
+    }
+    if (named->n == OG_COUNT(named->of) || named->words->sorted)
+        return og__fail(err, -EINVAL, "import a folder that nobody writes to", "%s: new", file);
+    *first = named->words->puts;
+    snprintf(named->of[named->n].file, sizeof(named->of->file), "%s", file);
+    named->of[named->n++].first = *first;
+    return 0;
+}
+
+int og__by_id_text(struct og_importer *imp, const char *name, bool ids_only, struct og_table **out,
                    struct og_err *err)
 {
     struct file_name found;
+    struct og_csv_use use = {.rows = rows_of(name),
+                             .ids_only = ids_only,
+                             .words = imp->named.words,
+                             .kinds = &imp->named.kinds,
+                             .takes_classes = !imp->values};
     *out = NULL;
+    char *path = NULL;
     int rc = find_text(imp, name, &found, err);
     if (rc <= 0)
         return rc;
-    char *path = og__import_source(imp, found.text);
-    rc = path ? og__table_csv_by_id(out, path, rows_of(name), imp->budget, err)
+    use.adds = use.rows != OG__CSV_IDS; /* a split has nodes that are elsewhere too */
+    if (use.words)
+        OG_TRY(first_word(imp, found.text, &use.first, err));
+    path = og__import_source(imp, found.text);
+    rc = path ? og__table_csv_by_id(out, path, &use, imp->budget, err)
               : og__fail_errno(err, -ENOMEM, NULL, "%s", name);
+out:
     free(path);
     return rc;
 }
+
+const char *const og__by_id_lists[] = {"train.csv", "valid.csv", "val.csv", "test.csv", NULL};
 
 /* Once of each file, when it is read for good. */
 static void name_unread(const struct og_importer *imp, struct og_table *text)
@@ -148,8 +196,9 @@ static void name_unread(const struct og_importer *imp, struct og_table *text)
 struct by_id {
     struct og_table t;
     const struct og_importer *imp;
-    int fd;          /* values, as they come */
-    uint32_t *place; /* [rows] */
+    struct og_importer *writes; /* the same: its class names */
+    int fd;                     /* values, as they come */
+    uint32_t *place;            /* [rows] */
 };
 
 static size_t place_bytes(const struct by_id *b)
@@ -200,9 +249,9 @@ static void by_id_close(struct og_table *t)
     free(b);
 }
 
-static int64_t by_id_id_of(const struct og_table *t, int64_t node)
+static void by_id_id_of(const struct og_table *t, int64_t node, struct og_id_text *out)
 {
-    return id_of(((const struct by_id *)t)->imp, node);
+    id_of(((const struct by_id *)t)->imp, node, out);
 }
 
 static const struct og_table_ops by_id_ops = {by_id_read, by_id_rewind, by_id_close, by_id_id_of};
@@ -231,7 +280,7 @@ static int place_rows(struct by_id *b, const struct og_table *text, bool whole, 
         OG_TRY(find_node(b->imp, text, id, &node, err));
         if (b->place[node] != NONE)
             OG_TRY(og__fail(err, -EINVAL, "a line a node; is the first column the node's id?",
-                            "%s: id %lld is there twice", text->name, (long long)id));
+                            "%s: id %s is there twice", text->name, text_of(b->imp, node).text));
         b->place[node] = (uint32_t)(first + i);
         memmove(raw + (size_t)i * row, from + sizeof(id), row);
         if (whole)
@@ -280,17 +329,30 @@ static int check_missing(const struct by_id *b, bool whole, int64_t missing, str
     if (whole || (b->t.columns > 1 && !imp->values))
         return og__fail(err, -EINVAL,
                         "every node needs a row; the edges are of nodes without, or remove them",
-                        "%s: no row for id %lld%s", b->t.name, (long long)id_of(imp, v), others);
+                        "%s: no row for id %s%s", b->t.name, text_of(imp, v).text, others);
     if (missing >= imp->graph.n_nodes / 2)
-        og__import_warn(imp, "%s: no row for id %lld%s, of %lld: are its ids those of the edges?",
-                        b->t.name, (long long)id_of(imp, v), others, (long long)imp->graph.n_nodes);
+        og__import_warn(imp, "%s: no row for id %s%s, of %lld: are its ids those of the edges?",
+                        b->t.name, text_of(imp, v).text, others, (long long)imp->graph.n_nodes);
     else
-        og__import_say(imp, "%s: no row for id %lld%s: %s no label", b->t.name,
-                       (long long)id_of(imp, v), others, missing > 1 ? "they have" : "it has");
+        og__import_say(imp, "%s: no row for id %s%s: %s no label", b->t.name, text_of(imp, v).text,
+                       others, missing > 1 ? "they have" : "it has");
     return 0;
 }
 
-static int fill(struct by_id *b, struct og_table *text, bool whole, struct og_err *err)
+/* Once more with words as classes, if a label is one. */
+static int place_words(struct by_id *b, struct og_table *text, struct og_word_map *classes,
+                       int64_t *rows, struct og_err *err)
+{
+    int rc;
+    OG_TRY(og__classes_collect(b->writes, text, classes, err));
+    memset(b->place, 0xff, place_bytes(b));
+    rc = place_all(b, text, false, rows, err);
+out:
+    return rc;
+}
+
+static int fill(struct by_id *b, struct og_table *text, bool whole, struct og_word_map *classes,
+                struct og_err *err)
 {
     const struct og_importer *imp = b->imp;
     int64_t rows = 0;
@@ -300,19 +362,24 @@ static int fill(struct by_id *b, struct og_table *text, bool whole, struct og_er
         OG_TRY(-ENOMEM);
     memset(b->place, 0xff, place_bytes(b));
     OG_TRY(b->fd = og__unnamed_file(imp->dir.temporary, err));
-    OG_TRY(place_all(b, text, whole, &rows, err));
+    rc = place_all(b, text, whole, &rows, err);
+    if (rc < 0 && !whole && og__table_csv_met_class(text)) {
+        if (err)
+            *err = (struct og_err){0};
+        rc = place_words(b, text, classes, &rows, err);
+    }
+    OG_TRY(rc);
     rc = check_missing(b, whole, imp->graph.n_nodes - rows, err);
 out:
     return rc;
 }
 
-int og__by_id_count(const struct og_importer *imp, const char *name, int64_t *rows,
-                    struct og_err *err)
+int og__by_id_count(struct og_importer *imp, const char *name, int64_t *rows, struct og_err *err)
 {
     struct og_table *text;
     struct og_piece p = {0};
     *rows = -1;
-    int rc = og__by_id_text(imp, name, &text, err);
+    int rc = og__by_id_text(imp, name, false, &text, err);
     if (rc < 0 || !text)
         return rc;
     OG_TRY(og__piece_take(&p, text, imp->budget, err));
@@ -332,26 +399,28 @@ int og__by_id_open(struct og_importer *imp, const char *name, bool whole, struct
 {
     struct og_table *text;
     struct by_id *b = NULL;
+    struct og_word_map classes = {.fd = -1};
     *out = NULL;
-    int rc = og__by_id_text(imp, name, &text, err);
+    int rc = og__by_id_text(imp, name, false, &text, err);
     if (rc < 0 || !text)
         return rc;
     if (!(b = og__table_new(sizeof(*b), &by_id_ops, text->name, err)))
         OG_TRY(-ENOMEM);
-    b->imp = imp;
+    b->imp = b->writes = imp;
     b->fd = -1;
     b->t.type = OG__NPY_F64;
     b->t.text = true;
     b->t.rows = imp->graph.n_nodes;
     b->t.columns = text->columns - 1;
     b->t.ndim = b->t.columns > 1 ? 2 : 1;
-    OG_TRY(fill(b, text, whole, err));
+    OG_TRY(fill(b, text, whole, &classes, err));
     name_unread(imp, text);
     *out = &b->t;
 out:
     if (rc < 0 && b)
         og__table_close(&b->t);
     og__table_close(text);
+    og__word_map_close(&classes);
     return rc < 0 ? rc : 0;
 }
 
@@ -367,17 +436,19 @@ static int list_read(struct og_table *t, void *out, int64_t want, int64_t *got, 
 {
     const struct id_list *l = (const struct id_list *)t;
     int64_t *ids = out;
-    int rc;
-    OG_TRY(og__table_read(l->text, ids, want, got, err));
-    for (int64_t i = 0; i < *got; i++)
-        OG_TRY(find_node(l->imp, t, ids[i], &ids[i], err));
+    int rc = 0;
+    for (int64_t n = 1; *got < want && n > 0; *got += n) { /* one by one: an error names the line */
+        OG_TRY(og__table_read(l->text, &ids[*got], 1, &n, err));
+        if (n > 0)
+            OG_TRY(find_node(l->imp, l->text, ids[*got], &ids[*got], err));
+    }
 out:
     return rc;
 }
 
-static int64_t list_id_of(const struct og_table *t, int64_t node)
+static void list_id_of(const struct og_table *t, int64_t node, struct og_id_text *out)
 {
-    return id_of(((const struct id_list *)t)->imp, node);
+    id_of(((const struct id_list *)t)->imp, node, out);
 }
 
 static int list_rewind(struct og_table *t, struct og_err *err)
@@ -398,7 +469,7 @@ int og__by_id_list(struct og_importer *imp, const char *name, struct og_table **
 {
     struct og_table *text;
     *out = NULL;
-    int rc = og__by_id_text(imp, name, &text, err);
+    int rc = og__by_id_text(imp, name, false, &text, err);
     if (rc < 0 || !text)
         return rc;
     struct id_list *l = og__table_new(sizeof(*l), &list_ops, text->name, err);

@@ -8,8 +8,9 @@
 OG_MUST_CHECK int og__by_id_has(const struct og_importer *imp, const char *name,
                                 struct og_err *err);
 /* Opens NAME, such as feat.csv, or NAME.gz of the source. A row is an int64 id and doubles, in the
- * order of the text. NULL if neither is there. */
-OG_MUST_CHECK int og__by_id_text(const struct og_importer *imp, const char *name,
+ * order of the text, or with `ids_only` the id. NULL if neither is there. Ids that are words: read
+ * each file once before they are sorted, in any order; later ids are numbers of nodes, or -1. */
+OG_MUST_CHECK int og__by_id_text(struct og_importer *imp, const char *name, bool ids_only,
                                  struct og_table **out, struct og_err *err);
 
 /* Opens the same as doubles alone, a row a node in the order of imp->ids, each node at most once.
@@ -20,15 +21,32 @@ OG_MUST_CHECK int og__by_id_open(struct og_importer *imp, const char *name, bool
                                  struct og_table **out, struct og_err *err);
 
 /* The number of its lines, without a line of names; -1 if there is no such file. */
-OG_MUST_CHECK int og__by_id_count(const struct og_importer *imp, const char *name, int64_t *rows,
+OG_MUST_CHECK int og__by_id_count(struct og_importer *imp, const char *name, int64_t *rows,
                                   struct og_err *err);
 
 /* Opens NAME as a list of nodes, an id a line; rows are node numbers. NULL if it is not there. */
 OG_MUST_CHECK int og__by_id_list(struct og_importer *imp, const char *name, struct og_table **out,
                                  struct og_err *err);
 
+/* Files that list nodes by id, each of which may be there: splits. Ends with NULL. */
+extern const char *const og__by_id_lists[];
+
+/* Collects labels of an open text that are words, and makes it read their numbers. Then
+ * imp->class_names has the words. The caller closes `classes` after the table. */
+OG_MUST_CHECK int og__classes_collect(struct og_importer *imp, struct og_table *text,
+                                      struct og_word_map *classes, struct og_err *err);
+
 /* Loads the ids of renumbered nodes from node_ids.npy, which has been written. */
 OG_MUST_CHECK int og__node_ids_load(struct og_importer *imp, struct og_err *err);
 void og__node_ids_drop(struct og_importer *imp);
+
+/* ---- ids that are words (named.c) ---- */
+
+/* Call when all have been put: numbers them, writes node_names.npy, and sets the number of nodes.
+ * `why` is the error of the first id that is no whole number; it is the result if none is a word.
+ */
+OG_MUST_CHECK int og__named_resolve(struct og_importer *imp, const struct og_err *why,
+                                    struct og_err *err);
+void og__named_drop(struct og_importer *imp);
 
 #endif

@@ -47,7 +47,7 @@ void og__edge_text_close(struct og_edge_text *p)
 
 int og__edge_text_rewind(struct og_edge_text *p, struct og_err *err)
 {
-    p->begun = false;
+    p->begun = p->met_word = false;
     return og__text_rewind(&p->text, err);
 }
 
@@ -144,14 +144,41 @@ static const char *parse_weight(const struct og_edge_text *p, struct og_edge_tex
     return end;
 }
 
+/* Stores the word's position in the block, and its length. */
+static const char *parse_word(const struct og_edge_text *p, struct og_edge_text_part *part,
+                              const char *at, uint64_t *id)
+{
+    struct og_word word;
+    const char *why;
+    const char *end = og__parse_text(&p->text, at, p->mark, &word, &why);
+    if (!end)
+        return refuse(part, at, why);
+    if (skip_separator(end) == end && *end != '\n')
+        return refuse(part, end, "something after a node id");
+    og__note_word(&p->text, &word, &part->kinds);
+    *id = (uint64_t)(word.text - p->text.buffer) << 32 | word.len;
+    return end;
+}
+
+void og__edge_text_words(const struct og_edge_text *p, const uint64_t *id, size_t n,
+                         struct og_word *word)
+{
+    for (size_t i = 0; i < n; i++)
+        word[i] = (struct og_word){p->text.buffer + (id[i] >> 32), (uint32_t)id[i]};
+}
+
 /* Parses a node's id, perhaps in quotes. */
 static const char *parse_end(const struct og_edge_text *p, struct og_edge_text_part *part,
                              const char *at, uint64_t *id)
 {
+    if (p->words)
+        return parse_word(p, part, at, id);
     const bool quoted = *at == '"';
     const char *end = og__parse_id(at + quoted, id);
+    part->no_number = !end || (quoted ? *end != '"' : skip_separator(end) == end && *end != '\n');
     if (!end || (quoted && *end != '"'))
         return refuse(part, at, "no node id (a whole number below 2^63)");
+    part->zeros = part->zeros || (at[quoted] == '0' && end > at + quoted + 1);
     end += quoted;
     *id -= p->base;
     if ((int64_t)*id < 0 || (p->limit && *id >= p->limit))
@@ -214,7 +241,10 @@ static void parse_part(void *arg, size_t task, int thread)
         const char *first = skip_blanks(at);
         if (*first == '\n')
             at = first + 1;
-        else if (is_remark(first))
+        else if (is_remark(first) && p->words) {
+            refuse(&part, first, "a remark after the first edge; an id goes into quotes");
+            break;
+        } else if (is_remark(first))
             at = next_line(first, part.end);
         else {
             at = p->mark == '\t' ? at : first; /* the first column may be empty */
@@ -227,9 +257,28 @@ static void parse_part(void *arg, size_t task, int thread)
 
 /* ---- blocks ---- */
 
-static const char columns_hint[] =
-    "name every column: --columns src,dst,weight, in their order, with "
-    "- for what is not read; or rename them in the file";
+static const char columns_hint[] = "name every column: --columns src,dst,weight, with - for "
+                                   "others; or both ends as the first line "
+                                   "has them: --id-columns FROM,TO";
+
+/* What a column is, by its name; the ends as --id-columns has them. */
+static enum og_column column_of(const struct og_edge_text *p, const char *name)
+{
+    char line[128];
+    struct og_column_name end;
+    const enum og_column what = og__column_of(name);
+    if (!p->ends)
+        return what;
+    snprintf(line, sizeof(line) - 1, "%s", p->ends);
+    memcpy(line + strlen(line), "\n", 2);
+    const char *second = og__column_next(line, ',', &end);
+    if (strcmp(name, end.text) == 0)
+        return OG__COLUMN_SRC;
+    og__column_next(second, ',', &end);
+    if (strcmp(name, end.text) == 0)
+        return OG__COLUMN_DST;
+    return what == OG__COLUMN_SRC || what == OG__COLUMN_DST ? OG__COLUMN_OTHER : what;
+}
 
 /* Columns by their names, from a line that a newline ends. */
 static int name_columns(struct og_edge_text *p, const char *line, const char *at,
@@ -243,7 +292,7 @@ static int name_columns(struct og_edge_text *p, const char *line, const char *at
     p->unread = (struct og_names){.n = 0};
     for (const char *q = line; *q != '\n'; column++) {
         q = og__column_next(q, mark, &name);
-        const enum og_column what = og__column_of(name.text);
+        const enum og_column what = column_of(p, name.text);
         int *const end = what == OG__COLUMN_SRC ? &p->src : what == OG__COLUMN_DST ? &p->dst : NULL;
         if (end && *end >= 0)
             return og__text_wrong(&p->text, at, columns_hint, "two columns of the same end", err);
@@ -254,6 +303,9 @@ static int name_columns(struct og_edge_text *p, const char *line, const char *at
         else if (column + 1 != p->weight_column && strcmp(name.text, "-") != 0)
             og__names_add(&p->unread, name.text);
     }
+    if ((p->src < 0 || p->dst < 0) && p->ends)
+        return og__text_wrong(&p->text, at, "--id-columns SRC,DST: as the first line names them",
+                              "no columns of the names in --id-columns", err);
     if (p->src < 0 || p->dst < 0)
         return og__text_wrong(&p->text, at, columns_hint,
                               "columns that are not known; one called src and one dst are needed",
@@ -266,6 +318,29 @@ static int name_columns(struct og_edge_text *p, const char *line, const char *at
     p->weight = weight;
     p->others_known = true;
     return 0;
+}
+
+/* Are both ends among the names of this line? */
+static bool names_ends(const char *line)
+{
+    struct og_column_name name;
+    unsigned ends = 0;
+    const char mark = og__column_mark(line);
+    for (const char *q = line; *q != '\n';) {
+        q = og__column_next(q, mark, &name);
+        const enum og_column what = og__column_of(name.text);
+        ends |= what == OG__COLUMN_SRC ? 1 : what == OG__COLUMN_DST ? 2 : 0;
+    }
+    return ends == 3;
+}
+
+/* The first line is all words: does it name columns? Before ids that are words it does if both ends
+ * are named, or if columns are separated by marks and --columns does not name them. */
+static bool is_names(const struct og_edge_text *p, const char *line, const char *next)
+{
+    const bool words =
+        p->takes_words && next && og__names_columns(next, og__column_mark(next), true);
+    return !words || p->ends || names_ends(line) || (!p->names && og__column_mark(line) != ' ');
 }
 
 /* "# FromNodeId ToNodeId" in the last remark before the edges: names where both ends are known. */
@@ -349,7 +424,7 @@ static int number_columns(struct og_edge_text *p, const char *at, struct og_err 
     if (p->weight >= 0 && p->weight < 2)
         return og__text_wrong(&p->text, at, "--weight-column counts all columns, from 1",
                               "the column of weights is an end of the edges", err);
-    if (p->weight_column >= 0 || count_columns(at) <= 2)
+    if (p->weight_column >= 0 || (p->mark ? og__column_count(at, p->mark) : count_columns(at)) <= 2)
         return 0;
     return og__text_wrong(&p->text, at, columns_hint, "more than two columns", err);
 }
@@ -383,11 +458,13 @@ static int begin_file(struct og_edge_text *p, const char **begin, const char *en
     if (at == end)
         return 0;
     const char *line = at;
-    const bool named = p->skip == 0 && og__names_columns(line, og__column_mark(line), false);
+    const bool named = p->skip == 0 && og__names_columns(line, og__column_mark(line), false) &&
+                       is_names(p, line, first_edge(next_line(at, end), end));
     if (named)
-        *begin = at = next_line(at, end);
+        at = next_line(at, end);
+    *begin = at;
     const char *const edge = first_edge(at, end);
-    p->mark = named && edge ? mark_of(edge, og__column_mark(line)) : 0;
+    p->mark = (named || p->words) && edge ? mark_of(edge, og__column_mark(line)) : 0;
     if (p->names)
         return name_as_told(p, line, err);
     if (!named && (p->skip > 0 || !remark || !remark_names(remark)))
@@ -435,6 +512,8 @@ int og__edge_text_next(struct og_edge_text *p, struct og_err *err)
     if (p->parts == 0) /* a block that was all header: the next one */
         return og__edge_text_next(p, err);
     og__pool_run(p->pool, p->parts, parse_part, p);
+    for (size_t i = 0; i < p->parts; i++)
+        p->met_word = p->met_word || (p->part[i].no_number && p->part[i].wrong && p->takes_words);
     for (size_t i = 0; i < p->parts; i++)
         if (p->part[i].wrong)
             return og__text_wrong(&p->text, p->part[i].wrong, line_hint, p->part[i].why, err);

@@ -13,11 +13,14 @@ enum { OG__EDGE_TEXT_PARTS = 8 };
 /* Edges of one part of the text, in order. */
 struct og_edge_text_part {
     const char *begin, *end;
-    uint64_t *src, *dst; /* [n] */
+    uint64_t *src, *dst; /* [n]; words as og__edge_text_words takes them */
     float *weight;       /* [n], or NULL */
     size_t n;
-    uint64_t most;           /* largest id */
+    uint64_t most; /* largest id */
+    bool zeros;    /* some id begins with a zero that says nothing */
+    struct og_word_kinds kinds;
     const char *wrong, *why; /* where parsing failed, and why; else NULL */
+    bool no_number;          /* because an id is no whole number */
 };
 
 struct og_edge_text {
@@ -31,7 +34,10 @@ struct og_edge_text {
     uint64_t limit;    /* ids are below base + limit; 0 = any */
     int64_t skip;      /* lines at the start that are a header */
     const char *names; /* column names, "dst,src,weight", that override the file's; or NULL */
+    const char *ends;  /* names of the columns of both ends, "user,item", or NULL */
     bool reverse;      /* the user declares columns dst, src; contradicted by names in the file */
+    bool takes_words;  /* ids may be words: then next sets met_word instead of failing */
+    bool words;        /* they are: set before a rewind */
     /* from the first line, columns from 0; -1 = absent */
     int src, dst, weight;
     char mark;         /* between named columns: comma, semicolon or tab; 0 = blanks, or no names */
@@ -43,13 +49,18 @@ struct og_edge_text {
     uint64_t *ids;
     float *weights;
     bool begun;
+    bool met_word;
 };
 
 OG_MUST_CHECK int og__edge_text_open(struct og_edge_text *p, const char *path, struct og_budget *b,
                                      struct og_pool *pool, struct og_err *err);
 void og__edge_text_close(struct og_edge_text *p);
 OG_MUST_CHECK int og__edge_text_rewind(struct og_edge_text *p, struct og_err *err);
-/* The next edges. Ids come less `base`. */
+/* The next edges. Ids come less `base`. With p->met_word set it returns what failed as *err too:
+ * the ids are words, or wrong. */
 OG_MUST_CHECK int og__edge_text_next(struct og_edge_text *p, struct og_err *err);
+/* n words of a part, `id` its src or dst from some place on. In the memory of the block. */
+void og__edge_text_words(const struct og_edge_text *p, const uint64_t *id, size_t n,
+                         struct og_word *word);
 
 #endif

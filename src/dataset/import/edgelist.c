@@ -3,6 +3,8 @@
  *   first scan    the set of ids              bitmap, list, or runs on disk
  *   second scan   ids -> 0, 1, 2, ...    ──>  sorter
  *
+ * Ids that are words are numbered by dataset/word_map.h, in the same two readings.
+ *
  * Reading the text twice is worth it: edges go to the disk once, with their final numbers, and new
  * numbers keep the order of ids. SRC is a file, or a folder with edges.txt, .tsv, .csv or .el,
  * perhaps gzipped, and node data. With arrays as in the npy layout, ids are their rows, and one
@@ -19,6 +21,9 @@ struct edge_list {
     struct og_importer *imp;
     struct og_edge_text pairs;
     struct og_ids ids;
+    struct og_word_map words;
+    struct og_err no_number; /* the first id that is no whole number */
+    bool zeros;
     bool is_folder, renumber;
     bool by_id; /* there is CSV by id */
     int64_t edges;
@@ -36,13 +41,17 @@ static void mark_part(void *arg, size_t task, int thread)
         abort(); /* a bitmap that covers them needs nothing */
 }
 
-/* 1 when the ids turned out not to fit a bitmap. */
+/* What else a first reading ends with: ids do not fit a bitmap, or are no numbers. */
+enum { IDS_ARE_LARGE = 1, IDS_ARE_WORDS };
+
+/* IDS_ARE_LARGE, or 0. */
 static int mark_block(struct edge_list *l, struct og_err *err)
 {
     uint64_t most = 0;
     int rc = 0;
     for (size_t i = 0; i < l->pairs.parts; i++) {
         most = OG_MAX(most, l->pairs.part[i].most);
+        l->zeros = l->zeros || l->pairs.part[i].zeros;
         l->edges += (int64_t)l->pairs.part[i].n;
     }
     if (!l->renumber) {
@@ -50,7 +59,7 @@ static int mark_block(struct edge_list *l, struct og_err *err)
         return 0;
     }
     if (!og__ids_cover(&l->ids, most))
-        return 1;
+        return IDS_ARE_LARGE;
     if (!l->ids.wide) {
         og__pool_run(l->imp->pool, l->pairs.parts, mark_part, l);
         return 0;
@@ -71,15 +80,27 @@ static int tell(const struct edge_list *l, const char *stage, struct og_err *err
                                (int64_t)l->pairs.text.file_bytes, err);
 }
 
-/* 1 as mark_block. */
+/* Notes why an id is no number, and leaves the question to those that follow. */
+static int met_word(struct edge_list *l, struct og_err *err)
+{
+    if (err) {
+        l->no_number = *err;
+        *err = (struct og_err){0};
+    }
+    return IDS_ARE_WORDS;
+}
+
 static int read_edge_ids(struct edge_list *l, struct og_err *err)
 {
     int rc = 0;
     l->edges = 0;
     do {
-        OG_TRY(og__edge_text_next(&l->pairs, err));
+        rc = og__edge_text_next(&l->pairs, err);
+        if (rc < 0 && l->pairs.met_word)
+            return met_word(l, err);
+        OG_TRY(rc);
         OG_TRY(mark_block(l, err));
-        if (rc == 1)
+        if (rc > 0)
             return rc;
         OG_TRY(tell(l, "finding nodes", err));
     } while (l->pairs.parts > 0);
@@ -87,36 +108,36 @@ out:
     return rc;
 }
 
-/* Moves the ids of n rows, which begin with them, to their front, and marks them. 1 as
- * mark_block. */
-static int mark_rows(struct edge_list *l, char *rows, int64_t n, size_t row, struct og_err *err)
+static int mark_rows(struct edge_list *l, const uint64_t *ids, int64_t n, struct og_err *err)
 {
-    uint64_t *ids = (uint64_t *)rows;
     uint64_t most = 0;
-    for (int64_t i = 0; i < n; i++) {
-        memmove(&ids[i], rows + (size_t)i * row, sizeof(*ids));
+    for (int64_t i = 0; i < n; i++)
         most = OG_MAX(most, ids[i]);
-    }
     if (!l->renumber) {
         l->ids.most = OG_MAX(l->ids.most, most);
         return 0;
     }
-    return og__ids_cover(&l->ids, most) ? og__ids_mark(&l->ids, ids, (size_t)n, err) : 1;
+    return og__ids_cover(&l->ids, most) ? og__ids_mark(&l->ids, ids, (size_t)n, err)
+                                        : IDS_ARE_LARGE;
 }
 
-/* Adds the nodes of a CSV file, with or without edges. 1 as mark_block. */
+/* Adds the nodes of a CSV file, with or without edges. */
 static int read_node_ids(struct edge_list *l, const char *name, struct og_err *err)
 {
     struct og_table *t;
     struct og_piece p = {0};
-    int rc = og__by_id_text(l->imp, name, &t, err);
+    int rc = og__by_id_text(l->imp, name, true, &t, err);
     if (rc < 0 || !t)
         return rc;
     l->by_id = true;
     OG_TRY(og__piece_take(&p, t, l->imp->budget, err));
     for (int64_t n = 1; n > 0 && rc == 0;) {
-        OG_TRY(og__table_read(t, p.raw, p.room, &n, err));
-        OG_TRY(mark_rows(l, p.raw, n, og__table_row_bytes(t), err));
+        rc = og__table_read(t, p.raw, p.room, &n, err);
+        if (rc < 0 && l->pairs.takes_words && og__table_csv_met_word(t))
+            rc = met_word(l, err);
+        else if (rc == 0 && !l->imp->named.words)
+            rc = mark_rows(l, (const uint64_t *)p.raw, n, err);
+        OG_TRY(rc);
     }
 out:
     og__piece_give(&p);
@@ -132,12 +153,12 @@ static int read_ids(struct edge_list *l, struct og_err *err)
         OG_TRY(read_node_ids(l, "feat.csv", err));
     if (rc == 0 && l->is_folder)
         OG_TRY(read_node_ids(l, "label.csv", err));
-    if (rc == 1) {
+    if (rc == IDS_ARE_LARGE) {
         OG_TRY(og__ids_widen(&l->ids, err));
         OG_TRY(og__edge_text_rewind(&l->pairs, err));
         return read_ids(l, err);
     }
-    if (l->renumber)
+    if (rc == 0 && l->renumber)
         OG_TRY(og__ids_resolve(&l->ids, err));
 out:
     return rc;
@@ -160,6 +181,65 @@ static int place_ids(struct edge_list *l, struct og_err *err)
         OG_TRY(tell(l, "placing nodes", err));
     } while (l->pairs.parts > 0);
     OG_TRY(og__ids_find(&l->ids, err));
+out:
+    return rc;
+}
+
+/* ---- ids that are words ---- */
+
+enum { WORDS = 512, ZIPPED = 8 }; /* at a time; about how much longer a gzipped text is */
+
+static int put_ends(struct edge_list *l, const uint64_t *id, size_t n, struct og_err *err)
+{
+    struct og_word word[WORDS];
+    int rc = 0;
+    for (size_t first = 0, some; first < n; first += some) {
+        some = OG_MIN(n - first, (size_t)WORDS);
+        og__edge_text_words(&l->pairs, id + first, some, word);
+        OG_TRY(og__word_map_put(&l->words, word, some, true, err));
+    }
+out:
+    return rc;
+}
+
+static int put_edges(struct edge_list *l, struct og_err *err)
+{
+    int rc;
+    OG_TRY(og__edge_text_rewind(&l->pairs, err));
+    l->edges = 0;
+    do {
+        OG_TRY(og__edge_text_next(&l->pairs, err));
+        for (size_t i = 0; i < l->pairs.parts; i++) {
+            const struct og_edge_text_part *p = &l->pairs.part[i];
+            og__add_kinds(&l->imp->named.kinds, &p->kinds);
+            OG_TRY(put_ends(l, p->src, p->n, err));
+            OG_TRY(put_ends(l, p->dst, p->n, err));
+            l->edges += (int64_t)p->n;
+        }
+        OG_TRY(tell(l, "finding names", err));
+    } while (l->pairs.parts > 0);
+out:
+    return rc;
+}
+
+/* Nodes of edges and of CSV files; and lists, which have no others. */
+static int name_nodes(struct edge_list *l, struct og_err *err)
+{
+    struct og_importer *imp = l->imp;
+    int rc;
+    l->pairs.words = true;
+    OG_TRY(og__word_map_open(&l->words, imp->dir.temporary,
+                             (l->pairs.text.zipped ? ZIPPED : 1) * l->pairs.text.file_bytes,
+                             imp->budget, err));
+    imp->named.words = &l->words;
+    OG_TRY(put_edges(l, err));
+    if (l->is_folder) {
+        OG_TRY(read_node_ids(l, "feat.csv", err));
+        OG_TRY(read_node_ids(l, "label.csv", err));
+        for (size_t i = 0; og__by_id_lists[i]; i++)
+            OG_TRY(read_node_ids(l, og__by_id_lists[i], err));
+    }
+    rc = og__named_resolve(imp, &l->no_number, err);
 out:
     return rc;
 }
@@ -197,8 +277,16 @@ static int find_nodes(struct edge_list *l, struct og_err *err)
     int rc;
     OG_TRY(og__ids_open(&l->ids, l->pairs.text.file_bytes, imp->dir.temporary, imp->budget, err));
     OG_TRY(read_ids(l, err));
+    if (rc == IDS_ARE_WORDS) {
+        og__ids_close(&l->ids);
+        OG_TRY(name_nodes(l, err));
+    }
     if (l->edges == 0)
         OG_TRY(no_edges(l, err));
+    if (imp->named.words)
+        return 0;
+    if (l->zeros)
+        og__import_warn(imp, "%s: ids begin with 0: 007 and 7 are one node", l->pairs.text.path);
     if (!l->renumber || og__ids_dense(&l->ids)) {
         l->renumber = false;
         return og__import_set_nodes(imp, (int64_t)OG_MIN(l->ids.most, (uint64_t)UINT32_MAX) + 1,
@@ -239,7 +327,7 @@ static void rank_part(void *arg, size_t task, int thread)
     }
 }
 
-/* Renumbers ids on disk. */
+/* Renumbers words, and ids on disk. */
 static int take_part(struct edge_list *l, const struct og_edge_text_part *p, struct og_err *err)
 {
     uint64_t *const lists[] = {p->src, p->dst};
@@ -249,7 +337,8 @@ static int take_part(struct edge_list *l, const struct og_edge_text_part *p, str
     for (size_t i = 0; i < OG_COUNT(lists); i++) {
         for (size_t first = 0; first < p->n; first += STEP) {
             size_t n = OG_MIN(p->n - first, (size_t)STEP);
-            OG_TRY(og__ids_take(&l->ids, lists[i] + first, n, rank, err));
+            OG_TRY(l->imp->named.words ? og__word_map_take(&l->words, rank, n, err)
+                                       : og__ids_take(&l->ids, lists[i] + first, n, rank, err));
             memcpy((uint32_t *)lists[i] + first, rank, n * sizeof(*rank));
         }
     }
@@ -259,7 +348,7 @@ out:
 
 static int rank_block(struct edge_list *l, struct og_err *err)
 {
-    if (!l->renumber || !l->ids.far) {
+    if (!l->imp->named.words && (!l->renumber || !l->ids.far)) {
         og__pool_run(l->imp->pool, l->pairs.parts, rank_part, l);
         return 0;
     }
@@ -335,16 +424,13 @@ static int find_file(const struct og_importer *imp, char **path, bool *is_folder
 /* If CSV files name nodes by id and nodes were renumbered. */
 static int load_ids(struct edge_list *l, struct og_err *err)
 {
-    static const char *const splits[] = {"train.csv", "valid.csv", "val.csv", "test.csv"};
-    bool named = l->by_id;
+    bool listed = l->by_id;
     int rc = 0;
-    for (size_t i = 0; l->is_folder && !named && i < OG_COUNT(splits); i++) {
-        struct og_table *t;
-        OG_TRY(og__by_id_text(l->imp, splits[i], &t, err));
-        named = t;
-        og__table_close(t);
+    for (size_t i = 0; l->is_folder && !listed && og__by_id_lists[i]; i++) {
+        OG_TRY(og__by_id_has(l->imp, og__by_id_lists[i], err));
+        listed = rc > 0;
     }
-    return named && l->renumber ? og__node_ids_load(l->imp, err) : 0;
+    return listed && l->renumber && !l->imp->named.words ? og__node_ids_load(l->imp, err) : 0;
 out:
     return rc;
 }
@@ -360,7 +446,7 @@ static int import_file(struct edge_list *l, struct og_err *err)
         OG_TRY(og__import_set_nodes(imp, rows, err));
         l->pairs.limit = (uint64_t)rows;
     } else {
-        l->renumber = !imp->opt->keep_ids;
+        l->renumber = l->pairs.takes_words = !imp->opt->keep_ids;
         imp->claimed = imp->opt->keep_ids;
         OG_TRY(find_nodes(l, err));
         OG_TRY(og__edge_text_rewind(&l->pairs, err));
@@ -382,8 +468,10 @@ static int import_edgelist(struct og_importer *imp, struct og_err *err)
     l.pairs.weight_column = imp->opt->weight_column;
     l.pairs.names = imp->opt->columns;
     l.pairs.reverse = imp->opt->reverse && !imp->opt->columns;
+    l.pairs.ends = imp->opt->id_columns;
     rc = import_file(&l, err);
     og__ids_close(&l.ids);
+    og__named_drop(imp);
     og__edge_text_close(&l.pairs);
 out:
     free(path);

@@ -93,6 +93,7 @@ int og_import(const char *format, const char *src, const char *out, const struct
 out:
     og__import_drop_edges(&imp);
     og__node_ids_drop(&imp);
+    json_decref(imp.class_names);
     og__import_drop_splits(&imp);
     og__schema_release(&imp.graph);
     og__source_files_free(imp.files);

@@ -8,6 +8,8 @@
  *     ogb_words.c   a part of ogb
  *     folders.c  shared by MAG240M and IGB
  *     by_id.c    node data in CSV, by id
+ *     classes.c  labels in CSV that are words
+ *     named.c    ids that are words
  *     means.c    features of groups without any
  *     build_edges.c build_features.c build_labels.c build_splits.c   tables -> arrays of a kind
  *     build.c    the new dataset: keys of meta.json, arrays, node groups
@@ -27,13 +29,28 @@
 #include "base/thread.h"
 #include "dataset/import/options.h"
 #include "dataset/import/table.h"
+#include "dataset/import/text.h"
+#include "dataset/node_names.h"
 #include "dataset/schema.h"
+#include "dataset/word_map.h"
 #include "dataset/writer.h"
 
 /* The source's ids of the nodes. */
 struct og_node_ids {
     int64_t n;
     int64_t *list; /* [n] ascending; NULL = their numbers */
+};
+
+/* Ids that are words: their numbers, by the occurrences in the source's files. */
+struct og_named_ids {
+    struct og_word_map *words;   /* NULL = ids are whole numbers */
+    struct og_node_names *names; /* of the nodes, for messages; NULL until they are written */
+    struct og_word_kinds kinds;
+    struct {
+        char file[64];
+        uint64_t first; /* occurrence */
+    } of[8];
+    size_t n;
 };
 
 /* Values changed by conversion to the stored type: their number, and the largest difference. */
@@ -77,6 +94,8 @@ struct og_importer {
     char nodes_by[64];      /* " by <nodes_from>", for messages; or "" */
     double began;
     struct og_node_ids ids;
+    struct og_named_ids named;
+    json_t *class_names;    /* of labels that are words, by class; else NULL */
     bool claimed;           /* the number of nodes is only declared: no array has as many rows */
     bool said_symmetric;    /* by the source; the edges are looked at */
     bool values;            /* labels are values to predict, not classes */
@@ -247,6 +266,11 @@ OG_MUST_CHECK int og__import_tell_unread(const struct og_importer *imp, int deep
 /* 1, 0, or a negative errno if the lookup fails otherwise. */
 OG_MUST_CHECK int og__import_has(const struct og_importer *imp, const char *name,
                                  struct og_err *err);
+
+/* Opens names of n nodes in the source, by the prefix of their files. NULL if there are none, or if
+ * the dataset has its own. */
+OG_MUST_CHECK int og__import_find_names(const struct og_importer *imp, const char *prefix,
+                                        int64_t n, struct og_node_names **out, struct og_err *err);
 
 /* Checks a name from a file of the source: -EINVAL if it leads out of the source's folder. */
 OG_MUST_CHECK int og__import_inside(const char *name, const char *said_by, struct og_err *err);

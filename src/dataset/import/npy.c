@@ -408,6 +408,34 @@ out:
     return rc;
 }
 
+/* ---- names of nodes and classes ---- */
+
+/* node_names.npy, or node_names_<type>.npy; or both files of long names. */
+static int import_names(const struct og_npy_source *s, struct og_err *err)
+{
+    const struct og_graph *g = &s->imp->graph;
+    int rc = 0;
+    for (uint32_t k = 0; rc == 0 && k < g->n_groups; k++) {
+        const char *type = g->group[k].name;
+        char prefix[OG__NPY_PREFIX];
+        struct og_node_names *names;
+        snprintf(prefix, sizeof(prefix), "node_names%s%s", *type ? "_" : "", type);
+        rc = og__import_find_names(s->imp, prefix, g->group[k].n_nodes, &names, err);
+        if (names)
+            rc = og__node_names_copy(names, s->imp->dir.temporary, og__node_names_prefix(g, k).text,
+                                     s->imp->checksums, err);
+        og__node_names_close(names);
+    }
+    return rc;
+}
+
+static void note_class_names(const struct og_npy_source *s)
+{
+    json_t *names = json_object_get(s->said.root, "class_names");
+    if (names && !s->imp->class_names)
+        og__import_note(s->imp, "class_names", json_incref(names));
+}
+
 /* ---- all of it ---- */
 
 /* Names of meta.json for numbers of types that no node, or no edge, has. */
@@ -453,7 +481,9 @@ static int import_nodes(struct og_npy_source *s, struct og_err *err)
     doubt_names(s, "edge_types", "edge_type", s->edge_type, s->n_edge_types);
     OG_TRY(import_features(s, err));
     OG_TRY(import_labels(s, err));
+    note_class_names(s);
     OG_TRY(import_lists(s, err));
+    OG_TRY(import_names(s, err));
 out:
     return rc;
 }

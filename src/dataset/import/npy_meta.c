@@ -40,6 +40,22 @@ static int check_flag(const json_t *root, const char *key, const char *path, str
                           "%s: \"%s\" must be true or false", path, key);
 }
 
+/* Names of classes, where they are there: texts. */
+static int check_classes(const json_t *root, const char *path, struct og_err *err)
+{
+    const json_t *names = json_object_get(root, "class_names");
+    bool good = !names || json_is_array(names);
+    size_t i;
+    json_t *one;
+    json_array_foreach(names, i, one)
+    {
+        good = good && json_is_string(one);
+    }
+    return good ? 0
+                : og__fail(err, -EINVAL, "a list of texts, by class; or leave it out",
+                           "%s: \"class_names\" must be a list of texts", path);
+}
+
 /* Names of types, where they are there: a list of {"<key>": number, "name": text}, each number
  * once. */
 static int check_types(const json_t *root, const char *list, const char *key, const char *path,
@@ -71,7 +87,7 @@ static int check_types(const json_t *root, const char *list, const char *key, co
 static void name_unread_keys(const struct og_importer *imp, json_t *root, const char *path)
 {
     static const char *const read[] = {"name",      "num_nodes",  "num_classes", "task",
-                                       "symmetric", "node_types", "edge_types"};
+                                       "symmetric", "node_types", "edge_types",  "class_names"};
     struct og_names names = {.n = 0};
     const char *key;
     json_t *value;
@@ -107,6 +123,7 @@ int og__npy_said(struct og_importer *imp, struct og_npy_said *s, struct og_err *
     OG_TRY(check_text(root, "name", path, err));
     OG_TRY(check_text(root, "task", path, err));
     OG_TRY(check_flag(root, "symmetric", path, err));
+    OG_TRY(check_classes(root, path, err));
     OG_TRY(check_types(root, "node_types", "type", path, err));
     OG_TRY(check_types(root, "edge_types", "edge_type", path, err));
     og__import_set_name(imp, json_string_value(json_object_get(root, "name")));

@@ -34,6 +34,8 @@ static const struct og_row table[] = {
     TEXT("columns", "NAME,...", columns,
          "edgelist: what its columns are, whatever its first line says: src, dst, weight, and - for "
          "what is not read"),
+    TEXT("id-columns", "SRC,DST", id_columns,
+         "edgelist: the two columns of nodes, by their names in the first line"),
     ROW("weight-column", "N", "",
         "edgelist: the column, from 1, that holds edge weights; edgelist, mtx: 0 = leave them out",
         NULL, OG_OPTION_INT, FIELD(weight_column), 0, 1024),

@@ -24,6 +24,7 @@ struct og_import {
     /* types without features, "author,institution", whose nodes get the mean of their
      * in-neighbours'; NULL = none */
     char *mean_features;
+    char *id_columns; /* edgelist: names of the columns of both ends, "user,item"; NULL */
     char *columns;    /* edgelist: names of its columns, "dst,src,-"; NULL = from the file */
     int split_column; /* of masks [N, K], from 0; -1 = unset */
 };

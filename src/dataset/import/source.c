@@ -161,6 +161,23 @@ int og__import_graph_file(const struct og_importer *imp, const char *name, char 
     return *path ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", imp->src);
 }
 
+int og__import_find_names(const struct og_importer *imp, const char *prefix, int64_t n,
+                          struct og_node_names **out, struct og_err *err)
+{
+    static const char *const ends[] = {"", "_offsets", "_bytes"};
+    char file[96];
+    *out = NULL;
+    if (imp->named.words)
+        return 0;
+    int rc = og__node_names_in(out, imp->src, prefix, n, err);
+    for (size_t i = 0; *out && i < OG_COUNT(ends); i++) {
+        snprintf(file, sizeof(file), "%.80s%s.npy", prefix, ends[i]);
+        if (!note_read(imp->files, file))
+            rc = og__fail_errno(err, -ENOMEM, NULL, "%s", file);
+    }
+    return rc;
+}
+
 static int leaves(const char *name, const char *said_by, struct og_err *err)
 {
     return og__fail(

@@ -54,8 +54,11 @@ struct og_table_place og__table_place(const struct og_table *t, int64_t row, int
 {
     const bool by_id = t->ops->id_of;
     struct og_table_place p;
-    int n = snprintf(p.text, sizeof(p.text), "%s %lld", by_id ? "id" : "row",
-                     (long long)(by_id ? t->ops->id_of(t, row) : row));
+    struct og_id_text id;
+    snprintf(id.text, sizeof(id.text), "%lld", (long long)row);
+    if (by_id)
+        t->ops->id_of(t, row, &id);
+    int n = snprintf(p.text, sizeof(p.text), "%s %s", by_id ? "id" : "row", id.text);
     if (column >= 0)
         snprintf(p.text + n, sizeof(p.text) - (size_t)n, ", column %lld",
                  (long long)(by_id ? column + 2 : column));

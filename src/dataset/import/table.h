@@ -12,13 +12,18 @@
 
 struct og_table;
 
+/* A node's id as a message has it. */
+struct og_id_text {
+    char text[48];
+};
+
 struct og_table_ops {
     /* Reads at most `want` rows; *got is less only at the end. */
     int (*read)(struct og_table *t, void *out, int64_t want, int64_t *got, struct og_err *err);
     int (*rewind)(struct og_table *t, struct og_err *err);
     void (*close)(struct og_table *t); /* frees t too */
     /* The source's id of a node, if ids are in the first column; else NULL. */
-    int64_t (*id_of)(const struct og_table *t, int64_t node);
+    void (*id_of)(const struct og_table *t, int64_t node, struct og_id_text *out);
 };
 
 struct og_table {
@@ -57,14 +62,36 @@ OG_MUST_CHECK int og__table_zip(struct og_table **out, const char *path, const c
 OG_MUST_CHECK int og__table_csv(struct og_table **out, const char *path, enum og__npy_type type,
                                 int64_t columns, struct og_budget *b, struct og_err *err);
 
-/* The use of the rows of a text by id. */
+/* The use of a text by id. */
 enum og_csv_rows { OG__CSV_IDS, OG__CSV_FEATURES, OG__CSV_LABELS };
+struct og_csv_use {
+    enum og_csv_rows rows;
+    bool ids_only; /* read nothing else */
+    /* ids are words: occurrence `first` is that of the first line. Before they are sorted, lines
+     * are put, and ids read as 0; later ids are numbers, -1 for a word without one */
+    struct og_word_map *words;
+    uint64_t first;
+    bool adds;                   /* as og__word_map_put */
+    struct og_word_kinds *kinds; /* counts ids that are words, or NULL */
+    bool takes_classes;          /* the one column of labels may be words */
+};
 /* Opens lines of a node's id, read as int64, and numbers, as float64. The first line may name the
  * columns, in any order, with one called id; for labels it uses columns called label. Separated by
  * commas, semicolons or tabs. Gzipped or not. */
 OG_MUST_CHECK int og__table_csv_by_id(struct og_table **out, const char *path,
-                                      enum og_csv_rows rows, struct og_budget *b,
+                                      const struct og_csv_use *use, struct og_budget *b,
                                       struct og_err *err);
+/* After a failure of og__table_read: because an id, or a label, is no number? */
+bool og__table_csv_met_word(const struct og_table *t);
+bool og__table_csv_met_class(const struct og_table *t);
+/* Reads labels as words from now on. They are put into `classes`, or taken from it once sorted. A
+ * class is its number; no label is NaN. Counts words in `kinds`. Rewinds. With `alone` ids are not
+ * used, and read as 0. */
+OG_MUST_CHECK int og__table_csv_classes(struct og_table *t, struct og_word_map *classes, bool alone,
+                                        struct og_word_kinds *kinds, struct og_err *err);
+/* The error of the line that was read last: its id is no node's. */
+OG_MUST_CHECK int og__table_csv_no_node(const struct og_table *t, int64_t nodes,
+                                        struct og_err *err);
 /* Is its first column, which has no name, used as ids? */
 bool og__table_csv_unnamed_id(const struct og_table *t);
 /* Unused columns of such a table; owned by the table. */
@@ -87,7 +114,7 @@ OG_MUST_CHECK int og__table_take_row(struct og_table *t, int64_t r, struct og_er
 /* The position of a node's row, in the source's terms, and a column unless -1. Either "row 3,
  * column 0", or "id 31, column 2" if ids are the first column. */
 struct og_table_place {
-    char text[64];
+    char text[88];
 };
 struct og_table_place og__table_place(const struct og_table *t, int64_t row, int64_t column);
 

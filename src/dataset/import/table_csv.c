@@ -3,6 +3,9 @@
 
 #include "dataset/import/columns.h"
 #include "dataset/import/text.h"
+#include "dataset/word_map.h"
+
+#include <math.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,8 +17,14 @@ struct csv_table {
     const char *at, *end; /* within the present block */
     char mark;            /* between columns */
     bool by_id;           /* a column is an id, the first line may be names */
-    enum og_csv_rows rows;
+    struct og_csv_use use;
+    bool named; /* the first line names columns */
     bool begun;
+    const char *line;                  /* the one that was read last */
+    bool met_word, met_class;          /* what failed is an id, or a label */
+    struct og_word_map *classes;       /* labels are words; or NULL */
+    struct og_word_kinds *class_kinds; /* counts these */
+    bool alone;                        /* only these are read */
     int32_t *place; /* by_id: [n_columns] which element of a row each is, 0 = the id, -1 = none */
     int64_t n_columns;
     struct og_names unread; /* columns */
@@ -35,10 +44,10 @@ static const char *skip_blanks(const struct csv_table *c, const char *p)
 
 static int wrong(const struct csv_table *c, const char *at, const char *why, struct og_err *err)
 {
-    const bool word = c->by_id && c->rows == OG__CSV_LABELS && *at > '9';
+    const bool word = c->by_id && c->use.rows == OG__CSV_LABELS && *at > '9';
     return og__text_wrong(&c->text, at,
-                          word ? "number the words (numpy.unique, return_inverse=True), and leave "
-                                 "the field empty where there is no label"
+                          word       ? "one column of labels may be words; else number the words "
+                                       "(numpy.unique), and leave the field empty for no label"
                           : c->by_id ? by_id_hint
                                      : csv_hint,
                           why, err);
@@ -56,6 +65,17 @@ static bool is_id(const struct csv_table *c, int64_t column)
     return c->by_id && place_of(c, column) == 0;
 }
 
+static bool is_class(const struct csv_table *c, int64_t column)
+{
+    return c->use.takes_classes && c->t.columns == 2 && place_of(c, column) == 1;
+}
+
+/* More would be no number of a class. */
+static bool is_large(double x)
+{
+    return x > INT32_MAX / 8 && x == floor(x) && !isinf(x);
+}
+
 static const char *parse_number(const struct csv_table *c, int64_t column, const char *p, void *out)
 {
     uint64_t id = 0;
@@ -65,8 +85,10 @@ static const char *parse_number(const struct csv_table *c, int64_t column, const
         return p;
     }
     bool minus = *p == '-';
-    if (c->t.type == OG__NPY_F64)
-        return og__parse_real(&c->text, p, out);
+    if (c->t.type == OG__NPY_F64) {
+        p = og__parse_real(&c->text, p, out);
+        return p && is_class(c, column) && is_large(*(double *)out) ? NULL : p;
+    }
     p = og__parse_id(p + minus, &id);
     *(int64_t *)out = (int64_t)(minus ? 0 - id : id); /* also set if p is NULL */
     return p;
@@ -106,17 +128,84 @@ static const char *no_end(const struct csv_table *c, char there)
     return "something after a number";
 }
 
+/* Puts the word, or takes its number; 0 and -1 as og_csv_use has them. */
+static int read_word(struct og_word_map *words, const struct og_word *word, bool adds,
+                     int64_t *number, struct og_err *err)
+{
+    uint32_t taken = 0;
+    const int rc = words->sorted ? og__word_map_take(words, &taken, 1, err)
+                                 : og__word_map_put(words, word, 1, adds, err);
+    *number = taken == OG__NO_WORD ? -1 : (int64_t)taken;
+    return rc;
+}
+
+static bool is_missing(struct csv_table *c, const struct og_word *word)
+{
+    struct og_word_kinds kinds = {0};
+    og__note_word(&c->text, word, &kinds);
+    og__add_kinds(c->class_kinds, &kinds);
+    return kinds.n[OG__WORD_MISSING] > 0;
+}
+
+/* An id or a class that is a word. *p is its end. */
+static int parse_word(struct csv_table *c, int64_t column, const char **p, char *row,
+                      struct og_err *err)
+{
+    const char *field = *p;
+    const bool id = is_id(c, column);
+    const bool empty = *field == c->mark || *field == '\n' || strncmp(field, "\"\"", 2) == 0;
+    struct og_word word;
+    const char *why;
+    int64_t number = 0;
+    int rc = 0;
+    if (!id && empty) {
+        *(double *)(row + 8) = NAN;
+        *p = field + 2 * (*field == '"');
+        return 0;
+    }
+    if (!(*p = og__parse_text(&c->text, field, c->mark, &word, &why)))
+        return og__text_wrong(&c->text, field, by_id_hint, why, err);
+    if (id && c->use.kinds && !c->use.words->sorted)
+        og__note_word(&c->text, &word, c->use.kinds);
+    if (id && !c->alone)
+        rc = read_word(c->use.words, &word, c->use.adds, &number, err);
+    if (id) {
+        *(int64_t *)row = number;
+        return rc;
+    }
+    const bool missing = is_missing(c, &word);
+    if (!missing)
+        rc = read_word(c->classes, &word, true, &number, err);
+    *(double *)(row + 8) = missing ? NAN : (double)number;
+    return rc;
+}
+
+static bool is_word(const struct csv_table *c, int64_t column)
+{
+    return (c->use.words && is_id(c, column)) || (c->classes && is_class(c, column));
+}
+
 static int parse_line(struct csv_table *c, char *out, struct og_err *err)
 {
     const int64_t columns = c->by_id ? c->n_columns : c->t.columns;
-    const char *p = c->at;
+    const char *p = c->line = c->at;
     for (int64_t j = 0; j < columns; j++) {
         const char end = j + 1 < columns ? c->mark : '\n';
-        const char *field = skip_blanks(c, p);
-        p = parse_field(c, j, field, out);
+        const char *field = p = skip_blanks(c, p);
+        if (is_word(c, j)) {
+            const int rc = parse_word(c, j, &p, out, err);
+            if (rc < 0)
+                return rc;
+        } else {
+            p = parse_field(c, j, field, out);
+        }
+        const char *const after = p ? skip_blanks(c, p) : NULL;
+        const bool cut = !after || (*after != end && *after != '\n' && *after != c->mark);
+        c->met_word = cut && is_id(c, j);
+        c->met_class = cut && is_class(c, j);
         if (!p)
             return wrong(c, field, no_value(c, j), err);
-        p = skip_blanks(c, p);
+        p = after;
         if (*p != end)
             return wrong(c, p == c->end ? p - 1 : p, no_end(c, *p), err);
         p++;
@@ -140,7 +229,7 @@ static void skip_empty_lines(struct csv_table *c)
 
 static void skip_names(struct csv_table *c)
 {
-    if (c->by_id && !c->begun && c->at < c->end && og__names_columns(c->at, c->mark, true))
+    if (c->named && !c->begun && c->at < c->end)
         c->at = (const char *)memchr(c->at, '\n', (size_t)(c->end - c->at)) + 1;
 }
 
@@ -183,6 +272,10 @@ static int csv_rewind(struct og_table *t, struct og_err *err)
     struct csv_table *c = (struct csv_table *)t;
     c->at = c->end = NULL;
     c->begun = false;
+    if (c->use.words && c->use.words->sorted)
+        og__word_map_seek(c->use.words, c->use.first);
+    if (c->classes && c->classes->sorted)
+        og__word_map_seek(c->classes, 0);
     return og__text_rewind(&c->text, err);
 }
 
@@ -210,6 +303,37 @@ out:
 
 /* ---- by id: which column is what ---- */
 
+static bool is_id_name(const char *name, bool first)
+{
+    const size_t n = strlen(name);
+    return n > 0 && (og__column_of(name) == OG__COLUMN_ID ||
+                     (first && n > 3 && strcmp(name + n - 3, "_id") == 0));
+}
+
+static bool names_id(const struct csv_table *c, const char *line)
+{
+    struct og_column_name name;
+    const char *p = line;
+    bool any = false;
+    for (int64_t j = 0; j < c->n_columns; j++) {
+        p = og__column_next(p, c->mark, &name);
+        any = any || is_id_name(name.text, j < 2);
+    }
+    return any;
+}
+
+/* Does the first line name the columns? One that begins with a word may be a node's, if ids are
+ * words: so if it names no id, and has a number or nothing else. */
+static bool is_names(const struct csv_table *c, const char *line)
+{
+    const char *next = (const char *)memchr(line, '\n', (size_t)(c->end - line)) + 1;
+    const bool words = c->use.words || (next < c->end && c->n_columns > 1 &&
+                                        og__names_columns(next, c->mark, true));
+    if (!og__names_columns(line, c->mark, true) || !words)
+        return og__names_columns(line, c->mark, true);
+    return names_id(c, line) || (c->n_columns > 1 && og__names_columns(line, c->mark, false));
+}
+
 static int find_id(struct csv_table *c, const char *line, int64_t *id, struct og_err *err)
 {
     struct og_column_name name;
@@ -218,12 +342,10 @@ static int find_id(struct csv_table *c, const char *line, int64_t *id, struct og
     *id = -1;
     for (int64_t j = 0; j < c->n_columns; j++) {
         p = og__column_next(p, c->mark, &name);
-        const size_t n = strlen(name.text);
         const bool first = j == 0 || (j == 1 && unnamed == 0);
-        const bool ends_so = first && n > 3 && strcmp(name.text + n - 3, "_id") == 0;
-        if (n == 0 && j == 0)
+        if (!name.text[0] && j == 0)
             unnamed = j;
-        if (n == 0 || (og__column_of(name.text) != OG__COLUMN_ID && !ends_so))
+        if (!is_id_name(name.text, first))
             continue;
         if (*id >= 0)
             return og__text_wrong(&c->text, line, "leave one of them out", "two columns of ids",
@@ -250,7 +372,7 @@ static bool takes(const struct csv_table *c, const char *name, bool labelled)
 {
     if (!*name)
         return false;
-    if (c->rows == OG__CSV_LABELS)
+    if (c->use.rows == OG__CSV_LABELS)
         return !labelled || names_label(name);
     return true;
 }
@@ -273,7 +395,7 @@ static int place_columns(struct csv_table *c, const char *line, struct og_err *e
     for (int64_t j = 0; j < c->n_columns; j++) {
         p = og__column_next(p, c->mark, &name);
         labelled = labelled || names_label(name.text);
-        if (c->rows == OG__CSV_FEATURES && is_label(name.text))
+        if (c->use.rows == OG__CSV_FEATURES && is_label(name.text))
             return og__text_wrong(&c->text, line,
                                   "write labels to label.csv, with the ids; or rename the column",
                                   "a column of labels among features", err);
@@ -305,6 +427,14 @@ static bool counts_columns(const struct csv_table *c, const char *line)
     return c->n_columns >= SURELY;
 }
 
+/* Only the id is read; without names it comes first. */
+static void place_id(struct csv_table *c)
+{
+    for (int64_t j = 0; j < c->n_columns; j++)
+        c->place[j] = (c->named ? c->place[j] == 0 : j == 0) ? 0 : -1;
+    c->t.columns = 1;
+}
+
 static int find_columns(struct csv_table *c, struct og_err *err)
 {
     const char *line;
@@ -318,11 +448,14 @@ static int find_columns(struct csv_table *c, struct og_err *err)
     if (line && c->by_id && counts_columns(c, line))
         OG_TRY(og__text_wrong(&c->text, line, "remove this line, or call its first column id",
                               "numbers of columns, not of a node", err));
-    if (line && c->by_id && og__names_columns(line, c->mark, true)) {
+    c->named = line && c->by_id && is_names(c, line);
+    if (c->named || (line && c->use.ids_only)) {
         if (!(c->place = calloc((size_t)c->n_columns, sizeof(*c->place))))
             OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", c->t.name));
-        OG_TRY(place_columns(c, line, err));
+        OG_TRY(c->named ? place_columns(c, line, err) : 0);
     }
+    if (line && c->use.ids_only)
+        place_id(c);
     OG_TRY(og__table_rewind(&c->t, err));
 out:
     return rc;
@@ -368,15 +501,44 @@ int og__table_csv(struct og_table **out, const char *path, enum og__npy_type typ
     return open_csv(out, new_csv(path, type, err), path, columns, b, err);
 }
 
-int og__table_csv_by_id(struct og_table **out, const char *path, enum og_csv_rows rows,
+int og__table_csv_by_id(struct og_table **out, const char *path, const struct og_csv_use *use,
                         struct og_budget *b, struct og_err *err)
 {
     struct csv_table *c = new_csv(path, OG__NPY_F64, err);
     if (c) {
         c->by_id = true;
-        c->rows = rows;
+        c->use = *use;
     }
     return open_csv(out, c, path, 0, b, err);
+}
+
+bool og__table_csv_met_word(const struct og_table *t)
+{
+    return ((const struct csv_table *)t)->met_word;
+}
+
+bool og__table_csv_met_class(const struct og_table *t)
+{
+    return ((const struct csv_table *)t)->met_class;
+}
+
+int og__table_csv_classes(struct og_table *t, struct og_word_map *classes, bool alone,
+                          struct og_word_kinds *kinds, struct og_err *err)
+{
+    struct csv_table *c = (struct csv_table *)t;
+    c->classes = classes;
+    c->class_kinds = kinds;
+    c->alone = alone;
+    return og__table_rewind(t, err);
+}
+
+int og__table_csv_no_node(const struct og_table *t, int64_t nodes, struct og_err *err)
+{
+    const struct csv_table *c = (const struct csv_table *)t;
+    char why[64];
+    snprintf(why, sizeof(why), "no such node, of %lld", (long long)nodes);
+    return og__text_wrong(&c->text, c->line,
+                          "ids are those of the edges, of feat.csv and of label.csv", why, err);
 }
 
 bool og__table_csv_unnamed_id(const struct og_table *t)

@@ -308,3 +308,78 @@ const char *og__parse_real(const struct og_text *t, const char *p, double *x)
     *x = *start == '-' ? -value : value;
     return p;
 }
+
+/* ---- words ---- */
+
+/* Parses the text between quotes, with every "" as one. */
+static const char *parse_quoted(const char *p, struct og_word *word, const char **why)
+{
+    static const char quote = '"';
+    char *to = (char *)(uintptr_t)p; /* of a buffer that the text owns */
+    word->text = p;
+    for (; *p != '\n' && (*p != quote || p[1] == quote); p++) {
+        p += *p == quote;
+        *to++ = *p;
+    }
+    word->len = (uint32_t)(to - word->text);
+    *why = *p == '\n' ? "a quote that nothing closes on its line" : NULL;
+    return p + 1;
+}
+
+const char *og__parse_text(const struct og_text *t, const char *p, char mark, struct og_word *word,
+                           const char **why)
+{
+    (void)t;
+    if (*p == '"') {
+        p = parse_quoted(p + 1, word, why);
+    } else {
+        word->text = p;
+        while (*p != '\n' &&
+               (mark ? *p != mark : *p != ' ' && *p != '\t' && *p != ',' && *p != ';'))
+            p++;
+        const char *end = p;
+        while (end > word->text &&
+               (end[-1] == ' ' || end[-1] == '\t' || (end[-1] == '\r' && *end == '\n')))
+            end--;
+        word->len = (uint32_t)(end - word->text);
+        *why = NULL;
+    }
+    if (!*why)
+        *why = og__word_wrong(word);
+    return *why ? NULL : p;
+}
+
+static enum og_word_kind kind_of(const struct og_text *t, const struct og_word *word)
+{
+    uint64_t id;
+    double x;
+    const char first = word->text[0] | 0x20;
+    if (first >= 'a' && first <= 'z' && first != 'n' && first != 'i')
+        return OG__WORD_TRUE;
+    const char *end = word->text + word->len;
+    if (og__parse_id(word->text, &id) == end)
+        return OG__WORD_WHOLE;
+    const bool digits = strspn(word->text, "0123456789") >= word->len;
+    if (digits || og__parse_real(t, word->text, &x) != end)
+        return OG__WORD_TRUE;
+    return isnan(x) ? OG__WORD_MISSING : OG__WORD_REAL;
+}
+
+void og__note_word(const struct og_text *t, const struct og_word *word, struct og_word_kinds *kinds)
+{
+    kinds->n[kind_of(t, word)]++;
+    for (size_t i = 0; i + 1 < word->len; i++) {
+        const unsigned char *p = (const unsigned char *)word->text + i;
+        if (p[0] == 0xcc || (p[0] == 0xcd && p[1] < 0xb0)) { /* U+0300 to U+036F */
+            kinds->marked++;
+            return;
+        }
+    }
+}
+
+void og__add_kinds(struct og_word_kinds *a, const struct og_word_kinds *b)
+{
+    for (int k = 0; k < OG__WORD_KINDS; k++)
+        a->n[k] += b->n[k];
+    a->marked += b->marked;
+}

@@ -3,6 +3,7 @@
 #define OG_IMPORT_TEXT_H
 
 #include "base/memory.h"
+#include "dataset/word_runs.h"
 
 #include <locale.h>
 #include <sys/types.h>
@@ -49,6 +50,31 @@ uint64_t og__text_done(const struct og_text *t);
 /* -EINVAL "PATH: line N: why, here: 'the text there'". */
 int og__text_wrong(const struct og_text *t, const char *at, const char *hint, const char *why,
                    struct og_err *err);
+
+/* ---- words ---- */
+
+/* What an id or a label that is a word looks like, for doubts about it. */
+enum og_word_kind {
+    OG__WORD_TRUE,    /* no number: a word, or a whole number of 2^63 or more */
+    OG__WORD_WHOLE,   /* a whole number below 2^63 */
+    OG__WORD_REAL,    /* another number */
+    OG__WORD_MISSING, /* what programs write where a value is missing: nan, null, ... */
+    OG__WORD_KINDS
+};
+struct og_word_kinds {
+    int64_t n[OG__WORD_KINDS];
+    int64_t marked; /* words with combining marks of Unicode */
+};
+
+/* Parses a word that begins at p. It is in quotes, with "" for a quote, or ends before `mark`, a
+ * blank for 0, or the newline, without blanks at its ends. In quotes it may change the text.
+ * Returns its end and sets *word, or NULL and *why. */
+const char *og__parse_text(const struct og_text *t, const char *p, char mark, struct og_word *word,
+                           const char **why);
+void og__note_word(const struct og_text *t, const struct og_word *word,
+                   struct og_word_kinds *kinds);
+/* Adds what b counted. */
+void og__add_kinds(struct og_word_kinds *a, const struct og_word_kinds *b);
 
 /* ---- numbers: text that a newline ends somewhere ---- */
 
