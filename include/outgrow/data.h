@@ -66,6 +66,34 @@ OG_EXPORT OG_MUST_CHECK int og_import(const char *format, const char *src, const
                                       const struct og_import *opt, const struct og_observer *seen,
                                       struct og_err *err);
 
+/* Names -> 0, 1, 2, ... in the order of their bytes, in bounded memory. First put all occurrences.
+ * Then sort. Then take the number of each. One thread at a time. */
+struct og_name_map;
+/* Allocate a map. It holds at most `memory` bytes. Files without a name, and those of
+ * og_name_map_sort, are made in `folder`, which must exist. The caller frees it with
+ * og_name_map_free. */
+OG_EXPORT OG_MUST_CHECK int og_name_map_new(struct og_name_map **out, const char *folder,
+                                            uint64_t memory, struct og_err *err);
+/* Free a map. NULL is ignored. */
+OG_EXPORT void og_name_map_free(struct og_name_map *map);
+/* Put n names. Name i is bytes[offsets[i]] to bytes[offsets[i + 1]], at most 4096 bytes. Names that
+ * are only put without `adds` get no number. With `text` a name must be UTF-8 without control
+ * characters; else all names have one length. -EINVAL: the message has the position of a wrong
+ * name. */
+OG_EXPORT OG_MUST_CHECK int og_name_map_put(struct og_name_map *map, const char *bytes,
+                                            const int64_t *offsets, size_t n, bool adds, bool text,
+                                            struct og_err *err);
+/* Number all names, and write them. The files are <prefix>.npy, or <prefix>_offsets.npy and
+ * <prefix>_bytes.npy (docs/reference/formats.md).
+ *
+ * n  how many there are; may be NULL */
+OG_EXPORT OG_MUST_CHECK int og_name_map_sort(struct og_name_map *map, const char *prefix,
+                                             int64_t *n, struct og_err *err);
+/* Take n numbers. They are those of the names from the `first` that was put on; UINT32_MAX for one
+ * that was never added. Fast if `first` ascends. -EINVAL: there are not as many. */
+OG_EXPORT OG_MUST_CHECK int og_name_map_take(struct og_name_map *map, uint64_t first, size_t n,
+                                             uint32_t *number, struct og_err *err);
+
 /* Write `dataset` as new folder `out` in format "npy" or "graphbolt". Memory is bounded. Nothing is
  * left at `out` on failure. */
 OG_EXPORT OG_MUST_CHECK int og_export(const char *format, const char *dataset, const char *out,

@@ -16,6 +16,7 @@ from ._forms import Adj, Adjs, Arrays, Edges, Hop, Nodes
 from ._loader import Loader
 from ._neighbor import LinkNeighborLoader, NeighborLoader
 from ._stores import stores
+from ._tables import import_tables
 from ._write import write
 
 for _kind in BudgetError, Error, FileError, OptionError, ProcessError, UnsupportedError:
@@ -24,5 +25,5 @@ del _kind
 
 __version__ = _outgrow.version
 __all__ = ["Adj", "Adjs", "Arrays", "BudgetError", "Edges", "Error", "FileError", "Hop", "LinkNeighborLoader", "Loader", "NeighborLoader",
-           "Nodes", "OptionError", "ProcessError", "UnsupportedError", "evaluate", "generate", "import_", "info", "plan", "predict", "simulate",
+           "Nodes", "OptionError", "ProcessError", "UnsupportedError", "evaluate", "generate", "import_", "import_tables", "info", "plan", "predict", "simulate",
            "stores", "train", "write"]

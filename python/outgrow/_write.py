@@ -6,12 +6,16 @@ import os
 import re
 import shutil
 
+import numpy as np
+
 from ._arrays import array_of, as_float32, counted, edges_of, is_bf16, is_changed, is_iterator, labels_of, rows_of, save, unchanged
 from ._attributes import save_attributes
 from ._calls import import_, info
 from ._errors import FileError, OptionError, warn
 from ._ids import check_range, save_splits
+from ._names import class_numbers, is_words, leave_names, memory_of, node_ids_of
 from ._write_data import of_data
+from ._write_named import Named
 from ._write_typed import SPLITS, all_bf16, constant, of_one_type, save_typed
 
 OF_FILES = {"edges": "edge_index", "feat": "x", "label": "y"}  # names of files that differ from their arguments
@@ -104,6 +108,60 @@ OTHER_NAMES = {"features": "x", "feat": "x", "labels": "y", "label": "y", "edges
 
 
 LINKS = "train_edges", "valid_edges", "test_edges"
+def with_classes(given):
+    """Labels that are words as classes, and the names of these, or None."""
+    typed = hasattr(given["y"], "items")
+    name, y = next(iter(given["y"].items()), (None, None)) if typed else (None, given["y"])
+    if y is None or is_iterator(y) or not is_words(y):
+        return given, None
+    numbers, names = class_numbers(y, f"y of {name}" if name else "y")
+    return given | {"y": {name: numbers} if typed else numbers}, names
+
+
+def store(path, given, about, options, *, progress=False, maps=None, classes=None, arguments=None, links=None, rest=None):
+    """Write the arguments of write as the files of an import, and import them; returns `info`.
+
+    about: num_classes, regression, name. maps: {type: NameMap} of ids. classes: their names. arguments: what errors call splits.
+    links: {name of a split: pairs}. rest: called with the source and the dataset before the dataset appears.
+    """
+    plain = of_one_type(given)
+    if plain and plain["x"] is None:
+        raise OptionError("x: not given", "pass [N, F], for example a column of ones")
+    if os.path.lexists(path):
+        raise FileError(f"{path}: exists already", "choose another folder, or remove it", -17)
+    given, words = with_classes(given)
+    plain, classes = of_one_type(given), words or classes
+    maps = {None: next(iter(maps.values()))} if plain and maps else maps or {}
+    if is_bf16(plain["x"]) if plain else all_bf16(given):
+        options.setdefault("feature_dtype", "bf16")
+    as_stored = as_float32 if options.get("feature_dtype") in (None, "f32") and not options.get("row_normalize") else unchanged
+    arguments = arguments or {key: key for key in SPLITS}
+    with folder_beside(path) as folder, folder_beside(path) as other, by_arguments(folder, arguments):
+        said = said_of(about["name"] or os.path.basename(path), about["num_classes"], about["regression"])
+        if classes:
+            said["class_names"] = classes
+        if plain:
+            save_plain(folder, plain, said, arguments, as_stored)
+            for key, pairs in (links or {}).items():
+                save_links(folder, key, pairs)
+        elif links:
+            raise OptionError(f"{next(iter(links))}: of a graph with types", "import_(\"npy\", ...) reads files of this name, with ids of the whole graph")
+        else:
+            save_typed(folder, given, said, arguments, as_stored)
+        leave_names(maps, folder)
+        node_ids = node_ids_of(maps) if maps else None
+        if rest is None and node_ids is None or os.path.lexists(path):  # which import refuses
+            return import_("npy", folder, path, progress=progress, **options)
+        whole = os.path.join(other, "dataset")
+        import_("npy", folder, whole, progress=progress, **options)
+        if rest:
+            rest(folder, whole)
+        if node_ids is not None:
+            np.save(f"{whole}/node_ids.npy", node_ids)
+        os.rename(whole, path)  # last: a dataset has its attributes or is not there
+        return info(path)
+
+
 KEEP_EDGES = {"memory", "threads", "feature_dtype", "row_normalize"}  # options with which all edges are stored, each once
 
 
@@ -126,7 +184,7 @@ def save_rest(folder, path, data, given, edges_stay, its_x, its_y):
 
 
 def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid=None, test=None, edge_weight=None, num_nodes=None,
-          num_classes=None, regression=False, name=None, progress=False, **options):
+          ids=None, num_classes=None, regression=False, name=None, progress=False, **options):
     """Write a dataset into the new folder `path`; returns its `info`.
 
     data         a torch_geometric.data.Data with edge_index, x, y, edge_weight, num_nodes, train_mask, val_mask, test_mask, or a
@@ -134,9 +192,11 @@ def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid
                  NeighborLoader, and so is what a dataset cannot have: labels of several types, types without nodes, other names.
                  A warning names attributes that are not stored: sparse ones, and of edges if options change the edges
     edge_index   [2, E] sources and destinations, or a pair of arrays
-    x, y         [N, F] features; [N] classes (-1 = none), [N, C] several labels, or values with regression=True
+    x, y         [N, F] features; [N] classes (-1 = none) or words for classes, [N, C] several labels, or values with regression=True
     train, valid, test   distinct node ids, or masks [N], bool or zeros and ones; a warning names splits that overlap
     edge_weight  [E]
+    ids          [N] the id of each row of x, words or whole numbers. The dataset has its nodes in the order of their ids, which
+                 node_names.npy or node_ids.npy stores. Then edge_index and splits may have ids that are words, or rows as without ids
     num_classes  if there are more classes than in y
     num_nodes    heterogeneous: {type: n} for types without x
     options      options of `outgrow import`: memory="2G" limits it, symmetrize=True adds reverse edges, feature_dtype="f16", ... For a
@@ -164,28 +224,15 @@ def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid
         given |= {key: value for key, value in of.arguments.items() if given[key] is None}
     if given["edge_index"] is None:
         raise OptionError("edge_index: not given", "give [2, E]: all sources, then all destinations")
-    plain = of_one_type(given)
-    if plain and plain["x"] is None:
-        raise OptionError("x: not given", "pass [N, F], for example a column of ones")
-    if os.path.lexists(path):
-        raise FileError(f"{path}: exists already", "choose another folder, or remove it", -17)
-    if is_bf16(plain["x"]) if plain else all_bf16(given):
-        options.setdefault("feature_dtype", "bf16")
-    as_stored = as_float32 if options.get("feature_dtype") in (None, "f32") and not options.get("row_normalize") else unchanged
-    with folder_beside(path) as folder, folder_beside(path) as other, by_arguments(folder, names):
-        said = said_of(name or os.path.basename(path), num_classes, regression)
-        if plain:
-            save_plain(folder, plain, said, names, as_stored)
-            for key, pairs in links.items():
-                save_links(folder, key, pairs)
-        elif links:
-            raise OptionError(f"{next(iter(links))}: of a graph with types", "import_(\"npy\", ...) reads files of this name, with ids of the whole graph")
-        else:
-            save_typed(folder, given, said, names, as_stored)
-        if data is None or os.path.lexists(path):  # which import refuses
-            return import_("npy", folder, path, progress=progress, **options)
-        whole = os.path.join(other, "dataset")
-        import_("npy", folder, whole, progress=progress, **options)
-        save_rest(folder, whole, data, of, KEEP_EDGES.issuperset(options) and edge_index is None, x is None, y is None)
-        os.rename(whole, path)  # last: a dataset has its attributes or is not there
-        return info(path)
+    kept = None
+    if ids is not None and data is not None:
+        raise OptionError("ids: with data", "give its arrays by themselves: edge_index=, x=, ...")
+    with contextlib.ExitStack() as open_folders:
+        if ids is not None:
+            kept = Named(open_folders.enter_context(folder_beside(path)), given, ids, memory_of(options.get("memory")))
+            given = kept.given_to_write()
+        said = {"num_classes": num_classes, "regression": regression, "name": name}
+        if data is None:
+            return store(path, given, said, options, progress=progress, maps=kept and kept.maps, arguments=names, links=links)
+        return store(path, given, said, options, progress=progress, arguments=names, links=links, rest=lambda folder, whole: save_rest(
+            folder, whole, data, of, KEEP_EDGES.issuperset(options) and edge_index is None, x is None, y is None))

@@ -103,7 +103,7 @@ def test_what_is_refused():
 
     for kind, word, wrong in (
             (ValueError, "edge_index", {"edge_index": None}), (ValueError, "x: not given", {"x": None}),
-            (ValueError, "transpose", {"edge_index": given["edge_index"].T}), (ValueError, "numbers", {"y": np.array(["a"] * 2000)}),
+            (ValueError, "transpose", {"edge_index": given["edge_index"].T}), (ValueError, "numbers", {"x": np.array([["a"]] * 2000)}),
             (ValueError, "width", {"x": iter([np.ones((5, 2)), np.ones((5, 3))])}), (ValueError, "one type", {"x": iter(
                 [np.ones((5, 2), int), np.ones((5, 2))])}), (ZeroDivisionError, "", {"x": fails()}), (ValueError, "empty", {"x": iter([])}),
             (ValueError, "", {"edge_index": given["edge_index"] + 1999}), (outgrow.Error, "", {"memory": "1K"}),
@@ -162,7 +162,7 @@ def test_other_arguments_are_refused_by_their_names():
             ("x", "<U1", np.full((120, 2), "a")), ("x", "object", np.full((120, 2), None)), ("x", "64 bits", np.ones((120, 2), np.longdouble)),
             ("x", "NaN", np.full((120, 2), np.nan)), ("x", "float32 has no room", np.full((120, 2), 1e300)), ("x", "masked", np.ma.masked_equal(np.eye(120), 1)),
             ("y", "121 rows, for 120 nodes", longer), ("y", "is no class", np.full(120, 0.5)), ("y", "is no class", np.full(120, -100)),
-            ("y", "<U1", np.full(120, "a")), ("edge_weight", "599 rows, for 600 edges", np.ones(599)), ("edge_weight", "3 columns", np.ones((600, 3))),
+            ("y", "words of shape", np.full((120, 2), "a")), ("edge_weight", "599 rows, for 600 edges", np.ones(599)), ("edge_weight", "3 columns", np.ones((600, 3))),
             ("edge_weight", "finite", np.full(600, np.nan)), ("edge_weight", "float32 has no room", np.full(600, 1e39))):
         with raises(outgrow.OptionError, f"{name}: ", word, "hint: "):
             outgrow.write("refused", **some() | {name: wrong})

@@ -1,0 +1,193 @@
+"""Tables through the Arrow C stream interface: the structs of its ABI, without a library.
+
+https://arrow.apache.org/docs/format/CStreamInterface.html
+"""
+import ctypes
+from ctypes import POINTER, c_char_p, c_int, c_int64, c_void_p
+
+import numpy as np
+
+from ._errors import Error, OptionError
+
+
+class Schema(ctypes.Structure):
+    pass
+
+
+class Array(ctypes.Structure):
+    pass
+
+
+class Stream(ctypes.Structure):
+    pass
+
+
+Schema._fields_ = [("format", c_char_p), ("name", c_char_p), ("metadata", c_void_p), ("flags", c_int64), ("n_children", c_int64),
+                   ("children", POINTER(POINTER(Schema))), ("dictionary", POINTER(Schema)), ("release", c_void_p), ("private_data", c_void_p)]
+Array._fields_ = [("length", c_int64), ("null_count", c_int64), ("offset", c_int64), ("n_buffers", c_int64), ("n_children", c_int64),
+                  ("buffers", POINTER(c_void_p)), ("children", POINTER(POINTER(Array))), ("dictionary", POINTER(Array)), ("release", c_void_p),
+                  ("private_data", c_void_p)]
+Stream._fields_ = [("get_schema", ctypes.CFUNCTYPE(c_int, POINTER(Stream), POINTER(Schema))),
+                   ("get_next", ctypes.CFUNCTYPE(c_int, POINTER(Stream), POINTER(Array))),
+                   ("get_last_error", ctypes.CFUNCTYPE(c_char_p, POINTER(Stream))), ("release", c_void_p), ("private_data", c_void_p)]
+
+NUMBERS = {"c": "i1", "C": "u1", "s": "i2", "S": "u2", "i": "i4", "I": "u4", "l": "i8", "L": "u8", "e": "f2", "f": "f4", "g": "f8"}
+KINDS = {"d": "decimal numbers", "t": "dates or times", "w": "bytes of one length", "+": "nested values"}
+
+
+class Column:
+    """Values of a batch: numbers [n] or [n, width], or texts.
+
+    Texts are bytes with offsets [n + 1]. valid is None or bool [n].
+    """
+
+    def __init__(self, values=None, offsets=None, data=None, valid=None):
+        self.values, self.offsets, self.data, self.valid = values, offsets, data, valid
+
+    @property
+    def is_text(self):
+        return self.offsets is not None
+
+    def __len__(self):
+        return len(self.offsets) - 1 if self.is_text else len(self.values)
+
+    def take(self, rows):
+        """The column of these rows, a slice of step 1 or an array."""
+        valid = None if self.valid is None else self.valid[rows]
+        if not self.is_text:
+            return Column(self.values[rows], valid=valid)
+        starts, ends = self.offsets[:-1][rows], self.offsets[1:][rows]
+        if isinstance(rows, slice):
+            return Column(offsets=self.offsets[rows.start:rows.start + len(starts) + 1], data=self.data, valid=valid)
+        return Column(*text_at(self.data, starts, ends - starts), valid=valid)
+
+
+def text_at(data, starts, lengths):
+    """None, offsets and bytes of texts at these places."""
+    offsets = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    places = np.repeat(starts - offsets[:-1], lengths) + np.arange(offsets[-1])
+    return None, offsets, data[places]
+
+
+def view(address, dtype, n, first=0):
+    """n elements of a buffer from `first` on, not copied."""
+    dtype = np.dtype(dtype)
+    if n == 0 or not address:
+        return np.zeros(n, dtype)
+    memory = (ctypes.c_char * (n * dtype.itemsize)).from_address(address + first * dtype.itemsize)
+    return np.frombuffer(memory, dtype)
+
+
+def bits(address, first, n):
+    whole = view(address, np.uint8, (first % 8 + n + 7) // 8, first // 8)
+    return np.unpackbits(whole, bitorder="little")[first % 8:first % 8 + n].astype(bool)
+
+
+def views(array, first, n):
+    """Offsets and bytes of texts stored as views: in place, or in one of several buffers."""
+    view_of = view(array.buffers[1], np.dtype([("n", "<i4"), ("prefix", "<i4"), ("buffer", "<i4"), ("at", "<i4")]), n, first)
+    lengths, short = view_of["n"].astype(np.int64), view_of["n"] <= 12
+    sizes = view(array.buffers[array.n_buffers - 1], np.int64, array.n_buffers - 3)
+    buffers = [np.frombuffer(view_of.tobytes(), np.uint8), *(view(array.buffers[2 + i], np.uint8, int(size)) for i, size in enumerate(sizes))]
+    firsts = np.cumsum([0, *map(len, buffers)])
+    where = np.where(short, 0, view_of["buffer"] + 1)
+    starts = firsts[where] + np.where(short, np.arange(n) * 16 + 4, view_of["at"])
+    return text_at(np.concatenate(buffers), starts, lengths)
+
+
+def lists(schema, array, first, n, name):
+    """Lists of one length as rows of a matrix."""
+    kind = schema.format.decode()
+    child, values = schema.children[0].contents, array.children[0].contents
+    if kind.startswith("+w:"):
+        width = int(kind[3:])
+        begin = first * width
+    else:
+        offsets = view(array.buffers[1], np.int32 if kind == "+l" else np.int64, n + 1, first)
+        widths = np.unique(np.diff(offsets))
+        if len(widths) > 1:
+            raise OptionError(f"{name}: lists of {int(widths[0])} and of {int(widths[-1])} values", "give lists of one length")
+        width, begin = int(widths[0]) if n else 0, int(offsets[0])
+    inner = column_of(child, values, begin, n * width, name)
+    if inner.is_text or inner.values.ndim > 1:
+        raise OptionError(f"{name}: lists of {'texts' if inner.is_text else 'lists'}", "give lists of numbers")
+    valid = None if inner.valid is None else inner.valid.reshape(n, width).all(1)
+    return inner.values.reshape(n, width), valid
+
+
+def column_of(schema, array, first, n, name):
+    """n values of an array from `first` on, plus its own offset."""
+    kind, first = schema.format.decode(), first + array.offset
+    valid = bits(array.buffers[0], first, n) if kind != "n" and array.null_count != 0 and array.buffers[0] else None
+    if schema.dictionary:
+        words = column_of(schema.dictionary.contents, array.dictionary.contents, 0, array.dictionary.contents.length, name)
+        codes = view(array.buffers[1], NUMBERS[kind], n, first).astype(np.int64)
+        codes = codes if valid is None else np.where(valid, codes, 0)
+        if len(words) == 0:
+            return Column(np.zeros(n), valid=np.zeros(n, bool))
+        found = words.take(codes)
+        found.valid = valid if found.valid is None else found.valid if valid is None else found.valid & valid
+        return found
+    if kind in NUMBERS:
+        return Column(view(array.buffers[1], NUMBERS[kind], n, first), valid=valid)
+    if kind == "b":
+        return Column(bits(array.buffers[1], first, n), valid=valid)
+    if kind == "n":
+        return Column(np.zeros(n), valid=np.zeros(n, bool))
+    if kind in ("u", "U"):
+        offsets = view(array.buffers[1], np.int32 if kind == "u" else np.int64, n + 1, first).astype(np.int64)
+        return Column(offsets=offsets, data=view(array.buffers[2], np.uint8, int(offsets[-1])), valid=valid)
+    if kind == "vu":
+        return Column(*views(array, first, n), valid=valid)
+    if kind in ("+l", "+L") or kind.startswith("+w:"):
+        rows, inner = lists(schema, array, first, n, name)
+        return Column(rows, valid=valid if inner is None else inner if valid is None else inner & valid)
+    raise OptionError(f"{name}: {KINDS.get(kind[0], 'values of a kind')} (Arrow's {kind!r}) are not read", "cast it to numbers or texts, or leave the column out")
+
+
+def released(struct):
+    if struct.release:
+        ctypes.CFUNCTYPE(None, POINTER(type(struct)))(struct.release)(ctypes.byref(struct))
+
+
+def stream_of(table, what):
+    if not hasattr(table, "__arrow_c_stream__"):
+        raise OptionError(f"{what}: {type(table).__name__}, without __arrow_c_stream__",
+                          "give a table of pandas (2.2 or later, with pyarrow), Polars, pyarrow, DuckDB or arro3")
+    capsule = table.__arrow_c_stream__()
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = c_void_p, [ctypes.py_object, c_char_p]
+    return capsule, Stream.from_address(pointer(capsule, b"arrow_array_stream"))
+
+
+def batches(table, what):
+    """Yield {name: Column} of each batch. The columns are valid until the next one."""
+    capsule, stream = stream_of(table, what)  # the capsule owns the stream
+    schema = Schema()
+
+    def check(status):
+        if status:
+            said = stream.get_last_error(ctypes.byref(stream))
+            raise Error(f"{what}: {said.decode(errors='replace') if said else f'the stream ended with error {status}'}")
+    try:
+        check(stream.get_schema(ctypes.byref(stream), ctypes.byref(schema)))
+        if schema.format != b"+s":
+            raise OptionError(f"{what}: no table of columns", "give a table, not a column")
+        fields = [schema.children[i].contents for i in range(schema.n_children)]
+        names = [field.name.decode() for field in fields]
+        if len(set(names)) < len(names):
+            raise OptionError(f"{what}: two columns have one name", "rename one of them")
+        while True:
+            array = Array()
+            check(stream.get_next(ctypes.byref(stream), ctypes.byref(array)))
+            if not array.release:
+                return
+            try:
+                yield {name: column_of(field, array.children[i].contents, array.offset, array.length, f"{what}: column {name}")
+                       for i, (name, field) in enumerate(zip(names, fields))}
+            finally:
+                released(array)
+    finally:
+        released(schema)
+        del capsule

@@ -1,0 +1,317 @@
+"""Datasets from tables: a node a row and an edge a row, in batches."""
+import os
+
+import numpy as np
+
+from ._arrays import PIECE
+from ._arrow import batches
+from ._errors import OptionError, warn
+from ._names import NONE, ROWS, Classes, NameMap, check_kinds, memory_of, order_of
+from ._write import folder_beside, store
+from ._write_typed import constant, of_one_type
+
+# What a column is, by its name in lower case: the names that `import edgelist` knows.
+KNOWN = {
+    "id": ("id", "node", "node_id", "nodeid", "n_id", "nid", "vertex", "vertex_id", "index", "idx", "__index_level_0__"),
+    "src": ("src", "source", "from", "u", "src_id", "source_id", "from_id", "src_node", "source_node", "from_node", "head", "start"),
+    "dst": ("dst", "dest", "destination", "target", "to", "v", "dst_id", "dest_id", "target_id", "to_id", "dst_node", "target_node", "to_node", "tail", "end"),
+    "weight": ("weight", "weights", "w", "wt", "edge_weight"),
+    "label": ("label", "labels", "y", "class", "classes", "target_class"),
+    "split": ("split", "set", "fold"),
+    "train": ("train", "train_mask"), "valid": ("valid", "val", "valid_mask", "val_mask"), "test": ("test", "test_mask"),
+}
+SPLIT_BITS = {"train": 1, "valid": 2, "test": 4}
+SPLIT_WORDS = {"train": "train", "training": "train", "valid": "valid", "val": "valid", "validation": "valid", "test": "test", "testing": "test"}
+
+
+def find(names, role, given, what, needed):
+    """The column of a role: the given one, or one of a known name, or None."""
+    if given is not None:
+        if given not in names:
+            raise OptionError(f"{what}: no column {given}", f"its columns are {', '.join(map(str, names))}")
+        return given
+    found = [name for name in names if name.lower() in KNOWN[role]]
+    if len(found) > 1:
+        raise OptionError(f"{what}: columns {' and '.join(found)} may both be {role}", f"name it: columns={{\"{role}\": \"{found[0]}\"}}")
+    if needed and not found:
+        raise OptionError(f"{what}: no column is called {role}", f"name it: columns={{\"{role}\": ...}}; its columns are {', '.join(map(str, names))}")
+    return found[0] if found else None
+
+
+def parts(column):
+    for at in range(0, len(column), ROWS):
+        yield column.take(slice(at, min(at + ROWS, len(column))))
+
+
+def numbers(column, what):
+    """Its values without nulls."""
+    if column.valid is not None and not column.valid.all():
+        raise OptionError(f"{what}: row {int(np.argmin(column.valid))} of a batch is null", "fill it, with 0 for example (fillna, fill_null)")
+    return column.values
+
+
+class Spool:
+    """Rows that are read again in another order: a file of one dtype and width."""
+
+    def __init__(self, path, what):
+        self.path, self.what, self.file, self.dtype, self.width = path, what, open(path, "wb"), None, None
+
+    def put(self, rows):
+        if self.dtype is None:
+            self.dtype, self.width = rows.dtype, rows.shape[1:]
+        if rows.shape[1:] != self.width:
+            raise OptionError(f"{self.what}: rows of {list(rows.shape[1:])} behind rows of {list(self.width)}", "give lists of one length")
+        np.ascontiguousarray(rows, self.dtype).tofile(self.file)
+
+    def rows(self, order):
+        """Yield the rows of `order`, in pieces."""
+        self.file.close()
+        if self.dtype is None:
+            return
+        row = self.dtype.itemsize * int(np.prod(self.width, dtype=np.int64))
+        whole = np.memmap(self.path, self.dtype, "r", shape=(os.path.getsize(self.path) // row, *self.width))
+        step = max(1, PIECE // row)
+        for at in range(0, len(order), step):
+            yield whole[order[at:at + step]]
+
+
+class NodeTable:
+    """The table of a type's nodes, read once."""
+
+    def __init__(self, folder, memory, prefix, name, columns, regression):
+        self.what = f"nodes of {name}" if name else "nodes"
+        self.map = NameMap(folder, memory, prefix, self.what)
+        self.features, self.labels = Spool(f"{folder}/{prefix}.x", f"{self.what}: features"), Spool(f"{folder}/{prefix}.y", f"{self.what}: labels")
+        self.folder, self.memory, self.given, self.regression = folder, memory, columns, regression
+        self.roles, self.classes, self.splits, self.rows = None, None, [], 0
+
+    def read(self, table):
+        for batch in batches(table, self.what):
+            if self.roles is None:
+                self.choose(batch)
+            n = len(batch[self.roles["id"]])
+            for part in parts(batch[self.roles["id"]]):
+                self.map.put(part, True, f"{self.what}: column {self.roles['id']}")
+            if self.columns:
+                self.features.put(self.matrix(batch, n))
+            if self.roles["label"]:
+                self.put_labels(batch[self.roles["label"]])
+            if self.roles["split"] or any(self.roles[s] for s in SPLIT_BITS):
+                self.splits.append(self.codes(batch, n))
+            self.rows += n
+        if not self.rows:
+            raise OptionError(f"{self.what}: no rows", "give a row a node")
+        return self
+
+    def choose(self, batch):
+        """What each column is, by the first batch."""
+        names, given = list(batch), self.given
+        self.roles = {role: find(names, role, given.get(role), self.what, role == "id") for role in ("id", "label", "split", *SPLIT_BITS)}
+        used = set(self.roles.values())
+        rest = [name for name in names if name not in used]
+        self.columns = given.get("features")
+        if self.columns is None:
+            self.columns = [name for name in rest if not batch[name].is_text]
+        for name in self.columns:
+            if name not in names:
+                raise OptionError(f"{self.what}: no column {name}", f"its columns are {', '.join(names)}")
+            if batch[name].is_text:
+                raise OptionError(f"{self.what}: column {name} has texts, no features", "give columns of numbers, or lists of them")
+        if left := [name for name in rest if name not in self.columns]:
+            warn(f"{self.what}: columns that are not read: {', '.join(left)}")
+        kinds = [batch[name].values.dtype for name in self.columns]
+        self.dtype = np.result_type(*(np.uint8 if k.kind == "b" else k for k in kinds)) if kinds else None
+
+    def matrix(self, batch, n):
+        out = [numbers(batch[name], f"{self.what}: column {name}").reshape(n, -1) for name in self.columns]
+        return np.concatenate([part.astype(self.dtype, copy=False) for part in out], axis=1)
+
+    def put_labels(self, column):
+        if column.is_text:
+            if self.regression:
+                raise OptionError(f"{self.what}: labels are words", "values to predict are numbers")
+            self.classes = self.classes or Classes(self.folder, self.memory, f"{self.what}: labels")
+            for part in parts(column):
+                self.classes.put(part)
+            return
+        values = column.values
+        if column.valid is not None and not column.valid.all():
+            floats = values.dtype.kind == "f" or self.regression or values.ndim > 1
+            values = values.astype(np.float64 if floats else np.int64)
+            values[~column.valid] = np.nan if floats else -1
+        self.labels.put(values.astype(np.int64) if values.dtype.kind in "iub" and values.ndim == 1 else values)
+
+    def codes(self, batch, n):
+        """A bit for each split that a row is in."""
+        out = np.zeros(n, np.uint8)
+        for split, bit in SPLIT_BITS.items():
+            if name := self.roles[split]:
+                column = batch[name]
+                flags = column.values if not column.is_text else None
+                if flags is None or not np.isin(flags, (0, 1)).all():
+                    raise OptionError(f"{self.what}: column {name} is no mask", "give true and false, or 1 and 0")
+                out |= np.where(flags.astype(bool) & (True if column.valid is None else column.valid), bit, 0).astype(np.uint8)
+        if name := self.roles["split"]:
+            column = batch[name]
+            if not column.is_text:
+                raise OptionError(f"{self.what}: column {name} is no split", "give the words train, valid and test")
+            for i in range(n):
+                word = bytes(column.data[column.offsets[i]:column.offsets[i + 1]]).decode(errors="replace").lower()
+                if (column.valid is None or column.valid[i]) and word:
+                    if word not in SPLIT_WORDS:
+                        raise OptionError(f"{self.what}: column {name}: '{word}'", "splits are train, valid and test; null is none")
+                    out[i] |= SPLIT_BITS[SPLIT_WORDS[word]]
+        return out
+
+    def sort(self):
+        """Numbers the nodes; order[v] is the row of node v."""
+        self.map.sort()
+        rank = np.concatenate([self.map.take(at, min(ROWS, self.rows - at)) for at in range(0, self.rows, ROWS)])
+        self.order = order_of(self.map, rank, self.what)
+
+    def given_to_write(self):
+        """Arguments of write."""
+        out = {"x": self.features.rows(self.order) if self.columns else None}
+        if self.classes:
+            self.class_names = self.classes.sort()
+            y = np.concatenate([*self.classes.take()])
+            out["y"] = y[self.order]
+        elif self.roles["label"]:
+            out["y"] = self.labels.rows(self.order)
+        if self.splits:
+            codes = np.concatenate(self.splits)[self.order]
+            for split, bit in SPLIT_BITS.items():
+                if self.roles["split"] or self.roles[split]:
+                    ids = np.flatnonzero(codes & bit)
+                    out[split] = ids if len(ids) else None
+        return out
+
+    class_names = None
+
+
+class EdgeTable:
+    """The edges of a relation, read once: their nodes have numbers when both maps are sorted."""
+
+    def __init__(self, folder, number, relation, source, destination, columns):
+        self.what = f"edges of {relation}" if relation else "edges"
+        self.maps, self.given, self.roles = (source, destination), columns, None
+        self.weights, self.pieces = Spool(f"{folder}/weights{number}", f"{self.what}: weights"), []
+
+    def read(self, table, known):
+        """known: whether the ends' types have tables."""
+        for batch in batches(table, self.what):
+            names = list(batch)
+            if self.roles is None:
+                self.roles = {role: find(names, role, self.given.get(role), self.what, role != "weight") for role in ("src", "dst", "weight")}
+                if left := [name for name in names if name not in self.roles.values()]:
+                    warn(f"{self.what}: columns that are not read: {', '.join(left)}")
+            for ends in zip(*(parts(batch[self.roles[role]]) for role in ("src", "dst"))):
+                at = [m.put(end, not of, f"{self.what}: column {self.roles[role]}") for m, end, of, role in zip(self.maps, ends, known, ("src", "dst"))]
+                self.pieces.append((*at, len(ends[0])))
+            if self.roles["weight"]:
+                self.weights.put(numbers(batch[self.roles["weight"]], f"{self.what}: column {self.roles['weight']}"))
+        if not self.pieces:
+            raise OptionError(f"{self.what}: no rows", "give a row an edge")
+        return self
+
+    def edges(self):
+        """Yield [2, e] of numbers."""
+        row = 0
+        for src, dst, n in self.pieces:
+            ends = np.stack([m.take(first, n) for m, first in zip(self.maps, (src, dst))]).astype(np.int64)
+            for role, end in zip(("src", "dst"), ends):
+                if (end == NONE).any():
+                    raise OptionError(f"{self.what}: row {row + int(np.argmax(end == NONE))}: {self.roles[role]} is the id of no node", "give each node a row of its table")
+            yield ends
+            row += n
+
+    def given_to_write(self):
+        if not self.roles["weight"]:
+            return None
+        return self.weights.rows(np.arange(sum(n for *_, n in self.pieces)))
+
+
+# ---- all of it ----
+
+class Tables:
+    """Tables of nodes and edges, {type: table} and {relation: table}; homogeneous under None."""
+
+    def __init__(self, folder, nodes, edges, columns, regression, memory):
+        types = list(dict.fromkeys([*nodes, *(end for s, _, d in edges for end in (s, d))]))
+        share = memory // (2 * len(types) + 2)
+        self.folder, self.types, self.relations = folder, types, list(edges)
+        prefix = {name: f"node_names{k if name else ''}" for k, name in enumerate(types)}
+        self.nodes = {name: NodeTable(folder, share, prefix[name], name, columns, regression) for name in nodes}
+        self.maps = {name: self.nodes[name].map if name in nodes else NameMap(folder, share, prefix[name], f"nodes of {name}") for name in types}
+        for name, table in nodes.items():
+            self.nodes[name].read(table)
+        self.ends = {}
+        for i, ((s, name, d), table) in enumerate(edges.items()):
+            ends = EdgeTable(folder, i, (s, name, d) if name else None, self.maps[s], self.maps[d], columns)
+            self.ends[s, name, d] = ends.read(table, (s in nodes, d in nodes))
+        check_kinds(self.maps)
+        for name in types:
+            self.nodes[name].sort() if name in nodes else self.maps[name].sort()
+
+    def given_to_write(self):
+        """Arguments of write: by type, or of a homogeneous graph."""
+        of_nodes = {name: nodes.given_to_write() for name, nodes in self.nodes.items()}
+        weights = {relation: w for relation, ends in self.ends.items() if (w := ends.given_to_write()) is not None}
+        keys = ("x", "y", *SPLIT_BITS)
+        given = {key: {name: of[key] for name, of in of_nodes.items() if of.get(key) is not None} or None for key in keys}
+        given |= {"edge_index": {relation: ends.edges() for relation, ends in self.ends.items()}, "edge_weight": weights or None,
+                  "num_nodes": {name: m.n for name, m in self.maps.items()}}
+        if self.types == [None]:
+            return {key: next(iter(value.values()), None) if value else None for key, value in given.items()}
+        return given
+
+    def class_names(self):
+        return next((nodes.class_names for nodes in self.nodes.values() if nodes.class_names), None)
+
+
+def by_type(tables, what):
+    """{type or relation: table}; None, or three of them, if homogeneous."""
+    if tables is None:
+        return {}
+    if hasattr(tables, "items") and not hasattr(tables, "__arrow_c_stream__"):
+        return dict(tables)
+    return {None if what == "nodes" else (None, None, None): tables}
+
+
+def import_tables(path, nodes=None, edges=None, *, columns=None, num_classes=None, regression=False, name=None, progress=False, **options):
+    """Write a dataset into the new folder `path` from tables of nodes and edges; returns its `info`.
+
+    nodes      a table with a row a node, or {type: table}. None: the nodes that edges have, without features
+    edges      a table with a row an edge, or {(source, name, destination): table}
+    columns    {"id": name, ...} of id, src, dst, weight, label, split and features, a list. By default these, or source, target, y.
+               Features are all other columns of numbers, and of lists of one length, in the order of the table. Splits may also be
+               columns of true and false called train, valid and test
+    options    options of `outgrow import`: memory="2G", symmetrize=True, feature_dtype="f16", ...
+
+    A table is anything with __arrow_c_stream__: of pandas, Polars, pyarrow, DuckDB, arro3. It is read once, in its batches, of which one is
+    in memory in addition to `memory`.
+    Ids are texts or whole numbers. Nodes are numbered in the order of their ids; node_names.npy or node_ids.npy of the dataset has the id of
+    each row. Labels that are words become classes in alphabetical order, whose names are class_names of meta.json. Null ids, ids that occur
+    twice and edges of unknown nodes are errors.
+
+    >>> outgrow.import_tables("graph", nodes=pandas.read_parquet("nodes.parquet"), edges=pandas.read_parquet("edges.parquet"))
+    """
+    path = os.fspath(path).rstrip("/") or "/"
+    nodes, edges = by_type(nodes, "nodes"), by_type(edges, "edges")
+    if not edges:
+        raise OptionError("edges: not given", "give a table with a row an edge")
+    typed = (None, None, None) not in edges
+    if nodes and typed == (None in nodes):
+        raise OptionError("nodes and edges: one of them is by types", "give {type: table} and {(source, name, destination): table}, or a table each")
+    columns = dict(columns or {})
+    if unknown := [role for role in columns if role not in KNOWN and role != "features"]:
+        raise OptionError(f"columns: {unknown[0]}", f"one of {', '.join(KNOWN)} and features")
+    with folder_beside(path) as folder:
+        tables = Tables(folder, nodes, edges, columns, regression, memory_of(options.get("memory")))
+        given = tables.given_to_write()
+        given = of_one_type(given) or given
+        if given["x"] is None and not hasattr(given["edge_index"], "items"):
+            warn("nodes: no features: each node gets one constant feature, without information")
+            given["x"] = constant(1, given["num_nodes"], np.float32, (1,))
+        return store(path, given, {"num_classes": num_classes, "regression": regression, "name": name}, options, progress=progress, maps=tables.maps,
+                     classes=tables.class_names())

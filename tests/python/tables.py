@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""Datasets from tables through Arrow, and from arrays with ids, against NumPy's sorted ids. What is not installed is left out, and said."""
+import importlib
+import json
+import os
+
+from support import arrays_of_a_graph, command, main, np, outgrow, raises, same, warned
+
+N = 500
+rng = np.random.default_rng(8)
+WORDS = np.array(sorted({"".join(rng.choice(list("abcé~0Z"), rng.integers(1, 16))) for _ in range(N * 2)}, key=str.encode)[:N], dtype=object)
+SHUFFLED = rng.permutation(N)
+ENDS = rng.integers(0, N, (2, 4000))
+X = rng.standard_normal((N, 4)).astype(np.float32)
+Y = rng.integers(0, 3, N)
+CLASSES = np.array(["ant", "bee", "cat"], dtype=object)
+SPLIT = np.array(["train", "valid", "test", None], dtype=object)[rng.integers(0, 4, N)]
+
+
+def graph_of(folder):
+    indptr, indices = np.load(f"{folder}/indptr.npy"), np.load(f"{folder}/indices.npy")
+    return np.stack([indices, np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))])
+
+
+def expect(folder, ids=None):
+    command("verify", folder)
+    order = np.lexsort((ENDS[0], ENDS[1]))
+    same("edges", graph_of(folder), ENDS[:, order])
+    same("features", np.load(f"{folder}/features.npy"), X)
+    same("labels", np.load(f"{folder}/labels.npy"), Y)
+    for split in "train", "valid", "test":
+        same(split, np.sort(np.load(f"{folder}/{split}.npy")), np.flatnonzero(SPLIT == split))
+    if ids is None:
+        assert [w.decode() for w in np.load(f"{folder}/node_names.npy")] == WORDS.tolist()
+        assert json.load(open(f"{folder}/meta.json"))["class_names"] == CLASSES.tolist()
+    else:
+        same("ids", np.load(f"{folder}/node_ids.npy"), ids)
+
+
+def test_arrays_with_ids():
+    """write: rows in any order, edges by names or by rows."""
+    given = {"x": X[SHUFFLED], "y": CLASSES[Y][SHUFFLED], "ids": WORDS[SHUFFLED]}
+    place = np.argsort(SHUFFLED)
+    rows = {split: place[SPLIT == split] for split in ("train", "valid", "test")}
+    outgrow.write("by_name", edge_index=WORDS[ENDS], **given, **{s: WORDS[SPLIT == s] for s in rows})
+    expect("by_name")
+    outgrow.write("by_row", edge_index=place[ENDS], **given, **{s: (SPLIT == s)[SHUFFLED] for s in rows}, memory="64M")
+    expect("by_row")
+    outgrow.write("chunks", edge_index=iter(np.array_split(WORDS[ENDS], 5, 1)), **given, **rows)
+    expect("chunks")
+    numbers = np.sort(rng.choice(10**12, N, replace=False)) - 10**11
+    outgrow.write("numbers", edge_index=place[ENDS], **given | {"ids": numbers[SHUFFLED]}, **rows)
+    expect("numbers", numbers)
+
+
+def test_typed_arrays_with_ids():
+    users, items = np.array(["u2", "u10", "u1"], dtype=object), np.array(["i" * 40, "i"], dtype=object)
+    outgrow.write("typed", edge_index={("user", "buys", "item"): [["u1", "u2", "u10"], ["i", "i" * 40, "i"]]}, ids={"user": users, "item": items},
+                  x={"user": np.array([[2.], [10.], [1.]], np.float32), "item": np.ones((2, 1), np.float32)}, y={"item": ["b", "a"]})
+    command("verify", "typed")
+    about = json.load(open("typed/meta.json"))
+    at = [t["name"] for t in about["node_types"]].index("user")
+    assert np.load(f"typed/node_names_{at}.npy").tolist() == [b"u1", b"u10", b"u2"] and np.load(f"typed/node_names_{1 - at}_offsets.npy").tolist() == [0, 1, 41]
+    assert np.load(f"typed/features_{at}.npy").ravel().tolist() == [1, 10, 2] and about["class_names"] == ["a", "b"]
+    same("edges", np.stack([np.load("typed/rel0_indices.npy"), np.repeat([0, 1], np.diff(np.load("typed/rel0_indptr.npy")))]), np.array([[0, 1, 2], [0, 0, 1]]))
+    command("export", "npy", "typed", "exported")
+    outgrow.import_("npy", "exported", "again")
+    same("names", np.load(f"again/node_names_{at}.npy"), np.load(f"typed/node_names_{at}.npy"))
+
+
+def test_words_as_labels():
+    given = arrays_of_a_graph()
+    outgrow.write("labels", **given | {"y": np.array(["x", "y", "a", "", "None"])[given["y"]]})
+    same("labels", np.load("labels/labels.npy"), np.array([1, 2, 0, -1, -1])[given["y"]])
+    assert json.load(open("labels/meta.json"))["class_names"] == ["a", "x", "y"]
+
+
+def test_refused_arrays():
+    x = np.zeros((3, 1), np.float32)
+    ids = ["a", "b", "c"]
+    for more, why in (({"ids": ["a", "b", "a"]}, "a is there twice"), ({"edge_index": [["a"], ["d"]]}, "entry 0 is none of ids"),
+                      ({"ids": ["a", "b"]}, "3 rows, for 2 ids"), ({"ids": ["a", None, "c"]}, "is null"), ({"edge_index": [[0], [3]]}, "3, of 3 rows"),
+                      ({"ids": ["a", "", "c"]}, "an empty name"), ({"train": ["a", "z"]}, "entry 1 is none of ids"), ({"ids": [1, 2, 3], "edge_index": [["1"], ["2"]]}, "'1' and 1")):
+        with raises(outgrow.OptionError, why):
+            outgrow.write("never", **{"edge_index": [["a"], ["b"]], "x": x, "ids": ids} | more)
+    assert not os.path.exists("never")
+
+
+# ---- tables ----
+
+def library(name):
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        print(f"left out: {name} is not installed")
+        return None
+
+
+def columns_of_nodes(**more):
+    return {"id": WORDS[SHUFFLED].tolist(), "f0": X[SHUFFLED, 0], "f1": X[SHUFFLED, 1], "vector": X[SHUFFLED, 2:].tolist(), "label": CLASSES[Y][SHUFFLED].tolist(),
+            "split": SPLIT[SHUFFLED].tolist(), **more}
+
+
+def columns_of_edges(ids=WORDS):
+    return {"source": ids[ENDS[0]].tolist(), "target": ids[ENDS[1]].tolist()}
+
+
+def test_pyarrow():
+    pa = library("pyarrow")
+    if not pa:
+        return
+    kinds = {"string": pa.string(), "large": pa.large_string(), "view": pa.string_view() if hasattr(pa, "string_view") else pa.string(),
+             "codes": pa.dictionary(pa.int16(), pa.string())}
+    for name, kind in kinds.items():
+        nodes, edges = columns_of_nodes(), columns_of_edges()
+        nodes["id"], nodes["label"] = pa.array(nodes["id"]).cast(kind), pa.array(nodes["label"]).cast(kind)
+        nodes["vector"] = pa.FixedSizeListArray.from_arrays(pa.array(X[SHUFFLED, 2:].ravel()), 2) if name != "large" else pa.array(nodes["vector"], pa.list_(pa.float32()))
+        table = pa.table(nodes)
+        pieces = pa.Table.from_batches([b for at in range(0, N, 77) for b in table.slice(at, 77).to_batches()])
+        outgrow.import_tables(name, nodes=pieces, edges=pa.table(edges).slice(0), memory="64M")
+        expect(name)
+    numbers = np.sort(rng.choice(10**15, N, replace=False)) - 10**14
+    outgrow.import_tables("large_ids", nodes=pa.table(columns_of_nodes(id=numbers[SHUFFLED])), edges=pa.table({k: list(v) for k, v in columns_of_edges(numbers).items()}))
+    expect("large_ids", numbers)
+    outgrow.import_tables("alone", edges=pa.table(columns_of_edges()))
+    assert outgrow.info("alone")["feature_dim"] == 1
+
+
+def test_pyarrow_types():
+    pa = library("pyarrow")
+    if not pa:
+        return
+    users = pa.table({"user": ["u2", "u1"], "age": [2.0, 1.0]})
+    outgrow.import_tables("bought", nodes={"user": users.rename_columns(["id", "age"])}, edges={
+        ("user", "buys", "item"): pa.table({"src": ["u1", "u2"], "dst": ["y", "x"], "weight": [0.5, 2]}),
+        ("item", "after", "item"): pa.table({"src": ["x"], "dst": ["y"], "weight": [1.0]})})
+    command("verify", "bought")
+    assert np.load("bought/node_names_0.npy").tolist() == [b"u1", b"u2"] and np.load("bought/node_names_1.npy").tolist() == [b"x", b"y"]
+    assert np.load("bought/features_0.npy").ravel().tolist() == [1, 2] and np.load("bought/rel0_weights.npy").tolist() == [2, 0.5]
+
+
+def test_refused_tables():
+    pa = library("pyarrow")
+    if not pa:
+        return
+    nodes, edges = pa.table({"id": ["a", "b"], "f": [1.0, 2.0]}), pa.table({"src": ["a"], "dst": ["b"]})
+    for bad, why in (({"edges": pa.table({"src": [1], "dst": [2]})}, "'1' and 1 are no equal ids"), ({"edges": pa.table({"src": ["a"], "dst": ["z"]})}, "dst is the id of no node"),
+                     ({"nodes": pa.table({"id": ["a", "a"], "f": [1.0, 2.0]})}, "a is there twice"), ({"nodes": pa.table({"id": ["a", None], "f": [1.0, 2.0]})}, "is null"),
+                     ({"nodes": pa.table({"id": ["a", "b"], "f": [1.0, None]})}, "column f: row 1 of a batch is null"),
+                     ({"nodes": pa.table({"id": ["a", "b"], "f": [[1.0], [1.0, 2.0]]})}, "lists of 1 and of 2"), ({"nodes": pa.table({"key": ["a", "b"]})}, "no column is called id"),
+                     ({"edges": pa.table({"src": ["a"], "dst": ["b"], "from": ["b"]})}, "may both be src"), ({"edges": 3}, "without __arrow_c_stream__"),
+                     ({"nodes": pa.table({"id": ["a", "b"], "when": pa.array([1, 2], pa.timestamp("s"))})}, "dates or times")):
+        with raises(outgrow.OptionError, why):
+            outgrow.import_tables("never", **{"nodes": nodes, "edges": edges} | bad)
+    assert not os.path.exists("never")
+    said = warned(lambda: outgrow.import_tables("warned", nodes=nodes.append_column("note", pa.array(["x", "y"])), edges=edges))
+    assert any("columns that are not read: note" in text for text in said), said
+
+
+def test_pandas():
+    pd = library("pandas")
+    if not pd or not library("pyarrow"):
+        return
+    nodes = pd.DataFrame(columns_of_nodes())
+    nodes["label"] = nodes["label"].astype("category")
+    outgrow.import_tables("pandas", nodes=nodes, edges=pd.DataFrame(columns_of_edges()))
+    expect("pandas")
+
+
+def test_polars():
+    pl = library("polars")
+    if pl:
+        outgrow.import_tables("polars", nodes=pl.DataFrame(columns_of_nodes()), edges=pl.DataFrame(columns_of_edges()))
+        expect("polars")
+
+
+def test_duckdb():
+    duckdb = library("duckdb")
+    pa = library("pyarrow")
+    if not duckdb or not pa:
+        return
+    nodes, edges = pa.table(columns_of_nodes()), pa.table(columns_of_edges())
+    outgrow.import_tables("duckdb", nodes=duckdb.sql("SELECT * FROM nodes"), edges=duckdb.sql("SELECT * FROM edges"))
+    assert nodes and edges
+    expect("duckdb")
+    ranks = duckdb.sql("SELECT id, row_number() OVER (ORDER BY encode(id)) - 1 AS v FROM nodes")
+    joined = duckdb.sql("SELECT s.v, d.v FROM edges JOIN ranks s ON s.id = source JOIN ranks d ON d.id = target ORDER BY d.v, s.v").fetchnumpy()
+    assert ranks
+    same("DuckDB's join", graph_of("duckdb"), np.stack([joined["v"], joined["v_1"] if "v_1" in joined else joined["v:1"]]))
+
+
+main(globals())
