@@ -107,6 +107,31 @@ OG_EXPORT OG_MUST_CHECK int og_predict(const char *dataset, const char *checkpoi
                                        const struct og_observer *seen, char **text,
                                        struct og_err *err);
 
+/* What og_predict_with writes. */
+struct og_predict_options {
+    size_t size;            /* of this struct, as the caller has it */
+    const char *nodes;      /* "train", "valid", "test", or a .npy file of node ids in any order,
+                               each once; NULL = all */
+    const char *embeddings; /* as og_predict has it */
+    const char *dtype;      /* of .npy files: "f32" or "f16"; NULL = "f32" */
+    bool probabilities;     /* of classes or labels, in place of logits */
+    bool names;             /* refuse a table without the source's ids */
+    int top_k;              /* so many classes with the largest scores; 0 = all */
+};
+
+/* As og_predict, for some nodes or in other forms. Rows are in the order of `nodes`. Neither lists
+ * nor feature rows are read that these nodes do not need, except with the sampler walk, which walks
+ * from every node. A message before the first layer has the counts, and so has `text` as "needed".
+ * Results agree with those of all nodes within 1e-5.
+ *
+ * If `out` ends in .csv, it is a table: ids of the source, or else of the dataset, and a column a
+ * class (docs/reference/formats.md). */
+OG_EXPORT OG_MUST_CHECK int og_predict_with(const char *dataset, const char *checkpoint,
+                                            const char *out, const struct og_predict_options *how,
+                                            const struct og_options *opt,
+                                            const struct og_observer *seen, char **text,
+                                            struct og_err *err);
+
 /* Plan training without running it: memory, hits and reads.
  *
  * out  the text of plan.json */

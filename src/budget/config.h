@@ -68,6 +68,7 @@ struct og_config {
     bool layout_open; /* --layout was left to the program: what does not fit it may do without */
     struct og_handover handover;
     const char *target;    /* while the session is opened (og_session_use); NULL: unknown */
+    const char *nodes;     /* likewise; NULL: every node */
     double device_free;    /* of each device, for this process, where --device-memory was not
                               given and is a part of that; else 0 */
     bool own_rows;         /* the feature file has those of this rank's nodes alone */

@@ -133,19 +133,23 @@ static bool embeds_nodes(const struct og_workload *f)
     return og__of_pairs(&f->shape) && !f->seeds.edges;
 }
 
-/* Nodes of all types that are predicted come in the order of their ids: a batch of each type. */
+/* If every node is predicted, they come in the order of their ids: a batch of each type. Requested
+ * nodes may be fewer batches. */
 static int profiling_types(struct og_profiling *p, const struct og_structure *g,
                            struct og_sampler *sampler, struct og_batch_memory *m,
                            struct og_budget *b, struct og_err *err)
 {
     const struct og_workload *f = g->given.workload;
     const struct og_graph_types *types = f->types;
+    const uint64_t batches = og__schedule_batches(&f->schedule, OG__TEST);
     int rc = 0;
+    if (batches == 0)
+        return rc;
     for (uint32_t t = 0; t < types->n_types; t++) {
         const uint32_t first = og__first_id(types, t);
         const uint32_t middle = first + (types->type[t].end - first) / 2;
-        struct og_descriptor descriptor =
-            og__schedule_pass(&f->schedule, OG__TEST, middle / f->schedule.batch_size);
+        const uint64_t batch = OG_MIN((uint64_t)middle / f->schedule.batch_size, batches - 1);
+        struct og_descriptor descriptor = og__schedule_pass(&f->schedule, OG__TEST, batch);
         OG_TRY(profiling_batch(p, g, sampler, &descriptor, m, b, err));
     }
 out:

@@ -5,7 +5,12 @@ static const struct og_option own[] = {
     OWN_TEXT(
         "out", "FILE",
         "new .npy file: float32 [N, classes], the logits of every node; for link prediction [N, "
-        "hidden], the inputs of the decoder"),
+        "hidden], the inputs of the decoder; FILE.csv: a table"),
+    OWN_TEXT("nodes", "FILE|SPLIT", "only these nodes: train, valid, test, or a .npy file of ids"),
+    OWN_FLAG("probabilities", "of classes or labels, in place of logits"),
+    OWN_NUMBER("top-k", "K", "", "in a table, the classes with the largest scores", 1, 1 << 30),
+    OWN_FLAG("names", "refuse a table without ids of the source"),
+    OWN_TEXT("dtype", "f32|f16", "numbers in .npy files [f32]"),
     OWN_TEXT("embeddings", "FILE",
              "new .npy file: float32 [N, hidden], the inputs of the last layer"),
     {0},
@@ -19,8 +24,17 @@ static int run(struct invocation *in, struct og_err *err)
         return usage_error(err, NULL, "predict: --checkpoint FILE expected");
     if (!out)
         return usage_error(err, NULL, "predict: --out FILE expected");
-    int rc = og_predict(in->arg[0], checkpoint, out, own_text(in, "embeddings"), in->options,
-                        screen_observer(in->screen, 0), &text, err);
+    struct og_predict_options how = {.size = sizeof(how),
+                                     .nodes = own_text(in, "nodes"),
+                                     .embeddings = own_text(in, "embeddings"),
+                                     .dtype = own_text(in, "dtype"),
+                                     .probabilities = own_flag(in, "probabilities"),
+                                     .names = own_flag(in, "names")};
+    int rc = own_text(in, "top-k") ? own_number(in, "top-k", &how.top_k, err) : 0;
+    if (rc < 0)
+        return rc;
+    rc = og_predict_with(in->arg[0], checkpoint, out, &how, in->options,
+                         screen_observer(in->screen, 0), &text, err);
     return rc < 0 ? rc : deliver(in, text, show_any, err);
 }
 
@@ -30,7 +44,7 @@ const struct command cmd_predict = {
     .args = "DATASET",
     .min_args = 1,
     .max_args = 1,
-    .summary = "apply a trained model to every node",
+    .summary = "apply a trained model to every node, or to some",
     .text =
         "Computes every node with all its neighbours, layer by layer. Rows that exceed --memory "
         "are spilled to --scratch (default: the folder of --out), one layer at a time, striped "
@@ -38,9 +52,11 @@ const struct command cmd_predict = {
         "existing files are not replaced. The model comes from the checkpoint. Resource "
         "options apply, and so do --seed and --sampler walk with its parameters; other training "
         "options do not. With that sampler, explicit or from the checkpoint, neighbours are "
-        "sampled by walks, once per node.\n\nRows are in the order of nodes. If an import "
-        "renumbered them, "
-        "node_ids.npy of the dataset has the source's id of each row.\n\nOn a heterogeneous "
+        "sampled by walks, once per node.\n\nWith --nodes only some nodes are predicted, in the "
+        "order of the list. Then no adjacency list or feature row is read that they do not need, "
+        "except with walks, which start at every node.\n\nRows are in the order of nodes. If an "
+        "import renumbered them, node_ids.npy of the dataset has the source's id of each row, and "
+        "so has a table, --out FILE.csv.\n\nOn a heterogeneous "
         "graph, --out has a row per node of the model's target type, and neighbours are sampled "
         "as in training (docs/guides/heterogeneous.md).",
     .own = own,

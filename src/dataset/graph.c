@@ -282,11 +282,11 @@ static int open_lists(struct og_graph *g, const struct og_meta *m, struct og_err
         OG_TRY(open_array(g, m, og__array_name(a), true, og__array_of(g, a), err));
     for (enum og__split s = OG__VALID; s <= OG__TEST; s++)
         OG_TRY(open_negatives(g, m, s, err));
+    OG_TRY(open_array(g, m, "node_ids", true, &g->node_ids, err));
     if (!og__form_of(g)->lists_relations)
         return 0;
     for (int s = 0; s < OG__SPLITS; s++)
         OG_TRY(open_array(g, m, beside[s], true, &g->edge_relations[s], err));
-    OG_TRY(open_array(g, m, "node_ids", true, &g->node_ids, err));
 out:
     return rc;
 }

@@ -93,6 +93,44 @@ int og__graph_split(const struct og_graph *g, enum og__split split, struct og_bu
     return rc;
 }
 
+static int load_file(const struct og_graph *g, const char *path, struct og_budget *b,
+                     uint32_t **ids, int64_t *count, struct og_err *err)
+{
+    struct og_npy a = {.fd = -1};
+    struct id_check check = {
+        .g = g, .name = path, .hint = "list ids of the graph's nodes, as train.npy does"};
+    int rc;
+    OG_TRY(og__npy_open(&a, path, err));
+    if (a.type == OG__NPY_BOOL)
+        OG_TRY(og__fail(err, -EINVAL, "numpy.flatnonzero(mask) makes ids of a mask",
+                        "%s: a mask, node ids expected", path));
+    if (a.ndim != 1 || !og__npy_is_integer(a.type))
+        OG_TRY(og__fail(err, -EINVAL, "numpy.save a one-dimensional array of integers",
+                        "%s: %d dimensions of %s, a list of node ids expected", path, a.ndim,
+                        og__npy_name(a.type)));
+    OG_TRY(load_ids(&check, &a, NULL, a.shape[0], b, ids, err));
+    *count = a.shape[0];
+out:
+    og__npy_close(&a);
+    return rc;
+}
+
+int og__graph_nodes(const struct og_graph *g, const char *which, struct og_budget *b,
+                    uint32_t **ids, int64_t *count, struct og_err *err)
+{
+    static const char *const splits[OG__SPLITS] = {"train", "valid", "test"};
+    int rc = 1;
+    *count = 0;
+    for (int i = 0; rc > 0 && i < OG__SPLITS; i++)
+        if (strcmp(which, splits[i]) == 0)
+            rc = og__graph_split(g, (enum og__split)i, b, ids, count, err);
+    rc = rc > 0 ? load_file(g, which, b, ids, count, err) : rc;
+    if (rc == 0 && *count == 0)
+        return og__fail(err, -EINVAL, "give train, valid, test or a .npy file of node ids",
+                        "--nodes %s: there are none", which);
+    return rc;
+}
+
 int og__graph_seeds(const struct og_graph *g, const int64_t *list, int64_t n, struct og_budget *b,
                     uint32_t **ids, bool *repeats, struct og_err *err)
 {

@@ -78,7 +78,7 @@ static int sum_weights(struct og_inference *f, size_t bytes, struct og_err *err)
 int og__infer_survey(struct og_inference *f, struct og_err *err)
 {
     struct survey s = {.f = f, .check = {f->lists, 0}, .v = (uint64_t)-1};
-    size_t bytes = (size_t)f->ds->n_nodes * sizeof(uint32_t);
+    size_t bytes = (size_t)f->lists->n_nodes * sizeof(uint32_t);
     int rc = 0;
     void *buffer = NULL;
     f->feeds = og__alloc(f->budget, bytes, OG__INFER_NODES, err);
@@ -115,10 +115,9 @@ static int too_small(const struct og_inference *f, size_t missing, struct og_err
 
 int og__infer_check(const struct og_inference *f, struct og_err *err)
 {
-    uint64_t n_nodes = (uint64_t)f->ds->n_nodes, n_edges = (uint64_t)f->lists->n_edges;
     size_t least = 0, left = og__infer_left(f);
     for (int l = 0; l < f->config.layers; l++) {
-        struct og_whole_layer s = og__whole_layer(&f->config, l, n_nodes, n_edges);
+        struct og_whole_layer s = og__infer_shape(f, l);
         struct og_matrix in = {.dim = s.n_in, .dtype = l == 0 ? f->ds->group->dtype : OG_F32};
         struct og_matrix made = {.dim = s.n_source, .dtype = OG_F32};
         size_t combine = og__infer_combine_least(f, l, s.transforms ? &made : &in, &in, &s);
@@ -128,14 +127,21 @@ int og__infer_check(const struct og_inference *f, struct og_err *err)
     return least > left ? too_small(f, least - left, err) : 0;
 }
 
+/* Bytes of the lists of the nodes that a layer makes rows of. */
+static uint64_t lists_bytes(const struct og_inference *f, int l)
+{
+    const struct og_relation *g = f->lists;
+    const uint64_t n = og__infer_nodes(f, l + 1), edges = og__infer_edges(f, l);
+    const size_t each = og__npy_size(g->indices.type) +
+                        (og__infer_reads_weights(f) ? og__npy_size(g->weights.type) : 0);
+    return (n + 1) * og__npy_size(g->indptr.type) + edges * each;
+}
+
 static int tell(struct og_inference *f, int l, const struct og_matrix *in,
                 const struct og_blocks_used *used, double seconds, struct og_err *err)
 {
-    const struct og_relation *g = f->lists;
-    int64_t structure =
-        g->indptr.bytes + g->indices.bytes + (og__infer_reads_weights(f) ? g->weights.bytes : 0);
     const size_t each = in->features ? og__file_row_bytes(f->ds->group) : og__matrix_row(in);
-    uint64_t least = (uint64_t)g->n_nodes * each + (uint64_t)structure;
+    uint64_t least = in->n * each + lists_bytes(f, l);
     json_t *row =
         json_pack("{s:i s:f s:I s:I s:I s:I s:f s:I s:I}", "layer", l + 1, "seconds", seconds,
                   "reads", (json_int_t)f->counts.reads, "bytes_read", (json_int_t)f->counts.bytes,
@@ -185,9 +191,8 @@ static int end_layer(struct og_inference *f, int l, const struct og_matrix *in,
 int og__infer_layer(struct og_inference *f, int l, const struct og_matrix *in, struct og_err *err)
 {
     struct og_blocks_used used = {0};
-    struct og_whole_layer shape =
-        og__whole_layer(&f->config, l, (uint64_t)f->ds->n_nodes, (uint64_t)f->lists->n_edges);
-    struct og_matrix made = {.dim = shape.n_source, .dtype = OG_F32};
+    struct og_whole_layer shape = og__infer_shape(f, l);
+    struct og_matrix made = {.n = in->n, .dim = shape.n_source, .dtype = OG_F32};
     int rc;
     OG_TRY(og__infer_step_files(f, og__transform_step(l), &made.files, err));
     if (shape.transforms && to_do(f, og__transform_step(l)))

@@ -14,6 +14,8 @@
 #define OG_INFER_H
 
 #include "infer/infer_state.h"
+#include "infer/needed.h"
+#include "infer/prediction_file.h"
 #include "io/io.h"
 #include "learn/scores.h"
 #include "nn/whole.h"
@@ -21,10 +23,11 @@
 #include "plan/plan.h"
 #include "report/json.h"
 
-/* Rows of all nodes in files. */
+/* Rows of nodes in files. */
 struct og_matrix {
     bool features; /* the dataset's features; else */
     struct og_step_files files;
+    uint64_t n; /* rows: of the first nodes */
     int dim;
     enum og_dtype dtype;
 };
@@ -46,7 +49,11 @@ struct og_inference {
     struct og_log log;
     struct og_graph *ds;
     const struct og_relation *lists; /* adjacency lists in use: those of ds, or */
-    struct og_relation walked;       /* those of walks (infer_walks.c) */
+    struct og_relation walked;       /* those of walks (infer_walks.c), or */
+    struct og_relation picked;       /* those of either that some nodes need (needed.h) */
+    const struct og_relation *whole; /* the lists of all nodes, if picked */
+    struct og_needed needed;
+    struct og_prediction_form form, embeddings_form; /* of the outputs */
     struct og_budget *budget;
     const struct og_nn_ops *ops; /* operators of the model */
     struct og_pool *pool;
@@ -56,8 +63,8 @@ struct og_inference {
     struct og_disk_profile away;    /* and of the disks with steps' files, if several */
     struct og_infer_state state;
     struct og_judged *judged;            /* or NULL */
-    uint32_t *feeds;                     /* [N] number of lists with the node */
-    uint32_t *degree;                    /* [N] GCN: neighbours without the node */
+    uint32_t *feeds;                     /* [nodes of lists] number of lists with the node */
+    uint32_t *degree;                    /* the same; GCN: neighbours without the node */
     struct og_weight_sums weights;       /* GCN with edge weights: of these */
     uint64_t longest;                    /* most edges of OG__WHOLE_ROWS nodes */
     struct og_io_counts opened_read;     /* the process's reads before this */
@@ -71,6 +78,14 @@ struct og_inference {
 
 #define OG__INFER_NODES "inference nodes" /* feeds and degree, in the budget */
 
+/* How layer l computes, which the lists of all nodes decide. */
+struct og_whole_layer og__infer_shape(const struct og_inference *f, int l);
+/* Nodes whose rows layer l reads; of the number of layers, those whose predictions are requested.
+ * They are the first of lists. */
+uint64_t og__infer_nodes(const struct og_inference *f, int l);
+/* Edges along which it combines them. */
+uint64_t og__infer_edges(const struct og_inference *f, int l);
+
 /* With --sampler walk: sample other lists, with weights. */
 OG_MUST_CHECK int og__infer_walk(struct og_inference *f, struct og_err *err);
 void og__infer_release_walks(struct og_inference *f);
@@ -80,6 +95,9 @@ OG_MUST_CHECK int og__infer_survey(struct og_inference *f, struct og_err *err);
 
 /* After the survey: -ENOMEM with the minimum if the memory is too small for a layer. */
 OG_MUST_CHECK int og__infer_check(const struct og_inference *f, struct og_err *err);
+
+/* After all layers: write the outputs that are no file of a step. */
+OG_MUST_CHECK int og__infer_publish(struct og_inference *f, struct og_err *err);
 
 /* Compute layer l from `in`, or the rest of it; adds its counters to layers. */
 OG_MUST_CHECK int og__infer_layer(struct og_inference *f, int l, const struct og_matrix *in,

@@ -28,7 +28,8 @@ struct combine {
     int l;
     struct og_whole_layer shape;
     const struct og_matrix *sources, *own;
-    struct og_reader *source_reader, *own_reader; /* the latter if own rows are required */
+    struct og_infer_read source_read, own_read; /* the latter if own rows are required */
+    uint64_t n_nodes, n_sources;                /* whose rows it makes, and reads */
     struct og_step_writer *writer;
     struct og_whole_caps caps; /* n_src: also the most rows read per block */
     /* the current block, nodes from `first` on */
@@ -70,7 +71,7 @@ static size_t block_bytes(const struct og_inference *f, const struct combine *c,
            e * (sizeof(uint32_t) + (og__infer_reads_weights(f) ? sizeof(float) : 0)) +
            s * (3 * sizeof(uint32_t) + ends_bytes(f)) +
            d * (own + (size_t)c->shape.n_out * sizeof(float)) +
-           og__placement_bytes((uint64_t)f->ds->n_nodes) + ARRAYS * og__arena_room(1);
+           og__placement_bytes(og__infer_nodes(f, c->l)) + ARRAYS * og__arena_room(1);
 }
 
 static size_t lists_and_rows(const struct og_inference *f, const struct combine *c,
@@ -84,18 +85,17 @@ static size_t lists_and_rows(const struct og_inference *f, const struct combine 
 static struct og_whole_caps caps_of(const struct og_inference *f, const struct combine *c,
                                     uint64_t nodes, uint64_t edges)
 {
-    const struct og_relation *r = f->lists;
-    nodes = OG_MIN(nodes, (uint64_t)r->n_nodes);
-    edges = OG_MIN(edges, (uint64_t)r->n_edges);
+    nodes = OG_MIN(nodes, og__infer_nodes(f, c->l + 1));
+    edges = OG_MIN(edges, og__infer_edges(f, c->l));
     uint64_t sources = edges + (c->shape.prefix ? nodes : 0);
-    return (struct og_whole_caps){(uint32_t)nodes, (uint32_t)OG_MIN(sources, (uint64_t)r->n_nodes),
-                                  edges};
+    sources = OG_MIN(sources, og__infer_nodes(f, c->l));
+    return (struct og_whole_caps){(uint32_t)nodes, (uint32_t)sources, edges};
 }
 
 /* Bytes in addition to blocks: the bitmap of cached rows, and their selection. */
-static size_t placement_bytes(const struct og_inference *f)
+static size_t placement_bytes(const struct og_inference *f, int l)
 {
-    return og__placement_bytes((uint64_t)f->ds->n_nodes) + OG_MIB;
+    return og__placement_bytes(og__infer_nodes(f, l)) + OG_MIB;
 }
 
 size_t og__infer_combine_least(const struct og_inference *f, int l, const struct og_matrix *sources,
@@ -103,7 +103,7 @@ size_t og__infer_combine_least(const struct og_inference *f, int l, const struct
 {
     struct combine c = {.l = l, .sources = sources, .own = own, .shape = *shape};
     struct og_whole_caps caps = caps_of(f, &c, GROUP, f->longest);
-    return (shape->own ? 2 : 1) * og__infer_reader_bytes(f) + placement_bytes(f) +
+    return (shape->own ? 2 : 1) * og__infer_reader_bytes(f) + placement_bytes(f, l) +
            lists_and_rows(f, &c, &caps);
 }
 
@@ -112,8 +112,8 @@ size_t og__infer_combine_least(const struct og_inference *f, int l, const struct
 static void size_blocks(struct combine *c)
 {
     struct og_inference *f = c->f;
-    uint64_t n_nodes = (uint64_t)f->ds->n_nodes, n_edges = (uint64_t)f->lists->n_edges;
-    size_t left = og__infer_left(f) - OG_MIN(og__infer_left(f), placement_bytes(f));
+    uint64_t n_nodes = c->n_nodes, n_edges = og__infer_edges(f, c->l);
+    size_t left = og__infer_left(f) - OG_MIN(og__infer_left(f), placement_bytes(f, c->l));
     uint64_t nodes = GROUP, edges = f->longest;
     c->caps = caps_of(f, c, nodes, edges);
     while (nodes < LARGEST_BLOCK && nodes < n_nodes) {
@@ -131,7 +131,7 @@ static int take_block(struct combine *c, struct og_err *err)
     struct og_inference *f = c->f;
     const struct og_whole_caps *caps = &c->caps;
     struct og_arena *a = &c->arena;
-    size_t words = og__bits_words((uint64_t)f->ds->n_nodes);
+    size_t words = og__bits_words(c->n_sources);
     int rc = og__arena_init(a, og__host_memory(f->budget), block_bytes(f, c, caps), LISTS, err);
     if (rc < 0)
         return rc;
@@ -148,7 +148,7 @@ static int take_block(struct combine *c, struct og_err *err)
     c->marked = og__arena_take(a, words * sizeof(*c->marked));
     c->rank = og__arena_take(a, words * sizeof(*c->rank));
     c->out = og__arena_take(a, caps->n_dst * (size_t)c->shape.n_out * sizeof(*c->out));
-    if (c->own_reader) {
+    if (c->own_read.reader) {
         c->own_ids = og__arena_take(a, caps->n_dst * sizeof(*c->own_ids));
         c->own_rows = og__arena_take(a, caps->n_dst * og__matrix_row(c->own));
     }
@@ -156,22 +156,22 @@ static int take_block(struct combine *c, struct og_err *err)
 }
 
 /* Nodes that are sources, which bounds the cached rows. */
-static uint64_t feeding(const struct og_inference *f)
+static uint64_t feeding(const struct combine *c)
 {
     uint64_t n = 0;
-    for (int64_t v = 0; v < f->ds->n_nodes; v++)
-        n += f->feeds[v] > 0;
+    for (uint64_t v = 0; v < c->n_sources; v++)
+        n += c->f->feeds[v] > 0;
     return n;
 }
 
 static int take_rows(struct combine *c, struct og_err *err)
 {
     struct og_inference *f = c->f;
-    uint64_t n_nodes = (uint64_t)f->ds->n_nodes, block_rows = c->caps.n_src;
-    size_t left = og__infer_left(f), other = placement_bytes(f);
+    uint64_t block_rows = c->caps.n_src;
+    size_t left = og__infer_left(f), other = placement_bytes(f, c->l);
     uint64_t slots = left > other ? (left - other) / og__matrix_row(c->sources) : 0;
-    slots = OG_MIN(slots > block_rows ? slots - block_rows : 0, feeding(f));
-    int rc = og__placement_build(&c->hot, f->feeds, n_nodes, slots, f->budget, err);
+    slots = OG_MIN(slots > block_rows ? slots - block_rows : 0, feeding(c));
+    int rc = og__placement_build(&c->hot, f->feeds, c->n_sources, slots, f->budget, err);
     if (rc < 0)
         return rc;
     c->rows_bytes = (c->hot.n_slots + block_rows) * og__matrix_row(c->sources);
@@ -187,11 +187,9 @@ static int fill_rows(struct combine *c, struct og_err *err)
     for (uint32_t done = 0; done < c->hot.n_slots;) {
         uint32_t n = OG_MIN(c->hot.n_slots - done, c->caps.n_src);
         og__placement_nodes(&c->hot, &cursor, c->cold, n);
-        struct og_read_job job = {
-            .rows = c->cold, .n = n, .out = c->rows + done * og__matrix_row(c->sources)};
-        OG_TRY(og__reader_submit(c->source_reader, &job, err));
-        OG_TRY(og__reader_wait(c->source_reader, &job, err));
-        og__infer_count(c->f, &job);
+        OG_TRY(og__infer_submit(c->f, &c->source_read, c->sources, c->cold, n,
+                                c->rows + done * og__matrix_row(c->sources), err));
+        OG_TRY(og__infer_wait(c->f, &c->source_read, err));
         done += n;
     }
 out:
@@ -201,9 +199,9 @@ out:
 static int open_combine(struct combine *c, struct og_err *err)
 {
     int rc;
-    OG_TRY(og__infer_reader(c->f, &c->source_reader, c->sources, err));
+    OG_TRY(og__infer_reader(c->f, &c->source_read.reader, c->sources, err));
     if (c->shape.own)
-        OG_TRY(og__infer_reader(c->f, &c->own_reader, c->own, err));
+        OG_TRY(og__infer_reader(c->f, &c->own_read.reader, c->own, err));
     size_blocks(c);
     OG_TRY(take_block(c, err));
     OG_TRY(take_rows(c, err));
@@ -215,8 +213,8 @@ out:
 static void close_combine(struct combine *c)
 {
     og__whole_release(c->f->model);
-    og__reader_close(c->source_reader);
-    og__reader_close(c->own_reader);
+    og__reader_close(c->source_read.reader);
+    og__reader_close(c->own_read.reader);
     og__release(c->f->budget, c->rows, c->rows_bytes, CACHE);
     og__placement_release(&c->hot);
     og__arena_release(&c->arena);
@@ -284,7 +282,7 @@ static int read_lists(struct combine *c, struct og_err *err)
     struct og_inference *f = c->f;
     const struct og_relation *r = f->lists;
     struct og_block *b = &c->block;
-    int64_t n = OG_MIN(r->n_nodes - (int64_t)c->first, (int64_t)c->caps.n_dst), fits = 0;
+    int64_t n = (int64_t)OG_MIN(c->n_nodes - c->first, (uint64_t)c->caps.n_dst), fits = 0;
     int rc = og__npy_read_int64(&r->indptr, (int64_t)c->first, n + 1, c->bounds, err);
     if (rc < 0)
         return rc;
@@ -317,13 +315,12 @@ out:
 
 static void mark_sources(struct combine *c)
 {
-    uint64_t n_nodes = (uint64_t)c->f->ds->n_nodes;
-    memset(c->marked, 0, og__bits_words(n_nodes) * sizeof(*c->marked));
+    memset(c->marked, 0, og__bits_words(c->n_sources) * sizeof(*c->marked));
     for (uint64_t e = 0; e < c->block.n_edges; e++)
         og__bits_add(c->marked, c->block.src[e]);
     for (uint32_t i = 0; c->shape.prefix && i < c->block.n_dst; i++)
         og__bits_add(c->marked, c->first + i);
-    c->block.n_src = og__bits_count(c->marked, n_nodes, c->rank);
+    c->block.n_src = og__bits_count(c->marked, c->n_sources, c->rank);
 }
 
 /* Index among the sources of node u, the k-th marked one. */
@@ -336,11 +333,11 @@ static uint32_t position(const struct combine *c, uint32_t u, uint32_t k)
 
 static void place_sources(struct combine *c)
 {
-    uint64_t n_nodes = (uint64_t)c->f->ds->n_nodes;
+    const uint64_t n = c->n_sources;
     uint32_t k = 0;
     c->n_cold = 0;
-    for (uint64_t u = og__bits_next(c->marked, n_nodes, 0); u < n_nodes;
-         u = og__bits_next(c->marked, n_nodes, u + 1), k++) {
+    for (uint64_t u = og__bits_next(c->marked, n, 0); u < n;
+         u = og__bits_next(c->marked, n, u + 1), k++) {
         uint32_t node = (uint32_t)u, at = position(c, node, k);
         uint32_t slot = og__placement_slot(&c->hot, node);
         if (slot == OG_NO_SLOT) {
@@ -370,26 +367,17 @@ static void number_group(void *arg, size_t group, int thread)
 
 static int read_sources(struct combine *c, struct og_err *err)
 {
-    struct og_read_job cold = {.rows = c->cold,
-                               .n = c->n_cold,
-                               .out = c->rows + c->hot.n_slots * og__matrix_row(c->sources)};
-    struct og_read_job own = {0};
-    int rc = og__reader_submit(c->source_reader, &cold, err);
-    if (rc < 0)
-        return rc;
-    if (c->own_reader)
-        rc = og__infer_submit(c->own_reader, &own, c->first, c->block.n_dst, c->own_ids,
-                              c->own_rows, err);
-    int waited = og__reader_wait(c->source_reader, &cold, err); /* whatever the other reader
-                                                                   returned */
-    if (rc < 0)
-        goto out;
-    if (c->own_reader)
-        OG_TRY(og__reader_wait(c->own_reader, &own, err));
-out:
-    og__infer_count(c->f, &cold);
-    og__infer_count(c->f, &own);
-    return rc < 0 ? rc : waited;
+    char *cold = c->rows + c->hot.n_slots * og__matrix_row(c->sources);
+    int rc = og__infer_submit(c->f, &c->source_read, c->sources, c->cold, c->n_cold, cold, err);
+    if (rc == 0 && c->own_read.reader) {
+        og__infer_range(c->first, c->block.n_dst, c->own_ids);
+        rc = og__infer_submit(c->f, &c->own_read, c->own, c->own_ids, c->block.n_dst, c->own_rows,
+                              err);
+    }
+    const int sources = og__infer_wait(c->f, &c->source_read, err);
+    const int own = og__infer_wait(c->f, &c->own_read, err);
+    rc = rc < 0 ? rc : sources;
+    return rc < 0 ? rc : own;
 }
 
 /* ---- labels ---- */
@@ -498,14 +486,14 @@ static int combine_blocks(struct combine *c, struct og_err *err)
     int rc = 0;
     if (judges(c) && c->first > 0)
         OG_TRY(judge_again(c, err));
-    for (; c->first < (uint64_t)f->ds->n_nodes; c->first += c->block.n_dst) {
+    for (; c->first < c->n_nodes; c->first += c->block.n_dst) {
         OG_TRY(read_lists(c, err));
         OG_TRY(combine_block(c, err));
         OG_TRY(og__infer_check_rows(c->l, c->first, c->block.n_dst, c->out, c->shape.n_out, err));
         OG_TRY(og__infer_append(f, c->writer, c->out, c->block.n_dst, c->shape.n_out, err));
         if (judges(c))
             OG_TRY(judge(c, err));
-        og__infer_observe(f, "infer", c->l, c->first + c->block.n_dst);
+        og__infer_observe(f, "infer", c->l, c->first + c->block.n_dst, c->n_nodes);
         OG_TRY(og__infer_mark(f, c->writer, c->first + c->block.n_dst, err));
     }
 out:
@@ -516,7 +504,13 @@ int og__infer_combine(struct og_inference *f, int l, const struct og_matrix *sou
                       const struct og_matrix *own, const struct og_whole_layer *shape,
                       struct og_blocks_used *used, struct og_err *err)
 {
-    struct combine c = {.f = f, .l = l, .sources = sources, .own = own, .shape = *shape};
+    struct combine c = {.f = f,
+                        .l = l,
+                        .sources = sources,
+                        .own = own,
+                        .shape = *shape,
+                        .n_nodes = og__infer_nodes(f, l + 1),
+                        .n_sources = og__infer_nodes(f, l)};
     int rc;
     OG_TRY(open_combine(&c, err));
     OG_TRY(combine_blocks(&c, err));

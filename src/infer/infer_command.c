@@ -1,4 +1,5 @@
 /* predict, and eval with all neighbours. */
+#include "base/bits.h"
 #include "budget/memory_plan.h"
 #include "dataset/features.h"
 #include "infer/infer.h"
@@ -99,7 +100,8 @@ out:
 
 static void close_inference(struct og_inference *f)
 {
-    size_t bytes = f->ds ? (size_t)f->ds->n_nodes * sizeof(uint32_t) : 0;
+    size_t bytes = f->lists ? (size_t)f->lists->n_nodes * sizeof(uint32_t) : 0;
+    og__infer_release_picked(f);
     og__infer_release_walks(f);
     og__infer_state_close(f);
     og__model_free(f->model);
@@ -133,7 +135,11 @@ static int begin_layers(struct og_inference *f, struct og_err *err)
 {
     int rc;
     OG_TRY(choose_lists(f, err));
+    if (f->needed.requested)
+        OG_TRY(og__infer_pick(f, err));
     OG_TRY(og__infer_survey(f, err));
+    if (f->needed.requested)
+        OG_TRY(og__infer_pick_degrees(f, err));
     OG_TRY(og__infer_check(f, err));
     OG_TRY(og__infer_begin(f, err));
 out:
@@ -146,10 +152,13 @@ static int run_layers(struct og_inference *f, struct og_err *err)
     int rc;
     OG_TRY(begin_layers(f, err));
     for (int l = f->state.step / 2; l < f->config.layers; l++) {
-        struct og_matrix in = {.dim = f->config.hidden, .dtype = OG_F32};
+        struct og_matrix in = {
+            .n = og__infer_nodes(f, l), .dim = f->config.hidden, .dtype = OG_F32};
         if (l == 0)
-            in = (struct og_matrix){
-                .features = true, .dim = f->ds->group->dim, .dtype = f->ds->group->dtype};
+            in = (struct og_matrix){.features = true,
+                                    .n = in.n,
+                                    .dim = f->ds->group->dim,
+                                    .dtype = f->ds->group->dtype};
         else
             OG_TRY(og__infer_step_files(f, og__combine_step(l - 1), &in.files, err));
         rc = og__infer_layer(f, l, &in, err);
@@ -165,7 +174,9 @@ out:
 
 static json_t *figures(const struct og_inference *f)
 {
-    json_int_t read = (json_int_t)f->prepare.bytes, written = (json_int_t)f->prepare_written;
+    /* since the last layer: outputs that are made of its rows */
+    json_int_t read = (json_int_t)(f->prepare.bytes + f->counts.bytes);
+    json_int_t written = (json_int_t)(f->prepare_written + f->bytes_written);
     size_t l;
     json_t *row;
     json_array_foreach(f->layers, l, row)
@@ -174,8 +185,9 @@ static json_t *figures(const struct og_inference *f)
         written += json_integer_value(json_object_get(row, "bytes_written"));
     }
     size_t peak = og__rss_peak();
-    return json_pack("{s:I s:f s:I s:I s:I s:O s:I s:I s:I}", "nodes", (json_int_t)f->ds->n_nodes,
-                     "seconds", og__now() - f->start, "bytes_read", read, "prepare_bytes_read",
+    return json_pack("{s:I s:f s:I s:I s:I s:O s:I s:I s:I}", "nodes",
+                     (json_int_t)og__infer_nodes(f, f->config.layers), "seconds",
+                     og__now() - f->start, "bytes_read", read, "prepare_bytes_read",
                      (json_int_t)f->prepare.bytes, "bytes_written", written, "layers", f->layers,
                      "peak_rss_bytes", (json_int_t)(peak - OG_MIN(peak, f->baseline_rss)),
                      "baseline_rss_bytes", (json_int_t)f->baseline_rss, "memory_budget_bytes",
@@ -208,16 +220,61 @@ int og__embeddings_check(const struct og_model_config *c, const char *path, stru
     return 0;
 }
 
-static int predict(struct og_inference *f, const char *checkpoint, const char *out,
-                   const char *embeddings, char **text, struct og_err *err)
+/* The nodes of --nodes, and a bit for each. */
+static int request_nodes(struct og_inference *f, const char *which, struct og_err *err)
 {
-    int rc = 0;
+    struct og_needed *d = &f->needed;
+    const uint64_t n = (uint64_t)f->ds->n_nodes;
+    const size_t words = og__bits_words(n);
+    int rc =
+        which ? og__graph_nodes(f->ds, which, f->budget, &d->requested, &d->n_requested, err) : 0;
+    if (rc < 0 || !which)
+        return rc;
+    d->bits = og__alloc(f->budget, words * sizeof(*d->bits), OG__INFER_NODES, err);
+    d->order = og__alloc(f->budget, words * sizeof(*d->order), OG__INFER_NODES, err);
+    if (!d->bits || !d->order)
+        return -ENOMEM;
+    for (int64_t i = 0; i < d->n_requested; i++)
+        og__bits_add(d->bits, d->requested[i]);
+    og__bits_count(d->bits, n, d->order);
+    return 0;
+}
+
+/* What the requested nodes need. */
+static json_t *needed_json(const struct og_needed *d, int layers)
+{
+    return json_pack("{s:I s:I s:I s:I s:I}", "lists", (json_int_t)d->end[layers - 1], "edges",
+                     (json_int_t)d->edges[layers], "rows", (json_int_t)d->n_ids, "reads",
+                     (json_int_t)d->predicted.reads, "bytes_read", (json_int_t)d->predicted.bytes);
+}
+
+static int check_outputs(struct og_inference *f, const char *checkpoint, const char *out,
+                         const struct og_predict_options *how, struct og_err *err)
+{
+    int rc;
     OG_TRY(spare_inputs(f, checkpoint, out, err));
-    OG_TRY(spare_inputs(f, checkpoint, embeddings, err));
-    OG_TRY(og__embeddings_check(&f->config, embeddings, err));
+    OG_TRY(spare_inputs(f, checkpoint, how->embeddings, err));
+    OG_TRY(og__embeddings_check(&f->config, how->embeddings, err));
+    OG_TRY(og__prediction_form(&f->form, out, how, &f->config, f->ds, &f->log, err));
+    if (how->embeddings)
+        OG_TRY(og__embeddings_form(&f->embeddings_form, how->embeddings, how, err));
+out:
+    return rc;
+}
+
+static int predict(struct og_inference *f, const char *checkpoint, const char *out,
+                   const struct og_predict_options *how, char **text, struct og_err *err)
+{
+    const char *embeddings = how->embeddings;
+    int rc = 0;
+    OG_TRY(check_outputs(f, checkpoint, out, how, err));
+    OG_TRY(request_nodes(f, how->nodes, err));
     OG_TRY(og__infer_state_open(f, out, embeddings, NULL, err));
     OG_TRY(run_layers(f, err));
+    OG_TRY(og__infer_publish(f, err));
     json_t *root = og__json_with(figures(f), "out", og__json_text(out));
+    if (how->nodes)
+        root = og__json_with(root, "needed", needed_json(&f->needed, f->config.layers));
     if (embeddings)
         root = og__json_with(root, "embeddings", og__json_text(embeddings));
     OG_TRY(og__json_deliver(root, NULL, text, err)); /* failures must come before the files */
@@ -227,13 +284,13 @@ out:
 }
 
 int og__whole_predict(const char *dataset, const char *checkpoint, const char *out,
-                      const char *embeddings, const struct og_options *opt,
+                      const struct og_predict_options *how, const struct og_options *opt,
                       const struct og_observer *observer, char **text, struct og_err *err)
 {
     struct og_inference f = {.observer = observer};
     int rc;
     OG_TRY(open_inference(&f, dataset, checkpoint, opt, err));
-    OG_TRY(predict(&f, checkpoint, out, embeddings, text, err));
+    OG_TRY(predict(&f, checkpoint, out, how, text, err));
 out:
     if (rc < 0 && text) {
         free(*text);

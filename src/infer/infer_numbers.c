@@ -3,6 +3,7 @@
 #include "infer/infer_passes.h"
 #include "infer/infer_state.h"
 
+#include "base/bits.h"
 #include "base/hex.h"
 #include "dataset/identity.h"
 #include "options/options.h"
@@ -76,6 +77,11 @@ char *og__infer_numbers(struct og_inference *f, struct og_err *err)
     if (c->edge_weights != OG_EDGE_WEIGHTS_OFF)
         all = og__json_with(all, "edge_weights",
                             json_string(og__option_word("edge-weights", c->edge_weights)));
+    if (f->needed.bits)
+        all = og__json_with(
+            all, "nodes",
+            og__json_hex(XXH3_64bits(f->needed.bits, og__bits_words((uint64_t)f->ds->n_nodes) *
+                                                         sizeof(*f->needed.bits))));
     if (second)
         all = og__json_with(all, "embeddings", embeddings ? og__json_text(embeddings) : NULL);
     char *text = og__json_print(all, JSON_SORT_KEYS | JSON_REAL_PRECISION(17));

@@ -1,4 +1,4 @@
-/* Common parts of passes over all nodes: readers, remaining memory, progress. */
+/* Common parts of passes over nodes: readers, remaining memory, progress. */
 #include "infer/infer_passes.h"
 
 #include "budget/config.h"
@@ -34,25 +34,51 @@ int og__infer_reader(struct og_inference *f, struct og_reader **out, const struc
                                       .stripes = x->files.stripes,
                                       .offset = OG__MATRIX_OFFSET,
                                       .row_bytes = og__matrix_row(x),
-                                      .n_rows = (uint64_t)f->ds->n_nodes};
+                                      .n_rows = x->n};
     if (x->features)
         return og__features_open(out, f->ds->group, &features, f->budget, err);
     return og__reader_open_parts(out, &rows, &steps, f->budget, err);
 }
 
-int og__infer_submit(struct og_reader *r, struct og_read_job *job, uint64_t first, uint32_t n,
-                     uint32_t *ids, char *out, struct og_err *err)
+void og__infer_range(uint64_t first, uint32_t n, uint32_t *nodes)
 {
     for (uint32_t i = 0; i < n; i++)
-        ids[i] = (uint32_t)first + i;
-    *job = (struct og_read_job){.rows = ids, .n = n, .out = out};
-    return og__reader_submit(r, job, err);
+        nodes[i] = (uint32_t)first + i;
 }
 
-void og__infer_count(struct og_inference *f, const struct og_read_job *job)
+int og__infer_submit(const struct og_inference *f, struct og_infer_read *read,
+                     const struct og_matrix *x, uint32_t *nodes, uint32_t n, char *out,
+                     struct og_err *err)
 {
-    f->counts.reads += job->counts.reads;
-    f->counts.bytes += job->counts.bytes;
+    const uint32_t *ids = x->features ? f->needed.ids : NULL;
+    int rc = 0;
+    read->n = 0;
+    for (uint32_t i = 0; ids && i < n; i++)
+        nodes[i] = ids[nodes[i]];
+    for (uint32_t first = 0, end; rc == 0 && first < n; first = end) {
+        end = ids ? first + 1 : n;
+        while (end < n && nodes[end - 1] < nodes[end])
+            end++;
+        struct og_read_job *job = &read->run[read->n++];
+        *job = (struct og_read_job){
+            .rows = nodes + first, .n = end - first, .out = out + first * og__matrix_row(x)};
+        rc = og__reader_submit(read->reader, job, err);
+    }
+    return rc;
+}
+
+int og__infer_wait(struct og_inference *f, struct og_infer_read *read, struct og_err *err)
+{
+    int rc = 0;
+    for (int i = 0; i < read->n; i++) {
+        struct og_read_job *job = &read->run[i];
+        const int one = og__reader_wait(read->reader, job, err);
+        rc = rc < 0 ? rc : one;
+        f->counts.reads += job->counts.reads;
+        f->counts.bytes += job->counts.bytes;
+    }
+    read->n = 0;
+    return rc;
 }
 
 size_t og__infer_left(const struct og_inference *f)
@@ -77,13 +103,30 @@ int og__infer_check_rows(int l, uint64_t first, uint32_t n, const float *rows, i
     return 0;
 }
 
-void og__infer_observe(const struct og_inference *f, const char *stage, int l, uint64_t done)
+void og__infer_observe(const struct og_inference *f, const char *stage, int l, uint64_t done,
+                       uint64_t total)
 {
     struct og_progress p = {.size = sizeof(p),
                             .stage = stage,
                             .epoch = l + 1,
                             .epochs = f->config.layers,
                             .done = done,
-                            .total = (uint64_t)f->ds->n_nodes};
+                            .total = total};
     og__observe(f->observer, &p);
+}
+
+struct og_whole_layer og__infer_shape(const struct og_inference *f, int l)
+{
+    const struct og_relation *all = f->whole ? f->whole : f->lists;
+    return og__whole_layer(&f->config, l, (uint64_t)all->n_nodes, (uint64_t)all->n_edges);
+}
+
+uint64_t og__infer_edges(const struct og_inference *f, int l)
+{
+    return f->needed.ids ? f->needed.edges[f->config.layers - l - 1] : (uint64_t)f->lists->n_edges;
+}
+
+uint64_t og__infer_nodes(const struct og_inference *f, int l)
+{
+    return f->needed.ids ? f->needed.end[f->config.layers - l] : (uint64_t)f->lists->n_nodes;
 }

@@ -2,10 +2,12 @@
  *
  *     step_files.c        rows of a step, in one file or over several folders
  *     infer_state.c       state for --resume
- *     infer_passes.c      common parts of passes over all nodes
+ *     infer_passes.c      common parts of passes over nodes
  *     infer_transform.c   every row multiplied
  *     infer_combine.c     along the edges
  *     infer_walks.c       lists by random walks, before all layers
+ *     needed.c            lists that some nodes need, likewise
+ *     infer_publish.c     outputs made of the last rows
  *     infer.c             the survey, a layer
  *     infer_command.c     predict, and eval with all neighbours
  *
@@ -24,7 +26,7 @@ static inline size_t og__matrix_row(const struct og_matrix *x)
 /* Whether lists have weights: those of walks, or the graph's with --edge-weights. */
 static inline bool og__infer_reads_weights(const struct og_inference *f)
 {
-    return f->lists == &f->walked || f->config.edge_weights != OG_EDGE_WEIGHTS_OFF;
+    return f->walked.graph || f->config.edge_weights != OG_EDGE_WEIGHTS_OFF;
 }
 
 /* ---- common parts of passes ---- */
@@ -33,10 +35,22 @@ struct og_reader_options og__infer_reader_options(const struct og_inference *f);
 size_t og__infer_reader_bytes(const struct og_inference *f);
 OG_MUST_CHECK int og__infer_reader(struct og_inference *f, struct og_reader **out,
                                    const struct og_matrix *x, struct og_err *err);
-/* Queue rows [first, first + n) of the reader's file, into out; writes their numbers to ids. */
-OG_MUST_CHECK int og__infer_submit(struct og_reader *r, struct og_read_job *job, uint64_t first,
-                                   uint32_t n, uint32_t *ids, char *out, struct og_err *err);
-void og__infer_count(struct og_inference *f, const struct og_read_job *job);
+/* Rows that are read at once: a job for each run of rows that ascend in the file. */
+struct og_infer_read {
+    struct og_reader *reader;
+    struct og_read_job run[OG_MAX_HOPS + 1];
+    int n;
+};
+/* Queue rows of n ascending nodes into out. Features are found by the ids that the dataset has:
+ * these replace the nodes, which must stay until og__infer_wait. */
+OG_MUST_CHECK int og__infer_submit(const struct og_inference *f, struct og_infer_read *read,
+                                   const struct og_matrix *x, uint32_t *nodes, uint32_t n,
+                                   char *out, struct og_err *err);
+/* Wait for all of them, even after a failure, and count. */
+OG_MUST_CHECK int og__infer_wait(struct og_inference *f, struct og_infer_read *read,
+                                 struct og_err *err);
+/* Nodes [first, first + n). */
+void og__infer_range(uint64_t first, uint32_t n, uint32_t *nodes);
 
 /* Memory that may still be taken; keeps a reserve for memory that is not counted. */
 size_t og__infer_left(const struct og_inference *f);
@@ -45,16 +59,17 @@ size_t og__infer_left(const struct og_inference *f);
 OG_MUST_CHECK int og__infer_check_rows(int l, uint64_t first, uint32_t n, const float *rows,
                                        int dim, struct og_err *err);
 
-void og__infer_observe(const struct og_inference *f, const char *stage, int l, uint64_t done);
+void og__infer_observe(const struct og_inference *f, const char *stage, int l, uint64_t done,
+                       uint64_t total);
 
 /* ---- the passes of a layer ---- */
 
-/* Multiply in [N, n_in] into the file of its step, [N, n_source]. */
+/* Multiply in [nodes, n_in] into the file of its step, [nodes, n_source]. */
 OG_MUST_CHECK int og__infer_transform(struct og_inference *f, int l, const struct og_matrix *in,
                                       const struct og_whole_layer *shape, struct og_err *err);
 
-/* Combine sources [N, n_source] and the layer's input, `own`, into the file of its step, [N,
- * n_out]. */
+/* Combine sources [nodes, n_source] and the layer's input, `own`. The file of its step is [nodes of
+ * the next layer, n_out]. */
 struct og_blocks_used {
     uint32_t n_hot; /* cached rows */
     uint32_t n_dst; /* most nodes of a block */

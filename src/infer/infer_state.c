@@ -21,8 +21,8 @@ enum { MAX_TRIES = 100, MAX_TEXT = 1 << 20, CHECKED_AT_ONCE = 1 << 20 };
 
 /* ==== the folder ==== */
 
-const struct og_persistent_cache_kind og__infer_kind = {"outgrow-infer-",
-                                                        {"state.json", "sources.npy", "layer"}};
+const struct og_persistent_cache_kind og__infer_kind = {
+    "outgrow-infer-", {"state.json", "sources.npy", "layer", "needed_"}};
 
 /* 0, or -EAGAIN if it was removed meanwhile. */
 static int lock_folder(struct og_infer_home *h, struct og_err *err)
@@ -188,7 +188,8 @@ void og__infer_state_close(struct og_inference *f)
 
 /* ==== files of steps ==== */
 
-static struct og_output_file *output_at(struct og_inference *f, int step)
+/* The output that has the rows of a step, or NULL. */
+static struct og_output_file *output_of(struct og_inference *f, int step)
 {
     struct og_infer_state *s = &f->state;
     int last = f->config.layers - 1;
@@ -197,11 +198,28 @@ static struct og_output_file *output_at(struct og_inference *f, int step)
     return step == og__combine_step(last - 1) && s->embeddings.path ? &s->embeddings : NULL;
 }
 
+bool og__infer_is_step(const struct og_inference *f, const struct og_output_file *w)
+{
+    const bool embeds = w == &f->state.embeddings;
+    return !f->needed.requested && og__prediction_is_plain(embeds ? &f->embeddings_form : &f->form);
+}
+
+/* The output that is the file of a step, or NULL. */
+static struct og_output_file *output_at(struct og_inference *f, int step)
+{
+    struct og_output_file *w = output_of(f, step);
+    return w && og__infer_is_step(f, w) ? w : NULL;
+}
+
 static size_t row_bytes_of(const struct og_inference *f, int step)
 {
-    struct og_whole_layer s = og__whole_layer(&f->config, step / 2, (uint64_t)f->lists->n_nodes,
-                                              (uint64_t)f->lists->n_edges);
+    const struct og_whole_layer s = og__infer_shape(f, step / 2);
     return (size_t)(step % 2 ? s.n_out : s.n_source) * sizeof(float);
+}
+
+static uint64_t rows_of(const struct og_inference *f, int step)
+{
+    return og__infer_nodes(f, step / 2 + step % 2);
 }
 
 int og__infer_step_files(struct og_inference *f, int step, struct og_step_files *out,
@@ -220,7 +238,7 @@ int og__infer_step_files(struct og_inference *f, int step, struct og_step_files 
 void og__infer_drop_step(struct og_inference *f, int step)
 {
     struct og_step_files files;
-    if (output_at(f, step) || og__infer_step_files(f, step, &files, NULL) < 0)
+    if (output_of(f, step) || og__infer_step_files(f, step, &files, NULL) < 0)
         return;
     og__step_files_remove(&files);
     og__step_files_free(&files);
@@ -245,7 +263,7 @@ static bool hash_rows(struct og_infer_state *s, const struct og_step_files *file
 
 /* Whether the first `rows` rows of a step are unchanged. An output may have its final name already.
  */
-static bool is_whole(struct og_inference *f, int step, uint64_t rows, char *buffer)
+static bool has_rows(struct og_inference *f, int step, uint64_t rows, char *buffer)
 {
     struct og_infer_state *s = &f->state;
     struct og_output_file *w = output_at(f, step);
@@ -262,24 +280,26 @@ static bool is_whole(struct og_inference *f, int step, uint64_t rows, char *buff
     return there && XXH3_64bits_digest(s->hash) == s->checksum[step];
 }
 
+static bool is_whole(struct og_inference *f, int step, char *buffer)
+{
+    return has_rows(f, step, rows_of(f, step), buffer);
+}
+
 /* Checks all inputs of the current step, its own rows last: the hash continues from them. */
 static bool all_whole(struct og_inference *f, char *buffer)
 {
     struct og_infer_state *s = &f->state;
-    uint64_t n_nodes = (uint64_t)f->lists->n_nodes;
     int l = s->step / 2;
     bool end = l == f->config.layers;
-    if (end && s->embeddings.path && !is_whole(f, og__combine_step(l - 2), n_nodes, buffer))
+    if (end && s->embeddings.path && !is_whole(f, og__combine_step(l - 2), buffer))
         return false;
-    if (l > 0 && !is_whole(f, og__combine_step(l - 1), n_nodes, buffer))
+    if (l > 0 && !is_whole(f, og__combine_step(l - 1), buffer))
         return false;
-    bool transformed =
-        !end && s->step == og__combine_step(l) &&
-        og__whole_layer(&f->config, l, n_nodes, (uint64_t)f->lists->n_edges).transforms;
-    if (transformed && !is_whole(f, og__transform_step(l), n_nodes, buffer))
+    bool transformed = !end && s->step == og__combine_step(l) && og__infer_shape(f, l).transforms;
+    if (transformed && !is_whole(f, og__transform_step(l), buffer))
         return false;
     XXH3_64bits_reset(s->hash);
-    return end || s->rows == 0 || is_whole(f, s->step, s->rows, buffer);
+    return end || s->rows == 0 || has_rows(f, s->step, s->rows, buffer);
 }
 
 /* ==== state.json ==== */
@@ -345,7 +365,13 @@ static bool take_checksums(struct og_infer_state *s, const json_t *list)
     return fits;
 }
 
-json_t *og__infer_state_parse(struct og_infer_state *s, int layers, uint64_t n_nodes,
+/* A place to go on, of a step with so many rows. */
+static bool is_place(uint64_t rows, uint64_t most)
+{
+    return rows == most || (rows < most && rows % OG__WHOLE_ROWS == 0);
+}
+
+json_t *og__infer_state_parse(struct og_infer_state *s, int layers, const uint64_t *most,
                               const char *text, size_t len)
 {
     json_t *root = json_loadb(text, len, 0, NULL);
@@ -354,8 +380,8 @@ json_t *og__infer_state_parse(struct og_infer_state *s, int layers, uint64_t n_n
     json_int_t step = json_integer_value(json_object_get(root, "step"));
     uint64_t rows = whole_number(root, "rows");
     bool fits = og__infer_same_numbers(numbers, s->numbers) && step >= 0 && step <= 2 * layers &&
-                rows <= n_nodes && (rows == n_nodes || rows % OG__WHOLE_ROWS == 0) &&
-                json_is_array(told) && json_array_size(told) == (size_t)step / 2 &&
+                is_place(rows, most[step]) && json_is_array(told) &&
+                json_array_size(told) == (size_t)step / 2 &&
                 take_checksums(s, json_object_get(root, "checksums"));
     s->step = fits ? (int)step : 0;
     s->rows = fits ? rows : 0;
@@ -390,8 +416,10 @@ static const char *go_on(struct og_inference *f, char *buffer)
         return "the state kept here is not used without --resume; starting over";
     if (og__read_text(s->file, MAX_TEXT, &text, &len, NULL) < 0)
         return "the state kept here cannot be read; starting over";
-    json_t *root =
-        og__infer_state_parse(s, f->config.layers, (uint64_t)f->lists->n_nodes, text, len);
+    uint64_t most[OG__INFER_STEPS + 1] = {0};
+    for (int step = 0; step < 2 * f->config.layers; step++)
+        most[step] = rows_of(f, step);
+    json_t *root = og__infer_state_parse(s, f->config.layers, most, text, len);
     const char *why = NULL;
     if (!root)
         why = "the state is of another checkpoint, dataset or options; starting over";

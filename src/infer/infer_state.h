@@ -77,9 +77,10 @@ void og__infer_state_close(struct og_inference *f);
 char *og__infer_numbers(struct og_inference *f, struct og_err *err);
 bool og__infer_same_numbers(const char *there, const char *here);
 
-/* Parse state.json; step, rows and checksums go into `s`. NULL, and step and rows 0, if it belongs
- * to another inference (s->numbers) or is invalid. The caller calls json_decref. */
-json_t *og__infer_state_parse(struct og_infer_state *s, int layers, uint64_t n_nodes,
+/* Parse state.json; step, rows and checksums go into `s`. `most`: rows of each step, and 0 of the
+ * end. NULL, and step and rows 0, if it belongs to another inference (s->numbers) or is invalid.
+ * The caller calls json_decref. */
+json_t *og__infer_state_parse(struct og_infer_state *s, int layers, const uint64_t *most,
                               const char *text, size_t len);
 /* Set state.step and state.rows to resume from; 0 and 0 without --resume or a valid state. Removes
  * what is not resumed. */
@@ -87,7 +88,9 @@ OG_MUST_CHECK int og__infer_begin(struct og_inference *f, struct og_err *err);
 /* The files of a step's rows; layer l has its output there. The caller frees them. */
 OG_MUST_CHECK int og__infer_step_files(struct og_inference *f, int step, struct og_step_files *out,
                                        struct og_err *err);
-/* Remove the files of a step; requested outputs stay. */
+/* Whether an output is the file of a step. Else og__infer_publish writes it. */
+bool og__infer_is_step(const struct og_inference *f, const struct og_output_file *w);
+/* Remove the files of a step; those with rows of outputs stay. */
 void og__infer_drop_step(struct og_inference *f, int step);
 
 /* Open the current step's file for writing: *done rows are there already. */

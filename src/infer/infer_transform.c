@@ -9,8 +9,9 @@ enum {
 };
 
 struct chunk {
-    struct og_read_job job;
+    struct og_infer_read read;
     uint32_t *ids;
+    uint32_t n;
     char *rows;
 };
 
@@ -82,11 +83,12 @@ static struct chunk *chunk_of(struct transform *t, uint64_t first)
 static int submit_chunk(struct transform *t, uint64_t first, struct og_err *err)
 {
     struct chunk *c = chunk_of(t, first);
-    uint64_t n_nodes = (uint64_t)t->f->lists->n_nodes;
-    if (first >= n_nodes)
+    if (first >= t->in->n)
         return 0;
-    uint32_t n = (uint32_t)OG_MIN(n_nodes - first, (uint64_t)t->n_rows);
-    return og__infer_submit(t->reader, &c->job, first, n, c->ids, c->rows, err);
+    c->n = (uint32_t)OG_MIN(t->in->n - first, (uint64_t)t->n_rows);
+    c->read.reader = t->reader;
+    og__infer_range(first, c->n, c->ids);
+    return og__infer_submit(t->f, &c->read, t->in, c->ids, c->n, c->rows, err);
 }
 
 static int transform_rows(struct transform *t, struct og_err *err)
@@ -94,19 +96,18 @@ static int transform_rows(struct transform *t, struct og_err *err)
     struct og_inference *f = t->f;
     int rc = 0;
     OG_TRY(submit_chunk(t, t->first, err));
-    for (uint64_t first = t->first; first < (uint64_t)f->lists->n_nodes; first += t->n_rows) {
+    for (uint64_t first = t->first; first < t->in->n; first += t->n_rows) {
         struct chunk *c = chunk_of(t, first);
         OG_TRY(submit_chunk(t, first + t->n_rows, err));
-        OG_TRY(og__reader_wait(t->reader, &c->job, err));
-        og__infer_count(f, &c->job);
+        OG_TRY(og__infer_wait(f, &c->read, err));
         struct og_rows x = {.base = c->rows,
                             .stride = og__matrix_row(t->in),
-                            .n = (uint32_t)c->job.n,
+                            .n = c->n,
                             .dim = t->in->dim,
                             .dtype = t->in->dtype};
         OG_TRY(og__whole_transform(f->model, t->l, x, t->out, err));
         OG_TRY(og__infer_append(f, t->writer, t->out, x.n, t->shape.n_source, err));
-        og__infer_observe(f, "transform", t->l, first + x.n);
+        og__infer_observe(f, "transform", t->l, first + x.n, t->in->n);
         OG_TRY(og__infer_mark(f, t->writer, first + x.n, err));
     }
 out:

@@ -176,7 +176,7 @@ static int walk_all(struct walking *w, struct og_err *err)
     for (uint64_t first = 0; first < n_nodes; first += w->n_nodes) {
         uint32_t n = (uint32_t)OG_MIN(n_nodes - first, (uint64_t)w->n_nodes);
         OG_TRY(walk_batch(w, first, n, err));
-        og__infer_observe(f, "walk", 0, first + n);
+        og__infer_observe(f, "walk", 0, first + n, n_nodes);
         if (og__stop_requested(stop))
             OG_TRY(og__fail(err, OG_INTERRUPTED, "resume with --resume", "interrupted"));
     }
@@ -238,7 +238,7 @@ out:
 
 void og__infer_release_walks(struct og_inference *f)
 {
-    if (f->lists != &f->walked)
+    if (!f->walked.graph)
         return;
     og__npy_close(&f->walked.indptr);
     og__npy_close(&f->walked.indices);

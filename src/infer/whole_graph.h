@@ -5,9 +5,10 @@
 #include "dataset/graph.h"
 #include "nn/nn.h"
 
-/* Like og_predict and og_eval_full. */
+/* Like og_predict_with and og_eval_full. */
 OG_MUST_CHECK int og__whole_predict(const char *dataset, const char *checkpoint, const char *out,
-                                    const char *embeddings, const struct og_options *opt,
+                                    const struct og_predict_options *how,
+                                    const struct og_options *opt,
                                     const struct og_observer *observer, char **text,
                                     struct og_err *err);
 OG_MUST_CHECK int og__whole_eval(const char *dataset, const char *checkpoint, enum og__split which,

@@ -122,7 +122,8 @@ static int eval_batches(struct evaluation *e, const char *dataset, const struct 
     size_t bytes = 0;
     double start;
     int rc;
-    OG_TRY(og__session_of_checkpoint(&e->s, dataset, e->checkpoint, opt, 0, observer, err));
+    OG_TRY(og__session_of_checkpoint(&e->s, dataset, e->checkpoint, opt, OG__WANT_FEATURES, NULL,
+                                     observer, err));
     if (full && e->s->workload.seeds.edges)
         OG_TRY(og__fail(err, -EINVAL,
                         "leave out --full: edges are judged by all neighbours with --fanout -1",
@@ -158,19 +159,13 @@ int og_eval(const char *dataset, const char *checkpoint, const char *split,
 /* All neighbours, in as many layers as the checkpoint has. */
 static int take_all(struct og_options *opt, const char *checkpoint, struct og_err *err)
 {
-    struct og_model_config shape;
-    char fanout[3 * OG_MAX_HOPS + 1] = "";
-    size_t used = 0;
     int rc;
-    OG_TRY(og__checkpoint_shape(checkpoint, &shape, err));
-    for (int l = 0; l < shape.layers; l++)
-        used += (size_t)snprintf(fanout + used, sizeof(fanout) - used, "%s-1", l ? "," : "");
     static const char *const others[] = {"sampler", "fanout", "relation-fanout", "draw", "replace"};
     for (size_t i = 0; i < OG_COUNT(others); i++)
         if (og_options_given(opt, others[i]))
             return og__fail(err, -EINVAL, "leave out --full, or the options that it decides",
                             "--%s: eval --full takes all neighbours there are", others[i]);
-    OG_TRY(og_options_set(opt, "fanout", fanout, err));
+    OG_TRY(og__session_take_all(opt, checkpoint, err));
     rc = og_options_set(opt, "sampler", "uniform", err);
 out:
     return rc;

@@ -1,11 +1,12 @@
 /* predict: layer by layer where nodes have no types (infer.h). For heterogeneous graphs a batch at
- * a time, with neighbours sampled as in training: logits of every node of the model's target type,
- * or for links embeddings of all types. */
+ * a time, with neighbours sampled as in training: logits of every requested node of the model's
+ * target type, or for links embeddings of all types. */
 #include "base/sized.h"
 #include "dataset/graph.h"
 #include "dataset/writer.h"
 #include "flow/count_work.h"
 #include "infer/output_file.h"
+#include "infer/prediction_file.h"
 #include "infer/whole_graph.h"
 #include "learn/checkpoint.h"
 #include "lookahead/lookahead.h"
@@ -19,7 +20,8 @@
 /* A file with a row for each node. */
 struct output {
     struct og_output_file output_file;
-    struct og_npy_writer *file;
+    struct og_prediction_form form;
+    struct og_prediction_file *file;
     int width;
     float *rows; /* of a batch */
     size_t bytes;
@@ -38,9 +40,10 @@ static bool is_requested(const struct output *o)
     return o->output_file.path != NULL;
 }
 
-static int append(struct prediction *p, struct output *o, const float *there, uint32_t n,
-                  struct og_err *err)
+static int append(struct prediction *p, struct output *o, const float *there,
+                  const struct og_batch *batch, struct og_err *err)
 {
+    const uint32_t n = batch->n_seeds;
     struct og_session *s = p->s;
     if (!is_requested(o))
         return 0;
@@ -50,7 +53,7 @@ static int append(struct prediction *p, struct output *o, const float *there, ui
                         s->workload.types->type[s->workload.types->target].name);
     int rc = og__model_fetch(s->learner.model, o->rows, there,
                              (size_t)n * (size_t)o->width * sizeof(float), err);
-    return rc < 0 ? rc : og__npy_append(o->file, o->rows, n, err);
+    return rc < 0 ? rc : og__prediction_rows(o->file, batch->ids, o->rows, n, err);
 }
 
 static int predict_sink(void *arg, struct og_work *w, struct og_err *err)
@@ -60,8 +63,8 @@ static int predict_sink(void *arg, struct og_work *w, struct og_err *err)
     const struct og_batch *batch = &w->sampled.batch;
     int rc;
     OG_TRY(og__model_forward(m, batch, w->rows, NULL, NULL, err));
-    OG_TRY(append(p, &p->out[LOGITS], og__model_logits(m), batch->n_seeds, err));
-    OG_TRY(append(p, &p->out[HIDDEN], og__model_hidden(m), batch->n_seeds, err));
+    OG_TRY(append(p, &p->out[LOGITS], og__model_logits(m), batch, err));
+    OG_TRY(append(p, &p->out[HIDDEN], og__model_hidden(m), batch, err));
     og__count_work(&p->counters, w);
     struct og_progress told = {.size = sizeof(told),
                                .stage = "predict",
@@ -93,16 +96,16 @@ static int begin_output(struct prediction *p, struct output *o, struct og_err *e
     if (!is_requested(o))
         return 0;
     o->rows = og__alloc(p->s->budget, o->bytes, "activations", err);
-    return o->rows ? og__npy_over(&o->file, o->output_file.fd, o->output_file.part, OG__NPY_F32, 0,
-                                  o->width, err)
+    return o->rows ? og__prediction_open(&o->file, o->output_file.fd, o->output_file.part, &o->form,
+                                         o->width, &p->s->workload.shape, p->s->workload.graph, err)
                    : -ENOMEM;
 }
 
 static int finish_output(struct output *o, struct og_err *err)
 {
-    int rc = is_requested(o) ? og__npy_finish(o->file, NULL, err) : 0;
+    struct og_prediction_file *file = o->file;
     o->file = NULL;
-    return rc;
+    return og__prediction_end(file, 0, err);
 }
 
 static int predict_nodes(struct prediction *p, char **text, struct og_err *err)
@@ -127,11 +130,11 @@ out:
     return rc;
 }
 
-static int name_outputs(struct prediction *p, const char *out, const char *embeddings,
+static int name_outputs(struct prediction *p, const char *out, const struct og_predict_options *how,
                         const struct og_options *opt, struct og_err *err)
 {
     const struct og_workload *f = &p->s->workload;
-    const char *name[OUTPUTS] = {out, embeddings};
+    const char *embeddings = how->embeddings, *name[OUTPUTS] = {out, embeddings};
     int rc;
     if (opt->resume)
         return og__fail(err, -ENOTSUP, "leave out --resume",
@@ -139,6 +142,10 @@ static int name_outputs(struct prediction *p, const char *out, const char *embed
     OG_TRY(og__graph_spare(f->graph, out, err));
     OG_TRY(og__embeddings_check(&f->shape, embeddings, err));
     OG_TRY(og__graph_spare(f->graph, embeddings, err));
+    OG_TRY(og__prediction_form(&p->out[LOGITS].form, out, how, &f->shape, f->graph,
+                               &p->s->config.log, err));
+    if (embeddings)
+        OG_TRY(og__embeddings_form(&p->out[HIDDEN].form, embeddings, how, err));
     p->out[LOGITS].width = f->shape.n_classes;
     p->out[LOGITS].bytes = og__logits_bytes(f);
     p->out[HIDDEN].width = f->shape.hidden;
@@ -154,7 +161,7 @@ out:
 
 static void close_output(struct prediction *p, struct output *o)
 {
-    og__npy_discard(o->file);
+    (void)!og__prediction_end(o->file, -EIO, NULL);
     if (is_requested(o))
         og__output_file_remove(&o->output_file); /* it has another name once it is whole */
     if (o->output_file.fd > 0)
@@ -165,15 +172,16 @@ static void close_output(struct prediction *p, struct output *o)
 }
 
 static int predict_batches(const char *dataset, const char *checkpoint, const char *out,
-                           const char *embeddings, const struct og_options *opt,
+                           const struct og_predict_options *how, const struct og_options *opt,
                            const struct og_observer *observer, char **text, struct og_err *err)
 {
     struct prediction p = {0};
     int rc =
-        og__session_of_checkpoint(&p.s, dataset, checkpoint, opt, OG__WANT_EVERY, observer, err);
+        og__session_of_checkpoint(&p.s, dataset, checkpoint, opt,
+                                  OG__WANT_FEATURES | OG__WANT_EVERY, how->nodes, observer, err);
     if (rc < 0)
         return rc;
-    OG_TRY(name_outputs(&p, out, embeddings, opt, err));
+    OG_TRY(name_outputs(&p, out, how, opt, err));
     OG_TRY(og__checkpoint_load(checkpoint, p.s->learner.model, err));
     OG_TRY(predict_nodes(&p, text, err));
 out:
@@ -187,17 +195,26 @@ out:
     return rc;
 }
 
-int og_predict(const char *dataset, const char *checkpoint, const char *out, const char *embeddings,
-               const struct og_options *opt, const struct og_observer *observer, char **text,
-               struct og_err *err)
+int og_predict_with(const char *dataset, const char *checkpoint, const char *out,
+                    const struct og_predict_options *how, const struct og_options *opt,
+                    const struct og_observer *observer, char **text, struct og_err *err)
 {
     bool by_batches;
     if (text)
         *text = NULL;
     int rc = OG_SIZED(observer, "og_observer", err);
+    rc = rc < 0 ? rc : OG_SIZED(how, "og_predict_options", err);
     rc = rc < 0 ? rc : og__graph_has_types(dataset, &by_batches, err);
     if (rc < 0)
         return rc;
-    return (by_batches ? predict_batches : og__whole_predict)(dataset, checkpoint, out, embeddings,
-                                                              opt, observer, text, err);
+    return (by_batches ? predict_batches : og__whole_predict)(dataset, checkpoint, out, how, opt,
+                                                              observer, text, err);
+}
+
+int og_predict(const char *dataset, const char *checkpoint, const char *out, const char *embeddings,
+               const struct og_options *opt, const struct og_observer *observer, char **text,
+               struct og_err *err)
+{
+    const struct og_predict_options how = {.size = sizeof(how), .embeddings = embeddings};
+    return og_predict_with(dataset, checkpoint, out, &how, opt, observer, text, err);
 }

@@ -363,6 +363,7 @@ int og__session_open_for(struct og_session **out, const char *dataset, const str
     if (use->handover)
         s->config.handover = *use->handover;
     s->config.target = use->target;
+    s->config.nodes = use->nodes;
     s->config.share = (struct og_share){use->share.rank, OG_MAX(use->share.ranks, 1u)};
     s->config.n_local = use->n_local;
     s->config.cpus = use->cpus;
@@ -405,7 +406,7 @@ int og__session_open_for(struct og_session **out, const char *dataset, const str
     else if (!s->predicted.known || (s->predicted.bound && !(want & OG__WANT_QUICK)))
         OG_TRY(build_session(s, 0, err)); /* profiling batches decide what it will do */
     og__session_count_prepared(s);
-    s->config.target = NULL;
+    s->config.target = s->config.nodes = NULL;
     *out = s;
     return 0;
 out:

@@ -64,6 +64,7 @@ struct og_session_use {
     /* the network's shape when it comes from a checkpoint; NULL = from the options and dataset */
     const struct og_model_config *model;
     const char *target; /* of that model: the type whose nodes it makes rows of; NULL: unknown */
+    const char *nodes;  /* whose rows are required, by og__graph_nodes; "": none, NULL: all */
     const struct og_handover *handover; /* NULL: no batch leaves it */
     /* its share of the batches, how many ranks are on this machine, and its CPUs for this one, 0:
      * an even share; all 0: alone */

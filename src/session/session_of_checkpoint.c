@@ -5,6 +5,8 @@
 #include "options/options.h"
 #include "session/option_effects.h"
 
+#include <stdio.h>
+
 /* The checkpoint says how many layers there are. */
 static int fit_options(struct og_options *opt, const struct og_model_config *config,
                        const char *checkpoint, struct og_err *err)
@@ -24,8 +26,22 @@ static int fit_options(struct og_options *opt, const struct og_model_config *con
                     opt->n_fanout);
 }
 
+int og__session_take_all(struct og_options *opt, const char *checkpoint, struct og_err *err)
+{
+    struct og_model_config shape;
+    char fanout[3 * OG_MAX_HOPS + 1] = "";
+    size_t used = 0;
+    int rc;
+    OG_TRY(og__checkpoint_shape(checkpoint, &shape, err));
+    for (int l = 0; l < shape.layers; l++)
+        used += (size_t)snprintf(fanout + used, sizeof(fanout) - used, "%s-1", l ? "," : "");
+    rc = og_options_set(opt, "fanout", fanout, err);
+out:
+    return rc;
+}
+
 int og__session_of_checkpoint(struct og_session **out, const char *dataset, const char *checkpoint,
-                              const struct og_options *opt, unsigned more,
+                              const struct og_options *opt, unsigned want, const char *nodes,
                               const struct og_observer *observer, struct og_err *err)
 {
     struct og_model_config config = {0};
@@ -47,9 +63,8 @@ int og__session_of_checkpoint(struct og_session **out, const char *dataset, cons
     if (og__task(own.task)->targets == OG__OF_PAIRS)
         OG_TRY(og__checkpoint_edges(checkpoint, &own, &log, err));
     OG_TRY(og__checkpoint_target(checkpoint, target, sizeof(target), err));
-    const struct og_session_use use = {.want = OG__WANT_FEATURES | OG__WANT_MODEL | more,
-                                       .model = &config,
-                                       .target = *target ? target : NULL};
+    const struct og_session_use use = {
+        .want = OG__WANT_MODEL | want, .model = &config, .target = target, .nodes = nodes};
     OG_TRY(og__session_open_for(out, dataset, &own, &use, observer, err));
 out:
     og__options_release(&own);

@@ -176,7 +176,7 @@ static int find_target_by_name(struct og_session *s, struct og_err *err)
     return og__fail(err, -EINVAL,
                     "types and relations must be those of the graph that it was trained on",
                     "%s: has no nodes of type %s, of which the checkpoint makes rows",
-                    s->workload.graph->path, s->config.target);
+                    s->workload.graph->path, *s->config.target ? s->config.target : "(none)");
 }
 
 /* Seeds are of one type, those of all splits. For batches of a caller they are those of each, as
@@ -218,16 +218,28 @@ static int resolve_embeddings(struct og_session *s, bool learnt, struct og_err *
     return 0;
 }
 
+static void drop_split(struct og_session *s, struct og_split *split)
+{
+    og__release(s->budget, split->ids, og__split_bytes(&s->workload, split), "seeds");
+    if (split->labels)
+        og__release(s->budget, split->labels, og__labels_bytes(s->workload.graph, split->n),
+                    "labels");
+    *split = (struct og_split){0};
+}
+
+static void know_split(struct og_session *s, enum og__split which)
+{
+    s->workload.schedule.n_seeds[which] = (uint64_t)s->workload.split[which].n;
+    s->workload.seeds.split[which] = s->workload.split[which].ids;
+}
+
 /* In the place of a split, in the order of their ids. */
 static int take_nodes(struct og_session *s, enum og__split which, uint32_t first, uint32_t end,
                       struct og_err *err)
 {
     struct og_split *split = &s->workload.split[which];
-    og__release(s->budget, split->ids, og__split_bytes(&s->workload, split), "seeds");
-    if (split->labels)
-        og__release(s->budget, split->labels, og__labels_bytes(s->workload.graph, split->n),
-                    "labels");
-    *split = (struct og_split){.n = end - first};
+    drop_split(s, split);
+    split->n = end - first;
     split->ids = og__alloc(s->budget, og__split_bytes(&s->workload, split), "seeds", err);
     if (!split->ids) {
         split->n = 0;
@@ -235,8 +247,31 @@ static int take_nodes(struct og_session *s, enum og__split which, uint32_t first
     }
     for (int64_t i = 0; i < split->n; i++)
         split->ids[i] = first + (uint32_t)i;
-    s->workload.schedule.n_seeds[which] = (uint64_t)split->n;
-    s->workload.seeds.split[which] = split->ids;
+    know_split(s, which);
+    return 0;
+}
+
+/* Those that are requested, in their order; all in [first, end). */
+static int take_requested(struct og_session *s, uint32_t first, uint32_t end, struct og_err *err)
+{
+    const struct og_graph_types *g = s->workload.types;
+    struct og_split *split = &s->workload.split[OG__TEST];
+    drop_split(s, split);
+    know_split(s, OG__TEST);
+    if (!*s->config.nodes)
+        return 0;
+    const int rc =
+        og__graph_nodes(s->workload.graph, s->config.nodes, s->budget, &split->ids, &split->n, err);
+    if (rc < 0)
+        return rc;
+    know_split(s, OG__TEST);
+    for (int64_t i = 0; i < split->n; i++)
+        if (split->ids[i] < first || split->ids[i] >= end)
+            return og__fail(err, -EINVAL, "ids are those of train.npy, all of that type",
+                            "--nodes %s: node %u is of type %s, the model predicts type %s",
+                            s->config.nodes, split->ids[i],
+                            g->type[og__graph_type(g, split->ids[i])].name,
+                            g->type[g->target].name);
     return 0;
 }
 
@@ -250,7 +285,10 @@ static int take_every_node(struct og_session *s, struct og_err *err)
     int rc = 0;
     if (s->workload.split[OG__TRAIN].n == 0) /* batches are measured by those to train on */
         rc = take_nodes(s, OG__TRAIN, first, end, err);
-    return rc < 0 ? rc : take_nodes(s, OG__TEST, first, end, err);
+    if (rc < 0)
+        return rc;
+    return s->config.nodes ? take_requested(s, first, end, err)
+                           : take_nodes(s, OG__TEST, first, end, err);
 }
 
 static int find_seeds(struct og_session *s, struct og_err *err)

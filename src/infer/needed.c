@@ -1,0 +1,593 @@
+/* Which nodes and lists the requested nodes need (needed.h). */
+#include "infer/needed.h"
+
+#include "base/bits.h"
+#include "dataset/features.h"
+#include "dataset/on_disk.h"
+#include "dataset/relation.h"
+#include "dataset/stream.h"
+#include "infer/infer_passes.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LISTS "inference lists"
+
+enum {
+    MOST_LISTS = 4096,     /* whose ends are read at once */
+    MOST_EDGES = 1 << 16,  /* read at once, of lists or pieces of them */
+    MOST_PIECES = 1 << 12, /* likewise */
+};
+
+/* ==== lists of some nodes, from disk ==== */
+
+struct piece {
+    uint32_t list; /* of the lists at hand */
+    uint32_t n;    /* edges */
+    int64_t first; /* of them */
+    const char *ids, *weights;
+};
+
+/* An array with an element an edge, of which only needed blocks are read. */
+struct edge_array {
+    struct og_blocks blocks;
+    struct og_reader *reader; /* NULL: there is none */
+    size_t element;
+    uint32_t *requested;
+    char *data;
+};
+
+struct list_walk {
+    struct og_inference *f;
+    const struct og_relation *of;
+    struct edge_array ids, weights;
+    struct og_reader *bounds;
+    uint32_t *nodes;  /* [MOST_LISTS] */
+    uint32_t *rows;   /* [2 MOST_LISTS] of indptr.npy */
+    int64_t *values;  /* [2 MOST_LISTS] there */
+    int64_t *first;   /* [2 MOST_LISTS] edge of each list, and its end */
+    uint32_t *source; /* [MOST_EDGES] */
+    float *weight;    /* [MOST_EDGES] */
+    struct piece *piece;
+};
+
+/* Called for each list in order, in one or several pieces. The last, which may be empty, `ends`
+ * it. */
+typedef int list_visit(void *arg, uint32_t node, const struct list_walk *w, uint32_t n, bool ends,
+                       struct og_err *err);
+
+static size_t most_blocks(size_t element)
+{
+    return MOST_EDGES * element / OG__LIST_BLOCK + 2 * (size_t)MOST_PIECES;
+}
+
+static int open_array(struct list_walk *w, struct edge_array *a, const struct og_npy *array,
+                      struct og_err *err)
+{
+    struct og_budget *b = w->f->budget;
+    const struct og_reader_options opt = og__infer_reader_options(w->f);
+    a->element = og__npy_size(array->type);
+    const size_t most = most_blocks(a->element);
+    int rc;
+    OG_TRY(og__blocks_lay(&a->blocks, array, err));
+    a->requested = og__alloc(b, most * sizeof(*a->requested), LISTS, err);
+    a->data = a->requested ? og__alloc(b, most * OG__LIST_BLOCK, LISTS, err) : NULL;
+    OG_TRY(a->data ? 0 : -ENOMEM);
+    OG_TRY(og__reader_open(&a->reader, array->path, a->blocks.base, OG__LIST_BLOCK,
+                           a->blocks.n_blocks, &opt, b, err));
+out:
+    return rc;
+}
+
+static void close_array(struct list_walk *w, struct edge_array *a)
+{
+    const size_t most = most_blocks(a->element);
+    og__reader_close(a->reader);
+    og__release(w->f->budget, a->requested, most * sizeof(*a->requested), LISTS);
+    og__release(w->f->budget, a->data, most * OG__LIST_BLOCK, LISTS);
+}
+
+/* The arrays of the walk are one piece, from `nodes` on. */
+static size_t walk_bytes(void)
+{
+    enum { PER_LIST = 2 * (sizeof(uint32_t) + 2 * sizeof(int64_t)) + sizeof(uint32_t) };
+    return MOST_PIECES * sizeof(struct piece) + (size_t)MOST_LISTS * PER_LIST +
+           MOST_EDGES * (sizeof(uint32_t) + sizeof(float));
+}
+
+static int open_walk(struct list_walk *w, struct og_inference *f, const struct og_relation *of,
+                     struct og_err *err)
+{
+    const struct og_reader_options opt = og__infer_reader_options(f);
+    int rc;
+    *w = (struct list_walk){.f = f, .of = of};
+    w->piece = og__alloc(f->budget, walk_bytes(), LISTS, err);
+    OG_TRY(w->piece ? 0 : -ENOMEM);
+    w->values = (int64_t *)(w->piece + MOST_PIECES);
+    w->first = w->values + 2 * (size_t)MOST_LISTS;
+    w->rows = (uint32_t *)(w->first + 2 * (size_t)MOST_LISTS);
+    w->nodes = w->rows + 2 * (size_t)MOST_LISTS;
+    w->source = w->nodes + MOST_LISTS;
+    w->weight = (float *)(w->source + MOST_EDGES);
+    OG_TRY(og__reader_open(&w->bounds, of->indptr.path, (uint64_t)of->indptr.offset,
+                           sizeof(int64_t), (uint64_t)of->n_nodes + 1, &opt, f->budget, err));
+    OG_TRY(open_array(w, &w->ids, &of->indices, err));
+    if (og__infer_reads_weights(f))
+        OG_TRY(open_array(w, &w->weights, &of->weights, err));
+out:
+    return rc;
+}
+
+static void close_walk(struct list_walk *w)
+{
+    og__reader_close(w->bounds);
+    close_array(w, &w->ids);
+    close_array(w, &w->weights);
+    og__release(w->f->budget, w->piece, walk_bytes(), LISTS);
+}
+
+static int read_rows(struct og_reader *r, const uint32_t *rows, size_t n, void *out,
+                     struct og_err *err)
+{
+    struct og_read_job job = {.rows = rows, .n = n, .out = out};
+    const int rc = og__reader_submit(r, &job, err);
+    return rc < 0 ? rc : og__reader_wait(r, &job, err);
+}
+
+/* Both ends of the lists of n ascending nodes. */
+static int read_bounds(struct list_walk *w, uint32_t n, struct og_err *err)
+{
+    uint32_t m = 0;
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t v = w->nodes[i]; v <= w->nodes[i] + 1; v++)
+            if (m == 0 || w->rows[m - 1] < v)
+                w->rows[m++] = v;
+    const int rc = read_rows(w->bounds, w->rows, m, w->values, err);
+    if (rc < 0)
+        return rc;
+    for (uint32_t i = 0, at = 0; i < n; i++, at++) {
+        at -= at > 0 && w->rows[at - 1] == w->nodes[i];
+        w->first[2 * i] = w->values[at];
+        w->first[2 * i + 1] = w->values[++at];
+        if (w->first[2 * i] < 0 || w->first[2 * i + 1] < w->first[2 * i] ||
+            w->first[2 * i + 1] > w->of->n_edges)
+            return og__bad_list(w->of, w->nodes[i], w->first[2 * i], w->first[2 * i + 1], err);
+    }
+    return 0;
+}
+
+/* Reads the pieces' blocks, and stores where each begins. */
+static int read_pieces(struct list_walk *w, struct edge_array *a, uint32_t n, struct og_err *err)
+{
+    size_t m = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        struct piece *p = &w->piece[i];
+        const uint64_t begin = (uint64_t)p->first * a->element;
+        const struct og_list_place from = og__list_place(&a->blocks, begin);
+        const struct og_list_place last =
+            og__list_place(&a->blocks, begin + OG_MAX(p->n, 1u) * a->element - 1);
+        const bool shared = m > 0 && a->requested[m - 1] == from.block;
+        *(a == &w->ids ? &p->ids : &p->weights) =
+            a->data + (m - shared) * OG__LIST_BLOCK + from.within;
+        for (uint32_t b = from.block + shared; p->n > 0 && b <= last.block; b++)
+            a->requested[m++] = b;
+    }
+    if (m > 0 && a->requested[m - 1] == a->blocks.n_blocks) {
+        m--;
+        memcpy(a->data + m * OG__LIST_BLOCK, a->blocks.tail, OG__LIST_BLOCK);
+    }
+    return read_rows(a->reader, a->requested, m, a->data, err);
+}
+
+static int take_sources(struct list_walk *w, const struct piece *p, struct og_err *err)
+{
+    for (uint32_t i = 0; i < p->n; i++) {
+        int64_t wide;
+        if (w->ids.element == sizeof(wide))
+            memcpy(&wide, p->ids + i * sizeof(wide), sizeof(wide));
+        else
+            wide = ((const int32_t *)(const void *)p->ids)[i];
+        if (wide < 0 || wide >= w->of->n_sources)
+            return og__bad_index(w->of, p->first + i, wide, err);
+        w->source[i] = (uint32_t)wide;
+    }
+    if (!w->weights.reader)
+        return 0;
+    memcpy(w->weight, p->weights, p->n * sizeof(float));
+    return og__check_weights(w->of, w->weight, p->first, p->n, err);
+}
+
+static int visit_pieces(struct list_walk *w, uint32_t n, list_visit *visit, void *arg,
+                        struct og_err *err)
+{
+    int rc = n > 0 ? read_pieces(w, &w->ids, n, err) : 0;
+    if (rc == 0 && n > 0 && w->weights.reader)
+        rc = read_pieces(w, &w->weights, n, err);
+    for (uint32_t i = 0; rc == 0 && i < n; i++) {
+        const struct piece *p = &w->piece[i];
+        rc = take_sources(w, p, err);
+        if (rc == 0)
+            rc = visit(arg, w->nodes[p->list], w, p->n,
+                       p->first + p->n == w->first[2 * (size_t)p->list + 1], err);
+    }
+    return rc;
+}
+
+/* Lists of n nodes, whose ends are known. */
+static int walk_lists(struct list_walk *w, uint32_t n, list_visit *visit, void *arg,
+                      struct og_err *err)
+{
+    uint32_t pieces = 0, edges = 0;
+    int rc = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t at = w->first[2 * (size_t)i], end = w->first[2 * (size_t)i + 1];
+        do {
+            const uint32_t m = (uint32_t)OG_MIN(end - at, (int64_t)(MOST_EDGES - edges));
+            w->piece[pieces++] = (struct piece){.list = i, .n = m, .first = at};
+            edges += m;
+            at += m;
+            if (pieces == MOST_PIECES || edges == MOST_EDGES) {
+                OG_TRY(visit_pieces(w, pieces, visit, arg, err));
+                pieces = edges = 0;
+            }
+        } while (at < end);
+    }
+    rc = visit_pieces(w, pieces, visit, arg, err);
+out:
+    return rc;
+}
+
+/* Lists of all nodes whose bit is set. */
+static int walk_marked(struct list_walk *w, const uint64_t *bits, const char *stage,
+                       list_visit *visit, void *arg, struct og_err *err)
+{
+    const uint64_t n_nodes = (uint64_t)w->of->n_nodes;
+    const volatile sig_atomic_t *stop = w->f->observer ? w->f->observer->stop : NULL;
+    int rc = 0;
+    for (uint64_t v = og__bits_next(bits, n_nodes, 0); v < n_nodes;) {
+        uint32_t n = 0;
+        for (; n < MOST_LISTS && v < n_nodes; v = og__bits_next(bits, n_nodes, v + 1))
+            w->nodes[n++] = (uint32_t)v;
+        OG_TRY(read_bounds(w, n, err));
+        OG_TRY(walk_lists(w, n, visit, arg, err));
+        og__infer_observe(w->f, stage, 0, OG_MIN(v, n_nodes), n_nodes);
+        if (og__stop_requested(stop))
+            OG_TRY(og__fail(err, OG_INTERRUPTED, "resume with --resume", "interrupted"));
+    }
+out:
+    return rc;
+}
+
+/* ==== the part ==== */
+
+struct hop {
+    uint64_t *bits;
+    uint32_t *order; /* ranks of the bits */
+};
+
+struct picking {
+    struct og_inference *f;
+    struct og_needed *d;
+    uint64_t n_nodes;
+    uint64_t *seen; /* bits of nodes that were found in any hop */
+    struct hop hop[OG_MAX_HOPS + 1];
+    int current; /* hop whose lists are read */
+    struct og_npy_writer *indptr, *raw, *indices, *weights;
+    int64_t n_edges;
+};
+
+static size_t bits_bytes(uint64_t n_nodes)
+{
+    return og__bits_words(n_nodes) * sizeof(uint64_t);
+}
+
+static size_t rank_bytes(uint64_t n_nodes)
+{
+    return og__bits_words(n_nodes) * sizeof(uint32_t);
+}
+
+static int take_hop(struct picking *p, int h, struct og_err *err)
+{
+    struct og_budget *b = p->f->budget;
+    p->hop[h].bits = og__alloc(b, bits_bytes(p->n_nodes), OG__INFER_NODES, err);
+    p->hop[h].order = og__alloc(b, rank_bytes(p->n_nodes), OG__INFER_NODES, err);
+    return p->hop[h].bits && p->hop[h].order ? 0 : -ENOMEM;
+}
+
+/* In the folder of the inference's state. */
+static int create(struct picking *p, const char *name, enum og__npy_type type,
+                  struct og_npy_writer **out, struct og_err *err)
+{
+    char *path = og__path_join(p->f->state.home[0].path, name);
+    int rc;
+    OG_TRY(path ? 0 : og__fail_errno(err, -ENOMEM, NULL, "inference"));
+    unlink(path); /* of an earlier start */
+    OG_TRY(og__npy_create(out, path, type, 1, 1, err));
+out:
+    free(path);
+    return rc;
+}
+
+/* Completes the file, and opens it. */
+static int end(struct picking *p, struct og_npy_writer **from, const char *name, struct og_npy *to,
+               struct og_err *err)
+{
+    struct og_npy_writer *writer = *from;
+    char *path = og__path_join(p->f->state.home[0].path, name);
+    int rc;
+    *from = NULL;
+    p->f->prepare_written += og__npy_bytes(writer);
+    OG_TRY(og__npy_finish(writer, NULL, err));
+    OG_TRY(path ? og__npy_open(to, path, err) : og__fail_errno(err, -ENOMEM, NULL, "inference"));
+out:
+    free(path);
+    return rc;
+}
+
+static int add_list(void *arg, uint32_t node, const struct list_walk *w, uint32_t n, bool ends,
+                    struct og_err *err)
+{
+    struct picking *p = arg;
+    uint64_t *found = p->hop[p->current + 1].bits;
+    int rc = 0;
+    (void)node;
+    for (uint32_t i = 0; i < n; i++) {
+        if (og__bits_has(p->seen, w->source[i]))
+            continue;
+        og__bits_add(p->seen, w->source[i]);
+        og__bits_add(found, w->source[i]);
+    }
+    p->n_edges += n;
+    OG_TRY(og__npy_append(p->raw, w->source, n, err));
+    if (p->weights)
+        OG_TRY(og__npy_append(p->weights, w->weight, n, err));
+    if (ends)
+        OG_TRY(og__npy_append(p->indptr, &p->n_edges, 1, err));
+out:
+    return rc;
+}
+
+static int find_nodes(struct picking *p, struct og_err *err)
+{
+    struct og_inference *f = p->f;
+    const int layers = f->config.layers;
+    struct list_walk w;
+    int rc;
+    OG_TRY(open_walk(&w, f, f->lists, err));
+    memcpy(p->hop[0].bits, p->d->bits, bits_bytes(p->n_nodes));
+    memcpy(p->seen, p->d->bits, bits_bytes(p->n_nodes));
+    for (int h = 0;; h++) {
+        const uint32_t n = og__bits_count(p->hop[h].bits, p->n_nodes, p->hop[h].order);
+        p->d->end[h] = (h > 0 ? p->d->end[h - 1] : 0) + n;
+        if (h == layers)
+            break;
+        OG_TRY(take_hop(p, h + 1, err));
+        p->current = h;
+        OG_TRY(walk_marked(&w, p->hop[h].bits, "find", add_list, p, err));
+        p->d->edges[h] = (uint64_t)p->n_edges;
+    }
+    p->d->edges[layers] = (uint64_t)p->n_edges;
+out:
+    close_walk(&w);
+    return rc;
+}
+
+static uint32_t number_of(const struct picking *p, uint32_t node)
+{
+    int h = 0;
+    while (!og__bits_has(p->hop[h].bits, node))
+        h++;
+    return (uint32_t)(h > 0 ? p->d->end[h - 1] : 0) +
+           og__bits_rank(p->hop[h].bits, p->hop[h].order, node);
+}
+
+static int list_ids(struct picking *p, struct og_err *err)
+{
+    struct og_needed *d = p->d;
+    uint64_t at = 0;
+    d->n_ids = d->end[p->f->config.layers];
+    d->ids = og__alloc(p->f->budget, d->n_ids * sizeof(*d->ids), OG__INFER_NODES, err);
+    if (!d->ids)
+        return -ENOMEM;
+    for (int h = 0; h <= p->f->config.layers; h++)
+        for (uint64_t v = og__bits_next(p->hop[h].bits, p->n_nodes, 0); v < p->n_nodes;
+             v = og__bits_next(p->hop[h].bits, p->n_nodes, v + 1))
+            d->ids[at++] = (uint32_t)v;
+    return 0;
+}
+
+/* Lists of nodes become lists of numbers. */
+static int number_edges(struct picking *p, struct og_err *err)
+{
+    enum { AT_ONCE = 4096 };
+    struct og_npy raw = {.fd = -1};
+    uint32_t ids[AT_ONCE];
+    int rc;
+    OG_TRY(end(p, &p->raw, "needed_nodes.npy", &raw, err));
+    for (int64_t at = 0, n; at < p->n_edges; at += n) {
+        n = OG_MIN(p->n_edges - at, (int64_t)AT_ONCE);
+        OG_TRY(og__npy_read(&raw, at, n, ids, err));
+        for (int64_t i = 0; i < n; i++)
+            ids[i] = number_of(p, ids[i]);
+        OG_TRY(og__npy_append(p->indices, ids, n, err));
+    }
+    unlink(raw.path);
+out:
+    og__npy_close(&raw);
+    return rc;
+}
+
+/* Nodes of the last hop have no lists here. */
+static int end_lists(struct picking *p, struct og_err *err)
+{
+    struct og_relation *part = &p->f->picked;
+    const int last = p->f->config.layers;
+    int rc = 0;
+    for (uint64_t i = p->d->end[last - 1]; i < p->d->end[last]; i++)
+        OG_TRY(og__npy_append(p->indptr, &p->n_edges, 1, err));
+    OG_TRY(number_edges(p, err));
+    part->n_edges = p->n_edges;
+    part->n_nodes = part->n_sources = (int64_t)p->d->end[last];
+    OG_TRY(end(p, &p->indptr, "needed_indptr.npy", &part->indptr, err));
+    OG_TRY(end(p, &p->indices, "needed_indices.npy", &part->indices, err));
+    if (p->weights)
+        OG_TRY(end(p, &p->weights, "needed_weights.npy", &part->weights, err));
+out:
+    return rc;
+}
+
+static int open_picking(struct picking *p, struct og_err *err)
+{
+    const int64_t zero = 0;
+    int rc;
+    p->seen = og__alloc(p->f->budget, bits_bytes(p->n_nodes), OG__INFER_NODES, err);
+    OG_TRY(p->seen ? take_hop(p, 0, err) : -ENOMEM);
+    OG_TRY(create(p, "needed_indptr.npy", OG__NPY_I64, &p->indptr, err));
+    OG_TRY(create(p, "needed_nodes.npy", OG__NPY_I32, &p->raw, err));
+    OG_TRY(create(p, "needed_indices.npy", OG__NPY_I32, &p->indices, err));
+    if (og__infer_reads_weights(p->f))
+        OG_TRY(create(p, "needed_weights.npy", OG__NPY_F32, &p->weights, err));
+    OG_TRY(og__npy_append(p->indptr, &zero, 1, err));
+out:
+    return rc;
+}
+
+static void close_picking(struct picking *p)
+{
+    struct og_budget *b = p->f->budget;
+    og__release(b, p->seen, bits_bytes(p->n_nodes), OG__INFER_NODES);
+    for (int h = 0; h <= p->f->config.layers; h++) {
+        og__release(b, p->hop[h].bits, bits_bytes(p->n_nodes), OG__INFER_NODES);
+        og__release(b, p->hop[h].order, rank_bytes(p->n_nodes), OG__INFER_NODES);
+    }
+    struct og_npy_writer *const writers[] = {p->indptr, p->raw, p->indices, p->weights};
+    for (size_t i = 0; i < OG_COUNT(writers); i++)
+        og__npy_discard(writers[i]);
+}
+
+/* Reads of the feature rows, each once. */
+static int predict_reads(struct og_inference *f, struct og_err *err)
+{
+    struct og_needed *d = &f->needed;
+    const struct og_matrix features = {.features = true};
+    struct og_reader *reader;
+    char read[32];
+    const int rc = og__infer_reader(f, &reader, &features, err);
+    if (rc < 0)
+        return rc;
+    d->predicted = (struct og_io_counts){0};
+    for (int h = 0; h <= f->config.layers; h++) {
+        const uint64_t first = h > 0 ? d->end[h - 1] : 0;
+        const struct og_io_counts one =
+            og__reader_predict(reader, d->ids + first, d->end[h] - first);
+        d->predicted.reads += one.reads;
+        d->predicted.bytes += one.bytes;
+    }
+    og__reader_close(reader);
+    og__say(&f->log, OG__INFO,
+            "--nodes: %lld nodes need %llu lists with %llu edges and %llu of %lld feature rows: %s "
+            "in %llu reads, if each is read once",
+            (long long)d->n_requested, (unsigned long long)d->end[f->config.layers - 1],
+            (unsigned long long)d->edges[f->config.layers], (unsigned long long)d->n_ids,
+            (long long)f->ds->n_nodes, og__human_bytes(read, (double)d->predicted.bytes),
+            (unsigned long long)d->predicted.reads);
+    return 0;
+}
+
+int og__infer_pick(struct og_inference *f, struct og_err *err)
+{
+    struct picking p = {.f = f, .d = &f->needed, .n_nodes = (uint64_t)f->ds->n_nodes};
+    int rc;
+    f->picked = (struct og_relation){.graph = f->ds,
+                                     .name = "",
+                                     .indptr = {.fd = -1},
+                                     .indices = {.fd = -1},
+                                     .weights = {.fd = -1}};
+    OG_TRY(open_picking(&p, err));
+    OG_TRY(find_nodes(&p, err));
+    OG_TRY(list_ids(&p, err));
+    OG_TRY(end_lists(&p, err));
+    f->whole = f->lists;
+    f->lists = &f->picked;
+    OG_TRY(predict_reads(f, err));
+out:
+    close_picking(&p);
+    return rc;
+}
+
+void og__infer_release_picked(struct og_inference *f)
+{
+    struct og_needed *d = &f->needed;
+    const uint64_t n_nodes = f->ds ? (uint64_t)f->ds->n_nodes : 0;
+    og__release(f->budget, d->requested, (size_t)d->n_requested * 4, "seeds");
+    og__release(f->budget, d->ids, d->n_ids * sizeof(*d->ids), OG__INFER_NODES);
+    og__release(f->budget, d->bits, bits_bytes(n_nodes), OG__INFER_NODES);
+    og__release(f->budget, d->order, rank_bytes(n_nodes), OG__INFER_NODES);
+    if (!f->picked.graph)
+        return;
+    og__npy_close(&f->picked.indptr);
+    og__npy_close(&f->picked.indices);
+    og__npy_close(&f->picked.weights);
+}
+
+uint32_t og__needed_number(const struct og_needed *d, uint32_t node)
+{
+    return og__bits_rank(d->bits, d->order, node);
+}
+
+/* ==== in-degrees at the rim ==== */
+
+struct counting {
+    struct og_inference *f;
+    uint64_t at; /* number of the current node */
+    uint32_t n;
+    double sum;
+};
+
+static int count_list(void *arg, uint32_t node, const struct list_walk *w, uint32_t n, bool ends,
+                      struct og_err *err)
+{
+    struct counting *c = arg;
+    struct og_weight_sums *sums = &c->f->weights;
+    (void)err;
+    for (uint32_t i = 0; i < n; i++) {
+        const bool loop = w->source[i] == node;
+        if (loop && sums->loop)
+            sums->loop[c->at] = w->weight[i];
+        c->n += !loop;
+        if (!loop && sums->mean)
+            c->sum += (double)w->weight[i];
+    }
+    if (!ends)
+        return 0;
+    if (c->f->degree)
+        c->f->degree[c->at] = c->n;
+    if (sums->mean)
+        sums->mean[c->at] = c->n > 0 ? (float)(c->sum / (double)c->n) : 0;
+    *c = (struct counting){.f = c->f, .at = c->at + 1};
+    return 0;
+}
+
+int og__infer_pick_degrees(struct og_inference *f, struct og_err *err)
+{
+    const struct og_needed *d = &f->needed;
+    const uint64_t first = d->end[f->config.layers - 1];
+    const size_t bytes = bits_bytes((uint64_t)f->ds->n_nodes);
+    struct counting c = {.f = f, .at = first};
+    struct list_walk w;
+    if (!og__model_wants_degrees(&f->config))
+        return 0;
+    uint64_t *rim = og__alloc(f->budget, bytes, OG__INFER_NODES, err);
+    if (!rim)
+        return -ENOMEM;
+    for (uint64_t i = first; i < d->n_ids; i++)
+        og__bits_add(rim, d->ids[i]);
+    int rc;
+    OG_TRY(open_walk(&w, f, f->whole, err));
+    OG_TRY(walk_marked(&w, rim, "find", count_list, &c, err));
+out:
+    close_walk(&w);
+    og__release(f->budget, rim, bytes, OG__INFER_NODES);
+    return rc;
+}

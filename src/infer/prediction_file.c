@@ -1,0 +1,313 @@
+#include "infer/prediction_file.h"
+
+#include "base/sized.h"
+#include "dataset/convert.h"
+#include "dataset/writer.h"
+#include "nn/tasks.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { IDS = 1024 }; /* read at once */
+
+struct og_prediction_file {
+    const char *path;
+    struct og_prediction_form form;
+    const struct og_model_config *model;
+    const struct og_graph *g;
+    const json_t *names; /* of classes, [width]; NULL: numbers */
+    int width;
+    struct og_npy_writer *npy;
+    FILE *csv;
+    int64_t ids[IDS];   /* of the source */
+    int *order;         /* [width] with top_k */
+    uint16_t *narrowed; /* [width] */
+};
+
+/* ---- forms ---- */
+
+static bool ends_with(const char *path, const char *ending)
+{
+    const size_t n = strlen(path), m = strlen(ending);
+    return n > m && strcmp(path + n - m, ending) == 0;
+}
+
+/* What both files have. */
+static int read_form(struct og_prediction_form *form, const char *path,
+                     const struct og_predict_options *how, struct og_err *err)
+{
+    *form = (struct og_prediction_form){.csv = ends_with(path, ".csv")};
+    if (ends_with(path, ".parquet"))
+        return og__fail(err, -ENOTSUP, "write .csv, which DuckDB, Polars and pandas convert",
+                        "%s: Parquet files are not written", path);
+    if (!how->dtype || strcmp(how->dtype, "f32") == 0)
+        return 0;
+    if (strcmp(how->dtype, "f16") != 0)
+        return og__fail(err, -EINVAL, NULL, "--dtype %.20s: f32 or f16 expected", how->dtype);
+    form->half = !form->csv;
+    return 0;
+}
+
+int og__embeddings_form(struct og_prediction_form *form, const char *path,
+                        const struct og_predict_options *how, struct og_err *err)
+{
+    return read_form(form, path, how, err);
+}
+
+static int check_labels(const struct og_predict_options *how, const struct og_prediction_form *form,
+                        const struct og_model_config *model, struct og_err *err)
+{
+    const char *option = how->probabilities ? "--probabilities" : "--top-k";
+    if ((how->probabilities || how->top_k) && !form->labels)
+        return og__fail(err, -EINVAL, "leave it out", "%s: the model has %s", option,
+                        og__task_of(model)->embeds ? "embeddings, no classes"
+                                                   : "values, no classes");
+    if (how->top_k < 0 || how->top_k > model->n_classes)
+        return og__fail(err, -EINVAL, NULL, "--top-k %d: 1 to %d expected", how->top_k,
+                        model->n_classes);
+    if (how->top_k && !form->csv)
+        return og__fail(err, -EINVAL, "use --out FILE.csv",
+                        "--top-k: classes and scores do not fit one .npy file");
+    return 0;
+}
+
+int og__prediction_form(struct og_prediction_form *form, const char *out,
+                        const struct og_predict_options *how, const struct og_model_config *model,
+                        const struct og_graph *g, const struct og_log *log, struct og_err *err)
+{
+    const enum og__targets targets = og__task_of(model)->targets;
+    int rc = read_form(form, out, how, err);
+    if (rc < 0)
+        return rc;
+    form->labels = targets == OG__OF_CLASSES || targets == OG__OF_LABELS;
+    if (form->labels && g->labels.fd < 0 && (form->csv || how->probabilities))
+        og__say(log, OG__INFO, "%s: has no labels, so the model is taken as one of %s", g->path,
+                g->multi_label ? "several labels a node" : "one class a node");
+    form->probabilities = how->probabilities;
+    form->top_k = how->top_k;
+    if (how->names && !form->csv)
+        return og__fail(err, -EINVAL, "use --out FILE.csv",
+                        "--names: a .npy file has no column of ids");
+    if (how->names && g->node_ids.fd < 0)
+        return og__fail(err, -EINVAL, "leave it out: rows are numbered as in the dataset",
+                        "--names: %s has no ids of the source", g->path);
+    return check_labels(how, form, model, err);
+}
+
+/* ---- text ---- */
+
+static void put_text(FILE *f, const char *text)
+{
+    if (!strpbrk(text, ",\"\r\n")) {
+        fputs(text, f);
+        return;
+    }
+    putc('"', f);
+    for (; *text; text++) {
+        if (*text == '"')
+            putc('"', f);
+        putc(*text, f);
+    }
+    putc('"', f);
+}
+
+static void put_class(const struct og_prediction_file *p, int i)
+{
+    const char *name = json_string_value(json_array_get(p->names, (size_t)i));
+    if (name)
+        put_text(p->csv, name);
+    else
+        fprintf(p->csv, "%d", i);
+}
+
+/* One class a node, so that the largest score names it. */
+static bool chooses(const struct og_prediction_file *p)
+{
+    return p->form.labels && !p->model->multi_label;
+}
+
+static void put_header(const struct og_prediction_file *p)
+{
+    fputs("id", p->csv);
+    for (int k = 1; k <= p->form.top_k; k++)
+        fprintf(p->csv, ",class_%d,score_%d", k, k);
+    if (chooses(p) && !p->form.top_k)
+        fputs(",class", p->csv);
+    for (int i = 0; !p->form.top_k && i < p->width; i++) {
+        putc(',', p->csv);
+        put_class(p, i);
+    }
+    putc('\n', p->csv);
+}
+
+/* ---- opening and closing ---- */
+
+static int open_table(struct og_prediction_file *p, int fd, struct og_err *err)
+{
+    const int own = dup(fd);
+    p->csv =
+        own < 0 || ftruncate(own, 0) < 0 || lseek(own, 0, SEEK_SET) < 0 ? NULL : fdopen(own, "w");
+    if (!p->csv) {
+        const int why = errno;
+        if (own >= 0)
+            close(own);
+        return og__fail_errno(err, -why, NULL, "%s", p->path);
+    }
+    put_header(p);
+    return 0;
+}
+
+int og__prediction_open(struct og_prediction_file **out, int fd, const char *path,
+                        const struct og_prediction_form *form, int width,
+                        const struct og_model_config *model, const struct og_graph *g,
+                        struct og_err *err)
+{
+    const size_t more = (size_t)width * OG_MAX(sizeof(*(*out)->order), sizeof(*(*out)->narrowed));
+    struct og_prediction_file *p = *out = calloc(1, sizeof(*p) + more);
+    if (!p)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
+    *p = (struct og_prediction_file){
+        .path = path, .form = *form, .model = model, .g = g, .width = width};
+    p->order = (int *)(void *)(p + 1); /* of a table, else */
+    p->narrowed = (uint16_t *)(void *)(p + 1);
+    const json_t *names = json_object_get(g->meta, "class_names");
+    if (form->labels && json_array_size(names) == (size_t)width)
+        p->names = names;
+    if (form->csv)
+        return open_table(p, fd, err);
+    if (ftruncate(fd, 0) < 0)
+        return og__fail_errno(err, -errno, NULL, "%s", path);
+    return og__npy_over(&p->npy, fd, path, form->half ? OG__NPY_F16 : OG__NPY_F32, 0, width, err);
+}
+
+int og__prediction_end(struct og_prediction_file *p, int rc, struct og_err *err)
+{
+    if (!p)
+        return rc;
+    if (p->csv) {
+        const bool failed = ferror(p->csv) != 0;
+        if (fclose(p->csv) != 0 || failed)
+            rc = rc < 0 ? rc : og__fail_errno(err, errno ? -errno : -EIO, NULL, "%s", p->path);
+    } else if (rc < 0) {
+        og__npy_discard(p->npy);
+    } else {
+        rc = og__npy_finish(p->npy, NULL, err);
+    }
+    free(p);
+    return rc;
+}
+
+/* ---- rows ---- */
+
+static void softmax(float *x, int n)
+{
+    float most = x[0];
+    double sum = 0;
+    for (int i = 1; i < n; i++)
+        most = OG_MAX(most, x[i]);
+    for (int i = 0; i < n; i++)
+        sum += exp((double)x[i] - (double)most);
+    for (int i = 0; i < n; i++)
+        x[i] = (float)(exp((double)x[i] - (double)most) / sum);
+}
+
+static void make_probable(const struct og_prediction_file *p, float *x)
+{
+    if (chooses(p)) {
+        softmax(x, p->width);
+        return;
+    }
+    for (int i = 0; i < p->width; i++)
+        x[i] = (float)(1 / (1 + exp(-(double)x[i])));
+}
+
+static int put_halves(const struct og_prediction_file *p, const uint32_t *nodes, const float *rows,
+                      uint32_t n, struct og_err *err)
+{
+    const size_t width = (size_t)p->width;
+    int rc = 0;
+    for (uint32_t i = 0; rc == 0 && i < n; i++)
+        rc = og__narrow_to_half(rows + i * width, width, p->narrowed) < 0
+                 ? og__npy_append(p->npy, p->narrowed, 1, err)
+                 : og__fail(err, -ERANGE, "use --dtype f32", "%s: node %u: a number beyond float16",
+                            p->path, nodes[i]);
+    return rc;
+}
+
+/* The source's ids, or without any those of the dataset. */
+static int read_ids(struct og_prediction_file *p, const uint32_t *nodes, uint32_t n,
+                    struct og_err *err)
+{
+    int rc = 0;
+    for (uint32_t first = 0, end; rc == 0 && first < n; first = end) {
+        for (end = first + 1; end < n && nodes[end] == nodes[end - 1] + 1;)
+            end++;
+        if (p->g->node_ids.fd >= 0)
+            rc =
+                og__npy_read_int64(&p->g->node_ids, nodes[first], end - first, p->ids + first, err);
+        for (uint32_t i = first; p->g->node_ids.fd < 0 && i < end; i++)
+            p->ids[i] = nodes[i];
+    }
+    return rc;
+}
+
+/* Classes of the largest scores, the largest first; of equal ones the first class. */
+static void choose_top(const struct og_prediction_file *p, const float *x)
+{
+    int n = 0;
+    for (int i = 0; i < p->width; i++) {
+        int at = n < p->form.top_k ? n++ : p->form.top_k;
+        for (; at > 0 && x[p->order[at - 1]] < x[i]; at--)
+            if (at < p->form.top_k)
+                p->order[at] = p->order[at - 1];
+        if (at < p->form.top_k)
+            p->order[at] = i;
+    }
+}
+
+static void put_row(const struct og_prediction_file *p, int64_t id, const float *x)
+{
+    fprintf(p->csv, "%lld", (long long)id);
+    if (p->form.top_k)
+        choose_top(p, x);
+    for (int k = 0; k < p->form.top_k; k++) {
+        putc(',', p->csv);
+        put_class(p, p->order[k]);
+        fprintf(p->csv, ",%.9g", (double)x[p->order[k]]);
+    }
+    if (chooses(p) && !p->form.top_k) {
+        int best = 0;
+        for (int i = 1; i < p->width; i++)
+            best = x[i] > x[best] ? i : best;
+        putc(',', p->csv);
+        put_class(p, best);
+    }
+    for (int i = 0; !p->form.top_k && i < p->width; i++)
+        fprintf(p->csv, ",%.9g", (double)x[i]);
+    putc('\n', p->csv);
+}
+
+int og__prediction_rows(struct og_prediction_file *p, const uint32_t *nodes, float *rows,
+                        uint32_t n, struct og_err *err)
+{
+    const size_t width = (size_t)p->width;
+    int rc = 0;
+    for (uint32_t i = 0; p->form.probabilities && i < n; i++)
+        make_probable(p, rows + i * width);
+    if (!p->form.csv)
+        return p->form.half ? put_halves(p, nodes, rows, n, err)
+                            : og__npy_append(p->npy, rows, n, err);
+    for (uint32_t first = 0; first < n; first += IDS) {
+        const uint32_t m = OG_MIN(n - first, (uint32_t)IDS);
+        OG_TRY(read_ids(p, nodes + first, m, err));
+        for (uint32_t i = 0; i < m; i++)
+            put_row(p, p->ids[i], rows + (first + i) * width);
+    }
+    if (ferror(p->csv))
+        rc = og__fail_errno(err, errno ? -errno : -EIO, NULL, "%s", p->path);
+out:
+    return rc;
+}
