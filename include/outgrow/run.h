@@ -132,6 +132,36 @@ OG_EXPORT OG_MUST_CHECK int og_predict_with(const char *dataset, const char *che
                                             const struct og_observer *seen, char **text,
                                             struct og_err *err);
 
+/* Predictions of a few nodes at a time, from disk. */
+struct og_predictor;
+/* Open a predictor. It takes all neighbours of every node, as og_predict does, and results agree
+ * within 1e-5. With the option fanout it samples them. A node's neighbours then follow from the
+ * option seed, whatever nodes are requested with it.
+ *
+ * The option memory bounds everything: half is for topology, model and degrees, half for requests.
+ * `batch` is the most nodes of a request that are computed together. `threads` is the threads of
+ * the model; twice as many sample and read. While it is opened, `seen` gets messages and may
+ * stop it. */
+OG_EXPORT OG_MUST_CHECK int og_predictor_open(struct og_predictor **out, const char *dataset,
+                                              const char *checkpoint, const struct og_options *opt,
+                                              const struct og_observer *seen, struct og_err *err);
+/* Numbers per node: classes or values, or for links --hidden. */
+OG_EXPORT int og_predictor_columns(const struct og_predictor *p);
+/* out  {"nodes","columns","type","fanout","batch","threads","memory_bytes","memory_budget_bytes"}
+ */
+OG_EXPORT OG_MUST_CHECK int og_predictor_info(const struct og_predictor *p, char **out,
+                                              struct og_err *err);
+/* Compute the logits of n nodes, which may repeat, into out [n][columns]. Ids count as in
+ * train.npy. Any threads may call it at the same time; it waits for a free one of the predictor's.
+ *
+ * Returns -EINVAL for other nodes, -ENOMEM if the neighbourhoods do not fit, -EIO, and -ECANCELED
+ * if the predictor is being closed. Other requests are not affected. */
+OG_EXPORT OG_MUST_CHECK int og_predictor_rows(struct og_predictor *p, const int64_t *nodes,
+                                              int64_t n, float *out, struct og_err *err);
+/* Close a predictor: waits for calls of other threads. No call may begin after it. NULL is ignored.
+ */
+OG_EXPORT void og_predictor_close(struct og_predictor *p);
+
 /* Plan training without running it: memory, hits and reads.
  *
  * out  the text of plan.json */

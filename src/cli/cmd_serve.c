@@ -1,0 +1,187 @@
+#include "cli.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_CALLERS = 64, DIGITS = 9 };
+
+static const struct og_option own[] = {
+    OWN_TEXT("checkpoint", "FILE", "safetensors file of the model"),
+    OWN_NUMBER("callers", "N", "4", "requests that are answered at the same time", 1, MOST_CALLERS),
+    {0},
+};
+
+struct serving {
+    struct og_predictor *predictor;
+    pthread_mutex_t reading, writing;
+    json_int_t lines; /* read so far */
+    bool failed;      /* to write */
+};
+
+/* ---- a line ---- */
+
+/* Node ids of a JSON array; NULL if it is none, or memory is short. */
+static int64_t *read_nodes(const json_t *list, size_t *n)
+{
+    *n = json_array_size(list);
+    int64_t *nodes = json_is_array(list) ? malloc((*n + 1) * sizeof(*nodes)) : NULL;
+    for (size_t i = 0; nodes && i < *n; i++) {
+        const json_t *one = json_array_get(list, i);
+        if (!json_is_integer(one)) {
+            free(nodes);
+            return NULL;
+        }
+        nodes[i] = json_integer_value(one);
+    }
+    return nodes;
+}
+
+static json_t *rows_json(const float *rows, size_t n, size_t columns)
+{
+    json_t *all = json_array();
+    for (size_t i = 0; i < n; i++) {
+        json_t *row = json_array();
+        for (size_t k = 0; k < columns; k++)
+            json_array_append_new(row, json_real((double)rows[i * columns + k]));
+        json_array_append_new(all, row);
+    }
+    return all;
+}
+
+static json_t *error_json(const struct og_err *err)
+{
+    return json_pack("{s:i s:s s:s}", "code", err->code, "error", err->message, "hint", err->hint);
+}
+
+/* {"rows":[...]} or {"code","error","hint"} */
+static json_t *answer_nodes(const struct serving *s, const json_t *list)
+{
+    const size_t columns = (size_t)og_predictor_columns(s->predictor);
+    struct og_err err = {0};
+    size_t n;
+    int64_t *nodes = read_nodes(list, &n);
+    float *rows = nodes ? calloc(n * columns + 1, sizeof(*rows)) : NULL;
+    json_t *root;
+    if (!rows) {
+        failure(&err, -EINVAL, "[1, 2, 3] or {\"id\": 7, \"nodes\": [1, 2, 3]}",
+                "not a request: an array of node ids expected");
+        root = error_json(&err);
+    } else if (og_predictor_rows(s->predictor, nodes, (int64_t)n, rows, &err) < 0) {
+        root = error_json(&err);
+    } else {
+        root = json_pack("{s:o}", "rows", rows_json(rows, n, columns));
+    }
+    free(rows);
+    free(nodes);
+    return root;
+}
+
+static void answer_line(struct serving *s, const char *line, json_int_t number)
+{
+    json_t *asked = json_loads(line, 0, NULL);
+    const json_t *list = json_is_object(asked) ? json_object_get(asked, "nodes") : asked;
+    json_t *id = json_is_object(asked) ? json_object_get(asked, "id") : NULL;
+    json_t *root = answer_nodes(s, list);
+    json_object_set_new(root, "id", id ? json_incref(id) : json_integer(number));
+    pthread_mutex_lock(&s->writing);
+    if (!root || json_dumpf(root, stdout, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS)) < 0 ||
+        putchar('\n') == EOF || fflush(stdout) != 0)
+        s->failed = true;
+    pthread_mutex_unlock(&s->writing);
+    json_decref(root);
+    json_decref(asked);
+}
+
+static void *answer_lines(void *arg)
+{
+    struct serving *s = arg;
+    char *line = NULL;
+    size_t size = 0;
+    for (;;) {
+        pthread_mutex_lock(&s->reading);
+        const ssize_t n = s->failed ? -1 : getline(&line, &size, stdin);
+        const json_int_t number = ++s->lines;
+        pthread_mutex_unlock(&s->reading);
+        if (n < 0)
+            break;
+        if (line[strspn(line, " \t\r\n")])
+            answer_line(s, line, number);
+    }
+    free(line);
+    return NULL;
+}
+
+/* ---- the command ---- */
+
+/* The first line, when requests may come. */
+static int say_ready(const struct serving *s, struct og_err *err)
+{
+    char *text = NULL;
+    const int rc = og_predictor_info(s->predictor, &text, err);
+    if (rc < 0)
+        return rc;
+    json_t *root = json_loads(text, 0, NULL);
+    free(text);
+    if (!root)
+        return no_result(err);
+    json_dumpf(root, stdout, JSON_COMPACT);
+    json_decref(root);
+    putchar('\n');
+    return fflush(stdout) == 0 ? 0 : failure(err, -EIO, NULL, "cannot write to standard output");
+}
+
+static int answer_all(struct serving *s, int callers, struct og_err *err)
+{
+    pthread_t thread[MOST_CALLERS];
+    int n = 0;
+    while (n < callers - 1 && pthread_create(&thread[n], NULL, answer_lines, s) == 0)
+        n++;
+    answer_lines(s);
+    for (int i = 0; i < n; i++)
+        pthread_join(thread[i], NULL);
+    return s->failed ? failure(err, -EIO, NULL, "cannot write to standard output") : 0;
+}
+
+static int run(struct invocation *in, struct og_err *err)
+{
+    struct serving s = {.reading = PTHREAD_MUTEX_INITIALIZER, .writing = PTHREAD_MUTEX_INITIALIZER};
+    const char *checkpoint = own_text(in, "checkpoint");
+    int callers, rc;
+    if (!checkpoint)
+        return usage_error(err, NULL, "serve: --checkpoint FILE expected");
+    TRY(own_number(in, "callers", &callers, err));
+    TRY(og_predictor_open(&s.predictor, in->arg[0], checkpoint, in->options,
+                          screen_observer(in->screen, 0), err));
+    signal(SIGINT, SIG_DFL); /* waiting for a line, it ends at once */
+    signal(SIGTERM, SIG_DFL);
+    TRY(say_ready(&s, err));
+    rc = answer_all(&s, callers, err);
+out:
+    og_predictor_close(s.predictor);
+    return rc;
+}
+
+const struct command cmd_serve = {
+    .name = "serve",
+    .group = "Models",
+    .args = "DATASET",
+    .min_args = 1,
+    .max_args = 1,
+    .summary = "answer requests for predictions of a few nodes",
+    .text =
+        "Reads requests from standard input, a line each: [1, 2, 3] or {\"id\": 7, \"nodes\": [1, "
+        "2, 3]}. Each answer is a line {\"id\": 7, \"rows\": [[...], ...]} with the logits, or "
+        "{\"id\": 7, \"error\": ..., \"hint\": ...}. Without an id it is the number of the line. "
+        "Answers come as they are ready. The first line of the output has \"columns\" and other "
+        "properties.\n\nNeighbourhoods are whole, as in `outgrow predict`, unless --fanout is "
+        "given. Then a node's neighbours follow from --seed alone. --memory bounds all: half is "
+        "for topology and model, half for requests. Ids count as in train.npy.",
+    .own = own,
+    .training = true,
+    .often = WORDS("memory", "fanout", "batch"),
+    .without = WORDS("workers"),
+    .run = run,
+};
