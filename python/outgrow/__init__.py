@@ -10,11 +10,13 @@ help(Loader) has a script each for PyTorch Geometric, DGL and NumPy.
 """
 from . import _outgrow
 from ._calls import generate, import_, info, simulate
+from ._classifier import GraphClassifier
 from ._command import evaluate, plan, predict, train
 from ._errors import BudgetError, Error, FileError, OptionError, ProcessError, UnsupportedError
 from ._forms import Adj, Adjs, Arrays, Edges, Hop, Nodes
 from ._loader import Loader
 from ._neighbor import LinkNeighborLoader, NeighborLoader
+from ._predictor import Predictor
 from ._stores import stores
 from ._tables import import_tables
 from ._write import write
@@ -24,6 +26,6 @@ for _kind in BudgetError, Error, FileError, OptionError, ProcessError, Unsupport
 del _kind
 
 __version__ = _outgrow.version
-__all__ = ["Adj", "Adjs", "Arrays", "BudgetError", "Edges", "Error", "FileError", "Hop", "LinkNeighborLoader", "Loader", "NeighborLoader",
-           "Nodes", "OptionError", "ProcessError", "UnsupportedError", "evaluate", "generate", "import_", "import_tables", "info", "plan", "predict", "simulate",
+__all__ = ["Adj", "Adjs", "Arrays", "BudgetError", "Edges", "Error", "FileError", "GraphClassifier", "Hop", "LinkNeighborLoader", "Loader", "NeighborLoader",
+           "Nodes", "OptionError", "Predictor", "ProcessError", "UnsupportedError", "evaluate", "generate", "import_", "import_tables", "info", "plan", "predict", "simulate",
            "stores", "train", "write"]

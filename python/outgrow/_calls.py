@@ -6,6 +6,7 @@ import threading
 
 from . import _outgrow
 from ._options import texts_of
+from ._results import Result
 
 log = logging.getLogger("outgrow")
 LEVELS = logging.WARNING, logging.INFO, logging.DEBUG
@@ -79,7 +80,7 @@ def watched(call, *args, progress=False, watch=None):
 def info(dataset):
     """Summarize a dataset: counts, dtypes, sizes, degrees, and what fits in which memory. Returns the output of `outgrow info --json`
     (docs/reference/json.md)."""
-    return json.loads(_outgrow.info(os.fspath(dataset)))
+    return Result(json.loads(_outgrow.info(os.fspath(dataset))))
 
 
 def simulate(source, policy, cache, *, progress=False, **options):
@@ -93,7 +94,7 @@ def simulate(source, policy, cache, *, progress=False, **options):
     >>> outgrow.simulate("graph", ["degree", "belady"], ["5%", "10%"], fanout=[10, 10], epochs=1)["results"]
     """
     lists = [",".join(v) if isinstance(v, (list, tuple)) else str(v) for v in (policy, cache)]
-    return json.loads(watched(_outgrow.simulate, os.fspath(source), *lists, texts_of(options), progress=progress))
+    return Result(json.loads(watched(_outgrow.simulate, os.fspath(source), *lists, texts_of(options), progress=progress)))
 
 
 def generate(out, *, progress=False, **options):

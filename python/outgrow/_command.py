@@ -9,12 +9,18 @@ import os
 import shutil
 import signal
 import subprocess
+import tempfile
+import threading
+
+import numpy as np
 
 from ._errors import Error, FileError, OptionError
 from ._options import texts_of
+from ._results import Result
 
 log = logging.getLogger("outgrow")
 INTERRUPTED, USAGE = 130, 2
+EPOCH = '{"progress":'  # how a line of train --json-epochs begins
 
 
 def command():
@@ -57,20 +63,101 @@ def ended(process):
         raise
 
 
-def run(name, *args, progress=False, **options):
-    """Run `outgrow name args --options --json`; returns its output as a dict."""
+def start(name, *args, progress=False, **options):
+    """The process of `outgrow name args --options --json`."""
     words = [command(), name, "--json", *([] if progress else ["--quiet"]), *words_of(options), "--", *map(os.fspath, args)]
     # Its own process group: a terminal's Ctrl-C reaches it once, through us.
-    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=None if progress else subprocess.PIPE,
-                          text=True, process_group=0) as process:
-        out, said = ended(process)
+    return subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=None if progress else subprocess.PIPE,
+                            text=True, process_group=0)
+
+
+def result_of(process, out, said):
+    """What an ended process returns, or the exception."""
     if process.returncode == INTERRUPTED:
         raise KeyboardInterrupt
     if process.returncode != 0:
         raise error_from(process.returncode, said or "")
     for line in (said or "").splitlines():
         log.warning("%s", line.removeprefix("outgrow: "))
-    return json.loads(out)
+    return Result(json.loads(out))
+
+
+def run(name, *args, progress=False, **options):
+    """Run `outgrow name args --options --json`; returns its output as a dict."""
+    with start(name, *args, progress=progress, **options) as process:
+        out, said = ended(process)
+    return result_of(process, out, said)
+
+
+class Epochs:
+    """Who follows the epochs of a run: tqdm's bar, TensorBoard, a callback."""
+
+    def __init__(self, total, progress, tensorboard, on_epoch):
+        self.bar, self.board, self.on_epoch, self.seen = None, None, on_epoch, []
+        if progress:
+            try:
+                from tqdm.auto import tqdm
+                self.bar = tqdm(total=total, desc="epochs")
+            except ImportError:
+                pass
+        if tensorboard is not None:
+            try:
+                from torch.utils.tensorboard import SummaryWriter
+            except ImportError as why:
+                self.close()
+                raise Error("tensorboard: it is not installed here", "pip install torch tensorboard, or use on_epoch") from why
+            self.board = SummaryWriter(os.fspath(tensorboard))
+
+    def wanted(self):
+        return bool(self.bar or self.board or self.on_epoch)
+
+    def add(self, epoch):
+        """Whether the run is to stop."""
+        self.seen.append(epoch)
+        if self.bar is not None:
+            self.bar.set_postfix({k: epoch[k] for k in ("loss", "valid_acc") if isinstance(epoch.get(k), float)}, refresh=False)
+            self.bar.update(1)
+        if self.board is not None:
+            for name, value in epoch.items():
+                if isinstance(value, (int, float)) and name != "epoch":
+                    self.board.add_scalar(name, value, epoch["epoch"])
+        return bool(self.on_epoch and self.on_epoch(epoch))
+
+    def close(self):
+        for one in self.bar, self.board:
+            if one is not None:
+                one.close()
+
+
+def follow(process, epochs):
+    """Both outputs of the process, and whether a callback stopped it."""
+    said, rest, stopped = [], [], False
+    reader = threading.Thread(target=lambda: said.extend(process.stderr or ()), daemon=True)
+    reader.start()  # a full pipe would block the command
+    try:
+        for line in process.stdout:
+            if not line.startswith(EPOCH):
+                rest.append(line)
+            elif not stopped and epochs.add(json.loads(line)["progress"]):
+                stopped = True
+                process.send_signal(signal.SIGINT)
+    except BaseException:
+        process.send_signal(signal.SIGINT)
+        process.stdout.read()
+        raise
+    finally:
+        process.wait()
+        reader.join()
+    return "".join(rest), "".join(said), stopped
+
+
+def ids_of(nodes):
+    """Node ids of an array, a list, a mask or a tensor."""
+    ids = np.asarray(nodes.detach().cpu() if hasattr(nodes, "detach") else nodes)
+    ids = np.flatnonzero(ids) if ids.dtype == bool else ids
+    if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
+        raise OptionError(f"nodes: an array of {ids.ndim} dimensions of {ids.dtype}", "pass a list of node ids, or a mask")
+    return ids.astype(np.int64)
 
 
 def plan(dataset, *, progress=False, **options):
@@ -79,18 +166,41 @@ def plan(dataset, *, progress=False, **options):
     return run("plan", dataset, progress=progress, **options)
 
 
-def train(dataset, *, progress=False, **options):
+def train(dataset, *, progress=False, on_epoch=None, tensorboard=None, **options):
     """Train one of the library's models; returns summary.json. Options are those of `outgrow train`, with _ for -: model="sage",
     fanout=[10, 10], memory="4G", run="runs/first", resume=True, ...
 
+    on_epoch     called with the metrics of each epoch, a dict as in summary.json. If it returns a true value the run stops, and
+                 `resume=True` continues it; the result then has the epochs so far and "stopped_by".
+    tensorboard  a folder for TensorBoard, if that is installed
+    progress     tqdm's bar of epochs, or without tqdm the command's own on stderr
+
     Runs the command `outgrow` from the PATH or $OUTGROW_COMMAND, because this package has no models. Ctrl-C stops it as in a
-    shell; `resume=True` continues. With progress=True its progress bar is on stderr."""
-    return run("train", dataset, progress=progress, **options)
+    shell; `resume=True` continues."""
+    epochs = Epochs(options.get("epochs"), progress, tensorboard, on_epoch)
+    if not epochs.wanted():
+        return run("train", dataset, progress=progress, **options)
+    try:
+        with start("train", dataset, progress=progress and epochs.bar is None, json_epochs=True, **options) as process:
+            out, said, stopped = follow(process, epochs)
+        if stopped and process.returncode == INTERRUPTED:
+            return Result(epochs=epochs.seen, stopped_epoch=epochs.seen[-1]["epoch"], stopped_by="on_epoch")
+        return result_of(process, out, said)
+    finally:
+        epochs.close()
 
 
 def predict(dataset, checkpoint, out, *, progress=False, **options):
     """Compute the logits of every node with all its neighbours, float32 [N, C] in the .npy file `out`; also embeddings="emb.npy".
-    Returns counters of reads and writes. Runs the command (see `train`)."""
+    With out="pred.csv" a table with the source's ids. nodes="test", a file or an array of ids: only these. Also probabilities=True,
+    top_k=3, dtype="f16". Returns counters of reads and writes. Runs the command (see `train`)."""
+    nodes = options.pop("nodes", None)
+    if nodes is not None and not isinstance(nodes, (str, os.PathLike)):
+        with tempfile.TemporaryDirectory() as folder:
+            np.save(f"{folder}/nodes.npy", ids_of(nodes))
+            return predict(dataset, checkpoint, out, progress=progress, nodes=f"{folder}/nodes.npy", **options)
+    if nodes is not None:
+        options["nodes"] = nodes
     return run("predict", dataset, progress=progress, checkpoint=checkpoint, out=out, **options)
 
 

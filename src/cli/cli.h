@@ -139,6 +139,8 @@ void print_help(const struct command *command, bool all);
 
 struct screen *screen_open(bool quiet, bool is_train);
 void screen_close(struct screen *s);
+/* Print each epoch to standard output, a line of JSON. */
+void screen_print_epochs(struct screen *s);
 /* The observer for library calls. After this call SIGINT, SIGTERM and SIGUSR1 request a stop; a
  * second signal kills. */
 const struct og_observer *screen_observer(struct screen *s, int epochs);

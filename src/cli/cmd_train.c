@@ -6,6 +6,7 @@ static const struct og_option own[] = {
         "train N times, with seeds --seed, --seed + 1, ..., each in its own folder below --run; "
         "summary.json in --run has means and standard deviations",
         1, 10000),
+    OWN_FLAG("json-epochs", "with --json, first a line {\"progress\": ...} per epoch"),
     {0},
 };
 
@@ -16,6 +17,10 @@ static int run(struct invocation *in, struct og_err *err)
     int rc = own_number(in, "runs", &runs, err);
     if (rc < 0)
         return rc;
+    if (own_flag(in, "json-epochs") && !in->json)
+        return usage_error(err, "add --json", "--json-epochs: the result is text");
+    if (own_flag(in, "json-epochs"))
+        screen_print_epochs(in->screen);
     const int workers = (int)option_number(in, "workers");
     if (runs > 1 && (workers > 1 || og_worker() >= 0))
         return usage_error(err, "use --workers 1", "--runs %d: not with several workers", runs);

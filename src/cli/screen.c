@@ -13,6 +13,7 @@ enum { BAR_WIDTH = 30, SECONDS_TOGETHER = 1 };
 struct screen {
     bool quiet, terminal;
     bool is_train; /* the keys of an epoch's line are known */
+    bool lines;    /* epochs go to standard output as JSON */
     int epochs;
     bool drawn;   /* a bar is on the current line */
     bool warned;  /* about the signal */
@@ -150,10 +151,16 @@ static void on_epoch(void *arg, const char *epoch_json)
     struct screen *s = arg;
     json_error_t why;
     char line[256];
-    if (s->quiet || !s->is_train)
+    if ((s->quiet && !s->lines) || !s->is_train)
         return;
     json_t *epoch = json_loads(epoch_json, 0, &why);
-    if (epoch) {
+    if (epoch && s->lines) {
+        fputs("{\"progress\":", stdout);
+        json_dumpf(epoch, stdout, JSON_COMPACT | JSON_REAL_PRECISION(17));
+        puts("}");
+        fflush(stdout);
+    }
+    if (epoch && !s->quiet) {
         clear_bar(s);
         epoch_line(line, sizeof(line), epoch, s->epochs);
         fprintf(stderr, "%s\n", line);
@@ -176,6 +183,11 @@ struct screen *screen_open(bool quiet, bool is_train)
                                        .epoch = on_epoch,
                                        .stop = &stop_asked};
     return s;
+}
+
+void screen_print_epochs(struct screen *s)
+{
+    s->lines = true;
 }
 
 void screen_close(struct screen *s)

@@ -1,0 +1,75 @@
+"""GraphClassifier: the command's models, with the methods of scikit-learn."""
+import json
+import os
+import tempfile
+
+import numpy as np
+
+from ._command import evaluate, predict, train
+from ._errors import OptionError
+
+
+class GraphClassifier:
+    """A classifier of nodes with the methods of scikit-learn.
+
+    >>> model = outgrow.GraphClassifier(model="sage", fanout=[10, 10], epochs=5, memory="2G").fit("graph")
+    >>> model.predict("test"), model.score("test")
+
+    Options are those of `train`. Without run= the run's files are in a temporary folder, which is removed with this object."""
+
+    def __init__(self, model="sage", **options):
+        self.options = {"model": model, **options}
+
+    def get_params(self, deep=True):
+        return dict(self.options)
+
+    def set_params(self, **options):
+        self.options.update(options)
+        return self
+
+    def fit(self, graph, **options):
+        """Train on the dataset in folder `graph`, with more options, such as on_epoch=; `result_` has the summary."""
+        self.graph_ = os.fspath(graph)
+        options = {**self.options, **options}
+        if options.get("run") is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="outgrow-")
+            options["run"] = f"{self._folder.name}/run"
+        self.run_ = os.fspath(options["run"])
+        self.result_ = train(self.graph_, **options)
+        with open(f"{self.graph_}/meta.json", encoding="utf-8") as f:
+            meta = json.load(f)
+        names = meta.get("class_names")
+        self.classes_ = np.array(names) if names else np.arange(meta["num_classes"])
+        return self
+
+    def checkpoint(self):
+        """File of the parameters: of the best epoch, if there was a validation."""
+        if not hasattr(self, "run_"):
+            raise OptionError("the classifier is not fitted", "call fit(graph) first")
+        best = f"{self.run_}/best.safetensors"
+        return best if os.path.exists(best) else f"{self.run_}/checkpoint.safetensors"
+
+    def _given(self, *names):
+        return {name: self.options[name] for name in names if self.options.get(name) is not None}
+
+    def decision_function(self, nodes=None, **options):
+        """Logits, float32 [n, C]. Nodes are ids, a mask, a split's name, or None: all. graph= is another dataset than that of fit."""
+        checkpoint = self.checkpoint()
+        with tempfile.TemporaryDirectory(prefix="outgrow-") as folder:
+            given = {**self._given("memory", "threads", "scratch"), **options}
+            predict(given.pop("graph", self.graph_), checkpoint, f"{folder}/out.npy", nodes=nodes, **given)
+            return np.load(f"{folder}/out.npy")
+
+    def predict_proba(self, nodes=None, **options):
+        """Probabilities of classes, float32 [n, C]."""
+        return self.decision_function(nodes, **options, probabilities=True)
+
+    def predict(self, nodes=None, **options):
+        """The most likely class of each node: its name, if the dataset has names, else its number."""
+        best = self.decision_function(nodes, **options).argmax(1)
+        return self.classes_[best]
+
+    def score(self, split="test"):
+        """Accuracy on a split, with neighbours sampled as in training."""
+        checkpoint = self.checkpoint()
+        return evaluate(self.graph_, checkpoint, split=split, **self._given("memory", "threads", "fanout", "batch"))["acc"]

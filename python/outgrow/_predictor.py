@@ -1,0 +1,105 @@
+"""Predictor: a process of the command `outgrow serve`, which any number of threads ask."""
+import concurrent.futures
+import json
+import subprocess
+import threading
+import weakref
+
+import numpy as np
+
+from ._command import command, error_from, ids_of, words_of
+from ._errors import ProcessError, error_of
+
+
+class Line:
+    """The process, its pipes, and requests that wait for an answer."""
+
+    def __init__(self, words):
+        self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, process_group=0)
+        self.lock, self.waiting, self.number, self.said = threading.Lock(), {}, 0, []
+        self.listener = threading.Thread(target=lambda: self.said.extend(self.process.stderr), name="outgrow", daemon=True)
+        self.listener.start()
+        first = self.process.stdout.readline()
+        if not first:
+            self.close()
+            raise error_from(self.process.returncode, "".join(self.said))
+        self.about = json.loads(first)
+        self.reader = threading.Thread(target=self.read, name="outgrow", daemon=True)
+        self.reader.start()
+
+    def read(self):
+        for text in self.process.stdout:
+            answer = json.loads(text)
+            with self.lock:
+                future = self.waiting.pop(answer["id"], None)
+            if future is not None:
+                future.set_result(answer)
+        with self.lock:
+            left, self.waiting = list(self.waiting.values()), None
+        for future in left:
+            future.set_exception(ProcessError("the predictor ended: " + ("".join(self.said).strip() or "it was closed")))
+
+    def ask(self, nodes):
+        future = concurrent.futures.Future()
+        with self.lock:
+            if self.waiting is None or self.process.stdin.closed:
+                raise ProcessError("the predictor is closed", "open another one")
+            self.number += 1
+            self.waiting[self.number] = future
+            try:
+                self.process.stdin.write(json.dumps({"id": self.number, "nodes": nodes.tolist()}) + "\n")
+                self.process.stdin.flush()
+            except OSError as why:
+                self.waiting.pop(self.number)
+                raise ProcessError("the predictor ended: " + "".join(self.said).strip()) from why
+        return future.result()
+
+    def close(self):
+        with self.lock:
+            if not self.process.stdin.closed:
+                self.process.stdin.close()
+        self.process.wait()
+        self.listener.join()
+
+
+class Predictor:
+    """Predictions of a few nodes at a time, from disk, within `memory`. Any number of threads may call it.
+
+    >>> with outgrow.Predictor("runs/first/best.safetensors", "graph", memory="1G") as predictor:
+    ...     predictor([3, 1, 4])          # logits, float32 [3, C]
+
+    checkpoint  file of a trained model
+    graph       folder of a dataset, of this or another graph of the same kind
+    memory      bounds everything; half is for topology and model, half for requests
+    fanout      None: all neighbours, as `predict` computes them; [10, 10]: sampled, by `seed` and node alone
+    callers     requests that are computed at the same time
+    options     others of `outgrow serve`: batch=16, threads, topology="disk", ...
+
+    Ids count as in train.npy of the dataset. Starts the command `outgrow`, as `train` does."""
+
+    def __init__(self, checkpoint, graph, *, callers=4, **options):
+        words = words_of({"checkpoint": checkpoint, "callers": callers, **options})
+        self._line = Line([command(), "serve", "--quiet", *words, "--", str(graph)])
+        self._end = weakref.finalize(self, self._line.close)
+        self.columns, self.info = self._line.about["columns"], self._line.about
+
+    def __call__(self, nodes):
+        """Logits of these nodes, float32 [n, columns]; for links the decoder's inputs."""
+        nodes = ids_of(nodes)
+        answer = self._line.ask(nodes)
+        if "error" in answer:
+            raise error_of(answer["code"], answer["error"], answer["hint"])
+        return np.array(answer["rows"], np.float32).reshape(len(nodes), self.columns)
+
+    def predict(self, nodes):
+        """The class with the largest logit, int64 [n]."""
+        return self(nodes).argmax(1)
+
+    def close(self):
+        self._end()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.close()

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""Predictor compared with `predict`: all neighbours, many threads, little memory. Also results that show themselves, callbacks, and the classifier."""
+import concurrent.futures
+import os
+
+import support
+from support import CLASSES, NODES, arrays_of_a_graph, command, main, np, outgrow, raises
+
+MEMORY = {"memory": "256M", "threads": 1}
+
+
+def trained(graph, name, *words):
+    if not os.path.exists(name):
+        command("train", graph, "--fanout", "3,3", "--hidden", 8, "--epochs", 1, "--run", name, "--memory", "128M", "--quiet", *words)
+    return f"{name}/checkpoint.safetensors"
+
+
+def graph():
+    if not os.path.exists("graph"):
+        outgrow.write("graph", **arrays_of_a_graph())
+    return "graph"
+
+
+def test_equal_to_predict():
+    nodes = np.random.default_rng(2).integers(0, NODES, 200)
+    for i, words in enumerate((["--model", "sage"], ["--model", "gcn"], ["--model", "gcn", "--edge-weights", "off"], ["--model", "gat"], ["--model", "gin"])):
+        checkpoint = trained(graph(), f"run{i}", *words)
+        outgrow.predict("graph", checkpoint, f"all{i}.npy", memory="128M")
+        every = np.load(f"all{i}.npy")
+        for topology in "memory", "disk":
+            with outgrow.Predictor(checkpoint, "graph", topology=topology, **MEMORY) as predictor:
+                made = predictor(nodes)
+                assert made.dtype == np.float32 and np.abs(made - every[nodes]).max() < 1e-5 * max(1, np.abs(every).max()), (words, topology)
+                assert predictor.columns == CLASSES and (predictor.predict(nodes[:9]) == made[:9].argmax(1)).all()
+
+
+def test_types():
+    outgrow.generate("typed", types="paper:600:8,author:400:6,venue:30:0", classes=4,
+                     relations="author:writes:paper:3,paper:cites:paper:4,paper:written:author:3,venue:has:paper:1,paper:in:venue:9")
+    for i, words in enumerate(([], ["--task", "link", "--relation", "cites", "--edge-split", "80/10/10"])):
+        checkpoint = trained("typed", f"typed{i}", "--embedding", "4", *words)
+        outgrow.predict("typed", checkpoint, f"typed{i}.npy", memory="128M", fanout=[-1, -1])
+        every = np.load(f"typed{i}.npy")
+        with outgrow.Predictor(checkpoint, "typed", **MEMORY) as predictor:
+            nodes = np.arange(0, 600, 7)
+            assert np.abs(predictor(nodes) - every[nodes]).max() < 1e-5
+
+
+def test_many_threads():
+    checkpoint = trained(graph(), "run0", "--model", "sage")
+    with outgrow.Predictor(checkpoint, "graph", **MEMORY) as predictor:
+        want = predictor(np.arange(NODES))
+
+        def ask(seed):
+            nodes = np.random.default_rng(seed).integers(0, NODES, 1 + seed % 20)
+            return np.abs(predictor(nodes) - want[nodes]).max()
+
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            assert max(pool.map(ask, range(400))) < 1e-5
+
+
+def test_sampled_by_node():
+    """With a fanout a node's neighbours do not depend on the others of a request."""
+    checkpoint = trained(graph(), "run0", "--model", "sage")
+    with outgrow.Predictor(checkpoint, "graph", fanout=[3, 3], seed=4, **MEMORY) as one, outgrow.Predictor(checkpoint, "graph", fanout=[3, 3], seed=5, **MEMORY) as other:
+        together = one(np.arange(60))
+        assert all(np.abs(one([v])[0] - together[v]).max() < 1e-5 for v in range(0, 60, 5))
+        assert np.abs(other(np.arange(60)) - together).max() > 1e-3
+
+
+def test_refusals():
+    checkpoint = trained(graph(), "run0", "--model", "sage")
+    with outgrow.Predictor(checkpoint, "graph", **MEMORY) as predictor:
+        with raises(outgrow.OptionError, f"node {NODES}"):
+            predictor([1, NODES])
+        with raises(outgrow.OptionError, "node ids"):
+            predictor([[1, 2]])
+        assert predictor([]).shape == (0, CLASSES) and predictor(np.arange(NODES) == 3).shape == (1, CLASSES)
+    with raises(outgrow.ProcessError, "closed"):
+        predictor([1])
+    with raises(outgrow.Error, "memory"):
+        outgrow.Predictor(checkpoint, "graph", memory="20M")
+    with raises(outgrow.Error, "absent"):
+        outgrow.Predictor("absent.safetensors", "graph", **MEMORY)
+
+
+def test_nodes_of_predict():
+    checkpoint = trained(graph(), "run0", "--model", "sage")
+    outgrow.predict("graph", checkpoint, "every.npy", memory="128M")
+    mask = np.arange(NODES) % 50 == 3
+    for i, nodes in enumerate((np.flatnonzero(mask), mask, np.flatnonzero(mask).tolist())):
+        said = outgrow.predict("graph", checkpoint, f"some{i}.npy", nodes=nodes, memory="128M")
+        assert np.abs(np.load(f"some{i}.npy") - np.load("every.npy")[mask]).max() < 1e-5
+        assert said["needed"]["rows"] <= NODES and "<table>" in said._repr_html_()
+
+
+def test_epochs():
+    seen = []
+    options = {"fanout": [3, 3], "hidden": 8, "memory": "128M", "epochs": 4}
+    result = outgrow.train(graph(), run="followed", on_epoch=seen.append, **options)
+    assert [e["epoch"] for e in seen] == [1, 2, 3, 4] and [e["loss"] for e in seen] == [e["loss"] for e in result["epochs"]]
+    assert isinstance(result, dict) and "<th>loss</th>" in result._repr_html_() and "<table>" in outgrow.info("graph")._repr_html_()
+    stopped = outgrow.train("graph", run="stopped", on_epoch=lambda e: e["epoch"] == 2, **{**options, "epochs": 400})
+    assert stopped["stopped_by"] == "on_epoch" and 2 <= stopped["stopped_epoch"] < 400 and stopped["epochs"][0]["loss"] == seen[0]["loss"]
+
+    def fails(epoch):
+        raise KeyError(epoch["epoch"])
+
+    with raises(KeyError, "1"):
+        outgrow.train("graph", run="failed", on_epoch=fails, **options)
+
+
+def test_classifier():
+    model = outgrow.GraphClassifier(model="sage", fanout=[3, 3], hidden=8, epochs=2, memory="128M", seed=3)
+    with raises(outgrow.OptionError, "not fitted"):
+        model.predict([1])
+    assert model.fit(graph()) is model and model.get_params()["hidden"] == 8
+    chances, classes = model.predict_proba("test"), model.predict("test")
+    ids = np.load("graph/test.npy")
+    assert np.abs(chances.sum(1) - 1).max() < 1e-5 and (classes == chances.argmax(1)).all() and len(classes) == len(ids)
+    assert np.abs(model.decision_function()[ids] - model.decision_function(ids)).max() < 1e-5 and 0 <= model.score() <= 1
+
+
+if __name__ == "__main__":
+    main(globals())
