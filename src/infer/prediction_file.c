@@ -2,6 +2,7 @@
 
 #include "base/sized.h"
 #include "dataset/convert.h"
+#include "dataset/node_names.h"
 #include "dataset/writer.h"
 #include "nn/tasks.h"
 
@@ -18,7 +19,8 @@ struct og_prediction_file {
     struct og_prediction_form form;
     const struct og_model_config *model;
     const struct og_graph *g;
-    const json_t *names; /* of classes, [width]; NULL: numbers */
+    const json_t *names;          /* of classes, [width]; NULL: numbers */
+    struct og_node_names **nodes; /* [groups] names of a table's nodes; NULL: ids */
     int width;
     struct og_npy_writer *npy;
     FILE *csv;
@@ -74,6 +76,23 @@ static int check_labels(const struct og_predict_options *how, const struct og_pr
     return 0;
 }
 
+/* Refuses a graph whose source called no node anything. */
+static int check_names(const struct og_graph *g, struct og_err *err)
+{
+    bool named = g->node_ids.fd >= 0;
+    int rc = 0;
+    for (uint32_t k = 0; rc == 0 && !named && k < g->n_groups; k++) {
+        struct og_node_names *names = NULL;
+        rc = og__node_names_open(&names, g, k, err);
+        named = names != NULL;
+        og__node_names_close(names);
+    }
+    if (rc < 0 || named)
+        return rc;
+    return og__fail(err, -EINVAL, "leave it out: rows are numbered as in the dataset",
+                    "--names: %s has no ids of the source", g->path);
+}
+
 int og__prediction_form(struct og_prediction_form *form, const char *out,
                         const struct og_predict_options *how, const struct og_model_config *model,
                         const struct og_graph *g, const struct og_log *log, struct og_err *err)
@@ -91,34 +110,33 @@ int og__prediction_form(struct og_prediction_form *form, const char *out,
     if (how->names && !form->csv)
         return og__fail(err, -EINVAL, "use --out FILE.csv",
                         "--names: a .npy file has no column of ids");
-    if (how->names && g->node_ids.fd < 0)
-        return og__fail(err, -EINVAL, "leave it out: rows are numbered as in the dataset",
-                        "--names: %s has no ids of the source", g->path);
-    return check_labels(how, form, model, err);
+    rc = how->names ? check_names(g, err) : 0;
+    return rc < 0 ? rc : check_labels(how, form, model, err);
 }
 
 /* ---- text ---- */
 
-static void put_text(FILE *f, const char *text)
+static void put_text(FILE *f, struct og_word word)
 {
-    if (!strpbrk(text, ",\"\r\n")) {
-        fputs(text, f);
-        return;
-    }
-    putc('"', f);
-    for (; *text; text++) {
-        if (*text == '"')
+    bool quoted = false;
+    for (uint32_t i = 0; i < word.len; i++)
+        quoted |= strchr(",\"\r\n", word.text[i]) != NULL;
+    if (quoted)
+        putc('"', f);
+    for (uint32_t i = 0; i < word.len; i++) {
+        if (word.text[i] == '"')
             putc('"', f);
-        putc(*text, f);
+        putc(word.text[i], f);
     }
-    putc('"', f);
+    if (quoted)
+        putc('"', f);
 }
 
 static void put_class(const struct og_prediction_file *p, int i)
 {
     const char *name = json_string_value(json_array_get(p->names, (size_t)i));
     if (name)
-        put_text(p->csv, name);
+        put_text(p->csv, (struct og_word){name, (uint32_t)strlen(name)});
     else
         fprintf(p->csv, "%d", i);
 }
@@ -147,6 +165,14 @@ static void put_header(const struct og_prediction_file *p)
 
 static int open_table(struct og_prediction_file *p, int fd, struct og_err *err)
 {
+    int rc = 0;
+    p->nodes = calloc(p->g->n_groups, sizeof(struct og_node_names *));
+    if (!p->nodes)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", p->path);
+    for (uint32_t k = 0; rc == 0 && k < p->g->n_groups; k++)
+        rc = og__node_names_open(&p->nodes[k], p->g, k, err);
+    if (rc < 0)
+        return rc;
     const int own = dup(fd);
     p->csv =
         own < 0 || ftruncate(own, 0) < 0 || lseek(own, 0, SEEK_SET) < 0 ? NULL : fdopen(own, "w");
@@ -196,6 +222,9 @@ int og__prediction_end(struct og_prediction_file *p, int rc, struct og_err *err)
     } else {
         rc = og__npy_finish(p->npy, NULL, err);
     }
+    for (uint32_t k = 0; p->nodes && k < p->g->n_groups; k++)
+        og__node_names_close(p->nodes[k]);
+    free(p->nodes);
     free(p);
     return rc;
 }
@@ -268,9 +297,18 @@ static void choose_top(const struct og_prediction_file *p, const float *x)
     }
 }
 
-static void put_row(const struct og_prediction_file *p, int64_t id, const float *x)
+static void put_id(const struct og_prediction_file *p, uint32_t node, int64_t id)
 {
-    fprintf(p->csv, "%lld", (long long)id);
+    const uint32_t k = og__group_of(p->g, node);
+    if (p->nodes[k])
+        put_text(p->csv, og__node_name(p->nodes[k], node - p->g->group[k].first));
+    else
+        fprintf(p->csv, "%lld", (long long)id);
+}
+
+static void put_row(const struct og_prediction_file *p, uint32_t node, int64_t id, const float *x)
+{
+    put_id(p, node, id);
     if (p->form.top_k)
         choose_top(p, x);
     for (int k = 0; k < p->form.top_k; k++) {
@@ -304,7 +342,7 @@ int og__prediction_rows(struct og_prediction_file *p, const uint32_t *nodes, flo
         const uint32_t m = OG_MIN(n - first, (uint32_t)IDS);
         OG_TRY(read_ids(p, nodes + first, m, err));
         for (uint32_t i = 0; i < m; i++)
-            put_row(p, p->ids[i], rows + (first + i) * width);
+            put_row(p, nodes[first + i], p->ids[i], rows + (first + i) * width);
     }
     if (ferror(p->csv))
         rc = og__fail_errno(err, errno ? -errno : -EIO, NULL, "%s", p->path);
