@@ -207,8 +207,8 @@ OG_MUST_CHECK int og__graph_edges(const struct og_graph *g, enum og__split split
                                   struct og_budget *b, uint32_t **ends, int64_t *count,
                                   struct og_err *err);
 
-/* Loads the given negatives of a split, ids in the order of the file, from the budget as "seeds".
- * *rows of *width; absent: 0 and NULL. Release with og__release(b, ids, *rows * *width * 4,
+/* Loads the given negatives of a split from the budget as "seeds". They are *rows of *width ids in
+ * the order of the file; absent: 0 and NULL. Release with og__release(b, ids, *rows * *width * 4,
  * "seeds"). */
 OG_MUST_CHECK int og__graph_negatives(const struct og_graph *g, enum og__split split,
                                       struct og_budget *b, uint32_t **ids, int64_t *rows,

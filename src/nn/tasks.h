@@ -100,8 +100,9 @@ struct og_task {
     /* Number of lists of scores that are ranked. A list has high and low ones. NULL: none. */
     uint32_t (*lists)(const struct og_model_config *c);
     bool pools; /* all lists together are ranked too */
-    /* The score of item i for each list, from its row or its pair's score. high[l]: should it be
-     * high? 1, 0, or -1 if it does not count. */
+    /* Makes the score of item i for each list, from its row or its pair's score.
+     *
+     * high[l]: 1 if it should be high, 0 if low, -1 if it does not count */
     void (*score)(const struct og_model_config *c, const void *targets, size_t i, const float *made,
                   float *score, int8_t *high);
 };

@@ -57,8 +57,10 @@ static int refuse_balance(const struct og_session *s, const char *option, struct
                     s->workload.graph->path);
 }
 
-/* Training nodes with a class; count[c]: those of class c, or with label c; none[c]: those that are
- * known not to have label c. */
+/* Counts training nodes with a class.
+ *
+ * count[c]: those of class c, or with label c
+ * none[c]: those known to be without label c */
 static uint64_t count_nodes(const struct og_session *s, uint64_t *count, uint64_t *none)
 {
     const struct og_graph *g = s->workload.graph;

@@ -259,8 +259,7 @@ static void scores_that_are_no_numbers_have_no_area(void **state)
     assert_true(og__rank_scores(ends, 2, others, 2).auc == 0.375); /* these do have one */
 }
 
-/* Hits as the Open Graph Benchmark has them: above the K-th largest negative, or 1 if there are
- * fewer. */
+/* Hits as the Open Graph Benchmark has them: above the K-th largest negative. */
 static void given_negatives_rank_all_edges(void **state)
 {
     (void)state;

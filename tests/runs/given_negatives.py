@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Held-out edges with negatives that the dataset gives: hits@K and MRR are those of the Open Graph Benchmark's Evaluator, in NumPy, of the embeddings of `predict`.
+"""Held-out edges with given negatives: hits@K and MRR equal those of the Open Graph Benchmark's Evaluator. It is written in NumPy, of the embeddings of `predict`.
 
     given_negatives.py OUTGROW      exits 77 where there is no NumPy
 """

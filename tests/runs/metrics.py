@@ -57,7 +57,7 @@ def mean(values):
 
 
 def of_classes(z, y):
-    """What scikit-learn's f1_score, roc_auc_score(multi_class="ovr") and average_precision_score say; classes without both kinds of nodes are left out of the last two."""
+    """As scikit-learn's f1_score, roc_auc_score (one against the rest) and average_precision_score. Areas leave out classes without both kinds of nodes."""
     z, y = z[y >= 0].astype(np.float64), y[y >= 0]
     c, said = z.shape[1], z.argmax(1)
     p = np.exp(z - z.max(1, keepdims=True))
