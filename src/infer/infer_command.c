@@ -382,7 +382,7 @@ static int evaluate(struct og_inference *f, const char *checkpoint, enum og__spl
     og__scores_rank(&j.scores);
     root = og__json_with(root, "acc", og__json_real(og__scores_chief(&j.scores, &j.metrics)));
     root = og__json_with(root, "metrics", og__scores_json(&j.scores, &j.metrics));
-    root = og__json_with(root, "classes", og__scores_classes_json(&j.scores));
+    root = og__json_with(root, "classes", og__scores_classes_json(&j.scores, f->ds->meta));
     root = og__json_with(root, "confusion", og__scores_confusion_json(&j.scores));
     OG_TRY(og__json_deliver(root, NULL, out, err));
 out:

@@ -305,15 +305,20 @@ json_t *og__scores_json(const struct og_scores *c, const struct og_metrics *sum)
     return object;
 }
 
-json_t *og__scores_classes_json(const struct og_scores *c)
+json_t *og__scores_classes_json(const struct og_scores *c, const json_t *meta)
 {
+    const json_t *names = json_object_get(meta, "class_names");
     if (c->sizes.classes == 0)
         return json_null();
     json_t *rows = json_array();
     for (uint32_t k = 0; k < c->sizes.classes; k++) {
         const struct og_class_counts *n = &c->count[k];
-        json_t *row = json_pack("{s:i s:I s:I}", "class", (int)k, "support", (json_int_t)n->there,
-                                "predicted", (json_int_t)n->predicted);
+        json_t *name = json_array_get(names, k);
+        json_t *row = json_pack("{s:i}", "class", (int)k);
+        if (name)
+            row = og__json_with(row, "name", json_incref(name));
+        row = og__json_with(row, "support", json_integer((json_int_t)n->there));
+        row = og__json_with(row, "predicted", json_integer((json_int_t)n->predicted));
         row = with(row, "precision", ratio(n->right, n->predicted));
         row = with(row, "recall", ratio(n->right, n->there));
         row = with(row, "f1", f1_of(n));

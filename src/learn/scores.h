@@ -54,8 +54,9 @@ double og__scores_chief(const struct og_scores *c, const struct og_metrics *sum)
 double og__scores_figure(const struct og_scores *c, const struct og_metrics *sum, int kind);
 /* All that the task is measured by. */
 json_t *og__scores_json(const struct og_scores *c, const struct og_metrics *sum);
-/* A row per class or label, and the confusion matrix; null where they are not counted. */
-json_t *og__scores_classes_json(const struct og_scores *c);
+/* A row per class or label, and the confusion matrix; null where they are not counted. The
+ * dataset's meta.json may name classes. */
+json_t *og__scores_classes_json(const struct og_scores *c, const json_t *meta);
 json_t *og__scores_confusion_json(const struct og_scores *c);
 
 #endif

@@ -86,14 +86,14 @@ static json_t *eval_json(const struct evaluation *e, double start)
         e->name, "checkpoint", e->checkpoint, "nodes", (json_int_t)e->metrics.counted, "loss",
         og__json_real(og__metrics_loss(&e->metrics)), "acc",
         og__json_real(og__scores_chief(&e->scores, &e->metrics)), "metrics",
-        og__scores_json(&e->scores, &e->metrics), "classes", og__scores_classes_json(&e->scores),
-        "confusion", og__scores_confusion_json(&e->scores), "prepare",
-        og__prepare_counters_json(&e->s->prepare), "seconds", og__now() - start, "rows",
-        (json_int_t)c->rows, "hits", (json_int_t)c->hits, "misses", (json_int_t)c->misses,
-        "prefill", (json_int_t)c->prefill, "reads", (json_int_t)c->reads, "bytes_read",
-        (json_int_t)c->bytes_read, "prepare_reads", (json_int_t)c->prepare_reads,
-        "prepare_bytes_read", (json_int_t)c->prepare_bytes_read, "bytes_written",
-        (json_int_t)c->bytes_written);
+        og__scores_json(&e->scores, &e->metrics), "classes",
+        og__scores_classes_json(&e->scores, e->s->workload.graph->meta), "confusion",
+        og__scores_confusion_json(&e->scores), "prepare", og__prepare_counters_json(&e->s->prepare),
+        "seconds", og__now() - start, "rows", (json_int_t)c->rows, "hits", (json_int_t)c->hits,
+        "misses", (json_int_t)c->misses, "prefill", (json_int_t)c->prefill, "reads",
+        (json_int_t)c->reads, "bytes_read", (json_int_t)c->bytes_read, "prepare_reads",
+        (json_int_t)c->prepare_reads, "prepare_bytes_read", (json_int_t)c->prepare_bytes_read,
+        "bytes_written", (json_int_t)c->bytes_written);
 }
 
 static json_t *full_json(const struct evaluation *e, double start)
@@ -111,8 +111,9 @@ static json_t *full_json(const struct evaluation *e, double start)
         og__json_text(e->checkpoint), "labelled", (json_int_t)e->metrics.counted, "loss",
         og__json_real(og__metrics_loss(&e->metrics)), "acc",
         og__json_real(og__scores_chief(&e->scores, &e->metrics)), "metrics",
-        og__scores_json(&e->scores, &e->metrics), "classes", og__scores_classes_json(&e->scores),
-        "confusion", og__scores_confusion_json(&e->scores));
+        og__scores_json(&e->scores, &e->metrics), "classes",
+        og__scores_classes_json(&e->scores, e->s->workload.graph->meta), "confusion",
+        og__scores_confusion_json(&e->scores));
 }
 
 static int eval_batches(struct evaluation *e, const char *dataset, const struct og_options *opt,

@@ -231,7 +231,7 @@ static int test_best(struct og_trainer *t, struct og_err *err)
     og__scores_rank(&t->scores);
     t->test.acc = og__json_real(og__scores_chief(&t->scores, &t->state.valid));
     t->test.metrics = og__scores_json(&t->scores, &t->state.valid);
-    t->test.classes = og__scores_classes_json(&t->scores);
+    t->test.classes = og__scores_classes_json(&t->scores, s->workload.graph->meta);
     t->test.confusion = og__scores_confusion_json(&t->scores);
     t->state.counters.eval_seconds = og__now() - start;
     return 0;

@@ -126,9 +126,11 @@ def check(name, of, y):
     return summary
 
 
-def write(name, y, x, rng):
+def write(name, y, x, rng, names=None):
     ids = rng.permutation(N)
     os.makedirs(name)
+    if names:
+        pathlib.Path(name, "meta.json").write_text(json.dumps({"class_names": names}))
     arrays = {"edges": rng.integers(0, N, (2 * N, 2)), "feat": x, "label": y, "train": ids[:N // 2], "valid": ids[N // 2:3 * N // 4], "test": ids[3 * N // 4:]}
     for key, array in arrays.items():
         np.save(f"{name}/{key}.npy", array)
@@ -143,8 +145,9 @@ def classes():
         y[rng.random(N) < 0.2] = -1
         if c > 2:
             y[np.flatnonzero(y == 2)[3:]] = c - 1  # a class that few nodes have, and none is said to have
-        write(name, y, x, rng)
-        check(name, of_classes, y)
+        names = [f"kind {k}" for k in range(c)] if c > 2 else None
+        write(name, y, x, rng, names)
+        assert [row.get("name") for row in check(name, of_classes, y)["test_classes"]] == (names or [None] * c)
 
 
 def labels():
