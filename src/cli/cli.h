@@ -11,6 +11,7 @@
  *     figure.c    figures, as SVG
  *     plot.c      files of figures
  *     guess.c     detection of import formats
+ *     parquet.c   import of Parquet, by Python
  *     runs.c      several runs with different seeds
  *     cmd_*.c     one subcommand each */
 #ifndef OG_CLI_H
@@ -201,6 +202,13 @@ bool is_there(const char *folder, const char *file);
 
 /* Train `runs` times, each in its own folder below --run, and write summary.json of all there. */
 int train_many(struct invocation *in, int runs, struct og_err *err);
+
+/* ---- parquet.c ---- */
+
+/* Is SRC a Parquet file, or a folder whose edges are? */
+bool is_parquet(const char *src);
+/* Import arg[0] into arg[1] by the Python package. */
+int import_parquet(const struct invocation *in, struct og_err *err);
 
 /* ---- lost_file.c ---- */
 

@@ -3,8 +3,10 @@
 import importlib
 import json
 import os
+import subprocess
+import sys
 
-from support import arrays_of_a_graph, command, main, np, outgrow, raises, same, warned
+from support import COMMAND, arrays_of_a_graph, command, main, np, outgrow, raises, same, warned
 
 N = 500
 rng = np.random.default_rng(8)
@@ -165,6 +167,24 @@ def test_pandas():
     nodes["label"] = nodes["label"].astype("category")
     outgrow.import_tables("pandas", nodes=nodes, edges=pd.DataFrame(columns_of_edges()))
     expect("pandas")
+
+
+def test_parquet():
+    """The command runs the package; without it, it says how to get it."""
+    pa = library("pyarrow")
+    if not pa:
+        return
+    import pyarrow.parquet as pq
+    os.makedirs("files")
+    pq.write_table(pa.table(columns_of_nodes()), "files/nodes.parquet", row_group_size=99)
+    pq.write_table(pa.table(columns_of_edges()).rename_columns(["a", "b"]), "files/edges.parquet")
+    os.environ["PATH"] = os.path.dirname(sys.executable) + ":" + os.environ["PATH"]
+    command("import", "files", "files_in", "--id-columns", "a,b", "--memory", "64M")
+    expect("files_in")
+    done = subprocess.run([COMMAND, "import", "files/edges.parquet", "never"], capture_output=True, text=True)
+    assert done.returncode == 1 and "no column is called src" in done.stderr and "hint: " in done.stderr, done
+    done = subprocess.run([COMMAND, "import", "files", "never"], capture_output=True, text=True, env=os.environ | {"PYTHONPATH": "", "PATH": "/nowhere"})
+    assert done.returncode == 1 and "needs the Python package" in done.stderr and "pip install" in done.stderr, done
 
 
 def test_polars():

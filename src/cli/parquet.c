@@ -1,0 +1,104 @@
+/* Import of Parquet: the Python package reads it, by a library that is installed with it. */
+#include "cli.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+static bool is_called(const char *name)
+{
+    const size_t n = strlen(name);
+    return n > 8 && strcmp(name + n - 8, ".parquet") == 0;
+}
+
+bool is_parquet(const char *src)
+{
+    DIR *dir = opendir(src);
+    const struct dirent *entry;
+    bool is = !dir && is_called(src);
+    while (dir && !is && (entry = readdir(dir)))
+        is = strncmp(entry->d_name, "edges", 5) == 0 && is_called(entry->d_name);
+    if (dir)
+        closedir(dir);
+    return is;
+}
+
+enum { MOST_WORDS = MAX_OWN + 8, ABSENT = 77 };
+
+struct words {
+    char *word[MOST_WORDS];
+    size_t n;
+};
+
+static int add_option(void *arg, const char *name, const char *value, struct og_err *err)
+{
+    struct words *w = arg;
+    char *word = NULL;
+    (void)err;
+    if (asprintf(&word, "--%s=%s", name, value) < 0)
+        return -ENOMEM;
+    w->word[w->n++] = word;
+    return 0;
+}
+
+/* Runs Python, and reads what it prints. Returns its exit status, ABSENT if there is none. */
+static int run_python(const struct words *w, char *said, size_t size)
+{
+    posix_spawn_file_actions_t actions;
+    int ends[2];
+    int status = 0;
+    pid_t child;
+    size_t n = 0;
+    if (pipe(ends) < 0)
+        return 1;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+    posix_spawn_file_actions_addclose(&actions, ends[0]);
+    const int failed = posix_spawnp(&child, "python3", &actions, NULL, w->word, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+    for (ssize_t got = 1; !failed && n + 1 < size && got > 0; n += got > 0 ? (size_t)got : 0)
+        got = read(ends[0], said + n, size - 1 - n);
+    said[n] = 0;
+    close(ends[0]);
+    if (failed)
+        return ABSENT;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+int import_parquet(const struct invocation *in, struct og_err *err)
+{
+    static const char program[] = "import sys\n"
+                                  "try:\n"
+                                  "    from outgrow._parquet import main\n"
+                                  "except ImportError:\n"
+                                  "    sys.exit(77)\n"
+                                  "main()\n";
+    struct words w = {.word = {strdup("python3"), strdup("-c"), strdup(program), strdup(in->arg[0]),
+                               strdup(in->arg[1])},
+                      .n = 5};
+    char said[1024] = "";
+    int rc = own_set(in, add_option, &w, err);
+    const int status = rc < 0 ? 1 : run_python(&w, said, sizeof(said));
+    for (size_t i = 0; i < w.n; i++)
+        free(w.word[i]);
+    if (rc < 0 || status == 0)
+        return rc;
+    if (status == ABSENT)
+        return failure(err, -ENOENT, "pip install ./python and pyarrow, or convert to CSV",
+                       "%.300s: Parquet needs the Python package outgrow in python3", in->arg[0]);
+    char *hint = strchr(said, '\n');
+    if (hint)
+        *hint++ = 0;
+    if (hint)
+        hint[strcspn(hint, "\n")] = 0;
+    return failure(err, -EINVAL, hint ? hint : "", "%s", *said ? said : "import: Python failed");
+}
