@@ -8,8 +8,23 @@
 
 #include <math.h>
 
+static void check_words(const struct og_edge_text *p, const uint64_t *id, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct og_word word;
+        og__edge_text_words(p, id + i, 1, &word);
+        if (og__word_wrong(&word))
+            abort();
+    }
+}
+
 static void check_part(const struct og_edge_text *p, const struct og_edge_text_part *part)
 {
+    if (p->words) {
+        check_words(p, part->src, part->n);
+        check_words(p, part->dst, part->n);
+        return;
+    }
     for (size_t i = 0; i < part->n; i++) {
         if (part->src[i] > part->most || part->dst[i] > part->most)
             abort();
@@ -62,11 +77,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     p.base = data[0] >> 3 & 1;
     p.limit = data[0] >> 4 & 7;
     p.names = data[0] >> 7 ? "dst,-,src,weight" : NULL;
+    p.takes_words = p.base == 0 && p.limit == 0;
     try_head(&p, &err);
     err = (struct og_err){0};
     int rc = og__edge_text_rewind(&p, &err);
     if (rc == 0)
         rc = read_all(&p, &first, &err);
+    if (rc < 0 && p.met_word) {
+        p.words = true;
+        err = (struct og_err){0};
+        rc = og__edge_text_rewind(&p, &err);
+        rc = rc < 0 ? rc : read_all(&p, &first, &err);
+    }
     if (rc < 0 && (!err.message[0] || !err.hint[0]))
         abort();
     if (rc == 0 &&

@@ -11,8 +11,11 @@ static int open_table(struct og_table **t, uint8_t how, const char *path, struct
 {
     if (how & 1)
         return og__table_zip(t, path, "a.npy", err);
+    const struct og_csv_use use = {.rows = (enum og_csv_rows)((how >> 2 & 3) % 3),
+                                   .ids_only = how & 0x40,
+                                   .takes_classes = how & 0x80};
     if (how & 0x10)
-        return og__table_csv_by_id(t, path, (enum og_csv_rows)((how >> 2 & 3) % 3), NULL, err);
+        return og__table_csv_by_id(t, path, &use, NULL, err);
     return og__table_csv(t, path, how & 2 ? OG__NPY_I64 : OG__NPY_F64, how >> 2 & 3, NULL, err);
 }
 
