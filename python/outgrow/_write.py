@@ -121,8 +121,12 @@ def with_classes(given):
 def store(path, given, about, options, *, progress=False, maps=None, classes=None, arguments=None, links=None, rest=None):
     """Write the arguments of write as the files of an import, and import them; returns `info`.
 
-    about: num_classes, regression, name. maps: {type: NameMap} of ids. classes: their names. arguments: what errors call splits.
-    links: {name of a split: pairs}. rest: called with the source and the dataset before the dataset appears.
+    about      num_classes, regression, name
+    maps       {type: NameMap} of ids
+    classes    names of classes
+    arguments  what errors call splits
+    links      {name of a split: pairs}
+    rest       called with the source and the dataset before the dataset appears
     """
     plain = of_one_type(given)
     if plain and plain["x"] is None:

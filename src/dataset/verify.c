@@ -380,22 +380,21 @@ out:
     return rc;
 }
 
-/* Each id of the source occurs once. */
+/* Within a type each id of the source comes after that of the node before. */
 static void look_at_id(struct verifier *v, long long row, long long id)
 {
-    static const char one_each[] = "the nodes' ids in the source, each once: import it again";
-    if (id < 0 || id >= v->ds->n_nodes || v->split_of[id])
-        tell(v, one_each, "row %lld: %lld is no node's, or another's too", row, id);
-    else
-        v->split_of[id] = 1;
+    static const char one_each[] = "the nodes' ids in the source, ascending: import it again";
+    const uint32_t group = og__group_of(v->ds, (uint32_t)row);
+    if (row > v->ds->group[group].first && id <= v->before)
+        tell(v, one_each, "row %lld: %lld after %lld", row, id, v->before);
+    v->before = id;
 }
 
-/* In a heterogeneous graph they number nodes by type. Others may have any ids. */
+/* In a homogeneous graph users may have any ids. */
 static int verify_node_ids(struct verifier *v, struct og_err *err)
 {
     if (!og__form_of(v->ds)->lists_relations)
         return 0;
-    memset(v->split_of, 0, (size_t)v->ds->n_nodes);
     return verify_integers(v, "node_ids.npy", &v->ds->node_ids, look_at_id, err);
 }
 

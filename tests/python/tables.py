@@ -141,6 +141,18 @@ def test_pyarrow_types():
     assert np.load("bought/features_0.npy").ravel().tolist() == [1, 2] and np.load("bought/rel0_weights.npy").tolist() == [2, 0.5]
 
 
+def test_pyarrow_types_with_numbers():
+    """Ids of two types may be the same numbers."""
+    pa = library("pyarrow")
+    if not pa:
+        return
+    outgrow.import_tables("numbered", nodes={"user": pa.table({"id": [70, -5], "age": [7.0, 5.0]})},
+                          edges={("user", "buys", "item"): pa.table({"src": [70, -5], "dst": [70, 10**15]})})
+    command("verify", "numbered")
+    assert np.load("numbered/node_ids.npy").tolist() == [-5, 70, 70, 10**15] and np.load("numbered/features_0.npy").ravel().tolist() == [5, 7]
+    same("edges", np.load("numbered/rel0_indices.npy"), np.array([1, 0], np.int32))
+
+
 def test_refused_tables():
     pa = library("pyarrow")
     if not pa:
