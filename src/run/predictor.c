@@ -440,16 +440,17 @@ out:
 int og_predictor_info(const struct og_predictor *p, char **out, struct og_err *err)
 {
     const struct og_workload *f = &p->s->workload;
-    const bool all = og__task_of(&f->shape)->embeds;
+    const char *target = f->types->type[f->types->target].name;
     json_t *fanout = json_array();
+    if (og__task_of(&f->shape)->embeds) /* nodes of all types */
+        target = NULL;
     for (int i = 0; i < p->s->config.opt.n_fanout; i++)
         fanout = og__json_append(fanout, json_integer(p->s->config.opt.fanout[i]));
-    json_t *root =
-        json_pack("{s:I s:i s:s? s:o s:i s:i s:I s:I}", "nodes", (json_int_t)f->graph->n_nodes,
-                  "columns", p->columns, "type", all ? NULL : f->types->type[f->types->target].name,
-                  "fanout", fanout, "batch", (int)p->batch, "threads", p->n_threads, "memory_bytes",
-                  (json_int_t)og__budget_used(p->s->budget), "memory_budget_bytes",
-                  (json_int_t)og__budget_limit(p->s->budget));
+    json_t *root = json_pack("{s:I s:i s:s? s:o s:i s:i s:I s:I}", "nodes",
+                             (json_int_t)f->graph->n_nodes, "columns", p->columns, "type", target,
+                             "fanout", fanout, "batch", (int)p->batch, "threads", p->n_threads,
+                             "memory_bytes", (json_int_t)og__budget_used(p->s->budget),
+                             "memory_budget_bytes", (json_int_t)og__budget_limit(p->s->budget));
     return og__json_deliver(root, NULL, out, err);
 }
 

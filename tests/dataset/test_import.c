@@ -656,24 +656,13 @@ static void what_exists_is_not_overwritten(void **state)
 static void options_have_names(void **state)
 {
     (void)state;
-    static const char *const set[][2] = {{"symmetrize", "true"},
-                                         {"drop-self-loops", "true"},
-                                         {"drop-duplicates", "true"},
-                                         {"row-normalize", "true"},
-                                         {"reverse", "true"},
-                                         {"link", "true"},
-                                         {"drop-types", "true"},
-                                         {"keep-ids", "true"},
-                                         {"reverse-relations", "true"},
-                                         {"mean-features", "author"},
-                                         {"labels", "l.npy"},
-                                         {"columns", "dst,src"},
-                                         {"id-columns", "user,item"},
-                                         {"weight-column", "3"},
-                                         {"split-column", "1"},
-                                         {"feature-dtype", "u8"},
-                                         {"memory", "25%"},
-                                         {"threads", "2"}};
+    static const char *const set[][2] = {
+        {"symmetrize", "true"},      {"drop-self-loops", "true"}, {"drop-duplicates", "true"},
+        {"row-normalize", "true"},   {"reverse", "true"},         {"link", "true"},
+        {"drop-types", "true"},      {"keep-ids", "true"},        {"reverse-relations", "true"},
+        {"mean-features", "author"}, {"labels", "l.npy"},         {"columns", "dst,src"},
+        {"id-columns", "user,item"}, {"weight-column", "3"},      {"split-column", "1"},
+        {"feature-dtype", "u8"},     {"memory", "25%"},           {"threads", "2"}};
     struct og_import *o = NULL;
     struct og_err err = {0};
     const struct og_option *row;
