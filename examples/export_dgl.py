@@ -4,7 +4,7 @@
     export_dgl.py CoraGraphDataset OUT          any dataset of dgl.data
     from export_dgl import export; export(graph, "OUT")
 
-Edges and their "weight", and "feat", "label" and the masks of nodes are written; what else the graph has is named on stderr.
+Edges, their "weight" and "feat", and "feat", "label" and the masks of nodes are written. What else the graph has is named on stderr.
 """
 import os
 import sys
@@ -31,9 +31,11 @@ def export(graph, out):
     np.save(f"{out}/label.npy", nodes["label"].numpy())
     if "weight" in edges:
         np.save(f"{out}/edge_weight.npy", edges["weight"].numpy())
+    if "feat" in edges:
+        np.save(f"{out}/edge_attr.npy", edges["feat"].numpy())
     for name, ids in splits.items():
         np.save(f"{out}/{name}.npy", ids)
-    left = [key for key in nodes if key not in {"feat", "label", *MASKS}] + [key for key in edges if key != "weight"]
+    left = [key for key in nodes if key not in {"feat", "label", *MASKS}] + [key for key in edges if key not in {"weight", "feat"}]
     if left:
         print(f"export_dgl: not exported: {', '.join(left)}", file=sys.stderr)
 

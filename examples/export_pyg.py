@@ -4,7 +4,7 @@
     export_pyg.py FILE.pt OUT                   what torch.save(data, FILE) wrote
     from export_pyg import export; export(data, "OUT")
 
-edge_index, x, y, edge_weight and the masks are written; what else the graph has is named on stderr.
+edge_index, x, y, edge_weight, edge_attr and the masks are written. What else the graph has is named on stderr.
 """
 import os
 import sys
@@ -33,9 +33,11 @@ def export(data, out):
     np.save(f"{out}/label.npy", data.y.numpy())
     if "edge_weight" in keys:
         np.save(f"{out}/edge_weight.npy", data.edge_weight.numpy())
+    if "edge_attr" in keys:
+        np.save(f"{out}/edge_attr.npy", data.edge_attr.numpy())
     for name, ids in splits.items():
         np.save(f"{out}/{name}.npy", ids)
-    if left := [key for key in keys if key not in {"edge_index", "x", "y", "edge_weight", "num_nodes", *MASKS}]:
+    if left := [key for key in keys if key not in {"edge_index", "x", "y", "edge_weight", "edge_attr", "num_nodes", *MASKS}]:
         print(f"export_pyg: not exported: {', '.join(left)}", file=sys.stderr)
 
 

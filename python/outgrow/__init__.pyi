@@ -269,6 +269,7 @@ def write(
     valid: Any = None,
     test: Any = None,
     edge_weight: Any = None,
+    edge_attr: Any = None,
     num_nodes: Mapping[str, int] | None = None,
     ids: Any = None,
     num_classes: int | None = None,

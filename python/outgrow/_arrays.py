@@ -32,6 +32,14 @@ def is_bf16(value):
     return str(getattr(value, "dtype", "")) == "torch.bfloat16"
 
 
+def is_float_rows(value):
+    """Whether an import stores it as it is: a matrix of float32 or float16, all finite."""
+    kind = str(getattr(value, "dtype", "")).removeprefix("torch.")
+    if kind not in ("float32", "float16") or value.ndim != 2 or 0 in value.shape or str(getattr(value, "layout", "torch.strided")) != "torch.strided":
+        return False
+    return all(bool(np.isfinite(piece).all()) for piece in pieces(array_of(value, "edge_attr")))
+
+
 def is_iterator(value):
     return hasattr(value, "__next__")
 

@@ -10,7 +10,7 @@ import numpy as np
 from . import _outgrow
 from ._arrays import array_of, pieces
 from ._meta import meta_of, relation_names, type_ranges
-from ._stores import EDGE, array_in, is_there, parts_of, weights_of
+from ._stores import EDGE, array_in, edge_features_of, is_there, parts_of, weights_of
 
 FOLDER, TABLE = "attributes", "attributes.json"
 NATIVE = "float32", "float16", "bfloat16", "uint8"  # that features are stored in
@@ -65,10 +65,17 @@ def order_of(edge_index):
 
 
 class Lists(typing.NamedTuple):
-    """In-neighbours by destination, as a dataset has them, mapped. Also which edge each was, None where that is not known."""
+    """In-neighbours by destination, as a dataset has them, mapped. Also which edge each was, None where that is not known; and its number
+    in the source of an import, which an edge and its reverse may share, likewise."""
     indptr: typing.Any
     indices: typing.Any
     order: typing.Any
+    ids: typing.Any = None
+
+    def numbers(self, place):
+        """What users know edges by, int64."""
+        known = self.ids if self.order is None else self.order
+        return place if known is None else known[place].astype(np.int64)
 
     def edge_index(self):
         """int64 [2, E] of all edges, as they were given."""
@@ -259,7 +266,8 @@ def lists_of(path, about, number):
     prefix = f"rel{number}_" if relation_names(about) else ""
     order = table_of(path).get("orders", {}).get(str(number))
     return Lists(*(np.asarray(array) for array in (array_in(path, f"{prefix}indptr", about), array_in(path, f"{prefix}indices", about))),
-                 np.asarray(loaded(path, order)) if order else None)
+                 np.asarray(loaded(path, order)) if order else None,
+                 np.asarray(array_in(path, f"{prefix}edge_ids", about)) if is_there(path, f"{prefix}edge_ids", about) else None)
 
 
 def masks_of(path, about, first, n):
@@ -287,6 +295,7 @@ def source_of_path(torch, classes, path):
         return {attribute: (loaded(path, file), dim) for attribute, (file, dim) in table.get(kind, {}).get(key, {}).items()}
 
     nodes, edges, weights = [], [], weights_of(path, about)
+    features_of_edges = edge_features_of(path, about, "c")
     for number, (name, part) in enumerate(parts_of(path, about).items()):
         first = ranges[name][0] if ranges else 0
         own = names.get(name if ranges else "", name if ranges else None)
@@ -297,8 +306,10 @@ def source_of_path(torch, classes, path):
     for number, name in enumerate(relation_names(about) or [None]):
         lists, dtype = lists_of(path, about, number), table.get("edge_index", {}).get(str(number))
         own = tuple(table.get("relations", {}).get(str(number), name or ())) or None
-        edges.append(EdgePart(own, number, len(lists.indices), lists, attributes("edges", own),
-                              {"edge_weight": weights[name or EDGE]} if (name or EDGE) in weights else {}, dtype and getattr(torch, dtype)))
+        by_place = {"edge_weight": weights[name or EDGE]} if (name or EDGE) in weights else {}
+        if part := features_of_edges.get(name or EDGE):
+            by_place["edge_attr"] = part.tensor(torch, "x", np.asarray(part.arrays["x"]))
+        edges.append(EdgePart(own, number, len(lists.indices), lists, attributes("edges", own), by_place, dtype and getattr(torch, dtype)))
     for name, dtype, shape in table.get("empty", ()):
         if isinstance(name, str):
             nodes.append(NodePart(name, None, 0, {}, Features(dtype, tuple(shape), False) if dtype else None, dtype is None))

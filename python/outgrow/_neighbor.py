@@ -154,8 +154,7 @@ class Sampling:
         store["edge_index"] = edge_index if part.dtype is None else edge_index.to(part.dtype)
         if place is None:
             return
-        id_ = place if part.lists is None or part.lists.order is None else part.lists.order[place].astype(np.int64)
-        store["e_id"] = torch.from_numpy(id_)
+        store["e_id"] = torch.from_numpy(place if part.lists is None else part.lists.numbers(place))
         for values, index in (part.by_place, torch.from_numpy(place)), (part.attributes, store["e_id"]):
             for key, value in values.items():
                 value, dim = value if isinstance(value, tuple) else (value, 0)

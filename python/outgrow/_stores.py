@@ -38,6 +38,15 @@ def weights_of(dataset, about):
     return {relation: array_in(dataset, f"{prefix}weights", about) for relation, prefix in files_of(about).items() if is_there(dataset, f"{prefix}weights", about)}
 
 
+def edge_features_of(dataset, about, mode="r"):
+    """{relation: Part of its edges, in the order of the dataset}, where they have features, as its "x"."""
+    said = about.get("relations") or [about]
+    arrays = {relation: array_in(dataset, f"{prefix}edge_features", about, mode) for relation, prefix in files_of(about).items()
+              if is_there(dataset, f"{prefix}edge_features", about)}
+    return {relation: Part(len(arrays[relation]), arrays[relation], None, of.get("edge_feature_dtype"))
+            for relation, of in zip(files_of(about), said) if relation in arrays}
+
+
 def index_of(torch, index):
     return index.numpy() if isinstance(index, torch.Tensor) else index
 
@@ -88,8 +97,9 @@ def features_of(dataset):
     data = import_for("stores", "torch_geometric.data")
     about = meta_of(dataset)
     parts = parts_of(dataset, about)
-    weights = weights_of(dataset, about)
-    there = [(name, array) for name, part in parts.items() for array in part.arrays] + [(relation, "edge_weight") for relation in weights]
+    weights, edges = weights_of(dataset, about), edge_features_of(dataset, about)
+    there = [(name, array) for name, part in parts.items() for array in part.arrays] + [(relation, "edge_weight") for relation in weights] + \
+        [(relation, "edge_attr") for relation in edges]
 
     class Features(data.FeatureStore):
         _put_tensor = _remove_tensor = refuse
@@ -104,12 +114,16 @@ def features_of(dataset):
         def _get_tensor(self, attr):
             if (attr.group_name, attr.attr_name) not in there:
                 raise KeyError(f"{attr.group_name}, {attr.attr_name}: the dataset has {', '.join(f'{group}, {name}' for group, name in there)}")
+            if attr.attr_name == "edge_attr":
+                return edges[attr.group_name].rows(torch, "x", attr.index)
             if isinstance(attr.group_name, tuple):
                 array = weights[attr.group_name]
                 return torch.from_numpy(np.array(array if attr.index is None else array[index_of(torch, attr.index)]))
             return parts[attr.group_name].rows(torch, attr.attr_name, attr.index)
 
         def _get_tensor_size(self, attr):
+            if attr.attr_name == "edge_attr":
+                return tuple(edges[attr.group_name].arrays["x"].shape)
             if isinstance(attr.group_name, tuple):
                 return tuple(weights[attr.group_name].shape)
             return tuple(parts[attr.group_name].arrays[attr.attr_name].shape)
@@ -154,7 +168,7 @@ def stores(dataset):
     """Open (feature_store, graph_store) of a dataset, for NeighborLoader and other samplers of PyTorch Geometric.
 
     A homogeneous graph has node type "node" and relation ("node", "to", "node"). A heterogeneous graph has its own, with ids within
-    the type; "y" exists for the type with the splits, "edge_weight" for relations. Stores are read only and can be pickled.
+    the type; "y" exists for the type with the splits, "edge_weight" and "edge_attr" for relations. Stores are read only and can be pickled.
 
     There is no lookahead: a store serves rows that were just sampled, so nothing is planned, cached or prefetched. Rows are read by
     page faults, and the whole topology is loaded into memory. Use Loader if Outgrow has the sampler.

@@ -79,6 +79,9 @@ def save_plain(folder, given, meta, names, as_stored):
     if given["edge_weight"] is not None:
         weights = counted(rows_of(given["edge_weight"], "edge_weight"), "edge_weight", edges, "edge")
         save(f"{folder}/edge_weight.npy", "edge_weight", as_float32(weights, "edge_weight"))
+    if given.get("edge_attr") is not None:
+        rows = counted(rows_of(given.get("edge_attr"), "edge_attr"), "edge_attr", edges, "edge")
+        save(f"{folder}/edge_attr.npy", "edge_attr", as_float32(rows, "edge_attr"))
 
 
 def save_links(folder, name, pairs):
@@ -93,7 +96,10 @@ def by_arguments(folder, names):
     """Errors name arguments instead of the files written from them."""
     def argument(file):
         name = file[1]
-        return f"x of {name[5:]}" if name.startswith("feat_") else names.get(name) or OF_FILES.get(name, name)
+        for prefix, of in ("feat_", "x"), ("edge_attr_", "edge_attr"):
+            if name.startswith(prefix):
+                return f"{of} of {name[len(prefix):]}"
+        return names.get(name) or OF_FILES.get(name, name)
     try:
         yield
     except OptionError as error:
@@ -102,7 +108,7 @@ def by_arguments(folder, names):
 
 
 # Names of write's arguments in other libraries.
-OTHER_NAMES = {"features": "x", "feat": "x", "labels": "y", "label": "y", "edges": "edge_index", "edge_weights": "edge_weight", "weight": "edge_weight",
+OTHER_NAMES = {"edge_feat": "edge_attr", "edge_features": "edge_attr", "features": "x", "feat": "x", "labels": "y", "label": "y", "edges": "edge_index", "edge_weights": "edge_weight", "weight": "edge_weight",
                "train_mask": "train", "train_idx": "train", "val": "valid", "val_mask": "valid", "val_idx": "valid", "valid_mask": "valid", "valid_idx": "valid",
                "test_mask": "test", "test_idx": "test"}
 
@@ -166,7 +172,7 @@ def store(path, given, about, options, *, progress=False, maps=None, classes=Non
         return info(path)
 
 
-KEEP_EDGES = {"memory", "threads", "feature_dtype", "row_normalize"}  # options with which all edges are stored, each once
+KEEP_EDGES = {"memory", "threads", "feature_dtype", "edge_feature_dtype", "edge_ids", "row_normalize"}  # options with which all edges are stored, each once
 
 
 def save_rest(folder, path, data, given, edges_stay, its_x, its_y):
@@ -187,18 +193,20 @@ def save_rest(folder, path, data, given, edges_stay, its_x, its_y):
         warn(f"data: outgrow.write does not store {', '.join(left)}")
 
 
-def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid=None, test=None, edge_weight=None, num_nodes=None,
-          ids=None, num_classes=None, regression=False, name=None, progress=False, **options):
+def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid=None, test=None, edge_weight=None, edge_attr=None,
+          num_nodes=None, ids=None, num_classes=None, regression=False, name=None, progress=False, **options):
     """Write a dataset into the new folder `path`; returns its `info`.
 
-    data         a torch_geometric.data.Data with edge_index, x, y, edge_weight, num_nodes, train_mask, val_mask, test_mask, or a
-                 HeteroData with these, instead of the other arguments. Other attributes of nodes, edges and the graph are stored for
-                 NeighborLoader, and so is what a dataset cannot have: labels of several types, types without nodes, other names.
+    data         a torch_geometric.data.Data with edge_index, x, y, edge_weight, edge_attr, num_nodes, train_mask, val_mask, test_mask, or
+                 a HeteroData with these, instead of the other arguments. Other attributes of nodes, edges and the graph are stored for
+                 NeighborLoader, and so is what a dataset cannot have: labels of several types, types without nodes, other names,
+                 an edge_attr that is no matrix of floats.
                  A warning names attributes that are not stored: sparse ones, and of edges if options change the edges
     edge_index   [2, E] sources and destinations, or a pair of arrays
     x, y         [N, F] features; [N] classes (-1 = none) or words for classes, [N, C] several labels, or values with regression=True
     train, valid, test   distinct node ids, or masks [N], bool or zeros and ones; a warning names splits that overlap
     edge_weight  [E]
+    edge_attr    [E, D] features of edges, stored in the order of the dataset's edges (edge_features.npy)
     ids          [N] the id of each row of x, words or whole numbers. The dataset has its nodes in the order of their ids, which
                  node_names.npy or node_ids.npy stores. Then edge_index and splits may have ids that are words, or rows as without ids
     num_classes  if there are more classes than in y
@@ -206,7 +214,7 @@ def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid
     options      options of `outgrow import`: memory="2G" limits it, symmetrize=True adds reverse edges, feature_dtype="f16", ... For a
                  homogeneous graph also train_edges, valid_edges and test_edges: links [n, 2] of these splits
 
-    For a heterogeneous graph edge_index is {(source, name, destination): [2, E], ...}, and edge_weight likewise. x, y, train, valid and
+    For a heterogeneous graph edge_index is {(source, name, destination): [2, E], ...}, and edge_weight and edge_attr likewise. x, y, train, valid and
     test are {type: ...}, with ids within the type. Labels and splits are of one type; types may have no x. One type with one relation is
     stored as a homogeneous graph.
 
@@ -219,7 +227,8 @@ def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid
         if key in OTHER_NAMES:
             raise OptionError(f"{key}: no such argument", f"it is called {OTHER_NAMES[key]}")
     path = os.fspath(path).rstrip("/") or "/"
-    given = {"edge_index": edge_index, "x": x, "y": y, "train": train, "valid": valid, "test": test, "edge_weight": edge_weight, "num_nodes": num_nodes}
+    given = {"edge_index": edge_index, "x": x, "y": y, "train": train, "valid": valid, "test": test, "edge_weight": edge_weight, "edge_attr": edge_attr,
+             "num_nodes": num_nodes}
     names = {key: key for key in SPLITS}
     if data is not None:
         of = of_data(data, regression)

@@ -1,7 +1,7 @@
 """A Data or HeteroData of PyTorch Geometric as arguments of outgrow.write. What the files of a dataset cannot have becomes attributes of batches."""
 import numpy as np
 
-from ._arrays import array_of
+from ._arrays import array_of, is_float_rows
 from ._errors import OptionError, warn
 from ._write_typed import SPLITS, is_name
 
@@ -40,6 +40,8 @@ def of_data(data, regression):
 
 def of_homogeneous(data, regression):
     used = {name: name for name in ARRAYS} | SPLITS
+    if is_float_rows(getattr(data, "edge_attr", None)):
+        used["edge_attr"] = "edge_attr"
     keys = keys_of(data)
     arguments = {name: getattr(data, attribute) for name, attribute in used.items() if attribute in keys}
     if arguments.get("edge_index") is None:
@@ -86,10 +88,12 @@ def of_hetero(data, regression):
         return {kind: store[name] for kind, store in stores.items() if name in store}
     arguments = {name: of(edges, name) for name in ("edge_index", "edge_weight")} | {name: of(nodes, name) for name in ("x", "y")}
     arguments |= {split: of(nodes, mask) for split, mask in SPLITS.items()}
+    arguments["edge_attr"] = {name: rows for name, rows in of(edges, "edge_attr").items() if is_float_rows(rows)}
     arguments["num_nodes"] = {name: store.num_nodes for name, store in nodes.items() if store.num_nodes is not None}
     unused = {"": list(data.to_dict().get("_global_store", ()))}
     unused |= {name: [key for key in store.keys() if key not in ("x", "y", "num_nodes", *SPLITS.values())] for name, store in nodes.items()}
-    unused |= {name: [key for key in store.keys() if key not in ("edge_index", "edge_weight")] for name, store in edges.items()}
+    unused |= {name: [key for key in store.keys() if key not in ("edge_index", "edge_weight") and not (key == "edge_attr" and name in arguments[key])]
+               for name, store in edges.items()}
     given = Given(arguments, unused)
     leave_out_empty(given)
     choose_labels(given)
@@ -164,6 +168,6 @@ def rename(given):
     if changed:
         warn(f"data: outgrow.write calls {', '.join(f'{old} {name}' for old, name in changed.items())}; batches have their own names")
     for key, values in arguments.items():
-        by = new if key in ("edge_index", "edge_weight") else types
+        by = new if key in ("edge_index", "edge_weight", "edge_attr") else types
         arguments[key] = {by[name]: value for name, value in values.items()}
     given.names = {name: old for old, name in types.items()} | {name: old for old, name in new.items()}

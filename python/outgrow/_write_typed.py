@@ -27,9 +27,9 @@ def check_name(name):
 
 def names_of(given):
     """Types, in the order of num_nodes, x and edge_index, and relations."""
-    for key in "edge_weight", *OF_TYPES:
-        if given[key] is not None and not hasattr(given[key], "items"):
-            raise OptionError(f"{key}: not by types, as edge_index is", f"give {key}={{{'relation' if key == 'edge_weight' else 'type'}: ...}}")
+    for key in "edge_weight", "edge_attr", *OF_TYPES:
+        if given.get(key) is not None and not hasattr(given[key], "items"):
+            raise OptionError(f"{key}: not by types, as edge_index is", f"give {key}={{{'relation' if key.startswith('edge_') else 'type'}: ...}}")
     relations = list(given["edge_index"])
     for relation in relations:
         if not (isinstance(relation, tuple) and len(relation) == 3):
@@ -48,6 +48,9 @@ def labelled_type(given, types, relations):
                 raise OptionError(f"{key}: {name!r} is no type", f"types that edge_index, x and num_nodes name: {', '.join(types)}")
     if given["edge_weight"] and set(given["edge_weight"]) != set(relations):
         raise OptionError("edge_weight: not of the relations that edge_index has", "give weights of all relations, or of none")
+    for name in given.get("edge_attr") or ():
+        if name not in relations:
+            raise OptionError(f"edge_attr: {name!r} is no relation", f"relations of edge_index: {', '.join(map(str, relations))}")
     labelled = {name for key in ("y", *SPLITS) for name in given[key] or ()}
     if len(labelled) > 1:
         raise OptionError(f"y, train, valid, test: of {' and '.join(sorted(labelled))}", "give those of one type")
@@ -159,6 +162,9 @@ def save_edges(folder, given, ranges, numbers):
     save(f"{folder}/edge_type.npy", "edge_index", (part for (_, name, _), n in seen.items() for part in constant(numbers[name], n, np.int16)))
     if given["edge_weight"]:
         save(f"{folder}/edge_weight.npy", "edge_weight", typed_weights(given, seen))
+    for relation, rows in (given.get("edge_attr") or {}).items():
+        name = f"edge_attr of {relation}"
+        save(f"{folder}/edge_attr_{'__'.join(relation)}.npy", name, as_float32(counted(rows_of(rows, name), name, seen[relation], "edge"), name))
 
 
 def save_typed(folder, given, meta, names, as_stored):

@@ -1,9 +1,10 @@
 /* Exports a dataset to the layouts of other programs.
  *
- *   npy         edges.npy [E, 2], edge_weight.npy, feat.npy, label.npy, <split>.npy,
+ *   npy         edges.npy [E, 2], edge_weight.npy, edge_attr.npy, feat.npy, label.npy, <split>.npy,
  *               <split>_edges.npy, meta.json: the input of `import npy`. Heterogeneous graphs: ids
  *               of the whole graph, relation after relation, with edge_type.npy, node_type.npy,
- *               feat_<type>.npy, <split>_edge_type.npy, and the names in meta.json
+ *               feat_<type>.npy, edge_attr_<source>__<name>__<destination>.npy,
+ *               <split>_edge_type.npy, and the names in meta.json
  *   graphbolt   metadata.yaml, edges/edges.npy [2, E], data/feat.npy,
  *               set/<split>_{seeds,labels}.npy
  *
@@ -233,6 +234,22 @@ static int export_names(const struct exporter *x, struct og_err *err)
     return rc;
 }
 
+static int export_edge_features(const struct exporter *x, struct og_err *err)
+{
+    const struct og_graph *g = x->ds;
+    char name[3 * OG__TYPE_NAME_MAX + 32];
+    int rc = 0;
+    for (uint32_t k = 0; rc == 0 && k < g->n_relations; k++) {
+        const struct og_relation *r = &g->relation[k];
+        snprintf(name, sizeof(name), "edge_attr.npy");
+        if (og__form_of(g)->by_relation)
+            snprintf(name, sizeof(name), "edge_attr_%s__%s__%s.npy", g->group[r->source].name,
+                     r->name, g->group[r->destination].name);
+        rc = export_rows(x, &r->edges, name, err);
+    }
+    return rc;
+}
+
 /* Which types nodes and edges are of, and what these are called. */
 static int with_types(const struct exporter *x, json_t **meta, struct og_err *err)
 {
@@ -286,6 +303,7 @@ static int export_npy(struct exporter *x, struct og_err *err)
     OG_TRY(export_edges(x, "edges.npy", false, err));
     OG_TRY(export_groups(x, err));
     OG_TRY(export_names(x, err));
+    OG_TRY(export_edge_features(x, err));
     OG_TRY(export_array(x, &g->labels, false, "label.npy", err));
     for (int s = 0; s < OG__SPLITS; s++) {
         char name[32];
@@ -375,6 +393,9 @@ static void describe(struct text *t, const struct og_graph *ds, const char *name
     if (ds->relation->weights.fd >= 0)
         say(t, "  - {domain: edge, name: weight, format: numpy, in_memory: false, path: "
                "data/weight.npy}\n");
+    if (ds->relation->edges.dim > 0)
+        say(t, "  - {domain: edge, name: feat, format: numpy, in_memory: false, path: "
+               "data/edge_feat.npy}\n");
     say(t, "tasks:\n  - name: node_%s\n    num_classes: %d\n",
         ds->regression ? "regression" : "classification", ds->n_classes);
     for (int s = 0; s < OG__SPLITS; s++)
@@ -425,6 +446,7 @@ static int export_graphbolt(struct exporter *x, struct og_err *err)
     OG_TRY(export_edges(x, "edges/edges.npy", true, err));
     OG_TRY(export_rows(x, ds->group, "data/feat.npy", err));
     OG_TRY(export_array(x, &ds->relation->weights, false, "data/weight.npy", err));
+    OG_TRY(export_rows(x, &ds->relation->edges, "data/edge_feat.npy", err));
     for (int s = 0; s < OG__SPLITS; s++) {
         char name[32];
         snprintf(name, sizeof(name), "set/%s_seeds.npy", splits[s]);

@@ -1,8 +1,10 @@
 #include "dataset/files.h"
 
 #include "base/file.h"
+#include "dataset/graph.h"
 
 #include <dirent.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -23,6 +25,8 @@ static const struct {
     {"indptr.npy", "all commands"},
     {"indices.npy", "all commands"},
     {"weights.npy", "--sampler weighted"},
+    {"edge_features.npy", "export"},
+    {"edge_ids.npy", "you: the number that each edge had in the source"},
     {"features.npy", "train, eval, predict, pack, sample --with-features, loaders"},
     {"labels.npy", "train and eval of nodes, loaders"},
     {"train.npy", "train, sample, simulate, loaders"},
@@ -54,11 +58,15 @@ const char *og__file_use(const char *file)
 {
     if (is_numbered(file, "features_", ".npy") || strstr(file, "-features-")) /* parts on disks */
         return use_of("features.npy");
-    if (is_numbered(file, "rel", "_indptr.npy") || is_numbered(file, "rel", "_indices.npy"))
-        return use_of("indptr.npy");
     if (strncmp(file, "node_names", 10) == 0)
         return use_of("node_names");
-    return use_of(is_numbered(file, "rel", "_weights.npy") ? "weights.npy" : file);
+    for (enum og__array a = OG__INDPTR; a <= OG__EDGE_FEATURES; a++) {
+        char end[32]; /* "_indptr.npy" of a relation, "indptr.npy" of the only one */
+        snprintf(end, sizeof(end), "_%s.npy", og__array_name(a));
+        if (is_numbered(file, "rel", end))
+            return use_of(end + 1);
+    }
+    return use_of(file);
 }
 
 static int is_visible(const struct dirent *e)

@@ -35,6 +35,8 @@ struct og_npy *og__array_of(struct og_graph *g, enum og__array a)
         [OG__INDPTR] = &g->relation->indptr,
         [OG__INDICES] = &g->relation->indices,
         [OG__WEIGHTS] = &g->relation->weights,
+        [OG__EDGE_IDS] = &g->relation->edge_ids,
+        [OG__EDGE_FEATURES] = &g->relation->edges.rows,
         [OG__FEATURES] = &g->group->rows,
         [OG__LABELS] = &g->labels,
         [OG__ARRAY_TRAIN] = &g->split[OG__TRAIN],
@@ -185,11 +187,12 @@ struct og_array_name og__group_array(const struct og_graph *g, uint32_t group)
     return n;
 }
 
-/* Does a relation have weights: a file named in meta.json, or the default one? */
-static bool has_weights(const struct og_graph *g, const struct og_meta *m, uint32_t r)
+/* Does a relation have the array: a file named in meta.json, or the default one? */
+static bool has_array(const struct og_graph *g, const struct og_meta *m, uint32_t r,
+                      enum og__array a)
 {
     struct og_meta_file f;
-    const struct og_array_name name = og__relation_array(g, r, OG__WEIGHTS);
+    const struct og_array_name name = og__relation_array(g, r, a);
     if (og__meta_find_file(m, name.text, &f, g->path, NULL) < 0 || f.path)
         return true; /* opening it then reports the error */
     char *path = array_path(g->path, &f, name.text);
@@ -216,7 +219,8 @@ static int check_descriptors(const struct og_graph *g, const struct og_meta *m, 
         n += in_one ? m->type[k].has_rows : f.stripes.parts;
     }
     for (uint32_t r = 0; r < m->n_relations; r++)
-        n += has_weights(g, m, r) ? 3 : 2;
+        for (enum og__array a = OG__INDPTR; a <= OG__EDGE_FEATURES; a++)
+            n += a <= OG__INDICES || has_array(g, m, r, a);
     return og__descriptors_check(n, g->path, NULL, err);
 }
 
@@ -226,10 +230,12 @@ static int open_relations(struct og_graph *g, const struct og_meta *m, struct og
     for (uint32_t r = 0; r < g->n_relations; r++) {
         struct og_npy *const array[] = {[OG__INDPTR] = &g->relation[r].indptr,
                                         [OG__INDICES] = &g->relation[r].indices,
-                                        [OG__WEIGHTS] = &g->relation[r].weights};
-        for (enum og__array a = OG__INDPTR; a <= OG__WEIGHTS; a++)
-            OG_TRY(open_array(g, m, og__relation_array(g, r, a).text, a == OG__WEIGHTS, array[a],
-                              err));
+                                        [OG__WEIGHTS] = &g->relation[r].weights,
+                                        [OG__EDGE_IDS] = &g->relation[r].edge_ids,
+                                        [OG__EDGE_FEATURES] = &g->relation[r].edges.rows};
+        for (enum og__array a = OG__INDPTR; a <= OG__EDGE_FEATURES; a++)
+            OG_TRY(
+                open_array(g, m, og__relation_array(g, r, a).text, a > OG__INDICES, array[a], err));
     }
 out:
     return rc;
@@ -320,6 +326,11 @@ static int check_relation(struct og_relation *r, int64_t n_nodes, int64_t n_edge
         return disagree(i->path, "num_edges", n_edges, r->n_edges, err);
     if (w->fd >= 0 && (w->type != OG__NPY_F32 || w->shape[0] != r->n_edges || w->shape[1] != 1))
         return og__fail(err, -EINVAL, again_hint, "%s: must be float32 [E]", w->path);
+    const struct og_npy *ids = &r->edge_ids;
+    if (ids->fd >= 0 &&
+        (ids->type != OG__NPY_I64 || ids->shape[0] != r->n_edges || ids->shape[1] != 1))
+        return og__fail(err, -EINVAL, again_hint, "%s: must be int64 [E]", ids->path);
+    r->edges.n_nodes = r->n_edges;
     return 0;
 }
 
@@ -374,25 +385,38 @@ static int take_dtype(struct og_group *g, int said, struct og_err *err)
     return 0;
 }
 
-static int check_group(struct og_group *g, const struct og_type_meta *m, struct og_err *err)
+/* dim, dtype: in meta.json, or -1. */
+static int check_rows(struct og_group *g, int64_t rows, const char *of, int64_t dim, int dtype,
+                      struct og_err *err)
 {
     const struct og_npy *a = &g->rows;
-    const int64_t workers = g->graph->workers;
-    const int64_t rows =
-        workers ? (g->n_nodes + workers - 1 - g->graph->worker) / workers : g->n_nodes;
     if (!og__npy_there(a))
         return 0;
-    int rc = take_dtype(g, m->dtype, err);
+    int rc = take_dtype(g, dtype, err);
     if (rc < 0)
         return rc;
     if (a->shape[0] != rows)
-        return disagree(a->path, "rows, num_nodes", rows, a->shape[0], err);
-    if (m->dim >= 0 && m->dim != a->shape[1])
-        return disagree(a->path, "columns, feature_dim", m->dim, a->shape[1], err);
+        return disagree(a->path, of, rows, a->shape[0], err);
+    if (dim >= 0 && dim != a->shape[1])
+        return disagree(a->path, "columns, feature_dim", dim, a->shape[1], err);
     if (a->shape[1] < 1 || a->shape[1] > INT32_MAX / 8)
         return og__fail(err, -EINVAL, NULL, "%s: %lld columns", a->path, (long long)a->shape[1]);
     g->dim = (int)a->shape[1];
     return 0;
+}
+
+static int check_group(struct og_group *g, const struct og_type_meta *m, struct og_err *err)
+{
+    const int64_t workers = g->graph->workers;
+    const int64_t rows =
+        workers ? (g->n_nodes + workers - 1 - g->graph->worker) / workers : g->n_nodes;
+    return check_rows(g, rows, "rows, num_nodes", m->dim, m->dtype, err);
+}
+
+static int check_edge_rows(struct og_relation *r, const struct og_relation_meta *m,
+                           struct og_err *err)
+{
+    return check_rows(&r->edges, r->n_edges, "rows, num_edges", m->edge_dim, m->edge_dtype, err);
 }
 
 static int check_labels(struct og_graph *g, const struct og_meta *m, struct og_err *err)
@@ -526,7 +550,9 @@ static struct og_relation relation_of(const struct og_graph *g, const struct og_
                                 .destination = m->destination,
                                 .indptr.fd = -1,
                                 .indices.fd = -1,
-                                .weights.fd = -1};
+                                .weights.fd = -1,
+                                .edge_ids.fd = -1,
+                                .edges = {.graph = g, .name = m->name, .rows.fd = -1}};
 }
 
 static int take_meta(struct og_graph *g, const struct og_meta *m, struct og_err *err)
@@ -560,6 +586,8 @@ static int open_all(struct og_graph *g, const struct og_meta *m, struct og_err *
     OG_TRY(check_structure(g, m, err));
     for (uint32_t k = 0; k < g->n_groups; k++)
         OG_TRY(check_group(&g->group[k], &m->type[k], err));
+    for (uint32_t r = 0; r < g->n_relations; r++)
+        OG_TRY(check_edge_rows(&g->relation[r], &m->relation[r], err));
     OG_TRY(check_lists(g, m, err));
     OG_TRY(og__graph_identify(g, m, err));
 out:
@@ -621,6 +649,15 @@ int og__graph_refuse_types(const struct og_graph *g, struct og_err *err)
                         : 0;
 }
 
+int og__graph_refuse_edge_features(const struct og_graph *g, const char *what, struct og_err *err)
+{
+    for (uint32_t r = 0; r < g->n_relations; r++)
+        if (g->relation[r].edges.dim > 0 || g->relation[r].edge_ids.fd >= 0)
+            return og__fail(err, -EINVAL, "import the source without edge features",
+                            "%s: %s does not support edge features yet", g->path, what);
+    return 0;
+}
+
 /* fn of every array that is open. */
 static void each_array(struct og_graph *g, void (*fn)(struct og_npy *a, void *arg), void *arg)
 {
@@ -630,6 +667,8 @@ static void each_array(struct og_graph *g, void (*fn)(struct og_npy *a, void *ar
         fn(&g->relation[r].indptr, arg);
         fn(&g->relation[r].indices, arg);
         fn(&g->relation[r].weights, arg);
+        fn(&g->relation[r].edge_ids, arg);
+        fn(&g->relation[r].edges.rows, arg);
     }
     for (int s = 0; s < OG__SPLITS; s++) {
         fn(&g->split[s], arg);

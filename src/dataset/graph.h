@@ -5,6 +5,8 @@
  *     indptr.npy     int64 [N+1]        CSC: in-neighbours of v are indices[indptr[v]:indptr[v+1]]
  *     indices.npy    int32|int64 [E]    sorted within each list
  *     weights.npy    float32 [E]        optional
+ *     edge_features.npy  as features.npy [E,D]  optional
+ *     edge_ids.npy   int64 [E]          optional: number of each edge in the source
  *     features.npy   f32|f16|u8 [N,F]   bf16 as uint16, named in meta.json
  *     labels.npy     int64 [N], -1 = none | float32 [N,C], multi-label or, if meta.json's task is
  *                    node regression, values; NaN = none
@@ -32,6 +34,8 @@ enum og__array {
     OG__INDPTR,
     OG__INDICES,
     OG__WEIGHTS,
+    OG__EDGE_IDS,
+    OG__EDGE_FEATURES,
     OG__FEATURES,
     OG__LABELS,
     OG__ARRAY_TRAIN,
@@ -63,10 +67,11 @@ enum {
 
 enum og__split { OG__TRAIN, OG__VALID, OG__TEST, OG__SPLITS };
 
-/* Feature rows of one size, for the nodes [first, first + n_nodes). */
+/* Feature rows of one size, for the nodes [first, first + n_nodes). Or for a relation's edges, from
+ * 0 in the order of its indices. */
 struct og_group {
     const struct og_graph *graph; /* that it is of */
-    const char *name;             /* of the node type; "" if homogeneous */
+    const char *name;             /* of the node type, or the relation; "" if homogeneous */
     int64_t first, n_nodes;
     int dim;              /* 0: no rows */
     enum og_dtype stored; /* in the file */
@@ -84,6 +89,8 @@ struct og_relation {
     int64_t n_nodes, n_sources;   /* of the destination, of the source */
     int64_t n_edges;
     struct og_npy indptr, indices, weights;
+    struct og_npy edge_ids; /* [n_edges] of each edge, its number in the source */
+    struct og_group edges;  /* their features; dim 0: none */
 };
 
 struct og_graph {
@@ -178,6 +185,10 @@ static inline size_t og__file_row_bytes(const struct og_group *g)
 {
     return (size_t)g->dim * og__dtype_size(g->stored);
 }
+/* -EINVAL for edges with features or ids. */
+OG_MUST_CHECK int og__graph_refuse_edge_features(const struct og_graph *g, const char *what,
+                                                 struct og_err *err);
+
 /* Bytes in memory of all nodes' rows. And the most that rows of every group take a whole number of.
  */
 size_t og__feature_bytes(const struct og_graph *g);

@@ -165,6 +165,13 @@ static int look_at_file(const struct og_npy *a, const struct og_meta_file *decla
 
 /* ---- a graph ---- */
 
+/* Earlier releases had no such array. An absent one leaves no trace, so files of theirs stay valid.
+ */
+static bool came_later(enum og__array a)
+{
+    return a == OG__EDGE_IDS || a == OG__EDGE_FEATURES;
+}
+
 /* Hashes declarations of meta.json that the arrays do not contain. */
 static uint64_t meaning(const struct og_graph *g)
 {
@@ -190,7 +197,8 @@ int og__identify_arrays(struct og_graph *g, const struct og_meta *m, struct og_e
         s->contents = m->file[a].workers ? m->file[a].contents : declared(m, a, s->contents);
     }
     for (enum og__array a = 0; a < OG__ARRAYS; a++)
-        id->contents = mix(id->contents, &id->array[a].contents, sizeof(uint64_t));
+        if (id->array[a].contents || !came_later(a))
+            id->contents = mix(id->contents, &id->array[a].contents, sizeof(uint64_t));
     for (enum og__split s = OG__VALID; s <= OG__TEST; s++) {
         uint64_t contents = 0;
         if (!og__npy_there(&g->negatives[s]))
@@ -223,7 +231,8 @@ static int mix_part(uint64_t *sum, const struct part *p, const struct og_npy *co
     int rc = 0;
     *sum = mix(*sum, p, sizeof(*p));
     for (enum og__array a = 0; a < OG__ARRAYS; a++)
-        OG_TRY(mix_array(sum, array[a], err));
+        if (!came_later(a) || (array[a] && og__npy_there(array[a])))
+            OG_TRY(mix_array(sum, array[a], err));
 out:
     return rc;
 }
@@ -252,8 +261,11 @@ static int mix_group(uint64_t *sum, const struct og_group *g, struct og_err *err
 
 static int mix_relation(uint64_t *sum, const struct og_relation *r, struct og_err *err)
 {
-    const struct og_npy *array[OG__ARRAYS] = {
-        [OG__INDPTR] = &r->indptr, [OG__INDICES] = &r->indices, [OG__WEIGHTS] = &r->weights};
+    const struct og_npy *array[OG__ARRAYS] = {[OG__INDPTR] = &r->indptr,
+                                              [OG__INDICES] = &r->indices,
+                                              [OG__WEIGHTS] = &r->weights,
+                                              [OG__EDGE_IDS] = &r->edge_ids,
+                                              [OG__EDGE_FEATURES] = &r->edges.rows};
     const struct part p = {.n_nodes = r->n_nodes, .n_sources = r->n_sources, .n_edges = r->n_edges};
     const uint32_t ends[] = {r->source, r->destination};
     *sum = mix(*sum, r->name, strlen(r->name) + 1);

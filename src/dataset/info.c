@@ -4,6 +4,7 @@
 #include "dataset/identity.h"
 #include "dataset/node_names.h"
 #include "dataset/relation.h"
+#include "dataset/schema.h"
 #include "dataset/stream.h"
 
 #include <stdlib.h>
@@ -106,17 +107,20 @@ static json_t *sizes_json(struct og_graph *g, json_t *more)
 {
     json_int_t topology = 0;
     json_int_t weights = 0;
+    double edges = 0;
     double features = 0;
     for (uint32_t r = 0; r < g->n_relations; r++) {
         const struct og_npy *w = &g->relation[r].weights;
         topology += (json_int_t)og__relation_bytes(&g->relation[r]);
         weights += w->fd >= 0 ? (json_int_t)w->bytes : 0;
+        edges += feature_bytes(&g->relation[r].edges);
     }
     for (uint32_t k = 0; k < g->n_groups; k++)
         features += feature_bytes(&g->group[k]);
-    json_t *root = json_pack("{s:o s:{s:I s:I s:I s:I}}", "splits", splits_json(g), "bytes",
-                             "topology", topology, "features", (json_int_t)features, "labels",
-                             (json_int_t)g->labels.bytes, "weights", weights);
+    json_t *root =
+        json_pack("{s:o s:{s:I s:I s:I s:I s:I}}", "splits", splits_json(g), "bytes", "topology",
+                  topology, "features", (json_int_t)features, "labels", (json_int_t)g->labels.bytes,
+                  "weights", weights, "edge_features", (json_int_t)edges);
     root = og__json_joined(root, more);
     return og__json_with(root, "fits", fits_json((double)topology, features));
 }
@@ -144,6 +148,7 @@ static int plain_json(struct og_graph *g, struct degrees *d, json_t **out, struc
     json_t *root = json_pack("{s:i s:s s:i s:b s:b}", "feature_dim", rows->dim, "feature_dtype",
                              og__dtype_name(rows->stored), "num_classes", g->n_classes,
                              "multi_label", g->multi_label, "regression", g->regression);
+    root = og__schema_with_edges(root, g->relation);
     root =
         og__json_joined(root, sizes_json(g, json_pack("{s:o}", "in_degree", degrees_json(g, d))));
     *out = rows->rows.parts ? og__json_with(root, "feature_parts", parts_json(&rows->rows)) : root;
@@ -185,7 +190,7 @@ static int relations_json(const struct og_graph *g, struct degrees *d, json_t **
             (json_int_t)rel->n_edges, "mean_degree", (double)rel->n_edges / (double)rel->n_nodes,
             "max_degree", (json_int_t)d->most, "share_of_zero",
             (double)d->exact[0] / (double)rel->n_nodes, "weights", rel->weights.fd >= 0);
-        list = og__json_append(list, one);
+        list = og__json_append(list, og__schema_with_edges(one, rel));
     }
     *out = list;
     list = NULL;

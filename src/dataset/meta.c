@@ -12,6 +12,8 @@ static const char *const names[] = {
     [OG__INDPTR] = "indptr",
     [OG__INDICES] = "indices",
     [OG__WEIGHTS] = "weights",
+    [OG__EDGE_IDS] = "edge_ids",
+    [OG__EDGE_FEATURES] = "edge_features",
     [OG__FEATURES] = "features",
     [OG__LABELS] = "labels",
     [OG__ARRAY_TRAIN] = "train",
@@ -191,14 +193,27 @@ out:
     return rc;
 }
 
-static int get_dtype(json_t *object, int *out, const char *name, struct og_err *err)
+static int get_dtype(json_t *object, const char *key, int *out, const char *name,
+                     struct og_err *err)
 {
     const char *dtype = NULL;
-    const int rc = get_text(object, "feature_dtype", &dtype, name, err);
+    const int rc = get_text(object, key, &dtype, name, err);
     if (rc < 0 || !dtype)
         return rc;
     *out = og__dtype_find(dtype);
-    return *out < 0 ? wrong(name, "feature_dtype", "f32, f16, bf16 or u8", err) : 0;
+    return *out < 0 ? wrong(name, key, "f32, f16, bf16 or u8", err) : 0;
+}
+
+/* What the features of nodes are, or of edges. */
+static int get_rows(json_t *object, bool of_edges, int64_t *dim, int *dtype, const char *name,
+                    struct og_err *err)
+{
+    int rc;
+    OG_TRY(get_count(object, of_edges ? "edge_feature_dim" : "feature_dim", INT32_MAX / 8, dim,
+                     name, err));
+    OG_TRY(get_dtype(object, of_edges ? "edge_feature_dtype" : "feature_dtype", dtype, name, err));
+out:
+    return rc;
 }
 
 static int get_facts(struct og_meta *m, const char *name, struct og_err *err)
@@ -254,8 +269,7 @@ static int get_type(json_t *object, struct og_type_meta *t, const char *name, st
     *t = (struct og_type_meta){.count = -1, .dim = -1, .dtype = -1};
     OG_TRY(get_name(object, "name", &t->name, name, err));
     OG_TRY(get_count(object, "count", UINT32_MAX - 1, &t->count, name, err));
-    OG_TRY(get_count(object, "feature_dim", INT32_MAX / 8, &t->dim, name, err));
-    OG_TRY(get_dtype(object, &t->dtype, name, err));
+    OG_TRY(get_rows(object, false, &t->dim, &t->dtype, name, err));
     t->has_rows = t->dim > 0;
     if (t->count < 1)
         OG_TRY(wrong(name, "count", "there, and 1 at least", err));
@@ -278,15 +292,16 @@ static int find_named(const struct og_meta *m, const json_t *object, const char 
     return wrong(name, key, "the name of one of \"node_types\"", err);
 }
 
-static int get_relation(const struct og_meta *m, const json_t *object, struct og_relation_meta *r,
+static int get_relation(const struct og_meta *m, json_t *object, struct og_relation_meta *r,
                         const char *name, struct og_err *err)
 {
     int rc;
-    *r = (struct og_relation_meta){.n_edges = -1};
+    *r = (struct og_relation_meta){.n_edges = -1, .edge_dim = -1, .edge_dtype = -1};
     OG_TRY(find_named(m, object, "source", &r->source, name, err));
     OG_TRY(get_name(object, "name", &r->name, name, err));
     OG_TRY(find_named(m, object, "destination", &r->destination, name, err));
     OG_TRY(get_count(object, "num_edges", INT64_MAX / 16, &r->n_edges, name, err));
+    OG_TRY(get_rows(object, true, &r->edge_dim, &r->edge_dtype, name, err));
 out:
     return rc;
 }
@@ -307,9 +322,10 @@ static int get_all(struct og_meta *m, const char *name, struct og_err *err)
     m->n_types = m->n_relations = 1;
     *m->type = (struct og_type_meta){
         .name = "", .count = m->n_nodes, .dim = -1, .dtype = -1, .has_rows = true};
-    *m->relation = (struct og_relation_meta){.name = "", .n_edges = m->n_edges};
-    OG_TRY(get_count(m->root, "feature_dim", INT32_MAX / 8, &m->type->dim, name, err));
-    OG_TRY(get_dtype(m->root, &m->type->dtype, name, err));
+    *m->relation = (struct og_relation_meta){
+        .name = "", .n_edges = m->n_edges, .edge_dim = -1, .edge_dtype = -1};
+    OG_TRY(get_rows(m->root, false, &m->type->dim, &m->type->dtype, name, err));
+    OG_TRY(get_rows(m->root, true, &m->relation->edge_dim, &m->relation->edge_dtype, name, err));
 out:
     return rc;
 }

@@ -1,7 +1,8 @@
 /* Reads and writes meta.json.
  *
  *     {"format": 1, "name": ..., "num_nodes": N, "num_edges": E,
- *      "feature_dim": F, "feature_dtype": "f32", "num_classes": C, "multi_label": false,
+ *      "feature_dim": F, "feature_dtype": "f32", "edge_feature_dim": D,
+ *      "edge_feature_dtype": "f32", "num_classes": C, "multi_label": false,
  *      "task": "node classification", "symmetric": false,
  *      "checksums": {"indptr.npy": "16 hex digits: XXH3-64 of the file", ...},
  *      "files": {"features": {"path": "/big/paper.npy"},              any .npy, or in parts:
@@ -24,7 +25,8 @@
  *                     "num_edges": 7000}, ...]}
  *
  * Ids of a type are one range, in the order of node_types. Relation r is rel<r>_indptr.npy,
- * rel<r>_indices.npy and, with weights, rel<r>_weights.npy. Features of type t are
+ * rel<r>_indices.npy and, with weights, rel<r>_weights.npy. A relation may have "edge_feature_dim"
+ * and "edge_feature_dtype", of rel<r>_edge_features.npy. Features of type t are
  * features_<t>.npy. "files" may name other paths, as in format 1. */
 #ifndef OG_DATASET_META_H
 #define OG_DATASET_META_H
@@ -62,7 +64,8 @@ struct og_type_meta {
 struct og_relation_meta {
     const char *name;
     uint32_t source, destination; /* types */
-    int64_t n_edges;              /* -1 = absent */
+    int64_t n_edges, edge_dim;    /* -1 = absent */
+    int edge_dtype;               /* enum og_dtype, or -1 */
 };
 
 struct og_meta {

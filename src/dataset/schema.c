@@ -161,15 +161,23 @@ static json_t *groups_json(const struct og_graph *g)
     return list;
 }
 
+json_t *og__schema_with_edges(json_t *root, const struct og_relation *r)
+{
+    if (r->edges.dim == 0)
+        return root;
+    root = og__json_with(root, "edge_feature_dim", json_integer(r->edges.dim));
+    return og__json_with(root, "edge_feature_dtype", json_string(og__dtype_name(r->edges.stored)));
+}
+
 static json_t *relations_json(const struct og_graph *g)
 {
     json_t *list = json_array();
     for (uint32_t i = 0; i < g->n_relations; i++) {
         const struct og_relation *r = &g->relation[i];
-        list = og__json_append(list, json_pack("{s:s s:s s:s s:I}", "source",
-                                               g->group[r->source].name, "name", r->name,
-                                               "destination", g->group[r->destination].name,
-                                               "num_edges", (json_int_t)r->n_edges));
+        json_t *one = json_pack("{s:s s:s s:s s:I}", "source", g->group[r->source].name, "name",
+                                r->name, "destination", g->group[r->destination].name, "num_edges",
+                                (json_int_t)r->n_edges);
+        list = og__json_append(list, og__schema_with_edges(one, r));
     }
     return list;
 }
@@ -178,6 +186,7 @@ json_t *og__schema_plain_json(const struct og_graph *g)
 {
     json_t *root = json_pack("{s:i s:s}", "feature_dim", g->group->dim, "feature_dtype",
                              og__dtype_name(g->group->stored));
+    root = og__schema_with_edges(root, g->relation);
     return g->symmetric ? og__json_with(root, "symmetric", json_true()) : root;
 }
 

@@ -39,5 +39,7 @@ int64_t og__schema_lists(const struct og_graph *g);
 json_t *og__schema_json(const struct og_graph *g);
 json_t *og__schema_plain_json(const struct og_graph *g);
 json_t *og__schema_typed_json(const struct og_graph *g);
+/* Adds width and dtype of the edges' features, if there are any. */
+json_t *og__schema_with_edges(json_t *root, const struct og_relation *r);
 
 #endif

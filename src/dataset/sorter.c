@@ -16,7 +16,8 @@
  * The usual case writes and reads the edges once; a merge of sorted runs would move as much and
  * compare more. The scratch file has no name, so nothing of it can remain.
  *
- * Memory: a and b, 16 bytes an edge, 24 with weights, from the budget as "edge sorter". */
+ * Memory from the budget as "edge sorter": a and b, 16 bytes an edge. With weights 8 more, with
+ * numbers 16 more. */
 #include "base/temporary.h"
 #include "dataset/meta.h"
 #include "dataset/writer.h"
@@ -35,10 +36,11 @@ enum {
 #define MOST_EDGES ((size_t)1 << 28)
 static const char part[] = "edge sorter";
 
-/* Edges side by side: keys, and weights where there are any. */
+/* Edges side by side: keys, and weights and numbers in the source where there are any. */
 struct edges {
     uint64_t *key;
     float *weight;
+    int64_t *number;
 };
 
 /* Keys from `first` on, cut into RANGES ranges of 2^shift keys each. */
@@ -71,7 +73,7 @@ struct og_edge_sorter {
     const char *folder;
     json_t *checksums;
     uint32_t at; /* the relation that is written */
-    struct og_npy_writer *indptr, *indices, *weights;
+    struct og_npy_writer *indptr, *indices, *weights, *numbers;
     int64_t n_in, n_emitted; /* edges added; of these taken to the output */
     int64_t n_out, n_before; /* written; of these in earlier relations */
     int64_t n_loops;         /* not added: self loops */
@@ -85,7 +87,8 @@ struct og_edge_sorter {
 
 static size_t edge_bytes(const struct og_edge_sorter *s)
 {
-    return s->opt.weighted ? sizeof(uint64_t) + sizeof(float) : sizeof(uint64_t);
+    return sizeof(uint64_t) + (s->opt.weighted ? sizeof(float) : 0) +
+           (s->opt.numbered ? sizeof(int64_t) : 0);
 }
 
 /* Ranges that together hold [first, first + 2^bits). */
@@ -109,15 +112,19 @@ static uint64_t key_of(const struct og_edge_sorter *s, uint32_t src, uint64_t ro
 static int take_edges(struct og_edge_sorter *s, struct edges *e, struct og_err *err)
 {
     e->key = og__alloc(s->budget, s->capacity * sizeof(*e->key), part, err);
-    if (s->opt.weighted)
+    if (e->key && s->opt.weighted)
         e->weight = og__alloc(s->budget, s->capacity * sizeof(*e->weight), part, err);
-    return e->key && (e->weight || !s->opt.weighted) ? 0 : -ENOMEM;
+    if (e->key && s->opt.numbered)
+        e->number = og__alloc(s->budget, s->capacity * sizeof(*e->number), part, err);
+    return e->key && (e->weight || !s->opt.weighted) && (e->number || !s->opt.numbered) ? 0
+                                                                                        : -ENOMEM;
 }
 
 static void give_edges(struct og_edge_sorter *s, struct edges *e)
 {
     og__release(s->budget, e->key, s->capacity * sizeof(*e->key), part);
     og__release(s->budget, e->weight, s->capacity * sizeof(*e->weight), part);
+    og__release(s->budget, e->number, s->capacity * sizeof(*e->number), part);
     *e = (struct edges){0};
 }
 
@@ -178,12 +185,32 @@ void og__sorter_free(struct og_edge_sorter *s)
     og__npy_discard(s->indptr);
     og__npy_discard(s->indices);
     og__npy_discard(s->weights);
+    og__npy_discard(s->numbers);
     for (size_t r = 0; r < RANGES; r++)
         free(s->range[r].list);
     if (s->scratch >= 0)
         close(s->scratch);
     free(s->row);
     free(s);
+}
+
+/* ---- some of them ---- */
+
+/* From edge i on. */
+static struct edges edges_from(const struct edges *e, size_t i)
+{
+    return (struct edges){e->key + i, e->weight ? e->weight + i : NULL,
+                          e->number ? e->number + i : NULL};
+}
+
+/* Both have the same arrays. */
+static inline void move_edge(const struct edges *from, size_t i, const struct edges *to, size_t at)
+{
+    to->key[at] = from->key[i];
+    if (from->weight && to->weight)
+        to->weight[at] = from->weight[i];
+    if (from->number && to->number)
+        to->number[at] = from->number[i];
 }
 
 /* ---- partition ---- */
@@ -202,12 +229,8 @@ static void partition(struct cut c, const struct edges *from, const struct edges
         before += count;
         end[r] = before;
     }
-    for (size_t i = 0; i < n; i++) {
-        size_t at = start[range_of(c, from->key[i])]++;
-        to->key[at] = from->key[i];
-        if (from->weight)
-            to->weight[at] = from->weight[i];
-    }
+    for (size_t i = 0; i < n; i++)
+        move_edge(from, i, to, start[range_of(c, from->key[i])]++);
 }
 
 /* ---- scratch file ---- */
@@ -244,7 +267,7 @@ static int write_scratch(struct og_edge_sorter *s, const void *data, size_t byte
     return rc;
 }
 
-/* Part [first, end) of e: its keys, then its weights. */
+/* Part [first, end) of e: its keys, then its weights, then its numbers. */
 static int write_extent(struct og_edge_sorter *s, const struct edges *e, size_t first, size_t end,
                         struct extents *to, struct og_err *err)
 {
@@ -255,23 +278,33 @@ static int write_extent(struct og_edge_sorter *s, const struct edges *e, size_t 
     OG_TRY(write_scratch(s, e->key + first, x.n * sizeof(*e->key), err));
     if (e->weight)
         OG_TRY(write_scratch(s, e->weight + first, x.n * sizeof(*e->weight), err));
+    if (e->number)
+        OG_TRY(write_scratch(s, e->number + first, x.n * sizeof(*e->number), err));
     OG_TRY(add_extent(to, x, err));
 out:
     return rc;
 }
 
+/* Reads edges [skip, skip + n) of an array in the extent. The array begins at *at, which moves to
+ * its end. */
+static int read_array(const struct og_edge_sorter *s, struct extent x, uint64_t skip, uint64_t n,
+                      void *out, size_t size, uint64_t *at, struct og_err *err)
+{
+    const off_t from = (off_t)(*at + skip * size);
+    *at += x.n * size;
+    return og__read_all(s->scratch, out, n * size, from, "edges being sorted", err);
+}
+
 static int read_extent(const struct og_edge_sorter *s, struct extent x, uint64_t skip, uint64_t n,
                        const struct edges *out, size_t at, struct og_err *err)
 {
-    off_t keys = (off_t)(x.offset + skip * sizeof(*out->key));
+    uint64_t from = x.offset;
     int rc;
-    OG_TRY(og__read_all(s->scratch, out->key + at, n * sizeof(*out->key), keys,
-                        "edges being sorted", err));
+    OG_TRY(read_array(s, x, skip, n, out->key + at, sizeof(*out->key), &from, err));
     if (out->weight)
-        OG_TRY(
-            og__read_all(s->scratch, out->weight + at, n * sizeof(*out->weight),
-                         (off_t)(x.offset + x.n * sizeof(*out->key) + skip * sizeof(*out->weight)),
-                         "edges being sorted", err));
+        OG_TRY(read_array(s, x, skip, n, out->weight + at, sizeof(*out->weight), &from, err));
+    if (out->number)
+        OG_TRY(read_array(s, x, skip, n, out->number + at, sizeof(*out->number), &from, err));
 out:
     return rc;
 }
@@ -300,11 +333,12 @@ int64_t og__sorter_edges(const struct og_edge_sorter *s)
 }
 
 int og__sorter_add(struct og_edge_sorter *s, uint32_t relation, const uint32_t *src,
-                   const uint32_t *dst, const float *weights, size_t count, struct og_err *err)
+                   const uint32_t *dst, const float *weights, int64_t first, size_t count,
+                   struct og_err *err)
 {
     const struct og_relation *r = &s->opt.graph->relation[relation];
     const bool drop_loops = s->opt.drop_self_loops && r->source == r->destination;
-    const uint64_t first = s->row[relation];
+    const uint64_t list = s->row[relation];
     for (size_t i = 0; i < count; i++) {
         if (drop_loops && src[i] == dst[i]) {
             s->n_loops++;
@@ -316,9 +350,11 @@ int og__sorter_add(struct og_edge_sorter *s, uint32_t relation, const uint32_t *
                 return rc;
             s->filled = 0;
         }
-        s->a.key[s->filled] = key_of(s, src[i], first + dst[i]);
+        s->a.key[s->filled] = key_of(s, src[i], list + dst[i]);
         if (s->a.weight)
             s->a.weight[s->filled] = weights[i];
+        if (s->a.number)
+            s->a.number[s->filled] = first + (int64_t)i;
         s->filled++;
         s->n_in++;
     }
@@ -345,8 +381,8 @@ static void sort_part(void *arg, size_t r, int thread)
     (void)thread;
     if (n < 2)
         return;
-    struct edges from = {p->from.key + first, p->from.weight ? p->from.weight + first : NULL};
-    struct edges to = {p->spare.key + first, p->spare.weight ? p->spare.weight + first : NULL};
+    struct edges from = edges_from(&p->from, first);
+    struct edges to = edges_from(&p->spare, first);
     unsigned passes = (p->cut.shift + BITS - 1) / BITS; /* ranges are aligned to their size */
     passes += passes % 2;
     for (unsigned pass = 0; pass < passes; pass++) {
@@ -355,12 +391,8 @@ static void sort_part(void *arg, size_t r, int thread)
         for (size_t i = 0; i < n; i++)
             at[from.key[i] >> shift & (BINS - 1)]++;
         og__counts_to_starts(at, BINS);
-        for (size_t i = 0; i < n; i++) {
-            uint32_t place = at[from.key[i] >> shift & (BINS - 1)]++;
-            to.key[place] = from.key[i];
-            if (from.weight && to.weight) /* both or neither */
-                to.weight[place] = from.weight[i];
-        }
+        for (size_t i = 0; i < n; i++)
+            move_edge(&from, i, &to, at[from.key[i] >> shift & (BINS - 1)]++);
         struct edges swap = from;
         from = to;
         to = swap;
@@ -402,6 +434,8 @@ static int begin_relation(struct og_edge_sorter *s, struct og_err *err)
         create_array(s, &s->indices, OG__INDICES, is_narrow(s) ? OG__NPY_I32 : OG__NPY_I64, err));
     if (s->opt.weighted)
         OG_TRY(create_array(s, &s->weights, OG__WEIGHTS, OG__NPY_F32, err));
+    if (s->opt.numbered)
+        OG_TRY(create_array(s, &s->numbers, OG__EDGE_IDS, OG__NPY_I64, err));
 out:
     return rc;
 }
@@ -424,6 +458,7 @@ static int end_relation(struct og_edge_sorter *s, struct og_err *err)
     OG_TRY(finish_array(s, &s->indptr, OG__INDPTR, err));
     OG_TRY(finish_array(s, &s->indices, OG__INDICES, err));
     OG_TRY(finish_array(s, &s->weights, OG__WEIGHTS, err));
+    OG_TRY(finish_array(s, &s->numbers, OG__EDGE_IDS, err));
     s->opt.graph->relation[s->at].n_edges = s->n_out - s->n_before;
 out:
     return rc;
@@ -483,10 +518,7 @@ static int emit_relation(struct og_edge_sorter *s, const struct edges *e, size_t
             s->n_fed++;
             OG_TRY(open_lists(s, key >> s->node_bits, err));
         }
-        e->key[kept] = key;
-        if (e->weight)
-            e->weight[kept] = e->weight[*done];
-        kept++;
+        move_edge(e, *done, e, kept++);
         s->n_out++;
     }
     add_fingerprints(s, e->key, kept);
@@ -494,6 +526,8 @@ static int emit_relation(struct og_edge_sorter *s, const struct edges *e, size_t
         OG_TRY(append_indices(s, e->key + i, OG_MIN(kept - i, (size_t)OUT_ROWS), err));
     if (e->weight)
         OG_TRY(og__npy_append(s->weights, e->weight, (int64_t)kept, err));
+    if (e->number)
+        OG_TRY(og__npy_append(s->numbers, e->number, (int64_t)kept, err));
 out:
     return rc;
 }
@@ -506,8 +540,7 @@ static int emit(struct og_edge_sorter *s, const struct edges *e, size_t n, struc
     for (size_t left = n; left > 0; left -= done) {
         OG_TRY(go_to_list(s, rest.key[0] >> s->node_bits, err));
         OG_TRY(emit_relation(s, &rest, left, &done, err));
-        rest.key += done;
-        rest.weight = rest.weight ? rest.weight + done : NULL;
+        rest = edges_from(&rest, done);
     }
     s->n_emitted += (int64_t)n;
     if (s->opt.progress)

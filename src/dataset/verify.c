@@ -341,6 +341,13 @@ static const char *file_of(struct verifier *v, struct og_array_name array)
     return v->name;
 }
 
+/* Several edges may have one number, such as an edge and its reverse. */
+static void look_at_number(struct verifier *v, long long row, long long x)
+{
+    if (x < 0)
+        tell(v, "import the dataset again", "row %lld: %lld is the number of no edge", row, x);
+}
+
 static int verify_relation(struct verifier *v, uint32_t r, struct og_err *err)
 {
     const struct og_relation *of = &v->ds->relation[r];
@@ -353,6 +360,11 @@ static int verify_relation(struct verifier *v, uint32_t r, struct og_err *err)
         OG_TRY(verify_indices(v, of, file_of(v, og__relation_array(v->ds, r, OG__INDICES)), err));
     OG_TRY(verify_numbers(v, file_of(v, og__relation_array(v->ds, r, OG__WEIGHTS)), &of->weights,
                           WEIGHTS, err));
+    OG_TRY(verify_integers(v, file_of(v, og__relation_array(v->ds, r, OG__EDGE_IDS)), &of->edge_ids,
+                           look_at_number, err));
+    v->bfloat = of->edges.stored == OG_BF16;
+    OG_TRY(verify_numbers(v, file_of(v, og__relation_array(v->ds, r, OG__EDGE_FEATURES)),
+                          &of->edges.rows, FEATURES, err));
 out:
     return rc;
 }

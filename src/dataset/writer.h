@@ -79,6 +79,7 @@ struct og_edge_sorter;
 struct og_edge_sorter_options {
     struct og_graph *graph; /* its groups and relations; finish sets n_edges */
     bool weighted;
+    bool numbered; /* edge_ids.npy is written too */
     bool drop_duplicates, drop_self_loops;
     size_t memory;       /* bytes it may hold */
     const char *scratch; /* existing folder for the bucket files, removed at the end */
@@ -91,10 +92,10 @@ OG_MUST_CHECK int og__sorter_open(struct og_edge_sorter **out,
                                   const struct og_edge_sorter_options *opt, struct og_budget *b,
                                   struct og_err *err);
 /* Adds edges of a relation by ids within its groups, checked by the caller. weights is NULL if
- * unweighted. */
+ * unweighted. The edges have numbers first, first + 1, ... in the source. */
 OG_MUST_CHECK int og__sorter_add(struct og_edge_sorter *s, uint32_t relation, const uint32_t *src,
-                                 const uint32_t *dst, const float *weights, size_t count,
-                                 struct og_err *err);
+                                 const uint32_t *dst, const float *weights, int64_t first,
+                                 size_t count, struct og_err *err);
 /* Edges added so far. */
 int64_t og__sorter_edges(const struct og_edge_sorter *s);
 
@@ -105,8 +106,8 @@ struct og_edge_sorter_result {
     bool symmetric; /* there is one relation, and every edge is there in both directions */
     uint64_t bytes_written;
 };
-/* Writes indptr.npy, indices.npy and, if weighted, weights.npy of each relation into `folder`; adds
- * their checksums to the object. */
+/* Writes the arrays of each relation into `folder`; adds their checksums to the object. They are
+ * indptr.npy, indices.npy and, if weighted, weights.npy, and if numbered, edge_ids.npy. */
 OG_MUST_CHECK int og__sorter_finish(struct og_edge_sorter *s, const char *folder, json_t *checksums,
                                     struct og_edge_sorter_result *result, struct og_err *err);
 void og__sorter_free(struct og_edge_sorter *s);

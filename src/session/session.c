@@ -81,6 +81,17 @@ static void warn_of_weights(const struct og_session *s)
             og__option_word("edge-weights", opt->edge_weights));
 }
 
+static void warn_of_edge_features(const struct og_session *s)
+{
+    const struct og_graph *g = s->workload.graph;
+    bool has = false;
+    for (uint32_t r = 0; r < g->n_relations; r++)
+        has = has || g->relation[r].edges.dim > 0;
+    if (has && s->config.want & OG__WANT_TRAINING)
+        og__say(&s->config.log, OG__WARN,
+                "%s: features of edges have no effect: no model here uses them yet", g->path);
+}
+
 static int add_name(void *names, const char *name, struct og_err *err)
 {
     (void)err;
@@ -315,6 +326,7 @@ static int start_session(struct og_session *s, const char *dataset, const struct
     s->budget = og__budget_new(s->memory.limit);
     if (!s->budget)
         return og__fail_errno(err, -ENOMEM, NULL, "budget");
+    warn_of_edge_features(s); /* which edges that stay do not have */
     rc = og__session_hold_out(s, err);
     return rc < 0 ? rc : resolve_rows(s, err);
 out:

@@ -127,7 +127,7 @@ def splits_and_masks():
 
 
 def unread_files():
-    beside = ["edge_attr", "edge_time", "edge_label", "node_year", "train_time", "features", "y", "extra_edges", "weights"]
+    beside = ["edge_color", "edge_time", "edge_label", "node_year", "train_time", "features", "y", "extra_edges", "weights"]
     source(**IDS, **{name: np.zeros(3) for name in beside})
     with open("src/notes.txt", "w") as f:
         f.write("notes")
@@ -172,9 +172,9 @@ def documented_names():
     """Each file that docs/reference/formats.md lists is read, alone among those of its row."""
     with open(f"{DOCS}/reference/formats.md") as f:
         rows = re.findall(r"^\| ([a-z ,]+) \| (`[a-z_]+\.(?:npy|csv)`.*) \|$", f.read(), re.M)
-    assert len(rows) == 8, rows
+    assert len(rows) == 9, rows
     array = {"edges": EDGES, "weights of edges": np.ones(E), "features of nodes": FEAT, "labels": LABEL, "training nodes": IDS["train"],
-             "validation nodes": IDS["valid"], "test nodes": IDS["test"]}
+             "validation nodes": IDS["valid"], "test nodes": IDS["test"], "features of edges": np.ones((E, 2))}
     plain = {"features of nodes": "feat", "labels": "label"}
     for what, files in rows:
         for name in re.findall(r"`([a-z_]+)\.npy`", files):
@@ -194,7 +194,7 @@ def documented_names():
     source(feat=None, feat_indptr=np.arange(N + 1), feat_indices=np.arange(N) % 5, feat_data=np.ones(N, np.float32))
     assert taken("npy", "--quiet")[1] == ""
     # thirty names that are of no use
-    unknown = [f"{a}_{b}.npy" for a in ("node", "edge", "graph", "train", "test") for b in ("time", "attr", "year", "name", "color", "group")]
+    unknown = [f"{a}_{b}.npy" for a in ("node", "edge", "graph", "train", "test") for b in ("time", "tint", "year", "name", "color", "group")]
     source(**{name[:-4]: np.zeros(3) for name in unknown})
     said = taken("npy", "--quiet")[1]
     named = [name for name in unknown if name in said]

@@ -656,13 +656,26 @@ static void what_exists_is_not_overwritten(void **state)
 static void options_have_names(void **state)
 {
     (void)state;
-    static const char *const set[][2] = {
-        {"symmetrize", "true"},      {"drop-self-loops", "true"}, {"drop-duplicates", "true"},
-        {"row-normalize", "true"},   {"reverse", "true"},         {"link", "true"},
-        {"drop-types", "true"},      {"keep-ids", "true"},        {"reverse-relations", "true"},
-        {"mean-features", "author"}, {"labels", "l.npy"},         {"columns", "dst,src"},
-        {"id-columns", "user,item"}, {"weight-column", "3"},      {"split-column", "1"},
-        {"feature-dtype", "u8"},     {"memory", "25%"},           {"threads", "2"}};
+    static const char *const set[][2] = {{"symmetrize", "true"},
+                                         {"drop-self-loops", "true"},
+                                         {"drop-duplicates", "true"},
+                                         {"row-normalize", "true"},
+                                         {"reverse", "true"},
+                                         {"link", "true"},
+                                         {"drop-types", "true"},
+                                         {"keep-ids", "true"},
+                                         {"reverse-relations", "true"},
+                                         {"mean-features", "author"},
+                                         {"labels", "l.npy"},
+                                         {"columns", "dst,src"},
+                                         {"id-columns", "user,item"},
+                                         {"weight-column", "3"},
+                                         {"split-column", "1"},
+                                         {"feature-dtype", "u8"},
+                                         {"edge-feature-dtype", "f16"},
+                                         {"edge-ids", "true"},
+                                         {"memory", "25%"},
+                                         {"threads", "2"}};
     struct og_import *o = NULL;
     struct og_err err = {0};
     const struct og_option *row;
@@ -677,6 +690,7 @@ static void options_have_names(void **state)
     assert_string_equal(o->labels, "l.npy");
     assert_string_equal(o->columns, "dst,src");
     assert_true(o->weight_column == 3 && o->split_column == 1 && o->feature_dtype == OG_U8);
+    assert_true(o->edge_feature_dtype == OG_F16 && o->edge_ids);
     assert_true(o->memory.unit == OG_PERCENT && o->memory.value == 25 && o->threads == 2);
     assert_int_equal(og_import_set(o, "symetrize", "true", &err), -EINVAL);
     assert_string_equal(err.hint, "did you mean 'symmetrize'?");

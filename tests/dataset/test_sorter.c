@@ -33,9 +33,9 @@ static int by_edge(const void *a, const void *b)
 struct setting {
     uint32_t n_nodes; /* homogeneous; or of the first of its groups */
     size_t n_edges;
-    int hub_percent;  /* edges into node 0 */
-    int same_percent; /* edges 1 -> 2 */
-    bool weighted, drop;
+    int hub_percent;     /* edges into node 0 */
+    int same_percent;    /* edges 1 -> 2 */
+    bool weighted, drop; /* those with weights have numbers too */
     size_t memory;
     int threads;
     bool typed;
@@ -90,6 +90,7 @@ static void sort_ours(const struct setting *s, struct og_graph *g, const struct 
     assert_int_equal(og__pool_open(&pool, s->threads, NULL), 0);
     struct og_edge_sorter_options opt = {.graph = g,
                                          .weighted = s->weighted,
+                                         .numbered = s->weighted,
                                          .drop_duplicates = s->drop,
                                          .drop_self_loops = s->drop,
                                          .memory = s->memory,
@@ -102,17 +103,18 @@ static void sort_ours(const struct setting *s, struct og_graph *g, const struct 
         float weight[1000];
         size_t n = 0;
         const uint32_t r = e[i].relation;
+        const int64_t first = (int64_t)i;
         for (; n < 1000 && i < s->n_edges && e[i].relation == r; n++, i++) {
             src[n] = e[i].src;
             dst[n] = e[i].dst;
             weight[n] = (float)e[i].order;
         }
-        assert_int_equal(og__sorter_add(sorter, r, src, dst, s->weighted ? weight : NULL, n, NULL),
-                         0);
+        assert_int_equal(
+            og__sorter_add(sorter, r, src, dst, s->weighted ? weight : NULL, first, n, NULL), 0);
     }
     json_t *checksums = json_object();
     assert_int_equal(og__sorter_finish(sorter, folder, checksums, result, NULL), 0);
-    assert_int_equal(json_object_size(checksums), g->n_relations * (s->weighted ? 3 : 2));
+    assert_int_equal(json_object_size(checksums), g->n_relations * (s->weighted ? 4 : 2));
     json_decref(checksums);
     og__sorter_free(sorter);
     og__pool_close(pool);
@@ -180,6 +182,14 @@ static void check_relation(const struct setting *s, const struct og_graph *g, ui
             assert_true(w[i] == (float)e[i].order);
         og__npy_close(&weights);
         free(w);
+        struct og_npy numbers;
+        int64_t *number = calloc(n + 1, sizeof(*number));
+        open_in(&numbers, folder, g, r, OG__EDGE_IDS);
+        assert_int_equal(og__npy_read(&numbers, 0, (int64_t)n, number, NULL), 0);
+        for (size_t i = 0; i < n; i++)
+            assert_int_equal(number[i], e[i].order);
+        og__npy_close(&numbers);
+        free(number);
     }
     og__npy_close(&indptr);
     og__npy_close(&indices);

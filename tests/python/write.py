@@ -211,7 +211,8 @@ def test_what_of_data_is_not_stored_is_named():
     assert warned(lambda: outgrow.write("data-used", Data(**given, train_mask=mask, val_mask=~mask, edge_weight=torch.ones(600), num_nodes=120))) == []
     assert warned(lambda: outgrow.write("data-more", Data(**given, **more))) == []
     said, = warned(lambda: outgrow.write("data-both", Data(**given, **more), symmetrize=True))
-    assert sorted(said.removeprefix("data: outgrow.write does not store ").split(", ")) == ["edge_attr", "edge_label", "edge_time"], said
+    assert sorted(said.removeprefix("data: outgrow.write does not store ").split(", ")) == ["edge_label", "edge_time"], said
+    assert np.load("data-both/edge_features.npy").shape[1] == 2
     said, = warned(lambda: outgrow.write("data-rest", Data(**given, thing=abs, matrix=torch.eye(120).to_sparse())))
     assert sorted(said.removeprefix("data: outgrow.write does not store ").split(", ")) == ["matrix", "thing"], said
     for attribute, word, wrong in (("train_mask", "a mask [120, 2]", torch.stack([mask, mask], 1)), ("val_mask", "a mask [60]", mask[:60]),

@@ -85,7 +85,7 @@ static int add_relation(struct og_maker *k, struct og_edge_sorter *sorter, struc
         r->first_task = task;
         og__pool_run(k->pool, n, draw_task, r);
         uint64_t edges = OG_MIN(r->n_edges - task * OG__EDGES_A_TASK, n * OG__EDGES_A_TASK);
-        OG_TRY(og__sorter_add(sorter, r->relation, r->src, r->dst, NULL, edges, err));
+        OG_TRY(og__sorter_add(sorter, r->relation, r->src, r->dst, NULL, 0, edges, err));
         tell(k, "edges", "edges", task * OG__EDGES_A_TASK + edges, r->n_edges);
         OG_TRY(stopped(k, err));
     }

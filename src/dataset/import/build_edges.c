@@ -21,9 +21,9 @@ static int check_room(const struct og_importer *imp, int64_t expected, struct og
     char need_text[32];
     char free_text[32];
     uint64_t edges = (uint64_t)expected * (twice ? 2 : 1);
-    uint64_t sorted = edges * (imp->weighted ? 12 : 8);
-    uint64_t result =
-        edges * (imp->graph.n_nodes <= INT32_MAX ? 4 : 8) + edges * (imp->weighted ? 4 : 0);
+    uint64_t more = (imp->weighted ? 4 : 0) + (imp->numbered ? 8 : 0);
+    uint64_t sorted = edges * (8 + more);
+    uint64_t result = edges * ((imp->graph.n_nodes <= INT32_MAX ? 4 : 8) + more);
     uint64_t need = result + 8 * (uint64_t)og__schema_lists(&imp->graph);
     if (2 * sorted > og__budget_left(imp->budget))
         need += sorted;
@@ -42,6 +42,7 @@ int og__import_open_edges(struct og_importer *imp, bool weighted, int64_t expect
     const struct og_import *o = imp->opt;
     const struct og_edge_sorter_options opt = {.graph = &imp->graph,
                                                .weighted = weighted,
+                                               .numbered = imp->numbered,
                                                .drop_duplicates =
                                                    o->symmetrize || o->drop_duplicates,
                                                .drop_self_loops = o->drop_self_loops,
@@ -59,12 +60,15 @@ int og__import_add_edges(struct og_importer *imp, uint32_t relation, const uint3
                          const uint32_t *dst, const float *weight, size_t n, struct og_err *err)
 {
     const bool reverses = imp->n_relations < imp->graph.n_relations;
+    const uint32_t reverse = imp->n_relations + relation;
+    const int64_t first = imp->n_added[relation];
     int rc;
-    OG_TRY(og__sorter_add(imp->sorter, relation, src, dst, weight, n, err));
+    OG_TRY(og__sorter_add(imp->sorter, relation, src, dst, weight, first, n, err));
     if (imp->both_ways)
-        OG_TRY(og__sorter_add(imp->sorter, relation, dst, src, weight, n, err));
+        OG_TRY(og__sorter_add(imp->sorter, relation, dst, src, weight, first, n, err));
     if (reverses)
-        OG_TRY(og__sorter_add(imp->sorter, imp->n_relations + relation, dst, src, weight, n, err));
+        OG_TRY(og__sorter_add(imp->sorter, reverse, dst, src, weight, first, n, err));
+    imp->n_added[relation] += (int64_t)n;
 out:
     return rc;
 }

@@ -1,4 +1,5 @@
-/* A table -> features.npy, copied or converted; or a reference to the source's file. */
+/* A table -> features.npy or edge_features.npy, copied or converted; or a reference to the source's
+ * file. */
 #include "dataset/import/import.h"
 
 #include "dataset/convert.h"
@@ -9,6 +10,21 @@
 #include <string.h>
 
 static const char part[] = "import";
+
+/* The array that is made. */
+struct place {
+    const char *array; /* "features" */
+    bool of_edges;     /* whose rows are in another order than the source's */
+    int64_t rows;      /* that it must have */
+    int64_t dim;       /* found out */
+    enum og_dtype dtype;
+};
+
+/* Are rows scaled to sum 1? */
+static bool normalizes(const struct og_importer *imp, const struct place *to)
+{
+    return imp->opt->row_normalize && !to->of_edges;
+}
 
 /* Integers and sparse values are stored as u8 where that is exact. It takes a look at all of them.
  */
@@ -32,20 +48,21 @@ out:
 }
 
 static int choose_dtype(struct og_importer *imp, struct og_table *t, struct og_table *values,
-                        enum og_dtype *dtype, struct og_err *err)
+                        struct place *to, struct og_err *err)
 {
     bool whole = og__npy_is_integer(t->type) || t->type == OG__NPY_BOOL;
     bool fits = false;
     int rc = 0;
-    if (imp->opt->feature_dtype >= 0) {
-        *dtype = (enum og_dtype)imp->opt->feature_dtype;
+    const int given = to->of_edges ? imp->opt->edge_feature_dtype : imp->opt->feature_dtype;
+    if (given >= 0) {
+        to->dtype = (enum og_dtype)given;
         return 0;
     }
-    if (!imp->opt->row_normalize && (whole || values))
+    if (!normalizes(imp, to) && (whole || values))
         rc = fits_bytes(imp, values ? values : t, &fits, err);
-    *dtype = fits ? OG_U8 : OG_F32;
-    if (t->type == OG__NPY_F16 && !imp->opt->row_normalize)
-        *dtype = OG_F16;
+    to->dtype = fits ? OG_U8 : OG_F32;
+    if (t->type == OG__NPY_F16 && !normalizes(imp, to))
+        to->dtype = OG_F16;
     return rc;
 }
 
@@ -65,17 +82,9 @@ static int bad_feature(const struct og_table *t, int64_t v, int64_t column, floa
     if (!isfinite(x))
         return og__fail(err, -EINVAL, "replace missing features, by 0 say",
                         "%s: %s: not a finite number (NaN or infinite)", t->name, place.text);
-    return og__fail(err, -EINVAL, "choose another --feature-dtype", "%s: %s: %g does not fit %s",
-                    t->name, place.text, x, og__dtype_name(dtype));
+    return og__fail(err, -EINVAL, "choose another --feature-dtype, or --edge-feature-dtype",
+                    "%s: %s: %g does not fit %s", t->name, place.text, x, og__dtype_name(dtype));
 }
-
-/* The array that is made. */
-struct place {
-    const char *array; /* "features" */
-    int64_t rows;      /* that it must have */
-    int64_t dim;       /* found out */
-    enum og_dtype dtype;
-};
 
 /* Compares row i of the piece, as stored in `out`, with the source's values. */
 static void compare_row(const struct og_piece *p, int64_t first, int64_t i, enum og_dtype dtype,
@@ -98,15 +107,16 @@ static void compare_row(const struct og_piece *p, int64_t first, int64_t i, enum
 
 /* Rows [first, first + n) from p to the writer. `changed` is NULL where no number can. */
 static int convert_rows(struct og_importer *imp, const struct og_piece *p, int64_t first, int64_t n,
-                        enum og_dtype dtype, float *row, char *out, struct og_npy_writer *w,
+                        const struct place *to, float *row, char *out, struct og_npy_writer *w,
                         struct og_changed *changed, struct og_err *err)
 {
     const int64_t dim = p->t->columns;
+    const enum og_dtype dtype = to->dtype;
     int rc = 0;
     for (int64_t i = 0; i < n; i++) {
         for (int64_t j = 0; j < dim; j++)
             row[j] = (float)og__number_at(p->t->type, p->raw, (size_t)(i * dim + j));
-        if (imp->opt->row_normalize)
+        if (normalizes(imp, to))
             normalize(row, dim);
         int64_t bad = og__store_row(dtype, out, row, (size_t)dim);
         if (bad >= 0)
@@ -120,21 +130,22 @@ out:
 }
 
 /* Can a number become another one on the way? Sparse rows are floats already. */
-static bool may_change(const struct og_importer *imp, const struct og_table *t, enum og_dtype dtype)
+static bool may_change(const struct og_importer *imp, const struct og_table *t,
+                       const struct place *to)
 {
     const size_t size = og__npy_size(t->type);
-    if (imp->opt->row_normalize || t->type == og__dtype_stored(dtype))
+    if (normalizes(imp, to) || t->type == og__dtype_stored(to->dtype))
         return false;
-    if (dtype == OG_F32)
+    if (to->dtype == OG_F32)
         return t->type == OG__NPY_F64 || (og__npy_is_integer(t->type) && size > 2);
-    return dtype != OG_U8;
+    return to->dtype != OG_U8;
 }
 
 static int copy_rows(struct og_importer *imp, struct og_table *t, const struct place *to,
                      struct og_npy_writer *w, struct og_err *err)
 {
     struct og_changed changed = {.n = 0};
-    struct og_changed *const compared = may_change(imp, t, to->dtype) ? &changed : NULL;
+    struct og_changed *const compared = may_change(imp, t, to) ? &changed : NULL;
     const size_t row_bytes = (size_t)t->columns * sizeof(float);
     struct og_piece p = {0};
     float *row = og__alloc(imp->budget, 2 * row_bytes, part, err);
@@ -144,8 +155,8 @@ static int copy_rows(struct og_importer *imp, struct og_table *t, const struct p
     for (int64_t n = 1; n > 0; done += n) {
         OG_TRY(og__table_read(t, p.raw, p.room, &n, err));
         if (done + n <= to->rows)
-            OG_TRY(convert_rows(imp, &p, done, n, to->dtype, row, (char *)row + row_bytes, w,
-                                compared, err));
+            OG_TRY(
+                convert_rows(imp, &p, done, n, to, row, (char *)row + row_bytes, w, compared, err));
         OG_TRY(og__writing_goes_on(imp->observer, "features", "bytes",
                                    (done + n) * (int64_t)row_bytes, to->rows * (int64_t)row_bytes,
                                    err));
@@ -157,7 +168,7 @@ out:
         og__import_tell_changed(imp, t, &changed, og__dtype_name(to->dtype));
     if (rc < 0)
         return rc;
-    return og__import_check_rows(imp, t, done, to->rows, "rows", err);
+    return to->of_edges ? 0 : og__import_check_rows(imp, t, done, to->rows, "rows", err);
 }
 
 static void set_features(struct og_importer *imp, uint32_t group, int64_t dim, enum og_dtype dtype)
@@ -208,10 +219,10 @@ static int make_features(struct og_importer *imp, struct og_table *t, struct og_
     char file[40];
     int rc;
     to->dim = t->columns;
-    if (imp->opt->link)
+    if (imp->opt->link && !to->of_edges)
         return link_features(imp, t, to, err);
     snprintf(file, sizeof(file), "%s.npy", to->array);
-    OG_TRY(choose_dtype(imp, t, values, &to->dtype, err));
+    OG_TRY(choose_dtype(imp, t, values, to, err));
     OG_TRY(og__array_create(&w, imp->dir.temporary, file, og__dtype_stored(to->dtype), 2,
                             t->columns, err));
     OG_TRY(copy_rows(imp, t, to, w, err));
@@ -248,6 +259,28 @@ int og__import_features(struct og_importer *imp, uint32_t group, struct og_table
     OG_TRY(make_features(imp, t, values, &to, err));
     set_features(imp, group, to.dim, to.dtype);
 out:
+    return rc;
+}
+
+int og__import_edge_features(struct og_importer *imp, uint32_t relation, struct og_table *t,
+                             struct og_err *err)
+{
+    struct og_relation *r = &imp->graph.relation[relation];
+    const struct og_array_name name = og__relation_array(&imp->graph, relation, OG__EDGE_FEATURES);
+    const int64_t edges = imp->n_added[relation % imp->n_relations];
+    struct place to = {.array = name.text, .of_edges = true, .rows = r->n_edges};
+    struct og_table *ours = NULL;
+    int rc;
+    OG_TRY(og__import_check_columns(t, "features", err));
+    if (t->rows != edges)
+        return og__fail(err, -EINVAL, "a row for every edge", "%s: %lld rows for %lld edges",
+                        t->name, (long long)t->rows, (long long)edges);
+    OG_TRY(og__edge_rows_of(&ours, imp, relation, t, err));
+    OG_TRY(make_features(imp, ours, NULL, &to, err));
+    r->edges.dim = (int)to.dim;
+    r->edges.stored = to.dtype;
+out:
+    og__table_close(ours);
     return rc;
 }
 

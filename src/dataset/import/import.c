@@ -76,7 +76,8 @@ int og_import(const char *format, const char *src, const char *out, const struct
                               .observer = observer,
                               .src = src,
                               .began = og__now(),
-                              .both_ways = opt->symmetrize};
+                              .both_ways = opt->symmetrize,
+                              .numbered = opt->edge_ids};
     const struct og_format *reader = find_format(format, err);
     if (!reader)
         return -EINVAL;

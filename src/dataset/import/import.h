@@ -12,6 +12,7 @@
  *     named.c    ids that are words
  *     means.c    features of groups without any
  *     build_edges.c build_features.c build_labels.c build_splits.c   tables -> arrays of a kind
+ *     edge_rows.c   rows of a table, in the order of a relation's edges
  *     build.c    the new dataset: keys of meta.json, arrays, node groups
  *     source.c   the source's files, and those not read
  *     tell.c     messages to the user
@@ -89,9 +90,11 @@ struct og_importer {
     struct og_edge_sorter *sorter;
     struct og_edge_piece *piece; /* of tables of edges */
     bool weighted;
-    bool both_ways;         /* every edge of the source stands for its reverse too */
-    const char *nodes_from; /* the file that determines the number of nodes, or NULL */
-    char nodes_by[64];      /* " by <nodes_from>", for messages; or "" */
+    bool numbered;                      /* edges have numbers: edge_ids.npy is written */
+    int64_t n_added[OG_MOST_RELATIONS]; /* edges of the source, by relation */
+    bool both_ways;                     /* every edge of the source stands for its reverse too */
+    const char *nodes_from;             /* the file that determines the number of nodes, or NULL */
+    char nodes_by[64];                  /* " by <nodes_from>", for messages; or "" */
     double began;
     struct og_node_ids ids;
     struct og_named_ids named;
@@ -195,6 +198,14 @@ void og__import_drop_edges(struct og_importer *imp); /* what is open of them */
  * without information. */
 OG_MUST_CHECK int og__import_features(struct og_importer *imp, uint32_t group, struct og_table *t,
                                       struct og_table *values, struct og_err *err);
+/* Writes edge_features.npy, or rel<r>_edge_features.npy. The table has a row for each of the
+ * relation's edges in the source. The edges are written already, with numbers. */
+OG_MUST_CHECK int og__import_edge_features(struct og_importer *imp, uint32_t relation,
+                                           struct og_table *t, struct og_err *err);
+/* Views such a table in the order of the relation's edges. The caller owns `base`, and nobody else
+ * reads it meanwhile. */
+OG_MUST_CHECK int og__edge_rows_of(struct og_table **out, const struct og_importer *imp,
+                                   uint32_t relation, struct og_table *base, struct og_err *err);
 /* Writes the features of all groups; `open` opens one group's, or leaves NULL if it has none. */
 typedef int og_open_features(void *source, uint32_t group, struct og_table **out,
                              struct og_err *err);

@@ -248,6 +248,88 @@ out:
     return rc;
 }
 
+/* ---- features of edges ---- */
+
+enum { EDGE_FILE = 3 * OG__TYPE_NAME_MAX + 32 };
+
+/* Names the relation's file. Returns 1, 0 if there is none, or an error. */
+static int find_edge_features(const struct og_npy_source *s, uint32_t relation,
+                              char name[EDGE_FILE], struct og_err *err)
+{
+    static const char *const names[] = {"edge_attr.npy", "edge_feat.npy"};
+    const struct og_graph *g = &s->imp->graph;
+    const struct og_relation *r = &g->relation[relation];
+    int found = 0;
+    if (og__form_of(g)->by_relation) {
+        snprintf(name, EDGE_FILE, "edge_attr_%s__%s__%s.npy", g->group[r->source].name, r->name,
+                 g->group[r->destination].name);
+        return og__import_has(s->imp, name, err);
+    }
+    for (size_t i = 0; i < OG_COUNT(names); i++) {
+        const int rc = og__import_has(s->imp, names[i], err);
+        if (rc < 0)
+            return rc;
+        if (rc > 0 && found)
+            return og__fail(err, -EINVAL, "remove one of them", "%s: both %s and %s", s->imp->src,
+                            name, names[i]);
+        if (rc > 0)
+            snprintf(name, EDGE_FILE, "%s", names[i]);
+        found |= rc;
+    }
+    return found;
+}
+
+/* Rows follow their edges by number. */
+static int number_edges(const struct og_npy_source *s, struct og_err *err)
+{
+    int rc = 0;
+    for (uint32_t r = 0; r < s->imp->n_relations; r++) {
+        char name[EDGE_FILE];
+        OG_TRY(find_edge_features(s, r, name, err));
+        s->imp->numbered |= rc > 0;
+    }
+    rc = 0;
+out:
+    return rc;
+}
+
+static int import_edge_rows(const struct og_npy_source *s, uint32_t relation, const char *name,
+                            struct og_err *err)
+{
+    struct og_importer *imp = s->imp;
+    const uint32_t reverse = imp->n_relations + relation;
+    struct og_table *t = NULL;
+    int rc;
+    OG_TRY(og__import_open_npy(imp, name, false, &t, err));
+    OG_TRY(og__import_edge_features(imp, relation, t, err));
+    if (reverse < imp->graph.n_relations)
+        OG_TRY(og__import_edge_features(imp, reverse, t, err));
+    const struct og_group *rows = &imp->graph.relation[relation].edges;
+    og__import_say(imp, "%s: %d features of each edge, stored as %s%s%s", name, rows->dim,
+                   og__dtype_name(rows->stored),
+                   imp->both_ways || reverse < imp->graph.n_relations
+                       ? "; an edge and its reverse have a row each"
+                       : "",
+                   imp->opt->link ? "; copied despite --in-place, because edges are sorted" : "");
+out:
+    og__table_close(t);
+    return rc;
+}
+
+static int import_edge_features(const struct og_npy_source *s, struct og_err *err)
+{
+    int rc = 0;
+    for (uint32_t r = 0; r < s->imp->n_relations; r++) {
+        char name[EDGE_FILE];
+        OG_TRY(find_edge_features(s, r, name, err));
+        if (rc > 0)
+            OG_TRY(import_edge_rows(s, r, name, err));
+    }
+    rc = 0;
+out:
+    return rc;
+}
+
 /* ---- labels ---- */
 
 /* A label for each node, or for each of the first group, in the source's order. */
@@ -523,10 +605,12 @@ static int import_edges(struct og_npy_source *s, struct og_err *err)
     int rc;
     OG_TRY(og__npy_relations(s, err));
     OG_TRY(need_features(s, err));
+    OG_TRY(number_edges(s, err));
     OG_TRY(og__import_take_piece(imp, err));
     OG_TRY(og__import_open_edges(imp, s->edges.weights != NULL, og__edges_rows(&s->edges), err));
     OG_TRY(og__npy_add_edges(s, err));
     OG_TRY(og__import_close_edges(imp, err));
+    OG_TRY(import_edge_features(s, err));
 out:
     return rc;
 }
@@ -552,7 +636,9 @@ const struct og_format og__format_npy = {
              "SRC is a folder with edges.npy, integers [E,2] of src,dst, or [2,E] as PyTorch "
              "Geometric's edge_index. [2,2] is [E,2]. It has feat.npy ([N,F]), or "
              "feat_indptr.npy, feat_indices.npy and feat_data.npy (CSR). It has label.npy, "
-             "train.npy, valid.npy and test.npy. Optional are edge_weight.npy and meta.json. "
+             "train.npy, valid.npy and test.npy. Optional are edge_weight.npy, edge_attr.npy "
+             "([E,D]) and "
+             "meta.json. "
              "For --task link there are train_edges.npy, valid_edges.npy and test_edges.npy, and "
              "their given negatives: valid_neg_edges.npy [m,2] or valid_neg_dst.npy "
              "[edges,k], test_... alike. A "

@@ -22,6 +22,8 @@ static const struct og_row table[] = {
     SWITCH("drop-duplicates", drop_duplicates, "of equal edges keep the first"),
     SWITCH("row-normalize", row_normalize, "scale the features of each node to sum 1"),
     SWITCH("reverse", reverse, "the source lists edges as dst,src"),
+    SWITCH("edge-ids", edge_ids,
+           "write edge_ids.npy: the number of each edge in the source, from 0; with edge features always"),
     SWITCH("in-place", link, "leave the features in the source's file and use them in place"),
     SWITCH("drop-types", drop_types,
            "leave out types of nodes and relations: a homogeneous graph, which any command takes"),
@@ -46,6 +48,8 @@ static const struct og_row table[] = {
         "how to store features; unless given, floats as they are, integers as u8 where that is "
         "exact, else f32",
         og__dtype_words, OG_OPTION_CHOICE, FIELD(feature_dtype), 0, 0),
+    ROW("edge-feature-dtype", "TYPE", "", "the same for the features of edges",
+        og__dtype_words, OG_OPTION_CHOICE, FIELD(edge_feature_dtype), 0, 0),
     ROW("memory", "SIZE", "", "bound on what the import holds; unless given, 90% of what is free",
         NULL, OG_OPTION_AMOUNT, FIELD(memory), 0, OG__MOST_BYTES),
     ROW("threads", "N", "0", "CPU threads; 0 = all",
@@ -55,7 +59,8 @@ static const struct og_row table[] = {
 
 void og__import_init(struct og_import *opt)
 {
-    *opt = (struct og_import){.feature_dtype = -1, .weight_column = -1, .split_column = -1};
+    *opt = (struct og_import){
+        .feature_dtype = -1, .edge_feature_dtype = -1, .weight_column = -1, .split_column = -1};
 }
 
 /* ---- as programs have it ---- */

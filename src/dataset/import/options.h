@@ -24,9 +24,11 @@ struct og_import {
     /* types without features, "author,institution", whose nodes get the mean of their
      * in-neighbours'; NULL = none */
     char *mean_features;
-    char *id_columns; /* edgelist: names of the columns of both ends, "user,item"; NULL */
-    char *columns;    /* edgelist: names of its columns, "dst,src,-"; NULL = from the file */
-    int split_column; /* of masks [N, K], from 0; -1 = unset */
+    char *id_columns;       /* edgelist: names of the columns of both ends, "user,item"; NULL */
+    char *columns;          /* edgelist: names of its columns, "dst,src,-"; NULL = from the file */
+    int split_column;       /* of masks [N, K], from 0; -1 = unset */
+    int edge_feature_dtype; /* as feature_dtype */
+    bool edge_ids;          /* keep the number that each edge has in the source */
 };
 void og__import_init(struct og_import *opt); /* the defaults */
 

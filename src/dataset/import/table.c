@@ -52,11 +52,11 @@ void *og__table_new(size_t bytes, const struct og_table_ops *ops, const char *na
 
 struct og_table_place og__table_place(const struct og_table *t, int64_t row, int64_t column)
 {
-    const bool by_id = t->ops->id_of;
+    const bool by_id = t->ops->id_of && !t->moved;
     struct og_table_place p;
     struct og_id_text id;
     snprintf(id.text, sizeof(id.text), "%lld", (long long)row);
-    if (by_id)
+    if (t->ops->id_of)
         t->ops->id_of(t, row, &id);
     int n = snprintf(p.text, sizeof(p.text), "%s %s", by_id ? "id" : "row", id.text);
     if (column >= 0)

@@ -40,6 +40,7 @@ struct og_table {
     bool raw;     /* that file has no .npy header */
     bool text;    /* numbers were written in decimal digits */
     bool swapped; /* what ops->read gives is big endian */
+    bool moved;   /* rows come in another order: id_of has the row of the source */
 };
 
 /* ---- opening one ---- */
