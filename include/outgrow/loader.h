@@ -40,8 +40,8 @@ enum og_element {
     OG_ELEMENT_I64,
 };
 
-/* A dense array in C order; data NULL: no such array. Aligned to 64 bytes, except `src`, `dst` and
- * `weight` of a hop, which are aligned to their elements. */
+/* A dense array in C order; data NULL: no such array. Aligned to 64 bytes, except `src`, `dst`,
+ * `weight` and `edge` of a hop, which are aligned to their elements. */
 struct og_array {
     void *data;
     int element; /* enum og_element */
@@ -60,6 +60,8 @@ struct og_minibatch_hop {
     struct og_array src;    /* i64 [n_edges] positions in ids: CSR indices, COO sources */
     struct og_array dst;    /* i64 [n_edges] positions in ids, ascending: COO destinations */
     struct og_array weight; /* f32 [n_edges], if the sampler weights edges */
+    struct og_array edge;   /* i64 [n_edges] place of each edge in indices.npy, of a relation in
+                               rel<r>_indices.npy; with og_loader_options.edge_places */
 };
 
 /* One node type of a heterogeneous graph. Destinations of hop h are ids[0 .. n[h]), the first n[0]
@@ -152,8 +154,10 @@ struct og_loader_options {
                              dataset, options and seeds [0, 0 = alone] */
     int local_ranks;      /* of them on this machine, which share the option memory and, unless
                              these are given, threads and disk [0 = all] */
-    bool drop_last; /* an epoch ends before a batch of fewer seeds, and before a round that has
-                       no batch for every rank [false] */
+    bool drop_last;   /* an epoch ends before a batch of fewer seeds, and before a round that has
+                         no batch for every rank [false] */
+    bool edge_places; /* hops have `edge`. Not with walks, pre-sampled batches or a device that
+                       samples [false] */
 };
 /* Set the defaults of the members within the first `size` bytes. */
 OG_EXPORT void og_loader_options_defaults(struct og_loader_options *from, size_t size);

@@ -71,14 +71,16 @@ static PyObject *hop_tuple(const struct module_state *state, const struct og_min
     PyObject *src = indptr ? array_new(state, m, &hop->src) : NULL;
     PyObject *dst = src ? array_new(state, m, &hop->dst) : NULL;
     PyObject *weight = dst ? array_new(state, m, &hop->weight) : NULL;
-    PyObject *out = weight ? Py_BuildValue("(LLLLOOOO)", (long long)hop->n_dst,
-                                           (long long)hop->n_src, (long long)hop->n_edges,
-                                           (long long)hop->first_edge, indptr, src, dst, weight)
-                           : NULL;
+    PyObject *edge = weight ? array_new(state, m, &hop->edge) : NULL;
+    PyObject *out = edge ? Py_BuildValue("(LLLLOOOOO)", (long long)hop->n_dst,
+                                         (long long)hop->n_src, (long long)hop->n_edges,
+                                         (long long)hop->first_edge, indptr, src, dst, weight, edge)
+                         : NULL;
     Py_XDECREF(indptr);
     Py_XDECREF(src);
     Py_XDECREF(dst);
     Py_XDECREF(weight);
+    Py_XDECREF(edge);
     return out;
 }
 
@@ -186,7 +188,7 @@ static PyGetSetDef attributes[] = {
     {"n_positive", get_int64, NULL, "edges at the beginning of pairs", AT(n_positive)},
     {"n_negative", get_int64, NULL, "negatives after them", AT(n_negative)},
     {"hops", get_hops, NULL,
-     "(n_dst, n_src, n_edges, first_edge, indptr, src, dst, weight) of each hop", NULL},
+     "(n_dst, n_src, n_edges, first_edge, indptr, src, dst, weight, edge) of each hop", NULL},
     {"n_seeds", get_int64, NULL, "seeds, or ends of pairs", AT(n_seeds)},
     {"split", get_text, NULL, "train, valid, test or seeds", AT(split)},
     {"epoch", get_int, NULL, "from 1; 0 in an evaluation", AT(epoch)},

@@ -33,6 +33,7 @@ class Hop(NamedTuple):
     src: Any
     dst: Any
     weight: Any
+    e_id: Any
 
 class Nodes(NamedTuple):
     ids: Any
@@ -49,7 +50,7 @@ class Edges(NamedTuple):
 
 class Adj(NamedTuple):
     edge_index: Any
-    e_id: None
+    e_id: Any
     size: tuple[int, int]
     def to(self, *device: Any, **how: Any) -> Adj: ...
 
@@ -113,6 +114,7 @@ class Loader:
         input_nodes: Any = ...,
         links: Any = None,
         drop_last: bool = False,
+        e_id: bool = False,
         rank: int = 0,
         world_size: int = 1,
         hold: int | None = None,

@@ -17,6 +17,7 @@ class Hop(typing.NamedTuple):
     indptr, src    CSR by destination: sources of destination i are src[indptr[i]:indptr[i + 1]]
     dst            destination of each edge, ascending
     weight         weight of each edge if the sampler has weights; else None
+    e_id           place of each edge in the dataset's indices, with e_id=True; else None
     """
     n_dst: int
     n_src: int
@@ -26,6 +27,7 @@ class Hop(typing.NamedTuple):
     src: typing.Any
     dst: typing.Any
     weight: typing.Any
+    e_id: typing.Any
 
 
 class Nodes(typing.NamedTuple):
@@ -176,11 +178,11 @@ def tensors(torch):
     return tensor_of
 
 
-def weights_of(hops, cat):
-    """Weights of the edges of edge_index, or None."""
-    if not hops or hops[-1].weight is None:
+def of_edges(hops, name, cat):
+    """An array of the edges of edge_index, or None."""
+    if not hops or getattr(hops[-1], name) is None:
         return None
-    return hops[-1].weight if draws_once(hops) else cat([hop.weight for hop in hops])
+    return getattr(hops[-1], name) if draws_once(hops) else cat([getattr(hop, name) for hop in hops])
 
 
 def make_pyg():
@@ -200,8 +202,9 @@ def make_pyg():
 
     def set_edges(store, edges):
         store.edge_index, store.num_sampled_edges = edges.edge_index, new_edges(edges.hops)
-        if (weights := weights_of(edges.hops, torch.cat)) is not None:
-            store.edge_weight = weights
+        for key, name in ("edge_weight", "weight"), ("e_id", "e_id"):
+            if (values := of_edges(edges.hops, name, torch.cat)) is not None:
+                store[key] = values
         if edges.pairs is not None:
             set_labels(store, torch.from_numpy(edges.pairs), edges.n_positive, edges.n_negative)
             store.input_id = torch.from_numpy(edges.input_id)
@@ -229,8 +232,9 @@ def make_pyg():
         data = classes.Data(x=tensor_of(batch.x), edge_index=tensor_of(batch.edge_index), y=tensor_of(batch.y), n_id=tensor_of(batch.ids))
         data.input_id, data.batch_size = tensor_of(batch.input_id), batch.n_seeds
         data.num_sampled_nodes, data.num_sampled_edges = new_nodes(hops, batch.n_seeds), new_edges(hops)
-        if (weights := weights_of(hops, torch.cat)) is not None:
-            data.edge_weight = weights
+        for key, name in ("edge_weight", "weight"), ("e_id", "e_id"):
+            if (values := of_edges(hops, name, torch.cat)) is not None:
+                data[key] = values
         if (pairs := tensor_of(batch.pairs)) is not None:
             set_labels(data, pairs, batch.n_positive, batch.n_negative)
         return data
@@ -238,13 +242,13 @@ def make_pyg():
 
 
 class Adj(typing.NamedTuple):
-    """One hop in the form of PyG's NeighborSampler: edge_index int64 [2, e], e_id None, size (sources, destinations)."""
+    """One hop in the form of PyG's NeighborSampler. edge_index is int64 [2, e], e_id [e] or None, size (sources, destinations)."""
     edge_index: typing.Any
-    e_id: None
+    e_id: typing.Any
     size: typing.Tuple[int, int]
 
     def to(self, *device, **how):
-        return Adj(self.edge_index.to(*device, **how), None, self.size)
+        return Adj(self.edge_index.to(*device, **how), self.e_id if self.e_id is None else self.e_id.to(*device, **how), self.size)
 
 
 class AdjsFields(typing.NamedTuple):
@@ -268,7 +272,7 @@ def make_adjs():
         if batch.types:
             raise OptionError("form='adjs': an adjacency has no types", "use form=\"pyg\", \"dgl\" or \"arrays\"")
         edges = tensor_of(batch.edge_index)
-        list_ = [Adj(edges[:, hop[3]:hop[3] + hop[2]], None, (hop[1], hop[0])) for hop in reversed(batch.hops)]
+        list_ = [Adj(edges[:, hop[3]:hop[3] + hop[2]], tensor_of(hop[8]), (hop[1], hop[0])) for hop in reversed(batch.hops)]
         out = Adjs(batch.n_seeds, tensor_of(batch.ids), list_ if len(list_) > 1 else list_[0], tensor_of(batch.x), tensor_of(batch.y))
         out.input_id = tensor_of(batch.input_id)
         return out
@@ -286,8 +290,9 @@ def make_dgl():
         block = dgl.create_block(("csc", (hop.indptr, hop.src, torch.empty(0, dtype=torch.int64))),
                                  num_src_nodes=hop.n_src, num_dst_nodes=hop.n_dst)
         block.srcdata[dgl.NID], block.dstdata[dgl.NID] = ids[:hop.n_src], ids[:hop.n_dst]
-        if hop.weight is not None:
-            block.edata["weight"] = hop.weight
+        for key, value in ("weight", hop.weight), (dgl.EID, hop.e_id):
+            if value is not None:
+                block.edata[key] = value
         return block
 
     def set_seeds(data, batch):
@@ -305,8 +310,9 @@ def make_dgl():
         for name, nodes in types.items():
             block.srcnodes[name].data[dgl.NID], block.dstnodes[name].data[dgl.NID] = nodes.ids[:nodes.n[h + 1]], nodes.ids[:nodes.n[h]]
         for relation, hop in hops.items():
-            if hop.weight is not None:
-                block.edges[relation].data["weight"] = hop.weight
+            for key, value in ("weight", hop.weight), (dgl.EID, hop.e_id):
+                if value is not None:
+                    block.edges[relation].data[key] = value
         return block
 
     def of_types(batch, types):

@@ -70,7 +70,8 @@ struct og_victim_setup og__victim_setup(const struct og_victim_request *v,
 
 /* ---- batches and files ---- */
 
-struct og_sampling og__sampling_setup(const struct og_options *opt)
+struct og_sampling og__sampling_setup(const struct og_options *opt,
+                                      const struct og_edge_unit *edges)
 {
     return (struct og_sampling){.kind = (enum og_sampler_kind)opt->sampler,
                                 .walks = opt->walks,
@@ -78,7 +79,8 @@ struct og_sampling og__sampling_setup(const struct og_options *opt)
                                 .restart = opt->walk_restart,
                                 .once = opt->draw == OG_DRAW_ONCE,
                                 .replace = opt->replace && opt->sampler == OG_SAMPLER_UNIFORM,
-                                .weights = og__edge_weights(opt) != OG_EDGE_WEIGHTS_OFF};
+                                .weights = og__edge_weights(opt) != OG_EDGE_WEIGHTS_OFF,
+                                .edges = edges};
 }
 
 int og__walks_refuse_weights(const struct og_options *opt, struct og_err *err)

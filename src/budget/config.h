@@ -24,6 +24,7 @@ enum {
     OG__WANT_WHOLE_DRAWS = 32, /* an epoch's batches are planned together, whatever the rest */
     OG__WANT_EVERY =
         1024, /* the test split is every node of the type that has seeds, of links of all */
+    OG__WANT_EDGES = 256,       /* the places of sampled edges (og_block.edge) */
     OG__WANT_UNEVALUATED = 128, /* no validation between epochs, whatever --eval-every says */
 };
 
@@ -163,8 +164,10 @@ uint64_t og__cache_rows(const struct og_amount *amount, uint64_t n_nodes, size_t
 
 /* How a policy is to behave by these options; without a cache and hotness yet. */
 struct og_policy_setup og__policy_setup(const struct og_options *opt, int policy, uint64_t n_nodes);
-/* How neighbours are drawn; -EINVAL for weights of edges with a sampler that draws none. */
-struct og_sampling og__sampling_setup(const struct og_options *opt);
+/* How neighbours are drawn. `edges` may be NULL. The second refuses weights of edges with a sampler
+ * that draws none. */
+struct og_sampling og__sampling_setup(const struct og_options *opt,
+                                      const struct og_edge_unit *edges);
 OG_MUST_CHECK int og__walks_refuse_weights(const struct og_options *opt, struct og_err *err);
 /* How a file on a disk of that profile is read. */
 struct og_reader_options og__reader_setup(const struct og_config *config,

@@ -83,7 +83,7 @@ static uint64_t within_disk(const struct og_memory_plan *m, const struct og_plan
 
 bool og__memory_plan_samples_groups(const struct og_plan_inputs *p)
 {
-    const struct og_sampling how = og__sampling_setup(&p->config->opt);
+    const struct og_sampling how = og__sampling_setup(&p->config->opt, p->workload->edge_units);
     return p->exec->topology == OG_TOPOLOGY_DISK && p->config->opt.together != 1 &&
            og__sampler_takes_groups(&how);
 }
@@ -93,7 +93,7 @@ bool og__memory_plan_samples_groups(const struct og_plan_inputs *p)
 static bool reads_lists(const struct og_memory_plan *m, const struct og_plan_inputs *p)
 {
     const struct og_workload *f = p->workload;
-    const struct og_sampling how = og__sampling_setup(&p->config->opt);
+    const struct og_sampling how = og__sampling_setup(&p->config->opt, p->workload->edge_units);
     const bool all =
         (p->config->want & OG__WANT_FEATURES) && p->config->opt.neighbor_cache.unit == OG_UNSET &&
         og__memory_plan_lists_share(m, f, og__memory_plan_free(m, p)) >= f->bytes.neighbors_most;

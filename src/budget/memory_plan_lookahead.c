@@ -40,12 +40,12 @@ static uint64_t distinct_nodes(const struct growth *g, uint64_t rows, uint64_t b
 static size_t block_bytes(const struct og_workload *f)
 {
     const unsigned extras = f->trace.extras;
-    size_t words = 0;
+    const unsigned arrays = 1 + !!(extras & OG__WITH_WEIGHTS) + !!(extras & OG__WITH_EDGES);
+    size_t words = extras & OG__WITH_EDGES ? f->caps.n_units : 0;
     for (uint32_t h = 0; h < f->caps.n_hops; h++) {
         words += extras & OG__WITH_DEGREES ? f->caps.hop[h].n_src : 0;
         if (!og__is_part(extras, h, f->caps.n_hops))
-            words += f->caps.hop[h].n_dst + 1 +
-                     f->caps.hop[h].n_edges * (extras & OG__WITH_WEIGHTS ? 2 : 1);
+            words += f->caps.hop[h].n_dst + 1 + f->caps.hop[h].n_edges * arrays;
         if (extras & OG__WITH_RELATIONS) /* a destination may have a list in each relation */
             words += f->caps.n_relations + 2 + 2 * f->caps.hop[h].n_lists;
     }
@@ -60,7 +60,8 @@ size_t og__spilled_batch_bytes(const struct og_workload *f)
         edges += og__is_part(extras, h, f->caps.n_hops) ? 0 : f->caps.hop[h].n_edges;
     size_t degrees = extras & OG__WITH_DEGREES ? og__input_rows(f) * 4 : 0;
     size_t weights = extras & OG__WITH_WEIGHTS ? edges * 4 : 0;
-    return (og__input_rows(f) * 8 + edges * 8 + degrees + weights) * 100 /
+    size_t rows = extras & OG__WITH_EDGES ? (edges + f->caps.n_units) * 4 : 0;
+    return (og__input_rows(f) * 8 + edges * 8 + degrees + weights + rows) * 100 /
            (100 + OG__MARGIN_PERCENT);
 }
 

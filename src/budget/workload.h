@@ -56,7 +56,8 @@ struct og_workload {
     struct og_rows_known
         *row_group; /* [n_row_groups] of each group with features, in their order */
     uint32_t n_row_groups;
-    struct og_triples triples; /* of links: the edges of all splits */
+    struct og_edge_unit *edge_units; /* [n_relations] of batches with edges; NULL: without */
+    struct og_triples triples;       /* of links: the edges of all splits */
     struct og_split split[OG__SPLITS];
     float *class_weights;        /* [n_classes] of --class-weights, or NULL */
     struct og_balanced balanced; /* seeds of --oversample */

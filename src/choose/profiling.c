@@ -185,8 +185,8 @@ static struct og_group_sampling_sizes sizes_of(const struct og_profiling *p,
     const size_t most = (size_t)256 << 20;
     const struct og_group_sampling_sizes none = {0};
     const struct og_options *opt = &g->given.config->opt;
-    const struct og_sampling how = og__sampling_setup(opt);
     const struct og_workload *f = g->given.workload;
+    const struct og_sampling how = og__sampling_setup(opt, f->edge_units);
     if (!b || !g->topology.stored || n < 2 || opt->together == 1 || !og__sampler_takes_groups(&how))
         return none;
     const size_t capacity = OG_MIN(og__budget_left(b) / 2, most);
@@ -451,6 +451,8 @@ struct og_batch_caps og__caps_with_margin(const struct og_batch_caps *seen,
         if (seen->hop[h].n_listed > 0)
             caps.hop[h].n_listed = with_margin(seen->hop[h].n_listed, (uint64_t)f->graph->n_edges);
     }
+    if (seen->n_units > 0)
+        caps.n_units = with_margin(seen->n_units, (uint64_t)f->graph->n_edges);
     return caps;
 }
 

@@ -44,7 +44,7 @@ static bool counts_degrees(const struct og_structure *g)
 
 static enum og_weights weights_of(const struct og_structure *g)
 {
-    const struct og_sampling how = og__sampling_setup(&g->given.config->opt);
+    const struct og_sampling how = og__sampling_setup(&g->given.config->opt, NULL);
     return og__sampling_weights(&how);
 }
 
@@ -222,7 +222,7 @@ int og__structure_sampler(const struct og_structure *g, struct og_sampler **out,
                           struct og_budget *b, struct og_err *err)
 {
     const struct og_options *opt = &g->given.config->opt;
-    struct og_sampling how = og__sampling_setup(opt);
+    struct og_sampling how = og__sampling_setup(opt, g->given.workload->edge_units);
     int rc =
         og__sampler_open(out, &g->topology, g->fanouts, opt->n_fanout, (uint64_t)opt->seed, b, err);
     if (rc < 0)
@@ -230,7 +230,7 @@ int og__structure_sampler(const struct og_structure *g, struct og_sampler **out,
     if (g->topology.mapped) /* only sizes are needed */
         how.weights = false;
     if (og__sampling_reads_weights(how.kind) && g->topology.mapped)
-        how = (struct og_sampling){.once = how.once};
+        how = (struct og_sampling){.once = how.once, .edges = how.edges};
     if (counts_degrees(g))
         og__sampler_keep_degrees(*out);
     rc = og__sampler_choose(*out, &how, err);

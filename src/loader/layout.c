@@ -20,6 +20,7 @@ void og__lay_hops(struct og_layout *l, const struct og_hops_shape *k, struct og_
     lay_indptr(l, k, hop);
     *edge_index = og__lay_longs(l, 2, 2, k->n_edges);
     float *weights = k->weighs ? og__lay(l, k->n_edges, sizeof(*weights)) : NULL;
+    int64_t *numbers = k->numbers ? og__lay(l, k->n_edges, sizeof(*numbers)) : NULL;
     int64_t *edges = edge_index->data;
     int64_t first = 0;
     for (uint32_t h = 0; laid && h < k->n; h++) {
@@ -34,6 +35,8 @@ void og__lay_hops(struct og_layout *l, const struct og_hops_shape *k, struct og_
         hop[h].dst = og__array(edges + k->n_edges + first, OG_ELEMENT_I64, 1, n, 0);
         hop[h].weight =
             weights ? og__array(weights + first, OG_ELEMENT_F32, 1, n, 0) : (struct og_array){0};
+        hop[h].edge =
+            numbers ? og__array(numbers + first, OG_ELEMENT_I64, 1, n, 0) : (struct og_array){0};
         first += k->nested ? 0 : n;
     }
 }

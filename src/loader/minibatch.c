@@ -44,6 +44,7 @@ static void set_form(struct og_minibatch_shape *k, const struct og_workload *f, 
     k->hops.nested = f->types->once;
     k->lay = lays[f->types->by_relation];
     k->hops.weighs = f->trace.extras & OG__WITH_WEIGHTS;
+    k->hops.numbers = f->trace.extras & OG__WITH_EDGES;
     og__sum_hops(&k->hops);
 }
 
@@ -78,6 +79,7 @@ static struct og_minibatch_shape shape_of(struct og_minibatch_maker *m, const st
     struct og_minibatch_shape k = {.n_ids = b->n_ids + extra,
                                    .n_seeds = b->n_seeds + extra,
                                    .n_inputs = w->descriptor.n_seeds,
+                                   .n_units = b->n_units,
                                    .hops.n = b->n_hops};
     for (uint32_t h = 0; h < b->n_hops; h++)
         k.hops.hop[h] = counts_of(&w->seeds, &b->hop[h]);
@@ -108,6 +110,7 @@ static struct og_minibatch_shape largest(const struct og_workload *f, unsigned w
     const struct og_batch_caps *caps = &f->caps;
     struct og_minibatch_shape k = {.n_seeds = og__seeds_most(&f->seeds),
                                    .n_inputs = f->schedule.batch_size,
+                                   .n_units = (int64_t)caps->n_units,
                                    .hops.n = caps->n_hops};
     for (uint32_t h = 0; h < caps->n_hops; h++) {
         k.hops.hop[h].n_dst = (int64_t)caps->hop[h].n_dst;
@@ -125,9 +128,19 @@ static struct og_minibatch_shape largest(const struct og_workload *f, unsigned w
 
 /* ---- placing them ---- */
 
+static struct og_edge_places lay_places(struct og_layout *l, const struct og_minibatch_shape *k)
+{
+    struct og_edge_places p = {0};
+    if (!k->hops.numbers)
+        return p;
+    p.units = og__lay(l, k->n_units, sizeof(*p.units));
+    p.start = og__lay(l, (int64_t)k->types->n_relations + 1, sizeof(*p.start));
+    return p;
+}
+
 /* Returns what the shape's function returns. */
 static uint32_t *lay_out(struct og_layout *l, const struct og_minibatch_shape *k,
-                         struct og_minibatch *out)
+                         struct og_minibatch *out, struct og_edge_places *places)
 {
     *out = (struct og_minibatch){
         .size = sizeof(*out), .n_seeds = k->n_seeds, .n_hops = (int)k->hops.n};
@@ -142,14 +155,16 @@ static uint32_t *lay_out(struct og_layout *l, const struct og_minibatch_shape *k
     }
     if (k->n_pairs > 0)
         out->pairs = og__lay_longs(l, 2, 2, k->n_pairs);
+    *places = lay_places(l, k);
     return local;
 }
 
 static size_t bytes_of(const struct og_minibatch_shape *k)
 {
     struct og_minibatch ignored;
+    struct og_edge_places ignored_too;
     struct og_layout l = {0};
-    lay_out(&l, k, &ignored);
+    lay_out(&l, k, &ignored, &ignored_too);
     return l.bytes;
 }
 
@@ -233,10 +248,48 @@ static void copy_pairs(const struct og_pairs *from, const uint32_t *local, struc
     copy_numbers(from->a + n, from->n - n, local, dst + n);
 }
 
+/* The relation that a unit is of. */
+static uint32_t relation_of(const struct og_edge_unit *of, uint32_t n_relations, uint32_t unit)
+{
+    uint32_t r = 0;
+    while (r + 1 < n_relations && of[r + 1].first <= unit)
+        r++;
+    return r;
+}
+
+static void sort_units(struct og_edge_places *p, const struct og_workload *f,
+                       const struct og_batch *b)
+{
+    const uint32_t n = f->graph->n_relations;
+    p->of = f->edge_units;
+    if (!p->units || !p->start)
+        return;
+    memset(p->start, 0, (n + 1) * sizeof(*p->start));
+    for (uint32_t i = 0; i < b->n_units; i++)
+        p->start[relation_of(p->of, n, b->units[i])]++;
+    og__counts_to_starts(p->start, n);
+    for (uint32_t i = 0; i < b->n_units; i++)
+        p->units[p->start[relation_of(p->of, n, b->units[i])]++] = b->units[i];
+    memmove(p->start + 1, p->start, n * sizeof(*p->start)); /* each had moved to the next */
+    p->start[0] = 0;
+}
+
+void og__copy_places(const struct og_edge_places *p, const struct og_block *b, uint32_t r,
+                     uint32_t first, uint32_t n, int64_t *to)
+{
+    const struct og_edge_unit of = p->of[r];
+    const uint32_t *units = p->units + p->start[r];
+    for (uint32_t e = 0; e < n; e++) {
+        const uint32_t row = b->edge[first + e];
+        to[e] = (int64_t)(units[row / of.rows] - of.first) * of.rows + row % of.rows;
+    }
+}
+
 struct copying {
     const struct og_minibatch_shape *shape;
     const struct og_work *w;
     const uint32_t *local; /* of og__copy_ids; NULL if homogeneous */
+    const struct og_edge_places *places;
     struct og_minibatch *out;
 };
 
@@ -253,7 +306,7 @@ static void copy_block(const struct copying *c, uint32_t h, uint32_t r)
     int64_t *dst = to->dst.data;
     int64_t v = 0;
     if (c->w->seeds.extra > 0) {
-        og__spread_lists(&c->w->seeds, b, first, end, c->local, to);
+        og__spread_lists(&c->w->seeds, b, first, end, c->local, c->places, r, to);
         return;
     }
     for (uint32_t i = first; i < end; i++) {
@@ -268,6 +321,8 @@ static void copy_block(const struct copying *c, uint32_t h, uint32_t r)
     copy_numbers(b->src + edge, n, c->local, to->src.data);
     if (to->weight.data)
         memcpy(to->weight.data, b->weight + edge, n * sizeof(*b->weight));
+    if (to->edge.data)
+        og__copy_places(c->places, b, r, edge, n, to->edge.data);
 }
 
 /* Rows of a type; of a homogeneous graph, all. */
@@ -331,14 +386,16 @@ void og__minibatch_fill(struct og_minibatch_maker *m, struct og_minibatch *out,
                         struct og_arena *arena, const struct og_work *w)
 {
     struct og_layout l = {.arena = arena};
-    uint32_t *local = lay_out(&l, &m->shape, out);
+    struct og_edge_places places;
+    uint32_t *local = lay_out(&l, &m->shape, out, &places);
     assert(out->ids.data && l.bytes <= arena->cap); /* must fit */
     og__spread_ids(&w->seeds, w->sampled.batch.ids, w->sampled.batch.n_ids, 0, out->ids.data);
     copy_input_id(w, out);
     copy_labels(m->path, w, out);
+    sort_units(&places, m->path->workload, &w->sampled.batch);
     if (local)
         og__copy_ids(m->shape.types, w, local, out);
-    copy_all(m, &(struct copying){&m->shape, w, local, out});
+    copy_all(m, &(struct copying){&m->shape, w, local, &places, out});
     copy_pairs(&w->seeds.pairs, local, out);
     out->hits = w->plan.n - w->plan.n_misses;
     out->misses = w->plan.n_misses;

@@ -15,6 +15,7 @@
 /* Sizes of a batch's arrays. */
 struct og_minibatch_shape {
     int64_t n_ids, n_seeds, n_pairs;
+    int64_t n_units;           /* of edges, whose places the batch has */
     int64_t n_inputs;          /* seeds as listed; for links, edges */
     struct og_hops_shape hops; /* heterogeneous: only their number and form are used */
     int label;                 /* enum og_element of y */

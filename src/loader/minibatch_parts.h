@@ -15,6 +15,18 @@ uint32_t *og__lay_types(struct og_layout *l, const struct og_minibatch_shape *k,
 void og__copy_ids(const struct og_graph_types *g, const struct og_work *w, uint32_t *local,
                   const struct og_minibatch *out);
 
+/* ---- places of edges ---- */
+
+/* The units of a batch by relation, in the order of their numbers. Those of relation r are
+ * units[start[r] .. start[r + 1]). NULL: batches have none. */
+struct og_edge_places {
+    const struct og_edge_unit *of; /* [n_relations] */
+    uint32_t *start, *units;
+};
+/* Places edges first .. first + n of a block, which are of relation r. */
+void og__copy_places(const struct og_edge_places *p, const struct og_block *b, uint32_t r,
+                     uint32_t first, uint32_t n, int64_t *to);
+
 /* ---- repeated seeds; without them these functions copy plainly ---- */
 
 /* Copy the first n ids of the batch, less `minus`, to all their positions in the caller's batch.
@@ -29,6 +41,7 @@ void og__spread_rows(const struct og_seeds *s, const struct og_rows *from, uint3
 int64_t og__repeated_edges(const struct og_seeds *s, const struct og_block *b, uint32_t first,
                            uint32_t end);
 void og__spread_lists(const struct og_seeds *s, const struct og_block *from, uint32_t first,
-                      uint32_t end, const uint32_t *local, const struct og_minibatch_hop *to);
+                      uint32_t end, const uint32_t *local, const struct og_edge_places *places,
+                      uint32_t relation, const struct og_minibatch_hop *to);
 
 #endif

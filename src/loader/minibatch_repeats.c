@@ -59,6 +59,8 @@ struct lists {
     const struct og_seeds *s;
     const struct og_block *from;
     const uint32_t *local;
+    const struct og_edge_places *places;
+    uint32_t relation;
     const struct og_minibatch_hop *to;
 };
 
@@ -76,6 +78,8 @@ static void copy_list(const struct lists *l, uint32_t list, uint32_t place)
     }
     if (l->to->weight.data)
         memcpy((float *)l->to->weight.data + at, b->weight + first, n * sizeof(*b->weight));
+    if (l->to->edge.data)
+        og__copy_places(l->places, b, l->relation, first, n, (int64_t *)l->to->edge.data + at);
 }
 
 static void count_list(const struct lists *l, uint32_t list, uint32_t place)
@@ -96,9 +100,10 @@ static void for_lists(const struct lists *l, uint32_t first, uint32_t end,
 }
 
 void og__spread_lists(const struct og_seeds *s, const struct og_block *from, uint32_t first,
-                      uint32_t end, const uint32_t *local, const struct og_minibatch_hop *to)
+                      uint32_t end, const uint32_t *local, const struct og_edge_places *places,
+                      uint32_t relation, const struct og_minibatch_hop *to)
 {
-    const struct lists l = {s, from, local, to};
+    const struct lists l = {s, from, local, places, relation, to};
     int64_t *indptr = to->indptr.data;
     memset(indptr, 0, (size_t)(to->n_dst + 1) * sizeof(*indptr));
     for_lists(&l, first, end, count_list);

@@ -30,7 +30,10 @@ static void lay_type(struct og_layout *l, const struct og_minibatch_shape *k, ui
 static struct og_hops_shape shape_of_relation(const struct og_minibatch_shape *k, uint32_t r)
 {
     const struct og_graph_relation *of = &k->types->relation[r];
-    struct og_hops_shape out = {.n = k->hops.n, .nested = k->hops.nested, .weighs = k->hops.weighs};
+    struct og_hops_shape out = {.n = k->hops.n,
+                                .nested = k->hops.nested,
+                                .weighs = k->hops.weighs,
+                                .numbers = k->hops.numbers};
     for (uint32_t h = 0; h < out.n; h++)
         out.hop[h] =
             (struct og_hop_counts){.n_dst = (int64_t)og__nodes_of(k->counts, h, of->destination),

@@ -109,7 +109,8 @@ static int open_session(struct og_loader *l, const char *dataset, const struct o
         return rc;
     l->split = name_of(from, to.split);
     use.want = OG__WANT_LABELS | (from->evaluates ? 0u : OG__WANT_UNEVALUATED) |
-               (from->no_features ? 0u : OG__WANT_FEATURES);
+               (from->no_features ? 0u : OG__WANT_FEATURES) |
+               (from->edge_places ? OG__WANT_EDGES : 0u);
     return og__session_open_for(&l->s, dataset, opt, &use, &l->observer, err);
 }
 

@@ -33,6 +33,10 @@ struct og_block {
      * self-loops excluded. NULL unless og__sampler_keep_degrees was called. GCN normalises by
      * it. */
     uint32_t *degree;
+    /* [n_edges] row of each edge among the batch's units (og_edge_unit). It is number * rows +
+     * place in the unit; a relation's units have numbers of their own. 0 in relations without;
+     * NULL: none. */
+    uint32_t *edge;
     /* [n_edges] edge weights for models that use them (PinSAGE's visit counts, LADIES' importance),
      * >= 0; NULL = all equal. */
     const float *weight;
@@ -48,6 +52,15 @@ struct og_batch {
     uint32_t n_ids;
     uint32_t *ids;    /* [n_ids] node ids, seeds first */
     uint32_t n_seeds; /* ids[0 .. n_seeds) */
+    uint32_t n_units;
+    uint32_t *units; /* [n_units] of the sampled edges, distinct, in order of discovery */
+};
+
+/* Rows of edges are read and cached in units of several. The edge at place p of a relation's
+ * indices has row p mod rows of unit first + p div rows. */
+struct og_edge_unit {
+    uint32_t first; /* id of the relation's first unit */
+    uint32_t rows;  /* 0: the relation's edges have none */
 };
 
 /* The number of lists of a block. */
@@ -85,6 +98,7 @@ struct og_batch_caps {
         uint64_t n_dst, n_src, n_edges, n_lists, n_seen, n_listed;
         uint64_t n_drawn; /* of n_edges, those new in this hop */
     } hop[OG_MAX_HOPS];
+    uint64_t n_units;                   /* of edges */
     uint64_t n_pairs, n_scores;         /* of link prediction: in training; in evaluation too */
     bool rows_come;                     /* rows go to the compute device and need no buffer there */
     const struct og_type_counts *types; /* the same by node type; NULL: not counted; borrowed */

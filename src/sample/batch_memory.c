@@ -32,6 +32,15 @@ static size_t ids_bytes(const struct og_batch_caps *caps, unsigned extras)
            4;
 }
 
+/* While a hop is sampled every edge of it might find a new unit. */
+static size_t units_bytes(const struct og_batch_caps *caps, unsigned extras)
+{
+    uint64_t edges = 0;
+    for (uint32_t h = 0; h < caps->n_hops; h++)
+        edges = og__is_part(extras, h, caps->n_hops) ? 0 : edges + caps->hop[h].n_edges;
+    return extras & OG__WITH_EDGES ? (edges + OG__WINDOW) * sizeof(uint32_t) : 0;
+}
+
 /* In a heterogeneous graph, every destination has room for one more list while a relation is
  * sampled. */
 static size_t most_lists(const struct og_batch_caps *caps, unsigned extras, uint32_t h)
@@ -63,10 +72,13 @@ int og__batch_reserve(struct og_batch_memory *m, const struct og_batch_caps *cap
         OG_TRY(og__batch_grow(m, &m->src[at], caps->hop[h].n_edges * 4, 0, err));
         if ((extras & OG__WITH_WEIGHTS))
             OG_TRY(og__batch_grow(m, &m->weight[at], caps->hop[h].n_edges * 4, 0, err));
+        if ((extras & OG__WITH_EDGES))
+            OG_TRY(og__batch_grow(m, &m->edge[at], caps->hop[h].n_edges * 4, 0, err));
         if ((extras & OG__WITH_RELATIONS))
             OG_TRY(reserve_relations(m, caps, extras, h, err));
     }
     OG_TRY(og__batch_grow(m, &m->ids, ids_bytes(caps, extras), 0, err));
+    OG_TRY(og__batch_grow(m, &m->units, units_bytes(caps, extras), 0, err));
 out:
     return rc;
 }
@@ -78,11 +90,12 @@ size_t og__batch_bytes(const struct og_batch_caps *caps, unsigned extras)
         words += extras & OG__WITH_DEGREES ? caps->hop[h].n_src : 0;
         if (!og__is_part(extras, h, caps->n_hops))
             words += most_lists(caps, extras, h) + 1 + caps->hop[h].n_edges +
-                     (extras & OG__WITH_WEIGHTS ? caps->hop[h].n_edges : 0);
+                     (extras & OG__WITH_WEIGHTS ? caps->hop[h].n_edges : 0) +
+                     (extras & OG__WITH_EDGES ? caps->hop[h].n_edges : 0);
         if (extras & OG__WITH_RELATIONS)
             words += caps->n_relations + 1 + most_lists(caps, extras, h);
     }
-    return words * 4 + ids_bytes(caps, extras);
+    return words * 4 + ids_bytes(caps, extras) + units_bytes(caps, extras);
 }
 
 void og__batch_release(struct og_batch_memory *m)
@@ -92,10 +105,12 @@ void og__batch_release(struct og_batch_memory *m)
         og__release(m->budget, m->src[h].data, m->src[h].bytes, "batches");
         og__release(m->budget, m->degree[h].data, m->degree[h].bytes, "batches");
         og__release(m->budget, m->weight[h].data, m->weight[h].bytes, "batches");
+        og__release(m->budget, m->edge[h].data, m->edge[h].bytes, "batches");
         og__release(m->budget, m->relation[h].data, m->relation[h].bytes, "batches");
         og__release(m->budget, m->dst[h].data, m->dst[h].bytes, "batches");
     }
     og__release(m->budget, m->ids.data, m->ids.bytes, "batches");
+    og__release(m->budget, m->units.data, m->units.bytes, "batches");
     og__batch_init(m, m->budget);
 }
 
@@ -110,6 +125,7 @@ static uint64_t drawn_in(const struct og_batch *batch, uint32_t h)
 void og__caps_include(struct og_batch_caps *caps, const struct og_batch *batch)
 {
     caps->n_hops = OG_MAX(caps->n_hops, batch->n_hops);
+    caps->n_units = OG_MAX(caps->n_units, (uint64_t)batch->n_units);
     for (uint32_t h = 0; h < batch->n_hops; h++) {
         const struct og_block *block = &batch->hop[h];
         caps->hop[h].n_dst = OG_MAX(caps->hop[h].n_dst, block->n_dst);

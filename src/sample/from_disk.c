@@ -418,7 +418,7 @@ int og__number_fetched(struct og_hop *h, uint64_t n, struct og_err *err)
         memcpy(s->node, h->block->src + h->block->n_edges, s->filled * sizeof(*s->node));
         for (size_t i = 0; h->base > 0 && i < s->filled; i++)
             s->node[i] += h->base;
-        OG_TRY(og__number_window(h, err));
+        OG_TRY(og__number_nodes(h, err));
     }
 out:
     return rc;

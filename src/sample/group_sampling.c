@@ -87,7 +87,7 @@ struct og_group_sampling_shape og__group_sampling_shape(const struct og_graph *g
         .walks = steps ? (uint32_t)how->walks : 0,
         .words = og__neighbor_words(how),
         .extras = OG__WITH_DEGREES | (og__sampling_weighs(how) ? OG__WITH_WEIGHTS : 0u) |
-                  (t->relation ? OG__WITH_RELATIONS : 0u),
+                  (how->edges ? OG__WITH_EDGES : 0u) | (t->relation ? OG__WITH_RELATIONS : 0u),
         .n_arrays = og__sampling_weights(how) != OG__NO_WEIGHTS ? 2 : 1};
     for (uint32_t r = 0; r < g->n_relations; r++) {
         const struct og_relation *of = &g->relation[r];

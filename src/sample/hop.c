@@ -21,6 +21,75 @@ out:
     return rc;
 }
 
+/* ---- units of edges ---- */
+
+static int fit_table(struct og_sampler *s, uint64_t units, struct og_err *err)
+{
+    int rc = 0;
+    while (units > og__id_table_room(&s->units))
+        OG_TRY(og__id_table_grow(&s->units, STRIDE, s->budget, part, err));
+out:
+    return rc;
+}
+
+static int fit_list(struct og_batch_memory *out, size_t more, struct og_err *err)
+{
+    struct og_batch *b = &out->batch;
+    const size_t now = (size_t)b->n_units * sizeof(*b->units);
+    const size_t need = now + more * sizeof(*b->units);
+    const int rc =
+        need > out->units.bytes ? og__batch_grow(out, &out->units, need + need / 4, now, err) : 0;
+    b->units = out->units.data;
+    return rc;
+}
+
+int og__number_edges(struct og_hop *h, uint64_t at, const int64_t *edge, size_t n,
+                     struct og_err *err)
+{
+    struct og_sampler *s = h->s;
+    struct og_batch *b = &h->out->batch;
+    const struct og_edge_unit of = s->how.edges[h->relation];
+    uint32_t *n_units = &s->n_units[h->relation];
+    int rc;
+    if (of.rows == 0) {
+        memset(h->edge + at, 0, n * sizeof(*h->edge));
+        return 0;
+    }
+    OG_TRY(fit_table(s, b->n_units + n, err));
+    OG_TRY(fit_list(h->out, n, err));
+    if ((*n_units + n) * of.rows > UINT32_MAX)
+        OG_TRY(og__fail(err, -EOVERFLOW, og__too_many_hint, "a batch with more than %u edge rows",
+                        *n_units * of.rows));
+    for (size_t i = 0; i < n; i++)
+        og__id_prefetch(&s->units, STRIDE, of.first + (uint32_t)(edge[i] / of.rows));
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t unit = of.first + (uint32_t)(edge[i] / of.rows);
+        const uint32_t number = og__id_place(&s->units, unit, *n_units);
+        if (number == *n_units) {
+            b->units[b->n_units++] = unit;
+            ++*n_units;
+        }
+        h->edge[at + i] = number * of.rows + (uint32_t)(edge[i] % of.rows);
+    }
+out:
+    return rc;
+}
+
+int og__number_places(struct og_hop *h, uint64_t at, int64_t first, const uint32_t *positions,
+                      uint32_t n, struct og_err *err)
+{
+    int64_t edge[OG__WINDOW];
+    int rc = 0;
+    for (uint32_t done = 0, k; h->edge && done < n; done += k) {
+        k = OG_MIN(n - done, (uint32_t)OG__WINDOW);
+        for (uint32_t i = 0; i < k; i++)
+            edge[i] = first + (positions ? positions[done + i] : done + i);
+        OG_TRY(og__number_edges(h, at + done, edge, k, err));
+    }
+out:
+    return rc;
+}
+
 /* ---- the window ---- */
 
 const char og__too_many_hint[] = "use a smaller --batch or --fanout";
@@ -42,12 +111,16 @@ int og__grow_hop(struct og_hop *h, struct og_err *err)
     if (h->weight)
         OG_TRY(
             og__batch_grow(out, &out->weight[h->array], most * 4, (now + h->s->filled) * 4, err));
+    if (h->edge)
+        OG_TRY(og__batch_grow(out, &out->edge[h->array], most * 4, now * 4, err));
     h->n_edges = most;
 out: /* the array may have moved */
     og__ids_moved(h);
     h->block->src = out->src[h->array].data;
     if (h->weight)
         h->weight = out->weight[h->array].data;
+    if (h->edge)
+        h->edge = out->edge[h->array].data;
     return rc;
 }
 
@@ -84,8 +157,20 @@ static inline void number(struct og_hop *h)
 
 int og__number_window(struct og_hop *h, struct og_err *err)
 {
+    const struct og_sampler *s = h->s;
+    int rc;
+    OG_TRY(make_room(h, err));
+    if (h->edge)
+        OG_TRY(og__number_edges(h, h->block->n_edges, s->edge, s->filled, err));
+    OG_TRY(og__number_nodes(h, err));
+out:
+    return rc;
+}
+
+int og__number_nodes(struct og_hop *h, struct og_err *err)
+{
     struct og_sampler *s = h->s;
-    int rc = make_room(h, err);
+    const int rc = make_room(h, err);
     if (rc < 0)
         return rc;
     for (size_t i = 0; i < s->filled; i++)
@@ -117,6 +202,8 @@ int og__flush_edges(struct og_hop *h, struct og_err *err)
     }
     for (size_t i = 0; h->weight && i < s->filled; i++)
         h->weight[h->block->n_edges + i] = s->topology->weights[s->edge[i]];
+    if (h->edge)
+        OG_TRY(og__number_edges(h, h->block->n_edges, s->edge, s->filled, err));
     number(h);
     return 0;
 out:
@@ -143,7 +230,11 @@ int og__take_seeds(struct og_sampler *s, const uint32_t *seeds, uint32_t n,
                             seeds[i]);
         ids[i] = seeds[i];
     }
-    out->batch = (struct og_batch){.ids = ids, .n_ids = n, .n_seeds = n};
+    out->batch = (struct og_batch){.ids = ids, .n_ids = n, .n_seeds = n, .units = out->units.data};
+    if (s->how.edges) {
+        og__id_table_clear(&s->units, STRIDE);
+        memset(s->n_units, 0, s->n_relations * sizeof(*s->n_units));
+    }
     return 0;
 out:
     return rc;

@@ -39,13 +39,16 @@ struct og_sampler {
     /* Floyd's picks, and the set that detects duplicates among many */
     uint32_t *pick, *set;
     size_t max_pick, set_size;
+    struct og_id_table units; /* the same of units of edges; each relation has numbers of its own */
+    uint32_t *n_units;        /* [n_relations] */
+    uint32_t n_relations;     /* at least 1 */
     /* other ways to draw */
     struct og_sampling how;
     void *state;                   /* its kind's */
     struct og_lists *lists;        /* on disk: weights for weighted, sources for labor, ladies, */
     struct og_lists *weight_lists; /* and their weights, if how.weights */
     /* the window */
-    int64_t edge[OG__WINDOW];
+    int64_t edge[OG__WINDOW]; /* places in the lists' array */
     uint32_t node[OG__WINDOW];
     size_t filled;
     /* topology on disk */
@@ -77,6 +80,7 @@ struct og_hop {
     uint32_t array;        /* of out's, the block's arrays: og__arrays_at */
     uint64_t n_edges;      /* capacity; on disk, the final number */
     float *weight;         /* [n_edges], or NULL */
+    uint32_t *edge;        /* [n_edges], or NULL */
     uint32_t n_requested;  /* on disk: edges drawn so far in this hop */
     int fanout;
     /* where it draws from */
@@ -216,8 +220,9 @@ void og__find_room(struct og_hop *h);
 extern const char og__too_many_hint[]; /* more edges than a block can count */
 
 /* Gives the window's nodes positions: existing or new ones. They are edges from block->n_edges
- * on. */
+ * on. The first numbers these edges' units too. */
 OG_MUST_CHECK int og__number_window(struct og_hop *h, struct og_err *err);
+OG_MUST_CHECK int og__number_nodes(struct og_hop *h, struct og_err *err);
 
 /* Turns edges of the window into neighbours, and these into positions. */
 OG_MUST_CHECK int og__flush_edges(struct og_hop *h, struct og_err *err);
@@ -241,9 +246,11 @@ static inline int og__push_edge(struct og_hop *h, int64_t e, struct og_err *err)
     return s->filled == OG__WINDOW ? og__flush_edges(h, err) : 0;
 }
 
-static inline int og__push_node(struct og_hop *h, uint32_t node, struct og_err *err)
+/* The node that the edge leads from. */
+static inline int og__push_node(struct og_hop *h, uint32_t node, int64_t edge, struct og_err *err)
 {
     struct og_sampler *s = h->s;
+    s->edge[s->filled] = edge;
     s->node[s->filled++] = h->base + node;
     return s->filled == OG__WINDOW ? og__number_window(h, err) : 0;
 }
@@ -252,7 +259,7 @@ static inline int og__push_node(struct og_hop *h, uint32_t node, struct og_err *
 OG_MUST_CHECK int og__grow_hop(struct og_hop *h, struct og_err *err);
 
 /* As og__push_node, with a weight; the capacity may be smaller than the number of draws. */
-static inline int og__push_weighed(struct og_hop *h, uint32_t node, float weight,
+static inline int og__push_weighed(struct og_hop *h, uint32_t node, float weight, int64_t edge,
                                    struct og_err *err)
 {
     uint64_t at = h->block->n_edges + h->s->filled;
@@ -260,16 +267,24 @@ static inline int og__push_weighed(struct og_hop *h, uint32_t node, float weight
     if (rc < 0)
         return rc;
     h->weight[at] = weight;
-    return og__push_node(h, node, err);
+    return og__push_node(h, node, edge, err);
 }
 
 /* The same for an edge that has a weight only with how.weights, else NULL. */
-static inline int og__push_drawn(struct og_hop *h, uint32_t node, const float *weight,
+static inline int og__push_drawn(struct og_hop *h, uint32_t node, const float *weight, int64_t edge,
                                  struct og_err *err)
 {
-    return h->weight && weight ? og__push_weighed(h, node, *weight, err)
-                               : og__push_node(h, node, err);
+    return h->weight && weight ? og__push_weighed(h, node, *weight, edge, err)
+                               : og__push_node(h, node, edge, err);
 }
+
+/* Numbers the units of n edges: their rows are stored from edge `at` on. The window
+ * calls it, except where nodes come later than their edges. */
+OG_MUST_CHECK int og__number_edges(struct og_hop *h, uint64_t at, const int64_t *edge, size_t n,
+                                   struct og_err *err);
+/* Edges first + positions; positions NULL: the first n. */
+OG_MUST_CHECK int og__number_places(struct og_hop *h, uint64_t at, int64_t first,
+                                    const uint32_t *positions, uint32_t n, struct og_err *err);
 
 /* Starts the list of destination i. Edges in the window count: n_edges moves only on a flush. */
 static inline void og__begin_list(struct og_hop *h, uint32_t i)

@@ -30,14 +30,15 @@ static bool takes(const struct og_hop *h, uint64_t limit, uint32_t node)
     return limit == UINT64_MAX || roll(h, node) <= limit;
 }
 
-static int sample_node(struct og_hop *h, const struct og_list *list, struct og_err *err)
+static int sample_node(struct og_hop *h, uint32_t v, const struct og_list *list, struct og_err *err)
 {
+    const int64_t begin = og__first_edge(h->s->topology, v);
     const uint64_t limit = limit_of(h, list->n);
     int rc = 0;
     for (int64_t i = 0; i < list->n; i++) {
         uint32_t u = og__list_id(list, i);
         if (takes(h, limit, u))
-            OG_TRY(og__push_drawn(h, u, list->weights ? list->weights + i : NULL, err));
+            OG_TRY(og__push_drawn(h, u, list->weights ? list->weights + i : NULL, begin + i, err));
     }
 out:
     return rc;
@@ -77,7 +78,7 @@ static int sample_hop(struct og_hop *h, struct og_err *err)
                 prefetch_list(t, h->nodes[at + OG__PREFETCH_DISTANCE / 2]);
             struct og_list list = og__hop_list(h, first, i);
             og__begin_list(h, at);
-            OG_TRY(sample_node(h, &list, err));
+            OG_TRY(sample_node(h, h->nodes[at], &list, err));
         }
     }
     OG_TRY(og__number_window(h, err));

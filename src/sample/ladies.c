@@ -220,6 +220,7 @@ static double weight_of(const struct og_layer *y, uint32_t u)
 static int connect(struct og_hop *h, uint32_t i, const struct og_list *list, struct og_err *err)
 {
     struct og_sampler *s = h->s;
+    const int64_t begin = og__first_edge(s->topology, h->nodes[i]);
     double sum = 0;
     int rc = 0;
     for (int64_t k = 0; k < list->n; k++) {
@@ -231,8 +232,9 @@ static int connect(struct og_hop *h, uint32_t i, const struct og_list *list, str
         uint32_t u = og__list_id(list, k);
         double weight = weight_of(state_of(s), u);
         if (weight > 0)
-            OG_TRY(og__push_weighed(
-                h, u, (float)(weight / sum) * (list->weights ? list->weights[k] : 1), err));
+            OG_TRY(og__push_weighed(h, u,
+                                    (float)(weight / sum) * (list->weights ? list->weights[k] : 1),
+                                    begin + k, err));
     }
 out:
     return rc;

@@ -221,7 +221,7 @@ static int push_all(struct og_hop *h, const uint32_t *word, size_t n, struct og_
     for (size_t i = 0; i < n; i += each) {
         if (word[i] >= (uint64_t)og__sources(h->s->topology))
             return og__runs_foreign(err);
-        OG_TRY(og__push_words(h, word + i, err));
+        OG_TRY(og__push_words(h, word + i, -1, err));
     }
 out:
     return rc;

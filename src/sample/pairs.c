@@ -425,6 +425,8 @@ static void move_edges(struct og_block *b, uint64_t to, uint64_t from, uint64_t 
     memmove(b->src + to, b->src + from, n * sizeof(*b->src));
     if (b->weight)
         memmove((float *)b->weight + to, b->weight + from, n * sizeof(*b->weight));
+    if (b->edge)
+        memmove(b->edge + to, b->edge + from, n * sizeof(*b->edge));
 }
 
 /* Lists of the seeds are thinned in place; all that follows moves up. */

@@ -307,6 +307,7 @@ static int copy_lists(struct og_hop *h, const struct og_block *before, uint32_t 
     const uint64_t n_edges = before->indptr[first + n] - edge;
     const uint32_t moved = (uint32_t)k->n_edges - edge; /* modulo 2^32 */
     struct og_growing *src = &h->out->src[h->array], *weight = &h->out->weight[h->array];
+    struct og_growing *edges = &h->out->edge[h->array];
     if (k->n_edges + n_edges > UINT32_MAX)
         return og__fail(err, -EOVERFLOW, og__too_many_hint, "a batch with more than %llu edges",
                         (unsigned long long)UINT32_MAX);
@@ -315,11 +316,15 @@ static int copy_lists(struct og_hop *h, const struct og_block *before, uint32_t 
     OG_TRY(og__batch_grow(h->out, src, now + more, now, err));
     if (before->weight)
         OG_TRY(og__batch_grow(h->out, weight, now + more, now, err));
+    if (before->edge)
+        OG_TRY(og__batch_grow(h->out, edges, now + more, now, err));
     k->src = src->data;
     if (more > 0)
         memcpy(k->src + k->n_edges, before->src + edge, more);
     if (more > 0 && before->weight)
         memcpy((float *)weight->data + k->n_edges, before->weight + edge, more);
+    if (more > 0 && before->edge)
+        memcpy((uint32_t *)edges->data + k->n_edges, before->edge + edge, more);
     for (uint32_t i = 0; i < n; i++) {
         k->indptr[k->n_lists] = before->indptr[first + i] + moved;
         k->dst[k->n_lists++] = before->dst[first + i];
@@ -456,6 +461,8 @@ int og__related_hop(struct og_sampler *s, const struct og_sample_key *key, int i
     block->relation[n] = block->n_lists;
     if (og__sampling_weighs(&s->how))
         block->weight = out->weight[i].data;
+    if (s->how.edges)
+        block->edge = out->edge[i].data;
     block->indptr[block->n_lists] = (uint32_t)block->n_edges;
     block->n_src = b->n_ids;
     b->n_hops = (uint32_t)i + 1;

@@ -413,17 +413,18 @@ static int join_cached(const struct joining *j, const struct list *l, uint32_t v
     j->hop->s->reads.lists_cached++;
     for (uint32_t i = 0; i < l->drawn; i++) {
         const uint32_t at = positions ? positions[i] : i;
-        OG_TRY(og__push_drawn(j->hop, ids[at], weights ? &weights[at] : NULL, err));
+        OG_TRY(og__push_drawn(j->hop, ids[at], weights ? &weights[at] : NULL,
+                              edge_of(l, positions, i), err));
     }
 out:
     return rc;
 }
 
-static int join_next(const struct joining *j, uint32_t range, struct og_err *err)
+static int join_next(const struct joining *j, uint32_t range, int64_t edge, struct og_err *err)
 {
     const uint32_t *word = &j->drawn[j->cursor[range]];
     j->cursor[range] += j->words;
-    return og__push_words(j->hop, word, err);
+    return og__push_words(j->hop, word, edge, err);
 }
 
 static int join_drawn(const struct joining *j, const struct list *l, uint32_t v, struct og_err *err)
@@ -432,8 +433,9 @@ static int join_drawn(const struct joining *j, const struct list *l, uint32_t v,
     const uint32_t *positions = positions_of(j->hop, v);
     int rc = 0;
     for (uint32_t i = 0; i < l->drawn; i++) {
-        const uint32_t block = og__place_in(w, edge_of(l, positions, i)).block;
-        OG_TRY(join_next(j, og__range_of_block(j->pass, block), err));
+        const int64_t edge = edge_of(l, positions, i);
+        const uint32_t block = og__place_in(w, edge).block;
+        OG_TRY(join_next(j, og__range_of_block(j->pass, block), edge, err));
     }
 out:
     return rc;
@@ -453,8 +455,9 @@ static int join_node(const struct joining *j, uint32_t v, struct og_err *err)
     const uint32_t range = og__range_of_block(j->pass, blocks.low);
     if (range != og__range_of_block(j->pass, blocks.high))
         return join_drawn(j, &l, v, err);
+    const uint32_t *positions = j->hop->edge ? positions_of(j->hop, v) : NULL;
     for (uint32_t i = 0; i < l.drawn; i++)
-        OG_TRY(join_next(j, range, err));
+        OG_TRY(join_next(j, range, edge_of(&l, positions, i), err));
 out:
     return rc;
 }

@@ -143,14 +143,15 @@ static inline uint32_t og__range_of_block(const struct og_pass *p, uint32_t bloc
 
 /* Requests a block, or the tail. Any number of threads. */
 void og__runs_want(struct og_requested_blocks *w, uint32_t block);
-/* The next neighbour of a hop, as words in memory. */
-static inline int og__push_words(struct og_hop *h, const uint32_t *word, struct og_err *err)
+/* The next neighbour of a hop, as words in memory. edge: -1 if not known. */
+static inline int og__push_words(struct og_hop *h, const uint32_t *word, int64_t edge,
+                                 struct og_err *err)
 {
     float weight;
     if (!h->s->how.weights)
-        return og__push_node(h, word[0], err);
+        return og__push_node(h, word[0], edge, err);
     memcpy(&weight, &word[1], sizeof(weight));
-    return og__push_weighed(h, word[0], weight, err);
+    return og__push_weighed(h, word[0], weight, edge, err);
 }
 /* Calls want for each node of the frontier; returns the sum of the results. */
 static inline size_t

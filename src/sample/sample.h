@@ -31,6 +31,9 @@ struct og_sampling {
     /* og_block.weight has the weights of the sampled edges, times the kind's own weights; not with
      * walks, which sample no edges */
     bool weights;
+    /* [n_relations] of the edges' rows; NULL: blocks have no og_block.edge. Not with walks, which
+     * sample no edges. Borrowed while samplers are open */
+    const struct og_edge_unit *edges;
 };
 /* The number of neighbours that a node samples of so many: all of them if fanout is -1. */
 static inline int64_t og__drawn_number(bool replace, int fanout, int64_t degree)

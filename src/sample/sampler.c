@@ -49,9 +49,11 @@ enum og_weights og__sampling_weights(const struct og_sampling *how)
     return how->weights ? OG__PLAIN_WEIGHTS : OG__NO_WEIGHTS;
 }
 
+/* Neighbours of whole lists come without their places in the list. */
 bool og__sampler_takes_groups(const struct og_sampling *how)
 {
-    return kinds[how->kind]->pass;
+    const struct og_pass_ops *pass = kinds[how->kind]->pass;
+    return pass && !(pass->whole && how->edges);
 }
 
 bool og__sampling_takes(int kind, const char *option)
@@ -75,9 +77,10 @@ int og__sampler_open(struct og_sampler **out, const struct og_topology *topology
     s->topology = topology;
     s->budget = b;
     s->n_hops = n_hops;
+    s->n_relations = OG_MAX(topology->n_relations, 1u);
     s->seed = seed;
     memcpy(s->fanout, fanout, (size_t)n_hops * sizeof(*fanout));
-    const size_t n_fanouts = (size_t)n_hops * OG_MAX(topology->n_relations, 1u);
+    const size_t n_fanouts = (size_t)n_hops * s->n_relations;
     int most = 1;
     for (size_t i = 0; i < n_fanouts; i++)
         most = OG_MAX(most, fanout[i]);
@@ -120,6 +123,8 @@ void og__sampler_close(struct og_sampler *s)
     og__release(s->budget, s->pick, s->max_pick * 4, "sampler");
     og__release(s->budget, s->set, s->set_size * 4, "sampler");
     og__id_table_close(&s->table, sizeof(struct og_id_place), s->budget, "sampler");
+    og__id_table_close(&s->units, sizeof(struct og_id_place), s->budget, "sampler");
+    free(s->n_units);
     free(s);
 }
 
@@ -136,12 +141,27 @@ int og__sampler_begin(struct og_sampler *s, struct og_err *err)
     const struct og_sampler_ops *kind = kinds[s->how.kind];
     if (og__sampling_weights(&s->how) != OG__NO_WEIGHTS && !has_weights(s->topology))
         return og__fail(err, -ENOTSUP, NULL, "there are no weights of edges");
+    if (s->how.edges && kind->by_visits)
+        return og__fail(err, -ENOTSUP, NULL, "walks sample no edges");
     return kind->open && !s->state ? kind->open(s, err) : 0;
+}
+
+static int open_units(struct og_sampler *s, struct og_err *err)
+{
+    if (s->n_units)
+        return 0;
+    if (!(s->n_units = calloc(s->n_relations, sizeof(*s->n_units))))
+        return og__fail_errno(err, -ENOMEM, NULL, "sampler");
+    return og__id_table_open(&s->units, og__id_table_size(0), sizeof(struct og_id_place), s->budget,
+                             "sampler", err);
 }
 
 int og__sampler_choose(struct og_sampler *s, const struct og_sampling *how, struct og_err *err)
 {
     s->how = *how;
+    const int rc = how->edges ? open_units(s, err) : 0;
+    if (rc < 0)
+        return rc;
     return s->related ? og__related_choose(s, err) : og__sampler_begin(s, err);
 }
 
@@ -156,6 +176,8 @@ size_t og__sampler_bytes(const struct og_batch_caps *caps)
         own = OG_MAX(own, kinds[k]->bytes ? kinds[k]->bytes(seen) : 0);
     if (caps->n_relations > 0)
         own += og__related_bytes(ids);
+    if (caps->n_units > 0) /* while the table grows the half as large one is still there */
+        own += og__id_table_size(caps->n_units + OG__WINDOW) * 3 / 2 * sizeof(struct og_id_place);
     return og__id_table_size(2 * (ids + OG__WINDOW)) * sizeof(struct og_id_place) + OG_MIB / 2 +
            own;
 }
@@ -225,6 +247,8 @@ static uint64_t room_of(const struct og_hop *h)
     size_t room = out->src[h->array].bytes;
     if (og__sampling_weighs(&h->s->how))
         room = OG_MIN(room, out->weight[h->array].bytes);
+    if (h->s->how.edges)
+        room = OG_MIN(room, out->edge[h->array].bytes);
     return room / sizeof(*h->block->src);
 }
 
@@ -259,6 +283,8 @@ int og__reserve_edges(struct og_hop *h, uint32_t n, struct og_err *err)
     OG_TRY(og__batch_grow(out, &out->src[h->array], edges * 4, before * 4, err));
     if (og__sampling_weighs(&s->how))
         OG_TRY(og__batch_grow(out, &out->weight[h->array], edges * 4, before * 4, err));
+    if (s->how.edges)
+        OG_TRY(og__batch_grow(out, &out->edge[h->array], edges * 4, before * 4, err));
     h->n_edges = edges;
 out:
     og__ids_moved(h);
@@ -283,6 +309,8 @@ void og__find_room(struct og_hop *h)
     h->block->src = out->src[h->array].data;
     if (og__sampling_weighs(&h->s->how))
         h->weight = out->weight[h->array].data;
+    if (h->s->how.edges)
+        h->edge = out->edge[h->array].data;
     if (grows(h->s))
         h->n_edges = room_of(h);
 }
@@ -302,6 +330,7 @@ static void follow(struct og_batch *b, const struct og_block *last)
         k->indptr = last->indptr;
         k->src = last->src;
         k->weight = last->weight;
+        k->edge = last->edge;
     }
 }
 
@@ -330,6 +359,8 @@ int og__draw_hop(struct og_hop *h, struct og_err *err)
     const struct og_elsewhere *e = h->s->elsewhere;
     if (h->s->runs)
         return kinds[h->s->how.kind]->pass->join(h, err);
+    if (e && h->edge)
+        return og__fail(err, -ENOTSUP, NULL, "a device that samples does not know places of edges");
     return e ? e->hop(e->self, h, err) : kinds[h->s->how.kind]->hop(h, err);
 }
 
@@ -357,6 +388,7 @@ int og__sample_hop(struct og_sampler *s, const struct og_sample_key *key, int i,
     block->indptr[block->n_dst] = (uint32_t)block->n_edges;
     block->n_src = b->n_ids;
     block->weight = hop.weight;
+    block->edge = hop.edge;
     if (before)
         follow(b, block);
     if (s->keep_degrees)

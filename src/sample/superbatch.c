@@ -111,6 +111,8 @@ static void each_part(const struct og_superbatch *s, struct og_batch *batch, wit
                       void *at)
 {
     const unsigned extras = s->opt.extras;
+    if (extras & OG__WITH_EDGES)
+        with(at, batch->units, (size_t)batch->n_units * 4);
     for (uint32_t h = 0; h < batch->n_hops; h++) {
         struct og_block *k = &batch->hop[h];
         if (extras & OG__WITH_DEGREES)
@@ -126,6 +128,8 @@ static void each_part(const struct og_superbatch *s, struct og_batch *batch, wit
         with(at, k->src, k->n_edges * 4);
         if (extras & OG__WITH_WEIGHTS)
             with(at, (float *)k->weight, k->n_edges * 4);
+        if (extras & OG__WITH_EDGES)
+            with(at, k->edge, k->n_edges * 4);
     }
 }
 
@@ -289,6 +293,7 @@ static void keep_sizes(struct og_superbatch *s, const struct og_batch *batch, en
     memset(own, 0, sizes_bytes(s));
     own->n_seeds = batch->n_seeds;
     own->n_ids = batch->n_ids;
+    own->n_units = batch->n_units;
     own->kept = kept;
     own->at = at;
     for (int h = 0; h < s->opt.n_hops; h++) {

@@ -21,7 +21,7 @@ struct og_superbatch_options {
     int n_hops;
     uint64_t n_nodes;
     uint32_t n_relations; /* heterogeneous */
-    unsigned extras;      /* OG__WITH_DEGREES, OG__WITH_WEIGHTS, OG__WITH_RELATIONS: stored too */
+    unsigned extras;      /* OG__WITH_...: stored too */
 };
 
 /* Ids and blocks come from the budget as "trace". So do the spill buffers: og__trace_writer_bytes

@@ -18,8 +18,9 @@ struct og_trace_writer {
     struct column seeds, ids;
     struct hop_columns {
         struct og_npy_writer *src, *dst, *ptr, *nodes;
-        struct og_npy_writer *degree, *weight, *rel; /* NULL unless stored */
+        struct og_npy_writer *degree, *weight, *edge, *rel; /* NULL unless stored */
     } hop[OG_MAX_HOPS];
+    struct og_npy_writer *units;          /* likewise */
     struct og_npy_writer *labels, *check; /* NULL unless stored */
     struct og_trace_options opt;
     uint32_t n_dirs;
@@ -77,6 +78,8 @@ static int create_hop(struct hop_columns *c, struct og_places dir, int hop,
         OG_TRY(create(&c->degree, dir, NULL, hop, "_degree", OG__NPY_I32, 1, 1, err));
     if ((extras & OG__WITH_WEIGHTS))
         OG_TRY(create(&c->weight, dir, NULL, hop, "_weight", OG__NPY_F32, 1, 1, err));
+    if ((extras & OG__WITH_EDGES))
+        OG_TRY(create(&c->edge, dir, NULL, hop, "_edge", OG__NPY_I32, 1, 1, err));
     if ((extras & OG__WITH_RELATIONS))
         OG_TRY(create(&c->rel, dir, NULL, hop, "_rel", relation_type(opt), 1, 1, err));
 out:
@@ -99,6 +102,8 @@ int og__trace_create(struct og_trace_writer **out, struct og_places dir,
     OG_TRY(create_column(&w->ids, dir, "ids", type, err));
     for (int h = 0; h < opt->n_hops; h++)
         OG_TRY(create_hop(&w->hop[h], dir, h + 1, opt, err));
+    if (opt->extras & OG__WITH_EDGES)
+        OG_TRY(create(&w->units, dir, "units", 0, "", OG__NPY_I32, 1, 1, err));
     if (opt->label_width)
         OG_TRY(create(&w->labels, dir, "labels", 0, "", multi ? OG__NPY_F32 : OG__NPY_I64,
                       multi ? 2 : 1, opt->label_width, err));
@@ -170,6 +175,8 @@ static int append_edges(struct hop_columns *c, const struct og_block *block, str
     OG_TRY(append_dst(c, block, err));
     if (c->weight)
         OG_TRY(og__npy_append(c->weight, block->weight, (int64_t)block->n_edges, err));
+    if (c->edge)
+        OG_TRY(og__npy_append(c->edge, block->edge, (int64_t)block->n_edges, err));
     if (c->rel)
         OG_TRY(append_relations(c->rel, block, err));
 out:
@@ -210,6 +217,8 @@ int og__trace_append(struct og_trace_writer *w, const struct og_batch *batch, co
     int rc;
     OG_TRY(append_ids(w, &w->seeds, batch->ids, batch->n_seeds, err));
     OG_TRY(append_ids(w, &w->ids, batch->ids, batch->n_ids, err));
+    if (w->units)
+        OG_TRY(og__npy_append(w->units, batch->units, batch->n_units, err));
     for (uint32_t h = 0; h < batch->n_hops; h++)
         OG_TRY(append_block(w, h, &batch->hop[h], err));
     if (w->check) {
@@ -229,6 +238,8 @@ static size_t all_writers(const struct og_trace_writer *w, struct og_npy_writer 
     list[n++] = w->seeds.ptr;
     list[n++] = w->ids.data;
     list[n++] = w->ids.ptr;
+    if (w->units)
+        list[n++] = w->units;
     if (w->labels)
         list[n++] = w->labels;
     if (w->check)
@@ -242,24 +253,27 @@ static size_t all_writers(const struct og_trace_writer *w, struct og_npy_writer 
             list[n++] = w->hop[h].degree;
         if (w->hop[h].weight)
             list[n++] = w->hop[h].weight;
+        if (w->hop[h].edge)
+            list[n++] = w->hop[h].edge;
         if (w->hop[h].rel)
             list[n++] = w->hop[h].rel;
     }
     return n;
 }
 
-enum { MAX_WRITERS = 6 + 7 * OG_MAX_HOPS };
+enum { MAX_WRITERS = 7 + 8 * OG_MAX_HOPS };
 
 static int columns_of_a_hop(const struct og_trace_options *opt)
 {
     return 4 + !!(opt->extras & OG__WITH_DEGREES) + !!(opt->extras & OG__WITH_WEIGHTS) +
-           !!(opt->extras & OG__WITH_RELATIONS);
+           !!(opt->extras & OG__WITH_EDGES) + !!(opt->extras & OG__WITH_RELATIONS);
 }
 
 size_t og__trace_writer_bytes(const struct og_trace_options *opt)
 {
     const int a_hop = columns_of_a_hop(opt);
-    const int columns = 4 + (opt->label_width > 0) + opt->checks + opt->n_hops * a_hop;
+    const int units = !!(opt->extras & OG__WITH_EDGES);
+    const int columns = 4 + units + (opt->label_width > 0) + opt->checks + opt->n_hops * a_hop;
     return (size_t)columns * OG__NPY_BUFFER;
 }
 
@@ -304,11 +318,8 @@ uint64_t og__trace_room(const struct og_trace_writer *w)
         const struct {
             const char *name;
             const struct og_npy_writer *data;
-        } arrays[] = {{"src", c->src},
-                      {"dst", c->dst},
-                      {"degree", c->degree},
-                      {"weight", c->weight},
-                      {"rel", c->rel}};
+        } arrays[] = {{"src", c->src},       {"dst", c->dst},   {"degree", c->degree},
+                      {"weight", c->weight}, {"edge", c->edge}, {"rel", c->rel}};
         for (size_t i = 0; i < OG_COUNT(arrays); i++) {
             const uint64_t bytes = arrays[i].data ? og__npy_bytes(arrays[i].data) : 0;
             deal(&d, h + 1, arrays[i].name, bytes);
@@ -322,7 +333,8 @@ uint64_t og__trace_room(const struct og_trace_writer *w)
 uint64_t og__trace_empty_bytes(const struct og_trace_options *opt)
 {
     const uint64_t hops = (uint64_t)opt->n_hops;
-    return (4 + hops * (uint64_t)columns_of_a_hop(opt)) * OG__NPY_HEADER +
+    const uint64_t units = !!(opt->extras & OG__WITH_EDGES);
+    return (4 + units + hops * (uint64_t)columns_of_a_hop(opt)) * OG__NPY_HEADER +
            (2 + hops) * sizeof(int64_t);
 }
 
@@ -336,8 +348,10 @@ uint64_t og__trace_batch_room(const struct og_trace_options *opt, const struct o
 {
     const uint64_t rel = og__trace_relation_bytes(opt);
     const uint64_t weight = opt->extras & OG__WITH_WEIGHTS ? sizeof(float) : 0;
+    const uint64_t edge = opt->extras & OG__WITH_EDGES ? sizeof(uint32_t) : 0;
     const uint64_t ids = (uint64_t)batch->n_seeds + batch->n_ids;
     struct dealt d = {.n = n};
+    deal(&d, 0, "", batch->n_units * edge);
     deal(&d, 0, "", ids * og__npy_size(id_type(opt->n_nodes)) + 2 * sizeof(int64_t));
     for (uint32_t h = 0; h < batch->n_hops; h++) {
         const struct og_block *k = &batch->hop[h];
@@ -347,6 +361,7 @@ uint64_t og__trace_batch_room(const struct og_trace_options *opt, const struct o
         deal(&d, hop, "src", edges * sizeof(uint32_t));
         deal(&d, hop, "dst", edges * sizeof(uint32_t));
         deal(&d, hop, "weight", edges * weight);
+        deal(&d, hop, "edge", edges * edge);
         deal(&d, hop, "rel", edges * rel);
         deal(&d, hop, "degree", found * sizeof(uint32_t));
         deal(&d, 0, "", 2 * sizeof(int64_t));

@@ -9,6 +9,7 @@
  *     hop<h>_degree             int32, og_block.degree, optional; batch by batch, one for each id
  *                               found in that hop
  *     hop<h>_weight             float32, og_block.weight, one an edge, optional
+ *     hop<h>_edge, units        int32, og_block.edge, one an edge, and og_batch.units; optional
  *     hop<h>_rel                uint8 or uint16, heterogeneous: the relation of each edge
  *     check                     uint64 [batches, 4]: XXH3-64 of each batch's ids, edges, degrees
  *                               and weights; optional
@@ -33,8 +34,8 @@ struct og_trace_options {
     int n_hops;
     uint64_t n_nodes;     /* ids are int32 while they fit */
     uint32_t n_relations; /* heterogeneous */
-    /* OG__WITH_DEGREES, OG__WITH_WEIGHTS, OG__WITH_RELATIONS: stored too; OG__NESTED: edges of the
-     * last hop alone, for readers that use NESTED */
+    /* OG__WITH_...: stored too. OG__NESTED: edges of the last hop alone, for readers that use
+     * NESTED */
     unsigned extras;
     int label_width; /* 0 = no labels, 1 for class numbers, classes when multi-label */
     bool multi_label;

@@ -12,6 +12,7 @@ enum { WORD = 4 /* bytes of a position, a degree, a weight */ };
 void og__trace_spot_next(const struct og_trace_spot *p, int n_hops, struct og_trace_spot *next)
 {
     next->first_id = p->first_id + p->n_ids;
+    next->first_unit = p->first_unit + p->n_units;
     for (int h = 0; h < n_hops; h++) {
         const struct og_trace_hop *k = &p->hop[h];
         next->hop[h].first_edge = k->first_edge + k->n_edges;
@@ -41,7 +42,7 @@ int og__trace_array_open(struct og_npy *a, const char *dir, int hop, const char 
 
 uint32_t og__trace_home(uint32_t n, int hop, const char *array)
 {
-    static const char *const dealt[] = {"src", "dst", "degree", "weight", "rel"};
+    static const char *const dealt[] = {"src", "dst", "degree", "weight", "rel", "edge"};
     array += *array == '_';
     for (uint32_t i = 0; hop > 0 && i < OG_COUNT(dealt); i++)
         if (strcmp(array, dealt[i]) == 0)
@@ -70,11 +71,14 @@ static int open_words(const struct og_trace_files *f, struct og_npy *a, struct o
 
 int og__trace_files_open(struct og_trace_files *f, struct og_places dirs, struct og_err *err)
 {
-    f->ids = closed();
+    f->ids = f->units = closed();
     for (int h = 0; h < f->n_hops; h++)
-        f->hop[h] = (struct og_hop_files){closed(), closed(), closed(), closed(), closed()};
+        f->hop[h] =
+            (struct og_hop_files){closed(), closed(), closed(), closed(), closed(), closed()};
     int rc;
     OG_TRY(open_words(f, &f->ids, dirs, 0, "ids", err));
+    if ((f->extras & OG__WITH_EDGES))
+        OG_TRY(open_words(f, &f->units, dirs, 0, "units", err));
     for (int h = 0; h < f->n_hops; h++) {
         struct og_hop_files *k = &f->hop[h];
         OG_TRY(open_words(f, &k->src, dirs, h + 1, "src", err));
@@ -83,6 +87,8 @@ int og__trace_files_open(struct og_trace_files *f, struct og_places dirs, struct
             OG_TRY(open_words(f, &k->degree, dirs, h + 1, "degree", err));
         if ((f->extras & OG__WITH_WEIGHTS))
             OG_TRY(open_words(f, &k->weight, dirs, h + 1, "weight", err));
+        if ((f->extras & OG__WITH_EDGES))
+            OG_TRY(open_words(f, &k->edge, dirs, h + 1, "edge", err));
         if ((f->extras & OG__WITH_RELATIONS))
             OG_TRY(open_words(f, &k->rel, dirs, h + 1, "rel", err));
     }
@@ -93,11 +99,13 @@ out:
 void og__trace_files_close(struct og_trace_files *f)
 {
     og__npy_close(&f->ids);
+    og__npy_close(&f->units);
     for (int h = 0; h < f->n_hops; h++) {
         og__npy_close(&f->hop[h].src);
         og__npy_close(&f->hop[h].dst);
         og__npy_close(&f->hop[h].degree);
         og__npy_close(&f->hop[h].weight);
+        og__npy_close(&f->hop[h].edge);
         og__npy_close(&f->hop[h].rel);
     }
 }
@@ -300,6 +308,8 @@ int og__trace_files_blocks(const struct og_trace_files *f, const struct og_trace
                            struct og_io_counts *read, struct og_err *err)
 {
     int rc = 0;
+    if ((f->extras & OG__WITH_EDGES))
+        OG_TRY(read_words(&f->units, p->first_unit, p->n_units, out->batch.units, read, err));
     for (int h = 0; h < f->n_hops; h++) {
         const struct og_hop_files *file = &f->hop[h];
         const struct og_trace_hop *from = &p->hop[h];
@@ -315,6 +325,8 @@ int og__trace_files_blocks(const struct og_trace_files *f, const struct og_trace
         if ((f->extras & OG__WITH_WEIGHTS))
             OG_TRY(read_words(&file->weight, from->first_edge, k->n_edges, (float *)k->weight, read,
                               err));
+        if ((f->extras & OG__WITH_EDGES))
+            OG_TRY(read_words(&file->edge, from->first_edge, k->n_edges, k->edge, read, err));
     }
     OG_TRY(check_parts(f, &out->batch, err));
 out:
@@ -342,6 +354,8 @@ static void ask_edges(struct og_io_counts *sum, const struct og_trace_options *f
     ask_whole(sum, n);
     if (form->extras & OG__WITH_WEIGHTS)
         ask_whole(sum, n);
+    if (form->extras & OG__WITH_EDGES)
+        ask_whole(sum, n);
     if (relation)
         ask(sum, n, relation, RELATION_BYTES / relation);
 }
@@ -355,6 +369,8 @@ struct og_io_counts og__trace_files_asks(const struct og_trace_options *form,
         ask(&sum, sizes->n_ids, sizeof(int64_t), OG__TRACE_CHUNK / 2);
     else if (ids)
         ask_whole(&sum, sizes->n_ids);
+    if (form->extras & OG__WITH_EDGES)
+        ask_whole(&sum, sizes->n_units);
     for (uint32_t h = 0; h < sizes->n_hops; h++) {
         const struct og_block *k = &sizes->hop[h];
         if (form->extras & OG__WITH_DEGREES)
@@ -437,6 +453,8 @@ void og__trace_files_prefetch(const struct og_trace_files *f, const struct og_tr
 {
     if (ids)
         will_need(&f->ids, p->first_id, p->n_ids, og__npy_size(f->ids.type));
+    if (f->extras & OG__WITH_EDGES)
+        will_need(&f->units, p->first_unit, p->n_units, WORD);
     for (int h = 0; h < f->n_hops; h++) {
         const struct og_hop_files *file = &f->hop[h];
         const struct og_trace_hop *k = &p->hop[h];
@@ -448,6 +466,8 @@ void og__trace_files_prefetch(const struct og_trace_files *f, const struct og_tr
         will_need(&file->dst, k->first_edge, k->n_edges, WORD);
         if (f->extras & OG__WITH_WEIGHTS)
             will_need(&file->weight, k->first_edge, k->n_edges, WORD);
+        if (f->extras & OG__WITH_EDGES)
+            will_need(&file->edge, k->first_edge, k->n_edges, WORD);
         if (f->extras & OG__WITH_RELATIONS)
             will_need(&file->rel, k->first_edge, k->n_edges, og__npy_size(file->rel.type));
     }
@@ -466,7 +486,8 @@ int og__trace_files_shape(const struct og_trace_files *f, const struct og_trace_
 {
     struct og_batch b = {.n_hops = (uint32_t)f->n_hops,
                          .n_ids = (uint32_t)p->n_ids,
-                         .n_seeds = (uint32_t)p->n_seeds};
+                         .n_seeds = (uint32_t)p->n_seeds,
+                         .n_units = (uint32_t)p->n_units};
     for (int h = 0; h < f->n_hops; h++)
         b.hop[h] = (struct og_block){.n_dst = (uint32_t)og__trace_spot_dst(p, h),
                                      .n_src = (uint32_t)p->hop[h].n_src,
@@ -480,6 +501,7 @@ int og__trace_files_shape(const struct og_trace_files *f, const struct og_trace_
     if (rc < 0)
         return rc;
     out->batch.ids = out->ids.data;
+    out->batch.units = f->extras & OG__WITH_EDGES ? out->units.data : NULL;
     for (int h = 0; h < f->n_hops; h++) {
         struct og_block *k = &out->batch.hop[h];
         const uint32_t at = og__arrays_at(f->extras, (uint32_t)h);
@@ -487,6 +509,7 @@ int og__trace_files_shape(const struct og_trace_files *f, const struct og_trace_
         k->src = out->src[at].data;
         k->degree = f->extras & OG__WITH_DEGREES ? out->degree[h].data : NULL;
         k->weight = f->extras & OG__WITH_WEIGHTS ? out->weight[at].data : NULL;
+        k->edge = f->extras & OG__WITH_EDGES ? out->edge[at].data : NULL;
         k->relation = f->extras & OG__WITH_RELATIONS ? out->relation[h].data : NULL;
         k->dst = f->extras & OG__WITH_RELATIONS ? out->dst[h].data : NULL;
     }

@@ -15,6 +15,7 @@
 /* A batch's sizes, and its start in the files, hop after hop. */
 struct og_trace_spot {
     uint64_t n_seeds, n_ids, first_id;
+    uint64_t n_units, first_unit;
     uint64_t kept, at; /* for callers that store batches in other places too */
     struct og_trace_hop {
         uint64_t n_src, n_edges;
@@ -29,20 +30,21 @@ static inline uint64_t og__trace_spot_dst(const struct og_trace_spot *p, int hop
 {
     return hop == 0 ? p->n_seeds : p->hop[hop - 1].n_src;
 }
-/* The start of the next batch: first_id, first_edge, first_degree of `next`. */
+/* The start of the next batch: first_id, first_unit, first_edge, first_degree of `next`. */
 void og__trace_spot_next(const struct og_trace_spot *p, int n_hops, struct og_trace_spot *next);
 
 struct og_trace_files {
     int n_hops;
     uint32_t n_relations; /* heterogeneous */
-    /* OG__WITH_DEGREES, OG__WITH_WEIGHTS, OG__WITH_RELATIONS: read too; OG__NESTED: reads edges of
-     * the last hop alone, whose prefixes are the others */
+    /* OG__WITH_...: read too. OG__NESTED: reads edges of the last hop alone, whose prefixes are the
+     * others */
     unsigned extras;
     uint64_t n_nodes;
     const char *hint;  /* hint for invalid files; static storage */
     struct og_npy ids; /* fd -1: closed, as the others */
+    struct og_npy units;
     struct og_hop_files {
-        struct og_npy src, dst, degree, weight, rel;
+        struct og_npy src, dst, degree, weight, edge, rel;
     } hop[OG_MAX_HOPS];
 };
 

@@ -71,9 +71,10 @@ static const uint32_t *positions_of(const struct og_hop *h, uint32_t v)
     return h->s->pick;
 }
 
-static void draw_hop(struct og_hop *h)
+static int draw_hop(struct og_hop *h, struct og_err *err)
 {
     struct og_sampler *s = h->s;
+    int rc = 0;
     const uint32_t before = (uint32_t)h->block->n_edges;
     uint32_t edge = 0;
     for (uint32_t i = h->first; i < h->block->n_dst; i++) {
@@ -81,11 +82,16 @@ static void draw_hop(struct og_hop *h)
             prefetch_node(s->topology, h->nodes[i + OG__PREFETCH_DISTANCE]);
         uint32_t v = h->nodes[i];
         uint32_t k = og__drawn_of(h, og__degree(s->topology, v));
+        const uint32_t *positions = k > 0 ? positions_of(h, v) : NULL;
         h->block->indptr[i] = before + edge;
         if (k > 0)
-            og__fetch_want(s, edge, v, positions_of(h, v), k);
+            og__fetch_want(s, edge, v, positions, k);
+        OG_TRY(
+            og__number_places(h, before + edge, og__first_edge(s->topology, v), positions, k, err));
         edge += k;
     }
+out:
+    return rc;
 }
 
 static int sample_from_disk(struct og_hop *h, struct og_err *err)
@@ -94,7 +100,7 @@ static int sample_from_disk(struct og_hop *h, struct og_err *err)
     int rc;
     OG_TRY(og__fetch_begin(h->s, h->block->src + before, h->weight ? h->weight + before : NULL,
                            drawn, err));
-    draw_hop(h);
+    OG_TRY(draw_hop(h, err));
     OG_TRY(og__fetch(h->s, err));
     OG_TRY(og__number_fetched(h, drawn, err));
 out:

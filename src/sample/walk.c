@@ -474,7 +474,7 @@ static int take_neighbors(struct og_hop *h, const struct party *p, uint32_t i, s
     og__begin_list(h, p->first + i);
     for (uint32_t k = 0; k < kept; k++) {
         const float weight = (float)visits_of(w->tally[k]) / (float)sum;
-        OG_TRY(og__push_weighed(h, (uint32_t)w->tally[k], weight, err));
+        OG_TRY(og__push_weighed(h, (uint32_t)w->tally[k], weight, -1, err)); /* no edge */
     }
 out:
     return rc;

@@ -254,28 +254,33 @@ static int take_in_memory(struct og_hop *h, const struct drawing *l, struct og_e
     int rc = 0;
     for (int64_t i = 0; l->all && i < l->n; i++)
         if (l->table[i].alias.share > 0)
-            OG_TRY(og__push_drawn(h, l->table[i].node, &l->weights[i], err));
+            OG_TRY(og__push_drawn(h, l->table[i].node, &l->weights[i], l->begin + i, err));
     for (uint32_t i = 0; i < l->n_picks; i++)
-        OG_TRY(og__push_drawn(h, l->node[i], &l->weights[l->pick[i]], err));
+        OG_TRY(og__push_drawn(h, l->node[i], &l->weights[l->pick[i]], l->begin + l->pick[i], err));
 out:
     return rc;
 }
 
 /* On disk, draws are only requested. */
-static void want_pick(struct og_hop *h, const struct drawing *l, uint32_t i)
+static int want_pick(struct og_hop *h, const struct drawing *l, uint32_t i, struct og_err *err)
 {
+    const uint64_t at = h->block->n_edges + h->n_requested;
     if (h->weight)
-        h->weight[h->block->n_edges + h->n_requested] = l->weights[i];
+        h->weight[at] = l->weights[i];
     og__fetch_want(h->s, h->n_requested++, l->v, &i, 1);
+    return og__number_places(h, at, l->begin, &i, 1, err);
 }
 
-static void want_picks(struct og_hop *h, const struct drawing *l)
+static int want_picks(struct og_hop *h, const struct drawing *l, struct og_err *err)
 {
+    int rc = 0;
     for (uint32_t i = 0; l->all && i < l->n; i++)
         if (l->weights[i] > 0)
-            want_pick(h, l, i);
+            OG_TRY(want_pick(h, l, i, err));
     for (uint32_t i = 0; i < l->n_picks; i++)
-        want_pick(h, l, l->pick[i]);
+        OG_TRY(want_pick(h, l, l->pick[i], err));
+out:
+    return rc;
 }
 
 static void set_up(const struct og_hop *h, struct drawing *l, uint32_t v)
@@ -350,8 +355,7 @@ static int draw_from_disk(struct og_hop *h, uint32_t first, uint32_t i, struct o
         return rc;
     draw_list(h, v, weights);
     h->block->indptr[first + i] = (uint32_t)h->block->n_edges + h->n_requested;
-    want_picks(h, &state_of(h->s)->drawing[0]);
-    return 0;
+    return want_picks(h, &state_of(h->s)->drawing[0], err);
 }
 
 /* In group sampling: the list is in memory. */

@@ -401,6 +401,8 @@ int og__session_open_for(struct og_session **out, const char *dataset, const str
     s->workload.shape.n_given = og__session_given(s);
     og__keep_class_scores(&s->workload.shape, s->config.opt.best_by,
                           og__held_out_items(&s->workload));
+    if (want & OG__WANT_EDGES)
+        OG_TRY(og__know_edges(&s->workload, &s->config.opt, s->held_out, err));
     og__know_trace(&s->workload, &s->config.opt);
     OG_TRY(og__session_balance(s, err));
     if (want & OG__WANT_TRAINING)
@@ -461,6 +463,7 @@ void og__session_close(struct og_session *s)
     og__pool_close(s->pool);
     og__session_drop_types(s);
     free(s->workload.row_group);
+    free(s->workload.edge_units);
     og__graph_close(s->workload.graph);
     og__scratch_close(s->held_out);
     og__budget_free(s->budget);

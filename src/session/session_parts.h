@@ -75,6 +75,10 @@ OG_MUST_CHECK int og__know_disks(struct og_workload *f, const struct og_options 
 OG_MUST_CHECK int og__know_whole(struct og_config *c, struct og_err *err);
 OG_MUST_CHECK int og__know_graph(struct og_workload *f, const struct og_options *opt,
                                  struct og_err *err);
+/* Call before og__know_trace if batches have places of edges. Refuses options without them.
+ * held_out: some edges were taken out of the lists. */
+OG_MUST_CHECK int og__know_edges(struct og_workload *f, const struct og_options *opt, bool held_out,
+                                 struct og_err *err);
 void og__know_trace(struct og_workload *f, const struct og_options *opt);
 void og__know_splits(struct og_workload *f, unsigned want);
 /* The same workload, with the topology on disk instead of in memory. */

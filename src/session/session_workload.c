@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "choose/measure.h"
+#include "dataset/edge_split.h"
 #include "dataset/features.h"
 #include "dataset/on_disk.h"
 #include "dataset/writer.h"
@@ -84,11 +85,42 @@ int og__know_whole(struct og_config *c, struct og_err *err)
 /* Lists of relations do not begin with those of the hop before. */
 static unsigned extras_of(const struct og_workload *f, const struct og_options *opt)
 {
-    const struct og_sampling how = og__sampling_setup(opt);
+    const struct og_sampling how = og__sampling_setup(opt, f->edge_units);
     const unsigned weights = og__sampling_weighs(&how) ? OG__WITH_WEIGHTS : 0u;
+    const unsigned edges = how.edges ? OG__WITH_EDGES : 0u;
     const unsigned nested = opt->draw == OG_DRAW_ONCE ? OG__NESTED : 0u;
-    return og__learner_extras(f) | weights |
+    return og__learner_extras(f) | weights | edges |
            (f->trace.n_relations > 0 ? OG__WITH_RELATIONS : nested);
+}
+
+int og__know_edges(struct og_workload *f, const struct og_options *opt, bool held_out,
+                   struct og_err *err)
+{
+    enum { ROWS = 64 }; /* nothing is read by them: few units to number */
+    const struct og_graph *g = f->graph;
+    uint64_t first = 0;
+    if (og__sampling_by_visits((enum og_sampler_kind)opt->sampler))
+        return og__fail(err, -EINVAL, "use another sampler, or leave them out",
+                        "places of edges: --sampler %s samples no edges",
+                        og__option_word("sampler", opt->sampler));
+    if (opt->sample_on != OG_SAMPLE_ON_HOST)
+        return og__fail(err, -EINVAL, "use --sample-on host, or leave them out",
+                        "places of edges: a device that samples does not know them");
+    if (opt->samples)
+        return og__fail(err, -EINVAL, "leave out one of them",
+                        "places of edges: pre-sampled batches do not have them");
+    if (held_out)
+        return og__fail(err, -EINVAL, "use --edge-split " OG__OWN_EDGES ", or leave them out",
+                        "places of edges: some are held out, so the others have other places");
+    if (!(f->edge_units = calloc(g->n_relations, sizeof(*f->edge_units))))
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", g->path);
+    for (uint32_t r = 0; r < g->n_relations; r++) {
+        f->edge_units[r] = (struct og_edge_unit){(uint32_t)first, ROWS};
+        first += (uint64_t)g->relation[r].n_edges / ROWS + 1;
+        if (first >= UINT32_MAX)
+            return og__fail(err, -EINVAL, "leave them out", "places of edges: too many edges");
+    }
+    return 0;
 }
 
 void og__know_trace(struct og_workload *f, const struct og_options *opt)
@@ -121,7 +153,7 @@ static int know_row_groups(struct og_workload *f, struct og_err *err)
 int og__know_graph(struct og_workload *f, const struct og_options *opt, struct og_err *err)
 {
     const struct og_graph *ds = f->graph;
-    const struct og_sampling how = og__sampling_setup(opt);
+    const struct og_sampling how = og__sampling_setup(opt, NULL);
     int rc;
     OG_TRY(know_row_groups(f, err));
     f->n_nodes = (uint64_t)ds->n_nodes;
@@ -183,7 +215,7 @@ static size_t reading_bytes(const struct og_session *s, const struct og_topology
 static void know_place(const struct og_session *s, int topology, struct og_workload *f)
 {
     const struct og_topology_disk_options disk = og__structure_on_disk(&s->structure);
-    const struct og_sampling how = og__sampling_setup(&s->config.opt);
+    const struct og_sampling how = og__sampling_setup(&s->config.opt, f->edge_units);
     f->bytes.structure = og__structure_bytes(&s->structure, topology);
     f->bytes.sampler_reading = 0;
     if (topology != OG_TOPOLOGY_DISK)

@@ -382,6 +382,7 @@ static uint32_t check_block(const struct og_pairs *p, const struct og_batch *bat
             }
             assert_int_equal(after->src[at], before->src[e]);
             assert_true(after->weight[at] == before->weight[e]);
+            assert_int_equal(after->edge[at], before->edge[e]);
             at++;
         }
     }
@@ -408,7 +409,8 @@ static void the_edges_of_a_batch_are_not_in_its_blocks(void **state)
         struct og_batch_memory m;
         struct og_block before[2];
         struct og_pair_key key = {true, OG__TRAIN, 1, round};
-        const struct og_sampling how = {.once = round / 3 % 2};
+        const struct og_edge_unit unit = {0, 7};
+        const struct og_sampling how = {.once = round / 3 % 2, .edges = &unit};
         for (uint32_t i = 0; i < BATCH; i++)
             place[i] = (round * BATCH + i) % (uint64_t)s->n[OG__TRAIN];
         og__batch_init(&m, NULL);
@@ -426,12 +428,14 @@ static void the_edges_of_a_batch_are_not_in_its_blocks(void **state)
             before[h].indptr = copy(b->indptr, (b->n_dst + 1) * sizeof(*b->indptr));
             before[h].src = copy(b->src, b->n_edges * sizeof(*b->src));
             before[h].weight = copy_floats(b->weight, b->n_edges);
+            before[h].edge = copy(b->edge, b->n_edges * sizeof(*b->edge));
         }
         og__pairs_exclude(&p, &m.batch);
         for (int h = 0; h < 2; h++) {
             gone += check_block(&p, &m.batch, &before[h], &m.batch.hop[h]);
             free(weight[h]);
             free((float *)before[h].weight);
+            free(before[h].edge);
             free_block(&before[h]);
         }
         og__sampler_close(sampler);
