@@ -3,6 +3,7 @@
 
     edge_features.py OUTGROW      exits 77 where there is no NumPy
 """
+import gzip
 import json
 import os
 import shutil
@@ -156,6 +157,36 @@ def test_types():
         assert "edge_ids" in file or np.array_equal(got[file], again[file]), file
     source(names, node_type=TYPE, edge_type=KIND, edge_attr=rng.standard_normal((E, 2)))
     assert "edge_attr.npy" in taken()[1]  # not read
+
+
+def ogb(folder, **tables):
+    """An unpacked dataset of OGB: rows of text, packed."""
+    shutil.rmtree(folder, ignore_errors=True)
+    for name, rows in tables.items():
+        path = f"{folder}/{name.replace('__', '/').replace('_', '-')}.csv.gz"
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with gzip.open(path, "wt") as f:
+            f.writelines(",".join(map(str, np.atleast_1d(row).tolist())) + "\n" for row in rows)
+
+
+def test_ogb():
+    rows = rng.standard_normal((E, 8)).astype(np.float32)
+    split = {f"split__any__{name}": np.arange(9) + 10 * i for i, name in enumerate(("train", "valid", "test"))}
+    tables = {"raw__edge": EDGES, "raw__num_node_list": [N], "raw__num_edge_list": [E], "raw__node_feat": FEAT, "raw__node_label": TYPE, **split}
+    for folder in "ogbn-arrows", "ogbn-proteins":  # which has both directions
+        ogb(folder, **tables, raw__edge_feat=rows)
+        for memory in "16M", "256M":
+            shutil.rmtree("out", ignore_errors=True)
+            said = run("import", "ogb", folder, "out", "--memory", memory)
+            run("verify", "out")
+            got = {name: np.load(f"out/{name}.npy") for name in ("indptr", "indices", "edge_ids", "edge_features")}
+            src, dst, ids = ends(got)
+            assert np.array_equal(np.sort(EDGES[ids], 1), np.sort(np.stack([src, dst], 1), 1)) and np.array_equal(got["edge_features"], rows[ids])
+            assert len(src) == E * (1 + (folder == "ogbn-proteins")) and "edge-feat.csv.gz: 8 features of each edge" in said, said
+    for wrong, n in (rows[1:], E - 1), (np.concatenate([rows, rows[:5]]), E):
+        ogb("ogbn-arrows", **tables, raw__edge_feat=wrong)
+        said = run("import", "ogb", "ogbn-arrows", "refused", status=1)
+        assert f"edge-feat.csv.gz: {n} rows" in said and f"for {E} edges" in said, said
 
 
 def test_export():

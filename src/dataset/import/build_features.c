@@ -262,25 +262,43 @@ out:
     return rc;
 }
 
-int og__import_edge_features(struct og_importer *imp, uint32_t relation, struct og_table *t,
-                             struct og_err *err)
+static int make_edge_features(struct og_importer *imp, uint32_t relation, struct og_table *t,
+                              struct og_err *err)
 {
     struct og_relation *r = &imp->graph.relation[relation];
     const struct og_array_name name = og__relation_array(&imp->graph, relation, OG__EDGE_FEATURES);
-    const int64_t edges = imp->n_added[relation % imp->n_relations];
     struct place to = {.array = name.text, .of_edges = true, .rows = r->n_edges};
     struct og_table *ours = NULL;
     int rc;
-    OG_TRY(og__import_check_columns(t, "features", err));
-    if (t->rows != edges)
-        return og__fail(err, -EINVAL, "a row for every edge", "%s: %lld rows for %lld edges",
-                        t->name, (long long)t->rows, (long long)edges);
     OG_TRY(og__edge_rows_of(&ours, imp, relation, t, err));
     OG_TRY(make_features(imp, ours, NULL, &to, err));
     r->edges.dim = (int)to.dim;
     r->edges.stored = to.dtype;
 out:
     og__table_close(ours);
+    return rc;
+}
+
+int og__import_edge_features(struct og_importer *imp, uint32_t relation, struct og_table *t,
+                             struct og_err *err)
+{
+    const uint32_t reverse = imp->n_relations + relation;
+    const bool both = imp->both_ways || reverse < imp->graph.n_relations;
+    const struct og_group *rows = &imp->graph.relation[relation].edges;
+    const int64_t edges = imp->n_added[relation];
+    int rc;
+    OG_TRY(og__import_check_columns(t, "features", err));
+    if (t->rows >= 0 && t->rows != edges)
+        return og__fail(err, -EINVAL, "a row for every edge", "%s: %lld rows for %lld edges",
+                        t->name, (long long)t->rows, (long long)edges);
+    OG_TRY(make_edge_features(imp, relation, t, err));
+    if (reverse < imp->graph.n_relations)
+        OG_TRY(make_edge_features(imp, reverse, t, err));
+    og__import_say(imp, "%s: %d features of each edge, stored as %s%s%s", t->name, rows->dim,
+                   og__dtype_name(rows->stored),
+                   both ? "; an edge and its reverse have a row each" : "",
+                   imp->opt->link ? "; copied despite --in-place, because edges are sorted" : "");
+out:
     return rc;
 }
 

@@ -27,9 +27,10 @@ struct edge_rows {
     struct og_table *base;
     const struct og_importer *imp;
     struct og_npy ids;
+    int64_t n;           /* rows of the source: edges of the relation there */
     int64_t width;       /* rows of a band */
     uint64_t bands, own; /* of the source, and of ours */
-    char *rows;          /* [width] of one band */
+    char *rows;          /* [width + 1] of one band */
     size_t row;          /* bytes */
     int64_t *id;         /* [PIECE] numbers of edges id_first to id_first + n_ids */
     int64_t id_first, n_ids;
@@ -51,9 +52,9 @@ static int read_ids(struct edge_rows *s, int64_t first, struct og_err *err)
     s->n_ids = OG_MIN(s->t.rows - first, (int64_t)PIECE);
     int rc = og__npy_read_int64(&s->ids, first, s->n_ids, s->id, err);
     for (int64_t i = 0; rc == 0 && i < s->n_ids; i++)
-        if (s->id[i] < 0 || s->id[i] >= s->base->rows)
+        if (s->id[i] < 0 || s->id[i] >= s->n)
             rc = og__fail(err, -EIO, NULL, "%s: row %lld: %lld, of %lld edges", s->ids.path,
-                          (long long)(first + i), (long long)s->id[i], (long long)s->base->rows);
+                          (long long)(first + i), (long long)s->id[i], (long long)s->n);
     return rc;
 }
 
@@ -158,14 +159,28 @@ out:
     return rc;
 }
 
+static int wrong_rows(const struct edge_rows *s, int64_t rows, const char *more, struct og_err *err)
+{
+    return og__fail(err, -EINVAL, "a row for every edge", "%s: %lld rows%s for %lld edges",
+                    s->base->name, (long long)rows, more, (long long)s->n);
+}
+
+/* The next rows; after the last, that there are no more. Their number may be known at the end only.
+ */
 static int read_band(struct edge_rows *s, struct og_err *err)
 {
-    int64_t n = 0;
-    const int64_t rows = OG_MIN(s->width, s->base->rows - s->base->next);
-    const int rc = og__table_read(s->base, s->rows, rows, &n, err);
-    return rc < 0 || n == rows ? rc
-                               : og__fail(err, -EIO, NULL, "%s: ends at row %lld, too early",
-                                          s->base->name, (long long)s->base->next);
+    int64_t n = 0, more = 0;
+    const int64_t rows = OG_MIN(s->width, s->n - s->base->next);
+    int rc;
+    OG_TRY(og__table_read(s->base, s->rows, rows, &n, err));
+    if (n < rows)
+        OG_TRY(wrong_rows(s, s->base->next, "", err));
+    if (s->base->next == s->n)
+        OG_TRY(og__table_read(s->base, s->rows + (size_t)n * s->row, 1, &more, err));
+    if (more > 0)
+        OG_TRY(wrong_rows(s, s->n, " and more", err));
+out:
+    return rc;
 }
 
 static int copy_bands(struct edge_rows *s, struct og_err *err)
@@ -177,8 +192,7 @@ static int copy_bands(struct edge_rows *s, struct og_err *err)
         for (uint64_t own = 0; own < s->own; own++)
             OG_TRY(copy_cell(s, own * s->bands + b, &listed, err));
         OG_TRY(og__writing_goes_on(s->imp->observer, "sorting", "bytes",
-                                   s->base->next * (int64_t)s->row, s->base->rows * (int64_t)s->row,
-                                   err));
+                                   s->base->next * (int64_t)s->row, s->n * (int64_t)s->row, err));
     }
 out:
     return rc;
@@ -265,7 +279,7 @@ static void edge_rows_close(struct og_table *t)
 {
     struct edge_rows *s = (struct edge_rows *)t;
     struct og_budget *b = s->imp->budget;
-    og__release(b, s->rows, (size_t)s->width * s->row, part);
+    og__release(b, s->rows, ((size_t)s->width + 1) * s->row, part);
     og__release(b, s->id, PIECE * sizeof(*s->id), part);
     og__release(b, s->start, (s->own * s->bands + 1) * sizeof(*s->start), part);
     og__release(b, s->cursor, s->bands * sizeof(*s->cursor), part);
@@ -308,11 +322,10 @@ static int take_memory(struct edge_rows *s, struct og_err *err)
 {
     struct og_budget *b = s->imp->budget;
     const int64_t room = (int64_t)(og__budget_left(b) / 2 / s->row);
-    const int64_t width =
-        OG_MAX(OG_MIN(OG_MIN(room, s->base->rows), (int64_t)UINT32_MAX), (int64_t)1);
-    s->rows = og__alloc(b, (size_t)width * s->row, part, err);
+    const int64_t width = OG_MAX(OG_MIN(OG_MIN(room, s->n), (int64_t)UINT32_MAX), (int64_t)1);
+    s->rows = og__alloc(b, ((size_t)width + 1) * s->row, part, err);
     s->width = width;
-    s->bands = (uint64_t)((s->base->rows + width - 1) / width);
+    s->bands = (uint64_t)((s->n + width - 1) / width);
     s->own = (uint64_t)((s->t.rows + width - 1) / width);
     s->id = s->rows ? og__alloc(b, PIECE * sizeof(*s->id), part, err) : NULL;
     if (!s->id || s->bands == 1)
@@ -338,6 +351,7 @@ int og__edge_rows_of(struct og_table **out, const struct og_importer *imp, uint3
         return -ENOMEM;
     s->base = base;
     s->imp = imp;
+    s->n = imp->n_added[relation % imp->n_relations];
     s->scratch = s->ids.fd = -1;
     s->row = og__table_row_bytes(base);
     s->t.type = base->type;

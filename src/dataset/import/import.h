@@ -198,8 +198,9 @@ void og__import_drop_edges(struct og_importer *imp); /* what is open of them */
  * without information. */
 OG_MUST_CHECK int og__import_features(struct og_importer *imp, uint32_t group, struct og_table *t,
                                       struct og_table *values, struct og_err *err);
-/* Writes edge_features.npy, or rel<r>_edge_features.npy. The table has a row for each of the
- * relation's edges in the source. The edges are written already, with numbers. */
+/* Writes edge_features.npy, or rel<r>_edge_features.npy of a relation of the source, and of its
+ * reverse. The table has a row for each of its edges. The edges are written already, with
+ * numbers. */
 OG_MUST_CHECK int og__import_edge_features(struct og_importer *imp, uint32_t relation,
                                            struct og_table *t, struct og_err *err);
 /* Views such a table in the order of the relation's edges. The caller owns `base`, and nobody else

@@ -296,21 +296,10 @@ out:
 static int import_edge_rows(const struct og_npy_source *s, uint32_t relation, const char *name,
                             struct og_err *err)
 {
-    struct og_importer *imp = s->imp;
-    const uint32_t reverse = imp->n_relations + relation;
     struct og_table *t = NULL;
     int rc;
-    OG_TRY(og__import_open_npy(imp, name, false, &t, err));
-    OG_TRY(og__import_edge_features(imp, relation, t, err));
-    if (reverse < imp->graph.n_relations)
-        OG_TRY(og__import_edge_features(imp, reverse, t, err));
-    const struct og_group *rows = &imp->graph.relation[relation].edges;
-    og__import_say(imp, "%s: %d features of each edge, stored as %s%s%s", name, rows->dim,
-                   og__dtype_name(rows->stored),
-                   imp->both_ways || reverse < imp->graph.n_relations
-                       ? "; an edge and its reverse have a row each"
-                       : "",
-                   imp->opt->link ? "; copied despite --in-place, because edges are sorted" : "");
+    OG_TRY(og__import_open_npy(s->imp, name, false, &t, err));
+    OG_TRY(og__import_edge_features(s->imp, relation, t, err));
 out:
     og__table_close(t);
     return rc;

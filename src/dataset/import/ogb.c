@@ -1,6 +1,7 @@
 /* The Open Graph Benchmark's node datasets, in the layout of its archives.
  *
- *   ogbn-*        raw/edge.csv.gz, num-node-list.csv.gz, node-feat.csv.gz, node-label.csv.gz;
+ *   ogbn-*        raw/edge.csv.gz, num-node-list.csv.gz, node-feat.csv.gz, node-label.csv.gz,
+ *                 edge-feat.csv.gz;
  *                 split/<name>/{train,valid,test}.csv.gz
  *   ogbn-mag and other heterogeneous ones:
  *                 raw/num-node-dict.csv.gz          names of types; nodes of each
@@ -134,6 +135,14 @@ static struct folder relation_folder(const struct ogb *o, uint32_t relation)
     return f;
 }
 
+static struct folder edge_file(const struct ogb *o, uint32_t relation)
+{
+    struct folder f = relation_folder(o, relation);
+    const size_t n = strlen(f.text);
+    snprintf(f.text + n, sizeof(f.text) - n, "/edge-feat.csv.gz");
+    return f;
+}
+
 /* These list an edge once for both directions, by OGB's own table (add_inverse_edge). */
 static bool lists_edges_once(const char *src)
 {
@@ -245,12 +254,21 @@ static int open_text(struct ogb *o, struct og_err *err)
         og__import_say(o->imp, "every edge is added in both directions, as OGB does");
         o->imp->both_ways = true;
     }
-    OG_TRY(og__import_has(o->imp, "raw/edge-feat.csv.gz", err));
-    if (rc == 1)
-        og__import_say(o->imp, "raw/edge-feat.csv.gz: edge features are left out");
+    for (uint32_t r = 0; r < o->imp->n_relations; r++) {
+        OG_TRY(og__import_has(o->imp, edge_file(o, r).text, err));
+        o->imp->numbered |= rc > 0;
+    }
     rc = 0;
 out:
     return rc;
+}
+
+static int text_edge_features(struct ogb *o, uint32_t relation, struct og_table **out,
+                              struct og_err *err)
+{
+    const struct folder f = edge_file(o, relation);
+    const int there = og__import_has(o->imp, f.text, err);
+    return there > 0 ? open_csv(o->imp, OG__NPY_F64, 0, out, err, "%s", f.text) : there;
 }
 
 static int text_labels(struct ogb *o, struct og_err *err)
@@ -467,14 +485,33 @@ struct layout {
     og_open_features *features;
     int (*open_labels)(struct ogb *o, struct og_err *err);
     int (*import_splits)(struct ogb *o, struct og_err *err);
+    /* Opens a relation's, or leaves NULL if it has none; NULL: none has any. */
+    int (*edge_features)(struct ogb *o, uint32_t relation, struct og_table **out,
+                         struct og_err *err);
 };
 
-static const struct layout text = {open_text, text_edges, text_features, text_labels,
-                                   import_splits};
-static const struct layout archives = {open_archives, archive_edges, archive_features,
-                                       archive_labels, import_splits};
-static const struct layout mag = {open_mag, mag_edges_of, mag_features_of, mag_labels,
-                                  import_mag_splits};
+static const struct layout text = {open_text,   text_edges,    text_features,
+                                   text_labels, import_splits, text_edge_features};
+static const struct layout archives = {open_archives,  archive_edges, archive_features,
+                                       archive_labels, import_splits, NULL};
+static const struct layout mag = {open_mag,   mag_edges_of,      mag_features_of,
+                                  mag_labels, import_mag_splits, NULL};
+
+static int import_edge_features(struct ogb *o, const struct layout *of, struct og_err *err)
+{
+    struct og_table *t = NULL;
+    int rc = 0;
+    for (uint32_t r = 0; of->edge_features && r < o->imp->n_relations; r++) {
+        OG_TRY(of->edge_features(o, r, &t, err));
+        if (t)
+            OG_TRY(og__import_edge_features(o->imp, r, t, err));
+        og__table_close(t);
+        t = NULL;
+    }
+out:
+    og__table_close(t);
+    return rc;
+}
 
 static int import_labels(struct ogb *o, struct og_err *err)
 {
@@ -493,6 +530,7 @@ static int import_all(struct ogb *o, const struct layout *of, struct og_err *err
     if (proven)
         OG_TRY(import_labels(o, err));
     OG_TRY(og__import_relations(imp, of->edges, o, err));
+    OG_TRY(import_edge_features(o, of, err));
     OG_TRY(og__import_groups(imp, of->features, o, err));
     if (!proven)
         OG_TRY(import_labels(o, err));
