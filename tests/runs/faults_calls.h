@@ -132,6 +132,11 @@ static int call_import_edgelist(struct og_err *err)
     return import_from("edgelist", "edges.txt.gz", false, err);
 }
 
+static int call_import_words(struct og_err *err)
+{
+    return import_from("edgelist", "words", false, err);
+}
+
 static int call_import_by_id(struct og_err *err)
 {
     return import_from("edgelist", "by_id", false, err);

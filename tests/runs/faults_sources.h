@@ -216,6 +216,10 @@ static void make_formats(void)
     make_typed();
     make_far();
     write_file("edges.txt.gz", "# a remark\n7 900 0.5\n900 31 1.5\n31 7 2\n7 7 1\n");
+    write_file("words/edges.csv.gz", "src,dst,weight\nzoe,ann,1\nann,\"b,ob\",2\n\"b,ob\",zoe,3\n");
+    write_file("words/feat.csv", "id,a,b\nann,1,2\nzoe,3,4.5\n\"b,ob\",5,6\n");
+    write_file("words/label.csv", "id,label\nzoe,cat\nann,dog\n");
+    write_file("words/train.csv.gz", "zoe\nann\n");
     write_file("by_id/edges.csv.gz", "7,900,1\n900,31,2\n31,7,3\n");
     write_file("by_id/feat.csv", "id,a,b\n900,1,2\n31,3,4.5\n7,5,6\n8,0,0\n");
     write_file("by_id/label.csv.gz", "31,1\n8,0\n900,2\n");

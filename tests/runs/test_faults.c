@@ -263,6 +263,7 @@ static const struct call calls[] = {
     {"imports", "import edgelist", call_import_edgelist, {NULL}, 0},
     {"imports", "import edgelist far", call_import_far, {NULL}, 0},
     {"imports", "import edgelist by id", call_import_by_id, {NULL}, 0},
+    {"imports", "import edgelist of words", call_import_words, {NULL}, 0},
     {"imports", "import mtx", call_import_mtx, {NULL}, 0},
     {"imports", "export npy", call_export_npy, {NULL}, 0},
     {"imports", "export graphbolt", call_export_graphbolt, {NULL}, 0},
