@@ -242,7 +242,7 @@ def make_pyg():
 
 
 class Adj(typing.NamedTuple):
-    """One hop in the form of PyG's NeighborSampler. edge_index is int64 [2, e], e_id [e] or None, size (sources, destinations)."""
+    """One hop as of PyG's NeighborSampler: edge_index int64 [2, e], e_id [e] or None, size (sources, destinations)."""
     edge_index: typing.Any
     e_id: typing.Any
     size: typing.Tuple[int, int]

@@ -199,7 +199,7 @@ def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid
 
     data         a torch_geometric.data.Data with edge_index, x, y, edge_weight, edge_attr, num_nodes, train_mask, val_mask, test_mask, or
                  a HeteroData with these, instead of the other arguments. Other attributes of nodes, edges and the graph are stored for
-                 NeighborLoader, and so is what a dataset cannot have: labels of several types, types without nodes, other names,
+                 NeighborLoader. So is what a dataset cannot have: labels of several types, types without nodes, other names,
                  an edge_attr that is no matrix of floats.
                  A warning names attributes that are not stored: sparse ones, and of edges if options change the edges
     edge_index   [2, E] sources and destinations, or a pair of arrays

@@ -61,6 +61,7 @@ static struct units sort_units(const struct lists *l, const struct og_batch *b)
         u.at[r] = malloc(((size_t)b->n_units + 1) * sizeof(*u.at[r]));
     for (uint32_t i = 0; i < b->n_units; i++) {
         const uint32_t r = relation_of(l, b->units[i]);
+        assert_non_null(u.at[r]);
         u.at[r][u.n[r]++] = i;
         assert_false(seen[b->units[i]]);
         seen[b->units[i]] = true;
