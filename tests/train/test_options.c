@@ -282,7 +282,7 @@ static void what_options_decide(void **state)
     }
     /* what a run must have been started with to go on */
     json_t *numbers = og__options_deciding(&o, OG_DECIDES_NUMBERS);
-    assert_int_equal(json_object_size(numbers), 55);
+    assert_int_equal(json_object_size(numbers), 56);
     assert_null(json_object_get(numbers, "epochs"));
     assert_null(json_object_get(numbers, "patience"));
     assert_null(json_object_get(numbers, "init"));
@@ -542,6 +542,7 @@ static const char *const away[][2] = {
     {"neighbors", "9"},
     {"relation-fanout", "cites=15,10;writes=5,5"},
     {"draw", "once"},
+    {"replace", "true"},
     {"pack-dtype", "bf16"},
     {"accumulate", "8"},
     {"executors", "2:3"},
