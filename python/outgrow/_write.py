@@ -175,6 +175,12 @@ def store(path, given, about, options, *, progress=False, maps=None, classes=Non
 KEEP_EDGES = {"memory", "threads", "feature_dtype", "edge_feature_dtype", "edge_ids", "row_normalize"}  # options with which all edges are stored, each once
 
 
+def named(given):
+    """Names of attributes that are left, but for x and y, which the dataset has in some form."""
+    return [key if name in (None, "") else f"{name if isinstance(name, str) else '__'.join(name)}.{key}" for name, keys in given.unused.items() for key in keys
+            if key not in ("x", "y")]
+
+
 def save_rest(folder, path, data, given, edges_stay, its_x, its_y):
     """What the dataset's own files do not have of a Data, whose are x and y. Says what stays out."""
     typed = hasattr(data, "edge_types")
@@ -186,9 +192,12 @@ def save_rest(folder, path, data, given, edges_stay, its_x, its_y):
             given.unused[name].append("x")
     if any("edge_label_index" in store for store in (data.edge_stores if typed else [data])):
         warn("data: edge_label_index does not become the dataset's links: give it to LinkNeighborLoader, or to Loader(links=)")
+    before = named(given)
     save_attributes(folder, path, data, given, edges_stay, its_x)
-    left = [key if name in (None, "") else f"{name if isinstance(name, str) else '__'.join(name)}.{key}" for name, keys in given.unused.items() for key in keys
-            if key not in ("x", "y")]
+    left = named(given)
+    kept = [*(name for name in before if name not in left), *(["edge_attr"] if given.arguments.get("edge_attr") is not None else [])]
+    if kept:
+        warn(f"data: outgrow.write stores {', '.join(kept)} for batches, not for training")
     if left:
         warn(f"data: outgrow.write does not store {', '.join(left)}")
 
