@@ -12,7 +12,7 @@ from . import _outgrow
 from ._attributes import EdgePart, source_of_path, whole_of
 from ._cache import data_of_stores, edges_of, source_of_data, source_without_edges
 from ._errors import OptionError, UnsupportedError, warn
-from ._forms import Edges, Nodes, hops_of, import_for, relations_of, tensors, types_of
+from ._forms import Edges, Nodes, hops_of, import_for, of_edges, relations_of, tensors, types_of
 from ._arrays import array_of
 from ._ids import check_range, ids_of
 from ._loader import NOT_NEEDED, ONLY, SPLITS, Loader, OwnThreads, is_the_same, ranks_of
@@ -120,7 +120,8 @@ class Sampling:
             local = mine.edge_index.numpy()
             source, destination = (node[None if part.name is None else part.name[end]].numpy() for end in (0, -1))
             edge_index[part.name] = mine.edge_index
-            place[part.name] = part.lists.places(source[local[0]], destination[local[1]], local[1], rng)
+            drawn = of_edges(mine.hops, "e_id", torch.cat)
+            place[part.name] = part.lists.places(source[local[0]], destination[local[1]], local[1], rng) if drawn is None else drawn.numpy()
             ends = [hop.n_edges for hop in mine.hops]
             num_edges[part.name] = [b - a for a, b in zip([0, *ends], ends)] + [0] * self.fanouts.padding
         return Graph(node, edge_index, place, num_nodes, num_edges)
@@ -341,7 +342,12 @@ class Base(OwnThreads):
         return self._torch.randperm(n, generator=self.generator).numpy() if self.shuffle else np.arange(n)
 
     def _opened(self, drawn, batch, **how):
-        return Loader(self._source.path, form=self._sampling.made, batch=batch, **{"seed": drawn, "drop_last": self.drop_last} | self._options | how)
+        return Loader(self._source.path, form=self._sampling.made, batch=batch, e_id=self._draws_edges(),
+                      **{"seed": drawn, "drop_last": self.drop_last} | self._options | how)
+
+    def _draws_edges(self):
+        """Whether the loader knows the places of edges at no cost. Else they are looked up."""
+        return self._options.get("sampler", "uniform") == "uniform" and self._options.get("sample_on", "host") == "host"
 
     def _mine(self, order):
         """Positions of each batch of this rank."""
