@@ -15,6 +15,7 @@ import threading
 import numpy as np
 
 from ._errors import Error, FileError, OptionError
+from ._names import is_words
 from ._options import texts_of
 from ._results import Result
 
@@ -152,8 +153,10 @@ def follow(process, epochs):
 
 
 def ids_of(nodes):
-    """Node ids of an array, a list, a mask or a tensor."""
+    """Node ids of an array, a list, a mask or a tensor; or names of nodes, as bytes."""
     ids = np.asarray(nodes.detach().cpu() if hasattr(nodes, "detach") else nodes)
+    if ids.ndim == 1 and ids.size and is_words(ids):
+        return np.char.encode(ids.astype(str), "utf-8") if ids.dtype.kind != "S" else ids
     ids = np.flatnonzero(ids) if ids.dtype == bool else ids
     if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
         raise OptionError(f"nodes: an array of {ids.ndim} dimensions of {ids.dtype}", "pass a list of node ids, or a mask")

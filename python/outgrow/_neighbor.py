@@ -369,6 +369,7 @@ class Base(OwnThreads):
             with self._random():
                 return Iteration(self, map(self._of_seeds, self._mine(self._order())))
         if self._loader is not None and self._loader._restored:
+            self._epochs.setdefault(("restored", self._loader.epoch), self._loader.epoch)
             return self._through(self._loader)
         drawn = self._drawn()
         if self._once():
@@ -411,13 +412,13 @@ class Base(OwnThreads):
     def state_dict(self):
         """The position after the last yielded batch. Save it with the model's state, after the step."""
         state = self._kept().state_dict()
-        return state | {"seed": self._seed, "iterations": list(self._epochs.items())}
+        return state | {"seed": self._seed}
 
     def load_state_dict(self, state):
         """Continue at the position of state_dict(), with the same data and arguments: the next iteration yields the rest of that one."""
         self.close()
         self._kept(state["seed"]).load_state_dict(state)
-        self._epochs = dict(state["iterations"])
+        self._epochs = {("restored", epoch): epoch for epoch in range(1, self._loader.epoch)}  # another draw of the same number is a new one
 
     def __call__(self, index):
         """The batch of these positions."""
@@ -545,7 +546,8 @@ class NeighborLoader(Base):
 
     def _split_of(self, name):
         if name not in SPLITS or self._data is not None:
-            raise OptionError(f"input_nodes: there are no nodes of type {name!r}", f"types: {', '.join(str(part.name) for part in self._source.nodes)}")
+            known = [*(SPLITS if self._data is None else ()), *(part.name for part in self._source.nodes if part.name is not None)]
+            raise OptionError(f"input_nodes: {name!r} is no split and no type", f"one of {', '.join(known)}, or ids, or a mask" if known else "give ids or a mask")
         ids = np.asarray(array_in(self._source.path, name, meta_of(self._source.path)))
         for part in self._source.nodes:
             first = self._known(part)[1]

@@ -8,7 +8,7 @@ import weakref
 import numpy as np
 
 from ._command import command, error_from, ids_of, words_of
-from ._errors import ProcessError, error_of
+from ._errors import OptionError, ProcessError, error_of
 
 
 class Line:
@@ -86,6 +86,8 @@ class Predictor:
     def __call__(self, nodes):
         """Logits of these nodes, float32 [n, columns]; for links the decoder's inputs."""
         nodes = ids_of(nodes)
+        if nodes.dtype.kind == "S":
+            raise OptionError("nodes: names, a Predictor takes ids", 'numpy.searchsorted(numpy.load("graph/node_names.npy"), numpy.array(names, "S")) are the ids of names')
         answer = self._line.ask(nodes)
         if "error" in answer:
             raise error_of(answer["code"], answer["error"], answer["hint"])

@@ -6,7 +6,8 @@ static const struct og_option own[] = {
         "out", "FILE",
         "new .npy file: float32 [N, classes], the logits of every node; for link prediction [N, "
         "hidden], the inputs of the decoder; FILE.csv: a table"),
-    OWN_TEXT("nodes", "FILE|SPLIT", "only these nodes: train, valid, test, or a .npy file of ids"),
+    OWN_TEXT("nodes", "FILE|SPLIT",
+             "only these nodes: train, valid, test, or a .npy file of ids or of names"),
     OWN_FLAG("probabilities", "of classes or labels, in place of logits"),
     OWN_NUMBER("top-k", "K", "", "in a table, the classes with the largest scores", 1, 1 << 30),
     OWN_FLAG("names", "refuse a table without ids of the source"),

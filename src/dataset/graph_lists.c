@@ -1,5 +1,6 @@
 /* Lists of a graph that are loaded whole: splits, seeds, labels. */
 #include "dataset/graph.h"
+#include "dataset/node_names.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -93,13 +94,85 @@ int og__graph_split(const struct og_graph *g, enum og__split split, struct og_bu
     return rc;
 }
 
+/* Name i of an array of names; `text` has OG__WORD_MOST bytes. */
+static int read_name(const struct og_npy *a, int64_t i, char *text, struct og_word *name,
+                     struct og_err *err)
+{
+    const size_t width = (size_t)a->shape[1];
+    if (width > OG__WORD_MOST)
+        return og__fail(err, -EINVAL, "give the names that the dataset has",
+                        "%s: names of %zu bytes", a->path, width);
+    const int rc = og__npy_read(a, i, 1, text, err);
+    *name = (struct og_word){text, (uint32_t)strnlen(text, width)};
+    return rc;
+}
+
+/* Finds names among those of a group; list[i] of the others stays. */
+static int find_in_group(const struct og_graph *g, uint32_t group, const struct og_npy *a,
+                         int64_t *list, bool *named, struct og_err *err)
+{
+    char text[OG__WORD_MOST];
+    struct og_node_names *names = NULL;
+    struct og_word name;
+    int rc;
+    OG_TRY(og__node_names_open(&names, g, group, err));
+    *named |= names != NULL;
+    for (int64_t i = 0; names && i < a->shape[0]; i++) {
+        OG_TRY(read_name(a, i, text, &name, err));
+        const int64_t at = list[i] < 0 ? og__node_names_find(names, &name) : -1;
+        if (at >= 0)
+            list[i] = g->group[group].first + at;
+    }
+out:
+    og__node_names_close(names);
+    return rc;
+}
+
+/* Ids of the nodes with the names that the file lists. */
+static int load_named(struct id_check *c, const struct og_npy *a, struct og_budget *b,
+                      uint32_t **ids, struct og_err *err)
+{
+    char text[OG__WORD_MOST];
+    struct og_word name;
+    const size_t bytes = (size_t)a->shape[0] * sizeof(int64_t);
+    bool named = false;
+    int rc = 0;
+    int64_t *list = og__alloc(b, bytes, "seeds", err);
+    if (!list)
+        return -ENOMEM;
+    memset(list, 0xff, bytes);
+    for (uint32_t k = 0; k < c->g->n_groups; k++)
+        OG_TRY(find_in_group(c->g, k, a, list, &named, err));
+    for (int64_t i = 0; i < a->shape[0]; i++) {
+        if (list[i] >= 0)
+            continue;
+        OG_TRY(read_name(a, i, text, &name, err));
+        OG_TRY(og__fail(err, -EINVAL,
+                        named ? "node_names.npy of the dataset lists the names"
+                              : "give a .npy file of node ids, as train.npy is one",
+                        named ? "%s: row %lld: no node is called %.*s"
+                              : "%s: row %lld: %.*s, but the dataset has no names of nodes",
+                        c->name, (long long)i, (int)name.len, text));
+    }
+    rc = load_ids(c, NULL, list, a->shape[0], b, ids, err);
+out:
+    og__release(b, list, bytes, "seeds");
+    return rc;
+}
+
 static int load_file(const struct og_graph *g, const char *path, struct og_budget *b,
                      uint32_t **ids, int64_t *count, struct og_err *err)
 {
     struct og_npy a = {.fd = -1};
+    struct og_err none = {0};
     struct id_check check = {
         .g = g, .name = path, .hint = "list ids of the graph's nodes, as train.npy does"};
     int rc;
+    if (og__npy_open_text(&a, path, &none) == 0) {
+        *count = a.shape[0];
+        rc = load_named(&check, &a, b, ids, err);
+        goto out;
+    }
     OG_TRY(og__npy_open(&a, path, err));
     if (a.type == OG__NPY_BOOL)
         OG_TRY(og__fail(err, -EINVAL, "numpy.flatnonzero(mask) makes ids of a mask",

@@ -169,6 +169,23 @@ int64_t og__node_names_wrong(const struct og_node_names *names)
     return -1;
 }
 
+int64_t og__node_names_find(const struct og_node_names *names, const struct og_word *name)
+{
+    int64_t first = 0, end = names->n;
+    while (first < end) {
+        const int64_t middle = first + (end - first) / 2;
+        const struct og_word here = og__node_name(names, middle);
+        const int order = compare(&here, name);
+        if (order == 0)
+            return middle;
+        if (order < 0)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return -1;
+}
+
 /* ---- writing ---- */
 
 struct og_node_names_writer {

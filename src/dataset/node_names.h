@@ -24,6 +24,8 @@ OG_MUST_CHECK int og__node_names_in(struct og_node_names **out, const char *fold
 void og__node_names_close(struct og_node_names *names); /* also NULL */
 /* The name of node v, in the mapping. Any thread. */
 struct og_word og__node_name(const struct og_node_names *names, int64_t v);
+/* The node of this name, or -1: a binary search. Any thread. */
+int64_t og__node_names_find(const struct og_node_names *names, const struct og_word *name);
 /* The first node whose name does not come after that of the node before, or -1. */
 int64_t og__node_names_wrong(const struct og_node_names *names);
 

@@ -19,7 +19,7 @@
 
 #define REQUESTS "requests"
 
-enum { MOST_WORKERS = 16, BATCH = 16 };
+enum { MOST_WORKING = 16, BATCH = 16 };
 
 struct request {
     const int64_t *nodes;
@@ -367,7 +367,7 @@ out:
 
 static int start_workers(struct og_predictor *p, struct og_err *err)
 {
-    const int n = OG_MIN(OG_MAX(2 * p->s->config.opt.threads, 2), (int)MOST_WORKERS);
+    const int n = OG_MIN(OG_MAX(2 * p->s->config.opt.threads, 2), (int)MOST_WORKING);
     p->worker = calloc((size_t)n, sizeof(*p->worker));
     if (!p->worker)
         return og__fail_errno(err, -ENOMEM, NULL, "predictor");

@@ -280,6 +280,37 @@ def test_conduct():
     assert cut.num_sampled_nodes[2:] == [0, 0] and cut.num_sampled_edges[1:] == [0, 0] and len(cut.num_sampled_nodes) == 4
 
 
+def test_states():
+    """A state continues as the loader itself does, whatever PyTorch's random numbers are then."""
+    data = graph()
+    data.val_mask = torch.arange(N) % 3 == 2
+    written("states", data)
+
+    def firsts(loader, epochs):
+        return [[batch.n_id[:3].tolist() for batch in loader] for _ in range(epochs)]
+    for how in {}, {"seed": 1}:
+        torch.manual_seed(5)
+        whole = ours("states", shuffle=True, **how)
+        want = firsts(whole, 4)
+        for stop in 0, 3, 7:
+            torch.manual_seed(5)
+            loader = ours("states", shuffle=True, **how)
+            firsts(loader, 1)
+            begun = [batch.n_id[:3].tolist() for _, batch in zip(range(stop), loader)] if stop else []
+            state = loader.state_dict()
+            torch.manual_seed(5)
+            other = ours("states", shuffle=True, **how)
+            other.load_state_dict(state)
+            rest = firsts(other, 1)[0]
+            got = [begun + rest, *firsts(other, 2)]
+            assert got == want[1:], (how, stop, other.epoch)
+            assert other.epoch == 4
+    assert "misses" in whole.metrics["epochs"][0] and whole.plan["memory"] and whole.epoch == 4
+    evaluated = [batch for batch in whole.evaluate("valid")]
+    ids = np.load("states/valid.npy")
+    assert np.array_equal(np.concatenate([ids[batch.input_id] for batch in evaluated]), ids) and all(torch.equal(b.y, data.y[b.n_id]) for b in evaluated)
+
+
 def test_with_replacement():
     data = graph()
     degree = torch.bincount(data.edge_index[1], minlength=N)

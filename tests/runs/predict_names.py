@@ -47,8 +47,16 @@ def check(longest):
     assert head[:2] == ["id", "class"] and sorted(head[2:]) == sorted(CLASSES) and [r[0] for r in rows] == ids
     assert (np.array([r[2:] for r in rows], np.float32) == logits).all()
     assert [r[1] for r in rows] == [head[2 + i] for i in logits.argmax(1)]
-    os.remove("out.npy")
-    os.remove("out.csv")
+    some = [ids[k] for k in (41, 3, 20)]
+    np.save("names.npy", np.array(some, "S"))
+    given = f"g-{name}", "--checkpoint", f"run-{name}/checkpoint.safetensors", "--memory", "256M", "--quiet"
+    run("predict", *given, "--nodes", "names.npy", "--out", "some.npy")
+    assert np.allclose(np.load("some.npy"), logits[[41, 3, 20]], atol=1e-5)
+    np.save("names.npy", np.array([some[0], "nobody"], "S"))
+    refused = subprocess.run([OUTGROW, "predict", *given, "--nodes", "names.npy", "--out", "no.npy"], capture_output=True, text=True)
+    assert refused.returncode != 0 and "row 1: no node is called nobody" in refused.stderr, refused.stderr
+    for made in "out.npy", "out.csv", "some.npy":
+        os.remove(made)
 
 
 with tempfile.TemporaryDirectory() as folder:

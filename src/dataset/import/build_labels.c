@@ -52,22 +52,26 @@ static void set_bit(uint64_t *bits, int64_t i)
     bits[i / 64] |= (uint64_t)1 << i % 64;
 }
 
+/* The class of node v, in row i of the piece. */
+static int copy_class(struct labelling *l, const struct og_piece *p, size_t i, int64_t v,
+                      struct og_err *err)
+{
+    int64_t class = -1;
+    int rc = class_of(p->t, p->raw, i, v, &class, err);
+    l->most = OG_MAX(l->most, class);
+    l->n += class >= 0;
+    if (class >= 0 && l->labelled)
+        set_bit(l->labelled, v);
+    if (class >= 0 && class < MOST_FOUND)
+        set_bit(l->found, class);
+    return rc < 0 ? rc : og__npy_append(l->w, &class, 1, err);
+}
+
 /* Label of node v, in row i of the piece. */
 static int copy_label(struct labelling *l, const struct og_piece *p, size_t i, int64_t v,
                       struct og_err *err)
 {
     const size_t width = (size_t)p->t->columns;
-    int64_t class = -1;
-    if (!l->rows) {
-        int rc = class_of(p->t, p->raw, i, v, &class, err);
-        l->most = OG_MAX(l->most, class);
-        l->n += class >= 0;
-        if (class >= 0 && l->labelled)
-            set_bit(l->labelled, v);
-        if (class >= 0 && class < MOST_FOUND)
-            set_bit(l->found, class);
-        return rc < 0 ? rc : og__npy_append(l->w, &class, 1, err);
-    }
     double sum = 0;
     bool any = false;
     for (size_t j = 0; j < width; j++) {
@@ -108,7 +112,7 @@ static int copy_labels(struct og_importer *imp, struct og_table *t, int64_t rows
     for (int64_t n = 1; n > 0; done += n) {
         OG_TRY(og__table_read(t, p.raw, p.room, &n, err));
         for (int64_t i = 0; i < n && done + i < rows; i++)
-            OG_TRY(copy_label(l, &p, (size_t)i, done + i, err));
+            OG_TRY((l->rows ? copy_label : copy_class)(l, &p, (size_t)i, done + i, err));
     }
     OG_TRY(og__import_check_rows(imp, t, done, rows, "labels", err));
     for (int64_t j = 0; l->rows && j < t->columns; j++)
