@@ -160,7 +160,7 @@ def what_a_summary_tells():
     assert [w["rank"] for w in workers] == [0, 1] and all(w["host"] for w in workers)
     for a, b in zip(one["epochs"], two["epochs"]):
         assert a["rows"] == b["rows"] == b["hits"] + b["misses"]
-        # and 10 rounds of training and validation, of two messages each, and once counts of 5 classes and their confusion matrix
+        # and 10 rounds of two messages each, and once counts of 5 classes with their confusion matrix
         steps, vector, counts = -(-10 // 2), 4 * two["parameters"], 2 * 8 * 5 * (4 + 5)
         assert 2 * vector * (steps - 1) <= b["exchanged_bytes"] <= 2 * vector * steps + 10 * 2 * 2500 + counts, (b["exchanged_bytes"], vector)
     assert sum(w["rows"] for w in workers) == sum(e["rows"] for e in two["epochs"])
