@@ -61,7 +61,7 @@ int og__classes_collect(struct og_importer *imp, struct og_table *text, struct o
     OG_TRY(put_all(imp, text, err));
     OG_TRY(og__word_map_sort(classes, add_class, &list, err));
     tell_classes(imp, text->name, classes->n, &kinds);
-    OG_TRY(og__table_csv_classes(text, classes, false, &kinds, err));
+    OG_TRY(og__table_csv_classes(text, classes, false, NULL, err));
     json_decref(imp->class_names);
     imp->class_names = json_incref(list.names);
 out:

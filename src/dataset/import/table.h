@@ -86,8 +86,8 @@ OG_MUST_CHECK int og__table_csv_by_id(struct og_table **out, const char *path,
 bool og__table_csv_met_word(const struct og_table *t);
 bool og__table_csv_met_class(const struct og_table *t);
 /* Reads labels as words from now on. They are put into `classes`, or taken from it once sorted. A
- * class is its number; no label is NaN. Counts words in `kinds`. Rewinds. With `alone` ids are not
- * used, and read as 0. */
+ * class is its number; no label is NaN. Counts words in `kinds`, or NULL. Rewinds. With `alone` ids
+ * are not used, and read as 0. */
 OG_MUST_CHECK int og__table_csv_classes(struct og_table *t, struct og_word_map *classes, bool alone,
                                         struct og_word_kinds *kinds, struct og_err *err);
 /* The error of the line that was read last: its id is no node's. */

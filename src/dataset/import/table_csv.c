@@ -23,7 +23,7 @@ struct csv_table {
     const char *line;                  /* the one that was read last */
     bool met_word, met_class;          /* what failed is an id, or a label */
     struct og_word_map *classes;       /* labels are words; or NULL */
-    struct og_word_kinds *class_kinds; /* counts these */
+    struct og_word_kinds *class_kinds; /* counts these; or NULL */
     bool alone;                        /* only these are read */
     int32_t *place; /* by_id: [n_columns] which element of a row each is, 0 = the id, -1 = none */
     int64_t n_columns;
@@ -143,7 +143,8 @@ static bool is_missing(struct csv_table *c, const struct og_word *word)
 {
     struct og_word_kinds kinds = {0};
     og__note_word(&c->text, word, &kinds);
-    og__add_kinds(c->class_kinds, &kinds);
+    if (c->class_kinds)
+        og__add_kinds(c->class_kinds, &kinds);
     return kinds.n[OG__WORD_MISSING] > 0;
 }
 
