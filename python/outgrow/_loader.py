@@ -176,8 +176,7 @@ def their_loader(dataset, arguments, options):
     if "input_nodes" not in options and len(arguments) < 2 and isinstance(dataset, (str, os.PathLike)) and is_there(dataset, "train", meta_of(dataset)):
         options["input_nodes"] = "train"
         warn(LEFT_OUT)
-    nodes = options.get("input_nodes")
-    mask = nodes[1] if isinstance(nodes, tuple) and len(nodes) == 2 else nodes
+    mask = options.get("input_nodes")
     if "input_id" not in options and "bool" in str(getattr(mask, "dtype", "")) and not hasattr(dataset, "stores"):
         options["input_id"] = np.arange(int(mask.sum()))  # as this loader has them, positions among the seeds
     return _neighbor.NeighborLoader(dataset, *arguments, **options)
