@@ -7,6 +7,8 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 struct og_reader_options og__infer_reader_options(const struct og_inference *f)
 {
@@ -129,4 +131,34 @@ uint64_t og__infer_edges(const struct og_inference *f, int l)
 uint64_t og__infer_nodes(const struct og_inference *f, int l)
 {
     return f->needed.ids ? f->needed.end[f->config.layers - l] : (uint64_t)f->lists->n_nodes;
+}
+
+/* ---- arrays in the folder of the state ---- */
+
+int og__infer_array_new(const struct og_inference *f, const char *name, enum og__npy_type type,
+                        struct og_npy_writer **out, struct og_err *err)
+{
+    char *path = og__path_join(f->state.home[0].path, name);
+    int rc;
+    OG_TRY(path ? 0 : og__fail_errno(err, -ENOMEM, NULL, "inference"));
+    unlink(path);
+    OG_TRY(og__npy_create(out, path, type, 1, 1, err));
+out:
+    free(path);
+    return rc;
+}
+
+int og__infer_array_end(struct og_inference *f, struct og_npy_writer **from, const char *name,
+                        struct og_npy *to, struct og_err *err)
+{
+    struct og_npy_writer *writer = *from;
+    char *path = og__path_join(f->state.home[0].path, name);
+    int rc;
+    *from = NULL;
+    f->prepare_written += og__npy_bytes(writer);
+    OG_TRY(og__npy_finish(writer, NULL, err));
+    OG_TRY(path ? og__npy_open(to, path, err) : og__fail_errno(err, -ENOMEM, NULL, "inference"));
+out:
+    free(path);
+    return rc;
 }

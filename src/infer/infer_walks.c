@@ -79,19 +79,6 @@ static int take_arrays(struct walking *w, struct og_err *err)
     return 0;
 }
 
-static int create(struct walking *w, const char *name, enum og__npy_type type,
-                  struct og_npy_writer **out, struct og_err *err)
-{
-    char *path = og__path_join(w->f->state.home[0].path, name);
-    int rc;
-    OG_TRY(path ? 0 : og__fail_errno(err, -ENOMEM, NULL, "inference"));
-    unlink(path); /* of an earlier start */
-    OG_TRY(og__npy_create(out, path, type, 1, 1, err));
-out:
-    free(path);
-    return rc;
-}
-
 static int open_walking(struct walking *w, struct og_err *err)
 {
     const int64_t zero = 0;
@@ -100,9 +87,9 @@ static int open_walking(struct walking *w, struct og_err *err)
     OG_TRY(open_topology(w, err));
     OG_TRY(open_sampler(w, err));
     OG_TRY(take_arrays(w, err));
-    OG_TRY(create(w, "indptr.npy", OG__NPY_I64, &w->indptr, err));
-    OG_TRY(create(w, "indices.npy", OG__NPY_I32, &w->indices, err));
-    OG_TRY(create(w, "weights.npy", OG__NPY_F32, &w->weights, err));
+    OG_TRY(og__infer_array_new(w->f, "indptr.npy", OG__NPY_I64, &w->indptr, err));
+    OG_TRY(og__infer_array_new(w->f, "indices.npy", OG__NPY_I32, &w->indices, err));
+    OG_TRY(og__infer_array_new(w->f, "weights.npy", OG__NPY_F32, &w->weights, err));
     OG_TRY(og__npy_append(w->indptr, &zero, 1, err));
 out:
     return rc;
@@ -186,31 +173,13 @@ out:
 
 /* ---- the graph of the walks ---- */
 
-/* Completes the file, and opens it. */
-static int end(struct walking *w, struct og_npy_writer **from, const char *name, struct og_npy *to,
-               struct og_err *err)
-{
-    struct og_npy_writer *writer = *from;
-    char *path = og__path_join(w->f->state.home[0].path, name);
-    *from = NULL;
-    w->f->prepare_written += og__npy_bytes(writer);
-    int rc;
-    OG_TRY(og__npy_finish(writer, NULL, err));
-    if (!path)
-        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "inference"));
-    OG_TRY(og__npy_open(to, path, err));
-out:
-    free(path);
-    return rc;
-}
-
 static int end_walking(struct walking *w, struct og_err *err)
 {
     struct og_relation *walked = &w->f->walked;
     int rc;
-    OG_TRY(end(w, &w->indptr, "indptr.npy", &walked->indptr, err));
-    OG_TRY(end(w, &w->indices, "indices.npy", &walked->indices, err));
-    OG_TRY(end(w, &w->weights, "weights.npy", &walked->weights, err));
+    OG_TRY(og__infer_array_end(w->f, &w->indptr, "indptr.npy", &walked->indptr, err));
+    OG_TRY(og__infer_array_end(w->f, &w->indices, "indices.npy", &walked->indices, err));
+    OG_TRY(og__infer_array_end(w->f, &w->weights, "weights.npy", &walked->weights, err));
 out:
     walked->n_edges = w->n_edges;
     return rc;

@@ -295,36 +295,6 @@ static int take_hop(struct picking *p, int h, struct og_err *err)
     return p->hop[h].bits && p->hop[h].order ? 0 : -ENOMEM;
 }
 
-/* In the folder of the inference's state. */
-static int create(struct picking *p, const char *name, enum og__npy_type type,
-                  struct og_npy_writer **out, struct og_err *err)
-{
-    char *path = og__path_join(p->f->state.home[0].path, name);
-    int rc;
-    OG_TRY(path ? 0 : og__fail_errno(err, -ENOMEM, NULL, "inference"));
-    unlink(path); /* of an earlier start */
-    OG_TRY(og__npy_create(out, path, type, 1, 1, err));
-out:
-    free(path);
-    return rc;
-}
-
-/* Completes the file, and opens it. */
-static int end(struct picking *p, struct og_npy_writer **from, const char *name, struct og_npy *to,
-               struct og_err *err)
-{
-    struct og_npy_writer *writer = *from;
-    char *path = og__path_join(p->f->state.home[0].path, name);
-    int rc;
-    *from = NULL;
-    p->f->prepare_written += og__npy_bytes(writer);
-    OG_TRY(og__npy_finish(writer, NULL, err));
-    OG_TRY(path ? og__npy_open(to, path, err) : og__fail_errno(err, -ENOMEM, NULL, "inference"));
-out:
-    free(path);
-    return rc;
-}
-
 static int add_list(void *arg, uint32_t node, const struct list_walk *w, uint32_t n, bool ends,
                     struct og_err *err)
 {
@@ -404,7 +374,7 @@ static int number_edges(struct picking *p, struct og_err *err)
     struct og_npy raw = {.fd = -1};
     uint32_t ids[AT_ONCE];
     int rc;
-    OG_TRY(end(p, &p->raw, "needed_nodes.npy", &raw, err));
+    OG_TRY(og__infer_array_end(p->f, &p->raw, "needed_nodes.npy", &raw, err));
     for (int64_t at = 0, n; at < p->n_edges; at += n) {
         n = OG_MIN(p->n_edges - at, (int64_t)AT_ONCE);
         OG_TRY(og__npy_read(&raw, at, n, ids, err));
@@ -429,10 +399,10 @@ static int end_lists(struct picking *p, struct og_err *err)
     OG_TRY(number_edges(p, err));
     part->n_edges = p->n_edges;
     part->n_nodes = part->n_sources = (int64_t)p->d->end[last];
-    OG_TRY(end(p, &p->indptr, "needed_indptr.npy", &part->indptr, err));
-    OG_TRY(end(p, &p->indices, "needed_indices.npy", &part->indices, err));
+    OG_TRY(og__infer_array_end(p->f, &p->indptr, "needed_indptr.npy", &part->indptr, err));
+    OG_TRY(og__infer_array_end(p->f, &p->indices, "needed_indices.npy", &part->indices, err));
     if (p->weights)
-        OG_TRY(end(p, &p->weights, "needed_weights.npy", &part->weights, err));
+        OG_TRY(og__infer_array_end(p->f, &p->weights, "needed_weights.npy", &part->weights, err));
 out:
     return rc;
 }
@@ -443,11 +413,11 @@ static int open_picking(struct picking *p, struct og_err *err)
     int rc;
     p->seen = og__alloc(p->f->budget, bits_bytes(p->n_nodes), OG__INFER_NODES, err);
     OG_TRY(p->seen ? take_hop(p, 0, err) : -ENOMEM);
-    OG_TRY(create(p, "needed_indptr.npy", OG__NPY_I64, &p->indptr, err));
-    OG_TRY(create(p, "needed_nodes.npy", OG__NPY_I32, &p->raw, err));
-    OG_TRY(create(p, "needed_indices.npy", OG__NPY_I32, &p->indices, err));
+    OG_TRY(og__infer_array_new(p->f, "needed_indptr.npy", OG__NPY_I64, &p->indptr, err));
+    OG_TRY(og__infer_array_new(p->f, "needed_nodes.npy", OG__NPY_I32, &p->raw, err));
+    OG_TRY(og__infer_array_new(p->f, "needed_indices.npy", OG__NPY_I32, &p->indices, err));
     if (og__infer_reads_weights(p->f))
-        OG_TRY(create(p, "needed_weights.npy", OG__NPY_F32, &p->weights, err));
+        OG_TRY(og__infer_array_new(p->f, "needed_weights.npy", OG__NPY_F32, &p->weights, err));
     OG_TRY(og__npy_append(p->indptr, &zero, 1, err));
 out:
     return rc;
