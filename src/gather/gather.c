@@ -133,11 +133,12 @@ static uint32_t most_staging_rows(const struct og_gather *g, const struct row_gr
     return w->group->dim > 0 ? (uint32_t)OG_MIN((uint64_t)w->group->n_nodes, rows) : 0;
 }
 
-/* Rows of a piece with staging areas of its own. */
+/* Rows of a piece with staging areas of its own; a group may have rows of no bytes. */
 static uint32_t beside_rows(size_t row_bytes)
 {
     enum { LEAST = 64, BYTES = 4 * 1024 * 1024 };
-    return (uint32_t)OG_MIN(OG_MAX(BYTES / row_bytes, (size_t)LEAST), (size_t)OG__FILL_ROWS);
+    return (uint32_t)OG_MIN(OG_MAX(BYTES / OG_MAX(row_bytes, (size_t)1), (size_t)LEAST),
+                            (size_t)OG__FILL_ROWS);
 }
 
 size_t og__gather_extra_bytes(const struct og_reader_options *reader, size_t row_bytes)
