@@ -491,7 +491,7 @@ int og__superbatch_drop(struct og_superbatch *s, uint32_t n, struct og_batch_mem
     uint64_t *ptr = (void *)s->ptr.base;
     int rc = refuse_failed(s, err);
     *read = (struct og_io_counts){0};
-    if (rc < 0 || n == 0)
+    if (rc < 0)
         return rc;
     if (n >= s->n) {
         og__superbatch_clear(s);

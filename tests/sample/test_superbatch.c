@@ -191,6 +191,8 @@ static void slide(struct og_superbatch *s, struct source *k, uint32_t step, uint
         const uint64_t before = og__superbatch_room(s);
         assert_int_equal(og__superbatch_drop(s, last - first, out, &read, NULL), 0);
         assert_int_equal(og__superbatch_room(s) < before, before > 0);
+        assert_int_equal(og__superbatch_finish(s, NULL), 0);
+        assert_int_equal(og__superbatch_drop(s, 0, out, &read, NULL), 0); /* without own batches */
     }
     assert_int_equal(og__superbatch_trace(s).n_batches, 0);
     assert_int_equal(og__superbatch_room(s), 0);
