@@ -27,6 +27,7 @@ static int add_row_groups(struct og_profiling_groups *out, const struct og_profi
     int rc;
     *w = (struct og_cost_group){.trace = {p->n, ptr, out->ids + *used},
                                 .n_nodes = (uint64_t)group->n_nodes,
+                                .most_requested = og__group_known(g->given.config, group),
                                 .row_bytes = og__row_bytes(group)};
     *used += og__trace_of_range(&all, first, first + w->n_nodes, ptr, out->ids + *used);
     OG_TRY(know_growth(w, b, err));

@@ -65,7 +65,7 @@ struct og_flow_times {
  * as in og_cost_inputs. */
 struct og_cost_group {
     struct og_trace trace; /* of its nodes, numbered from 0, with as many batches */
-    uint64_t n_nodes;
+    uint64_t n_nodes, most_requested;
     double distinct, growth, slowing;
     struct og_read_rule rule;
     size_t row_bytes;

@@ -30,7 +30,7 @@ static struct og_cost_inputs inputs_of(const struct og_cost_inputs *given, uint3
         one.disk_limit = (uint64_t)((double)given->disk_limit * part_of(given, row_group));
     one.trace = w->trace;
     one.n_nodes = w->n_nodes;
-    one.most_requested = w->n_nodes;
+    one.most_requested = w->most_requested;
     one.distinct = w->distinct;
     one.growth = w->growth;
     one.slowing = w->slowing;

@@ -152,6 +152,7 @@ struct chooser {
     double began;
     uint32_t *hotness; /* [N] places by a guess at degrees. Not by visits: what is counted over the
                           profiling batches must not have learnt from them */
+    uint32_t *worth;   /* [own nodes] of row groups, by which they share slots; maybe hotness */
     struct og_workload on_disk; /* the session's, were the structure there; if it may_move */
     double model;    /* seconds of one batch, the caller's where batches leave the session */
     double copy;     /* bytes a second */
@@ -165,12 +166,38 @@ struct chooser {
     struct og_estimate out[OG__MOST_EXEC_PLANS]; /* of these, ranked */
 };
 
+/* Nodes of other owners are never requested: they come last in any ranking. */
+static void forget_others(const struct og_session *s, uint32_t *hotness)
+{
+    for (uint64_t i = 0; og__exchanges(&s->config) && i < s->workload.n_nodes; i++) {
+        const bool owns = og__owner_of(s->config.share.ranks, (uint32_t)i) == s->config.share.rank;
+        hotness[i] = owns ? OG_MIN(hotness[i], UINT32_MAX - 1) + 1 : 0;
+    }
+}
+
+/* Slots are shared by own nodes alone, in their own numbers. */
+static int take_own_worth(struct chooser *c, struct og_err *err)
+{
+    const struct og_session *s = c->s;
+    const struct og_share *own = &s->config.share;
+    const uint64_t n = og__nodes_known(&s->config, s->workload.n_nodes);
+    c->worth = c->hotness;
+    if (!og__exchanges(&s->config))
+        return 0;
+    c->worth = og__alloc(s->budget, n * sizeof(*c->worth), "hotness", err);
+    for (uint64_t i = 0; c->worth && i < n; i++)
+        c->worth[i] = c->hotness[og__owned_node(own->ranks, own->rank, (uint32_t)i)];
+    forget_others(s, c->hotness);
+    return c->worth ? 0 : -ENOMEM;
+}
+
 /* What rows of several sizes are worth, by their degrees; the batches by row groups. */
 static int weigh_row_groups(struct chooser *c, struct og_err *err)
 {
     struct og_session *s = c->s;
     int rc;
     OG_TRY(og__weigh_groups(s, OG_POLICY_DEGREE, &s->config.opt, c->hotness, err));
+    OG_TRY(take_own_worth(c, err));
     OG_TRY(og__profiling_groups(&c->row_groups, &c->profiling, &s->structure, s->budget, err));
     c->ranges =
         calloc((size_t)OG__MOST_EXEC_PLANS * 2 * OG_MAX(c->row_groups.n, 1u), sizeof(*c->ranges));
@@ -190,10 +217,7 @@ static int guess_hotness(struct chooser *c, struct og_err *err)
         c->hotness ? og__hotness_degree_guess(&s->structure.topology, c->hotness, err) : -ENOMEM;
     if (rc < 0)
         return rc;
-    for (uint64_t i = 0; og__exchanges(&s->config) && i < s->workload.n_nodes; i++) {
-        const bool owns = og__owner_of(s->config.share.ranks, (uint32_t)i) == s->config.share.rank;
-        c->hotness[i] = owns ? c->hotness[i] + 1 : 0; /* the others never come */
-    }
+    forget_others(s, c->hotness);
     return og__profiling_rank(p, s->workload.n_nodes, c->hotness, s->budget, err);
 }
 
@@ -218,6 +242,18 @@ static bool is_for_it(const struct chooser *c, const struct trial *t,
            chunks > requested->disk.value;
 }
 
+/* Requests are counted by the graph's numbers of nodes, also those to one of several owners. */
+static void range_over_all(const struct og_graph *g, struct og_slot_range *ranges)
+{
+    for (uint32_t k = 0, n = 0; k < g->n_groups; k++) {
+        if (g->group[k].dim == 0)
+            continue;
+        ranges[n].first = (uint64_t)g->group[k].first;
+        ranges[n].end = ranges[n].first + (uint64_t)g->group[k].n_nodes;
+        n++;
+    }
+}
+
 /* Its memory; slots of groups, which follow each other. */
 static int plan_slots(const struct chooser *c, const struct og_plan_inputs *p, struct trial *t,
                       struct og_group_size *size)
@@ -232,7 +268,7 @@ static int plan_slots(const struct chooser *c, const struct og_plan_inputs *p, s
     struct og_upper_tier upper;
     const struct og_slots_given given = {.misses = &misses,
                                          .upper = &upper,
-                                         .worth = c->ranges ? c->hotness : NULL,
+                                         .worth = c->ranges ? c->worth : NULL,
                                          .budget = s->budget};
     int rc;
     OG_TRY(og__upper_tier_plan(&upper, p, given.worth, s->budget, &t->refused));
@@ -243,6 +279,8 @@ static int plan_slots(const struct chooser *c, const struct og_plan_inputs *p, s
     t->there = t->host + c->row_groups.n;
     (void)og__host_ranges(p->workload, size, t->host);
     (void)og__device_ranges(p->workload, size, t->there);
+    range_over_all(s->workload.graph, t->host);
+    range_over_all(s->workload.graph, t->there);
 out:
     return rc;
 }
@@ -583,6 +621,10 @@ static void close_chooser(struct chooser *c)
     og__profiling_unrank(&c->profiling, c->s->budget);
     og__profiling_groups_release(&c->row_groups, c->s->budget);
     free(c->ranges);
+    if (c->worth != c->hotness)
+        og__release(c->s->budget, c->worth,
+                    og__nodes_known(&c->s->config, c->s->workload.n_nodes) * sizeof(*c->worth),
+                    "hotness");
     og__release(c->s->budget, c->hotness, (size_t)c->s->workload.n_nodes * 4, "hotness");
 }
 
@@ -636,7 +678,6 @@ bool og__exec_plans_are_counted(const struct og_session *s)
     bool known = false;
     for (uint32_t k = 0; k < g->n_groups; k++)
         known |= g->group[k].dim > 0;
-    known &= !g->has_types || !og__exchanges(&s->config);
     return trains && want & OG__WANT_FEATURES && known;
 }
 

@@ -10,9 +10,8 @@
 #include "choose/profiling.h"
 #include "session/session.h"
 
-/* Do candidates count what this session reads? Nobody asks how long an evaluation takes; of types
- * they count no rows that workers exchange, and where none has rows nothing. The dataset is open.
- */
+/* Do candidates count what this session reads? Nobody asks how long an evaluation takes, and a
+ * graph without feature rows has nothing to count. The dataset is open. */
 bool og__exec_plans_are_counted(const struct og_session *s);
 
 /* Settles what *exec leaves open of policy, layout and turns; s->compared says what was compared.

@@ -89,6 +89,22 @@ def what_is_given_holds():
             assert {w["topology"] for w in p["candidates"]} == {"disk"}
 
 
+def workers_that_exchange_rows_compare_plans():
+    """Each worker counts the requests to its own rows: to the byte under a static policy, and within a tenth of the bytes under others."""
+    given = ["--memory", "400M", "--cache", "10%", "--workers", 2, "--exchange"]
+    compared = {w["policy"]: w for w in plan(*given)["candidates"]}
+    assert {"degree", "frequency", "belady", "sweep"} <= compared.keys(), compared
+    exact = plan(*given, "--policy", "degree")["predicted"]
+    assert compared["degree"]["reads"] == exact["reads"] > 0 and compared["degree"]["bytes_read"] == exact["bytes_read"], (compared["degree"], exact)
+    for policy in "belady", "frequency", "sweep":
+        s, _ = train(*given, "--policy", policy)
+        first = s["epochs"][0]
+        each = (first["bytes_read"] + first["prepare_bytes_read"]) / 2
+        assert 0.9 * each < compared[policy]["bytes_read"] < 1.1 * each, (policy, each, compared[policy])
+    s, own = train(*given)
+    assert own == train(*given, "--policy", "none")[1] and s["plan"]["policy"] in compared
+
+
 def without_rows_there_is_nothing_to_compare():
     run("generate", "bare", "--types", "drug:400,gene:300", "--classes", 4, "--relations", "drug:binds:gene:4,gene:by:drug:4", "--train-fraction", 0.2)
     p = json.loads(run("plan", "bare", *TRAIN, "--memory", "200M", "--json"))
@@ -106,6 +122,7 @@ def main():
         what_is_told_of_a_way_is_what_it_reads()
         auto_ends_with_the_same_bytes()
         what_is_given_holds()
+        workers_that_exchange_rows_compare_plans()
         without_rows_there_is_nothing_to_compare()
 
 
