@@ -3,10 +3,10 @@
  *
  * Slots hang in one list per batch of their next use (slot_lists.h).
  *
- * At batch i every slot of list i is hit and moves to the list of its next use, so lists are never
- * searched. A batch costs O(its rows) and a superbatch O(rows); rescanning the cache for each batch
- * costs O(batches * capacity). Among rows without further use, those visited most stay: ties are
- * free, and the next superbatch resembles this one. */
+ * At batch i all slots of list i are hit. Each moves to the list of its next use, so lists are
+ * never searched. A batch costs O(its rows) and a superbatch O(rows); rescanning the cache for each
+ * batch costs O(batches * capacity). Among rows without further use, those visited most stay: ties
+ * are free, and the next superbatch resembles this one. */
 #include "plan/slot_lists.h"
 
 #include "base/choices.h"

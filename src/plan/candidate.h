@@ -1,7 +1,7 @@
 /* candidates: plans for reading the features of a trace's batches, and their estimated costs.
  *
- *     trace, workload, capacities ──> counts  rows, reads, bytes: exact, by running policies and
- *                                             layouts over the trace without reading anything
+ *     trace, workload, capacities ──> counts  rows, reads, bytes: exact. Policies and layouts run
+ *                                             over the trace, and nothing is read.
  *     counts, epochs ────────────> io         rows read and written in an epoch
  *     io, disk, times ───────────> seconds    a small model of the pipeline
  *     seconds ───────────────────> ranking    the fastest within memory and disk, with the reason
@@ -19,8 +19,8 @@
 struct og_candidate {
     /* with its cache: n_slots; with several row sizes, a range for each. Borrowed */
     struct og_policy_setup policy;
-    /* a device's cache above that one, whose policy is then `host` of these, with the same ranges;
-     * NULL: none. Borrowed */
+    /* NULL, or the setup of a device's cache above that one. Its `host` is then `policy`, with the
+     * same ranges. Borrowed */
     const struct og_tiers_setup *tiers;
     enum og__layout layout;
     uint32_t resample_every; /* epochs that train on the same batches, in another order; >= 1 */
@@ -61,8 +61,8 @@ struct og_flow_times {
     int threads;   /* cores */
 };
 
-/* Rows of one of several sizes: those of a node type, a range of nodes with its own slots. Fields
- * as in og_cost_inputs. */
+/* Inputs of a row group: the nodes of one type, whose rows have a size of their own. The nodes are
+ * a range with its own slots. Fields as in og_cost_inputs. */
 struct og_cost_group {
     struct og_trace trace; /* of its nodes, numbered from 0, with as many batches */
     uint64_t n_nodes, most_requested;

@@ -41,8 +41,8 @@ static struct og_cost_inputs inputs_of(const struct og_cost_inputs *given, uint3
     return one;
 }
 
-/* Slots of the row groups follow one another, and the last ones of all are those that are released.
- */
+/* Slots of a row group that are released. The groups' slots follow one another, and the last slots
+ * of all are released. */
 static uint32_t released_of(const struct og_candidate *c, uint32_t row_group)
 {
     uint64_t kept = c->policy.n_slots - OG_MIN(c->n_released, c->policy.n_slots);

@@ -86,8 +86,8 @@ static double unlearnt_misses(const struct og_candidate_counts *n, const struct 
     return OG_MAX(any - trace, 0.0) * (1 - 1 / r->own);
 }
 
-/* Additional missed rows of a superbatch longer than the trace, for each run of batches of the
- * trace's length. A row without a slot is missed at least once. */
+/* Rows missed in addition by a superbatch that is longer than the trace. The result is for a run of
+ * as many batches as the trace has. A row without a slot is missed at least once. */
 static double more_misses(const struct og_cost_inputs *given, const struct og_candidate *c,
                           const struct og_candidate_counts *n, const struct og__scale *r)
 {
@@ -110,7 +110,8 @@ static struct og_io_expected read_more(const struct og_cost_inputs *given,
     return (struct og_io_expected){packed / (double)OG_MAX(rule->max_request, (size_t)1), packed};
 }
 
-/* The scan for rows that the trace does not show: the whole file if they are near one another. */
+/* The scan's reads for rows that the trace does not show. It reads the whole file if these rows are
+ * near one another, else each alone. */
 static struct og_io_expected sweep_more(const struct og_cost_inputs *given,
                                         const struct og_candidate *c, const struct og__scale *r)
 {

@@ -8,8 +8,9 @@
  *
  *   sweep        sample  plan  fill  |  sweep | train          a superbatch
  *
- * Parallel stages take as long as the slowest, and at least their total demand on the disk or on
- * the cores. With --pipeline none, they take their sum. Work reused for R epochs counts 1 / R. */
+ * Parallel stages take as long as the slowest of them. They take at least their total demand on the
+ * disk or on the cores. With --pipeline none, they take their sum. Work reused for R epochs counts
+ * 1 / R. */
 #include "plan/candidate_parts.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* executors: predicts the time of an epoch for a division of threads into samplers and trainers
- * (Yang et al. 2022, FGNN, section 5).
+/* executors: predicts the time of an epoch whose threads are divided into samplers and trainers.
+ * From Yang et al. 2022, FGNN, section 5.
  *
  *   batches 0, 1, 2, ... ──> samplers ──> global queue ──> trainers
  *                               └── no batch left ──> standby trainers (switching)

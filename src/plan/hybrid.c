@@ -6,11 +6,11 @@
  *         2   entered or used since the last look: nothing is known yet
  *         3   used soon, within the threshold
  *
- * and within a class the lowest static score. The paper scans the cache every few batches to look
- * at the window. Here each slot stores the exact next use of its row and the time of recording,
- * from which the result of a look is computed on demand.
+ * Within a class the row of lowest static score leaves first. The paper scans the cache every few
+ * batches to look at the window. Here each slot stores the exact next use of its row and the time
+ * of recording. From these, the result of a look is computed on demand.
  *
- * The window slides: a superbatch also sees the batches of the next window after its own, so that
+ * The window slides: a superbatch also sees the first batches of the next one, a window of them. So
  * plans do not depend on its end.
  *
  *   look ....... superbatch | tail            position 0 is the last look before or at its start:

@@ -1,8 +1,8 @@
-/* One pass over nodes or rows computes levels. Then each batch is sorted by id once and walked once
- * a size, each time over the misses of the previous size.
+/* One pass over nodes or rows computes levels. Each batch is sorted by id once. It is then walked
+ * once a size, each time over the misses of the previous size.
  *
- *   rows by id   3  5  9 12 40 41      size 0 misses those of level > 0:  3 5 9 40 41
- *   level        1  2  1  0  3  3      size 1              ... level > 1:  5 40 41   and so on */
+ *   row ids      3  5  9 12 40 41      size 0 misses levels > 0:  3 5 9 40 41
+ *   level        1  2  1  0  3  3      size 1 misses levels > 1:  5 40 41   and so on */
 #include "plan/levels.h"
 
 #include "plan/lanes.h"

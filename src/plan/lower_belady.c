@@ -40,7 +40,8 @@ static void release(struct og_lower_belady *s, uint32_t **p, uint64_t n)
     *p = NULL;
 }
 
-/* A row of a batch may arrive from the disk, and the row it replaces from the upper cache. */
+/* Each row of a batch may bring two arrivals. It arrives from the disk itself, and the row that it
+ * replaces arrives from the upper cache. */
 size_t og__lower_belady_bytes(uint64_t n_nodes, uint32_t n_slots,
                               const struct og_lower_belady_size *of)
 {

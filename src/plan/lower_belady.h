@@ -50,8 +50,8 @@ struct og_lower_belady_size {
 size_t og__lower_belady_bytes(uint64_t n_nodes, uint32_t n_slots,
                               const struct og_lower_belady_size *of);
 
-/* Takes the upper cache's misses in the coming batches, and in above[n_upper] its contents before
- * them, OG_NO_SLOT for empty slots. Rows to prefill now are in *n_prefill. */
+/* Takes the upper cache's misses in the coming batches, and its contents before them. Empty slots
+ * of upper[n_upper] are OG_NO_SLOT. Stores the number of rows to prefill now in *n_prefill. */
 OG_MUST_CHECK int og__lower_belady_prepare(struct og_lower_belady *s, const struct og_trace *missed,
                                            const uint32_t *upper, uint32_t n_upper,
                                            uint32_t *n_prefill, struct og_err *err);

@@ -2,8 +2,8 @@
  * caches act as one of n times the size. Park et al. 2024, §4.1, have it as a communication layer
  * that hashes nodes by such a stride.
  *
- *     mini-batch of worker 0   8 3 5 12 ─┬─> requests to owner 0   8 12 | 6 8 ──> 8 12 6
- *     mini-batch of worker 1   6 8 1 3  ─┴─> requests to owner 1    3 5 | 1 3 ──> 3 5 1
+ *     worker 0's batch   8 3 5 12 ─┬─> requests to owner 0   8 12 | 6 8 ──> 8 12 6
+ *     worker 1's batch   6 8 1 3  ─┴─> requests to owner 1    3 5 | 1 3 ──> 3 5 1
  *
  * A round has a mini-batch of each worker. The requests to an owner in it form a batch that any
  * policy plans: each node once, in the order of the mini-batches and of their rows. An owner

@@ -1,5 +1,5 @@
-/* packing: rewrites missed rows batch by batch, collected in a scan of the feature file (Liu et al.
- * 2025, §5.2). Pure: no I/O.
+/* packing: plans how missed rows are rewritten, batch by batch. A scan of the feature file collects
+ * them (Liu et al. 2025, §5.2). Pure: no I/O.
  *
  *   batch 0 misses   2 5 9        the file    0 1 2 3 4 5 6 7 8 9 ...
  *   batch 1 misses   5 6 9                        ^     ^ ^     ^     missed by some batch
@@ -43,8 +43,8 @@ struct og_packing {
  * added, bits take 3 N / 16 bytes. */
 OG_MUST_CHECK int og__packing_open(struct og_packing *p, uint64_t n_nodes, size_t row_bytes,
                                    uint32_t most_batches, struct og_budget *b, struct og_err *err);
-/* Memory, at most, for so many misses in all, `longest` of one batch; 0 rows: with the caller's
- * memory. */
+/* Maximum memory for so many misses in all, `longest` of them in one batch. 0 rows: they are in the
+ * caller's memory. */
 size_t og__packing_bytes(uint64_t n_nodes, uint64_t rows, uint64_t batches, uint64_t longest);
 void og__packing_close(struct og_packing *p); /* accepts a zeroed one */
 

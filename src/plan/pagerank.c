@@ -3,8 +3,8 @@
  *
  *     next[u] = (1 - D) start[u] + D * sum over v with u in N(v) of  rank[v] / |N(v)|
  *
- * In a heterogeneous graph a node samples from each of its relations, so each non-empty list gets
- * an equal part of rank[v].
+ * In a heterogeneous graph, each non-empty list of v gets an equal part of rank[v]. Reason: a node
+ * samples from each of its relations.
  *
  * A few rounds suffice: as many as a batch has hops. The last one omits the start: a training node
  * is a seed once an epoch, so starts do not predict visits. */

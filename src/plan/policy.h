@@ -2,7 +2,7 @@
  *
  *     superbatch ──> prepare ──> prefill: rows put into slots before the first batch
  *     batch ───────> plan ─────> where each row is read from, and what enters the cache after it
- *                    prefill: the sweep policy also prefills before some later batches
+ *                    prefill:    the sweep policy also prefills before some later batches
  *
  * A policy simulates itself: its tables hold each slot's node, and each call advances by one batch.
  * A plan is a pure function of (setup, batches so far, prepared batches), independent of its
@@ -33,8 +33,8 @@ struct og_policy_setup {
     uint32_t update;    /* batches between looks, at most OG__MOST_UPDATE */
     uint32_t threshold; /* a reuse within so many batches is near; 0 = window / 8 */
     int evict;          /* enum og_evict_kind */
-    /* swaps classes 0 and 1: the victim buffer holds rows used within the window, but not soon, so
-     * they leave first (§4.3.2) */
+    /* Swaps classes 0 and 1, for a policy with a victim buffer (§4.3.2). The buffer holds rows used
+     * within the window, but not soon, so they leave first. */
     bool has_victims;
     /* one bit a node that static policies leave out, since another tier holds it; NULL = none.
      * Borrowed in open. */
@@ -72,14 +72,14 @@ bool og__policy_admits(int kind);
 bool og__policy_caches(int kind);
 /* Does it prefill its cache before batches (static ones, frequency, belady, sweep)? */
 bool og__policy_prefills(int kind);
-/* Does that go on in parallel with training, so that a batch misses only rows without a slot
- * (sweep)? */
+/* Does it prefill while batches are trained (sweep)? A batch then misses only rows without a
+ * slot. */
 bool og__policy_fills_during_training(int kind);
 /* Does its cache hold the most recently used rows? Then one pass counts all sizes (lru; Mattson et
  * al. 1970). */
 bool og__policy_is_stack(int kind);
-/* Does it plan from a list of each node's uses, which takes longer to build than counts (belady,
- * hybrid)? */
+/* Does it plan from a list of each node's uses (belady, hybrid)? The list takes longer to build
+ * than counts. */
 bool og__policy_lists_uses(int kind);
 /* May it plan the lower of two caches and take rows that leave the upper one (belady;
  * plan/lower_belady.h)? */

@@ -105,7 +105,7 @@ static inline void og__placement_prefetch(const struct og_placement *p, uint32_t
     __builtin_prefetch(&p->rank[node >> 6]);
 }
 
-/* Next uses: the next batch with the node of each row of the trace, and each node's first batch.
+/* Next uses: for each row of the trace, the next batch with its node. Also each node's first batch.
  * One backward pass, O(rows). */
 #define OG__NEVER UINT16_MAX
 struct og_next_uses {

@@ -1,9 +1,9 @@
 /* Static placement of rows of several sizes, within a number of bytes. Node types are ranges of
  * nodes, each with rows of its own size or none. Slots of ranges follow each other, as nodes do.
  *
- * Nodes are ranked by the saving per byte of cache: uses times the cost of reading, per byte of the
- * row. Short rows cost more than their bytes, since whole blocks are read. Among rows of one size
- * the hottest are selected, as usual. */
+ * Nodes are ranked by the saving per byte of cache. The saving is the uses times the cost of
+ * reading. Short rows cost more than their bytes, since whole blocks are read. Among rows of one
+ * size the hottest are selected, as usual. */
 #ifndef OG_PLAN_ROW_GROUPS_H
 #define OG_PLAN_ROW_GROUPS_H
 

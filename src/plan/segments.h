@@ -1,15 +1,15 @@
-/* segments: a disk cache for batches whose separate chunks would take too much disk (Liu et al.
- * 2025, §5.1). Pure: no I/O.
+/* segments: packs batches whose separate chunks would take too much disk (Liu et al. 2025, §5.1).
+ * Pure: no I/O.
  *
  *     batches    | 0 1 2 ... s-1 | s ... 2s-1 | ...        a segment is a run of `size` batches
  *
  *     of each    rows that two or more of its batches miss: stored once, for all of them
  *     segment    rows that one batch misses: packed in that batch's chunk, as without segments
  *
- * Remaining disk space takes rows shared by the fewest batches back into chunks, a copy for each
- * batch, because a chunk is read without gaps.
+ * Remaining disk space takes shared rows back into chunks, a copy for each batch. Rows shared by
+ * the fewest batches go first. Reason: a chunk is read without gaps.
  *
- * Shared rows are ordered by MinHash signature: rows used by the same batches become neighbours, so
+ * Shared rows are ordered by MinHash signature: rows used by the same batches become neighbours. So
  * a batch touches few pages. Rows are stored without padding; a batch reads each page with any of
  * its rows once. */
 #ifndef OG_SEGMENTS_H
@@ -66,9 +66,10 @@ void og__segments_close(struct og_segments *s);
 OG_MUST_CHECK int og__segments_lay_out(struct og_segments *s, uint32_t first, uint32_t last,
                                        enum og__segment_order order, struct og_err *err);
 
-/* Locates a batch's rows in that segment, if it reads its shared rows in stored order and then its
- * chunk. Miss i becomes row where[i] of these. `positions`, in `order` and ascending, are those of
- * its shared rows; returns their number. Both need room for all its misses. */
+/* Locates a batch's rows in the segment of the last og__segments_lay_out. The batch reads its
+ * shared rows in stored order, then its chunk; miss i becomes row where[i] of these. `positions`
+ * are those of its shared rows in `order`, ascending. Returns their number. Both arrays need room
+ * for all its misses. */
 uint32_t og__segments_batch(struct og_segments *s, uint32_t batch, uint32_t *where,
                             uint32_t *positions);
 

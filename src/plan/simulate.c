@@ -1,5 +1,5 @@
-/* Counts policies over a trace: static ones and lru by levels (levels.c), others by running them, a
- * size a task. */
+/* Counts policies over a trace. Static ones and lru are counted by levels (levels.c). Others run
+ * once for each size, several sizes in parallel. */
 #include "plan/simulate.h"
 
 #include "plan/count.h"

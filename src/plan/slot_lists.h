@@ -1,12 +1,12 @@
-/* slot lists: the slots of a cache with a known future, in lists by the next use of their rows. For
- * belady, also in a lower cache.
+/* slot lists: the slots of a cache with a known future, listed by their rows' next use. For belady,
+ * also in a lower cache.
  *
  *   key:   batch 0   1   2  ...  S-1 | last use over: 256 lists by visits | not in the superbatch
  *           [5,9]  [2]  [] ...  [7]  |  often used .............. once    |  [1, 3]
  *                    soonest  ──────────────────────────────────────────────>  leaves first
  *
- * At batch i every slot of list i is hit and moves to the list of its next use, so lists are never
- * searched. */
+ * At batch i all slots of list i are hit. Each moves to the list of its next use, so lists are
+ * never searched. */
 #ifndef OG_SLOT_LISTS_H
 #define OG_SLOT_LISTS_H
 

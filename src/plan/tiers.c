@@ -1,5 +1,5 @@
-/* Tiers by ranges of nodes: a pair of caches for each (pair.h), whose batches are consecutive in a
- * plan. Without ranges one pair has all nodes. */
+/* Tiers by ranges of nodes: each range has a pair of caches (pair.h). Its part of a plan follows
+ * those of earlier ranges. Without ranges one pair has all nodes. */
 #include "plan/pair.h"
 
 #include <stdlib.h>

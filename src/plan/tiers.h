@@ -9,10 +9,10 @@
  * Places are one number, so that one index gathers a batch (gather/rows.h). Any two policies make a
  * pair, since the second one plans a trace: the misses of the first. Two kinds of pair coordinate:
  *
- *     both static       the host leaves out the device's rows: with one ranking these are two
- *                       thresholds (Yang et al. 2022, §6; Sun et al. 2023, §3.2)
+ *     both static       the host leaves out the device's rows. With one ranking these are two
+ *                       thresholds (Yang et al. 2022, §6; Sun et al. 2023, §3.2).
  *     lower belady      rows that leave the device's cache may enter the host's cache
- *                       (plan/lower_belady.h): two-tier Belady, if both are belady
+ *                       (plan/lower_belady.h). This is two-tier Belady, if both are belady.
  *
  * A victim buffer (plan/victim.h) may take rows that leave the device.
  *

@@ -6,7 +6,7 @@
  *   node ──> counter in row 0, row 1, row 2, row 3 ──> the minimum: its frequency
  *   hand ──> the next slot that the batch does not use: compared with the missed row
  *
- * The hand selects the row to compare with, moving from slot to slot as in CLOCK; a row that wins
+ * The hand selects the row to compare with, moving from slot to slot as in CLOCK. A row that wins
  * stays until the hand returns. The cache before a batch decides where its rows are read from. Then
  * the batch is counted, and its misses are tried in order. */
 #include "plan/policy_ops.h"

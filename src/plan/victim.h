@@ -4,10 +4,10 @@
  *   leaves with batch b, next used by t ──> ring t % n_rings ──> returns while batch t - 1 is
  *                                           full: dropped        trained; then the ring is empty
  *
- * A next use is known from the last look into a window of n_rings batches, every `update` batches,
- * as in hybrid. It is unknown for rows that entered or were used since. A row takes its bytes in a
- * ring and 8 more, for the batch and the row of the batch. This file moves nodes; its caller moves
- * rows. */
+ * A row's next use is known from the last look into a window of n_rings batches. Looks are `update`
+ * batches apart, as in hybrid. The next use of rows that entered or were used since is unknown. A
+ * row takes its bytes in a ring and 8 more, for the batch and the row of the batch. This file moves
+ * nodes; its caller moves rows. */
 #ifndef OG_VICTIM_H
 #define OG_VICTIM_H
 
