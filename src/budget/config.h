@@ -56,11 +56,12 @@ struct og_config {
     struct og_options opt;
     struct og_options upper; /* the same with --policy as that of the device's cache; its own */
     struct og_victim_request victim;
-    uint64_t disk; /* --disk for batches: without what stays on disk during all of them */
-    struct og_whole_files {
-        uint32_t times; /* bytes of --disk per byte of a file that is whole in one folder, the first
-                           of so many equal shares; 0: it is on another disk, */
-        uint64_t room;  /* which has so many bytes for it */
+    uint64_t disk;          /* --disk for batches: without what stays on disk during all of them */
+    struct og_whole_files { /* limits of a file that is whole in one folder */
+        /* Bytes of --disk per byte of the file, since each folder has an equal share of it. 0: the
+         * folder is on a disk that --disk does not bound. */
+        uint32_t times;
+        uint64_t room; /* if times is 0: bytes for the file on that disk */
     } whole;
     unsigned want; /* OG__WANT_* */
     struct og_option_set
@@ -68,22 +69,20 @@ struct og_config {
     struct og_option_set preset_requested; /* and those that a preset did */
     bool layout_open; /* --layout was left to the program: what does not fit it may do without */
     struct og_handover handover;
-    const char *target;    /* while the session is opened (og_session_use); NULL: unknown */
-    const char *nodes;     /* likewise; NULL: every node */
-    double device_free;    /* of each device, for this process, where --device-memory was not
-                              given and is a part of that; else 0 */
-    bool own_rows;         /* the feature file has those of this rank's nodes alone */
-    struct og_share share; /* of the batches, among ranks that train together, of which a
-                              process that works alone is the only one */
-    int n_local;           /* ranks on this machine, which share --memory; 0 counts as 1 */
-    struct og_sharing
-        sharing; /* topology in shared memory; shared_memory NULL: a copy of its own */
-    int cpus;    /* of this machine that are this rank's; 0: an even share */
+    const char *target; /* while the session is opened (og_session_use); NULL: unknown */
+    const char *nodes;  /* likewise; NULL: every node */
+    double device_free; /* of each device, for this process; 0: --device-memory was given */
+    bool own_rows;      /* the feature file has those of this rank's nodes alone */
+    /* This rank's part of the batches. A process that works alone is the only rank. */
+    struct og_share share;
+    int n_local;               /* ranks on this machine, which share --memory; 0 counts as 1 */
+    struct og_sharing sharing; /* shared topology; its shared_memory is NULL for an own copy */
+    int cpus;                  /* of this machine that are this rank's; 0: an even share */
     const struct og_observer *observer;
     struct og_log log;
 };
 
-/* The bytes that fit of a file that is whole in one folder, and what so many take of --disk. Such
+/* The largest file that may be whole in one folder; and what such a file takes of --disk. Such
  * files are a saved neighbour cache and the graph that held-out edges leave. */
 static inline uint64_t og__whole_room(const struct og_config *config)
 {

@@ -31,7 +31,8 @@ static void share_slots(struct og_device_plan *d, const struct og_workload *f, s
     d->slots = (left - OG_MIN(left, spare)) * n;
 }
 
-/* As many as let reading, gathering and training go on side by side, of half of what is left. */
+/* As many rooms as let reading, gathering and training run in parallel. All but the first are
+ * within half of what is left. */
 static int rooms_in(size_t left, size_t room)
 {
     int n = OG__MOST_ROOMS;
@@ -40,8 +41,8 @@ static int rooms_in(size_t left, size_t room)
     return n;
 }
 
-/* A default is never refused: where the free part for rows is too little, all of it is the
- * model's. */
+/* A default limit that is too small becomes all free memory, and rows get none. It is refused only
+ * if that is too small as well. */
 static void take_free(struct og_device_plan *d)
 {
     d->is_short = d->free > 0 && d->limit < d->smallest;

@@ -22,10 +22,10 @@ struct og_device_plan {
     bool is_short; /* all of that is taken, and rows get nothing */
     int n_devices; /* that keep rows */
     size_t model, activations, sampling;
-    struct og_rows_setup rows;  /* slots of all devices, and rooms for the rows of batches */
-    size_t rooms, cache;        /* of each device; */
-    size_t slots;               /* of several sizes bytes that all devices have for slots, whoever
-                                   is to lie in them (rows.n_slots is 0, and so is cache) */
+    struct og_rows_setup rows; /* slots of all devices, and rooms for the rows of batches */
+    size_t rooms, cache;       /* of each device */
+    /* With several row sizes: bytes of all devices for slots. rows.n_slots and cache are then 0. */
+    size_t slots;
     size_t slack;               /* left for batches larger than planned */
     size_t smallest;            /* the least --device-memory that would do */
     size_t of_trainer, of_rows; /* bounds: of each trainer, and of rows with the model */

@@ -1,13 +1,13 @@
 /* How the budget is divided, before any large allocation: a function of options, workload and
  * execution plan.
  *
- *   fixed: process, topology, seeds, labels, degrees, samplers, batches, plans,
- *          read buffers, model, activations
- *   ahead: trace of a superbatch, tables of the policy
- *   rest:  staging areas for the misses of batches in flight | feature cache
+ *   fixed:  process, topology, seeds, labels, degrees, samplers, batches, plans,
+ *           read buffers, model, activations
+ *   ahead:  trace of a superbatch, tables of the policy
+ *   rest:   staging areas for the misses of batches in flight | feature cache
  *
- * The more rows the cache holds the fewer miss, so staging and cache are settled together, from
- * the misses of the profiling batches.
+ * Staging and cache are sized together, from the misses of the profiling batches. Reason: the more
+ * rows the cache holds, the fewer miss.
  *
  * It reads only numbers and changes nothing, so it can be computed for any number of execution
  * plans. */
@@ -41,31 +41,32 @@ struct og_memory_plan {
     size_t degrees;                       /* of relations, which GCN normalises by */
     size_t seeds, labels, hotness, sampler, batches, plans, reader;
     size_t model, activations;
-    uint64_t superbatch;  /* batches sampled ahead together, for policies that look ahead */
-    uint64_t tail, lot;   /* batches seen after it; how many of them are sampled at a time, and more
-                             than they see, where a superbatch has less; else 0 */
-    uint64_t wanted;      /* of a tail, had memory and disk more room */
-    uint64_t disk, drawn; /* bytes on disk at most: of all that is sampled ahead; during group
-                             sampling, of what was sampled, without batches */
-    size_t trace;         /* of a superbatch: ids; blocks and plans as far as they stay in memory */
+    uint64_t superbatch; /* batches sampled ahead together, for policies that look ahead */
+    /* Batches after the superbatch that its plan sees; and how many are sampled at a time. A lot is
+     * 0 unless the superbatch is much shorter than the tail. Up to a lot more batches are sampled
+     * than are seen. */
+    uint64_t tail, lot;
+    uint64_t wanted; /* tail, if memory and disk had room for all of it */
+    /* Maximum bytes on disk: of all that is sampled ahead; of a sampling group, without batches. */
+    uint64_t disk, drawn;
+    size_t trace; /* of a superbatch: ids; blocks and plans as far as they stay in memory */
     size_t trace_blocks, code_bytes; /* the latter two */
     size_t packing, sweep;           /* what batches miss, and writing it */
     size_t victim_buffer;            /* rings of rows that left a device's cache */
     size_t policy, policy_slots;     /* its tables while it plans, and what the slots add to them */
     size_t policy_training, policy_training_slots; /* the same once it has planned */
-    size_t spill;        /* buffers through which batches are spilled while they are sampled */
-    size_t exchange;     /* rows and lists sent between ranks, and the plan of requested rows */
-    size_t record;       /* the same, of samples that are made for others */
-    size_t handed;       /* batches that a caller holds, or is about to get */
-    size_t missed;       /* of the trace: packed misses replace ids; 0 = in `packing` */
-    bool alternates;     /* topology, trace and tables have gone when the cache is there */
-    int n_staging;       /* batches being read or trained */
-    uint32_t n_slots;    /* rows in the host cache */
-    bool whole;          /* all rows, once for all processes that share them: of these bytes
-                            `cache` has this one's part */
-    bool shown;          /* with --exchange: others read rows where they are in the cache */
-    uint32_t n_released; /* of which so many give way while batches are sampled ahead; all or
-                           none, where a device has a cache over them */
+    size_t spill;     /* buffers through which batches are spilled while they are sampled */
+    size_t exchange;  /* rows and lists sent between ranks, and the plan of requested rows */
+    size_t record;    /* the same, of samples that are made for others */
+    size_t handed;    /* batches that a caller holds, or is about to get */
+    size_t missed;    /* of the trace: packed misses replace ids; 0 = in `packing` */
+    bool alternates;  /* topology, trace and tables have gone when the cache is there */
+    int n_staging;    /* batches being read or trained */
+    uint32_t n_slots; /* rows in the host cache */
+    bool whole; /* has all rows, for all processes that share them; `cache` is this one's part */
+    bool shown; /* with --exchange: others read rows where they are in the cache */
+    /* Slots released while batches are sampled ahead: under a device's cache all or none. */
+    uint32_t n_released;
     size_t staging, cache;
     size_t slack;    /* left for batches larger than planned */
     size_t smallest; /* the least --memory that would do */

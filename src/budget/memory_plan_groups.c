@@ -68,8 +68,8 @@ static uint64_t choose_batches(const struct sizing *s, struct og_group_sampling_
     return low < 2 ? 0 : (most + groups - 1) / groups;
 }
 
-/* What is spilled takes a quarter of --disk at most, and no more than batches leave that are
- * spilled meanwhile. */
+/* Limits a sampling group's batches to those whose data fits in `memory` and on disk. On disk it
+ * takes a quarter of --disk at most, and what batches sampled ahead leave of it. */
 static uint64_t within_disk(const struct og_memory_plan *m, const struct og_plan_inputs *p,
                             size_t memory, uint64_t batches)
 {

@@ -67,7 +67,7 @@ size_t og__spilled_batch_bytes(const struct og_workload *f)
 
 /* ---- its tail ---- */
 
-/* A tail is sampled in eighths at least, so that what is spilled of it is in few pieces. */
+/* A lot has at least an eighth of the tail. So what is spilled of a tail is in few pieces. */
 enum { TAIL_LOTS = 8 };
 
 /* Batches that the policy looks ahead after a superbatch, as far as the run has them. */
@@ -104,9 +104,9 @@ static uint64_t requested_of(const struct og_workload *f, uint64_t rows)
                : rows;
 }
 
-/* With phased memory batches are on disk, and their ids are of no use in memory once they are
- * planned. So what they miss is written over them. Not where other lists are planned, of others or
- * for two caches, and not where row groups are packed side by side. */
+/* Does packing write a batch's misses over its ids in memory? It can with phased memory: batches
+ * are on disk, and planned ids are not read again. Not if other lists are planned, of others or for
+ * two caches, and not if row groups are packed side by side. */
 static bool packs_over_ids(const struct og_plan_inputs *p)
 {
     return p->exec->alternate && !p->exec->tiers && !og__exchanges(p->config) &&
@@ -280,8 +280,8 @@ struct room {
     uint64_t most; /* batches of a superbatch */
 };
 
-/* Where sampling has the memory to itself, three quarters of what is left of it (Park et al. 2022,
- * §3.5). Else an eighth, since what the trace takes the cache has not. */
+/* Phased memory gives a superbatch three quarters of what is free (Park et al. 2022, §3.5). Else it
+ * gets an eighth, since the trace takes its memory from the cache. */
 static void bound_memory(struct room *r)
 {
     const struct og_memory_plan *m = r->m;

@@ -56,8 +56,8 @@ void og__memory_plan_most_slots(struct og_memory_plan *m, const struct og_plan_i
 void og__memory_plan_ranges(struct og_memory_plan *m, const struct og_plan_inputs *p,
                             const struct og_slot_range *ranges);
 
-/* What the tables of an execution plan take that plan superbatches of so much, with a cache of
- * n_slots rows. */
+/* The size of a superbatch; and what an execution plan's tables for it take, with n_slots cached
+ * rows. */
 struct og_planned_size {
     uint64_t rows, batches, distinct;
 };

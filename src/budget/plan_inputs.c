@@ -27,8 +27,8 @@ uint32_t og__most_slots(const struct og_workload *f, size_t memory)
     return f->row_bytes > 0 ? (uint32_t)OG_MIN(memory / f->row_bytes, (size_t)f->n_nodes) : 0;
 }
 
-/* With phased memory a policy that looks ahead but starts empty has nothing cached, and two batches
- * in flight. */
+/* Two for a policy that looks ahead and starts empty, with phased memory; else one. Nothing is
+ * cached then, and two batches are in flight. */
 int og__first_staging(const struct og_exec_plan *exec)
 {
     const bool empty = exec->alternate && og__policy_looks_ahead(exec->policy) &&

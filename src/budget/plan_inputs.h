@@ -16,9 +16,9 @@ struct og_plan_inputs {
     const struct og_exec_plan *exec;
 };
 
-/* Are ranks that exchange rows all on one machine, so that an owner puts them where the others read
- * them, instead of sending them? Each row of two rounds of each owner, and of its cache, has a
- * number there, in units of og__row_unit. */
+/* Do ranks read exchanged rows in shared memory, where the owner puts them, instead of receiving
+ * them? For that, all ranks are on one machine. Each row of two rounds of each owner, and of its
+ * cache, has a number there, in units of og__row_unit. */
 static inline bool og__exchanges_in_place(const struct og_config *config,
                                           const struct og_workload *f)
 {
@@ -40,11 +40,10 @@ struct og_policy_setup og__plan_inputs_policy(const struct og_plan_inputs *p);
 uint64_t og__longest_epoch(const struct og_plan_inputs *p);
 uint64_t og__longest_superbatch(const struct og_plan_inputs *p);
 
-/* Slots that so much memory may turn out to have, at most: how many there are depends on all else.
- */
+/* The most slots that so much memory may hold. How many it holds depends on all else. */
 uint32_t og__most_slots(const struct og_workload *f, size_t memory);
 
-/* Staging areas there must be while a run starts, when every row of a batch may have to be read. */
+/* Staging areas needed at the start of a run. Every row of a batch may have to be read then. */
 int og__first_staging(const struct og_exec_plan *exec);
 
 #endif

@@ -412,8 +412,8 @@ out:
     return rc;
 }
 
-/* Rows come to a device through one staging area when its slots are filled: in memory that nothing
- * else has. */
+/* Enlarges staging, so that a device's slots are filled in large steps. Rows come to the device
+ * through one staging area. It takes only memory that is otherwise unused. */
 static void fill_at_once(const struct sizing *z, struct settled *s)
 {
     enum { AREA = 4 << 20 };

@@ -52,7 +52,7 @@ struct og_slots_given {
 OG_MUST_CHECK int og__memory_plan_cache(struct og_memory_plan *m, const struct og_plan_inputs *p,
                                         const struct og_slots_given *given,
                                         struct og_group_size *size, struct og_err *err);
-/* Size a whole memory plan likewise. -ENOMEM where the limit is below m->smallest, or an explicit
+/* Sizes a whole memory plan. Returns -ENOMEM if the limit is below m->smallest, or if an explicit
  * size does not fit. The hint has sizes that do; m is filled as far as it goes. */
 OG_MUST_CHECK int og__memory_plan(struct og_memory_plan *m, const struct og_plan_inputs *p,
                                   const struct og_slots_given *given, struct og_group_size *size,

@@ -120,8 +120,8 @@ struct og_workload {
     int keepers;              /* devices that keep rows; 0: none */
     int first_trainers;       /* on the first of them, with the model */
     struct og_growth growth;  /* where batches may be sampled ahead */
-    /* with --exchange: rows of its own nodes that all ranks ask this one for in a round, at most,
-     * and those nodes; else 0 */
+    /* Rows of its own nodes that all ranks may request of this one in a round. And the number of
+     * these nodes. Both are 0 without --exchange. */
     uint64_t requested_rows, own_nodes;
 };
 
@@ -176,8 +176,8 @@ static inline const struct og_disk_profile *og__packs_profile(const struct og_wo
 size_t og__split_bytes(const struct og_workload *f, const struct og_split *split); /* its ids */
 size_t og__split_relation_bytes(const struct og_split *split);  /* its relations; */
 size_t og__split_negatives_bytes(const struct og_split *split); /* and given negatives */
-/* Targets of n seeds, gathered: labels, and where seeds have weights these; 0 for links, whose
- * targets are the batch's pairs. And of a batch. */
+/* Bytes of the gathered targets of n seeds: labels, and seed weights if there are any. 0 for links,
+ * whose targets are the batch's pairs. The second is for a batch. */
 size_t og__seed_targets_bytes(const struct og_workload *f, uint32_t n);
 size_t og__targets_bytes(const struct og_workload *f);
 size_t og__logits_bytes(const struct og_workload *f); /* of a batch's seeds */
