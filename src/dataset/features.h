@@ -11,7 +11,7 @@
 #include "dataset/graph.h"
 #include "io/io.h"
 
-/* Sets the dtype of rows in memory to `kept`. -EINVAL unless it is the stored dtype, or f32
+/* Sets the dtype of rows in memory to `kept`. Returns -EINVAL unless it is the stored dtype, or f32
  * narrowed. Call before any use of og__row_bytes. */
 OG_MUST_CHECK int og__features_keep(struct og_group *g, enum og_dtype kept, struct og_err *err);
 

@@ -21,9 +21,9 @@
  *
  * A homogeneous graph has one group and one relation.
  *
- * Opening reads headers, checks sizes, and reads a few hundred pages of each array to identify the
- * dataset (dataset/identity.h). It never reads all of a larger array. An open graph is read-only,
- * so any number of threads may share it. */
+ * Opening reads headers and checks sizes. It also reads a few hundred pages of each array to
+ * identify the dataset (dataset/identity.h). It never reads all of a larger array. An open graph is
+ * read-only, so any number of threads may share it. */
 #ifndef OG_DATASET_GRAPH_H
 #define OG_DATASET_GRAPH_H
 
@@ -149,7 +149,7 @@ OG_MUST_CHECK int og__graph_open_share(const char *path, struct og_graph **out, 
 OG_MUST_CHECK int og__graph_has_types(const char *path, bool *has, struct og_err *err);
 /* -EINVAL for a heterogeneous graph, for commands that do not support one. */
 OG_MUST_CHECK int og__graph_refuse_types(const struct og_graph *g, struct og_err *err);
-/* Replaces g by `left`, which was made from it: `left` takes its path and identity, and g is
+/* Replaces g by `left`, which was made from it. `left` takes its path and identity, and g is
  * closed. */
 void og__graph_replace(struct og_graph *left, struct og_graph *g);
 void og__graph_close(struct og_graph *g);
@@ -211,9 +211,9 @@ OG_MUST_CHECK int og__graph_seeds(const struct og_graph *g, const int64_t *list,
                                   struct og_budget *b, uint32_t **ids, bool *repeats,
                                   struct og_err *err);
 
-/* Loads the edges of a split for link prediction: [*count][2] u32, src and dst, from the budget as
- * "seeds". Release with og__release(b, ends, *count * 8, "seeds"). An absent split has count 0 and
- * NULL. */
+/* Loads the edges of a split for link prediction: [*count][2] u32, src and dst. They are from the
+ * budget as "seeds": release with og__release(b, ends, *count * 8, "seeds"). An absent split has
+ * count 0 and NULL. */
 OG_MUST_CHECK int og__graph_edges(const struct og_graph *g, enum og__split split,
                                   struct og_budget *b, uint32_t **ends, int64_t *count,
                                   struct og_err *err);

@@ -19,8 +19,8 @@
  * modified when the last one was. `outgrow stripe` gives the parts the time of the original file,
  * which makes them a copy of it.
  *
- * Opening a dataset computes this: a few hundred reads of 4 KiB an array, all requested before the
- * first wait. */
+ * Opening a dataset computes this from a few hundred reads of 4 KiB an array. All are requested
+ * before the first wait. */
 #ifndef OG_DATASET_IDENTITY_H
 #define OG_DATASET_IDENTITY_H
 
@@ -35,7 +35,8 @@ OG_MUST_CHECK int og__identify_arrays(struct og_graph *g, const struct og_meta *
                                       struct og_err *err);
 OG_MUST_CHECK int og__identify_parts(struct og_graph *g, const struct og_meta *m,
                                      struct og_err *err);
-/* The hash of a group's rows, derived from the graph's: of the only group, or of one of several. */
+/* The hash of a group's rows, derived from the graph's hash. The first is for the only group, the
+ * second for one of several. */
 uint64_t og__contents_of_all(const struct og_graph *g, uint32_t group);
 uint64_t og__contents_of_group(const struct og_graph *g, uint32_t group);
 

@@ -141,8 +141,9 @@ static int weigh_relation(const struct caching *k, uint32_t r, void *arg, struct
     return 0;
 }
 
-/* The bytes of lists by the high half of their scores or, within one high half, by the low one.
- * Returns the highest bin that does not fit as a whole; -1 if all fit. c->left becomes the rest. */
+/* Sums the bytes of lists by the high half of their scores or, if c->low, by the low. Returns the
+ * highest bin that does not fit as a whole; -1 if all fit. Leaves the rest of the capacity in
+ * c->left. */
 static int find_bin(const struct caching *k, struct choosing *c, struct og_err *err)
 {
     int bin = RADIX - 1;

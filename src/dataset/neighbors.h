@@ -1,5 +1,5 @@
-/* The neighbour cache: in-neighbour lists held in memory while the topology is on disk (Park et al.
- * 2022, §3.2).
+/* The neighbour cache: in-neighbour lists in memory, of a topology on disk (Park et al. 2022,
+ * §3.2).
  *
  * A list costs its length in memory, and its use is proportional to its node's out-degree. So lists
  * of all relations are selected together by out-degree / length, best first, until the capacity is
@@ -7,7 +7,7 @@
  * and then each of its lists is read.
  *
  *   list v of a relation ──> bit? ──rank──> slot ──first──> ids[first[slot] .. first[slot] + n)
- *                                                          weights, if batches have them: the same
+ *                                                          weights likewise, if cached
  *
  * Selection and copy each scan the indices once. The result is saved (docs/reference/formats.md)
  * and later loaded in one sequential read. A saved cache is checked: dataset, capacity, degrees,
@@ -54,7 +54,7 @@ struct og_neighbors_options {
     const struct og_log *log;
 };
 
-/* Selects the best lists in at most that many bytes; ties go to the first relation, then to smaller
+/* Selects the best lists that fit opt->capacity. Ties go to the first relation, then to smaller
  * ids. If a list is too long for the remaining space, lists of equal rank are tried. Loads the
  * cache from the folder if saved there, else builds and saves it. A failed save is logged and is no
  * error. Fills disk->cache of each relation of t; *written: bytes written to save it. Memory
@@ -64,8 +64,8 @@ OG_MUST_CHECK int og__neighbors_open(struct og_topology *t, const struct og_grap
                                      struct og_err *err);
 void og__neighbors_release(struct og_topology *t);
 
-/* The folder below `under` for the cache of g, named by the dataset's path. malloc'ed; NULL if the
- * path is unknown. */
+/* Path, malloc'ed, of the folder below `under` for the cache of g. It is named by the dataset's
+ * path; NULL if that is unknown. */
 char *og__neighbors_folder(const char *under, const struct og_graph *g);
 extern const struct og_persistent_cache_kind og__neighbors_kind; /* such folders */
 /* The dataset path that folder `dir` records; malloc'ed, NULL = none. */

@@ -91,7 +91,7 @@ OG_MUST_CHECK int og__npy_open_file(struct og_npy *a, const char *path, uint64_t
 OG_MUST_CHECK int og__npy_fit(struct og_npy *a, uint64_t file_size, const char *name,
                               struct og_err *err);
 
-/* The header parser, for fuzzing and archives: `head` holds the first `len` bytes of a file of
+/* Parses a header, for fuzzing and archives. `head` holds the first `len` bytes of a file of
  * `file_size` bytes. Fills type, ndim, shape, offset, bytes. `name` is for messages. */
 OG_MUST_CHECK int og__npy_parse(struct og_npy *a, const void *head, size_t len, uint64_t file_size,
                                 const char *name, struct og_err *err);

@@ -4,7 +4,7 @@
  *                │       │       │                     │       │       │
  *   part 0 of 4  indptr  indices  labels  ...  features 0       4       8     1/4 of them
  *
- * It copies everything but features; of those it copies the rows of the nodes that worker `part`
+ * It copies everything but features. Their copied rows are those of the nodes that worker `part`
  * owns (plan/owners.h). It has the identity of the whole dataset if that has checksums of its
  * arrays, as all datasets written here do. Otherwise the contents are the part's own. */
 #include "base/file.h"

@@ -13,7 +13,7 @@
  * partitioned again. Every step is stable: equal edges keep their input order, and the first of
  * duplicates stays, for any amount of memory.
  *
- * The usual case writes and reads the edges once; a merge of sorted runs would move as much and
+ * The usual case writes and reads the edges once. A merge of sorted runs would move as much and
  * compare more. The scratch file has no name, so nothing of it can remain.
  *
  * Memory from the budget as "edge sorter": a and b, 16 bytes an edge. With weights 8 more, with
@@ -369,8 +369,8 @@ struct sort_parts {
     struct cut cut;
 };
 
-/* Radix sort from the least significant digit, 11 bits at a time, over the bits in which keys of a
- * part may differ. It alternates between two buffers; an even number of passes ends where it
+/* Radix sort from the least significant digit, 11 bits at a time. Sorts by the bits in which keys
+ * of a part may differ. It alternates between two buffers; an even number of passes ends where it
  * began. */
 static void sort_part(void *arg, size_t r, int thread)
 {
@@ -501,8 +501,8 @@ static void add_fingerprints(struct og_edge_sorter *s, const uint64_t *key, size
     }
 }
 
-/* Writes sorted edges to the files, optionally without duplicates: of n, the leading ones that are
- * of the current relation. */
+/* Writes those leading edges of n that are of the current relation, optionally without
+ * duplicates. */
 static int emit_relation(struct og_edge_sorter *s, const struct edges *e, size_t n, size_t *done,
                          struct og_err *err)
 {

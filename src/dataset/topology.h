@@ -150,7 +150,7 @@ static inline uint32_t og__neighbor(const struct og_topology *t, int64_t e)
     return t->indices32 ? (uint32_t)t->indices32[e] : (uint32_t)t->indices64[e];
 }
 
-/* Scans both forms in bounded memory: calls fn with the sources of edges [first, first + n), in
+/* Scans both forms in bounded memory. Calls fn with the sources of edges [first, first + n), in
  * edge order. On disk it reads sequentially, bypasses the page cache, and refuses ids out of range;
  * the buffer is from the topology's budget. A negative result of fn ends the scan and is
  * returned. */

@@ -40,8 +40,8 @@ const char *og__npy_path(const struct og_npy_writer *w);
 uint64_t og__npy_bytes(const struct og_npy_writer *w); /* of the file so far, header included */
 enum {
     OG__NPY_HEADER = 4096, /* bytes of the file before its first row */
-    /* bytes of a writer's buffer: enough for few calls to the page cache, which forms the large
-     * writes, and small when a trace has two dozen writers */
+    /* Bytes of a writer's buffer: enough for few calls to the page cache, which forms large writes.
+     * It is small, since a trace has two dozen writers. */
     OG__NPY_BUFFER = 128 * 1024,
 };
 /* Changes the dimensions of the data written so far to [rows, row]. Call before finish. */
@@ -91,8 +91,8 @@ struct og_edge_sorter_options {
 OG_MUST_CHECK int og__sorter_open(struct og_edge_sorter **out,
                                   const struct og_edge_sorter_options *opt, struct og_budget *b,
                                   struct og_err *err);
-/* Adds edges of a relation by ids within its groups, checked by the caller. weights is NULL if
- * unweighted. The edges have numbers first, first + 1, ... in the source. */
+/* Adds edges of a relation by ids within its groups, checked by the caller. Unweighted ones have
+ * NULL weights. The edges have numbers first, first + 1, ... in the source. */
 OG_MUST_CHECK int og__sorter_add(struct og_edge_sorter *s, uint32_t relation, const uint32_t *src,
                                  const uint32_t *dst, const float *weights, int64_t first,
                                  size_t count, struct og_err *err);

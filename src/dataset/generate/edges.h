@@ -7,8 +7,8 @@
 /* Edges of one task; Philox gives a counter position 2^18 words before it would repeat. */
 enum { OG__EDGES_A_TASK = 8192 };
 
-/* Draws edges src[i] -> dst[i], i < n, of task number `task`, between nodes of two groups with
- * equally many classes. */
+/* Draws n edges src[i] -> dst[i] between nodes of two groups with equally many classes. `task` is
+ * the number of the task. */
 typedef void og_draw_edges(const struct og_graph_model *from, const struct og_graph_model *to,
                            uint64_t seed, uint32_t task, uint32_t n, uint32_t *src, uint32_t *dst);
 

@@ -94,7 +94,8 @@ static int next_flags(const struct og_piece *p, int64_t column, bool out[IDS], i
     return rc;
 }
 
-/* Whole numbers are ids, unless all are 0 or 1 and more than two: then ids would be repeated. */
+/* Are the numbers flags, not ids? They are if boolean, or if all are 0 or 1 and more than two: ids
+ * would be repeated. */
 static int are_flags(struct og_importer *imp, struct og_table *t, int64_t column, bool *flags,
                      struct og_err *err)
 {

@@ -13,10 +13,10 @@ OG_MUST_CHECK int og__by_id_has(const struct og_importer *imp, const char *name,
 OG_MUST_CHECK int og__by_id_text(struct og_importer *imp, const char *name, bool ids_only,
                                  struct og_table **out, struct og_err *err);
 
-/* Opens the same as doubles alone, a row a node in the order of imp->ids, each node at most once.
- * With `whole` every node needs a row of finite numbers. Otherwise the rows are labels: a missing
- * one is NaN, which is reported, or an error if a node has several labels. NULL if there is no such
- * file. */
+/* Opens the same as doubles alone, a row a node in the order of imp->ids. Each node is there at
+ * most once. With `whole` every node needs a row of finite numbers. Otherwise the rows are labels:
+ * a missing one is NaN, which is reported, or an error if a node has several labels. NULL if there
+ * is no such file. */
 OG_MUST_CHECK int og__by_id_open(struct og_importer *imp, const char *name, bool whole,
                                  struct og_table **out, struct og_err *err);
 

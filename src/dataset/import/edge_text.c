@@ -8,8 +8,8 @@
 
 static const char part_name[] = "edge list";
 
-/* The shortest line is "0 1\n", so edge k of a part that begins at byte b is stored at index b / 4
- * + k. */
+/* Edge k of a part that begins at byte b is stored at index b / 4 + k. Reason: the shortest line,
+ * "0 1\n", has 4 bytes. */
 enum { LEAST_LINE = 4 };
 
 static size_t most_edges(const struct og_edge_text *p)

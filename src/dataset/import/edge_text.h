@@ -1,5 +1,5 @@
-/* Edges in text, one a line: "src dst" or "src dst weight", separated by blanks, tabs, commas or
- * semicolons. Lines that begin with # or % are comments. The first line may name the columns, in
+/* Edges in text, one a line: "src dst" or "src dst weight". Blanks, tabs, commas or semicolons
+ * separate them. Lines that begin with # or % are comments. The first line may name the columns, in
  * any order. All threads parse. */
 #ifndef OG_IMPORT_PAIRS_H
 #define OG_IMPORT_PAIRS_H

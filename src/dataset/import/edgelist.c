@@ -5,7 +5,7 @@
  *
  * Ids that are words are numbered by dataset/word_map.h, in the same two readings.
  *
- * Reading the text twice is worth it: edges go to the disk once, with their final numbers, and new
+ * Reading the text twice is worth it: edges go to the disk once, with their final numbers. New
  * numbers keep the order of ids. SRC is a file, or a folder with edges.txt, .tsv, .csv or .el,
  * perhaps gzipped, and node data. With arrays as in the npy layout, ids are their rows, and one
  * scan suffices. With CSV by id, its nodes are added. */

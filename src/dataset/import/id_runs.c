@@ -2,8 +2,8 @@
  *
  *   | run | run | run | ... | merged | merged | ... | all |
  *
- * A merge takes the earliest runs, as many as there is memory for buffers of 4 KiB, and appends a
- * new run, until one is left. */
+ * A merge takes the earliest runs and appends a new one. It takes as many as there is memory for
+ * buffers of 4 KiB. Merges end when one run is left. */
 #include "dataset/import/id_runs.h"
 
 #include "base/file.h"

@@ -46,7 +46,7 @@ static inline bool og__ids_dense(const struct og_ids *ids)
 /* Places of marked ids, unless far. Any thread. */
 void og__ids_rank(const struct og_ids *ids, const uint64_t *id, size_t n, uint32_t *rank);
 
-/* Far: put the ids of all edges, then compute all positions, then take them in the order of the
+/* Far: put the ids of all edges, compute all positions, then take them. Takes have the order of
  * puts. One thread. */
 OG_MUST_CHECK int og__ids_put(struct og_ids *ids, const uint64_t *id, size_t n, struct og_err *err);
 OG_MUST_CHECK int og__ids_find(struct og_ids *ids, struct og_err *err);

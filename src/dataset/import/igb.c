@@ -7,7 +7,7 @@
  * and, in the heterogeneous sets, <type>/node_feat.npy and
  * <source>__<name>__<destination>/edge_index.npy of others.
  *
- * In the two largest sets, features and labels are named .npy but have no header; the magic
+ * In the two largest sets, features and labels are named .npy but have no header. The magic
  * distinguishes them. Their labels may be fewer than the nodes; the rest has none. IGB publishes no
  * splits. All sizes use those of its loader for the full set: the first 60 % of the labelled
  * papers, then 20 % and 20 %. SRC may have train.npy, valid.npy, test.npy instead. */

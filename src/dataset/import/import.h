@@ -119,8 +119,8 @@ struct og_format {
 
 /* ---- the neutral layout (npy.c), for other formats that have some of its files ---- */
 
-/* Imports node features, labels and splits, as .npy or as CSV by id, as far as they are there. For
- * formats that have only edges, when SRC is a folder. */
+/* Imports the node features, labels and splits that are there, as .npy or as CSV by id. For formats
+ * that have only edges, when SRC is a folder. */
 OG_MUST_CHECK int og__import_npy_nodes(struct og_importer *imp, struct og_err *err);
 /* As og__import_npy_nodes; a SRC that is one file has no features and labels. */
 OG_MUST_CHECK int og__import_nodes_of(struct og_importer *imp, bool is_folder, struct og_err *err);
@@ -261,7 +261,7 @@ OG_MUST_CHECK int og__import_check_rows(const struct og_importer *imp, const str
 enum { OG__MOST_COLUMNS = INT32_MAX / 8 };
 OG_MUST_CHECK int og__import_check_columns(const struct og_table *t, const char *what,
                                            struct og_err *err);
-/* Checks rows and columns of a table as far as known, before anything is written. t may be NULL. */
+/* Checks rows and columns of a table as far as known, before anything is written. NULL passes. */
 OG_MUST_CHECK int og__import_expect_rows(const struct og_importer *imp, const struct og_table *t,
                                          int64_t nodes, const char *what, struct og_err *err);
 

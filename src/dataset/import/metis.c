@@ -4,10 +4,10 @@
  *   nodes edges [fmt [ncon]]
  *   [size] [ncon weights of the node] neighbour [weight] neighbour [weight] ...
  *
- * fmt has three digits: 1 if lines have sizes of nodes, weights of nodes, weights of edges. ncon is
- * 1 by default. Nodes count from 1, and an edge is in the lines of both its ends. A node without
- * edges has an empty line. SRC is such a file, or a folder with graph.metis or graph.metis.gz and
- * node arrays as in the npy layout.
+ * fmt has three digits, each 0 or 1. 1 means that lines have, in this order, sizes of nodes,
+ * weights of nodes, weights of edges. By default ncon is 1. Nodes count from 1, and an edge is in
+ * the lines of both its ends. A node without edges has an empty line. SRC is such a file, or a
+ * folder with graph.metis or graph.metis.gz and node arrays as in the npy layout.
  *
  * A hub's line may be longer than a block of text, so it is read in pieces. */
 #include "dataset/import/import.h"
@@ -50,7 +50,8 @@ struct metis {
 
 /* ---- header ---- */
 
-/* Two bytes of text an entry, and 1032 of these in a byte of gzip: no file holds more. */
+/* Can the file hold so many nodes or edges? Each takes at least a byte of text, and a byte of gzip
+ * holds 1032 at most. */
 static bool believable(uint64_t count, const struct og_text *t)
 {
     return count / 1032 <= t->file_bytes;

@@ -3,10 +3,10 @@
  *   %%MatrixMarket matrix coordinate real general
  *   % comments
  *   rows columns entries
- *   i j value            counted from 1: an edge from node i - 1 to node j - 1 of that weight
+ *   i j value            counted from 1: an edge of this weight from i - 1 to j - 1
  *
- * SRC is such a file, or a folder with graph.mtx or graph.mtx.gz and node arrays as in the npy
- * layout. An off-diagonal entry of a symmetric matrix is two edges. */
+ * SRC is such a file, or a folder with graph.mtx or graph.mtx.gz. The folder may have node arrays
+ * as in the npy layout. An off-diagonal entry of a symmetric matrix is two edges. */
 #include "dataset/import/mtx.h"
 #include "dataset/import/edge_text.h"
 
@@ -64,7 +64,8 @@ static int read_banner(struct og_mtx_head *head, const struct og_text *t, const 
     return 0;
 }
 
-/* Four bytes of text an entry, and 1032 of these in a byte of gzip: no file holds more. */
+/* Can the file hold so many entries? Each takes at least four bytes of text, and a byte of gzip
+ * holds 1032 at most. */
 static bool believable(uint64_t count, const struct og_text *t)
 {
     return count / (1032 / 4) <= t->file_bytes;

@@ -1,8 +1,8 @@
 /* The npy layout: edges.npy, feat.npy (or feat_indptr, feat_indices, feat_data), label.npy, and
  * splits. Types of nodes and edges and further files are in docs/reference/formats.md.
  *
- * The edges define the relations: edges of one type from nodes of one type to nodes of one type.
- * They are ordered by edge type, then source and destination type. */
+ * The edges define the relations. A relation has the edges of one type from nodes of one type to
+ * nodes of one type. Relations are ordered by edge type, then source and destination type. */
 #include "dataset/import/npy.h"
 
 #include "dataset/import/by_id.h"

@@ -368,8 +368,8 @@ int og__npy_add_edges(struct og_npy_source *s, struct og_err *err)
 
 /* ---- lists of edges ---- */
 
-/* Appends the relation of each edge of a written list. kinds: types as in edge_type.npy, or NULL if
- * all are equal. */
+/* Appends the relation of each edge of a written list. Their types are in `kinds`, as in
+ * edge_type.npy, or NULL if all are equal. */
 static int append_relations(struct og_npy_source *s, const struct og_npy *edges,
                             struct og_table *kinds, struct og_npy_writer *w, struct og_err *err)
 {

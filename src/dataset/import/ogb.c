@@ -13,9 +13,9 @@
  *   papers100M    raw/data.npz: edge_index [2,E], node_feat; raw/node-label.npz: node_label; splits
  *                 as those of ogbn-*
  *   MAG240M       processed/paper/{node_feat,node_label}.npy,
- *                 processed/paper___cites___paper/edge_index.npy [2,E]; splits as train.npy,
- *                 valid.npy, test.npy in SRC, which examples/mag240m_splits.py writes; and folders
- *                 of other types and relations (folders.c)
+ *                 processed/paper___cites___paper/edge_index.npy [2,E]. Splits are train.npy,
+ *                 valid.npy, test.npy in SRC, which examples/mag240m_splits.py writes. Other types
+ *                 and relations have folders (folders.c).
  *
  * A label of NaN is none. The type with labels becomes the first; the others follow in the file's
  * order. Relations keep the file's order. */

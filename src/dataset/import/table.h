@@ -98,8 +98,8 @@ bool og__table_csv_unnamed_id(const struct og_table *t);
 /* Unused columns of such a table; owned by the table. */
 struct og_names *og__table_csv_unread(struct og_table *t);
 
-/* For implementations of a kind: a zeroed struct of `bytes` that begins with a table, with ops and
- * name set. NULL on lack of memory. */
+/* Allocates a zeroed struct of `bytes` that begins with a table, with ops and name set. For
+ * implementations of a kind. NULL on lack of memory. */
 void *og__table_new(size_t bytes, const struct og_table_ops *ops, const char *name,
                     struct og_err *err);
 

@@ -281,7 +281,8 @@ static const char *parse_word(const char *p, double *x)
     return NULL;
 }
 
-/* Up to 15 digits and powers of ten up to 22 are exact as double, so one operation rounds once. */
+/* Up to 15 digits are exact as double, and so are powers of ten up to 22. So one operation rounds
+ * once. */
 const char *og__parse_real(const struct og_text *t, const char *p, double *x)
 {
     static const double ten[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,

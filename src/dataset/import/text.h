@@ -28,7 +28,7 @@ struct og_text {
     size_t filled;
     int64_t lines; /* before the block */
     bool begun, ended;
-    /* set by the caller: a line longer than a block is returned in pieces, which end in a blank */
+    /* Set by the caller: return lines longer than a block in pieces, which end in a blank. */
     bool in_pieces;
     locale_t plain; /* so that 1.5 is a number in any locale of the program */
 };
