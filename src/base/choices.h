@@ -1,4 +1,4 @@
-/* Values of options with a fixed set of words, in the order of the option tables
+/* Values of options with a fixed set of words. Their order is that of the option tables
  * (options/options.c, dataset/import/options.c, dataset/generate/options.c). Programs use only the
  * words, so values may change between versions. */
 #ifndef OG_CHOICES_H

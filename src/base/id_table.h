@@ -1,6 +1,6 @@
 /* Hash tables keyed by 32-bit id: open addressing, linear probing, a power of two of entries.
  *
- * An entry is a struct that begins with its id; UINT32_MAX marks a free entry and is no valid id.
+ * An entry is a struct that begins with its id. UINT32_MAX marks a free entry and is no valid id.
  * Each call takes the entry size as `stride`. Inlining makes it a constant, so a table of 8-byte
  * entries is as fast as a specialised one. A table whose entries are positions in an existing array
  * of ids passes that array as `ids`; others pass NULL.
@@ -107,7 +107,7 @@ static inline uint32_t og__id_place(struct og_id_table *t, uint32_t id, uint32_t
     return e->place;
 }
 
-/* Frees the entry of an existing `id` and moves later entries into the gap, so that none is lost.
+/* Frees the entry of an existing `id`, and moves later entries so that searches still find them.
  * Knuth, The Art of Computer Programming, volume 3, section 6.4, algorithm R. */
 void og__id_remove(struct og_id_table *t, size_t stride, const uint32_t *ids, uint32_t id);
 

@@ -76,9 +76,9 @@ static bool is_whole(const char *p, size_t bytes)
 
 /* ---- released memory ----
  *
- * First touches of pages are slow: the kernel clears them, and a virtual machine's host may have to
- * find them. So the budget retains released large blocks for later requests. A request that needs
- * their room drops them. */
+ * First touches of pages are slow: the kernel clears them. A virtual machine's host may also have
+ * to find them. So the budget retains released large blocks for later requests. A request that
+ * needs their room drops them. */
 
 /* Bytes that retained blocks never use: the process needs memory that no budget counts. */
 static size_t spare(const struct og_budget *b)

@@ -1,12 +1,12 @@
 /* The memory budget, and arenas allocated from it.
  *
- * Every allocation of about a MiB or more is charged to a budget: topology, tables, traces, plans,
- * caches, staging, model, activations. One that would exceed the budget fails with -ENOMEM and a
- * message that names the part. The memory plan in train/ sets a fixed reserve aside for small
- * bookkeeping (paths, option strings, thread stacks).
+ * Every allocation of about a MiB or more is charged to a budget. That is topology, tables, traces,
+ * plans, caches, staging, model, activations. One that would exceed the budget fails with -ENOMEM
+ * and a message that names the part. The memory plan (src/budget) sets a fixed reserve aside for
+ * small bookkeeping (paths, option strings, thread stacks).
  *
- * Allocations of 2 MiB or more are mapped on 2 MiB boundaries and offered to the kernel as huge
- * pages. Sampling accesses them at random, and TLB misses would dominate. The budget retains
+ * Allocations of 2 MiB or more are mapped on 2 MiB boundaries. The kernel may use huge pages for
+ * them. Sampling accesses them at random, and TLB misses would dominate. The budget retains
  * released blocks for later requests, within the limit. */
 #ifndef OG_MEMORY_H
 #define OG_MEMORY_H

@@ -25,15 +25,15 @@ OG_MUST_CHECK int og__places_in(struct og_places *out, struct og_places of, cons
                                 struct og_err *err);
 void og__places_free(struct og_places *p); /* accepts a zeroed one */
 
-/* Bytes that fit if each folder gets an equal share: the smallest free space times the number of
- * folders. 0 = unknown. */
+/* Bytes that fit if each folder gets an equal share. That is the smallest free space times the
+ * number of folders. 0 = unknown. */
 uint64_t og__places_room(struct og_places p);
 
 /* Are both paths, or their nearest existing parents, on the same file system? */
 bool og__same_file_system(const char *a, const char *b);
 
-/* Checks that each folder, or its nearest existing parent, is a writable folder: -ENOTDIR, -EACCES
- * and others. -EINVAL if two are the same folder. */
+/* Checks that each folder, or its nearest existing parent, is a writable folder. Returns -ENOTDIR,
+ * -EACCES or others, and -EINVAL if two are the same folder. */
 OG_MUST_CHECK int og__places_check(struct og_places p, const char *option, struct og_err *err);
 
 #endif

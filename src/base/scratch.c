@@ -4,10 +4,10 @@
  *   the creator:  mkdir ──> create lock ──> flock ──> host's name ──> is it still there? ──> ours
  *   the remover:  open lock ──> flock ──> this host's? ──> empty the folder, lock last ──> rmdir
  *
- * If the remover was quicker at any arrow, the creator finds its folder gone, or its lock file
- * locked or unlinked, and takes another number. NFS requires a writable descriptor for an exclusive
- * lock, and some mounts lock per host only. So only the host named in the lock file removes the
- * folder. */
+ * If the remover was quicker at any arrow, the creator takes another number. It notices because its
+ * folder is gone, or its lock file is locked or unlinked. NFS requires a writable descriptor for an
+ * exclusive lock, and some mounts lock per host only. So only the host named in the lock file
+ * removes the folder. */
 #include "base/scratch.h"
 
 #include "base/file.h"
