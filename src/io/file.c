@@ -6,8 +6,8 @@
  *                │
  *              one trial read of one block ──fails──> buffered
  *
- * The trial read is there because some file systems accept O_DIRECT at open and refuse it at the
- * first read. */
+ * Some file systems accept O_DIRECT at open and refuse it at the first read: hence the trial
+ * read. */
 #include "io/engine.h"
 
 #include <fcntl.h>

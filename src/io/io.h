@@ -5,9 +5,9 @@
  *                                             topped up    pread
  *                                                          mmap
  *
- * Three layers: files opened for direct reads (file.c), engines in one table (engine.h, uring.c,
- * pread.c, mmap.c), and the reader. The reader merges rows (read_rule.c) and scatters the data
- * (reader.c). A disk is measured once; its profile is stored (profile.c). */
+ * Three layers: files opened for direct reads (file.c), engines in one table (engine.h), and the
+ * reader. The engines are uring.c, pread.c and mmap.c. The reader merges rows (read_rule.c) and
+ * scatters the data (reader.c). A disk is measured once; its profile is stored (profile.c). */
 #ifndef OG_IO_H
 #define OG_IO_H
 

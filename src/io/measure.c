@@ -1,6 +1,6 @@
 /* A steady load on an engine: measures the disk, without rows and scattering.
  *
- * Random request k goes to position k of a keyed permutation of the file, so no position is read
+ * Random request k goes to position k of a keyed permutation of the file. So no position is read
  * twice. The page cache (with mmap) cannot serve it; a host's cache can only as far as it holds the
  * file already. */
 #include "base/random.h"

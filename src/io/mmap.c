@@ -1,6 +1,6 @@
-/* The baseline: features mapped and faulted in, as in PyG+ and in loaders that hand numpy.memmap to
- * their workers. Made as fast as possible: readahead is off, so a fault reads one page. The best
- * number of threads for the disk fault at once, so many reads are in flight.
+/* The baseline: features mapped and faulted in, as in PyG+ and in loaders with numpy.memmap. Made
+ * as fast as possible: readahead is off, so a fault reads one page. The best number of threads for
+ * the disk fault at once, so many reads are in flight.
  *
  *     thread ──> memcpy from the mapping ──page absent──> fault ──> disk (one page)
  *

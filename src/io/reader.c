@@ -17,8 +17,8 @@
  * stand idle. Requests go out in row order, so each disk has its share in flight and all finish
  * together.
  *
- * A large request reads straight into `out`, without a copy, if its rows have the same layout there
- * and alignment allows. With a conversion, every request goes through the slab.
+ * A large request reads straight into `out` if its rows have the same layout there. Alignment must
+ * allow it as well. With a conversion, every request goes through the slab.
  *
  * Memory: the slab from the budget as "read buffers"; one allocation of `depth` requests at open;
  * none later. */

@@ -36,7 +36,7 @@ void og__slab_release(struct og_slab *s)
     *s = (struct og_slab){0};
 }
 
-/* The first run of n free units that starts in [from, to), as an index; n_units if there is
+/* Index of the first run of n free units that starts in [from, to). Returns n_units if there is
  * none. */
 static size_t find_run(const struct og_slab *s, size_t n, size_t from, size_t to)
 {

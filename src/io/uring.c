@@ -269,8 +269,8 @@ static int enter(struct og_io_engine *e, size_t wait, struct og_err *err)
     }
     if (rc >= 0 || rc == -EINTR)
         return 0;
-    /* Another thread's ring: its reads cannot be awaited here, and would write to memory that may
-     * have been freed. */
+    /* This would be another thread's ring, whose reads cannot be awaited here. They would write to
+     * memory that may have been freed. */
     assert(rc != -EEXIST);
     return og__fail_errno(err, rc, "use --io pread", "%s: io_uring_enter", e->setup.files[0].path);
 }
