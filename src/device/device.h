@@ -3,7 +3,7 @@
  * One table of functions for each kind of device:
  *
  *     virtual   host memory that the host may not access, kernels on CPU cores, an interconnect
- *               with modelled times: for tests, and for development without a GPU
+ *               with modelled times. For tests, and for development without a GPU
  *     cuda      a plugin, loaded on demand (cuda.c, cuda.cu)
  *
  * A stream executes its work in order, asynchronously. Only events order work of different streams.
@@ -113,8 +113,8 @@ struct og_device_ops {
     int (*lend)(struct og_device *d, const void *p, size_t bytes, struct og_err *err);
     void (*end_lending)(struct og_device *d, const void *p, size_t bytes);
 
-    /* Lets kernels and products of this device read all memory of the peer, which is of the same
-     * kind. After the peer has closed, this device launches nothing more. */
+    /* Lets kernels and products of this device read all memory of a peer of its kind. After the
+     * peer has closed, this device launches nothing more. */
     int (*reach)(struct og_device *d, struct og_device *peer, struct og_err *err);
 
     int (*stream)(struct og_device *d, struct og_stream **out, struct og_err *err);

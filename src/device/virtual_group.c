@@ -1,7 +1,7 @@
 /* Streams between processes of one machine whose virtual devices form a group. Only they know the
  * address:
  *
- *   rank r   listens at <id>-r, calls ranks 0 .. r - 1, and takes the calls of r + 1 .. n - 1 */
+ *   rank r   listens at <id>-r, calls ranks 0 .. r - 1, and accepts calls of r + 1 .. n - 1 */
 #include "device/virtual_group.h"
 
 #include "base/base.h"

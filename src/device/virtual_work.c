@@ -1,5 +1,5 @@
-/* Products and sorts of virtual devices, in place of a vendor's libraries: simple, with sums in a
- * fixed order. */
+/* Products and sorts of virtual devices, in place of a vendor's libraries. They are simple, with
+ * sums in a fixed order. */
 #include "device/virtual.h"
 
 #include "base/base.h"

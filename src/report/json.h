@@ -4,8 +4,8 @@
 
 #include "base/json.h"
 
-/* Store the text of `root` (its reference is taken) in *text unless NULL, and in file `path` unless
- * NULL. Reals have 17 digits, so reading restores them exactly. */
+/* Stores the text of `root` in *text and in file `path`, each unless NULL. Takes the reference to
+ * `root`. Reals have 17 digits, so reading restores them exactly. */
 OG_MUST_CHECK int og__json_deliver(json_t *root, const char *path, char **text, struct og_err *err);
 
 #endif
