@@ -3,8 +3,9 @@
  *
  *   bench_loader DATASET [hold N] [OPTION VALUE]...
  *
- * Prints JSON: seconds and resident memory of each epoch, plan and counters of the loader, what the
- * process held before it was opened by the kernel's count, and the peak beyond that. */
+ * Prints JSON: seconds and resident memory of each epoch, plan and counters of the loader. Also
+ * what the process held before the loader was opened, by the kernel's count, and the peak beyond
+ * that. */
 #include "base/json.h"
 #include "options/fields.h"
 

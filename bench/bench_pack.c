@@ -7,12 +7,12 @@
  * BATCHES, packed batch by batch, each with random reads and one write. Each line: seconds, what it
  * read and wrote, and what the kernel says of both. The file is removed.
  *
- * Then what segments would take and read, with MinHash order and in the order of the file; and how
- * long choosing their size takes, for half the disk between the least and packs.
+ * Then what segments would take and read, with MinHash order and in the order of the file. And how
+ * long it takes to choose their size, for half the disk between the smallest and packs.
  *
- * Then segments written to FOLDER and read back, with as much disk as the features take 3 and 5
- * times, in either order. Given ALL, every size is tried and the best that fits compared with the
- * one that was chosen. */
+ * Then segments are written to FOLDER and read back, in either order. They have as much disk as the
+ * features take 3 and 5 times. Given ALL, every size is tried and the best that fits compared with
+ * the one that was chosen. */
 #include "base/file.h"
 #include "dataset/features.h"
 #include "gather/pack.h"

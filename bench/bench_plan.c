@@ -1,5 +1,6 @@
-/* How long planning takes, compared with sampling, and how it grows: policies that are planned for
- * a superbatch at once, over superbatches of three sizes, sampled from a dataset.
+/* How long planning takes, compared with sampling, and how it grows with the superbatch. Policies
+ * that are planned for a superbatch at once plan superbatches of three sizes, sampled from a
+ * dataset.
  *
  *   bench_plan DATASET [CACHE_PERCENT [BATCH [REPEATS]]]
  *

@@ -5,7 +5,7 @@
  *     random       single reads of BYTES at random places, no rows: what fio's randread does
  *     sequential   single reads of BYTES in order
  *     rows         a sparse random set of rows of BYTES through the reader (one in 256 KiB)
- *     all-rows     every row of BYTES through the reader, from a multiple of 512 rows on; 2 MiB
+ *     all-rows     every row of BYTES through the reader, from a multiple of 512 rows on. 2 MiB
  *                  at a time, so that where they arrive is as warm as a benchmark's buffers are
  *
  * Prints one line: reads a second, bytes a second, and the CPU time a read costs. */

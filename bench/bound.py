@@ -1,8 +1,10 @@
-"""Memory cgroups that bound what a process takes, page cache included; and whether they do so on this machine.
+"""Memory cgroups that bound what a process takes, page cache included. Also whether they do so on this machine.
 
     where = bound.find()            # a folder to make them in
     if where.reason: ...            # why there is none
-    with bound.group(where) as g:   # a new one, removed at the end; g.limit(bytes), g.enter() in the process that is to be bounded
+    with bound.group(where) as g:   # a new one, removed at the end
+        g.limit(bytes)
+        g.enter()                   # in the process that is to be bounded
 """
 import contextlib
 import os
@@ -66,7 +68,7 @@ def group(where):
 
 
 def enforced(base):
-    """A process that takes 160 MiB where 96 are allowed has to be killed: no file says whether it would be."""
+    """Whether a process that takes 160 MiB where 96 are allowed is killed. No file says so; it has to be tried."""
     with group(Where(base)) as g:
         g.limit(96 * 2**20)
         return subprocess.run([*g.prefix(), sys.executable, "-c", HOG], stderr=subprocess.DEVNULL).returncode == -signal.SIGKILL

@@ -4,10 +4,10 @@
     bench/bytes.py [--outgrow PATH] [--scratch DIR] [--nodes 1000000] [--degree 16] [--dim 128] [--epochs 2] [--memory 400M]
                   [--only NAME,...]
 
-A graph is generated under --scratch (a file system with a disk; tmpfs has none) and removed again: 600 MB with these
-numbers, and about as much for what is sampled and packed. Before each command every file of the graph, of samples, packs
-and runs is flushed and put out of the page cache (POSIX_FADV_DONTNEED, no root needed). The command's own count is that of
-its `getrusage` at its end: ru_inblock and ru_oublock, in 512 bytes. Reported bytes are the sums of docs/reference/json.md.
+A graph is generated under --scratch, which has to be on a disk, and removed again. It takes 600 MB with these numbers, and what is sampled and packed about
+as much. Before each command every file of the graph, of samples, packs
+and runs is flushed and put out of the page cache (POSIX_FADV_DONTNEED, no root needed). The command's own count is that of its `getrusage` at its end:
+ru_inblock and ru_oublock, in 512 bytes. Reported bytes are the sums of docs/reference/json.md.
 
 A row is right where
   - nothing is missing. The disk read at most the reported bytes and 1 %, 2 MB more (names, inodes, heads of files, read-ahead).

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Samples of a device against the CPU's, byte for byte, on a graph of a size that tests do not have. Nothing is trained.
+"""A device's samples against the CPU's, byte for byte, on a graph larger than those of tests. Nothing is trained.
 
     bench/device_sampling.py [--outgrow PATH] [--scratch DIR] [--device virtual] [--nodes 8000000] [--degree 16] [--batches 40] [--fanout 10,10,10]
 
-An R-MAT graph with as many training nodes as make --batches of 1000 seeds is sampled twice into traces, by the CPU and by --device. Every array of the one is
+The CPU and --device both sample an R-MAT graph, each into a trace. As many nodes are for training as make --batches of 1000 seeds. Every array of the one is
 compared with the other's. Exit 1 if any differs. The virtual device's kernels run on the CPU, its memory shut in between: its time says nothing about a device.
 """
 import argparse

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Executors by a clock on the wall: one that samples and one that trains (1:1) against executors that do both (2:0). They run on the same CPU cores, compared with
-the event model's prediction of each before the run. Runs alternate, so that whatever else the machine does meets all of them; an epoch's seconds are the median
-of all epochs but the first of each run.
+"""Measured seconds of executors: one that samples and one that trains (1:1), against two that do both (2:0). They run on the same CPU cores, and are compared
+with the event model's prediction of each before the run. Runs alternate, so that whatever else the machine does affects all of them. An epoch's seconds are the
+median of all epochs but the first of each run.
 
     executors.py OUTGROW GRAPH [--rounds 3] [--splits 1:1,2:0] [TRAIN OPTIONS ...]
 

@@ -51,8 +51,8 @@ def write_npy(path, descr, shape, data=None):
 
 
 def clustered(path, nodes, seed=1):
-    """Fifteen in-neighbours each, nine of ten from the node's own community of a fiftieth of the nodes, whoever they are: no
-    node is much better connected than another. The training nodes are five communities."""
+    """A graph where no node has many more edges than another: each has fifteen in-neighbours. Nine of ten are from the node's own community, a fiftieth of the
+    nodes. The training nodes are five communities."""
     degree, communities = 15, 50
     rng = random.Random(seed)
     size = nodes // communities

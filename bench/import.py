@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Import of edge lists of 10 M and 100 M edges (and 1 G with --full): time an edge and bytes written.
+"""Import of edge lists of 10 M and 100 M edges, and 1 G with --full. Prints time an edge and bytes written.
 
     bench/import.py [--outgrow PATH] [--scratch DIR] [--edges N,...] [--full] [--gz]
 
-Text as SNAP publishes it: two ids of eight digits a line, sparse, sources and destinations skewed, 16 edges a node. Each is imported with --memory 1G in a
-memory cgroup of 1.1 GB where one can be made, with a cold page cache, and removed right after. 1 G edges take 18 GB of text and 24 GB while they are sorted.
+Text as SNAP publishes it, two ids of eight digits a line. Ids are sparse, sources and destinations skewed, 16 edges a node. Each is imported with --memory
+1G in a memory cgroup of 1.1 GB where one can be made, with a cold page cache, and removed right after. 1 G edges take 18 GB of text and 24 GB while they are
+sorted.
 """
 import argparse
 import json

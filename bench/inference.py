@@ -3,8 +3,8 @@
 
     bench/inference.py [--outgrow PATH] [--dataset DIR] [--scratch DIR] [--memory 1G] [--models sage,gcn,gat]
 
-An rmat graph of 8 M nodes, 128 M edges and 128 features (4.6 GB), generated under --scratch and removed unless given. Models of three
-layers, hidden 64, as initialised. Cold page cache; in a memory cgroup a tenth larger than --memory where one can be made. A layer's
+An rmat graph of 8 M nodes, 128 M edges and 128 features (4.6 GB). It is generated under --scratch, and removed unless given. Models of
+three layers, hidden 64, as initialised. Cold page cache; in a memory cgroup a tenth larger than --memory where one can be made. A layer's
 amplification is what it read over what its input and the graph's structure take.
 """
 import argparse

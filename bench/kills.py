@@ -3,10 +3,10 @@
 
     bench/kills.py [--outgrow PATH] [--kills 100] [--seed 1] [--scratch DIR] [--nodes 20000]
 
-Kills alternate between training, checkpointing after every batch, sampling ahead (which spills much), packing, reusing samples, predicting and importing. A run
-that was killed is started again with --resume, and killed again, until it gets through. Then its parameters and losses are compared with those of an unbroken
-run, and its folder with the files that belong there. Predictions resume with --resume as well. An import that was killed leaves nothing under its name, and the
-next one is the unbroken one, file by file. Exit status 1 at the first difference.
+Kills alternate between training, sampling ahead, packing, reusing samples, predicting and importing. Training writes a checkpoint after every batch; sampling
+ahead spills much. A run that was killed is started again with --resume, and killed again, until it gets through. Then its parameters and losses are compared
+with those of an unbroken run, and its folder with the files that belong there. Predictions resume with --resume as well. An import that was killed leaves
+nothing under its name, and the next one is the unbroken one, file by file. Exit status 1 at the first difference.
 """
 import argparse
 import array

@@ -4,13 +4,13 @@
     bench/loader.py --dataset DIR [--outgrow PATH] [--parts times,memory] [--policies auto,degree,belady] [--turns 3] [--epochs 4] [--hold 0]
                     [--memory 700M] [--fanout 10,10,10] [--long 20] [--scratch DIR]
 
-times   Seconds an epoch, preparation included: of a loader whose batches are released at once, and of bench epoch with the same options. Also of
+times   Seconds an epoch, preparation included, of a loader that releases its batches at once. Also of bench epoch with the same options, and of
         bench epoch in equal memory, which is --memory without the batches handed over. The first copies each batch into an arena of the
         caller's, the others look at rows where they are. They alternate, the one that goes first changing from round to round, so that what
-        else the machine does meets all alike; a ratio is that of one round. Printed: medians, with the least and the largest ratio.
-memory  A loader of --long epochs: the kernel's count of its process less what it was before the loader was opened. Fails where the peak is
-        beyond --memory. What the second half of the epochs has more than the first is to be judged: memory that was planned is touched when a
-        batch is larger than all before it.
+        else the machine does affects all alike; a ratio is that of one round. Printed: medians, with the smallest and largest ratio.
+memory  Memory of a loader of --long epochs. It is the kernel's count of its process, less the count before the loader was opened. Fails where
+        the peak is beyond --memory. What the second half of the epochs has more than the first is to be judged: memory that was planned is
+        touched when a batch is larger than all before it.
 
 bench_loader is built with -D OUTGROW_BENCH=ON, next to outgrow in the folder bench.
 """
@@ -50,7 +50,7 @@ def run_epochs(args, policy, **others):
 # ---- times ----
 
 def average(result):
-    """Seconds an epoch, with what it takes before the first: some ways sample and plan all of them there."""
+    """Seconds an epoch, with a share of what precedes the first. Some execution plans sample and plan all epochs there."""
     before = result["open_seconds"] if "open_seconds" in result else result["prepare"]["seconds"]
     return (before + sum(epoch["seconds"] for epoch in result["epochs"])) / len(result["epochs"])
 

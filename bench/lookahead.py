@@ -3,8 +3,8 @@
 
     bench/lookahead.py [--outgrow PATH] [--dataset DIR] [--scratch DIR] [--parts presets,gather,topology,faults] [--epochs 3]
 
-The dataset is rmat, 8 M nodes, 128 M edges, dim 128, 80 k training nodes (4.6 GB; generated under --scratch and removed
-unless given). Everything runs with a cold page cache in a memory cgroup of 1500 MB where one can be made, after
+The dataset is rmat, 8 M nodes, 128 M edges, dim 128, 80 k training nodes (4.6 GB). It is generated under --scratch, and
+removed unless given. Everything runs with a cold page cache in a memory cgroup of 1500 MB where one can be made, after
 `outgrow bench io` has measured the disk. Seconds an epoch are (prepare + all epochs) / epochs.
 """
 import argparse

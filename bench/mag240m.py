@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""A graph shaped as MAG240M at a hundredth, from OGB's files to a trained model within a quarter of its size.
+"""A graph shaped as MAG240M at a hundredth, from OGB's files to a trained model. Memory is a quarter of its size.
 
     bench/mag240m.py [--outgrow PATH] [--scratch DIR] [--share 0.01] [--memory SIZE] [--batch 128] [--fanout 10,5] [--hidden 128] [--embedding 8] [--keep]
 
-Hu et al. 2021 (OGB-LSC), table 1: 121.8 M papers with 768 features as f16, 122.4 M authors and 25,721 institutions without. Edges: 386 M
-writes, 1,298 M cites, 44.6 M affiliated with; 153 classes, 1.1 M papers to train on. Written as `mag240m_kddcup2021/` unpacks, with citations
-and writers by popularity, two citations in three within a class, and features around a point of each class; imported by `outgrow import ogb
---in-place --reverse-relations`.
+The graph of Hu et al. 2021 (OGB-LSC), table 1, times --share. Nodes: 121.8 M papers with 768 features as f16, 122.4 M authors and 25,721 institutions without
+features. Edges: 386 M writes, 1,298 M cites, 44.6 M affiliated with. 153 classes, 1.1 M papers to train on. It is written as `mag240m_kddcup2021/` unpacks, and
+imported by `outgrow import ogb --in-place --reverse-relations`. Citations and writers follow popularity, two citations in three are within a class, and
+features are around a point of each class.
 
-Relational GraphSAGE of as many layers as --fanout has numbers, with learnable embeddings for authors and institutions, trains an epoch for
-each plan of rows and lists, from a cold page cache. The bytes of the checkpoint have to be the same for all of them. The peak of memory has
-to be within --memory (given or a quarter of what is on the disk). Exit status 1 where one of these is not so, or one of bytes.
-  - Reported bytes are those of the process's read calls (rchar of its /proc/PID/io at its end), but for ITSELF at most: what it reads of
-    itself there, and heads of files that it wrote.
+Relational GraphSAGE trains an epoch for each plan of rows and lists, from a cold page cache. It has as many layers as --fanout has numbers, and learnable
+embeddings for authors and institutions. The bytes of the checkpoint have to be the same for all of them. The peak of memory has to be within --memory (given or
+a quarter of what is on the disk). Exit status 1 where one of these is not so, or one of bytes.
+  - Reported bytes are those of the process's read calls (rchar of its /proc/PID/io at its end). They differ by ITSELF at most: what it reads
+    of itself there, and heads of files that it wrote.
   - The disk read (getrusage) the reported bytes, but for repeated reads, which the page cache serves. These are labels, which each split takes
     out by a pass of its own; 1 MiB at most of each array, to recognise the dataset; and spilled batches, in training and evaluations.
 
@@ -111,7 +111,7 @@ def bytes_under(*folders):
 
 
 def train(b, path, home, options):
-    """The summary, the checkpoint, and the bytes of the process's read calls, and those that the disk read for it."""
+    """Trains. Returns summary, checkpoint, bytes of the process's read calls, and bytes that the disk read for it."""
     run = b.scratch / "run"
     shutil.rmtree(run, ignore_errors=True)
     put_out(home)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""A graph of the size of ogbn-papers100M on this disk: 111 M nodes, 1.6 G edges, 128 features as f16 (28 GB), 1.2 M training nodes.
+"""A graph of the size of ogbn-papers100M on this disk: 111 M nodes and 1.6 G edges. It has 128 features as f16 (28 GB) and 1.2 M training nodes.
 
     bench/papers100m.py [--outgrow PATH] [--dataset DIR] [--scratch DIR] [--nodes 111000000] [--train 1200000] [--memory 8G,4G] [--keep]
 
-For each --memory: generation (with the first), one epoch of the data path, one of GraphSAGE with 3 layers of 256. Batches of 1000, fanout 10,10,10; cold page
-cache, in a memory cgroup of the same size where one can be made. The prediction is that of the first candidate of `auto`, preparation and epoch. About 50 GB
-under --scratch, 20 GB more while it is generated, removed afterwards unless kept.
+For each --memory one epoch of the data path, and one of GraphSAGE with 3 layers of 256. The first also generates the graph. Batches of 1000, fanout 10,10,10;
+cold page cache, in a memory cgroup of the same size where one can be made. The prediction is that of the first candidate of `auto`, preparation and epoch.
+About 50 GB under --scratch, 20 GB more while it is generated, removed afterwards unless kept.
 """
 import argparse
 import pathlib

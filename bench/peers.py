@@ -1,26 +1,26 @@
 #!/usr/bin/env python3
-"""The same model on the same graph, in Outgrow and in what people use today: PyTorch Geometric, DGL and GraphBolt.
+"""The same model on the same graph, in Outgrow, PyTorch Geometric, DGL and GraphBolt.
 
     bench/peers.py [--outgrow PATH] [--venv DIR] [--scratch DIR] [--nodes 2000000] [--rounds 3] [--parts memory,disk] [--rows outgrow,pyg,dgl,graphbolt]
     bench/peers.py --data DIR --rounds 0                                        installs the peers and makes the graphs, which stay in DIR
-    bench/peers.py --data DIR --results FILE --parts disk --rows pyg --rounds 1   one run, added to FILE; the tables are of all runs in it
+    bench/peers.py --data DIR --results FILE --parts disk --rows pyg --rounds 1   adds one run to FILE. The tables show all its runs
 
 memory  everything in memory: seconds of an epoch, the first one left out
-disk    features on disk, a cold page cache, and a memory cgroup of --memory for all that Outgrow holds. A peer has as much from the first batch on: what its
-        libraries and the graph's topology take before it is shown, and does not count. Where no cgroup can be made that enforces its limit, which is tried,
+disk    features on disk, a cold page cache, and a memory cgroup. Its limit is --memory for all that Outgrow holds. A peer has as much from the first batch on: what
+        its libraries and the graph's topology take before it is shown, and does not count. Where no cgroup can be made that enforces its limit, which is tried,
         this part is refused; --unbounded runs it all the same, and the table says that peers had no limit
 
-GraphSAGE (mean, --hidden, as many layers as --fanout has numbers), Adam, no dropout, on an R-MAT graph of Outgrow's generator, whose arrays the peers
-read as they are. PyG's NeighborLoader draws a node's neighbours once a batch. It cuts off what a layer does not need (trim_to_layer) where its sampler is
-pyg-lib, which PyPI does not have: install it into --venv by hand to compare with that. DGL, GraphBolt and Outgrow draw in every hop.
-Out of core PyG reads rows of a np.memmap in --workers processes; GraphBolt's features are its TorchBasedFeature over a mapped file (its io_uring
-reader came with 2.4, which PyPI does not have either). Both mappings are advised that reads are random: without it the kernel may read megabytes around
-each row. DGL 2.1 has no features on disk of its own.
+GraphSAGE (mean) on an R-MAT graph of Outgrow's generator, whose arrays the peers read as they are. Layers are of --hidden, as many as --fanout has numbers;
+Adam, no dropout. PyG's NeighborLoader draws a node's neighbours once a batch. It cuts off what a layer does not need (trim_to_layer) where its sampler is
+pyg-lib, which PyPI does not have: install it into --venv by hand to compare with that. DGL, GraphBolt and Outgrow draw in every hop. Out of core PyG reads rows
+of a np.memmap in --workers processes; GraphBolt's features are its TorchBasedFeature over a mapped file (its io_uring reader came with 2.4, which PyPI does not
+have either). Both mappings are advised that reads are random: without it the kernel may read megabytes around each row. DGL 2.1 has no features on disk of its
+own.
 
-PyTorch's threads wait for one another in loops: on a machine that has other work its figures are many times what they are alone.
+PyTorch's threads wait for one another in loops. Where the machine has other work, its figures are many times larger.
 
-The peers are installed into --venv from PyPI the first time (5 GB; PyG's sampler is compiled, some minutes). One that does not install or run is named and left
-out. Each figure is the median of --rounds alternating runs, with the smallest and largest. The losses of the last epoch are shown: about the
+The peers are installed into --venv from PyPI the first time. That takes 5 GB, and some minutes to compile PyG's sampler. One that does not install or run is
+named and left out. Each figure is the median of --rounds alternating runs, with the smallest and largest. The losses of the last epoch are shown: about the
 same, since the models are; not equal, since draws and initial parameters are not.
 """
 import argparse
@@ -54,7 +54,7 @@ class Graph:
         self.indptr, self.indices, self.labels, self.train = (
             torch.from_numpy(np.load(f"{folder}/{name}.npy").astype(np.int64)) for name in ("indptr", "indices", "labels", "train"))
         self.x = np.load(f"{folder}/features.npy", mmap_mode="r" if mapped else None)
-        if mapped:  # a row's pages alone: what the kernel reads around each may be megabytes, as the disk is set up
+        if mapped:  # only the pages of a row: by default the kernel may read megabytes around each
             self.x._mmap.madvise(mmap.MADV_RANDOM)
         self.n, self.dim, self.classes = len(self.indptr) - 1, self.x.shape[1], int(self.labels.max()) + 1
 
@@ -277,7 +277,7 @@ def make_dataset(args, folder, part):
 
 
 class Others:
-    """CPU time of other processes meanwhile: with PyTorch's waiting loops, a figure that is not small makes the others worthless."""
+    """CPU time of other processes meanwhile. If it is not small, PyTorch's waiting loops make the other figures worthless."""
 
     def __enter__(self):
         self.began, self.busy, self.own = time.perf_counter(), *self.now()

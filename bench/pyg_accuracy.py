@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Test accuracy of PyTorch Geometric's models trained through outgrow.Loader, compared with the same models trained through its own NeighborLoader on the same
-graph. Also the command's own models with the same hyperparameters, where nodes draw their neighbours once a batch as there, and where they draw again in each
-hop. Means and standard deviations over seeds, at the best validation epoch.
+"""Test accuracy of PyTorch Geometric's models trained through outgrow.Loader, and through its own NeighborLoader. Both train the same models on the same graph.
+Also the command's own models with the same hyperparameters, where nodes draw their neighbours once a batch, as in NeighborLoader, and where they draw again in
+each hop. Means and standard deviations over seeds, at the best validation epoch.
 
     PYTHONPATH=build/release/python bench/pyg_accuracy.py --outgrow build/release/outgrow [--seeds 5] [--models gcn,sage,gat]
 
@@ -85,7 +85,7 @@ def layer_by_layer(model, batch):
 
 
 def degrees_of(graph, fanout):
-    """Degrees: for each node 1 + its neighbours in the graph, itself not among them, at most the fanout, which is that of all hops."""
+    """Degrees: 1 + a node's neighbours in the graph without itself, at most the fanout. All hops have the same fanout."""
     assert len(set(fanout)) == 1 and fanout[0] > 0
     indptr, indices = np.load(f"{graph}/indptr.npy"), np.load(f"{graph}/indices.npy")
     nodes = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
@@ -122,7 +122,7 @@ def train_epoch(model, logits_of, optimizer, batches):
 
 
 def best_of(graph, kind, o, seed, batches_of, logits_of=None, **more):
-    """The test accuracy of the epoch with the best validation accuracy. batches_of: of a split, each time it is called."""
+    """The test accuracy of the epoch with the best validation accuracy. batches_of(split) gives its batches, each time again."""
     logits_of = logits_of or whole(kind)
     torch.manual_seed(seed)
     about = outgrow.info(graph)

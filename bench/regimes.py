@@ -4,16 +4,16 @@
     bench/regimes.py [--outgrow PATH] [--scratch DIR] [--datasets DIR] [--data DIR] [--parts PART,...] [--turns 3]
 
 Parts:
-    pipeline    --pipeline none against overlapped batches, alternating (Liu et al. 2025, Table 5; Sun et al. 2023, Figure 11)
-    similarity  how much of what an epoch visits most another one does, too (Yang et al. 2022, Table 2)
-    eviction    hit rates where a cache holds 16 to 66 batches and an epoch has 1000 (Park et al. 2024, Figure 10); nothing is timed
+    pipeline    --pipeline none against overlapped batches, alternating. Liu et al. 2025, Table 5; Sun et al. 2023, Figure 11
+    similarity  how much of what an epoch visits most another one does, too. Yang et al. 2022, Table 2
+    eviction    hit rates where a cache holds 16 to 66 of an epoch's 1000 batches. Park et al. 2024, Figure 10; nothing is timed
     lsm         preset lsm-gnn against others in such a cache, timed
-    ginex       Ginex' preset, its ablation and its baselines, topology on disk, hit rates of 30 to 80 % (Park et al. 2022, Figures 14 and 15)
-    disk        what segments read by the disk they may take (Liu et al. 2025, Figure 11) and packs take by the cache (Figure 12); nothing is timed
-    settings    auto against every fixed plan over the twelve settings of bench/sequential.py, and over twelve with topology on disk: seconds predicted and taken
-    limit       auto where nearly all that three epochs visit fits in memory, against ginex, and when each stage worked
+    ginex       Ginex' preset, its ablation and its baselines, topology on disk. Hit rates of 30 to 80 %, as in Park et al. 2022, Figures 14 and 15
+    disk        what segments read by the disk they may take, and what packs take by the cache. Liu et al. 2025, Figures 11 and 12; nothing is timed
+    settings    auto against every fixed plan over the twelve settings of bench/sequential.py. Over twelve with topology on disk, too: seconds predicted and taken
+    limit       auto against ginex where nearly all that three epochs visit fits in memory. Also when each stage worked
 
-Graphs are generated, up to 2 GB each, under --datasets, where they stay, or else under --scratch, and removed. --data is a folder of graphs for
+Graphs are generated, up to 2 GB each, under --datasets or --scratch. In --datasets they stay; in --scratch they are removed. --data is a folder of graphs for
 `outgrow import npy`. Timings run with a cold page cache and want a machine that does nothing else. With --divide N every graph is N times smaller: to see that
 a part runs to its end, for its figures then mean nothing.
 """
@@ -153,7 +153,8 @@ def draws(folder, epoch, epochs, nodes):
 
 
 def similarity(a, b):
-    """The share of visits of epoch b's most visited nodes that went to most visited ones of epoch a (Yang et al. 2022, §6.2)."""
+    """How alike the most visited nodes of two epochs are (Yang et al. 2022, §6.2). It is the share of visits to b's most visited nodes that went to most
+    visited ones of a."""
     import numpy
     most = [numpy.argsort(-x, kind="stable")[: int(MOST * len(x))] for x in (a, b)]
     both = numpy.intersect1d(*most)
@@ -242,7 +243,8 @@ def part_lsm(b, args):
 
 
 def part_ginex(b, args):
-    """So many MiB for caches: of topology and features in phases (Ginex), or divided between both (Ali+PG, the best of five divisions)."""
+    """Ginex against Ali+PG with so many MiB for caches. Ginex has topology and features in phases; Ali+PG divides the memory between both, the best of five
+    divisions."""
     path = graph(b, args, "rmat2m")
     rows = []
     for share in map(int, args.shares.split(",")):
@@ -295,7 +297,7 @@ def part_disk(b, args):
 
 
 def stages(path):
-    """From a timeline: when each stage first began and last ended, and for how long at least one thread was in it."""
+    """Stages of a timeline: when each first began and last ended, and how long any thread was in it."""
     spans = {}
     for e in json.loads(path.read_text()):
         if e["ph"] == "X":

@@ -4,12 +4,12 @@
     bench/sequential.py [--outgrow PATH] [--dataset DIR] [--scratch DIR] [--parts rows,reuse,model,auto,accuracy,dtype,draw] [--epochs 3] [--data DIR]
 
 rows      every row size: what a packed epoch reads over the bytes of the rows it misses
-reuse     the data path alone on rmat 8 M nodes / 128 M edges / dim 128: ginex, diskgnn with R = 3, auto
+reuse     the data path alone of ginex, diskgnn with R = 3, and auto. The graph is rmat, 8 M nodes / 128 M edges / dim 128
 model     SAGE, hidden 256, in a quarter of the dataset's size, against everything resident
 auto      twelve settings, or --structure memory,disk: twelve more with topology on disk. Ten epochs or --epochs if that is more (30: half an hour).
           Medians of alternating runs of auto and every fixed plan; what was predicted and what was measured
 accuracy  R = 1, 5 and 20 on real graphs from --data
-draw      --draw each and once: edges and nodes of a batch on a generated graph, accuracy on real graphs from --data
+draw      --draw each and once: edges and nodes of a batch on a generated graph. Also accuracy on real graphs from --data
 dtype     --pack-dtype: accuracy on real graphs from --data, what is written and read on a generated one
 
 The rmat dataset (4.6 GB) is generated under --scratch and removed unless given. `outgrow bench io` measures the disk first (a minute). Cold
@@ -43,7 +43,7 @@ WAYS = {
 ROUNDS = 5
 LEAST_NODES = 20_000
 
-# Graph, nodes at most, in-neighbours, values and type of a row, and of each run: cache, epochs that share a sample.
+# Graph, nodes at most, in-neighbours, values and type of a row, runs. A run has a cache, and epochs that share a sample.
 SETTINGS = [
     ("rmat", 1_000_000, 12, 256, "u8", (("2%", 1), ("20%", 5))),
     ("rmat", 1_000_000, 12, 128, "f32", (("1%", 1), ("40%", 5))),
@@ -182,7 +182,7 @@ def auto_row(run, name, size, cache, reuse, seconds, rounds=ROUNDS):
 
 
 def part_auto(b, d, args):
-    """Every setting with the topology in each place; --divide N: of graphs N times smaller, to see that it runs."""
+    """Every setting with the topology in each place. --divide N makes graphs smaller, to see that it runs."""
     epochs = max(10, args.epochs) if args.divide == 1 else args.epochs
     rounds = args.rounds if args.divide == 1 else 1
     rows, seconds = [], {}
@@ -233,7 +233,7 @@ SHORTER = {"coauthor-cs": ["--epochs", 8, "--lr", 0.02, "--eval-every", 2], "ama
 
 
 def dtype_accuracy(b, args):
-    """Rows are scaled to sum 1: as they come, these features are small whole numbers, which every dtype holds exactly."""
+    """Accuracy by --pack-dtype on real graphs. Rows are scaled to sum 1: as they come they are small whole numbers, which every dtype holds exactly."""
     rows = []
     for name in ("cora", "coauthor-cs", "amazon-computers"):
         src = pathlib.Path(args.data) / name

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""What two disks are worth: features on one throttled disk, and striped over two (`outgrow stripe`), for random reads and scans. And packs in a scratch folder on
-one of them, and on both (`--scratch DIR,DIR`).
+"""What two disks are worth: features on one throttled disk, and striped over two (`outgrow stripe`). Rows are read at random and by scans. Also packs in a
+scratch folder on one of them, and on both (`--scratch DIR,DIR`).
 
     sudo bench/several_disks.py [--outgrow build/release/outgrow] [--rate 200] [--dir /var/tmp] [--rounds 3]
 
-Makes loop devices of files under --dir, whose reads a control group limits to --rate MB/s each (cgroup v1's blkio or v2's io.max). Runs the data path alone
-(`bench epoch`) on both datasets in turn, and takes everything away again. Then trains on both and compares checkpoints, and takes a part away. Packs are read
-in the epochs that reuse samples, which read nothing else. The limit is the device's: the storage below it must be faster than both together, as memory is
-(--dir /dev/shm, the default where it has the room).
+Makes loop devices of files under --dir, whose reads a control group limits to --rate MB/s each. The group is cgroup v1's blkio or v2's io.max. Runs the data
+path alone (`bench epoch`) on both datasets in turn, and takes everything away again. Then trains on both and compares checkpoints, and takes a part away. Packs
+are read in the epochs that reuse samples, which read nothing else. The limit is the device's: the storage below it must be faster than both together, as memory
+is (--dir /dev/shm, the default where it has the room).
 """
 import argparse
 import hashlib

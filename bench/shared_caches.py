@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Caches of several workers that own nodes and exchange rows, against caches of their own and one cache as large as all of them. As Markdown tables (Park et al.
-2024, Figure 9, whose hit rates are of 2 workers).
+"""Shared caches of several workers against own caches, and against one cache as large as all. Workers that share own nodes and exchange rows. Prints Markdown
+tables (Park et al. 2024, Figure 9, whose hit rates are of 2 workers).
 
     bench/shared_caches.py [--outgrow PATH] [--scratch DIR] [--scale X] [--only GRAPH,...] [--workers 2,4]
 
-Graphs: rmat (1 M nodes, batches of 16 seeds by fanout 5,2,2,2), with caches of about 16, 33 and 66 batches, as the paper's are of its batches. And packages, a
-real one imported from $OUTGROW_DATA/debian-packages where that is set, with caches of fewer batches, as it is small. Everything is counted by `outgrow simulate
---workers`; nothing is timed. The one cache sees the batches one after another, so that hybrid's window and the batches between its looks are times the workers
+The graph rmat has 1 M nodes, with batches of 16 seeds by fanout 5,2,2,2. Its caches are of about 16, 33 and 66 batches, as the paper's are. The graph
+packages is a real one, imported from $OUTGROW_DATA/debian-packages where that is set. It is small, so its caches are of fewer batches. Everything is
+counted by `outgrow simulate --workers`; nothing is timed. The one cache sees the batches one after another, so that hybrid's window and the batches between its looks are times the workers
 for it. Exit status 1 where shared caches of at least 8 batches each are more than a point apart from one of all their size.
 """
 import argparse
@@ -67,7 +67,7 @@ def word(policy, workers):
 
 
 def compare(args, path, sizes, workers):
-    """What goes from worker to worker; and for each policy and size the rates of own caches, shared ones and one of all their size."""
+    """Rates of own caches, shared ones and one of all their size, for each policy and size. Prints what goes from worker to worker."""
     caches, larger = [str(s) for s in sizes], [str(s * workers) for s in sizes]
     told = simulate(args, path, [word(p, 1) for p in POLICIES], caches, "--workers", workers)
     own, shared = rates(told), rates(told, "exchanged")
@@ -80,7 +80,7 @@ def compare(args, path, sizes, workers):
 
 
 def measure(args, name, path):
-    """The most that a shared cache of some batches is apart from one of all their size, in points."""
+    """The largest difference in points between a shared cache and one of all their size. Caches of fewer than 8 batches do not count."""
     told, batches = simulate(args, path, ["none"], ["0%"]), BATCHES[name]
     print(f"\n**{name}: {told['num_nodes']:,} nodes, {told['batches']:,} batches of {told['rows'] / told['batches']:.0f} rows**\n")
     found = [compare(args, path, cache_sizes(told, batches), n) for n in args.workers]

@@ -3,9 +3,9 @@
 
     bench/suite.py [--only PART,...] [--outgrow PATH] [--reader PATH] [--data DIR] [--scratch DIR] [--out FILE]
 
-Parts: io sample samplers gemm floors memory bytes identity accuracy (the last needs the shared data and more than an
-hour on two cores; it runs only when named). Results go to docs/benchmarks/<date>.json. Scratch files, up
-to 4 GiB, lie under --scratch and are removed at the end.
+Parts: io sample samplers gemm floors memory bytes identity accuracy. The last needs the shared data and more than an hour on two
+cores; it runs only when named. Results go to docs/benchmarks/<date>.json. Scratch files, up to 4 GiB, lie under --scratch and are
+removed at the end.
 """
 import argparse
 import contextlib

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Hits by tier of a device's cache over the host's, as the papers' figures have them, with the papers' own ratios. Nothing is trained or timed.
+"""Hits by tier of a device's cache over the host's, with the ratios of the papers' figures. Nothing is trained or timed.
 
     bench/tiers.py [--outgrow PATH] [--scratch DIR] [--data DIR] [--parts fgnn,helios,lsm] [--scale 1]
 
 Parts:
-    fgnn    the device's cache over features that are all in the host's memory (Yang et al. 2022, Figures 10 to 12)
+    fgnn    the device's cache over features that are all in the host's memory. Yang et al. 2022, Figures 10 to 12
     helios  one ranking, two thresholds, the rest on disk (Sun et al. 2023, Figures 8 to 10)
-    lsm     eviction policies with and without a victim buffer, and two-tier Belady at equal bytes (Park et al. 2024, Figures 10 and 11)
+    lsm     eviction policies with and without a victim buffer, and two-tier Belady at equal bytes. Park et al. 2024, Figures 10 and 11
 
-Graphs: rmat and planted, generated with 1 M and 500,000 nodes times --scale, and those under --data that `outgrow import npy` takes. What the papers
-time and this only counts is named so: bytes over the link stand for their extraction, bytes from disk for their transfers.
+Graphs are rmat and planted, generated with 1 M and 500,000 nodes times --scale. Also those under --data that `outgrow import npy` takes. What the papers time
+and this only counts is named so: bytes over the link stand for their extraction, bytes from disk for their transfers.
 """
 import argparse
 import json

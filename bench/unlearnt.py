@@ -3,9 +3,9 @@
 
     bench/unlearnt.py [--outgrow PATH] [--scratch DIR] [--batches 400]
 
-The trace of a few batches shows too few misses, since its own visits chose the nodes; visits of which each batch's own are left out show too many. Both against
-the misses that a cache chosen by the visits of all batches has, on two generated graphs, caches of several sizes, and their harmonic and geometric means
-(src/plan/candidate_seconds.c takes the harmonic). NumPy counts, from what `outgrow sample` writes.
+Predictions from the trace of a few batches, against misses of a cache chosen by all visits. The trace shows too few misses, since its own visits chose the
+nodes. Without each batch's own visits it shows too many. Both predictions, and their harmonic and geometric means, are compared on two generated graphs and
+caches of several sizes (src/plan/candidate_seconds.c takes the harmonic). NumPy counts, from what `outgrow sample` writes.
 """
 import argparse
 import pathlib
