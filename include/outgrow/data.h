@@ -40,6 +40,8 @@ OG_EXPORT void og_import_free(struct og_import *opt);
  * value; then nothing has changed. */
 OG_EXPORT OG_MUST_CHECK int og_import_set(struct og_import *opt, const char *name,
                                           const char *value, struct og_err *err);
+/* Bytes that the option memory is on this machine now; unless set, 90 % of what is free. */
+OG_EXPORT uint64_t og_import_memory(const struct og_import *opt);
 /* Option number i of og_import_set, from 0; NULL past the last. Static storage. */
 OG_EXPORT const struct og_option *og_import_option(size_t i);
 

@@ -147,6 +147,23 @@ static PyObject *call_import(PyObject *module, PyObject *args)
     return result;
 }
 
+static PyObject *call_import_memory(PyObject *module, PyObject *args)
+{
+    const struct module_state *state = PyModule_GetState(module);
+    struct og_err err = {0};
+    struct og_import *opt;
+    const char *text;
+    if (!PyArg_ParseTuple(args, "s", &text))
+        return NULL;
+    if (og_import_new(&opt, &err) < 0)
+        return raise_err(state, &err);
+    const int rc = og_import_set(opt, "memory", text, &err);
+    PyObject *bytes =
+        rc < 0 ? raise_err(state, &err) : PyLong_FromUnsignedLongLong(og_import_memory(opt));
+    og_import_free(opt);
+    return bytes;
+}
+
 static PyObject *call_option_names(PyObject *module, PyObject *none)
 {
     const struct og_option *option;
@@ -223,6 +240,8 @@ PyMethodDef call_methods[] = {
      "simulate(source, policies, caches, options, watch) -> JSON"},
     {"generate", call_generate, METH_VARARGS, "generate(out, options, watch)"},
     {"import_", call_import, METH_VARARGS, "import_(format, src, out, options, watch)"},
+    {"import_memory", call_import_memory, METH_VARARGS,
+     "import_memory(size such as 4G or 25%) -> bytes of an import's option memory"},
     {"places", call_places, METH_VARARGS,
      "places(indptr, indices, source, destination, out): where each edge lies, or would lie"},
     {"option_names", call_option_names, METH_NOARGS, "names of the options of training"},

@@ -7,6 +7,7 @@ import numpy as np
 from . import _outgrow
 from ._arrow import Column
 from ._errors import OptionError, warn
+from ._options import text_of
 
 NONE = 2**32 - 1
 ROWS = 1 << 16      # of a put or take
@@ -46,18 +47,10 @@ def column_of(array, what):
     return text_column(array, what) if is_words(array) else Column(np.asarray(array))
 
 
-def memory_of(value):
-    """Bytes of an option memory; unless it is given, 1 GiB."""
-    text = str(value or "1G").strip().upper().removesuffix("IB").removesuffix("B")
-    if text.endswith("%"):
-        with open("/proc/meminfo") as f:
-            free = next(int(line.split()[1]) << 10 for line in f if line.startswith("MemAvailable"))
-        return max(int(free * float(text[:-1]) / 100), 1 << 24)
-    shift = {"K": 10, "M": 20, "G": 30, "T": 40}.get(text[-1:], 0)
-    try:
-        return max(int(float(text[:-1] if shift else text) * (1 << shift)), 1 << 24)
-    except ValueError:
-        raise OptionError(f"memory: {value}", 'give a size: "512M", "4G", "25%"') from None
+def memory_of(options):
+    """Bytes of an import's option memory; unless it is given, 1 GiB."""
+    value = options.get("memory")
+    return 1 << 30 if value is None else _outgrow.import_memory(text_of("memory", value))
 
 
 class NameMap:

@@ -307,7 +307,7 @@ def import_tables(path, nodes=None, edges=None, *, columns=None, num_classes=Non
     if unknown := [role for role in columns if role not in KNOWN and role != "features"]:
         raise OptionError(f"columns: {unknown[0]}", f"one of {', '.join(KNOWN)} and features")
     with folder_beside(path) as folder:
-        tables = Tables(folder, nodes, edges, columns, regression, memory_of(options.get("memory")))
+        tables = Tables(folder, nodes, edges, columns, regression, memory_of(options))
         given = tables.given_to_write()
         given = of_one_type(given) or given
         if given["x"] is None and not hasattr(given["edge_index"], "items"):

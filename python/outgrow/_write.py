@@ -253,7 +253,7 @@ def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid
         raise OptionError(f"ids: with {next(iter(links))}", "split links with --edge-split, or give LinkNeighborLoader(edge_label_index=)")
     with contextlib.ExitStack() as open_folders:
         if ids is not None:
-            kept = Named(open_folders.enter_context(folder_beside(path)), given, ids, memory_of(options.get("memory")))
+            kept = Named(open_folders.enter_context(folder_beside(path)), given, ids, memory_of(options))
             given = kept.given_to_write()
         said = {"num_classes": num_classes, "regression": regression, "name": name}
         if data is None:

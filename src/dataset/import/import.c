@@ -84,7 +84,7 @@ int og_import(const char *format, const char *src, const char *out, const struct
     int rc = OG_SIZED(observer, "og_observer", err);
     if (rc < 0)
         return rc;
-    imp.budget = og__budget_new(og__memory_amount(&opt->memory));
+    imp.budget = og__budget_new((size_t)og_import_memory(opt));
     imp.files = og__source_files_new();
     OG_TRY(imp.budget && imp.files ? 0 : og__fail_errno(err, -ENOMEM, NULL, "import"));
     OG_TRY(og__schema_init(&imp.graph, err));

@@ -2,6 +2,7 @@
 #include "dataset/import/options.h"
 
 #include "base/base.h"
+#include "base/memory.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -77,6 +78,11 @@ int og_import_new(struct og_import **out, struct og_err *err)
         return og__fail_errno(err, -ENOMEM, NULL, "import");
     og__import_init(*out);
     return 0;
+}
+
+uint64_t og_import_memory(const struct og_import *opt)
+{
+    return og__memory_amount(&opt->memory);
 }
 
 void og_import_free(struct og_import *opt)
