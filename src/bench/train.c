@@ -34,6 +34,7 @@ static int train_sink(void *arg, struct og_work *w, struct og_err *err)
     struct training *t = arg;
     const struct og_options *opt = &t->s->config.opt;
     const struct og_step step = {(uint64_t)opt->seed, w->descriptor.epoch, w->descriptor.batch};
+    const struct og_pace pace = og__steps_pace(opt, opt->lr);
     struct og_metrics metrics = {0};
     const void *targets = og__work_targets(&t->s->workload, w, t->labels);
     double start = og__now();
@@ -42,7 +43,7 @@ static int train_sink(void *arg, struct og_work *w, struct og_err *err)
     double middle = og__now();
     if (rc < 0)
         goto out;
-    OG_TRY(og__model_update(t->s->learner.model, opt->lr, opt->weight_decay, 1, ++t->batches, err));
+    OG_TRY(og__model_update(t->s->learner.model, &pace, 1, ++t->batches, err));
 out:
     t->gradient_seconds += middle - start;
     t->update_seconds += og__now() - middle;

@@ -314,9 +314,15 @@ static int clip_factor(const struct og_steps *s, double *factor, struct og_err *
     return rc;
 }
 
+struct og_pace og__steps_pace(const struct og_options *opt, double lr)
+{
+    return (struct og_pace){lr, opt->weight_decay, opt->beta1, opt->beta2, opt->epsilon};
+}
+
 int og__steps_update(struct og_steps *s, uint32_t size, double weight, uint64_t number, double lr,
                      struct og_err *err)
 {
+    const struct og_pace pace = og__steps_pace(s->opt, lr);
     double scale;
     int rc = 0;
     if (size > 1 || s->whole)
@@ -324,7 +330,7 @@ int og__steps_update(struct og_steps *s, uint32_t size, double weight, uint64_t 
     if (s->older)
         OG_TRY(keep_parameters(s, err));
     OG_TRY(clip_factor(s, &scale, err));
-    OG_TRY(og__model_update(s->model, lr, s->opt->weight_decay, scale, number, err));
+    OG_TRY(og__model_update(s->model, &pace, scale, number, err));
 out:
     return rc;
 }

@@ -73,6 +73,8 @@ void og__steps_add_slice(struct og_steps *s, const float *gradient, size_t first
 /* And to where it is added on devices. */
 OG_MUST_CHECK int og__steps_take(const struct og_steps *s, struct og_model *from,
                                  struct og_err *err);
+/* A step's inputs besides gradients, by the options. */
+struct og_pace og__steps_pace(const struct og_options *opt, double lr);
 /* Updates when the step's mini-batches, of `weight` in all, are there. `number` counts updates from
  * 1; `lr` is the learning rate. */
 OG_MUST_CHECK int og__steps_update(struct og_steps *s, uint32_t size, double weight,

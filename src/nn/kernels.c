@@ -319,27 +319,34 @@ void og__dropout_attention(const struct og_attend *op, uint32_t v, float *p)
 /* ==== optimisers ==== */
 
 struct factors {
-    float rate, root, decay, shrink, scale;
+    float rate, root, decay, shrink, scale, beta1, beta2, rest1, rest2, epsilon;
 };
 
+/* 1 - beta of doubles: the difference of floats would be wrong in the fifth digit. */
 static struct factors factors_of(const struct og_update *op)
 {
-    return (struct factors){(float)op->rate, (float)op->root, (float)op->weight_decay,
-                            (float)op->shrink, (float)op->scale};
+    return (struct factors){.rate = (float)op->rate,
+                            .root = (float)op->root,
+                            .decay = (float)op->weight_decay,
+                            .shrink = (float)op->shrink,
+                            .scale = (float)op->scale,
+                            .beta1 = (float)op->beta1,
+                            .beta2 = (float)op->beta2,
+                            .rest1 = (float)(1 - op->beta1),
+                            .rest2 = (float)(1 - op->beta2),
+                            .epsilon = (float)op->epsilon};
 }
 
 /* PyTorch's Adam: weight decay is added to the gradient, eps to the corrected root. */
 OG_CLONES static void adam_range(float *restrict value, float *restrict m, float *restrict v,
                                  const float *restrict grad, struct factors by, size_t n)
 {
-    /* 1 - beta as constants: the difference of floats would be wrong in the fifth digit. */
-    const float beta1 = 0.9f, beta2 = 0.999f, rest1 = 0.1f, rest2 = 0.001f, eps = 1e-8f;
     for (size_t i = 0; i < n; i++) {
         const float old = by.shrink * value[i];
         float g = by.scale * grad[i] + by.decay * old;
-        m[i] = beta1 * m[i] + rest1 * g;
-        v[i] = beta2 * v[i] + rest2 * g * g;
-        value[i] = old - by.rate * m[i] / (sqrtf(v[i]) / by.root + eps);
+        m[i] = by.beta1 * m[i] + by.rest1 * g;
+        v[i] = by.beta2 * v[i] + by.rest2 * g * g;
+        value[i] = old - by.rate * m[i] / (sqrtf(v[i]) / by.root + by.epsilon);
     }
 }
 

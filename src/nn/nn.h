@@ -93,6 +93,7 @@ bool og__task_takes(int kind, const char *option);
  * loss has no word; it is "auto", the first. */
 extern const char *const og__task_words[], *const og__loss_words[], *const og__best_words[];
 extern const char *const og__optimizer_words[]; /* ends with NULL */
+bool og__optimizer_takes(int kind, const char *option);
 bool og__is_task(int kind);
 /* Whether the option is a parameter of this loss; and parameter number `place` after its colon, or
  * NULL. */
@@ -263,9 +264,18 @@ const float *og__model_hidden(const struct og_model *m);
 /* Links: scores of the pairs of the last batch, in their order; valid likewise. */
 const float *og__model_scores(const struct og_model *m);
 
+/* What a step of an optimizer depends on besides gradients. Betas and epsilon: of Adam. */
+struct og_pace {
+    double lr, weight_decay, beta1, beta2, epsilon;
+};
+/* With PyTorch's betas and epsilon. */
+static inline struct og_pace og__usual_pace(double lr, double weight_decay)
+{
+    return (struct og_pace){lr, weight_decay, 0.9, 0.999, 1e-8};
+}
 /* One optimiser step with the current gradients, times `scale`; step counts from 1 (Adam's bias
  * correction). */
-OG_MUST_CHECK int og__model_update(struct og_model *m, double lr, double weight_decay, double scale,
+OG_MUST_CHECK int og__model_update(struct og_model *m, const struct og_pace *pace, double scale,
                                    uint64_t step, struct og_err *err);
 
 /* ---- ranking scores ---- */

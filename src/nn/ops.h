@@ -512,6 +512,7 @@ struct og_update {
     float *value, *m, *v; /* m, v: Adam only */
     const float *grad;
     double rate, root, weight_decay, shrink, scale;
+    double beta1, beta2, epsilon; /* Adam only */
 };
 
 struct og_nn_backend;

@@ -1,22 +1,26 @@
-/* PyTorch's Adam and AdamW (beta 0.9, 0.999, eps 1e-8). They differ in the weight decay: Adam adds
- * it to the gradient, AdamW first makes the parameters smaller. */
+/* PyTorch's Adam and AdamW. They differ in the weight decay: Adam adds it to the gradient, AdamW
+ * first makes the parameters smaller. */
 #include "nn/optimizers.h"
 
 #include <math.h>
 
-static struct og_update adam(double lr, double weight_decay, uint64_t step)
+static struct og_update adam(const struct og_pace *pace, uint64_t step)
 {
     const double t = (double)step;
-    return (struct og_update){.rate = lr / (1 - pow(0.9, t)),
-                              .root = sqrt(1 - pow(0.999, t)),
-                              .weight_decay = weight_decay,
-                              .shrink = 1};
+    return (struct og_update){.rate = pace->lr / (1 - pow(pace->beta1, t)),
+                              .root = sqrt(1 - pow(pace->beta2, t)),
+                              .weight_decay = pace->weight_decay,
+                              .shrink = 1,
+                              .beta1 = pace->beta1,
+                              .beta2 = pace->beta2,
+                              .epsilon = pace->epsilon};
 }
 
-static struct og_update adamw(double lr, double weight_decay, uint64_t step)
+static struct og_update adamw(const struct og_pace *pace, uint64_t step)
 {
-    struct og_update op = adam(lr, 0, step);
-    op.shrink = 1 - lr * weight_decay;
+    struct og_update op = adam(pace, step);
+    op.shrink = 1 - pace->lr * pace->weight_decay;
+    op.weight_decay = 0;
     return op;
 }
 
@@ -26,5 +30,9 @@ static int run(const struct og_nn_ops *ops, struct og_nn_backend *be, const stru
     return ops->adam(be, op, err);
 }
 
-const struct og_optimizer og__optimizer_adam = {.moments = true, .numbers = adam, .run = run};
-const struct og_optimizer og__optimizer_adamw = {.moments = true, .numbers = adamw, .run = run};
+static const char *const parameters[] = {"beta1", "beta2", "epsilon", NULL};
+
+const struct og_optimizer og__optimizer_adam = {
+    .moments = true, .parameters = parameters, .numbers = adam, .run = run};
+const struct og_optimizer og__optimizer_adamw = {
+    .moments = true, .parameters = parameters, .numbers = adamw, .run = run};

@@ -1,10 +1,11 @@
 /* PyTorch's SGD without momentum; the weight decay is added to the gradient. */
 #include "nn/optimizers.h"
 
-static struct og_update sgd(double lr, double weight_decay, uint64_t step)
+static struct og_update sgd(const struct og_pace *pace, uint64_t step)
 {
     (void)step;
-    return (struct og_update){.rate = lr, .root = 1, .weight_decay = weight_decay, .shrink = 1};
+    return (struct og_update){
+        .rate = pace->lr, .root = 1, .weight_decay = pace->weight_decay, .shrink = 1};
 }
 
 static int run(const struct og_nn_ops *ops, struct og_nn_backend *be, const struct og_update *op,

@@ -13,9 +13,10 @@
 /* clang-format on */
 
 struct og_optimizer {
-    bool moments; /* parameters have m and v */
+    bool moments;                  /* parameters have m and v */
+    const char *const *parameters; /* options; ends with NULL; NULL: none */
     /* The numbers of step `step`, from 1, without arrays. */
-    struct og_update (*numbers)(double lr, double weight_decay, uint64_t step);
+    struct og_update (*numbers)(const struct og_pace *pace, uint64_t step);
     int (*run)(const struct og_nn_ops *ops, struct og_nn_backend *be, const struct og_update *op,
                struct og_err *err);
 };

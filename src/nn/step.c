@@ -324,11 +324,11 @@ int og__model_gradients(struct og_model *m, const struct og_batch *batch, const 
 
 /* ==== update ==== */
 
-int og__model_update(struct og_model *m, double lr, double weight_decay, double scale,
-                     uint64_t step, struct og_err *err)
+int og__model_update(struct og_model *m, const struct og_pace *pace, double scale, uint64_t step,
+                     struct og_err *err)
 {
     const struct og_optimizer *optimizer = og__optimizer(m->optimizer);
-    struct og_update op = optimizer->numbers(lr, weight_decay, step);
+    struct og_update op = optimizer->numbers(pace, step);
     int rc = 0;
     op.scale = scale;
     for (size_t i = 0; i < m->n_params; i++) {

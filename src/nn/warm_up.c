@@ -24,13 +24,14 @@ int og__nn_warm_up(const struct og_nn_ops *ops, int number, struct og_pool *pool
                               .dim = WIDTH,
                               .dtype = OG_F32};
     const struct og_step step = {1, 1, 0};
+    const struct og_pace pace = og__usual_pace(0, 0);
     struct og_metrics metrics;
     struct og_model *m = NULL;
     int rc;
     OG_TRY(og__model_create_on(&m, ops, number, &config, OG_OPTIMIZER_ADAM, 1, pool, NULL, err));
     OG_TRY(og__model_reserve(m, &caps, true, err));
     OG_TRY(og__model_gradients(m, &batch, &x, labels, &step, &metrics, err));
-    OG_TRY(og__model_update(m, 0, 0, 1, 1, err));
+    OG_TRY(og__model_update(m, &pace, 1, 1, err));
 out:
     og__model_free(m);
     return rc;

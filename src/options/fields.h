@@ -34,15 +34,16 @@ struct og_options {
     double attention_dropout; /* gat and gatv2 */
     int optimizer;            /* enum og_optimizer_kind */
     double lr, weight_decay;
-    double clip;            /* maximum norm of a step's gradient; 0 = none */
-    int lr_schedule;        /* enum og_rate_kind */
-    int64_t lr_steps;       /* cosine: its steps; 0 = those of the run */
-    double lr_min;          /* cosine and plateau */
-    int lr_every;           /* epochs; step */
-    double lr_factor;       /* step and plateau */
-    int lr_patience;        /* evaluations; plateau */
-    int warmup;             /* steps */
-    int device;             /* enum og_device_kind: what computes */
+    double beta1, beta2, epsilon; /* adam and adamw */
+    double clip;                  /* maximum norm of a step's gradient; 0 = none */
+    int lr_schedule;              /* enum og_rate_kind */
+    int64_t lr_steps;             /* cosine: its steps; 0 = those of the run */
+    double lr_min;                /* cosine and plateau */
+    int lr_every;                 /* epochs; step */
+    double lr_factor;             /* step and plateau */
+    int lr_patience;              /* evaluations; plateau */
+    int warmup;                   /* steps */
+    int device;                   /* enum og_device_kind: what computes */
     char *devices;          /* comma-separated numbers of the training devices; NULL = the first */
     char *init;             /* safetensors file with initial parameters, or NULL */
     int task;               /* enum og_task_kind */

@@ -25,7 +25,8 @@ _Static_assert(offsetof(struct og_options, n_fanout) ==
                    offsetof(struct og_options, fanout) + OG_MAX_HOPS * sizeof(int),
                "a list stands before its length");
 #define NAMES(...)  ((const char *const[]){__VA_ARGS__, NULL})
-#define MAX_DROPOUT 0.99 /* at 1 nothing would be left to scale */
+#define MAX_DROPOUT 0.99     /* at 1 nothing would be left to scale */
+#define MAX_BETA    0.999999 /* at 1 a mean never changes */
 
 static const char numbers[] = "The model and its training (these decide the results)";
 static const char sampling[] = "Batches and sampling (these decide the results too)";
@@ -180,6 +181,15 @@ static const struct og_row table[] = {
      "L2 penalty, added to the gradient; with adamw, times --lr, the share by which a step shrinks the "
      "parameters",
      NULL, OG_OPTION_REAL, FIELD(weight_decay), 0, 1e6, ALL),
+    ROW("beta1", "B", "0.9", numbers, NUMBERS,
+     "adam and adamw: decay of the running mean of gradients",
+     NULL, OG_OPTION_REAL, FIELD(beta1), 0, MAX_BETA, OF("optimizer")),
+    ROW("beta2", "B", "0.999", numbers, NUMBERS,
+     "adam and adamw: decay of the running mean of squared gradients",
+     NULL, OG_OPTION_REAL, FIELD(beta2), 0, MAX_BETA, OF("optimizer")),
+    ROW("epsilon", "X", "1e-8", numbers, NUMBERS,
+     "adam and adamw: added to the root by which a step divides",
+     NULL, OG_OPTION_REAL, FIELD(epsilon), 1e-30, 1, OF("optimizer")),
     ROW("clip", "C", "0", numbers, NUMBERS,
      "maximum norm of a step's gradient, over all parameters; 0 = none",
      NULL, OG_OPTION_REAL, FIELD(clip), 0, 1e30, ALL),
@@ -522,6 +532,7 @@ static const struct chooser {
     {"model", og__model_takes, NULL},
     {"task", og__task_takes, NULL},
     {"lr-schedule", og__rate_takes, og__rate_colon},
+    {"optimizer", og__optimizer_takes, NULL},
     {"loss", og__loss_takes, og__loss_colon},
 };
 

@@ -351,7 +351,7 @@ static const struct unused {
     {"aggregator", APPLIED}, {"bases", ALL}, {"norm", ALL}, {"residual", ALL},
     {"embedding", APPLIED}, {"dropout", ALL}, {"input-dropout", ALL}, {"attention-dropout", ALL},
     {"decoder", ALL}, {"accumulate", APPLIED}, {"staleness", APPLIED}, {"epochs", APPLIED},
-    {"optimizer", ALL}, {"lr", ALL}, {"weight-decay", ALL}, {"clip", ALL}, {"lr-schedule", ALL},
+    {"optimizer", ALL}, {"lr", ALL}, {"weight-decay", ALL}, {"beta1", ALL}, {"beta2", ALL}, {"epsilon", ALL}, {"clip", ALL}, {"lr-schedule", ALL},
     {"lr-steps", ALL}, {"lr-min", ALL}, {"lr-every", ALL}, {"lr-factor", ALL}, {"lr-patience", ALL},
     {"warmup", ALL}, {"focal-gamma", BATCHES | WHOLE}, {"class-weights", BATCHES | WHOLE},
     {"label-smoothing", BATCHES | WHOLE}, {"oversample", APPLIED}, {"init", APPLIED}, {"no-shuffle", APPLIED}, {"eval-every", APPLIED},

@@ -90,11 +90,12 @@ static double run_step(struct run *r, uint32_t step)
     uint32_t b = step % f->n_batches;
     struct og_rows x = fixture_rows(f, &f->batch[b]);
     struct og_step key = {.seed = 1, .epoch = 1, .batch = step};
+    const struct og_pace pace = og__usual_pace(f->lr, f->weight_decay);
     struct og_metrics got;
     struct og_err err = {0};
     if (og__model_gradients(r->model, &f->batch[b], &x, f->labels[b], &key, &got, &err) < 0)
         fail_msg("%s", err.message);
-    assert_int_equal(og__model_update(r->model, f->lr, f->weight_decay, 1, step + 1, NULL), 0);
+    assert_int_equal(og__model_update(r->model, &pace, 1, step + 1, NULL), 0);
     return og__metrics_loss(&got);
 }
 

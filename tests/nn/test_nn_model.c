@@ -149,9 +149,10 @@ static void steps_stay_within_the_plan(void **state)
         loss_at(m, &f, 0);
         size_t used = og__budget_used(budget);
         assert_true(used > planned * 9 / 10); /* and it is not a wild overestimate */
+        const struct og_pace pace = og__usual_pace(0.01, 0);
         for (uint32_t step = 1; step < 8; step++) {
             loss_at(m, &f, step % f.n_batches);
-            assert_int_equal(og__model_update(m, 0.01, 0, 1, step, NULL), 0);
+            assert_int_equal(og__model_update(m, &pace, 1, step, NULL), 0);
             assert_int_equal(og__budget_used(budget), used);
         }
         og__model_free(m);

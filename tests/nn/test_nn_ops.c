@@ -221,11 +221,14 @@ static void updates_equal_reference(void **state)
                                .m = m[side],
                                .v = v[side],
                                .grad = grad,
-                               .rate = 0.01 / (1 - 0.9),
-                               .root = sqrt(1 - 0.999),
+                               .rate = 0.01 / (1 - 0.8),
+                               .root = sqrt(1 - 0.97),
                                .weight_decay = 0.02,
                                .shrink = 0.97,
-                               .scale = 0.6};
+                               .scale = 0.6,
+                               .beta1 = 0.8,
+                               .beta2 = 0.97,
+                               .epsilon = 1e-3};
         const struct og_nn_ops *ops = side ? &og__ops_reference : &og__ops_cpu;
         assert_int_equal(ops->adam(be, &op, NULL), 0);
         assert_int_equal(ops->adam(be, &op, NULL), 0);

@@ -116,13 +116,13 @@ static double run_step(struct run *r, uint32_t step)
 {
     const uint32_t b = step % r->t.f.n_batches;
     const struct og_step key = {.seed = 1, .epoch = 1, .batch = step};
+    const struct og_pace pace = og__usual_pace(r->t.f.lr, r->t.f.weight_decay);
     struct og_metrics got;
     struct og_err err = {0};
     if (og__model_gradients(r->model, &r->t.f.batch[b], r->t.x[b], r->t.f.labels[b], &key, &got,
                             &err) < 0)
         fail_msg("%s", err.message);
-    assert_int_equal(og__model_update(r->model, r->t.f.lr, r->t.f.weight_decay, 1, step + 1, NULL),
-                     0);
+    assert_int_equal(og__model_update(r->model, &pace, 1, step + 1, NULL), 0);
     return og__metrics_loss(&got);
 }
 
@@ -451,12 +451,13 @@ static uint64_t bits_of_untyped(const char *name, const struct og_graph_types *t
         struct og_batch batch = f.batch[b];
         const struct og_rows x = fixture_rows(&f, &batch);
         const struct og_step key = {.seed = 1, .epoch = 1, .batch = s};
+        const struct og_pace pace = og__usual_pace(f.lr, f.weight_decay);
         struct og_metrics got;
         for (uint32_t hop = 0; types && hop < batch.n_hops; hop++)
             relate(&batch.hop[hop]);
         if (og__model_gradients(m, &batch, &x, f.labels[b], &key, &got, &err) < 0)
             fail_msg("%s", err.message);
-        assert_int_equal(og__model_update(m, f.lr, f.weight_decay, 1, s + 1, NULL), 0);
+        assert_int_equal(og__model_update(m, &pace, 1, s + 1, NULL), 0);
         h = hash(h, &got.loss_sum, sizeof(got.loss_sum));
         for (uint32_t hop = 0; types && hop < batch.n_hops; hop++) {
             free(batch.hop[hop].indptr);

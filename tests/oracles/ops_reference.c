@@ -657,11 +657,11 @@ static void ref_adam(struct og_nn_backend *be, const struct og_update *op)
     for (size_t i = 0; i < op->n; i++) {
         const double old = op->shrink * (double)op->value[i];
         double g = op->scale * (double)op->grad[i] + op->weight_decay * old;
-        double m = 0.9 * (double)op->m[i] + 0.1 * g;
-        double v = 0.999 * (double)op->v[i] + 0.001 * g * g;
+        double m = op->beta1 * (double)op->m[i] + (1 - op->beta1) * g;
+        double v = op->beta2 * (double)op->v[i] + (1 - op->beta2) * g * g;
         op->m[i] = (float)m;
         op->v[i] = (float)v;
-        op->value[i] = (float)(old - op->rate * m / (sqrt(v) / op->root + 1e-8));
+        op->value[i] = (float)(old - op->rate * m / (sqrt(v) / op->root + op->epsilon));
     }
 }
 

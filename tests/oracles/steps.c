@@ -65,6 +65,7 @@ int og__oracle_batch(struct og_oracle_steps *o, const struct og_batch *batch,
                      bool last)
 {
     struct og_metrics metrics = {0};
+    const struct og_pace pace = og__usual_pace(o->lr, o->weight_decay);
     const int seen = o->steps - o->staleness;
     move(o->model, VALUES, o->after[seen > 0 ? seen : 0], true);
     if (og__model_gradients(o->model, batch, x, labels, key, &metrics, NULL) < 0)
@@ -76,8 +77,7 @@ int og__oracle_batch(struct og_oracle_steps *o, const struct og_batch *batch,
     divide(o);
     move(o->model, VALUES, o->after[o->steps], true);
     move(o->model, GRADIENTS, o->gradient[0], true);
-    if (og__model_update(o->model, o->lr, o->weight_decay, shorten(o), (uint64_t)++o->steps, NULL) <
-        0)
+    if (og__model_update(o->model, &pace, shorten(o), (uint64_t)++o->steps, NULL) < 0)
         return -1;
     o->after[o->steps] = copy_of(o, VALUES);
     while (o->batches > 0)

@@ -61,6 +61,8 @@ static void draw_model(struct settings *s, struct draw *d, const struct graph *g
     if (draw_chance(d, 40))
         settings_put(s, "optimizer", "%s", DRAW_WORD(d, "sgd", "adamw"));
     if (draw_chance(d, 20))
+        settings_put(s, "beta1", "0.7");
+    if (draw_chance(d, 20))
         settings_put(s, "weight-decay", "0.01");
     settings_put(s, "lr", "%s", DRAW_WORD(d, "0.01", "0.003"));
 }

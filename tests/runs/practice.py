@@ -94,7 +94,7 @@ def check_longer():
     assert "--lr-steps" in said, said
 
 
-TUNED = ["--optimizer", "adamw", "--weight-decay", "0.02", "--clip", "0.3", "--warmup", "8"]
+TUNED = ["--optimizer", "adamw", "--beta1", "0.8", "--epsilon", "1e-6", "--weight-decay", "0.02", "--clip", "0.3", "--warmup", "8"]
 PLATEAU = ["--optimizer", "adamw", "--clip", "0.5", "--lr-schedule", "plateau:0.5,0", "--min-delta", "0.02", "--warmup", "3"]
 LINK = ["--task", "link", "--batch", "300", "--epochs", "3"]
 TYPED = ["--model", "sage", "--embedding", "8"]
@@ -257,7 +257,7 @@ def check_classes():
 
 def check_words():
     for option, more in ("patience", ["--patience", "6"]), ("optimizer", ["--optimizer", "adamw"]), ("lr-schedule", ["--lr-schedule", "step:7,0.5"]), ("min-delta", ["--min-delta", "0.1"]), \
-            ("lr-steps", ["--lr-steps", "9"]):
+            ("lr-steps", ["--lr-steps", "9"]), ("beta2", ["--beta2", "0.9", "--optimizer", "sgd"]):
         said = run("train", "plain", *BASE, "--run", f"words-{option}", *more).stderr
         assert f"--{option} has no effect" in said, said
     said = run("train", "plain", *BASE, "--run", "never", "--lr-schedule", "step:0,0.5", fails=True).stderr

@@ -335,12 +335,13 @@ static void fetches_from_the_host(struct og_model *m)
 
 static void hands_over_its_own(struct og_model *m)
 {
+    const struct og_pace pace = og__usual_pace(0.1, 0);
     static float value[4], grad[4];
     size_t n;
     struct og_param *p = og__model_params(m, &n);
     p->value = value;
     p->grad = grad;
-    (void)!og__model_update(m, 0.1, 0, 1, 1, NULL);
+    (void)!og__model_update(m, &pace, 1, 1, NULL);
 }
 
 static void fetches(struct og_model *m)

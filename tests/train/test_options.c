@@ -282,7 +282,7 @@ static void what_options_decide(void **state)
     }
     /* what a run must have been started with to go on */
     json_t *numbers = og__options_deciding(&o, OG_DECIDES_NUMBERS);
-    assert_int_equal(json_object_size(numbers), 56);
+    assert_int_equal(json_object_size(numbers), 59);
     assert_null(json_object_get(numbers, "epochs"));
     assert_null(json_object_get(numbers, "patience"));
     assert_null(json_object_get(numbers, "init"));
@@ -476,6 +476,9 @@ static const char *const away[][2] = {
     {"optimizer", "sgd"},
     {"lr", "0.30000000000000004"},
     {"weight-decay", "5e-4"},
+    {"beta1", "0.85"},
+    {"beta2", "0.98"},
+    {"epsilon", "1e-6"},
     {"clip", "0.25"},
     {"lr-schedule", "cosine"},
     {"lr-steps", "123456789012"},

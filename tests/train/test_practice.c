@@ -130,7 +130,7 @@ static void steps_are_pytorchs(void **state)
             check_case(&g, g.t.metadata[i].key, g.t.metadata[i].value);
             cases++;
         }
-    assert_true(cases >= 9);
+    assert_true(cases >= 11);
     og__tensors_release(&g.t);
     free(g.bytes);
 }

@@ -214,17 +214,17 @@ OG_KERNEL(og__k_dot, og_k_dot)
 /* As in nn/kernels.c. */
 OG_KERNEL(og__k_adam, og_k_update)
 {
-    const float beta1 = 0.9f, beta2 = 0.999f, rest1 = 0.1f, rest2 = 0.001f, eps = 1e-8f;
     const struct og_update *u = &op->op;
     const size_t i = og_item();
     if (i >= u->n)
         return;
     const float old = op->shrink * u->value[i];
     const float g = op->scale * u->grad[i] + op->decay * old;
-    const float m = beta1 * u->m[i] + rest1 * g, v = beta2 * u->v[i] + rest2 * g * g;
+    const float m = op->beta1 * u->m[i] + op->rest1 * g;
+    const float v = op->beta2 * u->v[i] + op->rest2 * g * g;
     u->m[i] = m;
     u->v[i] = v;
-    u->value[i] = old - op->rate * m / (sqrtf(v) / op->root + eps);
+    u->value[i] = old - op->rate * m / (sqrtf(v) / op->root + op->epsilon);
 }
 
 OG_KERNEL(og__k_sgd, og_k_update)

@@ -170,7 +170,7 @@ struct og_k_dot {
 };
 struct og_k_update {
     struct og_update op;
-    float rate, root, decay, shrink, scale;
+    float rate, root, decay, shrink, scale, beta1, beta2, rest1, rest2, epsilon;
 };
 
 struct og_k_add { /* to[i] = factor from[i], added to what is there */

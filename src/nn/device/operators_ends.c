@@ -209,7 +209,12 @@ static struct og_k_update update(const struct og_update *op)
                                 (float)op->root,
                                 (float)op->weight_decay,
                                 (float)op->shrink,
-                                (float)op->scale};
+                                (float)op->scale,
+                                (float)op->beta1,
+                                (float)op->beta2,
+                                (float)(1 - op->beta1),
+                                (float)(1 - op->beta2),
+                                (float)op->epsilon};
 }
 
 int og__device_adam(struct og_nn_backend *be, const struct og_update *op, struct og_err *err)

@@ -27,9 +27,10 @@ def linear(warmup):
     return lambda o: lr_scheduler.LinearLR(o, 1 / warmup, 1, warmup - 1)
 
 
-def case(name, optimizer, lr, decay=0.0, clip=0.0, by_step=(), by_epoch=None, by_figure=None, options=""):
+def case(name, optimizer, lr, decay=0.0, clip=0.0, by_step=(), by_epoch=None, by_figure=None, options="", betas=(0.9, 0.999), eps=1e-8):
     p = torch.nn.Parameter(torch.from_numpy(init.copy()))
-    o = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "sgd": torch.optim.SGD}[optimizer]([p], lr=lr, weight_decay=decay)
+    more = {} if optimizer == "sgd" else {"betas": betas, "eps": eps}
+    o = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "sgd": torch.optim.SGD}[optimizer]([p], lr=lr, weight_decay=decay, **more)
     by_step = [make(o) for make in by_step]
     by_epoch, by_figure = by_epoch and by_epoch(o), by_figure and by_figure(o)
     rates = []
@@ -54,6 +55,8 @@ def case(name, optimizer, lr, decay=0.0, clip=0.0, by_step=(), by_epoch=None, by
 if __name__ == "__main__":
     case("adam", "adam", 0.02, 0.05, clip=0.5)
     case("adamw", "adamw", 0.02, 0.1)
+    case("adam_betas", "adam", 0.02, 0.05, clip=0.5, betas=(0.8, 0.98), eps=1e-4, options="beta1=0.8 beta2=0.98 epsilon=1e-4")
+    case("adamw_betas", "adamw", 0.02, 0.1, betas=(0, 0.9999), eps=0.1, options="beta1=0 beta2=0.9999 epsilon=0.1")
     case("cosine", "adamw", 0.02, 0.1, clip=1.0, by_step=[lambda o: lr_scheduler.CosineAnnealingLR(o, 50, 0.001)],
          options="lr-schedule=cosine lr-steps=50 lr-min=0.001")
     case("cosine_again", "adam", 0.02, by_step=[lambda o: lr_scheduler.CosineAnnealingLR(o, 20)], options="lr-schedule=cosine lr-steps=20")
