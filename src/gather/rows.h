@@ -70,4 +70,17 @@ static inline void og__rows_copy(const struct og_rows *r, uint32_t first, uint32
     }
 }
 
+/* Rows of a relation's edges in a batch: row i of edges is row i mod rows of unit i div rows. */
+struct og_edge_rows {
+    struct og_rows units; /* of the relation's units, by their numbers (sample/batch.h) */
+    uint32_t rows;        /* 0: the relation's edges have none */
+    int dim;              /* elements of one edge's row */
+};
+
+static inline const void *og__edge_row(const struct og_edge_rows *r, uint32_t i)
+{
+    const size_t length = (size_t)r->dim * og__dtype_size(r->units.dtype);
+    return (const char *)og__row(&r->units, i / r->rows) + i % r->rows * length;
+}
+
 #endif
