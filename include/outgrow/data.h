@@ -16,8 +16,8 @@ struct og_generate;
 OG_EXPORT OG_MUST_CHECK int og_generate_new(struct og_generate **out, struct og_err *err);
 /* Free a set of options. NULL is ignored. */
 OG_EXPORT void og_generate_free(struct og_generate *g);
-/* Set one option by name from text, as og_options_set does. -EINVAL: no such option, or a bad
- * value; then nothing has changed. */
+/* Set one option by name from text, as og_options_set does. Returns -EINVAL if there is no
+ * such option or the value is bad; then nothing has changed. */
 OG_EXPORT OG_MUST_CHECK int og_generate_set(struct og_generate *g, const char *name,
                                             const char *value, struct og_err *err);
 /* Option number i of og_generate_set, from 0; NULL past the last. Static storage. */
@@ -36,8 +36,8 @@ struct og_import;
 OG_EXPORT OG_MUST_CHECK int og_import_new(struct og_import **out, struct og_err *err);
 /* Free a set of options. NULL is ignored. */
 OG_EXPORT void og_import_free(struct og_import *opt);
-/* Set one option by name from text, as og_options_set does. -EINVAL: no such option, or a bad
- * value; then nothing has changed. */
+/* Set one option by name from text, as og_options_set does. Returns -EINVAL if there is no
+ * such option or the value is bad; then nothing has changed. */
 OG_EXPORT OG_MUST_CHECK int og_import_set(struct og_import *opt, const char *name,
                                           const char *value, struct og_err *err);
 /* Bytes that the option memory is on this machine now; unless set, 90 % of what is free. */
@@ -52,8 +52,8 @@ struct og_import_format {
     const char *files;        /* the files in `src`, as sentences */
     const char *const *signs; /* files of a folder, any of which identifies the format; ends with
                                  NULL */
-    /* For a file as `src`: the text that it begins with, "" = any text; or the endings of its name,
-     * a list that ends with NULL. NULL = not used. */
+    /* For a file as `src`: the text that it begins with, or the endings of its name. The text "" is
+     * any text. The list of endings ends with NULL. NULL = not used. */
     const char *begins;
     const char *const *ends;
     bool node_arrays; /* the node arrays of "npy" may be in the same folder */
@@ -101,8 +101,8 @@ OG_EXPORT OG_MUST_CHECK int og_name_map_take(struct og_name_map *map, uint64_t f
 OG_EXPORT OG_MUST_CHECK int og_export(const char *format, const char *dataset, const char *out,
                                       const struct og_observer *seen, struct og_err *err);
 
-/* Write the dataset of worker `part` of `parts` into the new folder `out`, for training with the
- * option exchange. It has all of `dataset`, except for the features: only rows of nodes whose
+/* Write the dataset of worker `part` of `parts` into the new folder `out`. It is for training with
+ * the option exchange. It has all of `dataset`, except for the features: only rows of nodes whose
  * number is `part` modulo `parts`. `part` counts from 0. Only og_train with all `parts` workers
  * accepts it. Nothing is left at `out` on failure. */
 OG_EXPORT OG_MUST_CHECK int og_stripe_part(const char *dataset, const char *out, int parts,

@@ -99,7 +99,7 @@ struct og_minibatch {
     struct og_minibatch_hop *hop[OG_MAX_HOPS]; /* [n_hops]; none for a heterogeneous graph */
     struct og_array ids;        /* i64 [n] nodes, seeds first; distinct except for repeated seeds */
     struct og_array input_id;   /* i64 [n_seeds] position of each seed in og_loader_options.seeds or
-                                   in the split's file; for links [n_positive], of each edge */
+                                   in the split's file. For links [n_positive], of each edge */
     struct og_array x;          /* [n, dim] features with their stored dtype, or that of the option
                                    pack-dtype */
     struct og_array y;          /* i64 [n_seeds] classes, -1 = none; f32 [n_seeds, C] for several
@@ -142,7 +142,7 @@ struct og_loader_options {
                             unknown] */
     bool no_features;    /* do not read features; x is absent [false] */
     bool evaluates;      /* evaluate "valid" after every eval_every epochs and after the last
-                            planned one; these passes are prefetched like epochs [false] */
+                            planned one [false]. These passes are prefetched like epochs */
     const int64_t
         *links; /* [n_links, 2] for the task link: source and destination of each, in place of the
                    graph's edges [NULL]. Nodes of the whole graph; copied. In a heterogeneous graph
@@ -152,10 +152,10 @@ struct og_loader_options {
     uint32_t rank, ranks; /* of a process that trains together with others: it has the batches whose
                              number modulo ranks is rank. All of them open the loader with the same
                              dataset, options and seeds [0, 0 = alone] */
-    int local_ranks;      /* of them on this machine, which share the option memory and, unless
-                             these are given, threads and disk [0 = all] */
-    bool drop_last;   /* an epoch ends before a batch of fewer seeds, and before a round that has
-                         no batch for every rank [false] */
+    int local_ranks;      /* of them on this machine [0 = all]. They share the option memory and,
+                             unless these are given, threads and disk */
+    bool drop_last;   /* an epoch ends before a batch of fewer seeds [false]. It also ends before
+                         a round that has no batch for every rank */
     bool edge_places; /* hops have `edge`. Not with walks, pre-sampled batches or a device that
                        samples [false] */
 };
@@ -215,8 +215,8 @@ OG_EXPORT OG_MUST_CHECK int og_loader_evaluate(struct og_loader *l, const char *
 OG_EXPORT OG_MUST_CHECK int og_loader_next(struct og_loader *l, double wait,
                                            const struct og_minibatch **out, struct og_err *err);
 
-/* Add a buffer for one more batch that the caller retains, outside of the memory plan: after
- * -ENOBUFS of og_loader_next. It is freed when a batch is released. */
+/* Add a buffer for one more batch that the caller retains, outside of the memory plan. For use
+ * after -ENOBUFS of og_loader_next. It is freed when a batch is released. */
 OG_EXPORT OG_MUST_CHECK int og_loader_grow(struct og_loader *l, struct og_err *err);
 
 /* Retain a batch: it needs one more og_minibatch_release. Any thread may call it, also after
@@ -226,8 +226,8 @@ OG_EXPORT void og_minibatch_keep(const struct og_minibatch *b);
  * after og_loader_close. NULL is ignored. */
 OG_EXPORT void og_minibatch_release(const struct og_minibatch *b);
 
-/* Number of batches of an epoch (split NULL) or of a pass over a split. -1 if there is no such
- * split. */
+/* Number of batches of an epoch (split NULL) or of a pass over a split. Returns -1 if there is no
+ * such split. */
 OG_EXPORT int64_t og_loader_batches(const struct og_loader *l, const char *split);
 
 /* Get the loader's plan: the text of plan.json. */

@@ -43,9 +43,9 @@ OG_EXPORT OG_MUST_CHECK int og_options_get(const struct og_options *opt, const c
  * So may checkpoints, in og_eval, og_predict, and og_train with the option init. */
 OG_EXPORT bool og_options_given(const struct og_options *opt, const char *name);
 
-/* Set options from a YAML file of `name: value` lines, or from a JSON object of names and values.
- * The config.yaml of a run is such a file. Returns -EINVAL if a name or value is refused; `err` has
- * its line, and options of earlier lines are set. Returns -ENOENT, -EIO, ... if the file cannot be
+/* Set options from a YAML file of `name: value` lines, or from a JSON object of them. The
+ * config.yaml of a run is such a file. Returns -EINVAL if a name or value is refused; `err` has its
+ * line, and options of earlier lines are set. Returns -ENOENT, -EIO, ... if the file cannot be
  * read. */
 OG_EXPORT OG_MUST_CHECK int og_options_load(struct og_options *opt, const char *path,
                                             struct og_err *err);
@@ -90,9 +90,9 @@ struct og_option {
     const char *const *choices;
     int type;        /* enum og_option_type */
     double min, max; /* numbers outside are refused */
-    /* Choice that has this option as a parameter of some kinds ("policy", "sampler", "model",
-     * "task", "loss", "lr-schedule"); NULL = not a parameter. It may follow the kind's word:
-     * --policy hybrid:window=128,update=4. */
+    /* Choice that has this option as a parameter of some of its kinds; NULL = none. Choices with
+     * parameters are "policy", "sampler", "model", "task", "loss" and "lr-schedule". A parameter
+     * may follow the kind's word: --policy hybrid:window=128,update=4. */
     const char *of;
     bool joins; /* help shows it only with that choice; its own name is an alias */
 };

@@ -51,7 +51,7 @@ OG_EXPORT OG_MUST_CHECK int og_train(const char *dataset, const struct og_option
  * The library does not use select(), which supports 1024 files only. */
 OG_EXPORT void og_files_raise(void);
 
-/* Start n workers: processes of this program on this machine that train together when each calls
+/* Start n workers: processes of this program on this machine. They train together when each calls
  * og_train with workers = n. A worker recognizes itself by its environment.
  *
  * n     2 to 64; for one, call og_train
@@ -124,8 +124,8 @@ struct og_predict_options {
  * from every node. A message before the first layer has the counts, and so has `text` as "needed".
  * Results agree with those of all nodes within 1e-5.
  *
- * If `out` ends in .csv, it is a table: ids of the source, or else of the dataset, and a column a
- * class (docs/reference/formats.md). */
+ * If `out` ends in .csv, it is a table with ids and a column a class (docs/reference/formats.md).
+ * The ids are those of the source, or else of the dataset. */
 OG_EXPORT OG_MUST_CHECK int og_predict_with(const char *dataset, const char *checkpoint,
                                             const char *out, const struct og_predict_options *how,
                                             const struct og_options *opt,
@@ -154,8 +154,8 @@ OG_EXPORT OG_MUST_CHECK int og_predictor_info(const struct og_predictor *p, char
 /* Compute the logits of n nodes, which may repeat, into out [n][columns]. Ids count as in
  * train.npy. Any threads may call it at the same time; it waits for a free one of the predictor's.
  *
- * Returns -EINVAL for other nodes, -ENOMEM if the neighbourhoods do not fit, -EIO, and -ECANCELED
- * if the predictor is being closed. Other requests are not affected. */
+ * Returns -EINVAL for other nodes, -ENOMEM if the neighbourhoods do not fit, or -EIO. Returns
+ * -ECANCELED if the predictor is being closed. Other requests are not affected. */
 OG_EXPORT OG_MUST_CHECK int og_predictor_rows(struct og_predictor *p, const int64_t *nodes,
                                               int64_t n, float *out, struct og_err *err);
 /* Close a predictor: waits for calls of other threads. No call may begin after it. NULL is ignored.
