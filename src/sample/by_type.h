@@ -1,7 +1,7 @@
 /* Batches by node type. Ids of a type are one range; a homogeneous graph has one type, without a
  * name. A batch's ids of one type are numbered in their order:
  *
- *   ids      | p7 p3 | a2 p9 a1 |        p7 p3 p9 are 0 1 2 of their type, a2 a1 are 0 1
+ *   ids      | p7 p3 | a2 p9 a1 |        p7 p3 p9 are 0 1 2, a2 a1 are 0 1
  *
  * So for each type, too, the destinations of a hop are a prefix of its sources. */
 #ifndef OG_SAMPLE_BY_TYPE_H

@@ -1,5 +1,5 @@
-/* Degree histogram in a trace of a heterogeneous graph: nodes of each type with features by
- * out-degree, over all relations. If a policy ranks no nodes, a cache of several row sizes is
+/* Degree histogram in a trace of a heterogeneous graph. It has the nodes of each type with features
+ * by out-degree, over all relations. If a policy ranks no nodes, a cache of several row sizes is
  * divided by degrees; for that, the histogram suffices.
  *
  *   degree_counts.npy   int64 [n, 3]: type, degree, nodes; types ascend, and in each degrees do */

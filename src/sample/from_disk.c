@@ -1,4 +1,5 @@
-/* Fetches the sources of edges from a topology on disk, all of a hop or of a walk step at once.
+/* Fetches the sources of edges from a topology on disk. All sources of a hop, or of a walk step,
+ * are fetched at once.
  *
  *   the sampler draws positions in lists, as in memory
  *       list in the neighbour cache ──> neighbour at once
@@ -10,13 +11,13 @@
  *
  * Weights of edges, if needed, come in the same way from weights.npy.
  *
- * Edges wait for their neighbours in the batch's own src array, which first holds where in its
- * block an edge's source is, then the source, and in the end its position.
+ * Edges wait for their neighbours in the batch's own src array. An entry first holds where in its
+ * block the source is, then the source, and in the end its position.
  *
- * Requested blocks are bits, one a block: E/1024 bytes for int32 indices (1.6 MB for 1.6 G edges),
- * and a few instructions an edge. Reading the bits out is the sort. The rank of a bit is the
- * block's position among the blocks read, so no search is needed. (A radix sort of the blocks of a
- * million edges takes as long as all the rest of the hop but reading.)
+ * Requested blocks are bits, one a block. They take E/1024 bytes for int32 indices (1.6 MB for 1.6
+ * G edges), and a few instructions an edge. Reading the bits out is the sort. The rank of a bit is
+ * the block's position among the blocks read, so no search is needed. (A radix sort of the blocks
+ * of a million edges takes as long as all the rest of the hop but reading.)
  *
  * A hop may read more than its buffers hold. So it reads in rounds, two of them in flight: the disk
  * works while one is processed. */

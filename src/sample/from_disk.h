@@ -6,9 +6,9 @@
 
 void og__disk_sampler_close(struct og_sampler *s);
 
-/* Three steps. begin sets the destination, of sources and of their weights (NULL = none), and
- * allocates on its first call. In want, src[edge ..] are requested from `positions` of the list of
- * v (NULL = its first n). Then fetch reads them; other entries are unchanged. The window must be
+/* Fetches in three steps. The first sets the destination of sources and of weights (NULL = none),
+ * and allocates on its first call. The second requests src[edge ..] from `positions` of the list of
+ * v (NULL = its first n). The third reads them; other entries are unchanged. The window must be
  * empty. */
 OG_MUST_CHECK int og__fetch_begin(struct og_sampler *s, uint32_t *src, float *weight, uint64_t n,
                                   struct og_err *err);

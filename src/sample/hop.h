@@ -151,8 +151,8 @@ static inline void og__draw_again(struct og_sampler *s, struct og_rng *rng, uint
         s->pick[n] = og__rng_below(rng, degree);
 }
 
-/* Draws k of [0, degree) into s->pick: with how.replace one after another, else k < degree, every
- * subset equally likely. */
+/* Draws k of [0, degree) into s->pick. With how.replace, one after another. Else k < degree, and
+ * every subset is equally likely. */
 static inline void og__draw(struct og_sampler *s, struct og_rng *rng, uint32_t degree, uint32_t k)
 {
     if (s->how.replace)

@@ -46,8 +46,8 @@ struct og_sampler_ops {
 OG__SAMPLERS(OG__SAMPLER_DECLARED)
 const struct og_sampler_ops *og__sampler_ops(enum og_sampler_kind kind);
 
-/* Takes element i of the list of v, with its weight if how.weights; or all of them, ids before
- * weights. -EINVAL for an invalid id. */
+/* Takes element i of the list of v, with its weight if how.weights. The second takes all elements,
+ * ids before weights. Returns -EINVAL for an invalid id. */
 OG_MUST_CHECK int og__take_neighbor(const struct og_hop *h, uint32_t v, const struct og_list *list,
                                     int64_t i, struct og_taken *out, struct og_err *err);
 OG_MUST_CHECK int og__take_list(const struct og_hop *h, uint32_t v, const struct og_list *list,

@@ -11,8 +11,8 @@
  * / p(u), normalized to a sum of 1: a node that was likely to be drawn stands for fewer others. If
  * all were drawn, their weights are equal. With how.weights, edges' own weights are factors.
  *
- * It scans the destinations' lists twice, with a table of all their in-neighbours between; on disk,
- * both scans read them. */
+ * It scans the destinations' lists twice, with a table of all their in-neighbours in between. On
+ * disk, both scans read them. */
 #include "sample/heap.h"
 #include "sample/kinds.h"
 #include "sample/lists.h"

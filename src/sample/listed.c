@@ -1,12 +1,12 @@
-/* Passes for samplers by whole lists: each batch that has a node chooses its neighbours once the
+/* Passes for samplers by whole lists. Each batch that has a node chooses its neighbours once the
  * list is in memory. So a list is within one range, and a range is a set of nodes:
  *
  *   requested blocks   | 2^shift | 2^shift | ...            of the first array
  *   ranges             | lists that begin in it   | ...     of every array; to the end of the last
  *                                                           list
  *
- * A run holds, for each node of the range in the order of the frontier, the number of the words
- * that follow and its neighbours. Those of whole lists are all ids, then with how.weights all
+ * A run holds the neighbours of each node of the range, in the order of the frontier. Before them
+ * is the number of their words. Those of whole lists are all ids, then with how.weights all
  * weights. Lists in the neighbour cache are not read; assembling the batch reads them there. */
 #include "dataset/relation.h"
 #include "dataset/stream.h"

@@ -128,7 +128,8 @@ static struct span span_of(const struct og_lists *l, const struct og_topology *t
     return s;
 }
 
-/* The number of nodes to read at once: as many as the buffer holds blocks for, and at least one. */
+/* Stores in *taken how many nodes to read at once: those whose blocks fit the buffer. It is at
+ * least one; the buffer grows for that one if needed. */
 static int choose_lists(struct og_lists *l, const struct og_topology *t,
                         const struct og_neighbors *kept, const uint32_t *nodes, uint32_t n,
                         uint32_t *taken, struct og_err *err)

@@ -179,8 +179,8 @@ static uint32_t draw_node(struct nodes from, struct og_rng *rng)
     return from.first + og__rng_below(rng, from.n);
 }
 
-/* Draws the replacement of that end: from the batch's other edges if the rule says so and they have
- * ends of its type. */
+/* Draws the replacement of an end of edge i, a node of its type. It is from the batch's other edges
+ * if the rule says so and one is found. */
 static uint32_t draw_end(const struct og_pairs *p, const struct og_pair_rule *rule, uint32_t i,
                          enum end end, struct og_rng *rng)
 {
@@ -228,8 +228,8 @@ static void add_stranger(struct og_pairs *p, const struct og_pair_rule *rule, ui
 
 /* ---- ranking negatives ---- */
 
-/* Sets the positions of all ranking negatives, then the pairs: negative r of edge i is pair 2
- * n_edges + i n_rank_negatives + r. */
+/* Adds the ranking negatives, drawn once for the batch. Negative r of edge i is pair 2 n_edges + i
+ * n_rank_negatives + r. */
 static void add_rank_negatives(struct og_pairs *p, const struct og_pair_rule *rule,
                                const struct og_pair_key *key)
 {
@@ -247,8 +247,8 @@ static void add_rank_negatives(struct og_pairs *p, const struct og_pair_rule *ru
     p->n += p->n_edges * rule->rank_negatives;
 }
 
-/* The ranking negatives of a type: drawn, or all its nodes if there are no more; NOBODY if
- * fewer. */
+/* Draws the ranking negatives of a type, or takes all its nodes if there are no more. Those that
+ * are missing are NOBODY. */
 enum { NOBODY = UINT32_MAX };
 static void draw_rank_negatives(struct og_pairs *p, const struct og_pair_rule *rule,
                                 const struct og_pair_key *key, uint32_t type)

@@ -7,7 +7,7 @@
  *   pair   | edges | negatives            | ranking negatives, in evaluation |
  *          0       n_edges                                                   n
  *
- * In training each edge has as many negatives as the rule says; those of edge i are n_edges + i *
+ * In training each edge has as many negatives as the rule says. Those of edge i are n_edges + i *
  * negatives and the following. A negative keeps one end of its edge: src, or in a symmetric graph
  * either. Its other end is a node drawn from all nodes, or the same end of another edge of the
  * batch.

@@ -349,9 +349,9 @@ out:
     return rc;
 }
 
-/* Finds the nodes of the group that have a list in the relation: of hundreds of relations, a few.
- * Their positions go to the block's array. Mapped lists are unchecked: one that ends before it
- * begins counts, and og__reserve_edges refuses it. */
+/* Finds the nodes of the group that have a list in the relation. With hundreds of relations these
+ * are few. Their positions go to the block's array. Mapped lists are unchecked: one that ends
+ * before it begins counts, and og__reserve_edges refuses it. */
 static uint32_t find_listed(const struct og_related *d, const struct og_related_lists *of,
                             const struct group *g, uint32_t *position)
 {

@@ -25,8 +25,9 @@ void og__relation_end(struct og_sampler *s, uint32_t r);
  * is one. The group of relation r. */
 uint32_t og__n_destination_groups(const struct og_sampler *s);
 uint32_t og__destination_group(const struct og_sampler *s, uint32_t r);
-/* Sorts nodes ids[n] by group: group g has number[start[g] .. start[g + 1]), numbers within the
- * type in the order of ids. start[groups + 1]; number is valid until the sampler is used. */
+/* Sorts nodes ids[n] by group. Group g has number[start[g] .. start[g + 1]), numbers within the
+ * type in the order of ids. `start` has groups + 1 entries; number is valid until the sampler is
+ * used. */
 OG_MUST_CHECK int og__sort_by_group(struct og_sampler *s, const uint32_t *ids, uint32_t n,
                                     uint32_t *start, const uint32_t **number, struct og_err *err);
 

@@ -4,11 +4,11 @@
  *     requested blocks:     | range 0 | range 1 | ... |          of all batches, each block once
  *     store:                | b 0 | b 1 | ... | b 0 | b 1 | ...  neighbours of range 0, of range 1
  *
- * A run is what one batch drew from one range: neighbours in the order of its frontier and, for a
- * node, of its draws. Draws are keyed, so a second pass over the frontier knows the run of each
- * neighbour, and that it is the next there. So runs do not store edges. If draws depend on the data
- * read, a node's neighbours follow their number. A neighbour is a word, its id; with how.weights it
- * is two, and the second has the bits of its edge's weight. */
+ * A run is what one batch drew from one range. Its neighbours are in the order of its frontier and,
+ * for a node, of its draws. Draws are keyed, so a second pass over the frontier knows the run of
+ * each neighbour, and that it is the next there. So runs do not store edges. If draws depend on the
+ * data read, a node's neighbours follow their number. A neighbour is a word, its id; with
+ * how.weights it is two, and the second has the bits of its edge's weight. */
 #ifndef OG_SAMPLE_RUNS_H
 #define OG_SAMPLE_RUNS_H
 
@@ -96,8 +96,7 @@ struct og_pass_ops {
     /* Assembles a hop, in place of the sampler's own. */
     OG_MUST_CHECK int (*join)(struct og_hop *h, struct og_err *err);
 };
-/* Passes: by degrees alone, by whole lists one by one, by all lists of a hop in order, and by
- * walks. */
+/* Passes by degrees alone, by whole lists one by one, by all lists in order, and by walks. */
 extern const struct og_pass_ops og__pass_by_positions, og__pass_by_lists, og__pass_of_lists,
     og__pass_by_walks;
 

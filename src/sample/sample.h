@@ -28,8 +28,8 @@ struct og_sampling {
     double restart;
     bool once;    /* a node samples once a batch (og_draw_kind): blocks are OG__NESTED */
     bool replace; /* a neighbour may be sampled several times: uniform only */
-    /* og_block.weight has the weights of the sampled edges, times the kind's own weights; not with
-     * walks, which sample no edges */
+    /* og_block.weight has the weights of the sampled edges, times the kind's own weights. Not with
+     * walks, which sample no edges. */
     bool weights;
     /* [n_relations] of the edges' rows; NULL: blocks have no og_block.edge. Not with walks, which
      * sample no edges. Borrowed while samplers are open */
@@ -102,11 +102,11 @@ struct og_sample_reads og__sampler_reads(const struct og_sampler *s);
  * Nodes that sample once a batch do so in the hop after the one that found them, seeds in the
  * first. In later hops they keep these neighbours.
  *
- * seeds   n_seeds distinct node ids, each < n_nodes; copied out     refilled; its arrays stay valid
- * until the next call with it
+ * seeds   n_seeds distinct node ids, each < n_nodes; copied
+ * out     refilled; its arrays stay valid until the next call with it
  *
- * 0, -EINVAL (seed out of range or duplicated), -ENOMEM; with a topology on disk -EIO, and -EINVAL
- * for an invalid id. One sampler a thread. */
+ * Returns 0, -ENOMEM, or -EINVAL for a seed out of range or duplicated. With a topology on disk
+ * also -EIO, and -EINVAL for an invalid id. One sampler a thread. */
 OG_MUST_CHECK int og__sample(struct og_sampler *s, const uint32_t *seeds, uint32_t n_seeds,
                              enum og__stream stream, uint32_t epoch, uint32_t batch,
                              struct og_batch_memory *out, struct og_err *err);

@@ -252,8 +252,8 @@ static uint64_t room_of(const struct og_hop *h)
     return room / sizeof(*h->block->src);
 }
 
-/* The initial capacity of a hop: all it can draw or, if that is much more than likely, the capacity
- * of earlier batches. */
+/* The initial capacity of a hop: as a rule, all that it can draw. If that is much more than likely,
+ * it is the capacity of earlier batches. */
 static uint64_t beginning(const struct og_hop *h, uint64_t drawn)
 {
     const uint64_t room = room_of(h);

@@ -21,8 +21,8 @@ struct og_samples_options {
     uint64_t n_nodes;
 };
 
-/* Takes offsets, and a bit a node, from the budget as "trace". -ENOENT, or -EINVAL for a folder
- * without such a trace. */
+/* Takes offsets, and a bit a node, from the budget as "trace". Returns -ENOENT, or -EINVAL for a
+ * folder without such a trace. */
 OG_MUST_CHECK int og__samples_open(struct og_samples **out, const struct og_samples_options *opt,
                                    struct og_budget *b, struct og_err *err);
 void og__samples_close(struct og_samples *s); /* accepts NULL */

@@ -28,8 +28,8 @@ struct og_schedule {
     struct og_share share; /* whose items it numbers; descriptors have the numbers of the whole */
 };
 
-/* One batch: the seeds at positions [first, first + n_seeds) of the split's order in the epoch that
- * sampled it. */
+/* One batch: the seeds at positions [first, first + n_seeds) of the split's order. The order is
+ * that of the epoch that sampled it. */
 struct og_descriptor {
     enum og__split split;
     uint32_t epoch; /* from 1 */
@@ -48,7 +48,8 @@ OG_MUST_CHECK int og__schedule_check(const struct og_schedule *s, struct og_err 
 struct og_schedule og__schedule_whole(const struct og_schedule *s);
 
 uint64_t og__schedule_batches(const struct og_schedule *s, enum og__split split);
-/* The epoch whose batches this one trains on (Liu et al. 2025, §4): 1, 1, 1, 4, 4, 4, ... for 3. */
+/* The epoch whose batches this one trains on (Liu et al. 2025, §4). With resample_every 3: 1, 1, 1,
+ * 4, 4, 4, ... */
 uint32_t og__schedule_drawn(const struct og_schedule *s, uint32_t epoch);
 bool og__schedule_evaluates(const struct og_schedule *s, uint32_t epoch);
 /* The first item of the share at or after item `item` of the whole. */
@@ -75,8 +76,8 @@ uint64_t og__round_end(const struct og_items *whole, uint32_t ranks, uint64_t it
 /* and the item of the whole that begins the round of item `own` of a share. */
 uint64_t og__round_start(const struct og_items *share, uint64_t own);
 
-/* Batch number `batch` of a single pass over one split in file order, outside the run and for all
- * ranks. */
+/* Batch number `batch` of a single pass over one split in file order. The pass is outside the run,
+ * for all ranks. */
 struct og_descriptor og__schedule_pass(const struct og_schedule *s, enum og__split split,
                                        uint64_t batch);
 

@@ -4,8 +4,8 @@
  *   ptr     | 0 | n_ids | ...                             u64, start of each batch in ids
  *   sizes   | spot | ...                                  u64, a row a batch: its sizes
  *   blocks  | degree, indptr, src, weight a hop | ...     u32 and f32, the first batches, up to
- *                                                         opt.memory; heterogeneous also the number
- *                                                         of lists, relation and dst
+ *                                                         opt.memory. Heterogeneous ones have the
+ *                                                         number of lists, relation and dst too
  *
  * A spilled batch has the form of a trace (spilled.h). A pre-sampled batch stays in its samples;
  * only its ids and its number are stored. Batches are dropped from the front of all arrays. */
@@ -28,8 +28,8 @@ struct grown {
     size_t reserved, charged, used; /* bytes */
 };
 
-/* The location of a batch's blocks: a byte of `blocks`, a piece of the spill, or a number in
- * pre-sampled batches. */
+/* Where a batch's blocks are: in `blocks`, in the spill, or in pre-sampled batches. The location
+ * there is a byte, a piece, or a number. */
 enum place { IN_MEMORY, SPILLED, ELSEWHERE };
 
 struct og_superbatch {

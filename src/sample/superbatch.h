@@ -1,5 +1,4 @@
-/* A superbatch: a run of batches sampled ahead and stored until they are trained (Park et al. 2022,
- * §3.1).
+/* A superbatch: batches sampled ahead and stored until they are trained (Park et al. 2022, §3.1).
  *
  *   append, append, ... ──> finish ──> replay 0, 1, 2, ... ──> clear ──> append, ...
  *                                                        └─> drop ──> append, ... after the rest

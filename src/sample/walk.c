@@ -1,7 +1,7 @@
 /* PinSAGE's neighbourhoods (Yang et al. 2022, §5.1): random walks over in-neighbours from each
  * destination. The nodes visited most become its neighbours, weighted by their visits.
  *
- * A walk takes its first step; before each further one it ends with probability `restart`, or if
+ * A walk takes its first step. Before each further one it ends with probability `restart`, or if
  * there is no in-neighbour. A step accesses memory twice in sequence: the list it leaves and the
  * edge it takes. So destinations walk in parties, which follow one another through the stages of a
  * walk. Each stage prefetches for the next one, and other parties run until then.
@@ -9,10 +9,11 @@
  *   set out ──> choose an edge ──> arrive ──> choose ──> arrive ──> ... ──> count, take the most
  *          prefetch         prefetch      prefetch    prefetch              visited
  *
- * In a relation between two types, every second step returns by another relation (related.h), from
- * where it ends to where walks started; these are no visits. Without one a walk is one step.
+ * In a relation between two types, every second step returns by another relation (related.h). It
+ * leads to the type where walks started, and is no visit. Without such a relation a walk is one
+ * step.
  *
- * Only active walkers are processed, and ends of walks are computed without branches, since half of
+ * Only active walkers are processed. Ends of walks are computed without branches, since half of
  * them would be mispredicted. On disk there is one party, as large as memory allows: each of its
  * steps is a round of reading. */
 #include "sample/walk.h"
@@ -22,8 +23,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Sizes: walkers of a party in memory, destinations of the one on disk, and visits of a destination
- * that a register counts (FEW). */
+/* Sizes of parties: walkers of one in memory, destinations of the one on disk at most. A register
+ * counts FEW visits of a destination. */
 enum { TOGETHER = 32, MOST_AT_ONCE = 8192, FEW = 16, WORD_BLOCKS = 8 };
 enum { MOST_PARTIES = 2 * OG__MOST_STEPS + 1 };
 

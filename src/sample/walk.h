@@ -13,7 +13,7 @@ int og__walk_fanout(const struct og_sampling *how, int fanout);
 const struct og_topology *og__walk_topology(const struct og_sampler *s, uint32_t step);
 void og__walk_turn(struct og_sampler *s, uint32_t step);
 
-/* The most steps of a walk, and the position it chooses in a list of n at step `step`, from 0. */
+/* The most steps of a walk; its chosen position in a list of n at `step`, from 0. */
 uint32_t og__walk_steps(const struct og_hop *h, uint32_t node, uint32_t walk);
 int64_t og__walk_place(const struct og_hop *h, uint32_t node, uint32_t walk, uint32_t step,
                        int64_t n);

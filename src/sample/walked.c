@@ -1,4 +1,4 @@
-/* Passes for walks, one a step: a walker's next step depends on its position, known from the
+/* Passes for walks, one a step. A walker's next step depends on its position, known from the
  * previous pass. So instead of nodes, a batch has its active walkers in memory:
  *
  *   nodes ──> walkers ──> requested blocks ──> | range | ... ──> run: destinations of steps ──┐

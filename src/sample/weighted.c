@@ -9,8 +9,8 @@
  * jumps over late edges). Which method draws next depends only on earlier picks and on the number
  * of repeats. Neither predicts the next pick, so the mixture is exact.
  *
- * In memory the tables include the drawn nodes, and some destinations draw as a group, in rounds:
- * all accesses of the group are prefetched, then made; destinations with repeats try once more. */
+ * In memory the tables include the drawn nodes, and some destinations draw as a group, in rounds.
+ * All accesses of the group are prefetched, then made. Destinations with repeats try once more. */
 #include "dataset/alias.h"
 #include "sample/from_disk.h"
 #include "sample/heap.h"
@@ -171,8 +171,8 @@ static void begin_draws(struct og_sampler *s, struct drawing *l, uint32_t k)
         memset(s->set, 0xff, s->set_size * sizeof(*s->set));
 }
 
-/* Prefetches the draws of the next round: as many as picks are missing, and twice as many after
- * repeats. Two come from one call. */
+/* Prefetches the draws of the next round. They are as many as missing picks, and twice as many
+ * after repeats. Two come from one call. */
 static inline void ask(struct drawing *l, uint32_t k)
 {
     uint32_t missing = k - l->n_picks;
