@@ -12,7 +12,7 @@
  * another array, but not a few changed rows between them. Reading all would take as long as the
  * first epoch. File states cover that case. The same file with another time was modified. Another
  * file with the old time is a copy. Another file with another time may be a copy too, but only if
- * the other arrays are copies: a single new file among old ones replaced the original.
+ * the other arrays are copies. A single new file among old ones replaced the original.
  *
  * An array in parts is one array, with the contents that it has in one file. Its parts have
  * contents of their own, which reveal a part of another dataset. As a file it is all parts,

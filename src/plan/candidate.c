@@ -59,7 +59,7 @@ static const char *unsound(const struct og_cost_inputs *given, const struct og_c
 /* ---- the trace, condensed ----
  *
  * Renumbers the trace's nodes 0, 1, 2, ... in file order. Policies that look ahead know only the
- * occurrences of a node, so their results are unchanged, and their tables have the size of the
+ * occurrences of a node, so their results are unchanged. Their tables then have the size of the
  * trace, not of the graph. */
 struct condensed {
     struct og_trace trace;

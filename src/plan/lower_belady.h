@@ -8,9 +8,9 @@
  *     misses
  *
  * With Belady's policy above, both are optimal within a superbatch. With g and h slots, the upper
- * cache misses as few rows as any of g slots could, both together as few as any of g + h. Reason:
- * of two caches that keep the rows used soonest, the larger holds all rows of the smaller (Mattson
- * et al. 1970); this one holds the difference. */
+ * cache misses as few rows as any of g slots could. Both together miss as few as any of g + h.
+ * Reason: of two caches that keep the rows used soonest, the larger holds all rows of the smaller
+ * (Mattson et al. 1970). This one holds the difference. */
 #ifndef OG_LOWER_BELADY_H
 #define OG_LOWER_BELADY_H
 

@@ -6,7 +6,7 @@
  *     worker 1's batch   6 8 1 3  ─┴─> requests to owner 1    3 5 | 1 3 ──> 3 5 1
  *
  * A round has a mini-batch of each worker. The requests to an owner in it form a batch that any
- * policy plans: each node once, in the order of the mini-batches and of their rows. An owner
+ * policy plans. It has each node once, in the order of the mini-batches and of their rows. An owner
  * numbers its nodes 0, 1, 2, ... in the graph's order, so that a policy's tables cover own nodes
  * alone. */
 #ifndef OG_OWNERS_H

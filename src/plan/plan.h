@@ -20,8 +20,8 @@
 /* ---- static placement: which nodes the host cache holds ----
  *
  * One bit a node, and the number of set bits before every 64th. Slots are numbered in the order of
- * node ids, so one scan of the file fills the cache, and the slot of a node is a rank. 3 N / 16
- * bytes; a table of slots would take 4 N. */
+ * node ids. So one scan of the file fills the cache, and the slot of a node is a rank. That is 3 N
+ * / 16 bytes; a table of slots would take 4 N. */
 struct og_placement {
     uint64_t n_nodes;
     uint32_t n_slots; /* resident nodes */

@@ -17,8 +17,8 @@
  * A victim buffer (plan/victim.h) may take rows that leave the device.
  *
  * With several row sizes, nodes form ranges, as in policies (policy.h). Each range has its own pair
- * of caches and victim buffer, and its own part of a batch's plan, which numbers nodes, rows and
- * places from 0. Without ranges there is one part.
+ * of caches, victim buffer, and part of a batch's plan. The part numbers nodes, rows and places
+ * from 0. Without ranges there is one part.
  *
  * prepare plans a superbatch for the device, since the host's policy must foresee its misses. These
  * plans take 4 bytes a row (12 with a victim buffer). */

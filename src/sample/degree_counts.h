@@ -18,8 +18,8 @@ OG_MUST_CHECK int og__degree_counts_write(const char *dir, const struct og_trace
                                           struct og_err *err);
 
 /* Reads it into degree[], of the trace's nodes in the order of their types. The first nodes of a
- * type get the smallest degrees; 0 for nodes without features. -ENOENT if the trace has none;
- * -EINVAL for other content than was written. */
+ * type get the smallest degrees; 0 for nodes without features. Returns -ENOENT if the trace has
+ * none, -EINVAL for other content than was written. */
 OG_MUST_CHECK int og__degree_counts_read(const char *dir, const struct og_trace_description *of,
                                          uint32_t *degree, struct og_err *err);
 

@@ -8,8 +8,8 @@
  *
  * the squared columns of the mean. As in weighted.c that is the order of exponential times of rate
  * p(u), here keyed by u. A destination's neighbours are the drawn ones that feed it, with weight 1
- * / p(u), normalized to a sum of 1: a node that was likely to be drawn stands for fewer others. If
- * all were drawn, their weights are equal. With how.weights, edges' own weights are factors.
+ * / p(u), normalized to a sum of 1. So a node that was likely to be drawn stands for fewer others.
+ * If all were drawn, their weights are equal. With how.weights, edges' own weights are factors.
  *
  * It scans the destinations' lists twice, with a table of all their in-neighbours in between. On
  * disk, both scans read them. */

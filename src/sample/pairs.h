@@ -19,9 +19,9 @@
  *
  * With several relations, nodes have types and edges a direction. A drawn end has the type of the
  * end it replaces, and a pair has its edge's relation. A training negative keeps either end. An
- * edge is ranked twice: among n_rank_negatives pairs that keep its src, then among as many that
- * keep its dst (written dst -> other: scores have no direction). One that is an edge is replaced by
- * the edge's own end, which gives no such pair:
+ * edge is ranked twice, each time among n_rank_negatives pairs. The first keep its src, the second
+ * its dst (written dst -> other: scores have no direction). One that is an edge is replaced by the
+ * edge's own end, which gives no such pair:
  *
  *   pair   | edges | negatives | dst replaced, ranked | src replaced, ranked |
  *

@@ -8,8 +8,8 @@
 int og__walk_fanout(const struct og_sampling *how, int fanout);
 
 /* The lists that step `step`, from 0, chooses from. In a relation between two types every second
- * step returns by another relation: og__walk_turn makes that one the sampler's before such a step,
- * and its own again after it. */
+ * step returns by another relation. Before such a step og__walk_turn makes that one the sampler's,
+ * and after it its own again. */
 const struct og_topology *og__walk_topology(const struct og_sampler *s, uint32_t step);
 void og__walk_turn(struct og_sampler *s, uint32_t step);
 

@@ -1,9 +1,9 @@
 /* Ids below 2^32 are a bitmap with a running count of ones for every word. The count is the new
  * number. That is 1.5 bits for each possible id, and keeps the order. (A count for every eight
  * words would take 1.06 bits and 40 % more time.) Larger ids, such as hashes, are a set, then a
- * sorted list: 8 bytes an id, and two to five times that while collecting. If the set exceeds half
- * of the memory, it is written to disk as a sorted run whenever it is full; positions are then
- * found on disk too. */
+ * sorted list: 8 bytes an id, and two to five times that while collecting. A set of more than half
+ * of the memory is written to disk as a sorted run whenever it is full. Positions are then found on
+ * disk too. */
 #include "dataset/import/ids.h"
 
 #include <stdlib.h>

@@ -323,8 +323,8 @@ static bool names_id(const struct csv_table *c, const char *line)
     return any;
 }
 
-/* Does the first line name the columns? One that begins with a word may be a node's, if ids are
- * words: so if it names no id, and has a number or nothing else. */
+/* Does the first line name the columns? If ids are words, a line that begins with a word may be a
+ * node's. Then it names columns if it names an id, or has several columns and no number. */
 static bool is_names(const struct csv_table *c, const char *line)
 {
     const char *next = (const char *)memchr(line, '\n', (size_t)(c->end - line)) + 1;
