@@ -102,7 +102,10 @@ enum { OG_SUPERBATCH_AUTO = 0, OG_SUPERBATCH_ALL = -1 };
 enum { OG_TOGETHER_AUTO = 0 };
 enum og_sample_on_kind { OG_SAMPLE_ON_HOST, OG_SAMPLE_ON_DEVICE, OG_SAMPLE_ON_PINNED };
 enum og_pipeline_kind { OG_PIPELINE_NONE, OG_PIPELINE_BATCHES };
-enum og_io_kind { OG_IO_URING, OG_IO_PREAD, OG_IO_MMAP, OG_IO_AUTO };
+/* I/O engines, each a file in io/ and a row here. */
+#define OG__IO_ENGINES(row)     row(URING, uring) row(PREAD, pread) row(MMAP, mmap)
+#define OG__IO_KIND(NAME, name) OG_IO_##NAME,
+enum og_io_kind { OG__IO_ENGINES(OG__IO_KIND) OG_IO_AUTO };
 enum og_preset_kind {
     OG_PRESET_NONE,
     OG_PRESET_PYG_PLUS,

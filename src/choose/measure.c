@@ -67,7 +67,7 @@ int og__probe_open(struct og_probe *p, struct og_workload *f, const struct og_co
     p->out_bytes = (p->n / PROBE_JOBS + 1) * row;
     const bool small = n_nodes * row < LEAST_BYTES || n_nodes < (uint64_t)16 * p->scattered;
     const bool costs = p->out_bytes > og__budget_left(b) / 16;
-    if (small || costs || config->opt.io == OG_IO_MMAP)
+    if (small || costs || og__io_uses_page_cache(config->opt.io))
         return learn_rule(p, f, config, b, err);
     p->rows = og__alloc(b, p->n * sizeof(*p->rows), "probe", err);
     p->out = p->rows ? og__alloc(b, p->out_bytes, "probe", err) : NULL;

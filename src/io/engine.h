@@ -71,6 +71,9 @@ struct og_io_ops {
      * open. */
     bool (*available)(const char **reason);
     bool wants_direct;
+    bool uses_page_cache;            /* threads wait for page faults, and the kernel drops pages */
+    int descriptors;                 /* in addition to one a file */
+    const struct og_io_ops *instead; /* where it is not available; NULL: it always is */
     /* Reads only requested bytes: merging over gaps would distort a measurement. */
     bool never_merges_gaps;
     OG_MUST_CHECK int (*open)(struct og_io_engine **out, const struct og_io_setup *s,
@@ -90,7 +93,8 @@ struct og_io_ops {
     bool (*kernel_counts)(struct og_io_engine *e, struct og_io_counts *out);
 };
 
-extern const struct og_io_ops og__io_uring, og__io_pread, og__io_mmap;
+#define OG__IO_DECLARED(NAME, name) extern const struct og_io_ops og__io_##name;
+OG__IO_ENGINES(OG__IO_DECLARED)
 
 /* The engine of this kind (enum og_io_kind), or its fallback on this machine, which is logged. */
 const struct og_io_ops *og__io_pick(int kind, const struct og_log *log);

@@ -147,7 +147,8 @@ const char *og__reader_engine(const struct og_reader *r);     /* "uring", or the
 size_t og__reader_bytes(const struct og_reader_options *opt); /* open's charge to the budget */
 size_t og__reader_extra_bytes(const struct og_reader_options *opt); /* and its other memory */
 int og__reader_descriptors(const struct og_reader_options *opt);    /* in addition to one a file */
-int og__reader_threads(const struct og_reader_options *opt);        /* if the engine uses threads */
+bool og__io_uses_page_cache(int kind); /* its pages are the kernel's to drop */
+int og__reader_threads(const struct og_reader_options *opt); /* if the engine uses threads */
 
 /* Queues a job and starts as many requests as the depth allows. Later jobs keep the ring full while
  * an earlier one drains. Does not wait. */

@@ -161,7 +161,7 @@ static bool mmap_kernel_counts(struct og_io_engine *e, struct og_io_counts *out)
 const struct og_io_ops og__io_mmap = {
     .name = "mmap",
     .available = mmap_available,
-    .wants_direct = false,
+    .uses_page_cache = true,
     .never_merges_gaps = true,
     .open = mmap_open,
     .close = mmap_close,

@@ -97,18 +97,32 @@ size_t og__reader_bytes(const struct og_reader_options *opt)
     return og__slab_bytes(slab_bytes(opt));
 }
 
+#define POINTER(NAME, name) [OG_IO_##NAME] = &og__io_##name,
+
+/* The engine that is asked for; auto: the first. */
+static const struct og_io_ops *engine_of(int kind)
+{
+    static const struct og_io_ops *const engines[] = {OG__IO_ENGINES(POINTER)};
+    return engines[kind == OG_IO_AUTO ? 0 : kind];
+}
+
+bool og__io_uses_page_cache(int kind)
+{
+    return engine_of(kind)->uses_page_cache;
+}
+
 static int threads_of(const struct og_io_ops *ops, const struct og_reader_options *opt)
 {
     if (opt->threads > 0)
         return opt->threads;
-    int suits = ops == &og__io_mmap ? opt->profile.fault_threads
-                                    : OG_MIN(depth_of(opt), PREAD_THREADS * disks_of(opt));
+    int suits = ops->uses_page_cache ? opt->profile.fault_threads
+                                     : OG_MIN(depth_of(opt), PREAD_THREADS * disks_of(opt));
     return OG_MAX(suits, 1);
 }
 
 int og__reader_threads(const struct og_reader_options *opt)
 {
-    return threads_of(opt->io == OG_IO_MMAP ? &og__io_mmap : &og__io_pread, opt);
+    return threads_of(engine_of(opt->io), opt);
 }
 
 /* Requests, the slab's units, and the pages of a ring. For a fallback engine, the touched part of
@@ -126,7 +140,7 @@ size_t og__reader_extra_bytes(const struct og_reader_options *opt)
 
 int og__reader_descriptors(const struct og_reader_options *opt)
 {
-    return opt->io == OG_IO_PREAD || opt->io == OG_IO_MMAP ? 0 : 1; /* the ring */
+    return engine_of(opt->io)->descriptors;
 }
 
 /* ---- from rows to requests ---- */
@@ -558,15 +572,14 @@ out:
 
 const struct og_io_ops *og__io_pick(int kind, const struct og_log *log)
 {
+    const struct og_io_ops *ops = engine_of(kind);
     const char *reason = "";
-    if (kind == OG_IO_PREAD)
-        return &og__io_pread;
-    if (kind == OG_IO_MMAP)
-        return &og__io_mmap;
-    if (og__io_uring.available(&reason))
-        return &og__io_uring;
-    og__say(log, OG__WARN, "io_uring: %s; reading with pread", reason);
-    return &og__io_pread;
+    while (!ops->available(&reason)) {
+        og__say(log, OG__WARN, "I/O engine %s: %s; reading with %s", ops->name, reason,
+                ops->instead->name);
+        ops = ops->instead;
+    }
+    return ops;
 }
 
 int og__reader_open_parts(struct og_reader **out, const struct og_row_files *rows,
@@ -574,8 +587,7 @@ int og__reader_open_parts(struct og_reader **out, const struct og_row_files *row
                           struct og_err *err)
 {
     const struct og_io_ops *ops = og__io_pick(opt->io, opt->log);
-    const struct og_io_ops *fallback = ops == &og__io_uring ? &og__io_pread : NULL;
-    return open_on(out, ops, fallback, rows, opt, b, err);
+    return open_on(out, ops, ops->instead, rows, opt, b, err);
 }
 
 int og__reader_open_parts_on(struct og_reader **out, const struct og_io_ops *ops,

@@ -24,9 +24,10 @@
 _Static_assert(offsetof(struct og_options, n_fanout) ==
                    offsetof(struct og_options, fanout) + OG_MAX_HOPS * sizeof(int),
                "a list stands before its length");
-#define NAMES(...)  ((const char *const[]){__VA_ARGS__, NULL})
-#define MAX_DROPOUT 0.99     /* at 1 nothing would be left to scale */
-#define MAX_BETA    0.999999 /* at 1 a mean never changes */
+#define WORD(NAME, name) #name,
+#define NAMES(...)       ((const char *const[]){__VA_ARGS__, NULL})
+#define MAX_DROPOUT      0.99     /* at 1 nothing would be left to scale */
+#define MAX_BETA         0.999999 /* at 1 a mean never changes */
 
 static const char numbers[] = "The model and its training (these decide the results)";
 static const char sampling[] = "Batches and sampling (these decide the results too)";
@@ -373,7 +374,7 @@ static const struct og_row table[] = {
      NULL, OG_OPTION_TEXT, FIELD(samples), 0, 0, ALL),
     ROW("io", "ENGINE", "auto", resources, NOTHING,
      "I/O engine for reading files",
-     NAMES("uring", "pread", "mmap", "auto"), OG_OPTION_CHOICE, FIELD(io), 0, 0, ALL),
+     NAMES(OG__IO_ENGINES(WORD) "auto"), OG_OPTION_CHOICE, FIELD(io), 0, 0, ALL),
     ROW("preset", "NAME", "none", resources, NOTHING,
      "sets those of these options that are not explicit to a published system's "
      "(docs/reference/presets.md); memory caches every row",

@@ -476,8 +476,7 @@ size_t og__session_peak_rss(const struct og_session *s)
 {
     const struct og_topology *t = &s->structure.topology;
     size_t peak = og__rss_peak();
-    size_t mapped =
-        s->config.opt.io == OG_IO_MMAP ? og__rss_file() : 0; /* clean: the kernel's to drop */
+    size_t mapped = og__io_uses_page_cache(s->config.opt.io) ? og__rss_file() : 0;
     return peak - OG_MIN(peak, s->baseline_rss + mapped + (t->shared.bytes - t->charged) +
                                    og__gather_counted_elsewhere(s->path.gather) +
                                    og__exchange_counted_elsewhere(s->path.exchange));

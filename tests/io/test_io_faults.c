@@ -383,7 +383,7 @@ static int refused_ring(struct child *c, int code)
         return rc;
     if (strcmp(c->engine, "pread") != 0)
         return 3;
-    return strstr(c->heard.text, "io_uring") && strstr(c->heard.text, "pread") ? 0 : 4;
+    return strstr(c->heard.text, "engine uring") && strstr(c->heard.text, "pread") ? 0 : 4;
 }
 
 static void without_io_uring_pread_reads(void **state)
