@@ -115,8 +115,8 @@ static void memory_given_back_is_there_for_the_next(void **state)
     og__budget_free(b);
 }
 
-/* Whatever is kept serves, a piece here and a piece there, and as much stays as there is room for.
- */
+/* Pieces of kept memory serve a larger allocation together. As much stays kept as the budget has
+ * spare. */
 static void pieces_given_back_serve_together(void **state)
 {
     (void)state;
@@ -137,7 +137,7 @@ static void pieces_given_back_serve_together(void **state)
     assert_true(!counts_are_ours || faults() - before < 8);
     og__release(b, all, ALL, "staging");
 
-    /* 20 of 128 MiB are spare: 60 that are used leave room for 48 of the 60 that are kept */
+    /* 20 of 128 MiB are spare. 60 that are used leave room for 48 of the 60 that are kept. */
     assert_int_equal(og__budget_charge(b, 60 * OG_MIB, "elsewhere", &err), 0);
     og__budget_uncharge(b, 60 * OG_MIB, "elsewhere");
     before = faults();
@@ -176,8 +176,8 @@ void *__wrap_mmap(void *at, size_t size, int rights, int flags, int fd, off_t of
     return __real_mmap(at, size, rights, flags, fd, offset);
 }
 
-/* Pages that came before the last mapping are cleared like others, and those after it are nobody's
- * any more. */
+/* New memory is zero also when pages can no longer be moved into it. Pages that were not moved are
+ * returned to the system. */
 static void memory_that_cannot_move_is_given_up(void **state)
 {
     (void)state;
@@ -323,8 +323,8 @@ static void as_much_is_given_back_as_was_asked_for(void **state)
 }
 #endif
 
-/* Blocks of random sizes come and go: each is zero at first and its owner's alone, and all memory,
- * kept or not, stays within the limit. */
+/* Blocks of random sizes come and go: each is zero at first and its owner's alone. All memory, kept
+ * or not, stays within the limit. */
 static void kept_memory_is_nobodys_and_within_the_limit(void **state)
 {
     (void)state;
@@ -491,8 +491,8 @@ static void permutation_is_fair(void **state)
     for (int i = 0; i < N; i++)
         for (int j = 0; j < N; j++)
             chi2 += pow(count[i][j] - expected, 2) / expected;
-    /* Rows and columns both sum to 1, so the sum is N/(N-1) times chi-square of 81 degrees of
-     * freedom, whose p = 0.001 point is 126.1. */
+    /* Rows and columns both sum to 1, so the sum has only 81 degrees of freedom. It is N/(N-1)
+     * times chi-square, whose p = 0.001 point is 126.1. */
     assert_true(chi2 * (N - 1) / N < 126.1);
 }
 
@@ -589,7 +589,8 @@ static void files_appear_whole_or_not_at_all(void **state)
     free(path);
 }
 
-/* What was there whenever fsync was called: the file under its name or not, a file or a folder. */
+/* What was there whenever fsync was called: two characters a call. `f`, `e` or `d`: a file, an
+ * empty file or a folder was synced. `+` or `-`: the file had its name or not. */
 static struct {
     const char *path;
     char order[8];
@@ -606,7 +607,8 @@ static void note_sync(int fd)
     synced.order[synced.n++] = placed ? '+' : '-';
 }
 
-/* A file is on the disk before it has its name, and the name before anyone learns of it. */
+/* A file is on the disk before it has its name. The name is on the disk before anyone learns of
+ * it. */
 static void what_is_committed_outlives_the_machine(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* base: what control groups leave, read from trees of /proc and /sys made for it, and from the
- * kernel's own where it lets us make a group. */
+/* base: limits of control groups, read from trees of /proc and /sys made for the test. Also from
+ * the kernel's own, where it lets us make a group. */
 #include "support/testing.h"
 
 #include "base/file.h"

@@ -1,5 +1,5 @@
-/* What is kept between runs has a bound and an age: the longest unused goes first, never what a
- * process holds, and nothing that is not ours; `cache` shows and clears it. */
+/* Files kept between runs have a bound and an age. The longest unused goes first, never one that a
+ * process holds, and nothing that is not ours. `cache` shows and clears them. */
 #include "options/fields.h"
 #include "support/own_folder.h"
 #include "support/small_graph.h"

@@ -1,5 +1,5 @@
-/* base: several folders for scratch, a disk each: their list, what is spilled over them, what goes
- * wrong with one. */
+/* base: several folders for scratch, a disk each. Tests their list, what is spilled over them, and
+ * what goes wrong with one. */
 #include "support/testing.h"
 
 #include "base/file.h"

@@ -352,7 +352,7 @@ LENGTH = 120  # of the folder's path: notes that hold it are read, and counted
 
 
 def own_folder():
-    """Where files are synced at once, for on a disk that is most of a run; TMPDIR names another place."""
+    """A new folder where fsync returns at once, since on a disk it takes most of a run. TMPDIR names another place."""
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     top = tempfile.mkdtemp(prefix="og-bits-", dir=os.environ.get("TMPDIR", memory))
     folder = os.path.join(top, "x" * max(LENGTH - len(os.path.realpath(top)) - 1, 1))

@@ -338,8 +338,7 @@ static void training_is_measured_in_memory(void **state)
     assert_int_equal(bench_train("80M", NULL, &err), 0);
 }
 
-/* A model that would fill memory many times is not made where none is trained, not even to be
- * timed. */
+/* A model far larger than memory is not made where none is trained, not even to be timed. */
 static void an_epoch_without_a_model_has_none(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Names that scripts rely on: every promised command, option, word of an option, file and JSON key is there and runs.
+"""Names that scripts rely on: every promised command, option, word of an option, file and JSON key works.
 
 A name that has a better one is reported once; the others are accepted without a word.
 

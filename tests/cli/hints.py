@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Commands that are refused, and the same once their hint is followed to the letter: it must work, or say something else.
+"""Commands that are refused, and the same once their hint is followed to the letter. Then it must work, or say something else.
 
-A hint that names an option and a value is pasted; "leave out --x" takes it away; "did you mean" puts the other word in its place; a command in backticks is
-run. With "this, or that" each is tried.
+A hint is followed by what it says. An option and a value are pasted; "leave out --x" takes it away; "did you mean" puts the other word in its place; a command
+in backticks is run. With "this, or that" each is tried.
 
     hints.py OUTGROW
 """

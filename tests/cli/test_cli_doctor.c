@@ -83,8 +83,8 @@ static void a_doctor_knows_what_fits(void **state)
     assert_null(strstr(o->out, " \n"));
 }
 
-/* Free space is that of ./runs, not of the dataset: /proc has none, and a link to itself is no
- * folder that could be measured. */
+/* Free space is that of ./runs, not of the dataset. A link to itself is no folder that could be
+ * measured, and /proc has no space. */
 static void a_doctor_measures_where_runs_go(void **state)
 {
     (void)state;

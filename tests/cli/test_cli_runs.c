@@ -1,5 +1,5 @@
-/* The command through a whole life, generate, train, evaluate: the promise that results on standard
- * output are JSON and nothing else with --json. */
+/* The command through a whole life: generate, train, evaluate. With --json the results on standard
+ * output are JSON and nothing else. */
 #include "cli/cli_fixture.h"
 
 static void a_dataset_is_made_and_checked(void **state)

@@ -57,8 +57,8 @@ static void let_go(char *out, size_t size)
     fclose(kept);
 }
 
-/* The last line that is drawn of a stage of `total` steps, begun 1000 s after the machine was: so
- * many seconds later so many are done. */
+/* The last line that is drawn of a stage of `total` steps, `seconds` after it began. By then `done`
+ * are done. It begins when the clock shows 1000 s. */
 static void draw_units_after(double seconds, uint64_t done, uint64_t total, const char *unit,
                              char *out, size_t size)
 {

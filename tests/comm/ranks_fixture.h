@@ -1,5 +1,5 @@
-/* Ranks as processes, each with a stream to every other, started by a test without threads: ends of
- * streams, a rank's number, and its file next to that of one process. */
+/* Ranks as processes, each with a stream to every other, started by a test without threads. Has
+ * ends of streams, a rank's number, and its file next to that of one process. */
 #ifndef RANKS_FIXTURE_H
 #define RANKS_FIXTURE_H
 

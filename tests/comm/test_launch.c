@@ -95,8 +95,8 @@ static int stop(struct og_comm *c)
     return 130;
 }
 
-/* Worker 0 ends by the signal, since it has not said what it does then, and worker 1 fails, since
- * the other is gone: in either order. */
+/* Worker 0 is ended by the signal, for which it has no handler. Worker 1 fails, since the other is
+ * gone. `before`: worker 1 ends first. */
 static int miss_one(struct og_comm *c, bool before)
 {
     char name[16];

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Small sources that are right, with one thing changed: the dataset has the same numbers, or a message names what was changed.
+"""Small sources that are right, with one thing changed. The dataset has the same numbers, or a message names what was changed.
 
-    fuzz_doors.py OUTGROW SEED COUNT      exits 77 where there is no NumPy, 1 where a change went through in silence
+    fuzz_doors.py OUTGROW SEED COUNT      exits 77 where there is no NumPy. Exits 1 where a change went through in silence
 
-A draw is a folder of `import npy`, heterogeneous or not, of CSV, Matrix Market, OGB's or GraphBolt's (fuzz_formats.py). What the changed file still means is
-worked out here, by NumPy alone.
+A draw is a folder of `import npy`, CSV, Matrix Market, OGB's or GraphBolt's format (fuzz_formats.py). That of `import npy` may be heterogeneous. NumPy alone
+works out what the changed file still means.
 """
 import json
 import os

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What users' own files do to an import: names that almost fit, masks, columns in another order, numbers of other types, files that nobody reads. Each is used,
-refused by name, or named in a warning. Results are compared with NumPy's.
+"""What users' own files do to an import. Tested are names that almost fit, masks, columns in another order, numbers of other types, and files that nobody
+reads. Each is used, refused by name, or named in a warning. Results are compared with NumPy's.
 
     import_doors.py OUTGROW DOCS      exits 77 where there is no NumPy
 """

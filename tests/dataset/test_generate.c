@@ -1,5 +1,5 @@
-/* generate, verify, info: what the files say of themselves, from any number of threads and memory,
- * and what is found once they are damaged. */
+/* generate, verify, info: what the files say of themselves, from any number of threads and memory.
+ * Also what is found once they are damaged. */
 #include "support/testing.h"
 
 #include "base/file.h"

@@ -353,8 +353,8 @@ static void one_byte_changed_is_noticed(void **state)
 
 /* ---- copies ---- */
 
-/* What another machine made of a copy is accepted; only what is kept for one place is made
- * again. */
+/* What was made of a dataset is accepted for a copy of it. Only files that are kept for one path
+ * are made again. */
 static void a_copy_is_the_same_dataset(void **state)
 {
     (void)state;

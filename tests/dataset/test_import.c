@@ -1,5 +1,5 @@
-/* import npy: small sources, their results, and every way they can be wrong: one error that names
- * the file, a hint, and no file left. */
+/* import npy: small sources, their results, and every way they can be wrong. A wrong source gives
+ * one error that names the file, a hint, and no file left. */
 #include "dataset/import/options.h"
 #include "support/testing.h"
 

@@ -1,5 +1,5 @@
-/* Blocks of text against the whole of it; numbers against the C library's; node ids against a
- * sorted array. */
+/* Text of an import, each part against something simpler. Blocks are compared with the whole text,
+ * numbers with the C library's, node ids with a sorted array. */
 #include "support/testing.h"
 
 #include "dataset/import/ids.h"

@@ -219,7 +219,7 @@ static void our_headers_come_back(void **state)
     }
 }
 
-/* A version 2 file of as many bytes of header, and a row of bytes as long as `rows` after it. */
+/* A version 2 file with a header of `header` bytes, and `rows` rows of one byte after it. */
 static void write_file(const char *path, size_t header, int rows)
 {
     FILE *f = fopen(path, "wb");
@@ -240,7 +240,7 @@ static void write_file(const char *path, size_t header, int rows)
     free(text);
 }
 
-/* Opening reads no more than the header, where that has more than a page; else a page at most. */
+/* Opening reads a page at most, or the header alone where that has more than a page. */
 static void opening_reads_the_header_alone(void **state)
 {
     (void)state;

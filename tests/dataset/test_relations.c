@@ -1,4 +1,4 @@
-/* The topology of a heterogeneous graph in memory: it takes the predicted bytes, releases all of
+/* The topology of a heterogeneous graph in memory. It takes the predicted bytes, releases all of
  * them, and leaves nothing where memory ends on the way. */
 #include "dataset/generate/options.h"
 #include "support/testing.h"
@@ -105,7 +105,8 @@ static void assert_same_lists(const struct og_related_lists *a, const struct og_
         assert_int_equal(id_at(&a->lists, e), id_at(&b->lists, e));
 }
 
-/* By the second of two that share it, who counts half: the same lists, read by the first alone. */
+/* Two share a topology: both have the same lists, which the first alone reads. Each is charged
+ * half. */
 static void what_is_shared_is_the_same(void **state)
 {
     (void)state;

@@ -41,8 +41,8 @@ struct setting {
     bool typed;
 };
 
-/* Or three groups and five relations, of which the third has no edges, and the last neither, which
- * has the largest ids. */
+/* A graph of one group and one relation, or of three and five. The third relation has no edges. Nor
+ * has the last, whose sources have the largest ids. */
 static void make_graph(const struct setting *s, struct og_graph *g)
 {
     static const uint32_t ends[][2] = {{1, 0}, {0, 0}, {1, 1}, {0, 1}, {2, 1}};

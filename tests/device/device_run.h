@@ -132,8 +132,8 @@ static const char *const tier_keys[] = {
     "rows",    "hits",          "misses",         "device_hits", "host_hits",      "victim_hits",
     "demoted", "victim_pushed", "victim_dropped", "link_bytes",  "link_bytes_back"};
 
-/* Rows by tier of the first epoch, and these keys, are as `plan` and the run itself predicted
- * them. */
+/* Rows by tier of the first epoch are those that `plan` and the run itself predicted. So are the
+ * figures of these keys. */
 static inline void assert_predicted(const struct result *run, const json_t *plan, const char *what,
                                     const char *const *keys)
 {
@@ -171,8 +171,8 @@ static inline long smallest_memory(void)
     return strtol(at + strlen("--device-memory "), NULL, 10);
 }
 
-/* So much --device-memory, with those words of options, that about so many rows stay on all devices
- * together, whatever else takes. */
+/* The --device-memory with which about `slots` rows stay on all devices together. `way` has the
+ * other options. */
 static inline void memory_of(const char *const *way, long slots, char out[32])
 {
     struct og_options opt;

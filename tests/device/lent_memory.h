@@ -4,8 +4,8 @@
 
 #include "nn/device/backend.h"
 
-/* Before anything is taken from the heap: all of it will be one mapping, which is there already,
- * and so will be the stack. */
+/* Called before anything is taken from the heap. It makes all of the heap one mapping, which is
+ * there already, and so the stack. */
 void og__lent_memory_prepare(void);
 /* All that this process can write, and its constants, once. Many GPUs read what is page-locked and
  * nothing else of the host's. */

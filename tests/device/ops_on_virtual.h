@@ -1,5 +1,5 @@
 /* Operators of a virtual device that operate on the host's memory, and are finished when they
- * return: what tests of the cpu backend's operators are run with as well. */
+ * return. Tests of the cpu backend's operators are run with them as well. */
 #ifndef OG_OPS_ON_VIRTUAL_H
 #define OG_OPS_ON_VIRTUAL_H
 

@@ -1,5 +1,5 @@
-/* What a plugin for CUDA looks like whose kernels are given other things than the command's: with
- * KERNELS a fingerprint of its own, without one none, as before there were any. */
+/* A plugin for CUDA whose kernels are not the command's. Built with KERNELS it has a fingerprint of
+ * its own. Built without it has none, as plugins of before fingerprints. */
 #include "device/device.h"
 
 static int one(char *why, size_t size)

@@ -1,5 +1,5 @@
-/* The virtual device: kernels whose threads run in any order, streams at any pace, memory that is
- * shut to the host, and calls that fail on purpose. What is broken on purpose must show. */
+/* The virtual device: threads of kernels in any order, streams at any pace, memory shut to the
+ * host. Calls fail on purpose. What is broken on purpose must show. */
 #include "support/testing.h"
 
 #include "base/base.h"

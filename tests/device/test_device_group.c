@@ -62,8 +62,8 @@ static void list(struct lists *l, int rank, float *out, float *in)
     }
 }
 
-/* Bytes copied there before the call are sent, and received bytes are there when it is finished:
- * the stream's order, whatever its pace. */
+/* Bytes copied to the device before the exchange are sent. Received bytes are there when it is
+ * finished. The stream's order ensures both, whatever its pace. */
 static int take_part(struct member *m, struct og_device *d, struct og_stream *s, struct og_group *g)
 {
     const size_t bytes = (size_t)MEMBERS * NUMBERS * sizeof(float);

@@ -84,8 +84,8 @@ static int collect(struct og_model *m, struct made *out, struct og_err *err)
     return 0;
 }
 
-/* For the largest batch: where a larger one than before has memory allocated again, nobody checks
- * whether the device was through with the old one. */
+/* Reserves for the largest batch. Otherwise a larger batch allocates memory again, and nobody
+ * checks whether the device still uses the old one. */
 static int reserve(struct og_model *m, const struct typed *t, struct og_err *err)
 {
     struct og_type_counts most;
@@ -95,7 +95,8 @@ static int reserve(struct og_model *m, const struct typed *t, struct og_err *err
     return rc;
 }
 
-/* With SGD: Adam makes steps of what is zero but for rounding, as a bias before batch norm is. */
+/* Trains with SGD. Adam would make steps of what is zero but for rounding, as a bias before batch
+ * norm is. */
 static int make_of(const struct fixture *f, const struct typed *t, const struct og_nn_ops *ops,
                    struct made *out, struct og_err *err)
 {

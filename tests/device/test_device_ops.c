@@ -1,4 +1,4 @@
-/* The operators of devices: the tests of the cpu backend, against plain loops in double, finite
+/* The operators of devices: tests of the cpu backend, against plain loops in double, finite
  * differences and PyTorch. They run once more with every operator a virtual device's, in each order
  * of threads and at each pace of streams. With "models" as argument: whole models, in one order.
  * With OUTGROW_TEST_DEVICE once, on that device (tools/gpu-bundle); a GPU reads the operands in

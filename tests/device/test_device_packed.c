@@ -1,5 +1,5 @@
-/* What two caches miss, packed before it is read: bit-identical to reads from the feature file, the
- * same rows by tier, and a plan that knows what is read back. */
+/* What two caches miss, packed before it is read. Runs are bit-identical to reads from the feature
+ * file, with the same rows by tier, and the plan knows what is read back. */
 #include "device/device_run.h"
 
 #include "device/virtual.h"

@@ -1,5 +1,5 @@
-/* Predictions for a run with a cache on the device: rows by tier, bytes over the link, seconds; and
- * which pair of policies --policy auto takes by them. */
+/* Predictions for a run with a cache on the device: rows by tier, bytes over the link, seconds.
+ * Also which pair of policies --policy auto takes by them. */
 #include "device/device_run.h"
 
 #include "device/virtual.h"
@@ -162,8 +162,8 @@ static void links_of_several_are_timed_side_by_side(void **state)
     json_decref(plan);
 }
 
-/* The pair that is taken is the first of those that were compared, and what a run with its names
- * given takes. */
+/* The pair that auto takes is the first of those that were compared. A run that names both policies
+ * takes the same. */
 static void auto_takes_the_fastest_pair(void **state)
 {
     (void)state;
@@ -271,8 +271,8 @@ static long long found_by(const char *rings, const char *threshold, long long *c
     return found;
 }
 
-/* The preset takes the threshold under which most rows of the first superbatch are found there:
- * another for rings that are soon full. */
+/* The preset takes the threshold under which most rows of the first superbatch are found on the
+ * device. It is another for a victim buffer that is soon full. */
 static void lsm_gnn_counts_which_threshold_is_best(void **state)
 {
     (void)state;
@@ -369,8 +369,8 @@ static json_int_t limit_of(const char *const *way)
     return limit;
 }
 
-/* A device that reports free memory uses it for rows unless it is said how much, and unless an
- * option was requested that has no rows there. */
+/* A device that reports free memory uses it for rows. An explicit --device-memory, or an option
+ * without rows on the device, prevents that. */
 static void rows_are_offered_what_is_free(void **state)
 {
     (void)state;
@@ -480,8 +480,8 @@ static void rows_of_types_are_offered_what_is_free(void **state)
     little_that_is_free_is_the_model_s(state);
 }
 
-/* What a library takes of the device when it is opened is within --device-memory: the least that
- * would do is as much more, and is enough. */
+/* What a library takes of the device when it is opened is within --device-memory. The smallest that
+ * works grows by as much, and is enough. */
 static void a_library_s_memory_is_in_the_bound(void **state)
 {
     (void)state;

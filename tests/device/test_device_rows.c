@@ -1,6 +1,6 @@
-/* Rows of features on devices: rows from all tiers arrive, in any order of threads and at any pace
- * of streams. What moves is where it should be, and bytes over links are as counted; with one
- * device, and with several that are one cache. */
+/* Rows of features on devices arrive from all tiers, for any order of threads and pace of streams.
+ * What moves is where it should be, and bytes over links are as counted. Tested with one device,
+ * and with several that are one cache. */
 #include "device/tested_device.h"
 
 #include "base/random.h"
@@ -186,8 +186,8 @@ static void upload(struct case_of *c, struct batch *b, int room, char *staging)
         c->p.held[b->slot[k]] = b->node[b->row[k]];
 }
 
-/* Rows that the model would find, by a kernel, as operators look at them: queued, and nobody uses
- * the buffer after that. */
+/* Collects the rows that the model would find, by a kernel, as operators look at them. It is
+ * queued, and nobody uses the buffer after that. */
 static void look(struct case_of *c, struct batch *b)
 {
     const size_t bytes = b->n * c->row;
@@ -391,8 +391,8 @@ static void a_bound_is_kept(void **state)
     tested_ops()->close(be);
 }
 
-/* Queued operators own their rows: a batch that outgrows its buffer, which the loading thread
- * brings, leaves it as far as it was. */
+/* A batch that outgrows its buffer does not wait for queued operators. The loading thread grows the
+ * buffer, and operators own their rows. */
 static void a_room_that_grows_leaves_operators_alone(void **state)
 {
     (void)state;

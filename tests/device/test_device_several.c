@@ -1,5 +1,5 @@
-/* Several virtual devices, each a trainer: the bytes of one, whatever they have to do with one
- * another; and what is planned of each one's memory is what it takes. */
+/* Several virtual devices, each a trainer: results are those of one device, whatever they exchange.
+ * What is planned of each one's memory is what it takes. */
 #include "device/device_run.h"
 
 #include "device/virtual.h"

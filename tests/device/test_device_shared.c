@@ -1,6 +1,6 @@
-/* Several virtual devices whose memory is one cache of rows: the bytes of one device, and of none,
- * under any policies and layouts, whoever trains. Each tier serves what the simulation says, and
- * traffic between devices is as predicted. */
+/* Several virtual devices whose memory is one cache of rows. Results are those of one device, and
+ * of none, under any policies and layouts, whoever trains. Each tier serves what the simulation
+ * says, and traffic between devices is as predicted. */
 #include "device/device_run.h"
 
 #include "device/virtual.h"

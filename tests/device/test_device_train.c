@@ -1,6 +1,6 @@
-/* Training with a cache of rows on the device over the host's: bit-identical to without, under any
- * policies, sizes, orders of threads and paces of streams. Each tier serves what the simulation
- * says. */
+/* Training with a cache of rows on the device over the host's is bit-identical to training without.
+ * That holds under any policies, sizes, orders of threads and paces of streams. Each tier serves
+ * what the simulation says. */
 #include "device/device_run.h"
 
 #include "device/virtual.h"
@@ -250,7 +250,8 @@ static void three_batches_are_on_their_way(void **state)
     }
 }
 
-/* Each says so, and gives back what it has: a run with a failing call fails, or is the same. */
+/* A run with a failing call is the same as without, or fails with a message. Then it gives back all
+ * that it has. */
 static void a_call_that_fails_ends_the_run(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* --phased-memory with a cache on a device: what samples has the memory of the host's slots, all of
- * it, and rows enter both caches when these are there again. */
+/* --phased-memory with a cache on a device: sampling has all memory of the host's slots. Rows enter
+ * both caches when these are there again. */
 #include "device/device_run.h"
 
 #include "device/virtual.h"
@@ -125,8 +125,8 @@ static void tight(const char **way, long more, char out[32])
     append(way, "memory", out);
 }
 
-/* Rows of the host's slots, which are all released, and what `simulate` counts of that, by the
- * option or by a preset that sets it. */
+/* All rows of the host's slots are released, and `simulate` counts the same. `by` is the option, or
+ * a preset that sets it. */
 static void assert_told_as_lent(const struct result *r, const struct pair *p,
                                 const char **simulated, const char *by)
 {
@@ -143,8 +143,8 @@ static void assert_told_as_lent(const struct result *r, const struct pair *p,
     assert_as_told(r, simulated, p->host, cache, &requested);
 }
 
-/* Where memory is short the host's slots lose their rows while the next batches are sampled, and
- * no policy believes in them; those of a static one are filled again. */
+/* Where memory is short, the host's slots lose their rows while the next batches are sampled. No
+ * policy relies on them then; those of a static one are filled again. */
 static void slots_that_were_lent_are_filled_again(void **state)
 {
     (void)state;
@@ -200,8 +200,9 @@ static struct result train_without(const struct hands *h)
     return train(plain);
 }
 
-/* With phased memory, on pre-sampled batches unless that is NULL: bit-identical to `without`, and
- * rows by tier as `simulate` counts them. Rows that devices had of one another. */
+/* Trains with phased memory, on pre-sampled batches unless `samples` is NULL. The run is
+ * bit-identical to `without`, with rows by tier as `simulate` counts them. Returns the rows that
+ * devices had of one another. */
 static long long train_in_turns(const struct hands *h, const struct pair *p, const char *samples,
                                 const struct result *without)
 {

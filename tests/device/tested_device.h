@@ -1,5 +1,5 @@
-/* Which device tests of devices are of: the virtual one, or with OUTGROW_TEST_DEVICE=cuda a GPU
- * (tools/gpu-bundle), where what only a virtual one does is skipped. */
+/* The device of the tests: a virtual one, or a GPU with OUTGROW_TEST_DEVICE=cuda
+ * (tools/gpu-bundle). What only a virtual one does is skipped on a GPU. */
 #ifndef TESTED_DEVICE_H
 #define TESTED_DEVICE_H
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every block of a page that is marked `sh` runs as it is: those of a page in order, in one folder.
+"""Every block of a page that is marked `sh` runs as it is. Those of a page run in order, in one folder.
 
     pages.py OUTGROW DOCS [PAGE...]      exits 77 without NumPy
 """

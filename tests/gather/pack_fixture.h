@@ -1,5 +1,5 @@
-/* Shared by tests of files next to the features: features whose every byte is known, and a disk
- * that fails on demand. Each defines the writes it counts. */
+/* Shared by tests of files next to the features. It has features whose every byte is known, and a
+ * disk that fails on demand. Each defines the writes it counts. */
 #ifndef OG_PACK_FIXTURE_H
 #define OG_PACK_FIXTURE_H
 

@@ -1,5 +1,5 @@
-/* Shared by tests of packing: batches of random rows, and a packed file of theirs next to the
- * feature file itself. */
+/* Shared by tests of packing. It has batches of random rows, and a packed file of theirs next to
+ * the feature file itself. */
 #ifndef OG_PACKING_FIXTURE_H
 #define OG_PACKING_FIXTURE_H
 

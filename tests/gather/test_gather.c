@@ -167,8 +167,8 @@ static void rows_are_the_files_rows(void **state)
     }
 }
 
-/* Under a policy that moves rows in and out of the cache each batch still sees the file's rows,
- * however they entered a slot: prefill at once, prefill through staging, changes. */
+/* Each batch sees the file's rows under a policy that moves rows in and out of the cache. Rows
+ * enter slots by prefill at once, by prefill through staging, and by changes. */
 static void rows_that_move_are_the_files_rows(void **state)
 {
     struct fixture *f = *state;

@@ -1,5 +1,5 @@
-/* Packing: every chunk against the feature file itself, costs against what was predicted, and what
- * happens when the disk will not. */
+/* Packing: every chunk against the feature file itself, and costs against what was predicted. Also
+ * what happens when the disk fails. */
 #include "gather/packing_fixture.h"
 
 #include <signal.h>

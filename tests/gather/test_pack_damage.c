@@ -59,8 +59,8 @@ static void damaged_containers_are_refused(void **state)
     close_fixture(&f);
 }
 
-/* -EINVAL where it cannot be opened; else how many chunks are not what was written, the last in
- * *which. */
+/* How many chunks are not what was written; *which is the last. Returns -EINVAL where the pack
+ * cannot be opened. */
 static int damaged_chunks(const struct fixture *f, uint32_t *which, const char *hint)
 {
     struct og_reader_options opt = {.profile = profile, .io = OG_IO_PREAD};

@@ -1,5 +1,5 @@
-/* Segments on disk: every batch's rows against the feature file itself, through the order that is
- * read with them; what is read against the prediction; damage, and disks that will not. */
+/* Segments on disk: every batch's rows, through the order that is read with them, against the
+ * feature file. What is read against the prediction. Damage, and disks that fail. */
 #include "gather/pack_fixture.h"
 
 #include "base/random.h"
@@ -259,8 +259,8 @@ static void batches_find_their_rows(void **state)
         }
 }
 
-/* Bytes of a file that is striped in units after the first `aside` of each part, put together again
- * by that description alone; what follows the rows is the first part's. */
+/* Bytes of a file that is striped in units, put together again by that description alone. Units
+ * begin after the first `aside` bytes of each part. What follows the rows is the first part's. */
 static char *put_together(struct og_places at, size_t unit, size_t aside, size_t bytes)
 {
     char *all = malloc(bytes + 1);
@@ -474,8 +474,8 @@ static void *try_all(void *arg)
     return (void *)refused;
 }
 
-/* A batch that is refused for its shared rows leaves no read of its chunk in flight: the thread may
- * end, and another closes. */
+/* A batch that is refused for its shared rows leaves no read of its chunk in flight. The thread may
+ * end, and another may close. */
 static void what_is_refused_is_read_no_more(void **state)
 {
     (void)state;

@@ -197,7 +197,7 @@ static inline void must_predict(const char *memory, const char *emb, char **text
         fail_msg("%s: %s", err.message, err.hint);
 }
 
-/* Every model, on layers that narrow (24 to 12 to 5) and widen (24 to 40), one to three of them. */
+/* Every model, with one to three layers. Layers narrow (24 to 12 to 5) and widen (24 to 40). */
 static const struct {
     const char *name;
     struct og_model_config c;

@@ -1,5 +1,5 @@
-/* Inference over the whole graph: against a dense computation in double, written to be read, and
- * against itself with other memory. */
+/* Inference over the whole graph, against a dense computation in double that is written to be read.
+ * Also against itself with other memory. */
 #include "dataset/import/options.h"
 #include "infer/infer_fixture.h"
 #include "options/fields.h"
@@ -102,8 +102,8 @@ static double leaky(double x)
     return x > 0 ? x : 0.2 * x;
 }
 
-/* z_u . a_src + z_v . a_dst through a leaky ReLU; of GATv2 own, what v was multiplied to, is added
- * to z_u before it, and what comes of that is multiplied by a. Elements [first, end). */
+/* The score of an edge: z_u . a_src + z_v . a_dst through a leaky ReLU. GATv2 adds `own`, the
+ * product of v, to z_u before the ReLU, and multiplies the outcome by a. Elements [first, end). */
 static double score_of(const struct dense *d, int l, const double *z, const double *own, int first,
                        int end)
 {
@@ -628,8 +628,8 @@ static void each_node_walks_for_itself(void **state)
     assert_int_equal(left_behind(), 0);
 }
 
-/* What was trained on walks is predicted by walks, and by other walks or none where they are given.
- */
+/* A model trained on walks is predicted by walks. Other walks, or none, are used where they are
+ * given. */
 static void the_checkpoint_tells_of_walks(void **state)
 {
     (void)state;

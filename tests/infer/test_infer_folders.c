@@ -1,4 +1,4 @@
-/* Inference over several folders of --scratch: layers are stored in all of them, the outputs are
+/* Inference over several folders of --scratch. Layers are stored in all of them, the outputs are
  * bit-identical, and a stopped run resumes. */
 #include "dataset/generate/options.h"
 #include "options/fields.h"

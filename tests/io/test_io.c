@@ -1,5 +1,5 @@
-/* io: every engine delivers the same rows as plain pread, whatever the alignment, and its counts
- * are those of its system calls. */
+/* io: every engine delivers the same rows as plain pread, whatever the alignment. Its counts are
+ * those of its system calls. */
 #include "io/io_fixture.h"
 
 #include "oracles/null_engine.h"
@@ -259,7 +259,7 @@ static void what_cannot_be_recoded_is_named(void **state)
 
 /* ---- many jobs ---- */
 
-/* Jobs are waited for in another order than they were queued in, at a depth far below what they
+/* Jobs are waited for in another order than they were queued in. The depth is far below what they
  * need, so each keeps the ring full for the next. */
 static void jobs_queue_behind_each_other(void **state)
 {
@@ -428,8 +428,8 @@ static void counts_are_what_the_kernel_counts(void **state)
         skip();
 }
 
-/* Blocks that may be read: requested ones, and those between two requested ones that are at most
- * `gap` apart. Found block by block, as the reader does not. */
+/* Bytes of blocks that may be read: requested ones, and gaps of at most `gap` between them. Found
+ * block by block, as the reader does not. */
 static size_t allowed_bytes(const struct og_read_job *job, size_t offset, size_t row_bytes,
                             size_t file_bytes, size_t align, size_t gap, size_t *wanted)
 {

@@ -311,7 +311,7 @@ struct child {
     const char *engine;
 };
 
-/* Read with the engine that AUTO finds, in this process as it is now; 0 if the bytes are right. */
+/* Read with the engine that AUTO finds, in this process as it is now. 0 if the bytes are right. */
 static int read_with_auto(struct child *c)
 {
     struct og_reader *r;

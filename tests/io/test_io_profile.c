@@ -1,4 +1,4 @@
-/* io: the disk profile is found again, and only if it makes sense; the disk benchmark leaves no
+/* io: the disk profile is found again, and only if it makes sense. The disk benchmark leaves no
  * file when it is stopped. */
 #include "io/io_fixture.h"
 
@@ -189,8 +189,8 @@ static int note_requests(struct og_io_engine *e, struct og_io_request **reqs, si
     return og__io_null.submit(e, reqs, n, err);
 }
 
-/* At random each place is read once, however many requests are under way at a time; in order they
- * come round again and again. */
+/* At random each place is read once, however many requests are in flight. In order they are read
+ * again and again. */
 static void a_load_reads_whole_blocks_of_the_file(void **state)
 {
     (void)state;

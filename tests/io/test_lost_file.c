@@ -1,5 +1,5 @@
-/* A mapped file that can no longer be read ends the command with status 1 and says which it was;
- * any other bus error kills as ever. */
+/* A mapped file that can no longer be read ends the command with status 1 and its name. Any other
+ * bus error kills as ever. */
 #include "support/testing.h"
 
 #include "io/workers.h"

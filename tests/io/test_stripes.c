@@ -32,7 +32,8 @@ static void rows_are_dealt_out_in_units(void **state)
             }
 }
 
-/* About a MiB; whole blocks where so many rows make some within it; a row that is longer alone. */
+/* A unit is about a MiB, in whole blocks where some number of rows makes them. A longer row is a
+ * unit alone. */
 static void units_are_whole_blocks(void **state)
 {
     (void)state;
@@ -174,8 +175,8 @@ static int note_submit(struct og_io_engine *e, struct og_io_request **reqs, size
     return og__io_null.submit(e, reqs, n, err);
 }
 
-/* A sweep asks each of three disks for a third, in requests as large as they may be; all disks have
- * requests from the first moment on. */
+/* A sweep reads a third from each of three disks, in requests as large as they may be. All disks
+ * have requests from the first moment on. */
 static void a_sweep_asks_all_disks_alike(void **state)
 {
     (void)state;

@@ -203,7 +203,7 @@ static double number(const json_t *of, const char *key)
     return json_number_value(json_object_get(of, key));
 }
 
-/* An explicit execution plan has the predicted seconds that it has as a candidate: on a disk so
+/* An explicit execution plan has the predicted seconds that it has as a candidate. The disk is so
  * slow that it takes nearly all of them. */
 static void a_given_way_takes_as_long_as_it_does_beside_others(void **state)
 {

@@ -2,9 +2,9 @@
 """Models trained in PyTorch, under PyTorch Geometric's parameter names, load here and give the same
 logits, and back.
 
-The modules below have the attributes of PyTorch Geometric's layers (of DGL's example for PinSAGE) and thus
-their state_dict; what they compute is written out from the definitions. Files are read and
-written by a few lines that share nothing with the library (tensor_files.py).
+The modules below have the attributes of PyTorch Geometric's layers, and thus their state_dict. That of PinSAGE is DGL's example. What they
+compute is written out from the definitions. Files are read and written by a few lines that share nothing with the library
+(tensor_files.py).
 
     pyg_layout.py OUTGROW      exits 77 where there is no PyTorch
 """

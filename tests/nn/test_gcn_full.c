@@ -1,6 +1,6 @@
-/* GCN on blocks of all neighbours of a symmetric graph is the convolution on the whole graph, also
- * for nodes at the rim, whose own neighbours were never sampled: against dense matrices in double.
- */
+/* GCN on blocks of all neighbours of a symmetric graph is the convolution on the whole graph. That
+ * holds for nodes at the rim, too, whose own neighbours were never sampled. It is compared with
+ * dense matrices in double. */
 #include "support/testing.h"
 
 #include "nn/nn.h"

@@ -233,8 +233,8 @@ static void areas_are_those_of_all_pairs(void **state)
     assert_true(fabs(og__rank_scores(high, 5, low, 5).auc - area(high, 5, low, 5)) < 1e-12);
 }
 
-/* A number that is none has no place among the others: there is no area, rather than a long search
- * for it or a perfect one. */
+/* Scores that are NaN have no order, so there is no area. The search for it neither takes long nor
+ * finds a perfect one. */
 static void scores_that_are_no_numbers_have_no_area(void **state)
 {
     (void)state;

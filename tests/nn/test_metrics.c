@@ -1,6 +1,6 @@
-/* What a model is measured by is a mean over seeds, values or edges: of whatever size batches are,
- * it is the same but for rounding. With all neighbours, no dropout and a learning rate of 0 nothing
- * else depends on them. */
+/* Figures of a model are means over seeds, values or edges. Batches of any size give the same but
+ * for rounding. With all neighbours, no dropout and a learning rate of 0 nothing else depends on
+ * them. */
 #include "options/fields.h"
 #include "support/own_folder.h"
 

@@ -1,5 +1,5 @@
-/* Attention, and vectors through a matrix: the cpu backend against the reference, gradients against
- * finite differences, and bit-identical results for any number of threads. */
+/* Attention, and vectors through a matrix: the cpu backend against the reference. Gradients agree
+ * with finite differences, and results are bit-identical for any number of threads. */
 #include "nn/nn_slopes.h"
 
 #include "nn/vector.h"
@@ -223,8 +223,9 @@ static void attention_is_a_mean(void **state)
     attention_close(&a);
 }
 
-/* Coefficients stay whole; the share of those that count is as requested, scaled up, and one that
- * is 0 or scaled in one head is not so in all. A list longer than a piece has no two alike. */
+/* Dropout leaves the coefficients whole, and scales up those that count. Their share is as
+ * requested. A coefficient that is 0 or scaled in one head is not so in all. A list longer than a
+ * piece has no two pieces alike. */
 static void dropout_of_attention(void **state)
 {
     (void)state;

@@ -99,8 +99,8 @@ static double run_step(struct run *r, uint32_t step)
     return og__metrics_loss(&got);
 }
 
-/* Gradients that are zero but for rounding, such as those of a bias before batch norm, are held
- * against LEAST. */
+/* The smallest value that gradients are compared with. Some are zero but for rounding, such as
+ * those of a bias before batch norm. */
 #define LEAST 0.1
 
 static void assert_near(const char *what, const float *got, const float *want, size_t n, double tol)

@@ -1,5 +1,5 @@
-/* Pooling and the end of a layer: the cpu backend against the reference, gradients against finite
- * differences, and bit-identical results for any number of threads. */
+/* Pooling and the end of a layer: the cpu backend against the reference. Gradients agree with
+ * finite differences, and results are bit-identical for any number of threads. */
 #include "nn/nn_slopes.h"
 
 /* ==== rows to places, zeros and numbers ==== */

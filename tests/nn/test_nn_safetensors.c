@@ -1,5 +1,5 @@
-/* safetensors: round trips, and files that lie. tests/nn/golden/nn_*.safetensors were written by
- * another program (json and struct of Python), test_nn_golden.c reads them. */
+/* safetensors: round trips, and files whose contents are false. Another program wrote
+ * tests/nn/golden/nn_*.safetensors (json and struct of Python); test_nn_golden.c reads them. */
 #include "support/testing.h"
 
 #include "base/file.h"

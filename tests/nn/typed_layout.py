@@ -124,7 +124,7 @@ class Model(nn.Module):
 
 
 class Relations(nn.Module):
-    """R-GCN on the graph that has no types of nodes, whose features a layer of each type has brought to one width, unless they have one."""
+    """R-GCN, which has no types of nodes. Features of several widths are first brought to one, by a layer of each type."""
 
     def __init__(self, widths, layers, bases):
         super().__init__()

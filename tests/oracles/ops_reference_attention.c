@@ -216,7 +216,8 @@ static void ref_score_slopes(const struct og_attend_back *op, const float *kept,
         fwd->score_dst[(size_t)v * (size_t)fwd->heads + (size_t)h] = (float)sum;
 }
 
-/* By sums: what the score of coefficient `at`, of u and v, passes on to both rows and to att. */
+/* Adds what the score of coefficient `at`, of u and v, passes on to both rows and att. Scores are
+ * of sums. */
 static void hand_on(const struct og_attend_back *op, uint32_t v, uint32_t u, size_t at, int h,
                     double *dz, double *dz_dst, double *datt)
 {

@@ -1,6 +1,6 @@
-/* Accumulated and delayed updates as they are defined, in one thread and with every version of the
+/* Accumulated and delayed updates as they are defined, in one thread, with every version of the
  * parameters kept. Gradients and the optimiser's arithmetic are the library's (on CPUs, whose
- * memory the host may touch); which parameters, in which order and divided by what is its own. */
+ * memory the host may touch). Which parameters, in which order and divided by what is its own. */
 #ifndef OG_ORACLE_STEPS_H
 #define OG_ORACLE_STEPS_H
 

@@ -103,8 +103,8 @@ static int find_all(struct og_tiers_verifier *v, struct og_err *err)
     return 0;
 }
 
-/* Where a policy leaves rows in slots that it has given up, any place that holds the row will do.
- */
+/* The place where the row is expected. Where a policy leaves rows in slots that it has given up,
+ * any place that holds the row will do. */
 static uint32_t expected_place(const struct og_tiers_verifier *v, uint32_t node, uint32_t place)
 {
     if (v->strict)

@@ -1,6 +1,6 @@
-/* Follows plans of two caches and a victim buffer over a whole run, as the verifier follows those
- * of one. It knows which node each place holds, so each row must come from the fastest tier that
- * has it. It knows the run, so a row that goes to a ring must go to that of its next use. */
+/* Follows plans of two caches and a victim buffer over a whole run, as og_verifier follows one
+ * cache. It knows which node each place holds, so each row must come from the fastest tier that has
+ * it. It knows the run, so a row that goes to a ring must go to that of its next use. */
 #ifndef OG_ORACLE_TIERS_VERIFIER_H
 #define OG_ORACLE_TIERS_VERIFIER_H
 
@@ -32,8 +32,8 @@ OG_MUST_CHECK int og__tiers_verifier_open(struct og_tiers_verifier *v, const str
 void og__tiers_verifier_close(struct og_tiers_verifier *v);
 OG_MUST_CHECK int og__tiers_verifier_prefill(struct og_tiers_verifier *v, uint32_t place,
                                              uint32_t node, struct og_err *err);
-/* All batches of a superbatch were checked: a cache that holds what is visited most has had as many
- * hits as its number of nodes with the most visits. */
+/* Ends a superbatch of which all batches were checked. A cache that holds what is visited most has
+ * had as many hits as its number of nodes with the most visits. */
 OG_MUST_CHECK int og__tiers_verifier_end(struct og_tiers_verifier *v, struct og_err *err);
 /* The run's next batch. -EINVAL with the first thing that is wrong. */
 OG_MUST_CHECK int og__tiers_verifier_check(struct og_tiers_verifier *v,

@@ -47,8 +47,8 @@ static int check_row(const struct og_verifier *v, uint32_t id, uint32_t row,
     return 0;
 }
 
-/* Ids of a batch are distinct, so misses that are distinct, and as many as rows that name one,
- * are each read once and each used once. */
+/* Checks that each miss is read once and used once. Ids of a batch are distinct: it is enough that
+ * misses are, and are as many as the rows that name one. */
 static int check_misses(const struct og_verifier *v, const struct og_plan *plan, struct og_err *err)
 {
     uint32_t used = 0;

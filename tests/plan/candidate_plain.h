@@ -131,8 +131,7 @@ static inline struct og_packing plain_packing(const struct og_cost_inputs *g,
     return p;
 }
 
-/* Each batch reads its order, then its shared rows where they are in a file of their own, then the
- * others in a chunk. */
+/* Each batch reads its order, its shared rows if a file has them, and a chunk of others. */
 static inline void plain_segments(const struct og_cost_inputs *g, const struct og_packing *p,
                                   uint32_t size, struct og_io_counts *sum)
 {

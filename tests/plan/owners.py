@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Caches of several workers as `simulate --workers` counts them, counted again here from a trace of the same batches: each worker's own cache, and owners of nodes
-who exchange rows. Then owners against one cache that is as large as theirs in total.
+"""Caches of several workers as `simulate --workers` counts them, counted again here from a trace. Batches are the same, with each worker's own cache, and with
+owners of nodes who exchange rows. Then owners against one cache that is as large as theirs in total.
 
     owners.py OUTGROW
 """
@@ -80,7 +80,7 @@ def degree(epochs, size, score):
 
 
 def rr(epochs, size, score):
-    """Sets of 32 slots, or a few more; of its set the slot leaves whose turn it is, but none twice in a batch."""
+    """Round robin in sets of 32 slots, or a few more. A set's slots leave in turn, but none twice in a batch."""
     n_sets = max(size // WAYS, 1)
     sets = [[None] * ((i + 1) * size // n_sets - i * size // n_sets) for i in range(n_sets)]
     hand, misses = [0] * n_sets, 0
@@ -102,7 +102,7 @@ def rr(epochs, size, score):
 
 
 def belady(epochs, size, score):
-    """Before the epoch, whose batches are known, anything may be put into the cache; then what was in memory may stay."""
+    """Before the epoch, whose batches are known, anything may be put into the cache. Then what was in memory may stay."""
     [batches] = epochs  # what is left of one in the cache of the next is a matter of taste
     misses, uses = 0, collections.defaultdict(list)
     for i, batch in enumerate(batches):

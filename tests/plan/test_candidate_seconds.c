@@ -60,8 +60,8 @@ static void straight_is_as_slow_as_its_slowest_stage(void **state)
     assert_int_equal(estimate(&h.g, c).bytes_read, 40960 + 16 * 1024);
 }
 
-/* The trace came from memory: all passes, from the structure's own disk; and each batch is not
- * begun before all are sampled. */
+/* The trace came from memory: all passes are counted, and read from the topology's own disk. No
+ * batch begins before all are sampled. */
 static void structure_that_moves_is_read_in_passes(void **state)
 {
     (void)state;
@@ -155,7 +155,7 @@ static void reuse_shares_preparation(void **state)
                              .superbatch = 4,
                              .spill_bytes = 4096};
     struct og_estimate e = estimate(&h.g, c);
-    /* nodes 0 and 10 are kept: of 40, 50 and 0, 10, which come by twice, the smaller ids */
+    /* nodes 0 and 10 are kept: of those that come twice, 40, 50, 0 and 10, the smaller */
     assert_int_equal(e.counts.prefill, 2);
     assert_int_equal(e.counts.misses, 8);
     double spilled = 8;            /* longer than sampling, 4 */
@@ -204,7 +204,7 @@ static void every_superbatch_fills_the_cache(void **state)
     assert_seconds(e.prepare, 10);
 }
 
-/* A superbatch of more batches than the trace: what it scans and fills grows with its nodes, and
+/* A superbatch of more batches than the trace. What it scans and fills grows with its nodes, and
  * ends with the file. */
 static void longer_superbatches_read_the_file_once(void **state)
 {
@@ -290,7 +290,7 @@ static void later_superbatches_keep_what_they_need(void **state)
     c.n_released = 4; /* but half of them gave way */
     c.resample_every = 1;
     assert_seconds(estimate(&h.g, c).term[OG__FILLING], (8 + 3 * (0.5 + anew / 2) * 8) / 4);
-    /* half as many rows are less than half of the reading, where the gaps between near ones are
+    /* half as many rows take less than half of the reading, since gaps between near ones are
      * read */
     c.n_released = 0;
     h.g.growth = log2(1.5); /* four of eight are new */
@@ -445,7 +445,7 @@ static void rows_of_later_batches_come_beside_training(void **state)
     c.policy.n_slots = 2; /* a batch has more rows than the cache */
     e = estimate(&h.g, c);
     assert_int_equal(e.counts.misses, 4);
-    /* all batches are one window: of a superbatch twice as long the next window wants what two want
+    /* all batches are one window. In a superbatch twice as long the next window needs what two need
      * and one does not */
     c.policy.n_slots = 8;
     c.superbatch = 8;

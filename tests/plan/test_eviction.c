@@ -317,14 +317,16 @@ static uint32_t bits(const char *text)
 static void small_traces_by_hand(void **state)
 {
     (void)state;
-    /* d: a loses its mark and goes after b and c, b leaves; e: c leaves; then a is there, b not */
+    /* `d`: a loses its mark and goes after b and c, b leaves. `e`: c leaves. Then a is there, b
+     * not */
     assert_int_equal(misses_of(OG_POLICY_CLOCK, 3, "abcadeab"), bits("MMM.MM.M"));
-    /* d: a loses its mark and stays the oldest, b leaves; e: c leaves; f: d leaves; g: e leaves */
+    /* `d`: a loses its mark and stays the oldest, b leaves. `e`: c leaves; `f`: d leaves; `g`: e
+     * leaves */
     assert_int_equal(misses_of(OG_POLICY_SIEVE, 3, "abcadefga"), bits("MMM.MMMM."));
     /* under clock a would have left for f */
     assert_int_equal(misses_of(OG_POLICY_CLOCK, 3, "abcadefga"), bits("MMM.MMMMM"));
-    /* a, used twice again, moves to main when d comes, b leaves and is remembered: it enters main,
-     * where the rows that come once do not reach it */
+    /* a, used twice again, moves to main when d comes; b leaves and is remembered. When b comes
+     * again it enters main, where the rows that come once do not reach it */
     assert_int_equal(misses_of(OG_POLICY_S3FIFO, 3, "abcaadbefga"), bits("MMM..MMMMM."));
 }
 

@@ -1,5 +1,5 @@
-/* The event model of executors: against a simulation that goes tick by tick, against work that
- * flows like water, and with the times of FGNN (Yang et al. 2022), Table 5. */
+/* The event model of executors against a simulation that goes tick by tick, and against a fluid
+ * model. Also with the times of FGNN (Yang et al. 2022), Table 5. */
 #include "dataset/generate/options.h"
 #include "options/fields.h"
 #include "support/own_folder.h"
@@ -54,7 +54,7 @@ static bool window_has_room(const struct ticking *t, int batch)
     return true;
 }
 
-/* A batch to train: the first one that is not with a trainer, if it and all before are sampled. */
+/* The next batch to train: the first that no trainer has. It and all before it must be sampled. */
 static int to_train(const struct ticking *t)
 {
     const int i = first_not(t, QUEUED);
@@ -225,8 +225,8 @@ static const struct fgnn {
             {.20, .10 + .24},  {.16, .44 + .42},  {.46, .34 + 1.12}, {.27, 1.44 + 1.02},
             {.20, .10 + 1.72}, {.28, .55 + 2.54}, {.61, .41 + 5.97}, {.65, 3.39 + 6.99}};
 
-/* No faster than water, and slower by no more than what comes in whole mini-batches: the first is
- * sampled before any is trained, and the last ones do not end together. */
+/* The model is never faster than the fluid one, and slower only by what whole mini-batches cost.
+ * The first is sampled before any is trained, and the last ones do not end together. */
 static void model_is_near_the_fluid_one(void **state)
 {
     (void)state;
@@ -245,8 +245,8 @@ static void model_is_near_the_fluid_one(void **state)
                 }
 }
 
-/* "1.5 s for 2S3T vs. 2.1 s for 3S2T"; with one sampler nothing gets better from five trainers on.
- */
+/* "1.5 s for 2S3T vs. 2.1 s for 3S2T". With one sampler nothing gets better from five trainers
+ * on. */
 static void figure_14(void **state)
 {
     (void)state;

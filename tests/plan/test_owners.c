@@ -406,7 +406,7 @@ static void one_worker_is_one_process(void **state)
 static void what_owners_read_lies_where_the_file_has_it(void **state)
 {
     (void)state;
-    /* two owners: 0 has 0 2 4 6 as 0 1 2 3, 1 has 1 3 5 7 */
+    /* Two owners of 8 nodes: 0 has 0 2 4 6 as its 0 1 2 3. Owner 1 has 1 3 5 7. */
     static const uint32_t ids[] = {0, 2, 3, 4, 5, 6, 7, 1};
     static const uint64_t ptr[] = {0, 3, 8};
     const uint32_t size = 0;

@@ -1,8 +1,8 @@
 /* Policies against the verifier and against slow implementations that share no code with them. */
 #include "plan/policy_fixture.h"
 
-/* Rows enter while batches of the window before are trained: those from number `after` on may be,
- * and none of them may want what the slot held. */
+/* Rows enter free slots while batches of the window before are trained. A row may enter once the
+ * batch with number `after` is reached; no batch from there on may need what the slot held. */
 static void sweep_fills_only_what_is_free(void **state)
 {
     (void)state;
@@ -75,8 +75,8 @@ static void every_plan_passes_the_verifier(void **state)
     }
 }
 
-/* A superbatch never reads a row it holds and wants, and the second run of the same batches needs
- * less prefill than the first. */
+/* A superbatch never reads a row that is cached and needed. The second run of the same batches
+ * needs less prefill than the first. */
 static void what_is_cached_carries_over(void **state)
 {
     (void)state;

@@ -4,8 +4,8 @@
 
 /* ---- belady ---- */
 
-/* The fewest misses any cache of `capacity` rows can have, whatever it held at the start: every set
- * of nodes, batch after batch. */
+/* The fewest misses that any cache of `capacity` rows can have, whatever it held at the start.
+ * Tries every set of nodes, batch after batch. */
 static uint32_t fewest_misses(const struct og_trace *t, uint32_t n_nodes, uint32_t capacity)
 {
     enum { MOST = 1 << 8 };
@@ -70,8 +70,8 @@ static uint64_t slow_misses(const struct slow *s, uint32_t b)
     return n;
 }
 
-/* Keep the candidates that are needed soonest: in the order in which the rest of the trace names
- * them. */
+/* Keeps the candidates that are needed soonest. Their order is that in which the rest of the trace
+ * names them. */
 static void slow_choose(struct slow *s, uint32_t from)
 {
     memset(s->cached, 0, s->n_nodes);

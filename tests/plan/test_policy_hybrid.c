@@ -3,7 +3,7 @@
 
 /* ---- hybrid ---- */
 
-/* LSM-GNN's cache as in the paper (2024, section 4.2), which knows the whole run: before every
+/* LSM-GNN's cache as in the paper (2024, section 4.2), which knows the whole run. Before every
  * `update`-th batch all that is cached is looked up in the window of the batches to come. */
 struct paper {
     const struct og_policy_setup *setup;
@@ -176,8 +176,8 @@ static void hybrid_is_the_paper_s_in_any_superbatch(void **state)
     }
 }
 
-/* Knowing the window, hybrid with everything in one set and nothing but next uses to go by misses
- * no more than round robin does. */
+/* Hybrid that knows the window and evicts by next uses misses no more than round robin. All slots
+ * are one set. */
 static void hybrid_beats_round_robin(void **state)
 {
     (void)state;

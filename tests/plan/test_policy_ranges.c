@@ -1,4 +1,4 @@
-/* Ranges of nodes with slots of their own: the plan of each is what a policy of it alone would
+/* Ranges of nodes with slots of their own. The plan of each is what a policy for it alone would
  * plan, and no row is among those of another range. */
 #include "plan/policy_fixture.h"
 

@@ -1,5 +1,5 @@
-/* Segments: against a count that knows nothing of ranks, signatures or stamps, and the size that is
- * chosen against trying all of them. */
+/* Segments against a count that knows nothing of ranks, signatures or stamps. The size that is
+ * chosen is compared with all others. */
 #include "support/testing.h"
 
 #include "base/random.h"
@@ -10,8 +10,8 @@
 
 enum { PAGE = 4096 };
 
-/* A trace as sampling makes it: a few nodes come by often, most seldom, and batches near one
- * another have some in common. */
+/* A trace as sampling makes it: a few nodes come often, most seldom. Batches near one another have
+ * some in common. */
 static void make_trace(struct og_packing *p, uint32_t n_nodes, size_t row_bytes, uint32_t n_batches,
                        uint32_t rows, uint64_t seed)
 {
@@ -63,8 +63,8 @@ static uint32_t users(const struct og_packing *p, uint32_t first, uint32_t last,
     return n;
 }
 
-/* Is the node among the first s->given_back of those with s->least users, in the order in which
- * second users come by? */
+/* Whether the node is among the first s->given_back nodes that have s->least users. Their order is
+ * that in which second users come. */
 static bool goes_back(const struct og_segments *s, uint32_t first, uint32_t last, uint32_t node)
 {
     const struct og_packing *p = s->packing;
@@ -212,8 +212,8 @@ static void order_saves_pages(void **state)
 
 /* ---- the size that is chosen ---- */
 
-/* One setting of the whole grid: segments of `size` batches that share the rows with at least
- * `least` users in the segment, and pack all others. */
+/* One setting of the whole grid: segments of `size` batches that share rows with `least` users or
+ * more. Users count in the segment; all other rows are packed. */
 struct figures {
     uint64_t space, read;
 };
@@ -310,8 +310,8 @@ static void the_choice_is_close_to_the_best(void **state)
     }
 }
 
-/* All of the disk is used but what the ends of chunks and segments may take, unless every row is in
- * a chunk. */
+/* All of the disk is used but what the ends of chunks and segments take. It is not where every row
+ * is in a chunk. */
 static void what_is_left_of_the_disk_takes_rows_back(void **state)
 {
     (void)state;

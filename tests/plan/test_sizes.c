@@ -361,8 +361,8 @@ static void packing_takes_no_batches_away(void **state)
 
 /* ---- --disk ---- */
 
-/* A cache of lists that is kept, whole, in the first of the folders leaves equal shares as much
- * less each. One with an explicit size larger than all lists is as large as they are. */
+/* A persistent cache of lists is whole in the first folder, so equal shares have less left each.
+ * One with an explicit size larger than all lists is as large as they are. */
 static void lists_that_are_kept_leave_room_on_the_disk(void **state)
 {
     (void)state;

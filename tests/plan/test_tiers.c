@@ -1,5 +1,5 @@
-/* Two caches, one over the other: every pair of policies against the verifier, and pairs against
- * exhaustive search and plain simulations that share no code with them. */
+/* Two caches, one over the other: every pair of policies against the verifier. Some pairs also
+ * against exhaustive search and plain simulations that share no code with them. */
 #include "plan/tiers_fixture.h"
 
 #include "io/io.h"
@@ -216,8 +216,8 @@ struct least {
     int cost[SETS][SETS], after[SETS][SETS]; /* by what the two hold; NEVER: they cannot */
 };
 
-/* The device holds d and the host h, at this cost, when the batch comes: all that they may hold
- * after it. */
+/* Tries all that the device and the host may hold after a batch. Before it the device holds d and
+ * the host h, at the cost that is known. */
 static void try_all(struct least *l, uint32_t d, uint32_t h, uint32_t batch)
 {
     const uint32_t at_hand = d | h | batch;
@@ -284,8 +284,8 @@ static void two_tier_belady_reads_and_brings_least(void **state)
     assert_true(misses > 60 && host_hits > 60);
 }
 
-/* Each of the two as good as if it were alone: the device's cache as one of its size, both together
- * as one of their size. */
+/* Each Belady is as good as if it were alone. The device's cache is as one of its size, both caches
+ * together as one of their size. */
 static void two_tier_belady_is_two_beladys(void **state)
 {
     (void)state;
@@ -334,7 +334,8 @@ static void see(void *arg, const struct og_tiers_verifier *v, const struct og_ti
     s->held[s->n++] = held;
 }
 
-/* The fewest misses of a cache of `host` rows that sees these, and may keep whatever is at hand. */
+/* The fewest misses of a cache of `host` rows that gets these requests. It may keep whatever is at
+ * hand. */
 static uint32_t fewest_beneath(const struct seen *s, uint32_t host)
 {
     enum { ALL = 1 << SOME };

@@ -1,5 +1,5 @@
-/* tinylfu against a cache that counts every node exactly: few nodes, so that no counter of the
- * sketch stands for two of them in all rows. And against other caches, where few nodes are used
+/* tinylfu against a cache that counts every node exactly. Nodes are few, so that no counter of the
+ * sketch stands for two of them in all rows. Also against other caches, where few nodes are used
  * often. */
 #include "support/testing.h"
 

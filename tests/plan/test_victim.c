@@ -3,8 +3,8 @@
 
 enum { NODES = 120, EPOCH = 10, EPOCHS = 3, ROWS = 40, MOST_SLOTS = 60, MOST_DEPTH = 12 };
 
-/* The paper's rings for any cache: before every `update`-th batch each line is looked up in the
- * window, and tagged with the batch that needs it. */
+/* The paper's victim buffers for any cache. Before every `update`-th batch each line is looked up
+ * in the window, and tagged with the batch that needs it. */
 struct paper {
     const struct og_tiers_setup *setup;
     const struct og_trace *t;

@@ -128,7 +128,7 @@ def test_of_seeds_of_the_callers_own():
 
 
 def test_of_links():
-    """Seeds are the ends of pairs: first of edges that are the graph's, then of as many pairs against them as are counted."""
+    """Seeds of links are the ends of pairs. First come those of the graph's edges, then those of the pairs that they are compared with, as many as counted."""
     command("train", "graph", "--task", "link", "--epochs", "0", "--fanout", "3", "--run", "linked", "--quiet")  # it can be split
     edges = {tuple(edge) for edge in arrays_of_a_graph()["edge_index"].T.tolist()}
     options = COMMON | {"task": "link", "fanout": [4, 3], "batch": 500}

@@ -312,7 +312,7 @@ def batches_done():
 
 
 def test_kills():
-    """Killed at ten random points, with its state written after each batch, it yields what an unbroken run does."""
+    """A loader that is killed at ten random points yields what an unbroken run does. Its state is written after each batch."""
     options = OPTIONS | {"batch": 10}
     program = f"OPTIONS = {options!r}\n{KILLED}"
     with outgrow.Loader("graph", **options) as loader:

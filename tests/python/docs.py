@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The scripts of docs/guides/python.md run as they stand, and are those of the docstring; examples/pyg_loader.py resumes after a kill; the stub says what the
-package has.
+"""The scripts of docs/guides/python.md run as they stand, and the docstring has the same. The script examples/pyg_loader.py resumes after a kill. The stub
+says what the package has.
 
     docs.py OUTGROW DOCS
 """
@@ -48,7 +48,7 @@ def test_scripts_run():
 
 
 def test_the_example_goes_on_after_a_kill():
-    """In the epoch that its first checkpoint is of, with 7 batches of 27 left, and to the end."""
+    """The example resumes in the epoch of its first checkpoint, with 7 of 27 batches left. It runs to the end."""
     if not is_there("import torch_geometric"):
         print("  left out: PyTorch Geometric is not installed")
         return

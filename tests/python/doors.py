@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Graphs with one argument changed at random, in type, values, shape, order in memory or container. outgrow.write stores the same numbers,
-or an error or a warning begins with the argument's name. So does Loader of its seeds.
+"""Graphs with one argument changed at random: in type, values, shape, order in memory or container. So does Loader of its seeds.
 
     doors.py OUTGROW [test...]      $OUTGROW_ROUNDS changes, $OUTGROW_SEED
 """

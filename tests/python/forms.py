@@ -24,7 +24,7 @@ def test_pyg_is_what_neighbor_loader_yields():
 
 
 def test_trimming_leaves_the_result():
-    """trim_to_layer drops what later layers do not need: only where nodes draw once is that nothing of the seeds'."""
+    """trim_to_layer drops what later layers do not need. Only where nodes draw once do the seeds need none of it."""
     from torch_geometric.nn import SAGEConv
     from torch_geometric.utils import trim_to_layer
     torch.manual_seed(1)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Ten thousand batches, kept and dropped in random order by four threads: nothing is lost, nothing is freed twice."""
+"""Ten thousand batches, held and dropped in random order by four threads. Nothing is lost, nothing is freed twice."""
 import gc
 import os
 import random

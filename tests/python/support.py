@@ -1,6 +1,6 @@
 """What the tests of the Python package share. Each is a program:
 
-    NAME.py OUTGROW     with the package on PYTHONPATH and the command OUTGROW; exits 77 where what it needs is not installed
+    NAME.py OUTGROW     with the package on PYTHONPATH and the command OUTGROW. Exits 77 where what it needs is not installed
 """
 import contextlib
 import json
@@ -109,7 +109,7 @@ def warned(call):
 
 
 def main(names):
-    """Run every function test_* of a program, in a folder of its own; or those that are named after OUTGROW."""
+    """Run every function test_* of a program, or those named after OUTGROW. The folder is a new one."""
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         for name, test in list(names.items()):

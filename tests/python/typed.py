@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Batches of heterogeneous graphs: each is the one that `outgrow sample` writes, taken apart by types and relations with NumPy. In PyTorch Geometric's form it is
-the same arrays, and trimming it leaves a model's results."""
+"""Batches of heterogeneous graphs are those that `outgrow sample` writes, divided by types and relations with NumPy. In PyTorch Geometric's form it is the same
+arrays, and trimming it leaves a model's results."""
 import itertools
 import os
 
@@ -196,7 +196,7 @@ def passes(loader):
 
 
 def test_links():
-    """Pairs of a relation: edges of it, and pairs of the same types that are drawn, as a count of each says."""
+    """Pairs of a relation: first its edges, then pairs of the same types that are drawn. Each has a count."""
     options = {"task": "link", "fanout": [3, 2], "batch": 500, "epochs": 1, "negatives": 2, "edge_split": "80/10/10", "eval_negatives": 20}
     known = [edges_of_graph(r) for r in range(len(RELATIONS))]
     with outgrow.Loader("graph", form="arrays", **options) as loader:

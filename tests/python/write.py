@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Datasets from arrays, tensors, PyG Data and iterators of chunks are the same; and the functions of the command."""
+"""Datasets from arrays, tensors, PyG Data and iterators of chunks are the same. Also the functions of the command."""
 import os
 import signal
 import subprocess

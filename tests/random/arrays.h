@@ -12,8 +12,8 @@
 FILE *file_open(const char *folder, const char *name);
 void file_close(FILE *f);
 
-/* The header of version 1.0, `padded` bytes long: as NumPy makes it, or a page as ours are.
- * columns: 0 = the array has one dimension. */
+/* Writes a header of version 1.0 that is `padded` bytes long. That is NumPy's length, or a page as
+ * ours are. `columns` 0: the array has one dimension. */
 FILE *array_open(const char *folder, const char *name, const char *descr, int rows, int columns,
                  int padded);
 void put_int64(FILE *f, int64_t x);

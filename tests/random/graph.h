@@ -19,8 +19,8 @@ struct node_type {
     enum og_element dtype;
 };
 
-/* A relation from one type to another, perhaps the same; its name is r and its number, or rev_ and
- * the name of the one that it leads back over. */
+/* A relation from one type to another, or to the same. Its name is r and its number, or rev_ and
+ * the name of the one whose reverse it is. */
 struct relation {
     int source, destination, edges;
     bool reverses;

@@ -50,15 +50,15 @@ bool same_file(const struct file *a, const struct file *b);
 void apply(struct og_options **out, const struct settings *s);
 struct settings both(const struct settings *numbers, const struct settings *way);
 void outcome_free(struct outcome *o);
-/* 0, OG_INTERRUPTED or another code, which is counted as refused. stop_at: after so many batches;
- * 0 = never, negative = killed after so many, in a process of its own. */
+/* 0, OG_INTERRUPTED or another code, which is counted as refused. The run stops after `stop_at`
+ * batches; 0 = never, negative = killed after so many, in a process of its own. */
 int train(struct one *c, const struct settings *way, const char *run, int stop_at,
           struct outcome *o);
 int64_t number(const json_t *object, const char *key);
 void compare_numbers(struct one *c, const struct outcome *o);
 void check_epochs(struct one *c, const struct outcome *o);
-/* A single epoch, planned as a whole before it begins, is known entirely; with several workers the
- * plan is the first one's alone. */
+/* Checks the prediction of a single epoch that is planned as a whole before it begins. It has to be
+ * exact. With several workers the plan is the first one's alone. */
 void check_prediction(struct one *c, const struct outcome *o);
 void check_leftovers(struct one *c, const char *folder, const char *command);
 
@@ -68,7 +68,8 @@ json_t *plan_of(struct one *c, const struct settings *way);
 /* ---- devices (device.c) ---- */
 
 void draw_device(struct one *c, struct settings *way);
-/* In the place of a plenty of memory: the least that the plan names, and room for some rows. */
+/* Reduces a plentiful --device-memory to the smallest that the plan names, and room for some
+ * rows. */
 void take_device_memory(struct one *c, struct settings *way);
 
 /* ---- ways to the same numbers (ways.c) ---- */

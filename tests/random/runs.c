@@ -2,7 +2,7 @@
  *
  *   random_runs SEED COUNT [--first GRAPH] [--keep DIR] [--all]
  *
- * COUNT graphs, numbered GRAPH [0], GRAPH + 1, ...; graph number i of a seed is the same whatever
+ * COUNT graphs, numbered GRAPH [0], GRAPH + 1, .... Graph number i of a seed is the same whatever
  * came before. The first run on a graph is one process with everything in memory. The others draw
  * policy, cache, layout, engine, threads, place of the topology, preset, workers, devices' caches
  * and pre-sampled batches. Some are stopped or killed and resumed in another way. Losses, metrics
@@ -141,8 +141,8 @@ static void usage(void)
     exit(2);
 }
 
-/* Where files are synced at once, for on a disk that is most of a run; TMPDIR names another place.
- */
+/* A new folder where fsync returns at once, since on a disk it takes most of a run. TMPDIR names
+ * another place. */
 static char *own_folder(char out[128])
 {
     const char *tmp = getenv("TMPDIR");

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A checkpoint on another graph than it was trained on: with more or fewer nodes, without labels or splits, heterogeneous or not, of every task. `predict` reads
-no labels, so that they change no byte; `eval` says what it cannot judge by; what must agree is refused by name.
+"""A checkpoint, of every task, on another graph than it was trained on. That has more or fewer nodes, no labels or splits, types or none. `predict` reads no
+labels, so that they change no byte; `eval` says what it cannot judge by; what must agree is refused by name.
 
     another_graph.py OUTGROW      exits 77 where there is no NumPy
 """

@@ -1,5 +1,5 @@
-/* A program of before options were opaque, and calls were one of each: it does not compile any
- * more, and install.sh looks for what the compiler says. */
+/* A program for an old API, which does not compile any more. Its options were not opaque, and it
+ * had several calls of a kind. install.sh looks for what the compiler says. */
 #include <outgrow/outgrow.h>
 
 static void note(void *arg, const char *text)

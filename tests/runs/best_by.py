@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""--best-by: the epoch kept is the one that the figure names, for each task and with any other option. f1, auc and ap of two classes are those that brute force
-makes of the logits.
+"""--best-by: the epoch kept is the one that the figure names. Tested for each task and with any other option. f1, auc and ap of two classes are those that
+brute force makes of the logits.
 
     best_by.py OUTGROW      exits 77 where there is no NumPy
 """

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""--edge-weights: whole-graph logits against NumPy, weights of 1 and times 7, bit-identical results whatever moves the bytes, what is read, and what is refused.
+"""--edge-weights: whole-graph logits against NumPy, with weights of 1 and with weights times 7. Results are bit-identical whatever moves the bytes. Also what
+is read, and what is refused.
 
     edge_weights.py OUTGROW      exits 77 where there is no NumPy
 """

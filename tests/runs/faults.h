@@ -1,14 +1,14 @@
 /* One failure at a time, where memory, files and threads come from.
  *
- * The linker puts these functions in place of the C library's and liburing's in one test program
- * (-Wl,--wrap, see CMakeLists.txt). So the layer is under base and io and catches what calls the C
- * library directly as well; it is not in the product at all, and costs it nothing. Other libraries
- * are reached where they allocate: malloc and its kin are this program's, which looks at the caller
- * (FAULT_LIBRARY). Excluded are oneDNN and OpenMP: they are C++, or end the program themselves when
- * memory is short.
+ * The linker puts these functions in place of the C library's and liburing's. It does so in one
+ * test program (-Wl,--wrap, see CMakeLists.txt). So the layer is under base and io, and catches
+ * what calls the C library directly as well. It is not in the product at all, and costs it nothing.
+ * Other libraries are reached where they allocate: malloc and its kin are this program's, which
+ * looks at the caller (FAULT_LIBRARY). Excluded are oneDNN and OpenMP: they are C++, or end the
+ * program themselves when memory is short.
  *
- * Arm it with a kind and a number k: the k-th call of that kind fails, or is slow, all others pass.
- */
+ * Arm it with a kind and a number k. Then the k-th call of that kind fails, or is slow, and all
+ * others pass. */
 #ifndef OG_FAULTS_H
 #define OG_FAULTS_H
 

@@ -147,7 +147,7 @@ static int call_import_mtx(struct og_err *err)
     return import_from("mtx", "graph.mtx", false, err);
 }
 
-/* The same edge list, with so many ids and so little memory that ids and edges go to the disk. */
+/* An edge list with so many ids and so little memory that ids and edges go to disk. */
 static int call_import_far(struct og_err *err)
 {
     struct og_import i;

@@ -29,9 +29,9 @@ struct inventory {
     int temporaries; /* names of unfinished files, and scratch */
 };
 
-/* Contents seen before, by name: read again only when anything that the kernel says of the file has
- * changed. Its clock ticks every few milliseconds, so what was young when it was read is read
- * again. */
+/* Contents seen before, by name. They are read again only when anything that the kernel says of the
+ * file has changed. Its clock ticks every few milliseconds, so what was young when it was read is
+ * read again. */
 static struct seen {
     uint64_t name, hash;
     dev_t device;

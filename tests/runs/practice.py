@@ -143,7 +143,7 @@ def check_shared():
 
 
 def stop_of(summary, by, patience, delta, sign, every=1):
-    """Where it ends by the rows of a run that does not stop: the epoch, and what ends it."""
+    """Where a run with patience ends, by the rows of one that does not stop. Returns the epoch, and what ends it."""
     best, bad = -math.inf, 0
     rows = summary["epochs"]
     for e in rows:
@@ -158,7 +158,7 @@ def stop_of(summary, by, patience, delta, sign, every=1):
 
 
 def check_patience():
-    """The rows of the whole run up to where they say, whatever the way; and the best of these."""
+    """A run with patience has the rows of the whole run up to where they say. That holds whatever the execution plan; the best epoch is the best of these."""
     stops = set()
     for tag, graph, by, sign, patience, delta, more in [
             ("acc", "plain", "acc", 1, 1, 0, []), ("acc2", "plain", "acc", 1, 2, 0.01, ["--lr", "0.1"]), ("loss", "plain", "loss", -1, 1, 0.3, []),
@@ -204,8 +204,8 @@ def check_patience():
 
 
 def check_classes():
-    """Weights by a file are those of `balanced`; a file that changed is refused; seeds are drawn as often of each class; what a task
-    does not take is refused."""
+    """Weights from a file are those of `balanced`, and a file that changed is refused. Seeds are drawn as often of each class. What a task does not take is
+    refused."""
     def npy(path, values):
         head = "{'descr': '<f4', 'fortran_order': False, 'shape': (%d,), }" % len(values)
         head += " " * (-(len(head) + 11) % 64) + "\n"

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Workers that own nodes and send one another rows (--exchange): losses and checkpoints are bit-identical to one process, under every policy, whatever is trained.
-Hits, misses and rows that travel are as `simulate --workers` counts them; runs are stopped, killed, and resumed by another number of workers, or without.
+"""Workers that own nodes and send one another rows (--exchange) are bit-identical to one process. Losses and checkpoints are the same under every policy,
+whatever is trained. Hits, misses and rows that travel are as `simulate --workers` counts them; runs are stopped, killed, and resumed by another number of
+workers, or without.
 
     rows_exchanged.py OUTGROW [MPIRUN TEST_COMM]     as workers.py
 """
@@ -41,7 +42,7 @@ HANDS = [["--trainers", "2", "--threads", "2"],
 
 
 def the_same_under_every_policy():
-    """Rows that lie where all workers of a machine read them, and rows that are sent from one machine to another, by turns."""
+    """Rows are in memory that all workers of a machine read, or are sent between machines, in turn."""
     turn = 0
     apart = workers.on_machines_of_their_own()
     if apart is None:
@@ -61,7 +62,7 @@ def the_same_under_every_policy():
 
 
 def several_mini_batches_at_a_time():
-    """Each worker, by trainers or executors: rounds begin, and are taken in, in one order in all, whoever is ready."""
+    """Each worker has trainers or executors. All workers begin and take in their rounds in one order, whoever is ready."""
     turn = 0
     for kind in ("sage with batch norm", "gcn, late", "gat with dropout", "links with a perceptron, late")[::STEP]:
         trained("one", 1, KINDS[kind])
@@ -153,7 +154,7 @@ def a_plan_tells_what_a_run_does():
 
 
 def a_plan_tells_executors_that_do_not_switch():
-    """With --exchange who trains follows from the schedule; and of a step's mini-batches a worker has its own alone."""
+    """With --exchange the schedule decides who trains. A worker trains only its own mini-batches of a step."""
     def told(*words):
         done = subprocess.run([OUTGROW, "plan", "graph", *BASE[:-4], "--threads", "3", *words, "--json"], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
@@ -248,7 +249,7 @@ def each_machine_has_its_rows():
 
 
 def rows_that_stay_are_not_copied():
-    """Where others read them in a cache that has all of a worker's own, no room is planned for copies."""
+    """No memory is planned for copies of rows that others read in the cache. It has to have all of a worker's own rows."""
     def exchange(*way):
         done = subprocess.run([OUTGROW, "plan", "graph", "--workers", "2", *EXCHANGE, *BASE, "--accumulate", "2", "--layout", "raw", *way, "--json"],
                               capture_output=True, text=True)
@@ -343,8 +344,8 @@ def what_is_left_open_the_first_worker_chooses():
 
 
 def counted_of_told(graph, n, *words):
-    """For each policy that worker 0 compares: bytes read by its count over the profiling rounds, for one of those that a plan of the whole epoch has for it as an
-    owner."""
+    """The ratio of counted to planned bytes read, for policies that worker 0 compares. It counts over the profiling rounds; a plan of the whole epoch has the
+    bytes that it reads as an owner."""
     same = ["--fanout", "5,5", "--hidden", "12", "--epochs", "2", "--threads", "1", "--eval-every", "0", "--memory", "1200M", "--accumulate",
             str(n), "--workers", str(n), *EXCHANGE, "--layout", "raw", *words, "--json"]
 
@@ -368,7 +369,7 @@ def what_is_compared_is_what_an_owner_reads():
 
 
 def an_owner_of_all_that_is_asked_for():
-    """Nodes of one kind have all the edges, and one worker owns them: its requests are in the budget, or refused before training."""
+    """Nodes of one kind have all the edges, and one worker owns them. Its requests are in the budget, or refused before training."""
     n, most = 30000, 4
     random = np.random.default_rng(1)
     os.makedirs("source", exist_ok=True)

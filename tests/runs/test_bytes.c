@@ -1,5 +1,5 @@
-/* Bytes in results against those that the kernel counted for this process: the blocks that its disk
- * read and that it made dirty. Where there is no disk (tmpfs) nothing can be compared. */
+/* Bytes in results against those that the kernel counted for this process. It counts blocks that
+ * its disk read and that it made dirty. Where there is no disk (tmpfs) nothing can be compared. */
 #include "dataset/generate/options.h"
 #include "options/fields.h"
 #include "support/own_folder.h"
@@ -219,8 +219,8 @@ static void a_training_tells_all_that_it_reads_and_writes(void **state)
     }
 }
 
-/* What packing reads of the features and what fills the cache lie in the same places: together they
- * are read once, a whole file, not twice. */
+/* One scan of a whole file both packs and fills the cache. Their features are in the same places,
+ * and are not read twice. */
 static void the_sweep_that_packs_fills_the_cache(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* A graph with a damaged topology, by every reader of it: each command names the file and ends with
- * status 1. Nobody follows an id or an offset that was not looked at. */
+/* A graph with a damaged topology, by every reader of it. Each command names the file and ends with
+ * status 1. Nobody follows an id or an offset that was not checked. */
 #include "dataset/generate/options.h"
 #include "support/testing.h"
 
@@ -227,8 +227,7 @@ static void each_command_names_the_file(void **state)
     assert_int_equal(failures, 0);
 }
 
-/* What the damage above is measured against: all of it succeeds where nothing is damaged, but for
- * what is too tight. */
+/* Without damage all the commands above succeed, but for those whose memory is too small. */
 static void whole_graphs_are_read(void **state)
 {
     (void)state;

@@ -196,7 +196,8 @@ static bool train_within(const char *const *pairs, uint64_t least, uint64_t disk
     return rc == 0;
 }
 
-/* Each of several folders has an equal share, but for the last unit of what is stored in units. */
+/* Checks that files fit --disk, and that each of several folders has an equal share. Shares may
+ * differ by the last unit of what is stored in units. */
 static void check(size_t way, uint64_t disk, bool both)
 {
     enum { UNIT = 1024 * 1024 };

@@ -1,5 +1,6 @@
-/* A model with numbers that are not finite is reported wherever it is met: in training, at the ends
- * of epochs, in eval, with all neighbours and in predict; and one signal ends an evaluation. */
+/* A model with numbers that are not finite is reported wherever it is met. That is in training, at
+ * the ends of epochs, in eval, with all neighbours and in predict. One signal ends an
+ * evaluation. */
 #include "dataset/generate/options.h"
 #include "options/fields.h"
 #include "support/files.h"

@@ -1,7 +1,7 @@
-/* Every public call, with every single failure there can be: the k-th allocation, open, read or
- * write of it, for k = 1, 2, 3, ... until the call has no k-th one. It returns an error that says
- * something, or does its work in another way. It leaves neither memory (under asan) nor descriptors
- * nor files, and what was there before is as it was.
+/* Every public call, with every single failure that there can be. The k-th allocation, open, read
+ * or write of it fails, for k = 1, 2, 3, ... until the call has no k-th one. It returns an error
+ * that says something, or does its work in another way. It leaves neither memory (under asan) nor
+ * descriptors nor files, and what was there before is as it was.
  *
  *     test_faults [GROUP]
  *
@@ -95,8 +95,8 @@ struct call {
     const char *name;
     int (*fn)(struct og_err *err);
     const char *options[10]; /* name, value, ... */
-    /* For calls that measure for seconds where nothing fails: so many failures, of memory and of
-     * reading; 0 = all kinds, until the call has no k-th of them. */
+    /* So many failures, of memory and of reading, for calls that measure for seconds where nothing
+     * fails. 0 = all kinds, until the call has no k-th of them. */
     long most;
 };
 
@@ -152,16 +152,16 @@ static void check_one(const struct call *c, enum fault_kind kind, long k, int rc
 static long fault_step = 101;
 static uint64_t fault_seed;
 
-/* Libraries allocate far more often than we do, mostly for a word of JSON: every one of these would
- * take an hour. */
+/* One of how many failures is made. Libraries allocate far more often than we do, mostly for a word
+ * of JSON: all of these would take an hour. */
 static long step_of(enum fault_kind kind)
 {
     bool some = kind == FAULT_LIBRARY && !getenv("OG_FAULTS_KIND");
     return some ? OG_MAX(5 * fault_step, 23L) : fault_step;
 }
 
-/* The first failure of those that are made, of a call that has so many: each one in its turn as
- * seeds count up, and at least one. */
+/* The first failure that is made of a call with `count` of them. As seeds count up each one has its
+ * turn, and at least one is made. */
 static long first_of(const char *name, enum fault_kind kind, long step, long count)
 {
     uint64_t turns = (uint64_t)OG_MAX(OG_MIN(step, count), 1L);

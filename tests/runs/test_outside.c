@@ -1,7 +1,7 @@
-/* What is taken outside the budget: as much for a large graph, model or number of batches as for a
- * small one. Calls of malloc and its kin that the library makes by itself are counted, those for
- * the budget are not; the linker puts these functions between (CMakeLists.txt). jansson, zlib,
- * libzip and libyaml call malloc directly. */
+/* Memory outside the budget does not grow with the graph, the model or the number of batches. Calls
+ * of malloc and its kin that the library makes by itself are counted, those for the budget are not;
+ * the linker puts these functions between (CMakeLists.txt). jansson, zlib, libzip and libyaml call
+ * malloc directly. */
 #include "dataset/generate/options.h"
 #include "dataset/import/options.h"
 #include "options/fields.h"

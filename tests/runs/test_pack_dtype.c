@@ -179,8 +179,8 @@ static void write_array(const char *path, enum og__npy_type type, const void *da
     write_file(path, head, n, data, (size_t)NODES * DIM * og__npy_size(type));
 }
 
-/* meta.json of folder `name`, with features of this dtype; `raw`: in a file without a header, from
- * byte 13. */
+/* Writes meta.json of folder `name`, with features of this dtype. `raw`: they are in a file without
+ * a header, from byte 13. */
 static void describe(const char *name, const char *dtype, bool raw)
 {
     char path[64];
@@ -198,8 +198,8 @@ static void describe(const char *name, const char *dtype, bool raw)
     json_decref(meta);
 }
 
-/* graph (f32), odd (the same without a header), f16 and bf16 (converted), u8; beyond: graph with a
- * number that f16 does not hold. */
+/* The datasets graph (f32), odd (the same without a header), f16 and bf16 (converted), u8 and
+ * beyond. The last is graph with a number that f16 does not hold. */
 static void make_datasets(void)
 {
     static float x[NODES * DIM];

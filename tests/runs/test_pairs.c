@@ -19,8 +19,8 @@ static char dataset[300], run_path[300], initial[300], made_before[300], spans[3
 
 /* ---- a value for each option, other than its default and the base's ---- */
 
-/* Where an option only bounds something, names a place, or says what may be so anyway, there need
- * not be a difference. */
+/* Whether a value must change something. It need not where an option only bounds something, names a
+ * place, or says what may be so anyway. */
 enum kind { CHANGES, BOUNDS };
 
 static const struct given {
@@ -152,8 +152,8 @@ static const struct given {
 };
 enum { GIVEN = OG_COUNT(given) };
 
-/* Those that no pair is needed of: two name the folder of all that is seen here, and one is for
- * processes that were started together (workers.py). */
+/* Options that need no pair. Two name the folder of all that is seen here; others are for processes
+ * that were started together (workers.py). */
 static const char *const apart[] = {"run", "resume", "workers", "exchange"};
 
 static bool has_value(const char *name)

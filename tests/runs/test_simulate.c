@@ -1,5 +1,5 @@
 /* simulate: against the plainest simulation there is, and against the policies and readers that
- * runs use; then the command as a whole against the data path it speaks for. */
+ * runs use. Then the command as a whole against the data path that it simulates. */
 #include "bench/bench.h"
 #include "dataset/generate/options.h"
 #include "io/io_fixture.h"
@@ -398,7 +398,8 @@ static void assert_sums(const json_t *r)
     assert_int_equal(json_integer_value(json_object_get(r, "link_bytes_back")), moved * row_bytes);
 }
 
-/* A row is served by the device as if its cache were alone, by either as if they were one. */
+/* The device serves what its cache would serve alone. Both caches together serve what one of their
+ * size would. */
 static void two_caches_of_a_kind_are_one(void **state)
 {
     const struct og_made *made = *state;

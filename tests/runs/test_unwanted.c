@@ -1,5 +1,5 @@
-/* Results that nobody wants: NULL in place of where their text would go, with every call that has
- * one; workers where there is nothing for them to share; structs that do not say their size. */
+/* Results that nobody needs: every call takes NULL in place of where its text would go. Also
+ * workers where there is nothing for them to share, and structs that do not say their size. */
 #include "dataset/generate/options.h"
 #include "dataset/import/options.h"
 #include "options/fields.h"

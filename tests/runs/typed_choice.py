@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""--policy auto on heterogeneous graphs: plans are compared by what each reads of rows of all widths, and the bytes are those of any other plan.
+"""--policy auto on heterogeneous graphs: plans are compared by what each reads of rows of all widths. The chosen one gives the bytes of any other plan.
 
-An epoch has no more batches than profiling takes, so that the prediction of each plan is what it reads.
+An epoch has no more batches than profiling takes. So the prediction of each plan is what it reads.
 
     typed_choice.py OUTGROW
 """
@@ -52,7 +52,7 @@ def told_of(policy):
 
 
 def what_is_told_of_a_way_is_what_it_reads():
-    """Predictions: to the byte of a static cache; of others, whose batches are sampled again, within a tenth of the first epoch."""
+    """Predictions for a static cache are exact to the byte. Others sample their batches again, and are within a tenth of the first epoch."""
     degree, predicted = told_of("degree"), plan(*little, "--policy", "degree", "--layout", "raw")["predicted"]
     s, own = train(*little, "--policy", "degree", "--layout", "raw")
     first = s["epochs"][0]

@@ -11,8 +11,8 @@ STEP = int(os.environ.get("OG_WAYS_STEP", 1))
 
 
 def some(ways, turn, n):
-    """The repetitions of a run that are made: all of them, or one in OG_WAYS_STEP for builds that are slow and look at something else, at most one in n; others
-    another turn."""
+    """The repetitions of a run that are made: all, or one in OG_WAYS_STEP, at least one in n. OG_WAYS_STEP is for builds that are slow and test something
+    else. Each turn takes others."""
     step = min(STEP, n)
     return list(ways)[turn % step::step]
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Rows of heterogeneous graphs that stay on virtual devices: each width's in slots of its own, to the bytes of a run without any, and predictions are what is
+"""Rows of heterogeneous graphs that stay on virtual devices, in slots of their width. Results have the bytes of a run without any, and predictions are what is
 counted.
 
     typed_device_rows.py OUTGROW
@@ -109,7 +109,7 @@ def what_is_told_is_counted():
 
 
 def pairs_are_compared():
-    """Without --policy, by what each pair's caches of all widths miss: of one that stays that is what a run reads, to the byte."""
+    """Without --policy, pairs are compared by what their caches of all widths miss. For a static pair that is what a run reads, to the byte."""
     way = [*TRAIN, "--eval-every", 0, *THERE, "--cache", "10%", "--memory", "60M"]
     plan = json.loads(run("plan", "graph", *way, "--json"))
     told = {(c["policy"], c["device_policy"]): c for c in plan["candidates"]}
@@ -139,7 +139,7 @@ def stopped_and_gone_on_with():
 
 
 def learnt_rows_alone():
-    """Where no type has features a device has no rows to keep, and nothing of a link to be measured."""
+    """Where no type has features, a device has no rows to cache. Nothing of a link is measured."""
     way = ["train", "bare", *TRAIN]
     run(*way, *VIRTUAL, "--run", "bare-gone")
     for name, words in ("there", THERE), ("hands", [*VIRTUAL, "--device-memory", "2M", "--executors", "1:2", "--policy", "lru", "--cache", "20%"]), ("packed", [*THERE, *AHEAD, "--layout", "packed", "--policy", "belady"]):

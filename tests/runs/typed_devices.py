@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Heterogeneous graphs on virtual devices: within rounding of CPU cores, checkpoints of either kind on the other, and bit-identical on any number of devices. That
-holds whoever trains, however rows come, killed and resumed.
+"""Heterogeneous graphs on virtual devices: within rounding of CPU cores, and bit-identical on any number of devices. Checkpoints of either kind work on the
+other. That holds whoever trains, however rows come, killed and resumed.
 
     typed_devices.py OUTGROW
 """
@@ -105,7 +105,7 @@ def killed_and_gone_on_with():
 
 
 def drawn_there():
-    """Hops of a relation after another, to the CPU's samples, byte for byte; lists there, or in pinned host memory."""
+    """Hops that devices sample, one relation after another, are the CPU's byte for byte. Lists are on the device, or in pinned host memory."""
     ways = {"few": ["--fanout", "3,2", "--batch", 40], "all": ["--fanout", "-1,2", "--batch", 25], "once": ["--fanout", "2,3,2", "--draw", "once", "--batch", 30],
             "named": ["--fanout", "4,3;cites=0,2", "--batch", 50], "link": ["--fanout", "3,3", "--task", "link", "--relation", "cites", "--batch", 60]}
     for turn, (name, words) in enumerate(ways.items()):

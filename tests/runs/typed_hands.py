@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Who trains on heterogeneous graphs never changes results: trainers, executors and workers have the bytes of one process, learnable embeddings included.
+"""Who trains on heterogeneous graphs never changes results. Trainers, executors and workers have the bytes of one process, learnable embeddings included.
 
     typed_hands.py OUTGROW
 """
@@ -101,7 +101,7 @@ def of_machine(graph, *options):
 
 
 def structure_is_there_once():
-    """On a graph that is mostly topology two workers need little more than one process, since they share it; whatever part of it there is."""
+    """Two workers of a graph that is mostly topology need little more memory than one process. They share the topology, or whatever part of it there is."""
     run("generate", "lists", "--types", "paper:30000:4,author:9000", "--relations", "paper:cites:paper:200,author:writes:paper:50", "--classes", 5, "--train-fraction", 0.02)
     structure = sum(file.stat().st_size for file in pathlib.Path("lists").glob("rel*.npy"))
     words = [*TRAIN[2:], "--epochs", 1, "--topology", "memory", "--accumulate", 2]
@@ -114,7 +114,7 @@ def structure_is_there_once():
 
 
 def features_are_there_once():
-    """Where those of all types fit once, and stay, all rows come from a cache that the workers share; the one that comes first reads them."""
+    """Static rows of all types that fit once come from a cache that the workers share. The worker that comes first reads them."""
     words = [*TRAIN, "--epochs", 1, "--pack-dtype", "f16"]
     rows, width = 9000 + 300, 9000 * 200 + 300 * 100
     for policy in ("degree", "presc", "random"):
@@ -159,7 +159,7 @@ def owner_rows(graph, workers):
 
 
 def rows_come_from_their_owners():
-    """With --exchange each worker keeps and reads the rows of its own nodes, of any type, and learnable embeddings are not exchanged."""
+    """With --exchange each worker caches and reads the rows of its own nodes, of any type. Learnable embeddings are not exchanged."""
     kinds = {"widths": ["--model", "sage", "--norm", "batch"], "alike": ["--model", "rgcn", "--bases", 2, "--task", "link", "--decoder", "distmult"]}
     for graph, model in kinds.items():
         run("train", graph, *TRAIN, *model, *ONE, "--trainers", 1, "--run", f"own-{graph}")
@@ -188,7 +188,7 @@ def rows_come_from_their_owners():
 
 
 def bytes_between_workers():
-    """Rows at their own widths, which are half of that where they are kept so: what a worker's batches have of the others' nodes."""
+    """Workers send the rows of the others' nodes in their batches, at each type's own width. Rows kept as f16 are half of that."""
     words = [*TRAIN, "--epochs", 1, "--eval-every", 0, "--policy", "none", "--workers", 2, "--exchange", *TWO]
     run("sample", "widths", *TRAIN[2:6], "--epochs", 1, "--out", "drawn")
     ids, ptr = np.load("drawn/ids.npy"), np.load("drawn/ids_ptr.npy")
@@ -208,7 +208,7 @@ def bytes_between_workers():
 
 
 def a_plan_tells_what_owners_do():
-    """Before training: rows, hits, misses and bytes of the first epoch, of each owner and of all; of the first owner by types, too."""
+    """A plan predicts rows, hits, misses and bytes of the first epoch, of each owner and of all. Those of the first owner are by types, too."""
     for n, way in some([*EXCHANGED, (3, ["--policy", "degree", "--cache", "20K"])], 1, 4):
         if "--trainers" in way or "--executors" in way:
             continue

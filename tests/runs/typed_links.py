@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Links of heterogeneous graphs: which edges are held out, and the results of each model and decoder, by NumPy; bit-identical however rows and lists come.
+"""Links of heterogeneous graphs: held-out edges, and results of each model and decoder, by NumPy. They are bit-identical however rows and lists come.
 
-The oracle draws the split itself (Philox, from its definition), and computes the model with all neighbours of what is left. It ranks each held-out edge's both
-ends among all nodes of their type that do not make another edge: mean reciprocal rank and hits of `eval` are these.
+The oracle draws the split itself (Philox, from its definition). It computes the model with all neighbours of the edges that are left. It ranks both ends of
+each held-out edge among all nodes of their type that do not make another edge. Mean reciprocal rank and hits of `eval` are these.
 
     typed_links.py OUTGROW      exits 77 where there is no NumPy
 """
@@ -132,7 +132,7 @@ def gatv2(p, x, own, src, dst, last):
 
 
 def gcn(own, x, of_own, src, dst, last):
-    """Within a type a loop stands for a node's edges to itself; else what counts is how many edges leave and end."""
+    """GCN of a relation. Within a type a loop stands for a node's edges to itself; else it counts how many edges leave and end."""
     n, within = len(of_own), x is of_own
     if within:
         other, loops = src != dst, np.arange(n)
@@ -186,7 +186,7 @@ def score_of(p, r, a, b):
 
 
 def ranks(p, h, triples, known):
-    """Ranks of both ends of each triple, in the filtered setting; and how many of them are too close to decide. Equal rows count half."""
+    """Ranks of both ends of each triple, in the filtered setting. Also how many scores are too close to decide. Equal rows count half."""
     out = []
     for s, r, o in triples:
         nodes = {end: np.arange(FIRST[name], FIRST[name] + TYPES[name][0]) for end, name in (("s", RELATIONS[r][0]), ("o", RELATIONS[r][2]))}
@@ -254,7 +254,8 @@ def one_relation():
 
 
 def own_lists():
-    """A dataset that says which edges are learnt, held out and of which relations: what is drawn here, so the parameters are those of --edge-split."""
+    """A dataset that says which edges are learnt, which are held out, and of which relations. They are those drawn here, so the parameters are those of
+    --edge-split."""
     left, triples = split("graph", 1, range(len(RELATIONS)))
     os.makedirs("source")
     np.save("source/edges.npy", np.concatenate([np.stack(e, 1) for e in left]))
@@ -289,7 +290,7 @@ def own_lists():
 
 
 def nothing_to_train_on(own, triples):
-    """What is said helps: lists that have none of a relation, or none at all, are not held out by --edge-split."""
+    """Where a dataset's lists have no edges, of a relation or at all, the hint of --edge-split helps."""
     shutil.copytree("own", "lacking")
     for part, name in enumerate(("train", "valid", "test")):
         s, r, o = np.array([t for t in triples[part] if part > 0 or RELATIONS[t[1]][1] != "like"]).T
@@ -306,7 +307,7 @@ def nothing_to_train_on(own, triples):
 
 
 def keep_few(graph, few):
-    """A copy of the graph whose relations have no more than these edges, each from a node before the one that it leads to, or to itself."""
+    """A copy of the graph whose relations have no more than these edges. Each leads from a node to itself or to a later one."""
     shutil.copytree("graph", graph)
     meta = json.loads(pathlib.Path(graph, "meta.json").read_text())
     for r, relation in enumerate(meta["relations"]):
@@ -322,7 +323,7 @@ def keep_few(graph, few):
 
 
 def no_edge_at_all(own):
-    """Nor does it help of a relation without edges, or with loops alone; of one whose only edge is held out it does."""
+    """--edge-split does not help a relation without edges, or with loops alone. It does help one whose only edge is held out."""
     def refuses(graph, *words):
         said = refused("train", graph, *words, "--run", "no")
         assert "to train on" in said, said
@@ -342,7 +343,7 @@ def no_edge_at_all(own):
 
 
 def check_sample(folder, left, triples, kinds):
-    """All edges to train on are drawn, each epoch; only nodes of their types in addition, and no edge that is held out."""
+    """Each epoch draws all edges to train on. Otherwise it has only nodes of their types, and no edge that is held out."""
     load = lambda name: np.load(f"{folder}/{name}.npy").astype(np.int64)
     seeds, seeds_ptr, ids, ids_ptr = load("seeds"), load("seeds_ptr"), load("ids"), load("ids_ptr")
     known = [set(zip(src.tolist(), dst.tolist())) for src, dst in left]
@@ -386,7 +387,7 @@ def samples_of_links():
 
 
 def a_convolution_a_relation():
-    """GraphSAGE, GAT, GATv2, GIN and GCN: ends of edges are of every type, and the last layer has rows of each."""
+    """GraphSAGE, GAT, GATv2, GIN and GCN. Ends of edges are of every type, and the last layer has rows of each."""
     ways = {"sage": ["--decoder", "distmult"], "gat": ["--heads", 2, "--decoder", "dot", "--loss", "margin"], "gin": ["--decoder", "mlp"],
             "gcn": ["--decoder", "dot"], "gatv2": ["--heads", 2, "--decoder", "distmult"]}
     for model, options in ways.items():
@@ -408,7 +409,7 @@ def a_convolution_a_relation():
 
 
 def embeddings_of_all_nodes():
-    """As the decoder is given them, by all edges that there are; where no node is labelled as well."""
+    """Embeddings of all nodes, as the decoder gets them, by all edges that there are. No node need be labelled."""
     told = json.loads(run("predict", "graph", "--checkpoint", "all/best.safetensors", "--fanout", "-1,-1", "--batch", 77, "--out", "h.npy", "--json"))
     assert told["nodes"] == NODES and told["type"] is None, told
     want = embed(tensors("all/best.safetensors"), edges_of("graph"))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""import --mean-features: rows of types that have none are the means that NumPy makes of their in-neighbours' rows, whatever memory there is, and
-models read them as others.
+"""import --mean-features: rows of types without features are the means of their in-neighbours' rows. NumPy makes the same, whatever memory there is, and models
+read them as others.
 
     typed_means.py OUTGROW      exits 77 where there is no NumPy
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""--pack-dtype on heterogeneous graphs: a run has the checkpoint, byte for byte, of one over features that NumPy converted, whatever holds or moves the rows.
-Caches and packs have as many bytes as over those, files are read as they are stored.
+"""--pack-dtype on heterogeneous graphs: a run has the checkpoint of one over features that NumPy converted. It has so byte for byte, whatever holds or moves
+the rows. Caches and packs have as many bytes as over those, files are read as they are stored.
 
     typed_pack_dtype.py OUTGROW      exits 77 where there is no NumPy
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`outgrow pack` on heterogeneous graphs: packed files of each type hold the rows that NumPy finds in the dataset. Runs that read them have the checkpoint, byte
+"""`outgrow pack` on heterogeneous graphs: packed files of each type hold the dataset's rows, as NumPy finds them. Runs that read them have the checkpoint, byte
 for byte, of one that samples and packs during the run; what does not fit or is damaged is named.
 
     typed_packs.py OUTGROW      exits 77 where there is no NumPy
@@ -101,7 +101,7 @@ class Packs:
 
 
 def check_rows(packs, told, dtype):
-    """For each type what each batch misses of the list, in the order of ids, rounded as NumPy rounds."""
+    """For each type its chunks have the rows that each batch misses of the list. They are in the order of ids, rounded as NumPy rounds."""
     rows = dict.fromkeys(packs.types, 0)
     for of, cached, batches in zip(packs.of, packs.cached, packs.batches):
         assert np.all(np.diff(cached) > 0)
@@ -407,7 +407,7 @@ def damaged_description(want):
 
 
 def other_lists(want):
-    """Nodes of a type without features, or others than the packed files are for, in a pack.json that vouches for them."""
+    """Lists of cached nodes that no checksum refuses. They have nodes of a type without features, or others than the packed files are for."""
     with Damaged("draw0_cached.npy") as d, Damaged("pack.json") as j:
         j.edit(lambda said: said.pop("cached_checksums"))
         nodes = np.load(d.path)
@@ -419,7 +419,7 @@ def other_lists(want):
 
 
 def other_types():
-    """A trace.json that names other types than its dataset has, or none: rows are not looked up by them."""
+    """A trace.json that names other types than its dataset has, or none. Rows are not looked up by them."""
     path = pathlib.Path("damaged/trace.json")
     whole = path.read_text()
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What `outgrow sample` writes of a heterogeneous graph, looked up in its files by NumPy: nothing here knows how the library draws.
+"""What `outgrow sample` writes of a heterogeneous graph, looked up in its files by NumPy. Nothing here knows how the library draws.
 
-In every batch, hop and relation, each destination of the relation's type has as many neighbours as the relation's fanout or its list allows. It has them in
+In every batch and hop a destination has as many neighbours as the fanout or its list allows. Each relation of its type has a fanout and a list. It has them in
 this hop or, where it draws once, in an earlier one. They are in that list, none twice; a new node is named by a new edge, in order of discovery. From memory
 and from disk the batches are bit-identical. Which neighbours a list gets is uniform (chi-square a relation). One type and one relation are sampled as the same
 homogeneous graph.
 
-    typed_samples.py OUTGROW [SOURCE]      exits 77 where there is no NumPy; SOURCE: a folder that `import npy` takes, looked
+    typed_samples.py OUTGROW [SOURCE]      exits 77 where there is no NumPy. SOURCE is a folder that `import npy` takes, looked
                                            at in place of the graph that is made here
 """
 import json
@@ -151,7 +151,7 @@ def check_uniform(graph, batch, epochs, fanout=2):
 # ---- features ----
 
 def kept_by_degree(graph, stored, room, most):
-    """Nodes whose rows are kept: those that are used most, times what reading a row costs for each of its bytes."""
+    """Nodes whose rows are cached: the most used, by out-degree times the cost of reading a byte. The cost depends on the row's width."""
     degree, width, cost = np.zeros(graph.nodes), np.zeros(graph.nodes, np.int64), np.zeros(graph.nodes)
     for r in graph.relations:
         degree += np.bincount(r["src"], minlength=graph.nodes)

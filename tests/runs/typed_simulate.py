@@ -75,7 +75,7 @@ COUNTERS = {"rows": "rows", "hits": "hits", "misses": "misses", "device_hits": "
 
 
 def pairs_are_those_of_runs():
-    """A device's cache over the host's: as large as a run's, with its figures, in total and by type."""
+    """A device's cache over the host's is as large as a run's. It has the run's figures, in total and by type."""
     train = ["train", "graph", *SAMPLED, "--embedding", 6, "--hidden", 8, "--eval-every", 0, "--cache", "10%", "--device", "virtual"]
     for name, words in some(PAIRS.items(), 2, 3):
         run(*train, "--device-memory", "1300K", *words, "--run", f"pair-{name}")
@@ -108,7 +108,7 @@ def workers_have_devices_of_their_own():
 
 
 def edges():
-    """For each relation sources, destinations and how many edges the destination has by it, in the order of the files."""
+    """For each relation its sources, destinations, and the destinations' in-degrees by it. Edges are in the order of the files."""
     meta = json.loads(pathlib.Path("graph/meta.json").read_text())
     first = dict(zip((t["name"] for t in meta["node_types"]), np.cumsum([0] + [t["count"] for t in meta["node_types"]])))
     for r, relation in enumerate(meta["relations"]):
@@ -125,7 +125,8 @@ def out_degrees():
 
 
 def pagerank():
-    """From the training nodes, ten steps, the last of which starts no further one: to each relation of a node alike, and in it to each neighbour."""
+    """PageRank from the training nodes, in ten steps, the last of which adds no start. A node gives to each of its relations alike, and in it to each
+    neighbour."""
     damping, train = np.float32(0.85), np.load("graph/train.npy")
     start = np.zeros(NODES, np.float32)
     start[train] = (np.float32(1) - damping) * np.float32(NODES) / np.float32(len(train))
@@ -176,7 +177,7 @@ def check_figures(policy, uses):
 
 
 def batches_of_a_trace_are_counted():
-    """Read back with the dataset, by which slots are divided; not drawn, or batches that are not what was written would go unseen."""
+    """A trace is read back with the dataset, by which slots are divided. It is not drawn: otherwise batches that are not what was written would be missed."""
     drawn, _ = simulate("graph", POLICIES, CACHES)
     read, _ = simulate("graph", POLICIES, CACHES, "--samples", "trace")
     assert drawn["results"] == read["results"] and drawn["types"] == read["types"]
@@ -188,7 +189,7 @@ def batches_of_a_trace_are_counted():
 
 
 def a_trace_alone_counts_the_same():
-    """What it brings of the graph is enough: widths, and how many nodes have each degree, as NumPy counts them."""
+    """A trace has enough of the graph to simulate alone. That is widths, and how many nodes have each degree, as NumPy counts them."""
     bare = [p for p in POLICIES if p not in ("degree", "presc", "pagerank", "hybrid")]
     with_graph, _ = simulate("graph", bare, CACHES)
     for more in ([], ["--workers", 2], ["--superbatch", 4], ["--pack-dtype", "f16"]):
@@ -237,7 +238,7 @@ def traces_that_lack_something():
 
 
 def workers_have_caches_of_their_own():
-    """As large each, so that what stays as it was filled is hit as often as in one process."""
+    """Each worker's cache is as large as that of one process. So static rows are hit as often."""
     alone, _ = simulate("graph", ["none", "degree", "belady"], ["10%"])
     both, said = simulate("graph", ["none", "degree", "belady"], ["10%"], "--workers", 2)
     for a, b in zip(alone["results"], both["results"]):

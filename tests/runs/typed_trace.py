@@ -77,7 +77,8 @@ class Trace:
         return self.arrays[name][start[i]:start[i + 1]]
 
     def batches(self):
-        """Each: ids, numbers of nodes known before and after each hop, edges of each hop [n, 3] with their relation."""
+        """For each batch its ids, counts of known nodes, and edges of each hop. Nodes are counted before the first hop
+        and after each. Edges are [n, 3], with their relation."""
         for i in range(len(self.arrays["ids_ptr"]) - 1):
             known = [len(self.part("seeds", i))] + [int(self.arrays[f"hop{h}_nodes"][i]) for h in range(1, self.hops + 1)]
             edges = [np.stack([self.part(f"hop{h}_{a}", i).astype(np.int64) for a in ("src", "dst", "rel")], 1)

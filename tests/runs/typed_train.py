@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Training on heterogeneous graphs: results by NumPy; bit-identical however rows and lists come; what is refused.
 
-Accuracy and loss of `eval` with all neighbours, and logits of `predict`, are those that NumPy computes from the dataset's files and the checkpoint's
-tensors: nothing here knows how the library samples, gathers or computes. The rows of an epoch are those of its samples.
+Results are those that NumPy computes from the dataset's files and the checkpoint's tensors. These are accuracy and loss of `eval` with all neighbours, and
+logits of `predict`. Nothing here knows how the library samples, gathers or computes. The rows of an epoch are those of its samples.
 
     typed_train.py OUTGROW      exits 77 where there is no NumPy
 """
@@ -111,7 +111,7 @@ def gatv2_conv(p, src, dst, n, x, own, last):
 
 
 def gcn_conv(p, src, dst, n, x, own, last):
-    """Within a type with a loop in the place of a node's edges to itself; else by how many edges leave a source and end in a destination."""
+    """GCN of a relation, by how many edges leave a source and end in a destination. Within a type a loop stands for a node's edges to itself."""
     if x is own:
         other, loops = src != dst, np.arange(n)
         src, dst = np.concatenate([src[other], loops]), np.concatenate([dst[other], loops])
@@ -313,7 +313,7 @@ def one_type_and_one_relation_has_the_bits_of_none():
 
 
 def plans_tell_what_is_read():
-    """A row a type, and its sum: exactly what the first epoch reads, whose batches are sampled in advance."""
+    """A plan has a row a type, and their sum: exactly what the first epoch reads. Its batches are sampled in advance."""
     few = [*RUN[:2], "--batch", 100, *RUN[4:], "--embedding", 6]
     for i, way in enumerate(([], ["--policy", "none"], ["--policy", "presc", "--cache", "25%"], ["--policy", "degree", "--cache", "20K", "--topology", "disk"],
                              ["--policy", "pagerank", "--cache", "20K"], ["--policy", "file:scores.npy", "--cache", "10%", "--topology", "disk"],
@@ -451,7 +451,8 @@ def relations_share_bases():
 
 
 def degrees_are_those_of_the_graph():
-    """GCN: degrees counted once, by whoever trains and wherever lists are; planned as memory; evaluations and predictions of NumPy, with batches of any size."""
+    """GCN's degrees are counted once, by whoever trains and wherever lists are, and planned as memory. Evaluations and predictions are NumPy's, with batches of
+    any size."""
     options = ["--model", "gcn", "--dropout", 0.3, "--relation-fanout", "cites=5,2"]
     base = train("full", "gcn", "--policy", "degree", *options)
     whole = pathlib.Path("gcn/checkpoint.safetensors").read_bytes()

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""--phased-memory on heterogeneous graphs: sampling and training use one memory in phases, bit-identical, and reads are predicted to the last row and byte.
+"""--phased-memory on heterogeneous graphs: sampling and training use one memory in phases. Results are bit-identical, and reads are predicted to the last row
+and byte.
 
-Memory is so tight that the last slots of the cache, of several types, have to be released and taken back.
+Memory is so tight that the last slots of the cache have to be released and taken back. They are of several types.
 
     typed_turns.py OUTGROW      exits 77 where there is no NumPy
 """
@@ -100,7 +101,7 @@ def what_is_read_is_told():
 
 
 def one_width_is_packed_over_the_ids():
-    """A single type with features, which is neither the first nor the last: what its batches miss is written where the ids were."""
+    """A single type has features, and is neither the first nor the last. What its batches miss is written where the ids were."""
     for more in [], ["--resample-every", 2]:
         _, want = train("--memory", "200M", "--policy", "degree", *more, graph="single")
         ways = itertools.product((("frequency", "packed"), ("lru", "packed"), ("none", "packed"), ("belady", "segmented")), (3, "all"))
@@ -127,7 +128,7 @@ def presets_take_turns():
 
 
 def whoever_samples_and_trains():
-    """Weights are loaded again with the lists, and draws that are made once are another's; trainers and epochs of one draw change nothing."""
+    """Weights are loaded again with the lists; draws that are made once are another's. Trainers, and epochs that share a draw, change nothing."""
     for options, ways in ((["--sampler", "weighted"], [[]]), (["--sampler", "labor"], [[]]), (["--draw", "once"], [[]]),
                           (["--resample-every", 2], [["--layout", "packed"], ["--layout", "segmented"]]),
                           (["--accumulate", 2], [["--trainers", 2], ["--executors", "1:1"], ["--workers", 2, "--memory", "300M"]])):

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Samplers that weigh edges, on heterogeneous graphs, against NumPy: nothing here knows how the library draws.
 
-ladies: in every batch, hop and relation the sampled nodes are as many as fanout times seeds, or all that feed a destination. Edges are all those between them
-and the destinations that have lists. Weights are 1 / p, to a sum of 1, where p(u) is the sum of 1 / in-degree^2 over the destinations that u feeds. How often
-each is drawn is what successive draws by p give.
+ladies: sampled nodes are as many as fanout times seeds, or all that feed a destination. That holds in every batch, hop and relation. Edges are all those
+between them and the destinations that have lists. Weights are 1 / p, to a sum of 1, where p(u) is the sum of 1 / in-degree^2 over the destinations that u
+feeds. How often each is drawn is what successive draws by p give.
 
-walk: neighbours are where walks over the relation lead, and back over the one that is named as its reverse, the most visited first. What one walk visits has
-the chances that follow from the lists step by step.
+walk: neighbours are where walks over the relation and back over its named reverse lead. The most visited come first. What one walk visits has the chances that
+follow from the lists step by step.
 
-From memory and from disk the batches are bit-identical, a run has the same parameters, and keeps within --memory.
+Batches are bit-identical from memory and from disk. A run has the same parameters, and keeps within --memory.
 
     typed_weighed.py OUTGROW      exits 77 where there is no NumPy
 """
@@ -33,7 +33,7 @@ MEMORY = ["--memory", "200M", "--threads", 2]
 # ---- a graph ----
 
 def make_graph():
-    """Lists of very different lengths; loops, equal neighbours of many, nodes without; users and items lead to each other."""
+    """A graph with lists of very different lengths. It has loops, nodes that share many neighbours, and nodes without; users and items lead to each other."""
     r = np.random.default_rng(4)
     kinds = r.permutation(np.repeat([0, 1, 2], [200, 150, 20]))
     item, user, shop = (np.flatnonzero(kinds == t) for t in range(3))

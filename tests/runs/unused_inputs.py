@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What a dataset has and training does not use, or cannot, is said once, with --quiet too: edge weights; labels that are missing, unknown, or too many classes to
-be classes. So are options that a command does not use.
+"""What a dataset has and training does not use, or cannot, is said once, with --quiet too. That is edge weights, and labels that are missing, unknown, or too
+many to be classes. So are options that a command does not use.
 
     unused_inputs.py OUTGROW      exits 77 where there is no NumPy
 """

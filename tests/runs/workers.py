@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Workers against one process: losses and checkpoints are bit-identical for any number of them, whatever is trained and however bytes move. Runs are stopped and
-resumed by another number; a killed worker ends the job at once and leaves nothing half-written.
+"""Workers against one process: losses and checkpoints are bit-identical for any number, whatever moves the bytes. That holds for all that can be trained. Runs
+are stopped and resumed by another number; a killed worker ends the job at once and leaves nothing half-written.
 
     workers.py OUTGROW [MPIRUN TEST_COMM]     MPIRUN: started by it, in the place of --workers
 """
@@ -42,7 +42,7 @@ MOVES = [
 
 
 def on_machines_of_their_own():
-    """Words before a command whose workers each take their machine for another: then they have no memory in common. None: not here."""
+    """Words before a command whose workers each take their machine for another. Then they share no memory. None where this is not possible."""
     # what a machine is known by since it was started is a new number whenever it is read
     words = ["unshare", "--mount", "sh", "-c", 'mount --bind /proc/sys/kernel/random/uuid /proc/sys/kernel/random/boot_id && exec "$@"', "sh"]
     there = os.geteuid() == 0 and shutil.which("unshare") and subprocess.run([*words, "true"], capture_output=True).returncode == 0
@@ -320,7 +320,7 @@ def one_that_fails_says_why():
 
 
 def structure_is_there_once():
-    """On a graph that is mostly topology two workers need little more than one process, since they share it."""
+    """Two workers of a graph that is mostly topology need little more memory than one process. They share the topology."""
     subprocess.run([OUTGROW, "generate", "wide", "--nodes", "30000", "--degree", "120", "--dim", "4", "--classes", "5",
                     "--train-fraction", "0.02", "--threads", "1", "--quiet"], check=True)
     structure = sum(os.path.getsize(f"wide/{name}.npy") for name in ("indptr", "indices"))
@@ -355,7 +355,7 @@ def features_are_there_once():
 
 
 def by_hand(*commands, line=-1, apart=()):
-    """Workers that were not started by one command line. line: to who started them; -1: they have none. apart: words before the second's."""
+    """Workers that were not started by one command line. `line` is the descriptor to who started them, -1 without. `apart` has words before the second's."""
     ends = socket.socketpair()
     done = []
     for rank, (args, end) in enumerate(zip(commands, ends)):
@@ -383,7 +383,7 @@ def who_started_them_had_gone_before_they_asked():
 
 
 def stopped_as_timeout_does_it():
-    """timeout(1) and systemd signal the command and all its workers, and the command signals them, too: it is one request."""
+    """Signals of timeout(1) and systemd are one request. They signal the command and all its workers, and the command signals these, too."""
     shutil.rmtree("twice", ignore_errors=True)
     job = begin("twice", 2, ["--epochs", "200"])
     wait_for(job, "twice", 6)
@@ -415,7 +415,7 @@ def has_set(pid, mask, number):
 
 
 def commands_that_are_interrupted():
-    """Each worker under a launcher does what a command other than train does, and says that it was interrupted."""
+    """Under a launcher each worker runs a command other than train by itself. It says that it was interrupted."""
     subprocess.run([OUTGROW, "simulate", "graph", "--policy", "belady", "--cache", "5%", "--epochs", "1", "--fanout", "4,4"], check=True,
                    stdout=subprocess.DEVNULL)
     words = [OUTGROW, "simulate", "graph", "--policy", "belady,rr,clock", "--cache", "1%,2%,3%,4%,5%", "--epochs", "100000", "--batch", "60", "--fanout", "4,4",

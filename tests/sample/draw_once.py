@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """What --draw once promises, looked up in traces by NumPy: nothing here knows how the library draws.
 
-In every batch each hop's edges are the first ones of the next hop's, and the others belong to the nodes that the hop before found. Each list is as long as the
-fanout of the hop that its node was first a destination of, or as all its in-neighbours. Edges are those of the graph, none twice; a new node is named by a new
-list, in order of discovery. From memory and from disk the batches are bit-identical, and where nothing can differ from --draw each they are those. Which
-neighbours a node gets is uniform (chi-square over many batches).
+In every batch each hop's edges are the first of the next hop's. The others belong to the nodes that the hop before found. Each list is as long as the fanout of
+the hop that its node was first a destination of, or as all its in-neighbours. Edges are those of the graph, none twice; a new node is named by a new list, in
+order of discovery. From memory and from disk the batches are bit-identical, and where nothing can differ from --draw each they are those. Which neighbours a
+node gets is uniform (chi-square over many batches).
 
     draw_once.py OUTGROW      exits 77 where there is no NumPy
 """
@@ -132,7 +132,7 @@ def check_weights():
 
 
 def check_degrees(edges):
-    """GCN's: of a node that a hop found, the length of the list that it has in the next hop; edges to itself do not count."""
+    """GCN's degree of a node that a hop found: the length of its list in the next hop. Edges to itself do not count."""
     own = np.bincount(edges[:, 1], weights=edges[:, 0] != edges[:, 1], minlength=NODES).astype(int)
     trace = Trace("--model", "gcn", "--fanout", "4,3,2", "--batch", 25, "--epochs", 1, "--draw", "once")
     for h, fanout in (1, 3), (2, 2), (3, 2):

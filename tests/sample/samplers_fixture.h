@@ -112,8 +112,8 @@ static inline int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* p-values over seeds are spread as they should be: Kolmogorov-Smirnov; 2.23 is exceeded once in
- * ten thousand times, and the approximations of chi-square take some of it. */
+/* Asserts that p-values over seeds are uniform, by Kolmogorov-Smirnov. 2.23 is exceeded once in ten
+ * thousand times, and the approximations of chi-square take some of it. */
 static inline void assert_spread(double *p, int n)
 {
     double most = 0;
@@ -170,8 +170,8 @@ static inline double fit_of(const struct exact *x, const int *count, int draws)
     return test_chi2_p(chi2, cells - 1);
 }
 
-/* Most visited first, of equals the smaller: the order in which walk's sources are given does not
- * mean anything. */
+/* Sorts the edges, most visited sources first, of equals the smaller. The order in which walk gives
+ * sources has no meaning. */
 static inline void sort_by_weight(const struct og_batch *b)
 {
     const struct og_block *k = &b->hop[0];

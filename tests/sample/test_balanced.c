@@ -104,7 +104,7 @@ static void classes_and_members_come_equally_often(void **state)
     og__balanced_close(&b);
 }
 
-/* A seed that a batch draws several times is one node of it, and all of its places are known. */
+/* A seed that a batch draws several times is one node of it. All of its positions are known. */
 static void a_batch_has_each_node_once(void **state)
 {
     (void)state;

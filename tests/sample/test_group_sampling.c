@@ -1,5 +1,5 @@
-/* Group sampling from disk: batches are those that each would be by itself in memory, bit for bit,
- * while the topology is read at most once a hop. */
+/* Group sampling from disk: batches are those that each would be alone in memory, bit for bit. The
+ * topology is read at most once a hop. */
 #include "sample/topology_fixture.h"
 #include "support/runs.h"
 
@@ -96,8 +96,9 @@ static void check_batch(struct group *g, struct og_sampler *alone, int64_t n_nod
     og__batch_release(&m[1]);
 }
 
-/* Once; but ranges share blocks with their neighbours: where lists are whole, where the elements
- * begin off a block of the disk, and where that is larger than ours. */
+/* The bytes of a pass at most: each array once, and blocks that ranges share with their neighbours.
+ * These are shared where lists are whole, where the elements begin off a block of the disk, and
+ * where that is larger than ours. */
 static uint64_t most_of_pass(const struct og_group_sampling_shape *shape, unsigned shift)
 {
     const uint64_t ranges = (shape->array[0].n_blocks >> shift) + shape->n_lists;
@@ -116,8 +117,8 @@ static void compare_together(const struct og_graph *ds, const struct og_topology
         const struct og_group_sampling_counts counts = sample_group(&g, ds->n_nodes, first, n);
         struct og_io_counts since = {0};
         og__io_add_since(&since, made);
-        /* a reader a hop and array; each tries how its file takes direct reads, up to a block of
-         * the disk */
+        /* there is a reader for each hop and array. Each tries how its file takes direct reads,
+         * which reads up to a block of the disk */
         const struct og_group_sampling_shape shape = og__group_sampling_shape(ds, disk, how);
         const uint64_t counted = counts.structure.io.bytes + counts.drawn.bytes;
         const uint64_t readers = (uint64_t)3 * shape.steps * shape.n_lists * shape.n_arrays;

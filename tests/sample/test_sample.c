@@ -192,8 +192,8 @@ static void draws_are_uniform(void **state)
     free_graph(&g);
 }
 
-/* Where in the hub's list edge e of the hop is, as a share of those that its draw chose among: the
- * draw's random word, but for the last bits. */
+/* Where edge e of the hop is in the hub's list, between 0 and 1. It is a share of the edges that
+ * its draw chose among: the draw's random word, but for the last bits. */
 static double word_of(const struct og_batch *b, uint32_t hop, uint32_t e, uint32_t fanout,
                       uint32_t degree)
 {
@@ -201,8 +201,8 @@ static double word_of(const struct og_batch *b, uint32_t hop, uint32_t e, uint32
     return (double)place / (double)(degree - fanout + e + 1);
 }
 
-/* A node of the first hop draws again in the second, with other words, however many the first hop
- * took: the 262145th of one hop is not the first of the next. Which edge that word made is not
+/* A node of the first hop draws again in the second, with other words. The 262145th word of one hop
+ * is not the first of the next, however many the first hop took. Which edge that word made is not
  * known to the last one, since some words are drawn in vain. */
 static void a_hub_draws_anew_in_the_next_hop(void **state)
 {
@@ -303,8 +303,8 @@ static void sample_thirty(struct og_sampler *s, struct og_batch_memory *m,
     }
 }
 
-/* The predicted bytes of a batch up to some sizes are what reserving it takes, and enough for all
- * of them. */
+/* The predicted bytes of a batch up to some sizes are what reserving it takes. They are enough for
+ * all such batches. */
 static void batches_fit_what_was_told(void **state)
 {
     (void)state;

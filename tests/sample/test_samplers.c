@@ -150,8 +150,9 @@ static void assert_same_batch(const struct og_batch *a, const struct og_batch *b
     }
 }
 
-/* The same from a fresh sampler, out of order, and with 64-bit indices; another with another key;
- * and once batches of all sizes have passed, nothing more is taken from the budget. */
+/* A batch is the same from a fresh sampler, out of order, and with 64-bit indices. It is another
+ * with another key. Once batches of all sizes have passed, nothing more is taken from the
+ * budget. */
 static void a_batch_depends_on_its_key_alone(void **state)
 {
     static const int fanout[2] = {6, 5};

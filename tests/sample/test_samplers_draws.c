@@ -46,8 +46,8 @@ static void weighted_draws_are_successive_sampling(void **state)
     free(x);
 }
 
-/* Many picks of many edges, a few of them heavy: marginals against an independent draw, by the
- * definition, in the same number. */
+/* Many picks of many edges, a few of them heavy. Their marginals agree with as many independent
+ * draws by the definition. */
 static void many_weighted_draws_agree_with_the_definition(void **state)
 {
     enum { DEGREE = 300, K = 60, ROUNDS = 3000 };

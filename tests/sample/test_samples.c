@@ -1,5 +1,5 @@
-/* sample: pre-sampled batches come back from their folder as the sampler made them, in any order,
- * and nothing in the folder is believed. */
+/* sample: pre-sampled batches come back from their folder as the sampler made them, in any order.
+ * Nothing in the folder is trusted. */
 #include "sample/batch_fixture.h"
 
 #include "base/file.h"
@@ -129,8 +129,8 @@ static void ids_come_without_blocks(void **state)
     remove_trace(dir);
 }
 
-/* Every third batch is sampled again: it is kept in memory or spilled, with those that stay where
- * they are. */
+/* Every third batch is sampled again. It is kept in memory or spilled, next to the others, which
+ * stay in their folder. */
 static void a_superbatch_refers_to_samples(void **state)
 {
     (void)state;
@@ -309,7 +309,7 @@ static void a_batch_that_was_changed_is_told(void **state)
     remove_trace(dir);
 }
 
-/* Whoever made the batch may have memory for the edges of a hop that has none, or have none. */
+/* A hop without edges has one checksum, whether or not the batch has memory for its edges. */
 static void a_hop_without_edges_has_one_checksum(void **state)
 {
     (void)state;

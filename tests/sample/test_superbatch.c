@@ -108,7 +108,7 @@ static void replay_gives_back_what_was_sampled(void **state)
     }
 }
 
-/* Arrays are whole in one of several folders: the count is what equal shares would need for the
+/* Arrays are whole in one of several folders. The count is what equal shares would need for the
  * fullest one, as predicted by each batch. */
 static void the_fullest_folder_counts(void **state)
 {

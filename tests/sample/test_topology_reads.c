@@ -1,5 +1,5 @@
-/* Topology on disk: a neighbour cache that is the best there is; reads that are those needed and no
- * more; sizes that are predicted. */
+/* Topology on disk: the neighbour cache is the best there is, and reads are no more than needed.
+ * Sizes are predicted. */
 #include "sample/topology_fixture.h"
 
 /* ---- the choice ---- */
@@ -33,8 +33,8 @@ static size_t bytes_of(int64_t degree)
     return (size_t)degree * (sizeof(uint32_t) + sizeof(float)) + sizeof(uint32_t);
 }
 
-/* By sorting: whole classes of equal score while they fit; of the first that does not, by relation
- * and id, what fits. */
+/* Chooses lists by sorting: whole classes of equal score while they fit. When a class does not, it
+ * takes what fits of it, by relation and id. */
 static void choose_by_sorting(struct lists *l, uint32_t n_lists, int64_t n_nodes, size_t room)
 {
     int64_t *out_degree = calloc((size_t)n_nodes, 8);
@@ -181,7 +181,7 @@ static size_t needed_blocks(const struct graph *g, const struct og_topology *t,
     return distinct;
 }
 
-/* Requests of one round of blocks: those that touch when rounded out to the file's alignment are
+/* Requests of one round of blocks. Those that touch when rounded out to the file's alignment are
  * one, up to 256 KiB. */
 static struct og_io_counts requests_for(const uint64_t *blocks, size_t n, uint64_t base,
                                         uint64_t align)
@@ -292,8 +292,8 @@ static int sample_within(const struct og_topology *t, const struct og_sampling *
     return rc;
 }
 
-/* A sampler takes what it said it would for the batches it was sized for; lists longer than what it
- * reads into are among them. */
+/* A sampler takes the predicted memory for the batches that it was sized for. Among them are lists
+ * longer than what it reads into. */
 static void check_sizes(const struct og_graph *ds, const struct og_topology *t,
                         const struct og_sampling *how)
 {

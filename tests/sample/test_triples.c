@@ -1,5 +1,5 @@
-/* Pairs of heterogeneous graphs, against an exhaustive search: which triples there are, the
- * negatives of an edge, who it is ranked among, and what its blocks must not reveal. */
+/* Pairs of heterogeneous graphs, against an exhaustive search. Tested are which triples there are,
+ * the negatives of an edge, who it is ranked among, and what its blocks must not reveal. */
 #include "nn/links_fixture.h"
 
 #include <stdlib.h>
@@ -129,8 +129,8 @@ static void negatives_are_of_the_type(void **state)
     free_known(k);
 }
 
-/* Ranking negatives of an end of edge i: how often each node is one, but for those that do not
- * count. */
+/* How often each node is a ranking negative of an end of edge i. Nodes that do not count are left
+ * out. */
 static void count_rank_negatives(const struct og_pairs *p, uint32_t i, bool of_source,
                                  uint32_t *times)
 {
@@ -271,8 +271,8 @@ static void blocks_do_not_tell(void **state)
     free_known(k);
 }
 
-/* Where no other edge of the batch has an end of the type, negatives are drawn, each a node more.
- */
+/* Where no other edge of the batch has an end of the type, negatives are drawn. Each is a node
+ * more. */
 static void a_lonely_relation_fits_in_its_batch(void **state)
 {
     (void)state;

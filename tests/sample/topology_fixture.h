@@ -283,8 +283,8 @@ static inline void assert_same_batch(const struct og_batch *a, const struct og_b
     }
 }
 
-/* Seeds of a batch: some scattered, node 1 (the hub) and the last ones, whose lists are the tail.
- */
+/* Seeds of a batch: some scattered, and the last node, whose list is the tail. Every second batch
+ * has node 1, the hub. */
 enum { SEEDS = 40 };
 static inline void pick_seeds(int64_t n, uint32_t batch, uint32_t seeds[SEEDS])
 {

@@ -1,5 +1,5 @@
-/* A folder of the program's own: made before its tests, removed after them with all that is in
- * it. */
+/* A folder of the program's own. It is made before the tests, and removed after them with all that
+ * is in it. */
 #ifndef OG_OWN_FOLDER_H
 #define OG_OWN_FOLDER_H
 

@@ -20,8 +20,8 @@ struct test_stopper {
 };
 void test_count_batch(void *stopper, const struct og_progress *p);
 
-/* One in so many repetitions of a run for bit-identical results is made: 1, or OG_WAYS_STEP, for
- * builds that are slow and look at something else. */
+/* How many repetitions of a run for bit-identical results one is made of: 1, or OG_WAYS_STEP. That
+ * is for builds that are slow and test something else. */
 size_t test_ways_step(void);
 
 /* The same where there are few ways, or what follows one is long: n at most. */

@@ -1,5 +1,5 @@
-/* The graph that tests of whole runs train on: large enough for a few dozen batches, generated in
- * some hundredths of a second. */
+/* The graph that tests of whole runs train on. It is large enough for a few dozen batches, and
+ * generated in some hundredths of a second. */
 #ifndef OG_SMALL_GRAPH_H
 #define OG_SMALL_GRAPH_H
 

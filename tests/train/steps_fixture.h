@@ -13,7 +13,8 @@
 #include <jansson.h>
 #include <stdlib.h>
 
-/* 51 training nodes: 9 batches of 6 an epoch, so that steps of 4 are of 4, 4 and 1. */
+/* 51 training nodes make 9 batches of 6 an epoch. Steps of 4 mini-batches are then of 4, 4 and
+ * 1. */
 static const char *const base[] = {"batch", "6", "epochs", "2", "hidden", "8", "lr", "0.02", NULL};
 
 static inline int make_graph(void **state)

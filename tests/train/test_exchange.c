@@ -1,7 +1,7 @@
-/* Ranks that train while their exchange fails: a message is short, or comes late, a call fails, a
- * stream is cut, a rank is killed. Where nothing is lost they end with the bytes of one process.
- * Else every rank ends with a message, at most one of them with the cause, and one process resumes
- * from what is there to the same result.
+/* Ranks that train while their exchange fails. A message is short or late, a call fails, a stream
+ * is cut, a rank is killed. Where nothing is lost they end with the bytes of one process. Else
+ * every rank ends with a message, at most one of them with the cause, and one process resumes from
+ * what is there to the same result.
  *
  * The same with rows that ranks send one another (--exchange), under policies that look ahead or do
  * not. And with rows that they read in place, in memory that they share: there may be none of it,
@@ -361,7 +361,7 @@ static bool is_late_only(enum fault fault)
     return fault == NOTHING || fault == HALVES || fault == LATE;
 }
 
-/* Nobody but the rank that is killed ends without a message; at most one has the cause, others
+/* Nobody but the rank that is killed ends without a message. At most one has the cause, others
  * report whom they lost (-ECONNABORTED). */
 static void check_ends(enum fault fault, int faulty, long k)
 {
@@ -409,8 +409,8 @@ static void late_and_short_calls_change_nothing(void **state)
     }
 }
 
-/* From the first call to the last, more of them at the ends, where ranks begin and part; of each
- * kind others, where not all are taken. */
+/* Fails some calls from the first to the last, more at the ends, where ranks begin and part. Each
+ * kind of failure takes others. */
 static void fail_at_all(void)
 {
     const size_t step = test_ways_step();
@@ -472,8 +472,8 @@ static void so_do_those_of_types(void **state)
     data = &plain;
 }
 
-/* The last way, whose caches are read where they are, is always among them: there is more to map.
- */
+/* Failures of memory, for some execution plans. The last, whose caches are read in place, is always
+ * among them: there is more to map. */
 static void so_do_those_of_memory(void **state)
 {
     (void)state;

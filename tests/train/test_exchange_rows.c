@@ -1,5 +1,5 @@
-/* Rows that ranks send one another, of one width and of several: every row of every batch is that
- * of its node, whoever owns it; and lists that no rank may send are recognised. */
+/* Rows that ranks send one another, of one width and of several. Every row of every batch is that
+ * of its node, whoever owns it. Lists that no rank may send are recognised. */
 #include "support/testing.h"
 
 #include "flow/exchange_parts.h"

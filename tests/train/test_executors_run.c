@@ -1,5 +1,5 @@
-/* Executors of a run: bit-identical whoever samples and trains, what is reported of them, and how
- * many trainers there are where the program chooses. */
+/* Executors of a run are bit-identical whoever samples and trains. Also what is reported of them,
+ * and how many trainers there are where the program chooses. */
 #include "train/steps_fixture.h"
 
 #include "choose/calibration.h"
@@ -208,7 +208,8 @@ static void executors_are_trainers_or_a_split(void **state)
 static void choice_follows_what_was_measured(void **state)
 {
     (void)state;
-    /* twice as many in the time of one; the same rate; a bit better; worse; no room for four */
+    /* Twice as many trainers in the time of one; the same rate; a bit better. Then worse; no room
+     * for four; one alone without a time; none */
     static const struct {
         struct og_group_time tried[4];
         int n, is;

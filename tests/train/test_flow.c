@@ -236,8 +236,8 @@ static int keep(void *arg, struct og_work *w, struct og_err *err)
     return og__superbatch_append(arg, &w->sampled.batch, err);
 }
 
-/* Batches that are replayed are those of the turns, or the run ends: what they are judged by is
- * taken for the turns. */
+/* Batches that are replayed are those of the schedule, or the run ends. Those of the schedule are
+ * what they are compared with. */
 static void replayed_batches_have_their_seeds(void **state)
 {
     enum { ITEMS = 30 };
@@ -264,8 +264,8 @@ static void replayed_batches_have_their_seeds(void **state)
     og__superbatch_close(batches);
 }
 
-/* A consumer that looks two works ahead, where there are so many: they are those that it is called
- * with later, and what it saw of them stays. */
+/* A consumer that looks two batches ahead, where there are so many. They are those that it is
+ * called with later, and what it saw of them stays. */
 struct looking {
     struct seen seen;
     struct og_upcoming upcoming;

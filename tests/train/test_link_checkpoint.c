@@ -1,4 +1,4 @@
-/* A checkpoint of links says which edges were held out of its training: who evaluates it, or trains
+/* A checkpoint of links says which edges were held out of its training. Who evaluates it, or trains
  * on from it, holds out the same, or is refused. */
 #include "dataset/generate/options.h"
 #include "options/fields.h"

@@ -1,4 +1,4 @@
-/* Link prediction: which edges are held out, which pairs are compared with an edge, and what a
+/* Link prediction: which edges are held out, and which pairs are compared with an edge. Also what a
  * block must not reveal. */
 #include "nn/links_fixture.h"
 

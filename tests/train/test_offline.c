@@ -1,5 +1,5 @@
-/* Offline samples and packs: runs on pre-sampled batches are bit-identical to runs that sample,
- * whatever is not theirs is refused or ignored, and packing leaves all or nothing. */
+/* Offline samples and packs: runs on pre-sampled batches are bit-identical to runs that sample.
+ * What is not theirs is refused or ignored, and packing leaves all or nothing. */
 #include "train/offline_fixture.h"
 
 /* ---- runs ---- */

@@ -385,8 +385,8 @@ static void descriptions_without_a_checksum_are_taken(void **state)
     test_shell("rm -rf %s%s", "w", "");
 }
 
-/* As another program writes them, without checksums: hops that each draw are no hops of nodes that
- * draw once. */
+/* Samples without checksums, as another program writes them. Hops that each draw are no hops of
+ * nodes that draw once. */
 static void verify_compares_hops_of_nodes_that_draw_once(void **state)
 {
     (void)state;

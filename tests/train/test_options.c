@@ -648,7 +648,8 @@ static void yaml_reads_back(void **state)
 
 static int parse(struct og_options *o, const char *text, struct og_err *err);
 
-/* A config.yaml of an earlier version has one; on the command line it is a word like any other. */
+/* A config.yaml of an earlier version may have an option that is gone. On the command line it is a
+ * word like any other. */
 static void files_may_have_options_that_are_gone(void **state)
 {
     (void)state;

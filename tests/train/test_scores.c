@@ -1,5 +1,5 @@
-/* --policy file: scores of the user's own make a static cache, for training and for simulate; and a
- * file that is none is refused with what to do. */
+/* --policy file: a user's scores make a static cache, for training and for simulate. A file that
+ * has no scores is refused with what to do. */
 #include "support/own_folder.h"
 #include "support/small_run.h"
 

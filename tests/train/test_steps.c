@@ -1,5 +1,5 @@
-/* Steps of several mini-batches, and gradients of earlier parameters: what they are, that nothing
- * which moves bytes changes them, and that a run resumes in the middle of one. */
+/* Steps of several mini-batches, and gradients of earlier parameters. Tested are what they are,
+ * that nothing which moves bytes changes them, and that a run resumes in the middle of one. */
 #include "train/steps_fixture.h"
 
 #include "learn/checkpoint.h"

@@ -1,4 +1,4 @@
-/* Where --policy auto keeps the graph's structure, by disks that are made up: in memory where
+/* Where --policy auto keeps the graph's topology, by disks that are made up. It is in memory where
  * passes over its file take long, on disk where the rows that fit in its place save more. */
 #include "dataset/generate/options.h"
 #include "options/fields.h"

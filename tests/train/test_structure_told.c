@@ -1,5 +1,5 @@
-/* What an epoch reads of a topology on disk: predicted by `plan`, and by a run of itself, against
- * what the run then reads. */
+/* What an epoch reads of a topology on disk. `plan` and the run itself predict it, and are compared
+ * with what the run then reads. */
 #include "train/train_fixture.h"
 
 #include "base/base.h"
@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-/* 3 MB of structure, of which the first hop of an epoch wants blocks here and there, on a disk that
+/* A graph with 3 MB of topology, of which an epoch's first hop reads scattered blocks. The disk
  * reads them one by one. */
 static int make_of(void **state, char *types, char *relations)
 {
@@ -150,8 +150,8 @@ static void and_so_they_are_of_relations(void **state)
         compare_shape(k, &shapes[k]);
 }
 
-/* Its first group has the last batch of an epoch and also one of a few nodes that are validated
- * on. */
+/* The first group of the resumed run has the last batch of an epoch. It also has one of a few nodes
+ * that are validated on. */
 static void a_resumed_run_tells_of_training(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* The tables of tasks and losses, row by row: one more is tested as soon as it has a row. */
+/* The tables of tasks and losses, row by row. One more is tested as soon as it has a row. */
 #include "support/testing.h"
 
 #include "base/random.h"
@@ -95,8 +95,8 @@ static void a_task_has_figures(void **state)
 
 /* ==== the best epoch ==== */
 
-/* Which figures a task has for --best-by: f1 stands for its own F1, and the rest is refused with
- * those that there are. */
+/* Which figures a task has for --best-by. The word f1 stands for its own F1, and the rest is
+ * refused with those that there are. */
 static void a_task_chooses_by_its_figures(void **state)
 {
     (void)state;

@@ -455,7 +455,7 @@ static void two_classes_have_an_area(void **state)
     memcpy(dataset, graph, sizeof(graph));
 }
 
-/* One node in forty is of the second class: a model that calls none so is right in most epochs
+/* One node in forty is of the second class. A model that calls none so is right in most epochs
  * alike. */
 static void of_epochs_that_tie_the_one_with_the_smallest_loss_is_kept(void **state)
 {

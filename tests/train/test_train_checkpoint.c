@@ -1,5 +1,5 @@
-/* What a checkpoint says, and what is made of it: evaluation, other programs' parameters, the
- * sampler it was trained with. */
+/* What a checkpoint says, and what is made of it. That is evaluation, other programs' parameters,
+ * and the sampler that it was trained with. */
 #include "support/whole_tensors.h"
 #include "train/train_fixture.h"
 
@@ -183,8 +183,7 @@ static void the_checkpoint_says_how_it_was_sampled(void **state)
     unlink(path);
 }
 
-/* Two runs with these options are the same to the last bit, the checkpoint's name for its sampler
- * included. */
+/* Two runs with these options are bit-identical. So is the checkpoint's name for its sampler. */
 static void same_runs(const char *const *a, const char *const *b)
 {
     struct outcome first = train("first", a);

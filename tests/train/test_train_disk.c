@@ -267,9 +267,9 @@ static void batches_sampled_ahead_keep_to_the_disk_allowed(void **state)
     }
 }
 
-/* Whatever goes there, and on how many disks: the same losses, the same parameters, the same
- * counts, an equal share for each, and nothing left. Where --disk is short what is read differs: it
- * is the fullest folder that fills its share. */
+/* Several folders change nothing, whatever is stored there and on how many disks. Losses,
+ * parameters and counts are the same, shares are equal, and nothing is left. Where --disk is short
+ * what is read differs: it is the fullest folder that fills its share. */
 static void several_folders_change_nothing(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* What the tests of whole training runs share: a small generated graph, runs of it and what they
- * left. One program, one graph. */
+/* What the tests of whole training runs share: a small generated graph, runs of it and their files.
+ * One program, one graph. */
 #ifndef OG_TESTS_TRAIN_FIXTURE_H
 #define OG_TESTS_TRAIN_FIXTURE_H
 

@@ -112,8 +112,8 @@ def test_papers():
     refused("ogb", "deflated", "data.npz:num_nodes_list.npy")
     np.savez("deflated/raw/data.npz", num_nodes_list=np.array([3000]), edge_index=np.zeros((3, 4), np.int64))
     refused("ogb", "deflated", "expected [2, E]")
-    # a member twice, of which each program takes the one it likes; a header with a smaller size than there is, whose checksum nobody would see; another number
-    # of edges than was said
+    # three damaged archives. A member twice: each program takes the one it likes. A header with a smaller size than the array, whose
+    # checksum nobody would see. Another number of edges than num_edges_list says
     arrays = {"edge_index": np.stack([g["src"], g["dst"]]), "node_feat": g["feat"],
               "num_nodes_list": np.array([g["n"]]), "num_edges_list": np.array([len(g["src"])])}
     def archive(**changed):

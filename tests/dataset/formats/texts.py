@@ -309,7 +309,7 @@ def test_by_id():
 
 
 def test_memory_by_id():
-    """12 bytes a node, and what does not grow with them; if it were 16, this would be refused."""
+    """Import by ids takes 12 bytes a node, and what does not grow with them. With 16 this would be refused."""
     n = 500000
     by_id("wide", [(0, 7 * n - 7)])
     for name in "feat", "label":

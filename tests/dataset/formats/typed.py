@@ -12,7 +12,7 @@ NAMES = ["paper", "author", "field of study"]
 
 
 def hetero(shuffled, edges=20000, counts=(900, 500, 40), kinds=4):
-    """Nodes of three types, in any order or by types, and edges of four kinds between some of them."""
+    """Nodes of three types, and edges of four kinds between some of them. `shuffled` mixes the types' nodes."""
     node_type = np.repeat(np.arange(len(counts)), counts)
     if shuffled:
         node_type = rng.permutation(node_type)
@@ -335,7 +335,7 @@ def test_types_generate():
         assert len(a[f"rel{r}_indptr"]) == {0: 3001, 1: 3001, 2: 91, 3: 2001}[r]
     dst = np.repeat(np.arange(3000), np.diff(a["rel0_indptr"]))
     share = (a["labels"][a["rel0_indices"]] == a["labels"][dst]).mean()
-    assert 0.6 < share < 0.72, share  # 0.7 of what is drawn; more of these are drawn twice through authors: papers of an author share his class, which no file has
+    assert 0.6 < share < 0.72, share  # 0.7 of what is drawn. More of these are drawn twice through authors: papers of an author share his class, which no file has
     writes = np.repeat(np.arange(3000), np.diff(a["rel1_indptr"]))
     count = np.zeros((2000, 6))
     np.add.at(count, (a["rel1_indices"], a["labels"][writes]), 1)

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """Reference runs for tests/nn/test_nn_golden.c, in plain PyTorch.
 
-The convolutions are written out from their definitions; the layer classes of PyTorch Geometric and DGL are not needed. Each case is one safetensors file:
-graph, batches, initial parameters; logits and gradients of the first step; the loss of every step; the parameters at the end. With batch norm it also has the
-logits of an evaluation then.
+The convolutions are written out from their definitions, without the layer classes of PyTorch Geometric and DGL. Each case is one safetensors file: graph,
+batches, initial parameters; logits and gradients of the first step; the loss of every step; the parameters at the end. With batch norm it also has the logits
+of an evaluation then.
 
     cd tests/nn/golden && ./nn_make.py [WORD of the names of cases]
 """
@@ -228,8 +228,8 @@ CONVS = {"sage": sage_conv, "sage-gcn": sage_gcn_conv, "sage-max": sage_max_conv
 
 
 def forward(kind, layers, p, x, hops, norm="none", residual=False, stats=None, weights=None, training=True, edge_weights="off", of_nodes=None, degrees=None):
-    """stats: running statistics by name, of batch norm; they change in training. of_nodes: what is known of the weights of the batch's nodes; degrees: of
-    the sources of each hop that are no destinations."""
+    """The logits of a batch. `stats` has the running statistics of batch norm by name, which change in training. `of_nodes` is what is known of the weights of
+    the batch's nodes. `degrees` are those of the sources of each hop that are no destinations."""
     for l in range(layers):
         name, hop, last = f"convs.{l}.", hops[layers - 1 - l], l == layers - 1
         if edge_weights != "off":

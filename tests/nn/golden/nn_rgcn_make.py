@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Reference runs for tests/nn/test_nn_typed.c: R-GCN on the graphs of nn_typed_make.py, in plain PyTorch.
 
-Rows of all types are one matrix, in the order of a batch's ids; features of another width first pass a linear layer of their type. The convolution is written
+Rows of all types are one matrix, in the order of a batch's ids. Features of another width first pass a linear layer of their type. The convolution is written
 out from its definition (Schlichtkrull et al. 2018, equations 2 and 3), an edge at a time. Parameters have the names and shapes of PyTorch Geometric's RGCNConv.
 
     cd tests/nn/golden && ./nn_rgcn_make.py [WORD of the names of cases]

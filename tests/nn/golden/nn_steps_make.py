@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Optimizer steps of tests/train/test_practice.c, by PyTorch's optimizers, schedulers and clip_grad_norm_.
 
-One file: initial parameters, gradients of all steps, what validation measures after each epoch, and of each case its options,
-the learning rates and the parameters at the end.
+One file has initial parameters, gradients of all steps, and what validation measures after each epoch. For each case it has options,
+learning rates and the parameters at the end.
 
     cd tests/nn/golden && ./nn_steps_make.py
 """

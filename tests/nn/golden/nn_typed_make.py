@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Reference runs for tests/nn/test_nn_typed.c: heterogeneous models, in plain PyTorch.
 
-A layer is what PyTorch Geometric's HeteroConv makes with aggr="sum": in each type the sum of the convolutions of the relations that end there. They are written
+A layer is what PyTorch Geometric's HeteroConv makes with aggr="sum". In each type it sums the convolutions of the relations that end there. They are written
 out from their definitions; residual and norm are of the type. As nn_make.py has it, each case is one file; a parameter that no seed's logits depend on is in
 none.
 
@@ -107,7 +107,7 @@ def gin_conv(x, own, src, dst, p, name):
 
 
 def gat_conv(x, own, src, dst, p, name, last):
-    """GATConv: from one type to another of a pair of widths, without loops; else a loop stands for edges on the diagonal."""
+    """GATConv of a relation. Between two types it has a matrix for each end, and no loops. Within a type a loop stands for edges on the diagonal."""
     att_src, att_dst = p[name + "att_src"], p[name + "att_dst"]
     heads, width = att_src.shape[1:]
     if name + "lin.weight" in p:
@@ -136,8 +136,8 @@ def gatv2_conv(x, own, src, dst, p, name, last):
 
 
 def gcn_conv(x, own, src, dst, p, name, degrees):
-    """Within a type GCNConv: a loop stands for edges on the diagonal, and a node has as many neighbours as the next hop draws of them. Between
-    two types DGL's GraphConv(norm="both"), of the whole graph: what is drawn of a list stands for the rest of it."""
+    """GCNConv within a type: a loop stands for edges on the diagonal. A node has as many neighbours as the next hop draws of them. Between two types DGL's
+    GraphConv(norm="both") of the whole graph: what is drawn of a list stands for the rest of it."""
     z, drawn = x @ p[name + "lin.weight"].T, torch.zeros(len(own)).index_add(0, dst, torch.ones(len(dst)))
     if len(degrees) == 2:
         of_source, of_own = degrees
@@ -151,7 +151,8 @@ def gcn_conv(x, own, src, dst, p, name, degrees):
 
 
 def degrees_of(graph, r, ids, n_dst, fanout):
-    """Within a type: in-degrees of all nodes of it that are in the batch, at most the fanout; else out-degrees of sources and in-degrees of destinations."""
+    """Degrees within a type are in-degrees of all its nodes in the batch, at most the fanout. Between two types they are out-degrees of sources and in-degrees
+    of destinations."""
     source, _, destination = RELATIONS[r]
     of = lambda name, n: np.array([v - FIRST[name] for v in ids[:n] if type_of(v) == name], np.int64)
     if source == destination:
@@ -219,8 +220,8 @@ def end(p, stats, norm, act, l, name, y, training):
 
 
 def forward(kind, layers, p, x, ids, hops, norm="none", residual=False, stats=None, training=True, graph=None, fanout=None, weights=None):
-    """x: rows of each type in the order of ids; a type that nothing ends in has none after a layer. Where degrees count: graph, fanout; where weights count:
-    weights, of the edges of each hop."""
+    """The logits of a batch. `x` has rows of each type in the order of ids; a type that nothing ends in has none after a layer. `graph` and `fanout` are given
+    where degrees count, `weights` of the edges of each hop where these count."""
     act = {"pinsage": unit, **dict.fromkeys(ATTEND, F.elu)}.get(kind, F.relu)
     number = numbers(ids)
     for l in range(layers):
@@ -258,7 +259,7 @@ def rows_of_seeds(x, ids, seeds):
 
 
 def draw_pairs(rng, seeds, edges, each):
-    """Edges among the seeds, and after them the negatives of each in turn, which keep one of its ends: ends, and relations."""
+    """Edges among the seeds, and after them the negatives of each in turn, as ends and relations. A negative keeps one end of its edge."""
     a, b, r = rng.integers(0, seeds, edges), rng.integers(0, seeds, edges), rng.integers(0, len(RELATIONS), edges)
     swap = rng.random((edges, each)) < 0.5
     other = rng.integers(0, seeds, (edges, each))
@@ -268,7 +269,8 @@ def draw_pairs(rng, seeds, edges, each):
 
 def make(case, kind, fanout, dims, hidden, classes, trained=(), n_batches=4, seeds=12, heads=1, norm="none", residual=False, loss_kind=None,
          decoder="dot", edges=9, each=2):
-    """dims: width of each type; those in `trained` are parameters. loss_kind: of links, else nodes of one type are classified."""
+    """Writes a case. `dims` has the width of each type; those in `trained` are parameters. `loss_kind` is of links; without it nodes of one type are
+    classified."""
     if not all(word in case for word in sys.argv[1:]):
         return
     rng, gen = np.random.default_rng(len(case) * 100 + hidden), torch.Generator().manual_seed(hidden)
