@@ -6,9 +6,9 @@
     bench/peers.py --data DIR --results FILE --parts disk --rows pyg --rounds 1   adds one run to FILE. The tables show all its runs
 
 memory  everything in memory: seconds of an epoch, the first one left out
-disk    features on disk, a cold page cache, and a memory cgroup. Its limit is --memory for all that Outgrow holds. A peer has as much from the first batch on: what
-        its libraries and the graph's topology take before it is shown, and does not count. Where no cgroup can be made that enforces its limit, which is tried,
-        this part is refused; --unbounded runs it all the same, and the table says that peers had no limit
+disk    features on disk, a cold page cache, and a memory cgroup. Its limit is --memory for all that Outgrow holds. A peer has as much from the first batch
+        on: what its libraries and the graph's topology take before it is shown, and does not count. Where no cgroup can be made that enforces its limit,
+        which is tried, this part is refused; --unbounded runs it all the same, and the table says that peers had no limit
 
 GraphSAGE (mean) on an R-MAT graph of Outgrow's generator, whose arrays the peers read as they are. Layers are of --hidden, as many as --fanout has numbers;
 Adam, no dropout. PyG's NeighborLoader draws a node's neighbours once a batch. It cuts off what a layer does not need (trim_to_layer) where its sampler is

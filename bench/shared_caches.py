@@ -4,10 +4,10 @@ tables (Park et al. 2024, Figure 9, whose hit rates are of 2 workers).
 
     bench/shared_caches.py [--outgrow PATH] [--scratch DIR] [--scale X] [--only GRAPH,...] [--workers 2,4]
 
-The graph rmat has 1 M nodes, with batches of 16 seeds by fanout 5,2,2,2. Its caches are of about 16, 33 and 66 batches, as the paper's are. The graph
-packages is a real one, imported from $OUTGROW_DATA/debian-packages where that is set. It is small, so its caches are of fewer batches. Everything is
-counted by `outgrow simulate --workers`; nothing is timed. The one cache sees the batches one after another, so that hybrid's window and the batches between its looks are times the workers
-for it. Exit status 1 where shared caches of at least 8 batches each are more than a point apart from one of all their size.
+The graph rmat has 1 M nodes, with batches of 16 seeds by fanout 5,2,2,2. Its caches are of about 16, 33 and 66 batches, as the paper's are. The graph packages
+is a real one, imported from $OUTGROW_DATA/debian-packages where that is set. It is small, so its caches are of fewer batches. Everything is counted by `outgrow
+simulate --workers`; nothing is timed. The one cache sees the batches one after another, so that hybrid's window and the batches between its looks are times the
+workers for it. Exit status 1 where shared caches of at least 8 batches each are more than a point apart from one of all their size.
 """
 import argparse
 import json
