@@ -297,7 +297,7 @@ def part_disk(b, args):
 
 
 def stages(path):
-    """Stages of a timeline: when each first began and last ended, and how long any thread was in it."""
+    """When each stage of a timeline began and last ended, and how long any thread was in it."""
     spans = {}
     for e in json.loads(path.read_text()):
         if e["ph"] == "X":
