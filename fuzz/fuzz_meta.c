@@ -1,5 +1,5 @@
-/* meta.json: any bytes either are refused with a reason, or give counts and names within bounds,
- * and types and relations that belong together. */
+/* meta.json: any bytes are refused with a reason, or give a description that is consistent. Counts
+ * and names are within bounds, and types and relations belong together. */
 #include "fuzz.h"
 
 #include "dataset/meta.h"

@@ -1,6 +1,6 @@
-/* .npy headers: any bytes either are refused or describe an array that is within the file, and a
- * header we write for it is read back as the same. What is in Fortran order or big endian is
- * refused unless it is requested. */
+/* .npy headers: any bytes are refused, or describe an array that is within the file. A header that
+ * we write for it is read back as the same. What is in Fortran order or big endian is refused
+ * unless it is requested. */
 #include "fuzz.h"
 
 #include "dataset/graph.h"

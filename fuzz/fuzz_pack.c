@@ -1,5 +1,5 @@
-/* Packed files of packed features: any bytes either are refused or describe chunks within the file,
- * one after another. What we write for them is read back as the same. */
+/* Files of packed features: any bytes are refused, or describe chunks within the file, one after
+ * another. What we write for them is read back as the same. */
 #include "checked_head.h"
 
 #include "gather/pack.h"

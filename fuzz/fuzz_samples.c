@@ -1,5 +1,5 @@
-/* Pre-sampled batches: any arrays in the folder either are refused with a reason or give batches
- * whose positions and ids are within bounds.
+/* Pre-sampled batches: any arrays in the folder are refused with a reason, or give valid batches.
+ * Their positions and ids are within bounds.
  *
  *   input: | u8: hops, extras, width of ids | for each array: u8 length, as many numbers, i8 | */
 #include "fuzz.h"

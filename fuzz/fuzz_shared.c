@@ -1,5 +1,5 @@
-/* Files of shared rows: any bytes either are refused or describe rows, a table and orders within
- * the file. What we write for them is read back as the same. */
+/* Files of shared rows: any bytes are refused, or describe rows, a table and orders within the
+ * file. What we write for them is read back as the same. */
 #include "checked_head.h"
 
 #include "gather/shared.h"

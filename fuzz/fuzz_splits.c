@@ -1,5 +1,5 @@
-/* Lists of nodes and of edges: any .npy file either is refused with a reason or gives ids of the
- * graph, in a list of nodes each once.   input: | u8: nodes - 1 | u8: which | file | */
+/* Lists of nodes and edges: any .npy file is refused with a reason, or gives the graph's ids. A
+ * list of nodes has each once.   input: | u8: nodes - 1 | u8: which | file | */
 #include "fuzz.h"
 #include "memory_file.h"
 

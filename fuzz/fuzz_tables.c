@@ -1,5 +1,5 @@
-/* CSV files and .npz archives: any bytes either are refused with a reason or give rows, as many as
- * were promised.   input: | u8: which, and columns | file | */
+/* CSV files and .npz archives: any bytes are refused with a reason, or give rows, as many as
+ * promised.   input: | u8: which, and columns | file | */
 #include "fuzz.h"
 #include "memory_file.h"
 

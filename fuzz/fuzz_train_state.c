@@ -1,5 +1,5 @@
-/* Where a run stands, from its resume file: any text either is refused with a reason or is a place
- * in the schedule, and is written in the same words again.
+/* The position of a run in its resume file: any text is refused with a reason or valid. Then it is
+ * a place in the schedule, and is written in the same words again.
  *
  *   input: | u8: training seeds | u8: validation seeds | u8: batch size - 1 | u8: epochs - 1 |
  *          | u8: eval_every | text | */

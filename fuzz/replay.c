@@ -1,5 +1,5 @@
-/* Runs a fuzz target on every file of the folders or files named: the corpus as a test, without a
- * fuzzer. */
+/* Runs a fuzz target on every file of the folders or files named. So the corpus is a test, without
+ * a fuzzer. */
 #include "fuzz.h"
 
 #include <dirent.h>
