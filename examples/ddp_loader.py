@@ -4,7 +4,7 @@
     torchrun --nproc_per_node 2 ddp_loader.py DATASET
     ddp_loader.py DATASET --accumulate 2
 
-Both train with the same batches, in whole steps of two, so both print the same losses: of each rank its own, in turn.
+Both train with the same batches, in whole steps of two, so both print the same losses. These are of each rank's own batches, in turn.
 """
 import argparse
 import itertools

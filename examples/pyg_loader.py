@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""GraphSAGE of PyTorch Geometric on a graph that need not fit in memory, with a checkpoint after every so many batches:
+"""GraphSAGE of PyTorch Geometric on a graph that need not fit in memory, with regular checkpoints:
 
     pyg_loader.py DATASET [--memory 2G] [--epochs 5]
 

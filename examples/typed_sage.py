@@ -3,9 +3,9 @@
 
     typed_sage.py DATASET [--fanout "10,10;cites=15,10"] [--hidden 128] [--epochs 10] [--memory 2G] [--out model.pt]
 
-A layer is the sum over the relations that lead to a type of an ordinary convolution: lin_l of the mean over the neighbours, and lin_r of the node itself. That
-is PyTorch Geometric's HeteroConv(aggr="sum") of SAGEConv, whose names the parameters have. Types without features have an embedding. Each epoch's batches are
-sampled into a folder, used, and removed; features are read from the dataset's own files, mapped. Validation and test see all neighbours.
+A layer sums, for each type, an ordinary convolution of each relation that leads to it. This has lin_l for the mean over the neighbours, and lin_r for the node
+itself. That is PyTorch Geometric's HeteroConv(aggr="sum") of SAGEConv, whose names the parameters have. Types without features have an embedding. Each epoch's
+batches are sampled into a folder, used, and removed; features are read from the dataset's own files, mapped. Validation and test see all neighbours.
 """
 import argparse
 import json
@@ -77,7 +77,7 @@ class Layer(torch.nn.Module):
         return F.linear(x, sum(c.lin_r.weight for c in convs), sum(c.lin_l.bias for c in convs))
 
     def forward(self, x, counts, edges):
-        """x[t]: rows of type t, the destinations' first; counts[t]: how many of these there are; edges[r]: (src, dst) among the rows."""
+        """Computes a layer. `x[t]` has the rows of type t, the destinations' first, counts[t] how many these are. `edges[r]` is (src, dst) among the rows."""
         out = [self.own(x[d][:n], d) for d, n in enumerate(counts)]
         for name, (s, d), (src, dst) in zip(self.names, self.ends, edges):
             if len(src):
@@ -112,7 +112,7 @@ class Model(torch.nn.Module):
 # ---- batches ----
 
 def batches(graph, folder, layers):
-    """The model's input for each batch: ids, the rows of each id within its type, and blocks, the last hop's first."""
+    """The model's input for each batch. It has ids, the rows of each id within its type, and blocks, the last hop's first."""
     a = {p.stem: np.load(p, mmap_mode="r") for p in pathlib.Path(folder).glob("*.npy")}
     for b in range(len(a["ids_ptr"]) - 1):
         ids = np.asarray(a["ids"][a["ids_ptr"][b]:a["ids_ptr"][b + 1]], np.int64)
