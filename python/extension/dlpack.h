@@ -1,5 +1,5 @@
-/* Structs of the DLPack protocol, both forms, which pass memory between libraries (Python array API
- * standard, "Data interchange mechanisms"; dmlc.github.io/dlpack). */
+/* Structs of the DLPack protocol, both forms, which pass memory between libraries. Defined by the
+ * Python array API standard, "Data interchange mechanisms" (dmlc.github.io/dlpack). */
 #ifndef OG_DLPACK_H
 #define OG_DLPACK_H
 

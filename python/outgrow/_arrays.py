@@ -10,7 +10,7 @@ HEADER = 128        # bytes of a .npy header; the shape is written at the end
 # ---- inputs ----
 
 def array_of(value, name):
-    """A NumPy view of an array or tensor, or a copy of a list; bf16 becomes float32, since .npy has no bf16."""
+    """A NumPy view of an array or tensor, or a copy of a list. Values in bf16 become float32, since .npy has no bf16."""
     if hasattr(value, "detach"):
         value = value.detach().cpu()
         if str(value.dtype) == "torch.bfloat16":

@@ -1,5 +1,4 @@
-"""Attributes of a PyTorch Geometric graph: of nodes, of edges, of the whole graph, and features of any type. Files are in a dataset's
-folder `attributes`."""
+"""Attributes of a PyTorch Geometric graph: of nodes, of edges, and of the whole. Features of any type, too. Files are in a dataset's folder `attributes`."""
 import copy
 import json
 import os
@@ -190,8 +189,8 @@ def width_of(store):
 def save_attributes(beside, dataset, data, given, edges_stay, its_x):
     """Saves what a Data or HeteroData has in addition to a dataset's own files.
 
-    given.unused: {name of a type or relation: attributes}, from which those that are saved are taken.
-    edges_stay: the dataset has all its edges, each once. its_x: its features. `beside` is a folder on the same disk."""
+    `given.unused` is {name of a type or relation: attributes}; those that are saved are removed from it. `edges_stay`: the dataset has all its edges, each
+    once. `its_x`: the dataset has its features. `beside` is a folder on the same disk."""
     folder, about, stores = Folder(beside), meta_of(dataset), stores_of(data)
     typed, table = bool(type_ranges(about)), folder.table
     relations = relation_names(about) or [None]
@@ -244,7 +243,7 @@ class NodePart(typing.NamedTuple):
 
 
 class EdgePart(typing.NamedTuple):
-    """Edges of one relation, likewise: how many, and attributes, by_place in the order of the dataset. dtype: of edge_index, None: int64."""
+    """Edges of one relation, as NodePart has nodes. `by_place` has attributes in the order of the dataset, `dtype` is that of edge_index, None: int64."""
     name: typing.Optional[tuple]
     number: typing.Optional[int]
     n: int
@@ -255,7 +254,7 @@ class EdgePart(typing.NamedTuple):
 
 
 class Source(typing.NamedTuple):
-    """A dataset, and what its batches are to look like. blank: a Data or HeteroData with what all batches have."""
+    """A dataset, and what its batches are to look like. `blank` is a Data or HeteroData with what all batches have."""
     path: str
     blank: typing.Any
     nodes: typing.List[NodePart]
@@ -325,7 +324,7 @@ def features_of(table, key, are_there):
 
 
 def whole_of(torch, source):
-    """A Data or HeteroData of a dataset's nodes. x is mapped, so it may be larger than memory; edges are not in it."""
+    """A Data or HeteroData of a dataset's nodes, without edges. `x` is mapped, so it may be larger than memory."""
     out = copy.copy(source.blank)
     about = meta_of(source.path)
     for part, mapped in zip(source.nodes, parts_of(source.path, about, "c").values()):

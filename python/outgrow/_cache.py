@@ -1,4 +1,4 @@
-"""Datasets of a Data or HeteroData of PyTorch Geometric: each is written once, to a folder that is known by its contents."""
+"""Datasets of a Data or HeteroData of PyTorch Geometric. Each is written once, to a folder that is known by its contents."""
 import copy
 import fcntl
 import hashlib
@@ -136,7 +136,7 @@ def source_without_edges(torch, data):
 
 
 def source_of_data(torch, data, weight_attr):
-    """Writes it, if it is not there, and says what its batches are to have: attributes are those of the data itself, as it is then."""
+    """Writes the data's dataset, unless it exists, and returns the Source of its batches. Attributes are those of the data itself, as it is now."""
     written = Written(torch, data, weight_attr)
     path = os.path.join(root(), written.digest())
     write_once(written, path)

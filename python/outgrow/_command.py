@@ -194,7 +194,7 @@ def train(dataset, *, progress=False, on_epoch=None, tensorboard=None, **options
 
 
 def predict(dataset, checkpoint, out, *, progress=False, **options):
-    """Compute the logits of every node with all its neighbours, float32 [N, C] in the .npy file `out`; also embeddings="emb.npy".
+    """Compute the logits of every node with all its neighbours, float32 [N, C] in the .npy file `out`. Also embeddings="emb.npy".
     With out="pred.csv" a table with the source's ids. nodes="test", a file or an array of ids: only these. Also probabilities=True,
     top_k=3, dtype="f16". Returns counters of reads and writes. Runs the command (see `train`)."""
     nodes = options.pop("nodes", None)

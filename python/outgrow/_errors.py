@@ -7,7 +7,8 @@ import warnings
 class Error(Exception):
     """Base class of all errors.
 
-    `message` has what failed, where and why, `hint` a remedy (may be empty), `code` the library's negative errno, or 0.
+    `message` has what failed, where and why, and `hint` a remedy; it may be empty. `code` is the library's negative
+    errno, or 0.
     """
 
     def __init__(self, message, hint="", code=0):

@@ -46,8 +46,8 @@ class Edges(typing.NamedTuple):
     """The edges of one relation; positions refer to the ids of its source type and destination type.
 
     edge_index   int64 [2, E]
-    hops         list of Hop: destinations are the first n_dst ids of the destination type, sources the first n_src of the source type
-    pairs        links: int64 [2, P] positions; the first n_positive are edges, the next n_negative are negatives; P may be 0. In evaluation
+    hops         list of Hop. Destinations are the first n_dst ids of the destination type, sources the first n_src of the source type
+    pairs        links: int64 [2, P] positions; the first n_positive are edges, the next n_negative are negatives. P may be 0. In evaluation
                  ranking negatives follow: for edge 0, edge 1, ... equally many that keep the source, then as many that keep the
                  destination. A negative that is an edge is replaced by the positive edge. None for nodes
     n_positive, n_negative
@@ -119,13 +119,13 @@ class Arrays(collections.abc.Mapping):
     hops         list of Hop, the first nearest the seeds
     pairs        links: int64 [2, P] positions in ids; the first n_positive are edges, the next n_negative are negatives
 
-    For a heterogeneous graph ids are of the whole graph, where each type has a range. x, edge_index, hops and pairs are then in
+    For a heterogeneous graph ids are of the whole graph, where each type has a range. Then x, edge_index, hops and pairs are in
 
     types        {name: Nodes}
     relations    {(source, name, destination): Edges}
 
-    n_seeds, n_positive, n_negative, epoch, number (of the batch), batches (of the epoch), split, dtype (of x; by type if heterogeneous),
-    hits, misses, bytes_read, stall_seconds
+    Also n_seeds, n_positive, n_negative, epoch, number (of the batch), batches (of the epoch) and split. And dtype (of x; by type if
+    heterogeneous), hits, misses, bytes_read, stall_seconds
     """
     NUMBERS = ("n_seeds", "n_positive", "n_negative", "epoch", "number", "batches", "split", "hits", "misses", "bytes_read",
                "stall_seconds")
@@ -260,8 +260,8 @@ class AdjsFields(typing.NamedTuple):
 
 
 class Adjs(AdjsFields):
-    """A batch in the form of PyG's NeighborSampler, with features and labels. adjs[0] is for the first layer; with one hop adjs is that
-    itself. Another attribute is input_id."""
+    """A batch in the form of PyG's NeighborSampler, with features and labels. `adjs[0]` is for the first layer; with one hop adjs is that itself. Another
+    attribute is input_id."""
     input_id: typing.Any
 
 

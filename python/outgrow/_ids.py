@@ -30,7 +30,7 @@ def check_range(ids, name, n, within=""):
 def ids_of(value, name, n, within="", distinct=False):
     """int64 node ids from ids or a mask of n nodes: a tensor, an array or a list.
 
-    Integer zeros and ones count as a mask if ids must be distinct, since they cannot be ids then. Otherwise they are ambiguous and refused.
+    Integer zeros and ones count as a mask if ids must be distinct: then they cannot be ids. Otherwise they are ambiguous and refused.
     """
     array = array_of(value, name)
     kind, shape = array.dtype.kind, list(array.shape)
@@ -72,7 +72,8 @@ def split_ids(value, name, n, within, seen, bit):
 
 
 def save_splits(folder, splits, n, first=0, within=""):
-    """splits: {file: (argument's name, ids or a mask of n nodes, or an iterator of ids)}; `first` is added to the ids."""
+    """Saves splits, {file: (argument's name, nodes)}, and warns of overlaps. Nodes are ids or a mask of n nodes, or an iterator of ids. `first` is added
+    to the ids."""
     if not splits:
         return
     seen = np.zeros(n, np.uint8)

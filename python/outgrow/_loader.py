@@ -20,7 +20,7 @@ from ._stores import is_there
 # Arguments of PyG's NeighborLoader and PyTorch's DataLoader that have no effect here.
 NOT_NEEDED = {"num_workers", "persistent_workers", "prefetch_factor", "pin_memory", "pin_memory_device", "multiprocessing_context",
               "filter_per_worker", "timeout", "worker_init_fn"}
-# Their arguments that no loader here has: the value that is done here, and what to do in place of others.
+# Arguments of theirs that no loader here has. Each has the value that is used here, and what to do in place of others.
 ANY = object()
 TIMES = "a dataset of the edges up to a time, outgrow.write of data.edge_index[:, time <= t], has no later ones"
 ONLY = {
@@ -38,7 +38,7 @@ ONLY = {
 THEIRS = {"subgraph_type": "directional", "directed": True, "weight_attr": None, "transform": None, "transform_sampler_output": None, "is_sorted": ANY,
           "generator": None, "edge_label_index": None, "edge_label": None, "neg_sampling": None, "neg_sampling_ratio": None}
 SPLITS = ("train", "valid", "test")
-# Words of this loader alone: a call with one of them is not NeighborLoader's, whatever it calls its fanout.
+# Arguments that this loader alone has. A call with one of them is not NeighborLoader's, whatever it calls its fanout.
 OWN = {"fanout", "batch", "split", "seeds", "links", "form", "eval_every", "no_shuffle", "draw", "e_id"}
 LEFT_OUT = "input_nodes: left out, so outgrow.Loader takes the training split, where NeighborLoader takes all nodes. " \
            "Give input_nodes=\"train\" for these seeds, input_nodes=None for all nodes"
@@ -164,7 +164,8 @@ def in_their_words(dataset, arguments, options):
 
 
 def their_loader(dataset, arguments, options):
-    """NeighborLoader or LinkNeighborLoader for a call in their words. task="link" is the latter over all edges, with a negative for each."""
+    """NeighborLoader or LinkNeighborLoader for a call with their arguments. With task="link" it is LinkNeighborLoader over all edges, with a negative for
+    each."""
     from . import _neighbor  # which is built on this module
     task, relation = options.pop("task", None), options.pop("relation", None)
     links = task == "link" or any(options.get(name) is not None for name in OF_LINKS)
@@ -199,7 +200,7 @@ class OwnThreads:
 
 
 class Loader(OwnThreads):
-    """Mini-batches of a dataset that may be larger than memory, for a PyTorch Geometric, DGL or NumPy training loop.
+    """Mini-batches of a dataset that may be larger than memory, for PyTorch Geometric, DGL or NumPy.
 
     The library's threads sample ahead, plan which feature rows to cache for each batch, and read the others. Each finished batch is
     copied once, into a buffer that tensors share. Batches and their order are those of `outgrow sample` with the same options, for
@@ -216,8 +217,8 @@ class Loader(OwnThreads):
     split         "train", "valid" or "test" ["train"]: the seeds, shuffled in each epoch
     seeds         or these nodes, shuffled likewise: ids, which may repeat, or a mask. For a heterogeneous graph
                   (type, ids or a mask within the type, or None: all)
-    input_nodes   or the seeds as in NeighborLoader: ids or a mask as in seeds, the name of a split or type, or None: all nodes.
-                  In this order, unless shuffle=True
+    input_nodes   or the seeds as in NeighborLoader: ids, a mask, or the name of a split or type. None: all
+                  nodes. They are used in this order, unless shuffle=True
     form          "pyg": torch_geometric.data.Data as from NeighborLoader: x, edge_index, y (of the seeds), n_id, batch_size,
                   num_sampled_nodes, num_sampled_edges. Nodes sample their neighbours once per batch (draw="once"), so that all
                   layers use one edge_index, with or without trim_to_layer. For a heterogeneous graph a HeteroData.
@@ -230,16 +231,16 @@ class Loader(OwnThreads):
     max_held      batches that the caller retains in addition to the last one; each has a planned buffer [2]. A training loop retains
                   one, through its loss; evaluation in between adds one. More take further memory, as a list of all does, with one
                   warning. With an explicit number more raise BudgetError
-    eval_every    evaluate("valid") follows every so many epochs, and the last: its batches are planned and prefetched like an
+    eval_every    evaluate("valid") follows every so many epochs, and the last. Its batches are planned and prefetched like an
                   epoch's. By default an evaluation drops what was planned and prefetched, and the next epoch restarts
     progress      show tqdm's progress bar, if installed
-    drop_last     end an epoch before a batch with fewer seeds, and with several ranks before a round without a batch for each
+    drop_last     end an epoch before a batch with fewer seeds. With several ranks also before a round without a batch for each
     e_id          batches have e_id, the place of each edge in indices.npy. A relation has rel<r>_indices.npy. The order is that of weights.npy,
                   edge_features.npy and edge_ids.npy. Not for walks, pre-sampled batches and a device that samples
-    rank, world_size   of a process that trains together with others, as under torch.distributed: it has the batches whose number modulo
+    rank, world_size   of a process that trains together with others, as under torch.distributed. It has the batches whose number modulo
                   world_size is rank. So the processes' batches are those of one process, a round of world_size batches in the place of
                   each world_size batches. All processes give the same arguments; those of one machine share `memory`
-    links         for task="link", in place of the graph's edges: [n, 2] source and destination of each, ids of the whole graph; for a
+    links         for task="link", in place of the graph's edges: [n, 2] source and destination of each. Ids are of the whole graph; for a
                   heterogeneous graph of relation=. Batches keep edges that links repeat, and no negatives are drawn
     options       any other option of training that concerns batches: sampler="labor", seed=1, threads=4, topology="disk",
                   cache="10%", shuffle=False, ... (`outgrow help train`)

@@ -385,7 +385,7 @@ class Base(OwnThreads):
         return out
 
     def _kept(self, drawn=None):
-        """The Loader of all iterations but those at the same time; opened with `drawn` if there is none yet."""
+        """The Loader that all iterations share, but for those at the same time. If there is none yet it is opened with `drawn`."""
         if self._loader is None:
             if self._once() or self._fanouts.hops == 0:
                 raise UnsupportedError(f"each iteration of this {type(self).__name__} opens a loader of its own" if self._once() else "nothing is sampled",
@@ -415,7 +415,7 @@ class Base(OwnThreads):
         return state | {"seed": self._seed}
 
     def load_state_dict(self, state):
-        """Continue at the position of state_dict(), with the same data and arguments: the next iteration yields the rest of that one."""
+        """Continue at the position of state_dict(), with the same data and arguments. The next iteration yields the rest of that one."""
         self.close()
         self._kept(state["seed"]).load_state_dict(state)
         self._epochs = {("restored", epoch): epoch for epoch in range(1, self._loader.epoch)}  # another draw of the same number is a new one
@@ -461,7 +461,7 @@ class Base(OwnThreads):
 
 
 class Iteration:
-    """One iteration over a loader, from batches as `made` has them, the positions of their seeds, and pairs. input_id: of all positions."""
+    """One iteration over a loader. `made` has its batches, the positions of their seeds, and pairs; `input_id` those of all positions."""
 
     def __init__(self, of, made, input_id=None):
         self._of, self._made, self._input_id, self.over = of, made, of._input_id if input_id is None else input_id, False
@@ -481,18 +481,18 @@ class Iteration:
 class NeighborLoader(Base):
     """PyTorch Geometric's NeighborLoader over a graph that may be larger than memory: its arguments, defaults and batches.
 
-    data            a Data or HeteroData, which is written once to a folder named by its contents ($OUTGROW_CACHE, or
+    data            a Data or HeteroData. It is written once to a folder named by its contents ($OUTGROW_CACHE, or
                     ~/.cache/outgrow). Or the folder of a dataset, outgrow.stores of one, or a FeatureStore and a GraphStore, which are read whole
     num_neighbors   neighbours of each hop, the first nearest the seeds, -1 = all. Heterogeneous also {relation: numbers}, or a NumNeighbors
     input_nodes     ids or a mask; None: all nodes. Heterogeneous: a type, or (type, ids, a mask or None). With a dataset also "train", "valid", "test"
     weight_attr     the attribute of edges that neighbours are sampled by
-    subgraph_type   "directional", "bidirectional" (sampled edges and their reverses) or "induced" (all edges between the batch's nodes, from
-                    lists that are mapped)
+    subgraph_type   "directional", "bidirectional" or "induced". The second has sampled edges and their reverses, the third all edges between
+                    the batch's nodes, from lists that are mapped
     transform       is applied to every batch; transform_sampler_output to PyTorch Geometric's SamplerOutput of it
-    kwargs          those of PyTorch's DataLoader: batch_size=1, shuffle=False, drop_last=False, sampler=, generator=, ...; and arguments of
+    kwargs          those of PyTorch's DataLoader: batch_size=1, shuffle=False, drop_last=False, sampler=, generator=, ... Also arguments of
                     outgrow.Loader: memory="4G", rank, world_size, policy, epochs, max_held, threads, cache, topology, seed, ...
 
-    Batches have x, edge_index, y and all other attributes of their nodes and edges, those of the graph, n_id, e_id, input_id, batch_size,
+    Batches have x, edge_index, y and all other attributes of their nodes and edges, and the graph's. They also have n_id, e_id, input_id, batch_size,
     num_sampled_nodes and num_sampled_edges. Attributes but x are those of the data in memory; of a dataset those that outgrow.write stored.
 
     Order and neighbours follow from PyTorch's random numbers: each iteration takes one from `generator`, or from torch.manual_seed's. One

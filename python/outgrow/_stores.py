@@ -13,7 +13,7 @@ SPLITS = "train", "valid", "test"
 
 
 def array_in(dataset, name, about, mode="r"):
-    """Map an array of a dataset, in its folder or at meta.json's path (docs/reference/formats.md). mode "c": what is written stays in memory."""
+    """Map an array of a dataset, in its folder or at meta.json's path (docs/reference/formats.md). With mode "c" what is written stays in memory."""
     entry = about.get("files", {}).get(name, {})
     path = os.path.join(dataset, entry.get("path", f"{name}.npy"))
     try:
@@ -170,8 +170,8 @@ def stores(dataset):
     A homogeneous graph has node type "node" and relation ("node", "to", "node"). A heterogeneous graph has its own, with ids within
     the type; "y" exists for the type with the splits, "edge_weight" and "edge_attr" for relations. Stores are read only and can be pickled.
 
-    There is no lookahead: a store serves rows that were just sampled, so nothing is planned, cached or prefetched. Rows are read by
-    page faults, and the whole topology is loaded into memory. Use Loader if Outgrow has the sampler.
+    There is no lookahead. A store serves rows that were just sampled, so nothing is planned, cached or prefetched. Rows are read by page faults, and the whole
+    topology is loaded into memory. Use Loader if Outgrow has the sampler.
     """
     dataset = os.fspath(dataset)
     return features_of(dataset), graph_of(dataset)

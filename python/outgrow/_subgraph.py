@@ -9,7 +9,7 @@ PIECE = 1 << 22  # edges looked at together
 
 
 class Graph(typing.NamedTuple):
-    """The nodes and edges of a batch, each a dict by type or relation; of a Data by None.
+    """The nodes and edges of a batch, each a dict by type or relation. In a Data the key is None.
 
     node        int64 ids
     edge_index  int64 [2, E] positions among the nodes

@@ -206,14 +206,14 @@ def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid
           num_nodes=None, ids=None, num_classes=None, regression=False, name=None, progress=False, **options):
     """Write a dataset into the new folder `path`; returns its `info`.
 
-    data         a torch_geometric.data.Data with edge_index, x, y, edge_weight, edge_attr, num_nodes, train_mask, val_mask, test_mask, or
-                 a HeteroData with these, instead of the other arguments. Other attributes of nodes, edges and the graph are stored for
+    data         a torch_geometric.data.Data or HeteroData instead of the other arguments. It has edge_index, x, y, edge_weight, edge_attr,
+                 num_nodes, train_mask, val_mask, test_mask. Other attributes of nodes, edges and the graph are stored for
                  NeighborLoader. So is what a dataset cannot have: labels of several types, types without nodes, other names,
                  an edge_attr that is no matrix of floats.
                  A warning names attributes that are not stored: sparse ones, and of edges if options change the edges
     edge_index   [2, E] sources and destinations, or a pair of arrays
-    x, y         [N, F] features; [N] classes (-1 = none) or words for classes, [N, C] several labels, or values with regression=True
-    train, valid, test   distinct node ids, or masks [N], bool or zeros and ones; a warning names splits that overlap
+    x, y         [N, F] features; [N] classes (-1 = none) or words for classes. Also [N, C] several labels, or values with regression=True
+    train, valid, test   distinct node ids, or masks [N], bool or zeros and ones. A warning names splits that overlap
     edge_weight  [E]
     edge_attr    [E, D] features of edges, stored in the order of the dataset's edges (edge_features.npy)
     ids          [N] the id of each row of x, words or whole numbers. The dataset has its nodes in the order of their ids, which
@@ -223,9 +223,9 @@ def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid
     options      options of `outgrow import`: memory="2G" limits it, symmetrize=True adds reverse edges, feature_dtype="f16", ... For a
                  homogeneous graph also train_edges, valid_edges and test_edges: links [n, 2] of these splits
 
-    For a heterogeneous graph edge_index is {(source, name, destination): [2, E], ...}, and edge_weight and edge_attr likewise. x, y, train, valid and
-    test are {type: ...}, with ids within the type. Labels and splits are of one type; types may have no x. One type with one relation is
-    stored as a homogeneous graph.
+    For a heterogeneous graph edge_index is {(source, name, destination): [2, E], ...}, and edge_weight and edge_attr likewise. Nodes of x, y, train, valid and
+    test are {type: ...}, with ids within the type. Labels and splits are of one type; types may have no x. One type with one relation is stored as a
+    homogeneous graph.
 
     Arrays are NumPy's or PyTorch's. Any of them may be an iterator of chunks, each [2, e] for edge_index and of rows for the others.
     Then only one chunk is in memory, in addition to the import's `memory`. The disk temporarily needs twice the space. A warning

@@ -1,4 +1,4 @@
-"""Heterogeneous graphs as the files of `import npy`: nodes of all types in one id space, a range per type."""
+"""Heterogeneous graphs as the files of `import npy`. Nodes of all types are in one id space, a range per type."""
 import json
 
 import numpy as np
@@ -106,7 +106,7 @@ def constant(value, n, dtype=np.int64, width=()):
 
 
 def labels_around(labels, ranges, name, values):
-    """Labels of all nodes; only one type has any. values: real numbers, else classes or several labels per node."""
+    """Labels of all nodes; only one type has any. `values`: they are real numbers, else classes or several labels per node."""
     def wide(rows):
         if rows.dtype.kind in "iub" and rows.ndim == 1:
             return rows.astype(np.float64 if values else np.int64)
@@ -137,7 +137,7 @@ def save_nodes(folder, given, ranges, name, names, values):
 # ---- edges ----
 
 def typed_edges(given, ranges, seen):
-    """Yield rows (src, dst) of all relations in turn, as ids of the whole graph; seen[relation] becomes the count."""
+    """Yield rows (src, dst) of all relations in turn, as ids of the whole graph. `seen[relation]` becomes the count."""
     for relation, value in given["edge_index"].items():
         source, _, destination = relation
         seen[relation] = 0
