@@ -66,20 +66,26 @@ class Part:
         return torch.from_numpy(got.view(np.int16)).view(torch.bfloat16) if self.bf16 and name == "x" else torch.from_numpy(got)
 
 
-def type_of_seeds(dataset, about, ranges):
+def labelled_type(dataset, about, ranges):
+    """That of the splits; without any, the first type with a known label. None: unknown."""
     for split in SPLITS:
         if is_there(dataset, split, about) and len(ids := array_in(dataset, split, about)):
             return next(name for name, (first, end) in ranges.items() if first <= ids[0] < end)
+    labels = array_in(dataset, "labels", about)
+    if labels.ndim > 1:  # where others have zeros
+        return None
+    known = np.isfinite if labels.dtype.kind == "f" else lambda rows: rows >= 0
+    return next((name for name, (first, end) in ranges.items() if known(labels[first:end]).any()), None)
 
 
 def parts_of(dataset, about, mode="r"):
-    """{type: Part}; only the type with the splits has labels."""
+    """{type: Part}; one type has labels."""
     def rows(name, wanted=True):
         return array_in(dataset, name, about, mode) if wanted else None
     ranges = type_ranges(about)
     if not ranges:
         return {NODE: Part(about["num_nodes"], rows("features"), rows("labels", is_there(dataset, "labels", about)), about.get("feature_dtype"))}
-    labelled = type_of_seeds(dataset, about, ranges) if is_there(dataset, "labels", about) else None
+    labelled = labelled_type(dataset, about, ranges) if is_there(dataset, "labels", about) else None
     parts = {}
     for t, (of, (name, (first, end))) in enumerate(zip(about["node_types"], ranges.items())):
         y = rows("labels")[first:end] if name == labelled else None
@@ -168,7 +174,7 @@ def stores(dataset):
     """Open (feature_store, graph_store) of a dataset, for NeighborLoader and other samplers of PyTorch Geometric.
 
     A homogeneous graph has node type "node" and relation ("node", "to", "node"). A heterogeneous graph has its own, with ids within
-    the type; "y" exists for the type with the splits, "edge_weight" and "edge_attr" for relations. Stores are read only and can be pickled.
+    the type; "y" exists for the type with the splits (else with labels), "edge_weight" and "edge_attr" for relations. Stores are read only and can be pickled.
 
     There is no lookahead. A store serves rows that were just sampled, so nothing is planned, cached or prefetched. Rows are read by page faults, and the whole
     topology is loaded into memory. Use Loader if Outgrow has the sampler.
