@@ -13,6 +13,7 @@
  *     guess.c     detection of import formats
  *     parquet.c   import of Parquet, by Python
  *     runs.c      several runs with different seeds
+ *     explain.c   why a run was slow
  *     cmd_*.c     one subcommand each */
 #ifndef OG_CLI_H
 #define OG_CLI_H
@@ -202,6 +203,14 @@ bool is_there(const char *folder, const char *file);
 
 /* Train `runs` times, each in its own folder below --run, and write summary.json of all there. */
 int train_many(struct invocation *in, int runs, struct og_err *err);
+
+/* ---- explain.c ---- */
+
+/* Read the summary of a finished run; the caller frees *summary, also on failure. */
+int load_summary(json_t **summary, const char *folder, struct og_err *err);
+/* The stage that took the largest share of a run, in sentences, and a command that takes less.
+ * NULL: out of memory. docs/reference/json.md has the keys. */
+json_t *explain_run(const json_t *summary, const char *folder);
 
 /* ---- parquet.c ---- */
 

@@ -30,8 +30,22 @@ static void show_fits(const json_t *fits)
                show_value(bytes, "bytes", json_object_get(fit, "bytes_read")));
 }
 
+static void show_run(const json_t *run)
+{
+    size_t i;
+    json_t *sentence;
+    if (!json_is_object(run))
+        return;
+    json_array_foreach(json_object_get(run, "sentences"), i, sentence)
+        puts(json_string_value(sentence));
+    if (*text_of(run, "command"))
+        printf("\n    %s\n", text_of(run, "command"));
+    putchar('\n');
+}
+
 static void show_checks(const json_t *root)
 {
+    show_run(json_object_get(root, "run"));
     size_t i;
     json_t *check;
     json_array_foreach(json_object_get(root, "checks"), i, check)
@@ -49,22 +63,51 @@ static const struct og_option own[] = {
     {0},
 };
 
+/* A dataset has no such files, and a run has no meta.json. */
+static bool is_run(const char *folder)
+{
+    return is_there(folder, "summary.json") ||
+           (is_there(folder, "config.yaml") && !is_there(folder, "meta.json"));
+}
+
+/* Adds the explanation of a run to the checks of this machine. */
+static int add_run(char **text, const char *folder, struct og_err *err)
+{
+    json_t *summary = NULL;
+    json_t *root = json_loads(*text, 0, NULL);
+    int rc;
+    TRY(load_summary(&summary, folder, err));
+    free(*text);
+    *text = json_object_set_new(root, "run", explain_run(summary, folder)) == 0
+                ? json_dumps(root, JSON_INDENT(2))
+                : NULL;
+    rc = *text ? 0 : no_result(err);
+out:
+    json_decref(summary);
+    json_decref(root);
+    return rc;
+}
+
 static int run(struct invocation *in, struct og_err *err)
 {
     char *text = NULL;
     bool stops;
-    int rc =
-        og__doctor(in->n_args > 0 ? in->arg[0] : NULL, own_text(in, "scratch"), &stops, &text, err);
-    if (rc < 0)
-        return rc;
+    const char *folder = in->n_args > 0 ? in->arg[0] : NULL;
+    const bool of_run = folder && is_run(folder);
+    int rc;
+    TRY(og__doctor(of_run ? NULL : folder, own_text(in, "scratch"), &stops, &text, err));
+    TRY(of_run ? add_run(&text, folder, err) : 0);
     rc = deliver(in, text, show_checks, err);
     return rc < 0 ? rc : stops ? CLI_FOUND : 0;
+out:
+    free(text);
+    return rc;
 }
 
 const struct command cmd_doctor = {
     .name = "doctor",
     .group = "This machine",
-    .args = "[DATASET]",
+    .args = "[DATASET|RUN]",
     .min_args = 0,
     .max_args = 1,
     .summary = "find what makes training slow or impossible, with remedies",
@@ -72,8 +115,9 @@ const struct command cmd_doctor = {
         "Prints one line per check: fine, note (slower than possible) or stops. Checks io_uring, "
         "direct reads, the disk's profile and free space, memory and the limits of every control "
         "group, locked memory, huge pages, CPUs. With DATASET also whether it can be trained on, "
-        "and the predicted effect of several sizes of --memory. Exit status 1 if something stops "
-        "training.",
+        "and the predicted effect of several sizes of --memory. With RUN, the folder of a finished "
+        "run, first which stage took the largest share of its time, and the command with the one "
+        "option that would help. Exit status 1 if something stops training.",
     .own = own,
     .run = run,
 };

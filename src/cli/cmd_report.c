@@ -400,6 +400,31 @@ static void write_memory(const struct page *p, const struct run *run)
     figure_close(p->file, title);
 }
 
+/* Why it took its time, and the command of a run that takes less. */
+static void write_explanation(const struct page *p, const struct run *run)
+{
+    json_t *told = explain_run(run->summary, run->folder);
+    const char *command = json_string_value(json_object_get(told, "command"));
+    size_t i;
+    json_t *sentence;
+    fputs("<p>", p->file);
+    if (p->several)
+        html_text(p->file, run->folder);
+    fputs(p->several ? ": " : "", p->file);
+    json_array_foreach(json_object_get(told, "sentences"), i, sentence)
+    {
+        html_text(p->file, json_string_value(sentence));
+        fputs(" ", p->file);
+    }
+    fputs("</p>\n", p->file);
+    if (command) {
+        fputs("<pre>", p->file);
+        html_text(p->file, command);
+        fputs("</pre>\n", p->file);
+    }
+    json_decref(told);
+}
+
 /* ---- predicted and measured ---- */
 
 /* Mean over steady epochs: all except the first, if there are two. */
@@ -543,6 +568,7 @@ static const char style[] =
     "td,th{padding:.15rem .8rem;border-bottom:1px solid #8884}"
     ".differs{font-weight:bold}.differs th{font-weight:bold}"
     "figure{margin:1.5rem 0}svg{width:100%;max-width:48rem;height:auto;display:block}"
+    "pre{white-space:pre-wrap}"
     "figcaption{font-size:.9rem;opacity:.8}";
 
 static const char *dataset_of(const struct run *run)
@@ -606,6 +632,8 @@ static void write_page(const struct page *p)
     write_lines(p, "Read in each epoch", "bytes", WORDS("bytes_read"), WORDS("read"));
     write_predicted(p);
     fputs("<h2>Where time went</h2>\n", p->file);
+    for (size_t r = 0; r < p->n; r++)
+        write_explanation(p, &p->run[r]);
     write_lines(p, "Seconds of each epoch", "seconds", WORDS("seconds"), WORDS("seconds"));
     for (size_t r = 0; r < p->n; r++)
         write_stages(p, &p->run[r]);
@@ -619,29 +647,6 @@ static void write_page(const struct page *p)
 }
 
 /* ---- the command ---- */
-
-static int no_summary(struct og_err *err, const char *folder, const char *why)
-{
-    return failure(err, -EINVAL,
-                   "use the folder of a finished `outgrow train`: its --run, or runs/<date>-<n>",
-                   "%.200s/summary.json: %.200s", folder, why);
-}
-
-static int load_run(struct run *run, const char *folder, struct og_err *err)
-{
-    json_error_t why;
-    char *path;
-    run->folder = folder;
-    if (asprintf(&path, "%s/summary.json", folder) < 0)
-        return no_result(err);
-    run->summary = json_load_file(path, 0, &why);
-    free(path);
-    if (!run->summary)
-        return no_summary(err, folder, why.text);
-    return json_is_array(json_object_get(run->summary, "epochs"))
-               ? 0
-               : no_summary(err, folder, "no summary of a run");
-}
 
 static int open_page(const struct invocation *in, struct output *page, struct og_err *err)
 {
@@ -664,7 +669,9 @@ static int run(struct invocation *in, struct og_err *err)
     if (in->n_args > 1 && !own_text(in, "out"))
         return usage_error(err, NULL, "report: --out FILE expected with several runs");
     for (size_t r = 0; r < p.n; r++)
-        TRY(load_run(&p.run[r], in->arg[r], err));
+        p.run[r].folder = in->arg[r];
+    for (size_t r = 0; r < p.n; r++)
+        TRY(load_summary(&p.run[r].summary, p.run[r].folder, err));
     TRY(open_page(in, &page, err));
     p.file = page.file;
     write_page(&p);
@@ -687,10 +694,12 @@ const struct command cmd_report = {
     .min_args = 1,
     .max_args = MAX_ARGS,
     .summary = "show one or several runs as a page",
-    .text = "Writes one HTML file that needs no network: losses and metrics, where rows came from, "
-            "predictions and measurements, seconds by stage, and memory by part. It also shows the "
-            "timeline of --trace-timeline, and the configuration, with differences between runs in "
-            "bold. Figures contain their numbers as text.",
+    .text =
+        "Writes one HTML file that needs no network: losses and metrics, where rows came from, "
+        "predictions and measurements, seconds by stage, and memory by part. It says what would "
+        "make a run faster. It also shows the timeline of --trace-timeline, and the "
+        "configuration, with differences between runs in bold. Figures contain their numbers as "
+        "text.",
     .own = own,
     .run = run,
 };

@@ -497,10 +497,11 @@ void show_training(const json_t *root)
     printf("time            %.2f s, %.2f s of it before the first batch\n", number(root, "seconds"),
            number(prepare, "seconds"));
     show_tiers(epochs, row_bytes(plan), number(json_object_get(plan, "device"), "devices") > 1);
+    count_text(a, sizeof(a), (long long)(number(prepare, "prefill") + sum_over(epochs, "prefill")));
+    bytes_text(b, sizeof(b), number(prepare, "bytes_read") + sum_over(epochs, "prepare_bytes_read"),
+               "");
     bytes_text(text, sizeof(text), sum_over(epochs, "eval_bytes_read"), "");
-    printf("in addition: %s rows (%s) to fill the cache, %s to evaluate\n",
-           show_value(a, "prefill", json_object_get(prepare, "prefill")),
-           show_value(b, "bytes_read", json_object_get(prepare, "bytes_read")), text);
+    printf("in addition: %s rows (%s) to fill the cache, %s to evaluate\n", a, b, text);
     if (json_object_get(root, "run"))
         printf("results in      %s\n", json_string_value(json_object_get(root, "run")));
 }

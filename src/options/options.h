@@ -83,6 +83,8 @@ OG_MUST_CHECK int og__options_resolve(struct og_options *opt, const struct og_lo
 /* All options by name: "config" of summary.json. Sizes are bytes or "25%", the fanout is a list,
  * unset options are null. NULL if out of memory. */
 json_t *og__options_json(const struct og_options *opt);
+/* Those that were set explicitly: "requested" of summary.json. */
+json_t *og__options_requested(const struct og_options *opt);
 
 /* Write config.yaml for og_options_load, without `run` and `resume`, which name one run. */
 OG_MUST_CHECK int og__options_write_yaml(const struct og_options *opt, const char *path,

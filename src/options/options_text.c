@@ -114,6 +114,16 @@ json_t *og__options_json(const struct og_options *opt)
     return object;
 }
 
+json_t *og__options_requested(const struct og_options *opt)
+{
+    const struct og_row *row;
+    json_t *object = json_object();
+    for (size_t i = 0; (row = og__option_row(i)); i++)
+        if (og__option_set_has(&opt->given, i))
+            object = og__json_with(object, row->option.name, value_json(opt, row));
+    return object;
+}
+
 json_t *og__options_deciding(const struct og_options *opt, enum og_decides least)
 {
     const struct og_row *row;

@@ -322,6 +322,9 @@ json_t *og__session_plan_json(const struct og_session *s)
         predicted_json(s), "candidates", compared_json(s), "trainers", groups_json(&s->calibration),
         "executors", executors_json(s), "scratch", scratch_json(s), "device", device_json(s));
     plan = og__json_with(plan, "lent_rows", json_integer(s->memory.n_released));
+    plan = og__json_with(
+        plan, "topology_bytes",
+        json_integer((json_int_t)og__structure_bytes(&s->structure, OG_TOPOLOGY_MEMORY)));
     plan = og__json_with(plan, "phased_memory", json_boolean(s->memory.alternates));
     plan = og__json_with(plan, "sample_group", json_integer(s->memory.group.batches));
     plan = og__json_with(plan, "samplers", json_integer(og__samplers(&s->exec)));

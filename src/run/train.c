@@ -249,7 +249,8 @@ static int start_run(struct og_trainer *t, struct og_err *err)
 {
     struct og_session *s = t->s;
     const struct og_trainers_setup setup = og__trainers_setup(&s->config.opt);
-    t->started = t->saved = og__now();
+    t->started = s->opened;
+    t->saved = og__now();
     t->whole = og__schedule_whole(&s->workload.schedule);
     t->goes_on = (struct og_resumable){&s->config.opt, s->workload.graph, &t->whole,
                                        s->learner.model, &t->steps};

@@ -314,6 +314,8 @@ static int write_summary(struct og_trainer *t, struct og_err *err)
         s->path.rows.ops->engine(s->path.rows.self), "seconds", og__run_seconds(t), "executors",
         executors_json(t), "workers", og__ranks_json(t->ranks), "gradients", gradients_json(t));
     t->test = (struct og_test_result){0};
+    root = og__json_with(root, "dataset_path", og__json_text(s->workload.graph->path));
+    root = og__json_with(root, "requested", og__options_requested(t->requested));
     return og__json_deliver(root, t->dir.summary, t->summary, err);
 }
 
