@@ -99,7 +99,7 @@ size_t og__reader_bytes(const struct og_reader_options *opt)
 
 #define POINTER(NAME, name) [OG_IO_##NAME] = &og__io_##name,
 
-/* The engine that is asked for; auto: the first. */
+/* The engine of this kind; auto: the first. */
 static const struct og_io_ops *engine_of(int kind)
 {
     static const struct og_io_ops *const engines[] = {OG__IO_ENGINES(POINTER)};
