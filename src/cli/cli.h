@@ -1,20 +1,20 @@
 /* The command. It uses only the public API: a program can do whatever it does.
  *
- *     main.c      finds the command, runs it, reports errors
- *     parse.c     command line -> struct invocation, by glibc's argp and the table of options
- *     help.c      the list of commands, the options of each
- *     screen.c    progress, messages, signals
- *     show.c      results: the JSON itself, or aligned text
- *     manual.c    man page and shell completion, from the tables of --help
- *     lost_file.c mapped files that can no longer be read
- *     output.c    files that appear when complete
- *     figure.c    figures, as SVG
- *     plot.c      files of figures
- *     guess.c     detection of import formats
- *     parquet.c   import of Parquet, by Python
- *     runs.c      several runs with different seeds
- *     explain.c   why a run was slow
- *     cmd_*.c     one subcommand each */
+ *     main.c       finds the command, runs it, reports errors
+ *     parse.c      command line -> struct invocation, by glibc's argp and the table of options
+ *     help.c       the list of commands, the options of each
+ *     screen.c     progress, messages, signals
+ *     show.c       results: the JSON itself, or aligned text
+ *     manual.c     man page and shell completion, from the tables of --help
+ *     lost_file.c  mapped files that can no longer be read
+ *     output.c     files that appear when complete
+ *     figure.c     figures, as SVG
+ *     plot.c       files of figures
+ *     guess.c      detection of import formats
+ *     parquet.c    import of Parquet, by Python
+ *     runs.c       several runs with different seeds
+ *     explain.c    why a run was slow
+ *     cmd_*.c      one subcommand each */
 #ifndef OG_CLI_H
 #define OG_CLI_H
 

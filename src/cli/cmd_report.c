@@ -129,8 +129,8 @@ static const struct result {
     {"read for evaluation", "eval_bytes_read", "bytes", sum_of},
 };
 
-/* Chief metrics: runs of a task are compared by the first one that they have; "" = on its own
- * scale. */
+/* Chief metrics: runs of a task are compared by the first that they have. A unit of "" is a scale
+ * of its own. */
 static const struct chief {
     const char *key, *unit, *title;
 } chiefs[] = {

@@ -36,8 +36,8 @@ static const struct og_option own[] = {
 
 /* ---- the table ---- */
 
-/* Prints a row per policy and a column per cache, in the order of the results. part: an object in
- * each result, or NULL: the result. */
+/* Prints a row per policy and a column per cache, in the order of the results. `part` is an object
+ * in each result, or NULL: the result. */
 static void show_rates(const json_t *root, const char *part, const char *key, const char *title)
 {
     const json_t *policies = json_object_get(root, "policies");

@@ -35,8 +35,8 @@ bool is_there(const char *folder, const char *file)
     return there;
 }
 
-/* Hints to rename arrays from other_names[from] on, unless a file with the right name exists; "" if
- * there are none. */
+/* Hints to rename arrays from other_names[from] on, unless a file has the right name; "" if there
+ * are none. */
 static void hint_names(char *hint, size_t size, const char *src, size_t from)
 {
     size_t used = 0;

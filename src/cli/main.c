@@ -64,8 +64,8 @@ static int run_help(int argc, char **argv)
     return 0;
 }
 
-/* Only the first of interrupted workers reports it. mpirun ends all workers with the first that
- * exits, and messages of the others may be lost. */
+/* Only the first of interrupted workers reports it. The others' messages may be lost, as mpirun
+ * ends all workers with the first that exits. */
 static bool is_told_by_first(const struct command *command, int rc)
 {
     return rc == OG_INTERRUPTED && command == &cmd_train;
