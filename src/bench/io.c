@@ -3,7 +3,7 @@
  *     write 2 GiB ──> points: (engine, size, depth, order) ──> rates ──> profile ──> cache folder
  *     (unnamed)   └─> the same on an old file, if there is one
  *
- * A file that was just written may be in a cache of the host or controller, so its rates may be too
+ * A file that was just written may be in a cache of the host or controller. Then its rates are too
  * high. Files that are an hour old or more are less likely to be. So the largest of those is read
  * too (two levels down, never written); if there is one, it decides the profile. Only an existing
  * file can be old. */
