@@ -3,8 +3,8 @@
  *     features ──layer 0──> activations ──layer 1──> ... ──> logits      [N, width] each, on disk
  *
  *     a layer   its input, front to back ──transform──> sources     if it multiplies first
- *               lists of a block of nodes ┐
- *               rows of their sources ────┴──combine──> output, front to back
+ *               lists of a block of nodes ──┐
+ *               rows of their sources ──────┴──combine──> output, front to back
  *
  * A block's adjacency lists are one run of indices.npy. The rows of sources in the most lists are
  * cached for the whole layer, as many as --memory allows. Other rows are read per block, in file
