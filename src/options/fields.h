@@ -14,9 +14,9 @@ struct og_option_set {
     unsigned char bits[32];
 };
 
-/* All options of training: a field per row of the table in options.c, and the length of the fanout.
- * Set by name, or directly inside the library. The struct owns its strings. Presets set options
- * that are not `given`, and so do checkpoints with the sampler that they were trained with.
+/* All options of training: a field per row of the table in options.c, and the fanout's length. Set
+ * by name, or directly inside the library. The struct owns its strings. Presets set options that
+ * are not `given`, and so do checkpoints with the sampler that they were trained with.
  * og_options_set and og_options_load set `given`; assignments do not. */
 struct og_options {
     /* model: this group and the next decide the results */
