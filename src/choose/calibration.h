@@ -1,8 +1,8 @@
 /* calibration: rates of samplers and trainers, with the model and the batches at hand, measured
  * before the run.
  *
- *   --executors auto  groups of threads that compute a mini-batch each: of those that memory has
- * room for the fewest that are about as fast as the fastest
+ *   --executors auto  groups of threads that compute a mini-batch each. They are as few as are
+ * about as fast as the fastest that memory has room for
  *   --executors S:T   what an epoch will take (plan/executors.h)
  *   --preset fgnn     how many threads sample (Yang et al. 2022, §5.2) */
 #ifndef OG_CALIBRATION_H
@@ -26,8 +26,8 @@ struct og_calibration {
     int n_tried;
     double sample;         /* seconds of a sampler, a mini-batch */
     double train, standby; /* of a trainer, and of a sampler that stands in; 0 = there is none */
-    int by_rule; /* threads that sample by FGNN's rule, from `sample` and the seconds of one thread
-                    that trains, `train`; 0 = half of them */
+    int by_rule; /* threads that sample by FGNN's rule; 0 = half of them. It takes `sample` and, as
+                    `train`, the seconds of one thread that trains */
 };
 
 /* Groups to take: the fewest whose mini-batches a second are within 5 % of the most. So chance does

@@ -35,8 +35,8 @@ OG_MUST_CHECK int og__hotness_without_graph(int policy, const struct og_options 
 /* Is there all that it will be made of? Call it before the work begins. */
 OG_MUST_CHECK int og__hotness_check(const struct og_options *opt, uint64_t n_nodes,
                                     struct og_err *err);
-/* For policy file (hotness_scores.c): numbers in the file opt->scores, one a node. -EINVAL for
- * another number of them, for types other than floats and integers, and for NaN. */
+/* For policy file (hotness_scores.c): numbers in the file opt->scores, one a node. Returns -EINVAL
+ * for another number of them, for NaN, and for types other than floats and integers. */
 OG_MUST_CHECK int og__hotness_scores(const struct og_options *opt, uint64_t n_nodes,
                                      uint32_t *hotness, struct og_err *err);
 OG_MUST_CHECK int og__hotness_scores_as_floats(const struct og_options *opt, uint64_t n_nodes,

@@ -1,7 +1,7 @@
-/* Hotness from the user: any ranking of nodes becomes a static cache (the general caching scheme of
- * Yang et al. 2022, §6.2). Scores are compared in 32 bits, so that ranking takes no more memory
- * than any other. Float32 and integers of up to 32 bits are exact, float64 is rounded to float32,
- * and 64-bit integers that span more than 32 are compared by their upper bits. */
+/* Hotness from the user: any ranking of nodes becomes a static cache (Yang et al. 2022, §6.2).
+ * Scores are compared in 32 bits, so that ranking takes no more memory than any other. Float32 and
+ * integers of up to 32 bits are exact, float64 is rounded to float32, and 64-bit integers that span
+ * more than 32 are compared by their upper bits. */
 #include "choose/hotness.h"
 
 #include "dataset/convert.h"
@@ -83,8 +83,8 @@ out:
 
 /* ---- integers: how far they are above the least ---- */
 
-/* For unsigned integers, which need the range of int64 from its lower end on, the order is the
- * same. */
+/* The integer at i, in an order that int64 has. Unsigned ones need its range from the lower end
+ * on. */
 static int64_t integer_at(const struct og_npy *a, const void *data, int64_t i)
 {
     const int64_t x = og__integer_at(a->type, data, (size_t)i);

@@ -11,9 +11,9 @@
 #include "flow/structure.h"
 #include "learn/learner.h"
 
-/* What the disk does with the very file, since hosts serve what was written last faster than the
- * rest. What is read is not looked at: all jobs have it in the same place, as memory touched for
- * the first time takes about as long as reading it. */
+/* Rates of the disk on the file itself: hosts serve what was just written faster than the rest.
+ * What is read is not looked at. All jobs share one buffer, as memory touched for the first time
+ * takes about as long as reading it. */
 struct og_probe {
     struct og_reader *reader;   /* NULL: not measured: the file is small, or memory is short */
     uint32_t *rows;             /* [n] of a round */
@@ -44,8 +44,8 @@ double og__copy_rate(struct og_budget *b);
 OG_MUST_CHECK int og__time_links(const struct og_learner *l, int n, size_t row_bytes, size_t limit,
                                  struct og_budget *b, struct og_links *out, struct og_err *err);
 
-/* Seconds of one step on a batch that is sampled for it, with gradients where the session wants
- * training. */
+/* Seconds of one step on a batch that is sampled for it. It has gradients where the session
+ * trains. */
 OG_MUST_CHECK int og__time_model(const struct og_learner *l, const struct og_structure *g,
                                  struct og_pool *pool, double *seconds, struct og_err *err);
 /* Seconds in which n groups of `threads` compute one such batch each, all at the same time. */

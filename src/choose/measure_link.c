@@ -1,5 +1,5 @@
-/* How fast rows come to devices: a batch's accesses, timed, of each by itself and of all in
- * parallel. Two that share a link, or the host's memory, are no faster together than one. */
+/* How fast rows come to devices: a batch's accesses, timed for each alone and for all in parallel.
+ * Two that share a link, or the host's memory, are no faster together than one. */
 #include "choose/measure.h"
 #include "nn/ops.h"
 

@@ -215,8 +215,8 @@ static struct og_io_expected group_of(const struct og_data_path *d,
     return (struct og_io_expected){steps * file / (double)rule.max_request, steps * file};
 }
 
-/* Batches of a sampling group read no more than their group does: how much less is measured on one
- * group. */
+/* Bounds reads of an epoch's topology by those of one sampling group. A batch reads less in a group
+ * than alone. */
 static void bound_topology(const struct og_data_path *d, const struct og_profiling *profiling)
 {
     const struct og_workload *f = d->workload;

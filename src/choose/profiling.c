@@ -176,8 +176,8 @@ out:
 
 /* ---- together, from a disk ---- */
 
-/* How so many batches like those before form sampling groups, in a part of the memory that is left.
- * .batches is 0 where that does not do. */
+/* Sizes of sampling groups of `n` batches like those before, in some of the memory that is left.
+ * There are 0 batches where that is too little. */
 static struct og_group_sampling_sizes sizes_of(const struct og_profiling *p,
                                                const struct og_structure *g, uint32_t n,
                                                const struct og_budget *b)
@@ -259,7 +259,7 @@ static void scale(struct og_profiling *p, uint32_t timed)
     p->reads.io.bytes = (uint64_t)((double)p->reads.io.bytes * by);
 }
 
-/* Times training batches from a disk: two are timed, and the others share reads as far as they fit
+/* Times training batches. From a disk two are timed, and the others share reads as far as they fit
  * in memory. */
 static int profiling_of_run(struct og_profiling *p, const struct og_structure *g,
                             struct og_sampler *sampler, const struct og_profiling_limits *all,

@@ -29,7 +29,7 @@ struct og_profiling {
 
 /* ---- sampling it ---- */
 
-/* Training batches that it may take of an epoch: all of this rank; of all ranks where they exchange
+/* Training batches of an epoch that it may take: this rank's, or all ranks' where they exchange
  * rows. */
 uint64_t og__profiling_epoch(const struct og_structure *g);
 /* From a structure that is open, or mapped for a first look. */
@@ -89,8 +89,9 @@ struct og_profiling_cache {
     const struct og_workload *workload;
     int policy;
     bool of_batches; /* rows of an own batch, where requests of others are planned */
-    /* [N] what stands for what the policy will keep, not made of the profiling batches before
-     * number `from`; NULL: nothing is known of it before the run, and every row may miss */
+    /* [N] hotness that stands for what the policy will cache. It is not made of the profiling
+     * batches before number `from`. NULL: nothing is known before the run, and every row may
+     * miss */
     const uint32_t *hotness;
     uint32_t from;
     struct og_budget *budget; /* of a placement, where the profiling batches are not ranked */
