@@ -3,8 +3,8 @@
  *   items of all workers   | training of epoch 1 | ... until its last superbatch ends | tail |
  *                            what is counted          what a policy that looks ahead sees besides
  *
- * An owner has slots of each group of rows, which are counted by themselves, over the group's part
- * of the batches. */
+ * An owner has slots of each group of rows. A group's are counted alone, over its part of the
+ * batches. */
 #include "run/plan_exchange.h"
 
 #include "base/json.h"
@@ -60,8 +60,8 @@ static uint64_t all_items(const struct counting *c)
     return og__schedule_stretch(&c->whole, 0);
 }
 
-/* Where the superbatch ends that begins with own item *at of the first worker, and the lookahead
- * after it: items of all. */
+/* Where the superbatch ends that begins with own item *at of the first worker. `*seen` is the end
+ * of its lookahead. Both are items of all. */
 static uint64_t superbatch_end(const struct counting *c, uint64_t *at, uint64_t *seen)
 {
     const struct og_data_path *d = &c->s->path;
@@ -353,8 +353,8 @@ out:
     return rc;
 }
 
-/* Owners of a row group's rows, whose node 0 need not be the first owner's: who has the nodes of
- * owner w among its numbers. */
+/* The remainder, modulo the owners, of the node numbers in a row group that owner w has. Node 0 of
+ * the group need not be the first owner's. */
 static uint32_t owner_among(const struct counting *c, const struct row_group *of, uint32_t w)
 {
     return (w + c->workers - (uint32_t)of->group->first % c->workers) % c->workers;

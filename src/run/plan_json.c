@@ -6,8 +6,8 @@
 
 #include <math.h>
 
-/* Seconds of the chosen execution plan, by the model that compares them; else by what it reads and
- * samples. */
+/* Seconds of the chosen execution plan, by the model that compares them. Without it, by what the
+ * plan reads and samples. */
 static double predicted_seconds(const struct og_session *s)
 {
     const struct og_predicted *p = &s->predicted;
@@ -196,8 +196,8 @@ static json_t *rule_json(const struct og_calibration *h)
                : json_pack("{s:f s:f}", "sample_seconds", h->sample, "train_seconds", h->train);
 }
 
-/* Where what is sampled ahead goes, if that was said, how much of it there may be, and how fast it
- * is written. */
+/* Where sampling ahead spills, if --scratch says it, how much it may take, and the rate of
+ * writing. */
 static json_t *scratch_json(const struct og_session *s)
 {
     const struct og_places *at = &s->path.stores.scratch;

@@ -1,5 +1,5 @@
-/* What a session has decided and expects, as JSON: plan.json, `outgrow plan --json`, and a part of
- * summary.json (docs/reference/json.md). */
+/* What a session has decided and expects, as JSON (docs/reference/json.md). It is plan.json,
+ * `outgrow plan --json`, and a part of summary.json. */
 #ifndef OG_PLAN_JSON_H
 #define OG_PLAN_JSON_H
 

@@ -85,13 +85,13 @@ OG_MUST_CHECK int og__ranks_hear(struct og_ranks *r, void *value, size_t size, s
 /* a text of it, of at most size - 1 bytes. */
 OG_MUST_CHECK int og__ranks_name(struct og_ranks *r, char *text, size_t size, struct og_err *err);
 
-/* Messages of ranks above 0 go to worker-<rank>.log in the folder of the run, and none to the
- * screen. Messages before that is there are kept. */
+/* Sends messages of ranks above 0 to worker-<rank>.log in the run's folder, and none to the screen.
+ * Messages before that is there are kept. */
 void og__ranks_listen(struct og_ranks *r, struct og_observer *observer,
                       const struct og_observer *outer);
 OG_MUST_CHECK int og__ranks_log(struct og_ranks *r, const char *folder, struct og_err *err);
 
-/* Scores of a pass that all have evaluated a share of: all of them in all ranks, in no order. */
+/* Collects scores of a pass that each rank evaluated a share of. All ranks get all, in no order. */
 OG_MUST_CHECK int og__ranks_scores(struct og_ranks *r, struct og_scores *c, struct og_err *err);
 
 /* Sets "exchanged_bytes": what went from rank to rank since the last call, as of the last meeting.

@@ -33,8 +33,7 @@ uint32_t og__rounds_ranks(const struct og_trainer *t)
     return (uint32_t)t->ranks->comm->n;
 }
 
-/* Mini-batches that are taken in together: up to the next multiple of the ranks, or the end of the
- * split. */
+/* Mini-batches of a round: up to the next multiple of the ranks, or the end of the split. */
 static uint32_t round_size(const struct og_trainer *t, uint64_t item)
 {
     const struct og_descriptor d = descriptor_at(t, item);

@@ -1,14 +1,14 @@
 /* rounds: how results of mini-batches enter a run, in the order of the schedule. They enter steps,
- * sums and the log, and at its end the epoch's row and the best model. A round is one mini-batch
- * or, of ranks that train together, one of each of them, in which all meet, whether they have one
- * or not:
+ * sums and the log, and at its end the epoch's row and the best model. A round is one mini-batch.
+ * If ranks train together it is one of each of them, in which all meet, whether they have one or
+ * not:
  *
- *   batch    0  1  2  3 | 4  5  6  7 | 8  9       4 ranks; batch b is of rank b modulo 4
+ *   batch    0  1  2  3 | 4  5  6  7 | 8  9       batch b is of rank b % 4
  *            round 1      round 2      round 3    ranks 2 and 3 have none in the last
  *
- * A run that resumes within a round, as after another number of ranks, begins with the rest of it.
+ * A run that resumes within a round begins with the rest of it. The number of ranks may be another.
  *
- * Rounds begin one after another, and are taken in one after another; between the two trainers may
+ * Rounds begin one after another, and are taken in one after another. Meanwhile trainers may
  * compute those of several. With --exchange ranks meet at either, so which comes when follows from
  * the schedule alone, never from who is ready. */
 #ifndef OG_ROUNDS_H
@@ -18,8 +18,7 @@
 
 uint32_t og__rounds_ranks(const struct og_trainer *t);
 
-/* The next item to begin is the first that is not taken in: of the run or, if it is testing, of
- * that. */
+/* The next item to begin is the first that is not taken in, of the run or test. */
 void og__rounds_start(struct og_trainer *t);
 /* Has a round to be taken in before the next one may begin? */
 bool og__round_waits(const struct og_trainer *t);

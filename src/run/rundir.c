@@ -240,9 +240,8 @@ static uint64_t number_after(const char *line, const char *key)
     return at ? strtoull(at + strlen(key), NULL, 10) : 0;
 }
 
-/* Finds the epoch of a line of a batch or, without one, of an epoch; or of the first half of a
- * line. No parser: one that lacks memory says that a line is none, and all that follow would be
- * lost. */
+/* Whether a line of a batch, or of an epoch, is whole and before this position. No parser: one that
+ * lacks memory says that a line is none, and all that follow would be lost. */
 static bool is_before(const char *line, uint32_t epoch, uint32_t batch)
 {
     uint64_t e = number_after(line, "\"epoch\":");

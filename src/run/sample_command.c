@@ -87,8 +87,8 @@ static struct og_trace_type *types_of(const struct og_graph *g)
     return type;
 }
 
-/* Nodes of each degree, by which caches are shared out among types, while there is room for that:
- * before batches take theirs. */
+/* Writes how many nodes have each degree, while memory has room: before batches take theirs. Caches
+ * are shared out among types by it. */
 static int write_degrees(struct recorder *r, struct og_err *err)
 {
     struct og_session *s = r->s;
@@ -186,8 +186,7 @@ static json_t *type_json(const struct og_group *t)
     return og__json_with(said, "feature_dtype", json_string(og__dtype_name(t->stored)));
 }
 
-/* As the dataset's meta.json says, or leaves to its arrays: what the numbers of relations and the
- * ids mean. */
+/* Adds what the numbers of relations and the ids mean, as meta.json or its arrays say. */
 static json_t *with_types(json_t *root, const struct og_graph *g)
 {
     const json_t *meta = g->meta;

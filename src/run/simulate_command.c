@@ -309,7 +309,8 @@ static uint64_t all_slots(const struct simulator *m, const uint64_t *slots)
     return sum;
 }
 
-/* One ranking shares all of them out, so what is larger in all is no smaller in any group. */
+/* One ranking gives all groups their slots. So a cache that is larger in all is no smaller in any
+ * group. */
 static int resolve_slots(struct simulator *m, const uint32_t *worth, struct caches *c,
                          struct og_err *err)
 {

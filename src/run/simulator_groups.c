@@ -176,8 +176,8 @@ size_t og__simulator_worth_bytes(const struct simulator *m, const struct request
     return wanted ? m->sim.n_nodes * sizeof(uint32_t) : 0;
 }
 
-/* Without a graph, of several groups: by degrees as the trace counts them, where the policy ranks
- * no nodes. */
+/* Weighs several groups without a graph. Where the policy ranks no nodes, degrees count, as the
+ * trace has them. */
 static int weigh_trace(const struct simulator *m, const struct requested_policy *p, uint32_t *worth,
                        struct og_err *err)
 {

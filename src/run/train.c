@@ -192,8 +192,8 @@ static int test_sink(void *arg, struct og_work *w, struct og_err *err)
     return evaluate_batch(arg, w, err);
 }
 
-/* The test is evaluation too: it is counted with the last epoch, and so is the checkpoint after
- * that epoch. So the rows of a summary add up to all that was read and written. */
+/* Counts the test, and the checkpoint after it, with the last epoch. So the rows of a summary add
+ * up to all that was read and written. */
 static int count_rest(struct og_trainer *t, struct og_err *err)
 {
     json_t *epochs = t->state.epochs;

@@ -1,4 +1,4 @@
-/* og_verify_samples: reads once what `outgrow sample` wrote, and its packs, and reports all that is
+/* og_verify_samples: reads what `outgrow sample` wrote, and its packs, once. Reports all that is
  * not what was written.
  *
  *   trace.json ──> files that have a checksum there
@@ -187,7 +187,7 @@ static bool all_begin(const struct og_block *k, const struct og_block *next)
            (!k->weight || same(k->weight, next->weight, k->n_edges, sizeof(*k->weight)));
 }
 
-/* With nodes that draw once, a hop has the edges of the one before it, and then its own. */
+/* With nodes that draw once, a hop begins with the edges of the one before it. */
 static void compare_hops(struct og_verifier *v, uint32_t i)
 {
     const struct og_batch *b = &v->batch.batch;
