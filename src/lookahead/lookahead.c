@@ -283,8 +283,8 @@ out:
     return rc;
 }
 
-/* Static policies that plan nothing ahead were started once, when the data path was opened, and
- * what they hold is there. */
+/* A static policy that plans nothing ahead is not restarted. It began when the data path was
+ * opened, and the rows are there. */
 void og__abandon_batches(struct og_data_path *d)
 {
     const bool filled_once = !og__samples_ahead(d->exec) && og__policy_is_static(d->exec->policy);

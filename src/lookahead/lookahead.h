@@ -4,8 +4,8 @@
  *   superbatch k:  sample all its batches ──> prepare ──> prefill ──> replay them to the consumer
  *                  (a flow without features)              (a flow that reads, plans, loads)
  *
- * Policies that look past its end get a tail, batches of the next superbatches (and epochs: the
- * tail ends where the run does), which are sampled once and kept for those:
+ * Policies that look past its end get a tail: batches of the next superbatches, sampled once and
+ * kept. They may be of the next epochs, up to the end of the run:
  *
  *   | own | tail |                sampled:  own, tail
  *         | own | tail |                    what its tail has more than what is left of that one
@@ -26,8 +26,8 @@ OG_MUST_CHECK int og__run_batches(struct og_data_path *d, enum og__split pass, u
  * its own, so that no device has rows then. */
 void og__abandon_batches(struct og_data_path *d);
 
-/* Plans without a run: samples the first superbatch (an epoch, for policies that do not look
- * ahead), and plans it. So what it reads is known. */
+/* Predicts without a run: samples and plans the first superbatch, so what it reads is known. For
+ * policies that do not look ahead it is an epoch. */
 OG_MUST_CHECK int og__predict_run(struct og_data_path *d, struct og_err *err);
 
 /* The first superbatch of a run from `first` ends before this item. */

@@ -69,13 +69,12 @@ struct og_lookahead {
 uint32_t og__lookahead_drawn(const struct og_data_path *d, uint64_t item);
 /* The most that a superbatch and its tail have. */
 uint64_t og__lookahead_most(const struct og_data_path *d);
-/* Samples the items' batches into the session's superbatch, and after them a tail that ends at
- * `end` at the latest. It has the tail of the previous superbatch first, then what `consumer`
- * appends. */
+/* Samples the items' batches into the session's superbatch, and a tail that ends at `end` at the
+ * latest. It has the tail of the previous superbatch first, then what `consumer` appends. */
 OG_MUST_CHECK int og__lookahead_sample(struct og_lookahead *a, enum og__split pass, uint64_t first,
                                        uint64_t last, uint64_t end, og_consumer *consumer,
                                        struct og_err *err);
-/* Records what the next batch took to sample, and takes to read back. *apart: it is to be spilled
+/* Records what the next batch took to sample, and takes to read back. `*apart`: it is to be spilled
  * apart from those before it. */
 OG_MUST_CHECK int og__lookahead_note(struct og_lookahead *a, struct og_work *w, bool *apart,
                                      struct og_err *err);
@@ -156,8 +155,8 @@ uint64_t og__lookahead_written(const struct og_data_path *d);
 uint64_t og__lookahead_spilled(const struct og_lookahead *a);
 /* -ENOSPC where --disk is less than that. */
 OG_MUST_CHECK int og__lookahead_within_disk(const struct og_lookahead *a, struct og_err *err);
-/* Once all is spilled: -ENOSPC where that has no room, or later superbatches of the run might not
- * have it. */
+/* Called once all is spilled. Fails with -ENOSPC where the disk is too small for it, or may be for
+ * later superbatches of the run. */
 OG_MUST_CHECK int og__lookahead_spill_fits(const struct og_lookahead *a, uint64_t spilled,
                                            struct og_err *err);
 /* -ENOSPC, with the --disk that would do, where a superbatch takes `need` bytes in all. */
@@ -171,7 +170,7 @@ OG_MUST_CHECK int og__lookahead_fit_chunks(struct og_lookahead *a, uint64_t spil
 /* The same of segments: what each row group's may take is its room then. */
 OG_MUST_CHECK int og__lookahead_fit_segments(struct og_lookahead *a, uint64_t spilled,
                                              struct og_err *err);
-/* Those of row group k, and how many batches each has; *segments is to be closed, unless this
+/* Segments of row group k, and how many batches each has. `*segments` is to be closed, unless this
  * fails. */
 OG_MUST_CHECK int og__lookahead_choose_segments(struct og_lookahead *a, uint32_t k,
                                                 struct og_segments *segments, uint32_t *size,

@@ -104,8 +104,8 @@ static uint64_t spill_bytes(const struct og_lookahead *a, const struct og_work *
            (a->next == 0 || piece ? og__trace_empty_bytes(&form) * disks : 0);
 }
 
-/* What the batch is read back with: blocks, and its plan, but for a device's cache; ids unless they
- * stay in memory. */
+/* Notes what the batch is read back with. That is blocks, its plan but for a device's cache, and
+ * ids unless they stay in memory. */
 static void note_replay(struct og_lookahead *a, const struct og_work *w, uint32_t n_planned)
 {
     const struct og_data_path *d = a->path;

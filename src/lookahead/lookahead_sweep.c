@@ -4,9 +4,9 @@
  *   to be filled, in the order of the file     | piece | piece | ...            | piece |
  *                                              |<-- slots that are there  -->|  others: read later
  *
- * With --phased-memory the last slots are released for sampling; by now most of that is given back,
- * and the slots have it again but for what packing needs. Policies fill low slots first, so that
- * what is left is at the end of the file, and reading it is no second sweep. */
+ * With --phased-memory the last slots are released for sampling. By now they have most of that
+ * again, but for what packing needs. Policies fill low slots first, so what is left is at the end
+ * of the file, and reading it is no second sweep. */
 #include "lookahead/lookahead_parts.h"
 
 #include <assert.h>

@@ -36,8 +36,8 @@ static void name_misses(const struct og_data_path *d, struct og_tiers_plan *plan
     }
 }
 
-/* Counts the plan of batch b, which is the next, and packs its misses. *out: until the next
- * call. */
+/* Counts the plan of batch b, which is the next, and packs its misses. `*out` stays valid until the
+ * next call. */
 static int plan_batch(struct og_lookahead *a, uint32_t b, const uint32_t *ids, uint32_t n,
                       const struct og_tiers_plan **out, struct og_err *err)
 {
@@ -70,7 +70,8 @@ static bool threshold_is_open(const struct og_data_path *d)
            s->device.evict == OG_EVICT_HYBRID && s->device.threshold == 0 && s->victim.n_rings > 0;
 }
 
-/* The first of the batches that the memory which is kept for larger ones has room to count over. */
+/* Limits sim to the first batches that fit. Counting over them takes the memory that is kept for
+ * larger batches. */
 static bool fit_batches(const struct og_data_path *d, const struct og_tiers_setup *setup,
                         struct og_simulation *sim)
 {
@@ -223,9 +224,9 @@ out:
 
 /* ---- all of it ---- */
 
-/* What both caches are to hold before the first batch is known when all is prepared, and put there
- * before that is planned. With phased memory it is spilled, and put there once the host's cache has
- * its memory. */
+/* Fills both caches before the first batch is planned; their contents are known when all is
+ * prepared. With phased memory they are spilled, and filled once the host's cache has its
+ * memory. */
 static int fill_tiers(struct og_data_path *d, struct og_lookahead_counts *done, struct og_err *err)
 {
     const double start = og__now();

@@ -10,8 +10,8 @@
  */
 OG_MUST_CHECK int og__segmented_least(uint64_t *least, const struct og_packing *p, uint32_t parts,
                                       struct og_budget *b, struct og_err *err);
-/* Segments of it and how many batches each has: as few as `disk` bytes, which are no fewer, allow.
- * `out` is closed on failure. */
+/* Chooses as few segments as `disk` bytes allow, and how many batches each has. `out` is closed on
+ * failure. */
 OG_MUST_CHECK int og__segmented_choose(struct og_segments *out, uint32_t *size,
                                        const struct og_packing *p, uint64_t disk, uint32_t parts,
                                        struct og_budget *b, struct og_err *err);
