@@ -161,7 +161,8 @@ static void give_back(struct og_batch_buffer *p)
         free_buffer_pool(d);
 }
 
-/* In a forked process the lock may be held by a missing thread, and nobody waits for the buffer. */
+/* Gives nothing back in a forked process. There a missing thread may hold the lock, and nobody
+ * waits for the buffer. */
 void og_minibatch_release(const struct og_minibatch *b)
 {
     if (!b)

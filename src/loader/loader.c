@@ -110,8 +110,8 @@ static int follow(struct og_loader *l, struct og_place to, uint64_t item, struct
     return rc < 0 ? rc : next;
 }
 
-/* The last epoch of a run that begins with `first`: the planned ones, or as many as `epochs` from
- * there. Limited to the epochs of pre-sampled batches. first - 1: none. */
+/* The last epoch of a run that begins with `first`: of those planned, else `epochs` from there.
+ * Limited to the epochs of pre-sampled batches. first - 1: none. */
 static uint32_t last_epoch(const struct og_loader *l, uint32_t first)
 {
     const struct og_session *s = l->s;

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-/* Position of node i of the batch in the caller's batch; `other` is that of a node that is not a
- * repeated seed. */
+/* Position of node i of the batch in the caller's batch. `other` is that of nodes that are no
+ * repeated seeds. */
 static uint32_t first_place(const struct og_seeds *s, uint32_t i, uint32_t other)
 {
     return i < s->repeating ? s->first[i] : other;
