@@ -1,10 +1,10 @@
 /* Choosing an execution plan, in the order of this file:
  *
  *   ways       those there are (exec_plans.h)
- *   memory     what each would have, with the structure there and with what that takes as well;
- *              candidates are those that fit
- *   comparing  all by the profiling batches; then, if the run is long enough for that to pay, those
- *              near the fastest by an epoch's, with rates better known
+ *   memory     what each would have with the topology in memory, and without it. Candidates are
+ *              those that fit
+ *   comparing  all by the profiling batches. Then those near the fastest by an epoch's, with rates
+ *              better known, if the run is long enough for that to pay
  *   choosing   the first, and the report on the others */
 #include "session/choose.h"
 
@@ -22,15 +22,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Seconds a row of one core: looking it up, and besides counting it, or finding its next use
+/* Core-seconds a row: looking it up, and besides counting it, or finding its next use
  * (bench/bench_plan). */
 #define PLAN_ROW    6e-9
 #define COUNT_ROW   6e-9
 #define FORESEE_ROW 18e-9
 /* How much choosing may take of a run, beyond a look at the profiling batches. */
 #define CHOOSING_SHARE 0.03
-/* Execution plans that take longer than the fastest so many times, by the profiling batches, are
- * not looked at again. */
+/* Execution plans so many times slower than the fastest, by the profiling batches, are not compared
+ * again. */
 #define CONTENDS 1.6
 /* The structure leaves memory for an execution plan that is faster so many times: estimates are no
  * better. */
@@ -319,8 +319,8 @@ static void try_exec(struct chooser *c, const struct og_exec_plan *exec)
         add_trial(c, &t);
 }
 
-/* The same with the topology on disk and group sampling; as far as that leaves more memory, to rows
- * or to a superbatch. */
+/* The same with the topology on disk and group sampling. It has to leave more memory for rows or a
+ * superbatch. */
 static void try_moved(struct chooser *c, const struct og_exec_plan *exec)
 {
     struct og_exec_plan moved = *exec;
@@ -371,8 +371,8 @@ static struct og_cost_inputs judged_by(const struct chooser *c, const struct og_
         disk.iops = OG_MIN(c->probe.iops, 2 * s->workload.profile.iops);
     if (c->probe.bandwidth > 0)
         disk.bandwidth = c->probe.bandwidth;
-    /* the file at hand may be a fresh one; only on the same disk does it say anything of what is
-     * written */
+    /* the file at hand may be a fresh one. Only on the same disk does it predict rates of
+     * writing */
     const double fresh =
         s->workload.apart ? s->workload.away.fresh : OG_MAX(s->workload.away.fresh, disk.bandwidth);
     const double faster = s->workload.away.measured ? 1 : fresh / s->workload.away.fresh;
@@ -564,8 +564,8 @@ static void add_compared(struct og_session *s, const struct trial *t, const stru
                                                       .estimate = *e};
 }
 
-/* If the fastest execution plan moves the topology and is not worth it, the fastest that does not
- * comes first. */
+/* Puts the fastest execution plan that keeps the topology's place first, if moving it gains too
+ * little. */
 static void prefer_staying(struct chooser *c)
 {
     uint32_t stays = 0;

@@ -1,5 +1,4 @@
-/* What rows of several groups are worth to a policy, by which slots are shared out among groups
- * (plan/row_groups.h). */
+/* What rows of several groups are worth to a policy. Groups get slots by it (plan/row_groups.h). */
 #ifndef OG_GROUP_WORTH_H
 #define OG_GROUP_WORTH_H
 

@@ -66,8 +66,8 @@ struct og_session_use {
     const char *target; /* of that model: the type whose nodes it makes rows of; NULL: unknown */
     const char *nodes;  /* whose rows are required, by og__graph_nodes; "": none, NULL: all */
     const struct og_handover *handover; /* NULL: no batch leaves it */
-    /* its share of the batches, how many ranks are on this machine, and its CPUs for this one, 0:
-     * an even share; all 0: alone */
+    /* its share of the batches, how many ranks are on this machine, and this rank's CPUs. 0: an
+     * even share; all 0: alone */
     struct og_share share;
     int n_local, cpus;
     struct og_shared_memory *shared_memory; /* of ranks that share the structure; NULL: none */

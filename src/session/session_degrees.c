@@ -7,8 +7,7 @@
 
 static const char part[] = "degrees";
 
-/* How many numbers there are: for the destination's nodes, and for the source's where that is
- * another type; within a type nobody uses those. */
+/* How many in-degrees and out-degrees a relation has. Within a type nobody uses out-degrees. */
 static size_t n_arriving(const struct og_workload *f, uint32_t relation)
 {
     return (size_t)f->graph->group[f->types->relation[relation].destination].n_nodes;

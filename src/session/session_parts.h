@@ -66,9 +66,9 @@ OG_MUST_CHECK int og__session_load_seeds(struct og_session *s, unsigned want, st
 /* How they make batches. */
 OG_MUST_CHECK int og__session_schedule(struct og_session *s, struct og_err *err);
 
-/* Workload statistics: of the disks with features and scratch, the graph, and a batch's stored form
- * with the model's shape. Seeds and labels follow once they are loaded, batches once some were
- * sampled with the topology of s->exec. */
+/* Workload statistics: of the disks with features and scratch, of the graph, and of batches as
+ * stored. The model's shape is with the last. Seeds and labels follow once they are loaded, batches
+ * once some were sampled with the topology of s->exec. */
 OG_MUST_CHECK int og__know_disks(struct og_workload *f, const struct og_options *opt,
                                  struct og_err *err);
 /* What is known of files that are whole in one folder, once the options are resolved. */

@@ -60,8 +60,8 @@ void og__session_drop_hotness(struct og_session *s)
     drop_device_hotness(s);
 }
 
-/* An owner misses the share of its requests that a batch would with a cache of all owners' size. If
- * this owner gets several times its share of requests, that cache is so many times smaller. */
+/* An owner misses the share of its requests that a batch misses with all owners' slots. If it gets
+ * several times its share of requests, that cache is so many times smaller. */
 struct owned_misses {
     struct og_misses of_batch;
     const struct og_workload *workload;
@@ -217,8 +217,8 @@ static int know_growth(const struct og_session *s, struct og_profiling *profilin
                : 0;
 }
 
-/* Sizes of profiling batches that the budget has no room for: only to name the one that would do.
- */
+/* Samples profiling batches that the budget has no room for. It does so only to name the size that
+ * would do. */
 static int refuse_by_profiling(struct og_session *s, const char *what, struct og_err *err)
 {
     struct og_profiling profiling;
@@ -426,7 +426,7 @@ static void drop_plan(struct og_session *s)
     s->size = s->path.size = NULL;
 }
 
-/* By default the topology is on disk when it does not fit in memory, or is better there (choose.h).
+/* By default the topology is on disk when memory is too small, or the disk is better (choose.h).
  * Where it cannot fit it is planned for memory last, only to name the size that would do: batches
  * of a large file that is mapped take minutes. */
 static int plan_session(struct og_session *s, const struct og_exec_plan *requested,
@@ -487,7 +487,7 @@ static bool open_packs(struct og_session *s, const struct og_exec_plan *exec)
     return s->path.stores.packs != NULL;
 }
 
-/* The packs are for a cache with more rows, of a type, than this run's. *requested, *here: how
+/* Finds a type of which the packs' cache has more rows than this run's. *requested, *here: how
  * many. Returns the name of the type, "" if homogeneous, NULL if all have room. */
 static const char *find_short(const struct og_session *s, bool planned, uint32_t *requested,
                               uint32_t *here)

@@ -254,8 +254,8 @@ static uint64_t edges_left(const struct og_session *s)
     return n;
 }
 
-/* What would help depends on whose lists they are, and on whether there are edges to make others
- * of. */
+/* A remedy where no edges are left. It depends on whose lists they are, and on whether there are
+ * edges to make others of. */
 static const char *way_to_edges(const struct og_session *s)
 {
     const bool of_one = s->config.opt.relation;

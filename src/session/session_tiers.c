@@ -35,8 +35,8 @@ static double free_of_each(const struct og_config *c)
     return floor((double)least / processes_per_device(c));
 }
 
-/* Unless --device-memory is given, rows stay on a device that says what is free there, unless
- * another option excludes that. */
+/* Lets rows stay on a device that reports free memory. Not if --device-memory is given, or another
+ * option excludes it. */
 void og__session_offer_device(struct og_config *c)
 {
     struct og_options *opt = &c->opt;
@@ -83,8 +83,8 @@ static int refuse_with(const struct og_config *c, struct og_err *err)
     return 0;
 }
 
-/* Unless it is named, the device's cache is static, by the ranking of the host's policy; or chosen
- * with that. */
+/* Unless it is named, the device's policy is static, by the host policy's ranking; or chosen with
+ * that. */
 static int read_policy(struct og_config *c, struct og_err *err)
 {
     const char *requested = c->opt.device_policy;

@@ -166,7 +166,8 @@ static bool is_named(const char *name, const char *key)
     return !*name && !*key;
 }
 
-/* Where no split has nodes, as of another graph that a model is applied to, its file says it. */
+/* Finds the target by the model's file. No split has nodes where a model is applied to another
+ * graph. */
 static int find_target_by_name(struct og_session *s, struct og_err *err)
 {
     struct og_graph_types *g = s->workload.types;

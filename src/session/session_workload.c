@@ -1,6 +1,5 @@
-/* Gathering what is known: of the dataset once it is open, of its batches once profiling batches
- * are sampled.
- */
+/* Collects workload statistics: of the dataset once it is open, of batches once profiling has
+ * sampled some. */
 #include "session/session_parts.h"
 
 #include "base/file.h"
@@ -63,8 +62,8 @@ int og__know_disks(struct og_workload *f, const struct og_options *opt, struct o
     return know_scratch(f, opt, err);
 }
 
-/* Unless --scratch is given it is in the user's cache folder, and what batches take, which --disk
- * bounds, with the run. */
+/* Files that are whole in one folder are in the user's cache folder, unless --scratch is given.
+ * What batches take, which --disk bounds, is with the run. */
 int og__know_whole(struct og_config *c, struct og_err *err)
 {
     struct og_places folders;
