@@ -113,8 +113,7 @@ static int same_data(const struct og_tensors_file *f, const struct og_tensor *x,
     return 1;
 }
 
-/* Whether the matrix that GATConv had for destinations is the one it had for sources: 1, 0 or an
- * error. */
+/* Whether GATConv's matrix for destinations is the one for sources: 1, 0 or an error. */
 static int same_for_both(const struct og_tensors_file *f, const struct og_tensor *dst,
                          struct og_err *err)
 {
@@ -336,8 +335,8 @@ static int check_layers_of_types(const struct og_tensors_file *f, const struct o
     return 0;
 }
 
-/* The length of a tensor's name that says which convolution it is of. "convs.<layer>.", and where
- * that is of types "convs.<relation>."; 0: of none. */
+/* Length of the part of a tensor's name that says its convolution. That is "convs.<layer>.", and
+ * for types "convs.<relation>."; 0: none. */
 static size_t convolution_in(const char *name)
 {
     size_t length = 0;

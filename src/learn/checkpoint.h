@@ -1,6 +1,6 @@
 /* Checkpoints: safetensors with PyTorch Geometric's names and shapes.
  *
- *   checkpoint.safetensors, best.safetensors   parameters; metadata: the model's shape, the sampler
+ *   checkpoint.safetensors, best.safetensors   parameters. Metadata: the model's shape, the sampler
  *                                              it was trained with and, of links, what decided
  *                                              which edges were held out; no times
  *   resume.safetensors                         the same, and
@@ -33,8 +33,8 @@ OG_MUST_CHECK int og__checkpoint_shape(const char *path, struct og_model_config 
 /* -EINVAL where the checkpoint is of a heterogeneous graph and the dataset is not. */
 OG_MUST_CHECK int og__checkpoint_check_types(const char *path, const char *dataset,
                                              struct og_err *err);
-/* The type of node that the model's last layer makes rows of, with # for a dot. "" if the file
- * names none. */
+/* The type of node that the model's last layer is for, with # for a dot. Empty if the file names
+ * none. */
 OG_MUST_CHECK int og__checkpoint_target(const char *path, char *type, size_t bytes,
                                         struct og_err *err);
 /* Options of the sampler as the checkpoint has them. Options that it lacks or that `opt` sets stay.

@@ -12,8 +12,7 @@
 /* What decides which edges a run of links holds out. */
 static const char *const edge_options[] = {"seed", "edge-split", "relation"};
 
-/* The sampler and its parameters, and whether weights of edges are used, named and written as on
- * the command line. */
+/* The sampler, its parameters, and --edge-weights, named and written as on the command line. */
 enum { MOST_SAMPLER_OPTIONS = OG__SAID_OPTIONS - OG_COUNT(edge_options) };
 
 static size_t list_sampler_options(const struct og_options *opt,

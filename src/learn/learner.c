@@ -31,8 +31,7 @@ int og__learner_adopt(struct og_config *config, const struct og_options *request
     return og__checkpoint_edges(requested->init, &config->opt, &config->log, err);
 }
 
-/* The widest of rows of several widths, or the width to which a model that joins them brings
- * all. */
+/* The input's width: the widest of several, or that to which a model that joins them brings all. */
 static int width_of_input(const struct og_options *opt, const struct og_workload *f)
 {
     const struct og_graph_types *g = og__types(&f->shape);

@@ -72,8 +72,8 @@ static bool takes_part(const struct og_round *round, int rank)
     return rank >= round->first && rank < round->last;
 }
 
-/* To each rank its slice of what this one made; from each that made something, this one's: *slices
- * says where they are then. */
+/* Sends each rank its slice of this one's gradients, and receives this one's slice of the others'.
+ * `*slices` has where they are. */
 static int exchange_slices(struct og_shares *h, const struct og_round *round,
                            struct og_message *slices, struct og_err *err)
 {

@@ -9,8 +9,8 @@
  * A round is as many mini-batches as there are ranks, at most: one of each. What travels of a rank
  * is at most one vector of the model's size a round and one a step, whatever their number.
  *
- * If each rank has a device of its own, and these form a group (device/device.h), slices go from
- * device to device and are added there, in the same order. Otherwise they go through the hosts,
+ * Slices go from device to device if each rank has a device, and these form a group
+ * (device/device.h). They are added there, in the same order. Otherwise they go through the hosts,
  * over the comm. All ranks use one transport (shares_transport.c); the only one of a process adds
  * where gradients lie. */
 #ifndef OG_SHARES_H

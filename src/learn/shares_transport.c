@@ -1,5 +1,5 @@
-/* Which transport gradients take, by the devices of all ranks: from device to device where all can,
- * else through the hosts. */
+/* Which transport gradients take: from device to device where all ranks can, else through the
+ * hosts. */
 #include "learn/shares.h"
 
 #include "device/device.h"

@@ -1,7 +1,7 @@
 /* steps: how mini-batches become updates. These numbers decide what is learnt, whoever computes.
  *
- *   --accumulate G   a step takes G consecutive mini-batches of the schedule, the last one of an
- *                    epoch those that are left
+ *   --accumulate G   a step takes G consecutive mini-batches of the schedule. The last one of an
+ *                    epoch takes those that are left
  *
  *        epoch 1                      epoch 2
  *        | b b b b | b b b b | b b |  | b b b b | ...                               G = 4
@@ -11,7 +11,7 @@
  *     of w g, divided by the sum of w; g is the gradient of a mini-batch's mean loss, w the weight
  *     of its terms (og_metrics). A step of one mini-batch has that one's g as it is.
  *
- *   --staleness s    gradients of step i are taken at the parameters after step i - 1 - s, before
+ *   --staleness s    gradients of step i are those at the parameters after step i - 1 - s. Before
  *                    that at the initial ones; updates are applied in the order of steps
  *
  *   --clip C         that gradient g becomes g min(1, C / (|g| + 1e-6)), |g| over all parameters
@@ -47,8 +47,7 @@ OG_MUST_CHECK int og__steps_open(struct og_steps *s, struct og_model *model,
                                  struct og_err *err);
 void og__steps_close(struct og_steps *s);
 
-/* Mini-batches of the step that a mini-batch of the training split belongs to; and is it the last
- * of them? */
+/* How many mini-batches the step of a training mini-batch has; and is it the last of them? */
 uint32_t og__step_size(const struct og_options *opt, const struct og_schedule *schedule,
                        uint32_t batch);
 bool og__step_ends(const struct og_options *opt, const struct og_schedule *schedule,
@@ -64,8 +63,8 @@ OG_MUST_CHECK int og__steps_part(struct og_steps *s, const struct og_batch *batc
  * schedule. */
 OG_MUST_CHECK int og__steps_add(struct og_steps *s, struct og_model *from, uint32_t size,
                                 double weight, struct og_err *err);
-/* The same by numbers [first, first + n) of a gradient that was fetched, where the sum is made in
- * slices. Also for a step of one mini-batch. */
+/* Adds numbers [first, first + n) of a gradient that was fetched. For sums in slices, also of one
+ * mini-batch. */
 OG_MUST_CHECK int og__steps_fetch(const struct og_steps *s, struct og_model *from, float *gradient,
                                   struct og_err *err);
 void og__steps_add_slice(struct og_steps *s, const float *gradient, size_t first, size_t n,

@@ -20,8 +20,8 @@ OG_MUST_CHECK int og__targets_check_split(const struct og_graph *ds,
 /* Nodes of a split that have a label, or a value. */
 int64_t og__labelled(const struct og_graph *ds, const struct og_split *split);
 
-/* Gathers labels of a work's turn, which may list a node several times, or of its seeds, each once.
- * Into `out` (og__labels_bytes of the batch size). */
+/* Gathers labels of a work's turn, which may list a node twice, or of its distinct seeds. Into
+ * `out` (og__labels_bytes of the batch size). */
 void og__work_labels(const struct og_workload *f, const struct og_work *w, void *out);
 void og__seed_labels(const struct og_workload *f, const struct og_work *w, void *out);
 /* Labels of the seeds, followed by the seeds' weights, if any: how often the turn lists each. Into

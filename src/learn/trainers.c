@@ -144,8 +144,7 @@ static double mean_seconds(const struct og_trainers *t, int first, int last)
     return n > 0 ? sum / (double)n : 0;
 }
 
-/* Until a standby trainer has been timed it is taken to be slower by the threads that it has less.
- */
+/* A standby trainer that has not been timed yet counts as slower by the threads that it lacks. */
 static bool pays(const struct og_trainers *t, int i, uint64_t remaining)
 {
     const int n = t->setup.n;

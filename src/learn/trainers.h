@@ -1,17 +1,17 @@
 /* trainers: several mini-batches at a time, each computed by one of them. Samplers stand in as
  * trainers while they have no batch (Yang et al. 2022, section 5.3).
  *
- *   flow ──> consumer ──give──> trainer 0            a copy of the mini-batch, parameters,
- * gradients │         ^       │       trainer 1 │         │       └─────> standby trainer 0 while
- * sampler 0 rests, if that pays │         └─────take──────┘                    parts come back in
- * the order they were given └─ rest, resume of sampler 0, 1, ... (og_idle_hooks)
+ *   flow ──> consumer ──give──> trainer 0          each has a copy of the mini-batch,
+ *    │         ^        │       trainer 1          parameters and gradients
+ *    │         │        └─────> standby trainer 0  while sampler 0 rests, if that pays
+ *    │         └──take──┘                          parts come back in the order they were given
+ *    └─ rest, resume of sampler 0, 1, ... (og_idle_hooks)
  *
- * A consumer gives a mini-batch away and may return it to the flow at once, because the trainer has
- * a copy of all that it reads. So the cache may change while it is computed. Any trainer that is
- * free takes the next; whoever takes the parts adds them in order, so the sums are the same for any
- * number of trainers, and whoever they are.
+ * A consumer may return a mini-batch to the flow at once: the trainer copies all that it reads. So
+ * the cache may change while it is computed. Any trainer that is free takes the next; whoever takes
+ * the parts adds them in order, so the sums are the same whoever the trainers are.
  *
- * One thread gives and takes; samplers call the shift. */
+ * One thread gives and takes; samplers call rest and resume. */
 #ifndef OG_TRAINERS_H
 #define OG_TRAINERS_H
 
@@ -37,9 +37,9 @@ void og__trainers_close(struct og_trainers *t);
 
 int og__trainers_busy(const struct og_trainers *t); /* given and not taken */
 
-/* Who is to take a mini-batch when `remaining` of the epoch wait, itself included. -1: the oldest
- * that was given is to be taken first. Waits for one of the two. keeper: which of the devices has
- * its rows; -1: none. */
+/* Picks a trainer for a mini-batch when `remaining` of the epoch wait, itself included. Returns -1
+ * where the oldest that was given is to be taken first. Waits for one of the two. `keeper`: the
+ * device that has its rows; -1: none. */
 int og__trainers_pick(struct og_trainers *t, uint64_t remaining, int keeper);
 /* A mini-batch to the one that was picked, with the parameters that its step is to see
  * (og__steps_show). The pool's threads copy it. */
