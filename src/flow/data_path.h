@@ -58,7 +58,7 @@ struct og_predicted {
     struct og_io_counts trace; /* samples, and what was spilled */
 };
 
-/* What a data path does with its caches, and who plans them: the host's alone, or a device's over
+/* What a data path does with its caches. Plans are of the host's alone, or of a device's over
  * it. */
 struct og_stack_ops {
     /* A work has room for a plan of so many rows; and none. */

@@ -2,9 +2,9 @@
  * buffer and staging.
  *
  *   reads of batch i + 1 ──> staging area        the loader's thread
- *   collect batch i      ──> room on the device, moves, entries: the device's stream
- *   (collected: its area is free, and what of it enters the host's slots is copied there)
- *   train batch i - 1    <── room                the consumer's thread, or a trainer's
+ *   collect batch i      ──> row buffer, moves, entries   the device's stream
+ *   collected:               its area is free, and what enters the host's slots is copied there
+ *   train batch i - 1    <── row buffer          the consumer's thread, or a trainer's
  *
  * Each group of rows has its own device slots, row buffers, host slots, victim buffer and reader.
  * All groups proceed together: a batch has the same area and the same buffer in each, from `begin`

@@ -1,5 +1,5 @@
-/* device sampling: hops of a data path's samplers on a device (--sample-on device), with the
- * graph's topology in its memory. The model need not be there. */
+/* device sampling: hops of samplers on a device (--sample-on device), with the topology in its
+ * memory. The model need not be there. */
 #ifndef OG_DEVICE_SAMPLING_H
 #define OG_DEVICE_SAMPLING_H
 

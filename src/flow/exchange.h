@@ -1,4 +1,4 @@
-/* exchange: rows that ranks which train together have from one another (Park et al. 2024, §4.1: the
+/* exchange: ranks that train together get rows from one another (Park et al. 2024, §4.1: the
  * communication layer). Each owns the nodes whose number is its own modulo theirs (plan/owners.h)
  * and has a cache of those alone, so that no row is in two of them.
  *
@@ -9,8 +9,8 @@
  *   before round k is trained, in all ranks:
  *     rows of k      <───── are here
  *     lists of k + 2 ─────> owner: requests of all, each node once ──> policy ──> read begins
- *     rows of k + 1  <───── owner: read, and sent in one message to each rank, which comes while
- *                           k is trained (og__comm_begin)
+ *     rows of k + 1  <───── owner: read, and sent in a message to each rank. It comes while k is
+ *                           trained (og__comm_begin)
  *
  * A round has a mini-batch of each rank, or of some; who has none serves the others. Requests to a
  * rank form a batch that any policy plans, and gather carries out. All of it is begun in step by
@@ -25,8 +25,8 @@
 
 struct og_exchange;
 
-/* How ranks continue in step. agree(arg, rc, err) is 0 where all come with 0, else what one comes
- * with, and the end for all. */
+/* How ranks continue in step. `agree` is 0 where all ranks pass 0, else one's code, and the end for
+ * all. */
 struct og_exchange_with {
     struct og_comm *comm;
     int (*agree)(void *arg, int rc, struct og_err *err);
@@ -64,8 +64,8 @@ struct og_upcoming *og__exchange_upcoming(struct og_exchange *x);
 
 /* ---- rounds in superbatches, for policies that look ahead (exchange_lookahead.c) ----
  *
- * For each, in this order: bound, hear, planned for its rounds, fill, a flow of its own batches,
- * pass. */
+ * Called for each superbatch in this order: bound, hear, planned for its rounds, fill, a flow,
+ * pass. The flow is of own batches. */
 
 /* Are there rounds that have not begun? */
 bool og__exchange_goes_on(const struct og_exchange *x);
@@ -86,8 +86,8 @@ struct og_plan *og__exchange_scratch(struct og_exchange *x);
 void og__exchange_planned(struct og_exchange *x, uint32_t round, uint64_t at);
 /* Who fills the cache for the superbatch's rounds; NULL: nobody any more. */
 void og__exchange_fill(struct og_exchange *x, struct og_filling *filling);
-/* The cost of preparing them, for a rank without a batch to count it with: counted with the next
- * round. */
+/* The cost of preparing them, for a rank without a batch to count it with. The next round has
+ * it. */
 void og__exchange_prepared(struct og_exchange *x, const struct og_lookahead_counts *done);
 /* Until its end: rounds in which this rank has no batch. */
 OG_MUST_CHECK int og__exchange_pass(struct og_exchange *x, struct og_err *err);

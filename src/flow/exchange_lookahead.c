@@ -13,7 +13,8 @@
 
 /* ---- rounds ---- */
 
-/* Own items, numbered as in the path: the item of all ranks that begins the round of this one. */
+/* The item of all ranks that begins the round of own item `own`. Own ones are numbered as in the
+ * path. */
 static uint64_t round_start(const struct og_exchange *x, uint64_t own)
 {
     const struct og_schedule *s = &x->path->workload->schedule;
@@ -75,8 +76,8 @@ static uint32_t rounds_until(const struct og_exchange *x, uint64_t item)
     return n;
 }
 
-/* Batches of the rounds, as this rank has them: those of its ids that have rows, until the next.
- * *ids is NULL where it has none. */
+/* This rank's batches of the rounds: ids that have rows, valid until the next. `*ids` is NULL where
+ * it has none. */
 struct own_rounds {
     const struct og_trace *trace;
     uint64_t item;

@@ -40,7 +40,7 @@ struct og_rows_kind {
 /* A message has the rows of one owner for one rank's batch. They are in the order of the list that
  * requested them: kind by kind. Rows of several sizes are in units, whose bytes divide all of them:
  *
- *   received   | from owner 0: rows of kind 0 | of kind 1 || from owner 1: of kind 0 | of 1 || ...
+ *   received   | owner 0: rows of kind 0 | of kind 1 || owner 1: of kind 0 | of 1 || ...
  *
  * A place in it is a number of units, so that rows of any size have one. */
 struct og_kinds {
@@ -76,8 +76,8 @@ struct og_turn {
  *   | owner 0: rounds 0, 2, ... | rounds 1, 3, ... | owner 1: ... | slots | cache 0 | cache 1 | ...
  *      `room` each                                                            `cached` at most
  *
- * What goes to other ranks then are places of rows in it, as numbers of units. slots: units that
- * each cache takes. Rows lie kind by kind, in a round as in a cache. */
+ * Other ranks then get locations of rows in it, as numbers of units. `slots` are the units that
+ * each cache takes. Rows are in order of kind, in a round as in a cache. */
 struct og_in_place {
     struct og_shared_memory_piece area; /* NULL: rows are sent */
     struct og_shared_memory_piece cache[OG__MOST_RANKS];
@@ -113,7 +113,7 @@ struct og_exchange {
     uint64_t told; /* rounds that were counted; of those after it what there is to count: */
     struct og_turn reached_turn[OG__MOST_REACHED]; /* of round r: r modulo that */
     struct og_upcoming upcoming;
-    /* requests to this owner, and the round begun last as a work: its plan, and rows that were
+    /* requests to this owner, and the round begun last as a work. That has its plan, and the rows
      * read, until they are packed */
     struct og_demand demand;
     struct og_work served;
@@ -155,7 +155,7 @@ size_t og__kinds_sizes(const struct og_exchange *x, const struct og_demanded *re
 struct og_run {
     uint32_t rank, kind, first, begin, end;
 };
-/* Puts something of each row to where x->send has those of each rank, as they lie in a message. */
+/* Writes something of each row for the rank that requested it, in the order of a message. */
 typedef void og_put_run(const struct og_exchange *x, const struct og_demanded *requested,
                         const struct og_run *run, char **to);
 void og__kinds_put(const struct og_exchange *x, const struct og_demanded *requested,

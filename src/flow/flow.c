@@ -181,8 +181,8 @@ out:
 
 /* ---- stage 3: load ----
  *
- * Reads of the next batch are queued before those of this one have come, so that the disk is
- * never idle at the border between two batches. */
+ * Reads of the next batch are queued before those of this one have come. So the disk is never idle
+ * between two batches. */
 
 struct loading {
     struct og_work *work; /* begun, not finished; NULL = none */

@@ -11,7 +11,7 @@
  * plans that were made ahead (source.h). A flow without a plan source has neither planner nor
  * loader: its batches go straight to the consumer.
  *
- * A `work` is one mini-batch in flight; a fixed number of them circulates, so memory is bounded and
+ * A `work` is one mini-batch in flight. A fixed number of them circulates, so memory is bounded and
  * steady state allocates nothing. Works leave every queue in the order of the schedule, whichever
  * thread was first. Any stage that fails shuts every queue; the flow returns the first error. */
 #ifndef OG_FLOW_H

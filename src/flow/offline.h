@@ -1,6 +1,6 @@
-/* offline: training batches of `outgrow sample`, in the folder --samples, perhaps made on another
- * machine (Liu et al. 2025, §4). A folder is taken only if its batches are, bit for bit, those that
- * this run would sample. */
+/* offline: training batches that `outgrow sample` wrote to --samples, perhaps on another machine
+ * (Liu et al. 2025, §4). A folder is taken only if its batches are, bit for bit, those that this
+ * run would sample. */
 #ifndef OG_OFFLINE_H
 #define OG_OFFLINE_H
 
@@ -26,8 +26,8 @@ struct og_offline_for {
     uint32_t n_relations; /* heterogeneous */
 };
 
-/* Opens opt->samples. -EINVAL, with the difference and a remedy, for batches of another dataset, of
- * other options, without what the model needs, or of fewer epochs than the run draws. */
+/* Opens opt->samples. -EINVAL, with a remedy, for batches of another dataset or of other options.
+ * Also if the model needs more than they have, or the run draws more epochs. */
 OG_MUST_CHECK int og__offline_open(struct og_offline **out, const struct og_offline_for *run,
                                    struct og_budget *b, struct og_err *err);
 /* What a folder of samples says of itself: its draws too, or -EINVAL. */

@@ -25,8 +25,8 @@ struct og_packs {
 
 /* Does that folder of samples have packs? */
 bool og__packs_are_there(const char *samples);
-/* Opens the packs in folder `samples`; NULL when there are none for this graph, which stays open as
- * long. */
+/* Opens the packs in folder `samples`; NULL if there are none for this graph. The graph has to stay
+ * open. */
 struct og_packs *og__packs_open(const char *samples, const struct og_graph *g,
                                 const struct og_log *log);
 void og__packs_close(struct og_packs *p); /* accepts NULL */

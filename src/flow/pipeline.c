@@ -111,7 +111,7 @@ int og__pipeline_run(struct og_pipeline *p, og_consumer *consumer, void *arg, st
 
 /* ---- planned, and loaded ---- */
 
-/* How many may be between their reads and the end of their training is for the store to say. */
+/* The store decides how many batches may be between their reads and the end of their training. */
 static void load_rows(struct og_pipeline *p, struct og_data_path *d,
                       int (*plan)(void *plans, struct og_work *w, struct og_err *err),
                       const struct og_sampled_lookahead *lookahead)

@@ -6,8 +6,8 @@
  *             together   drawn from the graph on disk, many at a time
  *             stored     of training: read from a folder of samples (--samples); others are sampled
  *             replayed   sampled ahead, with a superbatch; once, or in each epoch of a draw
- *   plans     of one cache, or of a device's over the host's (plans.c): made batch by batch,
- *             or with the superbatch, and spilled
+ *   plans     of one cache, or of a device's over the host's (plans.c). They are made batch by
+ *             batch, or with the superbatch, and spilled
  *   rows      gathered   from the host's cache and its disk
  *             device     and from there to a device (device_rows.h) */
 #ifndef OG_SOURCE_H
@@ -46,8 +46,8 @@ struct og_group_source {
     uint64_t *item; /* [most] of the group */
     uint32_t most;  /* batches of a group */
     struct og_group_sampling_counts counts;
-    /* topology reads of the group that predicts an epoch: the first that had as many training
-     * batches as any; its batches, 0 = there was none, and those of training */
+    /* topology reads of the group that predicts an epoch; its batches, 0 = none, and those of
+     * training. It is the first that had as many training batches as any */
     struct og_sample_reads told;
     uint32_t n_told, n_training;
     pthread_mutex_t lock;

@@ -18,8 +18,8 @@ struct og_structure {
     uint64_t on_disk;    /* bytes of that cache, where it is kept */
 };
 
-/* The folder of the neighbour cache: in the first of --scratch or the user's cache folder, by the
- * dataset's path. With held-out edges, it is the folder of the remaining graph. NULL: none were. */
+/* The folder of the neighbour cache, by the dataset's path, in --scratch's first or the user's
+ * cache folder. With held-out edges, it is the folder of the remaining graph. NULL: none were. */
 OG_MUST_CHECK int og__structure_name(struct og_structure *g, const struct og_scratch *held_out,
                                      struct og_err *err);
 
@@ -38,8 +38,8 @@ struct og_read_rule og__structure_rule(const struct og_structure *g);
 /* May its files be open as often as threads read them on disk? -EMFILE if not. */
 OG_MUST_CHECK int og__structure_check_files(const struct og_structure *g, struct og_err *err);
 
-/* In memory or on disk, as the execution plan says; on disk without a neighbour cache, whose size
- * is not known yet. */
+/* Opens it in memory or on disk, as the execution plan says. Its neighbour cache, whose size is
+ * unknown, comes later. */
 OG_MUST_CHECK int og__structure_open(struct og_structure *g, struct og_err *err);
 /* The same, where it was open in another place: what was found of the graph stays. */
 OG_MUST_CHECK int og__structure_move(struct og_structure *g, struct og_err *err);
