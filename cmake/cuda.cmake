@@ -1,4 +1,4 @@
-# The plugin for CUDA: liboutgrow_cuda.so, what nvcc makes of the kernels that the virtual device has
+# The plugin for CUDA, liboutgrow_cuda.so. nvcc makes it of the kernels that the virtual device has
 # as C; nothing else of Outgrow knows CUDA.
 find_program(NVCC nvcc PATHS /usr/local/cuda/bin)
 if(NOT NVCC)
@@ -45,7 +45,7 @@ foreach(source ${CUDA_SOURCES})
   list(APPEND CUDA_OBJECTS ${object})
 endforeach()
 
-# Every symbol is there when it is linked; the driver is none of them, so that it loads where there is none.
+# Linking fails if a symbol is undefined (-z defs). None is the driver's, so that the plugin loads without a driver.
 set(plugin ${CMAKE_CURRENT_BINARY_DIR}/liboutgrow_cuda.so)
 add_custom_command(OUTPUT ${plugin}
   COMMAND ${NVCC} -shared -cudart static -arch=sm_${newest} ${CUDA_OBJECTS} -Xlinker -z,defs -lcublasLt -o ${plugin}

@@ -16,7 +16,7 @@ function(og_units target)
     string(REGEX MATCH "^([0-9]+) (.*)$" line "${line}")
     set_source_files_properties("${CMAKE_MATCH_2}" PROPERTIES UNITY_GROUP "${CMAKE_MATCH_1}")
   endforeach()
-  # tests put functions of their own in place of these (--wrap), which callers in the same unit would not see
+  # Tests replace functions of these sources (--wrap). Callers in the same unit would not see that.
   set_source_files_properties(src/flow/exchange_place.c PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${sources}) # what a source defines may change
