@@ -90,7 +90,7 @@ def what_is_given_holds():
 
 
 def workers_that_exchange_rows_compare_plans():
-    """Each worker counts the requests to its own rows: to the byte under a static policy, and within a tenth of the bytes under others."""
+    """Each worker counts the requests to its own rows. It counts to the byte under a static policy, and within a tenth of the bytes under others."""
     given = ["--memory", "400M", "--cache", "10%", "--workers", 2, "--exchange"]
     compared = {w["policy"]: w for w in plan(*given)["candidates"]}
     assert {"degree", "frequency", "belady", "sweep"} <= compared.keys(), compared
