@@ -158,7 +158,8 @@ def stop_of(summary, by, patience, delta, sign, every=1):
 
 
 def check_patience():
-    """A run with patience has the rows of the whole run up to where they say. That holds whatever the execution plan; the best epoch is the best of these."""
+    """A run with patience has the unstopped run's rows, up to the epoch that `stop_of` finds in them. That holds whatever the execution plan; the best epoch is
+    the best of these."""
     stops = set()
     for tag, graph, by, sign, patience, delta, more in [
             ("acc", "plain", "acc", 1, 1, 0, []), ("acc2", "plain", "acc", 1, 2, 0.01, ["--lr", "0.1"]), ("loss", "plain", "loss", -1, 1, 0.3, []),

@@ -152,7 +152,7 @@ static void check_one(const struct call *c, enum fault_kind kind, long k, int rc
 static long fault_step = 101;
 static uint64_t fault_seed;
 
-/* One of how many failures is made. Libraries allocate far more often than we do, mostly for a word
+/* One failure in so many is made. Libraries allocate far more often than we do, mostly for a word
  * of JSON: all of these would take an hour. */
 static long step_of(enum fault_kind kind)
 {

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """What `outgrow sample` writes of a heterogeneous graph, looked up in its files by NumPy. Nothing here knows how the library draws.
 
-In every batch and hop a destination has as many neighbours as the fanout or its list allows. Each relation of its type has a fanout and a list. It has them in
-this hop or, where it draws once, in an earlier one. They are in that list, none twice; a new node is named by a new edge, in order of discovery. From memory
-and from disk the batches are bit-identical. Which neighbours a list gets is uniform (chi-square a relation). One type and one relation are sampled as the same
+In every batch and hop each destination has as many neighbours as fanout or list allows. Both are those of a relation that ends in its type. It has them in this
+hop or, where it draws once, in an earlier one. They are in that list, none twice; a new node is named by a new edge, in order of discovery. From memory and
+from disk the batches are bit-identical. Which neighbours a list gets is uniform (chi-square a relation). One type and one relation are sampled as the same
 homogeneous graph.
 
     typed_samples.py OUTGROW [SOURCE]      exits 77 where there is no NumPy. SOURCE is a folder that `import npy` takes, looked
