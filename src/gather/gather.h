@@ -65,10 +65,10 @@ OG_MUST_CHECK int og__gather_read_rule(const struct og_group *group, int io, str
 const char *og__gather_engine(const struct og_gather *g);
 int og__gather_areas(const struct og_gather *g); /* number of staging areas */
 
-/* Start to read rows into slots. n <= OG__FILL_ROWS; nodes are of one group and ascend; both arrays
- * are copied. Finishes the reads of the previous call meanwhile. Adds to counts. No batch may be in
- * flight, unless fills_during_training: then one thread may fill slots that no batch in flight
- * uses. og__gather_fill_end must follow the last call, also after a failure. */
+/* Start to read rows into slots. At most OG__FILL_ROWS; nodes are of one group and ascend; both
+ * arrays are copied. Finishes the reads of the previous call meanwhile. Adds to counts. No batch
+ * may be in flight, unless fills_during_training: then one thread may fill slots that no batch in
+ * flight uses. og__gather_fill_end must follow the last call, also after a failure. */
 enum { OG__FILL_ROWS = 16384 };
 OG_MUST_CHECK int og__gather_fill(struct og_gather *g, const uint32_t *nodes, const uint32_t *slots,
                                   uint32_t n, struct og_io_counts *counts, struct og_err *err);
@@ -116,8 +116,8 @@ OG_MUST_CHECK int og__gather_begin(struct og_gather *g, int staging, const struc
 OG_MUST_CHECK int og__gather_finish(struct og_gather *g, int staging, const struct og_rows **rows,
                                     struct og_io_counts *counts, struct og_err *err);
 
-/* Reads of group k for the batch that finished last in this area: returns its misses, and adds to
- * *read. */
+/* Reads of group k for the batch that finished last in this area. Adds them to *read, and returns
+ * its misses. */
 uint32_t og__gather_read_of(const struct og_gather *g, int staging, uint32_t k,
                             struct og_io_counts *read);
 

@@ -4,8 +4,8 @@
  *   out       | block | block | block | rows |            the last block through `tail`,
  *                                                         because out ends with the rows
  *
- * Whole blocks are read in parts: the CPU hashes a part in its cache while the disk reads the next.
- */
+ * Whole blocks are read in parts. The CPU hashes a part in its cache while the disk reads the
+ * next. */
 #include "gather/pack.h"
 
 #include "base/file.h"

@@ -13,15 +13,15 @@
  *            32-39        rows in all chunks
  *            40-47        bytes of the file
  *            48-55        XXH3 of the table's blocks, seeded with the XXH3 of bytes 0-47
- *     table  per batch: byte of its chunk, rows in it, XXH3 of their node ids as u32, the sum of
- *            og__pack_hash_at over its blocks, at positions from the beginning of the file
+ *     table  per batch: byte of its chunk, rows in it, XXH3 of their node ids as u32. Also the sum
+ *            of og__pack_hash_at over its blocks, at positions from the beginning of the file
  *
  * All numbers are little endian and u64, except for the two u32. Chunks begin on blocks of 4096
  * bytes; head, table and chunks are padded with zeros to whole blocks.
  *
- * Over several disks the file is striped in units of a MiB (packed_files.h), so all disks read a
- * chunk at once. One packed file per disk would not do that, since only one file is read at a time.
- */
+ * Over several disks the file is striped in units of a MiB (packed_files.h). So all disks read a
+ * chunk at once. One packed file per disk would not do that, since only one file is read at a
+ * time. */
 #ifndef OG_GATHER_PACK_H
 #define OG_GATHER_PACK_H
 

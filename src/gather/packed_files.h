@@ -18,7 +18,7 @@ struct og_packed_lay {
     uint64_t aside;
 };
 
-/* The location of byte `at` of the rows, and the bytes from there to the end of its unit. */
+/* The location of byte `at` of the rows, and how many bytes follow in its unit. */
 struct og_packed_spot {
     uint32_t part;
     uint64_t at, n;

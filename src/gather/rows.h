@@ -70,7 +70,7 @@ static inline void og__rows_copy(const struct og_rows *r, uint32_t first, uint32
     }
 }
 
-/* Rows of a relation's edges in a batch: row i of edges is row i mod rows of unit i div rows. */
+/* Rows of a relation's edges in a batch. Row i of edges is row i mod rows of unit i div rows. */
 struct og_edge_rows {
     struct og_rows units; /* of the relation's units, by their numbers (sample/batch.h) */
     uint32_t rows;        /* 0: the relation's edges have none */

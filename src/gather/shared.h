@@ -13,16 +13,17 @@
  *            48-55        of these, rows that are read from here
  *            56-63        bytes of the file
  *            64-71        XXH3 of the table, seeded with the XXH3 of bytes 0-63
- *     table  per batch: rows it misses, of these in this file, XXH3 of their node ids as u32, XXH3
- *            of its order, the sum of og__pack_hash_at over its rows in this file, by position
+ *     table  per batch: rows it misses, of these in this file, XXH3 of their node ids as u32. Also
+ *            XXH3 of its order, and the sum of og__pack_hash_at over its rows here, by position
  *     order  per batch: where[misses], then position[rows in this file], ascending
  *
  * In memory, a batch's rows of this file come first, by position, then those of its chunk. Miss i
  * is row where[i] of them. Numbers of head and table are u64, orders are u32, all little endian.
  * The table begins on a block of 4096 bytes; orders follow it consecutively.
  *
- * Over several disks rows are striped in units of about a MiB (packed_files.h), after the first
- * block of each part. Everything else is in the first part, whose size is the bytes of the file. */
+ * Over several disks rows are striped in units of about a MiB (packed_files.h). They begin after
+ * the first block of each part. Everything else is in the first part, whose size is the bytes of
+ * the file. */
 #ifndef OG_GATHER_SHARED_H
 #define OG_GATHER_SHARED_H
 
