@@ -8,9 +8,9 @@
  *
  * Two tables have the functions of each kind of scores (enum og__scoring).
  *
- * Both passes over edges read whole rows from random memory, so rows are prefetched, and four are
- * added per pass. Coefficients of a destination are consecutive: softmax treats them as one array.
- */
+ * Both passes over edges read whole rows from random memory. So rows are prefetched, and four are
+ * added per pass. Coefficients of a destination are consecutive: softmax treats them as one
+ * array. */
 #include "nn/kernels.h"
 #include "nn/ops_cpu.h"
 #include "nn/vector.h"
@@ -464,8 +464,8 @@ OG_INLINE void add_scaled(float *restrict y, float a, const float *restrict x, s
         y[j] += a * x[j];
 }
 
-/* Gradients of the attention vectors from the scores of source u. from, to: gradients of its scores
- * as a source and, unless NULL, as a destination. */
+/* Gradients of the attention vectors from the scores of source u. `from` has gradients of its
+ * scores as a source, `to`, unless NULL, as a destination. */
 OG_CLONES static void attention_slopes(const struct og_attend *op, const float *from,
                                        const float *to, const float *z, float *datt)
 {
@@ -477,8 +477,8 @@ OG_CLONES static void attention_slopes(const struct og_attend *op, const float *
     }
 }
 
-/* dz = share * spread, through the coefficients, plus the gradient through the scores; summed over
- * heads that share a row. */
+/* dz = share * spread, through the coefficients, plus the gradient through the scores. Heads that
+ * share a row are summed. */
 OG_CLONES static void source_slopes(const struct og_attend *op, const float *from, const float *to,
                                     float share, const float *restrict spread, float *restrict dz)
 {
@@ -495,8 +495,8 @@ OG_CLONES static void source_slopes(const struct og_attend *op, const float *fro
     }
 }
 
-/* The destination of the transposed block's edge e from source u, after its last edge that of its
- * loop, and its coefficients; false: no loop. */
+/* The destination and coefficients of the transposed block's edge e from source u. After its last
+ * edge comes its loop; false: no loop. */
 OG_INLINE bool destination_of(const struct og_attend_back *op, uint32_t u, uint32_t e, uint32_t *v,
                               size_t *at)
 {

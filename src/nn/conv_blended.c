@@ -1,7 +1,7 @@
 /* R-GCN's convolutions with bases, if there are many lists:
  *
- *     y_v = root x_v + bias + sum over b of V_b z_vb,   z_vb = sum over r of comp[r, b] (mean of
- *     x_u)
+ *     y_v = root x_v + bias + sum over b of V_b z_vb
+ *     z_vb = sum over r of comp[r, b] (mean of x_u)
  *
  *     x ──mean, times comp──> z ──V, all bases concatenated──> y
  *        edges      [D, B F_in]                         [D, F_out]

@@ -1,11 +1,10 @@
 /* Convolutions that sum rows along the edges and multiply them.
  *
- *     GCN    y = (A x) W^T + b                              or  A (x W^T) + b; for a relation
- *            between
- *            two types A has no loops, and its scales come with the block (relational.c)
+ *     GCN    y = (A x) W^T + b                              or  A (x W^T) + b. Between two types
+ *            A has no loops, and its scales come with the block (relational.c)
  *     SAGE   y = mean(x) Wl^T + b + x Wr^T                  or  mean(x Wl^T) + b + x Wr^T
- *     GIN    y = relu(sum(x) W0^T + b0) W2^T + b2, where sum(x) has (1 + eps) of the own row;
- *            or relu(sum(x W0^T) + b0) W2^T + b2
+ *     GIN    y = relu(sum(x) W0^T + b0) W2^T + b2           or  relu(sum(x W0^T) + b0) W2^T + b2.
+ *            The sums have (1 + eps) of the own row
  *
  * The stage up to the first bias is common to all; GIN's ends in t. If a relation's destinations
  * are apart from its sources, GIN's own rows are added to the aggregate before the product. */

@@ -1,4 +1,4 @@
-/* GIN (Xu et al. 2019): an MLP of the sum, in which the own row has its own weight. */
+/* GIN (Xu et al. 2019): an MLP of a sum, where the own row has its own weight. */
 #include "nn/model.h"
 
 static int hidden(const struct og_model_config *c, int l)

@@ -15,12 +15,11 @@
  *     values.c      all parameters as one vector
  *     whole.c       a layer for all nodes
  *
- * Each calls only those above it.
+ * Each calls only those above it. A model has two arenas, the second sub-allocated for every batch:
  *
- *     "model", one arena     | value grad m v of each parameter | packed weights |
- *     "activations", another, sub-allocated for every batch:
- *         scratch | layer 0: scale a t ... h | layer 1 | dropped features | partial sums |
- *         transposed block | dlogits
+ *     "model"         | value grad m v of each parameter | packed weights |
+ *     "activations"   | scratch | layer 0: scale a t ... h | layer 1 | dropped features |
+ *                     | partial sums | transposed block | dlogits |
  *
  * A layer is a convolution and, unless it is the last, norm, activation and dropout. If that end is
  * only ReLU and dropout, it is fused into the convolution's last operator. Otherwise the
@@ -104,7 +103,7 @@ struct og_workspace {
     struct og_rows input; /* input of layer 0: the features, or features after dropout: */
     float *dropped;       /* [n_ids, widest row]; NULL: none */
     float *joined; /* [n_ids, in_dim] rows of all types, in the order of ids; NULL: homogeneous */
-    /* Their gradient, if some are parameters or outputs of linear layers; and these outputs, by
+    /* Their gradient, if some are parameters or outputs of linear layers. Also these outputs, by
      * type, before they are joined. */
     float *djoined;
     /* [n_ids] for ids by type: position of each among ids, and number within its type */
@@ -231,7 +230,8 @@ void og__most_of_pairs(const struct og_pair_counts *n, bool training, struct og_
 
 /* ---- a layer without its convolution ---- */
 
-/* y = x W^T + b, for n rows; and its backward pass: gradients of W and b from that of y. */
+/* y = x W^T + b for n rows, and its backward pass. That makes gradients of W and b from that of
+ * y. */
 OG_MUST_CHECK int og__linear(struct og_model *m, const struct og_linear *of, struct og_rows x,
                              uint32_t n, bool relu, float *y, struct og_err *err);
 OG_MUST_CHECK int og__linear_gradients(struct og_model *m, const struct og_linear *of,
@@ -292,8 +292,8 @@ OG_MUST_CHECK int og__track_moments(struct og_model *m, int l, const float *in, 
 struct og_conv_steps {
     /* If w->transform_first: the product of every source before aggregation, out [n_src, F_mid]. */
     int (*multiply)(struct og_model *m, int l, struct og_rows in, float *out, struct og_err *err);
-    /* Aggregate, up to the layer's end. sources: output of multiply, or the input. own: input rows
-     * of the destinations. keep: store what the backward pass requires. */
+    /* Aggregate, up to the layer's end. `sources` is the output of multiply, or the input; `own`
+     * has input rows of the destinations. With `keep`, store what the backward pass requires. */
     int (*combine)(struct og_model *m, int l, struct og_rows sources, struct og_rows own, bool keep,
                    struct og_err *err);
     /* dy: gradient of the convolution's output. Writes gradients to params and, if goes_back, the
@@ -315,8 +315,8 @@ OG_MUST_CHECK int og__links_gradients(struct og_model *m, const struct og_pairs 
 
 uint64_t og__targets_of(const struct og_model_config *c, uint64_t n); /* elements of n rows */
 
-/* Keys of dropout: each kind of dropout has its own layer numbers, as rows have the same numbers in
- * all. Types and relations have theirs, OG__KEYS apart. */
+/* Keys of dropout: each kind has its own layer numbers, as rows have the same numbers in all. Types
+ * and relations have theirs, OG__KEYS apart. */
 enum { OG__ATTENTION_KEYS = OG_MAX_HOPS, OG__INPUT_KEY = 2 * OG_MAX_HOPS, OG__KEYS = 64 };
 _Static_assert(OG__KEYS > OG__INPUT_KEY, "types and relations share no layer");
 /* Dropout for any key: the random generator takes 8 bits of it, higher bits change the seed. */

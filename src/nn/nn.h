@@ -3,16 +3,16 @@
  * Letters:
  *
  *     L layers; layer l = 0 reads features and uses block hop[L-1-l]
- *     S = n_src, D = n_dst, E = n_edges of a block;  F_in, F_out widths of a layer
+ *     S = n_src, D = n_dst, E = n_edges of a block; F_in, F_out widths of a layer
  *     C classes, B seeds
  *
  * Results are bit-identical for any number of threads:
  *
  * - Products run in fixed blocks of rows, one single-threaded oneDNN call per block.
  * - Partial weight gradients are added in the order of blocks, and so are sums over rows.
- * - Aggregation and attention process each row's edges in order, by destination in the forward
- *   pass, by source in the backward pass.
- * - Dropout is keyed by (seed, epoch, batch, layer, row); features and attention coefficients have
+ * - Aggregation and attention process each row's edges in order. The forward pass goes by
+ *   destination, the backward pass by source.
+ * - Dropout is keyed by (seed, epoch, batch, layer, row). Features and attention coefficients have
  *   layer numbers of their own.
  * - Block sizes and operator order depend on shapes alone. */
 #ifndef OG_NN_H
@@ -153,8 +153,8 @@ struct og_param *og__model_params(struct og_model *m, size_t *n);
 /* Number of trained values, without running statistics. */
 uint64_t og__model_trained(const struct og_model_config *c);
 
-/* All parameters as one vector in host memory, in the order of og__model_params, with running
- * statistics: its length; read; write. */
+/* All parameters as one vector in host memory, with running statistics: its length; read; write.
+ * They are in the order of og__model_params. */
 size_t og__model_values(struct og_model *m);
 OG_MUST_CHECK int og__model_fetch_values(struct og_model *m, float *values, struct og_err *err);
 OG_MUST_CHECK int og__model_push_values(struct og_model *m, const float *values,
@@ -301,10 +301,10 @@ struct og_ranks_among og__rank_among(float *positive, size_t n_positive, float *
 
 /* ---- safetensors: the format of parameters ----
  *
- *     0   u64 little endian: length H of the header
- *     8   H bytes of JSON: {"name":{"dtype":"F32","shape":[..],"data_offsets":[begin,end]},
- *                           "__metadata__":{"key":"text"}}, padded with spaces to 8 bytes
- *     8+H data, offsets relative to here, no holes */
+ *     0    u64 little endian: length H of the header
+ *     8    H bytes of JSON: {"name":{"dtype":"F32","shape":[..],"data_offsets":[begin,end]},
+ *                            "__metadata__":{"key":"text"}}, padded with spaces to 8 bytes
+ *     8+H  data, offsets relative to here, no holes */
 struct og_tensor {
     char name[OG_PARAM_NAME + 32];
     enum { OG_TENSOR_F32, OG_TENSOR_F64, OG_TENSOR_I64 } dtype;

@@ -127,8 +127,8 @@ struct og_transpose {
 
 /* y = act(sum_k input[k] * weight[k] + plus_through * plus + bias)
  *
- * With `gated`, y has a layer's activations and is replaced by the gradient before them: y = y > 0
- * ? gate_scale * result : 0, the derivative of ReLU and dropout together.
+ * With `gated`, y has a layer's activations and is replaced by the gradient before them. It becomes
+ * y > 0 ? gate_scale * result : 0, the derivative of ReLU and dropout together.
  *
  * Tolerance: 1e-5 of the largest magnitude in y. */
 #define OG__TOLERANCE_AFFINE 1e-5
@@ -410,14 +410,16 @@ struct og_rstd {
     float *rstd;      /* out [cols]; may be var */
 };
 
-/* Loss summed over counted rows, the gradient of its mean, and counts of metrics. p is the label's
- * probability, l = -log p. f(l) is the loss: l, or another row of tasks.h.
+/* Loss summed over counted rows, the gradient of its mean, and counts of metrics. The label has
+ * probability p, and l = -log p. The loss f(l) is l, or another row of tasks.h.
  *
- *     softmax   labels int32 [rows]; those outside [0, cols) do not count. With weights v of rows
- * and w of classes, and smoothing e, the mean over sum of v w_y of v ((1 - e) w_y f(l_y) + e / cols
- * sum over c of w_c l_c) sigmoid   labels f32 [rows, cols] of 0 and 1, NaN = unknown; the mean over
- * known elements of w_c f(l) if the label is 1, else f(l) values    labels f32 [rows, cols], NaN =
- * unknown; the mean over known values. A row counts if it has one.
+ *     softmax   labels int32 [rows]; those outside [0, cols) do not count. The mean over the sum
+ *               of v w_y of v ((1 - e) w_y f(l_y) + e / cols sum over c of w_c l_c), with weights
+ *               v of rows and w of classes, and smoothing e
+ *     sigmoid   labels f32 [rows, cols] of 0 and 1, NaN = unknown. The mean over known elements of
+ *               w_c f(l) if the label is 1, else f(l)
+ *     values    labels f32 [rows, cols], NaN = unknown. The mean over known values; a row counts
+ *               if it has one
  *
  * Tolerance: 1e-6 relative for the loss, 1e-6 of 1 / terms for the gradient. */
 #define OG__TOLERANCE_LOSS 1e-6
@@ -482,8 +484,8 @@ struct og_pair_kinds {
 
 /* Losses of the scores of n_edges edges, followed by those of each edge's `each` negatives in turn.
  *
- *     bce     half the mean of log(1 + exp(-s)) over edges and half that of log(1 + exp(s)) over
- *             negatives, so that many negatives do not outweigh the edges
+ *     bce     half the mean of log(1 + exp(-s)) over edges, plus half that of log(1 + exp(s)) over
+ *             negatives. So many negatives do not outweigh the edges
  *     margin  mean over negatives of max(0, 1 - s(edge) + s(negative))
  *
  * Fills loss_sum, weight, counted, compared and twice_ordered. Tolerance: as above. */
@@ -537,15 +539,14 @@ struct og_most {
     uint64_t coefficients; /* of relations, summed along edges; 0: none */
 };
 
-/* Feature rows on devices: slots of a cache, and row buffers, each with the consecutive rows of a
- * batch. Rows are gathered from all tiers at once: slots and pinned host memory.
+/* Feature rows on devices: slots of a cache, and row buffers with consecutive rows of a batch. They
+ * are gathered from all tiers at once: slots and pinned host memory.
  *
- *     slots ───┐                                              (1) moves, before they are
- *     overwritten:
- *     host  ───┼─> collect ─> buffer ─> the model                 slots ─> host locations
- *     staging ─┘                └──> slots                    (2) entries
+ *     slots ───┐                                    (1) moves, before they are overwritten:
+ *     host  ───┼─> collect ─> buffer ─> the model       slots ─> host locations
+ *     staging ─┘                └──> slots          (2) entries
  *
- * Several devices are one cache: the slot of location p is number p / n of device p modulo n. Each
+ * Several devices are one cache. The slot of location p is number p / n of device p modulo n. Each
  * device has its own buffers and reads from the others' memory.
  *
  * One thread uploads rows, while others compute. */
@@ -600,8 +601,8 @@ struct og_rows_ops {
     int (*finish)(struct og_device_row_store *t, struct og_err *err); /* waits for all uploads */
     /* Simulated seconds of the first device's interconnect so far; 0: not simulated. */
     double (*link_seconds)(const struct og_device_row_store *t);
-    /* Mark the buffer as used by the operators requested so far of this backend, one of open or
-     * join. Called by the thread that computes. */
+    /* Mark the buffer as used by the operators requested so far of a backend. This is one of open
+     * or join. Called by the thread that computes. */
     int (*used)(struct og_device_row_store *t, int room, struct og_nn_backend *be,
                 struct og_err *err);
 };
@@ -627,8 +628,8 @@ struct og_nn_ops {
 
     /* ---- a backend ----
      *
-     * Open a backend on device `number` (ignored by the CPU) and the threads of `pool` (NULL: the
-     * caller's alone). Its host memory, own_bytes, is charged to `b`. */
+     * Open a backend on device `number` and the threads of `pool` (NULL: the caller's alone). The
+     * CPU ignores `number`. Its host memory, own_bytes, is charged to `b`. */
     int (*open)(struct og_nn_backend **out, int number, struct og_pool *pool, struct og_budget *b,
                 struct og_err *err);
     void (*close)(struct og_nn_backend *be); /* NULL: no-op */

@@ -46,8 +46,8 @@ static bool lies_densely(const struct og_rows *x)
            x->stride == (size_t)x->dim * sizeof(float) && (uintptr_t)x->base % sizeof(float) == 0;
 }
 
-/* Columns [first, first + width) of the `height` rows from r0, of which n exist: the tile and its
- * row length. */
+/* The tile and its row length of columns [first, first + width), for `height` rows from r0. Rows
+ * from n on do not exist and are zero. */
 static const float *tile_of(const struct og_rows *x, uint32_t r0, uint32_t n, uint32_t height,
                             int first, int width, float *scratch, int *ld)
 {

@@ -11,8 +11,8 @@
  * sums. The ends after a type's sums are an og_model without convolutions (layer.c). So a graph
  * with one type and one relation has bit-identical results to a homogeneous one.
  *
- * A relation has a convolution in a layer if its source and destination have rows there, and if its
- * output reaches the logits of the seeds. Seeds of nodes have one type. Seeds of links have any
+ * A relation has a convolution in a layer if its source and destination have rows there. Its output
+ * must also reach the logits of the seeds. Seeds of nodes have one type. Seeds of links have any
  * type; rows of the last layer are then ordered by seed, as one matrix. Blocks are computed for one
  * relation at a time, in both passes, so only one is in memory. */
 #ifndef OG_NN_RELATIONAL_H

@@ -267,7 +267,7 @@ bool og__may_transform_first(const struct og_model_config *c, int layer)
     return c->own_dim > 0 || og__layer_mid(c, layer) < og__layer_in(c, layer);
 }
 
-/* An element that an edge adds to a sum takes as long as so many multiply-adds of a product. */
+/* How many multiply-adds of a product take as long as an element that an edge adds. */
 enum { OF_AN_EDGE = 12 };
 
 bool og__may_blend(const struct og_model_config *c, int layer)

@@ -143,8 +143,8 @@ struct og_loss_ops {
     unsigned tasks; /* tasks with this loss: bits 1 << enum og_task_kind */
     const char *const
         *parameters; /* options, in the order after the colon; ends with NULL; or NULL */
-    /* For classes and labels: the loss by l = -log p, p the probability of what the label says.
-     * *slope: the factor of l's own derivative by a logit. */
+    /* For classes and labels: the loss by l = -log p. Here p is the probability of what the label
+     * says. `*slope` is the factor of l's own derivative by a logit. */
     double (*classes)(float gamma, double l, float *slope);
     /* For values: the loss of one, and its derivative. */
     double (*value)(float made, float wanted, float *slope);

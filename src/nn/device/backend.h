@@ -106,7 +106,7 @@ OG_MUST_CHECK int og__device_sum_columns(struct og_nn_backend *be, struct og_k_c
 
 /* ---- lists from keys ---- */
 
-/* Sort of numbers 0 to n - 1 by key, stable, with the start of each key. moved NULL: skipped. */
+/* Sort of numbers 0 to n - 1 by key, stable, with the start of each key. `moved` may be NULL. */
 struct og_listing {
     size_t n;
     const uint32_t *key;

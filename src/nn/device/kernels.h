@@ -124,7 +124,8 @@ struct og_k_widen {
     size_t ld;
     bool add;
 };
-/* The end of a product: y = bias, ReLU, dropout; then stored in y, gated by y or added to y. */
+/* The end of a product: y = bias, ReLU, dropout. Then it is stored in y, gated by y or added to
+ * y. */
 struct og_k_end {
     uint32_t first, n; /* rows [first, first + n) of the matrix are at made and at y */
     uint32_t cols;

@@ -11,8 +11,8 @@
 #define HOPS      "sampling"
 enum { PIECE = 1 << 16 };
 
-/* Arrays with an entry per position of a hop (its nodes so far and its edges), and per destination.
- */
+/* Arrays with an entry per position of a hop, or per destination. Positions are its nodes so far
+ * and its edges. */
 struct room {
     uint32_t *key, *value, *sorted, *moved; /* [places] */
     uint32_t *part;                         /* sums */

@@ -3,8 +3,8 @@
  *
  *     ids ──> counts ──> sums ──> draws ──> neighbours ──> sort, firsts, sums ──> numbers ──> host
  *
- * Several samplers may share it; one hop at a time is sampled, or one relation of a hop on a
- * heterogeneous graph. */
+ * Several samplers may share it. One hop at a time is sampled; on a heterogeneous graph, one
+ * relation of it. */
 #ifndef OG_NN_DEVICE_SAMPLER_H
 #define OG_NN_DEVICE_SAMPLER_H
 
