@@ -3,9 +3,9 @@
  *     bench_topology DATASET [BATCHES] [BATCH] [STAGING_MIB]
  *
  * Fanout 10,10,10 on the training nodes, one thread, the same batches each time. `share` is of the
- * bytes that caching every list would take. One line a share: milliseconds, reads and KiB a
- * batch; reads a sampled edge; share of lists found in the neighbour cache; seconds to open with
- * the cache built, and to load it again. */
+ * bytes that caching every list would take. One line a share: milliseconds, reads and KiB a batch,
+ * reads a sampled edge, share of lists found in the neighbour cache. Then seconds to open with the
+ * cache built, and to load it again. */
 #include "dataset/on_disk.h"
 #include "sample/sample.h"
 

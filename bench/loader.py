@@ -9,8 +9,8 @@ times   Seconds an epoch, preparation included, of a loader that releases its ba
         caller's, the others look at rows where they are. They alternate, the one that goes first changing from round to round, so that what
         else the machine does affects all alike; a ratio is that of one round. Printed: medians, with the smallest and largest ratio.
 memory  Memory of a loader of --long epochs. It is the kernel's count of its process, less the count before the loader was opened. Fails where
-        the peak is beyond --memory. What the second half of the epochs has more than the first is to be judged: memory that was planned is
-        touched when a batch is larger than all before it.
+        the peak is beyond --memory. What the second half of the epochs has more than the first is to be judged. Memory that was planned is
+        touched only when a batch is larger than all before it.
 
 bench_loader is built with -D OUTGROW_BENCH=ON, next to outgrow in the folder bench.
 """

@@ -13,8 +13,8 @@ embeddings for authors and institutions. The bytes of the checkpoint have to be 
 a quarter of what is on the disk). Exit status 1 where one of these is not so, or one of bytes.
   - Reported bytes are those of the process's read calls (rchar of its /proc/PID/io at its end). They differ by ITSELF at most: what it reads
     of itself there, and heads of files that it wrote.
-  - The disk read (getrusage) the reported bytes, but for repeated reads, which the page cache serves. These are labels, which each split takes
-    out by a pass of its own; 1 MiB at most of each array, to recognise the dataset; and spilled batches, in training and evaluations.
+  - The disk read (getrusage) the reported bytes, but for repeated reads, which the page cache serves. Those are labels, which each split takes
+    out by a pass of its own, and spilled batches, in training and evaluations. Also 1 MiB at most of each array, to recognise the dataset.
 
 2.5 GB under --scratch, which has to be on a disk, removed afterwards unless kept.
 """

@@ -8,13 +8,13 @@
 memory  everything in memory: seconds of an epoch, the first one left out
 disk    features on disk, a cold page cache, and a memory cgroup. Its limit is --memory for all that Outgrow holds. A peer has as much from the first batch
         on: what its libraries and the graph's topology take before it is shown, and does not count. Where no cgroup can be made that enforces its limit,
-        which is tried, this part is refused; --unbounded runs it all the same, and the table says that peers had no limit
+        which is tried, this part is refused. With --unbounded it runs all the same, and the table says that peers had no limit
 
 GraphSAGE (mean) on an R-MAT graph of Outgrow's generator, whose arrays the peers read as they are. Layers are of --hidden, as many as --fanout has numbers;
 Adam, no dropout. PyG's NeighborLoader draws a node's neighbours once a batch. It cuts off what a layer does not need (trim_to_layer) where its sampler is
 pyg-lib, which PyPI does not have: install it into --venv by hand to compare with that. DGL, GraphBolt and Outgrow draw in every hop. Out of core PyG reads rows
-of a np.memmap in --workers processes; GraphBolt's features are its TorchBasedFeature over a mapped file (its io_uring reader came with 2.4, which PyPI does not
-have either). Both mappings are advised that reads are random: without it the kernel may read megabytes around each row. DGL 2.1 has no features on disk of its
+of a np.memmap in --workers processes. GraphBolt's features are its TorchBasedFeature over a mapped file; its io_uring reader came with 2.4, which PyPI does not
+have either. Both mappings are advised that reads are random: without it the kernel may read megabytes around each row. DGL 2.1 has no features on disk of its
 own.
 
 PyTorch's threads wait for one another in loops. Where the machine has other work, its figures are many times larger.

@@ -60,9 +60,9 @@ out:
 /* ---- which threshold ---- */
 
 /* Whether a victim buffer gains under hybrid depends on its threshold. The preset whose system has
- * both takes the threshold under which most rows of the first superbatch are found on the device
- * and in the buffer; lower tiers do not count. An eighth of the window, as Park et al. 2024 have it
- * (§4.2), where all are alike, and where nothing can be counted. */
+ * both tries several. It takes the one under which most rows of the first superbatch are found on
+ * the device and in the buffer; lower tiers do not count. Where all are alike, or nothing can be
+ * counted, it is an eighth of the window, as Park et al. 2024 have it (§4.2). */
 static bool threshold_is_open(const struct og_data_path *d)
 {
     const struct og_tiers_setup *s = og__tiers_setup(d->tiers);

@@ -192,8 +192,8 @@ struct og_dot {
  *
  * Coefficients are ordered by destination: its edges, then its loop. That of edge e of v is at (e +
  * v) * heads, that of the loop at (indptr[v + 1] + v) * heads. With dropout some are zero and the
- * rest are scaled up, and if the block has weights each edge's is multiplied by its weight: y uses
- * these, `alpha` has the originals. Tolerance: 1e-5 of the largest magnitude in y. */
+ * rest scaled up. If the block has weights each edge's is multiplied by its weight. Then y uses
+ * these, and `alpha` has the originals. Tolerance: 1e-5 of the largest magnitude in y. */
 #define OG__TOLERANCE_ATTEND 1e-5
 #define OG__LEAK             0.2f
 enum { OG__MAX_HEADS = 64 };
@@ -414,8 +414,8 @@ struct og_rstd {
  * probability p, and l = -log p. The loss f(l) is l, or another row of tasks.h.
  *
  *     softmax   labels int32 [rows]; those outside [0, cols) do not count. The mean over the sum
- *               of v w_y of v ((1 - e) w_y f(l_y) + e / cols sum over c of w_c l_c), with weights
- *               v of rows and w of classes, and smoothing e
+ *               of v w_y of v ((1 - e) w_y f(l_y) + e / cols sum over c of w_c l_c). Rows have
+ *               weights v, classes weights w; e is the smoothing
  *     sigmoid   labels f32 [rows, cols] of 0 and 1, NaN = unknown. The mean over known elements of
  *               w_c f(l) if the label is 1, else f(l)
  *     values    labels f32 [rows, cols], NaN = unknown. The mean over known values; a row counts

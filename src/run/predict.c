@@ -1,6 +1,6 @@
 /* predict: layer by layer where nodes have no types (infer.h). For heterogeneous graphs a batch at
- * a time, with neighbours sampled as in training: logits of every requested node of the model's
- * target type, or for links embeddings of all types. */
+ * a time, with neighbours sampled as in training. Outputs are logits of every requested node of the
+ * model's target type, or for links embeddings of all types. */
 #include "base/sized.h"
 #include "dataset/graph.h"
 #include "dataset/writer.h"

@@ -13,7 +13,7 @@ to the same numbers.
 
 Rounding goes by instruction set, compiler and libraries. The first line of checksums.txt says with which they were made; oneDNN is limited to AVX2
 (ONEDNN_MAX_CPU_ISA), so that newer CPUs compare too. Elsewhere only the `= BEFORE` are compared, and the exit status is 77: skipped. How much is read for a row
-depends on the file system, so reads are compared on the kind that counts.txt names, in a folder whose path is as long as theirs was. Exit status 1 at any
+depends on the file system. So reads are compared on the kind that counts.txt names, in a folder whose path is as long as theirs was. Exit status 1 at any
 difference.
 """
 import argparse

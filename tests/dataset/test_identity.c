@@ -1,5 +1,5 @@
 /* Files made from a dataset are used for that dataset alone. If any array is replaced or written
- * to, they are refused or made again, and the run has the bytes of one without them; a copy is the
+ * to, they are refused or made again. Then the run has the bytes of one without them. A copy is the
  * same dataset wherever it is. */
 #include "dataset/generate/options.h"
 #include "options/fields.h"

@@ -2,8 +2,8 @@
  *
  * It computes with the operators of the product, in memory of its own. That memory is open while
  * one of its calls runs and closed to everyone else: a host that reads or writes there gets
- * SIGSEGV. Every pointer that an operator is given must lie in one live allocation, with all that
- * it points to; else the program ends and says which operator and which operand it was. */
+ * SIGSEGV. Every pointer that an operator gets must be in one live allocation, with all that it
+ * points to. Otherwise the program ends and names the operator and the operand. */
 #ifndef OG_OPS_GUARDED_H
 #define OG_OPS_GUARDED_H
 

@@ -1,6 +1,6 @@
-/* Follows any policy's plans batch by batch and knows at each moment which node each slot holds.
- * No row may be read from a slot that does not hold it, no miss read twice, no slot lie beyond the
- * capacity, every row of every batch be served exactly once. */
+/* Follows any policy's plans batch by batch and knows at each moment which node each slot holds. No
+ * row may be read from a slot that does not hold it, no miss be read twice, no slot be beyond the
+ * capacity. Every row of every batch has to be served exactly once. */
 #ifndef OG_ORACLE_VERIFIER_H
 #define OG_ORACLE_VERIFIER_H
 

@@ -1,7 +1,7 @@
 /* Memory outside the budget does not grow with the graph, the model or the number of batches. Calls
- * of malloc and its kin that the library makes by itself are counted, those for the budget are not;
- * the linker puts these functions between (CMakeLists.txt). jansson, zlib, libzip and libyaml call
- * malloc directly. */
+ * of malloc and its kin that the library makes by itself are counted, those for the budget are not.
+ * The linker puts these functions between (CMakeLists.txt). The libraries jansson, zlib, libzip and
+ * libyaml call malloc directly. */
 #include "dataset/generate/options.h"
 #include "dataset/import/options.h"
 #include "options/fields.h"

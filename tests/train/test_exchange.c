@@ -4,8 +4,8 @@
  * what is there to the same result.
  *
  * The same with rows that ranks send one another (--exchange), under policies that look ahead or do
- * not. And with rows that they read in place, in memory that they share: there may be none of it,
- * it cannot be mapped, it is full, or a rank announces rows that are not there. And with rows of
+ * not. And with rows that they read in place, in memory that they share. There may be none of it,
+ * it cannot be mapped, or it is full. Or a rank announces rows that are not there. And with rows of
  * several widths, which are sent.
  *
  * Each rank is a process of its own, before it has threads. Calls of send and recv, and for shared
