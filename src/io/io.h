@@ -127,6 +127,7 @@ struct og_row_files {
     uint64_t offset; /* of row 0 of each */
     size_t row_bytes;
     uint64_t n_rows; /* of all */
+    uint64_t bytes;  /* of them, if the last is cut short; its rest arrives as zeros. 0: whole */
 };
 
 /* Opens these files, with direct reads where the file system allows; otherwise logs that. Buffers

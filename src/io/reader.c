@@ -57,6 +57,7 @@ struct og_reader {
     struct og_read_rule rule;
     const struct og_recode *recode; /* NULL: rows arrive as they are in the file */
     uint64_t n_rows;
+    uint64_t end; /* byte of the file where the only part's rows end; UINT64_MAX: all are whole */
     int depth;
     /* owner thread only */
     struct og_slab slab;
@@ -267,6 +268,9 @@ static int refuse_element(struct og_reader *r, const struct slot *s, uint64_t at
 static int deliver(struct og_reader *r, const struct slot *s, uint64_t from, uint64_t to, char *out)
 {
     const char *data = (const char *)s->request.data + (from - s->request.offset);
+    const uint64_t end = OG_MAX(OG_MIN(to, r->end), from);
+    memset(out + arriving(r, end - from), 0, arriving(r, to - end));
+    to = end;
     if (!r->recode) {
         memcpy(out, data, to - from);
         return 0;
@@ -303,6 +307,13 @@ out:
     return rc;
 }
 
+/* Zeros for what the file does not have, in a request straight into rows. */
+static void clear_rest(const struct og_reader *r, const struct slot *s)
+{
+    const uint64_t from = OG_MAX(s->span.start, r->end);
+    memset((char *)s->request.data + (from - s->request.offset), 0, s->span.end - from);
+}
+
 /* Takes a finished request apart. Returns its failure, if it has one. */
 static int finish(struct og_reader *r, struct slot *s)
 {
@@ -310,10 +321,12 @@ static int finish(struct og_reader *r, struct slot *s)
     int rc = 0;
     if (q->result < 0)
         rc = fail_request(r, s, q->result, NULL, q->offset + q->done);
-    else if (q->offset + (uint32_t)q->result < s->span.end)
+    else if (q->offset + (uint32_t)q->result < OG_MIN(s->span.end, r->end))
         rc = fail_request(r, s, -EIO, "the file ends early", q->offset + (uint32_t)q->result);
     else if (s->bounces)
         rc = scatter(r, s);
+    else if (s->span.end > r->end)
+        clear_rest(r, s);
     if (r->ops->wants_direct && !q->file->direct)
         og__io_file_drop(q->file, q->offset, q->length);
     r->in_flight--;
@@ -459,15 +472,16 @@ int og__reader_wait(struct og_reader *r, struct og_read_job *job, struct og_err 
 
 /* ---- open and close ---- */
 
-/* Does the file have this many rows? */
+/* Does the file have this many rows, or as many bytes of them? */
 static int check_rows(const struct og_read_rule *rule, const struct og_io_file *file, uint64_t rows,
-                      struct og_err *err)
+                      uint64_t end, struct og_err *err)
 {
     uint64_t bytes;
     if (rule->row_bytes == 0 || __builtin_mul_overflow(rows, rule->row_bytes, &bytes) ||
         __builtin_add_overflow(bytes, rule->offset, &bytes))
         return og__fail(err, -EINVAL, NULL, "%s: %llu rows of %zu bytes", file->path,
                         (unsigned long long)rows, rule->row_bytes);
+    bytes = OG_MIN(bytes, end);
     if (bytes > file->size)
         return og__fail(err, -EIO, "the file was cut short: make it again",
                         "%s: the file ends early: %llu bytes, %llu rows of %zu from byte %llu "
@@ -498,7 +512,7 @@ static int open_files(struct og_reader *r, const struct og_row_files *rows,
     r->rule.stripes = rows->stripes;
     for (int p = 0; p < n; p++)
         OG_TRY(check_rows(&r->rule, &r->files[p],
-                          og__part_rows(&rows->stripes, (uint32_t)p, rows->n_rows), err));
+                          og__part_rows(&rows->stripes, (uint32_t)p, rows->n_rows), r->end, err));
 out:
     return rc;
 }
@@ -556,6 +570,7 @@ static int open_on(struct og_reader **out, const struct og_io_ops *ops,
     r->ops = ops;
     r->recode = opt->recode;
     r->n_rows = rows->n_rows;
+    r->end = rows->bytes > 0 ? rows->offset + rows->bytes : UINT64_MAX;
     r->depth = depth_of(opt);
     assert(!r->recode || rows->row_bytes % r->recode->from == 0);
     OG_TRY(open_files(r, rows, opt, err));

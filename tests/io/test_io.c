@@ -134,6 +134,56 @@ static void long_rows_go_in_pieces(void **state)
     }
 }
 
+/* A file that ends within its last row. What is missing of that arrives as zeros. */
+static void check_cut(const struct og_io_ops *ops, size_t row_bytes, size_t missing, size_t align)
+{
+    const uint32_t n_rows = 9;
+    const size_t offset = 128;
+    const size_t whole = n_rows * row_bytes;
+    const struct og_reader_options opt = {.profile = test_profile, .max_request = 65536};
+    struct scratch s;
+    struct og_err err = {0};
+    struct og_reader *r;
+    uint32_t rows[16];
+    char *out = aligned_alloc(4096, og__round_up(whole + align, 4096));
+    scratch_open(&s, offset + whole - missing);
+    const char *path = s.path;
+    const struct og_row_files files = {.paths = &path,
+                                       .offset = offset,
+                                       .row_bytes = row_bytes,
+                                       .n_rows = n_rows,
+                                       .bytes = whole - missing};
+    if (og__reader_open_parts_on(&r, ops, &files, &opt, NULL, &err) < 0)
+        fail_msg("%s", err.message);
+    s.bytes = realloc(s.bytes, offset + whole);
+    memset(s.bytes + offset + whole - missing, 0, missing);
+    for (int set = 0; set < N_SETS; set++) {
+        struct og_read_job job = {.rows = rows, .out = out + align};
+        job.n = pick((enum row_set)set, n_rows, rows);
+        memset(out, 7, whole + align);
+        must_read(r, &job);
+        check_rows(&s, offset, row_bytes, &job);
+        if (!ops->kernel_counts)
+            assert_int_equal(job.counts.bytes, og__reader_predict(r, rows, job.n).bytes);
+    }
+    og__reader_close(r);
+    scratch_close(&s);
+    free(out);
+}
+
+static void the_last_row_may_be_cut_short(void **state)
+{
+    (void)state;
+    const size_t sizes[] = {12, 512, 4000, 300000};
+    for (size_t e = 0; e < OG_COUNT(engines); e++)
+        for (size_t b = 0; b < OG_COUNT(sizes) && here(engines[e]); b++)
+            for (size_t align = 0; align <= 128; align += 128) {
+                check_cut(engines[e], sizes[b], 1, align);
+                check_cut(engines[e], sizes[b], sizes[b] / 2, align);
+                check_cut(engines[e], sizes[b], sizes[b] - 4, align);
+            }
+}
+
 static void null_reads_zeros(void **state)
 {
     (void)state;
@@ -619,6 +669,7 @@ int main(void)
         cmocka_unit_test(pread_reads_every_shape),
         cmocka_unit_test(mmap_reads_every_shape),
         cmocka_unit_test(long_rows_go_in_pieces),
+        cmocka_unit_test(the_last_row_may_be_cut_short),
         cmocka_unit_test(null_reads_zeros),
         cmocka_unit_test(rows_are_recoded_on_their_way),
         cmocka_unit_test(what_cannot_be_recoded_is_named),
