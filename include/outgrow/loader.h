@@ -41,7 +41,7 @@ enum og_element {
 };
 
 /* A dense array in C order; data NULL: no such array. Aligned to 64 bytes, except `src`, `dst`,
- * `weight` and `edge` of a hop, which are aligned to their elements. */
+ * `weight`, `edge` and `edge_attr` of a hop, which are aligned to their elements. */
 struct og_array {
     void *data;
     int element; /* enum og_element */
@@ -55,13 +55,15 @@ struct og_array {
 struct og_minibatch_hop {
     size_t size; /* of this struct, as the library has it; likewise in the next structs */
     int64_t n_dst, n_src, n_edges;
-    int64_t first_edge;     /* columns [first_edge, first_edge + n_edges) of edge_index */
-    struct og_array indptr; /* i64 [n_dst + 1] of CSR by destination, from 0 */
-    struct og_array src;    /* i64 [n_edges] positions in ids: CSR indices, COO sources */
-    struct og_array dst;    /* i64 [n_edges] positions in ids, ascending: COO destinations */
-    struct og_array weight; /* f32 [n_edges], if the sampler weights edges */
-    struct og_array edge;   /* i64 [n_edges] place of each edge in indices.npy, of a relation in
-                               rel<r>_indices.npy; with og_loader_options.edge_places */
+    int64_t first_edge;        /* columns [first_edge, first_edge + n_edges) of edge_index */
+    struct og_array indptr;    /* i64 [n_dst + 1] of CSR by destination, from 0 */
+    struct og_array src;       /* i64 [n_edges] positions in ids: CSR indices, COO sources */
+    struct og_array dst;       /* i64 [n_edges] positions in ids, ascending: COO destinations */
+    struct og_array weight;    /* f32 [n_edges], if the sampler weights edges */
+    struct og_array edge;      /* i64 [n_edges] place of each edge in indices.npy, of a relation in
+                                  rel<r>_indices.npy; with og_loader_options.edge_places */
+    struct og_array edge_attr; /* [n_edges, dim of the relation] rows of edge_features.npy; with
+                                  og_loader_options.edge_features, of relations that have them */
 };
 
 /* One node type of a heterogeneous graph. Destinations of hop h are ids[0 .. n[h]), the first n[0]
@@ -154,10 +156,12 @@ struct og_loader_options {
                              dataset, options and seeds [0, 0 = alone] */
     int local_ranks;      /* of them on this machine [0 = all]. They share the option memory and,
                              unless these are given, threads and disk */
-    bool drop_last;   /* an epoch ends before a batch of fewer seeds [false]. It also ends before
-                         a round that has no batch for every rank */
-    bool edge_places; /* hops have `edge`. Not with walks, pre-sampled batches or a device that
-                       samples [false] */
+    bool drop_last;     /* an epoch ends before a batch of fewer seeds [false]. It also ends before
+                           a round that has no batch for every rank */
+    bool edge_places;   /* hops have `edge`. Not with walks, pre-sampled batches or a device that
+                           samples [false] */
+    bool edge_features; /* hops have `edge_attr`, under the same conditions [false]. Rows of edges
+                           are read and cached within the option memory, as rows of nodes are */
 };
 /* Set the defaults of the members within the first `size` bytes. */
 OG_EXPORT void og_loader_options_defaults(struct og_loader_options *from, size_t size);

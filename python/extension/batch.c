@@ -72,15 +72,18 @@ static PyObject *hop_tuple(const struct module_state *state, const struct og_min
     PyObject *dst = src ? array_new(state, m, &hop->dst) : NULL;
     PyObject *weight = dst ? array_new(state, m, &hop->weight) : NULL;
     PyObject *edge = weight ? array_new(state, m, &hop->edge) : NULL;
-    PyObject *out = edge ? Py_BuildValue("(LLLLOOOOO)", (long long)hop->n_dst,
-                                         (long long)hop->n_src, (long long)hop->n_edges,
-                                         (long long)hop->first_edge, indptr, src, dst, weight, edge)
-                         : NULL;
+    PyObject *attr = edge ? array_new(state, m, &hop->edge_attr) : NULL;
+    PyObject *out =
+        attr ? Py_BuildValue("(LLLLOOOOOO)", (long long)hop->n_dst, (long long)hop->n_src,
+                             (long long)hop->n_edges, (long long)hop->first_edge, indptr, src, dst,
+                             weight, edge, attr)
+             : NULL;
     Py_XDECREF(indptr);
     Py_XDECREF(src);
     Py_XDECREF(dst);
     Py_XDECREF(weight);
     Py_XDECREF(edge);
+    Py_XDECREF(attr);
     return out;
 }
 
@@ -188,7 +191,8 @@ static PyGetSetDef attributes[] = {
     {"n_positive", get_int64, NULL, "edges at the beginning of pairs", AT(n_positive)},
     {"n_negative", get_int64, NULL, "negatives after them", AT(n_negative)},
     {"hops", get_hops, NULL,
-     "(n_dst, n_src, n_edges, first_edge, indptr, src, dst, weight, edge) of each hop", NULL},
+     "(n_dst, n_src, n_edges, first_edge, indptr, src, dst, weight, edge, edge_attr) of each hop",
+     NULL},
     {"n_seeds", get_int64, NULL, "seeds, or ends of pairs", AT(n_seeds)},
     {"split", get_text, NULL, "train, valid, test or seeds", AT(split)},
     {"epoch", get_int, NULL, "from 1; 0 in an evaluation", AT(epoch)},

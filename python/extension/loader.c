@@ -83,17 +83,20 @@ PyObject *open_loader(PyObject *module, PyObject *args)
     int evaluates;
     int drop_last;
     int edge_places;
+    int edge_features;
     Py_buffer buffer = {0};
     struct og_options *opt;
     og_loader_options_init(&from);
-    if (!PyArg_ParseTuple(args, "sO!zOidp(IIi)ppO", &dataset, &PyDict_Type, &options, &from.split,
+    if (!PyArg_ParseTuple(args, "sO!zOidp(IIi)pppO", &dataset, &PyDict_Type, &options, &from.split,
                           &seeds, &from.hold, &from.step_seconds, &evaluates, &from.rank,
-                          &from.ranks, &from.local_ranks, &drop_last, &edge_places, &watch) ||
+                          &from.ranks, &from.local_ranks, &drop_last, &edge_places, &edge_features,
+                          &watch) ||
         !(opt = options_from(state, options)))
         return NULL;
     from.evaluates = evaluates;
     from.drop_last = drop_last;
     from.edge_places = edge_places;
+    from.edge_features = edge_features;
     PyObject *out =
         get_seeds(seeds, &buffer, &from) ? open_with(state, dataset, opt, &from, watch) : NULL;
     if (buffer.obj)

@@ -34,6 +34,7 @@ class Hop(NamedTuple):
     dst: Any
     weight: Any
     e_id: Any
+    edge_attr: Any
 
 class Nodes(NamedTuple):
     ids: Any
@@ -115,6 +116,7 @@ class Loader:
         links: Any = None,
         drop_last: bool = False,
         e_id: bool = False,
+        edge_attr: bool = False,
         rank: int = 0,
         world_size: int = 1,
         hold: int | None = None,

@@ -18,6 +18,7 @@ class Hop(typing.NamedTuple):
     dst            destination of each edge, ascending
     weight         weight of each edge if the sampler has weights; else None
     e_id           place of each edge in the dataset's indices, with e_id=True; else None
+    edge_attr      features of each edge, with edge_attr=True; else None, as of a relation without
     """
     n_dst: int
     n_src: int
@@ -28,6 +29,7 @@ class Hop(typing.NamedTuple):
     dst: typing.Any
     weight: typing.Any
     e_id: typing.Any
+    edge_attr: typing.Any
 
 
 class Nodes(typing.NamedTuple):
@@ -202,7 +204,7 @@ def make_pyg():
 
     def set_edges(store, edges):
         store.edge_index, store.num_sampled_edges = edges.edge_index, new_edges(edges.hops)
-        for key, name in ("edge_weight", "weight"), ("e_id", "e_id"):
+        for key, name in ("edge_weight", "weight"), ("e_id", "e_id"), ("edge_attr", "edge_attr"):
             if (values := of_edges(edges.hops, name, torch.cat)) is not None:
                 store[key] = values
         if edges.pairs is not None:
@@ -232,7 +234,7 @@ def make_pyg():
         data = classes.Data(x=tensor_of(batch.x), edge_index=tensor_of(batch.edge_index), y=tensor_of(batch.y), n_id=tensor_of(batch.ids))
         data.input_id, data.batch_size = tensor_of(batch.input_id), batch.n_seeds
         data.num_sampled_nodes, data.num_sampled_edges = new_nodes(hops, batch.n_seeds), new_edges(hops)
-        for key, name in ("edge_weight", "weight"), ("e_id", "e_id"):
+        for key, name in ("edge_weight", "weight"), ("e_id", "e_id"), ("edge_attr", "edge_attr"):
             if (values := of_edges(hops, name, torch.cat)) is not None:
                 data[key] = values
         if (pairs := tensor_of(batch.pairs)) is not None:
@@ -290,7 +292,7 @@ def make_dgl():
         block = dgl.create_block(("csc", (hop.indptr, hop.src, torch.empty(0, dtype=torch.int64))),
                                  num_src_nodes=hop.n_src, num_dst_nodes=hop.n_dst)
         block.srcdata[dgl.NID], block.dstdata[dgl.NID] = ids[:hop.n_src], ids[:hop.n_dst]
-        for key, value in ("weight", hop.weight), (dgl.EID, hop.e_id):
+        for key, value in ("weight", hop.weight), (dgl.EID, hop.e_id), ("feat", hop.edge_attr):
             if value is not None:
                 block.edata[key] = value
         return block
@@ -310,7 +312,7 @@ def make_dgl():
         for name, nodes in types.items():
             block.srcnodes[name].data[dgl.NID], block.dstnodes[name].data[dgl.NID] = nodes.ids[:nodes.n[h + 1]], nodes.ids[:nodes.n[h]]
         for relation, hop in hops.items():
-            for key, value in ("weight", hop.weight), (dgl.EID, hop.e_id):
+            for key, value in ("weight", hop.weight), (dgl.EID, hop.e_id), ("feat", hop.edge_attr):
                 if value is not None:
                     block.edges[relation].data[key] = value
         return block

@@ -39,7 +39,7 @@ THEIRS = {"subgraph_type": "directional", "directed": True, "weight_attr": None,
           "generator": None, "edge_label_index": None, "edge_label": None, "neg_sampling": None, "neg_sampling_ratio": None}
 SPLITS = ("train", "valid", "test")
 # Arguments that this loader alone has. A call with one of them is not NeighborLoader's, whatever it calls its fanout.
-OWN = {"fanout", "batch", "split", "seeds", "links", "form", "eval_every", "no_shuffle", "draw", "e_id"}
+OWN = {"fanout", "batch", "split", "seeds", "links", "form", "eval_every", "no_shuffle", "draw", "e_id", "edge_attr"}
 LEFT_OUT = "input_nodes: left out, so outgrow.Loader takes the training split, where NeighborLoader takes all nodes. " \
            "Give input_nodes=\"train\" for these seeds, input_nodes=None for all nodes"
 OF_NO_EDGES = "walk", "ladies"  # samplers, whose neighbours are not along edges of the graph, hop by hop
@@ -237,6 +237,8 @@ class Loader(OwnThreads):
     drop_last     end an epoch before a batch with fewer seeds. With several ranks also before a round without a batch for each
     e_id          batches have e_id, the place of each edge in indices.npy. A relation has rel<r>_indices.npy. The order is that of weights.npy,
                   edge_features.npy and edge_ids.npy. Not for walks, pre-sampled batches and a device that samples
+    edge_attr     batches have edge_attr, the dataset's features of each edge, in DGL's blocks edata["feat"]. Rows of edges are planned, cached and
+                  read within `memory` as rows of nodes are. As e_id
     rank, world_size   of a process that trains together with others, as under torch.distributed. It has the batches whose number modulo
                   world_size is rank. So the processes' batches are those of one process, a round of world_size batches in the place of
                   each world_size batches. All processes give the same arguments; those of one machine share `memory`
@@ -327,7 +329,7 @@ class Loader(OwnThreads):
 
     def __init__(self, dataset, *, fanout=None, batch=1000, memory=None, policy="auto", split=None, seeds=None, form="pyg",
                  epochs=10, step_seconds=None, max_held=None, eval_every=None, progress=False, num_neighbors=None, batch_size=None, input_nodes=...,
-                 links=None, drop_last=False, e_id=False, rank=0, world_size=1, hold=None, **options):
+                 links=None, drop_last=False, e_id=False, edge_attr=False, rank=0, world_size=1, hold=None, **options):
         if not callable(form) and form not in MAKERS:
             raise OptionError(f"form: {form!r} is not one of {', '.join(MAKERS)}")
         self._form = form if callable(form) else MAKERS[form]()
@@ -358,7 +360,7 @@ class Loader(OwnThreads):
         self._held, self._grows = 2 if max_held is None else max_held, max_held is None
         self._watch = _outgrow.Watch()
         self._native = watched(_outgrow.open_loader, os.fspath(dataset), texts, split, seeds, self._held, step_seconds or 0.0,
-                               bool(eval_every), ranks_of(rank, world_size), bool(drop_last), bool(e_id), watch=self._watch)
+                               bool(eval_every), ranks_of(rank, world_size), bool(drop_last), bool(e_id), bool(edge_attr), watch=self._watch)
         if seeds is not None or options.get("task") != "link":
             self.dataset = range(len(seeds if seeds is not None else np.load(os.path.join(dataset, f"{split}.npy"), mmap_mode="r")))
         self._epoch = 0  # of the latest iteration

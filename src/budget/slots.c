@@ -44,7 +44,7 @@ static uint32_t ranges_of(const struct og_workload *f, const uint64_t *slots,
 {
     uint32_t n = 0;
     for (uint32_t k = 0; n < f->n_ranges; k++) {
-        if (f->graph->group[k].dim == 0)
+        if (f->row_graph->group[k].dim == 0)
             continue;
         ranges[n] = f->ranges[n];
         ranges[n++].n_slots = (uint32_t)slots[k];
@@ -56,7 +56,7 @@ uint32_t og__host_ranges(const struct og_workload *f, const struct og_group_size
                          struct og_slot_range *ranges)
 {
     uint64_t slots[OG_MOST_TYPES];
-    for (uint32_t k = 0; k < f->graph->n_groups; k++)
+    for (uint32_t k = 0; k < f->row_graph->n_groups; k++)
         slots[k] = size[k].slots;
     return ranges_of(f, slots, ranges);
 }
@@ -65,7 +65,7 @@ uint32_t og__device_ranges(const struct og_workload *f, const struct og_group_si
                            struct og_slot_range *ranges)
 {
     uint64_t slots[OG_MOST_TYPES];
-    for (uint32_t k = 0; k < f->graph->n_groups; k++)
+    for (uint32_t k = 0; k < f->row_graph->n_groups; k++)
         slots[k] = size[k].device_slots;
     return ranges_of(f, slots, ranges);
 }
@@ -141,7 +141,7 @@ int og__amount_slots(const uint32_t *worth, const struct og_amount *cache,
 int og__upper_tier_plan(struct og_upper_tier *out, const struct og_plan_inputs *p,
                         const uint32_t *worth, struct og_budget *b, struct og_err *err)
 {
-    const struct og_graph *g = p->workload->graph;
+    const struct og_graph *g = p->workload->row_graph;
     *out = (struct og_upper_tier){0};
     if (!og__policy_caches(p->exec->device_policy))
         return 0;
@@ -532,8 +532,8 @@ int og__memory_plan_cache(struct og_memory_plan *m, const struct og_plan_inputs 
 {
     struct sizing z = {.given = p,
                        .from = given,
-                       .row_group = og__row_groups_of_graph(p->workload->graph),
-                       .n = p->workload->graph->n_groups,
+                       .row_group = og__row_groups_of_graph(p->workload->row_graph),
+                       .n = p->workload->row_graph->n_groups,
                        .copies = copies_of_misses(p)};
     struct settled s;
     int rc = z.row_group ? 0 : og__fail_errno(err, -ENOMEM, NULL, "cache");

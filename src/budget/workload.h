@@ -46,9 +46,13 @@ struct og_rows_known {
 
 struct og_workload {
     struct og_graph *graph;
+    /* The same with all groups that batches take rows of; `graph` itself where these are of nodes.
+     * Groups of edges' units follow (session_edges.c). */
+    struct og_graph *row_graph;
     struct og_graph_types *types;  /* its types and relations, as a model reads them */
     struct og_type_counts by_type; /* batches are no larger, by types */
-    /* by which a batch's ids that have rows are planned group by group; NULL: all, as they are */
+    /* The groups of row_graph, by which a batch's ids with rows are planned group by group. NULL:
+     * all, as they are. */
     const struct og_graph_types *planned_groups;
     struct og_slot_range *ranges; /* [n_ranges] of groups with features, without slots, by the
                                      policy's numbers of nodes */
@@ -74,7 +78,7 @@ struct og_workload {
     struct og_read_rule read_rule;  /* of the features */
 
     /* in numbers: the memory plan looks at these, and at none of the pointers */
-    uint64_t n_nodes;
+    uint64_t n_nodes;    /* of row_graph */
     uint64_t list_bytes; /* of neighbours, of the whole graph, on the disk */
     struct og_group_sampling_shape group_sampling; /* what a sampling group reads */
     size_t row_bytes;              /* of a row in memory; 0: there are several groups, or no rows */
@@ -132,17 +136,23 @@ enum {
     OG__SUM_MARGIN = 32,   /* sums of many of them by less than such a share */
 };
 
+/* Do batches take rows of edges? */
+static inline bool og__plans_units(const struct og_workload *f)
+{
+    return f->row_graph != f->graph;
+}
+
 /* Are there several groups? Then slots are shared out among them, and ids are planned group by
  * group. */
 static inline bool og__shares_slots(const struct og_workload *f)
 {
-    return f->graph->n_groups > 1;
+    return f->row_graph->n_groups > 1;
 }
 
 /* Rows of the largest batch. */
 static inline uint64_t og__input_rows(const struct og_workload *f)
 {
-    return f->caps.hop[f->caps.n_hops - 1].n_src;
+    return f->caps.hop[f->caps.n_hops - 1].n_src + (og__plans_units(f) ? f->caps.n_units : 0);
 }
 
 /* Rows of a batch on average, in bytes. */

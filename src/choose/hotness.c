@@ -44,13 +44,13 @@ static void close_visitor(struct visitor *v)
     og__seeds_close(&v->seeds);
 }
 
-static void count_visits(const struct og_batch *b, uint32_t *hotness)
+static void count_visits(const uint32_t *ids, uint32_t n, uint32_t *hotness)
 {
     enum { AHEAD = 16 };
-    for (uint32_t i = 0; i < b->n_ids; i++) {
-        if (i + AHEAD < b->n_ids)
-            __builtin_prefetch(&hotness[b->ids[i + AHEAD]], 1);
-        __atomic_fetch_add(&hotness[b->ids[i]], 1, __ATOMIC_RELAXED);
+    for (uint32_t i = 0; i < n; i++) {
+        if (i + AHEAD < n)
+            __builtin_prefetch(&hotness[ids[i + AHEAD]], 1);
+        __atomic_fetch_add(&hotness[ids[i]], 1, __ATOMIC_RELAXED);
     }
 }
 
@@ -65,7 +65,10 @@ static int visit_batch(struct visits *all, struct visitor *v, uint64_t number)
                         descriptor.drawn_epoch, descriptor.batch, &v->sampled, &v->err);
     if (rc < 0)
         return rc;
-    count_visits(&v->sampled.batch, all->hotness);
+    const struct og_batch *b = &v->sampled.batch;
+    count_visits(b->ids, b->n_ids, all->hotness);
+    if (og__plans_units(workload))
+        count_visits(b->units, b->n_units, all->hotness);
     return og__stopped(all->g->given.config, "stopped while sampling ahead", &v->err);
 }
 
@@ -223,6 +226,34 @@ static int find_noise(const struct og_options *opt, uint64_t n_nodes, uint32_t *
     return 0;
 }
 
+/* ---- of units of edges ---- */
+
+typedef uint32_t unit_hotness(uint32_t edges);
+
+/* The degree of a node that as many edges lead to. */
+static uint32_t degree_of_unit(uint32_t edges)
+{
+    return edges;
+}
+
+static uint32_t score_of_unit(uint32_t edges)
+{
+    (void)edges;
+    return og__float_ordered(0);
+}
+
+static void rank_units(const struct og_workload *f, unit_hotness *of_unit, uint32_t *hotness)
+{
+    const struct og_graph *g = f->row_graph;
+    for (uint32_t k = f->graph->n_groups; of_unit && k < g->n_groups; k++) {
+        const struct og_group *of = &g->group[k];
+        const uint32_t rows = f->edge_units[of->relation].rows;
+        const int64_t edges = g->relation[of->relation].n_edges;
+        for (int64_t u = 0; u < of->n_nodes; u++)
+            hotness[of->first + u] = of_unit((uint32_t)OG_MIN((int64_t)rows, edges - u * rows));
+    }
+}
+
 /* ---- of any policy ---- */
 
 typedef int from_graph(const struct og_structure *g, struct og_pool *pool,
@@ -233,19 +264,23 @@ typedef int from_options(const struct og_options *opt, uint64_t n_nodes, uint32_
 static const struct {
     from_graph *find; /* or, where no graph is needed: */
     from_options *find_bare;
-    from_options *find_numbers; /* of several sizes, if another; */
+    from_options *find_numbers; /* of several sizes, if another, of nodes alone; */
+    unit_hotness *of_unit;      /* of edges; NULL: found with the others, or 0 */
     og_uses *uses;              /* and how often, by what either found */
     int (*check)(const struct og_options *opt, uint64_t n_nodes, struct og_err *err); /* or NULL */
     size_t (*bytes)(const struct og_workload *f); /* NULL: none */
 } kinds[OG__HOTNESS_KINDS] = {
     [OG__HOTNESS_NOISE] = {.find_bare = find_noise, .uses = og__uses_counted},
-    [OG__HOTNESS_DEGREE] = {.find = find_degrees, .uses = og__uses_counted},
+    [OG__HOTNESS_DEGREE] = {.find = find_degrees,
+                            .of_unit = degree_of_unit,
+                            .uses = og__uses_counted},
     [OG__HOTNESS_VISITS] = {.find = find_visits, .uses = og__uses_counted, .bytes = visits_bytes},
     [OG__HOTNESS_PAGERANK] = {.find = find_pagerank,
                               .uses = og__uses_float,
                               .bytes = pagerank_bytes},
     [OG__HOTNESS_SCORES] = {.find_bare = og__hotness_scores,
                             .find_numbers = og__hotness_scores_as_floats,
+                            .of_unit = score_of_unit,
                             .uses = og__uses_ordered,
                             .check = og__hotness_scores_check},
 };
@@ -269,10 +304,12 @@ int og__hotness_uses(const struct og_structure *g, struct og_pool *pool, int pol
                      struct og_err *err)
 {
     const enum og_hotness kind = og__policy_hotness(policy);
+    const struct og_workload *f = g->given.workload;
+    const uint64_t n = kinds[kind].find_numbers ? (uint64_t)f->graph->n_nodes : f->n_nodes;
     *uses = kinds[kind].uses;
-    return kinds[kind].find
-               ? kinds[kind].find(g, pool, opt, hotness, err)
-               : og__hotness_uses_bare(policy, opt, g->given.workload->n_nodes, hotness, uses, err);
+    rank_units(f, kinds[kind].of_unit, hotness);
+    return kinds[kind].find ? kinds[kind].find(g, pool, opt, hotness, err)
+                            : og__hotness_uses_bare(policy, opt, n, hotness, uses, err);
 }
 
 int og__hotness_uses_bare(int policy, const struct og_options *opt, uint64_t n_nodes,

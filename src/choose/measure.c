@@ -40,11 +40,11 @@ static const struct og_group *probed(const struct og_graph *g)
 static int learn_rule(struct og_probe *p, struct og_workload *f, const struct og_config *config,
                       struct og_budget *b, struct og_err *err)
 {
-    if (f->graph->n_groups > 1)
+    if (f->row_graph->n_groups > 1)
         return 0;
-    if (!p->reader ||
-        f->graph->group->dtype != f->graph->group->stored) /* not read, or rounded on the way */
-        return og__gather_read_rule(f->graph->group, config->opt.io, b, &f->read_rule, err);
+    if (!p->reader || f->row_graph->group->dtype !=
+                          f->row_graph->group->stored) /* not read, or rounded on the way */
+        return og__gather_read_rule(f->row_graph->group, config->opt.io, b, &f->read_rule, err);
     f->read_rule = og__reader_rule(p->reader);
     return 0;
 }
@@ -53,7 +53,7 @@ int og__probe_open(struct og_probe *p, struct og_workload *f, const struct og_co
                    struct og_budget *b, struct og_err *err)
 {
     const struct og_reader_options opt = og__reader_setup(config, &f->profile);
-    const struct og_group *g = probed(f->graph);
+    const struct og_group *g = probed(f->row_graph);
     *p = (struct og_probe){0};
     if (!g)
         return 0;

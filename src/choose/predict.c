@@ -54,7 +54,7 @@ static void add_rows(struct og_plan_cost *sum, const struct og_data_path *d, uin
 static void add_plan(struct og_plan_cost *sum, const struct og_data_path *d,
                      const struct og_plan *plan)
 {
-    const struct og_graph *g = d->workload->graph;
+    const struct og_graph *g = d->workload->row_graph;
     uint32_t hits[OG_MOST_TYPES];
     uint32_t i = 0;
     count_hits(d->size, g->n_groups, plan, hits);
@@ -133,7 +133,7 @@ static void scale_costs(struct og_predicted *p, const struct og_predicted *sum, 
 static void scale_to_epoch(const struct og_data_path *d, const struct og_predicted *sum, double by)
 {
     scale_costs(d->predicted, sum, by);
-    for (uint32_t g = 0; g < d->workload->graph->n_groups; g++) {
+    for (uint32_t g = 0; g < d->workload->row_graph->n_groups; g++) {
         struct og_group_size *size = &d->size[g];
         const struct og_predicted seen = {.plan = size->seen, .tiers = size->seen_tiers};
         struct og_predicted epoch = {0};
@@ -154,7 +154,7 @@ void og__predict_epoch(const struct og_prediction *p, const struct og_data_path 
 
 int og__learn_rules(const struct og_data_path *d, struct og_err *err)
 {
-    const struct og_graph *g = d->workload->graph;
+    const struct og_graph *g = d->workload->row_graph;
     int rc = 0;
     for (uint32_t k = 0; k < g->n_groups; k++)
         if (g->group[k].dim > 0)

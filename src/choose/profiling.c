@@ -17,12 +17,13 @@ enum { PROFILING_BATCHES = 8, FIRST_EPOCH = 1 };
 
 /* ---- sampling it ---- */
 
-static int keep_ids(struct og_profiling *p, const struct og_batch *batch, struct og_budget *b,
-                    struct og_err *err)
+static int keep_ids(struct og_profiling *p, const struct og_batch *batch, uint32_t n_units,
+                    struct og_budget *b, struct og_err *err)
 {
-    size_t need = (p->rows + batch->n_ids) * sizeof(*p->ids);
+    const uint64_t n = (uint64_t)batch->n_ids + n_units;
+    size_t need = (p->rows + n) * sizeof(*p->ids);
     if (need > p->bytes) {
-        size_t first = (size_t)PROFILING_BATCHES * batch->n_ids * sizeof(*p->ids) * 9 / 8;
+        size_t first = (size_t)PROFILING_BATCHES * n * sizeof(*p->ids) * 9 / 8;
         size_t bytes = OG_MAX(OG_MAX(need, p->bytes * 3 / 2), first);
         uint32_t *ids = og__alloc(b, bytes, "pilot", err);
         if (!ids)
@@ -34,7 +35,9 @@ static int keep_ids(struct og_profiling *p, const struct og_batch *batch, struct
         p->bytes = bytes;
     }
     memcpy(p->ids + p->rows, batch->ids, batch->n_ids * sizeof(*p->ids));
-    p->rows += batch->n_ids;
+    if (n_units > 0)
+        memcpy(p->ids + p->rows + batch->n_ids, batch->units, n_units * sizeof(*p->ids));
+    p->rows += n;
     p->ptr[++p->n] = p->rows;
     return 0;
 }
@@ -63,7 +66,7 @@ static int note_batch(struct og_profiling *p, const struct og_workload *f,
     og__caps_include(&p->caps, batch);
     OG_TRY(count_types(p, f, batch, err));
     if (descriptor->split == OG__TRAIN)
-        OG_TRY(keep_ids(p, batch, b, err));
+        OG_TRY(keep_ids(p, batch, og__plans_units(f) ? batch->n_units : 0, b, err));
 out:
     return rc;
 }
@@ -622,13 +625,13 @@ static int worst_of(const void *arg, const uint64_t *slots, uint64_t *rows, stru
     const struct og_workload *f = c->workload;
     int rc = 0;
     for (uint32_t g = 0, k = 0; k < f->n_row_groups; g++) {
-        const struct og_group *group = &f->graph->group[g];
+        const struct og_group *group = &f->row_graph->group[g];
         if (group->dim == 0)
             continue;
         struct cached cached = {.first = (uint64_t)group->first,
                                 .end = (uint64_t)(group->first + group->n_nodes)};
         rows[k] = c->of_batches ? f->row_group[k].rows : f->row_group[k].read;
-        if (f->requested_rows == 0 || f->graph->n_groups == 1) /* else all requests */
+        if (f->requested_rows == 0 || f->row_graph->n_groups == 1) /* else all requests */
             OG_TRY(worst_of_group(c, &cached, slots[k], &rows[k], err));
         k++;
     }

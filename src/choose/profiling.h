@@ -9,7 +9,8 @@
 
 #include "flow/structure.h"
 
-/* Batches sampled before the run to learn its sizes: input node ids, one batch after another. */
+/* Batches sampled before the run to learn its sizes. Each has ids of input nodes, then of units of
+ * edges whose rows it takes. */
 struct og_profiling {
     uint32_t *ids;
     uint64_t *ptr; /* [n + 1] ids of batch i: [ptr[i], ptr[i + 1]) */

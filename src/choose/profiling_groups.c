@@ -40,7 +40,7 @@ out:
 int og__profiling_groups(struct og_profiling_groups *out, const struct og_profiling *p,
                          const struct og_structure *g, struct og_budget *b, struct og_err *err)
 {
-    const struct og_graph *graph = g->given.workload->graph;
+    const struct og_graph *graph = g->given.workload->row_graph;
     uint64_t used = 0;
     int rc;
     *out = (struct og_profiling_groups){0};

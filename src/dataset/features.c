@@ -66,12 +66,16 @@ static int open_rows(struct og_reader **out, const struct og_group *g,
     struct og_reader_options own = *opt;
     const char *paths[OG_MOST_PARTS];
     og__features_paths(g, paths);
+    const uint64_t bytes =
+        (uint64_t)g->rows.shape[0] * (uint64_t)g->rows.shape[1] * og__dtype_size(g->stored);
+    const size_t row_bytes = og__file_row_bytes(g);
     const struct og_row_files rows = {
         .paths = paths,
         .stripes = g->rows.parts ? g->rows.parts->stripes : (struct og_stripes){0},
         .offset = (uint64_t)g->rows.offset,
-        .row_bytes = og__file_row_bytes(g),
-        .n_rows = (uint64_t)g->rows.shape[0],
+        .row_bytes = row_bytes,
+        .n_rows = (bytes + row_bytes - 1) / row_bytes,
+        .bytes = bytes % row_bytes > 0 ? bytes : 0,
     };
     own.recode = recode;
     return og__reader_open_parts(out, &rows, &own, b, err);

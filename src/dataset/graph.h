@@ -68,10 +68,11 @@ enum {
 enum og__split { OG__TRAIN, OG__VALID, OG__TEST, OG__SPLITS };
 
 /* Feature rows of one size, for the nodes [first, first + n_nodes). Or for a relation's edges, from
- * 0 in the order of its indices. */
+ * 0 in the order of its indices; where batches take them, units of edges stand for nodes. */
 struct og_group {
     const struct og_graph *graph; /* that it is of */
     const char *name;             /* of the node type, or the relation; "" if homogeneous */
+    uint32_t relation;            /* of edges: theirs */
     int64_t first, n_nodes;
     int dim;              /* 0: no rows */
     enum og_dtype stored; /* in the file */

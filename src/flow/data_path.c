@@ -189,9 +189,9 @@ static void invalidate_policy(struct og_data_path *d, uint32_t first)
 /* Which features, and how they are kept. */
 static uint64_t key_of_features(const struct og_workload *f)
 {
-    uint64_t key = f->graph->identity.contents;
-    for (uint32_t t = 0; t < f->graph->n_groups; t++)
-        key = key * 31 + 1 + (uint64_t)f->graph->group[t].dtype;
+    uint64_t key = f->row_graph->identity.contents;
+    for (uint32_t t = 0; t < f->row_graph->n_groups; t++)
+        key = key * 31 + 1 + (uint64_t)f->row_graph->group[t].dtype;
     return key;
 }
 
@@ -214,7 +214,7 @@ uint64_t og__cache_key(uint32_t rank)
 
 static int open_gather(struct og_data_path *d, uint64_t *prefill, struct og_err *err)
 {
-    const struct og_graph *g = d->workload->graph;
+    const struct og_graph *g = d->workload->row_graph;
     uint32_t n_slots[OG_MOST_TYPES] = {0};
     uint32_t staging_rows[OG_MOST_TYPES] = {0};
     const struct og_gather_options opt = {
@@ -312,7 +312,7 @@ static int open_device_rows(struct og_data_path *d, uint64_t *prefill, struct og
     const struct og_workload *f = d->workload;
     const struct og_plan_inputs given = {d->config, f, d->exec};
     const struct og_device_plan device = og__device_plan(&given);
-    const struct og_graph *g = f->graph;
+    const struct og_graph *g = f->row_graph;
     struct og_device_group *group = calloc(g->n_groups, sizeof(*group));
     uint32_t n = 0;
     if (!group)

@@ -114,6 +114,9 @@ OG_MUST_CHECK int og__data_path_open(struct og_data_path *d, unsigned want, uint
 /* What is to be in slots now; *prefill is added to. No batch is in flight. */
 OG_MUST_CHECK int og__data_path_fill(struct og_data_path *d, uint64_t *prefill,
                                      struct og_io_counts *counted, struct og_err *err);
+/* The rows of a relation's edges among those of a batch (og_work.rows); without any `rows` is 0. */
+struct og_edge_rows og__rows_of_edges(const struct og_workload *f, const struct og_rows *rows,
+                                      uint32_t relation);
 /* As what others have the cache of a rank that shows it. */
 uint64_t og__cache_key(uint32_t rank);
 void og__data_path_close(struct og_data_path *d);

@@ -35,8 +35,8 @@ struct og_lookahead_counts {
     struct og_io_counts read; /* of prefill */
 };
 
-/* The ids of a batch that have rows, which plans are of. All in a homogeneous graph, where the
- * batch has them, else type by type. */
+/* The ids of a batch that have rows, by group; units of edges follow nodes. With a single group
+ * they are the batch's own. */
 struct og_planned_ids {
     const uint32_t *ids; /* [n] */
     uint32_t n;
@@ -51,6 +51,9 @@ OG_MUST_CHECK int og__planned_ids_reserve(struct og_planned_ids *p,
 OG_MUST_CHECK int og__planned_ids_list(struct og_planned_ids *p,
                                        const struct og_graph_types *groups, const uint32_t *ids,
                                        uint32_t n, struct og_err *err);
+OG_MUST_CHECK int og__planned_ids_batch(struct og_planned_ids *p,
+                                        const struct og_graph_types *groups,
+                                        const struct og_batch *batch, struct og_err *err);
 void og__planned_ids_release(struct og_planned_ids *p);
 
 struct og_work {
@@ -68,7 +71,7 @@ struct og_work {
     uint64_t peer_hits, peer_bytes;       /* of those that another device had, and of what it got */
     int staging;                /* area of the gather room that holds its misses; -1 = none */
     int room;                   /* on a device, that holds its rows */
-    const struct og_rows *rows; /* its features: a view of each group of the graph */
+    const struct og_rows *rows; /* its features: a view of each group of workload.row_graph */
     struct og_io_counts read, trace_read; /* features; samples, spilled batches and plans */
     struct og_sample_reads sampled_from;
     struct og_lookahead_counts lookahead;

@@ -32,8 +32,22 @@ int og__planned_ids_list(struct og_planned_ids *p, const struct og_graph_types *
     return 0;
 }
 
+int og__planned_ids_batch(struct og_planned_ids *p, const struct og_graph_types *groups,
+                          const struct og_batch *batch, struct og_err *err)
+{
+    uint32_t n_of[OG_MOST_TYPES];
+    if (!groups || groups->n_unit_groups == 0)
+        return og__planned_ids_list(p, groups, batch->ids, batch->n_ids, err);
+    int rc = og__planned_ids_reserve(p, groups, batch->n_ids + batch->n_units, err);
+    if (rc < 0)
+        return rc;
+    p->n = og__ids_with_features(groups, batch->ids, batch->n_ids, p->own, n_of);
+    p->n += og__ids_with_features(groups, batch->units, batch->n_units, p->own + p->n, n_of);
+    p->ids = p->own;
+    return 0;
+}
+
 int og__planned_ids_of(struct og_work *w, const struct og_graph_types *groups, struct og_err *err)
 {
-    const struct og_batch *batch = &w->sampled.batch;
-    return og__planned_ids_list(&w->planned, groups, batch->ids, batch->n_ids, err);
+    return og__planned_ids_batch(&w->planned, groups, &w->sampled.batch, err);
 }

@@ -77,10 +77,14 @@ struct og_edge_rows {
     int dim;              /* elements of one edge's row */
 };
 
+static inline size_t og__edge_row_length(const struct og_edge_rows *r)
+{
+    return (size_t)r->dim * og__dtype_size(r->units.dtype);
+}
+
 static inline const void *og__edge_row(const struct og_edge_rows *r, uint32_t i)
 {
-    const size_t length = (size_t)r->dim * og__dtype_size(r->units.dtype);
-    return (const char *)og__row(&r->units, i / r->rows) + i % r->rows * length;
+    return (const char *)og__row(&r->units, i / r->rows) + i % r->rows * og__edge_row_length(r);
 }
 
 #endif

@@ -20,6 +20,8 @@ void og__lay_hops(struct og_layout *l, const struct og_hops_shape *k, struct og_
     lay_indptr(l, k, hop);
     *edge_index = og__lay_longs(l, 2, 2, k->n_edges);
     float *weights = k->weighs ? og__lay(l, k->n_edges, sizeof(*weights)) : NULL;
+    const size_t row = k->edges ? og__row_bytes(k->edges) : 0;
+    char *rows = k->edges ? og__lay(l, k->n_edges, row) : NULL;
     int64_t *numbers = k->numbers ? og__lay(l, k->n_edges, sizeof(*numbers)) : NULL;
     int64_t *edges = edge_index->data;
     int64_t first = 0;
@@ -37,6 +39,9 @@ void og__lay_hops(struct og_layout *l, const struct og_hops_shape *k, struct og_
             weights ? og__array(weights + first, OG_ELEMENT_F32, 1, n, 0) : (struct og_array){0};
         hop[h].edge =
             numbers ? og__array(numbers + first, OG_ELEMENT_I64, 1, n, 0) : (struct og_array){0};
+        hop[h].edge_attr =
+            rows ? og__array(rows + (size_t)first * row, (int)k->edges->dtype, 2, n, k->edges->dim)
+                 : (struct og_array){0};
         first += k->nested ? 0 : n;
     }
 }

@@ -6,6 +6,7 @@
 #include <outgrow/outgrow.h>
 
 #include "base/memory.h"
+#include "dataset/graph.h"
 
 struct og_layout {
     struct og_arena *arena; /* NULL: only count; arrays get no memory */
@@ -35,9 +36,10 @@ static inline struct og_array og__lay_longs(struct og_layout *l, int n_dims, int
 /* The blocks of a batch, or of one relation. */
 struct og_hops_shape {
     uint32_t n;
-    bool nested;          /* edges of a hop are the first ones of the next; stored once */
-    bool weighs, numbers; /* edges have weights; places */
-    int64_t n_edges;      /* columns of edge_index */
+    bool nested;                  /* edges of a hop are the first ones of the next; stored once */
+    bool weighs, numbers;         /* edges have weights; places */
+    const struct og_group *edges; /* and rows of such features; NULL: none */
+    int64_t n_edges;              /* columns of edge_index */
     struct og_hop_counts {
         int64_t n_dst, n_src, n_edges;
     } hop[OG_MAX_HOPS];

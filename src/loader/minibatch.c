@@ -34,17 +34,19 @@ static void set_labels(struct og_minibatch_shape *k, const struct og_graph *ds)
     k->width = og__float_labels(ds) ? ds->n_classes : 1;
 }
 
-/* Sets what decides the layout. */
-static void set_form(struct og_minibatch_shape *k, const struct og_workload *f, bool rows,
+/* Sets what decides the layout; has: OG__WANT_FEATURES, OG__WANT_EDGES. */
+static void set_form(struct og_minibatch_shape *k, const struct og_workload *f, unsigned has,
                      const struct og_type_counts *counts)
 {
     k->types = f->types;
     k->counts = counts;
-    k->graph = rows ? f->graph : NULL;
+    k->graph = has & OG__WANT_FEATURES ? f->graph : NULL;
+    k->edges = og__plans_units(f) ? f->graph : NULL;
     k->hops.nested = f->types->once;
     k->lay = lays[f->types->by_relation];
     k->hops.weighs = f->trace.extras & OG__WITH_WEIGHTS;
-    k->hops.numbers = f->trace.extras & OG__WITH_EDGES;
+    k->hops.numbers = has & OG__WANT_EDGES;
+    k->hops.edges = og__edge_group(k, 0);
     og__sum_hops(&k->hops);
 }
 
@@ -85,7 +87,8 @@ static struct og_minibatch_shape shape_of(struct og_minibatch_maker *m, const st
         k.hops.hop[h] = counts_of(&w->seeds, &b->hop[h]);
     og__count_types(f->types, b, NULL, &m->by_type);
     add_repeats(f->types, w, &m->by_type);
-    set_form(&k, f, d->gather != NULL, &m->by_type);
+    set_form(&k, f, (d->gather ? OG__WANT_FEATURES : 0u) | (d->config->want & OG__WANT_EDGES),
+             &m->by_type);
     if (f->split[w->descriptor.split].labels)
         set_labels(&k, f->graph);
     if (f->seeds.edges)
@@ -120,7 +123,7 @@ static struct og_minibatch_shape largest(const struct og_workload *f, unsigned w
     k.n_pairs = (int64_t)caps->n_scores;
     if (f->seeds.repeats)
         add_copies(&k);
-    set_form(&k, f, want & OG__WANT_FEATURES, caps->types);
+    set_form(&k, f, want, caps->types);
     if (!f->seeds.edges)
         set_labels(&k, f->graph);
     return k;
@@ -131,6 +134,8 @@ static struct og_minibatch_shape largest(const struct og_workload *f, unsigned w
 static struct og_edge_places lay_places(struct og_layout *l, const struct og_minibatch_shape *k)
 {
     struct og_edge_places p = {0};
+    if (k->edges)
+        p.rows = og__lay(l, k->types->n_relations, sizeof(*p.rows));
     if (!k->hops.numbers)
         return p;
     p.units = og__lay(l, k->n_units, sizeof(*p.units));
@@ -285,6 +290,25 @@ void og__copy_places(const struct og_edge_places *p, const struct og_block *b, u
     }
 }
 
+void og__copy_edge_rows(const struct og_edge_rows *rows, const struct og_block *b, uint32_t first,
+                        uint32_t n, char *to)
+{
+    enum { AHEAD = 8 };
+    const size_t length = og__edge_row_length(rows);
+    for (uint32_t e = 0; e < n; e++) {
+        if (e + AHEAD < n)
+            __builtin_prefetch(og__edge_row(rows, b->edge[first + e + AHEAD]));
+        memcpy(to + e * length, og__edge_row(rows, b->edge[first + e]), length);
+    }
+}
+
+static void find_edge_rows(const struct og_edge_places *p, const struct og_workload *f,
+                           const struct og_rows *rows)
+{
+    for (uint32_t r = 0; p->rows && r < f->graph->n_relations; r++)
+        p->rows[r] = og__rows_of_edges(f, rows, r);
+}
+
 struct copying {
     const struct og_minibatch_shape *shape;
     const struct og_work *w;
@@ -323,6 +347,8 @@ static void copy_block(const struct copying *c, uint32_t h, uint32_t r)
         memcpy(to->weight.data, b->weight + edge, n * sizeof(*b->weight));
     if (to->edge.data)
         og__copy_places(c->places, b, r, edge, n, to->edge.data);
+    if (to->edge_attr.data)
+        og__copy_edge_rows(&c->places->rows[r], b, edge, n, to->edge_attr.data);
 }
 
 /* Rows of a type; of a homogeneous graph, all. */
@@ -393,6 +419,7 @@ void og__minibatch_fill(struct og_minibatch_maker *m, struct og_minibatch *out,
     copy_input_id(w, out);
     copy_labels(m->path, w, out);
     sort_units(&places, m->path->workload, &w->sampled.batch);
+    find_edge_rows(&places, m->path->workload, w->rows);
     if (local)
         og__copy_ids(m->shape.types, w, local, out);
     copy_all(m, &(struct copying){&m->shape, w, local, &places, out});

@@ -1,7 +1,7 @@
 /* minibatch: copies a batch of the flow for a caller. Everything is in one arena, node ids and
  * positions as 64-bit integers, features dense.
  *
- *     arena          | ids, input_id | indptr of hop 0, 1, ... | edge_index | weights | x | y |
+ *     arena          | ids, input_id | indptr of hop 0, 1, ... | edge_index | of edges | x | y |
  *                    | pairs |
  *     heterogeneous  | ids, input_id | types: ids, x, ... | relations: indptr, edge_index, ... | y
  *                    |
@@ -23,6 +23,7 @@ struct og_minibatch_shape {
     const struct og_graph_types *types;
     const struct og_type_counts *counts;
     const struct og_graph *graph; /* graph of the rows; NULL: no features */
+    const struct og_graph *edges; /* graph of the rows of edges; NULL: not taken */
     /* Places the blocks and rows: of the whole batch, or by type and relation. Returns memory for
      * the number of each id within its type; NULL: not required, or only counted. */
     uint32_t *(*lay)(struct og_layout *l, const struct og_minibatch_shape *k,

@@ -17,15 +17,27 @@ void og__copy_ids(const struct og_graph_types *g, const struct og_work *w, uint3
 
 /* ---- places of edges ---- */
 
+/* The features of a relation's edges, as far as batches have any. */
+static inline const struct og_group *og__edge_group(const struct og_minibatch_shape *k,
+                                                    uint32_t relation)
+{
+    const struct og_group *edges = k->edges ? &k->edges->relation[relation].edges : NULL;
+    return edges && edges->dim > 0 ? edges : NULL;
+}
 /* The units of a batch by relation, in the order of their numbers. Those of relation r are
  * units[start[r] .. start[r + 1]). NULL: batches have none. */
 struct og_edge_places {
     const struct og_edge_unit *of; /* [n_relations] */
     uint32_t *start, *units;
+    struct og_edge_rows *rows; /* [n_relations] their features; NULL: batches have none */
 };
 /* Places edges first .. first + n of a block, which are of relation r. */
 void og__copy_places(const struct og_edge_places *p, const struct og_block *b, uint32_t r,
                      uint32_t first, uint32_t n, int64_t *to);
+
+/* Their features, in the same order. */
+void og__copy_edge_rows(const struct og_edge_rows *rows, const struct og_block *b, uint32_t first,
+                        uint32_t n, char *to);
 
 /* ---- repeated seeds; without them these functions copy plainly ---- */
 

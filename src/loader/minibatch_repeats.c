@@ -80,6 +80,11 @@ static void copy_list(const struct lists *l, uint32_t list, uint32_t place)
         memcpy((float *)l->to->weight.data + at, b->weight + first, n * sizeof(*b->weight));
     if (l->to->edge.data)
         og__copy_places(l->places, b, l->relation, first, n, (int64_t *)l->to->edge.data + at);
+    if (l->to->edge_attr.data) {
+        const struct og_edge_rows *rows = &l->places->rows[l->relation];
+        og__copy_edge_rows(rows, b, first, n,
+                           (char *)l->to->edge_attr.data + (size_t)at * og__edge_row_length(rows));
+    }
 }
 
 static void count_list(const struct lists *l, uint32_t list, uint32_t place)

@@ -33,7 +33,8 @@ static struct og_hops_shape shape_of_relation(const struct og_minibatch_shape *k
     struct og_hops_shape out = {.n = k->hops.n,
                                 .nested = k->hops.nested,
                                 .weighs = k->hops.weighs,
-                                .numbers = k->hops.numbers};
+                                .numbers = k->hops.numbers,
+                                .edges = og__edge_group(k, r)};
     for (uint32_t h = 0; h < out.n; h++)
         out.hop[h] =
             (struct og_hop_counts){.n_dst = (int64_t)og__nodes_of(k->counts, h, of->destination),

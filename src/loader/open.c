@@ -68,6 +68,9 @@ static int check_options(const struct og_options *opt, const struct og_loader_op
         return og__fail(err, -EINVAL, "pass one of them", "both a split and seeds are given");
     if (from->seeds && from->n_seeds < 1)
         return og__fail(err, -EINVAL, "pass ids of the graph's nodes", "seeds: there are none");
+    if (from->edge_features && from->no_features)
+        return og__fail(err, -EINVAL, "leave one of them out",
+                        "features of edges are requested, and no features");
     int rc = check_share(opt, from, err);
     return rc < 0 ? rc : check_links(opt, from, err);
 }
@@ -110,7 +113,8 @@ static int open_session(struct og_loader *l, const char *dataset, const struct o
     l->split = name_of(from, to.split);
     use.want = OG__WANT_LABELS | (from->evaluates ? 0u : OG__WANT_UNEVALUATED) |
                (from->no_features ? 0u : OG__WANT_FEATURES) |
-               (from->edge_places ? OG__WANT_EDGES : 0u);
+               (from->edge_places ? OG__WANT_EDGES : 0u) |
+               (from->edge_features ? OG__WANT_EDGE_ROWS : 0u);
     return og__session_open_for(&l->s, dataset, opt, &use, &l->observer, err);
 }
 

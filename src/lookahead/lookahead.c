@@ -245,7 +245,8 @@ static int open_stores(struct og_data_path *d, struct og_err *err)
                                         .n_hops = d->config->opt.n_fanout,
                                         .n_nodes = (uint64_t)d->workload->graph->n_nodes,
                                         .n_relations = d->workload->trace.n_relations,
-                                        .extras = d->workload->trace.extras};
+                                        .extras = d->workload->trace.extras,
+                                        .plans_units = og__plans_units(d->workload)};
     struct og_spill_options codes = {
         .scratch = d->stores.scratch, .memory = d->memory->code_bytes, .part = "trace"};
     int rc = og__superbatch_open(&d->stores.superbatch, &opt, d->budget, err);

@@ -8,7 +8,7 @@
 /* Which there are is known as soon as the graph is. */
 static int find_row_groups(struct og_lookahead *a, struct og_err *err)
 {
-    const struct og_graph *g = a->path->workload->graph;
+    const struct og_graph *g = a->path->workload->row_graph;
     if (a->row_group)
         return 0;
     a->row_group = calloc(g->n_groups, sizeof(*a->row_group));
@@ -43,7 +43,7 @@ static uint64_t count_rows(const struct og_config *config, const struct og_looka
 static int make_room(struct og_lookahead *a, struct og_lookahead_group *w,
                      const struct og_trace *trace, struct og_err *err)
 {
-    const bool alone = a->path->workload->graph->n_groups == 1;
+    const bool alone = a->path->workload->row_graph->n_groups == 1;
     const uint64_t rows =
         alone ? trace->ptr[trace->n_batches] : count_rows(a->path->config, w, trace);
     if (a->path->memory->missed == 0)

@@ -27,13 +27,14 @@ static int record_ids(void *arg, struct og_work *w, struct og_err *err)
 {
     struct og_lookahead *a = arg;
     struct og_batch ids = w->sampled.batch;
-    const uint32_t *planned = ids.ids;
+    const uint32_t *planned;
     bool apart;
     int rc;
     OG_TRY(og__lookahead_note(a, w, &apart, err));
-    OG_TRY(og__lookahead_planned(a->path, &planned, &ids.n_ids, err));
+    OG_TRY(og__lookahead_planned_batch(a->path, &w->sampled.batch, &planned, &ids.n_ids, err));
     ids.ids = (uint32_t *)planned;
-    ids.n_hops = 0; /* nothing is trained: blocks are not needed, nor is anything spilled */
+    ids.n_units = 0; /* the ids have them */
+    ids.n_hops = 0;  /* nothing is trained: blocks are not needed, nor is anything spilled */
     OG_TRY(og__superbatch_append(a->path->stores.superbatch, &ids, err));
 out:
     return rc;

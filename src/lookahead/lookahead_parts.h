@@ -82,6 +82,10 @@ OG_MUST_CHECK int og__lookahead_note(struct og_lookahead *a, struct og_work *w, 
  * in memory that the next call reuses. */
 OG_MUST_CHECK int og__lookahead_planned(const struct og_data_path *d, const uint32_t **ids,
                                         uint32_t *n, struct og_err *err);
+/* Those of a batch, likewise. */
+OG_MUST_CHECK int og__lookahead_planned_batch(const struct og_data_path *d,
+                                              const struct og_batch *batch, const uint32_t **ids,
+                                              uint32_t *n, struct og_err *err);
 /* The superbatch's own batches. */
 struct og_trace og__lookahead_own(const struct og_lookahead *a);
 uint64_t og__lookahead_longest(const struct og_trace *trace); /* rows of a batch */

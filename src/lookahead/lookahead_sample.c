@@ -124,11 +124,21 @@ static void note_replay(struct og_lookahead *a, const struct og_work *w, uint32_
     a->n_traced++;
 }
 
+int og__lookahead_planned_batch(const struct og_data_path *d, const struct og_batch *batch,
+                                const uint32_t **ids, uint32_t *n, struct og_err *err)
+{
+    struct og_planned_ids *planned = &d->works[0].planned;
+    const int rc = og__planned_ids_batch(planned, d->workload->planned_groups, batch, err);
+    *ids = planned->ids;
+    *n = planned->n;
+    return rc;
+}
+
 int og__lookahead_note(struct og_lookahead *a, struct og_work *w, bool *apart, struct og_err *err)
 {
-    const uint32_t *planned = w->sampled.batch.ids;
-    uint32_t n_planned = w->sampled.batch.n_ids;
-    int rc = og__lookahead_planned(a->path, &planned, &n_planned, err);
+    const uint32_t *planned;
+    uint32_t n_planned;
+    int rc = og__lookahead_planned_batch(a->path, &w->sampled.batch, &planned, &n_planned, err);
     if (rc < 0)
         return rc;
     *apart = begins_piece(a);

@@ -278,21 +278,51 @@ static json_t *counted_json(bool known, uint64_t n)
     return known ? json_integer((json_int_t)n) : json_null();
 }
 
-/* A row a type: what is kept of it, and what an epoch reads, where that is known. */
+/* What is kept of a group, and what an epoch reads, where that is known. */
+static json_t *group_json(const struct og_session *s, uint32_t k, json_t *row)
+{
+    const struct og_group_size *told = &s->size[k];
+    const bool known = s->predicted.known;
+    return og__json_joined(row, json_pack("{s:I s:I s:I s:o s:o s:o s:o s:o}", "row_bytes",
+                                          (json_int_t)told->row_bytes, "cache_rows",
+                                          (json_int_t)told->slots, "cache_bytes",
+                                          (json_int_t)(told->slots * told->row_bytes), "rows",
+                                          counted_json(known, told->epoch.rows), "hits",
+                                          counted_json(known, told->epoch.hits), "misses",
+                                          counted_json(known, told->epoch.misses), "reads",
+                                          counted_json(known, told->epoch.reads), "bytes_read",
+                                          counted_json(known, told->epoch.bytes)));
+}
+
+/* A row a relation whose edges have rows, which come in units. */
+static json_t *edges_json(const struct og_session *s)
+{
+    const struct og_workload *f = &s->workload;
+    json_t *list = json_array();
+    for (uint32_t k = f->graph->n_groups; k < f->row_graph->n_groups; k++) {
+        const struct og_group *of = &f->row_graph->group[k];
+        const struct og_relation *r = &f->graph->relation[of->relation];
+        if (of->dim > 0)
+            list = og__json_append(
+                list, group_json(s, k,
+                                 json_pack("{s:s s:I s:i s:I s:I}", "name", r->name, "edges",
+                                           (json_int_t)r->n_edges, "width", r->edges.dim, "units",
+                                           (json_int_t)of->n_nodes, "edges_of_unit",
+                                           (json_int_t)f->edge_units[of->relation].rows)));
+    }
+    return list;
+}
+
+/* A row a type. */
 static json_t *type_json(const struct og_session *s, uint32_t t)
 {
     const struct og_group_size *told = &s->size[t];
     const struct og_graph_type *of = &s->workload.types->type[t];
     const bool known = s->predicted.known;
-    json_t *row = json_pack(
-        "{s:s s:I s:i s:b s:I s:I s:I s:o s:o s:o s:o s:o}", "name", of->name, "nodes",
-        (json_int_t)(of->end - og__first_id(s->workload.types, t)), "width", of->dim, "learnt",
-        of->trained, "row_bytes", (json_int_t)told->row_bytes, "cache_rows",
-        (json_int_t)told->slots, "cache_bytes", (json_int_t)(told->slots * told->row_bytes), "rows",
-        counted_json(known, told->epoch.rows), "hits", counted_json(known, told->epoch.hits),
-        "misses", counted_json(known, told->epoch.misses), "reads",
-        counted_json(known, told->epoch.reads), "bytes_read",
-        counted_json(known, told->epoch.bytes));
+    json_t *row = group_json(s, t,
+                             json_pack("{s:s s:I s:i s:b}", "name", of->name, "nodes",
+                                       (json_int_t)(of->end - og__first_id(s->workload.types, t)),
+                                       "width", of->dim, "learnt", of->trained));
     row = og__json_with(row, "device_rows", json_integer((json_int_t)told->device_slots));
     row = og__json_with(row, "device_bytes",
                         json_integer((json_int_t)(told->device_slots * told->row_bytes)));
@@ -335,6 +365,8 @@ json_t *og__session_plan_json(const struct og_session *s)
         plan = og__json_with(plan, "devices", devices_json(s));
     if (s->size)
         plan = og__json_with(plan, "types", types_json(s));
+    if (s->size && og__plans_units(&s->workload))
+        plan = og__json_with(plan, "edges", edges_json(s));
     json_decref(options);
     return plan;
 }

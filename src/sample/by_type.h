@@ -28,8 +28,9 @@ struct og_graph_relation {
 /* The types and relations of a graph. Names are borrowed. */
 struct og_graph_types {
     uint32_t n_types, n_relations;
-    bool by_relation;                   /* blocks have each relation's edges by themselves */
-    uint32_t target;                    /* the type of all seeds */
+    uint32_t n_unit_groups; /* the last of them have units of edges (batch.h) in place of nodes */
+    bool by_relation;       /* blocks have each relation's edges by themselves */
+    uint32_t target;        /* the type of all seeds */
     struct og_graph_type *type;         /* [n_types] */
     struct og_graph_relation *relation; /* [n_relations] */
     /* The fanout of each hop, which bounds the degrees that count; NULL: all neighbours. `once`: a

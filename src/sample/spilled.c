@@ -174,6 +174,12 @@ int og__spilled_ids(const struct og_spilled *s, const struct og_trace_spot *p, s
     return og__trace_files_ids(&piece_of(s, p)->files, p, s->chunk, out, read, err);
 }
 
+int og__spilled_units(const struct og_spilled *s, const struct og_trace_spot *p, uint32_t *units,
+                      struct og_io_counts *read, struct og_err *err)
+{
+    return og__trace_files_units(&piece_of(s, p)->files, p, units, read, err);
+}
+
 int og__spilled_blocks(const struct og_spilled *s, const struct og_trace_spot *p,
                        struct og_batch_memory *out, struct og_io_counts *read, struct og_err *err)
 {

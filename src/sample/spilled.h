@@ -47,6 +47,8 @@ OG_MUST_CHECK int og__spilled_finish(struct og_spilled *s, struct og_err *err);
 OG_MUST_CHECK int og__spilled_ids(const struct og_spilled *s, const struct og_trace_spot *p,
                                   struct og_batch *out, struct og_io_counts *read,
                                   struct og_err *err);
+OG_MUST_CHECK int og__spilled_units(const struct og_spilled *s, const struct og_trace_spot *p,
+                                    uint32_t *units, struct og_io_counts *read, struct og_err *err);
 OG_MUST_CHECK int og__spilled_blocks(const struct og_spilled *s, const struct og_trace_spot *p,
                                      struct og_batch_memory *out, struct og_io_counts *read,
                                      struct og_err *err);

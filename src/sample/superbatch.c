@@ -111,7 +111,7 @@ static void each_part(const struct og_superbatch *s, struct og_batch *batch, wit
                       void *at)
 {
     const unsigned extras = s->opt.extras;
-    if (extras & OG__WITH_EDGES)
+    if ((extras & OG__WITH_EDGES) && !s->opt.plans_units)
         with(at, batch->units, (size_t)batch->n_units * 4);
     for (uint32_t h = 0; h < batch->n_hops; h++) {
         struct og_block *k = &batch->hop[h];
@@ -308,6 +308,8 @@ static void keep_sizes(struct og_superbatch *s, const struct og_batch *batch, en
 static void keep_ids(struct og_superbatch *s, const struct og_batch *batch)
 {
     put(&s->ids, batch->ids, (size_t)batch->n_ids * 4);
+    if (s->opt.plans_units)
+        put(&s->ids, batch->units, (size_t)batch->n_units * 4);
     put(&s->ptr, &(uint64_t){s->ids.used / 4}, sizeof(uint64_t));
 }
 
@@ -317,7 +319,8 @@ static int make_room(struct og_superbatch *s, const struct og_batch *batch, stru
     assert(!s->sealed && (int)batch->n_hops == s->opt.n_hops);
     int rc;
     OG_TRY(refuse_failed(s, err));
-    OG_TRY(fit(&s->ids, (size_t)batch->n_ids * 4, s->budget, err));
+    const size_t ids = (size_t)batch->n_ids + (s->opt.plans_units ? batch->n_units : 0);
+    OG_TRY(fit(&s->ids, ids * 4, s->budget, err));
     OG_TRY(fit(&s->ptr, sizeof(uint64_t), s->budget, err));
 out:
     return rc < 0 ? rc : fit(&s->sizes, sizes_bytes(s), s->budget, err);
@@ -396,6 +399,14 @@ static void prefetch(const struct og_superbatch *s, uint32_t i)
         og__samples_prefetch(s->samples, (uint32_t)p->at);
 }
 
+static void take_ids(const struct og_superbatch *s, uint64_t first, struct og_batch *out)
+{
+    const char *from = s->ids.base + first * 4;
+    memcpy(out->ids, from, (size_t)out->n_ids * 4);
+    if (s->opt.plans_units && out->n_units > 0)
+        memcpy(out->units, from + (size_t)out->n_ids * 4, (size_t)out->n_units * 4);
+}
+
 int og__superbatch_replay(struct og_superbatch *s, uint32_t i, uint32_t next,
                           struct og_batch_memory *out, struct og_io_counts *read,
                           struct og_err *err)
@@ -411,7 +422,7 @@ int og__superbatch_replay(struct og_superbatch *s, uint32_t i, uint32_t next,
     else
         OG_TRY(og__trace_files_shape(&s->spilled.files, p, out, err));
     if (p->kept != ELSEWHERE && !s->ids_on_disk)
-        memcpy(out->batch.ids, s->ids.base + ptr[i] * 4, (size_t)out->batch.n_ids * 4);
+        take_ids(s, ptr[i], &out->batch);
     if (p->kept == SPILLED)
         OG_TRY(read_back(s, p, out, read, err));
     if (p->kept == IN_MEMORY)
@@ -436,7 +447,8 @@ static int fetch_ids(struct og_superbatch *s, uint32_t i, struct og_batch_memory
                      struct og_io_counts *read, struct og_err *err)
 {
     const struct og_trace_spot *p = spot_of(s, i);
-    const size_t bytes = p->n_ids * sizeof(uint32_t);
+    const uint64_t units = s->opt.plans_units ? p->n_units : 0;
+    const size_t bytes = (p->n_ids + units) * sizeof(uint32_t);
     int rc = fit(&s->ids, bytes, s->budget, err);
     if (rc < 0)
         return rc;
@@ -447,6 +459,8 @@ static int fetch_ids(struct og_superbatch *s, uint32_t i, struct og_batch_memory
         struct og_batch into = {.n_ids = (uint32_t)p->n_ids,
                                 .ids = (void *)(s->ids.base + s->ids.used)};
         OG_TRY(og__spilled_ids(&s->spilled, p, &into, read, err));
+        if (s->opt.plans_units)
+            OG_TRY(og__spilled_units(&s->spilled, p, into.ids + into.n_ids, read, err));
     }
     s->ids.used += bytes;
 out:

@@ -21,6 +21,7 @@ struct og_superbatch_options {
     uint64_t n_nodes;
     uint32_t n_relations; /* heterogeneous */
     unsigned extras;      /* OG__WITH_...: stored too */
+    bool plans_units;     /* a batch's units follow its ids, in the trace too */
 };
 
 /* Ids and blocks come from the budget as "trace". So do the spill buffers: og__trace_writer_bytes

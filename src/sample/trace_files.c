@@ -169,6 +169,12 @@ int og__trace_files_ids(const struct og_trace_files *f, const struct og_trace_sp
     return all_below(out->ids, out->n_ids, f->n_nodes) ? 0 : wrong(f, &f->ids, err);
 }
 
+int og__trace_files_units(const struct og_trace_files *f, const struct og_trace_spot *p,
+                          uint32_t *units, struct og_io_counts *read, struct og_err *err)
+{
+    return read_words(&f->units, p->first_unit, p->n_units, units, read, err);
+}
+
 /* Row offsets from destinations, which ascend: row d ends before the first larger one. */
 static int read_indptr(const struct og_trace_files *f, const struct og_npy *a, uint64_t first,
                        uint32_t *chunk, struct og_block *k, struct og_io_counts *read,
@@ -309,7 +315,7 @@ int og__trace_files_blocks(const struct og_trace_files *f, const struct og_trace
 {
     int rc = 0;
     if ((f->extras & OG__WITH_EDGES))
-        OG_TRY(read_words(&f->units, p->first_unit, p->n_units, out->batch.units, read, err));
+        OG_TRY(og__trace_files_units(f, p, out->batch.units, read, err));
     for (int h = 0; h < f->n_hops; h++) {
         const struct og_hop_files *file = &f->hop[h];
         const struct og_trace_hop *from = &p->hop[h];

@@ -70,6 +70,9 @@ enum { OG__TRACE_CHUNK = 64 * 1024 };
 OG_MUST_CHECK int og__trace_files_ids(const struct og_trace_files *f, const struct og_trace_spot *p,
                                       uint32_t *chunk, struct og_batch *out,
                                       struct og_io_counts *read, struct og_err *err);
+OG_MUST_CHECK int og__trace_files_units(const struct og_trace_files *f,
+                                        const struct og_trace_spot *p, uint32_t *units,
+                                        struct og_io_counts *read, struct og_err *err);
 OG_MUST_CHECK int og__trace_files_blocks(const struct og_trace_files *f,
                                          const struct og_trace_spot *p,
                                          uint32_t chunk[OG__TRACE_CHUNK],

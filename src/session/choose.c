@@ -210,7 +210,7 @@ static int guess_hotness(struct chooser *c, struct og_err *err)
 {
     struct og_session *s = c->s;
     struct og_profiling *p = &c->profiling;
-    c->hotness = og__alloc(s->budget, (size_t)s->workload.graph->n_nodes * 4, "hotness", err);
+    c->hotness = og__alloc(s->budget, (size_t)s->workload.n_nodes * 4, "hotness", err);
     if (c->hotness && og__shares_slots(&s->workload))
         return weigh_row_groups(c, err);
     int rc =
@@ -292,7 +292,7 @@ static void plan_memory(const struct chooser *c, const struct og_exec_plan *exec
     *t = (struct trial){.exec = *exec};
     const struct og_plan_inputs plan_inputs = {&s->config, moves ? &c->on_disk : &s->workload,
                                                &t->exec};
-    struct og_group_size *size = og__group_sizes(s->workload.graph);
+    struct og_group_size *size = og__group_sizes(s->workload.row_graph);
     const int rc = size ? plan_slots(c, &plan_inputs, t, size)
                         : og__fail_errno(&t->refused, -ENOMEM, NULL, "candidates");
     t->fits = rc == 0;
@@ -380,7 +380,7 @@ static struct og_cost_inputs judged_by(const struct chooser *c, const struct og_
         may_move(s) ? &c->on_disk.group_sampling : &s->workload.group_sampling;
     return (struct og_cost_inputs){
         .trace = {.n_batches = batches->n, .ptr = batches->ptr, .ids = batches->ids},
-        .n_nodes = (uint64_t)s->workload.graph->n_nodes,
+        .n_nodes = s->workload.n_nodes,
         .owners = s->config.own_rows ? s->config.share.ranks : 0,
         .most_requested = og__nodes_known(&s->config, s->workload.n_nodes),
         .distinct = batches->growth.distinct,
@@ -631,7 +631,7 @@ static void close_chooser(struct chooser *c)
 /* Nodes that have rows. */
 static uint64_t rows_known(const struct og_session *s)
 {
-    const struct og_graph *g = s->workload.graph;
+    const struct og_graph *g = s->workload.row_graph;
     uint64_t n = 0;
     for (uint32_t k = 0; k < g->n_groups; k++)
         if (g->group[k].dim > 0)
@@ -673,7 +673,7 @@ out:
 bool og__exec_plans_are_counted(const struct og_session *s)
 {
     const unsigned want = s->config.want;
-    const struct og_graph *g = s->workload.graph;
+    const struct og_graph *g = s->workload.row_graph;
     const bool trains = want & OG__WANT_TRAINING || !(want & OG__WANT_MODEL);
     bool known = false;
     for (uint32_t k = 0; k < g->n_groups; k++)

@@ -13,7 +13,7 @@
 int og__weigh_groups(const struct og_session *s, int policy, const struct og_options *opt,
                      uint32_t *worth, struct og_err *err)
 {
-    const struct og_graph *g = s->workload.graph;
+    const struct og_graph *g = s->workload.row_graph;
     const int by = og__policy_ranked_like(policy);
     struct og_row_group *row_group = og__row_groups_of_graph(g);
     og_uses *uses;
@@ -39,7 +39,7 @@ static struct og_amount owned_amount(const struct og_session *s)
 int og__owned_slots(const struct og_session *s, const uint32_t *worth, uint32_t rank,
                     uint64_t *slots, struct og_err *err)
 {
-    const struct og_graph *g = s->workload.graph;
+    const struct og_graph *g = s->workload.row_graph;
     const uint32_t ranks = s->config.share.ranks;
     const struct og_amount cache = owned_amount(s);
     const struct og_capacity room = og__amount_room(&cache, s->workload.n_nodes);

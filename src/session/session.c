@@ -155,18 +155,26 @@ static int open_offline(struct og_session *s, unsigned want, struct og_err *err)
     return rc;
 }
 
+static int resolve_group(const struct og_session *s, struct og_group *group, bool *narrower,
+                         struct og_err *err)
+{
+    int rc = 0;
+    if (group->dim > 0)
+        rc = og__features_keep(group, og__pack_dtype(&s->config.opt, group->stored), err);
+    *narrower |= group->dtype != group->stored;
+    return rc;
+}
+
 /* Features that are kept as they are stored have one word for it. */
 static int resolve_rows(struct og_session *s, struct og_err *err)
 {
     struct og_graph *g = s->workload.graph;
     bool narrower = false;
     int rc = 0;
-    for (uint32_t k = 0; rc == 0 && k < g->n_groups; k++) {
-        struct og_group *group = &g->group[k];
-        if (group->dim > 0)
-            rc = og__features_keep(group, og__pack_dtype(&s->config.opt, group->stored), err);
-        narrower |= group->dtype != group->stored;
-    }
+    for (uint32_t k = 0; rc == 0 && k < g->n_groups; k++)
+        rc = resolve_group(s, &g->group[k], &narrower, err);
+    for (uint32_t r = 0; rc == 0 && s->config.want & OG__WANT_EDGE_ROWS && r < g->n_relations; r++)
+        rc = resolve_group(s, &g->relation[r].edges, &narrower, err);
     if (rc == 0 && !narrower)
         s->config.opt.pack_dtype = OG_PACK_STORED;
     return rc;
@@ -228,6 +236,9 @@ static int resolve_exchange(struct og_config *c, struct og_err *err)
     if (opt->pipeline == OG_PIPELINE_NONE)
         return og__fail(err, -EINVAL, "leave one of the two out",
                         "--exchange: not with --pipeline none");
+    if (c->want & OG__WANT_EDGE_ROWS)
+        return og__fail(err, -EINVAL, "leave one of the two out",
+                        "--exchange: not with features of edges");
     return 0;
 }
 
@@ -289,6 +300,7 @@ static int open_dataset(struct og_session *s, const char *dataset, struct og_err
     const bool shares = og__exchanges(&s->config);
     int rc;
     OG_TRY((shares ? og__graph_open_share : og__graph_open)(dataset, &s->workload.graph, err));
+    s->workload.row_graph = s->workload.graph;
     OG_TRY(check_share(s, err));
     if (s->workload.graph->has_types)
         OG_TRY(og__session_check_types(s, err));
@@ -328,7 +340,9 @@ static int start_session(struct og_session *s, const char *dataset, const struct
         return og__fail_errno(err, -ENOMEM, NULL, "budget");
     warn_of_edge_features(s); /* which edges that stay do not have */
     rc = og__session_hold_out(s, err);
-    return rc < 0 ? rc : resolve_rows(s, err);
+    OG_TRY(rc);
+    OG_TRY(resolve_rows(s, err));
+    OG_TRY(og__session_know_edges(s, err));
 out:
     return rc;
 }
@@ -401,8 +415,6 @@ int og__session_open_for(struct og_session **out, const char *dataset, const str
     s->workload.shape.n_given = og__session_given(s);
     og__keep_class_scores(&s->workload.shape, s->config.opt.best_by,
                           og__held_out_items(&s->workload));
-    if (want & OG__WANT_EDGES)
-        OG_TRY(og__know_edges(&s->workload, &s->config.opt, s->held_out, err));
     og__know_trace(&s->workload, &s->config.opt);
     OG_TRY(og__session_balance(s, err));
     if (want & OG__WANT_TRAINING)
@@ -463,7 +475,7 @@ void og__session_close(struct og_session *s)
     og__pool_close(s->pool);
     og__session_drop_types(s);
     free(s->workload.row_group);
-    free(s->workload.edge_units);
+    og__session_drop_edges(s);
     og__graph_close(s->workload.graph);
     og__scratch_close(s->held_out);
     og__budget_free(s->budget);

@@ -5,6 +5,7 @@
  *   session_degrees.c    degrees of their relations
  *   session_tiers.c      what there is where a device keeps rows
  *   session_task.c       what is learnt from which edges and nodes
+ *   session_edges.c      places of edges, and groups of their rows
  *   session_classes.c    weights of classes, and seeds that balance them
  *   session_plan.c       what it will do, and what of it memory holds
  *   session_workload.c   what is known before it is planned */
@@ -75,10 +76,10 @@ OG_MUST_CHECK int og__know_disks(struct og_workload *f, const struct og_options 
 OG_MUST_CHECK int og__know_whole(struct og_config *c, struct og_err *err);
 OG_MUST_CHECK int og__know_graph(struct og_workload *f, const struct og_options *opt,
                                  struct og_err *err);
-/* Call before og__know_trace if batches have places of edges. Refuses options without them.
- * held_out: some edges were taken out of the lists. */
-OG_MUST_CHECK int og__know_edges(struct og_workload *f, const struct og_options *opt, bool held_out,
-                                 struct og_err *err);
+/* Units of edges and their groups of rows, as far as batches have them. Once edges are held out and
+ * the dtypes of rows are known; refuses options without them. */
+OG_MUST_CHECK int og__session_know_edges(struct og_session *s, struct og_err *err);
+void og__session_drop_edges(struct og_session *s);
 void og__know_trace(struct og_workload *f, const struct og_options *opt);
 void og__know_splits(struct og_workload *f, unsigned want);
 /* The same workload, with the topology on disk instead of in memory. */

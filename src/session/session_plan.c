@@ -83,7 +83,7 @@ static int worst_owned(const void *arg, const uint64_t *n_slots, uint64_t *rows,
 static int size_cache(struct og_session *s, const struct og_profiling *profiling,
                       struct og_err *err)
 {
-    const bool shares = s->workload.graph->has_types;
+    const bool shares = s->workload.row_graph->has_types;
     const bool exchanges = og__exchanges(&s->config);
     struct og_profiling_cache cache = {.profiling = profiling,
                                        .workload = &s->workload,
@@ -268,7 +268,7 @@ static int plan_features(struct og_session *s, const struct og_profiling *profil
                          struct og_err *err)
 {
     int rc;
-    s->size = s->path.size = og__group_sizes(s->workload.graph);
+    s->size = s->path.size = og__group_sizes(s->workload.row_graph);
     OG_TRY(s->size ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", s->workload.graph->path));
     OG_TRY(og__memory_plan_lookahead(&s->memory, &s->given, err));
     say_short_tail(s);
@@ -463,7 +463,7 @@ static int plan_session(struct og_session *s, const struct og_exec_plan *request
 static bool may_hold_all(const struct og_session *s)
 {
     const struct og_amount *cache = &s->config.opt.cache;
-    const double bytes = (double)og__feature_bytes(s->workload.graph);
+    const double bytes = (double)og__feature_bytes(s->workload.row_graph);
     if (cache->unit == OG_BYTES)
         return cache->value >= bytes;
     if (cache->unit != OG_UNSET)
@@ -493,7 +493,7 @@ static const char *find_short(const struct og_session *s, bool planned, uint32_t
                               uint32_t *here)
 {
     const struct og_packs *p = s->path.stores.packs;
-    const struct og_graph *g = s->workload.graph;
+    const struct og_graph *g = s->workload.row_graph;
     *requested = p->cache_rows;
     *here = 0;
     if (!planned)

@@ -94,7 +94,7 @@ static int replace_graph(struct og_session *s, const char *where, struct og_err 
     const char *folder = og__scratch_path(s->held_out);
     OG_TRY(og__session_write_left(s, folder, &left, err));
     og__graph_replace(left, s->workload.graph);
-    s->workload.graph = left;
+    s->workload.graph = s->workload.row_graph = left;
     s->prepare.bytes_written = og__edge_split_written(folder);
 out:
     return rc;

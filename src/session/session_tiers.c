@@ -228,7 +228,7 @@ static int tell_parts(struct telling *t, const struct og_tiers_setup *setup, str
 {
     const struct og_session *s = t->s;
     int rc = 0;
-    for (uint32_t g = 0, k = 0; g < s->workload.graph->n_groups; g++)
+    for (uint32_t g = 0, k = 0; g < s->workload.row_graph->n_groups; g++)
         if (s->size[g].row_bytes > 0)
             OG_TRY(tell_part(t, k++, g, setup, err));
 out:

@@ -302,13 +302,41 @@ static int find_seeds(struct og_session *s, struct og_err *err)
     return find_target(s, err);
 }
 
+/* The types of nodes, and after them units of edges. */
+static struct og_graph_types *with_units(const struct og_workload *f)
+{
+    const struct og_graph *g = f->row_graph;
+    const uint32_t first = f->graph->n_groups;
+    struct og_graph_types *out = calloc(1, sizeof(*out));
+    struct og_graph_type *type = calloc(g->n_groups, sizeof(*type));
+    if (!out || !type) {
+        free(out);
+        free(type);
+        return NULL;
+    }
+    *out = *f->types;
+    out->type = memcpy(type, f->types->type, first * sizeof(*type));
+    out->n_types = g->n_groups;
+    out->n_unit_groups = g->n_groups - first;
+    for (uint32_t k = first; k < g->n_groups; k++) {
+        const struct og_group *of = &g->group[k];
+        type[k] = (struct og_graph_type){
+            .name = of->name, .end = (uint32_t)(of->first + of->n_nodes), .dim = of->dim};
+    }
+    return out;
+}
+
 /* Whose rows lie in slots of their own. */
 static int know_ranges(const struct og_config *c, struct og_workload *f, struct og_err *err)
 {
-    const struct og_graph_types *g = f->types;
     if (f->row_bytes > 0) /* of one group, whose slots are the cache's */
         return 0;
+    const struct og_graph_types *g = f->types;
+    if (og__plans_units(f))
+        g = with_units(f);
     f->planned_groups = g;
+    if (!g)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", f->graph->path);
     f->ranges = calloc(g->n_types, sizeof(*f->ranges));
     if (!f->ranges)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", f->graph->path);
@@ -342,6 +370,15 @@ out:
     return rc;
 }
 
+static void drop_planned_groups(struct og_workload *f)
+{
+    if (f->planned_groups && f->planned_groups->n_unit_groups > 0) {
+        free(f->planned_groups->type);
+        free((void *)f->planned_groups);
+    }
+    f->planned_groups = NULL;
+}
+
 void og__session_drop_types(struct og_session *s)
 {
     struct og_graph_types *g = s->workload.types;
@@ -354,6 +391,7 @@ void og__session_drop_types(struct og_session *s)
     }
     free(g);
     free(s->workload.ranges);
+    drop_planned_groups(&s->workload);
     s->workload.types = NULL;
     s->workload.ranges = NULL;
     s->workload.n_ranges = 0;

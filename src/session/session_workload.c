@@ -4,7 +4,6 @@
 
 #include "base/file.h"
 #include "choose/measure.h"
-#include "dataset/edge_split.h"
 #include "dataset/features.h"
 #include "dataset/on_disk.h"
 #include "dataset/writer.h"
@@ -39,7 +38,7 @@ static int know_scratch(struct og_workload *f, const struct og_options *opt, str
     for (uint32_t i = 0; rc == 0 && i < folders.n; i++) {
         if (!(there[i] = og__nearest_there(folders.path[i])))
             rc = og__fail_errno(err, -ENOMEM, NULL, "%s", folders.path[i]);
-        f->apart = rc == 0 && f->apart && features_apart(f->graph, there[i]);
+        f->apart = rc == 0 && f->apart && features_apart(f->row_graph, there[i]);
     }
     f->scratch_disks = OG_MAX(folders.n, 1u);
     if (rc == 0 && (f->apart || folders.n > 1))
@@ -52,7 +51,7 @@ static int know_scratch(struct og_workload *f, const struct og_options *opt, str
 
 int og__know_disks(struct og_workload *f, const struct og_options *opt, struct og_err *err)
 {
-    const struct og_graph *g = f->graph;
+    const struct og_graph *g = f->row_graph;
     /* where edges were held out, on another disk */
     og__profile_load(g->relation[0].indices.path, &f->lists);
     f->profile = f->lists;
@@ -92,40 +91,11 @@ static unsigned extras_of(const struct og_workload *f, const struct og_options *
            (f->trace.n_relations > 0 ? OG__WITH_RELATIONS : nested);
 }
 
-int og__know_edges(struct og_workload *f, const struct og_options *opt, bool held_out,
-                   struct og_err *err)
-{
-    enum { ROWS = 64 }; /* nothing is read by them: few units to number */
-    const struct og_graph *g = f->graph;
-    uint64_t first = 0;
-    if (og__sampling_by_visits((enum og_sampler_kind)opt->sampler))
-        return og__fail(err, -EINVAL, "use another sampler, or leave them out",
-                        "places of edges: --sampler %s samples no edges",
-                        og__option_word("sampler", opt->sampler));
-    if (opt->sample_on != OG_SAMPLE_ON_HOST)
-        return og__fail(err, -EINVAL, "use --sample-on host, or leave them out",
-                        "places of edges: a device that samples does not know them");
-    if (opt->samples)
-        return og__fail(err, -EINVAL, "leave out one of them",
-                        "places of edges: pre-sampled batches do not have them");
-    if (held_out)
-        return og__fail(err, -EINVAL, "use --edge-split " OG__OWN_EDGES ", or leave them out",
-                        "places of edges: some are held out, so the others have other places");
-    if (!(f->edge_units = calloc(g->n_relations, sizeof(*f->edge_units))))
-        return og__fail_errno(err, -ENOMEM, NULL, "%s", g->path);
-    for (uint32_t r = 0; r < g->n_relations; r++) {
-        f->edge_units[r] = (struct og_edge_unit){(uint32_t)first, ROWS};
-        first += (uint64_t)g->relation[r].n_edges / ROWS + 1;
-        if (first >= UINT32_MAX)
-            return og__fail(err, -EINVAL, "leave them out", "places of edges: too many edges");
-    }
-    return 0;
-}
-
 void og__know_trace(struct og_workload *f, const struct og_options *opt)
 {
-    f->trace = (struct og_trace_options){
-        .n_hops = opt->n_fanout, .n_nodes = f->n_nodes, .n_relations = og__related(f->graph)};
+    f->trace = (struct og_trace_options){.n_hops = opt->n_fanout,
+                                         .n_nodes = (uint64_t)f->graph->n_nodes,
+                                         .n_relations = og__related(f->graph)};
     f->trace.extras = extras_of(f, opt);
 }
 
@@ -139,7 +109,7 @@ static uint64_t list_bytes(const struct og_graph *g)
 
 static int know_row_groups(struct og_workload *f, struct og_err *err)
 {
-    const struct og_graph *g = f->graph;
+    const struct og_graph *g = f->row_graph;
     f->row_group = calloc(g->n_groups, sizeof(*f->row_group));
     if (!f->row_group)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", g->path);
@@ -155,9 +125,9 @@ int og__know_graph(struct og_workload *f, const struct og_options *opt, struct o
     const struct og_sampling how = og__sampling_setup(opt, NULL);
     int rc;
     OG_TRY(know_row_groups(f, err));
-    f->n_nodes = (uint64_t)ds->n_nodes;
+    f->n_nodes = (uint64_t)f->row_graph->n_nodes;
     f->list_bytes = list_bytes(ds);
-    f->row_bytes = ds->n_groups == 1 ? og__row_bytes(ds->group) : 0;
+    f->row_bytes = f->row_graph->n_groups == 1 ? og__row_bytes(ds->group) : 0;
     f->cache_rows = og__cache_rows(&opt->cache, f->n_nodes, f->row_bytes);
     f->bytes.neighbors_least = og__neighbors_least_bytes(ds);
     f->bytes.neighbors_most =
@@ -230,16 +200,22 @@ struct og_workload og__workload_on_disk(const struct og_session *s)
     return f;
 }
 
-/* Rows of a group in the largest batch. */
+/* Rows of a group in the largest batch; units are no more than its edges. */
 static uint64_t input_rows(const struct og_workload *f, uint32_t group)
 {
-    return OG_MIN(og__nodes_of(&f->by_type, f->caps.n_hops, group), og__input_rows(f));
+    const struct og_group *of = &f->row_graph->group[group];
+    uint64_t edges = 0;
+    if (group < f->graph->n_groups)
+        return OG_MIN(og__nodes_of(&f->by_type, f->caps.n_hops, group), og__input_rows(f));
+    for (uint32_t h = 0; h < f->caps.n_hops; h++)
+        edges += og__edges_of(&f->by_type, h, of->relation);
+    return OG_MIN(OG_MIN(edges, f->caps.n_units), (uint64_t)of->n_nodes);
 }
 
 static void know_rows(struct og_session *s)
 {
     struct og_workload *f = &s->workload;
-    const struct og_graph *g = f->graph;
+    const struct og_graph *g = f->row_graph;
     f->bytes.reader = og__gather_reader_bytes(g, s->config.opt.io);
     f->bytes.input = f->bytes.widest = 0;
     f->bytes.files = f->group_rows = 0;
@@ -352,7 +328,7 @@ int og__know_batches(struct og_session *s, const struct og_profiling *profiling,
     know_requested(s, profiling);
     if (f->planned_groups) {
         f->bytes.planned_ids = og__input_rows(f) * sizeof(uint32_t);
-        f->bytes.group_staging = og__gather_staging_bytes(f->graph, og__read_rows(f));
+        f->bytes.group_staging = og__gather_staging_bytes(f->row_graph, og__read_rows(f));
     }
     f->bytes.samples = s->offline ? og__samples_memory(s->offline->samples) : 0;
     f->bytes.sampler = og__sampler_bytes(&f->caps);

@@ -82,7 +82,8 @@ static inline struct og_group features_alone(struct og_graph *graph, char *dir, 
         .stored = OG_U8,
         .dtype = OG_U8,
         .contents = 0x1234567890ull,
-        .rows = {.fd = -1, .path = features, .offset = offset, .shape = {n_nodes}}};
+        .rows = {
+            .fd = -1, .path = features, .offset = offset, .shape = {n_nodes, (int64_t)row_bytes}}};
 }
 
 static inline int files_in(const char *dir)

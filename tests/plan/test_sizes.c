@@ -122,7 +122,7 @@ static int plan(const struct row *r, size_t limit, struct og_memory_plan *m, str
     config.opt.io = OG_IO_PREAD;
     config.opt.memory = (struct og_amount){OG_BYTES, (double)limit};
     workload.bytes.reader = og__reader_bytes(&(struct og_reader_options){.io = OG_IO_PREAD});
-    workload.graph = &graph;
+    workload.graph = workload.row_graph = &graph;
     workload.row_group = &rows;
     workload.n_row_groups = 1;
     config.disk = disk.bytes ? disk.bytes : 1000000000000;

@@ -53,7 +53,8 @@ static void make_graph(struct graph *g, bool typed)
     g->types = (struct og_graph_types){.n_types = TYPES, .type = g->type};
     g->rows = (struct og_group){.dim = 7, .stored = OG_F16, .dtype = OG_F16, .n_nodes = NODES};
     g->plain = (struct og_graph){.group = &g->rows, .n_groups = 1};
-    g->workload = (struct og_workload){.n_nodes = NODES, .graph = typed ? &g->typed : &g->plain};
+    struct og_graph *const of = typed ? &g->typed : &g->plain;
+    g->workload = (struct og_workload){.n_nodes = NODES, .graph = of, .row_graph = of};
     g->workload.planned_groups = typed ? &g->types : NULL;
 }
 
