@@ -150,14 +150,27 @@ class Sampling:
             store["num_nodes"] = len(ids)
         store["n_id"] = ids
 
-    def edges_into(self, store, part, edge_index, place):
+    def edge_rows(self, edges, place, drawn):
+        """Features of the edges at these places, from those of the edges that were drawn. None where the batch has none, or not of all."""
+        rows = None if edges is None else of_edges(edges.hops, "edge_attr", self.torch.cat)
+        if rows is None or place is drawn or np.array_equal(place, drawn):
+            return rows
+        order = np.argsort(drawn, kind="stable")
+        at = np.minimum(np.searchsorted(drawn[order], place), max(len(drawn) - 1, 0))
+        return self.rows_of(rows, self.torch.from_numpy(order[at]), 0) if len(drawn) and np.array_equal(drawn[order[at]], place) else None
+
+    def edges_into(self, store, part, edge_index, place, rows):
         torch = self.torch
         store["edge_index"] = edge_index if part.dtype is None else edge_index.to(part.dtype)
         if place is None:
             return
         store["e_id"] = torch.from_numpy(place if part.lists is None else part.lists.numbers(place))
+        if rows is not None:
+            store["edge_attr"] = rows
         for values, index in (part.by_place, torch.from_numpy(place)), (part.attributes, store["e_id"]):
             for key, value in values.items():
+                if key == "edge_attr" and rows is not None:
+                    continue
                 value, dim = value if isinstance(value, tuple) else (value, 0)
                 store[key] = self.rows_of(value, index, dim)
 
@@ -177,7 +190,9 @@ class Sampling:
             store["num_sampled_nodes"] = graph.num_nodes and graph.num_nodes.get(part.name)
         for part in self.source.edges:
             store = out._store if part.name is None else out[part.name]
-            self.edges_into(store, part, graph.edge_index.get(part.name, torch.empty(2, 0, dtype=torch.int64)), graph.place.get(part.name, np.empty(0, np.int64)))
+            place = graph.place.get(part.name, np.empty(0, np.int64))
+            rows = self.edge_rows(edges[part.number], place, sampled.place[part.name]) if place is not None and part.number is not None and edges else None
+            self.edges_into(store, part, graph.edge_index.get(part.name, torch.empty(2, 0, dtype=torch.int64)), place, rows)
             store["num_sampled_edges"] = graph.num_edges and graph.num_edges.get(part.name)
         return out
 
@@ -342,8 +357,9 @@ class Base(OwnThreads):
         return self._torch.randperm(n, generator=self.generator).numpy() if self.shuffle else np.arange(n)
 
     def _opened(self, drawn, batch, **how):
-        return Loader(self._source.path, form=self._sampling.made, batch=batch, e_id=self._draws_edges(),
-                      **{"seed": drawn, "drop_last": self.drop_last} | self._options | how)
+        known = self._draws_edges()
+        return Loader(self._source.path, form=self._sampling.made, batch=batch, e_id=known,
+                      edge_attr=known and any("edge_attr" in part.by_place for part in self._source.edges), **{"seed": drawn, "drop_last": self.drop_last} | self._options | how)
 
     def _draws_edges(self):
         """Whether the loader knows the places of edges at no cost. Else they are looked up."""
