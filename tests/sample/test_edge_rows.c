@@ -148,7 +148,8 @@ static void sample(struct og_sampler *s, const struct og_graph *g, uint32_t batc
 }
 
 static struct og_superbatch *keep_batches(const struct og_graph *g, struct og_sampler *s,
-                                          const struct og_sampling *how, size_t memory)
+                                          const struct og_sampling *how, size_t memory,
+                                          bool plans_units)
 {
     const unsigned form = g->has_types ? OG__WITH_RELATIONS : how->once ? OG__NESTED : 0u;
     const unsigned weights = og__sampling_weighs(how) ? OG__WITH_WEIGHTS : 0u;
@@ -157,7 +158,8 @@ static struct og_superbatch *keep_batches(const struct og_graph *g, struct og_sa
                                               .n_hops = HOPS,
                                               .n_nodes = (uint64_t)g->n_nodes,
                                               .n_relations = g->has_types ? g->n_relations : 0,
-                                              .extras = OG__WITH_EDGES | form | weights};
+                                              .extras = OG__WITH_EDGES | form | weights,
+                                              .plans_units = plans_units};
     struct og_superbatch *kept;
     struct og_batch_memory m;
     og__batch_init(&m, NULL);
@@ -171,27 +173,55 @@ static struct og_superbatch *keep_batches(const struct og_graph *g, struct og_sa
     return kept;
 }
 
-/* In memory, spilled, and in part. */
+/* Those from `first` on are in the superbatch. Their units follow their ids in the trace, or not.
+ */
+static void check_kept(struct og_superbatch *kept, const struct og_graph *g, struct og_sampler *s,
+                       uint32_t first, bool plans_units, bool has_trace)
+{
+    const struct og_trace trace = og__superbatch_trace(kept);
+    struct og_batch_memory m[2];
+    og__batch_init(&m[0], NULL);
+    og__batch_init(&m[1], NULL);
+    for (uint32_t i = BATCHES; i-- > first;) {
+        struct og_io_counts read;
+        const uint32_t at = i - first;
+        sample(s, g, i, &m[0]);
+        const struct og_batch *b = &m[0].batch;
+        assert_int_equal(og__superbatch_replay(kept, at, at + 1, &m[1], &read, NULL), 0);
+        for (int h = 0; h < HOPS; h++) /* which is not kept */
+            m[1].batch.hop[h].n_seen = m[0].batch.hop[h].n_seen;
+        assert_same_edges(b, &m[1].batch);
+        const uint32_t *ids = trace.ids + trace.ptr[at];
+        assert_int_equal(trace.ptr[at + 1] - trace.ptr[at],
+                         b->n_ids + (plans_units ? b->n_units : 0));
+        if (has_trace)
+            assert_memory_equal(ids, b->ids, b->n_ids * 4);
+        if (has_trace && plans_units)
+            assert_memory_equal(ids + b->n_ids, b->units, b->n_units * 4);
+    }
+    og__batch_release(&m[0]);
+    og__batch_release(&m[1]);
+}
+
+/* In memory, spilled, and in part. Then ids are released, and the first two batches dropped. */
 static void replay(const struct og_graph *g, struct og_sampler *s, const struct og_sampling *how)
 {
     static const size_t memory[] = {0, 60000, SIZE_MAX};
-    struct og_batch_memory m[2];
-    for (size_t k = 0; k < OG_COUNT(memory); k++) {
-        struct og_superbatch *kept = keep_batches(g, s, how, memory[k]);
-        og__batch_init(&m[0], NULL);
-        og__batch_init(&m[1], NULL);
-        for (uint32_t i = BATCHES; i-- > 0;) {
-            struct og_io_counts read;
-            sample(s, g, i, &m[0]);
-            assert_int_equal(og__superbatch_replay(kept, i, i + 1, &m[1], &read, NULL), 0);
-            for (int h = 0; h < HOPS; h++) /* which is not kept */
-                m[1].batch.hop[h].n_seen = m[0].batch.hop[h].n_seen;
-            assert_same_edges(&m[0].batch, &m[1].batch);
-        }
+    struct og_batch_memory scratch;
+    struct og_io_counts read;
+    og__batch_init(&scratch, NULL);
+    for (size_t k = 0; k < 2 * OG_COUNT(memory); k++) {
+        const bool units = k % 2;
+        struct og_superbatch *kept = keep_batches(g, s, how, memory[k / 2], units);
+        check_kept(kept, g, s, 0, units, true);
+        assert_int_equal(og__superbatch_release_ids(kept, 0, NULL), 0);
+        check_kept(kept, g, s, 0, units, memory[k / 2] > 0);
+        assert_int_equal(og__superbatch_drop(kept, 2, &scratch, &read, NULL), 0);
+        assert_int_equal(og__superbatch_finish(kept, NULL), 0);
+        check_kept(kept, g, s, 2, units, true);
         og__superbatch_close(kept);
-        og__batch_release(&m[0]);
-        og__batch_release(&m[1]);
     }
+    og__batch_release(&scratch);
 }
 
 /* Sampled as a group. */
