@@ -59,6 +59,31 @@ OG_INLINE bool source_of(const struct og_attend *op, uint32_t v, uint32_t i, uin
     return loop || *u != v || op->apart;
 }
 
+/* Columns of a coefficient's own term. */
+static size_t edge_columns(const struct og_attend *op)
+{
+    return op->scoring == OG__BY_ENDS ? (size_t)op->heads : features(op);
+}
+
+/* What the coefficient at `at` of v adds to the source's term. The destination's term, or with
+ * terms of edges their sum. */
+OG_INLINE const float *added_to(const struct og_attend *op, uint32_t v, size_t at)
+{
+    const size_t n = edge_columns(op);
+    if (op->by_edge)
+        return op->by_edge + at * n;
+    return (op->scoring == OG__BY_ENDS ? op->score_dst : op->z_dst) + v * n;
+}
+
+/* Adds the destination's term to those of its coefficients. */
+static void add_destination(const struct og_attend *op, uint32_t v)
+{
+    const size_t n = edge_columns(op), at = (size_t)op->block->indptr[v] + v;
+    const float *own = (op->scoring == OG__BY_ENDS ? op->score_dst : op->z_dst) + v * n;
+    for (uint32_t i = 0; i < n_coefficients(op, v); i++)
+        og__add(op->by_edge + (at + i) * n, own, n);
+}
+
 /* Prefetches the row of the edge `ahead` positions on. */
 OG_INLINE void look_ahead(const struct og_rows *x, const uint32_t *col, uint32_t e, uint32_t ahead,
                           uint32_t last)
@@ -111,11 +136,11 @@ static void scores_by_ends(const struct attend_run *run, uint32_t v, float *p, i
     const struct og_attend *op = run->op;
     size_t heads = (size_t)op->heads;
     uint32_t n = n_coefficients(op, v);
-    const float *to = op->score_dst + v * heads;
+    const size_t first = first_coefficient(op, v) / heads;
     for (uint32_t i = 0; i < n; i++) {
         uint32_t u;
         bool counts = source_of(op, v, i, &u);
-        const float *from = op->score_src + u * heads;
+        const float *from = op->score_src + u * heads, *to = added_to(op, v, first + i);
         for (size_t h = 0; h < heads; h++) {
             float score = from[h] + to[h];
             p[i * heads + h] = !counts ? -INFINITY : score > 0 ? score : OG__LEAK * score;
@@ -141,12 +166,13 @@ static void scores_by_sums(const struct attend_run *run, uint32_t v, float *p, i
     size_t heads = (size_t)op->heads, width = (size_t)op->width, f = features(op);
     uint32_t n = n_coefficients(op, v), last = b->indptr[b->n_dst];
     uint32_t ahead = og__prefetch_distance(&op->z);
+    const size_t first = first_coefficient(op, v) / heads;
     for (uint32_t i = 0; i < n; i++) {
         uint32_t u;
         if (i + 1 < n)
             look_ahead(&op->z, b->src, b->indptr[v] + i, ahead, last);
         if (source_of(op, v, i, &u)) {
-            leaky_sum(row_of(&op->z, u, scratch.in), op->z_dst + v * f, scratch.out, f);
+            leaky_sum(row_of(&op->z, u, scratch.in), added_to(op, v, first + i), scratch.out, f);
             head_dots(scratch.out, width, op->att_src, heads, width, p + i * heads);
             continue;
         }
@@ -163,8 +189,7 @@ static const struct scoring {
 
 /* ==== softmax ==== */
 
-/* In place, over n coefficients of each head. Scores of -inf become zeros. */
-OG_CLONES static void softmax(float *p, size_t n, size_t heads)
+OG_CLONES void og__softmax(float *p, size_t n, size_t heads)
 {
     float top[OG__MAX_HEADS], sum[OG__MAX_HEADS];
     for (size_t h = 0; h < heads; h++) {
@@ -290,9 +315,11 @@ static void attend_row(const struct attend_run *run, uint32_t v, struct sum *s, 
     float *room = og__scratch_of(run->be, thread).in;
     uint32_t n = n_coefficients(op, v), last = b->indptr[b->n_dst];
     uint32_t ahead = og__prefetch_distance(&op->z);
+    if (op->by_edge)
+        add_destination(op, v);
     scorings[op->scoring].of_edges(run, v, alpha, thread);
     if (n > 0)
-        softmax(alpha, n, s->heads);
+        og__softmax(alpha, n, s->heads);
     const float *p = counts_all(op) ? alpha : drop(op, v, n);
     memset(s->y, 0, features(op) * sizeof(float));
     for (uint32_t i = 0; i < n; i++) {
@@ -358,20 +385,22 @@ OG_CLONES static void slopes_by_ends(const struct og_attend_back *back, uint32_t
     size_t heads = (size_t)op->heads;
     uint32_t n = n_coefficients(op, v);
     const float *p = op->alpha + first_coefficient(op, v);
-    float mean[OG__MAX_HEADS] = {0}, sum[OG__MAX_HEADS] = {0}, *to = op->score_dst + v * heads;
+    const size_t first = first_coefficient(op, v) / heads;
+    float mean[OG__MAX_HEADS] = {0}, sum[OG__MAX_HEADS] = {0};
     add_means(p, d, n, heads, mean);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t u;
         source_of(op, v, i, &u);
-        const float *from = op->score_src + u * heads;
+        const float *from = op->score_src + u * heads, *to = added_to(op, v, first + i);
         for (size_t h = 0; h < heads; h++) {
             float leak = from[h] + to[h] > 0 ? 1 : OG__LEAK;
             d[i * heads + h] = leak * p[i * heads + h] * (d[i * heads + h] - mean[h]);
             sum[h] += d[i * heads + h];
         }
     }
-    for (size_t h = 0; h < heads; h++)
-        to[h] = sum[h];
+    memcpy(op->score_dst + v * heads, sum, heads * sizeof(*sum));
+    if (op->apart && op->by_edge) /* the place of its loop */
+        memset(d + n * heads, 0, heads * sizeof(*d));
 }
 
 /* y[h] += by[h] times the derivative of the leaky ReLU of x + to */
@@ -393,7 +422,8 @@ static void slopes_by_sums(const struct og_attend_back *back, uint32_t v, float 
     const struct og_attend *op = back->forward;
     size_t heads = (size_t)op->heads, f = features(op);
     uint32_t n = n_coefficients(op, v);
-    const float *p = op->alpha + first_coefficient(op, v), *to = op->z_dst + v * f;
+    const size_t first = first_coefficient(op, v);
+    const float *p = op->alpha + first;
     float mean[OG__MAX_HEADS] = {0}, *dz_dst = back->dz_dst + v * f;
     add_means(p, d, n, heads, mean);
     memset(dz_dst, 0, f * sizeof(float));
@@ -402,7 +432,8 @@ static void slopes_by_sums(const struct og_attend_back *back, uint32_t v, float 
         for (size_t h = 0; h < heads; h++)
             d[i * heads + h] = p[i * heads + h] * (d[i * heads + h] - mean[h]);
         if (source_of(op, v, i, &u))
-            add_leaks(op, d + i * heads, row_of(&op->z, u, room), to, dz_dst);
+            add_leaks(op, d + i * heads, row_of(&op->z, u, room),
+                      added_to(op, v, first / heads + i), dz_dst);
     }
     for (size_t j = 0; j < f; j++)
         dz_dst[j] *= op->att_src[j];
@@ -572,6 +603,19 @@ OG_CLONES static void add_scored(const struct og_attend *op, const float *by, co
     }
 }
 
+/* to = by[h] att times the derivative of the leaky ReLU of z + to, for each head */
+OG_CLONES static void turn_to_slopes(const struct og_attend *op, const float *by, const float *z,
+                                     float *to)
+{
+    size_t width = (size_t)op->width;
+    for (size_t h = 0; h < (size_t)op->heads; h++) {
+        const float *restrict a = z + h * width, *restrict att = op->att_src + h * width;
+        float *restrict b = to + h * width;
+        for (size_t j = 0; j < width; j++)
+            b[j] = att[j] * (a[j] + b[j] > 0 ? by[h] : OG__LEAK * by[h]);
+    }
+}
+
 /* dz = share * spread, through the coefficients, and att * leaks, through the scores. */
 OG_CLONES static void add_sides(float share, const float *restrict spread,
                                 const float *restrict att, const float *restrict leaks,
@@ -609,8 +653,11 @@ static void sources_by_sums(void *arg, size_t number, int thread)
                 look_ahead(&dy, back->col, e, ahead, last);
             if (e < end)
                 look_ahead(&to, back->col, e, ahead, last);
-            add_scored(op, by, z, op->z_dst + v * f, part.sum);
-            add_leaks(op, by, z, op->z_dst + v * f, scratch.out);
+            const float *added = added_to(op, v, at / heads);
+            add_scored(op, by, z, added, part.sum);
+            add_leaks(op, by, z, added, scratch.out);
+            if (op->by_edge)
+                turn_to_slopes(op, by, z, op->by_edge + at / heads * f);
             push(&s, back->dy + v * (size_t)dy.dim, op->alpha + at);
         }
         flush(&s);

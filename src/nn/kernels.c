@@ -305,15 +305,19 @@ void og__dropout_row(const struct og_dropout *d, uint32_t row, float *y, size_t 
 }
 
 /* Long lists are split into pieces with row numbers of their own. */
-void og__dropout_attention(const struct og_attend *op, uint32_t v, float *p)
+void og__dropout_coefficients(const struct og_dropout *d, uint32_t first, uint32_t n, size_t heads,
+                              float *p)
 {
     enum { PIECE = 4096 };
-    const uint32_t *indptr = op->block->indptr;
-    uint32_t n = indptr[v + 1] - indptr[v] + !op->apart;
-    size_t heads = (size_t)op->heads;
     for (uint32_t i = 0; i < n; i += PIECE)
-        og__dropout_row(op->dropout, indptr[v] + v + i, p + i * heads,
-                        OG_MIN(n - i, (uint32_t)PIECE) * heads);
+        og__dropout_row(d, first + i, p + i * heads, OG_MIN(n - i, (uint32_t)PIECE) * heads);
+}
+
+void og__dropout_attention(const struct og_attend *op, uint32_t v, float *p)
+{
+    const uint32_t *indptr = op->block->indptr;
+    og__dropout_coefficients(op->dropout, indptr[v] + v, indptr[v + 1] - indptr[v] + !op->apart,
+                             (size_t)op->heads, p);
 }
 
 /* ==== optimisers ==== */

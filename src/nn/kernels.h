@@ -33,8 +33,13 @@ void og__gate(float *restrict y, const float *restrict g, float scale, size_t n)
 /* Dropout of one row in place. The mask is a pure function of (step, layer, row). An element is
  * decided by one bit for p = 1/2, else by 16 bits, in order from the row's Philox words. */
 void og__dropout_row(const struct og_dropout *d, uint32_t row, float *y, size_t n);
-/* Dropout of attention coefficients of destination v; p: [its edges and loop, heads]. */
+/* Dropout of attention coefficients of destination v; p: [its edges and loop, heads]. The second:
+ * of n coefficients of each head, of which `first` is the number of the first. */
 void og__dropout_attention(const struct og_attend *op, uint32_t v, float *p);
+void og__dropout_coefficients(const struct og_dropout *d, uint32_t first, uint32_t n, size_t heads,
+                              float *p);
+/* Softmax over n scores of each head, in place. Scores of -inf become zeros. */
+void og__softmax(float *p, size_t n, size_t heads);
 
 void og__adam(const struct og_update *op, size_t first, size_t n);
 void og__sgd(const struct og_update *op, size_t first, size_t n);

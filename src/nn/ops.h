@@ -2,6 +2,7 @@
  *
  *     ops_cpu.c         row blocks under a thread pool, oneDNN products, vector kernels;
  *     attention.c       and mix.c, blend.c, pool_max.c, finish.c: the operators of those names
+ *     edges.c           and dots.c: the operators of rows of edges
  *     pairs.c           links and regression
  *     blocks.c          blocks alone
  *     backend.c         their memory
@@ -67,6 +68,7 @@ struct og_sparse {
 
 /* A parameter in a product: x W^T in the forward pass, x W in the backward pass. */
 enum og__direction { OG__FORWARD, OG__BACKWARD };
+enum { OG__MOST_INPUTS = 5 }; /* of one affine operator */
 struct og_weight {
     const float *value; /* [n_out, n_in] */
     int n_out, n_in;
@@ -136,8 +138,8 @@ struct og_affine {
     uint32_t rows;
     int cols;
     float *y;     /* [rows, cols] */
-    int n_inputs; /* 0 to 3; rows never increase from one to the next */
-    struct og_input input[3];
+    int n_inputs; /* rows never increase from one to the next */
+    struct og_input input[OG__MOST_INPUTS];
     const struct og_sparse *plus_through; /* or NULL */
     struct og_rows plus;
     const float *bias; /* [cols] or NULL */
@@ -190,6 +192,10 @@ struct og_dot {
  * edges then attends to nothing. By ends, score_dst = z[v, h] . att_dst[h] is then an input, and
  * att_dst is ignored. By sums scores have no arrays of their own, and rows are not shared.
  *
+ * With `by_edge`, each coefficient has a term of its own inside the leaky ReLU.
+ * It is a number per head by ends, a row of F by sums. The forward pass adds that of the
+ * destination to it. Backends without the operator edge_fill have no such terms.
+ *
  * Coefficients are ordered by destination: its edges, then its loop. That of edge e of v is at (e +
  * v) * heads, that of the loop at (indptr[v + 1] + v) * heads. With dropout some are zero and the
  * rest scaled up. If the block has weights each edge's is multiplied by its weight. Then y uses
@@ -208,6 +214,7 @@ struct og_attend {
     const float *att_src, *att_dst;   /* [F]; att_dst: by ends */
     const float *bias;                /* of a row of y, or NULL */
     float *score_src, *score_dst;     /* out [n_src, heads], [n_dst, heads]; by ends */
+    float *by_edge;                   /* [n_edges + n_dst, heads or F]; or NULL */
     float *alpha;                     /* out [n_edges + n_dst, heads] */
     const struct og_dropout *dropout; /* of alpha, or NULL */
     float *dropped;                   /* out, as alpha: alpha after dropout and weights */
@@ -215,8 +222,9 @@ struct og_attend {
 };
 
 /* Backward pass of attention. dz may be z, and dscore may be `dropped`. By ends score_dst becomes
- * its own gradient; with dropout or weights, alpha is overwritten.
- * Tolerance: 1e-5 of the largest magnitude in each gradient. */
+ * its own gradient; with dropout or weights, alpha is overwritten. The gradient of by_edge is
+ * dscore by ends; by sums it replaces by_edge. Tolerance: 1e-5 of the largest magnitude in each
+ * gradient. */
 #define OG__TOLERANCE_ATTEND_BACK 1e-5
 struct og_attend_back {
     const struct og_attend *forward;
@@ -246,6 +254,74 @@ struct og_fold_back {
     const float *dout; /* [heads, n_in] */
     float *dweight;    /* added to */
     float *datt;       /* out */
+};
+
+/* ---- rows of edges ----
+ *
+ * Messages that depend on the edge's own row e (og_block.edge) multiply it first. A backend without
+ * the first operator has none of them.
+ *
+ * Copy the rows of a block's edges, in their order, as f32. With `loops` they are in the order of
+ * coefficients (og_attend). A loop's row is the mean of its destination's edges, except those that
+ * the loop replaces. It is 0 without edges, or if `apart`. Tolerance: 1e-5 of the largest
+ * magnitude.
+ */
+#define OG__TOLERANCE_EDGE_FILL 1e-5
+struct og_edge_fill {
+    const struct og_block *block;
+    const struct og_edge_rows *rows;
+    bool loops, apart;
+    float *x; /* out [n_edges, dim]; with loops [n_edges + n_dst, dim] */
+};
+
+/* GINE's sum. y[v] = (1 + eps) own[v] + sum over edges of v: relu(x[u] + by_edge[edge]).
+ * Tolerance: 1e-5 of the largest magnitude in y. */
+#define OG__TOLERANCE_EDGE_SUM 1e-5
+struct og_edge_sum {
+    const struct og_block *block;
+    struct og_rows x, own; /* [n_src, dim], [n_dst, dim] */
+    const float *eps;      /* [1] */
+    float *by_edge;        /* [n_edges, dim] */
+    float *y;              /* out [n_dst, dim] */
+};
+/* Backward pass: by_edge becomes its own gradient. With `own` the destinations are the first
+ * sources, and their term counts. Tolerance: as above. */
+struct og_edge_sum_back {
+    const struct og_edge_sum *forward;
+    const float *dy;
+    const uint32_t *indptr, *edge; /* the transposed block */
+    bool own;
+    float *dx; /* out [n_src, dim]; NULL: skipped */
+};
+
+/* Attention by dot products, without loops:
+ *
+ *     alpha(v, ., h) = softmax of query[v, h] . (key[u, h] + by_edge[e, h]) / sqrt(width)
+ *     y[v, h]        = sum over edges e of v, from u, of alpha (value[u, h] + by_edge[e, h])
+ *
+ * Heads, average, add, dropout and tolerance are those of og_attend. Coefficients are in the order
+ * of edges. A destination without edges attends to nothing. */
+struct og_dots {
+    const struct og_block *block;
+    int heads, width; /* F = heads * width */
+    bool average, add;
+    struct og_rows z;   /* [n_src, 2 F] f32: keys, then values */
+    const float *query; /* [n_dst, F] */
+    float *by_edge;     /* [n_edges, F]; or NULL */
+    float *alpha;       /* out [n_edges, heads] */
+    const struct og_dropout *dropout;
+    float *dropped; /* out, as alpha: alpha after dropout */
+    float *y;       /* out [n_dst, average ? width : F] */
+};
+/* Backward pass. dscore may be `dropped`, and dz may be z. by_edge becomes its own gradient. With
+ * dropout, alpha is overwritten. */
+struct og_dots_back {
+    const struct og_dots *forward;
+    const float *dy;
+    const uint32_t *indptr, *col, *edge; /* the transposed block */
+    float *dscore;                       /* scratch, as alpha */
+    float *dz;                           /* out, as z */
+    float *dquery;                       /* out, as query */
 };
 
 /* ---- scatter: to[place[i]] = x[i], as f32. Exact; places are distinct. ---- */
@@ -682,6 +758,13 @@ struct og_nn_ops {
                        struct og_err *err);
     int (*fold)(struct og_nn_backend *be, const struct og_fold *op, struct og_err *err);
     int (*fold_back)(struct og_nn_backend *be, const struct og_fold_back *op, struct og_err *err);
+    /* Rows of edges; NULL: no model that sees them. */
+    int (*edge_fill)(struct og_nn_backend *be, const struct og_edge_fill *op, struct og_err *err);
+    int (*edge_sum)(struct og_nn_backend *be, const struct og_edge_sum *op, struct og_err *err);
+    int (*edge_sum_back)(struct og_nn_backend *be, const struct og_edge_sum_back *op,
+                         struct og_err *err);
+    int (*dots)(struct og_nn_backend *be, const struct og_dots *op, struct og_err *err);
+    int (*dots_back)(struct og_nn_backend *be, const struct og_dots_back *op, struct og_err *err);
     int (*put)(struct og_nn_backend *be, const struct og_put *op, struct og_err *err);
     int (*mix)(struct og_nn_backend *be, const struct og_mix *op, struct og_err *err);
     int (*mix_back)(struct og_nn_backend *be, const struct og_mix_back *op, struct og_err *err);

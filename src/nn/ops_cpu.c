@@ -84,7 +84,7 @@ static const float *aggregated_tile(const struct og_input *in, uint32_t r0, uint
 struct affine_run {
     const struct og_nn_backend *be;
     const struct og_affine *op;
-    struct og_product *product[3];
+    struct og_product *product[OG__MOST_INPUTS];
     bool fused; /* bias and ReLU are part of the last product */
 };
 
@@ -666,6 +666,11 @@ OG__NEVER_FAILS(og__cpu_attend, og_attend)
 OG__NEVER_FAILS(og__cpu_attend_back, og_attend_back)
 OG__NEVER_FAILS(og__cpu_fold, og_fold)
 OG__NEVER_FAILS(og__cpu_fold_back, og_fold_back)
+OG__NEVER_FAILS(og__cpu_edge_fill, og_edge_fill)
+OG__NEVER_FAILS(og__cpu_edge_sum, og_edge_sum)
+OG__NEVER_FAILS(og__cpu_edge_sum_back, og_edge_sum_back)
+OG__NEVER_FAILS(og__cpu_dots, og_dots)
+OG__NEVER_FAILS(og__cpu_dots_back, og_dots_back)
 OG__NEVER_FAILS(cpu_put, og_put)
 OG__NEVER_FAILS(og__cpu_mix, og_mix)
 OG__NEVER_FAILS(og__cpu_mix_back, og_mix_back)
@@ -714,6 +719,11 @@ const struct og_nn_ops og__ops_cpu = {.name = "cpu",
                                       .attend_back = og__cpu_attend_back_op,
                                       .fold = og__cpu_fold_op,
                                       .fold_back = og__cpu_fold_back_op,
+                                      .edge_fill = og__cpu_edge_fill_op,
+                                      .edge_sum = og__cpu_edge_sum_op,
+                                      .edge_sum_back = og__cpu_edge_sum_back_op,
+                                      .dots = og__cpu_dots_op,
+                                      .dots_back = og__cpu_dots_back_op,
                                       .put = cpu_put_op,
                                       .mix = og__cpu_mix_op,
                                       .mix_back = og__cpu_mix_back_op,

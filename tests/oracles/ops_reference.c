@@ -684,6 +684,11 @@ OG__NEVER_FAILS(ref_rank, og_rank)
 OG__NEVER_FAILS(ref_dot, og_dot)
 OG__NEVER_FAILS(og__ref_attend, og_attend)
 OG__NEVER_FAILS(og__ref_attend_back, og_attend_back)
+OG__NEVER_FAILS(og__ref_edge_fill, og_edge_fill)
+OG__NEVER_FAILS(og__ref_edge_sum, og_edge_sum)
+OG__NEVER_FAILS(og__ref_edge_sum_back, og_edge_sum_back)
+OG__NEVER_FAILS(og__ref_dots, og_dots)
+OG__NEVER_FAILS(og__ref_dots_back, og_dots_back)
 OG__NEVER_FAILS(og__ref_fold, og_fold)
 OG__NEVER_FAILS(og__ref_fold_back, og_fold_back)
 OG__NEVER_FAILS(ref_put, og_put)
@@ -718,6 +723,11 @@ const struct og_nn_ops og__ops_reference = {.name = "reference",
                                             .dot = ref_dot_op,
                                             .attend = og__ref_attend_op,
                                             .attend_back = og__ref_attend_back_op,
+                                            .edge_fill = og__ref_edge_fill_op,
+                                            .edge_sum = og__ref_edge_sum_op,
+                                            .edge_sum_back = og__ref_edge_sum_back_op,
+                                            .dots = og__ref_dots_op,
+                                            .dots_back = og__ref_dots_back_op,
                                             .fold = og__ref_fold_op,
                                             .fold_back = og__ref_fold_back_op,
                                             .put = ref_put_op,

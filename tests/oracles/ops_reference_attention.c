@@ -49,22 +49,46 @@ static double leaky(double x)
     return x > 0 ? x : (double)OG__LEAK * x;
 }
 
-/* z[u, h, j] + z_dst[v, h, j] */
-static double sum_at(const struct og_attend *op, uint32_t v, uint32_t u, int h, size_t j)
+/* The term of coefficient i of v, in column k of `cols`. */
+static double edge_term(const struct og_attend *op, uint32_t v, uint32_t i, size_t cols, size_t k)
 {
-    size_t width = (size_t)op->width, f = (size_t)op->heads * width;
-    return source_at_head(op, u, h, j) + (double)op->z_dst[v * f + (size_t)h * width + j];
+    const size_t at = (size_t)op->block->indptr[v] + v + i;
+    return op->by_edge ? (double)op->by_edge[at * cols + k] : 0;
 }
 
-static double score_of(const struct og_attend *op, uint32_t v, uint32_t u, int h)
+/* z[u, h, j] + z_dst[v, h, j], which is part of coefficient i's term if there are such terms. */
+static double sum_at(const struct og_attend *op, uint32_t v, uint32_t i, uint32_t u, int h,
+                     size_t j)
+{
+    size_t width = (size_t)op->width, f = (size_t)op->heads * width, k = (size_t)h * width + j;
+    double own = op->by_edge ? edge_term(op, v, i, f, k) : (double)op->z_dst[v * f + k];
+    return source_at_head(op, u, h, j) + own;
+}
+
+static double score_of(const struct og_attend *op, uint32_t v, uint32_t i, uint32_t u, int h)
 {
     size_t width = (size_t)op->width;
     double sum = 0;
     if (op->scoring == OG__BY_ENDS)
-        return leaky(score_part(op, op->att_src, u, h) + own_part(op, v, h));
+        return leaky(
+            score_part(op, op->att_src, u, h) +
+            (op->by_edge ? edge_term(op, v, i, (size_t)op->heads, (size_t)h) : own_part(op, v, h)));
     for (size_t j = 0; j < width; j++)
-        sum += (double)op->att_src[(size_t)h * width + j] * leaky(sum_at(op, v, u, h, j));
+        sum += (double)op->att_src[(size_t)h * width + j] * leaky(sum_at(op, v, i, u, h, j));
     return sum;
+}
+
+/* Adds the destinations' terms to those of their coefficients. */
+static void add_own_terms(const struct og_attend *op)
+{
+    const bool by_ends = op->scoring == OG__BY_ENDS;
+    const size_t heads = (size_t)op->heads;
+    const size_t cols = by_ends ? heads : heads * (size_t)op->width;
+    for (uint32_t v = 0; op->by_edge && v < op->block->n_dst; v++)
+        for (uint32_t i = 0; i < coefficients_of(op, v); i++)
+            for (size_t k = 0; k < cols; k++)
+                op->by_edge[((size_t)op->block->indptr[v] + v + i) * cols + k] +=
+                    by_ends ? (float)own_part(op, v, (int)k) : op->z_dst[v * cols + k];
 }
 
 static size_t coefficient_at(const struct og_attend *op, uint32_t v, uint32_t i, int h)
@@ -83,7 +107,7 @@ static void ref_softmax(const struct og_attend *op, uint32_t v, int h)
     double sum = 0;
     for (int pass = 0; pass < 2; pass++) {
         for (uint32_t i = 0; i < n; i++) {
-            double score = source_at(op, v, i, &u) ? exp(score_of(op, v, u, h)) : 0;
+            double score = source_at(op, v, i, &u) ? exp(score_of(op, v, i, u, h)) : 0;
             sum += pass == 0 ? score : 0;
             if (pass == 1)
                 op->alpha[coefficient_at(op, v, i, h)] = (float)(score / sum);
@@ -150,6 +174,7 @@ void og__ref_attend(struct og_nn_backend *be, const struct og_attend *op)
     uint32_t n_dst = op->block->n_dst;
     if (op->scoring == OG__BY_ENDS)
         ref_scores(op);
+    add_own_terms(op);
     for (uint32_t v = 0; v < n_dst; v++)
         for (int h = 0; h < op->heads; h++)
             ref_softmax(op, v, h);
@@ -185,13 +210,15 @@ static double alpha_slope(const struct og_attend_back *op, uint32_t v, uint32_t 
 }
 
 /* By ends: the slope of the leaky ReLU that the score of u and v ends in. */
-static double leak_of(const struct og_attend *op, uint32_t v, uint32_t u, int h)
+static double leak_of(const struct og_attend *op, uint32_t v, uint32_t i, uint32_t u, int h)
 {
     size_t heads = (size_t)op->heads, head = (size_t)h;
     if (op->scoring != OG__BY_ENDS)
         return 1;
     double score = (double)op->score_src[u * heads + head];
-    return score + (double)op->score_dst[v * heads + head] > 0 ? 1 : (double)OG__LEAK;
+    score +=
+        op->by_edge ? edge_term(op, v, i, heads, head) : (double)op->score_dst[v * heads + head];
+    return score > 0 ? 1 : (double)OG__LEAK;
 }
 
 static void ref_score_slopes(const struct og_attend_back *op, const float *kept, uint32_t v, int h)
@@ -208,7 +235,7 @@ static void ref_score_slopes(const struct og_attend_back *op, const float *kept,
         size_t at = coefficient_at(fwd, v, i, h);
         source_at(fwd, v, i, &u);
         double of_alpha = (double)kept[at] * alpha_slope(op, v, u, h);
-        double slope = leak_of(fwd, v, u, h) * (double)fwd->alpha[at] * (of_alpha - mean);
+        double slope = leak_of(fwd, v, i, u, h) * (double)fwd->alpha[at] * (of_alpha - mean);
         op->dscore[at] = (float)slope;
         sum += slope;
     }
@@ -223,10 +250,11 @@ static void hand_on(const struct og_attend_back *op, uint32_t v, uint32_t u, siz
 {
     const struct og_attend *fwd = op->forward;
     size_t width = (size_t)fwd->width;
+    const uint32_t i = (uint32_t)(at / (size_t)fwd->heads - ((size_t)fwd->block->indptr[v] + v));
     double slope = (double)op->dscore[at];
     for (size_t j = 0; j < width; j++) {
         size_t k = (size_t)h * width + j;
-        double sum = sum_at(fwd, v, u, h, j);
+        double sum = sum_at(fwd, v, i, u, h, j);
         double of_sum = slope * (double)fwd->att_src[k] * (sum > 0 ? 1 : (double)OG__LEAK);
         if (dz)
             dz[j] += of_sum;
@@ -298,6 +326,32 @@ static void ref_source(const struct og_attend_back *op, const float *kept, uint3
     }
 }
 
+/* Terms of edges become their gradients by sums. By ends dscore has them, and 0 where there is no
+ * coefficient. */
+static void replace_terms(const struct og_attend_back *op)
+{
+    const struct og_attend *fwd = op->forward;
+    const size_t heads = (size_t)fwd->heads, width = (size_t)fwd->width, f = heads * width;
+    for (uint32_t v = 0; fwd->by_edge && v < fwd->block->n_dst; v++) {
+        const uint32_t n = coefficients_of(fwd, v);
+        for (size_t h = 0; h < heads; h++) {
+            for (uint32_t i = 0; fwd->scoring == OG__BY_SUMS && i < n; i++) {
+                const size_t at = coefficient_at(fwd, v, i, (int)h);
+                uint32_t u;
+                source_at(fwd, v, i, &u);
+                for (size_t j = 0; j < width; j++) {
+                    const double sum = sum_at(fwd, v, i, u, (int)h, j);
+                    fwd->by_edge[at / heads * f + h * width + j] =
+                        (float)((double)op->dscore[at] * (double)fwd->att_src[h * width + j] *
+                                (sum > 0 ? 1 : (double)OG__LEAK));
+                }
+            }
+            if (fwd->apart && fwd->scoring == OG__BY_ENDS)
+                op->dscore[coefficient_at(fwd, v, n, (int)h)] = 0;
+        }
+    }
+}
+
 /* dz has a part for each head, or their sum where they share. */
 void og__ref_attend_back(struct og_nn_backend *be, const struct og_attend_back *op)
 {
@@ -328,6 +382,7 @@ void og__ref_attend_back(struct og_nn_backend *be, const struct og_attend_back *
         if (fwd->scoring == OG__BY_ENDS && !fwd->apart)
             op->datt_dst[k] = (float)datt[f + k];
     }
+    replace_terms(op);
     free(kept);
     free(datt);
 }
