@@ -12,6 +12,8 @@ enum og_model_kind {
     OG_MODEL_PINSAGE,
     OG_MODEL_RGCN,
     OG_MODEL_GATV2,
+    OG_MODEL_GINE,
+    OG_MODEL_TRANSFORMER,
 };
 enum og_aggregator_kind { OG_AGGREGATOR_MEAN, OG_AGGREGATOR_MAX, OG_AGGREGATOR_GCN };
 /* Use of edge weights in convolutions: none, factors along an edge, weights of a mean. AUTO becomes

@@ -37,6 +37,8 @@ struct combine {
     struct og_block block;
     int64_t *bounds;  /* [n_dst + 1] its part of indptr.npy */
     float *weight;    /* [n_edges], or NULL: equal weights */
+    char *edge_rows;  /* [n_edges] rows of the lists' edges, or NULL */
+    uint32_t *edge;   /* [n_edges] 0, 1, 2 ..., of these */
     float *ends;      /* [2][n_src] mean and loop of og_weight_sums, or NULL */
     uint32_t *index;  /* [n_src] location of each source's row in `rows` */
     uint64_t *marked; /* a bit per node: is a source */
@@ -60,15 +62,25 @@ static size_t ends_bytes(const struct og_inference *f)
     return og__model_sums_weights(&f->config) ? 2 * sizeof(float) : 0;
 }
 
+/* Bytes of an edge's row, and of its number. */
+static size_t edge_bytes(const struct og_inference *f)
+{
+    const struct og_group *edges = &f->lists->edges;
+    return f->config.edge_dim > 0
+               ? (size_t)edges->dim * og__dtype_size(edges->stored) + sizeof(uint32_t)
+               : 0;
+}
+
 /* Arrays of a block; returns their bytes. */
 static size_t block_bytes(const struct og_inference *f, const struct combine *c,
                           const struct og_whole_caps *caps)
 {
-    enum { ARRAYS = 13 };
+    enum { ARRAYS = 15 };
     size_t d = caps->n_dst, s = caps->n_src, e = caps->n_edges;
     size_t own = c->shape.own ? sizeof(uint32_t) + og__matrix_row(c->own) : 0;
     return (d + 1) * (sizeof(int64_t) + sizeof(uint32_t)) +
-           e * (sizeof(uint32_t) + (og__infer_reads_weights(f) ? sizeof(float) : 0)) +
+           e * (sizeof(uint32_t) + (og__infer_reads_weights(f) ? sizeof(float) : 0) +
+                edge_bytes(f)) +
            s * (3 * sizeof(uint32_t) + ends_bytes(f)) +
            d * (own + (size_t)c->shape.n_out * sizeof(float)) +
            og__placement_bytes(og__infer_nodes(f, c->l)) + ARRAYS * og__arena_room(1);
@@ -140,6 +152,12 @@ static int take_block(struct combine *c, struct og_err *err)
     c->block.src = og__arena_take(a, caps->n_edges * sizeof(*c->block.src));
     if (og__infer_reads_weights(f))
         c->weight = og__arena_take(a, caps->n_edges * sizeof(*c->weight));
+    if (edge_bytes(f) > 0) {
+        c->edge_rows = og__arena_take(a, caps->n_edges * (edge_bytes(f) - sizeof(*c->edge)));
+        c->edge = og__arena_take(a, caps->n_edges * sizeof(*c->edge));
+        for (uint64_t e = 0; e < caps->n_edges; e++)
+            c->edge[e] = (uint32_t)e;
+    }
     if (ends_bytes(f) > 0)
         c->ends = og__arena_take(a, caps->n_src * ends_bytes(f));
     c->index = og__arena_take(a, caps->n_src * sizeof(*c->index));
@@ -262,6 +280,21 @@ static int read_weights(const struct combine *c, int64_t first, uint64_t n, stru
     return rc;
 }
 
+/* Reads the rows of the lists' edges, which are in the order of the lists. */
+static int read_edge_rows(const struct combine *c, int64_t first, uint64_t n, struct og_err *err)
+{
+    const struct og_group *edges = &c->f->lists->edges;
+    if (!c->edge_rows)
+        return 0;
+    const int rc = og__npy_read(&edges->rows, first, (int64_t)n, c->edge_rows, err);
+    const int64_t row = (int64_t)(edge_bytes(c->f) - sizeof(*c->edge));
+    posix_fadvise(edges->rows.fd, edges->rows.offset + first * row, (off_t)n * row,
+                  POSIX_FADV_DONTNEED);
+    c->f->counts.bytes += n * (uint64_t)row;
+    c->f->counts.reads++;
+    return rc;
+}
+
 static int changed(const struct og_relation *r, struct og_err *err)
 {
     return og__fail(err, -EIO, "check whether another process writes to it",
@@ -304,6 +337,7 @@ static int read_lists(struct combine *c, struct og_err *err)
     if (!og__ids_below(b->src, b->n_edges, (uint64_t)r->n_nodes))
         OG_TRY(changed(r, err));
     OG_TRY(read_weights(c, c->bounds[0], b->n_edges, err));
+    OG_TRY(read_edge_rows(c, c->bounds[0], b->n_edges, err));
 out:
     f->counts.bytes +=
         ((uint64_t)fits + 1) * 8 + b->n_edges * (uint64_t)og__npy_size(r->indices.type);
@@ -460,6 +494,7 @@ static int combine_block(struct combine *c, struct og_err *err)
     og__pool_run(f->pool, (b->n_dst + GROUP - 1) / GROUP, number_group, c);
     struct og_block block = *b;
     block.weight = c->weight;
+    block.edge = c->edge;
     if (c->ends) {
         block.mean_weight = c->ends;
         block.loop_weight = c->ends + b->n_src;
@@ -477,7 +512,17 @@ static int combine_block(struct combine *c, struct og_err *err)
                           .n = b->n_dst,
                           .dim = c->own->dim,
                           .dtype = c->own->dtype};
-    return og__whole_combine(f->model, c->l, &c->shape, &block, sources, own, c->out, err);
+    const struct og_group *of = &f->lists->edges;
+    const struct og_edge_rows edges = {
+        .units = {.base = c->edge_rows,
+                  .stride = (size_t)of->dim * og__dtype_size(of->stored),
+                  .n = (uint32_t)b->n_edges,
+                  .dim = of->dim,
+                  .dtype = of->stored},
+        .rows = 1,
+        .dim = of->dim};
+    return og__whole_combine(f->model, c->l, &c->shape, &block, sources, own,
+                             c->edge_rows ? &edges : NULL, c->out, err);
 }
 
 static int combine_blocks(struct combine *c, struct og_err *err)

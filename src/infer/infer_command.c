@@ -20,6 +20,23 @@
 
 /* ==== opening and closing ==== */
 
+/* A model that sees edges reads their rows in the order of the dataset's lists. */
+static int check_edges(const struct og_inference *f, struct og_err *err)
+{
+    const int dim = f->ds->relation->edges.dim;
+    if (f->config.edge_dim == 0)
+        return 0;
+    if (dim != f->config.edge_dim)
+        return og__fail(err, -EINVAL, "use a checkpoint of this dataset",
+                        "model: trained with features of edges of width %d, %s has %d",
+                        f->config.edge_dim, f->ds->path, dim);
+    if (og__sampling_by_visits((enum og_sampler_kind)f->opt.sampler))
+        return og__fail(err, -EINVAL, "use another sampler",
+                        "features of edges: --sampler %s samples no edges",
+                        og__option_word("sampler", f->opt.sampler));
+    return 0;
+}
+
 static int check_shape(struct og_inference *f, struct og_err *err)
 {
     if (f->config.task < 0) /* a file without task */
@@ -34,7 +51,8 @@ static int check_shape(struct og_inference *f, struct og_err *err)
         return og__fail(err, -EINVAL,
                         "import the graph with an edge_weight.npy, or use --edge-weights off",
                         "%s: has no edge weights", f->ds->path);
-    return og__model_check(&f->config, err);
+    rc = check_edges(f, err);
+    return rc < 0 ? rc : og__model_check(&f->config, err);
 }
 
 static int open_model(struct og_inference *f, const char *checkpoint, struct og_err *err)
@@ -226,6 +244,9 @@ static int request_nodes(struct og_inference *f, const char *which, struct og_er
     struct og_needed *d = &f->needed;
     const uint64_t n = (uint64_t)f->ds->n_nodes;
     const size_t words = og__bits_words(n);
+    if (which && f->config.edge_dim > 0)
+        return og__fail(err, -ENOTSUP, "leave it out: all nodes are predicted",
+                        "--nodes: not yet with a model that uses features of edges");
     int rc =
         which ? og__graph_nodes(f->ds, which, f->budget, &d->requested, &d->n_requested, err) : 0;
     if (rc < 0 || !which)

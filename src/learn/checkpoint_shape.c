@@ -94,6 +94,8 @@ static bool find_layer(const struct og_tensors *t, struct og_model_config *confi
     *out = last->shape[names->turned ? 1 : 0];
     if (names->last)
         config->hidden = (int)w->shape[0];
+    if (names->heads_of_rows)
+        config->heads = (int)(w->shape[0] / OG_MAX(last->shape[0], (int64_t)1));
     if (att) {
         config->heads = (int)att->shape[1];
         *out = att->shape[2]; /* of the last layer, whose heads are averaged */
@@ -142,6 +144,10 @@ static void find_options(const struct og_tensors *t, struct og_model_config *con
     const struct og_tensor *comp = layer_tensor(t, "convs", 0, "comp");
     if (comp && comp->ndim == 2 && comp->shape[1] <= INT32_MAX)
         config->bases = (int)comp->shape[1];
+    const char *by_edge = og__model_names(config)->edge;
+    const struct og_tensor *edge = by_edge ? layer_tensor(t, "convs", 0, by_edge) : NULL;
+    if (edge && edge->ndim == 2 && edge->shape[1] <= INT32_MAX)
+        config->edge_dim = (int)edge->shape[1];
     const char *residual = og__tensors_said(t, "residual");
     config->residual = residual && strcmp(residual, "true") == 0;
     for (int l = 0; l < config->layers; l++)

@@ -111,6 +111,9 @@ int og__learner_shape(struct og_workload *f, const struct og_config *config,
     f->shape.gamma = opt->focal_gamma;
     f->shape.label_smoothing = opt->label_smoothing;
     f->shape.edge_weights = og__edge_weights(opt);
+    if (f->shape.edge_dim > 0)
+        return og__fail(err, -ENOTSUP, "use predict without --fanout, or eval --full",
+                        "features of edges: batches do not have them yet");
     if (given && og__types_of(&f->shape) == 0) /* else parameters are checked by type */
         OG_TRY(og__features_check(given, ds->path, ds->group->dim, err));
     if (!og__reads_as_a_model(config))
@@ -350,9 +353,10 @@ static int time_step(const struct timed *t, struct og_model *model, double *seco
     const bool training = t->given->config->want & OG__WANT_TRAINING;
     struct og_metrics ignored = {0};
     const double start = og__now();
-    int rc = training
-                 ? og__model_gradients(model, t->batch, t->rows, t->targets, &step, &ignored, err)
-                 : og__model_forward(model, t->batch, t->rows, t->targets, &ignored, err);
+    int rc =
+        training
+            ? og__model_gradients(model, t->batch, t->rows, NULL, t->targets, &step, &ignored, err)
+            : og__model_forward(model, t->batch, t->rows, NULL, t->targets, &ignored, err);
     *seconds = og__now() - start;
     return rc;
 }

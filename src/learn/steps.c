@@ -184,13 +184,13 @@ static int exchange_parameters(struct og_steps *s, struct og_err *err)
 }
 
 int og__steps_part(struct og_steps *s, const struct og_batch *batch, const struct og_rows *x,
-                   const void *labels, const struct og_step *key, struct og_metrics *out,
-                   struct og_err *err)
+                   const struct og_edge_rows *edges, const void *labels, const struct og_step *key,
+                   struct og_metrics *out, struct og_err *err)
 {
     int rc = exchange_parameters(s, err);
     if (rc < 0)
         return rc;
-    rc = og__model_part(s->model, batch, x, labels, key, out, err);
+    rc = og__model_part(s->model, batch, x, edges, labels, key, out, err);
     int back = exchange_parameters(s, err);
     return rc < 0 ? rc : back;
 }

@@ -55,9 +55,9 @@ bool og__step_ends(const struct og_options *opt, const struct og_schedule *sched
 
 /* og__model_part at the parameters that the step is to see: running statistics are as they were. */
 OG_MUST_CHECK int og__steps_part(struct og_steps *s, const struct og_batch *batch,
-                                 const struct og_rows *x, const void *labels,
-                                 const struct og_step *key, struct og_metrics *out,
-                                 struct og_err *err);
+                                 const struct og_rows *x, const struct og_edge_rows *edges,
+                                 const void *labels, const struct og_step *key,
+                                 struct og_metrics *out, struct og_err *err);
 /* Adds gradients of the mean over terms of `weight` to the sum of a step. `from` has them, the
  * model or one that computed for it; the step has `size` mini-batches. In the order of the
  * schedule. */

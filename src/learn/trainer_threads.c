@@ -228,8 +228,8 @@ static int compute(void *self, struct og_part *part, struct og_err *err)
     struct group *own = self;
     const double start = og__now();
     *part = (struct og_part){.work = &own->work, .model = own->model};
-    int rc = og__model_part(own->model, &own->work.sampled.batch, own->work.rows, own->targets,
-                            &own->key, &part->metrics, err);
+    int rc = og__model_part(own->model, &own->work.sampled.batch, own->work.rows, NULL,
+                            own->targets, &own->key, &part->metrics, err);
     if (own->rows)
         og__device_rows_done(own->rows, &own->work, og__model_backend(own->model));
     part->seconds = og__now() - start;

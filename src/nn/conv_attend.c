@@ -7,8 +7,10 @@
  * Scores of the second need no product: (x W[h]^T) . att[h] = x . (att[h] W[h]). The factor in
  * parentheses, att folded through W, is the same for every row. The same holds for a relation's
  * destinations apart from its sources: their rows have their own matrix, which is used for scores
- * only. */
+ * only. And for rows of edges: a row's score is e . (att_edge W_e). */
 #include "nn/conv_attend.h"
+
+#include "nn/conv_edges.h"
 
 /* ==== common parts ==== */
 
@@ -45,6 +47,7 @@ struct og_attend og__attention(const struct og_model *m, int l, struct og_rows s
                               .z = sources,
                               .att_src = layer->param[OG__ATT_SRC]->value,
                               .bias = layer->param[OG__BIAS]->value,
+                              .by_edge = w->by_edge,
                               .alpha = w->alpha,
                               .dropout = w->attention.p > 0 ? &w->attention : NULL,
                               .dropped = w->dscore}; /* until the backward pass requires it */
@@ -130,24 +133,25 @@ static struct og_attend attention(const struct og_model *m, int l, struct og_row
     return op;
 }
 
-enum side { SOURCES, DESTINATIONS };
+enum side { SOURCES, DESTINATIONS, EDGES, SIDES };
+
+static const enum og__role att_of[SIDES] = {OG__ATT_SRC, OG__ATT_DST, OG__ATT_EDGE};
 
 /* The matrix of the rows of a side. */
 static const struct og_param *matrix_of(const struct og_model *m, int l, enum side side)
 {
     const bool own = side == DESTINATIONS && m->config.apart;
-    return m->layer[l].param[own ? OG__SELF : OG__NEIGHBOUR];
+    return m->layer[l].param[side == EDGES ? OG__EDGE : own ? OG__SELF : OG__NEIGHBOUR];
 }
 
-/* Folding of att_src or att_dst through it. */
+/* Folding of the side's vectors through it. */
 static struct og_fold folding(const struct og_model *m, int l, enum side side)
 {
     const struct og_param *matrix = matrix_of(m, l, side);
-    const enum og__role att = side == DESTINATIONS ? OG__ATT_DST : OG__ATT_SRC;
     return (struct og_fold){.heads = m->config.heads,
                             .width = og__head_width(&m->config, l),
                             .n_in = (int)matrix->shape[1],
-                            .att = m->layer[l].param[att]->value,
+                            .att = m->layer[l].param[att_of[side]]->value,
                             .weight = matrix->value,
                             .out = m->at.work[l].fold[side]};
 }
@@ -155,6 +159,8 @@ static struct og_fold folding(const struct og_model *m, int l, enum side side)
 /* Whether scores of this side come from rows before the product. */
 static bool folds(const struct og_model *m, int l, enum side side)
 {
+    if (side == EDGES)
+        return og__folds_edges(&m->config);
     return (side == DESTINATIONS && m->config.apart) || !m->at.work[l].transform_first;
 }
 
@@ -210,6 +216,16 @@ out:
     return rc;
 }
 
+/* Scores of edges, in by_edge. */
+static int score_edges(struct og_model *m, int l, struct og_err *err)
+{
+    struct og_weight *folded = &m->layer[l].folded_edge;
+    int rc;
+    folded->value = m->at.work[l].fold[EDGES];
+    rc = m->ops->pack(m->backend, &folded, 1, err);
+    return rc < 0 ? rc : og__multiply_edges(m, l, folded, NULL, err);
+}
+
 static int combine(struct og_model *m, int l, struct og_rows sources, struct og_rows own, bool keep,
                    struct og_err *err)
 {
@@ -220,13 +236,15 @@ static int combine(struct og_model *m, int l, struct og_rows sources, struct og_
     struct og_affine end = {0};
     og__end_layer(m, l, own, &end);
     OG_TRY(og__start_from_input(m, &end, err));
-    for (enum side side = SOURCES; side <= DESTINATIONS; side++) {
+    for (enum side side = SOURCES; side < SIDES; side++) {
         struct og_fold fold;
         if (!folds(m, l, side))
             continue;
         fold = folding(m, l, side);
         OG_TRY(m->ops->fold(m->backend, &fold, err));
     }
+    if (folds(m, l, EDGES))
+        OG_TRY(score_edges(m, l, err));
     if (m->config.apart)
         OG_TRY(score_destinations(m, l, own, err));
     attend.y = w->transform_first ? end.y : w->t;
@@ -285,29 +303,6 @@ static int multiply_back(struct og_model *m, int l, const float *dy, struct og_e
     return og__input_gradient(m, l, dy, &op, err);
 }
 
-/* Adds the residual's part of it to attention's. */
-static int add_skip_back(struct og_model *m, int l, const float *dy, struct og_err *err)
-{
-    const struct og_layer *layer = &m->layer[l];
-    uint32_t n = m->at.work[l].block->n_dst;
-    struct og_affine op = {.rows = n, .cols = layer->n_in, .y = m->at.work[l - 1].h, .add = true};
-    if (!m->config.residual)
-        return 0;
-    og__add_skip(m, l, og__dense(dy, n, layer->n_out), OG__BACKWARD, &op);
-    return m->ops->affine(m->backend, &op, err);
-}
-
-/* Gradient of the input, with attend first. */
-static int attended_back(struct og_model *m, int l, const float *dy, struct og_err *err)
-{
-    const uint32_t n = m->at.work[l].block->n_src;
-    struct og_affine op = {.n_inputs = 1};
-    if (!m->at.dz)
-        return add_skip_back(m, l, dy, err);
-    op.input[0] = og__weighted(og__dense(m->at.dz, n, m->layer[l].n_in), n, NULL, OG__FORWARD);
-    return og__input_gradient(m, l, dy, &op, err);
-}
-
 /* Gradients through the scores of destinations that are apart: of their rows and of their matrix.
  */
 static int destination_gradients(struct og_model *m, int l, struct og_rows own, struct og_err *err)
@@ -334,31 +329,29 @@ out:
     return rc;
 }
 
+/* Gradients of edges' scores: of att_edge folded, and a matrix to which folding adds. */
+static int edge_gradients(struct og_model *m, int l, struct og_err *err)
+{
+    const struct og_layer_work *w = &m->at.work[l];
+    int rc = og__edge_gradients(m, l, w->dscore, w->dfold[EDGES], NULL, err);
+    return rc < 0 ? rc : og__clear_grad(m, matrix_of(m, l, EDGES), err);
+}
+
 static int fold_gradients(struct og_model *m, int l, struct og_err *err)
 {
     const struct og_layer_work *w = &m->at.work[l];
     int rc = 0;
-    for (enum side side = SOURCES; side <= DESTINATIONS; side++) {
-        const struct og_param *att =
-            m->layer[l].param[side == DESTINATIONS ? OG__ATT_DST : OG__ATT_SRC];
+    for (enum side side = SOURCES; side < SIDES; side++) {
         struct og_fold fold;
         if (!folds(m, l, side))
             continue;
         fold = folding(m, l, side);
         const struct og_fold_back op = {&fold, w->dfold[side], matrix_of(m, l, side)->grad,
-                                        att->grad};
+                                        m->layer[l].param[att_of[side]]->grad};
         OG_TRY(m->ops->fold_back(m->backend, &op, err));
     }
 out:
     return rc;
-}
-
-/* Destination of the gradient of the attended input. */
-static float *attended_gradient(const struct og_model *m, int l)
-{
-    if (m->at.dz)
-        return m->at.dz;
-    return l > 0 ? m->at.work[l - 1].h : NULL;
 }
 
 static int backward(struct og_model *m, int l, struct og_rows in, struct og_rows own,
@@ -375,7 +368,7 @@ static int backward(struct og_model *m, int l, struct og_rows in, struct og_rows
     back.datt_dst = layer->param[OG__ATT_DST]->grad;
     if (!first) {
         back.dy = w->t;
-        back.dz = goes_back ? attended_gradient(m, l) : NULL;
+        back.dz = goes_back ? og__input_slot(m, l) : NULL;
         back.datt_src = w->dfold[0];
         back.datt_dst = w->dfold[1];
         OG_TRY(head_gradients(m, l, dy, err));
@@ -384,11 +377,13 @@ static int backward(struct og_model *m, int l, struct og_rows in, struct og_rows
     OG_TRY(m->ops->attend_back(m->backend, &back, err));
     if (m->config.apart)
         OG_TRY(destination_gradients(m, l, own, err));
+    if (folds(m, l, EDGES))
+        OG_TRY(edge_gradients(m, l, err));
     OG_TRY(fold_gradients(m, l, err));
     if (first)
         OG_TRY(og__source_gradients(m, l, in, dy, err));
     if (goes_back)
-        OG_TRY(first ? multiply_back(m, l, dy, err) : attended_back(m, l, dy, err));
+        OG_TRY(first ? multiply_back(m, l, dy, err) : og__end_input_slot(m, l, dy, err));
 out:
     return rc;
 }

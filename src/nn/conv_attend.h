@@ -1,5 +1,5 @@
 /* Common parts of the attention convolutions (conv_attend.c). Each has its own scores: GAT's are in
- * conv_attend.c, GATv2's in kind_gatv2.c. */
+ * conv_attend.c, the others' in their kind_*.c. */
 #ifndef OG_NN_CONV_ATTEND_H
 #define OG_NN_CONV_ATTEND_H
 

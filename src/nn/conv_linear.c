@@ -8,7 +8,7 @@
  *
  * The stage up to the first bias is common to all; GIN's ends in t. If a relation's destinations
  * are apart from its sources, GIN's own rows are added to the aggregate before the product. */
-#include "nn/model.h"
+#include "nn/conv_linear.h"
 
 /* The aggregation along the edges. */
 static struct og_sparse aggregation(const struct og_model *m, int l)
@@ -33,12 +33,19 @@ static struct og_sparse own_share(const struct og_model *m, int l)
                               .eps = m->layer[l].param[OG__EPS]->value};
 }
 
+/* Makes its lists empty. */
+static int clear_lists(struct og_model *m, int l, struct og_err *err)
+{
+    const struct og_layer_work *w = &m->at.work[l];
+    const size_t bytes = ((size_t)w->block->n_dst + 1) * sizeof(*w->nothing);
+    return og__clear(m, w->nothing, bytes, err);
+}
+
 /* Adds aggregated messages and own rows that are apart, in a. */
 static int sum_apart(struct og_model *m, int l, struct og_rows sources, struct og_rows own,
                      struct og_err *err)
 {
     struct og_layer_work *w = &m->at.work[l];
-    const size_t bytes = ((size_t)w->block->n_dst + 1) * sizeof(*w->nothing);
     const struct og_sparse along = aggregation(m, l);
     const struct og_sparse share = own_share(m, l);
     struct og_affine op = {.rows = w->block->n_dst,
@@ -47,7 +54,7 @@ static int sum_apart(struct og_model *m, int l, struct og_rows sources, struct o
                            .plus_through = &along,
                            .plus = sources};
     int rc;
-    OG_TRY(og__clear(m, w->nothing, bytes, err));
+    OG_TRY(clear_lists(m, l, err));
     OG_TRY(m->ops->affine(m->backend, &op, err));
     op.plus_through = &share;
     op.plus = own;
@@ -82,7 +89,7 @@ static int multiply(struct og_model *m, int l, struct og_rows in, float *out, st
 }
 
 /* GIN's second product, from t. */
-static int multiply_hidden(struct og_model *m, int l, struct og_rows own, struct og_err *err)
+int og__multiply_hidden(struct og_model *m, int l, struct og_rows own, struct og_err *err)
 {
     const struct og_layer *layer = &m->layer[l];
     struct og_layer_work *w = &m->at.work[l];
@@ -133,7 +140,7 @@ static int combine(struct og_model *m, int l, struct og_rows sources, struct og_
     }
     OG_TRY(m->ops->affine(m->backend, &op, err));
     if (perceptron)
-        OG_TRY(multiply_hidden(m, l, own, err));
+        OG_TRY(og__multiply_hidden(m, l, own, err));
 out:
     return rc;
 }
@@ -141,7 +148,7 @@ out:
 /* ==== backward ==== */
 
 /* Backward pass of GIN's second product: its gradients, and in t the gradient before its ReLU. */
-static int hidden_gradient(struct og_model *m, int l, const float *dy, struct og_err *err)
+int og__hidden_gradient(struct og_model *m, int l, const float *dy, struct og_err *err)
 {
     const struct og_layer *layer = &m->layer[l];
     struct og_layer_work *w = &m->at.work[l];
@@ -196,8 +203,8 @@ out:
 }
 
 /* Gradients of the destinations' weights, and of the bias. */
-static int gradients_of_rows(struct og_model *m, int l, const float *dy, struct og_rows own,
-                             struct og_err *err)
+int og__gradients_of_rows(struct og_model *m, int l, const float *dy, struct og_rows own,
+                          struct og_err *err)
 {
     const struct og_layer *layer = &m->layer[l];
     struct og_layer_work *w = &m->at.work[l];
@@ -217,8 +224,8 @@ static int gradients_of_rows(struct og_model *m, int l, const float *dy, struct 
 }
 
 /* Gradient of the aggregate, in a, if the previous layer or eps requires it. */
-static int gradient_of_aggregate(struct og_model *m, int l, const float *dy, struct og_rows own,
-                                 struct og_err *err)
+int og__gradient_of_aggregate(struct og_model *m, int l, const float *dy, struct og_rows own,
+                              struct og_err *err)
 {
     const struct og_layer *layer = &m->layer[l];
     struct og_layer_work *w = &m->at.work[l];
@@ -234,7 +241,7 @@ static int gradient_of_aggregate(struct og_model *m, int l, const float *dy, str
 
 /* Gradient of destinations that are separate: from their product, or their term of the sum. Here dy
  * is of the stage, a has the gradient of the sum, and t is free. */
-static int apart_gradient(struct og_model *m, int l, const float *dy, struct og_err *err)
+int og__apart_gradient(struct og_model *m, int l, const float *dy, struct og_err *err)
 {
     const struct og_layer *layer = &m->layer[l];
     struct og_layer_work *w = &m->at.work[l];
@@ -254,8 +261,12 @@ static int apart_gradient(struct og_model *m, int l, const float *dy, struct og_
                                      .plus_through = &share,
                                      .plus = og__dense(w->a, n, layer->n_in)};
     op.input[0] = og__weighted(og__dense(w->t, n, layer->n_in), n, NULL, OG__FORWARD);
-    int rc = m->ops->affine(m->backend, &of_own, err);
-    return rc < 0 ? rc : m->ends->own_gradient(m, l, &op, err);
+    int rc;
+    OG_TRY(clear_lists(m, l, err));
+    OG_TRY(m->ops->affine(m->backend, &of_own, err));
+    OG_TRY(m->ends->own_gradient(m, l, &op, err));
+out:
+    return rc;
 }
 
 /* dy: of the stage; dlayer: of the layer, for the residual. */
@@ -277,7 +288,7 @@ static int stage_input_gradient(struct og_model *m, int l, const float *dy, cons
         op.input[op.n_inputs++] = og__weighted(og__dense(dy, n_dst, layer->n_mid), n_dst,
                                                &layer->weight[OG__SELF], OG__BACKWARD);
     int rc = og__input_gradient(m, l, dlayer, &op, err);
-    return rc < 0 || !m->config.apart ? rc : apart_gradient(m, l, dy, err);
+    return rc < 0 || !m->config.apart ? rc : og__apart_gradient(m, l, dy, err);
 }
 
 static int backward(struct og_model *m, int l, struct og_rows in, struct og_rows own,
@@ -291,14 +302,14 @@ static int backward(struct og_model *m, int l, struct og_rows in, struct og_rows
     if (goes_back || w->transform_first)
         OG_TRY(aggregation_back(m, l, &back, err));
     if (m->layer[l].param[OG__OUT]) {
-        OG_TRY(hidden_gradient(m, l, dlayer, err));
+        OG_TRY(og__hidden_gradient(m, l, dlayer, err));
         dy = w->t;
     }
     if (w->transform_first)
         OG_TRY(gradients_of_products(m, l, dy, in, &back, err));
-    OG_TRY(gradients_of_rows(m, l, dy, own, err));
+    OG_TRY(og__gradients_of_rows(m, l, dy, own, err));
     if (!w->transform_first)
-        OG_TRY(gradient_of_aggregate(m, l, dy, own, err));
+        OG_TRY(og__gradient_of_aggregate(m, l, dy, own, err));
     if (goes_back)
         OG_TRY(stage_input_gradient(m, l, dy, dlayer, &back, err));
 out:

@@ -4,8 +4,11 @@
  *     t = x Wl^T + bl,  z_dst = x_v Wr^T + br        scores: att . leaky_relu(t_u + z_dst_v)
  *     y = attend(t) + b                              along the edges, heads as in conv_attend.c
  *
+ * With rows of edges, e We^T is added to the sum in a score.
+ *
  * A score depends on a sum per edge, so nothing can be folded, and products come first. */
 #include "nn/conv_attend.h"
+#include "nn/conv_edges.h"
 
 /* ==== parameters and memory of a layer ==== */
 
@@ -27,6 +30,9 @@ static void list(struct og_specs *s, const struct og_model_config *c, int l)
     og__add_vector(s, OG__POOL_BIAS, "lin_l.bias", mid, og__by_fan_in(in));
     og__add_matrix(s, OG__SELF, "lin_r.weight", mid, own, og__glorot(own, mid));
     og__add_vector(s, OG__SELF_BIAS, "lin_r.bias", mid, og__by_fan_in(own));
+    if (og__sees_edges(c))
+        og__add_matrix(s, OG__EDGE, "lin_edge.weight", mid, c->edge_dim,
+                       og__glorot(c->edge_dim, mid));
 }
 
 static struct og_attend attention(const struct og_model *m, int l, struct og_rows sources)
@@ -64,6 +70,8 @@ static int combine(struct og_model *m, int l, struct og_rows sources, struct og_
     og__end_layer(m, l, own, &end);
     OG_TRY(og__start_from_input(m, &end, err));
     OG_TRY(multiply_destinations(m, l, own, err));
+    if (og__sees_edges(&m->config))
+        OG_TRY(og__multiply_edges(m, l, &m->layer[l].weight[OG__EDGE], NULL, err));
     attend.y = end.y;
     attend.add = end.add;
     OG_TRY(m->ops->attend(m->backend, &attend, err));
@@ -100,6 +108,8 @@ static int backward(struct og_model *m, int l, struct og_rows in, struct og_rows
     OG_TRY(m->ops->attend_back(m->backend, &back, err));
     OG_TRY(og__source_gradients(m, l, in, dy, err));
     OG_TRY(destination_gradients(m, l, own, err));
+    if (og__sees_edges(&m->config))
+        OG_TRY(og__edge_gradients(m, l, w->by_edge, m->layer[l].param[OG__EDGE]->grad, NULL, err));
     if (m->ends->goes_back(m, l))
         OG_TRY(og__two_gradients(m, l, dy, OG__NEIGHBOUR,
                                  og__dense(w->dz_dst, w->block->n_dst, m->layer[l].n_mid), err));
@@ -121,10 +131,11 @@ const struct og_conv og__conv_gatv2 = {
     .has_loops = true,
     .by_relation = true,
     .elu = true,
+    .edge_cols = og__all_heads,
     .mid = og__all_heads,
     .suballoc_scores = suballoc_scores,
     .check = og__check_heads,
     .list = list,
-    .names = {.marks = marks, .first = "lin_l.weight", .att = "att"},
+    .names = {.marks = marks, .first = "lin_l.weight", .att = "att", .edge = "lin_edge.weight"},
     .parameters = parameters,
 };

@@ -1,6 +1,6 @@
 /* The convolutions, in the order of enum og_model_kind: each is a file and a row of this table. A
  * row names the struct of its traits and functions, og__conv_<name>. Convolutions share
- * conv_linear.c, conv_pool.c, conv_attend.c and conv_mixed.c. */
+ * conv_linear.c, conv_pool.c, conv_attend.c, conv_edges.c and conv_mixed.c. */
 #ifndef OG_NN_KINDS_H
 #define OG_NN_KINDS_H
 
@@ -14,7 +14,9 @@
     row(GIN, gin) \
     row(PINSAGE, pinsage) \
     row(RGCN, rgcn) \
-    row(GATV2, gatv2)
+    row(GATV2, gatv2) \
+    row(GINE, gine) \
+    row(TRANSFORMER, transformer)
 /* clang-format on */
 
 struct og_arena;
@@ -37,10 +39,15 @@ struct og_conv {
     bool wants_degrees;                /* also degrees of sources */
     bool by_relation;                  /* has a convolution from one type's rows to another's, */
     bool sources_alone;                /* which ignores the destinations' own rows */
-    bool joins;      /* one convolution for the edges of all relations (joined.h) */
-    bool perceptron; /* a hidden layer after the sum, and a weight of the own row */
-    bool elu;        /* activation of hidden layers, instead of ReLU */
-    bool unit;       /* and rows are scaled to length 1 */
+    bool joins;       /* one convolution for the edges of all relations (joined.h) */
+    bool perceptron;  /* a hidden layer after the sum, and a weight of the own row */
+    bool elu;         /* activation of hidden layers, instead of ReLU */
+    bool unit;        /* and rows are scaled to length 1 */
+    bool finishes;    /* hidden layers end with the operator `finish`, never within a product */
+    bool needs_edges; /* has no formula without rows of edges */
+    bool needs_dots;  /* requires the operator `dots` */
+    /* Columns of what an edge's row becomes in a layer; NULL: does not see edges. */
+    int (*edge_cols)(const struct og_model_config *c, int layer);
     /* Width of the layer's intermediate rows; NULL: that of its output or, with pooling, of its
      * input. */
     int (*mid)(const struct og_model_config *c, int layer);
@@ -78,6 +85,13 @@ enum og__role {
     OG__EPS, /* GIN */
     OG__ATT_SRC,
     OG__ATT_DST,
+    OG__ATT_EDGE,
+    OG__EDGE, /* multiplies rows of edges */
+    OG__EDGE_BIAS,
+    OG__VALUE, /* transformer: of the sources, whose OG__NEIGHBOUR makes keys */
+    OG__VALUE_BIAS,
+    OG__QUERY,
+    OG__QUERY_BIAS,
     OG__SELF_BIAS,
     OG__SKIP, /* residual between different widths */
     OG__NORM_WEIGHT,

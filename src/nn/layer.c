@@ -114,6 +114,35 @@ static int input_gradient(struct og_model *m, int l, const float *dy, struct og_
     return m->ops->affine(m->backend, op, err);
 }
 
+float *og__input_slot(const struct og_model *m, int l)
+{
+    if (m->at.dz)
+        return m->at.dz;
+    return l > 0 ? m->at.work[l - 1].h : NULL;
+}
+
+/* Adds the residual's part. */
+static int add_skip_back(struct og_model *m, int l, const float *dy, struct og_err *err)
+{
+    const struct og_layer *layer = &m->layer[l];
+    uint32_t n = m->at.work[l].block->n_dst;
+    struct og_affine op = {.rows = n, .cols = layer->n_in, .y = m->at.work[l - 1].h, .add = true};
+    if (!m->config.residual)
+        return 0;
+    og__add_skip(m, l, og__dense(dy, n, layer->n_out), OG__BACKWARD, &op);
+    return m->ops->affine(m->backend, &op, err);
+}
+
+int og__end_input_slot(struct og_model *m, int l, const float *dy, struct og_err *err)
+{
+    const uint32_t n = m->at.work[l].block->n_src;
+    struct og_affine op = {.n_inputs = 1};
+    if (!m->at.dz)
+        return add_skip_back(m, l, dy, err);
+    op.input[0] = og__weighted(og__dense(m->at.dz, n, m->layer[l].n_in), n, NULL, OG__FORWARD);
+    return og__input_gradient(m, l, dy, &op, err);
+}
+
 int og__transpose(struct og_model *m, int l, struct og_err *err)
 {
     const struct og_workspace *at = &m->at;

@@ -1,5 +1,6 @@
 /* Parameters. One list describes a layer; both sizes and parameters are made from it. */
 #include "nn/model.h"
+#include "nn/conv_edges.h"
 #include "nn/optimizers.h"
 #include "nn/relational.h"
 
@@ -90,7 +91,8 @@ static struct og_specs layer_specs(const struct og_model_config *c, int l, bool 
     if (c->norm != OG_NORM_NONE && !og__is_last(c, l))
         add_norm(&s, c, out);
     for (size_t i = 0; i < s.n; i++)
-        s.spec[i].multiplies_back |= (l > 0 || og__trains_input(c)) && s.spec[i].weight;
+        s.spec[i].multiplies_back |=
+            (l > 0 || og__trains_input(c)) && s.spec[i].weight && s.spec[i].role != OG__EDGE;
     return s;
 }
 
@@ -138,6 +140,8 @@ static size_t head_bytes(const struct og_nn_ops *ops, const struct og_model_conf
         bytes = 2 * (size_t)c->heads * packed_bytes(ops, og__head_width(c, l), og__layer_in(c, l));
     if (og__folds_own(c))
         bytes += 2 * packed_bytes(ops, c->heads, og__layer_own(c, l));
+    if (og__folds_edges(c))
+        bytes += packed_bytes(ops, c->heads, c->edge_dim);
     return bytes;
 }
 
@@ -419,6 +423,8 @@ static void bind_heads(struct og_model *m, struct og_model *of, int l)
                     width, layer->n_in, true);
     if (og__folds_own(c))
         bind_weight(m, &layer->folded, NULL, c->heads, og__layer_own(c, l), true);
+    if (og__folds_edges(c))
+        bind_weight(m, &layer->folded_edge, NULL, c->heads, c->edge_dim, false);
 }
 
 /* Adds layer l of `of`, which is the model or a part of a relation or a type. */
@@ -542,6 +548,7 @@ int og__model_create_on(struct og_model **out, const struct og_nn_ops *ops, int 
     *out = NULL;
     OG_TRY(og__model_check(config, err));
     OG_TRY(og__model_check_graph(config, err));
+    OG_TRY(og__model_check_backend(config, ops, err));
     m = calloc(1, sizeof(*m));
     if (!m)
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, MODEL));

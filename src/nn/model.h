@@ -7,7 +7,8 @@
  *     upload.c      uploads of host data
  *     workspace.c   memory of a batch
  *     layer.c       common parts of convolutions, and the end of a layer
- *     conv_*.c     how convolutions are computed: a layer before its end (kind_gatv2.c has its own)
+ *     conv_*.c     how convolutions are computed: a layer before its end (kind_gatv2.c, kind_gine.c
+ *                  and kind_transformer.c have their own)
  *     links.c       link prediction after the last layer
  *     step.c        forward and backward pass of a batch, the optimiser
  *     relational*.c   the same for heterogeneous graphs, a convolution per relation (relational.h)
@@ -44,6 +45,7 @@ struct og_layer {
     struct og_weight weight[OG__ROLES];
     struct og_weight *head;  /* [heads] GAT: each head's rows of OG__NEIGHBOUR; NULL: not packed */
     struct og_weight folded; /* GAT: att_dst through OG__SELF */
+    struct og_weight folded_edge; /* GAT: att_edge through OG__EDGE */
 };
 
 /* A layer's part of the current batch. */
@@ -59,9 +61,10 @@ struct og_layer_work {
     uint32_t *from;               /* SAGE max: [D, F_mid] */
     float *alpha, *dscore;        /* of attention, see og_attend */
     float *score_src, *score_dst; /* GAT */
-    float *z_dst, *dz_dst;        /* GATv2: [D, F_mid] */
-    float *fold[2], *dfold[2];    /* GAT: att_src and att_dst folded, and their gradients */
-    float *mean, *rstd, *var;     /* batch norm: [F_out]; var: in training */
+    float *z_dst, *dz_dst;        /* GATv2: [D, F_mid]; transformer: queries [D, heads * width] */
+    float *fold[3], *dfold[3]; /* GAT: att_src, att_dst and att_edge folded, and their gradients */
+    float *edge_row, *by_edge; /* [places, edge_dim], [places, edge_cols]: see conv_edges.h */
+    float *mean, *rstd, *var;  /* batch norm: [F_out]; var: in training */
 };
 
 /* R-GCN: relations are processed a few at a time (conv_mixed.c). */
@@ -113,7 +116,7 @@ struct og_workspace {
     struct og_mixing mixing;
     uint32_t *back_indptr, *back_col, *back_edge; /* the current layer's transposed block */
     float *dlogits, *partial;
-    float *dz; /* for a relation: the gradient of the attended rows, [n_src, F_in] */
+    float *dz; /* for a relation: the gradient of its input, [n_src, F_in]; see og__input_slot */
     /* links */
     uint32_t pair_window;
     float *scores, *dscores;          /* [pairs] */
@@ -168,7 +171,8 @@ struct og_model {
     struct og_decoder decoder;
     struct og_batch_caps caps; /* maxima that the workspace was allocated for */
     bool training;
-    struct og_workspace at; /* the current batch; owner thread only */
+    const struct og_edge_rows *edges; /* of the current batch; for a relation, its own; or NULL */
+    struct og_workspace at;           /* the current batch; owner thread only */
 };
 
 /* Sub-allocate the workspace for a batch, after enlarging it if required, and upload its blocks and
@@ -262,6 +266,11 @@ static inline int og__input_gradient(struct og_model *m, int l, const float *dy,
 {
     return m->ends->input_gradient(m, l, dy, op, err);
 }
+/* Where a layer with og__may_write_input writes the gradient of its input; NULL: nowhere. What it
+ * wrote there is completed and has its destination after the second, with dy as above. */
+float *og__input_slot(const struct og_model *m, int l);
+OG_MUST_CHECK int og__end_input_slot(struct og_model *m, int l, const float *dy,
+                                     struct og_err *err);
 /* Gradients of the sources, by the gradient in t of their product with `role`. And of the own rows,
  * by the gradient dz of their product with OG__SELF. */
 OG_MUST_CHECK int og__two_gradients(struct og_model *m, int l, const float *dy, enum og__role role,

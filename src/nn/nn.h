@@ -50,6 +50,7 @@ struct og_model_config {
     int bases;     /* R-GCN: bases of the relations' matrices; 0: a matrix per relation */
     int norm;      /* enum og_norm_kind, after each hidden layer */
     bool residual; /* each layer's input is added to its output */
+    int edge_dim;  /* width of rows of edges, for models that see them; 0: they do not */
     int own_dim;   /* width of the destinations' own rows in layer 0; 0: in_dim */
     int embedding; /* width of learnable rows, as in a checkpoint; 0: none */
     bool apart;    /* destinations are not among layer 0's sources, nor among any later layer's */
@@ -72,11 +73,15 @@ struct og_conv_names {
     const char *apart;        /* NULL, or the name of `first` in a relation between two types */
     bool turned;              /* `first` is [F_in, F_out] */
     const char *att;          /* [1, H, C] of H heads, in the last layer F_out = C; NULL: none */
+    bool heads_of_rows;       /* the last layer has `first` H times as high as `last` */
+    const char *edge;         /* [.., D] of rows of edges; NULL: the model does not see them */
 };
 /* NULL: no such model. Kinds and aggregators count from 0. */
 const struct og_conv_names *og__model_names(const struct og_model_config *config);
-bool og__model_normalises(int kind); /* by degrees, which edge weights are part of */
-bool og__model_joins(int kind);      /* requires one width for all types' rows (joined.h) */
+bool og__model_normalises(int kind);  /* by degrees, which edge weights are part of */
+bool og__model_takes_edges(int kind); /* can use rows of edges */
+bool og__model_needs_edges(int kind); /* has to */
+bool og__model_joins(int kind);       /* requires one width for all types' rows (joined.h) */
 bool og__model_wants_degrees(const struct og_model_config *config); /* og_block.degree */
 /* On a heterogeneous graph: whether the convolution of the relation uses degrees in the graph
  * (og_graph_relation). */
@@ -231,18 +236,19 @@ const char *og__metrics_undefined(const struct og_metrics *m);
 
 /* Forward pass with dropout, loss, backward pass. Writes gradients to params and updates running
  * statistics. x has batch->n_ids rows. On a heterogeneous graph x is an array: the rows of each
- * type's nodes, in the order of the batch's ids. The labels are int32 [B] (-1 = none) or float32
+ * type's nodes, in the order of the batch's ids. `edges` has the rows of each relation's edges, for
+ * a model that sees them; else it may be NULL. The labels are int32 [B] (-1 = none) or float32
  * [B, C]; for links a struct og_pairs. */
 OG_MUST_CHECK int og__model_gradients(struct og_model *m, const struct og_batch *batch,
-                                      const struct og_rows *x, const void *labels,
-                                      const struct og_step *step, struct og_metrics *out,
-                                      struct og_err *err);
+                                      const struct og_rows *x, const struct og_edge_rows *edges,
+                                      const void *labels, const struct og_step *step,
+                                      struct og_metrics *out, struct og_err *err);
 /* The same in two parts, for a model that computes a mini-batch for another model of its shape.
  * First everything except the running statistics, then these. */
 OG_MUST_CHECK int og__model_part(struct og_model *m, const struct og_batch *batch,
-                                 const struct og_rows *x, const void *labels,
-                                 const struct og_step *step, struct og_metrics *out,
-                                 struct og_err *err);
+                                 const struct og_rows *x, const struct og_edge_rows *edges,
+                                 const void *labels, const struct og_step *step,
+                                 struct og_metrics *out, struct og_err *err);
 OG_MUST_CHECK int og__model_track(struct og_model *m, struct og_model *from, struct og_err *err);
 /* Inputs of og__model_track as numbers in host memory, for a model of another process. Their count
  * is 0 without batch norm. */
@@ -251,8 +257,8 @@ OG_MUST_CHECK int og__model_fetch_moments(struct og_model *m, float *out, struct
 OG_MUST_CHECK int og__model_track_moments(struct og_model *m, const float *in, struct og_err *err);
 /* Forward pass without dropout, with running statistics, and loss; labels may be NULL. */
 OG_MUST_CHECK int og__model_forward(struct og_model *m, const struct og_batch *batch,
-                                    const struct og_rows *x, const void *labels,
-                                    struct og_metrics *out, struct og_err *err);
+                                    const struct og_rows *x, const struct og_edge_rows *edges,
+                                    const void *labels, struct og_metrics *out, struct og_err *err);
 /* Logits of the last forward pass, [B, C] f32, row stride C, in the backend's memory. Valid until
  * the next call on m. */
 const float *og__model_logits(const struct og_model *m);

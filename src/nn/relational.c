@@ -246,6 +246,7 @@ static int begin_turn(struct og_relational *d, int l, uint32_t relation, struct 
         if (rc < 0)
             return rc;
     }
+    d->part[relation].edges = d->whole->edges ? &d->whole->edges[relation] : NULL;
     *turn = (struct turn){input_of(d, l, of->source), input_of(d, l, of->destination)};
     const int rc = upload_lists(d, b, err);
     return rc < 0 ? rc : 1;

@@ -245,7 +245,7 @@ static void suballoc_shared(const struct og_suballocation *k, const struct og_li
             partial = OG_MAX(partial, og__partial_bytes(k->ops, &part, l, &b));
             n_src = OG_MAX(n_src, (size_t)b.n_src + 1);
             n_edges = OG_MAX(n_edges, (size_t)b.n_edges);
-            if (og__may_attend_first(&part, l) && (l > 0 || part.trains_input))
+            if (og__may_write_input(&part, l) && (l > 0 || part.trains_input))
                 attended = OG_MAX(attended, b.n_src * (size_t)og__layer_in(&part, l));
         }
         for (uint32_t t = 0; t < c->types->n_types; t++)

@@ -1,4 +1,5 @@
 /* The convolutions of a heterogeneous model and their names, by the configuration alone. */
+#include "nn/conv_edges.h"
 #include "nn/relational.h"
 #include "nn/tasks.h"
 
@@ -75,6 +76,7 @@ struct og_model_config og__relation_config(const struct og_model_config *c, uint
     part.in_dim = source->dim;
     part.own_dim = own->dim;
     part.apart = of->source != of->destination;
+    part.edge_dim = c->edge_dim > 0 ? of->edge_dim : 0;
     part.trains_input = source->trained || own->trained;
     part.residual = false; /* these two belong to the sum */
     part.norm = OG_NORM_NONE;
@@ -110,6 +112,11 @@ int og__relational_check(const struct og_model_config *c, struct og_err *err)
                             "--model %s: adds rows of %s to rows of %s, which have another width",
                             og__model_words[c->kind], g->type[g->relation[r].source].name,
                             g->type[g->relation[r].destination].name);
+    for (uint32_t r = 0; r < g->n_relations; r++)
+        if (og__conv_of(c)->needs_edges && live.of[0][r] && g->relation[r].edge_dim == 0)
+            return og__fail(err, -EINVAL, "use --model gin, or give its edges features",
+                            "--model %s: requires features of edges, and relation %s has none",
+                            og__model_words[c->kind], g->relation[r].name);
     for (uint32_t t = 0; t < g->n_types; t++)
         if (og__makes_logits(c, t) && !live.end[c->layers - 1][t])
             return og__fail(err, -EINVAL,

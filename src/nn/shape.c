@@ -1,3 +1,4 @@
+#include "nn/conv_edges.h"
 #include "nn/joined.h"
 #include "nn/relational.h"
 #include "nn/tasks.h"
@@ -29,6 +30,16 @@ bool og__model_normalises(int kind)
 {
     const struct og_model_config c = {.kind = kind};
     return og__conv_of(&c)->wants_degrees;
+}
+
+bool og__model_takes_edges(int kind)
+{
+    return kinds[kind]->edge_cols;
+}
+
+bool og__model_needs_edges(int kind)
+{
+    return kinds[kind]->needs_edges;
 }
 
 bool og__model_joins(int kind)
@@ -89,6 +100,8 @@ static int check_choices(const struct og_model_config *c, struct og_err *err)
                         c->decoder);
     const struct og_conv *conv = og__conv_of(c);
     int rc = check_weights(c, err);
+    if (rc == 0)
+        rc = og__model_check_edges(c, err);
     if (rc == 0 && conv->check)
         rc = conv->check(c, err);
     if (rc == 0 && conv->joins)
@@ -105,6 +118,9 @@ int og__model_check(const struct og_model_config *c, struct og_err *err)
     if (c->in_dim < 1 || c->in_dim > widest || c->hidden < 1 || c->hidden > widest)
         return og__fail(err, -EINVAL, NULL, "model: widths %d and %d, 1 to %d expected", c->in_dim,
                         c->hidden, widest);
+    if (c->edge_dim < 0 || c->edge_dim > widest)
+        return og__fail(err, -EINVAL, NULL, "model: rows of edges of width %d, 0 to %d expected",
+                        c->edge_dim, widest);
     if (c->n_classes < 1 || c->n_classes > widest)
         return og__fail(err, -EINVAL,
                         "classes are numbered from 0; do the labels hold ids, or values?",
@@ -248,7 +264,8 @@ bool og__is_last(const struct og_model_config *c, int layer)
 
 bool og__finishes(const struct og_model_config *c, int layer)
 {
-    bool more = c->norm != OG_NORM_NONE || og__conv_of(c)->elu || og__conv_of(c)->unit;
+    const struct og_conv *conv = og__conv_of(c);
+    const bool more = c->norm != OG_NORM_NONE || conv->elu || conv->unit || conv->finishes;
     return more && !og__is_last(c, layer);
 }
 
@@ -295,6 +312,16 @@ bool og__may_attend_first(const struct og_model_config *c, int layer)
 bool og__folds_own(const struct og_model_config *c)
 {
     return og__conv_of(c)->folds && c->apart;
+}
+
+bool og__folds_edges(const struct og_model_config *c)
+{
+    return og__conv_of(c)->folds && og__sees_edges(c);
+}
+
+bool og__may_write_input(const struct og_model_config *c, int layer)
+{
+    return og__may_attend_first(c, layer) || og__conv_of(c)->needs_edges;
 }
 
 /* Compares multiplications. Products take three passes, two of them backward (the last not for

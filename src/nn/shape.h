@@ -58,5 +58,10 @@ bool og__blends(const struct og_model_config *c, int layer, const struct og_bloc
 bool og__may_blend(const struct og_model_config *c, int layer);
 /* Whether scores of destinations come from their rows, without a product. */
 bool og__folds_own(const struct og_model_config *c);
+/* Whether scores of edges do. */
+bool og__folds_edges(const struct og_model_config *c);
+/* Whether a layer may write the gradient of its input itself (og__input_slot). Else it has terms
+ * for an affine operator. */
+bool og__may_write_input(const struct og_model_config *c, int layer);
 
 #endif

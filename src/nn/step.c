@@ -134,9 +134,11 @@ static int take_input(struct og_model *m, const struct og_batch *batch, const st
 
 /* step NULL: no dropout, running statistics, nothing stored for the backward pass. */
 static int forward(struct og_model *m, const struct og_batch *batch, const struct og_rows *x,
-                   const struct og_pairs *pairs, const struct og_step *step, struct og_err *err)
+                   const struct og_edge_rows *edges, const struct og_pairs *pairs,
+                   const struct og_step *step, struct og_err *err)
 {
     int rc;
+    m->edges = edges;
     if (batch->n_hops != (uint32_t)m->config.layers)
         return og__fail(err, -EINVAL, "one fanout a layer", "model: %d layers, a batch of %u hops",
                         m->config.layers, batch->n_hops);
@@ -195,11 +197,12 @@ int og__model_loss(struct og_model *m, const float *logits, const void *labels, 
 }
 
 int og__model_forward(struct og_model *m, const struct og_batch *batch, const struct og_rows *x,
-                      const void *labels, struct og_metrics *out, struct og_err *err)
+                      const struct og_edge_rows *edges, const void *labels, struct og_metrics *out,
+                      struct og_err *err)
 {
     const struct og_pairs *pairs = og__of_pairs(&m->config) ? labels : NULL;
     int rc;
-    OG_TRY(forward(m, batch, x, pairs, NULL, err));
+    OG_TRY(forward(m, batch, x, edges, pairs, NULL, err));
     if (pairs && out)
         return og__links_forward(m, &m->at.pairs, out, err);
     if (labels && out)
@@ -236,8 +239,8 @@ out:
 }
 
 int og__model_part(struct og_model *m, const struct og_batch *batch, const struct og_rows *x,
-                   const void *labels, const struct og_step *step, struct og_metrics *out,
-                   struct og_err *err)
+                   const struct og_edge_rows *edges, const void *labels, const struct og_step *step,
+                   struct og_metrics *out, struct og_err *err)
 {
     int rc = 0;
     if (!m->training) { /* reserved for forward passes, or not at all */
@@ -245,7 +248,7 @@ int og__model_part(struct og_model *m, const struct og_batch *batch, const struc
         og__arena_release(&m->workspace);
     }
     const struct og_pairs *pairs = og__of_pairs(&m->config) ? labels : NULL;
-    OG_TRY(forward(m, batch, x, pairs, step, err));
+    OG_TRY(forward(m, batch, x, edges, pairs, step, err));
     if (pairs)
         OG_TRY(og__links_gradients(m, &m->at.pairs, out, err));
     else
@@ -315,10 +318,10 @@ out:
 }
 
 int og__model_gradients(struct og_model *m, const struct og_batch *batch, const struct og_rows *x,
-                        const void *labels, const struct og_step *step, struct og_metrics *out,
-                        struct og_err *err)
+                        const struct og_edge_rows *edges, const void *labels,
+                        const struct og_step *step, struct og_metrics *out, struct og_err *err)
 {
-    int rc = og__model_part(m, batch, x, labels, step, out, err);
+    int rc = og__model_part(m, batch, x, edges, labels, step, out, err);
     return rc < 0 ? rc : og__model_track(m, m, err);
 }
 

@@ -30,7 +30,7 @@ int og__nn_warm_up(const struct og_nn_ops *ops, int number, struct og_pool *pool
     int rc;
     OG_TRY(og__model_create_on(&m, ops, number, &config, OG_OPTIMIZER_ADAM, 1, pool, NULL, err));
     OG_TRY(og__model_reserve(m, &caps, true, err));
-    OG_TRY(og__model_gradients(m, &batch, &x, labels, &step, &metrics, err));
+    OG_TRY(og__model_gradients(m, &batch, &x, NULL, labels, &step, &metrics, err));
     OG_TRY(og__model_update(m, &pace, 1, 1, err));
 out:
     og__model_free(m);

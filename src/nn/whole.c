@@ -1,5 +1,6 @@
 #include "nn/whole.h"
 
+#include "nn/conv_edges.h"
 #include "nn/model.h"
 
 #define ACTIVATIONS "activations"
@@ -11,7 +12,8 @@ static bool transforms(const struct og_model_config *c, int l, uint64_t n_nodes,
         .n_dst = (uint32_t)n_nodes, .n_src = (uint32_t)n_nodes, .n_edges = n_edges};
     if (og__conv_of(c)->attends || og__pools(c))
         return true;
-    return og__transform_first(&all, og__layer_in(c, l), og__layer_mid(c, l));
+    return !og__conv_of(c)->needs_edges &&
+           og__transform_first(&all, og__layer_in(c, l), og__layer_mid(c, l));
 }
 
 struct og_whole_layer og__whole_layer(const struct og_model_config *c, int l, uint64_t n_nodes,
@@ -37,6 +39,7 @@ static void suballoc(const struct og_nn_ops *ops, const struct og_model_config *
     struct og_layer_work *w = &at->work[l];
     int mid = og__layer_mid(c, l), out = og__layer_out(c, l);
     int widest = OG_MAX(OG_MAX(og__layer_in(c, l), mid), OG_MAX(out, c->n_classes));
+    widest = OG_MAX(widest, OG_MAX(c->edge_dim, og__edge_cols(c, l)));
     const struct og_most most = {.width = widest,
                                  .heads = c->heads,
                                  .rows = OG_MAX(OG_MAX(caps->n_src, caps->n_dst), OG__WHOLE_ROWS),
@@ -68,6 +71,11 @@ static void suballoc(const struct og_nn_ops *ops, const struct og_model_config *
     }
     if (og__conv_of(c)->perceptron)
         w->t = og__suballoc_floats(arena, caps->n_dst, mid);
+    if (og__conv_of(c)->needs_edges)
+        w->a = og__suballoc_floats(arena, caps->n_dst, og__layer_in(c, l));
+    if (og__folds_edges(c))
+        w->fold[2] = og__suballoc_floats(arena, (size_t)c->heads, c->edge_dim);
+    og__suballoc_edges(c, l, &largest, arena, w);
     if (c->norm == OG_NORM_BATCH) {
         w->mean = og__suballoc_floats(arena, 1, out);
         w->rstd = og__suballoc_floats(arena, 1, out);
@@ -141,13 +149,14 @@ static int bring_ends(struct og_model *m, const struct og_block *b, struct og_er
 
 int og__whole_combine(struct og_model *m, int l, const struct og_whole_layer *s,
                       const struct og_block *block, struct og_rows sources, struct og_rows own,
-                      float *out, struct og_err *err)
+                      const struct og_edge_rows *edges, float *out, struct og_err *err)
 {
     int rc = 0;
     const struct og_rooms *room = &m->at.room;
     struct og_layer_work *w = &m->at.work[l];
     w->block = &m->at.hop[0];
     w->transform_first = s->transforms;
+    m->edges = edges;
     w->y = w->h = og__on_backend(out, room->made);
     OG_TRY(og__upload_block(m, block, &room->hop[0], &m->at.hop[0], err));
     OG_TRY(bring_ends(m, block, err));

@@ -44,10 +44,12 @@ void og__whole_release(struct og_model *m); /* frees what reserve allocated */
 OG_MUST_CHECK int og__whole_transform(struct og_model *m, int l, struct og_rows x, float *out,
                                       struct og_err *err);
 /* s: sources of this layer; own: [n_dst] input rows, if the layer requires them. Else the
- * destinations are the first sources. out [n_dst, n_out] */
+ * destinations are the first sources. edges: of the block's edges, for a model that sees them. out
+ * [n_dst, n_out] */
 OG_MUST_CHECK int og__whole_combine(struct og_model *m, int l, const struct og_whole_layer *s,
                                     const struct og_block *block, struct og_rows sources,
-                                    struct og_rows own, float *out, struct og_err *err);
+                                    struct og_rows own, const struct og_edge_rows *edges,
+                                    float *out, struct og_err *err);
 
 /* Loss and counts of metrics for n <= OG__WHOLE_ROWS rows of logits. */
 OG_MUST_CHECK int og__whole_loss(struct og_model *m, const float *logits, const void *labels,

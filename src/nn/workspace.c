@@ -1,5 +1,6 @@
 /* Memory of a batch: one arena, sub-allocated in one order. The same code without memory computes
  * the size for the largest batch. */
+#include "nn/conv_edges.h"
 #include "nn/conv_mixed.h"
 #include "nn/joined.h"
 #include "nn/model.h"
@@ -15,9 +16,11 @@
 int og__widest(const struct og_model_config *c)
 {
     int most = og__of_pairs(c) ? OG_MAX(c->hidden, og__widest_row(c)) : og__widest_row(c);
+    most = OG_MAX(most, c->edge_dim);
     for (int l = 0; l < c->layers; l++) {
         most = OG_MAX(OG_MAX(most, OG_MAX(og__layer_in(c, l), og__layer_own(c, l))),
                       OG_MAX(og__layer_mid(c, l), og__layer_out(c, l)));
+        most = OG_MAX(most, og__edge_cols(c, l));
         if (og__may_attend_first(c, l))
             most = OG_MAX(most, c->heads * og__layer_in(c, l));
         if (og__may_blend(c, l))
@@ -38,6 +41,10 @@ static void suballoc_attention(const struct og_model_config *c, int l, const str
     if (og__folds_own(c)) {
         w->fold[1] = og__suballoc_floats(arena, (size_t)c->heads, og__layer_own(c, l));
         w->dfold[1] = og__suballoc_floats(arena, (size_t)c->heads, og__layer_own(c, l));
+    }
+    if (og__folds_edges(c)) {
+        w->fold[2] = og__suballoc_floats(arena, (size_t)c->heads, c->edge_dim);
+        w->dfold[2] = og__suballoc_floats(arena, (size_t)c->heads, c->edge_dim);
     }
     w->t = og__suballoc_floats(arena, b->n_src, og__layer_mid(c, l));
     og__conv_of(c)->suballoc_scores(c, l, b, training, arena, w);
@@ -68,11 +75,12 @@ static void suballoc_linear(const struct og_model_config *c, int l, const struct
 {
     int in = og__layer_in(c, l), mid = og__layer_mid(c, l);
     const bool adds_own = c->apart && og__conv_of(c)->perceptron; /* before the product */
-    w->transform_first = !adds_own && og__transform_first(b, in, mid);
+    const bool sums_first = adds_own || og__conv_of(c)->needs_edges;
+    w->transform_first = !sums_first && og__transform_first(b, in, mid);
     if (og__aggregate_of(c) != OG__BETWEEN) /* its scales are made on the host */
         w->scale =
             og__suballoc_floats(arena, og__conv_of(c)->wants_degrees ? b->n_src : b->n_dst, 1);
-    if (training || og__may_transform_first(c, l))
+    if (training || sums_first || og__may_transform_first(c, l))
         w->a = og__suballoc_floats(arena, b->n_dst, in);
     if (og__conv_of(c)->perceptron)
         w->t = og__suballoc_floats(arena, b->n_dst, adds_own ? OG_MAX(in, mid) : mid);
@@ -92,6 +100,7 @@ void og__suballoc_conv(const struct og_model_config *c, int l, const struct og_b
         suballoc_pool(c, l, b, training, arena, w);
     else
         suballoc_linear(c, l, b, training, arena, w);
+    og__suballoc_edges(c, l, b, arena, w);
 }
 
 void og__suballoc_end(const struct og_model_config *c, int l, const struct og_block *b,
@@ -138,6 +147,14 @@ size_t og__partial_bytes(const struct og_nn_ops *ops, const struct og_model_conf
         most = OG_MAX(most, ops->column_bytes(s, 2 * n_mid));
     if (og__folds_own(c))
         most = OG_MAX(most, ops->partial_bytes(d, c->heads, n_own));
+    if (og__sees_edges(c))
+        most = OG_MAX(most, ops->partial_bytes(og__edge_places(c, b), og__edge_cols(c, l),
+                                               (uint64_t)c->edge_dim));
+    if (og__conv_of(c)->needs_dots) {
+        most = OG_MAX(most, ops->partial_bytes(s, og__all_heads(c, l), n_in));
+        most = OG_MAX(most, ops->partial_bytes(d, og__all_heads(c, l), n_own));
+        most = OG_MAX(most, ops->partial_bytes(d, out, n_own));
+    }
     if (og__may_attend_first(c, l)) {
         most = OG_MAX(most, ops->partial_bytes(d, og__head_width(c, l), n_in));
         most = OG_MAX(most, ops->column_bytes(s, 2 * (size_t)c->heads * n_in));
@@ -160,7 +177,7 @@ void og__suballoc_back(const struct og_suballocation *k, size_t partial, size_t 
     out->partial = og__suballoc(k->arena, partial);
     out->back_indptr = og__suballoc(k->arena, n_src * sizeof(*out->back_indptr));
     out->back_col = og__suballoc(k->arena, n_edges * sizeof(*out->back_col));
-    if (og__conv_of(c)->attends || og__model_weighs(c))
+    if (og__conv_of(c)->attends || og__model_weighs(c) || og__sees_edges(c))
         out->back_edge = og__suballoc(k->arena, n_edges * sizeof(*out->back_edge));
     out->dlogits = og__suballoc_floats(k->arena, n_seeds, c->n_classes);
 }

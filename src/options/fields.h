@@ -23,7 +23,7 @@ struct og_options {
     int model;  /* enum og_model_kind */
     int layers; /* 0 = length of fanout */
     int hidden;
-    int heads;        /* gat and gatv2 */
+    int heads;        /* of attention */
     int aggregator;   /* enum og_aggregator_kind, for sage */
     int bases;        /* rgcn; 0 = a matrix per relation */
     int edge_weights; /* enum og_edge_weights_kind; use og__edge_weights */
@@ -31,7 +31,7 @@ struct og_options {
     int embedding;    /* width of learnable embeddings of types without features; 0 = none */
     bool residual;
     double dropout, input_dropout;
-    double attention_dropout; /* gat and gatv2 */
+    double attention_dropout; /* of coefficients of attention */
     int optimizer;            /* enum og_optimizer_kind */
     double lr, weight_decay;
     double beta1, beta2, epsilon; /* adam and adamw */

@@ -49,8 +49,9 @@ static const char running[] = "The run";
 /* clang-format off */
 static const struct og_row table[] = {
     ROW("model", "KIND", "sage", numbers, NUMBERS,
-     "network: graph convolution, GraphSAGE, graph attention, graph isomorphism, PinSAGE or, for "
-     "heterogeneous graphs, relational graph convolution (docs/reference/models.md)",
+     "network: graph convolution, GraphSAGE, graph attention, graph isomorphism, PinSAGE, "
+     "transformer or, for heterogeneous graphs, relational graph convolution "
+     "(docs/reference/models.md)",
      og__model_words, OG_OPTION_CHOICE, FIELD(model), 0, 0, ALL),
     ROW("layers", "N", "0", numbers, NUMBERS,
      "number of layers; 0 = one for each number of --fanout, whose default has one for each layer",
@@ -59,7 +60,7 @@ static const struct og_row table[] = {
      "width of the hidden layers",
      NULL, OG_OPTION_INT, FIELD(hidden), 1, 65536, ALL),
     ROW("heads", "N", "4", numbers, NUMBERS,
-     "attention heads of the models gat and gatv2, which share --hidden",
+     "attention heads of the models gat, gatv2 and transformer, which share --hidden",
      NULL, OG_OPTION_INT, FIELD(heads), 1, 64, OF("model")),
     ROW("aggregator", "KIND", "mean", numbers, NUMBERS,
      "aggregation of the model sage: mean, maximum after a fully connected layer, or mean over the "
@@ -90,7 +91,7 @@ static const struct og_row table[] = {
      "fraction of the features dropped in training, per batch",
      NULL, OG_OPTION_REAL, FIELD(input_dropout), 0, MAX_DROPOUT, ALL),
     ROW("attention-dropout", "P", "0", numbers, NUMBERS,
-     "fraction of the attention coefficients of gat and gatv2 dropped in training",
+     "fraction of the attention coefficients of gat, gatv2 and transformer dropped in training",
      NULL, OG_OPTION_REAL, FIELD(attention_dropout), 0, MAX_DROPOUT, OF("model")),
     ROW("task", "KIND", "node", numbers, BATCHES,
      "what the model predicts: labels of nodes (classes or, by regression, values), or which nodes have "

@@ -205,7 +205,7 @@ static int compute(struct worker *w, struct og_err *err)
     if (rc < 0)
         return rc;
     pthread_mutex_lock(&p->computing);
-    rc = og__model_forward(m, batch, w->rows, NULL, NULL, err);
+    rc = og__model_forward(m, batch, w->rows, NULL, NULL, NULL, err);
     if (rc == 0)
         rc = og__model_fetch(m, w->made.data, og__model_logits(m), bytes, err);
     pthread_mutex_unlock(&p->computing);

@@ -106,7 +106,7 @@ static int train_batch(struct og_trainer *t, const struct og_work *w, struct og_
     int rc;
     OG_TRY(begin_own(t, w, err));
     const double start = og__now();
-    OG_TRY(og__steps_part(&t->steps, &w->sampled.batch, w->rows,
+    OG_TRY(og__steps_part(&t->steps, &w->sampled.batch, w->rows, NULL,
                           og__work_targets(&s->workload, w, t->labels), &key, &part.metrics, err));
     part.seconds = og__now() - start;
     OG_TRY(take_part(t, &part, err));
@@ -152,7 +152,7 @@ static int evaluate_batch(struct og_trainer *t, const struct og_work *w, struct 
     struct og_rank_report report = {.what = OG__HAS_PART};
     int rc;
     OG_TRY(begin_own(t, w, err));
-    OG_TRY(og__model_forward(t->s->learner.model, &w->sampled.batch, w->rows, targets,
+    OG_TRY(og__model_forward(t->s->learner.model, &w->sampled.batch, w->rows, NULL, targets,
                              &report.metrics, err));
     OG_TRY(og__scores_add(&t->scores, w->sampled.batch.n_seeds, targets, err));
     og__count_evaluated(&report.counters, w);

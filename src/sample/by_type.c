@@ -126,6 +126,7 @@ void og__relation_block(const struct og_graph_types *g, const struct og_batch *b
                              .n_edges = n,
                              .indptr = indptr,
                              .src = src,
+                             .edge = b->edge ? b->edge + b->indptr[b->relation[relation]] : NULL,
                              .weight =
                                  b->weight ? b->weight + b->indptr[b->relation[relation]] : NULL};
 }

@@ -20,6 +20,7 @@ struct og_graph_type {
 struct og_graph_relation {
     const char *name;
     uint32_t source, destination;
+    int edge_dim; /* width of its edges' rows; 0: none */
     /* For models that use degrees; NULL: not counted. The number of edges into each node, without
      * self-loops within a type; the number out of each, between types. */
     const uint32_t *arriving, *leaving; /* [nodes of the destination], [of the source] */
@@ -82,7 +83,7 @@ void og__type_counts_include(struct og_type_counts *most, const struct og_type_c
 
 /* Extracts one relation of hop h as a block, with sources and destinations numbered by type.
  * `local` and `counts` are from og__count_types. Fills indptr[destinations + 1] and src[edges];
- * weights stay in the batch. */
+ * weights and rows of edges stay in the batch. */
 void og__relation_block(const struct og_graph_types *g, const struct og_batch *batch, uint32_t hop,
                         uint32_t relation, const uint32_t *local,
                         const struct og_type_counts *counts, uint32_t *indptr, uint32_t *src,

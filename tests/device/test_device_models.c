@@ -57,7 +57,8 @@ static int steps(const struct fixture *f, const struct typed *t, struct og_model
         const struct og_step key = {.seed = 1, .epoch = 1, .batch = s};
         const struct og_pace pace = og__usual_pace(f->lr, f->weight_decay);
         struct og_metrics got = {0};
-        int rc = og__model_gradients(m, batch, x, f->labels[s % f->n_batches], &key, &got, err);
+        int rc =
+            og__model_gradients(m, batch, x, NULL, f->labels[s % f->n_batches], &key, &got, err);
         rc = rc < 0 ? rc : og__model_update(m, &pace, 1, s + 1, err);
         if (rc < 0)
             return rc;

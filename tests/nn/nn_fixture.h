@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-enum { FIXTURE_BATCHES = 8 };
+enum { FIXTURE_BATCHES = 8, FIXTURE_RELATIONS = 8 };
 
 struct fixture {
     struct og_tensors t;
@@ -22,6 +22,9 @@ struct fixture {
     struct og_weight_sums weights; /* of nodes, where edges' weights count */
     void *features;                /* in the dtype of the case */
     enum og_dtype dtype;
+    struct og_edge_rows edges[FIXTURE_RELATIONS]; /* dim 0: none */
+    void *units[FIXTURE_RELATIONS];
+    uint32_t *unit_index[FIXTURE_RELATIONS];
 };
 
 static inline const struct og_tensor *fixture_tensor(const struct fixture *f, const char *name)
@@ -66,6 +69,15 @@ static inline uint32_t *fixture_u32(const struct og_tensor *t)
     return out;
 }
 
+/* NULL when it is not there. */
+static inline uint32_t *fixture_edge(const struct fixture *f, uint32_t batch, uint32_t hop)
+{
+    char name[64];
+    snprintf(name, sizeof(name), "%u.%u.edge", batch, hop);
+    const struct og_tensor *edge = og__tensors_find(&f->t, name);
+    return edge ? fixture_u32(edge) : NULL;
+}
+
 static inline void fixture_batch(const struct fixture *f, uint32_t number, struct og_batch *out)
 {
     char name[64];
@@ -93,6 +105,7 @@ static inline void fixture_batch(const struct fixture *f, uint32_t number, struc
         snprintf(name, sizeof(name), "%u.%u.degree", number, h);
         const struct og_tensor *degree = og__tensors_find(&f->t, name);
         out->hop[h].degree = degree ? fixture_u32(degree) : NULL;
+        out->hop[h].edge = fixture_edge(f, number, h);
     }
 }
 
@@ -146,6 +159,67 @@ static inline uint16_t half_of_float(float x)
     if (exponent >= -14)
         return (uint16_t)(sign | (uint32_t)(exponent + 15) << 10 | mantissa >> 13);
     return (uint16_t)(sign | (mantissa | 0x800000) >> (13 - 14 - exponent));
+}
+
+static inline enum og_dtype fixture_dtype(const char *word)
+{
+    for (int i = 0; og__dtype_words[i]; i++)
+        if (strcmp(word, og__dtype_words[i]) == 0)
+            return (enum og_dtype)i;
+    fail_msg("no dtype %s", word);
+    return OG_F32;
+}
+
+/* Stores x at place i of an array of the dtype. */
+static inline void fixture_put(void *array, size_t i, enum og_dtype dtype, float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof(bits));
+    if (dtype == OG_F32)
+        ((float *)array)[i] = x;
+    else if (dtype == OG_U8)
+        ((uint8_t *)array)[i] = (uint8_t)x;
+    else
+        ((uint16_t *)array)[i] = dtype == OG_F16 ? half_of_float(x) : (uint16_t)(bits >> 16);
+}
+
+/* Rows of a relation's edges; their units are in memory from the last to the first. */
+static inline void fixture_edge_rows(struct fixture *f, const char *name, uint32_t relation)
+{
+    const struct og_tensor *x = fixture_tensor(f, name);
+    const enum og_dtype dtype = fixture_dtype(fixture_text(f, "edge_dtype"));
+    const uint32_t rows = (uint32_t)strtoul(fixture_text(f, "edge_unit"), NULL, 10);
+    const uint32_t n = ((uint32_t)x->shape[0] + rows - 1) / rows;
+    const size_t wide = rows * (size_t)x->shape[1];
+    uint32_t *index = f->unit_index[relation] = malloc(n * sizeof(*index));
+    f->units[relation] = calloc(n * wide, sizeof(float));
+    for (size_t i = 0; i < x->bytes / sizeof(float); i++)
+        fixture_put(f->units[relation], (n - 1 - i / wide) * wide + i % wide, dtype,
+                    ((const float *)x->data)[i]);
+    for (uint32_t i = 0; i < n; i++)
+        index[i] = n - 1 - i;
+    f->edges[relation] = (struct og_edge_rows){.units = {.base = f->units[relation],
+                                                         .index = index,
+                                                         .stride = wide * og__dtype_size(dtype),
+                                                         .n = n,
+                                                         .dim = (int)wide,
+                                                         .dtype = dtype},
+                                               .rows = rows,
+                                               .dim = (int)x->shape[1]};
+}
+
+static inline void fixture_edges(struct fixture *f)
+{
+    char name[64];
+    const char *dim = fixture_option(f, "edge_dim");
+    f->config.edge_dim = dim ? (int)strtol(dim, NULL, 10) : 0;
+    if (og__tensors_find(&f->t, "edge_rows"))
+        fixture_edge_rows(f, "edge_rows", 0);
+    for (uint32_t r = 0; r < FIXTURE_RELATIONS; r++) {
+        snprintf(name, sizeof(name), "edge_rows.%u", r);
+        if (og__tensors_find(&f->t, name))
+            fixture_edge_rows(f, name, r);
+    }
 }
 
 static inline void fixture_features(struct fixture *f)
@@ -203,6 +277,8 @@ static inline void fixture_model(struct fixture *f)
                  {"sage-gcn", OG_MODEL_SAGE, OG_AGGREGATOR_GCN},
                  {"gat", OG_MODEL_GAT, OG_AGGREGATOR_MEAN},
                  {"gatv2", OG_MODEL_GATV2, OG_AGGREGATOR_MEAN},
+                 {"gine", OG_MODEL_GINE, OG_AGGREGATOR_MEAN},
+                 {"transformer", OG_MODEL_TRANSFORMER, OG_AGGREGATOR_MEAN},
                  {"gin", OG_MODEL_GIN, OG_AGGREGATOR_MEAN},
                  {"pinsage", OG_MODEL_PINSAGE, OG_AGGREGATOR_MEAN},
                  {"rgcn", OG_MODEL_RGCN, OG_AGGREGATOR_MEAN}};
@@ -255,6 +331,7 @@ static inline void fixture_open(struct fixture *f, const char *name)
     f->weight_decay = strtod(fixture_text(f, "weight_decay"), NULL);
     f->n_batches = (uint32_t)(int)strtol(fixture_text(f, "batches"), NULL, 10);
     fixture_features(f);
+    fixture_edges(f);
     for (uint32_t i = 0; i < f->n_batches; i++) {
         fixture_batch(f, i, &f->batch[i]);
         f->labels[i] = fixture_labels(f, i);
@@ -268,6 +345,7 @@ static inline void fixture_close(struct fixture *f)
             free(f->batch[i].hop[h].indptr);
             free(f->batch[i].hop[h].src);
             free(f->batch[i].hop[h].degree);
+            free(f->batch[i].hop[h].edge);
         }
         free(f->batch[i].ids);
         if (f->config.task == OG_TASK_LINK) {
@@ -276,6 +354,10 @@ static inline void fixture_close(struct fixture *f)
             free(((struct og_pairs *)f->labels[i])->relation);
         }
         free(f->labels[i]);
+    }
+    for (uint32_t r = 0; r < FIXTURE_RELATIONS; r++) {
+        free(f->units[r]);
+        free(f->unit_index[r]);
     }
     free(f->features);
     og__tensors_release(&f->t);

@@ -137,7 +137,7 @@ static void blocks_with_all_neighbours_equal_the_whole_graph(void **state)
                               .n = batch->n_ids,
                               .dim = DIM,
                               .dtype = OG_F32};
-    assert_int_equal(og__model_forward(m, batch, &x, NULL, &metrics, NULL), 0);
+    assert_int_equal(og__model_forward(m, batch, &x, NULL, NULL, &metrics, NULL), 0);
     whole_graph(&g, m, logits);
     for (int i = 0; i < SEEDS; i++)
         for (int c = 0; c < CLASSES; c++) {

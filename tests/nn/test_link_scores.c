@@ -353,7 +353,7 @@ static void check_ranks(const struct og_pairs *p, int decoder)
     assert_int_equal(og__pool_open(&pool, 2, NULL), 0);
     assert_int_equal(
         og__model_create(&m, &og__ops_cpu, &config, OG_OPTIMIZER_ADAM, 1, pool, NULL, NULL), 0);
-    assert_int_equal(og__model_forward(m, &batch, &rows, p, &got, NULL), 0);
+    assert_int_equal(og__model_forward(m, &batch, &rows, NULL, p, &got, NULL), 0);
     struct ranks want = rank_all(p, og__model_scores(m));
     assert_int_equal(got.ranked, BATCH);
     assert_true(fabs(got.reciprocal_ranks - want.reciprocal) < 1e-9);
@@ -361,12 +361,12 @@ static void check_ranks(const struct og_pairs *p, int decoder)
         assert_int_equal(got.hits[k], want.hits[k]);
     assert_null(og__metrics_undefined(&got));
     x[(size_t)p->b[p->n - 1] * DIM] = NAN; /* of a ranking negative */
-    assert_int_equal(og__model_forward(m, &batch, &rows, p, &got, NULL), 0);
+    assert_int_equal(og__model_forward(m, &batch, &rows, NULL, p, &got, NULL), 0);
     assert_true(isnan(got.reciprocal_ranks));
     assert_non_null(og__metrics_undefined(&got));
     for (size_t i = 0; i < (size_t)p->n_seeds * DIM; i++)
         x[i] = NAN;
-    assert_int_equal(og__model_forward(m, &batch, &rows, p, &got, NULL), 0);
+    assert_int_equal(og__model_forward(m, &batch, &rows, NULL, p, &got, NULL), 0);
     assert_int_equal(got.hits[0] + got.hits[1] + got.hits[2] + got.twice_ordered, 0);
     assert_string_equal(og__metrics_undefined(&got), "loss");
     og__model_free(m);

@@ -93,7 +93,7 @@ static double run_step(struct run *r, uint32_t step)
     const struct og_pace pace = og__usual_pace(f->lr, f->weight_decay);
     struct og_metrics got;
     struct og_err err = {0};
-    if (og__model_gradients(r->model, &f->batch[b], &x, f->labels[b], &key, &got, &err) < 0)
+    if (og__model_gradients(r->model, &f->batch[b], &x, NULL, f->labels[b], &key, &got, &err) < 0)
         fail_msg("%s", err.message);
     assert_int_equal(og__model_update(r->model, &pace, 1, step + 1, NULL), 0);
     return og__metrics_loss(&got);
@@ -153,7 +153,7 @@ static void assert_evaluation_near(struct run *r, uint32_t step)
     struct og_rows x = fixture_rows(&r->f, batch);
     if (!want) /* no batch norm */
         return;
-    assert_int_equal(og__model_forward(r->model, batch, &x, NULL, NULL, NULL), 0);
+    assert_int_equal(og__model_forward(r->model, batch, &x, NULL, NULL, NULL, NULL), 0);
     assert_near("logits", og__model_logits(r->model), want->data, want->bytes / 4, 2e-4);
 }
 

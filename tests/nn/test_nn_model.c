@@ -12,7 +12,8 @@ static double loss_at(struct og_model *m, const struct fixture *f, uint32_t b)
     struct og_rows x = fixture_rows(f, &f->batch[b]);
     struct og_step key = {.seed = 3, .epoch = 2, .batch = b};
     struct og_metrics got;
-    assert_int_equal(og__model_gradients(m, &f->batch[b], &x, f->labels[b], &key, &got, NULL), 0);
+    assert_int_equal(og__model_gradients(m, &f->batch[b], &x, NULL, f->labels[b], &key, &got, NULL),
+                     0);
     return og__metrics_loss(&got);
 }
 
@@ -186,7 +187,7 @@ static void a_larger_batch_takes_more_or_is_refused(void **state)
     assert_int_equal(
         og__model_create(&m, &og__ops_cpu, &f.config, OG_OPTIMIZER_SGD, 1, NULL, budget, NULL), 0);
     assert_int_equal(og__model_reserve(m, &small, true, NULL), 0);
-    assert_int_equal(og__model_gradients(m, &f.batch[0], &x, f.labels[0], &key, &got, &err),
+    assert_int_equal(og__model_gradients(m, &f.batch[0], &x, NULL, f.labels[0], &key, &got, &err),
                      -ENOMEM);
     assert_non_null(strstr(err.message, "activations"));
     og__model_free(m);
@@ -207,9 +208,9 @@ static void forward_alone_equals_training(const char *name)
     float *logits = malloc(bytes);
     assert_int_equal(
         og__model_create(&m, &og__ops_cpu, &f.config, OG_OPTIMIZER_SGD, 1, NULL, NULL, NULL), 0);
-    assert_int_equal(og__model_forward(m, b, &x, f.labels[1], &seen, NULL), 0);
+    assert_int_equal(og__model_forward(m, b, &x, NULL, f.labels[1], &seen, NULL), 0);
     memcpy(logits, og__model_logits(m), bytes);
-    assert_int_equal(og__model_gradients(m, b, &x, f.labels[1], &key, &trained, NULL), 0);
+    assert_int_equal(og__model_gradients(m, b, &x, NULL, f.labels[1], &key, &trained, NULL), 0);
     assert_memory_equal(logits, og__model_logits(m), bytes);
     assert_memory_equal(&trained, &seen, sizeof(seen));
     assert_true(seen.counted > 0 && seen.correct <= seen.counted);
@@ -244,11 +245,11 @@ static void evaluation_drops_nothing(void **state)
         assert_int_equal(
             og__model_create(&m, &og__ops_cpu, &f.config, OG_OPTIMIZER_SGD, 1, NULL, NULL, NULL),
             0);
-        assert_int_equal(og__model_forward(m, &f.batch[0], &x, NULL, NULL, NULL), 0);
+        assert_int_equal(og__model_forward(m, &f.batch[0], &x, NULL, NULL, NULL, NULL), 0);
         memcpy(logits, og__model_logits(m), bytes);
         loss_at(m, &f, 0);
         assert_memory_not_equal(logits, og__model_logits(m), bytes);
-        assert_int_equal(og__model_forward(m, &f.batch[0], &x, NULL, NULL, NULL), 0);
+        assert_int_equal(og__model_forward(m, &f.batch[0], &x, NULL, NULL, NULL, NULL), 0);
         assert_memory_equal(logits, og__model_logits(m), bytes);
         free(logits);
         og__model_free(m);
@@ -280,7 +281,8 @@ static void what_is_no_number_reaches_the_loss(void **state)
                 continue;
             float was = p[k].value[0];
             p[k].value[0] = NAN;
-            assert_int_equal(og__model_forward(m, &f.batch[0], &x, f.labels[0], &seen, NULL), 0);
+            assert_int_equal(og__model_forward(m, &f.batch[0], &x, NULL, f.labels[0], &seen, NULL),
+                             0);
             if (!og__metrics_undefined(&seen))
                 fail_msg("%s: %s made a loss of %g", names[i], p[k].name, og__metrics_loss(&seen));
             p[k].value[0] = was;
@@ -343,7 +345,7 @@ static void what_does_not_fit_is_refused(void **state)
     assert_int_equal(og__model_create(&m, &og__ops_cpu, &c, OG_OPTIMIZER_SGD, 1, NULL, NULL, NULL),
                      0);
     struct og_rows x = fixture_rows(&f, &f.batch[0]);
-    assert_int_equal(og__model_forward(m, &f.batch[0], &x, NULL, NULL, &err), -EINVAL);
+    assert_int_equal(og__model_forward(m, &f.batch[0], &x, NULL, NULL, NULL, &err), -EINVAL);
     assert_non_null(strstr(err.message, "width"));
     og__model_free(m);
     c = f.config;
@@ -351,7 +353,7 @@ static void what_does_not_fit_is_refused(void **state)
     err = (struct og_err){0};
     assert_int_equal(og__model_create(&m, &og__ops_cpu, &c, OG_OPTIMIZER_SGD, 1, NULL, NULL, NULL),
                      0);
-    assert_int_equal(og__model_forward(m, &f.batch[0], &x, NULL, NULL, &err), -EINVAL);
+    assert_int_equal(og__model_forward(m, &f.batch[0], &x, NULL, NULL, NULL, &err), -EINVAL);
     assert_non_null(strstr(err.message, "hops"));
     og__model_free(m);
     const struct og_model_config good = {

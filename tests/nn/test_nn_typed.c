@@ -119,8 +119,8 @@ static double run_step(struct run *r, uint32_t step)
     const struct og_pace pace = og__usual_pace(r->t.f.lr, r->t.f.weight_decay);
     struct og_metrics got;
     struct og_err err = {0};
-    if (og__model_gradients(r->model, &r->t.f.batch[b], r->t.x[b], r->t.f.labels[b], &key, &got,
-                            &err) < 0)
+    if (og__model_gradients(r->model, &r->t.f.batch[b], r->t.x[b], NULL, r->t.f.labels[b], &key,
+                            &got, &err) < 0)
         fail_msg("%s", err.message);
     assert_int_equal(og__model_update(r->model, &pace, 1, step + 1, NULL), 0);
     return og__metrics_loss(&got);
@@ -188,7 +188,7 @@ static void forward_alone_equals_pytorch(void **state)
         const struct og_tensor *logits = og__tensors_find(&r.t.f.t, "forward");
         if (!logits) /* without batch norm they are those of training */
             logits = fixture_tensor(&r.t.f, "logits");
-        if (og__model_forward(r.model, &r.t.f.batch[0], r.t.x[0], NULL, NULL, &err) < 0)
+        if (og__model_forward(r.model, &r.t.f.batch[0], r.t.x[0], NULL, NULL, NULL, &err) < 0)
             fail_msg("%s", err.message);
         assert_near(&r, "logits", og__model_logits(r.model), logits->data, logits->bytes / 4, 2e-6);
         run_close(&r);
@@ -223,8 +223,8 @@ static double loss_at(void *arg)
     const struct run *r = arg;
     const struct og_step key = {.seed = 1, .epoch = 1};
     struct og_metrics got;
-    assert_int_equal(og__model_gradients(r->model, &r->t.f.batch[0], r->t.x[0], r->t.f.labels[0],
-                                         &key, &got, NULL),
+    assert_int_equal(og__model_gradients(r->model, &r->t.f.batch[0], r->t.x[0], NULL,
+                                         r->t.f.labels[0], &key, &got, NULL),
                      0);
     return og__metrics_loss(&got);
 }
@@ -455,7 +455,7 @@ static uint64_t bits_of_untyped(const char *name, const struct og_graph_types *t
         struct og_metrics got;
         for (uint32_t hop = 0; types && hop < batch.n_hops; hop++)
             relate(&batch.hop[hop]);
-        if (og__model_gradients(m, &batch, &x, f.labels[b], &key, &got, &err) < 0)
+        if (og__model_gradients(m, &batch, &x, NULL, f.labels[b], &key, &got, &err) < 0)
             fail_msg("%s", err.message);
         assert_int_equal(og__model_update(m, &pace, 1, s + 1, NULL), 0);
         h = hash(h, &got.loss_sum, sizeof(got.loss_sum));

@@ -119,7 +119,8 @@ static inline void typed_read_batch(struct typed *t, uint32_t b)
                                .relation = typed_numbers(&t->f, b, h, "relation"),
                                .dst = typed_numbers(&t->f, b, h, "dst"),
                                .indptr = typed_numbers(&t->f, b, h, "indptr"),
-                               .src = typed_numbers(&t->f, b, h, "src")};
+                               .src = typed_numbers(&t->f, b, h, "src"),
+                               .edge = fixture_edge(&t->f, b, h)};
         k->n_lists = k->relation[k->n_relations];
         k->n_edges = k->indptr[k->n_lists];
         snprintf(name, sizeof(name), "%u.%u.weight", b, h);
@@ -168,6 +169,9 @@ static inline void typed_open(struct typed *t, const char *name)
         .types = &t->types};
     fixture_model(&t->f);
     fixture_task(&t->f);
+    fixture_edges(&t->f);
+    for (uint32_t r = 0; r < t->types.n_relations; r++)
+        t->relation[r].edge_dim = t->f.edges[r].dim;
     t->f.lr = strtod(fixture_text(&t->f, "lr"), NULL);
     t->f.weight_decay = strtod(fixture_text(&t->f, "weight_decay"), NULL);
     t->f.n_batches = (uint32_t)strtoul(fixture_text(&t->f, "batches"), NULL, 10);

@@ -68,7 +68,7 @@ int og__oracle_batch(struct og_oracle_steps *o, const struct og_batch *batch,
     const struct og_pace pace = og__usual_pace(o->lr, o->weight_decay);
     const int seen = o->steps - o->staleness;
     move(o->model, VALUES, o->after[seen > 0 ? seen : 0], true);
-    if (og__model_gradients(o->model, batch, x, labels, key, &metrics, NULL) < 0)
+    if (og__model_gradients(o->model, batch, x, NULL, labels, key, &metrics, NULL) < 0)
         return -1;
     o->terms[o->batches] = metrics.weight;
     o->gradient[o->batches++] = copy_of(o, GRADIENTS);
