@@ -3,7 +3,7 @@
 #include "budget/memory_plan_parts.h"
 
 /* Does a hop of so many batches read the whole file? It does if the blocks that it draws from are
- * near each other. Then lists in memory save little until nearly all are there; */
+ * near each other. Then lists in memory save little until nearly all are there. */
 static bool sweeps(const struct og_workload *f, uint64_t batches)
 {
     const uint64_t lists = f->caps.hop[f->caps.n_hops - 1].n_dst * batches;
@@ -16,7 +16,7 @@ size_t og__memory_plan_lists_share(const struct og_memory_plan *m, const struct 
     return m->alternates ? free : free / (sweeps(f, 1) ? 4 : 2);
 }
 
-/* where many batches share that, nothing. */
+/* Nothing, if the batches of a group together read the whole file. */
 static size_t share_of(const struct og_memory_plan *m, const struct og_workload *f, size_t free)
 {
     const bool shared = m->group.batches > 1 && sweeps(f, m->group.batches);

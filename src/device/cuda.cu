@@ -35,7 +35,7 @@ struct og_event {
     struct og_device *device;
     cudaEvent_t event;
 };
-struct og_group {
+struct og_device_ring {
     struct og_device *device;
     og__nccl *nccl;
 };
@@ -515,19 +515,19 @@ static int cuda_group_id(unsigned char id[OG__GROUP_ID], struct og_err *err)
     return og__nccl_there(why) && og__nccl_id(id, why) ? 0 : fail(err, -ENOTSUP, "group", why);
 }
 
-static void cuda_end_group(struct og_group *g)
+static void cuda_end_group(struct og_device_ring *g)
 {
     if (g && use(g->device, NULL) == 0)
         og__nccl_close(g->nccl);
     free(g);
 }
 
-static int cuda_group(struct og_device *d, struct og_group **out, const unsigned char *id, int rank,
+static int cuda_group(struct og_device *d, struct og_device_ring **out, const unsigned char *id, int rank,
                       int n, struct og_err *err)
 {
     char why[OG__NCCL_WHY];
     *out = NULL;
-    struct og_group *g = (struct og_group *)calloc(1, sizeof(*g));
+    struct og_device_ring *g = (struct og_device_ring *)calloc(1, sizeof(*g));
     if (!g)
         return fail(err, -ENOMEM, "group", "no memory");
     g->device = d;
@@ -541,7 +541,7 @@ static int cuda_group(struct og_device *d, struct og_group **out, const unsigned
     return rc;
 }
 
-static int cuda_exchange(struct og_stream *s, struct og_group *g, const struct og_piece *send,
+static int cuda_exchange(struct og_stream *s, struct og_device_ring *g, const struct og_piece *send,
                          const struct og_piece *receive, struct og_err *err)
 {
     char why[OG__NCCL_WHY];
@@ -555,7 +555,7 @@ static int cuda_exchange(struct og_stream *s, struct og_group *g, const struct o
     return 0;
 }
 
-static int cuda_drain(struct og_stream *s, struct og_group *g, struct og_err *err)
+static int cuda_drain(struct og_stream *s, struct og_device_ring *g, struct og_err *err)
 {
     char why[OG__NCCL_WHY];
     const int rc = use(s->device, err);

@@ -29,7 +29,7 @@
 struct og_device;
 struct og_stream;
 struct og_event;
-struct og_group;
+struct og_device_ring;
 struct og__here;
 
 /* A kernel, written once for both compilers (kernel.h). The virtual device runs `body`; the plugin
@@ -150,17 +150,17 @@ struct og_device_ops {
     /* Creates an id for a group: one process creates it and sends it to all. */
     int (*group_id)(unsigned char id[OG__GROUP_ID], struct og_err *err);
     /* Returns when all n have called it. */
-    int (*group)(struct og_device *d, struct og_group **out, const unsigned char *id, int rank,
-                 int n, struct og_err *err);
+    int (*group)(struct og_device *d, struct og_device_ring **out, const unsigned char *id,
+                 int rank, int n, struct og_err *err);
     /* Leaves the group; others that wait for this one fail. NULL: nothing. Call before the device
      * is closed. */
-    void (*end_group)(struct og_group *g);
+    void (*end_group)(struct og_device_ring *g);
     /* send[n], receive[n]: one piece a rank, copied by the call; a rank's own entry is ignored.
      * Asynchronous, as copies are. */
-    int (*exchange)(struct og_stream *s, struct og_group *g, const struct og_piece *send,
+    int (*exchange)(struct og_stream *s, struct og_device_ring *g, const struct og_piece *send,
                     const struct og_piece *receive, struct og_err *err);
     /* As finish, for a stream with exchanges: fails if another of the group has ended. */
-    int (*settle)(struct og_stream *s, struct og_group *g, struct og_err *err);
+    int (*settle)(struct og_stream *s, struct og_device_ring *g, struct og_err *err);
 
     size_t (*own_bytes)(void);        /* device memory that the libraries take at open */
     size_t (*free_bytes)(int number); /* free device memory in bytes; 0: unknown */

@@ -400,10 +400,10 @@ static int virtual_group_id(unsigned char id[OG__GROUP_ID], struct og_err *err)
     return rc < 0 ? rc : og__virtual_group_id(id, err);
 }
 
-static int virtual_group(struct og_device *d, struct og_group **out, const unsigned char *id,
+static int virtual_group(struct og_device *d, struct og_device_ring **out, const unsigned char *id,
                          int rank, int n, struct og_err *err)
 {
-    struct og_group *g = calloc(1, sizeof(*g));
+    struct og_device_ring *g = calloc(1, sizeof(*g));
     *out = NULL;
     int rc = g ? called("group", err) : og__fail_errno(err, -ENOMEM, NULL, "virtual device");
     rc = rc < 0 ? rc : og__virtual_synchronize(&g->comm, id, rank, n, err);
@@ -416,7 +416,7 @@ static int virtual_group(struct og_device *d, struct og_group **out, const unsig
     return 0;
 }
 
-static void virtual_end_group(struct og_group *g)
+static void virtual_end_group(struct og_device_ring *g)
 {
     if (!g)
         return;
@@ -424,8 +424,9 @@ static void virtual_end_group(struct og_group *g)
     free(g);
 }
 
-static int virtual_exchange(struct og_stream *s, struct og_group *g, const struct og_piece *send,
-                            const struct og_piece *receive, struct og_err *err)
+static int virtual_exchange(struct og_stream *s, struct og_device_ring *g,
+                            const struct og_piece *send, const struct og_piece *receive,
+                            struct og_err *err)
 {
     struct og_message pieces[2 * OG__VIRTUAL_GROUP];
     const int n = g->comm->n;
@@ -445,7 +446,7 @@ static int virtual_exchange(struct og_stream *s, struct og_group *g, const struc
     return og__virtual_ask(s, &t, 2 * (size_t)n * sizeof(*pieces), err);
 }
 
-static int virtual_drain(struct og_stream *s, struct og_group *g, struct og_err *err)
+static int virtual_drain(struct og_stream *s, struct og_device_ring *g, struct og_err *err)
 {
     (void)g;
     return virtual_finish(s, err);

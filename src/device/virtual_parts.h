@@ -29,7 +29,7 @@ struct task {
         struct og_product_of product;
         struct og_sort sort;
         struct {
-            struct og_group *group;
+            struct og_device_ring *group;
             const struct og_message *pieces; /* [2, n]: sent, then received */
         } exchange;
         struct {
@@ -53,7 +53,7 @@ struct og_event {
 };
 
 /* A group's member: streams of the device make its exchanges one at a time. */
-struct og_group {
+struct og_device_ring {
     struct og_device *device;
     struct og_comm *comm;
 };

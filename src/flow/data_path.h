@@ -1,7 +1,7 @@
 /* data path: what brings batches to whoever trains on them, or looks at them.
  *
  *   samplers ──> works ──> policy, planner ──> gather       one after another (pipeline.h), or
- *                  └─────> stores ──────────────┘           a superbatch ahead (ahead/)
+ *                  └─────> stores ──────────────┘           a superbatch ahead (lookahead/)
  *
  * Without features there is neither policy nor gather, and batches are ids and blocks. */
 #ifndef OG_DATA_PATH_H

@@ -129,8 +129,7 @@ void og__exchange_sort(struct og_exchange *x, const uint32_t *ids, uint32_t n, s
 
 /* ---- what is sent ---- */
 
-/* Moves those of values[from, to) that are below `bound` before the others: how many from the start
- * are. */
+/* The first index in [from, to) whose value is not below `bound`. Values ascend. */
 static uint32_t below(const uint32_t *values, uint32_t from, uint32_t to, uint32_t bound)
 {
     while (from < to) {

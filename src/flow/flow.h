@@ -65,7 +65,8 @@ struct og_work {
     struct og_batch_memory sampled;
     struct og_planned_ids planned;
     struct og_plan plan; /* of the host's cache; with a device's its arrays are those of `tiers`,
-                            which frees them. Reused for each batch, freed with the data path */
+                            which frees them. Reused for each batch, freed with the data path. Empty
+                            with an exchange, whose rounds are planned (flow/exchange_parts.h) */
     struct og_tiers_plan tiers;
     uint64_t link_bytes, link_bytes_back; /* of rows, between the host and a device's cache */
     uint64_t peer_hits, peer_bytes;       /* of those that another device had, and of what it got */

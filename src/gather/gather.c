@@ -61,9 +61,9 @@ struct og_gather {
      * batch; memory is charged as batches need it. */
     char *base;
     size_t reserved;
-    bool charged;         /* the pinned cache is charged */
-    struct piece *pieces; /* [2] while the cache is filled, else NULL */
-    uint32_t descriptor;
+    bool charged;                /* the pinned cache is charged */
+    struct piece *pieces;        /* [2] while the cache is filled, else NULL */
+    uint32_t n_pieces;           /* started so far */
     struct row_group *row_group; /* [n_groups] */
     struct staging *staging;     /* [n_areas] */
 };
@@ -581,8 +581,8 @@ static int fill_piece(struct og_gather *g, struct row_group *w, const uint32_t *
                       const uint32_t *slots, uint32_t n, struct og_io_counts *counts,
                       struct og_err *err)
 {
-    struct piece *before = &g->pieces[g->descriptor % 2];
-    struct piece *now = &g->pieces[++g->descriptor % 2];
+    struct piece *before = &g->pieces[g->n_pieces % 2];
+    struct piece *now = &g->pieces[++g->n_pieces % 2];
     uint32_t n_areas;
     struct staging *areas = fill_areas(g, &n_areas);
     now->n = n;
@@ -592,7 +592,7 @@ static int fill_piece(struct og_gather *g, struct row_group *w, const uint32_t *
     memcpy(now->slots, slots, n * sizeof(*slots));
     int rc;
     OG_TRY(n_areas == 1 ? finish_piece(g, before, counts, err) : 0);
-    OG_TRY(start_piece(g, now, &areas[g->descriptor % OG_MAX(n_areas, 1u)], err));
+    OG_TRY(start_piece(g, now, &areas[g->n_pieces % OG_MAX(n_areas, 1u)], err));
 out:
     return rc < 0 ? rc : finish_piece(g, before, counts, err);
 }

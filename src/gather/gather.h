@@ -107,8 +107,8 @@ uint32_t og__gather_lacking(const struct og_gather *g, size_t bytes);
 void og__gather_from_packs(struct og_gather *g, struct og_pack *const *packs);
 
 /* Start to read a batch's misses into the free staging area `staging`. `plan` is borrowed until the
- * next begin of this area. It refers to ids[plan->n], ordered by group; ids may be NULL with one
- * group. `chunk` is the batch's in the packed files, if any. Loader thread only. */
+ * batch's og__gather_change, or its end. It refers to ids[plan->n], ordered by group; ids may be
+ * NULL with one group. `chunk` is the batch's in the packed files, if any. Loader thread only. */
 OG_MUST_CHECK int og__gather_begin(struct og_gather *g, int staging, const struct og_plan *plan,
                                    const uint32_t *ids, uint32_t chunk, struct og_err *err);
 /* Wait for a batch's misses. Views of the batch's features are in *rows [n_groups], valid until the

@@ -1,5 +1,5 @@
 /* count: predicts the reads of batches without reading anything. Used for profiling batches, the
- * first superbatch (train/), candidates, and simulation.
+ * first superbatch (lookahead/), candidates, and simulation.
  *
  *   trace ──> policy ──> misses, batch by batch ──> layout ──> requests and bytes */
 #ifndef OG_COUNT_H

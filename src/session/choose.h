@@ -1,8 +1,9 @@
 /* choose: how the features come to the batches, where the user left that to the program
  * (--policy auto).
  *
- *   profiling ──> some of the run's batches, sampled ──> candidates, each with the cache that the
- * memory (an epoch where that is quick)          plan has for it ──> the fastest, and why
+ *   profiling ──────────────> candidates ──────────────> the fastest, and why
+ *   some of the run's         each with the cache
+ *   batches, sampled          that memory has room for
  */
 #ifndef OG_CHOOSE_H
 #define OG_CHOOSE_H

@@ -6,7 +6,8 @@
 
 #include <pthread.h>
 
-static const struct og_io_ops *const engines[] = {&og__io_uring, &og__io_pread, &og__io_mmap};
+#define ENGINE(NAME, name) &og__io_##name,
+static const struct og_io_ops *const engines[] = {OG__IO_ENGINES(ENGINE)};
 
 /* What needs no more than POSIX is everywhere. */
 static bool here(const struct og_io_ops *ops)
@@ -242,9 +243,9 @@ static void rows_are_recoded_on_their_way(void **state)
     const size_t offsets[] = {0, 1, 512, 4096};
     const size_t sizes[] = {3, 99, 1536, 4101, 300000};
     for (size_t e = 0; e < OG_COUNT(engines) * OG_COUNT(offsets) * OG_COUNT(sizes); e++) {
-        const struct og_io_ops *ops = engines[e % 3];
-        const size_t offset = offsets[e / 3 % OG_COUNT(offsets)];
-        const size_t row_bytes = sizes[e / 3 / OG_COUNT(offsets)];
+        const struct og_io_ops *ops = engines[e % OG_COUNT(engines)];
+        const size_t offset = offsets[e / OG_COUNT(engines) % OG_COUNT(offsets)];
+        const size_t row_bytes = sizes[e / OG_COUNT(engines) / OG_COUNT(offsets)];
         const uint32_t n_rows = row_bytes > 8192 ? 7 : 211;
         const size_t kept = n_rows * (row_bytes / 3 * 2);
         const struct og_reader_options opt = {

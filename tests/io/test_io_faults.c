@@ -11,7 +11,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-static const struct og_io_ops *const engines[] = {&og__io_uring, &og__io_pread, &og__io_mmap};
+#define ENGINE(NAME, name) &og__io_##name,
+static const struct og_io_ops *const engines[] = {OG__IO_ENGINES(ENGINE)};
 
 static bool here(const struct og_io_ops *ops)
 {

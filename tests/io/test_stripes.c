@@ -122,7 +122,8 @@ static void read_sets(const struct scratch *s, const struct parts *p, const stru
     free(rows);
 }
 
-static const struct og_io_ops *const engines[] = {&og__io_uring, &og__io_pread, &og__io_mmap};
+#define ENGINE(NAME, name) &og__io_##name,
+static const struct og_io_ops *const engines[] = {OG__IO_ENGINES(ENGINE)};
 
 /* Rows of any length from any byte, units that end within blocks, parts that are short or empty. */
 static void parts_are_read_as_one_file(void **state)

@@ -15,7 +15,7 @@ enum { MOST_BACKENDS = 64 };
 
 struct og_sums {
     struct og_nn_backend *be;
-    struct og_group *group; /* NULL: left after a failure */
+    struct og_device_ring *group; /* NULL: left after a failure */
     struct og_event *made;
     int rank, ranks;
     size_t n, slice;
