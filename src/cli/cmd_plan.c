@@ -146,6 +146,36 @@ static void say_exchange(const json_t *plan)
     printf(".\n");
 }
 
+/* Ends the line of a group of rows: what an epoch reads of it, if that is known. */
+static void say_reads(const json_t *t)
+{
+    char rows[SHOWN_MAX], bytes[SHOWN_MAX];
+    if (!json_is_number(json_object_get(t, "hits"))) {
+        puts("");
+        return;
+    }
+    printf("; an epoch needs %s, finds %.1f %% of them in memory and reads %s\n",
+           show_value(rows, "rows", json_object_get(t, "rows")),
+           number(t, "rows") > 0 ? 100 * number(t, "hits") / number(t, "rows") : 0,
+           show_value(bytes, "bytes_read", json_object_get(t, "bytes_read")));
+}
+
+/* Prints a line per relation whose edges have features. */
+static void say_edges(const json_t *plan)
+{
+    size_t i;
+    const json_t *t;
+    json_array_foreach(json_object_get(plan, "edges"), i, t)
+    {
+        char kept[SHOWN_MAX], units[SHOWN_MAX];
+        const char *name = text_of(t, "name");
+        printf("  %s%sfeatures of edges: memory holds %s of %s units of %.0f", name,
+               *name ? ", " : "", show_value(kept, "rows", json_object_get(t, "cache_rows")),
+               show_value(units, "rows", json_object_get(t, "units")), number(t, "edges_of_unit"));
+        say_reads(t);
+    }
+}
+
 /* Prints a line per type: cached rows, and reads of an epoch. */
 static void say_types(const json_t *plan)
 {
@@ -153,7 +183,7 @@ static void say_types(const json_t *plan)
     const json_t *t;
     json_array_foreach(json_object_get(plan, "types"), i, t)
     {
-        char nodes[SHOWN_MAX], kept[SHOWN_MAX], rows[SHOWN_MAX], bytes[SHOWN_MAX];
+        char nodes[SHOWN_MAX], kept[SHOWN_MAX];
         show_value(nodes, "nodes", json_object_get(t, "nodes"));
         if (!*text_of(t, "name")) /* the only one, which all else is of */
             continue;
@@ -165,14 +195,7 @@ static void say_types(const json_t *plan)
         }
         printf("  %s: memory holds %s of %s rows", text_of(t, "name"),
                show_value(kept, "rows", json_object_get(t, "cache_rows")), nodes);
-        if (!json_is_number(json_object_get(t, "hits"))) {
-            puts("");
-            continue;
-        }
-        printf("; an epoch needs %s, finds %.1f %% of them in memory and reads %s\n",
-               show_value(rows, "rows", json_object_get(t, "rows")),
-               number(t, "rows") > 0 ? 100 * number(t, "hits") / number(t, "rows") : 0,
-               show_value(bytes, "bytes_read", json_object_get(t, "bytes_read")));
+        say_reads(t);
     }
 }
 
@@ -282,6 +305,7 @@ static void show_plan(const json_t *root)
         say_link(root);
     say_exchange(root);
     say_types(root);
+    say_edges(root);
     say_choice(root);
     say_executors(root);
     putchar('\n');
