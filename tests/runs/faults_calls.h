@@ -73,6 +73,13 @@ static const char *typed_graph(void)
     return path;
 }
 
+static const char *edges_graph(void)
+{
+    static char path[160];
+    snprintf(path, sizeof(path), "%s/edges_graph", root);
+    return path;
+}
+
 static int call_import_typed(struct og_err *err)
 {
     return import_from("npy", "typed", false, err);
@@ -235,6 +242,8 @@ static int sum_batches(struct og_loader *l, uint64_t *sum, struct og_err *err)
     while ((rc = og_loader_next(l, -1, &b, err)) == 0 && b) {
         sum_array(&b->ids, 8, sum);
         sum_array(&b->x, 4, sum);
+        for (int h = 0; h < b->n_hops && b->n_types == 0; h++)
+            sum_array(&b->hop[h]->edge_attr, 4, sum);
         for (int t = 0; t < b->n_types; t++)
             sum_array(&b->type[t]->x, 4, sum);
         for (int i = 0; i < b->n_relations; i++)
@@ -299,6 +308,18 @@ static int call_loader_typed(struct og_err *err)
     from.seeds = seeds;
     from.n_seeds = OG_COUNT(seeds);
     return load_all(typed_graph(), &from, "seeds", err);
+}
+
+/* With features of edges, as rows of their own. */
+static int call_loader_of_edges(struct og_err *err)
+{
+    static const int64_t seeds[] = {0, 1, 2};
+    struct og_loader_options from;
+    og_loader_options_init(&from);
+    from.seeds = seeds;
+    from.n_seeds = OG_COUNT(seeds);
+    from.edge_features = true;
+    return load_all(edges_graph(), &from, "seeds", err);
 }
 
 static int call_plan(struct og_err *err)

@@ -197,6 +197,27 @@ static void make_typed(void)
     assert_int_equal(og_import("npy", in_root("typed"), typed_graph(), &i, NULL, NULL), 0);
 }
 
+static void make_edges(void)
+{
+    int64_t edges[SMALL_EDGES][2];
+    float rows[SMALL_EDGES][3];
+    for (size_t i = 0; i < SMALL_EDGES; i++) {
+        edges[i][0] = small_src[i];
+        edges[i][1] = small_dst[i];
+        for (size_t k = 0; k < 3; k++)
+            rows[i][k] = (float)(3 * i + k);
+    }
+    write_npy("attr/edges.npy", OG__NPY_I64, SMALL_EDGES, 2, edges);
+    write_npy("attr/edge_attr.npy", OG__NPY_F32, SMALL_EDGES, 3, rows);
+    write_npy("attr/feat.npy", OG__NPY_F32, SMALL, 2, small_rows);
+    write_npy("attr/label.npy", OG__NPY_F32, SMALL, 1, small_labels);
+    write_npy("attr/train.npy", OG__NPY_I64, 3, 1, small_src);
+    struct og_import i;
+    og__import_init(&i);
+    i.memory = (struct og_amount){OG_BYTES, 64 << 20};
+    assert_int_equal(og_import("npy", in_root("attr"), edges_graph(), &i, NULL, NULL), 0);
+}
+
 static void make_far(void)
 {
     enum { LINES = 90000 };
@@ -214,6 +235,7 @@ static void make_formats(void)
     make_papers();
     make_igb();
     make_typed();
+    make_edges();
     make_far();
     write_file("edges.txt.gz", "# a remark\n7 900 0.5\n900 31 1.5\n31 7 2\n7 7 1\n");
     write_file("words/edges.csv.gz", "src,dst,weight\nzoe,ann,1\nann,\"b,ob\",2\n\"b,ob\",zoe,3\n");
