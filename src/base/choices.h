@@ -24,6 +24,9 @@ enum og_edge_weights_kind {
     OG_EDGE_WEIGHTS_MEAN,
     OG_EDGE_WEIGHTS_AUTO
 };
+/* Use of features of edges in convolutions. AUTO becomes one of the others when the dataset is
+ * known. */
+enum og_edge_features_kind { OG_EDGE_FEATURES_OFF, OG_EDGE_FEATURES_ON, OG_EDGE_FEATURES_AUTO };
 enum og_norm_kind { OG_NORM_NONE, OG_NORM_BATCH, OG_NORM_LAYER };
 enum og_sampler_kind {
     OG_SAMPLER_UNIFORM,

@@ -38,8 +38,9 @@ static int train_sink(void *arg, struct og_work *w, struct og_err *err)
     struct og_metrics metrics = {0};
     const void *targets = og__work_targets(&t->s->workload, w, t->labels);
     double start = og__now();
-    int rc = og__model_gradients(t->s->learner.model, &w->sampled.batch, w->rows, NULL, targets,
-                                 &step, &metrics, err);
+    int rc = og__model_gradients(t->s->learner.model, &w->sampled.batch, w->rows,
+                                 og__learner_view(t->s->learner.edges, &t->s->workload, w->rows),
+                                 targets, &step, &metrics, err);
     double middle = og__now();
     if (rc < 0)
         goto out;

@@ -1,6 +1,7 @@
 #include "learn/learner.h"
 
 #include "budget/device_plan.h"
+#include "flow/data_path.h"
 #include "nn/ops.h"
 #include "nn/shape.h"
 #include "nn/tasks.h"
@@ -44,6 +45,15 @@ static int width_of_input(const struct og_options *opt, const struct og_workload
     if (one || !og__model_joins(f->shape.kind))
         return most;
     return opt->embedding > 0 ? opt->embedding : opt->hidden;
+}
+
+/* The widest rows of edges that batches take; 0: none. */
+static int width_of_edges(const struct og_workload *f)
+{
+    int most = 0;
+    for (uint32_t r = 0; og__plans_units(f) && r < f->graph->n_relations; r++)
+        most = OG_MAX(most, f->graph->relation[r].edges.dim);
+    return most;
 }
 
 /* Where no model is made there may be no labels either, and one class does. */
@@ -111,9 +121,11 @@ int og__learner_shape(struct og_workload *f, const struct og_config *config,
     f->shape.gamma = opt->focal_gamma;
     f->shape.label_smoothing = opt->label_smoothing;
     f->shape.edge_weights = og__edge_weights(opt);
-    if (f->shape.edge_dim > 0)
-        return og__fail(err, -ENOTSUP, "use predict without --fanout, or eval --full",
-                        "features of edges: batches do not have them yet");
+    f->shape.edge_dim = width_of_edges(f);
+    if (given && og__types_of(&f->shape) == 0 && given->edge_dim != f->shape.edge_dim)
+        return og__fail(err, -EINVAL, "use a checkpoint of this dataset",
+                        "model: trained with features of edges of width %d, %s has %d",
+                        given->edge_dim, ds->path, f->shape.edge_dim);
     if (given && og__types_of(&f->shape) == 0) /* else parameters are checked by type */
         OG_TRY(og__features_check(given, ds->path, ds->group->dim, err));
     if (!og__reads_as_a_model(config))
@@ -269,13 +281,32 @@ int og__learner_open(struct og_learner *l, const struct og_plan_inputs *p, struc
 {
     const bool gradients = p->config->want & OG__WANT_TRAINING && !has_trainers(p->config);
     const size_t bound = og__device_plan(p).of_rows;
-    return open_model(l, p, gradients, bound, pool, b, err);
+    const int rc = og__learner_edges(&l->edges, p->workload, err);
+    return rc < 0 ? rc : open_model(l, p, gradients, bound, pool, b, err);
 }
 
 void og__learner_close(struct og_learner *l)
 {
     og__model_free(l->model);
     l->model = NULL;
+    free(l->edges);
+    l->edges = NULL;
+}
+
+int og__learner_edges(struct og_edge_rows **room, const struct og_workload *f, struct og_err *err)
+{
+    if (!og__plans_units(f))
+        return 0;
+    *room = calloc(f->graph->n_relations, sizeof(**room));
+    return *room ? 0 : og__fail_errno(err, -ENOMEM, NULL, "rows of edges");
+}
+
+const struct og_edge_rows *og__learner_view(struct og_edge_rows *room, const struct og_workload *f,
+                                            const struct og_rows *rows)
+{
+    for (uint32_t r = 0; room && r < f->graph->n_relations; r++)
+        room[r] = og__rows_of_edges(f, rows, r);
+    return room;
 }
 
 /* What a step is timed on: a batch, rows that are all zero, any labels. */
@@ -284,7 +315,8 @@ struct timed {
     struct og_budget *budget;
     const struct og_batch *batch;
     const void *targets;
-    struct og_rows *rows; /* one, or one per type in a heterogeneous graph */
+    struct og_rows *rows;       /* one, or one per type in a heterogeneous graph */
+    struct og_edge_rows *edges; /* NULL: none */
     uint32_t *index;
     void *labels;
     char *row;
@@ -295,6 +327,8 @@ static size_t widest_row(const struct og_workload *f)
     size_t most = 0;
     for (uint32_t k = 0; k < f->graph->n_groups; k++)
         most = OG_MAX(most, og__row_bytes(&f->graph->group[k]));
+    for (uint32_t r = 0; r < f->graph->n_relations; r++)
+        most = OG_MAX(most, og__row_bytes(&f->graph->relation[r].edges));
     return most;
 }
 
@@ -310,6 +344,12 @@ static void name_rows(const struct timed *t)
                                       .dtype = g->group[k].dtype};
     for (uint32_t i = 0; i < t->batch->n_ids; i++)
         t->rows[og__group_of(g, t->batch->ids[i])].n++;
+    for (uint32_t r = 0; t->edges && r < g->n_relations; r++) /* all edges have one row */
+        t->edges[r] = (struct og_edge_rows){.units = {.base = t->row,
+                                                      .dim = g->relation[r].edges.dim,
+                                                      .dtype = g->relation[r].edges.stored},
+                                            .rows = 1,
+                                            .dim = g->relation[r].edges.dim};
 }
 
 static size_t index_bytes(const struct timed *t)
@@ -328,6 +368,7 @@ static void close_timed(struct timed *t)
     og__release(t->budget, t->labels, labels_bytes(t), "batches");
     free(t->row);
     free(t->rows);
+    free(t->edges);
 }
 
 static int open_timed(struct timed *t, const struct og_pairs *pairs, struct og_err *err)
@@ -337,6 +378,8 @@ static int open_timed(struct timed *t, const struct og_pairs *pairs, struct og_e
     t->labels = og__alloc(t->budget, labels_bytes(t), "batches", err);
     t->row = calloc(1, OG_MAX(widest_row(f), (size_t)1));
     t->rows = calloc(OG_MAX(f->graph->n_groups, 1u), sizeof(*t->rows));
+    if (og__plans_units(f) && !(t->edges = calloc(f->graph->n_relations, sizeof(*t->edges))))
+        return og__fail_errno(err, -ENOMEM, NULL, "timing the model");
     t->targets = f->seeds.edges ? (const void *)pairs : t->labels;
     if (!t->index || !t->labels)
         return -ENOMEM;
@@ -353,10 +396,10 @@ static int time_step(const struct timed *t, struct og_model *model, double *seco
     const bool training = t->given->config->want & OG__WANT_TRAINING;
     struct og_metrics ignored = {0};
     const double start = og__now();
-    int rc =
-        training
-            ? og__model_gradients(model, t->batch, t->rows, NULL, t->targets, &step, &ignored, err)
-            : og__model_forward(model, t->batch, t->rows, NULL, t->targets, &ignored, err);
+    int rc = training
+                 ? og__model_gradients(model, t->batch, t->rows, t->edges, t->targets, &step,
+                                       &ignored, err)
+                 : og__model_forward(model, t->batch, t->rows, t->edges, t->targets, &ignored, err);
     *seconds = og__now() - start;
     return rc;
 }

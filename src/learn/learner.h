@@ -10,8 +10,9 @@
 
 struct og_learner {
     const struct og_nn_ops *ops;
-    struct og_devices devices; /* that it computes on; the model is on the first */
-    struct og_model *model;    /* NULL: not opened */
+    struct og_devices devices;  /* that it computes on; the model is on the first */
+    struct og_model *model;     /* NULL: not opened */
+    struct og_edge_rows *edges; /* [n_relations] of a batch; NULL: none */
 };
 
 /* ---- before there is one ---- */
@@ -60,6 +61,13 @@ struct og_device_use og__learner_device_use(const struct og_learner *l, const st
 OG_MUST_CHECK int og__learner_open(struct og_learner *l, const struct og_plan_inputs *p,
                                    struct og_pool *pool, struct og_budget *b, struct og_err *err);
 void og__learner_close(struct og_learner *l);
+
+/* Memory for a batch's rows of edges, if batches have them: the caller frees it. The second fills
+ * it from the rows of a work. */
+OG_MUST_CHECK int og__learner_edges(struct og_edge_rows **room, const struct og_workload *f,
+                                    struct og_err *err);
+const struct og_edge_rows *og__learner_view(struct og_edge_rows *room, const struct og_workload *f,
+                                            const struct og_rows *rows);
 
 /* Seconds of one step on the batch, by a model that is opened for it alone. Rows are all zero. */
 OG_MUST_CHECK int og__learner_time(const struct og_learner *l, const struct og_plan_inputs *p,

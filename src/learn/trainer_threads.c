@@ -12,6 +12,7 @@
 struct group {
     const struct og_workload *workload;
     struct og_device_rows *rows; /* or NULL */
+    struct og_edge_rows *edges;  /* or NULL */
     struct og_pool *pool;
     struct og_model *model;
     struct og_arena copy; /* of the mini-batch: */
@@ -32,6 +33,7 @@ struct extent {
     size_t rows, labels; /* bytes, rows with the padding between those of types; 0: on the device */
     uint32_t n_types;    /* 0: of one */
     bool ids;            /* are they looked at? */
+    uint32_t n_edge_rows; /* relations whose edges have rows */
 };
 
 /* With relations, lists have the relation of their edges, and pairs have it too. */
@@ -57,6 +59,10 @@ static size_t copy_bytes(const struct extent *e)
                og__arena_room(edges * sizeof(uint32_t)) + og__arena_room(edges * sizeof(float)) +
                og__arena_room(sources * sizeof(uint32_t));
     }
+    for (uint32_t h = 0; e->n_edge_rows > 0 && h < e->caps.n_hops; h++)
+        sum += og__arena_room(e->caps.hop[h].n_edges * sizeof(uint32_t));
+    if (e->n_edge_rows > 0) /* views of groups */
+        sum += og__arena_room((e->n_edge_rows + 1) * sizeof(struct og_rows));
     if (e->ids)
         sum += og__arena_room(e->caps.hop[e->caps.n_hops - 1].n_src * sizeof(uint32_t));
     return sum + (e->caps.n_relations > 0 ? related_bytes(e) : 0);
@@ -68,15 +74,20 @@ static bool needs_ids(const struct og_workload *f)
     return og__types_of(&f->shape) > 0 || og__model_sums_weights(&f->shape);
 }
 
+static uint32_t edge_groups(const struct og_workload *f)
+{
+    return f->row_graph->n_groups - f->graph->n_groups;
+}
+
 static size_t most_copied(const struct og_workload *f)
 {
     const struct extent most = {
         .caps = f->caps,
-        .rows =
-            f->caps.rows_come ? 0 : f->bytes.input + og__types_of(&f->shape) * og__arena_room(1),
+        .rows = f->caps.rows_come ? 0 : f->bytes.input + f->row_graph->n_groups * og__arena_room(1),
         .labels = og__targets_bytes(f),
         .n_types = og__types_of(&f->shape),
-        .ids = needs_ids(f)};
+        .ids = needs_ids(f),
+        .n_edge_rows = edge_groups(f)};
     return copy_bytes(&most);
 }
 
@@ -113,6 +124,7 @@ static void copy_block(struct og_arena *arena, const struct og_block *from, stru
     to->src = copied(arena, from->src, from->n_edges * sizeof(*to->src));
     to->degree = copied(arena, from->degree, beyond * sizeof(*to->degree));
     to->weight = copied(arena, from->weight, from->n_edges * sizeof(*to->weight));
+    to->edge = copied(arena, from->edge, from->n_edges * sizeof(*to->edge));
 }
 
 enum { TASK_ROWS = 4096 };
@@ -146,7 +158,7 @@ static void gather_rows(struct og_arena *arena, const struct og_rows *from, stru
 static const struct og_rows *gather_all(struct group *to, const struct og_work *w,
                                         struct og_pool *pool)
 {
-    const uint32_t n = to->workload->graph->n_groups;
+    const uint32_t n = to->workload->row_graph->n_groups;
     if (to->rows)
         return w->rows;
     struct og_rows *rows = n > 1 ? og__arena_take(&to->copy, n * sizeof(*rows)) : &to->view;
@@ -158,7 +170,7 @@ static const struct og_rows *gather_all(struct group *to, const struct og_work *
 static size_t rows_bytes(const struct og_workload *f, const struct og_work *w)
 {
     size_t sum = 0;
-    for (uint32_t k = 0; !f->caps.rows_come && k < f->graph->n_groups; k++)
+    for (uint32_t k = 0; !f->caps.rows_come && k < f->row_graph->n_groups; k++)
         sum += og__arena_room(w->rows[k].n * og__row_length(&w->rows[k]));
     return sum;
 }
@@ -168,7 +180,8 @@ static struct extent extent_of(const struct og_workload *f, const struct og_work
     struct extent e = {.caps = {.n_hops = w->sampled.batch.n_hops},
                        .rows = rows_bytes(f, w),
                        .n_types = og__types_of(&f->shape),
-                       .ids = needs_ids(f)};
+                       .ids = needs_ids(f),
+                       .n_edge_rows = edge_groups(f)};
     og__caps_include(&e.caps, &w->sampled.batch);
     if (f->seeds.edges)
         e.caps.n_pairs = w->seeds.pairs.n;
@@ -228,7 +241,8 @@ static int compute(void *self, struct og_part *part, struct og_err *err)
     struct group *own = self;
     const double start = og__now();
     *part = (struct og_part){.work = &own->work, .model = own->model};
-    int rc = og__model_part(own->model, &own->work.sampled.batch, own->work.rows, NULL,
+    int rc = og__model_part(own->model, &own->work.sampled.batch, own->work.rows,
+                            og__learner_view(own->edges, own->workload, own->work.rows),
                             own->targets, &own->key, &part->metrics, err);
     if (own->rows)
         og__device_rows_done(own->rows, &own->work, og__model_backend(own->model));
@@ -247,6 +261,7 @@ static int open_group(void **self, const struct og_trainer_given *g, struct og_e
         return og__fail_errno(err, -ENOMEM, NULL, "trainers");
     own->workload = f;
     own->rows = g->rows;
+    OG_TRY(og__learner_edges(&own->edges, f, err));
     OG_TRY(og__pool_open(&own->pool, g->threads, err));
     OG_TRY(og__model_create_on(&own->model, g->learner->ops, g->device, &f->shape, OPTIMIZER, 0,
                                own->pool, g->budget, err));
@@ -268,6 +283,7 @@ static void close_group(void *self)
     og__model_free(own->model);
     og__arena_release(&own->copy);
     og__pool_close(own->pool);
+    free(own->edges);
     free(own);
 }
 

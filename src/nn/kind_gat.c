@@ -38,7 +38,8 @@ static int edge_cols(const struct og_model_config *c, int l)
 }
 
 static const char *const marks[] = {"att_src", "lin.weight", NULL};
-static const char *const parameters[] = {"heads", "attention-dropout", "edge-weights", NULL};
+static const char *const parameters[] = {"heads", "attention-dropout", "edge-weights",
+                                         "edge-features", NULL};
 
 const struct og_conv og__conv_gat = {
     .steps = &og__steps_attend,

@@ -121,7 +121,8 @@ out:
 
 static const struct og_conv_steps steps = {og__multiply_sources, combine, backward};
 static const char *const marks[] = {"att", "lin_l.weight", "lin_r.weight", NULL};
-static const char *const parameters[] = {"heads", "attention-dropout", "edge-weights", NULL};
+static const char *const parameters[] = {"heads", "attention-dropout", "edge-weights",
+                                         "edge-features", NULL};
 
 const struct og_conv og__conv_gatv2 = {
     .steps = &steps,

@@ -221,7 +221,7 @@ out:
 
 static const struct og_conv_steps steps = {multiply, combine, backward};
 static const char *const marks[] = {"lin_key.weight", "lin_query.weight", "lin_value.weight", NULL};
-static const char *const parameters[] = {"heads", "attention-dropout", NULL};
+static const char *const parameters[] = {"heads", "attention-dropout", "edge-features", NULL};
 
 const struct og_conv og__conv_transformer = {
     .steps = &steps,

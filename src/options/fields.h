@@ -23,12 +23,13 @@ struct og_options {
     int model;  /* enum og_model_kind */
     int layers; /* 0 = length of fanout */
     int hidden;
-    int heads;        /* of attention */
-    int aggregator;   /* enum og_aggregator_kind, for sage */
-    int bases;        /* rgcn; 0 = a matrix per relation */
-    int edge_weights; /* enum og_edge_weights_kind; use og__edge_weights */
-    int norm;         /* enum og_norm_kind */
-    int embedding;    /* width of learnable embeddings of types without features; 0 = none */
+    int heads;         /* of attention */
+    int aggregator;    /* enum og_aggregator_kind, for sage */
+    int bases;         /* rgcn; 0 = a matrix per relation */
+    int edge_weights;  /* enum og_edge_weights_kind; use og__edge_weights */
+    int edge_features; /* enum og_edge_features_kind */
+    int norm;          /* enum og_norm_kind */
+    int embedding;     /* width of learnable embeddings of types without features; 0 = none */
     bool residual;
     double dropout, input_dropout;
     double attention_dropout; /* of coefficients of attention */

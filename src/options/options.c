@@ -70,6 +70,10 @@ static const struct og_row table[] = {
      "edge weights in gcn, sage, gat, gatv2 and gin: none, factors along the edges or, in sage, "
      "weights of the mean (docs/reference/models.md); auto = multiply in gcn, else off",
      NAMES("off", "multiply", "mean", "auto"), OG_OPTION_CHOICE, FIELD(edge_weights), 0, 0, OF("model")),
+    ROW("edge-features", "HOW", "auto", numbers, NUMBERS,
+     "features of edges in gat, gatv2, gine and transformer; auto = on if the dataset has them and "
+     "batches can",
+     NAMES("off", "on", "auto"), OG_OPTION_CHOICE, FIELD(edge_features), 0, 0, OF("model")),
     ROW("bases", "B", "0", numbers, NUMBERS,
      "rgcn: basis matrices, of which each relation's weight matrix is a linear combination; 0 = a "
      "matrix per relation",

@@ -155,12 +155,14 @@ static bool is_named_elsewhere(const struct og_option *row)
     return strcmp(row->name, "neighbors") == 0;
 }
 
-/* The options at their defaults. Files older than --edge-weights are of runs without weights. */
+/* The options at their defaults. Files older than --edge-weights and --edge-features are of runs
+ * without them. */
 static json_t *usual_deciding(enum og_decides least)
 {
     struct og_options usual;
     og__options_init(&usual);
     usual.edge_weights = OG_EDGE_WEIGHTS_OFF;
+    usual.edge_features = OG_EDGE_FEATURES_OFF;
     json_t *all = og__options_deciding(&usual, least);
     og__options_release(&usual);
     return all;

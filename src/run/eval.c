@@ -31,8 +31,9 @@ static int eval_sink(void *arg, struct og_work *w, struct og_err *err)
     struct og_metrics part = {0};
     const void *targets = og__work_targets(&e->s->workload, w, e->labels);
     int rc;
-    OG_TRY(og__model_forward(e->s->learner.model, &w->sampled.batch, w->rows, NULL, targets, &part,
-                             err));
+    OG_TRY(og__model_forward(e->s->learner.model, &w->sampled.batch, w->rows,
+                             og__learner_view(e->s->learner.edges, &e->s->workload, w->rows),
+                             targets, &part, err));
     if (og__metrics_undefined(&part))
         OG_TRY(og__fail(err, -EDOM, og__diverged_hint,
                         "%s: %s batch %u: the %s is not a finite number", e->checkpoint, e->name,

@@ -62,7 +62,9 @@ static int predict_sink(void *arg, struct og_work *w, struct og_err *err)
     struct og_model *m = p->s->learner.model;
     const struct og_batch *batch = &w->sampled.batch;
     int rc;
-    OG_TRY(og__model_forward(m, batch, w->rows, NULL, NULL, NULL, err));
+    OG_TRY(og__model_forward(m, batch, w->rows,
+                             og__learner_view(p->s->learner.edges, &p->s->workload, w->rows), NULL,
+                             NULL, err));
     OG_TRY(append(p, &p->out[LOGITS], og__model_logits(m), batch, err));
     OG_TRY(append(p, &p->out[HIDDEN], og__model_hidden(m), batch, err));
     og__count_work(&p->counters, w);

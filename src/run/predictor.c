@@ -356,6 +356,9 @@ static int open_session(struct og_predictor *p, const char *dataset, const char 
     OG_TRY(choose_options(&own, opt, checkpoint, err));
     OG_TRY(og__session_of_checkpoint(&p->s, dataset, checkpoint, &own, OG__WANT_EVERY, "",
                                      &p->observer, err));
+    if (og__plans_units(&p->s->workload))
+        OG_TRY(og__fail(err, -ENOTSUP, "use predict, which takes all nodes",
+                        "%s: uses features of edges, which requests do not read yet", checkpoint));
     OG_TRY(og__checkpoint_load(checkpoint, p->s->learner.model, err));
     (void)og__budget_bound(p->s->budget, memory);
     p->columns = p->s->workload.shape.n_classes;

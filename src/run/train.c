@@ -106,7 +106,8 @@ static int train_batch(struct og_trainer *t, const struct og_work *w, struct og_
     int rc;
     OG_TRY(begin_own(t, w, err));
     const double start = og__now();
-    OG_TRY(og__steps_part(&t->steps, &w->sampled.batch, w->rows, NULL,
+    OG_TRY(og__steps_part(&t->steps, &w->sampled.batch, w->rows,
+                          og__learner_view(s->learner.edges, &s->workload, w->rows),
                           og__work_targets(&s->workload, w, t->labels), &key, &part.metrics, err));
     part.seconds = og__now() - start;
     OG_TRY(take_part(t, &part, err));
@@ -152,8 +153,9 @@ static int evaluate_batch(struct og_trainer *t, const struct og_work *w, struct 
     struct og_rank_report report = {.what = OG__HAS_PART};
     int rc;
     OG_TRY(begin_own(t, w, err));
-    OG_TRY(og__model_forward(t->s->learner.model, &w->sampled.batch, w->rows, NULL, targets,
-                             &report.metrics, err));
+    OG_TRY(og__model_forward(t->s->learner.model, &w->sampled.batch, w->rows,
+                             og__learner_view(t->s->learner.edges, &t->s->workload, w->rows),
+                             targets, &report.metrics, err));
     OG_TRY(og__scores_add(&t->scores, w->sampled.batch.n_seeds, targets, err));
     og__count_evaluated(&report.counters, w);
     OG_TRY(og__round_take(t, &report, NULL, err));

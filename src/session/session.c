@@ -81,17 +81,6 @@ static void warn_of_weights(const struct og_session *s)
             og__option_word("edge-weights", opt->edge_weights));
 }
 
-static void warn_of_edge_features(const struct og_session *s)
-{
-    const struct og_graph *g = s->workload.graph;
-    bool has = false;
-    for (uint32_t r = 0; r < g->n_relations; r++)
-        has = has || g->relation[r].edges.dim > 0;
-    if (has && s->config.want & OG__WANT_TRAINING)
-        og__say(&s->config.log, OG__WARN,
-                "%s: features of edges have no effect: no model here uses them yet", g->path);
-}
-
 static int add_name(void *names, const char *name, struct og_err *err)
 {
     (void)err;
@@ -338,9 +327,10 @@ static int start_session(struct og_session *s, const char *dataset, const struct
     s->budget = og__budget_new(s->memory.limit);
     if (!s->budget)
         return og__fail_errno(err, -ENOMEM, NULL, "budget");
-    warn_of_edge_features(s); /* which edges that stay do not have */
+    const bool has = og__session_has_edge_features(s); /* edges that stay do not have them */
     rc = og__session_hold_out(s, err);
     OG_TRY(rc);
+    OG_TRY(og__session_use_edges(s, model, has, err));
     OG_TRY(resolve_rows(s, err));
     OG_TRY(og__session_know_edges(s, err));
 out:

@@ -7,6 +7,7 @@
 #include "session/session_parts.h"
 
 #include "dataset/edge_split.h"
+#include "learn/learner.h"
 #include "options/options.h"
 
 #include <stdlib.h>
@@ -52,6 +53,91 @@ static int check_rows(const struct og_session *s, struct og_err *err)
                         "%s: has no features of edges", g->path);
     return 0;
 }
+
+/* ---- does the model see them? ---- */
+
+bool og__session_has_edge_features(const struct og_session *s)
+{
+    const struct og_graph *g = s->workload.graph;
+    bool has = false;
+    for (uint32_t r = 0; r < g->n_relations; r++)
+        has |= g->relation[r].edges.dim > 0;
+    return has;
+}
+
+/* Why batches of these options cannot have them; NULL: they can. */
+static const char *obstacle(const struct og_session *s)
+{
+    const struct og_options *opt = &s->config.opt;
+    if (og__sampling_by_visits((enum og_sampler_kind)opt->sampler))
+        return "neighbours of walks are no edges";
+    if (opt->device != OG_DEVICE_CPU)
+        return "devices do not compute with them yet";
+    if (opt->samples)
+        return "pre-sampled batches do not have them";
+    if (s->held_out)
+        return "some edges are held out, so the others have other places";
+    if (og__exchanges(&s->config))
+        return "--exchange does not bring them yet";
+    return NULL;
+}
+
+static bool uses_edges(const struct og_session *s, const struct og_model_config *model, bool has)
+{
+    const struct og_options *opt = &s->config.opt;
+    if (model)
+        return model->edge_dim > 0;
+    if (!og__model_takes_edges(opt->model) || opt->edge_features == OG_EDGE_FEATURES_OFF)
+        return false;
+    return opt->edge_features == OG_EDGE_FEATURES_ON || og__model_needs_edges(opt->model) ||
+           (has && !obstacle(s));
+}
+
+static void warn_of_no_effect(const struct og_session *s)
+{
+    const bool takes = og__model_takes_edges(s->config.opt.model);
+    const bool off = s->config.opt.edge_features == OG_EDGE_FEATURES_OFF;
+    if (!(s->config.want & OG__WANT_TRAINING) || (takes && off))
+        return;
+    og__say(&s->config.log, OG__WARN, "%s: features of edges have no effect: %s",
+            s->workload.graph->path,
+            takes ? obstacle(s) : "models gat, gatv2, gine and transformer use them");
+}
+
+/* What helps where the model sees edges, and nothing is to be seen. */
+static const char *way_out(const struct og_session *s, const struct og_model_config *model)
+{
+    if (model)
+        return "use a checkpoint of this dataset";
+    return og__model_needs_edges(s->config.opt.model)
+               ? "use --model gin, or import the graph with an edge_attr.npy"
+               : "import the graph with an edge_attr.npy, or use --edge-features off";
+}
+
+int og__session_use_edges(struct og_session *s, const struct og_model_config *model, bool has,
+                          struct og_err *err)
+{
+    struct og_config *c = &s->config;
+    const char *why = obstacle(s);
+    if (!og__reads_as_a_model(c))
+        return 0;
+    const bool used = uses_edges(s, model, has);
+    if (has && !used)
+        warn_of_no_effect(s);
+    c->opt.edge_features = used ? OG_EDGE_FEATURES_ON : OG_EDGE_FEATURES_OFF;
+    if (used && !has)
+        return og__fail(err, -EINVAL, way_out(s, model),
+                        "%s: has no features of edges, which --model %s requires",
+                        s->workload.graph->path, og__option_word("model", c->opt.model));
+    if (used && why)
+        return og__fail(err, -EINVAL,
+                        model ? "leave out what does not go with them" : "use --edge-features off",
+                        "features of edges: %s", why);
+    c->want |= used ? OG__WANT_EDGE_ROWS : 0u;
+    return 0;
+}
+
+/* ---- units ---- */
 
 /* Edges of a relation that are read and cached together. */
 static uint32_t rows_of_unit(const struct og_session *s, uint32_t relation)

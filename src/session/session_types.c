@@ -140,7 +140,8 @@ static struct og_graph_types *types_of(const struct og_graph *g)
     for (uint32_t r = 0; out->relation && r < g->n_relations; r++)
         out->relation[r] = (struct og_graph_relation){.name = g->relation[r].name,
                                                       .source = g->relation[r].source,
-                                                      .destination = g->relation[r].destination};
+                                                      .destination = g->relation[r].destination,
+                                                      .edge_dim = g->relation[r].edges.dim};
     return out;
 }
 

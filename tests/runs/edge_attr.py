@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Models that use features of edges: whole-graph logits against NumPy, in any memory, and what is refused.
+"""Models that use features of edges: whole-graph logits against NumPy, also after training. Labels that only edges have are learnt. Results are bit-identical
+whatever moves the rows. And what is refused.
 
     edge_attr.py OUTGROW      exits 77 where there is no NumPy
 """
 import json
 import os
 import pathlib
+import shutil
 import struct
 import subprocess
 import sys
@@ -130,17 +132,18 @@ def write_tensors(path, tensors):
 
 def make_graph(name, dtype="f32", edges=True):
     """Duplicates, loops, and nodes without in-neighbours."""
-    os.makedirs("source", exist_ok=True)
+    for folder in name, "source":
+        shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs("source")
     ends = rng.integers(0, N - 20, (E, 2))
     ends[:40] = ends[40:80]
     ends[80:110, 1] = ends[80:110, 0]
-    arrays = {"edges": ends, "feat": rng.standard_normal((N, DIM)).astype(np.float32), "label": rng.integers(0, CLASSES, N), "train": np.arange(0, N, 2),
+    arrays = {"edges": ends, "feat": rng.standard_normal((N, DIM)).astype(np.float32), "label": rng.integers(0, CLASSES, N),
+              "train": np.arange(0, N, 2), "valid": np.arange(1, N, 2),
               "edge_attr": (rng.integers(-64, 65, (E, EDGE_DIM)) / 32).astype(np.float32)}
     for what, array in arrays.items():
         if edges or what != "edge_attr":
             np.save(f"source/{what}.npy", array)
-        elif os.path.exists(f"source/{what}.npy"):
-            os.unlink(f"source/{what}.npy")
     run("import", "npy", "source", name, "--edge-feature-dtype", dtype, "--quiet")
     return arrays["feat"].astype(np.float64), ends[:, 0], ends[:, 1], arrays["edge_attr"].astype(np.float64)
 
@@ -182,7 +185,114 @@ def test_other_models_and_datasets_are_refused_by_name():
     said = run("predict", "f32", "--checkpoint", "given.safetensors", "--out", "logits.npy", "--device", "virtual", fails=True).stderr
     assert "--model gatv2: the backend virtual does not use features of edges yet" in said, said
     said = run("train", "plain", "--model", "gine", "--fanout", "3,3", "--epochs", 1, "--run", "never", fails=True).stderr
-    assert "--model gine: requires features of edges" in said, said
+    assert "plain: has no features of edges, which --model gine requires" in said, said
+
+
+# ---- training ----
+
+def train(graph, kind, *options, name="trained"):
+    """Tensors, figures and what it said."""
+    heads = [] if kind == "gine" else ["--heads", HEADS]
+    done = run("train", graph, "--model", kind, *heads, "--hidden", HIDDEN, "--memory", "128M", "--run", name, "--json", *options)
+    data = pathlib.Path(name, "checkpoint.safetensors").read_bytes()
+    size = int.from_bytes(data[:8], "little")
+    head, data = json.loads(data[8:8 + size]), data[8 + size:]
+    tensors = {key: np.frombuffer(data[slice(*t["data_offsets"])], np.float32).reshape(t["shape"]) for key, t in head.items() if key != "__metadata__"}
+    return tensors, json.loads(done.stdout), done.stderr
+
+
+def clean(*names):
+    for name in names:
+        shutil.rmtree(name, ignore_errors=True)
+
+
+def test_trained_models_predict_what_numpy_does():
+    graph = make_graph("made", "f16")
+    for kind in KINDS:
+        tensors, _, said = train("made", kind, "--fanout", "4,3", "--batch", 50, "--epochs", 2)
+        assert any("lin_edge" in key or key.endswith(".0.lin.weight") for key in tensors), list(tensors)
+        assert "no effect" not in said, said
+        got, _ = predict("made", "trained/checkpoint.safetensors", "--memory", "128M")
+        worst = near(got, logits(kind, graph[0], tensors, *graph[1:]), kind)
+        sampled = json.loads(run("eval", "made", "--checkpoint", "trained/checkpoint.safetensors", "--split", "valid", "--fanout", "-1,-1", "--json").stdout)
+        full = json.loads(run("eval", "made", "--checkpoint", "trained/checkpoint.safetensors", "--split", "valid", "--full", "--json").stdout)
+        assert abs(sampled["loss"] - full["loss"]) < 1e-5 * full["loss"] and sampled["acc"] == full["acc"], (sampled, full)
+        print(f"{kind}: trained, whole-graph logits within {worst:.1e}")
+        clean("trained")
+
+
+def test_same_bits_whatever_moves_the_rows():
+    make_graph("made")
+    common = "--fanout", "4,3", "--batch", 40, "--epochs", 2, "--accumulate", 2
+    ways = [["--cache", "0"], ["--cache", "20%", "--policy", "lru"], ["--cache", "30%", "--policy", "belady"], ["--topology", "disk"],
+            ["--executors", 2], ["--pipeline", "none"], ["--threads", 1]]
+    for kind in "gatv2", "gine":
+        want, _, _ = train("made", kind, *common, name="first")
+        for way in ways:
+            got, _, _ = train("made", kind, *common, *way, name="other")
+            assert all(np.array_equal(got[key], want[key]) for key in want), (kind, way)
+            clean("other")
+        clean("first")
+
+
+def plant(name, typed):
+    """A node has an in-neighbour of each class, one of them along a marked edge: its label. Without marks all nodes are alike. typed: neighbours are of a type
+    of their own, and nodes have edges among themselves, without rows."""
+    sources, nodes = 60 * CLASSES, 1200
+    kind_of = np.repeat(np.arange(CLASSES), sources // CLASSES)
+    feat = np.concatenate([np.eye(CLASSES)[kind_of], np.zeros((nodes, CLASSES))]).astype(np.float32)
+    label = rng.integers(0, CLASSES, nodes)
+    src = rng.integers(0, sources // CLASSES, (nodes, CLASSES)) + np.arange(CLASSES) * (sources // CLASSES)
+    dst = np.repeat(np.arange(nodes) + sources, CLASSES)
+    marked = (np.arange(CLASSES) == label[:, None]).ravel()
+    ids = rng.permutation(nodes) + sources
+    clean("source")
+    os.makedirs("source")
+    for what, array in {"edges": np.stack([src.ravel(), dst], 1), "feat": feat, "label": np.r_[kind_of, label],
+                        "edge_attr": np.stack([marked, ~marked], 1).astype(np.float32), "train": ids[:800], "valid": ids[800:1000], "test": ids[1000:]}.items():
+        np.save(f"source/{what}.npy", array)
+    if typed:
+        ends = np.load("source/edges.npy")
+        own = rng.integers(sources, sources + nodes, (900, 2))
+        os.rename("source/edge_attr.npy", "source/edge_attr_word__in__item.npy")
+        np.save("source/edges.npy", np.concatenate([ends, own]))
+        np.save("source/edge_type.npy", np.repeat([0, 1], [len(ends), len(own)]))
+        np.save("source/node_type.npy", np.repeat([1, 0], [sources, nodes]))
+        names = {"node_types": [{"type": 0, "name": "item"}, {"type": 1, "name": "word"}],
+                 "edge_types": [{"edge_type": 0, "name": "in"}, {"edge_type": 1, "name": "like"}]}
+        pathlib.Path("source/meta.json").write_text(json.dumps(names))
+    run("import", "npy", "source", name, "--quiet")
+
+
+def test_labels_that_only_edges_have():
+    for name, kinds in ("planted", KINDS), ("typed", ("gatv2", "transformer")):
+        plant(name, name == "typed")
+        options = "--fanout", "4", "--batch", 100, "--epochs", 40, "--lr", 0.02, "--dropout", 0
+        reached = {kind: train(name, kind, *options, name=kind)[1]["test_acc"] for kind in kinds}
+        without = train(name, "gat", *options, "--edge-features", "off", name="without")[1]["test_acc"]
+        print(f"{name}:", {k: round(v, 3) for k, v in reached.items()}, "without", round(without, 3))
+        assert min(reached.values()) > 0.9, reached
+        assert without < 0.4, without
+        clean("without", *kinds)
+
+
+def test_options_and_devices():
+    make_graph("made")
+    options = "--fanout", "3,3", "--epochs", 1
+    off, _, said = train("made", "gat", *options, "--edge-features", "off", name="off")
+    assert "convs.0.lin_edge.weight" not in off and "no effect" not in said, said
+    said = run("train", "made", "--model", "sage", *options, "--run", "sage").stderr
+    assert "features of edges have no effect: models gat, gatv2, gine and transformer use them" in said, said
+    _, _, said = train("made", "gat", *options, "--device", "virtual", name="device")
+    assert "features of edges have no effect: devices do not compute with them yet" in said, said
+    said = run("train", "made", "--model", "gat", *options, "--device", "virtual", "--edge-features", "on", "--run", "never", fails=True).stderr
+    assert "features of edges: devices do not compute with them yet" in said, said
+    make_graph("plain", edges=False)
+    said = run("eval", "plain", "--checkpoint", "off/checkpoint.safetensors", "--split", "valid").stderr
+    assert "edges" not in said, said
+    said = run("train", "plain", "--model", "gatv2", *options, "--edge-features", "on", "--run", "never", fails=True).stderr
+    assert "plain: has no features of edges, which --model gatv2 requires" in said, said
+    clean("off", "sage", "device")
 
 
 if __name__ == "__main__":
