@@ -281,10 +281,12 @@ struct room {
 };
 
 /* Phased memory gives a superbatch three quarters of what is free (Park et al. 2022, §3.5). Else it
- * gets an eighth, since the trace takes its memory from the cache. */
-static void bound_memory(struct room *r)
+ * gets an eighth, since the trace takes its memory from the cache. Free is what so many batches
+ * leave: in little memory, buffers that do not grow with batches would take all of an eighth. */
+static void bound_memory(struct room *r, uint64_t batches)
 {
-    const struct og_memory_plan *m = r->m;
+    struct og_memory_plan *m = r->m;
+    size_ahead(m, r->p, r->g, r->rows, batches, 0);
     const size_t used = og__memory_plan_without_rows(m);
     const size_t free = m->limit - OG_MIN(m->limit, used + r->beside);
     r->bound = used + (m->alternates ? free / 4 * 3 : free / 8);
@@ -353,7 +355,7 @@ static void choose_superbatch(struct room *r)
     r->most = OG_MIN(items, (uint64_t)OG__MOST_FORESEEN);
     if (r->p->exec->layout == OG_LAYOUT_SEGMENTED)
         r->most = OG_MIN(r->most, (uint64_t)OG__MOST_SEGMENTED);
-    bound_memory(r);
+    bound_memory(r, 1);
     choose_largest(r, 1, r->most, with_whole_tail);
     const uint64_t batches = r->m->superbatch;
     const uint64_t tail = r->m->tail;
@@ -365,8 +367,7 @@ static void choose_superbatch(struct room *r)
 /* So many batches; of a tail what fits. */
 static void take_superbatch(struct room *r, uint64_t batches)
 {
-    size_ahead(r->m, r->p, r->g, r->rows, batches, 0);
-    bound_memory(r);
+    bound_memory(r, batches);
     choose_largest(r, 0, whole_tail(r->p, batches), as_requested);
 }
 

@@ -115,6 +115,26 @@ static void superbatches_that_it_chooses_fit(void **state)
     }
 }
 
+/* Buffers that do not grow with batches are no reason for short superbatches. */
+static void superbatches_are_long_in_little_memory(void **state)
+{
+    (void)state;
+    const char *const pairs[] = {"policy", "belady", "layout", "raw", "topology", "memory",
+                                 "batch",  "100",    "fanout", "5,5", NULL};
+    static const int more[] = {6, 8, 10, 14};
+    const int least = smallest(pairs);
+    for (size_t i = 0; i < OG_COUNT(more); i++) {
+        struct og_err err = {0};
+        json_t *plan = plan_with(pairs, least + more[i], &err);
+        if (!plan)
+            fail_msg("--memory %dM: %s; %s", least + more[i], err.message, err.hint);
+        const json_int_t batches = json_integer_value(json_object_get(plan, "superbatch"));
+        if (batches < 16)
+            fail_msg("--memory %dM: superbatches of %d", least + more[i], (int)batches);
+        json_decref(plan);
+    }
+}
+
 /* Tables of all nodes have the room of the structure, of which little is edges. */
 static void tables_of_nodes_are_made_where_the_structure_was(void **state)
 {
@@ -510,6 +530,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(superbatches_that_it_chooses_fit),
+        cmocka_unit_test(superbatches_are_long_in_little_memory),
         cmocka_unit_test(tables_of_nodes_are_made_where_the_structure_was),
         cmocka_unit_test(the_smallest_that_is_named_is_enough),
         cmocka_unit_test(a_simulation_asks_for_nothing_that_training_keeps),
