@@ -162,6 +162,9 @@ struct og_loader_options {
                            samples [false] */
     bool edge_features; /* hops have `edge_attr`, under the same conditions [false]. Rows of edges
                            are read and cached within the option memory, as rows of nodes are */
+    const char *share; /* name of memory that this machine's ranks share [NULL: no further name]. It
+                          has the topology, and a static cache of all features. Ranks find each
+                          other by dataset and name. "": each has copies of its own */
 };
 /* Set the defaults of the members within the first `size` bytes. */
 OG_EXPORT void og_loader_options_defaults(struct og_loader_options *from, size_t size);

@@ -87,10 +87,10 @@ PyObject *open_loader(PyObject *module, PyObject *args)
     Py_buffer buffer = {0};
     struct og_options *opt;
     og_loader_options_init(&from);
-    if (!PyArg_ParseTuple(args, "sO!zOidp(IIi)pppO", &dataset, &PyDict_Type, &options, &from.split,
+    if (!PyArg_ParseTuple(args, "sO!zOidp(IIi)zpppO", &dataset, &PyDict_Type, &options, &from.split,
                           &seeds, &from.hold, &from.step_seconds, &evaluates, &from.rank,
-                          &from.ranks, &from.local_ranks, &drop_last, &edge_places, &edge_features,
-                          &watch) ||
+                          &from.ranks, &from.local_ranks, &from.share, &drop_last, &edge_places,
+                          &edge_features, &watch) ||
         !(opt = options_from(state, options)))
         return NULL;
     from.evaluates = evaluates;

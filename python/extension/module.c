@@ -86,7 +86,7 @@ static void module_free(void *module)
 static PyMethodDef own_methods[] = {
     {"open_loader", open_loader, METH_VARARGS,
      "open_loader(dataset, options, split, seeds, hold, step_seconds, evaluates, "
-     "(rank, ranks, local_ranks), drop_last, edge_places, edge_features, watch) -> Loader"},
+     "(rank, ranks, local_ranks), share, drop_last, edge_places, edge_features, watch) -> Loader"},
     {"Names", new_names, METH_VARARGS, "Names(folder, memory in bytes) -> names to numbers"},
     {"Watch", new_watch, METH_NOARGS, "Watch() -> observer of a call"},
     {0},

@@ -119,6 +119,7 @@ class Loader:
         edge_attr: bool = False,
         rank: int = 0,
         world_size: int = 1,
+        share: bool | str = True,
         hold: int | None = None,
         **options: Any,
     ) -> None: ...

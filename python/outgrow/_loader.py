@@ -155,6 +155,13 @@ def ranks_of(rank, world_size):
     return int(rank), int(world_size), min(int(local), int(world_size)) if local.isdecimal() else 0
 
 
+def share_of(share):
+    """The name of shared memory. None: no further name. "": copies of their own."""
+    if not isinstance(share, (bool, str)):
+        raise OptionError(f"share: {share!r}", "give True, False, or a name in which ranks agree")
+    return (None if share else "") if isinstance(share, bool) else share
+
+
 def in_their_words(dataset, arguments, options):
     """Whether a call is one of NeighborLoader or LinkNeighborLoader."""
     if hasattr(dataset, "stores") or isinstance(dataset, tuple) or arguments:
@@ -242,6 +249,8 @@ class Loader(OwnThreads):
     rank, world_size   of a process that trains together with others, as under torch.distributed. It has the batches whose number modulo
                   world_size is rank. So the processes' batches are those of one process, a round of world_size batches in the place of
                   each world_size batches. All processes give the same arguments; those of one machine share `memory`
+    share         ranks of one machine share one topology, and one static cache of all features. A name keeps them apart from other runs
+                  over the dataset; False: copies of their own
     links         for task="link", in place of the graph's edges: [n, 2] source and destination of each. Ids are of the whole graph; for a
                   heterogeneous graph of relation=. Batches keep edges that links repeat, and no negatives are drawn
     options       any other option of training that concerns batches: sampler="labor", seed=1, threads=4, topology="disk",
@@ -329,7 +338,7 @@ class Loader(OwnThreads):
 
     def __init__(self, dataset, *, fanout=None, batch=1000, memory=None, policy="auto", split=None, seeds=None, form="pyg",
                  epochs=10, step_seconds=None, max_held=None, eval_every=None, progress=False, num_neighbors=None, batch_size=None, input_nodes=...,
-                 links=None, drop_last=False, e_id=False, edge_attr=False, rank=0, world_size=1, hold=None, **options):
+                 links=None, drop_last=False, e_id=False, edge_attr=False, rank=0, world_size=1, share=True, hold=None, **options):
         if not callable(form) and form not in MAKERS:
             raise OptionError(f"form: {form!r} is not one of {', '.join(MAKERS)}")
         self._form = form if callable(form) else MAKERS[form]()
@@ -360,7 +369,7 @@ class Loader(OwnThreads):
         self._held, self._grows = 2 if max_held is None else max_held, max_held is None
         self._watch = _outgrow.Watch()
         self._native = watched(_outgrow.open_loader, os.fspath(dataset), texts, split, seeds, self._held, step_seconds or 0.0,
-                               bool(eval_every), ranks_of(rank, world_size), bool(drop_last), bool(e_id), bool(edge_attr), watch=self._watch)
+                               bool(eval_every), ranks_of(rank, world_size), share_of(share), bool(drop_last), bool(e_id), bool(edge_attr), watch=self._watch)
         if seeds is not None or options.get("task") != "link":
             self.dataset = range(len(seeds if seeds is not None else np.load(os.path.join(dataset, f"{split}.npy"), mmap_mode="r")))
         self._epoch = 0  # of the latest iteration

@@ -207,7 +207,7 @@ def made_again(kind, arguments, keywords):
 
 
 def known_options():
-    own = {"memory", "policy", "epochs", "step_seconds", "max_held", "hold", "progress", "rank", "world_size"}
+    own = {"memory", "policy", "epochs", "step_seconds", "max_held", "hold", "progress", "rank", "world_size", "share"}
     return own | {name.replace("-", "_") for name in _outgrow.option_names()} - {"fanout", "batch", "task", "draw", "relation", "edge_split", "no_shuffle"}
 
 
@@ -506,7 +506,7 @@ class NeighborLoader(Base):
                     the batch's nodes, from lists that are mapped
     transform       is applied to every batch; transform_sampler_output to PyTorch Geometric's SamplerOutput of it
     kwargs          those of PyTorch's DataLoader: batch_size=1, shuffle=False, drop_last=False, sampler=, generator=, ... Also arguments of
-                    outgrow.Loader: memory="4G", rank, world_size, policy, epochs, max_held, threads, cache, topology, seed, ...
+                    outgrow.Loader: memory="4G", rank, world_size, share, policy, epochs, max_held, threads, cache, topology, seed, ...
 
     Batches have x, edge_index, y and all other attributes of their nodes and edges, and the graph's. They also have n_id, e_id, input_id, batch_size,
     num_sampled_nodes and num_sampled_edges. Attributes but x are those of the data in memory; of a dataset those that outgrow.write stored.

@@ -18,6 +18,7 @@
 #ifndef OG_LOADER_H
 #define OG_LOADER_H
 
+#include "base/named_memory.h"
 #include "loader/buffer_pool.h"
 #include "loader/minibatch.h"
 #include "session/session.h"
@@ -54,6 +55,7 @@ struct og_loader {
     struct og_buffer_pool *buffer_pool;
     struct og_observer observer; /* of the session */
     const volatile sig_atomic_t *user_stop;
+    struct og_named_memory shared; /* with ranks of this machine */
     int hold;
     const char *split;       /* "train", ..., or "seeds" */
     uint64_t seeds_checksum; /* of the caller's seeds */

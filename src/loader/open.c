@@ -4,8 +4,10 @@
 #include "loader/loader_text.h"
 #include "options/options.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <xxhash.h>
 
 enum { MOST_HELD = 1000 };
@@ -90,13 +92,44 @@ static const char *name_of(const struct og_loader_options *from, enum og__split 
     return from->seeds || from->links ? "seeds" : names[split];
 }
 
+/* ---- memory of this machine's ranks ---- */
+
+static int local_ranks(const struct og_loader_options *from)
+{
+    const int all = (int)share_of(from).ranks;
+    return from->local_ranks > 0 ? from->local_ranks : all;
+}
+
+/* Ranks of one run find each other by it. Process ids are those of one name space. */
+static uint64_t number_of(const char *dataset, const struct og_loader_options *from)
+{
+    char path[PATH_MAX];
+    struct stat ids;
+    const uint64_t counts[] = {share_of(from).ranks, (uint64_t)local_ranks(from),
+                               stat("/proc/self/ns/pid", &ids) == 0 ? ids.st_ino : 0};
+    const char *name = from->share ? from->share : "";
+    if (!realpath(dataset, path))
+        path[0] = 0;
+    return XXH3_64bits_withSeed(path, strlen(path), XXH3_64bits(counts, sizeof(counts))) ^
+           XXH3_64bits(name, strlen(name));
+}
+
+static void join_ranks(struct og_loader *l, const char *dataset,
+                       const struct og_loader_options *from)
+{
+    struct og_err why = {0};
+    if (local_ranks(from) < 2 || (from->share && !from->share[0]) ||
+        og__named_memory_join(&l->shared, number_of(dataset, from), &why) == 0)
+        return;
+    og__say(&(struct og_log){l->observer.message, l->observer.arg}, OG__WARN,
+            "ranks of this machine have copies of their own: %s", why.message);
+}
+
 /* ---- opening ---- */
 
 static int open_session(struct og_loader *l, const char *dataset, const struct og_options *opt,
                         const struct og_loader_options *from, struct og_err *err)
 {
-    const uint32_t n = share_of(from).ranks;
-    const int here = from->local_ranks;
     struct og_handover to = {.n = l->buffer_pool->n,
                              .bytes = og__minibatch_most,
                              .seeds = from->seeds,
@@ -105,8 +138,10 @@ static int open_session(struct og_loader *l, const char *dataset, const struct o
                              .n_links = from->n_links,
                              .step_seconds = from->step_seconds,
                              .drop_last = from->drop_last};
-    struct og_session_use use = {
-        .handover = &to, .share = share_of(from), .n_local = here > 0 ? here : (int)n};
+    struct og_session_use use = {.handover = &to,
+                                 .share = share_of(from),
+                                 .n_local = local_ranks(from),
+                                 .shared_memory = l->shared.memory};
     int rc = find_split(from->split ? from->split : "train", &to.split, err);
     if (rc < 0)
         return rc;
@@ -133,6 +168,7 @@ static int open_loader(struct og_loader *l, const char *dataset, const struct og
     int rc = og__buffer_pool_open(&l->buffer_pool, from->hold + 1, err);
     if (rc < 0)
         return rc;
+    join_ranks(l, dataset, from);
     rc = open_session(l, dataset, opt, from, err);
     if (rc < 0)
         return rc;
@@ -155,6 +191,7 @@ static void free_loader(struct og_loader *l)
         og__budget_uncharge(l->s->budget, l->charged, og__handed_part);
     og__minibatch_maker_close(&l->maker);
     og__session_close(l->s);
+    og__named_memory_leave(&l->shared);
     og__buffer_pool_close(l->buffer_pool);
     pthread_mutex_destroy(&l->steering);
     free(l->plan);

@@ -1,6 +1,7 @@
 /* Memory that processes share, each part of it filled once. */
 #include "support/testing.h"
 
+#include "base/named_memory.h"
 #include "base/shared_memory.h"
 
 #include <signal.h>
@@ -319,6 +320,137 @@ static void parts_are_so_many(void **state)
     og__shared_memory_close(c);
 }
 
+/* ---- by number ---- */
+
+static uint64_t number(void)
+{
+    return 0xabcdef0000000000u + (uint64_t)getpid();
+}
+
+static struct og_named_memory join(uint64_t n)
+{
+    struct og_named_memory named;
+    assert_int_equal(og__named_memory_join(&named, n, NULL), 0);
+    return named;
+}
+
+/* A process that joins, reports how often it had to fill, and stays until end_member. */
+struct member {
+    pid_t pid;
+    int to, from; /* pipes */
+};
+
+static struct member start_member(uint64_t n)
+{
+    int to[2];
+    int from[2];
+    assert_true(pipe(to) == 0 && pipe(from) == 0);
+    struct member m = {fork(), to[1], from[0]};
+    assert_true(m.pid >= 0);
+    if (m.pid == 0) {
+        struct numbers own = {.first = 7};
+        struct og_shared_memory_piece piece;
+        struct og_named_memory named;
+        char word = 0;
+        int rc = og__named_memory_join(&named, n, NULL);
+        rc = rc < 0 ? rc : take(named.memory, 1, &own, &piece);
+        word = rc < 0 || !holds(&piece, 7) ? 'x' : (char)('0' + own.filled);
+        close(to[1]);
+        if (write(from[1], &word, 1) == 1 && read(to[0], &word, 1) == 1) {
+            og__shared_memory_give(&piece);
+            og__named_memory_leave(&named);
+        }
+        _exit(0);
+    }
+    close(to[0]);
+    close(from[1]);
+    return m;
+}
+
+static char word_of(const struct member *m)
+{
+    char word = 0;
+    return read(m->from, &word, 1) == 1 ? word : 0;
+}
+
+static void end_member(const struct member *m)
+{
+    int status;
+    assert_true(write(m->to, "e", 1) == 1);
+    assert_int_equal(waitpid(m->pid, &status, 0), m->pid);
+    close(m->to);
+    close(m->from);
+}
+
+/* It exists while any member has it open. A killed one is skipped; the last removes the file. */
+static void members_find_each_other(void **state)
+{
+    (void)state;
+    struct og_named_memory own = join(number());
+    struct numbers mine = {.first = 7};
+    struct og_shared_memory_piece piece;
+    assert_int_equal(take(own.memory, 1, &mine, &piece), 0);
+    const struct member second = start_member(number());
+    assert_int_equal(word_of(&second), '0');
+    og__shared_memory_give(&piece);
+    og__named_memory_leave(&own);
+    assert_null(own.memory);
+    const struct member killed = start_member(number()); /* through the second */
+    assert_int_equal(word_of(&killed), '0');
+    kill(killed.pid, SIGKILL);
+    assert_int_equal(waitpid(killed.pid, NULL, 0), killed.pid);
+    close(killed.to);
+    close(killed.from);
+    struct og_named_memory again = join(number());
+    assert_int_equal(take(again.memory, 1, &mine, &piece), 0);
+    assert_int_equal(mine.filled, 1);
+    char path[64];
+    snprintf(path, sizeof(path), "%s", again.path);
+    og__shared_memory_give(&piece);
+    og__named_memory_leave(&again);
+    assert_int_equal(access(path, F_OK), 0);
+    end_member(&second);
+    assert_int_equal(access(path, F_OK), -1);
+}
+
+static void another_number_is_another_segment(void **state)
+{
+    (void)state;
+    struct og_named_memory one = join(number() + 1);
+    struct og_named_memory two = join(number() + 2);
+    struct numbers first = {.first = 7};
+    struct numbers second = {.first = 7};
+    struct og_shared_memory_piece a, b;
+    assert_int_equal(take(one.memory, 1, &first, &a), 0);
+    assert_int_equal(take(two.memory, 1, &second, &b), 0);
+    assert_int_equal(second.filled, 1);
+    og__shared_memory_give(&a);
+    og__shared_memory_give(&b);
+    og__named_memory_leave(&one);
+    og__named_memory_leave(&two);
+    og__named_memory_leave(&two);
+}
+
+/* After a list of killed processes alone there is a new segment. */
+static void all_may_be_killed(void **state)
+{
+    (void)state;
+    const uint64_t n = number() + 3;
+    const struct member m = start_member(n);
+    assert_int_equal(word_of(&m), '1');
+    kill(m.pid, SIGKILL);
+    assert_int_equal(waitpid(m.pid, NULL, 0), m.pid);
+    close(m.to);
+    close(m.from);
+    struct og_named_memory own = join(n);
+    struct numbers mine = {.first = 7};
+    struct og_shared_memory_piece piece;
+    assert_int_equal(take(own.memory, 1, &mine, &piece), 0);
+    assert_int_equal(mine.filled, 1);
+    og__shared_memory_give(&piece);
+    og__named_memory_leave(&own);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -331,6 +463,9 @@ int main(void)
         cmocka_unit_test(an_area_tells_what_was_touched),
         cmocka_unit_test(an_area_lies_where_it_is_to),
         cmocka_unit_test(parts_are_so_many),
+        cmocka_unit_test(members_find_each_other),
+        cmocka_unit_test(another_number_is_another_segment),
+        cmocka_unit_test(all_may_be_killed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

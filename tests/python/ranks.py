@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Ranks of a loader have the batches of one process, each its share, in every form. Two processes under torch.distributed train to the
 losses of one that accumulates over two."""
+import hashlib
 import json
+import multiprocessing
 import os
 import socket
 import subprocess
@@ -83,6 +85,48 @@ def test_what_is_refused():
             ({"world_size": 2, "resample_every": 2}, "--resample-every"), ({"drop_last": True, "batch": 5000}, "no whole mini-batch of 5000"):
         with raises(outgrow.OptionError, word, "hint: "):
             loader(**wrong)
+
+
+def rank_apart(rank, more, together, results):
+    """Report a rank: a checksum of its batches, its shared segments, plan and prefill."""
+    it = loader(rank=rank, world_size=2, seed=3, policy="degree", **more)
+    digest = hashlib.sha1()
+    for _ in range(2):
+        for batch in it:
+            for array in batch.ids, batch.x, batch.edge_index:
+                digest.update(array.tobytes())
+    with open("/proc/self/maps") as f:
+        segments = {line.split()[4] for line in f if "memfd:outgrow" in line}
+    results.put((rank, digest.hexdigest(), segments, it.plan["memory"], it.metrics["prepare"]["prefill"]))
+    together.wait()  # until all have looked
+
+
+def test_ranks_of_a_machine_share_memory():
+    """One topology, and one cache of all features, which one of them fills. Batches are the same."""
+    written()
+    context = multiprocessing.get_context("fork")
+
+    def two(more):
+        together, results = context.Barrier(2), context.SimpleQueue()
+        children = [context.Process(target=rank_apart, args=(rank, more, together, results)) for rank in range(2)]
+        for child in children:
+            child.start()
+        got = sorted((results.get() for _ in children), key=lambda of: of[0])
+        for child in children:
+            child.join()
+            assert child.exitcode == 0
+        return got
+    own = two({"share": False})
+    rows = len(np.load("graph/features.npy", mmap_mode="r"))
+    for more in {}, {"share": "by name"}:
+        shared = two(more)
+        assert [of[1] for of in shared] == [of[1] for of in own] and own[0][1] != own[1][1]
+        assert len(shared[0][2]) == 1 and shared[0][2] == shared[1][2] and own[0][2] == own[1][2] == set()
+        for name in "topology", "feature cache":
+            assert all(abs(2 * of[3][name] - own[0][3][name]) <= 1 << 12 for of in shared), name
+        assert sorted(of[4] for of in shared) == [0, rows] and [of[4] for of in own] == [rows, rows]
+    with raises(outgrow.OptionError, "share: 3", "hint: "):
+        loader(share=3)
 
 
 def free_port():
