@@ -30,11 +30,15 @@ static bool read_percents(double p[OG__SPLITS], const char *text)
     return true;
 }
 
+bool og__percents_read(double p[OG__SPLITS], const char *text)
+{
+    return read_percents(p, text) && p[0] > 0 && p[1] >= 0 && p[2] >= 0 &&
+           fabs(p[0] + p[1] + p[2] - 100) < 1e-9;
+}
+
 int og__edge_split_parse(struct og_edge_split *s, const char *text, struct og_err *err)
 {
-    const double *p = s->percent;
-    if (read_percents(s->percent, text) && p[0] > 0 && p[1] >= 0 && p[2] >= 0 &&
-        fabs(p[0] + p[1] + p[2] - 100) < 1e-9)
+    if (og__percents_read(s->percent, text))
         return 0;
     return og__fail(err, -EINVAL, "such as 85/5/10: train, valid and test, 100 together",
                     "--edge-split: '%.60s' given, three percentages or " OG__OWN_EDGES " expected",

@@ -26,7 +26,9 @@ struct og_edge_split {
 /* In place of percentages: draws no edge; the dataset's own edge lists are held out. */
 #define OG__OWN_EDGES "dataset"
 
-/* "85/5/10". */
+/* Reads "85/5/10": train, valid and test, 100 together. False for any other text. */
+bool og__percents_read(double percent[OG__SPLITS], const char *text);
+/* The same, for --edge-split. */
 OG_MUST_CHECK int og__edge_split_parse(struct og_edge_split *s, const char *text,
                                        struct og_err *err);
 /* Do two such texts, or words, mean the same split? */

@@ -75,6 +75,41 @@ def mask(ids, n=N):
     return np.isin(np.arange(n), ids)
 
 
+def random_splits():
+    """Parts of the nodes with a label have exact sizes and every node once. They are uniform, and follow the seed."""
+    labelled = np.flatnonzero(LABEL != 1)
+    values = np.where(LABEL == 1, np.nan, FEAT[:, 0]).astype(np.float32)
+    several = np.where((LABEL == 1)[:, None], np.nan, FEAT[:, :3] > 0).astype(np.float32)
+    forms = {"classes": (np.where(LABEL == 1, -1, LABEL), None, labelled), "several": (several, None, labelled),
+             "values": (values, {"task": "regression"}, labelled), "none": (None, None, np.arange(N))}
+    for name, (label, meta, nodes) in forms.items():
+        source(meta=meta, label=label)
+        got, said = taken("--split", "50/30/20")
+        ends = [int(len(nodes) * share + 0.5) for share in (0.5, 0.8)] + [len(nodes)]
+        assert [len(got[s]) for s in IDS] == np.diff([0] + ends).tolist(), (name, ends)
+        assert np.array_equal(np.sort(np.concatenate([got[s] for s in IDS])), nodes), name
+        assert all((np.diff(got[s]) > 0).all() for s in IDS) and "seed 1" in said, said
+        again = taken("--split", "50/30/20", "--memory", "8M", "--threads", 1)[0]
+        other = taken("--split", "50/30/20", "--seed", 2)[0]
+        assert all(np.array_equal(got[s], again[s]) for s in IDS) and not np.array_equal(got["train"], other["train"])
+    source()
+    trained = np.zeros(N)
+    for seed in range(60):  # each node in half of them: 30 +- 4, whatever the node before it
+        trained[taken("--split", "50/25/25", "--seed", seed)[0]["train"]] += 1
+    assert trained.sum() == 60 * N / 2 and 12 < trained.min() and trained.max() < 48 and 3 < trained.std() < 5, trained
+    assert abs(np.corrcoef(trained[:-1], trained[1:])[0, 1]) < 0.25
+    source(train=IDS["train"])
+    refused("--split", "60/20/20", says=["--split 60/20/20", "train.npy", "leave out --split"])
+    source()
+    for wrong in "60/20", "60/20/21", "0/50/50", "-10/50/60", "a/b/c", "60/20/20/":
+        refused("--split", wrong, says=["--split", "60/20/20"])
+    refused("--split", "0.1/50/49.9", says=["none to train"])
+    with open("out.txt", "w") as f:
+        f.writelines(f"{a} {b}\n" for a, b in EDGES)
+    nodes = taken("--split", "60/20/20", path="out.txt")[0]
+    assert sum(len(nodes[s]) for s in IDS) == len(np.unique(EDGES))
+
+
 def splits_and_masks():
     names = {"train": ["train", "train_idx", "train_mask"], "test": ["test", "test_idx", "test_mask"],
              "valid": ["valid", "val", "valid_idx", "val_idx", "valid_mask", "val_mask"]}
@@ -484,8 +519,8 @@ def main():
     folder, here = tempfile.mkdtemp(prefix="og-doors-"), os.getcwd()
     os.chdir(folder)
     try:
-        for test in (splits_and_masks, unread_files, documented_names, unread_keys_of_graphbolt, types_of_numbers, labels, columns_of_edges, columns_by_id,
-                     what_the_wider_fuzz_found):
+        for test in (random_splits, splits_and_masks, unread_files, documented_names, unread_keys_of_graphbolt, types_of_numbers, labels, columns_of_edges,
+                     columns_by_id, what_the_wider_fuzz_found):
             test()
             print(f"{test.__name__}: ok", flush=True)
     finally:

@@ -671,6 +671,8 @@ static void options_have_names(void **state)
                                          {"id-columns", "user,item"},
                                          {"weight-column", "3"},
                                          {"split-column", "1"},
+                                         {"split", "60/20/20"},
+                                         {"seed", "7"},
                                          {"feature-dtype", "u8"},
                                          {"edge-feature-dtype", "f16"},
                                          {"edge-ids", "true"},
@@ -689,6 +691,8 @@ static void options_have_names(void **state)
     assert_string_equal(o->mean_features, "author");
     assert_string_equal(o->labels, "l.npy");
     assert_string_equal(o->columns, "dst,src");
+    assert_string_equal(o->split, "60/20/20");
+    assert_int_equal(o->seed, 7);
     assert_true(o->weight_column == 3 && o->split_column == 1 && o->feature_dtype == OG_U8);
     assert_true(o->edge_feature_dtype == OG_F16 && o->edge_ids);
     assert_true(o->memory.unit == OG_PERCENT && o->memory.value == 25 && o->threads == 2);

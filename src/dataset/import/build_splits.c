@@ -1,5 +1,5 @@
 /* Lists of nodes or edges -> train.npy and its like. A list of nodes is of ids, or a mask. */
-#include "dataset/import/import.h"
+#include "dataset/import/random_split.h"
 
 #include "dataset/convert.h"
 
@@ -298,7 +298,8 @@ int og__import_split(struct og_importer *imp, struct og_table *t, int64_t nodes,
                      struct og_err *err)
 {
     imp->has_splits = true;
-    return import_list(imp, t, nodes, name, A_NODE, err);
+    const int rc = og__random_split_refuse(imp, t->name, err);
+    return rc < 0 ? rc : import_list(imp, t, nodes, name, A_NODE, err);
 }
 
 int og__import_edge_split(struct og_importer *imp, struct og_table *t, const char *name,

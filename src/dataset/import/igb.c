@@ -85,6 +85,8 @@ static int import_splits(struct og_importer *imp, int64_t n, struct og_err *err)
     int rc = og__import_has(imp, "train.npy", err);
     if (rc != 0)
         return rc < 0 ? rc : og__import_npy_splits(imp, err);
+    if (imp->opt->split)
+        return 0;
     OG_TRY(write_range(imp, "train.npy", 0, train, err));
     OG_TRY(write_range(imp, "valid.npy", train, valid, err));
     OG_TRY(write_range(imp, "test.npy", valid, n, err));

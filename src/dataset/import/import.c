@@ -3,6 +3,7 @@
 #include "dataset/import/by_id.h"
 #include "dataset/import/formats.h"
 #include "dataset/import/means.h"
+#include "dataset/import/random_split.h"
 
 #include <string.h>
 
@@ -41,6 +42,10 @@ static int start_meta(struct og_importer *imp, const char *format, struct og_err
                   "source", imp->src, "symmetrize", o->symmetrize, "drop_duplicates",
                   o->symmetrize || o->drop_duplicates, "drop_self_loops", o->drop_self_loops,
                   "row_normalize", o->row_normalize, "reverse", o->reverse);
+    if (imp->meta && o->split)
+        json_object_set_new(
+            json_object_get(imp->meta, "provenance"), "split",
+            json_pack("{s:s s:I}", "percent", o->split, "seed", (json_int_t)o->seed));
     return imp->meta ? 0 : og__fail_errno(err, -ENOMEM, NULL, "import");
 }
 
@@ -59,6 +64,7 @@ static int import_into(struct og_importer *imp, const struct og_format *format, 
     int rc;
     OG_TRY(start_meta(imp, format->info.name, err));
     OG_TRY(format->read(imp, err));
+    OG_TRY(og__import_random_split(imp, err));
     og__import_note_schema(imp);
     OG_TRY(og__import_means(imp, err));
     OG_TRY(og__import_tell_unread(imp, format->deep, err));
@@ -82,6 +88,7 @@ int og_import(const char *format, const char *src, const char *out, const struct
     if (!reader)
         return -EINVAL;
     int rc = OG_SIZED(observer, "og_observer", err);
+    rc = rc < 0 ? rc : og__random_split_check(opt, err);
     if (rc < 0)
         return rc;
     imp.budget = og__budget_new((size_t)og_import_memory(opt));

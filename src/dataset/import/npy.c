@@ -472,7 +472,7 @@ int og__import_npy_splits(struct og_importer *imp, struct og_err *err)
         OG_TRY(import_split(imp, &splits[i], err));
     for (enum og__split s = OG__VALID; s <= OG__TEST; s++)
         OG_TRY(import_negatives(imp, s, err));
-    if (!imp->has_splits)
+    if (!imp->has_splits && !imp->opt->split)
         og__import_say(imp, "no train.npy or train.csv: a graph without splits, for predict, "
                             "--task link and loaders");
 out:

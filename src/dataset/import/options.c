@@ -45,6 +45,10 @@ static const struct og_row table[] = {
     ROW("split-column", "K", "",
         "of masks [nodes, splits] of train, valid and test: the column to take, from 0",
         NULL, OG_OPTION_INT, FIELD(split_column), 0, INT_MAX),
+    TEXT("split", "A/B/C", split,
+         "percent of the nodes with a label to train, validate and test on, at random, where the source has no splits: 60/20/20"),
+    ROW("seed", "N", "1", "start of the random choices of --split",
+        NULL, OG_OPTION_INT64, FIELD(seed), 0, 0x1p63),
     ROW("feature-dtype", "TYPE", "",
         "how to store features; unless given, floats as they are, integers as u8 where that is "
         "exact, else f32",
@@ -60,8 +64,11 @@ static const struct og_row table[] = {
 
 void og__import_init(struct og_import *opt)
 {
-    *opt = (struct og_import){
-        .feature_dtype = -1, .edge_feature_dtype = -1, .weight_column = -1, .split_column = -1};
+    *opt = (struct og_import){.feature_dtype = -1,
+                              .edge_feature_dtype = -1,
+                              .weight_column = -1,
+                              .split_column = -1,
+                              .seed = 1};
 }
 
 /* ---- as programs have it ---- */

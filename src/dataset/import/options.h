@@ -28,7 +28,9 @@ struct og_import {
     char *columns;          /* edgelist: names of its columns, "dst,src,-"; NULL = from the file */
     int split_column;       /* of masks [N, K], from 0; -1 = unset */
     int edge_feature_dtype; /* as feature_dtype */
-    bool edge_ids;          /* keep the number that each edge has in the source */
+    char *split;            /* "60/20/20" at random, by `seed`; NULL = as the source has them */
+    int64_t seed;
+    bool edge_ids; /* keep the number that each edge has in the source */
 };
 void og__import_init(struct og_import *opt); /* the defaults */
 
