@@ -164,17 +164,31 @@ static PyObject *call_import_memory(PyObject *module, PyObject *args)
     return bytes;
 }
 
-static PyObject *call_option_names(PyObject *module, PyObject *none)
+static PyObject *words_of(const struct og_option *option)
+{
+    if (option->type == OG_OPTION_FLAG)
+        return Py_NewRef(Py_None);
+    PyObject *out = PyList_New(0);
+    for (size_t i = 0; out && option->choices && option->choices[i]; i++) {
+        PyObject *word = PyUnicode_FromString(option->choices[i]);
+        if (!word || PyList_Append(out, word) < 0)
+            Py_CLEAR(out);
+        Py_XDECREF(word);
+    }
+    return out;
+}
+
+static PyObject *call_option_choices(PyObject *module, PyObject *none)
 {
     const struct og_option *option;
-    PyObject *out = PyList_New(0);
+    PyObject *out = PyDict_New();
     (void)module;
     (void)none;
     for (size_t i = 0; out && (option = og_option(i)); i++) {
-        PyObject *name = PyUnicode_FromString(option->name);
-        if (!name || PyList_Append(out, name) < 0)
+        PyObject *words = words_of(option);
+        if (!words || PyDict_SetItemString(out, option->name, words) < 0)
             Py_CLEAR(out);
-        Py_XDECREF(name);
+        Py_XDECREF(words);
     }
     return out;
 }
@@ -244,6 +258,7 @@ PyMethodDef call_methods[] = {
      "import_memory(size such as 4G or 25%) -> bytes of an import's option memory"},
     {"places", call_places, METH_VARARGS,
      "places(indptr, indices, source, destination, out): where each edge lies, or would lie"},
-    {"option_names", call_option_names, METH_NOARGS, "names of the options of training"},
+    {"option_choices", call_option_choices, METH_NOARGS,
+     "the options of training: {name: its words; None for a flag}"},
     {0},
 };

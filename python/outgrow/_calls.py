@@ -7,6 +7,7 @@ import threading
 from . import _outgrow
 from ._options import texts_of
 from ._results import Result
+from ._words import in_python
 
 log = logging.getLogger("outgrow")
 LEVELS = logging.WARNING, logging.INFO, logging.DEBUG
@@ -15,7 +16,7 @@ LEVELS = logging.WARNING, logging.INFO, logging.DEBUG
 def tell(watch):
     """Log the library's messages to the logger "outgrow"."""
     for level, text in watch.messages():
-        log.log(LEVELS[min(level, 2)], "%s", text)
+        log.log(LEVELS[min(level, 2)], "%s", in_python(text))
 
 
 class Bar:

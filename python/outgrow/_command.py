@@ -18,6 +18,7 @@ from ._errors import Error, FileError, OptionError
 from ._names import is_words
 from ._options import texts_of
 from ._results import Result
+from ._words import in_python
 
 log = logging.getLogger("outgrow")
 INTERRUPTED, USAGE = 130, 2
@@ -51,7 +52,7 @@ def error_from(status, said):
     if at is None:
         return Error(f"the command ended with status {status}" + (f": {said.strip()}" if said else "; its output is above"))
     hint = lines[at + 1].removeprefix("hint: ") if lines[at + 1:] and lines[at + 1].startswith("hint: ") else ""
-    return (OptionError if status == USAGE else Error)(lines[at].removeprefix("outgrow: "), hint)
+    return (OptionError if status == USAGE else Error)(in_python(lines[at].removeprefix("outgrow: ")), in_python(hint))
 
 
 def ended(process):
@@ -79,7 +80,7 @@ def result_of(process, out, said):
     if process.returncode != 0:
         raise error_from(process.returncode, said or "")
     for line in (said or "").splitlines():
-        log.warning("%s", line.removeprefix("outgrow: "))
+        log.warning("%s", in_python(line.removeprefix("outgrow: ")))
     return Result(json.loads(out))
 
 

@@ -3,6 +3,8 @@ import errno
 import sys
 import warnings
 
+from ._words import in_python
+
 
 class Error(Exception):
     """Base class of all errors.
@@ -58,6 +60,7 @@ PROCESS = {errno.ECHILD, errno.ECANCELED}
 
 def error_of(code, message, hint):
     """The exception for an error of the library."""
+    message, hint = in_python(message), in_python(hint)
     if -code == errno.ECHILD:
         return ProcessError(f"{message}: num_workers is not needed, the loader has threads of its own",
                             "use the loader without DataLoader, or open it in the process that iterates over it", code)

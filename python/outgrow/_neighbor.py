@@ -208,7 +208,7 @@ def made_again(kind, arguments, keywords):
 
 def known_options():
     own = {"memory", "policy", "epochs", "step_seconds", "max_held", "hold", "progress", "rank", "world_size", "share"}
-    return own | {name.replace("-", "_") for name in _outgrow.option_names()} - {"fanout", "batch", "task", "draw", "relation", "edge_split", "no_shuffle"}
+    return own | {name.replace("-", "_") for name in _outgrow.option_choices()} - {"fanout", "batch", "task", "draw", "relation", "edge_split", "no_shuffle"}
 
 
 def subgraph_of(subgraph_type, directed):

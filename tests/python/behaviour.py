@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import pickle
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -93,6 +94,25 @@ def test_what_is_refused():
         raise AssertionError("one class for all files")
     except outgrow.Error as error:
         assert error.code < 0 and error.message and error.hint and error.errno == -error.code
+
+
+def test_messages_are_in_pythons_words():
+    from outgrow._words import in_python
+    for text, words in (
+            ("--memory 100.00 MiB: too little", "memory 100.00 MiB: too little"),
+            ("the smallest that would do is --memory 288M; smaller --batch or --weight-decay", 'the smallest that would do is memory="288M"; smaller batch or weight_decay'),
+            ("use --policy auto, or --topology disk", 'use policy="auto", or topology="disk"'), ("--policy as it was", "policy as it was"),
+            ("--fanout 10,10: two hops, --epochs 3", "fanout=[10, 10]: two hops, epochs=3"), ("--lr 1e-3, --dropout 0.5.", "lr=1e-3, dropout=0.5."),
+            ("--edge-split 70/10/20, --executors 1:3", 'edge_split="70/10/20", executors="1:3"'), ("--loss focal:2;", 'loss="focal:2";'),
+            ("add --replace", "add replace=True"), ("leave out --replace", "leave out replace"), ("use --no-shuffle", "use shuffle=False"),
+            ("--memory '1Q' given", 'memory="1Q" given'), ("--run DIR, --scores FILE.npy", "run=DIR, scores=FILE.npy"),
+            ("run `outgrow bench io --path .`, or --io pread", 'run `outgrow bench io --path .`, or io="pread"')):
+        assert in_python(text) == words, (text, in_python(text))
+    # a hint is an argument that works
+    for call in lambda **o: outgrow.Loader("graph", form="arrays", fanout=[4], **o).close(), lambda **o: outgrow.plan("graph", fanout=[4], hidden=8, **o):
+        with raises(outgrow.Error, 'memory="') as refused:
+            call(memory="1M")
+        call(**eval("dict(" + re.search(r'memory="\d+M"', refused[0].hint)[0] + ")"))
 
 
 def test_batches_that_are_kept_have_a_limit():

@@ -81,8 +81,8 @@ def test_states_are_of_a_rank():
 def test_what_is_refused():
     written()
     for wrong, word in ({"rank": 2, "world_size": 2}, "rank: 2, of 2"), ({"rank": -1}, "rank: -1"), ({"world_size": 0}, "world_size: 0"), \
-            ({"world_size": 20}, "20 workers: an epoch has 12"), ({"world_size": 2, "exchange": True}, "--exchange"), \
-            ({"world_size": 2, "resample_every": 2}, "--resample-every"), ({"drop_last": True, "batch": 5000}, "no whole mini-batch of 5000"):
+            ({"world_size": 20}, "20 workers: an epoch has 12"), ({"world_size": 2, "exchange": True}, "exchange"), \
+            ({"world_size": 2, "resample_every": 2}, "resample_every=2"), ({"drop_last": True, "batch": 5000}, "no whole mini-batch of 5000"):
         with raises(outgrow.OptionError, word, "hint: "):
             loader(**wrong)
 

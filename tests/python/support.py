@@ -5,6 +5,7 @@
 import contextlib
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -89,12 +90,20 @@ def same(what, got, want):
     assert got.shape == want.shape and np.array_equal(got, want), (what, got.shape, want.shape, got.ravel()[:8], want.ravel()[:8])
 
 
+def options_of_a_shell(text):
+    """Options as --name, which Python cannot type, outside of commands in backticks."""
+    return re.findall(r"--[a-z][a-z-]*", re.sub(r"`[^`]*`", "", text))
+
+
 @contextlib.contextmanager
 def raises(kind, *words):
+    seen = []
     try:
-        yield
+        yield seen
     except kind as error:
+        seen.append(error)
         assert all(word in str(error) for word in words), (words, str(error))
+        assert not options_of_a_shell(str(error)), str(error)
     else:
         raise AssertionError(f"{kind.__name__} expected")
 
@@ -104,6 +113,7 @@ def warned(call):
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         call()
+    assert not any(options_of_a_shell(str(w.message)) for w in said), [str(w.message) for w in said]
     assert not any("outgrow/" in w.filename for w in said), [w.filename for w in said]
     return [str(w.message) for w in said]
 

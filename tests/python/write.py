@@ -107,7 +107,7 @@ def test_what_is_refused():
             (ValueError, "width", {"x": iter([np.ones((5, 2)), np.ones((5, 3))])}), (ValueError, "one type", {"x": iter(
                 [np.ones((5, 2), int), np.ones((5, 2))])}), (ZeroDivisionError, "", {"x": fails()}), (ValueError, "empty", {"x": iter([])}),
             (ValueError, "", {"edge_index": given["edge_index"] + 1999}), (outgrow.Error, "", {"memory": "1K"}),
-            (MemoryError, "--memory", {"memory": "1M", "ids": np.arange(2000)}), (ValueError, "memory: 'x' given", {"memory": "x", "ids": np.arange(2000)}),
+            (MemoryError, "memory", {"memory": "1M", "ids": np.arange(2000)}), (ValueError, "memory: 'x' given", {"memory": "x", "ids": np.arange(2000)}),
             (ValueError, "no such option", {"nonsense": 1}), (ValueError, "train_mask: no such argument", {"train_mask": [0]}),
             (ValueError, "it is called y", {"labels": [0]})):
         with raises(kind, word):
