@@ -64,7 +64,8 @@ static void list(struct lists *l, int rank, float *out, float *in)
 
 /* Bytes copied to the device before the exchange are sent. Received bytes are there when it is
  * finished. The stream's order ensures both, whatever its pace. */
-static int take_part(struct member *m, struct og_device *d, struct og_stream *s, struct og_group *g)
+static int take_part(struct member *m, struct og_device *d, struct og_stream *s,
+                     struct og_device_ring *g)
 {
     const size_t bytes = (size_t)MEMBERS * NUMBERS * sizeof(float);
     float *host = ops->pin(d, bytes, &m->err), *back = ops->pin(d, bytes, &m->err);
@@ -105,7 +106,7 @@ static void *be_member(void *arg)
     struct member *m = arg;
     struct og_device *d;
     struct og_stream *s;
-    struct og_group *g;
+    struct og_device_ring *g;
     if (ops->open(&d, m->rank, NULL) < 0 || ops->stream(d, &s, NULL) < 0)
         abort();
     m->rc = ops->group(d, &g, m->id, m->rank, MEMBERS, &m->err);
