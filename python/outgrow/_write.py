@@ -195,7 +195,7 @@ def save_rest(folder, path, data, given, edges_stay, its_x, its_y):
     before = named(given)
     save_attributes(folder, path, data, given, edges_stay, its_x)
     left = named(given)
-    kept = [*(name for name in before if name not in left), *(["edge_attr"] if given.arguments.get("edge_attr") is not None else [])]
+    kept = [name for name in before if name not in left]
     if kept:
         warn(f"data: outgrow.write stores {', '.join(kept)} for batches, not for training")
     if left:

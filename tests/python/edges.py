@@ -150,8 +150,8 @@ def test_data_and_neighbor_loader():
     for kind in torch.float32, torch.float16, torch.float64:
         data = Data(x=given["x"], y=given["y"], edge_index=given["edge_index"], edge_attr=torch.from_numpy(ROWS).to(kind))
         name = f"data-{str(kind)[6:]}"
-        said, = warned(lambda: outgrow.write(name, data))
-        assert said == "data: outgrow.write stores edge_attr for batches, not for training", said
+        said = warned(lambda: outgrow.write(name, data))
+        assert said == ["data: outgrow.write stores edge_attr for batches, not for training"] * (kind == torch.float64), said
         assert os.path.exists(f"{name}/edge_features.npy") == (kind != torch.float64)
         loader = outgrow.NeighborLoader(name, [6, 3], input_nodes=torch.arange(300), batch_size=100)
         for batch in loader:
