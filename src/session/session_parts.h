@@ -76,8 +76,8 @@ OG_MUST_CHECK int og__know_disks(struct og_workload *f, const struct og_options 
 OG_MUST_CHECK int og__know_whole(struct og_config *c, struct og_err *err);
 OG_MUST_CHECK int og__know_graph(struct og_workload *f, const struct og_options *opt,
                                  struct og_err *err);
-/* Decides whether the run's model sees features of edges, for a dataset that `has` some:
- * --edge-features, or the given model. Warns where they have no effect. */
+/* Decides whether the run's model sees features of edges. The given model says it, or
+ * --edge-features. With `has` the dataset has some; warns where they have no effect. */
 bool og__session_has_edge_features(const struct og_session *s);
 OG_MUST_CHECK int og__session_use_edges(struct og_session *s, const struct og_model_config *model,
                                         bool has, struct og_err *err);

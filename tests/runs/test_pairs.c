@@ -84,6 +84,7 @@ static const struct given {
     {"min-delta", "0.01", BOUNDS},
     {"patience", "1", BOUNDS},
     {"edge-weights", "off", BOUNDS}, /* the graph has none */
+    {"edge-features", "off", BOUNDS},
     {"init", initial, CHANGES},
     {"seed", "9", CHANGES},
     {"no-shuffle", "true", CHANGES},
