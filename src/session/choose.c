@@ -118,6 +118,10 @@ static struct og_candidate candidate_of(const struct og_session *s, struct trial
     const uint64_t plans = spilled ? og__input_rows(&s->workload) * sizeof(uint32_t) : 0;
     const uint64_t items = OG_MAX(og__schedule_items(&s->workload.schedule), run);
     uint64_t superbatch = OG_MIN(m->superbatch * run / items, run); /* without validation */
+    if (s->config.opt.superbatch <= 0 && superbatch > 0 && superbatch < epoch) {
+        const uint64_t parts = (epoch + superbatch - 1) / superbatch; /* about equal ones */
+        superbatch = (epoch + parts - 1) / parts;
+    }
     if (s->config.opt.resample_every > 1 && og__policy_is_steady(t->exec.policy))
         superbatch = epoch;
     return (struct og_candidate){
