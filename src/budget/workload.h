@@ -25,7 +25,8 @@ struct og_split {
     uint32_t *ids;      /* [n] nodes, or [2 n] ends of edges */
     uint32_t *relation; /* [n] of edges of several relations; NULL: of one */
     int64_t n;
-    void *labels; /* in the order of ids */
+    void *labels;   /* in the order of ids */
+    float *weights; /* [n] of --seed-weights in the loss, or NULL */
     /* Given negatives of edges (sample/pairs.h), or NULL. */
     uint32_t *negatives; /* [n_negatives][negatives_width] */
     int64_t n_negatives, negatives_width;

@@ -56,6 +56,7 @@ struct og_resumable {
     const struct og_schedule *schedule;
     struct og_model *model;
     struct og_steps *steps;
+    const struct og_split *train; /* may have weights */
 };
 OG_MUST_CHECK int og__resume_write(const char *path, const struct og_resumable *r,
                                    const struct og_train_state *state, const float *best,

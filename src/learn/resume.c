@@ -2,6 +2,7 @@
 #include "learn/checkpoint_parts.h"
 
 #include "base/file.h"
+#include "budget/workload.h"
 #include "dataset/identity.h"
 #include "options/options.h"
 
@@ -78,12 +79,19 @@ static char *numbers_text(const struct og_resumable *r)
     return text;
 }
 
-/* XXH3 of the weights of classes, in hexadecimal; 0 without. A file of them may have changed. */
-static void weights_text(const struct og_resumable *r, char out[17])
+/* Weights that a file may have, which may have changed. */
+enum { CLASSES, SEEDS, WEIGHTS };
+static const struct {
+    const char *key, *option;
+} weighed[WEIGHTS] = {{"class_weights", "class-weights"}, {"seed_weights", "seed-weights"}};
+
+/* XXH3 of the weights, in hexadecimal; 0 without. */
+static void weights_text(const struct og_resumable *r, int of, char out[17])
 {
     const struct og_model_config *c = og__model_config(r->model);
-    const size_t bytes = c->class_weights ? (size_t)c->n_classes * sizeof(float) : 0;
-    snprintf(out, 17, "%016" PRIx64, bytes > 0 ? XXH3_64bits(c->class_weights, bytes) : 0);
+    const float *weights = of == CLASSES ? c->class_weights : r->train->weights;
+    const size_t n = of == CLASSES ? (size_t)c->n_classes : (size_t)r->train->n;
+    snprintf(out, 17, "%016" PRIx64, weights ? XXH3_64bits(weights, n * sizeof(*weights)) : 0);
 }
 
 int og__resume_numbers(const struct og_resumable *r, uint64_t *hash, struct og_err *err)
@@ -91,8 +99,9 @@ int og__resume_numbers(const struct og_resumable *r, uint64_t *hash, struct og_e
     char *text = numbers_text(r);
     if (!text)
         return og__fail_errno(err, -ENOMEM, NULL, "options");
-    char weights[17];
-    weights_text(r, weights);
+    char weights[WEIGHTS][17];
+    for (int k = 0; k < WEIGHTS; k++)
+        weights_text(r, k, weights[k]);
     *hash = XXH3_64bits_withSeed(text, strlen(text), XXH3_64bits(weights, sizeof(weights)));
     free(text);
     return 0;
@@ -101,14 +110,17 @@ int og__resume_numbers(const struct og_resumable *r, uint64_t *hash, struct og_e
 static int check_weights(const struct og_tensors *t, const struct og_resumable *r, const char *path,
                          struct og_err *err)
 {
-    const char *said = og__tensors_said(t, "class_weights");
-    char own[17];
-    weights_text(r, own);
-    return !said || strcmp(said, own) == 0
-               ? 0
-               : og__fail(err, -EINVAL, "give the weights as they were, or start another run",
-                          "%s: the run was started with other weights of --class-weights %s", path,
-                          r->opt->class_weights);
+    const char *const files[WEIGHTS] = {r->opt->class_weights, r->opt->seed_weights};
+    for (int k = 0; k < WEIGHTS; k++) {
+        const char *said = og__tensors_said(t, weighed[k].key);
+        char own[17];
+        weights_text(r, k, own);
+        if (said && strcmp(said, own) != 0)
+            return og__fail(err, -EINVAL, "give the weights as they were, or start another run",
+                            "%s: the run was started with other weights of --%s %s", path,
+                            weighed[k].option, files[k]);
+    }
+    return 0;
 }
 
 static char *dataset_text(const struct og_resumable *r)
@@ -164,12 +176,14 @@ int og__resume_write(const char *path, const struct og_resumable *r,
 {
     size_t n;
     const struct og_param *params = og__model_params(r->model, &n);
-    char weights[17];
-    weights_text(r, weights);
+    char weights[WEIGHTS][17];
+    for (int k = 0; k < WEIGHTS; k++)
+        weights_text(r, k, weights[k]);
     struct og_metadata metadata[] = {{"state", og__train_state_text(state, r->schedule)},
                                      {"numbers", numbers_text(r)},
                                      {"dataset", dataset_text(r)},
-                                     {"class_weights", weights}};
+                                     {(char *)weighed[CLASSES].key, weights[CLASSES]},
+                                     {(char *)weighed[SEEDS].key, weights[SEEDS]}};
     const size_t arrays = 5 + (size_t)r->opt->staleness; /* value, m, v, sum, best, older ones */
     struct og_tensors t = {.tensor = calloc(arrays * n, sizeof(*t.tensor)),
                            .metadata = metadata,

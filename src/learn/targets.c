@@ -110,13 +110,14 @@ void og__seed_labels(const struct og_workload *f, const struct og_work *w, void 
         copy_label(f, w, s->place[i < s->repeating ? s->first[i] : i], i, out);
 }
 
-/* How often the turn lists seed i. */
-static float weight_of(const struct og_seeds *s, uint32_t i)
+/* The weight of seed i, times how often the turn lists it. */
+static float weight_of(const struct og_split *split, const struct og_seeds *s, uint32_t i)
 {
+    const uint32_t at = i < s->repeating ? s->first[i] : i;
     float n = i < s->repeating ? 0 : 1;
-    for (uint32_t v = i < s->repeating ? s->first[i] : OG__NO_ID; v != OG__NO_ID; v = s->next[v])
+    for (uint32_t v = i < s->repeating ? at : OG__NO_ID; v != OG__NO_ID; v = s->next[v])
         n++;
-    return n;
+    return split->weights ? n * split->weights[s->place[at]] : n;
 }
 
 const void *og__work_targets(const struct og_workload *f, const struct og_work *w, void *out)
@@ -127,6 +128,6 @@ const void *og__work_targets(const struct og_workload *f, const struct og_work *
     og__seed_labels(f, w, out);
     float *weight = (float *)(void *)((char *)out + og__labels_bytes(f->graph, s->n));
     for (uint32_t i = 0; f->shape.weighs_seeds && i < s->n; i++)
-        weight[i] = weight_of(s, i);
+        weight[i] = weight_of(&f->split[w->descriptor.split], s, i);
     return out;
 }

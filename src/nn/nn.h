@@ -39,7 +39,7 @@ struct og_model_config {
     double gamma;                          /* of the focal loss */
     double label_smoothing;                /* of classes */
     const float *class_weights;            /* [n_classes] of classes or labels; NULL: 1; borrowed */
-    bool weighs_seeds; /* classes are followed by a weight of each seed, float32 [B] */
+    bool weighs_seeds; /* targets are followed by a weight of each seed, float32 [B] */
     bool multi_label;
     size_t n_given;    /* most negatives that a split gives for all its edges (pairs.h) */
     bool class_scores; /* scores of all of more than two classes are kept (tasks.h) */

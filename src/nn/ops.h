@@ -508,7 +508,7 @@ struct og_loss {
     const float *logits; /* [rows, cols] */
     const void *labels;
     const float *class_weight; /* [cols]; NULL: 1 */
-    const float *row_weight;   /* [rows]; NULL: 1; softmax */
+    const float *row_weight;   /* [rows]; NULL: 1 */
     float *grad;               /* [rows, cols] or NULL */
     struct og_metrics *blocks; /* scratch, [og__n_blocks(rows)] */
     struct og_metrics *out;

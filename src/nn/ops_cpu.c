@@ -564,7 +564,8 @@ static void sigmoid_row(const struct loss_run *run, uint32_t r, struct og_metric
     size_t cols = (size_t)op->cols, known = 0;
     const float *x = op->logits + r * cols, *label = (const float *)op->labels + r * cols;
     float *grad = op->grad ? op->grad + r * cols : NULL;
-    const float share = 1.0f / (float)run->weight;
+    const float share = run->weight > 0 ? 1.0f / (float)run->weight : 0;
+    const float own = weight_of(op->row_weight, r);
     double sum = 0;
     for (size_t j = 0; j < cols; j++) {
         if (isnan(label[j])) {
@@ -575,7 +576,7 @@ static void sigmoid_row(const struct loss_run *run, uint32_t r, struct og_metric
         known++;
         float e = expf(-fabsf(x[j]));
         bool on = label[j] > 0.5f, said = x[j] > 0;
-        const float weight = on ? weight_of(op->class_weight, j) : 1;
+        const float weight = own * (on ? weight_of(op->class_weight, j) : 1);
         const float l = log1pf(e) + fmaxf(x[j], 0) - x[j] * label[j];
         float slope;
         sum += (double)weight * loss_by(op, (double)l, &slope);
@@ -586,7 +587,7 @@ static void sigmoid_row(const struct loss_run *run, uint32_t r, struct og_metric
             grad[j] = share * ((x[j] >= 0 ? 1 : e) / (1 + e) - label[j]) * (weight * slope);
     }
     m->counted += known > 0;
-    m->weight += (double)known / (double)cols;
+    m->weight += (double)own * (double)known / (double)cols;
     m->loss_sum += sum / (double)cols;
 }
 
@@ -604,8 +605,7 @@ static void sigmoid_block(void *arg, size_t block, int thread)
 static void cpu_sigmoid_loss(struct og_nn_backend *be, const struct og_loss *op)
 {
     struct loss_run run = {.op = op};
-    for (size_t i = 0; i < op->rows * (size_t)op->cols; i++)
-        run.weight += !isnan(((const float *)op->labels)[i]);
+    run.weight = og__weight_of_known(op);
     og__pool_run(be->pool, og__n_blocks(op->rows), sigmoid_block, &run);
     sum_blocks(op);
 }

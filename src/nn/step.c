@@ -161,12 +161,13 @@ out:
 
 uint64_t og__targets_of(const struct og_model_config *c, uint64_t n)
 {
+    const uint64_t weights = c->weighs_seeds ? n : 0;
     switch (og__task_of(c)->targets) {
     case OG__OF_CLASSES:
-        return c->weighs_seeds ? 2 * n : n;
+        return n + weights;
     case OG__OF_LABELS:
     case OG__OF_VALUES:
-        return n * (uint64_t)c->n_classes;
+        return n * (uint64_t)c->n_classes + weights;
     case OG__OF_PAIRS:
         break;
     }
@@ -176,8 +177,8 @@ uint64_t og__targets_of(const struct og_model_config *c, uint64_t n)
 int og__model_loss(struct og_model *m, const float *logits, const void *labels, uint32_t n,
                    float *grad, struct og_metrics *out, struct og_err *err)
 {
-    size_t bytes = og__targets_of(&m->config, n) * sizeof(float);
-    int rc = og__upload(m, labels, bytes, m->at.room.targets, err);
+    const size_t all = og__targets_of(&m->config, n);
+    int rc = og__upload(m, labels, all * sizeof(float), m->at.room.targets, err);
     if (rc < 0)
         return rc;
     const void *targets = og__on_backend(labels, m->at.room.targets);
@@ -189,7 +190,8 @@ int og__model_loss(struct og_model *m, const float *logits, const void *labels, 
                          .logits = logits,
                          .labels = targets,
                          .class_weight = m->class_weights,
-                         .row_weight = m->config.weighs_seeds ? (const float *)targets + n : NULL,
+                         .row_weight =
+                             m->config.weighs_seeds ? (const float *)targets + all - n : NULL,
                          .grad = grad,
                          .blocks = m->at.loss_blocks,
                          .out = out};

@@ -23,9 +23,9 @@
 
 /* ---- tasks ---- */
 
-/* Targets of a task. */
+/* Targets of a task. If seeds have weights these follow the first three, f32 [B]. */
 enum og__targets {
-    OG__OF_CLASSES, /* int32 [B], -1 = none; then float32 [B] if seeds have weights */
+    OG__OF_CLASSES, /* int32 [B], -1 = none */
     OG__OF_LABELS,  /* f32 [B, C] of 0 and 1, NaN = none */
     OG__OF_VALUES,  /* f32 [B, C], NaN = none */
     OG__OF_PAIRS,   /* a struct og_pairs: edges and negatives */

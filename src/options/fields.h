@@ -53,6 +53,7 @@ struct og_options {
     double focal_gamma;     /* of the loss focal */
     double label_smoothing; /* classes; 0 = none */
     char *class_weights;    /* "balanced", a .npy file, or NULL = all equal */
+    char *seed_weights;     /* a .npy file, or NULL = all equal */
     /* batches */
     char *edge_split; /* link: "85/5/10", "dataset", or NULL = the dataset's, else the former */
     char *relation;   /* link, heterogeneous: relation of the edges; NULL = all relations */

@@ -116,6 +116,9 @@ static const struct og_row table[] = {
      "each, or a .npy file with a number a class. Several labels: weights of those that a node has "
      "(docs/guides/training-practice.md)",
      NULL, OG_OPTION_TEXT, FIELD(class_weights), 0, 0, ALL),
+    ROW("seed-weights", "FILE", "", numbers, NUMBERS,
+     ".npy file with a number per training node, in the order of train.npy: its weight in the loss",
+     NULL, OG_OPTION_TEXT, FIELD(seed_weights), 0, 0, ALL),
     ROW("label-smoothing", "E", "0", numbers, NUMBERS,
      "share of a node's target that is spread evenly over all classes",
      NULL, OG_OPTION_REAL, FIELD(label_smoothing), 0, 1, ALL),

@@ -254,8 +254,9 @@ static int start_run(struct og_trainer *t, struct og_err *err)
     t->started = s->opened;
     t->saved = og__now();
     t->whole = og__schedule_whole(&s->workload.schedule);
-    t->goes_on = (struct og_resumable){&s->config.opt, s->workload.graph, &t->whole,
-                                       s->learner.model, &t->steps};
+    t->goes_on =
+        (struct og_resumable){&s->config.opt,   s->workload.graph, &t->whole,
+                              s->learner.model, &t->steps,         &s->workload.split[OG__TRAIN]};
     t->state.epochs = json_array();
     t->n_values = og__model_values(s->learner.model);
     t->labels = og__alloc(s->budget, og__targets_bytes(&s->workload), "batches", err);

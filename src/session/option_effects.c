@@ -353,7 +353,7 @@ static const struct unused {
     {"decoder", ALL}, {"accumulate", APPLIED}, {"staleness", APPLIED}, {"epochs", APPLIED},
     {"optimizer", ALL}, {"lr", ALL}, {"weight-decay", ALL}, {"beta1", ALL}, {"beta2", ALL}, {"epsilon", ALL}, {"clip", ALL}, {"lr-schedule", ALL},
     {"lr-steps", ALL}, {"lr-min", ALL}, {"lr-every", ALL}, {"lr-factor", ALL}, {"lr-patience", ALL},
-    {"warmup", ALL}, {"focal-gamma", BATCHES | WHOLE}, {"class-weights", BATCHES | WHOLE},
+    {"warmup", ALL}, {"focal-gamma", BATCHES | WHOLE}, {"class-weights", BATCHES | WHOLE}, {"seed-weights", ALL},
     {"label-smoothing", BATCHES | WHOLE}, {"oversample", APPLIED}, {"init", APPLIED}, {"no-shuffle", APPLIED}, {"eval-every", APPLIED},
     {"best-by", ALL}, {"patience", ALL}, {"min-delta", ALL},
     {"resample-every", APPLIED}, {"samples", APPLIED}, {"log-every", ALL},

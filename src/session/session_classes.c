@@ -1,5 +1,4 @@
-/* What a session does for classes of unequal size: weights of classes, and seeds that balance them.
- */
+/* Weights in the loss, of classes and of seeds, and seeds that balance classes. */
 #include "dataset/convert.h"
 #include "learn/targets.h"
 #include "nn/tasks.h"
@@ -7,6 +6,7 @@
 #include "session/session_parts.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char part[] = "labels";
@@ -14,12 +14,13 @@ static const char part[] = "labels";
 /* ---- which tasks take them ---- */
 
 /* What labels of the task are, as bits. */
-enum { CLASSES = 1, LABELS = 2 };
+enum { CLASSES = 1, LABELS = 2, VALUES = 4 };
 
 static int kinds_of(const struct og_session *s)
 {
-    if (og__task(s->config.opt.task)->targets != OG__OF_CLASSES)
-        return 0;
+    const enum og__targets targets = og__task(s->config.opt.task)->targets;
+    if (targets != OG__OF_CLASSES)
+        return targets == OG__OF_VALUES ? VALUES : 0;
     return s->workload.graph->multi_label ? LABELS : CLASSES;
 }
 
@@ -31,13 +32,15 @@ int og__session_check_classes(const struct og_session *s, struct og_err *err)
         bool given;
         int takes;
     } options[] = {{"class-weights", opt->class_weights, CLASSES | LABELS},
+                   {"seed-weights", opt->seed_weights, CLASSES | LABELS | VALUES},
                    {"label-smoothing", opt->label_smoothing > 0, CLASSES},
                    {"oversample", opt->oversample != OG_OVERSAMPLE_NONE, CLASSES}};
     for (size_t i = 0; i < OG_COUNT(options); i++)
         if (options[i].given && !(options[i].takes & kinds_of(s)))
             return og__fail(err, -EINVAL, "leave it out",
                             kinds_of(s) == LABELS ? "--%s: nodes have several labels (--task %s)"
-                                                  : "--%s: there are no classes (--task %s)",
+                            : options[i].takes & VALUES ? "--%s: seeds are edges (--task %s)"
+                                                        : "--%s: there are no classes (--task %s)",
                             options[i].name, og__task_words[opt->task]);
     if (opt->label_smoothing > 0 && opt->loss == OG_LOSS_FOCAL)
         return og__fail(err, -EINVAL, "leave one of the two out",
@@ -111,23 +114,32 @@ static int balance(const struct og_session *s, float *weight, struct og_err *err
     return 0;
 }
 
-/* A number of every class, in a .npy file. */
-static int read_weights(const struct og_session *s, float *weight, struct og_err *err)
+/* Things of which a file has a number each. One of the n is called `one`, several `all`. */
+struct weighed {
+    const char *path, *one, *all;
+    int64_t n;
+};
+
+/* A number of each, in a .npy file. */
+static int read_weights(const struct weighed *of, float *weight, struct og_err *err)
 {
-    static const char hint[] = "give a number of at least 0 a class: "
-                               "numpy.save(\"weights.npy\", weights.astype(\"float32\"))";
-    const char *path = s->config.opt.class_weights;
-    const int64_t n = s->workload.graph->n_classes;
+    const char *path = of->path;
+    const int64_t n = of->n;
     struct og_npy a = {.fd = -1};
     double data[512], sum = 0;
+    char hint[160];
     int rc;
+    snprintf(hint, sizeof(hint),
+             "give a number of at least 0 a %s: "
+             "numpy.save(\"weights.npy\", weights.astype(\"float32\"))",
+             of->one);
     OG_TRY(og__npy_open(&a, path, err));
     if (a.type != OG__NPY_F32 && a.type != OG__NPY_F64 && !og__npy_is_integer(a.type))
         OG_TRY(og__fail(err, -EINVAL, hint, "%s: weights of type %s; numbers expected", path,
                         og__npy_name(a.type)));
     if (a.shape[0] * a.shape[1] != n || (a.shape[1] != 1 && a.shape[0] != 1))
-        OG_TRY(og__fail(err, -EINVAL, hint, "%s: %lld numbers, there are %lld classes", path,
-                        (long long)(a.shape[0] * a.shape[1]), (long long)n));
+        OG_TRY(og__fail(err, -EINVAL, hint, "%s: %lld numbers, there are %lld %s", path,
+                        (long long)(a.shape[0] * a.shape[1]), (long long)n, of->all));
     a.shape[0] = n; /* a row is a column */
     a.shape[1] = a.ndim = 1;
     for (int64_t first = 0, m; first < n; first += m) {
@@ -138,12 +150,12 @@ static int read_weights(const struct og_session *s, float *weight, struct og_err
             weight[first + i] = (float)x;
             sum += x;
             if (!(x >= 0) || isinf(weight[first + i]))
-                OG_TRY(og__fail(err, -EINVAL, hint, "%s: the weight of class %lld is %g", path,
-                                (long long)(first + i), x));
+                OG_TRY(og__fail(err, -EINVAL, hint, "%s: the weight of %s %lld is %g", path,
+                                of->one, (long long)(first + i), x));
         }
     }
     if (!(sum > 0))
-        OG_TRY(og__fail(err, -EINVAL, hint, "%s: every class weighs 0", path));
+        OG_TRY(og__fail(err, -EINVAL, hint, "%s: every %s weighs 0", path, of->one));
 out:
     og__npy_close(&a);
     return rc;
@@ -154,13 +166,29 @@ static int weigh_classes(struct og_session *s, struct og_err *err)
     struct og_workload *f = &s->workload;
     const size_t bytes = (size_t)f->graph->n_classes * sizeof(float);
     const char *how = s->config.opt.class_weights;
+    const struct weighed of = {how, "class", "classes", f->graph->n_classes};
     f->class_weights = og__alloc(s->budget, bytes, part, err);
     if (!f->class_weights)
         return -ENOMEM;
     f->bytes.labels += bytes;
     f->shape.class_weights = f->class_weights;
     return strcmp(how, "balanced") == 0 ? balance(s, f->class_weights, err)
-                                        : read_weights(s, f->class_weights, err);
+                                        : read_weights(&of, f->class_weights, err);
+}
+
+/* Those of the training split alone: evaluation weighs all alike. */
+static int weigh_seeds(struct og_session *s, struct og_err *err)
+{
+    struct og_split *train = &s->workload.split[OG__TRAIN];
+    const struct weighed of = {s->config.opt.seed_weights, "training node", "training nodes",
+                               train->n};
+    const size_t bytes = (size_t)train->n * sizeof(*train->weights);
+    train->weights = og__alloc(s->budget, bytes, part, err);
+    if (!train->weights)
+        return -ENOMEM;
+    s->workload.bytes.labels += bytes;
+    s->workload.shape.weighs_seeds = true;
+    return read_weights(&of, train->weights, err);
 }
 
 /* ---- seeds ---- */
@@ -198,6 +226,8 @@ int og__session_balance(struct og_session *s, struct og_err *err)
         OG_TRY(weigh_classes(s, err));
     if (og__session_oversamples(s))
         OG_TRY(balance_seeds(s, err));
+    if (s->config.want & OG__WANT_TRAINING && opt->seed_weights)
+        OG_TRY(weigh_seeds(s, err));
 out:
     return rc;
 }
@@ -207,5 +237,7 @@ void og__session_drop_classes(struct og_session *s)
     struct og_workload *f = &s->workload;
     if (f->class_weights)
         og__release(s->budget, f->class_weights, (size_t)f->graph->n_classes * sizeof(float), part);
+    og__release(s->budget, f->split[OG__TRAIN].weights,
+                (size_t)f->split[OG__TRAIN].n * sizeof(float), part);
     og__balanced_close(&f->balanced);
 }

@@ -6,7 +6,7 @@
  *   session_tiers.c      what there is where a device keeps rows
  *   session_task.c       what is learnt from which edges and nodes
  *   session_edges.c      places of edges, and groups of their rows
- *   session_classes.c    weights of classes, and seeds that balance them
+ *   session_classes.c    weights of classes and seeds, and seeds that balance classes
  *   session_plan.c       what it will do, and what of it memory holds
  *   session_workload.c   what is known before it is planned */
 #ifndef OG_SESSION_PARTS_H
@@ -50,10 +50,10 @@ OG_MUST_CHECK int og__session_resolve_typed_tiers(struct og_config *c, struct og
 /* What the dataset's labels are decides between classes, labels and values; the task between them
  * and edges. */
 OG_MUST_CHECK int og__session_resolve_task(struct og_session *s, struct og_err *err);
-/* Does the task take --class-weights, --label-smoothing and --oversample? Once it is resolved. */
+/* Does the task take --class-weights, --label-smoothing and their like? Once it is resolved. */
 OG_MUST_CHECK int og__session_check_classes(const struct og_session *s, struct og_err *err);
-/* Weights of classes, and seeds that balance them, once labels are loaded and the model is known.
- */
+/* Weights of classes and seeds, and seeds that balance classes. Call once labels are loaded and the
+ * model is known. */
 OG_MUST_CHECK int og__session_balance(struct og_session *s, struct og_err *err);
 /* The most negatives that a split gives for all its edges. */
 size_t og__session_given(const struct og_session *s);

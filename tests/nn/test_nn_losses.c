@@ -110,7 +110,7 @@ static void losses_equal_reference_and_slopes(void **state)
             c.gamma = kinds[k].gamma;
             c.smoothing = multi ? 0 : kinds[k].smoothing;
             c.class_weight = kinds[k].classes ? classes : NULL;
-            c.row_weight = kinds[k].rows && !multi ? rows : NULL;
+            c.row_weight = kinds[k].rows ? rows : NULL;
             check_case(&c);
             free(classes);
             free(rows);
@@ -179,7 +179,7 @@ static void losses_are_pytorchs(void **state)
                               .smoothing = number_of(text, "smoothing=")};
         struct og_metrics m;
         const float *labels = floats_of(&t, name, "labels"), *grad = floats_of(&t, name, "grad");
-        float *weight = calloc(LOSS_COLS, sizeof(float));
+        float *weight = calloc(LOSS_COLS, sizeof(float)), rows[LOSS_ROWS];
         loss_open(&c, c.multi);
         memcpy(c.logits, floats_of(&t, name, "logits"), LOSS_ROWS * LOSS_COLS * sizeof(float));
         for (size_t i = 0; i < LOSS_ROWS * (size_t)(c.multi ? LOSS_COLS : 1); i++) {
@@ -193,6 +193,8 @@ static void losses_are_pytorchs(void **state)
         if (floats_of(&t, name, "weight"))
             c.class_weight =
                 memcpy(weight, floats_of(&t, name, "weight"), LOSS_COLS * sizeof(float));
+        if (floats_of(&t, name, "rows"))
+            c.row_weight = memcpy(rows, floats_of(&t, name, "rows"), sizeof(rows));
         const double loss = loss_value(&c, &og__ops_cpu, c.grad, &m);
         double want;
         memcpy(&want, floats_of(&t, name, "loss"), sizeof(want));
@@ -207,7 +209,7 @@ static void losses_are_pytorchs(void **state)
         free(c.grad);
         free(c.labels);
     }
-    assert_true(t.n_metadata >= 8);
+    assert_true(t.n_metadata >= 13);
     print_message("%zu losses within %.1e\n", t.n_metadata, worst);
     og__tensors_release(&t);
     free(bytes);

@@ -452,6 +452,7 @@ static void check_loss(const struct og_loss *op, size_t labels_a_row)
     own(op->labels, op->rows * labels_a_row * sizeof(float), "labels");
     OWN_IF(op->grad, cells);
     OWN_IF(op->class_weight, op->cols);
+    OWN_IF(op->row_weight, op->rows);
     OWN(op->blocks, og__n_blocks(op->rows));
     host(op->out, "metrics are the host's");
 }
@@ -459,7 +460,6 @@ static void check_loss(const struct og_loss *op, size_t labels_a_row)
 static void check_softmax_loss(const struct og_loss *op)
 {
     check_loss(op, 1);
-    OWN_IF(op->row_weight, op->rows);
 }
 
 static void check_sigmoid_loss(const struct og_loss *op)

@@ -448,10 +448,12 @@ static void ref_sigmoid_loss(struct og_nn_backend *be, const struct og_loss *op)
     (void)be;
     struct og_metrics *out = op->out;
     *out = (struct og_metrics){0};
-    size_t n = (size_t)op->rows * (size_t)op->cols, known = 0, row = SIZE_MAX;
+    size_t n = (size_t)op->rows * (size_t)op->cols, row = SIZE_MAX;
+    double known = 0;
     for (size_t i = 0; i < n; i++)
-        known += !isnan(((const float *)op->labels)[i]);
-    out->weight = (double)known / (double)op->cols;
+        if (!isnan(((const float *)op->labels)[i]))
+            known += of_row(op, (uint32_t)(i / (size_t)op->cols));
+    out->weight = known / (double)op->cols;
     for (size_t i = 0; i < n; i++) {
         if (isnan(((const float *)op->labels)[i])) {
             if (op->grad)
@@ -463,7 +465,8 @@ static void ref_sigmoid_loss(struct og_nn_backend *be, const struct og_loss *op)
         double x = (double)op->logits[i], y = (double)((const float *)op->labels)[i];
         double p = 1 / (1 + exp(-x));
         const bool on = y > 0.5;
-        const double w = on ? of_class(op, (int)(i % (size_t)op->cols)) : 1;
+        const double w =
+            of_row(op, (uint32_t)row) * (on ? of_class(op, (int)(i % (size_t)op->cols)) : 1);
         double slope;
         out->loss_sum += w * of_probability(op, on ? p : 1 - p, on ? -log(p) : -log1p(-p), &slope) /
                          (double)op->cols;
@@ -471,7 +474,7 @@ static void ref_sigmoid_loss(struct og_nn_backend *be, const struct og_loss *op)
         out->false_positive += x > 0 && y <= 0.5;
         out->false_negative += x <= 0 && y > 0.5;
         if (op->grad)
-            op->grad[i] = (float)(w * slope * (p - y) / (double)known);
+            op->grad[i] = (float)(known > 0 ? w * slope * (p - y) / known : 0);
     }
 }
 
@@ -498,9 +501,10 @@ static void ref_value_loss(struct og_nn_backend *be, const struct og_loss *l)
     size_t cols = (size_t)l->cols, n = l->rows * cols;
     const float *labels = l->labels;
     *out = (struct og_metrics){0};
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         out->values += !isnan(labels[i]);
-    out->weight = (double)out->values;
+        out->weight += isnan(labels[i]) ? 0 : of_row(l, (uint32_t)(i / cols));
+    }
     for (uint32_t r = 0; r < l->rows; r++) {
         bool any = false;
         for (size_t i = r * cols; i < (r + 1) * cols; i++) {
@@ -515,9 +519,10 @@ static void ref_value_loss(struct og_nn_backend *be, const struct og_loss *l)
             }
             double slope = 0, loss = loss_of_error(l->loss, d, &slope);
             if (there)
-                out->loss_sum += loss;
+                out->loss_sum += of_row(l, r) * loss;
             if (l->grad)
-                l->grad[i] = there ? (float)(slope / (double)out->values) : 0;
+                l->grad[i] =
+                    there && out->weight > 0 ? (float)(of_row(l, r) * slope / out->weight) : 0;
         }
         out->counted += any;
     }

@@ -204,19 +204,21 @@ def check_patience():
     assert "stopped after epoch 2" in said.stderr, said.stderr
 
 
+def npy(path, values):
+    head = "{'descr': '<f4', 'fortran_order': False, 'shape': (%d,), }" % len(values)
+    head += " " * (-(len(head) + 11) % 64) + "\n"
+    pathlib.Path(path).write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + struct.pack(f"<{len(values)}f", *values))
+
+
+def ints(path, kind):
+    data = pathlib.Path(path).read_bytes()
+    start = 10 + struct.unpack("<H", data[8:10])[0]
+    return struct.unpack(f"<{(len(data) - start) // struct.calcsize(kind)}{kind}", data[start:])
+
+
 def check_classes():
     """Weights from a file are those of `balanced`, and a file that changed is refused. Seeds are drawn as often of each class. What a task does not take is
     refused."""
-    def npy(path, values):
-        head = "{'descr': '<f4', 'fortran_order': False, 'shape': (%d,), }" % len(values)
-        head += " " * (-(len(head) + 11) % 64) + "\n"
-        pathlib.Path(path).write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + struct.pack(f"<{len(values)}f", *values))
-
-    def ints(path, kind):
-        data = pathlib.Path(path).read_bytes()
-        start = 10 + struct.unpack("<H", data[8:10])[0]
-        return struct.unpack(f"<{(len(data) - start) // struct.calcsize(kind)}{kind}", data[start:])
-
     labels = ints("plain/labels.npy", "q")
     train_ids = ints("plain/train.npy", "q")
     counts = [sum(labels[v] == c for v in train_ids) for c in range(4)]
@@ -256,6 +258,50 @@ def check_classes():
     assert "--class-weights, --label-smoothing have no effect" in said, said
 
 
+def check_seeds():
+    """Weights of seeds: a mean over their sum, also over mini-batches that a step adds, in any process. A file that changed or does not fit
+    is refused."""
+    still = ["--lr", 0, "--dropout", 0, "--fanout", "-1,-1", "--epochs", 1, "--eval-every", 0]
+    for graph, more in ("plain", []), ("typed", TYPED):
+        n = len(ints(f"{graph}/train.npy", "q"))
+        some = [i % 3 == 0 for i in range(n)]
+        loss = {}
+        for name, one, other in ("some", 1, 0), ("others", 0, 1), ("both", 2, 5):
+            npy(f"{name}.npy", [one if s else other for s in some])
+            loss[name] = train(graph, f"still-{graph}-{name}", *more, *still, "--seed-weights", f"{name}.npy")["epochs"][0]["loss"]
+        a, b = 2 * sum(some), 5 * (n - sum(some))
+        assert abs(loss["both"] - (a * loss["some"] + b * loss["others"]) / (a + b)) < 1e-6, loss
+        npy("ones.npy", [1] * n)
+        npy("uneven.npy", [(i * 7 % 11) / 4 for i in range(n)])
+        train(graph, f"{graph}-none", *more)
+        train(graph, f"{graph}-ones", *more, "--seed-weights", "ones.npy")
+        same(f"{graph}-none", f"{graph}-ones")
+        uneven = [*more, "--seed-weights", "uneven.npy"]
+        every = [*uneven, "--dropout", 0, "--fanout", "-1,-1", "--no-shuffle"]
+        large = train(graph, f"{graph}-large", *every, "--batch", 80)["epochs"]
+        added = train(graph, f"{graph}-added", *every, "--batch", 40, "--accumulate", 2)["epochs"]
+        assert all(abs(x["loss"] - y["loss"]) < 1e-4 for x, y in zip(large, added)), (large[-1]["loss"], added[-1]["loss"])
+        train(graph, f"{graph}-alone", *uneven, "--accumulate", 2)
+        for name, way in ("workers", ["--workers", 2]), ("executors", ["--executors", 2]), ("exchange", ["--workers", 2, "--exchange"]):
+            train(graph, f"{graph}-{name}", *uneven, "--accumulate", 2, *way)
+            same(f"{graph}-alone", f"{graph}-{name}")
+        kill(graph, f"{graph}-killed", 9, *uneven, "--accumulate", 2)
+        train(graph, f"{graph}-killed", *uneven, "--accumulate", 2, "--resume")
+        same(f"{graph}-alone", f"{graph}-killed")
+        device = train(graph, f"{graph}-device", *uneven, "--accumulate", 2, "--device", "virtual")["epochs"]
+        host = json.loads(pathlib.Path(f"{graph}-alone/summary.json").read_text())["epochs"]
+        assert all(abs(x["loss"] - y["loss"]) < 1e-3 for x, y in zip(device, host)), (device[-1]["loss"], host[-1]["loss"])
+        npy("uneven.npy", [1, 2] + [1] * (n - 2))
+        said = run("train", graph, *BASE, *uneven, "--accumulate", 2, "--epochs", 9, "--run", f"{graph}-alone", "--resume", fails=True).stderr
+        assert "--seed-weights" in said, said
+    for bad, word in ([1, 2, 3], "training nodes"), ([1, -1] + [1] * (n - 2), "training node 1"), ([0] * n, "every training node"):
+        npy("uneven.npy", bad)
+        said = run("train", "typed", *BASE, *uneven, "--run", "never", fails=True).stderr
+        assert word in said and not os.path.exists("never"), said
+    said = run("train", "plain", *BASE, *LINK, "--run", "never", "--seed-weights", "ones.npy", fails=True).stderr
+    assert "--seed-weights: seeds are edges" in said and not os.path.exists("never"), said
+
+
 def check_words():
     for option, more in ("patience", ["--patience", "6"]), ("optimizer", ["--optimizer", "adamw"]), ("lr-schedule", ["--lr-schedule", "step:7,0.5"]), ("min-delta", ["--min-delta", "0.1"]), \
             ("lr-steps", ["--lr-steps", "9"]), ("beta2", ["--beta2", "0.9", "--optimizer", "sgd"]):
@@ -271,7 +317,7 @@ with tempfile.TemporaryDirectory() as folder:
     run("generate", "plain", "--nodes", 1200, "--degree", 6, "--dim", 8, "--classes", 4, "--train-fraction", 0.2)
     run("generate", "typed", "--types", "drug:1200,gene:500", "--classes", 4, "--dim", 8, "--train-fraction", 0.2, "--relations",
         "drug:binds:gene:4,gene:bound.by:drug:4,gene:near:gene:3")
-    for check in check_rates, check_longer, check_resumed, check_shared, check_patience, check_classes, check_words:
+    for check in check_rates, check_longer, check_resumed, check_shared, check_patience, check_classes, check_seeds, check_words:
         if len(sys.argv) < 3 or check.__name__ in sys.argv[2:]:
             check()
     os.chdir("/")

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 static char dataset[300], run_path[300], initial[300], made_before[300], spans[300], scratch[300],
-    scores[320], by_scores[330];
+    scores[320], by_scores[330], ids[330];
 
 /* ---- a value for each option, other than its default and the base's ---- */
 
@@ -46,6 +46,7 @@ static const struct given {
     {"loss", "focal:1.5", CHANGES},
     {"focal-gamma", "0.7", CHANGES},
     {"class-weights", "balanced", CHANGES},
+    {"seed-weights", ids, CHANGES},
     {"label-smoothing", "0.2", CHANGES},
     {"oversample", "balanced", CHANGES},
     {"edge-split", "70/15/15", CHANGES},
@@ -62,7 +63,7 @@ static const struct given {
     {"walk-restart", "0.1", CHANGES},
     {"neighbors", "2", CHANGES},
     {"batch", "11", CHANGES},
-    {"epochs", "3", CHANGES},
+    {"epochs", "3", BOUNDS}, /* --patience may end it before */
     {"epochs", "1", CHANGES},
     {"optimizer", "sgd", CHANGES},
     {"lr", "0.05", CHANGES},
@@ -310,6 +311,7 @@ static int make_dataset(void **state)
     snprintf(scratch, sizeof(scratch), "%s/scratch", folder);
     snprintf(scores, sizeof(scores), "%s/scores.npy", folder);
     snprintf(by_scores, sizeof(by_scores), "file:%s/labels.npy", dataset); /* a number a node */
+    snprintf(ids, sizeof(ids), "%s/train.npy", dataset); /* a number a training node */
     setenv("XDG_CACHE_HOME", folder, 1);
     og__generate_init(&g);
     g.nodes = 400;

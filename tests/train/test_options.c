@@ -496,6 +496,7 @@ static const char *const away[][2] = {
     {"loss", "margin"},
     {"focal-gamma", "1.5"},
     {"class-weights", "w, x.npy"},
+    {"seed-weights", "w, x.npy"},
     {"label-smoothing", "0.05"},
     {"oversample", "balanced"},
     {"edge-split", "70/10/20"},

@@ -170,7 +170,8 @@ OG_ON_DEVICE void sigmoid_row(const struct og_loss *op, uint32_t r, double all_k
     const float *x = op->logits + (size_t)r * cols;
     const float *label = (const float *)op->labels + (size_t)r * cols;
     float *grad = op->grad ? op->grad + (size_t)r * cols : NULL;
-    const float share = 1.0f / (float)all_known;
+    const float share = all_known > 0 ? 1.0f / (float)all_known : 0;
+    const float own = weight_of(op->row_weight, r);
     double sum = 0, known = 0;
     for (uint32_t j = 0; j < cols; j++) {
         if (label[j] != label[j]) { /* not known */
@@ -181,7 +182,7 @@ OG_ON_DEVICE void sigmoid_row(const struct og_loss *op, uint32_t r, double all_k
         known++;
         const float e = expf(-fabsf(x[j]));
         const bool on = label[j] > 0.5f, said = x[j] > 0;
-        const float weight = on ? weight_of(op->class_weight, j) : 1;
+        const float weight = own * (on ? weight_of(op->class_weight, j) : 1);
         const float l = log1pf(e) + fmaxf(x[j], 0) - x[j] * label[j];
         float slope;
         sum += (double)weight * loss_by(op, (double)l, &slope);
@@ -192,7 +193,7 @@ OG_ON_DEVICE void sigmoid_row(const struct og_loss *op, uint32_t r, double all_k
             grad[j] = share * ((x[j] >= 0 ? 1 : e) / (1 + e) - label[j]) * (weight * slope);
     }
     m->counted = known > 0;
-    m->weight = known / (double)cols;
+    m->weight = (double)own * known / (double)cols;
     m->loss_sum = sum / (double)cols;
 }
 
@@ -213,7 +214,7 @@ OG_KERNEL(og__k_count_values, og_k_loss)
     double n = 0;
     for (size_t i = og_thread(); i < all; i += OG_THREADS) {
         const float y = ((const float *)op->op.labels)[i];
-        n += y == y;
+        n += y == y ? (double)weight_of(op->op.row_weight, i / (size_t)op->op.cols) : 0;
     }
     leave_weight(n, op->weight OG_PASS);
 }
@@ -238,7 +239,8 @@ OG_ON_DEVICE void value_row(const struct og_k_loss *op, uint32_t r, struct og_me
 {
     const struct og_loss *l = &op->op;
     const size_t first = (size_t)r * (size_t)l->cols;
-    const float share = 1 / (float)*op->weight;
+    const float share = *op->weight > 0 ? 1 / (float)*op->weight : 0;
+    const float own = weight_of(l->row_weight, r);
     for (size_t i = first; i < first + (size_t)l->cols; i++) {
         const float y = ((const float *)l->labels)[i], d = l->logits[i] - y;
         const bool there = y == y;
@@ -246,15 +248,15 @@ OG_ON_DEVICE void value_row(const struct og_k_loss *op, uint32_t r, struct og_me
         if (there) {
             m->counted = 1;
             m->values++;
-            m->weight++;
-            m->loss_sum += value_loss(l->loss, d, &slope);
+            m->weight += (double)own;
+            m->loss_sum += (double)own * value_loss(l->loss, d, &slope);
             m->absolute += (double)fabsf(d);
             m->squared += (double)d * (double)d;
             m->value_sum += (double)y;
             m->value_squares += (double)y * (double)y;
         }
         if (l->grad)
-            l->grad[i] = there ? share * slope : 0;
+            l->grad[i] = there ? share * own * slope : 0;
     }
 }
 

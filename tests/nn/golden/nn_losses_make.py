@@ -14,17 +14,20 @@ rng = np.random.default_rng(5)
 out, metadata = {}, {}
 
 
-def case(name, loss, multi=False, weighted=False, text=""):
+def case(name, loss, multi=False, weighted=False, rows=False, text=""):
     logits = torch.from_numpy(rng.normal(0, 3, (ROWS, COLS)).astype(np.float32)).double().requires_grad_()
     labels = (rng.random((ROWS, COLS)) < 0.3).astype(np.float32) if multi else rng.integers(-1, COLS, ROWS).astype(np.float32)
     weight = torch.from_numpy(rng.uniform(0.1, 3, COLS).astype(np.float32)).double() if weighted else None
     y = torch.from_numpy(labels).double() if multi else torch.from_numpy(labels).long()
-    value = loss(logits, y, weight)
+    each = torch.from_numpy(rng.choice([0, 0.5, 1, 3], ROWS).astype(np.float32)).double() if rows else None
+    value = loss(logits, y, weight, each) if rows else loss(logits, y, weight)
     value.backward()
     out.update({f"{name}.logits": logits.detach().numpy().astype(np.float32), f"{name}.labels": labels,
                 f"{name}.grad": logits.grad.numpy().astype(np.float32), f"{name}.loss": np.array([value.item()])})
     if weighted:
         out[f"{name}.weight"] = weight.numpy().astype(np.float32)
+    if rows:
+        out[f"{name}.rows"] = each.numpy().astype(np.float32)
     metadata[name] = ("multi " if multi else "") + text
     print(name, value.item())
 
@@ -52,6 +55,14 @@ def focal_labels(gamma):
     return loss
 
 
+def by_row(each):
+    """(w * l).sum() / w.sum(), w of each row."""
+    def loss(x, y, _, w):
+        x, y, w = (x[y >= 0], y[y >= 0], w[y >= 0]) if y.ndim == 1 else (x, y, w[:, None].expand_as(y))
+        return (w * each(x, y)).sum() / w.sum()
+    return loss
+
+
 if __name__ == "__main__":
     case("plain", cross_entropy(0))
     case("weights", cross_entropy(0), weighted=True)
@@ -63,4 +74,7 @@ if __name__ == "__main__":
     case("labels_weights", lambda x, y, w: F.binary_cross_entropy_with_logits(x, y, pos_weight=w), multi=True, weighted=True)
     case("labels_focal", focal_labels(1.5), multi=True, text="gamma=1.5")
     case("labels_focal_weights", focal_labels(2), multi=True, weighted=True, text="gamma=2")
+    case("rows", by_row(lambda x, y: F.cross_entropy(x, y, reduction="none")), rows=True)
+    case("rows_smooth", by_row(lambda x, y: F.cross_entropy(x, y, reduction="none", label_smoothing=0.2)), rows=True, text="smoothing=0.2")
+    case("rows_labels", by_row(lambda x, y: F.binary_cross_entropy_with_logits(x, y, reduction="none")), rows=True, multi=True)
     write_safetensors("nn_losses.safetensors", out, metadata)
