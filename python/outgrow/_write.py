@@ -91,6 +91,13 @@ def save_links(folder, name, pairs):
     save(f"{folder}/{name}.npy", name, [pairs])
 
 
+def save_edge_labels(folder, name, labels):
+    labels = array_of(labels, name)
+    if labels.dtype.kind not in "iuf" or labels.ndim not in (1, 2):
+        raise OptionError(f"{name}: {labels.dtype} {list(labels.shape)}", "give one label per link: integers [n], or floats [n] or [n, C]")
+    save(f"{folder}/{name}.npy", name, [labels])
+
+
 @contextlib.contextmanager
 def by_arguments(folder, names):
     """Errors name arguments instead of the files written from them."""
@@ -113,7 +120,7 @@ OTHER_NAMES = {"edge_feat": "edge_attr", "edge_features": "edge_attr", "features
                "test_mask": "test", "test_idx": "test"}
 
 
-LINKS = "train_edges", "valid_edges", "test_edges"
+LINKS = "train_edges", "valid_edges", "test_edges", "train_edge_labels", "valid_edge_labels", "test_edge_labels"
 def with_classes(given):
     """Labels that are words as classes, and the names of these, or None."""
     typed = hasattr(given["y"], "items")
@@ -153,7 +160,7 @@ def store(path, given, about, options, *, progress=False, maps=None, classes=Non
         if plain:
             save_plain(folder, plain, said, arguments, as_stored)
             for key, pairs in (links or {}).items():
-                save_links(folder, key, pairs)
+                (save_edge_labels if key.endswith("labels") else save_links)(folder, key, pairs)
         elif links:
             raise OptionError(f"{next(iter(links))}: of a graph with types", "import_(\"npy\", ...) reads files of this name, with ids of the whole graph")
         else:
@@ -221,7 +228,8 @@ def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid
     num_classes  if there are more classes than in y
     num_nodes    heterogeneous: {type: n} for types without x
     options      options of `outgrow import`: memory="2G" limits it, symmetrize=True adds reverse edges, feature_dtype="f16", ... For a
-                 homogeneous graph also train_edges, valid_edges and test_edges: links [n, 2] of these splits
+                 homogeneous graph also train_edges, valid_edges and test_edges: links [n, 2] of these splits,
+                 and train_edge_labels and its relatives for task="edge": [n] classes, -1 = none; [n] or [n, C] floats
 
     For a heterogeneous graph edge_index is {(source, name, destination): [2, E], ...}, and edge_weight and edge_attr likewise. Nodes of x, y, train, valid and
     test are {type: ...}, with ids within the type. Labels and splits are of one type; types may have no x. One type with one relation is stored as a

@@ -39,7 +39,13 @@ enum og_sampler_kind {
  * ONCE: it samples in the first such hop and reuses these neighbours later (PyTorch Geometric's
  * NeighborLoader). The edges of a hop are then the first ones of the next, in the same order. */
 enum og_draw_kind { OG_DRAW_EACH, OG_DRAW_ONCE };
-enum og_task_kind { OG_TASK_NODE, OG_TASK_LINK, OG_TASK_REGRESSION };
+enum og_task_kind {
+    OG_TASK_NODE,
+    OG_TASK_LINK,
+    OG_TASK_REGRESSION,
+    OG_TASK_EDGE,
+    OG_TASK_EDGE_REGRESSION,
+};
 enum og_decoder_kind { OG_DECODER_DOT, OG_DECODER_MLP, OG_DECODER_DISTMULT };
 enum og_loss_kind {
     OG_LOSS_AUTO,

@@ -19,7 +19,7 @@ size_t og__split_negatives_bytes(const struct og_split *split)
 
 size_t og__logits_bytes(const struct og_workload *f)
 {
-    return f->schedule.batch_size * (size_t)f->shape.n_classes * sizeof(float);
+    return f->schedule.batch_size * (size_t)og__model_width(&f->shape) * sizeof(float);
 }
 
 size_t og__hidden_bytes(const struct og_workload *f)
@@ -30,7 +30,8 @@ size_t og__hidden_bytes(const struct og_workload *f)
 size_t og__seed_targets_bytes(const struct og_workload *f, uint32_t n)
 {
     const size_t weights = f->shape.weighs_seeds ? n * sizeof(float) : 0;
-    return f->seeds.edges ? 0 : og__labels_bytes(f->graph, n) + weights;
+    const bool none = f->seeds.edges && !f->seeds.rule.labelled;
+    return none ? 0 : og__labels_bytes(f->graph, n) + weights;
 }
 
 size_t og__targets_bytes(const struct og_workload *f)

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/option_rows.h"
 #include "base/sized.h"
+#include "dataset/edge_labels.h"
 #include "dataset/edge_walk.h"
 #include "dataset/meta.h"
 #include "dataset/node_names.h"
@@ -313,6 +314,8 @@ static int export_npy(struct exporter *x, struct og_err *err)
         OG_TRY(export_array(x, &g->edges[s], false, name, err));
         snprintf(name, sizeof(name), "%s_edge_type.npy", splits[s]); /* a type is a relation */
         OG_TRY(export_array(x, &g->edge_relations[s], false, name, err));
+        snprintf(name, sizeof(name), "%s.npy", og__edge_labels_name((enum og__split)s));
+        OG_TRY(export_array(x, &g->edge_labels[s], false, name, err));
         if (s == OG__TRAIN)
             continue;
         snprintf(name, sizeof(name), "%s.npy",

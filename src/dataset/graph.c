@@ -2,6 +2,7 @@
  * Loading checks split and label ids; topology.c checks the lists. */
 #include "base/descriptors.h"
 #include "base/file.h"
+#include "dataset/edge_labels.h"
 #include "dataset/identity.h"
 #include "dataset/schema.h"
 
@@ -288,6 +289,8 @@ static int open_lists(struct og_graph *g, const struct og_meta *m, struct og_err
         OG_TRY(open_array(g, m, og__array_name(a), true, og__array_of(g, a), err));
     for (enum og__split s = OG__VALID; s <= OG__TEST; s++)
         OG_TRY(open_negatives(g, m, s, err));
+    for (enum og__split s = OG__TRAIN; s < OG__SPLITS; s++)
+        OG_TRY(open_array(g, m, og__edge_labels_name(s), true, &g->edge_labels[s], err));
     OG_TRY(open_array(g, m, "node_ids", true, &g->node_ids, err));
     if (!og__form_of(g)->lists_relations)
         return 0;
@@ -502,6 +505,22 @@ static int check_negatives(const struct og_graph *g, struct og_err *err)
     return 0;
 }
 
+static int check_edge_labels(const struct og_graph *g, struct og_err *err)
+{
+    for (int s = 0; s < OG__SPLITS; s++) {
+        const struct og_npy *a = &g->edge_labels[s];
+        const int64_t n = g->edges[s].fd < 0 ? 0 : g->edges[s].shape[0];
+        if (a->fd < 0)
+            continue;
+        if (!(og__npy_is_integer(a->type) && a->shape[1] == 1) && a->type != OG__NPY_F32)
+            return og__fail(err, -EINVAL, again_hint,
+                            "%s: must be whole numbers, one an edge, or float32", a->path);
+        if (a->shape[0] != n)
+            return disagree(a->path, "edges of its list", n, a->shape[0], err);
+    }
+    return 0;
+}
+
 static int check_node_ids(const struct og_graph *g, struct og_err *err)
 {
     const struct og_npy *a = &g->node_ids;
@@ -518,6 +537,7 @@ static int check_lists(struct og_graph *g, const struct og_meta *m, struct og_er
     OG_TRY(check_edges(g, err));
     OG_TRY(check_edge_relations(g, err));
     OG_TRY(check_negatives(g, err));
+    OG_TRY(check_edge_labels(g, err));
     OG_TRY(check_node_ids(g, err));
 out:
     return rc;
@@ -538,8 +558,10 @@ static void blank(struct og_graph *g)
     struct og_npy *const own[] = {&g->labels, &g->node_ids};
     for (size_t i = 0; i < OG_COUNT(own); i++)
         own[i]->fd = -1;
-    for (int s = 0; s < OG__SPLITS; s++)
+    for (int s = 0; s < OG__SPLITS; s++) {
         g->split[s].fd = g->edges[s].fd = g->edge_relations[s].fd = g->negatives[s].fd = -1;
+        g->edge_labels[s].fd = -1;
+    }
 }
 
 static struct og_relation relation_of(const struct og_graph *g, const struct og_relation_meta *m)
@@ -675,6 +697,7 @@ static void each_array(struct og_graph *g, void (*fn)(struct og_npy *a, void *ar
         fn(&g->edges[s], arg);
         fn(&g->edge_relations[s], arg);
         fn(&g->negatives[s], arg);
+        fn(&g->edge_labels[s], arg);
     }
     fn(&g->labels, arg);
     fn(&g->node_ids, arg);

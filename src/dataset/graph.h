@@ -111,6 +111,7 @@ struct og_graph {
     struct og_npy labels, split[OG__SPLITS];
     struct og_npy edges[OG__SPLITS]; /* for link prediction; held-out edges are not in the graph */
     struct og_npy edge_relations[OG__SPLITS]; /* of these edges (typed_edges.h), or absent */
+    struct og_npy edge_labels[OG__SPLITS];    /* of these edges (edge_labels.h), or absent */
     /* Given negatives of held-out edges, or absent. Each: [edges, k], k destinations for each edge;
      * else [m, 2], edges for all of them. Homogeneous graphs only. */
     struct og_npy negatives[OG__SPLITS];

@@ -206,6 +206,13 @@ int og__identify_arrays(struct og_graph *g, const struct og_meta *m, struct og_e
         OG_TRY(look_at(&g->negatives[s], buffer, &contents, err));
         id->contents = mix(id->contents, &contents, sizeof(contents));
     }
+    for (int s = 0; s < OG__SPLITS; s++) {
+        uint64_t contents = 0;
+        if (!og__npy_there(&g->edge_labels[s]))
+            continue;
+        OG_TRY(look_at(&g->edge_labels[s], buffer, &contents, err));
+        id->contents = mix(id->contents, &contents, sizeof(contents));
+    }
 out:
     free(buffer);
     return rc;
@@ -283,9 +290,12 @@ int og__identify_parts(struct og_graph *g, const struct og_meta *m, struct og_er
         OG_TRY(mix_group(sum, &g->group[k], err));
     for (uint32_t r = 0; r < g->n_relations; r++)
         OG_TRY(mix_relation(sum, &g->relation[r], err));
-    for (int s = 0; s < OG__SPLITS; s++)
+    for (int s = 0; s < OG__SPLITS; s++) {
         if (g->edge_relations[s].fd >= 0)
             OG_TRY(mix_array(sum, &g->edge_relations[s], err));
+        if (g->edge_labels[s].fd >= 0)
+            OG_TRY(mix_array(sum, &g->edge_labels[s], err));
+    }
 out:
     return rc;
 }

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/hex.h"
 #include "base/sized.h"
+#include "dataset/edge_labels.h"
 #include "dataset/identity.h"
 #include "dataset/writer.h"
 
@@ -98,6 +99,8 @@ static int copy_arrays(struct parter *p, struct og_err *err)
         look_at(p, og__array_of(p->ds, a), &row);
     for (enum og__split s = OG__VALID; s <= OG__TEST; s++)
         look_at(p, &p->ds->negatives[s], &row);
+    for (int s = 0; s < OG__SPLITS; s++)
+        look_at(p, &p->ds->edge_labels[s], &row);
     p->bytes = OG_MAX(row, (size_t)PIECE);
     p->buffer = malloc(p->bytes);
     OG_TRY(p->buffer ? 0 : no_memory(p, err));
@@ -109,6 +112,9 @@ static int copy_arrays(struct parter *p, struct og_err *err)
         if (og__npy_there(&p->ds->negatives[s]))
             OG_TRY(copy_array(p, &p->ds->negatives[s],
                               og__negatives_name(s, p->ds->negatives_each[s]), false, err));
+    for (enum og__split s = OG__TRAIN; s < OG__SPLITS; s++)
+        if (og__npy_there(&p->ds->edge_labels[s]))
+            OG_TRY(copy_array(p, &p->ds->edge_labels[s], og__edge_labels_name(s), false, err));
 out:
     return rc;
 }

@@ -5,6 +5,7 @@
 #include "base/option_rows.h"
 #include "base/sized.h"
 #include "dataset/convert.h"
+#include "dataset/edge_labels.h"
 #include "dataset/edge_walk.h"
 #include "dataset/node_names.h"
 #include "dataset/typed_edges.h"
@@ -192,7 +193,6 @@ static int verify_numbers(struct verifier *v, const char *file, const struct og_
 {
     if (!og__npy_there(a))
         return 0;
-    const struct og_npy *values = &v->ds->labels;
     int64_t rows = piece_rows(a);
     size_t bytes = (size_t)(rows * a->shape[1]) * og__npy_size(a->type);
     char *piece = bytes > PIECE_BYTES ? og__alloc(v->budget, bytes, part, err) : (char *)v->piece;
@@ -204,8 +204,8 @@ static int verify_numbers(struct verifier *v, const char *file, const struct og_
         OG_TRY(og__npy_read(a, first, n, piece, err));
         for (size_t i = 0; i < (size_t)(n * a->shape[1]); i++) {
             const long long row = first + (int64_t)i / a->shape[1];
-            if (a == values ? !is_value(a, piece, i)
-                            : !is_finite(what == FEATURES && v->bfloat, a->type, piece, i))
+            if (what == LABELS ? !is_value(a, piece, i)
+                               : !is_finite(what == FEATURES && v->bfloat, a->type, piece, i))
                 tell(v, mend_numbers, "row %lld, column %lld: NaN or infinite", row,
                      (long long)((int64_t)i % a->shape[1]));
             else if (what == WEIGHTS && og__number_at(a->type, piece, i) < 0)
@@ -369,6 +369,21 @@ out:
     return rc;
 }
 
+static void look_at_edge_label(struct verifier *v, long long row, long long x)
+{
+    if (x < -1)
+        tell(v, mend_labels, "row %lld: class %lld", row, x);
+}
+
+static int verify_edge_labels(struct verifier *v, enum og__split s, struct og_err *err)
+{
+    const struct og_npy *a = &v->ds->edge_labels[s];
+    char name[32];
+    snprintf(name, sizeof(name), "%s.npy", og__edge_labels_name(s));
+    return og__npy_is_integer(a->type) ? verify_integers(v, name, a, look_at_edge_label, err)
+                                       : verify_numbers(v, name, a, LABELS, err);
+}
+
 /* Labels and lists, by ids of all nodes. */
 static int verify_nodes(struct verifier *v, struct og_err *err)
 {
@@ -381,6 +396,8 @@ static int verify_nodes(struct verifier *v, struct og_err *err)
         const struct og_npy ends = og__npy_flat(&v->ds->edges[i]);
         OG_TRY(verify_integers(v, og__edge_files[i], &ends, look_at_end, err));
     }
+    for (enum og__split s = OG__TRAIN; s < OG__SPLITS; s++)
+        OG_TRY(verify_edge_labels(v, s, err));
     for (enum og__split s = OG__VALID; s <= OG__TEST; s++) {
         const struct og_npy flat = og__npy_flat(&v->ds->negatives[s]);
         char name[32];

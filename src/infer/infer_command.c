@@ -228,7 +228,7 @@ static int spare_inputs(const struct og_inference *f, const char *checkpoint, co
 
 int og__embeddings_check(const struct og_model_config *c, const char *path, struct og_err *err)
 {
-    if (path && og__task_of(c)->embeds)
+    if (path && og__task(c->task)->embeds)
         return og__fail(err, -EINVAL, "leave out --embeddings; --out has them",
                         "--embeddings: the output of link prediction already is the embeddings");
     if (path && c->layers < 2)
@@ -421,7 +421,7 @@ int og__whole_eval(const char *dataset, const char *checkpoint, enum og__split w
     if (og__of_pairs(&f.config))
         OG_TRY(og__fail(err, -EINVAL,
                         "leave out --full; --fanout -1 uses all neighbours, batch by batch",
-                        "%s: --full does not support link prediction", checkpoint));
+                        "%s: --full does not support models of edges", checkpoint));
     OG_TRY(og__targets_check(f.ds, &f.config, err));
     OG_TRY(evaluate(&f, checkpoint, which, out, err));
 out:

@@ -62,11 +62,11 @@ int og__embeddings_form(struct og_prediction_form *form, const char *path,
 static int check_labels(const struct og_predict_options *how, const struct og_prediction_form *form,
                         const struct og_model_config *model, struct og_err *err)
 {
+    const enum og__targets targets = og__task_of(model)->targets;
     const char *option = how->probabilities ? "--probabilities" : "--top-k";
     if ((how->probabilities || how->top_k) && !form->labels)
         return og__fail(err, -EINVAL, "leave it out", "%s: the model has %s", option,
-                        og__task_of(model)->embeds ? "embeddings, no classes"
-                                                   : "values, no classes");
+                        targets == OG__OF_PAIRS ? "embeddings, no classes" : "values, no classes");
     if (how->top_k < 0 || how->top_k > model->n_classes)
         return og__fail(err, -EINVAL, NULL, "--top-k %d: 1 to %d expected", how->top_k,
                         model->n_classes);
@@ -102,7 +102,8 @@ int og__prediction_form(struct og_prediction_form *form, const char *out,
     if (rc < 0)
         return rc;
     form->labels = targets == OG__OF_CLASSES || targets == OG__OF_LABELS;
-    if (form->labels && g->labels.fd < 0 && (form->csv || how->probabilities))
+    if (form->labels && !og__of_pairs(model) && g->labels.fd < 0 &&
+        (form->csv || how->probabilities))
         og__say(log, OG__INFO, "%s: has no labels, so the model is taken as one of %s", g->path,
                 g->multi_label ? "several labels a node" : "one class a node");
     form->probabilities = how->probabilities;

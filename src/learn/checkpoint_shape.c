@@ -103,13 +103,30 @@ static bool find_layer(const struct og_tensors *t, struct og_model_config *confi
     return true;
 }
 
-/* The task, and the decoder of links; a file of PyTorch's with a decoder is of links. */
+/* Whether it is a task of labelled edges: its MLP, which begins with w, reads both ends. */
+static bool find_edge_task(const struct og_tensors *t, const struct og_tensor *w,
+                           struct og_model_config *config)
+{
+    const struct og_tensor *last = layer_tensor(t, "decoder.lins", 1, "weight");
+    if (!w || w->ndim != 2 || !last || last->ndim != 2 || last->shape[0] > INT32_MAX ||
+        w->shape[0] > INT32_MAX || w->shape[1] != 2 * (int64_t)config->n_classes)
+        return false;
+    if (config->task < 0)
+        config->task = OG_TASK_EDGE;
+    config->hidden = (int)w->shape[0];
+    config->n_classes = (int)last->shape[0];
+    return true;
+}
+
+/* The task, and the decoder of links; a file of PyTorch's with a decoder is of pairs. */
 static void find_task(const struct og_tensors *t, struct og_model_config *config)
 {
     const struct og_tensor *w = layer_tensor(t, "decoder.lins", 0, "weight");
     config->task = og__option_choice("task", og__tensors_said(t, "task"));
     config->loss = OG_MAX(og__option_choice("loss", og__tensors_said(t, "loss")), 0);
     const bool weighed = og__tensors_find(t, "decoder.rel_emb.weight");
+    if (find_edge_task(t, w, config))
+        return;
     if (!weighed && (!w || w->ndim != 2))
         return;
     for (config->task = 0; !og__task_takes(config->task, "decoder");)

@@ -59,7 +59,7 @@ static int width_of_edges(const struct og_workload *f)
 /* Where no model is made there may be no labels either, and one class does. */
 static int classes_of(const struct og_config *config, const struct og_graph *ds)
 {
-    if (og__task(config->opt.task)->embeds)
+    if (og__targets_of_task(config->opt.task) == OG__OF_PAIRS)
         return config->opt.hidden;
     return config->want & OG__WANT_MODEL ? ds->n_classes : OG_MAX(ds->n_classes, 1);
 }
@@ -315,6 +315,7 @@ struct timed {
     struct og_budget *budget;
     const struct og_batch *batch;
     const void *targets;
+    struct og_pairs pairs;
     struct og_rows *rows;       /* one, or one per type in a heterogeneous graph */
     struct og_edge_rows *edges; /* NULL: none */
     uint32_t *index;
@@ -359,7 +360,8 @@ static size_t index_bytes(const struct timed *t)
 
 static size_t labels_bytes(const struct timed *t)
 {
-    return og__seed_targets_bytes(t->given->workload, t->batch->n_seeds);
+    return og__seed_targets_bytes(
+        t->given->workload, t->given->workload->seeds.edges ? t->pairs.n_edges : t->batch->n_seeds);
 }
 
 static void close_timed(struct timed *t)
@@ -374,13 +376,19 @@ static void close_timed(struct timed *t)
 static int open_timed(struct timed *t, const struct og_pairs *pairs, struct og_err *err)
 {
     const struct og_workload *f = t->given->workload;
+    if (f->seeds.edges)
+        t->pairs = *pairs;
     t->index = og__alloc(t->budget, index_bytes(t), "batches", err);
     t->labels = og__alloc(t->budget, labels_bytes(t), "batches", err);
     t->row = calloc(1, OG_MAX(widest_row(f), (size_t)1));
     t->rows = calloc(OG_MAX(f->graph->n_groups, 1u), sizeof(*t->rows));
     if (og__plans_units(f) && !(t->edges = calloc(f->graph->n_relations, sizeof(*t->edges))))
         return og__fail_errno(err, -ENOMEM, NULL, "timing the model");
-    t->targets = f->seeds.edges ? (const void *)pairs : t->labels;
+    t->targets = t->labels;
+    if (f->seeds.edges) {
+        t->pairs.targets = t->labels;
+        t->targets = &t->pairs;
+    }
     if (!t->index || !t->labels)
         return -ENOMEM;
     if (!t->row || !t->rows)

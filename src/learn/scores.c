@@ -11,7 +11,7 @@ enum { PIECE = 4096 }; /* numbers of the model that are looked at together */
 
 static size_t row_width(const struct og_scores *c)
 {
-    return og__of_pairs(c->config) ? 1 : (size_t)c->config->n_classes;
+    return (size_t)og__score_width(c->config);
 }
 
 /* One block, so that counts are one array. */
@@ -127,9 +127,10 @@ int og__scores_add(struct og_scores *c, uint32_t n, const void *targets, struct 
 {
     const struct og_task *task = og__task_of(c->config);
     const struct og_pairs *pairs = targets;
-    const bool of_pairs = task->targets == OG__OF_PAIRS;
+    const bool of_pairs = og__of_pairs(c->config);
     const size_t width = row_width(c);
     const size_t all = of_pairs ? pairs->n_edges + pairs->n_negatives + pairs->n_given : n;
+    const void *of_items = og__labels_pairs(c->config) ? pairs->targets : targets;
     float piece[PIECE], *made = c->sizes.wide ? c->row : piece;
     int rc = 0;
     if (!og__scores_keep(c))
@@ -140,7 +141,7 @@ int og__scores_add(struct og_scores *c, uint32_t n, const void *targets, struct 
         OG_TRY(
             og__model_fetch(c->model, made, from + first * width, m * width * sizeof(*made), err));
         for (size_t i = 0; i < m; i++)
-            put_item(c, task, made + i * width, first + i, targets);
+            put_item(c, task, made + i * width, first + i, of_items);
     }
 out:
     return rc;
@@ -307,7 +308,8 @@ json_t *og__scores_json(const struct og_scores *c, const struct og_metrics *sum)
 
 json_t *og__scores_classes_json(const struct og_scores *c, const json_t *meta)
 {
-    const json_t *names = json_object_get(meta, "class_names");
+    const json_t *names =
+        json_object_get(meta, og__of_pairs(c->config) ? "edge_class_names" : "class_names");
     if (c->sizes.classes == 0)
         return json_null();
     json_t *rows = json_array();

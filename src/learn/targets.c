@@ -21,8 +21,9 @@ int og__targets_check(const struct og_graph *ds, const struct og_model_config *c
                       struct og_err *err)
 {
     static const char hint[] = "`outgrow predict` applies it without reading labels";
-    const bool values = c->task >= 0 && og__task(c->task)->targets == OG__OF_VALUES;
-    if (ds->labels.fd < 0)
+    const bool values = c->task >= 0 && og__targets_of_task(c->task) == OG__OF_VALUES;
+    const bool of_edges = c->task >= 0 && og__task(c->task)->pairs; /* adopted */
+    if (!of_edges && ds->labels.fd < 0)
         return og__fail(err, -EINVAL, hint, "%s: has no labels to evaluate by", ds->path);
     if (values && !og__float_labels(ds))
         return og__fail(err, -EINVAL, hint,
@@ -66,8 +67,9 @@ static int check_classes(const struct og_graph *ds, const struct og_model_config
     for (int64_t k = 0; !og__float_labels(ds) && k < split->n; k++)
         if (label[k] >= c->n_classes)
             return og__fail(err, -EINVAL, "`outgrow predict` applies it without reading labels",
-                            "%s: node %u is of class %d, the checkpoint knows %d classes", ds->path,
-                            split->ids[k], label[k], c->n_classes);
+                            "%s: number %lld of a split is of class %d, the checkpoint knows %d "
+                            "classes",
+                            ds->path, (long long)k, label[k], c->n_classes);
     return 0;
 }
 
@@ -79,11 +81,11 @@ int og__targets_check_split(const struct og_graph *ds, const struct og_model_con
              strcmp(name, "test") == 0 ? "valid" : "test");
     if (split->n == 0)
         return og__fail(err, -EINVAL, hint, "%s: has no %s nodes or edges", ds->path, name);
-    if (c->task >= 0 && og__task(c->task)->embeds)
+    if (c->task >= 0 && og__targets_of_task(c->task) == OG__OF_PAIRS)
         return 0;
     if (og__labelled(ds, split) == 0)
-        return og__fail(err, -EINVAL, hint, "%s: none of the %lld %s nodes has a label", ds->path,
-                        (long long)split->n, name);
+        return og__fail(err, -EINVAL, hint, "%s: none of the %lld %s nodes or edges has a label",
+                        ds->path, (long long)split->n, name);
     return check_classes(ds, c, split, err);
 }
 
@@ -120,14 +122,19 @@ static float weight_of(const struct og_split *split, const struct og_seeds *s, u
     return split->weights ? n * split->weights[s->place[at]] : n;
 }
 
-const void *og__work_targets(const struct og_workload *f, const struct og_work *w, void *out)
+const void *og__work_targets(const struct og_workload *f, struct og_work *w, void *out)
 {
-    const struct og_seeds *s = &w->seeds;
-    if (f->seeds.edges)
+    struct og_seeds *s = &w->seeds;
+    const uint32_t n = f->seeds.edges ? w->descriptor.n_seeds : s->n;
+    float *weight = (float *)(void *)((char *)out + og__labels_bytes(f->graph, n));
+    if (f->seeds.edges && !f->seeds.rule.labelled)
         return &s->pairs;
-    og__seed_labels(f, w, out);
-    float *weight = (float *)(void *)((char *)out + og__labels_bytes(f->graph, s->n));
-    for (uint32_t i = 0; f->shape.weighs_seeds && i < s->n; i++)
+    if (f->seeds.edges)
+        og__work_labels(f, w, out);
+    else
+        og__seed_labels(f, w, out);
+    for (uint32_t i = 0; f->shape.weighs_seeds && i < n; i++)
         weight[i] = weight_of(&f->split[w->descriptor.split], s, i);
-    return out;
+    s->pairs.targets = out;
+    return f->seeds.edges ? (const void *)&s->pairs : out;
 }

@@ -25,7 +25,8 @@ int64_t og__labelled(const struct og_graph *ds, const struct og_split *split);
 void og__work_labels(const struct og_workload *f, const struct og_work *w, void *out);
 void og__seed_labels(const struct og_workload *f, const struct og_work *w, void *out);
 /* Labels of the seeds, followed by the seeds' weights, if any. These are --seed-weights times how
- * often the turn lists each. Into `out` (og__targets_bytes), or, of links, the work's pairs. */
-const void *og__work_targets(const struct og_workload *f, const struct og_work *w, void *out);
+ * often the turn lists each. Into `out` (og__targets_bytes). For
+ * edges it returns the work's pairs, which point to `out` if they have labels. */
+const void *og__work_targets(const struct og_workload *f, struct og_work *w, void *out);
 
 #endif

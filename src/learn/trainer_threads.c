@@ -185,8 +185,7 @@ static struct extent extent_of(const struct og_workload *f, const struct og_work
     og__caps_include(&e.caps, &w->sampled.batch);
     if (f->seeds.edges)
         e.caps.n_pairs = w->seeds.pairs.n;
-    else
-        e.labels = og__seed_targets_bytes(f, w->descriptor.n_seeds);
+    e.labels = og__seed_targets_bytes(f, w->descriptor.n_seeds);
     return e;
 }
 

@@ -3,6 +3,7 @@
  *
  *     dot        score = h[a] . h[b]
  *     mlp        score = W1 relu(W0 (h[a] h[b]) + b0) + b1, element-wise product
+ *     joined     scores = W1 relu(W0 [h[a], h[b]] + b0) + b1, a number per class: of labelled edges
  *     distmult   score = sum of h[a] R[r] h[b] element-wise, r the relation of the pair
  *
  * In training all pairs of a batch are scored at once and kept for the backward pass. In evaluation
@@ -15,7 +16,7 @@ static int perceive(struct og_model *m, uint32_t n, float *scores, struct og_err
 {
     const struct og_linear *lin = m->decoder.lin;
     int rc;
-    OG_TRY(og__linear(m, &lin[0], og__dense(m->at.pair_in, n, m->config.n_classes), n, true,
+    OG_TRY(og__linear(m, &lin[0], og__dense(m->at.pair_in, n, og__pair_width(&m->config)), n, true,
                       m->at.pair_mid, err));
     rc = og__linear(m, &lin[1], og__dense(m->at.pair_mid, n, m->config.hidden), n, false, scores,
                     err);
@@ -36,19 +37,21 @@ static int score_pairs(struct og_model *m, const struct og_pairs *pairs, uint32_
                        struct og_err *err)
 {
     int rc = 0;
-    const bool dot = m->config.decoder != OG_DECODER_MLP;
+    const bool dot = !og__perceives(&m->config);
+    const size_t columns = (size_t)og__score_width(&m->config);
     for (uint32_t first = 0, n; first < pairs->n; first += n) {
         n = OG_MIN(pairs->n - first, window);
         struct og_pair_op op = {.n = n,
                                 .a = pairs->a + first,
                                 .b = pairs->b + first,
-                                .dim = m->config.n_classes,
+                                .dim = og__model_width(&m->config),
                                 .h = og__model_logits(m),
+                                .joins = og__labels_pairs(&m->config),
                                 .out = dot ? m->at.scores + first : m->at.pair_in};
         weigh_by_relation(m, pairs, first, &op);
         OG_TRY((dot ? m->ops->pair_dot : m->ops->pair_product)(m->backend, &op, err));
         if (!dot)
-            OG_TRY(perceive(m, n, m->at.scores + first, err));
+            OG_TRY(perceive(m, n, m->at.scores + first * columns, err));
     }
 out:
     return rc;
@@ -59,6 +62,11 @@ out:
 static int link_loss(struct og_model *m, const struct og_pairs *pairs, float *grad,
                      struct og_metrics *out, struct og_err *err)
 {
+    *out = (struct og_metrics){0};
+    if (og__labels_pairs(&m->config) && !pairs->targets) /* only scored */
+        return 0;
+    if (og__labels_pairs(&m->config))
+        return og__model_loss(m, m->at.scores, pairs->targets, pairs->n_edges, grad, out, err);
     struct og_link_loss op = {.n_edges = pairs->n_edges,
                               .each = pairs->n_negatives / OG_MAX(pairs->n_edges, 1u),
                               .loss = og__loss_of(&m->config),
@@ -92,12 +100,13 @@ static int perceive_back(struct og_model *m, uint32_t n, struct og_err *err)
 {
     const struct og_linear *lin = m->decoder.lin;
     struct og_workspace *at = &m->at;
-    int dim = m->config.n_classes, mid = m->config.hidden;
+    int dim = og__pair_width(&m->config), mid = m->config.hidden;
     int rc = 0;
     OG_TRY(og__linear_gradients(m, &lin[1], og__dense(at->pair_mid, n, mid), n, at->dscores, err));
     struct og_affine to_mid = {
         .rows = n, .cols = mid, .y = at->pair_mid, .n_inputs = 1, .gated = true, .gate_scale = 1};
-    to_mid.input[0] = og__weighted(og__dense(at->dscores, n, 1), n, &lin[1].weight, OG__BACKWARD);
+    to_mid.input[0] = og__weighted(og__dense(at->dscores, n, og__score_width(&m->config)), n,
+                                   &lin[1].weight, OG__BACKWARD);
     OG_TRY(m->ops->affine(m->backend, &to_mid, err));
     OG_TRY(og__linear_gradients(m, &lin[0], og__dense(at->pair_in, n, dim), n, at->pair_mid, err));
     struct og_affine to_in = {.rows = n, .cols = dim, .y = at->pair_in, .n_inputs = 1};
@@ -137,7 +146,7 @@ int og__links_gradients(struct og_model *m, const struct og_pairs *pairs, struct
                         struct og_err *err)
 {
     struct og_workspace *at = &m->at;
-    bool mlp = m->config.decoder == OG_DECODER_MLP;
+    bool mlp = og__perceives(&m->config);
     int rc;
     OG_TRY(score_pairs(m, pairs, pairs->n, err));
     OG_TRY(link_loss(m, pairs, at->dscores, out, err));
@@ -153,8 +162,9 @@ int og__links_gradients(struct og_model *m, const struct og_pairs *pairs, struct
     struct og_pair_op forward = {.n = pairs->n,
                                  .a = pairs->a,
                                  .b = pairs->b,
-                                 .dim = m->config.n_classes,
-                                 .h = og__model_logits(m)};
+                                 .dim = og__model_width(&m->config),
+                                 .h = og__model_logits(m),
+                                 .joins = og__labels_pairs(&m->config)};
     weigh_by_relation(m, pairs, 0, &forward);
     if (m->decoder.relations)
         OG_TRY(relation_gradients(m, &forward, err));

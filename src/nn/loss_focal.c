@@ -14,4 +14,4 @@ static double focal(float gamma, double l, float *slope)
 static const char *const parameters[] = {"focal-gamma", NULL};
 
 const struct og_loss_ops og__loss_focal = {
-    .tasks = 1u << OG_TASK_NODE, .parameters = parameters, .classes = focal};
+    .tasks = 1u << OG_TASK_NODE | 1u << OG_TASK_EDGE, .parameters = parameters, .classes = focal};

@@ -30,6 +30,9 @@ static double huber(float made, float wanted, float *slope)
     return 0.5 * (double)d * (double)d;
 }
 
-const struct og_loss_ops og__loss_mse = {.tasks = 1u << OG_TASK_REGRESSION, .value = mse};
-const struct og_loss_ops og__loss_mae = {.tasks = 1u << OG_TASK_REGRESSION, .value = mae};
-const struct og_loss_ops og__loss_huber = {.tasks = 1u << OG_TASK_REGRESSION, .value = huber};
+/* Tasks of values. */
+#define VALUES (1u << OG_TASK_REGRESSION | 1u << OG_TASK_EDGE_REGRESSION)
+
+const struct og_loss_ops og__loss_mse = {.tasks = VALUES, .value = mse};
+const struct og_loss_ops og__loss_mae = {.tasks = VALUES, .value = mae};
+const struct og_loss_ops og__loss_huber = {.tasks = VALUES, .value = huber};

@@ -66,12 +66,12 @@ static void add_norm(struct og_specs *s, const struct og_model_config *c, int n)
         s->spec[i].module = "norms";
 }
 
-/* Layer l of the MLP that scores links; PyTorch's Linear. */
+/* Layer l of the MLP that scores pairs; PyTorch's Linear. */
 static struct og_specs decoder_specs(const struct og_model_config *c, int l)
 {
     struct og_specs s = {.n = 0};
-    int in = l == 0 ? c->n_classes : c->hidden, out = l == 0 ? c->hidden : 1;
-    if (!og__of_pairs(c) || c->decoder != OG_DECODER_MLP)
+    int in = l == 0 ? og__pair_width(c) : c->hidden, out = l == 0 ? c->hidden : og__score_width(c);
+    if (!og__perceives(c))
         return s;
     og__add_matrix(&s, OG__NEIGHBOUR, "weight", out, in, og__by_fan_in(in))->multiplies_back = true;
     og__add_vector(&s, OG__BIAS, "bias", out, og__by_fan_in(in));
@@ -101,7 +101,7 @@ static struct og_specs relation_specs(const struct og_model_config *c)
 {
     struct og_specs s = {.n = 0};
     const int n = (int)og__relations_of(c);
-    if (og__of_pairs(c) && c->decoder == OG_DECODER_DISTMULT)
+    if (og__of_pairs(c) && !og__labels_pairs(c) && c->decoder == OG_DECODER_DISTMULT)
         og__add_matrix(&s, OG__NEIGHBOUR, "weight", n, c->n_classes, og__glorot(n, c->n_classes))
             ->weight = false;
     return s;

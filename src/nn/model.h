@@ -119,8 +119,8 @@ struct og_workspace {
     float *dz; /* for a relation: the gradient of its input, [n_src, F_in]; see og__input_slot */
     /* links */
     uint32_t pair_window;
-    float *scores, *dscores;          /* [pairs] */
-    float *pair_in, *pair_mid;        /* [pair_window, n_classes], [.., hidden]: of the MLP */
+    float *scores, *dscores;          /* [pairs, og__score_width] */
+    float *pair_in, *pair_mid;        /* [pair_window, og__pair_width], [.., hidden]: of the MLP */
     uint32_t *pair_first, *pair_list; /* see og_pair_back */
     uint32_t *kind_number, *kind_first, *kind_list; /* [n + 1] 0, 1 ...; see og_pair_kinds */
     struct og_metrics *loss_blocks;
@@ -223,6 +223,12 @@ struct og_pair_counts {
 static inline struct og_pair_counts og__pairs_of(const struct og_batch_caps *n)
 {
     return (struct og_pair_counts){n->n_pairs, n->n_scores};
+}
+/* Items with targets of a batch of so many seeds: seeds, or pairs. */
+static inline uint64_t og__items_of(const struct og_model_config *c, uint64_t n_seeds,
+                                    const struct og_batch_caps *n)
+{
+    return og__labels_pairs(c) ? n->n_scores : n_seeds;
 }
 /* Like the functions above, for a batch of so many seeds. */
 void og__suballoc_pairs(const struct og_model_config *c, uint64_t n_seeds,

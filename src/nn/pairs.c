@@ -63,8 +63,15 @@ static void product_block(void *arg, size_t block, int thread)
     size_t dim = (size_t)op->dim;
     uint32_t p = (uint32_t)block * OG__BLOCK_ROWS;
     uint32_t end = p + og__rows_in_block(op->n, block);
-    for (; p < end; p++)
-        multiply(op->out + p * dim, op->h + op->a[p] * dim, op->h + op->b[p] * dim, dim);
+    for (; p < end; p++) {
+        const float *a = op->h + op->a[p] * dim, *b = op->h + op->b[p] * dim;
+        if (op->joins) {
+            memcpy(op->out + 2 * p * dim, a, dim * sizeof(*a));
+            memcpy(op->out + (2 * p + 1) * dim, b, dim * sizeof(*b));
+        } else {
+            multiply(op->out + p * dim, a, b, dim);
+        }
+    }
 }
 
 void og__cpu_pair_product(struct og_nn_backend *be, const struct og_pair_op *op)
@@ -91,7 +98,9 @@ static void back_row(const struct og_pair_back *op, uint32_t r)
     for (uint32_t i = op->first[r]; i < op->first[r + 1]; i++) {
         uint32_t p = op->pair[i] >> 1;
         const float *other = f->h + (op->pair[i] & 1 ? f->a[p] : f->b[p]) * dim;
-        if (f->kind)
+        if (f->joins) /* entry 2 p or 2 p + 1 */
+            og__add_scaled(dh, 1, op->g + op->pair[i] * dim, dim);
+        else if (f->kind)
             add_scaled_product(dh, op->g[p], other, f->by + f->kind[p] * dim, dim);
         else if (op->wide)
             og__add_product(dh, op->g + p * dim, other, dim);

@@ -288,7 +288,7 @@ static int put_in_order(struct og_model *m, const float *from, const struct og_n
                         float *to, struct og_err *err)
 {
     const uint32_t n = m->relational->batch->n_seeds;
-    struct og_rows rows = og__dense(from, n, m->config.n_classes);
+    struct og_rows rows = og__dense(from, n, og__model_width(&m->config));
     rows.index = og__numbers_on_backend(order);
     return og__copy_rows(m, rows, n, NULL, to, err);
 }
@@ -345,9 +345,9 @@ static const float *gradient_of(const struct og_relational *d, int l, uint32_t t
     const struct og_model *m = d->whole;
     if (!og__is_last(&m->config, l))
         return d->end[type].at.work[l].h;
-    return og__of_pairs(&m->config)
-               ? d->of_seeds.grad + og__seeds_before(&d->at, type) * (size_t)m->config.n_classes
-               : m->at.dlogits;
+    return og__of_pairs(&m->config) ? d->of_seeds.grad + og__seeds_before(&d->at, type) *
+                                                             (size_t)og__model_width(&m->config)
+                                    : m->at.dlogits;
 }
 
 /* Adds to op the residual's term of the gradient of layer l's input of a type. */

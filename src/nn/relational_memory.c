@@ -105,7 +105,7 @@ static struct og_block block_of(const struct og_model_config *c, const struct og
 /* Rows of a type's seeds, within rows ordered by type. */
 static float *seed_rows(const struct og_relational *d, float *rows, uint32_t type)
 {
-    return rows + og__seeds_before(&d->at, type) * (size_t)d->whole->config.n_classes;
+    return rows + og__seeds_before(&d->at, type) * (size_t)og__model_width(&d->whole->config);
 }
 
 /* Number of seeds with logits; for links, seeds of all types. */
@@ -263,11 +263,11 @@ static void suballoc_links(const struct og_suballocation *k, struct og_workspace
     const struct og_pair_counts pairs = og__pairs_of(k->n);
     const uint64_t n = count_seeds(k);
     struct og_ends_of_seeds s = {
-        .rows = og__suballoc_floats(k->arena, n, c->n_classes),
-        .grad = k->training ? og__suballoc_floats(k->arena, n, c->n_classes) : NULL};
+        .rows = og__suballoc_floats(k->arena, n, og__model_width(c)),
+        .grad = k->training ? og__suballoc_floats(k->arena, n, og__model_width(c)) : NULL};
     og__suballoc_numbers(k->ops, n, k->numbers, k->arena, &s.place);
     og__suballoc_numbers(k->ops, n, k->numbers, k->arena, &s.seed);
-    out->work[c->layers - 1].h = og__suballoc_floats(k->arena, n, c->n_classes);
+    out->work[c->layers - 1].h = og__suballoc_floats(k->arena, n, og__model_width(c));
     og__suballoc_pairs(c, n, &pairs, k->training, k->arena, out);
     if (k->out)
         k->out->of_seeds = s;
@@ -296,13 +296,12 @@ void og__suballoc_relations(const struct og_suballocation *k, struct og_workspac
     const struct og_model_config *c = k->config;
     const struct og_live live = og__live_relations(c);
     const struct og_most most = largest_of(k);
-    const struct og_room_sizes room = {.targets = og__targets_of(c, count_seeds(k)),
-                                       .pairs = k->n->n_scores,
-                                       .relations = k->n->n_scores};
+    const uint64_t items = og__items_of(c, count_seeds(k), k->n);
+    const struct og_room_sizes room = {
+        .targets = og__targets_of(c, items), .pairs = k->n->n_scores, .relations = k->n->n_scores};
     out->scratch_bytes = k->ops->scratch_bytes(&most, k->threads);
     out->scratch = og__suballoc(k->arena, out->scratch_bytes);
-    out->loss_blocks =
-        og__suballoc(k->arena, og__n_blocks(count_seeds(k)) * sizeof(*out->loss_blocks));
+    out->loss_blocks = og__suballoc(k->arena, og__n_blocks(items) * sizeof(*out->loss_blocks));
     og__suballoc_rooms(k->ops, &room, k->arena, &out->room);
     if (og__of_pairs(c))
         suballoc_links(k, out);

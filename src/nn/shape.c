@@ -136,7 +136,7 @@ int og__model_check_graph(const struct og_model_config *c, struct og_err *err)
 {
     if (og__types_of(c) > 0)
         return 0;
-    if (og__of_pairs(c) && c->decoder == OG_DECODER_DISTMULT)
+    if (og__of_pairs(c) && !og__labels_pairs(c) && c->decoder == OG_DECODER_DISTMULT)
         return og__fail(err, -EINVAL, "use --decoder dot or mlp",
                         "--decoder distmult: requires relations, and this graph has none");
     if (og__conv_of(c)->joins)
@@ -183,7 +183,7 @@ int og__layer_own(const struct og_model_config *c, int layer)
 
 int og__layer_out(const struct og_model_config *c, int layer)
 {
-    return og__is_last(c, layer) ? c->n_classes : c->hidden;
+    return og__is_last(c, layer) ? og__model_width(c) : c->hidden;
 }
 
 int og__layer_mid(const struct og_model_config *c, int layer)
@@ -196,7 +196,7 @@ int og__layer_mid(const struct og_model_config *c, int layer)
 
 int og__head_width(const struct og_model_config *c, int layer)
 {
-    return og__is_last(c, layer) ? c->n_classes : c->hidden / c->heads;
+    return og__is_last(c, layer) ? og__model_width(c) : c->hidden / c->heads;
 }
 
 int og__all_heads(const struct og_model_config *c, int layer)

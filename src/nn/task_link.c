@@ -64,8 +64,9 @@ static const char *const parameters[] = {"decoder",  "edge-split",     "relation
                                          "negative", "eval-negatives", NULL};
 
 const struct og_task og__task_link = {
-    .targets = OG__OF_PAIRS,
+    .pairs = true,
     .embeds = true,
+    .targets = OG__OF_PAIRS,
     .of_values = OG_TASK_LINK,
     .loss = OG_LOSS_BCE,
     .parameters = parameters,

@@ -49,8 +49,13 @@ const struct og_task *og__task(int kind)
 
 const struct og_task *og__task_of(const struct og_model_config *c)
 {
-    const struct og_task *task = og__task(c->task);
+    const struct og_task *task = og__task(c->task)->as ? og__task(c->task)->as : og__task(c->task);
     return c->multi_label && task->of_labels ? task->of_labels : task;
+}
+
+enum og__targets og__targets_of_task(int kind)
+{
+    return og__task(kind)->as ? og__task(kind)->as->targets : og__task(kind)->targets;
 }
 
 int og__task_by_labels(int kind, bool values)

@@ -10,7 +10,9 @@
 #define OG__TASKS(row) \
     row(NODE, node) \
     row(LINK, link) \
-    row(REGRESSION, regression)
+    row(REGRESSION, regression) \
+    row(EDGE, edge) \
+    row(EDGE_REGRESSION, edge_regression)
 
 #define OG__LOSSES(row) \
     row(BCE, bce) \
@@ -81,8 +83,12 @@ struct og_figure {
 bool og__figure_there(const struct og_model_config *c, const struct og_figure *f);
 
 struct og_task {
-    enum og__targets targets;
+    /* Seeds are edges: pairs of rows. Otherwise they are rows. */
+    bool pairs;
     bool embeds; /* the output is an embedding, as wide as --hidden; else it has C columns */
+    /* Pairs have this task's targets, loss and metrics, which are not set here; NULL: own ones. */
+    const struct og_task *as;
+    enum og__targets targets;
     /* The labels decide the task. With several labels per node it is this one; NULL: unchanged.
      * With values it is the task of this kind. */
     const struct og_task *of_labels;
@@ -120,8 +126,33 @@ const struct og_task *og__task(int kind);
 const struct og_task *og__task_of(const struct og_model_config *c);
 static inline bool og__of_pairs(const struct og_model_config *c)
 {
-    return og__task_of(c)->targets == OG__OF_PAIRS;
+    return og__task(c->task)->pairs;
 }
+/* Whether pairs have labels or values, to which a decoder maps both embeddings (links.c). */
+static inline bool og__labels_pairs(const struct og_model_config *c)
+{
+    return og__of_pairs(c) && og__task_of(c)->targets != OG__OF_PAIRS;
+}
+/* Widths: of a seed's output; of what the decoder reads of a pair; of an item's scores. */
+static inline int og__model_width(const struct og_model_config *c)
+{
+    return og__labels_pairs(c) ? c->hidden : c->n_classes;
+}
+static inline int og__pair_width(const struct og_model_config *c)
+{
+    return og__labels_pairs(c) ? 2 * c->hidden : c->n_classes;
+}
+static inline int og__score_width(const struct og_model_config *c)
+{
+    return og__task_of(c)->targets == OG__OF_PAIRS ? 1 : c->n_classes;
+}
+/* Whether an MLP scores pairs. */
+static inline bool og__perceives(const struct og_model_config *c)
+{
+    return og__of_pairs(c) && (og__labels_pairs(c) || c->decoder == OG_DECODER_MLP);
+}
+/* The targets of a kind of task, unless there are several labels. */
+enum og__targets og__targets_of_task(int kind);
 /* The kind of task that `kind` becomes if labels are values, or are not. */
 int og__task_by_labels(int kind, bool values);
 

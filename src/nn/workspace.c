@@ -15,8 +15,9 @@
 
 int og__widest(const struct og_model_config *c)
 {
-    int most = og__of_pairs(c) ? OG_MAX(c->hidden, og__widest_row(c)) : og__widest_row(c);
-    most = OG_MAX(most, c->edge_dim);
+    int most = OG_MAX(og__widest_row(c), c->edge_dim);
+    if (og__of_pairs(c))
+        most = OG_MAX(OG_MAX(most, c->hidden), OG_MAX(og__pair_width(c), og__score_width(c)));
     for (int l = 0; l < c->layers; l++) {
         most = OG_MAX(OG_MAX(most, OG_MAX(og__layer_in(c, l), og__layer_own(c, l))),
                       OG_MAX(og__layer_mid(c, l), og__layer_out(c, l)));
@@ -179,7 +180,7 @@ void og__suballoc_back(const struct og_suballocation *k, size_t partial, size_t 
     out->back_col = og__suballoc(k->arena, n_edges * sizeof(*out->back_col));
     if (og__conv_of(c)->attends || og__model_weighs(c) || og__sees_edges(c))
         out->back_edge = og__suballoc(k->arena, n_edges * sizeof(*out->back_edge));
-    out->dlogits = og__suballoc_floats(k->arena, n_seeds, c->n_classes);
+    out->dlogits = og__suballoc_floats(k->arena, n_seeds, og__model_width(c));
 }
 
 /* Memory that layers use one after another in the backward pass: the largest of each. */
@@ -213,11 +214,12 @@ static uint32_t pair_window(uint64_t n_pairs, uint64_t n_scores)
 size_t og__pair_partial_bytes(const struct og_nn_ops *ops, const struct og_model_config *c,
                               const struct og_pair_counts *n)
 {
-    if (c->decoder != OG_DECODER_MLP)
+    if (!og__perceives(c))
         return 0;
-    size_t most = ops->partial_bytes(n->trained, c->hidden, (uint64_t)c->n_classes);
-    most = OG_MAX(most, ops->partial_bytes(n->trained, c->hidden, 0));
-    return OG_MAX(most, ops->partial_bytes(n->trained, 1, (uint64_t)c->hidden));
+    const int out = og__score_width(c);
+    size_t most = ops->partial_bytes(n->trained, c->hidden, (uint64_t)og__pair_width(c));
+    most = OG_MAX(most, ops->partial_bytes(n->trained, OG_MAX(c->hidden, out), 0));
+    return OG_MAX(most, ops->partial_bytes(n->trained, out, (uint64_t)c->hidden));
 }
 
 void og__suballoc_pairs(const struct og_model_config *c, uint64_t n_seeds,
@@ -225,19 +227,19 @@ void og__suballoc_pairs(const struct og_model_config *c, uint64_t n_seeds,
                         struct og_workspace *out)
 {
     uint64_t kept = training ? n->trained : 0;
-    bool mlp = c->decoder == OG_DECODER_MLP;
+    const int columns = og__score_width(c);
     out->pair_window = pair_window(kept, n->scored);
-    out->scores = og__suballoc_floats(arena, n->scored, 1);
-    if (mlp) {
-        out->pair_in = og__suballoc_floats(arena, out->pair_window, c->n_classes);
+    out->scores = og__suballoc_floats(arena, n->scored, columns);
+    if (og__perceives(c)) {
+        out->pair_in = og__suballoc_floats(arena, out->pair_window, og__pair_width(c));
         out->pair_mid = og__suballoc_floats(arena, out->pair_window, c->hidden);
     }
     if (!training)
         return;
-    out->dscores = og__suballoc_floats(arena, kept, 1);
+    out->dscores = og__suballoc_floats(arena, kept, columns);
     out->pair_first = og__suballoc(arena, ((size_t)n_seeds + 1) * sizeof(*out->pair_first));
     out->pair_list = og__suballoc(arena, 2 * kept * sizeof(*out->pair_list));
-    if (c->decoder != OG_DECODER_DISTMULT)
+    if (og__perceives(c) || c->decoder != OG_DECODER_DISTMULT)
         return;
     out->kind_number = og__suballoc(arena, (kept + 1) * sizeof(*out->kind_number));
     out->kind_first =
@@ -251,10 +253,11 @@ static void suballoc_rooms(const struct og_suballocation *k, const struct og_bat
 {
     const struct og_model_config *c = k->config;
     const uint64_t rows = k->n->rows_come ? 0 : batch->hop[c->layers - 1].n_src;
-    const struct og_room_sizes n = {.rows = rows * (uint64_t)og__widest_row(c),
-                                    .targets = og__targets_of(c, batch->hop[0].n_dst),
-                                    .pairs = k->n->n_scores,
-                                    .relations = og__conv_of(c)->joins ? k->n->n_scores : 0};
+    const struct og_room_sizes n = {
+        .rows = rows * (uint64_t)og__widest_row(c),
+        .targets = og__targets_of(c, og__items_of(c, batch->hop[0].n_dst, k->n)),
+        .pairs = k->n->n_scores,
+        .relations = og__conv_of(c)->joins ? k->n->n_scores : 0};
     og__suballoc_rooms(k->ops, &n, k->arena, out);
     for (int h = 0; h < c->layers; h++)
         og__suballoc_block_room(k->ops, &batch->hop[h], k->arena, &out->hop[h]);
@@ -318,7 +321,8 @@ static void suballoc_layers(const struct og_suballocation *k, struct og_workspac
     const struct og_most most = largest_of(k, &batch);
     out->scratch_bytes = k->ops->scratch_bytes(&most, k->threads);
     out->scratch = og__suballoc(k->arena, out->scratch_bytes);
-    out->loss_blocks = og__suballoc(k->arena, og__n_blocks(n_dst) * sizeof(*out->loss_blocks));
+    out->loss_blocks = og__suballoc(k->arena, og__n_blocks(og__items_of(c, n_dst, k->n)) *
+                                                  sizeof(*out->loss_blocks));
     suballoc_rooms(k, &batch, &out->room);
     if (og__model_sums_weights(c))
         og__suballoc_numbers(k->ops, 2 * (uint64_t)n_src, k->numbers, k->arena, &out->ends);

@@ -98,8 +98,8 @@ static const struct og_row table[] = {
      "fraction of the attention coefficients of gat, gatv2 and transformer dropped in training",
      NULL, OG_OPTION_REAL, FIELD(attention_dropout), 0, MAX_DROPOUT, OF("model")),
     ROW("task", "KIND", "node", numbers, BATCHES,
-     "what the model predicts: labels of nodes (classes or, by regression, values), or which nodes have "
-     "an edge (docs/reference/tasks.md)",
+     "what the model predicts: labels of nodes (classes or, by regression, values), which nodes have "
+     "an edge, or likewise labels of edges (docs/reference/tasks.md)",
      og__task_words, OG_OPTION_CHOICE, FIELD(task), 0, 0, ALL),
     ROW("decoder", "KIND", "dot", numbers, NUMBERS,
      "score of a pair of nodes in the task link: dot product of the embeddings, MLP over "
@@ -117,7 +117,8 @@ static const struct og_row table[] = {
      "(docs/guides/training-practice.md)",
      NULL, OG_OPTION_TEXT, FIELD(class_weights), 0, 0, ALL),
     ROW("seed-weights", "FILE", "", numbers, NUMBERS,
-     ".npy file with a number per training node, in the order of train.npy: its weight in the loss",
+     ".npy file with a number per training node, or edge, in the order of its list: its weight in the "
+     "loss",
      NULL, OG_OPTION_TEXT, FIELD(seed_weights), 0, 0, ALL),
     ROW("label-smoothing", "E", "0", numbers, NUMBERS,
      "share of a node's target that is spread evenly over all classes",
@@ -127,7 +128,7 @@ static const struct og_row table[] = {
      "edge lists (required by `dataset`), else 85/5/10",
      NULL, OG_OPTION_TEXT, FIELD(edge_split), 0, 0, OF("task")),
     ROW("relation", "NAME", "", sampling, BATCHES,
-     "heterogeneous graphs: the relation whose edges the task link learns; default: all relations",
+     "heterogeneous graphs: the relation whose edges the tasks link and edge learn; default: all relations",
      NULL, OG_OPTION_TEXT, FIELD(relation), 0, 0, OF("task")),
     ROW("negatives", "K", "1", sampling, BATCHES,
      "negatives per edge in training of the task link: pairs of nodes without an edge",

@@ -12,6 +12,7 @@
 #include "lookahead/lookahead.h"
 #include "nn/tasks.h"
 #include "report/json.h"
+#include "run/predict_edges.h"
 #include "session/session_of_checkpoint.h"
 
 #include <stdlib.h>
@@ -202,13 +203,17 @@ int og_predict_with(const char *dataset, const char *checkpoint, const char *out
                     const struct og_observer *observer, char **text, struct og_err *err)
 {
     bool by_batches;
+    struct og_model_config shape;
     if (text)
         *text = NULL;
     int rc = OG_SIZED(observer, "og_observer", err);
     rc = rc < 0 ? rc : OG_SIZED(how, "og_predict_options", err);
     rc = rc < 0 ? rc : og__graph_has_types(dataset, &by_batches, err);
+    rc = rc < 0 ? rc : og__checkpoint_shape(checkpoint, &shape, err);
     if (rc < 0)
         return rc;
+    if (shape.task >= 0 && og__labels_pairs(&shape))
+        return og__predict_edges(dataset, checkpoint, out, how, opt, observer, text, err);
     return (by_batches ? predict_batches : og__whole_predict)(dataset, checkpoint, out, how, opt,
                                                               observer, text, err);
 }

@@ -347,12 +347,23 @@ out:
     return rc;
 }
 
+static int check_task(const char *checkpoint, struct og_err *err)
+{
+    struct og_model_config shape;
+    const int rc = og__checkpoint_shape(checkpoint, &shape, err);
+    if (rc < 0 || shape.task < 0 || !og__labels_pairs(&shape))
+        return rc;
+    return og__fail(err, -ENOTSUP, "use `outgrow predict`, which writes a row per edge",
+                    "%s: a model of edges, not of nodes", checkpoint);
+}
+
 static int open_session(struct og_predictor *p, const char *dataset, const char *checkpoint,
                         const struct og_options *opt, struct og_err *err)
 {
     struct og_options own = {0};
     const size_t memory = og__memory_amount(&opt->memory);
     int rc;
+    OG_TRY(check_task(checkpoint, err));
     OG_TRY(choose_options(&own, opt, checkpoint, err));
     OG_TRY(og__session_of_checkpoint(&p->s, dataset, checkpoint, &own, OG__WANT_EVERY, "",
                                      &p->observer, err));
@@ -445,7 +456,7 @@ int og_predictor_info(const struct og_predictor *p, char **out, struct og_err *e
     const struct og_workload *f = &p->s->workload;
     const char *target = f->types->type[f->types->target].name;
     json_t *fanout = json_array();
-    if (og__task_of(&f->shape)->embeds) /* nodes of all types */
+    if (og__task(f->shape.task)->embeds) /* nodes of all types */
         target = NULL;
     for (int i = 0; i < p->s->config.opt.n_fanout; i++)
         fanout = og__json_append(fanout, json_integer(p->s->config.opt.fanout[i]));
@@ -467,7 +478,7 @@ static int check_nodes(const struct og_predictor *p, const int64_t *nodes, int64
 {
     const struct og_workload *f = &p->s->workload;
     const struct og_graph_types *g = f->types;
-    const bool all = og__task_of(&f->shape)->embeds;
+    const bool all = og__task(f->shape.task)->embeds;
     const int64_t first = all ? 0 : og__first_id(g, g->target);
     const int64_t end = all ? f->graph->n_nodes : g->type[g->target].end;
     for (int64_t i = 0; i < n; i++)

@@ -97,7 +97,7 @@ static int pass_rounds(void *arg, uint64_t item, struct og_err *err)
 }
 
 /* By the model itself. */
-static int train_batch(struct og_trainer *t, const struct og_work *w, struct og_err *err)
+static int train_batch(struct og_trainer *t, struct og_work *w, struct og_err *err)
 {
     struct og_session *s = t->s;
     const struct og_step key = {(uint64_t)s->config.opt.seed, w->descriptor.epoch,
@@ -147,7 +147,7 @@ out:
 
 /* ---- evaluation ---- */
 
-static int evaluate_batch(struct og_trainer *t, const struct og_work *w, struct og_err *err)
+static int evaluate_batch(struct og_trainer *t, struct og_work *w, struct og_err *err)
 {
     const void *targets = og__work_targets(&t->s->workload, w, t->labels);
     struct og_rank_report report = {.what = OG__HAS_PART};

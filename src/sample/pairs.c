@@ -353,10 +353,10 @@ void og__pairs_make(struct og_pairs *p, const struct og_pair_rule *rule, const u
     og__id_table_clear(&p->table, sizeof(struct og_id_place));
     for (uint32_t i = 0; i < n_edges; i++)
         add_pair(p, ends[2 * place[i]], relation ? relation[place[i]] : 0, ends[2 * place[i] + 1]);
-    for (uint32_t i = 0; i < n_edges; i++)
+    for (uint32_t i = 0; i < n_edges && !rule->labelled; i++)
         (key->training ? add_negatives : add_stranger)(p, rule, i, key);
     p->n_negatives = p->n - n_edges;
-    if (!key->training)
+    if (!key->training && !rule->labelled)
         add_ranked(p, rule, place, key);
 }
 

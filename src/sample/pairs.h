@@ -53,6 +53,7 @@ struct og_pair_rule {
     bool symmetric;              /* an edge has no direction */
     bool in_batch;               /* training negatives use the batch's own nodes */
     bool keeps;                  /* blocks keep the edges of their batch */
+    bool labelled;               /* edges have labels, and no negatives */
     uint32_t negatives;          /* an edge, in training */
     uint32_t rank_negatives;     /* per edge, in evaluation; with several relations, per end */
     const struct og_triples *of; /* edges are of several relations; NULL: of one; borrowed */
@@ -61,14 +62,15 @@ struct og_pair_rule {
 
 struct og_pairs {
     uint32_t n_edges, n_negatives, n_rank_negatives, n_given,
-        n;              /* n_negatives and n_given in all, n_rank_negatives an edge */
-    uint32_t *a, *b;    /* [n] positions among the seeds: a -> b */
-    uint32_t *relation; /* [n] of several relations; NULL: there is one */
-    bool both_ends;     /* are ranked: n_rank_negatives each */
-    bool ranks_given;   /* ranking negatives are given: each counts */
-    bool held_out;      /* edges of evaluation */
-    bool keeps;         /* the rule's */
-    uint32_t *seeds;    /* [n_seeds] distinct, in the order met */
+        n;               /* n_negatives and n_given in all, n_rank_negatives an edge */
+    uint32_t *a, *b;     /* [n] positions among the seeds: a -> b */
+    uint32_t *relation;  /* [n] of several relations; NULL: there is one */
+    bool both_ends;      /* are ranked: n_rank_negatives each */
+    bool ranks_given;    /* ranking negatives are given: each counts */
+    bool held_out;       /* edges of evaluation */
+    const void *targets; /* of labelled edges, in the form of their task; NULL: none */
+    bool keeps;          /* the rule's */
+    uint32_t *seeds;     /* [n_seeds] distinct, in the order met */
     uint32_t n_seeds;
     /* memory, for batches up to `most` edges */
     struct og_budget *budget;

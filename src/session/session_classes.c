@@ -18,7 +18,7 @@ enum { CLASSES = 1, LABELS = 2, VALUES = 4 };
 
 static int kinds_of(const struct og_session *s)
 {
-    const enum og__targets targets = og__task(s->config.opt.task)->targets;
+    const enum og__targets targets = og__targets_of_task(s->config.opt.task);
     if (targets != OG__OF_CLASSES)
         return targets == OG__OF_VALUES ? VALUES : 0;
     return s->workload.graph->multi_label ? LABELS : CLASSES;
@@ -94,7 +94,8 @@ static int balance(const struct og_session *s, float *weight, struct og_err *err
     const struct og_split *train = &s->workload.split[OG__TRAIN];
     const size_t n_classes = (size_t)g->n_classes, bytes = 2 * n_classes * sizeof(uint64_t);
     int absent = 0;
-    if (!train->labels || g->split[OG__TRAIN].fd < 0 || og__labelled(g, train) == 0)
+    const bool given = s->workload.seeds.edges || g->split[OG__TRAIN].fd >= 0;
+    if (!train->labels || !given || og__labelled(g, train) == 0)
         return refuse_balance(s, "class-weights", err);
     uint64_t *count = og__alloc(s->budget, bytes, part, err);
     if (!count)
@@ -180,8 +181,10 @@ static int weigh_classes(struct og_session *s, struct og_err *err)
 static int weigh_seeds(struct og_session *s, struct og_err *err)
 {
     struct og_split *train = &s->workload.split[OG__TRAIN];
-    const struct weighed of = {s->config.opt.seed_weights, "training node", "training nodes",
-                               train->n};
+    const bool edges = s->workload.seeds.edges;
+    const struct weighed of = {s->config.opt.seed_weights,
+                               edges ? "training edge" : "training node",
+                               edges ? "training edges" : "training nodes", train->n};
     const size_t bytes = (size_t)train->n * sizeof(*train->weights);
     train->weights = og__alloc(s->budget, bytes, part, err);
     if (!train->weights)

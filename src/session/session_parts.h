@@ -29,6 +29,9 @@ void og__session_drop_degrees(struct og_session *s);
 /* The graph without the edges that are held out, written into the folder and opened. */
 OG_MUST_CHECK int og__session_write_left(struct og_session *s, const char *folder,
                                          struct og_graph **left, struct og_err *err);
+/* Which relations --relation means, or all. */
+OG_MUST_CHECK int og__session_ask_relations(const struct og_session *s, bool *requested,
+                                            struct og_err *err);
 /* The edges of a split, or those of --relation. */
 OG_MUST_CHECK int og__session_load_triples(struct og_session *s, enum og__split which,
                                            struct og_split *out, struct og_err *err);

@@ -1,6 +1,8 @@
 /* What a session learns from: splits, labels or edges, and what the task makes of them. */
 #include "base/file.h"
+#include "dataset/edge_labels.h"
 #include "dataset/edge_split.h"
+#include "dataset/edge_walk.h"
 #include "dataset/typed_edges.h"
 #include "learn/targets.h"
 #include "nn/rates.h"
@@ -14,17 +16,45 @@
 
 /* ---- the task ---- */
 
+static bool of_pairs(const struct og_session *s)
+{
+    return og__task(s->config.opt.task)->pairs;
+}
+
+/* Edges have labels or values. */
+static bool of_labelled(const struct og_session *s)
+{
+    return of_pairs(s) && og__targets_of_task(s->config.opt.task) != OG__OF_PAIRS;
+}
+
+/* Their labels are read: a model is trained on them, or judged by them. */
+static bool judges_edges(const struct og_session *s)
+{
+    return of_labelled(s) && s->config.want & OG__WANT_MODEL &&
+           !(s->config.want & OG__WANT_UNJUDGED);
+}
+
+/* Seeds are edges, unless every node is: then none are held out either. */
+static bool of_edges(const struct og_session *s)
+{
+    return of_pairs(s) && !(s->config.want & OG__WANT_EVERY);
+}
+
 /* What the dataset's labels are decides between classes, labels and values; the task between them
  * and edges. */
 int og__session_resolve_task(struct og_session *s, struct og_err *err)
 {
     struct og_options *opt = &s->config.opt;
     struct og_graph *ds = s->workload.graph;
+    int rc = 0;
     if (s->config.want & OG__WANT_EVERY) /* the checkpoint's, which no labels are read for */
         return 0;
+    if (judges_edges(s) || (of_labelled(s) && ds->edge_labels[OG__TRAIN].fd >= 0))
+        OG_TRY(og__graph_adopt_edge_labels(ds, opt->task == OG_TASK_EDGE_REGRESSION, err));
     opt->task = og__task_by_labels(opt->task, ds->regression);
     const bool judges = s->config.want & OG__WANT_MODEL && !(s->config.want & OG__WANT_TRAINING);
-    if (og__task(opt->task)->targets == OG__OF_VALUES && (og__float_labels(ds) || !judges)) {
+    if (!of_pairs(s) && og__targets_of_task(opt->task) == OG__OF_VALUES &&
+        (og__float_labels(ds) || !judges)) {
         if (!og__float_labels(ds)) /* who judges says it of the checkpoint (og__targets_check) */
             return og__fail(err, -EINVAL,
                             "import the graph with a float label.npy and \"task\": "
@@ -34,19 +64,10 @@ int og__session_resolve_task(struct og_session *s, struct og_err *err)
         ds->regression = true;
         ds->multi_label = false;
     }
-    const int rc = og__session_check_classes(s, err);
-    return rc < 0 ? rc : og__loss_resolve(opt->task, &opt->loss, err);
-}
-
-static bool of_pairs(const struct og_session *s)
-{
-    return og__task(s->config.opt.task)->targets == OG__OF_PAIRS;
-}
-
-/* Seeds are edges, unless every node is: then none are held out either. */
-static bool of_edges(const struct og_session *s)
-{
-    return of_pairs(s) && !(s->config.want & OG__WANT_EVERY);
+    OG_TRY(og__session_check_classes(s, err));
+    rc = og__loss_resolve(opt->task, &opt->loss, err);
+out:
+    return rc;
 }
 
 /* For what is written, under `where`. */
@@ -72,16 +93,24 @@ static int resolve_edges(struct og_session *s, struct og_err *err)
 {
     const struct og_graph *g = s->workload.graph;
     const bool has = og__has_edge_lists(g) || s->config.handover.links;
+    if (of_labelled(s)) { /* there is no other split of them */
+        free(s->config.opt.edge_split);
+        s->config.opt.edge_split = NULL;
+    }
     if (!s->config.opt.edge_split)
-        s->config.opt.edge_split = strdup(has ? OG__OWN_EDGES : "85/5/10");
+        s->config.opt.edge_split = strdup(has || of_labelled(s) ? OG__OWN_EDGES : "85/5/10");
     if (!s->config.opt.edge_split)
         return og__fail_errno(err, -ENOMEM, NULL, "options");
     if (has || strcmp(s->config.opt.edge_split, OG__OWN_EDGES) != 0)
         return 0;
     return og__fail(err, -EINVAL,
-                    "give percentages, such as 85/5/10; in a heterogeneous graph lists of edges "
-                    "come with their relations",
-                    "--edge-split " OG__OWN_EDGES ": %s has no lists of edges", g->path);
+                    of_labelled(s)
+                        ? "import it with train_edges.npy; in a heterogeneous graph with "
+                          "train_edge_type.npy"
+                        : "give percentages, such as 85/5/10; in a heterogeneous graph "
+                          "lists of edges come with their relations",
+                    "%s: %s has no lists of edges",
+                    of_labelled(s) ? "--task edge" : "--edge-split " OG__OWN_EDGES, g->path);
 }
 
 /* What is left follows from the dataset and the options; to the user it is the dataset. It is in a
@@ -225,11 +254,39 @@ static bool wants_labels(const struct og_session *s, unsigned want)
     return judges || (want & OG__WANT_LABELS && (there || !s->config.handover.n));
 }
 
+/* Edges, and their labels if they have some and a model reads them. */
+static int load_labelled(struct og_session *s, enum og__split which, struct og_err *err)
+{
+    struct og_split *split = &s->workload.split[which];
+    const bool *only = NULL;
+    bool requested[OG_MOST_RELATIONS];
+    int rc = 0;
+    if (of_labelled(s) && s->config.handover.n > 0)
+        OG_TRY(og__fail(err, -ENOTSUP,
+                        "use --task link, or in Python LinkNeighborLoader(edge_label=)",
+                        "--task edge: not for batches that a program of your own trains on"));
+    OG_TRY(load_edges(s, which, err));
+    if (!judges_edges(s))
+        return 0;
+    if (s->workload.graph->has_types) {
+        OG_TRY(og__session_ask_relations(s, requested, err));
+        only = requested;
+    }
+    rc = og__graph_edge_labels(s->workload.graph, which, only, split->n, s->budget, &split->labels,
+                               err);
+    if (rc == 0 && split->n > 0 && !split->labels)
+        rc = og__fail(err, -EINVAL, "add them, or remove the list of edges",
+                      "%s: there are edges in %s, and no %s.npy", s->workload.graph->path,
+                      og__edge_files[which], og__edge_labels_name(which));
+out:
+    return rc;
+}
+
 static int load_split(struct og_session *s, enum og__split which, unsigned want, struct og_err *err)
 {
     struct og_split *split = &s->workload.split[which];
     if (s->workload.seeds.edges)
-        return load_edges(s, which, err);
+        return load_labelled(s, which, err);
     if (of_pairs(s)) /* every node takes their place */
         return 0;
     int rc;
@@ -286,24 +343,26 @@ static int look_at_labels(const struct og_session *s, struct og_err *err)
     const struct og_graph *ds = s->workload.graph;
     const struct og_split *train = &s->workload.split[OG__TRAIN],
                           *valid = &s->workload.split[OG__VALID];
+    const char *what = of_pairs(s) ? "edges" : "nodes";
     const int64_t labelled = og__labelled(ds, train);
     if (labelled == 0)
         return og__fail(err, -EINVAL,
                         og__float_labels(ds) ? "NaN is a value that is not known"
                                              : "-1 is a label that is not known",
-                        "%s: none of the %lld training nodes has a label", ds->path,
-                        (long long)train->n);
+                        "%s: none of the %lld training %s has a label", ds->path,
+                        (long long)train->n, what);
     if (!og__float_labels(ds) && ds->n_classes > labelled)
-        og__say(
-            &s->config.log, OG__WARN,
-            "%s: labels of %d classes, but %lld training nodes: do they hold ids, or values? (a "
-            "float label.npy with \"task\": \"node regression\" in meta.json is values)",
-            ds->path, ds->n_classes, (long long)labelled);
+        og__say(&s->config.log, OG__WARN,
+                "%s: labels of %d classes, but %lld training %s: do they hold ids, or values? %s",
+                ds->path, ds->n_classes, (long long)labelled, what,
+                of_pairs(s)
+                    ? "(float32 edge labels are values)"
+                    : "(a float label.npy with \"task\": \"node regression\" in meta.json is "
+                      "values)");
     if (valid->n > 0 && og__labelled(ds, valid) == 0)
-        og__say(
-            &s->config.log, OG__WARN,
-            "%s: none of the %lld validation nodes has a label: no epoch is better than another",
-            ds->path, (long long)valid->n);
+        og__say(&s->config.log, OG__WARN,
+                "%s: none of the %lld validation %s has a label: no epoch is better than another",
+                ds->path, (long long)valid->n, what);
     return 0;
 }
 
@@ -317,11 +376,15 @@ int og__session_load_seeds(struct og_session *s, unsigned want, struct og_err *e
         .symmetric = s->workload.graph->symmetric,
         .in_batch = s->config.opt.negative == OG_NEGATIVE_BATCH,
         .keeps = s->config.handover.links,
-        .negatives = s->config.handover.links ? 0 : (uint32_t)s->config.opt.negatives,
-        .rank_negatives = (uint32_t)s->config.opt.eval_negatives};
+        .labelled = of_labelled(s),
+        .negatives =
+            s->config.handover.links || of_labelled(s) ? 0 : (uint32_t)s->config.opt.negatives,
+        .rank_negatives = of_labelled(s) ? 0 : (uint32_t)s->config.opt.eval_negatives};
     for (int i = 0; i < OG__SPLITS; i++) {
         int rc = load_split(s, (enum og__split)i, want, err);
-        rc = rc < 0 || !s->workload.seeds.edges ? rc : load_negatives(s, (enum og__split)i, err);
+        rc = rc < 0 || !s->workload.seeds.edges || of_labelled(s)
+                 ? rc
+                 : load_negatives(s, (enum og__split)i, err);
         if (rc < 0)
             return rc;
         s->workload.schedule.n_seeds[i] = (uint64_t)s->workload.split[i].n;
@@ -329,7 +392,8 @@ int og__session_load_seeds(struct og_session *s, unsigned want, struct og_err *e
     }
     const bool named = want & OG__WANT_EVERY && s->config.target;
     if (s->workload.split[OG__TRAIN].n > 0 || of_pairs(s) > of_edges(s) || named)
-        return want & OG__WANT_TRAINING && !of_pairs(s) ? look_at_labels(s, err) : 0;
+        return want & OG__WANT_TRAINING && (of_labelled(s) || !of_pairs(s)) ? look_at_labels(s, err)
+                                                                            : 0;
     if (s->config.handover.n > 0)
         return og__fail(err, -EINVAL, "give another split, or seeds",
                         "%s: there are no seeds to make batches of", s->workload.graph->path);

@@ -13,7 +13,7 @@
 
 static bool of_pairs(const struct og_session *s)
 {
-    return og__task(s->config.opt.task)->targets == OG__OF_PAIRS;
+    return og__task(s->config.opt.task)->pairs;
 }
 
 /* Where execution plans are not compared, what was left open is the plainest. */
@@ -36,7 +36,7 @@ out:
 /* ---- links ---- */
 
 /* Whose edges are learnt. */
-static int ask_relations(const struct og_session *s, bool *requested, struct og_err *err)
+int og__session_ask_relations(const struct og_session *s, bool *requested, struct og_err *err)
 {
     const struct og_graph *g = s->workload.graph;
     const char *name = s->config.opt.relation;
@@ -56,7 +56,7 @@ int og__session_write_left(struct og_session *s, const char *folder, struct og_g
     bool requested[OG_MOST_RELATIONS];
     int rc;
     OG_TRY(og__edge_split_parse(&split, s->config.opt.edge_split, err));
-    OG_TRY(ask_relations(s, requested, err));
+    OG_TRY(og__session_ask_relations(s, requested, err));
     OG_TRY(og__edge_split_write(s->workload.graph, &split, requested, folder, s->budget, err));
     OG_TRY(og__graph_open(folder, left, err));
 out:
@@ -68,7 +68,7 @@ int og__session_load_triples(struct og_session *s, enum og__split which, struct 
 {
     bool requested[OG_MOST_RELATIONS];
     int rc;
-    OG_TRY(ask_relations(s, requested, err));
+    OG_TRY(og__session_ask_relations(s, requested, err));
     rc = og__typed_edges(s->workload.graph, which, requested, s->budget, &out->ids, &out->relation,
                          &out->n, err);
 out:
@@ -82,7 +82,7 @@ int og__session_load_links(struct og_session *s, struct og_split *out, struct og
     bool requested[OG_MOST_RELATIONS];
     uint32_t n_requested = 0, relation = 0;
     int rc;
-    OG_TRY(ask_relations(s, requested, err));
+    OG_TRY(og__session_ask_relations(s, requested, err));
     for (uint32_t r = 0; r < g->n_relations; r++) {
         relation = requested[r] ? r : relation;
         n_requested += requested[r];

@@ -19,7 +19,7 @@ RUN = "--fanout 3,3 --batch 200 --hidden 8 --epochs 1 --memory 200M --threads 2"
 # Options of training by what they may be given; `plan` takes all of them, and nothing runs.
 OPTIONS = {
     "model": "gcn sage gat pinsage", "layers": "2", "hidden": "16", "heads": "2", "dropout": "0.2", "fanout": "3,3 -1,-1", "sampler": "uniform labor ladies", "batch": "100",
-    "epochs": "2", "lr": "0.01", "weight-decay": "0.1", "optimizer": "adam sgd", "task": "node link", "seed": "3", "threads": "1", "eval-every": "0", "memory": "150M 25%", "disk": "1G",
+    "epochs": "2", "lr": "0.01", "weight-decay": "0.1", "optimizer": "adam sgd", "beta1": "0.8", "beta2": "0.99", "epsilon": "1e-6", "task": "node link", "seed": "3", "threads": "1", "eval-every": "0", "memory": "150M 25%", "disk": "1G",
     "scratch": "elsewhere", "topology": "memory disk auto", "policy": "none random degree presc presc:2 pagerank frequency lru rr belady hybrid auto sieve s3fifo clock file:scores.npy",
     "cache": "64K 10%", "layout": "raw packed segmented auto", "resample-every": "1 2", "pack-dtype": "f32 f16 bf16", "superbatch": "3 all", "io": "uring pread auto",
     "preset": "pyg+ ali+pg ginex diskgnn fgnn lsm-gnn helios memory auto", "checkpoint-every": "60", "log-every": "2", "accumulate": "2", "staleness": "1", "executors": "1:1", "workers": "2",

@@ -12,10 +12,10 @@
 #include <math.h>
 #include <stdio.h>
 
-static const char *const cases[] = {"sage3",       "gcn3_batch",  "gat3",       "gat2_narrow",
-                                    "sage_max2",   "gin2_wide",   "gin3_batch", "pinsage2",
-                                    "sage3_layer", "sage2_multi", "link_mlp",   "link_margin",
-                                    "value_huber", "gatv2_3"};
+static const char *const cases[] = {
+    "sage3",       "gcn3_batch", "gat3",        "gat2_narrow",       "sage_max2", "gin2_wide",
+    "gin3_batch",  "pinsage2",   "sage3_layer", "sage2_multi",       "link_mlp",  "link_margin",
+    "value_huber", "gatv2_3",    "pairs_sage2", "pairs_sage3_values"};
 
 /* A model of each kind of relational one, with and without features, norms, tasks and decoders. */
 static const char *const typed_cases[] = {
@@ -26,7 +26,7 @@ static const char *const typed_cases[] = {
     "typed_rgcn2_batch",  "typed_rgcn2_few",     "typed_rgcn2_blended",   "typed_rgcn2_distmult",
     "typed_rgcn2_margin", "typed_rgcn2_widths",  "typed_rgcn3_widths",    "typed_rgcn2_widths_link",
     "typed_pinsage2",     "typed_pinsage3",      "typed_gcn3_layer",      "typed_gcn2_trained",
-    "typed_link_gcn2",    "typed_gatv2_2_batch", "typed_link_gatv2"};
+    "typed_link_gcn2",    "typed_gatv2_2_batch", "typed_link_gatv2",      "typed_pairs_sage2"};
 
 enum { STEPS = 3 };
 

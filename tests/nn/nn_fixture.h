@@ -129,11 +129,33 @@ static inline void *fixture_pairs(const struct fixture *f, uint32_t number)
     return p;
 }
 
+static inline bool fixture_of_pairs(const struct fixture *f)
+{
+    return f->config.task != OG_TASK_NODE && f->config.task != OG_TASK_REGRESSION;
+}
+
+/* Pairs with labels: no negatives. */
+static inline void *fixture_labelled_pairs(const struct fixture *f, uint32_t number)
+{
+    char name[64];
+    snprintf(name, sizeof(name), "%u.pair_labels", number);
+    const struct og_tensor *labels = fixture_tensor(f, name);
+    struct og_pairs *p = fixture_pairs(f, number);
+    int32_t *classes = malloc(labels->bytes);
+    if (labels->dtype == OG_TENSOR_F32)
+        memcpy(classes, labels->data, labels->bytes);
+    for (uint32_t i = 0; labels->dtype == OG_TENSOR_I64 && i < p->n; i++)
+        classes[i] = (int32_t)fixture_i64(labels, i);
+    p->targets = classes;
+    return p;
+}
+
 static inline void *fixture_labels(const struct fixture *f, uint32_t number)
 {
     const struct og_batch *b = &f->batch[number];
-    if (f->config.task == OG_TASK_LINK)
-        return fixture_pairs(f, number);
+    if (fixture_of_pairs(f))
+        return f->config.task == OG_TASK_LINK ? fixture_pairs(f, number)
+                                              : fixture_labelled_pairs(f, number);
     const struct og_tensor *all = fixture_tensor(f, "labels");
     bool floats = f->config.multi_label || f->config.task == OG_TASK_REGRESSION;
     size_t c = floats ? (size_t)f->config.n_classes : 1;
@@ -256,7 +278,9 @@ static inline void fixture_task(struct fixture *f)
     const char *task = fixture_option(f, "task");
     if (!task)
         return;
-    f->config.task = strcmp(task, "link") == 0 ? OG_TASK_LINK : OG_TASK_REGRESSION;
+    for (int i = 0; og__task_words[i]; i++)
+        if (strcmp(task, og__task_words[i]) == 0)
+            f->config.task = i;
     const char *decoder = fixture_text(f, "decoder");
     f->config.decoder = strcmp(decoder, "mlp") == 0        ? OG_DECODER_MLP
                         : strcmp(decoder, "distmult") == 0 ? OG_DECODER_DISTMULT
@@ -348,7 +372,8 @@ static inline void fixture_close(struct fixture *f)
             free(f->batch[i].hop[h].edge);
         }
         free(f->batch[i].ids);
-        if (f->config.task == OG_TASK_LINK) {
+        if (fixture_of_pairs(f)) {
+            free((void *)((struct og_pairs *)f->labels[i])->targets);
             free(((struct og_pairs *)f->labels[i])->a);
             free(((struct og_pairs *)f->labels[i])->b);
             free(((struct og_pairs *)f->labels[i])->relation);

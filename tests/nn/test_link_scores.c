@@ -69,6 +69,31 @@ static void kinds_equal_their_reference(struct bench *b, const struct og_pair_op
     free(want);
 }
 
+/* Both rows of a pair one after the other, exactly; and sums of halves. */
+static void joined_equal_their_reference(struct bench *b, const struct og_pair_op *pairs,
+                                         const float *g, const uint32_t *first,
+                                         const uint32_t *list, uint32_t rows)
+{
+    const size_t dim = (size_t)pairs->dim, n = 2 * pairs->n * dim;
+    float *got = calloc(n + rows * dim, sizeof(*got)),
+          *want = calloc(n + rows * dim, sizeof(*want));
+    struct og_pair_op op = *pairs, ref;
+    op.joins = true;
+    op.out = got;
+    ref = op;
+    ref.out = want;
+    assert_int_equal(og__ops_cpu.pair_product(b->be, &op, NULL), 0);
+    assert_int_equal(og__ops_reference.pair_product(b->be, &ref, NULL), 0);
+    assert_memory_equal(got, want, n * sizeof(*got));
+    struct og_pair_back back = {&op, g, true, rows, first, list, got}, same = back;
+    same.dh = want;
+    assert_int_equal(og__ops_cpu.pair_back(b->be, &back, NULL), 0);
+    assert_int_equal(og__ops_reference.pair_back(b->be, &same, NULL), 0);
+    assert_close("joined back", got, want, rows * dim, OG__TOLERANCE_PAIR);
+    free(got);
+    free(want);
+}
+
 static void pairs_equal_their_reference(void **state)
 {
     (void)state;
@@ -82,9 +107,10 @@ static void pairs_equal_their_reference(void **state)
                  *list = calloc(2 * n, sizeof(*list));
         for (uint32_t i = 0; i < 2 * n; i++)
             ends[i] = og__rng_below(&rng, rows);
-        float *h = random_floats(rows * dim), *g = random_floats(n * dim),
-              *got = random_floats((n + rows) * dim), *want = random_floats((n + rows) * dim);
-        struct og_pair_op op = {n, ends, ends + n, (int)dim, h, got, NULL, NULL}, ref = op;
+        float *h = random_floats(rows * dim), *g = random_floats(2 * n * dim),
+              *got = random_floats((2 * n + rows) * dim),
+              *want = random_floats((2 * n + rows) * dim);
+        struct og_pair_op op = {n, ends, ends + n, (int)dim, h, got, NULL, NULL, false}, ref = op;
         ref.out = want;
         assert_int_equal(og__ops_cpu.pair_dot(b.be, &op, NULL), 0);
         assert_int_equal(og__ops_reference.pair_dot(b.be, &ref, NULL), 0);
@@ -100,6 +126,7 @@ static void pairs_equal_their_reference(void **state)
             assert_int_equal(og__ops_reference.pair_back(b.be, &same, NULL), 0);
             assert_close("back", got, want, rows * dim, OG__TOLERANCE_PAIR);
         }
+        joined_equal_their_reference(&b, &op, g, first, list, rows);
         kinds_equal_their_reference(&b, &op, g, first, list, rows);
         free(ends);
         free(first);

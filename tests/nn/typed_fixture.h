@@ -227,7 +227,7 @@ static inline struct og_batch_caps typed_caps(const struct typed *t, struct og_t
         og__count_types(&t->types, &t->f.batch[b], NULL, &counts);
         og__type_counts_include(most, &counts);
         typed_include_hops(&caps, &t->f.batch[b]);
-        if (t->f.config.task == OG_TASK_LINK)
+        if (fixture_of_pairs(&t->f))
             caps.n_pairs = caps.n_scores =
                 OG_MAX(caps.n_pairs, (uint64_t)((struct og_pairs *)t->f.labels[b])->n);
     }

@@ -489,7 +489,7 @@ static void check_pair_dot(const struct og_pair_op *op)
 static void check_pair_product(const struct og_pair_op *op)
 {
     check_pairs(op);
-    OWN(op->out, op->n * (size_t)op->dim);
+    OWN(op->out, op->n * (size_t)op->dim * (op->joins ? 2 : 1));
 }
 
 static void check_pair_list(const struct og_pair_list *op)
@@ -504,7 +504,7 @@ static void check_pair_back(const struct og_pair_back *op)
 {
     const struct og_pair_op *f = op->forward;
     check_pairs(f);
-    OWN(op->g, f->n * (size_t)(op->wide ? f->dim : 1));
+    OWN(op->g, f->n * (size_t)(op->wide ? f->dim : 1) * (f->joins ? 2 : 1));
     own_lists(op->first, op->pair, op->n_rows);
     OWN(op->dh, op->n_rows * (size_t)f->dim);
 }

@@ -535,8 +535,15 @@ static void ref_pair_product(struct og_nn_backend *be, const struct og_pair_op *
     (void)be;
     size_t dim = (size_t)op->dim;
     for (uint32_t p = 0; p < op->n; p++)
-        for (size_t j = 0; j < dim; j++)
-            op->out[p * dim + j] = op->h[op->a[p] * dim + j] * op->h[op->b[p] * dim + j];
+        for (size_t j = 0; j < dim; j++) {
+            const float a = op->h[op->a[p] * dim + j], b = op->h[op->b[p] * dim + j];
+            if (op->joins) {
+                op->out[2 * p * dim + j] = a;
+                op->out[(2 * p + 1) * dim + j] = b;
+            } else {
+                op->out[p * dim + j] = a * b;
+            }
+        }
 }
 
 static void ref_pair_dot(struct og_nn_backend *be, const struct og_pair_op *op)
@@ -598,6 +605,11 @@ static void ref_pair_back(struct og_nn_backend *be, const struct og_pair_back *o
     double *sum = calloc(n + 1, sizeof(*sum));
     for (uint32_t p = 0; p < f->n; p++)
         for (size_t j = 0; j < dim; j++) {
+            if (f->joins) {
+                sum[f->a[p] * dim + j] += (double)op->g[2 * p * dim + j];
+                sum[f->b[p] * dim + j] += (double)op->g[(2 * p + 1) * dim + j];
+                continue;
+            }
             double g = (double)(op->wide ? op->g[p * dim + j] : op->g[p]);
             g *= f->kind ? (double)f->by[f->kind[p] * dim + j] : 1;
             sum[f->a[p] * dim + j] += g * (double)f->h[f->b[p] * dim + j];

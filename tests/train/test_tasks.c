@@ -51,8 +51,8 @@ static void a_task_becomes_one_of_values_where_labels_are(void **state)
     for (int task = 0; task < n_tasks(); task++) {
         assert_int_equal(og__task_by_labels(task, false), task);
         const int other = og__task_by_labels(task, true);
-        assert_true(other == task || og__task(task)->targets == OG__OF_CLASSES);
-        assert_int_not_equal(og__task(other)->targets, OG__OF_CLASSES);
+        assert_true(other == task || og__targets_of_task(task) == OG__OF_CLASSES);
+        assert_int_not_equal(og__targets_of_task(other), OG__OF_CLASSES);
     }
 }
 

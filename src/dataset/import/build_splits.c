@@ -2,7 +2,9 @@
 #include "dataset/import/random_split.h"
 
 #include "dataset/convert.h"
+#include "dataset/edge_labels.h"
 
+#include <math.h>
 #include <string.h>
 
 static const char part[] = "import";
@@ -306,6 +308,76 @@ int og__import_edge_split(struct og_importer *imp, struct og_table *t, const cha
                           struct og_err *err)
 {
     return import_list(imp, t, imp->graph.n_nodes, name, AN_EDGE, err);
+}
+
+static int append_class(const struct og_piece *p, int64_t i, int64_t row, struct og_npy_writer *w,
+                        struct og_err *err)
+{
+    const double x = og__number_at(p->t->type, p->raw, (size_t)i);
+    const int64_t class = (int64_t)x;
+    if (x < -1 || x > INT32_MAX / 8)
+        return og__fail(err, -EINVAL, "classes count from 0; -1 is a label that is not known",
+                        "%s: row %lld: class %g", p->t->name, (long long)row, x);
+    return og__npy_append(w, &class, 1, err);
+}
+
+static int append_values(const struct og_piece *p, int64_t i, int64_t row, float *values,
+                         struct og_npy_writer *w, struct og_err *err)
+{
+    const size_t columns = (size_t)p->t->columns;
+    for (size_t j = 0; j < columns; j++) {
+        values[j] = (float)og__number_at(p->t->type, p->raw, (size_t)i * columns + j);
+        if (isinf(values[j]))
+            return og__fail(err, -EINVAL, "NaN is a value that is not known",
+                            "%s: row %lld: an infinite label", p->t->name, (long long)row);
+    }
+    return og__npy_append(w, values, 1, err);
+}
+
+static int copy_edge_labels(struct og_importer *imp, struct og_table *t, struct og_npy_writer *w,
+                            struct og_err *err)
+{
+    const bool classes = og__npy_is_integer(t->type);
+    const size_t bytes = (size_t)t->columns * sizeof(float);
+    struct og_piece p = {0};
+    int64_t done = 0;
+    int rc;
+    float *values = og__alloc(imp->budget, bytes, part, err);
+    OG_TRY(values ? og__piece_take(&p, t, imp->budget, err) : -ENOMEM);
+    for (int64_t n = 1; n > 0; done += n) {
+        OG_TRY(og__table_read(t, p.raw, p.room, &n, err));
+        for (int64_t i = 0; i < n; i++)
+            OG_TRY(classes ? append_class(&p, i, done + i, w, err)
+                           : append_values(&p, i, done + i, values, w, err));
+    }
+out:
+    og__piece_give(&p);
+    og__release(imp->budget, values, bytes, part);
+    return rc;
+}
+
+int og__import_edge_labels(struct og_importer *imp, struct og_table *t, enum og__split split,
+                           int64_t edges, struct og_err *err)
+{
+    const bool classes = og__npy_is_integer(t->type);
+    struct og_npy_writer *w = NULL;
+    char name[32];
+    int rc;
+    snprintf(name, sizeof(name), "%s.npy", og__edge_labels_name(split));
+    if (edges < 0 || t->rows != edges)
+        return og__fail(err, -EINVAL, "a label per edge of the list, in its order",
+                        "%s: %lld rows, for %lld edges", t->name, (long long)t->rows,
+                        (long long)OG_MAX(edges, (int64_t)0));
+    if (classes && t->columns != 1)
+        return og__fail(err, -EINVAL, "store several labels, or values, as float32",
+                        "%s: %lld classes an edge", t->name, (long long)t->columns);
+    OG_TRY(og__array_create(&w, imp->dir.temporary, name, classes ? OG__NPY_I64 : OG__NPY_F32,
+                            t->columns == 1 ? 1 : 2, t->columns, err));
+    OG_TRY(copy_edge_labels(imp, t, w, err));
+    rc = og__array_finish(&w, name, imp->checksums, err);
+out:
+    og__npy_discard(w);
+    return rc;
 }
 
 int og__import_negatives(struct og_importer *imp, struct og_table *t, enum og__split split,

@@ -465,6 +465,30 @@ out:
     return rc;
 }
 
+static int import_edge_labels(struct og_importer *imp, enum og__split which, struct og_err *err)
+{
+    static const struct split of[OG__SPLITS] = {
+        {"train_edges", true, {"train_edge_labels.npy", "train_edge_label.npy"}},
+        {"valid_edges",
+         true,
+         {"valid_edge_labels.npy", "valid_edge_label.npy", "val_edge_labels.npy",
+          "val_edge_label.npy"}},
+        {"test_edges", true, {"test_edge_labels.npy", "test_edge_label.npy"}}};
+    struct og_table *t = NULL;
+    const char *file;
+    int64_t edges;
+    int rc = find_split(imp, &of[which], &file, err);
+    if (rc < 0 || !file)
+        return rc;
+    OG_TRY(count_edges(imp, which, &edges, err));
+    OG_TRY(og__import_open_npy(imp, file, false, &t, err));
+    OG_TRY(doubtful(imp, t, "edges", err));
+    rc = og__import_edge_labels(imp, t, which, edges, err);
+out:
+    og__table_close(t);
+    return rc;
+}
+
 int og__import_npy_splits(struct og_importer *imp, struct og_err *err)
 {
     int rc = 0;
@@ -472,6 +496,8 @@ int og__import_npy_splits(struct og_importer *imp, struct og_err *err)
         OG_TRY(import_split(imp, &splits[i], err));
     for (enum og__split s = OG__VALID; s <= OG__TEST; s++)
         OG_TRY(import_negatives(imp, s, err));
+    for (enum og__split s = OG__TRAIN; s < OG__SPLITS; s++)
+        OG_TRY(import_edge_labels(imp, s, err));
     if (!imp->has_splits && !imp->opt->split)
         og__import_say(imp, "no train.npy or train.csv: a graph without splits, for predict, "
                             "--task link and loaders");
@@ -629,7 +655,8 @@ const struct og_format og__format_npy = {
              "([E,D]) and "
              "meta.json. "
              "For --task link there are train_edges.npy, valid_edges.npy and test_edges.npy, and "
-             "their given negatives: valid_neg_edges.npy [m,2] or valid_neg_dst.npy "
+             "for --task edge also train_edge_labels.npy and its relatives. "
+             "Given negatives: valid_neg_edges.npy [m,2] or valid_neg_dst.npy "
              "[edges,k], test_... alike. A "
              "heterogeneous graph has node_type.npy and edge_type.npy, numbers that meta.json "
              "names. Its edge lists have train_edge_type.npy, valid_edge_type.npy and "

@@ -395,8 +395,14 @@ OG_KERNEL(og__k_pair_product, og_k_pair)
     if (p >= o->n)
         return;
     const float *a = o->h + (size_t)o->a[p] * dim, *b = o->h + (size_t)o->b[p] * dim;
-    for (uint32_t j = og_lane(); j < dim; j += OG_LANES)
-        o->out[(size_t)p * dim + j] = a[j] * b[j];
+    for (uint32_t j = og_lane(); j < dim; j += OG_LANES) {
+        if (o->joins) {
+            o->out[2 * (size_t)p * dim + j] = a[j];
+            o->out[(2 * (size_t)p + 1) * dim + j] = b[j];
+        } else {
+            o->out[(size_t)p * dim + j] = a[j] * b[j];
+        }
+    }
 }
 
 /* One warp per row, over its pairs in their order. */
@@ -409,6 +415,10 @@ OG_KERNEL(og__k_pair_back, og_k_pair_back)
     for (uint32_t j = og_lane(); j < dim; j += OG_LANES) {
         float sum = 0;
         for (uint32_t i = op->first[r]; i < op->first[r + 1]; i++) {
+            if (f->joins) {
+                sum += op->g[(size_t)op->pair[i] * dim + j];
+                continue;
+            }
             const uint32_t p = op->pair[i] >> 1, other = op->pair[i] & 1 ? f->a[p] : f->b[p];
             const float g = op->wide ? op->g[(size_t)p * dim + j] : op->g[p];
             const float h = f->h[(size_t)other * dim + j];

@@ -274,6 +274,12 @@ def link_loss(h, p, a, b, edges, decoder, kind):
     return score, (entropy(positive, torch.ones(edges)) + entropy(negative, torch.zeros(len(negative)))) / 2
 
 
+def edge_scores(h, p, a, b):
+    """An MLP over both ends, one after the other."""
+    x = torch.cat([h[a], h[b]], 1) @ p["decoder.lins.0.weight"].T + p["decoder.lins.0.bias"]
+    return x.relu() @ p["decoder.lins.1.weight"].T + p["decoder.lins.1.bias"]
+
+
 def value_loss(y, want, kind):
     there = ~want.isnan()
     losses = {"mse": torch.nn.functional.mse_loss, "mae": torch.nn.functional.l1_loss, "huber": torch.nn.functional.huber_loss}
@@ -291,14 +297,15 @@ def make(case, kind, fanout, dim, hidden, classes, dtype="f32", multi=False, hea
          "u8": rng.integers(0, 4, (nodes, dim))}[dtype].astype(np.float32)
     if multi:
         labels = (rng.random((nodes, classes)) < 0.3).astype(np.float32)
-    elif task == "regression":
+    elif task.endswith("regression"):
         labels = rng.standard_normal((nodes, classes)).astype(np.float32)
         labels[rng.random((nodes, classes)) < 0.2] = np.nan
     else:
         labels = rng.integers(0, classes, nodes)
         labels[rng.random(nodes) < 0.1] = -1
-    p = init(kind, [dim] + [hidden] * (layers - 1) + [classes], gen, heads, norm, residual)
-    for l, (o, i) in enumerate([(hidden, classes), (1, hidden)] if decoder == "mlp" else []):
+    of_edges = task.startswith("edge")
+    p = init(kind, [dim] + [hidden] * (layers - 1) + [hidden if of_edges else classes], gen, heads, norm, residual)
+    for l, (o, i) in enumerate([(hidden, 2 * hidden), (classes, hidden)] if of_edges else [(hidden, classes), (1, hidden)] if decoder == "mlp" else []):
         p[f"decoder.lins.{l}.weight"] = ((torch.rand(o, i, generator=gen) * 2 - 1) * i**-0.5).requires_grad_()
         p[f"decoder.lins.{l}.bias"] = ((torch.rand(o, generator=gen) * 2 - 1) * i**-0.5).requires_grad_()
     stats = {}
@@ -321,6 +328,9 @@ def make(case, kind, fanout, dim, hidden, classes, dtype="f32", multi=False, hea
         if task == "link":
             pairs.append([rng.integers(0, seeds, edges * (1 + each)) for _ in range(2)])
             out[f"{b}.pair_a"], out[f"{b}.pair_b"] = pairs[-1]
+        if of_edges:
+            pairs.append([*rng.integers(0, seeds, (2, edges)), labels[rng.permutation(nodes)[:edges]]])
+            out[f"{b}.pair_a"], out[f"{b}.pair_b"], out[f"{b}.pair_labels"] = pairs[-1]
         weights.append([torch.zeros(0)] * layers)
         for h in range(layers if kind == "pinsage" else 0):
             out[f"{b}.{h}.weight"] = rng.integers(0, 9, len(hops[h][1])).astype(np.float32) / 16
@@ -347,16 +357,21 @@ def make(case, kind, fanout, dim, hidden, classes, dtype="f32", multi=False, hea
         y = torch.from_numpy(labels[ids[:seeds]])
         if task == "link":
             score, loss = link_loss(logits, p, *map(torch.from_numpy, pairs[step % n_batches]), edges, decoder, loss_kind)
-        elif task == "regression":
-            loss = value_loss(logits, y, loss_kind)
-        elif multi:
-            loss = torch.nn.functional.binary_cross_entropy_with_logits(logits, y)
         else:
-            loss = torch.nn.functional.cross_entropy(logits, y, ignore_index=-1)
+            score = logits
+            if of_edges:
+                a, ends, y = map(torch.from_numpy, pairs[step % n_batches])
+                score = edge_scores(logits, p, a, ends)
+            if task.endswith("regression"):
+                loss = value_loss(score, y, loss_kind)
+            elif multi:
+                loss = torch.nn.functional.binary_cross_entropy_with_logits(score, y)
+            else:
+                loss = torch.nn.functional.cross_entropy(score, y, ignore_index=-1)
         loss.backward()
         if step == 0:
             out["logits"] = logits.detach().numpy().copy()
-            if task == "link":
+            if task == "link" or of_edges:
                 out["scores"] = score.detach().numpy().copy()
             out.update({"grad." + k: v.grad.numpy().copy() for k, v in p.items()})
         optimizer.step()
@@ -421,6 +436,10 @@ if __name__ == "__main__":
     make("gatv2_2_narrow", "gatv2", [4, 4], 6, 16, 4, heads=2, dtype="u8", **SMALL)
     make("gatv2_3_single", "gatv2", [3, 3, 3], 8, 10, 4, heads=1, norm="batch", residual=True, **SMALL)
     make("link_gatv2", "gatv2", [4, 4], 12, 16, 16, heads=4, task="link", decoder="mlp", loss_kind="margin", each=2, edges=10, **SMALL)
+    make("pairs_sage2", "sage", [4, 4], 12, 14, 5, task="edge", edges=12, **SMALL)
+    make("pairs_gat2", "gat", [4, 4], 12, 16, 3, heads=4, task="edge", edges=9, **SMALL)
+    make("pairs_gcn1_multi", "gcn", [4], 12, 10, 4, task="edge", multi=True, edges=9, **SMALL)
+    make("pairs_sage3_values", "sage", [3, 3, 3], 9, 10, 2, norm="layer", task="edge_regression", loss_kind="huber", edges=11, **SMALL)
     WEIGHED = dict(edge_weights="multiply", **SMALL)
     make("edge_sage2", "sage", [5, 4], 12, 14, 5, **WEIGHED)
     make("edge_sage2_wide", "sage", [-1, -1], 30, 8, 4, dtype="u8", **WEIGHED)

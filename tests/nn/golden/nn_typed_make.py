@@ -268,9 +268,9 @@ def draw_pairs(rng, seeds, edges, each):
 
 
 def make(case, kind, fanout, dims, hidden, classes, trained=(), n_batches=4, seeds=12, heads=1, norm="none", residual=False, loss_kind=None,
-         decoder="dot", edges=9, each=2):
+         decoder="dot", edges=9, each=2, of_edges=0):
     """Writes a case. `dims` has the width of each type; those in `trained` are parameters. `loss_kind` is of links; without it nodes of one type are
-    classified."""
+    classified. `of_edges`: classes of edges, from embeddings `classes` wide."""
     if not all(word in case for word in sys.argv[1:]):
         return
     rng, gen = np.random.default_rng(len(case) * 100 + hidden), torch.Generator().manual_seed(hidden)
@@ -305,7 +305,7 @@ def make(case, kind, fanout, dims, hidden, classes, trained=(), n_batches=4, see
                           of_type("norms", l, name, "num_batches_tracked"): torch.zeros(())}
     if loss_kind and decoder == "distmult":
         p["decoder.rel_emb.weight"] = draw((len(RELATIONS), classes), 1)
-    for l, (o, i) in enumerate([(hidden, classes), (1, hidden)] if loss_kind and decoder == "mlp" else []):
+    for l, (o, i) in enumerate([(hidden, 2 * classes), (of_edges, hidden)] if of_edges else [(hidden, classes), (1, hidden)] if decoder == "mlp" else []):
         p[f"decoder.lins.{l}.weight"] = draw((o, i), i**-0.5)
         p[f"decoder.lins.{l}.bias"] = draw((o,), i**-0.5)
     for name, dim in dims.items():
@@ -320,9 +320,11 @@ def make(case, kind, fanout, dims, hidden, classes, trained=(), n_batches=4, see
         ids, hops = sample(graph, drawn, fanout, rng)
         pairs = draw_pairs(rng, seeds, edges, each) if loss_kind else ()
         out.update({f"{b}.pair_{what}": ends.astype(np.int64) for what, ends in zip(("a", "b", "relation"), pairs)})
+        of_pairs = rng.integers(-1, of_edges, edges) if of_edges else None
+        out.update({f"{b}.pair_labels": of_pairs} if of_edges else {})
         weights = [rng.integers(0, 9, sum(len(near) for _, _, near in lists)).astype(np.float32) / 16 for lists, _, _ in hops] if kind == "pinsage" else []
         out.update({f"{b}.{h}.weight": of_hop for h, of_hop in enumerate(weights)})
-        batches.append((ids, hops, weights, [torch.from_numpy(ends) for ends in pairs]))
+        batches.append((ids, hops, weights, [torch.from_numpy(ends) for ends in pairs] + ([torch.from_numpy(of_pairs)] if of_edges else [])))
         out[f"{b}.ids"] = ids
         for h, (lists, n_dst, n_src) in enumerate(hops):
             of = np.array([r for r, _, _ in lists], np.int64)
@@ -355,7 +357,10 @@ def make(case, kind, fanout, dims, hidden, classes, trained=(), n_batches=4, see
             of_types = forward(kind, layers, p, x, ids, hops, norm, residual, stats, False, graph, fanout, weights)
             out["forward"] = rows_of_seeds(of_types, ids, seeds).detach().numpy().copy()
         logits = rows_of_seeds(forward(kind, layers, p, x, ids, hops, norm, residual, stats, True, graph, fanout, weights), ids, seeds)
-        if loss_kind:
+        if of_edges:
+            a, b, _, y = pairs
+            loss = F.cross_entropy(nn_make.edge_scores(logits, p, a, b), y, ignore_index=-1)
+        elif loss_kind:
             loss = link_loss(logits, p, *pairs, edges, decoder, loss_kind)
         else:
             loss = F.cross_entropy(logits, torch.from_numpy(labels[ids[:seeds] - FIRST[TARGET]]), ignore_index=-1)
@@ -378,7 +383,8 @@ def make(case, kind, fanout, dims, hidden, classes, trained=(), n_batches=4, see
     metadata |= {"heads": heads} if kind in ATTEND else {}
     metadata |= {"norm": norm} if norm != "none" else {}
     metadata |= {"residual": "true"} if residual else {}
-    metadata |= dict(task="link", decoder=decoder, loss=loss_kind, edges=edges) if loss_kind else {}
+    metadata |= dict(task="edge" if of_edges else "link", decoder=decoder, loss=loss_kind, edges=edges) if loss_kind else {}
+    metadata |= dict(classes=of_edges) if of_edges else {}
     write_safetensors(f"nn_typed_{case}.safetensors", out, {k: str(v) for k, v in metadata.items()})
     print(case, losses[0], losses[-1], len(used))
 
@@ -432,3 +438,5 @@ if __name__ == "__main__":
     make("gatv2_2_bare", "gatv2", [-1, -1], {"paper": 10, "author": 6, "venue": 0}, 12, 5, heads=2)
     make("gatv2_2_batch", "gatv2", [3, 3], WIDTHS | {"venue": 12}, 12, 4, trained=("author", "venue"), heads=1, norm="batch", residual=True)
     make("link_gatv2", "gatv2", [3, 3], WIDTHS, 12, 12, trained=("venue",), heads=3, loss_kind="bce", decoder="distmult")
+    make("pairs_sage2", "sage", [3, 3], WIDTHS, 9, 9, trained=("author",), loss_kind="auto", each=0, edges=14, of_edges=4)
+    make("pairs_gat2", "gat", [3, 3], WIDTHS, 12, 12, heads=3, loss_kind="auto", each=0, edges=10, of_edges=3)

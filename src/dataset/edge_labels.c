@@ -1,0 +1,139 @@
+#include "dataset/edge_labels.h"
+
+#include "dataset/convert.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char part[] = "labels";
+enum { PIECE = 2048, MOST_CLASSES = INT32_MAX / 8 };
+
+const char *og__edge_labels_name(enum og__split split)
+{
+    static const char *const names[OG__SPLITS] = {"train_edge_labels", "valid_edge_labels",
+                                                  "test_edge_labels"};
+    return names[split];
+}
+
+/* ---- what they are ---- */
+
+static int refuse_class(const struct og_npy *a, int64_t row, int64_t class, struct og_err *err)
+{
+    return og__fail(err, -EINVAL, "classes count from 0; -1 is a label that is not known",
+                    "%s: row %lld: class %lld", a->path, (long long)row, (long long)class);
+}
+
+static int largest_class(const struct og_npy *a, int64_t *most, struct og_err *err)
+{
+    int64_t class[PIECE];
+    int rc = 0;
+    for (int64_t first = 0, n; first < a->shape[0]; first += n) {
+        n = OG_MIN(a->shape[0] - first, (int64_t)PIECE);
+        OG_TRY(og__npy_read_int64(a, first, n, class, err));
+        for (int64_t i = 0; i < n; i++) {
+            if (class[i] < -1 || class[i] > MOST_CLASSES)
+                OG_TRY(refuse_class(a, first + i, class[i], err));
+            *most = OG_MAX(*most, class[i]);
+        }
+    }
+out:
+    return rc;
+}
+
+static int refuse_none(const struct og_graph *g, struct og_err *err)
+{
+    return og__fail(err, -EINVAL,
+                    "import the graph with train_edges.npy and train_edge_labels.npy, a row per "
+                    "edge",
+                    "--task edge: %s has no labels of edges", g->path);
+}
+
+int og__graph_adopt_edge_labels(struct og_graph *g, bool values, struct og_err *err)
+{
+    const struct og_npy *train = &g->edge_labels[OG__TRAIN];
+    int64_t most = 0;
+    int rc = 0;
+    if (train->fd < 0)
+        return refuse_none(g, err);
+    const bool floats = !og__npy_is_integer(train->type);
+    if (values && !floats)
+        return og__fail(err, -EINVAL, "use --task edge, or store the values as float32",
+                        "--task edge_regression: %s has classes", train->path);
+    for (int s = 0; s < OG__SPLITS; s++) {
+        const struct og_npy *a = &g->edge_labels[s];
+        if (a->fd < 0)
+            continue;
+        if (og__npy_is_integer(a->type) == floats || a->shape[1] != train->shape[1])
+            OG_TRY(og__fail(err, -EINVAL, "store the labels of all splits alike",
+                            "%s: other labels than those of %s", a->path, train->path));
+        if (!floats)
+            OG_TRY(largest_class(a, &most, err));
+    }
+    g->n_classes = floats ? (int)train->shape[1] : (int)most + 1;
+    g->regression = floats && (values || train->shape[1] == 1);
+    g->multi_label = floats && !g->regression;
+out:
+    return rc;
+}
+
+/* ---- reading them ---- */
+
+/* Reads rows [first, first + n) as they are stored in memory. */
+static int read_rows(const struct og_graph *g, const struct og_npy *a, int64_t first, int64_t n,
+                     void *out, struct og_err *err)
+{
+    int64_t class[PIECE];
+    int rc;
+    if (og__float_labels(g))
+        return og__npy_read(a, first, n, out, err);
+    OG_TRY(og__npy_read_int64(a, first, n, class, err));
+    for (int64_t i = 0; i < n; i++)
+        ((int32_t *)out)[i] = (int32_t) class[i];
+out:
+    return rc;
+}
+
+/* Moves rows of other relations out; returns how many stay. */
+static int64_t keep_requested(const bool *requested, const int64_t *relation, int64_t n,
+                              size_t width, char *rows)
+{
+    int64_t kept = 0;
+    for (int64_t i = 0; i < n; i++)
+        if (requested[relation[i]])
+            memmove(rows + (size_t)kept++ * width, rows + (size_t)i * width, width);
+    return kept;
+}
+
+int og__graph_edge_labels(const struct og_graph *g, enum og__split split, const bool *requested,
+                          int64_t n, struct og_budget *b, void **labels, struct og_err *err)
+{
+    const struct og_npy *a = &g->edge_labels[split];
+    const size_t width = og__labels_bytes(g, 1), all = og__labels_bytes(g, n);
+    int64_t relation[PIECE], piece;
+    char *rows = NULL, *out = NULL;
+    size_t used = 0;
+    int rc = 0;
+    *labels = NULL;
+    if (a->fd < 0 || n == 0)
+        return 0;
+    rows = og__alloc(b, PIECE * width, part, err);
+    out = og__alloc(b, all, part, err);
+    OG_TRY(rows && out ? 0 : -ENOMEM);
+    for (int64_t first = 0; first < a->shape[0]; first += piece) {
+        piece = OG_MIN(a->shape[0] - first, (int64_t)PIECE);
+        int64_t kept = piece;
+        OG_TRY(read_rows(g, a, first, piece, rows, err));
+        if (requested) {
+            OG_TRY(og__npy_read_int64(&g->edge_relations[split], first, piece, relation, err));
+            kept = keep_requested(requested, relation, piece, width, rows);
+        }
+        memcpy(out + used, rows, (size_t)kept * width);
+        used += (size_t)kept * width;
+    }
+    *labels = out;
+out:
+    og__release(b, rows, PIECE * width, part);
+    if (rc < 0)
+        og__release(b, out, all, part);
+    return rc;
+}

@@ -1,0 +1,180 @@
+/* predict for --task edge: a row per edge of a list, in its order, a batch at a time. Neighbours
+ * are all taken unless --fanout is given. */
+#include "run/predict_edges.h"
+
+#include "base/sized.h"
+#include "flow/count_work.h"
+#include "infer/output_file.h"
+#include "infer/prediction_file.h"
+#include "learn/checkpoint.h"
+#include "lookahead/lookahead.h"
+#include "nn/tasks.h"
+#include "options/options.h"
+#include "report/json.h"
+#include "session/session_of_checkpoint.h"
+
+#include <string.h>
+#include <unistd.h>
+
+struct edge_prediction {
+    struct og_session *s;
+    enum og__split split;
+    struct og_output_file output_file;
+    struct og_prediction_form form;
+    struct og_prediction_file *file;
+    float *rows; /* [batch, columns] */
+    size_t bytes;
+    uint32_t *number; /* [batch] of rows */
+    struct og_epoch_counters counters;
+};
+
+static size_t number_bytes(const struct edge_prediction *p)
+{
+    return p->s->workload.schedule.batch_size * sizeof(*p->number);
+}
+
+static int find_list(struct edge_prediction *p, const char *name, struct og_err *err)
+{
+    p->split = name && strcmp(name, "valid") == 0 ? OG__VALID : OG__TEST;
+    if (!name || p->split == OG__VALID || strcmp(name, "test") == 0)
+        return 0;
+    return og__fail(err, -EINVAL,
+                    "give --nodes test or --nodes valid: the edges of test_edges.npy or "
+                    "valid_edges.npy",
+                    "--nodes %s: a model of edges predicts lists of edges", name);
+}
+
+static int predict_edges_sink(void *arg, struct og_work *w, struct og_err *err)
+{
+    struct edge_prediction *p = arg;
+    struct og_model *m = p->s->learner.model;
+    struct og_metrics ignored = {0};
+    const uint32_t n = w->descriptor.n_seeds;
+    int rc;
+    OG_TRY(og__model_forward(m, &w->sampled.batch, w->rows,
+                             og__learner_view(p->s->learner.edges, &p->s->workload, w->rows),
+                             &w->seeds.pairs, &ignored, err));
+    OG_TRY(og__model_fetch(m, p->rows, og__model_scores(m),
+                           n * (size_t)p->s->workload.shape.n_classes * sizeof(float), err));
+    for (uint32_t i = 0; i < n; i++)
+        p->number[i] = (uint32_t)w->seeds.place[i];
+    OG_TRY(og__prediction_rows(p->file, p->number, p->rows, n, err));
+    og__count_work(&p->counters, w);
+    struct og_progress done = {.size = sizeof(done),
+                               .stage = "predict",
+                               .done = w->descriptor.batch + 1,
+                               .total = og__schedule_batches(&p->s->workload.schedule, p->split)};
+    og__observe(p->s->config.observer, &done);
+out:
+    return rc;
+}
+
+static int check_request(const char *out, const struct og_predict_options *how,
+                         const struct og_options *opt, struct og_err *err)
+{
+    const size_t length = strlen(out);
+    if (length > 4 && strcmp(out + length - 4, ".csv") == 0)
+        return og__fail(err, -ENOTSUP, "give --out FILE.npy, with a row per edge in their order",
+                        "%s: an edge has no one id for a table", out);
+    if (how->embeddings)
+        return og__fail(err, -ENOTSUP, "leave it out",
+                        "--embeddings: rows of the output are edges, those of embeddings nodes");
+    if (opt->resume || how->top_k || how->names)
+        return og__fail(err, -ENOTSUP, "leave it out", "--%s: not for a model of edges",
+                        opt->resume  ? "resume"
+                        : how->top_k ? "top-k"
+                                     : "names");
+    return 0;
+}
+
+static int open_output(struct edge_prediction *p, const char *out,
+                       const struct og_predict_options *how, struct og_err *err)
+{
+    const struct og_workload *f = &p->s->workload;
+    int rc;
+    OG_TRY(og__graph_spare(f->graph, out, err));
+    OG_TRY(og__prediction_form(&p->form, out, how, &f->shape, f->graph, &p->s->config.log, err));
+    OG_TRY(og__output_file_name(&p->output_file, out, false, err));
+    OG_TRY(og__output_file_lock(&p->output_file, err));
+    p->bytes = f->schedule.batch_size * (size_t)f->shape.n_classes * sizeof(float);
+    p->rows = og__alloc(p->s->budget, p->bytes, "activations", err);
+    p->number = og__alloc(p->s->budget, number_bytes(p), "activations", err);
+    OG_TRY(p->rows && p->number ? 0 : -ENOMEM);
+    rc = og__prediction_open(&p->file, p->output_file.fd, p->output_file.part, &p->form,
+                             f->shape.n_classes, &f->shape, f->graph, err);
+out:
+    return rc;
+}
+
+static void close_output(struct edge_prediction *p)
+{
+    (void)!og__prediction_end(p->file, -EIO, NULL);
+    if (p->output_file.path)
+        og__output_file_remove(&p->output_file);
+    if (p->output_file.fd > 0)
+        close(p->output_file.fd);
+    free(p->output_file.path);
+    free(p->output_file.part);
+    og__release(p->s->budget, p->rows, p->bytes, "activations");
+    og__release(p->s->budget, p->number, number_bytes(p), "activations");
+}
+
+static json_t *edges_json(const struct edge_prediction *p)
+{
+    const struct og_session *s = p->s;
+    const struct og_epoch_counters *c = &p->counters;
+    return json_pack(
+        "{s:s s:I s:f s:I s:I s:I s:I s:I s:I s:I}", "out", p->output_file.path, "edges",
+        (json_int_t)s->workload.split[p->split].n, "seconds", og__now() - s->opened, "rows",
+        (json_int_t)c->rows, "hits", (json_int_t)c->hits, "misses", (json_int_t)c->misses,
+        "bytes_read", (json_int_t)c->bytes_read, "prepare_bytes_read",
+        (json_int_t)s->prepare.bytes_read, "peak_rss_bytes", (json_int_t)og__session_peak_rss(s),
+        "memory_budget_bytes", (json_int_t)s->memory.limit);
+}
+
+static int run_edges(struct edge_prediction *p, char **text, struct og_err *err)
+{
+    const uint64_t batches = og__schedule_batches(&p->s->workload.schedule, p->split);
+    int rc;
+    if (p->s->workload.split[p->split].n == 0)
+        OG_TRY(og__fail(err, -EINVAL, "import the graph with test_edges.npy",
+                        "%s: has no edges to predict", p->s->workload.graph->path));
+    OG_TRY(og__run_batches(&p->s->path, p->split, 0, batches, predict_edges_sink, p, err));
+    struct og_prediction_file *file = p->file;
+    p->file = NULL;
+    OG_TRY(og__prediction_end(file, 0, err));
+    OG_TRY(og__json_deliver(edges_json(p), NULL, text, err));
+    OG_TRY(og__output_file_check(&p->output_file, err));
+    rc = og__output_file_deliver(&p->output_file, err);
+out:
+    return rc;
+}
+
+int og__predict_edges(const char *dataset, const char *checkpoint, const char *out,
+                      const struct og_predict_options *how, const struct og_options *opt,
+                      const struct og_observer *observer, char **text, struct og_err *err)
+{
+    struct edge_prediction p = {0};
+    struct og_options own = {0};
+    int rc;
+    OG_TRY(find_list(&p, how->nodes, err));
+    OG_TRY(check_request(out, how, opt, err));
+    OG_TRY(og__options_copy(&own, opt, err));
+    if (!og_options_given(opt, "fanout"))
+        OG_TRY(og__session_take_all(&own, checkpoint, err));
+    OG_TRY(og__session_of_checkpoint(&p.s, dataset, checkpoint, &own,
+                                     OG__WANT_FEATURES | OG__WANT_UNJUDGED, NULL, observer, err));
+    OG_TRY(open_output(&p, out, how, err));
+    OG_TRY(og__checkpoint_load(checkpoint, p.s->learner.model, err));
+    OG_TRY(run_edges(&p, text, err));
+out:
+    if (rc < 0 && text) {
+        free(*text);
+        *text = NULL;
+    }
+    if (p.s)
+        close_output(&p);
+    og__session_close(p.s);
+    og__options_release(&own);
+    return rc;
+}
