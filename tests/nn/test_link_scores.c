@@ -151,6 +151,15 @@ static void assert_metrics_close(const struct og_metrics *a, const struct og_met
                 1e-6 * (1 + fabs(og__metrics_r2(b))));
 }
 
+/* Some are 0. */
+static float *weights_of_rows(uint32_t n)
+{
+    float *weight = random_floats(n);
+    for (uint32_t i = 0; i < n; i++)
+        weight[i] = i % 4 == 0 ? 0 : fabsf(weight[i]) + 0.1f;
+    return weight;
+}
+
 static void losses_equal_their_reference(void **state)
 {
     (void)state;
@@ -159,9 +168,7 @@ static void losses_equal_their_reference(void **state)
         for (int kind = 0; kind < 3; kind++) {
             uint32_t edges = shapes[c].edges, n = edges * (1 + shapes[c].each);
             float *score = random_floats(n), *got = random_floats(n), *want = random_floats(n);
-            float *row_weight = random_floats(edges);
-            for (uint32_t i = 0; i < edges; i++)
-                row_weight[i] = i % 4 == 0 ? 0 : fabsf(row_weight[i]) + 0.1f;
+            float *row_weight = weights_of_rows(edges);
             for (uint32_t i = 0; i < n; i++) /* far out too, and equal ones */
                 score[i] = i % 7 == 0 ? 0 : score[i] * (i % 5 == 0 ? 60.0f : 2.0f);
             struct og_metrics m, w;
