@@ -228,8 +228,8 @@ def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid
     num_classes  if there are more classes than in y
     num_nodes    heterogeneous: {type: n} for types without x
     options      options of `outgrow import`: memory="2G" limits it, symmetrize=True adds reverse edges, feature_dtype="f16", ... For a
-                 homogeneous graph also train_edges, valid_edges and test_edges: links [n, 2] of these splits,
-                 and train_edge_labels and its relatives for task="edge": [n] classes, -1 = none; [n] or [n, C] floats
+                 homogeneous graph also train_edges, valid_edges and test_edges: links [n, 2] of these splits.
+                 train_edge_labels, ... for task="edge": [n] classes, -1 = none; [n] or [n, C] floats
 
     For a heterogeneous graph edge_index is {(source, name, destination): [2, E], ...}, and edge_weight and edge_attr likewise. Nodes of x, y, train, valid and
     test are {type: ...}, with ids within the type. Labels and splits are of one type; types may have no x. One type with one relation is stored as a

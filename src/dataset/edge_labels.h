@@ -1,9 +1,9 @@
-/* Labels of edges in lists, for --task edge:
+/* Labels of edges in lists, for --task edge. Those of train_edge_labels.npy are in the order of
+ * train_edges.npy; valid and test have files of their own.
  *
- *   train_edge_labels.npy   [M] integers: classes, -1 = unknown; float32 [M]: values; float32 [M,
- * C]: several labels, or values; NaN = unknown; likewise valid and test
- *
- * in the order of train_edges.npy. */
+ *   integers [M]       classes, -1 = unknown
+ *   float32 [M]        values, NaN = unknown
+ *   float32 [M, C]     several labels, or values; NaN = unknown */
 #ifndef OG_DATASET_EDGE_LABELS_H
 #define OG_DATASET_EDGE_LABELS_H
 
@@ -17,8 +17,9 @@ const char *og__edge_labels_name(enum og__split split); /* without ".npy" */
  * splits differ. */
 OG_MUST_CHECK int og__graph_adopt_edge_labels(struct og_graph *g, bool values, struct og_err *err);
 
-/* After that: labels of the n edges of a split, or of its requested relations, as og__graph_labels
- * gives them. Memory: "labels", og__labels_bytes. NULL if the split has none. */
+/* Loads the labels of the n edges of a split, which the graph has adopted. `requested`: of these
+ * relations alone; NULL: of all. As og__graph_labels gives them, from the budget as "labels" with
+ * og__labels_bytes. NULL if the split has none. */
 OG_MUST_CHECK int og__graph_edge_labels(const struct og_graph *g, enum og__split split,
                                         const bool *requested, int64_t n, struct og_budget *b,
                                         void **labels, struct og_err *err);

@@ -523,8 +523,9 @@ struct og_pair_op {
     const uint32_t *a, *b; /* [n] */
     int dim;
     const float *h; /* rows of dim */
-    /* pair_dot: [n], h[a] . h[b]; pair_product: [n, dim], h[a] h[b] element-wise, or with `joins`
-     * [n, 2 dim], h[a] and then h[b] */
+    /* pair_dot: [n], h[a] . h[b].
+     * pair_product: [n, dim], h[a] h[b] element-wise.
+     * With `joins` it is [n, 2 dim], h[a] and then h[b]. */
     float *out;
     const uint32_t *kind; /* [n] or NULL; for pair_dot and its backward pass */
     const float *by;      /* rows of dim: row k has the weights of kind k */

@@ -1,5 +1,5 @@
-/* predict for --task edge: a row per edge of a list, in its order, a batch at a time. Neighbours
- * are all taken unless --fanout is given. */
+/* predict for --task edge: a row per edge of a list, in its order. Batches take all neighbours
+ * unless --fanout is given. */
 #include "run/predict_edges.h"
 
 #include "base/sized.h"
