@@ -386,13 +386,13 @@ void og__session_drop_types(struct og_session *s)
     og__triples_close(&s->workload.triples);
     og__type_counts_release(&s->workload.by_type);
     og__session_drop_degrees(s);
+    drop_planned_groups(&s->workload); /* maybe the types themselves */
     if (g) {
         free(g->type);
         free(g->relation);
     }
     free(g);
     free(s->workload.ranges);
-    drop_planned_groups(&s->workload);
     s->workload.types = NULL;
     s->workload.ranges = NULL;
     s->workload.n_ranges = 0;

@@ -15,7 +15,7 @@ from typed_command import refused, run, some
 TRAIN = ["--epochs", 2, "--batch", 40, "--fanout", "3,2", "--hidden", 8, "--threads", 2, "--lr", 0.05, "--memory", "160M", "--embedding", 6, "--accumulate", 2, "--dropout", 0.3]
 RELATIONS = ["author:writes:paper:3", "paper:cites:paper:4", "paper:written.by:author:2", "venue:has:paper:1", "paper:at:venue:5", "group:has:author:2", "author:in:group:1"]
 VIRTUAL = ["--device", "virtual"]
-THERE = [*VIRTUAL, "--device-memory", "1M"]
+THERE = [*VIRTUAL, "--device-memory", "1100K"]
 AHEAD = ["--superbatch", 5]
 WAYS = {
     "static": [*THERE, "--policy", "degree", "--cache", "20%"],
