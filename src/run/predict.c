@@ -204,10 +204,12 @@ int og_predict_with(const char *dataset, const char *checkpoint, const char *out
 {
     bool by_batches;
     struct og_model_config shape;
+    const struct og_nn_ops *ops;
     if (text)
         *text = NULL;
     int rc = OG_SIZED(observer, "og_observer", err);
     rc = rc < 0 ? rc : OG_SIZED(how, "og_predict_options", err);
+    rc = rc < 0 ? rc : og__nn_find(&ops, OG_DEVICE_CPU, err);
     rc = rc < 0 ? rc : og__graph_has_types(dataset, &by_batches, err);
     rc = rc < 0 ? rc : og__checkpoint_shape(checkpoint, &shape, err);
     if (rc < 0)
