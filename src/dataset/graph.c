@@ -612,6 +612,7 @@ static int open_all(struct og_graph *g, const struct og_meta *m, struct og_err *
         OG_TRY(check_edge_rows(&g->relation[r], &m->relation[r], err));
     OG_TRY(check_lists(g, m, err));
     OG_TRY(og__graph_identify(g, m, err));
+    g->lists = g->identity.contents;
 out:
     return rc;
 }

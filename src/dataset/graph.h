@@ -118,6 +118,7 @@ struct og_graph {
     bool negatives_each[OG__SPLITS];
     struct og_npy node_ids; /* what the source called each node, or absent */
     struct og_identity identity;
+    uint64_t lists;      /* identifies the lists; without held-out edges they are others */
     struct json_t *meta; /* meta.json, which has the names */
 };
 

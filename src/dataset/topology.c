@@ -251,7 +251,7 @@ int og__topology_share(const struct og_graph *g, enum og_weights weights,
                        struct og_err *err)
 {
     struct filling f = {g, b, weights};
-    const struct og_shared_memory_part wanted = {.key = g->identity.contents * 3 + weights,
+    const struct og_shared_memory_part wanted = {.key = g->lists * 3 + weights,
                                                  .bytes = all_placed_bytes(g, weights),
                                                  .fill = fill,
                                                  .arg = &f};

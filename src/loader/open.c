@@ -105,9 +105,18 @@ static uint64_t number_of(const char *dataset, const struct og_loader_options *f
 {
     char path[PATH_MAX];
     struct stat ids;
-    const uint64_t counts[] = {share_of(from).ranks, (uint64_t)local_ranks(from),
-                               stat("/proc/self/ns/pid", &ids) == 0 ? ids.st_ino : 0};
+    struct stat meta = {0};
     const char *name = from->share ? from->share : "";
+    char *file = og__path_join(dataset, "meta.json");
+    if (!file || stat(file, &meta) < 0) /* opening the dataset will say so */
+        meta = (struct stat){0};
+    free(file);
+    const uint64_t counts[] = {share_of(from).ranks,
+                               (uint64_t)local_ranks(from),
+                               stat("/proc/self/ns/pid", &ids) == 0 ? ids.st_ino : 0,
+                               meta.st_ino,
+                               (uint64_t)meta.st_mtim.tv_sec,
+                               (uint64_t)meta.st_mtim.tv_nsec};
     if (!realpath(dataset, path))
         path[0] = 0;
     return XXH3_64bits_withSeed(path, strlen(path), XXH3_64bits(counts, sizeof(counts))) ^

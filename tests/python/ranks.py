@@ -129,6 +129,21 @@ def test_ranks_of_a_machine_share_memory():
         loader(share=3)
 
 
+def test_what_is_held_out_is_part_of_a_shared_topology():
+    """Loaders of one dataset that hold out other edges, open at the same time, have their own."""
+    rng = np.random.default_rng(7)
+    outgrow.write("sparse", edge_index=rng.integers(0, 60, (2, 240)), x=rng.random((60, 4), np.float32), y=np.zeros(60, np.int64), train=np.arange(10))
+    options = {"task": "link", "fanout": [-1], "batch": 4, "form": "arrays", "rank": 0, "world_size": 2}
+
+    def edges(seed, **more):
+        with outgrow.Loader("sparse", seed=seed, **options, **more) as loader:
+            return [batch.ids[batch.edge_index].copy() for batch in loader]
+    with outgrow.Loader("sparse", seed=1, **options):
+        for seed in range(2, 14):
+            for mine, alone in zip(edges(seed), edges(seed, share=False), strict=True):
+                same(f"seed {seed}", mine, alone)
+
+
 def free_port():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
