@@ -2,7 +2,7 @@
 import functools
 import re
 
-OPTION = re.compile(r"(?P<verb>\b(?:add|give|set|use|with) )?--(?P<name>[a-z][a-z0-9-]*)(?:(?P<gap>[ =])(?P<value>'[^']*'|\"[^\"]*\"|[^\s'\"()]+))?")
+OPTION = re.compile(r"(?P<verb>\b(?:add|give|set|use|with) )?(?<![\w./-])--(?P<name>[a-z][a-z0-9-]*)(?:(?P<gap>[ =])(?P<value>'[^']*'|\"[^\"]*\"|[^\s'\"()]+))?")
 NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
 SIZE = re.compile(r"\d+(\.\d+)?[KMGT%]|\d+(\.\d+)?(/\d+(\.\d+)?){2}|\d+:\d+")
 NUMBERS = re.compile(r"-?\d+(,-?\d+)+")

@@ -106,6 +106,8 @@ def test_messages_are_in_pythons_words():
             ("--edge-split 70/10/20, --executors 1:3", 'edge_split="70/10/20", executors="1:3"'), ("--loss focal:2;", 'loss="focal:2";'),
             ("add --replace", "add replace=True"), ("leave out --replace", "leave out replace"), ("use --no-shuffle", "use shuffle=False"),
             ("--memory '1Q' given", 'memory="1Q" given'), ("--run DIR, --scores FILE.npy", "run=DIR, scores=FILE.npy"),
+            ("data/my--graph/meta.json: No such file", "data/my--graph/meta.json: No such file"),
+            ("runs/5--a-1/summary.json (--memory 1G)", 'runs/5--a-1/summary.json (memory="1G")'),
             ("run `outgrow bench io --path .`, or --io pread", 'run `outgrow bench io --path .`, or io="pread"')):
         assert in_python(text) == words, (text, in_python(text))
     # a hint is an argument that works
