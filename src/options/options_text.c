@@ -114,12 +114,23 @@ json_t *og__options_json(const struct og_options *opt)
     return object;
 }
 
+/* Was it set, or does it hold what was given with another option: relations of --fanout, numbers of
+ * --device? */
+static bool is_requested(const struct og_options *opt, size_t i, const struct og_row *row)
+{
+    const bool fanouts = row->offset == offsetof(struct og_options, relation_fanout);
+    const bool devices = row->offset == offsetof(struct og_options, devices);
+    return og__option_set_has(&opt->given, i) ||
+           (fanouts && opt->relation_fanout && og_options_given(opt, "fanout")) ||
+           (devices && opt->devices && og_options_given(opt, "device"));
+}
+
 json_t *og__options_requested(const struct og_options *opt)
 {
     const struct og_row *row;
     json_t *object = json_object();
     for (size_t i = 0; (row = og__option_row(i)); i++)
-        if (og__option_set_has(&opt->given, i))
+        if (is_requested(opt, i, row))
             object = og__json_with(object, row->option.name, value_json(opt, row));
     return object;
 }

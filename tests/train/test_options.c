@@ -296,6 +296,22 @@ static void what_options_decide(void **state)
     og__options_release(&o);
 }
 
+/* What one option sets of another belongs to what was requested; what was not set does not. */
+static void what_is_requested_is_whole(void **state)
+{
+    (void)state;
+    struct og_options o = fresh();
+    assert_int_equal(og_options_set(&o, "fanout", "10,10;cites=3,3", NULL), 0);
+    assert_int_equal(og_options_set(&o, "device", "virtual:2", NULL), 0);
+    json_t *requested = og__options_requested(&o);
+    assert_int_equal(json_object_size(requested), 4);
+    assert_string_equal(json_string_value(json_object_get(requested, "relation-fanout")),
+                        "cites=3,3");
+    assert_string_equal(json_string_value(json_object_get(requested, "devices")), "0,1");
+    json_decref(requested);
+    og__options_release(&o);
+}
+
 static void sizes_are_powers_of_two(void **state)
 {
     (void)state;
@@ -892,6 +908,7 @@ int main(void)
         cmocka_unit_test(a_choice_may_carry_a_number),
         cmocka_unit_test(parameters_join_the_word),
         cmocka_unit_test(what_options_decide),
+        cmocka_unit_test(what_is_requested_is_whole),
         cmocka_unit_test(sizes_are_powers_of_two),
         cmocka_unit_test(bad_values_are_refused),
         cmocka_unit_test(names_of_other_libraries_are_known),
