@@ -348,7 +348,7 @@ static void name_rows(const struct timed *t)
     for (uint32_t r = 0; t->edges && r < g->n_relations; r++) /* all edges have one row */
         t->edges[r] = (struct og_edge_rows){.units = {.base = t->row,
                                                       .dim = g->relation[r].edges.dim,
-                                                      .dtype = g->relation[r].edges.stored},
+                                                      .dtype = g->relation[r].edges.dtype},
                                             .rows = 1,
                                             .dim = g->relation[r].edges.dim};
 }

@@ -59,7 +59,7 @@ int og__number_edges(struct og_hop *h, uint64_t at, const int64_t *edge, size_t 
     OG_TRY(fit_list(h->out, n, err));
     if ((*n_units + n) * of.rows > UINT32_MAX)
         OG_TRY(og__fail(err, -EOVERFLOW, og__too_many_hint, "a batch with more than %u edge rows",
-                        *n_units * of.rows));
+                        UINT32_MAX));
     for (size_t i = 0; i < n; i++)
         og__id_prefetch(&s->units, STRIDE, of.first + (uint32_t)(edge[i] / of.rows));
     for (size_t i = 0; i < n; i++) {

@@ -160,8 +160,8 @@ static int number_units(struct og_session *s, struct og_err *err)
         f->edge_units[r] = (struct og_edge_unit){(uint32_t)first, rows};
         first += rows > 0 ? ((uint64_t)g->relation[r].n_edges + rows - 1) / rows : 0;
         if (first >= UINT32_MAX)
-            return og__fail(err, -EINVAL, "leave them out", "%s: too many edges",
-                            described(s->config.want));
+            return og__fail(err, -EINVAL, "use --edge-features off, or a loader without edge_attr",
+                            "%s: too many edges", described(s->config.want));
     }
     return 0;
 }
@@ -205,7 +205,7 @@ static int add_groups(struct og_workload *f, struct og_err *err)
             all->n_groups++;
         }
     return all->n_groups > OG_MOST_TYPES
-               ? og__fail(err, -EINVAL, "leave them out",
+               ? og__fail(err, -EINVAL, "use --edge-features off, or a loader without edge_attr",
                           "features of edges: %u groups of rows, at most %d", all->n_groups,
                           OG_MOST_TYPES)
                : 0;
