@@ -10,7 +10,7 @@ struct og_edge_rows og__rows_of_edges(const struct og_workload *f, const struct 
             return (struct og_edge_rows){.units = rows[k],
                                          .rows = f->edge_units[relation].rows,
                                          .dim = g->relation[relation].edges.dim};
-    /* a relation without edges, of which no row is asked for */
+    /* a relation without edges: no row is read */
     return (struct og_edge_rows){.rows = f->edge_units[relation].rows,
                                  .dim = g->relation[relation].edges.dim};
 }

@@ -114,8 +114,8 @@ json_t *og__options_json(const struct og_options *opt)
     return object;
 }
 
-/* Was it set, or does it hold what was given with another option: relations of --fanout, numbers of
- * --device? */
+/* Was the option given, by itself or as part of another? --fanout may have relations, --device
+ * numbers. */
 static bool is_requested(const struct og_options *opt, size_t i, const struct og_row *row)
 {
     const bool fanouts = row->offset == offsetof(struct og_options, relation_fanout);
