@@ -49,10 +49,8 @@ uint64_t og__superbatch_end(const struct og_data_path *d, enum og__split pass, u
     uint64_t whole = last_epoch_end(d, first, one ? OG_MIN(end, epoch_end(d, first)) : end);
     if (whole)
         return whole;
-    /* parts of an epoch are about equal */
-    uint64_t left = OG_MIN(epoch_end(d, first), last) - first;
-    uint64_t parts = (left + d->memory->superbatch - 1) / d->memory->superbatch;
-    return first + (left + parts - 1) / OG_MAX(parts, (uint64_t)1);
+    const uint64_t left = OG_MIN(epoch_end(d, first), last) - first;
+    return first + og__even_part(left, d->memory->superbatch);
 }
 
 uint64_t og__lookahead_most(const struct og_data_path *d)

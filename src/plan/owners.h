@@ -31,6 +31,14 @@ static inline uint32_t og__owned_node(uint32_t owners, uint32_t owner, uint32_t 
     return number * owners + owner;
 }
 
+/* Takes the values of the n nodes that it owns from those of all, maybe in place. */
+static inline void og__owned_values(uint32_t owners, uint32_t owner, uint64_t n,
+                                    const uint32_t *all, uint32_t *own)
+{
+    for (uint64_t i = 0; i < n; i++)
+        own[i] = all[og__owned_node(owners, owner, (uint32_t)i)];
+}
+
 /* The number of the graph's nodes that it owns. */
 static inline uint64_t og__owned_nodes(uint32_t owners, uint32_t owner, uint64_t n_nodes)
 {

@@ -118,10 +118,8 @@ static struct og_candidate candidate_of(const struct og_session *s, struct trial
     const uint64_t plans = spilled ? og__input_rows(&s->workload) * sizeof(uint32_t) : 0;
     const uint64_t items = OG_MAX(og__schedule_items(&s->workload.schedule), run);
     uint64_t superbatch = OG_MIN(m->superbatch * run / items, run); /* without validation */
-    if (s->config.opt.superbatch <= 0 && superbatch > 0 && superbatch < epoch) {
-        const uint64_t parts = (epoch + superbatch - 1) / superbatch; /* about equal ones */
-        superbatch = (epoch + parts - 1) / parts;
-    }
+    if (s->config.opt.superbatch <= 0 && superbatch > 0 && superbatch < epoch)
+        superbatch = og__even_part(epoch, superbatch);
     if (s->config.opt.resample_every > 1 && og__policy_is_steady(t->exec.policy))
         superbatch = epoch;
     return (struct og_candidate){
@@ -189,10 +187,11 @@ static int take_own_worth(struct chooser *c, struct og_err *err)
     if (!og__exchanges(&s->config))
         return 0;
     c->worth = og__alloc(s->budget, n * sizeof(*c->worth), "hotness", err);
-    for (uint64_t i = 0; c->worth && i < n; i++)
-        c->worth[i] = c->hotness[og__owned_node(own->ranks, own->rank, (uint32_t)i)];
+    if (!c->worth)
+        return -ENOMEM;
+    og__owned_values(own->ranks, own->rank, n, c->hotness, c->worth);
     forget_others(s, c->hotness);
-    return c->worth ? 0 : -ENOMEM;
+    return 0;
 }
 
 /* What rows of several sizes are worth, by their degrees; the batches by row groups. */

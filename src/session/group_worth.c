@@ -49,8 +49,7 @@ int og__owned_slots(const struct og_session *s, const uint32_t *worth, uint32_t 
     int rc;
     OG_TRY(own ? 0 : -ENOMEM);
     OG_TRY(row_group ? 0 : og__fail_errno(err, -ENOMEM, NULL, "cache"));
-    for (uint64_t i = 0; i < n; i++)
-        own[i] = worth[og__owned_node(ranks, rank, (uint32_t)i)];
+    og__owned_values(ranks, rank, n, worth, own);
     for (uint32_t t = 0; t < g->n_groups; t++)
         row_group[t].end = og__owned_nodes(ranks, rank, row_group[t].end);
     OG_TRY(og__row_groups_fit(own, row_group, g->n_groups, &room, s->budget, slots, err));

@@ -120,8 +120,8 @@ void og__session_own_hotness(struct og_session *s)
 {
     const struct og_share *own = &s->config.share;
     const uint64_t n = og__nodes_known(&s->config, s->workload.n_nodes);
-    for (uint64_t i = 0; og__exchanges(&s->config) && s->hotness && i < n; i++)
-        s->hotness[i] = s->hotness[og__owned_node(own->ranks, own->rank, (uint32_t)i)];
+    if (og__exchanges(&s->config) && s->hotness)
+        og__owned_values(own->ranks, own->rank, n, s->hotness, s->hotness);
 }
 
 static void drop_spent_hotness(struct og_session *s, int rc)
