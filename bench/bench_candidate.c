@@ -46,7 +46,9 @@ static int sample_all(struct bench *b, struct og_sampler *s, const uint32_t *see
     og__batch_init(&m, NULL);
     for (uint32_t i = 0; rc == 0 && i < n; i++) {
         double start = og__now();
-        rc = og__sample(s, seeds + (size_t)i * batch, batch, OG__STREAM_BENCH, 1, i, &m, err);
+        rc = og__sample(s, seeds + (size_t)i * batch, batch,
+                        &(struct og_sample_key){.stream = OG__STREAM_BENCH, .epoch = 1, .batch = i},
+                        &m, err);
         seconds += og__now() - start;
         if (rc == 0)
             rc = keep(b, &m.batch, err);

@@ -480,7 +480,10 @@ static int sample(struct bench *b, int form, const uint32_t *seeds, uint32_t bat
 static int sample_as_is(struct bench *b, const uint32_t *seeds, uint32_t batch, struct og_err *err)
 {
     const double start = og__thread_time();
-    int rc = og__sample(b->sampler, seeds, b->batch, OG__STREAM_BENCH, 1, batch, &b->m, err);
+    int rc =
+        og__sample(b->sampler, seeds, b->batch,
+                   &(struct og_sample_key){.stream = OG__STREAM_BENCH, .epoch = 1, .batch = batch},
+                   &b->m, err);
     const double seconds = og__thread_time() - start;
     uint64_t n = 0;
     for (int h = 0; rc == 0 && h < HOPS; h++)

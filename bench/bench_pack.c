@@ -124,7 +124,10 @@ static int sample_epoch(const struct og_graph *ds, uint32_t batch, struct sample
     OG_TRY(og__topology_load(ds, false, NULL, &t, err));
     OG_TRY(og__sampler_open(&s, &t, fanout, HOPS, 1, NULL, err));
     for (int64_t b = 0; b < n_seeds / batch; b++) {
-        OG_TRY(og__sample(s, seeds + b * batch, batch, OG__STREAM_BENCH, 1, (uint32_t)b, &m, err));
+        OG_TRY(og__sample(
+            s, seeds + b * batch, batch,
+            &(struct og_sample_key){.stream = OG__STREAM_BENCH, .epoch = 1, .batch = (uint32_t)b},
+            &m, err));
         OG_TRY(keep(out, &m.batch, err));
     }
 out:

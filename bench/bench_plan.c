@@ -43,7 +43,9 @@ static int sample_batch(struct bench *b, uint32_t i, struct taken *t, struct og_
 {
     uint64_t first = (uint64_t)i * b->batch % ((uint64_t)b->n_seeds - b->batch + 1);
     double start = og__now();
-    int rc = og__sample(b->sampler, b->seeds + first, b->batch, OG__STREAM_BENCH, 1, i, &b->m, err);
+    int rc = og__sample(b->sampler, b->seeds + first, b->batch,
+                        &(struct og_sample_key){.stream = OG__STREAM_BENCH, .epoch = 1, .batch = i},
+                        &b->m, err);
     t->sample += og__now() - start;
     t->rows += b->m.batch.n_ids;
     for (uint32_t h = 0; h < b->m.batch.n_hops; h++)

@@ -93,7 +93,9 @@ static int sample(struct bench *b, size_t way, uint32_t i, struct og_err *err)
     struct source *k = &b->source[way];
     const uint32_t *seeds = b->seeds + (size_t)i * b->batch % (b->n_seeds - b->batch);
     double start = og__thread_time();
-    int rc = og__sample(k->sampler, seeds, b->batch, OG__STREAM_BENCH, 1, i, &k->m, err);
+    int rc = og__sample(k->sampler, seeds, b->batch,
+                        &(struct og_sample_key){.stream = OG__STREAM_BENCH, .epoch = 1, .batch = i},
+                        &k->m, err);
     double seconds = og__thread_time() - start;
     double edges = 0;
     double steps = 0;

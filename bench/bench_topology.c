@@ -38,7 +38,9 @@ static int sample_all(const struct bench *b, const struct og_topology *t, struct
     for (uint32_t i = 0; rc == 0 && i < b->n_batches; i++) {
         const uint32_t *seeds = b->seeds + (size_t)i * b->batch % (b->n_seeds - b->batch);
         double start = og__now();
-        rc = og__sample(s, seeds, b->batch, OG__STREAM_BENCH, 1, i, &m, err);
+        rc = og__sample(s, seeds, b->batch,
+                        &(struct og_sample_key){.stream = OG__STREAM_BENCH, .epoch = 1, .batch = i},
+                        &m, err);
         sum->seconds += og__now() - start;
         struct og_sample_reads r = og__sampler_reads(s);
         for (int h = 0; h < HOPS; h++)

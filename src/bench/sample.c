@@ -24,8 +24,11 @@ static int sample_one(struct og_session *s, struct og_sampler *sampler, struct o
     w->descriptor = og__schedule_at(&s->workload.schedule, item);
     og__seeds_take(&w->seeds, &s->workload.seeds, &w->descriptor);
     double start = og__now();
-    int rc = og__sample(sampler, w->seeds.node, w->seeds.n, OG__STREAM_SAMPLE, w->descriptor.epoch,
-                        w->descriptor.batch, &w->sampled, &share->err);
+    int rc = og__sample(sampler, w->seeds.node, w->seeds.n,
+                        &(struct og_sample_key){.stream = OG__STREAM_SAMPLE,
+                                                .epoch = w->descriptor.epoch,
+                                                .batch = w->descriptor.batch},
+                        &w->sampled, &share->err);
     share->seconds += og__now() - start;
     for (uint32_t h = 0; h < w->sampled.batch.n_hops; h++)
         share->edges += w->sampled.batch.hop[h].n_edges;

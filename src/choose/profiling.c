@@ -79,8 +79,11 @@ static int profiling_batch(struct og_profiling *p, const struct og_structure *g,
     int rc;
     OG_TRY(og__seeds_open(&seeds, &g->given.workload->seeds, b, err));
     og__seeds_take(&seeds, &g->given.workload->seeds, descriptor);
-    OG_TRY(og__sample(sampler, seeds.node, seeds.n, OG__STREAM_SAMPLE, descriptor->drawn_epoch,
-                      descriptor->drawn_batch, m, err));
+    OG_TRY(og__sample(sampler, seeds.node, seeds.n,
+                      &(struct og_sample_key){.stream = OG__STREAM_SAMPLE,
+                                              .epoch = descriptor->drawn_epoch,
+                                              .batch = descriptor->drawn_batch},
+                      m, err));
     OG_TRY(note_batch(p, g->given.workload, descriptor, &m->batch, b, err));
 out:
     og__seeds_close(&seeds);
@@ -216,7 +219,8 @@ static int add_next(const struct og_profiling *p, struct og_group_sampling *t,
     for (uint32_t i = p->n; i < p->n + n; i++) {
         struct og_descriptor d = og__schedule_pass(&f->schedule, OG__TRAIN, i);
         d.drawn_epoch = FIRST_EPOCH;
-        const struct og_sample_key key = {OG__STREAM_SAMPLE, d.drawn_epoch, d.drawn_batch};
+        const struct og_sample_key key = {
+            .stream = OG__STREAM_SAMPLE, .epoch = d.drawn_epoch, .batch = d.drawn_batch};
         og__seeds_take(&seeds, &f->seeds, &d);
         OG_TRY(og__group_sampling_add(t, seeds.node, seeds.n, &key, err));
     }

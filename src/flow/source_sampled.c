@@ -5,10 +5,12 @@ struct og_sample_key og__sample_key_of(const struct og_descriptor *descriptor)
 {
     /* Evaluation draws the same neighbours every time: its figures differ by the model alone. */
     if (descriptor->split != OG__TRAIN)
-        return (struct og_sample_key){OG__STREAM_EVAL, (uint32_t)descriptor->split,
-                                      descriptor->batch};
-    return (struct og_sample_key){OG__STREAM_SAMPLE, descriptor->drawn_epoch,
-                                  descriptor->drawn_batch};
+        return (struct og_sample_key){.stream = OG__STREAM_EVAL,
+                                      .epoch = (uint32_t)descriptor->split,
+                                      .batch = descriptor->batch};
+    return (struct og_sample_key){.stream = OG__STREAM_SAMPLE,
+                                  .epoch = descriptor->drawn_epoch,
+                                  .batch = descriptor->drawn_batch};
 }
 
 static int make(void *self, int thread, struct og_work *w, struct og_err *err)

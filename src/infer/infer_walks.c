@@ -141,7 +141,9 @@ static int walk_batch(struct walking *w, uint64_t first, uint32_t n, struct og_e
     int rc = 0;
     for (uint32_t i = 0; i < n; i++)
         w->seeds[i] = (uint32_t)first + i;
-    OG_TRY(og__sample(w->sampler, w->seeds, n, OG__STREAM_EVAL, 0, 0, &w->sampled, err));
+    OG_TRY(og__sample(w->sampler, w->seeds, n,
+                      &(struct og_sample_key){.stream = OG__STREAM_EVAL, .epoch = 0, .batch = 0},
+                      &w->sampled, err));
     for (uint32_t i = 0; i < n; i++) {
         take_list(w, i, b->indptr[i]);
         w->ends[i] = w->n_edges + b->indptr[i + 1];

@@ -129,7 +129,7 @@ static void close_worker(struct worker *w)
 /* Nodes draw by (seed, hop, node) alone, whatever is requested with them. */
 static int sample(struct worker *w, uint32_t n_seeds, struct og_err *err)
 {
-    const struct og_sample_key key = {OG__STREAM_EVAL, OG__TEST, 0};
+    const struct og_sample_key key = {.stream = OG__STREAM_EVAL, .epoch = OG__TEST, .batch = 0};
     int rc;
     OG_TRY(og__sample_begin(w->sampler, w->seeds, n_seeds, &w->sampled, err));
     for (int hop = 0; hop < w->p->s->config.opt.n_fanout; hop++)

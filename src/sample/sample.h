@@ -96,6 +96,12 @@ struct og_sample_reads {
 };
 struct og_sample_reads og__sampler_reads(const struct og_sampler *s);
 
+/* What identifies the draws of a batch. */
+struct og_sample_key {
+    enum og__stream stream;
+    uint32_t epoch, batch;
+};
+
 /* Samples one mini-batch. In every hop each node found so far draws up to fanout of its
  * in-neighbours, independently of other hops, without replacement. Uniformly, or by
  * og__sampler_choose (labor draws fanout on average; ladies fanout times n_seeds for all together).
@@ -108,16 +114,12 @@ struct og_sample_reads og__sampler_reads(const struct og_sampler *s);
  * Returns 0, -ENOMEM, or -EINVAL for a seed out of range or duplicated. With a topology on disk
  * also -EIO, and -EINVAL for an invalid id. One sampler a thread. */
 OG_MUST_CHECK int og__sample(struct og_sampler *s, const uint32_t *seeds, uint32_t n_seeds,
-                             enum og__stream stream, uint32_t epoch, uint32_t batch,
-                             struct og_batch_memory *out, struct og_err *err);
+                             const struct og_sample_key *key, struct og_batch_memory *out,
+                             struct og_err *err);
 
 /* og__sample in steps, for callers that use the nodes of a hop while the next is sampled. The seeds
  * go to begin. Each hop adds its block and the nodes it found to out->batch.ids[before ..
  * n_ids). */
-struct og_sample_key {
-    enum og__stream stream;
-    uint32_t epoch, batch;
-};
 OG_MUST_CHECK int og__sample_begin(struct og_sampler *s, const uint32_t *seeds, uint32_t n_seeds,
                                    struct og_batch_memory *out, struct og_err *err);
 OG_MUST_CHECK int og__sample_hop(struct og_sampler *s, const struct og_sample_key *key, int hop,

@@ -398,14 +398,12 @@ out:
 }
 
 int og__sample(struct og_sampler *s, const uint32_t *seeds, uint32_t n_seeds,
-               enum og__stream stream, uint32_t epoch, uint32_t batch, struct og_batch_memory *out,
-               struct og_err *err)
+               const struct og_sample_key *key, struct og_batch_memory *out, struct og_err *err)
 {
-    const struct og_sample_key key = {stream, epoch, batch};
     int rc;
     OG_TRY(og__sample_begin(s, seeds, n_seeds, out, err));
     for (int hop = 0; hop < s->n_hops; hop++)
-        OG_TRY(og__sample_hop(s, &key, hop, out, err));
+        OG_TRY(og__sample_hop(s, key, hop, out, err));
 out:
     return rc;
 }

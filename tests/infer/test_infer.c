@@ -585,7 +585,11 @@ static void walk_from_each(const struct og_topology *t, struct lists *out)
     assert_int_equal(og__sampler_open(&s, t, &neighbors, 1, 1, NULL, NULL), 0);
     assert_int_equal(og__sampler_choose(s, &how, NULL), 0);
     for (uint32_t v = 0; v < N; v++) {
-        assert_int_equal(og__sample(s, &v, 1, OG__STREAM_EVAL, 0, 0, &m, NULL), 0);
+        assert_int_equal(
+            og__sample(s, &v, 1,
+                       &(struct og_sample_key){.stream = OG__STREAM_EVAL, .epoch = 0, .batch = 0},
+                       &m, NULL),
+            0);
         const struct og_block *b = &m.batch.hop[0];
         for (uint64_t e = 0; e < b->n_edges; e++) {
             out->indices[out->indptr[v] + (int64_t)e] = (int32_t)m.batch.ids[b->src[e]];

@@ -118,7 +118,11 @@ static void blocks_with_all_neighbours_equal_the_whole_graph(void **state)
     assert_int_equal(og__sampler_open(&s, &g.t, fanout, 2, 1, NULL, NULL), 0);
     og__sampler_keep_degrees(s);
     assert_int_equal(og__loops_find(&g.t, NULL), 0);
-    assert_int_equal(og__sample(s, seeds, SEEDS, OG__STREAM_SAMPLE, 1, 0, &memory, NULL), 0);
+    assert_int_equal(
+        og__sample(s, seeds, SEEDS,
+                   &(struct og_sample_key){.stream = OG__STREAM_SAMPLE, .epoch = 1, .batch = 0},
+                   &memory, NULL),
+        0);
     const struct og_batch *batch = &memory.batch;
     assert_true(batch->n_ids < N); /* there is a rim, and some of it has loops */
     int loops = 0;
@@ -165,7 +169,11 @@ static void degrees_at_the_rim_are_bounded(void **state)
     assert_int_equal(og__sampler_open(&s, &g.t, fanout, 2, 1, NULL, NULL), 0);
     og__sampler_keep_degrees(s);
     assert_int_equal(og__loops_find(&g.t, NULL), 0);
-    assert_int_equal(og__sample(s, seeds, SEEDS, OG__STREAM_SAMPLE, 1, 0, &memory, NULL), 0);
+    assert_int_equal(
+        og__sample(s, seeds, SEEDS,
+                   &(struct og_sample_key){.stream = OG__STREAM_SAMPLE, .epoch = 1, .batch = 0},
+                   &memory, NULL),
+        0);
     for (int h = 0; h < 2; h++) {
         const struct og_block *b = &memory.batch.hop[h];
         for (uint32_t i = b->n_dst; i < b->n_src; i++) {

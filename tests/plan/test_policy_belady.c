@@ -156,7 +156,11 @@ static void belady_equals_a_slow_one_on_a_real_graph(void **state)
         uint32_t seeds[BATCH];
         for (uint32_t i = 0; i < BATCH; i++)
             seeds[i] = (b * BATCH + i) * 7 % n_nodes;
-        assert_int_equal(og__sample(sampler, seeds, BATCH, OG__STREAM_BENCH, 1, b, &m, NULL), 0);
+        assert_int_equal(
+            og__sample(sampler, seeds, BATCH,
+                       &(struct og_sample_key){.stream = OG__STREAM_BENCH, .epoch = 1, .batch = b},
+                       &m, NULL),
+            0);
         memcpy(t.ids + t.ptr[b], m.batch.ids, m.batch.n_ids * sizeof(*t.ids));
         t.ptr[b + 1] = t.ptr[b] + m.batch.n_ids;
     }

@@ -66,8 +66,11 @@ static const struct og_batch *batch_of(struct source *k, uint32_t epoch, uint32_
     uint32_t n = i % 3 == 0 ? 1 : SEEDS;
     for (uint32_t j = 0; j < n; j++)
         seeds[j] = (i * SEEDS + j) * 9 % N;
-    assert_int_equal(og__sample(k->sampler, seeds, n, OG__STREAM_SAMPLE, epoch, i, &k->made, NULL),
-                     0);
+    assert_int_equal(
+        og__sample(k->sampler, seeds, n,
+                   &(struct og_sample_key){.stream = OG__STREAM_SAMPLE, .epoch = epoch, .batch = i},
+                   &k->made, NULL),
+        0);
     return &k->made.batch;
 }
 

@@ -94,7 +94,9 @@ static const struct og_batch *sample(struct source *k, const uint32_t *seeds, ui
                                      uint32_t batch)
 {
     struct og_err err = {0};
-    if (og__sample(k->sampler, seeds, n, OG__STREAM_SAMPLE, 1, batch, &k->m, &err) < 0)
+    if (og__sample(k->sampler, seeds, n,
+                   &(struct og_sample_key){.stream = OG__STREAM_SAMPLE, .epoch = 1, .batch = batch},
+                   &k->m, &err) < 0)
         fail_msg("%s", err.message);
     return &k->m.batch;
 }

@@ -143,7 +143,9 @@ static void sample(struct og_sampler *s, const struct og_graph *g, uint32_t batc
     struct og_err err = {0};
     uint32_t seeds[SEEDS];
     pick_seeds(g->n_nodes, batch, seeds);
-    if (og__sample(s, seeds, SEEDS, OG__STREAM_SAMPLE, 1, batch, out, &err) < 0)
+    if (og__sample(s, seeds, SEEDS,
+                   &(struct og_sample_key){.stream = OG__STREAM_SAMPLE, .epoch = 1, .batch = batch},
+                   out, &err) < 0)
         fail_msg("%s", err.message);
 }
 
@@ -238,7 +240,7 @@ static void join(const struct og_graph *g, struct og_sampler *alone, const struc
     struct og_batch_memory m[2];
     assert_int_equal(og__group_sampling_open(&group, disk, &opt, NULL, NULL), 0);
     for (uint32_t i = 0; i < BATCHES; i++) {
-        const struct og_sample_key key = {OG__STREAM_SAMPLE, 1, i};
+        const struct og_sample_key key = {.stream = OG__STREAM_SAMPLE, .epoch = 1, .batch = i};
         uint32_t seeds[SEEDS];
         pick_seeds(g->n_nodes, i, seeds);
         assert_int_equal(og__group_sampling_add(group, seeds, SEEDS, &key, NULL), 0);

@@ -68,7 +68,7 @@ static struct og_group_sampling_counts sample_group(struct group *g, int64_t n_n
     uint32_t seeds[SEEDS];
     og__group_sampling_clear(g->together);
     for (uint32_t i = first; i < first + n; i++) {
-        const struct og_sample_key key = {OG__STREAM_SAMPLE, 1, i};
+        const struct og_sample_key key = {.stream = OG__STREAM_SAMPLE, .epoch = 1, .batch = i};
         pick_seeds(n_nodes, i, seeds);
         assert_int_equal(og__group_sampling_add(g->together, seeds, SEEDS, &key, &err), 0);
     }
@@ -87,7 +87,10 @@ static void check_batch(struct group *g, struct og_sampler *alone, int64_t n_nod
     pick_seeds(n_nodes, first + i, seeds);
     og__batch_init(&m[0], NULL);
     og__batch_init(&m[1], NULL);
-    assert_int_equal(og__sample(alone, seeds, SEEDS, OG__STREAM_SAMPLE, 1, first + i, &m[0], &err),
+    assert_int_equal(og__sample(alone, seeds, SEEDS,
+                                &(struct og_sample_key){
+                                    .stream = OG__STREAM_SAMPLE, .epoch = 1, .batch = first + i},
+                                &m[0], &err),
                      0);
     if (og__group_sampling_take(g->together, i, thread, &m[1], &read, &err) < 0)
         fail_msg("%s", err.message);
@@ -249,7 +252,7 @@ static int fail_on(const char *name, const struct og_sampling *how, char *messag
     struct og_group_sampling_counts counts;
     struct og_err err = {0};
     uint32_t seeds[SEEDS];
-    const struct og_sample_key key = {OG__STREAM_SAMPLE, 1, 0};
+    const struct og_sample_key key = {.stream = OG__STREAM_SAMPLE, .epoch = 1, .batch = 0};
     struct og_graph *ds = open_dataset(name);
     struct og_topology disk = open_disk(ds, NULL, 0, NULL, NULL);
     struct group g = open_group(&disk, how, fanouts[1], spilled);

@@ -106,7 +106,12 @@ static void blocks_are_subgraphs_in_discovery_order(void **state)
             assert_int_equal(og__sampler_open(&s, &g.t, fanout, n_hops, 5, NULL, NULL), 0);
             for (uint32_t batch = 0; batch < 6; batch++) {
                 uint32_t seeds[5] = {batch, batch + 6, 100 + batch, 300 - batch, 499 - batch};
-                assert_int_equal(og__sample(s, seeds, 5, OG__STREAM_SAMPLE, 1, batch, &m, NULL), 0);
+                assert_int_equal(og__sample(s, seeds, 5,
+                                            &(struct og_sample_key){.stream = OG__STREAM_SAMPLE,
+                                                                    .epoch = 1,
+                                                                    .batch = batch},
+                                            &m, NULL),
+                                 0);
                 check_batch(&g, &m.batch, seeds, 5, fanout);
             }
             og__sampler_close(s);
@@ -134,13 +139,25 @@ static void a_batch_depends_on_its_key_alone(void **state)
     assert_int_equal(og__sampler_open(&s[0], &g.t, fanout, 2, 9, NULL, NULL), 0);
     assert_int_equal(og__sampler_open(&s[1], &wide, fanout, 2, 9, NULL, NULL), 0);
     for (uint32_t b = 0; b < 20; b++)
-        assert_int_equal(og__sample(s[0], seeds, 3, OG__STREAM_SAMPLE, 2, b, &m[0], NULL), 0);
-    assert_int_equal(og__sample(s[1], seeds, 3, OG__STREAM_SAMPLE, 2, 19, &m[1], NULL), 0);
+        assert_int_equal(
+            og__sample(s[0], seeds, 3,
+                       &(struct og_sample_key){.stream = OG__STREAM_SAMPLE, .epoch = 2, .batch = b},
+                       &m[0], NULL),
+            0);
+    assert_int_equal(
+        og__sample(s[1], seeds, 3,
+                   &(struct og_sample_key){.stream = OG__STREAM_SAMPLE, .epoch = 2, .batch = 19},
+                   &m[1], NULL),
+        0);
     assert_int_equal(m[0].batch.n_ids, m[1].batch.n_ids);
     assert_memory_equal(m[0].batch.ids, m[1].batch.ids, m[0].batch.n_ids * 4);
     assert_memory_equal(m[0].batch.hop[1].src, m[1].batch.hop[1].src,
                         m[0].batch.hop[1].n_edges * 4);
-    assert_int_equal(og__sample(s[1], seeds, 3, OG__STREAM_SAMPLE, 2, 18, &m[1], NULL), 0);
+    assert_int_equal(
+        og__sample(s[1], seeds, 3,
+                   &(struct og_sample_key){.stream = OG__STREAM_SAMPLE, .epoch = 2, .batch = 18},
+                   &m[1], NULL),
+        0);
     assert_true(m[0].batch.n_ids != m[1].batch.n_ids ||
                 memcmp(m[0].batch.ids, m[1].batch.ids, m[0].batch.n_ids * 4) != 0);
     for (int i = 0; i < 2; i++) {
@@ -169,7 +186,12 @@ static void draws_are_uniform(void **state)
             enum { DRAWS = 600 };
             uint32_t count[N] = {0};
             for (uint32_t b = 0; b < DRAWS; b++) {
-                assert_int_equal(og__sample(s, &v, 1, OG__STREAM_SAMPLE, 1, b, &m, NULL), 0);
+                assert_int_equal(og__sample(s, &v, 1,
+                                            &(struct og_sample_key){.stream = OG__STREAM_SAMPLE,
+                                                                    .epoch = 1,
+                                                                    .batch = b},
+                                            &m, NULL),
+                                 0);
                 for (uint64_t e = 0; e < m.batch.hop[0].n_edges; e++)
                     count[m.batch.ids[m.batch.hop[0].src[e]]]++;
             }
@@ -223,7 +245,11 @@ static void a_hub_draws_anew_in_the_next_hop(void **state)
     struct og_batch_memory m;
     og__batch_init(&m, NULL);
     assert_int_equal(og__sampler_open(&s, &t, fanout, 2, 5, NULL, NULL), 0);
-    assert_int_equal(og__sample(s, &hub, 1, OG__STREAM_SAMPLE, 1, 0, &m, NULL), 0);
+    assert_int_equal(
+        og__sample(s, &hub, 1,
+                   &(struct og_sample_key){.stream = OG__STREAM_SAMPLE, .epoch = 1, .batch = 0}, &m,
+                   NULL),
+        0);
     assert_int_equal(m.batch.hop[0].n_edges, MANY);
     assert_int_equal(m.batch.hop[1].n_edges, FEW);
     for (uint32_t vain = 0; vain < 100; vain++) {
@@ -252,9 +278,17 @@ static void bad_seeds_are_refused(void **state)
     const uint32_t outside[2] = {3, N};
     const uint32_t doubled[2] = {3, 3};
     struct og_err err = {0};
-    assert_int_equal(og__sample(s, outside, 2, OG__STREAM_SAMPLE, 0, 0, &m, &err), -EINVAL);
+    assert_int_equal(
+        og__sample(s, outside, 2,
+                   &(struct og_sample_key){.stream = OG__STREAM_SAMPLE, .epoch = 0, .batch = 0}, &m,
+                   &err),
+        -EINVAL);
     assert_non_null(strstr(err.message, "node 500"));
-    assert_int_equal(og__sample(s, doubled, 2, OG__STREAM_SAMPLE, 0, 0, &m, NULL), -EINVAL);
+    assert_int_equal(
+        og__sample(s, doubled, 2,
+                   &(struct og_sample_key){.stream = OG__STREAM_SAMPLE, .epoch = 0, .batch = 0}, &m,
+                   NULL),
+        -EINVAL);
     og__sampler_close(s);
     og__batch_release(&m);
     free_graph(&g);
@@ -277,7 +311,11 @@ static void steady_state_allocates_nothing(void **state)
         size_t before = og__budget_used(budget);
         for (uint32_t b = 0; b < 30; b++) {
             uint32_t seeds[4] = {b, b + 50, b + 100, b + 400};
-            assert_int_equal(og__sample(s, seeds, 4, OG__STREAM_SAMPLE, 0, b, &m, NULL), 0);
+            assert_int_equal(og__sample(s, seeds, 4,
+                                        &(struct og_sample_key){
+                                            .stream = OG__STREAM_SAMPLE, .epoch = 0, .batch = b},
+                                        &m, NULL),
+                             0);
             og__caps_include(&caps, &m.batch);
         }
         if (pass == 1)
@@ -297,7 +335,9 @@ static void sample_thirty(struct og_sampler *s, struct og_batch_memory *m,
     struct og_err err = {0};
     for (uint32_t b = 0; b < 30; b++) {
         uint32_t seeds[4] = {b, b + 50, b + 100, b + 400};
-        if (og__sample(s, seeds, 4, OG__STREAM_SAMPLE, 0, b, m, &err) < 0)
+        if (og__sample(s, seeds, 4,
+                       &(struct og_sample_key){.stream = OG__STREAM_SAMPLE, .epoch = 0, .batch = b},
+                       m, &err) < 0)
             fail_msg("%s", err.message);
         og__caps_include(caps, &m->batch);
     }

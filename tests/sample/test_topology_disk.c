@@ -150,7 +150,10 @@ static void sample_alone(void *arg, size_t task, int thread)
     pick_seeds(c->n, (uint32_t)task, seeds);
     og__batch_init(&m, NULL);
     if (og__sampler_open(&s, c->t, fanout, 2, 1, NULL, NULL) == 0 &&
-        og__sample(s, seeds, SEEDS, OG__STREAM_SAMPLE, 1, (uint32_t)task, &m, NULL) == 0)
+        og__sample(s, seeds, SEEDS,
+                   &(struct og_sample_key){
+                       .stream = OG__STREAM_SAMPLE, .epoch = 1, .batch = (uint32_t)task},
+                   &m, NULL) == 0)
         c->sum[task] = XXH3_64bits(m.batch.ids, m.batch.n_ids * 4);
     og__sampler_close(s);
     og__batch_release(&m);

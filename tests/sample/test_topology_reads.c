@@ -240,7 +240,11 @@ static void check_reads(const struct graph *g, const struct og_topology *t, uint
     for (uint32_t batch = 0; batch < 3; batch++) {
         uint32_t seeds[SEEDS];
         pick_seeds(g->n, batch, seeds);
-        assert_int_equal(og__sample(s, seeds, SEEDS, OG__STREAM_EVAL, 0, batch, &m, NULL), 0);
+        assert_int_equal(og__sample(s, seeds, SEEDS,
+                                    &(struct og_sample_key){
+                                        .stream = OG__STREAM_EVAL, .epoch = 0, .batch = batch},
+                                    &m, NULL),
+                         0);
         struct og_sample_reads want = reads_for(g, t, &m.batch, align);
         struct og_sample_reads got = og__sampler_reads(s);
         assert_int_equal(got.io.reads, want.io.reads);
@@ -286,7 +290,9 @@ static int sample_within(const struct og_topology *t, const struct og_sampling *
     if (rc == 0)
         rc = og__sampler_choose(s, how, err);
     if (rc == 0)
-        rc = og__sample(s, seeds, SEEDS, OG__STREAM_EVAL, 0, 0, m, err);
+        rc = og__sample(s, seeds, SEEDS,
+                        &(struct og_sample_key){.stream = OG__STREAM_EVAL, .epoch = 0, .batch = 0},
+                        m, err);
     *used = og__budget_used(b);
     og__sampler_close(s);
     return rc;

@@ -321,7 +321,11 @@ static void a_failed_read_is_one_error(void **state)
         pick_seeds(g.n, 0, seeds);
         og__batch_init(&m, b);
         assert_int_equal(og__sampler_open(&s, &t, fanout, 3, 1, b, &err), 0);
-        assert_int_equal(og__sample(s, seeds, SEEDS, OG__STREAM_SAMPLE, 0, 0, &m, &err), 0);
+        assert_int_equal(
+            og__sample(s, seeds, SEEDS,
+                       &(struct og_sample_key){.stream = OG__STREAM_SAMPLE, .epoch = 0, .batch = 0},
+                       &m, &err),
+            0);
         if (way == 0)
             assert_int_equal(truncate(ds->relation->indices.path, 100000), 0);
         for (int64_t e = 50000; way == 1 && e < g.indptr[g.n]; e++)
@@ -331,7 +335,10 @@ static void a_failed_read_is_one_error(void **state)
                  (size_t)(g.indptr[g.n] - 50000) * 4);
         for (int again = 0; again < 3; again++) { /* and once more, with no harm */
             struct og_err why = {0};
-            int rc = og__sample(s, seeds, SEEDS, OG__STREAM_SAMPLE, 0, 0, &m, &why);
+            int rc = og__sample(
+                s, seeds, SEEDS,
+                &(struct og_sample_key){.stream = OG__STREAM_SAMPLE, .epoch = 0, .batch = 0}, &m,
+                &why);
             assert_int_equal(rc, way ? -EINVAL : -EIO);
             assert_non_null(strstr(why.message, "indices.npy"));
             assert_true(why.hint[0]);

@@ -315,7 +315,10 @@ static inline void compare_as(const struct og_graph *ds, const struct og_topolog
         uint32_t seeds[SEEDS];
         pick_seeds(ds->n_nodes, batch, seeds);
         for (int i = 0; i < 2; i++)
-            if (og__sample(s[i], seeds, SEEDS, OG__STREAM_SAMPLE, 1, batch, &m[i], &err) < 0)
+            if (og__sample(s[i], seeds, SEEDS,
+                           &(struct og_sample_key){
+                               .stream = OG__STREAM_SAMPLE, .epoch = 1, .batch = batch},
+                           &m[i], &err) < 0)
                 fail_msg("%s", err.message);
         assert_same_batch(&m[0].batch, &m[1].batch);
         struct og_sample_reads none = og__sampler_reads(s[0]);

@@ -417,8 +417,11 @@ static void the_edges_of_a_batch_are_not_in_its_blocks(void **state)
         assert_int_equal(og__sampler_open(&sampler, &t, fanouts[round % 3], 2, 1, NULL, NULL), 0);
         assert_int_equal(og__sampler_choose(sampler, &how, NULL), 0);
         og__pairs_make(&p, &rule, s->ends[OG__TRAIN], place, BATCH, &key);
-        assert_int_equal(
-            og__sample(sampler, p.seeds, p.n_seeds, OG__STREAM_SAMPLE, 1, round, &m, NULL), 0);
+        assert_int_equal(og__sample(sampler, p.seeds, p.n_seeds,
+                                    &(struct og_sample_key){
+                                        .stream = OG__STREAM_SAMPLE, .epoch = 1, .batch = round},
+                                    &m, NULL),
+                         0);
         float *weight[2] = {random_floats(m.batch.hop[0].n_edges),
                             random_floats(m.batch.hop[1].n_edges)};
         for (int h = 0; h < 2; h++) {
