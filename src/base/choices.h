@@ -34,7 +34,11 @@ enum og_sampler_kind {
     OG_SAMPLER_WALK,
     OG_SAMPLER_LABOR,
     OG_SAMPLER_LADIES,
+    OG_SAMPLER_DISJOINT,
 };
+/* Whose times edges have; and which of the allowed ones are sampled. */
+enum og_times_kind { OG_TIMES_OFF, OG_TIMES_NODE, OG_TIMES_EDGE };
+enum og_time_strategy_kind { OG_TIME_STRATEGY_UNIFORM, OG_TIME_STRATEGY_LAST };
 /* EACH: a node samples its neighbours in every hop in which it is a destination (DGL's blocks).
  * ONCE: it samples in the first such hop and reuses these neighbours later (PyTorch Geometric's
  * NeighborLoader). The edges of a hop are then the first ones of the next, in the same order. */

@@ -45,6 +45,11 @@ static const struct {
     {"valid_neg_dst.npy", "--task link"},
     {"test_neg_edges.npy", "--task link"},
     {"test_neg_dst.npy", "--task link"},
+    {"edge_times.npy", "--time edge"},
+    {"node_times.npy", "--time node"},
+    {"train_times.npy", "--time: the time of each node of the split"},
+    {"valid_times.npy", "--time: the time of each node of the split"},
+    {"test_times.npy", "--time: the time of each node of the split"},
     {"node_ids.npy", "you: the id that each node had in the source"},
     {"node_names", "info, export, you: the name that each node had in the source"},
 };
@@ -63,7 +68,7 @@ const char *og__file_use(const char *file)
         return use_of("features.npy");
     if (strncmp(file, "node_names", 10) == 0)
         return use_of("node_names");
-    for (enum og__array a = OG__INDPTR; a <= OG__EDGE_FEATURES; a++) {
+    for (enum og__array a = OG__INDPTR; a < OG__RELATION_ARRAYS; a++) {
         char end[32]; /* "_indptr.npy" of a relation, "indptr.npy" of the only one */
         snprintf(end, sizeof(end), "_%s.npy", og__array_name(a));
         if (is_numbered(file, "rel", end))

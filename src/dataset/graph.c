@@ -38,8 +38,10 @@ struct og_npy *og__array_of(struct og_graph *g, enum og__array a)
         [OG__WEIGHTS] = &g->relation->weights,
         [OG__EDGE_IDS] = &g->relation->edge_ids,
         [OG__EDGE_FEATURES] = &g->relation->edges.rows,
+        [OG__EDGE_TIMES] = &g->relation->edge_times,
         [OG__FEATURES] = &g->group->rows,
         [OG__LABELS] = &g->labels,
+        [OG__NODE_TIMES] = &g->node_times,
         [OG__ARRAY_TRAIN] = &g->split[OG__TRAIN],
         [OG__ARRAY_VALID] = &g->split[OG__VALID],
         [OG__ARRAY_TEST] = &g->split[OG__TEST],
@@ -220,7 +222,7 @@ static int check_descriptors(const struct og_graph *g, const struct og_meta *m, 
         n += in_one ? m->type[k].has_rows : f.stripes.parts;
     }
     for (uint32_t r = 0; r < m->n_relations; r++)
-        for (enum og__array a = OG__INDPTR; a <= OG__EDGE_FEATURES; a++)
+        for (enum og__array a = OG__INDPTR; a < OG__RELATION_ARRAYS; a++)
             n += a <= OG__INDICES || has_array(g, m, r, a);
     return og__descriptors_check(n, g->path, NULL, err);
 }
@@ -233,8 +235,9 @@ static int open_relations(struct og_graph *g, const struct og_meta *m, struct og
                                         [OG__INDICES] = &g->relation[r].indices,
                                         [OG__WEIGHTS] = &g->relation[r].weights,
                                         [OG__EDGE_IDS] = &g->relation[r].edge_ids,
-                                        [OG__EDGE_FEATURES] = &g->relation[r].edges.rows};
-        for (enum og__array a = OG__INDPTR; a <= OG__EDGE_FEATURES; a++)
+                                        [OG__EDGE_FEATURES] = &g->relation[r].edges.rows,
+                                        [OG__EDGE_TIMES] = &g->relation[r].edge_times};
+        for (enum og__array a = OG__INDPTR; a < OG__RELATION_ARRAYS; a++)
             OG_TRY(
                 open_array(g, m, og__relation_array(g, r, a).text, a > OG__INDICES, array[a], err));
     }
@@ -265,6 +268,12 @@ const char *og__negatives_name(enum og__split split, bool each)
     return names[split][each];
 }
 
+const char *og__times_name(enum og__split split)
+{
+    static const char *const names[OG__SPLITS] = {"train_times", "valid_times", "test_times"};
+    return names[split];
+}
+
 /* A split has them in one form or the other. */
 static int open_negatives(struct og_graph *g, const struct og_meta *m, enum og__split s,
                           struct og_err *err)
@@ -289,8 +298,10 @@ static int open_lists(struct og_graph *g, const struct og_meta *m, struct og_err
         OG_TRY(open_array(g, m, og__array_name(a), true, og__array_of(g, a), err));
     for (enum og__split s = OG__VALID; s <= OG__TEST; s++)
         OG_TRY(open_negatives(g, m, s, err));
-    for (enum og__split s = OG__TRAIN; s < OG__SPLITS; s++)
+    for (enum og__split s = OG__TRAIN; s < OG__SPLITS; s++) {
         OG_TRY(open_array(g, m, og__edge_labels_name(s), true, &g->edge_labels[s], err));
+        OG_TRY(open_array(g, m, og__times_name(s), true, &g->times[s], err));
+    }
     OG_TRY(open_array(g, m, "node_ids", true, &g->node_ids, err));
     if (!og__form_of(g)->lists_relations)
         return 0;
@@ -307,6 +318,13 @@ static int disagree(const char *where, const char *what, int64_t said, int64_t f
 {
     return og__fail(err, -EINVAL, again_hint, "%s: %s: %lld expected, %lld found", where, what,
                     (long long)said, (long long)found);
+}
+
+static int check_times(const struct og_npy *a, int64_t n, const char *shape, struct og_err *err)
+{
+    if (a->fd < 0 || (a->type == OG__NPY_I64 && a->shape[0] == n && a->shape[1] == 1))
+        return 0;
+    return og__fail(err, -EINVAL, again_hint, "%s: must be int64 %s", a->path, shape);
 }
 
 /* Checks against the ends' counts in meta.json. Else, if homogeneous, against the number of
@@ -334,7 +352,7 @@ static int check_relation(struct og_relation *r, int64_t n_nodes, int64_t n_edge
         (ids->type != OG__NPY_I64 || ids->shape[0] != r->n_edges || ids->shape[1] != 1))
         return og__fail(err, -EINVAL, again_hint, "%s: must be int64 [E]", ids->path);
     r->edges.n_nodes = r->n_edges;
-    return 0;
+    return check_times(&r->edge_times, r->n_edges, "[E]", err);
 }
 
 static int check_counts(const struct og_graph *g, const struct og_meta *m, struct og_err *err)
@@ -366,6 +384,9 @@ static int check_structure(struct og_graph *g, const struct og_meta *m, struct o
     }
     for (uint32_t r = 0; r < g->n_relations; r++)
         g->relation[r].n_sources = g->group[g->relation[r].source].n_nodes;
+    OG_TRY(check_times(&g->node_times, g->n_nodes, "[N]", err));
+    for (int s = 0; s < OG__SPLITS; s++)
+        OG_TRY(check_times(&g->times[s], g->split[s].shape[0], "[nodes of the split]", err));
     rc = check_counts(g, m, err);
 out:
     return rc;
@@ -560,7 +581,7 @@ static void blank(struct og_graph *g)
         own[i]->fd = -1;
     for (int s = 0; s < OG__SPLITS; s++) {
         g->split[s].fd = g->edges[s].fd = g->edge_relations[s].fd = g->negatives[s].fd = -1;
-        g->edge_labels[s].fd = -1;
+        g->edge_labels[s].fd = g->times[s].fd = -1;
     }
 }
 
@@ -574,6 +595,7 @@ static struct og_relation relation_of(const struct og_graph *g, const struct og_
                                 .indices.fd = -1,
                                 .weights.fd = -1,
                                 .edge_ids.fd = -1,
+                                .edge_times.fd = -1,
                                 .edges = {.graph = g, .name = m->name, .rows.fd = -1}};
 }
 
@@ -691,6 +713,7 @@ static void each_array(struct og_graph *g, void (*fn)(struct og_npy *a, void *ar
         fn(&g->relation[r].indices, arg);
         fn(&g->relation[r].weights, arg);
         fn(&g->relation[r].edge_ids, arg);
+        fn(&g->relation[r].edge_times, arg);
         fn(&g->relation[r].edges.rows, arg);
     }
     for (int s = 0; s < OG__SPLITS; s++) {
@@ -699,8 +722,10 @@ static void each_array(struct og_graph *g, void (*fn)(struct og_npy *a, void *ar
         fn(&g->edge_relations[s], arg);
         fn(&g->negatives[s], arg);
         fn(&g->edge_labels[s], arg);
+        fn(&g->times[s], arg);
     }
     fn(&g->labels, arg);
+    fn(&g->node_times, arg);
     fn(&g->node_ids, arg);
 }
 

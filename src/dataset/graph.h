@@ -7,6 +7,8 @@
  *     weights.npy    float32 [E]        optional
  *     edge_features.npy  as features.npy [E,D]  optional
  *     edge_ids.npy   int64 [E]          optional: number of each edge in the source
+ *     edge_times.npy int64 [E]          optional: when each edge came to be
+ *     node_times.npy int64 [N]          optional: likewise; INT64_MIN in types without
  *     features.npy   f32|f16|u8 [N,F]   bf16 as uint16, named in meta.json
  *     labels.npy     int64 [N], -1 = none | float32 [N,C], multi-label or, if meta.json's task is
  *                    node regression, values; NaN = none
@@ -36,8 +38,11 @@ enum og__array {
     OG__WEIGHTS,
     OG__EDGE_IDS,
     OG__EDGE_FEATURES,
-    OG__FEATURES,
+    OG__EDGE_TIMES,
+    OG__RELATION_ARRAYS,
+    OG__FEATURES = OG__RELATION_ARRAYS,
     OG__LABELS,
+    OG__NODE_TIMES,
     OG__ARRAY_TRAIN,
     OG__ARRAY_VALID,
     OG__ARRAY_TEST,
@@ -90,8 +95,9 @@ struct og_relation {
     int64_t n_nodes, n_sources;   /* of the destination, of the source */
     int64_t n_edges;
     struct og_npy indptr, indices, weights;
-    struct og_npy edge_ids; /* [n_edges] of each edge, its number in the source */
-    struct og_group edges;  /* their features; dim 0: none */
+    struct og_npy edge_ids;   /* [n_edges] of each edge, its number in the source */
+    struct og_npy edge_times; /* [n_edges] int64 (times.h) */
+    struct og_group edges;    /* their features; dim 0: none */
 };
 
 struct og_graph {
@@ -109,6 +115,8 @@ struct og_graph {
     bool regression; /* labels are C values; then not multi_label */
     bool symmetric;  /* declared to hold every edge in both directions */
     struct og_npy labels, split[OG__SPLITS];
+    struct og_npy node_times;        /* [n_nodes] int64 (times.h) */
+    struct og_npy times[OG__SPLITS]; /* of the seeds of a split, or of its edges; or absent */
     struct og_npy edges[OG__SPLITS]; /* for link prediction; held-out edges are not in the graph */
     struct og_npy edge_relations[OG__SPLITS]; /* of these edges (typed_edges.h), or absent */
     struct og_npy edge_labels[OG__SPLITS];    /* of these edges (edge_labels.h), or absent */
@@ -229,6 +237,7 @@ OG_MUST_CHECK int og__graph_negatives(const struct og_graph *g, enum og__split s
                                       int64_t *width, struct og_err *err);
 /* "valid_neg_edges" or, of negatives for each edge, "valid_neg_dst". */
 const char *og__negatives_name(enum og__split split, bool each);
+const char *og__times_name(enum og__split split); /* "train_times" */
 
 /* Loads the labels of `count` nodes in the order of ids, from the budget as "labels". They are
  * int32 [count] class, -1 = none; or float32 [count, C] for multi-label graphs and values. Refuses

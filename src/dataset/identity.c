@@ -169,7 +169,8 @@ static int look_at_file(const struct og_npy *a, const struct og_meta_file *decla
  */
 static bool came_later(enum og__array a)
 {
-    return a == OG__EDGE_IDS || a == OG__EDGE_FEATURES;
+    return a == OG__EDGE_IDS || a == OG__EDGE_FEATURES || a == OG__EDGE_TIMES ||
+           a == OG__NODE_TIMES;
 }
 
 /* Hashes declarations of meta.json that the arrays do not contain. */
@@ -206,11 +207,12 @@ int og__identify_arrays(struct og_graph *g, const struct og_meta *m, struct og_e
         OG_TRY(look_at(&g->negatives[s], buffer, &contents, err));
         id->contents = mix(id->contents, &contents, sizeof(contents));
     }
-    for (int s = 0; s < OG__SPLITS; s++) {
+    for (int s = 0; s < 2 * OG__SPLITS; s++) {
+        const struct og_npy *a = s < OG__SPLITS ? &g->edge_labels[s] : &g->times[s - OG__SPLITS];
         uint64_t contents = 0;
-        if (!og__npy_there(&g->edge_labels[s]))
+        if (!og__npy_there(a))
             continue;
-        OG_TRY(look_at(&g->edge_labels[s], buffer, &contents, err));
+        OG_TRY(look_at(a, buffer, &contents, err));
         id->contents = mix(id->contents, &contents, sizeof(contents));
     }
 out:
@@ -272,7 +274,8 @@ static int mix_relation(uint64_t *sum, const struct og_relation *r, struct og_er
                                               [OG__INDICES] = &r->indices,
                                               [OG__WEIGHTS] = &r->weights,
                                               [OG__EDGE_IDS] = &r->edge_ids,
-                                              [OG__EDGE_FEATURES] = &r->edges.rows};
+                                              [OG__EDGE_FEATURES] = &r->edges.rows,
+                                              [OG__EDGE_TIMES] = &r->edge_times};
     const struct part p = {.n_nodes = r->n_nodes, .n_sources = r->n_sources, .n_edges = r->n_edges};
     const uint32_t ends[] = {r->source, r->destination};
     *sum = mix(*sum, r->name, strlen(r->name) + 1);
@@ -295,6 +298,8 @@ int og__identify_parts(struct og_graph *g, const struct og_meta *m, struct og_er
             OG_TRY(mix_array(sum, &g->edge_relations[s], err));
         if (g->edge_labels[s].fd >= 0)
             OG_TRY(mix_array(sum, &g->edge_labels[s], err));
+        if (g->times[s].fd >= 0)
+            OG_TRY(mix_array(sum, &g->times[s], err));
     }
 out:
     return rc;

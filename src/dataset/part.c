@@ -99,8 +99,10 @@ static int copy_arrays(struct parter *p, struct og_err *err)
         look_at(p, og__array_of(p->ds, a), &row);
     for (enum og__split s = OG__VALID; s <= OG__TEST; s++)
         look_at(p, &p->ds->negatives[s], &row);
-    for (int s = 0; s < OG__SPLITS; s++)
+    for (int s = 0; s < OG__SPLITS; s++) {
         look_at(p, &p->ds->edge_labels[s], &row);
+        look_at(p, &p->ds->times[s], &row);
+    }
     p->bytes = OG_MAX(row, (size_t)PIECE);
     p->buffer = malloc(p->bytes);
     OG_TRY(p->buffer ? 0 : no_memory(p, err));
@@ -112,9 +114,12 @@ static int copy_arrays(struct parter *p, struct og_err *err)
         if (og__npy_there(&p->ds->negatives[s]))
             OG_TRY(copy_array(p, &p->ds->negatives[s],
                               og__negatives_name(s, p->ds->negatives_each[s]), false, err));
-    for (enum og__split s = OG__TRAIN; s < OG__SPLITS; s++)
+    for (enum og__split s = OG__TRAIN; s < OG__SPLITS; s++) {
         if (og__npy_there(&p->ds->edge_labels[s]))
             OG_TRY(copy_array(p, &p->ds->edge_labels[s], og__edge_labels_name(s), false, err));
+        if (og__npy_there(&p->ds->times[s]))
+            OG_TRY(copy_array(p, &p->ds->times[s], og__times_name(s), false, err));
+    }
 out:
     return rc;
 }

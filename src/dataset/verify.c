@@ -348,6 +348,14 @@ static void look_at_number(struct verifier *v, long long row, long long x)
         tell(v, "import the dataset again", "row %lld: %lld is the number of no edge", row, x);
 }
 
+/* Any time is fine; the file is read for its checksum. */
+static void look_at_time(struct verifier *v, long long row, long long x)
+{
+    (void)v;
+    (void)row;
+    (void)x;
+}
+
 static int verify_relation(struct verifier *v, uint32_t r, struct og_err *err)
 {
     const struct og_relation *of = &v->ds->relation[r];
@@ -362,6 +370,8 @@ static int verify_relation(struct verifier *v, uint32_t r, struct og_err *err)
                           WEIGHTS, err));
     OG_TRY(verify_integers(v, file_of(v, og__relation_array(v->ds, r, OG__EDGE_IDS)), &of->edge_ids,
                            look_at_number, err));
+    OG_TRY(verify_integers(v, file_of(v, og__relation_array(v->ds, r, OG__EDGE_TIMES)),
+                           &of->edge_times, look_at_time, err));
     v->bfloat = of->edges.stored == OG_BF16;
     OG_TRY(verify_numbers(v, file_of(v, og__relation_array(v->ds, r, OG__EDGE_FEATURES)),
                           &of->edges.rows, FEATURES, err));
@@ -384,6 +394,14 @@ static int verify_edge_labels(struct verifier *v, enum og__split s, struct og_er
                                        : verify_numbers(v, name, a, LABELS, err);
 }
 
+static int verify_times(struct verifier *v, const char *array, const struct og_npy *a,
+                        struct og_err *err)
+{
+    struct og_array_name name;
+    snprintf(name.text, sizeof(name.text), "%s", array);
+    return verify_integers(v, file_of(v, name), a, look_at_time, err);
+}
+
 /* Labels and lists, by ids of all nodes. */
 static int verify_nodes(struct verifier *v, struct og_err *err)
 {
@@ -392,6 +410,9 @@ static int verify_nodes(struct verifier *v, struct og_err *err)
     OG_TRY(verify_labels(v, err));
     for (v->split = 0; v->split < OG__SPLITS; v->split++)
         OG_TRY(verify_integers(v, splits[v->split], &v->ds->split[v->split], look_at_node, err));
+    OG_TRY(verify_times(v, "node_times", &v->ds->node_times, err));
+    for (enum og__split s = OG__TRAIN; s < OG__SPLITS; s++)
+        OG_TRY(verify_times(v, og__times_name(s), &v->ds->times[s], err));
     for (int i = 0; i < OG__SPLITS; i++) {
         const struct og_npy ends = og__npy_flat(&v->ds->edges[i]);
         OG_TRY(verify_integers(v, og__edge_files[i], &ends, look_at_end, err));

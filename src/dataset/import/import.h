@@ -12,6 +12,7 @@
  *     named.c    ids that are words
  *     means.c    features of groups without any
  *     build_edges.c build_features.c build_labels.c build_splits.c   tables -> arrays of a kind
+ *     build_times.c   times of nodes, edges and seeds
  *     edge_rows.c   rows of a table, in the order of a relation's edges
  *     build.c    the new dataset: keys of meta.json, arrays, node groups
  *     source.c   the source's files, and those not read
@@ -205,6 +206,12 @@ OG_MUST_CHECK int og__import_edge_features(struct og_importer *imp, uint32_t rel
                                            struct og_table *t, struct og_err *err);
 /* Views such a table in the order of the relation's edges. The caller owns `base`, and nobody else
  * reads it meanwhile. */
+/* Writes times of edges likewise. And times of `rows` nodes or seeds in our order, as an array of
+ * this name. */
+OG_MUST_CHECK int og__import_edge_times(struct og_importer *imp, uint32_t relation,
+                                        struct og_table *t, struct og_err *err);
+OG_MUST_CHECK int og__import_times(struct og_importer *imp, struct og_table *t, const char *array,
+                                   int64_t rows, struct og_err *err);
 OG_MUST_CHECK int og__edge_rows_of(struct og_table **out, const struct og_importer *imp,
                                    uint32_t relation, struct og_table *base, struct og_err *err);
 /* Writes the features of all groups; `open` opens one group's, or leaves NULL if it has none. */

@@ -248,32 +248,42 @@ out:
     return rc;
 }
 
-/* ---- features of edges ---- */
+/* ---- features and times of edges ---- */
 
 enum { EDGE_FILE = 3 * OG__TYPE_NAME_MAX + 32 };
 
+/* Files with a row for each edge. */
+static const struct edge_file {
+    const char *names[2]; /* in a homogeneous graph */
+    const char *prefix;   /* of a relation's file */
+    int (*import)(struct og_importer *imp, uint32_t relation, struct og_table *t,
+                  struct og_err *err);
+} edge_files[] = {
+    {{"edge_attr.npy", "edge_feat.npy"}, "edge_attr", og__import_edge_features},
+    {{"edge_times.npy"}, "edge_times", og__import_edge_times},
+};
+
 /* Names the relation's file. Returns 1, 0 if there is none, or an error. */
-static int find_edge_features(const struct og_npy_source *s, uint32_t relation,
-                              char name[EDGE_FILE], struct og_err *err)
+static int find_edge_file(const struct og_npy_source *s, const struct edge_file *of,
+                          uint32_t relation, char name[EDGE_FILE], struct og_err *err)
 {
-    static const char *const names[] = {"edge_attr.npy", "edge_feat.npy"};
     const struct og_graph *g = &s->imp->graph;
     const struct og_relation *r = &g->relation[relation];
     int found = 0;
     if (og__form_of(g)->by_relation) {
-        snprintf(name, EDGE_FILE, "edge_attr_%s__%s__%s.npy", g->group[r->source].name, r->name,
-                 g->group[r->destination].name);
+        snprintf(name, EDGE_FILE, "%s_%s__%s__%s.npy", of->prefix, g->group[r->source].name,
+                 r->name, g->group[r->destination].name);
         return og__import_has(s->imp, name, err);
     }
-    for (size_t i = 0; i < OG_COUNT(names); i++) {
-        const int rc = og__import_has(s->imp, names[i], err);
+    for (size_t i = 0; i < OG_COUNT(of->names) && of->names[i]; i++) {
+        const int rc = og__import_has(s->imp, of->names[i], err);
         if (rc < 0)
             return rc;
         if (rc > 0 && found)
             return og__fail(err, -EINVAL, "remove one of them", "%s: both %s and %s", s->imp->src,
-                            name, names[i]);
+                            name, of->names[i]);
         if (rc > 0)
-            snprintf(name, EDGE_FILE, "%s", names[i]);
+            snprintf(name, EDGE_FILE, "%s", of->names[i]);
         found |= rc;
     }
     return found;
@@ -283,39 +293,62 @@ static int find_edge_features(const struct og_npy_source *s, uint32_t relation,
 static int number_edges(const struct og_npy_source *s, struct og_err *err)
 {
     int rc = 0;
-    for (uint32_t r = 0; r < s->imp->n_relations; r++) {
-        char name[EDGE_FILE];
-        OG_TRY(find_edge_features(s, r, name, err));
-        s->imp->numbered |= rc > 0;
-    }
+    for (size_t i = 0; i < OG_COUNT(edge_files); i++)
+        for (uint32_t r = 0; r < s->imp->n_relations; r++) {
+            char name[EDGE_FILE];
+            OG_TRY(find_edge_file(s, &edge_files[i], r, name, err));
+            s->imp->numbered |= rc > 0;
+        }
     rc = 0;
 out:
     return rc;
 }
 
-static int import_edge_rows(const struct og_npy_source *s, uint32_t relation, const char *name,
-                            struct og_err *err)
+static int import_edge_rows(const struct og_npy_source *s, const struct edge_file *of,
+                            uint32_t relation, const char *name, struct og_err *err)
 {
     struct og_table *t = NULL;
     int rc;
     OG_TRY(og__import_open_npy(s->imp, name, false, &t, err));
-    OG_TRY(og__import_edge_features(s->imp, relation, t, err));
+    OG_TRY(of->import(s->imp, relation, t, err));
 out:
     og__table_close(t);
     return rc;
 }
 
-static int import_edge_features(const struct og_npy_source *s, struct og_err *err)
+static int import_edge_files(const struct og_npy_source *s, struct og_err *err)
 {
     int rc = 0;
-    for (uint32_t r = 0; r < s->imp->n_relations; r++) {
-        char name[EDGE_FILE];
-        OG_TRY(find_edge_features(s, r, name, err));
-        if (rc > 0)
-            OG_TRY(import_edge_rows(s, r, name, err));
-    }
+    for (size_t i = 0; i < OG_COUNT(edge_files); i++)
+        for (uint32_t r = 0; r < s->imp->n_relations; r++) {
+            char name[EDGE_FILE];
+            OG_TRY(find_edge_file(s, &edge_files[i], r, name, err));
+            if (rc > 0)
+                OG_TRY(import_edge_rows(s, &edge_files[i], r, name, err));
+        }
     rc = 0;
 out:
+    return rc;
+}
+
+/* ---- times of nodes ---- */
+
+static int import_times(struct og_npy_source *s, struct og_err *err)
+{
+    const int64_t n = s->imp->graph.n_nodes;
+    struct og_table *t = NULL;
+    struct og_table *ours = NULL;
+    int rc;
+    OG_TRY(og__import_open_npy(s->imp, "node_times.npy", true, &t, err));
+    if (!t)
+        return 0;
+    OG_TRY(og__import_expect_rows(s->imp, t, n, "times", err));
+    if (s->order.new_id)
+        OG_TRY(og__npy_rows_of(&ours, s, t, -1, err));
+    OG_TRY(og__import_times(s->imp, ours ? ours : t, og__array_name(OG__NODE_TIMES), n, err));
+out:
+    og__table_close(ours);
+    og__table_close(t);
     return rc;
 }
 
@@ -489,6 +522,27 @@ out:
     return rc;
 }
 
+/* A time of each node of a split, in the order of its list. */
+static int import_split_times(struct og_importer *imp, enum og__split which, struct og_err *err)
+{
+    struct og_table *t = NULL;
+    const char *file;
+    char name[32];
+    int rc;
+    snprintf(name, sizeof(name), "%s.npy", og__times_name(which));
+    OG_TRY(og__import_open_npy(imp, name, true, &t, err));
+    if (!t)
+        return 0;
+    OG_TRY(find_split(imp, &splits[which], &file, err));
+    if (!file || strstr(file, "mask"))
+        OG_TRY(og__fail(err, -EINVAL, "store the split as a list of nodes",
+                        "%s: times of a split that is no list", t->name));
+    OG_TRY(og__import_times(imp, t, og__times_name(which), t->rows, err));
+out:
+    og__table_close(t);
+    return rc;
+}
+
 int og__import_npy_splits(struct og_importer *imp, struct og_err *err)
 {
     int rc = 0;
@@ -496,8 +550,10 @@ int og__import_npy_splits(struct og_importer *imp, struct og_err *err)
         OG_TRY(import_split(imp, &splits[i], err));
     for (enum og__split s = OG__VALID; s <= OG__TEST; s++)
         OG_TRY(import_negatives(imp, s, err));
-    for (enum og__split s = OG__TRAIN; s < OG__SPLITS; s++)
+    for (enum og__split s = OG__TRAIN; s < OG__SPLITS; s++) {
         OG_TRY(import_edge_labels(imp, s, err));
+        OG_TRY(import_split_times(imp, s, err));
+    }
     if (!imp->has_splits && !imp->opt->split)
         og__import_say(imp, "no train.npy or train.csv: a graph without splits, for predict, "
                             "--task link and loaders");
@@ -578,6 +634,7 @@ static int import_nodes(struct og_npy_source *s, struct og_err *err)
     doubt_names(s, "edge_types", "edge_type", s->edge_type, s->n_edge_types);
     OG_TRY(import_features(s, err));
     OG_TRY(import_labels(s, err));
+    OG_TRY(import_times(s, err));
     note_class_names(s);
     OG_TRY(import_lists(s, err));
     OG_TRY(import_names(s, err));
@@ -625,7 +682,7 @@ static int import_edges(struct og_npy_source *s, struct og_err *err)
     OG_TRY(og__import_open_edges(imp, s->edges.weights != NULL, og__edges_rows(&s->edges), err));
     OG_TRY(og__npy_add_edges(s, err));
     OG_TRY(og__import_close_edges(imp, err));
-    OG_TRY(import_edge_features(s, err));
+    OG_TRY(import_edge_files(s, err));
 out:
     return rc;
 }
@@ -653,7 +710,8 @@ const struct og_format og__format_npy = {
              "feat_indptr.npy, feat_indices.npy and feat_data.npy (CSR). It has label.npy, "
              "train.npy, valid.npy and test.npy. Optional are edge_weight.npy, edge_attr.npy "
              "([E,D]) and "
-             "meta.json. "
+             "meta.json. For --time there are node_times.npy [N], edge_times.npy [E], and "
+             "train_times.npy and its relatives, a number a node of the split. "
              "For --task link there are train_edges.npy, valid_edges.npy and test_edges.npy, and "
              "for --task edge also train_edge_labels.npy and its relatives. "
              "Given negatives: valid_neg_edges.npy [m,2] or valid_neg_dst.npy "

@@ -1,0 +1,88 @@
+/* A table of whole numbers -> node_times.npy, edge_times.npy, or times of a split's nodes. */
+#include "dataset/import/import.h"
+
+#include "dataset/convert.h"
+
+#include <math.h>
+
+static int time_of(const struct og_piece *p, int64_t i, int64_t row, int64_t *time,
+                   struct og_err *err)
+{
+    const double x = og__number_at(p->t->type, p->raw, (size_t)i);
+    if (og__npy_is_integer(p->t->type)) {
+        *time = og__integer_at(p->t->type, p->raw, (size_t)i);
+        return 0;
+    }
+    *time = (int64_t)x;
+    if (isfinite(x) && fabs(x) < 0x1p62 && x == floor(x))
+        return 0;
+    return og__fail(err, -EINVAL, "store times as int64: seconds, days or any other steps",
+                    "%s: row %lld: %g is no whole number", p->t->name, (long long)row, x);
+}
+
+static int copy_times(struct og_importer *imp, struct og_table *t, int64_t rows,
+                      struct og_npy_writer *w, struct og_err *err)
+{
+    struct og_piece p = {0};
+    int64_t done = 0;
+    int64_t time;
+    int rc;
+    OG_TRY(og__piece_take(&p, t, imp->budget, err));
+    for (int64_t n = 1; n > 0; done += n) {
+        OG_TRY(og__table_read(t, p.raw, p.room, &n, err));
+        for (int64_t i = 0; i < n; i++) {
+            OG_TRY(time_of(&p, i, done + i, &time, err));
+            OG_TRY(og__npy_append(w, &time, 1, err));
+        }
+    }
+    rc = og__import_check_rows(imp, t, done, rows, "times", err);
+out:
+    og__piece_give(&p);
+    return rc;
+}
+
+int og__import_times(struct og_importer *imp, struct og_table *t, const char *array, int64_t rows,
+                     struct og_err *err)
+{
+    struct og_npy_writer *w = NULL;
+    char name[48];
+    int rc;
+    snprintf(name, sizeof(name), "%s.npy", array);
+    if (t->columns != 1)
+        return og__fail(err, -EINVAL, "one number each", "%s: %lld columns", t->name,
+                        (long long)t->columns);
+    OG_TRY(og__array_create(&w, imp->dir.temporary, name, OG__NPY_I64, 1, 1, err));
+    OG_TRY(copy_times(imp, t, rows, w, err));
+    rc = og__array_finish(&w, name, imp->checksums, err);
+out:
+    og__npy_discard(w);
+    return rc;
+}
+
+static int of_relation(struct og_importer *imp, uint32_t relation, struct og_table *t,
+                       struct og_err *err)
+{
+    const struct og_array_name name = og__relation_array(&imp->graph, relation, OG__EDGE_TIMES);
+    struct og_table *ours = NULL;
+    int rc;
+    OG_TRY(og__edge_rows_of(&ours, imp, relation, t, err));
+    OG_TRY(og__import_times(imp, ours, name.text, imp->graph.relation[relation].n_edges, err));
+out:
+    og__table_close(ours);
+    return rc;
+}
+
+int og__import_edge_times(struct og_importer *imp, uint32_t relation, struct og_table *t,
+                          struct og_err *err)
+{
+    const uint32_t reverse = imp->n_relations + relation;
+    int rc;
+    if (t->rows >= 0 && t->rows != imp->n_added[relation])
+        return og__fail(err, -EINVAL, "a time for every edge", "%s: %lld rows for %lld edges",
+                        t->name, (long long)t->rows, (long long)imp->n_added[relation]);
+    OG_TRY(of_relation(imp, relation, t, err));
+    if (reverse < imp->graph.n_relations)
+        OG_TRY(of_relation(imp, reverse, t, err));
+out:
+    return rc;
+}

@@ -1,0 +1,215 @@
+#include "dataset/times.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char part[] = "times";
+
+static bool has_times(const struct og_graph *g, enum og_times_kind kind)
+{
+    bool has = kind == OG_TIMES_NODE && g->node_times.fd >= 0;
+    for (uint32_t r = 0; kind == OG_TIMES_EDGE && r < g->n_relations; r++)
+        has |= g->relation[r].edge_times.fd >= 0;
+    return has;
+}
+
+int og__times_check(const struct og_graph *g, enum og_times_kind kind, struct og_err *err)
+{
+    if (kind == OG_TIMES_OFF || has_times(g, kind))
+        return 0;
+    return og__fail(err, -EINVAL,
+                    kind == OG_TIMES_NODE
+                        ? "import the graph with a node_times.npy: int64 [N], a number a node"
+                        : "import the graph with an edge_times.npy: int64 [E], a number an edge",
+                    "%s: has no times of %s", g->path, kind == OG_TIMES_NODE ? "nodes" : "edges");
+}
+
+/* ---- the order of lists ---- */
+
+enum { DIGIT = 8, VALUES = 1 << DIGIT, FEW = 32 };
+
+static void insert_by_time(struct og_timed *list, size_t n)
+{
+    for (size_t i = 1; i < n; i++) {
+        const struct og_timed one = list[i];
+        size_t k = i;
+        for (; k > 0 && list[k - 1].time > one.time; k--)
+            list[k] = list[k - 1];
+        list[k] = one;
+    }
+}
+
+/* Moves entries by one digit of their time above the earliest. */
+static void move_by_digit(const struct og_timed *from, struct og_timed *to, size_t n,
+                          int64_t earliest, unsigned shift)
+{
+    size_t start[VALUES + 1] = {0};
+    for (size_t i = 0; i < n; i++)
+        start[((((uint64_t)from[i].time - (uint64_t)earliest) >> shift) & (VALUES - 1)) + 1]++;
+    for (size_t v = 0; v < VALUES; v++)
+        start[v + 1] += start[v];
+    for (size_t i = 0; i < n; i++)
+        to[start[(((uint64_t)from[i].time - (uint64_t)earliest) >> shift) & (VALUES - 1)]++] =
+            from[i];
+}
+
+void og__sort_by_time(struct og_timed *list, struct og_timed *room, size_t n)
+{
+    struct og_timed *from = list;
+    struct og_timed *to = room;
+    int64_t first = n > 0 ? list[0].time : 0;
+    int64_t last = first;
+    bool sorted = true;
+    for (size_t i = 1; i < n; i++) {
+        first = OG_MIN(first, list[i].time);
+        last = OG_MAX(last, list[i].time);
+        sorted &= list[i - 1].time <= list[i].time;
+    }
+    if (sorted)
+        return;
+    if (n <= FEW) {
+        insert_by_time(list, n);
+        return;
+    }
+    const uint64_t most = (uint64_t)last - (uint64_t)first;
+    for (unsigned shift = 0; shift < 64 && most >> shift > 0; shift += DIGIT) {
+        move_by_digit(from, to, n, first, shift);
+        struct og_timed *const moved = to;
+        to = from;
+        from = moved;
+    }
+    if (from != list)
+        memcpy(list, from, n * sizeof(*list));
+}
+
+static int64_t time_at(const struct og_topology *t, const struct og_list_times *of, int64_t edge)
+{
+    return of->edge ? of->edge[edge] : of->node[og__neighbor(t, edge)];
+}
+
+static bool in_order(const struct og_topology *t, const struct og_list_times *of)
+{
+    for (int64_t v = 0; v < t->n_nodes; v++)
+        for (int64_t e = t->indptr[v] + 1; e < t->indptr[v + 1]; e++)
+            if (time_at(t, of, e - 1) > time_at(t, of, e))
+                return false;
+    return true;
+}
+
+/* `list` and `room` have as many entries as the longest list. */
+static void sort_lists(const struct og_topology *t, const struct og_list_times *of,
+                       struct og_timed *list, struct og_timed *room, uint32_t *order)
+{
+    for (int64_t v = 0; v < t->n_nodes; v++) {
+        const int64_t begin = t->indptr[v];
+        const size_t n = (size_t)(t->indptr[v + 1] - begin);
+        for (size_t i = 0; i < n; i++)
+            list[i] = (struct og_timed){time_at(t, of, begin + (int64_t)i), (uint32_t)i};
+        og__sort_by_time(list, room, n);
+        for (size_t i = 0; i < n; i++)
+            order[begin + (int64_t)i] = list[i].place;
+    }
+}
+
+static int put_in_order(const struct og_topology *t, struct og_budget *b, struct og_list_times *of,
+                        struct og_err *err)
+{
+    if (in_order(t, of))
+        return 0;
+    const size_t longest = (size_t)OG_MAX(og__longest_list(t), 1);
+    const size_t bytes = 2 * longest * sizeof(struct og_timed);
+    uint32_t *order = og__alloc(b, (size_t)t->n_edges * sizeof(*order), part, err);
+    struct og_timed *list = order ? og__alloc(b, bytes, part, err) : NULL;
+    of->order = order;
+    if (!list)
+        return -ENOMEM;
+    sort_lists(t, of, list, list + longest, order);
+    og__release(b, list, bytes, part);
+    return 0;
+}
+
+/* ---- load and release ---- */
+
+static int load_edges(const struct og_relation *r, struct og_budget *b, struct og_list_times *of,
+                      struct og_err *err)
+{
+    int64_t *edge = og__alloc(b, (size_t)r->edge_times.bytes, part, err);
+    of->edge = edge;
+    return edge ? og__npy_read(&r->edge_times, 0, r->n_edges, edge, err) : -ENOMEM;
+}
+
+static int load_relation(struct og_times *out, const struct og_topology *whole, uint32_t r,
+                         struct og_err *err)
+{
+    const struct og_relation *of = &out->graph->relation[r];
+    const struct og_topology *t = og__lists_seen(whole, r);
+    struct og_list_times *own = &out->of[r];
+    const bool timed = out->kind == OG_TIMES_EDGE && of->edge_times.fd >= 0;
+    if (of->n_edges == 0)
+        return 0;
+    if (out->node)
+        own->node = out->node + out->graph->group[of->source].first;
+    if (timed && t->disk)
+        own->file = &of->edge_times;
+    else if (timed) {
+        const int rc = load_edges(of, out->budget, own, err);
+        if (rc < 0)
+            return rc;
+    }
+    return !t->disk && (own->node || own->edge) ? put_in_order(t, out->budget, own, err) : 0;
+}
+
+static int load_nodes(struct og_times *out, struct og_err *err)
+{
+    const struct og_npy *a = &out->graph->node_times;
+    out->node = og__alloc(out->budget, out->n_nodes * sizeof(*out->node), part, err);
+    return out->node ? og__npy_read(a, 0, (int64_t)out->n_nodes, out->node, err) : -ENOMEM;
+}
+
+int og__times_load(const struct og_graph *g, enum og_times_kind kind, const struct og_topology *t,
+                   struct og_budget *b, struct og_times *out, struct og_err *err)
+{
+    int rc;
+    *out = (struct og_times){.kind = kind,
+                             .n_relations = g->n_relations,
+                             .budget = b,
+                             .n_nodes = (size_t)g->n_nodes,
+                             .graph = g};
+    if (kind == OG_TIMES_OFF)
+        return 0;
+    OG_TRY(og__times_check(g, kind, err));
+    if (!(out->of = calloc(g->n_relations, sizeof(*out->of))))
+        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", part));
+    OG_TRY(kind == OG_TIMES_NODE ? load_nodes(out, err) : 0);
+    for (uint32_t r = 0; r < g->n_relations; r++)
+        OG_TRY(load_relation(out, t, r, err));
+out:
+    if (rc < 0)
+        og__times_release(out);
+    return rc;
+}
+
+void og__times_release(struct og_times *t)
+{
+    for (uint32_t r = 0; t->of && r < t->n_relations; r++) {
+        const size_t n = (size_t)t->graph->relation[r].n_edges;
+        og__release(t->budget, (void *)t->of[r].edge, n * sizeof(int64_t), part);
+        og__release(t->budget, (void *)t->of[r].order, n * sizeof(uint32_t), part);
+    }
+    og__release(t->budget, t->node, t->n_nodes * sizeof(*t->node), part);
+    free(t->of);
+    *t = (struct og_times){0};
+}
+
+size_t og__times_bytes(const struct og_graph *g, enum og_times_kind kind, bool on_disk)
+{
+    size_t bytes = kind == OG_TIMES_NODE ? (size_t)g->n_nodes * sizeof(int64_t) : 0;
+    size_t edges = 0;
+    for (uint32_t r = 0; r < g->n_relations; r++)
+        edges += kind == OG_TIMES_NODE || g->relation[r].edge_times.fd >= 0
+                     ? (size_t)g->relation[r].n_edges
+                     : 0;
+    if (kind == OG_TIMES_OFF || on_disk)
+        return bytes;
+    return bytes + edges * (sizeof(uint32_t) + (kind == OG_TIMES_EDGE ? sizeof(int64_t) : 0));
+}
