@@ -5,7 +5,9 @@
  *
  *   hop[h] (h = 0 is nearest the seeds): its destinations are ids[0 .. n[h]), its sources
  *   ids[0 .. n[h+1]). So destinations are a prefix of the sources, and the output rows of layer
- *   L-h are the input rows of layer L-h+1. */
+ *   L-h are the input rows of layer L-h+1.
+ *
+ * With disjoint trees the same holds for places, of which ids are the distinct nodes. */
 #ifndef OG_SAMPLE_BATCH_H
 #define OG_SAMPLE_BATCH_H
 
@@ -54,7 +56,30 @@ struct og_batch {
     uint32_t n_seeds; /* ids[0 .. n_seeds) */
     uint32_t n_units;
     uint32_t *units; /* [n_units] of the sampled edges, distinct, in order of discovery */
+    /* Disjoint trees (trees.h): nodes of blocks are places, and several may have one id. */
+    uint32_t n_places;
+    uint32_t *row;  /* [n_places] of each its position in ids; NULL: place i has ids[i] */
+    uint32_t *node; /* [n_places] ids[row[i]] */
 };
+
+/* The nodes of all blocks, the seeds first. */
+static inline uint32_t og__n_places(const struct og_batch *b)
+{
+    return b->row ? b->n_places : b->n_ids;
+}
+static inline uint32_t *og__place_nodes(const struct og_batch *b)
+{
+    return b->row ? b->node : b->ids;
+}
+/* The batch as models and their users see it: ids are those of places, and repeat. */
+static inline struct og_batch og__batch_by_place(const struct og_batch *b)
+{
+    struct og_batch seen = *b;
+    seen.ids = og__place_nodes(b);
+    seen.n_ids = og__n_places(b);
+    seen.row = NULL;
+    return seen;
+}
 
 /* Rows of edges are read and cached in units of several. The edge at place p of a relation's
  * indices has row p mod rows of unit first + p div rows. */
@@ -100,6 +125,7 @@ struct og_batch_caps {
     } hop[OG_MAX_HOPS];
     uint64_t n_units;                   /* of edges */
     uint64_t n_pairs, n_scores;         /* of link prediction: in training; in evaluation too */
+    bool trees;                         /* of disjoint trees: nodes are places */
     bool rows_come;                     /* rows go to the compute device and need no buffer there */
     const struct og_type_counts *types; /* the same by node type; NULL: not counted; borrowed */
 };

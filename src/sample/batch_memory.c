@@ -79,6 +79,10 @@ int og__batch_reserve(struct og_batch_memory *m, const struct og_batch_caps *cap
     }
     OG_TRY(og__batch_grow(m, &m->ids, ids_bytes(caps, extras), 0, err));
     OG_TRY(og__batch_grow(m, &m->units, units_bytes(caps, extras), 0, err));
+    if (extras & OG__WITH_TREES) {
+        OG_TRY(og__batch_grow(m, &m->row, ids_bytes(caps, extras), 0, err));
+        OG_TRY(og__batch_grow(m, &m->node, ids_bytes(caps, extras), 0, err));
+    }
 out:
     return rc;
 }
@@ -95,7 +99,8 @@ size_t og__batch_bytes(const struct og_batch_caps *caps, unsigned extras)
         if (extras & OG__WITH_RELATIONS)
             words += caps->n_relations + 1 + most_lists(caps, extras, h);
     }
-    return words * 4 + ids_bytes(caps, extras) + units_bytes(caps, extras);
+    return words * 4 + units_bytes(caps, extras) +
+           ids_bytes(caps, extras) * (extras & OG__WITH_TREES ? 3 : 1);
 }
 
 void og__batch_release(struct og_batch_memory *m)
@@ -111,6 +116,8 @@ void og__batch_release(struct og_batch_memory *m)
     }
     og__release(m->budget, m->ids.data, m->ids.bytes, "batches");
     og__release(m->budget, m->units.data, m->units.bytes, "batches");
+    og__release(m->budget, m->row.data, m->row.bytes, "batches");
+    og__release(m->budget, m->node.data, m->node.bytes, "batches");
     og__batch_init(m, m->budget);
 }
 
@@ -126,6 +133,7 @@ void og__caps_include(struct og_batch_caps *caps, const struct og_batch *batch)
 {
     caps->n_hops = OG_MAX(caps->n_hops, batch->n_hops);
     caps->n_units = OG_MAX(caps->n_units, (uint64_t)batch->n_units);
+    caps->trees |= batch->row != NULL;
     for (uint32_t h = 0; h < batch->n_hops; h++) {
         const struct og_block *block = &batch->hop[h];
         caps->hop[h].n_dst = OG_MAX(caps->hop[h].n_dst, block->n_dst);

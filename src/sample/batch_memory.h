@@ -15,8 +15,8 @@ struct og_batch_memory {
     struct og_growing {
         void *data;
         size_t bytes;
-    } ids, units, indptr[OG_MAX_HOPS], src[OG_MAX_HOPS], degree[OG_MAX_HOPS], weight[OG_MAX_HOPS],
-        edge[OG_MAX_HOPS], relation[OG_MAX_HOPS], dst[OG_MAX_HOPS];
+    } ids, units, row, node, indptr[OG_MAX_HOPS], src[OG_MAX_HOPS], degree[OG_MAX_HOPS],
+        weight[OG_MAX_HOPS], edge[OG_MAX_HOPS], relation[OG_MAX_HOPS], dst[OG_MAX_HOPS];
 };
 /* A set of flags: additional arrays of blocks, and their layout. NESTED: nodes sample once a batch,
  * so each block is a prefix of the next. All blocks share the indptr, src, weight and edge of the
@@ -27,6 +27,7 @@ enum {
     OG__NESTED = 4,
     OG__WITH_RELATIONS = 8,
     OG__WITH_EDGES = 16, /* og_block.edge, and the batch's units */
+    OG__WITH_TREES = 32, /* og_batch.row and node */
 };
 /* The hop whose arrays hold the block of hop h. */
 static inline uint32_t og__arrays_at(unsigned extras, uint32_t h)

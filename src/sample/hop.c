@@ -94,19 +94,40 @@ out:
 
 const char og__too_many_hint[] = "use a smaller --batch or --fanout";
 
+int og__fit_ids(struct og_hop *h, uint64_t drawn, struct og_err *err)
+{
+    struct og_batch_memory *out = h->out;
+    const struct og_batch *b = &out->batch;
+    const uint64_t ids = b->n_ids + OG_MIN(drawn, h->most_ids - b->n_ids) + OG__WINDOW;
+    const size_t places = (size_t)(b->n_places + drawn + OG__WINDOW) * 4;
+    int rc;
+    OG_TRY(og__batch_grow(out, &out->ids, ids * 4, (size_t)b->n_ids * 4, err));
+    if (h->s->trees) {
+        OG_TRY(og__batch_grow(out, &out->row, places, (size_t)b->n_places * 4, err));
+        OG_TRY(og__batch_grow(out, &out->node, places, (size_t)b->n_places * 4, err));
+    }
+out:
+    return rc;
+}
+
+static bool places_fit(const struct og_hop *h)
+{
+    const struct og_batch_memory *out = h->out;
+    return (out->batch.n_places + h->s->filled) * sizeof(uint32_t) <=
+           OG_MIN(out->row.bytes, out->node.bytes);
+}
+
 /* The number of a hop's edges may be unknown in advance: then its arrays grow. */
 int og__grow_hop(struct og_hop *h, struct og_err *err)
 {
     struct og_batch_memory *out = h->out;
-    struct og_batch *b = &out->batch;
     uint64_t now = h->block->n_edges;
     uint64_t most = (now + OG__WINDOW) * 5 / 4;
     if (most > UINT32_MAX)
         return og__fail(err, -EOVERFLOW, og__too_many_hint,
                         "a batch with more than %llu edges in a hop", (unsigned long long)now);
-    uint64_t ids = b->n_ids + OG_MIN(most - now, h->most_ids - b->n_ids);
     int rc;
-    OG_TRY(og__batch_grow(out, &out->ids, (ids + OG__WINDOW) * 4, (size_t)b->n_ids * 4, err));
+    OG_TRY(og__fit_ids(h, most - now, err));
     OG_TRY(og__batch_grow(out, &out->src[h->array], most * 4, now * 4, err));
     if (h->weight)
         OG_TRY(
@@ -130,19 +151,54 @@ static inline int make_room(struct og_hop *h, struct og_err *err)
     struct og_sampler *s = h->s;
     int rc = 0;
     bool full = h->block->n_edges + s->filled > h->n_edges ||
-                (h->out->batch.n_ids + s->filled) * sizeof(*h->ids) > h->out->ids.bytes;
+                (h->out->batch.n_ids + s->filled) * sizeof(*h->ids) > h->out->ids.bytes ||
+                (s->trees && !places_fit(h));
     if (OG_UNLIKELY(full))
         rc = og__grow_hop(h, err);
+    if (rc == 0 && s->trees)
+        rc = og__trees_fit(s->trees, (uint64_t)h->out->batch.n_places + s->filled, &h->out->batch,
+                           err);
     uint64_t ids = h->out->batch.n_ids + s->filled;
     if (rc < 0 || ids <= og__id_table_room(&s->table))
         return rc;
     return og__fit_table(s, 2 * ids, h->ids, h->out->batch.n_ids, err);
 }
 
+/* A place for each, and rows for those whose nodes are new to the batch. */
+static void number_places(struct og_hop *h)
+{
+    struct og_sampler *s = h->s;
+    struct og_trees *t = s->trees;
+    struct og_batch *b = &h->out->batch;
+    uint32_t *src = h->block->src + h->block->n_edges;
+    for (size_t i = 0; i < s->filled; i++)
+        og__tree_prefetch(t, s->node[i], t->window[i]);
+    for (size_t i = 0; i < s->filled; i++) {
+        const uint32_t node = s->node[i];
+        const uint32_t place = og__tree_place(t, node, t->window[i], b->n_places);
+        src[i] = place;
+        if (place < b->n_places)
+            continue;
+        const uint32_t row = og__id_place(&s->table, node, b->n_ids);
+        t->tree[place] = t->window[i];
+        b->node[place] = node;
+        b->row[place] = row;
+        b->ids[row] = node;
+        b->n_ids += row == b->n_ids;
+        b->n_places++;
+    }
+    h->block->n_edges += s->filled;
+    s->filled = 0;
+}
+
 static inline void number(struct og_hop *h)
 {
     struct og_sampler *s = h->s;
     struct og_batch *batch = &h->out->batch;
+    if (OG_UNLIKELY(s->trees != NULL)) {
+        number_places(h);
+        return;
+    }
     uint32_t *src = h->block->src + h->block->n_edges;
     uint32_t n_ids = batch->n_ids;
     for (size_t i = 0; i < s->filled; i++) {
@@ -212,6 +268,43 @@ out:
 
 /* ---- the first nodes ---- */
 
+static int share_graph(struct og_sampler *s, const uint32_t *seeds, uint32_t n,
+                       struct og_batch_memory *out, struct og_err *err)
+{
+    uint32_t *ids = out->batch.ids;
+    for (uint32_t i = 0; i < n; i++) {
+        if (og__id_place(&s->table, seeds[i], i) != i)
+            return og__fail(err, -EINVAL, NULL, "seed %u: node %u is in the batch already", i,
+                            seeds[i]);
+        ids[i] = seeds[i];
+    }
+    out->batch.n_ids = n;
+    return 0;
+}
+
+/* Each is the root of a tree, the same node again too. */
+static int plant(struct og_sampler *s, const uint32_t *seeds, uint32_t n,
+                 struct og_batch_memory *out, struct og_err *err)
+{
+    struct og_batch *b = &out->batch;
+    const size_t bytes = ((size_t)n + OG__WINDOW) * 4;
+    int rc;
+    OG_TRY(og__batch_grow(out, &out->row, bytes, 0, err));
+    OG_TRY(og__batch_grow(out, &out->node, bytes, 0, err));
+    b->row = out->row.data;
+    b->node = out->node.data;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t row = og__id_place(&s->table, seeds[i], b->n_ids);
+        b->ids[row] = b->node[i] = seeds[i];
+        b->row[i] = row;
+        b->n_ids += row == b->n_ids;
+    }
+    b->n_places = n;
+    OG_TRY(og__trees_begin(s->trees, seeds, n, err));
+out:
+    return rc;
+}
+
 int og__take_seeds(struct og_sampler *s, const uint32_t *seeds, uint32_t n,
                    struct og_batch_memory *out, struct og_err *err)
 {
@@ -220,17 +313,12 @@ int og__take_seeds(struct og_sampler *s, const uint32_t *seeds, uint32_t n,
     if (n > og__id_table_room(&s->table))
         OG_TRY(og__fit_table(s, 2 * (uint64_t)n, NULL, 0, err));
     og__id_table_clear(&s->table, STRIDE);
-    uint32_t *ids = out->ids.data;
-    for (uint32_t i = 0; i < n; i++) {
+    out->batch = (struct og_batch){.ids = out->ids.data, .n_seeds = n, .units = out->units.data};
+    for (uint32_t i = 0; i < n; i++)
         if (seeds[i] >= s->topology->n_nodes)
             return og__fail(err, -EINVAL, NULL, "seed %u: node %u of a graph of %lld", i, seeds[i],
                             (long long)s->topology->n_nodes);
-        if (og__id_place(&s->table, seeds[i], i) != i)
-            return og__fail(err, -EINVAL, NULL, "seed %u: node %u is in the batch already", i,
-                            seeds[i]);
-        ids[i] = seeds[i];
-    }
-    out->batch = (struct og_batch){.ids = ids, .n_ids = n, .n_seeds = n, .units = out->units.data};
+    OG_TRY(s->trees ? plant(s, seeds, n, out, err) : share_graph(s, seeds, n, out, err));
     if (s->how.edges) {
         og__id_table_clear(&s->units, STRIDE);
         memset(s->n_units, 0, s->n_relations * sizeof(*s->n_units));

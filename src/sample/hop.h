@@ -9,6 +9,7 @@
 #include "sample/sample.h"
 
 #include "base/id_table.h"
+#include "sample/trees.h"
 
 #include <string.h>
 
@@ -42,6 +43,7 @@ struct og_sampler {
     struct og_id_table units; /* the same of units of edges; each relation has numbers of its own */
     uint32_t *n_units;        /* [n_relations] */
     uint32_t n_relations;     /* at least 1 */
+    struct og_trees *trees;   /* NULL: the batch's seeds share one graph */
     /* other ways to draw */
     struct og_sampling how;
     void *state;                   /* its kind's */
@@ -71,17 +73,18 @@ struct og_hop {
     struct og_sampler *s;
     struct og_batch_memory *out;
     struct og_block *block;
-    uint32_t *ids;         /* the batch's */
-    const uint32_t *nodes; /* [n_dst] that sample: ids; in a relation, numbers by type */
-    uint32_t relation;     /* of the lists; 0 in a homogeneous graph */
-    uint32_t base;         /* what lists hold are ids less this */
-    uint64_t most_ids;     /* of a batch */
-    uint32_t first;        /* earlier destinations have their lists from earlier hops */
-    uint32_t array;        /* of out's, the block's arrays: og__arrays_at */
-    uint64_t n_edges;      /* capacity; on disk, the final number */
-    float *weight;         /* [n_edges], or NULL */
-    uint32_t *edge;        /* [n_edges], or NULL */
-    uint32_t n_requested;  /* on disk: edges drawn so far in this hop */
+    uint32_t *ids;            /* the batch's */
+    const uint32_t *nodes;    /* [n_dst] that sample: ids; in a relation, numbers by type */
+    const uint32_t *position; /* [n_dst] of these in the batch; NULL: i */
+    uint32_t relation;        /* of the lists; 0 in a homogeneous graph */
+    uint32_t base;            /* what lists hold are ids less this */
+    uint64_t most_ids;        /* of a batch */
+    uint32_t first;           /* earlier destinations have their lists from earlier hops */
+    uint32_t array;           /* of out's, the block's arrays: og__arrays_at */
+    uint64_t n_edges;         /* capacity; on disk, the final number */
+    float *weight;            /* [n_edges], or NULL */
+    uint32_t *edge;           /* [n_edges], or NULL */
+    uint32_t n_requested;     /* on disk: edges drawn so far in this hop */
     int fanout;
     /* where it draws from */
     uint64_t seed;
@@ -188,9 +191,14 @@ static inline double og__draw_open(struct og_rng *rng)
 /* Call after the batch's ids have moved; also updates `nodes` if those are the batch's. */
 static inline void og__ids_moved(struct og_hop *h)
 {
-    h->ids = h->out->batch.ids = h->out->ids.data;
+    struct og_batch *b = &h->out->batch;
+    h->ids = b->ids = h->out->ids.data;
+    if (h->s->trees) {
+        b->row = h->out->row.data;
+        b->node = h->out->node.data;
+    }
     if (!h->s->related)
-        h->nodes = h->ids;
+        h->nodes = og__place_nodes(b);
 }
 
 /* Checks that the current topology has the weights that the sampler reads. Opens the kind's state
@@ -209,6 +217,8 @@ OG_MUST_CHECK int og__fit_table(struct og_sampler *s, uint64_t ids, const uint32
 OG_MUST_CHECK int og__take_seeds(struct og_sampler *s, const uint32_t *seeds, uint32_t n,
                                  struct og_batch_memory *out, struct og_err *err);
 
+/* Makes room for the nodes that so many more edges may find. */
+OG_MUST_CHECK int og__fit_ids(struct og_hop *h, uint64_t drawn, struct og_err *err);
 /* Makes room for the draws of n nodes from h->first on. If their number is uncertain, for a first
  * part. */
 OG_MUST_CHECK int og__reserve_edges(struct og_hop *h, uint32_t n, struct og_err *err);
@@ -244,6 +254,16 @@ static inline int og__push_edge(struct og_hop *h, int64_t e, struct og_err *err)
         __builtin_prefetch(&s->topology->weights[e]);
     s->edge[s->filled++] = e;
     return s->filled == OG__WINDOW ? og__flush_edges(h, err) : 0;
+}
+
+/* The tree of destination i; and the next edge is of it. */
+static inline uint32_t og__tree_of(const struct og_hop *h, uint32_t i)
+{
+    return h->s->trees->tree[h->position ? h->position[i] : i];
+}
+static inline void og__push_into(struct og_hop *h, uint32_t tree)
+{
+    h->s->trees->window[h->s->filled] = tree;
 }
 
 /* The node that the edge leads from. */

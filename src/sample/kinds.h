@@ -12,7 +12,8 @@
     row(WEIGHTED, weighted)                                                                        \
     row(WALK, walk)                                                                                \
     row(LABOR, labor)                                                                              \
-    row(LADIES, ladies)
+    row(LADIES, ladies)                                                                            \
+    row(DISJOINT, disjoint)
 /* clang-format on */
 
 struct og_sampler_ops {
@@ -20,6 +21,7 @@ struct og_sampler_ops {
     bool reads_weights, by_visits, edges_unknown;
     bool weighs;                   /* it has weights of its own for og_block.weight */
     bool one_state;                /* s->state is shared by all relations */
+    bool trees;                    /* each seed has a tree of its own (trees.h) */
     const char *const *parameters; /* options, ends with NULL; NULL: none */
     /* functions; all but hop may be NULL: nothing to do, or no memory */
     OG_MUST_CHECK int (*open)(struct og_sampler *s, struct og_err *err); /* into s->state */

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LISTS = 4096, LEAST_BLOCKS = 64 }; /* lists at a time, at most; blocks in the buffer */
+enum { LISTS = OG__LISTS_AT_ONCE, LEAST_BLOCKS = 64 }; /* blocks in the buffer */
 
 static const char part[] = "sampler";
 
@@ -21,12 +21,13 @@ struct og_lists {
     struct og_blocks blocks;
     struct og_reader *reader;
     struct og_budget *budget;
-    size_t element;      /* bytes */
-    size_t capacity;     /* blocks */
-    uint32_t *requested; /* [capacity] */
-    char *data;          /* [capacity] of OG__LIST_BLOCK bytes */
-    uint64_t *order;     /* [LISTS] node << 32 | its position in the request */
-    const char **start;  /* [LISTS] of each list, in data */
+    size_t element;          /* bytes */
+    size_t capacity;         /* blocks */
+    uint32_t *requested;     /* [capacity] */
+    char *data;              /* [capacity] of OG__LIST_BLOCK bytes */
+    uint64_t *order;         /* [LISTS] node << 32 | its position in the request */
+    struct og_id_table seen; /* of og_id_place: its nodes, each once */
+    const char **start;      /* [LISTS] of each list, in data */
 };
 
 /* ---- sizes, open and close ---- */
@@ -44,7 +45,8 @@ static size_t bytes_of(size_t capacity)
 
 static size_t tables_bytes(void)
 {
-    return (size_t)LISTS * (sizeof(uint64_t) + sizeof(const char *));
+    return (size_t)LISTS * (sizeof(uint64_t) + sizeof(const char *)) +
+           og__id_table_size(LISTS) * sizeof(struct og_id_place);
 }
 
 size_t og__lists_bytes(const struct og_topology_disk_options *opt, size_t element, int64_t longest)
@@ -86,6 +88,8 @@ int og__lists_open(struct og_lists **out, const struct og_topology *t, const str
     l->start = og__alloc(b, LISTS * sizeof(*l->start), part, err);
     if (!l->order || !l->start)
         OG_TRY(-ENOMEM);
+    OG_TRY(og__id_table_open(&l->seen, og__id_table_size(LISTS), sizeof(struct og_id_place), b,
+                             part, err));
     OG_TRY(og__blocks_lay(&l->blocks, array, err));
     OG_TRY(take_buffer(l, capacity_of(opt), err));
     OG_TRY(og__reader_open(&l->reader, array->path, l->blocks.base, OG__LIST_BLOCK,
@@ -105,6 +109,7 @@ void og__lists_close(struct og_lists *l)
     drop_buffer(l);
     og__release(l->budget, l->order, LISTS * sizeof(*l->order), part);
     og__release(l->budget, l->start, LISTS * sizeof(*l->start), part);
+    og__id_table_close(&l->seen, sizeof(struct og_id_place), l->budget, part);
     og__release(l->budget, l, sizeof(*l), part);
 }
 
@@ -136,8 +141,10 @@ static int choose_lists(struct og_lists *l, const struct og_topology *t,
 {
     size_t blocks = 0;
     uint32_t k = 0;
+    og__id_table_clear(&l->seen, sizeof(struct og_id_place));
     for (; k < OG_MIN(n, (uint32_t)LISTS); k++) {
-        uint32_t more = span_of(l, t, kept, nodes[k]).n;
+        const bool first = og__id_place(&l->seen, nodes[k], k) == k;
+        uint32_t more = first ? span_of(l, t, kept, nodes[k]).n : 0;
         if (k > 0 && blocks + more > l->capacity)
             break;
         blocks += more;
@@ -154,14 +161,18 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Computes the blocks of the lists in file order, and each list's position; returns the number of
- * blocks. */
+/* Computes the blocks of the lists in file order, and each list's position. A node may be there
+ * several times. Returns the number of blocks. */
 static size_t lay_out(struct og_lists *l, const struct og_topology *t,
                       const struct og_neighbors *kept, uint32_t n)
 {
     size_t m = 0;
     qsort(l->order, n, sizeof(*l->order), ascending);
     for (uint32_t i = 0; i < n; i++) {
+        if (i > 0 && l->order[i] >> 32 == l->order[i - 1] >> 32) {
+            l->start[(uint32_t)l->order[i]] = l->start[(uint32_t)l->order[i - 1]];
+            continue;
+        }
         struct span s = span_of(l, t, kept, (uint32_t)(l->order[i] >> 32));
         bool shared = m > 0 && s.n > 0 && l->requested[m - 1] == s.first.block;
         size_t at = m - shared;

@@ -8,6 +8,7 @@
 /* ---- from an array on disk ---- */
 
 struct og_lists;
+enum { OG__LISTS_AT_ONCE = 4096 }; /* that are read together, at most */
 
 /* Opens an array of the topology's dataset, which is on disk; the topology's options configure
  * reads. */

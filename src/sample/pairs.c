@@ -53,7 +53,7 @@ uint32_t og__pairs_most_seeds(const struct og_pair_rule *rule, uint32_t edges)
     uint64_t evaluation = edges * (4 + most_given_seeds(rule)) + rank_negatives_drawn(rule);
     uint64_t alone = 2 + (uint64_t)rule->negatives; /* one edge draws from all nodes */
     uint64_t most = OG_MAX(OG_MAX(training, evaluation), alone);
-    return (uint32_t)OG_MIN(most, (uint64_t)rule->n_nodes);
+    return rule->trees ? 2 * edges : (uint32_t)OG_MIN(most, (uint64_t)rule->n_nodes);
 }
 
 uint64_t og__pairs_most(const struct og_pair_rule *rule, uint32_t edges, bool training)
@@ -84,7 +84,7 @@ int og__pairs_open(struct og_pairs *p, const struct og_pair_rule *rule, uint32_t
                    struct og_budget *b, struct og_err *err)
 {
     struct og_pair_sizes size = sizes_for(rule, edges);
-    *p = (struct og_pairs){.budget = b, .keeps = rule->keeps};
+    *p = (struct og_pairs){.budget = b, .keeps = rule->keeps, .trees = rule->trees};
     if (size.pairs > INT32_MAX) /* they are numbered in 32 bits, twice */
         return og__fail(err, -EOVERFLOW, "use a smaller --batch, --negatives or --eval-negatives",
                         "a batch of %u edges with %zu pairs", edges, size.pairs);
@@ -118,7 +118,7 @@ void og__pairs_close(struct og_pairs *p)
 
 static uint32_t position_of(struct og_pairs *p, uint32_t node)
 {
-    uint32_t position = og__id_place(&p->table, node, p->n_seeds);
+    uint32_t position = p->trees ? p->n_seeds : og__id_place(&p->table, node, p->n_seeds);
     p->seeds[position] = node;
     p->n_seeds += position == p->n_seeds;
     return position;
@@ -342,6 +342,20 @@ static void add_ranked(struct og_pairs *p, const struct og_pair_rule *rule, cons
         (rule->of ? add_rank_negatives_of_types : add_rank_negatives)(p, rule, key);
 }
 
+/* All sources, then all destinations. */
+static void plant_pairs(struct og_pairs *p, const uint32_t *ends, const uint64_t *place,
+                        const uint32_t *relation)
+{
+    for (uint32_t i = 0; i < p->n_edges; i++)
+        p->a[i] = position_of(p, ends[2 * place[i]]);
+    for (uint32_t i = 0; i < p->n_edges; i++)
+        p->b[i] = position_of(p, ends[2 * place[i] + 1]);
+    for (uint32_t i = 0; relation && p->relation && i < p->n_edges; i++)
+        p->relation[i] = relation[place[i]];
+    p->n = p->n_edges;
+    p->n_negatives = 0;
+}
+
 void og__pairs_make(struct og_pairs *p, const struct og_pair_rule *rule, const uint32_t *ends,
                     const uint64_t *place, uint32_t n_edges, const struct og_pair_key *key)
 {
@@ -351,6 +365,10 @@ void og__pairs_make(struct og_pairs *p, const struct og_pair_rule *rule, const u
     p->both_ends = p->ranks_given = false;
     p->held_out = !key->training;
     og__id_table_clear(&p->table, sizeof(struct og_id_place));
+    if (rule->trees) {
+        plant_pairs(p, ends, place, relation);
+        return;
+    }
     for (uint32_t i = 0; i < n_edges; i++)
         add_pair(p, ends[2 * place[i]], relation ? relation[place[i]] : 0, ends[2 * place[i] + 1]);
     for (uint32_t i = 0; i < n_edges && !rule->labelled; i++)

@@ -50,10 +50,11 @@ struct og_given_negatives {
 struct og_pair_rule {
     uint64_t seed; /* of the run */
     uint32_t n_nodes;
-    bool symmetric;              /* an edge has no direction */
-    bool in_batch;               /* training negatives use the batch's own nodes */
-    bool keeps;                  /* blocks keep the edges of their batch */
-    bool labelled;               /* edges have labels, and no negatives */
+    bool symmetric; /* an edge has no direction */
+    bool in_batch;  /* training negatives use the batch's own nodes */
+    bool keeps;     /* blocks keep the edges of their batch */
+    bool labelled;  /* edges have labels, and no negatives */
+    bool trees;     /* each end is a seed of its own: first all sources, then all destinations */
     uint32_t negatives;          /* an edge, in training */
     uint32_t rank_negatives;     /* per edge, in evaluation; with several relations, per end */
     const struct og_triples *of; /* edges are of several relations; NULL: of one; borrowed */
@@ -69,7 +70,7 @@ struct og_pairs {
     bool ranks_given;    /* ranking negatives are given: each counts */
     bool held_out;       /* edges of evaluation */
     const void *targets; /* of labelled edges, in the form of their task; NULL: none */
-    bool keeps;          /* the rule's */
+    bool keeps, trees;   /* the rule's */
     uint32_t *seeds;     /* [n_seeds] distinct, in the order met */
     uint32_t n_seeds;
     /* memory, for batches up to `most` edges */

@@ -379,6 +379,7 @@ static int draw_lists(struct og_hop *h, const struct turn *turn, const struct gr
     n = own.n_dst = find_listed(d, turn->of, g, k->dst + k->n_lists);
     h->block = &own;
     h->nodes = d->listed;
+    h->position = position;
     OG_TRY(og__reserve_edges(h, n, err));
     og__find_room(h);
     OG_TRY(og__draw_hop(h, err));
@@ -440,9 +441,9 @@ int og__related_hop(struct og_sampler *s, const struct og_sample_key *key, int i
     struct og_batch *b = &out->batch;
     struct og_block *block = &b->hop[i];
     const struct og_block *before = s->how.once && i > 0 ? block - 1 : NULL;
-    *block = (struct og_block){.n_dst = b->n_ids, .n_relations = n};
+    *block = (struct og_block){.n_dst = og__n_places(b), .n_relations = n};
     int rc;
-    OG_TRY(put_in_groups(s, b->ids, before ? before->n_dst : 0, b->n_ids, err));
+    OG_TRY(put_in_groups(s, og__place_nodes(b), before ? before->n_dst : 0, block->n_dst, err));
     OG_TRY(og__batch_grow(out, &out->relation[i], ((size_t)n + 1) * 4, 0, err));
     block->relation = out->relation[i].data;
     for (uint32_t r = 0; r < n; r++) {
@@ -464,7 +465,7 @@ int og__related_hop(struct og_sampler *s, const struct og_sample_key *key, int i
     if (s->how.edges)
         block->edge = out->edge[i].data;
     block->indptr[block->n_lists] = (uint32_t)block->n_edges;
-    block->n_src = b->n_ids;
+    block->n_src = og__n_places(b);
     b->n_hops = (uint32_t)i + 1;
 out:
     return rc;

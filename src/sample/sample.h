@@ -12,6 +12,7 @@
 #include "sample/batch_memory.h"
 
 struct og_sampler;
+struct og_times;
 
 /* Opens a sampler. The caller owns topology, which many samplers may share. fanout[h]: of hop h +
  * 1, the one nearest the seeds first; -1 = all neighbours. Heterogeneous: fanout[r * n_hops + h] of
@@ -34,6 +35,12 @@ struct og_sampling {
     /* [n_relations] of the edges' rows; NULL: blocks have no og_block.edge. Not with walks, which
      * sample no edges. Borrowed while samplers are open */
     const struct og_edge_unit *edges;
+    /* Disjoint trees, whose edges are no later than the tree's seed, by times of this kind. NULL:
+     * all edges are early enough. Borrowed while samplers are open */
+    enum og_times_kind time;
+    const struct og_times *times;
+    int64_t window; /* nor earlier than the seed by more; 0: any earlier edge */
+    bool last;      /* the last ones are taken, instead of a uniform sample */
 };
 /* The number of neighbours that a node samples of so many: all of them if fanout is -1. */
 static inline int64_t og__drawn_number(bool replace, int fanout, int64_t degree)
@@ -56,6 +63,8 @@ bool og__sampling_by_visits(enum og_sampler_kind kind);
 bool og__sampling_edges_unknown(enum og_sampler_kind kind);
 /* Does it use this option, a parameter of some samplers? */
 bool og__sampling_takes(int kind, const char *option);
+/* Does each seed have a tree of its own (trees.h)? Then a seed may come several times. */
+bool og__sampling_of_trees(enum og_sampler_kind kind);
 /* Does it fill og_block.weight? How does it use edge weights? Can batches be sampled as a group
  * from disk (group_sampling.h)? */
 bool og__sampling_weighs(const struct og_sampling *how);
@@ -100,6 +109,7 @@ struct og_sample_reads og__sampler_reads(const struct og_sampler *s);
 struct og_sample_key {
     enum og__stream stream;
     uint32_t epoch, batch;
+    const int64_t *times; /* [n_seeds] of the seeds' trees; NULL: those of the seeds themselves */
 };
 
 /* Samples one mini-batch. In every hop each node found so far draws up to fanout of its
@@ -108,7 +118,7 @@ struct og_sample_key {
  * Nodes that sample once a batch do so in the hop after the one that found them, seeds in the
  * first. In later hops they keep these neighbours.
  *
- * seeds   n_seeds distinct node ids, each < n_nodes; copied
+ * seeds   n_seeds node ids, each < n_nodes; distinct, except of trees; copied
  * out     refilled; its arrays stay valid until the next call with it
  *
  * Returns 0, -ENOMEM, or -EINVAL for a seed out of range or duplicated. With a topology on disk

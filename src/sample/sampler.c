@@ -1,6 +1,7 @@
 /* The sampler of any kind: makes batches. A batch is its seeds, then one hop after another. Each
  * hop reserves memory, samples by its kind (kinds.h) and, if requested, adds degrees of the nodes
  * it found. */
+#include "dataset/times.h"
 #include "sample/from_disk.h"
 #include "sample/kinds.h"
 #include "sample/lists.h"
@@ -35,6 +36,11 @@ bool og__sampling_by_visits(enum og_sampler_kind kind)
 bool og__sampling_edges_unknown(enum og_sampler_kind kind)
 {
     return kinds[kind]->edges_unknown;
+}
+
+bool og__sampling_of_trees(enum og_sampler_kind kind)
+{
+    return kinds[kind]->trees;
 }
 
 bool og__sampling_weighs(const struct og_sampling *how)
@@ -124,6 +130,7 @@ void og__sampler_close(struct og_sampler *s)
     og__release(s->budget, s->set, s->set_size * 4, "sampler");
     og__id_table_close(&s->table, sizeof(struct og_id_place), s->budget, "sampler");
     og__id_table_close(&s->units, sizeof(struct og_id_place), s->budget, "sampler");
+    og__trees_close(s->trees);
     free(s->n_units);
     free(s);
 }
@@ -158,11 +165,14 @@ static int open_units(struct og_sampler *s, struct og_err *err)
 
 int og__sampler_choose(struct og_sampler *s, const struct og_sampling *how, struct og_err *err)
 {
+    int rc = 0;
     s->how = *how;
-    const int rc = how->edges ? open_units(s, err) : 0;
-    if (rc < 0)
-        return rc;
-    return s->related ? og__related_choose(s, err) : og__sampler_begin(s, err);
+    OG_TRY(how->edges ? open_units(s, err) : 0);
+    if (kinds[how->kind]->trees && !s->trees)
+        OG_TRY(og__trees_open(&s->trees, s->budget, err));
+    OG_TRY(s->related ? og__related_choose(s, err) : og__sampler_begin(s, err));
+out:
+    return rc;
 }
 
 size_t og__sampler_bytes(const struct og_batch_caps *caps)
@@ -176,6 +186,7 @@ size_t og__sampler_bytes(const struct og_batch_caps *caps)
         own = OG_MAX(own, kinds[k]->bytes ? kinds[k]->bytes(seen) : 0);
     if (caps->n_relations > 0)
         own += og__related_bytes(ids);
+    own += caps->trees ? og__trees_bytes(caps->hop[0].n_dst, ids) : 0;
     if (caps->n_units > 0) /* while the table grows the half as large one is still there */
         own += og__id_table_size(caps->n_units + OG__WINDOW) * 3 / 2 * sizeof(struct og_id_place);
     return og__id_table_size(2 * (ids + OG__WINDOW)) * sizeof(struct og_id_place) + OG_MIB / 2 +
@@ -265,7 +276,6 @@ int og__reserve_edges(struct og_hop *h, uint32_t n, struct og_err *err)
 {
     struct og_sampler *s = h->s;
     struct og_batch_memory *out = h->out;
-    struct og_batch *b = &out->batch;
     const uint32_t *nodes = h->nodes + h->first; /* that draw */
     const uint64_t before = h->block->n_edges;
     int rc = 0;
@@ -274,12 +284,11 @@ int og__reserve_edges(struct og_hop *h, uint32_t n, struct og_err *err)
     const uint64_t most = og__sampling_by_visits(s->how.kind) ? (uint64_t)n * (uint64_t)h->fanout
                                                               : count_edges(s, nodes, n, h->fanout);
     const uint64_t drawn = beginning(h, most);
-    const uint64_t ids = b->n_ids + OG_MIN(drawn, h->most_ids - b->n_ids);
     const uint64_t edges = before + drawn;
     if (edges > UINT32_MAX)
         OG_TRY(og__fail(err, -EOVERFLOW, og__too_many_hint, "a batch with %llu edges in hop %u",
                         (unsigned long long)edges, h->number + 1));
-    OG_TRY(og__batch_grow(out, &out->ids, (ids + OG__WINDOW) * 4, (size_t)b->n_ids * 4, err));
+    OG_TRY(og__fit_ids(h, drawn, err));
     OG_TRY(og__batch_grow(out, &out->src[h->array], edges * 4, before * 4, err));
     if (og__sampling_weighs(&s->how))
         OG_TRY(og__batch_grow(out, &out->weight[h->array], edges * 4, before * 4, err));
@@ -294,7 +303,7 @@ out:
 /* Nested blocks preserve the existing lists. */
 static int reserve_hop(struct og_hop *h, struct og_err *err)
 {
-    const uint32_t n_dst = h->out->batch.n_ids;
+    const uint32_t n_dst = og__n_places(&h->out->batch);
     struct og_growing *indptr = &h->out->indptr[h->array];
     int rc;
     OG_TRY(og__batch_grow(h->out, indptr, ((size_t)n_dst + 1) * 4, (size_t)h->first * 4, err));
@@ -318,7 +327,7 @@ void og__find_room(struct og_hop *h)
 /* Sets pointers to the arrays of the hop. */
 static void place_hop(struct og_hop *h)
 {
-    h->block->n_dst = h->out->batch.n_ids;
+    h->block->n_dst = og__n_places(&h->out->batch);
     h->block->indptr = h->out->indptr[h->array].data;
     og__find_room(h);
 }
@@ -343,8 +352,8 @@ static int add_degrees(struct og_sampler *s, int i, struct og_batch_memory *out,
     OG_TRY(og__batch_grow(out, &out->degree[i], (size_t)block->n_src * 4, 0, err));
     block->degree = out->degree[i].data;
     if (s->topology->mapped)
-        OG_TRY(og__mapped_lists(s->topology, b->ids, block->n_src, err));
-    look_up_degrees(s, b->ids, s->fanout[drawing], block);
+        OG_TRY(og__mapped_lists(s->topology, og__place_nodes(b), block->n_src, err));
+    look_up_degrees(s, og__place_nodes(b), s->fanout[drawing], block);
 out:
     return rc;
 }
@@ -364,19 +373,37 @@ int og__draw_hop(struct og_hop *h, struct og_err *err)
     return e ? e->hop(e->self, h, err) : kinds[h->s->how.kind]->hop(h, err);
 }
 
+/* Their draws and times. */
+static void key_trees(struct og_sampler *s, const struct og_sample_key *key,
+                      const struct og_batch *b)
+{
+    const struct og_times *times = s->how.times;
+    for (uint32_t i = 0; i < b->n_seeds; i++) {
+        uint32_t word[4];
+        og__philox(s->seed, OG__STREAM_TREE, key->epoch, key->batch, (uint32_t)key->stream,
+                   b->node[i], 0, word);
+        s->trees->key[i] = (uint64_t)word[0] << 32 | word[1];
+        s->trees->time[i] = times && times->node ? times->node[b->node[i]] : INT64_MAX;
+        if (key->times)
+            s->trees->time[i] = key->times[i];
+    }
+}
+
 int og__sample_hop(struct og_sampler *s, const struct og_sample_key *key, int i,
                    struct og_batch_memory *out, struct og_err *err)
 {
     struct og_batch *b = &out->batch;
     struct og_block *block = &b->hop[i];
     const struct og_block *before = s->how.once && i > 0 ? block - 1 : NULL;
+    if (s->trees && i == 0)
+        key_trees(s, key, b);
     if (s->related)
         return og__related_hop(s, key, i, out, err);
     struct og_hop hop = og__hop_of(s, key, (uint32_t)i, 0);
     hop.out = out;
     hop.block = block;
     hop.ids = b->ids;
-    hop.nodes = b->ids;
+    hop.nodes = og__place_nodes(b);
     hop.first = before ? before->n_dst : 0;
     hop.array = og__arrays_at(s->how.once ? OG__NESTED : 0, (uint32_t)i);
     *block = (struct og_block){.n_edges = before ? before->n_edges : 0};
@@ -386,7 +413,7 @@ int og__sample_hop(struct og_sampler *s, const struct og_sample_key *key, int i,
     b->n_hops = (uint32_t)i + 1;
     OG_TRY(og__draw_hop(&hop, err));
     block->indptr[block->n_dst] = (uint32_t)block->n_edges;
-    block->n_src = b->n_ids;
+    block->n_src = og__n_places(b);
     block->weight = hop.weight;
     block->edge = hop.edge;
     if (before)

@@ -8,14 +8,28 @@ uint32_t og__seeds_most(const struct og_seed_source *source)
     return source->edges ? og__pairs_most_seeds(&source->rule, batch) : batch;
 }
 
+/* Trees may begin at the same node. */
+static bool drops(const struct og_seed_source *source)
+{
+    return source->repeats && !source->trees;
+}
+
+/* What times of a batch's seeds take. */
+static size_t times_bytes(const struct og_seed_source *source)
+{
+    return source->trees ? og__seeds_most(source) * sizeof(int64_t) : 0;
+}
+
 size_t og__seeds_bytes(const struct og_seed_source *source)
 {
     size_t batch = source->schedule->batch_size;
     if (source->edges)
-        return batch * sizeof(uint64_t) + og__pairs_bytes(&source->rule, (uint32_t)batch);
+        return batch * sizeof(uint64_t) + og__pairs_bytes(&source->rule, (uint32_t)batch) +
+               times_bytes(source);
     const size_t table = og__id_table_size(batch) * sizeof(struct og_id_place);
     const size_t repeats = 2 * batch * sizeof(uint32_t) + table;
-    return batch * (sizeof(uint64_t) + sizeof(uint32_t)) + (source->repeats ? repeats : 0);
+    return batch * (sizeof(uint64_t) + sizeof(uint32_t)) + (drops(source) ? repeats : 0) +
+           times_bytes(source);
 }
 
 static int open_repeats(struct og_seeds *s, struct og_err *err)
@@ -32,16 +46,18 @@ int og__seeds_open(struct og_seeds *s, const struct og_seed_source *source, stru
                    struct og_err *err)
 {
     uint32_t batch = source->schedule->batch_size;
-    *s = (struct og_seeds){.budget = b, .most = batch};
+    *s = (struct og_seeds){.budget = b, .most = batch, .time_bytes = times_bytes(source)};
     s->place = og__alloc(b, batch * sizeof(*s->place), part, err);
     if (!s->place)
+        return -ENOMEM;
+    if (source->trees && !(s->own_time = og__alloc(b, times_bytes(source), part, err)))
         return -ENOMEM;
     if (source->edges)
         return og__pairs_open(&s->pairs, &source->rule, batch, b, err);
     s->own = og__alloc(b, batch * sizeof(*s->own), part, err);
     if (!s->own)
         return -ENOMEM;
-    return source->repeats ? open_repeats(s, err) : 0;
+    return drops(source) ? open_repeats(s, err) : 0;
 }
 
 void og__seeds_close(struct og_seeds *s)
@@ -50,6 +66,7 @@ void og__seeds_close(struct og_seeds *s)
     og__release(s->budget, s->own, s->most * sizeof(*s->own), part);
     og__release(s->budget, s->first, s->most * sizeof(*s->first), part);
     og__release(s->budget, s->next, s->most * sizeof(*s->next), part);
+    og__release(s->budget, s->own_time, s->time_bytes, part);
     og__id_table_close(&s->table, sizeof(struct og_id_place), s->budget, part);
     og__pairs_close(&s->pairs);
     *s = (struct og_seeds){0};
@@ -76,6 +93,14 @@ static void drop_repeats(struct og_seeds *s, uint32_t n)
     s->repeating = s->extra > 0 ? s->n : 0;
 }
 
+/* Both ends of n edges have the edge's time. */
+static void take_times(struct og_seeds *s, const int64_t *times, uint32_t n)
+{
+    for (uint32_t i = 0; times && i < s->n; i++)
+        s->own_time[i] = times[s->place[i % n]];
+    s->time = times ? s->own_time : NULL;
+}
+
 void og__seeds_take(struct og_seeds *s, const struct og_seed_source *source,
                     const struct og_descriptor *descriptor)
 {
@@ -93,13 +118,15 @@ void og__seeds_take(struct og_seeds *s, const struct og_seed_source *source,
         og__pairs_make(&s->pairs, &source->rule, split, s->place, descriptor->n_seeds, &key);
         s->node = s->pairs.seeds;
         s->n = s->pairs.n_seeds;
+        take_times(s, source->times[descriptor->split], descriptor->n_seeds);
         return;
     }
     for (uint32_t i = 0; i < descriptor->n_seeds; i++)
         s->own[i] = split[s->place[i]];
     s->node = s->own;
     s->n = descriptor->n_seeds;
-    if (source->repeats && descriptor->split == OG__TRAIN)
+    take_times(s, source->times[descriptor->split], descriptor->n_seeds);
+    if (drops(source) && descriptor->split == OG__TRAIN)
         drop_repeats(s, descriptor->n_seeds);
 }
 

@@ -16,6 +16,10 @@ struct og_seed_source {
     const struct og_balanced *balanced; /* draws the seeds of training; NULL: each once an epoch */
     bool edges;
     struct og_pair_rule rule; /* with edges */
+    /* Seeds begin disjoint trees, several of them at the same node too. `times`: one for each of
+     * the split; NULL: those of the nodes. */
+    bool trees;
+    const int64_t *times[OG__SPLITS];
 };
 
 /* The seeds of one batch; memory ("batches") for any. */
@@ -28,6 +32,9 @@ struct og_seeds {
     uint32_t repeating; /* n; 0: each node is listed once, and these are not filled */
     uint32_t extra;     /* places of the turn beyond n */
     uint32_t *first, *next;
+    const int64_t *time; /* [n] of their trees; NULL: those of the nodes */
+    int64_t *own_time;
+    size_t time_bytes;
     struct og_id_table table; /* of og_id_place: node -> position */
     struct og_pairs pairs;
     struct og_budget *budget;

@@ -137,6 +137,7 @@ void og__spilled_place(struct og_spilled *s, struct og_trace_spot *own)
     own->at = s->first_piece + s->n_pieces - 1;
     own->first_id = s->next->first_id;
     own->first_unit = s->next->first_unit;
+    own->first_place = s->next->first_place;
     for (int h = 0; h < s->form.n_hops; h++) {
         own->hop[h].first_edge = s->next->hop[h].first_edge;
         own->hop[h].first_degree = s->next->hop[h].first_degree;

@@ -113,6 +113,8 @@ static void each_part(const struct og_superbatch *s, struct og_batch *batch, wit
     const unsigned extras = s->opt.extras;
     if ((extras & OG__WITH_EDGES) && !s->opt.plans_units)
         with(at, batch->units, (size_t)batch->n_units * 4);
+    if (extras & OG__WITH_TREES)
+        with(at, batch->row, (size_t)batch->n_places * 4);
     for (uint32_t h = 0; h < batch->n_hops; h++) {
         struct og_block *k = &batch->hop[h];
         if (extras & OG__WITH_DEGREES)
@@ -427,6 +429,8 @@ int og__superbatch_replay(struct og_superbatch *s, uint32_t i, uint32_t next,
         OG_TRY(read_back(s, p, out, read, err));
     if (p->kept == IN_MEMORY)
         each_part(s, &out->batch, take_part, &(const char *){s->blocks.base + p->at});
+    for (uint32_t k = 0; out->batch.row && k < out->batch.n_places; k++)
+        out->batch.node[k] = out->batch.ids[out->batch.row[k]];
     if (next < s->n)
         prefetch(s, next);
 out:

@@ -21,6 +21,7 @@ struct og_trace_writer {
         struct og_npy_writer *degree, *weight, *edge, *rel; /* NULL unless stored */
     } hop[OG_MAX_HOPS];
     struct og_npy_writer *units;          /* likewise */
+    struct og_npy_writer *rows;           /* of places */
     struct og_npy_writer *labels, *check; /* NULL unless stored */
     struct og_trace_options opt;
     uint32_t n_dirs;
@@ -104,6 +105,8 @@ int og__trace_create(struct og_trace_writer **out, struct og_places dir,
         OG_TRY(create_hop(&w->hop[h], dir, h + 1, opt, err));
     if (opt->extras & OG__WITH_EDGES)
         OG_TRY(create(&w->units, dir, "units", 0, "", OG__NPY_I32, 1, 1, err));
+    if (opt->extras & OG__WITH_TREES)
+        OG_TRY(create(&w->rows, dir, "rows", 0, "", OG__NPY_I32, 1, 1, err));
     if (opt->label_width)
         OG_TRY(create(&w->labels, dir, "labels", 0, "", multi ? OG__NPY_F32 : OG__NPY_I64,
                       multi ? 2 : 1, opt->label_width, err));
@@ -215,10 +218,12 @@ int og__trace_append(struct og_trace_writer *w, const struct og_batch *batch, co
                      struct og_err *err)
 {
     int rc;
-    OG_TRY(append_ids(w, &w->seeds, batch->ids, batch->n_seeds, err));
+    OG_TRY(append_ids(w, &w->seeds, og__place_nodes(batch), batch->n_seeds, err));
     OG_TRY(append_ids(w, &w->ids, batch->ids, batch->n_ids, err));
     if (w->units)
         OG_TRY(og__npy_append(w->units, batch->units, batch->n_units, err));
+    if (w->rows)
+        OG_TRY(og__npy_append(w->rows, batch->row, batch->n_places, err));
     for (uint32_t h = 0; h < batch->n_hops; h++)
         OG_TRY(append_block(w, h, &batch->hop[h], err));
     if (w->check) {
@@ -240,6 +245,8 @@ static size_t all_writers(const struct og_trace_writer *w, struct og_npy_writer 
     list[n++] = w->ids.ptr;
     if (w->units)
         list[n++] = w->units;
+    if (w->rows)
+        list[n++] = w->rows;
     if (w->labels)
         list[n++] = w->labels;
     if (w->check)
@@ -261,7 +268,7 @@ static size_t all_writers(const struct og_trace_writer *w, struct og_npy_writer 
     return n;
 }
 
-enum { MAX_WRITERS = 7 + 8 * OG_MAX_HOPS };
+enum { MAX_WRITERS = 8 + 8 * OG_MAX_HOPS };
 
 static int columns_of_a_hop(const struct og_trace_options *opt)
 {
@@ -272,8 +279,8 @@ static int columns_of_a_hop(const struct og_trace_options *opt)
 size_t og__trace_writer_bytes(const struct og_trace_options *opt)
 {
     const int a_hop = columns_of_a_hop(opt);
-    const int units = !!(opt->extras & OG__WITH_EDGES);
-    const int columns = 4 + units + (opt->label_width > 0) + opt->checks + opt->n_hops * a_hop;
+    const int more = !!(opt->extras & OG__WITH_EDGES) + !!(opt->extras & OG__WITH_TREES);
+    const int columns = 4 + more + (opt->label_width > 0) + opt->checks + opt->n_hops * a_hop;
     return (size_t)columns * OG__NPY_BUFFER;
 }
 
@@ -333,8 +340,9 @@ uint64_t og__trace_room(const struct og_trace_writer *w)
 uint64_t og__trace_empty_bytes(const struct og_trace_options *opt)
 {
     const uint64_t hops = (uint64_t)opt->n_hops;
-    const uint64_t units = !!(opt->extras & OG__WITH_EDGES);
-    return (4 + units + hops * (uint64_t)columns_of_a_hop(opt)) * OG__NPY_HEADER +
+    const uint64_t more =
+        (opt->extras & OG__WITH_EDGES ? 1u : 0u) + (opt->extras & OG__WITH_TREES ? 1u : 0u);
+    return (4 + more + hops * (uint64_t)columns_of_a_hop(opt)) * OG__NPY_HEADER +
            (2 + hops) * sizeof(int64_t);
 }
 
@@ -352,6 +360,8 @@ uint64_t og__trace_batch_room(const struct og_trace_options *opt, const struct o
     const uint64_t ids = (uint64_t)batch->n_seeds + batch->n_ids;
     struct dealt d = {.n = n};
     deal(&d, 0, "", batch->n_units * edge);
+    if (opt->extras & OG__WITH_TREES)
+        deal(&d, 0, "", batch->hop[batch->n_hops - 1].n_src * sizeof(uint32_t));
     deal(&d, 0, "", ids * og__npy_size(id_type(opt->n_nodes)) + 2 * sizeof(int64_t));
     for (uint32_t h = 0; h < batch->n_hops; h++) {
         const struct og_block *k = &batch->hop[h];

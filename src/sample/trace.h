@@ -10,6 +10,7 @@
  *                               found in that hop
  *     hop<h>_weight             float32, og_block.weight, one an edge, optional
  *     hop<h>_edge, units        int32, og_block.edge, one an edge, and og_batch.units; optional
+ *     rows                      int32, og_batch.row, one a place; optional
  *     hop<h>_rel                uint8 or uint16, heterogeneous: the relation of each edge
  *     check                     uint64 [batches, 4]: XXH3-64 of each batch's ids, edges, degrees
  *                               and weights; optional

@@ -13,6 +13,7 @@ void og__trace_spot_next(const struct og_trace_spot *p, int n_hops, struct og_tr
 {
     next->first_id = p->first_id + p->n_ids;
     next->first_unit = p->first_unit + p->n_units;
+    next->first_place = p->first_place + og__trace_spot_places(p, n_hops);
     for (int h = 0; h < n_hops; h++) {
         const struct og_trace_hop *k = &p->hop[h];
         next->hop[h].first_edge = k->first_edge + k->n_edges;
@@ -71,7 +72,7 @@ static int open_words(const struct og_trace_files *f, struct og_npy *a, struct o
 
 int og__trace_files_open(struct og_trace_files *f, struct og_places dirs, struct og_err *err)
 {
-    f->ids = f->units = closed();
+    f->ids = f->units = f->rows = closed();
     for (int h = 0; h < f->n_hops; h++)
         f->hop[h] =
             (struct og_hop_files){closed(), closed(), closed(), closed(), closed(), closed()};
@@ -79,6 +80,8 @@ int og__trace_files_open(struct og_trace_files *f, struct og_places dirs, struct
     OG_TRY(open_words(f, &f->ids, dirs, 0, "ids", err));
     if ((f->extras & OG__WITH_EDGES))
         OG_TRY(open_words(f, &f->units, dirs, 0, "units", err));
+    if ((f->extras & OG__WITH_TREES))
+        OG_TRY(open_words(f, &f->rows, dirs, 0, "rows", err));
     for (int h = 0; h < f->n_hops; h++) {
         struct og_hop_files *k = &f->hop[h];
         OG_TRY(open_words(f, &k->src, dirs, h + 1, "src", err));
@@ -100,6 +103,7 @@ void og__trace_files_close(struct og_trace_files *f)
 {
     og__npy_close(&f->ids);
     og__npy_close(&f->units);
+    og__npy_close(&f->rows);
     for (int h = 0; h < f->n_hops; h++) {
         og__npy_close(&f->hop[h].src);
         og__npy_close(&f->hop[h].dst);
@@ -309,6 +313,16 @@ static int check_parts(const struct og_trace_files *f, const struct og_batch *b,
     return 0;
 }
 
+/* The rows of the places of trees. */
+static int read_rows(const struct og_trace_files *f, const struct og_trace_spot *p,
+                     struct og_batch *b, struct og_io_counts *read, struct og_err *err)
+{
+    const int rc = read_words(&f->rows, p->first_place, b->n_places, b->row, read, err);
+    if (rc < 0)
+        return rc;
+    return all_below(b->row, b->n_places, b->n_ids) ? 0 : wrong(f, &f->rows, err);
+}
+
 int og__trace_files_blocks(const struct og_trace_files *f, const struct og_trace_spot *p,
                            uint32_t chunk[OG__TRACE_CHUNK], struct og_batch_memory *out,
                            struct og_io_counts *read, struct og_err *err)
@@ -316,6 +330,8 @@ int og__trace_files_blocks(const struct og_trace_files *f, const struct og_trace
     int rc = 0;
     if ((f->extras & OG__WITH_EDGES))
         OG_TRY(og__trace_files_units(f, p, out->batch.units, read, err));
+    if ((f->extras & OG__WITH_TREES))
+        OG_TRY(read_rows(f, p, &out->batch, read, err));
     for (int h = 0; h < f->n_hops; h++) {
         const struct og_hop_files *file = &f->hop[h];
         const struct og_trace_hop *from = &p->hop[h];
@@ -377,6 +393,8 @@ struct og_io_counts og__trace_files_asks(const struct og_trace_options *form,
         ask_whole(&sum, sizes->n_ids);
     if (form->extras & OG__WITH_EDGES)
         ask_whole(&sum, sizes->n_units);
+    if (form->extras & OG__WITH_TREES)
+        ask_whole(&sum, sizes->hop[sizes->n_hops - 1].n_src);
     for (uint32_t h = 0; h < sizes->n_hops; h++) {
         const struct og_block *k = &sizes->hop[h];
         if (form->extras & OG__WITH_DEGREES)
@@ -461,6 +479,8 @@ void og__trace_files_prefetch(const struct og_trace_files *f, const struct og_tr
         will_need(&f->ids, p->first_id, p->n_ids, og__npy_size(f->ids.type));
     if (f->extras & OG__WITH_EDGES)
         will_need(&f->units, p->first_unit, p->n_units, WORD);
+    if (f->extras & OG__WITH_TREES)
+        will_need(&f->rows, p->first_place, og__trace_spot_places(p, f->n_hops), WORD);
     for (int h = 0; h < f->n_hops; h++) {
         const struct og_hop_files *file = &f->hop[h];
         const struct og_trace_hop *k = &p->hop[h];
@@ -508,6 +528,11 @@ int og__trace_files_shape(const struct og_trace_files *f, const struct og_trace_
         return rc;
     out->batch.ids = out->ids.data;
     out->batch.units = f->extras & OG__WITH_EDGES ? out->units.data : NULL;
+    if (f->extras & OG__WITH_TREES) {
+        out->batch.n_places = (uint32_t)og__trace_spot_places(p, f->n_hops);
+        out->batch.row = out->row.data;
+        out->batch.node = out->node.data;
+    }
     for (int h = 0; h < f->n_hops; h++) {
         struct og_block *k = &out->batch.hop[h];
         const uint32_t at = og__arrays_at(f->extras, (uint32_t)h);

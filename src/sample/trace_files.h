@@ -16,7 +16,8 @@
 struct og_trace_spot {
     uint64_t n_seeds, n_ids, first_id;
     uint64_t n_units, first_unit;
-    uint64_t kept, at; /* for callers that store batches in other places too */
+    uint64_t first_place; /* of trees; places are as many as the last hop's sources */
+    uint64_t kept, at;    /* for callers that store batches in other places too */
     struct og_trace_hop {
         uint64_t n_src, n_edges;
         uint64_t first_edge, first_degree;
@@ -30,7 +31,12 @@ static inline uint64_t og__trace_spot_dst(const struct og_trace_spot *p, int hop
 {
     return hop == 0 ? p->n_seeds : p->hop[hop - 1].n_src;
 }
-/* The start of the next batch: first_id, first_unit, first_edge, first_degree of `next`. */
+static inline uint64_t og__trace_spot_places(const struct og_trace_spot *p, int n_hops)
+{
+    return og__trace_spot_dst(p, n_hops);
+}
+/* The start of the next batch: first_id, first_unit, first_place, first_edge, first_degree of
+ * `next`. */
 void og__trace_spot_next(const struct og_trace_spot *p, int n_hops, struct og_trace_spot *next);
 
 struct og_trace_files {
@@ -42,7 +48,7 @@ struct og_trace_files {
     uint64_t n_nodes;
     const char *hint;  /* hint for invalid files; static storage */
     struct og_npy ids; /* fd -1: closed, as the others */
-    struct og_npy units;
+    struct og_npy units, rows;
     struct og_hop_files {
         struct og_npy src, dst, degree, weight, edge, rel;
     } hop[OG_MAX_HOPS];

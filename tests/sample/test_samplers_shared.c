@@ -80,12 +80,12 @@ static void walks_visit_as_often_as_they_should(void **state)
         int neighbors;
         uint32_t start;
     } cases[] = {
-        {{OG_SAMPLER_WALK, 1, 1, 0.5, false, false, false, NULL}, 1, 0},
-        {{OG_SAMPLER_WALK, 1, 3, 0.5, false, false, false, NULL}, 3, 0},
-        {{OG_SAMPLER_WALK, 2, 2, 0.3, false, false, false, NULL}, 2, 2},
-        {{OG_SAMPLER_WALK, 3, 2, 0.5, false, false, false, NULL}, 2, 0},
-        {{OG_SAMPLER_WALK, 2, 3, 0.0, false, false, false, NULL}, 4, 4},
-        {{OG_SAMPLER_WALK, 2, 2, 1.0, false, false, false, NULL}, 2, 2},
+        {{.kind = OG_SAMPLER_WALK, .walks = 1, .walk_length = 1, .restart = 0.5}, 1, 0},
+        {{.kind = OG_SAMPLER_WALK, .walks = 1, .walk_length = 3, .restart = 0.5}, 3, 0},
+        {{.kind = OG_SAMPLER_WALK, .walks = 2, .walk_length = 2, .restart = 0.3}, 2, 2},
+        {{.kind = OG_SAMPLER_WALK, .walks = 3, .walk_length = 2, .restart = 0.5}, 2, 0},
+        {{.kind = OG_SAMPLER_WALK, .walks = 2, .walk_length = 3, .restart = 0.0}, 4, 4},
+        {{.kind = OG_SAMPLER_WALK, .walks = 2, .walk_length = 2, .restart = 1.0}, 2, 2},
     };
     (void)state;
     struct graph g = make_maze();

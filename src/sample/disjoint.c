@@ -1,0 +1,385 @@
+/* Disjoint trees (trees.h), and neighbourhoods that know no future. No edge of a tree is later than
+ * its seed's time T, nor earlier than T - window. An edge has a time of its own or its source's
+ * (dataset/times.h).
+ *
+ *   list by time   | too early | first ... allowed ... | later than T |
+ *                              uniform: min(fanout, n) of them       last: these |<--|
+ *
+ * Places with equal times are in the order of the list. A tree's draws are
+ * keyed by its seed: it is the same whatever else is in the batch.
+ *
+ * In memory two binary searches find what is allowed. From disk lists are read whole, with their
+ * times. */
+#include "dataset/on_disk.h"
+#include "dataset/times.h"
+#include "sample/kinds.h"
+
+#include <stdlib.h>
+
+static const char part[] = "sampler";
+
+/* A destination of those whose lists were read together. */
+struct wanting {
+    uint32_t node, i;
+};
+
+/* The state of a relation with times, from disk. Lists are sorted once for all trees that have the
+ * node. */
+struct og_disjoint {
+    struct og_lists *times;  /* of its edges; NULL: of nodes, or not opened */
+    struct og_timed *timed;  /* [2 * longest] the list of one node, and room to sort it */
+    struct wanting *wanting; /* [OG__LISTS_AT_ONCE] by node */
+    uint32_t *place, *n;     /* [OG__LISTS_AT_ONCE][width] drawn places, and how many of each */
+    uint32_t width;
+    int64_t longest;
+};
+enum { MOST_WIDTH = 64 }; /* a larger fanout sorts for each tree */
+
+/* What a destination may sample. */
+struct allowed {
+    int64_t first, n;
+    const uint32_t *order;        /* entry first + i: place in the list; NULL: first + i, or */
+    const struct og_timed *timed; /* the same from disk; NULL: in memory */
+};
+
+static inline uint32_t place_at(const struct allowed *a, int64_t i)
+{
+    if (a->timed)
+        return a->timed[a->first + i].place;
+    return a->order ? a->order[a->first + i] : (uint32_t)(a->first + i);
+}
+
+/* ---- open and close ---- */
+
+static const struct og_list_times *times_of(const struct og_hop *h)
+{
+    const struct og_times *t = h->s->how.times;
+    const struct og_list_times *of = t ? &t->of[h->relation] : NULL;
+    return of && (of->node || of->edge || of->file) ? of : NULL;
+}
+
+static size_t places_bytes(uint32_t width)
+{
+    return (size_t)OG__LISTS_AT_ONCE * width * sizeof(uint32_t);
+}
+
+static int open_kind(struct og_sampler *s, struct og_err *err)
+{
+    const struct og_topology_disk *disk = s->topology->disk;
+    if (!disk || !s->how.times)
+        return 0;
+    struct og_disjoint *d = og__alloc(s->budget, sizeof(*d), part, err);
+    if (!d)
+        return -ENOMEM;
+    *d = (struct og_disjoint){.longest = OG_MAX(disk->longest, 1)};
+    s->state = d;
+    d->width = (uint32_t)OG_MIN(s->max_pick, (size_t)MOST_WIDTH);
+    d->timed = og__alloc(s->budget, 2 * (size_t)d->longest * sizeof(*d->timed), part, err);
+    d->wanting = og__alloc(s->budget, OG__LISTS_AT_ONCE * sizeof(*d->wanting), part, err);
+    d->place = og__alloc(s->budget, places_bytes(d->width), part, err);
+    d->n = og__alloc(s->budget, OG__LISTS_AT_ONCE * sizeof(*d->n), part, err);
+    return d->timed && d->wanting && d->place && d->n ? 0 : -ENOMEM;
+}
+
+static void close_kind(struct og_sampler *s)
+{
+    struct og_disjoint *d = s->state;
+    if (!d)
+        return;
+    og__lists_close(d->times);
+    og__release(s->budget, d->timed, 2 * (size_t)d->longest * sizeof(*d->timed), part);
+    og__release(s->budget, d->wanting, OG__LISTS_AT_ONCE * sizeof(*d->wanting), part);
+    og__release(s->budget, d->place, places_bytes(d->width), part);
+    og__release(s->budget, d->n, OG__LISTS_AT_ONCE * sizeof(*d->n), part);
+    og__release(s->budget, d, sizeof(*d), part);
+    s->state = NULL;
+}
+
+static size_t disk_bytes(const struct og_relation *of, const struct og_sampling *how,
+                         const struct og_topology_disk_options *opt, int64_t longest)
+{
+    const size_t sources = og__source_lists_bytes(of, how, opt, longest);
+    const bool timed = how->time == OG_TIMES_EDGE && of->edge_times.fd >= 0;
+    if (how->time == OG_TIMES_OFF)
+        return sources;
+    return sources + sizeof(struct og_disjoint) + 2 * (size_t)longest * sizeof(struct og_timed) +
+           OG__LISTS_AT_ONCE * (sizeof(struct wanting) + sizeof(uint32_t)) +
+           places_bytes(MOST_WIDTH) + (timed ? og__lists_bytes(opt, sizeof(int64_t), longest) : 0);
+}
+
+/* ---- what is allowed ---- */
+
+static int64_t earliest(const struct og_hop *h, int64_t time)
+{
+    const int64_t window = h->s->how.window;
+    if (window <= 0)
+        return INT64_MIN;
+    return time < INT64_MIN + window ? INT64_MIN : time - window;
+}
+
+static int64_t time_at(const struct og_topology *t, const struct og_list_times *of, int64_t begin,
+                       int64_t i)
+{
+    const int64_t e = begin + (of->order ? of->order[begin + i] : i);
+    return of->edge ? of->edge[e] : of->node[og__neighbor(t, e)];
+}
+
+/* The first of n entries that is not below `time`; with `after`, that is above. */
+static int64_t bound(const struct og_topology *t, const struct og_list_times *of, int64_t begin,
+                     int64_t n, int64_t time, bool after)
+{
+    int64_t low = 0;
+    while (n > 0) {
+        const int64_t half = n / 2;
+        const int64_t at = time_at(t, of, begin, low + half);
+        if (at < time || (after && at == time)) {
+            low += half + 1;
+            n -= half + 1;
+        } else {
+            n = half;
+        }
+    }
+    return low;
+}
+
+static struct allowed allowed_in_memory(const struct og_hop *h, uint32_t v, int64_t time)
+{
+    const struct og_topology *t = h->s->topology;
+    const struct og_list_times *of = times_of(h);
+    const int64_t n = og__degree(t, v);
+    const int64_t begin = og__first_edge(t, v);
+    if (!of)
+        return (struct allowed){.n = n};
+    const int64_t end = bound(t, of, begin, n, time, true);
+    const int64_t first =
+        h->s->how.window > 0 ? bound(t, of, begin, end, earliest(h, time), false) : 0;
+    return (struct allowed){
+        .first = first, .n = end - first, .order = of->order ? of->order + begin : NULL};
+}
+
+/* Sorts a list by time. `own`: times of its edges; NULL: their sources'. */
+static void sort_list(const struct og_hop *h, const struct og_list *list, const int64_t *own)
+{
+    const struct og_list_times *of = times_of(h);
+    const struct og_disjoint *d = h->s->state;
+    for (int64_t i = 0; i < list->n; i++)
+        d->timed[i] = (struct og_timed){own ? own[i] : of->node[og__list_id(list, i)], (uint32_t)i};
+    og__sort_by_time(d->timed, d->timed + d->longest, (size_t)list->n);
+}
+
+/* The first of n sorted entries that is not below `time`; with `after`, that is above. */
+static int64_t bound_sorted(const struct og_timed *timed, int64_t n, int64_t time, bool after)
+{
+    int64_t low = 0;
+    while (n > 0) {
+        const int64_t half = n / 2;
+        const int64_t at = timed[low + half].time;
+        const bool below = at < time || (after && at == time);
+        low += below ? half + 1 : 0;
+        n = below ? n - half - 1 : half;
+    }
+    return low;
+}
+
+/* The allowed part of the sorted list; without times all of it. */
+static struct allowed allowed_from_disk(const struct og_hop *h, int64_t n, int64_t time)
+{
+    const struct og_disjoint *d = h->s->state;
+    if (!times_of(h))
+        return (struct allowed){.n = n};
+    const int64_t end = bound_sorted(d->timed, n, time, true);
+    const int64_t first = bound_sorted(d->timed, end, earliest(h, time), false);
+    return (struct allowed){.first = first, .n = end - first, .timed = d->timed};
+}
+
+/* ---- draws ---- */
+
+/* Returns the first of the allowed ones that is taken, and their number in *n. With *picks, those
+ * are. */
+static int64_t draw(const struct og_hop *h, uint32_t v, uint32_t tree, const struct allowed *a,
+                    const uint32_t **picks, int64_t *n)
+{
+    struct og_sampler *s = h->s;
+    struct og_rng rng;
+    *picks = NULL;
+    *n = a->n;
+    if (og__takes_all(h, a->n))
+        return 0;
+    *n = og__drawn_number(s->how.replace, h->fanout, a->n);
+    if (s->how.last)
+        return a->n - *n;
+    og__rng_at(&rng, s->trees->key[tree] + (h->seed - s->seed), h->stream, h->epoch, h->batch,
+               h->number, v);
+    og__draw(s, &rng, (uint32_t)a->n, (uint32_t)*n);
+    *picks = s->pick;
+    return 0;
+}
+
+/* The edge at a place of destination i's list into the window. list NULL: in memory. */
+static int push_place(struct og_hop *h, uint32_t i, int64_t place, const struct og_list *list,
+                      struct og_err *err)
+{
+    const int64_t edge = og__first_edge(h->s->topology, h->nodes[i]) + place;
+    og__push_into(h, og__tree_of(h, i));
+    return list ? og__push_drawn(h, og__list_id(list, place),
+                                 list->weights ? list->weights + place : NULL, edge, err)
+                : og__push_edge(h, edge, err);
+}
+
+/* Draws of destination i into the window. */
+static int sample_node(struct og_hop *h, uint32_t i, const struct allowed *a,
+                       const struct og_list *list, struct og_err *err)
+{
+    const uint32_t *picks;
+    int64_t n;
+    const int64_t first = draw(h, h->nodes[i], og__tree_of(h, i), a, &picks, &n);
+    int rc = 0;
+    for (int64_t k = 0; k < n; k++)
+        OG_TRY(push_place(h, i, place_at(a, picks ? picks[k] : first + k), list, err));
+out:
+    return rc;
+}
+
+static int sample_in_memory(struct og_hop *h, struct og_err *err)
+{
+    const struct og_topology *t = h->s->topology;
+    const uint32_t n = h->block->n_dst;
+    int rc = 0;
+    for (uint32_t i = h->first; i < n; i++) {
+        if (i + OG__PREFETCH_DISTANCE < n)
+            og__prefetch_degree(t, h->nodes[i + OG__PREFETCH_DISTANCE]);
+        const int64_t time = h->s->trees->time[og__tree_of(h, i)];
+        const struct allowed a = allowed_in_memory(h, h->nodes[i], time);
+        og__begin_list(h, i);
+        OG_TRY(sample_node(h, i, &a, NULL, err));
+    }
+    OG_TRY(og__flush_edges(h, err));
+out:
+    return rc;
+}
+
+/* The times of the same lists, cached ones too. */
+static int read_times(struct og_hop *h, uint32_t first, uint32_t *taken, struct og_err *err)
+{
+    struct og_sampler *s = h->s;
+    struct og_disjoint *d = s->state;
+    const struct og_list_times *of = times_of(h);
+    int rc = 0;
+    if (!of || !of->file)
+        return 0;
+    if (!d->times)
+        OG_TRY(og__lists_open(&d->times, s->topology, of->file, s->budget, err));
+    OG_TRY(og__lists_read(d->times, s->topology, NULL, h->nodes + first, *taken, taken, &s->reads,
+                          err));
+out:
+    return rc;
+}
+
+static int by_node(const void *a, const void *b)
+{
+    const struct wanting *x = a;
+    const struct wanting *y = b;
+    if (x->node != y->node)
+        return x->node < y->node ? -1 : 1;
+    return (x->i > y->i) - (x->i < y->i);
+}
+
+static const int64_t *own_times(const struct og_hop *h, uint32_t i)
+{
+    const struct og_disjoint *d = h->s->state;
+    return times_of(h)->file ? og__lists_start(d->times, i) : NULL;
+}
+
+/* Draws for all destinations first to first + n, node after node. */
+static void draw_by_node(struct og_hop *h, uint32_t first, uint32_t n)
+{
+    struct og_disjoint *d = h->s->state;
+    for (uint32_t i = 0; i < n; i++)
+        d->wanting[i] = (struct wanting){h->nodes[first + i], i};
+    qsort(d->wanting, n, sizeof(*d->wanting), by_node);
+    for (uint32_t k = 0; k < n; k++) {
+        const uint32_t i = d->wanting[k].i;
+        const struct og_list list = og__hop_list(h, first, i);
+        const uint32_t tree = og__tree_of(h, first + i);
+        const uint32_t *picks;
+        int64_t drawn;
+        if (k == 0 || d->wanting[k - 1].node != d->wanting[k].node)
+            sort_list(h, &list, own_times(h, i));
+        const struct allowed a = allowed_from_disk(h, list.n, h->s->trees->time[tree]);
+        const int64_t from = draw(h, d->wanting[k].node, tree, &a, &picks, &drawn);
+        d->n[i] = (uint32_t)drawn;
+        for (int64_t j = 0; j < drawn; j++)
+            d->place[i * (size_t)d->width + (size_t)j] = place_at(&a, picks ? picks[j] : from + j);
+    }
+}
+
+/* What was drawn, in the order of destinations. */
+static int push_drawn(struct og_hop *h, uint32_t first, uint32_t n, struct og_err *err)
+{
+    const struct og_disjoint *d = h->s->state;
+    int rc = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct og_list list = og__hop_list(h, first, i);
+        og__begin_list(h, first + i);
+        for (uint32_t j = 0; j < d->n[i]; j++)
+            OG_TRY(push_place(h, first + i, d->place[i * (size_t)d->width + j], &list, err));
+    }
+out:
+    return rc;
+}
+
+/* Each destination by itself. */
+static int sample_lists(struct og_hop *h, uint32_t first, uint32_t n, struct og_err *err)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct og_list list = og__hop_list(h, first, i);
+        if (times_of(h))
+            sort_list(h, &list, own_times(h, i));
+        const int64_t time = h->s->trees->time[og__tree_of(h, first + i)];
+        const struct allowed a = allowed_from_disk(h, list.n, time);
+        og__begin_list(h, first + i);
+        OG_TRY(sample_node(h, first + i, &a, &list, err));
+    }
+out:
+    return rc;
+}
+
+static int sample_from_disk(struct og_hop *h, struct og_err *err)
+{
+    const uint32_t n = h->block->n_dst;
+    const bool shares = times_of(h) && h->fanout >= 0 && h->fanout <= MOST_WIDTH;
+    uint32_t taken;
+    int rc = 0;
+    for (uint32_t first = h->first; first < n; first += taken) {
+        OG_TRY(og__hop_lists(h, first, h->weight != NULL, &taken, err));
+        OG_TRY(read_times(h, first, &taken, err));
+        if (shares) {
+            draw_by_node(h, first, taken);
+            OG_TRY(push_drawn(h, first, taken, err));
+        } else {
+            OG_TRY(sample_lists(h, first, taken, err));
+        }
+    }
+    OG_TRY(og__number_window(h, err));
+out:
+    return rc;
+}
+
+static int sample_hop(struct og_hop *h, struct og_err *err)
+{
+    return h->s->topology->disk ? sample_from_disk(h, err) : sample_in_memory(h, err);
+}
+
+static const char *const parameters[] = {"draw",          "replace",     "disjoint", "time",
+                                         "time-strategy", "time-window", NULL};
+
+const struct og_sampler_ops og__sampler_disjoint = {
+    .edges_unknown = true,
+    .trees = true,
+    .parameters = parameters,
+    .open = open_kind,
+    .close = close_kind,
+    .hop = sample_hop,
+    .disk_bytes = disk_bytes,
+};
