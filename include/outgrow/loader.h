@@ -72,8 +72,9 @@ struct og_minibatch_type {
     size_t size;
     const char *name;
     int64_t n[OG_MAX_HOPS + 1];
-    struct og_array ids; /* i64 [n[n_hops]] within the type, in order of discovery */
-    struct og_array x;   /* [n[n_hops], dim of the type]; absent without features */
+    struct og_array ids;  /* i64 [n[n_hops]] within the type, in order of discovery */
+    struct og_array x;    /* [n[n_hops], dim of the type]; absent without features */
+    struct og_array tree; /* i64 [n[n_hops]] as og_minibatch.tree; absent likewise */
 };
 
 /* One relation of a heterogeneous graph: blocks between a source type and a destination type.
@@ -129,6 +130,9 @@ struct og_minibatch {
     uint64_t hits, misses;                   /* rows, of all nodes with features */
     uint64_t bytes_read;                     /* of features, topology and samples, for this batch */
     double stall_seconds;                    /* time that og_loader_next waited for it */
+    struct og_array tree; /* i64 [n] position of the seed in whose neighbourhood each of ids is.
+                             With the sampler disjoint, whose batches have a node once in each
+                             neighbourhood; else absent */
 };
 
 /* Seeds of a loader, and how the caller uses batches. Defaults are in brackets. */
@@ -165,6 +169,9 @@ struct og_loader_options {
     const char *share; /* name of memory that this machine's ranks share [NULL: no further name]. It
                           has the topology, and a static cache of all features. Ranks find each
                           other by dataset and name. "": each has copies of its own */
+    const int64_t *times; /* with the option time: those of seeds or links, copied [NULL: the
+                             nodes' own, or the split's]. No edge of a seed's neighbourhood is later
+                           */
 };
 /* Set the defaults of the members within the first `size` bytes. */
 OG_EXPORT void og_loader_options_defaults(struct og_loader_options *from, size_t size);

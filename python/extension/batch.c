@@ -125,10 +125,12 @@ static PyObject *type_tuple(const struct module_state *state, const struct og_mi
     PyObject *n = counts_tuple(m, type);
     PyObject *ids = n ? array_new(state, m, &type->ids) : NULL;
     PyObject *x = ids ? array_new(state, m, &type->x) : NULL;
-    PyObject *out = x ? Py_BuildValue("(sOOO)", type->name, n, ids, x) : NULL;
+    PyObject *tree = x ? array_new(state, m, &type->tree) : NULL;
+    PyObject *out = tree ? Py_BuildValue("(sOOOO)", type->name, n, ids, x, tree) : NULL;
     Py_XDECREF(n);
     Py_XDECREF(ids);
     Py_XDECREF(x);
+    Py_XDECREF(tree);
     return out;
 }
 
@@ -185,7 +187,9 @@ static PyGetSetDef attributes[] = {
     {"edge_index", get_array, NULL, "int64 [2, E] positions in ids", AT(edge_index)},
     {"pairs", get_array, NULL, "int64 [2, P] positions in ids", AT(pairs)},
     {"pair_relation", get_array, NULL, "int64 [P] with types", AT(pair_relation)},
-    {"types", get_types, NULL, "None, or (name, n, ids, x) of each; n per hop, and in total", NULL},
+    {"types", get_types, NULL, "None, or (name, n, ids, x, tree) of each; n per hop, and in total",
+     NULL},
+    {"tree", get_array, NULL, "int64 [n] seed in whose neighbourhood each of ids is", AT(tree)},
     {"relations", get_relations, NULL,
      "None, or (source, name, destination, edge_index, hops) of each", NULL},
     {"n_positive", get_int64, NULL, "edges at the beginning of pairs", AT(n_positive)},

@@ -39,6 +39,22 @@ static bool get_seeds(PyObject *seeds, Py_buffer *buffer, struct og_loader_optio
     return true;
 }
 
+/* int64 [n] times of the seeds, C order; or None. False with an exception. */
+static bool get_times(PyObject *times, Py_buffer *buffer, struct og_loader_options *from)
+{
+    if (times == Py_None)
+        return true;
+    if (PyObject_GetBuffer(times, buffer, PyBUF_ND | PyBUF_FORMAT) < 0)
+        return false;
+    const int64_t seeds = from->links ? from->n_links : from->n_seeds;
+    if (buffer->ndim != 1 || buffer->itemsize != 8 || buffer->shape[0] != seeds) {
+        PyErr_SetString(PyExc_TypeError, "times: int64 [n] expected, one of each seed");
+        return false;
+    }
+    from->times = buffer->buf;
+    return true;
+}
+
 static struct loader *loader_new(const struct module_state *state, PyObject *watch)
 {
     struct loader *o = PyObject_New(struct loader, state->loader);
@@ -78,6 +94,7 @@ PyObject *open_loader(PyObject *module, PyObject *args)
     const char *dataset;
     PyObject *options;
     PyObject *seeds;
+    PyObject *times;
     PyObject *watch;
     struct og_loader_options from;
     int evaluates;
@@ -85,22 +102,26 @@ PyObject *open_loader(PyObject *module, PyObject *args)
     int edge_places;
     int edge_features;
     Py_buffer buffer = {0};
+    Py_buffer of_times = {0};
     struct og_options *opt;
     og_loader_options_init(&from);
-    if (!PyArg_ParseTuple(args, "sO!zOidp(IIi)zpppO", &dataset, &PyDict_Type, &options, &from.split,
-                          &seeds, &from.hold, &from.step_seconds, &evaluates, &from.rank,
-                          &from.ranks, &from.local_ranks, &from.share, &drop_last, &edge_places,
-                          &edge_features, &watch) ||
+    if (!PyArg_ParseTuple(args, "sO!zOidp(IIi)zpppOO", &dataset, &PyDict_Type, &options,
+                          &from.split, &seeds, &from.hold, &from.step_seconds, &evaluates,
+                          &from.rank, &from.ranks, &from.local_ranks, &from.share, &drop_last,
+                          &edge_places, &edge_features, &times, &watch) ||
         !(opt = options_from(state, options)))
         return NULL;
     from.evaluates = evaluates;
     from.drop_last = drop_last;
     from.edge_places = edge_places;
     from.edge_features = edge_features;
-    PyObject *out =
-        get_seeds(seeds, &buffer, &from) ? open_with(state, dataset, opt, &from, watch) : NULL;
+    PyObject *out = NULL;
+    if (get_seeds(seeds, &buffer, &from) && get_times(times, &of_times, &from))
+        out = open_with(state, dataset, opt, &from, watch);
     if (buffer.obj)
         PyBuffer_Release(&buffer);
+    if (of_times.obj)
+        PyBuffer_Release(&of_times);
     og_options_free(opt);
     return out;
 }

@@ -27,7 +27,8 @@ static int sample_one(struct og_session *s, struct og_sampler *sampler, struct o
     int rc = og__sample(sampler, w->seeds.node, w->seeds.n,
                         &(struct og_sample_key){.stream = OG__STREAM_SAMPLE,
                                                 .epoch = w->descriptor.epoch,
-                                                .batch = w->descriptor.batch},
+                                                .batch = w->descriptor.batch,
+                                                .times = w->seeds.time},
                         &w->sampled, &share->err);
     share->seconds += og__now() - start;
     for (uint32_t h = 0; h < w->sampled.batch.n_hops; h++)

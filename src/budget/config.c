@@ -78,9 +78,13 @@ struct og_sampling og__sampling_setup(const struct og_options *opt,
                                 .walk_length = opt->walk_length,
                                 .restart = opt->walk_restart,
                                 .once = opt->draw == OG_DRAW_ONCE,
-                                .replace = opt->replace && opt->sampler == OG_SAMPLER_UNIFORM,
+                                .replace =
+                                    opt->replace && og__sampling_takes(opt->sampler, "replace"),
                                 .weights = og__edge_weights(opt) != OG_EDGE_WEIGHTS_OFF,
-                                .edges = edges};
+                                .edges = edges,
+                                .time = (enum og_times_kind)opt->time,
+                                .window = opt->time_window,
+                                .last = opt->time_strategy == OG_TIME_STRATEGY_LAST};
 }
 
 int og__walks_refuse_weights(const struct og_options *opt, struct og_err *err)

@@ -41,8 +41,9 @@ struct og_handover {
     int64_t n_seeds;
     const int64_t *links; /* [n_links, 2], or these edges, likewise; NULL = none */
     int64_t n_links;
-    double step_seconds; /* what the caller takes for a batch; 0 = not known */
-    bool drop_last;      /* an epoch has whole batches alone, as many for each rank */
+    const int64_t *times; /* of these seeds or links, likewise; NULL = none */
+    double step_seconds;  /* what the caller takes for a batch; 0 = not known */
+    bool drop_last;       /* an epoch has whole batches alone, as many for each rank */
 };
 
 /* The victim buffer, as requested. */

@@ -27,6 +27,8 @@ struct og_split {
     int64_t n;
     void *labels;   /* in the order of ids */
     float *weights; /* [n] of --seed-weights in the loss, or NULL */
+    int64_t *times; /* [n] of their neighbourhoods, or NULL */
+    bool untimed;   /* with --time, there are none: no pass is over them */
     /* Given negatives of edges (sample/pairs.h), or NULL. */
     uint32_t *negatives; /* [n_negatives][negatives_width] */
     int64_t n_negatives, negatives_width;

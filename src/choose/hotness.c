@@ -64,7 +64,8 @@ static int visit_batch(struct visits *all, struct visitor *v, uint64_t number)
     int rc = og__sample(v->sampler, v->seeds.node, v->seeds.n,
                         &(struct og_sample_key){.stream = OG__STREAM_PRESC,
                                                 .epoch = descriptor.drawn_epoch,
-                                                .batch = descriptor.batch},
+                                                .batch = descriptor.batch,
+                                                .times = v->seeds.time},
                         &v->sampled, &v->err);
     if (rc < 0)
         return rc;

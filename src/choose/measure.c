@@ -185,9 +185,12 @@ static int sample_batch(struct one_batch *b, const struct og_structure *g, struc
     OG_TRY(og__seeds_open(&b->seeds, &f->seeds, g->budget, err));
     OG_TRY(og__structure_sampler(g, &b->sampler, g->budget, err));
     og__seeds_take(&b->seeds, &f->seeds, &descriptor);
-    OG_TRY(og__sample(b->sampler, b->seeds.node, b->seeds.n,
-                      &(struct og_sample_key){.stream = OG__STREAM_BENCH, .epoch = 0, .batch = 0},
-                      &b->memory, err));
+    OG_TRY(
+        og__sample(b->sampler, b->seeds.node, b->seeds.n,
+                   &(struct og_sample_key){
+                       .stream = OG__STREAM_BENCH, .epoch = 0, .batch = 0, .times = b->seeds.time},
+                   &b->memory, err));
+    b->memory.batch = og__batch_by_place(&b->memory.batch);
 out:
     return rc;
 }

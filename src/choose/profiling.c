@@ -50,7 +50,8 @@ static int count_types(struct og_profiling *p, const struct og_workload *f,
     if (!p->by_type.nodes)
         OG_TRY(og__type_counts_init(&p->by_type, f->types, batch->n_hops, err));
     OG_TRY(og__type_counts_init(&own, f->types, batch->n_hops, err));
-    og__count_types(f->types, batch, NULL, &own);
+    const struct og_batch by_place = og__batch_by_place(batch);
+    og__count_types(f->types, &by_place, NULL, &own);
     og__type_counts_include(&p->by_type, &own);
 out:
     og__type_counts_release(&own);
@@ -82,7 +83,8 @@ static int profiling_batch(struct og_profiling *p, const struct og_structure *g,
     OG_TRY(og__sample(sampler, seeds.node, seeds.n,
                       &(struct og_sample_key){.stream = OG__STREAM_SAMPLE,
                                               .epoch = descriptor->drawn_epoch,
-                                              .batch = descriptor->drawn_batch},
+                                              .batch = descriptor->drawn_batch,
+                                              .times = seeds.time},
                       m, err));
     OG_TRY(note_batch(p, g->given.workload, descriptor, &m->batch, b, err));
 out:
@@ -420,20 +422,34 @@ static int64_t most_neighbors(const struct og_graph_types *g, uint32_t n_hops, u
     return sum;
 }
 
+static bool grows_trees(const struct og_config *config)
+{
+    return og__sampling_of_trees((enum og_sampler_kind)config->opt.sampler);
+}
+
 /* A bound on edges of a hop's destinations, from lists with so many edges. Walks lead elsewhere
- * too, and with replacement an edge counts several times. */
+ * too. With replacement, and in several trees, an edge counts several times. */
 static uint64_t bound_edges(const struct og_config *config, int64_t n_edges)
 {
     const enum og_sampler_kind kind = (enum og_sampler_kind)config->opt.sampler;
-    return og__sampling_by_visits(kind) || config->opt.replace ? UINT32_MAX : (uint64_t)n_edges;
+    return og__sampling_by_visits(kind) || config->opt.replace || grows_trees(config)
+               ? UINT32_MAX
+               : (uint64_t)n_edges;
+}
+
+/* Likewise of nodes. */
+static uint64_t bound_nodes(const struct og_config *config, uint64_t n_nodes)
+{
+    return grows_trees(config) ? UINT32_MAX : n_nodes;
 }
 
 struct og_batch_caps og__caps_with_margin(const struct og_batch_caps *seen,
                                           const struct og_config *config,
                                           const struct og_workload *f)
 {
-    struct og_batch_caps caps = {.n_hops = seen->n_hops, .n_relations = seen->n_relations};
-    uint64_t n_nodes = (uint64_t)f->graph->n_nodes;
+    struct og_batch_caps caps = {
+        .n_hops = seen->n_hops, .n_relations = seen->n_relations, .trees = seen->trees};
+    const uint64_t n_nodes = bound_nodes(config, (uint64_t)f->graph->n_nodes);
     uint64_t n_dst = og__seeds_most(&f->seeds);
     if (f->seeds.edges) {
         caps.n_pairs = og__pairs_most(&f->seeds.rule, f->schedule.batch_size, true);
@@ -475,7 +491,8 @@ int og__types_with_margin(struct og_type_counts *out, const struct og_type_count
         uint64_t *nodes = out->nodes + (size_t)h * g->n_types;
         uint64_t *edges = out->edges + (size_t)h * g->n_relations;
         for (uint32_t t = 0; t < g->n_types; t++)
-            nodes[t] = with_margin(og__nodes_of(seen, h, t), g->type[t].end - og__first_id(g, t));
+            nodes[t] = with_margin(og__nodes_of(seen, h, t),
+                                   bound_nodes(config, g->type[t].end - og__first_id(g, t)));
         if (h == 0 && !f->seeds.edges) /* nothing but seeds */
             for (uint32_t t = 0; t < g->n_types; t++)
                 nodes[t] = og__makes_logits(&f->shape, t) ? f->schedule.batch_size : 0;

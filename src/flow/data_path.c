@@ -82,6 +82,7 @@ static int open_works(struct og_data_path *d, unsigned want, struct og_err *err)
         og__plan_init(&w->plan, d->budget);
         og__tiers_plan_init(&w->tiers, d->budget);
         w->planned = (struct og_planned_ids){.budget = d->budget};
+        w->places.budget = d->budget;
         OG_TRY(og__seeds_open(&w->seeds, &f->seeds, d->budget, err));
         OG_TRY(og__batch_reserve(&w->sampled, &f->caps, f->trace.extras, err));
         if (!(want & OG__WANT_FEATURES))
@@ -97,6 +98,7 @@ static void close_work(const struct og_data_path *d, struct og_work *w)
 {
     og__batch_release(&w->sampled);
     og__planned_ids_release(&w->planned);
+    og__places_release(&w->places);
     d->stack->release(w);
     og__seeds_close(&w->seeds);
 }

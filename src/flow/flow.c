@@ -86,6 +86,7 @@ static void begin_work(const struct og_flow *f, uint64_t item, struct og_work *w
     w->number = (uint32_t)(item - f->items.first);
     og__seeds_take(&w->seeds, f->seeds, &w->descriptor);
     w->stored = false;
+    w->rows = NULL;
     w->staging = -1;
     w->plan.n = w->plan.n_misses = w->plan.n_changes = 0;
     w->tiers.device_hits = w->tiers.host_hits = w->tiers.victim_hits = 0;
@@ -338,8 +339,10 @@ static int consume_batches(struct og_flow_run *r, og_consumer *consumer, void *a
             return OG__GIVEN_UP;
         w->behind = behind(r, item);
         const double start = og__now();
-        int rc = consumer(arg, w, err);
+        int rc = f->groups ? og__places_show(w, f->groups, err) : 0;
+        rc = rc < 0 ? rc : consumer(arg, w, err);
         span(r, f->use, w, start);
+        og__places_hide(w);
         end_work(r, w);
         if (rc < 0)
             return rc;

@@ -19,6 +19,7 @@
 
 #include "budget/exec_plan.h"
 #include "flow/filling.h"
+#include "flow/places.h"
 #include "gather/gather.h"
 #include "plan/tiers.h"
 #include "report/timeline.h"
@@ -70,9 +71,10 @@ struct og_work {
     struct og_tiers_plan tiers;
     uint64_t link_bytes, link_bytes_back; /* of rows, between the host and a device's cache */
     uint64_t peer_hits, peer_bytes;       /* of those that another device had, and of what it got */
-    int staging;                /* area of the gather room that holds its misses; -1 = none */
-    int room;                   /* on a device, that holds its rows */
-    const struct og_rows *rows; /* its features: a view of each group of workload.row_graph */
+    int staging;                  /* area of the gather room that holds its misses; -1 = none */
+    int room;                     /* on a device, that holds its rows */
+    const struct og_rows *rows;   /* its features: a view of each group of workload.row_graph */
+    struct og_places_view places; /* with disjoint trees */
     struct og_io_counts read, trace_read; /* features; samples, spilled batches and plans */
     struct og_sample_reads sampled_from;
     struct og_lookahead_counts lookahead;
@@ -127,6 +129,9 @@ struct og_flow {
     int n_staging;
     struct og_filling *filling;   /* fills the cache meanwhile; NULL: it is filled */
     struct og_upcoming *upcoming; /* NULL: the consumer looks at nothing before its turn */
+    /* The groups of rows, for a consumer that computes with batches: it sees trees by place
+     * (places.h). NULL: as they are sampled. */
+    const struct og_graph *groups;
     struct og_work *works;
     int n_works; /* 1: one batch after another; more than batches.n_threads: side by side; at most
                     OG__MOST_WORKS */

@@ -120,6 +120,7 @@ static void load_rows(struct og_pipeline *p, struct og_data_path *d,
     p->flow.plans = (struct og_plan_source){&p->plans, plan};
     p->flow.n_works = og__works_trained(d->exec);
     p->flow.rows = d->rows;
+    p->flow.groups = d->workload->row_graph;
     p->flow.n_staging = d->rows.ops->start(d->rows.self);
 }
 
@@ -133,6 +134,7 @@ void og__pipeline_look_on(struct og_pipeline *p, struct og_upcoming *upcoming)
 {
     p->flow.plans = (struct og_plan_source){0};
     p->flow.rows = (struct og_row_store){0};
+    p->flow.groups = NULL;
     p->flow.filling = NULL;
     p->flow.n_staging = 0;
     p->flow.upcoming = upcoming;

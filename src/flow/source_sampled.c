@@ -17,7 +17,8 @@ static int make(void *self, int thread, struct og_work *w, struct og_err *err)
 {
     const struct og_sampled_source *s = self;
     struct og_sampler *sampler = s->samplers[thread];
-    const struct og_sample_key key = og__sample_key_of(&w->descriptor);
+    struct og_sample_key key = og__sample_key_of(&w->descriptor);
+    key.times = w->seeds.time;
     int rc;
     OG_TRY(og__sample_begin(sampler, w->seeds.node, w->seeds.n, &w->sampled, err));
     for (int hop = 0; hop < s->n_hops; hop++)

@@ -48,6 +48,11 @@ static enum og_weights weights_of(const struct og_structure *g)
     return og__sampling_weights(&how);
 }
 
+static enum og_times_kind times_of(const struct og_structure *g)
+{
+    return (enum og_times_kind)g->given.config->opt.time;
+}
+
 static bool is_shared(const struct og_structure *g)
 {
     return g->given.config->sharing.shared_memory != NULL;
@@ -56,12 +61,14 @@ static bool is_shared(const struct og_structure *g)
 size_t og__structure_bytes(const struct og_structure *g, int topology)
 {
     const struct og_graph *graph = g->given.workload->graph;
+    const bool on_disk = topology == OG_TOPOLOGY_DISK;
     const size_t loops = counts_degrees(g) ? og__loops_bytes((uint64_t)graph->n_nodes) : 0;
-    if (topology == OG_TOPOLOGY_DISK)
-        return og__topology_disk_bytes(graph) + loops;
+    const size_t more = loops + og__times_bytes(graph, times_of(g), on_disk);
+    if (on_disk)
+        return og__topology_disk_bytes(graph) + more;
     if (is_shared(g))
-        return og__topology_part_bytes(graph, weights_of(g), g->given.config->sharing.n) + loops;
-    return og__topology_bytes(graph, weights_of(g)) + loops;
+        return og__topology_part_bytes(graph, weights_of(g), g->given.config->sharing.n) + more;
+    return og__topology_bytes(graph, weights_of(g)) + more;
 }
 
 struct og_topology_disk_options og__structure_on_disk(const struct og_structure *g)
@@ -87,6 +94,13 @@ static int find_loops(struct og_structure *g, struct og_err *err)
     return counts_degrees(g) ? og__loops_find(&g->topology, err) : 0;
 }
 
+static int load_times(struct og_structure *g, struct og_err *err)
+{
+    og__times_release(&g->times);
+    return og__times_load(g->given.workload->graph, times_of(g), &g->topology, g->budget, &g->times,
+                          err);
+}
+
 static int load(struct og_structure *g, struct og_err *err)
 {
     const struct og_graph *graph = g->given.workload->graph;
@@ -99,7 +113,11 @@ static int load(struct og_structure *g, struct og_err *err)
         rc = og__topology_reload(graph, weights, t, err);
     else
         rc = og__topology_load(graph, weights, g->budget, t, err);
-    return rc < 0 ? rc : find_loops(g, err);
+    OG_TRY(rc);
+    OG_TRY(find_loops(g, err));
+    OG_TRY(load_times(g, err));
+out:
+    return rc;
 }
 
 /* Each sampler reads each relation through files of its own, and visits are sampled by as many. */
@@ -111,8 +129,8 @@ int og__structure_check_files(const struct og_structure *g, struct og_err *err)
     const struct og_config *config = g->given.config;
     const bool visits = og__policy_hotness(g->given.exec->policy) == OG__HOTNESS_VISITS;
     const int samplers = OG_MAX(og__samplers(g->given.exec), visits ? config->opt.threads : 1);
-    const int each =
-        (weights_of(g) != OG__NO_WEIGHTS ? 2 : 1) * (1 + og__reader_descriptors(&opt.reader));
+    const int each = (1 + (weights_of(g) != OG__NO_WEIGHTS) + (times_of(g) == OG_TIMES_EDGE)) *
+                     (1 + og__reader_descriptors(&opt.reader));
     uint64_t n = BESIDE;
     if (config->want & OG__WANT_FEATURES)
         n += (uint64_t)OF_TYPE * graph->n_groups;
@@ -136,8 +154,12 @@ int og__structure_open(struct og_structure *g, struct og_err *err)
 {
     if (g->given.exec->topology == OG_TOPOLOGY_MEMORY)
         return load(g, err);
-    const int rc = open_on_disk(g, err);
-    return rc < 0 ? rc : find_loops(g, err);
+    int rc;
+    OG_TRY(open_on_disk(g, err));
+    OG_TRY(find_loops(g, err));
+    OG_TRY(load_times(g, err));
+out:
+    return rc;
 }
 
 /* Loops would be found again by reading the whole file. */
@@ -156,7 +178,7 @@ int og__structure_move(struct og_structure *g, struct og_err *err)
         og__loops_release(&loops);
     else
         g->topology.loops = loops.loops;
-    return rc;
+    return rc < 0 ? rc : load_times(g, err);
 }
 
 int og__structure_add_neighbors(struct og_structure *g, size_t bytes, uint64_t room,
@@ -183,6 +205,7 @@ out:
 
 void og__structure_close(struct og_structure *g)
 {
+    og__times_release(&g->times);
     og__topology_release(&g->topology);
     free(g->fanouts);
     g->fanouts = NULL;
@@ -196,6 +219,7 @@ void og__structure_drop(struct og_structure *g)
 {
     if (g->topology.shared.of)
         return; /* others have it as well: nothing would come free */
+    og__times_release(&g->times);
     if (g->given.exec->topology == OG_TOPOLOGY_MEMORY)
         og__topology_unload(&g->topology);
     else if (g->topology.stored)
@@ -210,6 +234,8 @@ int og__structure_fetch(struct og_structure *g, struct og_io_counts *read, uint6
         return 0;
     const struct og_io_counts before = og__io_made();
     int rc = stored ? og__neighbors_load(&g->topology, err) : load(g, err);
+    if (rc == 0 && stored)
+        rc = load_times(g, err);
     og__io_add_since(read, before);
     if (stored)
         *written += stored->written;
@@ -229,6 +255,8 @@ int og__structure_sampler(const struct og_structure *g, struct og_sampler **out,
         return rc;
     if (g->topology.mapped) /* only sizes are needed */
         how.weights = false;
+    else if (how.time != OG_TIMES_OFF)
+        how.times = &g->times;
     if (og__sampling_reads_weights(how.kind) && g->topology.mapped)
         how = (struct og_sampling){.once = how.once, .edges = how.edges};
     if (counts_degrees(g))

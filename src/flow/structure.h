@@ -6,16 +6,18 @@
 #include "base/scratch.h"
 #include "budget/memory_plan.h"
 #include "dataset/on_disk.h"
+#include "dataset/times.h"
 
 struct og_structure {
     /* not its own: what decides where it is, and how batches are sampled */
     struct og_plan_inputs given;
     struct og_budget *budget;
     struct og_topology topology;
-    int *fanouts;        /* [n_relations][n_fanout] */
-    char *neighbors_dir; /* where the neighbour cache is kept; NULL = nowhere */
-    bool passing;        /* it lives no longer than the session: edges were held out of it */
-    uint64_t on_disk;    /* bytes of that cache, where it is kept */
+    struct og_times times; /* of --time, while the topology is there */
+    int *fanouts;          /* [n_relations][n_fanout] */
+    char *neighbors_dir;   /* where the neighbour cache is kept; NULL = nowhere */
+    bool passing;          /* it lives no longer than the session: edges were held out of it */
+    uint64_t on_disk;      /* bytes of that cache, where it is kept */
 };
 
 /* The folder of the neighbour cache, by the dataset's path, in --scratch's first or the user's

@@ -104,6 +104,20 @@ out:
     return rc;
 }
 
+int og__checkpoint_refuse_times(const char *path, struct og_err *err)
+{
+    struct og_tensors_file f;
+    int rc = og__tensors_open(&f, path, err);
+    if (rc < 0)
+        return rc;
+    const char *time = og__tensors_said(&f.all, "time");
+    if (time && strcmp(time, "off") != 0)
+        rc = og__fail(err, -ENOTSUP, "use eval, which samples as training did",
+                      "%s: trained with --time %s, and all neighbours are of any time", path, time);
+    og__tensors_close(&f);
+    return rc;
+}
+
 /* ---- the edges of links ---- */
 
 /* What the file says of them, as options. */

@@ -42,6 +42,7 @@ static void set_form(struct og_minibatch_shape *k, const struct og_workload *f, 
     k->counts = counts;
     k->graph = has & OG__WANT_FEATURES ? f->graph : NULL;
     k->edges = og__plans_units(f) ? f->graph : NULL;
+    k->trees = f->seeds.trees;
     k->hops.nested = f->types->once;
     k->lay = lays[f->types->by_relation];
     k->hops.weighs = f->trace.extras & OG__WITH_WEIGHTS;
@@ -151,6 +152,8 @@ static uint32_t *lay_out(struct og_layout *l, const struct og_minibatch_shape *k
         .size = sizeof(*out), .n_seeds = k->n_seeds, .n_hops = (int)k->hops.n};
     out->ids = og__lay_longs(l, 1, k->n_ids, 0);
     out->input_id = og__lay_longs(l, 1, k->n_inputs, 0);
+    if (k->trees)
+        out->tree = og__lay_longs(l, 1, k->n_ids, 0);
     uint32_t *local = k->lay(l, k, out);
     if (k->width > 0) {
         const size_t size = k->label == OG_ELEMENT_I64 ? sizeof(int64_t) : sizeof(float);
@@ -222,6 +225,26 @@ static void copy_labels(const struct og_data_path *d, const struct og_work *w,
     int64_t *y = out->y.data;
     for (uint32_t i = 0; i < w->descriptor.n_seeds; i++)
         y[i] = label[w->seeds.place[i]];
+}
+
+/* A node is in the tree of the first node that it was sampled for. */
+static void copy_trees(const struct og_minibatch_shape *k, const struct og_batch *b,
+                       const uint32_t *local, const struct og_minibatch *out)
+{
+    int64_t *tree = out->tree.data;
+    for (uint32_t i = 0; i < b->n_seeds; i++)
+        tree[i] = i;
+    for (uint32_t h = 0; h < b->n_hops; h++) {
+        const struct og_block *of = &b->hop[h];
+        for (uint32_t i = 0; i < og__lists_of(of); i++)
+            for (uint32_t e = of->indptr[i]; e < of->indptr[i + 1]; e++)
+                if (of->src[e] >= of->n_dst)
+                    tree[of->src[e]] = tree[og__list_dst(of, i)];
+    }
+    for (uint32_t i = 0; local && i < b->n_ids; i++) {
+        int64_t *own = out->type[og__graph_type(k->types, b->ids[i])]->tree.data;
+        own[local[i]] = tree[i];
+    }
 }
 
 /* Copies numbers of ids; with `local` those within their types. */
@@ -416,12 +439,14 @@ void og__minibatch_fill(struct og_minibatch_maker *m, struct og_minibatch *out,
     uint32_t *local = lay_out(&l, &m->shape, out, &places);
     assert(out->ids.data && l.bytes <= arena->cap); /* must fit */
     og__spread_ids(&w->seeds, w->sampled.batch.ids, w->sampled.batch.n_ids, 0, out->ids.data);
-    copy_input_id(w, out);
-    copy_labels(m->path, w, out);
-    sort_units(&places, m->path->workload, &w->sampled.batch);
-    find_edge_rows(&places, m->path->workload, w->rows);
     if (local)
         og__copy_ids(m->shape.types, w, local, out);
+    copy_input_id(w, out);
+    copy_labels(m->path, w, out);
+    if (out->tree.data)
+        copy_trees(&m->shape, &w->sampled.batch, local, out);
+    sort_units(&places, m->path->workload, &w->sampled.batch);
+    find_edge_rows(&places, m->path->workload, w->rows);
     copy_all(m, &(struct copying){&m->shape, w, local, &places, out});
     copy_pairs(&w->seeds.pairs, local, out);
     out->hits = w->plan.n - w->plan.n_misses;

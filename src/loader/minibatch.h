@@ -20,6 +20,7 @@ struct og_minibatch_shape {
     struct og_hops_shape hops; /* heterogeneous: only their number and form are used */
     int label;                 /* enum og_element of y */
     int width;                 /* of y; 0 = no labels */
+    bool trees;                /* batches say whose neighbourhood a node is in */
     const struct og_graph_types *types;
     const struct og_type_counts *counts;
     const struct og_graph *graph; /* graph of the rows; NULL: no features */

@@ -23,6 +23,8 @@ static void lay_type(struct og_layout *l, const struct og_minibatch_shape *k, ui
     for (uint32_t h = 0; h <= n_hops; h++)
         out->n[h] = (int64_t)og__nodes_of(k->counts, h, t);
     out->ids = og__lay_longs(l, 1, n, 0);
+    if (k->trees)
+        out->tree = og__lay_longs(l, 1, n, 0);
     if (k->graph && k->graph->group[t].dim > 0)
         out->x = og__lay_rows(l, &k->graph->group[t], n);
 }

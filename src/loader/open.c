@@ -145,6 +145,7 @@ static int open_session(struct og_loader *l, const char *dataset, const struct o
                              .n_seeds = from->n_seeds,
                              .links = from->links,
                              .n_links = from->n_links,
+                             .times = from->times,
                              .step_seconds = from->step_seconds,
                              .drop_last = from->drop_last};
     struct og_session_use use = {.handover = &to,
@@ -168,7 +169,7 @@ static void sum_seeds(struct og_loader *l)
     const struct og_split *split = &l->s->workload.split[OG__TRAIN];
     if (strcmp(l->split, "seeds") == 0)
         l->seeds_checksum = XXH3_64bits(split->ids, og__split_bytes(&l->s->workload, split));
-    l->s->config.handover.seeds = l->s->config.handover.links = NULL;
+    l->s->config.handover.seeds = l->s->config.handover.links = l->s->config.handover.times = NULL;
 }
 
 static int open_loader(struct og_loader *l, const char *dataset, const struct og_options *opt,

@@ -68,6 +68,9 @@ struct og_options {
     double walk_restart;
     int draw; /* enum og_draw_kind */
     bool replace;
+    bool disjoint;
+    int time, time_strategy; /* enum og_times_kind, og_time_strategy_kind */
+    int64_t time_window;
     int batch, epochs;
     int accumulate; /* mini-batches whose gradients are added in a step */
     int staleness;  /* steps by which the parameters of a gradient lag */

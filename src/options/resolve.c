@@ -110,6 +110,13 @@ void og__fanout_follow(struct og_options *opt, int layers)
     opt->n_fanout = layers;
 }
 
+/* Trees and times have a sampler of their own. */
+static void resolve_sampler(struct og_options *opt)
+{
+    if ((opt->disjoint || opt->time != OG_TIMES_OFF) && !og_options_given(opt, "sampler"))
+        opt->sampler = OG_SAMPLER_DISJOINT;
+}
+
 static int resolve_layers(struct og_options *opt, struct og_err *err)
 {
     if (opt->layers == 0)
@@ -207,6 +214,7 @@ int og__options_resolve(struct og_options *opt, const struct og_log *log, struct
 {
     int rc;
     OG_TRY(apply_preset(opt, err));
+    resolve_sampler(opt);
     OG_TRY(resolve_layers(opt, err));
     OG_TRY(resolve_memory(opt, err));
     OG_TRY(resolve_disk(opt, err));

@@ -168,6 +168,7 @@ static int take_all(struct og_options *opt, const char *checkpoint, struct og_er
         if (og_options_given(opt, others[i]))
             return og__fail(err, -EINVAL, "leave out --full, or the options that it decides",
                             "--%s: eval --full takes all neighbours there are", others[i]);
+    OG_TRY(og__checkpoint_refuse_times(checkpoint, err));
     OG_TRY(og__session_take_all(opt, checkpoint, err));
     rc = og_options_set(opt, "sampler", "uniform", err);
 out:

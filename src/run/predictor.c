@@ -370,6 +370,11 @@ static int open_session(struct og_predictor *p, const char *dataset, const char 
     if (og__plans_units(&p->s->workload))
         OG_TRY(og__fail(err, -ENOTSUP, "use predict, which takes all nodes",
                         "%s: uses features of edges, which requests do not read yet", checkpoint));
+    if (p->s->workload.seeds.trees)
+        OG_TRY(
+            og__fail(err, -ENOTSUP, "use eval, which samples as training did",
+                     "%s: trained with disjoint neighbourhoods, which requests do not sample yet",
+                     checkpoint));
     OG_TRY(og__checkpoint_load(checkpoint, p->s->learner.model, err));
     (void)og__budget_bound(p->s->budget, memory);
     p->columns = p->s->workload.shape.n_classes;

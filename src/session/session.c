@@ -400,6 +400,8 @@ int og__session_open_for(struct og_session **out, const char *dataset, const str
     OG_TRY(og__structure_fanouts(&s->structure, err));
     OG_TRY(og__know_graph(&s->workload, &s->config.opt, err));
     OG_TRY(og__session_load_seeds(s, want, err));
+    OG_TRY(og__session_check_times(s, err));
+    OG_TRY(og__session_time_seeds(s, err));
     OG_TRY(og__session_know_types(s, model, err));
     OG_TRY(og__learner_shape(&s->workload, &s->config, model, err));
     s->workload.shape.n_given = og__session_given(s);
@@ -460,6 +462,7 @@ void og__session_close(struct og_session *s)
                         "labels");
     }
     og__session_drop_classes(s);
+    og__session_drop_times(s);
     og__structure_close(&s->structure);
     og__offline_close(s->offline);
     og__pool_close(s->pool);

@@ -6,6 +6,7 @@
  *   session_tiers.c      what there is where a device keeps rows
  *   session_task.c       what is learnt from which edges and nodes
  *   session_edges.c      places of edges, and groups of their rows
+ *   session_times.c      times of seeds
  *   session_classes.c    weights of classes and seeds, and seeds that balance classes
  *   session_plan.c       what it will do, and what of it memory holds
  *   session_workload.c   what is known before it is planned */
@@ -88,6 +89,11 @@ OG_MUST_CHECK int og__session_use_edges(struct og_session *s, const struct og_mo
  * the dtypes of rows are known; refuses options without them. */
 OG_MUST_CHECK int og__session_know_edges(struct og_session *s, struct og_err *err);
 void og__session_drop_edges(struct og_session *s);
+/* Disjoint neighbourhoods, and times: refuses options without them. Then times of the seeds, once
+ * these are loaded. */
+OG_MUST_CHECK int og__session_check_times(const struct og_session *s, struct og_err *err);
+OG_MUST_CHECK int og__session_time_seeds(struct og_session *s, struct og_err *err);
+void og__session_drop_times(struct og_session *s);
 void og__know_trace(struct og_workload *f, const struct og_options *opt);
 void og__know_splits(struct og_workload *f, unsigned want);
 /* The same workload, with the topology on disk instead of in memory. */

@@ -86,8 +86,9 @@ static unsigned extras_of(const struct og_workload *f, const struct og_options *
     const struct og_sampling how = og__sampling_setup(opt, f->edge_units);
     const unsigned weights = og__sampling_weighs(&how) ? OG__WITH_WEIGHTS : 0u;
     const unsigned edges = how.edges ? OG__WITH_EDGES : 0u;
+    const unsigned trees = og__sampling_of_trees(how.kind) ? OG__WITH_TREES : 0u;
     const unsigned nested = opt->draw == OG_DRAW_ONCE ? OG__NESTED : 0u;
-    return og__learner_extras(f) | weights | edges |
+    return og__learner_extras(f) | weights | edges | trees |
            (f->trace.n_relations > 0 ? OG__WITH_RELATIONS : nested);
 }
 
@@ -148,7 +149,8 @@ void og__know_splits(struct og_workload *f, unsigned want)
     for (int i = 0; i < OG__SPLITS; i++) {
         const struct og_split *split = &f->split[i];
         f->bytes.seeds += og__split_bytes(f, split) + og__split_relation_bytes(split) +
-                          og__split_negatives_bytes(split);
+                          og__split_negatives_bytes(split) +
+                          (split->times ? (size_t)split->n * sizeof(*split->times) : 0);
         if (split->labels)
             f->bytes.labels += og__labels_bytes(f->graph, split->n);
     }
@@ -333,7 +335,8 @@ int og__know_batches(struct og_session *s, const struct og_profiling *profiling,
     f->bytes.samples = s->offline ? og__samples_memory(s->offline->samples) : 0;
     f->bytes.sampler = og__sampler_bytes(&f->caps);
     know_place(s, s->exec.topology, f);
-    f->bytes.batch = og__batch_bytes(&f->caps, f->trace.extras) + og__seeds_bytes(&f->seeds);
+    f->bytes.batch = og__batch_bytes(&f->caps, f->trace.extras) + og__seeds_bytes(&f->seeds) +
+                     (f->seeds.trees ? og__places_bytes(og__input_rows(f)) : 0);
     if (want & OG__WANT_RECORD) /* of samples that are made for others */
         f->bytes.record =
             og__trace_writer_bytes(&record) +

@@ -1,0 +1,35 @@
+/* places: batches of disjoint trees, as those who compute with them see them. Rows are planned and
+ * read for distinct nodes; a view shows them at each place of the node:
+ *
+ *   store's rows   | row of ids[0] | of ids[1] | ...
+ *                     ^      ^_______________
+ *   view           | place 0 | place 1 | place 2 | ...       index alone, rows are not copied */
+#ifndef OG_FLOW_PLACES_H
+#define OG_FLOW_PLACES_H
+
+#include "base/memory.h"
+#include "dataset/graph.h"
+
+struct og_rows;
+struct og_work;
+
+/* What a work holds for it; zeros to begin with. */
+struct og_places_view {
+    struct og_rows *rows;      /* [n_groups] */
+    const struct og_rows *own; /* the store's */
+    uint32_t *index;           /* [room] of the groups, one after another; then of ids */
+    size_t room;
+    struct og_budget *budget;
+};
+
+/* Shows ids and rows of the work's batch by place. Without trees it changes nothing. groups: those
+ * of its rows. */
+OG_MUST_CHECK int og__places_show(struct og_work *w, const struct og_graph *groups,
+                                  struct og_err *err);
+/* The store's rows again. */
+void og__places_hide(struct og_work *w);
+void og__places_release(struct og_places_view *v);
+/* Bytes of views of a batch with so many places. */
+size_t og__places_bytes(uint64_t places);
+
+#endif

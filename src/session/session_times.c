@@ -1,0 +1,138 @@
+/* Times of a session's seeds, and what disjoint neighbourhoods do not go with. */
+#include "session/session_parts.h"
+
+#include "dataset/times.h"
+#include "options/options.h"
+
+#include <string.h>
+
+static const char part[] = "seeds";
+
+static bool of_trees(const struct og_session *s)
+{
+    return og__sampling_of_trees((enum og_sampler_kind)s->config.opt.sampler);
+}
+
+/* Why batches of these options cannot be of trees; NULL: they can. */
+static const char *obstacle(const struct og_session *s)
+{
+    const struct og_options *opt = &s->config.opt;
+    const bool pairs = s->workload.seeds.edges && !s->config.handover.links;
+    if (s->config.want & OG__WANT_RECORD || opt->samples)
+        return "batches in files do not have them yet";
+    if (pairs)
+        return "pairs of nodes to learn share one graph";
+    if (opt->device != OG_DEVICE_CPU || opt->sample_on != OG_SAMPLE_ON_HOST)
+        return "devices do not have them yet";
+    if (og__exchanges(&s->config))
+        return "--exchange does not bring their rows yet";
+    if (s->held_out)
+        return "edges are held out, and the others have no times";
+    return NULL;
+}
+
+int og__session_check_times(const struct og_session *s, struct og_err *err)
+{
+    const struct og_options *opt = &s->config.opt;
+    const bool timed = opt->time != OG_TIMES_OFF;
+    if ((timed || opt->disjoint) && !of_trees(s))
+        return og__fail(err, -EINVAL, "leave --sampler out, or give --sampler disjoint",
+                        "--%s: not with --sampler %s", timed ? "time" : "disjoint",
+                        og__option_word("sampler", opt->sampler));
+    if (!of_trees(s))
+        return 0;
+    if (obstacle(s))
+        return og__fail(err, -ENOTSUP,
+                        "leave out --time and --disjoint, or what they do not go with",
+                        "disjoint neighbourhoods: %s", obstacle(s));
+    if (timed && opt->model == OG_MODEL_GCN && s->config.want & OG__WANT_MODEL)
+        return og__fail(err, -ENOTSUP, "use --model sage, gat or gin",
+                        "--time with --model gcn: degrees at that time are not known");
+    return og__times_check(s->workload.graph, (enum og_times_kind)opt->time, err);
+}
+
+/* ---- times of seeds ---- */
+
+static int take_given(const struct og_session *s, struct og_split *split, struct og_err *err)
+{
+    const int64_t *from = s->config.handover.times;
+    split->times = og__alloc(s->budget, (size_t)split->n * sizeof(*from), part, err);
+    if (!split->times)
+        return -ENOMEM;
+    memcpy(split->times, from, (size_t)split->n * sizeof(*from));
+    return 0;
+}
+
+static int read_times(const struct og_session *s, const struct og_npy *a, struct og_split *split,
+                      struct og_err *err)
+{
+    split->times = og__alloc(s->budget, (size_t)split->n * sizeof(int64_t), part, err);
+    return split->times ? og__npy_read(a, 0, split->n, split->times, err) : -ENOMEM;
+}
+
+/* Its seeds are of the caller's own, and times of the split are not theirs. */
+static bool has_own_seeds(const struct og_session *s, enum og__split which)
+{
+    const struct og_handover *to = &s->config.handover;
+    return which == OG__TRAIN && to->n > 0 && (to->seeds || to->links);
+}
+
+/* Nodes with times of their own need no others. */
+static int check_nodes(const struct og_session *s, struct og_split *split, enum og__split which,
+                       struct og_err *err)
+{
+    const struct og_graph *g = s->workload.graph;
+    const bool own = has_own_seeds(s, which);
+    int64_t time = OG__NO_TIME;
+    int rc = 0;
+    if (split->n == 0)
+        return 0;
+    if (s->config.opt.time == OG_TIMES_NODE)
+        OG_TRY(og__npy_read(&g->node_times, split->ids[0], 1, &time, err));
+    split->untimed = time == OG__NO_TIME;
+    if (split->untimed && (which == OG__TRAIN || !(s->config.want & OG__WANT_UNEVALUATED)))
+        rc = og__fail(
+            err, -EINVAL,
+            own ? "give input_time, or edge_label_time of links"
+                : "import the graph with train_times.npy, valid_times.npy and test_times.npy: "
+                  "int64, a number a node of the split",
+            "--time %s: the seeds have no times", og__option_word("time", s->config.opt.time));
+out:
+    return rc;
+}
+
+static int load_times(struct og_session *s, enum og__split which, struct og_err *err)
+{
+    struct og_split *split = &s->workload.split[which];
+    const struct og_handover *to = &s->config.handover;
+    const enum og__split from = which == OG__TRAIN && to->n > 0 ? to->split : which;
+    const struct og_npy *a = &s->workload.graph->times[from];
+    if (split->n == 0)
+        return 0;
+    if (has_own_seeds(s, which))
+        return to->times ? take_given(s, split, err) : check_nodes(s, split, which, err);
+    return a->fd >= 0 && a->shape[0] == split->n ? read_times(s, a, split, err)
+                                                 : check_nodes(s, split, which, err);
+}
+
+int og__session_time_seeds(struct og_session *s, struct og_err *err)
+{
+    struct og_seed_source *seeds = &s->workload.seeds;
+    int rc = 0;
+    seeds->trees = of_trees(s);
+    seeds->rule.trees = seeds->trees;
+    for (int i = 0; s->config.opt.time != OG_TIMES_OFF && i < OG__SPLITS; i++) {
+        OG_TRY(load_times(s, (enum og__split)i, err));
+        seeds->times[i] = s->workload.split[i].times;
+    }
+out:
+    return rc;
+}
+
+void og__session_drop_times(struct og_session *s)
+{
+    for (int i = 0; i < OG__SPLITS; i++) {
+        struct og_split *split = &s->workload.split[i];
+        og__release(s->budget, split->times, (size_t)split->n * sizeof(*split->times), part);
+    }
+}
