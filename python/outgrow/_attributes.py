@@ -122,6 +122,7 @@ def table_of(path):
     edge_index  {number of the relation: its dtype, unless it is int64}
     nodes       {type: {name: [file, dimension]}}; edges likewise
     graph       {name: value}
+    times       {"node" or "edge": the attribute that is node_times.npy or edge_times.npy}
     """
     try:
         with open(os.path.join(path, FOLDER, TABLE)) as f:
@@ -193,6 +194,7 @@ def save_attributes(beside, dataset, data, given, edges_stay, its_x):
     once. `its_x`: the dataset has its features. `beside` is a folder on the same disk."""
     folder, about, stores = Folder(beside), meta_of(dataset), stores_of(data)
     typed, table = bool(type_ranges(about)), folder.table
+    table["times"] = given.times
     relations = relation_names(about) or [None]
     own = dict.fromkeys(relations) if given.names is None else \
         {name: given.names[name] for name in relations} if typed else {None: next(name for name in given.names.values() if isinstance(name, tuple))}

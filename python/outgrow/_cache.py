@@ -10,6 +10,7 @@ import numpy as np
 from ._attributes import FOLDER, TABLE, EdgePart, Folder, NodePart, Source, lists_of, order_of, storable
 from ._errors import OptionError, warn
 from ._meta import meta_of
+from ._times import whole
 from ._write import folder_beside, write
 
 FORM = b"1"  # of the folders: another one has other names
@@ -44,15 +45,28 @@ def weights_of(torch, store, name, what):
     return weights.view(-1) if weights.dim() == 2 and weights.size(1) == 1 else weights
 
 
+def times_of(types, relations, time_attr):
+    """{type: times} of nodes and {relation: times} of edges by this attribute, which one of the two has."""
+    if time_attr is None:
+        return {}, {}
+    nodes = {name: store[time_attr] for name, store in types.items() if time_attr in store and store.is_node_attr(time_attr)}
+    edges = {name: store[time_attr] for name, store in relations.items() if time_attr in store and store.is_edge_attr(time_attr) and name not in nodes}
+    if bool(nodes) == bool(edges):
+        raise OptionError(f"time_attr: the data has {'both' if nodes else 'neither'} nodes {'and' if nodes else 'nor'} edges with {time_attr!r}",
+                          "name an attribute of nodes, or of edges: int64, a number each")
+    return tuple({name: whole(values, f"time_attr {time_attr!r}") for name, values in of.items() if len(values)} for of in (nodes, edges))
+
+
 class Written:
     """A Data or HeteroData as outgrow.write takes it. Types and relations are t0, t1, ... and r0, r1, ... there, for theirs may have any
     names; types without nodes and relations without edges are left out."""
 
-    def __init__(self, torch, data, weight_attr):
+    def __init__(self, torch, data, weight_attr, time_attr=None):
         self.torch = torch
         self.types, self.relations = stores_of(data)
         self.counts = {name: number_of_nodes(store, name) for name, store in self.types.items()}
         self.rows, self.features, self.edges, self.weights = {}, {}, {}, {}
+        self.node_times, self.edge_times = times_of(self.types, self.relations, time_attr)
         for name, store in self.types.items():
             x = store["x"] if "x" in store else None
             if hasattr(x, "dtype") and x.ndim > 0 and len(x) == self.counts[name] and 0 not in x.shape:
@@ -71,13 +85,19 @@ class Written:
 
     def digest(self):
         """The checksum of all that is written, in hexadecimal."""
-        arrays = [*self.rows.values(), *self.edges.values(), *self.weights.values()]
+        arrays = [*self.rows.values(), *self.edges.values(), *self.weights.values(), *self.node_times.values(), *self.edge_times.values()]
         about = [[self.counts[name] for name in self.type_number], [(self.type_number[name], f) for name, f in self.features.items()],
-                 [self.ends(name) for name in self.edges], bool(self.weights), [(tuple(a.shape), str(a.dtype)) for a in arrays]]
+                 [self.ends(name) for name in self.edges], bool(self.weights), *self.timed(), [(tuple(a.shape), str(a.dtype)) for a in arrays]]
         digest = hashlib.blake2b(FORM + repr(about).encode(), digest_size=16)
         for array in arrays:
             digest.update(bytes_of(self.torch, array))
         return digest.hexdigest()
+
+    def timed(self):
+        """The types and relations with times, by number; nothing of a data without."""
+        if not self.node_times and not self.edge_times:
+            return ()
+        return [self.type_number[name] for name in self.node_times], [self.relation_number[name] for name in self.edge_times]
 
     def write(self, path):
         types = {name: f"t{t}" for name, t in self.type_number.items()}
@@ -86,7 +106,9 @@ class Written:
         if len(types) == len(relations) == 1 and not rows:
             rows = {"t0": np.zeros((max(self.counts.values()), 1), np.uint8)}  # for a homogeneous graph has features
         write(path, edge_index={relations[name]: edges for name, edges in self.edges.items()}, x=rows or None,
-              edge_weight={relations[name]: w for name, w in self.weights.items()} or None, num_nodes={types[name]: self.counts[name] for name in types})
+              edge_weight={relations[name]: w for name, w in self.weights.items()} or None,
+              node_time={types[name]: t for name, t in self.node_times.items()} or None,
+              edge_time={relations[name]: t for name, t in self.edge_times.items()} or None, num_nodes={types[name]: self.counts[name] for name in types})
         with folder_beside(path) as beside:
             folder = Folder(beside)
             folder.table["orders"] = {str(r): folder.save(order_of(edges)) for r, edges in enumerate(self.edges.values())}
@@ -135,9 +157,9 @@ def source_without_edges(torch, data):
     return Source(None, blank_of(data, nodes, edges), nodes, edges)
 
 
-def source_of_data(torch, data, weight_attr):
+def source_of_data(torch, data, weight_attr, time_attr=None):
     """Writes the data's dataset, unless it exists, and returns the Source of its batches. Attributes are those of the data itself, as it is now."""
-    written = Written(torch, data, weight_attr)
+    written = Written(torch, data, weight_attr, time_attr)
     path = os.path.join(root(), written.digest())
     write_once(written, path)
     about = meta_of(path)

@@ -38,10 +38,12 @@ class Nodes(typing.NamedTuple):
     ids   int64 [n] within the type, seeds first, then in order of discovery
     x     [n, F] features; None for a type without
     n     ids[:n[h]] are destinations of hop h, the first n[0] seeds; n[-1] is the number of nodes
+    tree  disjoint=True: int64 [n] the seed in whose neighbourhood each is; else None
     """
     ids: typing.Any
     x: typing.Any
     n: typing.Tuple[int, ...]
+    tree: typing.Any = None
 
 
 class Edges(typing.NamedTuple):
@@ -73,7 +75,7 @@ def hops_of(batch, convert):
 
 def types_of(types, convert):
     """{type: Nodes}"""
-    return {name: Nodes(convert(ids), convert(x), n) for name, n, ids, x in types}
+    return {name: Nodes(convert(ids), convert(x), n, convert(tree)) for name, n, ids, x, tree in types}
 
 
 def pairs_of(batch):
@@ -120,6 +122,7 @@ class Arrays(collections.abc.Mapping):
     edge_index   int64 [2, E]: source and destination of each edge, as positions in ids
     hops         list of Hop, the first nearest the seeds
     pairs        links: int64 [2, P] positions in ids; the first n_positive are edges, the next n_negative are negatives
+    tree         disjoint=True: int64 [n], for each of ids the position of the seed in whose neighbourhood it is. A node is once in each; else None
 
     For a heterogeneous graph ids are of the whole graph, where each type has a range. Then x, edge_index, hops and pairs are in
 
@@ -136,11 +139,12 @@ class Arrays(collections.abc.Mapping):
         x = batch.x
         self.x, self.dtype = numpy_of(x), None if x is None else x.dtype
         self.ids, self.input_id, self.y = (numpy_of(array) for array in (batch.ids, batch.input_id, batch.y))
+        self.tree = numpy_of(batch.tree)
         if (types := batch.types) is None:
             self.edge_index, self.pairs, self.hops = numpy_of(batch.edge_index), numpy_of(batch.pairs), hops_of(batch, numpy_of)
         else:
             del self.x
-            self.dtype = {name: None if x is None else x.dtype for name, _, _, x in types}
+            self.dtype = {name: None if x is None else x.dtype for name, _, _, x, _ in types}
             self.types, self.relations = types_of(types, numpy_of), relations_of(batch, numpy_of)
         for name in self.NUMBERS:
             setattr(self, name, getattr(batch, name))
@@ -219,6 +223,8 @@ def make_pyg():
             store.num_sampled_nodes = [nodes.n[0], *(b - a for a, b in zip(nodes.n, nodes.n[1:]))]
             if nodes.x is not None:
                 store.x = nodes.x
+            if nodes.tree is not None:
+                store.batch = nodes.tree
             if nodes.n[0] > 0:
                 store.batch_size = nodes.n[0]
                 if batch.pairs is None:
@@ -237,6 +243,8 @@ def make_pyg():
         for key, name in ("edge_weight", "weight"), ("e_id", "e_id"), ("edge_attr", "edge_attr"):
             if (values := of_edges(hops, name, torch.cat)) is not None:
                 data[key] = values
+        if (tree := tensor_of(batch.tree)) is not None:
+            data.batch = tree
         if (pairs := tensor_of(batch.pairs)) is not None:
             set_labels(data, pairs, batch.n_positive, batch.n_negative)
         return data

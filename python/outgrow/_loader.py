@@ -16,19 +16,14 @@ from ._ids import ids_of
 from ._meta import meta_of, relation_names, type_ranges
 from ._options import one_of, text_of, texts_of
 from ._stores import is_there
+from ._times import of_seeds, options_of
 
 # Arguments of PyG's NeighborLoader and PyTorch's DataLoader that have no effect here.
 NOT_NEEDED = {"num_workers", "persistent_workers", "prefetch_factor", "pin_memory", "pin_memory_device", "multiprocessing_context",
               "filter_per_worker", "timeout", "worker_init_fn"}
 # Arguments of theirs that no loader here has. Each has the value that is used here, and what to do in place of others.
 ANY = object()
-TIMES = "a dataset of the edges up to a time, outgrow.write of data.edge_index[:, time <= t], has no later ones"
 ONLY = {
-    "disjoint": (False, "the seeds of a batch share one graph; batch_size=1 keeps them apart"),
-    "temporal_strategy": ("uniform", TIMES),
-    "time_attr": (None, TIMES),
-    "input_time": (None, TIMES),
-    "edge_label_time": (None, TIMES),
     "neighbor_sampler": (None, "torch_geometric.loader.NodeLoader(outgrow.stores(path), sampler) uses one"),
     "batch_sampler": (None, "sampler= with batch_size="),
     "custom_cls": (None, "transform= may make another object"),
@@ -36,7 +31,7 @@ ONLY = {
 }
 # Those that NeighborLoader and LinkNeighborLoader alone have here, and the value that is this loader's behaviour.
 THEIRS = {"subgraph_type": "directional", "directed": True, "weight_attr": None, "transform": None, "transform_sampler_output": None, "is_sorted": ANY,
-          "generator": None, "edge_label_index": None, "edge_label": None, "neg_sampling": None, "neg_sampling_ratio": None}
+          "generator": None, "edge_label_index": None, "edge_label": None, "edge_label_time": None, "neg_sampling": None, "neg_sampling_ratio": None}
 SPLITS = ("train", "valid", "test")
 # Arguments that this loader alone has. A call with one of them is not NeighborLoader's, whatever it calls its fanout.
 OWN = {"fanout", "batch", "split", "seeds", "links", "form", "eval_every", "no_shuffle", "draw", "e_id", "edge_attr"}
@@ -44,7 +39,7 @@ LEFT_OUT = "input_nodes: left out, so outgrow.Loader takes the training split, w
            "Give input_nodes=\"train\" for these seeds, input_nodes=None for all nodes"
 OF_NO_EDGES = "walk", "ladies"  # samplers, whose neighbours are not along edges of the graph, hop by hop
 ALL_TRAIN = "100/0/0"  # edge_split
-OF_LINKS = {"edge_label_index", "edge_label", "neg_sampling", "neg_sampling_ratio"}
+OF_LINKS = {"edge_label_index", "edge_label", "edge_label_time", "neg_sampling", "neg_sampling_ratio"}
 
 
 def seeds_of(about, nodes, name):
@@ -251,6 +246,12 @@ class Loader(OwnThreads):
                   each world_size batches. All processes give the same arguments; those of one machine share `memory`
     share         ranks of one machine share one topology, and one static cache of all features. A name keeps them apart from other runs
                   over the dataset; False: copies of their own
+    disjoint      each seed has a neighbourhood of its own, in which a node is once. Batches have `batch`, the seed of each node
+    time_attr     the attribute with times of nodes or edges (outgrow.write). No edge of a neighbourhood is later than its seed, whose
+                  time is that of the node or input_time. Neighbourhoods are disjoint. An edge has the time of its source, or its own
+    input_time    [n] with seeds or input_nodes: the time of each
+    temporal_strategy, time_window   "uniform" or "last": any of the allowed edges, or the latest. Edges that are at most so much
+                  earlier than the seed
     links         for task="link", in place of the graph's edges: [n, 2] source and destination of each. Ids are of the whole graph; for a
                   heterogeneous graph of relation=. Batches keep edges that links repeat, and no negatives are drawn
     options       any other option of training that concerns batches: sampler="labor", seed=1, threads=4, topology="disk",
@@ -338,7 +339,7 @@ class Loader(OwnThreads):
 
     def __init__(self, dataset, *, fanout=None, batch=1000, memory=None, policy="auto", split=None, seeds=None, form="pyg",
                  epochs=10, step_seconds=None, max_held=None, eval_every=None, progress=False, num_neighbors=None, batch_size=None, input_nodes=...,
-                 links=None, drop_last=False, e_id=False, edge_attr=False, rank=0, world_size=1, share=True, hold=None, **options):
+                 links=None, disjoint=False, time_attr=None, input_time=None, temporal_strategy="uniform", time_window=None, drop_last=False, e_id=False, edge_attr=False, rank=0, world_size=1, share=True, hold=None, **options):
         if not callable(form) and form not in MAKERS:
             raise OptionError(f"form: {form!r} is not one of {', '.join(MAKERS)}")
         self._form = form if callable(form) else MAKERS[form]()
@@ -361,6 +362,12 @@ class Loader(OwnThreads):
             split = "train"
             if options.get("task") != "link" and not (num_neighbors is None and batch_size is None):
                 warn(LEFT_OUT)
+        if input_time is not None and time_attr is None:
+            raise OptionError("input_time: without time_attr", "give time_attr, the attribute that has the times")
+        if input_time is not None and seeds is None:
+            raise OptionError("input_time: of a split", f"give input_nodes= ids of nodes; or {split}_times.npy to the import")
+        times = of_seeds(input_time, "input_time", 0 if seeds is None else len(seeds), seeds if links is None else None, meta_of(dataset)["num_nodes"])
+        options |= options_of(dataset, time_attr, temporal_strategy, disjoint, time_window)
         texts = texts_of({"fanout": fanout, "batch": batch, "memory": memory, "policy": policy, "epochs": epochs,
                           "eval_every": eval_every, **options_for(form, options)})
         if hold is not None:
@@ -369,7 +376,7 @@ class Loader(OwnThreads):
         self._held, self._grows = 2 if max_held is None else max_held, max_held is None
         self._watch = _outgrow.Watch()
         self._native = watched(_outgrow.open_loader, os.fspath(dataset), texts, split, seeds, self._held, step_seconds or 0.0,
-                               bool(eval_every), ranks_of(rank, world_size), share_of(share), bool(drop_last), bool(e_id), bool(edge_attr), watch=self._watch)
+                               bool(eval_every), ranks_of(rank, world_size), share_of(share), bool(drop_last), bool(e_id), bool(edge_attr), times, watch=self._watch)
         if seeds is not None or options.get("task") != "link":
             self.dataset = range(len(seeds if seeds is not None else np.load(os.path.join(dataset, f"{split}.npy"), mmap_mode="r")))
         self._epoch = 0  # of the latest iteration

@@ -18,6 +18,7 @@ from ._ids import check_range, ids_of
 from ._loader import NOT_NEEDED, ONLY, SPLITS, Loader, OwnThreads, is_the_same, ranks_of
 from ._meta import meta_of, type_ranges
 from ._stores import array_in
+from ._times import node_times, of_seeds, options_of
 from ._subgraph import Graph, graph_of_output, induced, output_of, positions
 
 SUBGRAPHS = "directional", "bidirectional", "induced"
@@ -98,7 +99,7 @@ class Sampling:
             return [*types_of(batch.types, self.tensor_of).values()], [*relations_of(batch, self.tensor_of).values()]
         hops = hops_of(batch, self.tensor_of)
         pairs = None if batch.pairs is None else np.asarray(batch.pairs)
-        return ([Nodes(self.tensor_of(batch.ids), self.tensor_of(batch.x), (batch.n_seeds, *(hop.n_src for hop in hops)))],
+        return ([Nodes(self.tensor_of(batch.ids), self.tensor_of(batch.x), (batch.n_seeds, *(hop.n_src for hop in hops)), self.tensor_of(batch.tree))],
                 [Edges(self.tensor_of(batch.edge_index), hops, pairs, batch.n_positive, 0, np.asarray(batch.input_id))])
 
     # ---- the graph ----
@@ -141,13 +142,15 @@ class Sampling:
     def rows_of(self, value, index, dim):
         return self.select(value, index.to(value.device) if isinstance(value, self.torch.Tensor) else index, dim=dim)
 
-    def nodes_into(self, store, part, ids, x):
+    def nodes_into(self, store, part, ids, x, tree):
         for key, (value, dim) in part.attributes.items():
             store[key] = self.rows_of(value, ids, dim)
         if part.features:
             store["x"] = part.features.none(self.torch) if x is None else part.features.restored(self.torch, x)
         if part.counted:
             store["num_nodes"] = len(ids)
+        if tree is not None:
+            store["batch"] = tree
         store["n_id"] = ids
 
     def edge_rows(self, edges, place, drawn):
@@ -184,9 +187,10 @@ class Sampling:
             mine = None if part.number is None else nodes[part.number]
             x = mine and mine.x
             ids = graph.node.get(part.name, sampled.node[part.name])
-            if x is not None and (at := positions(torch, ids, sampled.node[part.name])) is not None:
+            if graph is not sampled and x is not None and (at := positions(torch, ids, sampled.node[part.name])) is not None:
                 x = x[at]
-            self.nodes_into(store, part, ids, x)
+            tree = mine and mine.tree
+            self.nodes_into(store, part, ids, x, tree if tree is not None or not any(n is not None and n.tree is not None for n in nodes) else ids.new_empty(0))
             store["num_sampled_nodes"] = graph.num_nodes and graph.num_nodes.get(part.name)
         for part in self.source.edges:
             store = out._store if part.name is None else out[part.name]
@@ -227,7 +231,7 @@ class Base(OwnThreads):
         self._given = arguments, keywords
         return self
 
-    def _open(self, data, num_neighbors, weight_attr, transform, transform_sampler_output, subgraph, given, kwargs):
+    def _open(self, data, num_neighbors, weight_attr, transform, transform_sampler_output, subgraph, times, given, kwargs):
         self._torch = torch = import_for("pyg", "torch")
         classes = import_for("pyg", "torch_geometric.data")
         check_only(given | kwargs)
@@ -270,7 +274,8 @@ class Base(OwnThreads):
         if self._data is None and self._fanouts.hops == 0:
             raise UnsupportedError("num_neighbors: the first hop samples no neighbours", "without neighbours a batch is its seeds: rows of outgrow.stores(path)[0] are those")
         if self._data is not None and self._fanouts.hops > 0:
-            self._source = source_of_data(torch, data, weight_attr)
+            self._source = source_of_data(torch, data, weight_attr, times["time_attr"])
+        self._take_times(times, subgraph, transform_sampler_output, weight_attr, kwargs)
         if weight_attr:
             kwargs["sampler"] = "weighted"
         if not kwargs["replace"]:
@@ -284,6 +289,20 @@ class Base(OwnThreads):
         self._sampling = Sampling(torch, self._source, self._fanouts, subgraph, transform_sampler_output)
         self._name_options(kwargs)
         self._loader, self._using, self._epochs, self._turn = None, None, {}, 0
+
+    def _take_times(self, times, subgraph, transform_sampler_output, weight_attr, kwargs):
+        """Options of disjoint neighbourhoods into kwargs."""
+        self._disjoint = bool(times["disjoint"] or times["time_attr"] is not None or kwargs.get("sampler") == "disjoint")
+        if self._disjoint:
+            for name, other in ("subgraph_type=\"induced\"", subgraph == "induced"), ("transform_sampler_output", transform_sampler_output), ("weight_attr", weight_attr):
+                if other:
+                    raise UnsupportedError(f"{name}: not with disjoint neighbourhoods", f"leave out {name.split('=')[0]}, or time_attr and disjoint")
+        if times["time_attr"] is None and times["given"] is not None:
+            raise OptionError(f"{times['name']}: without time_attr", "give time_attr, the attribute that has the times")
+        window = kwargs.pop("time_window", None)
+        if self._source.path:
+            attribute = times["time_attr"] if self._data is None or times["time_attr"] is None else "time"  # which the cached dataset has of one kind
+            kwargs |= options_of(self._source.path, attribute, times["strategy"], self._disjoint, window)
 
     def _name_options(self, kwargs):
         """Options of outgrow.Loader, by the names that the dataset has."""
@@ -363,7 +382,7 @@ class Base(OwnThreads):
 
     def _draws_edges(self):
         """Whether the loader knows the places of edges at no cost. Else they are looked up."""
-        return self._options.get("sampler", "uniform") == "uniform" and self._options.get("sample_on", "host") == "host"
+        return self._options.get("sampler", "uniform") in ("uniform", "disjoint") and self._options.get("sample_on", "host") == "host"
 
     def _mine(self, order):
         """Positions of each batch of this rank."""
@@ -502,6 +521,7 @@ class NeighborLoader(Base):
     num_neighbors   neighbours of each hop, the first nearest the seeds, -1 = all. Heterogeneous also {relation: numbers}, or a NumNeighbors
     input_nodes     ids or a mask; None: all nodes. Heterogeneous: a type, or (type, ids, a mask or None). With a dataset also "train", "valid", "test"
     weight_attr     the attribute of edges that neighbours are sampled by
+    time_attr, input_time, temporal_strategy, disjoint   those of outgrow.Loader; batches have `batch` and seed_time
     subgraph_type   "directional", "bidirectional" or "induced". The second has sampled edges and their reverses, the third all edges between
                     the batch's nodes, from lists that are mapped
     transform       is applied to every batch; transform_sampler_output to PyTorch Geometric's SamplerOutput of it
@@ -515,17 +535,17 @@ class NeighborLoader(Base):
     that was there before, after another torch.manual_seed, gives that epoch again. With seed= they follow from it; with world_size= and no
     generator, seed is 1. Several iterations at a time, and sampler=, open the dataset for each. A graph without edges, or num_neighbors
     without neighbours, needs no dataset. isinstance of PyTorch Geometric's NeighborLoader is true, so that GraphSAGE.inference takes a
-    loader; type() is this class. Arguments for which there is no sampling here, such as disjoint and time_attr, raise
+    loader; type() is this class. Arguments for which there is no sampling here, such as neighbor_sampler, raise
     UnsupportedError, a NotImplementedError.
     """
 
     def __init__(self, data, num_neighbors, input_nodes=None, input_time=None, replace=False, subgraph_type="directional", disjoint=False,
                  temporal_strategy="uniform", time_attr=None, weight_attr=None, transform=None, transform_sampler_output=None, is_sorted=False,
                  filter_per_worker=None, neighbor_sampler=None, directed=True, **kwargs):
-        given = {"input_time": input_time, "disjoint": disjoint, "temporal_strategy": temporal_strategy, "time_attr": time_attr,
-                 "neighbor_sampler": neighbor_sampler}
+        times = {"given": input_time, "name": "input_time", "disjoint": disjoint, "strategy": temporal_strategy, "time_attr": time_attr}
+        given = {"neighbor_sampler": neighbor_sampler}
         input_id = kwargs.pop("input_id", None)
-        self._open(data, num_neighbors, weight_attr, transform, transform_sampler_output, subgraph_of(subgraph_type, directed), given, kwargs | {"replace": bool(replace)})
+        self._open(data, num_neighbors, weight_attr, transform, transform_sampler_output, subgraph_of(subgraph_type, directed), times, given, kwargs | {"replace": bool(replace)})
         self.input_nodes = input_nodes
         self._part, self._nodes, mask = self._nodes_of(input_nodes)
         self._input_id = self._nodes if mask else np.arange(len(self._nodes))
@@ -533,6 +553,8 @@ class NeighborLoader(Base):
             self._input_id = array_of(input_id, "input_id")
             if len(self._input_id) != len(self._nodes):
                 raise OptionError(f"input_id: {len(self._input_id)}, for {len(self._nodes)} input_nodes", "give one of each")
+        self.input_time = input_time
+        self._time = of_seeds(input_time, "input_time", len(self._nodes), self._nodes, self._part.n)
         self.dataset = range(len(self._nodes))
 
     @property
@@ -587,10 +609,11 @@ class NeighborLoader(Base):
         return self.sampler is not None
 
     def _for_all(self, drawn):
-        return self._opened(drawn, self.batch_size, seeds=self._seeds(self._nodes), shuffle=self.shuffle)
+        return self._opened(drawn, self.batch_size, seeds=self._seeds(self._nodes), shuffle=self.shuffle, input_time=self._time)
 
     def _for_once(self, drawn, order, batch, **how):
-        return self._opened(drawn, batch, seeds=self._seeds(self._nodes[order]), **{"seed": drawn, "shuffle": False, "epochs": 1} | how)
+        time = None if self._time is None else self._time[order]
+        return self._opened(drawn, batch, seeds=self._seeds(self._nodes[order]), input_time=time, **{"seed": drawn, "shuffle": False, "epochs": 1} | how)
 
     def _seeds_at(self, places):
         return {self._part.name: self._nodes[places]}, None
@@ -605,6 +628,8 @@ class NeighborLoader(Base):
         if self._part.name is not None:
             out.input_type = self._part.name
         store["input_id"] = self._torch.from_numpy(input_id[places])
+        if self._disjoint:
+            store["seed_time"] = None if self._time is None else self._torch.from_numpy(self._time[places])
         store["batch_size"] = len(places)
         return out
 
@@ -625,10 +650,10 @@ class LinkNeighborLoader(Base):
     def __init__(self, data, num_neighbors, edge_label_index=None, edge_label=None, edge_label_time=None, replace=False, subgraph_type="directional",
                  disjoint=False, temporal_strategy="uniform", neg_sampling=None, neg_sampling_ratio=None, time_attr=None, weight_attr=None,
                  transform=None, transform_sampler_output=None, is_sorted=False, filter_per_worker=None, neighbor_sampler=None, directed=True, **kwargs):
-        given = {"edge_label_time": edge_label_time, "disjoint": disjoint, "temporal_strategy": temporal_strategy, "time_attr": time_attr,
-                 "neighbor_sampler": neighbor_sampler}
+        times = {"given": edge_label_time, "name": "edge_label_time", "disjoint": disjoint, "strategy": temporal_strategy, "time_attr": time_attr}
+        given = {"neighbor_sampler": neighbor_sampler}
         input_id = kwargs.pop("input_id", None)
-        self._open(data, num_neighbors, weight_attr, transform, transform_sampler_output, subgraph_of(subgraph_type, directed), given, kwargs | {"replace": bool(replace)})
+        self._open(data, num_neighbors, weight_attr, transform, transform_sampler_output, subgraph_of(subgraph_type, directed), times, given, kwargs | {"replace": bool(replace)})
         self.edge_label_index = edge_label_index
         self._part, self._links = self._links_of(edge_label_index)
         self._ends = [self._source.nodes[0]] * 2 if self._part.name is None else [self._node_part(self._part.name[0]), self._node_part(self._part.name[2])]
@@ -636,6 +661,9 @@ class LinkNeighborLoader(Base):
             check_range(ids, "edge_label_index", end.n)
         n = self._links.shape[1]
         self._input_id = np.arange(n) if input_id is None else array_of(input_id, "input_id")
+        if time_attr is not None and edge_label_time is None:
+            raise OptionError("time_attr: 'edge_label_time' is not set", "give edge_label_time=, the time of each link: no neighbour is later")
+        self.edge_label_time, self._time = edge_label_time, of_seeds(edge_label_time, "edge_label_time", n)
         self.neg_sampling = self._negatives(neg_sampling, neg_sampling_ratio)
         self._label = self._labels(edge_label, n)
         self._evaluating = None
@@ -712,28 +740,62 @@ class LinkNeighborLoader(Base):
         return self.sampler is not None or self.neg_sampling is not None
 
     def _for_all(self, drawn):
-        return self._opened_for(drawn, self.batch_size, self._links, shuffle=self.shuffle)
+        return self._opened_for(drawn, self.batch_size, self._links, shuffle=self.shuffle, input_time=self._time)
 
-    def _against(self, links):
+    def _positive_of(self, n, total):
+        """Which of n links each of `total` links and negatives belongs to."""
+        at = np.arange(total)
+        return np.where(at < n, at, (at - n) // max(self.neg_sampling.amount, 1)) if self.neg_sampling is not None and self.neg_sampling.is_triplet() else at % n
+
+    def _there(self, end):
+        """Nodes of an end by time, and their times; None if they have none."""
+        times = node_times(self._source.path) if self._options.get("time") == "node" else None
+        if times is None:
+            return None
+        first = self._known(end)[1]
+        times = times[first:first + end.n]
+        order = np.argsort(times, kind="stable")
+        return order, times[order]
+
+    def _negative_nodes(self, n, end, times):
+        """Nodes drawn for one end of n negatives: any, or those that were there at their times."""
+        of = ("src", "dst")[end]
+        there = None if times is None else self._there(self._ends[end])
+        if there is None:
+            return self.neg_sampling.sample(n, of, self._ends[end].n).numpy()
+        order, born = there
+        count = np.searchsorted(born, times, "right")
+        if (count == 0).any():
+            raise OptionError(f"edge_label_time: {int(times[np.argmin(count)])}, when there was no node of {self._ends[end].name or 'the graph'}", "give later times, or neg_sampling=None")
+        return order[(self._torch.rand(n, dtype=self._torch.float64).numpy() * count).astype(np.int64)]
+
+    def _against(self, links, time):
         """Pairs that stand against some links, drawn as PyTorch Geometric does."""
         neg, n = self.neg_sampling, math.ceil(links.shape[1] * self.neg_sampling.amount)
-        destination = neg.sample(n, "dst", self._ends[1].n).numpy()
-        source = np.repeat(links[0], neg.amount) if neg.is_triplet() else neg.sample(n, "src", self._ends[0].n).numpy()
+        times = None if time is None else time[self._positive_of(links.shape[1], links.shape[1] + n)[links.shape[1]:]]
+        destination = self._negative_nodes(n, 1, times)
+        source = np.repeat(links[0], neg.amount) if neg.is_triplet() else self._negative_nodes(n, 0, times)
         return np.stack([source, destination])
 
     def _pairs_at(self, places):
         """Links, then their negatives."""
         links = self._links[:, places]
-        return links if self.neg_sampling is None else np.concatenate([links, self._against(links)], 1)
+        return links if self.neg_sampling is None else np.concatenate([links, self._against(links, None if self._time is None else self._time[places])], 1)
+
+    def _times_at(self, places, n):
+        """The times of these links and their negatives, n in all."""
+        return None if self._time is None else self._time[places][self._positive_of(len(places), n)]
 
     def _for_once(self, drawn, order, batch, **how):
         how = {"seed": drawn, "shuffle": False, "epochs": 1} | how
         if self.drop_last and len(order) > batch:
             order = order[:len(order) // batch * batch]
         if self.neg_sampling is None:
-            return self._opened_for(drawn, batch, self._links[:, order], **how)
-        links = [self._pairs_at(order[at:at + batch]) for at in range(0, len(order), batch)]
-        return self._opened_for(drawn, batch + math.ceil(batch * self.neg_sampling.amount), np.concatenate(links, 1), **how)
+            return self._opened_for(drawn, batch, self._links[:, order], input_time=self._times_at(order, len(order)), **how)
+        places = [order[at:at + batch] for at in range(0, len(order), batch)]
+        links = [self._pairs_at(of) for of in places]
+        times = None if self._time is None else np.concatenate([self._times_at(of, pairs.shape[1]) for of, pairs in zip(places, links)])
+        return self._opened_for(drawn, batch + math.ceil(batch * self.neg_sampling.amount), np.concatenate(links, 1), input_time=times, **how)
 
     def _seeds_at(self, places):
         """Ids of the ends by type, in order of discovery, and the pairs as positions among them."""
@@ -756,6 +818,13 @@ class LinkNeighborLoader(Base):
             place = order[batch.number * size:][:size]
         return place, edges[self._part.number].pairs
 
+    def _number_links(self, out, n, total):
+        """`batch` of each node: its link, or the one that its negative belongs to."""
+        link = self._torch.from_numpy(self._positive_of(n, total))
+        for part in self._source.nodes:
+            store = out._store if part.name is None else out[part.name]
+            store["batch"] = link[store["batch"] % total]
+
     def _finished(self, out, places, pairs, input_id):
         torch, neg, name, n = self._torch, self.neg_sampling, self._part.name, len(places)
         pairs = torch.from_numpy(np.array(pairs))
@@ -763,7 +832,12 @@ class LinkNeighborLoader(Base):
         if name is not None:
             out.input_type = name
         store["input_id"] = torch.from_numpy(input_id[places])
+        time = None if self._time is None else torch.from_numpy(self._time[places])
+        if self._disjoint:
+            self._number_links(out, n, pairs.size(1))
         if neg is None or neg.is_binary():
+            if time is not None:
+                store["edge_label_time"] = torch.from_numpy(self._times_at(places, pairs.size(1)))
             store["edge_label_index"] = pairs
             label = None if self._label is None else self._label[torch.from_numpy(places)]
             if neg is not None:
@@ -772,6 +846,8 @@ class LinkNeighborLoader(Base):
             store["edge_label"] = label
             return out
         source, destination = (store, store) if name is None else (out[name[0]], out[name[2]])
+        if time is not None:
+            source["seed_time"] = destination["seed_time"] = time
         source["src_index"], destination["dst_pos_index"] = pairs[0, :n], pairs[1, :n]
         destination["dst_neg_index"] = pairs[1, n:].view(n, -1).squeeze(-1)
         for key in "edge_label_index", "edge_label":

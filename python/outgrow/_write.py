@@ -14,6 +14,7 @@ from ._calls import import_, info
 from ._errors import FileError, OptionError, warn
 from ._ids import check_range, save_splits
 from ._names import class_numbers, is_words, leave_names, memory_of, node_ids_of
+from ._times import whole
 from ._write_data import of_data
 from ._write_named import Named
 from ._write_typed import SPLITS, all_bf16, constant, of_one_type, save_typed
@@ -82,6 +83,9 @@ def save_plain(folder, given, meta, names, as_stored):
     if given.get("edge_attr") is not None:
         rows = counted(rows_of(given.get("edge_attr"), "edge_attr"), "edge_attr", edges, "edge")
         save(f"{folder}/edge_attr.npy", "edge_attr", as_float32(rows, "edge_attr"))
+    for name, rows in ("node_time", n), ("edge_time", edges):
+        if given.get(name) is not None:
+            save(f"{folder}/{name}s.npy", name, counted([whole(given[name], name)], name, rows, name[:4]))
 
 
 def save_links(folder, name, pairs):
@@ -199,7 +203,7 @@ def save_rest(folder, path, data, given, edges_stay, its_x, its_y):
             given.unused[name].append("x")
     if any("edge_label_index" in store for store in (data.edge_stores if typed else [data])):
         warn("data: edge_label_index does not become the dataset's links: give it to LinkNeighborLoader, or to Loader(links=)")
-    before = named(given)
+    before = [name for name in named(given) if name.split(".")[-1] not in given.times.values()]
     save_attributes(folder, path, data, given, edges_stay, its_x)
     left = named(given)
     kept = [name for name in before if name not in left]
@@ -210,7 +214,7 @@ def save_rest(folder, path, data, given, edges_stay, its_x, its_y):
 
 
 def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid=None, test=None, edge_weight=None, edge_attr=None,
-          num_nodes=None, ids=None, num_classes=None, regression=False, name=None, progress=False, **options):
+          node_time=None, edge_time=None, time_attr=None, num_nodes=None, ids=None, num_classes=None, regression=False, name=None, progress=False, **options):
     """Write a dataset into the new folder `path`; returns its `info`.
 
     data         a torch_geometric.data.Data or HeteroData instead of the other arguments. It has edge_index, x, y, edge_weight, edge_attr,
@@ -223,6 +227,8 @@ def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid
     train, valid, test   distinct node ids, or masks [N], bool or zeros and ones. A warning names splits that overlap
     edge_weight  [E]
     edge_attr    [E, D] features of edges, stored in the order of the dataset's edges (edge_features.npy)
+    node_time, edge_time   [N] and [E] times, for loaders with time_attr: whole numbers, or datetime64
+    time_attr    the attribute of data that has them ["time" of nodes, "edge_time" or "time" of edges]
     ids          [N] the id of each row of x, words or whole numbers. The dataset has its nodes in the order of their ids, which
                  node_names.npy or node_ids.npy stores. Then edge_index and splits may have ids that are words, or rows as without ids
     num_classes  if there are more classes than in y
@@ -240,15 +246,17 @@ def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid
     names numbers of x, edge_weight or values in y that float32 changes. `path` appears only when complete; failures leave nothing there.
     """
     links = {key: options.pop(key) for key in LINKS if key in options}
+    if time_attr is not None and data is None:
+        raise OptionError("time_attr: without data", "give node_time= or edge_time=")
     for key in options:
         if key in OTHER_NAMES:
             raise OptionError(f"{key}: no such argument", f"it is called {OTHER_NAMES[key]}")
     path = os.fspath(path).rstrip("/") or "/"
     given = {"edge_index": edge_index, "x": x, "y": y, "train": train, "valid": valid, "test": test, "edge_weight": edge_weight, "edge_attr": edge_attr,
-             "num_nodes": num_nodes}
+             "node_time": node_time, "edge_time": edge_time, "num_nodes": num_nodes}
     names = {key: key for key in SPLITS}
     if data is not None:
-        of = of_data(data, regression)
+        of = of_data(data, regression, time_attr)
         regression |= of.regression and y is None
         names |= {key: mask for key, mask in SPLITS.items() if given[key] is None and key in of.arguments}
         given |= {key: value for key, value in of.arguments.items() if given[key] is None}

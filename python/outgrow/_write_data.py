@@ -3,6 +3,7 @@ import numpy as np
 
 from ._arrays import array_of, is_float_rows
 from ._errors import OptionError, warn
+from ._times import EDGE, NODE, is_time
 from ._write_typed import SPLITS, is_name
 
 ARRAYS = "edge_index", "x", "y", "edge_weight", "num_nodes"
@@ -30,12 +31,32 @@ class Given:
     def __init__(self, arguments, unused, names=None):
         self.arguments, self.unused, self.names, self.empty = arguments, unused, names, []
         self.regression = False
+        self.times = {}  # {"node" or "edge": the attribute with these times}
 
 
-def of_data(data, regression):
+def of_data(data, regression, time_attr=None):
     if isinstance(data, dict):
         raise OptionError("data: a dict", "give its arrays by themselves: outgrow.write(path, **data)")
-    return of_hetero(data, regression) if hasattr(data, "edge_types") else of_homogeneous(data, regression)
+    given = of_hetero(data, regression) if hasattr(data, "edge_types") else of_homogeneous(data, regression)
+    take_times(given, data, time_attr)
+    return given
+
+
+def take_times(given, data, time_attr):
+    """Attributes that are times, for loaders with time_attr; batches have them in any case."""
+    typed = hasattr(data, "edge_types")
+    nodes, edges = (dict(zip(data.node_types, data.node_stores)), dict(zip(data.edge_types, data.edge_stores))) if typed else ({None: data._store}, {None: data._store})
+    back = {old: new for new, old in (given.names or {}).items()}
+    for kind, stores, usual in ("node", nodes, (NODE,)), ("edge", edges, (EDGE, NODE)):
+        for attribute in usual if time_attr is None else (time_attr,):
+            is_one = {name: store.is_node_attr if kind == "node" else store.is_edge_attr for name, store in stores.items()}
+            found = {name: store[attribute] for name, store in stores.items() if attribute in store and is_one[name](attribute) and is_time(store[attribute])}
+            found = {back.get(name, name): times for name, times in found.items() if name not in given.empty and len(times)}
+            if found and kind not in given.times:
+                given.times[kind] = attribute
+                given.arguments[f"{kind}_time"] = found if typed else found[None]
+    if time_attr is not None and not given.times:
+        raise OptionError(f"time_attr: the data has no times {time_attr!r} of nodes or edges", "give an attribute with a whole number of each, int64")
 
 
 def of_homogeneous(data, regression):

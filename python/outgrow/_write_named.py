@@ -112,11 +112,11 @@ class Named:
     def given_to_write(self):
         def of(key, what):
             return {name: self.types[name].ordered(value, what) for name, value in (self.given[key] or {}).items()} or None
-        out = {key: of(key, key) for key in ("x",)}
+        out = {key: of(key, key) for key in ("x", "node_time")}
         out["y"] = {name: self.labels(name, y) for name, y in (self.given["y"] or {}).items()} or None
         out |= {split: {name: make() for name, make in made.items()} or None for split, made in self.splits.items()}
-        out |= {"edge_index": {relation: make() for relation, make in self.edges.items()}, "edge_weight": self.given["edge_weight"],
-                "num_nodes": {name: t.rows for name, t in self.types.items()}}
+        out |= {"edge_index": {relation: make() for relation, make in self.edges.items()}, "num_nodes": {name: t.rows for name, t in self.types.items()}}
+        out |= {key: self.given[key] for key in ("edge_weight", "edge_attr", "edge_time")}  # edges keep their order
         if self.typed:
             return out
         return {key: next(iter(value.values()), None) if value is not None else None for key, value in out.items()}

@@ -3,12 +3,14 @@ import json
 
 import numpy as np
 
-from ._arrays import PIECE, as_float32, counted, edges_of, is_bf16, is_iterator, labels_of, rows_of, save
+from ._arrays import PIECE, array_of, as_float32, counted, edges_of, is_bf16, is_iterator, labels_of, rows_of, save
 from ._errors import OptionError
 from ._ids import check_range, save_splits
+from ._times import NONE, whole
 
 SPLITS = {"train": "train_mask", "valid": "val_mask", "test": "test_mask"}
-OF_TYPES = "x", "y", "num_nodes", *SPLITS
+OF_TYPES = "x", "y", "num_nodes", "node_time", *SPLITS
+OF_RELATIONS = "edge_weight", "edge_attr", "edge_time"
 
 
 # ---- arguments ----
@@ -27,7 +29,7 @@ def check_name(name):
 
 def names_of(given):
     """Types, in the order of num_nodes, x and edge_index, and relations."""
-    for key in "edge_weight", "edge_attr", *OF_TYPES:
+    for key in *OF_RELATIONS, *OF_TYPES:
         if given.get(key) is not None and not hasattr(given[key], "items"):
             raise OptionError(f"{key}: not by types, as edge_index is", f"give {key}={{{'relation' if key.startswith('edge_') else 'type'}: ...}}")
     relations = list(given["edge_index"])
@@ -43,14 +45,14 @@ def names_of(given):
 def labelled_type(given, types, relations):
     """The type of labels and splits."""
     for key in OF_TYPES:
-        for name in given[key] or ():
+        for name in given.get(key) or ():
             if name not in types:
                 raise OptionError(f"{key}: {name!r} is no type", f"types that edge_index, x and num_nodes name: {', '.join(types)}")
     if given["edge_weight"] and set(given["edge_weight"]) != set(relations):
         raise OptionError("edge_weight: not of the relations that edge_index has", "give weights of all relations, or of none")
-    for name in given.get("edge_attr") or ():
+    for key, name in ((key, name) for key in OF_RELATIONS[1:] for name in given.get(key) or ()):
         if name not in relations:
-            raise OptionError(f"edge_attr: {name!r} is no relation", f"relations of edge_index: {', '.join(map(str, relations))}")
+            raise OptionError(f"{key}: {name!r} is no relation", f"relations of edge_index: {', '.join(map(str, relations))}")
     labelled = {name for key in ("y", *SPLITS) for name in given[key] or ()}
     if len(labelled) > 1:
         raise OptionError(f"y, train, valid, test: of {' and '.join(sorted(labelled))}", "give those of one type")
@@ -165,6 +167,17 @@ def save_edges(folder, given, ranges, numbers):
     for relation, rows in (given.get("edge_attr") or {}).items():
         name = f"edge_attr of {relation}"
         save(f"{folder}/edge_attr_{'__'.join(relation)}.npy", name, as_float32(counted(rows_of(rows, name), name, seen[relation], "edge"), name))
+    for relation, times in (given.get("edge_time") or {}).items():
+        name = f"edge_time of {relation}"
+        save(f"{folder}/edge_times_{'__'.join(relation)}.npy", name, counted([whole(times, name)], name, seen[relation], "edge"))
+
+
+def node_times(given, ranges):
+    """The times of all nodes; NONE in types without."""
+    for name, n in ranges.count.items():
+        what = f"node_time of {name}"
+        times = given["node_time"].get(name)
+        yield from constant(NONE, n) if times is None else counted([whole(array_of(times, what), what)] if not is_iterator(times) else times, what, n, "node")
 
 
 def save_typed(folder, given, meta, names, as_stored):
@@ -174,6 +187,8 @@ def save_typed(folder, given, meta, names, as_stored):
     numbers = {name: i for i, name in enumerate(dict.fromkeys(name for _, name, _ in relations))}
     save_edges(folder, given, ranges, numbers)
     save_nodes(folder, given, ranges, labelled, names, "task" in meta)
+    if given.get("node_time"):
+        save(f"{folder}/node_times.npy", "node_time", node_times(given, ranges))
     kinds = {"node_types": [{"type": t, "name": name} for t, name in enumerate(types)],
              "edge_types": [{"edge_type": i, "name": name} for name, i in numbers.items()]}
     with open(f"{folder}/meta.json", "w") as f:

@@ -328,19 +328,22 @@ def test_with_replacement():
 
 def test_what_is_refused():
     data = graph()
-    for name, wrong in (("disjoint", True), ("temporal_strategy", "last"), ("time_attr", "year"), ("input_time", torch.arange(N)),
-                        ("neighbor_sampler", object()), ("batch_sampler", [[1]])):
+    for name, wrong in (("neighbor_sampler", object()), ("batch_sampler", [[1]])):
         with raises(NotImplementedError, name, "hint: "):
             ours(data, **{name: wrong})
         assert issubclass(outgrow.UnsupportedError, outgrow.Error)
     for word, wrong in (("no such argument", {"nonsense": 1}), ("batch_size", {"batch_size": 0}), ("input_nodes", {"input_nodes": [N]}), ("weight_attr", {"weight_attr": "nothing"}),
-                        ("shuffle", {"sampler": [1], "shuffle": True}), ("subgraph_type", {"subgraph_type": "other"})):
+                        ("shuffle", {"sampler": [1], "shuffle": True}), ("subgraph_type", {"subgraph_type": "other"}), ("temporal_strategy", {"temporal_strategy": "last"}), ("time_attr", {"time_attr": "nothing"}),
+                        ("input_time", {"input_time": torch.arange(N)})):
         with raises(outgrow.OptionError, word, "hint: "):
             ours(data, **wrong)
     with raises(outgrow.OptionError, "no edge_index"):
         ours(Data(x=torch.zeros(3, 1)))
     with raises(NotImplementedError, "adds nodes"):
         next(iter(ours(data, transform_sampler_output=lambda out: setattr(out, "node", torch.arange(N)) or out)))
+    for name, more in ("subgraph_type", {"subgraph_type": "induced"}), ("weight_attr", {"weight_attr": "edge_time"}):
+        with raises(NotImplementedError, name, "disjoint"):
+            ours(data, disjoint=True, **more)
     with raises(NotImplementedError, "samples no neighbours"):
         ours(written("refused", data), [0, 3])
     with raises(outgrow.OptionError, "input_nodes: of type 'paper', of a graph without types"):

@@ -247,7 +247,7 @@ def test_arguments_of_neighbor_loader():
                     "edge_label_index": None, "edge_label": None, "edge_label_time": None, "neg_sampling": None, "neg_sampling_ratio": None}
     ids = np.arange(100)
     same("defaults", seeds_of(input_nodes=ids, **same_as_here), ids)
-    for name, wrong in (("subgraph_type", "induced"), ("disjoint", True), ("temporal_strategy", "last"), ("time_attr", "time"),
+    for name, wrong in (("subgraph_type", "induced"), ("temporal_strategy", "last"), ("time_attr", "time"),
                         ("weight_attr", "edge_weight"), ("transform", abs), ("transform_sampler_output", abs), ("neighbor_sampler", object()),
                         ("directed", False), ("sampler", object()), ("batch_sampler", [[1]]), ("collate_fn", abs),
                         ("generator", object()), ("input_time", ids), ("edge_label_index", np.ones((2, 3))), ("edge_label", ids), ("edge_label_time", ids),

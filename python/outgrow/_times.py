@@ -1,0 +1,80 @@
+"""Times of nodes and edges, and loaders whose neighbourhoods know no future."""
+import numpy as np
+
+from ._arrays import array_of
+from ._attributes import table_of
+from ._errors import OptionError
+from ._meta import meta_of, relation_names
+from ._stores import array_in, is_there
+
+NODE, EDGE = "time", "edge_time"  # attributes that outgrow.write takes for times; of edges also the first
+NONE = np.iinfo(np.int64).min     # that of nodes of types without
+HINT = "give whole numbers, int64: seconds, days or any other steps; or NumPy's datetime64"
+
+
+def whole(values, name):
+    """Times as int64 [n]."""
+    values = array_of(values, name)
+    values = values.reshape(len(values)) if values.ndim == 2 and values.shape[1] == 1 else values
+    if values.ndim == 1 and values.dtype.kind in "mM":
+        return values.astype(np.int64)
+    if values.ndim == 1 and values.dtype.kind == "f" and np.isfinite(values).all() and (values == np.rint(values)).all() and (np.abs(values) < 2.0 ** 62).all():
+        return values.astype(np.int64)
+    if values.ndim != 1 or values.dtype.kind not in "iu":
+        raise OptionError(f"{name}: {values.dtype} {list(values.shape)} are no times", HINT)
+    return np.ascontiguousarray(values, np.int64)
+
+
+def is_time(values):
+    """Whether an attribute can be times."""
+    dtype = str(getattr(values, "dtype", "")).removeprefix("torch.")
+    return getattr(values, "ndim", 0) == 1 and (dtype.startswith(("int", "datetime64")) or dtype in ("uint8", "uint16", "uint32"))
+
+
+def kind_of(path, time_attr):
+    """Which times of a dataset an attribute is: "node" or "edge"."""
+    about, named = meta_of(path), table_of(path).get("times", {})
+    has = {"node": is_there(path, "node_times", about),
+           "edge": any(is_there(path, f"{prefix}edge_times", about) for prefix in ([f"rel{r}_" for r in range(len(relation_names(about)))] or [""]))}
+    usual = {"node": ("node_time", "node_times", NODE), "edge": (EDGE, "edge_times", "time")}
+    for kind in "node", "edge":
+        if has[kind] and (time_attr == named[kind] if kind in named else time_attr in usual[kind]):
+            return kind
+    known = [named.get(kind, usual[kind][0]) for kind in has if has[kind]]
+    raise OptionError(f"time_attr: the dataset has no times {time_attr!r}",
+                      f"it has {' and '.join(map(repr, known))}" if known else f"write it with outgrow.write(path, data, time_attr={time_attr!r})")
+
+
+def options_of(path, time_attr, temporal_strategy, disjoint, time_window):
+    """Options of the library for these arguments; {} without."""
+    strategy = getattr(temporal_strategy, "value", temporal_strategy)
+    if strategy not in ("uniform", "last"):
+        raise OptionError(f"temporal_strategy: {strategy!r}", "give \"uniform\" or \"last\"")
+    if time_attr is None:
+        if time_window or strategy == "last":
+            raise OptionError(f"{'time_window' if time_window else 'temporal_strategy'}: without time_attr", "give time_attr, the attribute that has the times")
+        return {"disjoint": True} if disjoint else {}
+    options = {"time": kind_of(path, time_attr), "disjoint": True}
+    if strategy != "uniform":
+        options["time_strategy"] = strategy
+    if time_window:
+        options["time_window"] = int(time_window)
+    return options
+
+
+def of_seeds(times, name, n, ids=None, of=None):
+    """int64 [n], a time of each seed. As many as there are nodes: those of the seeds among them."""
+    if times is None:
+        return None
+    times = whole(times, name)
+    if len(times) == n:
+        return times
+    if ids is not None and len(times) == of:
+        return times[ids]
+    raise OptionError(f"{name}: {len(times)} times, for {n} {'links' if name == 'edge_label_time' else 'seeds'}", "give one of each")
+
+
+def node_times(path):
+    """The times of all nodes, mapped; None of a dataset without."""
+    about = meta_of(path)
+    return np.asarray(array_in(path, "node_times", about)) if is_there(path, "node_times", about) else None

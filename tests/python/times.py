@@ -1,0 +1,257 @@
+#!/usr/bin/env python3
+"""Disjoint neighbourhoods and times, looked up by brute force in NumPy. No node or edge of a tree is later than its seed. Batches are those from memory and disk,
+under every policy, of every rank. Training is bit-identical in all of them."""
+import hashlib
+import json
+import os
+import subprocess
+
+from support import COMMAND as OUTGROW, main, np, outgrow
+
+N, E = 400, 9000
+WAYS = [{"topology": "memory", "policy": "none"}, {"topology": "disk", "policy": "belady"}, {"topology": "disk", "policy": "frequency", "layout": "packed"},
+        {"topology": "memory", "policy": "degree", "cache": "10%"}]
+
+
+# ---- graphs ----
+
+def arrays(seed=0):
+    """A hub, equal times, loops and repeated edges."""
+    r = np.random.default_rng(seed)
+    ends, ids = np.concatenate([np.full(800, 7), r.integers(0, N - 20, E - 800)]), r.permutation(N)
+    return {"edge_index": np.stack([r.integers(0, N, E), ends]), "x": r.random((N, 5), dtype=np.float32), "y": r.integers(0, 3, N), "node_time": r.integers(-40, 40, N),
+            "edge_time": r.integers(0, 60, E), "train": ids[:200], "valid": ids[200:260]}
+
+
+def write():
+    given = arrays()
+    if not os.path.exists("g"):
+        outgrow.write("g", **given)
+    order = np.lexsort((given["edge_index"][0], given["edge_index"][1]))  # edges as the dataset has them
+    return given, order
+
+
+def typed():
+    r = np.random.default_rng(5)
+    sizes = {"a": 300, "b": 150}
+    relations = {("a", "r", "a"): 3000, ("b", "s", "a"): 2500, ("a", "t", "b"): 2000}
+    given = {"edge_index": {k: np.stack([r.integers(0, sizes[k[0]], n), r.integers(0, sizes[k[2]], n)]) for k, n in relations.items()},
+             "x": {k: r.random((n, 3 + len(k)), dtype=np.float32) for k, n in sizes.items()}, "y": {"a": r.integers(0, 3, 300)},
+             "train": {"a": np.arange(120)}, "node_time": {"a": r.integers(0, 30, 300)}, "edge_time": {k: r.integers(0, 50, n) for k, n in list(relations.items())[:2]}}
+    if not os.path.exists("h"):
+        outgrow.write("h", **given)
+    return given, sizes
+
+
+def loader(path="g", **options):
+    return outgrow.Loader(path, **{"form": "arrays", "fanout": [4, 3], "batch": 16, "epochs": 1, "memory": "400M", "seed": 3, "e_id": True, "shuffle": False} | options)
+
+
+def allowed(given, order, v, time, kind, window=None):
+    """Places of v's list that may be sampled at that time, by time and then by place."""
+    src, dst = given["edge_index"][:, order]
+    t = given["edge_time"][order] if kind == "edge" else given["node_time"][src]
+    at = np.flatnonzero((dst == v) & (t <= time) & (t >= (time - window if window else np.iinfo(np.int64).min)))
+    return at[np.lexsort((at, t[at]))]
+
+
+def times_of(batch, given, kind, seeds_time):
+    return seeds_time[batch.input_id] if kind == "edge" else given["node_time"][batch.ids[:batch.n_seeds]]
+
+
+# ---- what each tree has ----
+
+def check(batch, given, order, kind, fanout, window=None, strategy="uniform", seeds_time=None):
+    """Looks up every list. Returns how many edges."""
+    time, edges = times_of(batch, given, kind, seeds_time), 0
+    src, dst = given["edge_index"][:, order]
+    assert (batch.tree[:batch.n_seeds] == np.arange(batch.n_seeds)).all()
+    assert len(np.unique(batch.tree * N + batch.ids)) == len(batch.ids), "a node is once in a tree"
+    np.testing.assert_array_equal(batch.x, given["x"][batch.ids])
+    for h, hop in enumerate(batch.hops):
+        np.testing.assert_array_equal(batch.tree[hop.src], batch.tree[hop.dst])
+        np.testing.assert_array_equal(batch.ids[hop.src], src[hop.e_id])
+        np.testing.assert_array_equal(batch.ids[hop.dst], dst[hop.e_id])
+        for i in range(hop.n_dst):
+            mine = hop.e_id[hop.indptr[i]:hop.indptr[i + 1]]
+            may = allowed(given, order, batch.ids[i], time[batch.tree[i]], kind, window)
+            assert np.isin(mine, may).all(), "an edge of the future"
+            assert len(np.unique(mine)) == len(mine) == (len(may) if fanout[h] < 0 else min(fanout[h], len(may)))
+            if strategy == "last":
+                np.testing.assert_array_equal(mine, may[len(may) - len(mine):])
+            edges += len(mine)
+    return edges
+
+
+def test_no_edge_is_later_than_its_seed():
+    given, order = write()
+    seeds = np.random.default_rng(1).integers(0, N, 300)  # some of them several times
+    seeds_time = np.random.default_rng(2).integers(0, 60, 300)
+    edges = 0
+    for kind, strategy, window, fanout in (("node", "uniform", None, [4, 3]), ("node", "last", 10, [-1, 2]), ("edge", "uniform", 15, [5, 5]), ("edge", "last", None, [3, 4]),
+                                           ("edge", "uniform", None, [-1, -1])):
+        how = {"time_attr": "time" if kind == "node" else "edge_time", "temporal_strategy": strategy, "time_window": window, "fanout": fanout, "seeds": seeds}
+        with loader(draw="each", input_time=seeds_time if kind == "edge" else None, **how) as batches:
+            edges += sum(check(batch, given, order, kind, fanout, window, strategy, seeds_time) for batch in batches)
+    assert edges > 10000, edges
+
+
+def test_each_tree_is_that_of_its_seed_alone():
+    write()
+    seeds = np.array([7, 3, 7, 200, 11])
+    time = np.array([50, 20, 10, 59, 0])
+    for topology in "memory", "disk":
+        def trees(at, draw="once"):
+            with loader(seeds=seeds[at], input_time=time[at], batch=len(at), time_attr="edge_time", topology=topology, draw=draw) as batches:
+                batch = next(iter(batches))
+                return [(batch.ids[batch.tree == k].tolist(), sorted(batch.hops[-1].e_id[batch.tree[batch.hops[-1].dst] == k].tolist())) for k in range(len(at))]
+        together = trees(np.arange(5))
+        assert together == [trees(np.array([k]))[0] for k in range(5)]
+        assert together[0] != together[2], "at another time"
+
+
+def test_draws_are_uniform():
+    given, order = write()
+    may = allowed(given, order, 7, 30, "edge")
+    with loader(seeds=np.full(4000, 7), input_time=np.full(4000, 30), batch=1, fanout=[5], time_attr="edge_time") as batches:
+        drawn = np.concatenate([batch.hops[0].e_id for batch in batches])
+    count = np.bincount(np.searchsorted(may, drawn) if (np.diff(may) > 0).all() else [np.flatnonzero(may == e)[0] for e in drawn], minlength=len(may))
+    expected = len(drawn) / len(may)
+    chi2 = ((count - expected) ** 2 / expected).sum() * (1 - 1 / len(may)) / (1 - 5 / len(may))  # without replacement cells vary less
+    assert len(drawn) == 20000 and abs(chi2 - len(may)) < 5 * (2 * len(may)) ** 0.5, (chi2, len(may))
+
+
+def digest(batches):
+    out = hashlib.md5()
+    for batch in batches:
+        typed = hasattr(batch, "types")
+        own = [*(nodes.x for nodes in batch.types.values()), *(edges.edge_index for edges in batch.relations.values())] if typed else [batch.x, batch.edge_index]
+        for array in (batch.ids, batch.tree, batch.input_id, *own):
+            out.update(np.ascontiguousarray(array).tobytes())
+    return out.hexdigest()
+
+
+def test_same_batches_everywhere():
+    write()
+    typed()
+    for path, kind, time in ("g", "time", None), ("h", "time", None), ("h", "edge_time", np.arange(120)), ("g", None, None):
+        seeds = {"seeds": np.arange(120) if path == "g" else ("a", np.arange(120)), "input_time": time, "time_attr": kind, "disjoint": True, "e_id": False}
+        seen = set()
+        for way in WAYS:
+            with loader(path, **seeds, **way) as batches:
+                seen.add(digest(batches))
+        with loader(path, **seeds, epochs=2, superbatch=3, policy="belady", memory="40M") as batches:
+            seen.add(digest(batches))
+        assert len(seen) == 1, (path, kind)
+        whole = [batch.ids.tolist() for batch in loader(path, **seeds)]
+        parts = [[batch.ids.tolist() for batch in loader(path, **seeds, rank=r, world_size=2)] for r in (0, 1)]
+        assert parts == [whole[0::2], whole[1::2]]
+
+
+def test_types():
+    given, sizes = typed()
+    first = {"a": 0, "b": sizes["a"]}
+    for kind in "node", "edge":
+        time = np.arange(120) % 40
+        with loader("h", seeds=("a", np.arange(120)), time_attr="time" if kind == "node" else "edge_time", input_time=None if kind == "node" else time, fanout=[3, 3]) as batches:
+            for batch in batches:
+                of = time[batch.input_id] if kind == "edge" else given["node_time"]["a"][batch.types["a"].ids[:batch.n_seeds]]
+                for name, nodes in batch.types.items():
+                    np.testing.assert_array_equal(nodes.x, given["x"][name][nodes.ids])
+                    np.testing.assert_array_equal(np.sort(nodes.ids + first[name]), np.sort(batch.ids[(batch.ids >= first[name]) & (batch.ids < first[name] + sizes[name])]))
+                    assert len(np.unique(nodes.tree * 1000 + nodes.ids)) == len(nodes.ids)
+                for relation, edges in batch.relations.items():
+                    source, destination = batch.types[relation[0]], batch.types[relation[2]]
+                    src, dst = given["edge_index"][relation]
+                    order = np.lexsort((src, dst))
+                    for hop in edges.hops:
+                        np.testing.assert_array_equal(source.tree[hop.src], destination.tree[hop.dst])
+                        np.testing.assert_array_equal(source.ids[hop.src], src[order][hop.e_id])
+                        limit = of[destination.tree[hop.dst]]
+                        if kind == "node" and relation[0] in given["node_time"]:
+                            assert (given["node_time"][relation[0]][source.ids[hop.src]] <= limit).all()
+                        if kind == "edge" and relation in given["edge_time"]:
+                            assert (given["edge_time"][relation][order][hop.e_id] <= limit).all()
+
+
+# ---- training ----
+
+def run(*args):
+    done = subprocess.run([OUTGROW, *map(str, args), "--quiet"], capture_output=True, text=True)
+    assert done.returncode == 0, (args, done.stderr)
+
+
+def trained(name, path, *options):
+    run("train", path, "--run", name, "--epochs", 3, "--batch", 40, "--fanout", "4,3", "--hidden", 8, "--memory", "120M", "--threads", 2, *options)
+    with open(f"{name}/checkpoint.safetensors", "rb") as f:
+        return hashlib.md5(f.read()).hexdigest(), json.load(open(f"{name}/summary.json"))
+
+
+def test_training_has_the_same_bits():
+    write()
+    typed()
+    for path, model in ("g", "sage"), ("g", "gat"), ("h", "sage"), ("h", "rgcn"):
+        own = "--time", "node", "--model", model, "--time-strategy", "last" if model == "gat" else "uniform"
+        one, summary = trained(f"{path}{model}0", path, *own, "--policy", "degree")
+        for i, way in enumerate((("--topology", "disk", "--policy", "belady"), ("--policy", "frequency", "--layout", "packed", "--cache", "10%"), ("--executors", "2:2"))):
+            other, counted = trained(f"{path}{model}{i + 1}", path, *own, *way)
+            assert other == one, (path, model, way)
+            plan = json.load(open(f"{path}{model}{i + 1}/plan.json"))
+            if plan["predicted"].get("reads") is not None and i == 1:
+                assert counted["epochs"][1]["reads"] == plan["predicted"]["reads"]
+    pair = [trained(f"pair{i}", "g", "--time", "node", *how)[0] for i, how in enumerate((("--workers", 2), ("--accumulate", 2)))]
+    assert pair[0] == pair[1], "two workers are one that accumulates"
+    trained("cut", "g", "--time", "node", "--epochs", 1)
+    assert trained("cut", "g", "--time", "node", "--resume")[0] == trained("whole", "g", "--time", "node")[0]
+
+
+def test_only_the_future_knows():
+    """Edges later than their nodes lead from nodes that know the label. Who samples them learns it, others do not."""
+    r = np.random.default_rng(3)
+    n, teachers = 1500, 30
+    y = r.integers(0, 3, n)
+    x = np.zeros((n + teachers, 3), np.float32)
+    x[n:] = np.eye(3, dtype=np.float32)[np.arange(teachers) % 3]
+    future = np.stack([n + 3 * r.integers(0, teachers // 3, n) + y, np.arange(n)])
+    noise = np.stack([n + r.integers(0, teachers, 4 * n), np.repeat(np.arange(n), 4)])
+    at = r.permutation(n)
+    outgrow.write("leak", edge_index=np.concatenate([future, noise, future], 1), x=x, y=np.concatenate([y, np.full(teachers, -1)]), train=at[:900], valid=at[900:1200],
+                  test=at[1200:], node_time=np.concatenate([np.full(n, 10), np.arange(teachers) % 2 * 20]), edge_time=np.concatenate([np.full(n, 20), np.zeros(4 * n), np.full(n, 30)]).astype(int))
+    for split, m in ("train", 900), ("valid", 300), ("test", 300):
+        np.save(f"leak/{split}_times.npy", np.full(m, 10))
+
+    def accuracy(*options):
+        run("train", "leak", "--run", f"l{len(options)}", "--epochs", 15, "--batch", 100, "--fanout", 6, "--lr", "0.02", "--hidden", 16, "--dropout", 0, "--memory", "100M", *options)
+        return json.load(open(f"l{len(options)}/summary.json"))["epochs"][-1]["valid_acc"]
+    assert accuracy() > 0.6
+    assert accuracy("--time", "edge") < 0.42
+
+
+# ---- what is refused ----
+
+def refused(*args):
+    done = subprocess.run([OUTGROW, *map(str, args), "--quiet"], capture_output=True, text=True)
+    assert done.returncode != 0 and "hint:" in done.stderr, (args, done.stderr)
+    return done.stderr
+
+
+def test_refusals():
+    write()
+    own = "train", "g", "--run", "no", "--epochs", 1, "--fanout", "2,2", "--memory", "100M"
+    assert "the seeds have no times" in refused(*own, "--time", "edge")
+    for more in ("--model", "gcn"), ("--sampler", "labor"), ("--task", "link"), ("--device", "virtual"):
+        refused(*own, "--time", "node", *more)
+    refused("sample", "g", "--out", "s", "--time", "node", "--memory", "100M")
+    outgrow.write("plain", **{k: v for k, v in arrays().items() if not k.endswith("_time")})
+    assert "node_times.npy" in refused("train", "plain", "--run", "no", "--time", "node")
+    for options, said in (({"time_attr": "t"}, "no times 't'"), ({"temporal_strategy": "last"}, "without time_attr"), ({"input_time": [1]}, "input_time")):
+        try:
+            loader(**options)
+        except outgrow.OptionError as error:
+            assert said in str(error), error
+        else:
+            raise AssertionError(options)
+
+
+if __name__ == "__main__":
+    main(globals())
