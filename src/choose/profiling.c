@@ -135,10 +135,11 @@ out:
     return rc;
 }
 
-/* A model of links, and no edges to score. */
-static bool embeds_nodes(const struct og_workload *f)
+/* A model of several types, applied to nodes in the order of their ids. */
+static bool orders_types(const struct og_structure *g)
 {
-    return og__of_pairs(&f->shape) && !f->seeds.edges;
+    const struct og_workload *f = g->given.workload;
+    return og__mixes_seeds(&f->shape) && g->given.config->want & OG__WANT_EVERY;
 }
 
 /* If every node is predicted, they come in the order of their ids: a batch of each type. Requested
@@ -150,13 +151,17 @@ static int profiling_types(struct og_profiling *p, const struct og_structure *g,
     const struct og_workload *f = g->given.workload;
     const struct og_graph_types *types = f->types;
     const uint64_t batches = og__schedule_batches(&f->schedule, OG__TEST);
+    uint32_t before = 0; /* nodes of earlier types */
     int rc = 0;
     if (batches == 0)
         return rc;
     for (uint32_t t = 0; t < types->n_types; t++) {
-        const uint32_t first = og__first_id(types, t);
-        const uint32_t middle = first + (types->type[t].end - first) / 2;
+        if (!og__makes_logits(&f->shape, t))
+            continue;
+        const uint32_t n = types->type[t].end - og__first_id(types, t);
+        const uint32_t middle = before + n / 2;
         const uint64_t batch = OG_MIN((uint64_t)middle / f->schedule.batch_size, batches - 1);
+        before += n;
         struct og_descriptor descriptor = og__schedule_pass(&f->schedule, OG__TEST, batch);
         OG_TRY(profiling_batch(p, g, sampler, &descriptor, m, b, err));
     }
@@ -176,7 +181,7 @@ static int profiling_evaluation(struct og_profiling *p, const struct og_structur
             og__schedule_pass(&g->given.workload->schedule, (enum og__split)split, 0);
         OG_TRY(profiling_batch(p, g, sampler, &descriptor, m, b, err));
     }
-    if (embeds_nodes(g->given.workload))
+    if (orders_types(g))
         OG_TRY(profiling_types(p, g, sampler, m, b, err));
 out:
     return rc;

@@ -2,11 +2,11 @@
 
 #include <string.h>
 
-static const char *const splits[] = {"valid", "test", NULL};
-
 static const struct og_option own[] = {
     OWN_TEXT("checkpoint", "FILE", "safetensors file to evaluate"),
-    OWN("split", "NAME", "test", "nodes or edges to evaluate", splits, OG_OPTION_CHOICE, 0, 0),
+    OWN("split", "NAME", "test",
+        "nodes or edges to evaluate: valid or test; of one type of nodes: test:TYPE", NULL,
+        OG_OPTION_TEXT, 0, 0),
     OWN_FLAG("full", "use all neighbours, layer by layer, from disk"),
     {0},
 };
@@ -15,8 +15,9 @@ static int run(struct invocation *in, struct og_err *err)
 {
     const char *checkpoint = own_text(in, "checkpoint");
     char *text = NULL;
-    const char *split = own_text(in, "split") ? own_text(in, "split") : splits[1];
-    if (strcmp(split, splits[0]) != 0 && strcmp(split, splits[1]) != 0)
+    const char *split = own_text(in, "split") ? own_text(in, "split") : "test";
+    const size_t n = strcspn(split, ":");
+    if (!(n == 4 && strncmp(split, "test", n) == 0) && !(n == 5 && strncmp(split, "valid", n) == 0))
         return usage_error(err, NULL, "--split: '%.100s' given, one of valid, test expected",
                            split);
     if (!checkpoint)

@@ -422,31 +422,41 @@ static const char *destination_in(const char *key, size_t n, size_t *length)
     return NULL;
 }
 
-int og__checkpoint_target(const char *path, char *type, size_t bytes, struct og_err *err)
+/* Whether a list, separated by commas, has a name of n bytes. */
+static bool is_listed(const char *list, const char *name, size_t n)
+{
+    for (; *list; list += strcspn(list, ","), list += *list == ',')
+        if (strcspn(list, ",") == n && memcmp(list, name, n) == 0)
+            return true;
+    return false;
+}
+
+int og__checkpoint_targets(const char *path, char **types, struct og_err *err)
 {
     struct og_model_config config;
     struct og_tensors_file f;
-    char last[32], other[OG_PARAM_NAME];
-    bool one = true;
+    char last[32];
+    size_t used = 0;
     int rc;
-    *type = 0;
+    *types = NULL;
     OG_TRY(og__checkpoint_shape(path, &config, err));
     OG_TRY(og__checkpoint_open(path, &f, err));
+    char *list = *types = calloc(f.all.n + 1, OG__TYPE_NAME_MAX + 1);
     snprintf(last, sizeof(last), "convs.%d.convs.<", config.layers - 1);
-    for (size_t i = 0; i < f.all.n; i++) {
+    for (size_t i = 0; list && i < f.all.n; i++) {
         const char *name = f.all.tensor[i].name;
         size_t n = 0, length = 0;
         const char *said = strncmp(name, last, strlen(last)) == 0 ? relation_in(name, &n) : NULL;
         const char *to = said ? destination_in(said, n, &length) : NULL;
-        if (!to)
+        if (!to || length > OG__TYPE_NAME_MAX || is_listed(list, to, length))
             continue;
-        snprintf(other, sizeof(other), "%.*s", (int)length, to);
-        one &= !*type || strcmp(type, other) == 0;
-        snprintf(type, bytes, "%s", other);
+        if (used > 0)
+            list[used++] = ',';
+        memcpy(list + used, to, length);
+        used += length;
     }
-    if (!one)
-        *type = 0;
     og__tensors_close(&f);
+    OG_TRY(list ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", path));
 out:
     return rc;
 }

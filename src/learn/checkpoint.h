@@ -33,10 +33,9 @@ OG_MUST_CHECK int og__checkpoint_shape(const char *path, struct og_model_config 
 /* -EINVAL where the checkpoint is of a heterogeneous graph and the dataset is not. */
 OG_MUST_CHECK int og__checkpoint_check_types(const char *path, const char *dataset,
                                              struct og_err *err);
-/* The type of node that the model's last layer is for, with # for a dot. Empty if the file names
- * none. */
-OG_MUST_CHECK int og__checkpoint_target(const char *path, char *type, size_t bytes,
-                                        struct og_err *err);
+/* The types of nodes that the model's last layer is for, separated by commas, with # for a dot.
+ * Empty if the file names none. The caller frees *types. */
+OG_MUST_CHECK int og__checkpoint_targets(const char *path, char **types, struct og_err *err);
 /* Options of the sampler as the checkpoint has them. Options that it lacks or that `opt` sets stay.
  */
 OG_MUST_CHECK int og__checkpoint_sampler(const char *path, struct og_options *opt,

@@ -52,6 +52,14 @@ static bool is_labelled(const struct og_graph *ds, const void *labels, int64_t k
     return any;
 }
 
+void og__forget_label(const struct og_graph *ds, void *labels, int64_t k)
+{
+    if (!og__float_labels(ds))
+        ((int32_t *)labels)[k] = -1;
+    for (int j = 0; og__float_labels(ds) && j < ds->n_classes; j++)
+        ((float *)labels)[k * ds->n_classes + j] = NAN;
+}
+
 int64_t og__labelled(const struct og_graph *ds, const struct og_split *split)
 {
     int64_t n = 0;

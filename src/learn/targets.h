@@ -19,6 +19,8 @@ OG_MUST_CHECK int og__targets_check_split(const struct og_graph *ds,
                                           struct og_err *err);
 /* Nodes of a split that have a label, or a value. */
 int64_t og__labelled(const struct og_graph *ds, const struct og_split *split);
+/* Makes the label of node k of a split unknown. */
+void og__forget_label(const struct og_graph *ds, void *labels, int64_t k);
 
 /* Gathers labels of a work's turn, which may list a node twice, or of its distinct seeds. Into
  * `out` (og__labels_bytes of the batch size). */

@@ -76,7 +76,7 @@ static int begin_batch(struct og_model *m, const struct og_batch *batch, const s
     og__count_types(d->types, batch, d->local, &d->at);
     if (d->node)
         name_nodes(d);
-    if (og__of_pairs(&m->config))
+    if (og__mixes_seeds(&m->config))
         OG_TRY(place_seeds(m, err));
     else
         m->at.work[m->config.layers - 1].h =
@@ -293,7 +293,7 @@ static int put_in_order(struct og_model *m, const float *from, const struct og_n
     return og__copy_rows(m, rows, n, NULL, to, err);
 }
 
-static int end_links(struct og_model *m, struct og_err *err)
+static int end_mixed(struct og_model *m, struct og_err *err)
 {
     const struct og_ends_of_seeds *s = &m->relational->of_seeds;
     return put_in_order(m, s->rows, &s->place, m->at.work[m->config.layers - 1].h, err);
@@ -320,8 +320,8 @@ int og__relational_forward(struct og_model *m, const struct og_batch *batch,
         if (!og__is_last(&m->config, l))
             OG_TRY(finish_types(m, l, step, err));
     }
-    if (og__of_pairs(&m->config))
-        OG_TRY(end_links(m, err));
+    if (og__mixes_seeds(&m->config))
+        OG_TRY(end_mixed(m, err));
 out:
     return rc;
 }
@@ -345,9 +345,9 @@ static const float *gradient_of(const struct og_relational *d, int l, uint32_t t
     const struct og_model *m = d->whole;
     if (!og__is_last(&m->config, l))
         return d->end[type].at.work[l].h;
-    return og__of_pairs(&m->config) ? d->of_seeds.grad + og__seeds_before(&d->at, type) *
-                                                             (size_t)og__model_width(&m->config)
-                                    : m->at.dlogits;
+    return og__mixes_seeds(&m->config) ? d->of_seeds.grad + og__seeds_before(&d->at, type) *
+                                                                (size_t)og__model_width(&m->config)
+                                       : m->at.dlogits;
 }
 
 /* Adds to op the residual's term of the gradient of layer l's input of a type. */
@@ -493,7 +493,7 @@ int og__relational_backward(struct og_model *m, struct og_err *err)
     struct og_relational *d = m->relational;
     struct turn turn;
     int rc = 0;
-    if (og__of_pairs(&m->config))
+    if (og__mixes_seeds(&m->config))
         OG_TRY(put_in_order(m, m->at.dlogits, &d->of_seeds.seed, d->of_seeds.grad, err));
     for (int l = m->config.layers - 1; l >= 0; l--) {
         OG_TRY(skip_gradients(m, l, err));

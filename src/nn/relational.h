@@ -12,9 +12,10 @@
  * with one type and one relation has bit-identical results to a homogeneous one.
  *
  * A relation has a convolution in a layer if its source and destination have rows there. Its output
- * must also reach the logits of the seeds. Seeds of nodes have one type. Seeds of links have any
- * type; rows of the last layer are then ordered by seed, as one matrix. Blocks are computed for one
- * relation at a time, in both passes, so only one is in memory. */
+ * must also reach the logits of the seeds. Seeds of nodes have the types with labels, each with
+ * convolutions of its own in the last layer. Seeds of links have any type. With several types, rows
+ * of the last layer are ordered by seed, as one matrix. Blocks are computed for one relation at a
+ * time, in both passes, so only one is in memory. */
 #ifndef OG_NN_RELATIONAL_H
 #define OG_NN_RELATIONAL_H
 
@@ -28,8 +29,10 @@ struct og_live {
     bool end[OG_MAX_HOPS][OG_MOST_TYPES];    /* one ends in the type, which has rows after it */
 };
 struct og_live og__live_relations(const struct og_model_config *c);
-/* Whether logits are computed for the type: that of the seeds, or every type for links. */
+/* Whether logits are computed for the type: one of the seeds', or every type for links. */
 bool og__makes_logits(const struct og_model_config *c, uint32_t type);
+/* Whether seeds of a batch may be of several types. */
+bool og__mixes_seeds(const struct og_model_config *c);
 /* The number of types that have rows after the layer. */
 uint32_t og__count_ends(const struct og_model_config *c, int layer);
 /* Configurations, as of homogeneous models, of a relation's convolutions and of a type's ends. */

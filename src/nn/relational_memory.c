@@ -108,14 +108,10 @@ static float *seed_rows(const struct og_relational *d, float *rows, uint32_t typ
     return rows + og__seeds_before(&d->at, type) * (size_t)og__model_width(&d->whole->config);
 }
 
-/* Number of seeds with logits; for links, seeds of all types. */
+/* Number of seeds with logits, of all types. */
 static uint64_t count_seeds(const struct og_suballocation *k)
 {
-    const struct og_graph_types *g = k->config->types;
-    const struct og_type_counts *n = k->n->types;
-    if (og__of_pairs(k->config))
-        return og__seeds_before(n, g->n_types);
-    return og__nodes_of(n, 0, g->target);
+    return og__seeds_before(k->n->types, k->config->types->n_types);
 }
 
 static void suballoc_batch(const struct og_suballocation *k)
@@ -181,7 +177,7 @@ static void suballoc_end(const struct og_suballocation *k, int l, uint32_t type)
     const struct og_block nodes = {.n_dst =
                                        og__type_nodes(k->n->types, og__hop_of(k->config, l), type)};
     struct og_layer_work w = {0};
-    if (og__of_pairs(k->config) && og__is_last(k->config, l))
+    if (og__mixes_seeds(k->config) && og__is_last(k->config, l))
         w.h = k->out ? seed_rows(k->out, k->out->of_seeds.rows, type) : NULL;
     else
         og__suballoc_end(&end, l, &nodes, k->training, k->arena, &w);
@@ -257,10 +253,9 @@ static void suballoc_shared(const struct og_suballocation *k, const struct og_li
 }
 
 /* Rows of seeds of all types, and their order; before the memory of ends, which is in them. */
-static void suballoc_links(const struct og_suballocation *k, struct og_workspace *out)
+static void suballoc_mixed(const struct og_suballocation *k, struct og_workspace *out)
 {
     const struct og_model_config *c = k->config;
-    const struct og_pair_counts pairs = og__pairs_of(k->n);
     const uint64_t n = count_seeds(k);
     struct og_ends_of_seeds s = {
         .rows = og__suballoc_floats(k->arena, n, og__model_width(c)),
@@ -268,7 +263,6 @@ static void suballoc_links(const struct og_suballocation *k, struct og_workspace
     og__suballoc_numbers(k->ops, n, k->numbers, k->arena, &s.place);
     og__suballoc_numbers(k->ops, n, k->numbers, k->arena, &s.seed);
     out->work[c->layers - 1].h = og__suballoc_floats(k->arena, n, og__model_width(c));
-    og__suballoc_pairs(c, n, &pairs, k->training, k->arena, out);
     if (k->out)
         k->out->of_seeds = s;
 }
@@ -296,6 +290,7 @@ void og__suballoc_relations(const struct og_suballocation *k, struct og_workspac
     const struct og_model_config *c = k->config;
     const struct og_live live = og__live_relations(c);
     const struct og_most most = largest_of(k);
+    const struct og_pair_counts pairs = og__pairs_of(k->n);
     const uint64_t items = og__items_of(c, count_seeds(k), k->n);
     const struct og_room_sizes room = {
         .targets = og__targets_of(c, items), .pairs = k->n->n_scores, .relations = k->n->n_scores};
@@ -303,8 +298,10 @@ void og__suballoc_relations(const struct og_suballocation *k, struct og_workspac
     out->scratch = og__suballoc(k->arena, out->scratch_bytes);
     out->loss_blocks = og__suballoc(k->arena, og__n_blocks(items) * sizeof(*out->loss_blocks));
     og__suballoc_rooms(k->ops, &room, k->arena, &out->room);
+    if (og__mixes_seeds(c))
+        suballoc_mixed(k, out);
     if (og__of_pairs(c))
-        suballoc_links(k, out);
+        og__suballoc_pairs(c, count_seeds(k), &pairs, k->training, k->arena, out);
     suballoc_batch(k);
     for (uint32_t t = 0; t < c->types->n_types; t++)
         suballoc_side(k, t);

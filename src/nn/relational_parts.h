@@ -40,7 +40,7 @@ struct og_relational {
         bool begun;               /* it has a first term, */
         bool skipped;             /* and the residual's term */
     } * side;                     /* [n_types] */
-    /* for links: rows of the last layer, type after type */
+    /* for seeds of several types: rows of the last layer, type after type */
     struct og_ends_of_seeds {
         float *rows, *grad;      /* [seeds, F_out] */
         struct og_numbers place; /* [seeds] position of each seed's row in it; */

@@ -28,7 +28,17 @@ static void live_forwards(const struct og_model_config *c, struct og_live *live)
 
 bool og__makes_logits(const struct og_model_config *c, uint32_t type)
 {
-    return og__of_pairs(c) || type == og__types(c)->target;
+    const struct og_graph_types *g = og__types(c);
+    return og__of_pairs(c) || (g->type ? g->type[type].target : type == g->target);
+}
+
+bool og__mixes_seeds(const struct og_model_config *c)
+{
+    const struct og_graph_types *g = og__types(c);
+    uint32_t n = 0;
+    for (uint32_t t = 0; t < g->n_types; t++)
+        n += g->type[t].target;
+    return og__of_pairs(c) || n > 1;
 }
 
 /* GCN between two types uses the sources alone, except for a residual. */

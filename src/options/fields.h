@@ -54,6 +54,7 @@ struct og_options {
     double label_smoothing; /* classes; 0 = none */
     char *class_weights;    /* "balanced", a .npy file, or NULL = all equal */
     char *seed_weights;     /* a .npy file, or NULL = all equal */
+    char *type_weights;     /* TYPE=W,..., or NULL */
     /* batches */
     char *edge_split; /* link: "85/5/10", "dataset", or NULL = the dataset's, else the former */
     char *relation;   /* link, heterogeneous: relation of the edges; NULL = all relations */

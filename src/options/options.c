@@ -120,6 +120,9 @@ static const struct og_row table[] = {
      ".npy file with a number per training node, or edge, in the order of its list: its weight in the "
      "loss",
      NULL, OG_OPTION_TEXT, FIELD(seed_weights), 0, 0, ALL),
+    ROW("type-weights", "TYPE=W,...", "", numbers, NUMBERS,
+     "heterogeneous graphs: the weight in the loss of training nodes of these types, 1 by default",
+     NULL, OG_OPTION_TEXT, FIELD(type_weights), 0, 0, ALL),
     ROW("label-smoothing", "E", "0", numbers, NUMBERS,
      "share of a node's target that is spread evenly over all classes",
      NULL, OG_OPTION_REAL, FIELD(label_smoothing), 0, 1, ALL),

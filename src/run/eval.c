@@ -17,8 +17,9 @@
 
 struct evaluation {
     struct og_session *s;
-    const char *checkpoint, *name; /* name: of the split */
+    const char *checkpoint, *name; /* name: of the split, maybe with a type: "test:paper" */
     enum og__split split;
+    const char *type; /* of the nodes that count; NULL: all */
     void *labels;
     struct og_metrics metrics;
     struct og_scores scores;
@@ -52,10 +53,40 @@ out:
 
 static int find_split(struct evaluation *e, struct og_err *err)
 {
-    e->split = strcmp(e->name, "valid") == 0 ? OG__VALID : OG__TEST;
-    if (e->split == OG__VALID || strcmp(e->name, "test") == 0)
+    static const char *const words[OG__SPLITS] = {[OG__VALID] = "valid", [OG__TEST] = "test"};
+    const size_t n = strcspn(e->name, ":");
+    e->split = OG__SPLITS;
+    for (int i = OG__VALID; i < OG__SPLITS; i++)
+        if (strlen(words[i]) == n && strncmp(words[i], e->name, n) == 0)
+            e->split = (enum og__split)i;
+    e->type = e->name[n] ? e->name + n + 1 : NULL;
+    return e->split < OG__SPLITS
+               ? 0
+               : og__fail(err, -EINVAL, "valid or test", "--split %s: no such split", e->name);
+}
+
+static int refuse_type(const struct evaluation *e, struct og_err *err)
+{
+    return og__fail(err, -EINVAL, "name a type of labelled nodes",
+                    "--split %s: has no nodes of type '%s'", e->name, e->type);
+}
+
+/* Labels of other types count as unknown. */
+static int keep_type(struct evaluation *e, struct og_err *err)
+{
+    const struct og_workload *f = &e->s->workload;
+    const struct og_split *split = &f->split[e->split];
+    int64_t left = 0;
+    if (!e->type)
         return 0;
-    return og__fail(err, -EINVAL, "valid or test", "--split %s: no such split", e->name);
+    for (int64_t i = 0; !f->seeds.edges && i < split->n; i++) {
+        const struct og_graph_type *of = &f->types->type[og__graph_type(f->types, split->ids[i])];
+        if (strcmp(of->name, e->type) == 0)
+            left++;
+        else
+            og__forget_label(f->graph, split->labels, i);
+    }
+    return left > 0 ? 0 : refuse_type(e, err);
 }
 
 /* With the session open. */
@@ -65,6 +96,7 @@ static int evaluate(struct evaluation *e, struct og_err *err)
     int rc;
     OG_TRY(og__scores_open(&e->scores, &s->workload.shape, s->learner.model,
                            og__held_out_items(&s->workload), s->budget, err));
+    OG_TRY(keep_type(e, err));
     OG_TRY(og__targets_check_split(s->workload.graph, &s->workload.shape,
                                    &s->workload.split[e->split], e->name, err));
     OG_TRY(og__checkpoint_load(e->checkpoint, s->learner.model, err));
@@ -190,6 +222,8 @@ int og_eval_full(const char *dataset, const char *checkpoint, const char *split,
     OG_TRY(find_split(&e, err));
     OG_TRY(OG_SIZED(observer, "og_observer", err));
     OG_TRY(og__graph_has_types(dataset, &by_batches, err));
+    if (!by_batches && e.type)
+        OG_TRY(refuse_type(&e, err));
     if (!by_batches)
         return og__whole_eval(dataset, checkpoint, e.split, opt, observer, out, err);
     OG_TRY(og__options_copy(&own, opt, err));

@@ -10,7 +10,7 @@
 #include "infer/whole_graph.h"
 #include "learn/checkpoint.h"
 #include "lookahead/lookahead.h"
-#include "nn/tasks.h"
+#include "nn/relational.h"
 #include "report/json.h"
 #include "run/predict_edges.h"
 #include "session/session_of_checkpoint.h"
@@ -82,11 +82,11 @@ static json_t *result_json(const struct prediction *p)
 {
     const struct og_session *s = p->s;
     const struct og_epoch_counters *c = &p->counters;
-    const struct og_graph_types *g = s->workload.types; /* embeddings are of nodes of all types */
-    const bool all = og__task(s->config.opt.task)->embeds;
+    const struct og_graph_types *g = s->workload.types;
+    const bool several = og__mixes_seeds(&s->workload.shape);
     return json_pack(
         "{s:s s:s? s:I s:f s:I s:I s:I s:I s:I s:I s:I}", "out", p->out[LOGITS].output_file.path,
-        "type", all ? NULL : g->type[g->target].name, "nodes",
+        "type", several ? NULL : g->type[g->target].name, "nodes",
         (json_int_t)s->workload.split[OG__TEST].n, "seconds", og__now() - s->opened, "rows",
         (json_int_t)c->rows, "hits", (json_int_t)c->hits, "misses", (json_int_t)c->misses,
         "bytes_read", (json_int_t)c->bytes_read, "prepare_bytes_read",
@@ -144,6 +144,9 @@ static int name_outputs(struct prediction *p, const char *out, const struct og_p
                         "--resume: not where nodes have types yet");
     OG_TRY(og__graph_spare(f->graph, out, err));
     OG_TRY(og__embeddings_check(&f->shape, embeddings, err));
+    if (embeddings && og__mixes_seeds(&f->shape))
+        OG_TRY(og__fail(err, -ENOTSUP, "leave out --embeddings",
+                        "--embeddings: not for a model of several types of nodes"));
     OG_TRY(og__graph_spare(f->graph, embeddings, err));
     OG_TRY(og__prediction_form(&p->out[LOGITS].form, out, how, &f->shape, f->graph,
                                &p->s->config.log, err));

@@ -9,7 +9,7 @@
 #include "dataset/features.h"
 #include "flow/structure.h"
 #include "learn/checkpoint.h"
-#include "nn/tasks.h"
+#include "nn/relational.h"
 #include "options/options.h"
 #include "report/json.h"
 #include "session/session_of_checkpoint.h"
@@ -461,8 +461,8 @@ int og_predictor_info(const struct og_predictor *p, char **out, struct og_err *e
     const struct og_workload *f = &p->s->workload;
     const char *target = f->types->type[f->types->target].name;
     json_t *fanout = json_array();
-    if (og__task(f->shape.task)->embeds) /* nodes of all types */
-        target = NULL;
+    if (og__mixes_seeds(&f->shape))
+        target = NULL; /* nodes of several types */
     for (int i = 0; i < p->s->config.opt.n_fanout; i++)
         fanout = og__json_append(fanout, json_integer(p->s->config.opt.fanout[i]));
     json_t *root = json_pack("{s:I s:i s:s? s:o s:i s:i s:I s:I}", "nodes",
@@ -483,14 +483,20 @@ static int check_nodes(const struct og_predictor *p, const int64_t *nodes, int64
 {
     const struct og_workload *f = &p->s->workload;
     const struct og_graph_types *g = f->types;
-    const bool all = og__task(f->shape.task)->embeds;
-    const int64_t first = all ? 0 : og__first_id(g, g->target);
-    const int64_t end = all ? f->graph->n_nodes : g->type[g->target].end;
-    for (int64_t i = 0; i < n; i++)
+    const bool several = og__mixes_seeds(&f->shape);
+    const int64_t first = several ? 0 : og__first_id(g, g->target);
+    const int64_t end = several ? f->graph->n_nodes : g->type[g->target].end;
+    for (int64_t i = 0; i < n; i++) {
         if (nodes[i] < first || nodes[i] >= end)
             return og__fail(err, -EINVAL, "ids count as in train.npy", "node %lld: %lld to %lld %s",
                             (long long)nodes[i], (long long)first, (long long)end - 1,
                             "are predicted");
+        const uint32_t type = og__graph_type(g, (uint32_t)nodes[i]);
+        if (several && !og__makes_logits(&f->shape, type))
+            return og__fail(err, -EINVAL, "give nodes of types with labels",
+                            "node %lld: the model does not predict type %s", (long long)nodes[i],
+                            g->type[type].name);
+    }
     return 0;
 }
 

@@ -16,6 +16,7 @@ struct og_graph_type {
     uint32_t end; /* end of its ids, and start of the next type's */
     int dim;      /* width of a node's model input; 0: none */
     bool trained; /* these are parameters */
+    bool target;  /* seeds of nodes may be of it */
 };
 struct og_graph_relation {
     const char *name;
@@ -31,7 +32,7 @@ struct og_graph_types {
     uint32_t n_types, n_relations;
     uint32_t n_unit_groups; /* the last of them have units of edges (batch.h) in place of nodes */
     bool by_relation;       /* blocks have each relation's edges by themselves */
-    uint32_t target;        /* the type of all seeds */
+    uint32_t target;        /* the first type that seeds are of */
     struct og_graph_type *type;         /* [n_types] */
     struct og_graph_relation *relation; /* [n_relations] */
     /* The fanout of each hop, which bounds the degrees that count; NULL: all neighbours. `once`: a

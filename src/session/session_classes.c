@@ -5,13 +5,21 @@
 #include "options/options.h"
 #include "session/session_parts.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char part[] = "labels";
 
 /* ---- which tasks take them ---- */
+
+/* A homogeneous graph has one type, without a name. */
+static bool weighs_types(const struct og_session *s)
+{
+    return s->config.opt.type_weights && *s->workload.graph->group->name;
+}
 
 /* What labels of the task are, as bits. */
 enum { CLASSES = 1, LABELS = 2, VALUES = 4 };
@@ -42,6 +50,9 @@ int og__session_check_classes(const struct og_session *s, struct og_err *err)
                             : options[i].takes & VALUES ? "--%s: seeds are edges (--task %s)"
                                                         : "--%s: there are no classes (--task %s)",
                             options[i].name, og__task_words[opt->task]);
+    if (weighs_types(s) && og__task(opt->task)->pairs)
+        return og__fail(err, -EINVAL, "leave it out", "--type-weights: seeds are edges (--task %s)",
+                        og__task_words[opt->task]);
     if (opt->label_smoothing > 0 && opt->loss == OG_LOSS_FOCAL)
         return og__fail(err, -EINVAL, "leave one of the two out",
                         "--label-smoothing: not with --loss focal");
@@ -177,6 +188,63 @@ static int weigh_classes(struct og_session *s, struct og_err *err)
                                         : read_weights(&of, f->class_weights, err);
 }
 
+/* Reads a part "TYPE=W" of n bytes; -1: it is none. */
+static int read_weight(const char *text, size_t n, size_t *name, double *weight)
+{
+    char *end;
+    *name = 0;
+    while (*name < n && text[*name] != '=')
+        ++*name;
+    if (*name == 0 || *name + 1 >= n)
+        return -1;
+    *weight = strtod(text + *name + 1, &end);
+    return end == text + n && *weight >= 0 && *weight <= FLT_MAX ? 0 : -1;
+}
+
+/* Multiplies the weights of training nodes of the type; returns how many there are. */
+static int64_t weigh_type(const struct og_session *s, const char *name, size_t n, float by)
+{
+    const struct og_graph_types *g = s->workload.types;
+    const struct og_split *train = &s->workload.split[OG__TRAIN];
+    int64_t found = 0;
+    for (int64_t i = 0; i < train->n; i++) {
+        const char *own = g->type[og__graph_type(g, train->ids[i])].name;
+        if (strlen(own) != n || memcmp(own, name, n) != 0)
+            continue;
+        train->weights[i] *= by;
+        found++;
+    }
+    return found;
+}
+
+static int weigh_types(const struct og_session *s, struct og_err *err)
+{
+    const char *p = s->config.opt.type_weights;
+    static const char hint[] =
+        "use TYPE=W,TYPE=W: numbers of at least 0, types with training nodes";
+    while (*p) {
+        const size_t n = strcspn(p, ",");
+        size_t name;
+        double weight;
+        if (read_weight(p, n, &name, &weight) < 0)
+            return og__fail(err, -EINVAL, hint, "--type-weights: '%.*s'", (int)n, p);
+        if (weigh_type(s, p, name, (float)weight) == 0)
+            return og__fail(err, -EINVAL, hint,
+                            "--type-weights: %s has no training nodes of '%.*s'",
+                            s->workload.graph->path, (int)name, p);
+        p += n + (p[n] == ',');
+    }
+    return 0;
+}
+
+static bool has_weight(const struct og_split *split)
+{
+    bool any = false;
+    for (int64_t i = 0; i < split->n; i++)
+        any |= split->weights[i] > 0;
+    return any;
+}
+
 /* Those of the training split alone: evaluation weighs all alike. */
 static int weigh_seeds(struct og_session *s, struct og_err *err)
 {
@@ -185,13 +253,23 @@ static int weigh_seeds(struct og_session *s, struct og_err *err)
     const struct weighed of = {s->config.opt.seed_weights,
                                edges ? "training edge" : "training node",
                                edges ? "training edges" : "training nodes", train->n};
+    int rc = 0;
     const size_t bytes = (size_t)train->n * sizeof(*train->weights);
     train->weights = og__alloc(s->budget, bytes, part, err);
     if (!train->weights)
         return -ENOMEM;
     s->workload.bytes.labels += bytes;
     s->workload.shape.weighs_seeds = true;
-    return read_weights(&of, train->weights, err);
+    for (int64_t i = 0; i < train->n; i++)
+        train->weights[i] = 1;
+    if (of.path)
+        OG_TRY(read_weights(&of, train->weights, err));
+    if (weighs_types(s))
+        OG_TRY(weigh_types(s, err));
+    if (!has_weight(train))
+        OG_TRY(og__fail(err, -EINVAL, "give one a larger weight", "every %s weighs 0", of.one));
+out:
+    return rc;
 }
 
 /* ---- seeds ---- */
@@ -229,7 +307,7 @@ int og__session_balance(struct og_session *s, struct og_err *err)
         OG_TRY(weigh_classes(s, err));
     if (og__session_oversamples(s))
         OG_TRY(balance_seeds(s, err));
-    if (s->config.want & OG__WANT_TRAINING && opt->seed_weights)
+    if (s->config.want & OG__WANT_TRAINING && (opt->seed_weights || weighs_types(s)))
         OG_TRY(weigh_seeds(s, err));
 out:
     return rc;

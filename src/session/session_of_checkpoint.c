@@ -6,6 +6,7 @@
 #include "session/option_effects.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 /* The checkpoint says how many layers there are. */
 static int fit_options(struct og_options *opt, const struct og_model_config *config,
@@ -49,7 +50,7 @@ int og__session_of_checkpoint(struct og_session **out, const char *dataset, cons
     const struct og_log log = {observer ? observer->message : NULL,
                                observer ? observer->arg : NULL};
     const struct og_nn_ops *ops;
-    char target[OG_PARAM_NAME] = "";
+    char *target = NULL;
     int rc;
     OG_TRY(og__nn_find(&ops, opt->device, err)); /* before any other complaint */
     OG_TRY(og__checkpoint_shape(checkpoint, &config, err));
@@ -62,11 +63,12 @@ int og__session_of_checkpoint(struct og_session **out, const char *dataset, cons
     OG_TRY(og__checkpoint_sampler(checkpoint, &own, &log, err));
     if (og__task(own.task)->targets == OG__OF_PAIRS)
         OG_TRY(og__checkpoint_edges(checkpoint, &own, &log, err));
-    OG_TRY(og__checkpoint_target(checkpoint, target, sizeof(target), err));
+    OG_TRY(og__checkpoint_targets(checkpoint, &target, err));
     const struct og_session_use use = {
         .want = OG__WANT_MODEL | want, .model = &config, .target = target, .nodes = nodes};
     OG_TRY(og__session_open_for(out, dataset, &own, &use, observer, err));
 out:
+    free(target);
     og__options_release(&own);
     return rc;
 }

@@ -145,56 +145,113 @@ static struct og_graph_types *types_of(const struct og_graph *g)
     return out;
 }
 
-static int check_split(const struct og_session *s, const struct og_split *split, uint32_t type,
-                       struct og_err *err)
+static void drop_split(struct og_session *s, struct og_split *split)
+{
+    og__release(s->budget, split->ids, og__split_bytes(&s->workload, split), "seeds");
+    if (split->labels)
+        og__release(s->budget, split->labels, og__labels_bytes(s->workload.graph, split->n),
+                    "labels");
+    *split = (struct og_split){0};
+}
+
+static void know_split(struct og_session *s, enum og__split which)
+{
+    s->workload.schedule.n_seeds[which] = (uint64_t)s->workload.split[which].n;
+    s->workload.seeds.split[which] = s->workload.split[which].ids;
+}
+
+static bool is_mixed(const struct og_session *s, const struct og_split *split)
 {
     const struct og_graph_types *g = s->workload.types;
+    for (int64_t k = 1; k < split->n; k++)
+        if (og__graph_type(g, split->ids[k]) != og__graph_type(g, split->ids[0]))
+            return true;
+    return false;
+}
+
+/* Batches of a caller have seeds of one type. If the caller chose them, held-out nodes of several
+ * types are left out. */
+static int check_handover(struct og_session *s, enum og__split which, struct og_err *err)
+{
+    struct og_split *split = &s->workload.split[which];
+    if (!is_mixed(s, split))
+        return 0;
+    if (which == OG__TRAIN || !s->config.handover.seeds)
+        return og__fail(err, -ENOTSUP, "give seeds of one type, and a loader to each",
+                        "%s: seeds of several types", s->workload.graph->path);
+    drop_split(s, split);
+    know_split(s, which);
+    return 0;
+}
+
+/* Types in the names of parameters have no dots. Keys are separated by commas. */
+static bool is_named(const char *name, const char *key, size_t n)
+{
+    for (; *name && n > 0 && (*name == *key || (*name == '.' && *key == '#')); name++, n--)
+        key++;
+    return !*name && n == 0;
+}
+
+/* Whether the list has the type; it may be NULL. */
+static bool is_learned(const struct og_graph_type *of, const char *list)
+{
+    for (; list && *list; list += strcspn(list, ","), list += *list == ',')
+        if (is_named(of->name, list, strcspn(list, ",")))
+            return true;
+    return false;
+}
+
+/* Finds the targets by the model's file, which has all of them. No split has nodes where a model is
+ * applied to another graph. A homogeneous graph's type has no name. */
+static int find_targets_by_name(struct og_session *s, struct og_err *err)
+{
+    struct og_graph_types *g = s->workload.types;
+    const char *list = s->config.target;
+    bool found = false;
+    for (uint32_t t = 0; t < g->n_types; t++) {
+        g->type[t].target = is_learned(&g->type[t], list) || (!*list && !*g->type[t].name);
+        found |= g->type[t].target;
+    }
+    return found ? 0
+                 : og__fail(err, -EINVAL,
+                            "types and relations must be those of the graph that it was trained on",
+                            "%s: has no nodes of type %s, of which the checkpoint makes rows",
+                            s->workload.graph->path, *list ? list : "(none)");
+}
+
+/* Its nodes are of types that are trained on, or that the checkpoint has learned. */
+static int check_split(struct og_session *s, enum og__split which, struct og_err *err)
+{
+    const struct og_graph_types *g = s->workload.types;
+    const struct og_split *split = &s->workload.split[which];
     for (int64_t k = 0; k < split->n; k++) {
-        const uint32_t t = og__graph_type(g, split->ids[k]);
-        if (t != type)
-            return og__fail(err, -ENOTSUP, "keep those of one type",
-                            "%s: nodes of two types to learn from, %s and %s",
-                            s->workload.graph->path, g->type[type].name, g->type[t].name);
+        struct og_graph_type *of = &g->type[og__graph_type(g, split->ids[k])];
+        of->target = of->target || is_learned(of, s->config.target);
+        if (!of->target)
+            return og__fail(err, -ENOTSUP, "keep those of types to train on",
+                            "%s: nodes of type %s in a split, and none of it to learn from",
+                            s->workload.graph->path, of->name);
     }
     return 0;
 }
 
-/* Types in the names of parameters have no dots. */
-static bool is_named(const char *name, const char *key)
-{
-    for (; *name && (*name == *key || (*name == '.' && *key == '#')); name++)
-        key++;
-    return !*name && !*key;
-}
-
-/* Finds the target by the model's file. No split has nodes where a model is applied to another
- * graph. */
-static int find_target_by_name(struct og_session *s, struct og_err *err)
+/* The model learns the types of the nodes to train on. For batches of a caller seeds are of one
+ * type in each split, as the run's own may be others than the dataset's. */
+static int find_targets(struct og_session *s, struct og_err *err)
 {
     struct og_graph_types *g = s->workload.types;
-    for (g->target = 0; g->target < g->n_types; g->target++)
-        if (is_named(g->type[g->target].name, s->config.target))
-            return 0;
-    return og__fail(err, -EINVAL,
-                    "types and relations must be those of the graph that it was trained on",
-                    "%s: has no nodes of type %s, of which the checkpoint makes rows",
-                    s->workload.graph->path, *s->config.target ? s->config.target : "(none)");
-}
-
-/* Seeds are of one type, those of all splits. For batches of a caller they are those of each, as
- * the run's own may be others than the dataset's. */
-static int find_target(struct og_session *s, struct og_err *err)
-{
-    struct og_graph_types *g = s->workload.types;
+    const struct og_split *train = &s->workload.split[OG__TRAIN];
     int rc = 0;
-    if (s->workload.split[OG__TRAIN].n == 0)
-        return find_target_by_name(s, err);
-    g->target = og__graph_type(g, s->workload.split[OG__TRAIN].ids[0]);
-    for (int i = 0; rc == 0 && i < OG__SPLITS; i++) {
-        const struct og_split *split = &s->workload.split[i];
-        const bool by_itself = s->config.handover.n > 0 && split->n > 0;
-        rc = check_split(s, split, by_itself ? og__graph_type(g, split->ids[0]) : g->target, err);
-    }
+    if (train->n == 0)
+        OG_TRY(find_targets_by_name(s, err));
+    for (int64_t k = 0; k < train->n; k++)
+        g->type[og__graph_type(g, train->ids[k])].target = true;
+    while (!g->type[g->target].target)
+        g->target++;
+    for (int i = 0; train->n > 0 && i < OG__SPLITS; i++)
+        OG_TRY(
+            (s->config.handover.n > 0 ? check_handover : check_split)(s, (enum og__split)i, err));
+out:
     return rc;
 }
 
@@ -220,41 +277,36 @@ static int resolve_embeddings(struct og_session *s, bool learnt, struct og_err *
     return 0;
 }
 
-static void drop_split(struct og_session *s, struct og_split *split)
+/* Whose rows a model makes: those of the types that it learnt, or for links all. */
+static bool makes_rows(const struct og_session *s, uint32_t type)
 {
-    og__release(s->budget, split->ids, og__split_bytes(&s->workload, split), "seeds");
-    if (split->labels)
-        og__release(s->budget, split->labels, og__labels_bytes(s->workload.graph, split->n),
-                    "labels");
-    *split = (struct og_split){0};
-}
-
-static void know_split(struct og_session *s, enum og__split which)
-{
-    s->workload.schedule.n_seeds[which] = (uint64_t)s->workload.split[which].n;
-    s->workload.seeds.split[which] = s->workload.split[which].ids;
+    const struct og_graph_type *of = &s->workload.types->type[type];
+    return of_pairs(s) || of->target;
 }
 
 /* In the place of a split, in the order of their ids. */
-static int take_nodes(struct og_session *s, enum og__split which, uint32_t first, uint32_t end,
-                      struct og_err *err)
+static int take_nodes(struct og_session *s, enum og__split which, struct og_err *err)
 {
+    const struct og_graph_types *g = s->workload.types;
     struct og_split *split = &s->workload.split[which];
+    int64_t n = 0;
     drop_split(s, split);
-    split->n = end - first;
+    for (uint32_t t = 0; t < g->n_types; t++)
+        split->n += makes_rows(s, t) ? g->type[t].end - og__first_id(g, t) : 0;
     split->ids = og__alloc(s->budget, og__split_bytes(&s->workload, split), "seeds", err);
     if (!split->ids) {
         split->n = 0;
         return -ENOMEM;
     }
-    for (int64_t i = 0; i < split->n; i++)
-        split->ids[i] = first + (uint32_t)i;
+    for (uint32_t t = 0; t < g->n_types; t++)
+        for (uint32_t v = og__first_id(g, t); makes_rows(s, t) && v < g->type[t].end; v++)
+            split->ids[n++] = v;
     know_split(s, which);
     return 0;
 }
 
-/* Those that are requested, in their order; all in [first, end). */
-static int take_requested(struct og_session *s, uint32_t first, uint32_t end, struct og_err *err)
+/* Those that are requested, in their order. */
+static int take_requested(struct og_session *s, struct og_err *err)
 {
     const struct og_graph_types *g = s->workload.types;
     struct og_split *split = &s->workload.split[OG__TEST];
@@ -268,7 +320,7 @@ static int take_requested(struct og_session *s, uint32_t first, uint32_t end, st
         return rc;
     know_split(s, OG__TEST);
     for (int64_t i = 0; i < split->n; i++)
-        if (split->ids[i] < first || split->ids[i] >= end)
+        if (!makes_rows(s, og__graph_type(g, split->ids[i])))
             return og__fail(err, -EINVAL, "ids are those of train.npy, all of that type",
                             "--nodes %s: node %u is of type %s, the model predicts type %s",
                             s->config.nodes, split->ids[i],
@@ -280,17 +332,12 @@ static int take_requested(struct og_session *s, uint32_t first, uint32_t end, st
 /* For links, those of all types are required; no nodes need be there to train on. */
 static int take_every_node(struct og_session *s, struct og_err *err)
 {
-    const struct og_graph_types *g = s->workload.types;
-    const bool all = of_pairs(s);
-    const uint32_t first = all ? 0 : og__first_id(g, g->target);
-    const uint32_t end = all ? (uint32_t)s->workload.graph->n_nodes : g->type[g->target].end;
     int rc = 0;
     if (s->workload.split[OG__TRAIN].n == 0) /* batches are measured by those to train on */
-        rc = take_nodes(s, OG__TRAIN, first, end, err);
+        rc = take_nodes(s, OG__TRAIN, err);
     if (rc < 0)
         return rc;
-    return s->config.nodes ? take_requested(s, first, end, err)
-                           : take_nodes(s, OG__TEST, first, end, err);
+    return s->config.nodes ? take_requested(s, err) : take_nodes(s, OG__TEST, err);
 }
 
 static int find_seeds(struct og_session *s, struct og_err *err)
@@ -300,7 +347,7 @@ static int find_seeds(struct og_session *s, struct og_err *err)
         return know_triples(s, err);
     if (of_pairs(s) || s->config.want & OG__WANT_RECORD) /* samples are of any types of seeds */
         return 0;
-    return find_target(s, err);
+    return find_targets(s, err);
 }
 
 /* The types of nodes, and after them units of edges. */

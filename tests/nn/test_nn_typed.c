@@ -505,7 +505,8 @@ static void one_type_and_one_relation_is_the_untyped_model(void **state)
     for (size_t c = 0; c < OG_COUNT(untyped); c++) {
         struct fixture f;
         fixture_open(&f, untyped[c]);
-        struct og_graph_type type = {"node", UINT32_MAX, f.config.in_dim, false};
+        struct og_graph_type type = {
+            .name = "node", .end = UINT32_MAX, .dim = f.config.in_dim, .target = true};
         struct og_graph_relation relation = {.name = "edge"};
         const struct og_graph_types types = {.n_types = 1,
                                              .n_relations = 1,

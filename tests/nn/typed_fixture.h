@@ -158,6 +158,7 @@ static inline void typed_open(struct typed *t, const char *name)
     t->types.by_relation = true;
     t->types.target = (uint32_t)strtoul(fixture_text(&t->f, "target"), NULL, 10);
     typed_read_types(t);
+    t->type[t->types.target].target = true;
     typed_read_relations(t);
     typed_read_degrees(t);
     t->f.config = (struct og_model_config){

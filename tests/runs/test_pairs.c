@@ -47,6 +47,7 @@ static const struct given {
     {"focal-gamma", "0.7", CHANGES},
     {"class-weights", "balanced", CHANGES},
     {"seed-weights", ids, CHANGES},
+    {"type-weights", "paper=2", BOUNDS},
     {"label-smoothing", "0.2", CHANGES},
     {"oversample", "balanced", CHANGES},
     {"edge-split", "70/15/15", CHANGES},

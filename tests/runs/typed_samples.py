@@ -378,7 +378,7 @@ def check_words(graph):
     assert "no relation 'sites'" in refused("sample", "graph", "--out", "x", "--fanout", "3,2;sites=1,1")
     assert "1 numbers for 'cites', 2 hops" in refused("sample", "graph", "--out", "x", "--fanout", "3,2;cites=1")
     assert "relation-fanout: 'cites='" in refused("sample", "graph", "--out", "x", "--fanout", "3,2;cites=")
-    assert "two types to learn from" in refused("plan", "graph")
+    assert "have no features" in refused("plan", "graph")
     assert "give the dataset" in refused("simulate", said.folder, "--policy", "degree", "--cache", "10%")
     for topology in "memory", "disk":
         for sampler in "uniform", "weighted", "labor":

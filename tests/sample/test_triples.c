@@ -14,7 +14,9 @@ enum {
 };
 
 static struct og_graph_type type[] = {
-    {"user", USERS, 4, true}, {"thing", USERS + THINGS, 4, true}, {"tag", NODES, 4, true}};
+    {.name = "user", .end = USERS, .dim = 4, .trained = true},
+    {.name = "thing", .end = USERS + THINGS, .dim = 4, .trained = true},
+    {.name = "tag", .end = NODES, .dim = 4, .trained = true}};
 static struct og_graph_relation relation[RELATIONS] = {
     {.name = "likes", .source = 0, .destination = 1},
     {.name = "has", .source = 1, .destination = 2},
@@ -277,7 +279,8 @@ static void a_lonely_relation_fits_in_its_batch(void **state)
 {
     (void)state;
     enum { EACH = 5000, NEGATIVES = 1000, EDGES = 2 };
-    struct og_graph_type large[] = {{"left", EACH, 4, true}, {"right", 2 * EACH, 4, true}};
+    struct og_graph_type large[] = {{.name = "left", .end = EACH, .dim = 4, .trained = true},
+                                    {.name = "right", .end = 2 * EACH, .dim = 4, .trained = true}};
     struct og_graph_relation within[] = {{.name = "near", .source = 0, .destination = 0},
                                          {.name = "far", .source = 1, .destination = 1}};
     const struct og_graph_types both = {
