@@ -1,5 +1,6 @@
 """Node ids from ids or masks; errors name the argument."""
 import itertools
+import typing
 
 import numpy as np
 
@@ -71,15 +72,28 @@ def split_ids(value, name, n, within, seen, bit):
         yield part
 
 
-def save_splits(folder, splits, n, first=0, within=""):
-    """Saves splits, {file: (argument's name, nodes)}, and warns of overlaps. Nodes are ids or a mask of n nodes, or an iterator of ids. `first` is added
-    to the ids."""
-    if not splits:
-        return
-    seen = np.zeros(n, np.uint8)
-    for at, (file, (name, value)) in enumerate(splits.items()):
-        save(f"{folder}/{file}.npy", name, (part + first for part in split_ids(value, name, n, within, seen, 1 << at)))
-    for (a, (name, _)), (b, (other, _)) in itertools.combinations(enumerate(splits.values()), 2):
+class SplitPart(typing.NamedTuple):
+    """Nodes of a split: ids or a mask of n nodes, or an iterator of ids. `first` is added to the ids."""
+    argument: str
+    nodes: typing.Any
+    n: int
+    first: int = 0
+    within: str = ""
+
+
+def save_splits(folder, splits):
+    """Saves splits, {file: parts, one after another}, and warns of overlaps."""
+    ends = [part.first + part.n for parts in splits.values() for part in parts]
+    seen = np.zeros(max(ends, default=0), np.uint8)
+
+    def ids(parts, bit):
+        for part in parts:
+            within = seen[part.first:part.first + part.n]
+            yield from (some + part.first for some in split_ids(part.nodes, part.argument, part.n, part.within, within, bit))
+    names = [", ".join(part.argument for part in parts) for parts in splits.values()]
+    for at, (file, parts) in enumerate(splits.items()):
+        save(f"{folder}/{file}.npy", names[at], ids(parts, 1 << at))
+    for (a, name), (b, other) in itertools.combinations(enumerate(names), 2):
         both = int(((seen >> a) & (seen >> b) & 1).sum())
         if both:
             warn(f"{name} and {other}: {both} {'node is' if both == 1 else 'nodes are'} in both")

@@ -66,29 +66,30 @@ class Part:
         return torch.from_numpy(got.view(np.int16)).view(torch.bfloat16) if self.bf16 and name == "x" else torch.from_numpy(got)
 
 
-def labelled_type(dataset, about, ranges):
-    """That of the splits; without any, the first type with a known label. None: unknown."""
-    for split in SPLITS:
-        if is_there(dataset, split, about) and len(ids := array_in(dataset, split, about)):
-            return next(name for name, (first, end) in ranges.items() if first <= ids[0] < end)
+def labelled_types(dataset, about, ranges):
+    """Those of the splits. Without any: the first type with a known label."""
+    splits = [array_in(dataset, split, about) for split in SPLITS if is_there(dataset, split, about)]
+    names, ends = list(ranges), [end for _, end in ranges.values()]
+    if any(len(ids) for ids in splits):
+        return {names[t] for ids in splits for t in np.unique(np.searchsorted(ends, ids, side="right"))}
     labels = array_in(dataset, "labels", about)
     if labels.ndim > 1:  # where others have zeros
-        return None
+        return set()
     known = np.isfinite if labels.dtype.kind == "f" else lambda rows: rows >= 0
-    return next((name for name, (first, end) in ranges.items() if known(labels[first:end]).any()), None)
+    return {next((name for name, (first, end) in ranges.items() if known(labels[first:end]).any()), None)}
 
 
 def parts_of(dataset, about, mode="r"):
-    """{type: Part}; one type has labels."""
+    """{type: Part}, with the labels of some types."""
     def rows(name, wanted=True):
         return array_in(dataset, name, about, mode) if wanted else None
     ranges = type_ranges(about)
     if not ranges:
         return {NODE: Part(about["num_nodes"], rows("features"), rows("labels", is_there(dataset, "labels", about)), about.get("feature_dtype"))}
-    labelled = labelled_type(dataset, about, ranges) if is_there(dataset, "labels", about) else None
+    labelled = labelled_types(dataset, about, ranges) if is_there(dataset, "labels", about) else ()
     parts = {}
     for t, (of, (name, (first, end))) in enumerate(zip(about["node_types"], ranges.items())):
-        y = rows("labels")[first:end] if name == labelled else None
+        y = rows("labels")[first:end] if name in labelled else None
         parts[name] = Part(end - first, rows(f"features_{t}", of.get("feature_dim", 0) > 0), y, of.get("feature_dtype"))
     return parts
 

@@ -12,7 +12,7 @@ from ._arrays import array_of, as_float32, counted, edges_of, is_bf16, is_change
 from ._attributes import save_attributes
 from ._calls import import_, info
 from ._errors import FileError, OptionError, warn
-from ._ids import check_range, save_splits
+from ._ids import SplitPart, check_range, save_splits
 from ._names import class_numbers, is_words, leave_names, memory_of, node_ids_of
 from ._times import whole
 from ._write_data import of_data
@@ -67,13 +67,14 @@ def save_plain(folder, given, meta, names, as_stored):
     """Write a homogeneous graph. Inputs that are checked quickly come first."""
     with open(f"{folder}/meta.json", "w") as f:
         json.dump(meta, f)
-    splits = {key: (names[key], given[key]) for key in SPLITS if given[key] is not None}
+    def splits(n):
+        return {key: [SplitPart(names[key], given[key], n)] for key in SPLITS if given[key] is not None}
     known = rows_known(given["x"])
     if known is not None:
-        save_splits(folder, splits, known)
+        save_splits(folder, splits(known))
     n = save(f"{folder}/feat.npy", "x", as_stored(counted(rows_of(given["x"], "x"), "x", given["num_nodes"], "node"), "x"))
     if known is None:
-        save_splits(folder, splits, n)
+        save_splits(folder, splits(n))
     y = constant(-1, n) if given["y"] is None else labels_of(given["y"], "y", "task" in meta)
     save(f"{folder}/label.npy", "y", counted(y, "y", n, "node"))
     edges = save(f"{folder}/edges.npy", "edge_index", edges_within(given["edge_index"], n))
@@ -128,11 +129,13 @@ LINKS = "train_edges", "valid_edges", "test_edges", "train_edge_labels", "valid_
 def with_classes(given):
     """Labels that are words as classes, and the names of these, or None."""
     typed = hasattr(given["y"], "items")
-    name, y = next(iter(given["y"].items()), (None, None)) if typed else (None, given["y"])
-    if y is None or is_iterator(y) or not is_words(y):
+    ys = given["y"] if typed else {"": given["y"]}
+    if not ys or any(y is None or is_iterator(y) or not is_words(y) for y in ys.values()):
         return given, None
-    numbers, names = class_numbers(y, f"y of {name}" if name else "y")
-    return given | {"y": {name: numbers} if typed else numbers}, names
+    whole = next(iter(ys.values())) if len(ys) == 1 else np.concatenate([np.asarray(y, object) for y in ys.values()])
+    numbers, names = class_numbers(whole, f"y of {', '.join(ys)}" if typed else "y")
+    of_types = dict(zip(ys, np.split(numbers, np.cumsum([len(y) for y in ys.values()])[:-1])))
+    return given | {"y": of_types if typed else of_types[""]}, names
 
 
 def store(path, given, about, options, *, progress=False, maps=None, classes=None, arguments=None, links=None, rest=None):
@@ -219,7 +222,7 @@ def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid
 
     data         a torch_geometric.data.Data or HeteroData instead of the other arguments. It has edge_index, x, y, edge_weight, edge_attr,
                  num_nodes, train_mask, val_mask, test_mask. Other attributes of nodes, edges and the graph are stored for
-                 NeighborLoader. So is what a dataset cannot have: labels of several types, types without nodes, other names,
+                 NeighborLoader. So is what a dataset cannot have: labels of types without train_mask, types without nodes, other names,
                  an edge_attr that is no matrix of floats.
                  A warning names attributes that are not stored: sparse ones, and of edges if options change the edges
     edge_index   [2, E] sources and destinations, or a pair of arrays
@@ -238,8 +241,8 @@ def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid
                  train_edge_labels, ... for task="edge": [n] classes, -1 = none; [n] or [n, C] floats
 
     For a heterogeneous graph edge_index is {(source, name, destination): [2, E], ...}, and edge_weight and edge_attr likewise. Nodes of x, y, train, valid and
-    test are {type: ...}, with ids within the type. Labels and splits are of one type; types may have no x. One type with one relation is stored as a
-    homogeneous graph.
+    test are {type: ...}, with ids within the type. Types may have no x. Several types may have labels, of one kind: a class is the same number in all.
+    One type with one relation is stored as a homogeneous graph.
 
     Arrays are NumPy's or PyTorch's. Any of them may be an iterator of chunks, each [2, e] for edge_index and of rows for the others.
     Then only one chunk is in memory, in addition to the import's `memory`. The disk temporarily needs twice the space. A warning

@@ -139,16 +139,20 @@ def leave_out_empty(given):
 
 
 def choose_labels(given):
-    """Leaves labels and splits to one type: that with a training split, else the first."""
+    """Leaves labels and splits to types that train on labels of one kind. Without such to the first."""
+    def kind(name):
+        y = given.arguments["y"].get(name)
+        return y if y is None else (array_of(y, "y").dtype.kind in "iub", np.shape(y)[1:])
     split = [name for name, value in given.arguments["train"].items() if value is not None]
     labelled = [*split, *given.arguments["y"], *(name for key in SPLITS for name in given.arguments[key])]
-    left = [name for name in dict.fromkeys(labelled) if name != labelled[0]]
+    stay = [name for name in split if kind(name) == kind(split[0])] or labelled[:1]
+    left = [name for name in dict.fromkeys(labelled) if name not in stay]
     for name in left:
         for key, attribute in ("y", "y"), *SPLITS.items():
             if given.arguments[key].pop(name, None) is not None:
                 given.unused[name].append(attribute)
     if left:
-        warn(f"data: outgrow.write keeps the labels and splits of {labelled[0]} for training, those of {', '.join(left)} for batches alone")
+        warn(f"data: outgrow.write keeps the labels and splits of {', '.join(stay)} for training, those of {', '.join(left)} for batches alone")
 
 
 def choose_weights(given):

@@ -5,7 +5,7 @@ import numpy as np
 
 from ._arrays import PIECE, array_of, as_float32, counted, edges_of, is_bf16, is_iterator, labels_of, rows_of, save
 from ._errors import OptionError
-from ._ids import check_range, save_splits
+from ._ids import SplitPart, check_range, save_splits
 from ._times import NONE, whole
 
 SPLITS = {"train": "train_mask", "valid": "val_mask", "test": "test_mask"}
@@ -42,8 +42,7 @@ def names_of(given):
     return list(dict.fromkeys(names)), relations
 
 
-def labelled_type(given, types, relations):
-    """The type of labels and splits."""
+def check_types(given, types, relations):
     for key in OF_TYPES:
         for name in given.get(key) or ():
             if name not in types:
@@ -53,10 +52,15 @@ def labelled_type(given, types, relations):
     for key, name in ((key, name) for key in OF_RELATIONS[1:] for name in given.get(key) or ()):
         if name not in relations:
             raise OptionError(f"{key}: {name!r} is no relation", f"relations of edge_index: {', '.join(map(str, relations))}")
-    labelled = {name for key in ("y", *SPLITS) for name in given[key] or ()}
-    if len(labelled) > 1:
-        raise OptionError(f"y, train, valid, test: of {' and '.join(sorted(labelled))}", "give those of one type")
-    return next(iter(labelled), None)
+    for key in SPLITS if given["y"] else ():
+        for name in given[key] or ():
+            if name not in given["y"]:
+                raise OptionError(f"{key}: of {name}, and y is of {', '.join(given['y'])}", "give labels of each type that has nodes in a split")
+    if given["train"]:
+        for key in "valid", "test":
+            for name in given[key] or ():
+                if name not in given["train"]:
+                    raise OptionError(f"{key}: of {name}, and no train of it", "give train of each type that the others have")
 
 
 def of_one_type(given):
@@ -66,7 +70,7 @@ def of_one_type(given):
     types, relations = names_of(given)
     if len(types) > 1 or len(relations) > 1:
         return None
-    labelled_type(given, types, relations)
+    check_types(given, types, relations)
     return {key: next(iter(value.values()), None) if value is not None else None for key, value in given.items()}
 
 
@@ -107,33 +111,44 @@ def constant(value, n, dtype=np.int64, width=()):
         yield np.full((min(n - at, rows), *width), value, dtype)
 
 
-def labels_around(labels, ranges, name, values):
-    """Labels of all nodes; only one type has any. `values`: they are real numbers, else classes or several labels per node."""
-    def wide(rows):
+def labels_of_type(labels, name, n, like, values):
+    """Labels of the n nodes of a type, in pieces of the dtype `like`, if that is given."""
+    seen = 0
+    for rows in labels_of(labels, f"y of {name}", values):
         if rows.dtype.kind in "iub" and rows.ndim == 1:
-            return rows.astype(np.float64 if values else np.int64)
-        return rows
-    rows = map(wide, labels_of(labels, f"y of {name}", values))
-    first = next(rows, np.empty(0, np.int64))
-    floats = first.dtype.kind == "f" and (values or first.ndim == 1)
-    none = np.nan if floats else 0 if first.ndim > 1 else -1
-    yield from constant(none, ranges.first[name], first.dtype, first.shape[1:])
-    yield first
-    n = len(first)
-    for more in rows:
-        n += len(more)
-        yield more
-    if n != ranges.count[name]:
-        raise OptionError(f"y of {name}: {n} rows, for {ranges.count[name]} nodes", "give a row a node, -1 = none")
-    yield from constant(none, ranges.nodes - ranges.end[name], first.dtype, first.shape[1:])
+            rows = rows.astype(np.float64 if values else np.int64)
+        if like is not None and (rows.dtype.kind != like.dtype.kind or rows.shape[1:] != like.shape[1:]):
+            raise OptionError(f"y of {name}: {rows.dtype} {list(rows.shape)}, others are {like.dtype} {['nodes', *like.shape[1:]]}",
+                              "give labels of all types as classes, or with as many columns")
+        seen += len(rows)
+        yield rows if like is None else rows.astype(like.dtype, copy=False)
+    if seen != n:
+        raise OptionError(f"y of {name}: {seen} rows, for {n} nodes", "give a row a node, -1 = none")
 
 
-def save_nodes(folder, given, ranges, name, names, values):
-    """Write the types of all nodes, and labels and splits of one type."""
+def labels_of_all(labels, ranges, values):
+    """Labels of all nodes. Types may have none. `values`: they are real numbers, else classes or several labels per node."""
+    name = next(name for name in ranges.count if name in labels)
+    rows = labels_of_type(labels[name], name, ranges.count[name], None, values)
+    like = next(rows, np.empty(0, np.int64))
+    floats = like.dtype.kind == "f" and (values or like.ndim == 1)
+    none = np.nan if floats else 0 if like.ndim > 1 else -1
+    for of, n in ranges.count.items():
+        if of == name:
+            yield like
+            yield from rows
+        elif of in labels:
+            yield from labels_of_type(labels[of], of, n, like, values)
+        else:
+            yield from constant(none, n, like.dtype, like.shape[1:])
+
+
+def save_nodes(folder, given, ranges, names, values):
+    """Write the types of all nodes, labels and splits."""
     save(f"{folder}/node_type.npy", "types", (part for t, n in enumerate(ranges.count.values()) for part in constant(t, n, np.int16)))
-    save(f"{folder}/label.npy", "y", constant(-1, ranges.nodes) if not given["y"] else labels_around(given["y"][name], ranges, name, values))
-    if splits := {key: (f"{names[key]} of {name}", given[key][name]) for key in SPLITS if given[key]}:
-        save_splits(folder, splits, ranges.count[name], ranges.first[name], f"the type {name}")
+    save(f"{folder}/label.npy", "y", labels_of_all(given["y"], ranges, values) if given["y"] else constant(-1, ranges.nodes))
+    save_splits(folder, {key: [SplitPart(f"{names[key]} of {name}", given[key][name], n, ranges.first[name], f"the type {name}")
+                               for name, n in ranges.count.items() if name in given[key]] for key in SPLITS if given[key]})
 
 
 # ---- edges ----
@@ -182,11 +197,11 @@ def node_times(given, ranges):
 
 def save_typed(folder, given, meta, names, as_stored):
     types, relations = names_of(given)
-    labelled = labelled_type(given, types, relations)
+    check_types(given, types, relations)
     ranges = Ranges(save_rows(folder, given, types, as_stored))
     numbers = {name: i for i, name in enumerate(dict.fromkeys(name for _, name, _ in relations))}
     save_edges(folder, given, ranges, numbers)
-    save_nodes(folder, given, ranges, labelled, names, "task" in meta)
+    save_nodes(folder, given, ranges, names, "task" in meta)
     if given.get("node_time"):
         save(f"{folder}/node_times.npy", "node_time", node_times(given, ranges))
     kinds = {"node_types": [{"type": t, "name": name} for t, name in enumerate(types)],

@@ -157,6 +157,7 @@ def test_what_a_dataset_cannot_have_is_written_for_batches():
     """Batches of the dataset have what those of the data have."""
     data = typed()
     data["author"].train_mask, data["paper"].train_mask = torch.arange(150) < 50, torch.arange(100) < 60
+    data["author"].y = torch.randn(150, 3)  # of another kind than papers'
     data["venue__x", "of", "author"].edge_weight = torch.rand(300)
     said = warned(lambda: outgrow.write("everything", data))
     for words in "venue__x venue_x", "cites__old cites_old", "those of author", "edge_weight":

@@ -153,7 +153,7 @@ def test_a_split_is_of_one_type():
     outgrow.write("mixed", **given)
     valid = np.load("mixed/valid.npy")
     np.save("mixed/valid.npy", np.concatenate([valid[:-1], [TYPES["paper"] + 1]]))  # the last one is an author
-    with raises(outgrow.Error, "nodes of two types to learn from, paper and author"):
+    with raises(outgrow.Error, "seeds of several types"):
         outgrow.Loader("mixed", fanout=[3], form="arrays", eval_every=1)
 
 
@@ -261,7 +261,8 @@ def test_arrays_are_written():
     check_written("chunks", given)
     for key, value, *words in (("edge_index", {("paper", "cites", "paper"): [[0, 3000], [1, 1]]}, "cites", "not all of 0 .. 2999"),
                                ("edge_index", {("paper", "paper"): [[0], [1]]}, "names no relation"),
-                               ("y", {"author": np.zeros(1800, int)}, "author and paper"), ("train", {"paper": [3000]}, "not all of 0 .. 2999"),
+                               ("y", {"author": np.zeros(1800, int)}, "train: of paper", "y is of author"),
+                               ("y", given["y"] | {"author": np.zeros((1800, 2))}, "y of author", "others are int64"), ("valid", {"word": [1]}, "valid: of word"), ("train", {"paper": [3000]}, "not all of 0 .. 2999"),
                                ("num_nodes", {"paper": 3000}, "num_nodes: none of"), ("y", {"nobody": np.zeros(3, int)}, "'nobody' is no type"),
                                ("y", {"paper": [1, 2]}, "2 rows, for 3000 nodes"), ("num_nodes", TYPES | {"word": 3}, "400 rows, for 3 nodes"),
                                ("edge_weight", {("paper", "cites", "paper"): np.ones(4000)}, "not of the relations"),
@@ -285,6 +286,49 @@ def test_labels_of_others_are_none():
         outgrow.write(name, **given | {"y": {"paper": y}}, **more)
         got = np.load(f"{name}/labels.npy").reshape(-1, *y.shape[1:])
         assert np.allclose(got[:3000], y) and np.array_equal(np.unique(got[3000:]), [none], equal_nan=bool(more)), name
+
+
+def two_types(given):
+    """Labels and splits of authors too."""
+    rng = np.random.default_rng(4)
+    ids = rng.permutation(TYPES["author"])
+    more = {"y": rng.integers(-1, 6, TYPES["author"]), "train": ids[:700], "test": ids[800:900]}
+    return given | {key: given[key] | {"author": value} for key, value in more.items()}
+
+
+def check_two_types(folder, given):
+    first = dict(zip(TYPES, np.cumsum([0, *TYPES.values()]).tolist()))
+    labels = np.full(sum(TYPES.values()), -1)
+    for name, y in given["y"].items():
+        labels[first[name]:first[name] + TYPES[name]] = y
+    same("labels", np.load(f"{folder}/labels.npy"), labels)
+    for split in "train", "valid", "test":
+        same(split, np.load(f"{folder}/{split}.npy"), np.concatenate([ids + first[name] for name, ids in given[split].items()]))
+    command("verify", folder)
+
+
+def test_labels_of_several_types():
+    """The model is trained on all; a loader has the labels of its seeds' type."""
+    given = two_types(arrays_of_types())
+    told = outgrow.write("labelled", **given)
+    assert told["num_classes"] == 6
+    check_two_types("labelled", given)
+    chunks = {key: {name: iter(np.array_split(a, 3)) for name, a in given[key].items()} for key in ("y", "train", "valid", "test")}
+    outgrow.write("labelled-chunks", **given | chunks)
+    check_two_types("labelled-chunks", given)
+    words = {name: np.array([f"class {c}" for c in range(6)])[np.maximum(y, 0)] for name, y in given["y"].items()}
+    outgrow.write("words", **given | {"y": words})
+    got = np.load("words/labels.npy")
+    assert (got[:3000] == np.maximum(given["y"]["paper"], 0)).all() and (got[3000:4800] == np.maximum(given["y"]["author"], 0)).all()
+    done = outgrow.train("labelled", run="labelled-run", fanout="3,2", hidden=8, epochs=1, embedding=4, type_weights="author=2", batch=200)
+    assert done["test_acc"] > 0
+    with raises(outgrow.Error, "seeds of several types"):
+        outgrow.Loader("labelled", fanout=[3, 2], split="train", **COMMON)
+    if not frameworks():
+        return
+    for name in "paper", "author":
+        for batch in outgrow.NeighborLoader("labelled", num_neighbors=[3, 2], input_nodes=(name, given["train"][name]), batch_size=300):
+            same(f"y of {name}", batch[name].y.numpy(), given["y"][name][batch[name].n_id.numpy()])
 
 
 def test_one_type_is_none():
@@ -317,6 +361,13 @@ def test_hetero_data_is_written():
         data[relation].edge_index, data[relation].edge_weight = torch.from_numpy(edges), torch.from_numpy(given["edge_weight"][relation])
     outgrow.write("hetero", data)
     check_written("hetero", given)
+    given = two_types(given)
+    data["author"].y = torch.from_numpy(given["y"]["author"])
+    for split, mask in ("train", "train_mask"), ("test", "test_mask"):
+        data["author"][mask] = torch.zeros(TYPES["author"], dtype=torch.bool).index_fill(0, torch.from_numpy(given[split]["author"]), True)
+        given[split]["author"] = np.sort(given[split]["author"])
+    outgrow.write("hetero-two", data)
+    check_two_types("hetero-two", given)
 
 
 def frameworks():
