@@ -121,7 +121,7 @@ struct og_graph {
     struct og_npy edge_relations[OG__SPLITS]; /* of these edges (typed_edges.h), or absent */
     struct og_npy edge_labels[OG__SPLITS];    /* of these edges (edge_labels.h), or absent */
     /* Given negatives of held-out edges, or absent. Each: [edges, k], k destinations for each edge;
-     * else [m, 2], edges for all of them. Homogeneous graphs only. */
+     * else [m, 2], edges for all of them. */
     struct og_npy negatives[OG__SPLITS];
     bool negatives_each[OG__SPLITS];
     struct og_npy node_ids; /* what the source called each node, or absent */

@@ -1,5 +1,7 @@
 #include "dataset/typed_edges.h"
 
+#include <string.h>
+
 static const char part[] = "seeds";
 enum { PIECE = 2048 };
 
@@ -124,6 +126,88 @@ out:
     }
     if (own)
         *relation = own;
+    return rc;
+}
+
+/* ---- given negatives ---- */
+
+/* Row `row` is of an edge of relation r. */
+static int check_row(const struct og_graph *g, enum og__split split, const uint32_t *ids,
+                     int64_t row, uint32_t r, struct og_err *err)
+{
+    const bool each = g->negatives_each[split];
+    const int64_t width = g->negatives[split].shape[1];
+    const struct og_relation *of = &g->relation[r];
+    for (int64_t k = 0; k < width; k++) {
+        const uint32_t type = each || k == 1 ? of->destination : of->source;
+        if (og__group_of(g, ids[row * width + k]) != type)
+            return og__fail(err, -EINVAL, "negatives have the types of the edges' ends",
+                            "%s: row %lld: node %u is of type %s, the edges need %s",
+                            g->negatives[split].path, (long long)row, ids[row * width + k],
+                            g->group[og__group_of(g, ids[row * width + k])].name,
+                            g->group[type].name);
+    }
+    return 0;
+}
+
+/* Pairs for all edges have the one relation of these. */
+static int check_pairs(const struct og_graph *g, enum og__split split, const uint32_t *relation,
+                       int64_t edges, const uint32_t *ids, int64_t rows, struct og_err *err)
+{
+    int rc = 0;
+    for (int64_t i = 1; i < edges; i++)
+        if (relation[i] != relation[0])
+            return og__fail(err, -EINVAL,
+                            "give --relation NAME, or candidates for each edge (valid_neg_dst.npy)",
+                            "%s: pairs for edges of several relations", g->negatives[split].path);
+    for (int64_t row = 0; rc == 0 && row < rows; row++)
+        rc = check_row(g, split, ids, row, relation[0], err);
+    return rc;
+}
+
+/* Moves rows of requested relations to the front, and counts them. */
+static int keep_rows(const struct og_graph *g, enum og__split split, const bool *requested,
+                     uint32_t *ids, int64_t *kept, struct og_err *err)
+{
+    const int64_t n = g->edges[split].shape[0], width = g->negatives[split].shape[1];
+    struct piece p;
+    int rc = 0;
+    *kept = 0;
+    for (int64_t first = 0; first < n; first += p.n) {
+        OG_TRY(read_piece(g, split, first, true, &p, err));
+        for (int64_t i = 0; i < p.n; i++) {
+            if (!requested[p.relation[i]])
+                continue;
+            OG_TRY(check_row(g, split, ids, first + i, (uint32_t)p.relation[i], err));
+            memmove(ids + *kept * width, ids + (first + i) * width, (size_t)width * sizeof(*ids));
+            ++*kept;
+        }
+    }
+out:
+    return rc;
+}
+
+int og__typed_negatives(const struct og_graph *g, enum og__split split, const bool *requested,
+                        const uint32_t *relation, int64_t edges, struct og_budget *b,
+                        uint32_t **ids, int64_t *rows, struct og_err *err)
+{
+    const size_t row_bytes = (size_t)g->negatives[split].shape[1] * sizeof(**ids);
+    int64_t kept;
+    int rc;
+    if (!*ids)
+        return 0;
+    if (!g->negatives_each[split])
+        return check_pairs(g, split, relation, edges, *ids, *rows, err);
+    OG_TRY(keep_rows(g, split, requested, *ids, &kept, err));
+    if (kept == *rows)
+        return 0;
+    uint32_t *some = og__alloc(b, (size_t)kept * row_bytes, part, err);
+    OG_TRY(some ? 0 : -ENOMEM);
+    memcpy(some, *ids, (size_t)kept * row_bytes);
+    og__release(b, *ids, (size_t)*rows * row_bytes, part);
+    *ids = some;
+    *rows = kept;
+out:
     return rc;
 }
 

@@ -313,7 +313,7 @@ static void add_given_pairs(struct og_pairs *p, const struct og_given_negatives 
     for (uint32_t i = 0; i < p->n_edges; i++) {
         const uint64_t end = g->n * (place[i] + 1) / g->n_edges;
         for (uint64_t k = g->n * place[i] / g->n_edges; k < end; k++)
-            add_pair(p, g->ids[2 * k], 0, g->ids[2 * k + 1]);
+            add_pair(p, g->ids[2 * k], relation_of(p, i), g->ids[2 * k + 1]);
     }
     p->n_given = p->n - before;
 }
@@ -325,6 +325,8 @@ static void add_given_destinations(struct og_pairs *p, const struct og_given_neg
     p->ranks_given = true;
     for (uint32_t i = 0; i < p->n_edges; i++)
         for (uint32_t k = 0; k < g->each; k++) {
+            if (p->relation)
+                p->relation[p->n] = p->relation[i];
             p->a[p->n] = p->a[i];
             p->b[p->n++] = position_of(p, g->ids[place[i] * g->each + k]);
         }

@@ -27,7 +27,8 @@
  *
  * A split may have given negatives instead. Either there are k destinations for each edge, which
  * are its ranking negatives. Or there are m pairs for all P edges. Those of edge p are numbers p m
- * / P up to (p + 1) m / P; they are scored with the batch, and ranked when all are:
+ * / P up to (p + 1) m / P; they are scored with the batch, and ranked when all are. Such pairs have
+ * the relation of the edges, which is one:
  *
  *   pair   | edges | negatives | given |
  *

@@ -228,15 +228,17 @@ static int load_negatives(struct og_session *s, enum og__split which, struct og_
     const struct og_graph *g = s->workload.graph;
     struct og_split *split = &s->workload.split[which];
     struct og_given_negatives *given = &s->workload.seeds.rule.given[which];
+    bool requested[OG_MOST_RELATIONS];
     int rc;
     if (which == OG__TRAIN || g->negatives[which].fd < 0 || s->config.handover.n > 0 ||
         split->n == 0 || !(s->config.want & OG__WANT_MODEL))
         return 0;
-    if (g->has_types)
-        return og__fail(err, -ENOTSUP, "remove it: negatives are then drawn",
-                        "%s: given negatives are of homogeneous graphs", g->negatives[which].path);
+    OG_TRY(og__session_ask_relations(s, requested, err));
     OG_TRY(og__graph_negatives(g, which, s->budget, &split->negatives, &split->n_negatives,
                                &split->negatives_width, err));
+    if (split->relation)
+        OG_TRY(og__typed_negatives(g, which, requested, split->relation, split->n, s->budget,
+                                   &split->negatives, &split->n_negatives, err));
     *given = (struct og_given_negatives){
         .ids = split->negatives,
         .n_edges = (uint64_t)split->n,

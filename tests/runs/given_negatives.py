@@ -143,8 +143,75 @@ def messages():
     shutil.copytree("all", "bad")
     np.save("bad/test_neg_edges.npy", np.full((3, 2), N))
     assert "test_neg_edges.npy" in run("verify", "bad", fails=True).stdout
-    types = {"node_type": (np.arange(N) % 2), "test_neg_edges": OF_ALL["test"]}
-    assert "homogeneous" in make("types", types, fails=True)
+
+
+# ---- heterogeneous graphs ----
+
+def typed_lists():
+    """Users with even numbers like items with odd ones, and know users. Candidates have the type of the destination."""
+    kind = np.arange(N) % 2
+    ends = rng.integers(0, N, (9000, 2))
+    ends = np.unique(ends[(kind[ends[:, 0]] == 0) & (ends[:, 0] != ends[:, 1]) & (block[ends[:, 0]] == block[ends[:, 1]])], axis=0)
+    ends = ends[rng.permutation(len(ends))]
+    lists = {"valid": ends[:60], "test": ends[60:150], "train": ends[150:]}
+    relation = {split: 1 - kind[part[:, 1]] for split, part in lists.items()}
+    candidates = {s: 2 * rng.integers(0, N // 2, (len(lists[s]), k)) + kind[lists[s][:, 1:]] for s, k in (("valid", 20), ("test", 35))}
+    return kind, lists, relation, candidates
+
+
+def typed_scores(h, folder, ends, relation):
+    data = (folder / "best.safetensors").read_bytes()
+    size = int.from_bytes(data[:8], "little")
+    at = json.loads(data[8:8 + size]).get("decoder.rel_emb.weight")
+    weights = np.ones((2 * 2, h.shape[1]))
+    if at:
+        weights = np.frombuffer(data[8 + size + at["data_offsets"][0]:8 + size + at["data_offsets"][1]], np.float32).reshape(at["shape"])
+    return (h[ends[..., 0]] * weights[relation] * h[ends[..., 1]]).sum(-1)
+
+
+def typed():
+    """Both forms, with each decoder. Ids of a type are no range in the source."""
+    kind, lists, relation, candidates = typed_lists()
+    files = {"node_type": kind, "edges": lists["train"], "edge_type": relation["train"], "feat": X}
+    files |= {f"{s}_edges": part for s, part in lists.items()} | {f"{s}_edge_type": part for s, part in relation.items()}
+    pairs = {s: 2 * rng.integers(0, N // 2, (m, 2)) for s, m in (("valid", 150), ("test", 41))}
+    make("typed", files | {f"{s}_neg_dst": part for s, part in candidates.items()}, ["--reverse-relations"])
+    make("known", files | {f"{s}_neg_edges": part for s, part in pairs.items()}, ["--reverse-relations"])
+    new = np.empty(N, int)
+    new[np.argsort(kind, kind="stable")] = np.arange(N)
+    named = {r["name"]: i for i, r in enumerate(json.load(open("typed/meta.json"))["relations"])}
+    number = np.array([named["relation_0"], named["relation_1"]])
+    for s in "valid", "test":
+        assert (np.load(f"typed/{s}_neg_dst.npy") == new[candidates[s]]).all() and (np.load(f"known/{s}_neg_edges.npy") == new[pairs[s]]).all()
+    for graph, more, only in ("typed", ["--decoder", "dot"], [0, 1]), ("typed", ["--decoder", "distmult", "--relation", "relation_0"], [0]), \
+            ("typed", ["--decoder", "distmult"], [0, 1]), ("known", ["--decoder", "distmult", "--relation", "relation_1"], [1]):
+        name = "-".join([graph, *map(str, more)])
+        summary = train(graph, name, *more)
+        best = ["--checkpoint", f"{name}/best.safetensors", "--memory", "160M"]
+        run("predict", graph, *best, "--fanout=-1,-1", "--out", f"{name}.npy", "--quiet")
+        h = np.load(f"{name}.npy").astype(np.float64)
+        for split in "valid", "test":
+            of = np.isin(relation[split], only)
+            r = number[relation[split][of]]
+            good = typed_scores(h, pathlib.Path(name), new[lists[split][of]], r)
+            if graph == "typed":
+                source = np.broadcast_to(lists[split][of][:, :1], candidates[split][of].shape)
+                want = of_each(good, typed_scores(h, pathlib.Path(name), new[np.stack([source, candidates[split][of]], 2)], r[:, None]))
+            else:
+                want = of_all(good, typed_scores(h, pathlib.Path(name), new[pairs[split]], r[0]))
+            near((name, split), summary[f"{split}_metrics"], want)
+            told = json.loads(run("eval", graph, *best, *more[2:], "--fanout=-1,-1", "--batch", 17, "--split", split, "--json").stdout)["metrics"]
+            near((name, split, "eval"), told, want)
+    one = train("typed", "typed-one", "--accumulate", "2")
+    for name, way in ("two", ["--workers", "2"]), ("far", ["--accumulate", "2", "--topology", "disk", "--cache", "10%"]), ("exchanged", ["--workers", "2", "--exchange"]):
+        assert train("typed", f"typed-{name}", *way)["test_metrics"] == one["test_metrics"], name
+    train("typed", "typed-part", "--accumulate", "2", "--epochs", "1")
+    assert train("typed", "typed-part", "--accumulate", "2", "--resume")["test_metrics"] == one["test_metrics"]
+    run("verify", "typed")
+    run("export", "npy", "typed", "typed-out")
+    assert (np.load("typed-out/test_neg_dst.npy") == np.load("typed/test_neg_dst.npy")).all()
+    assert "several relations" in run("train", "known", *RUN, "--run", "never", fails=True).stderr
+    assert "of type" in run("train", "known", *RUN, "--relation", "relation_0", "--run", "never", fails=True).stderr
 
 
 with tempfile.TemporaryDirectory() as folder:
@@ -153,4 +220,5 @@ with tempfile.TemporaryDirectory() as folder:
     forms()
     ways()
     messages()
+    typed()
     os.chdir("/")

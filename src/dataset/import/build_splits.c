@@ -385,9 +385,6 @@ int og__import_negatives(struct og_importer *imp, struct og_table *t, enum og__s
 {
     char name[32];
     snprintf(name, sizeof(name), "%s.npy", og__negatives_name(split, each));
-    if (og__form_of(&imp->graph)->lists_relations)
-        return og__fail(err, -ENOTSUP, "remove it: negatives are then drawn",
-                        "%s: given negatives are of homogeneous graphs", t->name);
     if (edges < 0)
         return og__fail(err, -EINVAL, "add the list of edges, or remove the file",
                         "%s: negatives of edges that are not there", t->name);
