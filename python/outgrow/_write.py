@@ -125,7 +125,8 @@ OTHER_NAMES = {"edge_feat": "edge_attr", "edge_features": "edge_attr", "features
                "test_mask": "test", "test_idx": "test"}
 
 
-LINKS = "train_edges", "valid_edges", "test_edges", "train_edge_labels", "valid_edge_labels", "test_edge_labels"
+LINKS = "train_edges", "valid_edges", "test_edges", "train_edge_labels", "valid_edge_labels", "test_edge_labels", \
+    "train_edge_attr", "valid_edge_attr", "test_edge_attr"
 def with_classes(given):
     """Labels that are words as classes, and the names of these, or None."""
     typed = hasattr(given["y"], "items")
@@ -167,7 +168,7 @@ def store(path, given, about, options, *, progress=False, maps=None, classes=Non
         if plain:
             save_plain(folder, plain, said, arguments, as_stored)
             for key, pairs in (links or {}).items():
-                (save_edge_labels if key.endswith("labels") else save_links)(folder, key, pairs)
+                (save_links if key.endswith("edges") else save_edge_labels)(folder, key, pairs)
         elif links:
             raise OptionError(f"{next(iter(links))}: of a graph with types", "import_(\"npy\", ...) reads files of this name, with ids of the whole graph")
         else:
@@ -238,7 +239,8 @@ def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid
     num_nodes    heterogeneous: {type: n} for types without x
     options      options of `outgrow import`: memory="2G" limits it, symmetrize=True adds reverse edges, feature_dtype="f16", ... For a
                  homogeneous graph also train_edges, valid_edges and test_edges: links [n, 2] of these splits.
-                 train_edge_labels, ... for task="edge": [n] classes, -1 = none; [n] or [n, C] floats
+                 For task="edge": train_edge_labels, ...: [n] classes, -1 = none; [n] or [n, C] floats. And train_edge_attr, ...: [n, D]
+                 features of these edges
 
     For a heterogeneous graph edge_index is {(source, name, destination): [2, E], ...}, and edge_weight and edge_attr likewise. Nodes of x, y, train, valid and
     test are {type: ...}, with ids within the type. Types may have no x. Several types may have labels, of one kind: a class is the same number in all.

@@ -1,5 +1,6 @@
 #include "budget/workload.h"
 
+#include "dataset/edge_labels.h"
 #include "nn/tasks.h"
 
 size_t og__split_bytes(const struct og_workload *f, const struct og_split *split)
@@ -27,11 +28,21 @@ size_t og__hidden_bytes(const struct og_workload *f)
     return f->schedule.batch_size * (size_t)f->shape.hidden * sizeof(float);
 }
 
+static size_t own_bytes(const struct og_workload *f, int64_t n)
+{
+    return (size_t)n * (size_t)f->shape.pair_dim * sizeof(float);
+}
+
+size_t og__split_own_bytes(const struct og_workload *f, const struct og_split *split)
+{
+    return split->own ? (size_t)split->n * (size_t)og__edge_rows_dim(f->graph) * sizeof(float) : 0;
+}
+
 size_t og__seed_targets_bytes(const struct og_workload *f, uint32_t n)
 {
     const size_t weights = f->shape.weighs_seeds ? n * sizeof(float) : 0;
     const bool none = f->seeds.edges && !f->seeds.rule.labelled;
-    return none ? 0 : og__labels_bytes(f->graph, n) + weights;
+    return none ? 0 : og__labels_bytes(f->graph, n) + weights + own_bytes(f, n);
 }
 
 size_t og__targets_bytes(const struct og_workload *f)

@@ -29,6 +29,7 @@ struct og_split {
     float *weights; /* [n] of --seed-weights in the loss, or NULL */
     int64_t *times; /* [n] of their neighbourhoods, or NULL */
     bool untimed;   /* with --time, there are none: no pass is over them */
+    float *own;     /* [n, D] features of labelled edges, or NULL */
     /* Given negatives of edges (sample/pairs.h), or NULL. */
     uint32_t *negatives; /* [n_negatives][negatives_width] */
     int64_t n_negatives, negatives_width;
@@ -187,9 +188,10 @@ static inline const struct og_disk_profile *og__packs_profile(const struct og_wo
 }
 
 size_t og__split_bytes(const struct og_workload *f, const struct og_split *split); /* its ids */
+size_t og__split_own_bytes(const struct og_workload *f, const struct og_split *split);
 size_t og__split_relation_bytes(const struct og_split *split);  /* its relations; */
 size_t og__split_negatives_bytes(const struct og_split *split); /* and given negatives */
-/* Bytes of the gathered targets of n seeds: labels, and seed weights if there are any. 0 for links,
+/* Bytes of the gathered targets of n seeds: labels, seed weights and edges' own rows. 0 for links,
  * whose targets are the batch's pairs. The second is for a batch. */
 size_t og__seed_targets_bytes(const struct og_workload *f, uint32_t n);
 size_t og__targets_bytes(const struct og_workload *f);

@@ -15,6 +15,21 @@ const char *og__edge_labels_name(enum og__split split)
     return names[split];
 }
 
+const char *og__edge_rows_name(enum og__split split)
+{
+    static const char *const names[OG__SPLITS] = {"train_edge_rows", "valid_edge_rows",
+                                                  "test_edge_rows"};
+    return names[split];
+}
+
+int64_t og__edge_rows_dim(const struct og_graph *g)
+{
+    for (int s = 0; s < OG__SPLITS; s++)
+        if (g->edge_rows[s].fd >= 0)
+            return g->edge_rows[s].shape[1];
+    return 0;
+}
+
 /* ---- what they are ---- */
 
 static int refuse_class(const struct og_npy *a, int64_t row, int64_t class, struct og_err *err)
@@ -78,15 +93,22 @@ out:
 
 /* ---- reading them ---- */
 
+/* An array with a row per edge of a list. */
+struct rows_of_list {
+    const struct og_npy *array, *relations;
+    bool classes;
+    size_t width; /* of a row in memory */
+};
+
 /* Reads rows [first, first + n) as they are stored in memory. */
-static int read_rows(const struct og_graph *g, const struct og_npy *a, int64_t first, int64_t n,
-                     void *out, struct og_err *err)
+static int read_rows(const struct rows_of_list *of, int64_t first, int64_t n, void *out,
+                     struct og_err *err)
 {
     int64_t class[PIECE];
     int rc;
-    if (og__float_labels(g))
-        return og__npy_read(a, first, n, out, err);
-    OG_TRY(og__npy_read_int64(a, first, n, class, err));
+    if (!of->classes)
+        return og__npy_read(of->array, first, n, out, err);
+    OG_TRY(og__npy_read_int64(of->array, first, n, class, err));
     for (int64_t i = 0; i < n; i++)
         ((int32_t *)out)[i] = (int32_t) class[i];
 out:
@@ -104,36 +126,54 @@ static int64_t keep_requested(const bool *requested, const int64_t *relation, in
     return kept;
 }
 
-int og__graph_edge_labels(const struct og_graph *g, enum og__split split, const bool *requested,
-                          int64_t n, struct og_budget *b, void **labels, struct og_err *err)
+static int load_rows(const struct rows_of_list *of, const bool *requested, int64_t n,
+                     struct og_budget *b, void **loaded, struct og_err *err)
 {
-    const struct og_npy *a = &g->edge_labels[split];
-    const size_t width = og__labels_bytes(g, 1), all = og__labels_bytes(g, n);
+    const size_t width = of->width, all = (size_t)n * width;
     int64_t relation[PIECE], piece;
     char *rows = NULL, *out = NULL;
     size_t used = 0;
     int rc = 0;
-    *labels = NULL;
-    if (a->fd < 0 || n == 0)
+    *loaded = NULL;
+    if (of->array->fd < 0 || n == 0)
         return 0;
     rows = og__alloc(b, PIECE * width, part, err);
     out = og__alloc(b, all, part, err);
     OG_TRY(rows && out ? 0 : -ENOMEM);
-    for (int64_t first = 0; first < a->shape[0]; first += piece) {
-        piece = OG_MIN(a->shape[0] - first, (int64_t)PIECE);
+    for (int64_t first = 0; first < of->array->shape[0]; first += piece) {
+        piece = OG_MIN(of->array->shape[0] - first, (int64_t)PIECE);
         int64_t kept = piece;
-        OG_TRY(read_rows(g, a, first, piece, rows, err));
+        OG_TRY(read_rows(of, first, piece, rows, err));
         if (requested) {
-            OG_TRY(og__npy_read_int64(&g->edge_relations[split], first, piece, relation, err));
+            OG_TRY(og__npy_read_int64(of->relations, first, piece, relation, err));
             kept = keep_requested(requested, relation, piece, width, rows);
         }
         memcpy(out + used, rows, (size_t)kept * width);
         used += (size_t)kept * width;
     }
-    *labels = out;
+    *loaded = out;
 out:
     og__release(b, rows, PIECE * width, part);
     if (rc < 0)
         og__release(b, out, all, part);
+    return rc;
+}
+
+int og__graph_edge_labels(const struct og_graph *g, enum og__split split, const bool *requested,
+                          int64_t n, struct og_budget *b, void **labels, struct og_err *err)
+{
+    const struct rows_of_list of = {&g->edge_labels[split], &g->edge_relations[split],
+                                    !og__float_labels(g), og__labels_bytes(g, 1)};
+    return load_rows(&of, requested, n, b, labels, err);
+}
+
+int og__graph_edge_rows(const struct og_graph *g, enum og__split split, const bool *requested,
+                        int64_t n, struct og_budget *b, float **rows, struct og_err *err)
+{
+    const struct rows_of_list of = {&g->edge_rows[split], &g->edge_relations[split], false,
+                                    (size_t)og__edge_rows_dim(g) * sizeof(float)};
+    void *loaded;
+    const int rc = load_rows(&of, requested, n, b, &loaded, err);
+    *rows = loaded;
     return rc;
 }

@@ -316,6 +316,8 @@ static int export_npy(struct exporter *x, struct og_err *err)
         OG_TRY(export_array(x, &g->edge_relations[s], false, name, err));
         snprintf(name, sizeof(name), "%s.npy", og__edge_labels_name((enum og__split)s));
         OG_TRY(export_array(x, &g->edge_labels[s], false, name, err));
+        snprintf(name, sizeof(name), "%s_edge_attr.npy", splits[s]);
+        OG_TRY(export_array(x, &g->edge_rows[s], false, name, err));
         if (s == OG__TRAIN)
             continue;
         snprintf(name, sizeof(name), "%s.npy",

@@ -302,6 +302,8 @@ static int open_lists(struct og_graph *g, const struct og_meta *m, struct og_err
         OG_TRY(open_array(g, m, og__edge_labels_name(s), true, &g->edge_labels[s], err));
         OG_TRY(open_array(g, m, og__times_name(s), true, &g->times[s], err));
     }
+    for (enum og__split s = OG__TRAIN; s < OG__SPLITS; s++)
+        OG_TRY(open_array(g, m, og__edge_rows_name(s), true, &g->edge_rows[s], err));
     OG_TRY(open_array(g, m, "node_ids", true, &g->node_ids, err));
     if (!og__form_of(g)->lists_relations)
         return 0;
@@ -542,6 +544,23 @@ static int check_edge_labels(const struct og_graph *g, struct og_err *err)
     return 0;
 }
 
+static int check_rows_of_lists(const struct og_graph *g, struct og_err *err)
+{
+    const int64_t dim = og__edge_rows_dim(g);
+    for (int s = 0; s < OG__SPLITS; s++) {
+        const struct og_npy *a = &g->edge_rows[s];
+        const int64_t n = g->edges[s].fd < 0 ? 0 : g->edges[s].shape[0];
+        if (a->fd < 0)
+            continue;
+        if (a->type != OG__NPY_F32 || a->shape[1] != dim)
+            return og__fail(err, -EINVAL, again_hint, "%s: must be float32 [edges, %lld]", a->path,
+                            (long long)dim);
+        if (a->shape[0] != n)
+            return disagree(a->path, "edges of its list", n, a->shape[0], err);
+    }
+    return 0;
+}
+
 static int check_node_ids(const struct og_graph *g, struct og_err *err)
 {
     const struct og_npy *a = &g->node_ids;
@@ -559,6 +578,7 @@ static int check_lists(struct og_graph *g, const struct og_meta *m, struct og_er
     OG_TRY(check_edge_relations(g, err));
     OG_TRY(check_negatives(g, err));
     OG_TRY(check_edge_labels(g, err));
+    OG_TRY(check_rows_of_lists(g, err));
     OG_TRY(check_node_ids(g, err));
 out:
     return rc;
@@ -581,7 +601,7 @@ static void blank(struct og_graph *g)
         own[i]->fd = -1;
     for (int s = 0; s < OG__SPLITS; s++) {
         g->split[s].fd = g->edges[s].fd = g->edge_relations[s].fd = g->negatives[s].fd = -1;
-        g->edge_labels[s].fd = g->times[s].fd = -1;
+        g->edge_labels[s].fd = g->times[s].fd = g->edge_rows[s].fd = -1;
     }
 }
 
@@ -723,6 +743,7 @@ static void each_array(struct og_graph *g, void (*fn)(struct og_npy *a, void *ar
         fn(&g->negatives[s], arg);
         fn(&g->edge_labels[s], arg);
         fn(&g->times[s], arg);
+        fn(&g->edge_rows[s], arg);
     }
     fn(&g->labels, arg);
     fn(&g->node_times, arg);

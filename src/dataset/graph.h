@@ -119,7 +119,8 @@ struct og_graph {
     struct og_npy times[OG__SPLITS]; /* of the seeds of a split, or of its edges; or absent */
     struct og_npy edges[OG__SPLITS]; /* for link prediction; held-out edges are not in the graph */
     struct og_npy edge_relations[OG__SPLITS]; /* of these edges (typed_edges.h), or absent */
-    struct og_npy edge_labels[OG__SPLITS];    /* of these edges (edge_labels.h), or absent */
+    struct og_npy edge_labels[OG__SPLITS];    /* of these edges (edge_labels.h), or absent; */
+    struct og_npy edge_rows[OG__SPLITS];      /* and their features, likewise */
     /* Given negatives of held-out edges, or absent. Each: [edges, k], k destinations for each edge;
      * else [m, 2], edges for all of them. */
     struct og_npy negatives[OG__SPLITS];

@@ -215,6 +215,13 @@ int og__identify_arrays(struct og_graph *g, const struct og_meta *m, struct og_e
         OG_TRY(look_at(a, buffer, &contents, err));
         id->contents = mix(id->contents, &contents, sizeof(contents));
     }
+    for (int s = 0; s < OG__SPLITS; s++) {
+        uint64_t contents = 0;
+        if (!og__npy_there(&g->edge_rows[s]))
+            continue;
+        OG_TRY(look_at(&g->edge_rows[s], buffer, &contents, err));
+        id->contents = mix(id->contents, &contents, sizeof(contents));
+    }
 out:
     free(buffer);
     return rc;
@@ -300,6 +307,8 @@ int og__identify_parts(struct og_graph *g, const struct og_meta *m, struct og_er
             OG_TRY(mix_array(sum, &g->edge_labels[s], err));
         if (g->times[s].fd >= 0)
             OG_TRY(mix_array(sum, &g->times[s], err));
+        if (g->edge_rows[s].fd >= 0)
+            OG_TRY(mix_array(sum, &g->edge_rows[s], err));
     }
 out:
     return rc;

@@ -103,6 +103,8 @@ static int copy_arrays(struct parter *p, struct og_err *err)
         look_at(p, &p->ds->edge_labels[s], &row);
         look_at(p, &p->ds->times[s], &row);
     }
+    for (int s = 0; s < OG__SPLITS; s++)
+        look_at(p, &p->ds->edge_rows[s], &row);
     p->bytes = OG_MAX(row, (size_t)PIECE);
     p->buffer = malloc(p->bytes);
     OG_TRY(p->buffer ? 0 : no_memory(p, err));
@@ -120,6 +122,9 @@ static int copy_arrays(struct parter *p, struct og_err *err)
         if (og__npy_there(&p->ds->times[s]))
             OG_TRY(copy_array(p, &p->ds->times[s], og__times_name(s), false, err));
     }
+    for (enum og__split s = OG__TRAIN; s < OG__SPLITS; s++)
+        if (og__npy_there(&p->ds->edge_rows[s]))
+            OG_TRY(copy_array(p, &p->ds->edge_rows[s], og__edge_rows_name(s), false, err));
 out:
     return rc;
 }

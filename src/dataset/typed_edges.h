@@ -24,8 +24,8 @@ OG_MUST_CHECK int og__typed_edges(const struct og_graph *g, enum og__split split
 bool og__typed_edge_fits(const struct og_graph *g, int64_t source, int64_t relation,
                          int64_t destination);
 
-/* Keeps the given negatives of edges of the requested relations, in place of those of
- * og__graph_negatives. relation[edges]: of such edges. -EINVAL for nodes of other types. */
+/* Keeps given negatives of the requested relations. relation[edges]: of such edges. -EINVAL for
+ * nodes of other types. */
 OG_MUST_CHECK int og__typed_negatives(const struct og_graph *g, enum og__split split,
                                       const bool *requested, const uint32_t *relation,
                                       int64_t edges, struct og_budget *b, uint32_t **ids,

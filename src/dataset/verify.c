@@ -402,6 +402,14 @@ static int verify_times(struct verifier *v, const char *array, const struct og_n
     return verify_integers(v, file_of(v, name), a, look_at_time, err);
 }
 
+static int verify_edge_rows(struct verifier *v, enum og__split s, struct og_err *err)
+{
+    char name[32];
+    snprintf(name, sizeof(name), "%s.npy", og__edge_rows_name(s));
+    v->bfloat = false;
+    return verify_numbers(v, name, &v->ds->edge_rows[s], FEATURES, err);
+}
+
 /* Labels and lists, by ids of all nodes. */
 static int verify_nodes(struct verifier *v, struct og_err *err)
 {
@@ -419,6 +427,8 @@ static int verify_nodes(struct verifier *v, struct og_err *err)
     }
     for (enum og__split s = OG__TRAIN; s < OG__SPLITS; s++)
         OG_TRY(verify_edge_labels(v, s, err));
+    for (enum og__split s = OG__TRAIN; s < OG__SPLITS; s++)
+        OG_TRY(verify_edge_rows(v, s, err));
     for (enum og__split s = OG__VALID; s <= OG__TEST; s++) {
         const struct og_npy flat = og__npy_flat(&v->ds->negatives[s]);
         char name[32];

@@ -109,11 +109,13 @@ static bool find_edge_task(const struct og_tensors *t, const struct og_tensor *w
 {
     const struct og_tensor *last = layer_tensor(t, "decoder.lins", 1, "weight");
     if (!w || w->ndim != 2 || !last || last->ndim != 2 || last->shape[0] > INT32_MAX ||
-        w->shape[0] > INT32_MAX || w->shape[1] != 2 * (int64_t)config->n_classes)
+        w->shape[0] > INT32_MAX || w->shape[1] < 2 * (int64_t)config->n_classes ||
+        w->shape[1] > INT32_MAX)
         return false;
     if (config->task < 0)
         config->task = OG_TASK_EDGE;
     config->hidden = (int)w->shape[0];
+    config->pair_dim = (int)w->shape[1] - 2 * config->n_classes;
     config->n_classes = (int)last->shape[0];
     return true;
 }

@@ -1,6 +1,7 @@
 #include "learn/learner.h"
 
 #include "budget/device_plan.h"
+#include "dataset/edge_labels.h"
 #include "flow/data_path.h"
 #include "nn/ops.h"
 #include "nn/shape.h"
@@ -126,6 +127,11 @@ int og__learner_shape(struct og_workload *f, const struct og_config *config,
         return og__fail(err, -EINVAL, "use a checkpoint of this dataset",
                         "model: trained with features of edges of width %d, %s has %d",
                         given->edge_dim, ds->path, f->shape.edge_dim);
+    f->shape.pair_dim = f->seeds.rule.labelled ? (int)og__edge_rows_dim(ds) : 0;
+    if (given && f->seeds.rule.labelled && given->pair_dim != f->shape.pair_dim)
+        return og__fail(err, -EINVAL, "use a checkpoint of this dataset",
+                        "model: scores edges with %d features of their own, %s has %d",
+                        given->pair_dim, ds->path, f->shape.pair_dim);
     if (given && og__types_of(&f->shape) == 0) /* else parameters are checked by type */
         OG_TRY(og__features_check(given, ds->path, ds->group->dim, err));
     if (!og__reads_as_a_model(config))
@@ -387,6 +393,7 @@ static int open_timed(struct timed *t, const struct og_pairs *pairs, struct og_e
     t->targets = t->labels;
     if (f->seeds.edges) {
         t->pairs.targets = t->labels;
+        t->pairs.own = og__own_rows_in(f, t->pairs.n_edges, t->labels);
         t->targets = &t->pairs;
     }
     if (!t->index || !t->labels)

@@ -130,6 +130,15 @@ static float weight_of(const struct og_split *split, const struct og_seeds *s, u
     return split->weights ? n * split->weights[s->place[at]] : n;
 }
 
+void og__work_rows(const struct og_workload *f, struct og_work *w, float *out)
+{
+    const size_t dim = (size_t)f->shape.pair_dim;
+    const float *own = f->split[w->descriptor.split].own;
+    for (uint32_t i = 0; dim > 0 && i < w->descriptor.n_seeds; i++)
+        memcpy(out + i * dim, own + w->seeds.place[i] * dim, dim * sizeof(*out));
+    w->seeds.pairs.own = dim > 0 ? out : NULL;
+}
+
 const void *og__work_targets(const struct og_workload *f, struct og_work *w, void *out)
 {
     struct og_seeds *s = &w->seeds;
@@ -144,5 +153,7 @@ const void *og__work_targets(const struct og_workload *f, struct og_work *w, voi
     for (uint32_t i = 0; f->shape.weighs_seeds && i < n; i++)
         weight[i] = weight_of(&f->split[w->descriptor.split], s, i);
     s->pairs.targets = out;
+    if (f->seeds.edges)
+        og__work_rows(f, w, og__own_rows_in(f, n, out));
     return f->seeds.edges ? (const void *)&s->pairs : out;
 }

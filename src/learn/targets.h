@@ -26,6 +26,14 @@ void og__forget_label(const struct og_graph *ds, void *labels, int64_t k);
  * `out` (og__labels_bytes of the batch size). */
 void og__work_labels(const struct og_workload *f, const struct og_work *w, void *out);
 void og__seed_labels(const struct og_workload *f, const struct og_work *w, void *out);
+/* Gathers the own rows of a work's edges into `out`; NULL: they have none. */
+void og__work_rows(const struct og_workload *f, struct og_work *w, float *out);
+/* Where they are in the targets of n edges. */
+static inline float *og__own_rows_in(const struct og_workload *f, uint32_t n, void *targets)
+{
+    const size_t bytes = n * (size_t)f->shape.pair_dim * sizeof(float);
+    return (float *)(void *)((char *)targets + og__seed_targets_bytes(f, n) - bytes);
+}
 /* Labels of the seeds, followed by the seeds' weights, if any. These are --seed-weights times how
  * often the turn lists each. Into `out` (og__targets_bytes). For
  * edges it returns the work's pairs, which point to `out` if they have labels. */

@@ -44,7 +44,8 @@ int og__model_check_backend(const struct og_model_config *c, const struct og_nn_
                             struct og_err *err)
 {
     const bool dots = og__conv_of(c)->needs_dots;
-    if ((!og__sees_edges(c) || ops->edge_fill) && (!dots || ops->dots))
+    const bool reads = og__sees_edges(c) || c->pair_dim > 0;
+    if ((!reads || ops->edge_fill) && (!dots || ops->dots))
         return 0;
     return og__fail(err, -ENOTSUP, "use --device cpu",
                     dots ? "--model %s: the backend %s does not have it yet"

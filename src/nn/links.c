@@ -3,7 +3,7 @@
  *
  *     dot        score = h[a] . h[b]
  *     mlp        score = W1 relu(W0 (h[a] h[b]) + b0) + b1, element-wise product
- *     joined     scores = W1 relu(W0 [h[a], h[b]] + b0) + b1, a number per class: of labelled edges
+ *     joined     scores = W1 relu(W0 [h[a], h[b], e] + b0) + b1, of labelled edges with rows e
  *     distmult   score = sum of h[a] R[r] h[b] element-wise, r the relation of the pair
  *
  * In training all pairs of a batch are scored at once and kept for the backward pass. In evaluation
@@ -39,6 +39,7 @@ static int score_pairs(struct og_model *m, const struct og_pairs *pairs, uint32_
     int rc = 0;
     const bool dot = !og__perceives(&m->config);
     const size_t columns = (size_t)og__score_width(&m->config);
+    const size_t own_dim = (size_t)m->config.pair_dim;
     for (uint32_t first = 0, n; first < pairs->n; first += n) {
         n = OG_MIN(pairs->n - first, window);
         struct og_pair_op op = {.n = n,
@@ -47,6 +48,8 @@ static int score_pairs(struct og_model *m, const struct og_pairs *pairs, uint32_
                                 .dim = og__model_width(&m->config),
                                 .h = og__model_logits(m),
                                 .joins = og__labels_pairs(&m->config),
+                                .own = pairs->own ? pairs->own + first * own_dim : NULL,
+                                .own_dim = (int)own_dim,
                                 .out = dot ? m->at.scores + first : m->at.pair_in};
         weigh_by_relation(m, pairs, first, &op);
         OG_TRY((dot ? m->ops->pair_dot : m->ops->pair_product)(m->backend, &op, err));
@@ -164,7 +167,8 @@ int og__links_gradients(struct og_model *m, const struct og_pairs *pairs, struct
                                  .b = pairs->b,
                                  .dim = og__model_width(&m->config),
                                  .h = og__model_logits(m),
-                                 .joins = og__labels_pairs(&m->config)};
+                                 .joins = og__labels_pairs(&m->config),
+                                 .own_dim = m->config.pair_dim};
     weigh_by_relation(m, pairs, 0, &forward);
     if (m->decoder.relations)
         OG_TRY(relation_gradients(m, &forward, err));

@@ -51,7 +51,8 @@ struct og_model_config {
     int norm;      /* enum og_norm_kind, after each hidden layer */
     bool residual; /* each layer's input is added to its output */
     int edge_dim;  /* width of rows of edges, for models that see them; 0: they do not */
-    int own_dim;   /* width of the destinations' own rows in layer 0; 0: in_dim */
+    int pair_dim; /* of labelled edges: width of their own rows, which the decoder reads; 0: none */
+    int own_dim;  /* width of the destinations' own rows in layer 0; 0: in_dim */
     int embedding; /* width of learnable rows, as in a checkpoint; 0: none */
     bool apart;    /* destinations are not among layer 0's sources, nor among any later layer's */
     bool trains_input; /* some of layer 0's input rows are parameters */

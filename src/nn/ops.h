@@ -525,11 +525,13 @@ struct og_pair_op {
     const float *h; /* rows of dim */
     /* pair_dot: [n], h[a] . h[b].
      * pair_product: [n, dim], h[a] h[b] element-wise.
-     * With `joins` it is [n, 2 dim], h[a] and then h[b]. */
+     * With `joins` it is [n, 2 dim + own_dim]: h[a], h[b] and the pair's own row. */
     float *out;
     const uint32_t *kind; /* [n] or NULL; for pair_dot and its backward pass */
     const float *by;      /* rows of dim: row k has the weights of kind k */
     bool joins;
+    const float *own; /* [n, own_dim]; on the CPU alone */
+    int own_dim;
 };
 /* Pairs of each row, in their order. Those of row r are pair[first[r]] to pair[first[r + 1]]: 2 p
  * if r is a[p], and 2 p + 1 if it is b[p]. */
@@ -540,9 +542,9 @@ struct og_pair_list {
     uint32_t *pair;        /* out [2 n] */
 };
 /* dh[r] = sum over the pairs of r, in their order, of g times the other row. The shape of g is [n],
- * or with `wide` [n, dim] element-wise. For pairs that are joined it is [n, 2 dim], and dh[r] is
- * the sum of r's own half. `first` and `pair` are an og_pair_list's. Tolerance of the three: 1e-5
- * of the largest magnitude. */
+ * or with `wide` [n, dim] element-wise. For pairs that are joined it is [n, 2 dim + own_dim], and
+ * dh[r] is the sum of r's own half. `first` and `pair` are an og_pair_list's. Tolerance of the
+ * three: 1e-5 of the largest magnitude. */
 #define OG__TOLERANCE_PAIR 1e-5
 struct og_pair_back {
     const struct og_pair_op *forward;

@@ -66,8 +66,12 @@ static void product_block(void *arg, size_t block, int thread)
     for (; p < end; p++) {
         const float *a = op->h + op->a[p] * dim, *b = op->h + op->b[p] * dim;
         if (op->joins) {
-            memcpy(op->out + 2 * p * dim, a, dim * sizeof(*a));
-            memcpy(op->out + (2 * p + 1) * dim, b, dim * sizeof(*b));
+            const size_t own = (size_t)op->own_dim;
+            float *out = op->out + p * (2 * dim + own);
+            memcpy(out, a, dim * sizeof(*a));
+            memcpy(out + dim, b, dim * sizeof(*b));
+            if (own > 0)
+                memcpy(out + 2 * dim, op->own + p * own, own * sizeof(*out));
         } else {
             multiply(op->out + p * dim, a, b, dim);
         }
@@ -99,7 +103,7 @@ static void back_row(const struct og_pair_back *op, uint32_t r)
         uint32_t p = op->pair[i] >> 1;
         const float *other = f->h + (op->pair[i] & 1 ? f->a[p] : f->b[p]) * dim;
         if (f->joins) /* entry 2 p or 2 p + 1 */
-            og__add_scaled(dh, 1, op->g + op->pair[i] * dim, dim);
+            og__add_scaled(dh, 1, op->g + op->pair[i] * dim + p * (size_t)f->own_dim, dim);
         else if (f->kind)
             add_scaled_product(dh, op->g[p], other, f->by + f->kind[p] * dim, dim);
         else if (op->wide)

@@ -140,7 +140,7 @@ static inline int og__model_width(const struct og_model_config *c)
 }
 static inline int og__pair_width(const struct og_model_config *c)
 {
-    return og__labels_pairs(c) ? 2 * c->hidden : c->n_classes;
+    return og__labels_pairs(c) ? 2 * c->hidden + c->pair_dim : c->n_classes;
 }
 static inline int og__score_width(const struct og_model_config *c)
 {

@@ -7,6 +7,7 @@
 #include "infer/output_file.h"
 #include "infer/prediction_file.h"
 #include "learn/checkpoint.h"
+#include "learn/targets.h"
 #include "lookahead/lookahead.h"
 #include "nn/tasks.h"
 #include "options/options.h"
@@ -25,12 +26,19 @@ struct edge_prediction {
     float *rows; /* [batch, columns] */
     size_t bytes;
     uint32_t *number; /* [batch] of rows */
+    float *own;       /* [batch] features of the edges */
     struct og_epoch_counters counters;
 };
 
 static size_t number_bytes(const struct edge_prediction *p)
 {
     return p->s->workload.schedule.batch_size * sizeof(*p->number);
+}
+
+static size_t own_bytes(const struct edge_prediction *p)
+{
+    const struct og_workload *f = &p->s->workload;
+    return OG_MAX(f->schedule.batch_size * (size_t)f->shape.pair_dim, (size_t)1) * sizeof(*p->own);
 }
 
 static int find_list(struct edge_prediction *p, const char *name, struct og_err *err)
@@ -51,6 +59,7 @@ static int predict_edges_sink(void *arg, struct og_work *w, struct og_err *err)
     struct og_metrics ignored = {0};
     const uint32_t n = w->descriptor.n_seeds;
     int rc;
+    og__work_rows(&p->s->workload, w, p->own);
     OG_TRY(og__model_forward(m, &w->sampled.batch, w->rows,
                              og__learner_view(p->s->learner.edges, &p->s->workload, w->rows),
                              &w->seeds.pairs, &ignored, err));
@@ -99,7 +108,8 @@ static int open_output(struct edge_prediction *p, const char *out,
     p->bytes = f->schedule.batch_size * (size_t)f->shape.n_classes * sizeof(float);
     p->rows = og__alloc(p->s->budget, p->bytes, "activations", err);
     p->number = og__alloc(p->s->budget, number_bytes(p), "activations", err);
-    OG_TRY(p->rows && p->number ? 0 : -ENOMEM);
+    p->own = og__alloc(p->s->budget, own_bytes(p), "activations", err);
+    OG_TRY(p->rows && p->number && p->own ? 0 : -ENOMEM);
     rc = og__prediction_open(&p->file, p->output_file.fd, p->output_file.part, &p->form,
                              f->shape.n_classes, &f->shape, f->graph, err);
 out:
@@ -117,6 +127,7 @@ static void close_output(struct edge_prediction *p)
     free(p->output_file.part);
     og__release(p->s->budget, p->rows, p->bytes, "activations");
     og__release(p->s->budget, p->number, number_bytes(p), "activations");
+    og__release(p->s->budget, p->own, own_bytes(p), "activations");
 }
 
 static json_t *edges_json(const struct edge_prediction *p)

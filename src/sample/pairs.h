@@ -71,6 +71,7 @@ struct og_pairs {
     bool ranks_given;    /* ranking negatives are given: each counts */
     bool held_out;       /* edges of evaluation */
     const void *targets; /* of labelled edges, in the form of their task; NULL: none */
+    const float *own;    /* and their features, a row each; NULL: none */
     bool keeps, trees;   /* the rule's */
     uint32_t *seeds;     /* [n_seeds] distinct, in the order met */
     uint32_t n_seeds;

@@ -460,6 +460,7 @@ void og__session_close(struct og_session *s)
         if (split->labels)
             og__release(s->budget, split->labels, og__labels_bytes(s->workload.graph, split->n),
                         "labels");
+        og__release(s->budget, split->own, og__split_own_bytes(&s->workload, split), "labels");
     }
     og__session_drop_classes(s);
     og__session_drop_times(s);

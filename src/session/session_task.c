@@ -256,7 +256,15 @@ static bool wants_labels(const struct og_session *s, unsigned want)
     return judges || (want & OG__WANT_LABELS && (there || !s->config.handover.n));
 }
 
-/* Edges, and their labels if they have some and a model reads them. */
+static int refuse_rowless(const struct og_session *s, enum og__split which, const char *name,
+                          struct og_err *err)
+{
+    return og__fail(err, -EINVAL, "add them, or remove the list of edges",
+                    "%s: there are edges in %s, and no %s.npy", s->workload.graph->path,
+                    og__edge_files[which], name);
+}
+
+/* Edges, and their labels and own rows if they have some and a model reads them. */
 static int load_labelled(struct og_session *s, enum og__split which, struct og_err *err)
 {
     struct og_split *split = &s->workload.split[which];
@@ -268,18 +276,22 @@ static int load_labelled(struct og_session *s, enum og__split which, struct og_e
                         "use --task link, or in Python LinkNeighborLoader(edge_label=)",
                         "--task edge: not for batches that a program of your own trains on"));
     OG_TRY(load_edges(s, which, err));
-    if (!judges_edges(s))
+    if (!of_labelled(s) || !(s->config.want & OG__WANT_MODEL))
         return 0;
-    if (s->workload.graph->has_types) {
+    if (split->relation) {
         OG_TRY(og__session_ask_relations(s, requested, err));
         only = requested;
     }
+    OG_TRY(
+        og__graph_edge_rows(s->workload.graph, which, only, split->n, s->budget, &split->own, err));
+    if (split->n > 0 && !split->own && og__edge_rows_dim(s->workload.graph) > 0)
+        OG_TRY(refuse_rowless(s, which, og__edge_rows_name(which), err));
+    if (!judges_edges(s))
+        return 0;
     rc = og__graph_edge_labels(s->workload.graph, which, only, split->n, s->budget, &split->labels,
                                err);
     if (rc == 0 && split->n > 0 && !split->labels)
-        rc = og__fail(err, -EINVAL, "add them, or remove the list of edges",
-                      "%s: there are edges in %s, and no %s.npy", s->workload.graph->path,
-                      og__edge_files[which], og__edge_labels_name(which));
+        rc = refuse_rowless(s, which, og__edge_labels_name(which), err);
 out:
     return rc;
 }

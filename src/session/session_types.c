@@ -201,8 +201,8 @@ static bool is_learned(const struct og_graph_type *of, const char *list)
     return false;
 }
 
-/* Finds the targets by the model's file, which has all of them. No split has nodes where a model is
- * applied to another graph. A homogeneous graph's type has no name. */
+/* Finds the targets by the model's file. No split has nodes where a model is applied to another
+ * graph. A homogeneous graph's type has no name. */
 static int find_targets_by_name(struct og_session *s, struct og_err *err)
 {
     struct og_graph_types *g = s->workload.types;
@@ -235,8 +235,7 @@ static int check_split(struct og_session *s, enum og__split which, struct og_err
     return 0;
 }
 
-/* The model learns the types of the nodes to train on. For batches of a caller seeds are of one
- * type in each split, as the run's own may be others than the dataset's. */
+/* The model learns the types of the nodes to train on. */
 static int find_targets(struct og_session *s, struct og_err *err)
 {
     struct og_graph_types *g = s->workload.types;

@@ -153,6 +153,7 @@ void og__know_splits(struct og_workload *f, unsigned want)
                           (split->times ? (size_t)split->n * sizeof(*split->times) : 0);
         if (split->labels)
             f->bytes.labels += og__labels_bytes(f->graph, split->n);
+        f->bytes.labels += og__split_own_bytes(f, split);
     }
     f->bytes.seeds += f->triples.size * sizeof(*f->triples.table);
     if (want & OG__WANT_MODEL)

@@ -110,7 +110,13 @@ static void pairs_equal_their_reference(void **state)
         float *h = random_floats(rows * dim), *g = random_floats(2 * n * dim),
               *got = random_floats((2 * n + rows) * dim),
               *want = random_floats((2 * n + rows) * dim);
-        struct og_pair_op op = {n, ends, ends + n, (int)dim, h, got, NULL, NULL, false}, ref = op;
+        struct og_pair_op op = {.n = n,
+                                .a = ends,
+                                .b = ends + n,
+                                .dim = (int)dim,
+                                .h = h,
+                                .out = got},
+                          ref = op;
         ref.out = want;
         assert_int_equal(og__ops_cpu.pair_dot(b.be, &op, NULL), 0);
         assert_int_equal(og__ops_reference.pair_dot(b.be, &ref, NULL), 0);

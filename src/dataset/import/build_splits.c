@@ -334,10 +334,9 @@ static int append_values(const struct og_piece *p, int64_t i, int64_t row, float
     return og__npy_append(w, values, 1, err);
 }
 
-static int copy_edge_labels(struct og_importer *imp, struct og_table *t, struct og_npy_writer *w,
-                            struct og_err *err)
+static int copy_edge_labels(struct og_importer *imp, struct og_table *t, bool classes,
+                            struct og_npy_writer *w, struct og_err *err)
 {
-    const bool classes = og__npy_is_integer(t->type);
     const size_t bytes = (size_t)t->columns * sizeof(float);
     struct og_piece p = {0};
     int64_t done = 0;
@@ -356,28 +355,41 @@ out:
     return rc;
 }
 
+/* A row per edge of a list: classes, or numbers. */
+static int import_rows(struct og_importer *imp, struct og_table *t, const char *name, bool classes,
+                       int64_t edges, struct og_err *err)
+{
+    struct og_npy_writer *w = NULL;
+    char file[32];
+    int rc;
+    snprintf(file, sizeof(file), "%s.npy", name);
+    if (edges < 0 || t->rows != edges)
+        return og__fail(err, -EINVAL, "a row per edge of the list, in its order",
+                        "%s: %lld rows, for %lld edges", t->name, (long long)t->rows,
+                        (long long)OG_MAX(edges, (int64_t)0));
+    OG_TRY(og__array_create(&w, imp->dir.temporary, file, classes ? OG__NPY_I64 : OG__NPY_F32,
+                            t->columns == 1 ? 1 : 2, t->columns, err));
+    OG_TRY(copy_edge_labels(imp, t, classes, w, err));
+    rc = og__array_finish(&w, file, imp->checksums, err);
+out:
+    og__npy_discard(w);
+    return rc;
+}
+
 int og__import_edge_labels(struct og_importer *imp, struct og_table *t, enum og__split split,
                            int64_t edges, struct og_err *err)
 {
     const bool classes = og__npy_is_integer(t->type);
-    struct og_npy_writer *w = NULL;
-    char name[32];
-    int rc;
-    snprintf(name, sizeof(name), "%s.npy", og__edge_labels_name(split));
-    if (edges < 0 || t->rows != edges)
-        return og__fail(err, -EINVAL, "a label per edge of the list, in its order",
-                        "%s: %lld rows, for %lld edges", t->name, (long long)t->rows,
-                        (long long)OG_MAX(edges, (int64_t)0));
     if (classes && t->columns != 1)
         return og__fail(err, -EINVAL, "store several labels, or values, as float32",
                         "%s: %lld classes an edge", t->name, (long long)t->columns);
-    OG_TRY(og__array_create(&w, imp->dir.temporary, name, classes ? OG__NPY_I64 : OG__NPY_F32,
-                            t->columns == 1 ? 1 : 2, t->columns, err));
-    OG_TRY(copy_edge_labels(imp, t, w, err));
-    rc = og__array_finish(&w, name, imp->checksums, err);
-out:
-    og__npy_discard(w);
-    return rc;
+    return import_rows(imp, t, og__edge_labels_name(split), classes, edges, err);
+}
+
+int og__import_edge_rows(struct og_importer *imp, struct og_table *t, enum og__split split,
+                         int64_t edges, struct og_err *err)
+{
+    return import_rows(imp, t, og__edge_rows_name(split), false, edges, err);
 }
 
 int og__import_negatives(struct og_importer *imp, struct og_table *t, enum og__split split,

@@ -238,9 +238,11 @@ OG_MUST_CHECK int og__import_negatives(struct og_importer *imp, struct og_table 
                                        struct og_err *err);
 OG_MUST_CHECK int og__import_edge_split(struct og_importer *imp, struct og_table *t,
                                         const char *name, struct og_err *err);
-/* Imports labels of a list of `edges` edges; -1: there is no such list. */
+/* Imports labels, or features, of a list of `edges` edges; -1: there is no such list. */
 OG_MUST_CHECK int og__import_edge_labels(struct og_importer *imp, struct og_table *t,
                                          enum og__split split, int64_t edges, struct og_err *err);
+OG_MUST_CHECK int og__import_edge_rows(struct og_importer *imp, struct og_table *t,
+                                       enum og__split split, int64_t edges, struct og_err *err);
 
 /* ---- the dataset being made (build.c) ---- */
 

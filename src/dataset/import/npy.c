@@ -498,25 +498,35 @@ out:
     return rc;
 }
 
-static int import_edge_labels(struct og_importer *imp, enum og__split which, struct og_err *err)
+/* Files with a row per edge of a list. */
+static const struct split edge_labels[OG__SPLITS] = {
+    {"train_edges", true, {"train_edge_labels.npy", "train_edge_label.npy"}},
+    {"valid_edges",
+     true,
+     {"valid_edge_labels.npy", "valid_edge_label.npy", "val_edge_labels.npy",
+      "val_edge_label.npy"}},
+    {"test_edges", true, {"test_edge_labels.npy", "test_edge_label.npy"}}};
+static const struct split edge_rows[OG__SPLITS] = {
+    {"train_edges", true, {"train_edge_attr.npy"}},
+    {"valid_edges", true, {"valid_edge_attr.npy", "val_edge_attr.npy"}},
+    {"test_edges", true, {"test_edge_attr.npy"}}};
+
+typedef int import_rows(struct og_importer *imp, struct og_table *t, enum og__split split,
+                        int64_t edges, struct og_err *err);
+
+static int import_of_edges(struct og_importer *imp, const struct split *of, enum og__split which,
+                           import_rows *rows, struct og_err *err)
 {
-    static const struct split of[OG__SPLITS] = {
-        {"train_edges", true, {"train_edge_labels.npy", "train_edge_label.npy"}},
-        {"valid_edges",
-         true,
-         {"valid_edge_labels.npy", "valid_edge_label.npy", "val_edge_labels.npy",
-          "val_edge_label.npy"}},
-        {"test_edges", true, {"test_edge_labels.npy", "test_edge_label.npy"}}};
     struct og_table *t = NULL;
     const char *file;
     int64_t edges;
-    int rc = find_split(imp, &of[which], &file, err);
+    int rc = find_split(imp, of, &file, err);
     if (rc < 0 || !file)
         return rc;
     OG_TRY(count_edges(imp, which, &edges, err));
     OG_TRY(og__import_open_npy(imp, file, false, &t, err));
     OG_TRY(doubtful(imp, t, "edges", err));
-    rc = og__import_edge_labels(imp, t, which, edges, err);
+    rc = rows(imp, t, which, edges, err);
 out:
     og__table_close(t);
     return rc;
@@ -551,7 +561,8 @@ int og__import_npy_splits(struct og_importer *imp, struct og_err *err)
     for (enum og__split s = OG__VALID; s <= OG__TEST; s++)
         OG_TRY(import_negatives(imp, s, err));
     for (enum og__split s = OG__TRAIN; s < OG__SPLITS; s++) {
-        OG_TRY(import_edge_labels(imp, s, err));
+        OG_TRY(import_of_edges(imp, &edge_labels[s], s, og__import_edge_labels, err));
+        OG_TRY(import_of_edges(imp, &edge_rows[s], s, og__import_edge_rows, err));
         OG_TRY(import_split_times(imp, s, err));
     }
     if (!imp->has_splits && !imp->opt->split)
