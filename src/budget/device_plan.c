@@ -6,16 +6,16 @@
 
 enum { SLACK_SHARE = 32 };
 
-/* For all row groups. */
+/* For all groups. */
 static size_t room_bytes(const struct og_workload *f)
 {
     size_t sum = 0;
-    for (uint32_t k = 0; k < f->n_row_groups; k++)
-        sum += og__round_up((size_t)f->row_group[k].rows * f->row_group[k].row_bytes, 256);
+    for (uint32_t k = 0; k < f->n_groups; k++)
+        sum += og__round_up((size_t)f->group[k].rows * f->group[k].row_bytes, 256);
     return sum;
 }
 
-/* Divides `left` bytes of each of n devices; with several, each row group's slots may leave one
+/* Divides `left` bytes of each of n devices; with several, each group's slots may leave one
  * empty. */
 static void share_slots(struct og_device_plan *d, const struct og_workload *f, size_t left,
                         size_t n)
@@ -26,8 +26,8 @@ static void share_slots(struct og_device_plan *d, const struct og_workload *f, s
         d->cache = (d->rows.n_slots + n - 1) / n * f->row_bytes;
         return;
     }
-    for (uint32_t k = 0; n > 1 && k < f->n_ranges; k++)
-        spare += f->row_group[k].row_bytes;
+    for (uint32_t k = 0; n > 1 && k < f->n_group_slots; k++)
+        spare += f->group[k].row_bytes;
     d->slots = (left - OG_MIN(left, spare)) * n;
 }
 
@@ -125,8 +125,8 @@ struct og_tiers_setup og__plan_inputs_tiers(const struct og_plan_inputs *p, uint
         .host = og__plan_inputs_policy(p),
         .victim = og__victim_setup(&c->victim, &c->upper, og__input_rows(p->workload))};
     s.keepers = (uint32_t)p->workload->keepers;
-    s.device.ranges = s.host.ranges;
-    s.device.n_ranges = s.host.n_ranges;
+    s.device.groups = s.host.groups;
+    s.device.n_groups = s.host.n_groups;
     s.device.n_slots = og__device_plan(p).rows.n_slots;
     s.host.n_slots = (uint32_t)n_slots;
     return s;

@@ -24,7 +24,7 @@ int og__memory_plan(struct og_memory_plan *m, const struct og_plan_inputs *p,
     int rc;
     OG_TRY(og__memory_plan_check(m, err));
     OG_TRY(og__memory_plan_lookahead(m, p, err));
-    og__memory_plan_groups(m, p);
+    og__memory_plan_sample_groups(m, p);
     OG_TRY(og__memory_plan_neighbors(m, p, err));
 out:
     return rc < 0 ? rc : og__memory_plan_cache(m, p, given, size, err);

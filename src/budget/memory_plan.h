@@ -36,9 +36,10 @@ struct og_memory_plan {
     size_t topology, topology_training; /* while sampling; while training, when the two alternate */
     size_t neighbors;                   /* cache of topology on disk, while sampling */
     size_t group_sampling;              /* batches that are sampled from it together, the same */
-    struct og_group_sampling_sizes group; /* of such batches; none: each is sampled by itself */
-    size_t samples;                       /* descriptions of pre-sampled batches */
-    size_t degrees;                       /* of relations, which GCN normalises by */
+    struct og_group_sampling_sizes
+        sample_group; /* of such batches; none: each is sampled by itself */
+    size_t samples;   /* descriptions of pre-sampled batches */
+    size_t degrees;   /* of relations, which GCN normalises by */
     size_t seeds, labels, hotness, sampler, batches, plans, reader;
     size_t model, activations;
     uint64_t superbatch; /* batches sampled ahead together, for policies that look ahead */
@@ -47,7 +48,7 @@ struct og_memory_plan {
      * than are seen. */
     uint64_t tail, lot;
     uint64_t wanted; /* tail, if memory and disk had room for all of it */
-    /* Maximum bytes on disk: of all that is sampled ahead; of a sampling group, without batches. */
+    /* Maximum bytes on disk: of all that is sampled ahead; of a sample group, without batches. */
     uint64_t disk, drawn;
     size_t trace; /* of a superbatch: ids; blocks and plans as far as they stay in memory */
     size_t trace_blocks, code_bytes; /* the latter two */
@@ -73,7 +74,7 @@ struct og_memory_plan {
 };
 
 /* Rows that the worst batch misses under a cache of so many slots, with a margin. For each group
- * with rows: slots[n_row_groups], rows[n_row_groups]. Never more under a larger cache. */
+ * with rows: slots[n_groups], rows[n_groups]. Never more under a larger cache. */
 struct og_misses {
     int (*worst)(const void *arg, const uint64_t *slots, uint64_t *rows, struct og_err *err);
     const void *arg;
@@ -102,9 +103,9 @@ OG_MUST_CHECK int og__memory_plan_check(const struct og_memory_plan *m, struct o
 OG_MUST_CHECK int og__memory_plan_lookahead(struct og_memory_plan *m,
                                             const struct og_plan_inputs *p, struct og_err *err);
 
-/* How many batches a sampling group has with topology on disk, and its bytes
- * (memory_plan_groups.c). */
-void og__memory_plan_groups(struct og_memory_plan *m, const struct og_plan_inputs *p);
+/* How many batches a sample group has with topology on disk, and its bytes
+ * (memory_plan_sample_groups.c). */
+void og__memory_plan_sample_groups(struct og_memory_plan *m, const struct og_plan_inputs *p);
 
 /* Size the cache of topology on disk: at most half of what is free. Sampling that has the memory to
  * itself gets all of it. Where a hop reads the whole file anyway, lists in memory save little: it
@@ -115,7 +116,7 @@ OG_MUST_CHECK int og__memory_plan_neighbors(struct og_memory_plan *m,
 
 /* Staging and cache follow (slots.h). */
 
-/* The most that batches take of --disk at any moment: sampled ahead, and in a sampling group. */
+/* The most that batches take of --disk at any moment: sampled ahead, and in a sample group. */
 uint64_t og__memory_plan_away(const struct og_memory_plan *m, const struct og_plan_inputs *p);
 
 /* What a batch that is sampled ahead takes on disk: ids, both ends of its edges, its plan. */

@@ -8,17 +8,17 @@
 
 enum { LEAST_SWEEP = 32 * OG_MIB, SWEEP_SHARE = 16, RINGS_SHARE = 4 };
 
-/* The victim buffer, of each row group. */
+/* The victim buffer, of each group. */
 static size_t victim_bytes(const struct og_plan_inputs *p, const struct og_victim_setup *rings)
 {
     const struct og_workload *f = p->workload;
     size_t all = 0;
-    for (uint32_t k = 0; k < f->n_row_groups; k++)
-        all += f->row_group[k].row_bytes + OG__VICTIM_META_BYTES;
+    for (uint32_t k = 0; k < f->n_groups; k++)
+        all += f->group[k].row_bytes + OG__VICTIM_META_BYTES;
     return (size_t)og__victim_places(rings) * all;
 }
 
-/* Must nodes be ranked for the device's policy, or to share its slots out among row groups? */
+/* Must nodes be ranked for the device's policy, or to share its slots out among groups? */
 static bool ranks_there(const struct og_plan_inputs *p)
 {
     const int policy = p->exec->device_policy;
@@ -92,7 +92,7 @@ static void plan_exchange(struct og_memory_plan *m, const struct og_plan_inputs 
         m->exchange += f->bytes.planned_ids + read * number;
 }
 
-/* Counts each row group by itself, no more than all rows and batches have use for. */
+/* Counts each group by itself, no more than all rows and batches have use for. */
 static size_t least_sweep(const struct og_plan_inputs *p)
 {
     const struct og_workload *f = p->workload;
@@ -113,9 +113,8 @@ static void plan_reading(struct og_memory_plan *m, const struct og_plan_inputs *
                                           .profile = *og__packs_profile(f)};
     const struct og_reader_options made = {.io = p->config->opt.io, .profile = f->made};
     const size_t of_made = f->made.depth > 0 ? og__reader_bytes(&made) : 0;
-    const size_t of_types =
-        f->scratch_disks > 1 ? f->n_row_groups * og__reader_bytes(&own) : reader;
-    const size_t of_packs = OG_MAX(of_types, f->n_row_groups * of_made);
+    const size_t of_types = f->scratch_disks > 1 ? f->n_groups * og__reader_bytes(&own) : reader;
+    const size_t of_packs = OG_MAX(of_types, f->n_groups * of_made);
     const int plans = og__exchanges(p->config) ? 0 : og__works(p->exec);
     m->plans = og__plan_inputs_plans(p, plans, rows) + og__planner_bytes(rows);
     m->victim_buffer = victim_bytes(p, &tiers.victim);

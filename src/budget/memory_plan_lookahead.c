@@ -106,22 +106,22 @@ static uint64_t requested_of(const struct og_workload *f, uint64_t rows)
 
 /* Does packing write a batch's misses over its ids in memory? It can with phased memory: batches
  * are on disk, and planned ids are not read again. Not if other lists are planned, of others or for
- * two caches, and not if row groups are packed side by side. */
+ * two caches, and not if groups are packed side by side. */
 static bool packs_over_ids(const struct og_plan_inputs *p)
 {
     return p->exec->alternate && !p->exec->tiers && !og__exchanges(p->config) &&
-           p->workload->n_row_groups == 1;
+           p->workload->n_groups == 1;
 }
 
-/* Counts each row group by itself. Besides the rows of one, it has a table of batches for each
+/* Counts each group by itself. Besides the rows of one, it has a table of batches for each
  * other, and the longest lists of types may be of several batches. At worst every row is missed. */
 static size_t packing_bytes(const struct og_plan_inputs *p, uint64_t rows, uint64_t batches)
 {
     const struct og_workload *f = p->workload;
     const uint64_t own = packs_over_ids(p) ? 0 : batches * rows;
     const size_t all = og__packing_bytes(f->n_nodes, own, batches, OG_MAX(rows, f->group_rows));
-    const uint32_t row_groups = f->n_row_groups;
-    return all + (row_groups > 1 ? (row_groups - 1) * og__packing_bytes(64, 0, batches, 0) : 0);
+    const uint32_t groups = f->n_groups;
+    return all + (groups > 1 ? (groups - 1) * og__packing_bytes(64, 0, batches, 0) : 0);
 }
 
 /* Ids, and the policy's tables for them; buffers to put the rest away. */
@@ -197,7 +197,7 @@ static double disk_bytes(const struct og_plan_inputs *p, const struct growth *g,
     const uint64_t requested = requested_of(p->workload, rows);
     const double n = (double)batches;
     const struct og_workload *f = p->workload;
-    const double ends = og__shares_slots(f) ? n * f->n_row_groups * OG__PACK_BLOCK : 0;
+    const double ends = og__shares_slots(f) ? n * f->n_groups * OG__PACK_BLOCK : 0;
     const double all = n * (double)requested * og__mean_row(f) + ends; /* of chunks, on blocks */
     const double distinct = (double)distinct_nodes(g, requested, batches);
     const double once = OG_MIN(distinct * (double)f->bytes.widest, (double)f->bytes.files);
@@ -292,11 +292,11 @@ static void bound_memory(struct room *r, uint64_t batches)
     r->bound = used + (m->alternates ? free / 4 * 3 : free / 8);
 }
 
-/* While they are sampled, the disk also holds the sampling group's data; then that is gone. */
+/* While they are sampled, the disk also holds the sample group's data; then that is gone. */
 static bool fits_disk(const struct room *r, uint64_t batches, uint64_t tail)
 {
     const double disk = og__memory_plan_disk(r->p);
-    const double drawn = og__memory_plan_samples_groups(r->p) ? disk / 4 : 0;
+    const double drawn = og__memory_plan_takes_sample_groups(r->p) ? disk / 4 : 0;
     return disk_bytes(r->p, r->g, r->rows, batches, tail) <= disk &&
            sampled_bytes(r->p, r->rows, batches, tail) <= disk - drawn;
 }

@@ -19,7 +19,7 @@ size_t og__memory_plan_lists_share(const struct og_memory_plan *m, const struct 
 /* Nothing, if the batches of a group together read the whole file. */
 static size_t share_of(const struct og_memory_plan *m, const struct og_workload *f, size_t free)
 {
-    const bool shared = m->group.batches > 1 && sweeps(f, m->group.batches);
+    const bool shared = m->sample_group.batches > 1 && sweeps(f, m->sample_group.batches);
     return shared ? 0 : og__memory_plan_lists_share(m, f, free);
 }
 

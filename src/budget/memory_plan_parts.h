@@ -3,7 +3,7 @@
  *
  *   memory_plan_fixed.c       all that is fixed
  *   memory_plan_lookahead.c   batches sampled ahead
- *   memory_plan_groups.c      sampling groups of a topology on disk
+ *   memory_plan_sample_groups.c      sample groups of a topology on disk
  *   memory_plan_neighbors.c   neighbour cache
  *   slots.c                   staging areas, feature cache
  *
@@ -47,14 +47,14 @@ size_t og__memory_plan_lists_share(const struct og_memory_plan *m, const struct 
 double og__memory_plan_sampled_disk(const struct og_memory_plan *m, const struct og_plan_inputs *p);
 double og__memory_plan_disk(const struct og_plan_inputs *p);
 /* May they be sampled in groups, which spill a quarter of that at most? */
-bool og__memory_plan_samples_groups(const struct og_plan_inputs *p);
+bool og__memory_plan_takes_sample_groups(const struct og_plan_inputs *p);
 
-/* What the most slots that fit in so much memory add to the policy's tables. By row group. */
+/* What the most slots that fit in so much memory add to the policy's tables. By group. */
 void og__memory_plan_most_slots(struct og_memory_plan *m, const struct og_plan_inputs *p,
                                 size_t memory);
-/* What slots of each row group add to them. */
-void og__memory_plan_ranges(struct og_memory_plan *m, const struct og_plan_inputs *p,
-                            const struct og_slot_range *ranges);
+/* What slots of each group add to them. */
+void og__memory_plan_group_slots(struct og_memory_plan *m, const struct og_plan_inputs *p,
+                                 const struct og_group_slots *groups);
 
 /* The size of a superbatch; and what an execution plan's tables for it take, with n_slots cached
  * rows. */

@@ -4,8 +4,8 @@ struct og_policy_setup og__plan_inputs_policy(const struct og_plan_inputs *p)
 {
     struct og_policy_setup setup = og__policy_setup(
         &p->config->opt, p->exec->policy, og__nodes_known(p->config, p->workload->n_nodes));
-    setup.ranges = p->workload->ranges;
-    setup.n_ranges = p->workload->n_ranges;
+    setup.groups = p->workload->group_slots;
+    setup.n_groups = p->workload->n_group_slots;
     return setup;
 }
 

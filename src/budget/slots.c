@@ -15,20 +15,20 @@ enum { READ_BLOCK = 512 }; /* whole ones are read */
 
 /* ---- groups ---- */
 
-struct og_row_group og__row_group_of_graph(uint64_t end, size_t row_bytes, size_t file_row_bytes)
+struct og_group_bytes og__group_bytes_to(uint64_t end, size_t row_bytes, size_t file_row_bytes)
 {
-    return (struct og_row_group){
+    return (struct og_group_bytes){
         .end = end, .row_bytes = row_bytes, .read_bytes = og__round_up(file_row_bytes, READ_BLOCK)};
 }
 
-struct og_row_group *og__row_groups_of_graph(const struct og_graph *g)
+struct og_group_bytes *og__group_bytes_of_graph(const struct og_graph *g)
 {
-    struct og_row_group *row_group = calloc(g->n_groups, sizeof(*row_group));
-    for (uint32_t k = 0; row_group && k < g->n_groups; k++)
-        row_group[k] =
-            og__row_group_of_graph((uint64_t)(g->group[k].first + g->group[k].n_nodes),
-                                   og__row_bytes(&g->group[k]), og__file_row_bytes(&g->group[k]));
-    return row_group;
+    struct og_group_bytes *group = calloc(g->n_groups, sizeof(*group));
+    for (uint32_t k = 0; group && k < g->n_groups; k++)
+        group[k] =
+            og__group_bytes_to((uint64_t)(g->group[k].first + g->group[k].n_nodes),
+                               og__row_bytes(&g->group[k]), og__file_row_bytes(&g->group[k]));
+    return group;
 }
 
 struct og_group_size *og__group_sizes(const struct og_graph *g)
@@ -39,35 +39,35 @@ struct og_group_size *og__group_sizes(const struct og_graph *g)
     return size;
 }
 
-static uint32_t ranges_of(const struct og_workload *f, const uint64_t *slots,
-                          struct og_slot_range *ranges)
+static uint32_t groups_of(const struct og_workload *f, const uint64_t *slots,
+                          struct og_group_slots *groups)
 {
     uint32_t n = 0;
-    for (uint32_t k = 0; n < f->n_ranges; k++) {
+    for (uint32_t k = 0; n < f->n_group_slots; k++) {
         if (f->row_graph->group[k].dim == 0)
             continue;
-        ranges[n] = f->ranges[n];
-        ranges[n++].n_slots = (uint32_t)slots[k];
+        groups[n] = f->group_slots[n];
+        groups[n++].n_slots = (uint32_t)slots[k];
     }
     return n;
 }
 
-uint32_t og__host_ranges(const struct og_workload *f, const struct og_group_size *size,
-                         struct og_slot_range *ranges)
+uint32_t og__host_groups(const struct og_workload *f, const struct og_group_size *size,
+                         struct og_group_slots *groups)
 {
     uint64_t slots[OG_MOST_TYPES];
     for (uint32_t k = 0; k < f->row_graph->n_groups; k++)
         slots[k] = size[k].slots;
-    return ranges_of(f, slots, ranges);
+    return groups_of(f, slots, groups);
 }
 
-uint32_t og__device_ranges(const struct og_workload *f, const struct og_group_size *size,
-                           struct og_slot_range *ranges)
+uint32_t og__device_groups(const struct og_workload *f, const struct og_group_size *size,
+                           struct og_group_slots *groups)
 {
     uint64_t slots[OG_MOST_TYPES];
     for (uint32_t k = 0; k < f->row_graph->n_groups; k++)
         slots[k] = size[k].device_slots;
-    return ranges_of(f, slots, ranges);
+    return groups_of(f, slots, groups);
 }
 
 /* ---- of an amount ---- */
@@ -80,39 +80,39 @@ static uint64_t sum_slots(const uint64_t *slots, uint32_t n)
     return sum;
 }
 
-static size_t sum_bytes(const uint64_t *slots, const struct og_row_group *row_group, uint32_t n)
+static size_t sum_bytes(const uint64_t *slots, const struct og_group_bytes *group, uint32_t n)
 {
     size_t sum = 0;
     for (uint32_t k = 0; k < n; k++)
-        sum += (size_t)slots[k] * row_group[k].row_bytes;
+        sum += (size_t)slots[k] * group[k].row_bytes;
     return sum;
 }
 
-static uint64_t nodes_of(const struct og_row_group *row_group, uint32_t k)
+static uint64_t nodes_of(const struct og_group_bytes *group, uint32_t k)
 {
-    return row_group[k].end - (k > 0 ? row_group[k - 1].end : 0);
+    return group[k].end - (k > 0 ? group[k - 1].end : 0);
 }
 
 /* Rows above are not the host's; where others stay there, slots for what is left of each group. */
-static void leave_upper(const struct og_upper_tier *upper, const struct og_row_group *row_group,
+static void leave_upper(const struct og_upper_tier *upper, const struct og_group_bytes *group,
                         uint32_t n, uint64_t *slots)
 {
     for (uint32_t k = 0; k < n; k++)
         slots[k] = OG_MIN(slots[k] - upper->first * upper->slots[k],
-                          nodes_of(row_group, k) - upper->stay * upper->slots[k]);
+                          nodes_of(group, k) - upper->stay * upper->slots[k]);
 }
 
 /* As many of the worthiest rows as there is room for. With them are those above that come before
  * them in the same ranking. */
-static int share_out(const uint32_t *worth, const struct og_row_group *row_group, uint32_t n,
+static int share_out(const uint32_t *worth, const struct og_group_bytes *group, uint32_t n,
                      struct og_capacity room, const struct og_upper_tier *upper,
                      struct og_budget *b, uint64_t *slots, struct og_err *err)
 {
     room.bytes += OG_MIN(upper->first * upper->bytes, UINT64_MAX - room.bytes);
     room.rows += OG_MIN(upper->first * upper->rows, UINT64_MAX - room.rows);
-    const int rc = og__row_groups_fit(worth, row_group, n, &room, b, slots, err);
+    const int rc = og__worth_fit(worth, group, n, &room, b, slots, err);
     if (rc == 0)
-        leave_upper(upper, row_group, n, slots);
+        leave_upper(upper, group, n, slots);
     return rc;
 }
 
@@ -124,15 +124,14 @@ struct og_capacity og__amount_room(const struct og_amount *cache, uint64_t n_nod
 }
 
 int og__amount_slots(const uint32_t *worth, const struct og_amount *cache,
-                     const struct og_row_group *row_group, uint32_t n,
+                     const struct og_group_bytes *group, uint32_t n,
                      const struct og_upper_tier *upper, struct og_budget *b, uint64_t *slots,
                      struct og_err *err)
 {
-    const uint64_t n_nodes = row_group[n - 1].end;
+    const uint64_t n_nodes = group[n - 1].end;
     if (worth)
-        return share_out(worth, row_group, n, og__amount_room(cache, n_nodes), upper, b, slots,
-                         err);
-    slots[0] = og__cache_rows(cache, n_nodes, row_group->row_bytes);
+        return share_out(worth, group, n, og__amount_room(cache, n_nodes), upper, b, slots, err);
+    slots[0] = og__cache_rows(cache, n_nodes, group->row_bytes);
     return 0;
 }
 
@@ -147,19 +146,19 @@ int og__upper_tier_plan(struct og_upper_tier *out, const struct og_plan_inputs *
         return 0;
     const struct og_device_plan device = og__device_plan(p);
     const struct og_capacity room = {device.slots, UINT64_MAX};
-    struct og_row_group *row_group = og__row_groups_of_graph(g);
-    int rc = row_group ? 0 : og__fail_errno(err, -ENOMEM, NULL, "cache");
+    struct og_group_bytes *group = og__group_bytes_of_graph(g);
+    int rc = group ? 0 : og__fail_errno(err, -ENOMEM, NULL, "cache");
     out->slots[0] = device.rows.n_slots;
     if (rc == 0 && worth)
-        rc = og__row_groups_fit(worth, row_group, g->n_groups, &room, b, out->slots, err);
+        rc = og__worth_fit(worth, group, g->n_groups, &room, b, out->slots, err);
     if (rc == 0) {
         out->rows = sum_slots(out->slots, g->n_groups);
-        out->bytes = sum_bytes(out->slots, row_group, g->n_groups);
+        out->bytes = sum_bytes(out->slots, group, g->n_groups);
         out->stay =
             og__policy_is_static(p->exec->device_policy) && og__policy_is_static(p->exec->policy);
         out->first = out->stay && og__ranks_alike(p);
     }
-    free(row_group);
+    free(group);
     return rc;
 }
 
@@ -168,11 +167,11 @@ int og__upper_tier_plan(struct og_upper_tier *out, const struct og_plan_inputs *
 struct sizing {
     const struct og_plan_inputs *given;
     const struct og_slots_given *from;
-    struct og_row_group *row_group; /* [n] of nodes by the policy's numbers; malloc'ed */
-    uint32_t n;                     /* groups */
-    struct og_capacity requested;   /* of the host's cache */
-    size_t room;                    /* for it and for staging */
-    uint64_t copies;                /* of what is staged */
+    struct og_group_bytes *group; /* [n] of nodes by the policy's numbers; malloc'ed */
+    uint32_t n;                   /* groups */
+    struct og_capacity requested; /* of the host's cache */
+    size_t room;                  /* for it and for staging */
+    uint64_t copies;              /* of what is staged */
 };
 
 /* What is settled, as far as it goes. */
@@ -187,7 +186,7 @@ static uint64_t all_rows(const struct sizing *z)
 {
     uint64_t n = 0;
     for (uint32_t k = 0; k < z->n; k++)
-        n += z->row_group[k].row_bytes > 0 ? nodes_of(z->row_group, k) : 0;
+        n += z->group[k].row_bytes > 0 ? nodes_of(z->group, k) : 0;
     return n;
 }
 
@@ -225,7 +224,7 @@ static size_t tables_of(const struct og_memory_plan *m)
 /* Slots of one group: a cached row takes its slot and what the policy notes of it. */
 static void fit_one(const struct sizing *z, struct settled *s, size_t left)
 {
-    const size_t row = z->row_group->row_bytes;
+    const size_t row = z->group->row_bytes;
     struct og_memory_plan *m = &s->memory;
     uint64_t low = 0;
     for (uint64_t high = z->requested.rows > 0 ? OG_MIN(z->requested.rows, left / row) : 0;
@@ -245,16 +244,16 @@ static void fit_one(const struct sizing *z, struct settled *s, size_t left)
 /* Slots of several, of so many bytes without the policy's tables. */
 static int fit_rows(const struct sizing *z, struct settled *s, size_t bytes, struct og_err *err)
 {
-    struct og_slot_range ranges[OG_MOST_TYPES];
+    struct og_group_slots groups[OG_MOST_TYPES];
     const struct og_slots_given *from = z->from;
     const struct og_capacity room = {OG_MIN(bytes, z->requested.bytes), z->requested.rows};
     const int rc =
-        share_out(from->worth, z->row_group, z->n, room, from->upper, from->budget, s->slots, err);
+        share_out(from->worth, z->group, z->n, room, from->upper, from->budget, s->slots, err);
     if (rc < 0)
         return rc;
-    (void)ranges_of(z->given->workload, s->slots, ranges);
-    og__memory_plan_ranges(&s->memory, z->given, ranges);
-    s->memory.cache = sum_bytes(s->slots, z->row_group, z->n);
+    (void)groups_of(z->given->workload, s->slots, groups);
+    og__memory_plan_group_slots(&s->memory, z->given, groups);
+    s->memory.cache = sum_bytes(s->slots, z->group, z->n);
     s->memory.n_slots = (uint32_t)sum_slots(s->slots, z->n);
     return 0;
 }
@@ -291,13 +290,13 @@ static bool takes_whole(const struct sizing *z, struct settled *s, size_t left)
         n == 0 || n > UINT32_MAX || z->requested.rows < n)
         return false;
     for (uint32_t k = 0; k < z->n; k++)
-        s->slots[k] = z->row_group[k].row_bytes > 0 ? nodes_of(z->row_group, k) : 0;
-    const size_t all = sum_bytes(s->slots, z->row_group, z->n);
+        s->slots[k] = z->group[k].row_bytes > 0 ? nodes_of(z->group, k) : 0;
+    const size_t all = sum_bytes(s->slots, z->group, z->n);
     if (z->requested.bytes < all)
         return false;
-    struct og_slot_range ranges[OG_MOST_TYPES];
-    if (ranges_of(p->workload, s->slots, ranges) > 0)
-        og__memory_plan_ranges(m, p, ranges);
+    struct og_group_slots groups[OG_MOST_TYPES];
+    if (groups_of(p->workload, s->slots, groups) > 0)
+        og__memory_plan_group_slots(m, p, groups);
     else
         og__memory_plan_slots(m, p, n);
     m->n_slots = (uint32_t)n;
@@ -313,8 +312,8 @@ static bool takes_whole(const struct sizing *z, struct settled *s, size_t left)
 static size_t staged_bytes(const struct og_workload *f, const uint64_t *rows)
 {
     size_t bytes = 0;
-    for (uint32_t k = 0; k < f->n_row_groups; k++)
-        bytes += (size_t)rows[k] * f->row_group[k].row_bytes;
+    for (uint32_t k = 0; k < f->n_groups; k++)
+        bytes += (size_t)rows[k] * f->group[k].row_bytes;
     return bytes;
 }
 
@@ -324,8 +323,8 @@ static int count_misses(const struct sizing *z, struct settled *s, struct og_err
     const struct og_workload *f = z->given->workload;
     const struct og_upper_tier *upper = z->from->upper;
     uint64_t slots[OG_MOST_TYPES];
-    for (uint32_t g = 0, k = 0; k < f->n_row_groups; g++)
-        if (z->row_group[g].row_bytes > 0)
+    for (uint32_t g = 0, k = 0; k < f->n_groups; g++)
+        if (z->group[g].row_bytes > 0)
             slots[k++] = s->slots[g] + upper->first * upper->slots[g];
     const int rc = z->from->misses->worst(z->from->misses->arg, slots, s->staged, err);
     s->bytes = staged_bytes(f, s->staged);
@@ -386,7 +385,7 @@ static int refuse_cache(const struct sizing *z, const struct settled *s, const u
                         struct og_err *err)
 {
     const struct og_memory_plan *m = &s->memory;
-    const size_t short_of = sum_bytes(want, z->row_group, z->n) - m->cache;
+    const size_t short_of = sum_bytes(want, z->group, z->n) - m->cache;
     const size_t before = m->limit - m->slack + short_of; /* and slack is a share of all */
     char hint[128];
     snprintf(hint, sizeof(hint), "give --memory %zuM, or a smaller --cache",
@@ -404,8 +403,8 @@ static int check_requested(const struct sizing *z, const struct settled *s, stru
     if (z->given->config->opt.cache.unit == OG_UNSET)
         return 0;
     if (from->worth)
-        OG_TRY(share_out(from->worth, z->row_group, z->n, z->requested, from->upper, from->budget,
-                         want, err));
+        OG_TRY(share_out(from->worth, z->group, z->n, z->requested, from->upper, from->budget, want,
+                         err));
     if (s->memory.n_slots < sum_slots(want, z->n))
         OG_TRY(refuse_cache(z, s, want, err));
 out:
@@ -424,12 +423,12 @@ static void fill_at_once(const struct sizing *z, struct settled *s)
     const size_t left = (z->room - OG_MIN(z->room, taken)) / (size_t)m->n_staging;
     if (p->exec->alternate || !og__policy_prefills(p->exec->device_policy))
         return;
-    for (uint32_t g = 0, k = 0; k < f->n_row_groups; g++) {
-        if (z->row_group[g].row_bytes == 0)
+    for (uint32_t g = 0, k = 0; k < f->n_groups; g++) {
+        if (z->group[g].row_bytes == 0)
             continue;
-        const size_t area = OG_MIN((size_t)AREA, left) / f->n_row_groups;
+        const size_t area = OG_MIN((size_t)AREA, left) / f->n_groups;
         const uint64_t rows =
-            OG_MIN((uint64_t)(area / z->row_group[g].row_bytes), z->from->upper->slots[g]);
+            OG_MIN((uint64_t)(area / z->group[g].row_bytes), z->from->upper->slots[g]);
         s->staged[k] = OG_MAX(s->staged[k], rows);
         k++;
     }
@@ -443,7 +442,7 @@ static uint32_t slots_within(const struct sizing *z, const uint64_t *slots, size
 {
     uint64_t n = 0;
     for (uint32_t k = 0; k < z->n; k++) {
-        const size_t row = z->row_group[k].row_bytes;
+        const size_t row = z->group[k].row_bytes;
         const uint64_t fit = row > 0 ? OG_MIN(slots[k], bytes / row) : 0;
         n += fit;
         if (fit < slots[k])
@@ -491,7 +490,7 @@ static void set_room(struct sizing *z, struct og_memory_plan *m)
     m->slack = OG_MIN(m->limit / OG__SLACK_SHARE, spare);
     z->room = free - m->slack;
     if (z->from->worth)
-        z->room -= OG_MIN(z->room, (size_t)OG__ROW_GROUPS_FIT_BYTES);
+        z->room -= OG_MIN(z->room, (size_t)OG__WORTH_FIT_BYTES);
 }
 
 static void keep(struct og_memory_plan *m, const struct sizing *z, const struct settled *s,
@@ -499,7 +498,7 @@ static void keep(struct og_memory_plan *m, const struct sizing *z, const struct 
 {
     *m = s->memory;
     for (uint32_t g = 0, k = 0; g < z->n; g++) {
-        const bool has_rows = z->row_group[g].row_bytes > 0;
+        const bool has_rows = z->group[g].row_bytes > 0;
         size[g].slots = s->slots[g];
         size[g].device_slots = z->from->upper->slots[g];
         size[g].staging_rows = has_rows ? s->staged[k] : 0;
@@ -512,8 +511,8 @@ static int resolve_all(struct sizing *z, struct settled *s, struct og_err *err)
     const struct og_workload *f = z->given->workload;
     struct og_memory_plan *m = &s->memory;
     int rc;
-    for (uint32_t k = 0; k < f->n_row_groups; k++)
-        s->staged[k] = f->row_group[k].read;
+    for (uint32_t k = 0; k < f->n_groups; k++)
+        s->staged[k] = f->group[k].read;
     s->bytes = staged_bytes(f, s->staged);
     OG_TRY(settle(z, s, err));
     OG_TRY(check_requested(z, s, err));
@@ -532,15 +531,15 @@ int og__memory_plan_cache(struct og_memory_plan *m, const struct og_plan_inputs 
 {
     struct sizing z = {.given = p,
                        .from = given,
-                       .row_group = og__row_groups_of_graph(p->workload->row_graph),
+                       .group = og__group_bytes_of_graph(p->workload->row_graph),
                        .n = p->workload->row_graph->n_groups,
                        .copies = copies_of_misses(p)};
     struct settled s;
-    int rc = z.row_group ? 0 : og__fail_errno(err, -ENOMEM, NULL, "cache");
+    int rc = z.group ? 0 : og__fail_errno(err, -ENOMEM, NULL, "cache");
     if (rc < 0)
         return rc;
     for (uint32_t k = 0; k < z.n; k++) /* of own nodes alone where rows are exchanged */
-        z.row_group[k].end = og__nodes_known(p->config, z.row_group[k].end);
+        z.group[k].end = og__nodes_known(p->config, z.group[k].end);
     memset(&s, 0, sizeof(s));
     og__memory_plan_slots(m, p, 0); /* known below */
     m->exchange -= z.copies * p->workload->bytes.read;
@@ -554,6 +553,6 @@ int og__memory_plan_cache(struct og_memory_plan *m, const struct og_plan_inputs 
         rc = resolve_all(&z, &s, err);
     }
     keep(m, &z, &s, size);
-    free(z.row_group);
+    free(z.group);
     return rc;
 }

@@ -1,13 +1,13 @@
 /* slots: how many rows of each group memory holds. They are in the host's cache, in a device's over
- * it, and staged. Among several groups, rows go where a byte saves most (plan/row_groups.h); one
+ * it, and staged. Among several groups, rows go where a byte saves most (plan/worth.h); one
  * group needs no ranking. Looks at nothing but numbers. */
 #ifndef OG_BUDGET_SLOTS_H
 #define OG_BUDGET_SLOTS_H
 
 #include "budget/memory_plan.h"
 #include "plan/count.h"
-#include "plan/row_groups.h"
 #include "plan/tiers.h"
+#include "plan/worth.h"
 
 /* A group of rows: its share of memory, and what an epoch reads of it. */
 struct og_group_size {
@@ -58,23 +58,23 @@ OG_MUST_CHECK int og__memory_plan(struct og_memory_plan *m, const struct og_plan
                                   const struct og_slots_given *given, struct og_group_size *size,
                                   struct og_err *err);
 
-/* Ranges of groups with rows, with these slots, into ranges[f->n_ranges]; returns n_ranges, 0 in a
+/* Groups with rows, with these slots, into groups[f->n_group_slots]; returns that number, 0 in a
  * homogeneous graph. */
-uint32_t og__host_ranges(const struct og_workload *f, const struct og_group_size *size,
-                         struct og_slot_range *ranges);
-uint32_t og__device_ranges(const struct og_workload *f, const struct og_group_size *size,
-                           struct og_slot_range *ranges);
+uint32_t og__host_groups(const struct og_workload *f, const struct og_group_size *size,
+                         struct og_group_slots *groups);
+uint32_t og__device_groups(const struct og_workload *f, const struct og_group_size *size,
+                           struct og_group_slots *groups);
 
 /* How wide rows of each group are; malloc'ed, NULL without memory. */
-struct og_row_group *og__row_groups_of_graph(const struct og_graph *g);
+struct og_group_bytes *og__group_bytes_of_graph(const struct og_graph *g);
 /* The group that ends with node `end`; row sizes in memory and in the file. */
-struct og_row_group og__row_group_of_graph(uint64_t end, size_t row_bytes, size_t file_row_bytes);
+struct og_group_bytes og__group_bytes_to(uint64_t end, size_t row_bytes, size_t file_row_bytes);
 /* An amount of cache of a graph of so many nodes. */
 struct og_capacity og__amount_room(const struct og_amount *cache, uint64_t n_nodes);
 /* Divides an amount of cache among groups, as rows in slots[n]: the worthiest as far as it goes.
  * NULL for worth is allowed where n is 1. */
 OG_MUST_CHECK int og__amount_slots(const uint32_t *worth, const struct og_amount *cache,
-                                   const struct og_row_group *row_group, uint32_t n,
+                                   const struct og_group_bytes *group, uint32_t n,
                                    const struct og_upper_tier *upper, struct og_budget *b,
                                    uint64_t *slots, struct og_err *err);
 

@@ -2,39 +2,40 @@
 #include "budget/device_plan.h"
 #include "budget/memory_plan_parts.h"
 
-/* The narrowest range that has no slots yet, or n_ranges. */
-static uint32_t narrowest(const struct og_workload *f, const struct og_slot_range *ranges)
+/* The narrowest group that has no slots yet, or n_group_slots. */
+static uint32_t narrowest(const struct og_workload *f, const struct og_group_slots *groups)
 {
-    uint32_t best = f->n_ranges;
-    for (uint32_t k = 0; k < f->n_ranges; k++)
-        if (ranges[k].n_slots == 0 && ranges[k].end > ranges[k].first &&
-            (best == f->n_ranges || f->row_group[k].row_bytes < f->row_group[best].row_bytes))
+    uint32_t best = f->n_group_slots;
+    for (uint32_t k = 0; k < f->n_group_slots; k++)
+        if (groups[k].n_slots == 0 && groups[k].end > groups[k].first &&
+            (best == f->n_group_slots || f->group[k].row_bytes < f->group[best].row_bytes))
             best = k;
     return best;
 }
 
 /* With several sizes, narrow rows make the most slots of so much memory. */
-static void most_of_ranges(const struct og_workload *f, size_t memory, struct og_slot_range *ranges)
+static void most_of_groups(const struct og_workload *f, size_t memory,
+                           struct og_group_slots *groups)
 {
-    for (uint32_t k = 0; k < f->n_ranges; k++)
-        ranges[k] = f->ranges[k];
-    for (uint32_t k; (k = narrowest(f, ranges)) < f->n_ranges;) {
-        const size_t row = f->row_group[k].row_bytes;
-        const uint64_t most = OG_MIN(memory / row, (size_t)(ranges[k].end - ranges[k].first));
+    for (uint32_t k = 0; k < f->n_group_slots; k++)
+        groups[k] = f->group_slots[k];
+    for (uint32_t k; (k = narrowest(f, groups)) < f->n_group_slots;) {
+        const size_t row = f->group[k].row_bytes;
+        const uint64_t most = OG_MIN(memory / row, (size_t)(groups[k].end - groups[k].first));
         if (most == 0)
             break;
-        ranges[k].n_slots = (uint32_t)most;
+        groups[k].n_slots = (uint32_t)most;
         memory -= (size_t)most * row;
     }
 }
 
-/* A device's slots are as many as there can be; room[n_ranges]. */
+/* A device's slots are as many as there can be; room[n_group_slots]. */
 static struct og_tiers_setup most_tiers(const struct og_plan_inputs *p, uint64_t n_slots,
-                                        struct og_slot_range *room)
+                                        struct og_group_slots *room)
 {
     struct og_tiers_setup tiers = og__plan_inputs_tiers(p, n_slots);
-    most_of_ranges(p->workload, og__device_plan(p).slots, room);
-    tiers.device.ranges = room;
+    most_of_groups(p->workload, og__device_plan(p).slots, room);
+    tiers.device.groups = room;
     return tiers;
 }
 
@@ -97,14 +98,14 @@ static const struct stack_sizes *sizes_of(const struct og_plan_inputs *p)
 size_t og__plan_inputs_tables(const struct og_plan_inputs *p, uint64_t n_slots,
                               const struct og_planned_size *of)
 {
-    struct og_slot_range room[OG_MOST_TYPES];
+    struct og_group_slots room[OG_MOST_TYPES];
     const struct og_tiers_setup most = most_tiers(p, n_slots, room);
     return sizes_of(p)->tables(&most, of, OG_MIN(of->rows, og__input_rows(p->workload)));
 }
 
 size_t og__trimmed_tables(const struct og_plan_inputs *p, uint64_t n_slots)
 {
-    struct og_slot_range room[OG_MOST_TYPES];
+    struct og_group_slots room[OG_MOST_TYPES];
     const struct og_tiers_setup most = most_tiers(p, n_slots, room);
     return sizes_of(p)->trimmed(&most);
 }
@@ -137,14 +138,14 @@ void og__memory_plan_slots(struct og_memory_plan *m, const struct og_plan_inputs
     m->policy_training_slots = og__trimmed_tables(p, n) - og__trimmed_tables(p, 0);
 }
 
-void og__memory_plan_ranges(struct og_memory_plan *m, const struct og_plan_inputs *p,
-                            const struct og_slot_range *ranges)
+void og__memory_plan_group_slots(struct og_memory_plan *m, const struct og_plan_inputs *p,
+                                 const struct og_group_slots *groups)
 {
     const struct stack_sizes *of = sizes_of(p);
     const struct og_planned_size nothing = {0};
     const struct og_tiers_setup none = og__plan_inputs_tiers(p, 0);
     struct og_tiers_setup some = none;
-    some.host.ranges = ranges;
+    some.host.groups = groups;
     m->policy_slots = of->tables(&some, &nothing, 0) - of->tables(&none, &nothing, 0);
     m->policy_training_slots = of->trimmed(&some) - of->trimmed(&none);
 }
@@ -153,11 +154,11 @@ void og__memory_plan_most_slots(struct og_memory_plan *m, const struct og_plan_i
                                 size_t memory)
 {
     const struct og_workload *f = p->workload;
-    struct og_slot_range ranges[OG_MOST_TYPES];
+    struct og_group_slots groups[OG_MOST_TYPES];
     if (!og__shares_slots(f)) {
         og__memory_plan_slots(m, p, og__most_slots(f, memory));
         return;
     }
-    most_of_ranges(f, memory, ranges);
-    og__memory_plan_ranges(m, p, ranges);
+    most_of_groups(f, memory, groups);
+    og__memory_plan_group_slots(m, p, groups);
 }

@@ -58,12 +58,11 @@ struct og_workload {
     /* The groups of row_graph, by which a batch's ids with rows are planned group by group. NULL:
      * all, as they are. */
     const struct og_graph_types *planned_groups;
-    struct og_slot_range *ranges; /* [n_ranges] of groups with features, without slots, by the
-                                     policy's numbers of nodes */
-    uint32_t n_ranges;            /* 0: there is one group */
-    struct og_rows_known
-        *row_group; /* [n_row_groups] of each group with features, in their order */
-    uint32_t n_row_groups;
+    struct og_group_slots *group_slots; /* [n_group_slots] of groups with features, without slots,
+                                     by the policy's numbers of nodes */
+    uint32_t n_group_slots;             /* 0: there is one group */
+    struct og_rows_known *group;        /* [n_groups] of each group with features, in their order */
+    uint32_t n_groups;
     struct og_edge_unit *edge_units; /* [n_relations] of batches with edges; NULL: without */
     struct og_triples triples;       /* of links: the edges of all splits */
     struct og_split split[OG__SPLITS];
@@ -84,7 +83,7 @@ struct og_workload {
     /* in numbers: the memory plan looks at these, and at none of the pointers */
     uint64_t n_nodes;    /* of row_graph */
     uint64_t list_bytes; /* of neighbours, of the whole graph, on the disk */
-    struct og_group_sampling_shape group_sampling; /* what a sampling group reads */
+    struct og_group_sampling_shape group_sampling; /* what a sample group reads */
     size_t row_bytes;              /* of a row in memory; 0: there are several groups, or no rows */
     uint64_t cache_rows;           /* that --cache allows; else all */
     struct og_trace_options trace; /* batches, where they are spilled */

@@ -6,17 +6,17 @@
 
 /* ---- how many groups ---- */
 
-int og__calibration_choose(const struct og_group_time *tried, int n)
+int og__calibration_choose(const struct og_trainer_time *tried, int n)
 {
     const double chance = 0.05;
     double most = 0;
     int chosen = 1;
     for (int i = 0; i < n; i++)
         if (tried[i].seconds > 0)
-            most = OG_MAX(most, tried[i].groups / tried[i].seconds);
+            most = OG_MAX(most, tried[i].trainers / tried[i].seconds);
     for (int i = n - 1; i >= 0; i--)
-        if (tried[i].seconds > 0 && tried[i].groups / tried[i].seconds >= (1 - chance) * most)
-            chosen = tried[i].groups;
+        if (tried[i].seconds > 0 && tried[i].trainers / tried[i].seconds >= (1 - chance) * most)
+            chosen = tried[i].trainers;
     return chosen;
 }
 
@@ -46,10 +46,10 @@ bool og__calibration_ruled(const struct og_config *config, const struct og_workl
 
 /* Numbers beyond what memory holds were not measured. */
 static int time_groups(const struct og_learner *l, const struct og_structure *g,
-                       struct og_group_time *t, struct og_err *err)
+                       struct og_trainer_time *t, struct og_err *err)
 {
     struct og_err why = {0};
-    int rc = og__time_groups(l, g, t->groups, t->threads, &t->seconds, &why);
+    int rc = og__time_trainers(l, g, t->trainers, t->threads, &t->seconds, &why);
     if (rc == -ENOMEM)
         t->seconds = 0;
     return rc < 0 && rc != -ENOMEM ? og__fail(err, rc, why.hint, "%s", why.message) : 0;
@@ -60,9 +60,9 @@ int og__calibration_try(struct og_calibration *h, const struct og_learner *l,
 {
     int rc = 0;
     h->n_tried = 0;
-    for (int n = 1; n <= OG_MIN(threads, most) && h->n_tried < OG__MOST_GROUPS; n *= 2) {
-        struct og_group_time *t = &h->tried[h->n_tried++];
-        *t = (struct og_group_time){.groups = n, .threads = threads / n};
+    for (int n = 1; n <= OG_MIN(threads, most) && h->n_tried < OG__MOST_TRIED; n *= 2) {
+        struct og_trainer_time *t = &h->tried[h->n_tried++];
+        *t = (struct og_trainer_time){.trainers = n, .threads = threads / n};
         OG_TRY(time_groups(l, g, t, err));
         if (t->seconds == 0) /* nor is there room for more */
             break;
@@ -75,7 +75,7 @@ out:
 int og__calibration_rule(struct og_calibration *h, const struct og_learner *l,
                          const struct og_structure *g, int threads, struct og_err *err)
 {
-    struct og_group_time one = {1, 1, 0};
+    struct og_trainer_time one = {1, 1, 0};
     int rc;
     OG_TRY(time_groups(l, g, &one, err));
     h->sample = g->given.workload->profiling_seconds;
@@ -92,8 +92,8 @@ int og__calibration_time(struct og_calibration *h, const struct og_learner *l,
                          const struct og_structure *g, struct og_err *err)
 {
     const struct og_trainers_setup s = og__trainers_setup(&g->given.config->opt);
-    struct og_group_time trainers = {s.n, s.threads, 0};
-    struct og_group_time standby = {1, 1, 0};
+    struct og_trainer_time trainers = {s.n, s.threads, 0};
+    struct og_trainer_time standby = {1, 1, 0};
     int rc = 0;
     if (s.n > 0)
         OG_TRY(time_groups(l, g, &trainers, err));

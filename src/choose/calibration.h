@@ -12,17 +12,17 @@
 #include "learn/trainers.h"
 #include "plan/executors.h"
 
-enum { OG__MOST_GROUPS = 8 };
+enum { OG__MOST_TRIED = 8 };
 
-/* `groups` of `threads` each computed a mini-batch, all at the same time, in so many seconds. */
-struct og_group_time {
-    int groups, threads;
+/* `trainers` of `threads` each computed a mini-batch, all at the same time, in so many seconds. */
+struct og_trainer_time {
+    int trainers, threads;
     double seconds; /* 0: memory has no room for so many */
 };
 
 struct og_calibration {
     bool known;
-    struct og_group_time tried[OG__MOST_GROUPS]; /* [n_tried] of --executors auto */
+    struct og_trainer_time tried[OG__MOST_TRIED]; /* [n_tried] of --executors auto */
     int n_tried;
     double sample;         /* seconds of a sampler, a mini-batch */
     double train, standby; /* of a trainer, and of a sampler that stands in; 0 = there is none */
@@ -30,14 +30,14 @@ struct og_calibration {
                     `train`, the seconds of one thread that trains */
 };
 
-/* Groups to take: the fewest whose mini-batches a second are within 5 % of the most. So chance does
- * not decide, nor memory that gains nothing. At least 1. */
-int og__calibration_choose(const struct og_group_time *tried, int n);
+/* Trainers to take: the fewest whose mini-batches a second are within 5 % of the most. So chance
+ * does not decide, nor memory that gains nothing. At least 1. */
+int og__calibration_choose(const struct og_trainer_time *tried, int n);
 
 /* Does --executors auto require measuring? */
 bool og__calibration_requested(const struct og_config *config, const struct og_workload *f);
 
-/* Measures groups of 1, 2, 4, ... threads into h->tried. */
+/* Measures 1, 2, 4, ... trainers into h->tried. */
 OG_MUST_CHECK int og__calibration_try(struct og_calibration *h, const struct og_learner *l,
                                       const struct og_structure *g, int threads, int most,
                                       struct og_err *err);

@@ -3,7 +3,7 @@
 #define OG_TRAIN_HOTNESS_H
 
 #include "flow/structure.h"
-#include "plan/row_groups.h"
+#include "plan/worth.h"
 
 /* A guess at the out-degrees, added to hotness. A scan of the edges. */
 OG_MUST_CHECK int og__hotness_degree_guess(const struct og_topology *t, uint32_t *hotness,
@@ -20,7 +20,7 @@ OG_MUST_CHECK int og__hotness_pagerank(const struct og_topology *t, const uint32
 OG_MUST_CHECK int og__hotness_of(const struct og_structure *g, struct og_pool *pool, int policy,
                                  const struct og_options *opt, uint32_t *hotness,
                                  struct og_err *err);
-/* The same as numbers that can be multiplied, which *uses takes from hotness (plan/row_groups.h).
+/* The same as numbers that can be multiplied, which *uses takes from hotness (plan/worth.h).
  */
 OG_MUST_CHECK int og__hotness_uses(const struct og_structure *g, struct og_pool *pool, int policy,
                                    const struct og_options *opt, uint32_t *hotness, og_uses **uses,

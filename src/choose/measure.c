@@ -208,8 +208,8 @@ out:
     return rc;
 }
 
-int og__time_groups(const struct og_learner *l, const struct og_structure *g, int n, int threads,
-                    double *seconds, struct og_err *err)
+int og__time_trainers(const struct og_learner *l, const struct og_structure *g, int n, int threads,
+                      double *seconds, struct og_err *err)
 {
     struct one_batch b;
     int rc;

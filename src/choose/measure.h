@@ -49,7 +49,7 @@ OG_MUST_CHECK int og__time_links(const struct og_learner *l, int n, size_t row_b
 OG_MUST_CHECK int og__time_model(const struct og_learner *l, const struct og_structure *g,
                                  struct og_pool *pool, double *seconds, struct og_err *err);
 /* Seconds in which n groups of `threads` compute one such batch each, all at the same time. */
-OG_MUST_CHECK int og__time_groups(const struct og_learner *l, const struct og_structure *g, int n,
-                                  int threads, double *seconds, struct og_err *err);
+OG_MUST_CHECK int og__time_trainers(const struct og_learner *l, const struct og_structure *g, int n,
+                                    int threads, double *seconds, struct og_err *err);
 
 #endif

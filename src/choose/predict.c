@@ -210,17 +210,17 @@ static struct og_io_expected group_of(const struct og_data_path *d,
     const struct og_read_rule rule = og__structure_rule(d->structure);
     const double steps = (double)f->caps.n_hops * f->group_sampling.steps;
     const double file = (double)og__group_sampling_list_bytes(&f->group_sampling);
-    if (profiling->group.batches > 0)
-        return og__group_expect(&profiling->group, (double)batches, &rule);
+    if (profiling->sample_group.batches > 0)
+        return og__sample_group_expect(&profiling->sample_group, (double)batches, &rule);
     return (struct og_io_expected){steps * file / (double)rule.max_request, steps * file};
 }
 
-/* Bounds reads of an epoch's topology by those of one sampling group. A batch reads less in a group
+/* Bounds reads of an epoch's topology by those of one sample group. A batch reads less in a group
  * than alone. */
 static void bound_topology(const struct og_data_path *d, const struct og_profiling *profiling)
 {
     const struct og_workload *f = d->workload;
-    const uint64_t group = d->memory->group.batches;
+    const uint64_t group = d->memory->sample_group.batches;
     const uint64_t epoch = og__schedule_batches(&f->schedule, OG__TRAIN);
     struct og_predicted *p = d->predicted;
     if (group < 2 || d->offline)

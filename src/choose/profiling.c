@@ -189,7 +189,7 @@ out:
 
 /* ---- together, from a disk ---- */
 
-/* Sizes of sampling groups of `n` batches like those before, in some of the memory that is left.
+/* Sizes of sample groups of `n` batches like those before, in some of the memory that is left.
  * There are 0 batches where that is too little. */
 static struct og_group_sampling_sizes sizes_of(const struct og_profiling *p,
                                                const struct og_structure *g, uint32_t n,
@@ -251,7 +251,7 @@ static int profiling_group(struct og_profiling *p, const struct og_structure *g,
     OG_TRY(og__group_sampling_open(&group_sampling, &g->topology, &opt, b, err));
     OG_TRY(add_next(p, group_sampling, g->given.workload, sizes->batches, b, err));
     OG_TRY(og__group_sampling_sample(group_sampling, &counts, err));
-    p->group = counts.requested;
+    p->sample_group = counts.requested;
     for (uint32_t i = 0; i < sizes->batches; i++) {
         OG_TRY(og__group_sampling_take(group_sampling, i, 0, m, &counts.drawn, err));
         OG_TRY(note_batch(p, g->given.workload, &training, &m->batch, b, err));
@@ -369,7 +369,7 @@ int og__profiling_requests(struct og_profiling *out, const struct og_profiling *
     *out = (struct og_profiling){.ptr = calloc((size_t)rounds + 1, sizeof(*out->ptr)),
                                  .bytes = OG_MAX(p->rows, (uint64_t)1) * sizeof(*out->ids),
                                  .caps = p->caps,
-                                 .group = p->group};
+                                 .sample_group = p->sample_group};
     OG_TRY(out->ptr ? 0 : og__fail_errno(err, -ENOMEM, NULL, "pilot"));
     OG_TRY((out->ids = og__alloc(b, out->bytes, "pilot", err)) ? 0 : -ENOMEM);
     OG_TRY(og__owner_open(&owner, own->ranks, own->rank, n_nodes, b, err));
@@ -650,13 +650,13 @@ static int worst_of(const void *arg, const uint64_t *slots, uint64_t *rows, stru
     const struct og_profiling_cache *c = arg;
     const struct og_workload *f = c->workload;
     int rc = 0;
-    for (uint32_t g = 0, k = 0; k < f->n_row_groups; g++) {
+    for (uint32_t g = 0, k = 0; k < f->n_groups; g++) {
         const struct og_group *group = &f->row_graph->group[g];
         if (group->dim == 0)
             continue;
         struct cached cached = {.first = (uint64_t)group->first,
                                 .end = (uint64_t)(group->first + group->n_nodes)};
-        rows[k] = c->of_batches ? f->row_group[k].rows : f->row_group[k].read;
+        rows[k] = c->of_batches ? f->group[k].rows : f->group[k].read;
         if (f->requested_rows == 0 || f->row_graph->n_groups == 1) /* else all requests */
             OG_TRY(worst_of_group(c, &cached, slots[k], &rows[k], err));
         k++;

@@ -18,11 +18,11 @@ struct og_profiling {
     size_t bytes;
     uint64_t rows; /* of all of them */
     double seconds;
-    double core_seconds;            /* of its thread: without waiting for the disk */
-    struct og_sample_reads reads;   /* what sampling the training batches read */
-    struct og_group_requests group; /* of a sampling group, from a disk; or none */
-    struct og_batch_caps caps;      /* of these and of an evaluation batch; no margin */
-    struct og_type_counts by_type;  /* the same by types, where a model reads them */
+    double core_seconds;                          /* of its thread: without waiting for the disk */
+    struct og_sample_reads reads;                 /* what sampling the training batches read */
+    struct og_sample_group_requests sample_group; /* of a sample group, from a disk; or none */
+    struct og_batch_caps caps;     /* of these and of an evaluation batch; no margin */
+    struct og_type_counts by_type; /* the same by types, where a model reads them */
     /* once it is noted: */
     struct og_growth growth;
     uint32_t *place; /* [rows] by og__profiling_rank; NULL = not ranked */

@@ -15,21 +15,21 @@ static int know_growth(struct og_cost_group *w, struct og_budget *b, struct og_e
     return rc;
 }
 
-/* A group into the next row group; *used of the ids are. */
-static int add_row_groups(struct og_profiling_groups *out, const struct og_profiling *p,
-                          const struct og_structure *g, const struct og_group *group,
-                          uint64_t *used, struct og_budget *b, struct og_err *err)
+/* A group into the next group; *used of the ids are. */
+static int add_groups(struct og_profiling_groups *out, const struct og_profiling *p,
+                      const struct og_structure *g, const struct og_group *group, uint64_t *used,
+                      struct og_budget *b, struct og_err *err)
 {
     const struct og_trace all = {p->n, p->ptr, p->ids};
     const uint64_t first = (uint64_t)group->first;
-    struct og_cost_group *w = &out->row_group[out->n];
+    struct og_cost_group *w = &out->group[out->n];
     uint64_t *ptr = out->ptr + (size_t)out->n * (p->n + 1);
     int rc;
     *w = (struct og_cost_group){.trace = {p->n, ptr, out->ids + *used},
                                 .n_nodes = (uint64_t)group->n_nodes,
                                 .most_requested = og__group_known(g->given.config, group),
                                 .row_bytes = og__row_bytes(group)};
-    *used += og__trace_of_range(&all, first, first + w->n_nodes, ptr, out->ids + *used);
+    *used += og__trace_of_group(&all, first, first + w->n_nodes, ptr, out->ids + *used);
     OG_TRY(know_growth(w, b, err));
     OG_TRY(og__gather_read_rule(group, g->given.config->opt.io, b, &w->rule, err));
     out->n++;
@@ -47,13 +47,13 @@ int og__profiling_groups(struct og_profiling_groups *out, const struct og_profil
     if (!og__shares_slots(g->given.workload))
         return 0;
     out->bytes = OG_MAX(p->rows, (uint64_t)1) * sizeof(*out->ids);
-    out->row_group = calloc(graph->n_groups, sizeof(*out->row_group));
+    out->group = calloc(graph->n_groups, sizeof(*out->group));
     out->ptr = calloc((size_t)graph->n_groups * (p->n + 1), sizeof(*out->ptr));
-    OG_TRY(out->row_group && out->ptr ? 0 : og__fail_errno(err, -ENOMEM, NULL, "pilot"));
+    OG_TRY(out->group && out->ptr ? 0 : og__fail_errno(err, -ENOMEM, NULL, "pilot"));
     OG_TRY((out->ids = og__alloc(b, out->bytes, "pilot", err)) ? 0 : -ENOMEM);
     for (uint32_t k = 0; k < graph->n_groups; k++)
         if (graph->group[k].dim > 0)
-            OG_TRY(add_row_groups(out, p, g, &graph->group[k], &used, b, err));
+            OG_TRY(add_groups(out, p, g, &graph->group[k], &used, b, err));
 out:
     if (rc < 0)
         og__profiling_groups_release(out, b);
@@ -64,6 +64,6 @@ void og__profiling_groups_release(struct og_profiling_groups *w, struct og_budge
 {
     og__release(b, w->ids, w->bytes, "pilot");
     free(w->ptr);
-    free(w->row_group);
+    free(w->group);
     *w = (struct og_profiling_groups){0};
 }

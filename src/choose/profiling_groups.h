@@ -1,4 +1,4 @@
-/* The profiling batches by row groups, for counting execution plans of heterogeneous graphs. Each
+/* The profiling batches by groups, for counting execution plans of heterogeneous graphs. Each
  * type's rows have one size and slots of their own. */
 #ifndef OG_PROFILING_GROUPS_H
 #define OG_PROFILING_GROUPS_H
@@ -7,10 +7,10 @@
 #include "plan/candidate.h"
 
 struct og_profiling_groups {
-    struct og_cost_group *row_group; /* [n] of types with features, in their order */
-    uint32_t n;                      /* 0: all rows are of one */
-    uint32_t *ids; /* the profiling batches', one row group after the other, each from 0 */
-    uint64_t *ptr; /* of each row group's batches in them */
+    struct og_cost_group *group; /* [n] of types with features, in their order */
+    uint32_t n;                  /* 0: all rows are of one */
+    uint32_t *ids; /* the profiling batches', one group after the other, each from 0 */
+    uint64_t *ptr; /* of each group's batches in them */
     size_t bytes;  /* of ids */
 };
 

@@ -126,7 +126,7 @@ static void show_tiers(const json_t *root)
 }
 
 /* Prints the row size, or that of each type with features. */
-static void show_row_groups(const json_t *root)
+static void show_groups(const json_t *root)
 {
     const json_t *types = json_object_get(root, "types");
     char bytes[SHOWN_MAX];
@@ -144,7 +144,7 @@ static void show_simulation(const json_t *root)
     char rows[SHOWN_MAX];
     printf("%s: %s rows of ", show_value(name, "dataset", json_object_get(root, "dataset")),
            show_value(rows, "rows", json_object_get(root, "rows")));
-    show_row_groups(root);
+    show_groups(root);
     printf(" in %lld batches\n", (long long)json_integer_value(json_object_get(root, "batches")));
     if (json_object_get(root, "device_memory"))
         show_tiers(root);

@@ -5,7 +5,7 @@
  *
  *   add ──> a ──(full)──> partition into b by key range ──> scratch file, one extent a range
  *           a ──(finish, never full)─────────────┐
- *   scratch file, range by range ──> a ──────────┴──> partition into b ──> sort each part
+ *   scratch file, group by group ──> a ──────────┴──> partition into b ──> sort each part
  *                                                     in cache, in parallel ──> indptr, indices
  *
  * An edge is one number, its list above src. So "sorted by destination, then source" is numeric
@@ -309,7 +309,7 @@ out:
     return rc;
 }
 
-/* Writes a to the scratch file, range by range. Flushes dirty pages at once: they would count
+/* Writes a to the scratch file, group by group. Flushes dirty pages at once: they would count
  * against a memory limit until the kernel writes them. */
 static int spill(struct og_edge_sorter *s, struct cut c, size_t n, struct extents *to,
                  struct og_err *err)

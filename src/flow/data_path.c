@@ -291,7 +291,7 @@ static void invalidate_tiers(struct og_data_path *d, uint32_t first)
 static struct og_device_group group_of(const struct og_data_path *d, uint32_t k,
                                        const struct og_group *group, int n_rooms)
 {
-    const struct og_rows_known *known = &d->workload->row_group[k];
+    const struct og_rows_known *known = &d->workload->group[k];
     const struct og_tiers_places at = og__tiers_places(d->tiers, k);
     const uint32_t slots = at.victim - at.host;
     return (struct og_device_group){

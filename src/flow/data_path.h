@@ -22,7 +22,7 @@ struct og_stores {
     struct og_superbatch *superbatch;
     struct og_spill *codes;      /* its plans */
     struct og_scratch *pack_dir; /* with --layout packed: what its batches miss, */
-    struct og_pack **pack;       /* [n_packs] of each row group, or none */
+    struct og_pack **pack;       /* [n_packs] of each group, or none */
     uint32_t n_packs;
     struct og_packs *packs; /* of --samples; NULL = none that fit */
 };
@@ -36,7 +36,7 @@ static inline struct og_places og__scratch_or_here(const struct og_stores *s)
     static const char *const here[] = {"."};
     return s->scratch.n > 0 ? s->scratch : (struct og_places){1, here};
 }
-/* Room for packs of so many row groups, none of which is open; close those that are. */
+/* Room for packs of so many groups, none of which is open; close those that are. */
 OG_MUST_CHECK int og__stores_hold_packs(struct og_stores *s, uint32_t n, struct og_err *err);
 void og__stores_drop_packs(struct og_stores *s);
 void og__stores_close(struct og_stores *s);

@@ -9,9 +9,9 @@
 
 static const char part[] = "exchange";
 
-static struct og_turn *turn_of(struct og_exchange *x, uint64_t round)
+static struct og_round_state *state_of(struct og_exchange *x, uint64_t round)
 {
-    return &x->turn[round % OG__TURNS];
+    return &x->state[round % OG__ROUNDS_UNDER_WAY];
 }
 
 /* ---- in step with others ---- */
@@ -73,14 +73,14 @@ static int open_rooms(struct og_exchange *x, struct og_err *err)
     const size_t rows = og__input_rows(f);
     const size_t list = rows * sizeof(uint32_t);
     int rc = 0;
-    for (int i = 0; i < OG__TURNS; i++)
-        OG_TRY(og__exchange_room(x, &x->turn[i].place, list, err));
+    for (int i = 0; i < OG__ROUNDS_UNDER_WAY; i++)
+        OG_TRY(og__exchange_room(x, &x->state[i].place, list, err));
     for (int i = 0; i < OG__RECEIVED; i++)
         OG_TRY(og__exchange_room(x, &x->received[i], numbers ? list : f->bytes.input, err));
     const size_t sent = (size_t)og__sent_rows(f, x->ranks) * sizeof(uint32_t);
     OG_TRY(og__exchange_room(x, &x->sent, numbers ? sent : f->bytes.sent, err));
-    OG_TRY(og__exchange_room(x, &x->spoken, list, err));
-    OG_TRY(og__exchange_room(x, &x->heard, sent, err));
+    OG_TRY(og__exchange_room(x, &x->lists_sent, list, err));
+    OG_TRY(og__exchange_room(x, &x->lists_received, sent, err));
 out:
     return rc;
 }
@@ -99,8 +99,8 @@ int og__exchange_open(struct og_data_path *path, const struct og_exchange_with *
     og__plan_init(&x->served.plan, path->budget);
     x->served.planned.budget = x->listed.budget = path->budget;
     int rc;
-    OG_TRY(og__kinds_open(x, err));
-    OG_TRY(og__demand_open(&x->demand, x->ranks, x->rank, x->kinds.end, x->kinds.n, path->budget,
+    OG_TRY(og__exchange_groups_open(x, err));
+    OG_TRY(og__demand_open(&x->demand, x->ranks, x->rank, x->groups.end, x->groups.n, path->budget,
                            err));
     OG_TRY(og__place_open(x, err));
     OG_TRY(open_rooms(x, err));
@@ -126,19 +126,19 @@ void og__exchange_close(struct og_exchange *x)
     stop_reading(x);
     (void)!og__exchange_await(x,
                               NULL); /* they come, or their streams end, before their memory does */
-    for (int i = 0; i < OG__TURNS; i++)
-        give_room(x, &x->turn[i].place);
+    for (int i = 0; i < OG__ROUNDS_UNDER_WAY; i++)
+        give_room(x, &x->state[i].place);
     for (int i = 0; i < OG__RECEIVED; i++)
         give_room(x, &x->received[i]);
     og__place_close(x);
     give_room(x, &x->sent);
-    give_room(x, &x->spoken);
-    give_room(x, &x->heard);
+    give_room(x, &x->lists_sent);
+    give_room(x, &x->lists_received);
     give_room(x, &x->codes_at);
-    give_room(x, &x->asks);
+    give_room(x, &x->row_counts);
     og__plan_release(&x->served.plan);
     og__demand_close(&x->demand);
-    og__kinds_close(x);
+    og__exchange_groups_close(x);
     free(x);
 }
 
@@ -149,7 +149,7 @@ void og__exchange_start(struct og_exchange *x, enum og__split pass, uint64_t fir
     x->item = first;
     x->known = false;
     x->limit = x->end = last;
-    x->reached = x->here = x->begun = x->told = 0;
+    x->reached = x->here = x->begun = x->counted = 0;
 }
 
 struct og_upcoming *og__exchange_upcoming(struct og_exchange *x)
@@ -169,13 +169,14 @@ struct og_round_of og__exchange_round(const struct og_exchange *x, uint64_t item
         .after = after, .has = x->rank - first < after - item, .trains = d.split == OG__TRAIN};
 }
 
-static uint32_t asks_of(const struct og_turn *t, uint32_t owner)
+static uint32_t requested_of(const struct og_round_state *t, uint32_t owner)
 {
     return t->by.first[owner + 1] - t->by.first[owner];
 }
 
 /* Rows have a place of 32 bits each in what is received. */
-static int check_places(const struct og_exchange *x, const struct og_turn *t, struct og_err *err)
+static int check_places(const struct og_exchange *x, const struct og_round_state *t,
+                        struct og_err *err)
 {
     return t->by.begins[x->ranks] <= UINT32_MAX
                ? 0
@@ -186,19 +187,19 @@ static int check_places(const struct og_exchange *x, const struct og_turn *t, st
 /* The round that is begun next: its batch, and whose rows that has. */
 static int look_ahead(struct og_exchange *x, struct og_err *err)
 {
-    struct og_turn *t = turn_of(x, x->begun);
+    struct og_round_state *t = state_of(x, x->begun);
     const struct og_round_of round = og__exchange_round(x, x->item);
     int rc = 0;
-    *t = (struct og_turn){.place = t->place, .trains = round.trains};
+    *t = (struct og_round_state){.place = t->place, .trains = round.trains};
     if (round.has) {
         OG_TRY(og__upcoming_next(&x->upcoming, &t->work));
         t->ids = t->work->sampled.batch.ids;
         t->n = t->work->sampled.batch.n_ids;
-        OG_TRY(og__kinds_list(x, &t->work->planned, &t->ids, &t->n, err));
+        OG_TRY(og__exchange_groups_list(x, &t->work->planned, &t->ids, &t->n, err));
     }
     x->item = round.after;
     OG_TRY(og__exchange_room(x, &t->place, t->n * sizeof(uint32_t), err));
-    OG_TRY(og__exchange_room(x, &x->spoken, t->n * sizeof(uint32_t), err));
+    OG_TRY(og__exchange_room(x, &x->lists_sent, t->n * sizeof(uint32_t), err));
     og__exchange_sort(x, t->ids, t->n, &t->by, t->place.at);
     OG_TRY(check_places(x, t, err));
 out:
@@ -212,14 +213,14 @@ static int tell_counts(struct og_exchange *x, uint32_t *counts, struct og_err *e
 {
     struct og_message send[OG__MOST_RANKS];
     struct og_message receive[OG__MOST_RANKS];
-    uint32_t asks[OG__MOST_RANKS];
-    const struct og_turn *t = turn_of(x, x->begun);
+    uint32_t row_counts[OG__MOST_RANKS];
+    const struct og_round_state *t = state_of(x, x->begun);
     for (uint32_t i = 0; i < x->ranks; i++) {
-        asks[i] = asks_of(t, i);
-        send[i] = (struct og_message){&asks[i], sizeof(asks[i])};
+        row_counts[i] = requested_of(t, i);
+        send[i] = (struct og_message){&row_counts[i], sizeof(row_counts[i])};
         receive[i] = (struct og_message){&counts[i], sizeof(counts[i])};
     }
-    counts[x->rank] = asks[x->rank];
+    counts[x->rank] = row_counts[x->rank];
     return og__exchange_swap(x, send, receive, err);
 }
 
@@ -229,7 +230,8 @@ static int room_for_lists(struct og_exchange *x, const uint32_t *counts, struct 
     int rc;
     for (uint32_t i = 0; i < x->ranks; i++)
         rows += counts[i];
-    OG_TRY(og__exchange_room(x, &x->heard, (rows - counts[x->rank]) * sizeof(uint32_t), err));
+    OG_TRY(
+        og__exchange_room(x, &x->lists_received, (rows - counts[x->rank]) * sizeof(uint32_t), err));
     og__demand_clear(&x->demand);
     OG_TRY(og__demand_reserve(&x->demand, 1, rows, err));
 out:
@@ -239,7 +241,7 @@ out:
 static int check_list(const struct og_exchange *x, uint32_t from, const uint32_t *nodes, uint32_t n,
                       struct og_err *err)
 {
-    return og__kinds_fit(x, nodes, n)
+    return og__exchange_groups_fit(x, nodes, n)
                ? 0
                : og__fail(err, -EPROTO, "start all workers from the same version",
                           "worker %u requests rows that worker %u does not own", from, x->rank);
@@ -252,13 +254,13 @@ int og__exchange_lists(struct og_exchange *x, const uint32_t *first, const uint3
     struct og_message receive[OG__MOST_RANKS];
     size_t bytes[OG__MOST_RANKS];
     const uint32_t *nodes[OG__MOST_RANKS];
-    uint32_t *spoken = x->spoken.at;
+    uint32_t *lists_sent = x->lists_sent.at;
     for (uint32_t i = 0; i < x->ranks; i++) {
-        send[i] =
-            (struct og_message){spoken + first[i], (first[i + 1] - first[i]) * sizeof(*spoken)};
-        bytes[i] = counts[i] * sizeof(*spoken);
+        send[i] = (struct og_message){lists_sent + first[i],
+                                      (first[i + 1] - first[i]) * sizeof(*lists_sent)};
+        bytes[i] = counts[i] * sizeof(*lists_sent);
     }
-    og__comm_lay(x->with.comm, x->heard.at, send[x->rank].at, bytes, receive);
+    og__comm_lay(x->with.comm, x->lists_received.at, send[x->rank].at, bytes, receive);
     int rc;
     OG_TRY(og__exchange_swap(x, send, receive, err));
     for (uint32_t i = 0; i < x->ranks; i++) {
@@ -300,7 +302,7 @@ out:
 }
 
 /* All that such a plan finds in the cache is there. */
-static int await_filling(struct og_exchange *x, struct og_turn *t, struct og_err *err)
+static int await_filling(struct og_exchange *x, struct og_round_state *t, struct og_err *err)
 {
     struct og_filled filled = {0};
     const int rc = og__filling_await(x->filling, x->planned - 1, &filled, err);
@@ -312,7 +314,7 @@ static int await_filling(struct og_exchange *x, struct og_turn *t, struct og_err
 static int begin_reading(struct og_exchange *x, struct og_err *err)
 {
     const struct og_data_path *d = x->path;
-    struct og_turn *t = turn_of(x, x->begun);
+    struct og_round_state *t = state_of(x, x->begun);
     struct og_plan *plan = &x->served.plan;
     x->planned++;
     const struct og_demanded requested = requested_last(x);
@@ -325,7 +327,7 @@ static int begin_reading(struct og_exchange *x, struct og_err *err)
     OG_TRY(x->known ? await_filling(x, t, err) : 0);
     start = og__now(); /* who fills counts its own time */
     og__rows_of_own(d->config, plan->misses, plan->n_misses);
-    OG_TRY(og__kinds_serve(x, &requested, err));
+    OG_TRY(og__exchange_groups_serve(x, &requested, err));
     t->requested = requested.n_at;
     t->sent = requested.n_at - requested.counts[x->rank];
     t->misses = plan->n_misses;
@@ -342,7 +344,7 @@ out:
  * others into their messages. */
 static int finish_reading(struct og_exchange *x, uint64_t round, struct og_err *err)
 {
-    struct og_turn *t = turn_of(x, round);
+    struct og_round_state *t = state_of(x, round);
     struct og_room *received = &x->received[round % OG__RECEIVED];
     const struct og_row_store *rows = &x->path->rows;
     const struct og_demanded requested = requested_last(x);
@@ -352,11 +354,11 @@ static int finish_reading(struct og_exchange *x, uint64_t round, struct og_err *
     x->reading = false; /* it ends, whatever comes */
     OG_TRY(rows->ops->finish(rows->self, &x->served, err));
     t->read = x->served.read;
-    OG_TRY(og__exchange_room(x, &x->sent, og__kinds_sizes(x, &requested, bytes), err));
-    OG_TRY(og__exchange_room(x, received, t->by.begins[x->ranks] * x->kinds.unit, err));
+    OG_TRY(og__exchange_room(x, &x->sent, og__exchange_groups_sizes(x, &requested, bytes), err));
+    OG_TRY(og__exchange_room(x, received, t->by.begins[x->ranks] * x->groups.unit, err));
     OG_TRY(og__place_room(x, round, err));
     og__comm_lay(x->with.comm, x->sent.at,
-                 (char *)received->at + t->by.begins[x->rank] * x->kinds.unit, bytes, x->send);
+                 (char *)received->at + t->by.begins[x->rank] * x->groups.unit, bytes, x->send);
 out:
     t->gather_seconds += og__now() - start;
     return rc;
@@ -366,14 +368,14 @@ out:
  * have begun the round before, and so left the one before that. */
 static void pack_rows(struct og_exchange *x, uint64_t round)
 {
-    struct og_turn *t = turn_of(x, round);
+    struct og_round_state *t = state_of(x, round);
     const struct og_row_store *rows = &x->path->rows;
     const struct og_demanded requested = requested_last(x);
     const double start = og__now();
     if (x->in_place.area.of)
         og__place_rows(x, round, &requested);
     else
-        og__kinds_put(x, &requested, og__kinds_copy);
+        og__exchange_groups_put(x, &requested, og__exchange_groups_copy);
     rows->ops->end(rows->self, &x->served);
     og__filling_done(x->filling, x->planned);
     t->gather_seconds += og__now() - start;
@@ -383,8 +385,8 @@ static void pack_rows(struct og_exchange *x, uint64_t round)
 static int send_rows(struct og_exchange *x, uint64_t round, struct og_err *err)
 {
     struct og_message receive[OG__MOST_RANKS];
-    const uint64_t *begins = turn_of(x, round)->by.begins;
-    const size_t unit = x->kinds.unit;
+    const uint64_t *begins = state_of(x, round)->by.begins;
+    const size_t unit = x->groups.unit;
     char *to = x->received[round % OG__RECEIVED].at;
     for (uint32_t i = 0; i < x->ranks; i++)
         receive[i] = (struct og_message){to + begins[i] * unit, (begins[i + 1] - begins[i]) * unit};
@@ -429,13 +431,13 @@ static int step(struct og_exchange *x, bool begins, bool brings, struct og_err *
     rc = prepare(x, hears, brings, counts, err);
     OG_TRY(og__exchange_agree(x, rc, err));
     if (hears)
-        OG_TRY(og__exchange_lists(x, turn_of(x, x->begun)->by.first, counts, err));
+        OG_TRY(og__exchange_lists(x, state_of(x, x->begun)->by.first, counts, err));
     if (brings && !hears)
         pack_rows(x, x->here);
     if (brings) {
         OG_TRY(send_rows(x, x->here, err));
-        if (turn_of(x, x->here)->work)
-            turn_of(x, x->here)->work->rows = og__kinds_show(x, x->here);
+        if (state_of(x, x->here)->work)
+            state_of(x, x->here)->work->rows = og__exchange_groups_show(x, x->here);
         x->here++;
     }
     if (begins)
@@ -449,7 +451,7 @@ int og__exchange_reach(struct og_exchange *x, struct og_err *err)
     int rc = 0;
     x->reached++; /* what lists of a superbatch took before it is in x->waited */
     for (;;) {
-        const bool begins = x->item < x->limit && x->begun < x->reached + OG__TURNS - 1;
+        const bool begins = x->item < x->limit && x->begun < x->reached + OG__ROUNDS_UNDER_WAY - 1;
         const bool brings = x->here < x->begun && x->here < x->reached + OG__RECEIVED - 1;
         if (!begins && !brings)
             break;
@@ -459,16 +461,16 @@ int og__exchange_reach(struct og_exchange *x, struct og_err *err)
         OG_TRY(og__exchange_await(x, err));
     OG_TRY(og__place_check(x, x->reached - 1, err));
 out:
-    turn_of(x, x->reached - 1)->exchange_seconds = x->waited;
-    x->reached_turn[(x->reached - 1) % OG__MOST_REACHED] = *turn_of(x, x->reached - 1);
+    state_of(x, x->reached - 1)->exchange_seconds = x->waited;
+    x->reached_state[(x->reached - 1) % OG__MOST_REACHED] = *state_of(x, x->reached - 1);
     x->waited = 0;
     return rc;
 }
 
 uint64_t og__exchange_count(struct og_exchange *x, struct og_epoch_counters *c)
 {
-    assert(x->told < x->reached && x->reached - x->told <= OG__MOST_REACHED);
-    const struct og_turn *t = &x->reached_turn[x->told++ % OG__MOST_REACHED];
+    assert(x->counted < x->reached && x->reached - x->counted <= OG__MOST_REACHED);
+    const struct og_round_state *t = &x->reached_state[x->counted++ % OG__MOST_REACHED];
     const uint64_t bytes = t->read.bytes + t->plan_read.bytes;
     c->plan_seconds += t->plan_seconds;
     c->gather_seconds += t->gather_seconds + t->fill_seconds;
@@ -488,6 +490,6 @@ uint64_t og__exchange_count(struct og_exchange *x, struct og_epoch_counters *c)
     c->bytes_read += bytes;
     c->feature_bytes_read += t->read.bytes;
     c->trace_bytes_read += t->plan_read.bytes;
-    c->rows_exchanged += t->by.first[x->ranks] - asks_of(t, x->rank);
+    c->rows_exchanged += t->by.first[x->ranks] - requested_of(t, x->rank);
     return t->sent;
 }

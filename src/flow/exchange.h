@@ -77,9 +77,9 @@ uint64_t og__exchange_limit(const struct og_exchange *x);
 /* own: this rank's batches from its item `first` on, with its lookahead. Then *requested is what
  * ranks request of this owner, valid until the next call. It covers the superbatch's own *rounds,
  * and as many after them as all ranks have sampled. */
-OG_MUST_CHECK int og__exchange_hear(struct og_exchange *x, const struct og_trace *own,
-                                    uint64_t first, struct og_trace *requested, uint32_t *rounds,
-                                    struct og_err *err);
+OG_MUST_CHECK int og__exchange_requests(struct og_exchange *x, const struct og_trace *own,
+                                        uint64_t first, struct og_trace *requested,
+                                        uint32_t *rounds, struct og_err *err);
 /* A plan to make others in, while none is carried out. */
 struct og_plan *og__exchange_scratch(struct og_exchange *x);
 /* A round's plan is at `at` in the path's store of plans. */

@@ -2,8 +2,8 @@
  * at once, so that an owner's policy sees what comes.
  *
  *   own batches     sampled ahead, as without others
- *   bound           it ends with a round, where that of the rank ends that has room for least
- *   hear            lists of all its rounds, and of those that a policy sees after it
+ *   bound           it ends with a round, where that of the rank ends that has room for
+ * least_of_ranks hear            lists of all its rounds, and of those that a policy sees after it
  *   planned         the owner's plans of them, spilled
  *   reach, ...      rounds one after another, until its end */
 #include "flow/exchange_parts.h"
@@ -32,8 +32,8 @@ static uint64_t own_item(const struct og_exchange *x, uint64_t item)
                                  : (item + x->ranks - 1 - x->rank) / x->ranks;
 }
 
-/* The least that one brings. */
-static int least(struct og_exchange *x, uint64_t *value, struct og_err *err)
+/* The least_of_ranks that one brings. */
+static int least_of_ranks(struct og_exchange *x, uint64_t *value, struct og_err *err)
 {
     uint64_t all[OG__MOST_RANKS] = {0};
     all[x->rank] = *value;
@@ -53,7 +53,7 @@ bool og__exchange_goes_on(const struct og_exchange *x)
 int og__exchange_bound(struct og_exchange *x, uint64_t *last, struct og_err *err)
 {
     uint64_t item = round_start(x, *last);
-    int rc = least(x, &item, err);
+    int rc = least_of_ranks(x, &item, err);
     x->known = true;
     x->planned = 0;
     x->limit = item;
@@ -96,7 +96,7 @@ static int next_batch(struct og_exchange *x, struct own_rounds *own, const uint3
     const uint64_t *ptr = own->trace->ptr + own->batch++;
     *ids = own->trace->ids + ptr[0];
     *n = (uint32_t)(ptr[1] - ptr[0]);
-    return og__kinds_list(x, &x->listed, ids, n, err);
+    return og__exchange_groups_list(x, &x->listed, ids, n, err);
 }
 
 static uint32_t longest_of(const struct og_trace *trace)
@@ -127,7 +127,7 @@ out:
     return rc;
 }
 
-static int tell_tables(struct og_exchange *x, uint32_t rounds, uint32_t *own, uint32_t *all,
+static int send_tables(struct og_exchange *x, uint32_t rounds, uint32_t *own, uint32_t *all,
                        struct og_err *err)
 {
     struct og_message send[OG__MOST_RANKS];
@@ -155,8 +155,8 @@ static int room_for_all(struct og_exchange *x, uint32_t rounds, const uint32_t *
         most = OG_MAX(most, of_round - all[(size_t)x->rank * rounds + k]);
     }
     int rc;
-    OG_TRY(og__exchange_room(x, &x->spoken, longest * sizeof(uint32_t), err));
-    OG_TRY(og__exchange_room(x, &x->heard, most * sizeof(uint32_t), err));
+    OG_TRY(og__exchange_room(x, &x->lists_sent, longest * sizeof(uint32_t), err));
+    OG_TRY(og__exchange_room(x, &x->lists_received, most * sizeof(uint32_t), err));
     OG_TRY(og__exchange_room(x, &x->codes_at, rounds * sizeof(uint64_t), err));
     og__demand_clear(&x->demand);
     OG_TRY(og__demand_reserve(&x->demand, rounds, rows, err));
@@ -164,8 +164,8 @@ out:
     return rc;
 }
 
-static int tell_all(struct og_exchange *x, const struct og_trace *trace, uint32_t rounds,
-                    const uint32_t *all, struct og_err *err)
+static int send_lists(struct og_exchange *x, const struct og_trace *trace, uint32_t rounds,
+                      const uint32_t *all, struct og_err *err)
 {
     struct own_rounds at = {trace, x->item, 0};
     int rc = 0;
@@ -184,29 +184,29 @@ out:
     return rc;
 }
 
-int og__exchange_hear(struct og_exchange *x, const struct og_trace *own, uint64_t first,
-                      struct og_trace *requested, uint32_t *rounds, struct og_err *err)
+int og__exchange_requests(struct og_exchange *x, const struct og_trace *own, uint64_t first,
+                          struct og_trace *requested, uint32_t *rounds, struct og_err *err)
 {
     uint64_t until = round_start(x, first + own->n_batches);
-    int rc = least(x, &until, err);
+    int rc = least_of_ranks(x, &until, err);
     if (rc < 0)
         return rc;
     const uint32_t n = rounds_until(x, until);
     const size_t table = (size_t)n * x->ranks;
     *rounds = rounds_until(x, x->limit);
     const uint32_t longest = longest_of(own);
-    rc = og__exchange_room(x, &x->asks, 2 * table * sizeof(uint32_t), err);
+    rc = og__exchange_room(x, &x->row_counts, 2 * table * sizeof(uint32_t), err);
     if (rc == 0)
-        rc = og__kinds_reserve(x, &x->listed, longest, err);
+        rc = og__exchange_groups_reserve(x, &x->listed, longest, err);
     if (rc == 0)
-        rc = count_rows(x, own, n, x->asks.at, err);
+        rc = count_rows(x, own, n, x->row_counts.at, err);
     OG_TRY(og__exchange_agree(x, rc, err));
-    uint32_t *of_own = x->asks.at;
+    uint32_t *of_own = x->row_counts.at;
     uint32_t *of_all = of_own + table;
-    OG_TRY(tell_tables(x, n, of_own, of_all, err));
+    OG_TRY(send_tables(x, n, of_own, of_all, err));
     rc = room_for_all(x, n, of_all, longest, err);
     OG_TRY(og__exchange_agree(x, rc, err));
-    OG_TRY(tell_all(x, own, n, of_all, err));
+    OG_TRY(send_lists(x, own, n, of_all, err));
     *requested = og__demand_trace(&x->demand);
 out:
     return rc;

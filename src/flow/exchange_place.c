@@ -33,8 +33,8 @@ static int charge(struct og_exchange *x, struct og_err *err)
     const struct og_data_path *d = x->path;
     size_t bytes = d->memory->shown ? 0 : d->workload->bytes.read;
     int rc = 0;
-    for (uint32_t t = 0; d->memory->shown && t < x->kinds.n; t++)
-        bytes += d->size[t].staging_rows * x->kinds.kind[t].row_bytes;
+    for (uint32_t t = 0; d->memory->shown && t < x->groups.n; t++)
+        bytes += d->size[t].staging_rows * x->groups.group[t].row_bytes;
     for (int i = 0; rc == 0 && i < OG__RECEIVED; i++) {
         rc = og__budget_charge(d->budget, bytes, part, err);
         p->charged[i] = rc == 0 ? bytes : 0;
@@ -42,17 +42,17 @@ static int charge(struct og_exchange *x, struct og_err *err)
     return rc;
 }
 
-/* Each kind has a row more than its share: any owner's rows fit. */
+/* Each group has a row more than its share: any owner's rows fit. */
 static void set_places(struct og_exchange *x)
 {
     const struct og_data_path *d = x->path;
     struct og_in_place *p = &x->in_place;
     uint32_t slots = 0;
-    p->unit = x->kinds.unit;
-    x->kinds.unit = sizeof(uint32_t); /* of a message, which has places of rows */
-    for (uint32_t t = 0; t < x->kinds.n; t++) {
-        struct og_rows_kind *k = &x->kinds.kind[t];
-        const uint32_t n = x->kinds.end[t] - (t > 0 ? x->kinds.end[t - 1] : 0);
+    p->unit = x->groups.unit;
+    x->groups.unit = sizeof(uint32_t); /* of a message, which has places of rows */
+    for (uint32_t t = 0; t < x->groups.n; t++) {
+        struct og_exchange_group *k = &x->groups.group[t];
+        const uint32_t n = x->groups.end[t] - (t > 0 ? x->groups.end[t - 1] : 0);
         k->takes = (uint32_t)(k->row_bytes / p->unit);
         k->units = k->takes > 0;
         p->room += (n / x->ranks + 1) * k->takes;
@@ -66,7 +66,7 @@ static void set_places(struct og_exchange *x)
 
 static uint32_t own_slots(const struct og_exchange *x)
 {
-    const struct og_rows_kind *last = &x->kinds.kind[x->kinds.n - 1];
+    const struct og_exchange_group *last = &x->groups.group[x->groups.n - 1];
     return last->slots_at + last->slots * last->takes;
 }
 
@@ -113,8 +113,8 @@ static size_t find_copied(struct og_exchange *x)
     const struct og_gather *from = x->path->gather;
     struct og_io_counts ignored = {0};
     uint32_t units = 0;
-    for (uint32_t t = 0; t < x->kinds.n; t++) {
-        struct og_rows_kind *k = &x->kinds.kind[t];
+    for (uint32_t t = 0; t < x->groups.n; t++) {
+        struct og_exchange_group *k = &x->groups.group[t];
         k->n = own_slots(x) > 0 ? og__gather_read_of(from, x->served.staging, t, &ignored)
                                 : x->served.rows[t].n;
         k->n_at = units;
@@ -144,10 +144,10 @@ out:
     return rc;
 }
 
-/* Copies rows of a kind, in the order of their places. */
+/* Copies rows of a group, in the order of their places. */
 static void copy_rows(const struct og_exchange *x, uint32_t t, char *to)
 {
-    const struct og_rows_kind *k = &x->kinds.kind[t];
+    const struct og_exchange_group *k = &x->groups.group[t];
     const struct og_rows *rows = &x->served.rows[t];
     if (own_slots(x) == 0) {
         og__rows_copy(rows, 0, k->n, to);
@@ -161,8 +161,8 @@ static void copy_rows(const struct og_exchange *x, uint32_t t, char *to)
 static void put_places(const struct og_exchange *x, const struct og_demanded *requested,
                        const struct og_run *r, char **to)
 {
-    const struct og_rows_kind *k = &x->kinds.kind[r->kind];
-    const struct og_rows *rows = &x->served.rows[r->kind];
+    const struct og_exchange_group *k = &x->groups.group[r->group];
+    const struct og_rows *rows = &x->served.rows[r->group];
     const uint32_t copied = first_row(x, x->rank, x->here) + k->n_at;
     const uint32_t cached = first_cached(x, x->rank) + k->slots_at;
     const bool shown = own_slots(x) > 0;
@@ -179,9 +179,9 @@ static void put_places(const struct og_exchange *x, const struct og_demanded *re
 void og__place_rows(struct og_exchange *x, uint64_t round, const struct og_demanded *requested)
 {
     char *to = x->in_place.base + place_of(x, first_row(x, x->rank, round));
-    for (uint32_t t = 0; t < x->kinds.n; t++)
-        copy_rows(x, t, to + place_of(x, x->kinds.kind[t].n_at));
-    og__kinds_put(x, requested, put_places);
+    for (uint32_t t = 0; t < x->groups.n; t++)
+        copy_rows(x, t, to + place_of(x, x->groups.group[t].n_at));
+    og__exchange_groups_put(x, requested, put_places);
 }
 
 /* An owner's cache. It has been announced by now. */
@@ -207,20 +207,20 @@ static bool is_row_of(const struct og_exchange *x, uint32_t owner, uint64_t roun
 
 int og__place_check(struct og_exchange *x, uint64_t round, struct og_err *err)
 {
-    const struct og_turn *turn = &x->turn[round % OG__TURNS];
+    const struct og_round_state *state = &x->state[round % OG__ROUNDS_UNDER_WAY];
     const uint32_t *number = x->received[round % OG__RECEIVED].at;
-    const uint32_t *place = turn->place.at;
+    const uint32_t *place = state->place.at;
     int rc = 0;
     if (!x->in_place.area.of)
         return 0;
     assert(x->ranks > 0);
     for (uint32_t i = 0; i < x->ranks; i++)
         OG_TRY(open_cache(x, i, err));
-    for (uint32_t i = 0, t = 0; i < turn->n; i++) {
-        const uint32_t owner = og__owner_of(x->ranks, turn->ids[i]);
-        while (turn->ids[i] >= x->kinds.end[t])
+    for (uint32_t i = 0, t = 0; i < state->n; i++) {
+        const uint32_t owner = og__owner_of(x->ranks, state->ids[i]);
+        while (state->ids[i] >= x->groups.end[t])
             t++;
-        if (!is_row_of(x, owner, round, number[place[i]], x->kinds.kind[t].takes))
+        if (!is_row_of(x, owner, round, number[place[i]], x->groups.group[t].takes))
             OG_TRY(og__fail(err, -EPROTO, "start all workers from the same version",
                             "worker %u has no such rows as it announces", owner));
     }

@@ -24,12 +24,12 @@ static struct og_batch_source sample_groups(struct og_pipeline *p)
 {
     struct og_data_path *d = p->path;
     p->group_sampling = true;
-    p->batches.group_sampling = (struct og_group_source){.sampled = &p->batches.sampled,
-                                                         .seeds = &d->workload->seeds,
-                                                         .items = p->flow.items,
-                                                         .skips_training = d->offline,
-                                                         .budget = d->budget};
-    return og__source_groups(&p->batches.group_sampling);
+    p->batches.group_sampling = (struct og_sample_group_source){.sampled = &p->batches.sampled,
+                                                                .seeds = &d->workload->seeds,
+                                                                .items = p->flow.items,
+                                                                .skips_training = d->offline,
+                                                                .budget = d->budget};
+    return og__source_sample_groups(&p->batches.group_sampling);
 }
 
 /* What the folder has not is sampled. */
@@ -51,7 +51,7 @@ void og__pipeline_sample(struct og_pipeline *p, struct og_data_path *d, struct o
     p->batches.sampled = (struct og_sampled_source){.samplers = d->samplers,
                                                     .n_samplers = og__samplers(d->exec),
                                                     .n_hops = d->config->opt.n_fanout};
-    const bool group_sampling = d->memory->group.batches > 1;
+    const bool group_sampling = d->memory->sample_group.batches > 1;
     p->flow.batches = group_sampling ? sample_groups(p) : sample_alone(p);
     if (d->offline)
         p->flow.batches = read_stored(p, p->flow.batches, ids_only);
@@ -61,13 +61,14 @@ static int open_groups(struct og_pipeline *p, struct og_err *err)
 {
     const struct og_data_path *d = p->path;
     const struct og_items *items = &p->flow.items;
-    struct og_group_sampling_options opt = {.sizes = d->memory->group,
+    struct og_group_sampling_options opt = {.sizes = d->memory->sample_group,
                                             .scratch = og__scratch_or_here(&d->stores),
                                             .samplers = d->samplers,
                                             .n_samplers = og__samplers(d->exec),
                                             .stop = p->flow.stop};
     opt.sizes.batches = (uint32_t)OG_MIN((uint64_t)opt.sizes.batches, items->last - items->first);
-    return og__group_source_open(&p->batches.group_sampling, &d->structure->topology, &opt, err);
+    return og__sample_group_source_open(&p->batches.group_sampling, &d->structure->topology, &opt,
+                                        err);
 }
 
 static int run_flow(struct og_pipeline *p, og_consumer *consumer, void *arg, struct og_err *err)
@@ -82,7 +83,7 @@ static uint64_t scaled(uint64_t x, double scale)
     return (uint64_t)llround((double)x * scale);
 }
 
-/* What an epoch reads of the topology, by what the first sampling group, of n batches, read. */
+/* What an epoch reads of the topology, by what the first sample group, of n batches, read. */
 static void learn_of_group(struct og_data_path *d, const struct og_sample_reads *read, uint32_t n)
 {
     struct og_predicted *p = d->predicted;
@@ -105,7 +106,7 @@ int og__pipeline_run(struct og_pipeline *p, og_consumer *consumer, void *arg, st
         rc = run_flow(p, consumer, arg, err);
     if (p->flow.items.pass == OG__SPLITS) /* those of an evaluation do not count for an epoch */
         learn_of_group(p->path, &p->batches.group_sampling.told, p->batches.group_sampling.n_told);
-    og__group_source_close(&p->batches.group_sampling);
+    og__sample_group_source_close(&p->batches.group_sampling);
     return rc;
 }
 

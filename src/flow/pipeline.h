@@ -12,7 +12,7 @@ struct og_pipeline {
     bool group_sampling; /* batches come from that source */
     struct {
         struct og_sampled_source sampled;
-        struct og_group_source group_sampling;
+        struct og_sample_group_source group_sampling;
         struct og_stored_source stored;
         struct og_replayed_source replayed;
     } batches;

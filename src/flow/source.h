@@ -32,9 +32,9 @@ struct og_sampled_source {
 };
 struct og_batch_source og__source_sampled(struct og_sampled_source *s);
 
-/* Sampling groups. The first thread that needs a batch of a group samples the group, on all
+/* Sample groups. The first thread that needs a batch of a group samples the group, on all
  * threads, once the groups before it are taken. */
-struct og_group_source {
+struct og_sample_group_source {
     const struct og_sampled_source *sampled;
     const struct og_seed_source *seeds;
     struct og_items items; /* of the flow */
@@ -56,13 +56,13 @@ struct og_group_source {
     uint64_t end;     /* items from here on are of no group so far */
     bool failed;
 };
-struct og_batch_source og__source_groups(struct og_group_source *s);
+struct og_batch_source og__source_sample_groups(struct og_sample_group_source *s);
 /* What is set above is; close also after a failed open. */
-OG_MUST_CHECK int og__group_source_open(struct og_group_source *s,
-                                        const struct og_topology *topology,
-                                        const struct og_group_sampling_options *opt,
-                                        struct og_err *err);
-void og__group_source_close(struct og_group_source *s);
+OG_MUST_CHECK int og__sample_group_source_open(struct og_sample_group_source *s,
+                                               const struct og_topology *topology,
+                                               const struct og_group_sampling_options *opt,
+                                               struct og_err *err);
+void og__sample_group_source_close(struct og_sample_group_source *s);
 
 /* How a batch's draws are keyed. */
 struct og_sample_key og__sample_key_of(const struct og_descriptor *descriptor);

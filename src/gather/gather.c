@@ -33,8 +33,8 @@ struct staging {
     uint32_t capacity;
 };
 
-struct row_group {
-    const struct og_group *group;
+struct group {
+    const struct og_group *of;
     struct og_reader *reader; /* NULL: no rows */
     struct og_reader
         *fill_reader;     /* fills the cache while batches are in flight; NULL: `reader` does */
@@ -61,11 +61,11 @@ struct og_gather {
      * batch; memory is charged as batches need it. */
     char *base;
     size_t reserved;
-    bool charged;                /* the pinned cache is charged */
-    struct piece *pieces;        /* [2] while the cache is filled, else NULL */
-    uint32_t n_pieces;           /* started so far */
-    struct row_group *row_group; /* [n_groups] */
-    struct staging *staging;     /* [n_areas] */
+    bool charged;            /* the pinned cache is charged */
+    struct piece *pieces;    /* [2] while the cache is filled, else NULL */
+    uint32_t n_pieces;       /* started so far */
+    struct group *group;     /* [n_groups] */
+    struct staging *staging; /* [n_areas] */
 };
 
 /* ---- groups ---- */
@@ -75,8 +75,8 @@ static size_t bytes_of(const struct og_gather *g, uint32_t slots)
 {
     size_t bytes = 0;
     for (uint32_t k = 0; k < g->n_groups; k++) {
-        const uint32_t of = OG_MIN(slots, g->row_group[k].n_slots);
-        bytes += of * g->row_group[k].row_bytes;
+        const uint32_t of = OG_MIN(slots, g->group[k].n_slots);
+        bytes += of * g->group[k].row_bytes;
         slots -= of;
     }
     return bytes;
@@ -88,28 +88,28 @@ static size_t present_bytes(const struct og_gather *g)
 }
 
 /* The group of a slot: the last group with slots that begins at or before it. */
-static struct row_group *row_group_of_slot(const struct og_gather *g, uint32_t slot)
+static struct group *group_of_slot(const struct og_gather *g, uint32_t slot)
 {
     uint32_t k = g->n_groups - 1;
-    while (k > 0 && (g->row_group[k].slot > slot || g->row_group[k].n_slots == 0))
+    while (k > 0 && (g->group[k].slot > slot || g->group[k].n_slots == 0))
         k--;
-    return &g->row_group[k];
+    return &g->group[k];
 }
 
-static char *slot_at(const struct og_gather *g, const struct row_group *w, uint32_t slot)
+static char *slot_at(const struct og_gather *g, const struct group *w, uint32_t slot)
 {
     return g->base + w->at + (slot - w->slot) * w->row_bytes;
 }
 
-static uint64_t end_of(const struct row_group *w)
+static uint64_t end_of(const struct group *w)
 {
-    return (uint64_t)(w->group->first + w->group->n_nodes);
+    return (uint64_t)(w->of->first + w->of->n_nodes);
 }
 
 /* With one group, nodes have its numbers; with several, the graph's. */
-static uint32_t first_of(const struct og_gather *g, const struct row_group *w)
+static uint32_t first_of(const struct og_gather *g, const struct group *w)
 {
-    return g->n_groups > 1 ? (uint32_t)w->group->first : 0;
+    return g->n_groups > 1 ? (uint32_t)w->of->first : 0;
 }
 
 static struct og_reader_options reading(const struct og_group *group,
@@ -127,10 +127,10 @@ static int areas_of(const struct og_gather_options *opt, uint32_t n_groups)
     return opt->n_staging + (opt->fills_during_training && n_groups == 1 ? FILL_AREAS : 0);
 }
 
-static uint32_t most_staging_rows(const struct og_gather *g, const struct row_group *w)
+static uint32_t most_staging_rows(const struct og_gather *g, const struct group *w)
 {
     const uint64_t rows = (UINT32_MAX - (uint64_t)w->n_slots - PAGE) / (uint64_t)g->n_areas;
-    return w->group->dim > 0 ? (uint32_t)OG_MIN((uint64_t)w->group->n_nodes, rows) : 0;
+    return w->of->dim > 0 ? (uint32_t)OG_MIN((uint64_t)w->of->n_nodes, rows) : 0;
 }
 
 /* Rows of a piece with staging areas of its own; a group may have rows of no bytes. */
@@ -201,7 +201,7 @@ static int grow_part(struct og_gather *g, struct staging *s, uint32_t k, uint32_
                      struct og_err *err)
 {
     struct part *p = &s->part[k];
-    const size_t row_bytes = g->row_group[k].row_bytes;
+    const size_t row_bytes = g->group[k].row_bytes;
     if (rows <= p->capacity)
         return 0;
     if (g->pinned)
@@ -251,7 +251,7 @@ static size_t charged_bytes(const struct og_gather *g)
  * with a private area. */
 static size_t gap_bytes(const struct og_gather *g)
 {
-    const size_t row = OG_MAX(g->row_group[0].row_bytes, (size_t)1);
+    const size_t row = OG_MAX(g->group[0].row_bytes, (size_t)1);
     return g->n_processes ? (PAGE / row + 1) * row : 0;
 }
 
@@ -281,8 +281,8 @@ static int pin_rows(struct og_gather *g, const struct og_gather_options *opt, st
     OG_TRY(pin_cache(g, err));
     for (int i = 0; i < g->n_areas; i++)
         for (uint32_t k = 0; k < g->n_groups; k++)
-            OG_TRY(pin_part(g, &g->staging[i].part[k], g->row_group[k].row_bytes,
-                            opt->staging_rows[k], err));
+            OG_TRY(pin_part(g, &g->staging[i].part[k], g->group[k].row_bytes, opt->staging_rows[k],
+                            err));
 out:
     return rc;
 }
@@ -292,7 +292,7 @@ static size_t area_bytes(const struct og_gather *g)
 {
     size_t bytes = 0;
     for (uint32_t k = 0; k < g->n_groups; k++)
-        bytes += most_staging_rows(g, &g->row_group[k]) * g->row_group[k].row_bytes;
+        bytes += most_staging_rows(g, &g->group[k]) * g->group[k].row_bytes;
     return bytes;
 }
 
@@ -302,7 +302,7 @@ static int open_area(struct og_gather *g, int area, char *at, const struct og_ga
     struct staging *s = &g->staging[area];
     int rc = 0;
     for (uint32_t k = 0; k < g->n_groups; k++) {
-        const struct row_group *w = &g->row_group[k];
+        const struct group *w = &g->group[k];
         const uint32_t most = most_staging_rows(g, w);
         s->part[k].at = at;
         at += most * w->row_bytes;
@@ -338,27 +338,27 @@ out:
     return rc;
 }
 
-static void lay_row_group(struct og_gather *g, uint32_t k, const struct og_group *group,
-                          uint32_t n_slots)
+static void lay_group(struct og_gather *g, uint32_t k, const struct og_group *group,
+                      uint32_t n_slots)
 {
-    g->row_group[k] = (struct row_group){.group = group,
-                                         .row_bytes = og__row_bytes(group),
-                                         .slot = g->n_slots,
-                                         .n_slots = group->dim > 0 ? n_slots : 0,
-                                         .at = bytes_of(g, g->n_slots)};
-    g->n_slots += g->row_group[k].n_slots;
+    g->group[k] = (struct group){.of = group,
+                                 .row_bytes = og__row_bytes(group),
+                                 .slot = g->n_slots,
+                                 .n_slots = group->dim > 0 ? n_slots : 0,
+                                 .at = bytes_of(g, g->n_slots)};
+    g->n_slots += g->group[k].n_slots;
 }
 
-static int open_readers(struct og_gather *g, struct row_group *w,
-                        const struct og_gather_options *opt, struct og_err *err)
+static int open_readers(struct og_gather *g, struct group *w, const struct og_gather_options *opt,
+                        struct og_err *err)
 {
     int rc = 0;
-    if (w->group->dim == 0)
+    if (w->of->dim == 0)
         return 0;
-    const struct og_reader_options how = reading(w->group, &opt->reader);
-    OG_TRY(og__features_open(&w->reader, w->group, &how, g->budget, err));
+    const struct og_reader_options how = reading(w->of, &opt->reader);
+    OG_TRY(og__features_open(&w->reader, w->of, &how, g->budget, err));
     if (opt->fills_during_training)
-        OG_TRY(og__features_open(&w->fill_reader, w->group, &how, g->budget, err));
+        OG_TRY(og__features_open(&w->fill_reader, w->of, &how, g->budget, err));
 out:
     return rc;
 }
@@ -366,9 +366,9 @@ out:
 static int make_arrays(struct og_gather *g, struct og_err *err)
 {
     bool all;
-    g->row_group = calloc(g->n_groups, sizeof(*g->row_group));
+    g->group = calloc(g->n_groups, sizeof(*g->group));
     g->staging = calloc((size_t)g->n_areas, sizeof(*g->staging));
-    all = g->row_group && g->staging;
+    all = g->group && g->staging;
     for (int i = 0; all && i < g->n_areas; i++) {
         struct staging *s = &g->staging[i];
         s->part = calloc(g->n_groups, sizeof(*s->part));
@@ -395,11 +395,11 @@ int og__gather_open(struct og_gather **out, const struct og_group *group, uint32
                             .pinned = opt->pinned};
     OG_TRY(make_arrays(g, err));
     for (uint32_t k = 0; k < n_groups; k++)
-        lay_row_group(g, k, &group[k], opt->n_slots[k]);
+        lay_group(g, k, &group[k], opt->n_slots[k]);
     g->n_released = opt->n_released;
     OG_TRY(g->pinned ? pin_rows(g, opt, err) : open_rows(g, opt, err));
     for (uint32_t k = 0; k < n_groups; k++)
-        OG_TRY(open_readers(g, &g->row_group[k], opt, err));
+        OG_TRY(open_readers(g, &g->group[k], opt, err));
     *out = g;
     return 0;
 out:
@@ -410,7 +410,7 @@ out:
 static void close_area(struct og_gather *g, struct staging *s)
 {
     for (uint32_t k = 0; s->part && k < g->n_groups; k++) {
-        const size_t bytes = s->part[k].capacity * g->row_group[k].row_bytes;
+        const size_t bytes = s->part[k].capacity * g->group[k].row_bytes;
         if (g->pinned)
             g->pinned->give(g->pinned->self, s->part[k].at, bytes);
         og__budget_uncharge(g->budget, bytes, STAGING);
@@ -424,9 +424,9 @@ void og__gather_close(struct og_gather *g)
 {
     if (!g)
         return;
-    for (uint32_t k = 0; g->row_group && k < g->n_groups; k++) {
-        og__reader_close(g->row_group[k].reader);
-        og__reader_close(g->row_group[k].fill_reader);
+    for (uint32_t k = 0; g->group && k < g->n_groups; k++) {
+        og__reader_close(g->group[k].reader);
+        og__reader_close(g->group[k].fill_reader);
     }
     free(g->pieces);
     for (int i = 0; g->staging && i < g->n_areas; i++)
@@ -438,7 +438,7 @@ void og__gather_close(struct og_gather *g)
         og__budget_uncharge(g->budget, charged_bytes(g), CACHE);
         og__address_release(g->base, g->reserved);
     }
-    free(g->row_group);
+    free(g->group);
     free(g->staging);
     free(g);
 }
@@ -451,8 +451,8 @@ int og__gather_areas(const struct og_gather *g)
 const char *og__gather_engine(const struct og_gather *g)
 {
     for (uint32_t k = 0; k < g->n_groups; k++)
-        if (g->row_group[k].reader)
-            return og__reader_engine(g->row_group[k].reader);
+        if (g->group[k].reader)
+            return og__reader_engine(g->group[k].reader);
     return "none";
 }
 
@@ -513,7 +513,7 @@ uint32_t og__gather_lacking(const struct og_gather *g, size_t bytes)
  * staging area. */
 struct piece {
     struct og_read_job job;
-    struct row_group *row_group;
+    struct group *group;
     struct part *via; /* NULL = directly */
     uint32_t n;       /* 0 = idle */
     uint32_t nodes[OG__FILL_ROWS], slots[OG__FILL_ROWS];
@@ -527,7 +527,7 @@ static uint32_t neighbours(const uint32_t *slots, uint32_t n)
     return OG_MIN(i, n);
 }
 
-static struct og_reader *filler_of(const struct row_group *w)
+static struct og_reader *filler_of(const struct group *w)
 {
     return w->fill_reader ? w->fill_reader : w->reader;
 }
@@ -535,16 +535,15 @@ static struct og_reader *filler_of(const struct row_group *w)
 static int start_piece(struct og_gather *g, struct piece *p, struct staging *via,
                        struct og_err *err)
 {
-    const uint32_t k = (uint32_t)(p->row_group - g->row_group);
+    const uint32_t k = (uint32_t)(p->group - g->group);
     int rc = 0;
     p->via = neighbours(p->slots, p->n) == p->n ? NULL : &via->part[k];
     if (p->via)
         OG_TRY(grow_part(g, via, k, p->n, err));
-    p->job =
-        (struct og_read_job){.rows = p->nodes,
-                             .n = p->n,
-                             .out = p->via ? p->via->at : slot_at(g, p->row_group, p->slots[0])};
-    OG_TRY(og__reader_submit(filler_of(p->row_group), &p->job, err));
+    p->job = (struct og_read_job){.rows = p->nodes,
+                                  .n = p->n,
+                                  .out = p->via ? p->via->at : slot_at(g, p->group, p->slots[0])};
+    OG_TRY(og__reader_submit(filler_of(p->group), &p->job, err));
 out:
     if (rc < 0)
         p->n = 0;
@@ -556,7 +555,7 @@ static int finish_piece(struct og_gather *g, struct piece *p, struct og_io_count
 {
     if (p->n == 0)
         return 0;
-    const struct row_group *w = p->row_group;
+    const struct group *w = p->group;
     int rc;
     OG_TRY(og__reader_wait(filler_of(w), &p->job, err));
     for (uint32_t i = 0; p->via && i < p->n; i++)
@@ -577,7 +576,7 @@ static struct staging *fill_areas(struct og_gather *g, uint32_t *n)
 
 /* Two pieces alternate, so that the disk never waits for the next list of nodes. With one staging
  * area they run one after the other. */
-static int fill_piece(struct og_gather *g, struct row_group *w, const uint32_t *nodes,
+static int fill_piece(struct og_gather *g, struct group *w, const uint32_t *nodes,
                       const uint32_t *slots, uint32_t n, struct og_io_counts *counts,
                       struct og_err *err)
 {
@@ -586,7 +585,7 @@ static int fill_piece(struct og_gather *g, struct row_group *w, const uint32_t *
     uint32_t n_areas;
     struct staging *areas = fill_areas(g, &n_areas);
     now->n = n;
-    now->row_group = w;
+    now->group = w;
     for (uint32_t i = 0; i < n; i++)
         now->nodes[i] = nodes[i] - first_of(g, w);
     memcpy(now->slots, slots, n * sizeof(*slots));
@@ -599,7 +598,7 @@ out:
 
 /* Number of the n rows, all of one group, that form a piece. A piece through a staging area is
  * bounded by the area; without areas pieces are direct. */
-static uint32_t piece_rows(struct og_gather *g, const struct row_group *w, const uint32_t *slots,
+static uint32_t piece_rows(struct og_gather *g, const struct group *w, const uint32_t *slots,
                            uint32_t n)
 {
     enum { LEAST_ROWS = 256 };
@@ -608,7 +607,7 @@ static uint32_t piece_rows(struct og_gather *g, const struct row_group *w, const
     const uint32_t straight = neighbours(slots, n);
     if (straight == n || n_areas == 0)
         return straight;
-    return OG_MIN(n, OG_MAX(areas->part[w - g->row_group].capacity, (uint32_t)LEAST_ROWS));
+    return OG_MIN(n, OG_MAX(areas->part[w - g->group].capacity, (uint32_t)LEAST_ROWS));
 }
 
 static uint32_t count_group(const struct og_group *group, const uint32_t *nodes, uint32_t n)
@@ -619,7 +618,7 @@ static uint32_t count_group(const struct og_group *group, const uint32_t *nodes,
     return k;
 }
 
-static int fill_group(struct og_gather *g, struct row_group *w, const uint32_t *nodes,
+static int fill_group(struct og_gather *g, struct group *w, const uint32_t *nodes,
                       const uint32_t *slots, uint32_t n, struct og_io_counts *counts,
                       struct og_err *err)
 {
@@ -642,10 +641,10 @@ int og__gather_fill(struct og_gather *g, const uint32_t *nodes, const uint32_t *
     if (!g->pieces && !(g->pieces = calloc(2, sizeof(*g->pieces))))
         return og__fail_errno(err, -ENOMEM, NULL, "filling the cache");
     for (uint32_t first = 0, k; first < n; first += k) {
-        struct row_group *w = g->row_group;
-        while (w + 1 < g->row_group + g->n_groups && nodes[first] >= end_of(w))
+        struct group *w = g->group;
+        while (w + 1 < g->group + g->n_groups && nodes[first] >= end_of(w))
             w++;
-        k = g->n_groups > 1 ? count_group(w->group, nodes + first, n - first) : n;
+        k = g->n_groups > 1 ? count_group(w->of, nodes + first, n - first) : n;
         OG_TRY(fill_group(g, w, nodes + first, slots + first, k, counts, err));
     }
 out:
@@ -689,15 +688,15 @@ size_t og__gather_counted_elsewhere(const struct og_gather *g)
 
 void og__gather_put(struct og_gather *g, uint32_t slot, const char *row)
 {
-    const struct row_group *w = row_group_of_slot(g, slot);
+    const struct group *w = group_of_slot(g, slot);
     memcpy(slot_at(g, w, slot), row, w->row_bytes);
 }
 
 void og__gather_from_packs(struct og_gather *g, struct og_pack *const *packs)
 {
     for (uint32_t k = 0, n = 0; k < g->n_groups; k++)
-        if (g->row_group[k].reader)
-            g->row_group[k].pack = packs ? packs[n++] : NULL;
+        if (g->group[k].reader)
+            g->group[k].pack = packs ? packs[n++] : NULL;
 }
 
 /* ---- a batch by its groups ---- */
@@ -706,14 +705,14 @@ void og__gather_from_packs(struct og_gather *g, struct og_pack *const *packs)
 static void show_all(const struct og_gather *g, struct staging *s)
 {
     const struct og_plan *plan = s->plan;
-    const struct row_group *w = g->row_group;
+    const struct group *w = g->group;
     s->part->job = (struct og_read_job){.rows = plan->misses, .n = plan->n_misses};
     *s->rows = (struct og_rows){.base = g->base + w->at,
                                 .index = plan->place,
                                 .stride = w->row_bytes,
                                 .n = plan->n,
-                                .dim = w->group->dim,
-                                .dtype = w->group->dtype};
+                                .dim = w->of->dim,
+                                .dtype = w->of->dtype};
 }
 
 /* Number of values from `at` on that are below `end`; they are ordered by group. */
@@ -731,7 +730,7 @@ static void show_groups(const struct og_gather *g, struct staging *s, const uint
 {
     const struct og_plan *plan = s->plan;
     for (uint32_t k = 0, row = 0, miss = 0; k < g->n_groups; k++) {
-        const struct row_group *w = &g->row_group[k];
+        const struct group *w = &g->group[k];
         const uint32_t n = count_below(ids, row, plan->n, end_of(w));
         const uint32_t n_misses = count_below(plan->misses, miss, plan->n_misses, end_of(w));
         for (uint32_t i = 0; i < n_misses; i++)
@@ -745,8 +744,8 @@ static void show_groups(const struct og_gather *g, struct staging *s, const uint
                                       .index = s->index + row,
                                       .stride = w->row_bytes,
                                       .n = n,
-                                      .dim = w->group->dim,
-                                      .dtype = w->group->dtype};
+                                      .dim = w->of->dim,
+                                      .dtype = w->of->dtype};
         row += n;
         miss += n_misses;
     }
@@ -774,7 +773,7 @@ static int begin_group(struct og_gather *g, int area, uint32_t k, uint32_t chunk
                        struct og_err *err)
 {
     struct staging *s = &g->staging[area];
-    const struct row_group *w = &g->row_group[k];
+    const struct group *w = &g->group[k];
     struct part *p = &s->part[k];
     const uint32_t n = (uint32_t)p->job.n;
     const bool packed = w->pack && chunk < og__pack_batches(w->pack);
@@ -820,13 +819,13 @@ static int finish_group(struct og_gather *g, int area, uint32_t k, struct og_io_
     p->begun = false;
     if (p->from_pack) {
         struct og_io_counts read = {0};
-        OG_TRY(og__pack_finish(g->row_group[k].pack, area, &read, err));
+        OG_TRY(og__pack_finish(g->group[k].pack, area, &read, err));
         counts->reads += read.reads;
         counts->bytes += read.bytes;
-        s->rows[k].more[0].where = og__pack_where(g->row_group[k].pack, area);
+        s->rows[k].more[0].where = og__pack_where(g->group[k].pack, area);
         return 0;
     }
-    OG_TRY(og__reader_wait(g->row_group[k].reader, &p->job, err));
+    OG_TRY(og__reader_wait(g->group[k].reader, &p->job, err));
     counts->reads += p->job.counts.reads;
     counts->bytes += p->job.counts.bytes;
 out:
@@ -863,9 +862,9 @@ void og__gather_give_up(struct og_gather *g, int area)
     for (uint32_t k = 0; k < g->n_groups; k++) {
         struct part *p = &g->staging[area].part[k];
         if (p->begun && p->from_pack)
-            og__pack_give_up(g->row_group[k].pack, area);
+            og__pack_give_up(g->group[k].pack, area);
         else if (p->begun)
-            (void)!og__reader_wait(g->row_group[k].reader, &p->job, NULL);
+            (void)!og__reader_wait(g->group[k].reader, &p->job, NULL);
         p->begun = false;
     }
 }
@@ -876,7 +875,7 @@ void og__gather_change(struct og_gather *g, const struct og_plan *plan, const st
     enum { AHEAD = 8 };
     uint32_t c = 0;
     for (uint32_t k = 0, first = 0; k < g->n_groups; first += rows[k++].n) {
-        const struct row_group *w = &g->row_group[k];
+        const struct group *w = &g->group[k];
         const uint32_t end = first + rows[k].n;
         for (; c < plan->n_changes && plan->change_row[c] < end; c++) {
             if (c + AHEAD < plan->n_changes && plan->change_row[c + AHEAD] < end)

@@ -229,7 +229,7 @@ static void set_apart(const struct og_learner *l, struct og_workload *f,
         f->bytes.model -= t.model;
         f->bytes.activations -= t.activations - t.library;
     }
-    const size_t widths = f->n_row_groups;
+    const size_t widths = f->n_groups;
     f->bytes.activations += (size_t)n * widths * l->ops->rows->host_bytes() +
                             (size_t)(n - 1) * l->ops->own_bytes(config->opt.threads);
     f->bytes.device_model = first.model;

@@ -90,7 +90,7 @@ static int find_traces(struct og_lookahead *a, struct og_trace *all, struct og_t
     *own = og__lookahead_own(a);
     if (!d->exchange)
         return 0;
-    int rc = og__exchange_hear(d->exchange, &sampled, a->first, all, &own->n_batches, err);
+    int rc = og__exchange_requests(d->exchange, &sampled, a->first, all, &own->n_batches, err);
     own->ptr = all->ptr;
     own->ids = all->ids;
     return rc;
@@ -168,7 +168,7 @@ static int prepare_superbatch(struct og_lookahead *a, enum og__split pass, uint6
     OG_TRY(og__lookahead_sample(a, pass, first, last, end, record, err));
     done->read.reads += a->made.reads;
     done->read.bytes += a->made.bytes;
-    done->bytes_written += a->spilled_group_bytes;
+    done->bytes_written += a->spilled_sample_group_bytes;
     if (d->memory->alternates)
         og__structure_drop(d->structure);
     OG_TRY(a->plans->put(a, done, err));

@@ -1,23 +1,23 @@
-/* What a superbatch's batches miss, by row groups. A homogeneous graph has one; in others each
- * type's rows are packed by themselves. Each row group numbers its nodes from 0, as its feature
+/* What a superbatch's batches miss, by groups. A homogeneous graph has one; in others each
+ * type's rows are packed by themselves. Each group numbers its nodes from 0, as its feature
  * file does, so that a packing, its packed file and its segments know of one size. */
 #include "lookahead/lookahead_parts.h"
 
 #include <stdlib.h>
 
 /* Which there are is known as soon as the graph is. */
-static int find_row_groups(struct og_lookahead *a, struct og_err *err)
+static int find_groups(struct og_lookahead *a, struct og_err *err)
 {
     const struct og_graph *g = a->path->workload->row_graph;
-    if (a->row_group)
+    if (a->group)
         return 0;
-    a->row_group = calloc(g->n_groups, sizeof(*a->row_group));
-    if (!a->row_group)
+    a->group = calloc(g->n_groups, sizeof(*a->group));
+    if (!a->group)
         return og__fail_errno(err, -ENOMEM, NULL, "packing");
     for (uint32_t k = 0; k < g->n_groups; k++) {
         const struct og_group *rows = &g->group[k];
         if (rows->dim > 0)
-            a->row_group[a->n_row_groups++] =
+            a->group[a->n_groups++] =
                 (struct og_lookahead_group){.rows = rows,
                                             .end = (uint64_t)(rows->first + rows->n_nodes),
                                             .group = k,
@@ -26,7 +26,7 @@ static int find_row_groups(struct og_lookahead *a, struct og_err *err)
     return 0;
 }
 
-/* The rows of this row group in the trace, whose nodes have the policy's numbers. */
+/* The rows of this group in the trace, whose nodes have the policy's numbers. */
 static uint64_t count_rows(const struct og_config *config, const struct og_lookahead_group *w,
                            const struct og_trace *t)
 {
@@ -54,7 +54,7 @@ static int make_room(struct og_lookahead *a, struct og_lookahead_group *w,
 
 int og__lookahead_release_ids(struct og_lookahead *a, struct og_err *err)
 {
-    const struct og_packing *p = a->n_row_groups > 0 ? &a->row_group[0].misses : NULL;
+    const struct og_packing *p = a->n_groups > 0 ? &a->group[0].misses : NULL;
     const uint64_t keep = p && p->borrowed ? p->ptr[p->n_batches] : 0;
     return og__superbatch_release_ids(a->path->stores.superbatch, keep, err);
 }
@@ -63,11 +63,11 @@ int og__lookahead_begin_packing(struct og_lookahead *a, const struct og_trace *t
                                 struct og_err *err)
 {
     int rc;
-    OG_TRY(find_row_groups(a, err));
+    OG_TRY(find_groups(a, err));
     og__lookahead_drop_packing(a);
     a->packed = trace->n_batches;
-    for (uint32_t k = 0; k < a->n_row_groups; k++) {
-        struct og_lookahead_group *w = &a->row_group[k];
+    for (uint32_t k = 0; k < a->n_groups; k++) {
+        struct og_lookahead_group *w = &a->group[k];
         const uint32_t first = w->misses.first;
         OG_TRY(og__packing_open(&w->misses, w->end - first, og__row_bytes(w->rows),
                                 trace->n_batches, a->path->budget, err));
@@ -80,8 +80,8 @@ out:
 
 void og__lookahead_drop_packing(struct og_lookahead *a)
 {
-    for (uint32_t k = 0; k < a->n_row_groups; k++) {
-        struct og_packing *p = &a->row_group[k].misses;
+    for (uint32_t k = 0; k < a->n_groups; k++) {
+        struct og_packing *p = &a->group[k].misses;
         const uint32_t first = p->first;
         og__packing_close(p);
         p->first = first;
@@ -91,9 +91,9 @@ void og__lookahead_drop_packing(struct og_lookahead *a)
 void og__lookahead_end_packing(struct og_lookahead *a)
 {
     og__lookahead_drop_packing(a);
-    free(a->row_group);
-    a->row_group = NULL;
-    a->n_row_groups = 0;
+    free(a->group);
+    a->group = NULL;
+    a->n_groups = 0;
 }
 
 int og__lookahead_add_misses(struct og_lookahead *a, const uint32_t *ids, const uint32_t *codes,
@@ -101,9 +101,9 @@ int og__lookahead_add_misses(struct og_lookahead *a, const uint32_t *ids, const 
 {
     uint32_t at = 0;
     int rc = 0;
-    for (uint32_t k = 0; k < a->n_row_groups; k++) {
-        struct og_lookahead_group *w = &a->row_group[k];
-        uint32_t some = a->n_row_groups == 1 ? n : 0;
+    for (uint32_t k = 0; k < a->n_groups; k++) {
+        struct og_lookahead_group *w = &a->group[k];
+        uint32_t some = a->n_groups == 1 ? n : 0;
         while (at + some < n && ids[at + some] < w->end)
             some++;
         OG_TRY(og__packing_add(&w->misses, ids + at, codes ? codes + at : NULL, some, err));
@@ -116,20 +116,20 @@ out:
 int og__lookahead_finish(struct og_lookahead *a, struct og_err *err)
 {
     int rc = 0;
-    for (uint32_t k = 0; k < a->n_row_groups; k++)
-        OG_TRY(og__packing_finish(&a->row_group[k].misses, err));
+    for (uint32_t k = 0; k < a->n_groups; k++)
+        OG_TRY(og__packing_finish(&a->group[k].misses, err));
 out:
     return rc;
 }
 
 struct og_lookahead_files *og__lookahead_files_new(const struct og_lookahead *a)
 {
-    return calloc(OG_MAX(a->n_row_groups, 1u), sizeof(struct og_lookahead_files));
+    return calloc(OG_MAX(a->n_groups, 1u), sizeof(struct og_lookahead_files));
 }
 
 void og__lookahead_files_free(const struct og_lookahead *a, struct og_lookahead_files *files)
 {
-    for (uint32_t k = 0; files && k < a->n_row_groups; k++) {
+    for (uint32_t k = 0; files && k < a->n_groups; k++) {
         og__places_free(&files[k].at);
         og__places_free(&files[k].shared);
     }
@@ -141,8 +141,8 @@ int og__lookahead_made_files(const struct og_lookahead *a, const char *dir, uint
 {
     struct og_lookahead_files *files = *out = og__lookahead_files_new(a);
     int rc = files ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", dir);
-    for (uint32_t k = 0; rc == 0 && k < a->n_row_groups; k++) {
-        char *path = og__packs_file(dir, draw, a->row_group[k].rows);
+    for (uint32_t k = 0; rc == 0 && k < a->n_groups; k++) {
+        char *path = og__packs_file(dir, draw, a->group[k].rows);
         rc = path ? og__places_copy(&files[k].at, OG__ONE_PLACE(path), err)
                   : og__fail_errno(err, -ENOMEM, NULL, "%s", dir);
         free(path);
@@ -152,22 +152,22 @@ int og__lookahead_made_files(const struct og_lookahead *a, const char *dir, uint
 
 uint32_t og__lookahead_packed(const struct og_lookahead *a)
 {
-    return a->n_row_groups > 0 ? a->row_group[0].misses.n_batches : 0;
+    return a->n_groups > 0 ? a->group[0].misses.n_batches : 0;
 }
 
 uint64_t og__lookahead_file_bytes(const struct og_lookahead *a, uint32_t n)
 {
     uint64_t bytes = 0;
-    for (uint32_t k = 0; k < a->n_row_groups; k++)
-        bytes += og__packing_file_bytes(&a->row_group[k].misses, n);
+    for (uint32_t k = 0; k < a->n_groups; k++)
+        bytes += og__packing_file_bytes(&a->group[k].misses, n);
     return bytes;
 }
 
 int og__lookahead_shorten(struct og_lookahead *a, uint32_t n, struct og_err *err)
 {
     int rc = 0;
-    for (uint32_t k = 0; k < a->n_row_groups; k++)
-        OG_TRY(og__packing_shorten(&a->row_group[k].misses, n, err));
+    for (uint32_t k = 0; k < a->n_groups; k++)
+        OG_TRY(og__packing_shorten(&a->group[k].misses, n, err));
 out:
     return rc;
 }

@@ -56,7 +56,7 @@ static int predict_laid_out(struct og_lookahead *a, struct og_err *err)
                    : og__lookahead_fit_chunks(a, a->spill_bytes, err);
     }
     OG_TRY(og__lookahead_fit_segments(a, a->spill_bytes, err));
-    for (uint32_t k = 0; k < a->n_row_groups; k++) {
+    for (uint32_t k = 0; k < a->n_groups; k++) {
         struct og_segments segments;
         uint32_t size;
         OG_TRY(og__lookahead_choose_segments(a, k, &segments, &size, err));
@@ -157,7 +157,7 @@ static int look_away(void *arg, struct og_work *w, struct og_err *err)
 static int predict_group(struct og_data_path *d, uint64_t items, struct og_err *err)
 {
     struct og_pipeline p;
-    const uint64_t n = OG_MIN((uint64_t)d->memory->group.batches, items);
+    const uint64_t n = OG_MIN((uint64_t)d->memory->sample_group.batches, items);
     og__pipeline_sample(&p, d, (struct og_items){&d->workload->schedule, OG__SPLITS, 0, n}, true);
     return og__pipeline_run(&p, look_away, NULL, err);
 }
@@ -267,8 +267,8 @@ int og__pack_draw(struct og_data_path *d, uint32_t epoch, const struct og_draw_f
     OG_TRY(open_ids(&a, err));
     OG_TRY(og__lookahead_sample(&a, OG__SPLITS, first, first + 1, first + 1, record_ids, err));
     OG_TRY(pack_draw(&a, to, done, err));
-    for (uint32_t k = 0; k < a.n_row_groups; k++)
-        rows[a.row_group[k].group] += a.row_group[k].misses.ptr[og__lookahead_packed(&a)];
+    for (uint32_t k = 0; k < a.n_groups; k++)
+        rows[a.group[k].group] += a.group[k].misses.ptr[og__lookahead_packed(&a)];
 out:
     done->read.reads += a.made.reads;
     done->read.bytes += a.made.bytes;

@@ -162,13 +162,13 @@ static uint32_t disks_of(const struct og_lookahead *a)
     return OG_MAX(a->path->stores.scratch.n, 1u);
 }
 
-/* What segments of each row group take at least, into its room; *all: together. */
+/* What segments of each group take at least, into its room; *all: together. */
 static int find_least(struct og_lookahead *a, uint64_t *all, struct og_err *err)
 {
     int rc = 0;
     *all = 0;
-    for (uint32_t k = 0; k < a->n_row_groups; k++) {
-        struct og_lookahead_group *w = &a->row_group[k];
+    for (uint32_t k = 0; k < a->n_groups; k++) {
+        struct og_lookahead_group *w = &a->group[k];
         OG_TRY(og__segmented_least(&w->room, &w->misses, disks_of(a), a->path->budget, err));
         *all += w->room;
     }
@@ -176,18 +176,18 @@ out:
     return rc;
 }
 
-/* The rest is divided among row groups by what chunks of all their misses would take in
+/* The rest is divided among groups by what chunks of all their misses would take in
  * addition. */
 static void share_out(struct og_lookahead *a, uint64_t left)
 {
     const uint32_t n = og__lookahead_packed(a);
     double more = 0;
     double before = 0;
-    for (uint32_t k = 0; k < a->n_row_groups; k++)
-        more += (double)og__packing_file_bytes(&a->row_group[k].misses, n);
-    for (uint32_t k = 0; k < a->n_row_groups; k++) { /* rounded together, so that nothing is lost */
-        const double after = before + (double)og__packing_file_bytes(&a->row_group[k].misses, n);
-        a->row_group[k].room +=
+    for (uint32_t k = 0; k < a->n_groups; k++)
+        more += (double)og__packing_file_bytes(&a->group[k].misses, n);
+    for (uint32_t k = 0; k < a->n_groups; k++) { /* rounded together, so that nothing is lost */
+        const double after = before + (double)og__packing_file_bytes(&a->group[k].misses, n);
+        a->group[k].room +=
             (uint64_t)(after / more * (double)left) - (uint64_t)(before / more * (double)left);
         before = after;
     }
@@ -207,7 +207,7 @@ int og__lookahead_fit_segments(struct og_lookahead *a, uint64_t spilled, struct 
     if (least > left && og__lookahead_packed(a) > 0)
         return og__lookahead_refuse_disk(a, spilled + least, err);
     share_out(a, left - OG_MIN(left, least));
-    if (og__lookahead_packed(a) < a->packed && a->n_row_groups > 0)
+    if (og__lookahead_packed(a) < a->packed && a->n_groups > 0)
         say_short(a);
 out:
     return rc;
@@ -216,7 +216,7 @@ out:
 int og__lookahead_choose_segments(struct og_lookahead *a, uint32_t k, struct og_segments *segments,
                                   uint32_t *size, struct og_err *err)
 {
-    const struct og_lookahead_group *w = &a->row_group[k];
+    const struct og_lookahead_group *w = &a->group[k];
     return og__segmented_choose(segments, size, &w->misses, w->room, disks_of(a), a->path->budget,
                                 err);
 }
@@ -245,7 +245,7 @@ static int write_shared(struct og_lookahead *a, uint32_t k, struct og_places at,
                         struct og_lookahead_counts *done, struct og_err *err)
 {
     struct og_data_path *d = a->path;
-    struct og_lookahead_group *w = &a->row_group[k];
+    struct og_lookahead_group *w = &a->group[k];
     struct og_segments segments;
     struct og_pack_counts counts;
     uint32_t size;
@@ -265,13 +265,13 @@ static int write_shared(struct og_lookahead *a, uint32_t k, struct og_places at,
     return 0;
 }
 
-/* For all row groups. */
+/* For all groups. */
 static int write_all_shared(struct og_lookahead *a, const struct og_lookahead_files *files,
                             uint64_t spilled, struct og_lookahead_counts *done, struct og_err *err)
 {
     int rc;
     OG_TRY(og__lookahead_fit_segments(a, spilled, err));
-    for (uint32_t k = 0; k < a->n_row_groups; k++)
+    for (uint32_t k = 0; k < a->n_groups; k++)
         OG_TRY(write_shared(a, k, files[k].shared, done, err));
     if (!a->path->predicted->known)
         og__lookahead_end_prediction(a);
@@ -307,8 +307,8 @@ int og__lookahead_write_chunks(struct og_lookahead *a, const struct og_lookahead
     int rc = og__lookahead_pass_begin(a, &passing, &done->read.bytes, err);
     if (rc < 0)
         return rc;
-    for (uint32_t k = 0; k < a->n_row_groups; k++)
-        OG_TRY(write_chunks(a, &a->row_group[k], files[k].at, passing, done, err));
+    for (uint32_t k = 0; k < a->n_groups; k++)
+        OG_TRY(write_chunks(a, &a->group[k], files[k].at, passing, done, err));
 out:
     og__lookahead_pass_end(a, passing, rc == 0);
     return rc;
@@ -342,7 +342,7 @@ out:
     return rc;
 }
 
-/* Those of the first n row groups, for the staging areas of batches. */
+/* Those of the first n groups, for the staging areas of batches. */
 static int open_packs(struct og_lookahead *a, const struct og_lookahead_files *files, uint32_t n,
                       const struct og_disk_profile *made, struct og_io_counts *read,
                       struct og_err *err)
@@ -352,9 +352,8 @@ static int open_packs(struct og_lookahead *a, const struct og_lookahead_files *f
     int rc;
     OG_TRY(og__stores_hold_packs(&d->stores, n, err));
     for (uint32_t k = 0; k < n; k++) {
-        const struct og_disk_profile own = og__lookahead_profile(d, &a->row_group[k], true);
-        OG_TRY(
-            open_pack(d, &a->row_group[k], &files[k], made ? made : &own, &d->stores.pack[k], err));
+        const struct og_disk_profile own = og__lookahead_profile(d, &a->group[k], true);
+        OG_TRY(open_pack(d, &a->group[k], &files[k], made ? made : &own, &d->stores.pack[k], err));
         if (!made)
             og__pack_is_own(d->stores.pack[k]);
     }
@@ -387,9 +386,9 @@ static bool use_made_packs(struct og_lookahead *a, struct og_io_counts *read)
     const uint64_t n_train = og__schedule_batches(&d->workload->schedule, OG__TRAIN);
     int rc;
     OG_TRY(og__lookahead_made_files(a, d->stores.packs->dir, og__lookahead_draw(a), &files, &why));
-    OG_TRY(open_packs(a, files, a->n_row_groups, &d->workload->made, read, &why));
-    for (uint32_t k = 0; k < a->n_row_groups; k++)
-        OG_TRY(check_pack(d->stores.pack[k], &a->row_group[k].misses, n_train, &why));
+    OG_TRY(open_packs(a, files, a->n_groups, &d->workload->made, read, &why));
+    for (uint32_t k = 0; k < a->n_groups; k++)
+        OG_TRY(check_pack(d->stores.pack[k], &a->group[k].misses, n_train, &why));
 out:
     og__lookahead_files_free(a, files);
     if (rc >= 0)
@@ -414,12 +413,12 @@ static int write_and_open(struct og_lookahead *a, const struct og_lookahead_file
     if (rc < 0)
         return rc;
     OG_TRY(end_packing(a, err));
-    OG_TRY(some ? open_packs(a, files, a->n_row_groups, NULL, &done->read, err) : 0);
+    OG_TRY(some ? open_packs(a, files, a->n_groups, NULL, &done->read, err) : 0);
 out:
     return rc;
 }
 
-/* Files of row group k, in the folder of packs. */
+/* Files of group k, in the folder of packs. */
 static int name_files(const struct og_lookahead *a, uint32_t k, struct og_lookahead_files *out,
                       struct og_err *err)
 {
@@ -443,7 +442,7 @@ static int write_own_packs(struct og_lookahead *a, struct og_lookahead_counts *d
     int rc;
     OG_TRY(files ? 0 : og__fail_errno(err, -ENOMEM, NULL, "packing"));
     OG_TRY(s->pack_dir ? 0 : og__scratch_open(&s->pack_dir, s->scratch, err));
-    for (uint32_t k = 0; k < a->n_row_groups; k++)
+    for (uint32_t k = 0; k < a->n_groups; k++)
         OG_TRY(name_files(a, k, &files[k], err));
     OG_TRY(write_and_open(a, files, done, err));
 out:

@@ -2,7 +2,7 @@
  *
  *   lookahead_sample.c    which batches it has, and sampling them
  *   lookahead_predict.c   what its batches will read
- *   lookahead_groups.c    what they miss, by row groups
+ *   lookahead_groups.c    what they miss, by groups
  *   lookahead_sweep.c     the cache, filled by the sweep that packs
  *   lookahead_pack.c      what they miss, packed; what that and the rest takes on disk
  *   lookahead_tiers.c     plans of a device's cache over the host's
@@ -45,21 +45,21 @@ struct og_lookahead {
     uint32_t n_fills;      /* so many pieces */
     uint64_t piece;        /* item that began what is spilled apart from what was before */
     bool by_draw;          /* an epoch's batches, for all epochs that train on them */
-    struct og_fill_windows windows;       /* what enters the cache, and when */
-    struct og_lookahead_group *row_group; /* [n_row_groups] once any is packed */
-    uint32_t n_row_groups;
+    struct og_fill_windows windows;   /* what enters the cache, and when */
+    struct og_lookahead_group *group; /* [n_groups] once any is packed */
+    uint32_t n_groups;
     uint32_t packed; /* batches that it was begun for; with others, rounds */
     struct og_prediction prediction;
     uint64_t written_before; /* bytes spilled before this superbatch; */
     uint64_t code_before;    /* of which so many of plans */
     uint64_t spill_bytes;    /* that blocks and plans will take on disk, where memory has no room */
     bool said_short;         /* that not all is packed */
-    bool sampling;           /* batches, just now: the disk also holds the sampling group's */
+    bool sampling;           /* batches, just now: the disk also holds the sample group's */
     struct og_io_counts trace; /* that replaying the batches of an epoch's prediction will read, */
     uint64_t n_traced;         /* so many of them */
     struct og_io_counts
         made; /* reads of pre-sampled batches, and of what group sampling spilled; */
-    uint64_t spilled_group_bytes; /* bytes of that */
+    uint64_t spilled_sample_group_bytes; /* bytes of that */
 };
 
 /* ---- sampling ---- */
@@ -96,13 +96,13 @@ uint64_t og__lookahead_longest(const struct og_trace *trace); /* rows of a batch
 bool og__lookahead_predicts(const struct og_lookahead *a, uint32_t b);
 OG_MUST_CHECK int og__lookahead_predict_batch(struct og_lookahead *a, uint32_t b,
                                               const uint32_t *ids, struct og_err *err);
-/* What batches read of the segments of row group k. */
+/* What batches read of the segments of group k. */
 OG_MUST_CHECK int og__lookahead_predict_segments(struct og_lookahead *a, uint32_t k,
                                                  struct og_segments *segments, uint32_t size,
                                                  struct og_err *err);
 void og__lookahead_end_prediction(struct og_lookahead *a);
 
-/* ---- what batches miss, by row groups ---- */
+/* ---- what batches miss, by groups ---- */
 
 /* Empty packings for the batches of the trace. Misses replace the ids where the memory plan has no
  * other place for them; */
@@ -114,7 +114,7 @@ OG_MUST_CHECK int og__lookahead_release_ids(struct og_lookahead *a, struct og_er
 OG_MUST_CHECK int og__lookahead_add_misses(struct og_lookahead *a, const uint32_t *ids,
                                            const uint32_t *codes, uint32_t n, struct og_err *err);
 OG_MUST_CHECK int og__lookahead_finish(struct og_lookahead *a, struct og_err *err);
-/* Files of each row group, malloc'ed, without names; or those of the packs of --samples. */
+/* Files of each group, malloc'ed, without names; or those of the packs of --samples. */
 struct og_lookahead_files *og__lookahead_files_new(const struct og_lookahead *a);
 void og__lookahead_files_free(const struct og_lookahead *a, struct og_lookahead_files *files);
 OG_MUST_CHECK int og__lookahead_made_files(const struct og_lookahead *a, const char *dir,
@@ -127,7 +127,7 @@ OG_MUST_CHECK int og__lookahead_shorten(struct og_lookahead *a, uint32_t n, stru
 /* Their memory serves others; it ends with the superbatches. */
 void og__lookahead_drop_packing(struct og_lookahead *a);
 void og__lookahead_end_packing(struct og_lookahead *a);
-/* By which rows of the row group are read: of the feature file; of this run's packs. */
+/* By which rows of the group are read: of the feature file; of this run's packs. */
 struct og_disk_profile og__lookahead_profile(const struct og_data_path *d,
                                              const struct og_lookahead_group *w, bool packs);
 
@@ -142,7 +142,7 @@ struct og_lookahead_passing;
 OG_MUST_CHECK int og__lookahead_pass_begin(struct og_lookahead *a,
                                            struct og_lookahead_passing **out, uint64_t *read,
                                            struct og_err *err);
-/* Rows of this row group come by next; row groups in their order. */
+/* Rows of this group come by next; groups in their order. */
 void og__lookahead_pass_group(struct og_lookahead_passing *p, uint32_t first_node,
                               size_t row_bytes);
 /* For struct og_pack_options. */
@@ -171,10 +171,10 @@ OG_MUST_CHECK int og__lookahead_refuse_disk(const struct og_lookahead *a, uint64
  * the feature file instead. */
 OG_MUST_CHECK int og__lookahead_fit_chunks(struct og_lookahead *a, uint64_t spilled,
                                            struct og_err *err);
-/* The same of segments: what each row group's may take is its room then. */
+/* The same of segments: what each group's may take is its room then. */
 OG_MUST_CHECK int og__lookahead_fit_segments(struct og_lookahead *a, uint64_t spilled,
                                              struct og_err *err);
-/* Segments of row group k, and how many batches each has. `*segments` is to be closed, unless this
+/* Segments of group k, and how many batches each has. `*segments` is to be closed, unless this
  * fails. */
 OG_MUST_CHECK int og__lookahead_choose_segments(struct og_lookahead *a, uint32_t k,
                                                 struct og_segments *segments, uint32_t *size,
@@ -186,13 +186,13 @@ void og__lookahead_lose_packs(struct og_data_path *d, const struct og_err *why);
 /* Decides what the cache is to hold: by the packs of --samples, else by the policy. */
 OG_MUST_CHECK int og__lookahead_prepare(struct og_lookahead *a, const struct og_trace *all,
                                         struct og_io_counts *read, struct og_err *err);
-/* Chunks of the finished packings, which fit: files of each row group. */
+/* Chunks of the finished packings, which fit: files of each group. */
 OG_MUST_CHECK int og__lookahead_write_chunks(struct og_lookahead *a,
                                              const struct og_lookahead_files *files,
                                              struct og_lookahead_counts *done, struct og_err *err);
 /* The packed files of the superbatch before have been read, and go. */
 void og__lookahead_drop_pack(struct og_lookahead *a);
-/* The superbatch's misses in packed files of their own, one for each row group. */
+/* The superbatch's misses in packed files of their own, one for each group. */
 OG_MUST_CHECK int og__lookahead_pack(struct og_lookahead *a, struct og_lookahead_counts *done,
                                      struct og_err *err);
 

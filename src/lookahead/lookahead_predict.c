@@ -37,7 +37,7 @@ int og__lookahead_predict_segments(struct og_lookahead *a, uint32_t k, struct og
                                    uint32_t size, struct og_err *err)
 {
     struct og_data_path *d = a->path;
-    const struct og_lookahead_group *w = &a->row_group[k];
+    const struct og_lookahead_group *w = &a->group[k];
     const uint32_t n = w->misses.n_batches;
     const struct og_read_rule *rule = &d->size[w->group].rule;
     struct og_plan_cost sum = {0};

@@ -146,7 +146,7 @@ int og__lookahead_note(struct og_lookahead *a, struct og_work *w, bool *apart, s
     note_replay(a, w, n_planned);
     a->made.reads += w->trace_read.reads;
     a->made.bytes += w->trace_read.bytes;
-    a->spilled_group_bytes += w->lookahead.bytes_written;
+    a->spilled_sample_group_bytes += w->lookahead.bytes_written;
     a->sampled[a->next++] =
         (struct og_sampled_lookahead){.seconds = w->sample_seconds, .from = w->sampled_from};
     return 0;
@@ -199,7 +199,7 @@ static int drop_trained(struct og_lookahead *a, bool follows, struct og_err *err
     a->next -= done;
     memmove(a->sampled, a->sampled + done, a->next * sizeof(*a->sampled));
     a->made = read;
-    a->spilled_group_bytes = 0;
+    a->spilled_sample_group_bytes = 0;
     return rc;
 }
 

@@ -18,7 +18,7 @@ struct og_lookahead_passing {
     uint64_t *read;   /* bytes of those */
     uint32_t next;    /* of this piece's rows: */
     struct og_fill_piece piece;
-    uint32_t first; /* of the row group whose rows come by: its first node, */
+    uint32_t first; /* of the group whose rows come by: its first node, */
     size_t row_bytes;
 };
 
@@ -60,12 +60,12 @@ static uint32_t highest(const struct og_fill_piece *p)
     return most;
 }
 
-/* They ascend, through all row groups. */
+/* They ascend, through all groups. */
 static void mark_rows(struct og_lookahead *a, const uint32_t *nodes, uint32_t n)
 {
     uint32_t i = 0;
-    for (uint32_t k = 0; k < a->n_row_groups; k++) {
-        struct og_lookahead_group *w = &a->row_group[k];
+    for (uint32_t k = 0; k < a->n_groups; k++) {
+        struct og_lookahead_group *w = &a->group[k];
         const uint32_t first = i;
         while (i < n && nodes[i] < w->end)
             i++;
@@ -76,8 +76,8 @@ static void mark_rows(struct og_lookahead *a, const uint32_t *nodes, uint32_t n)
 static bool misses_any(const struct og_lookahead *a)
 {
     bool any = false;
-    for (uint32_t k = 0; k < a->n_row_groups; k++)
-        any |= a->row_group[k].misses.n_distinct > 0;
+    for (uint32_t k = 0; k < a->n_groups; k++)
+        any |= a->group[k].misses.n_distinct > 0;
     return any;
 }
 
@@ -98,8 +98,8 @@ static int mark_pieces(struct og_lookahead *a, struct og_lookahead_passing *p, s
         last = p->piece.nodes[head->n - 1];
         p->end = at;
     }
-    for (uint32_t k = 0; k < a->n_row_groups; k++)
-        og__packing_number(&a->row_group[k].misses);
+    for (uint32_t k = 0; k < a->n_groups; k++)
+        og__packing_number(&a->group[k].misses);
     p->piece.head.n = 0; /* the first is yet to be fetched */
     return 0;
 }

@@ -101,8 +101,8 @@ static int find_threshold(const struct og_data_path *d, const struct og_trace *a
     uint64_t most = 0;
     *threshold = OG_MAX(setup.device.window / parts[0], 1u);
     setup.host = (struct og_policy_setup){.kind = OG_POLICY_NONE, .n_nodes = setup.host.n_nodes};
-    setup.device.ranges = NULL;
-    if (setup.device.n_ranges > 0 || !fit_batches(d, &setup, &sim))
+    setup.device.groups = NULL;
+    if (setup.device.n_groups > 0 || !fit_batches(d, &setup, &sim))
         return 0;
     for (size_t i = 0; i < OG_COUNT(parts); i++) {
         struct og_simulated_tiers of;

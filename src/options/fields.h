@@ -94,7 +94,7 @@ struct og_options {
     int topology;                       /* enum og_topology_kind */
     struct og_amount neighbor_cache;
     int sample_on;      /* enum og_sample_on_kind: where neighbours are sampled */
-    int together;       /* batches per sampling group; OG_TOGETHER_AUTO */
+    int together;       /* batches per sample group; OG_TOGETHER_AUTO */
     int policy;         /* enum og_policy_kind */
     int presc_epochs;   /* of presc */
     char *scores;       /* of file: .npy with a number per node */

@@ -17,10 +17,10 @@
 
 /* An execution plan. */
 struct og_candidate {
-    /* with its cache: n_slots; with several row sizes, a range for each. Borrowed */
+    /* with its cache: n_slots; with several row sizes, a group for each. Borrowed */
     struct og_policy_setup policy;
     /* NULL, or the setup of a device's cache above that one. Its `host` is then `policy`, with the
-     * same ranges. Borrowed */
+     * same groups. Borrowed */
     const struct og_tiers_setup *tiers;
     enum og__layout layout;
     uint32_t resample_every; /* epochs that train on the same batches, in another order; >= 1 */
@@ -61,8 +61,8 @@ struct og_flow_times {
     int threads;   /* cores */
 };
 
-/* Inputs of a row group: the nodes of one type, whose rows have a size of their own. The nodes are
- * a range with its own slots. Fields as in og_cost_inputs. */
+/* Inputs of a group: the nodes of one type, whose rows have a size of their own. The nodes are
+ * a group with its own slots. Fields as in og_cost_inputs. */
 struct og_cost_group {
     struct og_trace trace; /* of its nodes, numbered from 0, with as many batches */
     uint64_t n_nodes, most_requested;
@@ -81,12 +81,13 @@ struct og_cost_inputs {
      * batches have 2^growth times fewer, twice as many have 2^(growth * slowing) times as many.
      * Four times as many have 2^(growth * slowing^2) times as many again; slowing 0 = 1. */
     double distinct, growth, slowing;
-    double epoch_batches;           /* training batches of an epoch; 0 = those of the trace */
-    uint32_t epochs;                /* epochs to train; 0 = only a steady epoch counts */
-    struct og_io_counts topology;   /* sampling's reads in an epoch without sample groups */
-    uint64_t structure_bytes;       /* of its file; */
-    uint32_t hops;                  /* scans of it by a sample group; */
-    struct og_group_requests group; /* requests of a small sample group; .batches 0 = unknown, */
+    double epoch_batches;         /* training batches of an epoch; 0 = those of the trace */
+    uint32_t epochs;              /* epochs to train; 0 = only a steady epoch counts */
+    struct og_io_counts topology; /* sampling's reads in an epoch without sample groups */
+    uint64_t structure_bytes;     /* of its file; */
+    uint32_t hops;                /* scans of it by a sample group; */
+    struct og_sample_group_requests
+        sample_group;               /* requests of a small sample group; .batches 0 = unknown, */
     struct og_read_rule lists_rule; /* and how that is read */
     struct og_read_rule rule;       /* how the features are read */
     size_t row_bytes;   /* of a row in memory and in packs; 0 = as in the file (rule.row_bytes) */
@@ -103,10 +104,10 @@ struct og_cost_inputs {
     struct og_pool *pool;
     struct og_budget *budget;
     const volatile sig_atomic_t *stop; /* may be NULL */
-    /* [n_row_groups], in the order of their nodes, with several row sizes. Their fields replace
+    /* [n_groups], in the order of their nodes, with several row sizes. Their fields replace
      * those above, and only n_batches of the trace is used. 0 = all rows have one size. */
-    const struct og_cost_group *row_group;
-    uint32_t n_row_groups;
+    const struct og_cost_group *group;
+    uint32_t n_groups;
 };
 
 /* Over the trace, once: exact. */
@@ -162,7 +163,7 @@ struct og_estimate {
     uint32_t candidate;                /* its number */
     bool possible;                     /* within memory and disk, and sound */
     bool counted;                      /* else everything below is 0 */
-    struct og_candidate_counts counts; /* of all row groups together */
+    struct og_candidate_counts counts; /* of all groups together */
     struct og_candidate_io io;
     double term[OG__TERMS]; /* of a steady epoch */
     double epoch;           /* seconds of a steady epoch, its share of all preparation included */

@@ -13,21 +13,21 @@ static double chunk_bytes(const struct og_cost_group *w)
 }
 
 /* Each size gets a part of the disk in proportion to chunks of all its rows. */
-static double part_of(const struct og_cost_inputs *given, uint32_t row_group)
+static double part_of(const struct og_cost_inputs *given, uint32_t group)
 {
     double all = 0;
-    for (uint32_t w = 0; w < given->n_row_groups; w++)
-        all += chunk_bytes(&given->row_group[w]);
-    return all > 0 ? chunk_bytes(&given->row_group[row_group]) / all : 0;
+    for (uint32_t w = 0; w < given->n_groups; w++)
+        all += chunk_bytes(&given->group[w]);
+    return all > 0 ? chunk_bytes(&given->group[group]) / all : 0;
 }
 
 /* The inputs for rows of this size alone. */
-static struct og_cost_inputs inputs_of(const struct og_cost_inputs *given, uint32_t row_group)
+static struct og_cost_inputs inputs_of(const struct og_cost_inputs *given, uint32_t group)
 {
-    const struct og_cost_group *w = &given->row_group[row_group];
+    const struct og_cost_group *w = &given->group[group];
     struct og_cost_inputs one = *given;
     if (given->disk_limit < UINT64_MAX)
-        one.disk_limit = (uint64_t)((double)given->disk_limit * part_of(given, row_group));
+        one.disk_limit = (uint64_t)((double)given->disk_limit * part_of(given, group));
     one.trace = w->trace;
     one.n_nodes = w->n_nodes;
     one.most_requested = w->most_requested;
@@ -36,35 +36,35 @@ static struct og_cost_inputs inputs_of(const struct og_cost_inputs *given, uint3
     one.slowing = w->slowing;
     one.rule = w->rule;
     one.row_bytes = w->row_bytes;
-    one.row_group = NULL;
-    one.n_row_groups = 0;
+    one.group = NULL;
+    one.n_groups = 0;
     return one;
 }
 
-/* Slots of a row group that are released. The groups' slots follow one another, and the last slots
+/* Slots of a group that are released. The groups' slots follow one another, and the last slots
  * of all are released. */
-static uint32_t released_of(const struct og_candidate *c, uint32_t row_group)
+static uint32_t released_of(const struct og_candidate *c, uint32_t k)
 {
     uint64_t kept = c->policy.n_slots - OG_MIN(c->n_released, c->policy.n_slots);
-    const struct og_slot_range *range = c->policy.ranges;
-    for (uint32_t w = 0; w < row_group; w++)
-        kept -= OG_MIN(kept, (uint64_t)range[w].n_slots);
-    return range[row_group].n_slots - (uint32_t)OG_MIN(kept, (uint64_t)range[row_group].n_slots);
+    const struct og_group_slots *group = c->policy.groups;
+    for (uint32_t w = 0; w < k; w++)
+        kept -= OG_MIN(kept, (uint64_t)group[w].n_slots);
+    return group[k].n_slots - (uint32_t)OG_MIN(kept, (uint64_t)group[k].n_slots);
 }
 
 /* *tiers: where its caches go, if it has two. */
 static struct og_candidate candidate_of(const struct og_cost_inputs *given,
-                                        const struct og_candidate *c, uint32_t row_group,
+                                        const struct og_candidate *c, uint32_t group,
                                         struct og_tiers_setup *tiers)
 {
     struct og_candidate one = *c;
-    one.policy = og__policy_of_range(&c->policy, row_group);
+    one.policy = og__policy_of_group(&c->policy, group);
     if (c->tiers) {
-        *tiers = og__tiers_of_range(c->tiers, row_group);
+        *tiers = og__tiers_of_group(c->tiers, group);
         one.tiers = tiers;
     }
-    one.n_released = released_of(c, row_group);
-    one.spilled_bytes = (uint64_t)((double)c->spilled_bytes * part_of(given, row_group));
+    one.n_released = released_of(c, group);
+    one.spilled_bytes = (uint64_t)((double)c->spilled_bytes * part_of(given, group));
     return one;
 }
 
@@ -106,8 +106,8 @@ static void add_io(struct og_candidate_io *sum, const struct og_candidate_io *of
 }
 
 /* One size that is impossible makes all impossible. */
-static void add_row_groups(struct og_estimate *sum, const struct og_estimate *of,
-                           const struct og_candidate_io *io)
+static void add_groups(struct og_estimate *sum, const struct og_estimate *of,
+                       const struct og_candidate_io *io)
 {
     if (!of->possible)
         og__candidate_refuse(sum, "%s", of->why);
@@ -128,36 +128,36 @@ static int count_one(const struct og_cost_inputs *given, const struct og_candida
     return rc;
 }
 
-static int count_row_group(const struct og_cost_inputs *given, const struct og_candidate *c,
-                           uint32_t n, uint32_t row_group, struct og_estimate *of,
-                           struct og_estimate *out, struct og_err *err)
+static int count_group(const struct og_cost_inputs *given, const struct og_candidate *c, uint32_t n,
+                       uint32_t group, struct og_estimate *of, struct og_estimate *out,
+                       struct og_err *err)
 {
-    const struct og_cost_inputs own = inputs_of(given, row_group);
+    const struct og_cost_inputs own = inputs_of(given, group);
     struct og_candidate *these = malloc(OG_MAX(n, 1u) * sizeof(*these));
     struct og_tiers_setup *tiers = malloc(OG_MAX(n, 1u) * sizeof(*tiers));
     int rc;
     OG_TRY(these && tiers ? 0 : og__fail_errno(err, -ENOMEM, NULL, "candidates"));
     for (uint32_t i = 0; i < n; i++)
-        these[i] = candidate_of(given, &c[i], row_group, &tiers[i]);
+        these[i] = candidate_of(given, &c[i], group, &tiers[i]);
     OG_TRY(count_one(&own, these, n, of, err));
     for (uint32_t i = 0; i < n; i++)
-        add_row_groups(&out[i], &of[i], &of[i].io);
+        add_groups(&out[i], &of[i], &of[i].io);
 out:
     free(these);
     free(tiers);
     return rc;
 }
 
-static int count_row_groups(const struct og_cost_inputs *given, const struct og_candidate *c,
-                            uint32_t n, struct og_estimate *out, struct og_err *err)
+static int count_groups(const struct og_cost_inputs *given, const struct og_candidate *c,
+                        uint32_t n, struct og_estimate *out, struct og_err *err)
 {
     struct og_estimate *of = calloc(OG_MAX(n, 1u), sizeof(*of));
     int rc = of ? 0 : og__fail_errno(err, -ENOMEM, NULL, "candidates");
     for (uint32_t i = 0; i < n; i++)
         out[i] = (struct og_estimate){
             .candidate = i, .possible = true, .counted = true, .memory = c[i].memory};
-    for (uint32_t w = 0; rc == 0 && w < given->n_row_groups; w++)
-        rc = count_row_group(given, c, n, w, of, out, err);
+    for (uint32_t w = 0; rc == 0 && w < given->n_groups; w++)
+        rc = count_group(given, c, n, w, of, out, err);
     free(of);
     return rc;
 }
@@ -179,8 +179,8 @@ int og__candidates_count(const struct og_cost_inputs *given, const struct og_can
     if (n > OG__MOST_SIZES)
         return og__fail(err, -EINVAL, NULL, "%u candidates: at most %d at once", n, OG__MOST_SIZES);
     int rc;
-    OG_TRY(given->n_row_groups > 0 ? count_row_groups(given, c, n, out, err)
-                                   : count_one(given, c, n, out, err));
+    OG_TRY(given->n_groups > 0 ? count_groups(given, c, n, out, err)
+                               : count_one(given, c, n, out, err));
     for (uint32_t i = 0; i < n; i++)
         if (out[i].counted)
             check_memory(given, &c[i], &out[i]);

@@ -59,8 +59,8 @@ static struct og_io_expected group(const struct og_cost_inputs *given, const str
                                    double batches)
 {
     const double passes = (double)given->hops * (double)given->structure_bytes;
-    if (given->group.batches > 0 && !c->moves)
-        return og__group_expect(&given->group, batches, &given->lists_rule);
+    if (given->sample_group.batches > 0 && !c->moves)
+        return og__sample_group_expect(&given->sample_group, batches, &given->lists_rule);
     return (struct og_io_expected){passes / (double)OG_MAX(given->rule.max_request, (size_t)1),
                                    passes};
 }

@@ -121,7 +121,7 @@ out:
 }
 
 /* The end of the nodes below `end` in nodes[n], from index `from` on. */
-static uint32_t range_end(const uint32_t *nodes, uint32_t from, uint32_t n, uint32_t end)
+static uint32_t group_end(const uint32_t *nodes, uint32_t from, uint32_t n, uint32_t end)
 {
     while (from < n && nodes[from] < end)
         from++;
@@ -138,7 +138,7 @@ void og__demand_add(struct og_demand *d, const uint32_t *const *nodes, const uin
     for (uint32_t k = 0; k < d->n_ends; k++) {
         requested = d->at_ptr[d->n];
         for (uint32_t i = 0; i < owners; requested += n[i++]) {
-            const uint32_t last = range_end(nodes[i], counts[i], n[i], d->end[k]);
+            const uint32_t last = group_end(nodes[i], counts[i], n[i], d->end[k]);
             og__owner_ask(&d->owner, nodes[i] + counts[i], last - counts[i],
                           d->at + requested + counts[i]);
             counts[i] = last;

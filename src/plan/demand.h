@@ -14,7 +14,7 @@
 
 struct og_demand {
     struct og_owner owner;
-    const uint32_t *end; /* [n_ends] of ranges of nodes: ids of a round come range by range */
+    const uint32_t *end; /* [n_ends] of groups of nodes: ids of a round come group by group */
     uint32_t n_ends;
     uint32_t n;             /* rounds */
     uint64_t *ptr, *at_ptr; /* [n + 1] */
@@ -26,7 +26,7 @@ struct og_demand {
     struct og_budget *budget;
 };
 
-/* end[n_ends]: ends of the node ranges, the last being the graph's; borrowed. Memory from the
+/* end[n_ends]: ends of the node groups, the last being the graph's; borrowed. Memory from the
  * budget as "exchange". Close it also after a failed open. */
 OG_MUST_CHECK int og__demand_open(struct og_demand *d, uint32_t owners, uint32_t owner,
                                   const uint32_t *end, uint32_t n_ends, struct og_budget *b,
@@ -40,8 +40,8 @@ void og__demand_clear(struct og_demand *d);
 /* Makes room for so many rounds and requested rows in all, including present ones. */
 OG_MUST_CHECK int og__demand_reserve(struct og_demand *d, uint32_t rounds, uint64_t rows,
                                      struct og_err *err);
-/* Adds the next round: worker i requests nodes[i], n[i] of them, all of the owner's, range by
- * range. */
+/* Adds the next round: worker i requests nodes[i], n[i] of them, all of the owner's, group by
+ * group. */
 void og__demand_add(struct og_demand *d, const uint32_t *const *nodes, const uint32_t *n);
 
 static inline struct og_trace og__demand_trace(const struct og_demand *d)

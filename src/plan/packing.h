@@ -114,7 +114,7 @@ size_t og__sweep_most(uint64_t rows, size_t row_bytes, uint64_t batches, size_t 
 uint32_t og__sweep_part(const struct og_packing *p, const struct og_sweep *s, uint64_t *cursor,
                         uint32_t *list);
 
-/* The exact cost of writing and reading back. The scan skips unneeded ranges of the file wider than
+/* The exact cost of writing and reading back. The scan skips unneeded groups of the file wider than
  * the rule's gap. */
 struct og_packing_cost {
     struct og_io_counts sweep;

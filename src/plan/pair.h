@@ -1,5 +1,5 @@
 /* A device's cache above one in the host's memory, for rows of one size. It is the part of tiers
- * (tiers.h) for one range of nodes. Its nodes and places are numbered from 0. */
+ * (tiers.h) for one group of nodes. Its nodes and places are numbered from 0. */
 #ifndef OG_PAIR_H
 #define OG_PAIR_H
 
@@ -24,7 +24,7 @@ static inline bool og__has_victim_buffer(const struct og_tiers_setup *s)
     return og__victim_places(&s->victim) > 0;
 }
 
-/* ---- one of them: as those of tiers.h, of a setup without ranges ---- */
+/* ---- one of them: as those of tiers.h, of a setup without groups ---- */
 
 OG_MUST_CHECK int og__pair_open(struct og_pair **out, const struct og_tiers_setup *setup,
                                 struct og_budget *b, struct og_err *err);

@@ -28,7 +28,7 @@ static const struct og_policy_ops *ops_of(int kind)
 
 static const struct og_policy_ops *functions_of(const struct og_policy_setup *setup)
 {
-    return setup->n_ranges > 0 ? &og__policy_of_ranges : ops_of(setup->kind);
+    return setup->n_groups > 0 ? &og__policy_of_groups : ops_of(setup->kind);
 }
 
 /* ---- traits ---- */
@@ -188,10 +188,10 @@ void og__policy_close(struct og_policy *p)
     free(p);
 }
 
-const struct og_slot_range *og__policy_ranges(const struct og_policy *p, uint32_t *n)
+const struct og_group_slots *og__policy_groups(const struct og_policy *p, uint32_t *n)
 {
-    *n = p->setup.n_ranges;
-    return p->setup.ranges;
+    *n = p->setup.n_groups;
+    return p->setup.groups;
 }
 
 int og__policy_prepare(struct og_policy *p, const struct og_trace *trace, uint32_t *n_prefill,

@@ -12,8 +12,8 @@
 
 #include "plan/plan.h"
 
-/* A range of nodes with slots of its own, as for rows of one of several sizes. */
-struct og_slot_range {
+/* A group of nodes with slots of its own, as for rows of one of several sizes. */
+struct og_group_slots {
     uint64_t first, end; /* nodes */
     uint32_t n_slots;
 };
@@ -39,17 +39,17 @@ struct og_policy_setup {
     /* one bit a node that static policies leave out, since another tier holds it; NULL = none.
      * Borrowed in open. */
     const uint64_t *without;
-    /* NULL: any node may be in any slot. Else n_slots is the total, and a batch's ids come range by
-     * range, in any order within one, without nodes outside of ranges. Ids of a trace may have any
+    /* NULL: any node may be in any slot. Else n_slots is the total, and a batch's ids come group by
+     * group, in any order within one, without nodes outside of groups. Ids of a trace may have any
      * order. Borrowed while open. */
-    const struct og_slot_range *ranges;
-    uint32_t n_ranges;
+    const struct og_group_slots *groups;
+    uint32_t n_groups;
 };
 
-/* The setup of range k alone, with nodes numbered from 0. And the batches of nodes [first, end) in
+/* The setup of group k alone, with nodes numbered from 0. And the batches of nodes [first, end) in
  * that numbering, into ptr[n_batches + 1] and ids; returns the number of ids. */
-struct og_policy_setup og__policy_of_range(const struct og_policy_setup *all, uint32_t k);
-uint64_t og__trace_of_range(const struct og_trace *t, uint64_t first, uint64_t end, uint64_t *ptr,
+struct og_policy_setup og__policy_of_group(const struct og_policy_setup *all, uint32_t k);
+uint64_t og__trace_of_group(const struct og_trace *t, uint64_t first, uint64_t end, uint64_t *ptr,
                             uint32_t *ids);
 
 struct og_policy;
@@ -124,8 +124,8 @@ const struct og_policy_exec *og__policy_execs(int kind, int *n);
 OG_MUST_CHECK int og__policy_open(struct og_policy **out, const struct og_policy_setup *setup,
                                   struct og_budget *b, struct og_err *err);
 void og__policy_close(struct og_policy *p);
-/* The slots of each range, after those of earlier ranges. *n = 0: there are none. */
-const struct og_slot_range *og__policy_ranges(const struct og_policy *p, uint32_t *n);
+/* The slots of each group, after those of earlier groups. *n = 0: there are none. */
+const struct og_group_slots *og__policy_groups(const struct og_policy *p, uint32_t *n);
 
 /* The most batches prepared at once, and the most between two looks. */
 enum { OG__MOST_FORESEEN = 60000, OG__MOST_UPDATE = 4096 };
@@ -142,7 +142,7 @@ uint32_t og__policy_tail(const struct og_policy_setup *setup);
 OG_MUST_CHECK int og__policy_prepare(struct og_policy *p, const struct og_trace *trace,
                                      uint32_t *n_prefill, struct og_err *err);
 
-/* For frequency, instead of prepare: holds exactly nodes [n], ascending. Each range has at most as
+/* For frequency, instead of prepare: holds exactly nodes [n], ascending. Each group has at most as
  * many as slots. Renumbers them in place. -ENOTSUP for others. */
 OG_MUST_CHECK int og__policy_adopt(struct og_policy *p, uint32_t *nodes, uint32_t n,
                                    uint32_t *n_prefill, struct og_err *err);
@@ -177,7 +177,7 @@ size_t og__policy_bytes(const struct og_policy_setup *setup, uint64_t rows, uint
                         uint64_t distinct);
 /* Memory after og__policy_trim. */
 size_t og__policy_trimmed_bytes(const struct og_policy_setup *setup);
-/* Additional memory with ranges, after planning a batch of so many rows. */
+/* Additional memory with groups, after planning a batch of so many rows. */
 size_t og__policy_ids_bytes(uint64_t rows);
 
 #endif

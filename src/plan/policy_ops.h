@@ -44,8 +44,8 @@ struct og_policy_ops {
 };
 #define OG__POLICY_DECLARED(NAME, name) extern const struct og_policy_ops og__policy_##name;
 OG__POLICIES(OG__POLICY_DECLARED)
-/* For setups with ranges, with a policy of the kind for each; traits are the kind's. */
-extern const struct og_policy_ops og__policy_of_ranges;
+/* For setups with groups, with a policy of the kind for each; traits are the kind's. */
+extern const struct og_policy_ops og__policy_of_groups;
 
 static inline void og__plan_change(struct og_plan *plan, uint32_t row, uint32_t slot)
 {

@@ -1,5 +1,5 @@
-/* Tiers by ranges of nodes: each range has a pair of caches (pair.h). Its part of a plan follows
- * those of earlier ranges. Without ranges one pair has all nodes. */
+/* Tiers by groups of nodes: each group has a pair of caches (pair.h). Its part of a plan follows
+ * those of earlier groups. Without groups one pair has all nodes. */
 #include "plan/pair.h"
 
 #include <stdlib.h>
@@ -7,42 +7,43 @@
 static const char part[] = "tiers";
 
 struct og_tiers {
-    struct og_tiers_setup setup; /* ranges: its own copies */
-    struct og_slot_range *range; /* [n] nodes */
-    struct og_pair **of;         /* [n] */
+    struct og_tiers_setup setup;  /* groups: its own copies */
+    struct og_group_slots *group; /* [n] nodes */
+    struct og_pair **of;          /* [n] */
     uint32_t n;
-    uint32_t filling; /* prefill: the next range */
-    uint32_t *own;    /* [capacity] ids of a range in a batch, by its numbers */
+    uint32_t filling; /* prefill: the next group */
+    uint32_t *own;    /* [capacity] ids of a group in a batch, by its numbers */
     uint32_t capacity;
     struct og_budget *budget;
 };
 
-/* ---- ranges ---- */
+/* ---- groups ---- */
 
-static uint32_t ranges_of(const struct og_tiers_setup *s)
+static uint32_t groups_of(const struct og_tiers_setup *s)
 {
-    return OG_MAX(s->host.n_ranges, 1u);
+    return OG_MAX(s->host.n_groups, 1u);
 }
 
-struct og_tiers_setup og__tiers_of_range(const struct og_tiers_setup *all, uint32_t k)
+struct og_tiers_setup og__tiers_of_group(const struct og_tiers_setup *all, uint32_t k)
 {
     struct og_tiers_setup of = *all;
-    if (all->host.n_ranges == 0)
+    if (all->host.n_groups == 0)
         return of;
-    of.device = og__policy_of_range(&all->device, k);
-    of.host = og__policy_of_range(&all->host, k);
+    of.device = og__policy_of_group(&all->device, k);
+    of.host = og__policy_of_group(&all->host, k);
     return of;
 }
 
-static struct og_slot_range range_of(const struct og_tiers_setup *s, uint32_t k)
+static struct og_group_slots group_of(const struct og_tiers_setup *s, uint32_t k)
 {
-    return s->host.n_ranges > 0 ? s->host.ranges[k] : (struct og_slot_range){0, s->host.n_nodes, 0};
+    return s->host.n_groups > 0 ? s->host.groups[k]
+                                : (struct og_group_slots){0, s->host.n_nodes, 0};
 }
 
-/* Are ids a range's own numbers as they are? */
+/* Are ids a group's own numbers as they are? */
 static bool has_all(const struct og_tiers *t)
 {
-    return t->setup.host.n_ranges == 0;
+    return t->setup.host.n_groups == 0;
 }
 
 /* ---- open and close ---- */
@@ -51,7 +52,7 @@ static bool has_all(const struct og_tiers *t)
 static void count_slots(struct og_tiers *t)
 {
     t->setup.device.n_slots = t->setup.host.n_slots = 0;
-    t->setup.device.ranges = t->setup.host.ranges = t->range;
+    t->setup.device.groups = t->setup.host.groups = t->group;
     for (uint32_t k = 0; k < t->n; k++) {
         const struct og_tiers_setup *of = og__pair_setup(t->of[k]);
         t->setup.device.n_slots += of->device.n_slots;
@@ -63,21 +64,21 @@ int og__tiers_open(struct og_tiers **out, const struct og_tiers_setup *setup, st
                    struct og_err *err)
 {
     struct og_tiers *t = calloc(1, sizeof(*t));
-    const uint32_t n = ranges_of(setup);
+    const uint32_t n = groups_of(setup);
     int rc = 0;
     *out = NULL;
     if (!t)
         return og__fail_errno(err, -ENOMEM, NULL, "tiers");
     t->setup = *setup;
     t->budget = b;
-    t->range = calloc(n, sizeof(*t->range));
+    t->group = calloc(n, sizeof(*t->group));
     t->of = calloc(n, sizeof(struct og_pair *));
-    if (!t->range || !t->of)
+    if (!t->group || !t->of)
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "tiers"));
     for (; t->n < n; t->n++) {
-        const struct og_tiers_setup of = og__tiers_of_range(setup, t->n);
+        const struct og_tiers_setup of = og__tiers_of_group(setup, t->n);
         OG_TRY(og__pair_open(&t->of[t->n], &of, b, err));
-        t->range[t->n] = range_of(setup, t->n);
+        t->group[t->n] = group_of(setup, t->n);
     }
     count_slots(t);
     *out = t;
@@ -102,7 +103,7 @@ void og__tiers_close(struct og_tiers *t)
         og__pair_close(t->of[k]);
     release_own(t);
     free(t->of);
-    free(t->range);
+    free(t->group);
     free(t);
 }
 
@@ -128,7 +129,7 @@ struct og_tiers_places og__tiers_places(const struct og_tiers *t, uint32_t k)
 
 uint32_t og__tiers_first(const struct og_tiers *t, uint32_t k)
 {
-    return (uint32_t)t->range[k].first;
+    return (uint32_t)t->group[k].first;
 }
 
 /* ---- the coming batches ---- */
@@ -155,7 +156,7 @@ int og__tiers_prepare(struct og_tiers *t, const struct og_trace *trace, uint32_t
     const struct og_trace own = {trace->n_batches, ptr, ids};
     int rc = ids ? 0 : -ENOMEM;
     for (uint32_t k = 0; rc == 0 && k < t->n; k++) {
-        (void)og__trace_of_range(trace, t->range[k].first, t->range[k].end, ptr, ids);
+        (void)og__trace_of_group(trace, t->group[k].first, t->group[k].end, ptr, ids);
         rc = og__pair_prepare(t->of[k], &own, n, err);
     }
     if (ids)
@@ -173,7 +174,7 @@ uint32_t og__tiers_prefill(struct og_tiers *t, uint32_t *nodes, uint32_t *places
     if (n == 0) /* before the next batch from the first on */
         t->filling = 0;
     for (uint32_t i = 0; i < n; i++)
-        nodes[i] += (uint32_t)t->range[t->filling].first;
+        nodes[i] += (uint32_t)t->group[t->filling].first;
     return n;
 }
 
@@ -212,16 +213,16 @@ static int reserve_own(struct og_tiers *t, uint32_t n, struct og_err *err)
     return t->own ? 0 : -ENOMEM;
 }
 
-/* The ids of range k at the head of ids[n], by its numbers, and how many they are. */
+/* The ids of group k at the head of ids[n], by its numbers, and how many they are. */
 static const uint32_t *next_of(struct og_tiers *t, uint32_t k, const uint32_t *ids, uint32_t n,
                                uint32_t *some)
 {
-    const struct og_slot_range *range = &t->range[k];
+    const struct og_group_slots *group = &t->group[k];
     *some = n;
     if (has_all(t))
         return ids;
-    for (*some = 0; *some < n && ids[*some] >= range->first && ids[*some] < range->end; ++*some)
-        t->own[*some] = ids[*some] - (uint32_t)range->first;
+    for (*some = 0; *some < n && ids[*some] >= group->first && ids[*some] < group->end; ++*some)
+        t->own[*some] = ids[*some] - (uint32_t)group->first;
     return t->own;
 }
 
@@ -240,25 +241,25 @@ int og__tiers_plan(struct og_tiers *t, struct og_planner *planner, const uint32_
         og__tiers_plan_add(out, k, &of);
     }
     if (row < n)
-        OG_TRY(og__fail(err, -EINVAL, NULL, "a batch whose ids do not come range by range"));
+        OG_TRY(og__fail(err, -EINVAL, NULL, "a batch whose ids do not come group by group"));
 out:
     return rc;
 }
 
 /* ---- what it takes ---- */
 
-/* Any range may have nearly all rows. */
+/* Any group may have nearly all rows. */
 size_t og__tiers_bytes(const struct og_tiers_setup *setup, uint64_t rows, uint64_t longest,
                        uint64_t batches, uint64_t distinct)
 {
     size_t bytes = 0;
-    for (uint32_t k = 0; k < ranges_of(setup); k++) {
-        const struct og_tiers_setup of = og__tiers_of_range(setup, k);
+    for (uint32_t k = 0; k < groups_of(setup); k++) {
+        const struct og_tiers_setup of = og__tiers_of_group(setup, k);
         const uint64_t nodes = of.host.n_nodes;
         bytes += og__pair_bytes(&of, OG_MIN(rows, nodes * batches), OG_MIN(longest, nodes), batches,
                                 OG_MIN(distinct, nodes));
     }
-    if (setup->host.n_ranges > 0)
+    if (setup->host.n_groups > 0)
         bytes += ids_bytes(rows) + ptr_bytes(batches) + longest * sizeof(uint32_t);
     return bytes;
 }
@@ -266,8 +267,8 @@ size_t og__tiers_bytes(const struct og_tiers_setup *setup, uint64_t rows, uint64
 size_t og__tiers_trimmed_bytes(const struct og_tiers_setup *setup)
 {
     size_t bytes = 0;
-    for (uint32_t k = 0; k < ranges_of(setup); k++) {
-        const struct og_tiers_setup of = og__tiers_of_range(setup, k);
+    for (uint32_t k = 0; k < groups_of(setup); k++) {
+        const struct og_tiers_setup of = og__tiers_of_group(setup, k);
         bytes += og__pair_trimmed_bytes(&of);
     }
     return bytes;

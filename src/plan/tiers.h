@@ -38,7 +38,7 @@ struct og_tiers_setup {
 struct og_tiers;
 
 /* The setup of range k alone, in its numbering. */
-struct og_tiers_setup og__tiers_of_range(const struct og_tiers_setup *all, uint32_t k);
+struct og_tiers_setup og__tiers_of_group(const struct og_tiers_setup *all, uint32_t k);
 
 /* The hotness of both policies is borrowed as in policies. Tables come from the budget. */
 OG_MUST_CHECK int og__tiers_open(struct og_tiers **out, const struct og_tiers_setup *setup,
@@ -143,7 +143,7 @@ size_t og__tiers_plan_bytes(const struct og_tiers_setup *setup, uint64_t n);
 enum { OG__TIERS_HEAD_BYTES = 32 };
 size_t og__tiers_spilled_bytes(const struct og_tiers_setup *setup, uint64_t n);
 
-/* Plans the next prepared batch; with ranges its ids come range by range. */
+/* Plans the next prepared batch; with ranges its ids come group by group. */
 OG_MUST_CHECK int og__tiers_plan(struct og_tiers *t, struct og_planner *planner,
                                  const uint32_t *ids, uint32_t n, struct og_tiers_plan *out,
                                  struct og_err *err);

@@ -101,7 +101,7 @@ size_t og__tiers_plan_bytes(const struct og_tiers_setup *setup, uint64_t n)
 size_t og__tiers_spilled_bytes(const struct og_tiers_setup *setup, uint64_t n)
 {
     const uint64_t pairs = most_changes(setup, n) + most_moves(setup, n);
-    const size_t parts = OG_MAX(setup->host.n_ranges, 1u);
+    const size_t parts = OG_MAX(setup->host.n_groups, 1u);
     return parts * OG__TIERS_HEAD_BYTES + (n + 2 * pairs) * sizeof(uint32_t);
 }
 
@@ -119,7 +119,7 @@ int og__tiers_plan_reserve(struct og_tiers_plan *p, const struct og_tiers_setup 
                            struct og_err *err)
 {
     const uint32_t most = (uint32_t)most_moves(setup, n);
-    int rc = reserve_parts(p, OG_MAX(setup->host.n_ranges, 1u), err);
+    int rc = reserve_parts(p, OG_MAX(setup->host.n_groups, 1u), err);
     if (rc == 0)
         rc = og__plan_reserve(&p->plan, n, (uint32_t)most_changes(setup, n), err);
     if (rc < 0 || (p->move_from && most <= p->move_capacity))

@@ -23,17 +23,17 @@
 static const char part[] = "counting";
 
 /* A group's rows. */
-struct row_group {
-    const struct og_group *group;
+struct group {
+    const struct og_group *of;
     struct og_read_rule rule;
     struct og_plan_cost did; /* by the first worker, as an owner */
 };
 
 struct counting {
     struct og_session *s;
-    struct row_group *row_group; /* [n_row_groups] of groups with features; nodes ascend */
-    uint32_t n_row_groups;
-    uint64_t *slots; /* [workers][n_row_groups] of owners */
+    struct group *group; /* [n_groups] of groups with features; nodes ascend */
+    uint32_t n_groups;
+    uint64_t *slots; /* [workers][n_groups] of owners */
     struct og_schedule whole;
     uint32_t workers;
     uint32_t n_train;                 /* batches of an epoch, */
@@ -129,52 +129,52 @@ static int sample(struct counting *c, struct og_err *err)
     return og__pipeline_run(&p, keep_batch, c, err);
 }
 
-/* ---- row groups ---- */
+/* ---- groups ---- */
 
-static int open_row_groups(struct counting *c, struct og_err *err)
+static int open_groups(struct counting *c, struct og_err *err)
 {
     const struct og_session *s = c->s;
     const struct og_graph *g = s->workload.graph;
     c->apart = g->n_groups > 1;
-    c->row_group = calloc(g->n_groups, sizeof(*c->row_group));
+    c->group = calloc(g->n_groups, sizeof(*c->group));
     c->slots = calloc((size_t)c->workers * g->n_groups, sizeof(*c->slots));
-    if (!c->row_group || !c->slots)
+    if (!c->group || !c->slots)
         return og__fail_errno(err, -ENOMEM, NULL, part);
     for (uint32_t k = 0; k < g->n_groups; k++) {
-        struct row_group *w = &c->row_group[c->n_row_groups];
-        w->group = &g->group[k];
-        if (w->group->dim == 0)
+        struct group *w = &c->group[c->n_groups];
+        w->of = &g->group[k];
+        if (w->of->dim == 0)
             continue;
         w->rule = s->size[k].rule;
-        c->n_row_groups++;
+        c->n_groups++;
     }
-    for (uint32_t i = 0; i < c->workers * c->n_row_groups; i++)
+    for (uint32_t i = 0; i < c->workers * c->n_groups; i++)
         c->slots[i] = s->memory.n_slots;
     return 0;
 }
 
 /* Whose rows the node's are; NULL: it has none. */
-static struct row_group *row_group_of(const struct counting *c, uint32_t node)
+static struct group *group_of(const struct counting *c, uint32_t node)
 {
-    uint32_t k = c->n_row_groups;
-    while (k > 0 && c->row_group[k - 1].group->first > node)
+    uint32_t k = c->n_groups;
+    while (k > 0 && c->group[k - 1].of->first > node)
         k--;
-    const struct og_group *of = k > 0 ? c->row_group[k - 1].group : NULL;
-    return of && node < of->first + of->n_nodes ? &c->row_group[k - 1] : NULL;
+    const struct og_group *of = k > 0 ? c->group[k - 1].of : NULL;
+    return of && node < of->first + of->n_nodes ? &c->group[k - 1] : NULL;
 }
 
 /* ---- memory ---- */
 
-static struct og_policy_setup policy_of(const struct counting *c, const struct row_group *w)
+static struct og_policy_setup policy_of(const struct counting *c, const struct group *w)
 {
     const struct og_session *s = c->s;
-    const uint64_t n_nodes = (uint64_t)w->group->n_nodes;
+    const uint64_t n_nodes = (uint64_t)w->of->n_nodes;
     struct og_policy_setup setup = og__policy_setup(&s->config.opt, s->exec.policy, n_nodes);
     setup.n_slots = (uint32_t)OG_MIN((uint64_t)s->memory.n_slots, n_nodes);
     return setup;
 }
 
-static struct og_simulation simulation_of(const struct counting *c, const struct row_group *w)
+static struct og_simulation simulation_of(const struct counting *c, const struct group *w)
 {
     const struct og_session *s = c->s;
     const struct og_policy_setup policy = policy_of(c, w);
@@ -182,7 +182,7 @@ static struct og_simulation simulation_of(const struct counting *c, const struct
     const struct og_trace all = {c->n, c->ptr, c->ids};
     const struct og_trace own = {c->n, c->ptr_of, c->ids_of};
     return (struct og_simulation){.trace = c->apart ? own : all,
-                                  .n_nodes = (uint64_t)w->group->n_nodes,
+                                  .n_nodes = (uint64_t)w->of->n_nodes,
                                   .superbatch = OG_MAX(c->n_rounds, 1u),
                                   .end = c->end,
                                   .n_ends = c->n_ends,
@@ -191,7 +191,7 @@ static struct og_simulation simulation_of(const struct counting *c, const struct
                                   .size = &s->memory.n_slots,
                                   .n_sizes = 1,
                                   .rule = w->rule,
-                                  .packed_row = og__packs(&s->exec) ? og__row_bytes(w->group) : 0,
+                                  .packed_row = og__packs(&s->exec) ? og__row_bytes(w->of) : 0,
                                   .pool = s->pool,
                                   .budget = s->budget,
                                   .stop = og__stop_flag(&s->config)};
@@ -233,9 +233,9 @@ static size_t counting_bytes(const struct counting *c)
     const struct og_partitioned partitioned = partitioned_of(c);
     const uint64_t longest = og__input_rows(&c->s->workload);
     size_t running = 0;
-    for (uint32_t k = 0; k < c->n_row_groups; k++) {
-        const struct og_simulation sim = simulation_of(c, &c->row_group[k]);
-        const struct og_policy_setup setup = policy_of(c, &c->row_group[k]);
+    for (uint32_t k = 0; k < c->n_groups; k++) {
+        const struct og_simulation sim = simulation_of(c, &c->group[k]);
+        const struct og_policy_setup setup = policy_of(c, &c->group[k]);
         const uint64_t most = OG_MIN(longest, sim.n_nodes);
         const size_t bytes = og__simulate_partitioned_bytes(&sim, &setup, &partitioned, c->n_items,
                                                             most * c->n_items, most);
@@ -300,7 +300,7 @@ static void close_counting(struct counting *c)
     close_batches(c, c->ptr, c->ids);
     og__release(b, c->end, c->most * sizeof(*c->end), part);
     og__release(b, c->worker, c->most, part);
-    free(c->row_group);
+    free(c->group);
     free(c->slots);
 }
 
@@ -320,14 +320,14 @@ static void count_rows(const struct counting *c, struct owner_report *report)
     for (uint32_t b = 0; b < n; b++)
         for (uint64_t i = c->ptr[b]; i < c->ptr[b + 1]; i++) {
             const uint32_t owner = og__owner_of(c->workers, c->ids[i]), by = c->worker[b];
-            struct row_group *of = row_group_of(c, c->ids[i]);
+            struct group *of = group_of(c, c->ids[i]);
             if (!of)
                 continue;
             of->did.rows += owner == 0;
             report[owner].requested++;
             report[owner].sent += owner != by;
             report[by].received += owner != by;
-            report[by].bytes += owner != by ? og__row_bytes(of->group) + sizeof(uint32_t) : 0;
+            report[by].bytes += owner != by ? og__row_bytes(of->of) + sizeof(uint32_t) : 0;
         }
 }
 
@@ -344,38 +344,38 @@ static int rank_nodes(struct counting *c, uint32_t *hotness, struct og_err *err)
     if (!og__policy_caches(policy))
         return 0;
     for (uint32_t w = 0; w < c->workers; w++) {
-        uint64_t *out = c->slots + (size_t)w * c->n_row_groups;
+        uint64_t *out = c->slots + (size_t)w * c->n_groups;
         OG_TRY(og__owned_slots(s, hotness, w, slots, err));
-        for (uint32_t k = 0; k < c->n_row_groups; k++)
-            out[k] = slots[c->row_group[k].group - s->workload.graph->group];
+        for (uint32_t k = 0; k < c->n_groups; k++)
+            out[k] = slots[c->group[k].of - s->workload.graph->group];
     }
 out:
     return rc;
 }
 
-/* The remainder, modulo the owners, of the node numbers in a row group that owner w has. Node 0 of
+/* The remainder, modulo the owners, of the node numbers in a group that owner w has. Node 0 of
  * the group need not be the first owner's. */
-static uint32_t owner_among(const struct counting *c, const struct row_group *of, uint32_t w)
+static uint32_t owner_among(const struct counting *c, const struct group *of, uint32_t w)
 {
-    return (w + c->workers - (uint32_t)of->group->first % c->workers) % c->workers;
+    return (w + c->workers - (uint32_t)of->of->first % c->workers) % c->workers;
 }
 
-static int count_row_group(struct counting *c, uint32_t k, const uint32_t *hotness,
-                           struct owner_report *report, struct og_err *err)
+static int count_group(struct counting *c, uint32_t k, const uint32_t *hotness,
+                       struct owner_report *report, struct og_err *err)
 {
-    struct row_group *of = &c->row_group[k];
+    struct group *of = &c->group[k];
     const struct og_trace all = {c->n, c->ptr, c->ids};
     const struct og_partitioned partitioned = partitioned_of(c);
     const struct og_simulation sim = simulation_of(c, of);
     struct og_policy_setup setup = policy_of(c, of);
     int rc = 0;
-    const uint64_t first = (uint64_t)of->group->first;
+    const uint64_t first = (uint64_t)of->of->first;
     if (c->apart)
-        (void)og__trace_of_range(&all, first, first + sim.n_nodes, c->ptr_of, c->ids_of);
+        (void)og__trace_of_group(&all, first, first + sim.n_nodes, c->ptr_of, c->ids_of);
     setup.hotness = hotness ? hotness + first : NULL;
     for (uint32_t w = 0; w < c->workers; w++) {
         struct og_simulated did;
-        setup.n_slots = (uint32_t)c->slots[(size_t)w * c->n_row_groups + k];
+        setup.n_slots = (uint32_t)c->slots[(size_t)w * c->n_groups + k];
         OG_TRY(og__simulate_owner(&sim, &setup, &partitioned, owner_among(c, of, w), c->rounds,
                                   &did, err));
         og__plan_cost_add(&report[w].did, &did.cost);
@@ -397,8 +397,8 @@ static int count_owners(struct counting *c, struct owner_report *report, struct 
         hotness = og__alloc(s->budget, hotness_bytes(c), part, err);
         OG_TRY(hotness ? rank_nodes(c, hotness, err) : -ENOMEM);
     }
-    for (uint32_t k = 0; k < c->n_row_groups; k++)
-        OG_TRY(count_row_group(c, k, hotness, report, err));
+    for (uint32_t k = 0; k < c->n_groups; k++)
+        OG_TRY(count_group(c, k, hotness, report, err));
     count_rows(c, report);
     OG_TRY(og__stopped(&s->config, "counting", err));
 out:
@@ -428,12 +428,11 @@ static uint64_t hits_of(const struct owner_report *t)
 /* What the first worker does with rows of each type. */
 static void tell_types(const struct counting *c)
 {
-    for (uint32_t k = 0; k < c->n_row_groups; k++) {
-        const struct og_plan_cost *did = &c->row_group[k].did;
-        c->s->size[c->row_group[k].group - c->s->workload.graph->group].epoch =
-            (struct og_plan_cost){scaled(c, did->rows), scaled(c, did->rows - did->misses),
-                                  scaled(c, did->misses), scaled(c, did->reads),
-                                  scaled(c, did->bytes)};
+    for (uint32_t k = 0; k < c->n_groups; k++) {
+        const struct og_plan_cost *did = &c->group[k].did;
+        c->s->size[c->group[k].of - c->s->workload.graph->group].epoch = (struct og_plan_cost){
+            scaled(c, did->rows), scaled(c, did->rows - did->misses), scaled(c, did->misses),
+            scaled(c, did->reads), scaled(c, did->bytes)};
     }
 }
 
@@ -494,7 +493,7 @@ int og__plan_exchange(struct og_session *s, json_t **out, struct og_err *err)
     c.n_train = (uint32_t)og__schedule_batches(&c.whole, OG__TRAIN);
     if (all_items(&c) < c.n_train) /* --epochs 0 */
         return 0;
-    OG_TRY(open_row_groups(&c, err));
+    OG_TRY(open_groups(&c, err));
     OG_TRY(open_counting(&c, err));
     OG_TRY(c.n_items > 0 ? sample(&c, err) : -ENOMEM);
     OG_TRY(count_owners(&c, report, err));

@@ -152,9 +152,9 @@ static json_t *groups_json(const struct og_calibration *h)
 {
     json_t *list = json_array();
     for (int i = 0; i < h->n_tried; i++) {
-        const struct og_group_time *t = &h->tried[i];
+        const struct og_trainer_time *t = &h->tried[i];
         json_t *seconds = t->seconds > 0 ? json_real(t->seconds) : json_null();
-        list = og__json_append(list, json_pack("{s:i s:i s:o}", "trainers", t->groups,
+        list = og__json_append(list, json_pack("{s:i s:i s:o}", "trainers", t->trainers,
                                                "threads_each", t->threads, "seconds", seconds));
     }
     return list;
@@ -254,7 +254,7 @@ static json_t *device_json(const struct og_session *s)
 {
     const struct og_device_plan d = og__device_plan(&s->given);
     const struct og_tiers_setup tiers = og__plan_inputs_tiers(&s->given, s->memory.n_slots);
-    const uint64_t rings = og__victim_places(&tiers.victim) * s->workload.n_row_groups;
+    const uint64_t rings = og__victim_places(&tiers.victim) * s->workload.n_groups;
     uint64_t slots;
     size_t cache;
     if (!s->exec.tiers)
@@ -340,23 +340,24 @@ static json_t *types_json(const struct og_session *s)
 json_t *og__session_plan_json(const struct og_session *s)
 {
     json_t *options = og__options_json(&s->config.opt);
-    json_t *plan = json_pack(
-        "{s:O s:s s:O s:I s:I s:I s:I s:I s:b s:b s:o s:o s:o s:o s:o s:o s:o}", "policy",
-        json_object_get(options, "policy"), "layout",
-        json_string_value(json_object_get(options, "layout")), "topology",
-        json_object_get(options, "topology"), "cache_rows", (json_int_t)s->memory.n_slots,
-        "superbatch", (json_int_t)s->memory.superbatch, "together",
-        (json_int_t)s->memory.group.batches, "tail", (json_int_t)s->memory.tail, "staging_batches",
-        (json_int_t)s->memory.n_staging, "alternates", s->memory.alternates, "disk_measured",
-        s->workload.profile.measured, "memory", memory_json(&s->memory), "predicted",
-        predicted_json(s), "candidates", compared_json(s), "trainers", groups_json(&s->calibration),
-        "executors", executors_json(s), "scratch", scratch_json(s), "device", device_json(s));
+    json_t *plan =
+        json_pack("{s:O s:s s:O s:I s:I s:I s:I s:I s:b s:b s:o s:o s:o s:o s:o s:o s:o}", "policy",
+                  json_object_get(options, "policy"), "layout",
+                  json_string_value(json_object_get(options, "layout")), "topology",
+                  json_object_get(options, "topology"), "cache_rows", (json_int_t)s->memory.n_slots,
+                  "superbatch", (json_int_t)s->memory.superbatch, "together",
+                  (json_int_t)s->memory.sample_group.batches, "tail", (json_int_t)s->memory.tail,
+                  "staging_batches", (json_int_t)s->memory.n_staging, "alternates",
+                  s->memory.alternates, "disk_measured", s->workload.profile.measured, "memory",
+                  memory_json(&s->memory), "predicted", predicted_json(s), "candidates",
+                  compared_json(s), "trainers", groups_json(&s->calibration), "executors",
+                  executors_json(s), "scratch", scratch_json(s), "device", device_json(s));
     plan = og__json_with(plan, "lent_rows", json_integer(s->memory.n_released));
     plan = og__json_with(
         plan, "topology_bytes",
         json_integer((json_int_t)og__structure_bytes(&s->structure, OG_TOPOLOGY_MEMORY)));
     plan = og__json_with(plan, "phased_memory", json_boolean(s->memory.alternates));
-    plan = og__json_with(plan, "sample_group", json_integer(s->memory.group.batches));
+    plan = og__json_with(plan, "sample_group", json_integer(s->memory.sample_group.batches));
     plan = og__json_with(plan, "samplers", json_integer(og__samplers(&s->exec)));
     plan = og__json_with(plan, "samplers_rule", rule_json(&s->calibration));
     if (s->exec.tiers)

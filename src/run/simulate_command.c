@@ -319,7 +319,7 @@ static int resolve_slots(struct simulator *m, const uint32_t *worth, struct cach
     int rc = 0;
     for (int i = 0; i < m->n_caches; i++) {
         int at = i;
-        OG_TRY(og__amount_slots(worth, &m->cache[i].amount, m->row_group, m->n_groups, &nothing,
+        OG_TRY(og__amount_slots(worth, &m->cache[i].amount, m->bytes, m->n_groups, &nothing,
                                 m->sim.budget, own, err));
         for (; at > 0 && m->size[at - 1] > all_slots(m, own); at--) {
             m->size[at] = m->size[at - 1];

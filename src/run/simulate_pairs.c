@@ -106,11 +106,11 @@ static int plan_upper_tier(const struct pair *p, const struct og_amount *cache,
     *upper = nothing;
     if (!og__policy_caches(p->device->kind))
         return 0;
-    OG_TRY(og__amount_slots(p->device_worth, cache, m->row_group, m->n_groups, &nothing,
-                            m->sim.budget, upper->slots, err));
+    OG_TRY(og__amount_slots(p->device_worth, cache, m->bytes, m->n_groups, &nothing, m->sim.budget,
+                            upper->slots, err));
     for (uint32_t k = 0; k < m->n_groups; k++) {
         upper->rows += upper->slots[k];
-        upper->bytes += (size_t)upper->slots[k] * m->row_group[k].row_bytes;
+        upper->bytes += (size_t)upper->slots[k] * m->bytes[k].row_bytes;
     }
     upper->stay = og__policy_is_static(p->device->kind) && og__policy_is_static(p->host->kind);
     upper->first = upper->stay && m->device_is_paired && p->device->kind == p->host->kind;
@@ -135,7 +135,7 @@ static int count_group(const struct pair *p, uint32_t k, uint64_t slots, uint64_
     setup.device.hotness = p->device_worth ? p->device_worth + first : NULL;
     const int rc = og__simulate_tiers_partitioned(&sim, &setup, &p->partitioned, &of, err);
     if (rc == 0)
-        *out = og__counted_pair(&setup, m->row_group[k].row_bytes, &of);
+        *out = og__counted_pair(&setup, m->bytes[k].row_bytes, &of);
     return rc;
 }
 
@@ -171,7 +171,7 @@ static int simulate_sizes(const struct pair *p, const struct requested_cache *ca
     json_t *groups = json_array();
     int rc = 0;
     if (og__policy_caches(p->host->kind))
-        OG_TRY(og__amount_slots(p->worth, &cache->amount, m->row_group, m->n_groups, upper,
+        OG_TRY(og__amount_slots(p->worth, &cache->amount, m->bytes, m->n_groups, upper,
                                 m->sim.budget, slots, err));
     OG_TRY(count_groups(p, slots, upper->slots, &sum, &groups, err));
     json_t *row = og__json_with(og__counted_pair_json(&names, &sum), "types", json_incref(groups));

@@ -48,9 +48,9 @@ struct simulator {
     uint64_t rows;
     uint32_t n_batches;
     /* of either */
-    uint32_t n_groups;              /* of rows: types of nodes, or one */
-    struct simulated_group *group;  /* [n_groups] */
-    struct og_row_group *row_group; /* [n_groups] */
+    uint32_t n_groups;             /* of rows: types of nodes, or one */
+    struct simulated_group *group; /* [n_groups] */
+    struct og_group_bytes *bytes;  /* [n_groups] */
     /* a trace */
     struct og_trace_folder folder;
     const char *dir; /* borrowed */

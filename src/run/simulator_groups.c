@@ -14,25 +14,25 @@ static const char part[] = "trace";
 
 /* ---- what there is ---- */
 
-static int open_groups(struct simulator *m, uint32_t n, struct og_row_group *row_group,
+static int open_groups(struct simulator *m, uint32_t n, struct og_group_bytes *group,
                        struct og_err *err)
 {
     m->n_groups = n;
-    m->row_group = row_group;
+    m->bytes = group;
     m->group = calloc(n, sizeof(*m->group));
-    return m->row_group && m->group ? 0 : og__fail_errno(err, -ENOMEM, NULL, "simulation");
+    return m->bytes && m->group ? 0 : og__fail_errno(err, -ENOMEM, NULL, "simulation");
 }
 
 bool og__simulator_has_rows(const struct simulator *m, uint32_t k)
 {
-    return m->row_group[k].row_bytes > 0;
+    return m->bytes[k].row_bytes > 0;
 }
 
 int og__simulator_know_graph(struct simulator *m, struct og_err *err)
 {
     const struct og_graph *g = m->s->workload.graph;
     int rc;
-    OG_TRY(open_groups(m, g->n_groups, og__row_groups_of_graph(g), err));
+    OG_TRY(open_groups(m, g->n_groups, og__group_bytes_of_graph(g), err));
     for (uint32_t k = 0; k < g->n_groups; k++) {
         m->group[k] = (struct simulated_group){.name = g->group[k].name,
                                                .first = (uint64_t)g->group[k].first,
@@ -71,8 +71,8 @@ static int know_group(struct simulator *m, uint32_t k, struct og_err *err)
                                            .first = first,
                                            .n_nodes = said->end - first,
                                            .rule = assumed_rule(m, file_row_bytes)};
-    m->row_group[k] =
-        og__row_group_of_graph(said->end, (size_t)said->dim * og__dtype_size(kept), file_row_bytes);
+    m->bytes[k] =
+        og__group_bytes_to(said->end, (size_t)said->dim * og__dtype_size(kept), file_row_bytes);
     return 0;
 }
 
@@ -86,7 +86,7 @@ int og__simulator_know_trace(struct simulator *m, struct og_err *err)
                         "sampled with",
                         "%s: batches of a heterogeneous graph, without the names of its types",
                         m->dir));
-    OG_TRY(open_groups(m, said->n_types, calloc(said->n_types, sizeof(*m->row_group)), err));
+    OG_TRY(open_groups(m, said->n_types, calloc(said->n_types, sizeof(*m->bytes)), err));
     for (uint32_t k = 0; k < said->n_types; k++)
         OG_TRY(know_group(m, k, err));
 out:
@@ -95,7 +95,7 @@ out:
 
 void og__simulator_forget_groups(struct simulator *m)
 {
-    free(m->row_group);
+    free(m->bytes);
     free(m->group);
 }
 
@@ -104,10 +104,9 @@ json_t *og__simulated_types_json(const struct simulator *m)
     json_t *list = json_array();
     for (uint32_t k = 0; k < m->n_groups; k++)
         if (og__simulator_has_rows(m, k))
-            list =
-                og__json_append(list, json_pack("{s:s s:I s:I}", "name", m->group[k].name, "nodes",
-                                                (json_int_t)m->group[k].n_nodes, "row_bytes",
-                                                (json_int_t)m->row_group[k].row_bytes));
+            list = og__json_append(list, json_pack("{s:s s:I s:I}", "name", m->group[k].name,
+                                                   "nodes", (json_int_t)m->group[k].n_nodes,
+                                                   "row_bytes", (json_int_t)m->bytes[k].row_bytes));
     return list;
 }
 
@@ -116,7 +115,7 @@ json_t *og__simulated_types_json(const struct simulator *m)
 static uint32_t group_of(const struct simulator *m, uint32_t id)
 {
     uint32_t k = 0;
-    while (id >= m->row_group[k].end)
+    while (id >= m->bytes[k].end)
         k++;
     return k;
 }
@@ -137,7 +136,7 @@ static int find_names(struct simulator *m, struct og_err *err)
     const struct og_trace_description *said = &m->folder.said;
     bool same = said->n_types == m->n_groups;
     for (uint32_t k = 0; same && k < m->n_groups; k++) {
-        same = said->type[k].end == m->row_group[k].end &&
+        same = said->type[k].end == m->bytes[k].end &&
                (said->type[k].dim > 0) == og__simulator_has_rows(m, k);
         m->group[k].name = said->type[k].name;
     }
@@ -187,7 +186,7 @@ static int weigh_trace(const struct simulator *m, const struct requested_policy 
                  ? og__degree_counts_read(m->dir, &m->folder.said, worth, err)
                  : og__hotness_uses_bare(by, &p->opt, m->sim.n_nodes, worth, &uses, err);
     if (rc == 0)
-        og__row_groups_weigh(worth, uses, m->row_group, m->n_groups);
+        og__worth_weigh(worth, uses, m->bytes, m->n_groups);
     return rc;
 }
 
@@ -221,14 +220,13 @@ void og__simulator_release_worth(const struct simulator *m, const struct request
 size_t og__simulator_ranking_bytes(const struct simulator *m, const struct requested_policy *p)
 {
     const int by = shares_slots(m) ? og__policy_ranked_like(p->kind) : p->kind;
-    return OG_MAX(m->s ? og__hotness_bytes(&m->s->workload, by) : 0,
-                  (size_t)OG__ROW_GROUPS_FIT_BYTES);
+    return OG_MAX(m->s ? og__hotness_bytes(&m->s->workload, by) : 0, (size_t)OG__WORTH_FIT_BYTES);
 }
 
 uint32_t og__simulator_most_slots(const struct simulator *m, const struct og_amount *cache,
                                   uint32_t k)
 {
-    const uint64_t most = og__cache_rows(cache, m->sim.n_nodes, m->row_group[k].row_bytes);
+    const uint64_t most = og__cache_rows(cache, m->sim.n_nodes, m->bytes[k].row_bytes);
     return (uint32_t)OG_MIN(most, m->group[k].n_nodes);
 }
 
@@ -259,7 +257,7 @@ struct og_trace og__group_batches_of(const struct group_batches *b, uint32_t k)
     const struct simulator *m = b->m;
     if (m->n_groups == 1)
         return m->sim.trace;
-    (void)og__trace_of_range(&m->sim.trace, m->group[k].first, m->row_group[k].end, b->ptr, b->ids);
+    (void)og__trace_of_group(&m->sim.trace, m->group[k].first, m->bytes[k].end, b->ptr, b->ids);
     return (struct og_trace){m->sim.trace.n_batches, b->ptr, b->ids};
 }
 

@@ -31,7 +31,7 @@ json_t *og__simulated_group_json(const struct simulator *m, uint32_t k, uint64_t
 {
     json_t *row =
         json_pack("{s:s s:I s:I}", "name", m->group[k].name, "cache_rows", (json_int_t)slots,
-                  "cache_bytes", (json_int_t)(slots * m->row_group[k].row_bytes));
+                  "cache_bytes", (json_int_t)(slots * m->bytes[k].row_bytes));
     return og__json_joined(row, og__simulated_counts_json(of));
 }
 
@@ -60,7 +60,7 @@ int og__simulation_add_exchange(const struct simulator *m, json_t *root, struct 
     json_t *more = json_pack(
         "{s:i s:I s:I s:I s:o}", "workers", m->workers, "rows_local", (json_int_t)kept,
         "rows_exchanged", (json_int_t)moved, "exchanged_bytes",
-        (json_int_t)(moved * (m->row_group->row_bytes + sizeof(uint32_t))), "rows_asked", of_owner);
+        (json_int_t)(moved * (m->bytes->row_bytes + sizeof(uint32_t))), "rows_asked", of_owner);
     const bool added = more && json_object_update(root, more) == 0;
     json_decref(more);
     return added ? 0 : og__fail_errno(err, -ENOMEM, NULL, "simulate");

@@ -747,7 +747,7 @@ int og__group_sampling_sample(struct og_group_sampling *t, struct og_group_sampl
                               struct og_err *err)
 {
     const uint64_t written = og__spill_written(t->store);
-    struct og_group_requests *requested = &counts->requested;
+    struct og_sample_group_requests *requested = &counts->requested;
     int rc = 0;
     *counts = (struct og_group_sampling_counts){.requested = {t->n, (uint32_t)t->n_hops, {0}, 0}};
     for (size_t i = 0; i < passes_of(t) / (size_t)t->n_hops; i++)
@@ -762,8 +762,8 @@ out:
     return rc;
 }
 
-struct og_io_expected og__group_expect(const struct og_group_requests *seen, double batches,
-                                       const struct og_read_rule *rule)
+struct og_io_expected og__sample_group_expect(const struct og_sample_group_requests *seen,
+                                              double batches, const struct og_read_rule *rule)
 {
     const double times = batches / OG_MAX(seen->batches, 1u);
     const double all = (double)seen->of;

@@ -45,7 +45,7 @@ OG_MUST_CHECK int og__group_sampling_add(struct og_group_sampling *t, const uint
                                          uint32_t n_seeds, const struct og_sample_key *key,
                                          struct og_err *err);
 /* Blocks of the topology that a group requested, hop by hop. */
-struct og_group_requests {
+struct og_sample_group_requests {
     uint32_t batches, n_hops;
     uint64_t blocks[OG_MAX_HOPS];
     uint64_t of; /* that a hop could request, in all its steps */
@@ -53,7 +53,7 @@ struct og_group_requests {
 
 struct og_group_sampling_counts {
     struct og_sample_reads structure; /* without sources of lists, which each batch counts */
-    struct og_group_requests requested;
+    struct og_sample_group_requests requested;
     struct og_io_counts drawn; /* of what had been spilled */
     uint64_t written;          /* spilled */
 };
@@ -69,8 +69,8 @@ OG_MUST_CHECK int og__group_sampling_take(struct og_group_sampling *t, uint32_t 
 
 /* Expected reads of a larger group, if every batch requests any block with the observed
  * probability. */
-struct og_io_expected og__group_expect(const struct og_group_requests *seen, double batches,
-                                       const struct og_read_rule *rule);
+struct og_io_expected og__sample_group_expect(const struct og_sample_group_requests *seen,
+                                              double batches, const struct og_read_rule *rule);
 
 /* ---- sizes, where batches are no larger than caps ---- */
 

@@ -35,7 +35,7 @@
 /* The structure leaves memory for an execution plan that is faster so many times: estimates are no
  * better. */
 #define WORTH_MOVING 1.1
-/* Core-seconds of a batch in a sampling group, over those of one by itself from memory. */
+/* Core-seconds of a batch in a sample group, over those of one by itself from memory. */
 #define TOGETHER 3.0
 /* And of one whose lists lie in a cache, for one that reads them. */
 #define CACHED (1.0 / 3)
@@ -46,9 +46,9 @@ struct trial {
     struct og_exec_plan exec;
     struct og_memory_plan memory;
     bool fits;
-    struct og_tiers_setup tiers;        /* with a device's cache */
-    struct og_slot_range *host, *there; /* [row groups] of both, where rows are of several */
-    struct og_err refused;              /* why not */
+    struct og_tiers_setup tiers;         /* with a device's cache */
+    struct og_group_slots *host, *there; /* [groups] of both, where rows are of several */
+    struct og_err refused;               /* why not */
 };
 
 /* Is the topology in memory, where it was left open whether it stays? Where workers share it, each
@@ -80,8 +80,8 @@ static const struct og_tiers_setup *tiers_of(const struct og_session *s, struct 
         return NULL;
     t->tiers = og__plan_inputs_tiers(&plan_inputs, t->memory.n_slots);
     t->tiers.device.hotness = t->tiers.host.hotness = hotness;
-    t->tiers.device.ranges = t->there;
-    t->tiers.host.ranges = t->host;
+    t->tiers.device.groups = t->there;
+    t->tiers.host.groups = t->host;
     return &t->tiers;
 }
 
@@ -110,8 +110,8 @@ static struct og_candidate candidate_of(const struct og_session *s, struct trial
         og__policy_setup(&s->config.opt, t->exec.policy, s->workload.n_nodes);
     policy.n_slots = m->n_slots;
     policy.hotness = hotness;
-    policy.ranges = t->host;
-    policy.n_ranges = s->workload.n_ranges;
+    policy.groups = t->host;
+    policy.n_groups = s->workload.n_group_slots;
     uint64_t epoch = og__schedule_batches(&s->workload.schedule, OG__TRAIN);
     uint64_t run = epoch * (uint64_t)OG_MAX(s->config.opt.epochs, 1);
     const uint64_t spilled = ahead && !m->trace_blocks ? og__spilled_batch_bytes(&s->workload) : 0;
@@ -130,7 +130,7 @@ static struct og_candidate candidate_of(const struct og_session *s, struct trial
         .superbatch =
             ahead ? (uint32_t)OG_MIN(OG_MAX(superbatch, (uint64_t)1), (uint64_t)UINT32_MAX) : 0,
         .n_released = m->n_released,
-        .group_sampling = m->group.batches,
+        .group_sampling = m->sample_group.batches,
         .moves = t->exec.topology != s->exec.topology,
         .lists_cached = lists_cached(s, t),
         .load_bytes = m->alternates ? 0 : m->neighbors,
@@ -148,13 +148,13 @@ static struct og_candidate candidate_of(const struct og_session *s, struct trial
 
 struct chooser {
     struct og_session *s;
-    struct og_profiling profiling;         /* the session's, and its locations */
-    struct og_profiling_groups row_groups; /* the same by row groups */
-    struct og_slot_range *ranges;          /* [OG__MOST_EXEC_PLANS][2][row groups] of the trials */
+    struct og_profiling profiling;     /* the session's, and its locations */
+    struct og_profiling_groups groups; /* the same, group by group */
+    struct og_group_slots *slots;      /* [OG__MOST_EXEC_PLANS][2][groups] of the trials */
     double began;
     uint32_t *hotness; /* [N] places by a guess at degrees. Not by visits: what is counted over the
                           profiling batches must not have learnt from them */
-    uint32_t *worth;   /* [own nodes] of row groups, by which they share slots; maybe hotness */
+    uint32_t *worth;   /* [own nodes] of groups, by which they share slots; maybe hotness */
     struct og_workload on_disk; /* the session's, were the structure there; if it may_move */
     double model;    /* seconds of one batch, the caller's where batches leave the session */
     double copy;     /* bytes a second */
@@ -194,17 +194,16 @@ static int take_own_worth(struct chooser *c, struct og_err *err)
     return 0;
 }
 
-/* What rows of several sizes are worth, by their degrees; the batches by row groups. */
-static int weigh_row_groups(struct chooser *c, struct og_err *err)
+/* What rows of several sizes are worth, by their degrees; the batches by groups. */
+static int weigh_groups(struct chooser *c, struct og_err *err)
 {
     struct og_session *s = c->s;
     int rc;
     OG_TRY(og__weigh_groups(s, OG_POLICY_DEGREE, &s->config.opt, c->hotness, err));
     OG_TRY(take_own_worth(c, err));
-    OG_TRY(og__profiling_groups(&c->row_groups, &c->profiling, &s->structure, s->budget, err));
-    c->ranges =
-        calloc((size_t)OG__MOST_EXEC_PLANS * 2 * OG_MAX(c->row_groups.n, 1u), sizeof(*c->ranges));
-    OG_TRY(c->ranges ? 0 : og__fail_errno(err, -ENOMEM, NULL, "candidates"));
+    OG_TRY(og__profiling_groups(&c->groups, &c->profiling, &s->structure, s->budget, err));
+    c->slots = calloc((size_t)OG__MOST_EXEC_PLANS * 2 * OG_MAX(c->groups.n, 1u), sizeof(*c->slots));
+    OG_TRY(c->slots ? 0 : og__fail_errno(err, -ENOMEM, NULL, "candidates"));
 out:
     return rc;
 }
@@ -215,7 +214,7 @@ static int guess_hotness(struct chooser *c, struct og_err *err)
     struct og_profiling *p = &c->profiling;
     c->hotness = og__alloc(s->budget, (size_t)s->workload.n_nodes * 4, "hotness", err);
     if (c->hotness && og__shares_slots(&s->workload))
-        return weigh_row_groups(c, err);
+        return weigh_groups(c, err);
     int rc =
         c->hotness ? og__hotness_degree_guess(&s->structure.topology, c->hotness, err) : -ENOMEM;
     if (rc < 0)
@@ -246,13 +245,13 @@ static bool is_for_it(const struct chooser *c, const struct trial *t,
 }
 
 /* Requests are counted by the graph's numbers of nodes, also those to one of several owners. */
-static void range_over_all(const struct og_graph *g, struct og_slot_range *ranges)
+static void number_over_all(const struct og_graph *g, struct og_group_slots *groups)
 {
     for (uint32_t k = 0, n = 0; k < g->n_groups; k++) {
         if (g->group[k].dim == 0)
             continue;
-        ranges[n].first = (uint64_t)g->group[k].first;
-        ranges[n].end = ranges[n].first + (uint64_t)g->group[k].n_nodes;
+        groups[n].first = (uint64_t)g->group[k].first;
+        groups[n].end = groups[n].first + (uint64_t)g->group[k].n_nodes;
         n++;
     }
 }
@@ -271,19 +270,19 @@ static int plan_slots(const struct chooser *c, const struct og_plan_inputs *p, s
     struct og_upper_tier upper;
     const struct og_slots_given given = {.misses = &misses,
                                          .upper = &upper,
-                                         .worth = c->ranges ? c->worth : NULL,
+                                         .worth = c->slots ? c->worth : NULL,
                                          .budget = s->budget};
     int rc;
     OG_TRY(og__upper_tier_plan(&upper, p, given.worth, s->budget, &t->refused));
     OG_TRY(og__memory_plan(&t->memory, p, &given, size, &t->refused));
-    if (!c->ranges)
+    if (!c->slots)
         return 0;
-    t->host = c->ranges + (size_t)c->n * 2 * c->row_groups.n;
-    t->there = t->host + c->row_groups.n;
-    (void)og__host_ranges(p->workload, size, t->host);
-    (void)og__device_ranges(p->workload, size, t->there);
-    range_over_all(s->workload.graph, t->host);
-    range_over_all(s->workload.graph, t->there);
+    t->host = c->slots + (size_t)c->n * 2 * c->groups.n;
+    t->there = t->host + c->groups.n;
+    (void)og__host_groups(p->workload, size, t->host);
+    (void)og__device_groups(p->workload, size, t->there);
+    number_over_all(s->workload.graph, t->host);
+    number_over_all(s->workload.graph, t->there);
 out:
     return rc;
 }
@@ -334,7 +333,7 @@ static void try_moved(struct chooser *c, const struct og_exec_plan *exec)
     plan_memory(c, &moved, &t);
     const bool more = !here.fits || t.memory.n_slots > here.memory.n_slots ||
                       t.memory.superbatch > here.memory.superbatch;
-    if (t.fits && t.memory.group.batches > 1 && more && is_for_it(c, &t, &c->s->config.opt))
+    if (t.fits && t.memory.sample_group.batches > 1 && more && is_for_it(c, &t, &c->s->config.opt))
         add_trial(c, &t);
 }
 
@@ -364,7 +363,7 @@ static struct og_disk_profile structure_disk(const struct og_workload *f,
 
 /* What execution plans are judged by, over the profiling batches. */
 static struct og_cost_inputs judged_by(const struct chooser *c, const struct og_profiling *batches,
-                                       const struct og_profiling_groups *row_groups)
+                                       const struct og_profiling_groups *groups)
 {
     struct og_session *s = c->s;
     const double n = OG_MAX(batches->n, 1u);
@@ -402,7 +401,7 @@ static struct og_cost_inputs judged_by(const struct chooser *c, const struct og_
         .one_by_one = s->exec.one_by_one,
         .structure_bytes = og__group_sampling_list_bytes(group_sampling),
         .hops = (uint32_t)s->config.opt.n_fanout * OG_MAX(group_sampling->steps, 1u),
-        .group = c->profiling.group,
+        .sample_group = c->profiling.sample_group,
         .lists_rule = og__structure_rule(&s->structure),
         .times = {.sample = batches->core_seconds / n,
                   .group_sampling = TOGETHER,
@@ -424,8 +423,8 @@ static struct og_cost_inputs judged_by(const struct chooser *c, const struct og_
         .pool = s->pool,
         .budget = s->budget,
         .stop = og__stop_flag(&s->config),
-        .row_group = row_groups->row_group,
-        .n_row_groups = row_groups->n,
+        .group = groups->group,
+        .n_groups = groups->n,
     };
 }
 
@@ -442,11 +441,11 @@ static void note_batches(const struct chooser *c, const struct og_profiling *bat
 
 /* The first n of those in c->out, which they are in again, ranked, by other batches. */
 static int rank(struct chooser *c, const struct og_profiling *batches,
-                const struct og_profiling_groups *row_groups, uint32_t n, struct og_err *err)
+                const struct og_profiling_groups *groups, uint32_t n, struct og_err *err)
 {
     struct og_candidate these[OG__MOST_EXEC_PLANS];
     uint32_t number[OG__MOST_EXEC_PLANS];
-    const struct og_cost_inputs given = judged_by(c, batches, row_groups);
+    const struct og_cost_inputs given = judged_by(c, batches, groups);
     for (uint32_t i = 0; i < n; i++) {
         number[i] = c->out[i].candidate;
         these[i] = c->candidate[number[i]];
@@ -466,7 +465,7 @@ out:
 /* The same counts with better known rates. */
 static void rank_again(struct chooser *c)
 {
-    const struct og_cost_inputs given = judged_by(c, &c->profiling, &c->row_groups);
+    const struct og_cost_inputs given = judged_by(c, &c->profiling, &c->groups);
     for (uint32_t i = 0; i < c->n_fit; i++) {
         og__candidate_seconds(&given, &c->candidate[c->out[i].candidate], &c->out[i]);
         note_batches(c, &c->profiling, &c->out[i]);
@@ -506,7 +505,7 @@ static int count_more(struct chooser *c, double seconds, struct og_err *err)
     enum { MEMORY_SHARE = 8 };
     struct og_session *s = c->s;
     struct og_profiling more;
-    struct og_profiling_groups row_groups = {0};
+    struct og_profiling_groups groups = {0};
     const uint32_t n = contenders(c);
     const uint32_t ranks = og__owners(&s->config).ranks; /* of a round */
     const double each = c->profiling.seconds / OG_MAX(c->profiling.n, 1u) + c->counting;
@@ -524,11 +523,11 @@ static int count_more(struct chooser *c, double seconds, struct og_err *err)
     OG_TRY(og__profiling_sample(&more, &s->structure, &limits, s->budget, err));
     OG_TRY(see_rounds(c, &more, err));
     OG_TRY(og__profiling_growth(&more, s->workload.n_nodes, s->budget, err));
-    OG_TRY(og__profiling_groups(&row_groups, &more, &s->structure, s->budget, err));
+    OG_TRY(og__profiling_groups(&groups, &more, &s->structure, s->budget, err));
     rank_again(c);
-    OG_TRY(rank(c, &more, &row_groups, n, err));
+    OG_TRY(rank(c, &more, &groups, n, err));
 out:
-    og__profiling_groups_release(&row_groups, s->budget);
+    og__profiling_groups_release(&groups, s->budget);
     og__profiling_release(&more, s->budget);
     return rc;
 }
@@ -543,7 +542,7 @@ static int compare_all(struct chooser *c, struct og_err *err)
     OG_TRY(og__probe_disk(&c->probe, &c->s->workload.profile, 0, err));
     for (uint32_t i = 0; i < c->n_fit; i++)
         c->out[i].candidate = i;
-    OG_TRY(rank(c, &c->profiling, &c->row_groups, c->n_fit, err));
+    OG_TRY(rank(c, &c->profiling, &c->groups, c->n_fit, err));
     const double run = c->out[0].seconds * OG_MAX(c->s->config.opt.epochs, 1);
     const double left = OG_MIN(CHOOSING_SHARE * run, most) - (og__now() - c->began);
     if (left < least)
@@ -622,8 +621,8 @@ out:
 static void close_chooser(struct chooser *c)
 {
     og__profiling_unrank(&c->profiling, c->s->budget);
-    og__profiling_groups_release(&c->row_groups, c->s->budget);
-    free(c->ranges);
+    og__profiling_groups_release(&c->groups, c->s->budget);
+    free(c->slots);
     if (c->worth != c->hotness)
         og__release(c->s->budget, c->worth,
                     og__nodes_known(&c->s->config, c->s->workload.n_nodes) * sizeof(*c->worth),

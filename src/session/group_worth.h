@@ -1,4 +1,4 @@
-/* What rows of several groups are worth to a policy. Groups get slots by it (plan/row_groups.h). */
+/* What rows of several groups are worth to a policy. Groups get slots by it (plan/worth.h). */
 #ifndef OG_GROUP_WORTH_H
 #define OG_GROUP_WORTH_H
 

@@ -18,7 +18,7 @@ static bool hides(const struct og_plan_inputs *p)
     return p->config->opt.layers > 1;
 }
 
-static bool has_row_group(const struct og_plan_inputs *p)
+static bool has_group(const struct og_plan_inputs *p)
 {
     const struct og_options *opt = &p->config->opt;
     return hides(p) || og__task(opt->task)->embeds ||
@@ -201,7 +201,7 @@ struct need {
 
 /* clang-format off */
 static const struct need needs[] = {
-    {MODEL, "hidden", "layers", NULL, has_row_group, NULL, "there is no hidden layer"},
+    {MODEL, "hidden", "layers", NULL, has_group, NULL, "there is no hidden layer"},
     {MODEL, "norm", "layers", NULL, hides, NULL, "there is no hidden layer"},
     {MODEL, "dropout", "layers", NULL, hides, NULL, "there is no hidden layer"},
     {MODEL, "embedding", "model", NULL, has_embedding, NULL, "all nodes have features"},

@@ -468,7 +468,7 @@ void og__session_close(struct og_session *s)
     og__offline_close(s->offline);
     og__pool_close(s->pool);
     og__session_drop_types(s);
-    free(s->workload.row_group);
+    free(s->workload.group);
     og__session_drop_edges(s);
     og__graph_close(s->workload.graph);
     og__scratch_close(s->held_out);

@@ -138,13 +138,13 @@ static void drop_spent_hotness(struct og_session *s, int rc)
 
 static int open_policy(struct og_session *s, struct og_err *err)
 {
-    struct og_slot_range ranges[OG_MOST_TYPES];
+    struct og_group_slots groups[OG_MOST_TYPES];
     struct og_policy_setup setup = og__policy_setup(
         &s->config.opt, s->exec.policy, og__nodes_known(&s->config, s->workload.n_nodes));
     setup.n_slots = s->memory.n_slots;
     setup.hotness = s->hotness;
-    setup.ranges = ranges;
-    setup.n_ranges = og__host_ranges(&s->workload, s->size, ranges);
+    setup.groups = groups;
+    setup.n_groups = og__host_groups(&s->workload, s->size, groups);
     return og__policy_open(&s->path.policy, &setup, s->budget, err);
 }
 
@@ -272,7 +272,7 @@ static int plan_features(struct og_session *s, const struct og_profiling *profil
     OG_TRY(s->size ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", s->workload.graph->path));
     OG_TRY(og__memory_plan_lookahead(&s->memory, &s->given, err));
     say_short_tail(s);
-    og__memory_plan_groups(&s->memory, &s->given);
+    og__memory_plan_sample_groups(&s->memory, &s->given);
     OG_TRY(og__memory_plan_neighbors(&s->memory, &s->given, err));
     OG_TRY(og__structure_add_neighbors(&s->structure, s->memory.neighbors, room_for_lists(s),
                                        &s->prepare.bytes_written, err));
@@ -372,7 +372,7 @@ static int plan_known(struct og_session *s, struct og_profiling *profiling, stru
     if (s->config.want & OG__WANT_FEATURES)
         OG_TRY(plan_features(s, profiling, err));
     else
-        og__memory_plan_groups(&s->memory, &s->given);
+        og__memory_plan_sample_groups(&s->memory, &s->given);
 out:
     return rc;
 }

@@ -165,7 +165,7 @@ int og__session_rank_device(struct og_session *s, struct og_err *err)
 
 /* Slots of each range. */
 struct slots {
-    struct og_slot_range device[OG_MOST_TYPES], host[OG_MOST_TYPES];
+    struct og_group_slots device[OG_MOST_TYPES], host[OG_MOST_TYPES];
 };
 
 static struct og_tiers_setup setup_of(const struct og_session *s, struct slots *slots)
@@ -173,10 +173,10 @@ static struct og_tiers_setup setup_of(const struct og_session *s, struct slots *
     struct og_tiers_setup setup = og__plan_inputs_tiers(&s->given, s->memory.n_slots);
     setup.host.hotness = s->hotness;
     setup.device.hotness = s->device_hotness ? s->device_hotness : s->hotness;
-    setup.host.n_ranges = og__host_ranges(&s->workload, s->size, slots->host);
-    setup.device.n_ranges = og__device_ranges(&s->workload, s->size, slots->device);
-    setup.host.ranges = slots->host;
-    setup.device.ranges = slots->device;
+    setup.host.n_groups = og__host_groups(&s->workload, s->size, slots->host);
+    setup.device.n_groups = og__device_groups(&s->workload, s->size, slots->device);
+    setup.host.groups = slots->host;
+    setup.device.groups = slots->device;
     return setup;
 }
 
@@ -202,7 +202,7 @@ static int tell_part(struct telling *t, uint32_t k, uint32_t g, const struct og_
 {
     struct og_session *s = t->s;
     struct og_group_size *size = &s->size[g];
-    const struct og_tiers_setup setup = og__tiers_of_range(all, k);
+    const struct og_tiers_setup setup = og__tiers_of_group(all, k);
     struct og_simulation sim = {.trace = t->all,
                                 .n_nodes = setup.host.n_nodes,
                                 .superbatch = OG_MAX(t->all.n_batches, 1u),
@@ -212,7 +212,7 @@ static int tell_part(struct telling *t, uint32_t k, uint32_t g, const struct og_
     int rc;
     if (t->ids) {
         sim.trace = (struct og_trace){t->all.n_batches, t->ptr, t->ids};
-        (void)og__trace_of_range(&t->all, all->host.ranges[k].first, all->host.ranges[k].end,
+        (void)og__trace_of_group(&t->all, all->host.groups[k].first, all->host.groups[k].end,
                                  t->ptr, t->ids);
     }
     OG_TRY(og__simulate_tiers(&sim, &setup, NULL, NULL, &counted, err));
@@ -263,7 +263,7 @@ int og__session_tell_tiers(struct og_session *s, const struct og_profiling *prof
     OG_TRY(og__know_link(s, err));
     if (!can_tell(s, profiling, &setup))
         return 0;
-    if (setup.host.n_ranges > 0) {
+    if (setup.host.n_groups > 0) {
         OG_TRY((t.ptr = og__alloc(s->budget, ptr_bytes, part, err)) ? 0 : -ENOMEM);
         OG_TRY((t.ids = og__alloc(s->budget, ids_bytes, part, err)) ? 0 : -ENOMEM);
     }

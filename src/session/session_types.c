@@ -374,7 +374,7 @@ static struct og_graph_types *with_units(const struct og_workload *f)
 }
 
 /* Whose rows lie in slots of their own. */
-static int know_ranges(const struct og_config *c, struct og_workload *f, struct og_err *err)
+static int know_group_slots(const struct og_config *c, struct og_workload *f, struct og_err *err)
 {
     if (f->row_bytes > 0) /* of one group, whose slots are the cache's */
         return 0;
@@ -384,15 +384,15 @@ static int know_ranges(const struct og_config *c, struct og_workload *f, struct 
     f->planned_groups = g;
     if (!g)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", f->graph->path);
-    f->ranges = calloc(g->n_types, sizeof(*f->ranges));
-    if (!f->ranges)
+    f->group_slots = calloc(g->n_types, sizeof(*f->group_slots));
+    if (!f->group_slots)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", f->graph->path);
     for (uint32_t t = 0; t < g->n_types; t++) {
         if (!og__has_features(&g->type[t]))
             continue;
-        f->ranges[f->n_ranges++] =
-            (struct og_slot_range){.first = og__nodes_known(c, og__first_id(g, t)),
-                                   .end = og__nodes_known(c, g->type[t].end)};
+        f->group_slots[f->n_group_slots++] =
+            (struct og_group_slots){.first = og__nodes_known(c, og__first_id(g, t)),
+                                    .end = og__nodes_known(c, g->type[t].end)};
     }
     return 0;
 }
@@ -410,7 +410,7 @@ int og__session_know_types(struct og_session *s, const struct og_model_config *m
     OG_TRY(find_seeds(s, err));
     if (og__reads_as_a_model(&s->config)) /* others do without rows that there are none of */
         OG_TRY(resolve_embeddings(s, model, err));
-    OG_TRY(know_ranges(&s->config, &s->workload, err));
+    OG_TRY(know_group_slots(&s->config, &s->workload, err));
     if (s->config.want & OG__WANT_EVERY)
         OG_TRY(take_every_node(s, err));
 out:
@@ -438,8 +438,8 @@ void og__session_drop_types(struct og_session *s)
         free(g->relation);
     }
     free(g);
-    free(s->workload.ranges);
+    free(s->workload.group_slots);
     s->workload.types = NULL;
-    s->workload.ranges = NULL;
-    s->workload.n_ranges = 0;
+    s->workload.group_slots = NULL;
+    s->workload.n_group_slots = 0;
 }

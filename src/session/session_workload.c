@@ -108,15 +108,15 @@ static uint64_t list_bytes(const struct og_graph *g)
     return bytes;
 }
 
-static int know_row_groups(struct og_workload *f, struct og_err *err)
+static int know_groups(struct og_workload *f, struct og_err *err)
 {
     const struct og_graph *g = f->row_graph;
-    f->row_group = calloc(g->n_groups, sizeof(*f->row_group));
-    if (!f->row_group)
+    f->group = calloc(g->n_groups, sizeof(*f->group));
+    if (!f->group)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", g->path);
     for (uint32_t k = 0; k < g->n_groups; k++)
         if (g->group[k].dim > 0)
-            f->row_group[f->n_row_groups++].row_bytes = og__row_bytes(&g->group[k]);
+            f->group[f->n_groups++].row_bytes = og__row_bytes(&g->group[k]);
     return 0;
 }
 
@@ -125,7 +125,7 @@ int og__know_graph(struct og_workload *f, const struct og_options *opt, struct o
     const struct og_graph *ds = f->graph;
     const struct og_sampling how = og__sampling_setup(opt, NULL);
     int rc;
-    OG_TRY(know_row_groups(f, err));
+    OG_TRY(know_groups(f, err));
     f->n_nodes = (uint64_t)f->row_graph->n_nodes;
     f->list_bytes = list_bytes(ds);
     f->row_bytes = f->row_graph->n_groups == 1 ? og__row_bytes(ds->group) : 0;
@@ -227,7 +227,7 @@ static void know_rows(struct og_session *s)
         const uint64_t rows = input_rows(f, t);
         if (row_bytes == 0)
             continue;
-        f->row_group[k++] = (struct og_rows_known){row_bytes, rows, rows};
+        f->group[k++] = (struct og_rows_known){row_bytes, rows, rows};
         f->group_rows += rows;
         f->bytes.input += (size_t)rows * row_bytes;
         f->bytes.widest = OG_MAX(f->bytes.widest, row_bytes);
@@ -302,7 +302,7 @@ static void know_requested(struct og_session *s, const struct og_profiling *prof
         f->requested_rows += requested;
         if (row_bytes == 0)
             continue;
-        f->row_group[k++].read = OG_MIN(requested, own);
+        f->group[k++].read = OG_MIN(requested, own);
         f->group_rows += OG_MIN(requested, own);
         f->bytes.requested += (size_t)requested * row_bytes;
         f->bytes.sent += (size_t)((requested * (ranks - 1) + ranks - 1) / ranks) * row_bytes;
@@ -339,9 +339,8 @@ int og__know_batches(struct og_session *s, const struct og_profiling *profiling,
     f->bytes.batch = og__batch_bytes(&f->caps, f->trace.extras) + og__seeds_bytes(&f->seeds) +
                      (f->seeds.trees ? og__places_bytes(og__input_rows(f)) : 0);
     if (want & OG__WANT_RECORD) /* of samples that are made for others */
-        f->bytes.record =
-            og__trace_writer_bytes(&record) +
-            (want & OG__WANT_FEATURES ? (size_t)f->n_row_groups * 2 * OG__NPY_BUFFER : 0);
+        f->bytes.record = og__trace_writer_bytes(&record) +
+                          (want & OG__WANT_FEATURES ? (size_t)f->n_groups * 2 * OG__NPY_BUFFER : 0);
     if (s->config.handover.n > 0)
         f->bytes.handed = s->config.handover.bytes(f, want);
     f->bytes.degrees = want & OG__WANT_MODEL ? og__degrees_bytes(f) : 0;

@@ -6,8 +6,8 @@ enum { ROW_GROUPS = 3 };
 struct several {
     struct random_trace t[ROW_GROUPS];
     struct og_cost_inputs own[ROW_GROUPS]; /* as if it were alone */
-    struct og_cost_group row_group[ROW_GROUPS];
-    struct og_slot_range range[ROW_GROUPS];    /* of nodes, without slots */
+    struct og_cost_group group[ROW_GROUPS];
+    struct og_group_slots range[ROW_GROUPS];   /* of nodes, without slots */
     uint32_t hotness[ROW_GROUPS * MOST_NODES]; /* of all nodes */
     struct og_cost_inputs all;
 };
@@ -28,13 +28,13 @@ static void draw_several(struct several *s, struct og_rng *rng, struct og_budget
         own->distinct = 1 + og__rng_below(rng, s->t[w].n_nodes);
         own->growth = 0.5;
         own->epoch_batches = 4 * n_batches;
-        s->range[w] = (struct og_slot_range){.first = first, .end = first + own->n_nodes};
-        s->row_group[w] = (struct og_cost_group){.trace = own->trace,
-                                                 .n_nodes = own->n_nodes,
-                                                 .distinct = own->distinct,
-                                                 .growth = own->growth,
-                                                 .rule = own->rule,
-                                                 .row_bytes = own->row_bytes};
+        s->range[w] = (struct og_group_slots){.first = first, .end = first + own->n_nodes};
+        s->group[w] = (struct og_cost_group){.trace = own->trace,
+                                             .n_nodes = own->n_nodes,
+                                             .distinct = own->distinct,
+                                             .growth = own->growth,
+                                             .rule = own->rule,
+                                             .row_bytes = own->row_bytes};
         memcpy(s->hotness + first, s->t[w].hotness, s->t[w].n_nodes * sizeof(*s->hotness));
         first += s->t[w].n_nodes;
     }
@@ -47,13 +47,13 @@ static void draw_several(struct several *s, struct og_rng *rng, struct og_budget
                                      .memory_limit = SIZE_MAX,
                                      .disk_limit = UINT64_MAX,
                                      .budget = b,
-                                     .row_group = s->row_group,
-                                     .n_row_groups = ROW_GROUPS};
+                                     .group = s->group,
+                                     .n_groups = ROW_GROUPS};
 }
 
-/* Slots of each row group, consecutive, the last ones of which are released. */
+/* Slots of each group, consecutive, the last ones of which are released. */
 static struct og_candidate draw_shared(const struct several *s, struct og_rng *rng,
-                                       struct og_slot_range slots[ROW_GROUPS],
+                                       struct og_group_slots slots[ROW_GROUPS],
                                        struct og_candidate own[ROW_GROUPS])
 {
     struct og_candidate c = draw_candidate(&s->t[0], rng);
@@ -66,15 +66,15 @@ static struct og_candidate draw_shared(const struct several *s, struct og_rng *r
     }
     c.n_released = c.superbatch > 0 ? og__rng_below(rng, c.policy.n_slots + 1) : 0;
     c.policy.hotness = s->hotness;
-    c.policy.ranges = slots;
-    c.policy.n_ranges = ROW_GROUPS;
+    c.policy.groups = slots;
+    c.policy.n_groups = ROW_GROUPS;
     if (c.superbatch == 0 && og__policy_looks_ahead(c.policy.kind))
         c.superbatch = MOST_BATCHES;
     uint32_t slot = 0;
     for (int w = 0; w < ROW_GROUPS; w++) {
         own[w] = c;
-        own[w].policy.ranges = NULL;
-        own[w].policy.n_ranges = 0;
+        own[w].policy.groups = NULL;
+        own[w].policy.n_groups = 0;
         own[w].policy.n_nodes = s->t[w].n_nodes;
         own[w].policy.n_slots = slots[w].n_slots;
         own[w].policy.hotness = s->t[w].hotness;
@@ -85,7 +85,7 @@ static struct og_candidate draw_shared(const struct several *s, struct og_rng *r
     return c;
 }
 
-/* Each row group is counted as a graph of its own, plainly. What is read and written is the sum. */
+/* Each group is counted as a graph of its own, plainly. What is read and written is the sum. */
 static void widths_add_up(void **state)
 {
     (void)state;
@@ -93,7 +93,7 @@ static void widths_add_up(void **state)
     struct og_rng rng;
     og__rng_at(&rng, 26, OG__STREAM_BENCH, 0, 0, 0, 0);
     for (int draw = 0; draw < 300; draw++) {
-        struct og_slot_range slots[ROW_GROUPS];
+        struct og_group_slots slots[ROW_GROUPS];
         struct og_candidate own[ROW_GROUPS];
         struct og_estimate e;
         struct og_budget *b = og__budget_new(0);
@@ -138,9 +138,9 @@ static void widths_add_up(void **state)
 
 /* ---- with a device's cache over the host's ---- */
 
-/* The same nodes, with a random number of slots for each row group. */
+/* The same nodes, with a random number of slots for each group. */
 static struct og_tiers_setup draw_tiers(const struct several *s, const struct og_candidate *c,
-                                        struct og_rng *rng, struct og_slot_range there[ROW_GROUPS])
+                                        struct og_rng *rng, struct og_group_slots there[ROW_GROUPS])
 {
     static const int kinds[] = {OG_POLICY_DEGREE, OG_POLICY_LRU, OG_POLICY_RR, OG_POLICY_BELADY};
     struct og_tiers_setup t = {.device = c->policy, .host = c->policy};
@@ -153,11 +153,11 @@ static struct og_tiers_setup draw_tiers(const struct several *s, const struct og
         there[w].n_slots = og__rng_below(rng, s->t[w].n_nodes + 1);
         t.device.n_slots += there[w].n_slots;
     }
-    t.device.ranges = there;
+    t.device.groups = there;
     return t;
 }
 
-/* A row group's pair of caches over its own trace. */
+/* A group's pair of caches over its own trace. */
 static struct og_simulated_tiers count_pair(const struct og_cost_inputs *g,
                                             const struct og_candidate *c,
                                             const struct og_tiers_setup *all, uint32_t w)
@@ -165,11 +165,11 @@ static struct og_simulated_tiers count_pair(const struct og_cost_inputs *g,
     struct og_tiers_setup own = *all;
     struct og_simulated_tiers out;
     own.host = c->policy;
-    own.device.ranges = NULL;
-    own.device.n_ranges = 0;
+    own.device.groups = NULL;
+    own.device.n_groups = 0;
     own.device.n_nodes = g->n_nodes;
-    own.device.n_slots = all->device.ranges[w].n_slots;
-    own.device.hotness = all->device.hotness + all->device.ranges[w].first;
+    own.device.n_slots = all->device.groups[w].n_slots;
+    own.device.hotness = all->device.hotness + all->device.groups[w].first;
     const struct og_simulation sim = {.trace = g->trace,
                                       .n_nodes = g->n_nodes,
                                       .superbatch = OG_MIN(c->superbatch, g->trace.n_batches),
@@ -189,8 +189,8 @@ static void pairs_add_up(void **state)
     struct og_rng rng;
     og__rng_at(&rng, 27, OG__STREAM_BENCH, 0, 0, 0, 0);
     for (int draw = 0; draw < 300; draw++) {
-        struct og_slot_range slots[ROW_GROUPS];
-        struct og_slot_range there[ROW_GROUPS];
+        struct og_group_slots slots[ROW_GROUPS];
+        struct og_group_slots there[ROW_GROUPS];
         struct og_candidate own[ROW_GROUPS];
         struct og_estimate e;
         struct og_budget *b = og__budget_new(0);

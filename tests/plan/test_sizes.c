@@ -123,8 +123,8 @@ static int plan(const struct row *r, size_t limit, struct og_memory_plan *m, str
     config.opt.memory = (struct og_amount){OG_BYTES, (double)limit};
     workload.bytes.reader = og__reader_bytes(&(struct og_reader_options){.io = OG_IO_PREAD});
     workload.graph = workload.row_graph = &graph;
-    workload.row_group = &rows;
-    workload.n_row_groups = 1;
+    workload.group = &rows;
+    workload.n_groups = 1;
     config.disk = disk.bytes ? disk.bytes : 1000000000000;
     config.whole.times = workload.scratch_disks = OG_MAX(disk.folders, 1u);
     if (disk.lists)
@@ -169,7 +169,7 @@ static int print_row(const struct row *r)
                   r->policy, r->layout, r->topology, r->alternate, r->resample_every, r->memory,
                   r->cache ? r->cache : "NULL", m.smallest / OG_MIB, m.n_slots,
                   (unsigned long long)m.superbatch, m.n_staging, m.neighbors / OG_MIB,
-                  m.group.batches, err.message);
+                  m.sample_group.batches, err.message);
     return rc;
 }
 
@@ -184,7 +184,7 @@ static void sizes_are_those_of_the_table(void **state)
         if (plan(r, (size_t)r->memory * OG_MIB, &m, &err) < 0 ||
             m.smallest / OG_MIB != (size_t)r->smallest || m.n_slots != r->n_slots ||
             m.superbatch != r->superbatch || m.n_staging != r->n_staging ||
-            m.neighbors / OG_MIB != r->neighbors || m.group.batches != r->group_sampling) {
+            m.neighbors / OG_MIB != r->neighbors || m.sample_group.batches != r->group_sampling) {
             print_row(r);
             differ++;
         }

@@ -79,7 +79,8 @@ static void a_group_reads_what_a_smaller_one_tells(void **state)
     static const uint32_t groups[] = {SEEN, 12, 40, 160};
     const struct og_read_rule rule = rule_of(512, 8 * 1024);
     for (size_t g = 0; g < OG_COUNT(groups); g++) {
-        struct og_group_requests seen = {.batches = SEEN, .n_hops = OG_COUNT(each), .of = ALL};
+        struct og_sample_group_requests seen = {
+            .batches = SEEN, .n_hops = OG_COUNT(each), .of = ALL};
         double bytes = 0, reads = 0;
         for (uint32_t h = 0; h < seen.n_hops; h++) {
             memset(taken, 0, sizeof(taken));
@@ -92,7 +93,7 @@ static void a_group_reads_what_a_smaller_one_tells(void **state)
             bytes += (double)made.bytes;
             reads += (double)made.reads;
         }
-        const struct og_io_expected told = og__group_expect(&seen, groups[g], &rule);
+        const struct og_io_expected told = og__sample_group_expect(&seen, groups[g], &rule);
         expect_near(told.bytes, bytes, 0.05, "bytes of a group");
         expect_near(told.reads, reads, 0.15, "reads of a group");
     }

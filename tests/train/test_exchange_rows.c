@@ -58,12 +58,12 @@ static void make_graph(struct graph *g, bool typed)
     g->workload.planned_groups = typed ? &g->types : NULL;
 }
 
-static uint32_t kind_of(const struct graph *g, uint32_t node)
+static uint32_t group_of(const struct graph *g, uint32_t node)
 {
     return g->workload.planned_groups ? og__graph_type(g->workload.planned_groups, node) : 0;
 }
 
-static uint32_t kinds_of(const struct graph *g)
+static uint32_t groups_of(const struct graph *g)
 {
     return g->workload.planned_groups ? TYPES : 1;
 }
@@ -101,17 +101,17 @@ static void open_ranks(struct rank *r, uint32_t ranks, const struct graph *g)
         own->config.share = (struct og_share){i, ranks};
         own->path = (struct og_data_path){.workload = &g->workload, .config = &own->config};
         own->x = (struct og_exchange){.path = &own->path, .rank = i, .ranks = ranks};
-        own->x.spoken = (struct og_room){own->spoken, sizeof(own->spoken)};
+        own->x.lists_sent = (struct og_room){own->spoken, sizeof(own->spoken)};
         own->x.received[0] = (struct og_room){own->received, sizeof(own->received)};
-        own->x.turn[0].place = (struct og_room){own->place, sizeof(own->place)};
-        assert_int_equal(og__kinds_open(&own->x, NULL), 0);
+        own->x.state[0].place = (struct og_room){own->place, sizeof(own->place)};
+        assert_int_equal(og__exchange_groups_open(&own->x, NULL), 0);
     }
 }
 
 static void close_ranks(struct rank *r, uint32_t ranks)
 {
     for (uint32_t i = 0; i < ranks; i++)
-        og__kinds_close(&r[i].x);
+        og__exchange_groups_close(&r[i].x);
 }
 
 /* Any nodes, each once, in any order; maybe none. */
@@ -134,21 +134,21 @@ static void draw_batch(struct rank *r, uint32_t round, uint32_t rank)
 static uint32_t listed(const struct graph *g, const struct og_batch *b, uint32_t *out)
 {
     uint32_t n = 0;
-    for (uint32_t t = 0; t < kinds_of(g); t++)
+    for (uint32_t t = 0; t < groups_of(g); t++)
         for (uint32_t i = 0; i < b->n_ids; i++)
-            if (kind_of(g, b->ids[i]) == t && view_of(g, t)->dim > 0)
+            if (group_of(g, b->ids[i]) == t && view_of(g, t)->dim > 0)
                 out[n++] = b->ids[i];
     return n;
 }
 
 static void ask(struct rank *r, const struct graph *g)
 {
-    struct og_turn *t = &r->x.turn[0];
+    struct og_round_state *t = &r->x.state[0];
     uint32_t want[BATCH];
     const uint32_t n = listed(g, &r->batch, want);
     t->ids = r->batch.ids;
     t->n = r->batch.n_ids;
-    assert_int_equal(og__kinds_list(&r->x, &r->x.listed, &t->ids, &t->n, NULL), 0);
+    assert_int_equal(og__exchange_groups_list(&r->x, &r->x.listed, &t->ids, &t->n, NULL), 0);
     assert_int_equal(t->n, n);
     if (n > 0)
         assert_memory_equal(t->ids, want, n * sizeof(*want));
@@ -164,10 +164,10 @@ static void gather(struct rank *o, const struct graph *g, struct og_rows *rows, 
     const struct og_planned_ids *p = &o->x.served.planned;
     uint32_t *index = (uint32_t *)(void *)at;
     at += NODES * sizeof(*index);
-    for (uint32_t t = 0, i = 0; t < kinds_of(g); t++) {
+    for (uint32_t t = 0, i = 0; t < groups_of(g); t++) {
         const size_t bytes = og__row_bytes(view_of(g, t));
         const uint32_t first = i;
-        while (i < p->n && kind_of(g, p->ids[i]) == t)
+        while (i < p->n && group_of(g, p->ids[i]) == t)
             i++;
         rows[t] =
             (struct og_rows){.base = at, .index = index + first, .stride = bytes, .n = i - first};
@@ -190,9 +190,9 @@ static void check_requested(const struct rank *o, const struct graph *g,
     uint32_t n = 0;
     for (uint32_t i = 0; i < requested->n; i++) {
         const uint32_t node = og__owned_node(x->ranks, x->rank, requested->ids[i]);
-        assert_true(node < NODES && wanted[node] && !seen[node] && kind_of(g, node) >= kind);
+        assert_true(node < NODES && wanted[node] && !seen[node] && group_of(g, node) >= kind);
         seen[node] = true;
-        kind = kind_of(g, node);
+        kind = group_of(g, node);
     }
     for (uint32_t v = 0; v < NODES; v++)
         n += wanted[v] && og__owner_of(x->ranks, v) == x->rank;
@@ -207,14 +207,14 @@ static void hear(struct rank *r, struct rank *o, const struct graph *g, struct o
     uint32_t counts[MOST];
     bool wanted[NODES] = {false};
     for (uint32_t i = 0; i < x->ranks; i++) {
-        const struct og_turn *t = &r[i].x.turn[0];
+        const struct og_round_state *t = &r[i].x.state[0];
         nodes[i] = r[i].spoken + t->by.first[x->rank];
         counts[i] = t->by.first[x->rank + 1] - t->by.first[x->rank];
-        assert_true(og__kinds_fit(x, nodes[i], counts[i]));
+        assert_true(og__exchange_groups_fit(x, nodes[i], counts[i]));
         for (uint32_t k = 0; k < t->n; k++)
             wanted[t->ids[k]] = true;
     }
-    assert_int_equal(og__demand_open(d, x->ranks, x->rank, x->kinds.end, x->kinds.n, NULL, NULL),
+    assert_int_equal(og__demand_open(d, x->ranks, x->rank, x->groups.end, x->groups.n, NULL, NULL),
                      0);
     assert_int_equal(og__demand_reserve(d, 1, MOST * BATCH, NULL), 0);
     og__demand_add(d, nodes, counts);
@@ -229,22 +229,22 @@ static void send(struct rank *r, struct rank *o, const struct og_demanded *reque
     static char others[MOST * BATCH * 32];
     struct og_exchange *x = &o->x;
     size_t bytes[MOST];
-    const size_t sent = og__kinds_sizes(x, requested, bytes);
+    const size_t sent = og__exchange_groups_sizes(x, requested, bytes);
     const char *from = others;
     char *at = others;
     for (uint32_t i = 0; i < x->ranks; i++) {
         x->send[i] = (struct og_message){at, bytes[i]};
         at += i == x->rank ? 0 : bytes[i];
     }
-    x->send[x->rank].at = o->received + x->turn[0].by.begins[x->rank] * x->kinds.unit;
-    og__kinds_put(x, requested, og__kinds_copy);
+    x->send[x->rank].at = o->received + x->state[0].by.begins[x->rank] * x->groups.unit;
+    og__exchange_groups_put(x, requested, og__exchange_groups_copy);
     for (uint32_t i = 0; i < x->ranks; i++) {
         const struct og_exchange *to = &r[i].x;
-        const uint64_t *begins = to->turn[0].by.begins;
-        assert_int_equal(bytes[i], (begins[x->rank + 1] - begins[x->rank]) * to->kinds.unit);
+        const uint64_t *begins = to->state[0].by.begins;
+        assert_int_equal(bytes[i], (begins[x->rank + 1] - begins[x->rank]) * to->groups.unit);
         if (i == x->rank)
             continue;
-        memcpy(r[i].received + begins[x->rank] * to->kinds.unit, from, bytes[i]);
+        memcpy(r[i].received + begins[x->rank] * to->groups.unit, from, bytes[i]);
         from += bytes[i];
     }
     assert_ptr_equal(from, others + sent);
@@ -259,7 +259,7 @@ static void serve(struct rank *r, struct rank *o, const struct graph *g)
     struct og_demand d;
     hear(r, o, g, &d);
     const struct og_demanded requested = og__demand_of(&d, 0);
-    assert_int_equal(og__kinds_serve(&o->x, &requested, NULL), 0);
+    assert_int_equal(og__exchange_groups_serve(&o->x, &requested, NULL), 0);
     if (g->workload.planned_groups)
         assert_int_equal(p->n, requested.n);
     assert_int_equal(og__planned_ids_reserve(p, &g->types, requested.n, NULL), 0);
@@ -279,16 +279,16 @@ static void serve(struct rank *r, struct rank *o, const struct graph *g)
 
 static void check_rows(struct rank *r, const struct graph *g)
 {
-    const struct og_rows *views = og__kinds_show(&r->x, 0);
+    const struct og_rows *views = og__exchange_groups_show(&r->x, 0);
     uint32_t want[BATCH];
     const uint32_t n = listed(g, &r->batch, want);
     uint32_t k = 0;
-    for (uint32_t t = 0; t < kinds_of(g); t++) {
+    for (uint32_t t = 0; t < groups_of(g); t++) {
         const struct og_group *view = view_of(g, t);
         assert_true(views[t].dim == view->dim && views[t].dtype == view->dtype);
         for (uint32_t i = 0; i < views[t].n; i++, k++) {
             char row[32];
-            assert_true(k < n && kind_of(g, want[k]) == t);
+            assert_true(k < n && group_of(g, want[k]) == t);
             put_row(row, want[k], og__row_bytes(view));
             assert_memory_equal(og__row(&views[t], i), row, og__row_bytes(view));
         }
@@ -350,7 +350,8 @@ static void lists_that_nobody_asks_with(void **state)
     make_graph(&g, true);
     open_ranks(r, 2, &g);
     for (size_t i = 0; i < OG_COUNT(lists); i++)
-        assert_int_equal(og__kinds_fit(&r[0].x, lists[i].nodes, lists[i].n), lists[i].fits);
+        assert_int_equal(og__exchange_groups_fit(&r[0].x, lists[i].nodes, lists[i].n),
+                         lists[i].fits);
     close_ranks(r, 2);
 }
 

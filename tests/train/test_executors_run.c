@@ -211,7 +211,7 @@ static void choice_follows_what_was_measured(void **state)
     /* Twice as many trainers in the time of one; the same rate; a bit better. Then worse; no room
      * for four; one alone without a time; none */
     static const struct {
-        struct og_group_time tried[4];
+        struct og_trainer_time tried[4];
         int n, is;
     } cases[] = {
         {{{1, 8, 1.0}, {2, 4, 1.0}, {4, 2, 1.0}, {8, 1, 1.0}}, 4, 8},
@@ -239,9 +239,9 @@ static void a_run_takes_what_it_measured(void **state)
     assert_int_equal(json_array_size(tried), 3); /* 1, 2 and 4 groups: four at a time */
     for (int i = 0; i < 3; i++) {
         const json_t *one = json_array_get(tried, (size_t)i);
-        h.tried[i].groups = (int)whole(one, "trainers");
+        h.tried[i].trainers = (int)whole(one, "trainers");
         h.tried[i].seconds = json_number_value(json_object_get(one, "seconds"));
-        assert_int_equal(h.tried[i].groups, 1 << i);
+        assert_int_equal(h.tried[i].trainers, 1 << i);
         assert_int_equal(whole(one, "threads_each"), 4 >> i);
         assert_true(h.tried[i].seconds > 0);
     }

@@ -1,26 +1,26 @@
-/* Node ranges with slots of their own. Each has a policy of the same kind, which numbers its nodes
- * and slots from 0. Places are numbered across all ranges:
+/* Node groups with slots of their own. Each has a policy of the same kind, which numbers its nodes
+ * and slots from 0. Places are numbered across all groups:
  *
- *   nodes   | of range 0 |   | of range 1 | ... |     other nodes do not occur
+ *   nodes   | of group 0 |   | of group 1 | ... |     other nodes do not occur
  *   slots   | of 0 | of 1 | ... | misses of all |
  *
- * A batch has its ids range by range, so a range's part of a plan is contiguous. */
+ * A batch has its ids group by group, so a group's part of a plan is contiguous. */
 #include "plan/policy_ops.h"
 
 #include <stdlib.h>
 
 static const char tables_part[] = "policy", ids_part[] = "plans";
 
-struct ranges {
-    struct og_slot_range *range; /* [n] */
-    struct og_policy **of;       /* [n] */
+struct groups {
+    struct og_group_slots *group; /* [n] */
+    struct og_policy **of;        /* [n] */
     uint32_t n;
-    uint32_t *ids; /* [capacity] of a range in a batch, numbered from its first node */
+    uint32_t *ids; /* [capacity] of a group in a batch, numbered from its first node */
     uint32_t capacity;
-    uint32_t filling; /* prefill: the next range; */
+    uint32_t filling; /* prefill: the next group; */
     uint32_t first;   /* its first slot */
-    /* the superbatch, range by range, for policies that look ahead */
-    uint64_t *ptr;         /* [n_ptr] batches of each range, in sequence */
+    /* the superbatch, group by group, for policies that look ahead */
+    uint64_t *ptr;         /* [n_ptr] batches of each group, in sequence */
     uint32_t *ahead;       /* [n_ahead] ids */
     size_t n_ptr, n_ahead; /* capacity */
 };
@@ -30,9 +30,9 @@ size_t og__policy_ids_bytes(uint64_t rows)
     return (size_t)rows * sizeof(uint32_t);
 }
 
-/* ---- one range ---- */
+/* ---- one group ---- */
 
-uint64_t og__trace_of_range(const struct og_trace *t, uint64_t first, uint64_t end, uint64_t *ptr,
+uint64_t og__trace_of_group(const struct og_trace *t, uint64_t first, uint64_t end, uint64_t *ptr,
                             uint32_t *ids)
 {
     uint64_t n = 0;
@@ -46,15 +46,15 @@ uint64_t og__trace_of_range(const struct og_trace *t, uint64_t first, uint64_t e
     return n;
 }
 
-struct og_policy_setup og__policy_of_range(const struct og_policy_setup *all, uint32_t k)
+struct og_policy_setup og__policy_of_group(const struct og_policy_setup *all, uint32_t k)
 {
-    const struct og_slot_range *range = &all->ranges[k];
+    const struct og_group_slots *group = &all->groups[k];
     struct og_policy_setup of = *all;
-    of.ranges = NULL;
-    of.n_ranges = 0;
-    of.n_nodes = range->end - range->first;
-    of.n_slots = range->n_slots;
-    of.hotness = all->hotness ? all->hotness + range->first : NULL;
+    of.groups = NULL;
+    of.n_groups = 0;
+    of.n_nodes = group->end - group->first;
+    of.n_slots = group->n_slots;
+    of.hotness = all->hotness ? all->hotness + group->first : NULL;
     return of;
 }
 
@@ -62,7 +62,7 @@ struct og_policy_setup og__policy_of_range(const struct og_policy_setup *all, ui
 
 static void release_ahead(struct og_policy *p)
 {
-    struct ranges *s = p->state;
+    struct groups *s = p->state;
     og__release(p->budget, s->ptr, s->n_ptr * sizeof(*s->ptr), tables_part);
     og__release(p->budget, s->ahead, s->n_ahead * sizeof(*s->ahead), tables_part);
     s->ptr = NULL;
@@ -70,64 +70,64 @@ static void release_ahead(struct og_policy *p)
     s->n_ptr = s->n_ahead = 0;
 }
 
-static int open_ranges(struct og_policy *p, struct og_err *err)
+static int open_groups(struct og_policy *p, struct og_err *err)
 {
-    const uint32_t n = p->setup.n_ranges;
-    struct ranges *s = calloc(1, sizeof(*s));
+    const uint32_t n = p->setup.n_groups;
+    struct groups *s = calloc(1, sizeof(*s));
     int rc = 0;
     p->state = s;
     if (!s)
         return og__fail_errno(err, -ENOMEM, NULL, "policy");
-    s->range = calloc(n, sizeof(*s->range));
+    s->group = calloc(n, sizeof(*s->group));
     s->of = calloc(n, sizeof(struct og_policy *));
-    if (!s->range || !s->of)
+    if (!s->group || !s->of)
         return og__fail_errno(err, -ENOMEM, NULL, "policy");
     p->setup.n_slots = 0;
     for (; s->n < n; s->n++) {
-        const struct og_policy_setup of = og__policy_of_range(&p->setup, s->n);
+        const struct og_policy_setup of = og__policy_of_group(&p->setup, s->n);
         OG_TRY(og__policy_open(&s->of[s->n], &of, p->budget, err));
-        s->range[s->n] = p->setup.ranges[s->n];
-        s->range[s->n].n_slots = s->of[s->n]->setup.n_slots;
-        p->setup.n_slots += s->range[s->n].n_slots;
+        s->group[s->n] = p->setup.groups[s->n];
+        s->group[s->n].n_slots = s->of[s->n]->setup.n_slots;
+        p->setup.n_slots += s->group[s->n].n_slots;
     }
-    p->setup.ranges = s->range;
+    p->setup.groups = s->group;
 out:
     return rc;
 }
 
-static void close_ranges(struct og_policy *p)
+static void close_groups(struct og_policy *p)
 {
-    struct ranges *s = p->state;
+    struct groups *s = p->state;
     if (!s)
         return;
     for (uint32_t k = 0; k < s->n; k++)
         og__policy_close(s->of[k]);
     release_ahead(p);
     og__release(p->budget, s->ids, og__policy_ids_bytes(s->capacity), ids_part);
-    free(s->range);
+    free(s->group);
     free(s->of);
     free(s);
 }
 
-static size_t bytes_ranges(const struct og_policy_setup *setup, uint64_t rows, uint64_t batches,
+static size_t bytes_groups(const struct og_policy_setup *setup, uint64_t rows, uint64_t batches,
                            uint64_t distinct)
 {
     const bool ahead = og__policy_looks_ahead(setup->kind) && batches > 0;
     size_t sum = ahead ? (size_t)rows * sizeof(uint32_t) +
-                             (size_t)(batches + 1) * setup->n_ranges * sizeof(uint64_t)
+                             (size_t)(batches + 1) * setup->n_groups * sizeof(uint64_t)
                        : 0;
-    for (uint32_t k = 0; k < setup->n_ranges; k++) { /* any may have nearly all rows */
-        const struct og_policy_setup of = og__policy_of_range(setup, k);
+    for (uint32_t k = 0; k < setup->n_groups; k++) { /* any may have nearly all rows */
+        const struct og_policy_setup of = og__policy_of_group(setup, k);
         sum += og__policy_bytes(&of, rows, batches, OG_MIN(distinct, of.n_nodes));
     }
     return sum;
 }
 
-static size_t planned_ranges(const struct og_policy_setup *setup)
+static size_t planned_groups(const struct og_policy_setup *setup)
 {
     size_t sum = 0;
-    for (uint32_t k = 0; k < setup->n_ranges; k++) {
-        const struct og_policy_setup of = og__policy_of_range(setup, k);
+    for (uint32_t k = 0; k < setup->n_groups; k++) {
+        const struct og_policy_setup of = og__policy_of_group(setup, k);
         sum += og__policy_trimmed_bytes(&of);
     }
     return sum;
@@ -137,7 +137,7 @@ static size_t planned_ranges(const struct og_policy_setup *setup)
 
 static int reserve_ahead(struct og_policy *p, size_t n_ptr, size_t n_ahead, struct og_err *err)
 {
-    struct ranges *s = p->state;
+    struct groups *s = p->state;
     if (n_ptr <= s->n_ptr && n_ahead <= s->n_ahead)
         return 0;
     release_ahead(p);
@@ -151,7 +151,7 @@ static int reserve_ahead(struct og_policy *p, size_t n_ptr, size_t n_ahead, stru
 static int prepare_ahead(struct og_policy *p, const struct og_trace *t, uint32_t *n_prefill,
                          struct og_err *err)
 {
-    struct ranges *s = p->state;
+    struct groups *s = p->state;
     const size_t n_ptr = (size_t)t->n_batches + 1;
     uint64_t at = 0;
     int rc;
@@ -159,7 +159,7 @@ static int prepare_ahead(struct og_policy *p, const struct og_trace *t, uint32_t
     for (uint32_t k = 0; k < s->n; k++) {
         const struct og_trace own = {t->n_batches, s->ptr + k * n_ptr, s->ahead + at};
         uint32_t n = 0;
-        at += og__trace_of_range(t, s->range[k].first, s->range[k].end, s->ptr + k * n_ptr,
+        at += og__trace_of_group(t, s->group[k].first, s->group[k].end, s->ptr + k * n_ptr,
                                  s->ahead + at);
         OG_TRY(og__policy_prepare(s->of[k], &own, &n, err));
         *n_prefill += n;
@@ -168,9 +168,9 @@ out:
     return rc;
 }
 
-static void trim_ranges(struct og_policy *p)
+static void trim_groups(struct og_policy *p)
 {
-    struct ranges *s = p->state;
+    struct groups *s = p->state;
     for (uint32_t k = 0; k < s->n; k++)
         og__policy_trim(s->of[k]);
     release_ahead(p);
@@ -178,10 +178,10 @@ static void trim_ranges(struct og_policy *p)
 
 /* ---- prefill ---- */
 
-static int prepare_ranges(struct og_policy *p, const struct og_trace *trace, uint32_t *n_prefill,
+static int prepare_groups(struct og_policy *p, const struct og_trace *trace, uint32_t *n_prefill,
                           struct og_err *err)
 {
-    struct ranges *s = p->state;
+    struct groups *s = p->state;
     int rc = 0;
     s->filling = s->first = 0;
     if (og__policy_looks_ahead(p->setup.kind))
@@ -195,60 +195,60 @@ out:
     return rc;
 }
 
-static int adopt_ranges(struct og_policy *p, uint32_t *nodes, uint32_t n, uint32_t *n_prefill,
+static int adopt_groups(struct og_policy *p, uint32_t *nodes, uint32_t n, uint32_t *n_prefill,
                         struct og_err *err)
 {
-    struct ranges *s = p->state;
+    struct groups *s = p->state;
     uint32_t at = 0;
     int rc = 0;
     s->filling = s->first = 0;
     for (uint32_t k = 0; k < s->n; k++) {
-        const struct og_slot_range *range = &s->range[k];
+        const struct og_group_slots *group = &s->group[k];
         uint32_t *own = nodes + at, some = 0, fresh = 0;
-        while (at < n && nodes[at] >= range->first && nodes[at] < range->end) {
-            nodes[at++] -= (uint32_t)range->first;
+        while (at < n && nodes[at] >= group->first && nodes[at] < group->end) {
+            nodes[at++] -= (uint32_t)group->first;
             some++;
         }
-        if (some > range->n_slots)
-            OG_TRY(og__fail(err, -EINVAL, NULL, "more nodes of a range than it has slots"));
+        if (some > group->n_slots)
+            OG_TRY(og__fail(err, -EINVAL, NULL, "more nodes of a group than it has slots"));
         OG_TRY(og__policy_adopt(s->of[k], own, some, &fresh, err));
         *n_prefill += fresh;
     }
     if (at < n)
-        OG_TRY(og__fail(err, -EINVAL, NULL, "nodes of no range, or not range by range"));
+        OG_TRY(og__fail(err, -EINVAL, NULL, "nodes of no group, or not group by group"));
 out:
     return rc;
 }
 
-static uint32_t prefill_ranges(struct og_policy *p, uint32_t *nodes, uint32_t *slots, uint32_t most)
+static uint32_t prefill_groups(struct og_policy *p, uint32_t *nodes, uint32_t *slots, uint32_t most)
 {
-    struct ranges *s = p->state;
+    struct groups *s = p->state;
     uint32_t n = 0;
     while (s->filling < s->n &&
            (n = og__policy_prefill(s->of[s->filling], nodes, slots, most)) == 0)
-        s->first += s->range[s->filling++].n_slots;
+        s->first += s->group[s->filling++].n_slots;
     if (n == 0) /* before the next batch from the first on */
         s->filling = s->first = 0;
     for (uint32_t i = 0; i < n; i++) {
-        nodes[i] += (uint32_t)s->range[s->filling].first;
+        nodes[i] += (uint32_t)s->group[s->filling].first;
         slots[i] += s->first;
     }
     return n;
 }
 
-/* For the range of the last prefilled rows. */
-static uint32_t free_after_ranges(const struct og_policy *p)
+/* For the group of the last prefilled rows. */
+static uint32_t free_after_groups(const struct og_policy *p)
 {
-    const struct ranges *s = p->state;
+    const struct groups *s = p->state;
     return s->n > 0 ? og__policy_free_after(s->of[s->filling]) : 0;
 }
 
-static void invalidate_ranges(struct og_policy *p, uint32_t first)
+static void invalidate_groups(struct og_policy *p, uint32_t first)
 {
-    struct ranges *s = p->state;
+    struct groups *s = p->state;
     for (uint32_t k = 0; k < s->n; k++) {
-        og__policy_invalidate(s->of[k], OG_MIN(first, s->range[k].n_slots));
-        first -= OG_MIN(first, s->range[k].n_slots);
+        og__policy_invalidate(s->of[k], OG_MIN(first, s->group[k].n_slots));
+        first -= OG_MIN(first, s->group[k].n_slots);
     }
 }
 
@@ -256,7 +256,7 @@ static void invalidate_ranges(struct og_policy *p, uint32_t first)
 
 static int reserve_ids(struct og_policy *p, uint32_t n, struct og_err *err)
 {
-    struct ranges *s = p->state;
+    struct groups *s = p->state;
     if (n <= s->capacity)
         return 0;
     og__release(p->budget, s->ids, og__policy_ids_bytes(s->capacity), ids_part);
@@ -272,7 +272,7 @@ static uint32_t *from(uint32_t *array, uint32_t i)
 }
 
 /* The part of the plan that its rows from `row` on have, slots numbered from `first`. */
-static int step_range(struct ranges *s, uint32_t k, uint32_t row, uint32_t n, uint32_t first,
+static int step_group(struct groups *s, uint32_t k, uint32_t row, uint32_t n, uint32_t first,
                       struct og_plan *out, struct og_err *err)
 {
     struct og_policy *of = s->of[k];
@@ -294,38 +294,38 @@ static int step_range(struct ranges *s, uint32_t k, uint32_t row, uint32_t n, ui
 }
 
 /* Each sees every batch, also one that has none of its nodes. */
-static int step_ranges(struct og_policy *p, const uint32_t *ids, struct og_plan *out,
+static int step_groups(struct og_policy *p, const uint32_t *ids, struct og_plan *out,
                        struct og_err *err)
 {
-    struct ranges *s = p->state;
+    struct groups *s = p->state;
     uint32_t row = 0;
     uint32_t first = 0;
     int rc;
     OG_TRY(reserve_ids(p, out->n, err));
-    for (uint32_t k = 0; k < s->n; first += s->range[k++].n_slots) {
-        const struct og_slot_range *range = &s->range[k];
+    for (uint32_t k = 0; k < s->n; first += s->group[k++].n_slots) {
+        const struct og_group_slots *group = &s->group[k];
         uint32_t n = 0;
-        while (row + n < out->n && ids[row + n] >= range->first && ids[row + n] < range->end) {
-            s->ids[n] = ids[row + n] - (uint32_t)range->first;
+        while (row + n < out->n && ids[row + n] >= group->first && ids[row + n] < group->end) {
+            s->ids[n] = ids[row + n] - (uint32_t)group->first;
             n++;
         }
-        OG_TRY(step_range(s, k, row, n, first, out, err));
+        OG_TRY(step_group(s, k, row, n, first, out, err));
         row += n;
     }
     if (row < out->n)
-        OG_TRY(og__fail(err, -EINVAL, NULL, "a batch whose ids do not come range by range"));
+        OG_TRY(og__fail(err, -EINVAL, NULL, "a batch whose ids do not come group by group"));
 out:
     return rc;
 }
 
-const struct og_policy_ops og__policy_of_ranges = {.open = open_ranges,
-                                                   .close = close_ranges,
-                                                   .prepare = prepare_ranges,
-                                                   .adopt = adopt_ranges,
-                                                   .prefill = prefill_ranges,
-                                                   .free_after = free_after_ranges,
-                                                   .step = step_ranges,
-                                                   .bytes = bytes_ranges,
-                                                   .invalidate = invalidate_ranges,
-                                                   .trim = trim_ranges,
-                                                   .planned_bytes = planned_ranges};
+const struct og_policy_ops og__policy_of_groups = {.open = open_groups,
+                                                   .close = close_groups,
+                                                   .prepare = prepare_groups,
+                                                   .adopt = adopt_groups,
+                                                   .prefill = prefill_groups,
+                                                   .free_after = free_after_groups,
+                                                   .step = step_groups,
+                                                   .bytes = bytes_groups,
+                                                   .invalidate = invalidate_groups,
+                                                   .trim = trim_groups,
+                                                   .planned_bytes = planned_groups};

@@ -1,4 +1,4 @@
-#include "plan/row_groups.h"
+#include "plan/worth.h"
 
 #include <string.h>
 
@@ -26,15 +26,14 @@ static uint32_t worth_of(double uses, double cost)
     return og__float_ordered((float)(uses < 0 ? uses / cost : uses * cost));
 }
 
-void og__row_groups_weigh(uint32_t *hotness, og_uses *uses, const struct og_row_group *row_group,
-                          uint32_t n)
+void og__worth_weigh(uint32_t *hotness, og_uses *uses, const struct og_group_bytes *group,
+                     uint32_t n)
 {
     uint64_t v = 0;
     for (uint32_t w = 0; w < n; w++) {
-        const bool has_rows = row_group[w].row_bytes > 0;
-        const double cost =
-            has_rows ? (double)row_group[w].read_bytes / (double)row_group[w].row_bytes : 0;
-        for (; v < row_group[w].end; v++)
+        const bool has_rows = group[w].row_bytes > 0;
+        const double cost = has_rows ? (double)group[w].read_bytes / (double)group[w].row_bytes : 0;
+        for (; v < group[w].end; v++)
             hotness[v] = has_rows ? worth_of(uses(hotness[v]), cost) : 0;
     }
 }
@@ -43,21 +42,21 @@ void og__row_groups_weigh(uint32_t *hotness, og_uses *uses, const struct og_row_
 struct histogram {
     uint64_t bytes[BINS], rows[BINS];
 };
-_Static_assert(sizeof(struct histogram) <= OG__ROW_GROUPS_FIT_BYTES, "what is declared");
+_Static_assert(sizeof(struct histogram) <= OG__WORTH_FIT_BYTES, "what is declared");
 
-static void count(struct histogram *h, const uint32_t *worth, const struct og_row_group *row_group,
+static void count(struct histogram *h, const uint32_t *worth, const struct og_group_bytes *group,
                   uint32_t n, int shift, uint32_t higher)
 {
     uint64_t v = 0;
     memset(h, 0, sizeof(*h));
     for (uint32_t w = 0; w < n; w++) {
-        if (row_group[w].row_bytes == 0)
-            v = row_group[w].end;
-        for (; v < row_group[w].end; v++) {
+        if (group[w].row_bytes == 0)
+            v = group[w].end;
+        for (; v < group[w].end; v++) {
             if ((uint64_t)worth[v] >> (shift + BITS) != higher)
                 continue;
             const uint32_t bin = worth[v] >> shift & (BINS - 1);
-            h->bytes[bin] += row_group[w].row_bytes;
+            h->bytes[bin] += group[w].row_bytes;
             h->rows[bin]++;
         }
     }
@@ -75,17 +74,17 @@ static uint32_t find_bin(const struct histogram *h, struct og_capacity *room)
 }
 
 /* Counts nodes of a higher worth, and of equal worth the first that fit. */
-static void count_above(const uint32_t *worth, const struct og_row_group *row_group, uint32_t n,
+static void count_above(const uint32_t *worth, const struct og_group_bytes *group, uint32_t n,
                         uint32_t threshold, struct og_capacity room, uint64_t *fit)
 {
     uint64_t v = 0;
     bool full = false;
     for (uint32_t w = 0; w < n; w++) {
-        const size_t row = row_group[w].row_bytes;
+        const size_t row = group[w].row_bytes;
         fit[w] = 0;
         if (row == 0)
-            v = row_group[w].end;
-        for (; v < row_group[w].end; v++) {
+            v = group[w].end;
+        for (; v < group[w].end; v++) {
             const bool equal = worth[v] == threshold;
             full |= equal && (row > room.bytes || room.rows == 0);
             room.bytes -= equal && !full ? row : 0;
@@ -95,9 +94,9 @@ static void count_above(const uint32_t *worth, const struct og_row_group *row_gr
     }
 }
 
-int og__row_groups_fit(const uint32_t *worth, const struct og_row_group *row_group, uint32_t n,
-                       const struct og_capacity *room, struct og_budget *b, uint64_t *fit,
-                       struct og_err *err)
+int og__worth_fit(const uint32_t *worth, const struct og_group_bytes *group, uint32_t n,
+                  const struct og_capacity *room, struct og_budget *b, uint64_t *fit,
+                  struct og_err *err)
 {
     struct og_capacity left = *room;
     struct histogram *h = og__alloc(b, sizeof(*h), "placement", err);
@@ -105,10 +104,10 @@ int og__row_groups_fit(const uint32_t *worth, const struct og_row_group *row_gro
         return -ENOMEM;
     uint32_t threshold = 0;
     for (int shift = 2 * BITS; shift >= 0; shift -= BITS) {
-        count(h, worth, row_group, n, shift, threshold);
+        count(h, worth, group, n, shift, threshold);
         threshold = threshold << BITS | find_bin(h, &left);
     }
-    count_above(worth, row_group, n, threshold, left, fit);
+    count_above(worth, group, n, threshold, left, fit);
     og__release(b, h, sizeof(*h), "placement");
     return 0;
 }

@@ -68,7 +68,7 @@ static uint64_t choose_batches(const struct sizing *s, struct og_group_sampling_
     return low < 2 ? 0 : (most + groups - 1) / groups;
 }
 
-/* Limits a sampling group's batches to those whose data fits in `memory` and on disk. On disk it
+/* Limits a sample group's batches to those whose data fits in `memory` and on disk. On disk it
  * takes a quarter of --disk at most, and what batches sampled ahead leave of it. */
 static uint64_t within_disk(const struct og_memory_plan *m, const struct og_plan_inputs *p,
                             size_t memory, uint64_t batches)
@@ -81,7 +81,7 @@ static uint64_t within_disk(const struct og_memory_plan *m, const struct og_plan
     return (double)batches <= most ? batches : (uint64_t)most;
 }
 
-bool og__memory_plan_samples_groups(const struct og_plan_inputs *p)
+bool og__memory_plan_takes_sample_groups(const struct og_plan_inputs *p)
 {
     const struct og_sampling how = og__sampling_setup(&p->config->opt, p->workload->edge_units);
     return p->exec->topology == OG_TOPOLOGY_DISK && p->config->opt.together != 1 &&
@@ -100,7 +100,7 @@ static bool reads_lists(const struct og_memory_plan *m, const struct og_plan_inp
     return p->exec->topology == OG_TOPOLOGY_DISK && og__sampler_takes_groups(&how) && !all;
 }
 
-void og__memory_plan_groups(struct og_memory_plan *m, const struct og_plan_inputs *p)
+void og__memory_plan_sample_groups(struct og_memory_plan *m, const struct og_plan_inputs *p)
 {
     const struct og_workload *f = p->workload;
     if (!reads_lists(m, p) || f->group_sampling.n_lists == 0)
@@ -120,7 +120,7 @@ void og__memory_plan_groups(struct og_memory_plan *m, const struct og_plan_input
     sizes.batches = (uint32_t)within_disk(m, p, sizes.memory, fit);
     if (sizes.batches < 2)
         return;
-    m->group = sizes;
+    m->sample_group = sizes;
     m->group_sampling = bytes_of(&s, &sizes) + sizes.memory;
     m->sampler -= saved;
     const uint64_t drawn =

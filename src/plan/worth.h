@@ -1,15 +1,15 @@
-/* Static placement of rows of several sizes, within a number of bytes. Node types are ranges of
- * nodes, each with rows of its own size or none. Slots of ranges follow each other, as nodes do.
+/* Static placement of rows of several sizes, within a number of bytes. Node types are groups of
+ * nodes, each with rows of its own size or none. Slots of groups follow each other, as nodes do.
  *
  * Nodes are ranked by the saving per byte of cache. The saving is the uses times the cost of
  * reading. Short rows cost more than their bytes, since whole blocks are read. Among rows of one
  * size the hottest are selected, as usual. */
-#ifndef OG_PLAN_ROW_GROUPS_H
-#define OG_PLAN_ROW_GROUPS_H
+#ifndef OG_PLAN_WORTH_H
+#define OG_PLAN_WORTH_H
 
 #include "plan/plan.h"
 
-struct og_row_group {
+struct og_group_bytes {
     uint64_t end;     /* end of its nodes, and start of the next type's */
     size_t row_bytes; /* 0: it has no rows */
     size_t read_bytes;
@@ -25,17 +25,17 @@ double og__uses_ordered(uint32_t hotness);
 
 /* Replaces hotness[N] by a worth: one order for nodes of all sizes, 0 for nodes without rows. If
  * uses are below 0, as user scores may be, short rows are worth more too. */
-void og__row_groups_weigh(uint32_t *hotness, og_uses *uses, const struct og_row_group *row_group,
-                          uint32_t n);
+void og__worth_weigh(uint32_t *hotness, og_uses *uses, const struct og_group_bytes *group,
+                     uint32_t n);
 /* Room for rows. */
 struct og_capacity {
     uint64_t bytes, rows;
 };
 /* Counts the nodes of highest worth that fit, ties to smaller ids. Stores the number of each size
- * in fit[n]. Temporarily takes OG__ROW_GROUPS_FIT_BYTES of the budget. */
-enum { OG__ROW_GROUPS_FIT_BYTES = 1 << 15 };
-OG_MUST_CHECK int og__row_groups_fit(const uint32_t *worth, const struct og_row_group *row_group,
-                                     uint32_t n, const struct og_capacity *room,
-                                     struct og_budget *b, uint64_t *fit, struct og_err *err);
+ * in fit[n]. Temporarily takes OG__WORTH_FIT_BYTES of the budget. */
+enum { OG__WORTH_FIT_BYTES = 1 << 15 };
+OG_MUST_CHECK int og__worth_fit(const uint32_t *worth, const struct og_group_bytes *group,
+                                uint32_t n, const struct og_capacity *room, struct og_budget *b,
+                                uint64_t *fit, struct og_err *err);
 
 #endif

@@ -5,13 +5,13 @@
 
 /* ---- which batches ---- */
 
-static bool is_mine(const struct og_group_source *s, uint64_t item)
+static bool is_mine(const struct og_sample_group_source *s, uint64_t item)
 {
     return !s->skips_training || s->items.pass != OG__SPLITS ||
            og__item_at(&s->items, item).split != OG__TRAIN;
 }
 
-static int add_item(struct og_group_source *s, uint64_t item, uint32_t *n_training,
+static int add_item(struct og_sample_group_source *s, uint64_t item, uint32_t *n_training,
                     struct og_err *err)
 {
     const struct og_descriptor descriptor = og__item_at(&s->items, item);
@@ -26,7 +26,7 @@ static int add_item(struct og_group_source *s, uint64_t item, uint32_t *n_traini
 }
 
 /* A run that is resumed in the middle of an epoch has validation batches in its first group. */
-static void note_group(struct og_group_source *s, uint32_t n_training)
+static void note_group(struct og_sample_group_source *s, uint32_t n_training)
 {
     if (n_training <= s->n_training)
         return;
@@ -36,7 +36,7 @@ static void note_group(struct og_group_source *s, uint32_t n_training)
 }
 
 /* As many as there may be, from the first that no group has. */
-static int sample_group(struct og_group_source *s, struct og_err *err)
+static int sample_group(struct og_sample_group_source *s, struct og_err *err)
 {
     uint32_t n_training = 0;
     int rc = 0;
@@ -52,7 +52,7 @@ out:
     return rc;
 }
 
-static uint32_t number_of(const struct og_group_source *s, uint64_t item)
+static uint32_t number_of(const struct og_sample_group_source *s, uint64_t item)
 {
     uint32_t low = 0;
     for (uint32_t high = s->n; low < high;) {
@@ -69,7 +69,7 @@ static uint32_t number_of(const struct og_group_source *s, uint64_t item)
 
 /* Until the item is in the group, or nothing is any more. Who finds that all of the group before
  * are taken samples the next one. */
-static int await_group(struct og_group_source *s, uint64_t item, struct og_err *err)
+static int await_group(struct og_sample_group_source *s, uint64_t item, struct og_err *err)
 {
     int rc = 0;
     pthread_mutex_lock(&s->lock);
@@ -88,7 +88,7 @@ static int await_group(struct og_group_source *s, uint64_t item, struct og_err *
     return rc;
 }
 
-static void end_take(struct og_group_source *s, bool failed)
+static void end_take(struct og_sample_group_source *s, bool failed)
 {
     pthread_mutex_lock(&s->lock);
     s->failed |= failed;
@@ -104,7 +104,7 @@ static uint64_t part_of(uint64_t sum, uint32_t i, uint32_t n)
 }
 
 /* What the group read and wrote is counted in equal parts, so that an epoch has its own. */
-static void account_part(const struct og_group_source *s, uint32_t i, struct og_work *w)
+static void account_part(const struct og_sample_group_source *s, uint32_t i, struct og_work *w)
 {
     const struct og_group_sampling_counts *c = &s->counts;
     w->sampled_from.io.reads = part_of(c->structure.io.reads, i, s->n);
@@ -115,7 +115,8 @@ static void account_part(const struct og_group_source *s, uint32_t i, struct og_
     w->lookahead.bytes_written += part_of(c->written, i, s->n);
 }
 
-static int take_batch(struct og_group_source *s, int thread, struct og_work *w, struct og_err *err)
+static int take_batch(struct og_sample_group_source *s, int thread, struct og_work *w,
+                      struct og_err *err)
 {
     const uint32_t number = number_of(s, w->item);
     int rc = og__group_sampling_take(s->group_sampling, number, thread, &w->sampled, &w->trace_read,
@@ -130,7 +131,7 @@ static int take_batch(struct og_group_source *s, int thread, struct og_work *w, 
 
 static int make(void *self, int thread, struct og_work *w, struct og_err *err)
 {
-    struct og_group_source *s = self;
+    struct og_sample_group_source *s = self;
     int rc;
     OG_TRY(await_group(s, w->item, err));
     OG_TRY(take_batch(s, thread, w, err));
@@ -141,8 +142,9 @@ out:
 
 /* ---- open and close ---- */
 
-int og__group_source_open(struct og_group_source *s, const struct og_topology *topology,
-                          const struct og_group_sampling_options *opt, struct og_err *err)
+int og__sample_group_source_open(struct og_sample_group_source *s,
+                                 const struct og_topology *topology,
+                                 const struct og_group_sampling_options *opt, struct og_err *err)
 {
     int rc;
     pthread_mutex_init(&s->lock, NULL);
@@ -157,7 +159,7 @@ out:
     return rc;
 }
 
-void og__group_source_close(struct og_group_source *s)
+void og__sample_group_source_close(struct og_sample_group_source *s)
 {
     og__seeds_close(&s->its_seeds);
     og__release(s->budget, s->item, s->most * sizeof(*s->item), "sampler");
@@ -166,7 +168,7 @@ void og__group_source_close(struct og_group_source *s)
     pthread_mutex_destroy(&s->lock);
 }
 
-struct og_batch_source og__source_groups(struct og_group_source *s)
+struct og_batch_source og__source_sample_groups(struct og_sample_group_source *s)
 {
     return (struct og_batch_source){s, s->sampled->n_samplers, "sample", make};
 }
