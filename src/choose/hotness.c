@@ -1,5 +1,6 @@
 #include "choose/hotness.h"
 
+#include "budget/slots.h"
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -314,6 +315,21 @@ int og__hotness_uses(const struct og_structure *g, struct og_pool *pool, int pol
     rank_units(f, kinds[kind].of_unit, hotness);
     return kinds[kind].find ? kinds[kind].find(g, pool, opt, hotness, err)
                             : og__hotness_uses_bare(policy, opt, n, hotness, uses, err);
+}
+
+int og__hotness_worth(const struct og_structure *g, struct og_pool *pool, int policy,
+                      const struct og_options *opt, uint32_t *worth, struct og_err *err)
+{
+    const struct og_graph *graph = g->given.workload->row_graph;
+    struct og_group_bytes *group = og__group_bytes_of_graph(graph);
+    og_uses *uses;
+    int rc;
+    OG_TRY(group ? 0 : og__fail_errno(err, -ENOMEM, NULL, "cache"));
+    OG_TRY(og__hotness_uses(g, pool, og__policy_ranked_like(policy), opt, worth, &uses, err));
+    og__worth_weigh(worth, uses, group, graph->n_groups);
+out:
+    free(group);
+    return rc;
 }
 
 int og__hotness_uses_bare(int policy, const struct og_options *opt, uint64_t n_nodes,

@@ -25,6 +25,11 @@ OG_MUST_CHECK int og__hotness_of(const struct og_structure *g, struct og_pool *p
 OG_MUST_CHECK int og__hotness_uses(const struct og_structure *g, struct og_pool *pool, int policy,
                                    const struct og_options *opt, uint32_t *hotness, og_uses **uses,
                                    struct og_err *err);
+/* What rows of several groups are worth, by uses as the policy ranks nodes by them. Degrees, where
+ * it ranks none. worth[N]. Groups get slots by it. */
+OG_MUST_CHECK int og__hotness_worth(const struct og_structure *g, struct og_pool *pool, int policy,
+                                    const struct og_options *opt, uint32_t *worth,
+                                    struct og_err *err);
 /* These where there is no session, of a policy whose hotness needs no graph. */
 OG_MUST_CHECK int og__hotness_uses_bare(int policy, const struct og_options *opt, uint64_t n_nodes,
                                         uint32_t *hotness, og_uses **uses, struct og_err *err);

@@ -1,5 +1,5 @@
 /* measure: rates of the machine with the very file and model of a session. A few milliseconds, for
- * choosing among execution plans (session/choose.c).
+ * choosing among execution plans (choose.h).
  *
  *   probe   reads of the feature file: runs of rows, and rows at random
  *   copy    bytes in memory
@@ -39,10 +39,10 @@ OG_MUST_CHECK int og__probe_disk(struct og_probe *p, const struct og_disk_profil
 /* Bytes a second, of one thread; 0 where it cannot be measured. */
 double og__copy_rate(struct og_budget *b);
 
-/* Rates of rows to the first n devices, each of so much memory, by backends of their own. All are 0
+/* Rates of rows to the devices that keep some, by backends of their own; measured once. All are 0
  * where none keeps rows, or memory has no room to time some. */
-OG_MUST_CHECK int og__time_links(const struct og_learner *l, int n, size_t row_bytes, size_t limit,
-                                 struct og_budget *b, struct og_links *out, struct og_err *err);
+OG_MUST_CHECK int og__know_links(const struct og_learner *l, const struct og_config *config,
+                                 struct og_workload *f, struct og_budget *b, struct og_err *err);
 
 /* Seconds of one step on a batch that is sampled for it. It has gradients where the session
  * trains. */

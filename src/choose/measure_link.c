@@ -188,9 +188,15 @@ out:
     return rc;
 }
 
-int og__time_links(const struct og_learner *l, int n, size_t row_bytes, size_t limit,
-                   struct og_budget *b, struct og_links *out, struct og_err *err)
+int og__know_links(const struct og_learner *l, const struct og_config *config,
+                   struct og_workload *f, struct og_budget *b, struct og_err *err)
 {
+    const size_t limit = (size_t)config->opt.device_memory.value;
+    const size_t row_bytes = f->bytes.widest;
+    const int n = f->keepers;
+    struct og_links *out = &f->links;
+    if (out->n == n)
+        return 0;
     struct link_probe p = {
         .nn = l->ops, .ops = l->ops->rows, .n_sides = n, .row_bytes = row_bytes, .budget = b};
     int rc;

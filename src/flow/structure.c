@@ -87,6 +87,39 @@ struct og_read_rule og__structure_rule(const struct og_structure *g)
     return og__read_rule_standard(0, OG__LIST_BLOCK, OG__LIST_BLOCK, &reader);
 }
 
+/* What a sampler takes that reads from disk. A relation's reader and buffers stay while others have
+ * their turn. */
+static size_t reading_bytes(const struct og_structure *g, const struct og_sampling *how,
+                            const struct og_batch_caps *most)
+{
+    const struct og_topology_disk_options disk = og__structure_on_disk(g);
+    const struct og_graph *graph = g->given.workload->graph;
+    size_t bytes = og__sampler_disk_state_bytes(how);
+    for (uint32_t r = 0; r < graph->n_relations; r++) {
+        const struct og_relation *of = &graph->relation[r];
+        const struct og_topology_disk_options own = og__relation_on_disk(of, &disk);
+        struct og_batch_caps caps = *most;
+        for (uint32_t h = 0; h < caps.n_hops; h++)
+            caps.hop[h].n_drawn = OG_MIN(caps.hop[h].n_drawn, (uint64_t)of->n_edges);
+        if (of->n_edges > 0)
+            bytes += (g->topology.relation ? og__sampler_extra_bytes(&own, how) : 0) +
+                     og__sampler_disk_bytes(of, &own, &caps, how,
+                                            og__longest_list(og__lists_seen(&g->topology, r)));
+    }
+    return bytes;
+}
+
+void og__structure_sizes(const struct og_structure *g, int topology, struct og_workload *f)
+{
+    const struct og_sampling how = og__sampling_setup(&g->given.config->opt, f->edge_units);
+    f->bytes.structure = og__structure_bytes(g, topology);
+    f->bytes.sampler_reading = 0;
+    if (topology != OG_TOPOLOGY_DISK)
+        return;
+    f->group_sampling = og__group_sampling_shape(f->graph, &g->topology, &how);
+    f->bytes.sampler_reading = reading_bytes(g, &how, &f->caps);
+}
+
 /* ---- open and close ---- */
 
 static int find_loops(struct og_structure *g, struct og_err *err)

@@ -32,6 +32,9 @@ OG_MUST_CHECK int og__structure_fanouts(struct og_structure *g, struct og_err *e
 /* Bytes of it in memory during training, without the neighbour cache. By its place, memory or disk
  * (enum og_topology_kind). */
 size_t og__structure_bytes(const struct og_structure *g, int topology);
+/* What of a workload depends on its place, into f, whose caps are known. The topology that is open
+ * may be either. */
+void og__structure_sizes(const struct og_structure *g, int topology, struct og_workload *f);
 /* How it is to be opened on disk, without a neighbour cache. */
 struct og_topology_disk_options og__structure_on_disk(const struct og_structure *g);
 /* How blocks of its lists are read there. */

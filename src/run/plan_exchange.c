@@ -14,7 +14,6 @@
 #include "gather/gather.h"
 #include "lookahead/lookahead.h"
 #include "plan/partitioned.h"
-#include "session/group_worth.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -207,6 +206,49 @@ static struct og_partitioned partitioned_of(const struct counting *c)
                                    .dense = c->s->config.own_rows};
 }
 
+/* ---- slots of the owners ---- */
+
+/* Without --cache as many bytes as the session's own. */
+static struct og_amount owned_amount(const struct og_session *s)
+{
+    const struct og_amount *requested = &s->config.opt.cache;
+    return requested->unit != OG_UNSET ? *requested
+                                       : (struct og_amount){OG_BYTES, (double)s->memory.cache};
+}
+
+/* Slots of each group of one rank, which keeps rows of its own nodes alone. Worths are of all. As
+ * that rank would have them, but for what its batches take of memory that others do not. */
+static int find_owned_slots(const struct og_session *s, const uint32_t *worth, uint32_t rank,
+                            uint64_t *slots, struct og_err *err)
+{
+    const struct og_graph *g = s->workload.row_graph;
+    const uint32_t ranks = s->config.share.ranks;
+    const struct og_amount cache = owned_amount(s);
+    const struct og_capacity room = og__amount_room(&cache, s->workload.n_nodes);
+    const uint64_t n = og__owned_nodes(ranks, rank, s->workload.n_nodes);
+    struct og_group_bytes *group = og__group_bytes_of_graph(g);
+    uint32_t *own = og__alloc(s->budget, n * sizeof(*own), "hotness", err);
+    int rc;
+    OG_TRY(own ? 0 : -ENOMEM);
+    OG_TRY(group ? 0 : og__fail_errno(err, -ENOMEM, NULL, "cache"));
+    og__owned_values(ranks, rank, n, worth, own);
+    for (uint32_t t = 0; t < g->n_groups; t++)
+        group[t].end = og__owned_nodes(ranks, rank, group[t].end);
+    OG_TRY(og__worth_fit(own, group, g->n_groups, &room, s->budget, slots, err));
+out:
+    og__release(s->budget, own, n * sizeof(*own), "hotness");
+    free(group);
+    return rc;
+}
+
+static size_t owned_slots_bytes(const struct og_session *s)
+{
+    const uint64_t most = og__owned_nodes(s->config.share.ranks, 0, s->workload.n_nodes);
+    return (size_t)most * sizeof(uint32_t) + OG__WORTH_FIT_BYTES;
+}
+
+/* ---- what it takes ---- */
+
 static size_t hotness_bytes(const struct counting *c)
 {
     const bool wanted =
@@ -217,7 +259,7 @@ static size_t hotness_bytes(const struct counting *c)
 static size_t ranking_bytes(const struct counting *c)
 {
     const int policy = c->s->exec.policy;
-    const size_t owned = og__shares_slots(&c->s->workload) ? og__owned_slots_bytes(c->s) : 0;
+    const size_t owned = og__shares_slots(&c->s->workload) ? owned_slots_bytes(c->s) : 0;
     const int by = og__shares_slots(&c->s->workload) ? og__policy_ranked_like(policy) : policy;
     return hotness_bytes(c) ? OG_MAX(og__hotness_bytes(&c->s->workload, by), owned) : 0;
 }
@@ -340,12 +382,12 @@ static int rank_nodes(struct counting *c, uint32_t *hotness, struct og_err *err)
     int rc = 0;
     if (!og__shares_slots(&c->s->workload))
         return og__hotness_of(&s->structure, s->pool, policy, &s->config.opt, hotness, err);
-    OG_TRY(og__weigh_groups(s, policy, &s->config.opt, hotness, err));
+    OG_TRY(og__hotness_worth(&s->structure, s->pool, policy, &s->config.opt, hotness, err));
     if (!og__policy_caches(policy))
         return 0;
     for (uint32_t w = 0; w < c->workers; w++) {
         uint64_t *out = c->slots + (size_t)w * c->n_groups;
-        OG_TRY(og__owned_slots(s, hotness, w, slots, err));
+        OG_TRY(find_owned_slots(s, hotness, w, slots, err));
         for (uint32_t k = 0; k < c->n_groups; k++)
             out[k] = slots[c->group[k].of - s->workload.graph->group];
     }

@@ -11,8 +11,8 @@
 static double predicted_seconds(const struct og_session *s)
 {
     const struct og_predicted *p = &s->predicted;
-    if (s->estimate.possible && s->estimate.counted)
-        return s->estimate.epoch;
+    if (s->choice.estimate.possible && s->choice.estimate.counted)
+        return s->choice.estimate.epoch;
     double batches = (double)og__schedule_batches(&s->workload.schedule, OG__TRAIN);
     double sampling = batches * s->workload.profiling_seconds / og__samplers(&s->exec);
     double reading = (double)(p->plan.reads + p->topology_reads) / s->workload.profile.iops;
@@ -129,8 +129,8 @@ static json_t *with_device(json_t *exec, const struct og_chosen *c)
 static json_t *compared_json(const struct og_session *s)
 {
     json_t *list = json_array();
-    for (uint32_t i = 0; i < s->n_compared; i++) {
-        const struct og_chosen *c = &s->compared[i];
+    for (uint32_t i = 0; i < s->choice.n_compared; i++) {
+        const struct og_chosen *c = &s->choice.compared[i];
         const struct og_estimate *e = &c->estimate;
         json_t *exec = json_pack(
             "{s:s s:s s:s s:b s:I s:b s:o s:o s:o s:I s:I s:I s:I s:s}", "policy",

@@ -6,7 +6,6 @@
 #include "options/options.h"
 #include "report/json.h"
 #include "sample/degree_counts.h"
-#include "session/group_worth.h"
 
 #include <stdlib.h>
 
@@ -194,7 +193,7 @@ static int weigh(const struct simulator *m, const struct requested_policy *p, ui
                  struct og_err *err)
 {
     if (shares_slots(m))
-        return m->s ? og__weigh_groups(m->s, p->kind, &p->opt, worth, err)
+        return m->s ? og__hotness_worth(&m->s->structure, m->s->pool, p->kind, &p->opt, worth, err)
                     : weigh_trace(m, p, worth, err);
     return m->s ? og__hotness_of(&m->s->structure, m->s->pool, p->kind, &p->opt, worth, err)
                 : og__hotness_without_graph(p->kind, &p->opt, m->sim.n_nodes, worth, err);

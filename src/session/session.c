@@ -449,7 +449,7 @@ void og__session_close(struct og_session *s)
     (void)!og__timeline_close(s->path.timeline, NULL); /* of commands that do not report it */
     og__data_path_close(&s->path); /* first: rows may be on the model's device */
     og__learner_close(&s->learner);
-    free(s->compared);
+    free(s->choice.compared);
     free(s->size);
     og__session_drop_hotness(s);
     for (int i = 0; i < OG__SPLITS; i++) {

@@ -13,21 +13,11 @@
 #define OG_SESSION_H
 
 #include "choose/calibration.h"
+#include "choose/choose.h"
 #include "choose/predict.h"
 #include "flow/data_path.h"
 #include "learn/learner.h"
-#include "plan/candidate.h"
 #include "report/counters.h"
-
-/* One of the execution plans that --policy auto compared. */
-struct og_chosen {
-    int policy, layout;
-    int device_policy; /* of a device's cache over it, where there is one */
-    int topology;      /* enum og_topology_kind */
-    bool alternate;
-    uint32_t n_slots;
-    struct og_estimate estimate;
-};
 
 struct og_session {
     struct og_config config;
@@ -46,11 +36,8 @@ struct og_session {
     uint32_t *device_hotness; /* the same of a device's policy, where it is another one */
     /* what is counted */
     struct og_predicted predicted; /* one epoch */
-    struct og_chosen *compared;    /* [n_compared] what --policy auto compared, the best first */
-    uint32_t n_compared;
-    struct og_estimate
-        estimate; /* of the execution plan that was chosen or given, where it is counted */
-    struct og_group_size *size; /* [n_groups] of rows, once they are planned; else NULL */
+    struct og_choice choice;       /* and what --policy auto compared */
+    struct og_group_size *size;    /* [n_groups] of rows, once they are planned; else NULL */
     struct og_prepare_counters prepare;
     size_t baseline_rss;
     struct og_calibration calibration; /* how fast samplers and trainers are */

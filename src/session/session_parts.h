@@ -96,10 +96,6 @@ OG_MUST_CHECK int og__session_time_seeds(struct og_session *s, struct og_err *er
 void og__session_drop_times(struct og_session *s);
 void og__know_trace(struct og_workload *f, const struct og_options *opt);
 void og__know_splits(struct og_workload *f, unsigned want);
-/* The same workload, with the topology on disk instead of in memory. */
-struct og_workload og__workload_on_disk(const struct og_session *s);
-/* Measures the links to devices that are to keep rows, once. */
-OG_MUST_CHECK int og__know_link(struct og_session *s, struct og_err *err);
 OG_MUST_CHECK int og__know_batches(struct og_session *s, const struct og_profiling *profiling,
                                    struct og_err *err);
 

@@ -9,8 +9,6 @@
 #include "choose/predict.h"
 #include "dataset/on_disk.h"
 #include "options/options.h"
-#include "session/choose.h"
-#include "session/group_worth.h"
 
 #include <inttypes.h>
 
@@ -35,7 +33,7 @@ static int rank_nodes(struct og_session *s, const struct og_profiling *profiling
     if (!s->hotness)
         return -ENOMEM;
     if (og__shares_slots(&s->workload))
-        return og__weigh_groups(s, policy, &s->config.opt, s->hotness, err);
+        return og__hotness_worth(&s->structure, s->pool, policy, &s->config.opt, s->hotness, err);
     if (og__policy_wants_hotness(policy))
         return og__hotness_of(&s->structure, s->pool, policy, &s->config.opt, s->hotness, err);
     *from = profiling->n / 2;
@@ -357,6 +355,23 @@ out:
     return rc;
 }
 
+static int choose(struct og_session *s, const struct og_profiling *profiling, struct og_err *err)
+{
+    const struct og_exec_plan now = s->exec;
+    const struct og_choice_inputs in = {.config = &s->config,
+                                        .workload = &s->workload,
+                                        .exec = &now,
+                                        .structure = &s->structure,
+                                        .learner = &s->learner,
+                                        .pool = s->pool,
+                                        .budget = s->budget,
+                                        .memory_limit = s->memory.limit,
+                                        .opened = s->opened,
+                                        .samples = s->offline != NULL,
+                                        .packs = s->path.stores.packs != NULL};
+    return og__choose(&s->choice, &in, profiling, &s->exec, err);
+}
+
 static int plan_known(struct og_session *s, struct og_profiling *profiling, struct og_err *err)
 {
     const int topology = s->exec.topology;
@@ -365,7 +380,7 @@ static int plan_known(struct og_session *s, struct og_profiling *profiling, stru
     OG_TRY(og__know_batches(s, profiling, err));
     OG_TRY(resolve_calibration(s, err));
     resolve_victim_buffer(s);
-    OG_TRY(og__choose(s, profiling, &s->exec, err));
+    OG_TRY(choose(s, profiling, err));
     if (s->exec.topology != topology)
         OG_TRY(move_structure(s, profiling, err));
     OG_TRY(plan_fixed(s, err));
@@ -418,10 +433,8 @@ static void drop_plan(struct og_session *s)
     s->path.tiers = NULL;
     og__session_drop_hotness(s);
     s->predicted = (struct og_predicted){0};
-    free(s->compared);
-    s->compared = NULL;
-    s->n_compared = 0;
-    s->estimate = (struct og_estimate){0};
+    free(s->choice.compared);
+    s->choice = (struct og_choice){0};
     free(s->size);
     s->size = s->path.size = NULL;
 }

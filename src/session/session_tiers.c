@@ -2,11 +2,11 @@
 #include "session/session_parts.h"
 
 #include "choose/hotness.h"
+#include "choose/measure.h"
 #include "choose/predict.h"
 #include "flow/packs.h"
 #include "options/devices.h"
 #include "options/options.h"
-#include "session/group_worth.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -158,7 +158,8 @@ int og__session_rank_device(struct og_session *s, struct og_err *err)
     s->device_hotness = og__alloc(s->budget, bytes, "hotness", err);
     if (!s->device_hotness)
         return -ENOMEM;
-    return shares ? og__weigh_groups(s, kind, &s->config.upper, s->device_hotness, err)
+    return shares ? og__hotness_worth(&s->structure, s->pool, kind, &s->config.upper,
+                                      s->device_hotness, err)
                   : og__hotness_of(&s->structure, s->pool, kind, &s->config.upper,
                                    s->device_hotness, err);
 }
@@ -260,7 +261,7 @@ int og__session_tell_tiers(struct og_session *s, const struct og_profiling *prof
     const size_t ptr_bytes = ((size_t)profiling->n + 1) * sizeof(*t.ptr);
     const size_t ids_bytes = OG_MAX((size_t)profiling->rows, (size_t)1) * sizeof(*t.ids);
     int rc;
-    OG_TRY(og__know_link(s, err));
+    OG_TRY(og__know_links(&s->learner, &s->config, &s->workload, s->budget, err));
     if (!can_tell(s, profiling, &setup))
         return 0;
     if (setup.host.n_groups > 0) {

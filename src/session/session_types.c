@@ -5,7 +5,6 @@
 #include "options/fanouts.h"
 #include "options/options.h"
 #include "sample/sample.h"
-#include "session/choose.h"
 #include "session/session_parts.h"
 
 #include <stdlib.h>
@@ -21,7 +20,8 @@ int og__session_check_types(struct og_session *s, struct og_err *err)
 {
     struct og_options *opt = &s->config.opt;
     int rc = 0;
-    if (!(s->config.want & OG__WANT_FEATURES) || og__exec_plans_are_counted(s))
+    if (!(s->config.want & OG__WANT_FEATURES) ||
+        og__exec_plans_are_counted(s->config.want, s->workload.row_graph))
         return rc;
     if (opt->policy == OG_POLICY_AUTO)
         opt->policy = OG_POLICY_DEGREE;

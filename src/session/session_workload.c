@@ -3,9 +3,7 @@
 #include "session/session_parts.h"
 
 #include "base/file.h"
-#include "choose/measure.h"
 #include "dataset/features.h"
-#include "dataset/on_disk.h"
 #include "dataset/writer.h"
 #include "gather/gather.h"
 #include "nn/ops.h"
@@ -162,47 +160,6 @@ void og__know_splits(struct og_workload *f, unsigned want)
 
 /* ---- of its batches ---- */
 
-/* A relation's reader and buffers stay while others have their turn. */
-static size_t reading_bytes(const struct og_session *s, const struct og_topology_disk_options *disk,
-                            const struct og_sampling *how)
-{
-    const struct og_graph *g = s->workload.graph;
-    const struct og_topology *t = &s->structure.topology;
-    size_t bytes = og__sampler_disk_state_bytes(how);
-    for (uint32_t r = 0; r < g->n_relations; r++) {
-        const struct og_relation *of = &g->relation[r];
-        const struct og_topology_disk_options own = og__relation_on_disk(of, disk);
-        struct og_batch_caps caps = s->workload.caps;
-        for (uint32_t h = 0; h < caps.n_hops; h++)
-            caps.hop[h].n_drawn = OG_MIN(caps.hop[h].n_drawn, (uint64_t)of->n_edges);
-        if (of->n_edges > 0)
-            bytes += (t->relation ? og__sampler_extra_bytes(&own, how) : 0) +
-                     og__sampler_disk_bytes(of, &own, &caps, how,
-                                            og__longest_list(og__lists_seen(t, r)));
-    }
-    return bytes;
-}
-
-/* What depends on where the topology is. The topology that is open may be either. */
-static void know_place(const struct og_session *s, int topology, struct og_workload *f)
-{
-    const struct og_topology_disk_options disk = og__structure_on_disk(&s->structure);
-    const struct og_sampling how = og__sampling_setup(&s->config.opt, f->edge_units);
-    f->bytes.structure = og__structure_bytes(&s->structure, topology);
-    f->bytes.sampler_reading = 0;
-    if (topology != OG_TOPOLOGY_DISK)
-        return;
-    f->group_sampling = og__group_sampling_shape(f->graph, &s->structure.topology, &how);
-    f->bytes.sampler_reading = reading_bytes(s, &disk, &how);
-}
-
-struct og_workload og__workload_on_disk(const struct og_session *s)
-{
-    struct og_workload f = s->workload;
-    know_place(s, OG_TOPOLOGY_DISK, &f);
-    return f;
-}
-
 /* Rows of a group in the largest batch; units are no more than its edges. */
 static uint64_t input_rows(const struct og_workload *f, uint32_t group)
 {
@@ -335,7 +292,7 @@ int og__know_batches(struct og_session *s, const struct og_profiling *profiling,
     }
     f->bytes.samples = s->offline ? og__samples_memory(s->offline->samples) : 0;
     f->bytes.sampler = og__sampler_bytes(&f->caps);
-    know_place(s, s->exec.topology, f);
+    og__structure_sizes(&s->structure, s->exec.topology, f);
     f->bytes.batch = og__batch_bytes(&f->caps, f->trace.extras) + og__seeds_bytes(&f->seeds) +
                      (f->seeds.trees ? og__places_bytes(og__input_rows(f)) : 0);
     if (want & OG__WANT_RECORD) /* of samples that are made for others */
@@ -347,13 +304,4 @@ int og__know_batches(struct og_session *s, const struct og_profiling *profiling,
     if (want & OG__WANT_MODEL)
         og__learner_sizes(&s->learner, f, &s->config);
     return know_sampling(s, err);
-}
-
-int og__know_link(struct og_session *s, struct og_err *err)
-{
-    struct og_workload *f = &s->workload;
-    const size_t limit = (size_t)s->config.opt.device_memory.value;
-    return f->links.n == f->keepers ? 0
-                                    : og__time_links(&s->learner, f->keepers, f->bytes.widest,
-                                                     limit, s->budget, &f->links, err);
 }

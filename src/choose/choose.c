@@ -6,17 +6,17 @@
  *   comparing  all by the profiling batches. Then those near the fastest by an epoch's, with rates
  *              better known, if the run is long enough for that to pay
  *   choosing   the first, and the report on the others */
-#include "session/choose.h"
+#include "choose/choose.h"
 
+#include "budget/device_plan.h"
 #include "budget/slots.h"
 #include "choose/exec_plans.h"
 #include "choose/hotness.h"
 #include "choose/measure.h"
 #include "choose/profiling_groups.h"
+#include "gather/gather.h"
 #include "options/options.h"
 #include "sample/trace_files.h"
-#include "session/group_worth.h"
-#include "session/session_parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,29 +53,30 @@ struct trial {
 
 /* Is the topology in memory, where it was left open whether it stays? Where workers share it, each
  * has but a part to win, and what one measures another may not. */
-static bool may_move(const struct og_session *s)
+static bool may_move(const struct og_choice_inputs *in)
 {
-    return s->config.opt.topology == OG_TOPOLOGY_AUTO && s->exec.topology == OG_TOPOLOGY_MEMORY &&
-           !s->offline && !s->config.sharing.shared_memory &&
-           og__structure_check_files(&s->structure, NULL) == 0;
+    return in->config->opt.topology == OG_TOPOLOGY_AUTO &&
+           in->exec->topology == OG_TOPOLOGY_MEMORY && !in->samples &&
+           !in->config->sharing.shared_memory &&
+           og__structure_check_files(in->structure, NULL) == 0;
 }
 
 /* The cached share of the lists on disk, by bytes. Ginex' order of nodes serves more than that
  * share of requests. How much more is known only when all lists have been read. */
-static double lists_cached(const struct og_session *s, const struct trial *t)
+static double lists_cached(const struct og_choice_inputs *in, const struct trial *t)
 {
-    const size_t least = s->workload.bytes.neighbors_least;
-    const size_t most = s->workload.bytes.neighbors_most;
+    const size_t least = in->workload->bytes.neighbors_least;
+    const size_t most = in->workload->bytes.neighbors_most;
     if (t->exec.topology != OG_TOPOLOGY_DISK || t->memory.neighbors <= least)
         return 0;
     return (double)(t->memory.neighbors - least) / (double)(most - least);
 }
 
 /* Both caches, as far as the device has one. */
-static const struct og_tiers_setup *tiers_of(const struct og_session *s, struct trial *t,
+static const struct og_tiers_setup *tiers_of(const struct og_choice_inputs *in, struct trial *t,
                                              const uint32_t *hotness)
 {
-    const struct og_plan_inputs plan_inputs = {&s->config, &s->workload, &t->exec};
+    const struct og_plan_inputs plan_inputs = {in->config, in->workload, &t->exec};
     if (!t->exec.tiers)
         return NULL;
     t->tiers = og__plan_inputs_tiers(&plan_inputs, t->memory.n_slots);
@@ -86,9 +87,9 @@ static const struct og_tiers_setup *tiers_of(const struct og_session *s, struct 
 }
 
 /* Reads back a spilled batch: its blocks, ids unless they stay in memory, its plan. */
-static uint64_t spilled_reads(const struct og_session *s, const struct trial *t)
+static uint64_t spilled_reads(const struct og_choice_inputs *in, const struct trial *t)
 {
-    const struct og_workload *f = &s->workload;
+    const struct og_workload *f = in->workload;
     const bool upper = og__policy_admits(t->exec.device_policy);
     const bool admits = upper || og__policy_admits(t->exec.policy);
     const bool moves = upper && (t->exec.has_victim_buffer || og__policy_admits(t->exec.policy));
@@ -101,53 +102,54 @@ static uint64_t spilled_reads(const struct og_session *s, const struct trial *t)
     return blocks + (t->exec.tiers ? 2 + 2 * (uint64_t)admits + 2 * (uint64_t)moves : 1);
 }
 
-static struct og_candidate candidate_of(const struct og_session *s, struct trial *t,
+static struct og_candidate candidate_of(const struct og_choice_inputs *in, struct trial *t,
                                         const uint32_t *hotness)
 {
     const struct og_memory_plan *m = &t->memory;
     const bool ahead = og__samples_ahead(&t->exec) || t->exec.layout != OG_LAYOUT_RAW;
     struct og_policy_setup policy =
-        og__policy_setup(&s->config.opt, t->exec.policy, s->workload.n_nodes);
+        og__policy_setup(&in->config->opt, t->exec.policy, in->workload->n_nodes);
     policy.n_slots = m->n_slots;
     policy.hotness = hotness;
     policy.groups = t->host;
-    policy.n_groups = s->workload.n_group_slots;
-    uint64_t epoch = og__schedule_batches(&s->workload.schedule, OG__TRAIN);
-    uint64_t run = epoch * (uint64_t)OG_MAX(s->config.opt.epochs, 1);
-    const uint64_t spilled = ahead && !m->trace_blocks ? og__spilled_batch_bytes(&s->workload) : 0;
-    const uint64_t plans = spilled ? og__input_rows(&s->workload) * sizeof(uint32_t) : 0;
-    const uint64_t items = OG_MAX(og__schedule_items(&s->workload.schedule), run);
+    policy.n_groups = in->workload->n_group_slots;
+    uint64_t epoch = og__schedule_batches(&in->workload->schedule, OG__TRAIN);
+    uint64_t run = epoch * (uint64_t)OG_MAX(in->config->opt.epochs, 1);
+    const uint64_t spilled = ahead && !m->trace_blocks ? og__spilled_batch_bytes(in->workload) : 0;
+    const uint64_t plans = spilled ? og__input_rows(in->workload) * sizeof(uint32_t) : 0;
+    const uint64_t items = OG_MAX(og__schedule_items(&in->workload->schedule), run);
     uint64_t superbatch = OG_MIN(m->superbatch * run / items, run); /* without validation */
-    if (s->config.opt.superbatch <= 0 && superbatch > 0 && superbatch < epoch)
+    if (in->config->opt.superbatch <= 0 && superbatch > 0 && superbatch < epoch)
         superbatch = og__even_part(epoch, superbatch);
-    if (s->config.opt.resample_every > 1 && og__policy_is_steady(t->exec.policy))
+    if (in->config->opt.resample_every > 1 && og__policy_is_steady(t->exec.policy))
         superbatch = epoch;
     return (struct og_candidate){
         .policy = policy,
-        .tiers = tiers_of(s, t, hotness),
+        .tiers = tiers_of(in, t, hotness),
         .layout = og__layout_of(t->exec.layout),
-        .resample_every = (uint32_t)s->config.opt.resample_every,
+        .resample_every = (uint32_t)in->config->opt.resample_every,
         .superbatch =
             ahead ? (uint32_t)OG_MIN(OG_MAX(superbatch, (uint64_t)1), (uint64_t)UINT32_MAX) : 0,
         .n_released = m->n_released,
         .group_sampling = m->sample_group.batches,
-        .moves = t->exec.topology != s->exec.topology,
-        .lists_cached = lists_cached(s, t),
+        .moves = t->exec.topology != in->exec->topology,
+        .lists_cached = lists_cached(in, t),
         .load_bytes = m->alternates ? 0 : m->neighbors,
         .memory = og__memory_plan_sum(m),
         .sweep_memory = m->sweep,
         .reload_bytes = m->alternates ? m->topology - m->topology_training + m->neighbors : 0,
         .written_batches = ahead ? (uint32_t)OG_MIN(m->superbatch, (uint64_t)UINT32_MAX) : 0,
         .spill_bytes = epoch * spilled,
-        .spill_reads = spilled ? epoch * spilled_reads(s, t) : 0,
-        .spilled_bytes = (m->superbatch + m->tail + m->lot) * (s->offline ? plans : spilled),
+        .spill_reads = spilled ? epoch * spilled_reads(in, t) : 0,
+        .spilled_bytes = (m->superbatch + m->tail + m->lot) * (in->samples ? plans : spilled),
     };
 }
 
 /* ---- all that fit ---- */
 
 struct chooser {
-    struct og_session *s;
+    const struct og_choice_inputs *in;
+    struct og_choice *to;
     struct og_profiling profiling;     /* the session's, and its locations */
     struct og_profiling_groups groups; /* the same, group by group */
     struct og_group_slots *slots;      /* [OG__MOST_EXEC_PLANS][2][groups] of the trials */
@@ -169,10 +171,11 @@ struct chooser {
 };
 
 /* Nodes of other owners are never requested: they come last in any ranking. */
-static void forget_others(const struct og_session *s, uint32_t *hotness)
+static void forget_others(const struct og_choice_inputs *in, uint32_t *hotness)
 {
-    for (uint64_t i = 0; og__exchanges(&s->config) && i < s->workload.n_nodes; i++) {
-        const bool owns = og__owner_of(s->config.share.ranks, (uint32_t)i) == s->config.share.rank;
+    for (uint64_t i = 0; og__exchanges(in->config) && i < in->workload->n_nodes; i++) {
+        const bool owns =
+            og__owner_of(in->config->share.ranks, (uint32_t)i) == in->config->share.rank;
         hotness[i] = owns ? OG_MIN(hotness[i], UINT32_MAX - 1) + 1 : 0;
     }
 }
@@ -180,28 +183,29 @@ static void forget_others(const struct og_session *s, uint32_t *hotness)
 /* Slots are shared by own nodes alone, in their own numbers. */
 static int take_own_worth(struct chooser *c, struct og_err *err)
 {
-    const struct og_session *s = c->s;
-    const struct og_share *own = &s->config.share;
-    const uint64_t n = og__nodes_known(&s->config, s->workload.n_nodes);
+    const struct og_choice_inputs *in = c->in;
+    const struct og_share *own = &in->config->share;
+    const uint64_t n = og__nodes_known(in->config, in->workload->n_nodes);
     c->worth = c->hotness;
-    if (!og__exchanges(&s->config))
+    if (!og__exchanges(in->config))
         return 0;
-    c->worth = og__alloc(s->budget, n * sizeof(*c->worth), "hotness", err);
+    c->worth = og__alloc(in->budget, n * sizeof(*c->worth), "hotness", err);
     if (!c->worth)
         return -ENOMEM;
     og__owned_values(own->ranks, own->rank, n, c->hotness, c->worth);
-    forget_others(s, c->hotness);
+    forget_others(in, c->hotness);
     return 0;
 }
 
 /* What rows of several sizes are worth, by their degrees; the batches by groups. */
 static int weigh_groups(struct chooser *c, struct og_err *err)
 {
-    struct og_session *s = c->s;
+    const struct og_choice_inputs *in = c->in;
     int rc;
-    OG_TRY(og__weigh_groups(s, OG_POLICY_DEGREE, &s->config.opt, c->hotness, err));
+    OG_TRY(og__hotness_worth(in->structure, in->pool, OG_POLICY_DEGREE, &in->config->opt,
+                             c->hotness, err));
     OG_TRY(take_own_worth(c, err));
-    OG_TRY(og__profiling_groups(&c->groups, &c->profiling, &s->structure, s->budget, err));
+    OG_TRY(og__profiling_groups(&c->groups, &c->profiling, in->structure, in->budget, err));
     c->slots = calloc((size_t)OG__MOST_EXEC_PLANS * 2 * OG_MAX(c->groups.n, 1u), sizeof(*c->slots));
     OG_TRY(c->slots ? 0 : og__fail_errno(err, -ENOMEM, NULL, "candidates"));
 out:
@@ -210,17 +214,17 @@ out:
 
 static int guess_hotness(struct chooser *c, struct og_err *err)
 {
-    struct og_session *s = c->s;
+    const struct og_choice_inputs *in = c->in;
     struct og_profiling *p = &c->profiling;
-    c->hotness = og__alloc(s->budget, (size_t)s->workload.n_nodes * 4, "hotness", err);
-    if (c->hotness && og__shares_slots(&s->workload))
+    c->hotness = og__alloc(in->budget, (size_t)in->workload->n_nodes * 4, "hotness", err);
+    if (c->hotness && og__shares_slots(in->workload))
         return weigh_groups(c, err);
     int rc =
-        c->hotness ? og__hotness_degree_guess(&s->structure.topology, c->hotness, err) : -ENOMEM;
+        c->hotness ? og__hotness_degree_guess(&in->structure->topology, c->hotness, err) : -ENOMEM;
     if (rc < 0)
         return rc;
-    forget_others(s, c->hotness);
-    return og__profiling_rank(p, s->workload.n_nodes, c->hotness, s->budget, err);
+    forget_others(in, c->hotness);
+    return og__profiling_rank(p, in->workload->n_nodes, c->hotness, in->budget, err);
 }
 
 /* Caches that differ by a hundredth are counted as one. */
@@ -239,7 +243,7 @@ static bool is_for_it(const struct chooser *c, const struct trial *t,
                       const struct og_options *requested)
 {
     const uint64_t rows = c->profiling.rows / OG_MAX(c->profiling.n, 1u);
-    const double chunks = (double)(t->memory.superbatch * rows) * og__mean_row(&c->s->workload);
+    const double chunks = (double)(t->memory.superbatch * rows) * og__mean_row(c->in->workload);
     return t->exec.layout != OG_LAYOUT_SEGMENTED || requested->layout == OG_LAYOUT_SEGMENTED ||
            chunks > requested->disk.value;
 }
@@ -260,20 +264,20 @@ static void number_over_all(const struct og_graph *g, struct og_group_slots *gro
 static int plan_slots(const struct chooser *c, const struct og_plan_inputs *p, struct trial *t,
                       struct og_group_size *size)
 {
-    const struct og_session *s = c->s;
+    const struct og_choice_inputs *in = c->in;
     const struct og_profiling_cache cache = {.profiling = &c->profiling,
                                              .workload = p->workload,
                                              .policy = t->exec.policy,
                                              .hotness = c->hotness,
-                                             .budget = s->budget};
+                                             .budget = in->budget};
     const struct og_misses misses = og__profiling_misses(&cache);
     struct og_upper_tier upper;
     const struct og_slots_given given = {.misses = &misses,
                                          .upper = &upper,
                                          .worth = c->slots ? c->worth : NULL,
-                                         .budget = s->budget};
+                                         .budget = in->budget};
     int rc;
-    OG_TRY(og__upper_tier_plan(&upper, p, given.worth, s->budget, &t->refused));
+    OG_TRY(og__upper_tier_plan(&upper, p, given.worth, in->budget, &t->refused));
     OG_TRY(og__memory_plan(&t->memory, p, &given, size, &t->refused));
     if (!c->slots)
         return 0;
@@ -281,20 +285,20 @@ static int plan_slots(const struct chooser *c, const struct og_plan_inputs *p, s
     t->there = t->host + c->groups.n;
     (void)og__host_groups(p->workload, size, t->host);
     (void)og__device_groups(p->workload, size, t->there);
-    number_over_all(s->workload.graph, t->host);
-    number_over_all(s->workload.graph, t->there);
+    number_over_all(in->workload->graph, t->host);
+    number_over_all(in->workload->graph, t->there);
 out:
     return rc;
 }
 
 static void plan_memory(const struct chooser *c, const struct og_exec_plan *exec, struct trial *t)
 {
-    const struct og_session *s = c->s;
-    const bool moves = exec->topology != s->exec.topology;
+    const struct og_choice_inputs *in = c->in;
+    const bool moves = exec->topology != in->exec->topology;
     *t = (struct trial){.exec = *exec};
-    const struct og_plan_inputs plan_inputs = {&s->config, moves ? &c->on_disk : &s->workload,
+    const struct og_plan_inputs plan_inputs = {in->config, moves ? &c->on_disk : in->workload,
                                                &t->exec};
-    struct og_group_size *size = og__group_sizes(s->workload.row_graph);
+    struct og_group_size *size = og__group_sizes(in->workload->row_graph);
     const int rc = size ? plan_slots(c, &plan_inputs, t, size)
                         : og__fail_errno(&t->refused, -ENOMEM, NULL, "candidates");
     t->fits = rc == 0;
@@ -307,7 +311,7 @@ static void add_trial(struct chooser *c, const struct trial *t)
     *kept = *t;
     if (t->fits) {
         c->number[c->n_fit] = c->n;
-        c->candidate[c->n_fit++] = candidate_of(c->s, kept, c->hotness);
+        c->candidate[c->n_fit++] = candidate_of(c->in, kept, c->hotness);
     }
     c->n++;
 }
@@ -317,7 +321,7 @@ static void try_exec(struct chooser *c, const struct og_exec_plan *exec)
 {
     struct trial t;
     plan_memory(c, exec, &t);
-    if (is_for_it(c, &t, &c->s->config.opt))
+    if (is_for_it(c, &t, &c->in->config->opt))
         add_trial(c, &t);
 }
 
@@ -333,17 +337,18 @@ static void try_moved(struct chooser *c, const struct og_exec_plan *exec)
     plan_memory(c, &moved, &t);
     const bool more = !here.fits || t.memory.n_slots > here.memory.n_slots ||
                       t.memory.superbatch > here.memory.superbatch;
-    if (t.fits && t.memory.sample_group.batches > 1 && more && is_for_it(c, &t, &c->s->config.opt))
+    if (t.fits && t.memory.sample_group.batches > 1 && more &&
+        is_for_it(c, &t, &c->in->config->opt))
         add_trial(c, &t);
 }
 
 static void try_all(struct chooser *c, const struct og_exec_plan *execs, int n_execs)
 {
     for (int i = 0; i < n_execs; i++)
-        if (og__exec_plan_allowed(&c->s->config, &execs[i]))
+        if (og__exec_plan_allowed(c->in->config, &execs[i]))
             try_exec(c, &execs[i]);
-    for (int i = 0; i < n_execs && may_move(c->s); i++)
-        if (og__exec_plan_allowed(&c->s->config, &execs[i]))
+    for (int i = 0; i < n_execs && may_move(c->in); i++)
+        if (og__exec_plan_allowed(c->in->config, &execs[i]))
             try_moved(c, &execs[i]);
     for (uint32_t i = 1; i < c->n_fit; i++)
         for (uint32_t k = 0; k < i; k++)
@@ -365,44 +370,44 @@ static struct og_disk_profile structure_disk(const struct og_workload *f,
 static struct og_cost_inputs judged_by(const struct chooser *c, const struct og_profiling *batches,
                                        const struct og_profiling_groups *groups)
 {
-    struct og_session *s = c->s;
+    const struct og_choice_inputs *in = c->in;
     const double n = OG_MAX(batches->n, 1u);
-    const double epoch = (double)og__schedule_batches(&s->workload.schedule, OG__TRAIN);
-    struct og_disk_profile disk = s->workload.profile;
+    const double epoch = (double)og__schedule_batches(&in->workload->schedule, OG__TRAIN);
+    struct og_disk_profile disk = in->workload->profile;
     if (c->probe.iops > 0)
-        disk.iops = OG_MIN(c->probe.iops, 2 * s->workload.profile.iops);
+        disk.iops = OG_MIN(c->probe.iops, 2 * in->workload->profile.iops);
     if (c->probe.bandwidth > 0)
         disk.bandwidth = c->probe.bandwidth;
     /* the file at hand may be a fresh one. Only on the same disk does it predict rates of
      * writing */
-    const double fresh =
-        s->workload.apart ? s->workload.away.fresh : OG_MAX(s->workload.away.fresh, disk.bandwidth);
-    const double faster = s->workload.away.measured ? 1 : fresh / s->workload.away.fresh;
+    const double fresh = in->workload->apart ? in->workload->away.fresh
+                                             : OG_MAX(in->workload->away.fresh, disk.bandwidth);
+    const double faster = in->workload->away.measured ? 1 : fresh / in->workload->away.fresh;
     const struct og_group_sampling_shape *group_sampling =
-        may_move(s) ? &c->on_disk.group_sampling : &s->workload.group_sampling;
+        may_move(in) ? &c->on_disk.group_sampling : &in->workload->group_sampling;
     return (struct og_cost_inputs){
         .trace = {.n_batches = batches->n, .ptr = batches->ptr, .ids = batches->ids},
-        .n_nodes = s->workload.n_nodes,
-        .owners = s->config.own_rows ? s->config.share.ranks : 0,
-        .most_requested = og__nodes_known(&s->config, s->workload.n_nodes),
+        .n_nodes = in->workload->n_nodes,
+        .owners = in->config->own_rows ? in->config->share.ranks : 0,
+        .most_requested = og__nodes_known(in->config, in->workload->n_nodes),
         .distinct = batches->growth.distinct,
         .growth = batches->growth.power,
         .slowing = batches->growth.slowing,
         .epoch_batches = epoch,
-        .epochs = (uint32_t)s->config.opt.epochs,
+        .epochs = (uint32_t)in->config->opt.epochs,
         .topology = {(uint64_t)((double)batches->reads.io.reads * epoch / n),
                      (uint64_t)((double)batches->reads.io.bytes * epoch / n)},
-        .rule = s->workload.read_rule,
-        .row_bytes = s->workload.row_bytes,
+        .rule = in->workload->read_rule,
+        .row_bytes = in->workload->row_bytes,
         .fill_rows = OG__FILL_ROWS,
         .disk = disk,
-        .structure_disk = structure_disk(&s->workload, &disk),
-        .apart = s->workload.apart,
-        .one_by_one = s->exec.one_by_one,
+        .structure_disk = structure_disk(in->workload, &disk),
+        .apart = in->workload->apart,
+        .one_by_one = in->exec->one_by_one,
         .structure_bytes = og__group_sampling_list_bytes(group_sampling),
-        .hops = (uint32_t)s->config.opt.n_fanout * OG_MAX(group_sampling->steps, 1u),
+        .hops = (uint32_t)in->config->opt.n_fanout * OG_MAX(group_sampling->steps, 1u),
         .sample_group = c->profiling.sample_group,
-        .lists_rule = og__structure_rule(&s->structure),
+        .lists_rule = og__structure_rule(in->structure),
         .times = {.sample = batches->core_seconds / n,
                   .group_sampling = TOGETHER,
                   .cached = CACHED,
@@ -411,18 +416,18 @@ static struct og_cost_inputs judged_by(const struct chooser *c, const struct og_
                   .prepare_row = FORESEE_ROW,
                   .model = c->model,
                   .copy = c->copy,
-                  .write = s->workload.away.write * faster,
+                  .write = in->workload->away.write * faster,
                   .fresh = fresh,
-                  .before = og__now() - s->opened,
-                  .samplers = s->config.opt.threads,
-                  .threads = s->config.opt.threads},
-        .link = s->workload.links.all,
-        .memory_limit = s->memory.limit,
-        .disk_limit = s->config.disk,
+                  .before = og__now() - in->opened,
+                  .samplers = in->config->opt.threads,
+                  .threads = in->config->opt.threads},
+        .link = in->workload->links.all,
+        .memory_limit = in->memory_limit,
+        .disk_limit = in->config->disk,
         .disk_margin = 1.0 / OG__SUM_MARGIN,
-        .pool = s->pool,
-        .budget = s->budget,
-        .stop = og__stop_flag(&s->config),
+        .pool = in->pool,
+        .budget = in->budget,
+        .stop = og__stop_flag(in->config),
         .group = groups->group,
         .n_groups = groups->n,
     };
@@ -432,7 +437,7 @@ static struct og_cost_inputs judged_by(const struct chooser *c, const struct og_
 static void note_batches(const struct chooser *c, const struct og_profiling *batches,
                          struct og_estimate *e)
 {
-    const uint64_t epoch = og__schedule_batches(&c->s->workload.schedule, OG__TRAIN);
+    const uint64_t epoch = og__schedule_batches(&c->in->workload->schedule, OG__TRAIN);
     const size_t used = strlen(e->why);
     if (e->possible && batches->n < epoch)
         snprintf(e->why + used, sizeof(e->why) - used, "; by %u of %llu batches", batches->n,
@@ -485,15 +490,15 @@ static uint32_t contenders(const struct chooser *c)
 /* Requests of all ranks to this one in the profiling batches, where they exchange rows. */
 static int see_rounds(const struct chooser *c, struct og_profiling *p, struct og_err *err)
 {
-    const struct og_session *s = c->s;
+    const struct og_choice_inputs *in = c->in;
     struct og_profiling requested;
-    if (!og__exchanges(&s->config))
+    if (!og__exchanges(in->config))
         return 0;
-    int rc = og__profiling_requests(&requested, p, &s->config.share, s->workload.n_nodes, s->budget,
-                                    err);
+    int rc = og__profiling_requests(&requested, p, &in->config->share, in->workload->n_nodes,
+                                    in->budget, err);
     if (rc < 0)
         return rc;
-    og__profiling_release(p, s->budget);
+    og__profiling_release(p, in->budget);
     *p = requested;
     return 0;
 }
@@ -503,32 +508,32 @@ static int see_rounds(const struct chooser *c, struct og_profiling *p, struct og
 static int count_more(struct chooser *c, double seconds, struct og_err *err)
 {
     enum { MEMORY_SHARE = 8 };
-    struct og_session *s = c->s;
+    const struct og_choice_inputs *in = c->in;
     struct og_profiling more;
     struct og_profiling_groups groups = {0};
     const uint32_t n = contenders(c);
-    const uint32_t ranks = og__owners(&s->config).ranks; /* of a round */
+    const uint32_t ranks = og__owners(in->config).ranks; /* of a round */
     const double each = c->profiling.seconds / OG_MAX(c->profiling.n, 1u) + c->counting;
-    const double epoch = (double)og__schedule_batches(&s->workload.schedule, OG__TRAIN);
-    const double all = (double)OG_MIN(og__profiling_epoch(&s->structure), (uint64_t)UINT32_MAX);
+    const double epoch = (double)og__schedule_batches(&in->workload->schedule, OG__TRAIN);
+    const double all = (double)OG_MIN(og__profiling_epoch(in->structure), (uint64_t)UINT32_MAX);
     const double most = OG_MIN(seconds / OG_MAX(each, 1e-9), OG_MIN(epoch, 1e9));
     const struct og_profiling_limits limits = {.epoch = 2,
                                                .batches = (uint32_t)OG_MIN(most * ranks, all),
-                                               .bytes = og__budget_left(s->budget) / MEMORY_SHARE};
+                                               .bytes = og__budget_left(in->budget) / MEMORY_SHARE};
     if (n < 2 || most < 2.0 * c->profiling.n) {
         rank_again(c);
         return 0;
     }
     int rc;
-    OG_TRY(og__profiling_sample(&more, &s->structure, &limits, s->budget, err));
+    OG_TRY(og__profiling_sample(&more, in->structure, &limits, in->budget, err));
     OG_TRY(see_rounds(c, &more, err));
-    OG_TRY(og__profiling_growth(&more, s->workload.n_nodes, s->budget, err));
-    OG_TRY(og__profiling_groups(&groups, &more, &s->structure, s->budget, err));
+    OG_TRY(og__profiling_growth(&more, in->workload->n_nodes, in->budget, err));
+    OG_TRY(og__profiling_groups(&groups, &more, in->structure, in->budget, err));
     rank_again(c);
     OG_TRY(rank(c, &more, &groups, n, err));
 out:
-    og__profiling_groups_release(&groups, s->budget);
-    og__profiling_release(&more, s->budget);
+    og__profiling_groups_release(&groups, in->budget);
+    og__profiling_release(&more, in->budget);
     return rc;
 }
 
@@ -539,15 +544,15 @@ static int compare_all(struct chooser *c, struct og_err *err)
     const double least = 0.01;
     const double most = 4;
     int rc;
-    OG_TRY(og__probe_disk(&c->probe, &c->s->workload.profile, 0, err));
+    OG_TRY(og__probe_disk(&c->probe, &c->in->workload->profile, 0, err));
     for (uint32_t i = 0; i < c->n_fit; i++)
         c->out[i].candidate = i;
     OG_TRY(rank(c, &c->profiling, &c->groups, c->n_fit, err));
-    const double run = c->out[0].seconds * OG_MAX(c->s->config.opt.epochs, 1);
+    const double run = c->out[0].seconds * OG_MAX(c->in->config->opt.epochs, 1);
     const double left = OG_MIN(CHOOSING_SHARE * run, most) - (og__now() - c->began);
     if (left < least)
         return 0;
-    rc = og__probe_disk(&c->probe, &c->s->workload.profile, left / 4, err);
+    rc = og__probe_disk(&c->probe, &c->in->workload->profile, left / 4, err);
     return rc < 0 ? rc : count_more(c, left / 2, err);
 out:
     return rc;
@@ -555,15 +560,15 @@ out:
 
 /* ---- choosing ---- */
 
-static void add_compared(struct og_session *s, const struct trial *t, const struct og_estimate *e)
+static void add_compared(struct og_choice *to, const struct trial *t, const struct og_estimate *e)
 {
-    s->compared[s->n_compared++] = (struct og_chosen){.policy = t->exec.policy,
-                                                      .device_policy = t->exec.device_policy,
-                                                      .layout = t->exec.layout,
-                                                      .topology = t->exec.topology,
-                                                      .alternate = t->exec.alternate,
-                                                      .n_slots = t->memory.n_slots,
-                                                      .estimate = *e};
+    to->compared[to->n_compared++] = (struct og_chosen){.policy = t->exec.policy,
+                                                        .device_policy = t->exec.device_policy,
+                                                        .layout = t->exec.layout,
+                                                        .topology = t->exec.topology,
+                                                        .alternate = t->exec.alternate,
+                                                        .n_slots = t->memory.n_slots,
+                                                        .estimate = *e};
 }
 
 /* Puts the fastest execution plan that keeps the topology's place first, if moving it gains too
@@ -581,20 +586,21 @@ static void prefer_staying(struct chooser *c)
     c->out[0] = first;
 }
 
-static int keep_compared(struct og_session *s, const struct chooser *c, struct og_err *err)
+static int keep_compared(const struct chooser *c, struct og_err *err)
 {
-    free(s->compared);
-    s->compared = calloc(c->n, sizeof(*s->compared));
-    s->n_compared = 0;
-    if (!s->compared)
+    struct og_choice *to = c->to;
+    free(to->compared);
+    to->compared = calloc(c->n, sizeof(*to->compared));
+    to->n_compared = 0;
+    if (!to->compared)
         return og__fail_errno(err, -ENOMEM, NULL, "candidates");
     for (uint32_t i = 0; i < c->n_fit; i++)
-        add_compared(s, &c->trial[c->number[c->out[i].candidate]], &c->out[i]);
+        add_compared(to, &c->trial[c->number[c->out[i].candidate]], &c->out[i]);
     for (uint32_t i = 0; i < c->n; i++) {
         struct og_estimate none = {.possible = true, .memory = c->trial[i].memory.smallest};
         og__candidate_refuse(&none, "%.150s", c->trial[i].refused.message);
         if (!c->trial[i].fits)
-            add_compared(s, &c->trial[i], &none);
+            add_compared(to, &c->trial[i], &none);
     }
     return 0;
 }
@@ -602,42 +608,42 @@ static int keep_compared(struct og_session *s, const struct chooser *c, struct o
 /* Candidates by how long they take, the first in front. */
 static int compare(struct chooser *c, struct og_err *err)
 {
-    struct og_session *s = c->s;
+    const struct og_choice_inputs *in = c->in;
     int rc;
-    if (s->config.want & OG__WANT_MODEL)
-        OG_TRY(og__time_model(&s->learner, &s->structure, s->pool, &c->model, err));
-    if (s->config.handover.n > 0)
-        c->model = s->config.handover.step_seconds;
-    c->copy = og__copy_rate(s->budget);
-    OG_TRY(og__know_link(s, err));
-    OG_TRY(og__probe_open(&c->probe, &s->workload, &s->config, s->budget, err));
+    if (in->config->want & OG__WANT_MODEL)
+        OG_TRY(og__time_model(in->learner, in->structure, in->pool, &c->model, err));
+    if (in->config->handover.n > 0)
+        c->model = in->config->handover.step_seconds;
+    c->copy = og__copy_rate(in->budget);
+    OG_TRY(og__know_links(in->learner, in->config, in->workload, in->budget, err));
+    OG_TRY(og__probe_open(&c->probe, in->workload, in->config, in->budget, err));
     OG_TRY(compare_all(c, err));
-    s->estimate = c->out[0];
+    c->to->estimate = c->out[0];
 out:
-    og__probe_close(&c->probe, s->budget);
+    og__probe_close(&c->probe, in->budget);
     return rc;
 }
 
 static void close_chooser(struct chooser *c)
 {
-    og__profiling_unrank(&c->profiling, c->s->budget);
-    og__profiling_groups_release(&c->groups, c->s->budget);
+    og__profiling_unrank(&c->profiling, c->in->budget);
+    og__profiling_groups_release(&c->groups, c->in->budget);
     free(c->slots);
     if (c->worth != c->hotness)
-        og__release(c->s->budget, c->worth,
-                    og__nodes_known(&c->s->config, c->s->workload.n_nodes) * sizeof(*c->worth),
+        og__release(c->in->budget, c->worth,
+                    og__nodes_known(c->in->config, c->in->workload->n_nodes) * sizeof(*c->worth),
                     "hotness");
-    og__release(c->s->budget, c->hotness, (size_t)c->s->workload.n_nodes * 4, "hotness");
+    og__release(c->in->budget, c->hotness, (size_t)c->in->workload->n_nodes * 4, "hotness");
 }
 
 /* Nodes that have rows. */
-static uint64_t rows_known(const struct og_session *s)
+static uint64_t rows_known(const struct og_choice_inputs *in)
 {
-    const struct og_graph *g = s->workload.row_graph;
+    const struct og_graph *g = in->workload->row_graph;
     uint64_t n = 0;
     for (uint32_t k = 0; k < g->n_groups; k++)
         if (g->group[k].dim > 0)
-            n += og__group_known(&s->config, &g->group[k]);
+            n += og__group_known(in->config, &g->group[k]);
     return n;
 }
 
@@ -645,37 +651,36 @@ static uint64_t rows_known(const struct og_session *s)
  * rows. */
 static int choose(struct chooser *c, struct og_exec_plan *exec, struct og_err *err)
 {
-    struct og_session *s = c->s;
+    const struct og_choice_inputs *in = c->in;
     struct og_exec_plan execs[OG__MOST_EXEC_PLANS];
     const int n_execs = og__exec_plans_list(exec, execs);
     int rc = 0;
     og__plainest_exec_plan(exec);
-    if (!(s->config.want & OG__WANT_FEATURES))
+    if (!(in->config->want & OG__WANT_FEATURES))
         return 0;
     OG_TRY(guess_hotness(c, err));
-    if (may_move(s))
-        c->on_disk = og__workload_on_disk(s);
+    c->on_disk = *in->workload;
+    if (may_move(in))
+        og__structure_sizes(in->structure, OG_TOPOLOGY_DISK, &c->on_disk);
     try_all(c, execs, n_execs);
     if (c->n > 0)
         *exec = c->trial[0].exec;
-    if (c->n_fit > 0 && c->trial[0].fits && c->trial[0].memory.n_slots >= rows_known(s))
+    if (c->n_fit > 0 && c->trial[0].fits && c->trial[0].memory.n_slots >= rows_known(in))
         c->n_fit = 1;
     if (c->n_fit > 0)
         OG_TRY(compare(c, err));
     if (c->n_fit > 1) {
         prefer_staying(c);
-        s->estimate = c->out[0];
-        OG_TRY(keep_compared(s, c, err));
+        c->to->estimate = c->out[0];
+        OG_TRY(keep_compared(c, err));
         *exec = c->trial[c->number[c->out[0].candidate]].exec;
     }
 out:
     return rc;
 }
 
-bool og__exec_plans_are_counted(const struct og_session *s)
+bool og__exec_plans_are_counted(unsigned want, const struct og_graph *g)
 {
-    const unsigned want = s->config.want;
-    const struct og_graph *g = s->workload.row_graph;
     const bool trains = want & OG__WANT_TRAINING || !(want & OG__WANT_MODEL);
     bool known = false;
     for (uint32_t k = 0; k < g->n_groups; k++)
@@ -687,7 +692,8 @@ bool og__exec_plans_are_counted(const struct og_session *s)
 static int tell_given(struct chooser *c, const struct og_exec_plan *exec, struct og_err *err)
 {
     int rc;
-    if (!og__exec_plans_are_counted(c->s) || c->s->path.stores.packs) /* which no candidate reads */
+    if (c->in->packs ||
+        !og__exec_plans_are_counted(c->in->config->want, c->in->workload->row_graph))
         return 0;
     OG_TRY(guess_hotness(c, err));
     try_exec(c, exec);
@@ -697,19 +703,19 @@ out:
     return rc;
 }
 
-int og__choose(struct og_session *s, const struct og_profiling *profiling,
-               struct og_exec_plan *exec, struct og_err *err)
+int og__choose(struct og_choice *to, const struct og_choice_inputs *in,
+               const struct og_profiling *profiling, struct og_exec_plan *exec, struct og_err *err)
 {
-    const bool rounds = og__exchanges(&s->config) && s->config.want & OG__WANT_FEATURES;
+    const bool rounds = og__exchanges(in->config) && in->config->want & OG__WANT_FEATURES;
     const bool given = exec->policy != OG_POLICY_AUTO;
-    struct chooser c = {.s = s, .profiling = *profiling, .began = og__now()};
+    struct chooser c = {.in = in, .to = to, .profiling = *profiling, .began = og__now()};
     struct og_profiling requested = {0};
     int rc = 0;
     if (rounds) {
-        OG_TRY(og__profiling_requests(&requested, profiling, &s->config.share, s->workload.n_nodes,
-                                      s->budget, err));
+        OG_TRY(og__profiling_requests(&requested, profiling, &in->config->share,
+                                      in->workload->n_nodes, in->budget, err));
         OG_TRY(og__samples_ahead(exec) || !given
-                   ? og__profiling_growth(&requested, s->workload.n_nodes, s->budget, err)
+                   ? og__profiling_growth(&requested, in->workload->n_nodes, in->budget, err)
                    : 0);
         c.profiling = requested;
     }
@@ -717,7 +723,7 @@ int og__choose(struct og_session *s, const struct og_profiling *profiling,
 out:
     close_chooser(&c);
     if (rounds)
-        og__profiling_release(&requested, s->budget);
+        og__profiling_release(&requested, in->budget);
     if (rc == -ENOMEM && given) { /* nothing was to be chosen */
         *err = (struct og_err){0};
         return 0;
