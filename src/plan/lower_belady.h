@@ -14,25 +14,12 @@
 #ifndef OG_LOWER_BELADY_H
 #define OG_LOWER_BELADY_H
 
-#include "plan/slot_lists.h"
+#include "plan/future_cache.h"
 
 struct og_lower_belady {
-    uint32_t n_slots;
-    struct og_next_uses uses;   /* of what the cache above misses */
-    uint16_t *next;             /* [distinct] by rank: the next miss in the upper cache */
-    uint32_t *slot_of;          /* [distinct] by rank, or OG_NO_SLOT */
-    uint64_t n_distinct;        /* capacity of the two */
-    uint32_t *held;             /* [n_slots] node, or OG_NO_SLOT */
-    struct og_slot_lists lists; /* list: [n_keys] */
-    uint32_t *arrival;          /* [n_keys] first of what may enter */
-    uint64_t n_keys;            /* capacity of the two */
-    uint32_t *arrival_link;     /* [n_arrivals] */
-    uint64_t n_arrivals;
-    uint32_t batch;
-    uint64_t row;
-    uint64_t prefill_node;
-    uint32_t prefill_rank, prefill_left;
-    struct og_budget *budget;
+    struct og_future_cache cache; /* of what the cache above misses */
+    uint16_t *next;               /* [distinct] by rank: the next miss in the upper cache */
+    uint64_t n_next;              /* its capacity */
 };
 
 /* Memory "policy" from the budget. */
@@ -40,9 +27,8 @@ OG_MUST_CHECK int og__lower_belady_open(struct og_lower_belady *s, uint64_t n_no
                                         uint32_t n_slots, struct og_budget *b, struct og_err *err);
 void og__lower_belady_close(
     struct og_lower_belady *s); /* accepts zeros, and the state after a failed open */
-/* Releases memory that grows with the superbatch; and marks slots from `first` on as empty. */
+/* Releases memory that grows with the superbatch. */
 void og__lower_belady_trim(struct og_lower_belady *s);
-void og__lower_belady_invalidate(struct og_lower_belady *s, uint32_t first);
 /* For superbatches of at most so many rows, `longest` in one batch. */
 struct og_lower_belady_size {
     uint64_t rows, longest, batches, distinct;
@@ -55,10 +41,6 @@ size_t og__lower_belady_bytes(uint64_t n_nodes, uint32_t n_slots,
 OG_MUST_CHECK int og__lower_belady_prepare(struct og_lower_belady *s, const struct og_trace *missed,
                                            const uint32_t *upper, uint32_t n_upper,
                                            uint32_t *n_prefill, struct og_err *err);
-/* As og__policy_prefill. */
-uint32_t og__lower_belady_prefill(struct og_lower_belady *s, uint32_t *nodes, uint32_t *slots,
-                                  uint32_t most);
-
 /* A batch: its misses in the upper cache, and the rows that leave that cache with it. */
 struct og_lower_belady_batch {
     const uint32_t *ids; /* [n] */

@@ -399,7 +399,7 @@ uint32_t og__pair_prefill(struct og_pair *t, uint32_t *nodes, uint32_t *places, 
     if (n > 0)
         return n;
     n = t->host ? og__policy_prefill(t->host, nodes, places, most)
-                : og__lower_belady_prefill(&t->lower_cache, nodes, places, most);
+                : og__future_prefill(&t->lower_cache.cache, nodes, places, most);
     for (uint32_t i = 0; i < n; i++)
         places[i] += t->at.host;
     return n;
@@ -411,7 +411,7 @@ void og__pair_invalidate(struct og_pair *t, uint32_t first)
     if (t->host)
         og__policy_invalidate(t->host, first);
     else
-        og__lower_belady_invalidate(&t->lower_cache, first);
+        og__future_invalidate(&t->lower_cache.cache, first);
 }
 
 void og__pair_set_threshold(struct og_pair *t, uint32_t batches)
