@@ -16,6 +16,17 @@ int og__memory_plan_check(const struct og_memory_plan *m, struct og_err *err)
                     og__human_bytes(size, (double)og__memory_plan_all(m, m->limit)), text);
 }
 
+int og__memory_plan_batches(struct og_memory_plan *m, const struct og_plan_inputs *p,
+                            struct og_err *err)
+{
+    int rc;
+    OG_TRY(og__memory_plan_lookahead(m, p, err));
+    og__memory_plan_sample_groups(m, p);
+    OG_TRY(og__memory_plan_neighbors(m, p, err));
+out:
+    return rc;
+}
+
 int og__memory_plan(struct og_memory_plan *m, const struct og_plan_inputs *p,
                     const struct og_slots_given *given, struct og_group_size *size,
                     struct og_err *err)
@@ -23,9 +34,7 @@ int og__memory_plan(struct og_memory_plan *m, const struct og_plan_inputs *p,
     og__memory_plan_fixed(m, p);
     int rc;
     OG_TRY(og__memory_plan_check(m, err));
-    OG_TRY(og__memory_plan_lookahead(m, p, err));
-    og__memory_plan_sample_groups(m, p);
-    OG_TRY(og__memory_plan_neighbors(m, p, err));
+    OG_TRY(og__memory_plan_batches(m, p, err));
 out:
     return rc < 0 ? rc : og__memory_plan_cache(m, p, given, size, err);
 }

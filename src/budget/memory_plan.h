@@ -113,6 +113,9 @@ void og__memory_plan_sample_groups(struct og_memory_plan *m, const struct og_pla
  * (memory_plan_neighbors.c). */
 OG_MUST_CHECK int og__memory_plan_neighbors(struct og_memory_plan *m,
                                             const struct og_plan_inputs *p, struct og_err *err);
+/* These three: all that is between the fixed parts and the cache of rows. */
+OG_MUST_CHECK int og__memory_plan_batches(struct og_memory_plan *m, const struct og_plan_inputs *p,
+                                          struct og_err *err);
 
 /* Staging and cache follow (slots.h). */
 

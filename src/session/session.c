@@ -169,98 +169,6 @@ static int resolve_rows(struct og_session *s, struct og_err *err)
     return rc;
 }
 
-/* Ranks on one machine share it: each has its part of the CPUs, and of the disk. */
-static void share_machine(struct og_config *c)
-{
-    if (c->n_local < 2)
-        return;
-    if (c->opt.threads == 0)
-        c->opt.threads = c->cpus > 0 ? c->cpus : OG_MAX(og__cpu_count() / c->n_local, 1);
-    if (c->opt.disk.unit != OG_BYTES)
-        c->opt.disk = (struct og_amount){
-            OG_PERCENT, (c->opt.disk.unit == OG_PERCENT ? c->opt.disk.value : 90) / c->n_local};
-}
-
-/* Steps that ranks can share out, and nothing that makes them need one another's samples. Who is no
- * rank works alone: most commands are of one process. */
-static int share_steps(struct og_config *c, struct og_err *err)
-{
-    struct og_options *opt = &c->opt;
-    const int ranks = (int)c->share.ranks;
-    int rc;
-    OG_TRY(og__workers_check(opt, ranks, err));
-    opt->workers = ranks;
-    if (ranks > 1 && c->handover.n == 0 && !og_options_given(opt, "accumulate")) {
-        opt->accumulate = ranks;
-        og__say(&c->log, OG__INFO,
-                "a step takes %d mini-batches, one of each worker: --accumulate %d", ranks, ranks);
-    }
-out:
-    return rc;
-}
-
-/* Some of several may have nothing to do. */
-static void tell_devices(const struct og_config *c)
-{
-    const struct og_options *opt = &c->opt;
-    const int n = og__devices(c).n;
-    const int trainers = OG_MAX(opt->executors.trainers, 1);
-    if (n > trainers && c->want & OG__WANT_TRAINING)
-        og__say(&c->log, OG__INFO,
-                "%d of %d devices train%s: with --accumulate %d --staleness %d --pipeline %s, %d "
-                "mini-batches are computed at a time",
-                trainers, n, trainers == 1 ? "s" : "", opt->accumulate, opt->staleness,
-                og__option_word("pipeline", opt->pipeline), og__trainers_useful(opt));
-}
-
-/* What rows that go from worker to worker do not work with so far. */
-static int resolve_exchange(struct og_config *c, struct og_err *err)
-{
-    struct og_options *opt = &c->opt;
-    if (!og__exchanges(c))
-        return 0;
-    if (opt->alternate)
-        return og__fail(err, -EINVAL, "leave one of the two out",
-                        "--exchange: not with --phased-memory");
-    if (opt->pipeline == OG_PIPELINE_NONE)
-        return og__fail(err, -EINVAL, "leave one of the two out",
-                        "--exchange: not with --pipeline none");
-    if (c->want & OG__WANT_EDGE_ROWS)
-        return og__fail(err, -EINVAL, "leave one of the two out",
-                        "--exchange: not with features of edges");
-    return 0;
-}
-
-/* The model of a checkpoint comes with its options settled. */
-static int resolve_options(struct og_session *s, const struct og_options *opt,
-                           const struct og_model_config *model, struct og_err *err)
-{
-    struct og_config *c = &s->config;
-    int rc;
-    OG_TRY(og__options_copy(&c->opt, opt, err));
-    if (!model)
-        OG_TRY(og__learner_adopt(c, opt, err));
-    OG_TRY(share_steps(c, err));
-    share_machine(c);
-    const struct og_option_set given = c->opt.given;
-    c->requested = og__options_set_apart(opt);
-    og__session_offer_device(c);
-    OG_TRY(og__options_resolve(&c->opt, &c->log, err));
-    OG_TRY(resolve_exchange(c, err));
-    tell_devices(c);
-    c->preset_requested = og__options_set_apart(&c->opt);
-    og__option_set_keep(&c->preset_requested, &c->opt.given, &given);
-    c->layout_open = c->layout_open || c->opt.layout == OG_LAYOUT_AUTO;
-    c->disk = (uint64_t)c->opt.disk.value;
-    OG_TRY(og__know_whole(c, err));
-    OG_TRY(og__device_sampling_check(c, err));
-    if (c->opt.sample_on != OG_SAMPLE_ON_HOST && c->opt.topology == OG_TOPOLOGY_AUTO)
-        c->opt.topology = OG_TOPOLOGY_MEMORY;
-    OG_TRY(og__session_resolve_tiers(c, err));
-out:
-    return rc;
-}
-
 /* An earlier one stays, unless it is of the part of the run that --resume continues. */
 static int check_timeline(const struct og_session *s, struct og_err *err)
 {
@@ -308,15 +216,10 @@ static int name_stores(struct og_session *s, struct og_err *err)
     return rc;
 }
 
-static int start_session(struct og_session *s, const char *dataset, const struct og_options *opt,
+static int start_session(struct og_session *s, const char *dataset,
                          const struct og_model_config *model, struct og_err *err)
 {
-    s->opened = og__now();
-    s->opened_read = og__io_made();
-    if (s->config.observer)
-        s->config.log = (struct og_log){s->config.observer->message, s->config.observer->arg};
     int rc;
-    OG_TRY(resolve_options(s, opt, model, err));
     OG_TRY(name_stores(s, err));
     OG_TRY(open_dataset(s, dataset, err));
     resolve_weights(s);
@@ -374,19 +277,11 @@ int og__session_open_for(struct og_session **out, const char *dataset, const str
     struct og_session *s = calloc(1, sizeof(*s));
     if (!s)
         return og__fail_errno(err, -ENOMEM, NULL, "session");
-    s->config.observer = observer;
-    s->config.want = want;
-    if (use->handover)
-        s->config.handover = *use->handover;
-    s->config.target = use->target;
-    s->config.nodes = use->nodes;
-    s->config.share = (struct og_share){use->share.rank, OG_MAX(use->share.ranks, 1u)};
-    s->config.n_local = use->n_local;
-    s->config.cpus = use->cpus;
-    s->config.layout_open = use->layout_open;
-    s->config.sharing = (struct og_sharing){use->shared_memory, use->n_local};
     int rc;
-    OG_TRY(start_session(s, dataset, opt, model, err));
+    s->opened = og__now();
+    s->opened_read = og__io_made();
+    OG_TRY(og__session_configure(&s->config, opt, use, observer, err));
+    OG_TRY(start_session(s, dataset, model, err));
     connect(s);
     OG_TRY(check_sampler(s, err));
     if (want & OG__WANT_FEATURES)
@@ -414,7 +309,7 @@ int og__session_open_for(struct og_session **out, const char *dataset, const str
     og__know_splits(&s->workload, want);
     OG_TRY(og__session_schedule(s, err));
     OG_TRY(open_offline(s, want, err));
-    OG_TRY(og__session_plan(s, err));
+    OG_TRY(og__session_place(s, err));
     og__session_say_device(s);
     og__log_idle_options(&s->given);
     warn_of_weights(s);

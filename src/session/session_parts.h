@@ -1,14 +1,17 @@
 /* What the files of a session share while it is opened. Each calls those below it:
  *
  *   session.c            opens it part by part, and closes it
+ *   session_config.c     what the options say, and leave open
  *   session_types.c      types of nodes, and relations
  *   session_degrees.c    degrees of their relations
- *   session_tiers.c      what there is where a device keeps rows
  *   session_task.c       what is learnt from which edges and nodes
  *   session_edges.c      places of edges, and groups of their rows
  *   session_times.c      times of seeds
  *   session_classes.c    weights of classes and seeds, and seeds that balance classes
+ *   session_place.c      where the topology is, tried in turn
+ *   session_calibrate.c  how many threads sample and train
  *   session_plan.c       what it will do, and what of it memory holds
+ *   session_caches.c     its caches
  *   session_workload.c   what is known before it is planned */
 #ifndef OG_SESSION_PARTS_H
 #define OG_SESSION_PARTS_H
@@ -40,13 +43,12 @@ OG_MUST_CHECK int og__session_load_triples(struct og_session *s, enum og__split 
 OG_MUST_CHECK int og__session_load_links(struct og_session *s, struct og_split *out,
                                          struct og_err *err);
 
-/* Before options are resolved: what a device has free for a cache, unless it is said how much. */
-void og__session_offer_device(struct og_config *c);
-/* That there was too little of it for any, once that is planned. */
+/* Options and what the session is opened for become its configuration. */
+OG_MUST_CHECK int og__session_configure(struct og_config *c, const struct og_options *opt,
+                                        const struct og_session_use *use,
+                                        const struct og_observer *observer, struct og_err *err);
+/* That a device had too little memory for any rows, once that is planned. */
 void og__session_say_device(const struct og_session *s);
-/* A cache on a device: checks which other options it supports; its own as options. */
-OG_MUST_CHECK int og__session_resolve_tiers(struct og_config *c, struct og_err *err);
-
 /* A heterogeneous graph, for which no pairs of policies are compared. The device's policy, where
  * open, follows the host's. */
 OG_MUST_CHECK int og__session_resolve_typed_tiers(struct og_config *c, struct og_err *err);
@@ -76,8 +78,6 @@ OG_MUST_CHECK int og__session_schedule(struct og_session *s, struct og_err *err)
  * once some were sampled with the topology of s->exec. */
 OG_MUST_CHECK int og__know_disks(struct og_workload *f, const struct og_options *opt,
                                  struct og_err *err);
-/* What is known of files that are whole in one folder, once the options are resolved. */
-OG_MUST_CHECK int og__know_whole(struct og_config *c, struct og_err *err);
 OG_MUST_CHECK int og__know_graph(struct og_workload *f, const struct og_options *opt,
                                  struct og_err *err);
 /* Decides whether the run's model sees features of edges. The given model says it, or
@@ -99,20 +99,23 @@ void og__know_splits(struct og_workload *f, unsigned want);
 OG_MUST_CHECK int og__know_batches(struct og_session *s, const struct og_profiling *profiling,
                                    struct og_err *err);
 
-/* Topology in, sizes estimated, budget checked, cache decided. Packs of --samples are used if they
- * fit. */
-OG_MUST_CHECK int og__session_plan(struct og_session *s, struct og_err *err);
+/* Finds a place for the topology and plans with it there (session_plan.c). Packs of --samples are
+ * used if they fit. */
+OG_MUST_CHECK int og__session_place(struct og_session *s, struct og_err *err);
+/* With the topology open and batches known: what --executors leaves open; */
+OG_MUST_CHECK int og__session_calibrate(struct og_session *s, struct og_err *err);
+/* what memory holds but for caches of rows, the budget checked; */
+OG_MUST_CHECK int og__session_plan(struct og_memory_plan *m, const struct og_plan_inputs *given,
+                                   struct og_err *err);
+/* and these, with lists of neighbours. Sizes, policies, and what the profiling batches predict of
+ * static ones. */
+OG_MUST_CHECK int og__session_decide_caches(struct og_session *s,
+                                            const struct og_profiling *profiling,
+                                            struct og_err *err);
+/* Parts of the plan: the depth of victim buffers, and all that is of the largest batch. */
+void og__session_resolve_victims(struct og_config *config, const struct og_plan_inputs *given);
+OG_MUST_CHECK int og__session_plan_fixed(struct og_memory_plan *m,
+                                         const struct og_plan_inputs *given, struct og_err *err);
 void og__session_drop_hotness(struct og_session *s);
-/* Where rows are exchanged that of own nodes alone, by their own numbers, from now on. */
-void og__session_own_hotness(struct og_session *s);
-
-/* s->device_hotness, where the device's policy ranks nodes by another than the host's. */
-OG_MUST_CHECK int og__session_rank_device(struct og_session *s, struct og_err *err);
-/* Both policies, of caches of s->size; s->hotness is the host's. */
-OG_MUST_CHECK int og__session_open_tiers(struct og_session *s, struct og_err *err);
-/* What the profiling batches predict of static caches, for a run; a plan plans an epoch. And how
- * fast the link is. */
-OG_MUST_CHECK int og__session_tell_tiers(struct og_session *s, const struct og_profiling *profiling,
-                                         struct og_err *err);
 
 #endif

@@ -59,23 +59,6 @@ int og__know_disks(struct og_workload *f, const struct og_options *opt, struct o
     return know_scratch(f, opt, err);
 }
 
-/* Files that are whole in one folder are in the user's cache folder, unless --scratch is given.
- * What batches take, which --disk bounds, is with the run. */
-int og__know_whole(struct og_config *c, struct og_err *err)
-{
-    struct og_places folders;
-    const char *here = c->want & OG__WANT_TRAINING ? "." : NULL; /* a run's folder is made there */
-    const char *run = c->opt.run ? c->opt.run : here;
-    int rc = og__scratch_folders(&folders, &c->opt, NULL, err);
-    c->whole = (struct og_whole_files){.times = OG_MAX(folders.n, 1u)};
-    if (rc == 0 && !c->opt.scratch && run && folders.n > 0 &&
-        !og__same_file_system(folders.path[0], run))
-        c->whole = (struct og_whole_files){.room = og__disk_free(folders.path[0]) / 10 * 9 /
-                                                   (uint64_t)OG_MAX(c->n_local, 1)};
-    og__places_free(&folders);
-    return rc;
-}
-
 /* ---- of the dataset ---- */
 
 /* Lists of relations do not begin with those of the hop before. */
