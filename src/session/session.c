@@ -1,4 +1,10 @@
-/* Opening a session, part by part, and closing it. */
+/* Opening a session in five calls, each from what those before it gave, and closing it:
+ *
+ *   og__session_configure   options, use          ──> configuration
+ *   open_data               dataset               ──> graph, pool, budget
+ *   know_batches            graph, configuration  ──> workload: seeds, schedule, the model's shape
+ *   og__session_place       all of these          ──> topology, execution plan, memory plan
+ *   finish                  plans                 ──> learner, data path */
 #include "session/session_parts.h"
 
 #include "base/file.h"
@@ -256,31 +262,12 @@ static void connect(struct og_session *s)
     og__planner_init(&s->path.planner, s->budget);
 }
 
-int og__session_open(struct og_session **out, const char *dataset, const struct og_options *opt,
-                     unsigned want, const struct og_model_config *model,
-                     const struct og_observer *observer, struct og_err *err)
+/* The dataset, and what a session has from its beginning. */
+static int open_data(struct og_session *s, const char *dataset, const struct og_model_config *model,
+                     struct og_err *err)
 {
-    const struct og_session_use use = {.want = want, .model = model};
-    return og__session_open_for(out, dataset, opt, &use, observer, err);
-}
-
-int og__session_open_for(struct og_session **out, const char *dataset, const struct og_options *opt,
-                         const struct og_session_use *use, const struct og_observer *observer,
-                         struct og_err *err)
-{
-    const unsigned want = use->want;
-    const struct og_model_config *model = use->model;
-    *out = NULL;
-    struct og_err own = {0};
-    if (!err)
-        err = &own; /* refusals below are rewritten, which needs the first message */
-    struct og_session *s = calloc(1, sizeof(*s));
-    if (!s)
-        return og__fail_errno(err, -ENOMEM, NULL, "session");
+    const unsigned want = s->config.want;
     int rc;
-    s->opened = og__now();
-    s->opened_read = og__io_made();
-    OG_TRY(og__session_configure(&s->config, opt, use, observer, err));
     OG_TRY(start_session(s, dataset, model, err));
     connect(s);
     OG_TRY(check_sampler(s, err));
@@ -291,6 +278,16 @@ int og__session_open_for(struct og_session **out, const char *dataset, const str
     if (want & OG__WANT_MODEL)
         OG_TRY(og__learner_begin(&s->learner, &s->config, s->pool, err));
     s->baseline_rss = og__rss_now();
+out:
+    return rc;
+}
+
+/* Which batches there are, and for which model. */
+static int know_batches(struct og_session *s, const struct og_model_config *model,
+                        struct og_err *err)
+{
+    const unsigned want = s->config.want;
+    int rc;
     OG_TRY(og__structure_name(&s->structure, s->held_out, err));
     OG_TRY(og__structure_fanouts(&s->structure, err));
     OG_TRY(og__know_graph(&s->workload, &s->config.opt, err));
@@ -309,7 +306,15 @@ int og__session_open_for(struct og_session **out, const char *dataset, const str
     og__know_splits(&s->workload, want);
     OG_TRY(og__session_schedule(s, err));
     OG_TRY(open_offline(s, want, err));
-    OG_TRY(og__session_place(s, err));
+out:
+    return rc;
+}
+
+/* Reports what was planned, and builds it. */
+static int finish(struct og_session *s, struct og_err *err)
+{
+    const unsigned want = s->config.want;
+    int rc;
     og__session_say_device(s);
     og__log_idle_options(&s->given);
     warn_of_weights(s);
@@ -318,6 +323,37 @@ int og__session_open_for(struct og_session **out, const char *dataset, const str
         OG_TRY(build_session(s, want, err));
     else if (!s->predicted.known || (s->predicted.bound && !(want & OG__WANT_QUICK)))
         OG_TRY(build_session(s, 0, err)); /* profiling batches decide what it will do */
+out:
+    return rc;
+}
+
+int og__session_open(struct og_session **out, const char *dataset, const struct og_options *opt,
+                     unsigned want, const struct og_model_config *model,
+                     const struct og_observer *observer, struct og_err *err)
+{
+    const struct og_session_use use = {.want = want, .model = model};
+    return og__session_open_for(out, dataset, opt, &use, observer, err);
+}
+
+int og__session_open_for(struct og_session **out, const char *dataset, const struct og_options *opt,
+                         const struct og_session_use *use, const struct og_observer *observer,
+                         struct og_err *err)
+{
+    *out = NULL;
+    struct og_err own = {0};
+    if (!err)
+        err = &own; /* refusals below are rewritten, which needs the first message */
+    struct og_session *s = calloc(1, sizeof(*s));
+    if (!s)
+        return og__fail_errno(err, -ENOMEM, NULL, "session");
+    int rc;
+    s->opened = og__now();
+    s->opened_read = og__io_made();
+    OG_TRY(og__session_configure(&s->config, opt, use, observer, err));
+    OG_TRY(open_data(s, dataset, use->model, err));
+    OG_TRY(know_batches(s, use->model, err));
+    OG_TRY(og__session_place(s, err));
+    OG_TRY(finish(s, err));
     og__session_count_prepared(s);
     s->config.target = s->config.nodes = NULL;
     *out = s;
