@@ -33,7 +33,8 @@ int og__features_keep(struct og_group *g, enum og_dtype kept, struct og_err *err
     return 0;
 }
 
-int og__features_paths(const struct og_group *g, const char *paths[OG_MOST_PARTS])
+/* The feature files of a group; the dataset owns paths[n]. */
+static int list_paths(const struct og_group *g, const char *paths[OG_MOST_PARTS])
 {
     const struct og_npy_parts *parts = g->rows.parts;
     paths[0] = g->rows.path;
@@ -45,14 +46,14 @@ int og__features_paths(const struct og_group *g, const char *paths[OG_MOST_PARTS
 void og__features_profile(const struct og_group *g, struct og_disk_profile *out)
 {
     const char *paths[OG_MOST_PARTS];
-    const int n = og__features_paths(g, paths);
+    const int n = list_paths(g, paths);
     og__profile_load_all(paths, n, out);
 }
 
 bool og__features_apart(const struct og_group *g, const char *path)
 {
     const char *paths[OG_MOST_PARTS];
-    const int n = og__features_paths(g, paths);
+    const int n = list_paths(g, paths);
     for (int i = 0; i < n; i++)
         if (og__same_disk(paths[i], path))
             return false;
@@ -65,7 +66,7 @@ static int open_rows(struct og_reader **out, const struct og_group *g,
 {
     struct og_reader_options own = *opt;
     const char *paths[OG_MOST_PARTS];
-    og__features_paths(g, paths);
+    list_paths(g, paths);
     const uint64_t bytes =
         (uint64_t)g->rows.shape[0] * (uint64_t)g->rows.shape[1] * og__dtype_size(g->stored);
     const size_t row_bytes = og__file_row_bytes(g);

@@ -15,8 +15,6 @@
  * narrowed. Call before any use of og__row_bytes. */
 OG_MUST_CHECK int og__features_keep(struct og_group *g, enum og_dtype kept, struct og_err *err);
 
-/* The feature files of a group; the dataset owns paths[n]. */
-int og__features_paths(const struct og_group *g, const char *paths[OG_MOST_PARTS]);
 /* The combined profile of their disks. */
 void og__features_profile(const struct og_group *g, struct og_disk_profile *out);
 /* Are all of them on other disks than `path`? */

@@ -122,7 +122,8 @@ const struct og_idle_hooks *og__trainers_idle_hooks(struct og_trainers *t)
 
 /* ---- who takes a mini-batch ---- */
 
-int og__trainers_busy(const struct og_trainers *t)
+/* Given and not taken. */
+static int count_busy(const struct og_trainers *t)
 {
     return (int)(t->given - t->taken);
 }
@@ -177,7 +178,7 @@ int og__trainers_pick(struct og_trainers *t, uint64_t remaining, int keeper)
     int one;
     pthread_mutex_lock(&t->lock);
     while ((one = find_free(t, remaining, keeper)) < 0 &&
-           (og__trainers_busy(t) == 0 || oldest(t)->state != MADE))
+           (count_busy(t) == 0 || oldest(t)->state != MADE))
         pthread_cond_wait(&t->changed, &t->lock);
     pthread_mutex_unlock(&t->lock);
     return one;

@@ -35,8 +35,6 @@ OG_MUST_CHECK int og__trainers_open(struct og_trainers **out, const struct og_le
 /* What they are computing is finished, and dropped. NULL: nothing. */
 void og__trainers_close(struct og_trainers *t);
 
-int og__trainers_busy(const struct og_trainers *t); /* given and not taken */
-
 /* Picks a trainer for a mini-batch when `remaining` of the epoch wait, itself included. Returns -1
  * where the oldest that was given is to be taken first. Waits for one of the two. `keeper`: the
  * device that has its rows; -1: none. */

@@ -9,14 +9,16 @@
 #include <unistd.h>
 
 /* The run continues without packs of --samples, and reports why. */
-void og__lookahead_lose_packs(struct og_data_path *d, const struct og_err *why)
+/* The run continues without packs of --samples, and reports why. */
+static void lose_packs(struct og_data_path *d, const struct og_err *why)
 {
     og__say(&d->config->log, OG__WARN, "%s: this run packs for itself", why->message);
     og__packs_close(d->stores.packs);
     d->stores.packs = NULL;
 }
 
-uint32_t og__lookahead_draw(const struct og_lookahead *a)
+/* Which of the packs of --samples is this superbatch's. */
+static uint32_t draw_of_packs(const struct og_lookahead *a)
 {
     return og__offline_draw(a->path->offline, og__lookahead_drawn(a->path, a->first));
 }
@@ -50,11 +52,11 @@ int og__lookahead_prepare(struct og_lookahead *a, const struct og_trace *all,
     if (!a->by_draw || !d->stores.packs || d->exec->layout != OG_LAYOUT_PACKED)
         return og__policy_prepare(d->policy, all, &ignored, err);
     const struct og_io_counts before = og__io_made();
-    int rc = og__packs_cached(d->stores.packs, og__lookahead_draw(a),
+    int rc = og__packs_cached(d->stores.packs, draw_of_packs(a),
                               (uint64_t)d->workload->graph->n_nodes, d->budget, &nodes, &n, &why);
     og__io_add_since(read, before);
     if (rc < 0) {
-        og__lookahead_lose_packs(d, &why);
+        lose_packs(d, &why);
         return og__policy_prepare(d->policy, all, &ignored, err);
     }
     rc = og__policy_adopt(d->policy, nodes, n, &ignored, err);
@@ -90,7 +92,8 @@ int og__lookahead_within_disk(const struct og_lookahead *a, struct og_err *err)
                     og__human_bytes(allowed, (double)allowed_disk(d)));
 }
 
-int og__lookahead_refuse_disk(const struct og_lookahead *a, uint64_t need, struct og_err *err)
+/* -ENOSPC, with the --disk that would do, where a superbatch takes `need` bytes in all. */
+static int refuse_disk(const struct og_lookahead *a, uint64_t need, struct og_err *err)
 {
     const struct og_data_path *d = a->path;
     const uint64_t beside = (uint64_t)d->config->opt.disk.value - allowed_disk(d);
@@ -116,7 +119,7 @@ int og__lookahead_spill_fits(const struct og_lookahead *a, uint64_t spilled, str
     const uint64_t need = spilled + (others ? spilled / OG__SUM_MARGIN : 0);
     if (a->first > 0 || a->pass != OG__SPLITS || need <= allowed_disk(d))
         return 0;
-    return og__lookahead_refuse_disk(a, need, err);
+    return refuse_disk(a, need, err);
 }
 
 static uint64_t disk_left(const struct og_lookahead *a, uint64_t spilled)
@@ -151,7 +154,7 @@ int og__lookahead_fit_chunks(struct og_lookahead *a, uint64_t spilled, struct og
     if (fit == all)
         return 0;
     if (!may_shorten(a))
-        return og__lookahead_refuse_disk(a, spilled + og__lookahead_file_bytes(a, all), err);
+        return refuse_disk(a, spilled + og__lookahead_file_bytes(a, all), err);
     int rc = og__lookahead_shorten(a, fit, err);
     say_short(a);
     return rc;
@@ -205,7 +208,7 @@ int og__lookahead_fit_segments(struct og_lookahead *a, uint64_t spilled, struct 
         OG_TRY(find_least(a, &least, err));
     }
     if (least > left && og__lookahead_packed(a) > 0)
-        return og__lookahead_refuse_disk(a, spilled + least, err);
+        return refuse_disk(a, spilled + least, err);
     share_out(a, left - OG_MIN(left, least));
     if (og__lookahead_packed(a) < a->packed && a->n_groups > 0)
         say_short(a);
@@ -385,7 +388,7 @@ static bool use_made_packs(struct og_lookahead *a, struct og_io_counts *read)
         return false;
     const uint64_t n_train = og__schedule_batches(&d->workload->schedule, OG__TRAIN);
     int rc;
-    OG_TRY(og__lookahead_made_files(a, d->stores.packs->dir, og__lookahead_draw(a), &files, &why));
+    OG_TRY(og__lookahead_made_files(a, d->stores.packs->dir, draw_of_packs(a), &files, &why));
     OG_TRY(open_packs(a, files, a->n_groups, &d->workload->made, read, &why));
     for (uint32_t k = 0; k < a->n_groups; k++)
         OG_TRY(check_pack(d->stores.pack[k], &a->group[k].misses, n_train, &why));
@@ -394,7 +397,7 @@ out:
     if (rc >= 0)
         return true;
     og__stores_drop_packs(&d->stores);
-    og__lookahead_lose_packs(d, &why);
+    lose_packs(d, &why);
     return false;
 }
 

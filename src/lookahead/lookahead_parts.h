@@ -163,9 +163,6 @@ OG_MUST_CHECK int og__lookahead_within_disk(const struct og_lookahead *a, struct
  * later superbatches of the run. */
 OG_MUST_CHECK int og__lookahead_spill_fits(const struct og_lookahead *a, uint64_t spilled,
                                            struct og_err *err);
-/* -ENOSPC, with the --disk that would do, where a superbatch takes `need` bytes in all. */
-OG_MUST_CHECK int og__lookahead_refuse_disk(const struct og_lookahead *a, uint64_t need,
-                                            struct og_err *err);
 /* Do the finished packings fit next to `spilled` bytes? If not, that is an error before the first
  * batch is trained, unless the layout was left open. Then its last batches, maybe all, read from
  * the feature file instead. */
@@ -179,10 +176,6 @@ OG_MUST_CHECK int og__lookahead_fit_segments(struct og_lookahead *a, uint64_t sp
 OG_MUST_CHECK int og__lookahead_choose_segments(struct og_lookahead *a, uint32_t k,
                                                 struct og_segments *segments, uint32_t *size,
                                                 struct og_err *err);
-/* Which of the packs of --samples is this superbatch's. */
-uint32_t og__lookahead_draw(const struct og_lookahead *a);
-/* The run continues without packs of --samples, and reports why. */
-void og__lookahead_lose_packs(struct og_data_path *d, const struct og_err *why);
 /* Decides what the cache is to hold: by the packs of --samples, else by the policy. */
 OG_MUST_CHECK int og__lookahead_prepare(struct og_lookahead *a, const struct og_trace *all,
                                         struct og_io_counts *read, struct og_err *err);

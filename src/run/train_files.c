@@ -55,7 +55,8 @@ static int write_best(struct og_trainer *t, struct og_err *err)
 
 /* ---- saving ---- */
 
-double og__run_seconds(const struct og_trainer *t)
+/* Since the run began, what came before a resume included. */
+static double run_seconds(const struct og_trainer *t)
 {
     return t->state.seconds + og__now() - t->started;
 }
@@ -86,7 +87,7 @@ static int write_checkpoint(struct og_trainer *t, struct og_err *err)
 {
     struct og_train_state state = t->state;
     int rc;
-    state.seconds = og__run_seconds(t);
+    state.seconds = run_seconds(t);
     rewind_evaluation(t, &state);
     og__ranks_write(t->ranks, true);
     OG_TRY(flush_log(t, err));
@@ -197,7 +198,7 @@ int og__run_log(struct og_trainer *t, const struct og_descriptor *d,
     json_t *line = json_pack("{s:i s:i s:f s:I s:I s:I s:f}", "epoch", (int)d->epoch, "batch",
                              (int)d->batch + 1, "loss", og__metrics_loss(&report->metrics), "rows",
                              (json_int_t)c->rows, "misses", (json_int_t)c->misses, "bytes_read",
-                             (json_int_t)c->feature_bytes_read, "seconds", og__run_seconds(t));
+                             (json_int_t)c->feature_bytes_read, "seconds", run_seconds(t));
     char *text = og__json_print(line, JSON_REAL_PRECISION(17));
     json_decref(line);
     if (!text)
@@ -311,7 +312,7 @@ static int write_summary(struct og_trainer *t, struct og_err *err)
         t->test.metrics, "test_classes", t->test.classes, "test_confusion", t->test.confusion,
         "peak_rss_bytes", (json_int_t)og__session_peak_rss(s), "baseline_rss_bytes",
         (json_int_t)s->baseline_rss, "memory_budget_bytes", (json_int_t)s->memory.limit, "io",
-        s->path.rows.ops->engine(s->path.rows.self), "seconds", og__run_seconds(t), "executors",
+        s->path.rows.ops->engine(s->path.rows.self), "seconds", run_seconds(t), "executors",
         executors_json(t), "workers", og__ranks_json(t->ranks), "gradients", gradients_json(t));
     t->test = (struct og_test_result){0};
     root = og__json_with(root, "dataset_path", og__json_text(s->workload.graph->path));

@@ -49,8 +49,6 @@ struct og_trainer {
     double started, saved;
 };
 
-/* Since the run began, what came before a resume included. */
-double og__run_seconds(const struct og_trainer *t);
 /* In the current epoch, or the last one. */
 uint32_t og__run_epoch(const struct og_trainer *t);
 extern const char og__lower_rate[]; /* the hint where numbers grew without bound */

@@ -125,8 +125,9 @@ static uint64_t most_of(const struct og_group_sampling_shape *shape, uint32_t ar
     return OG_MIN(most, a->most);
 }
 
-size_t og__group_sampling_ranges_bytes(const struct og_group_sampling_shape *shape, unsigned shift,
-                                       const struct og_reader_options *reader)
+/* The memory of ranges of 2^shift blocks. */
+static size_t memory_of_ranges(const struct og_group_sampling_shape *shape, unsigned shift,
+                               const struct og_reader_options *reader)
 {
     size_t bytes = 0;
     for (uint32_t a = 0; a < shape->n_arrays; a++)
@@ -140,7 +141,7 @@ unsigned og__group_sampling_shift(const struct og_group_sampling_shape *shape,
     enum { LEAST = 7, MOST = 20 };
     unsigned shift = LEAST;
     while (shift < MOST && (shape->array[0].most >> shift) > 0 &&
-           og__group_sampling_ranges_bytes(shape, shift + 1, reader) <= memory / 3)
+           memory_of_ranges(shape, shift + 1, reader) <= memory / 3)
         shift++;
     return shift;
 }
@@ -235,7 +236,7 @@ size_t og__group_sampling_bytes(const struct og_group_sampling_shape *shape,
     return caps->n_hops * shape->steps *
                (pass_bytes(shape, sizes->shift) + ranges * sizes->batches * sizeof(struct og_run)) +
            (size_t)n_samplers * lane + sizes->batches * member_bytes(shape, caps) +
-           og__group_sampling_ranges_bytes(shape, sizes->shift, reader);
+           memory_of_ranges(shape, sizes->shift, reader);
 }
 
 /* ---- open and close ---- */

@@ -103,9 +103,6 @@ size_t og__group_sampling_bytes(const struct og_group_sampling_shape *shape,
                                 const struct og_batch_caps *caps,
                                 const struct og_group_sampling_sizes *sizes, int n_samplers,
                                 const struct og_reader_options *reader);
-/* Part of it: the memory of ranges of 2^shift blocks. */
-size_t og__group_sampling_ranges_bytes(const struct og_group_sampling_shape *shape, unsigned shift,
-                                       const struct og_reader_options *reader);
 /* The shift for ranges of at most a third of the memory, and at most the file's size. */
 unsigned og__group_sampling_shift(const struct og_group_sampling_shape *shape,
                                   const struct og_reader_options *reader, size_t memory);

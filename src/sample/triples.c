@@ -12,7 +12,7 @@ static size_t size_for(uint64_t n)
     return size;
 }
 
-size_t og__triples_bytes(uint64_t n)
+static size_t table_bytes(uint64_t n)
 {
     return size_for(n) * sizeof(uint32_t);
 }
@@ -62,12 +62,12 @@ int og__triples_open(struct og_triples *t, struct og_budget *b, struct og_err *e
     if (n > INT32_MAX)
         return og__fail(err, -EOVERFLOW, "give one --relation",
                         "%llu edges to learn, of several relations", (unsigned long long)n);
-    t->table = og__alloc(b, og__triples_bytes(n), part, err);
+    t->table = og__alloc(b, table_bytes(n), part, err);
     if (!t->table)
         return -ENOMEM;
     t->budget = b;
     t->size = size_for(n);
-    memset(t->table, 0, og__triples_bytes(n));
+    memset(t->table, 0, table_bytes(n));
     for (int s = 0; s < OG__SPLITS; s++)
         for (uint64_t i = 0; i < t->split[s].n; i++) {
             const struct og_triple_list *list = &t->split[s];

@@ -21,11 +21,10 @@ struct og_triples {
     struct og_budget *budget;
 };
 
-/* Builds the table from the types and splits that are set. Memory: "seeds", og__triples_bytes.
+/* Builds the table from the types and splits that are set. Memory: "seeds".
  * -EOVERFLOW for 2^31 of them. */
 OG_MUST_CHECK int og__triples_open(struct og_triples *t, struct og_budget *b, struct og_err *err);
 void og__triples_close(struct og_triples *t); /* also a zeroed one */
-size_t og__triples_bytes(uint64_t n);
 
 bool og__triples_has(const struct og_triples *t, uint32_t source, uint32_t relation,
                      uint32_t destination);

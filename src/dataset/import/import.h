@@ -121,9 +121,7 @@ struct og_format {
 /* ---- the neutral layout (npy.c), for other formats that have some of its files ---- */
 
 /* Imports the node features, labels and splits that are there, as .npy or as CSV by id. For formats
- * that have only edges, when SRC is a folder. */
-OG_MUST_CHECK int og__import_npy_nodes(struct og_importer *imp, struct og_err *err);
-/* As og__import_npy_nodes; a SRC that is one file has no features and labels. */
+ * that have only edges; a SRC that is one file has no features and labels. */
 OG_MUST_CHECK int og__import_nodes_of(struct og_importer *imp, bool is_folder, struct og_err *err);
 /* SRC itself, or the file `name` or `name`.gz in the folder SRC; malloc'ed. */
 OG_MUST_CHECK int og__import_graph_file(const struct og_importer *imp, const char *name,

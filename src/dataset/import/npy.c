@@ -663,7 +663,7 @@ int og__import_npy_rows(struct og_importer *imp, int64_t *rows, struct og_err *e
     return rc;
 }
 
-int og__import_npy_nodes(struct og_importer *imp, struct og_err *err)
+static int import_beside_edges(struct og_importer *imp, struct og_err *err)
 {
     struct og_npy_source s = {.imp = imp};
     int rc;
@@ -677,7 +677,7 @@ out:
 int og__import_nodes_of(struct og_importer *imp, bool is_folder, struct og_err *err)
 {
     if (is_folder)
-        return og__import_npy_nodes(imp, err);
+        return import_beside_edges(imp, err);
     const int rc = og__import_features(imp, 0, NULL, NULL, err);
     return rc < 0 ? rc : og__import_labels(imp, NULL, 0, -1, err);
 }

@@ -226,7 +226,8 @@ out:
     return rc;
 }
 
-int64_t og__text_line(const struct og_text *t, const char *at)
+/* Number of the line, from 1, that holds `at` in the present block. */
+static int64_t line_of(const struct og_text *t, const char *at)
 {
     return t->lines + 1 + count_newlines(t->buffer, (size_t)(at - t->buffer));
 }
@@ -243,7 +244,7 @@ int og__text_wrong(const struct og_text *t, const char *at, const char *hint, co
     for (size_t i = 0; i + 1 < sizeof(here) && at[i] != '\n' && at[i] != '\r'; i++)
         here[i] = at[i] < ' ' || at[i] > '~' ? '?' : at[i];
     return og__fail(err, -EINVAL, hint, "%s: line %lld: %s, here: '%s'", t->path,
-                    (long long)og__text_line(t, at), why, here);
+                    (long long)line_of(t, at), why, here);
 }
 
 /* ---- numbers ---- */

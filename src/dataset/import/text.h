@@ -42,8 +42,6 @@ OG_MUST_CHECK int og__text_rewind(struct og_text *t, struct og_err *err);
  * NULL at the end of the file. */
 OG_MUST_CHECK int og__text_block(struct og_text *t, const char **begin, const char **end,
                                  struct og_err *err);
-/* Number of the line, from 1, that holds `at` in the present block. */
-int64_t og__text_line(const struct og_text *t, const char *at);
 /* Bytes of the file consumed, of t->file_bytes. */
 uint64_t og__text_done(const struct og_text *t);
 
