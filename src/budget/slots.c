@@ -52,21 +52,12 @@ static uint32_t groups_of(const struct og_workload *f, const uint64_t *slots,
     return n;
 }
 
-uint32_t og__host_groups(const struct og_workload *f, const struct og_group_size *size,
-                         struct og_group_slots *groups)
+uint32_t og__slots_of_groups(const struct og_workload *f, const struct og_group_size *size,
+                             bool of_device, struct og_group_slots *groups)
 {
     uint64_t slots[OG_MOST_TYPES];
     for (uint32_t k = 0; k < f->row_graph->n_groups; k++)
-        slots[k] = size[k].slots;
-    return groups_of(f, slots, groups);
-}
-
-uint32_t og__device_groups(const struct og_workload *f, const struct og_group_size *size,
-                           struct og_group_slots *groups)
-{
-    uint64_t slots[OG_MOST_TYPES];
-    for (uint32_t k = 0; k < f->row_graph->n_groups; k++)
-        slots[k] = size[k].device_slots;
+        slots[k] = of_device ? size[k].device_slots : size[k].slots;
     return groups_of(f, slots, groups);
 }
 

@@ -60,10 +60,8 @@ OG_MUST_CHECK int og__memory_plan(struct og_memory_plan *m, const struct og_plan
 
 /* Groups with rows, with these slots, into groups[f->n_group_slots]; returns that number, 0 in a
  * homogeneous graph. */
-uint32_t og__host_groups(const struct og_workload *f, const struct og_group_size *size,
-                         struct og_group_slots *groups);
-uint32_t og__device_groups(const struct og_workload *f, const struct og_group_size *size,
-                           struct og_group_slots *groups);
+uint32_t og__slots_of_groups(const struct og_workload *f, const struct og_group_size *size,
+                             bool of_device, struct og_group_slots *groups);
 
 /* How wide rows of each group are; malloc'ed, NULL without memory. */
 struct og_group_bytes *og__group_bytes_of_graph(const struct og_graph *g);

@@ -283,8 +283,8 @@ static int plan_slots(const struct chooser *c, const struct og_plan_inputs *p, s
         return 0;
     t->host = c->slots + (size_t)c->n * 2 * c->groups.n;
     t->there = t->host + c->groups.n;
-    (void)og__host_groups(p->workload, size, t->host);
-    (void)og__device_groups(p->workload, size, t->there);
+    (void)og__slots_of_groups(p->workload, size, false, t->host);
+    (void)og__slots_of_groups(p->workload, size, true, t->there);
     number_over_all(in->workload->graph, t->host);
     number_over_all(in->workload->graph, t->there);
 out:

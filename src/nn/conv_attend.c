@@ -67,21 +67,6 @@ struct og_attend_back og__attention_back(const struct og_model *m, int l,
                                    .datt_src = m->layer[l].param[OG__ATT_SRC]->grad};
 }
 
-int og__multiply_sources(struct og_model *m, int l, struct og_rows in, float *out,
-                         struct og_err *err)
-{
-    const struct og_layer *layer = &m->layer[l];
-    const struct og_layer_work *w = &m->at.work[l];
-    const struct og_param *bias = layer->param[OG__POOL_BIAS];
-    struct og_affine op = {.rows = w->block->n_src,
-                           .cols = layer->n_mid,
-                           .y = out,
-                           .bias = bias ? bias->value : NULL,
-                           .n_inputs = 1};
-    op.input[0] = og__weighted(in, w->block->n_src, &layer->weight[OG__NEIGHBOUR], OG__FORWARD);
-    return m->ops->affine(m->backend, &op, err);
-}
-
 int og__source_gradients(struct og_model *m, int l, struct og_rows in, const float *dy,
                          struct og_err *err)
 {

@@ -19,9 +19,6 @@ struct og_attend og__attention(const struct og_model *m, int l, struct og_rows s
 /* The operands of its gradients. The gradient of the multiplied sources replaces them in t. */
 struct og_attend_back og__attention_back(const struct og_model *m, int l,
                                          const struct og_attend *forward, const float *dy);
-/* Function `multiply` of og_conv_steps: with OG__NEIGHBOUR, and OG__POOL_BIAS if there is one. */
-OG_MUST_CHECK int og__multiply_sources(struct og_model *m, int l, struct og_rows in, float *out,
-                                       struct og_err *err);
 /* Gradients of the sources' weights, from t, and of the bias, from dy. */
 OG_MUST_CHECK int og__source_gradients(struct og_model *m, int l, struct og_rows in,
                                        const float *dy, struct og_err *err);

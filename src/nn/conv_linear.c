@@ -78,16 +78,6 @@ static int aggregation_back(struct og_model *m, int l, struct og_sparse *out, st
 
 /* ==== forward ==== */
 
-static int multiply(struct og_model *m, int l, struct og_rows in, float *out, struct og_err *err)
-{
-    struct og_layer_work *w = &m->at.work[l];
-    struct og_affine op = {
-        .rows = w->block->n_src, .cols = m->layer[l].n_mid, .y = out, .n_inputs = 1};
-    op.input[0] =
-        og__weighted(in, w->block->n_src, &m->layer[l].weight[OG__NEIGHBOUR], OG__FORWARD);
-    return m->ops->affine(m->backend, &op, err);
-}
-
 /* GIN's second product, from t. */
 int og__multiply_hidden(struct og_model *m, int l, struct og_rows own, struct og_err *err)
 {
@@ -316,4 +306,4 @@ out:
     return rc;
 }
 
-const struct og_conv_steps og__steps_linear = {multiply, combine, backward};
+const struct og_conv_steps og__steps_linear = {og__multiply_sources, combine, backward};

@@ -12,21 +12,6 @@ static bool takes_max(const struct og_model *m)
 
 /* ==== forward ==== */
 
-static int multiply(struct og_model *m, int l, struct og_rows in, float *out, struct og_err *err)
-{
-    const struct og_layer *layer = &m->layer[l];
-    struct og_layer_work *w = &m->at.work[l];
-    uint32_t n = w->block->n_src;
-    struct og_affine op = {.rows = n,
-                           .cols = layer->n_mid,
-                           .y = out,
-                           .n_inputs = 1,
-                           .bias = layer->param[OG__POOL_BIAS]->value,
-                           .relu = true};
-    op.input[0] = og__weighted(in, n, &layer->weight[OG__POOL], OG__FORWARD);
-    return m->ops->affine(m->backend, &op, err);
-}
-
 static int combine(struct og_model *m, int l, struct og_rows sources, struct og_rows own, bool keep,
                    struct og_err *err)
 {
@@ -138,4 +123,4 @@ out:
     return rc;
 }
 
-const struct og_conv_steps og__steps_pool = {multiply, combine, backward};
+const struct og_conv_steps og__steps_pool = {og__multiply_sources, combine, backward};

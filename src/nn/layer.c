@@ -28,6 +28,24 @@ int og__linear(struct og_model *m, const struct og_linear *of, struct og_rows x,
     return m->ops->affine(m->backend, &op, err);
 }
 
+int og__multiply_sources(struct og_model *m, int l, struct og_rows in, float *out,
+                         struct og_err *err)
+{
+    const struct og_layer *layer = &m->layer[l];
+    const uint32_t n = m->at.work[l].block->n_src;
+    const bool pools = layer->param[OG__POOL];
+    const struct og_param *bias = layer->param[OG__POOL_BIAS];
+    const struct og_weight *weight = &layer->weight[pools ? OG__POOL : OG__NEIGHBOUR];
+    const struct og_affine op = {.rows = n,
+                                 .cols = layer->n_mid,
+                                 .y = out,
+                                 .n_inputs = 1,
+                                 .input = {og__weighted(in, n, weight, OG__FORWARD)},
+                                 .bias = bias ? bias->value : NULL,
+                                 .relu = pools};
+    return m->ops->affine(m->backend, &op, err);
+}
+
 int og__linear_gradients(struct og_model *m, const struct og_linear *of, struct og_rows x,
                          uint32_t n, const float *dy, struct og_err *err)
 {

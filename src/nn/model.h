@@ -199,11 +199,9 @@ void og__suballoc_conv(const struct og_model_config *c, int l, const struct og_b
                        bool training, struct og_arena *arena, struct og_layer_work *w);
 void og__suballoc_end(const struct og_model_config *c, int l, const struct og_block *b,
                       bool training, struct og_arena *arena, struct og_layer_work *w);
-/* Bytes of the partial sums of its gradients. The second: does its backward pass transpose the
- * block? The third: the widest matrix of any layer. */
+/* Bytes of the partial sums of its gradients. */
 size_t og__partial_bytes(const struct og_nn_ops *ops, const struct og_model_config *c, int l,
                          const struct og_block *b);
-bool og__transposes(const struct og_model_config *c, int l);
 /* Suballocate what layers share in the backward pass: partial sums, a transposed block, logits'
  * gradient.
  */
@@ -212,7 +210,6 @@ void og__suballoc_back(const struct og_suballocation *k, size_t partial, size_t 
 /* Raise `most` to the operands of layer l on block b. */
 void og__most_of_block(const struct og_model_config *c, int l, const struct og_block *b,
                        bool training, struct og_most *most);
-int og__widest(const struct og_model_config *c);
 
 /* ---- workspace of pairs (workspace.c) ---- */
 
@@ -244,6 +241,10 @@ void og__most_of_pairs(const struct og_pair_counts *n, bool training, struct og_
  * y. */
 OG_MUST_CHECK int og__linear(struct og_model *m, const struct og_linear *of, struct og_rows x,
                              uint32_t n, bool relu, float *y, struct og_err *err);
+/* Function `multiply` of og_conv_steps: the sources before they are pooled, with a ReLU, or else
+ * before they are summed. With that matrix's bias if it has one. */
+OG_MUST_CHECK int og__multiply_sources(struct og_model *m, int l, struct og_rows in, float *out,
+                                       struct og_err *err);
 OG_MUST_CHECK int og__linear_gradients(struct og_model *m, const struct og_linear *of,
                                        struct og_rows x, uint32_t n, const float *dy,
                                        struct og_err *err);

@@ -230,7 +230,7 @@ static size_t count_parts(uint64_t rows, size_t elements)
     return OG_MAX(OG_MIN(fit, og__n_parts(rows)), (size_t)1);
 }
 
-size_t og__cpu_partial_bytes(uint64_t rows, int n_out, uint64_t n_in_total)
+static size_t partial_bytes(uint64_t rows, int n_out, uint64_t n_in_total)
 {
     size_t elements = (size_t)n_out * (n_in_total + 1);
     size_t parts = count_parts(rows, elements);
@@ -706,7 +706,7 @@ const struct og_nn_ops og__ops_cpu = {.name = "cpu",
                                       .room_bytes = og__cpu_room_bytes,
                                       .set_scratch = og__cpu_set_scratch,
                                       .scratch_bytes = og__cpu_scratch_bytes,
-                                      .partial_bytes = og__cpu_partial_bytes,
+                                      .partial_bytes = partial_bytes,
                                       .column_bytes = og__cpu_column_bytes,
                                       .packed_bytes = og__cpu_packed_bytes,
                                       .pack = cpu_pack,

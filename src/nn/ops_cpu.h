@@ -32,7 +32,6 @@ size_t og__cpu_room_bytes(size_t bytes);
 void og__cpu_set_scratch(struct og_nn_backend *be, char *scratch, size_t scratch_bytes,
                          float *partial);
 size_t og__cpu_scratch_bytes(const struct og_most *of, int threads);
-size_t og__cpu_partial_bytes(uint64_t rows, int n_out, uint64_t n_in_total);
 size_t og__cpu_column_bytes(uint64_t rows, size_t columns);
 size_t og__cpu_packed_bytes(int n_out, int n_in);
 

@@ -13,7 +13,8 @@
 
 /* ==== sub-allocation ==== */
 
-int og__widest(const struct og_model_config *c)
+/* The widest matrix of any layer. */
+static int widest_matrix(const struct og_model_config *c)
 {
     int most = OG_MAX(og__widest_row(c), c->edge_dim);
     if (og__of_pairs(c))
@@ -165,7 +166,8 @@ size_t og__partial_bytes(const struct og_nn_ops *ops, const struct og_model_conf
     return most;
 }
 
-bool og__transposes(const struct og_model_config *c, int l)
+/* Does its backward pass transpose the block? */
+static bool transposes(const struct og_model_config *c, int l)
 {
     return l > 0 || og__trains_input(c) || og__conv_of(c)->attends || og__pools(c) ||
            og__may_transform_first(c, l);
@@ -194,7 +196,7 @@ static void suballoc_shared(const struct og_suballocation *k, const struct og_ba
     for (int l = 0; l < c->layers; l++) {
         const struct og_block *b = &batch->hop[c->layers - 1 - l];
         partial = OG_MAX(partial, og__partial_bytes(k->ops, c, l, b));
-        if (og__transposes(c, l)) {
+        if (transposes(c, l)) {
             n_src = OG_MAX(n_src, (size_t)b->n_src + 1);
             n_edges = OG_MAX(n_edges, (size_t)b->n_edges);
         }
@@ -266,12 +268,12 @@ static void suballoc_rooms(const struct og_suballocation *k, const struct og_bat
 void og__most_of_block(const struct og_model_config *c, int l, const struct og_block *b,
                        bool training, struct og_most *most)
 {
-    most->width = OG_MAX(most->width, og__widest(c));
+    most->width = OG_MAX(most->width, widest_matrix(c));
     most->heads = OG_MAX(most->heads, c->heads);
     most->rows = OG_MAX(most->rows, (uint64_t)OG_MAX(OG_MAX(b->n_src, b->n_dst), b->n_lists));
     most->counted = OG_MAX(most->counted, (uint64_t)b->n_dst);
     if (og__conv_of(c)->joins ||
-        (training && og__transposes(c, l))) /* lists of edges for sums by coefficients */
+        (training && transposes(c, l))) /* lists of edges for sums by coefficients */
         most->keys = OG_MAX(most->keys, b->n_edges);
     if (og__conv_of(c)->joins && c->bases > 0)
         most->coefficients = OG_MAX(

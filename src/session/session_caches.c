@@ -157,7 +157,7 @@ static int open_policy(struct og_session *s, struct og_err *err)
     setup.n_slots = s->memory.n_slots;
     setup.hotness = s->hotness;
     setup.groups = groups;
-    setup.n_groups = og__host_groups(&s->workload, s->size, groups);
+    setup.n_groups = og__slots_of_groups(&s->workload, s->size, false, groups);
     return og__policy_open(&s->path.policy, &setup, s->budget, err);
 }
 
@@ -195,8 +195,8 @@ static struct og_tiers_setup setup_of(const struct og_session *s, struct slots *
     struct og_tiers_setup setup = og__plan_inputs_tiers(&s->given, s->memory.n_slots);
     setup.host.hotness = s->hotness;
     setup.device.hotness = s->device_hotness ? s->device_hotness : s->hotness;
-    setup.host.n_groups = og__host_groups(&s->workload, s->size, slots->host);
-    setup.device.n_groups = og__device_groups(&s->workload, s->size, slots->device);
+    setup.host.n_groups = og__slots_of_groups(&s->workload, s->size, false, slots->host);
+    setup.device.n_groups = og__slots_of_groups(&s->workload, s->size, true, slots->device);
     setup.host.groups = slots->host;
     setup.device.groups = slots->device;
     return setup;
