@@ -56,8 +56,10 @@ uint32_t og__slots_of_groups(const struct og_workload *f, const struct og_group_
                              bool of_device, struct og_group_slots *groups)
 {
     uint64_t slots[OG_MOST_TYPES];
-    for (uint32_t k = 0; k < f->row_graph->n_groups; k++)
-        slots[k] = of_device ? size[k].device_slots : size[k].slots;
+    for (uint32_t k = 0; k < f->row_graph->n_groups; k++) {
+        const uint64_t of[] = {size[k].slots, size[k].device_slots};
+        slots[k] = of[of_device];
+    }
     return groups_of(f, slots, groups);
 }
 
