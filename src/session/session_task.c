@@ -34,6 +34,12 @@ static bool judges_edges(const struct og_session *s)
            !(s->config.want & OG__WANT_UNJUDGED);
 }
 
+/* Labels of a split's edges are read. Who only samples draws training edges by them. */
+static bool reads_edge_labels(const struct og_session *s, enum og__split which)
+{
+    return judges_edges(s) || (of_labelled(s) && which == OG__TRAIN && og__session_oversamples(s));
+}
+
 /* Seeds are edges, unless every node is: then none are held out either. */
 static bool of_edges(const struct og_session *s)
 {
@@ -276,17 +282,19 @@ static int load_labelled(struct og_session *s, enum og__split which, struct og_e
                         "use --task link, or in Python LinkNeighborLoader(edge_label=)",
                         "--task edge: not for batches that a program of your own trains on"));
     OG_TRY(load_edges(s, which, err));
-    if (!of_labelled(s) || !(s->config.want & OG__WANT_MODEL))
+    const bool sees = of_labelled(s) && s->config.want & OG__WANT_MODEL;
+    if (!sees && !reads_edge_labels(s, which))
         return 0;
     if (split->relation) {
         OG_TRY(og__session_ask_relations(s, requested, err));
         only = requested;
     }
-    OG_TRY(
-        og__graph_edge_rows(s->workload.graph, which, only, split->n, s->budget, &split->own, err));
-    if (split->n > 0 && !split->own && og__edge_rows_dim(s->workload.graph) > 0)
+    if (sees)
+        OG_TRY(og__graph_edge_rows(s->workload.graph, which, only, split->n, s->budget, &split->own,
+                                   err));
+    if (sees && split->n > 0 && !split->own && og__edge_rows_dim(s->workload.graph) > 0)
         OG_TRY(refuse_rowless(s, which, og__edge_rows_name(which), err));
-    if (!judges_edges(s))
+    if (!reads_edge_labels(s, which))
         return 0;
     rc = og__graph_edge_labels(s->workload.graph, which, only, split->n, s->budget, &split->labels,
                                err);

@@ -143,6 +143,9 @@ def check_options(labels):
     np.save("weights.npy", (np.arange(n) % 5).astype("f4"))
     for options in ["--class-weights", "balanced", "--label-smoothing", "0.1"], ["--loss", "focal:1"], ["--oversample", "balanced"], ["--best-by", "macro_f1"]:
         assert train("classes", f"with{options[0]}", *options)["test_acc"] > 0.8
+    rows = [json.loads(run("simulate", "classes", "--task", "edge", *BASE[:4], "--epochs", 1, "--policy", "lru", "--cache", "0", "--oversample", how, "--json", "-").stdout)["rows"]
+            for how in ("none", "balanced")]
+    assert rows[0] != rows[1], rows  # the batches of a run that draws edges by their classes
     still = ["--lr", 0, "--epochs", 1, "--fanout", "-1,-1", "--dropout", 0]
     loss = {}
     for name, w in ("all", np.ones(n)), ("even", np.arange(n) % 2 == 0), ("odd", np.arange(n) % 2 == 1):
