@@ -26,6 +26,7 @@ enum {
         1024, /* the test split is every node of the type that has seeds, of links of all */
     OG__WANT_EDGES = 256,       /* the places of sampled edges (og_block.edge) */
     OG__WANT_EDGE_ROWS = 512,   /* the rows of sampled edges; with OG__WANT_FEATURES */
+    OG__WANT_COUNTED = 8192,    /* of features, which rows a run would read */
     OG__WANT_UNJUDGED = 4096,   /* labels of edges are not read */
     OG__WANT_UNEVALUATED = 128, /* no validation between epochs, whatever --eval-every says */
 };

@@ -56,7 +56,7 @@ static int check_policies(const struct simulator *m, const struct simulator *lis
                             lists->policy[i].name, m->folder.said.dataset);
     int rc = 0;
     for (int i = 0; i < lists->n_policies; i++)
-        OG_TRY(og__hotness_check(&lists->policy[i].opt, m->sim.n_nodes, err));
+        OG_TRY(og__hotness_check(&lists->policy[i].opt, m->n_nodes, err));
 out:
     return rc;
 }
@@ -85,10 +85,10 @@ static int check_workers(const struct simulator *m, struct og_err *err)
     if ((uint32_t)n > OG_MAX(m->epoch, 1u))
         return og__fail(err, -EINVAL, "give a smaller --batch, or fewer workers",
                         "--workers %d: an epoch has %u mini-batches", n, m->epoch);
-    if ((uint64_t)n > m->sim.n_nodes)
+    if ((uint64_t)n > m->n_nodes)
         return og__fail(err, -EINVAL, "give fewer --workers",
                         "--workers %d: the graph has %llu nodes, and each owns some", n,
-                        (unsigned long long)m->sim.n_nodes);
+                        (unsigned long long)m->n_nodes);
     return 0;
 }
 
@@ -377,21 +377,21 @@ static json_t *result_json(const struct simulator *m, const struct requested_pol
                            const struct requested_cache *cache, const struct caches *c)
 {
     struct og_simulated own = {0};
-    json_t *groups = json_array();
+    struct group_rows groups = og__group_rows();
     for (uint32_t k = 0; k < m->n_groups; k++) {
         const struct og_simulated *of = &own_of(m, c, k)[cache->place];
         if (!og__simulator_has_rows(m, k))
             continue;
         og__plan_cost_add(&own.cost, &of->cost);
         own.prefill += of->prefill;
-        groups =
-            og__json_append(groups, og__simulated_group_json(m, k, c->slots[cache->place][k], of));
+        og__group_rows_add(&groups, &m->group[k],
+                           og__simulated_group_json(m, k, c->slots[cache->place][k], of));
     }
     json_t *row = og__simulated_json(m, p, cache, &own);
     if (og__simulates_exchange(m))
         row =
             og__json_with(row, "exchanged", og__simulated_counts_json(&c->exchanged[cache->place]));
-    return og__json_with(row, "types", groups);
+    return og__with_group_rows(row, groups);
 }
 
 static int simulate_policy(struct simulator *m, const struct requested_policy *p, json_t *results,

@@ -141,7 +141,7 @@ static int count_group(const struct pair *p, uint32_t k, uint64_t slots, uint64_
 
 /* *groups: a row each; *sum: of them all. */
 static int count_groups(const struct pair *p, const uint64_t *slots, const uint64_t *device_slots,
-                        struct og_counted_pair *sum, json_t **groups, struct og_err *err)
+                        struct og_counted_pair *sum, struct group_rows *groups, struct og_err *err)
 {
     const struct simulator *m = p->m;
     int rc = 0;
@@ -152,8 +152,8 @@ static int count_groups(const struct pair *p, const uint64_t *slots, const uint6
         OG_TRY(count_group(p, k, slots[k], device_slots[k], &own, err));
         og__counted_pair_add(sum, &own);
         json_t *row = json_pack("{s:s}", "name", m->group[k].name);
-        *groups =
-            og__json_append(*groups, og__json_joined(row, og__counted_pair_counts_json(&own)));
+        og__group_rows_add(groups, &m->group[k],
+                           og__json_joined(row, og__counted_pair_counts_json(&own)));
     }
 out:
     return rc;
@@ -168,17 +168,19 @@ static int simulate_sizes(const struct pair *p, const struct requested_cache *ca
                                          m->victim.name};
     uint64_t slots[OG_MOST_TYPES] = {0};
     struct og_counted_pair sum = {0};
-    json_t *groups = json_array();
+    struct group_rows groups = og__group_rows();
     int rc = 0;
     if (og__policy_caches(p->host->kind))
         OG_TRY(og__amount_slots(p->worth, &cache->amount, m->bytes, m->n_groups, upper,
                                 m->sim.budget, slots, err));
     OG_TRY(count_groups(p, slots, upper->slots, &sum, &groups, err));
-    json_t *row = og__json_with(og__counted_pair_json(&names, &sum), "types", json_incref(groups));
+    json_t *row = og__with_group_rows(og__counted_pair_json(&names, &sum), groups);
+    groups = (struct group_rows){NULL, NULL};
     if (json_array_append_new(results, row) < 0)
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "simulate"));
 out:
-    json_decref(groups);
+    json_decref(groups.nodes);
+    json_decref(groups.edges);
     return rc;
 }
 

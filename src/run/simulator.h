@@ -23,8 +23,9 @@ struct requested_cache {
 };
 
 struct simulated_group {
-    const char *name;
-    uint64_t first, n_nodes;
+    const char *name;        /* of edges: of their relation */
+    uint64_t first, n_nodes; /* units of edges are among the nodes */
+    bool of_edges;
     struct og_read_rule rule; /* where it has rows */
 };
 
@@ -48,9 +49,10 @@ struct simulator {
     uint64_t rows;
     uint32_t n_batches;
     /* of either */
-    uint32_t n_groups;             /* of rows: types of nodes, or one */
-    struct simulated_group *group; /* [n_groups] */
-    struct og_group_bytes *bytes;  /* [n_groups] */
+    uint64_t n_nodes;               /* of the graph; sim.n_nodes has units of edges besides */
+    uint32_t n_groups;              /* of rows: types of nodes, or one; of edges */
+    struct simulated_group *group;  /* [n_groups] */
+    struct og_group_bytes *bytes;   /* [n_groups] */
     /* a trace */
     struct og_trace_folder folder;
     const char *dir; /* borrowed */
@@ -107,6 +109,14 @@ OG_MUST_CHECK int og__simulator_read(struct simulator *m, const char *dir, struc
 json_t *og__simulated_counts_json(const struct og_simulated *r);
 json_t *og__simulated_json(const struct simulator *m, const struct requested_policy *p,
                            const struct requested_cache *c, const struct og_simulated *of);
+/* Counts by group: of nodes as "types", of edges as "edges". */
+struct group_rows {
+    json_t *nodes, *edges;
+};
+struct group_rows og__group_rows(void);
+void og__group_rows_add(struct group_rows *rows, const struct simulated_group *of, json_t *row);
+/* Into row, whose reference is taken, as are those of the lists. */
+json_t *og__with_group_rows(json_t *row, struct group_rows rows);
 /* Group k's part of it, with these slots. */
 json_t *og__simulated_group_json(const struct simulator *m, uint32_t k, uint64_t slots,
                                  const struct og_simulated *of);

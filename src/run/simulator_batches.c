@@ -16,17 +16,17 @@ int og__simulator_open_dataset(struct simulator *m, const char *dataset, struct 
 {
     if (m->opt.epochs == 0)
         return og__fail(err, -EINVAL, "give --epochs 1 or more", "--epochs 0: no batches");
-    int rc =
-        og__session_open(&m->s, dataset, &m->opt, OG__WANT_UNEVALUATED, NULL, m->observer, err);
+    int rc = og__session_open(&m->s, dataset, &m->opt, OG__WANT_UNEVALUATED | OG__WANT_COUNTED,
+                              NULL, m->observer, err);
     if (rc < 0)
         return rc;
     struct og_session *s = m->s;
     m->most_batches = (uint32_t)og__schedule_items(&s->workload.schedule);
-    m->longest = OG_MIN(s->workload.caps.hop[s->workload.caps.n_hops - 1].n_src,
-                        (uint64_t)s->workload.graph->n_nodes);
+    m->longest = OG_MIN(og__input_rows(&s->workload), s->workload.n_nodes);
     m->most_rows = m->longest * m->most_batches;
     m->epoch = (uint32_t)og__schedule_batches(&s->workload.schedule, OG__TRAIN);
-    m->sim.n_nodes = (uint64_t)s->workload.graph->n_nodes;
+    m->n_nodes = (uint64_t)s->workload.graph->n_nodes;
+    m->sim.n_nodes = s->workload.n_nodes;
     m->sim.pool = s->pool;
     m->sim.budget = s->budget;
     return og__simulator_know_graph(m, err);
@@ -36,10 +36,12 @@ static int keep_batch(void *arg, struct og_work *w, struct og_err *err)
 {
     struct simulator *m = arg;
     const struct og_batch *batch = &w->sampled.batch;
-    if (batch->n_ids > m->most_rows - m->rows)
+    const uint32_t n_units = og__plans_units(&m->s->workload) ? batch->n_units : 0;
+    if ((uint64_t)batch->n_ids + n_units > m->most_rows - m->rows)
         return og__fail(err, -ENOMEM, "another --seed may have smaller ones",
                         "trace: batches are larger than the first ones promised");
     m->rows += og__simulator_ids_with_rows(m, batch->ids, batch->n_ids, m->ids + m->rows);
+    m->rows += og__simulator_ids_with_rows(m, batch->units, n_units, m->ids + m->rows);
     m->ptr[++m->n_batches] = m->rows;
     struct og_progress p = {.size = sizeof(p),
                             .stage = "sample",
@@ -123,7 +125,7 @@ int og__simulator_open_trace(struct simulator *m, const char *dir, struct og_err
     m->dir = dir;
     OG_TRY(og__simulator_know_trace(m, err));
     OG_TRY(og__pool_open(&m->pool, m->opt.threads, err));
-    m->sim.n_nodes = m->folder.said.n_nodes;
+    m->n_nodes = m->sim.n_nodes = m->folder.said.n_nodes;
     m->sim.pool = m->pool;
     m->sim.budget = m->budget = og__budget_new((size_t)m->opt.memory.value);
     if (!m->budget)

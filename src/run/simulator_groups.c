@@ -29,13 +29,15 @@ bool og__simulator_has_rows(const struct simulator *m, uint32_t k)
 
 int og__simulator_know_graph(struct simulator *m, struct og_err *err)
 {
-    const struct og_graph *g = m->s->workload.graph;
+    const struct og_graph *g = m->s->workload.row_graph;
+    const uint32_t of_nodes = m->s->workload.graph->n_groups;
     int rc;
     OG_TRY(open_groups(m, g->n_groups, og__group_bytes_of_graph(g), err));
     for (uint32_t k = 0; k < g->n_groups; k++) {
         m->group[k] = (struct simulated_group){.name = g->group[k].name,
                                                .first = (uint64_t)g->group[k].first,
-                                               .n_nodes = (uint64_t)g->group[k].n_nodes};
+                                               .n_nodes = (uint64_t)g->group[k].n_nodes,
+                                               .of_edges = k >= of_nodes};
         if (og__simulator_has_rows(m, k))
             OG_TRY(og__gather_read_rule(&g->group[k], m->s->config.opt.io, m->s->budget,
                                         &m->group[k].rule, err));
@@ -98,15 +100,17 @@ void og__simulator_forget_groups(struct simulator *m)
     free(m->group);
 }
 
-json_t *og__simulated_types_json(const struct simulator *m)
+struct group_rows og__simulated_groups(const struct simulator *m)
 {
-    json_t *list = json_array();
+    struct group_rows rows = og__group_rows();
     for (uint32_t k = 0; k < m->n_groups; k++)
         if (og__simulator_has_rows(m, k))
-            list = og__json_append(list, json_pack("{s:s s:I s:I}", "name", m->group[k].name,
-                                                   "nodes", (json_int_t)m->group[k].n_nodes,
-                                                   "row_bytes", (json_int_t)m->bytes[k].row_bytes));
-    return list;
+            og__group_rows_add(&rows, &m->group[k],
+                               json_pack("{s:s s:I s:I}", "name", m->group[k].name,
+                                         m->group[k].of_edges ? "units" : "nodes",
+                                         (json_int_t)m->group[k].n_nodes, "row_bytes",
+                                         (json_int_t)m->bytes[k].row_bytes));
+    return rows;
 }
 
 /* ---- ids with rows ---- */

@@ -1,5 +1,6 @@
-/* The groups of rows of a simulation: the types of nodes, or all nodes. Slots of a group are its
- * own, and its cache changes by itself (plan/policy.h, ranges), so each is simulated like a graph.
+/* The groups of rows of a simulation: the types of nodes, or all nodes; units of relations' edges.
+ * Slots of a group are its own, and its cache changes by itself (plan/policy.h, ranges), so each is
+ * simulated like a graph.
  *
  *   batches ──> ids of a group, from 0 ──> plan/simulate, plan/partitioned ──┐
  *   ranking of all ──> slots of each group ────────────────────────────┴─> by groups, and their sum
@@ -21,8 +22,8 @@ uint32_t og__simulator_ids_with_rows(const struct simulator *m, const uint32_t *
                                      uint32_t *to);
 /* Leaves no others in the batches of the trace. -EIO where its description has changed. */
 OG_MUST_CHECK int og__simulator_keep_rows(struct simulator *m, struct og_err *err);
-/* The groups that have rows, as JSON; NULL without memory. */
-json_t *og__simulated_types_json(const struct simulator *m);
+/* The groups that have rows. */
+struct group_rows og__simulated_groups(const struct simulator *m);
 
 /* ---- what rows are worth to a policy ---- */
 

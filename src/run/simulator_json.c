@@ -26,6 +26,27 @@ json_t *og__simulated_json(const struct simulator *m, const struct requested_pol
     return og__json_joined(row, og__simulated_counts_json(of));
 }
 
+struct group_rows og__group_rows(void)
+{
+    return (struct group_rows){json_array(), json_array()};
+}
+
+void og__group_rows_add(struct group_rows *rows, const struct simulated_group *of, json_t *row)
+{
+    json_t **list = of->of_edges ? &rows->edges : &rows->nodes;
+    *list = og__json_append(*list, row);
+}
+
+json_t *og__with_group_rows(json_t *row, struct group_rows rows)
+{
+    const bool has_edges = json_array_size(rows.edges) > 0;
+    row = og__json_with(row, "types", rows.nodes);
+    if (has_edges)
+        return og__json_with(row, "edges", rows.edges);
+    json_decref(rows.edges);
+    return row;
+}
+
 json_t *og__simulated_group_json(const struct simulator *m, uint32_t k, uint64_t slots,
                                  const struct og_simulated *of)
 {
@@ -84,10 +105,10 @@ json_t *og__simulation_json(const struct simulator *m, json_t *results, double o
     json_t *root = json_pack(
         "{s:s s:I s:I s:I s:I s:I s:I s:f s:f s:o s:o s:O}", "dataset",
         m->s ? m->s->workload.graph->name : m->folder.said.dataset, "num_nodes",
-        (json_int_t)m->sim.n_nodes, "row_bytes",
+        (json_int_t)m->n_nodes, "row_bytes",
         (json_int_t)(m->n_groups == 1 ? m->group->rule.row_bytes : 0), "epochs", (json_int_t)epochs,
         "batches", (json_int_t)m->n_batches, "superbatch", (json_int_t)og__simulator_superbatch(m),
         "rows", (json_int_t)m->rows, "sample_seconds", opening, "simulate_seconds", simulating,
         "policies", names_json(m, true), "caches", names_json(m, false), "results", results);
-    return og__json_with(with_device(m, root), "types", og__simulated_types_json(m));
+    return og__with_group_rows(with_device(m, root), og__simulated_groups(m));
 }

@@ -119,7 +119,7 @@ int og__session_use_edges(struct og_session *s, const struct og_model_config *mo
 {
     struct og_config *c = &s->config;
     const char *why = obstacle(s);
-    if (!og__reads_as_a_model(c))
+    if (!og__reads_as_a_model(c) && !(c->want & OG__WANT_COUNTED))
         return 0;
     const bool used = uses_edges(s, model, has);
     if (has && !used)

@@ -141,6 +141,25 @@ def test_types():
     assert sees > 0.9, sees
 
 
+def test_simulated():
+    """What a run reads, of nodes and of edges."""
+    for dataset in "graph", "typed":
+        policies = "degree", "lru", "frequency", "belady", "hybrid", "sweep"
+        run("simulate", dataset, "--model", "gatv2", "--policy", ",".join(policies), "--cache", "5%", "--json", f"simulated-{dataset}.json", *COMMON[:-1])
+        simulated = json.loads(pathlib.Path(f"simulated-{dataset}.json").read_text())
+        edges, = simulated["edges"]
+        assert edges["row_bytes"] == 504 and edges["units"] == -(-N * DEGREE // 21), edges
+        for policy, told in zip(policies, simulated["results"]):
+            one = Run(f"simulated-{dataset}-{policy}", dataset, "gatv2", "--policy", policy, "--cache", "5%", "--eval-every", "0", "--layout", "raw", "--superbatch", "all")
+            read = {key: sum(epoch[key] for epoch in one.summary["epochs"]) for key in ("rows", "hits", "misses", "reads", "feature_bytes_read")}
+            assert [told[key] for key in ("rows", "hits", "misses")] == list(read.values())[:3], (policy, told, read)
+            if policy in ("degree", "lru"):  # others read slots before batches, which are no misses
+                assert told["bytes_read"] == read["feature_bytes_read"] and told["reads"] == read["reads"], (dataset, policy, told, read)
+            assert told["rows"] == sum(group["rows"] for group in told["types"] + told["edges"]) and len(told["edges"]) == 1
+            planned = one.summary["plan"]["edges"][0]
+            assert told["edges"][0]["cache_rows"] == planned["cache_rows"], (policy, told["edges"], planned)
+
+
 def test_said_and_refused():
     said = run("train", "graph", "--run", "said-sage", "--model", "sage", "--fanout", "5", "--batch", "200", "--epochs", "1", "--quiet").stderr
     assert "features of edges have no effect" in said, said
