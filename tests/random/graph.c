@@ -8,7 +8,24 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { TYPED = 45 }; /* percent of the graphs */
+enum { TYPED = 45, WITH_EDGE_ROWS = 40 }; /* percent of the graphs */
+
+/* ---- labels ---- */
+
+/* Some of the n may be unknown. */
+static void put_labels(const struct graph *g, struct draw *d, FILE *f, int n)
+{
+    const bool classes = g->labels == LABELS_CLASSES;
+    const int missing = draw_chance(d, 50) ? 20 : 0;
+    for (int i = 0; i < n * (classes ? 1 : g->classes); i++) {
+        if (classes)
+            put_int64(f, draw_chance(d, missing) ? -1 : draw_from(d, 0, g->classes - 1));
+        else if (g->labels == LABELS_SEVERAL)
+            put_f32(f, (float)draw_from(d, 0, 1));
+        else
+            put_f32(f, draw_chance(d, missing) ? NAN : draw_unit(d) * 4 - 2);
+    }
+}
 
 /* ---- edges ---- */
 
@@ -92,6 +109,39 @@ void write_lists(const struct graph *g, struct draw *d, const char *folder, cons
     file_close(f);
 }
 
+void write_edge_rows(const struct edge_rows *r, struct draw *d, const char *folder,
+                     const char *prefix, int n)
+{
+    char file[64];
+    if (r->dim == 0)
+        return;
+    snprintf(file, sizeof(file), "%sedge_features.npy", prefix);
+    FILE *f =
+        array_open(folder, file, stored_as(r->dtype), n, r->dim, draw_chance(d, 30) ? 128 : 4096);
+    for (int i = 0; i < n * r->dim; i++)
+        put_feature(f, r->dtype, 0.0625f + draw_unit(d) * 2);
+    file_close(f);
+}
+
+void write_edge_rows_meta(const struct edge_rows *r, FILE *f)
+{
+    if (r->dim > 0)
+        fprintf(f, ", \"edge_feature_dim\": %d, \"edge_feature_dtype\": \"%s\"", r->dim,
+                dtype_word(r->dtype));
+}
+
+/* As those of nodes, of the n edges in a list. */
+static void write_edge_labels(const struct graph *g, struct draw *d, const char *folder,
+                              const char *split, int n)
+{
+    char name[64];
+    const bool classes = g->labels == LABELS_CLASSES;
+    snprintf(name, sizeof(name), "%s_edge_labels.npy", split);
+    FILE *f = array_open(folder, name, classes ? "<i8" : "<f4", n, classes ? 0 : g->classes, 128);
+    put_labels(g, d, f, n);
+    file_close(f);
+}
+
 /* Some that are edges, some that are not: in heterogeneous graphs all are. */
 static void write_edge_list(const struct graph *g, struct draw *d, const char *folder,
                             const char *split, const struct edge *edges, bool of_graph)
@@ -111,6 +161,8 @@ static void write_edge_list(const struct graph *g, struct draw *d, const char *f
         relation[i] = e.relation;
     }
     file_close(f);
+    if (g->edge_labels)
+        write_edge_labels(g, d, folder, split, n);
     if (g->n_types == 0)
         return;
     snprintf(name, sizeof(name), "%s_edge_relations.npy", split);
@@ -136,15 +188,7 @@ static void write_labels(const struct graph *g, struct draw *d, const char *fold
     const bool classes = g->labels == LABELS_CLASSES;
     FILE *f = array_open(folder, "labels.npy", classes ? "<i8" : "<f4", g->nodes,
                          classes ? 0 : g->classes, 128);
-    const int missing = draw_chance(d, 50) ? 20 : 0;
-    for (int i = 0; i < g->nodes * (classes ? 1 : g->classes); i++) {
-        if (classes)
-            put_int64(f, draw_chance(d, missing) ? -1 : draw_from(d, 0, g->classes - 1));
-        else if (g->labels == LABELS_SEVERAL)
-            put_f32(f, (float)draw_from(d, 0, 1));
-        else
-            put_f32(f, draw_chance(d, missing) ? NAN : draw_unit(d) * 4 - 2);
-    }
+    put_labels(g, d, f, g->nodes);
     file_close(f);
 }
 
@@ -179,6 +223,7 @@ static void write_meta(const struct graph *g, const char *folder)
         write_typed_meta(g, f);
     else
         fprintf(f, ", \"feature_dtype\": \"%s\"", dtype_word(g->dtype));
+    write_edge_rows_meta(&g->rows, f);
     if (g->labels == LABELS_VALUES)
         fprintf(f, ", \"task\": \"node regression\"");
     if (g->both_ways)
@@ -211,6 +256,11 @@ enum og_element draw_dtype(struct draw *d)
                               : (enum og_element)draw_from(d, OG_ELEMENT_F32, OG_ELEMENT_U8);
 }
 
+void draw_edge_rows(struct edge_rows *r, struct draw *d)
+{
+    *r = (struct edge_rows){draw_dim(d), draw_dtype(d)};
+}
+
 static void draw_shape(struct graph *g, struct draw *d)
 {
     static const int most[] = {2, 20, 60, 150, MOST_NODES};
@@ -223,9 +273,13 @@ static void draw_shape(struct graph *g, struct draw *d)
     g->weighted = draw_chance(d, 30);
     g->wide_ids = draw_chance(d, 20);
     g->edge_lists = draw_chance(d, 20);
+    g->edge_labels = g->edge_lists && draw_chance(d, 60);
     g->both_ways = draw_chance(d, 40);
+    g->edges_have_rows = draw_chance(d, WITH_EDGE_ROWS);
     if (draw_chance(d, TYPED))
         draw_types(g, d);
+    else if (g->edges_have_rows)
+        draw_edge_rows(&g->rows, d);
 }
 
 void graph_write(struct graph *g, struct draw *d, const char *folder)
@@ -242,6 +296,7 @@ void graph_write(struct graph *g, struct draw *d, const char *folder)
     } else {
         g->edges = draw_whole(g, d, edges);
         write_lists(g, d, folder, "", edges, g->edges, g->nodes);
+        write_edge_rows(&g->rows, d, folder, "", g->edges);
         write_features(g, d, folder);
     }
     write_labels(g, d, folder);

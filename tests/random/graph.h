@@ -13,6 +13,12 @@ enum { MOST_TYPES = 4, MOST_RELATIONS = 7, MOST_NODES = 300, MOST_EDGES = 6000 }
 
 enum label_kind { LABELS_CLASSES, LABELS_SEVERAL, LABELS_VALUES };
 
+/* Features of edges; dim 0 = there are none. */
+struct edge_rows {
+    int dim;
+    enum og_element dtype;
+};
+
 /* A type of nodes: ids first, first + 1, ... of the whole; dim 0 = it has no features. */
 struct node_type {
     int first, count, dim;
@@ -25,6 +31,7 @@ struct relation {
     int source, destination, edges;
     bool reverses;
     int reversed;
+    struct edge_rows rows;
 };
 
 /* What options may count on. */
@@ -35,7 +42,10 @@ struct graph {
     int classes; /* or values */
     int n_train, n_valid, n_test;
     bool weighted, wide_ids, edge_lists;
-    bool both_ways; /* and meta.json says so */
+    bool edge_labels;      /* of the edges in lists */
+    struct edge_rows rows; /* of a homogeneous graph */
+    bool edges_have_rows;  /* in every relation */
+    bool both_ways;        /* and meta.json says so */
 
     int n_types; /* 0 = a homogeneous graph; then there is nothing below */
     int n_relations, target;
@@ -67,6 +77,11 @@ void write_typed_meta(const struct graph *g, FILE *f);
 
 int draw_dim(struct draw *d);
 enum og_element draw_dtype(struct draw *d);
+void draw_edge_rows(struct edge_rows *r, struct draw *d);
+/* The rows of n edges, in a file whose name begins with `prefix`; for meta.json, what they are. */
+void write_edge_rows(const struct edge_rows *r, struct draw *d, const char *folder,
+                     const char *prefix, int n);
+void write_edge_rows_meta(const struct edge_rows *r, FILE *f);
 /* Between `sources` and `destinations` nodes, numbered from 0 each; sorted into lists. */
 int draw_edges(struct draw *d, int sources, int destinations, int most, struct edge *out);
 /* indptr, indices and weights, whose names begin with `prefix`. */

@@ -66,14 +66,26 @@ void simulate(struct one *c)
 
 /* ---- a trained model ---- */
 
-/* With several types batches are sampled, or made of all neighbours, also for predictions. */
+static bool of_labelled_edges(const struct one *c)
+{
+    const char *task = settings_get(&c->numbers, "task");
+    return task && strncmp(task, "edge", 4) == 0;
+}
+
+static bool in_batches(const struct one *c)
+{
+    return c->graph.n_types > 0 || of_labelled_edges(c);
+}
+
+/* With several types batches are sampled, or made of all neighbours, also for predictions. So they
+ * are of edges. */
 static void put_batches(const struct one *c, struct settings *way, bool sampled)
 {
     static const char *const names[] = {"batch",           "device", "pack-dtype", "fanout",
                                         "relation-fanout", "draw",   "replace",    "seed"};
     for (int i = 0; i < (sampled ? 8 : 3); i++) {
         const char *value = settings_get(&c->numbers, names[i]);
-        if (value && (c->graph.n_types > 0 || i == 1))
+        if (value && (in_batches(c) || i == 1))
             settings_put(way, names[i], "%s", value);
     }
 }
@@ -92,13 +104,13 @@ static bool predict_once(struct one *c, const char *checkpoint, int number, stru
     char out[MOST_PATH];
     char embeddings[MOST_PATH];
     char arguments[4 * MOST_PATH];
-    const bool links = settings_are(&c->numbers, "task", "link");
+    const bool pairs = settings_get(&c->numbers, "task") != NULL;
     const bool reads = c->graph.n_types == 0 || !(settings_are(&c->numbers, "model", "gcn") ||
                                                   settings_are(&c->numbers, "model", "gat"));
-    const bool two = !links && reads && strchr(settings_get(&c->numbers, "fanout"), ',');
+    const bool two = !pairs && reads && strchr(settings_get(&c->numbers, "fanout"), ',');
     path_in(c, out, "out", number);
     path_in(c, embeddings, "embeddings", number);
-    options_of_inference(&way, &c->draw, &c->graph);
+    options_of_inference(&way, &c->draw, &c->graph, in_batches(c));
     put_batches(c, &way, true);
     snprintf(arguments, sizeof(arguments), "%s --checkpoint %s --out %s", c->dataset, checkpoint,
              out);
@@ -179,7 +191,7 @@ static void evaluate(struct one *c, const struct evaluation *e)
     for (int i = 0; i < 3; i++) {
         struct settings way = {0};
         if (e->full) {
-            options_of_inference(&way, &c->draw, &c->graph);
+            options_of_inference(&way, &c->draw, &c->graph, in_batches(c));
             put_batches(c, &way, false);
         } else {
             options_strategy(&way, &c->draw, &c->graph, c->dataset);
@@ -203,7 +215,7 @@ static void evaluate(struct one *c, const struct evaluation *e)
 void use_model(struct one *c)
 {
     char checkpoint[MOST_PATH + 64];
-    const bool links = settings_are(&c->numbers, "task", "link");
+    const bool pairs = settings_get(&c->numbers, "task") != NULL;
     snprintf(checkpoint, sizeof(checkpoint), "%s/run-0/checkpoint.safetensors", c->folder);
     const struct evaluation e = {checkpoint, DRAW_WORD(&c->draw, "valid", "test"), false};
     const struct evaluation full = {checkpoint, e.split, true};
@@ -211,6 +223,6 @@ void use_model(struct one *c)
         predict(c, checkpoint);
     if (draw_chance(&c->draw, 20))
         evaluate(c, &e);
-    if (draw_chance(&c->draw, 20) && !links)
+    if (draw_chance(&c->draw, 20) && !pairs)
         evaluate(c, &full);
 }

@@ -13,17 +13,32 @@ static const struct {
     const char *model;
     bool plain, typed;
     bool alike; /* heterogeneous graphs whose features have one width */
+    bool edges; /* with features of edges; */
+    bool sees;  /* uses them if there are some */
+    bool host;  /* not on devices */
 } models[] = {
-    {"gcn", true, true, false},   {"sage", true, true, false},  {"sage", true, true, false},
-    {"gat", true, true, false},   {"gin", true, true, true},    {"pinsage", true, true, false},
-    {"rgcn", false, true, false}, {"rgcn", false, true, false}, {"gatv2", true, true, false},
+    {.model = "gcn", .plain = true, .typed = true},
+    {.model = "sage", .plain = true, .typed = true},
+    {.model = "sage", .plain = true, .typed = true},
+    {.model = "gat", .plain = true, .typed = true, .sees = true},
+    {.model = "gin", .plain = true, .typed = true, .alike = true},
+    {.model = "pinsage", .plain = true, .typed = true},
+    {.model = "rgcn", .typed = true},
+    {.model = "rgcn", .typed = true},
+    {.model = "gatv2", .plain = true, .typed = true, .sees = true},
+    {"gine", true, true, true, true, true, true},
+    {.model = "transformer", .plain = true, .typed = true, .sees = true, .host = true},
 };
 
-static const char *draw_model_word(struct draw *d, const struct graph *g)
+static const char *draw_model_word(const struct settings *s, struct draw *d, const struct graph *g)
 {
+    const bool sees = g->edges_have_rows && !settings_get(s, "device") && draw_chance(d, 50);
     for (;;) {
         const uint64_t k = draw_below(d, sizeof(models) / sizeof(models[0]));
-        if (g->n_types == 0 ? models[k].plain : models[k].typed && (g->alike || !models[k].alike))
+        if ((g->n_types == 0 ? models[k].plain : models[k].typed) &&
+            (g->n_types == 0 || g->alike || !models[k].alike) &&
+            (g->edges_have_rows || !models[k].edges) &&
+            !(models[k].host && settings_get(s, "device")) && (!sees || models[k].sees))
             return models[k].model;
     }
 }
@@ -39,13 +54,14 @@ static void draw_rows(struct settings *s, struct draw *d, const struct graph *g)
 
 static void draw_model(struct settings *s, struct draw *d, const struct graph *g)
 {
-    const char *model = draw_model_word(d, g);
+    const char *model = draw_model_word(s, d, g);
     const int heads = draw_from(d, 1, 4);
     settings_put(s, "model", "%s", model);
     if (strcmp(model, "sage") == 0)
         settings_put(s, "aggregator", "%s",
                      DRAW_WORD(d, "mean", "max", g->n_types > 0 ? "mean" : "gcn"));
-    const bool attends = strcmp(model, "gat") == 0 || strcmp(model, "gatv2") == 0;
+    const bool attends = strcmp(model, "gat") == 0 || strcmp(model, "gatv2") == 0 ||
+                         strcmp(model, "transformer") == 0;
     if (attends)
         settings_put(s, "heads", "%d", heads);
     if (attends && draw_chance(d, 40))
@@ -85,6 +101,11 @@ static void draw_rate(struct settings *s, struct draw *d)
         settings_put(s, "min-delta", "0.5");
 }
 
+static bool needs_edges(const struct settings *s)
+{
+    return settings_are(s, "model", "gine");
+}
+
 /* Classes of unequal size. */
 static void draw_classes(struct settings *s, struct draw *d, const struct graph *g)
 {
@@ -105,7 +126,10 @@ static void draw_task(struct settings *s, struct draw *d, const struct graph *g)
     char name[16];
     if (g->labels == LABELS_VALUES && draw_chance(d, 40))
         settings_put(s, "loss", "mae");
-    if (!draw_chance(d, 25)) {
+    if (g->edge_labels && draw_chance(d, 50))
+        settings_put(s, "task", "%s", g->labels == LABELS_VALUES ? "edge_regression" : "edge");
+    const bool held_out = !g->edge_lists; /* then the others' features are not read */
+    if (settings_get(s, "task") || (held_out && needs_edges(s)) || !draw_chance(d, 25)) {
         draw_classes(s, d, g);
         return;
     }
@@ -120,7 +144,7 @@ static void draw_task(struct settings *s, struct draw *d, const struct graph *g)
     settings_put(s, "negatives", "%d", draw_from(d, 1, 3));
     settings_put(s, "negative", "%s", DRAW_WORD(d, "uniform", "batch"));
     settings_put(s, "eval-negatives", "%d", draw_from(d, 1, 12));
-    if (!g->edge_lists && draw_chance(d, 60))
+    if (held_out && draw_chance(d, 60))
         settings_put(s, "edge-split", "%s", DRAW_WORD(d, "60/20/20", "98/1/1", "100/0/0"));
 }
 
@@ -145,7 +169,8 @@ static void draw_relation_fanout(struct settings *s, struct draw *d, const struc
 static void draw_sampler(struct settings *s, struct draw *d, const struct graph *g)
 {
     char fanout[64] = "";
-    const char *sampler = DRAW_WORD(d, "uniform", "uniform", "walk", "labor", "ladies", "weighted");
+    const char *sampler = DRAW_WORD(d, "uniform", "uniform", needs_edges(s) ? "labor" : "walk",
+                                    "labor", "ladies", "weighted");
     const int hops = draw_from(d, 1, 3);
     for (int h = 0; h < hops; h++) {
         size_t n = strlen(fanout);
@@ -172,17 +197,34 @@ static void draw_sampler(struct settings *s, struct draw *d, const struct graph 
 /* Walks draw no edges, and two models have no use for them. */
 static void draw_edge_weights(struct settings *s, struct draw *d, const struct graph *g)
 {
-    const bool takes = !settings_are(s, "model", "pinsage") && !settings_are(s, "model", "rgcn");
+    const bool takes = !settings_are(s, "model", "pinsage") && !settings_are(s, "model", "rgcn") &&
+                       !settings_are(s, "model", "gine") &&
+                       !settings_are(s, "model", "transformer");
     const bool means = settings_are(s, "model", "sage") && settings_are(s, "aggregator", "mean");
     if (g->weighted && takes && !settings_are(s, "sampler", "walk") && draw_chance(d, 60))
         settings_put(s, "edge-weights", "%s",
                      means ? DRAW_WORD(d, "multiply", "mean") : "multiply");
 }
 
+/* What a model that needs them does not go with was not drawn. */
+static void draw_edge_features(struct settings *s, struct draw *d, const struct graph *g)
+{
+    const bool attends = settings_get(s, "heads") != NULL;
+    bool some = g->rows.dim > 0;
+    for (int r = 0; r < g->n_relations; r++)
+        some |= g->relation[r].rows.dim > 0;
+    const bool obstructed = settings_get(s, "device") || settings_are(s, "sampler", "walk") ||
+                            (settings_are(s, "task", "link") && !g->edge_lists);
+    if (needs_edges(s))
+        settings_put(s, "edge-features", "on");
+    else if (attends && some && !obstructed)
+        settings_put(s, "edge-features", "%s", DRAW_WORD(d, "on", "on", "on", "off"));
+}
+
 /* Not more than a dozen or two an epoch: of a virtual device, which is slow, a few. */
 static int draw_batch(const struct settings *s, struct draw *d, const struct graph *g)
 {
-    const int seeds = settings_are(s, "task", "link") ? g->edges : g->n_train;
+    const int seeds = settings_get(s, "task") ? g->edges : g->n_train;
     const int least = 1 + seeds / (settings_get(s, "device") ? 5 : 16);
     switch (draw_from(d, 0, 5)) {
     case 0:
@@ -196,9 +238,18 @@ static int draw_batch(const struct settings *s, struct draw *d, const struct gra
     }
 }
 
-static bool all_f32(const struct graph *g)
+static bool edges_are_f32(const struct graph *g)
+{
+    bool all = g->rows.dim == 0 || g->rows.dtype == OG_ELEMENT_F32;
+    for (int r = 0; r < g->n_relations; r++)
+        all &= g->relation[r].rows.dim == 0 || g->relation[r].rows.dtype == OG_ELEMENT_F32;
+    return all;
+}
+
+static bool all_f32(const struct settings *s, const struct graph *g)
 {
     bool all = g->n_types > 0 || g->dtype == OG_ELEMENT_F32;
+    all &= !settings_are(s, "edge-features", "on") || edges_are_f32(g);
     for (int t = 0; t < g->n_types; t++)
         all &= g->type[t].dim == 0 || g->type[t].dtype == OG_ELEMENT_F32;
     return all;
@@ -214,6 +265,7 @@ void options_numbers(struct settings *s, struct draw *d, const struct graph *g)
     draw_task(s, d, g);
     draw_sampler(s, d, g);
     draw_edge_weights(s, d, g);
+    draw_edge_features(s, d, g);
     settings_put(s, "batch", "%d", draw_batch(s, d, g));
     if (draw_chance(d, 75))
         settings_put(s, "accumulate", "%s", DRAW_WORD(d, "2", "3", "4", "5", "6", "6", "12"));
@@ -228,6 +280,6 @@ void options_numbers(struct settings *s, struct draw *d, const struct graph *g)
         settings_put(s, "eval-every", "%d", draw_from(d, 0, 2));
     if (draw_chance(d, 15))
         settings_put(s, "resample-every", "%d", draw_from(d, 2, 3));
-    if (all_f32(g) && draw_chance(d, 20))
+    if (all_f32(s, g) && draw_chance(d, 20))
         settings_put(s, "pack-dtype", "%s", DRAW_WORD(d, "f16", "bf16", "f32"));
 }

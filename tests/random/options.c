@@ -109,11 +109,12 @@ void options_strategy(struct settings *s, struct draw *d, const struct graph *g,
     draw_pipeline(s, d);
 }
 
-void options_of_inference(struct settings *s, struct draw *d, const struct graph *g)
+void options_of_inference(struct settings *s, struct draw *d, const struct graph *g,
+                          bool in_batches)
 {
     settings_put(s, "threads", "%d", draw_from(d, 1, 4));
     settings_put(s, "io", "%s", DRAW_WORD(d, "uring", "pread", "mmap", "auto"));
     settings_put(s, "memory", "%dM",
-                 g->n_types > 0 ? plenty_of(g) : (int[]){30, 64, 200}[draw_below(d, 3)]);
+                 in_batches ? plenty_of(g) : (int[]){30, 64, 200}[draw_below(d, 3)]);
     settings_put(s, "topology", "%s", DRAW_WORD(d, "memory", "disk", "auto"));
 }

@@ -18,7 +18,8 @@ void options_plain(struct settings *s, const struct graph *g);
 void options_strategy(struct settings *s, struct draw *d, const struct graph *g,
                       const char *dataset);
 
-/* For inference: what may differ while the bytes may not. */
-void options_of_inference(struct settings *s, struct draw *d, const struct graph *g);
+/* For inference, layer by layer or in batches: what may differ while the bytes may not. */
+void options_of_inference(struct settings *s, struct draw *d, const struct graph *g,
+                          bool in_batches);
 
 #endif

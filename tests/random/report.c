@@ -165,6 +165,8 @@ static const struct {
     [SHARE_RESUME] = {"resumed", " --resume"},
     [SHARE_SAMPLES] = {"samples", " --samples "},
     [SHARE_TRAINERS] = {"trainers or executors", NULL},
+    [SHARE_EDGE_FEATURES] = {"features of edges", " --edge-features on"},
+    [SHARE_EDGE_LABELS] = {"labels of edges", " --task edge"},
 };
 
 void report_shares(struct report *r, const char *command, bool typed, bool on_disk)

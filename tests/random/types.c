@@ -57,6 +57,15 @@ void relation_name(const struct graph *g, int relation, char out[16])
     snprintf(out, 16, "%sr%d", of->reverses ? "rev_" : "", of->reverses ? of->reversed : relation);
 }
 
+/* Each with a width of its own; where not all have some, a few. */
+static void draw_rows_of_relations(struct graph *g, struct draw *d)
+{
+    const int some = g->edges_have_rows ? 100 : draw_chance(d, 30) ? 40 : 0;
+    for (int r = 0; r < g->n_relations; r++)
+        if (draw_chance(d, some))
+            draw_edge_rows(&g->relation[r].rows, d);
+}
+
 void draw_types(struct graph *g, struct draw *d)
 {
     static const int most[] = {3, 20, 60, 80};
@@ -76,6 +85,7 @@ void draw_types(struct graph *g, struct draw *d)
     draw_relations(g, d);
     if (g->n_types == 1 && g->n_relations == 1) /* else it is homogeneous */
         g->relation[g->n_relations++] = (struct relation){0};
+    draw_rows_of_relations(g, d);
 }
 
 /* ---- files ---- */
@@ -92,6 +102,7 @@ int write_relations(struct graph *g, struct draw *d, const char *folder, struct 
         of->edges = none ? 0 : draw_edges(d, from->count, to->count, MOST_OF_RELATION, out + n);
         snprintf(prefix, sizeof(prefix), "rel%d_", r);
         write_lists(g, d, folder, prefix, out + n, of->edges, to->count);
+        write_edge_rows(&of->rows, d, folder, prefix, of->edges);
         for (int i = 0; i < of->edges; i++, n++)
             out[n] = (struct edge){from->first + out[n].src, to->first + out[n].dst, r};
     }
@@ -132,7 +143,9 @@ void write_typed_meta(const struct graph *g, FILE *f)
         relation_name(g, r, name);
         fprintf(f, "%s{\"source\": \"t%d\", \"name\": \"%s\", \"destination\": \"t%d\", ",
                 r ? ", " : "", of->source, name, of->destination);
-        fprintf(f, "\"num_edges\": %d}", of->edges);
+        fprintf(f, "\"num_edges\": %d", of->edges);
+        write_edge_rows_meta(&of->rows, f);
+        fprintf(f, "}");
     }
     fprintf(f, "]");
 }
