@@ -245,9 +245,6 @@ static int request_nodes(struct og_inference *f, const char *which, struct og_er
     struct og_needed *d = &f->needed;
     const uint64_t n = (uint64_t)f->ds->n_nodes;
     const size_t words = og__bits_words(n);
-    if (which && f->config.edge_dim > 0)
-        return og__fail(err, -ENOTSUP, "leave it out: all nodes are predicted",
-                        "--nodes: not yet with a model that uses features of edges");
     int rc =
         which ? og__graph_nodes(f->ds, which, f->budget, &d->requested, &d->n_requested, err) : 0;
     if (rc < 0 || !which)

@@ -136,13 +136,13 @@ uint64_t og__infer_nodes(const struct og_inference *f, int l)
 /* ---- arrays in the folder of the state ---- */
 
 int og__infer_array_new(const struct og_inference *f, const char *name, enum og__npy_type type,
-                        struct og_npy_writer **out, struct og_err *err)
+                        int64_t row, struct og_npy_writer **out, struct og_err *err)
 {
     char *path = og__path_join(f->state.home[0].path, name);
     int rc;
     OG_TRY(path ? 0 : og__fail_errno(err, -ENOMEM, NULL, "inference"));
     unlink(path);
-    OG_TRY(og__npy_create(out, path, type, 1, 1, err));
+    OG_TRY(og__npy_create(out, path, type, row > 1 ? 2 : 1, row, err));
 out:
     free(path);
     return rc;

@@ -84,10 +84,10 @@ size_t og__infer_transform_least(const struct og_inference *f, int l, const stru
 size_t og__infer_combine_least(const struct og_inference *f, int l, const struct og_matrix *sources,
                                const struct og_matrix *own, const struct og_whole_layer *shape);
 
-/* A one-dimensional array in the folder of the state; one of an earlier start goes. */
+/* An array in the folder of the state, with `row` elements a row. One of an earlier start goes. */
 OG_MUST_CHECK int og__infer_array_new(const struct og_inference *f, const char *name,
-                                      enum og__npy_type type, struct og_npy_writer **out,
-                                      struct og_err *err);
+                                      enum og__npy_type type, int64_t row,
+                                      struct og_npy_writer **out, struct og_err *err);
 /* Completes it and opens it for reading. *from becomes NULL, also on failure. */
 OG_MUST_CHECK int og__infer_array_end(struct og_inference *f, struct og_npy_writer **from,
                                       const char *name, struct og_npy *to, struct og_err *err);

@@ -87,9 +87,9 @@ static int open_walking(struct walking *w, struct og_err *err)
     OG_TRY(open_topology(w, err));
     OG_TRY(open_sampler(w, err));
     OG_TRY(take_arrays(w, err));
-    OG_TRY(og__infer_array_new(w->f, "indptr.npy", OG__NPY_I64, &w->indptr, err));
-    OG_TRY(og__infer_array_new(w->f, "indices.npy", OG__NPY_I32, &w->indices, err));
-    OG_TRY(og__infer_array_new(w->f, "weights.npy", OG__NPY_F32, &w->weights, err));
+    OG_TRY(og__infer_array_new(w->f, "indptr.npy", OG__NPY_I64, 1, &w->indptr, err));
+    OG_TRY(og__infer_array_new(w->f, "indices.npy", OG__NPY_I32, 1, &w->indices, err));
+    OG_TRY(og__infer_array_new(w->f, "weights.npy", OG__NPY_F32, 1, &w->weights, err));
     OG_TRY(og__npy_append(w->indptr, &zero, 1, err));
 out:
     return rc;

@@ -16,7 +16,8 @@
 
 enum {
     MOST_LISTS = 4096,     /* whose ends are read at once */
-    MOST_EDGES = 1 << 16,  /* read at once, of lists or pieces of them */
+    MOST_EDGES = 1 << 16,  /* read at once, of lists or pieces of them; */
+    MOST_BYTES = 1 << 22,  /* and of an array that has more of each */
     MOST_PIECES = 1 << 12, /* likewise */
 };
 
@@ -26,7 +27,7 @@ struct piece {
     uint32_t list; /* of the lists at hand */
     uint32_t n;    /* edges */
     int64_t first; /* of them */
-    const char *ids, *weights;
+    const char *ids, *weights, *rows;
 };
 
 /* An array with an element an edge, of which only needed blocks are read. */
@@ -41,7 +42,8 @@ struct edge_array {
 struct list_walk {
     struct og_inference *f;
     const struct og_relation *of;
-    struct edge_array ids, weights;
+    struct edge_array ids, weights, features;
+    uint32_t most_edges; /* that are read at once */
     struct og_reader *bounds;
     uint32_t *nodes;  /* [MOST_LISTS] */
     uint32_t *rows;   /* [2 MOST_LISTS] of indptr.npy */
@@ -49,6 +51,7 @@ struct list_walk {
     int64_t *first;   /* [2 MOST_LISTS] edge of each list, and its end */
     uint32_t *source; /* [MOST_EDGES] */
     float *weight;    /* [MOST_EDGES] */
+    const char *row;  /* features of the edges at hand */
     struct piece *piece;
 };
 
@@ -57,9 +60,14 @@ struct list_walk {
 typedef int list_visit(void *arg, uint32_t node, const struct list_walk *w, uint32_t n, bool ends,
                        struct og_err *err);
 
-static size_t most_blocks(size_t element)
+static size_t most_blocks(const struct list_walk *w, size_t element)
 {
-    return MOST_EDGES * element / OG__LIST_BLOCK + 2 * (size_t)MOST_PIECES;
+    return w->most_edges * element / OG__LIST_BLOCK + 2 * (size_t)MOST_PIECES;
+}
+
+static size_t element_of(const struct og_npy *array)
+{
+    return og__npy_size(array->type) * (size_t)array->shape[1];
 }
 
 static int open_array(struct list_walk *w, struct edge_array *a, const struct og_npy *array,
@@ -67,8 +75,8 @@ static int open_array(struct list_walk *w, struct edge_array *a, const struct og
 {
     struct og_budget *b = w->f->budget;
     const struct og_reader_options opt = og__infer_reader_options(w->f);
-    a->element = og__npy_size(array->type);
-    const size_t most = most_blocks(a->element);
+    a->element = element_of(array);
+    const size_t most = most_blocks(w, a->element);
     int rc;
     OG_TRY(og__blocks_lay(&a->blocks, array, err));
     a->requested = og__alloc(b, most * sizeof(*a->requested), LISTS, err);
@@ -82,7 +90,7 @@ out:
 
 static void close_array(struct list_walk *w, struct edge_array *a)
 {
-    const size_t most = most_blocks(a->element);
+    const size_t most = most_blocks(w, a->element);
     og__reader_close(a->reader);
     og__release(w->f->budget, a->requested, most * sizeof(*a->requested), LISTS);
     og__release(w->f->budget, a->data, most * OG__LIST_BLOCK, LISTS);
@@ -96,12 +104,16 @@ static size_t walk_bytes(void)
            MOST_EDGES * (sizeof(uint32_t) + sizeof(float));
 }
 
+/* `rows`: with the features of edges. */
 static int open_walk(struct list_walk *w, struct og_inference *f, const struct og_relation *of,
-                     struct og_err *err)
+                     bool rows, struct og_err *err)
 {
     const struct og_reader_options opt = og__infer_reader_options(f);
     int rc;
-    *w = (struct list_walk){.f = f, .of = of};
+    *w = (struct list_walk){.f = f, .of = of, .most_edges = MOST_EDGES};
+    if (rows)
+        w->most_edges = (uint32_t)OG_MIN(
+            OG_MAX(MOST_BYTES / element_of(&of->edges.rows), (size_t)1), (size_t)MOST_EDGES);
     w->piece = og__alloc(f->budget, walk_bytes(), LISTS, err);
     OG_TRY(w->piece ? 0 : -ENOMEM);
     w->values = (int64_t *)(w->piece + MOST_PIECES);
@@ -115,6 +127,8 @@ static int open_walk(struct list_walk *w, struct og_inference *f, const struct o
     OG_TRY(open_array(w, &w->ids, &of->indices, err));
     if (og__infer_reads_weights(f))
         OG_TRY(open_array(w, &w->weights, &of->weights, err));
+    if (rows)
+        OG_TRY(open_array(w, &w->features, &of->edges.rows, err));
 out:
     return rc;
 }
@@ -124,6 +138,7 @@ static void close_walk(struct list_walk *w)
     og__reader_close(w->bounds);
     close_array(w, &w->ids);
     close_array(w, &w->weights);
+    close_array(w, &w->features);
     og__release(w->f->budget, w->piece, walk_bytes(), LISTS);
 }
 
@@ -157,6 +172,11 @@ static int read_bounds(struct list_walk *w, uint32_t n, struct og_err *err)
     return 0;
 }
 
+static const char **place_of(const struct list_walk *w, const struct edge_array *a, struct piece *p)
+{
+    return a == &w->ids ? &p->ids : a == &w->weights ? &p->weights : &p->rows;
+}
+
 /* Reads the pieces' blocks, and stores where each begins. */
 static int read_pieces(struct list_walk *w, struct edge_array *a, uint32_t n, struct og_err *err)
 {
@@ -168,8 +188,7 @@ static int read_pieces(struct list_walk *w, struct edge_array *a, uint32_t n, st
         const struct og_list_place last =
             og__list_place(&a->blocks, begin + OG_MAX(p->n, 1u) * a->element - 1);
         const bool shared = m > 0 && a->requested[m - 1] == from.block;
-        *(a == &w->ids ? &p->ids : &p->weights) =
-            a->data + (m - shared) * OG__LIST_BLOCK + from.within;
+        *place_of(w, a, p) = a->data + (m - shared) * OG__LIST_BLOCK + from.within;
         for (uint32_t b = from.block + shared; p->n > 0 && b <= last.block; b++)
             a->requested[m++] = b;
     }
@@ -192,6 +211,7 @@ static int take_sources(struct list_walk *w, const struct piece *p, struct og_er
             return og__bad_index(w->of, p->first + i, wide, err);
         w->source[i] = (uint32_t)wide;
     }
+    w->row = p->rows;
     if (!w->weights.reader)
         return 0;
     memcpy(w->weight, p->weights, p->n * sizeof(float));
@@ -201,9 +221,11 @@ static int take_sources(struct list_walk *w, const struct piece *p, struct og_er
 static int visit_pieces(struct list_walk *w, uint32_t n, list_visit *visit, void *arg,
                         struct og_err *err)
 {
-    int rc = n > 0 ? read_pieces(w, &w->ids, n, err) : 0;
-    if (rc == 0 && n > 0 && w->weights.reader)
-        rc = read_pieces(w, &w->weights, n, err);
+    struct edge_array *const arrays[] = {&w->ids, &w->weights, &w->features};
+    int rc = 0;
+    for (size_t a = 0; rc == 0 && n > 0 && a < OG_COUNT(arrays); a++)
+        if (arrays[a]->reader)
+            rc = read_pieces(w, arrays[a], n, err);
     for (uint32_t i = 0; rc == 0 && i < n; i++) {
         const struct piece *p = &w->piece[i];
         rc = take_sources(w, p, err);
@@ -223,11 +245,11 @@ static int walk_lists(struct list_walk *w, uint32_t n, list_visit *visit, void *
     for (uint32_t i = 0; i < n; i++) {
         int64_t at = w->first[2 * (size_t)i], end = w->first[2 * (size_t)i + 1];
         do {
-            const uint32_t m = (uint32_t)OG_MIN(end - at, (int64_t)(MOST_EDGES - edges));
+            const uint32_t m = (uint32_t)OG_MIN(end - at, (int64_t)(w->most_edges - edges));
             w->piece[pieces++] = (struct piece){.list = i, .n = m, .first = at};
             edges += m;
             at += m;
-            if (pieces == MOST_PIECES || edges == MOST_EDGES) {
+            if (pieces == MOST_PIECES || edges == w->most_edges) {
                 OG_TRY(visit_pieces(w, pieces, visit, arg, err));
                 pieces = edges = 0;
             }
@@ -273,9 +295,14 @@ struct picking {
     uint64_t *seen; /* bits of nodes that were found in any hop */
     struct hop hop[OG_MAX_HOPS + 1];
     int current; /* hop whose lists are read */
-    struct og_npy_writer *indptr, *raw, *indices, *weights;
+    struct og_npy_writer *indptr, *raw, *indices, *weights, *rows;
     int64_t n_edges;
 };
+
+static bool reads_rows(const struct og_inference *f)
+{
+    return f->config.edge_dim > 0;
+}
 
 static size_t bits_bytes(uint64_t n_nodes)
 {
@@ -312,6 +339,8 @@ static int add_list(void *arg, uint32_t node, const struct list_walk *w, uint32_
     OG_TRY(og__npy_append(p->raw, w->source, n, err));
     if (p->weights)
         OG_TRY(og__npy_append(p->weights, w->weight, n, err));
+    if (p->rows)
+        OG_TRY(og__npy_append(p->rows, w->row, n, err));
     if (ends)
         OG_TRY(og__npy_append(p->indptr, &p->n_edges, 1, err));
 out:
@@ -324,7 +353,7 @@ static int find_nodes(struct picking *p, struct og_err *err)
     const int layers = f->config.layers;
     struct list_walk w;
     int rc;
-    OG_TRY(open_walk(&w, f, f->lists, err));
+    OG_TRY(open_walk(&w, f, f->lists, reads_rows(f), err));
     memcpy(p->hop[0].bits, p->d->bits, bits_bytes(p->n_nodes));
     memcpy(p->seen, p->d->bits, bits_bytes(p->n_nodes));
     for (int h = 0;; h++) {
@@ -403,6 +432,8 @@ static int end_lists(struct picking *p, struct og_err *err)
     OG_TRY(og__infer_array_end(p->f, &p->indices, "needed_indices.npy", &part->indices, err));
     if (p->weights)
         OG_TRY(og__infer_array_end(p->f, &p->weights, "needed_weights.npy", &part->weights, err));
+    if (p->rows)
+        OG_TRY(og__infer_array_end(p->f, &p->rows, "needed_rows.npy", &part->edges.rows, err));
 out:
     return rc;
 }
@@ -413,11 +444,14 @@ static int open_picking(struct picking *p, struct og_err *err)
     int rc;
     p->seen = og__alloc(p->f->budget, bits_bytes(p->n_nodes), OG__INFER_NODES, err);
     OG_TRY(p->seen ? take_hop(p, 0, err) : -ENOMEM);
-    OG_TRY(og__infer_array_new(p->f, "needed_indptr.npy", OG__NPY_I64, &p->indptr, err));
-    OG_TRY(og__infer_array_new(p->f, "needed_nodes.npy", OG__NPY_I32, &p->raw, err));
-    OG_TRY(og__infer_array_new(p->f, "needed_indices.npy", OG__NPY_I32, &p->indices, err));
+    OG_TRY(og__infer_array_new(p->f, "needed_indptr.npy", OG__NPY_I64, 1, &p->indptr, err));
+    OG_TRY(og__infer_array_new(p->f, "needed_nodes.npy", OG__NPY_I32, 1, &p->raw, err));
+    OG_TRY(og__infer_array_new(p->f, "needed_indices.npy", OG__NPY_I32, 1, &p->indices, err));
     if (og__infer_reads_weights(p->f))
-        OG_TRY(og__infer_array_new(p->f, "needed_weights.npy", OG__NPY_F32, &p->weights, err));
+        OG_TRY(og__infer_array_new(p->f, "needed_weights.npy", OG__NPY_F32, 1, &p->weights, err));
+    if (reads_rows(p->f))
+        OG_TRY(og__infer_array_new(p->f, "needed_rows.npy", p->f->lists->edges.rows.type,
+                                   p->f->lists->edges.dim, &p->rows, err));
     OG_TRY(og__npy_append(p->indptr, &zero, 1, err));
 out:
     return rc;
@@ -431,7 +465,7 @@ static void close_picking(struct picking *p)
         og__release(b, p->hop[h].bits, bits_bytes(p->n_nodes), OG__INFER_NODES);
         og__release(b, p->hop[h].order, rank_bytes(p->n_nodes), OG__INFER_NODES);
     }
-    struct og_npy_writer *const writers[] = {p->indptr, p->raw, p->indices, p->weights};
+    struct og_npy_writer *const writers[] = {p->indptr, p->raw, p->indices, p->weights, p->rows};
     for (size_t i = 0; i < OG_COUNT(writers); i++)
         og__npy_discard(writers[i]);
 }
@@ -473,7 +507,9 @@ int og__infer_pick(struct og_inference *f, struct og_err *err)
                                      .name = "",
                                      .indptr = {.fd = -1},
                                      .indices = {.fd = -1},
-                                     .weights = {.fd = -1}};
+                                     .weights = {.fd = -1},
+                                     .edges = f->lists->edges};
+    f->picked.edges.rows = (struct og_npy){.fd = -1};
     OG_TRY(open_picking(&p, err));
     OG_TRY(find_nodes(&p, err));
     OG_TRY(list_ids(&p, err));
@@ -499,6 +535,7 @@ void og__infer_release_picked(struct og_inference *f)
     og__npy_close(&f->picked.indptr);
     og__npy_close(&f->picked.indices);
     og__npy_close(&f->picked.weights);
+    og__npy_close(&f->picked.edges.rows);
 }
 
 uint32_t og__needed_number(const struct og_needed *d, uint32_t node)
@@ -554,7 +591,7 @@ int og__infer_pick_degrees(struct og_inference *f, struct og_err *err)
     for (uint64_t i = first; i < d->n_ids; i++)
         og__bits_add(rim, d->ids[i]);
     int rc;
-    OG_TRY(open_walk(&w, f, f->whole, err));
+    OG_TRY(open_walk(&w, f, f->whole, false, err));
     OG_TRY(walk_marked(&w, rim, "find", count_list, &c, err));
 out:
     close_walk(&w);

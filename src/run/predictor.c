@@ -41,8 +41,8 @@ struct worker {
     struct og_predictor *p;
     pthread_t thread;
     struct og_sampler *sampler;
-    struct og_reader **reader; /* [groups]; NULL: without features */
-    struct og_rows *rows;      /* [groups] of the batch */
+    struct og_reader **reader; /* [row groups]; NULL: without features */
+    struct og_rows *rows;      /* [row groups] of the batch */
     struct og_batch_memory sampled;
     struct growing order; /* positions in the batch by node: node << 32 | row of its group */
     struct growing nodes, index, features, made;
@@ -92,7 +92,7 @@ static void drop(struct worker *w, struct growing *a)
 static int open_worker(struct worker *w, struct og_err *err)
 {
     struct og_session *s = w->p->s;
-    const struct og_graph *g = s->workload.graph;
+    const struct og_graph *g = s->workload.row_graph;
     const struct og_reader_options opt = {
         .io = s->config.opt.io, .profile = s->workload.profile, .log = &s->config.log};
     int rc;
@@ -113,7 +113,7 @@ out:
 
 static void close_worker(struct worker *w)
 {
-    const struct og_graph *g = w->p->s->workload.graph;
+    const struct og_graph *g = w->p->s->workload.row_graph;
     for (uint32_t k = 0; w->reader && k < g->n_groups; k++)
         og__reader_close(w->reader[k]);
     og__sampler_close(w->sampler);
@@ -144,10 +144,15 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Counts the batch's nodes of each group, and numbers them there; returns bytes of their rows. */
+static uint32_t n_units(const struct worker *w)
+{
+    return og__plans_units(&w->p->s->workload) ? w->sampled.batch.n_units : 0;
+}
+
+/* Numbers the batch's nodes and units of edges within their groups. Returns bytes of their rows. */
 static size_t count_rows(struct worker *w)
 {
-    const struct og_graph *g = w->p->s->workload.graph;
+    const struct og_graph *g = w->p->s->workload.row_graph;
     const struct og_batch *batch = &w->sampled.batch;
     uint64_t *order = w->order.data;
     size_t bytes = 0;
@@ -157,6 +162,9 @@ static size_t count_rows(struct worker *w)
                                       .dtype = g->group[k].dtype};
     for (uint32_t i = 0; i < batch->n_ids; i++)
         order[i] = (uint64_t)batch->ids[i] << 32 | w->rows[og__group_of(g, batch->ids[i])].n++;
+    order += batch->n_ids;
+    for (uint32_t i = 0; i < n_units(w); i++)
+        order[i] = (uint64_t)batch->units[i] << 32 | w->rows[og__group_of(g, batch->units[i])].n++;
     for (uint32_t k = 0; k < g->n_groups; k++)
         bytes += w->rows[k].n * w->rows[k].stride;
     return bytes;
@@ -165,8 +173,8 @@ static size_t count_rows(struct worker *w)
 /* Reads each row once, in the order of the file; index[] has where the batch's rows are. */
 static int read_rows(struct worker *w, struct og_err *err)
 {
-    const struct og_graph *g = w->p->s->workload.graph;
-    const uint32_t n = w->sampled.batch.n_ids;
+    const struct og_graph *g = w->p->s->workload.row_graph;
+    const size_t n = (size_t)w->sampled.batch.n_ids + n_units(w);
     int rc;
     OG_TRY(grow(w, &w->order, n * sizeof(uint64_t), err));
     OG_TRY(grow(w, &w->nodes, n * sizeof(uint32_t), err));
@@ -205,7 +213,9 @@ static int compute(struct worker *w, struct og_err *err)
     if (rc < 0)
         return rc;
     pthread_mutex_lock(&p->computing);
-    rc = og__model_forward(m, batch, w->rows, NULL, NULL, NULL, err);
+    rc = og__model_forward(m, batch, w->rows,
+                           og__learner_view(p->s->learner.edges, &p->s->workload, w->rows), NULL,
+                           NULL, err);
     if (rc == 0)
         rc = og__model_fetch(m, w->made.data, og__model_logits(m), bytes, err);
     pthread_mutex_unlock(&p->computing);
@@ -367,9 +377,6 @@ static int open_session(struct og_predictor *p, const char *dataset, const char 
     OG_TRY(choose_options(&own, opt, checkpoint, err));
     OG_TRY(og__session_of_checkpoint(&p->s, dataset, checkpoint, &own, OG__WANT_EVERY, "",
                                      &p->observer, err));
-    if (og__plans_units(&p->s->workload))
-        OG_TRY(og__fail(err, -ENOTSUP, "use predict, which takes all nodes",
-                        "%s: uses features of edges, which requests do not read yet", checkpoint));
     if (p->s->workload.seeds.trees)
         OG_TRY(
             og__fail(err, -ENOTSUP, "use eval, which samples as training did",

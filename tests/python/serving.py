@@ -34,6 +34,27 @@ def test_equal_to_predict():
                 assert predictor.columns == CLASSES and (predictor.predict(nodes[:9]) == made[:9].argmax(1)).all()
 
 
+def test_features_of_edges():
+    rng = np.random.default_rng(6)
+    arrays = arrays_of_a_graph()
+    edges = rng.standard_normal((arrays["edge_index"].shape[1], 5)).astype(np.float32)
+    outgrow.write("edges", **arrays, edge_attr=edges)
+    n = {"a": 300, "b": 200}
+    ends = {("a", "to", "b"): ("a", "b"), ("b", "back", "a"): ("b", "a"), ("a", "bare", "a"): ("a", "a")}
+    outgrow.write("edges-typed", x={t: rng.standard_normal((m, 6)).astype(np.float32) for t, m in n.items()}, y={"a": np.arange(300) % CLASSES}, train={"a": np.arange(300)},
+                  edge_index={r: np.stack([rng.integers(0, n[s], 1500), rng.integers(0, n[d], 1500)]) for r, (s, d) in ends.items()},
+                  edge_attr={r: rng.standard_normal((1500, 3 + i)).astype(np.float32) for i, r in enumerate(ends) if r[1] != "bare"})
+    for dataset, model in ("edges", "gine"), ("edges", "transformer"), ("edges-typed", "gatv2"):
+        checkpoint = trained(dataset, f"{dataset}-{model}", "--model", model)
+        outgrow.predict(dataset, checkpoint, "out.npy", memory="256M", **({"fanout": [-1, -1]} if "typed" in dataset else {}))
+        every = np.load("out.npy")
+        os.remove("out.npy")
+        nodes = rng.integers(0, 300, 100)
+        for topology in "memory", "disk":
+            with outgrow.Predictor(checkpoint, dataset, topology=topology, **MEMORY) as predictor:
+                assert np.abs(predictor(nodes) - every[nodes]).max() < 1e-5 * max(1, np.abs(every).max()), (dataset, model, topology)
+
+
 def test_types():
     outgrow.generate("typed", types="paper:600:8,author:400:6,venue:30:0", classes=4,
                      relations="author:writes:paper:3,paper:cites:paper:4,paper:written:author:3,venue:has:paper:1,paper:in:venue:9")

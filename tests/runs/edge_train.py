@@ -132,6 +132,18 @@ def test_judged():
     assert accuracy[0] > 0.9 and abs(accuracy[0] - accuracy[1]) < 2e-3, said
 
 
+def test_predicted_nodes():
+    nodes = np.random.default_rng(3).choice(N, 60, replace=False)
+    np.save("some.npy", nodes)
+    for dataset in "graph", "typed":
+        Run(f"nodes-{dataset}", dataset, "transformer")
+        for out, way in ("every.npy", []), (f"{dataset}.npy", ["--nodes", "some.npy"]):
+            run("predict", dataset, "--checkpoint", f"nodes-{dataset}/checkpoint.safetensors", "--out", out, *way, *(["--fanout", "-1,-1"] if dataset == "typed" else []))
+        every, some = np.load("every.npy"), np.load(f"{dataset}.npy")
+        assert np.abs(some - every[nodes]).max() < 1e-5 * np.abs(every).max()
+        os.remove("every.npy")
+
+
 def test_types():
     want = Run("typed-memory", "typed", "gatv2")
     for number, way in enumerate((["--policy", "belady", "--cache", "5%"], ["--policy", "lru", "--cache", "10%"], ["--policy", "degree", "--cache", "10%", "--topology", "disk"], ["--executors", "2"])):

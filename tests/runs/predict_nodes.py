@@ -45,6 +45,7 @@ def write_graph():
     os.makedirs("source")
     ids = rng.permutation(N)
     arrays = {"edges": edges, "feat": rng.standard_normal((N, D)).astype(np.float32), "label": np.arange(N) % C, "edge_weight": rng.random(len(edges)).astype(np.float32),
+              "edge_attr": rng.standard_normal((len(edges), 7)).astype(np.float16),
               "train": ids[:1000], "valid": ids[1000:1100], "test": ids[1100:1150]}
     for name, array in arrays.items():
         np.save(f"source/{name}.npy", array)
@@ -74,7 +75,7 @@ def check_models():
     nodes = rng.choice(N, 40, replace=False)
     np.save("some.npy", nodes)
     largest = 0.0
-    for i, options in enumerate((["sage"], ["gcn"], ["gat"], ["gin"], ["gatv2"], ["gcn", "--edge-weights", "multiply"], ["sage", "--edge-weights", "mean"],
+    for i, options in enumerate((["sage"], ["gcn"], ["gat"], ["gin"], ["gatv2"], ["gine"], ["transformer"], ["gat", "--edge-features", "off"], ["gcn", "--edge-weights", "multiply"], ["sage", "--edge-weights", "mean"],
                                  ["sage", "--aggregator", "max", "--norm", "layer", "--residual"], ["pinsage", "--sampler", "walk"], ["gcn", "--fanout", "3,3,3"])):
         layers = 3 if "3,3,3" in options else 2
         run("train", "graph", "--fanout", "3,3", "--hidden", "8", "--batch", "200", "--epochs", "1", "--run", f"run{i}", *MEMORY, "--model", *options)
