@@ -71,6 +71,7 @@ struct splitter {
     const struct og_edge_split *split;
     const bool *requested; /* [n_relations] */
     const char *folder;
+    bool rows; /* with features of edges */
     struct og_budget *budget;
     struct og_npy_writer *edges[OG__SPLITS];
     struct og_npy_writer *relations[OG__SPLITS]; /* of these edges; NULL if homogeneous */
@@ -182,12 +183,13 @@ static void name_file(char out[48], const struct splitter *w, enum og__array a)
 static int split_relation(struct splitter *w, struct og_err *err)
 {
     struct og_edge_walk walk;
-    char indptr[48], indices[48], weights[48];
-    const struct og_thinned_files files = {indptr, indices, weights};
+    char indptr[48], indices[48], weights[48], rows[48];
+    const struct og_thinned_files files = {indptr, indices, weights, w->rows ? rows : NULL};
     int rc;
     name_file(indptr, w, OG__INDPTR);
     name_file(indices, w, OG__INDICES);
     name_file(weights, w, OG__WEIGHTS);
+    name_file(rows, w, OG__EDGE_FEATURES);
     OG_TRY(og__edge_walk_open(&walk, &w->g->relation[w->at], w->budget, err));
     OG_TRY(og__thinned_create(&w->left, &walk, w->folder, &files, err));
     OG_TRY(og__edge_walk(&walk, split_list, end_list, w, err));
@@ -219,6 +221,9 @@ static int refer_to_relation(struct splitter *w, struct og_err *err)
     int rc = 0;
     for (enum og__array a = OG__INDPTR; a <= OG__WEIGHTS; a++)
         OG_TRY(refer_to(w, og__relation_array(w->g, w->at, a).text, array[a], err));
+    if (w->rows)
+        OG_TRY(refer_to(w, og__relation_array(w->g, w->at, OG__EDGE_FEATURES).text, &r->edges.rows,
+                        err));
     w->left.kept = r->n_edges;
 out:
     return rc;
@@ -326,12 +331,13 @@ static void close_splitter(struct splitter *w)
 }
 
 int og__edge_split_write(const struct og_graph *g, const struct og_edge_split *s,
-                         const bool *requested, const char *folder, struct og_budget *b,
+                         const bool *requested, bool rows, const char *folder, struct og_budget *b,
                          struct og_err *err)
 {
     struct splitter w = {.g = g,
                          .split = s,
                          .requested = requested,
+                         .rows = rows,
                          .folder = folder,
                          .budget = b,
                          .root = json_deep_copy(g->meta),
@@ -354,14 +360,15 @@ out:
     return rc;
 }
 
-uint64_t og__edge_split_bytes(const struct og_graph *g)
+uint64_t og__edge_split_bytes(const struct og_graph *g, bool rows)
 {
     const size_t beside = og__form_of(g)->lists_relations * sizeof(int32_t);
     const uint64_t list = 2 * og__npy_size(list_type(g)) + beside;
     uint64_t bytes = 8 * OG_MIB;
     for (uint32_t r = 0; r < g->n_relations; r++) {
         const struct og_relation *of = &g->relation[r];
-        const uint64_t edge = og__npy_size(of->indices.type) + (of->weights.fd >= 0 ? 4 : 0) + list;
+        const uint64_t edge = og__npy_size(of->indices.type) + (of->weights.fd >= 0 ? 4 : 0) +
+                              (rows ? og__file_row_bytes(&of->edges) : 0) + list;
         bytes += (uint64_t)of->n_edges * edge + ((uint64_t)of->n_nodes + 1) * 8;
     }
     return bytes;

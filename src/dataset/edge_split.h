@@ -35,15 +35,16 @@ OG_MUST_CHECK int og__edge_split_parse(struct og_edge_split *s, const char *text
 bool og__edge_split_same(const char *a, const char *b);
 enum og__split og__edge_split_of(const struct og_edge_split *s, uint32_t u, uint32_t v);
 
-/* Writes the remaining graph into existing folder `folder`: a dataset with edge lists. Other arrays
- * stay in place. requested[n_relations]: the relations to learn. Their held-out edges leave every
- * relation between the same two groups, so that no other relation, such as the reverse, reveals
- * them. In a homogeneous graph that is symmetric, an edge and its reverse are one row of the lists,
- * else two. Self-loops stay and are never targets. Buffers come from the budget as "edge split". */
+/* Writes the remaining graph into existing folder `folder`: a dataset with edge lists. With
+ * `rows` it has features of edges, otherwise none. Other arrays stay in place.
+ * requested[n_relations]: the relations to learn. Their held-out edges leave every relation between
+ * the same two groups, so that no other relation, such as the reverse, reveals them. In a
+ * homogeneous graph that is symmetric, an edge and its reverse are one row of the lists, else two.
+ * Self-loops stay and are never targets. Buffers come from the budget as "edge split". */
 OG_MUST_CHECK int og__edge_split_write(const struct og_graph *g, const struct og_edge_split *s,
-                                       const bool *requested, const char *folder,
+                                       const bool *requested, bool rows, const char *folder,
                                        struct og_budget *b, struct og_err *err);
-uint64_t og__edge_split_bytes(const struct og_graph *g); /* that it writes, at most; */
-uint64_t og__edge_split_written(const char *folder);     /* and those written */
+uint64_t og__edge_split_bytes(const struct og_graph *g, bool rows); /* that it writes, at most; */
+uint64_t og__edge_split_written(const char *folder);                /* and those written */
 
 #endif

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-enum { NODES = 4096, PIECE = 64 * 1024 };
+enum { NODES = 4096, PIECE = 64 * 1024, ROWS_BYTES = 1 << 20 };
 static const char part[] = "edge split";
 
 int og__edge_walk_open(struct og_edge_walk *w, const struct og_relation *r, struct og_budget *b,
@@ -49,7 +49,7 @@ static int walk_nodes(struct og_edge_walk *w, int64_t node, int64_t n, og_edge_v
     for (int64_t v = 0; v < n; v++) {
         for (int64_t at = w->ptr[v], to; at < w->ptr[v + 1]; at = to) {
             if (at == first + filled) {
-                first = at;
+                first = w->first = at;
                 filled = OG_MIN(w->ptr[n] - at, (int64_t)PIECE);
                 OG_TRY(read_piece(w, first, filled, err));
             }
@@ -84,6 +84,41 @@ out:
 const char *const og__edge_files[OG__SPLITS] = {"train_edges.npy", "valid_edges.npy",
                                                 "test_edges.npy"};
 
+static int create_rows(struct og_thinned *t, const struct og_edge_walk *w, const char *folder,
+                       const char *name, struct og_err *err)
+{
+    const struct og_group *edges = &w->of->edges;
+    t->budget = w->budget;
+    t->bytes = OG_MAX((size_t)ROWS_BYTES, og__file_row_bytes(edges));
+    t->first = t->n = 0;
+    t->row = og__alloc(t->budget, t->bytes, part, err);
+    return t->row ? og__array_create(&t->rows, folder, name, edges->rows.type, 2, edges->dim, err)
+                  : -ENOMEM;
+}
+
+static void drop_rows(struct og_thinned *t)
+{
+    if (t->row)
+        og__release(t->budget, t->row, t->bytes, part);
+    t->row = NULL;
+}
+
+/* Edges come in their order, so rows are read once. */
+static int keep_row(struct og_thinned *t, const struct og_relation *r, int64_t edge,
+                    struct og_err *err)
+{
+    const size_t row = og__file_row_bytes(&r->edges);
+    int rc;
+    if (edge >= t->first + t->n) {
+        t->first = edge;
+        t->n = OG_MIN((int64_t)(t->bytes / row), r->n_edges - edge);
+        OG_TRY(og__npy_read(&r->edges.rows, t->first, t->n, t->row, err));
+    }
+    rc = og__npy_append(t->rows, t->row + (size_t)(edge - t->first) * row, 1, err);
+out:
+    return rc;
+}
+
 int og__thinned_create(struct og_thinned *t, const struct og_edge_walk *w, const char *folder,
                        const struct og_thinned_files *files, struct og_err *err)
 {
@@ -94,6 +129,8 @@ int og__thinned_create(struct og_thinned *t, const struct og_edge_walk *w, const
     OG_TRY(og__array_create(&t->indices, folder, files->indices, id, 1, 1, err));
     if (w->weight)
         OG_TRY(og__array_create(&t->weights, folder, files->weights, OG__NPY_F32, 1, 1, err));
+    if (files->rows && w->of->edges.dim > 0)
+        OG_TRY(create_rows(t, w, folder, files->rows, err));
     OG_TRY(og__thinned_end_list(t, err)); /* of no node: where the first begins */
 out:
     return rc;
@@ -108,6 +145,8 @@ int og__thinned_keep(struct og_thinned *t, const struct og_edge_walk *w, size_t 
     OG_TRY(og__npy_append(t->indices, is_narrow ? (const void *)&narrow : &w->src[i], 1, err));
     if (t->weights)
         OG_TRY(og__npy_append(t->weights, &w->weight[i], 1, err));
+    if (t->rows)
+        OG_TRY(keep_row(t, w->of, w->first + (int64_t)i, err));
     t->kept++;
 out:
     return rc;
@@ -125,6 +164,8 @@ int og__thinned_finish(struct og_thinned *t, const struct og_thinned_files *file
     OG_TRY(og__array_finish(&t->indptr, files->indptr, checksums, err));
     OG_TRY(og__array_finish(&t->indices, files->indices, checksums, err));
     OG_TRY(og__array_finish(&t->weights, files->weights, checksums, err));
+    OG_TRY(og__array_finish(&t->rows, files->rows, checksums, err));
+    drop_rows(t);
 out:
     return rc;
 }
@@ -134,6 +175,8 @@ void og__thinned_discard(struct og_thinned *t)
     og__npy_discard(t->indptr);
     og__npy_discard(t->indices);
     og__npy_discard(t->weights);
+    og__npy_discard(t->rows);
+    drop_rows(t);
     *t = (struct og_thinned){0};
 }
 

@@ -8,7 +8,8 @@
 
 struct og_edge_walk {
     const struct og_relation *of;
-    int64_t *src;  /* of a piece of a list */
+    int64_t first; /* of a piece of lists, its first edge, */
+    int64_t *src;  /* sources */
     float *weight; /* the same; NULL: edges have none */
     int64_t *ptr;
     struct og_budget *budget;
@@ -29,17 +30,23 @@ OG_MUST_CHECK int og__edge_walk(struct og_edge_walk *w, og_edge_visit *visit, og
 /* The lists of a graph or relation without the held-out edges, and their files. */
 struct og_thinned_files {
     const char *indptr, *indices, *weights;
+    const char *rows; /* of features of edges; NULL: without */
 };
 struct og_npy_writer;
 struct og_thinned {
-    struct og_npy_writer *indptr, *indices, *weights;
+    struct og_npy_writer *indptr, *indices, *weights, *rows;
     int64_t kept; /* edges so far */
+    /* features of edges [first, first + n) */
+    char *row;
+    size_t bytes;
+    int64_t first, n;
+    struct og_budget *budget;
 };
-/* With weights if the walked edges have them. */
+/* With weights, and with `files->rows` features, if the walked edges have them. */
 OG_MUST_CHECK int og__thinned_create(struct og_thinned *t, const struct og_edge_walk *w,
                                      const char *folder, const struct og_thinned_files *files,
                                      struct og_err *err);
-/* Keeps edge w->src[i] with its weight; its id keeps the input's dtype. */
+/* Keeps edge w->src[i] with its weight and features; its id keeps the input's dtype. */
 OG_MUST_CHECK int og__thinned_keep(struct og_thinned *t, const struct og_edge_walk *w, size_t i,
                                    struct og_err *err);
 OG_MUST_CHECK int og__thinned_end_list(struct og_thinned *t, struct og_err *err);

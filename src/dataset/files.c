@@ -25,7 +25,7 @@ static const struct {
     {"indptr.npy", "all commands"},
     {"indices.npy", "all commands"},
     {"weights.npy", "--sampler weighted"},
-    {"edge_features.npy", "export"},
+    {"edge_features.npy", "train, eval and predict of models that use them, loaders"},
     {"edge_ids.npy", "you: the number that each edge had in the source"},
     {"features.npy", "train, eval, predict, pack, sample --with-features, loaders"},
     {"labels.npy", "train and eval of nodes, loaders"},

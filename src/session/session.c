@@ -236,10 +236,8 @@ static int start_session(struct og_session *s, const char *dataset,
     s->budget = og__budget_new(s->memory.limit);
     if (!s->budget)
         return og__fail_errno(err, -ENOMEM, NULL, "budget");
-    const bool has = og__session_has_edge_features(s); /* edges that stay do not have them */
-    rc = og__session_hold_out(s, err);
-    OG_TRY(rc);
-    OG_TRY(og__session_use_edges(s, model, has, err));
+    OG_TRY(og__session_use_edges(s, model, err));
+    OG_TRY(og__session_hold_out(s, err));
     OG_TRY(resolve_rows(s, err));
     OG_TRY(og__session_know_edges(s, err));
 out:

@@ -36,34 +36,30 @@ static int check_sampling(const struct og_session *s, struct og_err *err)
     if (opt->samples)
         return og__fail(err, -EINVAL, "leave out one of them",
                         "%s: pre-sampled batches do not have them", what);
-    if (s->held_out)
+    if (s->held_out && s->config.want & OG__WANT_EDGES)
         return og__fail(err, -EINVAL, "use --edge-split " OG__OWN_EDGES ", or leave them out",
                         "%s: some are held out, so the others have other places", what);
     return 0;
 }
 
+static bool has_rows(const struct og_graph *g)
+{
+    bool has = false;
+    for (uint32_t r = 0; r < g->n_relations; r++)
+        has |= g->relation[r].edges.dim > 0;
+    return has;
+}
+
 static int check_rows(const struct og_session *s, struct og_err *err)
 {
     const struct og_graph *g = s->workload.graph;
-    bool some = false;
-    for (uint32_t r = 0; r < g->n_relations; r++)
-        some |= g->relation[r].edges.dim > 0;
-    if (!some)
+    if (!has_rows(g))
         return og__fail(err, -EINVAL, "import the graph with an edge_attr.npy, or leave them out",
                         "%s: has no features of edges", g->path);
     return 0;
 }
 
 /* ---- does the model see them? ---- */
-
-bool og__session_has_edge_features(const struct og_session *s)
-{
-    const struct og_graph *g = s->workload.graph;
-    bool has = false;
-    for (uint32_t r = 0; r < g->n_relations; r++)
-        has |= g->relation[r].edges.dim > 0;
-    return has;
-}
 
 /* Why batches of these options cannot have them; NULL: they can. */
 static const char *obstacle(const struct og_session *s)
@@ -75,8 +71,6 @@ static const char *obstacle(const struct og_session *s)
         return "devices do not compute with them yet";
     if (opt->samples)
         return "pre-sampled batches do not have them";
-    if (s->held_out)
-        return "some edges are held out, so the others have other places";
     if (og__exchanges(&s->config))
         return "--exchange does not bring them yet";
     return NULL;
@@ -114,10 +108,11 @@ static const char *way_out(const struct og_session *s, const struct og_model_con
                : "import the graph with an edge_attr.npy, or use --edge-features off";
 }
 
-int og__session_use_edges(struct og_session *s, const struct og_model_config *model, bool has,
+int og__session_use_edges(struct og_session *s, const struct og_model_config *model,
                           struct og_err *err)
 {
     struct og_config *c = &s->config;
+    const bool has = has_rows(s->workload.graph);
     const char *why = obstacle(s);
     if (!og__reads_as_a_model(c) && !(c->want & OG__WANT_COUNTED))
         return 0;

@@ -81,10 +81,10 @@ OG_MUST_CHECK int og__know_disks(struct og_workload *f, const struct og_options 
 OG_MUST_CHECK int og__know_graph(struct og_workload *f, const struct og_options *opt,
                                  struct og_err *err);
 /* Decides whether the run's model sees features of edges. The given model says it, or
- * --edge-features. With `has` the dataset has some; warns where they have no effect. */
-bool og__session_has_edge_features(const struct og_session *s);
+ * --edge-features. Warns where they have no effect. Before edges are held out: those that stay
+ * have features if they are seen. */
 OG_MUST_CHECK int og__session_use_edges(struct og_session *s, const struct og_model_config *model,
-                                        bool has, struct og_err *err);
+                                        struct og_err *err);
 /* Units of edges and their groups of rows, as far as batches have them. Once edges are held out and
  * the dtypes of rows are known; refuses options without them. */
 OG_MUST_CHECK int og__session_know_edges(struct og_session *s, struct og_err *err);

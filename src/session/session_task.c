@@ -80,7 +80,7 @@ out:
 static int make_folder(struct og_session *s, const char *where, struct og_err *err)
 {
     const struct og_graph *g = s->workload.graph;
-    const uint64_t bytes = og__edge_split_bytes(g);
+    const uint64_t bytes = og__edge_split_bytes(g, s->config.want & OG__WANT_EDGE_ROWS);
     const uint64_t room = og__whole_room(&s->config);
     char size[32];
     char allowed[32];

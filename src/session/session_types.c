@@ -57,7 +57,8 @@ int og__session_write_left(struct og_session *s, const char *folder, struct og_g
     int rc;
     OG_TRY(og__edge_split_parse(&split, s->config.opt.edge_split, err));
     OG_TRY(og__session_ask_relations(s, requested, err));
-    OG_TRY(og__edge_split_write(s->workload.graph, &split, requested, folder, s->budget, err));
+    OG_TRY(og__edge_split_write(s->workload.graph, &split, requested,
+                                s->config.want & OG__WANT_EDGE_ROWS, folder, s->budget, err));
     OG_TRY(og__graph_open(folder, left, err));
 out:
     return rc;

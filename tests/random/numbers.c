@@ -128,8 +128,7 @@ static void draw_task(struct settings *s, struct draw *d, const struct graph *g)
         settings_put(s, "loss", "mae");
     if (g->edge_labels && draw_chance(d, 50))
         settings_put(s, "task", "%s", g->labels == LABELS_VALUES ? "edge_regression" : "edge");
-    const bool held_out = !g->edge_lists; /* then the others' features are not read */
-    if (settings_get(s, "task") || (held_out && needs_edges(s)) || !draw_chance(d, 25)) {
+    if (settings_get(s, "task") || !draw_chance(d, 25)) {
         draw_classes(s, d, g);
         return;
     }
@@ -144,7 +143,7 @@ static void draw_task(struct settings *s, struct draw *d, const struct graph *g)
     settings_put(s, "negatives", "%d", draw_from(d, 1, 3));
     settings_put(s, "negative", "%s", DRAW_WORD(d, "uniform", "batch"));
     settings_put(s, "eval-negatives", "%d", draw_from(d, 1, 12));
-    if (held_out && draw_chance(d, 60))
+    if (!g->edge_lists && draw_chance(d, 60))
         settings_put(s, "edge-split", "%s", DRAW_WORD(d, "60/20/20", "98/1/1", "100/0/0"));
 }
 
@@ -213,8 +212,7 @@ static void draw_edge_features(struct settings *s, struct draw *d, const struct 
     bool some = g->rows.dim > 0;
     for (int r = 0; r < g->n_relations; r++)
         some |= g->relation[r].rows.dim > 0;
-    const bool obstructed = settings_get(s, "device") || settings_are(s, "sampler", "walk") ||
-                            (settings_are(s, "task", "link") && !g->edge_lists);
+    const bool obstructed = settings_get(s, "device") || settings_are(s, "sampler", "walk");
     if (needs_edges(s))
         settings_put(s, "edge-features", "on");
     else if (attends && some && !obstructed)

@@ -17,9 +17,10 @@ static void remove_file(const char *folder, const char *name)
 
 static void remove_dataset(const char *folder)
 {
-    static const char *const files[] = {
-        "meta.json",  "indptr.npy", "indices.npy",     "weights.npy",     "features.npy",
-        "labels.npy", "train.npy",  "train_edges.npy", "valid_edges.npy", "test_edges.npy"};
+    static const char *const files[] = {"meta.json",       "indptr.npy",    "indices.npy",
+                                        "weights.npy",     "features.npy",  "edge_features.npy",
+                                        "labels.npy",      "train.npy",     "train_edges.npy",
+                                        "valid_edges.npy", "test_edges.npy"};
     for (size_t i = 0; i < OG_COUNT(files); i++)
         remove_file(folder, files[i]);
     rmdir(folder);
@@ -54,16 +55,27 @@ static float weight_of(int v, int u)
 }
 
 /* Weights say which edge they are of. */
+/* Wide, so that several reads bring all. */
+enum { EDGE_DIM = 200 };
+
+static void edge_row(int v, int u, float *row)
+{
+    for (int j = 0; j < EDGE_DIM; j++)
+        row[j] = (float)(v * 1000 + u) + (float)j / EDGE_DIM;
+}
+
 static struct og_graph *write_graph(const struct graph *g, const char *folder)
 {
     int64_t *indptr = calloc(NODES + 1, sizeof(*indptr));
     int32_t *indices = calloc((size_t)g->n_edges, sizeof(*indices));
     float *weights = calloc((size_t)g->n_edges, sizeof(*weights)), features[NODES] = {0};
+    float *rows = calloc((size_t)g->n_edges, EDGE_DIM * sizeof(*rows));
     int64_t n = 0;
     for (int v = 0; v < NODES; v++) {
         for (int u = 0; u < NODES; u++)
             if (g->has[v][u]) {
                 indices[n] = u;
+                edge_row(v, u, rows + n * EDGE_DIM);
                 weights[n++] = weight_of(v, u);
             }
         indptr[v + 1] = n;
@@ -73,6 +85,7 @@ static struct og_graph *write_graph(const struct graph *g, const char *folder)
     test_write_npy(folder, "indices.npy", OG__NPY_I32, 1, n, 1, indices);
     test_write_npy(folder, "weights.npy", OG__NPY_F32, 1, n, 1, weights);
     test_write_npy(folder, "features.npy", OG__NPY_F32, 2, NODES, 1, features);
+    test_write_npy(folder, "edge_features.npy", OG__NPY_F32, 2, n, EDGE_DIM, rows);
     char path[256];
     const char meta[] = "{\"format\": 1, \"num_classes\": 0}";
     snprintf(path, sizeof(path), "%s/meta.json", folder);
@@ -80,6 +93,7 @@ static struct og_graph *write_graph(const struct graph *g, const char *folder)
     free(indptr);
     free(indices);
     free(weights);
+    free(rows);
     struct og_graph *ds;
     struct og_err err = {0};
     if (og__graph_open(folder, &ds, &err) < 0)
@@ -98,8 +112,10 @@ struct split_graph {
 
 static void read_left(struct split_graph *s)
 {
+    const struct og_group *edges = &s->ds->relation->edges;
     struct og_topology t;
-    float weight;
+    float weight, row[EDGE_DIM], expected[EDGE_DIM];
+    assert_int_equal(edges->dim, EDGE_DIM);
     assert_int_equal(og__topology_load(s->ds, OG__NO_WEIGHTS, NULL, &t, NULL), 0);
     for (uint32_t v = 0; v < NODES; v++)
         for (int64_t e = t.indptr[v]; e < t.indptr[v + 1]; e++) {
@@ -107,6 +123,9 @@ static void read_left(struct split_graph *s)
             s->left[v][u] = true;
             assert_int_equal(og__npy_read(&s->ds->relation->weights, e, 1, &weight, NULL), 0);
             assert_true(weight == weight_of((int)v, (int)u)); /* and kept its own */
+            assert_int_equal(og__npy_read(&edges->rows, e, 1, row, NULL), 0);
+            edge_row((int)v, (int)u, expected);
+            assert_memory_equal(row, expected, sizeof(row));
         }
     og__topology_release(&t);
 }
@@ -122,7 +141,7 @@ static struct split_graph *split_graph(bool symmetric, const char *percent)
     struct og_graph *whole = write_graph(s->whole, s->folder[0]);
     assert_int_equal(mkdir(s->folder[1], 0700), 0);
     assert_int_equal(og__edge_split_parse(&how, percent, NULL), 0);
-    if (og__edge_split_write(whole, &how, (const bool[]){true}, s->folder[1], NULL, &err) < 0)
+    if (og__edge_split_write(whole, &how, (const bool[]){true}, true, s->folder[1], NULL, &err) < 0)
         fail_msg("%s", err.message);
     og__graph_close(whole);
     if (og__graph_open(s->folder[1], &s->ds, &err) < 0)
