@@ -193,9 +193,9 @@ static int look_ahead(struct og_exchange *x, struct og_err *err)
     *t = (struct og_round_state){.place = t->place, .trains = round.trains};
     if (round.has) {
         OG_TRY(og__upcoming_next(&x->upcoming, &t->work));
-        t->ids = t->work->sampled.batch.ids;
-        t->n = t->work->sampled.batch.n_ids;
-        OG_TRY(og__exchange_groups_list(x, &t->work->planned, &t->ids, &t->n, err));
+        OG_TRY(og__planned_ids_of(t->work, x->path->workload->planned_groups, err));
+        t->ids = t->work->planned.ids;
+        t->n = t->work->planned.n;
     }
     x->item = round.after;
     OG_TRY(og__exchange_room(x, &t->place, t->n * sizeof(uint32_t), err));

@@ -55,7 +55,7 @@ static void add_group(struct og_exchange *x, const struct og_group *g)
 
 int og__exchange_groups_open(struct og_exchange *x, struct og_err *err)
 {
-    const struct og_graph *g = x->path->workload->graph;
+    const struct og_graph *g = x->path->workload->row_graph;
     const uint32_t n = g->n_groups;
     struct og_exchange_groups *k = &x->groups;
     k->end = calloc(n, sizeof(*k->end));

@@ -106,16 +106,20 @@ static int keep_batch(void *arg, struct og_work *w, struct og_err *err)
 {
     struct counting *c = arg;
     const struct og_batch *batch = &w->sampled.batch;
-    if (batch->n_ids > c->room - c->ptr[c->n])
+    const uint32_t n_units = og__plans_units(&c->s->workload) ? batch->n_units : 0;
+    uint32_t *to = c->ids + c->ptr[c->n];
+    if ((uint64_t)batch->n_ids + n_units > c->room - c->ptr[c->n])
         return og__fail(err, -ENOMEM, "another --seed may have smaller ones",
                         "batches are larger than the first ones promised");
-    memcpy(c->ids + c->ptr[c->n], batch->ids, batch->n_ids * sizeof(*c->ids));
+    memcpy(to, batch->ids, batch->n_ids * sizeof(*to));
+    if (n_units > 0)
+        memcpy(to + batch->n_ids, batch->units, n_units * sizeof(*to));
     if (c->n < c->n_train && c->worker[c->n] == 0) {
         c->from.io.reads += w->sampled_from.io.reads;
         c->from.io.bytes += w->sampled_from.io.bytes;
     }
     c->n++;
-    c->ptr[c->n] = c->ptr[c->n - 1] + batch->n_ids;
+    c->ptr[c->n] = c->ptr[c->n - 1] + batch->n_ids + n_units;
     return 0;
 }
 
@@ -133,7 +137,7 @@ static int sample(struct counting *c, struct og_err *err)
 static int open_groups(struct counting *c, struct og_err *err)
 {
     const struct og_session *s = c->s;
-    const struct og_graph *g = s->workload.graph;
+    const struct og_graph *g = s->workload.row_graph;
     c->apart = g->n_groups > 1;
     c->group = calloc(g->n_groups, sizeof(*c->group));
     c->slots = calloc((size_t)c->workers * g->n_groups, sizeof(*c->slots));
@@ -389,7 +393,7 @@ static int rank_nodes(struct counting *c, uint32_t *hotness, struct og_err *err)
         uint64_t *out = c->slots + (size_t)w * c->n_groups;
         OG_TRY(find_owned_slots(s, hotness, w, slots, err));
         for (uint32_t k = 0; k < c->n_groups; k++)
-            out[k] = slots[c->group[k].of - s->workload.graph->group];
+            out[k] = slots[c->group[k].of - s->workload.row_graph->group];
     }
 out:
     return rc;
@@ -472,7 +476,7 @@ static void tell_types(const struct counting *c)
 {
     for (uint32_t k = 0; k < c->n_groups; k++) {
         const struct og_plan_cost *did = &c->group[k].did;
-        c->s->size[c->group[k].of - c->s->workload.graph->group].epoch = (struct og_plan_cost){
+        c->s->size[c->group[k].of - c->s->workload.row_graph->group].epoch = (struct og_plan_cost){
             scaled(c, did->rows), scaled(c, did->rows - did->misses), scaled(c, did->misses),
             scaled(c, did->reads), scaled(c, did->bytes)};
     }

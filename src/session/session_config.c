@@ -209,9 +209,6 @@ static int resolve_exchange(struct og_config *c, struct og_err *err)
     if (opt->pipeline == OG_PIPELINE_NONE)
         return og__fail(err, -EINVAL, "leave one of the two out",
                         "--exchange: not with --pipeline none");
-    if (c->want & OG__WANT_EDGE_ROWS)
-        return og__fail(err, -EINVAL, "leave one of the two out",
-                        "--exchange: not with features of edges");
     return 0;
 }
 

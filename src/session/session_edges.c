@@ -71,8 +71,6 @@ static const char *obstacle(const struct og_session *s)
         return "devices do not compute with them yet";
     if (opt->samples)
         return "pre-sampled batches do not have them";
-    if (og__exchanges(&s->config))
-        return "--exchange does not bring them yet";
     return NULL;
 }
 

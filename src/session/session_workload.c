@@ -223,7 +223,7 @@ static uint64_t requested_of(const struct og_session *s, const struct og_profili
 static void know_requested(struct og_session *s, const struct og_profiling *profiling)
 {
     struct og_workload *f = &s->workload;
-    const struct og_graph *g = f->graph;
+    const struct og_graph *g = f->row_graph;
     const uint64_t ranks = s->config.share.ranks;
     f->requested_rows = f->own_nodes = 0;
     f->bytes.requested = f->bytes.sent = 0;

@@ -118,6 +118,24 @@ def test_steps_of_several_batches():
         assert got.losses == want.losses and got.weights == want.weights, (way, got.losses, want.losses)
 
 
+def test_exchanged():
+    """An owner reads units of edges as rows of nodes: the bits of one process, and what the plan predicts."""
+    steps = "--accumulate", "4", "--eval-every", "0", "--batch", "100"
+    for dataset, model in ("graph", "gine"), ("typed", "gatv2"):
+        want = Run(f"alone-{dataset}", dataset, model, *steps)
+        for number, (workers, policy) in enumerate(((2, "belady"), (4, "lru"), (2, "degree"), (2, "frequency"))):
+            way = "--workers", workers, "--exchange", "--policy", policy, "--cache", "5%", "--layout", "raw", *(["--topology", "disk"] if policy == "lru" else [])
+            got = Run(f"exchanged-{dataset}-{number}", dataset, model, *steps, *way)
+            assert got.losses == want.losses and got.weights == want.weights, (dataset, way, got.losses, want.losses)
+            plan = json.loads(run("plan", dataset, "--model", model, *COMMON[:-1], *steps, *way, "--superbatch", "all", "--epochs", "1", "--json").stdout)
+            one = Run(f"epoch-{dataset}-{number}", dataset, model, *steps, *way, "--superbatch", "all", "--epochs", "1")
+            epoch, told = one.summary["epochs"][0], plan["exchange"]["workers"]
+            for key in "rows", "hits", "misses", "feature_bytes_read":
+                assert sum(w[key] for w in told) == epoch[key], (dataset, policy, key, told, epoch)
+            for w, did in zip(told, one.summary["workers"]):
+                assert [w[key] for key in ("rows", "hits", "rows_sent")] == [did[key] for key in ("rows", "hits", "rows_sent")], (dataset, policy, w, did)
+
+
 def test_resumed():
     want = Run("long", "graph", "gine", "--epochs", "4")
     Run("short", "graph", "gine", "--epochs", "2")
@@ -189,7 +207,7 @@ def test_simulated():
 def test_said_and_refused():
     said = run("train", "graph", "--run", "said-sage", "--model", "sage", "--fanout", "5", "--batch", "200", "--epochs", "1", "--quiet").stderr
     assert "features of edges have no effect" in said, said
-    for way, word in ((["--sampler", "walk"], "walk"), (["--workers", "2", "--exchange"], "--exchange")):
+    for way, word in ((["--sampler", "walk"], "walk"), (["--device", "virtual"], "devices")):
         said = run("train", "graph", "--run", "refused", "--model", "gatv2", "--edge-features", "on", *way, *COMMON, fails=True).stderr
         assert "features of edges" in said and word in said and "--edge-features off" in said, said
     plan = run("plan", "graph", "--model", "gatv2", "--policy", "belady", "--cache", "5%", *COMMON[:-1]).stdout
