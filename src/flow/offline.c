@@ -51,9 +51,24 @@ static int check_options(const struct og_offline *o, const struct og_offline_for
     return rc;
 }
 
-static int check_extras(const struct og_offline *o, const struct og_offline_for *run, unsigned has,
-                        struct og_err *err)
+/* Are units of edges those of the run? */
+static bool same_units(const struct og_offline_for *run, const json_t *said)
 {
+    bool same = json_array_size(said) == run->graph->n_relations;
+    for (uint32_t r = 0; same && r < run->graph->n_relations; r++)
+        same = json_integer_value(json_array_get(said, r)) == (json_int_t)run->units[r].rows;
+    return same;
+}
+
+static int check_extras(const struct og_offline *o, const struct og_offline_for *run,
+                        const struct og_trace_description *said, struct og_err *err)
+{
+    const unsigned has = said->extras;
+    if (run->extras & OG__WITH_EDGES &&
+        !same_units(run, json_object_get(said->root, "edges_of_unit")))
+        return og__fail(err, -EINVAL, "sample with the same --model, or use --edge-features off",
+                        "--samples %s: without the edges whose features --model %s uses", o->dir,
+                        og__option_word("model", run->opt->model));
     if (has & OG__WITH_DEGREES || !(run->extras & OG__WITH_DEGREES))
         return 0;
     return og__fail(err, -EINVAL, "sample with the same --model, or train another",
@@ -152,7 +167,9 @@ static int open_batches(struct og_offline *o, const struct og_offline_for *run, 
                                            .n_hops = run->opt->n_fanout,
                                            .extras = run->extras,
                                            .n_relations = run->n_relations,
-                                           .n_nodes = (uint64_t)run->graph->n_nodes};
+                                           .n_nodes = (uint64_t)run->graph->n_nodes,
+                                           .end_of_units = run->end_of_units,
+                                           .units = run->units};
     int rc = og__samples_open(&o->samples, &opt, b, err);
     return rc < 0 ? rc : check_batches(o, run, err);
 }
@@ -168,7 +185,7 @@ static int open_folder(struct og_offline *o, const struct og_offline_for *run, s
     o->per_draw = said.batches_per_epoch;
     OG_TRY(check_dataset(o, run, said.root, err));
     OG_TRY(check_options(o, run, said.root, err));
-    OG_TRY(check_extras(o, run, said.extras, err));
+    OG_TRY(check_extras(o, run, &said, err));
     OG_TRY(check_draws(o, run, err));
 out:
     og__trace_description_release(&said);

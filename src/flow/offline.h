@@ -24,6 +24,8 @@ struct og_offline_for {
     const struct og_graph *graph;
     unsigned extras;
     uint32_t n_relations; /* heterogeneous */
+    uint64_t end_of_units;
+    const struct og_edge_unit *units; /* NULL: batches have no edges */
 };
 
 /* Opens opt->samples. -EINVAL, with a remedy, for batches of another dataset or of other options.

@@ -209,6 +209,10 @@ static int run_pack(struct packer *p, const char *dataset, struct og_options *ow
     OG_TRY(path ? og__newdir_begin(&p->dir, path, err)
                 : og__fail_errno(err, -ENOMEM, NULL, "--samples"));
     OG_TRY(og__session_open(&p->s, dataset, own, want, NULL, observer, err));
+    if (og__plans_units(&p->s->workload))
+        OG_TRY(og__fail(err, -ENOTSUP,
+                        "train with --samples: --layout packed packs what its batches miss",
+                        "pack: does not support features of edges yet"));
     OG_TRY(pack_all(p, err));
     OG_TRY(og__json_deliver(result_json(p, path), NULL, out, err));
     OG_TRY(og__newdir_commit(&p->dir, err)); /* last: without a result there is no folder */

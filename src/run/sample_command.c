@@ -197,6 +197,15 @@ static json_t *with_types(json_t *root, const struct og_graph *g)
     return og__json_with(root, "relations", json_deep_copy(json_object_get(meta, "relations")));
 }
 
+/* By relation; 0: its edges have no rows. */
+static json_t *units_json(const struct og_workload *f)
+{
+    json_t *list = json_array();
+    for (uint32_t r = 0; r < f->graph->n_relations; r++)
+        list = og__json_append(list, json_integer((json_int_t)f->edge_units[r].rows));
+    return list;
+}
+
 static int write_description(const struct recorder *r, struct og_err *err)
 {
     const struct og_session *s = r->s;
@@ -214,6 +223,8 @@ static int write_description(const struct recorder *r, struct og_err *err)
         (json_int_t)r->n_rows, "degrees", !!(extras & OG__WITH_DEGREES), "weights",
         !!(extras & OG__WITH_WEIGHTS), "feature_dtype", og__dtype_name(rows->stored), "options",
         og__options_json(&s->config.opt));
+    if (extras & OG__WITH_EDGES)
+        root = og__json_with(root, "edges_of_unit", units_json(&s->workload));
     root = og__identity_with(root, &g->identity);
     if (r->edges)
         root = with_types(root, g);

@@ -80,11 +80,13 @@ static int know_group(struct simulator *m, uint32_t k, struct og_err *err)
 int og__simulator_know_trace(struct simulator *m, struct og_err *err)
 {
     const struct og_trace_description *said = &m->folder.said;
+    static const char hint[] = "give the dataset, the trace with --samples, and the options it was "
+                               "sampled with";
     int rc;
+    if (said->extras & OG__WITH_EDGES)
+        OG_TRY(og__fail(err, -ENOTSUP, hint, "%s: batches with features of edges", m->dir));
     if (said->n_relations > 0 && !said->has_types)
-        OG_TRY(og__fail(err, -ENOTSUP,
-                        "give the dataset, the trace with --samples, and the options it was "
-                        "sampled with",
+        OG_TRY(og__fail(err, -ENOTSUP, hint,
                         "%s: batches of a heterogeneous graph, without the names of its types",
                         m->dir));
     OG_TRY(open_groups(m, said->n_types, calloc(said->n_types, sizeof(*m->bytes)), err));

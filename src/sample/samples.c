@@ -12,6 +12,8 @@ static const char hint[] = "make it again with `outgrow sample`";
 struct og_samples {
     struct og_trace_files files;
     struct og_budget *budget;
+    uint64_t end_of_units;
+    const struct og_edge_unit *units; /* of each relation, or NULL */
     uint32_t n;
     char *spots; /* [n] of struct og_trace_spot */
     size_t spots_bytes, seen_bytes;
@@ -61,6 +63,13 @@ static void note_nodes(struct og_trace_spot *p, int hop, uint64_t first, uint64_
 {
     (void)first;
     p->hop[hop - 1].n_src = n;
+}
+
+static void note_units(struct og_trace_spot *p, int hop, uint64_t first, uint64_t n)
+{
+    (void)hop;
+    p->first_unit = first;
+    p->n_units = n;
 }
 
 /* Numbers of an array, some at a time. */
@@ -149,6 +158,8 @@ static int check_hop(const struct og_samples *s, int hop, struct og_err *err)
         return wrong(k->dst.path, "not as long as the array of sources", err);
     if (k->weight.fd >= 0 && k->weight.shape[0] != k->src.shape[0])
         return wrong(k->weight.path, "not one for each edge", err);
+    if (k->edge.fd >= 0 && k->edge.shape[0] != k->src.shape[0])
+        return wrong(k->edge.path, "not one for each edge", err);
     if (k->rel.fd >= 0 && k->rel.shape[0] != k->src.shape[0])
         return wrong(k->rel.path, "not one for each edge", err);
     return 0;
@@ -212,6 +223,9 @@ static int read_sizes(struct og_samples *s, const char *dir, struct og_err *err)
     n = seeds.shape[0];
     OG_TRY(read_offsets(s, dir, 0, "seeds_ptr", n, s->files.n_nodes, note_seeds, err));
     OG_TRY(check_seeds(s, dir, err));
+    n = s->files.units.shape[0];
+    if (s->files.extras & OG__WITH_EDGES)
+        OG_TRY(read_offsets(s, dir, 0, "units_ptr", n, UINT32_MAX - 1, note_units, err));
     for (int h = 1; h <= s->files.n_hops; h++)
         OG_TRY(read_hop(s, dir, h, err));
 out:
@@ -222,7 +236,7 @@ out:
 static int take_memory(struct og_samples *s, struct og_err *err)
 {
     s->spots_bytes = s->n * og__trace_spot_bytes(s->files.n_hops);
-    s->seen_bytes = (size_t)(s->files.n_nodes / 64 + 1) * 8;
+    s->seen_bytes = (size_t)(OG_MAX(s->files.n_nodes, s->end_of_units) / 64 + 1) * 8;
     s->spots = og__alloc(s->budget, s->spots_bytes, part, err);
     s->seen = og__alloc(s->budget, s->seen_bytes, part, err);
     s->chunk = og__alloc(s->budget, OG__TRACE_CHUNK * sizeof(*s->chunk), part, err);
@@ -243,6 +257,8 @@ int og__samples_open(struct og_samples **out, const struct og_samples_options *o
                                        .n_nodes = opt->n_nodes,
                                        .n_relations = opt->n_relations,
                                        .hint = hint};
+    s->end_of_units = opt->end_of_units;
+    s->units = opt->units;
     int rc;
     OG_TRY(og__trace_files_open(&s->files, OG__ONE_PLACE(opt->dir), err));
     OG_TRY(count_batches(s, opt->dir, err));
@@ -284,7 +300,9 @@ size_t og__samples_memory(const struct og_samples *s)
 static struct og_batch sizes_of(const struct og_samples *s, uint32_t i)
 {
     const struct og_trace_spot *p = spot_of(s, i);
-    struct og_batch b = {.n_hops = (uint32_t)s->files.n_hops, .n_ids = (uint32_t)p->n_ids};
+    struct og_batch b = {.n_hops = (uint32_t)s->files.n_hops,
+                         .n_ids = (uint32_t)p->n_ids,
+                         .n_units = (uint32_t)p->n_units};
     for (int h = 0; h < s->files.n_hops; h++)
         b.hop[h] = (struct og_block){.n_dst = (uint32_t)og__trace_spot_dst(p, h),
                                      .n_src = (uint32_t)p->hop[h].n_src,
@@ -343,6 +361,68 @@ static int check_weights(const struct og_samples *s, const struct og_batch *batc
     return 0;
 }
 
+static int foreign(const struct og_npy *a, struct og_err *err)
+{
+    return og__fail(err, -EIO, hint, "%s: not what was written there", a->path);
+}
+
+/* Rows are looked up by units, and by places among them. */
+static int check_units(const struct og_samples *s, const struct og_batch *batch, struct og_err *err)
+{
+    for (uint32_t i = 0; i < batch->n_units; i++)
+        if (batch->units[i] < s->files.n_nodes || batch->units[i] >= s->end_of_units)
+            return foreign(&s->files.units, err);
+    return all_distinct(s->seen, batch->units, batch->n_units) ? 0 : foreign(&s->files.units, err);
+}
+
+static uint32_t relations_of(const struct og_samples *s)
+{
+    return OG_MAX(s->files.n_relations, 1u);
+}
+
+/* Rows of the units of relation r that the batch has. */
+static uint64_t rows_of(const struct og_samples *s, const struct og_batch *batch, uint32_t r)
+{
+    const uint64_t end = r + 1 < relations_of(s) ? s->units[r + 1].first : s->end_of_units;
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < batch->n_units; i++)
+        n += batch->units[i] >= s->units[r].first && batch->units[i] < end;
+    return n * s->units[r].rows;
+}
+
+static int check_places(const struct og_samples *s, const struct og_batch *batch,
+                        struct og_err *err)
+{
+    for (uint32_t r = 0; r < relations_of(s); r++) {
+        const uint64_t rows = rows_of(s, batch, r);
+        for (uint32_t h = 0; s->units[r].rows > 0 && h < batch->n_hops; h++) {
+            const struct og_block *k = &batch->hop[h];
+            const uint32_t *edge = k->edge;
+            for (uint32_t e = k->indptr[og__first_list(k, r)];
+                 e < k->indptr[og__end_of_lists(k, r)]; e++)
+                if (edge[e] >= rows)
+                    return foreign(&s->files.hop[s->files.n_hops - 1].edge, err);
+        }
+    }
+    return 0;
+}
+
+static int read_units(struct og_samples *s, const struct og_trace_spot *p, bool blocks,
+                      struct og_batch_memory *out, struct og_io_counts *read, struct og_err *err)
+{
+    int rc = 0;
+    if (!(s->files.extras & OG__WITH_EDGES))
+        return 0;
+    if (!blocks)
+        OG_TRY(og__trace_files_units(&s->files, p, out->batch.units, read, err));
+    if (!s->units)
+        return 0;
+    OG_TRY(check_units(s, &out->batch, err));
+    OG_TRY(blocks ? check_places(s, &out->batch, err) : 0);
+out:
+    return rc;
+}
+
 static int read_arrays(struct og_samples *s, const struct og_trace_spot *p, bool blocks,
                        struct og_batch_memory *out, struct og_io_counts *read, struct og_err *err)
 {
@@ -353,6 +433,7 @@ static int read_arrays(struct og_samples *s, const struct og_trace_spot *p, bool
         OG_TRY(og__fail(err, -EIO, hint, "%s: a node twice in a batch", s->files.ids.path));
     if (blocks)
         OG_TRY(og__trace_files_blocks(&s->files, p, s->chunk, out, read, err));
+    OG_TRY(read_units(s, p, blocks, out, read, err));
 out:
     pthread_mutex_unlock(&s->lock);
     return rc;
@@ -368,7 +449,8 @@ static int compare_checks(const struct og_samples *s, uint32_t i, bool blocks,
         return 0;
     const uint64_t *said = s->checks + (size_t)i * OG__CHECKS;
     const bool read[OG__CHECKS] = {true, blocks, blocks && (s->files.extras & OG__WITH_DEGREES),
-                                   blocks && (s->files.extras & OG__WITH_WEIGHTS)};
+                                   blocks && (s->files.extras & OG__WITH_WEIGHTS),
+                                   blocks && (s->files.extras & OG__WITH_EDGES)};
     og__trace_batch_check(batch, blocks, found);
     for (int c = 0; c < OG__CHECKS; c++)
         if (read[c] && found[c] != said[c])
@@ -383,7 +465,7 @@ static void drop_arrays(struct og_batch *batch)
 {
     for (uint32_t h = 0; h < batch->n_hops; h++) {
         struct og_block *k = &batch->hop[h];
-        k->indptr = k->src = k->degree = k->relation = k->dst = NULL;
+        k->indptr = k->src = k->degree = k->edge = k->relation = k->dst = NULL;
         k->weight = NULL;
     }
 }

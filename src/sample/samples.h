@@ -19,6 +19,9 @@ struct og_samples_options {
     unsigned extras; /* OG__WITH_...: blocks are to have them; OG__NESTED */
     uint32_t n_relations;
     uint64_t n_nodes;
+    /* With OG__WITH_EDGES, to check what is read. */
+    uint64_t end_of_units;            /* of all relations */
+    const struct og_edge_unit *units; /* of each; NULL: not known */
 };
 
 /* Takes offsets, and a bit a node, from the budget as "trace". Returns -ENOENT, or -EINVAL for a

@@ -458,7 +458,10 @@ static int fetch_ids(struct og_superbatch *s, uint32_t i, struct og_batch_memory
         return rc;
     if (p->kept == ELSEWHERE) {
         OG_TRY(og__samples_read(s->samples, (uint32_t)p->at, false, scratch, read, err));
-        memcpy(s->ids.base + s->ids.used, scratch->batch.ids, bytes);
+        memcpy(s->ids.base + s->ids.used, scratch->batch.ids, p->n_ids * sizeof(uint32_t));
+        if (units > 0)
+            memcpy(s->ids.base + s->ids.used + p->n_ids * sizeof(uint32_t), scratch->batch.units,
+                   units * sizeof(uint32_t));
     } else {
         struct og_batch into = {.n_ids = (uint32_t)p->n_ids,
                                 .ids = (void *)(s->ids.base + s->ids.used)};

@@ -15,12 +15,11 @@ struct column {
 };
 
 struct og_trace_writer {
-    struct column seeds, ids;
+    struct column seeds, ids, units; /* units: NULL unless stored */
     struct hop_columns {
         struct og_npy_writer *src, *dst, *ptr, *nodes;
         struct og_npy_writer *degree, *weight, *edge, *rel; /* NULL unless stored */
     } hop[OG_MAX_HOPS];
-    struct og_npy_writer *units;          /* likewise */
     struct og_npy_writer *rows;           /* of places */
     struct og_npy_writer *labels, *check; /* NULL unless stored */
     struct og_trace_options opt;
@@ -87,6 +86,11 @@ out:
     return rc < 0 ? rc : append_int64(c->ptr, 0, err);
 }
 
+static int n_checks(const struct og_trace_options *opt)
+{
+    return opt->extras & OG__WITH_EDGES ? OG__CHECKS : OG__CHECK_UNITS;
+}
+
 int og__trace_create(struct og_trace_writer **out, struct og_places dir,
                      const struct og_trace_options *opt, struct og_err *err)
 {
@@ -104,14 +108,14 @@ int og__trace_create(struct og_trace_writer **out, struct og_places dir,
     for (int h = 0; h < opt->n_hops; h++)
         OG_TRY(create_hop(&w->hop[h], dir, h + 1, opt, err));
     if (opt->extras & OG__WITH_EDGES)
-        OG_TRY(create(&w->units, dir, "units", 0, "", OG__NPY_I32, 1, 1, err));
+        OG_TRY(create_column(&w->units, dir, "units", OG__NPY_I32, err));
     if (opt->extras & OG__WITH_TREES)
         OG_TRY(create(&w->rows, dir, "rows", 0, "", OG__NPY_I32, 1, 1, err));
     if (opt->label_width)
         OG_TRY(create(&w->labels, dir, "labels", 0, "", multi ? OG__NPY_F32 : OG__NPY_I64,
                       multi ? 2 : 1, opt->label_width, err));
     if (opt->checks)
-        OG_TRY(create(&w->check, dir, "check", 0, "", OG__NPY_U64, 2, OG__CHECKS, err));
+        OG_TRY(create(&w->check, dir, "check", 0, "", OG__NPY_U64, 2, n_checks(opt), err));
     *out = w;
     return 0;
 out:
@@ -220,8 +224,10 @@ int og__trace_append(struct og_trace_writer *w, const struct og_batch *batch, co
     int rc;
     OG_TRY(append_ids(w, &w->seeds, og__place_nodes(batch), batch->n_seeds, err));
     OG_TRY(append_ids(w, &w->ids, batch->ids, batch->n_ids, err));
-    if (w->units)
-        OG_TRY(og__npy_append(w->units, batch->units, batch->n_units, err));
+    if (w->units.data) {
+        OG_TRY(og__npy_append(w->units.data, batch->units, batch->n_units, err));
+        OG_TRY(append_int64(w->units.ptr, og__npy_rows(w->units.data), err));
+    }
     if (w->rows)
         OG_TRY(og__npy_append(w->rows, batch->row, batch->n_places, err));
     for (uint32_t h = 0; h < batch->n_hops; h++)
@@ -243,8 +249,10 @@ static size_t all_writers(const struct og_trace_writer *w, struct og_npy_writer 
     list[n++] = w->seeds.ptr;
     list[n++] = w->ids.data;
     list[n++] = w->ids.ptr;
-    if (w->units)
-        list[n++] = w->units;
+    if (w->units.data)
+        list[n++] = w->units.data;
+    if (w->units.ptr)
+        list[n++] = w->units.ptr;
     if (w->rows)
         list[n++] = w->rows;
     if (w->labels)
@@ -268,7 +276,7 @@ static size_t all_writers(const struct og_trace_writer *w, struct og_npy_writer 
     return n;
 }
 
-enum { MAX_WRITERS = 8 + 8 * OG_MAX_HOPS };
+enum { MAX_WRITERS = 9 + 8 * OG_MAX_HOPS };
 
 static int columns_of_a_hop(const struct og_trace_options *opt)
 {
@@ -279,7 +287,8 @@ static int columns_of_a_hop(const struct og_trace_options *opt)
 size_t og__trace_writer_bytes(const struct og_trace_options *opt)
 {
     const int a_hop = columns_of_a_hop(opt);
-    const int more = !!(opt->extras & OG__WITH_EDGES) + !!(opt->extras & OG__WITH_TREES);
+    const int more =
+        (opt->extras & OG__WITH_EDGES ? 2 : 0) + (opt->extras & OG__WITH_TREES ? 1 : 0);
     const int columns = 4 + more + (opt->label_width > 0) + opt->checks + opt->n_hops * a_hop;
     return (size_t)columns * OG__NPY_BUFFER;
 }
@@ -340,10 +349,10 @@ uint64_t og__trace_room(const struct og_trace_writer *w)
 uint64_t og__trace_empty_bytes(const struct og_trace_options *opt)
 {
     const uint64_t hops = (uint64_t)opt->n_hops;
-    const uint64_t more =
-        (opt->extras & OG__WITH_EDGES ? 1u : 0u) + (opt->extras & OG__WITH_TREES ? 1u : 0u);
+    const uint64_t units = opt->extras & OG__WITH_EDGES ? 1 : 0;
+    const uint64_t more = 2 * units + (opt->extras & OG__WITH_TREES ? 1u : 0u);
     return (4 + more + hops * (uint64_t)columns_of_a_hop(opt)) * OG__NPY_HEADER +
-           (2 + hops) * sizeof(int64_t);
+           (2 + units + hops) * sizeof(int64_t);
 }
 
 uint64_t og__trace_relation_bytes(const struct og_trace_options *opt)
@@ -359,7 +368,7 @@ uint64_t og__trace_batch_room(const struct og_trace_options *opt, const struct o
     const uint64_t edge = opt->extras & OG__WITH_EDGES ? sizeof(uint32_t) : 0;
     const uint64_t ids = (uint64_t)batch->n_seeds + batch->n_ids;
     struct dealt d = {.n = n};
-    deal(&d, 0, "", batch->n_units * edge);
+    deal(&d, 0, "", batch->n_units * edge + (edge > 0 ? sizeof(int64_t) : 0));
     if (opt->extras & OG__WITH_TREES)
         deal(&d, 0, "", batch->hop[batch->n_hops - 1].n_src * sizeof(uint32_t));
     deal(&d, 0, "", ids * og__npy_size(id_type(opt->n_nodes)) + 2 * sizeof(int64_t));
@@ -382,11 +391,11 @@ uint64_t og__trace_batch_room(const struct og_trace_options *opt, const struct o
 /* Is what is in it part of the batches' checks? */
 static bool is_checked(const struct og_trace_writer *w, const struct og_npy_writer *one)
 {
-    bool checked = one == w->ids.data;
+    bool checked = one == w->ids.data || one == w->units.data;
     for (int h = 0; h < w->opt.n_hops; h++) {
         const struct hop_columns *c = &w->hop[h];
-        checked |=
-            one == c->src || one == c->dst || one == c->degree || one == c->weight || one == c->rel;
+        checked |= one == c->src || one == c->dst || one == c->degree || one == c->weight ||
+                   one == c->edge || one == c->rel;
     }
     return w->check && checked;
 }

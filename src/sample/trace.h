@@ -9,11 +9,12 @@
  *     hop<h>_degree             int32, og_block.degree, optional; batch by batch, one for each id
  *                               found in that hop
  *     hop<h>_weight             float32, og_block.weight, one an edge, optional
- *     hop<h>_edge, units        int32, og_block.edge, one an edge, and og_batch.units; optional
+ *     hop<h>_edge               int32, og_block.edge, one an edge, optional; with units
+ *     units, units_ptr          int32, og_batch.units of each batch, as 32 bits without a sign
  *     rows                      int32, og_batch.row, one a place; optional
  *     hop<h>_rel                uint8 or uint16, heterogeneous: the relation of each edge
  *     check                     uint64 [batches, 4]: XXH3-64 of each batch's ids, edges, degrees
- *                               and weights; optional
+ *                               and weights; a fifth of units and places in them; optional
  *     labels                    as the dataset's, a row per seed; optional
  *     degree_counts             int64 [n, 3], heterogeneous (degree_counts.h)
  *

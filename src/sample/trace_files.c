@@ -430,13 +430,21 @@ void og__trace_batch_check(const struct og_batch *b, bool blocks, uint64_t out[O
         if (k->weight && k->n_edges > 0)
             out[OG__CHECK_WEIGHTS] = XXH3_64bits_withSeed(
                 k->weight, k->n_edges * sizeof(*k->weight), out[OG__CHECK_WEIGHTS]);
+        if (k->edge && k->n_edges > 0)
+            out[OG__CHECK_UNITS] =
+                XXH3_64bits_withSeed(k->edge, k->n_edges * sizeof(*k->edge), out[OG__CHECK_UNITS]);
     }
+    if (blocks && b->n_units > 0)
+        out[OG__CHECK_UNITS] =
+            XXH3_64bits_withSeed(b->units, b->n_units * sizeof(*b->units), out[OG__CHECK_UNITS]);
 }
 
 static int read_checks(const struct og_npy *a, uint32_t n, struct og_budget *b, const char *hint,
                        uint64_t **out, struct og_err *err)
 {
-    if (a->type != OG__NPY_U64 || a->ndim != 2 || a->shape[0] != n || a->shape[1] != OG__CHECKS)
+    const int64_t columns = a->shape[1];
+    if (a->type != OG__NPY_U64 || a->ndim != 2 || a->shape[0] != n || columns < OG__CHECK_UNITS ||
+        columns > OG__CHECKS)
         return og__fail(err, -EINVAL, hint, "%s: not %d checksums for each batch", a->path,
                         OG__CHECKS);
     if (!(*out = og__alloc(b, og__trace_checks_bytes(n), "trace", err)))
@@ -445,6 +453,11 @@ static int read_checks(const struct og_npy *a, uint32_t n, struct og_budget *b, 
     if (rc < 0) {
         og__release(b, *out, og__trace_checks_bytes(n), "trace");
         *out = NULL;
+    }
+    for (uint32_t i = n; rc == 0 && columns < OG__CHECKS && i-- > 0;) {
+        uint64_t *row = *out + (size_t)i * OG__CHECKS;
+        memmove(row, *out + (size_t)i * OG__CHECK_UNITS, OG__CHECK_UNITS * sizeof(*row));
+        row[OG__CHECK_UNITS] = 0;
     }
     return rc;
 }

@@ -89,7 +89,14 @@ struct og_io_counts og__trace_files_asks(const struct og_trace_options *form,
                                          const struct og_batch *sizes, bool ids);
 /* A batch's checksums in a trace: XXH3-64 of ids, edges, degrees and weights in their form in
  * memory. Without `blocks`, of ids alone. */
-enum { OG__CHECK_IDS, OG__CHECK_EDGES, OG__CHECK_DEGREES, OG__CHECK_WEIGHTS, OG__CHECKS };
+enum {
+    OG__CHECK_IDS,
+    OG__CHECK_EDGES,
+    OG__CHECK_DEGREES,
+    OG__CHECK_WEIGHTS,
+    OG__CHECK_UNITS, /* and places in them; in files of batches that have them */
+    OG__CHECKS
+};
 void og__trace_batch_check(const struct og_batch *b, bool blocks, uint64_t out[OG__CHECKS]);
 /* Loads the checksums of all n batches in folder `dir`, [n][OG__CHECKS] from the budget as "trace".
  * NULL if a trace has none. */

@@ -144,7 +144,9 @@ static int open_offline(struct og_session *s, unsigned want, struct og_err *err)
                                        .schedule = &s->workload.schedule,
                                        .graph = s->workload.graph,
                                        .extras = s->workload.trace.extras,
-                                       .n_relations = s->workload.trace.n_relations};
+                                       .n_relations = s->workload.trace.n_relations,
+                                       .end_of_units = (uint64_t)s->workload.row_graph->n_nodes,
+                                       .units = s->workload.edge_units};
     int rc = og__offline_open(&s->offline, &run, s->budget, err);
     s->path.offline = s->offline;
     return rc;

@@ -33,9 +33,9 @@ static int check_sampling(const struct og_session *s, struct og_err *err)
     if (opt->sample_on != OG_SAMPLE_ON_HOST)
         return og__fail(err, -EINVAL, "use --sample-on host, or leave them out",
                         "%s: a device that samples does not know them", what);
-    if (opt->samples)
+    if (opt->samples && s->config.handover.n > 0)
         return og__fail(err, -EINVAL, "leave out one of them",
-                        "%s: pre-sampled batches do not have them", what);
+                        "%s: pre-sampled batches do not have them for a loader", what);
     if (s->held_out && s->config.want & OG__WANT_EDGES)
         return og__fail(err, -EINVAL, "use --edge-split " OG__OWN_EDGES ", or leave them out",
                         "%s: some are held out, so the others have other places", what);
@@ -69,8 +69,6 @@ static const char *obstacle(const struct og_session *s)
         return "neighbours of walks are no edges";
     if (opt->device != OG_DEVICE_CPU)
         return "devices do not compute with them yet";
-    if (opt->samples)
-        return "pre-sampled batches do not have them";
     return NULL;
 }
 
@@ -112,7 +110,7 @@ int og__session_use_edges(struct og_session *s, const struct og_model_config *mo
     struct og_config *c = &s->config;
     const bool has = has_rows(s->workload.graph);
     const char *why = obstacle(s);
-    if (!og__reads_as_a_model(c) && !(c->want & OG__WANT_COUNTED))
+    if (!og__reads_as_a_model(c) && !(c->want & (OG__WANT_COUNTED | OG__WANT_RECORD)))
         return 0;
     const bool used = uses_edges(s, model, has);
     if (has && !used)

@@ -200,8 +200,15 @@ static bool open_packs(struct og_session *s, const struct og_exec_plan *exec)
     bool requested = og__policy_adopts(exec->policy) && exec->layout == OG_LAYOUT_PACKED;
     if (exec->tiers) /* what a cache of its own on the device misses is another */
         return false;
-    if (s->offline && (s->config.want & OG__WANT_FEATURES) && !exec->whole_draws &&
-        (open || requested))
+    if (!s->offline || !(s->config.want & OG__WANT_FEATURES) || exec->whole_draws ||
+        !(open || requested))
+        return false;
+    if (og__plans_units(&s->workload) && og__packs_are_there(s->offline->dir))
+        og__say(&s->config.log, OG__WARN,
+                "%s/pack: without features of edges, ignored (what batches miss is packed in "
+                "training)",
+                s->offline->dir);
+    else
         s->path.stores.packs = og__packs_open(s->offline->dir, s->workload.graph, &s->config.log);
     if (s->path.stores.packs)
         og__profile_load(s->path.stores.packs->dir, &s->workload.made);

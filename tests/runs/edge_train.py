@@ -119,7 +119,7 @@ def test_steps_of_several_batches():
 
 
 def test_exchanged():
-    """An owner reads units of edges as rows of nodes: the bits of one process, and what the plan predicts."""
+    """An owner reads units of edges as rows of nodes. Bits are those of one process, counts those of the plan."""
     steps = "--accumulate", "4", "--eval-every", "0", "--batch", "100"
     for dataset, model in ("graph", "gine"), ("typed", "gatv2"):
         want = Run(f"alone-{dataset}", dataset, model, *steps)
@@ -134,6 +134,40 @@ def test_exchanged():
                 assert sum(w[key] for w in told) == epoch[key], (dataset, policy, key, told, epoch)
             for w, did in zip(told, one.summary["workers"]):
                 assert [w[key] for key in ("rows", "hits", "rows_sent")] == [did[key] for key in ("rows", "hits", "rows_sent")], (dataset, policy, w, did)
+
+
+def test_samples():
+    """Stored batches know the place of each edge, and train the bits of sampled ones."""
+    for dataset, model in ("graph", "gine"), ("typed", "gatv2"):
+        samples = f"samples-{dataset}"
+        run("sample", dataset, "--out", samples, "--model", model, *COMMON[:-1])
+        if dataset == "graph":
+            a = {name: np.load(f"{samples}/{name}.npy") for name in ("ids", "ids_ptr", "units", "units_ptr", "hop1_src", "hop1_dst", "hop1_ptr", "hop1_edge")}
+            indptr, indices, rows = np.load("graph/indptr.npy"), np.load("graph/indices.npy"), 512 // (4 * EDGE_DIM)
+            for b in range(len(a["ids_ptr"]) - 1):
+                ids, units = (a[name][a[f"{name}_ptr"][b]:a[f"{name}_ptr"][b + 1]] for name in ("ids", "units"))
+                src, dst, edge = (a[f"hop1_{name}"][a["hop1_ptr"][b]:a["hop1_ptr"][b + 1]] for name in ("src", "dst", "edge"))
+                place = (units[edge // rows].astype(np.int64) - N) * rows + edge % rows
+                assert (indices[place] == ids[src]).all() and (indptr[ids[dst]] <= place).all() and (place < indptr[ids[dst] + 1]).all() and len(set(units)) == len(units)
+        want = Run(f"sampled-{dataset}", dataset, model)
+        for number, way in enumerate((["--policy", "belady", "--cache", "5%"], ["--policy", "lru", "--cache", "10%"], ["--policy", "frequency", "--cache", "5%", "--layout", "packed", "--superbatch", "all"])):
+            got = Run(f"stored-{dataset}-{number}", dataset, model, "--samples", samples, *way)
+            assert got.losses == want.losses and got.weights == want.weights, (dataset, way)
+        assert "nothing wrong" in run("verify", samples).stdout
+        told = [json.loads(run("simulate", dataset, "--model", model, "--policy", "belady", "--cache", "5%", "--json", "-", *COMMON[:-1], *way).stdout)["results"] for way in ([], ["--samples", samples])]
+        assert told[0] == told[1]
+        with open(f"{samples}/hop1_edge.npy", "r+b") as f:
+            f.seek(-4, 2)
+            f.write(b"\xff\xff\xff\x7f")
+        said = run("train", dataset, "--run", f"refused-{dataset}", "--model", model, "--samples", samples, *COMMON, fails=True).stderr
+        assert "not what was written" in said, said
+        assert "checksum is another" in run("verify", samples, fails=True).stdout
+    run("sample", "graph", "--out", "bare", "--model", "gatv2", "--edge-features", "off", *COMMON[:-1])
+    for words, said in ((["train", "graph", "--run", "refused-bare", "--samples", "bare", "--model", "gatv2", "--edge-features", "on", *COMMON], "bare: without the edges"),
+                        (["pack", "graph", "--samples", "samples-graph"], "does not support features of edges"),
+                        (["simulate", "samples-graph", "--policy", "lru", "--cache", "5%"], "batches with features of edges")):
+        why = run(*words, fails=True).stderr
+        assert said in why and "hint:" in why, why
 
 
 def test_resumed():
