@@ -496,6 +496,14 @@ static void make_typed_runs(void)
     free(text);
 }
 
+static int call_train_edges(struct og_err *err)
+{
+    char *text = NULL;
+    int rc = og_train(edges_graph(), &options, NULL, &text, err);
+    keep(text);
+    return rc;
+}
+
 static int call_train_typed(struct og_err *err)
 {
     char *text = NULL;
