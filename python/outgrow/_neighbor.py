@@ -226,6 +226,10 @@ def subgraph_of(subgraph_type, directed):
 class Base(OwnThreads):
     """What both loaders have in common: whose batches, in which order, and how often."""
 
+    # What else a DataLoader has. Who sees one by isinstance, as Lightning does, looks at these.
+    multiprocessing_context = batch_sampler = worker_init_fn = prefetch_factor = None
+    pin_memory, pin_memory_device, persistent_workers, timeout = False, "", False, 0
+
     def __new__(cls, *arguments, **keywords):
         self = super().__new__(cls)
         self._given = arguments, keywords

@@ -106,7 +106,7 @@ def test_seeds_are_those_given():
 
     def of(nodes, **how):
         return lambda pair: seeds_of(pair.nodes(graph(), input_nodes=nodes, batch_size=2, **how))
-    check([("a tensor", of(torch.tensor(given)), given), ("32 bits", of(torch.tensor(given, dtype=torch.int32)), given), ("a list", of(given), given),
+    check([("a tensor", of(torch.tensor(given)), given), ("32 bits", of(torch.tensor(given, dtype=torch.int32)), given, typing.WITH_PYG_LIB), ("a list", of(given), given),
          ("a tuple", of(tuple(given)), given), ("an array", of(np.array(given)), given), ("a range", of(range(5, 9)), [5, 6, 7, 8]),
          ("a mask", of(mask), sorted(given)), ("none", of(None), list(range(N))), ("repeated", of([4, 4, 1, 4]), [4, 4, 1, 4]),
          ("a part of each rank", lambda pair: sum((seeds_of(pair.nodes(graph(), input_nodes=part)) for part in torch.arange(N).split(25)), []), list(range(N)))])
@@ -132,7 +132,8 @@ def test_arguments_may_be_written_out():
     for kind, more in ("nodes", {}), ("links", {"edge_label_index": graph().edge_index[:, :60]}):
         signature = inspect.signature(loader.NeighborLoader if kind == "nodes" else loader.LinkNeighborLoader)
         written = {name: p.default for name, p in signature.parameters.items() if p.default is not p.empty}
-        of_torch = {"num_workers": 0, "timeout": 0, "worker_init_fn": lambda i: None, "persistent_workers": False, "prefetch_factor": None, "pin_memory": False,
+        factor = inspect.signature(torch.utils.data.DataLoader).parameters["prefetch_factor"].default  # another one by version
+        of_torch = {"prefetch_factor": factor, "num_workers": 0, "timeout": 0, "worker_init_fn": lambda i: None, "persistent_workers": False, "pin_memory": False,
                     "multiprocessing_context": None, "sampler": None, "generator": None, "drop_last": False, "shuffle": False}
 
         def same_with(pair):
@@ -163,9 +164,14 @@ def test_attributes_of_a_loader():
         it = pair.nodes(graph(), input_nodes=torch.arange(43), batch_size=10, drop_last=True)
         return it.batch_size, it.num_workers, it.drop_last, len(it.dataset), len(it)
 
+    of_torch = [name for name in vars(torch.utils.data.DataLoader(range(1))) if not name.startswith("_")]
+
+    def missing(kind):
+        return lambda pair: [name for name in of_torch if not hasattr(getattr(pair, kind)(graph()), name)]
+
     def sizes(**how):
         return lambda pair: [batch.batch_size for batch in pair.nodes(graph(), input_nodes=torch.arange(33), batch_size=10, **how)]
-    check([("attributes", those, (10, 0, True, 43, 4)), ("the last batch is smaller", sizes(), [10, 10, 10, 3]), ("or dropped", sizes(drop_last=True), [10, 10, 10]),
+    check([("attributes", those, (10, 0, True, 43, 4)), ("a DataLoader's", missing("nodes"), []), ("of links", missing("links"), []), ("the last batch is smaller", sizes(), [10, 10, 10, 3]), ("or dropped", sizes(drop_last=True), [10, 10, 10]),
          ("one seed by default", lambda pair: len(pair.nodes(graph(), [2], batch_size=1)), N)])
 
 
