@@ -19,6 +19,7 @@
  * - options.h: options
  * - run.h: train, eval, predict, plan, sample, pack, simulate
  * - loader.h: mini-batches for a model of your own
+ * - rows.h: feature rows by number, for a sampler of your own
  * - data.h: make and check datasets
  * - gone.h: functions of earlier versions
  *
@@ -43,6 +44,7 @@
 #include <outgrow/gone.h>
 #include <outgrow/loader.h>
 #include <outgrow/options.h>
+#include <outgrow/rows.h>
 #include <outgrow/run.h>
 #include <outgrow/version.h>
 

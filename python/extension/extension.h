@@ -15,7 +15,7 @@
 #include <stdbool.h>
 
 struct module_state {
-    PyTypeObject *array, *batch, *loader, *names, *watch;
+    PyTypeObject *array, *batch, *loader, *names, *rows, *watch;
     PyObject *error_of; /* outgrow._errors.error_of(code, message, hint) -> exception */
 };
 
@@ -43,7 +43,7 @@ PyObject *batch_new(const struct module_state *state, const struct og_minibatch 
  * observes nothing. False with an exception if it is neither. */
 bool watch_observer(const struct module_state *state, PyObject *watch, struct og_observer *seen);
 
-extern PyType_Spec array_spec, batch_spec, loader_spec, names_spec, watch_spec;
+extern PyType_Spec array_spec, batch_spec, loader_spec, names_spec, rows_spec, watch_spec;
 
 /* ---- functions of the module ---- */
 
@@ -52,6 +52,7 @@ struct og_options *options_from(const struct module_state *state, PyObject *dict
 
 extern PyMethodDef call_methods[]; /* calls.c; ends with {0} */
 PyObject *open_loader(PyObject *module, PyObject *args);
+PyObject *open_rows(PyObject *module, PyObject *args);
 PyObject *new_watch(PyObject *module, PyObject *none);
 PyObject *new_names(PyObject *module, PyObject *args);
 

@@ -42,6 +42,7 @@ static int fill(PyObject *module)
         add_type(module, &batch_spec, &state->batch) < 0 ||
         add_type(module, &loader_spec, &state->loader) < 0 ||
         add_type(module, &names_spec, &state->names) < 0 ||
+        add_type(module, &rows_spec, &state->rows) < 0 ||
         add_type(module, &watch_spec, &state->watch) < 0)
         return -1;
     PyObject *errors = PyImport_ImportModule("outgrow._errors");
@@ -59,6 +60,7 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->batch);
     Py_VISIT(state->loader);
     Py_VISIT(state->names);
+    Py_VISIT(state->rows);
     Py_VISIT(state->watch);
     Py_VISIT(state->error_of);
     return 0;
@@ -71,6 +73,7 @@ static int clear(PyObject *module)
     Py_CLEAR(state->batch);
     Py_CLEAR(state->loader);
     Py_CLEAR(state->names);
+    Py_CLEAR(state->rows);
     Py_CLEAR(state->watch);
     Py_CLEAR(state->error_of);
     return 0;
@@ -87,6 +90,8 @@ static PyMethodDef own_methods[] = {
     {"open_loader", open_loader, METH_VARARGS,
      "open_loader(dataset, options, split, seeds, hold, step_seconds, evaluates, "
      "(rank, ranks, local_ranks), share, drop_last, edge_places, edge_features, watch) -> Loader"},
+    {"open_rows", open_rows, METH_VARARGS,
+     "open_rows(dataset, of edges?, number, options) -> Rows"},
     {"Names", new_names, METH_VARARGS, "Names(folder, memory in bytes) -> names to numbers"},
     {"Watch", new_watch, METH_NOARGS, "Watch() -> observer of a call"},
     {0},

@@ -14,6 +14,7 @@ from ._classifier import GraphClassifier
 from ._command import evaluate, plan, predict, train
 from ._errors import BudgetError, Error, FileError, OptionError, ProcessError, UnsupportedError
 from ._forms import Adj, Adjs, Arrays, Edges, Hop, Nodes
+from ._graphbolt import graphbolt
 from ._loader import Loader
 from ._neighbor import LinkNeighborLoader, NeighborLoader
 from ._predictor import Predictor
@@ -27,5 +28,5 @@ del _kind
 
 __version__ = _outgrow.version
 __all__ = ["Adj", "Adjs", "Arrays", "BudgetError", "Edges", "Error", "FileError", "GraphClassifier", "Hop", "LinkNeighborLoader", "Loader", "NeighborLoader",
-           "Nodes", "OptionError", "Predictor", "ProcessError", "UnsupportedError", "evaluate", "generate", "import_", "import_tables", "info", "plan", "predict", "simulate",
+           "Nodes", "OptionError", "Predictor", "ProcessError", "UnsupportedError", "evaluate", "generate", "graphbolt", "import_", "import_tables", "info", "plan", "predict", "simulate",
            "stores", "train", "write"]

@@ -322,6 +322,28 @@ static int call_loader_of_edges(struct og_err *err)
     return load_all(edges_graph(), &from, "seeds", err);
 }
 
+/* Rows of nodes by number, twice: misses, then hits. */
+static int call_rows(struct og_err *err)
+{
+    static const int64_t ids[] = {7, 0, 7, 3};
+    struct og_row_reader *r = NULL;
+    unsigned char rows[4096];
+    uint64_t sum = 0;
+    char *text;
+    int rc;
+    OG_TRY(og_rows_open(&r, graph, OG_ROWS_OF_NODES, 0, &options, err));
+    for (int turn = 0; turn < 2; turn++) {
+        OG_TRY(og_rows_read(r, ids, OG_COUNT(ids), rows, err));
+        sum = XXH3_64bits_withSeed(rows, OG_COUNT(ids) * og_rows_bytes(r), sum);
+    }
+    if (asprintf(&text, "{\"%016llx\": 0}", (unsigned long long)sum) < 0)
+        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "sum"));
+    keep(text);
+out:
+    og_rows_close(r);
+    return rc;
+}
+
 static int call_plan(struct og_err *err)
 {
     char *text = NULL;

@@ -271,6 +271,7 @@ static const struct call calls[] = {
     {"loaders", "loader ahead", call_loader, {"policy", "belady", "superbatch", "3"}, 0},
     {"loaders", "loader from disk", call_loader, {"policy", "degree", "topology", "disk"}, 0},
     {"loaders", "loader typed", call_loader_typed, {"policy", "lru", "cache", "2"}, 0},
+    {"loaders", "rows", call_rows, {"policy", "s3fifo"}, 0},
     {"loaders", "loader of edges", call_loader_of_edges, {"policy", "lru", "cache", "2"}, 0},
     {"loaders",
      "loader of edges ahead",
