@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The same model on the same graph, in Outgrow, PyTorch Geometric, DGL and GraphBolt.
 
-    bench/peers.py [--outgrow PATH] [--venv DIR] [--scratch DIR] [--nodes 2000000] [--rounds 3] [--parts memory,disk] [--rows outgrow,pyg,dgl,graphbolt]
+    bench/peers.py [--outgrow PATH] [--venv DIR] [--scratch DIR] [--nodes 2000000] [--rounds 3] [--parts memory,disk] [--rows outgrow,pyg,dgl,graphbolt,graphbolt_outgrow]
     bench/peers.py --data DIR --rounds 0                                        installs the peers and makes the graphs, which stay in DIR
     bench/peers.py --data DIR --results FILE --parts disk --rows pyg --rounds 1   adds one run to FILE. The tables show all its runs
 
@@ -14,7 +14,8 @@ GraphSAGE (mean) on an R-MAT graph of Outgrow's generator, whose arrays the peer
 Adam, no dropout. PyG's NeighborLoader draws a node's neighbours once a batch. It cuts off what a layer does not need (trim_to_layer) where its sampler is
 pyg-lib, which PyPI does not have: install it into --venv by hand to compare with that. DGL, GraphBolt and Outgrow draw in every hop. Out of core PyG reads rows
 of a np.memmap in --workers processes. GraphBolt's features are its TorchBasedFeature over a mapped file; its io_uring reader came with 2.4, which PyPI does not
-have either. Both mappings are advised that reads are random: without it the kernel may read megabytes around each row. DGL 2.1 has no features on disk of its
+have either. Both mappings are advised that reads are random: without it the kernel may read megabytes around each row. Row
+graphbolt_outgrow is GraphBolt's pipeline with graph and features of outgrow.graphbolt, which PYTHONPATH must have. Its cache has two fifths of the memory. DGL 2.1 has no features on disk of its
 own.
 
 PyTorch's threads wait for one another in loops. Where the machine has other work, its figures are many times larger.
@@ -42,7 +43,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PACKAGES = [["torch==2.2.1", "numpy<2", "setuptools", "wheel", "ninja"],
             ["dgl==2.1.0", "torchdata<0.8", "pandas", "pyyaml", "pydantic", "torch_geometric==2.6.1", "numpy<2"],
             ["--no-build-isolation", "torch_scatter", "torch_sparse", "numpy<2"]]
-NAMES = {"outgrow": "Outgrow", "pyg": "PyG 2.6 NeighborLoader", "dgl": "DGL 2.1", "graphbolt": "GraphBolt 2.1"}
+NAMES = {"outgrow": "Outgrow", "pyg": "PyG 2.6 NeighborLoader", "dgl": "DGL 2.1", "graphbolt": "GraphBolt 2.1",
+         "graphbolt_outgrow": "GraphBolt 2.1 over outgrow.graphbolt"}
 
 
 # ---- a peer, in its own process: JSON on standard output ----
@@ -119,9 +121,22 @@ def graphbolt(g, o):
     import dgl.graphbolt as gb
     import torch
     make = getattr(gb, "fused_csc_sampling_graph", None) or gb.from_fused_csc
-    graph = make(g.indptr, g.indices)
     store = gb.BasicFeatureStore({("node", None, "feat"): gb.TorchBasedFeature(torch.from_numpy(g.x))})
-    pipe = gb.ItemSampler(gb.ItemSet((g.train, g.labels[g.train]), names=("seed_nodes", "labels")), batch_size=o.batch, shuffle=True)
+    items = gb.ItemSet((g.train, g.labels[g.train]), names=("seed_nodes", "labels"))
+    return through_graphbolt(g, o, make(g.indptr, g.indices), store, items)
+
+
+def graphbolt_outgrow(g, o):
+    """Its features have a part of the memory. The rest is for what is computed."""
+    import outgrow as lib
+    dataset = lib.graphbolt(o.dataset, memory=int(0.4 * o.memory) if o.disk else "8G")
+    dataset.graph.indices.max()  # the mapped lists are in memory before the first batch, as those of the others are
+    return through_graphbolt(g, o, dataset.graph, dataset.feature, dataset.tasks[0].train_set)
+
+
+def through_graphbolt(g, o, graph, store, items):
+    import dgl.graphbolt as gb
+    pipe = gb.ItemSampler(items, batch_size=o.batch, shuffle=True)
     pipe = pipe.sample_neighbor(graph, o.fanout[::-1]).fetch_feature(store, node_feature_keys=["feat"])
     loader = gb.DataLoader(pipe, num_workers=0)
     model, forward = sage_of_dgl(g, o)
@@ -140,7 +155,7 @@ def work(o):
     torch.set_num_threads(o.threads)
     g = Graph(o.dataset, o.disk)
     began = time.perf_counter()
-    model, epoch = {"pyg": pyg, "dgl": dgl, "graphbolt": graphbolt}[o.worker](g, o)
+    model, epoch = {"pyg": pyg, "dgl": dgl, "graphbolt": graphbolt, "graphbolt_outgrow": graphbolt_outgrow}[o.worker](g, o)
     optimizer = torch.optim.Adam(model.parameters(), lr=o.lr)
     baseline = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     if o.enter:  # a cgroup that counts what is taken from here on
