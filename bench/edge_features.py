@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Features of edges that exceed memory: 128 M edges with 64 bytes each (8 GB), trained within 1.4 GB.
+"""Features of edges that exceed memory: 128 M edges of 64 bytes (8 GB), trained within 1.4 GB.
 
     bench/edge_features.py [--outgrow PATH] [--scratch DIR] [--nodes 8000000] [--degree 16] [--train 20000] [--memory 1400M] [--model gatv2] [--rounds 3] [--dataset DIR | --make DIR]
 
-Alternates, with a cold page cache and in a memory cgroup of --memory and 64 MiB where one can be made: training with features of edges, training with
-features of nodes alone, and PyTorch gathering the rows of the same edges from a memory-mapped edge_attr. The last one trains nothing and reads no features
-of nodes. Its edges are those of `outgrow sample`. --make writes the graph and ends;
+Alternates training with features of edges, training with features of nodes alone, and PyTorch. The page cache is cold, and a memory cgroup has --memory and
+64 MiB, where one can be made. PyTorch gathers the rows of the same edges from a memory-mapped edge_attr. It trains nothing and reads no features of nodes. Its edges are those of `outgrow sample`. --make writes the graph and ends;
 --dataset takes such a graph. About 12 GB under --scratch, removed afterwards.
 """
 import argparse
@@ -69,7 +68,7 @@ def gather(file, lists):
     """In a process of its own: seconds that PyTorch takes for the rows of all lists."""
     import torch
 
-    x = torch.from_numpy(numpy.load(file, mmap_mode="c"))  # copy on write, as torch asks for; nothing is written
+    x = torch.from_numpy(numpy.load(file, mmap_mode="c"))  # copy on write, which torch requires; nothing is written
     saved = numpy.load(lists)
     batches = [torch.from_numpy(saved[name]) for name in saved.files]
     start = time.monotonic()

@@ -3,13 +3,13 @@
 
     PYTHONPATH=build/release/python python bench/typed_loader.py [--papers 1000000] [--memory 256M] [--rounds 3] [--epochs 3] [--parts memory,disk] [--scratch DIR]
 
-Papers with 128 features, half as many authors with 64, three relations of 3 to 6 edges a node. Seeds are 20 000 papers, in batches of 1000.
+Papers have 128 features, half as many authors 64. Three relations have 3 to 6 edges a node. Seeds are 20 000 papers, in batches of 1000.
 
 memory  features and topology in memory. PyTorch Geometric's loader over a HeteroData; outgrow's over that HeteroData, and over the dataset's folder
 disk    features on disk, a cold page cache and a memory cgroup. Outgrow has --memory in all. PyTorch Geometric reads rows of a np.memmap, advised that reads are
         random, and has --memory on top of what it held before the first batch. Without a cgroup that enforces its limit this part is left out
 
-Prints seconds an epoch, the first left out, as medians of --rounds alternating runs, with the smallest and largest. Also nodes and edges of an epoch, which are
+Prints seconds an epoch without the first: medians of --rounds alternating runs, smallest and largest. Also nodes and edges of an epoch, which are
 about the same, and peak memory. Needs PyTorch, PyTorch Geometric and pyg-lib or torch-sparse.
 """
 import argparse

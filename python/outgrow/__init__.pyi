@@ -40,6 +40,7 @@ class Nodes(NamedTuple):
     ids: Any
     x: Any
     n: tuple[int, ...]
+    tree: Any = None
 
 class Edges(NamedTuple):
     edge_index: Any
@@ -70,6 +71,7 @@ class Arrays(Mapping[str, Any]):
     y: NDArray[Any] | None
     edge_index: NDArray[np.int64]
     pairs: NDArray[np.int64] | None
+    tree: NDArray[np.int64] | None
     hops: list[Hop]
     types: dict[str, Nodes]
     relations: dict[tuple[str, str, str], Edges]
@@ -128,6 +130,11 @@ class Loader(_Epochs):
         batch_size: int | None = None,
         input_nodes: Any = ...,
         links: Any = None,
+        disjoint: bool = False,
+        time_attr: str | None = None,
+        input_time: Any = None,
+        temporal_strategy: str = "uniform",
+        time_window: int | None = None,
         drop_last: bool = False,
         e_id: bool = False,
         edge_attr: bool = False,
@@ -247,6 +254,9 @@ def write(
     test: Any = None,
     edge_weight: Any = None,
     edge_attr: Any = None,
+    node_time: Any = None,
+    edge_time: Any = None,
+    time_attr: str | None = None,
     num_nodes: Mapping[str, int] | None = None,
     ids: Any = None,
     num_classes: int | None = None,

@@ -241,8 +241,8 @@ void og__most_of_pairs(const struct og_pair_counts *n, bool training, struct og_
  * y. */
 OG_MUST_CHECK int og__linear(struct og_model *m, const struct og_linear *of, struct og_rows x,
                              uint32_t n, bool relu, float *y, struct og_err *err);
-/* Function `multiply` of og_conv_steps: the sources before they are pooled, with a ReLU, or else
- * before they are summed. With that matrix's bias if it has one. */
+/* Function `multiply` of og_conv_steps for the sources. Before they are pooled it has a ReLU,
+ * before they are summed none. With that matrix's bias if it has one. */
 OG_MUST_CHECK int og__multiply_sources(struct og_model *m, int l, struct og_rows in, float *out,
                                        struct og_err *err);
 OG_MUST_CHECK int og__linear_gradients(struct og_model *m, const struct og_linear *of,

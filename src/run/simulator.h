@@ -49,10 +49,10 @@ struct simulator {
     uint64_t rows;
     uint32_t n_batches;
     /* of either */
-    uint64_t n_nodes;               /* of the graph; sim.n_nodes has units of edges besides */
-    uint32_t n_groups;              /* of rows: types of nodes, or one; of edges */
-    struct simulated_group *group;  /* [n_groups] */
-    struct og_group_bytes *bytes;   /* [n_groups] */
+    uint64_t n_nodes;              /* of the graph; sim.n_nodes has units of edges besides */
+    uint32_t n_groups;             /* of rows: types of nodes, or one; of edges */
+    struct simulated_group *group; /* [n_groups] */
+    struct og_group_bytes *bytes;  /* [n_groups] */
     /* a trace */
     struct og_trace_folder folder;
     const char *dir; /* borrowed */

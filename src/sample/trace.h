@@ -13,8 +13,8 @@
  *     units, units_ptr          int32, og_batch.units of each batch, as 32 bits without a sign
  *     rows                      int32, og_batch.row, one a place; optional
  *     hop<h>_rel                uint8 or uint16, heterogeneous: the relation of each edge
- *     check                     uint64 [batches, 4]: XXH3-64 of each batch's ids, edges, degrees
- *                               and weights; a fifth of units and places in them; optional
+ *     check                     uint64 [batches, 4]: XXH3-64 of each batch's ids, edges, degrees,
+ *                               weights. A fifth is of units and places in them. Optional
  *     labels                    as the dataset's, a row per seed; optional
  *     degree_counts             int64 [n, 3], heterogeneous (degree_counts.h)
  *
