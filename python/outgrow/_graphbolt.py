@@ -11,7 +11,7 @@ from ._errors import OptionError, UnsupportedError
 from ._forms import import_for
 from ._meta import meta_of, relation_names, type_ranges
 from ._options import text_of, texts_of
-from ._stores import SPLITS, array_in, edge_features_of, files_of, is_there, labelled_type, parts_of, weights_of
+from ._stores import SPLITS, array_in, edge_features_of, files_of, is_there, labelled_types, parts_of, weights_of
 
 FEATURE, WEIGHT = "feat", "weight"
 LEAST = 24 << 20  # of one feature: half of it are buffers of reads
@@ -166,14 +166,18 @@ def tasks_of(torch, gb, dataset, about, dtype):
     ranges = type_ranges(about)
     if not is_there(dataset, "labels", about):
         return []
-    name = labelled_type(dataset, about, ranges) if ranges else None
-    first, labels = ranges[name][0] if name else 0, array_in(dataset, "labels", about)
+    names = [name for name in labelled_types(dataset, about, ranges) if name] if ranges else [None]
+    labels = array_in(dataset, "labels", about)
     seeds = "seed_nodes" if hasattr(gb.MiniBatch, "seed_nodes") else "seeds"  # until DGL 2.2
 
     def items(split):
         ids = np.array(array_in(dataset, split, about)) if is_there(dataset, split, about) else np.empty(0, np.int64)
-        items = gb.ItemSet((torch.from_numpy(ids - first).to(dtype), torch.from_numpy(labels[ids])), names=(seeds, "labels"))
-        return gb.ItemSetDict({name: items}) if name else items
+        of = {}
+        for name in names:
+            first, end = ranges[name] if name else (0, about["num_nodes"])
+            mine = ids[(ids >= first) & (ids < end)]
+            of[name] = gb.ItemSet((torch.from_numpy(mine - first).to(dtype), torch.from_numpy(labels[mine])), names=(seeds, "labels"))
+        return gb.ItemSetDict(of) if ranges else of[None]
     metadata = {"name": about.get("task", "node classification").replace(" ", "_"), "num_classes": about.get("num_classes")}
     return [gb.OnDiskTask(metadata, *map(items, SPLITS))]
 

@@ -211,7 +211,7 @@ def made_again(kind, arguments, keywords):
 
 
 def known_options():
-    own = {"memory", "policy", "epochs", "step_seconds", "max_held", "hold", "progress", "rank", "world_size", "share"}
+    own = {"time_attr", "temporal_strategy", "memory", "policy", "epochs", "step_seconds", "max_held", "hold", "progress", "rank", "world_size", "share"}
     return own | {name.replace("-", "_") for name in _outgrow.option_choices()} - {"fanout", "batch", "task", "draw", "relation", "edge_split", "no_shuffle"}
 
 
@@ -297,16 +297,22 @@ class Base(OwnThreads):
     def _take_times(self, times, subgraph, transform_sampler_output, weight_attr, kwargs):
         """Options of disjoint neighbourhoods into kwargs."""
         self._disjoint = bool(times["disjoint"] or times["time_attr"] is not None or kwargs.get("sampler") == "disjoint")
+        for name in {"time", "time_strategy"} & kwargs.keys():
+            raise OptionError(f"{name}: no such argument", "give time_attr and temporal_strategy")
         if self._disjoint:
             for name, other in ("subgraph_type=\"induced\"", subgraph == "induced"), ("transform_sampler_output", transform_sampler_output), ("weight_attr", weight_attr):
                 if other:
                     raise UnsupportedError(f"{name}: not with disjoint neighbourhoods", f"leave out {name.split('=')[0]}, or time_attr and disjoint")
         if times["time_attr"] is None and times["given"] is not None:
             raise OptionError(f"{times['name']}: without time_attr", "give time_attr, the attribute that has the times")
-        window = kwargs.pop("time_window", None)
+        window, self._kind = kwargs.pop("time_window", None), None
         if self._source.path:
             attribute = times["time_attr"] if self._data is None or times["time_attr"] is None else "time"  # which the cached dataset has of one kind
-            kwargs |= options_of(self._source.path, attribute, times["strategy"], self._disjoint, window)
+            given = {"time_attr": attribute, "temporal_strategy": times["strategy"], "disjoint": self._disjoint, "time_window": window}
+            self._kind = options_of(self._source.path, attribute, times["strategy"], self._disjoint, window).get("time")
+            kwargs |= {name: value for name, value in given.items() if value not in (None, False, "uniform")}
+        elif self._disjoint:
+            raise UnsupportedError("num_neighbors: samples no neighbours", "leave out disjoint and time_attr")
 
     def _name_options(self, kwargs):
         """Options of outgrow.Loader, by the names that the dataset has."""
@@ -668,6 +674,7 @@ class LinkNeighborLoader(Base):
         if time_attr is not None and edge_label_time is None:
             raise OptionError("time_attr: 'edge_label_time' is not set", "give edge_label_time=, the time of each link: no neighbour is later")
         self.edge_label_time, self._time = edge_label_time, of_seeds(edge_label_time, "edge_label_time", n)
+        self._born = {}  # {type: its nodes by time, their times}, for negatives
         self.neg_sampling = self._negatives(neg_sampling, neg_sampling_ratio)
         self._label = self._labels(edge_label, n)
         self._evaluating = None
@@ -753,18 +760,21 @@ class LinkNeighborLoader(Base):
 
     def _there(self, end):
         """Nodes of an end by time, and their times; None if they have none."""
-        times = node_times(self._source.path) if self._options.get("time") == "node" else None
-        if times is None:
+        if self._kind != "node":
             return None
-        first = self._known(end)[1]
-        times = times[first:first + end.n]
-        order = np.argsort(times, kind="stable")
-        return order, times[order]
+        if end.name not in self._born:
+            first = self._known(end)[1]
+            times = node_times(self._source.path)[first:first + end.n]
+            order = np.argsort(times, kind="stable")
+            self._born[end.name] = order, times[order]
+        return self._born[end.name]
 
     def _negative_nodes(self, n, end, times):
         """Nodes drawn for one end of n negatives: any, or those that were there at their times."""
         of = ("src", "dst")[end]
         there = None if times is None else self._there(self._ends[end])
+        if there is not None and getattr(self.neg_sampling, f"{of}_weight", None) is not None:
+            raise UnsupportedError(f"neg_sampling: {of}_weight with times of nodes", "leave out the weights, or time_attr")
         if there is None:
             return self.neg_sampling.sample(n, of, self._ends[end].n).numpy()
         order, born = there

@@ -9,18 +9,18 @@ from ._stores import array_in, is_there
 
 NODE, EDGE = "time", "edge_time"  # attributes that outgrow.write takes for times; of edges also the first
 NONE = np.iinfo(np.int64).min     # that of nodes of types without
-HINT = "give whole numbers, int64: seconds, days or any other steps; or NumPy's datetime64"
+HINT = "give whole numbers, int64: seconds, days or any other steps. times.astype(\"datetime64[s]\").astype(int) has seconds"
 
 
 def whole(values, name):
     """Times as int64 [n]."""
+    if getattr(getattr(values, "dtype", None), "kind", "-") in "mM":
+        raise OptionError(f"{name}: {values.dtype} has a unit of its own", HINT)
     values = array_of(values, name)
     values = values.reshape(len(values)) if values.ndim == 2 and values.shape[1] == 1 else values
-    if values.ndim == 1 and values.dtype.kind in "mM":
-        return values.astype(np.int64)
     if values.ndim == 1 and values.dtype.kind == "f" and np.isfinite(values).all() and (values == np.rint(values)).all() and (np.abs(values) < 2.0 ** 62).all():
         return values.astype(np.int64)
-    if values.ndim != 1 or values.dtype.kind not in "iu":
+    if values.ndim != 1 or values.dtype.kind not in "iu" or values.dtype == np.uint64 and len(values) and values.max() >= 1 << 63:
         raise OptionError(f"{name}: {values.dtype} {list(values.shape)} are no times", HINT)
     return np.ascontiguousarray(values, np.int64)
 
@@ -28,7 +28,7 @@ def whole(values, name):
 def is_time(values):
     """Whether an attribute can be times."""
     dtype = str(getattr(values, "dtype", "")).removeprefix("torch.")
-    return getattr(values, "ndim", 0) == 1 and (dtype.startswith(("int", "datetime64")) or dtype in ("uint8", "uint16", "uint32"))
+    return getattr(values, "ndim", 0) == 1 and (dtype.startswith("int") or dtype in ("uint8", "uint16", "uint32"))
 
 
 def kind_of(path, time_attr):
@@ -58,6 +58,8 @@ def options_of(path, time_attr, temporal_strategy, disjoint, time_window):
     if strategy != "uniform":
         options["time_strategy"] = strategy
     if time_window:
+        if not hasattr(time_window, "__index__") or time_window < 0:
+            raise OptionError(f"time_window: {time_window!r}", "give a whole number in the unit of the times; None has no limit")
         options["time_window"] = int(time_window)
     return options
 

@@ -231,7 +231,7 @@ def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid
     train, valid, test   distinct node ids, or masks [N], bool or zeros and ones. A warning names splits that overlap
     edge_weight  [E]
     edge_attr    [E, D] features of edges, stored in the order of the dataset's edges (edge_features.npy)
-    node_time, edge_time   [N] and [E] times, for loaders with time_attr: whole numbers, or datetime64
+    node_time, edge_time   [N] and [E] times, for loaders with time_attr: whole numbers
     time_attr    the attribute of data that has them ["time" of nodes, "edge_time" or "time" of edges]
     ids          [N] the id of each row of x, words or whole numbers. The dataset has its nodes in the order of their ids, which
                  node_names.npy or node_ids.npy stores. Then edge_index and splits may have ids that are words, or rows as without ids

@@ -27,6 +27,8 @@ int og__times_check(const struct og_graph *g, enum og_times_kind kind, struct og
 /* ---- the order of lists ---- */
 
 enum { DIGIT = 8, VALUES = 1 << DIGIT, FEW = 32 };
+/* A longer list is sorted in its place, so that loading takes no more for it. */
+enum { LONG_LIST = 1 << 16, ROOM_BYTES = 2 * LONG_LIST * (int)sizeof(struct og_timed) };
 
 static void insert_by_time(struct og_timed *list, size_t n)
 {
@@ -96,16 +98,62 @@ static bool in_order(const struct og_topology *t, const struct og_list_times *of
     return true;
 }
 
-/* `list` and `room` have as many entries as the longest list. */
+/* A list that is sorted in its place. */
+struct long_list {
+    const struct og_topology *t;
+    const struct og_list_times *of;
+    int64_t begin;
+    uint32_t *order; /* of its places */
+};
+
+static bool is_later(const struct long_list *l, uint32_t a, uint32_t b)
+{
+    const int64_t x = time_at(l->t, l->of, l->begin + a);
+    const int64_t y = time_at(l->t, l->of, l->begin + b);
+    return x != y ? x > y : a > b;
+}
+
+/* Of a heap whose root is the latest. */
+static void sink(const struct long_list *l, size_t n, size_t i)
+{
+    const uint32_t one = l->order[i];
+    for (size_t child; (child = 2 * i + 1) < n; i = child) {
+        child += child + 1 < n && is_later(l, l->order[child + 1], l->order[child]);
+        if (!is_later(l, l->order[child], one))
+            break;
+        l->order[i] = l->order[child];
+    }
+    l->order[i] = one;
+}
+
+static void sort_in_place(const struct long_list *l, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        l->order[i] = (uint32_t)i;
+    for (size_t i = n / 2; i-- > 0;)
+        sink(l, n, i);
+    for (size_t end = n; end-- > 1;) {
+        const uint32_t latest = l->order[0];
+        l->order[0] = l->order[end];
+        l->order[end] = latest;
+        sink(l, end, 0);
+    }
+}
+
+/* `list` has room for 2 LONG_LIST. */
 static void sort_lists(const struct og_topology *t, const struct og_list_times *of,
-                       struct og_timed *list, struct og_timed *room, uint32_t *order)
+                       struct og_timed *list, uint32_t *order)
 {
     for (int64_t v = 0; v < t->n_nodes; v++) {
         const int64_t begin = t->indptr[v];
         const size_t n = (size_t)(t->indptr[v + 1] - begin);
+        if (n > LONG_LIST) {
+            sort_in_place(&(struct long_list){t, of, begin, order + begin}, n);
+            continue;
+        }
         for (size_t i = 0; i < n; i++)
             list[i] = (struct og_timed){time_at(t, of, begin + (int64_t)i), (uint32_t)i};
-        og__sort_by_time(list, room, n);
+        og__sort_by_time(list, list + LONG_LIST, n);
         for (size_t i = 0; i < n; i++)
             order[begin + (int64_t)i] = list[i].place;
     }
@@ -116,15 +164,13 @@ static int put_in_order(const struct og_topology *t, struct og_budget *b, struct
 {
     if (in_order(t, of))
         return 0;
-    const size_t longest = (size_t)OG_MAX(og__longest_list(t), 1);
-    const size_t bytes = 2 * longest * sizeof(struct og_timed);
     uint32_t *order = og__alloc(b, (size_t)t->n_edges * sizeof(*order), part, err);
-    struct og_timed *list = order ? og__alloc(b, bytes, part, err) : NULL;
+    struct og_timed *list = order ? og__alloc(b, ROOM_BYTES, part, err) : NULL;
     of->order = order;
     if (!list)
         return -ENOMEM;
-    sort_lists(t, of, list, list + longest, order);
-    og__release(b, list, bytes, part);
+    sort_lists(t, of, list, order);
+    og__release(b, list, ROOM_BYTES, part);
     return 0;
 }
 
@@ -138,6 +184,16 @@ static int load_edges(const struct og_relation *r, struct og_budget *b, struct o
     return edge ? og__npy_read(&r->edge_times, 0, r->n_edges, edge, err) : -ENOMEM;
 }
 
+/* Have nodes of the group times? */
+static bool has_some(const struct og_times *t, uint32_t group)
+{
+    const struct og_group *g = &t->graph->group[group];
+    for (int64_t v = g->first; v < g->first + g->n_nodes; v++)
+        if (t->node[v] != OG__NO_TIME)
+            return true;
+    return false;
+}
+
 static int load_relation(struct og_times *out, const struct og_topology *whole, uint32_t r,
                          struct og_err *err)
 {
@@ -147,7 +203,7 @@ static int load_relation(struct og_times *out, const struct og_topology *whole, 
     const bool timed = out->kind == OG_TIMES_EDGE && of->edge_times.fd >= 0;
     if (of->n_edges == 0)
         return 0;
-    if (out->node)
+    if (out->node && has_some(out, of->source))
         own->node = out->node + out->graph->group[of->source].first;
     if (timed && t->disk)
         own->file = &of->edge_times;
@@ -211,5 +267,6 @@ size_t og__times_bytes(const struct og_graph *g, enum og_times_kind kind, bool o
                      : 0;
     if (kind == OG_TIMES_OFF || on_disk)
         return bytes;
-    return bytes + edges * (sizeof(uint32_t) + (kind == OG_TIMES_EDGE ? sizeof(int64_t) : 0));
+    return bytes + ROOM_BYTES +
+           edges * (sizeof(uint32_t) + (kind == OG_TIMES_EDGE ? sizeof(int64_t) : 0));
 }

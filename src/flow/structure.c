@@ -263,8 +263,8 @@ int og__structure_fetch(struct og_structure *g, struct og_io_counts *read, uint6
                         struct og_err *err)
 {
     const struct og_stored_topology *stored = g->topology.stored;
-    if (og__topology_is_loaded(&g->topology))
-        return 0;
+    if (og__topology_is_loaded(&g->topology)) /* times may have gone alone */
+        return times_of(g) != OG_TIMES_OFF && !g->times.of ? load_times(g, err) : 0;
     const struct og_io_counts before = og__io_made();
     int rc = stored ? og__neighbors_load(&g->topology, err) : load(g, err);
     if (rc == 0 && stored)

@@ -87,7 +87,8 @@ int og__checkpoint_sampler(const char *path, struct og_options *opt, const struc
     if (rc < 0)
         return rc;
     const char *names[MOST_SAMPLER_OPTIONS];
-    OG_TRY(take_sampler_option(&f.all, "sampler", path, opt, err));
+    if (!opt->disjoint && opt->time == OG_TIMES_OFF) /* which have a sampler of their own */
+        OG_TRY(take_sampler_option(&f.all, "sampler", path, opt, err));
     const size_t n = list_sampler_options(opt, names);
     for (size_t i = 0; i < n; i++)
         OG_TRY(take_sampler_option(&f.all, names[i], path, opt, err));
@@ -112,8 +113,9 @@ int og__checkpoint_refuse_times(const char *path, struct og_err *err)
         return rc;
     const char *time = og__tensors_said(&f.all, "time");
     if (time && strcmp(time, "off") != 0)
-        rc = og__fail(err, -ENOTSUP, "use eval, which samples as training did",
-                      "%s: trained with --time %s, and all neighbours are of any time", path, time);
+        rc =
+            og__fail(err, -ENOTSUP, "use eval, which samples as training did",
+                     "%s: trained with --time %s, and neighbours would be of any time", path, time);
     og__tensors_close(&f);
     return rc;
 }

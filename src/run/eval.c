@@ -163,6 +163,10 @@ static int eval_batches(struct evaluation *e, const char *dataset, const struct 
         OG_TRY(og__fail(err, -EINVAL,
                         "leave out --full: edges are judged by all neighbours with --fanout -1",
                         "%s: a model of links", e->checkpoint));
+    if (e->s->workload.split[e->split].untimed)
+        OG_TRY(og__fail(
+            err, -EINVAL, "import the graph with times of the split, as valid_times.npy",
+            "%s: trained with --time, and the nodes of %s have none", e->checkpoint, e->name));
     bytes = og__targets_bytes(&e->s->workload);
     e->labels = og__alloc(e->s->budget, bytes, "batches", err);
     OG_TRY(e->labels ? 0 : -ENOMEM);
@@ -200,7 +204,6 @@ static int take_all(struct og_options *opt, const char *checkpoint, struct og_er
         if (og_options_given(opt, others[i]))
             return og__fail(err, -EINVAL, "leave out --full, or the options that it decides",
                             "--%s: eval --full takes all neighbours there are", others[i]);
-    OG_TRY(og__checkpoint_refuse_times(checkpoint, err));
     OG_TRY(og__session_take_all(opt, checkpoint, err));
     rc = og_options_set(opt, "sampler", "uniform", err);
 out:

@@ -377,6 +377,7 @@ static int open_session(struct og_predictor *p, const char *dataset, const char 
     OG_TRY(choose_options(&own, opt, checkpoint, err));
     OG_TRY(og__session_of_checkpoint(&p->s, dataset, checkpoint, &own, OG__WANT_EVERY, "",
                                      &p->observer, err));
+    OG_TRY(og__checkpoint_refuse_times(checkpoint, err));
     if (p->s->workload.seeds.trees)
         OG_TRY(
             og__fail(err, -ENOTSUP, "use eval, which samples as training did",

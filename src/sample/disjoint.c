@@ -206,7 +206,7 @@ static int64_t draw(const struct og_hop *h, uint32_t v, uint32_t tree, const str
     if (og__takes_all(h, a->n))
         return 0;
     *n = og__drawn_number(s->how.replace, h->fanout, a->n);
-    if (s->how.last)
+    if (s->how.last && times_of(h))
         return a->n - *n;
     og__rng_at(&rng, s->trees->key[tree] + (h->seed - s->seed), h->stream, h->epoch, h->batch,
                h->number, v);

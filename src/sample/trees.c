@@ -49,9 +49,9 @@ static int fit_seeds(struct og_trees *t, size_t n, struct og_err *err)
     if (n <= t->n)
         return 0;
     drop_seeds(t);
-    t->n = n;
     t->time = og__alloc(t->budget, n * sizeof(*t->time), part, err);
     t->key = t->time ? og__alloc(t->budget, n * sizeof(*t->key), part, err) : NULL;
+    t->n = t->time ? n : 0;
     return t->key ? 0 : -ENOMEM;
 }
 

@@ -91,8 +91,10 @@ OG_MUST_CHECK int og__session_know_edges(struct og_session *s, struct og_err *er
 void og__session_drop_edges(struct og_session *s);
 /* Disjoint neighbourhoods, and times: refuses options without them. Then times of the seeds, once
  * these are loaded. */
+enum og__split og__session_measured_by(const struct og_session *s); /* for the training split */
 OG_MUST_CHECK int og__session_check_times(const struct og_session *s, struct og_err *err);
 OG_MUST_CHECK int og__session_time_seeds(struct og_session *s, struct og_err *err);
+OG_MUST_CHECK int og__session_check_learnt(const struct og_session *s, struct og_err *err);
 void og__session_drop_times(struct og_session *s);
 void og__know_trace(struct og_workload *f, const struct og_options *opt);
 void og__know_splits(struct og_workload *f, unsigned want);

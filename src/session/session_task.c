@@ -176,7 +176,7 @@ static bool has_nodes(const struct og_session *s, enum og__split which)
 
 /* Whose nodes stand for those to train on, by which batches are measured. A model that is applied
  * to another graph may find none there. */
-static enum og__split measured_by(const struct og_session *s)
+enum og__split og__session_measured_by(const struct og_session *s)
 {
     const bool trains = s->config.want & OG__WANT_TRAINING || !(s->config.want & OG__WANT_MODEL);
     if (trains || has_nodes(s, OG__TRAIN))
@@ -189,7 +189,7 @@ static int load_nodes(struct og_session *s, enum og__split which, struct og_err 
 {
     const struct og_handover *to = &s->config.handover;
     struct og_split *split = &s->workload.split[which];
-    const enum og__split from = which == OG__TRAIN ? measured_by(s) : which;
+    const enum og__split from = which == OG__TRAIN ? og__session_measured_by(s) : which;
     if (which != OG__TRAIN || to->n == 0)
         return og__graph_split(s->workload.graph, from, s->budget, &split->ids, &split->n, err);
     if (!to->seeds)

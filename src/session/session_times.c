@@ -90,7 +90,10 @@ static int check_nodes(const struct og_session *s, struct og_split *split, enum 
     if (s->config.opt.time == OG_TIMES_NODE)
         OG_TRY(og__npy_read(&g->node_times, split->ids[0], 1, &time, err));
     split->untimed = time == OG__NO_TIME;
-    if (split->untimed && (which == OG__TRAIN || !(s->config.want & OG__WANT_UNEVALUATED)))
+    const unsigned others = OG__WANT_TRAINING | OG__WANT_EVERY;
+    const bool judges = s->config.want & OG__WANT_MODEL && !(s->config.want & others);
+    const bool may_wait = which != OG__TRAIN && s->config.want & OG__WANT_UNEVALUATED;
+    if (split->untimed && !judges && !may_wait)
         rc = og__fail(
             err, -EINVAL,
             own ? "give input_time, or edge_label_time of links"
@@ -105,7 +108,8 @@ static int load_times(struct og_session *s, enum og__split which, struct og_err 
 {
     struct og_split *split = &s->workload.split[which];
     const struct og_handover *to = &s->config.handover;
-    const enum og__split from = which == OG__TRAIN && to->n > 0 ? to->split : which;
+    const enum og__split trains = to->n > 0 ? to->split : og__session_measured_by(s);
+    const enum og__split from = which == OG__TRAIN ? trains : which;
     const struct og_npy *a = &s->workload.graph->times[from];
     if (split->n == 0)
         return 0;
@@ -127,6 +131,19 @@ int og__session_time_seeds(struct og_session *s, struct og_err *err)
     }
 out:
     return rc;
+}
+
+int og__session_check_learnt(const struct og_session *s, struct og_err *err)
+{
+    const struct og_graph_types *types = s->workload.types;
+    bool learnt = false;
+    for (uint32_t t = 0; t < types->n_types; t++)
+        learnt |= types->type[t].trained;
+    return of_trees(s) && learnt && s->config.want & OG__WANT_TRAINING
+               ? og__fail(err, -ENOTSUP,
+                          "give these types features, or leave out --time and --disjoint",
+                          "disjoint neighbourhoods: not with learnable embeddings yet")
+               : 0;
 }
 
 void og__session_drop_times(struct og_session *s)

@@ -9,7 +9,7 @@ import subprocess
 from support import COMMAND as OUTGROW, main, np, outgrow
 
 N, E = 400, 9000
-WAYS = [{"topology": "memory", "policy": "none"}, {"topology": "disk", "policy": "belady"}, {"topology": "disk", "policy": "frequency", "layout": "packed"},
+WAYS = [{"topology": "disk", "phased_memory": True, "neighbor_cache": "0", "superbatch": "4", "policy": "belady"}, {"topology": "memory", "policy": "none"}, {"topology": "disk", "policy": "belady"}, {"topology": "disk", "policy": "frequency", "layout": "packed"},
         {"topology": "memory", "policy": "degree", "cache": "10%"}]
 
 
@@ -148,6 +148,18 @@ def test_same_batches_everywhere():
         assert parts == [whole[0::2], whole[1::2]]
 
 
+def test_types_without_times_have_no_limit():
+    given, _ = typed()
+    for window, strategy in (None, "uniform"), (3, "uniform"), (3, "last"):
+        drawn = []
+        for topology in "memory", "disk":
+            with loader("h", seeds=("a", np.full(2000, 5)), batch=1, fanout=[1], time_attr="time", time_window=window, temporal_strategy=strategy, topology=topology) as batches:
+                drawn.append(np.concatenate([batch.relations["b", "s", "a"].hops[0].e_id for batch in batches]))
+        np.testing.assert_array_equal(*drawn)
+        mine = np.flatnonzero(given["edge_index"]["b", "s", "a"][1] == 5)
+        assert len(drawn[0]) == 2000 and len(np.unique(drawn[0])) == len(mine), (window, strategy)
+
+
 def test_types():
     given, sizes = typed()
     first = {"a": 0, "b": sizes["a"]}
@@ -227,6 +239,43 @@ def test_only_the_future_knows():
     assert accuracy("--time", "edge") < 0.42
 
 
+# ---- in PyTorch Geometric's words ----
+
+def test_its_loaders():
+    try:
+        import torch
+        from torch_geometric.data import Data
+    except ImportError:
+        return
+    os.environ["OUTGROW_CACHE"] = "cache"
+    given, _ = write()
+    src, dst = given["edge_index"]
+    data = Data(x=torch.from_numpy(given["x"]), edge_index=torch.from_numpy(given["edge_index"]), time=torch.from_numpy(given["node_time"]),
+                edge_time=torch.from_numpy(given["edge_time"]))
+    ids, time = torch.arange(100, 200), torch.arange(100) % 60
+    for shuffle in False, True:
+        edges = 0
+        for batch in outgrow.NeighborLoader(data, [4, 3], input_nodes=ids, input_time=time, time_attr="edge_time", batch_size=30, shuffle=shuffle):
+            assert torch.equal(batch.seed_time, time[batch.input_id]) and torch.equal(batch.n_id[:batch.batch_size], ids[batch.input_id])
+            assert (batch.edge_time <= batch.seed_time[batch.batch[batch.edge_index[1]]]).all() and torch.equal(batch.x, data.x[batch.n_id])
+            np.testing.assert_array_equal(dst[batch.e_id], batch.n_id[batch.edge_index[1]])
+            edges += len(batch.edge_time)
+        assert edges > 300
+    links, at = data.edge_index[:, :200], data.edge_time[:200]
+    for sampling in None, "binary", {"mode": "triplet", "amount": 2}:
+        for batch in outgrow.LinkNeighborLoader(data, [4, 3], edge_label_index=links, edge_label_time=at - 1, time_attr="edge_time", neg_sampling=sampling, batch_size=50):
+            limit = (at - 1)[batch.input_id]
+            assert (batch.edge_time <= limit[batch.batch[batch.edge_index[1]]]).all()
+            if sampling is None or sampling == "binary":
+                assert torch.equal(batch.edge_label_time[:50], limit)
+                assert torch.equal(batch.n_id[batch.edge_label_index[:, :50]], links[:, batch.input_id])
+            else:
+                assert torch.equal(batch.n_id[batch.src_index], links[0, batch.input_id]) and batch.dst_neg_index.shape == (50, 2)
+    late = torch.maximum(data.time[links[0]], data.time[links[1]])
+    for batch in outgrow.LinkNeighborLoader(data, [4], edge_label_index=links, edge_label_time=late, time_attr="time", neg_sampling="binary", batch_size=50):
+        assert (data.time[batch.n_id[batch.edge_label_index]] <= batch.edge_label_time).all(), "negatives of the future"
+
+
 # ---- what is refused ----
 
 def refused(*args):
@@ -242,9 +291,25 @@ def test_refusals():
     for more in ("--model", "gcn"), ("--sampler", "labor"), ("--task", "link"), ("--device", "virtual"):
         refused(*own, "--time", "node", *more)
     refused("sample", "g", "--out", "s", "--time", "node", "--memory", "100M")
+    trained("timed", "g", "--time", "node")
+    for command in ("eval", "g", "--checkpoint", "timed/checkpoint.safetensors", "--split", "valid", "--sampler", "uniform"), ("predict", "g", "--checkpoint", "timed/checkpoint.safetensors", "--out", "p.npy"):
+        assert "trained with --time node" in refused(*command, "--memory", "100M")
+    run("eval", "g", "--checkpoint", "timed/checkpoint.safetensors", "--split", "valid", "--memory", "100M")
+    os.makedirs("short", exist_ok=True)
+    for name, array in (("edges", arrays()["edge_index"].T), ("feat", arrays()["x"]), ("label", arrays()["y"]), ("train", np.arange(50)), ("train_times", np.arange(49))):
+        np.save(f"short/{name}.npy", array)
+    assert "49" in refused("import", "npy", "short", "shorter") and not os.path.exists("shorter")
+    for wrong in np.full(N, 2 ** 63 + 5, np.uint64), np.full(N, 0.5), np.arange(N).astype("datetime64[D]"):
+        try:
+            outgrow.write("wrong", **arrays() | {"node_time": wrong})
+        except outgrow.OptionError as error:
+            assert "node_time" in str(error), error
+        else:
+            raise AssertionError(wrong.dtype)
     outgrow.write("plain", **{k: v for k, v in arrays().items() if not k.endswith("_time")})
     assert "node_times.npy" in refused("train", "plain", "--run", "no", "--time", "node")
-    for options, said in (({"time_attr": "t"}, "no times 't'"), ({"temporal_strategy": "last"}, "without time_attr"), ({"input_time": [1]}, "input_time")):
+    for options, said in (({"time_attr": "t"}, "no times 't'"), ({"temporal_strategy": "last"}, "without time_attr"), ({"input_time": [1]}, "input_time"),
+                          ({"time_attr": "time", "time_window": 0.5}, "time_window")):
         try:
             loader(**options)
         except outgrow.OptionError as error:

@@ -179,9 +179,6 @@ def test_other_models_and_datasets_are_refused_by_name():
     write_tensors("given.safetensors", random_tensors("gatv2"))
     said = run("predict", "plain", "--checkpoint", "given.safetensors", "--out", "logits.npy", fails=True).stderr
     assert f"trained with features of edges of width {EDGE_DIM}, plain has 0" in said, said
-    np.save("some.npy", np.arange(5))
-    said = run("predict", "f32", "--checkpoint", "given.safetensors", "--out", "logits.npy", "--nodes", "some.npy", fails=True).stderr
-    assert "--nodes: not yet with a model that uses features of edges" in said, said
     said = run("predict", "f32", "--checkpoint", "given.safetensors", "--out", "logits.npy", "--device", "virtual", fails=True).stderr
     assert "--model gatv2: the backend virtual does not use features of edges yet" in said, said
     said = run("train", "plain", "--model", "gine", "--fanout", "3,3", "--epochs", 1, "--run", "never", fails=True).stderr

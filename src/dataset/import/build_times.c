@@ -9,15 +9,14 @@ static int time_of(const struct og_piece *p, int64_t i, int64_t row, int64_t *ti
                    struct og_err *err)
 {
     const double x = og__number_at(p->t->type, p->raw, (size_t)i);
-    if (og__npy_is_integer(p->t->type)) {
-        *time = og__integer_at(p->t->type, p->raw, (size_t)i);
+    const bool integer = og__npy_is_integer(p->t->type);
+    const bool fits = integer ? x < 0x1p63 : isfinite(x) && fabs(x) < 0x1p62 && x == floor(x);
+    if (fits) {
+        *time = integer ? og__integer_at(p->t->type, p->raw, (size_t)i) : (int64_t)x;
         return 0;
     }
-    *time = (int64_t)x;
-    if (isfinite(x) && fabs(x) < 0x1p62 && x == floor(x))
-        return 0;
     return og__fail(err, -EINVAL, "store times as int64: seconds, days or any other steps",
-                    "%s: row %lld: %g is no whole number", p->t->name, (long long)row, x);
+                    "%s: row %lld: %g is no int64", p->t->name, (long long)row, x);
 }
 
 static int copy_times(struct og_importer *imp, struct og_table *t, int64_t rows,

@@ -536,6 +536,7 @@ out:
 static int import_split_times(struct og_importer *imp, enum og__split which, struct og_err *err)
 {
     struct og_table *t = NULL;
+    struct og_table *list = NULL;
     const char *file;
     char name[32];
     int rc;
@@ -544,11 +545,13 @@ static int import_split_times(struct og_importer *imp, enum og__split which, str
     if (!t)
         return 0;
     OG_TRY(find_split(imp, &splits[which], &file, err));
-    if (!file || strstr(file, "mask"))
+    if (!file || strstr(file, "mask") || strstr(file, ".csv"))
         OG_TRY(og__fail(err, -EINVAL, "store the split as a list of nodes",
                         "%s: times of a split that is no list", t->name));
-    OG_TRY(og__import_times(imp, t, og__times_name(which), t->rows, err));
+    OG_TRY(og__import_open_npy(imp, file, false, &list, err));
+    OG_TRY(og__import_times(imp, t, og__times_name(which), list->rows, err));
 out:
+    og__table_close(list);
     og__table_close(t);
     return rc;
 }
