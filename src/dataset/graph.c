@@ -596,7 +596,7 @@ static char *name_of(const char *path)
 
 static void blank(struct og_graph *g)
 {
-    struct og_npy *const own[] = {&g->labels, &g->node_ids};
+    struct og_npy *const own[] = {&g->labels, &g->node_times, &g->node_ids};
     for (size_t i = 0; i < OG_COUNT(own); i++)
         own[i]->fd = -1;
     for (int s = 0; s < OG__SPLITS; s++) {
