@@ -382,7 +382,7 @@ class Loader(OwnThreads):
         self._epoch = 0  # of the latest iteration
         self._turn = 0   # number of the iteration that may continue
         self._restored = False
-        self._grown = False  # batches beyond those that memory has room for were kept
+        self._added = 0  # buffers, beyond those that memory has room for
 
     # ---- iterating ----
 
@@ -493,22 +493,24 @@ class Pass:
         return loader._form(batch)
 
     def _take(self, loader):
-        """Get the next batch. If no buffer is free, collect reference cycles that may retain batches; then add a buffer."""
-        native = loader._native
-        try:
-            return native.next()
-        except BudgetError:
-            gc.collect()
+        """Get the next batch. If no buffer is free, collect reference cycles that may retain batches; then add a buffer.
+        Where buffers are added, cycles are collected when their number has doubled, since a collection takes milliseconds."""
+        native, added = loader._native, loader._added
+        if not loader._grows or added & (added - 1) == 0:
+            try:
+                return native.next()
+            except BudgetError:
+                gc.collect()
         try:
             return native.next()
         except BudgetError as error:
             if not loader._grows:
                 raise
-            if not loader._grown:
+            if not added:
                 warn(f"outgrow: {error.message}: each further one takes memory of its own, beside `memory`. "
                      "Release batches, or give max_held=, which memory has room for and which is not exceeded")
-            loader._grown = True
-            native.grow()
+        loader._added += 1
+        native.grow()
         return native.next()
 
     def _end(self):

@@ -128,6 +128,17 @@ def test_batches_that_are_kept_have_a_limit():
             assert len(list(patient)) == len(loader)
 
 
+def test_batches_that_are_kept_collect_cycles_seldom():
+    """A collection takes milliseconds, which a list of thousands of batches would take each time."""
+    seen = []
+    gc.callbacks.append(lambda phase, info: seen.append(phase == "start" and info["generation"] == 2))
+    with outgrow.Loader("graph", **OPTIONS | {"batch": 2}) as loader, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        kept = list(loader)
+        assert len(kept) > 200 and sum(seen) < 30, (len(kept), sum(seen))
+    gc.callbacks.pop()
+
+
 def test_without_a_limit_more_are_kept_and_that_is_said_once():
     with outgrow.Loader("graph", **OPTIONS) as loader, outgrow.Loader("graph", max_held=100, **OPTIONS) as patient:
         kept = []
