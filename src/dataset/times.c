@@ -113,7 +113,7 @@ static bool is_later(const struct long_list *l, uint32_t a, uint32_t b)
     return x != y ? x > y : a > b;
 }
 
-/* Of a heap whose root is the latest. */
+/* Sinks entry i of a heap, whose root is the latest. */
 static void sink(const struct long_list *l, size_t n, size_t i)
 {
     const uint32_t one = l->order[i];

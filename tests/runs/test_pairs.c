@@ -5,6 +5,7 @@
  * OG_PAIRS_STEP=N takes every N-th pair, 1 all of them; 7 unless it is set. */
 #include "dataset/generate/options.h"
 #include "options/fields.h"
+#include "support/files.h"
 #include "support/own_folder.h"
 
 #include "base/base.h"
@@ -135,6 +136,10 @@ static const struct given {
     {"log-every", "1", BOUNDS},
     {"trace-timeline", spans, BOUNDS},
     {"draw", "once", CHANGES},
+    {"disjoint", "true", CHANGES},
+    {"time", "node", CHANGES},
+    {"time-strategy", "last", BOUNDS}, /* of --time alone, as the next one */
+    {"time-window", "9", BOUNDS},
     {"replace", "true", CHANGES},
     {"accumulate", "2", CHANGES},
     {"staleness", "1", CHANGES},
@@ -296,6 +301,15 @@ static void other_scores(void)
     assert_int_equal(fclose(out), 0);
 }
 
+/* About half of the edges lead from a later node and are not sampled. */
+static void other_times(void)
+{
+    int64_t times[400];
+    for (int64_t v = 0; v < 400; v++)
+        times[v] = v * 7 % 20;
+    test_write_npy(dataset, "node_times.npy", OG__NPY_I64, 1, 400, 0, times);
+}
+
 static int make_dataset(void **state)
 {
     struct og_generate g;
@@ -325,6 +339,7 @@ static int make_dataset(void **state)
     if (og_generate(dataset, &g, NULL, &err) < 0)
         fail_msg("%s", err.message);
     other_scores();
+    other_times();
     set_base(&opt);
     if (og_sample(dataset, made_before, false, &opt, NULL, NULL, &err) < 0 ||
         og_options_set(&opt, "seed", "77", &err) < 0 ||
