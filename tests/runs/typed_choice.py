@@ -56,7 +56,7 @@ def what_is_told_of_a_way_is_what_it_reads():
     degree, predicted = told_of("degree"), plan(*little, "--policy", "degree", "--layout", "raw")["predicted"]
     s, own = train(*little, "--policy", "degree", "--layout", "raw")
     first = s["epochs"][0]
-    assert own == whole and "batches" not in degree["why"] and 0 < degree["cache_rows"] == s["plan"]["cache_rows"]
+    assert own == whole and "; by " not in degree["why"] and 0 < degree["cache_rows"] == s["plan"]["cache_rows"]
     assert (degree["reads"], degree["bytes_read"]) == (first["reads"], first["bytes_read"]) == (predicted["reads"], predicted["bytes_read"]), (degree, first, predicted)
     for policy in "belady", "frequency":
         w, (s, own) = told_of(policy), train(*little, "--policy", policy, "--layout", "raw")
