@@ -112,26 +112,32 @@ static size_t disk_bytes(const struct og_relation *of, const struct og_sampling 
 static int64_t earliest(const struct og_hop *h, int64_t time)
 {
     const int64_t window = h->s->how.window;
-    if (window <= 0)
-        return INT64_MIN;
     return time < INT64_MIN + window ? INT64_MIN : time - window;
 }
 
-static int64_t time_at(const struct og_topology *t, const struct og_list_times *of, int64_t begin,
-                       int64_t i)
+/* A list by time. */
+struct by_time {
+    const struct og_topology *t;
+    const struct og_list_times *of;
+    const struct og_timed *timed; /* NULL: in memory, edges from `begin` */
+    int64_t begin, n;
+};
+
+static int64_t time_at(const struct by_time *l, int64_t i)
 {
-    const int64_t e = begin + (of->order ? of->order[begin + i] : i);
-    return of->edge ? of->edge[e] : of->node[og__neighbor(t, e)];
+    if (l->timed)
+        return l->timed[i].time;
+    const int64_t e = l->begin + (l->of->order ? l->of->order[l->begin + i] : i);
+    return l->of->edge ? l->of->edge[e] : l->of->node[og__neighbor(l->t, e)];
 }
 
 /* The first of n entries that is not below `time`; with `after`, that is above. */
-static int64_t bound(const struct og_topology *t, const struct og_list_times *of, int64_t begin,
-                     int64_t n, int64_t time, bool after)
+static int64_t bound(const struct by_time *l, int64_t n, int64_t time, bool after)
 {
     int64_t low = 0;
     while (n > 0) {
         const int64_t half = n / 2;
-        const int64_t at = time_at(t, of, begin, low + half);
+        const int64_t at = time_at(l, low + half);
         if (at < time || (after && at == time)) {
             low += half + 1;
             n -= half + 1;
@@ -142,19 +148,22 @@ static int64_t bound(const struct og_topology *t, const struct og_list_times *of
     return low;
 }
 
+static struct allowed allowed_of(const struct og_hop *h, const struct by_time *l, int64_t time)
+{
+    const int64_t end = bound(l, l->n, time, true);
+    const int64_t first = h->s->how.window > 0 ? bound(l, end, earliest(h, time), false) : 0;
+    return (struct allowed){.first = first,
+                            .n = end - first,
+                            .order = l->of->order ? l->of->order + l->begin : NULL,
+                            .timed = l->timed};
+}
+
 static struct allowed allowed_in_memory(const struct og_hop *h, uint32_t v, int64_t time)
 {
     const struct og_topology *t = h->s->topology;
-    const struct og_list_times *of = times_of(h);
-    const int64_t n = og__degree(t, v);
-    const int64_t begin = og__first_edge(t, v);
-    if (!of)
-        return (struct allowed){.n = n};
-    const int64_t end = bound(t, of, begin, n, time, true);
-    const int64_t first =
-        h->s->how.window > 0 ? bound(t, of, begin, end, earliest(h, time), false) : 0;
-    return (struct allowed){
-        .first = first, .n = end - first, .order = of->order ? of->order + begin : NULL};
+    const struct by_time l = {
+        .t = t, .of = times_of(h), .begin = og__first_edge(t, v), .n = og__degree(t, v)};
+    return l.of ? allowed_of(h, &l, time) : (struct allowed){.n = l.n};
 }
 
 /* Sorts a list by time. `own`: times of its edges; NULL: their sources'. */
@@ -167,29 +176,14 @@ static void sort_list(const struct og_hop *h, const struct og_list *list, const 
     og__sort_by_time(d->timed, d->timed + d->longest, (size_t)list->n);
 }
 
-/* The first of n sorted entries that is not below `time`; with `after`, that is above. */
-static int64_t bound_sorted(const struct og_timed *timed, int64_t n, int64_t time, bool after)
-{
-    int64_t low = 0;
-    while (n > 0) {
-        const int64_t half = n / 2;
-        const int64_t at = timed[low + half].time;
-        const bool below = at < time || (after && at == time);
-        low += below ? half + 1 : 0;
-        n = below ? n - half - 1 : half;
-    }
-    return low;
-}
-
 /* The allowed part of the sorted list; without times all of it. */
 static struct allowed allowed_from_disk(const struct og_hop *h, int64_t n, int64_t time)
 {
     const struct og_disjoint *d = h->s->state;
-    if (!times_of(h))
+    const struct og_list_times *of = times_of(h);
+    if (!of)
         return (struct allowed){.n = n};
-    const int64_t end = bound_sorted(d->timed, n, time, true);
-    const int64_t first = bound_sorted(d->timed, end, earliest(h, time), false);
-    return (struct allowed){.first = first, .n = end - first, .timed = d->timed};
+    return allowed_of(h, &(struct by_time){.of = of, .timed = d->timed, .n = n}, time);
 }
 
 /* ---- draws ---- */

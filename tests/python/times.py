@@ -264,6 +264,9 @@ def test_refusals():
             assert "node_time" in str(error), error
         else:
             raise AssertionError(wrong.dtype)
+    latest = np.iinfo(np.int64).max - np.arange(N)
+    outgrow.write("latest", **arrays() | {"node_time": latest})
+    np.testing.assert_array_equal(np.load("latest/node_times.npy"), latest)
     outgrow.write("plain", **{k: v for k, v in arrays().items() if not k.endswith("_time")})
     assert "node_times.npy" in refused("train", "plain", "--run", "no", "--time", "node")
     for options, said in (({"time_attr": "t"}, "no times 't'"), ({"temporal_strategy": "last"}, "without time_attr"), ({"input_time": [1]}, "input_time"),

@@ -8,11 +8,13 @@
 static int time_of(const struct og_piece *p, int64_t i, int64_t row, int64_t *time,
                    struct og_err *err)
 {
-    const double x = og__number_at(p->t->type, p->raw, (size_t)i);
-    const bool integer = og__npy_is_integer(p->t->type);
-    const bool fits = integer ? x < 0x1p63 : isfinite(x) && fabs(x) < 0x1p62 && x == floor(x);
+    const enum og__npy_type type = p->t->type;
+    const double x = og__number_at(type, p->raw, (size_t)i);
+    const bool integer = og__npy_is_integer(type);
+    const bool fits = integer ? type != OG__NPY_U64 || og__integer_at(type, p->raw, (size_t)i) >= 0
+                              : isfinite(x) && fabs(x) < 0x1p62 && x == floor(x);
     if (fits) {
-        *time = integer ? og__integer_at(p->t->type, p->raw, (size_t)i) : (int64_t)x;
+        *time = integer ? og__integer_at(type, p->raw, (size_t)i) : (int64_t)x;
         return 0;
     }
     return og__fail(err, -EINVAL, "store times as int64: seconds, days or any other steps",
