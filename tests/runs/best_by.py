@@ -13,21 +13,16 @@ import sys
 import tempfile
 import time
 
+from command import OUTGROW, run
+
 try:
     import numpy as np
 except ImportError:
     sys.exit(77)
 
-OUTGROW = sys.argv[1]
 N = 2400
 BASE = ["--fanout", "4,4", "--batch", "60", "--hidden", "16", "--epochs", "6", "--dropout", "0", "--memory", "96M", "--threads", "2", "--lr", "0.004"]
 LESS = "loss", "mse", "mae"
-
-
-def run(*args, fails=False):
-    done = subprocess.run([OUTGROW, *map(str, args)], capture_output=True, text=True)
-    assert (done.returncode != 0) == fails, (args, done.stderr)
-    return done
 
 
 def train(graph, name, *options):

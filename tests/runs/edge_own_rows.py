@@ -15,7 +15,9 @@ import time
 
 import numpy as np
 
-OUTGROW = os.path.abspath(sys.argv[1])
+import command
+from command import OUTGROW, run
+
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "nn"))
 N, M, D, CLASSES, HIDDEN, BATCH = 400, 900, 5, 3, 8, 60
 BASE = ["--task", "edge", "--model", "sage", "--fanout", "4,3", "--batch", BATCH, "--hidden", HIDDEN, "--epochs", "4", "--lr", "0.02", "--memory", "300M",
@@ -24,21 +26,12 @@ SPLITS = {"train": 560, "valid": 140, "test": 200}
 rng = np.random.default_rng(8)
 
 
-def run(*args, fails=False):
-    done = subprocess.run([OUTGROW, *map(str, args)], capture_output=True, text=True)
-    assert (done.returncode != 0) == fails, (args, done.stderr)
-    return done
-
-
 def train(graph, name, *options):
     return json.loads(run("train", graph, *BASE, "--run", name, "--json", *options).stdout)
 
 
 def same(one, other):
-    rows = [[(e["loss"], e["valid_metrics"]) for e in json.loads(pathlib.Path(name, "summary.json").read_text())["epochs"]] for name in (one, other)]
-    assert rows[0] == rows[1], (one, other)
-    for name in "checkpoint.safetensors", "best.safetensors":
-        assert pathlib.Path(one, name).read_bytes() == pathlib.Path(other, name).read_bytes(), (one, other, name)
+    command.same(one, other, ("loss", "valid_metrics"))
 
 
 def make(name, rows=True, types=False, values=False, without=()):

@@ -15,7 +15,9 @@ import time
 
 import numpy as np
 
-OUTGROW = sys.argv[1]
+import command
+from command import OUTGROW, run
+
 BASE = ["--fanout", "4,3", "--batch", "100", "--hidden", "16", "--epochs", "3", "--lr", "0.02", "--dropout", "0.1", "--memory", "300M", "--threads", "2",
         "--checkpoint-every", "0"]
 TYPED = ["--model", "sage"]
@@ -23,21 +25,12 @@ SPLITS = "train", "valid", "test"
 rng = np.random.default_rng(5)
 
 
-def run(*args, fails=False):
-    done = subprocess.run([OUTGROW, *map(str, args)], capture_output=True, text=True)
-    assert (done.returncode != 0) == fails, (args, done.stderr)
-    return done
-
-
 def train(graph, name, *options):
     return json.loads(run("train", graph, "--task", "edge", *BASE, *options, "--run", name, "--json").stdout)
 
 
 def same(one, other):
-    rows = [[(e["loss"], e["train_acc"], e["valid_metrics"]) for e in json.loads(pathlib.Path(name, "summary.json").read_text())["epochs"]] for name in (one, other)]
-    assert rows[0] == rows[1], (one, other, rows)
-    for name in "checkpoint.safetensors", "best.safetensors":
-        assert pathlib.Path(one, name).read_bytes() == pathlib.Path(other, name).read_bytes(), (one, other, name)
+    command.same(one, other, ("loss", "train_acc", "valid_metrics"))
 
 
 def source(name, labels, types=False):

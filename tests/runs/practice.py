@@ -17,15 +17,11 @@ import sys
 import tempfile
 import time
 
-OUTGROW = sys.argv[1]
+import command
+from command import OUTGROW, run
+
 BASE = ["--fanout", "3,2", "--batch", "40", "--hidden", "8", "--epochs", "6", "--memory", "300M", "--threads", "2", "--lr", "0.02", "--checkpoint-every", "0"]
 FIGURES = ["epoch", "loss", "lr", "train_acc", "valid_acc", "valid_metrics"]
-
-
-def run(*args, fails=False):
-    done = subprocess.run([OUTGROW, *map(str, args)], capture_output=True, text=True)
-    assert (done.returncode != 0) == fails, (args, done.stderr)
-    return done
 
 
 def train(graph, name, *options):
@@ -37,9 +33,7 @@ def same(one, other):
     a, b = (json.loads(pathlib.Path(name, "summary.json").read_text()) for name in (one, other))
     for key in "best_epoch", "best_value", "test_metrics":
         assert a[key] == b[key], (one, other, key, a[key], b[key])
-    assert [[e[k] for k in FIGURES] for e in a["epochs"]] == [[e[k] for k in FIGURES] for e in b["epochs"]], (one, other)
-    for name in "checkpoint.safetensors", "best.safetensors":
-        assert pathlib.Path(one, name).read_bytes() == pathlib.Path(other, name).read_bytes(), (one, other, name)
+    command.same(one, other, FIGURES)
 
 
 def kill(graph, name, batches, *options):
