@@ -1,4 +1,4 @@
-"""The command under test, for tests that look at what it prints and at the runs that it makes: its path is their first argument."""
+"""The command under test, whose path is the first argument, and the runs that it makes."""
 import json
 import os
 import pathlib
