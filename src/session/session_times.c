@@ -77,19 +77,35 @@ static bool has_own_seeds(const struct og_session *s, enum og__split which)
     return which == OG__TRAIN && to->n > 0 && (to->seeds || to->links);
 }
 
+/* Whether seeds of a type have no times of their own. */
+static int find_untimed(const struct og_session *s, struct og_split *split, struct og_err *err)
+{
+    const struct og_graph *g = s->workload.graph;
+    bool seen[OG_MOST_TYPES] = {0};
+    int64_t time;
+    int rc = 0;
+    split->untimed = s->config.opt.time != OG_TIMES_NODE;
+    for (int64_t i = 0; i < split->n && !split->untimed; i++) {
+        const uint32_t k = og__group_of(g, split->ids[i]);
+        if (seen[k])
+            continue;
+        seen[k] = true;
+        OG_TRY(og__npy_read(&g->node_times, split->ids[i], 1, &time, err));
+        split->untimed = time == OG__NO_TIME;
+    }
+out:
+    return rc;
+}
+
 /* Nodes with times of their own need no others. */
 static int check_nodes(const struct og_session *s, struct og_split *split, enum og__split which,
                        struct og_err *err)
 {
-    const struct og_graph *g = s->workload.graph;
     const bool own = has_own_seeds(s, which);
-    int64_t time = OG__NO_TIME;
     int rc = 0;
     if (split->n == 0)
         return 0;
-    if (s->config.opt.time == OG_TIMES_NODE)
-        OG_TRY(og__npy_read(&g->node_times, split->ids[0], 1, &time, err));
-    split->untimed = time == OG__NO_TIME;
+    OG_TRY(find_untimed(s, split, err));
     const unsigned others = OG__WANT_TRAINING | OG__WANT_EVERY;
     const bool judges = s->config.want & OG__WANT_MODEL && !(s->config.want & others);
     const bool may_wait = which != OG__TRAIN && s->config.want & OG__WANT_UNEVALUATED;

@@ -43,6 +43,13 @@ def typed():
     return given, sizes
 
 
+def arrays_of_two_types():
+    """Labels of both types, times of one."""
+    given, sizes = typed()
+    r = np.random.default_rng(6)
+    return given | {"y": {k: r.integers(0, 3, n) for k, n in sizes.items()}, "train": {"a": np.arange(50), "b": np.arange(40)}}
+
+
 def loader(path="g", **options):
     return outgrow.Loader(path, **{"form": "arrays", "fanout": [4, 3], "batch": 16, "epochs": 1, "memory": "400M", "seed": 3, "e_id": True, "shuffle": False} | options)
 
@@ -264,6 +271,9 @@ def test_refusals():
             assert "node_time" in str(error), error
         else:
             raise AssertionError(wrong.dtype)
+    given = arrays_of_two_types()
+    outgrow.write("both", **given)
+    assert "the seeds have no times" in refused("train", "both", "--run", "no", "--epochs", 1, "--fanout", "2,2", "--memory", "100M", "--time", "node")
     latest = np.iinfo(np.int64).max - np.arange(N)
     outgrow.write("latest", **arrays() | {"node_time": latest})
     np.testing.assert_array_equal(np.load("latest/node_times.npy"), latest)
