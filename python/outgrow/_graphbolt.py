@@ -182,7 +182,7 @@ def tasks_of(torch, gb, dataset, about, dtype):
     return [gb.OnDiskTask(metadata, *map(items, SPLITS))]
 
 
-def graphbolt(dataset, *, memory="4G", policy=None, **options):
+def graphbolt(dataset, *, memory="4G", policy=None, io=None):
     """Open a dataset for GraphBolt of DGL: an object like gb.OnDiskDataset, whose features stay on disk.
 
     It takes the place of gb.OnDiskDataset(path).load(): docs/guides/python.md has a pipeline.
@@ -190,7 +190,7 @@ def graphbolt(dataset, *, memory="4G", policy=None, **options):
     dataset   folder of a dataset
     memory    bounds the caches of features and what reads them. Each array has a share in proportion to its size
     policy    of the caches, an adaptive one: s3fifo [the default], lru, clock, sieve, tinylfu, rr; or none
-    options   io
+    io        engine for reading files: uring, pread, mmap [auto]
 
     Has graph, a gb.FusedCSCSamplingGraph; feature, a feature store with "feat" of nodes and edges; tasks; all_nodes_set. Types and relations have their names,
     such as "paper" and "author:writes:paper". A dataset's edge weights are the edge attribute "weight", for prob_name. Seeds have the dtype of graph.indices.
@@ -203,7 +203,7 @@ def graphbolt(dataset, *, memory="4G", policy=None, **options):
     dataset = os.fspath(dataset)
     about = meta_of(dataset)
     graph = graph_of(torch, gb, dataset, about)
-    feature = features_of(gb, dataset, about, memory, texts_of({"policy": policy, **options}))
+    feature = features_of(gb, dataset, about, memory, texts_of({"policy": policy, "io": io}))
 
     class Dataset(gb.Dataset):
         def load(self, tasks=None):
