@@ -115,6 +115,8 @@ static void resolve_sampler(struct og_options *opt)
 {
     if ((opt->disjoint || opt->time != OG_TIMES_OFF) && !og_options_given(opt, "sampler"))
         opt->sampler = OG_SAMPLER_DISJOINT;
+    if (opt->sampler == OG_SAMPLER_DISJOINT)
+        opt->disjoint = true;
 }
 
 static int resolve_layers(struct og_options *opt, struct og_err *err)

@@ -370,7 +370,7 @@ static bool is_said(const struct seen *s, const struct given *g)
     return strstr(s->said, line) != NULL;
 }
 
-/* Is it what the other one, a preset, sets anyway? */
+/* Is it what the other one sets anyway, as a preset does? */
 static bool is_set(const struct seen *other, const struct given *g)
 {
     const json_t *value = json_object_get(other->config, g->name);
@@ -392,7 +392,7 @@ static bool judge(const struct seen *both, const struct seen *other, const struc
     const bool said = is_said(both, g);
     if (said == !differs || (!said && g->kind == BOUNDS))
         return true;
-    if (beside && strcmp(beside->name, "preset") == 0 && is_set(other, g))
+    if (beside && is_set(other, g))
         return true;
     print_error("--%s %s beside --%s %s: %s\n", g->name, g->value, beside ? beside->name : "",
                 beside ? beside->value : "",
