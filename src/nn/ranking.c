@@ -13,33 +13,58 @@ static uint32_t key_of(float x)
     return bits >> 31 ? bits : ~bits & 0x7fffffff;
 }
 
-/* Sorts in descending order by the bits of the keys from `bit` down, in place. The C library's
- * qsort takes the same memory again, outside the budget. */
-static void sort_from(float *x, size_t n, int bit)
+enum { DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS, FEW = 32 };
+
+static uint32_t digit_of(float x, int shift)
 {
-    size_t low = 0;
-    size_t high = n;
-    while (low < high) {
-        if (key_of(x[low]) >> bit & 1) {
-            float other = x[--high];
-            x[high] = x[low];
-            x[low] = other;
-        } else {
-            low++;
+    return key_of(x) >> shift & (DIGITS - 1);
+}
+
+/* Sorts a few numbers in descending order. */
+static void sort_few(float *x, size_t n)
+{
+    for (size_t i = 1; i < n; i++) {
+        const float item = x[i];
+        size_t k = i;
+        for (; k > 0 && x[k - 1] < item; k--)
+            x[k] = x[k - 1];
+        x[k] = item;
+    }
+}
+
+/* Sorts in descending order by the digits of the keys from the one at bit `shift` down. It works in
+ * place (American flag sort): the C library's qsort takes the same memory again, outside the
+ * budget. */
+static void sort_from(float *x, size_t n, int shift)
+{
+    size_t end[DIGITS] = {0}, next[DIGITS];
+    if (n <= FEW) {
+        sort_few(x, n);
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        end[digit_of(x[i], shift)]++;
+    for (size_t d = 0, first = 0; d < DIGITS; d++) {
+        next[d] = first;
+        first = end[d] += first;
+    }
+    for (uint32_t d = 0; d < DIGITS; d++) {
+        while (next[d] < end[d]) {
+            const float item = x[next[d]];
+            const uint32_t to = digit_of(item, shift);
+            x[next[d]] = x[next[to]];
+            x[next[to]++] = item;
         }
     }
-    if (bit == 0)
+    if (shift == 0)
         return;
-    if (low > 1)
-        sort_from(x, low, bit - 1);
-    if (n - low > 1)
-        sort_from(x + low, n - low, bit - 1);
+    for (size_t d = 0, first = 0; d < DIGITS; first = end[d++])
+        sort_from(x + first, end[d] - first, shift - DIGIT_BITS);
 }
 
 static void sort_descending(float *x, size_t n)
 {
-    if (n > 1)
-        sort_from(x, n, 31);
+    sort_from(x, n, 32 - DIGIT_BITS);
 }
 
 static bool any_nan(const float *x, size_t n)

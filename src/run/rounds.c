@@ -108,11 +108,21 @@ static bool is_better(const struct og_trainer *t)
     return now == before && og__metrics_loss(&state->valid) < best_so_far(state, OG_BEST_LOSS);
 }
 
+/* Wall time goes to training or to evaluation, whichever the batch was. */
+static void count_time(struct og_trainer *t, enum og__split split)
+{
+    double now = og__now();
+    *(split == OG__TRAIN ? &t->state.counters.seconds : &t->state.counters.eval_seconds) +=
+        now - t->lap;
+    t->lap = now;
+}
+
 static int end_epoch(struct og_trainer *t, uint32_t epoch, struct og_err *err)
 {
     struct og_session *s = t->s;
     struct og_train_state *state = &t->state;
     og__scores_rank(&t->scores);
+    count_time(t, OG__VALID);
     int rc;
     OG_TRY(og__run_check_params(t, err));
     if (og__schedule_evaluates(&s->workload.schedule, epoch) && is_better(t)) {
@@ -263,15 +273,6 @@ static int check_round(const struct og_trainer *t, const struct og_descriptor *d
     }
 out:
     return rc;
-}
-
-/* Wall time goes to training or to evaluation, whichever the batch was. */
-static void count_time(struct og_trainer *t, enum og__split split)
-{
-    double now = og__now();
-    *(split == OG__TRAIN ? &t->state.counters.seconds : &t->state.counters.eval_seconds) +=
-        now - t->lap;
-    t->lap = now;
 }
 
 /* All that ranks exchange comes first: whoever fails later says so when they meet again. */
