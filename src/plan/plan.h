@@ -108,6 +108,7 @@ void og__hotness_random(uint64_t seed, uint64_t n_nodes, uint32_t *hotness);
 
 /* ---- the plan of one batch ---- */
 
+/* Freed by whoever initialised it; that of a work by its data path (flow/flow.h). */
 struct og_plan {
     uint32_t n;        /* rows */
     uint32_t *place;   /* [n] slot, or n_slots + index of the miss */
