@@ -95,7 +95,12 @@ static void check_profile(struct doctor *d)
     char rate[32];
     og__profile_load(d->place, &p);
     og__human_bytes(rate, p.bandwidth);
-    if (p.measured)
+    if (p.measured && p.others > OG__DISK_BUSY)
+        say(d, "disk profile", NOTE,
+            "run `outgrow bench io --path` with that folder again when nothing else uses the disk",
+            "%.0f small reads and %s a second, but other programs used the disk meanwhile", p.iops,
+            rate);
+    else if (p.measured)
         say(d, "disk profile", FINE, "", "%.0f small reads and %s a second, as measured", p.iops,
             rate);
     else

@@ -6,7 +6,10 @@
  * A file that was just written may be in a cache of the host or controller. Then its rates are too
  * high. Files that are an hour old or more are less likely to be. So the largest of those is read
  * too (two levels down, never written); if there is one, it decides the profile. Only an existing
- * file can be old. */
+ * file can be old.
+ *
+ * A point is measured again while other programs use the disk, as the kernel counts its bytes. If
+ * they do not end, the profile says what share of the bytes was theirs. */
 #include "base/file.h"
 #include "base/json.h"
 #include "base/random.h"
@@ -31,6 +34,7 @@ enum {
     MOST_ENTRIES = 10000, /* searched for an old file */
 };
 static const double point_seconds = 3;
+enum { MOST_TRIES = 4 }; /* of a point */
 static const double nearly_best =
     0.97; /* a smaller depth with this fraction of the best is better */
 
@@ -63,6 +67,7 @@ struct bench {
     char *old_path; /* NULL = none */
     time_t old_age;
     double write_rate;
+    double others;   /* the largest share of other programs in the disk's bytes during a point */
     int done, total; /* measured points */
     struct point fresh[N_FRESH], pread[N_PREAD], old[N_OLD];
     struct point faults[N_FAULTS];
@@ -148,6 +153,7 @@ static int write_file(struct bench *b, struct og_err *err)
     int rc = 0;
     OG_TRY(check_space(b, err));
     OG_TRY(create_file(b, &fd, err));
+    (void)syncfs(fd); /* what an import has just written goes to the disk before */
     words = og__alloc(NULL, BLOCK_BYTES, "benchmark", err);
     OG_TRY(words ? 0 : -ENOMEM);
     (void)fcntl(fd, F_SETFL, O_DIRECT); /* like packed files, if the file system allows */
@@ -224,6 +230,31 @@ static void find_old_file(struct bench *b)
 
 /* ---- measuring ---- */
 
+/* The share of other programs in the bytes that the disk moved. 0 where that is not known. */
+static double share_of_others(const struct bench *b, bool known, uint64_t before, uint64_t own)
+{
+    uint64_t after;
+    if (!known || !og__disk_traffic(b->folder, &after) || after - before <= own)
+        return 0;
+    return 1 - (double)own / (double)(after - before);
+}
+
+static int measure_once(struct bench *b, const struct og_io_ops *ops, const struct og_io_file *file,
+                        const struct og_io_load *load, struct og_io_rate *rate, double *others,
+                        struct og_err *err)
+{
+    uint64_t before;
+    const bool known = og__disk_traffic(b->folder, &before);
+    int rc = og__io_measure(ops, file, load, rate, err);
+    if (rc < 0)
+        return rc;
+    if (stopped(b))
+        return interrupted(err);
+    *others = share_of_others(b, known, before, rate->bytes);
+    return 0;
+}
+
+/* Keeps the attempt with the least work of other programs. */
 static int measure(struct bench *b, const struct og_io_ops *ops, const struct og_io_file *file,
                    struct point *p, struct og_err *err)
 {
@@ -236,10 +267,18 @@ static int measure(struct bench *b, const struct og_io_ops *ops, const struct og
         .seed = (uint32_t)b->done + 1,
         .stop = b->observer ? b->observer->stop : NULL,
     };
+    double least = 1;
     int rc;
-    OG_TRY(og__io_measure(ops, file, &load, &p->rate, err));
-    if (stopped(b))
-        OG_TRY(interrupted(err));
+    for (int i = 0; i < MOST_TRIES && least > OG__DISK_BUSY; i++) {
+        struct og_io_rate rate = {0};
+        double others = 0;
+        OG_TRY(measure_once(b, ops, file, &load, &rate, &others, err));
+        if (i == 0 || others < least) {
+            p->rate = rate;
+            least = others;
+        }
+    }
+    b->others = OG_MAX(b->others, least);
     show_progress(b, "measure", (uint64_t)++b->done, (uint64_t)b->total);
     og__say(&b->log, OG__DEBUG, "%s, %s, %zu bytes, depth %d: %.0f reads/s, %.3f GB/s", ops->name,
             p->shape.sequential ? "sequential" : "random", p->shape.bytes, p->shape.depth,
@@ -330,6 +369,7 @@ static void make_profile(struct bench *b)
         .write = b->write_rate,
         .depth = random->shape.depth,
         .fault_threads = best(b->faults, N_FAULTS, false, 0)->shape.depth,
+        .others = b->others,
         .measured = true,
     };
 }
@@ -372,10 +412,10 @@ static json_t *old_file(const struct bench *b)
 
 static json_t *profile_json(const struct og_disk_profile *p, const char *file)
 {
-    return json_pack("{s:f, s:f, s:f, s:f, s:i, s:i, s:I, s:s?}", "iops", p->iops, "bandwidth",
+    return json_pack("{s:f, s:f, s:f, s:f, s:i, s:i, s:f, s:I, s:s?}", "iops", p->iops, "bandwidth",
                      p->bandwidth, "fresh_bandwidth", p->fresh, "write_bandwidth", p->write,
-                     "depth", p->depth, "fault_threads", p->fault_threads, "merge_gap_bytes",
-                     (json_int_t)og__profile_gap(p), "file", file);
+                     "depth", p->depth, "fault_threads", p->fault_threads, "other_traffic",
+                     p->others, "merge_gap_bytes", (json_int_t)og__profile_gap(p), "file", file);
 }
 
 static char *to_json(const struct bench *b, const char *profile_file)
@@ -404,6 +444,12 @@ static int report(struct bench *b, char **out, struct og_err *err)
     struct og_err why = {0};
     char *file = NULL;
     make_profile(b);
+    if (b->others > OG__DISK_BUSY)
+        og__say(
+            &b->log, OG__WARN,
+            "other programs moved up to %.0f %% of this disk's bytes while it was measured: run "
+            "`outgrow bench io` again when they have ended",
+            100 * b->others);
     if (og__profile_save(b->folder, &b->profile, &file, &why) < 0)
         og__say(&b->log, OG__WARN, "the profile was not stored: %s", why.message);
     char *text = to_json(b, file);

@@ -123,6 +123,7 @@ struct og_io_load {
 };
 struct og_io_rate {
     double iops, bytes_per_second;
+    uint64_t bytes; /* that were read */
 };
 OG_MUST_CHECK int og__io_measure(const struct og_io_ops *ops, const struct og_io_file *file,
                                  const struct og_io_load *load, struct og_io_rate *out,

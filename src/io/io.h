@@ -34,6 +34,7 @@ struct og_disk_profile {
     double write;      /* bytes per second, large sequential direct writes */
     int depth;         /* the best for small reads */
     int fault_threads; /* page faults: the best number of threads */
+    double others;     /* share of other programs in the disk's bytes while it was measured */
     bool measured;     /* false: built-in values of a common NVMe disk */
     int disks;         /* disks in parallel, which all values cover together; 0 = one */
 };
@@ -47,6 +48,11 @@ void og__profile_load(const char *path, struct og_disk_profile *out);
 void og__profile_load_all(const char *const *paths, int n, struct og_disk_profile *out);
 /* Are both paths on the same disk, partitions included? Unknown counts as yes. */
 bool og__same_disk(const char *a, const char *b);
+/* Bytes that the disk of `path` has read and written since the system started, for all programs.
+ * False: the kernel does not count it, as for network file systems. */
+bool og__disk_traffic(const char *path, uint64_t *bytes);
+/* From this share of other programs on, a profile is doubtful. */
+#define OG__DISK_BUSY 0.05
 /* Stores the profile of the device of `path`, as JSON under $XDG_CACHE_HOME/outgrow (or
  * ~/.cache/outgrow). Returns the file's name in *file (malloc'ed), which may be NULL. */
 OG_MUST_CHECK int og__profile_save(const char *path, const struct og_disk_profile *p, char **file,

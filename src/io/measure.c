@@ -98,8 +98,9 @@ static int steady(struct run *m, struct og_io_rate *out, struct og_err *err)
 out:
     seconds = OG_MAX(now - begin, 1e-9);
     *out = (struct og_io_rate){(double)m->finished / seconds,
-                               (double)(m->finished * m->bytes) / seconds};
+                               (double)(m->finished * m->bytes) / seconds, 0};
     drain(m);
+    out->bytes = m->finished * m->bytes;
     return rc;
 }
 

@@ -2,7 +2,7 @@
  *
  *     $XDG_CACHE_HOME/outgrow/disk-<major>-<minor>-<file system id>.json
  *     {"format": 1, "iops": .., "bandwidth": .., "fresh_bandwidth": .., "write_bandwidth": ..,
- *      "depth": .., "fault_threads": .., "measured_under": ".."}
+ *      "depth": .., "fault_threads": .., "other_traffic": .., "measured_under": ".."}
  *
  * The name has the file system's id because device numbers may change at boot. If a file is
  * missing, damaged or implausible, values of a common NVMe disk replace it, marked as not
@@ -11,15 +11,12 @@
 #include "base/json.h"
 #include "io/io.h"
 
-#include <linux/magic.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
-#include <unistd.h>
 
 static const struct og_disk_profile common_disk = {
     .iops = 140e3,
@@ -67,6 +64,8 @@ static bool take_numbers(const json_t *root, struct og_disk_profile *p)
         p->bandwidth / p->iops > (double)OG_GIB || !number_within(root, "depth", 1, 4096, &depth) ||
         !number_within(root, "fault_threads", 1, 1024, &threads))
         return false;
+    if (!number_within(root, "other_traffic", 0, 1, &p->others)) /* older files lack it */
+        p->others = 0;
     p->depth = (int)depth;
     p->fault_threads = (int)threads;
     p->measured = true;
@@ -95,44 +94,6 @@ void og__profile_load(const char *path, struct og_disk_profile *out)
     free(file);
 }
 
-/* ---- which disk ---- */
-
-/* The kernel's name for the disk of a block device. For a partition, its whole disk. malloc'ed;
- * NULL without one, as for network and overlay file systems. */
-static char *disk_of(dev_t device)
-{
-    char link[64];
-    snprintf(link, sizeof(link), "/sys/dev/block/%u:%u", major(device), minor(device));
-    char *disk = realpath(link, NULL);
-    char *partition = disk ? og__path_join(disk, "partition") : NULL;
-    if (partition && access(partition, F_OK) == 0)
-        *strrchr(disk, '/') = 0;
-    free(partition);
-    return disk;
-}
-
-static bool in_memory(const char *path)
-{
-    struct statfs fs;
-    return statfs(path, &fs) == 0 && (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC);
-}
-
-bool og__same_disk(const char *a, const char *b)
-{
-    struct stat of_a;
-    struct stat of_b;
-    if (stat(a, &of_a) < 0 || stat(b, &of_b) < 0 || of_a.st_dev == of_b.st_dev)
-        return true;
-    if (in_memory(a) || in_memory(b))
-        return false;
-    char *disk_a = disk_of(of_a.st_dev);
-    char *disk_b = disk_of(of_b.st_dev);
-    const bool other = disk_a && disk_b && strcmp(disk_a, disk_b) != 0;
-    free(disk_a);
-    free(disk_b);
-    return !other;
-}
-
 /* ---- several disks ---- */
 
 /* The number of paths on the disk of path i; 0 if an earlier path is on it. */
@@ -158,6 +119,7 @@ static void take_slower(struct og_disk_profile *sum, const struct og_disk_profil
     sum->write = first ? p->write * times : OG_MIN(sum->write, p->write * times);
     sum->depth += p->depth;
     sum->fault_threads += p->fault_threads;
+    sum->others = OG_MAX(sum->others, p->others);
     sum->measured = p->measured && (first || sum->measured);
     sum->disks++;
 }
@@ -180,10 +142,10 @@ void og__profile_load_all(const char *const *paths, int n, struct og_disk_profil
 
 static char *dump(const struct og_disk_profile *p, const char *path)
 {
-    json_t *root = json_pack("{s:i, s:f, s:f, s:f, s:f, s:i, s:i, s:s}", "format", 1, "iops",
+    json_t *root = json_pack("{s:i, s:f, s:f, s:f, s:f, s:i, s:i, s:f, s:s}", "format", 1, "iops",
                              p->iops, "bandwidth", p->bandwidth, "fresh_bandwidth", p->fresh,
                              "write_bandwidth", p->write, "depth", p->depth, "fault_threads",
-                             p->fault_threads, "measured_under", path);
+                             p->fault_threads, "other_traffic", p->others, "measured_under", path);
     char *text = og__json_print(root, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
     json_decref(root);
     return text;

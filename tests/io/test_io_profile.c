@@ -50,7 +50,8 @@ static void a_profile_is_found_again(void **state)
                                       .fresh = 3.5e9,
                                       .write = 1.5e9,
                                       .depth = 64,
-                                      .fault_threads = 24};
+                                      .fault_threads = 24,
+                                      .others = 0.25};
     assert_int_equal(og__profile_save(h.s.dir, &p, &file, &err), 0);
     assert_int_equal(strncmp(file, h.cache, strlen(h.cache)), 0);
     og__profile_load(h.s.path, &got); /* another path of the same device */
@@ -59,6 +60,7 @@ static void a_profile_is_found_again(void **state)
     assert_true(got.fresh == p.fresh && got.write == p.write);
     assert_int_equal(got.depth, 64);
     assert_int_equal(got.fault_threads, 24);
+    assert_true(got.others == 0.25);
     og__profile_load("/nowhere/at/all", &got);
     assert_false(got.measured);
     unlink(file);
@@ -96,6 +98,39 @@ static void disks_are_told_apart(void **state)
         assert_false(og__same_disk(h.s.path, "/dev/shm"));
         assert_false(og__same_disk("/dev/shm", h.s.path));
     }
+    home_close(&h);
+}
+
+/* Reads past the page cache, written before: the disk has moved at least these bytes. */
+static void the_kernel_counts_what_a_disk_moves(void **state)
+{
+    (void)state;
+    enum { BYTES = 4 * 1024 * 1024 };
+    struct home h;
+    uint64_t before, after;
+    char path[400];
+    void *block = NULL;
+    home_open(&h);
+    assert_false(og__disk_traffic("/nowhere/at/all", &before));
+    assert_false(og__disk_traffic("/proc", &before)); /* on no disk */
+    if (!og__disk_traffic(h.s.dir, &before)) {
+        home_close(&h);
+        return;
+    }
+    snprintf(path, sizeof(path), "%s/moved", h.s.dir);
+    assert_int_equal(posix_memalign(&block, 4096, BYTES), 0);
+    memset(block, 7, BYTES);
+    const int fd = open(path, O_RDWR | O_CREAT | O_DIRECT, 0600);
+    if (fd >= 0) {
+        assert_int_equal(write(fd, block, BYTES), BYTES);
+        assert_int_equal(fsync(fd), 0);
+        assert_int_equal(pread(fd, block, BYTES, 0), BYTES);
+        assert_true(og__disk_traffic(h.s.dir, &after));
+        assert_true(after - before >= 2 * (uint64_t)BYTES);
+        close(fd);
+    }
+    unlink(path);
+    free(block);
     home_close(&h);
 }
 
@@ -230,6 +265,7 @@ int main(void)
         cmocka_unit_test(a_profile_is_found_again),
         cmocka_unit_test(a_profile_is_of_one_disk),
         cmocka_unit_test(disks_are_told_apart),
+        cmocka_unit_test(the_kernel_counts_what_a_disk_moves),
         cmocka_unit_test(a_damaged_profile_is_as_good_as_none),
         cmocka_unit_test(a_load_reads_whole_blocks_of_the_file),
         cmocka_unit_test(a_stopped_benchmark_leaves_nothing),
