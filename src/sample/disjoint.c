@@ -188,25 +188,27 @@ static struct allowed allowed_from_disk(const struct og_hop *h, int64_t n, int64
 
 /* ---- draws ---- */
 
-/* Returns the first of the allowed ones that is taken, and their number in *n. With *picks, those
- * are. */
+/* Returns the first of the allowed ones that may be drawn, and in *n how many are. They are those
+ * from it on; with *picks, those at these distances from it. `last` with replacement draws among
+ * the latest, as PyTorch Geometric does. */
 static int64_t draw(const struct og_hop *h, uint32_t v, uint32_t tree, const struct allowed *a,
                     const uint32_t **picks, int64_t *n)
 {
     struct og_sampler *s = h->s;
     struct og_rng rng;
+    const bool last = s->how.last && times_of(h) && h->fanout >= 0;
+    const int64_t first = last ? OG_MAX(a->n - h->fanout, 0) : 0;
+    const int64_t among = a->n - first;
     *picks = NULL;
-    *n = a->n;
-    if (og__takes_all(h, a->n))
-        return 0;
-    *n = og__drawn_number(s->how.replace, h->fanout, a->n);
-    if (s->how.last && times_of(h))
-        return a->n - *n;
+    *n = among;
+    if (og__takes_all(h, among))
+        return first;
+    *n = og__drawn_number(s->how.replace, h->fanout, among);
     og__rng_at(&rng, s->trees->key[tree] + (h->seed - s->seed), h->stream, h->epoch, h->batch,
                h->number, v);
-    og__draw(s, &rng, (uint32_t)a->n, (uint32_t)*n);
+    og__draw(s, &rng, (uint32_t)among, (uint32_t)*n);
     *picks = s->pick;
-    return 0;
+    return first;
 }
 
 /* The edge at a place of destination i's list into the window. list NULL: in memory. */
@@ -229,7 +231,7 @@ static int sample_node(struct og_hop *h, uint32_t i, const struct allowed *a,
     const int64_t first = draw(h, h->nodes[i], og__tree_of(h, i), a, &picks, &n);
     int rc = 0;
     for (int64_t k = 0; k < n; k++)
-        OG_TRY(push_place(h, i, place_at(a, picks ? picks[k] : first + k), list, err));
+        OG_TRY(push_place(h, i, place_at(a, first + (picks ? picks[k] : k)), list, err));
 out:
     return rc;
 }
@@ -303,7 +305,8 @@ static void draw_by_node(struct og_hop *h, uint32_t first, uint32_t n)
         const int64_t from = draw(h, d->wanting[k].node, tree, &a, &picks, &drawn);
         d->n[i] = (uint32_t)drawn;
         for (int64_t j = 0; j < drawn; j++)
-            d->place[i * (size_t)d->width + (size_t)j] = place_at(&a, picks ? picks[j] : from + j);
+            d->place[i * (size_t)d->width + (size_t)j] =
+                place_at(&a, from + (picks ? picks[j] : j));
     }
 }
 

@@ -117,6 +117,23 @@ def test_each_tree_is_that_of_its_seed_alone():
         assert together[0] != together[2], "at another time"
 
 
+def test_last_with_replacement():
+    """PyTorch Geometric draws among the latest then."""
+    given, order = write()
+    seeds, seeds_time = np.random.default_rng(1).integers(0, N, 200), np.random.default_rng(2).integers(0, 60, 200)
+    for window in None, 10:
+        drawn = []
+        for topology in "memory", "disk":
+            with loader(seeds=seeds, input_time=seeds_time, batch=1, fanout=[5], replace=True, time_attr="edge_time", temporal_strategy="last", time_window=window, topology=topology) as batches:
+                for batch in batches:
+                    may = allowed(given, order, batch.ids[0], seeds_time[batch.input_id[0]], "edge", window)
+                    mine = batch.hops[0].e_id
+                    assert len(mine) == (5 if len(may) else 0) and np.isin(mine, may[-5:]).all()
+                    drawn.append(mine)
+        np.testing.assert_array_equal(np.concatenate(drawn[:200]), np.concatenate(drawn[200:]))
+        assert any(len(np.unique(mine)) < len(mine) for mine in drawn)
+
+
 def test_draws_are_uniform():
     given, order = write()
     may = allowed(given, order, 7, 30, "edge")

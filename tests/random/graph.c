@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { TYPED = 45, WITH_EDGE_ROWS = 40 }; /* percent of the graphs */
+enum { TYPED = 45, WITH_EDGE_ROWS = 40, WITH_TIMES = 35 }; /* percent of the graphs */
 
 /* ---- labels ---- */
 
@@ -85,6 +85,13 @@ static FILE *list_open(const char *folder, const char *prefix, const char *name,
     return array_open(folder, file, descr, rows, 0, padded);
 }
 
+static void write_list_times(struct draw *d, const char *folder, const char *prefix, int n)
+{
+    char file[64];
+    snprintf(file, sizeof(file), "%sedge_times.npy", prefix);
+    write_times(d, folder, file, n);
+}
+
 void write_lists(const struct graph *g, struct draw *d, const char *folder, const char *prefix,
                  const struct edge *edges, int n, int destinations)
 {
@@ -101,6 +108,8 @@ void write_lists(const struct graph *g, struct draw *d, const char *folder, cons
     for (e = 0; e < n; e++)
         fwrite(&(int64_t){edges[e].src}, g->wide_ids ? 8 : 4, 1, f);
     file_close(f);
+    if (g->edge_times && (g->n_types == 0 || draw_chance(d, 80) || n == 0))
+        write_list_times(d, folder, prefix, n);
     if (!g->weighted)
         return;
     f = list_open(folder, prefix, "weights", "<f4", n, 128);
@@ -192,10 +201,43 @@ static void write_labels(const struct graph *g, struct draw *d, const char *fold
     file_close(f);
 }
 
+void write_times(struct draw *d, const char *folder, const char *name, int n)
+{
+    const int most = draw_chance(d, 30) ? 3 : 60;
+    FILE *f = array_open(folder, name, "<i8", n, 0, draw_chance(d, 50) ? 128 : 4096);
+    for (int i = 0; i < n; i++)
+        put_int64(f, draw_from(d, -most / 2, most));
+    file_close(f);
+}
+
+/* Some types other than the one with labels have none. */
+static void write_node_times(const struct graph *g, struct draw *d, const char *folder)
+{
+    const int types = g->n_types > 0 ? g->n_types : 1;
+    FILE *f = array_open(folder, "node_times.npy", "<i8", g->nodes, 0, 128);
+    for (int t = 0; t < types; t++) {
+        const bool without = g->n_types > 0 && t != g->target && draw_chance(d, 40);
+        for (int i = 0; i < (g->n_types > 0 ? g->type[t].count : g->nodes); i++)
+            put_int64(f, without ? INT64_MIN : draw_from(d, -10, 50));
+    }
+    file_close(f);
+}
+
+/* With times of edges they are needed; of nodes they may differ from the nodes' own. */
+static void write_seed_times(const struct graph *g, struct draw *d, const char *folder,
+                             const char *split, int n)
+{
+    char name[32];
+    snprintf(name, sizeof(name), "%s_times.npy", split);
+    if (n > 0 && (g->edge_times || (g->node_times && draw_chance(d, 30))))
+        write_times(d, folder, name, n);
+}
+
 /* Nodes of the target type in an order of their own; splits may share some. */
-static int write_split(const struct graph *g, struct draw *d, const char *folder, const char *name,
+static int write_split(const struct graph *g, struct draw *d, const char *folder, const char *split,
                        bool must)
 {
+    char name[32];
     int order[MOST_NODES] = {0};
     const int first = g->n_types > 0 ? g->type[g->target].first : 0;
     const int count = g->n_types > 0 ? g->type[g->target].count : g->nodes;
@@ -207,10 +249,12 @@ static int write_split(const struct graph *g, struct draw *d, const char *folder
         order[i] = order[j];
         order[j] = i;
     }
+    snprintf(name, sizeof(name), "%s.npy", split);
     FILE *f = array_open(folder, name, "<i8", n, 0, 128);
     for (int i = 0; i < n; i++)
         put_int64(f, first + order[i]);
     file_close(f);
+    write_seed_times(g, d, folder, split, n);
     return n;
 }
 
@@ -276,6 +320,8 @@ static void draw_shape(struct graph *g, struct draw *d)
     g->edge_labels = g->edge_lists && draw_chance(d, 60);
     g->both_ways = draw_chance(d, 40);
     g->edges_have_rows = draw_chance(d, WITH_EDGE_ROWS);
+    g->node_times = draw_chance(d, WITH_TIMES);
+    g->edge_times = draw_chance(d, WITH_TIMES);
     if (draw_chance(d, TYPED))
         draw_types(g, d);
     else if (g->edges_have_rows)
@@ -300,10 +346,12 @@ void graph_write(struct graph *g, struct draw *d, const char *folder)
         write_features(g, d, folder);
     }
     write_labels(g, d, folder);
+    if (g->node_times)
+        write_node_times(g, d, folder);
     write_scores(g, d, folder);
-    g->n_train = write_split(g, d, folder, "train.npy", true);
-    g->n_valid = write_split(g, d, folder, "valid.npy", false);
-    g->n_test = write_split(g, d, folder, "test.npy", false);
+    g->n_train = write_split(g, d, folder, "train", true);
+    g->n_valid = write_split(g, d, folder, "valid", false);
+    g->n_test = write_split(g, d, folder, "test", false);
     for (int i = 0; g->edge_lists && i < 3; i++) {
         static const char *const splits[] = {"train", "valid", "test"};
         write_edge_list(g, d, folder, splits[i], edges, i == 0);

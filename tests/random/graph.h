@@ -46,6 +46,7 @@ struct graph {
     struct edge_rows rows; /* of a homogeneous graph */
     bool edges_have_rows;  /* in every relation */
     bool both_ways;        /* and meta.json says so */
+    bool node_times, edge_times;
 
     int n_types; /* 0 = a homogeneous graph; then there is nothing below */
     int n_relations, target;
@@ -82,9 +83,11 @@ void draw_edge_rows(struct edge_rows *r, struct draw *d);
 void write_edge_rows(const struct edge_rows *r, struct draw *d, const char *folder,
                      const char *prefix, int n);
 void write_edge_rows_meta(const struct edge_rows *r, FILE *f);
+/* n times of nodes or edges, some of them equal. */
+void write_times(struct draw *d, const char *folder, const char *name, int n);
 /* Between `sources` and `destinations` nodes, numbered from 0 each; sorted into lists. */
 int draw_edges(struct draw *d, int sources, int destinations, int most, struct edge *out);
-/* indptr, indices and weights, whose names begin with `prefix`. */
+/* indptr, indices, weights and times, whose names begin with `prefix`. */
 void write_lists(const struct graph *g, struct draw *d, const char *folder, const char *prefix,
                  const struct edge *edges, int n, int destinations);
 

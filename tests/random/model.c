@@ -216,13 +216,14 @@ void use_model(struct one *c)
 {
     char checkpoint[MOST_PATH + 64];
     const bool pairs = settings_get(&c->numbers, "task") != NULL;
+    const bool trees = options_have_trees(&c->numbers);
     snprintf(checkpoint, sizeof(checkpoint), "%s/run-0/checkpoint.safetensors", c->folder);
     const struct evaluation e = {checkpoint, DRAW_WORD(&c->draw, "valid", "test"), false};
     const struct evaluation full = {checkpoint, e.split, true};
-    if (draw_chance(&c->draw, 20))
+    if (draw_chance(&c->draw, 20) && !trees)
         predict(c, checkpoint);
     if (draw_chance(&c->draw, 20))
         evaluate(c, &e);
-    if (draw_chance(&c->draw, 20) && !pairs)
+    if (draw_chance(&c->draw, 20) && !pairs && !trees)
         evaluate(c, &full);
 }

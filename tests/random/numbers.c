@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ON_DEVICE = 24 }; /* percent of the graphs */
+enum { ON_DEVICE = 24, TREES = 70 }; /* percent of the graphs; TREES: of those with times */
 
 /* ---- numbers ---- */
 
@@ -165,6 +165,48 @@ static void draw_relation_fanout(struct settings *s, struct draw *d, const struc
         settings_put(s, "relation-fanout", "%s", text);
 }
 
+/* Not with gcn, whose degrees at a time are not known. */
+static const char *draw_time(const struct settings *s, struct draw *d, const struct graph *g)
+{
+    const bool has = g->node_times || g->edge_times;
+    if (!has || settings_are(s, "model", "gcn") || draw_chance(d, 20))
+        return NULL;
+    if (g->node_times && g->edge_times)
+        return DRAW_WORD(d, "node", "edge");
+    return g->node_times ? "node" : "edge";
+}
+
+/* A neighbourhood of its own for each seed. */
+static void draw_trees(struct settings *s, struct draw *d, const struct graph *g)
+{
+    const char *time = draw_time(s, d, g);
+    if (time)
+        settings_put(s, "time", "%s", time);
+    if (time && draw_chance(d, 50))
+        settings_put(s, "time-strategy", "last");
+    if (time && draw_chance(d, 40))
+        settings_put(s, "time-window", "%d", draw_from(d, 1, 40));
+    if (!time && draw_chance(d, 50))
+        settings_put(s, "sampler", "disjoint");
+    else if (!time || draw_chance(d, 30))
+        settings_put(s, "disjoint", "true");
+    if (draw_chance(d, 40))
+        settings_put(s, "draw", "once");
+    if (draw_chance(d, 25))
+        settings_put(s, "replace", "true");
+}
+
+static bool takes_trees(const struct settings *s, const struct graph *g)
+{
+    return !settings_get(s, "device") && !settings_get(s, "task") && !g->bare;
+}
+
+bool options_have_trees(const struct settings *s)
+{
+    return settings_get(s, "time") || settings_get(s, "disjoint") ||
+           settings_are(s, "sampler", "disjoint");
+}
+
 static void draw_sampler(struct settings *s, struct draw *d, const struct graph *g)
 {
     char fanout[64] = "";
@@ -179,6 +221,10 @@ static void draw_sampler(struct settings *s, struct draw *d, const struct graph 
     settings_put(s, "fanout", "%s", fanout);
     if (g->n_types > 0 && draw_chance(d, 35))
         draw_relation_fanout(s, d, g, hops);
+    if (takes_trees(s, g) && draw_chance(d, g->node_times || g->edge_times ? TREES : 15)) {
+        draw_trees(s, d, g);
+        return;
+    }
     if (g->weighted || strcmp(sampler, "weighted") != 0)
         settings_put(s, "sampler", "%s", sampler);
     if (settings_are(s, "sampler", "walk") && draw_chance(d, 60)) {

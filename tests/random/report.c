@@ -167,6 +167,8 @@ static const struct {
     [SHARE_TRAINERS] = {"trainers or executors", NULL},
     [SHARE_EDGE_FEATURES] = {"features of edges", " --edge-features on"},
     [SHARE_EDGE_LABELS] = {"labels of edges", " --task edge"},
+    [SHARE_TIMES] = {"times", " --time "},
+    [SHARE_TREES] = {"disjoint", "disjoint"},
 };
 
 void report_shares(struct report *r, const char *command, bool typed, bool on_disk)

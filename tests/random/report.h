@@ -32,6 +32,8 @@ enum share {
     SHARE_TRAINERS,
     SHARE_EDGE_FEATURES,
     SHARE_EDGE_LABELS,
+    SHARE_TIMES,
+    SHARE_TREES,
     SHARES
 };
 
