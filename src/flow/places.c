@@ -80,13 +80,19 @@ int og__places_show(struct og_work *w, const struct og_graph *groups, struct og_
         show_rows(b, groups, v);
         w->rows = v->rows;
     }
+    v->sampled = *b;
+    v->shown = true;
     *b = og__batch_by_place(b);
     return 0;
 }
 
 void og__places_hide(struct og_work *w)
 {
-    if (w->places.own)
-        w->rows = w->places.own;
-    w->places.own = NULL;
+    struct og_places_view *v = &w->places;
+    if (v->own)
+        w->rows = v->own;
+    if (v->shown)
+        w->sampled.batch = v->sampled;
+    v->own = NULL;
+    v->shown = false;
 }

@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "dataset/graph.h"
+#include "sample/batch.h"
 
 struct og_rows;
 struct og_work;
@@ -20,13 +21,15 @@ struct og_places_view {
     uint32_t *index;           /* [room] of the groups, one after another; then of ids */
     size_t room;
     struct og_budget *budget;
+    struct og_batch sampled; /* as it was; with `shown` */
+    bool shown;
 };
 
 /* Shows ids and rows of the work's batch by place. Without trees it changes nothing. groups: those
  * of its rows. */
 OG_MUST_CHECK int og__places_show(struct og_work *w, const struct og_graph *groups,
                                   struct og_err *err);
-/* The store's rows again. */
+/* The store's rows and the batch's own ids again. */
 void og__places_hide(struct og_work *w);
 void og__places_release(struct og_places_view *v);
 /* Bytes of views of a batch with so many places. */

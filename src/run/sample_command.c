@@ -6,6 +6,7 @@
 #include "dataset/stream.h"
 #include "dataset/writer.h"
 #include "flow/count_work.h"
+#include "flow/places.h"
 #include "learn/targets.h"
 #include "lookahead/lookahead.h"
 #include "nn/tasks.h"
@@ -49,6 +50,7 @@ static int record_sink(void *arg, struct og_work *w, struct og_err *err)
 {
     struct recorder *r = arg;
     const struct og_batch *batch = &w->sampled.batch;
+    og__places_hide(w); /* a node's row is written once */
     if (!r->s->workload.seeds.edges)
         og__seed_labels(&r->s->workload, w, r->labels);
     int rc;
@@ -223,6 +225,7 @@ static int write_description(const struct recorder *r, struct og_err *err)
         (json_int_t)r->n_rows, "degrees", !!(extras & OG__WITH_DEGREES), "weights",
         !!(extras & OG__WITH_WEIGHTS), "feature_dtype", og__dtype_name(rows->stored), "options",
         og__options_json(&s->config.opt));
+    root = og__json_with(root, "disjoint", json_boolean(extras & OG__WITH_TREES));
     if (extras & OG__WITH_EDGES)
         root = og__json_with(root, "edges_of_unit", units_json(&s->workload));
     root = og__identity_with(root, &g->identity);

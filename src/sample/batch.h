@@ -71,6 +71,12 @@ static inline uint32_t *og__place_nodes(const struct og_batch *b)
 {
     return b->row ? b->node : b->ids;
 }
+/* Fills node from row. */
+static inline void og__name_places(struct og_batch *b)
+{
+    for (uint32_t i = 0; b->row && i < b->n_places; i++)
+        b->node[i] = b->ids[b->row[i]];
+}
 /* The batch as models and their users see it: ids are those of places, and repeat. */
 static inline struct og_batch og__batch_by_place(const struct og_batch *b)
 {

@@ -130,6 +130,22 @@ out:
     return rc;
 }
 
+static bool has_trees(const struct og_samples *s)
+{
+    return s->files.extras & OG__WITH_TREES;
+}
+
+/* Nodes of the blocks: ids, or places, of which an id has one or more. */
+static uint64_t most_places(const struct og_samples *s, const struct og_trace_spot *p)
+{
+    return has_trees(s) ? UINT32_MAX - 1 : p->n_ids;
+}
+
+static bool is_whole(const struct og_samples *s, const struct og_trace_spot *p, uint64_t n)
+{
+    return has_trees(s) ? n >= p->n_ids : n == p->n_ids;
+}
+
 static int read_counts(struct og_samples *s, const char *dir, int hop, struct og_err *err)
 {
     struct numbers k;
@@ -140,8 +156,8 @@ static int read_counts(struct og_samples *s, const char *dir, int hop, struct og
         bool last = hop == s->files.n_hops;
         int64_t n = 0;
         OG_TRY(next_number(&k, &n, err));
-        if (n < (int64_t)og__trace_spot_dst(p, hop - 1) || n > (int64_t)p->n_ids ||
-            (last && n != (int64_t)p->n_ids))
+        if (n < (int64_t)og__trace_spot_dst(p, hop - 1) || n > (int64_t)most_places(s, p) ||
+            (last && !is_whole(s, p, (uint64_t)n)))
             OG_TRY(wrong(k.file.path, "its counts are not those of the ids", err));
         note_nodes(spot_of(s, i), hop, 0, (uint64_t)n);
     }
@@ -208,9 +224,22 @@ static int count_batches(struct og_samples *s, const char *dir, struct og_err *e
 static int check_seeds(const struct og_samples *s, const char *dir, struct og_err *err)
 {
     for (uint32_t i = 0; i < s->n; i++)
-        if (spot_of(s, i)->n_seeds > spot_of(s, i)->n_ids)
+        if (spot_of(s, i)->n_seeds > most_places(s, spot_of(s, i)))
             return wrong(dir, "a batch has more seeds than nodes", err);
     return 0;
+}
+
+/* The start of each batch's rows of places. */
+static int place_rows(struct og_samples *s, struct og_err *err)
+{
+    uint64_t first = 0;
+    for (uint32_t i = 0; has_trees(s) && i < s->n; i++) {
+        spot_of(s, i)->first_place = first;
+        first += og__trace_spot_places(spot_of(s, i), s->files.n_hops);
+    }
+    return has_trees(s) && (uint64_t)s->files.rows.shape[0] != first
+               ? wrong(s->files.rows.path, "not one for each place", err)
+               : 0;
 }
 
 static int read_sizes(struct og_samples *s, const char *dir, struct og_err *err)
@@ -221,13 +250,15 @@ static int read_sizes(struct og_samples *s, const char *dir, struct og_err *err)
     OG_TRY(og__trace_array_open(&seeds, dir, 0, "seeds", err));
     OG_TRY(read_offsets(s, dir, 0, "ids_ptr", n, s->files.n_nodes, note_ids, err));
     n = seeds.shape[0];
-    OG_TRY(read_offsets(s, dir, 0, "seeds_ptr", n, s->files.n_nodes, note_seeds, err));
+    const uint64_t most = has_trees(s) ? UINT32_MAX - 1 : s->files.n_nodes;
+    OG_TRY(read_offsets(s, dir, 0, "seeds_ptr", n, most, note_seeds, err));
     OG_TRY(check_seeds(s, dir, err));
     n = s->files.units.shape[0];
     if (s->files.extras & OG__WITH_EDGES)
         OG_TRY(read_offsets(s, dir, 0, "units_ptr", n, UINT32_MAX - 1, note_units, err));
     for (int h = 1; h <= s->files.n_hops; h++)
         OG_TRY(read_hop(s, dir, h, err));
+    OG_TRY(place_rows(s, err));
 out:
     og__npy_close(&seeds);
     return rc;
@@ -463,6 +494,7 @@ static int compare_checks(const struct og_samples *s, uint32_t i, bool blocks,
 
 static void drop_arrays(struct og_batch *batch)
 {
+    batch->row = batch->node = NULL;
     for (uint32_t h = 0; h < batch->n_hops; h++) {
         struct og_block *k = &batch->hop[h];
         k->indptr = k->src = k->degree = k->edge = k->relation = k->dst = NULL;
@@ -482,6 +514,8 @@ int og__samples_read(struct og_samples *s, uint32_t i, bool blocks, struct og_ba
     if (blocks)
         OG_TRY(check_weights(s, &out->batch, err));
     OG_TRY(compare_checks(s, i, blocks, &out->batch, err));
+    if (blocks)
+        og__name_places(&out->batch);
 out:
     if (!blocks)
         drop_arrays(&out->batch);

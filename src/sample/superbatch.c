@@ -429,8 +429,7 @@ int og__superbatch_replay(struct og_superbatch *s, uint32_t i, uint32_t next,
         OG_TRY(read_back(s, p, out, read, err));
     if (p->kept == IN_MEMORY)
         each_part(s, &out->batch, take_part, &(const char *){s->blocks.base + p->at});
-    for (uint32_t k = 0; out->batch.row && k < out->batch.n_places; k++)
-        out->batch.node[k] = out->batch.ids[out->batch.row[k]];
+    og__name_places(&out->batch);
     if (next < s->n)
         prefetch(s, next);
 out:

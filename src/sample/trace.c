@@ -391,7 +391,7 @@ uint64_t og__trace_batch_room(const struct og_trace_options *opt, const struct o
 /* Is what is in it part of the batches' checks? */
 static bool is_checked(const struct og_trace_writer *w, const struct og_npy_writer *one)
 {
-    bool checked = one == w->ids.data || one == w->units.data;
+    bool checked = one == w->ids.data || one == w->units.data || one == w->rows;
     for (int h = 0; h < w->opt.n_hops; h++) {
         const struct hop_columns *c = &w->hop[h];
         checked |= one == c->src || one == c->dst || one == c->degree || one == c->weight ||

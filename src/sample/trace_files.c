@@ -434,6 +434,9 @@ void og__trace_batch_check(const struct og_batch *b, bool blocks, uint64_t out[O
             out[OG__CHECK_UNITS] =
                 XXH3_64bits_withSeed(k->edge, k->n_edges * sizeof(*k->edge), out[OG__CHECK_UNITS]);
     }
+    if (blocks && b->row)
+        out[OG__CHECK_EDGES] =
+            XXH3_64bits_withSeed(b->row, b->n_places * sizeof(*b->row), out[OG__CHECK_EDGES]);
     if (blocks && b->n_units > 0)
         out[OG__CHECK_UNITS] =
             XXH3_64bits_withSeed(b->units, b->n_units * sizeof(*b->units), out[OG__CHECK_UNITS]);

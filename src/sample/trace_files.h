@@ -88,7 +88,7 @@ OG_MUST_CHECK int og__trace_files_blocks(const struct og_trace_files *f,
 struct og_io_counts og__trace_files_asks(const struct og_trace_options *form,
                                          const struct og_batch *sizes, bool ids);
 /* A batch's checksums in a trace: XXH3-64 of ids, edges, degrees and weights in their form in
- * memory. Without `blocks`, of ids alone. */
+ * memory. Rows of places count with edges. Without `blocks`, of ids alone. */
 enum {
     OG__CHECK_IDS,
     OG__CHECK_EDGES,

@@ -64,6 +64,7 @@ out:
     d->extras = json_is_true(json_object_get(d->root, "degrees")) ? OG__WITH_DEGREES : 0;
     d->extras |= json_is_true(json_object_get(d->root, "weights")) ? OG__WITH_WEIGHTS : 0;
     d->extras |= json_is_array(json_object_get(d->root, "edges_of_unit")) ? OG__WITH_EDGES : 0;
+    d->extras |= json_is_true(json_object_get(d->root, "disjoint")) ? OG__WITH_TREES : 0;
     d->n_relations = (uint32_t)json_array_size(json_object_get(d->root, "relations"));
     d->extras |= d->n_relations > 0 ? OG__WITH_RELATIONS : 0;
     return rc;

@@ -18,8 +18,6 @@ static const char *obstacle(const struct og_session *s)
 {
     const struct og_options *opt = &s->config.opt;
     const bool pairs = s->workload.seeds.edges && !s->config.handover.links;
-    if (s->config.want & OG__WANT_RECORD || opt->samples)
-        return "batches in files do not have them yet";
     if (pairs)
         return "pairs of nodes to learn share one graph";
     if (opt->device != OG_DEVICE_CPU || opt->sample_on != OG_SAMPLE_ON_HOST)

@@ -272,7 +272,6 @@ def test_refusals():
     assert "the seeds have no times" in refused(*own, "--time", "edge")
     for more in ("--model", "gcn"), ("--sampler", "labor"), ("--task", "link"), ("--device", "virtual"):
         refused(*own, "--time", "node", *more)
-    refused("sample", "g", "--out", "s", "--time", "node", "--memory", "100M")
     trained("timed", "g", "--time", "node")
     for command in ("eval", "g", "--checkpoint", "timed/checkpoint.safetensors", "--split", "valid", "--sampler", "uniform"), ("predict", "g", "--checkpoint", "timed/checkpoint.safetensors", "--out", "p.npy"):
         assert "trained with --time node" in refused(*command, "--memory", "100M")

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Training with times, bit-identical from memory and disk, under policies, executors and workers, and after --resume. No label leaks from the future."""
 import json
+import subprocess
 
-from support import main, np, outgrow
-from times import run, trained, typed, write
+from support import COMMAND, command, main, np, outgrow
+from times import refused, run, trained, typed, write
 
 
 def test_training_has_the_same_bits():
@@ -22,6 +23,49 @@ def test_training_has_the_same_bits():
     assert pair[0] == pair[1], "two workers are one that accumulates"
     trained("cut", "g", "--time", "node", "--epochs", 1)
     assert trained("cut", "g", "--time", "node", "--resume")[0] == trained("whole", "g", "--time", "node")[0]
+
+
+def stored(path, folder, *options):
+    run("sample", path, "--out", folder, "--epochs", 3, "--batch", 40, "--fanout", "4,3", "--memory", "120M", *options)
+
+
+def test_stored_batches():
+    write()
+    typed()
+    for path, *own in ("g", "--time", "node"), ("g", "--time", "node", "--time-strategy", "last", "--draw", "once"), ("g", "--disjoint", "--model", "gcn"), ("h", "--time", "node", "--time-window", 9):
+        folder = f"stored{path}{len(own)}"
+        stored(path, folder, *own)
+        one, _ = trained(f"{folder}0", path, *own)
+        assert trained(f"{folder}1", path, *own, "--samples", folder)[0] == one, own
+        run("pack", path, "--samples", folder, "--cache", "10%", "--memory", "120M")
+        assert trained(f"{folder}2", path, *own, "--samples", folder, "--policy", "belady", "--cache", "10%", "--superbatch", 2)[0] == one, own
+        assert "nothing wrong" in command("verify", folder, "--dataset", path)
+        assert json.loads(command("simulate", folder, "--policy", "lru", "--cache", "10%", "--json", "-", "--quiet"))["results"]
+    assert "sampled with" in refused("train", "h", "--run", "no", "--epochs", 3, "--batch", 40, "--fanout", "4,3", "--memory", "120M", "--time", "node", "--samples", folder)
+
+
+def test_what_is_stored():
+    """Rows of places name the nodes of the blocks: edges of the graph, none later than its seed."""
+    given, _ = write()
+    stored("g", "places", "--time", "node", "--with-features")
+    a = {name: np.load(f"places/{name}.npy") for name in ("ids", "ids_ptr", "seeds", "seeds_ptr", "rows", "hop1_src", "hop1_dst", "hop1_ptr", "hop2_src", "hop2_dst", "hop2_ptr", "hop2_nodes", "features")}
+    np.testing.assert_array_equal(a["features"], given["x"][a["ids"]])
+    edges, first = set(zip(*given["edge_index"].tolist())), np.concatenate([[0], np.cumsum(a["hop2_nodes"])])
+    for b in range(len(a["ids_ptr"]) - 1):
+        ids, rows, seeds = (a[name][begin[b]:begin[b + 1]] for name, begin in (("ids", a["ids_ptr"]), ("rows", first), ("seeds", a["seeds_ptr"])))
+        node, tree = ids[rows], np.arange(len(rows))
+        assert len(np.unique(ids)) == len(ids) and set(rows) == set(range(len(ids)))
+        np.testing.assert_array_equal(node[:len(seeds)], seeds)
+        for hop in "hop1", "hop2":
+            src, dst = (a[f"{hop}_{end}"][a[f"{hop}_ptr"][b]:a[f"{hop}_ptr"][b + 1]] for end in ("src", "dst"))
+            tree[src[src >= len(seeds)]] = tree[dst[src >= len(seeds)]]
+            assert all(edge in edges for edge in zip(node[src].tolist(), node[dst].tolist()))
+            assert (given["node_time"][node[src]] <= given["node_time"][seeds[tree[dst]]]).all()
+    with open("places/rows.npy", "r+b") as f:
+        f.seek(-8, 2)
+        f.write(bytes(8))
+    said = subprocess.run([COMMAND, "verify", "places"], capture_output=True, text=True).stdout
+    assert "checksum is another" in said, said
 
 
 def test_only_the_future_knows():

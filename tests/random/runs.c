@@ -77,8 +77,7 @@ static void try_graph(struct one *c)
     if (train(c, &plain, run, 0, &first) == 0) {
         c->first = &first;
         check_epochs(c, &first);
-        if (!settings_are(&c->numbers, "epochs", "0") && !options_have_trees(&c->numbers) &&
-            draw_chance(&c->draw, 25))
+        if (!settings_are(&c->numbers, "epochs", "0") && draw_chance(&c->draw, 25))
             make_samples(c);
         if (c->sampled && has_features(&c->graph) && draw_chance(&c->draw, 60) &&
             !settings_are(&c->numbers, "edge-features", "on"))
