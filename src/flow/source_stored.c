@@ -7,8 +7,9 @@
 bool og__has_its_seeds(const struct og_work *w)
 {
     const struct og_batch *b = &w->sampled.batch;
-    return b->n_seeds == w->seeds.n &&
-           memcmp(og__place_nodes(b), w->seeds.node, b->n_seeds * sizeof(*b->ids)) == 0;
+    const bool unnamed = b->n_places > 0 && !b->row; /* read without blocks: later with them */
+    return b->n_seeds == w->seeds.n && (unnamed || memcmp(og__place_nodes(b), w->seeds.node,
+                                                          b->n_seeds * sizeof(*b->ids)) == 0);
 }
 
 static bool has(const struct og_stored_source *s, const struct og_descriptor *descriptor)
