@@ -1,5 +1,6 @@
 #include "flow/count_work.h"
 #include "flow/exchange_parts.h"
+#include "flow/places.h"
 
 #include "report/json.h"
 
@@ -446,6 +447,12 @@ out:
     return rc;
 }
 
+/* Requests are by id; who trains sees places. */
+static int show_places(const struct og_exchange *x, struct og_work *w, struct og_err *err)
+{
+    return w ? og__places_show(w, x->path->workload->row_graph, err) : 0;
+}
+
 int og__exchange_reach(struct og_exchange *x, struct og_err *err)
 {
     int rc = 0;
@@ -460,6 +467,7 @@ int og__exchange_reach(struct og_exchange *x, struct og_err *err)
     if (x->here <= x->reached) /* those sent for last are this round's */
         OG_TRY(og__exchange_await(x, err));
     OG_TRY(og__place_check(x, x->reached - 1, err));
+    OG_TRY(show_places(x, state_of(x, x->reached - 1)->work, err));
 out:
     state_of(x, x->reached - 1)->exchange_seconds = x->waited;
     x->reached_state[(x->reached - 1) % OG__MOST_REACHED] = *state_of(x, x->reached - 1);

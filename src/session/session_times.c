@@ -22,8 +22,6 @@ static const char *obstacle(const struct og_session *s)
         return "pairs of nodes to learn share one graph";
     if (opt->device != OG_DEVICE_CPU || opt->sample_on != OG_SAMPLE_ON_HOST)
         return "devices do not have them yet";
-    if (og__exchanges(&s->config))
-        return "--exchange does not bring their rows yet";
     if (s->held_out)
         return "edges are held out, and the others have no times";
     return NULL;

@@ -21,6 +21,10 @@ def test_training_has_the_same_bits():
                 assert counted["epochs"][1]["reads"] == plan["predicted"]["reads"]
     pair = [trained(f"pair{i}", "g", "--time", "node", *how)[0] for i, how in enumerate((("--workers", 2), ("--accumulate", 2)))]
     assert pair[0] == pair[1], "two workers are one that accumulates"
+    for path, *own in ("g", "--time", "node"), ("h", "--time", "node"), ("g", "--disjoint", "--model", "gat"):
+        one, _ = trained(f"steps{path}{len(own)}", path, *own, "--accumulate", 2)
+        for i, way in enumerate((("--policy", "belady"), ("--policy", "lru", "--cache", "10%", "--topology", "disk"), ("--cache", 0))):
+            assert trained(f"exchange{path}{len(own)}{i}", path, *own, "--workers", 2, "--exchange", "--memory", "300M", *way)[0] == one, (path, own, way)
     trained("cut", "g", "--time", "node", "--epochs", 1)
     assert trained("cut", "g", "--time", "node", "--resume")[0] == trained("whole", "g", "--time", "node")[0]
 
@@ -32,16 +36,17 @@ def stored(path, folder, *options):
 def test_stored_batches():
     write()
     typed()
-    for path, *own in ("g", "--time", "node"), ("g", "--time", "node", "--time-strategy", "last", "--draw", "once"), ("g", "--disjoint", "--model", "gcn"), ("h", "--time", "node", "--time-window", 9):
+    for path, *own in ("g", "--time", "node"), ("g", "--time", "node", "--time-strategy", "last", "--draw", "once"), ("g", "--disjoint", "--model", "gcn"), ("h", "--time", "node", "--time-window", 9), ("g", "--disjoint", "--oversample", "balanced", "--seed", 5):
         folder = f"stored{path}{len(own)}"
         stored(path, folder, *own)
         one, _ = trained(f"{folder}0", path, *own)
         assert trained(f"{folder}1", path, *own, "--samples", folder)[0] == one, own
+        assert trained(f"{folder}3", path, *own, "--samples", folder, "--phased-memory", "--policy", "lru")[0] == one, own
         run("pack", path, "--samples", folder, "--cache", "10%", "--memory", "120M")
         assert trained(f"{folder}2", path, *own, "--samples", folder, "--policy", "belady", "--cache", "10%", "--superbatch", 2)[0] == one, own
         assert "nothing wrong" in command("verify", folder, "--dataset", path)
         assert json.loads(command("simulate", folder, "--policy", "lru", "--cache", "10%", "--json", "-", "--quiet"))["results"]
-    assert "sampled with" in refused("train", "h", "--run", "no", "--epochs", 3, "--batch", 40, "--fanout", "4,3", "--memory", "120M", "--time", "node", "--samples", folder)
+    assert "sampled with" in refused("train", "g", "--run", "no", "--epochs", 3, "--batch", 40, "--fanout", "4,3", "--memory", "120M", "--time", "node", "--samples", folder)
 
 
 def test_what_is_stored():

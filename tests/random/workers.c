@@ -34,7 +34,7 @@ void draw_workers(struct one *c, struct settings *way)
         return;
     settings_put(way, "workers", "%d", n);
     settings_put(way, "memory", "%dM", n * plenty_of(&c->graph));
-    if (!options_have_trees(&c->numbers) && draw_chance(&c->draw, 50))
+    if (draw_chance(&c->draw, 50))
         settings_put(way, "exchange", "true");
 }
 
