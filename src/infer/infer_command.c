@@ -78,7 +78,6 @@ static int resolve_options(struct og_inference *f, const char *checkpoint,
     OG_TRY(og__options_copy(&f->opt, opt, err));
     f->opt.model = f->config.kind;
     f->opt.layers = 0;
-    OG_TRY(og__checkpoint_refuse_times(checkpoint, err));
     OG_TRY(og__checkpoint_sampler(checkpoint, &f->opt, &f->log, err));
     f->config.edge_weights = og__edge_weights(&f->opt);
     if (f->config.edge_weights != OG_EDGE_WEIGHTS_OFF)

@@ -40,7 +40,9 @@ OG_MUST_CHECK int og__checkpoint_targets(const char *path, char **types, struct 
  */
 OG_MUST_CHECK int og__checkpoint_sampler(const char *path, struct og_options *opt,
                                          const struct og_log *log, struct og_err *err);
-/* -ENOTSUP for a model that was trained with --time, where all neighbours are taken. */
+/* Was the model trained with --time? */
+OG_MUST_CHECK int og__checkpoint_timed(const char *path, bool *timed, struct og_err *err);
+/* -ENOTSUP for such a model, where neighbours of any time are taken. */
 OG_MUST_CHECK int og__checkpoint_refuse_times(const char *path, struct og_err *err);
 /* Which edges a link model was trained on. Takes --seed and --edge-split from the checkpoint, where
  * `opt` has no explicit ones. -EINVAL for other explicit ones, which would evaluate edges of

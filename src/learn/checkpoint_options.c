@@ -105,19 +105,27 @@ out:
     return rc;
 }
 
-int og__checkpoint_refuse_times(const char *path, struct og_err *err)
+int og__checkpoint_timed(const char *path, bool *timed, struct og_err *err)
 {
     struct og_tensors_file f;
-    int rc = og__tensors_open(&f, path, err);
+    const int rc = og__tensors_open(&f, path, err);
     if (rc < 0)
         return rc;
     const char *time = og__tensors_said(&f.all, "time");
-    if (time && strcmp(time, "off") != 0)
-        rc =
-            og__fail(err, -ENOTSUP, "use eval, which samples as training did",
-                     "%s: trained with --time %s, and neighbours would be of any time", path, time);
+    *timed = time && strcmp(time, "off") != 0;
     og__tensors_close(&f);
-    return rc;
+    return 0;
+}
+
+int og__checkpoint_refuse_times(const char *path, struct og_err *err)
+{
+    bool timed;
+    const int rc = og__checkpoint_timed(path, &timed, err);
+    return rc < 0 || !timed ? rc
+                            : og__fail(err, -ENOTSUP, "use eval or predict, and its sampler",
+                                       "%s: trained with --time, and neighbours would be of any "
+                                       "time",
+                                       path);
 }
 
 /* ---- the edges of links ---- */

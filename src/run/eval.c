@@ -195,8 +195,9 @@ int og_eval(const char *dataset, const char *checkpoint, const char *split,
 
 /* ---- eval --full ---- */
 
-/* All neighbours, in as many layers as the checkpoint has. */
-static int take_all(struct og_options *opt, const char *checkpoint, struct og_err *err)
+/* All neighbours, in as many layers as the checkpoint has. With times, all that its sampler may
+ * see. */
+static int take_all(struct og_options *opt, const char *checkpoint, bool timed, struct og_err *err)
 {
     int rc;
     static const char *const others[] = {"sampler", "fanout", "relation-fanout", "draw", "replace"};
@@ -205,32 +206,36 @@ static int take_all(struct og_options *opt, const char *checkpoint, struct og_er
             return og__fail(err, -EINVAL, "leave out --full, or the options that it decides",
                             "--%s: eval --full takes all neighbours there are", others[i]);
     OG_TRY(og__session_take_all(opt, checkpoint, err));
-    rc = og_options_set(opt, "sampler", "uniform", err);
+    rc = timed ? 0 : og_options_set(opt, "sampler", "uniform", err);
 out:
     return rc;
 }
 
-/* For a heterogeneous graph a batch of seeds at a time, so that memory goes by --batch. Else layer
- * by layer. */
+/* Layer by layer. Heterogeneous graphs, and models with times, a batch of seeds at a time, so that
+ * memory goes by --batch. */
 int og_eval_full(const char *dataset, const char *checkpoint, const char *split,
                  const struct og_options *opt, const struct og_observer *observer, char **out,
                  struct og_err *err)
 {
     struct evaluation e = {.checkpoint = checkpoint, .name = split};
     struct og_options own = {0};
+    const struct og_nn_ops *ops;
     bool by_batches;
+    bool timed;
     int rc;
     if (out)
         *out = NULL;
     OG_TRY(find_split(&e, err));
     OG_TRY(OG_SIZED(observer, "og_observer", err));
+    OG_TRY(og__nn_find(&ops, OG_DEVICE_CPU, err));
     OG_TRY(og__graph_has_types(dataset, &by_batches, err));
+    OG_TRY(og__checkpoint_timed(checkpoint, &timed, err));
     if (!by_batches && e.type)
         OG_TRY(refuse_type(&e, err));
-    if (!by_batches)
+    if (!by_batches && !timed)
         return og__whole_eval(dataset, checkpoint, e.split, opt, observer, out, err);
     OG_TRY(og__options_copy(&own, opt, err));
-    OG_TRY(take_all(&own, checkpoint, err));
+    OG_TRY(take_all(&own, checkpoint, timed, err));
     rc = eval_batches(&e, dataset, &own, observer, true, out, err);
 out:
     og__options_release(&own);

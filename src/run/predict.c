@@ -1,6 +1,7 @@
-/* predict: layer by layer where nodes have no types (infer.h). For heterogeneous graphs a batch at
- * a time, with neighbours sampled as in training. Outputs are logits of every requested node of the
- * model's target type, or for links embeddings of all types. */
+/* predict: layer by layer where nodes have no types (infer.h). Heterogeneous graphs, and models
+ * trained with --time, are predicted a batch at a time, with neighbours sampled as in training.
+ * Outputs are logits of every requested node of the model's target type, or for links embeddings of
+ * all types. */
 #include "base/sized.h"
 #include "dataset/graph.h"
 #include "dataset/writer.h"
@@ -141,7 +142,7 @@ static int name_outputs(struct prediction *p, const char *out, const struct og_p
     int rc;
     if (opt->resume)
         return og__fail(err, -ENOTSUP, "leave out --resume",
-                        "--resume: not where nodes have types yet");
+                        "--resume: not for predictions in batches, of types or times, yet");
     OG_TRY(og__graph_spare(f->graph, out, err));
     OG_TRY(og__embeddings_check(&f->shape, embeddings, err));
     if (embeddings && og__mixes_seeds(&f->shape))
@@ -206,6 +207,7 @@ int og_predict_with(const char *dataset, const char *checkpoint, const char *out
                     const struct og_observer *observer, char **text, struct og_err *err)
 {
     bool by_batches;
+    bool timed;
     struct og_model_config shape;
     const struct og_nn_ops *ops;
     if (text)
@@ -214,13 +216,14 @@ int og_predict_with(const char *dataset, const char *checkpoint, const char *out
     rc = rc < 0 ? rc : OG_SIZED(how, "og_predict_options", err);
     rc = rc < 0 ? rc : og__nn_find(&ops, OG_DEVICE_CPU, err);
     rc = rc < 0 ? rc : og__graph_has_types(dataset, &by_batches, err);
+    rc = rc < 0 ? rc : og__checkpoint_timed(checkpoint, &timed, err);
     rc = rc < 0 ? rc : og__checkpoint_shape(checkpoint, &shape, err);
     if (rc < 0)
         return rc;
     if (shape.task >= 0 && og__labels_pairs(&shape))
         return og__predict_edges(dataset, checkpoint, out, how, opt, observer, text, err);
-    return (by_batches ? predict_batches : og__whole_predict)(dataset, checkpoint, out, how, opt,
-                                                              observer, text, err);
+    return (by_batches || timed ? predict_batches : og__whole_predict)(
+        dataset, checkpoint, out, how, opt, observer, text, err);
 }
 
 int og_predict(const char *dataset, const char *checkpoint, const char *out, const char *embeddings,

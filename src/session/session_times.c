@@ -93,6 +93,16 @@ out:
     return rc;
 }
 
+static const char *way_to_times(const struct og_session *s, bool own)
+{
+    if (own)
+        return "give input_time, or edge_label_time of links";
+    if (s->config.want & OG__WANT_EVERY)
+        return "use eval: nodes of a split have times, as in valid_times.npy";
+    return "import the graph with train_times.npy, valid_times.npy and test_times.npy: int64, a "
+           "number a node of the split";
+}
+
 /* Nodes with times of their own need no others. */
 static int check_nodes(const struct og_session *s, struct og_split *split, enum og__split which,
                        struct og_err *err)
@@ -106,12 +116,8 @@ static int check_nodes(const struct og_session *s, struct og_split *split, enum 
     const bool judges = s->config.want & OG__WANT_MODEL && !(s->config.want & others);
     const bool may_wait = which != OG__TRAIN && s->config.want & OG__WANT_UNEVALUATED;
     if (split->untimed && !judges && !may_wait)
-        rc = og__fail(
-            err, -EINVAL,
-            own ? "give input_time, or edge_label_time of links"
-                : "import the graph with train_times.npy, valid_times.npy and test_times.npy: "
-                  "int64, a number a node of the split",
-            "--time %s: the seeds have no times", og__option_word("time", s->config.opt.time));
+        rc = og__fail(err, -EINVAL, way_to_times(s, own), "--time %s: the seeds have no times",
+                      og__option_word("time", s->config.opt.time));
 out:
     return rc;
 }
@@ -125,6 +131,8 @@ static int load_times(struct og_session *s, enum og__split which, struct og_err 
     const struct og_npy *a = &s->workload.graph->times[from];
     if (split->n == 0)
         return 0;
+    if (s->config.want & OG__WANT_EVERY) /* each as of its own time */
+        return check_nodes(s, split, which, err);
     if (has_own_seeds(s, which))
         return to->times ? take_given(s, split, err) : check_nodes(s, split, which, err);
     return a->fd >= 0 && a->shape[0] == split->n ? read_times(s, a, split, err)

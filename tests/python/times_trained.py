@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Training with times, bit-identical from memory and disk, under policies, executors and workers, and after --resume. No label leaks from the future."""
 import json
+import os
 import subprocess
 
 from support import COMMAND, command, main, np, outgrow
@@ -71,6 +72,57 @@ def test_what_is_stored():
         f.write(bytes(8))
     said = subprocess.run([COMMAND, "verify", "places"], capture_output=True, text=True).stdout
     assert "checksum is another" in said, said
+
+
+def rows_of_time(given, weights, window=None):
+    """GraphSAGE in NumPy: the logits of each node, from all that its own time lets it see."""
+    src, dst = given["edge_index"]
+    lists, at = [src[dst == v] for v in range(len(given["x"]))], given["node_time"]
+
+    def layer(l, v, time):
+        below = (lambda u: layer(l - 1, u, time)) if l else (lambda u: given["x"][u])
+        seen = [u for u in lists[v] if at[u] <= time and (window is None or at[u] >= time - window)]
+        mean = np.mean([below(u) for u in seen], 0) if seen else np.zeros_like(below(v))
+        out = weights[f"convs.{l}.lin_l.weight"] @ mean + weights[f"convs.{l}.lin_l.bias"] + weights[f"convs.{l}.lin_r.weight"] @ below(v)
+        return np.maximum(out, 0) if l == 0 else out
+    return np.array([layer(1, v, at[v]) for v in range(len(lists))])
+
+
+def tensors(path):
+    with open(path, "rb") as f:
+        head = json.loads(f.read(int.from_bytes(f.read(8), "little")))
+        data = f.read()
+    return {k: np.frombuffer(data[v["data_offsets"][0]:v["data_offsets"][1]], np.float32).reshape(v["shape"]) for k, v in head.items() if k != "__metadata__" and v["dtype"] == "F32"}
+
+
+def test_predicted_as_of_each_nodes_time():
+    given, _ = write()
+    typed()
+    for window in None, 15:
+        name = f"of{window}"
+        trained(name, "g", "--time", "node", *(() if window is None else ("--time-window", window)))
+        checkpoint = f"{name}/checkpoint.safetensors"
+        for way in ("memory",), ("disk",):
+            run("predict", "g", "--checkpoint", checkpoint, "--out", f"{name}{way[0]}.npy", "--memory", "120M", "--fanout", "-1,-1", "--topology", *way, "--batch", 64 if way == ("disk",) else 400)
+        mine, logits = rows_of_time(given, tensors(checkpoint), window), np.load(f"{name}memory.npy")
+        np.testing.assert_allclose(logits, mine, atol=2e-5)
+        np.testing.assert_array_equal(logits, np.load(f"{name}disk.npy"))
+        run("predict", "g", "--checkpoint", checkpoint, "--out", f"{name}some.npy", "--nodes", "valid", "--memory", "120M", "--fanout", "-1,-1")
+        np.testing.assert_array_equal(np.load(f"{name}some.npy"), logits[given["valid"]])
+        full = json.loads(command("eval", "g", "--checkpoint", checkpoint, "--split", "valid", "--full", "--memory", "120M", "--json", "--quiet"))
+        assert abs(full["acc"] - (logits[given["valid"]].argmax(1) == given["y"][given["valid"]]).mean()) < 1e-9, full
+    for split in "train", "valid":
+        np.save(f"g/{split}_times.npy", np.full(len(given[split]), 30))
+    trained("edges", "g", "--time", "edge")
+    assert "use eval" in refused("predict", "g", "--checkpoint", "edges/checkpoint.safetensors", "--out", "no.npy", "--memory", "120M")
+    full, usual = (json.loads(command("eval", "g", "--checkpoint", "edges/checkpoint.safetensors", "--split", "valid", *how, "--memory", "120M", "--json", "--quiet"))
+                   for how in (["--full"], ["--fanout", "-1,-1"]))
+    assert full["loss"] == usual["loss"] and full["acc"] == usual["acc"]
+    for split in "train", "valid":
+        os.remove(f"g/{split}_times.npy")
+    trained("types", "h", "--time", "node", "--model", "rgcn")
+    run("predict", "h", "--checkpoint", "types/checkpoint.safetensors", "--out", "types.npy", "--memory", "120M")
+    assert "predictions in batches" in refused("predict", "g", "--checkpoint", checkpoint, "--out", "no.npy", "--resume", "--memory", "120M")
 
 
 def test_only_the_future_knows():

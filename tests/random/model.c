@@ -74,7 +74,7 @@ static bool of_labelled_edges(const struct one *c)
 
 static bool in_batches(const struct one *c)
 {
-    return c->graph.n_types > 0 || of_labelled_edges(c);
+    return c->graph.n_types > 0 || of_labelled_edges(c) || settings_get(&c->numbers, "time");
 }
 
 /* With several types batches are sampled, or made of all neighbours, also for predictions. So they
@@ -216,14 +216,14 @@ void use_model(struct one *c)
 {
     char checkpoint[MOST_PATH + 64];
     const bool pairs = settings_get(&c->numbers, "task") != NULL;
-    const bool trees = options_have_trees(&c->numbers);
+    const bool timeless = settings_are(&c->numbers, "time", "edge"); /* nodes have none */
     snprintf(checkpoint, sizeof(checkpoint), "%s/run-0/checkpoint.safetensors", c->folder);
     const struct evaluation e = {checkpoint, DRAW_WORD(&c->draw, "valid", "test"), false};
     const struct evaluation full = {checkpoint, e.split, true};
-    if (draw_chance(&c->draw, 20) && !trees)
+    if (draw_chance(&c->draw, 20) && !timeless)
         predict(c, checkpoint);
     if (draw_chance(&c->draw, 20))
         evaluate(c, &e);
-    if (draw_chance(&c->draw, 20) && !pairs && !trees)
+    if (draw_chance(&c->draw, 20) && !pairs)
         evaluate(c, &full);
 }

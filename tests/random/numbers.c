@@ -201,12 +201,6 @@ static bool takes_trees(const struct settings *s, const struct graph *g)
     return !settings_get(s, "device") && !settings_get(s, "task") && !g->bare;
 }
 
-bool options_have_trees(const struct settings *s)
-{
-    return settings_get(s, "time") || settings_get(s, "disjoint") ||
-           settings_are(s, "sampler", "disjoint");
-}
-
 static void draw_sampler(struct settings *s, struct draw *d, const struct graph *g)
 {
     char fanout[64] = "";

@@ -11,9 +11,6 @@ int plenty_of(const struct graph *g);
 /* Model, sampler, task, batches, and the kind of device (numbers.c). */
 void options_numbers(struct settings *s, struct draw *d, const struct graph *g);
 
-/* Each seed has a neighbourhood of its own. */
-bool options_have_trees(const struct settings *s);
-
 /* The plainest way to these numbers: everything in memory, one thread. */
 void options_plain(struct settings *s, const struct graph *g);
 
