@@ -6,6 +6,8 @@
  */
 #include "budget/memory_plan_parts.h"
 
+#include "dataset/times.h"
+
 size_t og__memory_plan_free(const struct og_memory_plan *m, const struct og_plan_inputs *p)
 {
     const struct og_workload *f = p->workload;
@@ -89,14 +91,15 @@ bool og__memory_plan_takes_sample_groups(const struct og_plan_inputs *p)
 }
 
 /* Is group sampling possible, and is there anything to read? A neighbour cache with every list
- * leaves nothing. */
+ * leaves nothing, unless there are lists that it does not serve. */
 static bool reads_lists(const struct og_memory_plan *m, const struct og_plan_inputs *p)
 {
     const struct og_workload *f = p->workload;
     const struct og_sampling how = og__sampling_setup(&p->config->opt, p->workload->edge_units);
     const bool all =
         (p->config->want & OG__WANT_FEATURES) && p->config->opt.neighbor_cache.unit == OG_UNSET &&
-        og__memory_plan_lists_share(m, f, og__memory_plan_free(m, p)) >= f->bytes.neighbors_most;
+        og__memory_plan_lists_share(m, f, og__memory_plan_free(m, p)) >= f->bytes.neighbors_most &&
+        !og__times_uncached(f->graph, how.time);
     return p->exec->topology == OG_TOPOLOGY_DISK && og__sampler_takes_groups(&how) && !all;
 }
 

@@ -226,9 +226,11 @@ static int add_next(const struct og_profiling *p, struct og_group_sampling *t,
     for (uint32_t i = p->n; i < p->n + n; i++) {
         struct og_descriptor d = og__schedule_pass(&f->schedule, OG__TRAIN, i);
         d.drawn_epoch = FIRST_EPOCH;
-        const struct og_sample_key key = {
-            .stream = OG__STREAM_SAMPLE, .epoch = d.drawn_epoch, .batch = d.drawn_batch};
         og__seeds_take(&seeds, &f->seeds, &d);
+        const struct og_sample_key key = {.stream = OG__STREAM_SAMPLE,
+                                          .epoch = d.drawn_epoch,
+                                          .batch = d.drawn_batch,
+                                          .times = seeds.time};
         OG_TRY(og__group_sampling_add(t, seeds.node, seeds.n, &key, err));
     }
 out:

@@ -184,6 +184,11 @@ static int load_edges(const struct og_relation *r, struct og_budget *b, struct o
     return edge ? og__npy_read(&r->edge_times, 0, r->n_edges, edge, err) : -ENOMEM;
 }
 
+bool og__times_uncached(const struct og_graph *g, enum og_times_kind kind)
+{
+    return has_times(g, kind);
+}
+
 /* Have nodes of the group times? */
 static bool has_some(const struct og_times *t, uint32_t group)
 {
@@ -212,6 +217,7 @@ static int load_relation(struct og_times *out, const struct og_topology *whole, 
         if (rc < 0)
             return rc;
     }
+    own->uncached = t->disk && (own->node || own->file);
     return !t->disk && (own->node || own->edge) ? put_in_order(t, out->budget, own, err) : 0;
 }
 

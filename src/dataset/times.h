@@ -17,6 +17,7 @@ struct og_list_times {
     const int64_t *edge;       /* [edges]; NULL: none, or on disk */
     const struct og_npy *file; /* [edges] on disk; NULL: none there */
     const uint32_t *order;     /* [edges]; NULL: each list is in order, or on disk */
+    bool uncached; /* lists are read though the neighbour cache has them: it has no times */
 };
 
 struct og_times {
@@ -49,6 +50,8 @@ OG_MUST_CHECK int og__times_load(const struct og_graph *g, enum og_times_kind ki
                                  const struct og_topology *t, struct og_budget *b,
                                  struct og_times *out, struct og_err *err);
 void og__times_release(struct og_times *t); /* also a zeroed one */
+/* Are there lists that samplers read even where the neighbour cache has them? */
+bool og__times_uncached(const struct og_graph *g, enum og_times_kind kind);
 /* The most that loading takes, with the topology in memory or on disk. */
 size_t og__times_bytes(const struct og_graph *g, enum og_times_kind kind, bool on_disk);
 

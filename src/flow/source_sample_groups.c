@@ -15,8 +15,9 @@ static int add_item(struct og_sample_group_source *s, uint64_t item, uint32_t *n
                     struct og_err *err)
 {
     const struct og_descriptor descriptor = og__item_at(&s->items, item);
-    const struct og_sample_key key = og__sample_key_of(&descriptor);
+    struct og_sample_key key = og__sample_key_of(&descriptor);
     og__seeds_take(&s->its_seeds, s->seeds, &descriptor);
+    key.times = s->its_seeds.time;
     s->item[s->n] = item;
     int rc =
         og__group_sampling_add(s->group_sampling, s->its_seeds.node, s->its_seeds.n, &key, err);

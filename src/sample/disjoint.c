@@ -9,12 +9,13 @@
  * keyed by its seed: it is the same whatever else is in the batch.
  *
  * In memory two binary searches find what is allowed. From disk lists are read whole, with their
- * times. */
+ * times. A group of batches reads each list once a hop, and sorts it there for all of them. */
 #include "dataset/on_disk.h"
 #include "dataset/times.h"
 #include "sample/kinds.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static const char part[] = "sampler";
 
@@ -39,7 +40,7 @@ enum { MOST_WIDTH = 64 }; /* a larger fanout sorts for each tree */
 struct allowed {
     int64_t first, n;
     const uint32_t *order;        /* entry first + i: place in the list; NULL: first + i, or */
-    const struct og_timed *timed; /* the same from disk; NULL: in memory */
+    const struct og_timed *timed; /* the same from disk; NULL: in memory, or arranged */
 };
 
 static inline uint32_t place_at(const struct allowed *a, int64_t i)
@@ -95,16 +96,23 @@ static void close_kind(struct og_sampler *s)
     s->state = NULL;
 }
 
+/* The state where the longest list has so many edges. */
+static size_t state_bytes(const struct og_sampling *how, int64_t longest)
+{
+    if (how->time == OG_TIMES_OFF)
+        return 0;
+    return sizeof(struct og_disjoint) + 2 * (size_t)OG_MAX(longest, 1) * sizeof(struct og_timed) +
+           OG__LISTS_AT_ONCE * (sizeof(struct wanting) + sizeof(uint32_t)) +
+           places_bytes(MOST_WIDTH);
+}
+
 static size_t disk_bytes(const struct og_relation *of, const struct og_sampling *how,
                          const struct og_topology_disk_options *opt, int64_t longest)
 {
     const size_t sources = og__source_lists_bytes(of, how, opt, longest);
     const bool timed = how->time == OG_TIMES_EDGE && of->edge_times.fd >= 0;
-    if (how->time == OG_TIMES_OFF)
-        return sources;
-    return sources + sizeof(struct og_disjoint) + 2 * (size_t)longest * sizeof(struct og_timed) +
-           OG__LISTS_AT_ONCE * (sizeof(struct wanting) + sizeof(uint32_t)) +
-           places_bytes(MOST_WIDTH) + (timed ? og__lists_bytes(opt, sizeof(int64_t), longest) : 0);
+    return sources + state_bytes(how, longest) +
+           (timed ? og__lists_bytes(opt, sizeof(int64_t), longest) : 0);
 }
 
 /* ---- what is allowed ---- */
@@ -119,14 +127,23 @@ static int64_t earliest(const struct og_hop *h, int64_t time)
 struct by_time {
     const struct og_topology *t;
     const struct og_list_times *of;
-    const struct og_timed *timed; /* NULL: in memory, edges from `begin` */
+    const struct og_timed *timed; /* or */
+    const struct og_list *list;   /* arranged; both NULL: in memory, edges from `begin` */
     int64_t begin, n;
 };
+
+/* The time of a list's element i. */
+static int64_t list_time(const struct og_list_times *of, const struct og_list *list, int64_t i)
+{
+    return list->times ? list->times[i] : of->node[og__list_id(list, i)];
+}
 
 static int64_t time_at(const struct by_time *l, int64_t i)
 {
     if (l->timed)
         return l->timed[i].time;
+    if (l->list)
+        return list_time(l->of, l->list, i);
     const int64_t e = l->begin + (l->of->order ? l->of->order[l->begin + i] : i);
     return l->of->edge ? l->of->edge[e] : l->of->node[og__neighbor(l->t, e)];
 }
@@ -325,6 +342,66 @@ out:
     return rc;
 }
 
+/* ---- in group sampling: lists in memory, in order ---- */
+
+/* Moves elements of `size` bytes to the order of the sorted list. */
+static void move_elements(const struct og_disjoint *d, const void *elements, size_t size, int64_t n)
+{
+    char *to = (char *)elements;
+    char *from = (void *)(d->timed + d->longest);
+    memcpy(from, to, (size_t)n * size);
+    for (int64_t i = 0; i < n; i++)
+        memcpy(to + (size_t)i * size, from + d->timed[i].place * size, size);
+}
+
+static bool is_in_order(const struct og_list_times *of, const struct og_list *list)
+{
+    for (int64_t i = 1; i < list->n; i++)
+        if (list_time(of, list, i - 1) > list_time(of, list, i))
+            return false;
+    return true;
+}
+
+/* A list in order of time, for all batches that have its node. */
+static int arrange(const struct og_hop *h, uint32_t v, const struct og_list *list,
+                   struct og_err *err)
+{
+    const struct og_list_times *of = times_of(h);
+    const struct og_disjoint *d = h->s->state;
+    int rc = 0;
+    if (!of)
+        return 0;
+    OG_TRY(of->node ? og__check_sources(h->s->topology, list, v, err) : 0);
+    if (is_in_order(of, list))
+        return 0;
+    sort_list(h, list, list->times);
+    move_elements(d, list->ids, list->wide ? sizeof(int64_t) : sizeof(uint32_t), list->n);
+    if (list->weights)
+        move_elements(d, list->weights, sizeof(float), list->n);
+    if (list->times)
+        move_elements(d, list->times, sizeof(int64_t), list->n);
+out:
+    return rc;
+}
+
+static int take(const struct og_hop *h, uint32_t v, uint32_t tree, const struct og_list *list,
+                struct og_taken *out, struct og_err *err)
+{
+    const struct by_time l = {.of = times_of(h), .list = list, .n = list->n};
+    const struct allowed a =
+        l.of ? allowed_of(h, &l, h->s->trees->time[tree]) : (struct allowed){.n = l.n};
+    const uint32_t *picks;
+    int64_t n;
+    const int64_t first = draw(h, v, tree, &a, &picks, &n);
+    int rc = 0;
+    for (int64_t k = 0; k < n; k++)
+        OG_TRY(og__take_neighbor(h, v, list, a.first + first + (picks ? picks[k] : k), out, err));
+out:
+    return rc;
+}
+
+/* ---- from disk, one batch ---- */
+
 /* Each destination by itself. */
 static int sample_lists(struct og_hop *h, uint32_t first, uint32_t n, struct og_err *err)
 {
@@ -378,5 +455,9 @@ const struct og_sampler_ops og__sampler_disjoint = {
     .open = open_kind,
     .close = close_kind,
     .hop = sample_hop,
+    .pass = &og__pass_by_lists,
+    .take = take,
+    .arrange = arrange,
+    .take_bytes = state_bytes,
     .disk_bytes = disk_bytes,
 };

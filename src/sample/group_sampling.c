@@ -17,9 +17,11 @@ struct member {
     struct og_words seeds;
     /* nodes: its seeds, then what each hop found but the last; numbers by group (related.h) */
     struct og_words found[OG_MAX_HOPS];
-    struct og_words start;   /* [n_hops][n_groups + 1] of the groups in these */
-    struct og_walkers going; /* in the current pass */
-    size_t n_drawn;          /* in the current pass, if known */
+    struct og_words tree[OG_MAX_HOPS]; /* of each, with trees */
+    struct og_words start;             /* [n_hops][n_groups + 1] of the groups in these */
+    struct og_words times;             /* the key's, which it copies */
+    struct og_walkers going;           /* in the current pass */
+    size_t n_drawn;                    /* in the current pass, if known */
 };
 
 /* A thread's state. */
@@ -43,7 +45,8 @@ struct og_group_sampling {
     uint32_t n_lists, n_groups;
     const struct og_pass_ops *ops;
     struct og_group_sampling_shape shape;
-    struct og_blocks *weights; /* [n_lists], where they are read */
+    /* [n_lists] further arrays that are read: weights, then times */
+    struct og_blocks *beside[OG__PASS_ARRAYS - 1];
     /* the batches */
     struct lane *lane;
     struct member *member; /* [sizes.batches] */
@@ -55,6 +58,7 @@ struct og_group_sampling {
     int hop;
     uint32_t list, step;
     const struct og_range *range;
+    uint32_t slice; /* nodes of the range that a task arranges */
 };
 
 /* ---- sizes ---- */
@@ -75,6 +79,18 @@ static void add_array(struct og_group_sampling_array *a, const struct og_npy *np
     a->longest = OG_MAX(a->longest, (uint64_t)longest * size / OG__LIST_BLOCK + 2);
 }
 
+/* Further arrays of relation r, each with an element an edge. Returns their number. */
+static uint32_t arrays_beside(const struct og_relation *of, const struct og_sampling *how,
+                              const struct og_npy *array[OG__PASS_ARRAYS - 1])
+{
+    uint32_t n = 0;
+    if (og__sampling_weights(how) != OG__NO_WEIGHTS)
+        array[n++] = &of->weights;
+    if (how->time == OG_TIMES_EDGE && of->edge_times.fd >= 0)
+        array[n++] = &of->edge_times;
+    return n;
+}
+
 struct og_group_sampling_shape og__group_sampling_shape(const struct og_graph *g,
                                                         const struct og_topology *t,
                                                         const struct og_sampling *how)
@@ -87,19 +103,24 @@ struct og_group_sampling_shape og__group_sampling_shape(const struct og_graph *g
         .walks = steps ? (uint32_t)how->walks : 0,
         .words = og__neighbor_words(how),
         .extras = OG__WITH_DEGREES | (og__sampling_weighs(how) ? OG__WITH_WEIGHTS : 0u) |
-                  (how->edges ? OG__WITH_EDGES : 0u) | (t->relation ? OG__WITH_RELATIONS : 0u),
-        .n_arrays = og__sampling_weights(how) != OG__NO_WEIGHTS ? 2 : 1};
+                  (how->edges ? OG__WITH_EDGES : 0u) | (t->relation ? OG__WITH_RELATIONS : 0u) |
+                  (ops->trees ? OG__WITH_TREES : 0u),
+        .trees = ops->trees,
+        .n_arrays = 1};
     for (uint32_t r = 0; r < g->n_relations; r++) {
         const struct og_relation *of = &g->relation[r];
         if (of->n_edges == 0)
             continue;
+        const struct og_npy *beside[OG__PASS_ARRAYS - 1];
+        const uint32_t n_beside = arrays_beside(of, how, beside);
         const int64_t longest = og__longest_list(og__lists_seen(t, r));
         shape.n_lists++;
+        shape.n_arrays = OG_MAX(shape.n_arrays, 1 + n_beside);
         add_array(&shape.array[0], &of->indices, longest);
-        if (shape.n_arrays > 1)
-            add_array(&shape.array[1], &of->weights, longest);
+        for (uint32_t a = 0; a < n_beside; a++)
+            add_array(&shape.array[1 + a], beside[a], longest);
         if (ops->take_bytes && (shape.n_lists == 1 || !ops->one_state))
-            shape.taking += ops->take_bytes(longest);
+            shape.taking += ops->take_bytes(how, longest);
     }
     return shape;
 }
@@ -213,9 +234,11 @@ static size_t member_bytes(const struct og_group_sampling_shape *shape,
 {
     const uint64_t nodes = caps->hop[caps->n_hops - 1].n_dst;
     const uint64_t starts = caps->n_hops * ((uint64_t)shape->n_lists + 1);
+    const size_t trees =
+        shape->trees ? nodes * sizeof(uint32_t) + caps->hop[0].n_dst * sizeof(int64_t) : 0;
     return (caps->hop[0].n_dst + nodes * (1 + (size_t)shape->walks * 3) + starts) *
                sizeof(uint32_t) +
-           sizeof(struct member);
+           trees + sizeof(struct member);
 }
 
 size_t og__group_sampling_bytes(const struct og_group_sampling_shape *shape,
@@ -295,10 +318,11 @@ static int open_pass(struct og_group_sampling *t, uint32_t list, uint32_t step, 
     p->shift = t->sizes.shift;
     if (!lists)
         return 0;
-    const struct og_blocks *of[] = {&lists->disk->lists, t->weights ? &t->weights[list] : NULL};
-    p->requested.n_arrays = t->shape.n_arrays;
-    for (uint32_t a = 0; a < OG_COUNT(of) && of[a]; a++)
-        OG_TRY(open_array(t, p, a, of[a], err));
+    const struct og_npy *beside[OG__PASS_ARRAYS - 1];
+    p->requested.n_arrays = 1 + arrays_beside(lists->disk->of, &t->lane[0].sampler->how, beside);
+    OG_TRY(open_array(t, p, 0, &lists->disk->lists, err));
+    for (uint32_t a = 1; a < p->requested.n_arrays; a++)
+        OG_TRY(open_array(t, p, a, &t->beside[a - 1][list], err));
     p->cut = og__alloc(t->budget, cuts_bytes(p), part, err);
     rc = p->cut ? 0 : -ENOMEM;
 out:
@@ -318,16 +342,26 @@ out:
     return rc;
 }
 
-static int open_weights(struct og_group_sampling *t, struct og_err *err)
+static int lay_beside(struct og_group_sampling *t, uint32_t list, struct og_err *err)
+{
+    const struct og_topology *lists = lists_at(t, list, 0);
+    const struct og_npy *beside[OG__PASS_ARRAYS - 1];
+    const uint32_t n = lists ? arrays_beside(lists->disk->of, &t->lane[0].sampler->how, beside) : 0;
+    int rc = 0;
+    for (uint32_t a = 0; a < n; a++)
+        OG_TRY(og__blocks_lay(&t->beside[a][list], beside[a], err));
+out:
+    return rc;
+}
+
+static int open_beside(struct og_group_sampling *t, struct og_err *err)
 {
     int rc = 0;
-    if (t->shape.n_arrays < 2)
-        return 0;
-    t->weights = calloc(t->n_lists, sizeof(*t->weights));
-    OG_TRY(t->weights ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", part));
+    for (uint32_t a = 0; a + 1 < t->shape.n_arrays; a++)
+        if (!(t->beside[a] = calloc(t->n_lists, sizeof(*t->beside[a]))))
+            return og__fail_errno(err, -ENOMEM, NULL, "%s", part);
     for (uint32_t r = 0; r < t->n_lists; r++)
-        if (lists_at(t, r, 0))
-            OG_TRY(og__blocks_lay(&t->weights[r], &lists_at(t, r, 0)->disk->of->weights, err));
+        OG_TRY(lay_beside(t, r, err));
 out:
     return rc;
 }
@@ -397,8 +431,8 @@ int og__group_sampling_open(struct og_group_sampling **out, const struct og_topo
     const struct og_spill_options store = {
         .scratch = opt->scratch, .memory = opt->sizes.memory, .part = part};
     int rc;
-    OG_TRY(open_weights(t, err));
     OG_TRY(open_lanes(t, opt, err));
+    OG_TRY(open_beside(t, err));
     t->member = og__alloc(b, t->sizes.batches * sizeof(*t->member), part, err);
     OG_TRY(t->member ? 0 : -ENOMEM);
     OG_TRY(open_passes(t, err));
@@ -413,8 +447,11 @@ out:
 void og__group_sampling_clear(struct og_group_sampling *t)
 {
     for (uint32_t i = 0; i < t->n; i++) {
-        for (int h = 0; h < t->n_hops; h++)
+        for (int h = 0; h < t->n_hops; h++) {
             og__words_release(&t->member[i].found[h], t->budget);
+            og__words_release(&t->member[i].tree[h], t->budget);
+        }
+        og__words_release(&t->member[i].times, t->budget);
         og__words_release(&t->member[i].seeds, t->budget);
         og__words_release(&t->member[i].start, t->budget);
         og__words_release(&t->member[i].going.words, t->budget);
@@ -434,7 +471,8 @@ void og__group_sampling_close(struct og_group_sampling *t)
     for (size_t i = 0; t->pass && i < passes_of(t); i++)
         close_pass(t, &t->pass[i]);
     free(t->pass);
-    free(t->weights);
+    for (size_t a = 0; a < OG_COUNT(t->beside); a++)
+        free(t->beside[a]);
     for (int i = 0; i < t->n_lanes; i++) {
         og__batch_release(&t->lane[i].batch);
         og__words_release(&t->lane[i].drawn, t->budget);
@@ -465,15 +503,42 @@ static uint32_t *starts_of(const struct og_group_sampling *t, const struct membe
     return m->start.data + (size_t)hop * (t->n_groups + 1);
 }
 
-/* Keeps nodes that sample from hop `hop` on, by their groups. */
+/* The trees of n sorted nodes. `of` has those of the unsorted ones; NULL: each has its own. */
+static int keep_trees(struct og_group_sampling *t, struct og_words *tree, const uint32_t *position,
+                      const uint32_t *of, uint32_t n, struct og_err *err)
+{
+    int rc = t->shape.trees ? og__words_reserve(tree, n, t->budget, err) : 0;
+    for (uint32_t i = 0; t->shape.trees && rc == 0 && i < n; i++) {
+        const uint32_t at = position ? position[i] : i;
+        tree->data[i] = of ? of[at] : at;
+    }
+    return rc;
+}
+
+/* Keeps nodes that sample from hop `hop` on, by their groups, and their trees. */
 static int keep_found(struct og_group_sampling *t, struct og_sampler *s, struct member *m, int hop,
-                      const uint32_t *ids, uint32_t n, struct og_err *err)
+                      const struct og_nodes *nodes, struct og_err *err)
 {
     uint32_t *start = starts_of(t, m, hop);
-    const uint32_t *number;
+    struct og_grouped by;
     int rc;
-    OG_TRY(og__sort_by_group(s, ids, n, start, &number, err));
-    OG_TRY(keep(t, &m->found[hop], number, start[t->n_groups], err));
+    OG_TRY(og__sort_by_group(s, nodes->id, (uint32_t)nodes->n, start, &by, err));
+    OG_TRY(keep(t, &m->found[hop], by.number, start[t->n_groups], err));
+    OG_TRY(keep_trees(t, &m->tree[hop], by.position, nodes->tree, start[t->n_groups], err));
+out:
+    return rc;
+}
+
+/* The caller's are those of another batch by then. */
+static int keep_times(struct og_group_sampling *t, struct member *m, uint32_t n, struct og_err *err)
+{
+    int rc = 0;
+    if (!m->key.times)
+        return 0;
+    OG_TRY(og__words_reserve(&m->times, 2 * (size_t)n, t->budget, err));
+    if (n > 0)
+        memcpy(m->times.data, m->key.times, n * sizeof(*m->key.times));
+    m->key.times = (const void *)m->times.data;
 out:
     return rc;
 }
@@ -486,7 +551,9 @@ int og__group_sampling_add(struct og_group_sampling *t, const uint32_t *seeds, u
     *m = (struct member){.key = *key};
     OG_TRY(keep(t, &m->seeds, seeds, n_seeds, err));
     OG_TRY(og__words_reserve(&m->start, (size_t)t->n_hops * (t->n_groups + 1), t->budget, err));
-    OG_TRY(keep_found(t, t->lane[0].sampler, m, 0, seeds, n_seeds, err));
+    OG_TRY(keep_times(t, m, n_seeds, err));
+    OG_TRY(keep_found(t, t->lane[0].sampler, m, 0, &(struct og_nodes){.id = seeds, .n = n_seeds},
+                      err));
 out:
     return rc;
 }
@@ -507,7 +574,10 @@ static struct og_frontier frontier_of(const struct og_group_sampling *t, const s
     struct og_frontier f = {.step = t->step, .going = &m->going};
     for (int h = lane->sampler->how.once ? t->hop : 0; h <= t->hop; h++) {
         const uint32_t *start = starts_of(t, m, h) + group;
-        f.part[f.n++] = (struct og_nodes){m->found[h].data + start[0], start[1] - start[0]};
+        f.part[f.n++] =
+            (struct og_nodes){.id = m->found[h].data + start[0],
+                              .tree = t->shape.trees ? m->tree[h].data + start[0] : NULL,
+                              .n = start[1] - start[0]};
     }
     return f;
 }
@@ -566,10 +636,10 @@ static void fail_lane(struct lane *lane, int rc, const struct og_err *err)
     }
 }
 
-static int run_tasks(struct og_group_sampling *t, void (*fn)(void *arg, size_t task, int thread),
-                     struct og_err *err)
+static int run_tasks(struct og_group_sampling *t, size_t n,
+                     void (*fn)(void *arg, size_t task, int thread), struct og_err *err)
 {
-    og__pool_run(t->pool, t->n, fn, t);
+    og__pool_run(t->pool, n, fn, t);
     for (int i = 0; i < t->n_lanes; i++) {
         const struct lane *lane = &t->lane[i];
         if (lane->rc < 0)
@@ -595,8 +665,11 @@ static void find_batch(void *arg, size_t task, int thread)
         return;
     OG_TRY(join_hops(t, lane, (uint32_t)task, t->hop, &lane->batch, &why));
     const uint32_t n_dst = b->hop[t->hop - 1].n_dst;
-    OG_TRY(keep_found(t, lane->sampler, &t->member[task], t->hop, b->ids + n_dst, b->n_ids - n_dst,
-                      &why));
+    const struct og_trees *trees = lane->sampler->trees;
+    const struct og_nodes found = {.id = og__place_nodes(b) + n_dst,
+                                   .tree = trees ? trees->tree + n_dst : NULL,
+                                   .n = og__n_places(b) - n_dst};
+    OG_TRY(keep_found(t, lane->sampler, &t->member[task], t->hop, &found, &why));
 out:
     fail_lane(lane, rc, &why);
 }
@@ -646,6 +719,9 @@ static void gather_batch(void *arg, size_t task, int thread)
     const struct og_hop hop = hop_of(t, lane, m);
     const struct og_frontier frontier = frontier_of(t, lane, m);
     OG_TRY(og__words_reserve(&lane->drawn, m->n_drawn, t->budget, &why));
+    if (t->shape.trees)
+        OG_TRY(og__key_trees(lane->sampler, &m->key, m->seeds.data, (uint32_t)m->seeds.capacity,
+                             &why));
     og__relation_begin(lane->sampler, t->list);
     rc = t->ops->gather(&hop, pass, t->range, &frontier, &taken, &why);
     og__relation_end(lane->sampler, t->list);
@@ -654,6 +730,43 @@ static void gather_batch(void *arg, size_t task, int thread)
                       taken.n, &why));
 out:
     fail_lane(lane, rc, &why);
+}
+
+/* Nodes of the range that a task arranges: a few slices for each thread. */
+static uint32_t slices(const struct og_group_sampling *t, const struct og_pass *p,
+                       const struct og_range *range)
+{
+    const uint32_t n = p->cut[range->number + 1] - p->cut[range->number];
+    return n / (16 * (uint32_t)t->n_lanes) + 1;
+}
+
+static void arrange_slice(void *arg, size_t task, int thread)
+{
+    struct og_group_sampling *t = arg;
+    struct lane *lane = &t->lane[thread];
+    const struct og_pass *pass = pass_at(t);
+    const uint32_t first = pass->cut[t->range->number] + (uint32_t)task * t->slice;
+    const uint32_t end = pass->cut[t->range->number + 1];
+    struct og_err why = {0};
+    if (has_failed(t, lane))
+        return;
+    const struct og_hop hop = hop_of(t, lane, &t->member[0]);
+    og__relation_begin(lane->sampler, t->list);
+    const int rc =
+        og__listed_arrange(&hop, pass, t->range, first, OG_MIN(t->slice, end - first), &why);
+    og__relation_end(lane->sampler, t->list);
+    fail_lane(lane, rc, &why);
+}
+
+static int arrange_range(struct og_group_sampling *t, const struct og_pass *pass,
+                         struct og_err *err)
+{
+    const struct og_sampler *s = t->lane[0].sampler;
+    if (!og__sampler_ops(s->how.kind)->arrange || s->how.time == OG_TIMES_OFF)
+        return 0;
+    t->slice = slices(t, pass, t->range);
+    const uint32_t n = pass->cut[t->range->number + 1] - pass->cut[t->range->number];
+    return run_tasks(t, (n + t->slice - 1) / t->slice, arrange_slice, err);
 }
 
 static int read_ranges(struct og_group_sampling *t, const struct og_pass *pass,
@@ -667,7 +780,8 @@ static int read_ranges(struct og_group_sampling *t, const struct og_pass *pass,
         return rc;
     for (uint32_t i = 0; i < n_ranges; i++) {
         OG_TRY(og__ranges_next(ranges, &t->range, err));
-        OG_TRY(run_tasks(t, gather_batch, err));
+        OG_TRY(arrange_range(t, pass, err));
+        OG_TRY(run_tasks(t, t->n, gather_batch, err));
         og__ranges_put(ranges, t->range);
     }
 out:
@@ -704,7 +818,7 @@ static int sample_step(struct og_group_sampling *t, struct og_group_sampling_cou
     uint64_t n_requested;
     int rc;
     clear_bits(pass);
-    OG_TRY(run_tasks(t, want_batch, err));
+    OG_TRY(run_tasks(t, t->n, want_batch, err));
     drop_runs(t, pass);
     n_requested = count_bits(pass);
     counts->requested.blocks[t->hop] += n_requested;
@@ -722,7 +836,7 @@ out:
 static int sample_hop(struct og_group_sampling *t, struct og_group_sampling_counts *counts,
                       struct og_err *err)
 {
-    int rc = t->hop > 0 ? run_tasks(t, find_batch, err) : 0;
+    int rc = t->hop > 0 ? run_tasks(t, t->n, find_batch, err) : 0;
     OG_TRY(rc);
     for (t->list = 0; t->list < t->n_lists; t->list++) {
         const struct og_sample_key any = {0};

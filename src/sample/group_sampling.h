@@ -12,6 +12,7 @@
 #define OG_SAMPLE_GROUP_SAMPLING_H
 
 #include "base/places.h"
+#include "sample/ranges.h"
 #include "sample/sample.h"
 
 struct og_group_sampling;
@@ -76,19 +77,20 @@ struct og_io_expected og__sample_group_expect(const struct og_sample_group_reque
 
 /* The numbers that determine a sampler's reads of the topology. */
 struct og_group_sampling_shape {
-    bool whole;       /* lists are looked at as a whole */
-    uint32_t n_lists; /* relations with edges; each is read for itself */
-    uint32_t steps;   /* passes of a hop and relation */
-    uint32_t walks;   /* from each node, else 0 */
-    uint32_t words;   /* of a neighbour that is drawn */
-    unsigned extras;  /* of batches */
-    uint32_t n_arrays;
+    bool whole;                      /* lists are looked at as a whole */
+    bool trees;                      /* nodes are those of trees */
+    uint32_t n_lists;                /* relations with edges; each is read for itself */
+    uint32_t steps;                  /* passes of a hop and relation */
+    uint32_t walks;                  /* from each node, else 0 */
+    uint32_t words;                  /* of a neighbour that is drawn */
+    unsigned extras;                 /* of batches */
+    uint32_t n_arrays;               /* lists, weights, times: at most */
     struct og_group_sampling_array { /* of all relations */
         uint64_t bytes, n_blocks;
         uint64_t most;    /* blocks of one relation */
         size_t size;      /* of the largest element */
         uint64_t longest; /* the most blocks of a list */
-    } array[2];
+    } array[OG__PASS_ARRAYS];
     size_t taking; /* what one sampler holds for it */
 };
 /* `t` has the graph's degrees, wherever its lists are. */

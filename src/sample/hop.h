@@ -209,6 +209,10 @@ OG_MUST_CHECK int og__sampler_begin(struct og_sampler *s, struct og_err *err);
  * s->runs. */
 OG_MUST_CHECK int og__draw_hop(struct og_hop *h, struct og_err *err);
 
+/* Draws and times of the batch's trees. */
+OG_MUST_CHECK int og__key_trees(struct og_sampler *s, const struct og_sample_key *key,
+                                const uint32_t *seeds, uint32_t n, struct og_err *err);
+
 /* Makes room for `ids` nodes; inserts known[0 .. n) again. */
 OG_MUST_CHECK int og__fit_table(struct og_sampler *s, uint64_t ids, const uint32_t *known,
                                 uint32_t n, struct og_err *err);

@@ -32,11 +32,17 @@ struct og_sampler_ops {
     /* By positions: the positions in v's list of its og__drawn_of neighbours; NULL = the first
      * ones. */
     const uint32_t *(*positions)(const struct og_hop *h, uint32_t v);
-    /* By lists: chooses neighbours of v, or takes the whole list for a hop. */
-    OG_MUST_CHECK int (*take)(const struct og_hop *h, uint32_t v, const struct og_list *list,
-                              struct og_taken *out, struct og_err *err);
-    size_t (*take_bytes)(int64_t longest); /* bytes of a sampler for group sampling */
-    size_t (*bytes)(uint64_t seen);        /* for a hop with that many in-neighbours to draw from */
+    /* By lists: chooses neighbours of v, or takes the whole list for a hop. `tree` is that of v, if
+     * there are trees. */
+    OG_MUST_CHECK int (*take)(const struct og_hop *h, uint32_t v, uint32_t tree,
+                              const struct og_list *list, struct og_taken *out, struct og_err *err);
+    /* By lists: checks or changes a list in memory before any batch takes from it. It may be called
+     * again for a changed list. NULL: nothing to do. */
+    OG_MUST_CHECK int (*arrange)(const struct og_hop *h, uint32_t v, const struct og_list *list,
+                                 struct og_err *err);
+    /* memory of a sampler for group sampling */
+    size_t (*take_bytes)(const struct og_sampling *how, int64_t longest);
+    size_t (*bytes)(uint64_t seen); /* for a hop with that many in-neighbours to draw from */
     size_t (*disk_bytes)(const struct og_relation *of, const struct og_sampling *how,
                          const struct og_topology_disk_options *opt, int64_t longest);
     /* the same for a state that relations share (one_state) */
@@ -52,7 +58,13 @@ const struct og_sampler_ops *og__sampler_ops(enum og_sampler_kind kind);
  * ids before weights. Returns -EINVAL for an invalid id. */
 OG_MUST_CHECK int og__take_neighbor(const struct og_hop *h, uint32_t v, const struct og_list *list,
                                     int64_t i, struct og_taken *out, struct og_err *err);
-OG_MUST_CHECK int og__take_list(const struct og_hop *h, uint32_t v, const struct og_list *list,
-                                struct og_taken *out, struct og_err *err);
+OG_MUST_CHECK int og__take_list(const struct og_hop *h, uint32_t v, uint32_t tree,
+                                const struct og_list *list, struct og_taken *out,
+                                struct og_err *err);
+
+/* Calls the kind's arrange for nodes first .. first + n whose lists are in the range. */
+OG_MUST_CHECK int og__listed_arrange(const struct og_hop *h, const struct og_pass *p,
+                                     const struct og_range *range, uint32_t first, uint32_t n,
+                                     struct og_err *err);
 
 #endif

@@ -44,9 +44,10 @@ out:
     return rc;
 }
 
-static int take(const struct og_hop *h, uint32_t v, const struct og_list *list,
+static int take(const struct og_hop *h, uint32_t v, uint32_t tree, const struct og_list *list,
                 struct og_taken *out, struct og_err *err)
 {
+    (void)tree;
     const uint64_t limit = limit_of(h, list->n);
     int rc = 0;
     for (int64_t i = 0; i < list->n; i++)

@@ -10,6 +10,7 @@
  * weights. Lists in the neighbour cache are not read; assembling the batch reads them there. */
 #include "dataset/relation.h"
 #include "dataset/stream.h"
+#include "dataset/times.h"
 #include "sample/kinds.h"
 
 /* ---- locations of lists ---- */
@@ -27,11 +28,18 @@ static bool is_cached(const struct og_topology *t, uint32_t v)
     return og__neighbors_has(&t->disk->cache, v);
 }
 
+static const struct og_list_times *times_of(const struct og_hop *h)
+{
+    const struct og_times *times = h->s->how.times;
+    return times ? &times->of[h->relation] : NULL;
+}
+
 /* Does the node's list need reading? */
 static bool is_read(const struct og_hop *h, uint32_t v)
 {
     const struct og_topology *t = h->s->topology;
-    return og__degree(t, v) > 0 && !is_cached(t, v);
+    const struct og_list_times *times = times_of(h);
+    return og__degree(t, v) > 0 && ((times && times->uncached) || !is_cached(t, v));
 }
 
 /* ---- requests ---- */
@@ -105,8 +113,7 @@ static int take_source(const struct og_hop *h, uint32_t v, const struct og_list 
                        struct og_taken *out, struct og_err *err)
 {
     const struct og_topology *t = h->s->topology;
-    const int64_t id =
-        list->wide ? ((const int64_t *)list->ids)[i] : ((const int32_t *)list->ids)[i];
+    const int64_t id = og__list_source(list, i);
     if (OG_UNLIKELY(id < 0 || id >= og__sources(t)))
         return og__bad_index(t->disk->of, og__first_edge(t, v) + i, id, err);
     return og__take(out, (uint32_t)id, h->s->budget, err);
@@ -127,10 +134,11 @@ int og__take_neighbor(const struct og_hop *h, uint32_t v, const struct og_list *
     return rc < 0 || !h->s->how.weights ? rc : take_weight(h, list, i, out, err);
 }
 
-int og__take_list(const struct og_hop *h, uint32_t v, const struct og_list *list,
+int og__take_list(const struct og_hop *h, uint32_t v, uint32_t tree, const struct og_list *list,
                   struct og_taken *out, struct og_err *err)
 {
     int rc = 0;
+    (void)tree;
     for (int64_t i = 0; i < list->n; i++)
         OG_TRY(take_source(h, v, list, i, out, err));
     for (int64_t i = 0; h->s->how.weights && i < list->n; i++)
@@ -143,8 +151,22 @@ struct looking {
     const struct og_hop *hop;
     const struct og_block_requests *requested;
     const struct og_range *range;
+    uint32_t weights, times; /* arrays; 0: none */
     struct og_taken *out;
 };
+
+static struct looking looking_in(const struct og_hop *h, const struct og_pass *p,
+                                 const struct og_range *range, struct og_taken *out)
+{
+    const struct og_list_times *times = times_of(h);
+    const bool weighs = og__sampling_weights(&h->s->how) != OG__NO_WEIGHTS;
+    return (struct looking){.hop = h,
+                            .requested = &p->requested,
+                            .range = range,
+                            .weights = weighs,
+                            .times = times && times->file ? weighs + 1u : 0,
+                            .out = out};
+}
 
 /* The list in the range, for an array in which it is requested. */
 static const void *at_in(const struct looking *l, uint32_t array, int64_t begin)
@@ -153,29 +175,37 @@ static const void *at_in(const struct looking *l, uint32_t array, int64_t begin)
     return og__range_at(&l->range->part[array], w, og__place_in(w, begin));
 }
 
-static int look_at(const struct looking *l, uint32_t v, struct og_err *err)
+static struct og_list list_in(const struct looking *l, uint32_t v)
+{
+    const struct og_topology *t = l->hop->s->topology;
+    const int64_t begin = og__first_edge(t, v);
+    return (struct og_list){.n = og__degree(t, v),
+                            .ids = at_in(l, 0, begin),
+                            .wide = t->disk->of->indices.type == OG__NPY_I64,
+                            .weights = l->weights ? at_in(l, l->weights, begin) : NULL,
+                            .times = l->times ? at_in(l, l->times, begin) : NULL};
+}
+
+static int look_at(const struct looking *l, uint32_t v, uint32_t tree, struct og_err *err)
 {
     const struct og_hop *h = l->hop;
     const struct og_topology *t = h->s->topology;
-    const int64_t begin = og__first_edge(t, v);
-    const struct og_list list = {.n = og__degree(t, v),
-                                 .ids = at_in(l, 0, begin),
-                                 .wide = t->disk->of->indices.type == OG__NPY_I64,
-                                 .weights = l->requested->n_arrays > 1 ? at_in(l, 1, begin) : NULL};
+    const struct og_list list = list_in(l, v);
     int rc = 0;
     if (list.weights)
-        OG_TRY(og__check_weights(t->disk->of, list.weights, begin, (size_t)list.n, err));
-    OG_TRY(og__sampler_ops(h->s->how.kind)->take(h, v, &list, l->out, err));
+        OG_TRY(og__check_weights(t->disk->of, list.weights, og__first_edge(t, v), (size_t)list.n,
+                                 err));
+    OG_TRY(og__sampler_ops(h->s->how.kind)->take(h, v, tree, &list, l->out, err));
 out:
     return rc;
 }
 
-static int gather_node(const struct looking *l, uint32_t v, struct og_err *err)
+static int gather_node(const struct looking *l, uint32_t v, uint32_t tree, struct og_err *err)
 {
     const size_t mark = l->out->n;
     int rc;
     OG_TRY(og__take(l->out, 0, l->hop->s->budget, err));
-    OG_TRY(look_at(l, v, err));
+    OG_TRY(look_at(l, v, tree, err));
     l->out->words->data[mark] = (uint32_t)(l->out->n - mark - 1);
 out:
     return rc;
@@ -186,14 +216,46 @@ static int gather_lists(const struct og_hop *h, const struct og_pass *p,
                         struct og_taken *out, struct og_err *err)
 {
     const uint32_t low = p->cut[range->number], high = p->cut[range->number + 1];
-    const struct looking l = {h, &p->requested, range, out};
+    const struct looking l = looking_in(h, p, range, out);
     int rc = 0;
-    for (int k = 0; k < f->n; k++)
-        for (size_t i = 0; i < f->part[k].n; i++) {
-            const uint32_t v = f->part[k].id[i];
+    for (int k = 0; k < f->n; k++) {
+        const struct og_nodes *nodes = &f->part[k];
+        for (size_t i = 0; i < nodes->n; i++) {
+            const uint32_t v = nodes->id[i];
             if (v >= low && v < high && is_read(h, v))
-                OG_TRY(gather_node(&l, v, err));
+                OG_TRY(gather_node(&l, v, nodes->tree ? nodes->tree[i] : 0, err));
         }
+    }
+out:
+    return rc;
+}
+
+/* Is the list in each of the requested arrays? Then some batch may have requested it. */
+static bool is_requested(const struct looking *l, uint32_t v)
+{
+    const struct og_topology *t = l->hop->s->topology;
+    const int64_t begin = og__first_edge(t, v), n = og__degree(t, v);
+    for (uint32_t a = 0; a < l->requested->n_arrays; a++) {
+        const struct og_requested_blocks *w = &l->requested->array[a];
+        const uint32_t last = og__place_in(w, begin + n - 1).block;
+        for (uint32_t b = og__place_in(w, begin).block; b <= last; b++)
+            if (b < w->n_blocks ? !og__bits_has(w->bits, b) : !w->tail)
+                return false;
+    }
+    return true;
+}
+
+int og__listed_arrange(const struct og_hop *h, const struct og_pass *p,
+                       const struct og_range *range, uint32_t first, uint32_t n, struct og_err *err)
+{
+    const struct looking l = looking_in(h, p, range, NULL);
+    int rc = 0;
+    for (uint32_t v = first; v < first + n; v++) {
+        if (!is_read(h, v) || !is_requested(&l, v))
+            continue;
+        const struct og_list list = list_in(&l, v);
+        OG_TRY(og__sampler_ops(h->s->how.kind)->arrange(h, v, &list, err));
+    }
 out:
     return rc;
 }
@@ -213,28 +275,32 @@ static uint32_t range_of(const struct og_pass *p, uint32_t v)
     return low;
 }
 
-/* Neighbours of so many words. */
-static int push_all(struct og_hop *h, const uint32_t *word, size_t n, struct og_err *err)
+/* Neighbours of destination i, of so many words. */
+static int push_all(struct og_hop *h, uint32_t i, const uint32_t *word, size_t n,
+                    struct og_err *err)
 {
     const size_t each = og__neighbor_words(&h->s->how);
     int rc = 0;
-    for (size_t i = 0; i < n; i += each) {
-        if (word[i] >= (uint64_t)og__sources(h->s->topology))
+    for (size_t k = 0; k < n; k += each) {
+        if (word[k] >= (uint64_t)og__sources(h->s->topology))
             return og__runs_foreign(err);
-        OG_TRY(og__push_words(h, word + i, -1, err));
+        if (h->s->trees)
+            og__push_into(h, og__tree_of(h, i));
+        OG_TRY(og__push_words(h, word + k, -1, err));
     }
 out:
     return rc;
 }
 
-static int join_cached(struct og_hop *h, uint32_t v, struct og_err *err)
+static int join_cached(struct og_hop *h, uint32_t i, struct og_err *err)
 {
+    const uint32_t v = h->nodes[i], tree = h->s->trees ? og__tree_of(h, i) : 0;
     const struct og_list list = cached_list(h->s->topology, v, og__degree(h->s->topology, v));
     struct og_taken taken = {.words = h->s->runs->taken};
     int rc;
     h->s->reads.lists_cached++;
-    OG_TRY(og__sampler_ops(h->s->how.kind)->take(h, v, &list, &taken, err));
-    OG_TRY(push_all(h, taken.words->data, taken.n, err));
+    OG_TRY(og__sampler_ops(h->s->how.kind)->take(h, v, tree, &list, &taken, err));
+    OG_TRY(push_all(h, i, taken.words->data, taken.n, err));
 out:
     return rc;
 }
@@ -252,12 +318,12 @@ static const uint32_t *next_of(const struct og_hop *h, uint32_t v, uint32_t *n)
     return its + 1;
 }
 
-static int join_read(struct og_hop *h, uint32_t v, struct og_err *err)
+static int join_read(struct og_hop *h, uint32_t i, struct og_err *err)
 {
     uint32_t n;
-    const uint32_t *its = next_of(h, v, &n);
+    const uint32_t *its = next_of(h, h->nodes[i], &n);
     h->s->reads.lists_read++;
-    return its ? push_all(h, its, n, err) : og__runs_foreign(err);
+    return its ? push_all(h, i, its, n, err) : og__runs_foreign(err);
 }
 
 static int join_hop(struct og_hop *h, struct og_err *err)
@@ -270,9 +336,9 @@ static int join_hop(struct og_hop *h, struct og_err *err)
             og__runs_prefetch(h->s->topology, h->nodes[i + OG__PREFETCH_DISTANCE]);
         og__begin_list(h, i);
         if (is_read(h, v))
-            OG_TRY(join_read(h, v, err));
+            OG_TRY(join_read(h, i, err));
         else if (og__degree(h->s->topology, v) > 0)
-            OG_TRY(join_cached(h, v, err));
+            OG_TRY(join_cached(h, i, err));
     }
     OG_TRY(og__number_window(h, err));
 out:

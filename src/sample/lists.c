@@ -212,12 +212,12 @@ const void *og__lists_start(const struct og_lists *l, uint32_t i)
 
 /* ---- sources ---- */
 
-static int check_sources(const struct og_topology *t, const struct og_list *list, uint32_t v,
-                         struct og_err *err)
+int og__check_sources(const struct og_topology *t, const struct og_list *list, uint32_t v,
+                      struct og_err *err)
 {
     for (int64_t i = 0; i < list->n; i++) {
-        int64_t id = list->wide ? ((const int64_t *)list->ids)[i] : ((const int32_t *)list->ids)[i];
-        if (id < 0 || id >= og__sources(t))
+        const int64_t id = og__list_source(list, i);
+        if (OG_UNLIKELY(id < 0 || id >= og__sources(t)))
             return og__bad_index(t->disk->of, og__first_edge(t, v) + i, id, err);
     }
     return 0;
@@ -323,7 +323,7 @@ int og__hop_lists(struct og_hop *h, uint32_t first, bool weights, uint32_t *take
         s->reads.lists_cached += list.n > 0 && kept;
         s->reads.lists_read += list.n > 0 && !kept;
         if (!kept)
-            OG_TRY(check_sources(t, &list, v, err));
+            OG_TRY(og__check_sources(t, &list, v, err));
     }
 out:
     return rc;

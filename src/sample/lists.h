@@ -34,12 +34,22 @@ struct og_list {
     bool wide;
     const float
         *weights; /* [n], where the sampler needs them; from disk where they were requested */
+    const int64_t *times; /* [n] in group sampling, where edges have times of their own */
 };
+
+/* -EINVAL if the list of v, from disk, has a source out of range. */
+OG_MUST_CHECK int og__check_sources(const struct og_topology *t, const struct og_list *list,
+                                    uint32_t v, struct og_err *err);
 
 /* What samplers of whole lists read from disk: sources and, where needed, weights. */
 size_t og__source_lists_bytes(const struct og_relation *of, const struct og_sampling *how,
                               const struct og_topology_disk_options *opt, int64_t longest);
 
+/* As the dataset has it, valid or not. */
+static inline int64_t og__list_source(const struct og_list *l, int64_t i)
+{
+    return l->wide ? ((const int64_t *)l->ids)[i] : ((const int32_t *)l->ids)[i];
+}
 static inline uint32_t og__list_id(const struct og_list *l, int64_t i)
 {
     return l->wide ? (uint32_t)((const int64_t *)l->ids)[i] : ((const uint32_t *)l->ids)[i];

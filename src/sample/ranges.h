@@ -1,6 +1,6 @@
-/* ranges: reads requested blocks of an array on disk front to back, in ranges. Or of two arrays
- * with an element an edge each: neighbours, and the weights of their edges. A thread reads one
- * range while the caller processes another.
+/* ranges: reads requested blocks of an array on disk front to back, in ranges. Or of several arrays
+ * with an element an edge each: neighbours, and the weights or times of their edges. A thread reads
+ * one range while the caller processes another.
  *
  *   requested blocks   | range 0 | range 1 | ... |          of each array */
 #ifndef OG_SAMPLE_RANGES_H
@@ -9,7 +9,7 @@
 #include "base/bits.h"
 #include "dataset/on_disk.h"
 
-enum { OG__PASS_ARRAYS = 2 };
+enum { OG__PASS_ARRAYS = 3 };
 
 /* The requested blocks of an array; the rank gives a block's position in its range. */
 struct og_requested_blocks {

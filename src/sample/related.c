@@ -280,7 +280,7 @@ uint32_t og__destination_group(const struct og_sampler *s, uint32_t r)
 }
 
 int og__sort_by_group(struct og_sampler *s, const uint32_t *ids, uint32_t n, uint32_t *start,
-                      const uint32_t **number, struct og_err *err)
+                      struct og_grouped *out, struct og_err *err)
 {
     const struct og_related *d = s->related;
     const int rc = d ? put_in_groups(s, ids, 0, n, err) : 0;
@@ -288,7 +288,7 @@ int og__sort_by_group(struct og_sampler *s, const uint32_t *ids, uint32_t n, uin
         return rc;
     start[0] = 0;
     start[1] = n;
-    *number = d ? d->number : ids;
+    *out = (struct og_grouped){d ? d->number : ids, d ? d->position : NULL};
     for (uint32_t g = 0; d && g < d->n_groups; g++)
         start[g + 1] = d->group[g].end;
     return 0;

@@ -26,10 +26,13 @@ void og__relation_end(struct og_sampler *s, uint32_t r);
 uint32_t og__n_destination_groups(const struct og_sampler *s);
 uint32_t og__destination_group(const struct og_sampler *s, uint32_t r);
 /* Sorts nodes ids[n] by group. Group g has number[start[g] .. start[g + 1]), numbers within the
- * type in the order of ids. `start` has groups + 1 entries; number is valid until the sampler is
- * used. */
+ * type in the order of ids, which are at these positions in ids (NULL: all in this order). `start`
+ * has groups + 1 entries; the arrays are valid until the sampler is used. */
+struct og_grouped {
+    const uint32_t *number, *position;
+};
 OG_MUST_CHECK int og__sort_by_group(struct og_sampler *s, const uint32_t *ids, uint32_t n,
-                                    uint32_t *start, const uint32_t **number, struct og_err *err);
+                                    uint32_t *start, struct og_grouped *out, struct og_err *err);
 
 OG_MUST_CHECK int og__related_hop(struct og_sampler *s, const struct og_sample_key *key, int i,
                                   struct og_batch_memory *out, struct og_err *err);

@@ -66,6 +66,7 @@ static inline int og__take(struct og_taken *t, uint32_t word, struct og_budget *
 struct og_frontier {
     struct og_nodes {
         const uint32_t *id;
+        const uint32_t *tree; /* [n] of each; NULL: of no tree (trees.h) */
         size_t n;
     } part[OG_MAX_HOPS]; /* [n] those that sample in the hop */
     int n;

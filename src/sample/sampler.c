@@ -373,20 +373,21 @@ int og__draw_hop(struct og_hop *h, struct og_err *err)
     return e ? e->hop(e->self, h, err) : kinds[h->s->how.kind]->hop(h, err);
 }
 
-/* Their draws and times. */
-static void key_trees(struct og_sampler *s, const struct og_sample_key *key,
-                      const struct og_batch *b)
+int og__key_trees(struct og_sampler *s, const struct og_sample_key *key, const uint32_t *seeds,
+                  uint32_t n, struct og_err *err)
 {
     const struct og_times *times = s->how.times;
-    for (uint32_t i = 0; i < b->n_seeds; i++) {
+    const int rc = og__trees_fit_seeds(s->trees, n, err);
+    for (uint32_t i = 0; rc == 0 && i < n; i++) {
         uint32_t word[4];
         og__philox(s->seed, OG__STREAM_TREE, key->epoch, key->batch, (uint32_t)key->stream,
-                   b->node[i], 0, word);
+                   seeds[i], 0, word);
         s->trees->key[i] = (uint64_t)word[0] << 32 | word[1];
-        s->trees->time[i] = times && times->node ? times->node[b->node[i]] : INT64_MAX;
+        s->trees->time[i] = times && times->node ? times->node[seeds[i]] : INT64_MAX;
         if (key->times)
             s->trees->time[i] = key->times[i];
     }
+    return rc;
 }
 
 int og__sample_hop(struct og_sampler *s, const struct og_sample_key *key, int i,
@@ -395,8 +396,9 @@ int og__sample_hop(struct og_sampler *s, const struct og_sample_key *key, int i,
     struct og_batch *b = &out->batch;
     struct og_block *block = &b->hop[i];
     const struct og_block *before = s->how.once && i > 0 ? block - 1 : NULL;
+    int rc = 0;
     if (s->trees && i == 0)
-        key_trees(s, key, b);
+        OG_TRY(og__key_trees(s, key, b->node, b->n_seeds, err));
     if (s->related)
         return og__related_hop(s, key, i, out, err);
     struct og_hop hop = og__hop_of(s, key, (uint32_t)i, 0);
@@ -407,7 +409,6 @@ int og__sample_hop(struct og_sampler *s, const struct og_sample_key *key, int i,
     hop.first = before ? before->n_dst : 0;
     hop.array = og__arrays_at(s->how.once ? OG__NESTED : 0, (uint32_t)i);
     *block = (struct og_block){.n_edges = before ? before->n_edges : 0};
-    int rc;
     OG_TRY(reserve_hop(&hop, err));
     place_hop(&hop);
     b->n_hops = (uint32_t)i + 1;

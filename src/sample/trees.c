@@ -44,7 +44,7 @@ void og__trees_close(struct og_trees *t)
     og__release(t->budget, t, sizeof(*t), part);
 }
 
-static int fit_seeds(struct og_trees *t, size_t n, struct og_err *err)
+int og__trees_fit_seeds(struct og_trees *t, size_t n, struct og_err *err)
 {
     if (n <= t->n)
         return 0;
@@ -101,7 +101,7 @@ int og__trees_begin(struct og_trees *t, const uint32_t *seeds, uint32_t n, struc
 {
     static const struct og_batch none;
     int rc;
-    OG_TRY(fit_seeds(t, n, err));
+    OG_TRY(og__trees_fit_seeds(t, n, err));
     OG_TRY(og__trees_fit(t, n, &none, err));
     memset(t->entry, 0xff, t->size * sizeof(*t->entry));
     for (uint32_t i = 0; i < n; i++) {

@@ -35,6 +35,8 @@ void og__trees_close(struct og_trees *t);
 /* Memory for batches of so many seeds and places. */
 size_t og__trees_bytes(uint64_t seeds, uint64_t places);
 
+/* Makes room for the times and keys of n trees. */
+OG_MUST_CHECK int og__trees_fit_seeds(struct og_trees *t, size_t n, struct og_err *err);
 /* Begins a batch of n trees, whose seeds are places 0 to n. */
 OG_MUST_CHECK int og__trees_begin(struct og_trees *t, const uint32_t *seeds, uint32_t n,
                                   struct og_err *err);

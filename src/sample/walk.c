@@ -555,16 +555,16 @@ static int sample_hop(struct og_hop *h, struct og_err *err)
     return h->s->topology->disk ? walk_from_disk(h, err) : walk_in_memory(h, err);
 }
 
-static size_t take_bytes(int64_t longest)
+static size_t take_bytes(const struct og_sampling *how, int64_t longest)
 {
+    (void)how;
     (void)longest;
     return OG__MOST_VISITS * (sizeof(int64_t) + 9 * sizeof(uint32_t));
 }
 
 static size_t disk_state_bytes(const struct og_sampling *how)
 {
-    (void)how;
-    return take_bytes(0);
+    return take_bytes(how, 0);
 }
 
 static uint64_t disk_edges(const struct og_sampling *how)

@@ -359,9 +359,10 @@ static int draw_from_disk(struct og_hop *h, uint32_t first, uint32_t i, struct o
 }
 
 /* In group sampling: the list is in memory. */
-static int take(const struct og_hop *h, uint32_t v, const struct og_list *list,
+static int take(const struct og_hop *h, uint32_t v, uint32_t tree, const struct og_list *list,
                 struct og_taken *out, struct og_err *err)
 {
+    (void)tree;
     const struct drawing *l = &state_of(h->s)->drawing[0];
     int rc = 0;
     draw_list(h, v, list->weights);
@@ -374,8 +375,9 @@ out:
     return rc;
 }
 
-static size_t take_bytes(int64_t longest)
+static size_t take_bytes(const struct og_sampling *how, int64_t longest)
 {
+    (void)how;
     return (size_t)longest * sizeof(struct og_alias) + og__alias_scratch_bytes(longest);
 }
 
@@ -413,8 +415,7 @@ static size_t disk_bytes(const struct og_relation *of, const struct og_sampling 
                          const struct og_topology_disk_options *opt, int64_t longest)
 {
     (void)of;
-    (void)how;
-    return og__lists_bytes(opt, sizeof(float), longest) + take_bytes(longest);
+    return og__lists_bytes(opt, sizeof(float), longest) + take_bytes(how, longest);
 }
 
 static const char *const parameters[] = {"draw", NULL};

@@ -3,6 +3,7 @@
 #include "sample/topology_fixture.h"
 #include "support/runs.h"
 
+#include "dataset/times.h"
 #include "sample/group_sampling.h"
 
 enum { BATCHES = 7, THREADS = 3 };
@@ -59,6 +60,15 @@ static void close_group(struct group *g)
     og__budget_free(g->budget);
 }
 
+/* Times of the seeds of batch i, for trees; valid until the next call. */
+static const int64_t *times_of_batch(uint32_t i)
+{
+    static int64_t times[SEEDS];
+    for (uint32_t k = 0; k < SEEDS; k++)
+        times[k] = (i * 7 + k * 3) % 50;
+    return times;
+}
+
 /* Batches first .. first + n of the schedule. */
 static struct og_group_sampling_counts sample_group(struct group *g, int64_t n_nodes,
                                                     uint32_t first, uint32_t n)
@@ -68,7 +78,8 @@ static struct og_group_sampling_counts sample_group(struct group *g, int64_t n_n
     uint32_t seeds[SEEDS];
     og__group_sampling_clear(g->together);
     for (uint32_t i = first; i < first + n; i++) {
-        const struct og_sample_key key = {.stream = OG__STREAM_SAMPLE, .epoch = 1, .batch = i};
+        const struct og_sample_key key = {
+            .stream = OG__STREAM_SAMPLE, .epoch = 1, .batch = i, .times = times_of_batch(i)};
         pick_seeds(n_nodes, i, seeds);
         assert_int_equal(og__group_sampling_add(g->together, seeds, SEEDS, &key, &err), 0);
     }
@@ -88,13 +99,22 @@ static void check_batch(struct group *g, struct og_sampler *alone, int64_t n_nod
     og__batch_init(&m[0], NULL);
     og__batch_init(&m[1], NULL);
     assert_int_equal(og__sample(alone, seeds, SEEDS,
-                                &(struct og_sample_key){
-                                    .stream = OG__STREAM_SAMPLE, .epoch = 1, .batch = first + i},
+                                &(struct og_sample_key){.stream = OG__STREAM_SAMPLE,
+                                                        .epoch = 1,
+                                                        .batch = first + i,
+                                                        .times = times_of_batch(first + i)},
                                 &m[0], &err),
                      0);
     if (og__group_sampling_take(g->together, i, thread, &m[1], &read, &err) < 0)
         fail_msg("%s", err.message);
     assert_same_batch(&m[0].batch, &m[1].batch);
+    assert_int_equal(m[0].batch.n_places, m[1].batch.n_places);
+    if (m[0].batch.n_places > 0)
+        assert_memory_equal(m[0].batch.row, m[1].batch.row, m[0].batch.n_places * 4);
+    for (uint32_t h = 0; h < m[0].batch.n_hops; h++)
+        if (m[0].batch.hop[h].weight && m[0].batch.hop[h].n_edges > 0)
+            assert_memory_equal(m[0].batch.hop[h].weight, m[1].batch.hop[h].weight,
+                                m[0].batch.hop[h].n_edges * 4);
     og__batch_release(&m[0]);
     og__batch_release(&m[1]);
 }
@@ -108,12 +128,13 @@ static uint64_t most_of_pass(const struct og_group_sampling_shape *shape, unsign
     return og__group_sampling_list_bytes(shape) + shape->n_arrays * 4096 * (1 + 2 * ranges);
 }
 
-static void compare_together(const struct og_graph *ds, const struct og_topology *memory,
-                             const struct og_topology *disk, const struct og_sampling *how,
-                             const int *fanout, const struct setting *as)
+static void compare_as_alone(const struct og_graph *ds, const struct og_topology *memory,
+                             const struct og_sampling *in_memory, const struct og_topology *disk,
+                             const struct og_sampling *how, const int *fanout,
+                             const struct setting *as)
 {
     struct group g = open_group(disk, how, fanout, as);
-    struct og_sampler *alone = open_sampler(memory, how, fanout, NULL);
+    struct og_sampler *alone = open_sampler(memory, in_memory, fanout, NULL);
     for (uint32_t first = 0; first < BATCHES; first += as->batches) {
         const uint32_t n = OG_MIN(as->batches, BATCHES - first);
         struct og_io_counts made = og__io_made();
@@ -140,6 +161,13 @@ static void compare_together(const struct og_graph *ds, const struct og_topology
     }
     og__sampler_close(alone);
     close_group(&g);
+}
+
+static void compare_together(const struct og_graph *ds, const struct og_topology *memory,
+                             const struct og_topology *disk, const struct og_sampling *how,
+                             const int *fanout, const struct setting *as)
+{
+    compare_as_alone(ds, memory, how, disk, how, fanout, as);
 }
 
 static const int fanouts[][3] = {{10, 10, 10}, {-1, 3, 1}, {60, 400, 2}, {3, -1, 7}};
@@ -202,6 +230,87 @@ static void and_so_they_are_of_relations(void **state)
         og__topology_release(&memory);
         og__graph_close(ds);
     }
+    free_typed(lists);
+}
+
+/* ---- trees with times ---- */
+
+static void write_times(const char *file, int64_t n, uint32_t salt)
+{
+    int64_t *times = malloc((size_t)n * sizeof(*times));
+    for (int64_t i = 0; i < n; i++)
+        times[i] = test_scramble((uint32_t)i + salt) % 50;
+    write_array(path_in(file), OG__NPY_I64, n, times, 4096);
+    free(times);
+}
+
+static void compare_times(const struct og_graph *ds, const struct og_topology *memory,
+                          const struct og_sampling *timed, size_t turn)
+{
+    struct og_topology disk = open_disk(ds, NULL, turn % 3 * whole_bytes(ds) / 2, NULL, NULL);
+    struct og_times times[2];
+    struct og_sampling how[2] = {*timed, *timed};
+    int fanout[RELATIONS * 3];
+    assert_int_equal(og__times_load(ds, timed->time, memory, NULL, &times[0], NULL), 0);
+    assert_int_equal(og__times_load(ds, timed->time, &disk, NULL, &times[1], NULL), 0);
+    for (int i = 0; i < 2; i++)
+        how[i].times = timed->time != OG_TIMES_OFF ? &times[i] : NULL;
+    typed_fanouts(fanouts[turn % OG_COUNT(fanouts)], fanout);
+    compare_as_alone(ds, memory, &how[0], &disk, &how[1], fanout,
+                     &settings[turn / 2 % OG_COUNT(settings)]);
+    og__times_release(&times[0]);
+    og__times_release(&times[1]);
+    og__topology_release(&disk);
+}
+
+/* By times of nodes, of edges, or none. With a window, the last ones, weights, repeated draws. */
+static void compare_all_times(const char *name, unsigned first)
+{
+    static const enum og_times_kind kinds[] = {OG_TIMES_OFF, OG_TIMES_NODE, OG_TIMES_EDGE};
+    struct og_graph *ds = open_dataset(name);
+    struct og_topology memory;
+    assert_int_equal(og__topology_load(ds, OG__PLAIN_WEIGHTS, NULL, &memory, NULL), 0);
+    for (unsigned w = first; w < 64; w += (unsigned)test_ways_step_of(7)) {
+        const struct og_sampling how = {.kind = OG_SAMPLER_DISJOINT,
+                                        .time = kinds[w % 5 == 0 ? 0 : 1 + w % 2],
+                                        .window = w & 2 ? 9 : 0,
+                                        .last = w & 4,
+                                        .weights = w & 8,
+                                        .once = w & 16,
+                                        .replace = w & 32};
+        compare_times(ds, &memory, &how, w + (w >> 3));
+    }
+    og__topology_release(&memory);
+    og__graph_close(ds);
+}
+
+static void trees_know_no_future(void **state)
+{
+    (void)state;
+    struct graph graph = make_graph(2600, 900);
+    const enum layout layouts[] = {OURS, WIDE};
+    for (size_t i = 0; i < OG_COUNT(layouts); i++) {
+        write_graph("timed", &graph, layouts[i]);
+        write_times("timed/node_times.npy", graph.n, 1);
+        write_times("timed/edge_times.npy", graph.indptr[graph.n], 2);
+        compare_all_times("timed", (unsigned)i);
+    }
+    free_graph(&graph);
+}
+
+static void nor_do_trees_of_relations(void **state)
+{
+    (void)state;
+    struct graph lists[RELATIONS];
+    make_typed(lists);
+    write_typed("timed-types", lists, OURS);
+    write_times("timed-types/node_times.npy", type_nodes[0] + type_nodes[1] + type_nodes[2], 1);
+    for (int r = 0; r < RELATIONS; r += 3) { /* others have none */
+        char file[64];
+        snprintf(file, sizeof(file), "timed-types/rel%d_edge_times.npy", r);
+        write_times(file, lists[r].indptr[lists[r].n], (uint32_t)r);
+    }
+    compare_all_times("timed-types", 2);
     free_typed(lists);
 }
 
@@ -310,6 +419,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(batches_are_those_of_memory),
         cmocka_unit_test(and_so_they_are_of_relations),
+        cmocka_unit_test(trees_know_no_future),
+        cmocka_unit_test(nor_do_trees_of_relations),
         cmocka_unit_test(all_of_the_file_is_tail),
         cmocka_unit_test(what_batches_share_is_read_once),
         cmocka_unit_test(ids_out_of_range_are_told),
