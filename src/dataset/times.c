@@ -1,9 +1,25 @@
 #include "dataset/times.h"
 
+#include "base/json.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 static const char part[] = "times";
+
+const char og__by_time_key[] = "by_time";
+const char *const og__times_words[] = {"off", "node", "edge"};
+
+enum og_times_kind og__sorted_by(const struct og_graph *g, uint32_t r)
+{
+    const json_t *all = json_object_get(g->meta, og__by_time_key);
+    const char *word = json_string_value(json_array_get(all, r));
+    enum og_times_kind kind = OG_TIMES_OFF;
+    for (int k = OG_TIMES_NODE; word && k <= OG_TIMES_EDGE; k++)
+        if (strcmp(word, og__times_words[k]) == 0)
+            kind = (enum og_times_kind)k;
+    return kind;
+}
 
 static bool has_times(const struct og_graph *g, enum og_times_kind kind)
 {
@@ -186,7 +202,10 @@ static int load_edges(const struct og_relation *r, struct og_budget *b, struct o
 
 bool og__times_uncached(const struct og_graph *g, enum og_times_kind kind)
 {
-    return has_times(g, kind);
+    bool sorted = kind == OG_TIMES_NODE;
+    for (uint32_t r = 0; r < g->n_relations; r++)
+        sorted &= g->relation[r].n_edges == 0 || og__sorted_by(g, r) == kind;
+    return has_times(g, kind) && !sorted;
 }
 
 /* Have nodes of the group times? */
@@ -217,7 +236,8 @@ static int load_relation(struct og_times *out, const struct og_topology *whole, 
         if (rc < 0)
             return rc;
     }
-    own->uncached = t->disk && (own->node || own->file);
+    own->sorted = t->disk && og__sorted_by(out->graph, r) == out->kind;
+    own->uncached = t->disk && (own->file || (own->node && !own->sorted));
     return !t->disk && (own->node || own->edge) ? put_in_order(t, out->budget, own, err) : 0;
 }
 

@@ -5,7 +5,8 @@
  *   order       | places by time, equal times by place |
  *
  * In memory each list has its order, unless it is in that order already. With the topology on disk
- * the times of edges stay there too, and lists are sorted when they are sampled. */
+ * the times of edges stay there too, and lists are sorted when they are sampled. Lists that were
+ * imported with --by-time are sorted: "by_time" in meta.json says by which times. */
 #ifndef OG_DATASET_TIMES_H
 #define OG_DATASET_TIMES_H
 
@@ -17,6 +18,7 @@ struct og_list_times {
     const int64_t *edge;       /* [edges]; NULL: none, or on disk */
     const struct og_npy *file; /* [edges] on disk; NULL: none there */
     const uint32_t *order;     /* [edges]; NULL: each list is in order, or on disk */
+    bool sorted;               /* from disk: each list is in order there */
     bool uncached; /* lists are read though the neighbour cache has them: it has no times */
 };
 
@@ -39,6 +41,12 @@ struct og_timed {
 };
 /* Sorts a list by time; its order where times are equal stays. `room` has n entries too. */
 void og__sort_by_time(struct og_timed *list, struct og_timed *room, size_t n);
+
+/* The key of meta.json: a list with the word of a kind for each relation. Without it lists are by
+ * source. Returns the kind that the lists of relation r are sorted by. */
+extern const char og__by_time_key[];
+extern const char *const og__times_words[]; /* of enum og_times_kind */
+enum og_times_kind og__sorted_by(const struct og_graph *g, uint32_t r);
 
 /* Are there times of this kind? -EINVAL with the files that are missing. */
 OG_MUST_CHECK int og__times_check(const struct og_graph *g, enum og_times_kind kind,

@@ -8,6 +8,7 @@
 #include "dataset/edge_labels.h"
 #include "dataset/edge_walk.h"
 #include "dataset/node_names.h"
+#include "dataset/times.h"
 #include "dataset/typed_edges.h"
 
 #include <inttypes.h>
@@ -29,11 +30,12 @@ struct verifier {
     bool bfloat;      /* which has features in bf16 */
     uint64_t wrong;   /* defects in it; only the first few are reported one by one */
     const struct og_relation *of;
-    long long before;        /* the previous entry of its indptr */
-    int split;               /* being read */
-    long long width;         /* numbers of a row of given negatives */
-    int64_t *piece;          /* [PIECE_BYTES] bytes */
-    unsigned char *split_of; /* [N] bit s: the node is in split s */
+    enum og_times_kind by_time; /* its lists are sorted by these times */
+    long long before;           /* the previous entry of its indptr */
+    int split;                  /* being read */
+    long long width;            /* numbers of a row of given negatives */
+    int64_t *piece;             /* [PIECE_BYTES] bytes */
+    unsigned char *split_of;    /* [N] bit s: the node is in split s */
 };
 
 static const char part[] = "verify";
@@ -158,7 +160,7 @@ static int verify_indices(struct verifier *v, const struct og_relation *r, const
                 if (u < 0 || u >= r->n_sources)
                     tell(v, anew, "entry %lld: node %lld of %lld", (long long)(at + i),
                          (long long)u, (long long)r->n_sources);
-                else if (u < before)
+                else if (u < before && !v->by_time)
                     tell(v, sort_lists, "entry %lld: the list of node %lld is not sorted",
                          (long long)(at + i), (long long)(node + list));
                 before = u;
@@ -356,16 +358,77 @@ static void look_at_time(struct verifier *v, long long row, long long x)
     (void)x;
 }
 
+/* Lists that meta.json says to be by time. `node`: times of sources; NULL: edges have their own. */
+static int verify_order(struct verifier *v, const struct og_relation *r, const int64_t *node,
+                        struct og_err *err)
+{
+    enum { EDGES = PIECE_BYTES / 16, LISTS = 4096 };
+    int64_t end[LISTS]; /* of lists */
+    int64_t *ids = v->piece, *times = v->piece + EDGES;
+    int64_t id = 0, time = 0, list = -1;
+    int64_t next = 0; /* edge, with which the next list begins */
+    int rc = 0;
+    for (int64_t first = 0, n; first < r->n_edges; first += n) {
+        n = OG_MIN(r->n_edges - first, (int64_t)EDGES);
+        OG_TRY(og__npy_read_int64(&r->indices, first, n, ids, err));
+        OG_TRY(node ? 0 : og__npy_read_int64(&r->edge_times, first, n, times, err));
+        for (int64_t i = 0; i < n; i++) {
+            const int64_t t = node ? node[ids[i]] : times[i];
+            const bool begins = first + i >= next;
+            while (first + i >= next && ++list < r->n_nodes) {
+                if (list % LISTS == 0)
+                    OG_TRY(og__npy_read_int64(&r->indptr, list + 1,
+                                              OG_MIN(r->n_nodes - list, (int64_t)LISTS), end, err));
+                next = end[list % LISTS];
+            }
+            if (!begins && (t < time || (t == time && ids[i] < id)))
+                tell(v, "import it again with --by-time",
+                     "entry %lld: the list of node %lld is not sorted by time",
+                     (long long)(first + i), (long long)list);
+            id = ids[i];
+            time = t;
+        }
+    }
+out:
+    return rc;
+}
+
+static int verify_by_time(struct verifier *v, const struct og_relation *r, const char *file,
+                          struct og_err *err)
+{
+    const struct og_group *g = &v->ds->group[r->source];
+    const bool of_nodes = v->by_time == OG_TIMES_NODE;
+    const size_t bytes = of_nodes ? (size_t)g->n_nodes * sizeof(int64_t) : 0;
+    const struct og_npy *from = of_nodes ? &v->ds->node_times : &r->edge_times;
+    int64_t *node = NULL;
+    int rc = 0;
+    begin(v, file);
+    if (from->fd < 0) /* as of edges that --edge-split leaves */
+        return 0;
+    if (of_nodes) {
+        node = og__alloc(v->budget, bytes, part, err);
+        OG_TRY(node ? og__npy_read(from, g->first, g->n_nodes, node, err) : -ENOMEM);
+    }
+    OG_TRY(verify_order(v, r, node, err));
+    end(v);
+out:
+    og__release(v->budget, node, bytes, part);
+    return rc;
+}
+
 static int verify_relation(struct verifier *v, uint32_t r, struct og_err *err)
 {
     const struct og_relation *of = &v->ds->relation[r];
     int rc;
     v->of = of;
     v->before = 0;
+    v->by_time = og__sorted_by(v->ds, r);
     OG_TRY(verify_integers(v, file_of(v, og__relation_array(v->ds, r, OG__INDPTR)), &of->indptr,
                            look_at_offset, err));
     if (v->wrong == 0) /* lists that go astray say nothing about what is in them */
         OG_TRY(verify_indices(v, of, file_of(v, og__relation_array(v->ds, r, OG__INDICES)), err));
+    if (v->wrong == 0 && v->by_time)
+        OG_TRY(verify_by_time(v, of, file_of(v, og__relation_array(v->ds, r, OG__INDICES)), err));
     OG_TRY(verify_numbers(v, file_of(v, og__relation_array(v->ds, r, OG__WEIGHTS)), &of->weights,
                           WEIGHTS, err));
     OG_TRY(verify_integers(v, file_of(v, og__relation_array(v->ds, r, OG__EDGE_IDS)), &of->edge_ids,

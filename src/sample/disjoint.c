@@ -183,24 +183,28 @@ static struct allowed allowed_in_memory(const struct og_hop *h, uint32_t v, int6
     return l.of ? allowed_of(h, &l, time) : (struct allowed){.n = l.n};
 }
 
-/* Sorts a list by time. `own`: times of its edges; NULL: their sources'. */
-static void sort_list(const struct og_hop *h, const struct og_list *list, const int64_t *own)
+/* Sorts a list by time, into the state. */
+static void sort_list(const struct og_hop *h, const struct og_list *list)
 {
     const struct og_list_times *of = times_of(h);
     const struct og_disjoint *d = h->s->state;
     for (int64_t i = 0; i < list->n; i++)
-        d->timed[i] = (struct og_timed){own ? own[i] : of->node[og__list_id(list, i)], (uint32_t)i};
+        d->timed[i] = (struct og_timed){list_time(of, list, i), (uint32_t)i};
     og__sort_by_time(d->timed, d->timed + d->longest, (size_t)list->n);
 }
 
-/* The allowed part of the sorted list; without times all of it. */
-static struct allowed allowed_from_disk(const struct og_hop *h, int64_t n, int64_t time)
+/* The allowed part of a list; without times all of it. It is sorted, there or in the state. */
+static struct allowed allowed_from_disk(const struct og_hop *h, const struct og_list *list,
+                                        int64_t time)
 {
     const struct og_disjoint *d = h->s->state;
     const struct og_list_times *of = times_of(h);
+    struct by_time l = {.of = of, .n = list->n};
     if (!of)
-        return (struct allowed){.n = n};
-    return allowed_of(h, &(struct by_time){.of = of, .timed = d->timed, .n = n}, time);
+        return (struct allowed){.n = l.n};
+    l.list = of->sorted ? list : NULL;
+    l.timed = of->sorted ? NULL : d->timed;
+    return allowed_of(h, &l, time);
 }
 
 /* ---- draws ---- */
@@ -297,10 +301,14 @@ static int by_node(const void *a, const void *b)
     return (x->i > y->i) - (x->i < y->i);
 }
 
-static const int64_t *own_times(const struct og_hop *h, uint32_t i)
+/* The list of destination first + i, with times of its edges. */
+static struct og_list timed_list(const struct og_hop *h, uint32_t first, uint32_t i)
 {
     const struct og_disjoint *d = h->s->state;
-    return times_of(h)->file ? og__lists_start(d->times, i) : NULL;
+    struct og_list list = og__hop_list(h, first, i);
+    if (times_of(h) && times_of(h)->file)
+        list.times = og__lists_start(d->times, i);
+    return list;
 }
 
 /* Draws for all destinations first to first + n, node after node. */
@@ -312,13 +320,13 @@ static void draw_by_node(struct og_hop *h, uint32_t first, uint32_t n)
     qsort(d->wanting, n, sizeof(*d->wanting), by_node);
     for (uint32_t k = 0; k < n; k++) {
         const uint32_t i = d->wanting[k].i;
-        const struct og_list list = og__hop_list(h, first, i);
+        const struct og_list list = timed_list(h, first, i);
         const uint32_t tree = og__tree_of(h, first + i);
         const uint32_t *picks;
         int64_t drawn;
-        if (k == 0 || d->wanting[k - 1].node != d->wanting[k].node)
-            sort_list(h, &list, own_times(h, i));
-        const struct allowed a = allowed_from_disk(h, list.n, h->s->trees->time[tree]);
+        if (!times_of(h)->sorted && (k == 0 || d->wanting[k - 1].node != d->wanting[k].node))
+            sort_list(h, &list);
+        const struct allowed a = allowed_from_disk(h, &list, h->s->trees->time[tree]);
         const int64_t from = draw(h, d->wanting[k].node, tree, &a, &picks, &drawn);
         d->n[i] = (uint32_t)drawn;
         for (int64_t j = 0; j < drawn; j++)
@@ -372,9 +380,9 @@ static int arrange(const struct og_hop *h, uint32_t v, const struct og_list *lis
     if (!of)
         return 0;
     OG_TRY(of->node ? og__check_sources(h->s->topology, list, v, err) : 0);
-    if (is_in_order(of, list))
+    if (of->sorted || is_in_order(of, list))
         return 0;
-    sort_list(h, list, list->times);
+    sort_list(h, list);
     move_elements(d, list->ids, list->wide ? sizeof(int64_t) : sizeof(uint32_t), list->n);
     if (list->weights)
         move_elements(d, list->weights, sizeof(float), list->n);
@@ -407,11 +415,11 @@ static int sample_lists(struct og_hop *h, uint32_t first, uint32_t n, struct og_
 {
     int rc = 0;
     for (uint32_t i = 0; i < n; i++) {
-        const struct og_list list = og__hop_list(h, first, i);
-        if (times_of(h))
-            sort_list(h, &list, own_times(h, i));
+        const struct og_list list = timed_list(h, first, i);
+        if (times_of(h) && !times_of(h)->sorted)
+            sort_list(h, &list);
         const int64_t time = h->s->trees->time[og__tree_of(h, first + i)];
-        const struct allowed a = allowed_from_disk(h, list.n, time);
+        const struct allowed a = allowed_from_disk(h, &list, time);
         og__begin_list(h, first + i);
         OG_TRY(sample_node(h, first + i, &a, &list, err));
     }

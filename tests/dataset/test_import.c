@@ -676,6 +676,7 @@ static void options_have_names(void **state)
                                          {"feature-dtype", "u8"},
                                          {"edge-feature-dtype", "f16"},
                                          {"edge-ids", "true"},
+                                         {"by-time", "true"},
                                          {"memory", "25%"},
                                          {"threads", "2"}};
     struct og_import *o = NULL;

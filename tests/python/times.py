@@ -210,6 +210,90 @@ def test_types():
                             assert (given["edge_time"][relation][order][hop.e_id] <= limit).all()
 
 
+# ---- lists by time ----
+
+def source(name, of, **more):
+    os.makedirs(name, exist_ok=True)
+    files = {"edges": of["edge_index"].T, "feat": of["x"], "label": of["y"], "train": of["train"], "edge_attr": np.arange(E, dtype=np.float32)[:, None], "edge_weight": (np.arange(E) % 7).astype(np.float32)}
+    for file, array in (files | more).items():
+        np.save(f"{name}/{file}.npy", array)
+    return name
+
+
+def imported():
+    """A graph by source, and by time: of its nodes, and of its edges. Seeds have times."""
+    given = arrays()
+    if os.path.exists("node-sorted"):
+        return given
+    times = np.random.default_rng(2).integers(0, 60, 200)
+    for kind, own in ("node", {"node_times": given["node_time"]}), ("edge", {"edge_times": given["edge_time"], "train_times": times}):
+        src = source(f"{kind}-source", given, **own)
+        run("import", "npy", src, f"{kind}-plain")
+        run("import", "npy", src, f"{kind}-sorted", "--by-time")
+    return given
+
+
+def test_import_by_time():
+    given = imported()
+    src, dst = given["edge_index"]
+    for kind, t in ("node", given["node_time"][src]), ("edge", given["edge_time"]):
+        order = np.lexsort((np.arange(E), src, t, dst))  # stable: repeated edges stay in the source's order
+        path = f"{kind}-sorted"
+        np.testing.assert_array_equal(np.load(f"{path}/indices.npy"), src[order])
+        np.testing.assert_array_equal(np.load(f"{path}/indptr.npy"), np.searchsorted(dst[order], np.arange(N + 1)))
+        np.testing.assert_array_equal(np.load(f"{path}/edge_ids.npy"), order)
+        np.testing.assert_array_equal(np.load(f"{path}/edge_features.npy")[:, 0], order)
+        np.testing.assert_array_equal(np.load(f"{path}/weights.npy"), order % 7)
+        if kind == "edge":
+            np.testing.assert_array_equal(np.load(f"{path}/edge_times.npy"), t[order])
+        assert json.load(open(f"{path}/meta.json"))["by_time"] == [kind] and "by_time" not in json.load(open(f"{kind}-plain/meta.json"))
+        for one in path, f"{kind}-plain":
+            run("verify", one)
+        indices = np.load(f"{path}/indices.npy", mmap_mode="r+")
+        hub = np.load(f"{path}/indptr.npy")[7:9]
+        indices[hub[0]:hub[1]] = indices[hub[0]:hub[1]][::-1].copy()
+        indices.flush()
+        if kind == "edge":
+            times = np.load(f"{path}/edge_times.npy", mmap_mode="r+")
+            times[hub[0]:hub[1]] = times[hub[0]:hub[1]][::-1].copy()
+            times.flush()
+        done = subprocess.run([OUTGROW, "verify", path], capture_output=True, text=True)
+        assert done.returncode == 1 and "the list of node 7 is not sorted by time" in done.stdout + done.stderr
+        indices[hub[0]:hub[1]] = indices[hub[0]:hub[1]][::-1].copy()
+        indices.flush()
+        if kind == "edge":
+            times[hub[0]:hub[1]] = times[hub[0]:hub[1]][::-1].copy()
+            times.flush()
+        run("verify", path)
+    source("untimed", given)
+    assert "there are no times" in refused("import", "npy", "untimed", "no", "--by-time")
+    with open("pairs.txt", "w") as f:
+        f.write("0 1\n1 2\n")
+    assert "this format has no times" in refused("import", "edgelist", "pairs.txt", "no", "--by-time")
+
+
+def test_lists_by_time_have_the_same_trees():
+    """Draws count from the earliest edge, and equal times are by source in both forms. So batches with times are equal but for the numbers of edges."""
+    imported()
+    seeds = np.arange(150)
+    for kind, attribute in ("node", "time"), ("edge", "edge_time"):
+        for more in {}, {"temporal_strategy": "last"}, {"time_window": 11, "fanout": [-1, 5]}, {"replace": True}:
+            how = {"seeds": seeds, "time_attr": attribute, "input_time": seeds % 50 if kind == "edge" else None, "e_id": False} | more
+            seen = set()
+            for path in f"{kind}-plain", f"{kind}-sorted":
+                for way in WAYS + [{"topology": "disk", "sample_group": "1", "neighbor_cache": "0"}]:
+                    with loader(path, **how, **way) as batches:
+                        seen.add(digest(batches))
+            assert len(seen) == 1, (kind, more)
+        both = []
+        for path in f"{kind}-plain", f"{kind}-sorted":  # each edge by its number in the source
+            ids = np.load(f"{path}/edge_ids.npy")
+            for topology in "memory", "disk":
+                with loader(path, seeds=seeds, time_attr=attribute, input_time=seeds % 50 if kind == "edge" else None, topology=topology) as batches:
+                    both.append([ids[hop.e_id].tolist() for batch in batches for hop in batch.hops])
+        assert both[0] == both[1] == both[2] == both[3]
+
+
 # ---- in PyTorch Geometric's words ----
 
 def test_its_loaders():

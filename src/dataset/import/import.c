@@ -62,6 +62,9 @@ static void tell_pace(const struct og_importer *imp)
 static int import_into(struct og_importer *imp, const struct og_format *format, struct og_err *err)
 {
     int rc;
+    if (imp->opt->by_time && !format->has_times)
+        return og__fail(err, -EINVAL, "leave it out, or import the arrays as npy",
+                        "import %s: --by-time: this format has no times", format->info.name);
     OG_TRY(start_meta(imp, format->info.name, err));
     OG_TRY(format->read(imp, err));
     OG_TRY(og__import_random_split(imp, err));

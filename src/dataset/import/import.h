@@ -13,6 +13,7 @@
  *     means.c    features of groups without any
  *     build_edges.c build_features.c build_labels.c build_splits.c   tables -> arrays of a kind
  *     build_times.c   times of nodes, edges and seeds
+ *     build_by_time.c lists in the order of these
  *     edge_rows.c   rows of a table, in the order of a relation's edges
  *     build.c    the new dataset: keys of meta.json, arrays, node groups
  *     source.c   the source's files, and those not read
@@ -115,7 +116,8 @@ struct og_importer {
 struct og_format {
     struct og_import_format info;
     int (*read)(struct og_importer *imp, struct og_err *err);
-    int deep; /* depth of folders below SRC with its files */
+    int deep;       /* depth of folders below SRC with its files */
+    bool has_times; /* it may have times of nodes and edges */
 };
 
 /* ---- the neutral layout (npy.c), for other formats that have some of its files ---- */
@@ -210,6 +212,8 @@ OG_MUST_CHECK int og__import_edge_times(struct og_importer *imp, uint32_t relati
                                         struct og_table *t, struct og_err *err);
 OG_MUST_CHECK int og__import_times(struct og_importer *imp, struct og_table *t, const char *array,
                                    int64_t rows, struct og_err *err);
+/* Sorts all lists by the written times of edges, else of their sources (--by-time). */
+OG_MUST_CHECK int og__import_by_time(struct og_importer *imp, struct og_err *err);
 OG_MUST_CHECK int og__edge_rows_of(struct og_table **out, const struct og_importer *imp,
                                    uint32_t relation, struct og_table *base, struct og_err *err);
 /* Writes the features of all groups; `open` opens one group's, or leaves NULL if it has none. */

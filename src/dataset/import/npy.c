@@ -259,8 +259,8 @@ static const struct edge_file {
     int (*import)(struct og_importer *imp, uint32_t relation, struct og_table *t,
                   struct og_err *err);
 } edge_files[] = {
+    {{"edge_times.npy"}, "edge_times", og__import_edge_times}, /* lists may be sorted by them */
     {{"edge_attr.npy", "edge_feat.npy"}, "edge_attr", og__import_edge_features},
-    {{"edge_times.npy"}, "edge_times", og__import_edge_times},
 };
 
 /* Names the relation's file. Returns 1, 0 if there is none, or an error. */
@@ -316,16 +316,16 @@ out:
     return rc;
 }
 
-static int import_edge_files(const struct og_npy_source *s, struct og_err *err)
+static int import_edge_file(const struct og_npy_source *s, const struct edge_file *of,
+                            struct og_err *err)
 {
     int rc = 0;
-    for (size_t i = 0; i < OG_COUNT(edge_files); i++)
-        for (uint32_t r = 0; r < s->imp->n_relations; r++) {
-            char name[EDGE_FILE];
-            OG_TRY(find_edge_file(s, &edge_files[i], r, name, err));
-            if (rc > 0)
-                OG_TRY(import_edge_rows(s, &edge_files[i], r, name, err));
-        }
+    for (uint32_t r = 0; r < s->imp->n_relations; r++) {
+        char name[EDGE_FILE];
+        OG_TRY(find_edge_file(s, of, r, name, err));
+        if (rc > 0)
+            OG_TRY(import_edge_rows(s, of, r, name, err));
+    }
     rc = 0;
 out:
     return rc;
@@ -648,7 +648,6 @@ static int import_nodes(struct og_npy_source *s, struct og_err *err)
     doubt_names(s, "edge_types", "edge_type", s->edge_type, s->n_edge_types);
     OG_TRY(import_features(s, err));
     OG_TRY(import_labels(s, err));
-    OG_TRY(import_times(s, err));
     note_class_names(s);
     OG_TRY(import_lists(s, err));
     OG_TRY(import_names(s, err));
@@ -671,6 +670,7 @@ static int import_beside_edges(struct og_importer *imp, struct og_err *err)
     struct og_npy_source s = {.imp = imp};
     int rc;
     OG_TRY(open_nodes(&s, err));
+    OG_TRY(import_times(&s, err));
     OG_TRY(import_nodes(&s, err));
 out:
     close_source(&s);
@@ -696,7 +696,10 @@ static int import_edges(struct og_npy_source *s, struct og_err *err)
     OG_TRY(og__import_open_edges(imp, s->edges.weights != NULL, og__edges_rows(&s->edges), err));
     OG_TRY(og__npy_add_edges(s, err));
     OG_TRY(og__import_close_edges(imp, err));
-    OG_TRY(import_edge_files(s, err));
+    OG_TRY(import_times(s, err));
+    OG_TRY(import_edge_file(s, &edge_files[0], err));
+    OG_TRY(imp->opt->by_time ? og__import_by_time(imp, err) : 0);
+    OG_TRY(import_edge_file(s, &edge_files[1], err));
 out:
     return rc;
 }
@@ -737,4 +740,5 @@ const struct og_format og__format_npy = {
          .signs = (const char *const[]){"edges.npy", NULL},
          .node_arrays = true},
     .read = import_npy,
+    .has_times = true,
     .deep = 0};

@@ -25,6 +25,8 @@ static const struct og_row table[] = {
     SWITCH("reverse", reverse, "the source lists edges as dst,src"),
     SWITCH("edge-ids", edge_ids,
            "write edge_ids.npy: the number of each edge in the source, from 0; with edge features always"),
+    SWITCH("by-time", by_time,
+           "npy: sort the neighbours of each node by time, which makes --time faster with the topology on disk"),
     SWITCH("in-place", link, "leave the features in the source's file and use them in place"),
     SWITCH("drop-types", drop_types,
            "leave out types of nodes and relations: a homogeneous graph, which any command takes"),

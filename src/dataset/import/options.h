@@ -31,6 +31,7 @@ struct og_import {
     char *split;            /* "60/20/20" at random, by `seed`; NULL = as the source has them */
     int64_t seed;
     bool edge_ids; /* keep the number that each edge has in the source */
+    bool by_time;  /* lists are in the order of their edges' times */
 };
 void og__import_init(struct og_import *opt); /* the defaults */
 
