@@ -46,7 +46,7 @@ static void check_types(const struct og_meta *m)
         const struct og_type_meta *type = &m->type[t];
         check_name(m, type->name);
         if (type->count < (plain ? -1 : 1) || type->dim < -1 || type->dtype < -1 ||
-            type->dtype > OG_U8)
+            type->dtype >= OG_DTYPES)
             abort();
         total += type->count;
     }

@@ -24,7 +24,8 @@ static void check_chunks(const struct og_pack_head *h, const struct og_pack_entr
 static void check_head(const struct og_pack_head *h, const char block[OG__PACK_BLOCK])
 {
     struct og_pack_head back;
-    if (h->dtype > OG_U8 || og__pack_parse(&back, block, OG__PACK_BLOCK, h->file_bytes, "", NULL))
+    if (h->dtype >= OG_DTYPES ||
+        og__pack_parse(&back, block, OG__PACK_BLOCK, h->file_bytes, "", NULL))
         abort();
     if (!SAME_HEAD(&back, h))
         abort();

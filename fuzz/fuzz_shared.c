@@ -27,7 +27,8 @@ static void check_parts(const struct og_shared_head *h, const struct og_shared_e
 static void check_head(const struct og_shared_head *h, const char block[OG__PACK_BLOCK])
 {
     struct og_shared_head back = {.parts = h->parts};
-    if (h->dtype > OG_U8 || og__shared_parse(&back, block, OG__PACK_BLOCK, h->file_bytes, "", NULL))
+    if (h->dtype >= OG_DTYPES ||
+        og__shared_parse(&back, block, OG__PACK_BLOCK, h->file_bytes, "", NULL))
         abort();
     if (!SAME_HEAD(&back, h))
         abort();

@@ -117,7 +117,7 @@ class Arrays(collections.abc.Mapping):
 
     ids          int64 [n]: the input nodes, seeds first
     input_id     int64 [n_seeds]: position of each seed in `seeds` or the split; links: [n_positive], of each edge
-    x            [n, F] with the dataset's dtype; bf16 as bits in uint16 (`dtype` is then "bfloat16")
+    x            [n, F] with the dataset's dtype; i8 and e4m3 as float32, bf16 as uint16 (`dtype` is "bfloat16")
     y            int64 [n_seeds] classes, -1 = none; float32 [n_seeds, C] labels or values; None for links
     edge_index   int64 [2, E]: source and destination of each edge, as positions in ids
     hops         list of Hop, the first nearest the seeds

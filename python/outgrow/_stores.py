@@ -10,6 +10,7 @@ from ._meta import meta_of, relation_names, type_ranges
 NODE = "node"
 EDGE = (NODE, "to", NODE)
 SPLITS = "train", "valid", "test"
+SCALED = "i8", "e4m3"  # types of features with a scale per column
 
 
 def array_in(dataset, name, about, mode="r"):
@@ -51,11 +52,25 @@ def index_of(torch, index):
     return index.numpy() if isinstance(index, torch.Tensor) else index
 
 
+def values_of_e4m3():
+    """float32 [256]: the value of each byte."""
+    byte = np.arange(127)
+    exponent, mantissa = byte >> 3, byte & 7
+    value = np.append(np.where(exponent == 0, np.ldexp(mantissa, -9), np.ldexp(8 + mantissa, exponent - 10)), np.nan).astype(np.float32)
+    return np.concatenate([value, -value])
+
+
+def widened(got, dtype, scale):
+    """The floats of rows whose columns have scales, as in Outgrow's loaders."""
+    return (got.astype(np.float32) if dtype == "i8" else values_of_e4m3()[got]) * scale
+
+
 class Part:
     """Nodes of one type: their number, and arrays by PyTorch Geometric's name."""
 
-    def __init__(self, n, x, y, dtype):
-        self.n, self.bf16 = n, dtype == "bf16"
+    def __init__(self, n, x, y, dtype, scale=None):
+        self.n, self.dtype, self.bf16 = n, dtype, dtype == "bf16"
+        self.scale = scale if dtype in SCALED else None
         self.arrays = {name: array for name, array in (("x", x), ("y", y)) if array is not None}
 
     def rows(self, torch, name, index):
@@ -63,6 +78,8 @@ class Part:
         return self.tensor(torch, name, np.array(self.arrays[name] if index is None else self.arrays[name][index_of(torch, index)]))
 
     def tensor(self, torch, name, got):
+        if self.scale is not None and name == "x":
+            return torch.from_numpy(widened(got, self.dtype, self.scale))
         return torch.from_numpy(got.view(np.int16)).view(torch.bfloat16) if self.bf16 and name == "x" else torch.from_numpy(got)
 
 
@@ -83,14 +100,17 @@ def parts_of(dataset, about, mode="r"):
     """{type: Part}, with the labels of some types."""
     def rows(name, wanted=True):
         return array_in(dataset, name, about, mode) if wanted else None
+
+    def scales(name):
+        return np.array(array_in(dataset, name, about)) if is_there(dataset, name, about) else None
     ranges = type_ranges(about)
     if not ranges:
-        return {NODE: Part(about["num_nodes"], rows("features"), rows("labels", is_there(dataset, "labels", about)), about.get("feature_dtype"))}
+        return {NODE: Part(about["num_nodes"], rows("features"), rows("labels", is_there(dataset, "labels", about)), about.get("feature_dtype"), scales("feature_scales"))}
     labelled = labelled_types(dataset, about, ranges) if is_there(dataset, "labels", about) else ()
     parts = {}
     for t, (of, (name, (first, end))) in enumerate(zip(about["node_types"], ranges.items())):
         y = rows("labels")[first:end] if name in labelled else None
-        parts[name] = Part(end - first, rows(f"features_{t}", of.get("feature_dim", 0) > 0), y, of.get("feature_dtype"))
+        parts[name] = Part(end - first, rows(f"features_{t}", of.get("feature_dim", 0) > 0), y, of.get("feature_dtype"), scales(f"feature_scales_{t}"))
     return parts
 
 

@@ -109,8 +109,14 @@ enum og_policy_kind {
     OG_POLICY_AUTO,
 };
 enum og_evict_kind { OG_EVICT_HYBRID, OG_EVICT_STATIC, OG_EVICT_DYNAMIC };
-/* F32 to BF16 are enum og_dtype plus one. */
-enum og_pack_dtype_kind { OG_PACK_STORED, OG_PACK_F32, OG_PACK_F16, OG_PACK_BF16 };
+enum og_pack_dtype_kind {
+    OG_PACK_STORED,
+    OG_PACK_F32,
+    OG_PACK_F16,
+    OG_PACK_BF16,
+    OG_PACK_I8,
+    OG_PACK_E4M3
+};
 enum og_layout_kind { OG_LAYOUT_RAW, OG_LAYOUT_PACKED, OG_LAYOUT_SEGMENTED, OG_LAYOUT_AUTO };
 enum og_topology_kind { OG_TOPOLOGY_MEMORY, OG_TOPOLOGY_DISK, OG_TOPOLOGY_AUTO };
 enum { OG_SUPERBATCH_AUTO = 0, OG_SUPERBATCH_ALL = -1 };
@@ -134,10 +140,11 @@ enum og_preset_kind {
     OG_PRESET_AUTO,
 };
 
-/* Element type of stored rows in generate, import and files; matches the first of enum
- * og_element. */
-enum og_dtype { OG_F32, OG_F16, OG_BF16, OG_U8 };
+/* Element type of stored rows in generate, import and files; the first four match those of
+ * enum og_element. I8 and E4M3 have a scale per column (dataset/features.h). */
+enum og_dtype { OG_F32, OG_F16, OG_BF16, OG_U8, OG_I8, OG_E4M3, OG_DTYPES };
 enum og_generator { OG_PLANTED, OG_RMAT };
-extern const char *const og__dtype_words[]; /* NULL ends */
+extern const char *const og__dtype_words[];       /* NULL ends */
+extern const char *const og__plain_dtype_words[]; /* those without scales */
 
 #endif

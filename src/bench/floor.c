@@ -158,7 +158,7 @@ out:
 static double layer_bytes(const struct og_model_config *c, int l, const struct og_block *b,
                           enum og_dtype dtype)
 {
-    static const double dtype_bytes[] = {4, 2, 2, 1};
+    static const double dtype_bytes[] = {4, 2, 2, 1, 1, 1};
     double s = b->n_src, d = b->n_dst, e = (double)b->n_edges;
     double in = og__layer_in(c, l), mid = og__layer_mid(c, l), out = og__layer_out(c, l);
     double in_row = in * (l == 0 ? dtype_bytes[dtype] : 4), bytes;

@@ -1,5 +1,6 @@
 #include "dataset/convert.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -99,8 +100,12 @@ double og__integer_less(enum og__npy_type type, const void *data, size_t i, floa
                : (double)((long double)og__integer_at(type, data, i) - (long double)x);
 }
 
-int64_t og__store_row(enum og_dtype dtype, void *row, const float *x, size_t n)
+int64_t og__store_row(enum og_dtype dtype, void *row, const float *x, const float *scale, size_t n)
 {
+    if (dtype == OG_I8)
+        return og__narrow_to_i8(x, scale, n, row);
+    if (dtype == OG_E4M3)
+        return og__narrow_to_e4m3(x, scale, n, row);
     for (size_t j = 0; j < n; j++) {
         if (!isfinite(x[j]))
             return (int64_t)j;
@@ -122,6 +127,8 @@ int64_t og__store_row(enum og_dtype dtype, void *row, const float *x, size_t n)
             if (!(x[j] >= 0 && x[j] <= 255 && x[j] == floorf(x[j])))
                 return (int64_t)j;
             ((uint8_t *)row)[j] = (uint8_t)x[j];
+            break;
+        default:
             break;
         }
     }
@@ -176,6 +183,83 @@ int64_t og__narrow_to_bfloat(const void *in, size_t n, void *out)
     return narrow_bfloat(in, n, out) ? first_over(in, BFLOAT_ENDS) : -1;
 }
 
+/* ---- rows of floats, scaled ---- */
+
+int64_t og__widest(float *most, const float *x, size_t n)
+{
+    for (size_t j = 0; j < n; j++) {
+        if (!isfinite(x[j]))
+            return (int64_t)j;
+        most[j] = fmaxf(most[j], fabsf(x[j]));
+    }
+    return -1;
+}
+
+void og__scales_of(float *most, size_t n)
+{
+    for (size_t j = 0; j < n; j++)
+        most[j] = fmaxf(most[j] / OG__SCALED_MOST, FLT_MIN);
+}
+
+/* Within the largest magnitude; NaN stays NaN. */
+static inline float within(float x)
+{
+    x = x > OG__SCALED_MOST ? OG__SCALED_MOST : x;
+    return x < -OG__SCALED_MOST ? -OG__SCALED_MOST : x;
+}
+
+/* Adding 1.5 * 2^23 rounds to a whole number, ties to even: it ends the mantissa. */
+static inline uint8_t i8_bits(float x)
+{
+    return (uint8_t)bits_of(x + 0x1.8p23f);
+}
+
+/* As half_bits; 2^14's last bit is worth 2^-9. */
+static inline uint8_t e4m3_bits(float x)
+{
+    const uint32_t push = 141u << 23;
+    const uint32_t magnitude = bits_of(x) & 0x7fffffff;
+    const uint32_t small = bits_of(float_of(magnitude) + float_of(push)) - push;
+    const uint32_t normal = (magnitude + 0x7ffff + (magnitude >> 20 & 1) - (120u << 23)) >> 20;
+    const uint32_t byte = magnitude < 121u << 23 ? small : normal;
+    return (uint8_t)(byte | (bits_of(x) >> 24 & 0x80));
+}
+
+typedef float loose_float __attribute__((aligned(1), may_alias));
+
+#define NARROW_SCALED(name, convert)                                                            \
+    OG_CLONES static uint32_t name(const loose_float *restrict in, const float *restrict scale, \
+                                   size_t n, uint8_t *restrict out)                             \
+    {                                                                                           \
+        uint32_t bad = 0;                                                                       \
+        for (size_t j = 0; j < n; j++) {                                                        \
+            const float x = in[j] / scale[j];                                                   \
+            bad |= x != x;                                                                      \
+            out[j] = convert(within(x));                                                        \
+        }                                                                                       \
+        return bad;                                                                             \
+    }
+NARROW_SCALED(narrow_i8, i8_bits)
+NARROW_SCALED(narrow_e4m3, e4m3_bits)
+
+static int64_t first_nan(const loose_float *in)
+{
+    size_t j = 0;
+    while (in[j] == in[j])
+        j++;
+    return (int64_t)j;
+}
+
+int64_t og__narrow_to_i8(const void *in, const float *scale, size_t n, void *out)
+{
+    return narrow_i8(in, scale, n, out) ? first_nan(in) : -1;
+}
+
+int64_t og__narrow_to_e4m3(const void *in, const float *scale, size_t n, void *out)
+{
+    return narrow_e4m3(in, scale, n, out) ? first_nan(in) : -1;
+}
+
 /* ---- rows to floats ---- */
 
 OG_CLONES static void widen_halves(float *restrict y, const char *restrict row, size_t n)
@@ -202,7 +286,22 @@ OG_CLONES static void widen_bytes(float *restrict y, const uint8_t *restrict row
         y[j] = row[j];
 }
 
-void og__widen(float *y, const void *row, enum og_dtype dtype, size_t first, size_t n)
+OG_CLONES static void widen_i8(float *restrict y, const int8_t *restrict row,
+                               const float *restrict scale, size_t n)
+{
+    for (size_t j = 0; j < n; j++)
+        y[j] = (float)row[j] * scale[j];
+}
+
+OG_CLONES static void widen_e4m3(float *restrict y, const uint8_t *restrict row,
+                                 const float *restrict scale, size_t n)
+{
+    for (size_t j = 0; j < n; j++)
+        y[j] = og__float_of_e4m3(row[j]) * scale[j];
+}
+
+void og__widen(float *y, const void *row, enum og_dtype dtype, const float *scale, size_t first,
+               size_t n)
 {
     const char *from = (const char *)row + first * og__dtype_size(dtype);
     switch (dtype) {
@@ -217,6 +316,14 @@ void og__widen(float *y, const void *row, enum og_dtype dtype, size_t first, siz
         break;
     case OG_U8:
         widen_bytes(y, (const uint8_t *)from, n);
+        break;
+    case OG_I8:
+        widen_i8(y, (const int8_t *)from, scale + first, n);
+        break;
+    case OG_E4M3:
+        widen_e4m3(y, (const uint8_t *)from, scale + first, n);
+        break;
+    default:
         break;
     }
 }

@@ -25,6 +25,21 @@ static inline __attribute__((always_inline)) float og__float_of_half(uint16_t h)
     return scaled;
 }
 
+/* A byte of type e4m3: sign, 4 bits of exponent with bias 7, 3 of mantissa; no infinity. As above,
+ * 2^120 too small. */
+static inline __attribute__((always_inline)) float og__float_of_e4m3(uint8_t b)
+{
+    uint32_t bits = (uint32_t)(b & 0x7f) << 20;
+    float scaled;
+    memcpy(&scaled, &bits, sizeof(scaled));
+    scaled *= 0x1p120f;
+    memcpy(&bits, &scaled, sizeof(bits));
+    bits |= (b & 0x7f) == 0x7f ? 0x7fc00000u : 0;
+    bits |= (uint32_t)(b & 0x80) << 24;
+    memcpy(&scaled, &bits, sizeof(scaled));
+    return scaled;
+}
+
 /* Element i of an array of `type`. Integers above 2^53 lose bits. */
 double og__number_at(enum og__npy_type type, const void *data, size_t i);
 /* Element i of an array of an integer type; unsigned values beyond int64 come out negative. */
@@ -33,12 +48,29 @@ int64_t og__integer_at(enum og__npy_type type, const void *data, size_t i);
 /* Element i of an array of an integer type minus x, exact except for the last rounding. */
 double og__integer_less(enum og__npy_type type, const void *data, size_t i, float x);
 
-/* Stores n numbers as a row of `dtype`; u8 takes whole numbers from 0 to 255. Returns the position
- * of the first that does not fit (a NaN never fits), or -1. */
-int64_t og__store_row(enum og_dtype dtype, void *row, const float *x, size_t n);
+/* Stores n numbers as a row of `dtype`; u8 takes whole numbers from 0 to 255. `scale`, of types
+ * with scales: [n], else ignored. Returns the position of the first that does not fit (a NaN never
+ * fits), or -1. */
+int64_t og__store_row(enum og_dtype dtype, void *row, const float *x, const float *scale, size_t n);
 
-/* The reverse: y[0 .. n) = elements [first, first + n) of a row, at any alignment. */
-void og__widen(float *y, const void *row, enum og_dtype dtype, size_t first, size_t n);
+/* The reverse: y[0 .. n) = elements [first, first + n) of a row, at any alignment. `scale`, of
+ * types with scales: that of element 0 first. */
+void og__widen(float *y, const void *row, enum og_dtype dtype, const float *scale, size_t first,
+               size_t n);
+
+/* ---- types with scales ----
+ *
+ * The scale of a column is its largest magnitude / 127. It is at least the smallest normal float,
+ * so that a column of zeros has one too. An element is stored as x / scale, rounded to the nearest
+ * value, ties to even. All in float. */
+enum { OG__SCALED_MOST = 127 };
+/* most[j] = max(most[j], |x[j]|). Returns the position of the first NaN or infinity, or -1. */
+int64_t og__widest(float *most, const float *x, size_t n);
+void og__scales_of(float *most, size_t n); /* largest magnitudes, which become scales */
+/* Rounds n floats at `in`, at any alignment, with a scale each. Larger magnitudes become the
+ * largest. Returns the position of the first NaN, or -1. */
+int64_t og__narrow_to_i8(const void *in, const float *scale, size_t n, void *out);
+int64_t og__narrow_to_e4m3(const void *in, const float *scale, size_t n, void *out);
 
 /* Converts n floats at `in` to halves or bfloat16s at `out`, both at any alignment. Rounds to
  * nearest, ties to even; keeps NaN and infinity. Returns the position of the first finite number

@@ -257,6 +257,8 @@ static int refer_to_features(struct splitter *w, struct og_err *err)
         const struct og_array_name name = og__group_array(w->g, k);
         rc =
             a->parts ? refer_to_parts(w, name.text, a->parts, err) : refer_to(w, name.text, a, err);
+        if (rc == 0)
+            rc = refer_to(w, og__scales_array(w->g, k).text, &w->g->group[k].scales, err);
     }
     return rc;
 }

@@ -8,10 +8,11 @@
  *   graphbolt   metadata.yaml, edges/edges.npy [2, E], data/feat.npy,
  *               set/<split>_{seeds,labels}.npy
  *
- * Arrays are copied in pieces; bf16, which NumPy lacks, becomes float32. */
+ * Arrays are copied in pieces. bf16 and types with scales, which NumPy lacks, become float32. */
 #include "base/file.h"
 #include "base/option_rows.h"
 #include "base/sized.h"
+#include "dataset/convert.h"
 #include "dataset/edge_labels.h"
 #include "dataset/edge_walk.h"
 #include "dataset/meta.h"
@@ -122,58 +123,71 @@ out:
 
 /* ---- arrays as they are ---- */
 
-static void widen_bfloat(const uint16_t *in, size_t n, float *out)
+/* Must values become float32, because NumPy lacks their type? */
+static bool is_widened(const struct og_group *g)
 {
-    for (size_t i = 0; i < n; i++) {
-        uint32_t bits = (uint32_t)in[i] << 16;
-        memcpy(&out[i], &bits, sizeof(bits));
-    }
+    return g && (g->stored == OG_BF16 || og__dtype_scaled(g->stored));
 }
 
-static int copy_rows(const struct exporter *x, const struct og_npy *a, bool bfloat,
+static void widen_rows(const struct og_group *g, const char *in, int64_t n, float *out)
+{
+    const size_t row = og__file_row_bytes(g);
+    const size_t dim = (size_t)g->dim;
+    for (size_t i = 0; i < (size_t)n; i++)
+        og__widen(out + i * dim, in + i * row, g->stored, g->scale, 0, dim);
+}
+
+static int copy_rows(const struct exporter *x, const struct og_npy *a, const struct og_group *g,
                      const char *what, struct og_npy_writer *w, struct og_err *err)
 {
     size_t row = (size_t)a->shape[1] * og__npy_size(a->type);
     int64_t rows = OG_MAX((int64_t)(PIECE_BYTES / OG_MAX(row, (size_t)1)), (int64_t)1);
-    size_t bytes = (size_t)rows * row;
-    char *raw = og__alloc(x->budget, 3 * bytes, part, err); /* as stored; wider */
+    size_t bytes = og__round_up((size_t)rows * row, sizeof(float));
+    const size_t wide = is_widened(g) ? (size_t)(rows * a->shape[1]) * sizeof(float) : 0;
+    char *raw = og__alloc(x->budget, bytes + wide, part, err); /* as stored; wider */
     int rc;
     OG_TRY(raw ? 0 : -ENOMEM);
     for (int64_t first = 0, n; first < a->shape[0]; first += n) {
         n = OG_MIN(a->shape[0] - first, rows);
         OG_TRY(og__npy_read(a, first, n, raw, err));
-        if (bfloat)
-            widen_bfloat((const uint16_t *)raw, (size_t)(n * a->shape[1]), (float *)(raw + bytes));
-        OG_TRY(og__npy_append(w, bfloat ? raw + bytes : raw, n, err));
+        if (wide > 0)
+            widen_rows(g, raw, n, (float *)(raw + bytes));
+        OG_TRY(og__npy_append(w, wide > 0 ? raw + bytes : raw, n, err));
         OG_TRY(og__writing_goes_on(x->observer, what, "bytes", (first + n) * (int64_t)row,
                                    a->shape[0] * (int64_t)row, err));
     }
 out:
-    og__release(x->budget, raw, 3 * bytes, part);
+    og__release(x->budget, raw, bytes + wide, part);
     return rc;
 }
 
-/* bf16 becomes float32; an absent one is no failure. */
-static int export_array(const struct exporter *x, const struct og_npy *a, bool bfloat,
-                        const char *name, struct og_err *err)
+/* g: of features; else NULL. An absent array is no failure. */
+static int export_values(const struct exporter *x, const struct og_npy *a, const struct og_group *g,
+                         const char *name, struct og_err *err)
 {
     struct og_npy_writer *w = NULL;
     int rc;
     if (!og__npy_there(a))
         return 0;
-    OG_TRY(og__array_create(&w, x->dir.temporary, name, bfloat ? OG__NPY_F32 : a->type, a->ndim,
-                            a->shape[1], err));
-    OG_TRY(copy_rows(x, a, bfloat, name, w, err));
+    OG_TRY(og__array_create(&w, x->dir.temporary, name, is_widened(g) ? OG__NPY_F32 : a->type,
+                            a->ndim, a->shape[1], err));
+    OG_TRY(copy_rows(x, a, g, name, w, err));
     OG_TRY(og__array_finish(&w, NULL, NULL, err));
 out:
     og__npy_discard(w);
     return rc;
 }
 
+static int export_array(const struct exporter *x, const struct og_npy *a, const char *name,
+                        struct og_err *err)
+{
+    return export_values(x, a, NULL, name, err);
+}
+
 static int export_rows(const struct exporter *x, const struct og_group *g, const char *name,
                        struct og_err *err)
 {
-    return export_array(x, &g->rows, g->stored == OG_BF16, name, err);
+    return export_values(x, &g->rows, g, name, err);
 }
 
 /* ---- npy ---- */
@@ -305,24 +319,24 @@ static int export_npy(struct exporter *x, struct og_err *err)
     OG_TRY(export_groups(x, err));
     OG_TRY(export_names(x, err));
     OG_TRY(export_edge_features(x, err));
-    OG_TRY(export_array(x, &g->labels, false, "label.npy", err));
+    OG_TRY(export_array(x, &g->labels, "label.npy", err));
     for (int s = 0; s < OG__SPLITS; s++) {
         char name[32];
         snprintf(name, sizeof(name), "%s.npy", splits[s]);
-        OG_TRY(export_array(x, &g->split[s], false, name, err));
+        OG_TRY(export_array(x, &g->split[s], name, err));
         snprintf(name, sizeof(name), "%s_edges.npy", splits[s]);
-        OG_TRY(export_array(x, &g->edges[s], false, name, err));
+        OG_TRY(export_array(x, &g->edges[s], name, err));
         snprintf(name, sizeof(name), "%s_edge_type.npy", splits[s]); /* a type is a relation */
-        OG_TRY(export_array(x, &g->edge_relations[s], false, name, err));
+        OG_TRY(export_array(x, &g->edge_relations[s], name, err));
         snprintf(name, sizeof(name), "%s.npy", og__edge_labels_name((enum og__split)s));
-        OG_TRY(export_array(x, &g->edge_labels[s], false, name, err));
+        OG_TRY(export_array(x, &g->edge_labels[s], name, err));
         snprintf(name, sizeof(name), "%s_edge_attr.npy", splits[s]);
-        OG_TRY(export_array(x, &g->edge_rows[s], false, name, err));
+        OG_TRY(export_array(x, &g->edge_rows[s], name, err));
         if (s == OG__TRAIN)
             continue;
         snprintf(name, sizeof(name), "%s.npy",
                  og__negatives_name((enum og__split)s, g->negatives_each[s]));
-        OG_TRY(export_array(x, &g->negatives[s], false, name, err));
+        OG_TRY(export_array(x, &g->negatives[s], name, err));
     }
     OG_TRY(write_meta(x, err));
 out:
@@ -450,12 +464,12 @@ static int export_graphbolt(struct exporter *x, struct og_err *err)
     OG_TRY(make_folders(x, err));
     OG_TRY(export_edges(x, "edges/edges.npy", true, err));
     OG_TRY(export_rows(x, ds->group, "data/feat.npy", err));
-    OG_TRY(export_array(x, &ds->relation->weights, false, "data/weight.npy", err));
+    OG_TRY(export_array(x, &ds->relation->weights, "data/weight.npy", err));
     OG_TRY(export_rows(x, &ds->relation->edges, "data/edge_feat.npy", err));
     for (int s = 0; s < OG__SPLITS; s++) {
         char name[32];
         snprintf(name, sizeof(name), "set/%s_seeds.npy", splits[s]);
-        OG_TRY(export_array(x, &ds->split[s], false, name, err));
+        OG_TRY(export_array(x, &ds->split[s], name, err));
         snprintf(name, sizeof(name), "set/%s_labels.npy", splits[s]);
         if (ds->split[s].fd >= 0 && ds->labels.fd >= 0)
             OG_TRY(export_labels(x, (enum og__split)s, name, err));

@@ -2,33 +2,42 @@
 
 #include "dataset/convert.h"
 
-/* NULL: no conversion. */
-static const struct og_recode *recode_of(const struct og_group *g)
-{
-    static const struct og_recode to_half = {
-        .from = 4,
-        .to = 2,
-        .fn = og__narrow_to_half,
-        .refusal = "beyond 65504, the largest f16",
-        .hint = "bf16 holds it: --pack-dtype bf16, or leave the option out"};
-    static const struct og_recode to_bfloat = {.from = 4,
-                                               .to = 2,
-                                               .fn = og__narrow_to_bfloat,
-                                               .refusal = "beyond 3.39e38, the largest bf16",
-                                               .hint = "leave --pack-dtype out"};
-    if (g->dtype == g->stored)
-        return NULL;
-    return g->dtype == OG_F16 ? &to_half : &to_bfloat;
-}
+/* By the dtype in memory. */
+static const struct og_recode recodes[OG_DTYPES] = {
+    [OG_F16] = {.from = 4,
+                .to = 2,
+                .fn = og__narrow_to_half,
+                .refusal = "beyond 65504, the largest f16",
+                .hint = "bf16 holds it: --pack-dtype bf16, or leave the option out"},
+    [OG_BF16] = {.from = 4,
+                 .to = 2,
+                 .fn = og__narrow_to_bfloat,
+                 .refusal = "beyond 3.39e38, the largest bf16",
+                 .hint = "leave --pack-dtype out"},
+    [OG_I8] = {.from = 4,
+               .to = 1,
+               .scaled = og__narrow_to_i8,
+               .refusal = "NaN",
+               .hint = "`outgrow verify` lists them; leave --pack-dtype out"},
+    [OG_E4M3] = {.from = 4,
+                 .to = 1,
+                 .scaled = og__narrow_to_e4m3,
+                 .refusal = "NaN",
+                 .hint = "`outgrow verify` lists them; leave --pack-dtype out"},
+};
 
 int og__features_keep(struct og_group *g, enum og_dtype kept, struct og_err *err)
 {
-    bool narrower = g->stored == OG_F32 && (kept == OG_F16 || kept == OG_BF16);
-    if (kept != g->stored && !narrower)
+    if (kept != g->stored && !(g->stored == OG_F32 && recodes[kept].from > 0))
         return og__fail(err, -EINVAL,
-                        "leave --pack-dtype out: only f32 is made narrower, to f16 or bf16",
+                        "leave --pack-dtype out: only f32 is made narrower, to f16, bf16, i8 or "
+                        "e4m3",
                         "--pack-dtype %s: the features of %s are %s", og__dtype_name(kept),
                         g->rows.path, og__dtype_name(g->stored));
+    if (kept != g->stored && og__dtype_scaled(kept) && !g->scale)
+        return og__fail(
+            err, -EINVAL, "import the graph with --feature-scales, or use --pack-dtype bf16",
+            "--pack-dtype %s: %s has no scales of its columns", og__dtype_name(kept), g->rows.path);
     g->dtype = kept;
     return 0;
 }
@@ -85,7 +94,10 @@ static int open_rows(struct og_reader **out, const struct og_group *g,
 int og__features_open(struct og_reader **out, const struct og_group *g,
                       const struct og_reader_options *opt, struct og_budget *b, struct og_err *err)
 {
-    return open_rows(out, g, recode_of(g), opt, b, err);
+    struct og_recode how = recodes[g->dtype];
+    how.scale = g->scale;
+    how.columns = (size_t)g->dim;
+    return open_rows(out, g, g->dtype == g->stored ? NULL : &how, opt, b, err);
 }
 
 int og__features_open_stored(struct og_reader **out, const struct og_group *g,

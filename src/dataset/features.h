@@ -1,10 +1,13 @@
 /* Feature rows as a run uses them. In memory and in packs they may have a narrower dtype than in
  * the file.
  *
- *     features.npy  f32 ──> reader ──> f32, f16 or bf16: caches, staging, packs, the model
+ *     features.npy  f32 ──> reader ──> f32, f16, bf16, i8, e4m3: caches, staging, packs, the model
  *
  * Only the reader rounds. So a row has the same values from every source, as if the file had been
- * converted in advance. */
+ * converted in advance.
+ *
+ * i8 and e4m3 have a scale per column (dataset/convert.h), in feature_scales.npy. Rows of f32 may
+ * have scales too, to be narrowed by. */
 #ifndef OG_DATASET_FEATURES_H
 #define OG_DATASET_FEATURES_H
 
@@ -12,7 +15,7 @@
 #include "io/io.h"
 
 /* Sets the dtype of rows in memory to `kept`. Returns -EINVAL unless it is the stored dtype, or f32
- * narrowed. Call before any use of og__row_bytes. */
+ * narrowed. i8 and e4m3 require scales. Call before any use of og__row_bytes. */
 OG_MUST_CHECK int og__features_keep(struct og_group *g, enum og_dtype kept, struct og_err *err);
 
 /* The combined profile of their disks. */

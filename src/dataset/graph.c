@@ -7,6 +7,7 @@
 #include "dataset/schema.h"
 
 #include <libgen.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,13 +20,13 @@ static const char again_hint[] =
 
 /* A precision of 0 leaves out the number 0, the only one of a homogeneous graph. */
 const struct og_form og__forms[] = {
-    {OG__FORMAT_PLAIN, .group = "features%.0u", .relation = "%.0u%s", .needs_rows = true,
-     .identify = og__identify_arrays, .group_contents = og__contents_of_all,
-     .schema = og__schema_plain_json},
-    {OG__FORMAT_TYPED, .group = "features_%u", .relation = "rel%u_%s", .list = "node_types",
-     .group_ends = "features_%u_ptr", .lists_relations = true, .by_relation = true,
-     .identify = og__identify_parts, .group_contents = og__contents_of_group,
-     .schema = og__schema_typed_json},
+    {OG__FORMAT_PLAIN, .group = "features%.0u", .scales = "feature_scales%.0u",
+     .relation = "%.0u%s", .needs_rows = true, .identify = og__identify_arrays,
+     .group_contents = og__contents_of_all, .schema = og__schema_plain_json},
+    {OG__FORMAT_TYPED, .group = "features_%u", .scales = "feature_scales_%u",
+     .relation = "rel%u_%s", .list = "node_types", .group_ends = "features_%u_ptr",
+     .lists_relations = true, .by_relation = true, .identify = og__identify_parts,
+     .group_contents = og__contents_of_group, .schema = og__schema_typed_json},
 };
 
 /* ---- its arrays ---- */
@@ -190,12 +191,17 @@ struct og_array_name og__group_array(const struct og_graph *g, uint32_t group)
     return n;
 }
 
-/* Does a relation have the array: a file named in meta.json, or the default one? */
-static bool has_array(const struct og_graph *g, const struct og_meta *m, uint32_t r,
-                      enum og__array a)
+struct og_array_name og__scales_array(const struct og_graph *g, uint32_t group)
+{
+    struct og_array_name n;
+    snprintf(n.text, sizeof(n.text), og__form_of(g)->scales, group);
+    return n;
+}
+
+/* Is there the array: a file named in meta.json, or the default one? */
+static bool has_array(const struct og_graph *g, const struct og_meta *m, struct og_array_name name)
 {
     struct og_meta_file f;
-    const struct og_array_name name = og__relation_array(g, r, a);
     if (og__meta_find_file(m, name.text, &f, g->path, NULL) < 0 || f.path)
         return true; /* opening it then reports the error */
     char *path = array_path(g->path, &f, name.text);
@@ -220,10 +226,11 @@ static int check_descriptors(const struct og_graph *g, const struct og_meta *m, 
         const int rc = og__meta_find_file(m, og__group_array(g, k).text, &f, g->path, NULL);
         const bool in_one = rc < 0 || f.stripes.parts == 0;
         n += in_one ? m->type[k].has_rows : f.stripes.parts;
+        n += has_array(g, m, og__scales_array(g, k));
     }
     for (uint32_t r = 0; r < m->n_relations; r++)
         for (enum og__array a = OG__INDPTR; a < OG__RELATION_ARRAYS; a++)
-            n += a <= OG__INDICES || has_array(g, m, r, a);
+            n += a <= OG__INDICES || has_array(g, m, og__relation_array(g, r, a));
     return og__descriptors_check(n, g->path, NULL, err);
 }
 
@@ -255,6 +262,7 @@ static int open_groups(struct og_graph *g, const struct og_meta *m, struct og_er
         OG_TRY(og__meta_find_file(m, name.text, &f, g->path, err));
         OG_TRY(f.stripes.parts > 0 ? open_parts(g, rows, &f, nodes_of(g, m, k), err)
                                    : open_array(g, m, name.text, !m->type[k].has_rows, rows, err));
+        OG_TRY(open_array(g, m, og__scales_array(g, k).text, true, &g->group[k].scales, err));
     }
 out:
     return rc;
@@ -431,17 +439,47 @@ static int check_rows(struct og_group *g, int64_t rows, const char *of, int64_t 
     return 0;
 }
 
+static int load_scales(struct og_group *g, struct og_err *err)
+{
+    const struct og_npy *a = &g->scales;
+    int rc;
+    if (a->fd < 0)
+        return og__dtype_scaled(g->stored)
+                   ? og__fail(err, -EINVAL, again_hint, "%s: %s, without feature_scales.npy",
+                              g->rows.path, og__dtype_name(g->stored))
+                   : 0;
+    if (a->type != OG__NPY_F32 || a->shape[0] != g->dim || a->shape[1] != 1)
+        return og__fail(err, -EINVAL, again_hint, "%s: must be float32 [%d]", a->path, g->dim);
+    g->scale = malloc((size_t)g->dim * sizeof(*g->scale));
+    OG_TRY(g->scale ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", a->path));
+    OG_TRY(og__npy_read(a, 0, a->shape[0], g->scale, err));
+    for (int c = 0; c < g->dim; c++)
+        if (!isfinite(g->scale[c]) || g->scale[c] <= 0)
+            OG_TRY(og__fail(err, -EINVAL, again_hint, "%s: row %d: %g, not a number above 0",
+                            a->path, c, (double)g->scale[c]));
+out:
+    return rc;
+}
+
 static int check_group(struct og_group *g, const struct og_type_meta *m, struct og_err *err)
 {
     const int64_t workers = g->graph->workers;
     const int64_t rows =
         workers ? (g->n_nodes + workers - 1 - g->graph->worker) / workers : g->n_nodes;
-    return check_rows(g, rows, "rows, num_nodes", m->dim, m->dtype, err);
+    int rc;
+    OG_TRY(check_rows(g, rows, "rows, num_nodes", m->dim, m->dtype, err));
+    OG_TRY(load_scales(g, err));
+out:
+    return rc;
 }
 
 static int check_edge_rows(struct og_relation *r, const struct og_relation_meta *m,
                            struct og_err *err)
 {
+    if (m->edge_dtype >= 0 && og__dtype_scaled((enum og_dtype)m->edge_dtype))
+        return og__fail(err, -EINVAL, "import it with --edge-feature-dtype f16",
+                        "%s: features of edges of type %s are not supported", r->edges.rows.path,
+                        og__dtype_name((enum og_dtype)m->edge_dtype));
     return check_rows(&r->edges, r->n_edges, "rows, num_edges", m->edge_dim, m->edge_dtype, err);
 }
 
@@ -607,16 +645,17 @@ static void blank(struct og_graph *g)
 
 static struct og_relation relation_of(const struct og_graph *g, const struct og_relation_meta *m)
 {
-    return (struct og_relation){.graph = g,
-                                .name = m->name,
-                                .source = m->source,
-                                .destination = m->destination,
-                                .indptr.fd = -1,
-                                .indices.fd = -1,
-                                .weights.fd = -1,
-                                .edge_ids.fd = -1,
-                                .edge_times.fd = -1,
-                                .edges = {.graph = g, .name = m->name, .rows.fd = -1}};
+    return (struct og_relation){
+        .graph = g,
+        .name = m->name,
+        .source = m->source,
+        .destination = m->destination,
+        .indptr.fd = -1,
+        .indices.fd = -1,
+        .weights.fd = -1,
+        .edge_ids.fd = -1,
+        .edge_times.fd = -1,
+        .edges = {.graph = g, .name = m->name, .rows.fd = -1, .scales.fd = -1}};
 }
 
 static int take_meta(struct og_graph *g, const struct og_meta *m, struct og_err *err)
@@ -632,8 +671,8 @@ static int take_meta(struct og_graph *g, const struct og_meta *m, struct og_err 
     if (!g->name || !g->group || !g->relation)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", g->path);
     for (; g->n_groups < m->n_types; g->n_groups++)
-        g->group[g->n_groups] =
-            (struct og_group){.graph = g, .name = m->type[g->n_groups].name, .rows.fd = -1};
+        g->group[g->n_groups] = (struct og_group){
+            .graph = g, .name = m->type[g->n_groups].name, .rows.fd = -1, .scales.fd = -1};
     for (; g->n_relations < m->n_relations; g->n_relations++)
         g->relation[g->n_relations] = relation_of(g, &m->relation[g->n_relations]);
     return 0;
@@ -726,8 +765,10 @@ int og__graph_refuse_edge_features(const struct og_graph *g, const char *what, s
 /* fn of every array that is open. */
 static void each_array(struct og_graph *g, void (*fn)(struct og_npy *a, void *arg), void *arg)
 {
-    for (uint32_t k = 0; k < g->n_groups; k++)
+    for (uint32_t k = 0; k < g->n_groups; k++) {
         fn(&g->group[k].rows, arg);
+        fn(&g->group[k].scales, arg);
+    }
     for (uint32_t r = 0; r < g->n_relations; r++) {
         fn(&g->relation[r].indptr, arg);
         fn(&g->relation[r].indices, arg);
@@ -761,6 +802,8 @@ void og__graph_close(struct og_graph *g)
     if (!g)
         return;
     each_array(g, close_array, NULL);
+    for (uint32_t k = 0; k < g->n_groups; k++)
+        free(g->group[k].scale);
     free(g->group);
     free(g->relation);
     free(g->path);

@@ -9,7 +9,8 @@
  *     edge_ids.npy   int64 [E]          optional: number of each edge in the source
  *     edge_times.npy int64 [E]          optional: when each edge came to be
  *     node_times.npy int64 [N]          optional: likewise; INT64_MIN in types without
- *     features.npy   f32|f16|u8 [N,F]   bf16 as uint16, named in meta.json
+ *     features.npy   f32|f16|u8|i8 [N,F]  bf16 as uint16 and e4m3 as uint8, named in meta.json
+ *     feature_scales.npy  float32 [F]   of i8 and e4m3; optional of f32 (dataset/features.h)
  *     labels.npy     int64 [N], -1 = none | float32 [N,C], multi-label or, if meta.json's task is
  *                    node regression, values; NaN = none
  *     train.npy valid.npy test.npy      int64 node ids
@@ -83,7 +84,9 @@ struct og_group {
     enum og_dtype stored; /* in the file */
     enum og_dtype dtype;  /* in memory and in packs (dataset/features.h) */
     struct og_npy rows;   /* [n_nodes, dim]; in a worker's share, the rows of its nodes */
-    uint64_t contents;    /* hash of the rows; packs of them store it */
+    struct og_npy scales; /* [dim] of the columns, or absent; as numbers, the graph's: */
+    float *scale;
+    uint64_t contents; /* hash of the rows; packs of them store it */
 };
 
 /* Edges of one type: CSC lists, one a destination node, of source nodes. Both are counted from 0
@@ -137,6 +140,7 @@ struct og_meta;
 struct og_form {
     int format;           /* of meta.json and pack.json */
     const char *group;    /* name of a group's features, by number */
+    const char *scales;   /* and of their scales */
     const char *relation; /* names of a relation's arrays, by number and array */
     const char *list;     /* key of the list of groups in pack.json; NULL: the one is not listed */
     const char *group_ends; /* name of the ends of batches among a group's recorded rows, or NULL */
@@ -178,6 +182,7 @@ struct og_array_name {
 };
 struct og_array_name og__relation_array(const struct og_graph *g, uint32_t r, enum og__array a);
 struct og_array_name og__group_array(const struct og_graph *g, uint32_t group);
+struct og_array_name og__scales_array(const struct og_graph *g, uint32_t group);
 
 /* The relations that batches have by themselves; 0: of one, whose edges are all there are. */
 static inline uint32_t og__related(const struct og_graph *g)
@@ -196,6 +201,11 @@ static inline size_t og__row_bytes(const struct og_group *g)
 static inline size_t og__file_row_bytes(const struct og_group *g)
 {
     return (size_t)g->dim * og__dtype_size(g->stored);
+}
+/* The scales by which rows in memory are multiplied, or NULL. */
+static inline const float *og__row_scale(const struct og_group *g)
+{
+    return og__dtype_scaled(g->dtype) ? g->scale : NULL;
 }
 /* -EINVAL for edges with features or ids. */
 OG_MUST_CHECK int og__graph_refuse_edge_features(const struct og_graph *g, const char *what,

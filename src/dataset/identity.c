@@ -180,6 +180,11 @@ static uint64_t meaning(const struct og_graph *g)
     return mix(0, workload, sizeof(workload));
 }
 
+static uint64_t mix_scales(uint64_t sum, const struct og_group *g)
+{
+    return g->scale ? mix(sum, g->scale, (size_t)g->dim * sizeof(*g->scale)) : sum;
+}
+
 int og__identify_arrays(struct og_graph *g, const struct og_meta *m, struct og_err *err)
 {
     int rc = 0;
@@ -222,6 +227,7 @@ int og__identify_arrays(struct og_graph *g, const struct og_meta *m, struct og_e
         OG_TRY(look_at(&g->edge_rows[s], buffer, &contents, err));
         id->contents = mix(id->contents, &contents, sizeof(contents));
     }
+    id->contents = mix_scales(id->contents, g->group);
 out:
     free(buffer);
     return rc;
@@ -271,7 +277,7 @@ static int mix_group(uint64_t *sum, const struct og_group *g, struct og_err *err
     const struct og_npy *array[OG__ARRAYS] = {[OG__FEATURES] = &g->rows};
     const struct part p = {
         .n_nodes = g->n_nodes, .n_sources = g->n_nodes, .dim = g->dim, .dtype = g->stored};
-    *sum = mix(*sum, g->name, strlen(g->name) + 1);
+    *sum = mix_scales(mix(*sum, g->name, strlen(g->name) + 1), g);
     return mix_part(sum, &p, array, err);
 }
 

@@ -203,7 +203,7 @@ static int get_dtype(json_t *object, const char *key, int *out, const char *name
     if (rc < 0 || !dtype)
         return rc;
     *out = og__dtype_find(dtype);
-    return *out < 0 ? wrong(name, key, "f32, f16, bf16 or u8", err) : 0;
+    return *out < 0 ? wrong(name, key, "f32, f16, bf16, u8, i8 or e4m3", err) : 0;
 }
 
 /* What the features of nodes are, or of edges. */

@@ -131,8 +131,14 @@ static inline struct og_npy og__npy_flat(const struct og_npy *a)
 /* ---- feature dtypes ---- */
 
 size_t og__dtype_size(enum og_dtype dtype);
-const char *og__dtype_name(enum og_dtype dtype);         /* "f32" */
-int og__dtype_find(const char *name);                    /* enum og_dtype, or -1 */
-enum og__npy_type og__dtype_stored(enum og_dtype dtype); /* bf16 is stored as uint16 */
+const char *og__dtype_name(enum og_dtype dtype); /* "f32" */
+int og__dtype_find(const char *name);            /* enum og_dtype, or -1 */
+/* bf16 is stored as uint16, e4m3 as uint8 */
+enum og__npy_type og__dtype_stored(enum og_dtype dtype);
+/* Does each column have a scale, by which its values are multiplied? */
+static inline bool og__dtype_scaled(enum og_dtype dtype)
+{
+    return dtype == OG_I8 || dtype == OG_E4M3;
+}
 
 #endif

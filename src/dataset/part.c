@@ -105,6 +105,7 @@ static int copy_arrays(struct parter *p, struct og_err *err)
     }
     for (int s = 0; s < OG__SPLITS; s++)
         look_at(p, &p->ds->edge_rows[s], &row);
+    look_at(p, &p->ds->group->scales, &row);
     p->bytes = OG_MAX(row, (size_t)PIECE);
     p->buffer = malloc(p->bytes);
     OG_TRY(p->buffer ? 0 : no_memory(p, err));
@@ -125,6 +126,8 @@ static int copy_arrays(struct parter *p, struct og_err *err)
     for (enum og__split s = OG__TRAIN; s < OG__SPLITS; s++)
         if (og__npy_there(&p->ds->edge_rows[s]))
             OG_TRY(copy_array(p, &p->ds->edge_rows[s], og__edge_rows_name(s), false, err));
+    if (og__npy_there(&p->ds->group->scales))
+        OG_TRY(copy_array(p, &p->ds->group->scales, og__scales_array(p->ds, 0).text, false, err));
 out:
     return rc;
 }

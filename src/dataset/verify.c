@@ -25,10 +25,10 @@ struct verifier {
     void *arg;
     const struct og_observer *observer;
     int n_findings;
-    const char *file; /* being read */
-    char name[48];    /* its name, of a relation's or a group's */
-    bool bfloat;      /* which has features in bf16 */
-    uint64_t wrong;   /* defects in it; only the first few are reported one by one */
+    const char *file;      /* being read */
+    char name[48];         /* its name, of a relation's or a group's */
+    enum og_dtype of_type; /* of features */
+    uint64_t wrong;        /* defects in it; only the first few are reported one by one */
     const struct og_relation *of;
     enum og_times_kind by_time; /* its lists are sorted by these times */
     long long before;           /* the previous entry of its indptr */
@@ -174,10 +174,12 @@ out:
 
 /* ---- numbers ---- */
 
-static bool is_finite(bool bfloat, enum og__npy_type type, const void *data, size_t i)
+static bool is_finite(enum og_dtype of_type, enum og__npy_type type, const void *data, size_t i)
 {
-    if (bfloat)
+    if (of_type == OG_BF16)
         return (((const uint16_t *)data)[i] & 0x7f80) != 0x7f80;
+    if (of_type == OG_E4M3)
+        return (((const uint8_t *)data)[i] & 0x7f) != 0x7f;
     return isfinite(og__number_at(type, data, i));
 }
 
@@ -189,7 +191,7 @@ static bool is_value(const struct og_npy *a, const void *data, size_t i)
 
 enum numbers { FEATURES, LABELS, WEIGHTS };
 
-/* Features in bf16 are stored as uint16; weights must not be negative. */
+/* Features in bf16 are stored as uint16, in e4m3 as uint8; weights must not be negative. */
 static int verify_numbers(struct verifier *v, const char *file, const struct og_npy *a,
                           enum numbers what, struct og_err *err)
 {
@@ -206,8 +208,9 @@ static int verify_numbers(struct verifier *v, const char *file, const struct og_
         OG_TRY(og__npy_read(a, first, n, piece, err));
         for (size_t i = 0; i < (size_t)(n * a->shape[1]); i++) {
             const long long row = first + (int64_t)i / a->shape[1];
-            if (what == LABELS ? !is_value(a, piece, i)
-                               : !is_finite(what == FEATURES && v->bfloat, a->type, piece, i))
+            if (what == LABELS
+                    ? !is_value(a, piece, i)
+                    : !is_finite(what == FEATURES ? v->of_type : OG_F32, a->type, piece, i))
                 tell(v, mend_numbers, "row %lld, column %lld: NaN or infinite", row,
                      (long long)((int64_t)i % a->shape[1]));
             else if (what == WEIGHTS && og__number_at(a->type, piece, i) < 0)
@@ -435,7 +438,7 @@ static int verify_relation(struct verifier *v, uint32_t r, struct og_err *err)
                            look_at_number, err));
     OG_TRY(verify_integers(v, file_of(v, og__relation_array(v->ds, r, OG__EDGE_TIMES)),
                            &of->edge_times, look_at_time, err));
-    v->bfloat = of->edges.stored == OG_BF16;
+    v->of_type = of->edges.stored;
     OG_TRY(verify_numbers(v, file_of(v, og__relation_array(v->ds, r, OG__EDGE_FEATURES)),
                           &of->edges.rows, FEATURES, err));
 out:
@@ -469,7 +472,7 @@ static int verify_edge_rows(struct verifier *v, enum og__split s, struct og_err 
 {
     char name[32];
     snprintf(name, sizeof(name), "%s.npy", og__edge_rows_name(s));
-    v->bfloat = false;
+    v->of_type = OG_F32;
     return verify_numbers(v, name, &v->ds->edge_rows[s], FEATURES, err);
 }
 
@@ -573,7 +576,7 @@ static int verify_all(struct verifier *v, struct og_err *err)
     for (uint32_t r = 0; r < g->n_relations; r++)
         OG_TRY(verify_relation(v, r, err));
     for (uint32_t k = 0; k < g->n_groups; k++) {
-        v->bfloat = g->group[k].stored == OG_BF16;
+        v->of_type = g->group[k].stored;
         OG_TRY(
             verify_numbers(v, file_of(v, og__group_array(g, k)), &g->group[k].rows, FEATURES, err));
     }

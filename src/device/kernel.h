@@ -47,6 +47,12 @@ OG_ON_DEVICE float og_warp_sum(float x)
     return x;
 }
 
+/* a b, rounded: no later sum is fused with it. */
+OG_ON_DEVICE float og_times(float a, float b)
+{
+    return __fmul_rn(a, b);
+}
+
 /* a b + c, rounded as on the host's CPU. */
 OG_ON_DEVICE float og_times_plus(float a, float b, float c)
 {
@@ -78,6 +84,11 @@ OG_ON_DEVICE float og_times_plus(float a, float b, float c)
 #define og_block()       (here->block)
 #define og_synchronize() og__fibre_synchronize()
 #define og_warp_sum(x)   og__fibre_warp_sum(here, x)
+
+OG_ON_DEVICE float og_times(float a, float b)
+{
+    return a * b;
+}
 
 OG_ON_DEVICE float og_times_plus(float a, float b, float c)
 {

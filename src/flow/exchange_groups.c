@@ -50,7 +50,8 @@ static void add_group(struct og_exchange *x, const struct og_group *g)
         .own_end = (uint32_t)og__owned_nodes(x->ranks, x->rank, (uint64_t)end),
         .row_bytes = og__row_bytes(g),
         .dim = g->dim,
-        .dtype = g->dtype};
+        .dtype = g->dtype,
+        .scale = og__row_scale(g)};
 }
 
 int og__exchange_groups_open(struct og_exchange *x, struct og_err *err)
@@ -221,6 +222,7 @@ const struct og_rows *og__exchange_groups_show(struct og_exchange *x, uint64_t r
                                     .n = end - from,
                                     .dim = group->dim,
                                     .dtype = group->dtype,
+                                    .scale = group->scale,
                                     .n_more = in_place ? 1 : 0,
                                     .more = {{.base = in_place, .where = received}}};
         from = end;

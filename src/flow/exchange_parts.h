@@ -31,6 +31,7 @@ struct og_exchange_group {
     size_t row_bytes;
     int dim;
     enum og_dtype dtype;
+    const float *scale;
     /* where ranks read rows in place */
     uint32_t takes;           /* units of places that a row takes */
     uint32_t slots, slots_at; /* of the own cache, if others read it; its first there */

@@ -712,7 +712,8 @@ static void show_all(const struct og_gather *g, struct staging *s)
                                 .stride = w->row_bytes,
                                 .n = plan->n,
                                 .dim = w->of->dim,
-                                .dtype = w->of->dtype};
+                                .dtype = w->of->dtype,
+                                .scale = og__row_scale(w->of)};
 }
 
 /* Number of values from `at` on that are below `end`; they are ordered by group. */
@@ -745,7 +746,8 @@ static void show_groups(const struct og_gather *g, struct staging *s, const uint
                                       .stride = w->row_bytes,
                                       .n = n,
                                       .dim = w->of->dim,
-                                      .dtype = w->of->dtype};
+                                      .dtype = w->of->dtype,
+                                      .scale = og__row_scale(w->of)};
         row += n;
         miss += n_misses;
     }

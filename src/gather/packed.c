@@ -18,7 +18,7 @@ uint64_t og__pack_put_row(uint64_t row_bytes, enum og_dtype dtype)
 bool og__pack_get_row(uint64_t number, uint64_t *row_bytes, enum og_dtype *dtype)
 {
     *row_bytes = number & UINT32_MAX;
-    bool sound = *row_bytes > 0 && *row_bytes <= INT32_MAX && number >> 32 <= OG_U8;
+    bool sound = *row_bytes > 0 && *row_bytes <= INT32_MAX && number >> 32 < OG_DTYPES;
     *dtype = sound ? (enum og_dtype)(number >> 32) : OG_F32;
     return sound;
 }

@@ -9,7 +9,7 @@
 #ifndef OG_GATHER_ROWS_H
 #define OG_GATHER_ROWS_H
 
-#include "dataset/graph.h"
+#include "dataset/convert.h"
 
 #include <string.h>
 
@@ -31,7 +31,8 @@ struct og_rows {
     uint32_t n;
     int dim; /* elements per row */
     enum og_dtype dtype;
-    int n_more; /* tiers after the first */
+    const float *scale; /* [dim] of types with scales, where the rows are read; else NULL */
+    int n_more;         /* tiers after the first */
     struct og_tier more[OG_MAX_TIERS - 1];
 };
 
@@ -55,6 +56,13 @@ static inline const void *og__row(const struct og_rows *r, uint32_t i)
 static inline size_t og__row_length(const struct og_rows *r)
 {
     return (size_t)r->dim * og__dtype_size(r->dtype);
+}
+
+/* y[0 .. n) = elements [first, first + n) of `row`, which is one of r's. */
+static inline void og__row_widen(float *y, const struct og_rows *r, const void *row, size_t first,
+                                 size_t n)
+{
+    og__widen(y, row, r->dtype, r->scale, first, n);
 }
 
 /* Copy rows [first, last) to their positions in a matrix of all rows. */

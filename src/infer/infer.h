@@ -30,6 +30,7 @@ struct og_matrix {
     uint64_t n; /* rows: of the first nodes */
     int dim;
     enum og_dtype dtype;
+    const float *scale; /* og_rows.scale */
 };
 
 /* Nodes whose logits are compared with their labels. */

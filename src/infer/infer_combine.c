@@ -506,12 +506,14 @@ static int combine_block(struct combine *c, struct og_err *err)
                               .stride = og__matrix_row(c->sources),
                               .n = b->n_src,
                               .dim = c->sources->dim,
-                              .dtype = c->sources->dtype};
+                              .dtype = c->sources->dtype,
+                              .scale = c->sources->scale};
     struct og_rows own = {.base = c->own_rows,
                           .stride = og__matrix_row(c->own),
                           .n = b->n_dst,
                           .dim = c->own->dim,
-                          .dtype = c->own->dtype};
+                          .dtype = c->own->dtype,
+                          .scale = c->own->scale};
     const struct og_group *of = &f->lists->edges;
     const struct og_edge_rows edges = {
         .units = {.base = c->edge_rows,

@@ -176,7 +176,8 @@ static int run_layers(struct og_inference *f, struct og_err *err)
             in = (struct og_matrix){.features = true,
                                     .n = in.n,
                                     .dim = f->ds->group->dim,
-                                    .dtype = f->ds->group->dtype};
+                                    .dtype = f->ds->group->dtype,
+                                    .scale = og__row_scale(f->ds->group)};
         else
             OG_TRY(og__infer_step_files(f, og__combine_step(l - 1), &in.files, err));
         rc = og__infer_layer(f, l, &in, err);

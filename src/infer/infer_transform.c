@@ -104,7 +104,8 @@ static int transform_rows(struct transform *t, struct og_err *err)
                             .stride = og__matrix_row(t->in),
                             .n = c->n,
                             .dim = t->in->dim,
-                            .dtype = t->in->dtype};
+                            .dtype = t->in->dtype,
+                            .scale = t->in->scale};
         OG_TRY(og__whole_transform(f->model, t->l, x, t->out, err));
         OG_TRY(og__infer_append(f, t->writer, t->out, x.n, t->shape.n_source, err));
         og__infer_observe(f, "transform", t->l, first + x.n, t->in->n);

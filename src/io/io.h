@@ -97,6 +97,10 @@ struct og_recode {
     /* Converts n elements from `in` to `out`, at any alignment. Returns the position of the first
      * element without a conversion, or -1. */
     int64_t (*fn)(const void *in, size_t n, void *out);
+    /* Or, with the number of elements of a row in `columns`: the same with a scale per element. */
+    int64_t (*scaled)(const void *in, const float *scale, size_t n, void *out);
+    const float *scale; /* [columns] outlives the reader */
+    size_t columns;
     const char *refusal, *hint; /* why an element has none; its job fails with -ERANGE */
 };
 
@@ -106,7 +110,7 @@ struct og_reader_options {
     int depth;          /* requests in flight; 0 = profile's */
     size_t max_request; /* bytes; longer rows are read in pieces; 0 = 256 KiB */
     struct og_disk_profile profile;
-    const struct og_recode *recode; /* NULL: rows arrive unconverted */
+    const struct og_recode *recode; /* NULL: rows arrive unconverted; copied */
     const struct og_log *log;       /* log of fallbacks; may be NULL */
 };
 

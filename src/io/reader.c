@@ -55,7 +55,8 @@ struct og_reader {
     const struct og_io_ops *ops;
     struct og_io_engine *engine;
     struct og_read_rule rule;
-    const struct og_recode *recode; /* NULL: rows arrive as they are in the file */
+    const struct og_recode *recode; /* NULL: rows arrive as they are in the file; else: */
+    struct og_recode own;
     uint64_t n_rows;
     uint64_t end; /* byte of the file where the only part's rows end; UINT64_MAX: all are whole */
     int depth;
@@ -264,6 +265,34 @@ static int refuse_element(struct og_reader *r, const struct slot *s, uint64_t at
     return -ERANGE;
 }
 
+/* Converts row by row, or from within a row to within another. */
+static int64_t recode_scaled(const struct og_recode *how, size_t column, const char *in, size_t n,
+                             char *out)
+{
+    for (size_t i = 0; i < n;) {
+        const size_t many = OG_MIN(n - i, how->columns - column);
+        const int64_t refused =
+            how->scaled(in + i * how->from, how->scale + column, many, out + i * how->to);
+        if (refused >= 0)
+            return (int64_t)i + refused;
+        i += many;
+        column = 0;
+    }
+    return -1;
+}
+
+/* Converts the n elements at byte `from` of the file. */
+static int64_t recode(const struct og_reader *r, const struct slot *s, uint64_t from,
+                      const char *in, size_t n, char *out)
+{
+    const struct og_recode *how = r->recode;
+    if (!how->scaled)
+        return how->fn(in, n, out);
+    const struct og_unit *unit = &s->span.unit;
+    const uint64_t into = from - og__read_rule_row(&r->rule, unit, unit->first);
+    return recode_scaled(how, into % r->rule.row_bytes / how->from, in, n, out);
+}
+
 /* The bytes [from, to) of the file, which the request brought, to out. */
 static int deliver(struct og_reader *r, const struct slot *s, uint64_t from, uint64_t to, char *out)
 {
@@ -276,7 +305,7 @@ static int deliver(struct og_reader *r, const struct slot *s, uint64_t from, uin
         return 0;
     }
     const size_t size = r->recode->from;
-    int64_t refused = r->recode->fn(data, (to - from) / size, out);
+    int64_t refused = recode(r, s, from, data, (to - from) / size, out);
     return refused < 0 ? 0 : refuse_element(r, s, from + (uint64_t)refused * size);
 }
 
@@ -568,7 +597,10 @@ static int open_on(struct og_reader **out, const struct og_io_ops *ops,
     if (!r)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", rows->paths[0]);
     r->ops = ops;
-    r->recode = opt->recode;
+    if (opt->recode) {
+        r->own = *opt->recode;
+        r->recode = &r->own;
+    }
     r->n_rows = rows->n_rows;
     r->end = rows->bytes > 0 ? rows->offset + rows->bytes : UINT64_MAX;
     r->depth = depth_of(opt);

@@ -185,11 +185,17 @@ static void add_on_device(struct og_device_use *t, const struct og_learner *l,
                       l->ops->own_bytes(threads);
 }
 
-static void add_library(struct og_device_use *t, const struct og_learner *l)
+/* And what operators keep of the graph, the scales of features. */
+static void add_library(struct og_device_use *t, const struct og_learner *l,
+                        const struct og_workload *f)
 {
     const size_t own = l->ops->device_own_bytes ? l->ops->device_own_bytes() : 0;
-    t->activations += own;
-    t->library += own;
+    size_t scales = 0;
+    for (uint32_t k = 0; l->ops->constant && k < f->graph->n_groups; k++)
+        if (og__row_scale(&f->graph->group[k]))
+            scales += (size_t)f->graph->group[k].dim * sizeof(float);
+    t->activations += own + scales;
+    t->library += own + scales;
 }
 
 /* Rows that stay on devices without the model have a backend of their own there. */
@@ -203,14 +209,14 @@ struct og_device_use og__learner_device_use(const struct og_learner *l, const st
     for (int i = k; shared && i < og__trainers_all(&s); i += l->devices.n) {
         t.trainers++;
         add_on_device(&t, l, f, OG_OPTIMIZER_SGD, true, threads);
-        add_library(&t, l);
+        add_library(&t, l, f);
     }
     if (k == 0)
         add_on_device(&t, l, f, config->opt.optimizer, trains && !shared, threads);
     if (k == 0 && trains)
         t.model += og__shares_device_bytes(l->ops, &f->shape, (int)config->share.ranks);
     if (k == 0 || og__has_tiers(config))
-        add_library(&t, l);
+        add_library(&t, l, f);
     return t;
 }
 
@@ -223,7 +229,7 @@ static void set_apart(const struct og_learner *l, struct og_workload *f,
     const int n = l->devices.n;
     struct og_device_use trainer = {0};
     add_on_device(&trainer, l, f, OG_OPTIMIZER_SGD, true, config->opt.threads);
-    add_library(&trainer, l);
+    add_library(&trainer, l, f);
     for (int k = 0; k < n; k++) {
         const struct og_device_use t = og__learner_device_use(l, f, config, k);
         f->bytes.model -= t.model;
@@ -348,7 +354,8 @@ static void name_rows(const struct timed *t)
                                       .index = t->index,
                                       .stride = og__row_bytes(&g->group[k]),
                                       .dim = g->group[k].dim,
-                                      .dtype = g->group[k].dtype};
+                                      .dtype = g->group[k].dtype,
+                                      .scale = og__row_scale(&g->group[k])};
     for (uint32_t i = 0; i < t->batch->n_ids; i++)
         t->rows[og__group_of(g, t->batch->ids[i])].n++;
     for (uint32_t r = 0; t->edges && r < g->n_relations; r++) /* all edges have one row */

@@ -147,8 +147,11 @@ static void copy_rows(void *arg, size_t task, int thread)
 static void gather_rows(struct og_arena *arena, const struct og_rows *from, struct og_rows *to,
                         struct og_pool *pool)
 {
-    *to = (struct og_rows){
-        .stride = og__row_length(from), .n = from->n, .dim = from->dim, .dtype = from->dtype};
+    *to = (struct og_rows){.stride = og__row_length(from),
+                           .n = from->n,
+                           .dim = from->dim,
+                           .dtype = from->dtype,
+                           .scale = from->scale};
     struct copying c = {from, og__arena_take(arena, from->n * to->stride)};
     to->base = c.to;
     og__pool_run(pool, (from->n + (size_t)TASK_ROWS - 1) / TASK_ROWS, copy_rows, &c);

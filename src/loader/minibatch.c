@@ -7,10 +7,12 @@
 
 /* ---- blocks and rows ---- */
 
+/* Types with scales arrive as floats. */
 struct og_array og__lay_rows(struct og_layout *l, const struct og_group *g, int64_t n)
 {
-    void *rows = og__lay(l, n, og__row_bytes(g));
-    return og__array(rows, (int)g->dtype, 2, n, g->dim);
+    const enum og_dtype dtype = og__dtype_scaled(g->dtype) ? OG_F32 : g->dtype;
+    void *rows = og__lay(l, n, (size_t)g->dim * og__dtype_size(dtype));
+    return og__array(rows, (int)dtype, 2, n, g->dim);
 }
 
 static uint32_t *lay_hops(struct og_layout *l, const struct og_minibatch_shape *k,

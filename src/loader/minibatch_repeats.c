@@ -24,15 +24,28 @@ void og__spread_ids(const struct og_seeds *s, const uint32_t *from, uint32_t n, 
             to[v] = from[i] - minus;
 }
 
+/* Copies row i to position `place`, as floats if it has scales. */
+static void copy_row(const struct og_rows *from, uint32_t i, char *to, size_t place)
+{
+    const size_t length = og__row_length(from);
+    const size_t dim = (size_t)from->dim;
+    if (from->scale)
+        og__row_widen((float *)(void *)to + place * dim, from, og__row(from, i), 0, dim);
+    else
+        memcpy(to + place * length, og__row(from, i), length);
+}
+
 void og__spread_rows(const struct og_seeds *s, const struct og_rows *from, uint32_t first,
                      uint32_t last, char *to)
 {
-    const size_t length = og__row_length(from);
     uint32_t i = first;
     for (; i < OG_MIN(last, s->repeating); i++)
         for (uint32_t v = s->first[i]; v != OG__NO_ID; v = s->next[v])
-            memcpy(to + v * length, og__row(from, i), length);
-    og__rows_copy(from, i, last, to + s->extra * length);
+            copy_row(from, i, to, v);
+    if (!from->scale)
+        og__rows_copy(from, i, last, to + s->extra * og__row_length(from));
+    for (; from->scale && i < last; i++)
+        copy_row(from, i, to, (size_t)i + s->extra);
 }
 
 /* ---- edges ---- */

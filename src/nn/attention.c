@@ -34,7 +34,7 @@ OG_INLINE const float *row_of(const struct og_rows *z, uint32_t u, float *room)
     const void *row = og__row(z, u);
     if (z->dtype == OG_F32 && (uintptr_t)row % sizeof(float) == 0)
         return row;
-    og__widen(room, row, z->dtype, 0, (size_t)z->dim);
+    og__row_widen(room, z, row, 0, (size_t)z->dim);
     return room;
 }
 

@@ -39,7 +39,7 @@ static void fill_block(void *arg, size_t block, int thread)
     for (uint32_t v = r0; v < r0 + og__rows_in_block(b->n_dst, block); v++) {
         float *x = op->x + ((size_t)b->indptr[v] + (op->loops ? v : 0)) * dim, *to = x;
         for (uint32_t e = b->indptr[v]; e < b->indptr[v + 1]; e++, to += dim)
-            og__widen(to, og__edge_row(op->rows, b->edge[e]), op->rows->units.dtype, 0, dim);
+            og__row_widen(to, &op->rows->units, og__edge_row(op->rows, b->edge[e]), 0, dim);
         if (op->loops)
             loop_row(op, v, x, to);
     }
@@ -83,11 +83,11 @@ static void sum_block(void *arg, size_t block, int thread)
     float *row = og__scratch_of(run->be, thread).row;
     for (uint32_t v = r0; v < r0 + og__rows_in_block(b->n_dst, block); v++) {
         float *y = op->y + v * dim;
-        og__widen(row, og__row(&op->own, v), op->own.dtype, 0, dim);
+        og__row_widen(row, &op->own, og__row(&op->own, v), 0, dim);
         memset(y, 0, dim * sizeof(*y));
         og__add_scaled(y, 1 + *op->eps, row, dim);
         for (uint32_t e = b->indptr[v]; e < b->indptr[v + 1]; e++) {
-            og__widen(row, og__row(&op->x, b->src[e]), op->x.dtype, 0, dim);
+            og__row_widen(row, &op->x, og__row(&op->x, b->src[e]), 0, dim);
             add_relu(y, row, op->by_edge + e * dim, dim);
         }
     }
@@ -109,7 +109,7 @@ static void slopes_block(void *arg, size_t block, int thread)
     float *row = og__scratch_of(run->be, thread).row;
     for (uint32_t v = r0; v < r0 + og__rows_in_block(b->n_dst, block); v++)
         for (uint32_t e = b->indptr[v]; e < b->indptr[v + 1]; e++) {
-            og__widen(row, og__row(&op->x, b->src[e]), op->x.dtype, 0, dim);
+            og__row_widen(row, &op->x, og__row(&op->x, b->src[e]), 0, dim);
             relu_slopes(op->by_edge + e * dim, row, run->back->dy + v * dim, dim);
         }
 }

@@ -32,12 +32,18 @@ INLINE float element(const void *row, size_t j, enum og_dtype dtype)
         return float_of_bits((uint32_t)((const loose_u16 *)row)[j] << 16);
     case OG_U8:
         return (float)((const uint8_t *)row)[j];
+    case OG_I8:
+        return (float)((const int8_t *)row)[j];
+    case OG_E4M3:
+        return og__float_of_e4m3(((const uint8_t *)row)[j]);
+    default:
+        return 0;
     }
-    return 0;
 }
 
 /* A kernel per dtype, selected once per row. */
-#define FOR_EACH_DTYPE(X) X(f32, OG_F32) X(f16, OG_F16) X(bf16, OG_BF16) X(u8, OG_U8)
+#define FOR_EACH_DTYPE(X)        X(f32, OG_F32) X(f16, OG_F16) X(bf16, OG_BF16) X(u8, OG_U8)
+#define FOR_EACH_SCALED_DTYPE(X) X(i8, OG_I8) X(e4m3, OG_E4M3)
 
 /* ==== aggregation ====
  *
@@ -74,32 +80,47 @@ struct bunch {
     int n;
 };
 
-INLINE void add_rows(float *restrict y, const struct bunch *b, size_t n, enum og_dtype dtype)
+/* With `times` one per column, elements are multiplied by it first. */
+INLINE float scaled(const void *row, size_t j, enum og_dtype dtype, const float *times)
+{
+    return times ? element(row, j, dtype) * times[j] : element(row, j, dtype);
+}
+
+INLINE void add_rows(float *restrict y, const struct bunch *b, const float *restrict times,
+                     size_t n, enum og_dtype dtype)
 {
     const void *r0 = b->row[0], *r1 = b->row[1], *r2 = b->row[2], *r3 = b->row[3];
     float w0 = b->weight[0], w1 = b->weight[1], w2 = b->weight[2], w3 = b->weight[3];
     if (b->n == 4)
         for (size_t j = 0; j < n; j++)
-            y[j] = y[j] + w0 * element(r0, j, dtype) + w1 * element(r1, j, dtype) +
-                   w2 * element(r2, j, dtype) + w3 * element(r3, j, dtype);
+            y[j] = y[j] + w0 * scaled(r0, j, dtype, times) + w1 * scaled(r1, j, dtype, times) +
+                   w2 * scaled(r2, j, dtype, times) + w3 * scaled(r3, j, dtype, times);
     else if (b->n == 3)
         for (size_t j = 0; j < n; j++)
-            y[j] = y[j] + w0 * element(r0, j, dtype) + w1 * element(r1, j, dtype) +
-                   w2 * element(r2, j, dtype);
+            y[j] = y[j] + w0 * scaled(r0, j, dtype, times) + w1 * scaled(r1, j, dtype, times) +
+                   w2 * scaled(r2, j, dtype, times);
     else if (b->n == 2)
         for (size_t j = 0; j < n; j++)
-            y[j] = y[j] + w0 * element(r0, j, dtype) + w1 * element(r1, j, dtype);
+            y[j] = y[j] + w0 * scaled(r0, j, dtype, times) + w1 * scaled(r1, j, dtype, times);
     else if (b->n == 1)
         for (size_t j = 0; j < n; j++)
-            y[j] = y[j] + w0 * element(r0, j, dtype);
+            y[j] = y[j] + w0 * scaled(r0, j, dtype, times);
 }
 
 #define ADD_ROWS(name, dtype)                                                        \
     OG_CLONES static void add_rows_##name(float *y, const struct bunch *b, size_t n) \
     {                                                                                \
-        add_rows(y, b, n, dtype);                                                    \
+        add_rows(y, b, NULL, n, dtype);                                              \
     }
 FOR_EACH_DTYPE(ADD_ROWS)
+
+#define ADD_SCALED_ROWS(name, dtype)                                                           \
+    OG_CLONES static void add_rows_##name(float *y, const struct bunch *b, const float *scale, \
+                                          size_t n)                                            \
+    {                                                                                          \
+        add_rows(y, b, scale, n, dtype);                                                       \
+    }
+FOR_EACH_SCALED_DTYPE(ADD_SCALED_ROWS)
 
 void og__add_bunch(float *y, const float *const *row, const float *by, int n, size_t dim)
 {
@@ -126,6 +147,14 @@ static void flush(float *y, struct bunch *b, const struct og_rows *x)
         break;
     case OG_U8:
         add_rows_u8(y, b, n);
+        break;
+    case OG_I8:
+        add_rows_i8(y, b, x->scale, n);
+        break;
+    case OG_E4M3:
+        add_rows_e4m3(y, b, x->scale, n);
+        break;
+    default:
         break;
     }
     b->n = 0;
@@ -192,7 +221,7 @@ void og__gather(float *y, const struct og_rows *x, uint32_t r0, uint32_t n, size
     for (uint32_t i = 0; i < n; i++) {
         if (x->index && i + ahead < n)
             fetch_row(x, r0 + i + ahead);
-        og__widen(y + i * width, og__row(x, r0 + i), x->dtype, first, width);
+        og__row_widen(y + i * width, x, og__row(x, r0 + i), first, width);
     }
 }
 

@@ -629,6 +629,13 @@ int og__model_push(struct og_model *m, void *on_backend, const void *host, size_
     return m->ops->push(m->backend, on_backend, host, bytes, err);
 }
 
+int og__model_constant(struct og_model *m, const void *host, size_t bytes, const void **on_backend,
+                       struct og_err *err)
+{
+    *on_backend = host;
+    return m->ops->constant ? m->ops->constant(m->backend, host, bytes, on_backend, err) : 0;
+}
+
 int og__model_await(struct og_model *m, const struct og_rows *x, struct og_err *err)
 {
     if (m->caps.rows_come && !x->comes)

@@ -180,6 +180,10 @@ OG_MUST_CHECK int og__model_push(struct og_model *m, void *on_backend, const voi
 OG_MUST_CHECK int og__model_gather(struct og_model *m, const struct og_rows *x, void *on_backend,
                                    struct og_err *err);
 
+/* The address at which operators read `bytes` bytes of the host, which never change. */
+OG_MUST_CHECK int og__model_constant(struct og_model *m, const void *host, size_t bytes,
+                                     const void **on_backend, struct og_err *err);
+
 /* Later calls of the model wait for rows that are being uploaded. */
 OG_MUST_CHECK int og__model_await(struct og_model *m, const struct og_rows *x, struct og_err *err);
 

@@ -728,6 +728,10 @@ struct og_nn_ops {
                  struct og_err *err);
     int (*push)(struct og_nn_backend *be, void *on_backend, const void *host, size_t bytes,
                 struct og_err *err);
+    /* Copy bytes that never change, once. Later calls with their address return the copy, until the
+     * backend is closed. NULL: operators read the host's. */
+    int (*constant)(struct og_nn_backend *be, const void *host, size_t bytes,
+                    const void **on_backend, struct og_err *err);
     /* Fill memory with zeros, or with 0, 1, 2 ... Runs after previous operators and before later
      * ones. */
     int (*clear)(struct og_nn_backend *be, void *on_backend, size_t bytes, struct og_err *err);

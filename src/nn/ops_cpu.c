@@ -121,7 +121,7 @@ static void add_identity(const struct og_input *in, uint32_t r, float *y, float 
 {
     if (r >= in->n)
         return;
-    og__widen(row, og__row(&in->x, r), in->x.dtype, 0, (size_t)in->x.dim);
+    og__row_widen(row, &in->x, og__row(&in->x, r), 0, (size_t)in->x.dim);
     og__add(y, row, (size_t)in->x.dim);
 }
 
@@ -418,7 +418,7 @@ static void dot_part(void *arg, size_t number, int thread)
     float *row = og__scratch_of(run->be, thread).row;
     struct og__part part = og__part_of(run->be, op->rows, n, number);
     for (uint32_t r = part.first; r < part.last; r++) {
-        og__widen(row, og__row(&op->x, r), op->x.dtype, 0, n);
+        og__row_widen(row, &op->x, og__row(&op->x, r), 0, n);
         og__add_product(part.sum, op->a + r * n, row, n);
     }
 }
@@ -619,7 +619,7 @@ static void put_block(void *arg, size_t block, int thread)
     const size_t dim = (size_t)op->x.dim;
     const uint32_t first = (uint32_t)block * OG__BLOCK_ROWS;
     for (uint32_t i = first; i < first + og__rows_in_block(op->n, block); i++)
-        og__widen(op->to + op->place[i] * dim, og__row(&op->x, i), op->x.dtype, 0, dim);
+        og__row_widen(op->to + op->place[i] * dim, &op->x, og__row(&op->x, i), 0, dim);
 }
 
 static void cpu_put(struct og_nn_backend *be, const struct og_put *op)

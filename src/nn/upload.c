@@ -105,13 +105,20 @@ int og__upload_rows(struct og_model *m, const struct og_rows *x, uint32_t n, voi
 {
     struct og_rows wanted = *x;
     *on_backend = *x;
-    const int rc = og__model_await(m, x, err);
+    int rc = og__model_await(m, x, err);
     if (x->comes)
         on_backend->n = n;
+    if (rc == 0 && x->scale)
+        rc = og__model_constant(m, x->scale, (size_t)x->dim * sizeof(*x->scale),
+                                (const void **)&on_backend->scale, err);
     if (rc < 0 || x->comes || !room)
         return rc;
     wanted.n = n;
-    *on_backend = (struct og_rows){
-        .base = room, .stride = og__row_length(x), .n = n, .dim = x->dim, .dtype = x->dtype};
+    *on_backend = (struct og_rows){.base = room,
+                                   .stride = og__row_length(x),
+                                   .n = n,
+                                   .dim = x->dim,
+                                   .dtype = x->dtype,
+                                   .scale = on_backend->scale};
     return og__model_gather(m, &wanted, room, err);
 }

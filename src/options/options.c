@@ -286,9 +286,10 @@ static const struct og_row table[] = {
      "epochs that train on the same sampled batches, each in its own order",
      NULL, OG_OPTION_INT, FIELD(resample_every), 1, 1 << 24, ALL),
     ROW("pack-dtype", "TYPE", "stored", numbers, NUMBERS,
-     "type to which f32 features are rounded when read: caches hold twice the rows, packed files take "
-     "half the bytes; stored = not rounded",
-     NAMES("stored", "f32", "f16", "bf16"), OG_OPTION_CHOICE, FIELD(pack_dtype), 0, 0, ALL),
+     "type to which f32 features are rounded when read; stored = not rounded. Caches hold two or four times "
+     "the rows, packed files take a half or a quarter of the bytes. i8 and e4m3 require `import "
+     "--feature-scales`",
+     NAMES("stored", "f32", "f16", "bf16", "i8", "e4m3"), OG_OPTION_CHOICE, FIELD(pack_dtype), 0, 0, ALL),
 
     ROW("memory", "SIZE", "", resources, NOTHING,
      "limit of all memory together, such as 512M, 4G or 25%; default: 90% of the free memory",

@@ -132,7 +132,12 @@ static int resolve_layers(struct og_options *opt, struct og_err *err)
 
 enum og_dtype og__pack_dtype(const struct og_options *opt, enum og_dtype stored)
 {
-    return opt->pack_dtype == OG_PACK_STORED ? stored : (enum og_dtype)(opt->pack_dtype - 1);
+    static const enum og_dtype of[] = {[OG_PACK_F32] = OG_F32,
+                                       [OG_PACK_F16] = OG_F16,
+                                       [OG_PACK_BF16] = OG_BF16,
+                                       [OG_PACK_I8] = OG_I8,
+                                       [OG_PACK_E4M3] = OG_E4M3};
+    return opt->pack_dtype == OG_PACK_STORED ? stored : of[opt->pack_dtype];
 }
 
 /* 90 % of the free memory, or the requested share or size. */

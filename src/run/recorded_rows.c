@@ -28,6 +28,10 @@ static int open_group(struct og_recorded_rows *r, uint32_t k, const char *dir, s
     const char *ends = og__form_of(r->graph)->group_ends;
     char name[40];
     int rc;
+    if (og__dtype_scaled(g->stored))
+        return og__fail(err, -EINVAL, "leave it out, or import the graph with --feature-dtype f16",
+                        "--with-features: %s: the features are %s, with scales", g->rows.path,
+                        og__dtype_name(g->stored));
     snprintf(name, sizeof(name), "%s.npy", og__group_array(r->graph, k).text);
     OG_TRY(og__array_create(&r->of[k].rows, dir, name, type, 2, g->dim, err));
     if (!ends)

@@ -65,7 +65,8 @@ static int know_group(struct simulator *m, uint32_t k, struct og_err *err)
     if (said->dim > 0 && kept != said->dtype &&
         (said->dtype != OG_F32 || og__dtype_size(kept) >= og__dtype_size(said->dtype)))
         return og__fail(err, -EINVAL,
-                        "leave --pack-dtype out: only f32 is made narrower, to f16 or bf16",
+                        "leave --pack-dtype out: only f32 is made narrower, to f16, bf16, i8 or "
+                        "e4m3",
                         "--pack-dtype %s: the features%s%s are %s", og__dtype_name(kept),
                         *said->name ? " of type " : "", said->name, og__dtype_name(said->dtype));
     m->group[k] = (struct simulated_group){.name = said->name,

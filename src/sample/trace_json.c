@@ -30,7 +30,7 @@ static int get_dataset(struct og_trace_description *d, const char *name, struct 
     const char *text = json_string_value(json_object_get(d->root, "feature_dtype"));
     int dtype = text ? og__dtype_find(text) : -1;
     if (dtype < 0)
-        OG_TRY(wrong(name, "feature_dtype", "f32, f16, bf16 or u8", err));
+        OG_TRY(wrong(name, "feature_dtype", "f32, f16, bf16, u8, i8 or e4m3", err));
     if (!(d->dataset = json_string_value(json_object_get(d->root, "dataset"))))
         OG_TRY(wrong(name, "dataset", "text", err));
     d->n_nodes = (uint64_t)nodes;
@@ -87,7 +87,7 @@ static int get_type(const struct og_trace_description *d, const json_t *said,
         OG_TRY(wrong(name, "feature_dim", "a count within bounds", err));
     const int found = json_is_string(dtype) ? og__dtype_find(json_string_value(dtype)) : -1;
     if (dim > 0 && found < 0)
-        OG_TRY(wrong(name, "feature_dtype", "f32, f16, bf16 or u8", err));
+        OG_TRY(wrong(name, "feature_dtype", "f32, f16, bf16, u8, i8 or e4m3", err));
     t->end = first + (uint64_t)count;
     t->dim = (int)dim;
     t->dtype = found < 0 ? d->dtype : (enum og_dtype)found;

@@ -152,12 +152,16 @@ static int open_offline(struct og_session *s, unsigned want, struct og_err *err)
     return rc;
 }
 
-static int resolve_group(const struct og_session *s, struct og_group *group, bool *narrower,
-                         struct og_err *err)
+static int resolve_group(const struct og_session *s, struct og_group *group, bool of_edges,
+                         bool *narrower, struct og_err *err)
 {
+    const enum og_dtype kept = og__pack_dtype(&s->config.opt, group->stored);
     int rc = 0;
+    if (group->dim > 0 && of_edges && og__dtype_scaled(kept))
+        return og__fail(err, -EINVAL, "use --pack-dtype bf16, or --edge-features off",
+                        "--pack-dtype %s: features of edges have no scales", og__dtype_name(kept));
     if (group->dim > 0)
-        rc = og__features_keep(group, og__pack_dtype(&s->config.opt, group->stored), err);
+        rc = og__features_keep(group, kept, err);
     *narrower |= group->dtype != group->stored;
     return rc;
 }
@@ -169,9 +173,9 @@ static int resolve_rows(struct og_session *s, struct og_err *err)
     bool narrower = false;
     int rc = 0;
     for (uint32_t k = 0; rc == 0 && k < g->n_groups; k++)
-        rc = resolve_group(s, &g->group[k], &narrower, err);
+        rc = resolve_group(s, &g->group[k], false, &narrower, err);
     for (uint32_t r = 0; rc == 0 && s->config.want & OG__WANT_EDGE_ROWS && r < g->n_relations; r++)
-        rc = resolve_group(s, &g->relation[r].edges, &narrower, err);
+        rc = resolve_group(s, &g->relation[r].edges, true, &narrower, err);
     if (rc == 0 && !narrower)
         s->config.opt.pack_dtype = OG_PACK_STORED;
     return rc;

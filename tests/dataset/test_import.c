@@ -677,6 +677,7 @@ static void options_have_names(void **state)
                                          {"edge-feature-dtype", "f16"},
                                          {"edge-ids", "true"},
                                          {"by-time", "true"},
+                                         {"feature-scales", "true"},
                                          {"memory", "25%"},
                                          {"threads", "2"}};
     struct og_import *o = NULL;
@@ -695,7 +696,7 @@ static void options_have_names(void **state)
     assert_string_equal(o->split, "60/20/20");
     assert_int_equal(o->seed, 7);
     assert_true(o->weight_column == 3 && o->split_column == 1 && o->feature_dtype == OG_U8);
-    assert_true(o->edge_feature_dtype == OG_F16 && o->edge_ids);
+    assert_true(o->edge_feature_dtype == OG_F16 && o->edge_ids && o->feature_scales);
     assert_true(o->memory.unit == OG_PERCENT && o->memory.value == 25 && o->threads == 2);
     assert_int_equal(og_import_set(o, "symetrize", "true", &err), -EINVAL);
     assert_string_equal(err.hint, "did you mean 'symmetrize'?");

@@ -223,13 +223,35 @@ static int64_t sums_of_three(const void *in, size_t n, void *out)
 static const struct og_recode by_threes = {
     .from = 3, .to = 2, .fn = sums_of_three, .refusal = "nothing", .hint = "write something"};
 
+/* The same, with the second byte times the element's scale. */
+static int64_t scaled_sums(const void *in, const float *scale, size_t n, void *out)
+{
+    unsigned char *to = out;
+    const int64_t refused = sums_of_three(in, n, out);
+    for (size_t i = 0; i < n; i++)
+        to[2 * i + 1] = (unsigned char)(to[2 * i + 1] * (unsigned)scale[i]);
+    return refused;
+}
+
+static const float *scales(void)
+{
+    static float scale[100000];
+    for (size_t i = 0; i < OG_COUNT(scale); i++)
+        scale[i] = (float)(i % 251);
+    return scale;
+}
+
 static void check_recoded(const struct scratch *s, size_t offset, size_t row_bytes,
-                          const struct og_read_job *job)
+                          const struct og_recode *how, const struct og_read_job *job)
 {
     const size_t kept = row_bytes / 3 * 2;
     char *want = malloc(kept);
     for (size_t i = 0; i < job->n; i++) {
-        sums_of_three(s->bytes + offset + job->rows[i] * row_bytes, row_bytes / 3, want);
+        const unsigned char *row = s->bytes + offset + job->rows[i] * row_bytes;
+        if (how->scaled)
+            scaled_sums(row, how->scale, row_bytes / 3, want);
+        else
+            sums_of_three(row, row_bytes / 3, want);
         if (memcmp(job->out + i * kept, want, kept) != 0)
             fail_msg("row %u (%zu bytes from %zu) differs", job->rows[i], row_bytes, offset);
     }
@@ -237,9 +259,8 @@ static void check_recoded(const struct scratch *s, size_t offset, size_t row_byt
 }
 
 /* Wherever rows begin and requests end, elements are whole, and nothing goes straight to out. */
-static void rows_are_recoded_on_their_way(void **state)
+static void rows_are_recoded(bool scaled)
 {
-    (void)state;
     const size_t offsets[] = {0, 1, 512, 4096};
     const size_t sizes[] = {3, 99, 1536, 4101, 300000};
     for (size_t e = 0; e < OG_COUNT(engines) * OG_COUNT(offsets) * OG_COUNT(sizes); e++) {
@@ -248,8 +269,14 @@ static void rows_are_recoded_on_their_way(void **state)
         const size_t row_bytes = sizes[e / OG_COUNT(engines) / OG_COUNT(offsets)];
         const uint32_t n_rows = row_bytes > 8192 ? 7 : 211;
         const size_t kept = n_rows * (row_bytes / 3 * 2);
+        struct og_recode how = by_threes;
+        if (scaled) {
+            how.scaled = scaled_sums;
+            how.scale = scales();
+            how.columns = row_bytes / 3;
+        }
         const struct og_reader_options opt = {
-            .profile = test_profile, .max_request = 65536, .recode = &by_threes};
+            .profile = test_profile, .max_request = 65536, .recode = &how};
         uint32_t rows[211];
         struct scratch s;
         if (!here(ops))
@@ -263,7 +290,7 @@ static void rows_are_recoded_on_their_way(void **state)
             memset(out, 0, kept);
             out[job.n * (row_bytes / 3 * 2)] = 0x55;
             must_read(r, &job);
-            check_recoded(&s, offset, row_bytes, &job);
+            check_recoded(&s, offset, row_bytes, &how, &job);
             assert_int_equal(out[job.n * (row_bytes / 3 * 2)], 0x55);
             struct og_io_counts told = og__reader_predict(r, rows, job.n);
             if (ops != &og__io_mmap) {
@@ -275,6 +302,19 @@ static void rows_are_recoded_on_their_way(void **state)
         free(out);
         scratch_close(&s);
     }
+}
+
+static void rows_are_recoded_on_their_way(void **state)
+{
+    (void)state;
+    rows_are_recoded(false);
+}
+
+/* Each element by its column's scale. */
+static void rows_are_scaled_on_their_way(void **state)
+{
+    (void)state;
+    rows_are_recoded(true);
 }
 
 /* The job fails with the row and the byte; the reader continues. */
@@ -302,7 +342,7 @@ static void what_cannot_be_recoded_is_named(void **state)
         assert_string_equal(err.hint, "write something");
         job = (struct og_read_job){.rows = rows, .n = 33, .out = out};
         must_read(r, &job);
-        check_recoded(&s, FIRST, ROW, &job);
+        check_recoded(&s, FIRST, ROW, &by_threes, &job);
         og__reader_close(r);
         scratch_close(&s);
     }
@@ -673,6 +713,7 @@ int main(void)
         cmocka_unit_test(the_last_row_may_be_cut_short),
         cmocka_unit_test(null_reads_zeros),
         cmocka_unit_test(rows_are_recoded_on_their_way),
+        cmocka_unit_test(rows_are_scaled_on_their_way),
         cmocka_unit_test(what_cannot_be_recoded_is_named),
         cmocka_unit_test(jobs_queue_behind_each_other),
         cmocka_unit_test(close_waits_for_what_is_in_flight),

@@ -24,7 +24,7 @@ static void every_half_is_widened_exactly(void **state)
     static float got[65536];
     for (uint32_t i = 0; i < 65536; i++)
         all[i] = (uint16_t)i;
-    og__widen(got, all, OG_F16, 0, 65536);
+    og__widen(got, all, OG_F16, NULL, 0, 65536);
     for (uint32_t i = 0; i < 65536; i++) {
         float want = half_by_definition((uint16_t)i);
         if (isnan(want))
@@ -41,7 +41,7 @@ static void rows_may_lie_at_any_byte(void **state)
     const float value[3] = {1.5f, -2, 3e-9f};
     memcpy(bytes + 1, value, sizeof(value));
     float got[2];
-    og__widen(got, bytes + 1, OG_F32, 1, 2);
+    og__widen(got, bytes + 1, OG_F32, NULL, 1, 2);
     assert_memory_equal(got, value + 1, sizeof(got));
     const uint32_t indptr[] = {0, 1}, col[] = {0};
     struct og_sparse s = {.n_rows = 1, .indptr = indptr, .col = col};
@@ -52,7 +52,7 @@ static void rows_may_lie_at_any_byte(void **state)
     assert_memory_equal(sum, value, sizeof(sum));
     const uint16_t bf16 = 0x3fc0; /* 1.5 */
     memcpy(bytes + 1, &bf16, 2);
-    og__widen(got, bytes + 1, OG_BF16, 0, 1);
+    og__widen(got, bytes + 1, OG_BF16, NULL, 0, 1);
     assert_true(got[0] == 1.5f);
 }
 

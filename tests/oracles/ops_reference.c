@@ -12,7 +12,7 @@
 double og__ref_element(const struct og_rows *x, uint32_t r, int j)
 {
     float value;
-    og__widen(&value, og__row(x, r), x->dtype, (size_t)j, 1);
+    og__row_widen(&value, x, og__row(x, r), (size_t)j, 1);
     return (double)value;
 }
 

@@ -13,7 +13,7 @@
 static double edge_element(const struct og_edge_rows *rows, uint32_t i, int j)
 {
     float x;
-    og__widen(&x, og__edge_row(rows, i), rows->units.dtype, (size_t)j, 1);
+    og__row_widen(&x, &rows->units, og__edge_row(rows, i), (size_t)j, 1);
     return (double)x;
 }
 

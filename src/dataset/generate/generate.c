@@ -200,6 +200,8 @@ static void store(enum og_dtype dtype, void *row, int j, float x)
     case OG_U8:
         ((uint8_t *)row)[j] = byte_of(x);
         break;
+    default:
+        break;
     }
 }
 

@@ -30,7 +30,7 @@ static const struct og_row table[] = {
     ROW("classes", "C", "16", "classes of nodes",
         NULL, OG_OPTION_INT, FIELD(classes), 1, 1 << 20),
     ROW("dtype", "TYPE", "f32", "how features are stored",
-        og__dtype_words, OG_OPTION_CHOICE, FIELD(dtype), 0, 0),
+        og__plain_dtype_words, OG_OPTION_CHOICE, FIELD(dtype), 0, 0),
     ROW("train-fraction", "P", "0.1",
         "share of the nodes to train on; valid and test are as large",
         NULL, OG_OPTION_REAL, FIELD(train_fraction), 0, 1),

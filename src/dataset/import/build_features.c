@@ -18,6 +18,8 @@ struct place {
     int64_t rows;      /* that it must have */
     int64_t dim;       /* found out */
     enum og_dtype dtype;
+    float *scale;              /* [dim] of types with scales, or for --feature-scales; else NULL */
+    struct og_array_name said; /* name of the scales */
 };
 
 /* Are rows scaled to sum 1? */
@@ -86,12 +88,96 @@ static int bad_feature(const struct og_table *t, int64_t v, int64_t column, floa
                     "%s: %s: %g does not fit %s", t->name, place.text, x, og__dtype_name(dtype));
 }
 
+/* Row i of the piece as floats. */
+static void read_row(const struct og_importer *imp, const struct og_piece *p, int64_t i,
+                     const struct place *to, float *row)
+{
+    const int64_t dim = p->t->columns;
+    for (int64_t j = 0; j < dim; j++)
+        row[j] = (float)og__number_at(p->t->type, p->raw, (size_t)(i * dim + j));
+    if (normalizes(imp, to))
+        normalize(row, dim);
+}
+
+/* ---- scales ---- */
+
+static bool has_scales(const struct og_importer *imp, const struct place *to)
+{
+    return og__dtype_scaled(to->dtype) ||
+           (imp->opt->feature_scales && !to->of_edges && to->dtype == OG_F32);
+}
+
+/* The largest magnitude of each column, by a pass over the source. */
+static int find_largest(struct og_importer *imp, struct og_table *t, const struct place *to,
+                        float *row, struct og_err *err)
+{
+    struct og_piece p;
+    int64_t done = 0;
+    int rc;
+    OG_TRY(og__piece_take(&p, t, imp->budget, err));
+    for (int64_t n = 1; n > 0; done += n) {
+        OG_TRY(og__table_read(t, p.raw, p.room, &n, err));
+        for (int64_t i = 0; i < n; i++) {
+            read_row(imp, &p, i, to, row);
+            const int64_t bad = og__widest(to->scale, row, (size_t)to->dim);
+            if (bad >= 0)
+                OG_TRY(bad_feature(t, done + i, bad, row[bad], to->dtype, err));
+        }
+        OG_TRY(og__writing_goes_on(imp->observer, "scales", "rows", done + n, to->rows, err));
+    }
+    OG_TRY(og__table_rewind(t, err));
+out:
+    og__piece_give(&p);
+    return rc;
+}
+
+static int find_scales(struct og_importer *imp, struct og_table *t, struct place *to,
+                       struct og_err *err)
+{
+    const size_t bytes = (size_t)to->dim * sizeof(float);
+    float *row;
+    int rc;
+    if (!has_scales(imp, to)) {
+        if (imp->opt->feature_scales && !to->of_edges)
+            og__import_say(imp, "%s: --feature-scales: stored as %s, which has none", t->name,
+                           og__dtype_name(to->dtype));
+        return 0;
+    }
+    to->scale = og__alloc(imp->budget, bytes, part, err);
+    row = og__alloc(imp->budget, bytes, part, err);
+    OG_TRY(to->scale && row ? 0 : -ENOMEM);
+    memset(to->scale, 0, bytes);
+    OG_TRY(find_largest(imp, t, to, row, err));
+    og__scales_of(to->scale, (size_t)to->dim);
+out:
+    og__release(imp->budget, row, bytes, part);
+    return rc;
+}
+
+static int write_scales(struct og_importer *imp, const struct place *to, struct og_err *err)
+{
+    struct og_npy_writer *w = NULL;
+    char file[40];
+    int rc;
+    if (!to->scale)
+        return 0;
+    snprintf(file, sizeof(file), "%s.npy", to->said.text);
+    OG_TRY(og__array_create(&w, imp->dir.temporary, file, OG__NPY_F32, 1, 1, err));
+    OG_TRY(og__npy_append(w, to->scale, to->dim, err));
+    OG_TRY(og__array_finish(&w, file, imp->checksums, err));
+out:
+    og__npy_discard(w);
+    return rc;
+}
+
+/* ---- rows ---- */
+
 /* Compares row i of the piece, as stored in `out`, with the source's values. */
-static void compare_row(const struct og_piece *p, int64_t first, int64_t i, enum og_dtype dtype,
+static void compare_row(const struct og_piece *p, int64_t first, int64_t i, const struct place *to,
                         float *row, const char *out, struct og_changed *changed)
 {
     const int64_t dim = p->t->columns;
-    og__widen(row, out, dtype, 0, (size_t)dim);
+    og__widen(row, out, to->dtype, to->scale, 0, (size_t)dim);
     for (int64_t j = 0; j < dim; j++) {
         const size_t at = (size_t)(i * dim + j);
         /* 64-bit integers differ in what a double does not hold */
@@ -111,18 +197,14 @@ static int convert_rows(struct og_importer *imp, const struct og_piece *p, int64
                         struct og_changed *changed, struct og_err *err)
 {
     const int64_t dim = p->t->columns;
-    const enum og_dtype dtype = to->dtype;
     int rc = 0;
     for (int64_t i = 0; i < n; i++) {
-        for (int64_t j = 0; j < dim; j++)
-            row[j] = (float)og__number_at(p->t->type, p->raw, (size_t)(i * dim + j));
-        if (normalizes(imp, to))
-            normalize(row, dim);
-        int64_t bad = og__store_row(dtype, out, row, (size_t)dim);
+        read_row(imp, p, i, to, row);
+        int64_t bad = og__store_row(to->dtype, out, row, to->scale, (size_t)dim);
         if (bad >= 0)
-            OG_TRY(bad_feature(p->t, first + i, bad, row[bad], dtype, err));
+            OG_TRY(bad_feature(p->t, first + i, bad, row[bad], to->dtype, err));
         if (changed)
-            compare_row(p, first, i, dtype, row, out, changed);
+            compare_row(p, first, i, to, row, out, changed);
         OG_TRY(og__npy_append(w, out, 1, err));
     }
 out:
@@ -134,6 +216,8 @@ static bool may_change(const struct og_importer *imp, const struct og_table *t,
                        const struct place *to)
 {
     const size_t size = og__npy_size(t->type);
+    if (og__dtype_scaled(to->dtype))
+        return !normalizes(imp, to);
     if (normalizes(imp, to) || t->type == og__dtype_stored(to->dtype))
         return false;
     if (to->dtype == OG_F32)
@@ -219,10 +303,15 @@ static int make_features(struct og_importer *imp, struct og_table *t, struct og_
     char file[40];
     int rc;
     to->dim = t->columns;
-    if (imp->opt->link && !to->of_edges)
-        return link_features(imp, t, to, err);
+    if (imp->opt->link && !to->of_edges) {
+        OG_TRY(link_features(imp, t, to, err));
+        OG_TRY(find_scales(imp, t, to, err));
+        return write_scales(imp, to, err);
+    }
     snprintf(file, sizeof(file), "%s.npy", to->array);
     OG_TRY(choose_dtype(imp, t, values, to, err));
+    OG_TRY(find_scales(imp, t, to, err));
+    OG_TRY(write_scales(imp, to, err));
     OG_TRY(og__array_create(&w, imp->dir.temporary, file, og__dtype_stored(to->dtype), 2,
                             t->columns, err));
     OG_TRY(copy_rows(imp, t, to, w, err));
@@ -256,9 +345,11 @@ int og__import_features(struct og_importer *imp, uint32_t group, struct og_table
     if (!t)
         return og__form_of(&imp->graph)->needs_rows ? make_ones(imp, err) : 0;
     OG_TRY(og__import_expect_rows(imp, t, to.rows, "rows", err));
+    to.said = og__scales_array(&imp->graph, group);
     OG_TRY(make_features(imp, t, values, &to, err));
     set_features(imp, group, to.dim, to.dtype);
 out:
+    og__release(imp->budget, to.scale, (size_t)to.dim * sizeof(*to.scale), part);
     return rc;
 }
 

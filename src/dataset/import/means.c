@@ -316,7 +316,7 @@ static void add_slice(void *arg, size_t task, int thread)
     float *x = m->row + (size_t)thread * m->dim;
     for (size_t i = 0; i < j->read.n; i++) {
         const uint32_t wanted = j->first + (uint32_t)i;
-        og__widen(x, j->data + i * row_bytes, m->from->stored, first, n);
+        og__widen(x, j->data + i * row_bytes, m->from->stored, m->from->scale, first, n);
         for (uint32_t k = m->start[wanted]; k < m->start[wanted + 1]; k++) {
             float *sum = m->sum + (size_t)m->node[k] * m->dim + first;
             for (size_t c = 0; c < n; c++)
@@ -370,7 +370,8 @@ static void finish_node(void *arg, size_t task, int thread)
     (void)thread;
     for (size_t c = 0; m->count[v] > 0 && c < m->dim; c++)
         x[c] /= (float)m->count[v];
-    if (og__store_row(m->dtype, m->out + task * m->dim * og__dtype_size(m->dtype), x, m->dim) >= 0)
+    if (og__store_row(m->dtype, m->out + task * m->dim * og__dtype_size(m->dtype), x, NULL,
+                      m->dim) >= 0)
         __atomic_store_n(&m->unfit, m->first + v, __ATOMIC_RELAXED);
 }
 
@@ -479,6 +480,10 @@ int og__import_means(struct og_importer *imp, struct og_err *err)
     if (og__form_of(&imp->graph)->needs_rows)
         return og__fail(err, -EINVAL, "leave out --mean-features",
                         "--mean-features: the graph is homogeneous");
+    const int dtype = imp->opt->feature_dtype;
+    if (imp->opt->feature_scales || (dtype >= 0 && og__dtype_scaled((enum og_dtype)dtype)))
+        return og__fail(err, -EINVAL, "use --feature-dtype f16, without --feature-scales",
+                        "--mean-features: means have no scales of their columns");
     for (;; name++) {
         const size_t len = strcspn(name, ",");
         OG_TRY(make_one(imp, name, len, err));

@@ -72,6 +72,8 @@ out:
     return rc;
 }
 
+static void close_constants(struct og_nn_backend *be);
+
 void og__device_close(struct og_nn_backend *be)
 {
     if (!be)
@@ -80,6 +82,7 @@ void og__device_close(struct og_nn_backend *be)
         be->ops->finish(be->copies, NULL);
     if (be->work)
         be->ops->finish(be->work, NULL);
+    close_constants(be);
     if (be->extra) {
         be->ops->release(be->device, be->extra, be->extra_bytes);
         og__budget_uncharge(be->budget, be->extra_bytes, OG__OPERATORS);
@@ -245,6 +248,55 @@ int og__device_push(struct og_nn_backend *be, void *on_backend, const void *host
     }
 out:
     return rc;
+}
+
+/* ==== constants ==== */
+
+struct og_constant {
+    struct og_constant *next;
+    const void *host;
+    void *copy;
+    size_t bytes;
+};
+
+static int add_constant(struct og_nn_backend *be, const void *host, size_t bytes,
+                        struct og_err *err)
+{
+    struct og_constant *c = malloc(sizeof(*c));
+    int rc;
+    OG_TRY(c ? 0 : og__fail_errno(err, -ENOMEM, NULL, "operators"));
+    *c = (struct og_constant){be->constants, host, NULL, bytes};
+    c->copy = og__device_take(be, bytes, OG__OPERATORS, err);
+    OG_TRY(c->copy ? og__device_push(be, c->copy, host, bytes, err) : -ENOMEM);
+    be->constants = c;
+    return 0;
+out:
+    if (c)
+        og__device_give(be, c->copy, bytes, OG__OPERATORS);
+    free(c);
+    return rc;
+}
+
+int og__device_constant(struct og_nn_backend *be, const void *host, size_t bytes,
+                        const void **on_backend, struct og_err *err)
+{
+    const struct og_constant *c = be->constants;
+    while (c && (c->host != host || c->bytes != bytes))
+        c = c->next;
+    const int rc = c ? 0 : add_constant(be, host, bytes, err);
+    if (rc == 0)
+        *on_backend = (c ? c : be->constants)->copy;
+    return rc;
+}
+
+static void close_constants(struct og_nn_backend *be)
+{
+    while (be->constants) {
+        struct og_constant *c = be->constants;
+        be->constants = c->next;
+        og__device_give(be, c->copy, c->bytes, OG__OPERATORS);
+        free(c);
+    }
 }
 
 int og__device_clear(struct og_nn_backend *be, void *on_backend, size_t bytes, struct og_err *err)

@@ -24,7 +24,8 @@ struct og_nn_backend {
     char *scratch; /* the caller's: planned for operators on batches of that size */
     char *extra;   /* memory taken beyond the plan; NULL: none */
     size_t scratch_bytes, extra_bytes;
-    size_t library; /* device memory that the device's library takes */
+    size_t library;                /* device memory that the device's library takes */
+    struct og_constant *constants; /* copied so far, the newest first */
 };
 
 int og__device_open(struct og_nn_backend **out, const struct og_device_ops *ops, int number,
@@ -44,6 +45,8 @@ int og__device_fetch(struct og_nn_backend *be, void *host, const void *on_backen
                      struct og_err *err);
 int og__device_push(struct og_nn_backend *be, void *on_backend, const void *host, size_t bytes,
                     struct og_err *err);
+int og__device_constant(struct og_nn_backend *be, const void *host, size_t bytes,
+                        const void **on_backend, struct og_err *err);
 int og__device_clear(struct og_nn_backend *be, void *on_backend, size_t bytes, struct og_err *err);
 int og__device_number(struct og_nn_backend *be, uint32_t *on_backend, uint32_t n,
                       struct og_err *err);

@@ -78,8 +78,16 @@ OG_ON_DEVICE float og_of_half(uint16_t h)
     return og_of_bits(og_bits_of(scaled) | whole | (uint32_t)(h & 0x8000) << 16);
 }
 
-/* Element j of a row as stored. Rows are aligned to their elements. */
-OG_ON_DEVICE float og_element(const char *row, uint32_t j, int dtype)
+/* As in dataset/convert.h. */
+OG_ON_DEVICE float og_of_e4m3(uint8_t b)
+{
+    const float scaled = og_of_bits((uint32_t)(b & 0x7f) << 20) * 0x1p120f;
+    const uint32_t none = (b & 0x7f) == 0x7f ? 0x7fc00000u : 0;
+    return og_of_bits(og_bits_of(scaled) | none | (uint32_t)(b & 0x80) << 24);
+}
+
+/* Element j of a row of x, as stored and widened. Rows are aligned to their elements. */
+OG_ON_DEVICE float og_element_of(const char *row, uint32_t j, int dtype, const float *scale)
 {
     if (dtype == OG_F32)
         return ((const float *)(const void *)row)[j];
@@ -87,7 +95,16 @@ OG_ON_DEVICE float og_element(const char *row, uint32_t j, int dtype)
         return og_of_half(((const uint16_t *)(const void *)row)[j]);
     if (dtype == OG_BF16)
         return og_of_bits((uint32_t)((const uint16_t *)(const void *)row)[j] << 16);
+    if (dtype == OG_I8)
+        return og_times((float)((const int8_t *)row)[j], scale[j]);
+    if (dtype == OG_E4M3)
+        return og_times(og_of_e4m3(((const uint8_t *)row)[j]), scale[j]);
     return (float)((const uint8_t *)row)[j];
+}
+
+OG_ON_DEVICE float og_element(const struct og_rows *x, const char *row, uint32_t j)
+{
+    return og_element_of(row, j, x->dtype, x->scale);
 }
 
 /* Loads that a lane issues before it uses one: a GPU's bandwidth needs many loads in flight. */
@@ -95,15 +112,15 @@ enum { OG_PREFETCHED = 4 };
 
 /* Elements j, j + OG_LANES, ... of a row; 0 from dim on. The dtype is tested once, so that nothing
  * is between the loads. */
-OG_ON_DEVICE void og_elements(float x[OG_PREFETCHED], const char *row, uint32_t j, uint32_t dim,
-                              int dtype)
+OG_ON_DEVICE void og_elements(float to[OG_PREFETCHED], const struct og_rows *x, const char *row,
+                              uint32_t j, uint32_t dim)
 {
-    if (dtype == OG_F32)
+    if (x->dtype == OG_F32)
         for (uint32_t k = 0; k < OG_PREFETCHED; k++)
-            x[k] = j + k * OG_LANES < dim ? og_element(row, j + k * OG_LANES, OG_F32) : 0;
+            to[k] = j + k * OG_LANES < dim ? og_element_of(row, j + k * OG_LANES, OG_F32, NULL) : 0;
     else
         for (uint32_t k = 0; k < OG_PREFETCHED; k++)
-            x[k] = j + k * OG_LANES < dim ? og_element(row, j + k * OG_LANES, dtype) : 0;
+            to[k] = j + k * OG_LANES < dim ? og_element(x, row, j + k * OG_LANES) : 0;
 }
 
 /* Element j of a row after dropout: og__dropout_row (nn/kernels.h), one element at a time. Its

@@ -13,7 +13,7 @@ OG_KERNEL(og__k_scores, og_k_scores)
     if (there) {
         const char *z = og_row_of(&op->z, r);
         for (uint32_t j = og_lane(); j < op->width; j += OG_LANES)
-            sum += og_element(z, first + j, op->z.dtype) * op->att[h * op->width + j];
+            sum += og_element(&op->z, z, first + j) * op->att[h * op->width + j];
     }
     sum = og_warp_sum(sum);
     if (there && og_lane() == 0)
@@ -114,7 +114,7 @@ OG_KERNEL(og__k_coefficients, og_k_attend)
 /* Element j of all heads of z[u] + z_dst[v]. */
 OG_ON_DEVICE float sum_at(const struct og_k_attend *a, uint32_t v, uint32_t u, uint32_t j)
 {
-    return og_element(og_row_of(&a->op.z, u), j, a->op.z.dtype) +
+    return og_element(&a->op.z, og_row_of(&a->op.z, u), j) +
            a->op.z_dst[(size_t)v * (uint32_t)a->op.z.dim + j];
 }
 
@@ -166,7 +166,7 @@ OG_ON_DEVICE float attended(const struct og_k_attend *a, uint32_t v, uint32_t h,
     for (uint32_t i = 0; i < n_of(a, v); i++)
         if (counts(a, v, i))
             sum += p[(size_t)i * heads] *
-                   og_element(og_row_of(&a->op.z, source_of(a, v, i)), column, a->op.z.dtype);
+                   og_element(&a->op.z, og_row_of(&a->op.z, source_of(a, v, i)), column);
     return sum;
 }
 
@@ -204,7 +204,7 @@ OG_KERNEL(og__k_attend_slopes, og_k_attend_back)
             const uint32_t from_dy = a->op.average ? 0 : h * width;
             float sum = 0;
             for (uint32_t j = og_lane(); j < width; j += OG_LANES)
-                sum += og_element(z, from_z + j, a->op.z.dtype) * share * dy[from_dy + j];
+                sum += og_element(&a->op.z, z, from_z + j) * share * dy[from_dy + j];
             sum = og_warp_sum(sum);
             if (og_lane() > 0)
                 continue;
@@ -331,7 +331,7 @@ OG_KERNEL(og__k_vector_parts, og_k_attend_back)
         if (j >= f && !is_both(a, u))
             break;
         const float slope = j < f ? op->from[u * heads + h] : a->op.score_dst[u * heads + h];
-        sum += (double)(slope * og_element(og_row_of(&a->op.z, u), column, a->op.z.dtype));
+        sum += (double)(slope * og_element(&a->op.z, og_row_of(&a->op.z, u), column));
     }
     op->part[(size_t)part * 2 * f + j] = sum;
 }
@@ -464,7 +464,7 @@ OG_KERNEL(og__k_pool_max, og_k_pool_max)
         uint32_t from = OG__NOWHERE;
         for (uint32_t e = b->indptr[v]; e < b->indptr[v + 1]; e++) {
             const float x = (b->weight ? b->weight[e] : 1) *
-                            og_element(og_row_of(&op->x, b->src[e]), j, op->x.dtype);
+                            og_element(&op->x, og_row_of(&op->x, b->src[e]), j);
             if (from == OG__NOWHERE || x > most || x != x) { /* NaN stays NaN */
                 most = x;
                 from = b->weight ? e : b->src[e];

@@ -31,8 +31,7 @@ OG_ON_DEVICE void ask_for_edges(struct edges *of, const struct og_k_aggregate *o
         const bool counts = e + i < end && (!loop || s->diagonal || of->to[i] != r);
         of->dim[i] = counts ? (uint32_t)op->x.dim : 0;
         of->times[i] = counts ? weight_of(s, e + i) * right_of(s, of->to[i]) : 0;
-        og_elements(of->x[i], counts ? og_row_of(&op->x, of->to[i]) : NULL, j, of->dim[i],
-                    op->x.dtype);
+        og_elements(of->x[i], &op->x, counts ? og_row_of(&op->x, of->to[i]) : NULL, j, of->dim[i]);
     }
 }
 
@@ -45,8 +44,7 @@ OG_ON_DEVICE void add_up(float sum[OG_PREFETCHED], const struct og_k_aggregate *
     const float weight = loop && s->loop ? s->loop[r] : 1;
     const float own = loop ? (s->eps ? 1 + *s->eps : 1) * weight * right_of(s, r) : 0;
     struct edges of;
-    og_elements(sum, loop ? og_row_of(&op->x, r) : NULL, j, loop ? (uint32_t)op->x.dim : 0,
-                op->x.dtype);
+    og_elements(sum, &op->x, loop ? og_row_of(&op->x, r) : NULL, j, loop ? (uint32_t)op->x.dim : 0);
     for (uint32_t k = 0; k < OG_PREFETCHED; k++)
         sum[k] = loop ? own * sum[k] : 0;
     for (uint32_t e = s->indptr[r]; e < s->indptr[r + 1]; e += OG_PREFETCHED) {
@@ -82,7 +80,7 @@ OG_KERNEL(og__k_widen, og_k_widen)
     const char *x = og_row_of(&op->x, op->first + og_warp());
     float *y = op->y + og_warp() * op->ld;
     for (uint32_t j = og_lane(); j < (uint32_t)op->x.dim; j += OG_LANES)
-        y[j] = (op->add ? y[j] : 0) + og_element(x, j, op->x.dtype);
+        y[j] = (op->add ? y[j] : 0) + og_element(&op->x, x, j);
 }
 
 OG_KERNEL(og__k_put, og_put)
@@ -92,7 +90,7 @@ OG_KERNEL(og__k_put, og_put)
         return;
     const char *x = og_row_of(&op->x, i);
     for (uint32_t j = og_lane(); j < dim; j += OG_LANES)
-        op->to[(size_t)op->place[i] * dim + j] = og_element(x, j, op->x.dtype);
+        op->to[(size_t)op->place[i] * dim + j] = og_element(&op->x, x, j);
 }
 
 /* ==== end of a product ==== */
@@ -189,7 +187,7 @@ OG_KERNEL(og__k_dot_parts, og_k_dot)
     for (uint32_t r = og_part_start(op->op.rows, op->n_parts, part); r < end; r++)
         for (uint32_t j = og_thread(); j < dim; j += OG_THREADS)
             sum += (double)(op->op.a[(size_t)r * dim + j] *
-                            og_element(og_row_of(&op->op.x, r), j, op->op.x.dtype));
+                            og_element(&op->op.x, og_row_of(&op->op.x, r), j));
     mine[og_thread()] = sum;
     og_synchronize();
     if (og_thread() > 0)

@@ -441,7 +441,8 @@ static int upload(struct og_device_row_store *t, const struct og_upload *b, stru
                                  .stride = b->x.stride,
                                  .n = b->x.n,
                                  .dim = b->x.dim,
-                                 .dtype = b->x.dtype};
+                                 .dtype = b->x.dtype,
+                                 .scale = b->x.scale}; /* of the host: og__upload_rows */
 out:
     return rc;
 }

@@ -81,12 +81,12 @@ static const struct og_sampling_ops samplers = {og__device_sampler_open, og__dev
         .rows = &og__device_rows, .samplers = &samplers, .sums = &og__device_sums,                 \
         .open = (opens), .close = og__device_close, .bound = og__device_bound,                     \
         .await = og__device_await, .own_bytes = og__device_own_bytes, .memory = og__device_memory, \
-        .fetch = og__device_fetch, .push = og__device_push, .clear = og__device_clear,             \
-        .number = og__device_number, .room_bytes = room_bytes, .gather = og__device_gather,        \
-        .set_scratch = og__device_set_scratch, .scratch_bytes = og__device_scratch_bytes,          \
-        .partial_bytes = partial_bytes, .column_bytes = column_bytes,                              \
-        .packed_bytes = packed_bytes, .pack = pack, .scale = og__device_scale,                     \
-        .transpose = og__device_transpose, .affine = og__device_affine,                            \
+        .fetch = og__device_fetch, .push = og__device_push, .constant = og__device_constant,       \
+        .clear = og__device_clear, .number = og__device_number, .room_bytes = room_bytes,          \
+        .gather = og__device_gather, .set_scratch = og__device_set_scratch,                        \
+        .scratch_bytes = og__device_scratch_bytes, .partial_bytes = partial_bytes,                 \
+        .column_bytes = column_bytes, .packed_bytes = packed_bytes, .pack = pack,                  \
+        .scale = og__device_scale, .transpose = og__device_transpose, .affine = og__device_affine, \
         .weight_grad = og__device_weight_grad, .dot = og__device_dot, .attend = og__device_attend, \
         .attend_back = og__device_attend_back, .fold = og__device_fold,                            \
         .fold_back = og__device_fold_back, .put = og__device_put, .mix = og__device_mix,           \
