@@ -28,6 +28,7 @@ enum og_edge_weights_kind {
  * known. */
 enum og_edge_features_kind { OG_EDGE_FEATURES_OFF, OG_EDGE_FEATURES_ON, OG_EDGE_FEATURES_AUTO };
 enum og_norm_kind { OG_NORM_NONE, OG_NORM_BATCH, OG_NORM_LAYER };
+enum og_compute_kind { OG_COMPUTE_F32, OG_COMPUTE_BF16, OG_COMPUTE_TF32 };
 enum og_sampler_kind {
     OG_SAMPLER_UNIFORM,
     OG_SAMPLER_WEIGHTED,

@@ -3,7 +3,7 @@
 #include "bench/bench.h"
 #include "bench/onednn.h"
 #include "nn/ops.h"
-#include "options/fields.h"
+#include "options/options.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +18,7 @@ struct bench {
     struct og_pool *pool;
     const struct og_nn_ops *ops;
     struct og_nn_backend *be;
+    int compute;
     struct og_arena memory;
 };
 
@@ -41,6 +42,7 @@ static int open_bench(struct bench *b, const struct og_bench_product *p, struct 
     int rc;
     OG_TRY(og__arena_init(&b->memory, og__host_memory(NULL), bytes, "bench", err));
     OG_TRY(b->ops->open(&b->be, 0, b->pool, NULL, err));
+    b->ops->set_compute(b->be, b->compute);
     b->ops->set_scratch(b->be, og__arena_take(&b->memory, scratch), scratch,
                         og__arena_take(&b->memory, partial));
 out:
@@ -159,17 +161,19 @@ int og__bench_gemm(int dim, int classes, const struct og_options *opt, char **ou
                    struct og_err *err)
 {
     int rc = 0;
-    struct bench b = {.ops = &og__ops_cpu};
+    struct bench b = {.ops = &og__ops_cpu, .compute = opt->compute};
     json_t *rows = json_array(), *all = NULL;
     char *text = NULL;
     if (out)
         *out = NULL;
+    OG_TRY(b.ops->check_compute(b.compute, err));
     int threads = opt->threads > 0 ? opt->threads : og__cpu_count();
     OG_TRY(og__pool_open(&b.pool, threads, err));
     OG_TRY(measure_layer(&b, dim, opt->hidden, true, rows, err));
     OG_TRY(measure_layer(&b, opt->hidden, opt->hidden, false, rows, err));
     OG_TRY(measure_layer(&b, opt->hidden, classes, false, rows, err));
-    all = json_pack("{s:i,s:O}", "threads", threads, "rows", rows);
+    all = json_pack("{s:i,s:s,s:O}", "threads", threads, "compute",
+                    og__option_word("compute", b.compute), "rows", rows);
     text = og__json_print(all, JSON_INDENT(2) | JSON_REAL_PRECISION(5));
     if (!text)
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "bench gemm"));

@@ -1,5 +1,6 @@
 /* The device for CUDA: memory, streams and events of the runtime, products by cuBLASLt, sorts by
  * CUB. Kernels come from a table by number, supplied by the code that owns them. */
+#include "base/choices.h"
 #include "device/nccl.h"
 
 #include <cublasLt.h>
@@ -375,12 +376,20 @@ static void release(struct product *p)
             return rc_;               \
     } while (0)
 
+/* cuBLASLt rounds the operands itself. */
+static cublasComputeType_t compute_type(int compute)
+{
+    return compute == OG_COMPUTE_BF16   ? CUBLAS_COMPUTE_32F_FAST_16BF
+           : compute == OG_COMPUTE_TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                        : CUBLAS_COMPUTE_32F;
+}
+
 static int describe(struct product *p, const struct og_product_of *op, struct og_err *err)
 {
     const cublasOperation_t first = op->b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
     const cublasOperation_t second = op->a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
     const cublasLtEpilogue_t bias = CUBLASLT_EPILOGUE_BIAS;
-    LT_TRY(cublasLtMatmulDescCreate(&p->of, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+    LT_TRY(cublasLtMatmulDescCreate(&p->of, compute_type(op->compute), CUDA_R_32F));
     LT_TRY(cublasLtMatmulDescSetAttribute(p->of, CUBLASLT_MATMUL_DESC_TRANSA, &first,
                                           sizeof(first)));
     LT_TRY(cublasLtMatmulDescSetAttribute(p->of, CUBLASLT_MATMUL_DESC_TRANSB, &second,
@@ -426,7 +435,11 @@ static int choose(struct product *p, const struct og_device *d, const struct og_
         p->within, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &c, sizeof(c)));
     LT_TRY(cublasLtMatmulAlgoGetHeuristic(d->blas, p->of, p->first, p->second, p->c, p->c,
                                           p->within, 1, out, &n));
-    return n > 0 ? 0 : fail(err, -ENOTSUP, "product", "cuBLASLt has no algorithm for it");
+    return n > 0 ? 0
+                 : fail(err, -ENOTSUP, "product",
+                        op->compute == OG_COMPUTE_F32
+                            ? "cuBLASLt has no algorithm for it"
+                            : "cuBLASLt has no algorithm for it, use --compute f32");
 }
 
 static int multiply(struct product *p, struct og_stream *s, const struct og_product_of *op,

@@ -50,13 +50,16 @@ struct og_launch {
 };
 enum { OG__MOST_THREADS = 256, OG__MOST_ARGS = 1024 };
 
-/* The product c[m, n] = op(a) op(b) + bias + (add ? c : 0), all f32, row-major; op transposes. No
- * TF32; the shape alone selects the algorithm. */
+/* The product c[m, n] = op(a) op(b) + bias + (add ? c : 0), all f32, row-major; op transposes. With
+ * another `compute` a and b are rounded to it first. Shape and `compute` alone select the
+ * algorithm.
+ */
 struct og_product_of {
     uint32_t m, n, k;
     const float *a, *b; /* [m, k], or [k, m] transposed; [k, n], or [n, k] transposed */
     size_t lda, ldb, ldc;
     bool a_transposed, b_transposed, add;
+    int compute;       /* enum og_compute_kind */
     const float *bias; /* [n], or NULL */
     float *c;
 };

@@ -3,6 +3,7 @@
 #include "device/virtual.h"
 
 #include "base/base.h"
+#include "base/choices.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,30 @@ OG_CLONES static void add_scaled(float *restrict c, float a, const float *restri
 {
     for (size_t j = 0; j < n; j++)
         c[j] += a * b[j];
+}
+
+/* Rounds to nearest, ties to even, to a mantissa without its last bits. NaN stays NaN, and a number
+ * beyond the largest becomes infinity. */
+static void round_off(float *x, size_t n, unsigned bits)
+{
+    const uint32_t half = 1u << (bits - 1);
+    for (size_t i = 0; i < n; i++) {
+        uint32_t b;
+        memcpy(&b, &x[i], sizeof(b));
+        b = (b & 0x7fffffff) > 0x7f800000 ? b : (b + half - 1 + (b >> bits & 1)) & ~(2 * half - 1);
+        memcpy(&x[i], &b, sizeof(b));
+    }
+}
+
+/* A matrix without gaps between rows, rounded. */
+static float *rounded(const float *x, size_t rows, size_t cols, size_t ld, int compute)
+{
+    float *y = malloc(OG_MAX(rows * cols, (size_t)1) * sizeof(*y));
+    for (size_t i = 0; y && i < rows; i++)
+        memcpy(y + i * cols, x + i * ld, cols * sizeof(*y));
+    if (y)
+        round_off(y, rows * cols, compute == OG_COMPUTE_BF16 ? 16 : 13);
+    return y;
 }
 
 /* Over k in turn. */
@@ -37,7 +62,7 @@ static float *turned(const struct og_product_of *p)
     return b;
 }
 
-int og__virtual_multiply(const struct og_product_of *p, struct og_err *err)
+static int multiply(const struct og_product_of *p, struct og_err *err)
 {
     float *b = p->b_transposed ? turned(p) : NULL;
     if (p->b_transposed && !b)
@@ -46,6 +71,23 @@ int og__virtual_multiply(const struct og_product_of *p, struct og_err *err)
         multiply_row(p, i, b ? b : p->b, b ? p->n : p->ldb);
     free(b);
     return 0;
+}
+
+int og__virtual_multiply(const struct og_product_of *p, struct og_err *err)
+{
+    struct og_product_of q = *p;
+    if (p->compute == OG_COMPUTE_F32)
+        return multiply(p, err);
+    q.lda = p->a_transposed ? p->m : p->k;
+    q.ldb = p->b_transposed ? p->k : p->n;
+    float *a = rounded(p->a, p->a_transposed ? p->k : p->m, q.lda, p->lda, p->compute);
+    float *b = rounded(p->b, p->b_transposed ? p->n : p->k, q.ldb, p->ldb, p->compute);
+    q.a = a;
+    q.b = b;
+    int rc = a && b ? multiply(&q, err) : og__fail_errno(err, -ENOMEM, NULL, "a product");
+    free(a);
+    free(b);
+    return rc;
 }
 
 /* ==== sorts ==== */

@@ -77,6 +77,8 @@ char *og__infer_numbers(struct og_inference *f, struct og_err *err)
     if (c->edge_weights != OG_EDGE_WEIGHTS_OFF)
         all = og__json_with(all, "edge_weights",
                             json_string(og__option_word("edge-weights", c->edge_weights)));
+    if (c->compute != OG_COMPUTE_F32)
+        all = og__json_with(all, "compute", json_string(og__option_word("compute", c->compute)));
     if (f->needed.bits)
         all = og__json_with(
             all, "nodes",

@@ -53,7 +53,7 @@ int og__checkpoint_write(const char *path, struct og_model *m, const struct og_o
     for (int i = 0; i < NUMBERS; i++)
         snprintf(number[i], sizeof(number[i]), "%d", numbers[i]);
     struct og_option_texts texts;
-    struct og_metadata metadata[MODEL_KEYS + OG__SAID_OPTIONS] = {
+    struct og_metadata metadata[MODEL_KEYS + 1 + OG__SAID_OPTIONS] = {
         {"format", "pt"},
         {"model", (char *)og__option_word("model", config->kind)},
         {"layers", number[0]},
@@ -69,6 +69,9 @@ int og__checkpoint_write(const char *path, struct og_model *m, const struct og_o
     };
     struct og_tensors t = {
         .tensor = calloc(n, sizeof(*t.tensor)), .metadata = metadata, .n_metadata = MODEL_KEYS};
+    if (config->compute != OG_COMPUTE_F32)
+        metadata[t.n_metadata++] =
+            (struct og_metadata){"compute", (char *)og__option_word("compute", config->compute)};
     if (trained)
         og__checkpoint_say_options(&t, trained, og__of_pairs(config), &texts);
     if (!t.tensor)

@@ -40,6 +40,9 @@ OG_MUST_CHECK int og__checkpoint_targets(const char *path, char **types, struct 
  */
 OG_MUST_CHECK int og__checkpoint_sampler(const char *path, struct og_options *opt,
                                          const struct og_log *log, struct og_err *err);
+/* --compute likewise. */
+OG_MUST_CHECK int og__checkpoint_compute(const char *path, struct og_options *opt,
+                                         const struct og_log *log, struct og_err *err);
 /* Was the model trained with --time? */
 OG_MUST_CHECK int og__checkpoint_timed(const char *path, bool *timed, struct og_err *err);
 /* -ENOTSUP for such a model, where neighbours of any time are taken. */

@@ -1,5 +1,5 @@
-/* Options that a checkpoint stores: those of the sampler. For links also what decided which edges
- * were held out. */
+/* Options that a checkpoint stores: those of the sampler, and --compute. For links also what
+ * decided which edges were held out. */
 #include "learn/checkpoint_parts.h"
 
 #include "dataset/edge_split.h"
@@ -66,8 +66,8 @@ void og__checkpoint_say_options(struct og_tensors *t, const struct og_options *t
 
 /* ---- the sampler ---- */
 
-static int take_sampler_option(const struct og_tensors *t, const char *name, const char *path,
-                               struct og_options *opt, struct og_err *err)
+static int take_option(const struct og_tensors *t, const char *name, const char *path,
+                       struct og_options *opt, struct og_err *err)
 {
     char hint[64];
     struct og_err why = {0};
@@ -88,10 +88,10 @@ int og__checkpoint_sampler(const char *path, struct og_options *opt, const struc
         return rc;
     const char *names[MOST_SAMPLER_OPTIONS];
     if (!opt->disjoint && opt->time == OG_TIMES_OFF) /* which have a sampler of their own */
-        OG_TRY(take_sampler_option(&f.all, "sampler", path, opt, err));
+        OG_TRY(take_option(&f.all, "sampler", path, opt, err));
     const size_t n = list_sampler_options(opt, names);
     for (size_t i = 0; i < n; i++)
-        OG_TRY(take_sampler_option(&f.all, names[i], path, opt, err));
+        OG_TRY(take_option(&f.all, names[i], path, opt, err));
     if (opt->edge_weights == OG_EDGE_WEIGHTS_AUTO) /* the file does not name weights */
         opt->edge_weights = OG_EDGE_WEIGHTS_OFF;
     if (opt->sampler != sampler)
@@ -101,6 +101,22 @@ int og__checkpoint_sampler(const char *path, struct og_options *opt, const struc
         og__say(log, OG__INFO, "%s: trained with --edge-weights %s, which is taken here as well",
                 path, og__option_word("edge-weights", opt->edge_weights));
 out:
+    og__tensors_close(&f);
+    return rc;
+}
+
+int og__checkpoint_compute(const char *path, struct og_options *opt, const struct og_log *log,
+                           struct og_err *err)
+{
+    struct og_tensors_file f;
+    const int compute = opt->compute;
+    int rc = og__tensors_open(&f, path, err);
+    if (rc < 0)
+        return rc;
+    rc = take_option(&f.all, "compute", path, opt, err);
+    if (opt->compute != compute)
+        og__say(log, OG__INFO, "%s: trained with --compute %s, which is taken here as well", path,
+                og__option_word("compute", opt->compute));
     og__tensors_close(&f);
     return rc;
 }

@@ -120,6 +120,7 @@ int og__learner_shape(struct og_workload *f, const struct og_config *config,
     f->shape.task = opt->task;
     f->shape.loss = opt->loss;
     f->shape.gamma = opt->focal_gamma;
+    f->shape.compute = opt->compute;
     f->shape.label_smoothing = opt->label_smoothing;
     f->shape.edge_weights = og__edge_weights(opt);
     f->shape.edge_dim = width_of_edges(f);
@@ -155,6 +156,10 @@ int og__learner_begin(struct og_learner *l, const struct og_config *config, stru
     if (og__has_tiers(config))
         l->devices.n = OG_MIN(l->devices.n, og__trainers_keepers(&config->opt));
     OG_TRY(og__nn_find(&l->ops, config->opt.device, err));
+    OG_TRY(l->ops->check_compute(config->opt.compute, err));
+    const char *remark = l->ops->compute_remark(config->opt.compute);
+    if (remark && config->want & OG__WANT_TRAINING)
+        og__say(&config->log, OG__INFO, "%s", remark);
     for (int i = 0; i < l->devices.n; i++)
         OG_TRY(og__nn_warm_up(l->ops, l->devices.number[i], pool, err));
 out:

@@ -78,6 +78,29 @@ void og__cpu_close(struct og_nn_backend *be)
     free(be);
 }
 
+int og__cpu_check_compute(int compute, struct og_err *err)
+{
+    if (compute == OG_COMPUTE_F32 || (compute == OG_COMPUTE_BF16 && og__products_take_bf16()))
+        return 0;
+    return og__fail(err, -ENOTSUP, "use --compute f32",
+                    compute == OG_COMPUTE_BF16
+                        ? "--compute bf16: this CPU has neither AVX512-BF16 nor AMX-BF16"
+                        : "--compute tf32: CPUs do not have it, only GPUs");
+}
+
+void og__cpu_set_compute(struct og_nn_backend *be, int compute)
+{
+    be->bf16 = compute == OG_COMPUTE_BF16;
+}
+
+const char *og__cpu_compute_remark(int compute)
+{
+    return compute == OG_COMPUTE_F32 || og__products_have_amx()
+               ? NULL
+               : "--compute bf16: this CPU has no AMX, so products may be slower than in f32; "
+                 "`outgrow bench gemm --compute bf16` compares them";
+}
+
 /* ==== memory: host memory ==== */
 
 struct og_memory og__cpu_memory(const struct og_nn_backend *be)

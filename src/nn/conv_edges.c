@@ -46,7 +46,7 @@ int og__model_check_backend(const struct og_model_config *c, const struct og_nn_
     const bool dots = og__conv_of(c)->needs_dots;
     const bool reads = og__sees_edges(c) || c->pair_dim > 0;
     if ((!reads || ops->edge_fill) && (!dots || ops->dots))
-        return 0;
+        return ops->check_compute(c->compute, err);
     return og__fail(err, -ENOTSUP, "use --device cpu",
                     dots ? "--model %s: the backend %s does not have it yet"
                          : "--model %s: the backend %s does not use features of edges yet",

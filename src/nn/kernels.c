@@ -212,16 +212,48 @@ void og__aggregate_row(const struct og_sparse *s, const struct og_rows *x, uint3
         scale_row(y, s->left[r], (size_t)x->dim);
 }
 
+/* Prefetches the first rows of a gather, then those ahead of row i. */
+INLINE void fetch_ahead(const struct og_rows *x, uint32_t r0, uint32_t n, uint32_t i,
+                        uint32_t ahead)
+{
+    for (uint32_t k = 0; x->index && i == 0 && k < ahead; k++)
+        fetch_row(x, r0 + k);
+    if (x->index && i + ahead < n)
+        fetch_row(x, r0 + i + ahead);
+}
+
 void og__gather(float *y, const struct og_rows *x, uint32_t r0, uint32_t n, size_t first,
                 size_t width)
 {
-    uint32_t ahead = OG_MIN(og__prefetch_distance(x), n);
-    for (uint32_t i = 0; x->index && i < ahead; i++)
-        fetch_row(x, r0 + i);
+    const uint32_t ahead = OG_MIN(og__prefetch_distance(x), n);
     for (uint32_t i = 0; i < n; i++) {
-        if (x->index && i + ahead < n)
-            fetch_row(x, r0 + i + ahead);
+        fetch_ahead(x, r0, n, i, ahead);
         og__row_widen(y + i * width, x, og__row(x, r0 + i), first, width);
+    }
+}
+
+static void round_row(uint16_t *y, const struct og_rows *x, const void *row, size_t first, size_t n,
+                      float *wide)
+{
+    const char *from = (const char *)row + first * og__dtype_size(x->dtype);
+    if (x->dtype == OG_BF16) {
+        memcpy(y, from, n * sizeof(*y));
+        return;
+    }
+    if (x->dtype != OG_F32) {
+        og__row_widen(wide, x, row, first, n);
+        from = (const char *)wide;
+    }
+    og__narrow_to_bfloat(from, n, y);
+}
+
+void og__gather_bf16(uint16_t *y, const struct og_rows *x, uint32_t r0, uint32_t n, size_t first,
+                     size_t width, float *row)
+{
+    const uint32_t ahead = OG_MIN(og__prefetch_distance(x), n);
+    for (uint32_t i = 0; i < n; i++) {
+        fetch_ahead(x, r0, n, i, ahead);
+        round_row(y + i * width, x, og__row(x, r0 + i), first, width, row);
     }
 }
 

@@ -10,6 +10,10 @@
 void og__gather(float *y, const struct og_rows *x, uint32_t r0, uint32_t n, size_t first,
                 size_t width);
 
+/* The same as bfloat16, rounded to nearest, ties to even; `row` has room for `width` floats. */
+void og__gather_bf16(uint16_t *y, const struct og_rows *x, uint32_t r0, uint32_t n, size_t first,
+                     size_t width, float *row);
+
 /* Prefetch a row that is needed soon; and the number of rows to prefetch ahead. */
 void og__fetch_row(const struct og_rows *x, uint32_t i);
 uint32_t og__prefetch_distance(const struct og_rows *x);

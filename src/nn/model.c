@@ -557,6 +557,7 @@ int og__model_create_on(struct og_model **out, const struct og_nn_ops *ops, int 
     m->ops = ops;
     m->threads = og__pool_threads(pool);
     OG_TRY(ops->open(&m->backend, number, pool, b, err));
+    ops->set_compute(m->backend, config->compute);
     m->own = ops->memory(m->backend);
     m->ends = &og__ends_of_layers;
     OG_TRY(og__in_parts(config) ? og__relational_open(&m->relational, m, b, err) : 0);

@@ -49,6 +49,7 @@ struct og_model_config {
     const struct og_weight_sums *weights; /* where degrees are sums of weights; borrowed */
     int bases;     /* R-GCN: bases of the relations' matrices; 0: a matrix per relation */
     int norm;      /* enum og_norm_kind, after each hidden layer */
+    int compute;   /* enum og_compute_kind: operands of products */
     bool residual; /* each layer's input is added to its output */
     int edge_dim;  /* width of rows of edges, for models that see them; 0: they do not */
     int pair_dim; /* of labelled edges: width of their own rows, which the decoder reads; 0: none */

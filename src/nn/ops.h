@@ -1,6 +1,7 @@
 /* The operators that models are made of, as one table per backend.
  *
  *     ops_cpu.c         row blocks under a thread pool, oneDNN products, vector kernels;
+ *     tiles.c           operands of products
  *     attention.c       and mix.c, blend.c, pool_max.c, finish.c: the operators of those names
  *     edges.c           and dots.c: the operators of rows of edges
  *     pairs.c           links and regression
@@ -20,7 +21,10 @@
  * when it returns.
  *
  * Letters as in nn.h. All matrices are row-major f32 without gaps between rows. Inputs are an
- * exception: they are og_rows and widened tile by tile. */
+ * exception: they are og_rows and widened tile by tile.
+ *
+ * By og_compute_kind the operands of matrix products are rounded, tile by tile. Sums, `keep`, bias
+ * and all other operators are f32. */
 #ifndef OG_NN_OPS_H
 #define OG_NN_OPS_H
 
@@ -716,6 +720,11 @@ struct og_nn_ops {
     int (*open)(struct og_nn_backend **out, int number, struct og_pool *pool, struct og_budget *b,
                 struct og_err *err);
     void (*close)(struct og_nn_backend *be); /* NULL: no-op */
+    /* Whether products can have such operands (enum og_compute_kind); -ENOTSUP with the reason.
+     * Choose them, before anything is packed; at first they are f32. */
+    int (*check_compute)(int compute, struct og_err *err);
+    void (*set_compute)(struct og_nn_backend *be, int compute);
+    const char *(*compute_remark)(int compute); /* what users should know of it here, or NULL */
     size_t (*own_bytes)(int threads);
     /* Own memory that it takes in addition to requests; NULL: none, or host memory. */
     size_t (*device_own_bytes)(void);

@@ -1,8 +1,5 @@
-/* The operators on the CPU: blocks of 64 rows are tasks of the pool.
- *
- * A tile of a dense input is used directly. Otherwise it is made in scratch: gathered and widened,
- * or aggregated. The last, partial block is always made in scratch and padded with zeros. Every
- * product then has the same height, and matrices need no padding. */
+/* The operators on the CPU: blocks of 64 rows are tasks of the pool. Operands of products are tiles
+ * (tiles.c). */
 #include "nn/ops_cpu.h"
 
 #include "nn/kernels.h"
@@ -28,55 +25,14 @@ static int cpu_pack(struct og_nn_backend *be, struct og_weight **w, size_t n, st
     for (size_t i = 0; i < n; i++) {
         const struct og_weight *p = w[i];
         if (p->packed[OG__FORWARD])
-            OG_TRY(og__product_pack(be->products, p->value, p->n_in, p->n_out, 1, p->n_in,
+            OG_TRY(og__product_pack(be->products, p->value, p->n_in, p->n_out, 1, p->n_in, be->bf16,
                                     p->packed[OG__FORWARD], err));
         if (p->packed[OG__BACKWARD])
-            OG_TRY(og__product_pack(be->products, p->value, p->n_out, p->n_in, p->n_in, 1,
+            OG_TRY(og__product_pack(be->products, p->value, p->n_out, p->n_in, p->n_in, 1, be->bf16,
                                     p->packed[OG__BACKWARD], err));
     }
 out:
     return rc;
-}
-
-/* ==== tiles ==== */
-
-static bool lies_densely(const struct og_rows *x)
-{
-    return x->dtype == OG_F32 && !x->index && x->n_more == 0 &&
-           x->stride == (size_t)x->dim * sizeof(float) && (uintptr_t)x->base % sizeof(float) == 0;
-}
-
-/* The tile and its row length of columns [first, first + width), for `height` rows from r0. Rows
- * from n on do not exist and are zero. */
-static const float *tile_of(const struct og_rows *x, uint32_t r0, uint32_t n, uint32_t height,
-                            int first, int width, float *scratch, int *ld)
-{
-    if (n == height && lies_densely(x)) {
-        *ld = x->dim;
-        return (const float *)(const void *)x->base + (size_t)r0 * (size_t)x->dim + first;
-    }
-    size_t w = (size_t)width;
-    *ld = width;
-    og__gather(scratch, x, r0, n, (size_t)first, w);
-    memset(scratch + n * w, 0, (height - n) * w * sizeof(float));
-    return scratch;
-}
-
-/* The aggregated tile, also stored in in->keep if set. */
-static const float *aggregated_tile(const struct og_input *in, uint32_t r0, uint32_t n,
-                                    float *scratch)
-{
-    size_t w = (size_t)in->x.dim;
-    bool whole = n == OG__BLOCK_ROWS;
-    float *tile = whole && in->keep ? in->keep + r0 * w : scratch;
-    for (uint32_t i = 0; i < n; i++)
-        og__aggregate_row(in->through, &in->x, r0 + i, tile + i * w);
-    if (!whole) {
-        memset(tile + n * w, 0, (OG__BLOCK_ROWS - n) * w * sizeof(float));
-        if (in->keep)
-            memcpy(in->keep + r0 * w, tile, n * w * sizeof(float));
-    }
-    return tile;
 }
 
 /* ==== affine ==== */
@@ -96,13 +52,10 @@ static bool multiply_inputs(const struct affine_run *run, uint32_t r0, float *y,
     bool any = false;
     for (int k = 0; k < op->n_inputs; k++) {
         const struct og_input *in = &op->input[k];
-        int ld;
         if (r0 >= in->n || !in->weight)
             continue;
         uint32_t n = OG_MIN(in->n - r0, (uint32_t)OG__BLOCK_ROWS);
-        const float *tile = in->through
-                                ? aggregated_tile(in, r0, n, s->in)
-                                : tile_of(&in->x, r0, n, OG__BLOCK_ROWS, 0, in->x.dim, s->in, &ld);
+        const void *tile = og__input_tile(run->be, in, r0, n, s);
         og__product_run(run->product[k], thread, tile, in->weight->packed[in->direction], y,
                         op->bias);
         any = true;
@@ -181,7 +134,8 @@ static int affine_product(struct affine_run *run, int k, struct og_err *err)
                                      .lda = width,
                                      .ldc = op->cols,
                                      .accumulate = k > 0,
-                                     .bias = run->fused && last && op->bias};
+                                     .bias = run->fused && last && op->bias,
+                                     .bf16 = run->be->bf16};
     return og__product_get(run->be->products, &shape, &run->product[k], err);
 }
 
@@ -281,14 +235,15 @@ static void clear_strip(float *grad, int n_out, int dim, const struct gradient_s
 }
 
 static void gradient_strip_block(const struct gradient_run *run, const struct gradient_strip *s,
-                                 uint32_t r0, uint32_t n, const float *dy, float *grad,
-                                 float *scratch, int thread)
+                                 uint32_t r0, uint32_t n, const void *dy, float *grad,
+                                 const struct og__scratch *scratch, int thread)
 {
     const struct og_rows *x = &run->op->input[s->input];
     int ld;
-    const float *tile = tile_of(x, r0, n, run->height, s->first, s->width, scratch, &ld);
+    const void *tile = og__tile_of(run->be, x, r0, n, run->height, s->first, s->width, scratch->in,
+                                   scratch->row, &ld);
     bool narrow = s->width != strip_width(x->dim);
-    bool made = tile == scratch;
+    bool made = tile == scratch->in;
     og__product_run(run->product[s->input][narrow][made], thread, dy, tile, grad + s->first, NULL);
 }
 
@@ -306,8 +261,8 @@ static void gradient_task(void *arg, size_t task, int thread)
     size_t n_blocks = (op->rows + run->height - 1) / run->height, n_out = (size_t)op->n_out;
     size_t last_strip = OG_MIN(run->n_strips, 2 * group + 2);
     struct og_rows dy = og__dense(op->dy, op->rows, op->n_out);
-    if (op->ld)
-        dy.stride = (size_t)op->ld * sizeof(float);
+    const size_t ld_dy = op->ld ? (size_t)op->ld : n_out;
+    dy.stride = ld_dy * sizeof(float);
     float *bias = group == 0 && op->bias_grad ? sum_of(run, part, 2) : NULL;
     for (size_t i = 2 * group; i < last_strip; i++) {
         struct gradient_strip s = strip_at(op, i);
@@ -318,14 +273,15 @@ static void gradient_task(void *arg, size_t task, int thread)
     for (size_t b = part * n_blocks / run->n_parts; b < (part + 1) * n_blocks / run->n_parts; b++) {
         uint32_t r0 = (uint32_t)b * run->height, n = rows_left(op->rows, r0, run->height);
         int ld;
-        const float *dy_tile = tile_of(&dy, r0, n, run->height, 0, op->n_out, scratch.out, &ld);
+        const void *dy_tile = og__tile_of(run->be, &dy, r0, n, run->height, 0, op->n_out,
+                                          scratch.out, scratch.row, &ld);
         for (size_t i = 2 * group; i < last_strip; i++) {
             struct gradient_strip s = strip_at(op, i);
-            gradient_strip_block(run, &s, r0, n, dy_tile, sum_of(run, part, s.input), scratch.in,
+            gradient_strip_block(run, &s, r0, n, dy_tile, sum_of(run, part, s.input), &scratch,
                                  thread);
         }
         for (uint32_t i = 0; bias && i < n; i++)
-            og__add(bias, dy_tile + i * n_out, n_out);
+            og__add(bias, op->dy + (r0 + i) * ld_dy, n_out);
     }
 }
 
@@ -362,7 +318,8 @@ static int gradient_products(struct gradient_run *run, int k, struct og_err *err
                                              .ldb = made ? width : dim,
                                              .ldc = dim,
                                              .a_transposed = true,
-                                             .accumulate = true};
+                                             .accumulate = true,
+                                             .bf16 = run->be->bf16};
             int rc =
                 og__product_get(run->be->products, &shape, &run->product[k][narrow][made], err);
             if (rc < 0)
@@ -697,6 +654,9 @@ OG__NEVER_FAILS(cpu_sgd, og_update)
 const struct og_nn_ops og__ops_cpu = {.name = "cpu",
                                       .open = og__cpu_open,
                                       .close = og__cpu_close,
+                                      .check_compute = og__cpu_check_compute,
+                                      .set_compute = og__cpu_set_compute,
+                                      .compute_remark = og__cpu_compute_remark,
                                       .own_bytes = og__cpu_own_bytes,
                                       .memory = og__cpu_memory,
                                       .fetch = og__cpu_fetch,

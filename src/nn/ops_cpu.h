@@ -11,6 +11,7 @@ struct og_nn_backend {
     struct og_memory memory;
     struct og_pool *pool;
     struct og_products *products; /* oneDNN primitives */
+    bool bf16;                    /* their operands are bfloat16 */
     /* set by the caller */
     char *scratch;
     size_t scratch_stride; /* bytes a thread */
@@ -21,6 +22,9 @@ int og__cpu_open(struct og_nn_backend **out, int number, struct og_pool *pool, s
                  struct og_err *err);
 void og__cpu_close(struct og_nn_backend *be);
 size_t og__cpu_own_bytes(int threads);
+int og__cpu_check_compute(int compute, struct og_err *err);
+void og__cpu_set_compute(struct og_nn_backend *be, int compute);
+const char *og__cpu_compute_remark(int compute);
 struct og_memory og__cpu_memory(const struct og_nn_backend *be);
 int og__cpu_fetch(struct og_nn_backend *be, void *host, const void *on_backend, size_t bytes,
                   struct og_err *err);
@@ -35,11 +39,23 @@ size_t og__cpu_scratch_bytes(const struct og_most *of, int threads);
 size_t og__cpu_column_bytes(uint64_t rows, size_t columns);
 size_t og__cpu_packed_bytes(int n_out, int n_in);
 
-/* A thread's part of the workspace: two tiles of 64 rows, and one row, of the widest matrix. */
+/* A thread's part of the workspace: two tiles of 64 rows, and one row, of the widest matrix. Tiles
+ * of bfloat16 take half of theirs. */
 struct og__scratch {
     float *in, *out, *row;
 };
 struct og__scratch og__scratch_of(const struct og_nn_backend *be, int thread);
+
+/* ---- tiles (tiles.c) ----
+ *
+ * The tile and its row length of columns [first, first + width), for `height` rows from r0. Rows
+ * from n on do not exist and are zero. It is in `scratch` unless products can read the rows. */
+const void *og__tile_of(const struct og_nn_backend *be, const struct og_rows *x, uint32_t r0,
+                        uint32_t n, uint32_t height, int first, int width, float *scratch,
+                        float *row, int *ld);
+/* n rows of an input, or of what it aggregates; see og_input. */
+const void *og__input_tile(const struct og_nn_backend *be, const struct og_input *in, uint32_t r0,
+                           uint32_t n, const struct og__scratch *s);
 
 /* Block number `block` of `rows` rows. */
 static inline uint32_t og__rows_in_block(uint32_t rows, size_t block)

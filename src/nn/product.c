@@ -16,7 +16,7 @@ void omp_set_num_threads(int n);
 /* Operands of a primitive for one thread. */
 struct seat {
     dnnl_memory_t a, b, c, bias, scratch;
-    const float *last_b; /* oneDNN clears a packed operand's padding whenever it is set */
+    const void *last_b; /* oneDNN clears a packed operand's padding whenever it is set */
 };
 
 struct og_product {
@@ -30,6 +30,7 @@ struct og_product {
 struct pack {
     int k, n;
     int64_t row, column;
+    bool bf16;
     dnnl_primitive_t reorder;
     dnnl_memory_t from, to;
 };
@@ -72,6 +73,21 @@ int og__products_enter(void)
 void og__products_leave(int before)
 {
     omp_set_num_threads(before);
+}
+
+static bool has_isa(unsigned wanted)
+{
+    return ((unsigned)dnnl_get_effective_cpu_isa() & wanted) == wanted;
+}
+
+bool og__products_take_bf16(void)
+{
+    return has_isa(dnnl_cpu_isa_avx512_core_bf16);
+}
+
+bool og__products_have_amx(void)
+{
+    return has_isa(dnnl_cpu_isa_avx512_core_amx);
 }
 
 /* ==== open and close ==== */
@@ -150,11 +166,11 @@ void og__products_close(struct og_products *ps)
 
 /* ==== making a product ==== */
 
-static dnnl_status_t describe(dnnl_memory_desc_t *md, int64_t rows, int64_t cols, int64_t row,
-                              int64_t column)
+static dnnl_status_t describe(dnnl_memory_desc_t *md, dnnl_data_type_t type, int64_t rows,
+                              int64_t cols, int64_t row, int64_t column)
 {
     dnnl_dims_t dims = {rows, cols}, strides = {row, column};
-    return dnnl_memory_desc_init_by_strides(md, 2, dims, dnnl_f32, strides);
+    return dnnl_memory_desc_init_by_strides(md, 2, dims, type, strides);
 }
 
 /* Operators fused into the product while its tile is in registers. */
@@ -184,18 +200,19 @@ static int make_desc(struct og_products *ps, const struct og_product_shape *s,
     dnnl_matmul_desc_t op;
     dnnl_primitive_attr_t attr = NULL;
     dnnl_dims_t dims = {s->k, s->n};
+    const dnnl_data_type_t type = s->bf16 ? dnnl_bf16 : dnnl_f32;
     if (s->a_transposed)
-        DNNL_TRY(describe(&a, s->m, s->k, 1, s->lda));
+        DNNL_TRY(describe(&a, type, s->m, s->k, 1, s->lda));
     else
-        DNNL_TRY(describe(&a, s->m, s->k, s->lda, 1));
+        DNNL_TRY(describe(&a, type, s->m, s->k, s->lda, 1));
     if (weights)
         b = *weights;
     else if (s->ldb)
-        DNNL_TRY(describe(&b, s->k, s->n, s->ldb, 1));
+        DNNL_TRY(describe(&b, type, s->k, s->n, s->ldb, 1));
     else
-        DNNL_TRY(dnnl_memory_desc_init_by_tag(&b, 2, dims, dnnl_f32, dnnl_format_tag_any));
-    DNNL_TRY(describe(&c, s->m, s->n, s->ldc, 1));
-    DNNL_TRY(describe(&bias, 1, s->n, s->n, 1));
+        DNNL_TRY(dnnl_memory_desc_init_by_tag(&b, 2, dims, type, dnnl_format_tag_any));
+    DNNL_TRY(describe(&c, dnnl_f32, s->m, s->n, s->ldc, 1));
+    DNNL_TRY(describe(&bias, dnnl_f32, 1, s->n, s->n, 1));
     DNNL_TRY(dnnl_matmul_desc_init(&op, &a, &b, s->bias ? &bias : NULL, &c));
     OG_TRY(make_attributes(s, &attr, err));
     DNNL_TRY(dnnl_primitive_desc_create(out, &op, attr, ps->engine, NULL));
@@ -205,11 +222,12 @@ out:
 }
 
 /* The layout of b[k, n] for all its products: that of the plainest one. */
-static int packed_layout(struct og_products *ps, int k, int n, dnnl_memory_desc_t *out,
+static int packed_layout(struct og_products *ps, int k, int n, bool bf16, dnnl_memory_desc_t *out,
                          struct og_err *err)
 {
     dnnl_primitive_desc_t plain = NULL;
-    struct og_product_shape s = {.m = OG__BLOCK_ROWS, .n = n, .k = k, .lda = k, .ldc = n};
+    struct og_product_shape s = {
+        .m = OG__BLOCK_ROWS, .n = n, .k = k, .lda = k, .ldc = n, .bf16 = bf16};
     int rc;
     OG_TRY(make_desc(ps, &s, NULL, &plain, err));
     *out = *dnnl_primitive_desc_query_md(plain, dnnl_query_weights_md, 0);
@@ -248,7 +266,7 @@ static int make_seats(struct og_product *p, struct og_err *err)
         dnnl_primitive_desc_query_md(p->desc, dnnl_query_scratchpad_md, 0);
     dnnl_memory_desc_t bias;
     OG_TRY(grow_scratch(ps, dnnl_memory_desc_get_size(scratch), err));
-    DNNL_TRY(describe(&bias, 1, p->shape.n, p->shape.n, 1));
+    DNNL_TRY(describe(&bias, dnnl_f32, 1, p->shape.n, p->shape.n, 1));
     for (int t = 0; t < ps->n_threads; t++) {
         struct seat *seat = &p->seat[t];
         DNNL_TRY(dnnl_memory_create(&seat->a, a, ps->engine, DNNL_MEMORY_NONE));
@@ -275,7 +293,7 @@ static int make_product(struct og_products *ps, const struct og_product_shape *s
     }
     *p = (struct og_product){.shape = *shape, .owner = ps, .seat = seats};
     if (shape->ldb == 0)
-        OG_TRY(packed_layout(ps, shape->k, shape->n, &layout, err));
+        OG_TRY(packed_layout(ps, shape->k, shape->n, shape->bf16, &layout, err));
     OG_TRY(make_desc(ps, shape, shape->ldb ? NULL : &layout, &p->desc, err));
     DNNL_TRY(dnnl_primitive_create(&p->primitive, p->desc));
     OG_TRY(make_seats(p, err));
@@ -292,7 +310,7 @@ static bool same_shape(const struct og_product_shape *x, const struct og_product
 {
     return x->m == y->m && x->n == y->n && x->k == y->k && x->lda == y->lda && x->ldb == y->ldb &&
            x->ldc == y->ldc && x->a_transposed == y->a_transposed &&
-           x->accumulate == y->accumulate && x->bias == y->bias;
+           x->accumulate == y->accumulate && x->bias == y->bias && x->bf16 == y->bf16;
 }
 
 int og__product_get(struct og_products *ps, const struct og_product_shape *shape,
@@ -317,7 +335,7 @@ out:
 
 /* ==== running ==== */
 
-void og__product_run(struct og_product *p, int thread, const float *a, const float *b, float *c,
+void og__product_run(struct og_product *p, int thread, const void *a, const void *b, float *c,
                      const float *bias)
 {
     struct seat *seat = &p->seat[thread];
@@ -347,7 +365,8 @@ void og__product_run(struct og_product *p, int thread, const float *a, const flo
 
 /* ==== packing ==== */
 
-/* oneDNN's blocked layouts pad n to 16, 32, 48 or 64 and k not beyond 16. */
+/* oneDNN's blocked layouts pad n to 16, 32, 48 or 64. They pad k not beyond 16, or 32 of bfloat16.
+ */
 size_t og__product_packed_bytes(int k, int n)
 {
     return (size_t)og__round_up((uint64_t)k, 16) * og__round_up((uint64_t)n, 64) * sizeof(float);
@@ -358,13 +377,13 @@ static int make_pack(struct og_products *ps, struct pack *p, struct og_err *err)
     int rc = 0;
     dnnl_memory_desc_t plain, packed;
     dnnl_primitive_desc_t desc = NULL;
-    OG_TRY(packed_layout(ps, p->k, p->n, &packed, err));
+    OG_TRY(packed_layout(ps, p->k, p->n, p->bf16, &packed, err));
     if (dnnl_memory_desc_get_size(&packed) > og__product_packed_bytes(p->k, p->n))
         OG_TRY(og__fail(err, -ENOTSUP, NULL,
                         "oneDNN: layout of a %d x %d operand is larger than "
                         "expected",
                         p->k, p->n));
-    DNNL_TRY(describe(&plain, p->k, p->n, p->row, p->column));
+    DNNL_TRY(describe(&plain, dnnl_f32, p->k, p->n, p->row, p->column));
     DNNL_TRY(
         dnnl_reorder_primitive_desc_create(&desc, &plain, ps->engine, &packed, ps->engine, NULL));
     DNNL_TRY(dnnl_primitive_create(&p->reorder, desc));
@@ -383,7 +402,7 @@ static int find_pack(struct og_products *ps, const struct pack *want, struct pac
     for (size_t i = 0; i < ps->n_packs; i++) {
         *out = &ps->pack[i];
         if ((*out)->k == want->k && (*out)->n == want->n && (*out)->row == want->row &&
-            (*out)->column == want->column)
+            (*out)->column == want->column && (*out)->bf16 == want->bf16)
             return 0;
     }
     struct pack *longer = realloc(ps->pack, (ps->n_packs + 1) * sizeof(*longer));
@@ -400,12 +419,12 @@ out:
 }
 
 int og__product_pack(struct og_products *ps, const float *b, int k, int n, int64_t row,
-                     int64_t column, void *packed, struct og_err *err)
+                     int64_t column, bool bf16, void *packed, struct og_err *err)
 {
     int rc = 0;
     int before = og__products_enter();
     struct pack *p = NULL;
-    struct pack want = {.k = k, .n = n, .row = row, .column = column};
+    struct pack want = {.k = k, .n = n, .row = row, .column = column, .bf16 = bf16};
     OG_TRY(find_pack(ps, &want, &p, err));
     dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, p->from}, {DNNL_ARG_TO, p->to}};
     DNNL_TRY(dnnl_memory_set_data_handle(p->from, (void *)b));

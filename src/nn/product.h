@@ -16,6 +16,7 @@ struct og_product_shape {
     int m, n, k;
     int lda, ldb, ldc; /* elements between rows; ldb 0: b is packed */
     bool a_transposed, accumulate, bias;
+    bool bf16; /* a and b are bfloat16; c and bias are f32 */
 };
 
 struct og_products;
@@ -30,9 +31,13 @@ void og__products_close(struct og_products *ps);
 OG_MUST_CHECK int og__product_get(struct og_products *ps, const struct og_product_shape *shape,
                                   struct og_product **out, struct og_err *err);
 
+/* Whether the CPU has instructions for products of bfloat16, and oneDNN uses them. */
+bool og__products_take_bf16(void);
+bool og__products_have_amx(void); /* whether these are AMX's */
+
 /* Run a product. thread < n_threads, one caller each at a time; between og__products_enter and
  * _leave. */
-void og__product_run(struct og_product *p, int thread, const float *a, const float *b, float *c,
+void og__product_run(struct og_product *p, int thread, const void *a, const void *b, float *c,
                      const float *bias);
 
 /* Set oneDNN's number of threads for the calling thread. enter returns the former number, for
@@ -40,9 +45,11 @@ void og__product_run(struct og_product *p, int thread, const float *a, const flo
 int og__products_enter(void);
 void og__products_leave(int before);
 
-/* Pack b[k, n], whose element (i, j) is at b[i * row + j * column]. */
+/* Pack b[k, n], whose element (i, j) is at b[i * row + j * column]. With bf16 they are rounded to
+ * nearest, ties to even. */
 OG_MUST_CHECK int og__product_pack(struct og_products *ps, const float *b, int k, int n,
-                                   int64_t row, int64_t column, void *packed, struct og_err *err);
+                                   int64_t row, int64_t column, bool bf16, void *packed,
+                                   struct og_err *err);
 size_t og__product_packed_bytes(int k, int n); /* an upper bound */
 
 /* Upper bound of oneDNN's scratch per thread, for widths up to a few thousand. */

@@ -29,6 +29,7 @@ struct og_options {
     int edge_weights;  /* enum og_edge_weights_kind; use og__edge_weights */
     int edge_features; /* enum og_edge_features_kind */
     int norm;          /* enum og_norm_kind */
+    int compute;       /* enum og_compute_kind */
     int embedding;     /* width of learnable embeddings of types without features; 0 = none */
     bool residual;
     double dropout, input_dropout;

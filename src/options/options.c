@@ -84,6 +84,10 @@ static const struct og_row table[] = {
     ROW("residual", NULL, "false", numbers, NUMBERS,
      "add each layer's input to its output",
      NULL, OG_OPTION_FLAG, FIELD(residual), 0, 0, ALL),
+    ROW("compute", "HOW", "f32", numbers, NUMBERS,
+     "operands of matrix products: f32, or rounded to bf16 or, on devices, tf32; sums and all else are f32 "
+     "(docs/reference/models.md)",
+     NAMES("f32", "bf16", "tf32"), OG_OPTION_CHOICE, FIELD(compute), 0, 0, ALL),
     ROW("embedding", "DIM", "0", numbers, NUMBERS,
      "heterogeneous graphs: width of the learnable embeddings of types without features; 0 = none. If "
      "features have several widths, rgcn projects them to this one, or else to --hidden",

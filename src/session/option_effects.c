@@ -349,7 +349,7 @@ static const struct unused {
     unsigned by; /* enum og__unused */
 } unused[] = {
     {"model", APPLIED}, {"layers", APPLIED}, {"hidden", ALL}, {"heads", ALL},
-    {"aggregator", APPLIED}, {"edge-features", APPLIED}, {"bases", ALL}, {"norm", ALL}, {"residual", ALL},
+    {"aggregator", APPLIED}, {"edge-features", APPLIED}, {"bases", ALL}, {"norm", ALL}, {"residual", ALL}, {"compute", BATCHES},
     {"embedding", APPLIED}, {"dropout", ALL}, {"input-dropout", ALL}, {"attention-dropout", ALL},
     {"decoder", ALL}, {"accumulate", APPLIED}, {"staleness", APPLIED}, {"epochs", APPLIED},
     {"optimizer", ALL}, {"lr", ALL}, {"weight-decay", ALL}, {"beta1", ALL}, {"beta2", ALL}, {"epsilon", ALL}, {"clip", ALL}, {"lr-schedule", ALL},

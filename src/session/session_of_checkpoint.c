@@ -61,6 +61,7 @@ int og__session_of_checkpoint(struct og_session **out, const char *dataset, cons
     OG_TRY(og__options_copy(&own, opt, err));
     OG_TRY(fit_options(&own, &config, checkpoint, err));
     OG_TRY(og__checkpoint_sampler(checkpoint, &own, &log, err));
+    OG_TRY(og__checkpoint_compute(checkpoint, &own, &log, err));
     if (own.time == OG_TIMES_OFF)
         OG_TRY(og__checkpoint_refuse_times(checkpoint, err));
     if (og__task(own.task)->targets == OG__OF_PAIRS)

@@ -9,6 +9,7 @@ int main_of_test_nn_graph_ops(void);
 int main_of_test_nn_losses(void);
 int main_of_test_nn_golden(void);
 int main_of_test_nn_typed(void);
+int main_of_test_nn_compute(void);
 int main_of_test_link_scores(void);
 
 #endif

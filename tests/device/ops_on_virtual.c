@@ -125,6 +125,11 @@ static void no_scratch(struct og_nn_backend *be, char *scratch, size_t bytes, fl
     (void)be, (void)scratch, (void)bytes, (void)partial;
 }
 
+static int check_compute(int compute, struct og_err *err)
+{
+    return tested_ops()->check_compute(compute, err);
+}
+
 static int pack(struct og_nn_backend *be, struct og_weight **w, size_t n, struct og_err *err)
 {
     (void)be, (void)w, (void)n, (void)err;
@@ -134,6 +139,8 @@ static int pack(struct og_nn_backend *be, struct og_weight **w, size_t n, struct
 const struct og_nn_ops og__ops_on_virtual = {.name = "on virtual",
                                              .open = opened,
                                              .close = og__device_close,
+                                             .check_compute = check_compute,
+                                             .set_compute = og__device_set_compute,
                                              .own_bytes = og__device_own_bytes,
                                              .memory = og__device_memory,
                                              .fetch = og__device_fetch,

@@ -132,6 +132,21 @@ static int guarded_open(struct og_nn_backend **out, int number, struct og_pool *
     return rc;
 }
 
+static int guarded_check_compute(int compute, struct og_err *err)
+{
+    return og__ops_cpu.check_compute(compute, err);
+}
+
+static void guarded_set_compute(struct og_nn_backend *be, int compute)
+{
+    og__ops_cpu.set_compute(guarded_of(be)->inner, compute);
+}
+
+static const char *guarded_compute_remark(int compute)
+{
+    return og__ops_cpu.compute_remark(compute);
+}
+
 static size_t guarded_own_bytes(int threads)
 {
     return og__ops_cpu.own_bytes(threads);
@@ -660,6 +675,9 @@ struct og_guarded_counts og__guarded_counts(void)
 const struct og_nn_ops og__ops_guarded = {.name = "guarded",
                                           .open = guarded_open,
                                           .close = guarded_close,
+                                          .check_compute = guarded_check_compute,
+                                          .set_compute = guarded_set_compute,
+                                          .compute_remark = guarded_compute_remark,
                                           .own_bytes = guarded_own_bytes,
                                           .memory = guarded_memory,
                                           .fetch = guarded_fetch,

@@ -71,6 +71,8 @@ static void draw_model(struct settings *s, struct draw *d, const struct graph *g
         settings_put(s, "norm", "%s", DRAW_WORD(d, "batch", "layer"));
     if (draw_chance(d, 30))
         settings_put(s, "residual", "true");
+    if (draw_chance(d, 20) && __builtin_cpu_supports("avx512bf16"))
+        settings_put(s, "compute", "bf16");
     settings_put(s, "dropout", "%s", DRAW_WORD(d, "0", "0.2", "0.5"));
     if (draw_chance(d, 20))
         settings_put(s, "input-dropout", "0.25");

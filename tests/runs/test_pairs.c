@@ -35,6 +35,7 @@ static const struct given {
     {"heads", "2", CHANGES},
     {"aggregator", "max", CHANGES},
     {"norm", "layer", CHANGES},
+    {"compute", "bf16", CHANGES}, /* refused by a CPU without it */
     {"residual", "true", CHANGES},
     {"dropout", "0.2", CHANGES},
     {"input-dropout", "0.3", CHANGES},

@@ -119,6 +119,8 @@ static const struct {
     {"aggregator", "mean", offsetof(struct og_options, aggregator), OG_AGGREGATOR_MEAN},
     {"aggregator", "max", offsetof(struct og_options, aggregator), OG_AGGREGATOR_MAX},
     {"aggregator", "gcn", offsetof(struct og_options, aggregator), OG_AGGREGATOR_GCN},
+    {"compute", "bf16", offsetof(struct og_options, compute), OG_COMPUTE_BF16},
+    {"compute", "tf32", offsetof(struct og_options, compute), OG_COMPUTE_TF32},
     {"norm", "none", offsetof(struct og_options, norm), OG_NORM_NONE},
     {"norm", "batch", offsetof(struct og_options, norm), OG_NORM_BATCH},
     {"norm", "layer", offsetof(struct og_options, norm), OG_NORM_LAYER},
@@ -282,7 +284,7 @@ static void what_options_decide(void **state)
     }
     /* what a run must have been started with to go on */
     json_t *numbers = og__options_deciding(&o, OG_DECIDES_NUMBERS);
-    assert_int_equal(json_object_size(numbers), 66);
+    assert_int_equal(json_object_size(numbers), 67);
     assert_null(json_object_get(numbers, "epochs"));
     assert_null(json_object_get(numbers, "patience"));
     assert_null(json_object_get(numbers, "init"));
@@ -377,6 +379,7 @@ static void bad_values_are_refused(void **state)
         {"heads", "0", "1 to 64"},
         {"aggregator", "sum", "mean, max, gcn"},
         {"norm", "l2", "none, batch, layer"},
+        {"compute", "f16", "f32, bf16, tf32"},
         {"fanout", "", "10,10,10"},
         {"fanout", "10,", "10,10,10"},
         {"fanout", "10,,10", "10,10,10"},
@@ -486,6 +489,7 @@ static const char *const away[][2] = {
     {"edge-features", "off"},
     {"bases", "3"},
     {"norm", "layer"},
+    {"compute", "bf16"},
     {"residual", "true"},
     {"dropout", "0.1"},
     {"input-dropout", "0.2"},

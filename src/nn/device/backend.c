@@ -105,6 +105,11 @@ void og__device_close(struct og_nn_backend *be)
     free(be);
 }
 
+void og__device_set_compute(struct og_nn_backend *be, int compute)
+{
+    be->compute = compute;
+}
+
 /* ==== memory ==== */
 
 static struct og_nn_backend *backend_of(const struct og_memory *m)

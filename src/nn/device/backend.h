@@ -18,6 +18,7 @@ struct og_nn_backend {
     struct og_event *worked, *copied[2];
     struct og_budget *budget; /* for device memory */
     struct og_budget *host;
+    int compute;   /* enum og_compute_kind */
     char *staging; /* pinned */
     int half;      /* the half that is taken next */
     char *room;    /* memory of the current operator: scratch or extra */
@@ -31,6 +32,7 @@ struct og_nn_backend {
 int og__device_open(struct og_nn_backend **out, const struct og_device_ops *ops, int number,
                     struct og_budget *b, struct og_err *err);
 void og__device_close(struct og_nn_backend *be);
+void og__device_set_compute(struct og_nn_backend *be, int compute);
 size_t og__device_own_bytes(int threads);
 struct og_memory og__device_memory(const struct og_nn_backend *be);
 /* Allocate and free device memory; freeing NULL is a no-op. */

@@ -70,6 +70,7 @@ static int add_product(struct og_nn_backend *be, struct chunk *c, const struct o
                               .c = c->made,
                               .ldc = c->ld,
                               .add = c->any,
+                              .compute = be->compute,
                               .bias = n == c->n && !c->biased ? c->op->bias : NULL};
     int rc = 0;
     if (n == 0)
@@ -209,7 +210,8 @@ static int input_gradient(struct og_nn_backend *be, const struct og_weight_grad 
                                   .ldb = dense ? x->stride / sizeof(float) : dim,
                                   .c = op->grad[k],
                                   .ldc = dim,
-                                  .add = first > 0};
+                                  .add = first > 0,
+                                  .compute = be->compute};
         if (!dense)
             OG_TRY(widen(be, x, first, n, (float *)(void *)be->room, dim, false, err));
         OG_TRY(be->ops->multiply(be->work, &p, err));

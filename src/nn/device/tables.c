@@ -59,6 +59,19 @@ static size_t column_bytes(uint64_t rows, size_t columns)
     return 0;
 }
 
+/* A GPU that is too old is found by the first product. */
+static int check_compute(int compute, struct og_err *err)
+{
+    (void)compute, (void)err;
+    return 0;
+}
+
+static const char *compute_remark(int compute)
+{
+    (void)compute;
+    return NULL;
+}
+
 /* Products read weights without packing. */
 static size_t packed_bytes(int n_out, int n_in)
 {
@@ -79,14 +92,16 @@ static const struct og_sampling_ops samplers = {og__device_sampler_open, og__dev
     {                                                                                              \
         .name = (kind), .device_own_bytes = (own), .device_free_bytes = (left),                    \
         .rows = &og__device_rows, .samplers = &samplers, .sums = &og__device_sums,                 \
-        .open = (opens), .close = og__device_close, .bound = og__device_bound,                     \
-        .await = og__device_await, .own_bytes = og__device_own_bytes, .memory = og__device_memory, \
-        .fetch = og__device_fetch, .push = og__device_push, .constant = og__device_constant,       \
-        .clear = og__device_clear, .number = og__device_number, .room_bytes = room_bytes,          \
-        .gather = og__device_gather, .set_scratch = og__device_set_scratch,                        \
-        .scratch_bytes = og__device_scratch_bytes, .partial_bytes = partial_bytes,                 \
-        .column_bytes = column_bytes, .packed_bytes = packed_bytes, .pack = pack,                  \
-        .scale = og__device_scale, .transpose = og__device_transpose, .affine = og__device_affine, \
+        .open = (opens), .close = og__device_close, .check_compute = check_compute,                \
+        .compute_remark = compute_remark, .set_compute = og__device_set_compute,                   \
+        .bound = og__device_bound, .await = og__device_await, .own_bytes = og__device_own_bytes,   \
+        .memory = og__device_memory, .fetch = og__device_fetch, .push = og__device_push,           \
+        .constant = og__device_constant, .clear = og__device_clear, .number = og__device_number,   \
+        .room_bytes = room_bytes, .gather = og__device_gather,                                     \
+        .set_scratch = og__device_set_scratch, .scratch_bytes = og__device_scratch_bytes,          \
+        .partial_bytes = partial_bytes, .column_bytes = column_bytes,                              \
+        .packed_bytes = packed_bytes, .pack = pack, .scale = og__device_scale,                     \
+        .transpose = og__device_transpose, .affine = og__device_affine,                            \
         .weight_grad = og__device_weight_grad, .dot = og__device_dot, .attend = og__device_attend, \
         .attend_back = og__device_attend_back, .fold = og__device_fold,                            \
         .fold_back = og__device_fold_back, .put = og__device_put, .mix = og__device_mix,           \
