@@ -132,6 +132,29 @@ OG_EXPORT OG_MUST_CHECK int og_predict_with(const char *dataset, const char *che
                                             const struct og_observer *seen, char **text,
                                             struct og_err *err);
 
+/* What og_propagate writes. */
+struct og_propagate_options {
+    size_t size;      /* of this struct, as the caller has it */
+    int hops;         /* K, 1 to OG_MAX_HOPS */
+    const char *norm; /* "sym": D^-1/2 A D^-1/2, "row": D^-1 A; NULL = "sym" */
+    bool loops;       /* with an edge from each node to itself, as in GCN */
+    const char *rows; /* "all": also hop<k>.npy, of every node; "labelled"; NULL = "all" */
+    bool last;        /* the labelled nodes' rows are of hop K alone */
+};
+
+/* Write features propagated along the edges into the dataset, hop by hop, within the option memory.
+ * Hop k of a node is the normalised sum of its in-neighbours' hop k - 1; hop 0 is the features. For
+ * every hop there is hop<k>.npy, float32 [N, F]. The folder `hops` is a dataset of the nodes of all
+ * splits; their rows are hops 0 to K side by side, or hop K. The options memory, threads, io,
+ * scratch, resume, checkpoint_every and edge-weights apply.
+ *
+ * out  {"hops","norm","loops","rows","labelled", ... as og_predict} */
+OG_EXPORT OG_MUST_CHECK int og_propagate(const char *dataset,
+                                         const struct og_propagate_options *how,
+                                         const struct og_options *opt,
+                                         const struct og_observer *seen, char **out,
+                                         struct og_err *err);
+
 /* Predictions of a few nodes at a time, from disk. */
 struct og_predictor;
 /* Open a predictor. It takes all neighbours of every node, as og_predict does, and results agree

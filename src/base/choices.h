@@ -14,6 +14,7 @@ enum og_model_kind {
     OG_MODEL_GATV2,
     OG_MODEL_GINE,
     OG_MODEL_TRANSFORMER,
+    OG_MODEL_MLP,
 };
 enum og_aggregator_kind { OG_AGGREGATOR_MEAN, OG_AGGREGATOR_MAX, OG_AGGREGATOR_GCN };
 /* Use of edge weights in convolutions: none, factors along an edge, weights of a mean. AUTO becomes

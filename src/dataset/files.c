@@ -55,6 +55,7 @@ static const struct {
     {"valid_times.npy", "--time: the time of each node of the split"},
     {"test_times.npy", "--time: the time of each node of the split"},
     {"node_ids.npy", "you: the id that each node had in the source"},
+    {"hop.npy", "predict and eval --full of --model mlp --inputs, you: propagate's rows"},
     {"node_names", "info, export, you: the name that each node had in the source"},
 };
 
@@ -74,6 +75,8 @@ const char *og__file_use(const char *file)
         return use_of("feature_scales.npy");
     if (strncmp(file, "node_names", 10) == 0)
         return use_of("node_names");
+    if (is_numbered(file, "hop", ".npy"))
+        return use_of("hop.npy");
     for (enum og__array a = OG__INDPTR; a < OG__RELATION_ARRAYS; a++) {
         char end[32]; /* "_indptr.npy" of a relation, "indptr.npy" of the only one */
         snprintf(end, sizeof(end), "_%s.npy", og__array_name(a));

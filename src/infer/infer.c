@@ -58,19 +58,20 @@ static int look_at_indices(void *arg, const void *data, int64_t first_byte, size
     for (size_t i = 0; i < bytes / (narrow ? 4 : 8); i++) {
         uint64_t u = narrow ? ((const uint32_t *)data)[i] : ((const uint64_t *)data)[i];
         s->f->feeds[u]++;
-        if (s->f->degree)
+        if (s->f->degrees_of_others)
             look_at_loop(s, u);
     }
 out:
     return rc;
 }
 
-/* `bytes`: of a number a node. */
-static int sum_weights(struct og_inference *f, size_t bytes, struct og_err *err)
+int og__infer_sum_weights(struct og_inference *f, bool loops, struct og_err *err)
 {
+    const size_t bytes = (size_t)f->lists->n_nodes * sizeof(*f->weights.mean);
     f->weights.mean = og__alloc(f->budget, bytes, OG__INFER_NODES, err);
-    f->weights.loop = og__alloc(f->budget, bytes, OG__INFER_NODES, err);
-    return f->weights.mean && f->weights.loop
+    if (f->weights.mean && loops)
+        f->weights.loop = og__alloc(f->budget, bytes, OG__INFER_NODES, err);
+    return f->weights.mean && (f->weights.loop || !loops)
                ? og__weight_sums_fill(f->lists, f->budget, &f->weights, err)
                : -ENOMEM;
 }
@@ -82,10 +83,12 @@ int og__infer_survey(struct og_inference *f, struct og_err *err)
     int rc = 0;
     void *buffer = NULL;
     f->feeds = og__alloc(f->budget, bytes, OG__INFER_NODES, err);
-    if (og__model_wants_degrees(&f->config))
+    if (f->degrees)
         f->degree = og__alloc(f->budget, bytes, OG__INFER_NODES, err);
-    if (!f->feeds || (og__model_wants_degrees(&f->config) && !f->degree))
+    if (!f->feeds || (f->degrees && !f->degree))
         OG_TRY(-ENOMEM);
+    if (f->alone)
+        return 0;
     buffer = og__alloc(f->budget, OG__CHUNK, LISTS, err);
     OG_TRY(buffer ? 0 : -ENOMEM);
     OG_TRY(og__npy_stream(&f->lists->indptr, buffer, look_at_indptr, &s, err));
@@ -95,8 +98,7 @@ int og__infer_survey(struct og_inference *f, struct og_err *err)
                         "%s: %d consecutive adjacency lists have 2^32 edges or more", f->ds->path,
                         (int)OG__WHOLE_ROWS));
     OG_TRY(og__npy_stream(&f->lists->indices, buffer, look_at_indices, &s, err));
-    if (og__model_sums_weights(&f->config))
-        OG_TRY(sum_weights(f, bytes, err));
+    OG_TRY(f->kind->survey(f, err));
 out:
     og__release(f->budget, buffer, OG__CHUNK, LISTS);
     return rc;
@@ -117,8 +119,10 @@ int og__infer_check(const struct og_inference *f, struct og_err *err)
 {
     size_t least = 0, left = og__infer_left(f);
     for (int l = 0; l < f->config.layers; l++) {
-        struct og_whole_layer s = og__infer_shape(f, l);
-        struct og_matrix in = {.dim = s.n_in, .dtype = l == 0 ? f->ds->group->dtype : OG_F32};
+        struct og_whole_layer s = f->kind->shape(f, l);
+        struct og_matrix in = og__infer_features(f);
+        if (l > 0)
+            in = (struct og_matrix){.dim = s.n_in, .dtype = OG_F32};
         struct og_matrix made = {.dim = s.n_source, .dtype = OG_F32};
         size_t combine = og__infer_combine_least(f, l, s.transforms ? &made : &in, &in, &s);
         size_t transform = s.transforms ? og__infer_transform_least(f, l, &in, &s) : 0;
@@ -132,6 +136,8 @@ static uint64_t lists_bytes(const struct og_inference *f, int l)
 {
     const struct og_relation *g = f->lists;
     const uint64_t n = og__infer_nodes(f, l + 1), edges = og__infer_edges(f, l);
+    if (f->alone)
+        return 0;
     const size_t each = og__npy_size(g->indices.type) +
                         (og__infer_reads_weights(f) ? og__npy_size(g->weights.type) : 0);
     return (n + 1) * og__npy_size(g->indptr.type) + edges * each;
@@ -140,7 +146,9 @@ static uint64_t lists_bytes(const struct og_inference *f, int l)
 static int tell(struct og_inference *f, int l, const struct og_matrix *in,
                 const struct og_blocks_used *used, double seconds, struct og_err *err)
 {
-    const size_t each = in->features ? og__file_row_bytes(f->ds->group) : og__matrix_row(in);
+    size_t each = in->features ? 0 : og__matrix_row(in);
+    for (int k = 0; in->features && k < f->n_inputs; k++)
+        each += og__file_row_bytes(f->input[k]);
     uint64_t least = in->n * each + lists_bytes(f, l);
     json_t *row =
         json_pack("{s:i s:f s:I s:I s:I s:I s:f s:I s:I}", "layer", l + 1, "seconds", seconds,
@@ -169,6 +177,8 @@ static int transform(struct og_inference *f, int l, const struct og_matrix *in,
 /* Removes input files of a layer that is done. Features and requested outputs stay. */
 static void drop_inputs(struct og_inference *f, int l)
 {
+    if (f->hops.labelled) /* hop_rows.c reads all of them */
+        return;
     if (l > 0)
         og__infer_drop_step(f, og__combine_step(l - 1));
     og__infer_drop_step(f, og__transform_step(l));
@@ -191,7 +201,7 @@ static int end_layer(struct og_inference *f, int l, const struct og_matrix *in,
 int og__infer_layer(struct og_inference *f, int l, const struct og_matrix *in, struct og_err *err)
 {
     struct og_blocks_used used = {0};
-    struct og_whole_layer shape = og__infer_shape(f, l);
+    struct og_whole_layer shape = f->kind->shape(f, l);
     struct og_matrix made = {.n = in->n, .dim = shape.n_source, .dtype = OG_F32};
     int rc;
     OG_TRY(og__infer_step_files(f, og__transform_step(l), &made.files, err));

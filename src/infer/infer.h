@@ -13,6 +13,7 @@
 #ifndef OG_INFER_H
 #define OG_INFER_H
 
+#include "dataset/hops.h"
 #include "infer/infer_state.h"
 #include "infer/needed.h"
 #include "infer/prediction_file.h"
@@ -44,7 +45,19 @@ struct og_judged {
     struct og_scores scores;
 };
 
+/* Layers of a propagation (infer_hops.c). */
+struct og_hops {
+    bool by_row; /* divides by the degree, else by the root of both ends' */
+    bool loops;
+    bool labelled; /* rows of every node are not kept */
+    bool last;     /* rows of labelled nodes are of the last hop alone */
+    float *scale;  /* [nodes] */
+};
+
+struct og_infer_kind;
+
 struct og_inference {
+    const struct og_infer_kind *kind; /* what layers compute */
     struct og_options opt;
     const struct og_observer *observer;
     struct og_log log;
@@ -58,15 +71,25 @@ struct og_inference {
     struct og_budget *budget;
     const struct og_nn_ops *ops; /* operators of the model */
     struct og_pool *pool;
-    struct og_model_config config;
+    struct og_model_config config; /* of hops: layers, widths and edge_weights alone */
     struct og_model *model;
+    struct og_hops hops;
     struct og_disk_profile profile; /* of the features' disk, */
     struct og_disk_profile away;    /* and of the disks with steps' files, if several */
     struct og_infer_state state;
-    struct og_judged *judged;            /* or NULL */
-    uint32_t *feeds;                     /* [nodes of lists] number of lists with the node */
-    uint32_t *degree;                    /* the same; GCN: neighbours without the node */
-    struct og_weight_sums weights;       /* GCN with edge weights: of these */
+    struct og_judged *judged; /* or NULL */
+    /* Groups whose rows, side by side, are layer 0's input: the features, or hops (og__inputs). */
+    const struct og_group *input[OG_MAX_HOPS + 1];
+    int n_inputs;
+    bool alone; /* lists are not read: the model sees no neighbours */
+    struct og_hop_files hop_files;
+    uint32_t *feeds;                 /* [nodes of lists] number of lists with the node */
+    bool degrees, degrees_of_others; /* needs degrees; these without the node itself */
+    uint32_t *degree;                /* number of its neighbours */
+    struct og_weight_sums weights;   /* with edge weights: of these */
+    const float *ends[2]; /* [n_ends][nodes] numbers that a block has of each of its sources */
+    int n_ends;
+    struct og_newdir *folder;            /* that appears with the outputs, or NULL */
     uint64_t longest;                    /* most edges of OG__WHOLE_ROWS nodes */
     struct og_io_counts opened_read;     /* the process's reads before this */
     struct og_io_counts prepare, counts; /* before all layers; of the current layer */
@@ -77,10 +100,41 @@ struct og_inference {
     double start, layer_start;
 };
 
-#define OG__INFER_NODES "inference nodes" /* feeds and degree, in the budget */
+#define OG__INFER_NODES "inference nodes" /* feeds, degree and ends, in the budget */
 
-/* How layer l computes, which the lists of all nodes decide. */
-struct og_whole_layer og__infer_shape(const struct og_inference *f, int l);
+/* A block of nodes, as a layer combines it. */
+struct og_infer_block {
+    struct og_block block; /* without weights of sources */
+    uint64_t first;        /* node of its first destination */
+    struct og_rows sources, own;
+    const struct og_edge_rows *edges; /* or NULL */
+    const float *ends;                /* [n_ends][n_src], or NULL */
+};
+
+/* What layers compute: those of a model (infer_model.c), or hops (infer_hops.c). */
+struct og_infer_kind {
+    const char *layer; /* how messages call one */
+    const char *undefined_hint;
+    /* Inputs that decide the results, as a JSON object. NULL with err. */
+    json_t *(*numbers)(struct og_inference *f, struct og_err *err);
+    /* At the end of the survey: ends. */
+    int (*survey)(struct og_inference *f, struct og_err *err);
+    /* How layer l computes, which the lists of all nodes decide. */
+    struct og_whole_layer (*shape)(const struct og_inference *f, int l);
+    /* Memory in addition to rows, which reserve takes. */
+    size_t (*bytes)(const struct og_inference *f, int l, const struct og_whole_caps *caps);
+    int (*reserve)(struct og_inference *f, int l, const struct og_whole_caps *caps,
+                   struct og_err *err);
+    void (*release)(struct og_inference *f);
+    /* out [x.n, n_source]; NULL: no layer transforms */
+    int (*transform)(struct og_inference *f, int l, struct og_rows x, float *out,
+                     struct og_err *err);
+    /* out [n_dst, n_out] */
+    int (*combine)(struct og_inference *f, int l, const struct og_whole_layer *shape,
+                   const struct og_infer_block *b, float *out, struct og_err *err);
+};
+extern const struct og_infer_kind og__infer_of_model, og__infer_of_hops;
+
 /* Nodes whose rows layer l reads; of the number of layers, those whose predictions are requested.
  * They are the first of lists. */
 uint64_t og__infer_nodes(const struct og_inference *f, int l);
@@ -91,8 +145,10 @@ uint64_t og__infer_edges(const struct og_inference *f, int l);
 OG_MUST_CHECK int og__infer_walk(struct og_inference *f, struct og_err *err);
 void og__infer_release_walks(struct og_inference *f);
 
-/* Scan the topology once, for feeds, degree and longest. */
+/* Scan the topology once, for feeds, degree, longest and ends. */
 OG_MUST_CHECK int og__infer_survey(struct og_inference *f, struct og_err *err);
+/* Fill weights.mean and, with `loops`, weights.loop. */
+OG_MUST_CHECK int og__infer_sum_weights(struct og_inference *f, bool loops, struct og_err *err);
 
 /* After the survey: -ENOMEM with the minimum if the memory is too small for a layer. */
 OG_MUST_CHECK int og__infer_check(const struct og_inference *f, struct og_err *err);
@@ -103,5 +159,20 @@ OG_MUST_CHECK int og__infer_publish(struct og_inference *f, struct og_err *err);
 /* Compute layer l from `in`, or the rest of it; adds its counters to layers. */
 OG_MUST_CHECK int og__infer_layer(struct og_inference *f, int l, const struct og_matrix *in,
                                   struct og_err *err);
+
+/* ---- a command (infer_run.c) ---- */
+
+/* Take what all of them need, after `opt`, `kind` and `ds`: threads, budget, lists. */
+OG_MUST_CHECK int og__infer_take(struct og_inference *f, struct og_err *err);
+void og__infer_free(struct og_inference *f);
+/* The features of all nodes. */
+struct og_matrix og__infer_features(const struct og_inference *f);
+/* The output of layer l. The caller frees its files, also on failure. */
+OG_MUST_CHECK int og__infer_output_of(struct og_inference *f, int l, struct og_matrix *out,
+                                      struct og_err *err);
+/* All layers, or the rest of them. The state is open. */
+OG_MUST_CHECK int og__infer_run(struct og_inference *f, struct og_err *err);
+/* Bytes, seconds and memory, as JSON. */
+json_t *og__infer_figures(const struct og_inference *f);
 
 #endif

@@ -39,7 +39,7 @@ struct combine {
     float *weight;    /* [n_edges], or NULL: equal weights */
     char *edge_rows;  /* [n_edges] rows of the lists' edges, or NULL */
     uint32_t *edge;   /* [n_edges] 0, 1, 2 ..., of these */
-    float *ends;      /* [2][n_src] mean and loop of og_weight_sums, or NULL */
+    float *ends;      /* [n_ends][n_src], or NULL */
     uint32_t *index;  /* [n_src] location of each source's row in `rows` */
     uint64_t *marked; /* a bit per node: is a source */
     uint32_t *rank;
@@ -56,10 +56,10 @@ struct combine {
 
 /* ---- memory ---- */
 
-/* Bytes of a source's weight sums (og_weight_sums). */
+/* Bytes of a source's numbers. */
 static size_t ends_bytes(const struct og_inference *f)
 {
-    return og__model_sums_weights(&f->config) ? 2 * sizeof(float) : 0;
+    return (size_t)f->n_ends * sizeof(float);
 }
 
 /* Bytes of an edge's row, and of its number. */
@@ -90,7 +90,7 @@ static size_t lists_and_rows(const struct og_inference *f, const struct combine 
                              const struct og_whole_caps *caps)
 {
     return block_bytes(f, c, caps) + caps->n_src * og__matrix_row(c->sources) +
-           og__whole_bytes(f->ops, &f->config, c->l, caps, og__pool_threads(f->pool));
+           f->kind->bytes(f, c->l, caps);
 }
 
 /* Maxima of a block with so many nodes and edges. */
@@ -115,7 +115,8 @@ size_t og__infer_combine_least(const struct og_inference *f, int l, const struct
 {
     struct combine c = {.l = l, .sources = sources, .own = own, .shape = *shape};
     struct og_whole_caps caps = caps_of(f, &c, GROUP, f->longest);
-    return (shape->own ? 2 : 1) * og__infer_reader_bytes(f) + placement_bytes(f, l) +
+    const size_t own_bytes = shape->own ? og__infer_read_bytes(f, own) : 0;
+    return og__infer_read_bytes(f, sources) + own_bytes + placement_bytes(f, l) +
            lists_and_rows(f, &c, &caps);
 }
 
@@ -166,11 +167,11 @@ static int take_block(struct combine *c, struct og_err *err)
     c->marked = og__arena_take(a, words * sizeof(*c->marked));
     c->rank = og__arena_take(a, words * sizeof(*c->rank));
     c->out = og__arena_take(a, caps->n_dst * (size_t)c->shape.n_out * sizeof(*c->out));
-    if (c->own_read.reader) {
+    if (c->own_read.x) {
         c->own_ids = og__arena_take(a, caps->n_dst * sizeof(*c->own_ids));
         c->own_rows = og__arena_take(a, caps->n_dst * og__matrix_row(c->own));
     }
-    return og__whole_reserve(f->model, c->l, caps, err);
+    return f->kind->reserve(f, c->l, caps, err);
 }
 
 /* Nodes that are sources, which bounds the cached rows. */
@@ -205,7 +206,7 @@ static int fill_rows(struct combine *c, struct og_err *err)
     for (uint32_t done = 0; done < c->hot.n_slots;) {
         uint32_t n = OG_MIN(c->hot.n_slots - done, c->caps.n_src);
         og__placement_nodes(&c->hot, &cursor, c->cold, n);
-        OG_TRY(og__infer_submit(c->f, &c->source_read, c->sources, c->cold, n,
+        OG_TRY(og__infer_submit(c->f, &c->source_read, c->cold, n,
                                 c->rows + done * og__matrix_row(c->sources), err));
         OG_TRY(og__infer_wait(c->f, &c->source_read, err));
         done += n;
@@ -217,9 +218,9 @@ out:
 static int open_combine(struct combine *c, struct og_err *err)
 {
     int rc;
-    OG_TRY(og__infer_reader(c->f, &c->source_read.reader, c->sources, err));
+    OG_TRY(og__infer_read_open(c->f, &c->source_read, c->sources, err));
     if (c->shape.own)
-        OG_TRY(og__infer_reader(c->f, &c->own_read.reader, c->own, err));
+        OG_TRY(og__infer_read_open(c->f, &c->own_read, c->own, err));
     size_blocks(c);
     OG_TRY(take_block(c, err));
     OG_TRY(take_rows(c, err));
@@ -230,9 +231,9 @@ out:
 
 static void close_combine(struct combine *c)
 {
-    og__whole_release(c->f->model);
-    og__reader_close(c->source_read.reader);
-    og__reader_close(c->own_read.reader);
+    c->f->kind->release(c->f);
+    og__infer_read_close(c->f, &c->source_read);
+    og__infer_read_close(c->f, &c->own_read);
     og__release(c->f->budget, c->rows, c->rows_bytes, CACHE);
     og__placement_release(&c->hot);
     og__arena_release(&c->arena);
@@ -316,6 +317,12 @@ static int read_lists(struct combine *c, struct og_err *err)
     const struct og_relation *r = f->lists;
     struct og_block *b = &c->block;
     int64_t n = (int64_t)OG_MIN(c->n_nodes - c->first, (uint64_t)c->caps.n_dst), fits = 0;
+    if (f->alone) {
+        b->n_dst = (uint32_t)n;
+        b->n_edges = 0;
+        memset(b->indptr, 0, ((size_t)n + 1) * sizeof(*b->indptr));
+        return 0;
+    }
     int rc = og__npy_read_int64(&r->indptr, (int64_t)c->first, n + 1, c->bounds, err);
     if (rc < 0)
         return rc;
@@ -381,10 +388,8 @@ static void place_sources(struct combine *c)
         c->index[at] = slot;
         if (c->shape.degrees && at >= c->block.n_dst)
             c->block.degree[at - c->block.n_dst] = c->f->degree[node];
-        if (c->ends) {
-            c->ends[at] = c->f->weights.mean[node];
-            c->ends[c->block.n_src + at] = c->f->weights.loop[node];
-        }
+        for (int i = 0; i < c->f->n_ends; i++)
+            c->ends[(size_t)i * c->block.n_src + at] = c->f->ends[i][node];
     }
 }
 
@@ -402,11 +407,10 @@ static void number_group(void *arg, size_t group, int thread)
 static int read_sources(struct combine *c, struct og_err *err)
 {
     char *cold = c->rows + c->hot.n_slots * og__matrix_row(c->sources);
-    int rc = og__infer_submit(c->f, &c->source_read, c->sources, c->cold, c->n_cold, cold, err);
-    if (rc == 0 && c->own_read.reader) {
+    int rc = og__infer_submit(c->f, &c->source_read, c->cold, c->n_cold, cold, err);
+    if (rc == 0 && c->own_read.x) {
         og__infer_range(c->first, c->block.n_dst, c->own_ids);
-        rc = og__infer_submit(c->f, &c->own_read, c->own, c->own_ids, c->block.n_dst, c->own_rows,
-                              err);
+        rc = og__infer_submit(c->f, &c->own_read, c->own_ids, c->block.n_dst, c->own_rows, err);
     }
     const int sources = og__infer_wait(c->f, &c->source_read, err);
     const int own = og__infer_wait(c->f, &c->own_read, err);
@@ -492,28 +496,24 @@ static int combine_block(struct combine *c, struct og_err *err)
     if (rc < 0)
         return rc;
     og__pool_run(f->pool, (b->n_dst + GROUP - 1) / GROUP, number_group, c);
-    struct og_block block = *b;
-    block.weight = c->weight;
-    block.edge = c->edge;
-    if (c->ends) {
-        block.mean_weight = c->ends;
-        block.loop_weight = c->ends + b->n_src;
-    }
+    struct og_infer_block made = {.block = *b, .first = c->first, .ends = c->ends};
+    made.block.weight = c->weight;
+    made.block.edge = c->edge;
     if (!c->shape.degrees)
-        block.degree = NULL;
-    struct og_rows sources = {.base = c->rows,
-                              .index = c->index,
-                              .stride = og__matrix_row(c->sources),
-                              .n = b->n_src,
-                              .dim = c->sources->dim,
-                              .dtype = c->sources->dtype,
-                              .scale = c->sources->scale};
-    struct og_rows own = {.base = c->own_rows,
-                          .stride = og__matrix_row(c->own),
-                          .n = b->n_dst,
-                          .dim = c->own->dim,
-                          .dtype = c->own->dtype,
-                          .scale = c->own->scale};
+        made.block.degree = NULL;
+    made.sources = (struct og_rows){.base = c->rows,
+                                    .index = c->index,
+                                    .stride = og__matrix_row(c->sources),
+                                    .n = b->n_src,
+                                    .dim = c->sources->dim,
+                                    .dtype = c->sources->dtype,
+                                    .scale = c->sources->scale};
+    made.own = (struct og_rows){.base = c->own_rows,
+                                .stride = og__matrix_row(c->own),
+                                .n = b->n_dst,
+                                .dim = c->own->dim,
+                                .dtype = c->own->dtype,
+                                .scale = c->own->scale};
     const struct og_group *of = &f->lists->edges;
     const struct og_edge_rows edges = {
         .units = {.base = c->edge_rows,
@@ -523,8 +523,8 @@ static int combine_block(struct combine *c, struct og_err *err)
                   .dtype = of->stored},
         .rows = 1,
         .dim = of->dim};
-    return og__whole_combine(f->model, c->l, &c->shape, &block, sources, own,
-                             c->edge_rows ? &edges : NULL, c->out, err);
+    made.edges = c->edge_rows ? &edges : NULL;
+    return f->kind->combine(f, c->l, &c->shape, &made, c->out, err);
 }
 
 static int combine_blocks(struct combine *c, struct og_err *err)
@@ -536,7 +536,8 @@ static int combine_blocks(struct combine *c, struct og_err *err)
     for (; c->first < c->n_nodes; c->first += c->block.n_dst) {
         OG_TRY(read_lists(c, err));
         OG_TRY(combine_block(c, err));
-        OG_TRY(og__infer_check_rows(c->l, c->first, c->block.n_dst, c->out, c->shape.n_out, err));
+        OG_TRY(og__infer_check_rows(f->kind, c->l, c->first, c->block.n_dst, c->out, c->shape.n_out,
+                                    err));
         OG_TRY(og__infer_append(f, c->writer, c->out, c->block.n_dst, c->shape.n_out, err));
         if (judges(c))
             OG_TRY(judge(c, err));

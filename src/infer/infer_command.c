@@ -37,11 +37,28 @@ static int check_edges(const struct og_inference *f, struct og_err *err)
     return 0;
 }
 
+/* The rows that the model was trained on: features, or also propagated ones. */
+static int open_inputs(struct og_inference *f, struct og_err *err)
+{
+    struct og_inputs inputs;
+    int rc;
+    OG_TRY(og__inputs(&f->opt, &inputs, err));
+    f->alone = og__model_is_alone(f->config.kind);
+    if (inputs.last > 0)
+        OG_TRY(og__hop_files_open(f->ds, inputs.first, inputs.last, &f->hop_files, err));
+    for (int k = inputs.first; k <= inputs.last; k++)
+        f->input[f->n_inputs++] = k == 0 ? f->ds->group : &f->hop_files.group[k];
+out:
+    return rc;
+}
+
 static int check_shape(struct og_inference *f, struct og_err *err)
 {
     if (f->config.task < 0) /* a file without task */
         f->config.task = og__task_by_labels(f->opt.task, f->ds->regression);
-    int rc = og__features_check(&f->config, f->ds->path, f->ds->group->dim, err);
+    int rc = open_inputs(f, err);
+    if (rc == 0)
+        rc = og__features_check(&f->config, f->ds->path, f->n_inputs * f->ds->group->dim, err);
     if (rc < 0)
         return rc;
     f->config.multi_label = f->ds->multi_label;
@@ -102,117 +119,12 @@ static int open_inference(struct og_inference *f, const char *dataset, const cha
     OG_TRY(og__checkpoint_check_types(checkpoint, dataset, err));
     OG_TRY(resolve_options(f, checkpoint, opt, err));
     OG_TRY(og__graph_open(dataset, &f->ds, err));
-    f->lists = f->ds->relation;
     OG_TRY(check_shape(f, err));
-    OG_TRY(og__features_keep(f->ds->group, og__pack_dtype(&f->opt, f->ds->group->stored), err));
-    OG_TRY(og__pool_open(&f->pool, f->opt.threads, err));
-    OG_TRY(og__nn_warm_up(f->ops, og__devices_requested(&f->opt).number[0], f->pool, err));
-    f->baseline_rss = og__rss_now();
-    f->budget = og__budget_new((size_t)f->opt.memory.value);
-    OG_TRY(f->budget ? 0 : og__fail_errno(err, -ENOMEM, NULL, "budget"));
-    OG_TRY(og__budget_charge(f->budget, OG__PROCESS_BYTES, "process", err));
-    og__features_profile(f->ds->group, &f->profile);
+    f->degrees = f->degrees_of_others = og__model_wants_degrees(&f->config);
+    OG_TRY(og__infer_take(f, err));
     OG_TRY(open_model(f, checkpoint, err));
-    f->layers = json_array();
 out:
     return rc;
-}
-
-static void close_inference(struct og_inference *f)
-{
-    size_t bytes = f->lists ? (size_t)f->lists->n_nodes * sizeof(uint32_t) : 0;
-    og__infer_release_picked(f);
-    og__infer_release_walks(f);
-    og__infer_state_close(f);
-    og__model_free(f->model);
-    if (f->budget) {
-        og__release(f->budget, f->feeds, bytes, OG__INFER_NODES);
-        og__release(f->budget, f->degree, bytes, OG__INFER_NODES);
-        og__release(f->budget, f->weights.mean, bytes, OG__INFER_NODES);
-        og__release(f->budget, f->weights.loop, bytes, OG__INFER_NODES);
-    }
-    og__budget_free(f->budget);
-    og__pool_close(f->pool);
-    og__graph_close(f->ds);
-    json_decref(f->layers);
-    og__options_release(&f->opt);
-}
-
-/* ==== all layers ==== */
-
-/* Walks are sampled first; layers do not distinguish them. */
-static int choose_lists(struct og_inference *f, struct og_err *err)
-{
-    if (og__sampling_by_visits((enum og_sampler_kind)f->opt.sampler))
-        return og__infer_walk(f, err);
-    if (og__model_weighs(&f->config) && f->config.edge_weights == OG_EDGE_WEIGHTS_OFF)
-        og__say(&f->log, OG__INFO,
-                "all in-neighbours have equal weights; --sampler walk uses PinSAGE's neighbours");
-    return 0;
-}
-
-static int begin_layers(struct og_inference *f, struct og_err *err)
-{
-    int rc;
-    OG_TRY(choose_lists(f, err));
-    if (f->needed.requested)
-        OG_TRY(og__infer_pick(f, err));
-    OG_TRY(og__infer_survey(f, err));
-    if (f->needed.requested)
-        OG_TRY(og__infer_pick_degrees(f, err));
-    OG_TRY(og__infer_check(f, err));
-    OG_TRY(og__infer_begin(f, err));
-out:
-    og__io_add_since(&f->prepare, f->opened_read); /* in addition to earlier runs */
-    return rc;
-}
-
-static int run_layers(struct og_inference *f, struct og_err *err)
-{
-    int rc;
-    OG_TRY(begin_layers(f, err));
-    for (int l = f->state.step / 2; l < f->config.layers; l++) {
-        struct og_matrix in = {
-            .n = og__infer_nodes(f, l), .dim = f->config.hidden, .dtype = OG_F32};
-        if (l == 0)
-            in = (struct og_matrix){.features = true,
-                                    .n = in.n,
-                                    .dim = f->ds->group->dim,
-                                    .dtype = f->ds->group->dtype,
-                                    .scale = og__row_scale(f->ds->group)};
-        else
-            OG_TRY(og__infer_step_files(f, og__combine_step(l - 1), &in.files, err));
-        rc = og__infer_layer(f, l, &in, err);
-        og__step_files_free(&in.files);
-        if (rc < 0)
-            goto out;
-    }
-out:
-    return rc;
-}
-
-/* ==== results ==== */
-
-static json_t *figures(const struct og_inference *f)
-{
-    /* since the last layer: outputs that are made of its rows */
-    json_int_t read = (json_int_t)(f->prepare.bytes + f->counts.bytes);
-    json_int_t written = (json_int_t)(f->prepare_written + f->bytes_written);
-    size_t l;
-    json_t *row;
-    json_array_foreach(f->layers, l, row)
-    {
-        read += json_integer_value(json_object_get(row, "bytes_read"));
-        written += json_integer_value(json_object_get(row, "bytes_written"));
-    }
-    size_t peak = og__rss_peak();
-    return json_pack("{s:I s:f s:I s:I s:I s:O s:I s:I s:I}", "nodes",
-                     (json_int_t)og__infer_nodes(f, f->config.layers), "seconds",
-                     og__now() - f->start, "bytes_read", read, "prepare_bytes_read",
-                     (json_int_t)f->prepare.bytes, "bytes_written", written, "layers", f->layers,
-                     "peak_rss_bytes", (json_int_t)(peak - OG_MIN(peak, f->baseline_rss)),
-                     "baseline_rss_bytes", (json_int_t)f->baseline_rss, "memory_budget_bytes",
-                     (json_int_t)og__budget_limit(f->budget));
 }
 
 /* ==== predict ==== */
@@ -290,10 +202,14 @@ static int predict(struct og_inference *f, const char *checkpoint, const char *o
     int rc = 0;
     OG_TRY(check_outputs(f, checkpoint, out, how, err));
     OG_TRY(request_nodes(f, how->nodes, err));
-    OG_TRY(og__infer_state_open(f, out, embeddings, NULL, err));
-    OG_TRY(run_layers(f, err));
+    const int last = f->config.layers - 1;
+    OG_TRY(
+        og__infer_add_output(f, embeddings, og__combine_step(last - 1), &f->embeddings_form, err));
+    OG_TRY(og__infer_add_output(f, out, og__combine_step(last), &f->form, err));
+    OG_TRY(og__infer_state_open(f, NULL, NULL, err));
+    OG_TRY(og__infer_run(f, err));
     OG_TRY(og__infer_publish(f, err));
-    json_t *root = og__json_with(figures(f), "out", og__json_text(out));
+    json_t *root = og__json_with(og__infer_figures(f), "out", og__json_text(out));
     if (how->nodes)
         root = og__json_with(root, "needed", needed_json(&f->needed, f->config.layers));
     if (embeddings)
@@ -308,7 +224,7 @@ int og__whole_predict(const char *dataset, const char *checkpoint, const char *o
                       const struct og_predict_options *how, const struct og_options *opt,
                       const struct og_observer *observer, char **text, struct og_err *err)
 {
-    struct og_inference f = {.observer = observer};
+    struct og_inference f = {.kind = &og__infer_of_model, .observer = observer};
     int rc;
     OG_TRY(open_inference(&f, dataset, checkpoint, opt, err));
     OG_TRY(predict(&f, checkpoint, out, how, text, err));
@@ -317,7 +233,7 @@ out:
         free(*text);
         *text = NULL;
     }
-    close_inference(&f);
+    og__infer_free(&f);
     return rc;
 }
 
@@ -374,7 +290,7 @@ static int open_state(struct og_inference *f, const char *checkpoint, const char
 {
     char *files[2] = {realpath(f->ds->path, NULL), realpath(checkpoint, NULL)}, *what = NULL;
     int rc = files[0] && files[1] && asprintf(&what, "eval %s %s %s", split, files[0], files[1]) > 0
-                 ? og__infer_state_open(f, NULL, NULL, what, err)
+                 ? og__infer_state_open(f, NULL, what, err)
                  : og__fail_errno(err, -ENOMEM, NULL, "inference");
     free(files[0]);
     free(files[1]);
@@ -390,12 +306,12 @@ static int evaluate(struct og_inference *f, const char *checkpoint, enum og__spl
     int rc;
     OG_TRY(open_judged(f, &j, which, split, err));
     OG_TRY(open_state(f, checkpoint, split, err));
-    OG_TRY(run_layers(f, err));
+    OG_TRY(og__infer_run(f, err));
     if (og__metrics_undefined(&j.metrics))
         OG_TRY(og__fail(err, -EDOM, og__diverged_hint, "%s: the %s is not a finite number",
                         checkpoint, og__metrics_undefined(&j.metrics)));
     OG_TRY(og__infer_deliver(f, err));
-    json_t *root = figures(f);
+    json_t *root = og__infer_figures(f);
     root = og__json_with(root, "split", json_string(split));
     root = og__json_with(root, "checkpoint", og__json_text(checkpoint));
     root = og__json_with(root, "labelled", json_integer((json_int_t)j.metrics.counted));
@@ -415,7 +331,7 @@ int og__whole_eval(const char *dataset, const char *checkpoint, enum og__split w
                    const struct og_options *opt, const struct og_observer *observer, char **out,
                    struct og_err *err)
 {
-    struct og_inference f = {.observer = observer};
+    struct og_inference f = {.kind = &og__infer_of_model, .observer = observer};
     int rc;
     OG_TRY(open_inference(&f, dataset, checkpoint, opt, err));
     if (og__of_pairs(&f.config))
@@ -425,6 +341,6 @@ int og__whole_eval(const char *dataset, const char *checkpoint, enum og__split w
     OG_TRY(og__targets_check(f.ds, &f.config, err));
     OG_TRY(evaluate(&f, checkpoint, which, out, err));
 out:
-    close_inference(&f);
+    og__infer_free(&f);
     return rc;
 }

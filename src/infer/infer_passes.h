@@ -8,8 +8,13 @@
  *     infer_walks.c       lists by random walks, before all layers
  *     needed.c            lists that some nodes need, likewise
  *     infer_publish.c     outputs made of the last rows
+ *     infer_model.c       layers of a model
+ *     infer_hops.c        layers of a propagation
  *     infer.c             the survey, a layer
+ *     infer_run.c         all layers
  *     infer_command.c     predict, and eval with all neighbours
+ *     infer_propagate.c   propagate
+ *     hop_rows.c          its rows of labelled nodes
  *
  * Each calls only those above it. */
 #ifndef OG_INFER_PASSES_H
@@ -33,19 +38,28 @@ static inline bool og__infer_reads_weights(const struct og_inference *f)
 
 struct og_reader_options og__infer_reader_options(const struct og_inference *f);
 size_t og__infer_reader_bytes(const struct og_inference *f);
-OG_MUST_CHECK int og__infer_reader(struct og_inference *f, struct og_reader **out,
-                                   const struct og_matrix *x, struct og_err *err);
-/* Rows that are read at once: a job for each run of rows that ascend in the file. */
+/* Rows of a matrix that are read at once. There is a job for each run of rows that ascend. Rows
+ * of several inputs are read one input after another, and joined. */
 struct og_infer_read {
-    struct og_reader *reader;
+    const struct og_matrix *x;
+    struct og_reader *reader[OG_MAX_HOPS + 1]; /* [n_readers] of each input, or one */
+    int n_readers;
+    char *piece; /* rows of one input; or NULL */
     struct og_read_job run[OG_MAX_HOPS + 1];
     int n;
+    uint32_t *nodes; /* [n_nodes] of the rows requested */
+    uint32_t n_nodes;
+    char *out;
 };
+/* Memory of one; open it, for a matrix that must stay; close also one that is all zeros. */
+size_t og__infer_read_bytes(const struct og_inference *f, const struct og_matrix *x);
+OG_MUST_CHECK int og__infer_read_open(struct og_inference *f, struct og_infer_read *out,
+                                      const struct og_matrix *x, struct og_err *err);
+void og__infer_read_close(struct og_inference *f, struct og_infer_read *read);
 /* Queue rows of n ascending nodes into out. Features are found by the ids that the dataset has:
  * these replace the nodes, which must stay until og__infer_wait. */
 OG_MUST_CHECK int og__infer_submit(const struct og_inference *f, struct og_infer_read *read,
-                                   const struct og_matrix *x, uint32_t *nodes, uint32_t n,
-                                   char *out, struct og_err *err);
+                                   uint32_t *nodes, uint32_t n, char *out, struct og_err *err);
 /* Wait for all of them, even after a failure, and count. */
 OG_MUST_CHECK int og__infer_wait(struct og_inference *f, struct og_infer_read *read,
                                  struct og_err *err);
@@ -56,8 +70,8 @@ void og__infer_range(uint64_t first, uint32_t n, uint32_t *nodes);
 size_t og__infer_left(const struct og_inference *f);
 
 /* Check that layer l's output of nodes [first, first + n) is finite. */
-OG_MUST_CHECK int og__infer_check_rows(int l, uint64_t first, uint32_t n, const float *rows,
-                                       int dim, struct og_err *err);
+OG_MUST_CHECK int og__infer_check_rows(const struct og_infer_kind *kind, int l, uint64_t first,
+                                       uint32_t n, const float *rows, int dim, struct og_err *err);
 
 void og__infer_observe(const struct og_inference *f, const char *stage, int l, uint64_t done,
                        uint64_t total);

@@ -29,7 +29,7 @@ static size_t memory_bytes(const struct publishing *p)
 static int open_publishing(struct publishing *p, int step, struct og_err *err)
 {
     struct og_inference *f = p->f;
-    const struct og_whole_layer shape = og__infer_shape(f, step / 2);
+    const struct og_whole_layer shape = f->kind->shape(f, step / 2);
     int rc;
     p->from = (struct og_matrix){
         .n = og__infer_nodes(f, step / 2 + 1), .dim = shape.n_out, .dtype = OG_F32};
@@ -44,14 +44,14 @@ static int open_publishing(struct publishing *p, int step, struct og_err *err)
     p->sorted = p->rows + floats;
     p->nodes = (uint32_t *)(p->sorted + floats);
     p->numbers = p->nodes + p->n_rows;
-    OG_TRY(og__infer_reader(f, &p->read.reader, &p->from, err));
+    OG_TRY(og__infer_read_open(f, &p->read, &p->from, err));
 out:
     return rc;
 }
 
 static void close_publishing(struct publishing *p)
 {
-    og__reader_close(p->read.reader);
+    og__infer_read_close(p->f, &p->read);
     og__release(p->f->budget, p->memory, memory_bytes(p), ROWS);
     og__step_files_free(&p->from.files);
 }
@@ -77,7 +77,7 @@ static int read_rows(struct publishing *p, uint64_t first, uint32_t n, struct og
     qsort(p->order, n, sizeof(*p->order), ascending);
     for (uint32_t i = 0; i < n; i++)
         p->numbers[i] = (uint32_t)(p->order[i] >> 32);
-    rc = og__infer_submit(p->f, &p->read, &p->from, p->numbers, n, (char *)p->sorted, err);
+    rc = og__infer_submit(p->f, &p->read, p->numbers, n, (char *)p->sorted, err);
     const int waited = og__infer_wait(p->f, &p->read, err);
     for (uint32_t i = 0; i < n; i++)
         memcpy(p->rows + (uint32_t)p->order[i] * dim, p->sorted + i * dim, dim * sizeof(float));
@@ -97,17 +97,17 @@ out:
     return rc;
 }
 
-static int publish(struct og_inference *f, const struct og_output_file *w,
-                   const struct og_prediction_form *form, int step, struct og_err *err)
+static int publish(struct og_inference *f, const struct og_infer_output *o, struct og_err *err)
 {
     struct publishing p = {.f = f};
     struct og_prediction_file *to = NULL;
+    const struct og_output_file *w = &o->file;
     struct stat st;
     int rc;
-    if (!w->path || og__infer_is_step(f, w))
+    if (o->is_step)
         return 0;
-    OG_TRY(open_publishing(&p, step, err));
-    OG_TRY(og__prediction_open(&to, w->fd, w->part, form, p.from.dim, &f->config, f->ds, err));
+    OG_TRY(open_publishing(&p, o->step, err));
+    OG_TRY(og__prediction_open(&to, w->fd, w->part, o->form, p.from.dim, &f->config, f->ds, err));
     OG_TRY(publish_rows(&p, to, err));
 out:
     rc = og__prediction_end(to, rc, err);
@@ -119,11 +119,8 @@ out:
 
 int og__infer_publish(struct og_inference *f, struct og_err *err)
 {
-    const struct og_infer_state *s = &f->state;
-    const int last = f->config.layers - 1;
-    int rc;
-    OG_TRY(publish(f, &s->out, &f->form, og__combine_step(last), err));
-    OG_TRY(publish(f, &s->embeddings, &f->embeddings_form, og__combine_step(last - 1), err));
-out:
+    int rc = 0;
+    for (int i = 0; rc == 0 && i < f->state.n_outputs; i++)
+        rc = publish(f, &f->state.output[i], err);
     return rc;
 }

@@ -71,15 +71,22 @@ static int make_under(struct og_infer_home *h, const char *under, struct og_err 
     return og__make_dirs(under, err);
 }
 
+/* The last output, or NULL. */
+static const struct og_infer_output *last_output(const struct og_infer_state *s)
+{
+    return s->n_outputs > 0 ? &s->output[s->n_outputs - 1] : NULL;
+}
+
 /* Folders of --scratch, else that of the output, else the user's cache. */
-static int make_unders(struct og_inference *f, const char *out, struct og_err *err)
+static int make_unders(struct og_inference *f, const char *folder, struct og_err *err)
 {
     struct og_infer_state *s = &f->state;
     struct og_places folders = {0};
-    char *beside = out ? og__folder_of(out) : NULL;
+    const struct og_infer_output *last = last_output(s);
+    char *of_output = last && !folder ? og__folder_of(last->file.path) : NULL;
     int rc;
-    OG_TRY(out && !beside ? og__fail_errno(err, -ENOMEM, NULL, "inference") : 0);
-    OG_TRY(og__scratch_folders(&folders, &f->opt, beside, err));
+    OG_TRY(last && !folder && !of_output ? og__fail_errno(err, -ENOMEM, NULL, "inference") : 0);
+    OG_TRY(og__scratch_folders(&folders, &f->opt, folder ? folder : of_output, err));
     if (folders.n == 0)
         OG_TRY(
             og__fail(err, -ENOENT, "use --scratch DIR", "activations: no folder to spill them to"));
@@ -92,14 +99,14 @@ static int make_unders(struct og_inference *f, const char *out, struct og_err *e
         og__profile_load_all(folders.path, (int)folders.n, &f->away);
 out:
     og__places_free(&folders);
-    free(beside);
+    free(of_output);
     return rc;
 }
 
 static int name_folders(struct og_inference *f, const char *what, struct og_err *err)
 {
     struct og_infer_state *s = &f->state;
-    char *name = what ? strdup(what) : og__absolute(s->out.path);
+    char *name = what ? strdup(what) : og__absolute(last_output(s)->file.path);
     bool named = name != NULL;
     for (uint32_t i = 0; named && i < s->n_homes; i++) {
         struct og_infer_home *h = &s->home[i];
@@ -116,16 +123,27 @@ static int name_folders(struct og_inference *f, const char *what, struct og_err 
 
 /* ==== opening and closing ==== */
 
-int og__infer_state_open(struct og_inference *f, const char *out, const char *embeddings,
-                         const char *what, struct og_err *err)
+int og__infer_add_output(struct og_inference *f, const char *path, int step,
+                         const struct og_prediction_form *form, struct og_err *err)
+{
+    struct og_infer_state *s = &f->state;
+    if (!path)
+        return 0;
+    struct og_infer_output *o = &s->output[s->n_outputs++];
+    *o = (struct og_infer_output){.step = step, .form = form};
+    o->is_step = !form || (!f->needed.requested && og__prediction_is_plain(form));
+    return og__output_file_name(&o->file, path, f->opt.resume, err);
+}
+
+int og__infer_state_open(struct og_inference *f, const char *folder, const char *what,
+                         struct og_err *err)
 {
     struct og_infer_state *s = &f->state;
     int rc = 0;
     s->saved = og__now();
-    OG_TRY(og__output_file_name(&s->out, out, f->opt.resume, err));
-    OG_TRY(og__output_file_name(&s->embeddings, embeddings, f->opt.resume, err));
-    OG_TRY(make_unders(f, out, err));
-    OG_TRY(og__output_file_differ(&s->out, &s->embeddings, err));
+    OG_TRY(make_unders(f, folder, err));
+    if (s->n_outputs > 1)
+        OG_TRY(og__output_file_differ(&s->output[0].file, &s->output[1].file, err));
     OG_TRY(name_folders(f, what, err));
     s->numbers = og__infer_numbers(f, err);
     OG_TRY(s->numbers ? 0 : -ENOMEM);
@@ -133,19 +151,19 @@ int og__infer_state_open(struct og_inference *f, const char *out, const char *em
     OG_TRY(s->hash ? 0 : og__fail_errno(err, -ENOMEM, NULL, "inference"));
     XXH3_64bits_reset(s->hash);
     OG_TRY(make_folders(s, err));
-    const size_t beside = og__step_writer_extra_bytes(s->n_homes);
-    OG_TRY(og__budget_charge(f->budget, beside, CHECK, err));
-    s->charged = beside;
-    OG_TRY(og__output_file_lock(&s->out, err));
-    OG_TRY(og__output_file_lock(&s->embeddings, err));
+    const size_t extra = og__step_writer_extra_bytes(s->n_homes);
+    OG_TRY(og__budget_charge(f->budget, extra, CHECK, err));
+    s->charged = extra;
+    for (int i = 0; i < s->n_outputs; i++)
+        OG_TRY(og__output_file_lock(&s->output[i].file, err));
 out:
     return rc;
 }
 
 static void remove_all(const struct og_infer_state *s)
 {
-    og__output_file_remove(&s->out);
-    og__output_file_remove(&s->embeddings);
+    for (int i = 0; i < s->n_outputs; i++)
+        og__output_file_remove(&s->output[i].file);
     for (uint32_t i = 0; i < s->n_homes; i++) {
         if (s->home[i].lock > 0)
             og__remove_tree(s->home[i].path);
@@ -173,47 +191,41 @@ void og__infer_state_close(struct og_inference *f)
     if (!kept && s->home[0].lock > 0)
         remove_all(s);
     close_homes(s);
-    const int locks[] = {s->out.fd, s->embeddings.fd};
-    for (size_t i = 0; i < OG_COUNT(locks); i++)
-        if (locks[i] > 0)
-            close(locks[i]);
+    for (int i = 0; i < s->n_outputs; i++) {
+        const struct og_output_file *w = &s->output[i].file;
+        if (w->fd > 0)
+            close(w->fd);
+        free(w->path);
+        free(w->part);
+    }
     if (s->charged > 0)
         og__budget_uncharge(f->budget, s->charged, CHECK);
     XXH3_freeState(s->hash);
-    char *const names[] = {
-        s->file, s->out.path, s->out.part, s->embeddings.path, s->embeddings.part, s->numbers};
-    for (size_t i = 0; i < OG_COUNT(names); i++)
-        free(names[i]);
+    free(s->file);
+    free(s->numbers);
 }
 
 /* ==== files of steps ==== */
 
-/* The output that has the rows of a step, or NULL. */
-static struct og_output_file *output_of(struct og_inference *f, int step)
+struct og_infer_output *og__infer_output_at(struct og_inference *f, int step)
 {
     struct og_infer_state *s = &f->state;
-    int last = f->config.layers - 1;
-    if (step == og__combine_step(last) && s->out.path)
-        return &s->out;
-    return step == og__combine_step(last - 1) && s->embeddings.path ? &s->embeddings : NULL;
-}
-
-bool og__infer_is_step(const struct og_inference *f, const struct og_output_file *w)
-{
-    const bool embeds = w == &f->state.embeddings;
-    return !f->needed.requested && og__prediction_is_plain(embeds ? &f->embeddings_form : &f->form);
+    for (int i = 0; i < s->n_outputs; i++)
+        if (s->output[i].step == step)
+            return &s->output[i];
+    return NULL;
 }
 
 /* The output that is the file of a step, or NULL. */
 static struct og_output_file *output_at(struct og_inference *f, int step)
 {
-    struct og_output_file *w = output_of(f, step);
-    return w && og__infer_is_step(f, w) ? w : NULL;
+    struct og_infer_output *o = og__infer_output_at(f, step);
+    return o && o->is_step ? &o->file : NULL;
 }
 
 static size_t row_bytes_of(const struct og_inference *f, int step)
 {
-    const struct og_whole_layer s = og__infer_shape(f, step / 2);
+    const struct og_whole_layer s = f->kind->shape(f, step / 2);
     return (size_t)(step % 2 ? s.n_out : s.n_source) * sizeof(float);
 }
 
@@ -229,7 +241,7 @@ int og__infer_step_files(struct og_inference *f, int step, struct og_step_files 
     const struct og_output_file *w = output_at(f, step);
     char name[32];
     if (w)
-        return og__step_files_one(out, w->part, err);
+        return og__step_files_one(out, w->in_place ? w->path : w->part, err);
     snprintf(name, sizeof(name), "layer%d.npy", step / 2 + 1);
     return og__step_files_name(out, (struct og_places){s->n_homes, s->path},
                                step % 2 ? name : "sources.npy", row_bytes_of(f, step), err);
@@ -238,7 +250,7 @@ int og__infer_step_files(struct og_inference *f, int step, struct og_step_files 
 void og__infer_drop_step(struct og_inference *f, int step)
 {
     struct og_step_files files;
-    if (output_of(f, step) || og__infer_step_files(f, step, &files, NULL) < 0)
+    if (og__infer_output_at(f, step) || og__infer_step_files(f, step, &files, NULL) < 0)
         return;
     og__step_files_remove(&files);
     og__step_files_free(&files);
@@ -285,21 +297,28 @@ static bool is_whole(struct og_inference *f, int step, char *buffer)
     return has_rows(f, step, rows_of(f, step), buffer);
 }
 
-/* Checks all inputs of the current step, its own rows last: the hash continues from them. */
+/* Whether the current step, or the command after all steps, reads the rows of `step`. */
+static bool is_input(struct og_inference *f, int step)
+{
+    const int now = f->state.step, l = now / 2;
+    const bool end = l == f->config.layers;
+    if (og__infer_output_at(f, step) || f->hops.labelled ||
+        (l > 0 && step == og__combine_step(l - 1)))
+        return step % 2 || f->kind->shape(f, step / 2).transforms;
+    return !end && now == og__combine_step(l) && step == og__transform_step(l) &&
+           f->kind->shape(f, l).transforms;
+}
+
+/* Checks all finished steps whose rows are used again, the current one's last: the hash continues
+ * from them. */
 static bool all_whole(struct og_inference *f, char *buffer)
 {
     struct og_infer_state *s = &f->state;
-    int l = s->step / 2;
-    bool end = l == f->config.layers;
-    if (end && s->embeddings.path && !is_whole(f, og__combine_step(l - 2), buffer))
-        return false;
-    if (l > 0 && !is_whole(f, og__combine_step(l - 1), buffer))
-        return false;
-    bool transformed = !end && s->step == og__combine_step(l) && og__infer_shape(f, l).transforms;
-    if (transformed && !is_whole(f, og__transform_step(l), buffer))
-        return false;
+    for (int step = 0; step < s->step; step++)
+        if (is_input(f, step) && !is_whole(f, step, buffer))
+            return false;
     XXH3_64bits_reset(s->hash);
-    return end || s->rows == 0 || has_rows(f, s->step, s->rows, buffer);
+    return s->step == 2 * f->config.layers || s->rows == 0 || has_rows(f, s->step, s->rows, buffer);
 }
 
 /* ==== state.json ==== */
@@ -437,7 +456,8 @@ static const char *go_on(struct og_inference *f, char *buffer)
 static void forget_rows(struct og_infer_state *s)
 {
     unlink(s->file); /* first: it refers to the others; og__infer_create truncates these */
-    s->out.in_place = s->embeddings.in_place = false;
+    for (int i = 0; i < s->n_outputs; i++)
+        s->output[i].file.in_place = false;
     s->step = 0;
     s->rows = 0;
     XXH3_64bits_reset(s->hash);
@@ -526,22 +546,25 @@ int og__infer_next_step(struct og_inference *f, int next, struct og_err *err)
 
 /* ==== the end ==== */
 
-/* Renames both outputs or none, unless a file is in the way. */
+/* Renames all outputs or none, unless a file is in the way. */
 int og__infer_deliver(struct og_inference *f, struct og_err *err)
 {
     struct og_infer_state *s = &f->state;
-    const struct og_output_file *first = &s->embeddings;
-    const bool fresh = first->path && access(first->path, F_OK) < 0;
-    bool first_stands = false;
-    int rc;
-    OG_TRY(og__output_file_check(first, err));
-    OG_TRY(og__output_file_check(&s->out, err));
-    OG_TRY(og__output_file_deliver(first, err));
-    first_stands = true;
-    OG_TRY(og__output_file_deliver(&s->out, err));
+    bool fresh[OG_MAX_HOPS] = {false};
+    int rc = 0, done = 0;
+    for (int i = 0; i < s->n_outputs; i++) {
+        const struct og_output_file *w = &s->output[i].file;
+        fresh[i] = access(w->path, F_OK) < 0;
+        OG_TRY(og__output_file_check(w, err));
+    }
+    for (; done < s->n_outputs; done++)
+        OG_TRY(og__output_file_deliver(&s->output[done].file, err));
+    if (f->folder)
+        OG_TRY(og__newdir_commit(f->folder, err));
     unlink(s->file);
 out:
-    if (rc < 0 && first_stands && fresh)
-        (void)!rename(first->path, first->part);
+    for (int i = 0; rc < 0 && i < done; i++)
+        if (fresh[i])
+            (void)!rename(s->output[i].file.path, s->output[i].file.part);
     return rc;
 }

@@ -25,6 +25,7 @@
 #include <xxhash.h>
 
 struct og_inference;
+struct og_prediction_form;
 static inline int og__transform_step(int l)
 {
     return 2 * l;
@@ -44,13 +45,22 @@ struct og_infer_home {
     bool made_under;
 };
 
+/* A file that the command makes: the rows of a step. */
+struct og_infer_output {
+    struct og_output_file file;
+    int step;
+    bool is_step; /* the file of the step itself; else og__infer_publish writes it, */
+    const struct og_prediction_form *form; /* in this form */
+};
+
 struct og_infer_state {
     struct og_infer_home home[OG_MOST_PLACES]; /* the first has state.json, */
     const char *path[OG_MOST_PLACES];          /* their paths again */
     uint32_t n_homes;
-    char *file;     /* state.json */
-    size_t charged; /* for buffers of files over them */
-    struct og_output_file out, embeddings;
+    char *file;                                 /* state.json */
+    size_t charged;                             /* for buffers of files over them */
+    struct og_infer_output output[OG_MAX_HOPS]; /* the last names the state's folders */
+    int n_outputs;
     char *numbers; /* inputs that must be equal, as JSON */
     /* progress */
     int step;      /* current; twice the layers: finished */
@@ -60,13 +70,17 @@ struct og_infer_state {
     double saved;       /* time of writing state.json, or of the start */
 };
 
-/* Lock the folder and FILE.part of each output, which must not exist without --resume. The model
- * must be loaded.
+/* Add the rows of a step as an output FILE, which must not exist without --resume. NULL is
+ * ignored. form: NULL = the rows themselves, in .npy. */
+OG_MUST_CHECK int og__infer_add_output(struct og_inference *f, const char *path, int step,
+                                       const struct og_prediction_form *form, struct og_err *err);
+/* The output with the rows of a step, or NULL. */
+struct og_infer_output *og__infer_output_at(struct og_inference *f, int step);
+/* Lock the folder and FILE.part of each output. The model must be loaded.
  *
- * out, embeddings  output files, NULL = none
- * what             a name that is unique in its place, if there is no out */
-OG_MUST_CHECK int og__infer_state_open(struct og_inference *f, const char *out,
-                                       const char *embeddings, const char *what,
+ * folder  of the state, without --scratch; NULL = that of the last output, else the user's cache
+ * what    a name that is unique in its place; NULL = that of the last output */
+OG_MUST_CHECK int og__infer_state_open(struct og_inference *f, const char *folder, const char *what,
                                        struct og_err *err);
 extern const struct og_persistent_cache_kind og__infer_kind; /* kind of these folders */
 /* Keep the rows that state.json refers to, or remove all if there is none. */
@@ -88,8 +102,6 @@ OG_MUST_CHECK int og__infer_begin(struct og_inference *f, struct og_err *err);
 /* The files of a step's rows; layer l has its output there. The caller frees them. */
 OG_MUST_CHECK int og__infer_step_files(struct og_inference *f, int step, struct og_step_files *out,
                                        struct og_err *err);
-/* Whether an output is the file of a step. Else og__infer_publish writes it. */
-bool og__infer_is_step(const struct og_inference *f, const struct og_output_file *w);
 /* Remove the files of a step; those with rows of outputs stay. */
 void og__infer_drop_step(struct og_inference *f, int step);
 
@@ -104,7 +116,8 @@ OG_MUST_CHECK int og__infer_mark(struct og_inference *f, struct og_step_writer *
 /* Complete the step's file and start the next step. */
 OG_MUST_CHECK int og__infer_next_step(struct og_inference *f, int next, struct og_err *err);
 
-/* Rename the outputs and remove the rest. -ENOENT if another process removed an output. */
+/* Rename the outputs and their folder; remove the rest. -ENOENT if another process
+ * removed an output. */
 OG_MUST_CHECK int og__infer_deliver(struct og_inference *f, struct og_err *err);
 
 #endif

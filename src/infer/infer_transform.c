@@ -20,8 +20,8 @@ struct transform {
     int l;
     const struct og_matrix *in;
     struct og_whole_layer shape;
-    uint32_t n_rows; /* per chunk */
-    struct og_reader *reader;
+    uint32_t n_rows;             /* per chunk */
+    struct og_infer_read opened; /* each chunk has a copy */
     struct og_step_writer *writer;
     uint64_t first;        /* first row not there yet */
     struct chunk chunk[2]; /* one being read, one being multiplied */
@@ -38,13 +38,13 @@ static size_t transform_bytes(const struct og_inference *f, const struct transfo
 {
     struct og_whole_caps caps = {rows, rows, 0};
     return 2 * chunk_bytes(t, rows) + rows * (size_t)t->shape.n_source * sizeof(float) +
-           og__whole_bytes(f->ops, &f->config, t->l, &caps, og__pool_threads(f->pool));
+           f->kind->bytes(f, t->l, &caps);
 }
 
 static int open_transform(struct transform *t, struct og_err *err)
 {
     struct og_inference *f = t->f;
-    int rc = og__infer_reader(f, &t->reader, t->in, err);
+    int rc = og__infer_read_open(f, &t->opened, t->in, err);
     if (rc < 0)
         return rc;
     size_t left = og__infer_left(f);
@@ -61,15 +61,15 @@ static int open_transform(struct transform *t, struct og_err *err)
     size_t out_bytes = t->n_rows * (size_t)t->shape.n_source * sizeof(float);
     struct og_whole_caps caps = {t->n_rows, t->n_rows, 0};
     t->out = og__alloc(f->budget, out_bytes, ROWS, err);
-    rc = t->out ? og__whole_reserve(f->model, t->l, &caps, err) : -ENOMEM;
+    rc = t->out ? f->kind->reserve(f, t->l, &caps, err) : -ENOMEM;
     return rc < 0 ? rc : og__infer_create(f, og__transform_step(t->l), &t->writer, &t->first, err);
 }
 
 static void close_transform(struct transform *t)
 {
     struct og_inference *f = t->f;
-    og__whole_release(f->model);
-    og__reader_close(t->reader);
+    f->kind->release(f);
+    og__infer_read_close(f, &t->opened);
     for (int i = 0; i < 2; i++)
         og__release(f->budget, t->chunk[i].rows, chunk_bytes(t, t->n_rows), ROWS);
     og__release(f->budget, t->out, t->n_rows * (size_t)t->shape.n_source * sizeof(float), ROWS);
@@ -86,9 +86,9 @@ static int submit_chunk(struct transform *t, uint64_t first, struct og_err *err)
     if (first >= t->in->n)
         return 0;
     c->n = (uint32_t)OG_MIN(t->in->n - first, (uint64_t)t->n_rows);
-    c->read.reader = t->reader;
+    c->read = t->opened;
     og__infer_range(first, c->n, c->ids);
-    return og__infer_submit(t->f, &c->read, t->in, c->ids, c->n, c->rows, err);
+    return og__infer_submit(t->f, &c->read, c->ids, c->n, c->rows, err);
 }
 
 static int transform_rows(struct transform *t, struct og_err *err)
@@ -106,7 +106,7 @@ static int transform_rows(struct transform *t, struct og_err *err)
                             .dim = t->in->dim,
                             .dtype = t->in->dtype,
                             .scale = t->in->scale};
-        OG_TRY(og__whole_transform(f->model, t->l, x, t->out, err));
+        OG_TRY(f->kind->transform(f, t->l, x, t->out, err));
         OG_TRY(og__infer_append(f, t->writer, t->out, x.n, t->shape.n_source, err));
         og__infer_observe(f, "transform", t->l, first + x.n, t->in->n);
         OG_TRY(og__infer_mark(f, t->writer, first + x.n, err));

@@ -347,6 +347,15 @@ out:
     return rc;
 }
 
+/* A model that sees no neighbours needs none. */
+static int add_empty_lists(struct picking *p, uint32_t n, struct og_err *err)
+{
+    int rc = 0;
+    for (uint32_t i = 0; rc == 0 && i < n; i++)
+        rc = og__npy_append(p->indptr, &p->n_edges, 1, err);
+    return rc;
+}
+
 static int find_nodes(struct picking *p, struct og_err *err)
 {
     struct og_inference *f = p->f;
@@ -363,7 +372,8 @@ static int find_nodes(struct picking *p, struct og_err *err)
             break;
         OG_TRY(take_hop(p, h + 1, err));
         p->current = h;
-        OG_TRY(walk_marked(&w, p->hop[h].bits, "find", add_list, p, err));
+        OG_TRY(f->alone ? add_empty_lists(p, n, err)
+                        : walk_marked(&w, p->hop[h].bits, "find", add_list, p, err));
         p->d->edges[h] = (uint64_t)p->n_edges;
     }
     p->d->edges[layers] = (uint64_t)p->n_edges;
@@ -470,17 +480,14 @@ static void close_picking(struct picking *p)
         og__npy_discard(writers[i]);
 }
 
-/* Reads of the feature rows, each once. */
-static int predict_reads(struct og_inference *f, struct og_err *err)
+static int add_predicted(struct og_inference *f, const struct og_group *of, struct og_err *err)
 {
+    const struct og_reader_options how = og__infer_reader_options(f);
     struct og_needed *d = &f->needed;
-    const struct og_matrix features = {.features = true};
     struct og_reader *reader;
-    char read[32];
-    const int rc = og__infer_reader(f, &reader, &features, err);
+    const int rc = og__features_open(&reader, of, &how, f->budget, err);
     if (rc < 0)
         return rc;
-    d->predicted = (struct og_io_counts){0};
     for (int h = 0; h <= f->config.layers; h++) {
         const uint64_t first = h > 0 ? d->end[h - 1] : 0;
         const struct og_io_counts one =
@@ -489,6 +496,20 @@ static int predict_reads(struct og_inference *f, struct og_err *err)
         d->predicted.bytes += one.bytes;
     }
     og__reader_close(reader);
+    return 0;
+}
+
+/* Reads of the feature rows, each once. */
+static int predict_reads(struct og_inference *f, struct og_err *err)
+{
+    struct og_needed *d = &f->needed;
+    char read[32];
+    d->predicted = (struct og_io_counts){0};
+    for (int k = 0; k < f->n_inputs; k++) {
+        const int rc = add_predicted(f, f->input[k], err);
+        if (rc < 0)
+            return rc;
+    }
     og__say(&f->log, OG__INFO,
             "--nodes: %lld nodes need %llu lists with %llu edges and %llu of %lld feature rows: %s "
             "in %llu reads, if each is read once",

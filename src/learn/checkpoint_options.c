@@ -12,7 +12,8 @@
 /* What decides which edges a run of links holds out. */
 static const char *const edge_options[] = {"seed", "edge-split", "relation"};
 
-/* The sampler, its parameters, and --edge-weights, named and written as on the command line. */
+/* The sampler, its parameters, --edge-weights and --inputs, named and written as on the command
+ * line. */
 enum { MOST_SAMPLER_OPTIONS = OG__SAID_OPTIONS - OG_COUNT(edge_options) };
 
 static size_t list_sampler_options(const struct og_options *opt,
@@ -22,9 +23,10 @@ static size_t list_sampler_options(const struct og_options *opt,
     size_t n = 0;
     for (size_t i = 0; (o = og_option(i)) && n < MOST_SAMPLER_OPTIONS; i++) {
         const bool parameter = o->of && strcmp(o->of, "sampler") == 0;
-        const bool weights = strcmp(o->name, "edge-weights") == 0;
+        const bool of_model =
+            strcmp(o->name, "edge-weights") == 0 || strcmp(o->name, "inputs") == 0;
         if (strcmp(o->name, "sampler") == 0 ||
-            ((parameter || weights) && og__option_counts(opt, o)))
+            ((parameter || of_model) && og__option_counts(opt, o)))
             names[n++] = o->name;
     }
     return n;
@@ -39,6 +41,7 @@ static size_t said_sampler_options(const struct og_options *opt,
     for (size_t i = 0; i < n; i++)
         if ((opt->draw != OG_DRAW_EACH || strcmp(names[i], "draw") != 0) &&
             (opt->replace || strcmp(names[i], "replace") != 0) &&
+            (opt->inputs || strcmp(names[i], "inputs") != 0) &&
             (opt->edge_weights != OG_EDGE_WEIGHTS_OFF || strcmp(names[i], "edge-weights") != 0))
             names[said++] = names[i];
     return said;

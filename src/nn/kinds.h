@@ -16,7 +16,8 @@
     row(RGCN, rgcn) \
     row(GATV2, gatv2) \
     row(GINE, gine) \
-    row(TRANSFORMER, transformer)
+    row(TRANSFORMER, transformer) \
+    row(MLP, mlp)
 /* clang-format on */
 
 struct og_arena;
@@ -45,6 +46,7 @@ struct og_conv {
     bool unit;        /* and rows are scaled to length 1 */
     bool finishes;    /* hidden layers end with the operator `finish`, never within a product */
     bool needs_edges; /* has no formula without rows of edges */
+    bool alone;       /* computes each node by itself: batches have no neighbours */
     bool needs_dots;  /* requires the operator `dots` */
     /* Columns of what an edge's row becomes in a layer; NULL: does not see edges. */
     int (*edge_cols)(const struct og_model_config *c, int layer);

@@ -83,6 +83,7 @@ const struct og_conv_names *og__model_names(const struct og_model_config *config
 bool og__model_normalises(int kind);  /* by degrees, which edge weights are part of */
 bool og__model_takes_edges(int kind); /* can use rows of edges */
 bool og__model_needs_edges(int kind); /* has to */
+bool og__model_is_alone(int kind);    /* sees no neighbours */
 bool og__model_joins(int kind);       /* requires one width for all types' rows (joined.h) */
 bool og__model_wants_degrees(const struct og_model_config *config); /* og_block.degree */
 /* On a heterogeneous graph: whether the convolution of the relation uses degrees in the graph

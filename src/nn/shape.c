@@ -42,6 +42,11 @@ bool og__model_needs_edges(int kind)
     return kinds[kind]->needs_edges;
 }
 
+bool og__model_is_alone(int kind)
+{
+    return kinds[kind]->alone;
+}
+
 bool og__model_joins(int kind)
 {
     return kinds[kind]->joins;

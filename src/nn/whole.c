@@ -12,7 +12,7 @@ static bool transforms(const struct og_model_config *c, int l, uint64_t n_nodes,
         .n_dst = (uint32_t)n_nodes, .n_src = (uint32_t)n_nodes, .n_edges = n_edges};
     if (og__conv_of(c)->attends || og__pools(c))
         return true;
-    return !og__conv_of(c)->needs_edges &&
+    return !og__conv_of(c)->needs_edges && !og__conv_of(c)->alone &&
            og__transform_first(&all, og__layer_in(c, l), og__layer_mid(c, l));
 }
 

@@ -74,6 +74,10 @@ static const struct og_row table[] = {
      "features of edges in gat, gatv2, gine and transformer; auto = on if the dataset has them and "
      "batches can",
      NAMES("off", "on", "auto"), OG_OPTION_CHOICE, FIELD(edge_features), 0, 0, OF("model")),
+    ROW("inputs", "HOPS", "", numbers, BATCHES,
+     "rows of a node that mlp reads: 0-K, its features and K propagated hops side by side, or K, "
+     "the last hop alone (docs/guides/hops.md); default: 0",
+     NULL, OG_OPTION_TEXT, FIELD(inputs), 0, 0, OF("model")),
     ROW("bases", "B", "0", numbers, NUMBERS,
      "rgcn: basis matrices, of which each relation's weight matrix is a linear combination; 0 = a "
      "matrix per relation",

@@ -54,6 +54,12 @@ void og__fanout_follow(struct og_options *opt, int layers);
 /* The model's use of edge weights, enum og_edge_weights_kind. It is off for models that ignore them
  * and while `auto` is not resolved. */
 int og__edge_weights(const struct og_options *opt);
+/* The hops that a row of the model has side by side. Hop 0 is the features. */
+struct og_inputs {
+    int first, last;
+};
+OG_MUST_CHECK int og__inputs(const struct og_options *opt, struct og_inputs *out,
+                             struct og_err *err);
 
 /* The dtype of cached and packed rows, for features stored as `stored`. */
 enum og_dtype og__pack_dtype(const struct og_options *opt, enum og_dtype stored);

@@ -1,12 +1,14 @@
 /* Resolves presets, auto and percentages. Explicit options and config files override a preset. */
 #include "base/file.h"
 #include "base/memory.h"
+#include "nn/nn.h"
 #include "options/devices.h"
 #include "options/options.h"
 #include "options/trainer_count.h"
 #include "sample/sample.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,9 +95,12 @@ bool og__options_alternate(const struct og_options *opt)
     return opt->alternate;
 }
 
-/* A walk samples --neighbors in every hop; --fanout only has the number of hops. */
+/* A walk samples --neighbors in every hop, and a model of single nodes none. Then --fanout only has
+ * the number of hops. */
 static void resolve_fanout(struct og_options *opt)
 {
+    for (int i = 0; og__model_is_alone(opt->model) && i < opt->n_fanout; i++)
+        opt->fanout[i] = 0;
     for (int i = 0; og__sampling_by_visits((enum og_sampler_kind)opt->sampler) && i < opt->n_fanout;
          i++)
         opt->fanout[i] = OG_MIN(opt->neighbors, opt->walks * opt->walk_length);
@@ -117,6 +122,42 @@ static void resolve_sampler(struct og_options *opt)
         opt->sampler = OG_SAMPLER_DISJOINT;
     if (opt->sampler == OG_SAMPLER_DISJOINT)
         opt->disjoint = true;
+}
+
+/* A model of single nodes adds up what is sampled, so nothing may be. */
+static int check_alone(const struct og_options *opt, struct og_err *err)
+{
+    struct og_inputs inputs;
+    int rc = og__inputs(opt, &inputs, err);
+    if (rc < 0 || !og__model_is_alone(opt->model) || opt->sampler == OG_SAMPLER_UNIFORM)
+        return rc;
+    return og__fail(err, -EINVAL, "leave out --sampler, --disjoint and --time",
+                    "--sampler %s: --model %s sees no neighbours",
+                    og__option_word("sampler", opt->sampler), og__model_words[opt->model]);
+}
+
+/* "K" or "0-K". */
+static bool read_inputs(const char *text, struct og_inputs *out)
+{
+    const bool all = strncmp(text, "0-", 2) == 0;
+    const char *number = all ? text + 2 : text;
+    char *end;
+    const long last = strtol(number, &end, 10);
+    *out = (struct og_inputs){0};
+    if (*number < '0' || *number > '9' || *end != 0 || last > OG_MAX_HOPS)
+        return false;
+    out->last = (int)last;
+    out->first = all ? 0 : out->last;
+    return true;
+}
+
+int og__inputs(const struct og_options *opt, struct og_inputs *out, struct og_err *err)
+{
+    *out = (struct og_inputs){0};
+    if (!opt->inputs || !og__model_takes(opt->model, "inputs") || read_inputs(opt->inputs, out))
+        return 0;
+    return og__fail(err, -EINVAL, "use --inputs 0-2, or --inputs 2 for the last hop alone",
+                    "--inputs %.20s: 0-K or K expected, K up to %d", opt->inputs, OG_MAX_HOPS);
 }
 
 static int resolve_layers(struct og_options *opt, struct og_err *err)
@@ -223,6 +264,7 @@ int og__options_resolve(struct og_options *opt, const struct og_log *log, struct
     OG_TRY(apply_preset(opt, err));
     resolve_sampler(opt);
     OG_TRY(resolve_layers(opt, err));
+    OG_TRY(check_alone(opt, err));
     OG_TRY(resolve_memory(opt, err));
     OG_TRY(resolve_disk(opt, err));
     resolve_fanout(opt);

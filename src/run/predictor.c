@@ -437,6 +437,17 @@ void og_predictor_close(struct og_predictor *p)
     free(p);
 }
 
+/* The session's rows are of labelled nodes alone. */
+static int refuse_hops(const struct og_predictor *p, const char *checkpoint, struct og_err *err)
+{
+    struct og_inputs inputs;
+    const int rc = og__inputs(&p->s->config.opt, &inputs, err);
+    if (rc < 0 || inputs.last == 0)
+        return rc;
+    return og__fail(err, -ENOTSUP, "use predict, which reads propagated rows of all nodes",
+                    "%s: trained on propagated features, which are not served", checkpoint);
+}
+
 int og_predictor_open(struct og_predictor **out, const char *dataset, const char *checkpoint,
                       const struct og_options *opt, const struct og_observer *observer,
                       struct og_err *err)
@@ -455,6 +466,7 @@ int og_predictor_open(struct og_predictor **out, const char *dataset, const char
     p->last = &p->first;
     p->observer = observer ? *observer : (struct og_observer){.size = sizeof(p->observer)};
     OG_TRY(open_session(p, dataset, checkpoint, opt, err));
+    OG_TRY(refuse_hops(p, checkpoint, err));
     OG_TRY(start_workers(p, err));
     *out = p;
 out:

@@ -31,13 +31,25 @@ static bool steps_again(const struct og_plan_inputs *p)
 }
 
 /* A walk's hops keep --neighbors each; only how many hops there are is the fanout's. */
-static bool counts_hops(const struct og_plan_inputs *p)
+static bool has_usual_hops(const struct og_plan_inputs *p)
 {
     struct og_options usual;
     og__options_init(&usual);
     bool same = p->config->opt.n_fanout == usual.n_fanout;
     og__options_release(&usual);
-    return !og__sampling_by_visits((enum og_sampler_kind)p->config->opt.sampler) || !same;
+    return same;
+}
+
+static bool counts_hops(const struct og_plan_inputs *p)
+{
+    return !og__sampling_by_visits((enum og_sampler_kind)p->config->opt.sampler) ||
+           !has_usual_hops(p);
+}
+
+/* A model of single nodes samples none; its layers are as many as there are numbers. */
+static bool counts_layers(const struct og_plan_inputs *p)
+{
+    return !og__model_is_alone(p->config->opt.model) || !has_usual_hops(p);
 }
 
 /* Where batches are handed over, it decides what their edge_index is: the last hop's alone. */
@@ -223,6 +235,8 @@ static const struct need needs[] = {
     {0, "walk-restart", "walk-length", NULL, steps_again, NULL, "the first step is always taken"},
     {0, "fanout", "sampler", NULL, counts_hops, NULL,
      "a hop keeps --neighbors; only how many numbers there are counts"},
+    {0, "fanout", "model", NULL, counts_layers, NULL,
+     "it sees no neighbours; only how many numbers there are counts"},
     {0, "relation", NULL, NULL, has_relations, NULL, "the graph has no relations"},
     {0, "relation-fanout", NULL, NULL, has_relations, NULL, "the graph has no relations"},
     {0, "type-weights", NULL, NULL, has_relations, NULL, "the graph has no types of nodes"},
@@ -349,7 +363,7 @@ static const struct unused {
     unsigned by; /* enum og__unused */
 } unused[] = {
     {"model", APPLIED}, {"layers", APPLIED}, {"hidden", ALL}, {"heads", ALL},
-    {"aggregator", APPLIED}, {"edge-features", APPLIED}, {"bases", ALL}, {"norm", ALL}, {"residual", ALL}, {"compute", BATCHES},
+    {"aggregator", APPLIED}, {"inputs", APPLIED}, {"edge-features", APPLIED}, {"bases", ALL}, {"norm", ALL}, {"residual", ALL}, {"compute", BATCHES},
     {"embedding", APPLIED}, {"dropout", ALL}, {"input-dropout", ALL}, {"attention-dropout", ALL},
     {"decoder", ALL}, {"accumulate", APPLIED}, {"staleness", APPLIED}, {"epochs", APPLIED},
     {"optimizer", ALL}, {"lr", ALL}, {"weight-decay", ALL}, {"beta1", ALL}, {"beta2", ALL}, {"epsilon", ALL}, {"clip", ALL}, {"lr-schedule", ALL},
@@ -374,8 +388,22 @@ static const struct unused {
 };
 /* clang-format on */
 
+/* All that propagation uses. */
+static bool serves_hops(const char *name)
+{
+    static const char *const used[] = {"memory",           "threads",      "io",     "disk",
+                                       "scratch",          "pack-dtype",   "preset", "resume",
+                                       "checkpoint-every", "edge-weights", "run"};
+    for (size_t i = 0; i < OG_COUNT(used); i++)
+        if (strcmp(used[i], name) == 0)
+            return true;
+    return false;
+}
+
 static bool is_unused(const char *name, enum og__unused by)
 {
+    if (by == OG__UNUSED_HOPS)
+        return !serves_hops(name);
     for (size_t i = 0; i < OG_COUNT(unused); i++)
         if (strcmp(unused[i].name, name) == 0)
             return unused[i].by & by;
@@ -390,7 +418,8 @@ void og__log_unused_options(const struct og_log *log, const struct og_option_set
         [OG__UNUSED_JUDGING] = "nothing is trained, and the model is the checkpoint's",
         [OG__UNUSED_WHOLE] =
             "the checkpoint's model computes every node with all its neighbours, layer by layer",
-        [OG__UNUSED_ROWLESS] = "no rows are read without --with-features"};
+        [OG__UNUSED_ROWLESS] = "no rows are read without --with-features",
+        [OG__UNUSED_HOPS] = "features are propagated, without a model"};
     const struct og_option *option;
     size_t used = 0, n = 0;
     char names[1024] = "";

@@ -17,6 +17,7 @@ enum og__unused {
     OG__UNUSED_JUDGING = 2, /* a checkpoint's model is applied to batches */
     OG__UNUSED_WHOLE = 4,   /* and to every node with all its neighbours, layer by layer */
     OG__UNUSED_ROWLESS = 8, /* batches are written without rows of features */
+    OG__UNUSED_HOPS = 16,   /* features are propagated, without a model */
 };
 /* Reports in one line the requested options that such commands do not use. */
 void og__log_unused_options(const struct og_log *log, const struct og_option_set *requested,

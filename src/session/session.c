@@ -12,6 +12,7 @@
 #include "choose/hotness.h"
 #include "dataset/features.h"
 #include "dataset/files.h"
+#include "dataset/hops.h"
 #include "dataset/names.h"
 #include "flow/exchange.h"
 #include "nn/tasks.h"
@@ -204,11 +205,31 @@ static int check_share(struct og_session *s, struct og_err *err)
                           g->path, g->worker, g->workers, own->rank, own->ranks);
 }
 
+/* Or, for a model of hops, the rows that were made of it. */
+static int open_graph(struct og_session *s, const char *dataset, struct og_err *err)
+{
+    const struct og_options *opt = &s->config.opt;
+    struct og_graph **out = &s->workload.graph;
+    struct og_inputs inputs;
+    int rc;
+    OG_TRY(og__inputs(opt, &inputs, err));
+    if (inputs.last == 0)
+        return (og__exchanges(&s->config) ? og__graph_open_share : og__graph_open)(dataset, out,
+                                                                                   err);
+    if (og__task(opt->task)->targets == OG__OF_PAIRS || opt->task == OG_TASK_EDGE)
+        OG_TRY(og__fail(
+            err, -EINVAL, "use --inputs 0",
+            "--inputs %s: --task %s needs all nodes, and propagated rows are of labelled ones",
+            opt->inputs, og__task_words[opt->task]));
+    OG_TRY(og__hops_open(dataset, inputs.first, inputs.last, out, err));
+out:
+    return rc;
+}
+
 static int open_dataset(struct og_session *s, const char *dataset, struct og_err *err)
 {
-    const bool shares = og__exchanges(&s->config);
     int rc;
-    OG_TRY((shares ? og__graph_open_share : og__graph_open)(dataset, &s->workload.graph, err));
+    OG_TRY(open_graph(s, dataset, err));
     s->workload.row_graph = s->workload.graph;
     OG_TRY(check_share(s, err));
     if (s->workload.graph->has_types)

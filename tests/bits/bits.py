@@ -234,6 +234,11 @@ def arrays(folder):
     return {p.name: p for p in sorted(pathlib.Path(folder).rglob("*")) if p.is_file() and p.suffix in (".npy", ".pack", ".csv")}
 
 
+def of_hops(c):
+    files = sorted([*pathlib.Path(c.args[1]).glob("hop*.npy"), *pathlib.Path(c.args[1], "hops").glob("*.npy")])
+    return {f"{path.parent.name}/{path.name}": digest(path.read_bytes()) for path in files}, {}
+
+
 def of_arrays(folder):
     return {name: digest(path.read_bytes()) for name, path in arrays(folder).items()}, {}
 
@@ -269,6 +274,8 @@ def results_of(c, printed):
         return of_arrays("trace/pack")
     if c.kind == "simulate":
         return of_simulation(printed)
+    if c.kind == "propagate":
+        return of_hops(c)
     return of_eval(printed) if c.kind == "eval" else of_prediction(c)
 
 

@@ -30,6 +30,7 @@ static const struct given {
 } given[] = {
     {"model", "gat", CHANGES},
     {"model", "gcn", CHANGES},
+    {"model", "mlp", CHANGES},
     {"layers", "2", BOUNDS}, /* that --fanout has so many numbers */
     {"hidden", "12", CHANGES},
     {"heads", "2", CHANGES},
@@ -89,6 +90,7 @@ static const struct given {
     {"patience", "1", BOUNDS},
     {"edge-weights", "off", BOUNDS}, /* the graph has none */
     {"edge-features", "off", BOUNDS},
+    {"inputs", "0-2", BOUNDS}, /* of mlp alone */
     {"init", initial, CHANGES},
     {"seed", "9", CHANGES},
     {"no-shuffle", "true", CHANGES},

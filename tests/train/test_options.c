@@ -284,7 +284,7 @@ static void what_options_decide(void **state)
     }
     /* what a run must have been started with to go on */
     json_t *numbers = og__options_deciding(&o, OG_DECIDES_NUMBERS);
-    assert_int_equal(json_object_size(numbers), 67);
+    assert_int_equal(json_object_size(numbers), 68);
     assert_null(json_object_get(numbers, "epochs"));
     assert_null(json_object_get(numbers, "patience"));
     assert_null(json_object_get(numbers, "init"));
@@ -375,7 +375,7 @@ static void bad_values_are_refused(void **state)
         {"policy", "presc:0", "presc-epochs"},
         {"superbatch", "-2", "or auto or all"},
         {"policy", "", "none, random"},
-        {"model", "mlp", "gcn, sage, gat, gin, pinsage"},
+        {"model", "cnn", "gcn, sage, gat, gin, pinsage"},
         {"heads", "0", "1 to 64"},
         {"aggregator", "sum", "mean, max, gcn"},
         {"norm", "l2", "none, batch, layer"},
@@ -487,6 +487,7 @@ static const char *const away[][2] = {
     {"aggregator", "max"},
     {"edge-weights", "multiply"},
     {"edge-features", "off"},
+    {"inputs", "0-2"},
     {"bases", "3"},
     {"norm", "layer"},
     {"compute", "bf16"},
