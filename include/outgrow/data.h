@@ -116,6 +116,15 @@ OG_EXPORT OG_MUST_CHECK int og_stripe_part(const char *dataset, const char *out,
 OG_EXPORT OG_MUST_CHECK int og_stripe(const char *dataset, const char *over, bool keep,
                                       const struct og_observer *seen, struct og_err *err);
 
+/* Sort the training nodes by MinHash of their in-neighbours, into a .npy file for the option order.
+ * Nodes with neighbours in common are then near each other. The option's value minhash is the same
+ * order. Reads the lists of these nodes once. Returns -EEXIST if the file exists.
+ *
+ * file  its path; NULL = order_train.npy in the dataset
+ * out   {"order","nodes","file"} */
+OG_EXPORT OG_MUST_CHECK int og_order(const char *dataset, const char *file, char **out,
+                                     struct og_err *err);
+
 /* Summarize a dataset: counts, dtypes, sizes, degree distribution, and what fits in which memory.
  *
  * out  JSON, as `outgrow info --json` prints it */

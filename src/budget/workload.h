@@ -68,6 +68,7 @@ struct og_workload {
     struct og_split split[OG__SPLITS];
     float *class_weights;        /* [n_classes] of --class-weights, or NULL */
     struct og_balanced balanced; /* seeds of --oversample */
+    uint32_t *order;             /* [split[OG__TRAIN].n] of --order; NULL: the file's */
     struct og_schedule schedule;
     struct og_seed_source seeds;
     struct og_model_config shape;   /* of the model that this dataset is for */

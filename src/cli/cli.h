@@ -75,7 +75,7 @@ struct command {
 
 extern const struct command cmd_generate, cmd_import, cmd_export, cmd_info, cmd_verify, cmd_sample,
     cmd_pack, cmd_simulate, cmd_plan, cmd_train, cmd_eval, cmd_predict, cmd_bench, cmd_cache,
-    cmd_report, cmd_doctor, cmd_stripe, cmd_serve, cmd_propagate;
+    cmd_report, cmd_doctor, cmd_stripe, cmd_serve, cmd_propagate, cmd_order;
 extern const struct command *const commands[]; /* ends with NULL, by group; main.c */
 
 #define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})

@@ -262,6 +262,22 @@ static void say_choice(const json_t *plan)
     say_structure(plan);
 }
 
+/* Prints what chunks of seeds save, if they are used or save much. */
+static void say_locality(const json_t *plan)
+{
+    const json_t *l = json_object_get(plan, "locality");
+    const bool used = json_is_true(json_object_get(l, "used"));
+    const double rows = number(l, "rows"), shuffled = number(l, "rows_shuffled");
+    const double saved = shuffled > 0 ? 100 * (1 - rows / shuffled) : 0;
+    if (!used && saved < 5)
+        return;
+    printf("--locality %.0f %s %.0f %% of a batch's rows: %.0f instead of %.0f.\n",
+           number(l, "chunk"), used ? "saves" : "would save", saved, rows, shuffled);
+    if (!used && json_is_true(json_object_get(l, "sorted")))
+        printf("But %.0f %% of these chunks would be of one class: use --order minhash.\n",
+               100 * number(l, "one_class"));
+}
+
 /* Removes zeros and empty lists from the tables; --json has them. */
 static void drop_idle(json_t *object)
 {
@@ -308,8 +324,10 @@ static void show_plan(const json_t *root)
     say_edges(root);
     say_choice(root);
     say_executors(root);
+    say_locality(root);
     putchar('\n');
     drop_idle(shown);
+    json_object_del(shown, "locality"); /* a sentence has it */
     show_any(shown ? shown : root);
     json_decref(shown);
 }

@@ -49,6 +49,7 @@ static const struct {
     {"valid_neg_dst.npy", "--task link"},
     {"test_neg_edges.npy", "--task link"},
     {"test_neg_dst.npy", "--task link"},
+    {"order_train.npy", "--order FILE"},
     {"edge_times.npy", "--time edge"},
     {"node_times.npy", "--time node"},
     {"train_times.npy", "--time: the time of each node of the split"},

@@ -1,5 +1,6 @@
 #include "flow/offline.h"
 
+#include "base/hex.h"
 #include "dataset/identity.h"
 #include "options/options.h"
 
@@ -49,6 +50,19 @@ static int check_options(const struct og_offline *o, const struct og_offline_for
                                "give the options it was sampled with, or sample again", err);
     free(what);
     return rc;
+}
+
+/* A file may have changed since, or what it is made of. */
+static int check_order(const struct og_offline *o, const struct og_offline_for *run,
+                       const json_t *root, struct og_err *err)
+{
+    uint64_t said;
+    return !run->schedule->order || (og__json_hex_get(json_object_get(root, "order"), &said) &&
+                                     said == run->schedule->order_checksum)
+               ? 0
+               : og__fail(err, -EINVAL, "give the file as it was, or sample again",
+                          "--samples %s: sampled with another order of --order %s", o->dir,
+                          run->opt->order);
 }
 
 /* Are units of edges those of the run? */
@@ -185,6 +199,7 @@ static int open_folder(struct og_offline *o, const struct og_offline_for *run, s
     o->per_draw = said.batches_per_epoch;
     OG_TRY(check_dataset(o, run, said.root, err));
     OG_TRY(check_options(o, run, said.root, err));
+    OG_TRY(check_order(o, run, said.root, err));
     OG_TRY(check_extras(o, run, &said, err));
     OG_TRY(check_draws(o, run, err));
 out:

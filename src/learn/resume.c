@@ -79,19 +79,24 @@ static char *numbers_text(const struct og_resumable *r)
     return text;
 }
 
-/* Weights that a file may have, which may have changed. */
-enum { CLASSES, SEEDS, WEIGHTS };
+/* What files may have, which may have changed. */
+enum { CLASSES, SEEDS, ORDER, FILES };
 static const struct {
-    const char *key, *option;
-} weighed[WEIGHTS] = {{"class_weights", "class-weights"}, {"seed_weights", "seed-weights"}};
+    const char *key, *option, *what;
+} files[FILES] = {{"class_weights", "class-weights", "other weights"},
+                  {"seed_weights", "seed-weights", "other weights"},
+                  {"order", "order", "another order"}};
 
-/* XXH3 of the weights, in hexadecimal; 0 without. */
-static void weights_text(const struct og_resumable *r, int of, char out[17])
+/* XXH3 of it, in hexadecimal; 0 without. */
+static void file_text(const struct og_resumable *r, int of, char out[17])
 {
     const struct og_model_config *c = og__model_config(r->model);
     const float *weights = of == CLASSES ? c->class_weights : r->train->weights;
     const size_t n = of == CLASSES ? (size_t)c->n_classes : (size_t)r->train->n;
-    snprintf(out, 17, "%016" PRIx64, weights ? XXH3_64bits(weights, n * sizeof(*weights)) : 0);
+    uint64_t hash = r->schedule->order_checksum;
+    if (of != ORDER)
+        hash = weights ? XXH3_64bits(weights, n * sizeof(*weights)) : 0;
+    snprintf(out, 17, "%016" PRIx64, hash);
 }
 
 int og__resume_numbers(const struct og_resumable *r, uint64_t *hash, struct og_err *err)
@@ -99,26 +104,26 @@ int og__resume_numbers(const struct og_resumable *r, uint64_t *hash, struct og_e
     char *text = numbers_text(r);
     if (!text)
         return og__fail_errno(err, -ENOMEM, NULL, "options");
-    char weights[WEIGHTS][17];
-    for (int k = 0; k < WEIGHTS; k++)
-        weights_text(r, k, weights[k]);
-    *hash = XXH3_64bits_withSeed(text, strlen(text), XXH3_64bits(weights, sizeof(weights)));
+    char of_files[FILES][17];
+    for (int k = 0; k < FILES; k++)
+        file_text(r, k, of_files[k]);
+    *hash = XXH3_64bits_withSeed(text, strlen(text), XXH3_64bits(of_files, sizeof(of_files)));
     free(text);
     return 0;
 }
 
-static int check_weights(const struct og_tensors *t, const struct og_resumable *r, const char *path,
-                         struct og_err *err)
+static int check_files(const struct og_tensors *t, const struct og_resumable *r, const char *path,
+                       struct og_err *err)
 {
-    const char *const files[WEIGHTS] = {r->opt->class_weights, r->opt->seed_weights};
-    for (int k = 0; k < WEIGHTS; k++) {
-        const char *said = og__tensors_said(t, weighed[k].key);
+    const char *const names[FILES] = {r->opt->class_weights, r->opt->seed_weights, r->opt->order};
+    for (int k = 0; k < FILES; k++) {
+        const char *said = og__tensors_said(t, files[k].key);
         char own[17];
-        weights_text(r, k, own);
+        file_text(r, k, own);
         if (said && strcmp(said, own) != 0)
-            return og__fail(err, -EINVAL, "give the weights as they were, or start another run",
-                            "%s: the run was started with other weights of --%s %s", path,
-                            weighed[k].option, files[k]);
+            return og__fail(err, -EINVAL, "give the file as it was, or start another run",
+                            "%s: the run was started with %s of --%s %s", path, files[k].what,
+                            files[k].option, names[k]);
     }
     return 0;
 }
@@ -176,14 +181,15 @@ int og__resume_write(const char *path, const struct og_resumable *r,
 {
     size_t n;
     const struct og_param *params = og__model_params(r->model, &n);
-    char weights[WEIGHTS][17];
-    for (int k = 0; k < WEIGHTS; k++)
-        weights_text(r, k, weights[k]);
+    char of_files[FILES][17];
+    for (int k = 0; k < FILES; k++)
+        file_text(r, k, of_files[k]);
     struct og_metadata metadata[] = {{"state", og__train_state_text(state, r->schedule)},
                                      {"numbers", numbers_text(r)},
                                      {"dataset", dataset_text(r)},
-                                     {(char *)weighed[CLASSES].key, weights[CLASSES]},
-                                     {(char *)weighed[SEEDS].key, weights[SEEDS]}};
+                                     {(char *)files[CLASSES].key, of_files[CLASSES]},
+                                     {(char *)files[SEEDS].key, of_files[SEEDS]},
+                                     {(char *)files[ORDER].key, of_files[ORDER]}};
     const size_t arrays = 5 + (size_t)r->opt->staleness; /* value, m, v, sum, best, older ones */
     struct og_tensors t = {.tensor = calloc(arrays * n, sizeof(*t.tensor)),
                            .metadata = metadata,
@@ -219,7 +225,7 @@ static int take_resume(const struct og_tensors_file *f, const struct og_resumabl
     if (rc < 0)
         return rc;
     OG_TRY(check_numbers(&f->all, r, path, err));
-    OG_TRY(check_weights(&f->all, r, path, err));
+    OG_TRY(check_files(&f->all, r, path, err));
     OG_TRY(
         og__train_state_parse(state, r->schedule, og__tensors_said(&f->all, "state"), path, err));
     size_t n;

@@ -169,6 +169,7 @@ static void sum_seeds(struct og_loader *l)
     const struct og_split *split = &l->s->workload.split[OG__TRAIN];
     if (strcmp(l->split, "seeds") == 0)
         l->seeds_checksum = XXH3_64bits(split->ids, og__split_bytes(&l->s->workload, split));
+    l->seeds_checksum ^= l->s->workload.schedule.order_checksum;
     if (split->times)
         l->seeds_checksum ^= XXH3_64bits(split->times, (size_t)split->n * sizeof(*split->times));
     l->s->config.handover.seeds = l->s->config.handover.links = l->s->config.handover.times = NULL;

@@ -79,6 +79,8 @@ struct og_options {
     int staleness;  /* steps by which the parameters of a gradient lag */
     int64_t seed;
     bool no_shuffle;
+    int locality;       /* training seeds per chunk; 0 = off */
+    char *order;        /* of them: "minhash" or a .npy file; NULL = the list's */
     int oversample;     /* enum og_oversample_kind: how seeds of training are drawn */
     int eval_every;     /* epochs; 0 = never */
     int best_by;        /* enum og_best_kind */

@@ -269,6 +269,14 @@ static const struct og_row table[] = {
     ROW("no-shuffle", NULL, "false", sampling, BATCHES,
      "use the training nodes in the order of their file",
      NULL, OG_OPTION_FLAG, FIELD(no_shuffle), 0, 0, ALL),
+    ROW("locality", "C", "off", sampling, BATCHES,
+     "shuffle chunks of C training nodes or edges, not single ones. Batches need fewer rows "
+     "(docs/guides/locality.md)",
+     NAMES("off"), OG_OPTION_INT, FIELD(locality), 1, 1 << 30, ALL),
+    ROW("order", "file|minhash|FILE", "", sampling, BATCHES,
+     "what --locality takes chunks from: the training list (default), the list by MinHash of "
+     "in-neighbours, or a .npy file of places in it",
+     NULL, OG_OPTION_TEXT, FIELD(order), 0, 0, ALL),
     ROW("oversample", "HOW", "none", sampling, BATCHES,
      "balanced: draw the training nodes of an epoch with replacement, each class equally often; none: "
      "each node once",

@@ -160,6 +160,15 @@ int og__inputs(const struct og_options *opt, struct og_inputs *out, struct og_er
                     "--inputs %.20s: 0-K or K expected, K up to %d", opt->inputs, OG_MAX_HOPS);
 }
 
+/* The default has one word for it. */
+static void resolve_order(struct og_options *opt)
+{
+    if (!opt->order || strcmp(opt->order, "file") != 0)
+        return;
+    free(opt->order);
+    opt->order = NULL;
+}
+
 static int resolve_layers(struct og_options *opt, struct og_err *err)
 {
     if (opt->layers == 0)
@@ -263,6 +272,7 @@ int og__options_resolve(struct og_options *opt, const struct og_log *log, struct
     int rc;
     OG_TRY(apply_preset(opt, err));
     resolve_sampler(opt);
+    resolve_order(opt);
     OG_TRY(resolve_layers(opt, err));
     OG_TRY(check_alone(opt, err));
     OG_TRY(resolve_memory(opt, err));

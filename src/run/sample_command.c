@@ -1,5 +1,6 @@
 /* og_sample: the batches a run would train on, written as a trace. */
 #include "base/file.h"
+#include "base/hex.h"
 #include "base/self_checksum.h"
 #include "base/sized.h"
 #include "dataset/identity.h"
@@ -229,6 +230,8 @@ static int write_description(const struct recorder *r, struct og_err *err)
     if (extras & OG__WITH_EDGES)
         root = og__json_with(root, "edges_of_unit", units_json(&s->workload));
     root = og__identity_with(root, &g->identity);
+    if (s->workload.schedule.order)
+        root = og__json_with(root, "order", og__json_hex(s->workload.schedule.order_checksum));
     if (r->edges)
         root = with_types(root, g);
     root = og__json_with(root, "checksums", json_incref(r->checksums));

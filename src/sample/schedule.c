@@ -161,12 +161,38 @@ struct og_descriptor og__item_at(const struct og_items *items, uint64_t item)
                : og__schedule_pass(items->schedule, items->pass, among_all(items->schedule, item));
 }
 
+/* Neighbours in the order stay together by chunks. Where chunks begin is drawn for each epoch. What
+ * is left of whole chunks comes last. */
+static void places_by_chunk(const struct og_schedule *s, const struct og_descriptor *descriptor,
+                            uint64_t *place)
+{
+    const uint64_t n = s->n_seeds[OG__TRAIN], size = s->locality;
+    const uint64_t whole = n / size * size;
+    struct og_permutation chunks;
+    uint32_t word[4];
+    uint64_t first = 0; /* place in the order of the chunk at hand */
+    og__philox(s->seed, OG__STREAM_ORDER, descriptor->drawn_epoch, 0, 0, 0, 0, word);
+    const uint64_t offset = ((uint64_t)word[0] << 32 | word[1]) % n;
+    og__permutation_init(&chunks, n / size, s->seed, descriptor->drawn_epoch);
+    for (uint32_t i = 0; i < descriptor->n_seeds; i++) {
+        const uint64_t q = descriptor->first + i;
+        if (q < whole && (i == 0 || q % size == 0))
+            first = og__permutation_at(&chunks, q / size) * size;
+        const uint64_t at = (offset + (q < whole ? first + q % size : q)) % n;
+        place[i] = s->order ? s->order[at] : at;
+    }
+}
+
 void og__schedule_places(const struct og_schedule *s, const struct og_descriptor *descriptor,
                          uint64_t *place)
 {
     struct og_permutation order;
     const bool of_run = descriptor->drawn_epoch > 0; /* a pass takes them in order */
     bool shuffled = s->shuffle && descriptor->split == OG__TRAIN && of_run;
+    if (shuffled && s->locality > 1) {
+        places_by_chunk(s, descriptor, place);
+        return;
+    }
     og__permutation_init(&order, s->n_seeds[descriptor->split], s->seed, descriptor->drawn_epoch);
     for (uint32_t i = 0; i < descriptor->n_seeds; i++)
         place[i] =

@@ -22,7 +22,10 @@ struct og_schedule {
     int resample_every; /* epochs that train on the same batches, in another order; 0 counts as 1 */
     uint64_t seed;
     bool shuffle;
-    bool may_stop; /* after each validation (--patience) */
+    uint32_t locality;       /* seeds of training per chunk; below 2: each by itself */
+    const uint32_t *order;   /* [n_seeds[OG__TRAIN]] that chunks are taken from; NULL: the file's */
+    uint64_t order_checksum; /* of the order; 0 without */
+    bool may_stop;           /* after each validation (--patience) */
     uint32_t
         whole_rounds; /* an epoch has whole batches alone, a multiple of so many; 0: it has all */
     struct og_share share; /* whose items it numbers; descriptors have the numbers of the whole */

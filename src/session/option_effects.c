@@ -101,6 +101,17 @@ static bool takes_each_once(const struct og_plan_inputs *p)
     return p->config->opt.oversample == OG_OVERSAMPLE_NONE;
 }
 
+static bool shuffles(const struct og_plan_inputs *p)
+{
+    return !p->config->opt.no_shuffle;
+}
+
+/* A chunk of one seed is a seed by itself, in any order. */
+static bool has_chunks(const struct og_plan_inputs *p)
+{
+    return p->config->opt.locality > 1;
+}
+
 static bool shrinks(const struct og_plan_inputs *p)
 {
     return p->config->opt.optimizer != OG_OPTIMIZER_ADAMW || p->config->opt.weight_decay > 0;
@@ -244,6 +255,11 @@ static const struct need needs[] = {
     {0, "draw", "fanout", NULL, draws_in_hops, NULL,
      "there is one hop, or all neighbours are taken"},
     {0, "no-shuffle", "oversample", NULL, takes_each_once, NULL, "seeds are drawn at random"},
+    {0, "locality", "oversample", NULL, takes_each_once, NULL, "seeds are drawn at random"},
+    {0, "locality", "no-shuffle", NULL, shuffles, NULL, "seeds stay in the order of their file"},
+    {0, "order", "locality", NULL, has_chunks, NULL, "there are no chunks"},
+    {0, "order", "oversample", NULL, takes_each_once, NULL, "seeds are drawn at random"},
+    {0, "order", "no-shuffle", NULL, shuffles, NULL, "seeds stay in the order of their file"},
     {0, "resample-every", "epochs", NULL, draws_again, NULL, "one epoch draws once"},
 
     {OG__WANT_RECORD, "model", NULL, NULL, is_untyped, NULL,
@@ -369,7 +385,7 @@ static const struct unused {
     {"optimizer", ALL}, {"lr", ALL}, {"weight-decay", ALL}, {"beta1", ALL}, {"beta2", ALL}, {"epsilon", ALL}, {"clip", ALL}, {"lr-schedule", ALL},
     {"lr-steps", ALL}, {"lr-min", ALL}, {"lr-every", ALL}, {"lr-factor", ALL}, {"lr-patience", ALL},
     {"warmup", ALL}, {"focal-gamma", BATCHES | WHOLE}, {"class-weights", BATCHES | WHOLE}, {"seed-weights", ALL}, {"type-weights", ALL},
-    {"label-smoothing", BATCHES | WHOLE}, {"oversample", APPLIED}, {"init", APPLIED}, {"no-shuffle", APPLIED}, {"eval-every", APPLIED},
+    {"label-smoothing", BATCHES | WHOLE}, {"oversample", APPLIED}, {"init", APPLIED}, {"no-shuffle", APPLIED}, {"locality", APPLIED}, {"order", APPLIED}, {"eval-every", APPLIED},
     {"best-by", ALL}, {"patience", ALL}, {"min-delta", ALL},
     {"resample-every", APPLIED}, {"samples", APPLIED}, {"log-every", ALL},
 

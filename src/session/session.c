@@ -331,6 +331,7 @@ static int know_batches(struct og_session *s, const struct og_model_config *mode
         OG_TRY(og__best_check(&s->workload.shape, s->config.opt.best_by, err));
     og__know_splits(&s->workload, want);
     OG_TRY(og__session_schedule(s, err));
+    OG_TRY(og__session_order(s, err));
     OG_TRY(open_offline(s, want, err));
 out:
     return rc;
@@ -420,6 +421,7 @@ void og__session_close(struct og_session *s)
         og__release(s->budget, split->own, og__split_own_bytes(&s->workload, split), "labels");
     }
     og__session_drop_classes(s);
+    og__session_drop_order(s);
     og__session_drop_times(s);
     og__structure_close(&s->structure);
     og__offline_close(s->offline);

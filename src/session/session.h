@@ -72,6 +72,10 @@ OG_MUST_CHECK int og__session_open(struct og_session **out, const char *dataset,
                                    const struct og_observer *observer, struct og_err *err);
 void og__session_close(struct og_session *s);
 
+/* The share of chunks of this many seeds that are of one class. Negative where there are no
+ * classes, or no chunks. *much: many more than of a random order. */
+double og__session_one_class(const struct og_session *s, uint32_t size, bool *much);
+
 /* What was read since the session was begun is preparation: before any batch. */
 void og__session_count_prepared(struct og_session *s);
 

@@ -8,6 +8,7 @@
  *   session_edges.c      places of edges, and groups of their rows
  *   session_times.c      times of seeds
  *   session_classes.c    weights of classes and seeds, and seeds that balance classes
+ *   session_order.c      which seeds are near each other
  *   session_place.c      where the topology is, tried in turn
  *   session_calibrate.c  how many threads sample and train
  *   session_plan.c       what it will do, and what of it memory holds
@@ -65,6 +66,9 @@ OG_MUST_CHECK int og__session_balance(struct og_session *s, struct og_err *err);
 size_t og__session_given(const struct og_session *s);
 bool og__session_oversamples(const struct og_session *s); /* not who only judges */
 void og__session_drop_classes(struct og_session *s);
+/* The order of --locality. Call once the schedule is known. */
+OG_MUST_CHECK int og__session_order(struct og_session *s, struct og_err *err);
+void og__session_drop_order(struct og_session *s);
 /* For link prediction, edges are held out, unless the dataset says which. The graph that is left is
  * the dataset from then on. */
 OG_MUST_CHECK int og__session_hold_out(struct og_session *s, struct og_err *err);

@@ -13,6 +13,8 @@ SAMPLERS = {
     "labor": {"sampler": "labor", "fanout": [4, 3]},
     "ladies": {"sampler": "ladies", "fanout": [2, 2]},
     "all": {"fanout": [-1, 2]},
+    "chunks": {"fanout": [4, 3], "locality": 10},
+    "minhash": {"fanout": [4, 3], "locality": 8, "order": "minhash"},
 }
 EPOCHS, BATCH = 2, 150
 COMMON = {"batch": BATCH, "epochs": EPOCHS, "seed": 5, "threads": 2}

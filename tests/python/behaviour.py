@@ -310,6 +310,15 @@ def test_state():
                 assert digests(other) == want[2]
     with outgrow.Loader("graph", **OPTIONS | {"seed": 6}) as other, raises(ValueError, "seed"):
         other.load_state_dict(state)
+    states = []
+    for shift in 0, 3:  # a file of the same name
+        np.save("order.npy", np.roll(np.arange(len(np.load("graph/train.npy"))), shift))
+        with outgrow.Loader("graph", **OPTIONS, locality=10, order="order.npy") as loader:
+            states.append(loader.state_dict())
+            loader.load_state_dict(states[-1])
+            if shift:
+                with raises(ValueError, "seeds"):
+                    loader.load_state_dict(states[0])
 
 
 KILLED = """

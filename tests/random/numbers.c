@@ -278,6 +278,18 @@ static int draw_batch(const struct settings *s, struct draw *d, const struct gra
     }
 }
 
+/* Chunks of seeds. Links that are held out leave at least two edges. */
+static void draw_locality(struct settings *s, struct draw *d, const struct graph *g)
+{
+    const bool nodes = settings_get(s, "task") == NULL;
+    const int most = nodes ? g->n_train : 2;
+    if (most < 2 || !draw_chance(d, 25))
+        return;
+    settings_put(s, "locality", "%d", draw_from(d, 2, most < 12 ? most : 12));
+    if (nodes && draw_chance(d, 50))
+        settings_put(s, "order", "minhash");
+}
+
 static bool edges_are_f32(const struct graph *g)
 {
     bool all = g->rows.dim == 0 || g->rows.dtype == OG_ELEMENT_F32;
@@ -316,6 +328,8 @@ void options_numbers(struct settings *s, struct draw *d, const struct graph *g)
     settings_put(s, "seed", "%d", draw_from(d, 0, 1000));
     if (draw_chance(d, 20))
         settings_put(s, "no-shuffle", "true");
+    else
+        draw_locality(s, d, g);
     if (draw_chance(d, 30))
         settings_put(s, "eval-every", "%d", draw_from(d, 0, 2));
     if (draw_chance(d, 15))

@@ -94,6 +94,8 @@ static const struct given {
     {"init", initial, CHANGES},
     {"seed", "9", CHANGES},
     {"no-shuffle", "true", CHANGES},
+    {"locality", "4", CHANGES},
+    {"order", "minhash", BOUNDS}, /* of --locality alone */
     {"eval-every", "2", CHANGES},
     {"best-by", "loss", BOUNDS}, /* it may choose the same epoch */
     {"resample-every", "2", CHANGES},

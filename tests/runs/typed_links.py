@@ -19,6 +19,8 @@ from typed_command import refused, run
 
 try:
     import numpy as np
+
+    from philox import philox
 except ImportError:
     sys.exit(77)
 
@@ -41,21 +43,10 @@ def tensors(path):
 
 # ---- which edges are held out ----
 
-def philox(counter, key):
-    """Philox 4x32-10 (Salmon et al. 2011), its first word; counter [n, 4]."""
-    c, k = counter.astype(np.uint64), [np.uint64(key & 0xffffffff), np.uint64(key >> 32)]
-    low = np.uint64(0xffffffff)
-    for i in range(10):
-        a, b = c[:, 0] * np.uint64(0xD2511F53), c[:, 2] * np.uint64(0xCD9E8D57)
-        c = np.stack([(b >> np.uint64(32)) ^ c[:, 1] ^ k[0], b & low, (a >> np.uint64(32)) ^ c[:, 3] ^ k[1], a & low], 1)
-        k = [(k[0] + np.uint64(0x9E3779B9)) & low, (k[1] + np.uint64(0xBB67AE85)) & low]
-    return c[:, 0]
-
-
 def part_of(u, v, seed, percent=(70, 10, 20)):
     """0, 1 or 2: to train, to validate, to test; by both ends whatever their order."""
     high, low = np.maximum(u, v), np.minimum(u, v)
-    at = philox(np.stack([low, high, np.zeros_like(u), np.full_like(u, 20 << 24)], 1), seed) * 100 / 2**32
+    at = philox(np.stack([low, high, np.zeros_like(u), np.full_like(u, 20 << 24)], 1), seed)[:, 0] * 100 / 2**32
     return np.where(at < percent[2], 2, np.where(at < percent[2] + percent[1], 1, 0))
 
 

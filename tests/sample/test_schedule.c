@@ -101,6 +101,71 @@ static void every_epoch_visits_every_seed_once_in_another_order(void **state)
         assert_int_equal(place[i], 10 + i);
 }
 
+/* Each place of every epoch is that of the definition, whatever the chunks and the batches. */
+static void chunks_are_as_defined(void **state)
+{
+    (void)state;
+    enum { N = 103, EPOCHS = 5 };
+    uint32_t order[N];
+    for (uint32_t i = 0; i < N; i++)
+        order[i] = i * 31 % N;
+    for (uint32_t size = 2; size <= N; size += 1 + size / 3) {
+        struct og_schedule s = {.n_seeds = {N, 0, 0},
+                                .batch_size = 1 + size * 7 % 29,
+                                .epochs = EPOCHS,
+                                .seed = size,
+                                .shuffle = true,
+                                .locality = size,
+                                .order = size % 2 ? order : NULL};
+        char seen[EPOCHS][N] = {{0}};
+        for (uint64_t item = 0; item < og__schedule_items(&s); item++) {
+            const struct og_descriptor t = og__schedule_at(&s, item);
+            struct og_permutation chunks;
+            uint64_t place[32];
+            uint32_t word[4];
+            og__schedule_places(&s, &t, place);
+            og__philox(size, (enum og__stream)24, t.epoch, 0, 0, 0, 0, word);
+            og__permutation_init(&chunks, N / size, size, t.epoch);
+            for (uint64_t i = 0; i < t.n_seeds; i++) {
+                const uint64_t q = t.first + i, offset = ((uint64_t)word[0] << 32 | word[1]) % N;
+                const uint64_t chunk =
+                    q < N / size * size ? og__permutation_at(&chunks, q / size) : q / size;
+                const uint64_t at = (chunk * size + q % size + offset) % N;
+                assert_int_equal(place[i], s.order ? order[at] : at);
+                assert_int_equal(seen[t.epoch - 1][place[i]]++, 0);
+            }
+        }
+    }
+}
+
+/* Chi squared of where a seed comes in an epoch. Chunks, their bounds and the rest are random. */
+static void chunks_begin_and_come_anywhere(void **state)
+{
+    (void)state;
+    enum { N = 23, SIZE = 5, EPOCHS = 40000 };
+    struct og_schedule s = {.n_seeds = {N, 0, 0},
+                            .batch_size = N,
+                            .epochs = EPOCHS,
+                            .seed = 7,
+                            .shuffle = true,
+                            .locality = SIZE};
+    static uint32_t came[N][N];
+    uint64_t place[N];
+    for (uint64_t item = 0; item < EPOCHS; item++) {
+        const struct og_descriptor t = og__schedule_at(&s, item);
+        og__schedule_places(&s, &t, place);
+        for (int i = 0; i < N; i++)
+            came[place[i]][i]++;
+    }
+    for (int i = 0; i < N; i++) {
+        double of_place = 0;
+        for (int v = 0; v < N; v++)
+            of_place += (came[v][i] - (double)EPOCHS / N) * (came[v][i] - (double)EPOCHS / N) /
+                        ((double)EPOCHS / N);
+        assert_true(of_place < 60); /* of 22 degrees of freedom: one in 50 000 is larger */
+    }
+}
+
 /* Batches are numbered in 32 bits, which randomness is keyed by. */
 static void more_batches_than_have_numbers_are_refused(void **state)
 {
@@ -164,6 +229,8 @@ int main(void)
         cmocka_unit_test(items_run_through_epochs_as_a_loop_would),
         cmocka_unit_test(epochs_share_batches),
         cmocka_unit_test(every_epoch_visits_every_seed_once_in_another_order),
+        cmocka_unit_test(chunks_are_as_defined),
+        cmocka_unit_test(chunks_begin_and_come_anywhere),
         cmocka_unit_test(more_batches_than_have_numbers_are_refused),
         cmocka_unit_test(shares_are_every_so_manieth_batch),
     };

@@ -69,6 +69,8 @@ static void defaults_are_as_documented(void **state)
     assert_int_equal(o.pack_dtype, OG_PACK_STORED);
     assert_int_equal(o.seed, 1);
     assert_false(o.no_shuffle);
+    assert_int_equal(o.locality, 0);
+    assert_null(o.order);
     assert_int_equal(o.eval_every, 1);
     assert_int_equal(o.memory.unit, OG_UNSET);
     assert_int_equal(o.cache.unit, OG_UNSET);
@@ -284,7 +286,7 @@ static void what_options_decide(void **state)
     }
     /* what a run must have been started with to go on */
     json_t *numbers = og__options_deciding(&o, OG_DECIDES_NUMBERS);
-    assert_int_equal(json_object_size(numbers), 68);
+    assert_int_equal(json_object_size(numbers), 70);
     assert_null(json_object_get(numbers, "epochs"));
     assert_null(json_object_get(numbers, "patience"));
     assert_null(json_object_get(numbers, "init"));
@@ -531,6 +533,8 @@ static const char *const away[][2] = {
     {"epochs", "0"},
     {"seed", "9223372036854775807"},
     {"no-shuffle", "true"},
+    {"locality", "10"},
+    {"order", "my, order.npy"},
     {"eval-every", "7"},
     {"best-by", "hits@10"},
     {"resample-every", "3"},
