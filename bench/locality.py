@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What batches of neighbouring seeds save and cost. Rows a batch, misses of Belady's policy with 10 % of the rows in
+"""What batches of neighbouring seeds, and batches that share random numbers, save and cost. Rows a batch, misses of Belady's policy with 10 % of the rows in
 memory, and accuracy of GraphSAGE at the best validation epoch, mean and standard deviation over seeds.
 
-    bench/locality.py OUTGROW DATA FOLDER [--graphs a,b] [--seeds 5] [--epochs 10]        FOLDER: 1 GB, removed afterwards
+    bench/locality.py OUTGROW DATA FOLDER [--graphs a,b] [--seeds 5] [--epochs 10] [--ways labor]       FOLDER: 1 GB, removed afterwards
 
 DATA has a folder a graph, as `outgrow import npy` takes them. Node types, edge types and weights are left out, and edges are symmetrised. Differences are to
 the first way with the same sampler.
@@ -17,7 +17,8 @@ MODEL = ["--hidden", "64", "--fanout", "5,5", "--lr", "0.01", "--threads", "1"]
 BATCH = {"debian-packages": "400", "tolokers": "100", "amazon-computers": "100", "coauthor-cs": "100"}
 IMPORT = {"amazon-computers": ["--row-normalize"], "coauthor-cs": ["--row-normalize"]}  # counts of words
 UNIFORM = [("single seeds", []), *((f"chunks of {c}, {o}", ["--locality", c, "--order", o]) for c in ("10", "50") for o in ("file", "minhash"))]
-WAYS = {"chunks": [(name, [*options]) for name, options in UNIFORM]}
+LABOR = [("labor", []), *((f"labor, K = {k}", ["--batch-dependency", k]) for k in ("4", "16", "64")), ("labor, one number for all hops", ["--layer-dependency"])]
+WAYS = {"chunks": [(name, [*options]) for name, options in UNIFORM], "labor": [(name, ["--sampler", "labor", *options]) for name, options in LABOR]}
 
 
 def call(outgrow, *args):
@@ -54,7 +55,7 @@ def main():
     parser.add_argument("data", type=pathlib.Path)
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--graphs", default="debian-packages,amazon-computers,tolokers")
-    parser.add_argument("--ways", default="chunks")
+    parser.add_argument("--ways", default="chunks,labor")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--epochs", type=int, default=10)
     given = parser.parse_args()

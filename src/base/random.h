@@ -35,6 +35,7 @@ enum og__stream {
     OG__STREAM_PRESC = 9,       /* batches sampled only to rank nodes */
     OG__STREAM_EDGE_SPLIT = 20, /* which edges are held out */
     OG__STREAM_NEGATIVE = 21,   /* negative pairs */
+    OG__STREAM_DEPENDENT = 22,  /* numbers that several batches share */
     OG__STREAM_TREE = 23,       /* keys of disjoint trees */
     OG__STREAM_ORDER = 24,      /* offsets of chunks, MinHash */
     OG__STREAM_OVERSAMPLE = 25, /* seeds drawn with replacement */

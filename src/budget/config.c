@@ -84,7 +84,9 @@ struct og_sampling og__sampling_setup(const struct og_options *opt,
                                 .edges = edges,
                                 .time = (enum og_times_kind)opt->time,
                                 .window = opt->time_window,
-                                .last = opt->time_strategy == OG_TIME_STRATEGY_LAST};
+                                .last = opt->time_strategy == OG_TIME_STRATEGY_LAST,
+                                .dependency = (uint32_t)opt->batch_dependency,
+                                .one_layer = opt->layer_dependency};
 }
 
 int og__walks_refuse_weights(const struct og_options *opt, struct og_err *err)

@@ -286,6 +286,8 @@ int og__structure_sampler(const struct og_structure *g, struct og_sampler **out,
         og__sampler_open(out, &g->topology, g->fanouts, opt->n_fanout, (uint64_t)opt->seed, b, err);
     if (rc < 0)
         return rc;
+    const struct og_schedule whole = og__schedule_whole(&g->given.workload->schedule);
+    how.batches = og__schedule_batches(&whole, OG__TRAIN);
     if (g->topology.mapped) /* only sizes are needed */
         how.weights = false;
     else if (how.time != OG_TIMES_OFF)

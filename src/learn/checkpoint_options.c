@@ -32,17 +32,31 @@ static size_t list_sampler_options(const struct og_options *opt,
     return n;
 }
 
-/* Those that a file says. It says nothing of a draw in each hop, of one without replacement, nor of
- * weights that are not used, as files did before there was another way. */
+static bool is_said(const struct og_options *opt, const char *name)
+{
+    const struct {
+        const char *name;
+        bool usual;
+    } since[] = {{"draw", opt->draw == OG_DRAW_EACH},
+                 {"replace", !opt->replace},
+                 {"batch-dependency", opt->batch_dependency == 1},
+                 {"layer-dependency", !opt->layer_dependency},
+                 {"inputs", !opt->inputs},
+                 {"edge-weights", opt->edge_weights == OG_EDGE_WEIGHTS_OFF}};
+    for (size_t i = 0; i < OG_COUNT(since); i++)
+        if (since[i].usual && strcmp(since[i].name, name) == 0)
+            return false;
+    return true;
+}
+
+/* Those that a file says. It says nothing of a draw in each hop, of one without replacement or
+ * dependency, nor of weights that are not used, as files did before there was another way. */
 static size_t said_sampler_options(const struct og_options *opt,
                                    const char *names[MOST_SAMPLER_OPTIONS])
 {
     size_t n = list_sampler_options(opt, names), said = 0;
     for (size_t i = 0; i < n; i++)
-        if ((opt->draw != OG_DRAW_EACH || strcmp(names[i], "draw") != 0) &&
-            (opt->replace || strcmp(names[i], "replace") != 0) &&
-            (opt->inputs || strcmp(names[i], "inputs") != 0) &&
-            (opt->edge_weights != OG_EDGE_WEIGHTS_OFF || strcmp(names[i], "edge-weights") != 0))
+        if (is_said(opt, names[i]))
             names[said++] = names[i];
     return said;
 }

@@ -74,6 +74,8 @@ struct og_options {
     bool disjoint;
     int time, time_strategy; /* enum og_times_kind, og_time_strategy_kind */
     int64_t time_window;
+    int batch_dependency; /* labor: batches over which a node's random number stays */
+    bool layer_dependency;
     int batch, epochs;
     int accumulate; /* mini-batches whose gradients are added in a step */
     int staleness;  /* steps by which the parameters of a gradient lag */

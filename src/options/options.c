@@ -193,6 +193,13 @@ static const struct og_row table[] = {
     ROW("time-window", "W", "0", sampling, BATCHES,
      "with --time, edges that are at most so much earlier than the seed; 0 = all",
      NULL, OG_OPTION_INT64, FIELD(time_window), 0, 0x1p62, OF("sampler")),
+    ROW("batch-dependency", "K", "1", sampling, BATCHES,
+     "labor: training batches that a node keeps its random number for. They share more rows "
+     "(docs/guides/locality.md)",
+     NULL, OG_OPTION_INT, FIELD(batch_dependency), 1, 1 << 30, OF("sampler")),
+    ROW("layer-dependency", NULL, "false", sampling, BATCHES,
+     "labor: one random number per node for all hops. Batches have fewer nodes",
+     NULL, OG_OPTION_FLAG, FIELD(layer_dependency), 0, 0, OF("sampler")),
     ROW("batch", "N", "1000", sampling, BATCHES,
      "seed nodes, or edges, per mini-batch",
      NULL, OG_OPTION_INT, FIELD(batch), 1, 1 << 30, ALL),

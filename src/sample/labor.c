@@ -4,15 +4,38 @@
  * same nodes, so the hop finds fewer.
  *
  * It computes every in-neighbour's number: a hop costs the in-degrees of its nodes, not their
- * fanout. */
+ * fanout.
+ *
+ * With --batch-dependency K a node keeps its number for K batches of training. So batches find many
+ * of the same nodes (ibid., section 3.2, there with Gaussians). Where its K batches begin is a
+ * random number of its own. In each batch numbers are independent and uniform, and one node in K
+ * has a new one. */
 #include "sample/kinds.h"
 #include "sample/lists.h"
+
+/* Counts of K batches, before which the node has had other numbers. */
+static uint64_t turn_of(const struct og_hop *h, uint32_t hop, uint32_t node)
+{
+    const struct og_sampling *how = &h->s->how;
+    uint32_t word[4];
+    og__philox(h->seed, OG__STREAM_DEPENDENT, 0, UINT32_MAX, hop, node, 0, word);
+    const uint64_t batch = (uint64_t)(h->epoch - 1) * how->batches + h->batch;
+    return (batch + word[0] % how->dependency) / how->dependency;
+}
 
 /* 64 random bits. */
 static uint64_t roll(const struct og_hop *h, uint32_t node)
 {
+    const struct og_sampling *how = &h->s->how;
+    const uint32_t hop = how->one_layer ? 0 : h->number;
     uint32_t word[4];
-    og__philox(h->seed, h->stream, h->epoch, h->batch, h->number, node, 0, word);
+    if (how->dependency > 1 && h->stream == OG__STREAM_SAMPLE) {
+        const uint64_t turn = turn_of(h, hop, node);
+        og__philox(h->seed, OG__STREAM_DEPENDENT, (uint32_t)(turn >> 32), (uint32_t)turn, hop, node,
+                   0, word);
+    } else {
+        og__philox(h->seed, h->stream, h->epoch, h->batch, hop, node, 0, word);
+    }
     return (uint64_t)word[0] << 32 | word[1];
 }
 
@@ -87,7 +110,7 @@ out:
     return rc;
 }
 
-static const char *const parameters[] = {"draw", NULL};
+static const char *const parameters[] = {"draw", "batch-dependency", "layer-dependency", NULL};
 
 const struct og_sampler_ops og__sampler_labor = {
     .edges_unknown = true, /* the fanout only on average */

@@ -41,6 +41,11 @@ struct og_sampling {
     const struct og_times *times;
     int64_t window; /* nor earlier than the seed by more; 0: any earlier edge */
     bool last;      /* the last ones are taken, instead of a uniform sample */
+    /* of labor: batches of training that share most random numbers; 0 counts as 1. And how many
+     * batches an epoch has */
+    uint32_t dependency;
+    uint64_t batches;
+    bool one_layer; /* all hops have the numbers of the first */
 };
 /* The number of neighbours that a node samples of so many: all of them if fanout is -1. */
 static inline int64_t og__drawn_number(bool replace, int fanout, int64_t degree)

@@ -255,6 +255,9 @@ static const struct need needs[] = {
     {0, "draw", "fanout", NULL, draws_in_hops, NULL,
      "there is one hop, or all neighbours are taken"},
     {0, "no-shuffle", "oversample", NULL, takes_each_once, NULL, "seeds are drawn at random"},
+    {0, "batch-dependency", "fanout", NULL, draws_some, NULL, "all neighbours are taken"},
+    {0, "layer-dependency", "fanout", NULL, draws_in_hops, NULL,
+     "there is one hop, or all neighbours are taken"},
     {0, "locality", "oversample", NULL, takes_each_once, NULL, "seeds are drawn at random"},
     {0, "locality", "no-shuffle", NULL, shuffles, NULL, "seeds stay in the order of their file"},
     {0, "order", "locality", NULL, has_chunks, NULL, "there are no chunks"},
@@ -391,6 +394,7 @@ static const struct unused {
 
     {"edge-split", WHOLE}, {"relation", WHOLE}, {"negatives", WHOLE}, {"negative", WHOLE},
     {"eval-negatives", WHOLE}, {"fanout", WHOLE}, {"relation-fanout", WHOLE}, {"draw", WHOLE}, {"replace", WHOLE},
+    {"batch-dependency", APPLIED}, {"layer-dependency", WHOLE},
     {"batch", WHOLE}, {"executors", WHOLE}, {"sample-on", WHOLE}, {"sample-group", WHOLE},
     {"pipeline", WHOLE}, {"trace-timeline", WHOLE},
 

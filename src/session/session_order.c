@@ -122,10 +122,30 @@ static void warn_of_chunks(const struct og_session *s)
                 opt->batch);
 }
 
+/* ---- dependent batches ---- */
+
+/* Random numbers that change too seldom leave the same neighbours out for long. */
+static void warn_of_dependency(const struct og_session *s)
+{
+    const struct og_options *opt = &s->config.opt;
+    const bool draws = !(s->config.want & OG__WANT_MODEL) || s->config.want & OG__WANT_TRAINING;
+    const struct og_schedule whole = og__schedule_whole(&s->workload.schedule);
+    const uint64_t batches = og__schedule_batches(&whole, OG__TRAIN);
+    if (draws && opt->batch_dependency > 1 &&
+        og__sampling_takes(opt->sampler, "batch-dependency") &&
+        2 * (uint64_t)opt->batch_dependency > batches)
+        og__say(&s->config.log, OG__WARN,
+                "--batch-dependency %d: an epoch has %llu batches. Use at most %llu, or the model "
+                "may be worse",
+                opt->batch_dependency, (unsigned long long)batches,
+                (unsigned long long)OG_MAX(batches / 2, (uint64_t)1));
+}
+
 /* ---- opening and closing ---- */
 
 int og__session_order(struct og_session *s, struct og_err *err)
 {
+    warn_of_dependency(s);
     if (!has_chunks(s))
         return 0;
     const int rc = load_order(s, err);

@@ -15,6 +15,7 @@ SAMPLERS = {
     "all": {"fanout": [-1, 2]},
     "chunks": {"fanout": [4, 3], "locality": 10},
     "minhash": {"fanout": [4, 3], "locality": 8, "order": "minhash"},
+    "dependent": {"sampler": "labor", "fanout": [4, 3], "batch_dependency": 3, "layer_dependency": True},
 }
 EPOCHS, BATCH = 2, 150
 COMMON = {"batch": BATCH, "epochs": EPOCHS, "seed": 5, "threads": 2}

@@ -231,6 +231,10 @@ static void draw_sampler(struct settings *s, struct draw *d, const struct graph 
     }
     if (!settings_are(s, "sampler", "ladies") && draw_chance(d, 40))
         settings_put(s, "draw", "once");
+    if (settings_are(s, "sampler", "labor") && draw_chance(d, 50))
+        settings_put(s, "batch-dependency", "%d", draw_from(d, 2, 9));
+    if (settings_are(s, "sampler", "labor") && draw_chance(d, 30))
+        settings_put(s, "layer-dependency", "true");
     if (settings_are(s, "sampler", "uniform") && draw_chance(d, 25))
         settings_put(s, "replace", "true");
 }

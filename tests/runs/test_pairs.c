@@ -146,6 +146,8 @@ static const struct given {
     {"time-strategy", "last", BOUNDS}, /* of --time alone, as the next one */
     {"time-window", "9", BOUNDS},
     {"replace", "true", CHANGES},
+    {"batch-dependency", "3", CHANGES},
+    {"layer-dependency", "true", CHANGES},
     {"accumulate", "2", CHANGES},
     {"staleness", "1", CHANGES},
     {"executors", "2", BOUNDS},

@@ -69,6 +69,7 @@ static void defaults_are_as_documented(void **state)
     assert_int_equal(o.pack_dtype, OG_PACK_STORED);
     assert_int_equal(o.seed, 1);
     assert_false(o.no_shuffle);
+    assert_true(o.batch_dependency == 1 && !o.layer_dependency);
     assert_int_equal(o.locality, 0);
     assert_null(o.order);
     assert_int_equal(o.eval_every, 1);
@@ -286,7 +287,7 @@ static void what_options_decide(void **state)
     }
     /* what a run must have been started with to go on */
     json_t *numbers = og__options_deciding(&o, OG_DECIDES_NUMBERS);
-    assert_int_equal(json_object_size(numbers), 70);
+    assert_int_equal(json_object_size(numbers), 72);
     assert_null(json_object_get(numbers, "epochs"));
     assert_null(json_object_get(numbers, "patience"));
     assert_null(json_object_get(numbers, "init"));
@@ -578,6 +579,8 @@ static const char *const away[][2] = {
     {"time", "edge"},
     {"time-strategy", "last"},
     {"time-window", "86400"},
+    {"batch-dependency", "16"},
+    {"layer-dependency", "true"},
     {"pack-dtype", "bf16"},
     {"accumulate", "8"},
     {"executors", "2:3"},
