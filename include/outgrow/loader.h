@@ -169,9 +169,13 @@ struct og_loader_options {
     const char *share; /* name of memory that this machine's ranks share [NULL: no further name]. It
                           has the topology, and a static cache of all features. Ranks find each
                           other by dataset and name. "": each has copies of its own */
-    const int64_t *times; /* with the option time: those of seeds or links, copied [NULL: the
-                             nodes' own, or the split's]. No edge of a seed's neighbourhood is later
-                           */
+    const int64_t *times;    /* with the option time: those of seeds or links, copied [NULL: the
+                                nodes' own, or the split's]. No edge of a seed's neighbourhood is later
+                              */
+    uint32_t source_repeats; /* with links, and the options disjoint and no-shuffle [0]. The first
+                                m = n / (1 + source_repeats) of a batch's n links have sources of
+                                their own. Link i has the source of link i % m, and shares its
+                                neighbourhood: negatives need no other */
 };
 /* Set the defaults of the members within the first `size` bytes. */
 OG_EXPORT void og_loader_options_defaults(struct og_loader_options *from, size_t size);

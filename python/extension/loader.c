@@ -101,20 +101,22 @@ PyObject *open_loader(PyObject *module, PyObject *args)
     int drop_last;
     int edge_places;
     int edge_features;
+    unsigned repeats;
     Py_buffer buffer = {0};
     Py_buffer of_times = {0};
     struct og_options *opt;
     og_loader_options_init(&from);
-    if (!PyArg_ParseTuple(args, "sO!zOidp(IIi)zpppOO", &dataset, &PyDict_Type, &options,
+    if (!PyArg_ParseTuple(args, "sO!zOidp(IIi)zpppOIO", &dataset, &PyDict_Type, &options,
                           &from.split, &seeds, &from.hold, &from.step_seconds, &evaluates,
                           &from.rank, &from.ranks, &from.local_ranks, &from.share, &drop_last,
-                          &edge_places, &edge_features, &times, &watch) ||
+                          &edge_places, &edge_features, &times, &repeats, &watch) ||
         !(opt = options_from(state, options)))
         return NULL;
     from.evaluates = evaluates;
     from.drop_last = drop_last;
     from.edge_places = edge_places;
     from.edge_features = edge_features;
+    from.source_repeats = repeats;
     PyObject *out = NULL;
     if (get_seeds(seeds, &buffer, &from) && get_times(times, &of_times, &from))
         out = open_with(state, dataset, opt, &from, watch);

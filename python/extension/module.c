@@ -89,7 +89,8 @@ static void module_free(void *module)
 static PyMethodDef own_methods[] = {
     {"open_loader", open_loader, METH_VARARGS,
      "open_loader(dataset, options, split, seeds, hold, step_seconds, evaluates, "
-     "(rank, ranks, local_ranks), share, drop_last, edge_places, edge_features, watch) -> Loader"},
+     "(rank, ranks, local_ranks), share, drop_last, edge_places, edge_features, "
+     "times, source_repeats, watch) -> Loader"},
     {"open_rows", open_rows, METH_VARARGS,
      "open_rows(dataset, of edges?, number, options) -> Rows"},
     {"Names", new_names, METH_VARARGS, "Names(folder, memory in bytes) -> names to numbers"},

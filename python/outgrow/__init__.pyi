@@ -130,6 +130,7 @@ class Loader(_Epochs):
         batch_size: int | None = None,
         input_nodes: Any = ...,
         links: Any = None,
+        source_repeats: int = 0,
         disjoint: bool = False,
         time_attr: str | None = None,
         input_time: Any = None,

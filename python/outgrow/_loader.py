@@ -34,7 +34,7 @@ THEIRS = {"subgraph_type": "directional", "directed": True, "weight_attr": None,
           "generator": None, "edge_label_index": None, "edge_label": None, "edge_label_time": None, "neg_sampling": None, "neg_sampling_ratio": None}
 SPLITS = ("train", "valid", "test")
 # Arguments that this loader alone has. A call with one of them is not NeighborLoader's, whatever it calls its fanout.
-OWN = {"fanout", "batch", "split", "seeds", "links", "form", "eval_every", "no_shuffle", "draw", "e_id", "edge_attr"}
+OWN = {"fanout", "batch", "split", "seeds", "links", "source_repeats", "form", "eval_every", "no_shuffle", "draw", "e_id", "edge_attr"}
 LEFT_OUT = "input_nodes: left out, so outgrow.Loader takes the training split, where NeighborLoader takes all nodes. " \
            "Give input_nodes=\"train\" for these seeds, input_nodes=None for all nodes"
 OF_NO_EDGES = "walk", "ladies"  # samplers, whose neighbours are not along edges of the graph, hop by hop
@@ -254,6 +254,8 @@ class Loader(OwnThreads):
                   earlier than the seed
     links         for task="link", in place of the graph's edges: [n, 2] source and destination of each. Ids are of the whole graph; for a
                   heterogeneous graph of relation=. Batches keep edges that links repeat, and no negatives are drawn
+    source_repeats  with links, disjoint and shuffle=False: links after each that have its source and its neighbourhood. The first
+                  m = n / (1 + source_repeats) of a batch's n links have sources of their own, link i that of link i % m
     options       any other option of training that concerns batches: sampler="labor", seed=1, threads=4, topology="disk",
                   cache="10%", shuffle=False, ... (`outgrow help train`)
 
@@ -339,7 +341,7 @@ class Loader(OwnThreads):
 
     def __init__(self, dataset, *, fanout=None, batch=1000, memory=None, policy="auto", split=None, seeds=None, form="pyg",
                  epochs=10, step_seconds=None, max_held=None, eval_every=None, progress=False, num_neighbors=None, batch_size=None, input_nodes=...,
-                 links=None, disjoint=False, time_attr=None, input_time=None, temporal_strategy="uniform", time_window=None, drop_last=False, e_id=False, edge_attr=False, rank=0, world_size=1, share=True, hold=None, **options):
+                 links=None, source_repeats=0, disjoint=False, time_attr=None, input_time=None, temporal_strategy="uniform", time_window=None, drop_last=False, e_id=False, edge_attr=False, rank=0, world_size=1, share=True, hold=None, **options):
         if not callable(form) and form not in MAKERS:
             raise OptionError(f"form: {form!r} is not one of {', '.join(MAKERS)}")
         self._form = form if callable(form) else MAKERS[form]()
@@ -376,7 +378,7 @@ class Loader(OwnThreads):
         self._held, self._grows = 2 if max_held is None else max_held, max_held is None
         self._watch = _outgrow.Watch()
         self._native = watched(_outgrow.open_loader, os.fspath(dataset), texts, split, seeds, self._held, step_seconds or 0.0,
-                               bool(eval_every), ranks_of(rank, world_size), share_of(share), bool(drop_last), bool(e_id), bool(edge_attr), times, watch=self._watch)
+                               bool(eval_every), ranks_of(rank, world_size), share_of(share), bool(drop_last), bool(e_id), bool(edge_attr), times, source_repeats, watch=self._watch)
         if seeds is not None or options.get("task") != "link":
             self.dataset = range(len(seeds if seeds is not None else np.load(os.path.join(dataset, f"{split}.npy"), mmap_mode="r")))
         self._epoch = 0  # of the latest iteration

@@ -753,11 +753,6 @@ class LinkNeighborLoader(Base):
     def _for_all(self, drawn):
         return self._opened_for(drawn, self.batch_size, self._links, shuffle=self.shuffle, input_time=self._time)
 
-    def _positive_of(self, n, total):
-        """Which of n links each of `total` links and negatives belongs to."""
-        at = np.arange(total)
-        return np.where(at < n, at, (at - n) // max(self.neg_sampling.amount, 1)) if self.neg_sampling is not None and self.neg_sampling.is_triplet() else at % n
-
     def _there(self, end):
         """Nodes of an end by time, and their times; None if they have none."""
         if self._kind != "node":
@@ -786,9 +781,9 @@ class LinkNeighborLoader(Base):
     def _against(self, links, time):
         """Pairs that stand against some links, drawn as PyTorch Geometric does."""
         neg, n = self.neg_sampling, math.ceil(links.shape[1] * self.neg_sampling.amount)
-        times = None if time is None else time[self._positive_of(links.shape[1], links.shape[1] + n)[links.shape[1]:]]
+        times = None if time is None else time[np.arange(n) % links.shape[1]]
         destination = self._negative_nodes(n, 1, times)
-        source = np.repeat(links[0], neg.amount) if neg.is_triplet() else self._negative_nodes(n, 0, times)
+        source = np.tile(links[0], neg.amount) if neg.is_triplet() else self._negative_nodes(n, 0, times)
         return np.stack([source, destination])
 
     def _pairs_at(self, places):
@@ -798,7 +793,7 @@ class LinkNeighborLoader(Base):
 
     def _times_at(self, places, n):
         """The times of these links and their negatives, n in all."""
-        return None if self._time is None else self._time[places][self._positive_of(len(places), n)]
+        return None if self._time is None else self._time[places][np.arange(n) % len(places)]
 
     def _for_once(self, drawn, order, batch, **how):
         how = {"seed": drawn, "shuffle": False, "epochs": 1} | how
@@ -809,7 +804,8 @@ class LinkNeighborLoader(Base):
         places = [order[at:at + batch] for at in range(0, len(order), batch)]
         links = [self._pairs_at(of) for of in places]
         times = None if self._time is None else np.concatenate([self._times_at(of, pairs.shape[1]) for of, pairs in zip(places, links)])
-        return self._opened_for(drawn, batch + math.ceil(batch * self.neg_sampling.amount), np.concatenate(links, 1), input_time=times, **how)
+        repeats = self.neg_sampling.amount if self._disjoint and self.neg_sampling.is_triplet() else 0
+        return self._opened_for(drawn, batch + math.ceil(batch * self.neg_sampling.amount), np.concatenate(links, 1), input_time=times, source_repeats=repeats, **how)
 
     def _seeds_at(self, places):
         """Ids of the ends by type, in order of discovery, and the pairs as positions among them."""
@@ -833,11 +829,11 @@ class LinkNeighborLoader(Base):
         return place, edges[self._part.number].pairs
 
     def _number_links(self, out, n, total):
-        """`batch` of each node: its link, or the one that its negative belongs to."""
-        link = self._torch.from_numpy(self._positive_of(n, total))
+        """`batch` of each node: its link, or the one that its negative belongs to. All `total` pairs have trees at both ends; those of triplets
+        have the sources of the n links."""
         for part in self._source.nodes:
             store = out._store if part.name is None else out[part.name]
-            store["batch"] = link[store["batch"] % total]
+            store["batch"] = store["batch"] % total % n
 
     def _finished(self, out, places, pairs, input_id):
         torch, neg, name, n = self._torch, self.neg_sampling, self._part.name, len(places)
@@ -863,7 +859,7 @@ class LinkNeighborLoader(Base):
         if time is not None:
             source["seed_time"] = destination["seed_time"] = time
         source["src_index"], destination["dst_pos_index"] = pairs[0, :n], pairs[1, :n]
-        destination["dst_neg_index"] = pairs[1, n:].view(n, -1).squeeze(-1)
+        destination["dst_neg_index"] = pairs[1, n:].view(-1, n).t().view(n, -1).squeeze(-1)
         for key in "edge_label_index", "edge_label":
             if key in store:
                 del store[key]

@@ -42,9 +42,10 @@ struct og_handover {
     int64_t n_seeds;
     const int64_t *links; /* [n_links, 2], or these edges, likewise; NULL = none */
     int64_t n_links;
-    const int64_t *times; /* of these seeds or links, likewise; NULL = none */
-    double step_seconds;  /* what the caller takes for a batch; 0 = not known */
-    bool drop_last;       /* an epoch has whole batches alone, as many for each rank */
+    uint32_t source_repeats; /* as og_pair_rule has it */
+    const int64_t *times;    /* their seed times, likewise; NULL = none */
+    double step_seconds;     /* what the caller takes for a batch; 0 = not known */
+    bool drop_last;          /* an epoch has whole batches alone, as many for each rank */
 };
 
 /* The victim buffer, as requested. */

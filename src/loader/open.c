@@ -21,6 +21,27 @@ void og_loader_options_defaults(struct og_loader_options *from, size_t size)
 
 /* ---- arguments ---- */
 
+/* Trees of a batch are counted from its links, so groups of links stay whole and in order. */
+static int check_repeats(const struct og_options *opt, const struct og_loader_options *from,
+                         struct og_err *err)
+{
+    const int64_t group = 1 + (int64_t)from->source_repeats;
+    if (group == 1)
+        return 0;
+    if (!from->links ||
+        !(opt->disjoint || opt->sampler == OG_SAMPLER_DISJOINT || opt->time != OG_TIMES_OFF))
+        return og__fail(err, -EINVAL, "give links and --disjoint, or leave it out",
+                        "source_repeats: of no disjoint neighbourhoods of links");
+    if (!opt->no_shuffle)
+        return og__fail(err, -EINVAL, "give --no-shuffle",
+                        "source_repeats: links would be shuffled apart");
+    if (opt->batch % group == 0 && from->n_links % group == 0)
+        return 0;
+    return og__fail(err, -EINVAL, "give batches of whole groups: each link has its repeats with it",
+                    "source_repeats %u: batches of %d, %lld links in all", from->source_repeats,
+                    opt->batch, (long long)from->n_links);
+}
+
 static int check_links(const struct og_options *opt, const struct og_loader_options *from,
                        struct og_err *err)
 {
@@ -73,8 +94,12 @@ static int check_options(const struct og_options *opt, const struct og_loader_op
     if (from->edge_features && from->no_features)
         return og__fail(err, -EINVAL, "leave one of them out",
                         "features of edges are requested, and no features");
-    int rc = check_share(opt, from, err);
-    return rc < 0 ? rc : check_links(opt, from, err);
+    int rc = 0;
+    OG_TRY(check_share(opt, from, err));
+    OG_TRY(check_links(opt, from, err));
+    OG_TRY(check_repeats(opt, from, err));
+out:
+    return rc;
 }
 
 static int find_split(const char *name, enum og__split *split, struct og_err *err)
@@ -145,6 +170,7 @@ static int open_session(struct og_loader *l, const char *dataset, const struct o
                              .n_seeds = from->n_seeds,
                              .links = from->links,
                              .n_links = from->n_links,
+                             .source_repeats = from->source_repeats,
                              .times = from->times,
                              .step_seconds = from->step_seconds,
                              .drop_last = from->drop_last};
@@ -172,6 +198,7 @@ static void sum_seeds(struct og_loader *l)
     l->seeds_checksum ^= l->s->workload.schedule.order_checksum;
     if (split->times)
         l->seeds_checksum ^= XXH3_64bits(split->times, (size_t)split->n * sizeof(*split->times));
+    l->seeds_checksum += l->s->config.handover.source_repeats;
     l->s->config.handover.seeds = l->s->config.handover.links = l->s->config.handover.times = NULL;
 }
 

@@ -3,6 +3,7 @@
 #include "base/random.h"
 #include "dataset/meta.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,13 +48,20 @@ static uint64_t most_given_seeds(const struct og_pair_rule *rule)
     return most;
 }
 
+/* Trees of so many edges that begin at their sources. */
+static uint32_t sources_of(const struct og_pair_rule *rule, uint32_t edges)
+{
+    return edges / (1 + rule->source_repeats);
+}
+
 uint32_t og__pairs_most_seeds(const struct og_pair_rule *rule, uint32_t edges)
 {
     uint64_t training = edges * (uint64_t)(2 + (others_alone(rule) ? 0 : rule->negatives));
     uint64_t evaluation = edges * (4 + most_given_seeds(rule)) + rank_negatives_drawn(rule);
     uint64_t alone = 2 + (uint64_t)rule->negatives; /* one edge draws from all nodes */
     uint64_t most = OG_MAX(OG_MAX(training, evaluation), alone);
-    return rule->trees ? 2 * edges : (uint32_t)OG_MIN(most, (uint64_t)rule->n_nodes);
+    return rule->trees ? edges + sources_of(rule, edges)
+                       : (uint32_t)OG_MIN(most, (uint64_t)rule->n_nodes);
 }
 
 uint64_t og__pairs_most(const struct og_pair_rule *rule, uint32_t edges, bool training)
@@ -345,11 +353,13 @@ static void add_ranked(struct og_pairs *p, const struct og_pair_rule *rule, cons
 }
 
 /* All sources, then all destinations. */
-static void plant_pairs(struct og_pairs *p, const uint32_t *ends, const uint64_t *place,
-                        const uint32_t *relation)
+static void plant_pairs(struct og_pairs *p, const struct og_pair_rule *rule, const uint32_t *ends,
+                        const uint64_t *place, const uint32_t *relation)
 {
+    p->n_sources = sources_of(rule, p->n_edges);
+    assert(p->n_edges == 0 || p->n_sources > 0);
     for (uint32_t i = 0; i < p->n_edges; i++)
-        p->a[i] = position_of(p, ends[2 * place[i]]);
+        p->a[i] = i < p->n_sources ? position_of(p, ends[2 * place[i]]) : p->a[i % p->n_sources];
     for (uint32_t i = 0; i < p->n_edges; i++)
         p->b[i] = position_of(p, ends[2 * place[i] + 1]);
     for (uint32_t i = 0; relation && p->relation && i < p->n_edges; i++)
@@ -368,7 +378,7 @@ void og__pairs_make(struct og_pairs *p, const struct og_pair_rule *rule, const u
     p->held_out = !key->training;
     og__id_table_clear(&p->table, sizeof(struct og_id_place));
     if (rule->trees) {
-        plant_pairs(p, ends, place, relation);
+        plant_pairs(p, rule, ends, place, relation);
         return;
     }
     for (uint32_t i = 0; i < n_edges; i++)

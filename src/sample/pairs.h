@@ -56,6 +56,9 @@ struct og_pair_rule {
     bool keeps;     /* blocks keep the edges of their batch */
     bool labelled;  /* edges have labels, and no negatives */
     bool trees;     /* each end is a seed of its own: first all sources, then all destinations */
+    /* With trees: edges that repeat the source of another. The first m = n / (1 + source_repeats)
+     * of n edges have sources of their own. Edge i has that of edge i % m, and its tree. */
+    uint32_t source_repeats;
     uint32_t negatives;          /* an edge, in training */
     uint32_t rank_negatives;     /* per edge, in evaluation; with several relations, per end */
     const struct og_triples *of; /* edges are of several relations; NULL: of one; borrowed */
@@ -73,6 +76,7 @@ struct og_pairs {
     const void *targets; /* of labelled edges, in the form of their task; NULL: none */
     const float *own;    /* and their features, a row each; NULL: none */
     bool keeps, trees;   /* the rule's */
+    uint32_t n_sources;  /* with trees: seeds that are sources; the others are destinations */
     uint32_t *seeds;     /* [n_seeds] distinct, in the order met */
     uint32_t n_seeds;
     /* memory, for batches up to `most` edges */

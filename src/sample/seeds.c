@@ -93,11 +93,11 @@ static void drop_repeats(struct og_seeds *s, uint32_t n)
     s->repeating = s->extra > 0 ? s->n : 0;
 }
 
-/* Both ends of n edges have the edge's time. */
-static void take_times(struct og_seeds *s, const int64_t *times, uint32_t n)
+/* Seeds have the times of their places. The first n_sources begin edges. */
+static void take_times(struct og_seeds *s, const int64_t *times, uint32_t n_sources)
 {
     for (uint32_t i = 0; times && i < s->n; i++)
-        s->own_time[i] = times[s->place[i % n]];
+        s->own_time[i] = times[s->place[i < n_sources ? i : i - n_sources]];
     s->time = times ? s->own_time : NULL;
 }
 
@@ -118,14 +118,14 @@ void og__seeds_take(struct og_seeds *s, const struct og_seed_source *source,
         og__pairs_make(&s->pairs, &source->rule, split, s->place, descriptor->n_seeds, &key);
         s->node = s->pairs.seeds;
         s->n = s->pairs.n_seeds;
-        take_times(s, source->times[descriptor->split], descriptor->n_seeds);
+        take_times(s, source->times[descriptor->split], s->pairs.n_sources);
         return;
     }
     for (uint32_t i = 0; i < descriptor->n_seeds; i++)
         s->own[i] = split[s->place[i]];
     s->node = s->own;
     s->n = descriptor->n_seeds;
-    take_times(s, source->times[descriptor->split], descriptor->n_seeds);
+    take_times(s, source->times[descriptor->split], 0);
     if (drops(source) && descriptor->split == OG__TRAIN)
         drop_repeats(s, descriptor->n_seeds);
 }

@@ -398,6 +398,7 @@ int og__session_load_seeds(struct og_session *s, unsigned want, struct og_err *e
         .symmetric = s->workload.graph->symmetric,
         .in_batch = s->config.opt.negative == OG_NEGATIVE_BATCH,
         .keeps = s->config.handover.links,
+        .source_repeats = s->config.handover.source_repeats,
         .labelled = of_labelled(s),
         .negatives =
             s->config.handover.links || of_labelled(s) ? 0 : (uint32_t)s->config.opt.negatives,

@@ -567,6 +567,33 @@ def test_links_of_a_relation():
         links(data)
 
 
+def test_disjoint_triplets():
+    """Places are PyTorch Geometric's: a tree for each source, each destination and each negative, and none twice."""
+    data, many = graph(), typed()
+    for amount in 1, 3:
+        neg = {"mode": "triplet", "amount": amount}
+        sizes = []
+        for shuffle in False, True:
+            for batch in links(data, neg_sampling=neg, disjoint=True, shuffle=shuffle):
+                n = len(batch.input_id)
+                assert torch.equal(batch.src_index, torch.arange(n)) and torch.equal(batch.dst_pos_index, torch.arange(n, 2 * n))
+                assert torch.equal(batch.dst_neg_index, torch.arange(2 * n, (2 + amount) * n).view(-1, n).t().reshape(n, -1).squeeze(-1))
+                assert batch.num_sampled_nodes[0] == (2 + amount) * n
+                assert torch.equal(batch.n_id[:2 * n].view(2, n), data.edge_index[:, batch.input_id])
+                assert torch.equal(batch.batch[:(2 + amount) * n], torch.arange(n).repeat(2 + amount))
+                assert torch.equal(batch.batch[batch.edge_index[0]], batch.batch[batch.edge_index[1]])
+                sizes.append(n)
+        assert sum(sizes) == 2 * E and set(sizes) == {32, E % 32}
+        for name in ("author", "writes", "paper"), ("paper", "cites__old", "paper"):
+            one = name[0] == name[2]
+            batch = next(iter(links(many, edge_label_index=name, neg_sampling=neg, disjoint=True)))
+            first = 32 if one else 0
+            assert torch.equal(batch[name[0]].src_index, torch.arange(32)) and torch.equal(batch[name[2]].dst_pos_index, torch.arange(first, first + 32))
+            assert torch.equal(batch[name[2]].dst_neg_index, torch.arange(first + 32, first + 32 * (1 + amount)).view(-1, 32).t().reshape(32, -1).squeeze(-1))
+            assert torch.equal(batch[name[2]].batch[:32 * (1 + amount)], torch.arange(32).repeat(1 + amount))
+            assert torch.equal(batch[name[2]].n_id[first:first + 32], many[name].edge_index[1, :32])
+
+
 def test_ranks_have_the_batches_of_one_process():
     g = torch.Generator().manual_seed(1)
     data = Data(x=torch.randn(500, 4, generator=g), edge_index=torch.randint(0, 500, (2, 4000), generator=g), y=torch.arange(500))

@@ -326,6 +326,7 @@ def test_its_loaders():
                 assert torch.equal(batch.n_id[batch.edge_label_index[:, :50]], links[:, batch.input_id])
             else:
                 assert torch.equal(batch.n_id[batch.src_index], links[0, batch.input_id]) and batch.dst_neg_index.shape == (50, 2)
+                assert batch.num_sampled_nodes[0] == 4 * 50
     late = torch.maximum(data.time[links[0]], data.time[links[1]])
     for batch in outgrow.LinkNeighborLoader(data, [4], edge_label_index=links, edge_label_time=late, time_attr="time", neg_sampling="binary", batch_size=50):
         assert (data.time[batch.n_id[batch.edge_label_index]] <= batch.edge_label_time).all(), "negatives of the future"
