@@ -392,7 +392,7 @@ class Base(OwnThreads):
 
     def _draws_edges(self):
         """Whether the loader knows the places of edges at no cost. Else they are looked up."""
-        return self._options.get("sampler", "uniform") in ("uniform", "disjoint") and self._options.get("sample_on", "host") == "host"
+        return self._options.get("sampler", "uniform") in ("uniform", "disjoint", "weighted") and self._options.get("sample_on", "host") == "host"
 
     def _mine(self, order):
         """Positions of each batch of this rank."""

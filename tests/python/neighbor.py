@@ -475,6 +475,7 @@ def test_weights():
         pairs = {tuple(pair) for pair in data.edge_index[:, data.w > 0].t().tolist()}
         drawn += batch.num_edges
         assert {tuple(pair) for pair in batch.n_id[batch.edge_index].t().tolist()} <= pairs
+        assert (batch.w > 0).all() and torch.equal(batch.w, data.w[batch.e_id]), "of repeated edges the one that was sampled"
     assert drawn > 0
     outgrow.write("weighted", data)
     for batch in ours("weighted"):
