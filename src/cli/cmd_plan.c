@@ -293,6 +293,25 @@ static void drop_idle(json_t *object)
     }
 }
 
+/* Plans that do not fit have no figures. */
+static void drop_impossible(json_t *candidates)
+{
+    size_t i;
+    json_t *c;
+    json_array_foreach(candidates, i, c)
+    {
+        if (!json_is_true(json_object_get(c, "possible")))
+            drop_idle(c);
+    }
+}
+
+static void say_unmeasured(const json_t *plan)
+{
+    if (json_is_false(json_object_get(plan, "disk_measured")) &&
+        number(json_object_get(plan, "predicted"), "bytes_read") > 0)
+        puts("Seconds are those of a common NVMe disk: `outgrow bench io` measures this one.");
+}
+
 /* Prints samplers, trainers and the predicted time. */
 static void say_executors(const json_t *plan)
 {
@@ -323,10 +342,12 @@ static void show_plan(const json_t *root)
     say_types(root);
     say_edges(root);
     say_choice(root);
+    say_unmeasured(root);
     say_executors(root);
     say_locality(root);
     putchar('\n');
     drop_idle(shown);
+    drop_impossible(json_object_get(shown, "candidates"));
     json_object_del(shown, "locality"); /* a sentence has it */
     show_any(shown ? shown : root);
     json_decref(shown);

@@ -45,6 +45,11 @@ static void hint_names(char *hint, size_t size, const char *src, size_t from)
         if (used < size && is_there(src, other_names[i][0]) && !is_there(src, other_names[i][1]))
             used += (size_t)snprintf(hint + used, size - used, "%s%s to %s",
                                      used ? ", " : "rename ", other_names[i][0], other_names[i][1]);
+    if (used > 0 && used < size && is_there(src, "nodes.csv"))
+        snprintf(
+            hint + used, size - used,
+            ", with ids and features; move labels to label.csv, with the ids, and the ids of each "
+            "split to train.csv, valid.csv and test.csv");
 }
 
 static int visible(const struct dirent *e)
@@ -102,8 +107,7 @@ static int refuse_left_out(const char *src, const struct og_import_format *f, st
     snprintf(hint + used, sizeof(hint) - used, "; or name the format, %s, to import without them",
              f->name);
     return failure(err, -EINVAL, hint,
-                   "%.300s: arrays with names unknown to `import %s` would be left out", src,
-                   f->name);
+                   "%.300s: files that `import %s` does not know would be left out", src, f->name);
 }
 
 static bool ends_with(const char *text, const char *end)

@@ -125,7 +125,7 @@ def splits_and_masks():
                     assert name not in said, said
     source()
     said = taken("npy")[1]
-    assert "without splits" in said and "--symmetrize" in said, said
+    assert "no train.npy" in said and "--symmetrize" in said, said
     # of several splits one is chosen, or they are refused
     several = np.stack([mask(rng.permutation(N)[:50]) for _ in range(5)], 1)
     for form in several, several.astype("uint8"), np.asfortranarray(several):

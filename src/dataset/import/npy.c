@@ -569,8 +569,9 @@ int og__import_npy_splits(struct og_importer *imp, struct og_err *err)
         OG_TRY(import_split_times(imp, s, err));
     }
     if (!imp->has_splits && !imp->opt->split)
-        og__import_say(imp, "no train.npy or train.csv: a graph without splits, for predict, "
-                            "--task link and loaders");
+        og__import_say(imp,
+                       "no train.npy or train.csv with the ids of training nodes, nor --split: "
+                       "for predict, --task link and loaders");
 out:
     return rc;
 }
