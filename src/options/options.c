@@ -49,12 +49,10 @@ static const char running[] = "The run";
 /* clang-format off */
 static const struct og_row table[] = {
     ROW("model", "KIND", "sage", numbers, NUMBERS,
-     "network: graph convolution, GraphSAGE, graph attention, graph isomorphism, PinSAGE, "
-     "transformer or, for heterogeneous graphs, relational graph convolution "
-     "(docs/reference/models.md)",
+     "network; rgcn is for heterogeneous graphs (docs/reference/models.md)",
      og__model_words, OG_OPTION_CHOICE, FIELD(model), 0, 0, ALL),
     ROW("layers", "N", "0", numbers, NUMBERS,
-     "number of layers; 0 = one for each number of --fanout, whose default has one for each layer",
+     "number of layers; 0 = as many as --fanout has numbers",
      NULL, OG_OPTION_INT, FIELD(layers), 0, OG_MAX_HOPS, ALL),
     ROW("hidden", "N", "256", numbers, NUMBERS,
      "width of the hidden layers",
@@ -63,24 +61,22 @@ static const struct og_row table[] = {
      "attention heads of the models gat, gatv2 and transformer, which share --hidden",
      NULL, OG_OPTION_INT, FIELD(heads), 1, 64, OF("model")),
     ROW("aggregator", "KIND", "mean", numbers, NUMBERS,
-     "aggregation of the model sage: mean, maximum after a fully connected layer, or mean over the "
-     "neighbours and the node itself",
+     "aggregation of the model sage; gcn: mean over the neighbours and the node itself",
      NAMES("mean", "max", "gcn"), OG_OPTION_CHOICE, FIELD(aggregator), 0, 0, OF("model")),
     ROW("edge-weights", "HOW", "auto", numbers, BATCHES,
-     "edge weights in gcn, sage, gat, gatv2 and gin: none, factors along the edges or, in sage, "
-     "weights of the mean (docs/reference/models.md); auto = multiply in gcn, else off",
+     "edge weights: factors along the edges or, in sage, weights of the mean "
+     "(docs/reference/models.md); auto = multiply in gcn, else off",
      NAMES("off", "multiply", "mean", "auto"), OG_OPTION_CHOICE, FIELD(edge_weights), 0, 0, OF("model")),
     ROW("edge-features", "HOW", "auto", numbers, NUMBERS,
      "features of edges in gat, gatv2, gine and transformer; auto = on if the dataset has them and "
      "batches can",
      NAMES("off", "on", "auto"), OG_OPTION_CHOICE, FIELD(edge_features), 0, 0, OF("model")),
     ROW("inputs", "HOPS", "", numbers, BATCHES,
-     "rows of a node that mlp reads: 0-K, its features and K propagated hops side by side, or K, "
-     "the last hop alone (docs/guides/hops.md); default: 0",
+     "rows that mlp reads: 0-K, the features and K propagated hops, or K, hop K alone "
+     "(docs/guides/hops.md); default: 0",
      NULL, OG_OPTION_TEXT, FIELD(inputs), 0, 0, OF("model")),
     ROW("bases", "B", "0", numbers, NUMBERS,
-     "rgcn: basis matrices, of which each relation's weight matrix is a linear combination; 0 = a "
-     "matrix per relation",
+     "rgcn: basis matrices that relations combine; 0 = a matrix per relation",
      NULL, OG_OPTION_INT, FIELD(bases), 0, 4096, OF("model")),
     ROW("norm", "KIND", "none", numbers, NUMBERS,
      "normalisation after each hidden layer, over the batch or over each node's row",
@@ -89,8 +85,7 @@ static const struct og_row table[] = {
      "add each layer's input to its output",
      NULL, OG_OPTION_FLAG, FIELD(residual), 0, 0, ALL),
     ROW("compute", "HOW", "f32", numbers, NUMBERS,
-     "operands of matrix products: f32, or rounded to bf16 or, on devices, tf32; sums and all else are f32 "
-     "(docs/reference/models.md)",
+     "how operands of matrix products are rounded; sums are f32 (docs/reference/models.md)",
      NAMES("f32", "bf16", "tf32"), OG_OPTION_CHOICE, FIELD(compute), 0, 0, ALL),
     ROW("embedding", "DIM", "0", numbers, NUMBERS,
      "heterogeneous graphs: width of the learnable embeddings of types without features; 0 = none. If "
@@ -106,12 +101,11 @@ static const struct og_row table[] = {
      "fraction of the attention coefficients of gat, gatv2 and transformer dropped in training",
      NULL, OG_OPTION_REAL, FIELD(attention_dropout), 0, MAX_DROPOUT, OF("model")),
     ROW("task", "KIND", "node", numbers, BATCHES,
-     "what the model predicts: labels of nodes (classes or, by regression, values), which nodes have "
-     "an edge, or likewise labels of edges (docs/reference/tasks.md)",
+     "what the model predicts: labels of nodes, edges between nodes, or labels of edges "
+     "(docs/reference/tasks.md)",
      og__task_words, OG_OPTION_CHOICE, FIELD(task), 0, 0, ALL),
     ROW("decoder", "KIND", "dot", numbers, NUMBERS,
-     "score of a pair of nodes in the task link: dot product of the embeddings, MLP over "
-     "their element-wise product, or DistMult with a vector per relation",
+     "score of a pair in the task link: dot product, MLP over the element-wise product, or DistMult",
      NAMES("dot", "mlp", "distmult"), OG_OPTION_CHOICE, FIELD(decoder), 0, 0, OF("task")),
     ROW("loss", "KIND", "auto", numbers, NUMBERS,
      "loss of a task that has several (docs/reference/tasks.md); auto = the first of them",
@@ -120,13 +114,11 @@ static const struct og_row table[] = {
      "exponent of the loss focal: 0 = cross-entropy",
      NULL, OG_OPTION_REAL, FIELD(focal_gamma), 0, 100, JOINS("loss")),
     ROW("class-weights", "balanced|FILE", "", numbers, NUMBERS,
-     "weights of the classes in the loss, for classes of unequal size: balanced, by the training nodes of "
-     "each, or a .npy file with a number a class. Several labels: weights of those that a node has "
-     "(docs/guides/training-practice.md)",
+     "weights of the classes in the loss: balanced, by the training nodes of each, or a .npy file "
+     "with a number a class (docs/guides/training-practice.md)",
      NULL, OG_OPTION_TEXT, FIELD(class_weights), 0, 0, ALL),
     ROW("seed-weights", "FILE", "", numbers, NUMBERS,
-     ".npy file with a number per training node, or edge, in the order of its list: its weight in the "
-     "loss",
+     ".npy file with the weight in the loss of each training node or edge",
      NULL, OG_OPTION_TEXT, FIELD(seed_weights), 0, 0, ALL),
     ROW("type-weights", "TYPE=W,...", "", numbers, NUMBERS,
      "heterogeneous graphs: the weight in the loss of training nodes of these types, 1 by default",
@@ -139,7 +131,8 @@ static const struct og_row table[] = {
      "edge lists (required by `dataset`), else 85/5/10",
      NULL, OG_OPTION_TEXT, FIELD(edge_split), 0, 0, OF("task")),
     ROW("relation", "NAME", "", sampling, BATCHES,
-     "heterogeneous graphs: the relation whose edges the tasks link and edge learn; default: all relations",
+     "heterogeneous graphs: the relation whose edges the tasks link and edge learn; default: all "
+     "relations",
      NULL, OG_OPTION_TEXT, FIELD(relation), 0, 0, OF("task")),
     ROW("negatives", "K", "1", sampling, BATCHES,
      "negatives per edge in training of the task link: pairs of nodes without an edge",
@@ -158,8 +151,7 @@ static const struct og_row table[] = {
      "--fanout '10,10;cites=15,10'; 0 = none",
      NULL, OG_OPTION_TEXT, FIELD(relation_fanout), 0, 0, ALL),
     ROW("sampler", "KIND", "uniform", sampling, BATCHES,
-     "neighbour sampling: uniform, by edge weight, by visits of random walks, with random numbers that "
-     "destinations share, or layer-wise (docs/reference/samplers.md)",
+     "neighbour sampling (docs/reference/samplers.md)",
      og__sampler_words, OG_OPTION_CHOICE, FIELD(sampler), 0, 0, ALL),
     ROW("walks", "N", "4", sampling, BATCHES,
      "random walks per node of the sampler walk",
@@ -174,8 +166,8 @@ static const struct og_row table[] = {
      "nodes with the most visits that the sampler walk keeps per hop, instead of --fanout's numbers",
      NULL, OG_OPTION_INT, FIELD(neighbors), 1, 2048, OF("sampler")),
     ROW("draw", "WHEN", "each", sampling, BATCHES,
-     "when a node samples its neighbours: in each hop, or once per batch, so that all hops are parts of "
-     "one graph, as in PyTorch Geometric's NeighborLoader",
+     "when a node samples its neighbours: in each hop, or once per batch, as in PyTorch "
+     "Geometric's NeighborLoader",
      NAMES("each", "once"), OG_OPTION_CHOICE, FIELD(draw), 0, 0, OF("sampler")),
     ROW("replace", NULL, "false", sampling, BATCHES,
      "sample neighbours with replacement: --fanout's number of them even where a node has fewer",
@@ -204,7 +196,8 @@ static const struct og_row table[] = {
      "seed nodes, or edges, per mini-batch",
      NULL, OG_OPTION_INT, FIELD(batch), 1, 1 << 30, ALL),
     ROW("accumulate", "G", "1", numbers, NUMBERS,
-     "mini-batches per optimizer step, whose gradients are added (docs/explanation/training-order.md)",
+     "mini-batches per optimizer step, whose gradients are added "
+     "(docs/explanation/training-order.md)",
      NULL, OG_OPTION_INT, FIELD(accumulate), 1, 1 << 20, ALL),
     ROW("staleness", "S", "0", numbers, NUMBERS,
      "optimizer steps by which the parameters of a gradient lag (docs/explanation/training-order.md)",
@@ -213,7 +206,7 @@ static const struct og_row table[] = {
      "passes over the training nodes; 0 writes the initial model",
      NULL, OG_OPTION_INT, FIELD(epochs), 0, 1 << 24, ALL),
     ROW("optimizer", "KIND", "adam", numbers, NUMBERS,
-     "optimizer of the parameters; adamw is adam whose weight decay makes the parameters themselves smaller",
+     "optimizer; in adamw the weight decay makes the parameters themselves smaller",
      og__optimizer_words, OG_OPTION_CHOICE, FIELD(optimizer), 0, 0, ALL),
     ROW("lr", "X", "0.003", numbers, NUMBERS,
      "learning rate",
@@ -235,9 +228,8 @@ static const struct og_row table[] = {
      "maximum norm of a step's gradient, over all parameters; 0 = none",
      NULL, OG_OPTION_REAL, FIELD(clip), 0, 1e30, ALL),
     ROW("lr-schedule", "KIND", "constant", numbers, NUMBERS,
-     "learning rate, from --lr: constant, cosine over --lr-steps, step:E,G = times G every E epochs, "
-     "plateau:F,P = times F when more than P validations in a row did not improve "
-     "(docs/guides/training-practice.md)",
+     "learning rate from --lr on. step:E,G: times G every E epochs; plateau:F,P: times F when more "
+     "than P validations in a row did not improve (docs/guides/training-practice.md)",
      og__rate_words, OG_OPTION_CHOICE, FIELD(lr_schedule), 0, 0, ALL),
     ROW("lr-steps", "T", "0", numbers, NUMBERS,
      "optimizer steps of half a cosine; 0 = those of --epochs when the run began",
@@ -258,13 +250,12 @@ static const struct og_row table[] = {
      "optimizer steps in which the learning rate first rises, in equal parts, to --lr",
      NULL, OG_OPTION_INT, FIELD(warmup), 0, 1 << 30, ALL),
     ROW("device", "KIND", "cpu", numbers, NUMBERS,
-     "what computes the model: the CPU, a virtual device for tests that runs on the CPU, or a GPU "
-     "(docs/guides/gpu.md). Results agree within rounding; on one kind of device they are bit-identical",
+     "what computes the model: the CPU, a virtual device for tests, or a GPU (docs/guides/gpu.md). "
+     "Results agree within rounding",
      NAMES("cpu", "virtual", "cuda"), OG_OPTION_CHOICE, FIELD(device), 0, 0, ALL),
     ROW("devices", "N,N,...", "", resources, NOTHING,
      "numbers of the devices that train, each on its own mini-batches; requires --accumulate or "
-     "--staleness. --device virtual:2 uses devices 0 and 1, --device cuda:0,1 the listed ones "
-     "(docs/guides/gpu.md)",
+     "--staleness. --device cuda:0,1 has them too (docs/guides/gpu.md)",
      NULL, OG_OPTION_TEXT, FIELD(devices), 0, 0, ALL),
     ROW("init", "FILE", "", numbers, EXTENT,
      "safetensors file with the initial parameters. Defaults of --sampler and, for the task link, of "
@@ -281,8 +272,8 @@ static const struct og_row table[] = {
      "(docs/guides/locality.md)",
      NAMES("off"), OG_OPTION_INT, FIELD(locality), 1, 1 << 30, ALL),
     ROW("order", "file|minhash|FILE", "", sampling, BATCHES,
-     "what --locality takes chunks from: the training list (default), the list by MinHash of "
-     "in-neighbours, or a .npy file of places in it",
+     "list of --locality: the training list (default), by MinHash of in-neighbours, or a .npy file "
+     "of places in it",
      NULL, OG_OPTION_TEXT, FIELD(order), 0, 0, ALL),
     ROW("oversample", "HOW", "none", sampling, BATCHES,
      "balanced: draw the training nodes of an epoch with replacement, each class equally often; none: "
@@ -309,9 +300,8 @@ static const struct og_row table[] = {
      "epochs that train on the same sampled batches, each in its own order",
      NULL, OG_OPTION_INT, FIELD(resample_every), 1, 1 << 24, ALL),
     ROW("pack-dtype", "TYPE", "stored", numbers, NUMBERS,
-     "type to which f32 features are rounded when read; stored = not rounded. Caches hold two or four times "
-     "the rows, packed files take a half or a quarter of the bytes. i8 and e4m3 require `import "
-     "--feature-scales`",
+     "type to which f32 features are rounded when read; stored = not rounded. i8 and e4m3 require "
+     "`import --feature-scales`",
      NAMES("stored", "f32", "f16", "bf16", "i8", "e4m3"), OG_OPTION_CHOICE, FIELD(pack_dtype), 0, 0, ALL),
 
     ROW("memory", "SIZE", "", resources, NOTHING,
@@ -328,30 +318,29 @@ static const struct og_row table[] = {
      "share --memory; the default of --accumulate is N (docs/guides/workers-and-machines.md)",
      NULL, OG_OPTION_INT, FIELD(workers), 1, 64, ALL),
     ROW("exchange", NULL, "false", resources, NOTHING,
-     "partition the feature rows among the workers, by node number modulo workers: each caches and "
-     "reads its own rows and sends them to the others (docs/guides/workers-and-machines.md)",
+     "partition the feature rows among the workers: each reads and caches its own and sends them "
+     "to the others (docs/guides/workers-and-machines.md)",
      NULL, OG_OPTION_FLAG, FIELD(exchange), 0, 0, ALL),
     ROW("executors", "N|S:T", "auto", resources, NOTHING,
-     "N trainers, groups of threads that compute a mini-batch each; --accumulate and --staleness bound "
-     "how many can work at a time. S:T = S sampling threads, which stand in as trainers when idle, and T "
-     "trainers; 1:0 = one that samples and trains in turn (docs/explanation/training-order.md)",
+     "N trainers, groups of threads that compute a mini-batch each. S:T = S sampling threads, "
+     "which stand in as trainers when idle, and T trainers; 1:0 = one that does both in turn "
+     "(docs/explanation/training-order.md)",
      NAMES("auto"), OG_OPTION_SPLIT, FIELD(executors), 0, 32, ALL),
     ROW("topology", "PLACE", "auto", resources, NOTHING,
-     "where the topology is: in memory, or on disk with a neighbour cache in memory. By "
-     "default in memory if it fits, unless --policy auto finds that features make better use "
-     "of the memory",
+     "where the topology is: in memory, or on disk with a neighbour cache. By default in memory if "
+     "it fits, unless --policy auto has a better use of the memory",
      NAMES("memory", "disk", "auto"), OG_OPTION_CHOICE, FIELD(topology), 0, 0, ALL),
     ROW("neighbor-cache", "SIZE", "", resources, NOTHING,
      "memory for adjacency lists of important nodes with --topology disk; default: up to half of what "
      "is free, with --phased-memory all of it; 0 = none",
      NULL, OG_OPTION_AMOUNT, FIELD(neighbor_cache), 0, OG__MOST_BYTES, ALL),
     ROW("sample-on", "PLACE", "host", resources, NOTHING,
-     "where neighbours are sampled: the CPU, the device with the topology in its memory, or pinned: the "
-     "device with adjacency lists in host memory. The samples are the same; requires --sampler uniform",
+     "where neighbours are sampled: the CPU, the device with the topology in its memory, or, "
+     "pinned, in host memory. Requires --sampler uniform",
      NAMES("host", "device", "pinned"), OG_OPTION_CHOICE, FIELD(sample_on), 0, 0, ALL),
     ROW("sample-group", "BATCHES", "auto", resources, NOTHING,
-     "batches sampled as one group with --topology disk: each hop of a group reads the topology at most "
-     "once, in order; 1 = no groups; auto = as many as memory allows",
+     "batches sampled as one group with --topology disk: each hop of a group reads the topology "
+     "once; 1 = no groups",
      NAMES("auto"), OG_OPTION_INT, FIELD(together), 0, 1 << 30, ALL),
     ROW("policy", "KIND", "auto", resources, NOTHING,
      "which feature rows the cache keeps; parameters follow a colon, as in presc:2, "
@@ -368,9 +357,9 @@ static const struct og_row table[] = {
      "an epoch at most without --phased-memory",
      NAMES("auto", "all"), OG_OPTION_INT, FIELD(superbatch), 0, 1 << 30, ALL),
     ROW("layout", "KIND", "auto", resources, NOTHING,
-     "where batches read rows that miss the cache: the feature file, or copies packed per batch in one "
-     "sequential scan of it. With segmented, rows that several batches need are copied once, if --disk "
-     "is too small for packed",
+     "where batches read rows that miss the cache: the feature file, or copies packed per batch. "
+     "With segmented, rows that several batches need are copied once, if --disk is too small for "
+     "packed",
      NAMES("raw", "packed", "segmented", "auto"), OG_OPTION_CHOICE, FIELD(layout), 0, 0, ALL),
     ROW("phased-memory", NULL, "false", resources, NOTHING,
      "phased memory: first the topology for sampling ahead, then the feature cache for training, each "
@@ -390,7 +379,8 @@ static const struct og_row table[] = {
      "batches between two updates of the policy hybrid",
      NULL, OG_OPTION_INT, FIELD(update), 1, 1 << 12, JOINS("policy")),
     ROW("threshold", "BATCHES", "0", resources, NOTHING,
-     "the policy hybrid prefers to keep rows reused within this many batches; 0 = an eighth of --window",
+     "the policy hybrid prefers to keep rows reused within this many batches; 0 = an eighth of "
+     "--window",
      NULL, OG_OPTION_INT, FIELD(threshold), 0, 1 << 16, JOINS("policy")),
     ROW("evict", "BY", "hybrid", resources, NOTHING,
      "what the policy hybrid evicts by: both criteria, the static score alone or the next use alone",
