@@ -193,6 +193,37 @@ static void sort_list(const struct og_hop *h, const struct og_list *list)
     og__sort_by_time(d->timed, d->timed + d->longest, (size_t)list->n);
 }
 
+static bool is_in_order(const struct og_list_times *of, const struct og_list *list)
+{
+    for (int64_t i = 1; i < list->n; i++)
+        if (list_time(of, list, i - 1) > list_time(of, list, i))
+            return false;
+    return true;
+}
+
+/* Fails for a list that is out of order, though meta.json says that it is sorted. Its times were
+ * changed after the import. */
+static int check_order(const struct og_hop *h, uint32_t v, const struct og_list *list,
+                       struct og_err *err)
+{
+    const struct og_list_times *of = times_of(h);
+    if (!of->sorted || is_in_order(of, list))
+        return 0;
+    return og__fail(err, -EINVAL, "import the graph again with --by-time",
+                    "the neighbours of node %u are not sorted by time, though by_time in meta.json "
+                    "says so",
+                    v);
+}
+
+/* A list that is read by itself, in order there or in the state. */
+static int order_list(const struct og_hop *h, uint32_t v, const struct og_list *list,
+                      struct og_err *err)
+{
+    if (!times_of(h)->sorted)
+        sort_list(h, list);
+    return check_order(h, v, list, err);
+}
+
 /* The allowed part of a list; without times all of it. It is sorted, there or in the state. */
 static struct allowed allowed_from_disk(const struct og_hop *h, const struct og_list *list,
                                         int64_t time)
@@ -312,9 +343,10 @@ static struct og_list timed_list(const struct og_hop *h, uint32_t first, uint32_
 }
 
 /* Draws for all destinations first to first + n, node after node. */
-static void draw_by_node(struct og_hop *h, uint32_t first, uint32_t n)
+static int draw_by_node(struct og_hop *h, uint32_t first, uint32_t n, struct og_err *err)
 {
     struct og_disjoint *d = h->s->state;
+    int rc = 0;
     for (uint32_t i = 0; i < n; i++)
         d->wanting[i] = (struct wanting){h->nodes[first + i], i};
     qsort(d->wanting, n, sizeof(*d->wanting), by_node);
@@ -324,8 +356,8 @@ static void draw_by_node(struct og_hop *h, uint32_t first, uint32_t n)
         const uint32_t tree = og__tree_of(h, first + i);
         const uint32_t *picks;
         int64_t drawn;
-        if (!times_of(h)->sorted && (k == 0 || d->wanting[k - 1].node != d->wanting[k].node))
-            sort_list(h, &list);
+        if (k == 0 || d->wanting[k - 1].node != d->wanting[k].node)
+            OG_TRY(order_list(h, d->wanting[k].node, &list, err));
         const struct allowed a = allowed_from_disk(h, &list, h->s->trees->time[tree]);
         const int64_t from = draw(h, d->wanting[k].node, tree, &a, &picks, &drawn);
         d->n[i] = (uint32_t)drawn;
@@ -333,6 +365,8 @@ static void draw_by_node(struct og_hop *h, uint32_t first, uint32_t n)
             d->place[i * (size_t)d->width + (size_t)j] =
                 place_at(&a, from + (picks ? picks[j] : j));
     }
+out:
+    return rc;
 }
 
 /* What was drawn, in the order of destinations. */
@@ -362,14 +396,6 @@ static void move_elements(const struct og_disjoint *d, const void *elements, siz
         memcpy(to + (size_t)i * size, from + d->timed[i].place * size, size);
 }
 
-static bool is_in_order(const struct og_list_times *of, const struct og_list *list)
-{
-    for (int64_t i = 1; i < list->n; i++)
-        if (list_time(of, list, i - 1) > list_time(of, list, i))
-            return false;
-    return true;
-}
-
 /* A list in order of time, for all batches that have its node. */
 static int arrange(const struct og_hop *h, uint32_t v, const struct og_list *list,
                    struct og_err *err)
@@ -380,6 +406,7 @@ static int arrange(const struct og_hop *h, uint32_t v, const struct og_list *lis
     if (!of)
         return 0;
     OG_TRY(of->node ? og__check_sources(h->s->topology, list, v, err) : 0);
+    OG_TRY(check_order(h, v, list, err));
     if (of->sorted || is_in_order(of, list))
         return 0;
     sort_list(h, list);
@@ -416,8 +443,8 @@ static int sample_lists(struct og_hop *h, uint32_t first, uint32_t n, struct og_
     int rc = 0;
     for (uint32_t i = 0; i < n; i++) {
         const struct og_list list = timed_list(h, first, i);
-        if (times_of(h) && !times_of(h)->sorted)
-            sort_list(h, &list);
+        if (times_of(h))
+            OG_TRY(order_list(h, h->nodes[first + i], &list, err));
         const int64_t time = h->s->trees->time[og__tree_of(h, first + i)];
         const struct allowed a = allowed_from_disk(h, &list, time);
         og__begin_list(h, first + i);
@@ -437,7 +464,7 @@ static int sample_from_disk(struct og_hop *h, struct og_err *err)
         OG_TRY(og__hop_lists(h, first, h->weight != NULL, &taken, err));
         OG_TRY(read_times(h, first, &taken, err));
         if (shares) {
-            draw_by_node(h, first, taken);
+            OG_TRY(draw_by_node(h, first, taken, err));
             OG_TRY(push_drawn(h, first, taken, err));
         } else {
             OG_TRY(sample_lists(h, first, taken, err));

@@ -259,6 +259,9 @@ def test_import_by_time():
             times.flush()
         done = subprocess.run([OUTGROW, "verify", path], capture_output=True, text=True)
         assert done.returncode == 1 and "the list of node 7 is not sorted by time" in done.stdout + done.stderr
+        for group in "auto", "1":
+            assert "neighbours of node 7 are not sorted by time" in refused(
+                "train", path, "--run", "no", "--time", kind, "--topology", "disk", "--sample-group", group, "--neighbor-cache", "0", "--fanout=-1,-1", "--memory", "150M")
         indices[hub[0]:hub[1]] = indices[hub[0]:hub[1]][::-1].copy()
         indices.flush()
         if kind == "edge":
