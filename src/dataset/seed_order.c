@@ -3,6 +3,7 @@
 #include "base/bits.h"
 #include "base/file.h"
 #include "base/random.h"
+#include "base/sort.h"
 #include "dataset/stream.h"
 
 #include <stdlib.h>
@@ -149,12 +150,12 @@ int og__order_by_minhash(const struct og_graph *g, const uint32_t *nodes, uint32
     OG_TRY(rc);
     for (uint32_t i = 0; i < n; i++)
         seed[i] = (struct hashed){UINT64_MAX, nodes[i], i};
-    qsort(seed, n, sizeof(*seed), compare_nodes);
+    og__sort_in_place(seed, n, sizeof(*seed), compare_nodes);
     OG_TRY(hash_graph(g, seed, n, buffer, err));
     for (uint32_t i = 1; i < n; i++) /* a node that is listed again */
         if (seed[i].node == seed[i - 1].node)
             seed[i].hash = seed[i - 1].hash;
-    qsort(seed, n, sizeof(*seed), compare_hashes);
+    og__sort_in_place(seed, n, sizeof(*seed), compare_hashes);
     for (uint32_t i = 0; i < n; i++)
         place[i] = seed[i].place;
 out:

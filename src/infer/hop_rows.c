@@ -1,6 +1,7 @@
 #include "infer/hop_rows.h"
 
 #include "base/hex.h"
+#include "base/sort.h"
 #include "dataset/convert.h"
 #include "dataset/identity.h"
 #include "dataset/meta.h"
@@ -142,7 +143,7 @@ static int load_split(struct writing *w, enum og__split split, struct og_err *er
     if (!w->sorted)
         return -ENOMEM;
     memcpy(w->sorted, w->ids, bytes);
-    qsort(w->sorted, (size_t)w->count, sizeof(*w->sorted), ascending);
+    og__sort_in_place(w->sorted, (size_t)w->count, sizeof(*w->sorted), ascending);
     if (og__npy_there(&f->ds->labels))
         rc = og__graph_labels(f->ds, w->sorted, w->count, f->budget, &w->values, err);
     return rc;

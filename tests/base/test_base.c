@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/sized.h"
+#include "base/sort.h"
 #include "base/thread.h"
 #include "support/files.h"
 #include "support/no_sync.h"
@@ -739,6 +740,30 @@ static void sizes_of_callers_are_looked_at(void **state)
     assert_non_null(strstr(err.message, "does not know"));
 }
 
+static int by_value(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Against qsort, with few values, many and all alike. */
+static void sorting_in_place_is_sorting(void **state)
+{
+    (void)state;
+    static const uint32_t values[] = {1, 7, UINT32_MAX};
+    struct og_rng rng;
+    og__rng_at(&rng, 3, OG__STREAM_BENCH, 0, 0, 0, 0);
+    for (size_t n = 0; n < 300; n++)
+        for (size_t v = 0; v < OG_COUNT(values); v++) {
+            uint64_t got[300], want[300];
+            for (size_t i = 0; i < n; i++)
+                got[i] = want[i] = og__rng_below(&rng, values[v]);
+            og__sort_in_place(got, n, sizeof(*got), by_value);
+            qsort(want, n, sizeof(*want), by_value);
+            assert_memory_equal(got, want, n * sizeof(*got));
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -767,6 +792,7 @@ int main(void)
         cmocka_unit_test(what_is_committed_outlives_the_machine),
         cmocka_unit_test(what_a_killed_process_left_goes),
         cmocka_unit_test(sizes_of_callers_are_looked_at),
+        cmocka_unit_test(sorting_in_place_is_sorting),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
