@@ -201,6 +201,12 @@ void og__scales_of(float *most, size_t n)
         most[j] = fmaxf(most[j] / OG__SCALED_MOST, FLT_MIN);
 }
 
+/* NaN is not. Nor is a number that came after the scales were made; they are rounded. */
+static inline bool is_scaled(float x)
+{
+    return fabsf(x) <= OG__SCALED_MOST * 1.00001f;
+}
+
 /* Within the largest magnitude; NaN stays NaN. */
 static inline float within(float x)
 {
@@ -234,7 +240,7 @@ typedef float loose_float __attribute__((aligned(1), may_alias));
         uint32_t bad = 0;                                                                       \
         for (size_t j = 0; j < n; j++) {                                                        \
             const float x = in[j] / scale[j];                                                   \
-            bad |= x != x;                                                                      \
+            bad |= !is_scaled(x);                                                               \
             out[j] = convert(within(x));                                                        \
         }                                                                                       \
         return bad;                                                                             \
@@ -242,22 +248,22 @@ typedef float loose_float __attribute__((aligned(1), may_alias));
 NARROW_SCALED(narrow_i8, i8_bits)
 NARROW_SCALED(narrow_e4m3, e4m3_bits)
 
-static int64_t first_nan(const loose_float *in)
+static int64_t first_beyond(const loose_float *in, const float *scale)
 {
     size_t j = 0;
-    while (in[j] == in[j])
+    while (is_scaled(in[j] / scale[j]))
         j++;
     return (int64_t)j;
 }
 
 int64_t og__narrow_to_i8(const void *in, const float *scale, size_t n, void *out)
 {
-    return narrow_i8(in, scale, n, out) ? first_nan(in) : -1;
+    return narrow_i8(in, scale, n, out) ? first_beyond(in, scale) : -1;
 }
 
 int64_t og__narrow_to_e4m3(const void *in, const float *scale, size_t n, void *out)
 {
-    return narrow_e4m3(in, scale, n, out) ? first_nan(in) : -1;
+    return narrow_e4m3(in, scale, n, out) ? first_beyond(in, scale) : -1;
 }
 
 /* ---- rows to floats ---- */

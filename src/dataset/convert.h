@@ -67,8 +67,8 @@ enum { OG__SCALED_MOST = 127 };
 /* most[j] = max(most[j], |x[j]|). Returns the position of the first NaN or infinity, or -1. */
 int64_t og__widest(float *most, const float *x, size_t n);
 void og__scales_of(float *most, size_t n); /* largest magnitudes, which become scales */
-/* Rounds n floats at `in`, at any alignment, with a scale each. Larger magnitudes become the
- * largest. Returns the position of the first NaN, or -1. */
+/* Rounds n floats at `in`, at any alignment, with a scale each. Returns the position of the first
+ * NaN or number beyond 127 scales, or -1. */
 int64_t og__narrow_to_i8(const void *in, const float *scale, size_t n, void *out);
 int64_t og__narrow_to_e4m3(const void *in, const float *scale, size_t n, void *out);
 

@@ -17,13 +17,13 @@ static const struct og_recode recodes[OG_DTYPES] = {
     [OG_I8] = {.from = 4,
                .to = 1,
                .scaled = og__narrow_to_i8,
-               .refusal = "NaN",
-               .hint = "`outgrow verify` lists them; leave --pack-dtype out"},
+               .refusal = "NaN, or beyond its column's scale",
+               .hint = "import the graph again if its features changed; leave --pack-dtype out"},
     [OG_E4M3] = {.from = 4,
                  .to = 1,
                  .scaled = og__narrow_to_e4m3,
-                 .refusal = "NaN",
-                 .hint = "`outgrow verify` lists them; leave --pack-dtype out"},
+                 .refusal = "NaN, or beyond its column's scale",
+                 .hint = "import the graph again if its features changed; leave --pack-dtype out"},
 };
 
 int og__features_keep(struct og_group *g, enum og_dtype kept, struct og_err *err)

@@ -673,11 +673,32 @@ static void packs_of_another_dtype_are_refused(void **state)
     }
 }
 
+/* Scales are made of the features as they were imported: what is larger came later. */
+static void numbers_beyond_their_scale_are_found(void **state)
+{
+    (void)state;
+    int64_t (*const narrow[])(const void *, const float *, size_t, void *) = {og__narrow_to_i8,
+                                                                              og__narrow_to_e4m3};
+    for (size_t f = 0; f < OG_COUNT(narrow); f++) {
+        float scale[3] = {0.3f, 7, 1e-3f};
+        uint8_t out[3];
+        float x[3] = {scale[0] * -127, scale[1] * 127, 0};
+        assert_int_equal(narrow[f](x, scale, 3, out), -1);
+        x[2] = scale[2] * 127.1f;
+        assert_int_equal(narrow[f](x, scale, 3, out), 2);
+        x[1] = -INFINITY;
+        assert_int_equal(narrow[f](x, scale, 3, out), 1);
+        x[0] = NAN;
+        assert_int_equal(narrow[f](x, scale, 3, out), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_number_is_rounded_to_the_nearest),
         cmocka_unit_test(rows_are_narrowed_as_numbers_are),
+        cmocka_unit_test(numbers_beyond_their_scale_are_found),
         cmocka_unit_test(a_run_is_that_over_converted_features),
         cmocka_unit_test(edges_are_predicted_from_the_same_numbers),
         cmocka_unit_test(only_f32_is_made_narrower),
