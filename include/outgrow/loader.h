@@ -174,8 +174,8 @@ struct og_loader_options {
                               */
     uint32_t source_repeats; /* with links, and the options disjoint and no-shuffle [0]. The first
                                 m = n / (1 + source_repeats) of a batch's n links have sources of
-                                their own. Link i has the source of link i % m, and shares its
-                                neighbourhood: negatives need no other */
+                                their own. Link i has the source and time of link i % m, else
+                                -EINVAL, and shares its neighbourhood: negatives need no other */
 };
 /* Set the defaults of the members within the first `size` bytes. */
 OG_EXPORT void og_loader_options_defaults(struct og_loader_options *from, size_t size);

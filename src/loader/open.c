@@ -22,6 +22,21 @@ void og_loader_options_defaults(struct og_loader_options *from, size_t size)
 /* ---- arguments ---- */
 
 /* Trees of a batch are counted from its links, so groups of links stay whole and in order. */
+/* Link i of n in a batch has the source, and the time, of link i % m. */
+static int check_sources(const struct og_loader_options *from, int64_t first, int64_t n,
+                         int64_t group, struct og_err *err)
+{
+    const int64_t m = n / group, *link = from->links + 2 * first;
+    const int64_t *time = from->times ? from->times + first : NULL;
+    for (int64_t i = m; i < n; i++)
+        if (link[2 * i] != link[2 * (i % m)] || (time && time[i] != time[i % m]))
+            return og__fail(
+                err, -EINVAL, "give links whose sources and times repeat, or leave it out",
+                "source_repeats %u: link %lld has another source or time than link %lld",
+                from->source_repeats, (long long)(first + i), (long long)(first + i % m));
+    return 0;
+}
+
 static int check_repeats(const struct og_options *opt, const struct og_loader_options *from,
                          struct og_err *err)
 {
@@ -35,8 +50,13 @@ static int check_repeats(const struct og_options *opt, const struct og_loader_op
     if (!opt->no_shuffle)
         return og__fail(err, -EINVAL, "give --no-shuffle",
                         "source_repeats: links would be shuffled apart");
-    if (opt->batch % group == 0 && from->n_links % group == 0)
-        return 0;
+    if (opt->batch % group == 0 && from->n_links % group == 0) {
+        int rc = 0;
+        for (int64_t first = 0; rc == 0 && first < from->n_links; first += opt->batch)
+            rc = check_sources(from, first, OG_MIN((int64_t)opt->batch, from->n_links - first),
+                               group, err);
+        return rc;
+    }
     return og__fail(err, -EINVAL, "give batches of whole groups: each link has its repeats with it",
                     "source_repeats %u: batches of %d, %lld links in all", from->source_repeats,
                     opt->batch, (long long)from->n_links);

@@ -147,12 +147,15 @@ def test_links_of_ones_own():
                          (("another task",), {"links": links, "task": "node"})):
         with raises(outgrow.OptionError, *words):
             outgrow.Loader("graph", fanout=[3], form="arrays", **{"task": "link"} | wrong)
-    apart = {"links": links, "source_repeats": 4, "batch": 50, "shuffle": False, "disjoint": True}
+    again = links.copy()
+    again[:, 0] = np.tile(links.reshape(-1, 5, 10, 2)[:, :1, :, 0], (1, 5, 1)).reshape(-1)
+    apart = {"links": again, "source_repeats": 4, "batch": 50, "shuffle": False, "disjoint": True}
     with outgrow.Loader("graph", fanout=[3], form="arrays", task="link", **apart) as loader:
         for batch in loader:
             same("pairs", batch.pairs, np.stack([np.tile(np.arange(10), 5), np.arange(10, 60)]))
-            same("seeds", batch.ids[:batch.n_seeds], np.concatenate([links[batch.input_id[:10], 0], links[batch.input_id, 1]]))
-    for words, wrong in ((("disjoint",), {"disjoint": False}), (("shuffle",), {"shuffle": True}), (("batches of 64",), {"batch": 64}), (("499 links",), {"links": links[:499]})):
+            same("seeds", batch.ids[:batch.n_seeds], np.concatenate([again[batch.input_id[:10], 0], again[batch.input_id, 1]]))
+    for words, wrong in ((("disjoint",), {"disjoint": False}), (("shuffle",), {"shuffle": True}), (("batches of 64",), {"batch": 64}), (("499 links",), {"links": again[:499]}),
+                         (("another source or time than link",), {"links": links})):
         with raises(outgrow.OptionError, "source_repeats", *words):
             outgrow.Loader("graph", fanout=[3], form="arrays", **{"task": "link"} | apart | wrong)
     with raises(outgrow.OptionError, "links: of which of"):
