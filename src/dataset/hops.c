@@ -10,43 +10,75 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The command that makes them; the old ones go first. */
-static void make_hint(char *out, size_t size, const char *dataset, bool there, int first, int last)
+void og__hops_how(const struct og_graph *rows, char how[OG__HOPS_HOW])
 {
-    char gone[600] = "";
-    if (there)
-        snprintf(gone, sizeof(gone), "rm -rf '%s/hops' '%s'/hop[0-9]*.npy; ", dataset, dataset);
-    snprintf(out, size, "%soutgrow propagate '%s' --hops %d%s", gone, dataset, last,
-             first == last ? " --last" : "");
+    const json_t *made = json_object_get(rows->meta, "hops");
+    const char *norm = json_string_value(json_object_get(made, "norm"));
+    const char *weights = json_string_value(json_object_get(made, "edge_weights"));
+    snprintf(how, OG__HOPS_HOW, "%.8s%s%s", norm ? norm : "",
+             json_is_true(json_object_get(made, "loops")) ? ",loops" : "",
+             weights && strcmp(weights, "multiply") == 0 ? ",multiply" : "");
 }
 
-static int refuse(const char *dataset, bool there, int first, int last, const char *why,
+/* ---- refusing them ---- */
+
+struct wanted {
+    int first, last;
+    const char *how;
+};
+
+/* The command that makes them, where a dataset's name needs no more than quotes. */
+static void make_hint(char *out, size_t size, const char *dataset, bool there,
+                      const struct wanted *w)
+{
+    char gone[600] = "";
+    if (strchr(dataset, '\'') || strlen(dataset) > sizeof(gone) / 4) {
+        snprintf(out, size, "make them again with `outgrow propagate`, --hops %d", w->last);
+        return;
+    }
+    if (there)
+        snprintf(gone, sizeof(gone), "rm -rf '%s/hops' '%s'/hop[0-9]*.npy; ", dataset, dataset);
+    snprintf(out, size, "%soutgrow propagate '%s' --hops %d%s%s%s%s", gone, dataset, w->last,
+             w->first == w->last ? " --last" : "", strstr(w->how, "row") ? " --norm row" : "",
+             strstr(w->how, "loops") ? " --loops" : "",
+             strstr(w->how, "multiply") ? " --edge-weights multiply" : "");
+}
+
+static int refuse(const char *dataset, bool there, const struct wanted *w, const char *why,
                   struct og_err *err)
 {
     char hint[1000], inputs[16];
-    make_hint(hint, sizeof(hint), dataset, there, first, last);
-    snprintf(inputs, sizeof(inputs), first == last ? "%d" : "0-%d", last);
+    make_hint(hint, sizeof(hint), dataset, there, w);
+    snprintf(inputs, sizeof(inputs), w->first == w->last ? "%d" : "0-%d", w->last);
     return og__fail(err, -EINVAL, hint, "--inputs %s: %s/%s%s", inputs, dataset, OG__HOPS_FOLDER,
                     why);
 }
 
-static int check(const struct og_graph *g, const struct og_graph *rows, int first, int last,
+static int check(const struct og_graph *g, const struct og_graph *rows, const struct wanted *w,
                  struct og_err *err)
 {
     const char *dataset = g->path;
     const json_t *made = json_object_get(rows->meta, "hops");
     const char *of = json_string_value(json_object_get(made, "graph"));
+    char how[OG__HOPS_HOW], why[128];
+    og__hops_how(rows, how);
+    /* those that are there say how others are to be made */
+    const struct wanted again = {w->first, w->last, *w->how ? w->how : how};
     if (!of || strcmp(of, og__hex(g->identity.contents).digits) != 0)
-        return refuse(dataset, true, first, last,
-                      " has rows of another graph, or of before it changed", err);
-    if (json_integer_value(json_object_get(made, "first")) == first &&
-        json_integer_value(json_object_get(made, "hops")) == last)
+        return refuse(dataset, true, &again, " has rows of another graph, or of before it changed",
+                      err);
+    if (json_integer_value(json_object_get(made, "first")) != w->first ||
+        json_integer_value(json_object_get(made, "hops")) != w->last)
+        return refuse(dataset, true, &again, " has rows of other hops", err);
+    if (strcmp(again.how, how) == 0)
         return 0;
-    return refuse(dataset, true, first, last, " has rows of other hops", err);
+    snprintf(why, sizeof(why), " has rows made with %s, required are rows made with %s", how,
+             w->how);
+    return refuse(dataset, true, &again, why, err);
 }
 
 /* The rows of g's labelled nodes. */
-static int open_rows(const struct og_graph *g, int first, int last, struct og_graph **out,
+static int open_rows(const struct og_graph *g, const struct wanted *w, struct og_graph **out,
                      struct og_err *err)
 {
     char *folder = og__path_join(g->path, OG__HOPS_FOLDER);
@@ -54,9 +86,9 @@ static int open_rows(const struct og_graph *g, int first, int last, struct og_gr
     int rc;
     OG_TRY(folder ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", g->path));
     if (access(folder, F_OK) < 0)
-        OG_TRY(refuse(g->path, false, first, last, " is missing", err));
+        OG_TRY(refuse(g->path, false, w, " is missing", err));
     OG_TRY(og__graph_open(folder, &rows, err));
-    OG_TRY(check(g, rows, first, last, err));
+    OG_TRY(check(g, rows, w, err));
     *out = rows;
     rows = NULL;
 out:
@@ -65,15 +97,16 @@ out:
     return rc;
 }
 
-int og__hops_open(const char *dataset, int first, int last, struct og_graph **out,
+int og__hops_open(const char *dataset, int first, int last, const char *how, struct og_graph **out,
                   struct og_err *err)
 {
+    const struct wanted w = {first, last, how};
     struct og_graph *g;
     int rc = og__graph_open(dataset, &g, err);
     *out = NULL;
     if (rc < 0)
         return rc;
-    rc = open_rows(g, first, last, out, err);
+    rc = open_rows(g, &w, out, err);
     og__graph_close(g);
     return rc;
 }
@@ -104,15 +137,16 @@ out:
     return rc;
 }
 
-int og__hop_files_open(const struct og_graph *g, int first, int last, struct og_hop_files *out,
-                       struct og_err *err)
+int og__hop_files_open(const struct og_graph *g, int first, int last, const char *how,
+                       struct og_hop_files *out, struct og_err *err)
 {
+    const struct wanted w = {first, last, how};
     struct og_graph *rows = NULL;
-    int rc = open_rows(g, first, last, &rows, err);
+    int rc = open_rows(g, &w, &rows, err);
     for (int k = OG_MAX(first, 1); rc == 0 && k <= last; k++) {
         rc = open_hop(g, json_object_get(rows->meta, "hops"), k, &out->group[k], NULL);
         if (rc < 0)
-            rc = refuse(g->path, true, first, last,
+            rc = refuse(g->path, true, &w,
                         " says nothing of the hop<k>.npy that are there, or some are missing", err);
     }
     og__graph_close(rows);

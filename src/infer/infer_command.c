@@ -45,7 +45,8 @@ static int open_inputs(struct og_inference *f, struct og_err *err)
     OG_TRY(og__inputs(&f->opt, &inputs, err));
     f->alone = og__model_is_alone(f->config.kind);
     if (inputs.last > 0)
-        OG_TRY(og__hop_files_open(f->ds, inputs.first, inputs.last, &f->hop_files, err));
+        OG_TRY(
+            og__hop_files_open(f->ds, inputs.first, inputs.last, inputs.how, &f->hop_files, err));
     for (int k = inputs.first; k <= inputs.last; k++)
         f->input[f->n_inputs++] = k == 0 ? f->ds->group : &f->hop_files.group[k];
 out:

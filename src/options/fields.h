@@ -28,7 +28,7 @@ struct og_options {
     int bases;         /* rgcn; 0 = a matrix per relation */
     int edge_weights;  /* enum og_edge_weights_kind; use og__edge_weights */
     int edge_features; /* enum og_edge_features_kind */
-    char *inputs;      /* of mlp: "0-K" or "K", which hops a row is of; NULL = "0" */
+    char *inputs;      /* of mlp: hops of a row, "0-K" or "K", and ":HOW"; NULL = "0" */
     int norm;          /* enum og_norm_kind */
     int compute;       /* enum og_compute_kind */
     int embedding;     /* width of learnable embeddings of types without features; 0 = none */

@@ -54,9 +54,11 @@ void og__fanout_follow(struct og_options *opt, int layers);
 /* The model's use of edge weights, enum og_edge_weights_kind. It is off for models that ignore them
  * and while `auto` is not resolved. */
 int og__edge_weights(const struct og_options *opt);
-/* The hops that a row of the model has side by side. Hop 0 is the features. */
+/* The hops that a row of the model has side by side. Hop 0 is the features. `how` they were made,
+ * as in dataset/hops.h: sessions and checkpoints name it. */
 struct og_inputs {
     int first, last;
+    char how[32]; /* "": in any way */
 };
 OG_MUST_CHECK int og__inputs(const struct og_options *opt, struct og_inputs *out,
                              struct og_err *err);

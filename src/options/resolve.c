@@ -136,7 +136,7 @@ static int check_alone(const struct og_options *opt, struct og_err *err)
                     og__option_word("sampler", opt->sampler), og__model_words[opt->model]);
 }
 
-/* "K" or "0-K". */
+/* "K" or "0-K", and ":HOW". */
 static bool read_inputs(const char *text, struct og_inputs *out)
 {
     const bool all = strncmp(text, "0-", 2) == 0;
@@ -144,8 +144,9 @@ static bool read_inputs(const char *text, struct og_inputs *out)
     char *end;
     const long last = strtol(number, &end, 10);
     *out = (struct og_inputs){0};
-    if (*number < '0' || *number > '9' || *end != 0 || last > OG_MAX_HOPS)
+    if (*number < '0' || *number > '9' || (*end != 0 && *end != ':') || last > OG_MAX_HOPS)
         return false;
+    snprintf(out->how, sizeof(out->how), "%s", *end ? end + 1 : "");
     out->last = (int)last;
     out->first = all ? 0 : out->last;
     return true;

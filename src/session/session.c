@@ -205,6 +205,19 @@ static int check_share(struct og_session *s, struct og_err *err)
                           g->path, g->worker, g->workers, own->rank, own->ranks);
 }
 
+/* The options then say how the rows were made. So checkpoints, samples and --resume do, too. */
+static int name_inputs(struct og_session *s, struct og_err *err)
+{
+    char **inputs = &s->config.opt.inputs, *named;
+    char how[OG__HOPS_HOW];
+    og__hops_how(s->workload.graph, how);
+    if (asprintf(&named, "%.*s:%s", (int)strcspn(*inputs, ":"), *inputs, how) < 0)
+        return og__fail_errno(err, -ENOMEM, NULL, "--inputs");
+    free(*inputs);
+    *inputs = named;
+    return 0;
+}
+
 /* Or, for a model of hops, the rows that were made of it. */
 static int open_graph(struct og_session *s, const char *dataset, struct og_err *err)
 {
@@ -221,7 +234,8 @@ static int open_graph(struct og_session *s, const char *dataset, struct og_err *
             err, -EINVAL, "use --inputs 0",
             "--inputs %s: --task %s needs all nodes, and propagated rows are of labelled ones",
             opt->inputs, og__task_words[opt->task]));
-    OG_TRY(og__hops_open(dataset, inputs.first, inputs.last, out, err));
+    OG_TRY(og__hops_open(dataset, inputs.first, inputs.last, inputs.how, out, err));
+    OG_TRY(name_inputs(s, err));
 out:
     return rc;
 }

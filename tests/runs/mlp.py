@@ -134,6 +134,7 @@ def check_refusals(graph):
         assert word in said, (word, said)
     base = ["train", graph, *BASE, "--epochs", 1, "--run", "never", "--inputs"]
     refused("rows of other hops", *base, "0-1")
+    refused(f"made with sym, required are rows made with row,loops", *base, f"0-{HOPS}:row,loops")
     refused("--inputs 0-x: 0-K or K expected", *base, "0-x")
     refused("sees no neighbours", *base, "0", "--sampler", "labor")
     refused("needs all nodes", *base, f"0-{HOPS}", "--task", "link")
