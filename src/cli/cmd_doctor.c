@@ -34,12 +34,19 @@ static void show_run(const json_t *run)
 {
     size_t i;
     json_t *sentence;
+    json_t *remedy;
     if (!json_is_object(run))
         return;
     json_array_foreach(json_object_get(run, "sentences"), i, sentence)
         puts(json_string_value(sentence));
     if (*text_of(run, "command"))
         printf("\n    %s\n", text_of(run, "command"));
+    json_array_foreach(json_object_get(run, "further"), i, remedy)
+    {
+        printf("%s%s\n", i ? "" : "\nWhat would help after that:\n\n", text_of(remedy, "sentence"));
+        if (*text_of(remedy, "command"))
+            printf("\n    %s\n\n", text_of(remedy, "command"));
+    }
     putchar('\n');
 }
 

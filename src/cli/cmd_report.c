@@ -407,6 +407,7 @@ static void write_explanation(const struct page *p, const struct run *run)
     const char *command = json_string_value(json_object_get(told, "command"));
     size_t i;
     json_t *sentence;
+    json_t *remedy;
     fputs("<p>", p->file);
     if (p->several)
         html_text(p->file, run->folder);
@@ -422,6 +423,12 @@ static void write_explanation(const struct page *p, const struct run *run)
         html_text(p->file, command);
         fputs("</pre>\n", p->file);
     }
+    json_array_foreach(json_object_get(told, "further"), i, remedy)
+    {
+        fputs(i ? "<br>" : "<p>What would help after that:<br>", p->file);
+        html_text(p->file, json_string_value(json_object_get(remedy, "sentence")));
+    }
+    fputs(i ? "</p>\n" : "", p->file);
     json_decref(told);
 }
 

@@ -34,6 +34,17 @@ EXPECTED = {
     "serial": ("reading", "--pipeline batches", "--pipeline none"),
     "exchanging": ("computing", "--workers 2", "--exchange"),
 }
+# What the commands after the first have and have not: each includes the remedies before it.
+FURTHER = {
+    "topology": [(None, None), ("--memory 108M --resample-every 2", "--topology")],
+    "topology-fits": [(None, None), ("--topology memory --resample-every 2", "--topology disk")],
+    "no-policy": [("--policy auto --memory 886M", "--policy none"), (None, None)],
+    "small-cache": [("--policy auto", "--cache"), (None, None)],
+    "engine": [("--policy auto", "--io"), ("--policy auto --memory 722M", "--memory 150M"), (None, None)],
+    "unmeasured": [("--memory 139M", "bench"), (None, None)],
+    "reading": [(None, None)],
+    "serial": [("--pipeline batches --memory 697M", "--memory 200M"), (None, None)],
+}
 
 
 def run(arguments, status=0):
@@ -82,6 +93,19 @@ def figures(summary, told):
     assert f"({100 * stages[largest] / summary['seconds']:.0f} %)" in told["sentences"][0], told
 
 
+def remedy(name, command, has, has_not):
+    assert (command is None) == (has is None), (name, command)
+    if not command:
+        return
+    assert has in command and (has_not is None or has_not not in command), (name, command)
+    words = shlex.split(command)
+    if words[1] == "train":  # parsed as a whole, and only the dataset is missing
+        assert words[-2:] == ["--run", f"{name}-2"], command
+        assert words[2] in run(["train", f"/nowhere/{words[2]}", *words[3:]], status=1).stderr
+    else:
+        assert words[:3] == ["outgrow", "bench", "io"], command
+
+
 def recorded():
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
     runs = json.loads(RECORDED.read_text())
@@ -93,17 +117,11 @@ def recorded():
         told = explained(name)
         figures(runs[name], told)
         assert told["stage"] == stage and len(told["sentences"]) == 3, (name, told)
-        command = told["command"]
-        assert (command is None) == (has is None), (name, told)
-        if not command:
-            continue
-        assert has in command and (has_not is None or has_not not in command), (name, command)
-        words = shlex.split(command)
-        if words[1] == "train":  # parsed as a whole, and only the dataset is missing
-            assert words[-2:] == ["--run", f"{name}-2"], command
-            assert words[2] in run(["train", f"/nowhere/{words[2]}", *words[3:]], status=1).stderr
-        else:
-            assert words[:3] == ["outgrow", "bench", "io"], command
+        wanted = FURTHER.get(name, [])
+        assert len(told["further"]) == len(wanted) and all(f["sentence"] for f in told["further"]), (name, told["further"])
+        remedy(name, told["command"], has, has_not)
+        for further, (has, has_not) in zip(told["further"], wanted):
+            remedy(name, further["command"], has, has_not)
     return runs
 
 
@@ -142,8 +160,13 @@ def real():
     for sentence in told["sentences"]:
         assert sentence in text and html.escape(sentence, quote=False) in page.replace("&quot;", '"'), sentence
     store("again", {**summary, "seconds": 1e9, "epochs": [{**e, "stall_seconds": 1e6, "gather_seconds": 1e6, "seconds": 1e6} for e in summary["epochs"]]})
-    command = explained("again")["command"]
-    assert "--pipeline batches" in command and command in subprocess.run([OUTGROW, "doctor", "again"], capture_output=True, text=True).stdout
+    told = explained("again")
+    command = told["command"]
+    text = subprocess.run([OUTGROW, "doctor", "again"], capture_output=True, text=True).stdout
+    page = pathlib.Path(run(["report", "again"]).stdout.strip()).read_text()
+    assert "--pipeline batches" in command and command in text, text
+    assert told["further"] and all(f["sentence"] in text and html.escape(f["sentence"], quote=False) in page for f in told["further"]), told
+    assert told["further"][0]["command"] in text and "--pipeline batches" in told["further"][0]["command"], told
     run([*shlex.split(command)[1:], "--quiet"])
     faster = json.loads(pathlib.Path("again-2/summary.json").read_text())
     assert [e["loss"] for e in faster["epochs"]] == [e["loss"] for e in summary["epochs"]]

@@ -1,0 +1,333 @@
+/* What would shorten a run: rules over its figures, a table, the best remedy of a stage first. */
+#include "explain.h"
+
+#include <math.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The --memory that workers share, with so much more for each. */
+static double with_more(const struct measured *m, double bytes)
+{
+    return m->processes * (memory_figure(m, "limit") + bytes);
+}
+
+static double most_memory(void)
+{
+    return 0.9 * (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+}
+
+static int own_cores(void)
+{
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+static bool always(const struct measured *m)
+{
+    (void)m;
+    return true;
+}
+
+static bool has_idle_cores(const struct measured *m)
+{
+    return m->threads > 0 && m->threads * m->processes < own_cores();
+}
+
+/* Besides the test after the last epoch. */
+static bool validates(const struct measured *m)
+{
+    const double every = figure_of(m->config, "eval-every");
+    return every > 0 && 2 * every <= figure_of(m->config, "epochs");
+}
+
+static bool is_serial(const struct measured *m)
+{
+    return strcmp(word_of(m->config, "pipeline"), "none") == 0;
+}
+
+bool has_topology_on_disk(const struct measured *m)
+{
+    return strcmp(word_of(m->plan, "topology"), "disk") == 0;
+}
+
+static bool fits_topology(const struct measured *m)
+{
+    return has_topology_on_disk(m) &&
+           memory_figure(m, "smallest") + figure_of(m->plan, "topology_bytes") <=
+               memory_figure(m, "limit");
+}
+
+static bool may_hold_topology(const struct measured *m)
+{
+    return has_topology_on_disk(m) && !fits_topology(m) &&
+           with_more(m, figure_of(m->plan, "topology_bytes")) <= most_memory();
+}
+
+static bool reads_nothing(const struct measured *m)
+{
+    return bytes_read(m) == 0;
+}
+
+static bool has_engine(const struct measured *m)
+{
+    return *word_of(m->requested, "io") && strcmp(word_of(m->requested, "io"), "auto") != 0;
+}
+
+/* Memory that --cache leaves to no use. */
+static bool is_capped(const struct measured *m)
+{
+    const char *key;
+    json_t *part;
+    double left = memory_figure(m, "limit");
+    if (json_is_null(json_object_get(m->requested, "cache")) ||
+        !json_object_get(m->requested, "cache"))
+        return false;
+    json_object_foreach(json_object_get(m->plan, "memory"), key, part) left -=
+        strcmp(key, "limit") != 0 && strcmp(key, "smallest") != 0 ? json_number_value(part) : 0;
+    return left > rows_bytes(m) / 20;
+}
+
+static bool has_policy(const struct measured *m)
+{
+    return *word_of(m->requested, "policy") &&
+           json_array_size(json_object_get(m->plan, "candidates")) == 0;
+}
+
+static bool is_misjudged(const struct measured *m)
+{
+    const double predicted = figure_of(json_object_get(m->plan, "predicted"), "seconds");
+    return !json_is_true(json_object_get(m->plan, "disk_measured")) && predicted > 0 &&
+           steady_figure(m, "seconds") > 2 * predicted;
+}
+
+/* Memory for all rows, or what there is. */
+static double memory_for_rows(const struct measured *m)
+{
+    const double missing = rows_bytes(m) - memory_figure(m, "feature cache");
+    return fmin(with_more(m, fmax(0, missing)), most_memory());
+}
+
+static bool may_hold_more(const struct measured *m)
+{
+    return !is_capped(m) && memory_for_rows(m) > 1.1 * with_more(m, 0);
+}
+
+static bool is_adaptive(const struct measured *m)
+{
+    return strcmp(word_of(m->plan, "policy"), "degree") != 0;
+}
+
+static __attribute__((format(printf, 3, 4))) void advise(struct advice *a, const char *option,
+                                                         const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(a->text, sizeof(a->text), fmt, ap);
+    va_end(ap);
+    a->option = option;
+}
+
+static void put_mebibytes(struct advice *a, double bytes)
+{
+    snprintf(a->value, sizeof(a->value), "%.0fM", ceil(bytes / MIB));
+}
+
+static void use_cores(const struct measured *m, struct advice *a)
+{
+    snprintf(a->value, sizeof(a->value), "%.0f", floor(own_cores() / m->processes));
+    advise(a, "threads", "The run used %.0f of %d CPU cores.", m->threads * m->processes,
+           own_cores());
+}
+
+static void overlap(const struct measured *m, struct advice *a)
+{
+    (void)m;
+    snprintf(a->value, sizeof(a->value), "batches");
+    advise(a, "pipeline", "With --pipeline none no stage overlaps with training.");
+}
+
+static void hold_topology(const struct measured *m, struct advice *a)
+{
+    char bytes[SHOWN_MAX];
+    snprintf(a->value, sizeof(a->value), "memory");
+    advise(a, "topology", "The topology takes %s. It fits in --memory.",
+           shown_number(bytes, "bytes", figure_of(m->plan, "topology_bytes")));
+}
+
+static void add_memory_for_topology(const struct measured *m, struct advice *a)
+{
+    put_mebibytes(a, with_more(m, figure_of(m->plan, "topology_bytes")));
+    a->drops = "topology";
+    advise(a, "memory", "With --memory %s the topology fits in memory too.", a->value);
+}
+
+static void add_memory_for_rows(const struct measured *m, struct advice *a)
+{
+    const double more = memory_for_rows(m) / m->processes - memory_figure(m, "limit");
+    const double share = (memory_figure(m, "feature cache") + more) / rows_bytes(m);
+    put_mebibytes(a, memory_for_rows(m));
+    if (share >= 1)
+        advise(a, "memory", "With --memory %s every feature row fits in memory.", a->value);
+    else
+        advise(a, "memory", "With --memory %s %.0f %% of the rows fit.", a->value, 100 * share);
+}
+
+static void reuse_batches(const struct measured *m, struct advice *a)
+{
+    snprintf(a->value, sizeof(a->value), "%.0f",
+             2 * fmax(1, figure_of(m->config, "resample-every")));
+    advise(a, "resample-every",
+           "With --resample-every %s epochs share batches. This changes the results.", a->value);
+}
+
+static void plan_once(const struct measured *m, struct advice *a)
+{
+    (void)m;
+    snprintf(a->value, sizeof(a->value), "degree");
+    advise(a, "policy", "--policy degree selects the rows to cache once.");
+}
+
+static void uncap(const struct measured *m, struct advice *a)
+{
+    char value[SHOWN_MAX];
+    advise(a, "cache", "--cache %s leaves a part of --memory unused.",
+           show_value(value, "bytes", json_object_get(m->requested, "cache")));
+}
+
+static void choose_engine(const struct measured *m, struct advice *a)
+{
+    advise(a, "io", "--io %s reads rows in random order slower than io_uring.",
+           word_of(m->requested, "io"));
+}
+
+static void choose_policy(const struct measured *m, struct advice *a)
+{
+    snprintf(a->value, sizeof(a->value), "auto");
+    advise(a, "policy", "--policy auto compares execution plans. %s was requested.",
+           word_of(m->requested, "policy"));
+}
+
+static void measure_disk(const struct measured *m, struct advice *a)
+{
+    char predicted[SHOWN_MAX];
+    char seconds[SHOWN_MAX];
+    a->subcommand = "bench io --path";
+    advise(a, NULL,
+           "An epoch took %s, not %s: the plan assumed a common NVMe disk. Measure this one first.",
+           shown_number(seconds, "seconds", steady_figure(m, "seconds")),
+           shown_number(predicted, "seconds",
+                        figure_of(json_object_get(m->plan, "predicted"), "seconds")));
+}
+
+static void share_disks(const struct measured *m, struct advice *a)
+{
+    (void)m;
+    advise(a, NULL, "A faster disk helps, or several: see `outgrow help stripe`.");
+}
+
+static void validate_seldom(const struct measured *m, struct advice *a)
+{
+    const double often = fmax(5, 2 * figure_of(m->config, "eval-every"));
+    snprintf(a->value, sizeof(a->value), "%.0f", fmin(often, figure_of(m->config, "epochs")));
+    advise(a, "eval-every", "With --eval-every %s fewer epochs are validated.", a->value);
+}
+
+static void read_own_rows(const struct measured *m, struct advice *a)
+{
+    (void)m;
+    advise(a, "exchange", "Without --exchange each worker reads all of its rows itself.");
+}
+
+static void train_longer(const struct measured *m, struct advice *a)
+{
+    (void)m;
+    a->is_none = true;
+    advise(a, NULL, "This happens once a run: its share is smaller with more epochs.");
+}
+
+static void leave_model(const struct measured *m, struct advice *a)
+{
+    (void)m;
+    a->is_none = true;
+    advise(a, NULL, "No option helps. A smaller model or a faster device would.");
+}
+
+static void leave(const struct measured *m, struct advice *a)
+{
+    (void)m;
+    a->is_none = true;
+    advise(a, NULL, "No option helps.");
+}
+
+/* The first rule of a stage that holds is the best remedy. Others that hold come after it. */
+static const struct rule {
+    enum stage stage;
+    bool (*holds)(const struct measured *m);
+    void (*advise)(const struct measured *m, struct advice *a);
+} rules[] = {
+    {PREPARING, always, train_longer},
+    {EVALUATING, validates, validate_seldom},
+    {EVALUATING, always, train_longer},
+    {COMPUTING, has_idle_cores, use_cores},
+    {COMPUTING, always, leave_model},
+    {SAMPLING, is_serial, overlap},
+    {SAMPLING, fits_topology, hold_topology},
+    {SAMPLING, may_hold_topology, add_memory_for_topology},
+    {SAMPLING, has_topology_on_disk, share_disks},
+    {SAMPLING, has_idle_cores, use_cores},
+    {SAMPLING, always, reuse_batches},
+    {PLANNING, is_adaptive, plan_once},
+    {PLANNING, always, leave},
+    {READING, is_serial, overlap},
+    {READING, reads_nothing, leave},
+    {READING, is_capped, uncap},
+    {READING, has_engine, choose_engine},
+    {READING, has_policy, choose_policy},
+    {READING, is_misjudged, measure_disk},
+    {READING, may_hold_more, add_memory_for_rows},
+    {READING, always, share_disks},
+    {EXCHANGING, always, read_own_rows},
+};
+
+/* The stage to shorten. Waiting can be spared where computing cannot. */
+static enum stage stage_to_shorten(const struct measured *m)
+{
+    const bool waits = m->largest == COMPUTING && m->waiting > 0.25 * m->seconds[COMPUTING];
+    return waits ? m->waited_for : m->largest;
+}
+
+/* The remedies of a stage from number n on, the best first. Without any, the text that says so is
+ * the first. */
+static int add_remedies(const struct measured *m, enum stage stage, struct advice *out, int n)
+{
+    const int first = n;
+    for (size_t i = 0; i < sizeof(rules) / sizeof(*rules) && n < REMEDIES_MAX; i++) {
+        struct advice a = {0};
+        if (rules[i].stage != stage || !rules[i].holds(m))
+            continue;
+        rules[i].advise(m, &a);
+        if (!a.is_none || n == 0)
+            out[n++] = a;
+        if (a.is_none)
+            break;
+    }
+    return n - first;
+}
+
+/* All remedies of the stage to shorten. Then the best of the longest other stage, if that takes a
+ * tenth of the run. */
+int find_remedies(const struct measured *m, struct advice *out)
+{
+    const enum stage stage = stage_to_shorten(m);
+    const int n = add_remedies(m, stage, out, 0);
+    enum stage next = stage;
+    for (enum stage k = PREPARING; k <= EVALUATING; k++)
+        if (k != stage && k != m->largest && m->seconds[k] > 0.1 * m->total &&
+            (next == stage || m->seconds[k] > m->seconds[next]))
+            next = k;
+    if (next == stage || n == REMEDIES_MAX)
+        return n;
+    return n + (add_remedies(m, next, out, n) > 0);
+}
