@@ -123,8 +123,8 @@ const struct command cmd_doctor = {
         "direct reads, the disk's profile and free space, memory and the limits of every control "
         "group, locked memory, huge pages, CPUs. With DATASET also whether it can be trained on, "
         "and the predicted effect of several sizes of --memory. With RUN, the folder of a finished "
-        "run, first which stage took the largest share of its time, and the command with the one "
-        "option that would help. Exit status 1 if something stops training.",
+        "run, first which stage took the largest share of its time, and the commands that "
+        "would help, the best first. Exit status 1 if something stops training.",
     .own = own,
     .run = run,
 };
