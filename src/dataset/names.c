@@ -3,8 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-void og__names_add(struct og_names *names, const char *name)
+void og__names_add(struct og_names *names, const char *said)
 {
+    const char *name = *said ? said : "one without a name";
     const size_t used = strlen(names->text);
     const size_t most = sizeof(names->text) - 32; /* " and 12345 others" */
     if (names->others > 0 || used + strlen(name) + 4 > most)

@@ -162,7 +162,7 @@ def splits_and_masks():
 
 
 def unread_files():
-    beside = ["edge_color", "edge_time", "edge_label", "node_year", "train_time", "features", "y", "extra_edges", "weights"]
+    beside = ["edge_color", "edge_stamp", "edge_label", "node_year", "train_time", "features", "y", "extra_edges", "weights"]
     source(**IDS, **{name: np.zeros(3) for name in beside})
     with open("src/notes.txt", "w") as f:
         f.write("notes")
@@ -207,9 +207,10 @@ def documented_names():
     """Each file that docs/reference/formats.md lists is read, alone among those of its row."""
     with open(f"{DOCS}/reference/formats.md") as f:
         rows = re.findall(r"^\| ([a-z ,]+) \| (`[a-z_]+\.(?:npy|csv)`.*) \|$", f.read(), re.M)
-    assert len(rows) == 9, rows
+    assert len(rows) == 11, rows
     array = {"edges": EDGES, "weights of edges": np.ones(E), "features of nodes": FEAT, "labels": LABEL, "training nodes": IDS["train"],
-             "validation nodes": IDS["valid"], "test nodes": IDS["test"], "features of edges": np.ones((E, 2))}
+             "validation nodes": IDS["valid"], "test nodes": IDS["test"], "features of edges": np.ones((E, 2)),
+             "times of edges": np.arange(E), "times of nodes": np.arange(N)}
     plain = {"features of nodes": "feat", "labels": "label"}
     for what, files in rows:
         for name in re.findall(r"`([a-z_]+)\.npy`", files):
@@ -229,7 +230,7 @@ def documented_names():
     source(feat=None, feat_indptr=np.arange(N + 1), feat_indices=np.arange(N) % 5, feat_data=np.ones(N, np.float32))
     assert taken("npy", "--quiet")[1] == ""
     # thirty names that are of no use
-    unknown = [f"{a}_{b}.npy" for a in ("node", "edge", "graph", "train", "test") for b in ("time", "tint", "year", "name", "color", "group")]
+    unknown = [f"{a}_{b}.npy" for a in ("node", "edge", "graph", "train", "test") for b in ("tick", "tint", "year", "name", "color", "group")]
     source(**{name[:-4]: np.zeros(3) for name in unknown})
     said = taken("npy", "--quiet")[1]
     named = [name for name in unknown if name in said]
@@ -507,6 +508,21 @@ def what_the_wider_fuzz_found():
         refused("edgelist", path="text", says=["more columns than there are names", "--columns"])
     text("edges.csv", "src,dst", "", "# a remark, of several, words", "0,1", "1,2")
     assert len(taken("edgelist", path="text")[0]["indices"]) == 2
+    # numbers beyond float32, ids that pandas made floats, and the index of a table
+    source(feat=np.where(np.arange(N * 4).reshape(N, 4) == 42, 1e300, FEAT))
+    refused("npy", says=["feat.npy: row 10, column 2: 1e+300 does not fit float32", "scale"])
+    refused("npy", "--feature-dtype", "i8", says=["1e+300 does not fit float32"])
+    text("edges.csv", "src,dst", "1.0,2.0")
+    refused("edgelist", path="text", says=["line 2", "fraction", "astype('int64')", "1.0"])
+    text("edges.csv", ",src,dst", "0,1,2", "1,2,1")
+    assert "not read: one without a name" in taken("edgelist", "--quiet", path="text")[1]
+    # times by the name that PyTorch Geometric has
+    times = rng.integers(0, 99, E)
+    source(edge_time=times, node_time=np.arange(N), edge_times=times)
+    refused("npy", says=["both edge_times.npy and edge_time.npy"])
+    source(edge_time=times, node_time=np.arange(N))
+    got, said = taken("npy", "--quiet")
+    assert not said and np.array_equal(np.sort(got["edge_times"]), np.sort(times)) and np.array_equal(got["node_times"], np.arange(N)), said
     # an archive that somebody unpacked
     shutil.rmtree("text")
     os.makedirs("text/raw")

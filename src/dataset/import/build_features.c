@@ -77,10 +77,16 @@ static void normalize(float *row, int64_t n)
         row[j] = (float)(row[j] / sum);
 }
 
-static int bad_feature(const struct og_table *t, int64_t v, int64_t column, float x,
+/* Row i of the piece is row v of the source, and x what its number became. */
+static int bad_feature(const struct og_piece *p, int64_t i, int64_t v, int64_t column, float x,
                        enum og_dtype dtype, struct og_err *err)
 {
+    const struct og_table *t = p->t;
     const struct og_table_place place = og__table_place(t, v, column);
+    const double given = og__number_at(t->type, p->raw, (size_t)(i * t->columns + column));
+    if (!isfinite(x) && isfinite(given))
+        return og__fail(err, -ERANGE, "scale the column: float32 ends at 3.4e38",
+                        "%s: %s: %g does not fit float32", t->name, place.text, given);
     if (!isfinite(x))
         return og__fail(err, -EINVAL, "replace missing features, by 0 say",
                         "%s: %s: not a finite number (NaN or infinite)", t->name, place.text);
@@ -121,7 +127,7 @@ static int find_largest(struct og_importer *imp, struct og_table *t, const struc
             read_row(imp, &p, i, to, row);
             const int64_t bad = og__widest(to->scale, row, (size_t)to->dim);
             if (bad >= 0)
-                OG_TRY(bad_feature(t, done + i, bad, row[bad], to->dtype, err));
+                OG_TRY(bad_feature(&p, i, done + i, bad, row[bad], to->dtype, err));
         }
         OG_TRY(og__writing_goes_on(imp->observer, "scales", "rows", done + n, to->rows, err));
     }
@@ -202,7 +208,7 @@ static int convert_rows(struct og_importer *imp, const struct og_piece *p, int64
         read_row(imp, p, i, to, row);
         int64_t bad = og__store_row(to->dtype, out, row, to->scale, (size_t)dim);
         if (bad >= 0)
-            OG_TRY(bad_feature(p->t, first + i, bad, row[bad], to->dtype, err));
+            OG_TRY(bad_feature(p, i, first + i, bad, row[bad], to->dtype, err));
         if (changed)
             compare_row(p, first, i, to, row, out, changed);
         OG_TRY(og__npy_append(w, out, 1, err));

@@ -183,6 +183,8 @@ static const char *parse_end(const struct og_edge_text *p, struct og_edge_text_p
     *id -= p->base;
     if ((int64_t)*id < 0 || (p->limit && *id >= p->limit))
         return refuse(part, at, "a node that the graph does not have");
+    if (*end == '.')
+        return refuse(part, at, "a node id with a fraction (pandas: astype('int64'))");
     if (skip_separator(end) == end && *end != '\n')
         return refuse(part, end, "something after a node id");
     return end;

@@ -250,16 +250,35 @@ out:
 
 /* ---- features and times of edges ---- */
 
-enum { EDGE_FILE = 3 * OG__TYPE_NAME_MAX + 32 };
+enum { EDGE_FILE = 3 * OG__TYPE_NAME_MAX + 32, NAMES = 2 };
+
+/* The one of a file's names that the source has; NULL = none. */
+static int find_one_of(const struct og_importer *imp, const char *const names[NAMES],
+                       const char **found, struct og_err *err)
+{
+    *found = NULL;
+    for (size_t i = 0; i < NAMES && names[i]; i++) {
+        const int rc = og__import_has(imp, names[i], err);
+        if (rc < 0)
+            return rc;
+        if (rc > 0 && *found)
+            return og__fail(err, -EINVAL, "remove one of them", "%s: both %s and %s", imp->src,
+                            *found, names[i]);
+        if (rc > 0)
+            *found = names[i];
+    }
+    return 0;
+}
 
 /* Files with a row for each edge. */
 static const struct edge_file {
-    const char *names[2]; /* in a homogeneous graph */
-    const char *prefix;   /* of a relation's file */
+    const char *names[NAMES]; /* in a homogeneous graph */
+    const char *prefix;       /* of a relation's file */
     int (*import)(struct og_importer *imp, uint32_t relation, struct og_table *t,
                   struct og_err *err);
 } edge_files[] = {
-    {{"edge_times.npy"}, "edge_times", og__import_edge_times}, /* lists may be sorted by them */
+    /* lists may be sorted by times */
+    {{"edge_times.npy", "edge_time.npy"}, "edge_times", og__import_edge_times},
     {{"edge_attr.npy", "edge_feat.npy"}, "edge_attr", og__import_edge_features},
 };
 
@@ -269,24 +288,17 @@ static int find_edge_file(const struct og_npy_source *s, const struct edge_file 
 {
     const struct og_graph *g = &s->imp->graph;
     const struct og_relation *r = &g->relation[relation];
-    int found = 0;
+    const char *found;
     if (og__form_of(g)->by_relation) {
         snprintf(name, EDGE_FILE, "%s_%s__%s__%s.npy", of->prefix, g->group[r->source].name,
                  r->name, g->group[r->destination].name);
         return og__import_has(s->imp, name, err);
     }
-    for (size_t i = 0; i < OG_COUNT(of->names) && of->names[i]; i++) {
-        const int rc = og__import_has(s->imp, of->names[i], err);
-        if (rc < 0)
-            return rc;
-        if (rc > 0 && found)
-            return og__fail(err, -EINVAL, "remove one of them", "%s: both %s and %s", s->imp->src,
-                            name, of->names[i]);
-        if (rc > 0)
-            snprintf(name, EDGE_FILE, "%s", of->names[i]);
-        found |= rc;
-    }
-    return found;
+    const int rc = find_one_of(s->imp, of->names, &found, err);
+    if (rc < 0 || !found)
+        return rc;
+    snprintf(name, EDGE_FILE, "%s", found);
+    return 1;
 }
 
 /* Rows follow their edges by number. */
@@ -335,13 +347,16 @@ out:
 
 static int import_times(struct og_npy_source *s, struct og_err *err)
 {
+    static const char *const names[NAMES] = {"node_times.npy", "node_time.npy"};
     const int64_t n = s->imp->graph.n_nodes;
+    const char *file;
     struct og_table *t = NULL;
     struct og_table *ours = NULL;
     int rc;
-    OG_TRY(og__import_open_npy(s->imp, "node_times.npy", true, &t, err));
-    if (!t)
+    OG_TRY(find_one_of(s->imp, names, &file, err));
+    if (!file)
         return 0;
+    OG_TRY(og__import_open_npy(s->imp, file, false, &t, err));
     OG_TRY(og__import_expect_rows(s->imp, t, n, "times", err));
     if (s->order.new_id)
         OG_TRY(og__npy_rows_of(&ours, s, t, -1, err));
