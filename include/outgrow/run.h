@@ -66,7 +66,7 @@ OG_EXPORT OG_MUST_CHECK int og_workers_run(int n, char *const *argv, struct og_e
  * results. */
 OG_EXPORT int og_worker(void);
 
-/* Evaluate a checkpoint on split "valid" or "test", with neighbours sampled as in training. The
+/* Evaluate a checkpoint on split "valid" or "test", with neighbours sampled by opt. The
  * checkpoint sets the model's shape and, unless explicit, the sampler with its parameters. For
  * links it also sets seed and edge_split, which decide the held-out edges: -EINVAL if the explicit
  * ones differ. Batch, fanout and resources are those of `opt`.

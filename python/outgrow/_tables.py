@@ -1,5 +1,6 @@
 """Datasets from tables: a node a row and an edge a row, in batches."""
 import os
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -273,7 +274,7 @@ def by_type(tables, what):
     """{type or relation: table}; None, or three of them, if homogeneous."""
     if tables is None:
         return {}
-    if hasattr(tables, "items") and not hasattr(tables, "__arrow_c_stream__"):
+    if isinstance(tables, Mapping) and not hasattr(tables, "__arrow_c_stream__"):
         return dict(tables)
     return {None if what == "nodes" else (None, None, None): tables}
 

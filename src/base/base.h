@@ -81,10 +81,11 @@ void og__say(const struct og_log *log, enum og__level level, const char *fmt, ..
 
 /* ---- time and machine ---- */
 
-double og__now(void);         /* seconds, monotonic */
-double og__thread_time(void); /* CPU seconds of the calling thread */
-int og__cpu_count(void);      /* CPU cores this process may use (base/limits.h) */
-size_t og__memory_free(void); /* bytes available on the machine, or in a cgroup with less */
+double og__now(void);          /* seconds, monotonic */
+double og__thread_time(void);  /* CPU seconds of the calling thread */
+int og__cpu_count(void);       /* CPU cores this process may use (base/limits.h) */
+size_t og__memory_whole(void); /* bytes of the machine */
+size_t og__memory_free(void);  /* bytes available on the machine, or in a cgroup with less */
 
 /* VmHWM, VmRSS and RssFile of this process in bytes; 0 where /proc lacks them. */
 size_t og__rss_peak(void);

@@ -491,6 +491,11 @@ void og__address_empty(struct og_budget *b, void *start, size_t bytes)
     madvise(start, bytes, MADV_DONTNEED); /* what did not move */
 }
 
+size_t og__memory_whole(void)
+{
+    return (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
+}
+
 size_t og__memory_amount(const struct og_amount *a)
 {
     double available = (double)og__memory_free();

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 const struct og_row *og__row_find(const struct og_row *table, size_t n, const char *name)
 {
@@ -54,6 +55,16 @@ const char *og_nearest_word(const char *const *words, size_t n, const char *word
     return nearest;
 }
 
+/* The word of a choice that is meant: nearly the same, or inside the given one. NULL = none. */
+static const char *meant_choice(const struct og_option *row, const char *value)
+{
+    size_t n = 0;
+    for (; row->choices[n]; n++)
+        if (strlen(row->choices[n]) >= 4 && strcasestr(value, row->choices[n]))
+            return row->choices[n];
+    return og_nearest_word(row->choices, n, value);
+}
+
 static void list_choices(const struct og_option *row, char *out, size_t size)
 {
     size_t used = (size_t)snprintf(out, size, "one of");
@@ -64,6 +75,8 @@ static void list_choices(const struct og_option *row, char *out, size_t size)
 int og__option_refuse(const struct og_option *row, const char *value, struct og_err *err)
 {
     char expected[160] = "some text in UTF-8";
+    char hint[64] = "";
+    const char *meant = NULL;
     size_t size = sizeof(expected);
     switch (row->type) {
     case OG_OPTION_FLAG:
@@ -89,6 +102,7 @@ int og__option_refuse(const struct og_option *row, const char *value, struct og_
         break;
     case OG_OPTION_CHOICE:
         list_choices(row, expected, size);
+        meant = meant_choice(row, value);
         break;
     case OG_OPTION_LIST:
         snprintf(expected, size,
@@ -104,7 +118,9 @@ int og__option_refuse(const struct og_option *row, const char *value, struct og_
     case OG_OPTION_TEXT:
         break;
     }
-    return og__fail(err, -EINVAL, NULL, "%s: '%.100s' given, %s expected", row->name, value,
+    if (meant)
+        snprintf(hint, sizeof(hint), "did you mean %s?", meant);
+    return og__fail(err, -EINVAL, hint, "%s: '%.100s' given, %s expected", row->name, value,
                     expected);
 }
 
@@ -112,8 +128,8 @@ int og__option_refuse(const struct og_option *row, const char *value, struct og_
 
 static bool read_flag(const char *text, bool *out)
 {
-    const bool yes = strcmp(text, "true") == 0;
-    if (!yes && strcmp(text, "false") != 0)
+    const bool yes = strcasecmp(text, "true") == 0;
+    if (!yes && strcasecmp(text, "false") != 0)
         return false;
     *out = yes;
     return true;
@@ -195,7 +211,8 @@ static bool read_amount(const struct og_option *row, const char *text, struct og
         return false;
     const bool share = strcmp(rest, "%") == 0;
     const double unit = share ? 1 : unit_bytes(rest);
-    if (unit == 0 || (share ? value > 100 : floor(value * unit) > row->max))
+    if (unit == 0 ||
+        (share ? value > 100 : floor(value * unit) > row->max || floor(value * unit) < row->min))
         return false;
     *out = share ? (struct og_amount){OG_PERCENT, value}
                  : (struct og_amount){OG_BYTES, floor(value * unit)};
@@ -205,7 +222,7 @@ static bool read_amount(const struct og_option *row, const char *text, struct og
 static bool read_choice(const struct og_option *row, const char *text, int *out)
 {
     for (int i = 0; row->choices[i]; i++) {
-        if (strcmp(row->choices[i], text) == 0) {
+        if (strcasecmp(row->choices[i], text) == 0) {
             *out = i;
             return true;
         }

@@ -43,7 +43,7 @@ static void show_run(const json_t *run)
         printf("\n    %s\n", text_of(run, "command"));
     json_array_foreach(json_object_get(run, "further"), i, remedy)
     {
-        printf("%s%s\n", i ? "" : "\nWhat would help after that:\n\n", text_of(remedy, "sentence"));
+        printf("%s%s\n", i ? "" : "\nWhat else would help:\n\n", text_of(remedy, "sentence"));
         if (*text_of(remedy, "command"))
             printf("\n    %s\n\n", text_of(remedy, "command"));
     }

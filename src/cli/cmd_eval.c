@@ -35,9 +35,10 @@ const struct command cmd_eval = {
     .max_args = 1,
     .summary = "measure a trained model",
     .text =
-        "Prints loss and metrics of a checkpoint (docs/reference/tasks.md), with neighbours "
-        "sampled as in training. The checkpoint sets the model's shape and the default of "
-        "--sampler; --batch, --fanout and the resources are free. For link prediction, the "
+        "Prints loss and metrics of a checkpoint (docs/reference/tasks.md), with sampled "
+        "neighbours. The checkpoint sets the model's shape and the default of --sampler, but not "
+        "of --fanout and --batch: give those of training for the figures of training. For link "
+        "prediction, the "
         "checkpoint also sets the held-out edges: explicit --seed and --edge-split must be those "
         "of training. With --full nothing is sampled, as in `outgrow predict`.",
     .own = own,

@@ -47,11 +47,20 @@ static const char *name_exec(char buf[SHOWN_MAX], const json_t *exec)
     return buf;
 }
 
+/* Does the policy hold all rows of a few batches at a time? */
+static bool scans(const json_t *plan)
+{
+    return strcmp(text_of(plan, "policy"), "sweep") == 0;
+}
+
 static void say_places(const json_t *plan)
 {
     char rows[SHOWN_MAX];
     show_value(rows, "cache_rows", json_object_get(plan, "cache_rows"));
-    if (misses_none(plan) && !json_is_object(json_object_get(plan, "device")))
+    if (scans(plan))
+        printf("Memory takes the feature rows of %.0f batches at a time, %s, in file order",
+               number(plan, "superbatch"), rows);
+    else if (misses_none(plan) && !json_is_object(json_object_get(plan, "device")))
         printf("Memory holds all feature rows that are needed, %s", rows);
     else
         printf("Memory holds %s feature rows by policy %s, %s", rows, text_of(plan, "policy"),
@@ -112,10 +121,11 @@ static void say_epoch(const json_t *plan)
     if (!json_is_number(json_object_get(p, "hits")))
         puts("This policy does not predict what an epoch reads.");
     else
-        printf("An epoch needs %s rows, finds %.1f %% of them in memory and reads %s.\n",
+        printf("An epoch needs %s rows, finds %.1f %% of them in memory and reads %s%s.\n",
                show_value(rows, "rows", json_object_get(p, "rows")),
                all > 0 ? 100 * number(p, "hits") / all : 0,
-               show_value(bytes, "bytes_read", json_object_get(p, "bytes_read")));
+               show_value(bytes, "bytes_read", json_object_get(p, "bytes_read")),
+               number(plan, "superbatch") > 0 ? ", besides what fills the cache" : "");
 }
 
 /* With --exchange: prints what moves between workers, and who reads most. */

@@ -425,7 +425,7 @@ static void write_explanation(const struct page *p, const struct run *run)
     }
     json_array_foreach(json_object_get(told, "further"), i, remedy)
     {
-        fputs(i ? "<br>" : "<p>What would help after that:<br>", p->file);
+        fputs(i ? "<br>" : "<p>What else would help:<br>", p->file);
         html_text(p->file, json_string_value(json_object_get(remedy, "sentence")));
     }
     fputs(i ? "</p>\n" : "", p->file);

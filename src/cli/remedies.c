@@ -215,7 +215,8 @@ static void measure_disk(const struct measured *m, struct advice *a)
     char seconds[SHOWN_MAX];
     a->subcommand = "bench io --path";
     advise(a, NULL,
-           "An epoch took %s, not %s: the plan assumed a common NVMe disk. Measure this one first.",
+           "An epoch took %s, not %s: the plan assumed a common NVMe disk. Measure this one, then "
+           "train again.",
            shown_number(seconds, "seconds", steady_figure(m, "seconds")),
            shown_number(predicted, "seconds",
                         figure_of(json_object_get(m->plan, "predicted"), "seconds")));
@@ -251,14 +252,14 @@ static void leave_model(const struct measured *m, struct advice *a)
 {
     (void)m;
     a->is_none = true;
-    advise(a, NULL, "No option helps. A smaller model or a faster device would.");
+    advise(a, NULL, "No option shortens that. A smaller model or a faster device would.");
 }
 
 static void leave(const struct measured *m, struct advice *a)
 {
     (void)m;
     a->is_none = true;
-    advise(a, NULL, "No option helps.");
+    advise(a, NULL, "No option shortens that.");
 }
 
 /* The first rule of a stage that holds is the best remedy. Others that hold come after it. */

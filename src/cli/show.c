@@ -333,6 +333,8 @@ void epoch_line(char *out, size_t size, const json_t *epoch, int epochs)
     char train[48];
     char valid[48];
     char bytes[32];
+    char filled[32];
+    const double fills = number(epoch, "prepare_bytes_read");
     const json_t *metrics = json_object_get(epoch, "valid_metrics");
     const bool share = json_is_object(metrics) && tell_share(metrics);
     double rows = number(epoch, "rows");
@@ -340,9 +342,11 @@ void epoch_line(char *out, size_t size, const json_t *epoch, int epochs)
     acc_text(valid, "valid", share ? "" : chief_metric(metrics), share ? 100 : 1,
              json_object_get(epoch, "valid_acc"));
     bytes_text(bytes, sizeof(bytes), number(epoch, "bytes_read"), "");
-    snprintf(out, size, "epoch %d/%d  loss %.6f%s%s  %.2f s  hits %.2f%%  read %s",
+    bytes_text(filled, sizeof(filled), fills, "");
+    snprintf(out, size, "epoch %d/%d  loss %.6f%s%s  %.2f s  hits %.2f%%  read %s%s%s",
              (int)number(epoch, "epoch"), epochs, number(epoch, "loss"), train, valid,
-             number(epoch, "seconds"), rows > 0 ? 100 * number(epoch, "hits") / rows : 0, bytes);
+             number(epoch, "seconds"), rows > 0 ? 100 * number(epoch, "hits") / rows : 0, bytes,
+             fills > 0 ? "  filled " : "", fills > 0 ? filled : "");
 }
 
 static double sum_over(const json_t *epochs, const char *key)

@@ -26,6 +26,7 @@ _Static_assert(offsetof(struct og_options, n_fanout) ==
                "a list stands before its length");
 #define WORD(NAME, name) #name,
 #define NAMES(...)       ((const char *const[]){__VA_ARGS__, NULL})
+#define MIN_MEMORY       0x1p20   /* less is a size without its unit */
 #define MAX_DROPOUT      0.99     /* at 1 nothing would be left to scale */
 #define MAX_BETA         0.999999 /* at 1 a mean never changes */
 
@@ -306,7 +307,7 @@ static const struct og_row table[] = {
 
     ROW("memory", "SIZE", "", resources, NOTHING,
      "limit of all memory together, such as 512M, 4G or 25%; default: 90% of the free memory",
-     NULL, OG_OPTION_AMOUNT, FIELD(memory), 0, OG__MOST_BYTES, ALL),
+     NULL, OG_OPTION_AMOUNT, FIELD(memory), MIN_MEMORY, OG__MOST_BYTES, ALL),
     ROW("cache", "SIZE", "", resources, NOTHING,
      "limit of the feature cache; 5% = that share of all rows; default: the rest of --memory",
      NULL, OG_OPTION_AMOUNT, FIELD(cache), 0, OG__MOST_BYTES, ALL),
@@ -610,8 +611,10 @@ void og__option_takers(const struct og_option *option, char *out, size_t size)
     *out = 0;
     for (int kind = 0; word[kind] && used < size; kind++)
         if (c->takes(kind, option->name))
-            used +=
-                (size_t)snprintf(out + used, size - used, "%s%s", used ? " and " : "", word[kind]);
+            used += (size_t)snprintf(out + used, size - used, "%s%s", used ? ", " : "", word[kind]);
+    char *last = strrchr(out, ',');
+    if (last && used + 4 <= size)
+        memmove(last + 4, last + 1, strlen(last)), memcpy(last, " and", 4);
 }
 
 /* ---- the struct ---- */

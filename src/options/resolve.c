@@ -192,10 +192,14 @@ enum og_dtype og__pack_dtype(const struct og_options *opt, enum og_dtype stored)
 }
 
 /* 90 % of the free memory, or the requested share or size. */
-static int resolve_memory(struct og_options *opt, struct og_err *err)
+static int resolve_memory(struct og_options *opt, const struct og_log *log, struct og_err *err)
 {
     size_t bytes = og__memory_amount(&opt->memory);
     opt->memory = (struct og_amount){OG_BYTES, (double)bytes};
+    if (bytes > og__memory_whole())
+        og__say(log, OG__WARN, "--memory %s: this machine has %s",
+                og__human_bytes((char[32]){0}, (double)bytes),
+                og__human_bytes((char[32]){0}, (double)og__memory_whole()));
     if (bytes >= 1)
         return 0;
     return og__fail(err, -EINVAL, "give a size, such as --memory 4G",
@@ -276,7 +280,7 @@ int og__options_resolve(struct og_options *opt, const struct og_log *log, struct
     resolve_order(opt);
     OG_TRY(resolve_layers(opt, err));
     OG_TRY(check_alone(opt, err));
-    OG_TRY(resolve_memory(opt, err));
+    OG_TRY(resolve_memory(opt, log, err));
     OG_TRY(resolve_disk(opt, err));
     resolve_fanout(opt);
     resolve_devices(opt);

@@ -13,6 +13,7 @@
 #include "session/session_of_checkpoint.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct evaluation {
@@ -150,6 +151,21 @@ static json_t *full_json(const struct evaluation *e, double start)
         og__scores_confusion_json(&e->scores));
 }
 
+/* A checkpoint does not have the fanout of its training. */
+static int say_fanout(const struct og_session *s, const struct og_options *opt, struct og_err *err)
+{
+    char *used;
+    int rc = 0;
+    if (og_options_given(opt, "fanout"))
+        return 0;
+    OG_TRY(og_options_get(&s->config.opt, "fanout", &used, err));
+    og__say(&s->config.log, OG__INFO,
+            "sampled with --fanout %s, the default: give that of training for its figures", used);
+    free(used);
+out:
+    return rc;
+}
+
 static int eval_batches(struct evaluation *e, const char *dataset, const struct og_options *opt,
                         const struct og_observer *observer, bool full, char **out,
                         struct og_err *err)
@@ -159,6 +175,7 @@ static int eval_batches(struct evaluation *e, const char *dataset, const struct 
     int rc;
     OG_TRY(og__session_of_checkpoint(&e->s, dataset, e->checkpoint, opt, OG__WANT_FEATURES, NULL,
                                      observer, err));
+    OG_TRY(full ? 0 : say_fanout(e->s, opt, err));
     if (full && e->s->workload.seeds.edges)
         OG_TRY(og__fail(err, -EINVAL,
                         "leave out --full: edges are judged by all neighbours with --fanout -1",

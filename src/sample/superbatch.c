@@ -156,11 +156,6 @@ static void take_part(void *at, void *part_of, size_t bytes)
 
 /* ---- open, close ---- */
 
-static size_t physical_memory(void)
-{
-    return (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
-}
-
 int og__superbatch_open(struct og_superbatch **out, const struct og_superbatch_options *opt,
                         struct og_budget *b, struct og_err *err)
 {
@@ -171,7 +166,7 @@ int og__superbatch_open(struct og_superbatch **out, const struct og_superbatch_o
     s->opt = *opt;
     s->opt.scratch = (struct og_places){0};
     s->budget = b;
-    size_t most = OG_MIN(og__budget_limit(b), physical_memory());
+    size_t most = OG_MIN(og__budget_limit(b), og__memory_whole());
     int rc;
     OG_TRY(og__places_copy(&s->opt.scratch, opt->scratch, err));
     s->spilled =

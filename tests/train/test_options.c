@@ -301,6 +301,25 @@ static void what_options_decide(void **state)
     og__options_release(&o);
 }
 
+/* Words of a choice are read in any case; one that is meant is named. */
+static void words_of_choices_are_guessed(void **state)
+{
+    (void)state;
+    struct og_options o = fresh();
+    struct og_err err = {0};
+    assert_int_equal(og_options_set(&o, "model", "GCN", &err), 0);
+    assert_int_equal(og_options_set(&o, "no-shuffle", "True", &err), 0);
+    assert_string_equal(og__option_word("model", o.model), "gcn");
+    assert_true(o.no_shuffle);
+    assert_true(og_options_set(&o, "model", "GraphSAGE", &err) < 0);
+    assert_string_equal(err.hint, "did you mean sage?");
+    err = (struct og_err){0};
+    assert_true(og_options_set(&o, "policy", "beladi", &err) < 0);
+    assert_string_equal(err.hint, "did you mean belady?");
+    assert_true(og_options_set(&o, "model", "cnn", &err) < 0);
+    og__options_release(&o);
+}
+
 /* What one option sets of another belongs to what was requested; what was not set does not. */
 static void what_is_requested_is_whole(void **state)
 {
@@ -337,9 +356,9 @@ static void sizes_are_powers_of_two(void **state)
     };
     struct og_options o = fresh();
     for (size_t i = 0; i < OG_COUNT(cases); i++) {
-        assert_true(takes(&o, "memory", cases[i].text));
-        assert_int_equal(o.memory.unit, cases[i].unit);
-        assert_true(o.memory.value == cases[i].value);
+        assert_true(takes(&o, "cache", cases[i].text));
+        assert_int_equal(o.cache.unit, cases[i].unit);
+        assert_true(o.cache.value == cases[i].value);
     }
 }
 
@@ -374,6 +393,8 @@ static void bad_values_are_refused(void **state)
         {"memory", "101%", "25%"},
         {"memory", "1e30T", "512M"},
         {"memory", "", "512M"},
+        {"memory", "4", "512M"}, /* bytes: a size without its unit */
+        {"memory", "4k", "512M"},
         {"policy", "optimal", "none, random, degree, presc, pagerank"},
         {"policy", "presc:0", "presc-epochs"},
         {"superbatch", "-2", "or auto or all"},
@@ -925,6 +946,7 @@ int main(void)
         cmocka_unit_test(a_choice_may_carry_a_number),
         cmocka_unit_test(parameters_join_the_word),
         cmocka_unit_test(what_options_decide),
+        cmocka_unit_test(words_of_choices_are_guessed),
         cmocka_unit_test(what_is_requested_is_whole),
         cmocka_unit_test(sizes_are_powers_of_two),
         cmocka_unit_test(bad_values_are_refused),

@@ -39,7 +39,7 @@ static const struct og_row table[] = {
     ROW("seed", "N", "1", "start of every random choice",
         NULL, OG_OPTION_INT64, FIELD(seed), 0, 0x1p63),
     ROW("memory", "SIZE", "", "bound on what generation holds; unless given, 90% of what is free",
-        NULL, OG_OPTION_AMOUNT, FIELD(memory), 0, OG__MOST_BYTES),
+        NULL, OG_OPTION_AMOUNT, FIELD(memory), 0x1p20, OG__MOST_BYTES),
     ROW("threads", "N", "0", "CPU threads; 0 = all",
         NULL, OG_OPTION_INT, FIELD(threads), 0, 1024),
 };

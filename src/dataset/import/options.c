@@ -60,7 +60,7 @@ static const struct og_row table[] = {
     ROW("edge-feature-dtype", "TYPE", "", "the same for the features of edges",
         og__plain_dtype_words, OG_OPTION_CHOICE, FIELD(edge_feature_dtype), 0, 0),
     ROW("memory", "SIZE", "", "bound on what the import holds; unless given, 90% of what is free",
-        NULL, OG_OPTION_AMOUNT, FIELD(memory), 0, OG__MOST_BYTES),
+        NULL, OG_OPTION_AMOUNT, FIELD(memory), 0x1p20, OG__MOST_BYTES),
     ROW("threads", "N", "0", "CPU threads; 0 = all",
         NULL, OG_OPTION_INT, FIELD(threads), 0, 1024),
 };
