@@ -155,6 +155,36 @@ OG_EXPORT OG_MUST_CHECK int og_propagate(const char *dataset,
                                          const struct og_observer *seen, char **out,
                                          struct og_err *err);
 
+enum { OG_MAX_SMOOTHING = 100 };
+
+/* How og_smooth propagates: as PyTorch Geometric's CorrectAndSmooth. */
+struct og_smooth_options {
+    size_t size;           /* of this struct, as the caller has it */
+    int correction_layers; /* 0 to OG_MAX_SMOOTHING each, not both 0 */
+    int smoothing_layers;
+    double correction_alpha; /* 0 to 1: the share of the neighbours */
+    double smoothing_alpha;
+    bool fixed_scale;  /* corrections are multiplied by `scale`; else each node has its own */
+    double scale;      /* above 0 */
+    const char *dtype; /* these three: as og_predict_options has them */
+    bool names;
+    int top_k;
+};
+
+/* Correct & Smooth (Huang et al. 2021): along the edges, correct predictions by the errors of the
+ * train nodes, then smooth them with the labels of these nodes. Labels of other nodes are read for
+ * the accuracies alone.
+ *
+ * - predictions: .npy of float32 or float16 [N, classes], probabilities
+ * - out: .npy or .csv, as og_predict_with has it
+ * - text: {"valid_acc","test_acc","before", ... as og_predict}; accuracies are NULL without labels
+ *
+ * The options memory, threads, io, scratch, resume, checkpoint_every and edge-weights apply. */
+OG_EXPORT OG_MUST_CHECK int og_smooth(const char *dataset, const char *predictions, const char *out,
+                                      const struct og_smooth_options *how,
+                                      const struct og_options *opt, const struct og_observer *seen,
+                                      char **text, struct og_err *err);
+
 /* Predictions of a few nodes at a time, from disk. */
 struct og_predictor;
 /* Open a predictor. It takes all neighbours of every node, as og_predict does, and results agree

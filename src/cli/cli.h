@@ -53,6 +53,8 @@ enum {
 #define OWN_FLAG(name, help)      OWN(name, NULL, "", help, NULL, OG_OPTION_FLAG, 0, 0)
 #define OWN_NUMBER(name, arg, standard, help, min, max) \
     OWN(name, arg, standard, help, NULL, OG_OPTION_INT, min, max)
+#define OWN_REAL(name, arg, standard, help, min, max) \
+    OWN(name, arg, standard, help, NULL, OG_OPTION_REAL, min, max)
 
 struct invocation;
 
@@ -75,7 +77,7 @@ struct command {
 
 extern const struct command cmd_generate, cmd_import, cmd_export, cmd_info, cmd_verify, cmd_sample,
     cmd_pack, cmd_simulate, cmd_plan, cmd_train, cmd_eval, cmd_predict, cmd_bench, cmd_cache,
-    cmd_report, cmd_doctor, cmd_stripe, cmd_serve, cmd_propagate, cmd_order;
+    cmd_report, cmd_doctor, cmd_stripe, cmd_serve, cmd_propagate, cmd_smooth, cmd_order;
 extern const struct command *const commands[]; /* ends with NULL, by group; main.c */
 
 #define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
@@ -105,6 +107,7 @@ const struct og_option *own_row(const struct command *command, size_t i);
 const char *own_text(const struct invocation *in, const char *name);
 bool own_flag(const struct invocation *in, const char *name);
 int own_number(const struct invocation *in, const char *name, int *out, struct og_err *err);
+int own_real(const struct invocation *in, const char *name, double *out, struct og_err *err);
 /* Pass the given options of a call to `set`, a flag as "true". */
 typedef int set_option(void *to, const char *name, const char *value, struct og_err *err);
 int own_set(const struct invocation *in, set_option *set, void *to, struct og_err *err);

@@ -11,7 +11,7 @@ const struct command *const commands[] = {
     &cmd_generate, &cmd_import,    &cmd_export, &cmd_info,    &cmd_verify, /* datasets */
     &cmd_stripe,   &cmd_order,                                             /* datasets */
     &cmd_plan,     &cmd_train,     &cmd_eval,   &cmd_predict, &cmd_report, /* models */
-    &cmd_serve,    &cmd_propagate,                                         /* of models */
+    &cmd_serve,    &cmd_propagate, &cmd_smooth,                            /* of models */
     &cmd_simulate, &cmd_sample,    &cmd_pack,                              /* batches */
     &cmd_doctor,   &cmd_bench,     &cmd_cache,                             /* the machine */
     NULL,

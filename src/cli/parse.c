@@ -383,6 +383,21 @@ int own_number(const struct invocation *in, const char *name, int *out, struct o
     return 0;
 }
 
+int own_real(const struct invocation *in, const char *name, double *out, struct og_err *err)
+{
+    const struct og_option *row = own_row(in->command, (size_t)find_own(in->command, name));
+    const char *given = own_text(in, name);
+    const char *text = given ? given : row->standard;
+    char *end;
+    const double value = strtod(text, &end);
+    const bool plain = *text && strspn(text, "+-.0123456789eE") == strlen(text) && !*end;
+    if (!plain || !(value >= row->min && value <= row->max))
+        return usage_error(err, NULL, "--%s: '%.100s' given, a number from %g to %g expected", name,
+                           text, row->min, row->max);
+    *out = value;
+    return 0;
+}
+
 int own_set(const struct invocation *in, set_option *set, void *to, struct og_err *err)
 {
     const struct og_option *row;

@@ -106,6 +106,31 @@ out:
 
 /* ==== a layer ==== */
 
+static int input_step(int l)
+{
+    return l == 0 ? OG__INFER_INPUT : og__combine_step(l - 1);
+}
+
+int og__infer_own_step(const struct og_inference *f, int l)
+{
+    return f->kind->own ? f->kind->own(f, l) : input_step(l);
+}
+
+/* The own rows of layer l. The caller frees their files, also on failure. */
+static int own_rows(struct og_inference *f, int l, struct og_matrix *own, struct og_err *err)
+{
+    const int step = og__infer_own_step(f, l);
+    *own = og__infer_features(f);
+    if (step == OG__INFER_INPUT)
+        return 0;
+    if (step % 2)
+        return og__infer_output_of(f, step / 2, own, err);
+    *own = (struct og_matrix){.n = og__infer_nodes(f, step / 2),
+                              .dim = f->kind->shape(f, step / 2).n_source,
+                              .dtype = OG_F32};
+    return og__infer_step_files(f, step, &own->files, err);
+}
+
 static int too_small(const struct og_inference *f, size_t missing, struct og_err *err)
 {
     char has[32], wants[32], hint[80];
@@ -123,8 +148,10 @@ int og__infer_check(const struct og_inference *f, struct og_err *err)
         struct og_matrix in = og__infer_features(f);
         if (l > 0)
             in = (struct og_matrix){.dim = s.n_in, .dtype = OG_F32};
-        struct og_matrix made = {.dim = s.n_source, .dtype = OG_F32};
-        size_t combine = og__infer_combine_least(f, l, s.transforms ? &made : &in, &in, &s);
+        struct og_matrix made = {.dim = s.n_source, .dtype = OG_F32}, own = in;
+        if (l > 0 && og__infer_own_step(f, l) == OG__INFER_INPUT)
+            own = og__infer_features(f);
+        size_t combine = og__infer_combine_least(f, l, s.transforms ? &made : &in, &own, &s);
         size_t transform = s.transforms ? og__infer_transform_least(f, l, &in, &s) : 0;
         least = OG_MAX(least, OG_MAX(combine, transform));
     }
@@ -143,13 +170,20 @@ static uint64_t lists_bytes(const struct og_inference *f, int l)
     return (n + 1) * og__npy_size(g->indptr.type) + edges * each;
 }
 
-static int tell(struct og_inference *f, int l, const struct og_matrix *in,
-                const struct og_blocks_used *used, double seconds, struct og_err *err)
+/* Bytes of all rows. */
+static uint64_t rows_bytes(const struct og_inference *f, const struct og_matrix *x)
 {
-    size_t each = in->features ? 0 : og__matrix_row(in);
-    for (int k = 0; in->features && k < f->n_inputs; k++)
+    size_t each = x->features ? 0 : og__matrix_row(x);
+    for (int k = 0; x->features && k < f->n_inputs; k++)
         each += og__file_row_bytes(f->input[k]);
-    uint64_t least = in->n * each + lists_bytes(f, l);
+    return x->n * each;
+}
+
+static int tell(struct og_inference *f, int l, const struct og_matrix *in,
+                const struct og_matrix *own, const struct og_blocks_used *used, double seconds,
+                struct og_err *err)
+{
+    uint64_t least = rows_bytes(f, in) + (own ? rows_bytes(f, own) : 0) + lists_bytes(f, l);
     json_t *row =
         json_pack("{s:i s:f s:I s:I s:I s:I s:f s:I s:I}", "layer", l + 1, "seconds", seconds,
                   "reads", (json_int_t)f->counts.reads, "bytes_read", (json_int_t)f->counts.bytes,
@@ -174,21 +208,30 @@ static int transform(struct og_inference *f, int l, const struct og_matrix *in,
     return rc < 0 ? rc : og__infer_next_step(f, og__combine_step(l), err);
 }
 
-/* Removes input files of a layer that is done. Features and requested outputs stay. */
+static void drop_input(struct og_inference *f, int l, int step)
+{
+    if (l == f->config.layers - 1 || og__infer_own_step(f, l + 1) != step)
+        og__infer_drop_step(f, step);
+}
+
+/* Removes input files of a layer that is done. Features, requested outputs and what the next layer
+ * reads again stay. */
 static void drop_inputs(struct og_inference *f, int l)
 {
     if (f->hops.labelled) /* hop_rows.c reads all of them */
         return;
     if (l > 0)
-        og__infer_drop_step(f, og__combine_step(l - 1));
-    og__infer_drop_step(f, og__transform_step(l));
+        drop_input(f, l, og__combine_step(l - 1));
+    if (f->kind->shape(f, l).transforms)
+        drop_input(f, l, og__transform_step(l));
 }
 
 /* With labels to compare, logits are no finished step: the comparison is not stored. */
 static int end_layer(struct og_inference *f, int l, const struct og_matrix *in,
-                     const struct og_blocks_used *used, struct og_err *err)
+                     const struct og_matrix *own, const struct og_blocks_used *used,
+                     struct og_err *err)
 {
-    int rc = tell(f, l, in, used, og__now() - f->layer_start, err);
+    int rc = tell(f, l, in, own, used, og__now() - f->layer_start, err);
     if (rc < 0)
         return rc;
     f->counts = (struct og_io_counts){0};
@@ -202,16 +245,20 @@ int og__infer_layer(struct og_inference *f, int l, const struct og_matrix *in, s
 {
     struct og_blocks_used used = {0};
     struct og_whole_layer shape = f->kind->shape(f, l);
-    struct og_matrix made = {.n = in->n, .dim = shape.n_source, .dtype = OG_F32};
+    struct og_matrix made = {.n = in->n, .dim = shape.n_source, .dtype = OG_F32}, apart = {0};
+    const struct og_matrix *own = og__infer_own_step(f, l) == input_step(l) ? NULL : &apart;
     int rc;
+    OG_TRY(own ? own_rows(f, l, &apart, err) : 0);
     OG_TRY(og__infer_step_files(f, og__transform_step(l), &made.files, err));
     if (shape.transforms && to_do(f, og__transform_step(l)))
         OG_TRY(transform(f, l, in, &shape, err));
     f->state.step = og__combine_step(l);
-    OG_TRY(og__infer_combine(f, l, shape.transforms ? &made : in, in, &shape, &used, err));
-    OG_TRY(end_layer(f, l, in, &used, err));
+    OG_TRY(
+        og__infer_combine(f, l, shape.transforms ? &made : in, own ? own : in, &shape, &used, err));
+    OG_TRY(end_layer(f, l, in, own, &used, err));
     drop_inputs(f, l);
 out:
+    og__step_files_free(&apart.files);
     og__step_files_free(&made.files);
     return rc;
 }

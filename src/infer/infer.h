@@ -23,6 +23,7 @@
 #include "options/fields.h"
 #include "plan/plan.h"
 #include "report/json.h"
+#include "session/option_effects.h"
 
 /* Rows of nodes in files. */
 struct og_matrix {
@@ -54,6 +55,19 @@ struct og_hops {
     float *scale;  /* [nodes] */
 };
 
+/* Layers of Correct & Smooth (infer_smoothing.c). */
+struct og_smoothing {
+    int corrections; /* the first layers; the others smooth */
+    float alpha[2];  /* of both: the share of the neighbours */
+    bool fixed;      /* corrections are multiplied by */
+    float scale;     /* this; else each node's has */
+    float sigma;     /* the mean error of a train node */
+    struct og_group predictions;
+    uint32_t *train; /* [n_train] ascending, and their labels */
+    void *labels;
+    int64_t n_train;
+};
+
 struct og_infer_kind;
 
 struct og_inference {
@@ -74,6 +88,7 @@ struct og_inference {
     struct og_model_config config; /* of hops: layers, widths and edge_weights alone */
     struct og_model *model;
     struct og_hops hops;
+    struct og_smoothing smoothing;
     struct og_disk_profile profile; /* of the features' disk, */
     struct og_disk_profile away;    /* and of the disks with steps' files, if several */
     struct og_infer_state state;
@@ -111,7 +126,8 @@ struct og_infer_block {
     const float *ends;                /* [n_ends][n_src], or NULL */
 };
 
-/* What layers compute: those of a model (infer_model.c), or hops (infer_hops.c). */
+/* What layers compute: those of a model (infer_model.c), hops (infer_hops.c), or Correct & Smooth
+ * (infer_smoothing.c). */
 struct og_infer_kind {
     const char *layer; /* how messages call one */
     const char *undefined_hint;
@@ -121,19 +137,25 @@ struct og_infer_kind {
     int (*survey)(struct og_inference *f, struct og_err *err);
     /* How layer l computes, which the lists of all nodes decide. */
     struct og_whole_layer (*shape)(const struct og_inference *f, int l);
-    /* Memory in addition to rows, which reserve takes. */
+    /* The step whose rows are the own rows of layer l, or OG__INFER_INPUT. NULL: they are the
+     * layer's input. */
+    int (*own)(const struct og_inference *f, int l);
+    /* Memory in addition to rows, which reserve takes. NULL, all three: none. */
     size_t (*bytes)(const struct og_inference *f, int l, const struct og_whole_caps *caps);
     int (*reserve)(struct og_inference *f, int l, const struct og_whole_caps *caps,
                    struct og_err *err);
     void (*release)(struct og_inference *f);
-    /* out [x.n, n_source]; NULL: no layer transforms */
-    int (*transform)(struct og_inference *f, int l, struct og_rows x, float *out,
+    /* x: rows from node `first` on; out [x.n, n_source]; NULL: no layer transforms */
+    int (*transform)(struct og_inference *f, int l, uint64_t first, struct og_rows x, float *out,
                      struct og_err *err);
     /* out [n_dst, n_out] */
     int (*combine)(struct og_inference *f, int l, const struct og_whole_layer *shape,
                    const struct og_infer_block *b, float *out, struct og_err *err);
 };
-extern const struct og_infer_kind og__infer_of_model, og__infer_of_hops;
+extern const struct og_infer_kind og__infer_of_model, og__infer_of_hops, og__infer_of_smoothing;
+
+enum { OG__INFER_INPUT = -1 }; /* the input of layer 0, in place of a step */
+int og__infer_own_step(const struct og_inference *f, int l);
 
 /* Nodes whose rows layer l reads; of the number of layers, those whose predictions are requested.
  * They are the first of lists. */
@@ -162,6 +184,18 @@ OG_MUST_CHECK int og__infer_layer(struct og_inference *f, int l, const struct og
 
 /* ---- a command (infer_run.c) ---- */
 
+/* The time, the reads so far and the log, at the very start. */
+void og__infer_begins(struct og_inference *f);
+/* The options of a command without a model. Reports those that it does not use. `instead`: hint
+ * against weights of a mean. */
+OG_MUST_CHECK int og__infer_without_model(struct og_inference *f, const struct og_options *opt,
+                                          enum og__unused by, const char *instead,
+                                          struct og_err *err);
+/* -EINVAL if edge weights are required and the graph has none. */
+OG_MUST_CHECK int og__infer_check_weights(const struct og_inference *f, struct og_err *err);
+/* Refuses an output file that is `input`, which messages call `what`, or a file of the graph. */
+OG_MUST_CHECK int og__infer_spare(const struct og_inference *f, const char *input, const char *what,
+                                  const char *out, struct og_err *err);
 /* Take what all of them need, after `opt`, `kind` and `ds`: threads, budget, lists. */
 OG_MUST_CHECK int og__infer_take(struct og_inference *f, struct og_err *err);
 void og__infer_free(struct og_inference *f);

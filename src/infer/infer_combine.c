@@ -90,7 +90,7 @@ static size_t lists_and_rows(const struct og_inference *f, const struct combine 
                              const struct og_whole_caps *caps)
 {
     return block_bytes(f, c, caps) + caps->n_src * og__matrix_row(c->sources) +
-           f->kind->bytes(f, c->l, caps);
+           og__infer_kind_bytes(f, c->l, caps);
 }
 
 /* Maxima of a block with so many nodes and edges. */
@@ -171,7 +171,7 @@ static int take_block(struct combine *c, struct og_err *err)
         c->own_ids = og__arena_take(a, caps->n_dst * sizeof(*c->own_ids));
         c->own_rows = og__arena_take(a, caps->n_dst * og__matrix_row(c->own));
     }
-    return f->kind->reserve(f, c->l, caps, err);
+    return og__infer_kind_reserve(f, c->l, caps, err);
 }
 
 /* Nodes that are sources, which bounds the cached rows. */
@@ -231,7 +231,7 @@ out:
 
 static void close_combine(struct combine *c)
 {
-    c->f->kind->release(c->f);
+    og__infer_kind_release(c->f);
     og__infer_read_close(c->f, &c->source_read);
     og__infer_read_close(c->f, &c->own_read);
     og__release(c->f->budget, c->rows, c->rows_bytes, CACHE);

@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define LABELS "labels"
 
@@ -65,12 +64,11 @@ static int check_shape(struct og_inference *f, struct og_err *err)
     f->config.multi_label = f->ds->multi_label;
     f->config.dropout = 0;
     f->config.weights = &f->weights;
-    if (f->config.edge_weights != OG_EDGE_WEIGHTS_OFF && f->ds->relation->weights.fd < 0)
-        return og__fail(err, -EINVAL,
-                        "import the graph with an edge_weight.npy, or use --edge-weights off",
-                        "%s: has no edge weights", f->ds->path);
-    rc = check_edges(f, err);
-    return rc < 0 ? rc : og__model_check(&f->config, err);
+    OG_TRY(og__infer_check_weights(f, err));
+    OG_TRY(check_edges(f, err));
+    OG_TRY(og__model_check(&f->config, err));
+out:
+    return rc;
 }
 
 static int open_model(struct og_inference *f, const char *checkpoint, struct og_err *err)
@@ -111,10 +109,7 @@ static int open_inference(struct og_inference *f, const char *dataset, const cha
 {
     int rc = 0;
     OG_TRY(og__alone(opt, err));
-    f->start = og__now();
-    f->opened_read = og__io_made();
-    if (f->observer)
-        f->log = (struct og_log){f->observer->message, f->observer->arg};
+    og__infer_begins(f);
     OG_TRY(og__nn_find(&f->ops, opt->device, err));
     OG_TRY(og__checkpoint_shape(checkpoint, &f->config, err));
     OG_TRY(og__checkpoint_check_types(checkpoint, dataset, err));
@@ -129,18 +124,6 @@ out:
 }
 
 /* ==== predict ==== */
-
-/* Refuses output files that are inputs. */
-static int spare_inputs(const struct og_inference *f, const char *checkpoint, const char *out,
-                        struct og_err *err)
-{
-    struct stat a;
-    struct stat b;
-    if (out && lstat(out, &a) == 0 && stat(checkpoint, &b) == 0 && a.st_dev == b.st_dev &&
-        a.st_ino == b.st_ino)
-        return og__fail(err, -EEXIST, "choose another name", "%s: the checkpoint itself", out);
-    return og__graph_spare(f->ds, out, err);
-}
 
 int og__embeddings_check(const struct og_model_config *c, const char *path, struct og_err *err)
 {
@@ -186,8 +169,8 @@ static int check_outputs(struct og_inference *f, const char *checkpoint, const c
                          const struct og_predict_options *how, struct og_err *err)
 {
     int rc;
-    OG_TRY(spare_inputs(f, checkpoint, out, err));
-    OG_TRY(spare_inputs(f, checkpoint, how->embeddings, err));
+    OG_TRY(og__infer_spare(f, checkpoint, "the checkpoint", out, err));
+    OG_TRY(og__infer_spare(f, checkpoint, "the checkpoint", how->embeddings, err));
     OG_TRY(og__embeddings_check(&f->config, how->embeddings, err));
     OG_TRY(og__prediction_form(&f->form, out, how, &f->config, f->ds, &f->log, err));
     if (how->embeddings)

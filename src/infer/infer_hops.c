@@ -28,7 +28,7 @@ static double degree_of(const struct og_inference *f, int64_t v)
     return others + (f->hops.loops ? loop : 0);
 }
 
-static int survey(struct og_inference *f, struct og_err *err)
+int og__hops_survey(struct og_inference *f, struct og_err *err)
 {
     struct og_hops *h = &f->hops;
     const int64_t n = f->lists->n_nodes;
@@ -55,29 +55,6 @@ static struct og_whole_layer shape(const struct og_inference *f, int l)
         .prefix = f->hops.loops, .n_in = dim, .n_source = dim, .n_out = dim};
 }
 
-static size_t bytes(const struct og_inference *f, int l, const struct og_whole_caps *caps)
-{
-    (void)f;
-    (void)l;
-    (void)caps;
-    return 0;
-}
-
-static int reserve(struct og_inference *f, int l, const struct og_whole_caps *caps,
-                   struct og_err *err)
-{
-    (void)f;
-    (void)l;
-    (void)caps;
-    (void)err;
-    return 0;
-}
-
-static void release(struct og_inference *f)
-{
-    (void)f;
-}
-
 struct summing {
     struct og_sparse through;
     const struct og_rows *rows;
@@ -94,15 +71,11 @@ static void sum_group(void *arg, size_t group, int thread)
         og__aggregate_row(&s->through, s->rows, r, s->out + r * (size_t)s->rows->dim);
 }
 
-static int combine(struct og_inference *f, int l, const struct og_whole_layer *how,
-                   const struct og_infer_block *b, float *out, struct og_err *err)
+void og__hops_sum(struct og_inference *f, const struct og_infer_block *b, float *out)
 {
     const struct og_hops *h = &f->hops;
     const uint32_t n = b->block.n_dst;
     struct summing s = {.rows = &b->sources, .out = out};
-    (void)l;
-    (void)how;
-    (void)err;
     s.through = (struct og_sparse){.n_rows = n,
                                    .n_left = n,
                                    .left = h->scale + b->first,
@@ -115,6 +88,15 @@ static int combine(struct og_inference *f, int l, const struct og_whole_layer *h
     if (f->weights.loop)
         s.through.loop = f->weights.loop + b->first;
     og__pool_run(f->pool, (n + OG__WHOLE_ROWS - 1) / OG__WHOLE_ROWS, sum_group, &s);
+}
+
+static int combine(struct og_inference *f, int l, const struct og_whole_layer *how,
+                   const struct og_infer_block *b, float *out, struct og_err *err)
+{
+    (void)l;
+    (void)how;
+    (void)err;
+    og__hops_sum(f, b, out);
     return 0;
 }
 
@@ -122,10 +104,7 @@ const struct og_infer_kind og__infer_of_hops = {
     .layer = "hop",
     .undefined_hint = "`outgrow verify` finds features that are not finite",
     .numbers = numbers,
-    .survey = survey,
+    .survey = og__hops_survey,
     .shape = shape,
-    .bytes = bytes,
-    .reserve = reserve,
-    .release = release,
     .combine = combine,
 };

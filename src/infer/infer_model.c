@@ -120,9 +120,10 @@ static void release(struct og_inference *f)
     og__whole_release(f->model);
 }
 
-static int transform(struct og_inference *f, int l, struct og_rows x, float *out,
+static int transform(struct og_inference *f, int l, uint64_t first, struct og_rows x, float *out,
                      struct og_err *err)
 {
+    (void)first;
     return og__whole_transform(f->model, l, x, out, err);
 }
 

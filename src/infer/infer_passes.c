@@ -37,13 +37,13 @@ static bool is_joined(const struct og_inference *f, const struct og_matrix *x)
 /* Rows of one group that are read at once, before they are joined. */
 static uint32_t piece_rows(const struct og_inference *f)
 {
-    const size_t row = (size_t)f->ds->group->dim * sizeof(float);
+    const size_t row = (size_t)f->input[0]->dim * sizeof(float);
     return (uint32_t)OG_MAX(OG_MIB / row, (size_t)1);
 }
 
 static size_t piece_bytes(const struct og_inference *f)
 {
-    return piece_rows(f) * ((size_t)f->ds->group->dim * sizeof(float) + sizeof(uint32_t));
+    return piece_rows(f) * ((size_t)f->input[0]->dim * sizeof(float) + sizeof(uint32_t));
 }
 
 size_t og__infer_read_bytes(const struct og_inference *f, const struct og_matrix *x)

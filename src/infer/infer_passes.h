@@ -10,11 +10,13 @@
  *     infer_publish.c     outputs made of the last rows
  *     infer_model.c       layers of a model
  *     infer_hops.c        layers of a propagation
+ *     infer_smoothing.c   layers of Correct & Smooth
  *     infer.c             the survey, a layer
  *     infer_run.c         all layers
  *     infer_command.c     predict, and eval with all neighbours
  *     infer_propagate.c   propagate
  *     hop_rows.c          its rows of labelled nodes
+ *     infer_smooth.c      smooth
  *
  * Each calls only those above it. */
 #ifndef OG_INFER_PASSES_H
@@ -91,6 +93,33 @@ struct og_blocks_used {
 OG_MUST_CHECK int og__infer_combine(struct og_inference *f, int l, const struct og_matrix *sources,
                                     const struct og_matrix *own, const struct og_whole_layer *shape,
                                     struct og_blocks_used *used, struct og_err *err);
+
+/* Layers of sums along the edges: the survey makes their factors, and the sums go to `out` of a
+ * block's nodes. */
+OG_MUST_CHECK int og__hops_survey(struct og_inference *f, struct og_err *err);
+void og__hops_sum(struct og_inference *f, const struct og_infer_block *b, float *out);
+
+/* The sum of the errors of a row of predictions z, which is of train node k; `known`: it has a
+ * label. */
+double og__smoothing_error(const struct og_inference *f, int64_t k, const float *z, bool *known);
+
+/* Memory of a layer in addition to rows. */
+static inline size_t og__infer_kind_bytes(const struct og_inference *f, int l,
+                                          const struct og_whole_caps *caps)
+{
+    return f->kind->bytes ? f->kind->bytes(f, l, caps) : 0;
+}
+OG_MUST_CHECK static inline int og__infer_kind_reserve(struct og_inference *f, int l,
+                                                       const struct og_whole_caps *caps,
+                                                       struct og_err *err)
+{
+    return f->kind->reserve ? f->kind->reserve(f, l, caps, err) : 0;
+}
+static inline void og__infer_kind_release(struct og_inference *f)
+{
+    if (f->kind->release)
+        f->kind->release(f);
+}
 
 /* Minimum of memory for them. */
 size_t og__infer_transform_least(const struct og_inference *f, int l, const struct og_matrix *in,

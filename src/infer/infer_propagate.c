@@ -4,8 +4,6 @@
 #include "base/temporary.h"
 #include "infer/hop_rows.h"
 #include "infer/infer_passes.h"
-#include "options/devices.h"
-#include "options/options.h"
 #include "session/option_effects.h"
 
 #include <stdio.h>
@@ -48,26 +46,6 @@ out:
     return rc;
 }
 
-static int read_options(struct og_inference *f, const struct og_options *opt, struct og_err *err)
-{
-    const struct og_option_set requested = og__options_set_apart(opt);
-    int rc;
-    OG_TRY(og__alone(opt, err));
-    if (opt->device != OG_DEVICE_CPU)
-        OG_TRY(og__fail(err, -ENOTSUP, "leave out --device",
-                        "--device: propagation computes on the CPU"));
-    og__log_unused_options(&f->log, &requested, OG__UNUSED_HOPS);
-    OG_TRY(og__options_copy(&f->opt, opt, err));
-    f->config.edge_weights =
-        f->opt.edge_weights == OG_EDGE_WEIGHTS_AUTO ? OG_EDGE_WEIGHTS_OFF : f->opt.edge_weights;
-    if (f->config.edge_weights == OG_EDGE_WEIGHTS_MEAN)
-        OG_TRY(og__fail(err, -EINVAL, "use --norm row --edge-weights multiply",
-                        "--edge-weights mean: --norm says how propagation divides"));
-    OG_TRY(og__options_resolve(&f->opt, &f->log, err));
-out:
-    return rc;
-}
-
 static int check_graph(struct propagation *p, struct og_err *err)
 {
     const struct og_graph *g = p->f.ds;
@@ -75,10 +53,7 @@ static int check_graph(struct propagation *p, struct og_err *err)
     OG_TRY(og__graph_refuse_types(g, err));
     if (g->group->dim == 0)
         OG_TRY(og__fail(err, -EINVAL, NULL, "%s: has no features to propagate", g->path));
-    if (p->f.config.edge_weights != OG_EDGE_WEIGHTS_OFF && g->relation->weights.fd < 0)
-        OG_TRY(og__fail(err, -EINVAL,
-                        "import the graph with an edge_weight.npy, or use --edge-weights off",
-                        "%s: has no edge weights", g->path));
+    OG_TRY(og__infer_check_weights(&p->f, err));
     OG_TRY(og__hop_rows_count(g, &p->labelled, err));
     if (p->labelled == 0 && p->f.hops.labelled)
         OG_TRY(og__fail(err, -EINVAL, "use --rows all",
@@ -93,12 +68,10 @@ static int open_propagation(struct propagation *p, const char *dataset,
 {
     struct og_inference *f = &p->f;
     int rc;
-    f->start = og__now();
-    f->opened_read = og__io_made();
-    if (f->observer)
-        f->log = (struct og_log){f->observer->message, f->observer->arg};
+    og__infer_begins(f);
     OG_TRY(read_request(p, how, err));
-    OG_TRY(read_options(f, opt, err));
+    OG_TRY(og__infer_without_model(f, opt, OG__UNUSED_HOPS,
+                                   "use --norm row --edge-weights multiply", err));
     OG_TRY(og__graph_open(dataset, &f->ds, err));
     OG_TRY(check_graph(p, err));
     f->degrees = true;

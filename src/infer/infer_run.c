@@ -6,8 +6,58 @@
 #include "options/options.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 
 /* ==== opening and closing ==== */
+
+void og__infer_begins(struct og_inference *f)
+{
+    f->start = og__now();
+    f->opened_read = og__io_made();
+    if (f->observer)
+        f->log = (struct og_log){f->observer->message, f->observer->arg};
+}
+
+int og__infer_without_model(struct og_inference *f, const struct og_options *opt,
+                            enum og__unused by, const char *instead, struct og_err *err)
+{
+    const struct og_option_set requested = og__options_set_apart(opt);
+    int rc;
+    OG_TRY(og__alone(opt, err));
+    if (opt->device != OG_DEVICE_CPU)
+        OG_TRY(og__fail(err, -ENOTSUP, "leave out --device",
+                        "--device: propagation computes on the CPU"));
+    og__log_unused_options(&f->log, &requested, by);
+    OG_TRY(og__options_copy(&f->opt, opt, err));
+    f->config.edge_weights =
+        f->opt.edge_weights == OG_EDGE_WEIGHTS_AUTO ? OG_EDGE_WEIGHTS_OFF : f->opt.edge_weights;
+    if (f->config.edge_weights == OG_EDGE_WEIGHTS_MEAN)
+        OG_TRY(og__fail(err, -EINVAL, instead,
+                        "--edge-weights mean: propagation divides by degrees, not by a mean"));
+    OG_TRY(og__options_resolve(&f->opt, &f->log, err));
+out:
+    return rc;
+}
+
+int og__infer_check_weights(const struct og_inference *f, struct og_err *err)
+{
+    if (f->config.edge_weights == OG_EDGE_WEIGHTS_OFF || f->ds->relation->weights.fd >= 0)
+        return 0;
+    return og__fail(err, -EINVAL,
+                    "import the graph with an edge_weight.npy, or use --edge-weights off",
+                    "%s: has no edge weights", f->ds->path);
+}
+
+int og__infer_spare(const struct og_inference *f, const char *input, const char *what,
+                    const char *out, struct og_err *err)
+{
+    struct stat a;
+    struct stat b;
+    if (out && lstat(out, &a) == 0 && stat(input, &b) == 0 && a.st_dev == b.st_dev &&
+        a.st_ino == b.st_ino)
+        return og__fail(err, -EEXIST, "choose another name", "%s: %s itself", out, what);
+    return og__graph_spare(f->ds, out, err);
+}
 
 int og__infer_take(struct og_inference *f, struct og_err *err)
 {
@@ -23,7 +73,7 @@ int og__infer_take(struct og_inference *f, struct og_err *err)
     f->budget = og__budget_new((size_t)f->opt.memory.value);
     OG_TRY(f->budget ? 0 : og__fail_errno(err, -ENOMEM, NULL, "budget"));
     OG_TRY(og__budget_charge(f->budget, OG__PROCESS_BYTES, "process", err));
-    og__features_profile(f->ds->group, &f->profile);
+    og__features_profile(f->input[0], &f->profile);
     f->layers = json_array();
 out:
     return rc;
@@ -89,7 +139,7 @@ struct og_matrix og__infer_features(const struct og_inference *f)
                           .dtype = f->ds->group->dtype,
                           .scale = og__row_scale(f->ds->group)};
     if (f->n_inputs > 1 || f->input[0] != f->ds->group) {
-        x.dim *= f->n_inputs;
+        x.dim = f->n_inputs * f->input[0]->dim;
         x.dtype = OG_F32;
         x.scale = NULL;
     }

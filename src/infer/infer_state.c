@@ -303,7 +303,7 @@ static bool is_input(struct og_inference *f, int step)
     const int now = f->state.step, l = now / 2;
     const bool end = l == f->config.layers;
     if (og__infer_output_at(f, step) || f->hops.labelled ||
-        (l > 0 && step == og__combine_step(l - 1)))
+        (!end && og__infer_own_step(f, l) == step) || (l > 0 && step == og__combine_step(l - 1)))
         return step % 2 || f->kind->shape(f, step / 2).transforms;
     return !end && now == og__combine_step(l) && step == og__transform_step(l) &&
            f->kind->shape(f, l).transforms;
@@ -323,12 +323,11 @@ static bool all_whole(struct og_inference *f, char *buffer)
 
 /* ==== state.json ==== */
 
-static json_t *checksums_json(const struct og_infer_state *s)
+static json_t *checksums_json(const struct og_inference *f)
 {
     json_t *list = json_array();
-    for (int i = 0; i < OG__INFER_STEPS; i++) {
-        list = og__json_append(list, og__json_hex(s->checksum[i]));
-    }
+    for (int i = 0; i < 2 * f->config.layers; i++)
+        list = og__json_append(list, og__json_hex(f->state.checksum[i]));
     return list;
 }
 
@@ -360,7 +359,7 @@ static int save(struct og_inference *f, struct og_err *err)
     json_t *root = json_pack(
         "{s:s s:o s:i s:I s:o s:O s:I s:I s:I s:f s:I s:I s:I s:f}", "numbers", s->numbers,
         "folders", folders_json(s), "step", s->step, "rows", (json_int_t)s->rows, "checksums",
-        checksums_json(s), "layers", f->layers, "reads", (json_int_t)f->counts.reads, "bytes_read",
+        checksums_json(f), "layers", f->layers, "reads", (json_int_t)f->counts.reads, "bytes_read",
         (json_int_t)f->counts.bytes, "bytes_written", (json_int_t)f->bytes_written, "layer_seconds",
         og__now() - f->layer_start, "prepare_reads", (json_int_t)f->prepare.reads,
         "prepare_bytes_read", (json_int_t)f->prepare.bytes, "prepare_bytes_written",
@@ -374,10 +373,11 @@ static uint64_t whole_number(const json_t *root, const char *key)
     return (uint64_t)json_integer_value(json_object_get(root, key));
 }
 
-static bool take_checksums(struct og_infer_state *s, const json_t *list)
+static bool take_checksums(struct og_infer_state *s, int layers, const json_t *list)
 {
-    bool fits = json_array_size(list) == OG__INFER_STEPS;
-    for (size_t i = 0; fits && i < OG__INFER_STEPS; i++) {
+    const size_t n = 2 * (size_t)layers;
+    bool fits = json_array_size(list) == n;
+    for (size_t i = 0; fits && i < n; i++) {
         const char *text = json_string_value(json_array_get(list, i));
         s->checksum[i] = text ? strtoull(text, NULL, 16) : 0;
     }
@@ -401,7 +401,7 @@ json_t *og__infer_state_parse(struct og_infer_state *s, int layers, const uint64
     bool fits = og__infer_same_numbers(numbers, s->numbers) && step >= 0 && step <= 2 * layers &&
                 is_place(rows, most[step]) && json_is_array(told) &&
                 json_array_size(told) == (size_t)step / 2 &&
-                take_checksums(s, json_object_get(root, "checksums"));
+                take_checksums(s, layers, json_object_get(root, "checksums"));
     s->step = fits ? (int)step : 0;
     s->rows = fits ? rows : 0;
     if (fits)

@@ -36,7 +36,8 @@ static inline int og__combine_step(int l)
     return 2 * l + 1;
 }
 
-enum { OG__INFER_STEPS = 2 * OG_MAX_HOPS };
+/* Most layers are those of Correct & Smooth. */
+enum { OG__INFER_STEPS = 2 * 2 * OG_MAX_SMOOTHING };
 
 /* One of the folders with the state. */
 struct og_infer_home {

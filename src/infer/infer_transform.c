@@ -38,7 +38,7 @@ static size_t transform_bytes(const struct og_inference *f, const struct transfo
 {
     struct og_whole_caps caps = {rows, rows, 0};
     return 2 * chunk_bytes(t, rows) + rows * (size_t)t->shape.n_source * sizeof(float) +
-           f->kind->bytes(f, t->l, &caps);
+           og__infer_kind_bytes(f, t->l, &caps);
 }
 
 static int open_transform(struct transform *t, struct og_err *err)
@@ -61,14 +61,14 @@ static int open_transform(struct transform *t, struct og_err *err)
     size_t out_bytes = t->n_rows * (size_t)t->shape.n_source * sizeof(float);
     struct og_whole_caps caps = {t->n_rows, t->n_rows, 0};
     t->out = og__alloc(f->budget, out_bytes, ROWS, err);
-    rc = t->out ? f->kind->reserve(f, t->l, &caps, err) : -ENOMEM;
+    rc = t->out ? og__infer_kind_reserve(f, t->l, &caps, err) : -ENOMEM;
     return rc < 0 ? rc : og__infer_create(f, og__transform_step(t->l), &t->writer, &t->first, err);
 }
 
 static void close_transform(struct transform *t)
 {
     struct og_inference *f = t->f;
-    f->kind->release(f);
+    og__infer_kind_release(f);
     og__infer_read_close(f, &t->opened);
     for (int i = 0; i < 2; i++)
         og__release(f->budget, t->chunk[i].rows, chunk_bytes(t, t->n_rows), ROWS);
@@ -106,7 +106,7 @@ static int transform_rows(struct transform *t, struct og_err *err)
                             .dim = t->in->dim,
                             .dtype = t->in->dtype,
                             .scale = t->in->scale};
-        OG_TRY(f->kind->transform(f, t->l, x, t->out, err));
+        OG_TRY(f->kind->transform(f, t->l, first, x, t->out, err));
         OG_TRY(og__infer_append(f, t->writer, t->out, x.n, t->shape.n_source, err));
         og__infer_observe(f, "transform", t->l, first + x.n, t->in->n);
         OG_TRY(og__infer_mark(f, t->writer, first + x.n, err));

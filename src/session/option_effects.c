@@ -369,9 +369,10 @@ static void log_if_idle(const struct og_plan_inputs *p, const struct og_option *
 /* ---- of commands that train nothing ---- */
 
 #define BATCHES OG__UNUSED_BATCHES
-#define APPLIED (OG__UNUSED_JUDGING | OG__UNUSED_WHOLE)
-#define WHOLE   OG__UNUSED_WHOLE
-#define ROWLESS (OG__UNUSED_WHOLE | OG__UNUSED_ROWLESS)
+#define HOPS    (OG__UNUSED_HOPS | OG__UNUSED_SMOOTH)
+#define WHOLE   (OG__UNUSED_WHOLE | HOPS)
+#define ROWLESS (WHOLE | OG__UNUSED_ROWLESS)
+#define APPLIED (OG__UNUSED_JUDGING | WHOLE)
 #define SHORT   (OG__UNUSED_BATCHES | OG__UNUSED_JUDGING)
 #define ALL     (BATCHES | APPLIED)
 
@@ -382,7 +383,7 @@ static const struct unused {
     unsigned by; /* enum og__unused */
 } unused[] = {
     {"model", APPLIED}, {"layers", APPLIED}, {"hidden", ALL}, {"heads", ALL},
-    {"aggregator", APPLIED}, {"inputs", APPLIED}, {"edge-features", APPLIED}, {"bases", ALL}, {"norm", ALL}, {"residual", ALL}, {"compute", BATCHES},
+    {"aggregator", APPLIED}, {"inputs", APPLIED}, {"edge-features", APPLIED}, {"bases", ALL}, {"norm", ALL}, {"residual", ALL}, {"compute", BATCHES | HOPS},
     {"embedding", APPLIED}, {"dropout", ALL}, {"input-dropout", ALL}, {"attention-dropout", ALL},
     {"decoder", ALL}, {"accumulate", APPLIED}, {"staleness", APPLIED}, {"epochs", APPLIED},
     {"optimizer", ALL}, {"lr", ALL}, {"weight-decay", ALL}, {"beta1", ALL}, {"beta2", ALL}, {"epsilon", ALL}, {"clip", ALL}, {"lr-schedule", ALL},
@@ -405,25 +406,16 @@ static const struct unused {
     {"victim", ROWLESS},
 
     {"resume", SHORT}, {"checkpoint-every", SHORT},
+
+    {"task", HOPS}, {"loss", HOPS}, {"seed", HOPS}, {"sampler", HOPS}, {"neighbors", HOPS}, {"walks", HOPS},
+    {"walk-length", HOPS}, {"walk-restart", HOPS}, {"time", HOPS}, {"time-strategy", HOPS}, {"time-window", HOPS},
+    {"disjoint", HOPS}, {"topology", HOPS}, {"neighbor-cache", HOPS}, {"device", HOPS},
+    {"pack-dtype", OG__UNUSED_SMOOTH},
 };
 /* clang-format on */
 
-/* All that propagation uses. */
-static bool serves_hops(const char *name)
-{
-    static const char *const used[] = {"memory",           "threads",      "io",     "disk",
-                                       "scratch",          "pack-dtype",   "preset", "resume",
-                                       "checkpoint-every", "edge-weights", "run"};
-    for (size_t i = 0; i < OG_COUNT(used); i++)
-        if (strcmp(used[i], name) == 0)
-            return true;
-    return false;
-}
-
 static bool is_unused(const char *name, enum og__unused by)
 {
-    if (by == OG__UNUSED_HOPS)
-        return !serves_hops(name);
     for (size_t i = 0; i < OG_COUNT(unused); i++)
         if (strcmp(unused[i].name, name) == 0)
             return unused[i].by & by;
@@ -439,7 +431,8 @@ void og__log_unused_options(const struct og_log *log, const struct og_option_set
         [OG__UNUSED_WHOLE] =
             "the checkpoint's model computes every node with all its neighbours, layer by layer",
         [OG__UNUSED_ROWLESS] = "no rows are read without --with-features",
-        [OG__UNUSED_HOPS] = "features are propagated, without a model"};
+        [OG__UNUSED_HOPS] = "features are propagated, without a model",
+        [OG__UNUSED_SMOOTH] = "predictions are smoothed, without a model"};
     const struct og_option *option;
     size_t used = 0, n = 0;
     char names[1024] = "";

@@ -18,6 +18,7 @@ enum og__unused {
     OG__UNUSED_WHOLE = 4,   /* and to every node with all its neighbours, layer by layer */
     OG__UNUSED_ROWLESS = 8, /* batches are written without rows of features */
     OG__UNUSED_HOPS = 16,   /* features are propagated, without a model */
+    OG__UNUSED_SMOOTH = 32, /* or predictions are smoothed */
 };
 /* Reports in one line the requested options that such commands do not use. */
 void og__log_unused_options(const struct og_log *log, const struct og_option_set *requested,

@@ -1,0 +1,82 @@
+#include "cli.h"
+
+static const struct og_option own[] = {
+    OWN_TEXT("out", "FILE",
+             "new .npy file: float32 [N, classes], the scores of every node; FILE.csv: a table"),
+    OWN_NUMBER("correction-layers", "L", "50", "propagations of the errors of train nodes", 0,
+               OG_MAX_SMOOTHING),
+    OWN_REAL("correction-alpha", "A", "0.8", "share of the neighbours in a correction", 0, 1),
+    OWN_NUMBER("smoothing-layers", "L", "50", "propagations of labels and corrected predictions", 0,
+               OG_MAX_SMOOTHING),
+    OWN_REAL("smoothing-alpha", "A", "0.8", "share of the neighbours in a smoothing", 0, 1),
+    OWN_REAL("scale", "S", "", "multiply corrections by S; default: a scale for each node", 1e-6,
+             1e6),
+    OWN_NUMBER("top-k", "K", "", "in a table, the classes with the largest scores", 1, 1 << 30),
+    OWN_FLAG("names", "refuse a table without ids of the source"),
+    OWN_TEXT("dtype", "f32|f16", "numbers in .npy files [f32]"),
+    {0},
+};
+
+static int read_own(const struct invocation *in, struct og_smooth_options *how, struct og_err *err)
+{
+    int rc = 0;
+    TRY(own_number(in, "correction-layers", &how->correction_layers, err));
+    TRY(own_number(in, "smoothing-layers", &how->smoothing_layers, err));
+    TRY(own_real(in, "correction-alpha", &how->correction_alpha, err));
+    TRY(own_real(in, "smoothing-alpha", &how->smoothing_alpha, err));
+    how->fixed_scale = own_text(in, "scale");
+    if (how->fixed_scale)
+        TRY(own_real(in, "scale", &how->scale, err));
+    if (own_text(in, "top-k"))
+        TRY(own_number(in, "top-k", &how->top_k, err));
+out:
+    return rc;
+}
+
+/* Without a row for each of a hundred layers. */
+static void show(const json_t *root)
+{
+    json_t *brief = json_copy((json_t *)root);
+    if (brief)
+        json_object_del(brief, "layers");
+    show_any(brief ? brief : root);
+    json_decref(brief);
+}
+
+static int run(struct invocation *in, struct og_err *err)
+{
+    struct og_smooth_options how = {
+        .size = sizeof(how), .dtype = own_text(in, "dtype"), .names = own_flag(in, "names")};
+    const char *out = own_text(in, "out");
+    char *text = NULL;
+    if (!out)
+        return usage_error(err, NULL, "smooth: --out FILE expected");
+    int rc = read_own(in, &how, err);
+    if (rc < 0)
+        return rc;
+    rc = og_smooth(in->arg[0], in->arg[1], out, &how, in->options, screen_observer(in->screen, 0),
+                   &text, err);
+    return rc < 0 ? rc : deliver(in, text, show, err);
+}
+
+const struct command cmd_smooth = {
+    .name = "smooth",
+    .group = "Models",
+    .args = "DATASET PREDICTIONS",
+    .min_args = 2,
+    .max_args = 2,
+    .summary = "correct and smooth predictions along the edges (Correct & Smooth)",
+    .text =
+        "PREDICTIONS is the .npy file of `predict --probabilities`. Errors of train nodes correct "
+        "the predictions of others, then labels of train nodes smooth them (Huang et al. 2021). "
+        "Other labels are read for the accuracies alone. The result says the validation accuracy "
+        "before and after. Rows that exceed --memory are read again from disk, so results do not "
+        "depend on memory or threads. With --resume it continues an interrupted or killed run; "
+        "without it, existing files are not replaced. With --edge-weights multiply, edges count by "
+        "their weights.",
+    .own = own,
+    .training = true,
+    .often = WORDS("memory", "scratch", "resume", "edge-weights"),
+    .without = WORDS("workers"),
+    .run = run,
+};
