@@ -4,11 +4,13 @@
  *               <split>_edges.npy, meta.json: the input of `import npy`. Heterogeneous graphs: ids
  *               of the whole graph, relation after relation, with edge_type.npy, node_type.npy,
  *               feat_<type>.npy, edge_attr_<source>__<name>__<destination>.npy,
- *               <split>_edge_type.npy, and the names in meta.json
+ *               <split>_edge_type.npy, and the names in meta.json. With times: node_times.npy,
+ *               edge_times.npy as edge_attr.npy, <split>_times.npy
  *   graphbolt   metadata.yaml, edges/edges.npy [2, E], data/feat.npy,
  *               set/<split>_{seeds,labels}.npy
  *
- * Arrays are copied in pieces. bf16 and types with scales, which NumPy lacks, become float32. */
+ * What a layout has no place for is reported. Arrays are copied in pieces. bf16 and types with
+ * scales, which NumPy lacks, become float32. */
 #include "base/file.h"
 #include "base/option_rows.h"
 #include "base/sized.h"
@@ -249,19 +251,32 @@ static int export_names(const struct exporter *x, struct og_err *err)
     return rc;
 }
 
-static int export_edge_features(const struct exporter *x, struct og_err *err)
+/* A relation's file, with a number for each edge. */
+struct edge_name {
+    char text[3 * OG__TYPE_NAME_MAX + 32];
+};
+
+static struct edge_name name_of(const struct og_relation *r, const char *prefix)
+{
+    const struct og_graph *g = r->graph;
+    struct edge_name name;
+    snprintf(name.text, sizeof(name.text), "%s.npy", prefix);
+    if (og__form_of(g)->by_relation)
+        snprintf(name.text, sizeof(name.text), "%s_%s__%s__%s.npy", prefix,
+                 g->group[r->source].name, r->name, g->group[r->destination].name);
+    return name;
+}
+
+static int export_edge_arrays(const struct exporter *x, struct og_err *err)
 {
     const struct og_graph *g = x->ds;
-    char name[3 * OG__TYPE_NAME_MAX + 32];
     int rc = 0;
-    for (uint32_t k = 0; rc == 0 && k < g->n_relations; k++) {
+    for (uint32_t k = 0; k < g->n_relations; k++) {
         const struct og_relation *r = &g->relation[k];
-        snprintf(name, sizeof(name), "edge_attr.npy");
-        if (og__form_of(g)->by_relation)
-            snprintf(name, sizeof(name), "edge_attr_%s__%s__%s.npy", g->group[r->source].name,
-                     r->name, g->group[r->destination].name);
-        rc = export_rows(x, &r->edges, name, err);
+        OG_TRY(export_rows(x, &r->edges, name_of(r, "edge_attr").text, err));
+        OG_TRY(export_array(x, &r->edge_times, name_of(r, "edge_times").text, err));
     }
+out:
     return rc;
 }
 
@@ -318,7 +333,8 @@ static int export_npy(struct exporter *x, struct og_err *err)
     OG_TRY(export_edges(x, "edges.npy", false, err));
     OG_TRY(export_groups(x, err));
     OG_TRY(export_names(x, err));
-    OG_TRY(export_edge_features(x, err));
+    OG_TRY(export_edge_arrays(x, err));
+    OG_TRY(export_array(x, &g->node_times, "node_times.npy", err));
     OG_TRY(export_array(x, &g->labels, "label.npy", err));
     for (int s = 0; s < OG__SPLITS; s++) {
         char name[32];
@@ -332,6 +348,8 @@ static int export_npy(struct exporter *x, struct og_err *err)
         OG_TRY(export_array(x, &g->edge_labels[s], name, err));
         snprintf(name, sizeof(name), "%s_edge_attr.npy", splits[s]);
         OG_TRY(export_array(x, &g->edge_rows[s], name, err));
+        snprintf(name, sizeof(name), "%s.npy", og__times_name((enum og__split)s));
+        OG_TRY(export_array(x, &g->times[s], name, err));
         if (s == OG__TRAIN)
             continue;
         snprintf(name, sizeof(name), "%s.npy",
@@ -479,6 +497,73 @@ out:
     return rc;
 }
 
+/* ---- what is left out ---- */
+
+/* An array of some relation, or of some split. */
+static bool has_of_relation(const struct og_graph *g, size_t array)
+{
+    bool some = false;
+    for (uint32_t r = 0; r < g->n_relations; r++)
+        some |= og__npy_there((const struct og_npy *)((const char *)&g->relation[r] + array));
+    return some;
+}
+
+static bool has_of_split(const struct og_npy of[OG__SPLITS])
+{
+    bool some = false;
+    for (int s = 0; s < OG__SPLITS; s++)
+        some |= og__npy_there(&of[s]);
+    return some;
+}
+
+static int has_names(const struct og_graph *g, struct og_err *err)
+{
+    int rc = 0, some = 0;
+    for (uint32_t k = 0; rc == 0 && k < g->n_groups; k++) {
+        struct og_node_names *names;
+        rc = og__node_names_open(&names, g, k, err);
+        some |= rc == 0 && names;
+        og__node_names_close(names);
+    }
+    return rc < 0 ? rc : some;
+}
+
+/* Reports what the dataset has and the format does not take. */
+static int say_left_out(const struct exporter *x, bool graphbolt, struct og_err *err)
+{
+    const struct og_graph *g = x->ds;
+    const struct og_log log = {x->observer ? x->observer->message : NULL,
+                               x->observer ? x->observer->arg : NULL};
+    const int named = has_names(g, err);
+    char list[400] = "";
+    const struct {
+        bool is;
+        const char *what;
+    } left[] = {
+        {!graphbolt && !all_weighted(g) &&
+             has_of_relation(g, offsetof(struct og_relation, weights)),
+         "edge weights, which only some relations have"},
+        {g->node_ids.fd >= 0, "the source's ids of nodes"},
+        {has_of_relation(g, offsetof(struct og_relation, edge_ids)),
+         "the source's numbers of edges"},
+        {graphbolt && named > 0, "names of nodes"},
+        {graphbolt && json_object_get(g->meta, "class_names"), "names of classes"},
+        {graphbolt && og__npy_there(&g->node_times), "times of nodes"},
+        {graphbolt && has_of_relation(g, offsetof(struct og_relation, edge_times)),
+         "times of edges"},
+        {graphbolt && has_of_split(g->times), "times of seeds"},
+        {graphbolt && has_of_split(g->edges), "edges of splits, with their labels and negatives"},
+    };
+    for (size_t i = 0; i < OG_COUNT(left); i++) {
+        const size_t used = strlen(list);
+        if (left[i].is)
+            snprintf(list + used, sizeof(list) - used, "%s%s", used ? "; " : "", left[i].what);
+    }
+    if (named >= 0 && *list)
+        og__say(&log, OG__INFO, "%s leaves out: %s", graphbolt ? "graphbolt" : "npy", list);
+    return OG_MIN(named, 0);
+}
+
 /* ---- all ---- */
 
 static int export_into(struct exporter *x, const char *format, struct og_err *err)
@@ -489,7 +574,8 @@ static int export_into(struct exporter *x, const char *format, struct og_err *er
     if (graphbolt && og__form_of(x->ds)->lists_relations)
         return og__fail(err, -EINVAL, "use `outgrow export npy`",
                         "export graphbolt: the graph is heterogeneous");
-    return (graphbolt ? export_graphbolt : export_npy)(x, err);
+    const int rc = say_left_out(x, graphbolt, err);
+    return rc < 0 ? rc : (graphbolt ? export_graphbolt : export_npy)(x, err);
 }
 
 int og_export(const char *format, const char *dataset, const char *out,

@@ -162,6 +162,17 @@ static void release_split(struct writing *w)
     w->count = 0;
 }
 
+int og__hop_rows_check(struct og_inference *f, struct og_err *err)
+{
+    int rc = 0;
+    for (enum og__split s = OG__TRAIN; rc == 0 && s < OG__SPLITS; s++) {
+        struct writing w = {.f = f};
+        rc = load_split(&w, s, err);
+        release_split(&w);
+    }
+    return rc;
+}
+
 static int write_labels(struct writing *w, struct og_err *err)
 {
     const struct og_graph *g = w->f->ds;

@@ -12,6 +12,8 @@
 
 /* Number of labelled nodes: the rows. */
 OG_MUST_CHECK int og__hop_rows_count(const struct og_graph *g, int64_t *n, struct og_err *err);
+/* Refuse lists and labels that og__hop_rows_write would refuse. */
+OG_MUST_CHECK int og__hop_rows_check(struct og_inference *f, struct og_err *err);
 /* Write them, after all layers, into the folder that og__newdir_begin made. */
 OG_MUST_CHECK int og__hop_rows_write(struct og_inference *f, const char *folder,
                                      struct og_err *err);

@@ -78,6 +78,7 @@ static int open_propagation(struct propagation *p, const char *dataset,
     f->degrees_of_others = f->hops.loops;
     f->config.hidden = f->config.n_classes = f->ds->group->dim;
     OG_TRY(og__infer_take(f, err));
+    OG_TRY(og__hop_rows_check(f, err));
 out:
     return rc;
 }
@@ -155,6 +156,18 @@ out:
     return rc;
 }
 
+/* With --resume, hops of an earlier propagation that these do not replace. */
+static void remove_others(const struct og_inference *f)
+{
+    for (int k = f->hops.labelled ? 1 : f->config.layers + 1; k <= OG_MAX_HOPS; k++) {
+        char *path = NULL;
+        if (f->opt.resume && asprintf(&path, "%s/hop%d.npy", f->ds->path, k) > 0 &&
+            unlink(path) == 0)
+            og__say(&f->log, OG__INFO, "%s: removed, of other hops", path);
+        free(path);
+    }
+}
+
 static int propagate(struct propagation *p, char **text, struct og_err *err)
 {
     struct og_inference *f = &p->f;
@@ -174,6 +187,7 @@ static int propagate(struct propagation *p, char **text, struct og_err *err)
     root = og__json_with(root, "labelled", json_integer((json_int_t)p->labelled));
     OG_TRY(og__json_deliver(root, NULL, text, err)); /* failures must come before the files */
     OG_TRY(og__infer_deliver(f, err));
+    remove_others(f);
 out:
     return rc;
 }

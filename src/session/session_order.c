@@ -2,6 +2,7 @@
  */
 #include "session/session_parts.h"
 
+#include "dataset/hops.h"
 #include "dataset/seed_order.h"
 #include "options/options.h"
 
@@ -25,6 +26,18 @@ static bool has_chunks(const struct og_session *s)
 
 /* ---- the order ---- */
 
+/* Propagated rows have no edges. Their training nodes are those of the graph, in the same order. */
+static int refuse_hops(const struct og_session *s, struct og_err *err)
+{
+    const char *path = s->workload.graph->path;
+    const int n = (int)strlen(path) - (int)strlen("/" OG__HOPS_FOLDER);
+    char hint[600];
+    snprintf(hint, sizeof(hint),
+             "run `outgrow order '%.*s'`, then use --order '%.*s/order_train.npy'", n, path, n,
+             path);
+    return og__fail(err, -EINVAL, hint, "--order minhash: propagated rows have no neighbours");
+}
+
 static int check_order(const struct og_session *s, struct og_err *err)
 {
     const struct og_options *opt = &s->config.opt;
@@ -37,6 +50,8 @@ static int check_order(const struct og_session *s, struct og_err *err)
     if (by_hash && s->workload.seeds.edges)
         return og__fail(err, -EINVAL, "use --order file, or a file",
                         "--order minhash: seeds are edges");
+    if (by_hash && json_object_get(s->workload.graph->meta, "hops"))
+        return refuse_hops(s, err);
     if (opt->order && n > UINT32_MAX)
         return og__fail(err, -EOVERFLOW, "use --order file",
                         "--order %s: more than 2^32 training edges", opt->order);

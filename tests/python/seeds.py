@@ -231,6 +231,21 @@ def test_whose_and_in_which_order():
         outgrow.Loader("typed", fanout=[3], input_nodes=None, form="arrays")
 
 
+def test_the_order_of_any_split_is_a_permutation():
+    valid = np.load("graph/valid.npy")
+    n, chunks = len(valid), {"split": "valid", "locality": 10, "batch": 10}
+    np.save("order.npy", RNG.permutation(n))
+    made = seeds_of(**chunks, order="order.npy")
+    same("all", np.sort(made), np.sort(valid))
+    ring = [int(valid[place]) for place in np.load("order.npy")]
+    at = [ring.index(v) for v in made[:n // 10 * 10]]
+    assert all((b - a) % n == 1 for i, (a, b) in enumerate(zip(at, at[1:])) if i % 10 != 9), "chunks are not in this order"
+    for bad in np.zeros(n, int), np.arange(n) + 1, np.arange(n - 1), np.r_[np.arange(n - 1), 0]:
+        np.save("order.npy", bad)
+        with raises(outgrow.OptionError, "order.npy", "numpy.save of a permutation"):
+            seeds_of(**chunks, order="order.npy")
+
+
 def test_the_training_split_in_place_of_all_nodes_is_said():
     said, = warned(lambda: outgrow.Loader("graph", num_neighbors=[3], batch_size=50, form="arrays"))
     assert "input_nodes" in said and "training split" in said

@@ -392,5 +392,18 @@ def test_refusals():
             raise AssertionError(options)
 
 
+def test_times_are_exported():
+    write(), typed()
+    for graph in "g", "h":
+        for words in ("export", "npy", graph, f"{graph}-out"), ("import", "npy", f"{graph}-out", f"{graph}-back"):
+            subprocess.run([OUTGROW, *words, "--quiet"], check=True)
+        names = [name for name in os.listdir(graph) if "times" in name and name.endswith(".npy")]
+        assert any("node_times" in name for name in names) and any("edge_times" in name for name in names), names
+        for name in names:
+            np.testing.assert_array_equal(np.load(f"{graph}/{name}"), np.load(f"{graph}-back/{name}"), name)
+    said = subprocess.run([OUTGROW, "export", "graphbolt", "g", "bolt"], check=True, capture_output=True, text=True).stderr
+    assert "graphbolt leaves out" in said and "times of nodes; times of edges" in said, said
+
+
 if __name__ == "__main__":
     main(globals())

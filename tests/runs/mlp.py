@@ -142,6 +142,11 @@ def check_refusals(graph):
     shutil.rmtree("never")
     assert "--inputs has no effect" in run("train", graph, "--model", "sage", "--fanout", "3", "--epochs", 1, "--inputs", "0-2", "--run", "never").stderr
     shutil.rmtree("never")
+    chunks = ["train", graph, *BASE, "--epochs", 1, "--run", "chunks", "--inputs", f"0-{HOPS}", "--locality", 10, "--order"]
+    refused("propagated rows have no neighbours", *chunks, "minhash")
+    refused(f"`outgrow order '{graph}'`, then use --order '{graph}/order_train.npy'", *chunks, "minhash")
+    run("order", graph)
+    run(*chunks, f"{graph}/order_train.npy")
     refused("before it changed", *[str(word).replace(str(graph), "changed") for word in base], f"0-{HOPS}")
     shutil.rmtree(f"{graph}/hops")
     refused(f"hops is missing", *base, f"0-{HOPS}")

@@ -210,6 +210,29 @@ def check_refusals(graph, typed):
     assert "have no effect" in propagate(graph, "--lr", "0.1", "--hidden", "8").stderr
 
 
+def check_others(graph):
+    """With --resume, hops of an earlier propagation go; a bad list is refused before hops are computed."""
+    clear(graph)
+    propagate(graph)
+    run("propagate", graph, "--hops", HOPS - 1, "--resume")
+    assert sorted(p.name for p in graph.glob("hop*.npy")) == [f"hop{k}.npy" for k in range(1, HOPS)]
+    whole = files_of(graph)
+    clear(graph)
+    run("propagate", graph, "--hops", HOPS - 1)
+    assert files_of(graph) == whole
+    run("propagate", graph, "--hops", HOPS - 1, "--resume", "--rows", "labelled")
+    assert not list(graph.glob("hop*.npy"))
+    for name, value in ("valid", N + 5), ("labels", 99):
+        bad = graph.parent / f"bad-{name}"
+        clear(graph)
+        shutil.copytree(graph, bad)
+        values = np.load(bad / f"{name}.npy")
+        values[np.load(bad / "train.npy")[0] if name == "labels" else 0] = value
+        np.save(bad / f"{name}.npy", values)
+        said = propagate(bad, fails=True).stderr
+        assert f"{name}.npy" in said and "kept for --resume" not in said, said
+
+
 with tempfile.TemporaryDirectory() as folder:
     folder = pathlib.Path(folder)
     make_source(folder / "source")
@@ -219,6 +242,7 @@ with tempfile.TemporaryDirectory() as folder:
     check_numbers(graph)
     check_sign(graph)
     check_labelled(graph)
+    check_others(graph)
     run("generate", folder / "large", "--nodes", 40000, "--dim", 128)
     check_bits(folder / "large")
     check_kills(folder / "large")
