@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Propagated features with an MLP, and GraphSAGE, on real graphs; with Correct & Smooth too, where a node has one class.
+"""Propagated features with an MLP, and GraphSAGE, on real graphs, before and after Correct & Smooth.
 
     bench/hops.py OUTGROW FOLDER --data DIR [--graphs cora,amazon-computers,debian-packages,tolokers] [--seeds 5] [--hops 3]
 

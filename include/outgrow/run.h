@@ -171,8 +171,8 @@ struct og_smooth_options {
     int top_k;
 };
 
-/* Correct & Smooth (Huang et al. 2021): along the edges, correct predictions by the errors of the
- * train nodes, then smooth them with the labels of these nodes. Labels of other nodes are read for
+/* Correct & Smooth (Huang et al. 2021) of predictions. Errors of train nodes correct those of
+ * other nodes along the edges, then labels of train nodes smooth them. Other labels are read for
  * the accuracies alone.
  *
  * - predictions: .npy of float32 or float16 [N, classes], probabilities

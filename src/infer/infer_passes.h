@@ -94,13 +94,11 @@ OG_MUST_CHECK int og__infer_combine(struct og_inference *f, int l, const struct 
                                     const struct og_matrix *own, const struct og_whole_layer *shape,
                                     struct og_blocks_used *used, struct og_err *err);
 
-/* Layers of sums along the edges: the survey makes their factors, and the sums go to `out` of a
- * block's nodes. */
+/* Layers of sums along the edges. The survey makes their factors; out [n_dst, n_source]. */
 OG_MUST_CHECK int og__hops_survey(struct og_inference *f, struct og_err *err);
 void og__hops_sum(struct og_inference *f, const struct og_infer_block *b, float *out);
 
-/* The sum of the errors of a row of predictions z, which is of train node k; `known`: it has a
- * label. */
+/* The sum of what predictions z of train node k miss; `known`: it has a label. */
 double og__smoothing_error(const struct og_inference *f, int64_t k, const float *z, bool *known);
 
 /* Memory of a layer in addition to rows. */

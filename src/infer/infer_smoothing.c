@@ -1,14 +1,14 @@
-/* Layers of Correct & Smooth (Huang et al. 2021): errors of train nodes correct the others'
- * predictions, then labels smooth them.
+/* Layers of Correct & Smooth (Huang et al. 2021), with S = D^-1/2 A D^-1/2.
  *
  *     transform     E0 = label - prediction of train nodes, 0 of others
- *     corrections   E = clamp(a S E + (1 - a) E0, -1, 1)       S = D^-1/2 A D^-1/2
- *                   Z0 = prediction + scale E; of train nodes the label
- *     the others    Z = clamp(b S Z + (1 - b) Z0, 0, 1)
+ *     corrections   E  = clamp(a S E + (1 - a) E0, -1, 1)
+ *     the last      Z0 = prediction + scale E; of train nodes the label
+ *     the others    Z  = clamp(b S Z + (1 - b) Z0, 0, 1)
  *
- * The scale of a node is sigma / |E|, with |E| the sum of its magnitudes. A fixed one is the same
- * for all; then E of train nodes stays E0, and nothing is clamped in corrections. An unknown label
- * of a train node counts as that of another node. */
+ * Errors of train nodes correct the others' predictions, then labels smooth them. The scale of a
+ * node is sigma / |E|, with |E| the sum of its magnitudes. A fixed one is the same for all; then E
+ * of train nodes stays E0, and nothing is clamped in corrections. An unknown label of a train node
+ * counts as that of another node. */
 #include "infer/infer_passes.h"
 
 #include "base/hex.h"
@@ -106,7 +106,7 @@ static struct walk walk_from(const struct og_inference *f, uint64_t first)
     return (struct walk){f, first, train_before(&f->smoothing, first)};
 }
 
-/* The index of the current node among train nodes, or -1. Goes on to the next node. */
+/* The index of the current node among train nodes, or -1. Steps to the next node. */
 static int64_t next_train(struct walk *w)
 {
     const struct og_smoothing *s = &w->f->smoothing;

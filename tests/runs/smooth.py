@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Correct & Smooth, compared with PyTorch Geometric's CorrectAndSmooth, on a generated graph and, where OUTGROW_DATA has it, on cora.
+"""Correct & Smooth, compared with PyTorch Geometric's CorrectAndSmooth: on generated graphs, and on cora where OUTGROW_DATA has it.
 
 Files are bit-identical for any memory and threads, and after kills. Labels that are not of train nodes decide nothing.
 
@@ -136,7 +136,7 @@ def check_accuracies(graph, folder):
 
 
 def check_planted(folder, labels):
-    """Other labels of nodes that are not trained on: the same bytes. Of train nodes: others."""
+    """Labels that are not trained on decide no byte. Those of train nodes do."""
     train = np.load(folder / "source/train.npy")
     others = (labels + rng.integers(1, CLASSES, N)) % CLASSES
     others[train] = labels[train]
