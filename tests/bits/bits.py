@@ -138,7 +138,7 @@ SOURCES = {"WEIGHTED": make_weighted, "LABELS": make_labels, "VALUES": make_valu
 # ---- running ----
 
 def arguments(c):
-    added = {"train": ["--run", c.name], "sample": ["--out", c.name], "export": [c.name], "predict": ["--out", c.name + ".npy"],
+    added = {"train": ["--run", c.name], "sample": ["--out", c.name], "export": [c.name], "predict": ["--out", c.name + ".npy"], "smooth": ["--out", c.name + ".npy"],
              "eval": ["--json"], "simulate": ["--json", "-"]}
     return [*c.args, *added.get(c.kind, []), "--quiet"]
 
