@@ -103,6 +103,10 @@ def save_edge_labels(folder, name, labels):
     save(f"{folder}/{name}.npy", name, [labels])
 
 
+def save_edge_times(folder, name, times):
+    save(f"{folder}/{name}.npy", name, [whole(times, name)])
+
+
 @contextlib.contextmanager
 def by_arguments(folder, names):
     """Errors name arguments instead of the files written from them."""
@@ -126,7 +130,7 @@ OTHER_NAMES = {"edge_feat": "edge_attr", "edge_features": "edge_attr", "features
 
 
 LINKS = "train_edges", "valid_edges", "test_edges", "train_edge_labels", "valid_edge_labels", "test_edge_labels", \
-    "train_edge_attr", "valid_edge_attr", "test_edge_attr"
+    "train_edge_attr", "valid_edge_attr", "test_edge_attr", "train_edge_time", "valid_edge_time", "test_edge_time"
 def with_classes(given):
     """Labels that are words as classes, and the names of these, or None."""
     typed = hasattr(given["y"], "items")
@@ -168,7 +172,7 @@ def store(path, given, about, options, *, progress=False, maps=None, classes=Non
         if plain:
             save_plain(folder, plain, said, arguments, as_stored)
             for key, pairs in (links or {}).items():
-                (save_links if key.endswith("edges") else save_edge_labels)(folder, key, pairs)
+                (save_links if key.endswith("edges") else save_edge_times if key.endswith("time") else save_edge_labels)(folder, key, pairs)
         elif links:
             raise OptionError(f"{next(iter(links))}: of a graph with types", "import_(\"npy\", ...) reads files of this name, with ids of the whole graph")
         else:
@@ -240,7 +244,7 @@ def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid
     options      options of `outgrow import`: memory="2G" limits it, symmetrize=True adds reverse edges, feature_dtype="f16", ... For a
                  homogeneous graph also train_edges, valid_edges and test_edges: links [n, 2] of these splits.
                  For task="edge": train_edge_labels, ...: [n] classes, -1 = none; [n] or [n, C] floats. And train_edge_attr, ...: [n, D]
-                 features of these edges
+                 features of these edges. With time=: train_edge_time, ...: [n]
 
     For a heterogeneous graph edge_index is {(source, name, destination): [2, E], ...}, and edge_weight and edge_attr likewise. Nodes of x, y, train, valid and
     test are {type: ...}, with ids within the type. Types may have no x. Several types may have labels, of one kind: a class is the same number in all.

@@ -65,6 +65,8 @@ struct og_workload {
     uint32_t n_groups;
     struct og_edge_unit *edge_units; /* [n_relations] of batches with edges; NULL: without */
     struct og_triples triples;       /* of links: the edges of all splits */
+    struct og_arrivals arrivals;     /* of links with times of nodes */
+    bool timed[OG_MOST_RELATIONS];   /* with --time, edges have times of their own */
     struct og_split split[OG__SPLITS];
     float *class_weights;        /* [n_classes] of --class-weights, or NULL */
     struct og_balanced balanced; /* seeds of --oversample */

@@ -5,28 +5,13 @@
 #include <math.h>
 #include <string.h>
 
-static const char part[] = "labels";
 enum { PIECE = 2048, MOST_CLASSES = INT32_MAX / 8 };
-
-const char *og__edge_labels_name(enum og__split split)
-{
-    static const char *const names[OG__SPLITS] = {"train_edge_labels", "valid_edge_labels",
-                                                  "test_edge_labels"};
-    return names[split];
-}
-
-const char *og__edge_rows_name(enum og__split split)
-{
-    static const char *const names[OG__SPLITS] = {"train_edge_rows", "valid_edge_rows",
-                                                  "test_edge_rows"};
-    return names[split];
-}
 
 int64_t og__edge_rows_dim(const struct og_graph *g)
 {
     for (int s = 0; s < OG__SPLITS; s++)
-        if (g->edge_rows[s].fd >= 0)
-            return g->edge_rows[s].shape[1];
+        if (g->listed[OG__EDGE_LIST_ROWS][s].fd >= 0)
+            return g->listed[OG__EDGE_LIST_ROWS][s].shape[1];
     return 0;
 }
 
@@ -65,7 +50,7 @@ static int refuse_none(const struct og_graph *g, struct og_err *err)
 
 int og__graph_adopt_edge_labels(struct og_graph *g, bool values, struct og_err *err)
 {
-    const struct og_npy *train = &g->edge_labels[OG__TRAIN];
+    const struct og_npy *train = &g->listed[OG__EDGE_LIST_LABELS][OG__TRAIN];
     int64_t most = 0;
     int rc = 0;
     if (train->fd < 0)
@@ -75,7 +60,7 @@ int og__graph_adopt_edge_labels(struct og_graph *g, bool values, struct og_err *
         return og__fail(err, -EINVAL, "use --task edge, or store the values as float32",
                         "--task edge_regression: %s has classes", train->path);
     for (int s = 0; s < OG__SPLITS; s++) {
-        const struct og_npy *a = &g->edge_labels[s];
+        const struct og_npy *a = &g->listed[OG__EDGE_LIST_LABELS][s];
         if (a->fd < 0)
             continue;
         if (og__npy_is_integer(a->type) == floats || a->shape[1] != train->shape[1])
@@ -98,6 +83,7 @@ struct rows_of_list {
     const struct og_npy *array, *relations;
     bool classes;
     size_t width; /* of a row in memory */
+    const char *part;
 };
 
 /* Reads rows [first, first + n) as they are stored in memory. */
@@ -130,6 +116,7 @@ static int load_rows(const struct rows_of_list *of, const bool *requested, int64
                      struct og_budget *b, void **loaded, struct og_err *err)
 {
     const size_t width = of->width, all = (size_t)n * width;
+    const char *part = of->part;
     int64_t relation[PIECE], piece;
     char *rows = NULL, *out = NULL;
     size_t used = 0;
@@ -162,18 +149,31 @@ out:
 int og__graph_edge_labels(const struct og_graph *g, enum og__split split, const bool *requested,
                           int64_t n, struct og_budget *b, void **labels, struct og_err *err)
 {
-    const struct rows_of_list of = {&g->edge_labels[split], &g->edge_relations[split],
-                                    !og__float_labels(g), og__labels_bytes(g, 1)};
+    const struct rows_of_list of = {&g->listed[OG__EDGE_LIST_LABELS][split],
+                                    &g->edge_relations[split], !og__float_labels(g),
+                                    og__labels_bytes(g, 1), "labels"};
     return load_rows(&of, requested, n, b, labels, err);
 }
 
 int og__graph_edge_rows(const struct og_graph *g, enum og__split split, const bool *requested,
                         int64_t n, struct og_budget *b, float **rows, struct og_err *err)
 {
-    const struct rows_of_list of = {&g->edge_rows[split], &g->edge_relations[split], false,
-                                    (size_t)og__edge_rows_dim(g) * sizeof(float)};
+    const struct rows_of_list of = {&g->listed[OG__EDGE_LIST_ROWS][split],
+                                    &g->edge_relations[split], false,
+                                    (size_t)og__edge_rows_dim(g) * sizeof(float), "labels"};
     void *loaded;
     const int rc = load_rows(&of, requested, n, b, &loaded, err);
     *rows = loaded;
+    return rc;
+}
+
+int og__graph_edge_times(const struct og_graph *g, enum og__split split, const bool *requested,
+                         int64_t n, struct og_budget *b, int64_t **times, struct og_err *err)
+{
+    const struct rows_of_list of = {&g->listed[OG__EDGE_LIST_TIMES][split],
+                                    &g->edge_relations[split], false, sizeof(int64_t), "seeds"};
+    void *loaded;
+    const int rc = load_rows(&of, requested, n, b, &loaded, err);
+    *times = loaded;
     return rc;
 }

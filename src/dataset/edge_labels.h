@@ -1,7 +1,8 @@
 /* Labels of edges in lists, for --task edge. Those of train_edge_labels.npy are in the order of
  * train_edges.npy; valid and test have files of their own.
  *
- * Features of these edges may be in train_edge_rows.npy, float32 [M, D].
+ * Features of these edges may be in train_edge_rows.npy, float32 [M, D], and their times in
+ * train_edge_times.npy, int64 [M].
  *
  *   integers [M]       classes, -1 = unknown
  *   float32 [M]        values, NaN = unknown
@@ -12,8 +13,6 @@
 #include "base/memory.h"
 #include "dataset/graph.h"
 
-const char *og__edge_labels_name(enum og__split split); /* without ".npy" */
-const char *og__edge_rows_name(enum og__split split);
 int64_t og__edge_rows_dim(const struct og_graph *g); /* D; 0: no split has them */
 
 /* Makes labels of edges the graph's: classes, whether there are several, whether they are values.
@@ -32,5 +31,10 @@ OG_MUST_CHECK int og__graph_edge_labels(const struct og_graph *g, enum og__split
 OG_MUST_CHECK int og__graph_edge_rows(const struct og_graph *g, enum og__split split,
                                       const bool *requested, int64_t n, struct og_budget *b,
                                       float **rows, struct og_err *err);
+
+/* The same of their times, int64 [n], from the budget as "seeds". */
+OG_MUST_CHECK int og__graph_edge_times(const struct og_graph *g, enum og__split split,
+                                       const bool *requested, int64_t n, struct og_budget *b,
+                                       int64_t **times, struct og_err *err);
 
 #endif

@@ -344,12 +344,17 @@ static int export_npy(struct exporter *x, struct og_err *err)
         OG_TRY(export_array(x, &g->edges[s], name, err));
         snprintf(name, sizeof(name), "%s_edge_type.npy", splits[s]); /* a type is a relation */
         OG_TRY(export_array(x, &g->edge_relations[s], name, err));
-        snprintf(name, sizeof(name), "%s.npy", og__edge_labels_name((enum og__split)s));
-        OG_TRY(export_array(x, &g->edge_labels[s], name, err));
+        snprintf(name, sizeof(name), "%s.npy",
+                 og__listed_name(OG__EDGE_LIST_LABELS, (enum og__split)s));
+        OG_TRY(export_array(x, &g->listed[OG__EDGE_LIST_LABELS][s], name, err));
         snprintf(name, sizeof(name), "%s_edge_attr.npy", splits[s]);
-        OG_TRY(export_array(x, &g->edge_rows[s], name, err));
-        snprintf(name, sizeof(name), "%s.npy", og__times_name((enum og__split)s));
-        OG_TRY(export_array(x, &g->times[s], name, err));
+        OG_TRY(export_array(x, &g->listed[OG__EDGE_LIST_ROWS][s], name, err));
+        snprintf(name, sizeof(name), "%s.npy",
+                 og__listed_name(OG__NODE_LIST_TIMES, (enum og__split)s));
+        OG_TRY(export_array(x, &g->listed[OG__NODE_LIST_TIMES][s], name, err));
+        snprintf(name, sizeof(name), "%s.npy",
+                 og__listed_name(OG__EDGE_LIST_TIMES, (enum og__split)s));
+        OG_TRY(export_array(x, &g->listed[OG__EDGE_LIST_TIMES][s], name, err));
         if (s == OG__TRAIN)
             continue;
         snprintf(name, sizeof(name), "%s.npy",

@@ -2,7 +2,7 @@
  * Loading checks split and label ids; topology.c checks the lists. */
 #include "base/descriptors.h"
 #include "base/file.h"
-#include "dataset/edge_labels.h"
+#include "dataset/graph_parts.h"
 #include "dataset/identity.h"
 #include "dataset/schema.h"
 
@@ -14,9 +14,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
-
-static const char again_hint[] =
-    "the dataset is damaged or half copied: see `outgrow verify`, or import it again";
 
 /* A precision of 0 leaves out the number 0, the only one of a homogeneous graph. */
 const struct og_form og__forms[] = {
@@ -140,7 +137,7 @@ static int open_parts(const struct og_graph *g, struct og_npy *whole, const stru
     whole->ndim = 2;
     whole->shape[0] = rows;
     if (whole->shape[0] < 1)
-        return og__fail(err, -EINVAL, again_hint, "%s: no node has features", g->path);
+        return og__fail(err, -EINVAL, og__graph_again_hint, "%s: no node has features", g->path);
     for (uint32_t p = 0; p < n; p++)
         OG_TRY(open_part(g, whole, f, p, err));
     const struct og_npy *first = &parts->part[0];
@@ -173,7 +170,7 @@ static int open_array(const struct og_graph *g, const struct og_meta *m, const c
     if (rc == -ENOENT && optional && !f.path)
         return 0; /* left closed: absent */
     if (rc < 0)
-        og__fail(err, rc, mine.hint[0] ? mine.hint : again_hint, "%s", mine.message);
+        og__fail(err, rc, mine.hint[0] ? mine.hint : og__graph_again_hint, "%s", mine.message);
     return rc;
 }
 
@@ -276,10 +273,14 @@ const char *og__negatives_name(enum og__split split, bool each)
     return names[split][each];
 }
 
-const char *og__times_name(enum og__split split)
+const char *og__listed_name(enum og__listed what, enum og__split split)
 {
-    static const char *const names[OG__SPLITS] = {"train_times", "valid_times", "test_times"};
-    return names[split];
+    static const char *const names[OG__LISTED][OG__SPLITS] = {
+        [OG__EDGE_LIST_LABELS] = {"train_edge_labels", "valid_edge_labels", "test_edge_labels"},
+        [OG__NODE_LIST_TIMES] = {"train_times", "valid_times", "test_times"},
+        [OG__EDGE_LIST_ROWS] = {"train_edge_rows", "valid_edge_rows", "test_edge_rows"},
+        [OG__EDGE_LIST_TIMES] = {"train_edge_times", "valid_edge_times", "test_edge_times"}};
+    return names[what][split];
 }
 
 /* A split has them in one form or the other. */
@@ -306,12 +307,9 @@ static int open_lists(struct og_graph *g, const struct og_meta *m, struct og_err
         OG_TRY(open_array(g, m, og__array_name(a), true, og__array_of(g, a), err));
     for (enum og__split s = OG__VALID; s <= OG__TEST; s++)
         OG_TRY(open_negatives(g, m, s, err));
-    for (enum og__split s = OG__TRAIN; s < OG__SPLITS; s++) {
-        OG_TRY(open_array(g, m, og__edge_labels_name(s), true, &g->edge_labels[s], err));
-        OG_TRY(open_array(g, m, og__times_name(s), true, &g->times[s], err));
-    }
-    for (enum og__split s = OG__TRAIN; s < OG__SPLITS; s++)
-        OG_TRY(open_array(g, m, og__edge_rows_name(s), true, &g->edge_rows[s], err));
+    for (enum og__listed i = 0; i < OG__LISTED; i++)
+        for (enum og__split s = OG__TRAIN; s < OG__SPLITS; s++)
+            OG_TRY(open_array(g, m, og__listed_name(i, s), true, &g->listed[i][s], err));
     OG_TRY(open_array(g, m, "node_ids", true, &g->node_ids, err));
     if (!og__form_of(g)->lists_relations)
         return 0;
@@ -322,20 +320,6 @@ out:
 }
 
 /* ---- do they agree? ---- */
-
-static int disagree(const char *where, const char *what, int64_t said, int64_t found,
-                    struct og_err *err)
-{
-    return og__fail(err, -EINVAL, again_hint, "%s: %s: %lld expected, %lld found", where, what,
-                    (long long)said, (long long)found);
-}
-
-static int check_times(const struct og_npy *a, int64_t n, const char *shape, struct og_err *err)
-{
-    if (a->fd < 0 || (a->type == OG__NPY_I64 && a->shape[0] == n && a->shape[1] == 1))
-        return 0;
-    return og__fail(err, -EINVAL, again_hint, "%s: must be int64 %s", a->path, shape);
-}
 
 /* Checks against the ends' counts in meta.json. Else, if homogeneous, against the number of
  * lists. */
@@ -348,27 +332,28 @@ static int check_relation(struct og_relation *r, int64_t n_nodes, int64_t n_edge
     r->n_nodes = p->shape[0] - 1;
     r->n_edges = i->shape[0];
     if (p->type != OG__NPY_I64 || p->shape[1] != 1)
-        return og__fail(err, -EINVAL, again_hint, "%s: must be int64 [N+1]", p->path);
+        return og__fail(err, -EINVAL, og__graph_again_hint, "%s: must be int64 [N+1]", p->path);
     if ((i->type != OG__NPY_I32 && i->type != OG__NPY_I64) || i->shape[1] != 1)
-        return og__fail(err, -EINVAL, again_hint, "%s: must be int32 or int64 [E]", i->path);
+        return og__fail(err, -EINVAL, og__graph_again_hint, "%s: must be int32 or int64 [E]",
+                        i->path);
     if (n_nodes >= 0 && n_nodes != r->n_nodes)
-        return disagree(p->path, "lists, num_nodes", n_nodes, r->n_nodes, err);
+        return og__graph_disagree(p->path, "lists, num_nodes", n_nodes, r->n_nodes, err);
     if (n_edges >= 0 && n_edges != r->n_edges)
-        return disagree(i->path, "num_edges", n_edges, r->n_edges, err);
+        return og__graph_disagree(i->path, "num_edges", n_edges, r->n_edges, err);
     if (w->fd >= 0 && (w->type != OG__NPY_F32 || w->shape[0] != r->n_edges || w->shape[1] != 1))
-        return og__fail(err, -EINVAL, again_hint, "%s: must be float32 [E]", w->path);
+        return og__fail(err, -EINVAL, og__graph_again_hint, "%s: must be float32 [E]", w->path);
     const struct og_npy *ids = &r->edge_ids;
     if (ids->fd >= 0 &&
         (ids->type != OG__NPY_I64 || ids->shape[0] != r->n_edges || ids->shape[1] != 1))
-        return og__fail(err, -EINVAL, again_hint, "%s: must be int64 [E]", ids->path);
+        return og__fail(err, -EINVAL, og__graph_again_hint, "%s: must be int64 [E]", ids->path);
     r->edges.n_nodes = r->n_edges;
-    return check_times(&r->edge_times, r->n_edges, "[E]", err);
+    return og__graph_check_times(&r->edge_times, r->n_edges, "[E]", err);
 }
 
 static int check_counts(const struct og_graph *g, const struct og_meta *m, struct og_err *err)
 {
     if (m->n_edges >= 0 && m->n_edges != g->n_edges)
-        return disagree(g->path, "num_edges", m->n_edges, g->n_edges, err);
+        return og__graph_disagree(g->path, "num_edges", m->n_edges, g->n_edges, err);
     if (g->n_nodes < 1 || g->n_edges < 1)
         return og__fail(err, -EINVAL, "there is nothing to train on",
                         "%s: an empty graph (%lld nodes, %lld edges)", g->path,
@@ -394,9 +379,7 @@ static int check_structure(struct og_graph *g, const struct og_meta *m, struct o
     }
     for (uint32_t r = 0; r < g->n_relations; r++)
         g->relation[r].n_sources = g->group[g->relation[r].source].n_nodes;
-    OG_TRY(check_times(&g->node_times, g->n_nodes, "[N]", err));
-    for (int s = 0; s < OG__SPLITS; s++)
-        OG_TRY(check_times(&g->times[s], g->split[s].shape[0], "[nodes of the split]", err));
+    OG_TRY(og__graph_check_times(&g->node_times, g->n_nodes, "[N]", err));
     rc = check_counts(g, m, err);
 out:
     return rc;
@@ -414,8 +397,8 @@ static int take_dtype(struct og_group *g, int said, struct og_err *err)
                         "%s: features of type %s", g->rows.path, og__npy_name(stored));
     g->stored = g->dtype = (enum og_dtype)said;
     if (og__dtype_stored(g->stored) != stored)
-        return og__fail(err, -EINVAL, again_hint, "%s: %s where meta.json says %s", g->rows.path,
-                        og__npy_name(stored), og__dtype_name(g->stored));
+        return og__fail(err, -EINVAL, og__graph_again_hint, "%s: %s where meta.json says %s",
+                        g->rows.path, og__npy_name(stored), og__dtype_name(g->stored));
     return 0;
 }
 
@@ -430,9 +413,9 @@ static int check_rows(struct og_group *g, int64_t rows, const char *of, int64_t 
     if (rc < 0)
         return rc;
     if (a->shape[0] != rows)
-        return disagree(a->path, of, rows, a->shape[0], err);
+        return og__graph_disagree(a->path, of, rows, a->shape[0], err);
     if (dim >= 0 && dim != a->shape[1])
-        return disagree(a->path, "columns, feature_dim", dim, a->shape[1], err);
+        return og__graph_disagree(a->path, "columns, feature_dim", dim, a->shape[1], err);
     if (a->shape[1] < 1 || a->shape[1] > INT32_MAX / 8)
         return og__fail(err, -EINVAL, NULL, "%s: %lld columns", a->path, (long long)a->shape[1]);
     g->dim = (int)a->shape[1];
@@ -444,19 +427,21 @@ static int load_scales(struct og_group *g, struct og_err *err)
     const struct og_npy *a = &g->scales;
     int rc;
     if (a->fd < 0)
-        return og__dtype_scaled(g->stored)
-                   ? og__fail(err, -EINVAL, again_hint, "%s: %s, without feature_scales.npy",
-                              g->rows.path, og__dtype_name(g->stored))
-                   : 0;
+        return og__dtype_scaled(g->stored) ? og__fail(err, -EINVAL, og__graph_again_hint,
+                                                      "%s: %s, without feature_scales.npy",
+                                                      g->rows.path, og__dtype_name(g->stored))
+                                           : 0;
     if (a->type != OG__NPY_F32 || a->shape[0] != g->dim || a->shape[1] != 1)
-        return og__fail(err, -EINVAL, again_hint, "%s: must be float32 [%d]", a->path, g->dim);
+        return og__fail(err, -EINVAL, og__graph_again_hint, "%s: must be float32 [%d]", a->path,
+                        g->dim);
     g->scale = malloc((size_t)g->dim * sizeof(*g->scale));
     OG_TRY(g->scale ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", a->path));
     OG_TRY(og__npy_read(a, 0, a->shape[0], g->scale, err));
     for (int c = 0; c < g->dim; c++)
         if (!isfinite(g->scale[c]) || g->scale[c] <= 0)
-            OG_TRY(og__fail(err, -EINVAL, again_hint, "%s: row %d: %g, not a number above 0",
-                            a->path, c, (double)g->scale[c]));
+            OG_TRY(og__fail(err, -EINVAL, og__graph_again_hint,
+                            "%s: row %d: %g, not a number above 0", a->path, c,
+                            (double)g->scale[c]));
 out:
     return rc;
 }
@@ -492,118 +477,20 @@ static int check_labels(struct og_graph *g, const struct og_meta *m, struct og_e
     g->regression = l->type == OG__NPY_F32 && m->task && strcmp(m->task, "node regression") == 0;
     g->multi_label = l->type == OG__NPY_F32 && !g->regression;
     if (!og__float_labels(g) && (!og__npy_is_integer(l->type) || l->shape[1] != 1))
-        return og__fail(err, -EINVAL, again_hint, "%s: must be int64 [N] or float32 [N,C]",
-                        l->path);
+        return og__fail(err, -EINVAL, og__graph_again_hint,
+                        "%s: must be int64 [N] or float32 [N,C]", l->path);
     if (m->multi_label >= 0 && g->multi_label != m->multi_label)
-        return og__fail(err, -EINVAL, again_hint, "%s: %s where meta.json says multi_label %s",
-                        l->path, og__npy_name(l->type), m->multi_label ? "true" : "false");
+        return og__fail(err, -EINVAL, og__graph_again_hint,
+                        "%s: %s where meta.json says multi_label %s", l->path,
+                        og__npy_name(l->type), m->multi_label ? "true" : "false");
     if (l->shape[0] != g->n_nodes)
-        return disagree(g->path, "rows of labels.npy", g->n_nodes, l->shape[0], err);
+        return og__graph_disagree(g->path, "rows of labels.npy", g->n_nodes, l->shape[0], err);
     if (og__float_labels(g) && l->shape[1] != m->n_classes)
-        return disagree(g->path, "num_classes and columns of labels.npy", m->n_classes, l->shape[1],
-                        err);
+        return og__graph_disagree(g->path, "num_classes and columns of labels.npy", m->n_classes,
+                                  l->shape[1], err);
     if (g->n_classes < 1)
-        return og__fail(err, -EINVAL, again_hint, "%s: labels, but num_classes is 0", g->path);
-    return 0;
-}
-
-static int check_node_splits(const struct og_graph *g, struct og_err *err)
-{
-    for (int s = 0; s < OG__SPLITS; s++) {
-        const struct og_npy *a = &g->split[s];
-        if (a->fd >= 0 && (!og__npy_is_integer(a->type) || a->shape[1] != 1))
-            return og__fail(err, -EINVAL, again_hint, "%s: must be int64 node ids", a->path);
-        if (a->fd >= 0 && a->shape[0] > g->n_nodes)
-            return og__fail(err, -EINVAL, again_hint, "%s: %lld ids, the graph has %lld nodes",
-                            a->path, (long long)a->shape[0], (long long)g->n_nodes);
-    }
-    return 0;
-}
-
-static int check_edges(const struct og_graph *g, struct og_err *err)
-{
-    for (int s = 0; s < OG__SPLITS; s++) {
-        const struct og_npy *a = &g->edges[s];
-        if (a->fd >= 0 && (!og__npy_is_integer(a->type) || a->ndim != 2 || a->shape[1] != 2))
-            return og__fail(err, -EINVAL, "one row an edge: src, dst",
-                            "%s: must be whole numbers [n,2]", a->path);
-    }
-    return 0;
-}
-
-/* Checks that each edge list has as many relations. */
-static int check_edge_relations(const struct og_graph *g, struct og_err *err)
-{
-    for (int s = 0; s < OG__SPLITS; s++) {
-        const struct og_npy *a = &g->edge_relations[s];
-        const struct og_npy *edges = &g->edges[s];
-        const int64_t n = edges->fd < 0 ? 0 : edges->shape[0];
-        if (a->fd < 0)
-            continue;
-        if (!og__npy_is_integer(a->type) || a->shape[1] != 1)
-            return og__fail(err, -EINVAL, again_hint, "%s: must be whole numbers, one an edge",
-                            a->path);
-        if (a->shape[0] != n || edges->fd < 0)
-            return disagree(a->path, "edges of its list", n, a->shape[0], err);
-    }
-    return 0;
-}
-
-static int check_negatives(const struct og_graph *g, struct og_err *err)
-{
-    for (enum og__split s = OG__VALID; s <= OG__TEST; s++) {
-        const struct og_npy *a = &g->negatives[s];
-        const int64_t n = g->edges[s].fd < 0 ? 0 : g->edges[s].shape[0];
-        const bool each = g->negatives_each[s];
-        if (a->fd < 0)
-            continue;
-        if (!og__npy_is_integer(a->type) || a->ndim != 2 || (!each && a->shape[1] != 2))
-            return og__fail(err, -EINVAL, again_hint, "%s: must be whole numbers [%s]", a->path,
-                            each ? "edges, k" : "m, 2");
-        if (each && a->shape[0] != n)
-            return disagree(a->path, "edges of its list", n, a->shape[0], err);
-    }
-    return 0;
-}
-
-static int check_edge_labels(const struct og_graph *g, struct og_err *err)
-{
-    for (int s = 0; s < OG__SPLITS; s++) {
-        const struct og_npy *a = &g->edge_labels[s];
-        const int64_t n = g->edges[s].fd < 0 ? 0 : g->edges[s].shape[0];
-        if (a->fd < 0)
-            continue;
-        if (!(og__npy_is_integer(a->type) && a->shape[1] == 1) && a->type != OG__NPY_F32)
-            return og__fail(err, -EINVAL, again_hint,
-                            "%s: must be whole numbers, one an edge, or float32", a->path);
-        if (a->shape[0] != n)
-            return disagree(a->path, "edges of its list", n, a->shape[0], err);
-    }
-    return 0;
-}
-
-static int check_rows_of_lists(const struct og_graph *g, struct og_err *err)
-{
-    const int64_t dim = og__edge_rows_dim(g);
-    for (int s = 0; s < OG__SPLITS; s++) {
-        const struct og_npy *a = &g->edge_rows[s];
-        const int64_t n = g->edges[s].fd < 0 ? 0 : g->edges[s].shape[0];
-        if (a->fd < 0)
-            continue;
-        if (a->type != OG__NPY_F32 || a->shape[1] != dim)
-            return og__fail(err, -EINVAL, again_hint, "%s: must be float32 [edges, %lld]", a->path,
-                            (long long)dim);
-        if (a->shape[0] != n)
-            return disagree(a->path, "edges of its list", n, a->shape[0], err);
-    }
-    return 0;
-}
-
-static int check_node_ids(const struct og_graph *g, struct og_err *err)
-{
-    const struct og_npy *a = &g->node_ids;
-    if (a->fd >= 0 && (a->type != OG__NPY_I64 || a->shape[1] != 1 || a->shape[0] != g->n_nodes))
-        return og__fail(err, -EINVAL, again_hint, "%s: must be int64, one a node", a->path);
+        return og__fail(err, -EINVAL, og__graph_again_hint, "%s: labels, but num_classes is 0",
+                        g->path);
     return 0;
 }
 
@@ -611,13 +498,7 @@ static int check_lists(struct og_graph *g, const struct og_meta *m, struct og_er
 {
     int rc;
     OG_TRY(check_labels(g, m, err));
-    OG_TRY(check_node_splits(g, err));
-    OG_TRY(check_edges(g, err));
-    OG_TRY(check_edge_relations(g, err));
-    OG_TRY(check_negatives(g, err));
-    OG_TRY(check_edge_labels(g, err));
-    OG_TRY(check_rows_of_lists(g, err));
-    OG_TRY(check_node_ids(g, err));
+    OG_TRY(og__graph_check_splits(g, err));
 out:
     return rc;
 }
@@ -639,7 +520,8 @@ static void blank(struct og_graph *g)
         own[i]->fd = -1;
     for (int s = 0; s < OG__SPLITS; s++) {
         g->split[s].fd = g->edges[s].fd = g->edge_relations[s].fd = g->negatives[s].fd = -1;
-        g->edge_labels[s].fd = g->times[s].fd = g->edge_rows[s].fd = -1;
+        for (int i = 0; i < OG__LISTED; i++)
+            g->listed[i][s].fd = -1;
     }
 }
 
@@ -782,9 +664,8 @@ static void each_array(struct og_graph *g, void (*fn)(struct og_npy *a, void *ar
         fn(&g->edges[s], arg);
         fn(&g->edge_relations[s], arg);
         fn(&g->negatives[s], arg);
-        fn(&g->edge_labels[s], arg);
-        fn(&g->times[s], arg);
-        fn(&g->edge_rows[s], arg);
+        for (int i = 0; i < OG__LISTED; i++)
+            fn(&g->listed[i][s], arg);
     }
     fn(&g->labels, arg);
     fn(&g->node_times, arg);

@@ -103,6 +103,15 @@ struct og_relation {
     struct og_group edges;    /* their features; dim 0: none */
 };
 
+/* Arrays with a row for each seed of a split, in the order of its list. */
+enum og__listed {
+    OG__EDGE_LIST_LABELS, /* of edges (edge_labels.h), */
+    OG__NODE_LIST_TIMES,  /* of nodes, int64, */
+    OG__EDGE_LIST_ROWS,   /* features of edges, float32, */
+    OG__EDGE_LIST_TIMES,  /* and their times, int64 */
+    OG__LISTED
+};
+
 struct og_graph {
     char *path, *name;
     bool has_types;  /* format 2; otherwise one group and one relation, without names */
@@ -119,11 +128,9 @@ struct og_graph {
     bool symmetric;  /* declared to hold every edge in both directions */
     struct og_npy labels, split[OG__SPLITS];
     struct og_npy node_times;        /* [n_nodes] int64 (times.h) */
-    struct og_npy times[OG__SPLITS]; /* of the seeds of a split, or of its edges; or absent */
     struct og_npy edges[OG__SPLITS]; /* for link prediction; held-out edges are not in the graph */
-    struct og_npy edge_relations[OG__SPLITS]; /* of these edges (typed_edges.h), or absent */
-    struct og_npy edge_labels[OG__SPLITS];    /* of these edges (edge_labels.h), or absent; */
-    struct og_npy edge_rows[OG__SPLITS];      /* and their features, likewise */
+    struct og_npy edge_relations[OG__SPLITS];     /* of these edges (typed_edges.h), or absent */
+    struct og_npy listed[OG__LISTED][OG__SPLITS]; /* of the seeds of a split, or absent */
     /* Given negatives of held-out edges, or absent. Each: [edges, k], k destinations for each edge;
      * else [m, 2], edges for all of them. */
     struct og_npy negatives[OG__SPLITS];
@@ -248,7 +255,12 @@ OG_MUST_CHECK int og__graph_negatives(const struct og_graph *g, enum og__split s
                                       int64_t *width, struct og_err *err);
 /* "valid_neg_edges" or, of negatives for each edge, "valid_neg_dst". */
 const char *og__negatives_name(enum og__split split, bool each);
-const char *og__times_name(enum og__split split); /* "train_times" */
+const char *og__listed_name(enum og__listed what, enum og__split split); /* "train_times" */
+/* Whether there is a row for each edge of a split's list, not for each node. */
+static inline bool og__is_of_edges(enum og__listed what)
+{
+    return what != OG__NODE_LIST_TIMES;
+}
 
 /* Loads the labels of `count` nodes in the order of ids, from the budget as "labels". They are
  * int32 [count] class, -1 = none; or float32 [count, C] for multi-label graphs and values. Refuses

@@ -212,19 +212,12 @@ int og__identify_arrays(struct og_graph *g, const struct og_meta *m, struct og_e
         OG_TRY(look_at(&g->negatives[s], buffer, &contents, err));
         id->contents = mix(id->contents, &contents, sizeof(contents));
     }
-    for (int s = 0; s < 2 * OG__SPLITS; s++) {
-        const struct og_npy *a = s < OG__SPLITS ? &g->edge_labels[s] : &g->times[s - OG__SPLITS];
+    for (int i = 0; i < OG__LISTED * OG__SPLITS; i++) {
+        const struct og_npy *a = &g->listed[i / OG__SPLITS][i % OG__SPLITS];
         uint64_t contents = 0;
         if (!og__npy_there(a))
             continue;
         OG_TRY(look_at(a, buffer, &contents, err));
-        id->contents = mix(id->contents, &contents, sizeof(contents));
-    }
-    for (int s = 0; s < OG__SPLITS; s++) {
-        uint64_t contents = 0;
-        if (!og__npy_there(&g->edge_rows[s]))
-            continue;
-        OG_TRY(look_at(&g->edge_rows[s], buffer, &contents, err));
         id->contents = mix(id->contents, &contents, sizeof(contents));
     }
     id->contents = mix_scales(id->contents, g->group);
@@ -309,12 +302,9 @@ int og__identify_parts(struct og_graph *g, const struct og_meta *m, struct og_er
     for (int s = 0; s < OG__SPLITS; s++) {
         if (g->edge_relations[s].fd >= 0)
             OG_TRY(mix_array(sum, &g->edge_relations[s], err));
-        if (g->edge_labels[s].fd >= 0)
-            OG_TRY(mix_array(sum, &g->edge_labels[s], err));
-        if (g->times[s].fd >= 0)
-            OG_TRY(mix_array(sum, &g->times[s], err));
-        if (g->edge_rows[s].fd >= 0)
-            OG_TRY(mix_array(sum, &g->edge_rows[s], err));
+        for (int i = 0; i < OG__LISTED; i++)
+            if (g->listed[i][s].fd >= 0)
+                OG_TRY(mix_array(sum, &g->listed[i][s], err));
     }
 out:
     return rc;

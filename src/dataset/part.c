@@ -99,12 +99,8 @@ static int copy_arrays(struct parter *p, struct og_err *err)
         look_at(p, og__array_of(p->ds, a), &row);
     for (enum og__split s = OG__VALID; s <= OG__TEST; s++)
         look_at(p, &p->ds->negatives[s], &row);
-    for (int s = 0; s < OG__SPLITS; s++) {
-        look_at(p, &p->ds->edge_labels[s], &row);
-        look_at(p, &p->ds->times[s], &row);
-    }
-    for (int s = 0; s < OG__SPLITS; s++)
-        look_at(p, &p->ds->edge_rows[s], &row);
+    for (int i = 0; i < OG__LISTED * OG__SPLITS; i++)
+        look_at(p, &p->ds->listed[i / OG__SPLITS][i % OG__SPLITS], &row);
     look_at(p, &p->ds->group->scales, &row);
     p->bytes = OG_MAX(row, (size_t)PIECE);
     p->buffer = malloc(p->bytes);
@@ -117,15 +113,10 @@ static int copy_arrays(struct parter *p, struct og_err *err)
         if (og__npy_there(&p->ds->negatives[s]))
             OG_TRY(copy_array(p, &p->ds->negatives[s],
                               og__negatives_name(s, p->ds->negatives_each[s]), false, err));
-    for (enum og__split s = OG__TRAIN; s < OG__SPLITS; s++) {
-        if (og__npy_there(&p->ds->edge_labels[s]))
-            OG_TRY(copy_array(p, &p->ds->edge_labels[s], og__edge_labels_name(s), false, err));
-        if (og__npy_there(&p->ds->times[s]))
-            OG_TRY(copy_array(p, &p->ds->times[s], og__times_name(s), false, err));
-    }
-    for (enum og__split s = OG__TRAIN; s < OG__SPLITS; s++)
-        if (og__npy_there(&p->ds->edge_rows[s]))
-            OG_TRY(copy_array(p, &p->ds->edge_rows[s], og__edge_rows_name(s), false, err));
+    for (enum og__listed i = 0; i < OG__LISTED; i++)
+        for (enum og__split s = OG__TRAIN; s < OG__SPLITS; s++)
+            if (og__npy_there(&p->ds->listed[i][s]))
+                OG_TRY(copy_array(p, &p->ds->listed[i][s], og__listed_name(i, s), false, err));
     if (og__npy_there(&p->ds->group->scales))
         OG_TRY(copy_array(p, &p->ds->group->scales, og__scales_array(p->ds, 0).text, false, err));
 out:

@@ -453,9 +453,9 @@ static void look_at_edge_label(struct verifier *v, long long row, long long x)
 
 static int verify_edge_labels(struct verifier *v, enum og__split s, struct og_err *err)
 {
-    const struct og_npy *a = &v->ds->edge_labels[s];
+    const struct og_npy *a = &v->ds->listed[OG__EDGE_LIST_LABELS][s];
     char name[32];
-    snprintf(name, sizeof(name), "%s.npy", og__edge_labels_name(s));
+    snprintf(name, sizeof(name), "%s.npy", og__listed_name(OG__EDGE_LIST_LABELS, s));
     return og__npy_is_integer(a->type) ? verify_integers(v, name, a, look_at_edge_label, err)
                                        : verify_numbers(v, name, a, LABELS, err);
 }
@@ -468,12 +468,18 @@ static int verify_times(struct verifier *v, const char *array, const struct og_n
     return verify_integers(v, file_of(v, name), a, look_at_time, err);
 }
 
+static int verify_listed_times(struct verifier *v, enum og__listed what, enum og__split s,
+                               struct og_err *err)
+{
+    return verify_times(v, og__listed_name(what, s), &v->ds->listed[what][s], err);
+}
+
 static int verify_edge_rows(struct verifier *v, enum og__split s, struct og_err *err)
 {
     char name[32];
-    snprintf(name, sizeof(name), "%s.npy", og__edge_rows_name(s));
+    snprintf(name, sizeof(name), "%s.npy", og__listed_name(OG__EDGE_LIST_ROWS, s));
     v->of_type = OG_F32;
-    return verify_numbers(v, name, &v->ds->edge_rows[s], FEATURES, err);
+    return verify_numbers(v, name, &v->ds->listed[OG__EDGE_LIST_ROWS][s], FEATURES, err);
 }
 
 /* Labels and lists, by ids of all nodes. */
@@ -485,8 +491,10 @@ static int verify_nodes(struct verifier *v, struct og_err *err)
     for (v->split = 0; v->split < OG__SPLITS; v->split++)
         OG_TRY(verify_integers(v, splits[v->split], &v->ds->split[v->split], look_at_node, err));
     OG_TRY(verify_times(v, "node_times", &v->ds->node_times, err));
-    for (enum og__split s = OG__TRAIN; s < OG__SPLITS; s++)
-        OG_TRY(verify_times(v, og__times_name(s), &v->ds->times[s], err));
+    for (enum og__split s = OG__TRAIN; s < OG__SPLITS; s++) {
+        OG_TRY(verify_listed_times(v, OG__NODE_LIST_TIMES, s, err));
+        OG_TRY(verify_listed_times(v, OG__EDGE_LIST_TIMES, s, err));
+    }
     for (int i = 0; i < OG__SPLITS; i++) {
         const struct og_npy ends = og__npy_flat(&v->ds->edges[i]);
         OG_TRY(verify_integers(v, og__edge_files[i], &ends, look_at_end, err));

@@ -4,7 +4,6 @@
 #include "dataset/meta.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char part[] = "batches";
@@ -60,8 +59,13 @@ uint32_t og__pairs_most_seeds(const struct og_pair_rule *rule, uint32_t edges)
     uint64_t evaluation = edges * (4 + most_given_seeds(rule)) + rank_negatives_drawn(rule);
     uint64_t alone = 2 + (uint64_t)rule->negatives; /* one edge draws from all nodes */
     uint64_t most = OG_MAX(OG_MAX(training, evaluation), alone);
-    return rule->trees ? edges + sources_of(rule, edges)
-                       : (uint32_t)OG_MIN(most, (uint64_t)rule->n_nodes);
+    if (rule->planted)
+        return edges + sources_of(rule, edges);
+    if (rule->trees) {
+        evaluation += edges * (uint64_t)rule->rank_negatives * (rule->of ? 2 : 1);
+        return (uint32_t)OG_MIN(OG_MAX(most, evaluation), (uint64_t)INT32_MAX);
+    }
+    return (uint32_t)OG_MIN(most, (uint64_t)rule->n_nodes);
 }
 
 uint64_t og__pairs_most(const struct og_pair_rule *rule, uint32_t edges, bool training)
@@ -74,7 +78,8 @@ static struct og_pair_sizes sizes_for(const struct og_pair_rule *rule, uint32_t 
     struct og_pair_sizes size = {.seeds = og__pairs_most_seeds(rule, edges),
                                  .banned = 2 * (size_t)edges};
     size.pairs = OG_MAX(og__pairs_most(rule, edges, true), og__pairs_most(rule, edges, false));
-    size.table = og__id_table_size(size.seeds);
+    size.table = rule->trees ? 0 : og__id_table_size(size.seeds);
+    size.trees = rule->trees ? og__id_table_size(size.seeds) : 0;
     size.relations = rule->of ? size.pairs : 0;
     size.drawn = rule->of ? rank_negatives_drawn(rule) : 0;
     return size;
@@ -85,14 +90,19 @@ size_t og__pairs_bytes(const struct og_pair_rule *rule, uint32_t edges)
     struct og_pair_sizes size = sizes_for(rule, edges);
     return 2 * size.pairs * sizeof(uint32_t) + size.seeds * sizeof(uint32_t) +
            size.table * sizeof(struct og_id_place) + size.banned * sizeof(uint64_t) +
-           (size.relations + size.drawn) * sizeof(uint32_t);
+           (size.relations + size.drawn + size.trees) * sizeof(uint32_t) +
+           (rule->trees ? size.seeds * sizeof(int64_t) : 0);
 }
 
 int og__pairs_open(struct og_pairs *p, const struct og_pair_rule *rule, uint32_t edges,
                    struct og_budget *b, struct og_err *err)
 {
     struct og_pair_sizes size = sizes_for(rule, edges);
-    *p = (struct og_pairs){.budget = b, .keeps = rule->keeps, .trees = rule->trees};
+    *p = (struct og_pairs){.budget = b,
+                           .keeps = rule->keeps,
+                           .trees = rule->trees,
+                           .planted = rule->planted,
+                           .timed = rule->timed};
     if (size.pairs > INT32_MAX) /* they are numbered in 32 bits, twice */
         return og__fail(err, -EOVERFLOW, "use a smaller --batch, --negatives or --eval-negatives",
                         "a batch of %u edges with %zu pairs", edges, size.pairs);
@@ -107,7 +117,11 @@ int og__pairs_open(struct og_pairs *p, const struct og_pair_rule *rule, uint32_t
     }
     if (!p->a || !p->b || !p->seeds || !p->banned || (rule->of && (!p->relation || !p->drawn)))
         return -ENOMEM;
-    return og__id_table_open(&p->table, size.table, sizeof(struct og_id_place), b, part, err);
+    if (!rule->trees)
+        return og__id_table_open(&p->table, size.table, sizeof(struct og_id_place), b, part, err);
+    p->time = og__alloc(b, size.seeds * sizeof(*p->time), part, err);
+    p->tree = og__alloc(b, size.trees * sizeof(*p->tree), part, err);
+    return p->time && p->tree ? 0 : -ENOMEM;
 }
 
 void og__pairs_close(struct og_pairs *p)
@@ -119,14 +133,51 @@ void og__pairs_close(struct og_pairs *p)
     og__release(p->budget, p->banned, p->size.banned * sizeof(*p->banned), part);
     og__release(p->budget, p->relation, p->size.relations * sizeof(*p->relation), part);
     og__release(p->budget, p->drawn, p->size.drawn * sizeof(*p->drawn), part);
+    og__release(p->budget, p->time, p->size.seeds * sizeof(*p->time), part);
+    og__release(p->budget, p->tree, p->size.trees * sizeof(*p->tree), part);
     *p = (struct og_pairs){0};
 }
 
 /* ---- node -> position ---- */
 
+/* What is before a time. */
+static int64_t before(int64_t time)
+{
+    return time > INT64_MIN ? time - 1 : time;
+}
+
+static int64_t time_of(const struct og_pairs *p, uint32_t i)
+{
+    return p->times ? p->times[p->place[i]] : INT64_MAX;
+}
+
+/* The pairs that follow are of edge i. */
+static void turn_to(struct og_pairs *p, uint32_t i)
+{
+    p->now = time_of(p, i);
+}
+
+/* The position of a node's tree at the time of the edge; n_seeds if it is new. */
+static uint32_t tree_of(struct og_pairs *p, uint32_t node)
+{
+    const int64_t time = before(p->now);
+    const uint64_t key = ((uint64_t)time * 0x9E3779B97F4A7C15u ^ node) * 0xFF51AFD7ED558CCDu;
+    size_t i = (size_t)(key >> 32) & (p->size.trees - 1);
+    for (; p->tree[i] != OG__NO_ID; i = (i + 1) & (p->size.trees - 1))
+        if (p->seeds[p->tree[i]] == node && p->time[p->tree[i]] == time)
+            return p->tree[i];
+    p->tree[i] = p->n_seeds;
+    p->time[p->n_seeds] = time;
+    return p->n_seeds;
+}
+
 static uint32_t position_of(struct og_pairs *p, uint32_t node)
 {
-    uint32_t position = p->trees ? p->n_seeds : og__id_place(&p->table, node, p->n_seeds);
+    uint32_t position = p->n_seeds;
+    if (p->trees)
+        position = tree_of(p, node);
+    else if (!p->planted)
+        position = og__id_place(&p->table, node, p->n_seeds);
     p->seeds[position] = node;
     p->n_seeds += position == p->n_seeds;
     return position;
@@ -168,36 +219,53 @@ static uint32_t type_of_end(const struct og_pair_rule *rule, uint32_t relation, 
 /* The nodes of a type; of a homogeneous graph, all. */
 struct nodes {
     uint32_t first, n;
+    const struct og_timed *by_time; /* [n] those that are there; NULL: first, first + 1, ... */
 };
 
 static struct nodes of_type(const struct og_pair_rule *rule, uint32_t type)
 {
     const uint32_t first = og__first_id(rule->of->types, type);
-    return (struct nodes){first, rule->of->types->type[type].end - first};
+    return (struct nodes){.first = first, .n = rule->of->types->type[type].end - first};
 }
 
 static struct nodes of_end(const struct og_pair_rule *rule, uint32_t relation, enum end end)
 {
     return rule->of ? of_type(rule, type_of_end(rule, relation, end))
-                    : (struct nodes){0, rule->n_nodes};
+                    : (struct nodes){.n = rule->n_nodes};
+}
+
+/* Those that are there at a time; the earliest if none is. */
+static struct nodes at_time(const struct og_pair_rule *rule, struct nodes of, int64_t time)
+{
+    if (!rule->arrivals)
+        return of;
+    of.by_time = rule->arrivals->node + of.first;
+    of.n = OG_MAX(og__arrived(rule->arrivals, of.first, of.n, time), 1u);
+    return of;
+}
+
+static uint32_t nth_node(struct nodes of, uint32_t i)
+{
+    return of.by_time ? of.by_time[i].place : of.first + i;
 }
 
 static uint32_t draw_node(struct nodes from, struct og_rng *rng)
 {
-    return from.first + og__rng_below(rng, from.n);
+    return nth_node(from, og__rng_below(rng, from.n));
 }
 
 /* Draws the replacement of an end of edge i, a node of its type. It is from the batch's other edges
- * if the rule says so and one is found. */
+ * if the rule says so and one is found that is not later. */
 static uint32_t draw_end(const struct og_pairs *p, const struct og_pair_rule *rule, uint32_t i,
                          enum end end, struct og_rng *rng)
 {
-    const struct nodes from = of_end(rule, relation_of(p, i), end);
+    const struct nodes all = of_end(rule, relation_of(p, i), end);
+    const struct nodes from = at_time(rule, all, p->now);
     const uint32_t *ends = end == SOURCE ? p->a : p->b;
     for (int n = 0; rule->in_batch && p->n_edges > 1 && n < TRIES; n++) {
         const uint32_t other = og__rng_below(rng, p->n_edges - 1);
-        const uint32_t node = p->seeds[ends[other + (other >= i)]];
-        if (node >= from.first && node - from.first < from.n)
+        const uint32_t j = other + (other >= i), node = p->seeds[ends[j]];
+        if (node >= all.first && node - all.first < all.n && time_of(p, j) <= p->now)
             return node;
     }
     return draw_node(from, rng);
@@ -223,8 +291,8 @@ static void add_stranger(struct og_pairs *p, const struct og_pair_rule *rule, ui
                          const struct og_pair_key *key)
 {
     const uint32_t r = relation_of(p, i);
-    const struct nodes sources = of_end(rule, r, SOURCE);
-    const struct nodes destinations = of_end(rule, r, DESTINATION);
+    const struct nodes sources = at_time(rule, of_end(rule, r, SOURCE), p->now);
+    const struct nodes destinations = at_time(rule, of_end(rule, r, DESTINATION), p->now);
     struct og_rng rng;
     key_rng(&rng, rule, key, ENDS, i);
     const uint32_t a = draw_node(sources, &rng);
@@ -236,17 +304,26 @@ static void add_stranger(struct og_pairs *p, const struct og_pair_rule *rule, ui
 
 /* ---- ranking negatives ---- */
 
-/* Adds the ranking negatives, drawn once for the batch. Negative r of edge i is pair 2 n_edges + i
- * n_rank_negatives + r. */
+static uint32_t draw_rank_negative(struct og_pairs *p, const struct og_pair_rule *rule, uint32_t i,
+                                   uint32_t r, const struct og_pair_key *key)
+{
+    struct og_rng rng;
+    turn_to(p, i);
+    key_rng(&rng, rule, key, RANK_NEGATIVES, r);
+    return position_of(p, draw_node(at_time(rule, of_end(rule, 0, DESTINATION), p->now), &rng));
+}
+
+/* Adds the ranking negatives, drawn once for the batch. With trees each edge has one of the same
+ * draw at its own time. Negative r of edge i is pair 2 n_edges + i n_rank_negatives + r. */
 static void add_rank_negatives(struct og_pairs *p, const struct og_pair_rule *rule,
                                const struct og_pair_key *key)
 {
     p->n_rank_negatives = rule->rank_negatives;
     for (uint32_t r = 0; r < rule->rank_negatives; r++) {
-        struct og_rng rng;
-        key_rng(&rng, rule, key, RANK_NEGATIVES, r);
-        uint32_t at = position_of(p, draw_node(of_end(rule, 0, DESTINATION), &rng));
+        uint32_t at = 0;
         for (uint32_t i = 0; i < p->n_edges; i++) {
+            if (i == 0 || p->trees)
+                at = draw_rank_negative(p, rule, i, r, key);
             size_t pair = 2 * (size_t)p->n_edges + (size_t)i * rule->rank_negatives + r;
             p->a[pair] = p->a[i];
             p->b[pair] = at;
@@ -261,13 +338,15 @@ enum { NOBODY = UINT32_MAX };
 static void draw_rank_negatives(struct og_pairs *p, const struct og_pair_rule *rule,
                                 const struct og_pair_key *key, uint32_t type)
 {
-    const struct nodes of = of_type(rule, type);
+    const struct nodes of = at_time(rule, of_type(rule, type), p->now);
     uint32_t *out = p->drawn + type * (size_t)rule->rank_negatives;
     for (uint32_t r = 0; r < rule->rank_negatives; r++) {
         struct og_rng rng;
         key_rng(&rng, rule, key, RANK_NEGATIVES, r);
-        const uint32_t node = rule->rank_negatives < of.n ? draw_node(of, &rng) : of.first + r;
-        out[r] = rule->rank_negatives < of.n || r < of.n ? position_of(p, node) : NOBODY;
+        const bool some = rule->rank_negatives < of.n;
+        out[r] = NOBODY;
+        if (some || r < of.n)
+            out[r] = position_of(p, some ? draw_node(of, &rng) : nth_node(of, r));
     }
 }
 
@@ -280,8 +359,14 @@ static bool is_edge(const struct og_pairs *p, const struct og_pair_rule *rule, u
                          : og__triples_has(rule->of, a, p->relation[i], node);
 }
 
-static void rank_end(struct og_pairs *p, const struct og_pair_rule *rule, uint32_t i, enum end end)
+/* With trees the draws are made again, at the edge's time. */
+static void rank_end(struct og_pairs *p, const struct og_pair_rule *rule, uint32_t i, enum end end,
+                     const struct og_pair_key *key)
 {
+    if (p->trees) {
+        turn_to(p, i);
+        draw_rank_negatives(p, rule, key, type_of_end(rule, p->relation[i], end));
+    }
     const uint32_t kept = end == SOURCE ? p->b[i] : p->a[i];
     const uint32_t own = end == SOURCE ? p->a[i] : p->b[i];
     const uint32_t *drawn =
@@ -303,13 +388,13 @@ static void add_rank_negatives_of_types(struct og_pairs *p, const struct og_pair
     for (uint32_t i = 0; i < p->n_edges; i++)
         for (enum end end = SOURCE; end <= DESTINATION; end++)
             requested[type_of_end(rule, p->relation[i], end)] = true;
-    for (uint32_t t = 0; t < rule->of->types->n_types; t++)
+    for (uint32_t t = 0; t < rule->of->types->n_types && !p->trees; t++)
         if (requested[t])
             draw_rank_negatives(p, rule, key, t);
     for (uint32_t i = 0; i < p->n_edges; i++)
-        rank_end(p, rule, i, DESTINATION);
+        rank_end(p, rule, i, DESTINATION, key);
     for (uint32_t i = 0; i < p->n_edges; i++)
-        rank_end(p, rule, i, SOURCE);
+        rank_end(p, rule, i, SOURCE, key);
 }
 
 /* ---- given negatives ---- */
@@ -320,6 +405,7 @@ static void add_given_pairs(struct og_pairs *p, const struct og_given_negatives 
     const uint32_t before = p->n;
     for (uint32_t i = 0; i < p->n_edges; i++) {
         const uint64_t end = g->n * (place[i] + 1) / g->n_edges;
+        turn_to(p, i);
         for (uint64_t k = g->n * place[i] / g->n_edges; k < end; k++)
             add_pair(p, g->ids[2 * k], relation_of(p, i), g->ids[2 * k + 1]);
     }
@@ -331,13 +417,15 @@ static void add_given_destinations(struct og_pairs *p, const struct og_given_neg
 {
     p->n_rank_negatives = g->each;
     p->ranks_given = true;
-    for (uint32_t i = 0; i < p->n_edges; i++)
+    for (uint32_t i = 0; i < p->n_edges; i++) {
+        turn_to(p, i);
         for (uint32_t k = 0; k < g->each; k++) {
             if (p->relation)
                 p->relation[p->n] = p->relation[i];
             p->a[p->n] = p->a[i];
             p->b[p->n++] = position_of(p, g->ids[place[i] * g->each + k]);
         }
+    }
 }
 
 static void add_ranked(struct og_pairs *p, const struct og_pair_rule *rule, const uint64_t *place,
@@ -376,181 +464,25 @@ void og__pairs_make(struct og_pairs *p, const struct og_pair_rule *rule, const u
     p->n_edges = n_edges;
     p->both_ends = p->ranks_given = false;
     p->held_out = !key->training;
-    og__id_table_clear(&p->table, sizeof(struct og_id_place));
-    if (rule->trees) {
+    p->times = key->times;
+    p->place = place;
+    if (rule->trees)
+        memset(p->tree, 0xff, p->size.trees * sizeof(*p->tree));
+    else
+        og__id_table_clear(&p->table, sizeof(struct og_id_place));
+    if (rule->planted) {
         plant_pairs(p, rule, ends, place, relation);
         return;
     }
-    for (uint32_t i = 0; i < n_edges; i++)
+    for (uint32_t i = 0; i < n_edges; i++) {
+        turn_to(p, i);
         add_pair(p, ends[2 * place[i]], relation ? relation[place[i]] : 0, ends[2 * place[i] + 1]);
-    for (uint32_t i = 0; i < n_edges && !rule->labelled; i++)
+    }
+    for (uint32_t i = 0; i < n_edges && !rule->labelled; i++) {
+        turn_to(p, i);
         (key->training ? add_negatives : add_stranger)(p, rule, i, key);
+    }
     p->n_negatives = p->n - n_edges;
     if (!key->training && !rule->labelled)
         add_ranked(p, rule, place, key);
-}
-
-/* ---- pairs of the batch are not in its blocks ---- */
-
-static int compare_u64(const void *x, const void *y)
-{
-    uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
-    return (a > b) - (a < b);
-}
-
-static size_t list_banned(struct og_pairs *p)
-{
-    size_t n = 0;
-    for (uint32_t i = 0; i < p->n_edges; i++) {
-        p->banned[n++] = (uint64_t)p->b[i] << 32 | p->a[i];
-        p->banned[n++] = (uint64_t)p->a[i] << 32 | p->b[i];
-    }
-    qsort(p->banned, n, sizeof(*p->banned), compare_u64);
-    return n;
-}
-
-/* Bits of what is banned: what has none is not, and few others have one. */
-enum { FILTER_BITS = 1 << 16 };
-struct filter {
-    uint64_t bits[FILTER_BITS / 64];
-};
-
-static uint32_t bit_of(uint64_t edge)
-{
-    return (uint32_t)(edge * 0x9E3779B97F4A7C15u >> 48) % FILTER_BITS;
-}
-
-static void fill_filter(struct filter *f, const uint64_t *banned, size_t n)
-{
-    memset(f, 0, sizeof(*f));
-    for (size_t i = 0; i < n; i++)
-        f->bits[bit_of(banned[i]) / 64] |= (uint64_t)1 << bit_of(banned[i]) % 64;
-}
-
-static bool may_be_banned(const struct filter *f, uint64_t edge)
-{
-    return f->bits[bit_of(edge) / 64] >> bit_of(edge) % 64 & 1;
-}
-
-static bool is_banned(const uint64_t *banned, size_t n, uint64_t edge)
-{
-    while (n > 0) {
-        size_t half = n / 2;
-        if (banned[half] == edge)
-            return true;
-        if (banned[half] < edge) {
-            banned += half + 1;
-            n -= half + 1;
-        } else {
-            n = half;
-        }
-    }
-    return false;
-}
-
-static void move_edges(struct og_block *b, uint64_t to, uint64_t from, uint64_t n)
-{
-    if (to == from || n == 0)
-        return;
-    memmove(b->src + to, b->src + from, n * sizeof(*b->src));
-    if (b->weight)
-        memmove((float *)b->weight + to, b->weight + from, n * sizeof(*b->weight));
-    if (b->edge)
-        memmove(b->edge + to, b->edge + from, n * sizeof(*b->edge));
-}
-
-/* Lists of the seeds are thinned in place; all that follows moves up. */
-static void thin_block(const struct og_pairs *p, size_t n_banned, struct og_block *b)
-{
-    uint64_t to = 0;
-    uint32_t begin = 0, v = 0;
-    size_t at = 0;
-    for (; v < OG_MIN(b->n_dst, p->n_seeds); v++) {
-        uint32_t end = b->indptr[v + 1];
-        size_t next = at;
-        while (next < n_banned && p->banned[next] >> 32 == v)
-            next++;
-        b->indptr[v] = (uint32_t)to;
-        for (uint32_t e = begin; e < end; e++) {
-            if (is_banned(p->banned + at, next - at, (uint64_t)v << 32 | b->src[e]))
-                continue;
-            move_edges(b, to, e, 1);
-            to++;
-        }
-        begin = end;
-        at = next;
-    }
-    move_edges(b, to, begin, b->n_edges - begin);
-    for (; v <= b->n_dst; v++)
-        b->indptr[v] -= (uint32_t)(begin - to);
-    b->n_edges -= begin - to;
-}
-
-/* Edges that stay, of which a run is moved at once. */
-struct kept_edges {
-    uint64_t to, from, n; /* the range, and its destination */
-};
-
-static void end_run(struct og_block *b, struct kept_edges *k, uint64_t next)
-{
-    move_edges(b, k->to, k->from, k->n);
-    k->to += k->n;
-    k->from = next;
-    k->n = 0;
-}
-
-static void keep_list(const struct og_pairs *p, const struct filter *f, size_t n_banned,
-                      struct og_block *b, uint32_t v, uint32_t begin, uint32_t end,
-                      struct kept_edges *k)
-{
-    if (v >= p->n_seeds) {
-        k->n += end - begin;
-        return;
-    }
-    for (uint32_t e = begin; e < end; e++) {
-        const uint64_t edge = (uint64_t)v << 32 | b->src[e];
-        if (may_be_banned(f, edge) && is_banned(p->banned, n_banned, edge))
-            end_run(b, k, e + (uint64_t)1);
-        else
-            k->n++;
-    }
-}
-
-/* Removes edges from lists of seeds in a heterogeneous block, which omits empty lists. */
-static void thin_lists(const struct og_pairs *p, size_t n_banned, struct og_block *b)
-{
-    struct kept_edges k = {.from = b->indptr[0]};
-    struct filter filter;
-    uint32_t lists = 0, begin = b->indptr[0], list = 0;
-    fill_filter(&filter, p->banned, n_banned);
-    for (uint32_t r = 0; r < b->n_relations; r++) {
-        const uint32_t end_list = b->relation[r + 1];
-        b->relation[r] = lists;
-        for (; list < end_list; list++) {
-            const uint32_t v = b->dst[list], end = b->indptr[list + 1];
-            const uint64_t first = k.to + k.n;
-            keep_list(p, &filter, n_banned, b, v, begin, end, &k);
-            begin = end;
-            if (k.to + k.n == first)
-                continue;
-            b->dst[lists] = v;
-            b->indptr[lists++] = (uint32_t)first;
-        }
-    }
-    end_run(b, &k, begin);
-    b->relation[b->n_relations] = b->n_lists = lists;
-    b->indptr[lists] = (uint32_t)k.to;
-    b->n_edges = k.to;
-}
-
-void og__pairs_exclude(struct og_pairs *p, struct og_batch *batch)
-{
-    size_t n = list_banned(p);
-    struct og_block *last = &batch->hop[batch->n_hops - 1];
-    const bool nested =
-        batch->hop[0].indptr == last->indptr; /* then all are thinned with the last */
-    for (struct og_block *b = nested ? last : batch->hop; b <= last; b++)
-        (b->relation ? thin_lists : thin_block)(p, n, b);
-    for (struct og_block *b = batch->hop; nested && b < last; b++)
-        b->n_edges = b->indptr[b->n_dst];
 }

@@ -32,12 +32,17 @@
  *
  *   pair   | edges | negatives | given |
  *
+ * Edges with times have trees (trees.h). A seed is a node and a time: all pairs of an edge see what
+ * was there before the edge. So the same node at the same time is one seed, and its draws are those
+ * of each.
+ *
  * All is a pure function of (rule, edges, split, epoch, batch). */
 #ifndef OG_SAMPLE_PAIRS_H
 #define OG_SAMPLE_PAIRS_H
 
 #include "base/id_table.h"
 #include "base/memory.h"
+#include "sample/arrivals.h"
 #include "sample/batch.h"
 #include "sample/triples.h"
 
@@ -51,12 +56,15 @@ struct og_given_negatives {
 struct og_pair_rule {
     uint64_t seed; /* of the run */
     uint32_t n_nodes;
-    bool symmetric; /* an edge has no direction */
-    bool in_batch;  /* training negatives use the batch's own nodes */
-    bool keeps;     /* blocks keep the edges of their batch */
-    bool labelled;  /* edges have labels, and no negatives */
-    bool trees;     /* each end is a seed of its own: first all sources, then all destinations */
-    /* With trees: edges that repeat the source of another. The first m = n / (1 + source_repeats)
+    bool symmetric;                     /* an edge has no direction */
+    bool in_batch;                      /* training negatives use the batch's own nodes */
+    bool keeps;                         /* blocks keep the edges of their batch */
+    bool labelled;                      /* edges have labels, and no negatives */
+    bool trees;                         /* seeds are distinct nodes and times, each with a tree */
+    const bool *timed;                  /* with trees, [n_relations] edges have times; or NULL */
+    const struct og_arrivals *arrivals; /* negatives are there at their edge's time; NULL: any */
+    bool planted; /* each end is a seed of its own: first all sources, then all destinations */
+    /* Planted edges that repeat the source of another. The first m = n / (1 + source_repeats)
      * of n edges have sources of their own. Edge i has that of edge i % m, and its tree. */
     uint32_t source_repeats;
     uint32_t negatives;          /* an edge, in training */
@@ -67,25 +75,31 @@ struct og_pair_rule {
 
 struct og_pairs {
     uint32_t n_edges, n_negatives, n_rank_negatives, n_given,
-        n;               /* n_negatives and n_given in all, n_rank_negatives an edge */
-    uint32_t *a, *b;     /* [n] positions among the seeds: a -> b */
-    uint32_t *relation;  /* [n] of several relations; NULL: there is one */
-    bool both_ends;      /* are ranked: n_rank_negatives each */
-    bool ranks_given;    /* ranking negatives are given: each counts */
-    bool held_out;       /* edges of evaluation */
-    const void *targets; /* of labelled edges, in the form of their task; NULL: none */
-    const float *own;    /* and their features, a row each; NULL: none */
-    bool keeps, trees;   /* the rule's */
-    uint32_t n_sources;  /* with trees: seeds that are sources; the others are destinations */
-    uint32_t *seeds;     /* [n_seeds] distinct, in the order met */
+        n;                      /* n_negatives and n_given in all, n_rank_negatives an edge */
+    uint32_t *a, *b;            /* [n] positions among the seeds: a -> b */
+    uint32_t *relation;         /* [n] of several relations; NULL: there is one */
+    bool both_ends;             /* are ranked: n_rank_negatives each */
+    bool ranks_given;           /* ranking negatives are given: each counts */
+    bool held_out;              /* edges of evaluation */
+    const void *targets;        /* of labelled edges, in the form of their task; NULL: none */
+    const float *own;           /* and their features, a row each; NULL: none */
+    bool keeps, trees, planted; /* the rule's */
+    const bool *timed;
+    int64_t *time; /* [n_seeds] of trees: no edge is later */
+    int64_t now;   /* of the edge whose pairs are made, by: */
+    const int64_t *times;
+    const uint64_t *place;
+    uint32_t n_sources; /* if planted: seeds that are sources; the others are destinations */
+    uint32_t *seeds;    /* [n_seeds] distinct, in the order met */
     uint32_t n_seeds;
     /* memory, for batches up to `most` edges */
     struct og_budget *budget;
     struct og_pair_sizes {
-        size_t pairs, seeds, table, banned, relations, drawn;
+        size_t pairs, seeds, table, banned, relations, drawn, trees;
     } size;
     uint32_t *drawn; /* [types][rank_negatives] with several relations: positions, by type */
     struct og_id_table table; /* of og_id_place: node -> position */
+    uint32_t *tree;           /* [size.trees] the same of node and time; OG__NO_ID: free */
     uint64_t *banned;         /* dst << 32 | src, ascending: edges to remove from blocks */
 };
 
@@ -93,6 +107,7 @@ struct og_pairs {
 struct og_pair_key {
     bool training;
     uint32_t split, epoch, batch;
+    const int64_t *times; /* of the split's edges, for trees; NULL: they see all */
 };
 
 /* Memory ("batches") for batches of up to `edges` edges; and its size. -EOVERFLOW for 2^31

@@ -17,7 +17,8 @@ static bool drops(const struct og_seed_source *source)
 /* What times of a batch's seeds take. */
 static size_t times_bytes(const struct og_seed_source *source)
 {
-    return source->trees ? og__seeds_most(source) * sizeof(int64_t) : 0;
+    const bool its_own = source->edges && source->rule.trees; /* pairs have them */
+    return source->trees && !its_own ? og__seeds_most(source) * sizeof(int64_t) : 0;
 }
 
 size_t og__seeds_bytes(const struct og_seed_source *source)
@@ -50,7 +51,7 @@ int og__seeds_open(struct og_seeds *s, const struct og_seed_source *source, stru
     s->place = og__alloc(b, batch * sizeof(*s->place), part, err);
     if (!s->place)
         return -ENOMEM;
-    if (source->trees && !(s->own_time = og__alloc(b, times_bytes(source), part, err)))
+    if (s->time_bytes > 0 && !(s->own_time = og__alloc(b, times_bytes(source), part, err)))
         return -ENOMEM;
     if (source->edges)
         return og__pairs_open(&s->pairs, &source->rule, batch, b, err);
@@ -113,12 +114,16 @@ void og__seeds_take(struct og_seeds *s, const struct og_seed_source *source,
     else
         og__schedule_places(source->schedule, descriptor, s->place);
     if (source->edges) {
+        const int64_t *times = source->times[descriptor->split];
         struct og_pair_key key = {descriptor->split == OG__TRAIN, (uint32_t)descriptor->split,
-                                  descriptor->drawn_epoch, descriptor->drawn_batch};
+                                  descriptor->drawn_epoch, descriptor->drawn_batch, times};
         og__pairs_make(&s->pairs, &source->rule, split, s->place, descriptor->n_seeds, &key);
         s->node = s->pairs.seeds;
         s->n = s->pairs.n_seeds;
-        take_times(s, source->times[descriptor->split], s->pairs.n_sources);
+        if (source->rule.trees)
+            s->time = times ? s->pairs.time : NULL;
+        else
+            take_times(s, times, s->pairs.n_sources);
         return;
     }
     for (uint32_t i = 0; i < descriptor->n_seeds; i++)
@@ -130,7 +135,7 @@ void og__seeds_take(struct og_seeds *s, const struct og_seed_source *source,
         drop_repeats(s, descriptor->n_seeds);
 }
 
-/* Held-out edges are not in the graph. */
+/* Held-out edges are not in the graph, or later than what is sampled. */
 void og__seeds_exclude(struct og_seeds *s, const struct og_descriptor *descriptor,
                        struct og_batch *batch)
 {

@@ -19,7 +19,7 @@ struct og_seed_source {
     /* Seeds begin disjoint trees, several of them at the same node too. `times`: one for each of
      * the split; NULL: those of the nodes. */
     bool trees;
-    const int64_t *times[OG__SPLITS];
+    const int64_t *times[OG__SPLITS]; /* of edges: pairs see what was before */
 };
 
 /* The seeds of one batch; memory ("batches") for any. */

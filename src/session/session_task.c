@@ -55,7 +55,7 @@ int og__session_resolve_task(struct og_session *s, struct og_err *err)
     int rc = 0;
     if (s->config.want & OG__WANT_EVERY) /* the checkpoint's, which no labels are read for */
         return 0;
-    if (judges_edges(s) || (of_labelled(s) && ds->edge_labels[OG__TRAIN].fd >= 0))
+    if (judges_edges(s) || (of_labelled(s) && ds->listed[OG__EDGE_LIST_LABELS][OG__TRAIN].fd >= 0))
         OG_TRY(og__graph_adopt_edge_labels(ds, opt->task == OG_TASK_EDGE_REGRESSION, err));
     opt->task = og__task_by_labels(opt->task, ds->regression);
     const bool judges = s->config.want & OG__WANT_MODEL && !(s->config.want & OG__WANT_TRAINING);
@@ -94,6 +94,13 @@ static int make_folder(struct og_session *s, const char *where, struct og_err *e
     return og__scratch_open(&s->held_out, OG__ONE_PLACE(where), err);
 }
 
+/* The lists are the dataset's own, which has some. */
+static bool holds_own(const struct og_session *s, bool has)
+{
+    const char *split = s->config.opt.edge_split;
+    return has && (!split || strcmp(split, OG__OWN_EDGES) == 0);
+}
+
 /* Whose lists of edges: from here on the option says it, and so do checkpoints. */
 static int resolve_edges(struct og_session *s, struct og_err *err)
 {
@@ -103,6 +110,11 @@ static int resolve_edges(struct og_session *s, struct og_err *err)
         free(s->config.opt.edge_split);
         s->config.opt.edge_split = NULL;
     }
+    if (s->config.opt.time != OG_TIMES_OFF && !of_labelled(s) && !holds_own(s, has))
+        return og__fail(err, -ENOTSUP,
+                        "import the graph with train_edges.npy, valid_edges.npy and "
+                        "test_edges.npy, and leave out --edge-split",
+                        "--time: no edges are held out by chance; lists of edges are needed");
     if (!s->config.opt.edge_split)
         s->config.opt.edge_split = strdup(has || of_labelled(s) ? OG__OWN_EDGES : "85/5/10");
     if (!s->config.opt.edge_split)
@@ -293,13 +305,13 @@ static int load_labelled(struct og_session *s, enum og__split which, struct og_e
         OG_TRY(og__graph_edge_rows(s->workload.graph, which, only, split->n, s->budget, &split->own,
                                    err));
     if (sees && split->n > 0 && !split->own && og__edge_rows_dim(s->workload.graph) > 0)
-        OG_TRY(refuse_rowless(s, which, og__edge_rows_name(which), err));
+        OG_TRY(refuse_rowless(s, which, og__listed_name(OG__EDGE_LIST_ROWS, which), err));
     if (!reads_edge_labels(s, which))
         return 0;
     rc = og__graph_edge_labels(s->workload.graph, which, only, split->n, s->budget, &split->labels,
                                err);
     if (rc == 0 && split->n > 0 && !split->labels)
-        rc = refuse_rowless(s, which, og__edge_labels_name(which), err);
+        rc = refuse_rowless(s, which, og__listed_name(OG__EDGE_LIST_LABELS, which), err);
 out:
     return rc;
 }

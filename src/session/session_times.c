@@ -1,6 +1,7 @@
 /* Times of a session's seeds, and what disjoint neighbourhoods do not go with. */
 #include "session/session_parts.h"
 
+#include "dataset/edge_labels.h"
 #include "dataset/times.h"
 #include "options/options.h"
 
@@ -17,13 +18,8 @@ static bool of_trees(const struct og_session *s)
 static const char *obstacle(const struct og_session *s)
 {
     const struct og_options *opt = &s->config.opt;
-    const bool pairs = s->workload.seeds.edges && !s->config.handover.links;
-    if (pairs)
-        return "pairs of nodes to learn share one graph";
     if (opt->device != OG_DEVICE_CPU || opt->sample_on != OG_SAMPLE_ON_HOST)
         return "devices do not have them yet";
-    if (s->held_out)
-        return "edges are held out, and the others have no times";
     return NULL;
 }
 
@@ -95,6 +91,9 @@ out:
 
 static const char *way_to_times(const struct og_session *s, bool own)
 {
+    if (s->workload.seeds.edges && !own)
+        return "import the graph with train_edge_times.npy, valid_edge_times.npy and "
+               "test_edge_times.npy: int64, a number an edge of the list";
     if (own)
         return "give input_time, or edge_label_time of links";
     if (s->config.want & OG__WANT_EVERY)
@@ -103,15 +102,16 @@ static const char *way_to_times(const struct og_session *s, bool own)
            "number a node of the split";
 }
 
-/* Nodes with times of their own need no others. */
-static int check_nodes(const struct og_session *s, struct og_split *split, enum og__split which,
+/* Nodes with times of their own need no others. Edges do. */
+static int check_seeds(const struct og_session *s, struct og_split *split, enum og__split which,
                        struct og_err *err)
 {
     const bool own = has_own_seeds(s, which);
     int rc = 0;
     if (split->n == 0)
         return 0;
-    OG_TRY(find_untimed(s, split, err));
+    split->untimed = true;
+    OG_TRY(s->workload.seeds.edges ? 0 : find_untimed(s, split, err));
     const unsigned others = OG__WANT_TRAINING | OG__WANT_EVERY;
     const bool judges = s->config.want & OG__WANT_MODEL && !(s->config.want & others);
     const bool may_wait = which != OG__TRAIN && s->config.want & OG__WANT_UNEVALUATED;
@@ -122,21 +122,58 @@ out:
     return rc;
 }
 
+/* Times of edges to learn, in the order of their list. */
+static int load_edge_times(struct og_session *s, enum og__split which, struct og_err *err)
+{
+    struct og_split *split = &s->workload.split[which];
+    const struct og_handover *to = &s->config.handover;
+    const enum og__split from = which == OG__TRAIN && to->n > 0 ? to->split : which;
+    bool requested[OG_MOST_RELATIONS];
+    int rc = 0;
+    if (split->relation)
+        OG_TRY(og__session_ask_relations(s, requested, err));
+    OG_TRY(og__graph_edge_times(s->workload.graph, from, split->relation ? requested : NULL,
+                                split->n, s->budget, &split->times, err));
+    rc = split->times ? 0 : check_seeds(s, split, which, err);
+out:
+    return rc;
+}
+
 static int load_times(struct og_session *s, enum og__split which, struct og_err *err)
 {
     struct og_split *split = &s->workload.split[which];
     const struct og_handover *to = &s->config.handover;
     const enum og__split trains = to->n > 0 ? to->split : og__session_measured_by(s);
     const enum og__split from = which == OG__TRAIN ? trains : which;
-    const struct og_npy *a = &s->workload.graph->times[from];
+    const struct og_npy *a = &s->workload.graph->listed[OG__NODE_LIST_TIMES][from];
     if (split->n == 0)
         return 0;
     if (s->config.want & OG__WANT_EVERY) /* each as of its own time */
-        return check_nodes(s, split, which, err);
+        return check_seeds(s, split, which, err);
     if (has_own_seeds(s, which))
-        return to->times ? take_given(s, split, err) : check_nodes(s, split, which, err);
+        return to->times ? take_given(s, split, err) : check_seeds(s, split, which, err);
+    if (s->workload.seeds.edges)
+        return load_edge_times(s, which, err);
     return a->fd >= 0 && a->shape[0] == split->n ? read_times(s, a, split, err)
-                                                 : check_nodes(s, split, which, err);
+                                                 : check_seeds(s, split, which, err);
+}
+
+/* For edges to learn: which relations have edges with times, and when nodes came to be. */
+static int time_pairs(struct og_session *s, struct og_err *err)
+{
+    const struct og_graph *g = s->workload.graph;
+    struct og_pair_rule *rule = &s->workload.seeds.rule;
+    const int kind = s->config.opt.time;
+    int rc = 0;
+    for (uint32_t r = 0; r < g->n_relations; r++)
+        s->workload.timed[r] = kind == OG_TIMES_EDGE && g->relation[r].edge_times.fd >= 0;
+    rule->timed = s->workload.timed;
+    if (kind != OG_TIMES_NODE || rule->labelled)
+        return 0;
+    OG_TRY(og__arrivals_open(&s->workload.arrivals, g, s->budget, err));
+    rule->arrivals = &s->workload.arrivals;
+out:
+    return rc;
 }
 
 int og__session_time_seeds(struct og_session *s, struct og_err *err)
@@ -144,7 +181,10 @@ int og__session_time_seeds(struct og_session *s, struct og_err *err)
     struct og_seed_source *seeds = &s->workload.seeds;
     int rc = 0;
     seeds->trees = of_trees(s);
-    seeds->rule.trees = seeds->trees;
+    seeds->rule.planted = seeds->trees && s->config.handover.links;
+    seeds->rule.trees = seeds->trees && seeds->edges && !seeds->rule.planted;
+    if (seeds->rule.trees)
+        OG_TRY(time_pairs(s, err));
     for (int i = 0; s->config.opt.time != OG_TIMES_OFF && i < OG__SPLITS; i++) {
         OG_TRY(load_times(s, (enum og__split)i, err));
         seeds->times[i] = s->workload.split[i].times;
@@ -168,6 +208,7 @@ int og__session_check_learnt(const struct og_session *s, struct og_err *err)
 
 void og__session_drop_times(struct og_session *s)
 {
+    og__arrivals_close(&s->workload.arrivals);
     for (int i = 0; i < OG__SPLITS; i++) {
         struct og_split *split = &s->workload.split[i];
         og__release(s->budget, split->times, (size_t)split->n * sizeof(*split->times), part);

@@ -137,6 +137,7 @@ void og__know_splits(struct og_workload *f, unsigned want)
         f->bytes.labels += og__split_own_bytes(f, split);
     }
     f->bytes.seeds += f->triples.size * sizeof(*f->triples.table);
+    f->bytes.seeds += f->arrivals.n * sizeof(*f->arrivals.node);
     if (want & OG__WANT_MODEL)
         f->bytes.scores = pass_bytes(f);
 }

@@ -383,13 +383,13 @@ int og__import_edge_labels(struct og_importer *imp, struct og_table *t, enum og_
     if (classes && t->columns != 1)
         return og__fail(err, -EINVAL, "store several labels, or values, as float32",
                         "%s: %lld classes an edge", t->name, (long long)t->columns);
-    return import_rows(imp, t, og__edge_labels_name(split), classes, edges, err);
+    return import_rows(imp, t, og__listed_name(OG__EDGE_LIST_LABELS, split), classes, edges, err);
 }
 
 int og__import_edge_rows(struct og_importer *imp, struct og_table *t, enum og__split split,
                          int64_t edges, struct og_err *err)
 {
-    return import_rows(imp, t, og__edge_rows_name(split), false, edges, err);
+    return import_rows(imp, t, og__listed_name(OG__EDGE_LIST_ROWS, split), false, edges, err);
 }
 
 int og__import_negatives(struct og_importer *imp, struct og_table *t, enum og__split split,

@@ -1,4 +1,4 @@
-/* A table of whole numbers -> node_times.npy, edge_times.npy, or times of a split's nodes. */
+/* A table of whole numbers -> node_times.npy, edge_times.npy, or times of a split's seeds. */
 #include "dataset/import/import.h"
 
 #include "dataset/convert.h"
@@ -86,4 +86,14 @@ int og__import_edge_times(struct og_importer *imp, uint32_t relation, struct og_
         OG_TRY(of_relation(imp, reverse, t, err));
 out:
     return rc;
+}
+
+int og__import_edge_list_times(struct og_importer *imp, struct og_table *t, enum og__split split,
+                               int64_t edges, struct og_err *err)
+{
+    if (edges < 0 || t->rows != edges)
+        return og__fail(err, -EINVAL, "a time per edge of the list, in its order",
+                        "%s: %lld rows, for %lld edges", t->name, (long long)t->rows,
+                        (long long)OG_MAX(edges, (int64_t)0));
+    return og__import_times(imp, t, og__listed_name(OG__EDGE_LIST_TIMES, split), edges, err);
 }

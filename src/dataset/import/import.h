@@ -245,6 +245,9 @@ OG_MUST_CHECK int og__import_edge_labels(struct og_importer *imp, struct og_tabl
                                          enum og__split split, int64_t edges, struct og_err *err);
 OG_MUST_CHECK int og__import_edge_rows(struct og_importer *imp, struct og_table *t,
                                        enum og__split split, int64_t edges, struct og_err *err);
+OG_MUST_CHECK int og__import_edge_list_times(struct og_importer *imp, struct og_table *t,
+                                             enum og__split split, int64_t edges,
+                                             struct og_err *err);
 
 /* ---- the dataset being made (build.c) ---- */
 
