@@ -9,10 +9,14 @@
  * keyed by its seed: it is the same whatever else is in the batch.
  *
  * In memory two binary searches find what is allowed. From disk lists are read whole, with their
- * times. A group of batches reads each list once a hop, and sorts it there for all of them. */
+ * times. If they are sorted by times of edges, a batch reads the blocks that decide (prefixes.h),
+ * and those of its draws. A group of batches reads each list once a hop, and sorts it there for all
+ * of them. */
 #include "dataset/on_disk.h"
 #include "dataset/times.h"
+#include "sample/from_disk.h"
 #include "sample/kinds.h"
+#include "sample/prefixes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,8 +37,20 @@ struct og_disjoint {
     uint32_t *place, *n;     /* [OG__LISTS_AT_ONCE][width] drawn places, and how many of each */
     uint32_t width;
     int64_t longest;
+    struct og_partly *partly; /* of sorted lists; NULL: not opened */
 };
 enum { MOST_WIDTH = 64 }; /* a larger fanout sorts for each tree */
+
+/* What is drawn of sorted lists, of as many destinations as fit. */
+struct og_partly {
+    struct og_prefixes *prefixes;
+    struct og_prefix *list; /* [OG__PREFIXES] */
+    uint32_t *n;            /* [OG__PREFIXES] drawn */
+    uint32_t *place;        /* [room] places in lists, of all draws; */
+    uint32_t *id;           /* their sources, less the relation's first; */
+    float *weight;          /* their weights; NULL: none */
+    size_t room;
+};
 
 /* What a destination may sample. */
 struct allowed {
@@ -82,11 +98,77 @@ static int open_kind(struct og_sampler *s, struct og_err *err)
     return d->timed && d->wanting && d->place && d->n ? 0 : -ENOMEM;
 }
 
+static void drop_room(struct og_sampler *s, struct og_partly *p)
+{
+    og__release(s->budget, p->place, p->room * sizeof(*p->place), part);
+    og__release(s->budget, p->id, p->room * sizeof(*p->id), part);
+    og__release(s->budget, p->weight, p->room * sizeof(*p->weight), part);
+    p->place = p->id = NULL;
+    p->weight = NULL;
+    p->room = 0;
+}
+
+static void close_partly(struct og_sampler *s, struct og_partly *p)
+{
+    if (!p)
+        return;
+    og__prefixes_close(p->prefixes);
+    drop_room(s, p);
+    og__release(s->budget, p->list, OG__PREFIXES * sizeof(*p->list), part);
+    og__release(s->budget, p->n, OG__PREFIXES * sizeof(*p->n), part);
+    og__release(s->budget, p, sizeof(*p), part);
+}
+
+static int make_room(struct og_sampler *s, struct og_partly *p, size_t n, bool weights,
+                     struct og_err *err)
+{
+    if (n <= p->room)
+        return 0;
+    drop_room(s, p);
+    p->place = og__alloc(s->budget, n * sizeof(*p->place), part, err);
+    p->id = og__alloc(s->budget, n * sizeof(*p->id), part, err);
+    p->weight = weights ? og__alloc(s->budget, n * sizeof(*p->weight), part, err) : NULL;
+    p->room = n;
+    return p->place && p->id && (p->weight || !weights) ? 0 : -ENOMEM;
+}
+
+static int open_partly(struct og_hop *h, struct og_err *err)
+{
+    struct og_sampler *s = h->s;
+    struct og_disjoint *d = s->state;
+    int rc;
+    if (d->partly)
+        return 0;
+    struct og_partly *p = og__alloc(s->budget, sizeof(*p), part, err);
+    if (!p)
+        return -ENOMEM;
+    d->partly = p;
+    *p = (struct og_partly){0};
+    p->list = og__alloc(s->budget, OG__PREFIXES * sizeof(*p->list), part, err);
+    p->n = og__alloc(s->budget, OG__PREFIXES * sizeof(*p->n), part, err);
+    OG_TRY(p->list && p->n ? 0 : -ENOMEM);
+    OG_TRY(make_room(s, p, (size_t)OG__PREFIXES * d->width, h->weight, err));
+    rc = og__prefixes_open(&p->prefixes, s->topology, s->how.times->of[h->relation].file, s->budget,
+                           &s->reads, err);
+out:
+    return rc;
+}
+
+/* With draws of whole lists. */
+static size_t partly_bytes(const struct og_topology_disk_options *opt, int64_t longest)
+{
+    const size_t room = OG_MAX((size_t)OG__PREFIXES * MOST_WIDTH, (size_t)longest);
+    return sizeof(struct og_partly) + og__prefixes_bytes(opt) +
+           OG__PREFIXES * (sizeof(struct og_prefix) + sizeof(uint32_t)) +
+           room * (2 * sizeof(uint32_t) + sizeof(float));
+}
+
 static void close_kind(struct og_sampler *s)
 {
     struct og_disjoint *d = s->state;
     if (!d)
         return;
+    close_partly(s, d->partly);
     og__lists_close(d->times);
     og__release(s->budget, d->timed, 2 * (size_t)d->longest * sizeof(*d->timed), part);
     og__release(s->budget, d->wanting, OG__LISTS_AT_ONCE * sizeof(*d->wanting), part);
@@ -111,6 +193,10 @@ static size_t disk_bytes(const struct og_relation *of, const struct og_sampling 
 {
     const size_t sources = og__source_lists_bytes(of, how, opt, longest);
     const bool timed = how->time == OG_TIMES_EDGE && of->edge_times.fd >= 0;
+    const uint32_t r = (uint32_t)(of - of->graph->relation);
+    const bool sorted = timed && og__sorted_by(of->graph, r) == how->time;
+    if (sorted)
+        return sources + state_bytes(how, longest) + partly_bytes(opt, longest);
     return sources + state_bytes(how, longest) +
            (timed ? og__lists_bytes(opt, sizeof(int64_t), longest) : 0);
 }
@@ -120,6 +206,8 @@ static size_t disk_bytes(const struct og_relation *of, const struct og_sampling 
 static int64_t earliest(const struct og_hop *h, int64_t time)
 {
     const int64_t window = h->s->how.window;
+    if (window == 0)
+        return INT64_MIN;
     return time < INT64_MIN + window ? INT64_MIN : time - window;
 }
 
@@ -437,6 +525,95 @@ out:
 
 /* ---- from disk, one batch ---- */
 
+/* The allowed parts of the lists of n destinations. */
+static int find_prefixes(struct og_hop *h, uint32_t first, uint32_t n, struct og_err *err)
+{
+    struct og_partly *p = ((struct og_disjoint *)h->s->state)->partly;
+    const struct og_topology *t = h->s->topology;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t v = h->nodes[first + i];
+        const int64_t time = h->s->trees->time[og__tree_of(h, first + i)];
+        p->list[i] = (struct og_prefix){.node = v,
+                                        .begin = og__first_edge(t, v),
+                                        .n = og__degree(t, v),
+                                        .time = time,
+                                        .earliest = earliest(h, time)};
+    }
+    return og__prefixes_find(p->prefixes, p->list, n, &h->s->reads, err);
+}
+
+/* Draws of destinations from `first` on whose sources fit the room. Returns how many, at least one
+ * of n. */
+static int draw_prefixes(struct og_hop *h, uint32_t first, uint32_t from, uint32_t n,
+                         uint32_t *taken, uint64_t *drawn, struct og_err *err)
+{
+    struct og_partly *p = ((struct og_disjoint *)h->s->state)->partly;
+    int rc = 0;
+    *drawn = 0;
+    for (*taken = 0; *taken < n; ++*taken) {
+        const uint32_t i = from + *taken, v = h->nodes[first + i];
+        const struct allowed a = {.first = p->list[i].low, .n = p->list[i].high - p->list[i].low};
+        const uint32_t *picks;
+        int64_t k;
+        const int64_t begin = draw(h, v, og__tree_of(h, first + i), &a, &picks, &k);
+        if (*taken > 0 && *drawn + (uint64_t)k > p->room)
+            break; /* it is drawn again, the same */
+        OG_TRY(*taken > 0 ? 0 : make_room(h->s, p, (size_t)k, h->weight, err));
+        p->n[i] = (uint32_t)k;
+        for (int64_t j = 0; j < k; j++)
+            p->place[(*drawn)++] = place_at(&a, begin + (picks ? picks[j] : j));
+    }
+out:
+    return rc;
+}
+
+static int fetch_drawn(struct og_hop *h, uint32_t first, uint32_t from, uint32_t n, uint64_t drawn,
+                       struct og_err *err)
+{
+    const struct og_partly *p = ((struct og_disjoint *)h->s->state)->partly;
+    uint32_t at = 0;
+    int rc;
+    OG_TRY(og__number_window(h, err)); /* which fetching needs */
+    OG_TRY(og__fetch_begin(h->s, p->id, h->weight ? p->weight : NULL, drawn, err));
+    for (uint32_t i = from; i < from + n; at += p->n[i++])
+        if (p->n[i] > 0)
+            og__fetch_want(h->s, at, h->nodes[first + i], p->place + at, p->n[i]);
+    OG_TRY(og__fetch(h->s, err));
+    at = 0;
+    for (uint32_t i = from; i < from + n; i++) {
+        const int64_t begin = p->list[i].begin;
+        og__begin_list(h, first + i);
+        for (uint32_t k = 0; k < p->n[i]; k++, at++) {
+            og__push_into(h, og__tree_of(h, first + i));
+            OG_TRY(og__push_drawn(h, p->id[at], h->weight ? p->weight + at : NULL,
+                                  begin + p->place[at], err));
+        }
+    }
+out:
+    return rc;
+}
+
+/* From sorted lists, of which blocks are read. */
+static int sample_prefixes(struct og_hop *h, struct og_err *err)
+{
+    const uint32_t end = h->block->n_dst;
+    int rc;
+    OG_TRY(open_partly(h, err));
+    for (uint32_t first = h->first, n; first < end; first += n) {
+        uint32_t taken;
+        uint64_t drawn;
+        n = OG_MIN(end - first, (uint32_t)OG__PREFIXES);
+        OG_TRY(find_prefixes(h, first, n, err));
+        for (uint32_t from = 0; from < n; from += taken) {
+            OG_TRY(draw_prefixes(h, first, from, n - from, &taken, &drawn, err));
+            OG_TRY(fetch_drawn(h, first, from, taken, drawn, err));
+        }
+    }
+    OG_TRY(og__number_window(h, err));
+out:
+    return rc;
+}
+
 /* Each destination by itself. */
 static int sample_lists(struct og_hop *h, uint32_t first, uint32_t n, struct og_err *err)
 {
@@ -460,6 +637,8 @@ static int sample_from_disk(struct og_hop *h, struct og_err *err)
     const bool shares = times_of(h) && h->fanout >= 0 && h->fanout <= MOST_WIDTH;
     uint32_t taken;
     int rc = 0;
+    if (times_of(h) && times_of(h)->file && times_of(h)->sorted)
+        return sample_prefixes(h, err);
     for (uint32_t first = h->first; first < n; first += taken) {
         OG_TRY(og__hop_lists(h, first, h->weight != NULL, &taken, err));
         OG_TRY(read_times(h, first, &taken, err));

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 
-from support import COMMAND as OUTGROW, main, np, outgrow
+from support import COMMAND as OUTGROW, command, main, np, outgrow
 
 N, E = 400, 9000
 WAYS = [{"topology": "disk", "phased_memory": True, "neighbor_cache": "0", "superbatch": "4", "policy": "belady"}, {"topology": "memory", "policy": "none"}, {"topology": "disk", "policy": "belady"}, {"topology": "disk", "policy": "frequency", "layout": "packed"},
@@ -214,7 +214,7 @@ def test_types():
 
 def source(name, of, **more):
     os.makedirs(name, exist_ok=True)
-    files = {"edges": of["edge_index"].T, "feat": of["x"], "label": of["y"], "train": of["train"], "edge_attr": np.arange(E, dtype=np.float32)[:, None], "edge_weight": (np.arange(E) % 7).astype(np.float32)}
+    files = {"edges": of["edge_index"].T, "feat": of["x"], "label": of["y"], "train": of["train"], "edge_attr": np.arange(len(of["edge_time"]), dtype=np.float32)[:, None], "edge_weight": (np.arange(len(of["edge_time"])) % 7).astype(np.float32)}
     for file, array in (files | more).items():
         np.save(f"{name}/{file}.npy", array)
     return name
@@ -295,6 +295,22 @@ def test_lists_by_time_have_the_same_trees():
                 with loader(path, seeds=seeds, time_attr=attribute, input_time=seeds % 50 if kind == "edge" else None, topology=topology) as batches:
                     both.append([ids[hop.e_id].tolist() for batch in batches for hop in batch.hops])
         assert both[0] == both[1] == both[2] == both[3]
+
+
+def test_long_lists_are_read_in_part():
+    """Of lists sorted by times of edges, a batch sampled alone reads the blocks that decide. Trees are those of whole lists."""
+    r, n, m = np.random.default_rng(8), 60, 120000
+    given = {"edge_index": r.integers(0, n, (2, m)), "x": r.random((n, 3), dtype=np.float32), "y": r.integers(0, 3, n), "train": np.arange(n)}
+    given["edge_time"] = (r.random(m) ** 3 * 1000).astype(np.int64)  # not evenly spread
+    src = source("long", given, edge_times=given["edge_time"], train_times=r.integers(-5, 1005, n))
+    run("import", "npy", src, "long-plain")
+    run("import", "npy", src, "long-sorted", "--by-time")
+    common = "--time", "edge", "--fanout", "3,3", "--batch", 10, "--epochs", 1, "--memory", "150M", "--topology", "disk", "--sample-group", 1, "--neighbor-cache", 0
+    for more in (), ("--time-strategy", "last"), ("--time-window", 300):
+        name = f"long{len(more)}{more[:1]}"
+        whole, part = (json.loads(command("bench", "epoch", f"long-{form}", *common, *more, "--json", "--quiet"))["epochs"][0] for form in ("plain", "sorted"))
+        assert part["rows"] == whole["rows"] and part["bytes_read"] < whole["bytes_read"] / 3, (name, part["bytes_read"], whole["bytes_read"])
+        assert trained(f"{name}plain", "long-plain", *common, *more)[0] == trained(f"{name}sorted", "long-sorted", *common, *more)[0], name
 
 
 # ---- in PyTorch Geometric's words ----
