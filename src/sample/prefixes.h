@@ -30,8 +30,8 @@ OG_MUST_CHECK int og__prefixes_open(struct og_prefixes **out, const struct og_to
 void og__prefixes_close(struct og_prefixes *p); /* also NULL */
 size_t og__prefixes_bytes(const struct og_topology_disk_options *opt);
 
-/* Finds the allowed parts of up to OG__PREFIXES lists, and counts reads. Refuses a block that is not
- * sorted, as after times were changed. */
+/* Finds the allowed parts of up to OG__PREFIXES lists, and counts reads. Refuses a block that is
+ * not sorted, as after times were changed. */
 OG_MUST_CHECK int og__prefixes_find(struct og_prefixes *p, struct og_prefix *list, uint32_t n,
                                     struct og_sample_reads *read, struct og_err *err);
 
