@@ -203,6 +203,40 @@ static void write_metrics(const struct page *p, const char *title, const char *p
     }
 }
 
+/* Has one of the first `n` runs this type? */
+static bool has_type(const struct page *p, size_t n, const char *type)
+{
+    for (size_t r = 0; r < n; r++)
+        if (json_object_get(json_object_get(p->run[r].summary, "test_types"), type))
+            return true;
+    return false;
+}
+
+static void write_type(const struct page *p, const char *type, const char *key)
+{
+    char text[SHOWN_MAX];
+    snprintf(text, sizeof(text), "test of %s, %s", type, key);
+    begin_row(p, text, false);
+    for (size_t r = 0; r < p->n; r++) {
+        const json_t *types = json_object_get(p->run[r].summary, "test_types");
+        const double x = number(json_object_get(types, type), key);
+        cell(p, isnan(x) ? "-" : shown_number(text, key, x));
+    }
+    end_row(p);
+}
+
+/* Writes a row per node type and metric, where several types have labels. */
+static void write_types(const struct page *p)
+{
+    const char *type, *key;
+    json_t *metrics, *value;
+    for (size_t r = 0; r < p->n; r++) {
+        json_t *types = json_object_get(p->run[r].summary, "test_types");
+        json_object_foreach(types, type, metrics) if (!has_type(p, r, type))
+            json_object_foreach(metrics, key, value) write_type(p, type, key);
+    }
+}
+
 /* What ended each run; a summary of an earlier version does not have it. */
 static void write_stops(const struct page *p)
 {
@@ -220,6 +254,7 @@ static void write_results(const struct page *p)
     begin_table(p, "Results", "");
     write_shares(p, "test", "test_acc");
     write_metrics(p, "test", "test_metrics");
+    write_types(p);
     write_shares(p, "validation, best epoch", "valid_acc");
     write_metrics(p, "validation", "valid_metrics");
     for (size_t i = 0; i < sizeof(results) / sizeof(*results); i++) {

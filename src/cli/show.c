@@ -473,6 +473,19 @@ static void show_accuracy(const json_t *root)
         show_best(root);
 }
 
+/* Prints the metrics of each node type, where several have labels. */
+static void show_types(const json_t *types)
+{
+    const char *name;
+    json_t *metrics;
+    json_object_foreach((json_t *)types, name, metrics)
+    {
+        char label[SHOWN_MAX];
+        snprintf(label, sizeof(label), "test, %s", name);
+        show_metrics(label, metrics);
+    }
+}
+
 /* Prints why a run ended before --epochs. */
 static void show_stop(const json_t *root)
 {
@@ -494,6 +507,7 @@ void show_training(const json_t *root)
     const json_t *prepare = json_object_get(root, "prepare");
     const json_t *plan = json_object_get(root, "plan");
     show_accuracy(root);
+    show_types(json_object_get(root, "test_types"));
     show_stop(root);
     printf("peak memory     %s of %s\n",
            show_value(a, "bytes", json_object_get(root, "peak_rss_bytes")),

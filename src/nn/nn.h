@@ -266,6 +266,9 @@ OG_MUST_CHECK int og__model_track_moments(struct og_model *m, const float *in, s
 OG_MUST_CHECK int og__model_forward(struct og_model *m, const struct og_batch *batch,
                                     const struct og_rows *x, const struct og_edge_rows *edges,
                                     const void *labels, struct og_metrics *out, struct og_err *err);
+/* Metrics of the last forward pass by other labels of its n seeds. Not for links. */
+OG_MUST_CHECK int og__model_judge(struct og_model *m, const void *labels, uint32_t n,
+                                  struct og_metrics *out, struct og_err *err);
 /* Logits of the last forward pass, [B, C] f32, row stride C, in the backend's memory. Valid until
  * the next call on m. */
 const float *og__model_logits(const struct og_model *m);

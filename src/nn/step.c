@@ -213,6 +213,12 @@ out:
     return rc;
 }
 
+int og__model_judge(struct og_model *m, const void *labels, uint32_t n, struct og_metrics *out,
+                    struct og_err *err)
+{
+    return og__model_loss(m, og__model_logits(m), labels, n, NULL, out, err);
+}
+
 /* ==== backward ==== */
 
 static int backward_layer(struct og_model *m, int l, struct og_err *err)

@@ -6,6 +6,7 @@
 #include "learn/checkpoint.h"
 #include "learn/scores.h"
 #include "learn/targets.h"
+#include "learn/type_scores.h"
 #include "lookahead/lookahead.h"
 #include "nn/tasks.h"
 #include "options/options.h"
@@ -24,6 +25,7 @@ struct evaluation {
     void *labels;
     struct og_metrics metrics;
     struct og_scores scores;
+    struct og_type_scores types;
     struct og_epoch_counters counters;
 };
 
@@ -41,7 +43,9 @@ static int eval_sink(void *arg, struct og_work *w, struct og_err *err)
                         "%s: %s batch %u: the %s is not a finite number", e->checkpoint, e->name,
                         w->descriptor.batch + 1, og__metrics_undefined(&part)));
     og__metrics_add(&e->metrics, &part);
-    rc = og__scores_add(&e->scores, w->sampled.batch.n_seeds, targets, err);
+    OG_TRY(og__scores_add(&e->scores, w->sampled.batch.n_seeds, targets, err));
+    OG_TRY(og__type_scores_add(&e->types, w, targets, err));
+    og__type_scores_take(&e->types, 0);
     og__count_work(&e->counters, w);
     struct og_progress p = {.size = sizeof(p),
                             .stage = "eval",
@@ -97,6 +101,9 @@ static int evaluate(struct evaluation *e, struct og_err *err)
     int rc;
     OG_TRY(og__scores_open(&e->scores, &s->workload.shape, s->learner.model,
                            og__held_out_items(&s->workload), s->budget, err));
+    if (!e->type)
+        OG_TRY(
+            og__type_scores_open(&e->types, &s->workload, s->learner.model, 1, 0, s->budget, err));
     OG_TRY(keep_type(e, err));
     OG_TRY(og__targets_check_split(s->workload.graph, &s->workload.shape,
                                    &s->workload.split[e->split], e->name, err));
@@ -106,6 +113,7 @@ static int evaluate(struct evaluation *e, struct og_err *err)
                            og__schedule_batches(&s->workload.schedule, e->split), eval_sink, e,
                            err));
     og__scores_rank(&e->scores);
+    og__type_scores_rank(&e->types);
 out:
     return rc;
 }
@@ -166,6 +174,13 @@ out:
     return rc;
 }
 
+/* `types`, if nodes of several types have labels and all count. */
+static json_t *with_types(const struct evaluation *e, json_t *result)
+{
+    return e->types.n > 0 ? og__json_with(result, "types", og__type_scores_json(&e->types))
+                          : result;
+}
+
 static int eval_batches(struct evaluation *e, const char *dataset, const struct og_options *opt,
                         const struct og_observer *observer, bool full, char **out,
                         struct og_err *err)
@@ -176,10 +191,6 @@ static int eval_batches(struct evaluation *e, const char *dataset, const struct 
     OG_TRY(og__session_of_checkpoint(&e->s, dataset, e->checkpoint, opt, OG__WANT_FEATURES, NULL,
                                      observer, err));
     OG_TRY(full ? 0 : say_fanout(e->s, opt, err));
-    if (full && e->s->workload.seeds.edges)
-        OG_TRY(og__fail(err, -EINVAL,
-                        "leave out --full: edges are judged by all neighbours with --fanout -1",
-                        "%s: a model of links", e->checkpoint));
     if (e->s->workload.split[e->split].untimed)
         OG_TRY(og__fail(
             err, -EINVAL, "import the graph with times of the split, as valid_times.npy",
@@ -189,11 +200,13 @@ static int eval_batches(struct evaluation *e, const char *dataset, const struct 
     OG_TRY(e->labels ? 0 : -ENOMEM);
     start = og__now();
     OG_TRY(evaluate(e, err));
-    OG_TRY(og__json_deliver((full ? full_json : eval_json)(e, start), NULL, out, err));
+    OG_TRY(
+        og__json_deliver(with_types(e, (full ? full_json : eval_json)(e, start)), NULL, out, err));
 out:
     if (e->s)
         og__release(e->s->budget, e->labels, bytes, "batches");
     og__scores_close(&e->scores);
+    og__type_scores_close(&e->types);
     og__session_close(e->s);
     return rc;
 }
@@ -228,14 +241,15 @@ out:
     return rc;
 }
 
-/* Layer by layer. Heterogeneous graphs, and models with times, a batch of seeds at a time, so that
- * memory goes by --batch. */
+/* Layer by layer. Heterogeneous graphs, models with times, and models of edges, a batch of seeds at
+ * a time, so that memory goes by --batch. */
 int og_eval_full(const char *dataset, const char *checkpoint, const char *split,
                  const struct og_options *opt, const struct og_observer *observer, char **out,
                  struct og_err *err)
 {
     struct evaluation e = {.checkpoint = checkpoint, .name = split};
     struct og_options own = {0};
+    struct og_model_config shape;
     const struct og_nn_ops *ops;
     bool by_batches;
     bool timed;
@@ -247,8 +261,10 @@ int og_eval_full(const char *dataset, const char *checkpoint, const char *split,
     OG_TRY(og__nn_find(&ops, OG_DEVICE_CPU, err));
     OG_TRY(og__graph_has_types(dataset, &by_batches, err));
     OG_TRY(og__checkpoint_timed(checkpoint, &timed, err));
+    OG_TRY(og__checkpoint_shape(checkpoint, &shape, err));
     if (!by_batches && e.type)
         OG_TRY(refuse_type(&e, err));
+    by_batches |= shape.task >= 0 && og__of_pairs(&shape);
     if (!by_batches && !timed)
         return og__whole_eval(dataset, checkpoint, e.split, opt, observer, out, err);
     OG_TRY(og__options_copy(&own, opt, err));

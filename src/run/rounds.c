@@ -122,6 +122,7 @@ static int end_epoch(struct og_trainer *t, uint32_t epoch, struct og_err *err)
     struct og_session *s = t->s;
     struct og_train_state *state = &t->state;
     og__scores_rank(&t->scores);
+    og__type_scores_rank(&t->types);
     count_time(t, OG__VALID);
     int rc;
     OG_TRY(og__run_check_params(t, err));
@@ -137,6 +138,7 @@ out:
     state->tiers = (struct og_tier_counters){0};
     state->train = state->valid = (struct og_metrics){0};
     og__scores_clear(&t->scores);
+    og__type_scores_clear(&t->types);
     return rc;
 }
 
@@ -219,6 +221,8 @@ static int take_figures(struct og_trainer *t, const struct og_descriptor *d,
     og__epoch_counters_add(&t->state.counters, &report->counters);
     if (report->what == OG__HAS_PART)
         og__tier_counters_add(&t->state.tiers, &report->tiers);
+    if (!trains)
+        og__type_scores_take(&t->types, (int)(d->batch % og__rounds_ranks(t)));
     if (trains)
         og__ranks_count(t->ranks, (int)(d->batch % og__rounds_ranks(t)), report);
     if (trains)
@@ -291,6 +295,22 @@ static int synchronize(struct og_trainer *t, struct og_rank_report *own, struct 
     return rc;
 }
 
+/* Of all ranks' mini-batches of an evaluated round; at the end of a pass its scores too. */
+static int collect_scores(struct og_trainer *t, bool ends, struct og_err *err)
+{
+    struct og_type_scores *types = &t->types;
+    int rc = 0;
+    if (types->n > 0)
+        OG_TRY(og__comm_gather(t->ranks->comm, types->part, types->n * sizeof(*types->part), err));
+    if (!ends)
+        return rc;
+    OG_TRY(og__ranks_scores(t->ranks, &t->scores, err));
+    for (uint32_t k = 0; k < types->n; k++)
+        OG_TRY(og__ranks_scores(t->ranks, &types->of[k].scores, err));
+out:
+    return rc;
+}
+
 void og__rounds_start(struct og_trainer *t)
 {
     t->begun = position(t);
@@ -338,8 +358,8 @@ int og__round_take(struct og_trainer *t, struct og_rank_report *own, struct og_m
     take_idle(t, &first, n);
     if (trains)
         OG_TRY(take_gradients(t, &first, n, made, err));
-    else if (ends)
-        OG_TRY(og__ranks_scores(t->ranks, &t->scores, err));
+    else
+        OG_TRY(collect_scores(t, ends, err));
     for (uint32_t i = 0; i < n; i++) {
         const struct og_descriptor d = next_descriptor(t);
         OG_TRY(take_figures(t, &d, report_of(t, &first, i), err));

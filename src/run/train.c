@@ -157,6 +157,7 @@ static int evaluate_batch(struct og_trainer *t, struct og_work *w, struct og_err
                              og__learner_view(t->s->learner.edges, &t->s->workload, w->rows),
                              targets, &report.metrics, err));
     OG_TRY(og__scores_add(&t->scores, w->sampled.batch.n_seeds, targets, err));
+    OG_TRY(og__type_scores_add(&t->types, w, targets, err));
     og__count_evaluated(&report.counters, w);
     OG_TRY(og__round_take(t, &report, NULL, err));
 out:
@@ -213,7 +214,8 @@ static int count_rest(struct og_trainer *t, struct og_err *err)
 static int test_best(struct og_trainer *t, struct og_err *err)
 {
     struct og_session *s = t->s;
-    t->test = (struct og_test_result){json_null(), json_null(), json_null(), json_null()};
+    t->test =
+        (struct og_test_result){json_null(), json_null(), json_null(), json_null(), json_null()};
     if (s->workload.split[OG__TEST].n == 0)
         return 0;
     int rc = t->state.best_epoch ? og__model_push_values(s->learner.model, t->best, err) : 0;
@@ -221,6 +223,7 @@ static int test_best(struct og_trainer *t, struct og_err *err)
         return rc;
     t->state.valid = (struct og_metrics){0};
     og__scores_clear(&t->scores);
+    og__type_scores_clear(&t->types);
     double start = og__now();
     t->testing = true;
     start_rounds(t, OG__TEST, 0, og__schedule_batches(&t->whole, OG__TEST));
@@ -231,8 +234,10 @@ static int test_best(struct og_trainer *t, struct og_err *err)
     if (rc < 0)
         return rc;
     og__scores_rank(&t->scores);
+    og__type_scores_rank(&t->types);
     t->test.acc = og__json_real(og__scores_chief(&t->scores, &t->state.valid));
     t->test.metrics = og__scores_json(&t->scores, &t->state.valid);
+    t->test.types = og__type_scores_json(&t->types);
     t->test.classes = og__scores_classes_json(&t->scores, s->workload.graph->meta);
     t->test.confusion = og__scores_confusion_json(&t->scores);
     t->state.counters.eval_seconds = og__now() - start;
@@ -266,6 +271,8 @@ static int start_run(struct og_trainer *t, struct og_err *err)
     if (!t->labels || !t->best || opened < 0)
         return -ENOMEM;
     int rc;
+    OG_TRY(og__type_scores_open(&t->types, &s->workload, s->learner.model, t->ranks->comm->n,
+                                t->ranks->comm->rank, s->budget, err));
     if (s->config.opt.init)
         OG_TRY(og__checkpoint_load(s->config.opt.init, s->learner.model, err));
     OG_TRY(og__steps_open(&t->steps, s->learner.model, &s->config.opt, s->budget, err));
@@ -299,12 +306,14 @@ static void end_run(struct og_trainer *t)
     s->path.idle_hooks = NULL;
     og__trainers_close(t->trainers);
     og__scores_close(&t->scores);
+    og__type_scores_close(&t->types);
     og__shares_close(&t->shares);
     og__steps_close(&t->steps);
     og__release(s->budget, t->best, t->n_values * sizeof(float), "model");
     json_decref(t->state.epochs);
     json_decref(t->test.acc);
     json_decref(t->test.metrics);
+    json_decref(t->test.types);
     json_decref(t->test.classes);
     json_decref(t->test.confusion);
 }

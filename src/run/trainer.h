@@ -5,6 +5,7 @@
 #include "learn/checkpoint.h"
 #include "learn/scores.h"
 #include "learn/trainers.h"
+#include "learn/type_scores.h"
 #include "learn/watch.h"
 #include "report/json.h"
 #include "run/ranks.h"
@@ -15,7 +16,7 @@
 
 /* What the summary says of the test; null where there is none. */
 struct og_test_result {
-    json_t *acc, *metrics, *classes, *confusion;
+    json_t *acc, *metrics, *types, *classes, *confusion;
 };
 
 struct og_trainer {
@@ -41,9 +42,10 @@ struct og_trainer {
     uint64_t tested; /* mini-batches of the test so far */
     struct og_resumable goes_on;
     struct og_scores scores; /* of the evaluation under way */
-    FILE *log;               /* metrics.jsonl */
-    void *labels;            /* of one batch */
-    float *best;             /* parameters of the best epoch, one after another */
+    struct og_type_scores types;
+    FILE *log;    /* metrics.jsonl */
+    void *labels; /* of one batch */
+    float *best;  /* parameters of the best epoch, one after another */
     size_t n_values;
     double lap; /* when the last batch ended */
     double started, saved;

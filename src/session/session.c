@@ -343,7 +343,7 @@ static int know_batches(struct og_session *s, const struct og_model_config *mode
     OG_TRY(og__session_balance(s, err));
     if (want & OG__WANT_TRAINING)
         OG_TRY(og__best_check(&s->workload.shape, s->config.opt.best_by, err));
-    og__know_splits(&s->workload, want);
+    og__know_splits(&s->workload, want, s->config.share.ranks);
     OG_TRY(og__session_schedule(s, err));
     OG_TRY(og__session_order(s, err));
     OG_TRY(open_offline(s, want, err));

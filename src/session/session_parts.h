@@ -101,7 +101,7 @@ OG_MUST_CHECK int og__session_time_seeds(struct og_session *s, struct og_err *er
 OG_MUST_CHECK int og__session_check_learnt(const struct og_session *s, struct og_err *err);
 void og__session_drop_times(struct og_session *s);
 void og__know_trace(struct og_workload *f, const struct og_options *opt);
-void og__know_splits(struct og_workload *f, unsigned want);
+void og__know_splits(struct og_workload *f, unsigned want, uint32_t ranks);
 OG_MUST_CHECK int og__know_batches(struct og_session *s, const struct og_profiling *profiling,
                                    struct og_err *err);
 

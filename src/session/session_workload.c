@@ -6,6 +6,7 @@
 #include "dataset/features.h"
 #include "dataset/writer.h"
 #include "gather/gather.h"
+#include "learn/type_scores.h"
 #include "nn/ops.h"
 #include "nn/tasks.h"
 #include "options/options.h"
@@ -119,13 +120,13 @@ out:
 }
 
 /* Bytes that a pass over a held-out split keeps. */
-static size_t pass_bytes(const struct og_workload *f)
+static size_t pass_bytes(const struct og_workload *f, uint32_t ranks)
 {
     const struct og_pass_sizes sizes = og__pass_sizes(&f->shape, og__held_out_items(f));
-    return og__pass_bytes(&sizes);
+    return og__pass_bytes(&sizes) + og__type_scores_bytes(f, OG_MAX((int)ranks, 1));
 }
 
-void og__know_splits(struct og_workload *f, unsigned want)
+void og__know_splits(struct og_workload *f, unsigned want, uint32_t ranks)
 {
     for (int i = 0; i < OG__SPLITS; i++) {
         const struct og_split *split = &f->split[i];
@@ -139,7 +140,7 @@ void og__know_splits(struct og_workload *f, unsigned want)
     f->bytes.seeds += f->triples.size * sizeof(*f->triples.table);
     f->bytes.seeds += f->arrivals.n * sizeof(*f->arrivals.node);
     if (want & OG__WANT_MODEL)
-        f->bytes.scores = pass_bytes(f);
+        f->bytes.scores = pass_bytes(f, ranks);
 }
 
 /* ---- of its batches ---- */

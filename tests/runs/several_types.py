@@ -39,11 +39,16 @@ def train(name, *options, graph="graph"):
 
 
 def rows(name):
-    return [(e["loss"], e["train_acc"], e["valid_metrics"]) for e in json.loads(pathlib.Path(name, "summary.json").read_text())["epochs"]]
+    return [(e["loss"], e["train_acc"], e["valid_metrics"], e["valid_types"]) for e in json.loads(pathlib.Path(name, "summary.json").read_text())["epochs"]]
+
+
+def tested(name):
+    summary = json.loads(pathlib.Path(name, "summary.json").read_text())
+    return summary["test_metrics"], summary["valid_types"], summary["test_types"]
 
 
 def same(one, other):
-    assert rows(one) == rows(other), (one, other)
+    assert rows(one) == rows(other) and tested(one) == tested(other), (one, other)
     for name in "checkpoint.safetensors", "best.safetensors":
         assert pathlib.Path(one, name).read_bytes() == pathlib.Path(other, name).read_bytes(), (one, other, name)
 
@@ -135,6 +140,30 @@ def softmax_loss(p, y):
     return (np.log(np.exp(p).sum(1)) - p[np.arange(len(y)), y]).mean()
 
 
+def f1(y, made, c):
+    return 2 * ((y == c) & (made == c)).sum() / max((y == c).sum() + (made == c).sum(), 1)
+
+
+def areas(score, high):
+    """Under the ROC curve, by pairs, and average precision."""
+    above = score[high][:, None] - score[~high][None]
+    order = np.argsort(-score, kind="stable")
+    hits = high[order].cumsum() / np.arange(1, len(order) + 1)
+    return ((above > 0) + 0.5 * (above == 0)).mean(), hits[high[order]].mean()
+
+
+def numpy_metrics(logits, labels, of):
+    """Of some nodes, by their definitions."""
+    of = of[labels[of] >= 0]
+    y, made = labels[of], logits[of].argmax(1)
+    p = logits[of] - np.log(np.exp(logits[of]).sum(1, keepdims=True))
+    per = np.array([f1(y, made, c) for c in range(CLASSES)])
+    auc, ap = zip(*(areas(p[:, c], y == c) for c in range(CLASSES)))
+    acc = (made == y).mean()
+    return {"nodes": len(of), "loss": softmax_loss(logits[of], y), "acc": acc, "macro_f1": per.mean(), "micro_f1": acc,
+            "weighted_f1": per @ np.bincount(y, minlength=CLASSES) / len(y), "auc": np.mean(auc), "ap": np.mean(ap)}
+
+
 def check_learned():
     """Both types are learned; predictions of all nodes are those that `eval` judges, together and by type."""
     done = train("learned", "--epochs", 12)
@@ -155,6 +184,11 @@ def check_learned():
             acc = (logits[some].argmax(1) == labels[some]).mean()
             assert said["acc"] == acc and said["split"] == split and acc > 0.8, (split, said["acc"], acc)
             assert abs(said["loss"] - softmax_loss(logits[some], labels[some])) < 1e-5, (split, said["loss"])
+            by_type = said.get("types")
+            assert (by_type is None) == (":" in split), said
+            for name, part in (by_type or {}).items():
+                own = numpy_metrics(logits, labels, test[types_of(test) == list(COUNTS).index(name)])
+                assert own.keys() == part.keys() and all(abs(own[key] - part[key]) < 1e-5 for key in own), (name, own, part)
             assert said["labelled" if full == ["--full"] else "nodes"] == len(some)
     for kind, graph in ("rgcn", "graph"), ("gat", "graph"), ("gcn", "graph"), ("gin", "alike"):
         assert train(f"of-{kind}", "--model", kind, "--epochs", 8, "--residual", graph=graph)["best_value"] > 0.45, kind
