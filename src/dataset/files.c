@@ -45,6 +45,8 @@ static const struct {
     {"train_edge_rows.npy", "--task edge"},
     {"valid_edge_rows.npy", "--task edge"},
     {"test_edge_rows.npy", "--task edge"},
+    {"train_neg_edges.npy", "--negative given"},
+    {"train_neg_dst.npy", "--negative given"},
     {"valid_neg_edges.npy", "--task link"},
     {"valid_neg_dst.npy", "--task link"},
     {"test_neg_edges.npy", "--task link"},

@@ -268,6 +268,7 @@ out:
 const char *og__negatives_name(enum og__split split, bool each)
 {
     static const char *const names[OG__SPLITS][2] = {
+        [OG__TRAIN] = {"train_neg_edges", "train_neg_dst"},
         [OG__VALID] = {"valid_neg_edges", "valid_neg_dst"},
         [OG__TEST] = {"test_neg_edges", "test_neg_dst"}};
     return names[split][each];
@@ -305,7 +306,7 @@ static int open_lists(struct og_graph *g, const struct og_meta *m, struct og_err
     int rc = 0;
     for (enum og__array a = OG__LABELS; a < OG__ARRAYS; a++)
         OG_TRY(open_array(g, m, og__array_name(a), true, og__array_of(g, a), err));
-    for (enum og__split s = OG__VALID; s <= OG__TEST; s++)
+    for (enum og__split s = OG__TRAIN; s < OG__SPLITS; s++)
         OG_TRY(open_negatives(g, m, s, err));
     for (enum og__listed i = 0; i < OG__LISTED; i++)
         for (enum og__split s = OG__TRAIN; s < OG__SPLITS; s++)

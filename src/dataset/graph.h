@@ -131,8 +131,8 @@ struct og_graph {
     struct og_npy edges[OG__SPLITS]; /* for link prediction; held-out edges are not in the graph */
     struct og_npy edge_relations[OG__SPLITS];     /* of these edges (typed_edges.h), or absent */
     struct og_npy listed[OG__LISTED][OG__SPLITS]; /* of the seeds of a split, or absent */
-    /* Given negatives of held-out edges, or absent. Each: [edges, k], k destinations for each edge;
-     * else [m, 2], edges for all of them. */
+    /* Given negatives of edges, or absent. Each: [edges, k], k destinations for each edge. Else [m,
+     * 2], pairs for all held-out edges; of training edges those of each one after another. */
     struct og_npy negatives[OG__SPLITS];
     bool negatives_each[OG__SPLITS];
     struct og_npy node_ids; /* what the source called each node, or absent */
@@ -253,6 +253,8 @@ OG_MUST_CHECK int og__graph_edges(const struct og_graph *g, enum og__split split
 OG_MUST_CHECK int og__graph_negatives(const struct og_graph *g, enum og__split split,
                                       struct og_budget *b, uint32_t **ids, int64_t *rows,
                                       int64_t *width, struct og_err *err);
+/* Numbers of a row: of all given negatives of a training edge. */
+int64_t og__negatives_width(const struct og_graph *g, enum og__split split);
 /* "valid_neg_edges" or, of negatives for each edge, "valid_neg_dst". */
 const char *og__negatives_name(enum og__split split, bool each);
 const char *og__listed_name(enum og__listed what, enum og__split split); /* "train_times" */

@@ -237,6 +237,12 @@ static int read_negatives(const struct og_graph *g, const struct og_npy *flat, u
     return 0;
 }
 
+int64_t og__negatives_width(const struct og_graph *g, enum og__split split)
+{
+    const struct og_npy *a = &g->negatives[split];
+    return split == OG__TRAIN ? a->shape[0] * a->shape[1] / g->edges[split].shape[0] : a->shape[1];
+}
+
 int og__graph_negatives(const struct og_graph *g, enum og__split split, struct og_budget *b,
                         uint32_t **ids, int64_t *rows, int64_t *width, struct og_err *err)
 {
@@ -256,8 +262,8 @@ int og__graph_negatives(const struct og_graph *g, enum og__split split, struct o
         return rc;
     }
     *ids = found;
-    *rows = a->shape[0];
-    *width = a->shape[1];
+    *width = og__negatives_width(g, split);
+    *rows = flat.shape[0] / *width;
     return 0;
 }
 

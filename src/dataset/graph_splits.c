@@ -70,7 +70,7 @@ static int check_edge_relations(const struct og_graph *g, struct og_err *err)
 
 static int check_negatives(const struct og_graph *g, struct og_err *err)
 {
-    for (enum og__split s = OG__VALID; s <= OG__TEST; s++) {
+    for (enum og__split s = OG__TRAIN; s < OG__SPLITS; s++) {
         const struct og_npy *a = &g->negatives[s];
         const int64_t n = edges_in(g, s);
         const bool each = g->negatives_each[s];
@@ -81,6 +81,10 @@ static int check_negatives(const struct og_graph *g, struct og_err *err)
                             a->path, each ? "edges, k" : "m, 2");
         if (each && a->shape[0] != n)
             return og__graph_disagree(a->path, "edges of its list", n, a->shape[0], err);
+        if (s == OG__TRAIN && (n == 0 || a->shape[0] == 0 || a->shape[0] % n != 0))
+            return og__fail(err, -EINVAL, "give equally many negatives for each training edge",
+                            "%s: %lld negatives for %lld edges", a->path, (long long)a->shape[0],
+                            (long long)n);
     }
     return 0;
 }

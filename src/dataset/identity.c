@@ -205,7 +205,7 @@ int og__identify_arrays(struct og_graph *g, const struct og_meta *m, struct og_e
     for (enum og__array a = 0; a < OG__ARRAYS; a++)
         if (id->array[a].contents || !came_later(a))
             id->contents = mix(id->contents, &id->array[a].contents, sizeof(uint64_t));
-    for (enum og__split s = OG__VALID; s <= OG__TEST; s++) {
+    for (enum og__split s = OG__TRAIN; s < OG__SPLITS; s++) {
         uint64_t contents = 0;
         if (!og__npy_there(&g->negatives[s]))
             continue;

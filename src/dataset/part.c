@@ -97,7 +97,7 @@ static int copy_arrays(struct parter *p, struct og_err *err)
     int rc = 0;
     for (enum og__array a = 0; a < OG__ARRAYS; a++)
         look_at(p, og__array_of(p->ds, a), &row);
-    for (enum og__split s = OG__VALID; s <= OG__TEST; s++)
+    for (enum og__split s = OG__TRAIN; s < OG__SPLITS; s++)
         look_at(p, &p->ds->negatives[s], &row);
     for (int i = 0; i < OG__LISTED * OG__SPLITS; i++)
         look_at(p, &p->ds->listed[i / OG__SPLITS][i % OG__SPLITS], &row);
@@ -109,7 +109,7 @@ static int copy_arrays(struct parter *p, struct og_err *err)
         if (og__npy_there(og__array_of(p->ds, a)))
             OG_TRY(
                 copy_array(p, og__array_of(p->ds, a), og__array_name(a), a == OG__FEATURES, err));
-    for (enum og__split s = OG__VALID; s <= OG__TEST; s++)
+    for (enum og__split s = OG__TRAIN; s < OG__SPLITS; s++)
         if (og__npy_there(&p->ds->negatives[s]))
             OG_TRY(copy_array(p, &p->ds->negatives[s],
                               og__negatives_name(s, p->ds->negatives_each[s]), false, err));

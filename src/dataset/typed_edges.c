@@ -136,10 +136,10 @@ static int check_row(const struct og_graph *g, enum og__split split, const uint3
                      int64_t row, uint32_t r, struct og_err *err)
 {
     const bool each = g->negatives_each[split];
-    const int64_t width = g->negatives[split].shape[1];
+    const int64_t width = og__negatives_width(g, split);
     const struct og_relation *of = &g->relation[r];
     for (int64_t k = 0; k < width; k++) {
-        const uint32_t type = each || k == 1 ? of->destination : of->source;
+        const uint32_t type = each || k % 2 == 1 ? of->destination : of->source;
         if (og__group_of(g, ids[row * width + k]) != type)
             return og__fail(err, -EINVAL, "negatives have the types of the edges' ends",
                             "%s: row %lld: node %u is of type %s, the edges need %s",
@@ -169,7 +169,7 @@ static int check_pairs(const struct og_graph *g, enum og__split split, const uin
 static int keep_rows(const struct og_graph *g, enum og__split split, const bool *requested,
                      uint32_t *ids, int64_t *kept, struct og_err *err)
 {
-    const int64_t n = g->edges[split].shape[0], width = g->negatives[split].shape[1];
+    const int64_t n = g->edges[split].shape[0], width = og__negatives_width(g, split);
     struct piece p;
     int rc = 0;
     *kept = 0;
@@ -191,12 +191,12 @@ int og__typed_negatives(const struct og_graph *g, enum og__split split, const bo
                         const uint32_t *relation, int64_t edges, struct og_budget *b,
                         uint32_t **ids, int64_t *rows, struct og_err *err)
 {
-    const size_t row_bytes = (size_t)g->negatives[split].shape[1] * sizeof(**ids);
+    const size_t row_bytes = (size_t)og__negatives_width(g, split) * sizeof(**ids);
     int64_t kept;
     int rc;
     if (!*ids)
         return 0;
-    if (!g->negatives_each[split])
+    if (!g->negatives_each[split] && split != OG__TRAIN)
         return check_pairs(g, split, relation, edges, *ids, *rows, err);
     OG_TRY(keep_rows(g, split, requested, *ids, &kept, err));
     if (kept == *rows)

@@ -503,7 +503,7 @@ static int verify_nodes(struct verifier *v, struct og_err *err)
         OG_TRY(verify_edge_labels(v, s, err));
     for (enum og__split s = OG__TRAIN; s < OG__SPLITS; s++)
         OG_TRY(verify_edge_rows(v, s, err));
-    for (enum og__split s = OG__VALID; s <= OG__TEST; s++) {
+    for (enum og__split s = OG__TRAIN; s < OG__SPLITS; s++) {
         const struct og_npy flat = og__npy_flat(&v->ds->negatives[s]);
         char name[32];
         v->width = v->ds->negatives[s].shape[1];

@@ -27,7 +27,7 @@ static bool others_alone(const struct og_pair_rule *rule)
 static uint64_t most_ranked(const struct og_pair_rule *rule)
 {
     uint64_t most = rule->rank_negatives * (uint64_t)(rule->of ? 2 : 1);
-    for (int s = 0; s < OG__SPLITS; s++) {
+    for (int s = OG__VALID; s < OG__SPLITS; s++) {
         const struct og_given_negatives *g = &rule->given[s];
         if (g->ids && g->n_edges > 0)
             most = OG_MAX(most, g->each ? g->each : (g->n + g->n_edges - 1) / g->n_edges);
@@ -39,7 +39,7 @@ static uint64_t most_ranked(const struct og_pair_rule *rule)
 static uint64_t most_given_seeds(const struct og_pair_rule *rule)
 {
     uint64_t most = 0;
-    for (int s = 0; s < OG__SPLITS; s++) {
+    for (int s = OG__VALID; s < OG__SPLITS; s++) {
         const struct og_given_negatives *g = &rule->given[s];
         if (g->ids && g->n_edges > 0)
             most = OG_MAX(most, g->each ? g->each : 2 * ((g->n + g->n_edges - 1) / g->n_edges));
@@ -55,7 +55,9 @@ static uint32_t sources_of(const struct og_pair_rule *rule, uint32_t edges)
 
 uint32_t og__pairs_most_seeds(const struct og_pair_rule *rule, uint32_t edges)
 {
-    uint64_t training = edges * (uint64_t)(2 + (others_alone(rule) ? 0 : rule->negatives));
+    const struct og_given_negatives *given = &rule->given[OG__TRAIN];
+    uint64_t each = others_alone(rule) ? 0 : given->ids && !given->each ? 2 : 1;
+    uint64_t training = edges * (2 + each * rule->negatives);
     uint64_t evaluation = edges * (4 + most_given_seeds(rule)) + rank_negatives_drawn(rule);
     uint64_t alone = 2 + (uint64_t)rule->negatives; /* one edge draws from all nodes */
     uint64_t most = OG_MAX(OG_MAX(training, evaluation), alone);
@@ -428,6 +430,19 @@ static void add_given_destinations(struct og_pairs *p, const struct og_given_neg
     }
 }
 
+/* Of edge i in training. */
+static void add_given_negatives(struct og_pairs *p, const struct og_pair_rule *rule, uint32_t i,
+                                uint64_t place)
+{
+    const struct og_given_negatives *g = &rule->given[OG__TRAIN];
+    const uint32_t *id = g->ids + place * rule->negatives * (g->each ? 1 : 2);
+    for (uint32_t k = 0; k < rule->negatives; k++)
+        if (g->each)
+            add_pair(p, p->seeds[p->a[i]], relation_of(p, i), id[k]);
+        else
+            add_pair(p, id[2 * k], relation_of(p, i), id[2 * k + 1]);
+}
+
 static void add_ranked(struct og_pairs *p, const struct og_pair_rule *rule, const uint64_t *place,
                        const struct og_pair_key *key)
 {
@@ -478,9 +493,13 @@ void og__pairs_make(struct og_pairs *p, const struct og_pair_rule *rule, const u
         turn_to(p, i);
         add_pair(p, ends[2 * place[i]], relation ? relation[place[i]] : 0, ends[2 * place[i] + 1]);
     }
+    const bool given = key->training && rule->given[OG__TRAIN].ids;
     for (uint32_t i = 0; i < n_edges && !rule->labelled; i++) {
         turn_to(p, i);
-        (key->training ? add_negatives : add_stranger)(p, rule, i, key);
+        if (given)
+            add_given_negatives(p, rule, i, place[i]);
+        else
+            (key->training ? add_negatives : add_stranger)(p, rule, i, key);
     }
     p->n_negatives = p->n - n_edges;
     if (!key->training && !rule->labelled)

@@ -36,6 +36,9 @@
  * was there before the edge. So the same node at the same time is one seed, and its draws are those
  * of each.
  *
+ * Training edges may have given negatives too, as many each as the rule says. They are where drawn
+ * ones would be, and may replace both ends.
+ *
  * All is a pure function of (rule, edges, split, epoch, batch). */
 #ifndef OG_SAMPLE_PAIRS_H
 #define OG_SAMPLE_PAIRS_H
@@ -50,7 +53,7 @@
 struct og_given_negatives {
     const uint32_t *ids; /* [n_edges][each] destinations, or [n][2] ends; NULL: none */
     uint64_t n_edges, n;
-    uint32_t each; /* 0: pairs for all edges */
+    uint32_t each; /* 0: pairs */
 };
 
 struct og_pair_rule {

@@ -154,7 +154,7 @@ int og__session_hold_out(struct og_session *s, struct og_err *err)
     int rc = of_edges(s) ? resolve_edges(s, err) : 0;
     if (rc < 0 || !of_edges(s) || strcmp(s->config.opt.edge_split, OG__OWN_EDGES) == 0)
         return rc;
-    for (enum og__split i = OG__VALID; i <= OG__TEST; i++)
+    for (enum og__split i = OG__TRAIN; i < OG__SPLITS; i++)
         if (s->workload.graph->negatives[i].fd >= 0)
             og__say(&s->config.log, OG__WARN,
                     "%s has no effect: --edge-split %s holds out other edges",
@@ -233,11 +233,50 @@ static int load_edges(struct og_session *s, enum og__split which, struct og_err 
 size_t og__session_given(const struct og_session *s)
 {
     size_t most = 0;
-    for (int i = 0; i < OG__SPLITS; i++) {
+    for (int i = OG__VALID; i < OG__SPLITS; i++) {
         const struct og_given_negatives *given = &s->workload.seeds.rule.given[i];
         most = OG_MAX(most, given->each ? 0 : (size_t)given->n);
     }
     return most;
+}
+
+/* How many the dataset gives for each training edge; a number of the user's must be that. */
+static int resolve_negatives(struct og_session *s, struct og_err *err)
+{
+    const struct og_graph *g = s->workload.graph;
+    struct og_options *opt = &s->config.opt;
+    const char *path = g->negatives[OG__TRAIN].path;
+    if (!of_edges(s) || of_labelled(s) || opt->negative != OG_NEGATIVE_GIVEN)
+        return 0;
+    if (s->config.handover.n > 0)
+        return og__fail(err, -ENOTSUP, "use --negative uniform, or in Python LinkNeighborLoader",
+                        "--negative given: not for batches that a program of your own trains on");
+    if (strcmp(opt->edge_split, OG__OWN_EDGES) != 0)
+        return og__fail(err, -EINVAL, "leave out --edge-split, or use --negative uniform",
+                        "--negative given: --edge-split %s holds out other edges", opt->edge_split);
+    if (g->negatives[OG__TRAIN].fd < 0)
+        return og__fail(err, -EINVAL,
+                        "import the graph with train_neg_dst.npy or train_neg_edges.npy",
+                        "--negative given: %s has no negatives of training edges", g->path);
+    const int64_t each = og__negatives_width(g, OG__TRAIN) / (g->negatives_each[OG__TRAIN] ? 1 : 2);
+    if (og_options_given(opt, "negatives") && opt->negatives != each)
+        return og__fail(err, -EINVAL, "leave out --negatives, or use --negative uniform",
+                        "--negatives %d: %s has %lld for each edge", opt->negatives, path,
+                        (long long)each);
+    opt->negatives = (int)each;
+    return 0;
+}
+
+static bool uses_negatives(const struct og_session *s, enum og__split which)
+{
+    const struct og_npy *a = &s->workload.graph->negatives[which];
+    if (a->fd < 0 || s->config.handover.n > 0 || s->workload.split[which].n == 0)
+        return false;
+    if (which != OG__TRAIN)
+        return s->config.want & OG__WANT_MODEL;
+    if (s->config.opt.negative != OG_NEGATIVE_GIVEN && s->config.want & OG__WANT_TRAINING)
+        og__say(&s->config.log, OG__WARN, "%s has no effect without --negative given", a->path);
+    return s->config.opt.negative == OG_NEGATIVE_GIVEN;
 }
 
 /* They belong to the dataset's own lists of edges. Only the session's model is ranked by them. */
@@ -248,8 +287,7 @@ static int load_negatives(struct og_session *s, enum og__split which, struct og_
     struct og_given_negatives *given = &s->workload.seeds.rule.given[which];
     bool requested[OG_MOST_RELATIONS];
     int rc;
-    if (which == OG__TRAIN || g->negatives[which].fd < 0 || s->config.handover.n > 0 ||
-        split->n == 0 || !(s->config.want & OG__WANT_MODEL))
+    if (!uses_negatives(s, which))
         return 0;
     OG_TRY(og__session_ask_relations(s, requested, err));
     OG_TRY(og__graph_negatives(g, which, s->budget, &split->negatives, &split->n_negatives,
@@ -402,6 +440,9 @@ static int look_at_labels(const struct og_session *s, struct og_err *err)
 
 int og__session_load_seeds(struct og_session *s, unsigned want, struct og_err *err)
 {
+    const int resolved = resolve_negatives(s, err);
+    if (resolved < 0)
+        return resolved;
     s->workload.seeds.schedule = &s->workload.schedule;
     s->workload.seeds.edges = of_edges(s);
     s->workload.seeds.rule = (struct og_pair_rule){

@@ -404,6 +404,10 @@ int og__import_negatives(struct og_importer *imp, struct og_table *t, enum og__s
         return og__fail(
             err, -EINVAL, "a row of destinations for each edge; pairs for all edges are [m, 2]",
             "%s: %lld rows, for %lld edges", t->name, (long long)t->rows, (long long)edges);
+    if (split == OG__TRAIN && (edges == 0 || t->rows == 0 || t->rows % edges != 0))
+        return og__fail(err, -EINVAL, "give equally many negatives for each training edge",
+                        "%s: %lld negatives for %lld edges", t->name, (long long)t->rows,
+                        (long long)edges);
     if (t->columns > IDS)
         return og__fail(err, -EINVAL, "keep fewer", "%s: %lld destinations for an edge, at most %d",
                         t->name, (long long)t->columns, IDS);
