@@ -143,6 +143,15 @@ def with_classes(given):
     return given | {"y": of_types if typed else of_types[""]}, names
 
 
+def with_edge_classes(links):
+    """The same of links: classes of all splits together."""
+    words = {key: np.asarray(y, object) for key, y in (links or {}).items() if key.endswith("edge_labels") and is_words(y)}
+    if not words:
+        return links, None
+    numbers, names = class_numbers(np.concatenate(list(words.values())), ", ".join(words))
+    return links | dict(zip(words, np.split(numbers, np.cumsum([len(y) for y in words.values()])[:-1]))), names
+
+
 def store(path, given, about, options, *, progress=False, maps=None, classes=None, arguments=None, links=None, rest=None):
     """Write the arguments of write as the files of an import, and import them; returns `info`.
 
@@ -159,6 +168,7 @@ def store(path, given, about, options, *, progress=False, maps=None, classes=Non
     if os.path.lexists(path):
         raise FileError(f"{path}: exists already", "choose another folder, or remove it", -17)
     given, words = with_classes(given)
+    links, edge_classes = with_edge_classes(links)
     plain, classes = of_one_type(given), words or classes
     maps = {None: next(iter(maps.values()))} if plain and maps else maps or {}
     if is_bf16(plain["x"]) if plain else all_bf16(given):
@@ -169,6 +179,8 @@ def store(path, given, about, options, *, progress=False, maps=None, classes=Non
         said = said_of(about["name"] or os.path.basename(path), about["num_classes"], about["regression"])
         if classes:
             said["class_names"] = classes
+        if edge_classes:
+            said["edge_class_names"] = edge_classes
         if plain:
             save_plain(folder, plain, said, arguments, as_stored)
             for key, pairs in (links or {}).items():

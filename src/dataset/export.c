@@ -318,8 +318,11 @@ static int write_meta(const struct exporter *x, struct og_err *err)
     if (g->regression)
         meta = og__json_with(meta, "task", json_string("node regression"));
     json_t *const classes = json_object_get(g->meta, "class_names");
+    json_t *const edge_classes = json_object_get(g->meta, "edge_class_names");
     if (classes)
         meta = og__json_with(meta, "class_names", json_incref(classes));
+    if (edge_classes)
+        meta = og__json_with(meta, "edge_class_names", json_incref(edge_classes));
     if (rc == 0)
         return og__meta_write(x->dir.temporary, meta, err);
     json_decref(meta);
@@ -355,8 +358,6 @@ static int export_npy(struct exporter *x, struct og_err *err)
         snprintf(name, sizeof(name), "%s.npy",
                  og__listed_name(OG__EDGE_LIST_TIMES, (enum og__split)s));
         OG_TRY(export_array(x, &g->listed[OG__EDGE_LIST_TIMES][s], name, err));
-        if (s == OG__TRAIN)
-            continue;
         snprintf(name, sizeof(name), "%s.npy",
                  og__negatives_name((enum og__split)s, g->negatives_each[s]));
         OG_TRY(export_array(x, &g->negatives[s], name, err));

@@ -262,12 +262,15 @@ static int names_json(const struct og_graph *g, json_t **list, struct og_err *er
 static int with_names(const struct og_graph *g, json_t **root, struct og_err *err)
 {
     json_t *classes = json_object_get(g->meta, "class_names");
+    json_t *edge_classes = json_object_get(g->meta, "edge_class_names");
     json_t *list = NULL;
     const int rc = names_json(g, &list, err);
     if (list)
         *root = og__json_with(*root, "node_names", list);
     if (classes)
         *root = og__json_with(*root, "class_names", json_incref(classes));
+    if (edge_classes)
+        *root = og__json_with(*root, "edge_class_names", json_incref(edge_classes));
     return rc;
 }
 

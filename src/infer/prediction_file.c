@@ -108,6 +108,7 @@ int og__prediction_form(struct og_prediction_form *form, const char *out,
                 g->multi_label ? "several labels a node" : "one class a node");
     form->probabilities = how->probabilities;
     form->top_k = how->top_k;
+    form->edges = og__labels_pairs(model);
     if (how->names && !form->csv)
         return og__fail(err, -EINVAL, "use --out FILE.csv",
                         "--names: a .npy file has no column of ids");
@@ -150,7 +151,7 @@ static bool chooses(const struct og_prediction_file *p)
 
 static void put_header(const struct og_prediction_file *p)
 {
-    fputs("id", p->csv);
+    fputs(!p->form.edges ? "id" : p->form.relations ? "src,relation,dst" : "src,dst", p->csv);
     for (int k = 1; k <= p->form.top_k; k++)
         fprintf(p->csv, ",class_%d,score_%d", k, k);
     if (chooses(p) && !p->form.top_k)
@@ -200,7 +201,8 @@ int og__prediction_open(struct og_prediction_file **out, int fd, const char *pat
         .path = path, .form = *form, .model = model, .g = g, .width = width};
     p->order = (int *)(void *)(p + 1); /* of a table, else */
     p->narrowed = (uint16_t *)(void *)(p + 1);
-    const json_t *names = json_object_get(g->meta, "class_names");
+    const json_t *names =
+        json_object_get(g->meta, form->edges ? "edge_class_names" : "class_names");
     if (form->labels && json_array_size(names) == (size_t)width)
         p->names = names;
     if (form->csv)
@@ -262,8 +264,8 @@ static int put_halves(const struct og_prediction_file *p, const uint32_t *nodes,
     for (uint32_t i = 0; rc == 0 && i < n; i++)
         rc = og__narrow_to_half(rows + i * width, width, p->narrowed) < 0
                  ? og__npy_append(p->npy, p->narrowed, 1, err)
-                 : og__fail(err, -ERANGE, "use --dtype f32", "%s: node %u: a number beyond float16",
-                            p->path, nodes[i]);
+                 : og__fail(err, -ERANGE, "use --dtype f32", "%s: %s %u: a number beyond float16",
+                            p->path, p->form.edges ? "edge" : "node", nodes[i]);
     return rc;
 }
 
@@ -307,9 +309,8 @@ static void put_id(const struct og_prediction_file *p, uint32_t node, int64_t id
         fprintf(p->csv, "%lld", (long long)id);
 }
 
-static void put_row(const struct og_prediction_file *p, uint32_t node, int64_t id, const float *x)
+static void put_scores(const struct og_prediction_file *p, const float *x)
 {
-    put_id(p, node, id);
     if (p->form.top_k)
         choose_top(p, x);
     for (int k = 0; k < p->form.top_k; k++) {
@@ -329,24 +330,60 @@ static void put_row(const struct og_prediction_file *p, uint32_t node, int64_t i
     putc('\n', p->csv);
 }
 
+static void make_all_probable(const struct og_prediction_file *p, float *rows, uint32_t n)
+{
+    for (uint32_t i = 0; p->form.probabilities && i < n; i++)
+        make_probable(p, rows + i * (size_t)p->width);
+}
+
+static int check_written(const struct og_prediction_file *p, struct og_err *err)
+{
+    return ferror(p->csv) ? og__fail_errno(err, errno ? -errno : -EIO, NULL, "%s", p->path) : 0;
+}
+
+int og__prediction_edges(struct og_prediction_file *p, const struct og_predicted_edges *edges,
+                         float *rows, uint32_t n, struct og_err *err)
+{
+    int rc = 0;
+    if (!p->form.csv)
+        return og__prediction_rows(p, edges->number, rows, n, err);
+    make_all_probable(p, rows, n);
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t *end = edges->ends + 2 * (size_t)i;
+        OG_TRY(read_ids(p, end, 2, err));
+        put_id(p, end[0], p->ids[0]);
+        if (p->form.relations) {
+            const char *name = p->g->relation[edges->relation[i]].name;
+            putc(',', p->csv);
+            put_text(p->csv, (struct og_word){name, (uint32_t)strlen(name)});
+        }
+        putc(',', p->csv);
+        put_id(p, end[1], p->ids[1]);
+        put_scores(p, rows + i * (size_t)p->width);
+    }
+    rc = check_written(p, err);
+out:
+    return rc;
+}
+
 int og__prediction_rows(struct og_prediction_file *p, const uint32_t *nodes, float *rows,
                         uint32_t n, struct og_err *err)
 {
     const size_t width = (size_t)p->width;
     int rc = 0;
-    for (uint32_t i = 0; p->form.probabilities && i < n; i++)
-        make_probable(p, rows + i * width);
+    make_all_probable(p, rows, n);
     if (!p->form.csv)
         return p->form.half ? put_halves(p, nodes, rows, n, err)
                             : og__npy_append(p->npy, rows, n, err);
     for (uint32_t first = 0; first < n; first += IDS) {
         const uint32_t m = OG_MIN(n - first, (uint32_t)IDS);
         OG_TRY(read_ids(p, nodes + first, m, err));
-        for (uint32_t i = 0; i < m; i++)
-            put_row(p, nodes[first + i], p->ids[i], rows + (first + i) * width);
+        for (uint32_t i = 0; i < m; i++) {
+            put_id(p, nodes[first + i], p->ids[i]);
+            put_scores(p, rows + (first + i) * width);
+        }
     }
-    if (ferror(p->csv))
-        rc = og__fail_errno(err, errno ? -errno : -EIO, NULL, "%s", p->path);
+    rc = check_written(p, err);
 out:
     return rc;
 }

@@ -1,11 +1,12 @@
 /* Files of predictions: .npy, or a table with the source's ids of nodes and the names of classes.
  *
- *     .npy   float32 or float16 [nodes, columns]
+ *     .npy   float32 or float16 [nodes or edges, columns]
  *     .csv   id,class,<a column a class>                 classes
  *            id,<a column each>                          several labels, values, embeddings
  *            id,class_1,score_1,class_2,score_2,...      --top-k
  *
- * A score is a logit, or with --probabilities what follows from it. */
+ * In place of the id edges have src,dst; of several relations src,relation,dst. A score is a logit,
+ * or with --probabilities what follows from it. */
 #ifndef OG_INFER_PREDICTION_FILE_H
 #define OG_INFER_PREDICTION_FILE_H
 
@@ -16,8 +17,9 @@
 struct og_prediction_form {
     bool csv, half;
     bool probabilities;
-    int top_k;   /* 0: all columns */
-    bool labels; /* columns are classes or labels */
+    bool edges, relations; /* rows are of edges; of several relations */
+    int top_k;             /* 0: all columns */
+    bool labels;           /* columns are classes or labels */
 };
 
 struct og_predict_options;
@@ -46,6 +48,15 @@ OG_MUST_CHECK int og__prediction_open(struct og_prediction_file **out, int fd, c
 /* Rows of n nodes. They are changed. */
 OG_MUST_CHECK int og__prediction_rows(struct og_prediction_file *p, const uint32_t *nodes,
                                       float *rows, uint32_t n, struct og_err *err);
+/* Edges of a list, for messages by their numbers in it. */
+struct og_predicted_edges {
+    const uint32_t *ends;     /* [n][2] */
+    const uint32_t *relation; /* [n] of several relations; NULL: of one */
+    const uint32_t *number;   /* [n] */
+};
+OG_MUST_CHECK int og__prediction_edges(struct og_prediction_file *p,
+                                       const struct og_predicted_edges *edges, float *rows,
+                                       uint32_t n, struct og_err *err);
 /* Complete and free it, or only free it if rc is an error. Returns rc or the first error. NULL is
  * ignored. */
 OG_MUST_CHECK int og__prediction_end(struct og_prediction_file *p, int rc, struct og_err *err);

@@ -25,14 +25,14 @@ struct edge_prediction {
     struct og_prediction_file *file;
     float *rows; /* [batch, columns] */
     size_t bytes;
-    uint32_t *number; /* [batch] of rows */
+    uint32_t *number; /* [batch] of rows, then their ends and relations */
     float *own;       /* [batch] features of the edges */
     struct og_epoch_counters counters;
 };
 
 static size_t number_bytes(const struct edge_prediction *p)
 {
-    return p->s->workload.schedule.batch_size * sizeof(*p->number);
+    return p->s->workload.schedule.batch_size * 4 * sizeof(*p->number);
 }
 
 static size_t own_bytes(const struct edge_prediction *p)
@@ -52,6 +52,21 @@ static int find_list(struct edge_prediction *p, const char *name, struct og_err 
                     "--nodes %s: a model of edges predicts lists of edges", name);
 }
 
+static int put_edges(struct edge_prediction *p, const struct og_work *w, uint32_t n,
+                     struct og_err *err)
+{
+    const struct og_split *list = &p->s->workload.split[p->split];
+    uint32_t *ends = p->number + n, *relation = ends + 2 * (size_t)n;
+    const struct og_predicted_edges edges = {ends, relation, p->number};
+    for (uint32_t i = 0; i < n; i++) {
+        const uint64_t at = w->seeds.place[i];
+        p->number[i] = (uint32_t)at;
+        memcpy(ends + 2 * (size_t)i, list->ids + 2 * at, 2 * sizeof(*ends));
+        relation[i] = list->relation ? list->relation[at] : 0;
+    }
+    return og__prediction_edges(p->file, &edges, p->rows, n, err);
+}
+
 static int predict_edges_sink(void *arg, struct og_work *w, struct og_err *err)
 {
     struct edge_prediction *p = arg;
@@ -65,9 +80,7 @@ static int predict_edges_sink(void *arg, struct og_work *w, struct og_err *err)
                              &w->seeds.pairs, &ignored, err));
     OG_TRY(og__model_fetch(m, p->rows, og__model_scores(m),
                            n * (size_t)p->s->workload.shape.n_classes * sizeof(float), err));
-    for (uint32_t i = 0; i < n; i++)
-        p->number[i] = (uint32_t)w->seeds.place[i];
-    OG_TRY(og__prediction_rows(p->file, p->number, p->rows, n, err));
+    OG_TRY(put_edges(p, w, n, err));
     og__count_work(&p->counters, w);
     struct og_progress done = {.size = sizeof(done),
                                .stage = "predict",
@@ -78,21 +91,14 @@ out:
     return rc;
 }
 
-static int check_request(const char *out, const struct og_predict_options *how,
-                         const struct og_options *opt, struct og_err *err)
+static int check_request(const struct og_predict_options *how, const struct og_options *opt,
+                         struct og_err *err)
 {
-    const size_t length = strlen(out);
-    if (length > 4 && strcmp(out + length - 4, ".csv") == 0)
-        return og__fail(err, -ENOTSUP, "give --out FILE.npy, with a row per edge in their order",
-                        "%s: an edge has no one id for a table", out);
     if (how->embeddings)
         return og__fail(err, -ENOTSUP, "leave it out",
                         "--embeddings: rows of the output are edges, those of embeddings nodes");
-    if (opt->resume || how->top_k || how->names)
-        return og__fail(err, -ENOTSUP, "leave it out", "--%s: not for a model of edges",
-                        opt->resume  ? "resume"
-                        : how->top_k ? "top-k"
-                                     : "names");
+    if (opt->resume)
+        return og__fail(err, -ENOTSUP, "leave it out", "--resume: not for a model of edges");
     return 0;
 }
 
@@ -103,6 +109,7 @@ static int open_output(struct edge_prediction *p, const char *out,
     int rc;
     OG_TRY(og__graph_spare(f->graph, out, err));
     OG_TRY(og__prediction_form(&p->form, out, how, &f->shape, f->graph, &p->s->config.log, err));
+    p->form.relations = f->split[p->split].relation != NULL;
     OG_TRY(og__output_file_name(&p->output_file, out, false, err));
     OG_TRY(og__output_file_lock(&p->output_file, err));
     p->bytes = f->schedule.batch_size * (size_t)f->shape.n_classes * sizeof(float);
@@ -169,7 +176,7 @@ int og__predict_edges(const char *dataset, const char *checkpoint, const char *o
     struct og_options own = {0};
     int rc;
     OG_TRY(find_list(&p, how->nodes, err));
-    OG_TRY(check_request(out, how, opt, err));
+    OG_TRY(check_request(how, opt, err));
     OG_TRY(og__options_copy(&own, opt, err));
     if (!og_options_given(opt, "fanout"))
         OG_TRY(og__session_take_all(&own, checkpoint, err));

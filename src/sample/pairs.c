@@ -20,7 +20,7 @@ static uint64_t rank_negatives_drawn(const struct og_pair_rule *rule)
  * sampled. */
 static bool others_alone(const struct og_pair_rule *rule)
 {
-    return rule->in_batch && !rule->of;
+    return rule->in_batch && !rule->of && !rule->trees;
 }
 
 /* Pairs of an edge that evaluation ranks, or scores to rank them: in the split that has most. */

@@ -39,6 +39,7 @@ def source(name, labels, types=False):
     kind = rng.integers(0, 3, n)
     x = (np.eye(3)[kind] * 2 + rng.normal(0, 0.4, (n, 3))).astype("f4")
     os.makedirs(name)
+    said, called = {"edge_class_names": ["red", "green", "dark blue"]}, np.array([f"n{i:04d}" for i in range(n)], "S5")
     if types:  # 500 users, 400 items; users buy items, and items are like items
         ends = np.concatenate([np.stack([rng.integers(0, 500, m), rng.integers(500, n, m)], 1), rng.integers(500, n, (m // 2, 2))])
         relation = np.repeat([0, 1], [m, m // 2])
@@ -46,13 +47,17 @@ def source(name, labels, types=False):
         ends, relation = ends[order], relation[order]
         np.save(f"{name}/node_type.npy", np.repeat([0, 1], [500, 400]).astype("i4"))
         np.save(f"{name}/edge_type.npy", relation.astype("i4"))
-        json.dump({"node_types": [{"type": 0, "name": "user"}, {"type": 1, "name": "item"}],
-                   "edge_types": [{"edge_type": 0, "name": "buys"}, {"edge_type": 1, "name": "like"}]}, open(f"{name}/meta.json", "w"))
+        said.update({"node_types": [{"type": 0, "name": "user"}, {"type": 1, "name": "item"}],
+                   "edge_types": [{"edge_type": 0, "name": "buys"}, {"edge_type": 1, "name": "like"}]})
+        np.save(f"{name}/node_names_user.npy", called[:500])
+        np.save(f"{name}/node_names_item.npy", called[500:])
         np.save(f"{name}/feat_user.npy", x[:500])
         np.save(f"{name}/feat_item.npy", x[500:])
     else:
         ends, relation = rng.integers(0, n, (m, 2)), np.zeros(m, int)
         np.save(f"{name}/feat.npy", x)
+        np.save(f"{name}/node_names.npy", called)
+    json.dump(said, open(f"{name}/meta.json", "w"))
     np.save(f"{name}/edges.npy", ends)
     y = labels(kind[ends[:, 0]], kind[ends[:, 1]])
     cut = [0, len(ends) * 7 // 10, len(ends) * 8 // 10, len(ends)]
@@ -105,7 +110,38 @@ def check_learned(graph, labels, best, more=()):
         else:
             loss = (np.logaddexp(0, p) - p * y)[~np.isnan(y)].mean()
         assert abs(judged["loss"] - loss) < 1e-5 * max(1, loss), (graph, split, judged["loss"], loss)
+        full = json.loads(run("eval", graph, "--checkpoint", checkpoint, "--full", "--split", split, "--json", *more).stdout)
+        assert (full["loss"], full["metrics"], full["labelled"]) == (judged["loss"], judged["metrics"], judged["nodes"]), (full, judged)
+        check_table(graph, checkpoint, split, p, y, more)
     return done
+
+
+def check_table(graph, checkpoint, split, p, y, more):
+    """A line per edge, with the source's names of both ends and of classes."""
+    edges, relation = np.load(f"{graph}/{split}_edges.npy"), None
+    if os.path.exists(f"{graph}/{split}_edge_relations.npy"):
+        relation = np.load(f"{graph}/{split}_edge_relations.npy")
+        names = np.array([r["name"] for r in json.load(open(f"{graph}/meta.json"))["relations"]])
+        of = names[relation] == more[-1] if "--relation" in more else np.ones(len(edges), bool)
+        edges, relation = edges[of], names[relation[of]]
+    out = f"{graph}-{split}-{len(y)}.csv"
+    run("predict", graph, "--checkpoint", checkpoint, "--out", out, "--nodes", split, "--names", *more)
+    head, *lines = [line.split(",") for line in pathlib.Path(out).read_text().splitlines()]
+    ids = np.load(f"{graph}/node_ids.npy") if os.path.exists(f"{graph}/node_ids.npy") else np.arange(900)
+    named = [f"n{i:04d}" for i in ids]
+    assert head[:len(lines[0]) - p.shape[1]] == ["src", *(["relation"] if relation is not None else []), "dst", *(["class"] if y.dtype.kind == "i" else [])], head
+    assert [row[0] for row in lines] == [named[u] for u in edges[:, 0]] and len(lines) == len(p)
+    assert [row[2 if relation is not None else 1] for row in lines] == [named[v] for v in edges[:, 1]]
+    if relation is not None:
+        assert [row[1] for row in lines] == relation.tolist()
+    assert np.abs(np.array([row[-p.shape[1]:] for row in lines], float) - p).max() < 1e-5
+    if y.dtype.kind == "i":
+        assert head[-3:] == ["red", "green", "dark blue"] and [row[-4] for row in lines] == [head[-3:][c] for c in p.argmax(1)]
+        run("predict", graph, "--checkpoint", checkpoint, "--out", f"top-{out}", "--nodes", split, "--top-k", 2, "--probabilities", *more)
+        top = [line.split(",") for line in pathlib.Path(f"top-{out}").read_text().splitlines()]
+        assert top[0][-4:] == ["class_1", "score_1", "class_2", "score_2"] and [row[-4] for row in top[1:]] == [row[-4] for row in lines]
+        chance = np.exp(p - p.max(1, keepdims=True))
+        assert np.abs(np.array([row[-3] for row in top[1:]], float) - (chance / chance.sum(1, keepdims=True)).max(1)).max() < 1e-5
 
 
 def check_same(graph, more=()):
@@ -171,9 +207,8 @@ def check_refused():
         assert word in said and "hint:" in said and not os.path.exists("never"), said
     run("generate", "bare", "--nodes", 300, "--degree", 4, "--dim", 4, "--classes", 2)
     assert "no labels of edges" in run("train", "bare", "--task", "edge", *BASE, "--run", "never", fails=True).stderr
-    for more, word in (["--out", "p.csv"], "table"), (["--out", "p.npy", "--nodes", "train"], "--nodes train"), (["--out", "p.npy", "--embeddings", "e.npy"], "--embeddings"):
+    for more, word in (["--out", "p.npy", "--top-k", "2"], "--top-k"), (["--out", "p.npy", "--nodes", "train"], "--nodes train"), (["--out", "p.npy", "--embeddings", "e.npy"], "--embeddings"):
         assert word in run("predict", "classes", "--checkpoint", "classes-whole/best.safetensors", *more, fails=True).stderr
-    assert "--full" in run("eval", "classes", "--checkpoint", "classes-whole/best.safetensors", "--full", fails=True).stderr
     np.save("classes.src/valid_edge_labels.npy", np.zeros(3, int))
     assert "3 rows" in run("import", "npy", "classes.src", "short", fails=True).stderr
 

@@ -411,8 +411,11 @@ static int import_names(const struct og_npy_source *s, struct og_err *err)
 static void note_class_names(const struct og_npy_source *s)
 {
     json_t *names = json_object_get(s->said.root, "class_names");
+    json_t *of_edges = json_object_get(s->said.root, "edge_class_names");
     if (names && !s->imp->class_names)
         og__import_note(s->imp, "class_names", json_incref(names));
+    if (of_edges)
+        og__import_note(s->imp, "edge_class_names", json_incref(of_edges));
 }
 
 /* ---- all of it ---- */
@@ -545,7 +548,7 @@ const struct og_format og__format_npy = {
              "For --task link there are train_edges.npy, valid_edges.npy and test_edges.npy, and "
              "for --task edge also train_edge_labels.npy and its relatives. "
              "Given negatives: valid_neg_edges.npy [m,2] or valid_neg_dst.npy "
-             "[edges,k], test_... alike. A "
+             "[edges,k], test_... and train_... alike. A "
              "heterogeneous graph has node_type.npy and edge_type.npy, numbers that meta.json "
              "names. Its edge lists have train_edge_type.npy, valid_edge_type.npy and "
              "test_edge_type.npy. examples/export_dgl.py and export_pyg.py write this layout "

@@ -41,9 +41,9 @@ static int check_flag(const json_t *root, const char *key, const char *path, str
 }
 
 /* Names of classes, where they are there: texts. */
-static int check_classes(const json_t *root, const char *path, struct og_err *err)
+static int check_classes(const json_t *root, const char *key, const char *path, struct og_err *err)
 {
-    const json_t *names = json_object_get(root, "class_names");
+    const json_t *names = json_object_get(root, key);
     bool good = !names || json_is_array(names);
     size_t i;
     json_t *one;
@@ -53,7 +53,7 @@ static int check_classes(const json_t *root, const char *path, struct og_err *er
     }
     return good ? 0
                 : og__fail(err, -EINVAL, "a list of texts, by class; or leave it out",
-                           "%s: \"class_names\" must be a list of texts", path);
+                           "%s: \"%s\" must be a list of texts", path, key);
 }
 
 /* Names of types, where they are there: a list of {"<key>": number, "name": text}, each number
@@ -86,8 +86,9 @@ static int check_types(const json_t *root, const char *list, const char *key, co
 /* Lists unknown keys of the source's meta.json. */
 static void name_unread_keys(const struct og_importer *imp, json_t *root, const char *path)
 {
-    static const char *const read[] = {"name",      "num_nodes",  "num_classes", "task",
-                                       "symmetric", "node_types", "edge_types",  "class_names"};
+    static const char *const read[] = {"name",       "num_nodes",   "num_classes",
+                                       "task",       "symmetric",   "node_types",
+                                       "edge_types", "class_names", "edge_class_names"};
     struct og_names names = {.n = 0};
     const char *key;
     json_t *value;
@@ -123,7 +124,8 @@ int og__npy_said(struct og_importer *imp, struct og_npy_said *s, struct og_err *
     OG_TRY(check_text(root, "name", path, err));
     OG_TRY(check_text(root, "task", path, err));
     OG_TRY(check_flag(root, "symmetric", path, err));
-    OG_TRY(check_classes(root, path, err));
+    OG_TRY(check_classes(root, "class_names", path, err));
+    OG_TRY(check_classes(root, "edge_class_names", path, err));
     OG_TRY(check_types(root, "node_types", "type", path, err));
     OG_TRY(check_types(root, "edge_types", "edge_type", path, err));
     og__import_set_name(imp, json_string_value(json_object_get(root, "name")));

@@ -34,9 +34,12 @@ static const struct split {
     {"test_edges", true, {"test_edges.npy"}},
 };
 
-/* Given negatives of held-out edges: pairs [m, 2] for all of them, or destinations [edges, k] for
- * each. Files without an ending that says which are of either form. */
+/* Given negatives of edges: pairs [m, 2] for all of them, or destinations [edges, k] for each.
+ * Files without an ending that says which are of either form. */
 static const struct split negatives[OG__SPLITS] = {
+    [OG__TRAIN] = {"train_edges",
+                   true,
+                   {"train_neg_edges.npy", "train_neg_dst.npy", "train_neg.npy"}},
     [OG__VALID] = {"valid_edges",
                    true,
                    {"valid_neg_edges.npy", "val_neg_edges.npy", "valid_neg_dst.npy",
@@ -198,9 +201,8 @@ int og__import_npy_splits(struct og_importer *imp, struct og_err *err)
     int rc = 0;
     for (size_t i = 0; i < OG_COUNT(splits); i++)
         OG_TRY(import_split(imp, &splits[i], err));
-    for (enum og__split s = OG__VALID; s <= OG__TEST; s++)
-        OG_TRY(import_negatives(imp, s, err));
     for (enum og__split s = OG__TRAIN; s < OG__SPLITS; s++) {
+        OG_TRY(import_negatives(imp, s, err));
         OG_TRY(import_of_edges(imp, &edge_labels[s], s, og__import_edge_labels, err));
         OG_TRY(import_of_edges(imp, &edge_rows[s], s, og__import_edge_rows, err));
         OG_TRY(import_of_edges(imp, &edge_times[s], s, og__import_edge_list_times, err));
