@@ -185,7 +185,7 @@ OG_EXPORT OG_MUST_CHECK int og_smooth(const char *dataset, const char *predictio
                                       const struct og_options *opt, const struct og_observer *seen,
                                       char **text, struct og_err *err);
 
-/* Predictions of a few nodes at a time, from disk. */
+/* Predictions of a few nodes or edges at a time, from disk. */
 struct og_predictor;
 /* Open a predictor. It takes all neighbours of every node, as og_predict does, and results agree
  * within 1e-5. With the option fanout it samples them. A node's neighbours then follow from the
@@ -198,10 +198,14 @@ struct og_predictor;
 OG_EXPORT OG_MUST_CHECK int og_predictor_open(struct og_predictor **out, const char *dataset,
                                               const char *checkpoint, const struct og_options *opt,
                                               const struct og_observer *seen, struct og_err *err);
-/* Numbers per node: classes or values, or for links --hidden. */
+/* Numbers per node: classes or values, or for links --hidden. 0: the model predicts edges. */
 OG_EXPORT int og_predictor_columns(const struct og_predictor *p);
-/* out  {"nodes","columns","type","fanout","batch","threads","memory_bytes","memory_budget_bytes"}
- */
+/* Numbers per edge: classes or values, or for links 1, the score. 0: the model predicts nodes. */
+OG_EXPORT int og_predictor_edge_columns(const struct og_predictor *p);
+/* Features of its own that the model reads of an edge. */
+OG_EXPORT int og_predictor_edge_features(const struct og_predictor *p);
+/* out  {"nodes","columns","edge_columns","edge_features","type","fanout","batch","threads",
+ *      "memory_bytes","memory_budget_bytes"} */
 OG_EXPORT OG_MUST_CHECK int og_predictor_info(const struct og_predictor *p, char **out,
                                               struct og_err *err);
 /* Compute the logits of n nodes, which may repeat, into out [n][columns]. Ids count as in
@@ -211,6 +215,13 @@ OG_EXPORT OG_MUST_CHECK int og_predictor_info(const struct og_predictor *p, char
  * -ECANCELED if the predictor is being closed. Other requests are not affected. */
 OG_EXPORT OG_MUST_CHECK int og_predictor_rows(struct og_predictor *p, const int64_t *nodes,
                                               int64_t n, float *out, struct og_err *err);
+/* Compute the scores of n edges ends [n][2] into out [n][edge columns], as og_predictor_rows does
+ * for nodes.
+ *
+ * own  their features [n][edge features]; NULL if the model reads none */
+OG_EXPORT OG_MUST_CHECK int og_predictor_edges(struct og_predictor *p, const int64_t *ends,
+                                               const float *own, int64_t n, float *out,
+                                               struct og_err *err);
 /* Close a predictor: waits for calls of other threads. No call may begin after it. NULL is ignored.
  */
 OG_EXPORT void og_predictor_close(struct og_predictor *p);

@@ -39,7 +39,7 @@ class Line:
         for future in left:
             future.set_exception(ProcessError("the predictor ended: " + ("".join(self.said).strip() or "it was closed")))
 
-    def ask(self, nodes):
+    def ask(self, **request):
         future = concurrent.futures.Future()
         with self.lock:
             if self.waiting is None or self.process.stdin.closed:
@@ -47,7 +47,7 @@ class Line:
             self.number += 1
             self.waiting[self.number] = future
             try:
-                self.process.stdin.write(json.dumps({"id": self.number, "nodes": nodes.tolist()}) + "\n")
+                self.process.stdin.write(json.dumps({"id": self.number, **request}) + "\n")
                 self.process.stdin.flush()
             except OSError as why:
                 self.waiting.pop(self.number)
@@ -62,8 +62,15 @@ class Line:
         self.listener.join()
 
 
+def numbers_of(nodes, what):
+    nodes = ids_of(nodes)
+    if nodes.dtype.kind == "S":
+        raise OptionError(f"{what}: names, a Predictor takes ids", 'numpy.searchsorted(numpy.load("graph/node_names.npy"), numpy.array(names, "S")) are the ids of names')
+    return nodes
+
+
 class Predictor:
-    """Predictions of a few nodes at a time, from disk, within `memory`. Any number of threads may call it.
+    """Predictions of a few nodes or edges at a time, from disk, within `memory`. Any number of threads may call it.
 
     >>> with outgrow.Predictor("runs/first/best.safetensors", "graph", memory="1G") as predictor:
     ...     predictor([3, 1, 4])          # logits, float32 [3, C]
@@ -85,13 +92,25 @@ class Predictor:
 
     def __call__(self, nodes):
         """Logits of these nodes, float32 [n, columns]; for links the decoder's inputs."""
-        nodes = ids_of(nodes)
-        if nodes.dtype.kind == "S":
-            raise OptionError("nodes: names, a Predictor takes ids", 'numpy.searchsorted(numpy.load("graph/node_names.npy"), numpy.array(names, "S")) are the ids of names')
-        answer = self._line.ask(nodes)
+        nodes = numbers_of(nodes, "nodes")
+        return self._rows(len(nodes), self.columns, nodes=nodes.tolist())
+
+    def edges(self, src, dst, edge_attr=None):
+        """Of a model of edges: logits of these, float32 [n, edge columns]. Of a model of links: scores of pairs, [n].
+
+        edge_attr   [n, D] features of the edges, if the model was trained with some"""
+        src, dst = numbers_of(src, "src"), numbers_of(dst, "dst")
+        if len(src) != len(dst):
+            raise OptionError(f"src: {len(src)}, dst: {len(dst)} nodes", "give both ends of each edge")
+        more = {} if edge_attr is None else {"edge_attr": np.asarray(edge_attr, np.float64).reshape(len(src), -1).tolist()}
+        rows = self._rows(len(src), self.info["edge_columns"], edges=np.stack([src, dst], 1).tolist(), **more)
+        return rows[:, 0] if self.columns and len(rows) else rows
+
+    def _rows(self, n, columns, **request):
+        answer = self._line.ask(**request)
         if "error" in answer:
             raise error_of(answer["code"], answer["error"], answer["hint"])
-        return np.array(answer["rows"], np.float32).reshape(len(nodes), self.columns)
+        return np.array(answer["rows"], np.float32).reshape(n, columns)
 
     def predict(self, nodes):
         """The class with the largest logit, int64 [n]."""

@@ -23,20 +23,68 @@ struct serving {
 
 /* ---- a line ---- */
 
-/* Node ids of a JSON array; NULL if it is none, or memory is short. */
-static int64_t *read_nodes(const json_t *list, size_t *n)
+/* What a line requests: rows of nodes, or of edges. */
+struct asked {
+    bool edges;
+    size_t n;
+    int64_t *ids; /* [n], or [n][2] */
+    float *own;   /* [n][width] features of edges; NULL: none */
+};
+
+static bool read_ids(const json_t *list, int64_t *out, size_t n)
 {
-    *n = json_array_size(list);
-    int64_t *nodes = json_is_array(list) ? malloc((*n + 1) * sizeof(*nodes)) : NULL;
-    for (size_t i = 0; nodes && i < *n; i++) {
+    for (size_t i = 0; i < n; i++) {
         const json_t *one = json_array_get(list, i);
-        if (!json_is_integer(one)) {
-            free(nodes);
+        if (!json_is_integer(one))
+            return false;
+        out[i] = json_integer_value(one);
+    }
+    return true;
+}
+
+/* Rows of `width` numbers; NULL if these are none, or memory is short. */
+static float *read_features(const json_t *rows, size_t n, size_t width)
+{
+    float *made = json_array_size(rows) == n ? malloc((n * width + 1) * sizeof(*made)) : NULL;
+    for (size_t i = 0; made && i < n * width; i++) {
+        const json_t *row = json_array_get(rows, i / width);
+        const json_t *one = json_array_get(row, i % width);
+        if (!json_is_number(one) || json_array_size(row) != width) {
+            free(made);
             return NULL;
         }
-        nodes[i] = json_integer_value(one);
+        made[i] = (float)json_number_value(one);
     }
-    return nodes;
+    return made;
+}
+
+static bool read_ends(const json_t *list, struct asked *a)
+{
+    for (size_t i = 0; i < a->n; i++) {
+        const json_t *ends = json_array_get(list, i);
+        if (json_array_size(ends) != 2 || !read_ids(ends, a->ids + 2 * i, 2))
+            return false;
+    }
+    return true;
+}
+
+/* Reads a request; false if it is none, or memory is short. */
+static bool read_request(const struct serving *s, const json_t *root, struct asked *a)
+{
+    const json_t *edges = json_object_get(root, "edges");
+    const json_t *features = json_object_get(root, "edge_attr");
+    const json_t *nodes = json_is_object(root) ? json_object_get(root, "nodes") : root;
+    const json_t *list = edges ? edges : nodes;
+    if (!json_is_array(list) || (edges && nodes))
+        return false;
+    a->edges = edges != NULL;
+    a->n = json_array_size(list);
+    a->ids = malloc((2 * a->n + 1) * sizeof(*a->ids));
+    if (!a->ids || !(edges ? read_ends(edges, a) : read_ids(list, a->ids, a->n)))
+        return false;
+    if (features)
+        a->own = read_features(features, a->n, (size_t)og_predictor_edge_features(s->predictor));
+    return !features || a->own;
 }
 
 static json_t *rows_json(const float *rows, size_t n, size_t columns)
@@ -57,34 +105,37 @@ static json_t *error_json(const struct og_err *err)
 }
 
 /* {"rows":[...]} or {"code","error","hint"} */
-static json_t *answer_nodes(const struct serving *s, const json_t *list)
+static json_t *answer_request(const struct serving *s, const json_t *request)
 {
-    const size_t columns = (size_t)og_predictor_columns(s->predictor);
     struct og_err err = {0};
-    size_t n;
-    int64_t *nodes = read_nodes(list, &n);
-    float *rows = nodes ? calloc(n * columns + 1, sizeof(*rows)) : NULL;
+    struct asked a = {0};
+    const bool good = read_request(s, request, &a);
+    const size_t columns = (size_t)(a.edges ? og_predictor_edge_columns(s->predictor)
+                                            : og_predictor_columns(s->predictor));
+    float *rows = good ? calloc(a.n * columns + 1, sizeof(*rows)) : NULL;
     json_t *root;
-    if (!rows) {
-        failure(&err, -EINVAL, "[1, 2, 3] or {\"id\": 7, \"nodes\": [1, 2, 3]}",
-                "not a request: an array of node ids expected");
-        root = error_json(&err);
-    } else if (og_predictor_rows(s->predictor, nodes, (int64_t)n, rows, &err) < 0) {
-        root = error_json(&err);
-    } else {
-        root = json_pack("{s:o}", "rows", rows_json(rows, n, columns));
-    }
+    int rc = 0;
+    if (!rows)
+        rc = failure(&err, -EINVAL,
+                     "[1, 2, 3] or {\"id\": 7, \"nodes\": [1, 2, 3]} or {\"edges\": [[1, 2], [3, "
+                     "4]]}",
+                     "not a request: ids of nodes or edges expected");
+    else if (a.edges)
+        rc = og_predictor_edges(s->predictor, a.ids, a.own, (int64_t)a.n, rows, &err);
+    else
+        rc = og_predictor_rows(s->predictor, a.ids, (int64_t)a.n, rows, &err);
+    root = rc < 0 ? error_json(&err) : json_pack("{s:o}", "rows", rows_json(rows, a.n, columns));
     free(rows);
-    free(nodes);
+    free(a.own);
+    free(a.ids);
     return root;
 }
 
 static void answer_line(struct serving *s, const char *line, json_int_t number)
 {
     json_t *asked = json_loads(line, 0, NULL);
-    const json_t *list = json_is_object(asked) ? json_object_get(asked, "nodes") : asked;
     json_t *id = json_is_object(asked) ? json_object_get(asked, "id") : NULL;
-    json_t *root = answer_nodes(s, list);
+    json_t *root = answer_request(s, asked);
     json_object_set_new(root, "id", id ? json_incref(id) : json_integer(number));
     pthread_mutex_lock(&s->writing);
     if (!root || json_dumpf(root, stdout, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS)) < 0 ||
@@ -178,7 +229,9 @@ const struct command cmd_serve = {
         "Answers come as they are ready. The first line of the output has \"columns\" and other "
         "properties.\n\nNeighbourhoods are whole, as in `outgrow predict`, unless --fanout is "
         "given. Then a node's neighbours follow from --seed alone. --memory bounds all: half is "
-        "for topology and model, half for requests. Ids count as in train.npy.",
+        "for topology and model, half for requests. Ids count as in train.npy.\n\nA model of edges "
+        "takes {\"edges\": [[1, 2], ...]}, with \"edge_attr\": [[...], ...] if it reads features "
+        "of edges. Of a model of links these are scores of pairs.",
     .own = own,
     .training = true,
     .often = WORDS("memory", "fanout", "batch"),

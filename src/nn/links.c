@@ -66,8 +66,8 @@ static int link_loss(struct og_model *m, const struct og_pairs *pairs, float *gr
                      struct og_metrics *out, struct og_err *err)
 {
     *out = (struct og_metrics){0};
-    if (og__labels_pairs(&m->config) && !pairs->targets) /* only scored */
-        return 0;
+    if (og__labels_pairs(&m->config) ? !pairs->targets : pairs->n_negatives == 0)
+        return 0; /* only scored */
     if (og__labels_pairs(&m->config))
         return og__model_loss(m, m->at.scores, pairs->targets, pairs->n_edges, grad, out, err);
     struct og_link_loss op = {.n_edges = pairs->n_edges,

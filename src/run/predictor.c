@@ -1,15 +1,17 @@
-/* Predictions of a few nodes at a time, for any number of callers.
+/* Predictions of a few nodes or edges at a time, for any number of callers.
  *
  *     callers ──> queue ──> workers, each with a sampler and readers ──> model, one at a time
  *
  * A worker samples the neighbourhoods of a request and reads their rows. Samplers and readers are
  * of the thread that opened them, so workers have threads of their own. Half of the memory is the
- * session's: topology, model, degrees. Requests share the other half. */
+ * session's: topology, model, degrees. Requests share the other half. The seeds of a request of
+ * edges are their ends; a decoder scores each pair. */
 #include "base/sized.h"
 #include "dataset/features.h"
 #include "flow/structure.h"
 #include "learn/checkpoint.h"
 #include "nn/relational.h"
+#include "nn/tasks.h"
 #include "options/options.h"
 #include "report/json.h"
 #include "session/session_of_checkpoint.h"
@@ -22,7 +24,9 @@
 enum { MOST_WORKING = 16, BATCH = 16 };
 
 struct request {
-    const int64_t *nodes;
+    const int64_t *nodes; /* [n], or ends of edges [n][2] */
+    const float *own;     /* of edges their features [n][pair_dim]; NULL: none */
+    bool edges;
     int64_t n;
     float *out;
     struct og_err *err;
@@ -47,12 +51,14 @@ struct worker {
     struct growing order; /* positions in the batch by node: node << 32 | row of its group */
     struct growing nodes, index, features, made;
     uint32_t *seeds, *seed_of; /* [batch] distinct nodes; for each node of the request its seed */
+    uint32_t *ends;            /* [batch] of edges, as positions among the seeds */
 };
 
 struct og_predictor {
     struct og_session *s;
     struct og_observer observer;
-    int columns;
+    int columns; /* of a node; of an edge */
+    int edge_columns;
     uint32_t batch; /* nodes at a time */
     pthread_mutex_t lock, computing;
     pthread_cond_t asked, answered;
@@ -99,10 +105,11 @@ static int open_worker(struct worker *w, struct og_err *err)
     og__batch_init(&w->sampled, s->budget);
     w->reader = calloc(g->n_groups, sizeof(struct og_reader *));
     w->rows = calloc(g->n_groups, sizeof(*w->rows));
-    w->seeds = calloc(2 * (size_t)w->p->batch, sizeof(*w->seeds));
+    w->seeds = calloc(3 * (size_t)w->p->batch, sizeof(*w->seeds));
     if (!w->reader || !w->rows || !w->seeds)
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", g->path));
     w->seed_of = w->seeds + w->p->batch;
+    w->ends = w->seed_of + w->p->batch;
     OG_TRY(og__structure_sampler(&s->structure, &w->sampler, s->budget, err));
     for (uint32_t k = 0; k < g->n_groups; k++)
         if (g->group[k].dim > 0)
@@ -204,21 +211,25 @@ out:
     return rc;
 }
 
-static int compute(struct worker *w, struct og_err *err)
+/* Outputs of the seeds, or scores of pairs of them. */
+static int compute(struct worker *w, const struct og_pairs *pairs, struct og_err *err)
 {
     struct og_predictor *p = w->p;
     struct og_model *m = p->s->learner.model;
     const struct og_batch *batch = &w->sampled.batch;
-    const size_t bytes = batch->n_seeds * (size_t)p->columns * sizeof(float);
-    int rc = grow(w, &w->made, bytes, err);
+    const size_t numbers =
+        pairs ? pairs->n * (size_t)p->edge_columns : batch->n_seeds * (size_t)p->columns;
+    struct og_metrics ignored = {0};
+    int rc = grow(w, &w->made, numbers * sizeof(float), err);
     if (rc < 0)
         return rc;
     pthread_mutex_lock(&p->computing);
     rc = og__model_forward(m, batch, w->rows,
-                           og__learner_view(p->s->learner.edges, &p->s->workload, w->rows), NULL,
-                           NULL, err);
+                           og__learner_view(p->s->learner.edges, &p->s->workload, w->rows), pairs,
+                           pairs ? &ignored : NULL, err);
     if (rc == 0)
-        rc = og__model_fetch(m, w->made.data, og__model_logits(m), bytes, err);
+        rc = og__model_fetch(m, w->made.data, pairs ? og__model_scores(m) : og__model_logits(m),
+                             numbers * sizeof(float), err);
     pthread_mutex_unlock(&p->computing);
     return rc;
 }
@@ -245,7 +256,7 @@ static int answer_some(struct worker *w, const int64_t *nodes, uint32_t n, float
     int rc;
     OG_TRY(sample(w, take_seeds(w, nodes, n), err));
     OG_TRY(read_rows(w, err));
-    OG_TRY(compute(w, err));
+    OG_TRY(compute(w, NULL, err));
     const float *made = w->made.data;
     for (uint32_t i = 0; i < n; i++)
         memcpy(out + i * columns, made + w->seed_of[i] * columns, columns * sizeof(*out));
@@ -253,13 +264,45 @@ out:
     return rc;
 }
 
+/* Scores of n edges whose ends are at most a batch. */
+static int answer_edges(struct worker *w, const int64_t *ends, const float *own, uint32_t n,
+                        float *out, struct og_err *err)
+{
+    const uint32_t n_seeds = take_seeds(w, ends, 2 * n);
+    struct og_pairs pairs = {.n = n,
+                             .n_edges = n,
+                             .n_seeds = n_seeds,
+                             .held_out = true,
+                             .seeds = w->seeds,
+                             .a = w->ends,
+                             .b = w->ends + n,
+                             .own = own};
+    int rc;
+    for (uint32_t i = 0; i < n; i++) {
+        pairs.a[i] = w->seed_of[2 * i];
+        pairs.b[i] = w->seed_of[2 * i + 1];
+    }
+    OG_TRY(sample(w, n_seeds, err));
+    OG_TRY(read_rows(w, err));
+    OG_TRY(compute(w, &pairs, err));
+    memcpy(out, w->made.data, n * (size_t)w->p->edge_columns * sizeof(*out));
+out:
+    return rc;
+}
+
 static int answer(struct worker *w, const struct request *r, struct og_err *err)
 {
-    const size_t columns = (size_t)w->p->columns;
+    const size_t columns = (size_t)(r->edges ? w->p->edge_columns : w->p->columns);
+    const size_t own = (size_t)w->p->s->workload.shape.pair_dim;
+    const int64_t most = w->p->batch / (r->edges ? 2 : 1);
     int rc = 0;
     for (int64_t first = 0, n; rc == 0 && first < r->n; first += n) {
-        n = OG_MIN(r->n - first, (int64_t)w->p->batch);
-        rc = answer_some(w, r->nodes + first, (uint32_t)n, r->out + (size_t)first * columns, err);
+        n = OG_MIN(r->n - first, most);
+        float *out = r->out + (size_t)first * columns;
+        rc = r->edges
+                 ? answer_edges(w, r->nodes + 2 * first,
+                                r->own ? r->own + (size_t)first * own : NULL, (uint32_t)n, out, err)
+                 : answer_some(w, r->nodes + first, (uint32_t)n, out, err);
     }
     return rc;
 }
@@ -358,23 +401,12 @@ out:
     return rc;
 }
 
-static int check_task(const char *checkpoint, struct og_err *err)
-{
-    struct og_model_config shape;
-    const int rc = og__checkpoint_shape(checkpoint, &shape, err);
-    if (rc < 0 || shape.task < 0 || !og__labels_pairs(&shape))
-        return rc;
-    return og__fail(err, -ENOTSUP, "use `outgrow predict`, which writes a row per edge",
-                    "%s: a model of edges, not of nodes", checkpoint);
-}
-
 static int open_session(struct og_predictor *p, const char *dataset, const char *checkpoint,
                         const struct og_options *opt, struct og_err *err)
 {
     struct og_options own = {0};
     const size_t memory = og__memory_amount(&opt->memory);
     int rc;
-    OG_TRY(check_task(checkpoint, err));
     OG_TRY(choose_options(&own, opt, checkpoint, err));
     OG_TRY(og__session_of_checkpoint(&p->s, dataset, checkpoint, &own, OG__WANT_EVERY, "",
                                      &p->observer, err));
@@ -386,8 +418,10 @@ static int open_session(struct og_predictor *p, const char *dataset, const char 
                      checkpoint));
     OG_TRY(og__checkpoint_load(checkpoint, p->s->learner.model, err));
     (void)og__budget_bound(p->s->budget, memory);
-    p->columns = p->s->workload.shape.n_classes;
-    p->batch = (uint32_t)own.batch;
+    const struct og_model_config *shape = &p->s->workload.shape;
+    p->columns = og__labels_pairs(shape) ? 0 : shape->n_classes;
+    p->edge_columns = og__of_pairs(shape) ? og__score_width(shape) : 0;
+    p->batch = (uint32_t)OG_MAX(own.batch, 2); /* both ends of an edge */
 out:
     og__options_release(&own);
     return rc;
@@ -486,8 +520,9 @@ int og_predictor_info(const struct og_predictor *p, char **out, struct og_err *e
         target = NULL; /* nodes of several types */
     for (int i = 0; i < p->s->config.opt.n_fanout; i++)
         fanout = og__json_append(fanout, json_integer(p->s->config.opt.fanout[i]));
-    json_t *root = json_pack("{s:I s:i s:s? s:o s:i s:i s:I s:I}", "nodes",
-                             (json_int_t)f->graph->n_nodes, "columns", p->columns, "type", target,
+    json_t *root = json_pack("{s:I s:i s:i s:i s:s? s:o s:i s:i s:I s:I}", "nodes",
+                             (json_int_t)f->graph->n_nodes, "columns", p->columns, "edge_columns",
+                             p->edge_columns, "edge_features", f->shape.pair_dim, "type", target,
                              "fanout", fanout, "batch", (int)p->batch, "threads", p->n_threads,
                              "memory_bytes", (json_int_t)og__budget_used(p->s->budget),
                              "memory_budget_bytes", (json_int_t)og__budget_limit(p->s->budget));
@@ -521,26 +556,71 @@ static int check_nodes(const struct og_predictor *p, const int64_t *nodes, int64
     return 0;
 }
 
-int og_predictor_rows(struct og_predictor *p, const int64_t *nodes, int64_t n, float *out,
-                      struct og_err *err)
+int og_predictor_edge_columns(const struct og_predictor *p)
 {
-    struct request r = {.nodes = nodes, .n = n, .out = out, .err = err};
-    int rc = check_nodes(p, nodes, n, err);
-    if (rc < 0 || n < 1)
-        return rc;
+    return p->edge_columns;
+}
+
+int og_predictor_edge_features(const struct og_predictor *p)
+{
+    return p->s->workload.shape.pair_dim;
+}
+
+/* Waits for a worker. */
+static int request(struct og_predictor *p, struct request *r, struct og_err *err)
+{
     pthread_mutex_lock(&p->lock);
     if (p->closing) {
         pthread_mutex_unlock(&p->lock);
         return og__fail(err, -ECANCELED, NULL, "the predictor is being closed");
     }
     p->inside++;
-    *p->last = &r;
-    p->last = &r.next;
+    *p->last = r;
+    p->last = &r->next;
     pthread_cond_signal(&p->asked);
-    while (!r.done)
+    while (!r->done)
         pthread_cond_wait(&p->answered, &p->lock);
     p->inside--;
     pthread_cond_broadcast(&p->answered);
     pthread_mutex_unlock(&p->lock);
-    return r.rc;
+    return r->rc;
+}
+
+int og_predictor_rows(struct og_predictor *p, const int64_t *nodes, int64_t n, float *out,
+                      struct og_err *err)
+{
+    struct request r = {.nodes = nodes, .n = n, .out = out, .err = err};
+    if (p->columns == 0)
+        return og__fail(err, -EINVAL, "give edges", "a model of edges predicts no nodes");
+    const int rc = check_nodes(p, nodes, n, err);
+    return rc < 0 || n < 1 ? rc : request(p, &r, err);
+}
+
+static int check_edges(const struct og_predictor *p, const int64_t *ends, const float *own,
+                       int64_t n, struct og_err *err)
+{
+    const struct og_model_config *shape = &p->s->workload.shape;
+    const int64_t n_nodes = p->s->workload.graph->n_nodes;
+    if (p->edge_columns == 0)
+        return og__fail(err, -EINVAL, "give nodes", "a model of nodes predicts no edges");
+    if (!og__labels_pairs(shape) && shape->decoder == OG_DECODER_DISTMULT)
+        return og__fail(err, -ENOTSUP, "use eval, which knows the relations of its edges",
+                        "decoder distmult: scores depend on a relation");
+    if (n > 0 && !own != (shape->pair_dim == 0))
+        return og__fail(err, -EINVAL, NULL, "the model reads %d features of an edge, %s given",
+                        shape->pair_dim, own ? "some were" : "none were");
+    for (int64_t i = 0; i < 2 * n; i++)
+        if (ends[i] < 0 || ends[i] >= n_nodes)
+            return og__fail(err, -EINVAL, "ids count as in train_edges.npy",
+                            "edge %lld: node %lld, the graph has %lld nodes", (long long)(i / 2),
+                            (long long)ends[i], (long long)n_nodes);
+    return 0;
+}
+
+int og_predictor_edges(struct og_predictor *p, const int64_t *ends, const float *own, int64_t n,
+                       float *out, struct og_err *err)
+{
+    struct request r = {.nodes = ends, .own = own, .edges = true, .n = n, .out = out, .err = err};
+    const int rc = check_edges(p, ends, own, n, err);
+    return rc < 0 || n < 1 ? rc : request(p, &r, err);
 }

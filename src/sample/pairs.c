@@ -17,7 +17,7 @@ static uint64_t rank_negatives_drawn(const struct og_pair_rule *rule)
 }
 
 /* Are negatives ends of the batch's other edges, always? In a type that none of those has, they are
- * sampled. */
+ * sampled. With trees, an end at another time is another seed. */
 static bool others_alone(const struct og_pair_rule *rule)
 {
     return rule->in_batch && !rule->of && !rule->trees;

@@ -67,6 +67,45 @@ def test_types():
             assert np.abs(predictor(nodes) - every[nodes]).max() < 1e-5
 
 
+def test_edges():
+    """Of a model of edges as `predict` of its lists; of a model of links as their embeddings."""
+    rng = np.random.default_rng(8)
+    links = {f"{s}_edges": rng.integers(0, NODES, (n, 2)) for s, n in (("train", 300), ("valid", 60), ("test", 90))}
+    word = np.array(["no", "yes", "perhaps"])
+    for own in False, True:
+        name = f"rated{own:d}"
+        labels = {f"{s[:-6]}_edge_labels": word[(e[:, 0] + 2 * e[:, 1]) % 3] for s, e in links.items()}
+        rows = {f"{s[:-6]}_edge_attr": rng.standard_normal((len(e), 4)).astype("f4") for s, e in links.items()} if own else {}
+        outgrow.write(name, **{**arrays_of_a_graph(), **links, **labels, **rows})
+        assert outgrow.info(name)["edge_class_names"] == sorted(word)
+        checkpoint = trained(name, f"{name}-run", "--task", "edge", "--batch", 50)
+        outgrow.predict(name, checkpoint, f"{name}.npy", memory="128M")
+        every = np.load(f"{name}.npy")
+        outgrow.predict(name, checkpoint, f"{name}.csv", memory="128M")
+        assert open(f"{name}.csv").readline() == "src,dst,class,no,perhaps,yes\n"
+        u, v = links["test_edges"].T
+        for topology in "memory", "disk":
+            with outgrow.Predictor(checkpoint, name, topology=topology, **MEMORY) as predictor:
+                made = predictor.edges(u, v, rows.get("test_edge_attr"))
+                assert predictor.columns == 0 and made.shape == (90, 3) and np.abs(made - every).max() < 1e-5 * max(1, np.abs(every).max()), topology
+                assert np.abs(predictor.edges([u[3]], [v[3]], rows["test_edge_attr"][3:4] if own else None) - every[3]).max() < 1e-5 and predictor.edges([], []).shape == (0, 3)
+                with raises(outgrow.OptionError, "predicts no nodes"):
+                    predictor([1])
+                with raises(outgrow.OptionError, f"node {NODES}"):
+                    predictor.edges([1], [NODES], np.zeros((1, 4)) if own else None)
+                with raises(outgrow.OptionError, "features of an edge" if own else "request"):
+                    predictor.edges([1], [2], None if own else [[0.5]])
+    checkpoint = trained(graph(), "linked", "--task", "link", "--decoder", "dot", "--batch", 100)
+    outgrow.predict("graph", checkpoint, "linked.npy", memory="128M")
+    h = np.load("linked.npy").astype("f8")
+    with outgrow.Predictor(checkpoint, "graph", **MEMORY) as predictor, concurrent.futures.ThreadPoolExecutor(4) as pool:
+        want = (h[u] * h[v]).sum(1)
+        for made in pool.map(lambda part: (part, predictor.edges(u[part], v[part])), np.array_split(np.arange(90), 20)):
+            assert np.abs(made[1] - want[made[0]]).max() < 1e-4 * max(1, np.abs(want).max())
+    with outgrow.Predictor(trained(graph(), "run0", "--model", "sage"), "graph", **MEMORY) as predictor, raises(outgrow.OptionError, "predicts no edges"):
+        predictor.edges([1], [2])
+
+
 def test_many_threads():
     checkpoint = trained(graph(), "run0", "--model", "sage")
     with outgrow.Predictor(checkpoint, "graph", **MEMORY) as predictor:
