@@ -93,7 +93,7 @@ def test_edges():
                     predictor([1])
                 with raises(outgrow.OptionError, f"node {NODES}"):
                     predictor.edges([1], [NODES], np.zeros((1, 4)) if own else None)
-                with raises(outgrow.OptionError, "features of an edge" if own else "request"):
+                with raises(outgrow.OptionError, "features of an edge"):
                     predictor.edges([1], [2], None if own else [[0.5]])
     checkpoint = trained(graph(), "linked", "--task", "link", "--decoder", "dot", "--batch", 100)
     outgrow.predict("graph", checkpoint, "linked.npy", memory="128M")
