@@ -1,5 +1,8 @@
-"""`outgrow import` of Parquet: what the command runs."""
+"""Parquet: what `outgrow import` and `predict` run."""
+import contextlib
+import csv
 import glob
+import json
 import logging
 import os
 import sys
@@ -44,6 +47,62 @@ def tables_in(src):
         return {name: table_of(path) for name, path in nodes.items()}, {relation: table_of(path) for relation, path in typed.items()}
     return table_of(files["nodes"]) if "nodes" in files else None, table_of(files["edges"])
 
+
+# ---- tables of predictions ----
+
+def check():
+    """Whether write can."""
+    try:
+        import pyarrow.csv
+        import pyarrow.parquet  # noqa: F401
+    except ImportError:
+        print("Parquet: pyarrow is not installed", "pip install pyarrow, or write .csv", sep="\n")
+        sys.exit(1)
+
+
+def types_of(header, dataset):
+    """Types of the columns by their names and the dataset's, whatever the rows are."""
+    import pyarrow
+    with open(f"{dataset}/meta.json") as file:
+        meta = json.load(file)
+    edges = header[0] == "src"
+    words, number = pyarrow.string(), pyarrow.int64()
+    id_type = words if glob.glob(f"{glob.escape(dataset)}/node_names*.npy") else number
+    class_type = words if meta.get("edge_class_names" if edges else "class_names") else number
+    types = {name: id_type for name in ("id", "src", "dst") if name in header[:3]}
+    at = len(types) + (header[1:2] == ["relation"])
+    types |= {"relation": words} if header[1:2] == ["relation"] else {}
+    top = header[at:at + 2] == ["class_1", "score_1"]
+    for k, name in enumerate(header[at:]):
+        chosen = top and k % 2 == 0 or not top and k == 0 and name == "class"
+        types[name] = class_type if chosen else pyarrow.float32()
+    return types
+
+
+def write():
+    """DATASET CSV OUT: a table of predictions as Parquet, in batches. An error goes to the output, as a message and a hint, a line each."""
+    import pyarrow.csv
+    import pyarrow.parquet
+    dataset, source, out = sys.argv[1:]
+    part = f"{out}.part"
+    try:
+        with open(source, newline="", encoding="utf-8") as file:
+            header = next(csv.reader(file))
+        if len(set(header)) < len(header):
+            raise FileError(f"{out}: two columns have one name", "write .csv, or name classes otherwise")
+        options = pyarrow.csv.ConvertOptions(column_types=types_of(header, dataset), strings_can_be_null=False)
+        with pyarrow.csv.open_csv(source, convert_options=options) as reader, pyarrow.parquet.ParquetWriter(part, reader.schema) as writer:
+            for batch in reader:
+                writer.write_batch(batch)
+        os.rename(part, out)
+    except (Error, OSError, ValueError, pyarrow.ArrowException) as error:
+        with contextlib.suppress(OSError):
+            os.unlink(part)
+        print(getattr(error, "message", None) or " ".join(str(error).split()), getattr(error, "hint", ""), sep="\n")
+        sys.exit(1)
+
+
+# ---- import ----
 
 def main():
     """SRC OUT [--option=value ...]. An error goes to the output, as a message and a hint, a line each."""

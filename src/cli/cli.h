@@ -11,7 +11,7 @@
  *     figure.c     figures, as SVG
  *     plot.c       files of figures
  *     guess.c      detection of import formats
- *     parquet.c    import of Parquet, by Python
+ *     parquet.c    Parquet files, by Python
  *     runs.c       several runs with different seeds
  *     explain.c    why a run was slow
  *     cmd_*.c      one subcommand each */
@@ -221,6 +221,10 @@ json_t *explain_run(const json_t *summary, const char *folder);
 bool is_parquet(const char *src);
 /* Import arg[0] into arg[1] by the Python package. */
 int import_parquet(const struct invocation *in, struct og_err *err);
+/* A table of predictions: whether `out` can be written; and from a .csv of them. */
+bool is_parquet_file(const char *name);
+int check_parquet(const char *out, struct og_err *err);
+int write_parquet(const char *dataset, const char *csv, const char *out, struct og_err *err);
 
 /* ---- lost_file.c ---- */
 

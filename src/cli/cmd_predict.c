@@ -1,11 +1,15 @@
 #include "cli.h"
 
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
 static const struct og_option own[] = {
     OWN_TEXT("checkpoint", "FILE", "safetensors file of the model"),
     OWN_TEXT(
         "out", "FILE",
         "new .npy file: float32 [N, classes], the logits of every node; for link prediction [N, "
-        "hidden], the inputs of the decoder; FILE.csv: a table"),
+        "hidden], the inputs of the decoder; FILE.csv or FILE.parquet: a table"),
     OWN_TEXT("nodes", "FILE|SPLIT",
              "only these nodes: train, valid, test, or a .npy file of ids or of names"),
     OWN_FLAG("probabilities", "of classes or labels, in place of logits"),
@@ -16,6 +20,26 @@ static const struct og_option own[] = {
              "new .npy file: float32 [N, hidden], the inputs of the last layer"),
     {0},
 };
+
+/* By way of a .csv file beside it. */
+static int predict_parquet(struct invocation *in, const char *out,
+                           const struct og_predict_options *how, char **text, struct og_err *err)
+{
+    const char *checkpoint = own_text(in, "checkpoint");
+    char *csv = NULL;
+    int rc = check_parquet(out, err);
+    if (rc == 0 && asprintf(&csv, "%s.csv", out) < 0)
+        return -ENOMEM;
+    if (rc == 0)
+        rc = og_predict_with(in->arg[0], checkpoint, csv, how, in->options,
+                             screen_observer(in->screen, 0), text, err);
+    if (rc == 0) {
+        rc = write_parquet(in->arg[0], csv, out, err);
+        unlink(csv);
+    }
+    free(csv);
+    return rc;
+}
 
 static int run(struct invocation *in, struct og_err *err)
 {
@@ -34,8 +58,11 @@ static int run(struct invocation *in, struct og_err *err)
     int rc = own_text(in, "top-k") ? own_number(in, "top-k", &how.top_k, err) : 0;
     if (rc < 0)
         return rc;
-    rc = og_predict_with(in->arg[0], checkpoint, out, &how, in->options,
-                         screen_observer(in->screen, 0), &text, err);
+    if (is_parquet_file(out))
+        rc = predict_parquet(in, out, &how, &text, err);
+    else
+        rc = og_predict_with(in->arg[0], checkpoint, out, &how, in->options,
+                             screen_observer(in->screen, 0), &text, err);
     return rc < 0 ? rc : deliver(in, text, show_any, err);
 }
 

@@ -1,4 +1,4 @@
-/* Import of Parquet: the Python package reads it, by a library that is installed with it. */
+/* Parquet: the Python package reads and writes it, by a library that is installed with it. */
 #include "cli.h"
 
 #include <dirent.h>
@@ -11,7 +11,7 @@
 
 extern char **environ;
 
-static bool is_called(const char *name)
+bool is_parquet_file(const char *name)
 {
     const size_t n = strlen(name);
     return n > 8 && strcmp(name + n - 8, ".parquet") == 0;
@@ -21,9 +21,9 @@ bool is_parquet(const char *src)
 {
     DIR *dir = opendir(src);
     const struct dirent *entry;
-    bool is = !dir && is_called(src);
+    bool is = !dir && is_parquet_file(src);
     while (dir && !is && (entry = readdir(dir)))
-        is = strncmp(entry->d_name, "edges", 5) == 0 && is_called(entry->d_name);
+        is = strncmp(entry->d_name, "edges", 5) == 0 && is_parquet_file(entry->d_name);
     if (dir)
         closedir(dir);
     return is;
@@ -74,31 +74,60 @@ static int run_python(const struct words *w, char *said, size_t size)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
-int import_parquet(const struct invocation *in, struct og_err *err)
+/* Calls a function of the package with all words but the first three. They are freed. */
+static int call_package(const char *function, struct words *w, const char *path, struct og_err *err)
 {
-    static const char program[] = "import sys\n"
-                                  "try:\n"
-                                  "    from outgrow._parquet import main\n"
-                                  "except ImportError:\n"
-                                  "    sys.exit(77)\n"
-                                  "main()\n";
-    struct words w = {.word = {strdup("python3"), strdup("-c"), strdup(program), strdup(in->arg[0]),
-                               strdup(in->arg[1])},
-                      .n = 5};
     char said[1024] = "";
-    int rc = own_set(in, add_option, &w, err);
-    const int status = rc < 0 ? 1 : run_python(&w, said, sizeof(said));
-    for (size_t i = 0; i < w.n; i++)
-        free(w.word[i]);
+    char *program = NULL;
+    const char *const start[] = {"python3", "-c"};
+    int rc = asprintf(&program,
+                      "import sys\n"
+                      "try:\n"
+                      "    from outgrow._parquet import %s as run\n"
+                      "except ImportError:\n"
+                      "    sys.exit(77)\n"
+                      "run()\n",
+                      function) < 0
+                 ? -ENOMEM
+                 : 0;
+    for (size_t i = 0; i < 2; i++)
+        w->word[i] = strdup(start[i]);
+    w->word[2] = program;
+    const int status = rc < 0 ? 1 : run_python(w, said, sizeof(said));
+    for (size_t i = 0; i < w->n; i++)
+        free(w->word[i]);
     if (rc < 0 || status == 0)
         return rc;
     if (status == ABSENT)
-        return failure(err, -ENOENT, "pip install ./python and pyarrow, or convert to CSV",
-                       "%.300s: Parquet needs the Python package outgrow in python3", in->arg[0]);
+        return failure(err, -ENOENT, "pip install ./python and pyarrow, or use CSV",
+                       "%.300s: Parquet needs the Python package outgrow in python3", path);
     char *hint = strchr(said, '\n');
     if (hint)
         *hint++ = 0;
     if (hint)
         hint[strcspn(hint, "\n")] = 0;
-    return failure(err, -EINVAL, hint ? hint : "", "%s", *said ? said : "import: Python failed");
+    return failure(err, -EINVAL, hint ? hint : "", "%s", *said ? said : "Python failed");
+}
+
+int import_parquet(const struct invocation *in, struct og_err *err)
+{
+    struct words w = {.word = {[3] = strdup(in->arg[0]), [4] = strdup(in->arg[1])}, .n = 5};
+    const int rc = own_set(in, add_option, &w, err);
+    return rc < 0 ? rc : call_package("main", &w, in->arg[0], err);
+}
+
+int check_parquet(const char *out, struct og_err *err)
+{
+    struct words w = {.n = 3};
+    if (access(out, F_OK) == 0)
+        return failure(err, -EEXIST, "choose another name, or remove it", "%s: exists already",
+                       out);
+    return call_package("check", &w, out, err);
+}
+
+int write_parquet(const char *dataset, const char *csv, const char *out, struct og_err *err)
+{
+    struct words w = {.word = {[3] = strdup(dataset), [4] = strdup(csv), [5] = strdup(out)},
+                      .n = 6};
+    return call_package("write", &w, out, err);
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Datasets from tables through Arrow, and from arrays with ids, against NumPy's sorted ids. What is not installed is left out, and said."""
+import csv
 import importlib
 import json
 import os
@@ -197,6 +198,41 @@ def test_parquet():
     assert done.returncode == 1 and "no column is called src" in done.stderr and "hint: " in done.stderr, done
     done = subprocess.run([COMMAND, "import", "files", "never"], capture_output=True, text=True, env=os.environ | {"PYTHONPATH": "", "PATH": "/nowhere"})
     assert done.returncode == 1 and "needs the Python package" in done.stderr and "pip install" in done.stderr, done
+
+
+def test_parquet_of_predictions():
+    """predict writes what its .csv has, with types that do not depend on the rows."""
+    pa = library("pyarrow")
+    if not pa:
+        return
+    import pyarrow.parquet as pq
+    rng = np.random.default_rng(4)
+    n = 120
+    names = [f"{i:03d}" for i in range(n)]  # words, and like numbers
+    ends = rng.integers(0, n, (700, 2))
+    parts = {"train": ends[:500], "valid": ends[500:600], "test": ends[600:]}
+    word = np.array(["far", "near, by"])
+    outgrow.import_tables("plain", nodes=pa.table({"id": names, "label": word[np.arange(n) % 2], "split": ["train", "valid", "test"] * (n // 3), "f": rng.random(n, "f4")}),
+                          edges=pa.table({"src": [names[u] for u in ends[:, 0]], "dst": [names[v] for v in ends[:, 1]]}))
+    outgrow.write("linked", edge_index=ends.T, x=rng.random((n, 3), "f4"), **{f"{s}_edges": e for s, e in parts.items()},
+                  **{f"{s}_edge_labels": word[e.sum(1) % 2] for s, e in parts.items()})
+    os.environ["PATH"] = os.path.dirname(sys.executable) + ":" + os.environ["PATH"]
+    for graph, task, heads, kinds in ("plain", "node", ["id", "class", "far", "near, by"], ["string", "string", "float", "float"]), \
+            ("linked", "edge", ["src", "dst", "class", "far", "near, by"], ["int64", "int64", "string", "float", "float"]):
+        outgrow.train(graph, task=task, fanout="3,3", hidden=8, epochs=1, batch=60, memory="128M", run=f"{graph}-run")
+        for form in "csv", "parquet":
+            command("predict", graph, "--checkpoint", f"{graph}-run/best.safetensors", "--out", f"{graph}.{form}", "--memory", "128M")
+        table = pq.read_table(f"{graph}.parquet")
+        assert table.column_names == heads and [str(t) for t in table.schema.types] == kinds, table.schema
+        with open(f"{graph}.csv", newline="") as file:
+            lines = list(csv.reader(file))[1:]
+        for k, kind in enumerate(kinds):
+            column = table.column(k).to_pylist()
+            assert column == ([line[k] for line in lines] if kind == "string" else [int(line[k]) for line in lines] if kind == "int64"
+                              else [float(np.float32(line[k])) for line in lines]), (graph, heads[k])
+        assert not os.path.exists(f"{graph}.parquet.csv")
+        done = subprocess.run([COMMAND, "predict", graph, "--checkpoint", f"{graph}-run/best.safetensors", "--out", f"{graph}.parquet"], capture_output=True, text=True)
+        assert done.returncode == 1 and "exists already" in done.stderr, done
 
 
 def test_polars():
