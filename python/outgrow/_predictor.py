@@ -96,7 +96,7 @@ class Predictor:
         return self._rows(len(nodes), self.columns, nodes=nodes.tolist())
 
     def edges(self, src, dst, edge_attr=None):
-        """Of a model of edges: logits of these, float32 [n, edge columns]. Of a model of links: scores of pairs, [n].
+        """Logits of edges, float32 [n, edge columns], by a model of edges. Scores of pairs, [n], by one of links.
 
         edge_attr   [n, D] features of the edges, if the model was trained with some"""
         src, dst = numbers_of(src, "src"), numbers_of(dst, "dst")

@@ -21,7 +21,7 @@ static const struct og_option own[] = {
     {0},
 };
 
-/* By way of a .csv file beside it. */
+/* Writes a .csv file next to it first. */
 static int predict_parquet(struct invocation *in, const char *out,
                            const struct og_predict_options *how, char **text, struct og_err *err)
 {

@@ -231,7 +231,7 @@ const struct command cmd_serve = {
         "given. Then a node's neighbours follow from --seed alone. --memory bounds all: half is "
         "for topology and model, half for requests. Ids count as in train.npy.\n\nA model of edges "
         "takes {\"edges\": [[1, 2], ...]}, with \"edge_attr\": [[...], ...] if it reads features "
-        "of edges. Of a model of links these are scores of pairs.",
+        "of edges. With a model of links the answers are scores of pairs.",
     .own = own,
     .training = true,
     .often = WORDS("memory", "fanout", "batch"),

@@ -8,13 +8,22 @@ static const char part[] = "labels";
 
 /* ==== memory ==== */
 
+/* The first type from t on that has labels; NONE: there is none. */
+enum { NONE = UINT32_MAX };
+static uint32_t next_type(const struct og_workload *f, uint32_t t)
+{
+    while (t < f->types->n_types && !f->types->type[t].target)
+        t++;
+    return t == f->types->n_types ? NONE : t;
+}
+
 static uint32_t count_types(const struct og_workload *f)
 {
     uint32_t n = 0;
     if (og__of_pairs(&f->shape) || !og__mixes_seeds(&f->shape))
         return 0;
-    for (uint32_t t = 0; t < f->types->n_types; t++)
-        n += f->types->type[t].target;
+    for (uint32_t t = next_type(f, 0); t != NONE; t = next_type(f, t + 1))
+        n++;
     return n;
 }
 
@@ -45,11 +54,13 @@ size_t og__type_scores_bytes(const struct og_workload *f, int ranks)
 {
     const uint32_t n = count_types(f);
     size_t bytes = 0;
-    for (uint32_t t = 0; n > 0 && t < f->types->n_types; t++) {
+    if (n == 0)
+        return 0;
+    for (uint32_t t = next_type(f, 0); t != NONE; t = next_type(f, t + 1)) {
         const struct og_pass_sizes s = og__pass_sizes(&f->shape, held_out_of(f, t));
-        bytes += f->types->type[t].target ? og__pass_bytes(&s) : 0;
+        bytes += og__pass_bytes(&s);
     }
-    return n > 0 ? bytes + table_bytes(n) + part_bytes(n, ranks) + og__targets_bytes(f) : 0;
+    return bytes + table_bytes(n) + part_bytes(n, ranks) + og__targets_bytes(f);
 }
 
 static int open_types(struct og_type_scores *c, struct og_err *err)
@@ -57,9 +68,7 @@ static int open_types(struct og_type_scores *c, struct og_err *err)
     const struct og_workload *f = c->workload;
     struct og_type_score *of = c->of;
     int rc = 0;
-    for (uint32_t t = 0; t < f->types->n_types; t++) {
-        if (!f->types->type[t].target)
-            continue;
+    for (uint32_t t = next_type(f, 0); t != NONE; t = next_type(f, t + 1)) {
         of->name = f->types->type[t].name;
         of->type = t;
         OG_TRY(

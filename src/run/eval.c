@@ -25,7 +25,7 @@ struct evaluation {
     void *labels;
     struct og_metrics metrics;
     struct og_scores scores;
-    struct og_type_scores types;
+    struct og_type_scores by_type;
     struct og_epoch_counters counters;
 };
 
@@ -44,8 +44,8 @@ static int eval_sink(void *arg, struct og_work *w, struct og_err *err)
                         w->descriptor.batch + 1, og__metrics_undefined(&part)));
     og__metrics_add(&e->metrics, &part);
     OG_TRY(og__scores_add(&e->scores, w->sampled.batch.n_seeds, targets, err));
-    OG_TRY(og__type_scores_add(&e->types, w, targets, err));
-    og__type_scores_take(&e->types, 0);
+    OG_TRY(og__type_scores_add(&e->by_type, w, targets, err));
+    og__type_scores_take(&e->by_type, 0);
     og__count_work(&e->counters, w);
     struct og_progress p = {.size = sizeof(p),
                             .stage = "eval",
@@ -102,8 +102,8 @@ static int evaluate(struct evaluation *e, struct og_err *err)
     OG_TRY(og__scores_open(&e->scores, &s->workload.shape, s->learner.model,
                            og__held_out_items(&s->workload), s->budget, err));
     if (!e->type)
-        OG_TRY(
-            og__type_scores_open(&e->types, &s->workload, s->learner.model, 1, 0, s->budget, err));
+        OG_TRY(og__type_scores_open(&e->by_type, &s->workload, s->learner.model, 1, 0, s->budget,
+                                    err));
     OG_TRY(keep_type(e, err));
     OG_TRY(og__targets_check_split(s->workload.graph, &s->workload.shape,
                                    &s->workload.split[e->split], e->name, err));
@@ -113,7 +113,7 @@ static int evaluate(struct evaluation *e, struct og_err *err)
                            og__schedule_batches(&s->workload.schedule, e->split), eval_sink, e,
                            err));
     og__scores_rank(&e->scores);
-    og__type_scores_rank(&e->types);
+    og__type_scores_rank(&e->by_type);
 out:
     return rc;
 }
@@ -177,8 +177,8 @@ out:
 /* `types`, if nodes of several types have labels and all count. */
 static json_t *with_types(const struct evaluation *e, json_t *result)
 {
-    return e->types.n > 0 ? og__json_with(result, "types", og__type_scores_json(&e->types))
-                          : result;
+    return e->by_type.n > 0 ? og__json_with(result, "types", og__type_scores_json(&e->by_type))
+                            : result;
 }
 
 static int eval_batches(struct evaluation *e, const char *dataset, const struct og_options *opt,
@@ -206,7 +206,7 @@ out:
     if (e->s)
         og__release(e->s->budget, e->labels, bytes, "batches");
     og__scores_close(&e->scores);
-    og__type_scores_close(&e->types);
+    og__type_scores_close(&e->by_type);
     og__session_close(e->s);
     return rc;
 }

@@ -122,7 +122,7 @@ static int end_epoch(struct og_trainer *t, uint32_t epoch, struct og_err *err)
     struct og_session *s = t->s;
     struct og_train_state *state = &t->state;
     og__scores_rank(&t->scores);
-    og__type_scores_rank(&t->types);
+    og__type_scores_rank(&t->by_type);
     count_time(t, OG__VALID);
     int rc;
     OG_TRY(og__run_check_params(t, err));
@@ -138,7 +138,7 @@ out:
     state->tiers = (struct og_tier_counters){0};
     state->train = state->valid = (struct og_metrics){0};
     og__scores_clear(&t->scores);
-    og__type_scores_clear(&t->types);
+    og__type_scores_clear(&t->by_type);
     return rc;
 }
 
@@ -222,7 +222,7 @@ static int take_figures(struct og_trainer *t, const struct og_descriptor *d,
     if (report->what == OG__HAS_PART)
         og__tier_counters_add(&t->state.tiers, &report->tiers);
     if (!trains)
-        og__type_scores_take(&t->types, (int)(d->batch % og__rounds_ranks(t)));
+        og__type_scores_take(&t->by_type, (int)(d->batch % og__rounds_ranks(t)));
     if (trains)
         og__ranks_count(t->ranks, (int)(d->batch % og__rounds_ranks(t)), report);
     if (trains)
@@ -295,18 +295,18 @@ static int synchronize(struct og_trainer *t, struct og_rank_report *own, struct 
     return rc;
 }
 
-/* Of all ranks' mini-batches of an evaluated round; at the end of a pass its scores too. */
+/* Gathers what ranks evaluated in a round; at the end of a pass its scores too. */
 static int collect_scores(struct og_trainer *t, bool ends, struct og_err *err)
 {
-    struct og_type_scores *types = &t->types;
+    struct og_type_scores *c = &t->by_type;
     int rc = 0;
-    if (types->n > 0)
-        OG_TRY(og__comm_gather(t->ranks->comm, types->part, types->n * sizeof(*types->part), err));
+    if (c->n > 0)
+        OG_TRY(og__comm_gather(t->ranks->comm, c->part, c->n * sizeof(*c->part), err));
     if (!ends)
         return rc;
     OG_TRY(og__ranks_scores(t->ranks, &t->scores, err));
-    for (uint32_t k = 0; k < types->n; k++)
-        OG_TRY(og__ranks_scores(t->ranks, &types->of[k].scores, err));
+    for (uint32_t k = 0; k < c->n; k++)
+        OG_TRY(og__ranks_scores(t->ranks, &c->of[k].scores, err));
 out:
     return rc;
 }

@@ -157,7 +157,7 @@ static int evaluate_batch(struct og_trainer *t, struct og_work *w, struct og_err
                              og__learner_view(t->s->learner.edges, &t->s->workload, w->rows),
                              targets, &report.metrics, err));
     OG_TRY(og__scores_add(&t->scores, w->sampled.batch.n_seeds, targets, err));
-    OG_TRY(og__type_scores_add(&t->types, w, targets, err));
+    OG_TRY(og__type_scores_add(&t->by_type, w, targets, err));
     og__count_evaluated(&report.counters, w);
     OG_TRY(og__round_take(t, &report, NULL, err));
 out:
@@ -223,7 +223,7 @@ static int test_best(struct og_trainer *t, struct og_err *err)
         return rc;
     t->state.valid = (struct og_metrics){0};
     og__scores_clear(&t->scores);
-    og__type_scores_clear(&t->types);
+    og__type_scores_clear(&t->by_type);
     double start = og__now();
     t->testing = true;
     start_rounds(t, OG__TEST, 0, og__schedule_batches(&t->whole, OG__TEST));
@@ -234,10 +234,10 @@ static int test_best(struct og_trainer *t, struct og_err *err)
     if (rc < 0)
         return rc;
     og__scores_rank(&t->scores);
-    og__type_scores_rank(&t->types);
+    og__type_scores_rank(&t->by_type);
     t->test.acc = og__json_real(og__scores_chief(&t->scores, &t->state.valid));
     t->test.metrics = og__scores_json(&t->scores, &t->state.valid);
-    t->test.types = og__type_scores_json(&t->types);
+    t->test.types = og__type_scores_json(&t->by_type);
     t->test.classes = og__scores_classes_json(&t->scores, s->workload.graph->meta);
     t->test.confusion = og__scores_confusion_json(&t->scores);
     t->state.counters.eval_seconds = og__now() - start;
@@ -271,7 +271,7 @@ static int start_run(struct og_trainer *t, struct og_err *err)
     if (!t->labels || !t->best || opened < 0)
         return -ENOMEM;
     int rc;
-    OG_TRY(og__type_scores_open(&t->types, &s->workload, s->learner.model, t->ranks->comm->n,
+    OG_TRY(og__type_scores_open(&t->by_type, &s->workload, s->learner.model, t->ranks->comm->n,
                                 t->ranks->comm->rank, s->budget, err));
     if (s->config.opt.init)
         OG_TRY(og__checkpoint_load(s->config.opt.init, s->learner.model, err));
@@ -306,7 +306,7 @@ static void end_run(struct og_trainer *t)
     s->path.idle_hooks = NULL;
     og__trainers_close(t->trainers);
     og__scores_close(&t->scores);
-    og__type_scores_close(&t->types);
+    og__type_scores_close(&t->by_type);
     og__shares_close(&t->shares);
     og__steps_close(&t->steps);
     og__release(s->budget, t->best, t->n_values * sizeof(float), "model");

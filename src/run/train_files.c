@@ -64,7 +64,7 @@ static double run_seconds(const struct og_trainer *t)
 /* Scores are not saved: a resumed run evaluates again from the first batch. */
 static void rewind_evaluation(const struct og_trainer *t, struct og_train_state *state)
 {
-    if (!(og__scores_keep(&t->scores) || t->types.n > 0) || state->next_item == 0)
+    if (!(og__scores_keep(&t->scores) || t->by_type.n > 0) || state->next_item == 0)
         return;
     struct og_descriptor last = og__schedule_at(&t->whole, state->next_item - 1);
     if (last.split == OG__TRAIN || last.last_of_epoch)
@@ -222,9 +222,9 @@ json_t *og__run_epoch_json(const struct og_trainer *t, uint32_t epoch)
                                   : json_null());
     row = og__json_with(row, "valid_metrics",
                         evaluated ? og__scores_json(&t->scores, &state->valid) : json_null());
-    if (t->types.n > 0)
+    if (t->by_type.n > 0)
         row = og__json_with(row, "valid_types",
-                            evaluated ? og__type_scores_json(&t->types) : json_null());
+                            evaluated ? og__type_scores_json(&t->by_type) : json_null());
     row = og__tier_counters_json(&state->tiers, og__epoch_counters_json(&state->counters, row));
     return og__ranks_with_sent(t->ranks, row);
 }

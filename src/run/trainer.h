@@ -42,7 +42,7 @@ struct og_trainer {
     uint64_t tested; /* mini-batches of the test so far */
     struct og_resumable goes_on;
     struct og_scores scores; /* of the evaluation under way */
-    struct og_type_scores types;
+    struct og_type_scores by_type;
     FILE *log;    /* metrics.jsonl */
     void *labels; /* of one batch */
     float *best;  /* parameters of the best epoch, one after another */

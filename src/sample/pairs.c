@@ -430,7 +430,7 @@ static void add_given_destinations(struct og_pairs *p, const struct og_given_neg
     }
 }
 
-/* Of edge i in training. */
+/* Adds those of edge i, in training. */
 static void add_given_negatives(struct og_pairs *p, const struct og_pair_rule *rule, uint32_t i,
                                 uint64_t place)
 {

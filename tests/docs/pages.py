@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Every block of a page that is marked `sh` runs as it is. Those of a page run in order, in one folder.
+Pages of docs/gallery have a graph of their name in the folder OUTGROW_DATA, or do not run. They train one epoch.
 
     pages.py OUTGROW DOCS [PAGE...]      exits 77 without NumPy
 """
@@ -24,9 +25,20 @@ def pages():
     return [path for path in found if len(sys.argv) < 4 or path.stem in sys.argv[3:]]
 
 
+def blocks_of(path, folder):
+    blocks = re.findall(r"^```sh\n(.*?)^```$", path.read_text(), re.M | re.S)
+    if path.parent.name != "gallery" or not blocks:
+        return blocks
+    graph = pathlib.Path(os.environ.get("OUTGROW_DATA", "absent"), path.stem)
+    if not graph.is_dir():
+        return []
+    os.symlink(graph.resolve(), f"{folder}/{path.stem}")
+    return [re.sub(r"--epochs \d+", "--epochs 1", block) for block in blocks]
+
+
 def run_page(path, folder):
     """The number of its blocks."""
-    blocks = re.findall(r"^```sh\n(.*?)^```$", path.read_text(), re.M | re.S)
+    blocks = blocks_of(path, folder)
     search = f"{folder}/bin:{os.path.dirname(sys.executable)}:{os.environ['PATH']}"
     os.makedirs(f"{folder}/bin")
     os.symlink(OUTGROW, f"{folder}/bin/outgrow")

@@ -68,7 +68,7 @@ def test_types():
 
 
 def test_edges():
-    """Of a model of edges as `predict` of its lists; of a model of links as their embeddings."""
+    """Edges are what `predict` makes of their lists; scores of links follow from its embeddings."""
     rng = np.random.default_rng(8)
     links = {f"{s}_edges": rng.integers(0, NODES, (n, 2)) for s, n in (("train", 300), ("valid", 60), ("test", 90))}
     word = np.array(["no", "yes", "perhaps"])

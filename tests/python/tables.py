@@ -201,7 +201,7 @@ def test_parquet():
 
 
 def test_parquet_of_predictions():
-    """predict writes what its .csv has, with types that do not depend on the rows."""
+    """predict writes what its .csv has, in types that do not depend on the rows."""
     pa = library("pyarrow")
     if not pa:
         return

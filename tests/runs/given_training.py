@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""--negative given: training edges with negatives of the dataset's own. Losses are NumPy's, of the embeddings of `predict`, with types and without. Steps are
+"""--negative given: training edges with negatives of the dataset's own. Losses are NumPy's, of the embeddings of `predict`, in heterogeneous graphs too. Steps are
 PyTorch's. Runs are bit-identical in any memory, after a resume, with workers. What does not fit is refused.
 
     given_training.py OUTGROW

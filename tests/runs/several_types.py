@@ -153,7 +153,7 @@ def areas(score, high):
 
 
 def numpy_metrics(logits, labels, of):
-    """Of some nodes, by their definitions."""
+    """Metrics of some nodes, by their definitions."""
     of = of[labels[of] >= 0]
     y, made = labels[of], logits[of].argmax(1)
     p = logits[of] - np.log(np.exp(logits[of]).sum(1, keepdims=True))

@@ -143,6 +143,7 @@ static const struct {
     {"oversample", "balanced", offsetof(struct og_options, oversample), OG_OVERSAMPLE_BALANCED},
     {"negative", "uniform", offsetof(struct og_options, negative), OG_NEGATIVE_UNIFORM},
     {"negative", "batch", offsetof(struct og_options, negative), OG_NEGATIVE_BATCH},
+    {"negative", "given", offsetof(struct og_options, negative), OG_NEGATIVE_GIVEN},
     {"optimizer", "adam", offsetof(struct og_options, optimizer), OG_OPTIMIZER_ADAM},
     {"optimizer", "sgd", offsetof(struct og_options, optimizer), OG_OPTIMIZER_SGD},
     {"optimizer", "adamw", offsetof(struct og_options, optimizer), OG_OPTIMIZER_ADAMW},
