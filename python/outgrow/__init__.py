@@ -15,8 +15,9 @@ from ._command import evaluate, plan, predict, train
 from ._errors import BudgetError, Error, FileError, OptionError, ProcessError, UnsupportedError
 from ._forms import Adj, Adjs, Arrays, Edges, Hop, Nodes
 from ._graphbolt import graphbolt
+from ._links import LinkNeighborLoader
 from ._loader import Loader
-from ._neighbor import LinkNeighborLoader, NeighborLoader
+from ._neighbor import NeighborLoader
 from ._predictor import Predictor
 from ._stores import stores
 from ._tables import import_tables

@@ -168,14 +168,14 @@ def in_their_words(dataset, arguments, options):
 def their_loader(dataset, arguments, options):
     """NeighborLoader or LinkNeighborLoader for a call with their arguments. With task="link" it is LinkNeighborLoader over all edges, with a negative for
     each."""
-    from . import _neighbor  # which is built on this module
+    from . import _links, _neighbor  # which are built on this module
     task, relation = options.pop("task", None), options.pop("relation", None)
     links = task == "link" or any(options.get(name) is not None for name in OF_LINKS)
     if links:
         options.pop("edge_split", None)
         if not any(options.get(name) is not None for name in OF_LINKS):
             options |= {"neg_sampling": "binary", "edge_label_index": relation}
-        return _neighbor.LinkNeighborLoader(dataset, *arguments, **options)
+        return _links.LinkNeighborLoader(dataset, *arguments, **options)
     if "input_nodes" not in options and len(arguments) < 2 and isinstance(dataset, (str, os.PathLike)) and is_there(dataset, "train", meta_of(dataset)):
         options["input_nodes"] = "train"
         warn(LEFT_OUT)
