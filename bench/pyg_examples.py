@@ -26,7 +26,7 @@ try:
     import numpy as np
     import torch
     import torch.nn.functional as F
-    import torch_geometric.typing
+    import torch_geometric.typing as pyg_typing
     from torch_geometric import loader as theirs
     from torch_geometric.data import Data, HeteroData
     from torch_geometric.nn import GraphSAGE, SAGEConv, to_hetero
@@ -72,25 +72,25 @@ def graph(o, name):
     return data
 
 
-def typed(o):
-    """Packages and the rest, by the types of the source; relations by the types of their ends."""
+def typed(o, packages=None):
+    """Packages and the rest, by the types of the source, that of packages under this name; relations by the types of their ends."""
     folder = f"{o.data}/debian-packages"
     kinds, x, y = array(folder, "node_type"), features(folder, 0), torch.from_numpy(array(folder, "label"))
     sources, destinations = array(folder, "edges").T.astype(np.int64)
-    place, data = np.zeros(len(kinds), np.int64), HeteroData()
+    place, data, main = np.zeros(len(kinds), np.int64), HeteroData(), kinds[array(folder, "train")[0]]
+    name = {kind: packages if packages and kind == main else f"t{kind}" for kind in np.unique(kinds)}
     for kind in np.unique(kinds):
         mine = np.flatnonzero(kinds == kind)
         place[mine] = np.arange(len(mine))
-        data[f"t{kind}"].x = x[mine]
+        data[name[kind]].x = x[mine]
     for a in np.unique(kinds):
         for b in np.unique(kinds):
             some = (kinds[sources] == a) & (kinds[destinations] == b)
             if some.any():
-                data[f"t{a}", "to", f"t{b}"].edge_index = torch.from_numpy(np.stack([place[sources[some]], place[destinations[some]]]))
-    main = f"t{kinds[array(folder, 'train')[0]]}"
-    data[main].y = y[kinds == int(main[1:])]
+                data[name[a], "to", name[b]].edge_index = torch.from_numpy(np.stack([place[sources[some]], place[destinations[some]]]))
+    data[name[main]].y = y[kinds == main]
     ids = {split: torch.from_numpy(place[array(folder, split)]) for split in ("train", "valid", "test")}
-    return ToUndirected(merge=False)(data), main, ids
+    return ToUndirected(merge=False)(data), name[main], ids
 
 
 # ---- what the loops have in common ----
@@ -289,7 +289,7 @@ def main():
     p.add_argument("--at-least", type=float, default=0)
     p.add_argument("--json", action="store_true")
     o = p.parse_args()
-    if not o.data or o.loader == "pyg" and not (torch_geometric.typing.WITH_PYG_LIB or torch_geometric.typing.WITH_TORCH_SPARSE):
+    if not o.data or o.loader == "pyg" and not (pyg_typing.WITH_PYG_LIB or pyg_typing.WITH_TORCH_SPARSE):
         print("skipped: " + ("no --data" if not o.data else "neither pyg-lib nor torch-sparse is installed"))
         sys.exit(77)
     o.data = os.path.abspath(o.data)
@@ -307,6 +307,7 @@ def main():
     sys.exit(worst < o.at_least)
 
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    main()
+if __name__ == "__main__":
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        main()

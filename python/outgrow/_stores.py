@@ -3,7 +3,7 @@ import os
 
 import numpy as np
 
-from ._errors import FileError, UnsupportedError
+from ._errors import FileError, OptionError, UnsupportedError
 from ._forms import import_for
 from ._meta import meta_of, relation_names, type_ranges
 
@@ -118,15 +118,18 @@ def refuse(*_):
     raise UnsupportedError("stores: a dataset is read only", "write another one: outgrow.write")
 
 
-def features_of(dataset):
-    """The feature store, in this process or in one that it was sent to."""
+def features_of(dataset, homogeneous):
+    """The feature store, in this process or in one that it was sent to. PyTorch Geometric takes all attributes of a homogeneous one to be of nodes."""
     torch = import_for("stores", "torch")
     data = import_for("stores", "torch_geometric.data")
     about = meta_of(dataset)
     parts = parts_of(dataset, about)
     weights, edges = weights_of(dataset, about), edge_features_of(dataset, about)
-    there = [(name, array) for name, part in parts.items() for array in part.arrays] + [(relation, "edge_weight") for relation in weights] + \
-        [(relation, "edge_attr") for relation in edges]
+    of_edges = [(relation, "edge_weight") for relation in weights] + [(relation, "edge_attr") for relation in edges]
+    if homogeneous:
+        parts = {None: parts[NODE]}
+    of_nodes = [(name, array) for name, part in parts.items() for array in part.arrays]
+    there = of_nodes + of_edges
 
     class Features(data.FeatureStore):
         _put_tensor = _remove_tensor = refuse
@@ -136,7 +139,7 @@ def features_of(dataset):
             self.__dict__["dataset"] = dataset
 
         def __reduce__(self):
-            return features_of, (dataset,)
+            return features_of, (dataset, homogeneous)
 
         def _get_tensor(self, attr):
             if (attr.group_name, attr.attr_name) not in there:
@@ -156,17 +159,20 @@ def features_of(dataset):
             return tuple(parts[attr.group_name].arrays[attr.attr_name].shape)
 
         def get_all_tensor_attrs(self):
-            return [data.TensorAttr(group, name, index=None) for group, name in there]
+            return [data.TensorAttr(group, name, index=None) for group, name in (of_nodes if homogeneous else there)]
 
     return Features()
 
 
-def graph_of(dataset):
+def graph_of(dataset, homogeneous):
     """The graph store, likewise."""
     torch = import_for("stores", "torch")
     data = import_for("stores", "torch_geometric.data")
     about = meta_of(dataset)
-    parts, files = parts_of(dataset, about), files_of(about)
+    files, n = files_of(about), {name: part.n for name, part in parts_of(dataset, about).items()}
+    sizes = {relation: (n[relation[0]], n[relation[2]]) for relation in files}
+    if homogeneous:
+        files, sizes = {None: files[EDGE]}, {None: sizes[EDGE]}
 
     class Graph(data.GraphStore):
         _put_edge_index = _remove_edge_index = refuse
@@ -176,29 +182,32 @@ def graph_of(dataset):
             self.__dict__["dataset"] = dataset
 
         def __reduce__(self):
-            return graph_of, (dataset,)
+            return graph_of, (dataset, homogeneous)
 
         def _get_edge_index(self, edge_attr):
-            prefix = files.get(tuple(edge_attr.edge_type))
+            prefix = files.get(edge_attr.edge_type and tuple(edge_attr.edge_type))
             if prefix is None or edge_attr.layout.value != "csc":
                 return None
             indices, indptr = (np.array(array_in(dataset, prefix + name, about), np.int64) for name in ("indices", "indptr"))
             return torch.from_numpy(indices), torch.from_numpy(indptr)
 
         def get_all_edge_attrs(self):
-            return [data.EdgeAttr(relation, "csc", is_sorted=True, size=(parts[relation[0]].n, parts[relation[2]].n)) for relation in files]
+            return [data.EdgeAttr(relation, "csc", is_sorted=True, size=size) for relation, size in sizes.items()]
 
     return Graph()
 
 
-def stores(dataset):
+def stores(dataset, homogeneous=False):
     """Open (feature_store, graph_store) of a dataset, for NeighborLoader and other samplers of PyTorch Geometric.
 
-    A homogeneous graph has node type "node" and relation ("node", "to", "node"). A heterogeneous graph has its own, with ids within
+    A homogeneous graph has node type "node" and relation ("node", "to", "node"), so batches are HeteroData and input_nodes=("node", ids). With homogeneous=True
+    it has no type, so batches are Data and input_nodes=ids. A heterogeneous graph has its own types, with ids within
     the type; "y" exists for the type with the splits (else with labels), "edge_weight" and "edge_attr" for relations. Stores are read only and can be pickled.
 
     There is no lookahead. A store serves rows that were just sampled, so nothing is planned, cached or prefetched. Rows are read by page faults, and the whole
     topology is loaded into memory. Use Loader if Outgrow has the sampler.
     """
     dataset = os.fspath(dataset)
-    return features_of(dataset), graph_of(dataset)
+    if homogeneous and (types := type_ranges(meta_of(dataset))):
+        raise OptionError(f"homogeneous: {dataset} has types {', '.join(types)}", "leave out homogeneous")
+    return features_of(dataset, homogeneous), graph_of(dataset, homogeneous)

@@ -505,6 +505,12 @@ def test_stores():
     assert [a.edge_type for a in graphs.get_all_edge_attrs()] == kinds.edge_types
     for batch in ours("NeighborLoader")((features, graphs), input_nodes="paper"):
         assert torch.equal(batch["author"].x, kinds["author"].x[batch["author"].n_id])
+    one = graph()
+    outgrow.write("one", one)
+    for make in ours, theirs:  # batches of stores without types are Data
+        if make is ours or HAS_SAMPLER:
+            for batch in make("NeighborLoader")(outgrow.stores("one", homogeneous=True), input_nodes=torch.arange(30)):
+                assert type(batch) is Data and torch.equal(batch.x, one.x[batch.n_id]) and torch.equal(batch.y, one.y[batch.n_id])
 
 
 def test_bipartite_layers():

@@ -40,6 +40,25 @@ def test_stores():
         outgrow.stores("nowhere")
 
 
+def test_homogeneous_stores():
+    """Without types, as of a Data: all attributes that are listed are of nodes."""
+    given = arrays_of_a_graph()
+    outgrow.write("one", **given)
+    features, graph = pickle.loads(pickle.dumps(outgrow.stores("one", homogeneous=True)))
+    assert [(a.group_name, a.attr_name) for a in features.get_all_tensor_attrs()] == [(None, "x"), (None, "y")]
+    index = torch.tensor([5, 3, 5, 1999])
+    same("x", features.get_tensor(group_name=None, attr_name="x", index=index).numpy(), given["x"][index])
+    same("weights", features.get_tensor(group_name=("node", "to", "node"), attr_name="edge_weight", index=None).numpy(), np.load("one/weights.npy"))
+    attr, = graph.get_all_edge_attrs()
+    assert attr.edge_type is None and attr.size == (2000, 2000)
+    row, colptr = graph.get_edge_index(attr)
+    same("row", row.numpy(), np.load("one/indices.npy").astype(np.int64))
+    same("colptr", colptr.numpy(), np.load("one/indptr.npy"))
+    outgrow.write("typed", edge_index={("a", "to", "b"): np.array([[0, 1], [1, 0]])}, x={"a": given["x"][:2], "b": given["x"][:2]}, y={"a": [0, 1]}, train={"a": [0]})
+    with raises(outgrow.OptionError, "homogeneous", "a, b", "hint: "):
+        outgrow.stores("typed", homogeneous=True)
+
+
 def test_neighbor_loader_takes_them():
     """Where PyTorch Geometric has a sampler: rows of what it drew, and edges that are the graph's."""
     if not (typing.WITH_PYG_LIB or typing.WITH_TORCH_SPARSE):
@@ -56,6 +75,12 @@ def test_neighbor_loader_takes_them():
             assert torch.equal(node.x, torch.from_numpy(given["x"]).to(dtype)[node.n_id])
             same("y", node.y.numpy(), given["y"][node.n_id])
             drawn = node.n_id[batch["node", "to", "node"].edge_index]
+            assert drawn.shape[1] > 0 and set(zip(*drawn.tolist())) <= edges
+        batches = loader.NeighborLoader(outgrow.stores(folder, homogeneous=True), [4, 3], seeds, batch_size=100)
+        for batch, want in zip(batches, seeds.split(100), strict=True):
+            assert torch.equal(batch.n_id[:batch.batch_size], want) and torch.equal(batch.x, torch.from_numpy(given["x"]).to(dtype)[batch.n_id])
+            same("y", batch.y.numpy(), given["y"][batch.n_id])
+            drawn = batch.n_id[batch.edge_index]
             assert drawn.shape[1] > 0 and set(zip(*drawn.tolist())) <= edges
 
 
