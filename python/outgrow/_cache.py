@@ -23,6 +23,10 @@ def root():
 
 # ---- what of a Data is written ----
 
+def is_sparse(torch, value):
+    return isinstance(value, torch.Tensor) and value.layout != torch.strided
+
+
 def bytes_of(torch, value):
     """The array's elements as they lie in memory."""
     if isinstance(value, torch.Tensor):
@@ -69,7 +73,7 @@ class Written:
         self.node_times, self.edge_times = times_of(self.types, self.relations, time_attr)
         for name, store in self.types.items():
             x = store["x"] if "x" in store else None
-            if hasattr(x, "dtype") and x.ndim > 0 and len(x) == self.counts[name] and 0 not in x.shape:
+            if hasattr(x, "dtype") and getattr(x, "ndim", 0) > 0 and len(x) == self.counts[name] and 0 not in x.shape and not is_sparse(torch, x):
                 self.rows[name], self.features[name] = storable(torch, x)
         for name, store in self.relations.items():
             edges = edges_of(torch, store, "" if name is None else f" of {name}")
@@ -129,9 +133,15 @@ def write_once(written, path):
 
 # ---- what of a Data its batches have ----
 
+def selectable(value):
+    """It, or the layout of a sparse tensor that rows can be selected from."""
+    return value.to_sparse() if str(getattr(value, "layout", "")) == "torch.sparse_csr" else value
+
+
 def attributes_of(store, is_one):
     """{name: (value, dimension)} of the attributes that are one of each node, or of each edge."""
-    return {key: (value, store._parent().__cat_dim__(key, value, store)) for key, value in store.items() if key not in ("num_nodes", "adj_t") and is_one(key)}
+    return {key: (selectable(value), store._parent().__cat_dim__(key, value, store))
+            for key, value in store.items() if key not in ("num_nodes", "adj_t") and is_one(key)}
 
 
 def stores_of(data):
@@ -164,6 +174,7 @@ def source_of_data(torch, data, weight_attr, time_attr=None):
     write_once(written, path)
     about = meta_of(path)
     nodes, edges = [], []
+    tell_of_features(torch, written.types)
     for name, store in written.types.items():
         attributes = attributes_of(store, store.is_node_attr)
         features = written.features.get(name)
@@ -176,6 +187,16 @@ def source_of_data(torch, data, weight_attr, time_attr=None):
         n = 0 if number is None else written.edges[name].shape[1]
         edges.append(EdgePart(name, number, n, lists, edge_attributes_of(store), {}, torch.int32 if n and written.edges[name].dtype == torch.int32 else None))
     return Source(path, blank_of(data, nodes, edges), nodes, edges)
+
+
+def tell_of_features(torch, types):
+    """What batches have otherwise than the data: which features are not read from the dataset, and which have no gradient."""
+    for name, store in types.items():
+        x, of = store["x"] if "x" in store else None, f" of {name}" if name else ""
+        if is_sparse(torch, x):
+            warn(f"data: x{of} is sparse. It stays in memory, where its rows are selected")
+        elif getattr(x, "requires_grad", False):
+            warn(f"data: x{of} requires grad, which x of batches does not. Train what is outside of the data: embedding(batch.n_id)")
 
 
 def edge_attributes_of(store):

@@ -51,6 +51,19 @@ def ids_of(value, name, n, within="", distinct=False):
     return check_range(array, name, n, within)
 
 
+def positions_of(value, name, n):
+    """int64 positions among n things. They may count from the end, or be a mask of n."""
+    array = array_of(value, name)
+    if array.dtype.kind == "b" and array.shape == (n,):
+        return np.flatnonzero(array)
+    if array.ndim > 1 or array.dtype.kind not in "iu" and array.size:
+        raise OptionError(f"{name}: {array.dtype} {list(array.shape)}", f"give positions, integers below {n}")
+    array = array.reshape(-1).astype(np.int64)
+    if (wrong := array[(array < -n) | (array >= n)]).size:
+        raise OptionError(f"{name}: {wrong[0]}, there are {n}", f"give positions, integers below {n}")
+    return np.where(array < 0, array + n, array)
+
+
 # ---- splits of a dataset ----
 
 def chunk_of_ids(chunk, name, n, within):

@@ -13,7 +13,7 @@ from ._cache import data_of_stores, source_of_data, source_without_edges
 from ._errors import OptionError, UnsupportedError, warn
 from ._fanouts import Fanouts
 from ._forms import Nodes, import_for
-from ._ids import ids_of
+from ._ids import ids_of, positions_of
 from ._loader import NOT_NEEDED, ONLY, SPLITS, Loader, OwnThreads, is_the_same, ranks_of
 from ._meta import meta_of, type_ranges
 from ._sampling import Sampling
@@ -207,7 +207,11 @@ class Base(OwnThreads):
     def _order(self):
         """Positions of this iteration, where Python decides them: a sampler, or a shuffle."""
         if self.sampler is not None:
-            return np.array([int(i) for i in self.sampler], np.int64)
+            given = [*self.sampler]
+            for i in given:
+                if not hasattr(i, "__index__"):
+                    raise OptionError(f"sampler: yields {i!r}", "give a sampler of single positions; batch_size= makes batches")
+            return positions_of([int(i) for i in given], "sampler", len(self.dataset))
         n = len(self.dataset)
         return self._torch.randperm(n, generator=self.generator).numpy() if self.shuffle else np.arange(n)
 
@@ -234,7 +238,7 @@ class Base(OwnThreads):
         return Iteration(self, map(lambda made: (made[0], *self._places(made[1], made[2], order, size)), iter(loader)))
 
     def __iter__(self):
-        if len(self) == 0:
+        if self.sampler is None and len(self) == 0:
             return Iteration(self, iter(()))
         if self._fanouts.hops == 0:
             with self._random():
@@ -246,6 +250,8 @@ class Base(OwnThreads):
         if self._once():
             with self._random():
                 order = self._order()
+                if len(order) < (self.batch_size if self.drop_last else 1):
+                    return Iteration(self, iter(()))
                 return self._through(self._for_once(self._drawn_once(drawn), order, self.batch_size), order, self.batch_size)
         busy = self._using is not None and (it := self._using()) is not None and not it.over
         loader, epochs = (self._for_all(drawn), {}) if busy else (self._kept(drawn), self._epochs)
@@ -293,7 +299,9 @@ class Base(OwnThreads):
 
     def __call__(self, index):
         """The batch of these positions."""
-        index = np.asarray(index.cpu() if hasattr(index, "cpu") else index, np.int64).reshape(-1)
+        index = positions_of([index] if isinstance(index, int) else index, "index", len(self.dataset))
+        if len(index) == 0:
+            raise OptionError("index: no positions", "give those of one seed or more")
         if self._fanouts.hops == 0:
             return next(Iteration(self, map(self._of_seeds, [index])))
         return next(self._through(self._for_once(self._drawn(), index, len(index), rank=0, world_size=1, drop_last=False), index, len(index)))

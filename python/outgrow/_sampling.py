@@ -3,6 +3,7 @@ import copy
 
 import numpy as np
 
+from ._errors import UnsupportedError
 from ._forms import Edges, Nodes, hops_of, import_for, of_edges, relations_of, tensors, types_of
 from ._subgraph import Graph, graph_of_output, induced, output_of, positions
 
@@ -61,12 +62,22 @@ class Sampling:
 
     # ---- attributes ----
 
-    def rows_of(self, value, index, dim):
-        return self.select(value, index.to(value.device) if isinstance(value, self.torch.Tensor) else index, dim=dim)
+    def rows_of(self, name, value, index, dim):
+        """The rows of an attribute of nodes or edges. Lists and arrays of words have some, too."""
+        if isinstance(value, (list, tuple)):
+            return [value[i] for i in index.tolist()]
+        if isinstance(value, np.ndarray) and value.dtype.kind not in "biufc":
+            return value.take(index.numpy(), dim)
+        try:
+            return self.select(value, index.to(value.device) if isinstance(value, self.torch.Tensor) else index, dim=dim)
+        except (NotImplementedError, TypeError, ValueError) as error:
+            layout = f" of layout {value.layout}" if hasattr(value, "layout") else ""
+            raise UnsupportedError(f"{name}: no rows can be selected from a {type(value).__name__}{layout}",
+                                   "make a dense tensor, an array or a list of it, or delete it from the data") from error
 
     def nodes_into(self, store, part, ids, x, tree):
         for key, (value, dim) in part.attributes.items():
-            store[key] = self.rows_of(value, ids, dim)
+            store[key] = self.rows_of(key, value, ids, dim)
         if part.features:
             store["x"] = part.features.none(self.torch) if x is None else part.features.restored(self.torch, x)
         if part.counted:
@@ -82,7 +93,7 @@ class Sampling:
             return rows
         order = np.argsort(drawn, kind="stable")
         at = np.minimum(np.searchsorted(drawn[order], place), max(len(drawn) - 1, 0))
-        return self.rows_of(rows, self.torch.from_numpy(order[at]), 0) if len(drawn) and np.array_equal(drawn[order[at]], place) else None
+        return self.rows_of("edge_attr", rows, self.torch.from_numpy(order[at]), 0) if len(drawn) and np.array_equal(drawn[order[at]], place) else None
 
     def edges_into(self, store, part, edge_index, place, rows):
         torch = self.torch
@@ -97,7 +108,7 @@ class Sampling:
                 if key == "edge_attr" and rows is not None:
                     continue
                 value, dim = value if isinstance(value, tuple) else (value, 0)
-                store[key] = self.rows_of(value, index, dim)
+                store[key] = self.rows_of(key, value, index, dim)
 
     def data_of(self, batch, nodes, edges):
         """What PyTorch Geometric's loader yields of these nodes and edges, but for whose it is."""

@@ -11,7 +11,7 @@ import os
 import types
 import warnings
 
-from support import main, need, np, outgrow, warned
+from support import main, need, np, outgrow, raises, warned
 
 torch, pyg, nn, utils, transforms, typing, loader, data = need("torch", *(f"torch_geometric{part}" for part in (
     "", ".nn", ".utils", ".transforms", ".typing", ".loader", ".data")))
@@ -489,6 +489,51 @@ def test_links_of_splits():
     got = torch.cat([batch.n_id[batch.edge_label_index[:, :n]] for batch, n in zip(batches, half)], 1)
     assert sum(half) == 50 and all(batch.edge_label[:n].all() and not batch.edge_label[n:].any() for batch, n in zip(batches, half))
     assert set(map(tuple, got.t().tolist())) == set(map(tuple, graph().edge_index[:, 400:450].t().tolist()))
+
+
+# ---- what few data have ----
+
+def test_attributes_that_are_no_numbers():
+    """Lists and arrays of words have rows, which PyTorch Geometric refuses. What has none is refused by its name."""
+    words = [f"n{i}" for i in range(N)]
+    data_ = graph(names=words, array=np.array(words), of_edges=[f"e{i}" for i in range(E)], short=["a", "b"])
+    for batch in ours("NeighborLoader")(data_):
+        assert batch.names == list(batch.array) == [words[i] for i in batch.n_id] and batch.short == ["a", "b"]
+        assert batch.of_edges == [data_.of_edges[i] for i in batch.e_id]
+    if hasattr(torch.Tensor, "to_sparse_csc"):
+        with raises(outgrow.UnsupportedError, "other: no rows can be selected from a Tensor of layout torch.sparse_csc", "hint: "):
+            first(ours("NeighborLoader")(graph(other=torch.eye(N).to_sparse_csc())))
+
+
+def test_sparse_features():
+    """They stay in memory, which is said."""
+    dense = torch.eye(N)
+    check([("features", lambda pair: all(torch.equal(batch.x.to_dense(), dense[batch.n_id]) and batch.x.is_sparse for batch in pair.nodes(graph(x=dense.to_sparse()))), True)])
+    said = warned(lambda: first(ours("NeighborLoader")(graph(x=dense.to_sparse_csr()))).x)
+    assert any("x is sparse" in line for line in said)
+
+
+def test_features_with_gradients():
+    given = graph(x=torch.randn(N, 6, requires_grad=True))
+    said = warned(lambda: first(ours("NeighborLoader")(given)))
+    assert any("x requires grad" in line for line in said)
+
+
+def test_positions_of_seeds():
+    """Of a call and of a sampler: from the end, by a mask, none; and wrong ones."""
+    nodes = torch.tensor([7, 3, 88, 50])
+    mask = torch.tensor([True, False, False, True])
+    check([(name, lambda pair, index=index: pair.nodes(graph(), input_nodes=nodes)(index).n_id[:2].tolist(), wanted) for name, index, wanted in (
+        ("a list", [1, 2], [3, 88]), ("from the end", [-1, 0], [50, 7]), ("a mask", mask, [7, 50]))])
+    check([("a sampler without len", lambda pair: seeds_of(pair.nodes(graph(), input_nodes=nodes, sampler=iter([2, 0]))), [88, 7]),
+           ("a sampler of nothing", lambda pair: seeds_of(pair.nodes(graph(), sampler=[])), [])])
+    mine = ours("NeighborLoader")
+    for wrong, word in ([4], "index: 4, there are 4"), ([-5], "index: -5"), ([1.5], "index: float64"), ([], "index: no positions"), (mask[:3], "index: bool"):
+        with raises(outgrow.OptionError, word, "hint: "):
+            mine(graph(), input_nodes=nodes)(wrong)
+    for wrong, word in ([[0, 1]], "sampler: yields [0, 1]"), ([9], "sampler: 9, there are 4"):
+        with raises(outgrow.OptionError, word, "hint: "):
+            first(mine(graph(), input_nodes=nodes, sampler=wrong))
 
 
 # ---- stores, and the form of NeighborSampler ----
