@@ -73,7 +73,7 @@ def graph(o, name):
 
 
 def typed(o, packages=None):
-    """Packages and the rest, by the types of the source, that of packages under this name; relations by the types of their ends."""
+    """Packages and the rest, by the types of the source; relations by the types of their ends. `packages` is the name of the first."""
     folder = f"{o.data}/debian-packages"
     kinds, x, y = array(folder, "node_type"), features(folder, 0), torch.from_numpy(array(folder, "label"))
     sources, destinations = array(folder, "edges").T.astype(np.int64)

@@ -190,7 +190,7 @@ def source_of_data(torch, data, weight_attr, time_attr=None):
 
 
 def tell_of_features(torch, types):
-    """What batches have otherwise than the data: which features are not read from the dataset, and which have no gradient."""
+    """Warn of features that are not read from the dataset, and of those without the data's gradient."""
     for name, store in types.items():
         x, of = store["x"] if "x" in store else None, f" of {name}" if name else ""
         if is_sparse(torch, x):

@@ -520,7 +520,7 @@ def test_features_with_gradients():
 
 
 def test_positions_of_seeds():
-    """Of a call and of a sampler: from the end, by a mask, none; and wrong ones."""
+    """A call's and a sampler's: from the end, by a mask, none; and wrong ones."""
     nodes = torch.tensor([7, 3, 88, 50])
     mask = torch.tensor([True, False, False, True])
     check([(name, lambda pair, index=index: pair.nodes(graph(), input_nodes=nodes)(index).n_id[:2].tolist(), wanted) for name, index, wanted in (
@@ -552,7 +552,7 @@ def test_stores():
         assert torch.equal(batch["author"].x, kinds["author"].x[batch["author"].n_id])
     one = graph()
     outgrow.write("one", one)
-    for make in ours, theirs:  # batches of stores without types are Data
+    for make in ours, theirs:  # batches of homogeneous stores are Data
         if make is ours or HAS_SAMPLER:
             for batch in make("NeighborLoader")(outgrow.stores("one", homogeneous=True), input_nodes=torch.arange(30)):
                 assert type(batch) is Data and torch.equal(batch.x, one.x[batch.n_id]) and torch.equal(batch.y, one.y[batch.n_id])

@@ -41,7 +41,7 @@ def test_stores():
 
 
 def test_homogeneous_stores():
-    """Without types, as of a Data: all attributes that are listed are of nodes."""
+    """As of a Data: all attributes that are listed are of nodes."""
     given = arrays_of_a_graph()
     outgrow.write("one", **given)
     features, graph = pickle.loads(pickle.dumps(outgrow.stores("one", homogeneous=True)))
