@@ -200,8 +200,8 @@ def graph_of(dataset, homogeneous):
 def stores(dataset, homogeneous=False):
     """Open (feature_store, graph_store) of a dataset, for NeighborLoader and other samplers of PyTorch Geometric.
 
-    A homogeneous graph has node type "node" and relation ("node", "to", "node"), so batches are HeteroData and input_nodes=("node", ids). With homogeneous=True
-    it has no type, so batches are Data and input_nodes=ids. A heterogeneous graph has its own types, with ids within
+    A homogeneous graph has node type "node" and relation ("node", "to", "node"). Batches are HeteroData then, of input_nodes=("node", ids). With
+    homogeneous=True it has no type, so batches are Data, of input_nodes=ids. A heterogeneous graph has its own types, with ids within
     the type; "y" exists for the type with the splits (else with labels), "edge_weight" and "edge_attr" for relations. Stores are read only and can be pickled.
 
     There is no lookahead. A store serves rows that were just sampled, so nothing is planned, cached or prefetched. Rows are read by page faults, and the whole
