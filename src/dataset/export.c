@@ -557,7 +557,9 @@ static int say_left_out(const struct exporter *x, bool graphbolt, struct og_err 
         {graphbolt && og__npy_there(&g->node_times), "times of nodes"},
         {graphbolt && has_of_relation(g, offsetof(struct og_relation, edge_times)),
          "times of edges"},
-        {graphbolt && has_of_split(g->times), "times of seeds"},
+        {graphbolt && (has_of_split(g->listed[OG__NODE_LIST_TIMES]) ||
+                       has_of_split(g->listed[OG__EDGE_LIST_TIMES])),
+         "times of seeds"},
         {graphbolt && has_of_split(g->edges), "edges of splits, with their labels and negatives"},
     };
     for (size_t i = 0; i < OG_COUNT(left); i++) {
