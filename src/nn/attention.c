@@ -685,37 +685,3 @@ void og__cpu_attend_back(struct og_nn_backend *be, const struct og_attend_back *
     if (cols > f && !op->forward->apart)
         og__add_parts(be, b->n_src, cols, f, f, op->datt_dst);
 }
-
-/* ==== vectors through a matrix ==== */
-
-static void fold_head(void *arg, size_t h, int thread)
-{
-    (void)thread;
-    const struct og_fold *op = *(const struct og_fold **)arg;
-    size_t n = (size_t)op->n_in, width = (size_t)op->width;
-    memset(op->out + h * n, 0, n * sizeof(float));
-    for (size_t c = h * width; c < (h + 1) * width; c++)
-        og__add_scaled(op->out + h * n, op->att[c], op->weight + c * n, n);
-}
-
-void og__cpu_fold(struct og_nn_backend *be, const struct og_fold *op)
-{
-    og__pool_run(be->pool, (size_t)op->heads, fold_head, &op);
-}
-
-static void fold_back_head(void *arg, size_t h, int thread)
-{
-    (void)thread;
-    const struct og_fold_back *op = *(const struct og_fold_back **)arg;
-    const struct og_fold *fwd = op->forward;
-    size_t n = (size_t)fwd->n_in, width = (size_t)fwd->width;
-    for (size_t c = h * width; c < (h + 1) * width; c++) {
-        head_dots(fwd->weight + c * n, 0, op->dout + h * n, 1, n, &op->datt[c]);
-        og__add_scaled(op->dweight + c * n, fwd->att[c], op->dout + h * n, n);
-    }
-}
-
-void og__cpu_fold_back(struct og_nn_backend *be, const struct og_fold_back *op)
-{
-    og__pool_run(be->pool, (size_t)op->forward->heads, fold_back_head, &op);
-}

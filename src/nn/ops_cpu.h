@@ -102,6 +102,8 @@ void og__cpu_track(struct og_nn_backend *be, const struct og_track *op);
 void og__cpu_rstd(struct og_nn_backend *be, const struct og_rstd *op);
 void og__cpu_finish(struct og_nn_backend *be, const struct og_finish *op);
 void og__cpu_finish_back(struct og_nn_backend *be, const struct og_finish_back *op);
+void og__cpu_softmax_loss(struct og_nn_backend *be, const struct og_loss *op);
+void og__cpu_sigmoid_loss(struct og_nn_backend *be, const struct og_loss *op);
 void og__cpu_value_loss(struct og_nn_backend *be, const struct og_loss *op);
 /* The sum of weights over labels or values that are known. */
 double og__weight_of_known(const struct og_loss *op);
