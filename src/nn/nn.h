@@ -299,7 +299,7 @@ OG_MUST_CHECK int og__model_update(struct og_model *m, const struct og_pace *pac
 /* Area under the ROC curve, ties counting half, and average precision. The latter is the sum over
  * thresholds of precision times the recall gained. NAN if either list is empty. F1 of the positive
  * class, predicted for scores above 0; 0 if there are no positives and none is predicted. All are
- * NAN if a score is NaN. Sorts both. */
+ * NAN if a score is NaN. Reorders both. */
 struct og_ranking {
     double auc, ap, f1;
 };
@@ -308,7 +308,7 @@ struct og_ranking og__rank_scores(float *positive, size_t n_positive, float *neg
 
 /* Ranks of each positive among all negatives, as the Open Graph Benchmark has them. Hits: the share
  * of positives above the K-th largest negative, 1 if there are fewer. MRR: the mean of 1 / rank,
- * ties counting half. NAN if there is no positive, or a score is NaN. Sorts both. */
+ * ties counting half. NAN if there is no positive, or a score is NaN. Reorders both. */
 struct og_ranks_among {
     double mrr, hits[OG__HITS];
 };

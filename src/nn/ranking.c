@@ -75,56 +75,160 @@ static bool any_nan(const float *x, size_t n)
     return any;
 }
 
-static size_t count_above(const float *x, size_t n)
+static size_t count_above(const float *x, size_t n, float limit)
 {
     size_t above = 0;
     for (size_t i = 0; i < n; i++)
-        above += x[i] > 0;
+        above += x[i] > limit;
     return above;
 }
 
 static double f1_above(const float *positive, size_t n_positive, const float *negative,
                        size_t n_negative)
 {
-    const size_t right = count_above(positive, n_positive);
-    const size_t all = right + count_above(negative, n_negative) + n_positive;
+    const size_t right = count_above(positive, n_positive, 0);
+    const size_t all = right + count_above(negative, n_negative, 0) + n_positive;
     return all > 0 ? 2 * (double)right / (double)all : 0;
+}
+
+/* ==== counts of negatives ====
+ *
+ * Negatives are not sorted: they are only counted between positives. A part has few positives, and
+ * the negatives that belong between them. */
+
+enum { FEW_POSITIVES = 1024 };
+
+/* A distinct score: n positives from the p-th on, in descending order. So many negatives have a
+ * higher score, and so many a score that is not lower. */
+typedef void level_fn(void *sum, size_t p, size_t n, size_t above, size_t reached);
+
+struct levels {
+    const float *positive; /* sorted */
+    level_fn *see;         /* called from the highest score down */
+    void *sum;
+};
+
+/* Those of n numbers in descending order that are greater than x. */
+static size_t count_greater(const float *p, size_t n, float x)
+{
+    size_t greater = 0;
+    for (; n > 1; n -= n / 2)
+        greater += p[greater + n / 2 - 1] > x ? n / 2 : 0;
+    return greater + (n == 1 && p[greater] > x);
+}
+
+static size_t end_of_level(const float *p, size_t n, size_t first)
+{
+    size_t end = first + 1;
+    while (end < n && p[end] == p[first])
+        end++;
+    return end;
+}
+
+/* Few positives from `first` on: `higher` negatives are of earlier parts. */
+static void count_between(const struct levels *l, size_t first, size_t n, const float *negative,
+                          size_t n_negative, size_t higher)
+{
+    size_t from[FEW_POSITIVES + 1], equal[FEW_POSITIVES + 1]; /* not below positive i, but i - 1 */
+    const float *p = l->positive + first;
+    memset(from, 0, (n + 1) * sizeof(*from));
+    memset(equal, 0, (n + 1) * sizeof(*equal));
+    for (size_t i = 0; i < n_negative; i++) {
+        const size_t k = count_greater(p, n, negative[i]);
+        from[k]++;
+        equal[k] += k < n && p[k] == negative[i];
+    }
+    for (size_t k = 0, end; k < n; k = end) {
+        end = end_of_level(p, n, k);
+        higher += from[k];
+        l->see(l->sum, first + k, end - k, higher - equal[k], higher);
+    }
+}
+
+/* Moves the numbers that are at least x to the front; returns how many. */
+static size_t move_to_front(float *number, size_t n, float x)
+{
+    size_t front = 0;
+    for (size_t i = 0; i < n; i++) {
+        const float item = number[i];
+        number[i] = number[front];
+        number[front] = item;
+        front += item >= x;
+    }
+    return front;
+}
+
+static void see_levels(const struct levels *l, size_t first, size_t n, float *negative,
+                       size_t n_negative, size_t higher)
+{
+    const float *p = l->positive + first;
+    if (n <= FEW_POSITIVES) {
+        count_between(l, first, n, negative, n_negative, higher);
+        return;
+    }
+    size_t middle = count_greater(p, n, p[n / 2]);
+    middle = middle > 0 ? middle : end_of_level(p, n, 0);
+    const size_t front = move_to_front(negative, n_negative, p[middle - 1]);
+    if (p[0] > p[middle - 1]) {
+        see_levels(l, first, middle, negative, front, higher);
+    } else {
+        const size_t above = count_above(negative, front, p[0]);
+        l->see(l->sum, first, middle, higher + above, higher + front);
+    }
+    if (middle < n)
+        see_levels(l, first + middle, n - middle, negative + front, n_negative - front,
+                   higher + front);
+}
+
+/* ==== metrics ==== */
+
+struct ranking_sum {
+    size_t n_negative;
+    double above, precision;
+};
+
+/* The level is a threshold. */
+static void add_threshold(void *sum, size_t p, size_t n, size_t above, size_t reached)
+{
+    struct ranking_sum *s = sum;
+    const size_t found = p + n;
+    s->above += (double)n * ((double)(s->n_negative - reached) + 0.5 * (double)(reached - above));
+    s->precision += (double)n * (double)found / (double)(found + reached);
 }
 
 struct og_ranking og__rank_scores(float *positive, size_t n_positive, float *negative,
                                   size_t n_negative)
 {
     struct og_ranking r = {NAN, NAN, NAN};
+    struct ranking_sum sum = {.n_negative = n_negative};
     if (any_nan(positive, n_positive) || any_nan(negative, n_negative))
         return r;
     r.f1 = f1_above(positive, n_positive, negative, n_negative);
     if (n_positive == 0 || n_negative == 0)
         return r;
     sort_descending(positive, n_positive);
-    sort_descending(negative, n_negative);
-    /* each distinct score as threshold, from the highest */
-    double above = 0, precision = 0;
-    size_t p = 0, n = 0;
-    while (p < n_positive) {
-        float at = n < n_negative ? fmaxf(positive[p], negative[n]) : positive[p];
-        size_t p0 = p, n0 = n;
-        while (p < n_positive && positive[p] == at)
-            p++;
-        while (n < n_negative && negative[n] == at)
-            n++;
-        above += (double)(p - p0) * ((double)(n_negative - n) + 0.5 * (double)(n - n0));
-        precision += (double)(p - p0) * (double)p / (double)(p + n);
-    }
-    r.auc = above / ((double)n_positive * (double)n_negative);
-    r.ap = precision / (double)n_positive;
+    see_levels(&(struct levels){positive, add_threshold, &sum}, 0, n_positive, negative, n_negative,
+               0);
+    r.auc = sum.above / ((double)n_positive * (double)n_negative);
+    r.ap = sum.precision / (double)n_positive;
     return r;
+}
+
+static void add_ranks(void *sum, size_t p, size_t n, size_t above, size_t reached)
+{
+    struct og_ranks_among *r = sum;
+    (void)p;
+    for (size_t i = 0; i < n; i++) {
+        r->mrr += 1 / (1 + 0.5 * (double)(above + reached));
+        for (int k = 0; k < OG__HITS; k++)
+            r->hits[k] += reached < (size_t)og__hits_at[k];
+    }
 }
 
 struct og_ranks_among og__rank_among(float *positive, size_t n_positive, float *negative,
                                      size_t n_negative)
 {
     struct og_ranks_among r = {0};
-    size_t above = 0, reached = 0; /* negatives above the positive; and equal ones too */
     if (n_positive == 0 || any_nan(positive, n_positive) || any_nan(negative, n_negative)) {
         r.mrr = NAN;
         for (int k = 0; k < OG__HITS; k++)
@@ -132,16 +236,7 @@ struct og_ranks_among og__rank_among(float *positive, size_t n_positive, float *
         return r;
     }
     sort_descending(positive, n_positive);
-    sort_descending(negative, n_negative);
-    for (size_t p = 0; p < n_positive; p++) {
-        while (above < n_negative && negative[above] > positive[p])
-            above++;
-        while (reached < n_negative && negative[reached] >= positive[p])
-            reached++;
-        r.mrr += 1 / (1 + 0.5 * (double)(above + reached));
-        for (int k = 0; k < OG__HITS; k++)
-            r.hits[k] += reached < (size_t)og__hits_at[k];
-    }
+    see_levels(&(struct levels){positive, add_ranks, &r}, 0, n_positive, negative, n_negative, 0);
     r.mrr /= (double)n_positive;
     for (int k = 0; k < OG__HITS; k++)
         r.hits[k] /= (double)n_positive;

@@ -254,7 +254,8 @@ static double precision(const float *p, size_t np, const float *n, size_t nn)
 static void areas_are_those_of_all_pairs(void **state)
 {
     (void)state;
-    static const size_t sizes[][2] = {{1, 1}, {1, 50}, {50, 1}, {200, 300}, {333, 333}};
+    static const size_t sizes[][2] = {{1, 1},     {1, 50},    {50, 1},
+                                      {200, 300}, {333, 333}, {3000, 2000}};
     start();
     for (size_t c = 0; c < OG_COUNT(sizes); c++)
         for (int ties = 0; ties < 2; ties++) {
@@ -308,7 +309,7 @@ static void scores_that_are_no_numbers_have_no_area(void **state)
 static void given_negatives_rank_all_edges(void **state)
 {
     (void)state;
-    static const size_t sizes[][2] = {{1, 1}, {60, 7}, {7, 60}, {200, 300}};
+    static const size_t sizes[][2] = {{1, 1}, {60, 7}, {7, 60}, {200, 300}, {3000, 700}};
     start();
     for (size_t c = 0; c < OG_COUNT(sizes); c++)
         for (int ties = 0; ties < 2; ties++) {
