@@ -89,6 +89,13 @@ enum og_best_kind {
 enum og_oversample_kind { OG_OVERSAMPLE_NONE, OG_OVERSAMPLE_BALANCED };
 enum og_negative_kind { OG_NEGATIVE_UNIFORM, OG_NEGATIVE_BATCH, OG_NEGATIVE_GIVEN };
 enum og_optimizer_kind { OG_OPTIMIZER_ADAM, OG_OPTIMIZER_SGD, OG_OPTIMIZER_ADAMW };
+/* Optimizer of learnable embeddings. */
+enum og_row_optimizer_kind {
+    OG_ROWS_DENSE,
+    OG_ROWS_SPARSE_ADAM,
+    OG_ROWS_ADAGRAD,
+    OG_ROWS_ROW_ADAGRAD,
+};
 enum og_rate_kind { OG_RATE_CONSTANT, OG_RATE_COSINE, OG_RATE_STEP, OG_RATE_PLATEAU };
 enum og_device_kind { OG_DEVICE_CPU, OG_DEVICE_VIRTUAL, OG_DEVICE_CUDA };
 enum og_policy_kind {

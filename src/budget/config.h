@@ -78,6 +78,7 @@ struct og_config {
     const char *nodes;  /* likewise; NULL: every node */
     double device_free; /* of each device, for this process; 0: --device-memory was given */
     bool own_rows;      /* the feature file has those of this rank's nodes alone */
+    bool stores_rows;   /* learnable rows are brought and changed by batches (gather/written.h) */
     /* This rank's part of the batches. A process that works alone is the only rank. */
     struct og_share share;
     int n_local;               /* ranks on this machine, which share --memory; 0 counts as 1 */

@@ -74,5 +74,8 @@ bool og__exec_plan_allowed(const struct og_config *config, const struct og_exec_
         return false;
     if (og_options_given(opt, "phased-memory") && opt->alternate != exec->alternate)
         return false;
+    if (config->stores_rows && /* as session_learnt.c refuses it */
+        (exec->alternate || og__policy_fills_during_training(exec->policy)))
+        return false;
     return opt->layout == OG_LAYOUT_AUTO || opt->layout == exec->layout;
 }

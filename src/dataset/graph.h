@@ -81,6 +81,7 @@ struct og_group {
     uint32_t relation;            /* of edges: theirs */
     int64_t first, n_nodes;
     int dim;              /* 0: no rows */
+    int state;            /* of these, optimizer state at the end of a learnable row; 0: features */
     enum og_dtype stored; /* in the file */
     enum og_dtype dtype;  /* in memory and in packs (dataset/features.h) */
     struct og_npy rows;   /* [n_nodes, dim]; in a worker's share, the rows of its nodes */
@@ -204,6 +205,11 @@ uint32_t og__group_of(const struct og_graph *g, uint32_t node);
 static inline size_t og__row_bytes(const struct og_group *g)
 {
     return (size_t)g->dim * og__dtype_size(g->dtype);
+}
+/* What a model sees of a row. */
+static inline int og__row_dim(const struct og_group *g)
+{
+    return g->dim - g->state;
 }
 static inline size_t og__file_row_bytes(const struct og_group *g)
 {

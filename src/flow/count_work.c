@@ -17,6 +17,12 @@ void og__count_lookahead(struct og_epoch_counters *c, const struct og_lookahead_
     c->bytes_written += lookahead->bytes_written;
 }
 
+static void count_written(struct og_epoch_counters *c, const struct og_work *w)
+{
+    c->row_writes += w->wrote.reads;
+    c->row_bytes_written += w->wrote.bytes;
+}
+
 void og__count_tiers(struct og_tier_counters *c, const struct og_work *w)
 {
     c->device_hits += w->tiers.device_hits;
@@ -48,11 +54,13 @@ void og__count_work(struct og_epoch_counters *c, const struct og_work *w)
     c->trace_bytes_read += w->trace_read.bytes;
     c->lists_cached += w->sampled_from.lists_cached;
     c->lists_read += w->sampled_from.lists_read;
+    count_written(c, w);
     og__count_lookahead(c, &w->lookahead);
 }
 
 void og__count_evaluated(struct og_epoch_counters *c, const struct og_work *w)
 {
     c->eval_bytes_read += bytes_of(w);
+    count_written(c, w);
     og__count_lookahead(c, &w->lookahead);
 }

@@ -214,6 +214,31 @@ uint64_t og__cache_key(uint32_t rank)
     return key + ((uint64_t)rank << 56);
 }
 
+/* A learnable row before its first update: its value, and a state of zeros. */
+static void make_row(void *self, uint32_t group, uint32_t row, float *record)
+{
+    const struct og_data_path *d = self;
+    og__row_draw(&d->row_init[group], row, record);
+    memset(record + d->row_init[group].dim, 0,
+           (size_t)d->workload->graph->group[group].state * sizeof(float));
+}
+
+static int know_fresh(struct og_data_path *d, struct og_err *err)
+{
+    const struct og_workload *f = d->workload;
+    if (!d->config->stores_rows)
+        return 0;
+    d->row_init = calloc(f->graph->n_groups, sizeof(*d->row_init));
+    if (!d->row_init)
+        return og__fail_errno(err, -ENOMEM, NULL, "embeddings");
+    for (uint32_t k = 0; k < f->graph->n_groups; k++)
+        if (f->graph->group[k].state > 0)
+            d->row_init[k] = og__row_init(&f->shape, k, (uint64_t)d->config->opt.seed);
+    d->fresh = (struct og_fresh_rows){d, make_row};
+    og__gather_fresh(d->gather, &d->fresh);
+    return 0;
+}
+
 static int open_gather(struct og_data_path *d, uint64_t *prefill, struct og_err *err)
 {
     const struct og_graph *g = d->workload->row_graph;
@@ -235,6 +260,8 @@ static int open_gather(struct og_data_path *d, uint64_t *prefill, struct og_err 
     }
     int rc = og__gather_open(&d->gather, g->group, g->n_groups, &opt, d->budget, err);
     d->rows = og__rows_gathered(d->gather);
+    if (rc == 0)
+        rc = know_fresh(d, err);
     if (rc == 0 && d->memory->shown)
         rc = og__gather_show(d->gather, d->config->sharing.shared_memory,
                              og__cache_key(d->config->share.rank), err);
@@ -376,6 +403,7 @@ void og__data_path_close(struct og_data_path *d)
     for (int i = 0; d->samplers && i < og__samplers(d->exec); i++)
         og__sampler_close(d->samplers[i]);
     free(d->samplers);
+    free(d->row_init);
     og__device_sampling_close(&d->sampling);
     og__planner_release(&d->planner);
     og__policy_close(d->policy);

@@ -14,6 +14,8 @@
 #include "flow/packs.h"
 #include "flow/source.h"
 #include "flow/structure.h"
+#include "gather/written.h"
+#include "nn/row_optimizers.h"
 
 /* What is prepared ahead, and where it is stored. */
 struct og_stores {
@@ -102,6 +104,8 @@ struct og_data_path {
     struct og_planner planner;
     struct og_row_store rows;           /* without ops: no features; else of either of */
     struct og_gather *gather;           /* the host's cache; NULL: they come to a device */
+    struct og_fresh_rows fresh;         /* of learnable rows, whose self are */
+    struct og_row_init *row_init;       /* [n_groups]; NULL: there are none */
     struct og_device_rows *device_rows; /* from one of its own; NULL: they do not */
     struct og_stores stores;
     struct og_exchange *exchange; /* with whom rows come from other ranks; NULL: they do not */

@@ -339,7 +339,10 @@ static int consume_batches(struct og_flow_run *r, og_consumer *consumer, void *a
             return OG__GIVEN_UP;
         w->behind = behind(r, item);
         const double start = og__now();
-        int rc = f->groups ? og__places_show(w, f->groups, err) : 0;
+        int rc =
+            w->staging >= 0 && f->rows.ops->arrive ? f->rows.ops->arrive(f->rows.self, w, err) : 0;
+        if (rc == 0 && f->groups)
+            rc = og__places_show(w, f->groups, err);
         rc = rc < 0 ? rc : consumer(arg, w, err);
         span(r, f->use, w, start);
         og__places_hide(w);

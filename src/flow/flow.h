@@ -76,6 +76,7 @@ struct og_work {
     const struct og_rows *rows;   /* its features: a view of each group of workload.row_graph */
     struct og_places_view places; /* with disjoint trees */
     struct og_io_counts read, trace_read; /* features; samples, spilled batches and plans */
+    struct og_io_counts wrote;            /* rows that batches before it changed and did not keep */
     struct og_sample_reads sampled_from;
     struct og_lookahead_counts lookahead;
     double sample_seconds, plan_seconds, gather_seconds;

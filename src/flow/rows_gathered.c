@@ -1,5 +1,6 @@
 /* Rows from the host's cache and its disk, as gather.h brings them. */
 #include "flow/source.h"
+#include "gather/written.h"
 
 static int start(void *self)
 {
@@ -21,6 +22,15 @@ static void give_up(void *self, struct og_work *w)
     og__gather_give_up(self, w->staging);
 }
 
+static int arrive(void *self, struct og_work *w, struct og_err *err)
+{
+    const double start = og__now();
+    w->wrote = (struct og_io_counts){0};
+    const int rc = og__gather_arrive(self, w->staging, &w->read, &w->wrote, err);
+    w->gather_seconds += og__now() - start;
+    return rc;
+}
+
 static void end(void *self, struct og_work *w)
 {
     og__gather_change(self, &w->plan, w->rows);
@@ -28,9 +38,7 @@ static void end(void *self, struct og_work *w)
 
 static int check(void *self, struct og_err *err)
 {
-    (void)self;
-    (void)err;
-    return 0;
+    return og__gather_check(self, err);
 }
 
 static int fill(void *self, uint32_t *nodes, uint32_t *slots, uint32_t n,
@@ -77,6 +85,7 @@ struct og_row_store og__rows_gathered(struct og_gather *g)
                                             .begin = begin,
                                             .finish = finish,
                                             .give_up = give_up,
+                                            .arrive = arrive,
                                             .end = end,
                                             .check = check,
                                             .fill = fill,

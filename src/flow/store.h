@@ -15,6 +15,9 @@ struct og_store_ops {
     int (*begin)(void *self, struct og_work *w, struct og_err *err);  /* into area w->staging */
     int (*finish)(void *self, struct og_work *w, struct og_err *err); /* w->rows, w->read are set */
     void (*give_up)(void *self, struct og_work *w);
+    /* By the consumer, before it uses them: rows that the batch before it has changed. NULL: no
+     * batch changes any. */
+    int (*arrive)(void *self, struct og_work *w, struct og_err *err);
     void (*end)(void *self, struct og_work *w); /* by the consumer, once it has used them */
     /* What failed at the end of a batch, which could not say so. */
     int (*check)(void *self, struct og_err *err);

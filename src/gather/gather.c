@@ -1,8 +1,8 @@
-#include "gather/gather.h"
+#include "gather/gather_parts.h"
 
-#include "base/shared_memory.h"
 #include "dataset/features.h"
 #include "gather/release_rows.h"
+#include "gather/written.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,60 +13,6 @@
 #define PLANS   "plans"
 
 enum { FILL_AREAS = 2, PAGE = 4096 };
-
-/* One group's part of a staging area. */
-struct part {
-    char *at;               /* its first row */
-    uint32_t capacity;      /* rows charged to the budget, touched so far */
-    bool begun;             /* misses are being read: */
-    bool from_pack;         /* as a chunk of the pack, */
-    struct og_read_job job; /* else by this job */
-};
-
-struct staging {
-    const struct og_plan *plan;
-    struct part *part;    /* [n_groups] */
-    struct og_rows *rows; /* [n_groups] */
-    uint32_t *index;      /* [capacity] with several groups: locations of the batch's rows, by
-                             group, */
-    uint32_t *miss;       /* [capacity] and its misses as numbers within their groups */
-    uint32_t capacity;
-};
-
-struct group {
-    const struct og_group *of;
-    struct og_reader *reader; /* NULL: no rows */
-    struct og_reader
-        *fill_reader;     /* fills the cache while batches are in flight; NULL: `reader` does */
-    struct og_pack *pack; /* NULL: misses come from the feature file */
-    size_t row_bytes;
-    uint32_t slot, n_slots; /* its slots, after those of the previous groups */
-    size_t at;              /* byte of the cache where they begin */
-};
-
-struct piece;
-
-struct og_gather {
-    struct og_budget *budget;
-    uint32_t n_groups;
-    uint32_t n_slots;
-    uint32_t n_released; /* so many of the last slots have no memory */
-    int n_staging;
-    int n_areas;                    /* staging areas, with those reserved for filling */
-    const struct og_pinned *pinned; /* or NULL */
-    bool fills_during_training;
-    int n_processes; /* processes that share the cache; 0: private */
-    struct og_shared_memory_piece shared;
-    /* Cache and staging areas. Address space is reserved for a staging area of the largest possible
-     * batch; memory is charged as batches need it. */
-    char *base;
-    size_t reserved;
-    bool charged;            /* the pinned cache is charged */
-    struct piece *pieces;    /* [2] while the cache is filled, else NULL */
-    uint32_t n_pieces;       /* started so far */
-    struct group *group;     /* [n_groups] */
-    struct staging *staging; /* [n_areas] */
-};
 
 /* ---- groups ---- */
 
@@ -88,7 +34,7 @@ static size_t present_bytes(const struct og_gather *g)
 }
 
 /* The group of a slot: the last group with slots that begins at or before it. */
-static struct group *group_of_slot(const struct og_gather *g, uint32_t slot)
+static struct og_gather_group *group_of_slot(const struct og_gather *g, uint32_t slot)
 {
     uint32_t k = g->n_groups - 1;
     while (k > 0 && (g->group[k].slot > slot || g->group[k].n_slots == 0))
@@ -96,20 +42,9 @@ static struct group *group_of_slot(const struct og_gather *g, uint32_t slot)
     return &g->group[k];
 }
 
-static char *slot_at(const struct og_gather *g, const struct group *w, uint32_t slot)
-{
-    return g->base + w->at + (slot - w->slot) * w->row_bytes;
-}
-
-static uint64_t end_of(const struct group *w)
+static uint64_t end_of(const struct og_gather_group *w)
 {
     return (uint64_t)(w->of->first + w->of->n_nodes);
-}
-
-/* With one group, nodes have its numbers; with several, the graph's. */
-static uint32_t first_of(const struct og_gather *g, const struct group *w)
-{
-    return g->n_groups > 1 ? (uint32_t)w->of->first : 0;
 }
 
 static struct og_reader_options reading(const struct og_group *group,
@@ -127,14 +62,14 @@ static int areas_of(const struct og_gather_options *opt, uint32_t n_groups)
     return opt->n_staging + (opt->fills_during_training && n_groups == 1 ? FILL_AREAS : 0);
 }
 
-static uint32_t most_staging_rows(const struct og_gather *g, const struct group *w)
+static uint32_t most_staging_rows(const struct og_gather *g, const struct og_gather_group *w)
 {
     const uint64_t rows = (UINT32_MAX - (uint64_t)w->n_slots - PAGE) / (uint64_t)g->n_areas;
     return w->of->dim > 0 ? (uint32_t)OG_MIN((uint64_t)w->of->n_nodes, rows) : 0;
 }
 
-/* Rows of a piece with staging areas of its own; a group may have rows of no bytes. */
-static uint32_t beside_rows(size_t row_bytes)
+/* A group may have rows of no bytes. */
+uint32_t og__gather_fill_rows(size_t row_bytes)
 {
     enum { LEAST = 64, BYTES = 4 * 1024 * 1024 };
     return (uint32_t)OG_MIN(OG_MAX(BYTES / OG_MAX(row_bytes, (size_t)1), (size_t)LEAST),
@@ -143,7 +78,7 @@ static uint32_t beside_rows(size_t row_bytes)
 
 size_t og__gather_extra_bytes(const struct og_reader_options *reader, size_t row_bytes)
 {
-    return og__reader_bytes(reader) + FILL_AREAS * beside_rows(row_bytes) * row_bytes;
+    return og__reader_bytes(reader) + FILL_AREAS * og__gather_fill_rows(row_bytes) * row_bytes;
 }
 
 size_t og__gather_reader_bytes(const struct og_graph *g, int io)
@@ -154,6 +89,8 @@ size_t og__gather_reader_bytes(const struct og_graph *g, int io)
         if (g->group[k].dim > 0) {
             const struct og_reader_options opt = reading(&g->group[k], &like);
             bytes += og__reader_bytes(&opt);
+            if (g->group[k].state > 0)
+                bytes += og__written_bytes((uint64_t)g->group[k].n_nodes);
         }
     return bytes;
 }
@@ -161,7 +98,7 @@ size_t og__gather_reader_bytes(const struct og_graph *g, int io)
 size_t og__gather_staging_bytes(const struct og_graph *g, uint64_t rows)
 {
     return (size_t)rows * 2 * sizeof(uint32_t) +
-           g->n_groups * (sizeof(struct og_rows) + sizeof(struct part));
+           g->n_groups * (sizeof(struct og_rows) + sizeof(struct og_gather_part));
 }
 
 int og__gather_read_rule(const struct og_group *group, int io, struct og_budget *b,
@@ -181,7 +118,7 @@ int og__gather_read_rule(const struct og_group *group, int io, struct og_budget 
 /* ---- the memory of staging areas ---- */
 
 /* Allocates pinned memory; the old contents are lost, which nobody needs. */
-static int pin_part(struct og_gather *g, struct part *p, size_t row_bytes, uint32_t rows,
+static int pin_part(struct og_gather *g, struct og_gather_part *p, size_t row_bytes, uint32_t rows,
                     struct og_err *err)
 {
     g->pinned->give(g->pinned->self, p->at, p->capacity * row_bytes);
@@ -196,11 +133,10 @@ static int pin_part(struct og_gather *g, struct part *p, size_t row_bytes, uint3
     return p->at ? 0 : -ENOMEM;
 }
 
-/* Makes space for `rows` rows of group k. */
-static int grow_part(struct og_gather *g, struct staging *s, uint32_t k, uint32_t rows,
-                     struct og_err *err)
+int og__gather_grow(struct og_gather *g, struct og_staging *s, uint32_t k, uint32_t rows,
+                    struct og_err *err)
 {
-    struct part *p = &s->part[k];
+    struct og_gather_part *p = &s->part[k];
     const size_t row_bytes = g->group[k].row_bytes;
     if (rows <= p->capacity)
         return 0;
@@ -218,7 +154,7 @@ static int grow_part(struct og_gather *g, struct staging *s, uint32_t k, uint32_
     return rc;
 }
 
-static void release_index(struct og_gather *g, struct staging *s)
+static void release_index(struct og_gather *g, struct og_staging *s)
 {
     og__release(g->budget, s->index, s->capacity * sizeof(*s->index), PLANS);
     og__release(g->budget, s->miss, s->capacity * sizeof(*s->miss), PLANS);
@@ -227,7 +163,7 @@ static void release_index(struct og_gather *g, struct staging *s)
 }
 
 /* Frees the old contents: nobody uses the area. */
-static int grow_index(struct og_gather *g, struct staging *s, uint32_t rows, struct og_err *err)
+static int grow_index(struct og_gather *g, struct og_staging *s, uint32_t rows, struct og_err *err)
 {
     if (rows <= s->capacity)
         return 0;
@@ -299,18 +235,18 @@ static size_t area_bytes(const struct og_gather *g)
 static int open_area(struct og_gather *g, int area, char *at, const struct og_gather_options *opt,
                      struct og_err *err)
 {
-    struct staging *s = &g->staging[area];
+    struct og_staging *s = &g->staging[area];
     int rc = 0;
     for (uint32_t k = 0; k < g->n_groups; k++) {
-        const struct group *w = &g->group[k];
+        const struct og_gather_group *w = &g->group[k];
         const uint32_t most = most_staging_rows(g, w);
         s->part[k].at = at;
         at += most * w->row_bytes;
         if (most == 0)
             continue;
         const uint32_t rows =
-            area < g->n_staging ? opt->staging_rows[k] : beside_rows(w->row_bytes);
-        OG_TRY(grow_part(g, s, k, OG_MIN(rows, most), err));
+            area < g->n_staging ? opt->staging_rows[k] : og__gather_fill_rows(w->row_bytes);
+        OG_TRY(og__gather_grow(g, s, k, OG_MIN(rows, most), err));
     }
     if (g->n_groups > 1)
         OG_TRY(grow_index(g, s, opt->rows, err));
@@ -341,22 +277,24 @@ out:
 static void lay_group(struct og_gather *g, uint32_t k, const struct og_group *group,
                       uint32_t n_slots)
 {
-    g->group[k] = (struct group){.of = group,
-                                 .row_bytes = og__row_bytes(group),
-                                 .slot = g->n_slots,
-                                 .n_slots = group->dim > 0 ? n_slots : 0,
-                                 .at = bytes_of(g, g->n_slots)};
+    g->group[k] = (struct og_gather_group){.of = group,
+                                           .row_bytes = og__row_bytes(group),
+                                           .slot = g->n_slots,
+                                           .n_slots = group->dim > 0 ? n_slots : 0,
+                                           .at = bytes_of(g, g->n_slots)};
     g->n_slots += g->group[k].n_slots;
 }
 
-static int open_readers(struct og_gather *g, struct group *w, const struct og_gather_options *opt,
-                        struct og_err *err)
+static int open_readers(struct og_gather *g, struct og_gather_group *w,
+                        const struct og_gather_options *opt, struct og_err *err)
 {
     int rc = 0;
     if (w->of->dim == 0)
         return 0;
     const struct og_reader_options how = reading(w->of, &opt->reader);
     OG_TRY(og__features_open(&w->reader, w->of, &how, g->budget, err));
+    if (w->of->state > 0)
+        OG_TRY(og__written_open(&w->written, w->of, w->n_slots, g->budget, err));
     if (opt->fills_during_training)
         OG_TRY(og__features_open(&w->fill_reader, w->of, &how, g->budget, err));
 out:
@@ -370,7 +308,7 @@ static int make_arrays(struct og_gather *g, struct og_err *err)
     g->staging = calloc((size_t)g->n_areas, sizeof(*g->staging));
     all = g->group && g->staging;
     for (int i = 0; all && i < g->n_areas; i++) {
-        struct staging *s = &g->staging[i];
+        struct og_staging *s = &g->staging[i];
         s->part = calloc(g->n_groups, sizeof(*s->part));
         s->rows = calloc(g->n_groups, sizeof(*s->rows));
         all = s->part && s->rows;
@@ -407,7 +345,7 @@ out:
     return rc;
 }
 
-static void close_area(struct og_gather *g, struct staging *s)
+static void close_area(struct og_gather *g, struct og_staging *s)
 {
     for (uint32_t k = 0; s->part && k < g->n_groups; k++) {
         const size_t bytes = s->part[k].capacity * g->group[k].row_bytes;
@@ -427,6 +365,7 @@ void og__gather_close(struct og_gather *g)
     for (uint32_t k = 0; g->group && k < g->n_groups; k++) {
         og__reader_close(g->group[k].reader);
         og__reader_close(g->group[k].fill_reader);
+        og__written_close(g->group[k].written);
     }
     free(g->pieces);
     for (int i = 0; g->staging && i < g->n_areas; i++)
@@ -507,162 +446,6 @@ uint32_t og__gather_lacking(const struct og_gather *g, size_t bytes)
     return low;
 }
 
-/* ---- filling the cache ---- */
-
-/* Rows of a group on their way to slots. Read directly if the slots are consecutive, else through a
- * staging area. */
-struct piece {
-    struct og_read_job job;
-    struct group *group;
-    struct part *via; /* NULL = directly */
-    uint32_t n;       /* 0 = idle */
-    uint32_t nodes[OG__FILL_ROWS], slots[OG__FILL_ROWS];
-};
-
-static uint32_t neighbours(const uint32_t *slots, uint32_t n)
-{
-    uint32_t i = 1;
-    while (i < n && slots[i] == slots[0] + i)
-        i++;
-    return OG_MIN(i, n);
-}
-
-static struct og_reader *filler_of(const struct group *w)
-{
-    return w->fill_reader ? w->fill_reader : w->reader;
-}
-
-static int start_piece(struct og_gather *g, struct piece *p, struct staging *via,
-                       struct og_err *err)
-{
-    const uint32_t k = (uint32_t)(p->group - g->group);
-    int rc = 0;
-    p->via = neighbours(p->slots, p->n) == p->n ? NULL : &via->part[k];
-    if (p->via)
-        OG_TRY(grow_part(g, via, k, p->n, err));
-    p->job = (struct og_read_job){.rows = p->nodes,
-                                  .n = p->n,
-                                  .out = p->via ? p->via->at : slot_at(g, p->group, p->slots[0])};
-    OG_TRY(og__reader_submit(filler_of(p->group), &p->job, err));
-out:
-    if (rc < 0)
-        p->n = 0;
-    return rc;
-}
-
-static int finish_piece(struct og_gather *g, struct piece *p, struct og_io_counts *counts,
-                        struct og_err *err)
-{
-    if (p->n == 0)
-        return 0;
-    const struct group *w = p->group;
-    int rc;
-    OG_TRY(og__reader_wait(filler_of(w), &p->job, err));
-    for (uint32_t i = 0; p->via && i < p->n; i++)
-        memcpy(slot_at(g, w, p->slots[i]), p->via->at + i * w->row_bytes, w->row_bytes);
-out:
-    counts->reads += p->job.counts.reads;
-    counts->bytes += p->job.counts.bytes;
-    p->n = 0;
-    return rc;
-}
-
-/* Areas for pieces; none if several groups are filled while batches are in flight. */
-static struct staging *fill_areas(struct og_gather *g, uint32_t *n)
-{
-    *n = (uint32_t)(g->fills_during_training ? g->n_areas - g->n_staging : g->n_staging);
-    return &g->staging[g->fills_during_training ? g->n_staging : 0];
-}
-
-/* Two pieces alternate, so that the disk never waits for the next list of nodes. With one staging
- * area they run one after the other. */
-static int fill_piece(struct og_gather *g, struct group *w, const uint32_t *nodes,
-                      const uint32_t *slots, uint32_t n, struct og_io_counts *counts,
-                      struct og_err *err)
-{
-    struct piece *before = &g->pieces[g->n_pieces % 2];
-    struct piece *now = &g->pieces[++g->n_pieces % 2];
-    uint32_t n_areas;
-    struct staging *areas = fill_areas(g, &n_areas);
-    now->n = n;
-    now->group = w;
-    for (uint32_t i = 0; i < n; i++)
-        now->nodes[i] = nodes[i] - first_of(g, w);
-    memcpy(now->slots, slots, n * sizeof(*slots));
-    int rc;
-    OG_TRY(n_areas == 1 ? finish_piece(g, before, counts, err) : 0);
-    OG_TRY(start_piece(g, now, &areas[g->n_pieces % OG_MAX(n_areas, 1u)], err));
-out:
-    return rc < 0 ? rc : finish_piece(g, before, counts, err);
-}
-
-/* Number of the n rows, all of one group, that form a piece. A piece through a staging area is
- * bounded by the area; without areas pieces are direct. */
-static uint32_t piece_rows(struct og_gather *g, const struct group *w, const uint32_t *slots,
-                           uint32_t n)
-{
-    enum { LEAST_ROWS = 256 };
-    uint32_t n_areas;
-    const struct staging *areas = fill_areas(g, &n_areas);
-    const uint32_t straight = neighbours(slots, n);
-    if (straight == n || n_areas == 0)
-        return straight;
-    return OG_MIN(n, OG_MAX(areas->part[w - g->group].capacity, (uint32_t)LEAST_ROWS));
-}
-
-static uint32_t count_group(const struct og_group *group, const uint32_t *nodes, uint32_t n)
-{
-    uint32_t k = 1;
-    while (k < n && nodes[k] >= group->first && nodes[k] < group->first + group->n_nodes)
-        k++;
-    return k;
-}
-
-static int fill_group(struct og_gather *g, struct group *w, const uint32_t *nodes,
-                      const uint32_t *slots, uint32_t n, struct og_io_counts *counts,
-                      struct og_err *err)
-{
-    int rc = 0;
-    for (uint32_t first = 0, k; first < n; first += k) {
-        k = piece_rows(g, w, slots + first, n - first);
-        if (slots[first] < w->slot || slots[first] - w->slot >= w->n_slots)
-            OG_TRY(
-                og__fail(err, -EINVAL, NULL, "feature cache: a row for a slot of another width"));
-        OG_TRY(fill_piece(g, w, nodes + first, slots + first, k, counts, err));
-    }
-out:
-    return rc;
-}
-
-int og__gather_fill(struct og_gather *g, const uint32_t *nodes, const uint32_t *slots, uint32_t n,
-                    struct og_io_counts *counts, struct og_err *err)
-{
-    int rc = 0;
-    if (!g->pieces && !(g->pieces = calloc(2, sizeof(*g->pieces))))
-        return og__fail_errno(err, -ENOMEM, NULL, "filling the cache");
-    for (uint32_t first = 0, k; first < n; first += k) {
-        struct group *w = g->group;
-        while (w + 1 < g->group + g->n_groups && nodes[first] >= end_of(w))
-            w++;
-        k = g->n_groups > 1 ? count_group(w->of, nodes + first, n - first) : n;
-        OG_TRY(fill_group(g, w, nodes + first, slots + first, k, counts, err));
-    }
-out:
-    return rc;
-}
-
-int og__gather_fill_end(struct og_gather *g, struct og_io_counts *counts, struct og_err *err)
-{
-    int rc = 0;
-    for (uint32_t i = 0; g->pieces && i < 2; i++) {
-        int failed = finish_piece(g, &g->pieces[i], counts, rc == 0 ? err : NULL);
-        rc = rc < 0 ? rc : failed;
-    }
-    free(g->pieces);
-    g->pieces = NULL;
-    return rc;
-}
-
 /* ---- sharing it ---- */
 
 int og__gather_share(struct og_gather *g, struct og_shared_memory *c, uint64_t key,
@@ -688,8 +471,8 @@ size_t og__gather_counted_elsewhere(const struct og_gather *g)
 
 void og__gather_put(struct og_gather *g, uint32_t slot, const char *row)
 {
-    const struct group *w = group_of_slot(g, slot);
-    memcpy(slot_at(g, w, slot), row, w->row_bytes);
+    const struct og_gather_group *w = group_of_slot(g, slot);
+    memcpy(og__gather_slot(g, w, slot), row, w->row_bytes);
 }
 
 void og__gather_from_packs(struct og_gather *g, struct og_pack *const *packs)
@@ -702,16 +485,16 @@ void og__gather_from_packs(struct og_gather *g, struct og_pack *const *packs)
 /* ---- a batch by its groups ---- */
 
 /* One group: rows and misses are the plan's. */
-static void show_all(const struct og_gather *g, struct staging *s)
+static void show_all(const struct og_gather *g, struct og_staging *s)
 {
     const struct og_plan *plan = s->plan;
-    const struct group *w = g->group;
+    const struct og_gather_group *w = g->group;
     s->part->job = (struct og_read_job){.rows = plan->misses, .n = plan->n_misses};
     *s->rows = (struct og_rows){.base = g->base + w->at,
                                 .index = plan->place,
                                 .stride = w->row_bytes,
                                 .n = plan->n,
-                                .dim = w->of->dim,
+                                .dim = og__row_dim(w->of),
                                 .dtype = w->of->dtype,
                                 .scale = og__row_scale(w->of)};
 }
@@ -727,15 +510,15 @@ static uint32_t count_below(const uint32_t *values, uint32_t at, uint32_t n, uin
 
 /* Splits the plan by group. Locations in the plan count over all groups, in a view within the
  * group. */
-static void show_groups(const struct og_gather *g, struct staging *s, const uint32_t *ids)
+static void show_groups(const struct og_gather *g, struct og_staging *s, const uint32_t *ids)
 {
     const struct og_plan *plan = s->plan;
     for (uint32_t k = 0, row = 0, miss = 0; k < g->n_groups; k++) {
-        const struct group *w = &g->group[k];
+        const struct og_gather_group *w = &g->group[k];
         const uint32_t n = count_below(ids, row, plan->n, end_of(w));
         const uint32_t n_misses = count_below(plan->misses, miss, plan->n_misses, end_of(w));
         for (uint32_t i = 0; i < n_misses; i++)
-            s->miss[miss + i] = plan->misses[miss + i] - first_of(g, w);
+            s->miss[miss + i] = plan->misses[miss + i] - og__gather_first(g, w);
         for (uint32_t i = row; i < row + n; i++)
             s->index[i] = plan->place[i] < g->n_slots
                               ? plan->place[i] - w->slot
@@ -745,7 +528,7 @@ static void show_groups(const struct og_gather *g, struct staging *s, const uint
                                       .index = s->index + row,
                                       .stride = w->row_bytes,
                                       .n = n,
-                                      .dim = w->of->dim,
+                                      .dim = og__row_dim(w->of),
                                       .dtype = w->of->dtype,
                                       .scale = og__row_scale(w->of)};
         row += n;
@@ -753,7 +536,7 @@ static void show_groups(const struct og_gather *g, struct staging *s, const uint
     }
 }
 
-static int show(struct og_gather *g, struct staging *s, const uint32_t *ids, struct og_err *err)
+static int show(struct og_gather *g, struct og_staging *s, const uint32_t *ids, struct og_err *err)
 {
     int rc = 0;
     for (uint32_t k = 0; k < g->n_groups; k++)
@@ -774,9 +557,9 @@ out:
 static int begin_group(struct og_gather *g, int area, uint32_t k, uint32_t chunk,
                        struct og_err *err)
 {
-    struct staging *s = &g->staging[area];
-    const struct group *w = &g->group[k];
-    struct part *p = &s->part[k];
+    struct og_staging *s = &g->staging[area];
+    const struct og_gather_group *w = &g->group[k];
+    struct og_gather_part *p = &s->part[k];
     const uint32_t n = (uint32_t)p->job.n;
     const bool packed = w->pack && chunk < og__pack_batches(w->pack);
     int rc = 0;
@@ -784,10 +567,12 @@ static int begin_group(struct og_gather *g, int area, uint32_t k, uint32_t chunk
         OG_TRY(og__pack_holds(w->pack, chunk, p->job.rows, n, err));
     if (!w->reader || (n == 0 && g->n_groups > 1))
         return 0;
-    OG_TRY(grow_part(g, s, k, n, err));
+    OG_TRY(og__gather_grow(g, s, k, n, err));
     p->job.out = p->at;
     s->rows[k].n_more = n > 0;
     s->rows[k].more[0] = (struct og_tier){.base = p->at, .first = w->n_slots};
+    if (w->written) /* once the batch before it has changed and written its rows */
+        return 0;
     OG_TRY(packed ? og__pack_begin(w->pack, area, chunk, p->at, err)
                   : og__reader_submit(w->reader, &p->job, err));
     p->from_pack = packed;
@@ -799,7 +584,7 @@ out:
 int og__gather_begin(struct og_gather *g, int area, const struct og_plan *plan, const uint32_t *ids,
                      uint32_t chunk, struct og_err *err)
 {
-    struct staging *s = &g->staging[area];
+    struct og_staging *s = &g->staging[area];
     int rc;
     s->plan = plan;
     OG_TRY(show(g, s, ids, err));
@@ -815,8 +600,8 @@ out:
 static int finish_group(struct og_gather *g, int area, uint32_t k, struct og_io_counts *counts,
                         struct og_err *err)
 {
-    struct staging *s = &g->staging[area];
-    struct part *p = &s->part[k];
+    struct og_staging *s = &g->staging[area];
+    struct og_gather_part *p = &s->part[k];
     int rc;
     p->begun = false;
     if (p->from_pack) {
@@ -837,7 +622,7 @@ out:
 int og__gather_finish(struct og_gather *g, int area, const struct og_rows **rows,
                       struct og_io_counts *counts, struct og_err *err)
 {
-    struct staging *s = &g->staging[area];
+    struct og_staging *s = &g->staging[area];
     int rc = 0;
     *counts = (struct og_io_counts){0};
     for (uint32_t k = 0; k < g->n_groups; k++)
@@ -862,7 +647,7 @@ uint32_t og__gather_read_of(const struct og_gather *g, int area, uint32_t k,
 void og__gather_give_up(struct og_gather *g, int area)
 {
     for (uint32_t k = 0; k < g->n_groups; k++) {
-        struct part *p = &g->staging[area].part[k];
+        struct og_gather_part *p = &g->staging[area].part[k];
         if (p->begun && p->from_pack)
             og__pack_give_up(g->group[k].pack, area);
         else if (p->begun)
@@ -871,19 +656,29 @@ void og__gather_give_up(struct og_gather *g, int area)
     }
 }
 
+static void move_rows(struct og_gather *g, uint32_t k, const struct og_plan *plan, uint32_t c,
+                      uint32_t end, uint32_t first, const struct og_rows *rows)
+{
+    enum { AHEAD = 8 };
+    const struct og_gather_group *w = &g->group[k];
+    for (; c < end; c++) {
+        if (c + AHEAD < end)
+            __builtin_prefetch(og__row(rows, plan->change_row[c + AHEAD] - first));
+        memcpy(og__gather_slot(g, w, plan->change_slot[c]),
+               og__row(rows, plan->change_row[c] - first), w->row_bytes);
+    }
+}
+
 /* Rows of a batch, and those that enter the cache, are ordered by group. */
 void og__gather_change(struct og_gather *g, const struct og_plan *plan, const struct og_rows *rows)
 {
-    enum { AHEAD = 8 };
-    uint32_t c = 0;
-    for (uint32_t k = 0, first = 0; k < g->n_groups; first += rows[k++].n) {
-        const struct group *w = &g->group[k];
-        const uint32_t end = first + rows[k].n;
-        for (; c < plan->n_changes && plan->change_row[c] < end; c++) {
-            if (c + AHEAD < plan->n_changes && plan->change_row[c + AHEAD] < end)
-                __builtin_prefetch(og__row(&rows[k], plan->change_row[c + AHEAD] - first));
-            memcpy(slot_at(g, w, plan->change_slot[c]),
-                   og__row(&rows[k], plan->change_row[c] - first), w->row_bytes);
-        }
+    for (uint32_t k = 0, c = 0, first = 0; k < g->n_groups; first += rows[k++].n) {
+        const uint32_t begin = c, end = first + rows[k].n;
+        while (c < plan->n_changes && plan->change_row[c] < end)
+            c++;
+        if (g->group[k].written && g->failed == 0)
+            g->failed = og__written_leave(g, rows, k, begin, c, first, &g->why);
+        if (!g->group[k].written || g->failed == 0)
+            move_rows(g, k, plan, begin, c, first, &rows[k]);
     }
 }

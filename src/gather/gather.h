@@ -127,7 +127,8 @@ uint32_t og__gather_read_of(const struct og_gather *g, int staging, uint32_t k,
 void og__gather_give_up(struct og_gather *g, int staging);
 
 /* Apply the plan's changes: copy rows that enter the cache to their slots. Nobody may use the
- * batch's rows any more, and the next batch's rows not yet. rows: from finish. */
+ * batch's rows any more, and the next batch's rows not yet. rows: from finish. Rows that batches
+ * change are in written.h. */
 void og__gather_change(struct og_gather *g, const struct og_plan *plan, const struct og_rows *rows);
 
 #endif

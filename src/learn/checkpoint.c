@@ -43,6 +43,13 @@ void og__checkpoint_add_params(struct og_tensors *t, const char *prefix, struct 
 int og__checkpoint_write(const char *path, struct og_model *m, const struct og_options *trained,
                          const float *values, struct og_err *err)
 {
+    return og__checkpoint_write_rows(path, m, trained, values, NULL, err);
+}
+
+int og__checkpoint_write_rows(const char *path, struct og_model *m,
+                              const struct og_options *trained, const float *values,
+                              struct og_learnt *learnt, struct og_err *err)
+{
     size_t n;
     const struct og_model_config *config = og__model_config(m);
     og__model_params(m, &n);
@@ -67,8 +74,9 @@ int og__checkpoint_write(const char *path, struct og_model *m, const struct og_o
         {"task", (char *)og__option_word("task", config->task)},
         {"loss", (char *)og__option_word("loss", config->loss)},
     };
-    struct og_tensors t = {
-        .tensor = calloc(n, sizeof(*t.tensor)), .metadata = metadata, .n_metadata = MODEL_KEYS};
+    struct og_tensors t = {.tensor = calloc(n + og__learnt_tensors(learnt), sizeof(*t.tensor)),
+                           .metadata = metadata,
+                           .n_metadata = MODEL_KEYS};
     if (config->compute != OG_COMPUTE_F32)
         metadata[t.n_metadata++] =
             (struct og_metadata){"compute", (char *)og__option_word("compute", config->compute)};
@@ -77,7 +85,10 @@ int og__checkpoint_write(const char *path, struct og_model *m, const struct og_o
     if (!t.tensor)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
     og__checkpoint_add_params(&t, "", m, values);
-    int rc = og__tensors_write(path, &t, err);
+    int rc;
+    OG_TRY(og__learnt_add(learnt, values ? OG__LEARNT_BEST : OG__LEARNT_VALUES, "", &t, err));
+    OG_TRY(og__tensors_write(path, &t, err));
+out:
     free(t.tensor);
     return rc;
 }
@@ -471,6 +482,17 @@ int og__checkpoint_load(const char *path, struct og_model *m, struct og_err *err
     if (rc < 0)
         return rc;
     rc = og__checkpoint_take_params(&f, m, err);
+    og__tensors_close(&f);
+    return rc;
+}
+
+int og__checkpoint_load_rows(const char *path, struct og_learnt *learnt, struct og_err *err)
+{
+    struct og_tensors_file f;
+    int rc = learnt ? og__checkpoint_open(path, &f, err) : 0;
+    if (rc < 0 || !learnt)
+        return rc;
+    rc = og__learnt_restore(learnt, &f, false, false, err);
     og__tensors_close(&f);
     return rc;
 }

@@ -5,6 +5,7 @@
  *                                              which edges were held out; no times
  *   resume.safetensors                         the same, and
  *       adam.m.<name>, adam.v.<name>           the optimiser's moments
+ *       adagrad.<name>                         sums of squares, of learnable rows
  *       sum.<name>                             gradients of the step under way, weighted and added
  *       older.<k>.<name>                       parameters after earlier steps, the oldest first
  *       best.<name>                            the parameters of the best epoch so far
@@ -14,6 +15,7 @@
 #ifndef OG_CHECKPOINT_H
 #define OG_CHECKPOINT_H
 
+#include "learn/learnt_rows.h"
 #include "learn/steps.h"
 #include "learn/train_state.h"
 
@@ -26,6 +28,10 @@ extern const char og__diverged_hint[];
 OG_MUST_CHECK int og__checkpoint_write(const char *path, struct og_model *m,
                                        const struct og_options *trained, const float *values,
                                        struct og_err *err);
+/* The same with rows outside of the model, of the best epoch if values are given; NULL = none. */
+OG_MUST_CHECK int og__checkpoint_write_rows(const char *path, struct og_model *m,
+                                            const struct og_options *trained, const float *values,
+                                            struct og_learnt *learnt, struct og_err *err);
 /* Shape of the model in a checkpoint, from names and shapes. Metadata is needed only for the task,
  * which is -1 where nothing says it. */
 OG_MUST_CHECK int og__checkpoint_shape(const char *path, struct og_model_config *config,
@@ -54,6 +60,9 @@ OG_MUST_CHECK int og__checkpoint_edges(const char *path, struct og_options *opt,
                                        const struct og_log *log, struct og_err *err);
 /* Every parameter must be there with its shape; nothing is changed otherwise. */
 OG_MUST_CHECK int og__checkpoint_load(const char *path, struct og_model *m, struct og_err *err);
+/* And the rows outside of the model; NULL: there are none. */
+OG_MUST_CHECK int og__checkpoint_load_rows(const char *path, struct og_learnt *learnt,
+                                           struct og_err *err);
 
 /* Resumes where it stopped: numbers that options decide, on this dataset, into this model. */
 struct og_resumable {
@@ -61,7 +70,7 @@ struct og_resumable {
     const struct og_graph *ds;
     const struct og_schedule *schedule;
     struct og_model *model;
-    struct og_steps *steps;
+    struct og_steps *steps;       /* with rows outside of the model */
     const struct og_split *train; /* may have weights */
 };
 OG_MUST_CHECK int og__resume_write(const char *path, const struct og_resumable *r,

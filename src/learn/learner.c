@@ -8,6 +8,7 @@
 #include "nn/tasks.h"
 
 #include "learn/checkpoint.h"
+#include "learn/learnt_rows.h"
 #include "learn/shares.h"
 #include "learn/targets.h"
 #include "learn/trainers.h"
@@ -37,7 +38,7 @@ int og__learner_adopt(struct og_config *config, const struct og_options *request
 static int width_of_input(const struct og_options *opt, const struct og_workload *f)
 {
     const struct og_graph_types *g = og__types(&f->shape);
-    int most = f->graph->group->dim;
+    int most = og__row_dim(f->graph->group);
     bool one = true;
     for (uint32_t t = 0; t < g->n_types; t++) {
         one &= g->type[t].dim == g->type[0].dim;
@@ -260,7 +261,8 @@ void og__learner_sizes(const struct og_learner *l, struct og_workload *f,
     const size_t model = og__model_bytes(l->ops, &f->shape, config->opt.optimizer);
     f->bytes.model = model + (training ? model / 2 + og__steps_bytes(&f->shape, &config->opt) +
                                              og__shares_bytes(&f->shape, ranks) +
-                                             og__shares_device_bytes(l->ops, &f->shape, ranks)
+                                             og__shares_device_bytes(l->ops, &f->shape, ranks) +
+                                             og__learnt_bytes(f)
                                        : 0);
     f->bytes.activations =
         og__model_workspace_bytes(l->ops, &f->shape, &f->caps, alone, config->opt.threads);
@@ -358,7 +360,7 @@ static void name_rows(const struct timed *t)
         t->rows[k] = (struct og_rows){.base = t->row,
                                       .index = t->index,
                                       .stride = og__row_bytes(&g->group[k]),
-                                      .dim = g->group[k].dim,
+                                      .dim = og__row_dim(&g->group[k]),
                                       .dtype = g->group[k].dtype,
                                       .scale = og__row_scale(&g->group[k])};
     for (uint32_t i = 0; i < t->batch->n_ids; i++)

@@ -191,7 +191,9 @@ int og__resume_write(const char *path, const struct og_resumable *r,
                                      {(char *)files[SEEDS].key, of_files[SEEDS]},
                                      {(char *)files[ORDER].key, of_files[ORDER]}};
     const size_t arrays = 5 + (size_t)r->opt->staleness; /* value, m, v, sum, best, older ones */
-    struct og_tensors t = {.tensor = calloc(arrays * n, sizeof(*t.tensor)),
+    struct og_learnt *learnt = r->steps->learnt;
+    const size_t most = arrays * n + 3 * og__learnt_tensors(learnt);
+    struct og_tensors t = {.tensor = calloc(most, sizeof(*t.tensor)),
                            .metadata = metadata,
                            .n_metadata = OG_COUNT(metadata)};
     int rc;
@@ -206,8 +208,12 @@ int og__resume_write(const char *path, const struct og_resumable *r,
         og__checkpoint_add(&t, adam_v, &params[i], (struct og_tensor_place){r->model, params[i].v});
     }
     add_steps(&t, r, state);
-    if (state->best_epoch)
+    OG_TRY(og__learnt_add(learnt, OG__LEARNT_VALUES, "", &t, err));
+    OG_TRY(og__learnt_add(learnt, OG__LEARNT_STATES, "", &t, err));
+    if (state->best_epoch) {
         og__checkpoint_add_params(&t, best_prefix, r->model, best);
+        OG_TRY(og__learnt_add(learnt, OG__LEARNT_BEST, best_prefix, &t, err));
+    }
     OG_TRY(og__tensors_write(path, &t, err));
 out:
     free(t.tensor);
@@ -245,6 +251,7 @@ static int take_resume(const struct og_tensors_file *f, const struct og_resumabl
         best += og__param_count(p);
     }
     OG_TRY(take_steps(f, r, state, err));
+    OG_TRY(og__learnt_restore(r->steps->learnt, f, true, state->best_epoch > 0, err));
 out:
     return rc;
 }

@@ -1,4 +1,6 @@
 #include "learn/steps.h"
+
+#include "learn/learnt_rows.h"
 #include "nn/sums.h"
 #include "options/fields.h"
 
@@ -190,6 +192,7 @@ int og__steps_part(struct og_steps *s, const struct og_batch *batch, const struc
     int rc = exchange_parameters(s, err);
     if (rc < 0)
         return rc;
+    s->rows = x;
     rc = og__model_part(s->model, batch, x, edges, labels, key, out, err);
     int back = exchange_parameters(s, err);
     return rc < 0 ? rc : back;
@@ -282,12 +285,13 @@ static int keep_parameters(struct og_steps *s, struct og_err *err)
     return rc;
 }
 
-/* In double, in the order of the parameters: the same whoever made the gradients. */
-static int gradient_norm(struct og_model *m, double *norm, struct og_err *err)
+/* In double, in the order of the parameters. So it is the same whoever made the gradients. square:
+ * of rows outside of the model. */
+static int gradient_norm(struct og_model *m, double square, double *norm, struct og_err *err)
 {
     size_t n_params;
     float piece[PIECE];
-    double sum = 0;
+    double sum = square;
     int rc = 0;
     const struct og_param *params = og__model_params(m, &n_params);
     for (size_t i = 0; i < n_params; i++) {
@@ -305,10 +309,10 @@ out:
 }
 
 /* PyTorch's clip_grad_norm_. */
-static int clip_factor(const struct og_steps *s, double *factor, struct og_err *err)
+static int clip_factor(const struct og_steps *s, double square, double *factor, struct og_err *err)
 {
     double norm = 0;
-    const int rc = s->opt->clip > 0 ? gradient_norm(s->model, &norm, err) : 0;
+    const int rc = s->opt->clip > 0 ? gradient_norm(s->model, square, &norm, err) : 0;
     const double by = s->opt->clip / (norm + 1e-6);
     *factor = s->opt->clip > 0 && !(by >= 1) ? by : 1; /* also NaN */
     return rc;
@@ -324,13 +328,18 @@ int og__steps_update(struct og_steps *s, uint32_t size, double weight, uint64_t 
 {
     const struct og_pace pace = og__steps_pace(s->opt, lr);
     double scale;
+    double square = 0;
     int rc = 0;
     if (size > 1 || s->whole)
         OG_TRY(take_sum(s, weight, err));
     if (s->older)
         OG_TRY(keep_parameters(s, err));
-    OG_TRY(clip_factor(s, &scale, err));
+    if (s->learnt)
+        OG_TRY(og__learnt_take(s->learnt, s->model, s->rows, &square, err));
+    OG_TRY(clip_factor(s, square, &scale, err));
     OG_TRY(og__model_update(s->model, &pace, scale, number, err));
+    if (s->learnt)
+        OG_TRY(og__learnt_update(s->learnt, &pace, scale, number, err));
 out:
     return rc;
 }

@@ -159,6 +159,15 @@ out:
     return rc;
 }
 
+/* Gradients of stored rows, likewise in the place of the joined matrix. */
+static int stored_gradients(struct og_model *m, uint32_t t, uint32_t first, struct og_rows dx,
+                            struct og_err *err)
+{
+    float *dense = m->at.joined + first * (size_t)m->config.in_dim;
+    m->row_gradient[t] = og__dense(dense, dx.n, m->config.in_dim);
+    return dx.n > 0 ? og__copy_rows(m, dx, dx.n, NULL, dense, err) : 0;
+}
+
 int og__joined_gradients(struct og_model *m, const struct og_batch *batch, struct og_err *err)
 {
     const struct og_graph_types *g = m->config.types;
@@ -169,6 +178,8 @@ int og__joined_gradients(struct og_model *m, const struct og_batch *batch, struc
     for (uint32_t t = 0; t < g->n_types; t++) {
         struct og_rows dx = og__dense(m->at.djoined, of.n[t], m->config.in_dim);
         dx.index = og__numbers_on_backend(&m->at.place) + of.first[t];
+        if (g->type[t].stored)
+            OG_TRY(stored_gradients(m, t, of.first[t], dx, err));
         if (m->row[t])
             OG_TRY(og__row_gradients(m, m->row[t], dx, dx.n,
                                      og__numbers_on_backend(&m->at.number) + of.first[t], err));

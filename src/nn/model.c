@@ -194,13 +194,14 @@ static bool next_part(struct walk *w)
     return false;
 }
 
-/* Learnable rows of a type without features, like PyTorch's Embedding. */
+/* Learnable rows of a type without features, like PyTorch's Embedding. Stored ones are no
+ * parameters (row_optimizers.h). */
 static struct og_specs embedding_specs(const struct og_model_config *c, uint32_t type)
 {
     struct og_specs s = {.n = 0};
     const struct og_graph_type *t = &c->types->type[type];
     const int n = (int)(t->end - og__first_id(c->types, type));
-    if (t->trained)
+    if (t->trained && !t->stored)
         og__add_matrix(&s, OG__NEIGHBOUR, "weight", n, t->dim, og__glorot(n, t->dim))->weight =
             false;
     return s;
@@ -229,7 +230,8 @@ static uint64_t sum_specs(const struct og_nn_ops *ops, const struct og_specs *s,
     return sum;
 }
 
-static uint64_t sum_params(const struct og_nn_ops *ops, const struct og_model_config *c,
+/* Those of layers and decoders, which come first. */
+static uint64_t sum_layers(const struct og_nn_ops *ops, const struct og_model_config *c,
                            int optimizer, spec_figure *of)
 {
     uint64_t sum = 0;
@@ -243,7 +245,14 @@ static uint64_t sum_params(const struct og_nn_ops *ops, const struct og_model_co
         sum += sum_specs(ops, &s, optimizer, of);
     }
     s = relation_specs(c);
-    sum += sum_specs(ops, &s, optimizer, of);
+    return sum + sum_specs(ops, &s, optimizer, of);
+}
+
+static uint64_t sum_params(const struct og_nn_ops *ops, const struct og_model_config *c,
+                           int optimizer, spec_figure *of)
+{
+    uint64_t sum = sum_layers(ops, c, optimizer, of);
+    struct og_specs s;
     for (uint32_t t = 0; t < og__types_of(c); t++) {
         s = embedding_specs(c, t);
         sum += sum_specs(ops, &s, optimizer, of);
@@ -271,6 +280,14 @@ static uint64_t one_spec(const struct og_nn_ops *ops, const struct og_spec *s, i
     (void)s;
     (void)optimizer;
     return 1;
+}
+
+uint32_t og__rows_number(const struct og_model_config *c, uint32_t type)
+{
+    uint32_t number = (uint32_t)sum_layers(NULL, c, OG_OPTIMIZER_SGD, one_spec);
+    for (uint32_t t = 0; t < type; t++)
+        number += c->types->type[t].trained;
+    return number;
 }
 
 static size_t weighed_classes(const struct og_model_config *c)
@@ -304,6 +321,7 @@ static void suballoc_lists(const struct og_model_config *c, struct og_arena *are
     m->param = og__suballoc_zeros(arena, params * sizeof(*m->param));
     m->head = og__suballoc_zeros(arena, count_heads(c) * sizeof(*m->head));
     m->row = og__suballoc_zeros(arena, og__types_of(c) * sizeof(struct og_param *));
+    m->row_gradient = og__suballoc_zeros(arena, og__types_of(c) * sizeof(*m->row_gradient));
     if (og__conv_of(c)->joins)
         m->projection = og__suballoc_zeros(arena, og__types_of(c) * sizeof(*m->projection));
 }
@@ -512,7 +530,7 @@ out:
 static int add_inputs(struct og_model *m, uint64_t seed, struct og_err *err)
 {
     const struct og_graph_types *g = og__types(&m->config);
-    const int layer = 2 * OG_MAX_HOPS;
+    const int layer = OG__ROWS_LAYER;
     char name[OG_PARAM_NAME], key[OG__TYPE_NAME_MAX + 1];
     int rc = 0;
     for (uint32_t t = 0; t < g->n_types; t++) {

@@ -163,6 +163,7 @@ struct og_model {
     struct og_relational *relational; /* convolutions of relations; NULL: none */
     struct og_param **row; /* [n_types] parameters with a type's rows; NULL: other rows */
     struct og_projection *projection; /* [n_types] */
+    struct og_rows *row_gradient;     /* [n_types] dense; of stored rows, of the last batch */
     struct og_model *whole;           /* for a part of a relation or a type: the whole model, */
     uint32_t number;                  /* and the number of the relation or type */
     float *class_weights;             /* [n_classes]; NULL: none */
@@ -174,6 +175,10 @@ struct og_model {
     const struct og_edge_rows *edges; /* of the current batch; for a relation, its own; or NULL */
     struct og_workspace at;           /* the current batch; owner thread only */
 };
+
+/* Among random numbers of parameters: the layer of learnable rows, and the number of a type's. */
+enum { OG__ROWS_LAYER = 2 * OG_MAX_HOPS };
+uint32_t og__rows_number(const struct og_model_config *c, uint32_t type);
 
 /* Sub-allocate the workspace for a batch, after enlarging it if required, and upload its blocks and
  * pairs. For links there are `pairs`, else NULL. */

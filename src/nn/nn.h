@@ -294,6 +294,11 @@ static inline struct og_pace og__usual_pace(double lr, double weight_decay)
 OG_MUST_CHECK int og__model_update(struct og_model *m, const struct og_pace *pace, double scale,
                                    uint64_t step, struct og_err *err);
 
+/* The gradient of a type's stored rows in the last batch. It is [n, dim] in the order of its rows,
+ * in host memory. *n: their number; 0: none reached them. */
+OG_MUST_CHECK int og__model_row_gradient(struct og_model *m, uint32_t type, float *out, uint32_t *n,
+                                         struct og_err *err);
+
 /* ---- ranking scores ---- */
 
 /* Area under the ROC curve, ties counting half, and average precision. The latter is the sum over
@@ -330,6 +335,9 @@ struct og_tensor {
     size_t bytes;
     uint64_t at;            /* byte of the file where it begins; ignored in writing */
     struct og_model *where; /* model whose memory has data; NULL: host memory */
+    /* To be written, instead of data: bytes [at, at + bytes) of it; NULL: data has them. */
+    int (*read)(void *self, size_t at, size_t bytes, void *out, struct og_err *err);
+    void *self;
 };
 struct og_tensors {
     struct og_tensor *tensor;

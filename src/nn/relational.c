@@ -14,7 +14,7 @@ static int check_rows(const struct og_model *m, const struct og_batch *batch,
     const struct og_relational *d = m->relational;
     for (uint32_t t = 0; t < d->types->n_types; t++) {
         const struct og_graph_type *of = &d->types->type[t];
-        if (of->dim == 0 || of->trained)
+        if (!og__has_features(of))
             continue;
         if (x[t].dim != of->dim || x[t].n < og__nodes_of(&d->at, batch->n_hops, t))
             return og__fail(err, -EINVAL, NULL,
@@ -110,7 +110,7 @@ static int take_inputs(struct og_model *m, const struct og_rows *x, const struct
         const struct og_graph_type *of = &d->types->type[t];
         struct og_side *s = &d->side[t];
         const uint32_t n = og__type_nodes(&d->at, d->batch->n_hops, t);
-        if (of->trained) {
+        if (d->whole->row[t]) {
             OG_TRY(number_rows(d, t, err));
         } else if (of->dim > 0) {
             OG_TRY(og__upload_rows(m, &x[t], n, s->room, &s->input, err));
@@ -331,7 +331,7 @@ out:
 /* Whether the input of layer l of a type has a gradient. */
 static bool goes_to(const struct og_relational *d, int l, uint32_t type)
 {
-    return l > 0 || d->whole->row[type];
+    return l > 0 || d->types->type[type].trained;
 }
 
 static bool goes_back(const struct og_model *part, int l)
@@ -455,6 +455,15 @@ static int row_gradients(struct og_model *m, uint32_t type, struct og_err *err)
                              og__numbers_on_backend(&s->number), err);
 }
 
+/* Stored rows get theirs from outside (og__model_row_gradient). */
+static void show_gradient(struct og_model *m, uint32_t type)
+{
+    const struct og_graph_type *of = &m->config.types->type[type];
+    const struct og_side *s = &m->relational->side[type];
+    if (of->stored)
+        m->row_gradient[type] = og__dense(s->grad, s->begun ? s->input.n : 0, of->dim);
+}
+
 /* Gradients of a layer's ends, after those of its convolutions. */
 static int end_gradients(struct og_model *m, int l, struct og_err *err)
 {
@@ -464,6 +473,8 @@ static int end_gradients(struct og_model *m, int l, struct og_err *err)
         OG_TRY(rest_gradient(d, l, t, err));
         if (l == 0 && m->row[t])
             OG_TRY(row_gradients(m, t, err));
+        if (l == 0)
+            show_gradient(m, t);
         if (l > 0 && og__made_at(d, l - 1, t)->begun)
             OG_TRY(through_end(m, l - 1, t, err));
         d->side[t].begun = false;

@@ -155,7 +155,7 @@ static void suballoc_side(const struct og_suballocation *k, uint32_t type)
     const bool drops = k->training && c->input_dropout > 0 && !of->trained && of->dim > 0;
     struct og_side s = {.dropped = drops ? og__suballoc_floats(k->arena, n, of->dim) : NULL};
     struct og_rooms room = {0};
-    if (of->trained)
+    if (of->trained && !of->stored)
         og__suballoc_numbers(k->ops, n, k->numbers, k->arena, &s.number);
     else if (!k->n->rows_come)
         og__suballoc_rooms(k->ops, &(struct og_room_sizes){.rows = n * (uint64_t)of->dim}, k->arena,

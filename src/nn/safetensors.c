@@ -69,7 +69,8 @@ static char *header_text(const struct og_tensors *t, size_t *len)
     return padded;
 }
 
-/* Calls `take` with all data in the order of the file. Device data comes in pieces. */
+/* Calls `take` with all data in the order of the file. Other data than the host's comes in pieces.
+ */
 typedef int take_bytes(void *arg, const void *bytes, size_t n, struct og_err *err);
 
 static int each_piece(const struct og_tensor *t, take_bytes *take, void *arg, struct og_err *err)
@@ -77,11 +78,12 @@ static int each_piece(const struct og_tensor *t, take_bytes *take, void *arg, st
     enum { PIECE = 32 * 1024 };
     char piece[PIECE];
     int rc = 0;
-    if (!t->where)
+    if (!t->where && !t->read)
         return take(arg, t->data, t->bytes, err);
     for (size_t at = 0, n; at < t->bytes; at += n) {
         n = OG_MIN(t->bytes - at, (size_t)PIECE);
-        OG_TRY(og__model_fetch(t->where, piece, (const char *)t->data + at, n, err));
+        OG_TRY(t->read ? t->read(t->self, at, n, piece, err)
+                       : og__model_fetch(t->where, piece, (const char *)t->data + at, n, err));
         OG_TRY(take(arg, piece, n, err));
     }
 out:

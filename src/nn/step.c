@@ -267,6 +267,14 @@ out:
     return rc;
 }
 
+int og__model_row_gradient(struct og_model *m, uint32_t type, float *out, uint32_t *n,
+                           struct og_err *err)
+{
+    const struct og_rows *dx = &m->row_gradient[type];
+    *n = dx->n;
+    return dx->n > 0 ? og__model_fetch(m, out, dx->base, dx->n * og__row_length(dx), err) : 0;
+}
+
 /* Iterates over layers with batch statistics. */
 struct norms {
     struct og_model *model, *of; /* of: the model with the layer */

@@ -23,15 +23,17 @@ struct og_options {
     int model;  /* enum og_model_kind */
     int layers; /* 0 = length of fanout */
     int hidden;
-    int heads;         /* of attention */
-    int aggregator;    /* enum og_aggregator_kind, for sage */
-    int bases;         /* rgcn; 0 = a matrix per relation */
-    int edge_weights;  /* enum og_edge_weights_kind; use og__edge_weights */
-    int edge_features; /* enum og_edge_features_kind */
-    char *inputs;      /* of mlp: hops of a row, "0-K" or "K", and ":HOW"; NULL = "0" */
-    int norm;          /* enum og_norm_kind */
-    int compute;       /* enum og_compute_kind */
-    int embedding;     /* width of learnable embeddings of types without features; 0 = none */
+    int heads;               /* of attention */
+    int aggregator;          /* enum og_aggregator_kind, for sage */
+    int bases;               /* rgcn; 0 = a matrix per relation */
+    int edge_weights;        /* enum og_edge_weights_kind; use og__edge_weights */
+    int edge_features;       /* enum og_edge_features_kind */
+    char *inputs;            /* of mlp: hops of a row, "0-K" or "K", and ":HOW"; NULL = "0" */
+    int norm;                /* enum og_norm_kind */
+    int compute;             /* enum og_compute_kind */
+    int embedding;           /* width of learnable embeddings of types without features; 0 = none */
+    int embedding_optimizer; /* enum og_row_optimizer_kind */
+    double embedding_lr;     /* of other optimizers than dense; 0 = lr */
     bool residual;
     double dropout, input_dropout;
     double attention_dropout; /* of coefficients of attention */

@@ -92,6 +92,13 @@ static const struct og_row table[] = {
      "heterogeneous graphs: width of the learnable embeddings of types without features; 0 = none. If "
      "features have several widths, rgcn projects them to this one, or else to --hidden",
      NULL, OG_OPTION_INT, FIELD(embedding), 0, 1 << 20, ALL),
+    ROW("embedding-optimizer", "KIND", "dense", numbers, NUMBERS,
+     "optimizer of learnable embeddings; dense = --optimizer, for all rows. The others update the rows of a "
+     "batch alone, which may exceed memory",
+     NAMES("dense", "sparse-adam", "adagrad", "row-adagrad"), OG_OPTION_CHOICE, FIELD(embedding_optimizer), 0, 0, ALL),
+    ROW("embedding-lr", "X", "0", numbers, NUMBERS,
+     "learning rate of embeddings with such an optimizer, which follows --lr-schedule; 0 = --lr",
+     NULL, OG_OPTION_REAL, FIELD(embedding_lr), 0, 1e6, ALL),
     ROW("dropout", "P", "0.5", numbers, NUMBERS,
      "fraction of the hidden activations dropped in training",
      NULL, OG_OPTION_REAL, FIELD(dropout), 0, MAX_DROPOUT, ALL),

@@ -188,6 +188,9 @@ static void add_counts(struct og_simulated *sum, const struct og_simulated *more
 {
     og__plan_cost_add(&sum->cost, &more->cost);
     sum->prefill += more->prefill;
+    sum->rows_written += more->rows_written;
+    sum->writes.reads += more->writes.reads;
+    sum->writes.bytes += more->writes.bytes;
     og__add_io(&sum->fill, more->fill);
     og__add_io(&sum->open, more->open);
     sum->open_batches += more->open_batches;

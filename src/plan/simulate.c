@@ -2,11 +2,13 @@
  * once for each size, several sizes in parallel. */
 #include "plan/simulate.h"
 
+#include "io/row_writer.h"
 #include "plan/count.h"
 #include "plan/lanes.h"
 #include "plan/levels.h"
 #include "plan/policy_ops.h"
 #include "plan/stack_distance.h"
+#include "plan/writes.h"
 
 #include <string.h>
 
@@ -27,19 +29,78 @@ static struct og_trace slice(const struct og_trace *t, uint32_t first, uint32_t 
     return (struct og_trace){last - first, ptr, t->ids + t->ptr[first]};
 }
 
-/* The policy's tables move on only as its prefill is taken. list: lot_bytes. Was there any? */
-static bool take_prefill(const struct og_simulation *sim, struct og_policy *p, uint32_t *list,
-                         struct og_simulated *sum)
+/* Rows that batches change, of a policy's cache. */
+struct written {
+    const struct og_simulation *sim;
+    struct og_writes tables;
+    struct og_io_counts *counts;
+};
+
+static int open_written(struct written *w, const struct og_simulation *sim, uint32_t n_slots,
+                        struct og_simulated *out, struct og_err *err)
+{
+    *w = (struct written){.sim = sim, .counts = &out->writes};
+    return sim->written_row > 0 ? og__writes_open(&w->tables, n_slots, sim->budget, err) : 0;
+}
+
+static int count_written(void *arg, const uint32_t *rows, const uint32_t *at, uint32_t n,
+                         struct og_err *err)
+{
+    const struct written *w = arg;
+    const struct og_io_counts io = og__row_writer_predict(w->sim->written_row, rows, n);
+    (void)at;
+    (void)err;
+    w->counts->reads += io.reads;
+    w->counts->bytes += io.bytes;
+    return 0;
+}
+
+/* A cache of all rows never writes. */
+static int written_before_fill(struct written *w, struct og_err *err)
+{
+    if (w->sim->written_row == 0 || w->tables.n_slots >= w->sim->n_nodes)
+        return 0;
+    return og__writes_flush(&w->tables, NULL, true, count_written, w, err);
+}
+
+static int written_by_batch(struct written *w, const struct og_plan *plan, struct og_err *err)
+{
+    const struct og_writes_batch b = {.place = plan->place,
+                                      .n = plan->n,
+                                      .misses = plan->misses,
+                                      .n_misses = plan->n_misses,
+                                      .change_row = plan->change_row,
+                                      .change_slot = plan->change_slot,
+                                      .n_changes = plan->n_changes,
+                                      .changed = true};
+    if (w->sim->written_row == 0)
+        return 0;
+    og__writes_touch(&w->tables, plan->place, plan->n);
+    return og__writes_end(&w->tables, &b, count_written, w, err);
+}
+
+/* The policy's tables move on only as its prefill is taken. list: lot_bytes. *any: was there some?
+ */
+static int take_prefill(const struct og_simulation *sim, struct og_policy *p, uint32_t *list,
+                        struct written *written, bool *any, struct og_simulated *sum,
+                        struct og_err *err)
 {
     const uint32_t most = og__lot_rows(sim);
-    const uint64_t before = sum->prefill;
+    int rc = 0;
+    *any = false;
     for (uint32_t n; (n = og__policy_prefill(p, list, list + most, most)) > 0;) {
+        if (!*any)
+            OG_TRY(written_before_fill(written, err));
+        if (sim->written_row > 0)
+            og__writes_fill(&written->tables, list, list + most, 0, n);
+        *any = true;
         sum->prefill += n;
         og__sim_rows(sim, list, n);
         if (sim->fill_rows)
             og__add_io(&sum->fill, og__read_rule_predict(&sim->rule, list, n));
     }
-    return sum->prefill > before;
+out:
+    return rc;
 }
 
 /* Receives the misses of each batch. */
@@ -53,6 +114,7 @@ struct told {
 struct superbatch {
     const struct og_simulation *sim;
     struct og_policy *policy;
+    struct written *written;
     uint32_t first; /* batch of the trace */
     uint32_t *list; /* lot_bytes */
     struct told *told;
@@ -66,8 +128,10 @@ static int fill(void *arg, uint32_t b, struct og_err *err)
     struct superbatch *s = arg;
     struct og_simulated *out = s->out;
     const bool opens = b == 0;
-    const bool fills = take_prefill(s->sim, s->policy, s->list, out);
-    (void)err;
+    bool fills;
+    const int rc = take_prefill(s->sim, s->policy, s->list, s->written, &fills, out, err);
+    if (rc < 0)
+        return rc;
     if (opens) {
         out->open.reads += out->fill.reads - s->before.reads;
         out->open.bytes += out->fill.bytes - s->before.bytes;
@@ -81,6 +145,9 @@ static int fill(void *arg, uint32_t b, struct og_err *err)
 static int count_planned(void *arg, uint32_t b, struct og_plan *plan, struct og_err *err)
 {
     struct superbatch *s = arg;
+    const int rc = written_by_batch(s->written, plan, err);
+    if (rc < 0)
+        return rc;
     og__sim_rows(s->sim, plan->misses, plan->n_misses);
     og__lane_count(s->sim, plan->n, plan->misses, plan->n_misses, &s->out->cost);
     return s->told->missed
@@ -91,11 +158,13 @@ static int count_planned(void *arg, uint32_t b, struct og_plan *plan, struct og_
 /* The first n batches of t, followed by those of a tail; from number `first` on. */
 static int run_superbatch(const struct og_simulation *sim, struct og_policy *p,
                           struct og_lane *lane, const struct og_trace *t, uint32_t n,
-                          uint32_t first, struct told *told, struct og_simulated *out)
+                          uint32_t first, struct told *told, struct written *written,
+                          struct og_simulated *out)
 {
     uint32_t ignored;
     struct superbatch s = {.sim = sim,
                            .policy = p,
+                           .written = written,
                            .first = first,
                            .told = told,
                            .out = out,
@@ -142,9 +211,11 @@ static int run_policy(const struct og_simulation *sim, struct og_policy_setup se
                       struct og_lane *lane, struct told *told, struct og_simulated *out)
 {
     struct og_policy *policy = NULL;
+    struct written written;
     const size_t bytes = ((size_t)sim->trace.n_batches + 1) * sizeof(uint64_t);
     uint64_t *ptr = og__alloc(sim->budget, bytes, part, &lane->err);
-    int rc;
+    int rc = open_written(&written, sim, setup.n_slots, out, &lane->err);
+    OG_TRY(rc);
     OG_TRY(ptr ? og__policy_open(&policy, &setup, sim->budget, &lane->err) : -ENOMEM);
     const uint32_t end = sim->trace.n_batches;
     uint32_t last = 0;
@@ -154,10 +225,12 @@ static int run_policy(const struct og_simulation *sim, struct og_policy_setup se
         const struct og_trace t = slice(&sim->trace, b, seen, ptr);
         if (sim->n_released > 0)
             og__policy_invalidate(policy, setup.n_slots - OG_MIN(sim->n_released, setup.n_slots));
-        OG_TRY(run_superbatch(sim, policy, lane, &t, last - b, b, told, out));
+        OG_TRY(run_superbatch(sim, policy, lane, &t, last - b, b, told, &written, out));
     }
+    out->rows_written = written.tables.written;
 out:
     og__policy_close(policy);
+    og__writes_close(&written.tables);
     og__release(sim->budget, ptr, bytes, part);
     return rc;
 }
@@ -186,8 +259,9 @@ static size_t policy_bytes(const struct og_simulation *sim, const struct og_poli
     largest.n_slots = sim->n_sizes ? sim->size[sim->n_sizes - 1] : 0;
     const uint64_t batches = (uint64_t)sim->superbatch + tail_of(sim, sim->superbatch, setup);
     rows = OG_MIN(rows, batches * longest);
+    const size_t written = sim->written_row > 0 ? og__writes_bytes(largest.n_slots) : 0;
     return og__policy_bytes(&largest, rows, batches, OG_MIN(rows, sim->n_nodes)) + RADIX_BYTES +
-           og__lot_bytes(sim);
+           og__lot_bytes(sim) + written;
 }
 
 static int simulate_others(const struct og_simulation *sim, const struct og_policy_setup *setup,
@@ -232,9 +306,9 @@ int og__simulate(const struct og_simulation *sim, const struct og_policy_setup *
                  struct og_simulated *out, struct og_err *err)
 {
     memset(out, 0, sim->n_sizes * sizeof(*out));
-    if (og__policy_is_static(setup->kind))
+    if (og__policy_is_static(setup->kind) && sim->written_row == 0)
         return og__simulate_static(sim, setup, out, err);
-    if (og__policy_is_stack(setup->kind))
+    if (og__policy_is_stack(setup->kind) && sim->written_row == 0)
         return og__simulate_stack(sim, out, err);
     return simulate_others(sim, setup, out, err);
 }
@@ -243,6 +317,8 @@ size_t og__simulate_bytes(const struct og_simulation *sim, const struct og_polic
                           uint64_t rows, uint64_t longest)
 {
     size_t lanes = (size_t)og__pool_threads(sim->pool) * og__lane_bytes(longest);
+    if (sim->written_row > 0)
+        return og__lane_bytes(longest) + policy_bytes(sim, setup, rows, longest);
     if (og__policy_is_static(setup->kind))
         return sim->n_nodes + og__placement_bytes(sim->n_nodes) + RADIX_BYTES + og__lot_bytes(sim) +
                lanes;

@@ -38,6 +38,7 @@ struct og_simulation {
     uint32_t n_released;  /* slots that lose their rows between superbatches */
     struct og_read_rule rule;
     size_t packed_row;    /* bytes of a row in packs; 0: batches read the feature file */
+    size_t written_row;   /* bytes of a row that batches change (writes.h); 0: they do not */
     uint32_t fill_rows;   /* rows put into the cache at once; 0 = does not count their reads */
     struct og_pool *pool; /* may be NULL */
     struct og_budget *budget;
@@ -48,6 +49,8 @@ struct og_simulated {
     struct og_plan_cost cost; /* of the misses */
     uint64_t prefill;         /* rows put into the cache outside a batch */
     struct og_io_counts fill; /* reading those */
+    uint64_t rows_written;    /* changed rows that left the cache; and writing them: */
+    struct og_io_counts writes;
     /* for policies that fill during training: superbatches start with a window during which no rows
      * enter the cache */
     struct og_io_counts open; /* reading for those */

@@ -28,6 +28,8 @@
     X(lists_cached, uint64_t) /* topology on disk: cached lists sampled from */        \
     X(lists_read, uint64_t)                                                            \
     X(bytes_written, uint64_t)                                                         \
+    X(row_writes, uint64_t) /* of learnable rows that were changed and left memory */  \
+    X(row_bytes_written, uint64_t)                                                     \
     X(prepare_reads, uint64_t) /* reads of sampling ahead meanwhile */                 \
     X(prepare_bytes_read, uint64_t)                                                    \
     X(checkpoint_bytes_written, uint64_t)                                              \

@@ -146,6 +146,7 @@ static struct og_simulation simulation_of_group(const struct simulator *m,
     struct og_simulation sim = og__simulation_of(m, p);
     sim.n_nodes = m->group[k].n_nodes;
     sim.rule = m->group[k].rule;
+    sim.written_row = m->group[k].written_row;
     sim.size = size;
     sim.n_sizes = (uint32_t)m->n_caches;
     return sim;

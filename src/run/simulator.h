@@ -26,6 +26,7 @@ struct simulated_group {
     const char *name;        /* of edges: of their relation */
     uint64_t first, n_nodes; /* units of edges are among the nodes */
     bool of_edges;
+    size_t written_row;       /* bytes of rows that batches change; 0: they do not */
     struct og_read_rule rule; /* where it has rows */
 };
 

@@ -38,6 +38,8 @@ int og__simulator_know_graph(struct simulator *m, struct og_err *err)
                                                .first = (uint64_t)g->group[k].first,
                                                .n_nodes = (uint64_t)g->group[k].n_nodes,
                                                .of_edges = k >= of_nodes};
+        if (g->group[k].state > 0)
+            m->group[k].written_row = og__row_bytes(&g->group[k]);
         if (og__simulator_has_rows(m, k))
             OG_TRY(og__gather_read_rule(&g->group[k], m->s->config.opt.io, m->s->budget,
                                         &m->group[k].rule, err));

@@ -53,7 +53,13 @@ json_t *og__simulated_group_json(const struct simulator *m, uint32_t k, uint64_t
     json_t *row =
         json_pack("{s:s s:I s:I}", "name", m->group[k].name, "cache_rows", (json_int_t)slots,
                   "cache_bytes", (json_int_t)(slots * m->bytes[k].row_bytes));
-    return og__json_joined(row, og__simulated_counts_json(of));
+    row = og__json_joined(row, og__simulated_counts_json(of));
+    if (m->group[k].written_row == 0)
+        return row;
+    return og__json_joined(row,
+                           json_pack("{s:I s:I s:I}", "rows_written", (json_int_t)of->rows_written,
+                                     "row_writes", (json_int_t)of->writes.reads,
+                                     "row_bytes_written", (json_int_t)of->writes.bytes));
 }
 
 static json_t *names_json(const struct simulator *m, bool policies)

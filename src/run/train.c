@@ -1,5 +1,6 @@
 /* og_train: the sink that trains, the test of the best model, the run; alone or as a rank. */
 #include "base/file.h"
+#include "base/scratch.h"
 #include "base/sized.h"
 #include "flow/count_work.h"
 #include "flow/exchange.h"
@@ -206,6 +207,11 @@ static int count_rest(struct og_trainer *t, struct og_err *err)
         return 0;
     og__epoch_counters_parse(&sum, last);
     og__epoch_counters_add(&sum, &t->state.counters);
+    if (t->learnt) {
+        const struct og_io_counts last_rows = og__gather_written(t->s->path.gather);
+        sum.row_writes += last_rows.reads;
+        sum.row_bytes_written += last_rows.bytes;
+    }
     json_t *report = og__epoch_counters_json(&sum, json_incref(last));
     json_decref(report);
     return report ? 0 : og__fail_errno(err, -ENOMEM, NULL, "figures of the last epoch");
@@ -219,6 +225,8 @@ static int test_best(struct og_trainer *t, struct og_err *err)
     if (s->workload.split[OG__TEST].n == 0)
         return 0;
     int rc = t->state.best_epoch ? og__model_push_values(s->learner.model, t->best, err) : 0;
+    if (rc == 0 && t->state.best_epoch)
+        rc = og__learnt_use_best(t->learnt, err);
     if (rc < 0)
         return rc;
     t->state.valid = (struct og_metrics){0};
@@ -273,9 +281,15 @@ static int start_run(struct og_trainer *t, struct og_err *err)
     int rc;
     OG_TRY(og__type_scores_open(&t->by_type, &s->workload, s->learner.model, t->ranks->comm->n,
                                 t->ranks->comm->rank, s->budget, err));
-    if (s->config.opt.init)
+    if (s->config.stores_rows)
+        OG_TRY(og__learnt_open(&t->learnt, &s->workload, &s->config.opt, s->path.gather,
+                               og__scratch_path(s->learnt), s->budget, err));
+    if (s->config.opt.init) {
         OG_TRY(og__checkpoint_load(s->config.opt.init, s->learner.model, err));
+        OG_TRY(og__checkpoint_load_rows(s->config.opt.init, t->learnt, err));
+    }
     OG_TRY(og__steps_open(&t->steps, s->learner.model, &s->config.opt, s->budget, err));
+    t->steps.learnt = t->learnt;
     OG_TRY(og__shares_open(&t->shares, t->ranks->comm, &t->steps, s->learner.ops, &s->config.log,
                            s->budget, err));
     if (og__exchanges(&s->config))
@@ -309,6 +323,7 @@ static void end_run(struct og_trainer *t)
     og__type_scores_close(&t->by_type);
     og__shares_close(&t->shares);
     og__steps_close(&t->steps);
+    og__learnt_close(t->learnt);
     og__release(s->budget, t->best, t->n_values * sizeof(float), "model");
     json_decref(t->state.epochs);
     json_decref(t->test.acc);

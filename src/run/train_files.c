@@ -17,6 +17,7 @@ const char og__lower_rate[] = "lower --lr, or look for extreme values with `outg
 static void count_written(struct og_trainer *t, const char *path)
 {
     struct stat st;
+    t->state.counters.checkpoint_bytes_written += og__learnt_flushed(t->learnt);
     if (stat(path, &st) == 0)
         t->state.counters.checkpoint_bytes_written += (uint64_t)st.st_size;
 }
@@ -26,7 +27,8 @@ static int write_params(struct og_trainer *t, const char *path, const float *val
                         struct og_err *err)
 {
     int rc;
-    OG_TRY(og__checkpoint_write(path, t->s->learner.model, &t->s->config.opt, values, err));
+    OG_TRY(og__checkpoint_write_rows(path, t->s->learner.model, &t->s->config.opt, values,
+                                     t->learnt, err));
     count_written(t, path);
 out:
     return rc;
@@ -304,8 +306,10 @@ static int write_summary(struct og_trainer *t, struct og_err *err)
         "{s:s s:s s:s s:I s:o s:I s:o s:o s:O s:i s:s s:o s:s s:o s:o s:o s:o s:o s:o s:o s:I s:I "
         "s:I s:s s:f s:o s:o s:o}",
         "version", og_version(), "dataset", s->workload.graph->name, "run", t->dir.path,
-        "parameters", (json_int_t)og__model_trained(og__model_config(s->learner.model)), "config",
-        og__options_json(&s->config.opt), "seed", (json_int_t)s->config.opt.seed, "plan",
+        "parameters",
+        (json_int_t)(og__model_trained(og__model_config(s->learner.model)) +
+                     og__learnt_trained(t->learnt)),
+        "config", og__options_json(&s->config.opt), "seed", (json_int_t)s->config.opt.seed, "plan",
         og__session_plan_json(s), "prepare", og__prepare_counters_json(&s->prepare), "epochs",
         state->epochs, "stopped_epoch", (int)og__run_epoch(t), "stopped_by",
         t->stopped ? "patience" : "epochs", "best_epoch",

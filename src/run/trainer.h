@@ -25,6 +25,7 @@ struct og_trainer {
     struct og_train_state state;
     struct og_watch watch; /* follows from its epochs */
     struct og_steps steps;
+    struct og_learnt *learnt;           /* rows outside of the model; NULL: none */
     struct og_trainers *trainers;       /* that compute mini-batches; NULL: the model itself does */
     struct og_ranks *ranks;             /* that train together, each on its share */
     const struct og_run_files *files;   /* what this one does with those of the run: */

@@ -16,6 +16,7 @@ struct og_graph_type {
     uint32_t end; /* end of its ids, and start of the next type's */
     int dim;      /* width of a node's model input; 0: none */
     bool trained; /* these are parameters */
+    bool stored;  /* and batches bring them, as they bring features (gather/written.h) */
     bool target;  /* seeds of nodes may be of it */
 };
 struct og_graph_relation {
@@ -51,7 +52,7 @@ static inline uint32_t og__first_id(const struct og_graph_types *g, uint32_t typ
 /* Do its nodes have rows in a file? */
 static inline bool og__has_features(const struct og_graph_type *t)
 {
-    return t->dim > 0 && !t->trained;
+    return t->dim > 0 && (!t->trained || t->stored);
 }
 /* Copies those of ids[n] whose types have features, by type, each in their order. Sets
  * n_of[n_types] to their numbers and returns the total. out[n] must not be ids. */

@@ -162,6 +162,11 @@ static bool has_embedding(const struct og_plan_inputs *p)
     return some;
 }
 
+static bool has_rows_apart(const struct og_plan_inputs *p)
+{
+    return p->config->stores_rows;
+}
+
 static bool is_untyped(const struct og_plan_inputs *p)
 {
     return !p->workload->graph->has_types;
@@ -228,6 +233,10 @@ static const struct need needs[] = {
     {MODEL, "norm", "layers", NULL, hides, NULL, "there is no hidden layer"},
     {MODEL, "dropout", "layers", NULL, hides, NULL, "there is no hidden layer"},
     {MODEL, "embedding", "model", NULL, has_embedding, NULL, "all nodes have features"},
+    {MODEL, "embedding-optimizer", "embedding", NULL, has_rows_apart, NULL,
+     "there are no learnable embeddings"},
+    {MODEL, "embedding-lr", "embedding-optimizer", NULL, has_rows_apart, NULL,
+     "embeddings are trained at --lr"},
     {MODEL, "eval-every", "epochs", NULL, chooses_epochs, NULL, "the last epoch is always validated"},
 
     {MODEL, "optimizer", "weight-decay", NULL, shrinks, NULL, "adamw differs from adam by it alone"},
@@ -384,7 +393,7 @@ static const struct unused {
 } unused[] = {
     {"model", APPLIED}, {"layers", APPLIED}, {"hidden", ALL}, {"heads", ALL},
     {"aggregator", APPLIED}, {"inputs", APPLIED}, {"edge-features", APPLIED}, {"bases", ALL}, {"norm", ALL}, {"residual", ALL}, {"compute", BATCHES | HOPS},
-    {"embedding", APPLIED}, {"dropout", ALL}, {"input-dropout", ALL}, {"attention-dropout", ALL},
+    {"embedding", APPLIED}, {"embedding-optimizer", APPLIED}, {"embedding-lr", ALL}, {"dropout", ALL}, {"input-dropout", ALL}, {"attention-dropout", ALL},
     {"decoder", ALL}, {"accumulate", APPLIED}, {"staleness", APPLIED}, {"epochs", APPLIED},
     {"optimizer", ALL}, {"lr", ALL}, {"weight-decay", ALL}, {"beta1", ALL}, {"beta2", ALL}, {"epsilon", ALL}, {"clip", ALL}, {"lr-schedule", ALL},
     {"lr-steps", ALL}, {"lr-min", ALL}, {"lr-every", ALL}, {"lr-factor", ALL}, {"lr-patience", ALL},

@@ -158,6 +158,8 @@ static int resolve_group(const struct og_session *s, struct og_group *group, boo
 {
     const enum og_dtype kept = og__pack_dtype(&s->config.opt, group->stored);
     int rc = 0;
+    if (group->state > 0) /* what is learnt stays as it is */
+        return 0;
     if (group->dim > 0 && of_edges && og__dtype_scaled(kept))
         return og__fail(err, -EINVAL, "use --pack-dtype bf16, or --edge-features off",
                         "--pack-dtype %s: features of edges have no scales", og__dtype_name(kept));
@@ -279,6 +281,7 @@ static int start_session(struct og_session *s, const char *dataset,
         return og__fail_errno(err, -ENOMEM, NULL, "budget");
     OG_TRY(og__session_use_edges(s, model, err));
     OG_TRY(og__session_hold_out(s, err));
+    OG_TRY(og__session_store_rows(s, err));
     OG_TRY(resolve_rows(s, err));
     OG_TRY(og__session_know_edges(s, err));
 out:
@@ -445,6 +448,7 @@ void og__session_close(struct og_session *s)
     og__session_drop_edges(s);
     og__graph_close(s->workload.graph);
     og__scratch_close(s->held_out);
+    og__scratch_close(s->learnt);
     og__budget_free(s->budget);
     og__options_release(&s->config.opt);
     og__options_release(&s->config.upper);

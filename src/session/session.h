@@ -28,6 +28,7 @@ struct og_session {
     struct og_budget *budget;
     struct og_pool *pool;
     struct og_scratch *held_out; /* folder of the graph that is left; NULL: it is the dataset */
+    struct og_scratch *learnt;   /* of rows that batches change; NULL: there are none */
     struct og_offline *offline;  /* pre-sampled batches; NULL = none */
     struct og_structure structure;
     struct og_data_path path;

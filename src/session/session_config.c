@@ -37,7 +37,7 @@ static double free_of_each(const struct og_config *c)
 static void offer_device(struct og_config *c)
 {
     struct og_options *opt = &c->opt;
-    const bool otherwise = opt->policy == OG_POLICY_SWEEP || og__exchanges(c) ||
+    const bool otherwise = opt->policy == OG_POLICY_SWEEP || og__exchanges(c) || c->stores_rows ||
                            c->want & OG__WANT_WHOLE_DRAWS ||
                            (opt->samples && og__packs_are_there(opt->samples));
     if (opt->device == OG_DEVICE_CPU || opt->device_memory.unit != OG_UNSET || otherwise ||
@@ -234,6 +234,9 @@ int og__session_configure(struct og_config *c, const struct og_options *opt,
     const struct og_model_config *model = use->model;
     int rc;
     take_use(c, use);
+    c->stores_rows = !model && opt->embedding > 0 &&
+                     (og__reads_as_a_model(c) || c->want & OG__WANT_COUNTED) &&
+                     opt->embedding_optimizer != OG_ROWS_DENSE;
     c->observer = observer;
     if (observer)
         c->log = (struct og_log){observer->message, observer->arg};
@@ -247,6 +250,8 @@ int og__session_configure(struct og_config *c, const struct og_options *opt,
     offer_device(c);
     OG_TRY(og__options_resolve(&c->opt, &c->log, err));
     OG_TRY(resolve_exchange(c, err));
+    if (c->stores_rows && c->opt.executors.trainers == 0 && c->opt.executors.samplers == 0)
+        c->opt.executors.trainers = 1; /* the model itself */
     tell_devices(c);
     c->preset_requested = og__options_set_apart(&c->opt);
     og__option_set_keep(&c->preset_requested, &c->opt.given, &given);

@@ -6,6 +6,7 @@
  *   session_degrees.c    degrees of their relations
  *   session_task.c       what is learnt from which edges and nodes
  *   session_edges.c      places of edges, and groups of their rows
+ *   session_learnt.c     learnable rows that batches change
  *   session_times.c      times of seeds
  *   session_classes.c    weights of classes and seeds, and seeds that balance classes
  *   session_order.c      which seeds are near each other
@@ -89,6 +90,9 @@ OG_MUST_CHECK int og__know_graph(struct og_workload *f, const struct og_options 
  * have features if they are seen. */
 OG_MUST_CHECK int og__session_use_edges(struct og_session *s, const struct og_model_config *model,
                                         struct og_err *err);
+/* Learnable rows become a group's rows, in a file of their own. Once edges are held out; refuses
+ * options without them. */
+OG_MUST_CHECK int og__session_store_rows(struct og_session *s, struct og_err *err);
 /* Units of edges and their groups of rows, as far as batches have them. Once edges are held out and
  * the dtypes of rows are known; refuses options without them. */
 OG_MUST_CHECK int og__session_know_edges(struct og_session *s, struct og_err *err);

@@ -157,6 +157,8 @@ static const struct given {
     {"relation-fanout", "cites=4,4", BOUNDS},
     {"device", "virtual", CHANGES},
     {"embedding", "6", CHANGES},
+    {"embedding-optimizer", "adagrad", CHANGES},
+    {"embedding-lr", "0.01", CHANGES},
     {"device-memory", "9M", CHANGES},
     {"device-policy", "lru", BOUNDS},
     {"victim", "pvp:depth=4", BOUNDS},

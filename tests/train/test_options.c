@@ -616,6 +616,8 @@ static const char *const away[][2] = {
     {"device-policy", "hybrid:window=7"},
     {"victim", "pvp"},
     {"embedding", "8"},
+    {"embedding-optimizer", "adagrad"},
+    {"embedding-lr", "0.25"},
 };
 
 static struct og_options unusual(void)

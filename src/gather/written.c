@@ -1,0 +1,306 @@
+#include "gather/written.h"
+
+#include "gather/gather_parts.h"
+#include "io/row_writer.h"
+#include "plan/writes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TABLES "feature cache"
+
+enum { AT_ONCE = 4096 }; /* rows that are read together */
+
+struct og_written {
+    const struct og_group *of;
+    struct og_budget *budget;
+    struct og_row_writer file;
+    struct og_writes writes;
+    uint32_t n_rows;
+    uint64_t *there; /* [n_rows] bits: the row was written */
+    bool in_order;   /* every row is in the slot of its number: none is written */
+    int touched;     /* staging area of the batch whose rows were changed; -1 = none */
+};
+
+/* ---- memory ---- */
+
+static size_t there_bytes(uint64_t n_rows)
+{
+    return og__bits_words(n_rows) * sizeof(uint64_t);
+}
+
+size_t og__written_bytes(uint64_t n_rows)
+{
+    return there_bytes(n_rows) + og__writes_bytes(n_rows) + og__row_writer_bytes();
+}
+
+int og__written_open(struct og_written **out, const struct og_group *of, uint32_t n_slots,
+                     struct og_budget *b, struct og_err *err)
+{
+    struct og_written *w = *out = calloc(1, sizeof(*w));
+    int rc;
+    if (!w)
+        return og__fail_errno(err, -ENOMEM, NULL, "embeddings");
+    *w = (struct og_written){
+        .of = of, .budget = b, .n_rows = (uint32_t)of->n_nodes, .file = {.fd = -1}, .touched = -1};
+    w->there = og__alloc(b, there_bytes(w->n_rows), TABLES, err);
+    OG_TRY(w->there ? 0 : -ENOMEM);
+    memset(w->there, 0, there_bytes(w->n_rows));
+    OG_TRY(og__writes_open(&w->writes, n_slots, b, err));
+    OG_TRY(og__row_writer_open(&w->file, of->rows.path, (uint64_t)of->rows.offset,
+                               og__row_bytes(of), b, err));
+out:
+    return rc;
+}
+
+void og__written_close(struct og_written *w)
+{
+    if (!w)
+        return;
+    og__row_writer_close(&w->file);
+    og__writes_close(&w->writes);
+    og__release(w->budget, w->there, w->there ? there_bytes(w->n_rows) : 0, TABLES);
+    free(w);
+}
+
+void og__gather_fresh(struct og_gather *g, const struct og_fresh_rows *fresh)
+{
+    g->fresh = fresh;
+}
+
+/* ---- rows that come ---- */
+
+void og__written_arrived(struct og_gather *g, uint32_t k, const uint32_t *rows, uint32_t n,
+                         char *at)
+{
+    const struct og_gather_group *group = &g->group[k];
+    const struct og_written *w = group->written;
+    for (uint32_t i = 0; w && i < n; i++)
+        if (!og__bits_has(w->there, rows[i]))
+            g->fresh->make(g->fresh->self, k, rows[i],
+                           (float *)(void *)(at + i * group->row_bytes));
+}
+
+int og__gather_arrive(struct og_gather *g, int area, struct og_io_counts *read,
+                      struct og_io_counts *written, struct og_err *err)
+{
+    struct og_staging *s = &g->staging[area];
+    int rc = og__gather_check(g, err);
+    for (uint32_t k = 0; rc == 0 && k < g->n_groups; k++) {
+        const struct og_gather_group *group = &g->group[k];
+        struct og_gather_part *p = &s->part[k];
+        if (!group->written)
+            continue;
+        group->written->touched = -1;
+        if (p->job.n == 0)
+            continue;
+        OG_TRY(og__reader_submit(group->reader, &p->job, err));
+        OG_TRY(og__reader_wait(group->reader, &p->job, err));
+        og__written_arrived(g, k, p->job.rows, (uint32_t)p->job.n, p->at);
+        read->reads += p->job.counts.reads;
+        read->bytes += p->job.counts.bytes;
+    }
+    const struct og_io_counts wrote = og__gather_written(g);
+    written->reads += wrote.reads;
+    written->bytes += wrote.bytes;
+out:
+    return rc;
+}
+
+struct og_io_counts og__gather_written(struct og_gather *g)
+{
+    const struct og_io_counts wrote = g->wrote;
+    g->wrote = (struct og_io_counts){0};
+    return wrote;
+}
+
+static int area_of(const struct og_gather *g, const struct og_rows *rows)
+{
+    int area = g->n_areas - 1;
+    while (area >= 0 && g->staging[area].rows != rows)
+        area--;
+    return area;
+}
+
+void og__gather_touch(struct og_gather *g, const struct og_rows *rows, uint32_t k)
+{
+    struct og_written *w = g->group[k].written;
+    og__writes_touch(&w->writes, rows[k].index, rows[k].n);
+    w->touched = area_of(g, rows);
+}
+
+int og__gather_check(const struct og_gather *g, struct og_err *err)
+{
+    if (g->failed < 0 && err)
+        *err = g->why;
+    return g->failed;
+}
+
+/* ---- rows that leave ---- */
+
+struct leaving {
+    struct og_gather *g;
+    const struct og_gather_group *group;
+    const char *staged; /* the batch's missed rows */
+    const uint32_t *at;
+    struct og_io_counts *counts;
+};
+
+static const char *place_of(void *arg, size_t i)
+{
+    const struct leaving *l = arg;
+    const struct og_gather_group *group = l->group;
+    const uint32_t at = l->at[i];
+    return at < group->n_slots ? og__gather_slot(l->g, group, group->slot + at)
+                               : l->staged + (at - group->n_slots) * group->row_bytes;
+}
+
+static int write_rows(void *arg, const uint32_t *rows, const uint32_t *at, uint32_t n,
+                      struct og_err *err)
+{
+    struct leaving *l = arg;
+    struct og_written *w = l->group->written;
+    l->at = at;
+    const int rc = og__row_writer_write(&w->file, rows, n, place_of, l, l->counts, err);
+    for (uint32_t i = 0; rc == 0 && i < n; i++)
+        og__bits_add(w->there, rows[i]);
+    return rc;
+}
+
+static struct og_writes_batch batch_of(const struct og_staging *s, uint32_t k)
+{
+    return (struct og_writes_batch){.place = s->rows[k].index,
+                                    .n = s->rows[k].n,
+                                    .misses = s->part[k].job.rows,
+                                    .n_misses = (uint32_t)s->part[k].job.n};
+}
+
+int og__written_leave(struct og_gather *g, const struct og_rows *rows, uint32_t k, uint32_t first,
+                      uint32_t end, uint32_t row, struct og_err *err)
+{
+    const struct og_gather_group *group = &g->group[k];
+    struct og_written *w = group->written;
+    const int area = area_of(g, rows);
+    const struct og_staging *s = &g->staging[area];
+    struct og_writes_batch b = batch_of(s, k);
+    struct leaving l = {g, group, s->part[k].at, NULL, &g->wrote};
+    b.change_row = s->plan->change_row + first;
+    b.change_slot = s->plan->change_slot + first;
+    b.n_changes = end - first;
+    b.first_row = row;
+    b.first_slot = group->slot;
+    b.changed = w->touched == area;
+    w->touched = -1;
+    return og__writes_end(&w->writes, &b, write_rows, &l, err);
+}
+
+static int flush(struct og_gather *g, uint32_t k, bool clean, struct og_io_counts *counts,
+                 struct og_err *err)
+{
+    struct og_written *w = g->group[k].written;
+    const struct og_staging *s = w->touched >= 0 ? &g->staging[w->touched] : NULL;
+    struct leaving l = {g, &g->group[k], s ? s->part[k].at : NULL, NULL, counts};
+    const struct og_writes_batch b = s ? batch_of(s, k) : (struct og_writes_batch){0};
+    if (w->in_order)
+        return 0;
+    return og__writes_flush(&w->writes, s ? &b : NULL, clean, write_rows, &l, err);
+}
+
+int og__gather_flush(struct og_gather *g, uint32_t k, struct og_io_counts *written,
+                     struct og_err *err)
+{
+    return flush(g, k, false, written, err);
+}
+
+/* ---- filling slots ---- */
+
+int og__written_before_fill(struct og_gather *g, uint32_t k, struct og_err *err)
+{
+    struct og_written *w = g->group[k].written;
+    const int rc = flush(g, k, true, &g->wrote, err);
+    w->touched = -1;
+    w->in_order = false;
+    return rc;
+}
+
+void og__written_filled(struct og_gather *g, uint32_t k, const uint32_t *rows,
+                        const uint32_t *slots, uint32_t n)
+{
+    const struct og_gather_group *group = &g->group[k];
+    struct og_written *w = group->written;
+    const uint32_t *held = w->writes.held;
+    og__writes_fill(&w->writes, rows, slots, group->slot, n);
+    if (w->writes.n_slots < w->n_rows || held[w->n_rows - 1] != w->n_rows - 1)
+        return;
+    w->in_order = true;
+    for (uint32_t i = 0; w->in_order && i < w->n_rows; i++)
+        w->in_order = held[i] == i;
+}
+
+/* ---- all rows ---- */
+
+int og__gather_get(const struct og_gather *g, uint32_t k, uint64_t first, size_t n, float *records,
+                   struct og_err *err)
+{
+    const struct og_gather_group *group = &g->group[k];
+    const struct og_written *w = group->written;
+    const size_t bytes = group->row_bytes;
+    if (w->in_order) {
+        memcpy(records, og__gather_slot(g, group, group->slot) + first * bytes, n * bytes);
+        return 0;
+    }
+    const int rc = og__row_writer_get(&w->file, first, n, records, err);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        if (!og__bits_has(w->there, first + i))
+            g->fresh->make(g->fresh->self, k, (uint32_t)(first + i),
+                           records + i * (bytes / sizeof(float)));
+    return rc;
+}
+
+int og__gather_set(struct og_gather *g, uint32_t k, uint64_t first, size_t n, const float *records,
+                   struct og_err *err)
+{
+    const struct og_gather_group *group = &g->group[k];
+    struct og_written *w = group->written;
+    if (w->in_order) {
+        memcpy(og__gather_slot(g, group, group->slot) + first * group->row_bytes, records,
+               n * group->row_bytes);
+        return 0;
+    }
+    const int rc = og__row_writer_put(&w->file, first, n, records, err);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        og__bits_add(w->there, first + i);
+    return rc;
+}
+
+/* Slots that follow one another with rows that do are read together. */
+static int reload(struct og_gather *g, uint32_t k, struct og_err *err)
+{
+    const struct og_gather_group *group = &g->group[k];
+    const struct og_written *w = group->written;
+    const uint32_t *held = w->writes.held, n_slots = w->writes.n_slots;
+    int rc = 0;
+    if (w->in_order)
+        return 0;
+    for (uint32_t i = 0, n; i < n_slots; i += n) {
+        n = 1;
+        if (held[i] == OG_NO_SLOT)
+            continue;
+        while (i + n < n_slots && n < AT_ONCE && held[i + n] == held[i] + n)
+            n++;
+        OG_TRY(og__gather_get(g, k, held[i], n,
+                              (float *)(void *)og__gather_slot(g, group, group->slot + i), err));
+    }
+out:
+    return rc;
+}
+
+int og__gather_reload(struct og_gather *g, struct og_err *err)
+{
+    int rc = 0;
+    for (uint32_t k = 0; k < g->n_groups; k++)
+        if (g->group[k].written)
+            OG_TRY(reload(g, k, err));
+out:
+    return rc;
+}

@@ -1,0 +1,69 @@
+/* Rows that batches change: learnable embeddings, with their optimizer state. A row is in one place
+ * that counts, and is changed there:
+ *
+ *   its file ──arrive──> staging of the batch ──change──> a slot of the cache
+ *      ^                        │ not kept                    │ leaves it
+ *      └────────────────────────┴─────────────────────────────┘  sorted and merged
+ *
+ * A batch's rows arrive once the batch before it has changed its own. What that did not keep is
+ * written by then. So values do not depend on slots, policy or pipeline. All calls are the
+ * consumer's, or come while no batch is in flight.
+ *
+ * A row that was never written has no bytes in the file, which is sparse: `fresh` makes it. */
+#ifndef OG_GATHER_WRITTEN_H
+#define OG_GATHER_WRITTEN_H
+
+#include "gather/gather.h"
+
+/* Makes a row that was never written; group and row as in og__gather_open. */
+struct og_fresh_rows {
+    void *self;
+    void (*make)(void *self, uint32_t group, uint32_t row, float *record);
+};
+/* Gives its rows to all groups whose rows are written. Borrowed. Call before any row is read. */
+void og__gather_fresh(struct og_gather *g, const struct og_fresh_rows *fresh);
+size_t og__written_bytes(uint64_t n_rows); /* of a group's tables, and its buffer */
+
+/* Reads the batch's missed rows of written groups, after og__gather_finish. Adds to *read, and to
+ * *written what was written since the previous call. */
+OG_MUST_CHECK int og__gather_arrive(struct og_gather *g, int staging, struct og_io_counts *read,
+                                    struct og_io_counts *written, struct og_err *err);
+/* The batch's rows of group k were changed, in place. Before og__gather_change. rows: from
+ * og__gather_finish. */
+void og__gather_touch(struct og_gather *g, const struct og_rows *rows, uint32_t k);
+/* Why the last og__gather_change could not write. */
+OG_MUST_CHECK int og__gather_check(const struct og_gather *g, struct og_err *err);
+
+/* Writes all changed rows of group k, also those of a batch in use. They stay changed, so what
+ * leaves later does not depend on it. Adds to *written. */
+OG_MUST_CHECK int og__gather_flush(struct og_gather *g, uint32_t k, struct og_io_counts *written,
+                                   struct og_err *err);
+/* Reads or sets rows [first, first + n) of group k, flushed, by their records. After the last put
+ * og__gather_reload brings slots up to date; no batch may be in flight then. */
+OG_MUST_CHECK int og__gather_get(const struct og_gather *g, uint32_t k, uint64_t first, size_t n,
+                                 float *records, struct og_err *err);
+OG_MUST_CHECK int og__gather_set(struct og_gather *g, uint32_t k, uint64_t first, size_t n,
+                                 const float *records, struct og_err *err);
+OG_MUST_CHECK int og__gather_reload(struct og_gather *g, struct og_err *err);
+/* What was written since the previous call, or og__gather_arrive. */
+struct og_io_counts og__gather_written(struct og_gather *g);
+
+/* ---- of gather's files ---- */
+
+struct og_written;
+OG_MUST_CHECK int og__written_open(struct og_written **out, const struct og_group *of,
+                                   uint32_t n_slots, struct og_budget *b, struct og_err *err);
+void og__written_close(struct og_written *w); /* accepts NULL */
+/* Rows [n] of a group arrived at `at`, one after another. */
+void og__written_arrived(struct og_gather *g, uint32_t k, const uint32_t *rows, uint32_t n,
+                         char *at);
+/* Before and after rows are put into slots. */
+OG_MUST_CHECK int og__written_before_fill(struct og_gather *g, uint32_t k, struct og_err *err);
+void og__written_filled(struct og_gather *g, uint32_t k, const uint32_t *rows,
+                        const uint32_t *slots, uint32_t n);
+/* Writes what leaves with the changes [first, end) of the batch's plan; the group's rows begin at
+ * `row`. */
+OG_MUST_CHECK int og__written_leave(struct og_gather *g, const struct og_rows *rows, uint32_t k,
+                                    uint32_t first, uint32_t end, uint32_t row, struct og_err *err);
+
+#endif

@@ -1,0 +1,138 @@
+/* Learnable rows that batches bring and change (gather/written.h). They are a group of rows like
+ * features, whose file is in a scratch folder and ends with the session. */
+#include "session/session_parts.h"
+
+#include "base/file.h"
+#include "base/scratch.h"
+#include "nn/row_optimizers.h"
+#include "options/options.h"
+#include "options/trainer_count.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What does not go with them. */
+static int check_options(const struct og_config *c, struct og_err *err)
+{
+    const struct og_options *opt = &c->opt;
+    const struct og_trainers_setup trainers = og__trainers_setup(opt);
+    const struct {
+        bool given;
+        const char *option, *hint;
+    } others[] = {
+        {opt->weight_decay > 0, "--weight-decay changes all rows", "use --weight-decay 0"},
+        {c->share.ranks > 1, "several workers do not add gradients of rows yet", "use --workers 1"},
+        {opt->accumulate > 1, "--accumulate does not add gradients of rows yet",
+         "use --accumulate 1"},
+        {opt->staleness > 0, "--staleness keeps no earlier rows", "use --staleness 0"},
+        {og__trainers_all(&trainers) > 0 || opt->executors.samplers > 0,
+         "--executors: trainers have no rows of their own", "leave --executors out"},
+        {og__has_tiers(c), "rows on a device are not written back", "leave --device-memory out"},
+        {opt->layout == OG_LAYOUT_PACKED || opt->layout == OG_LAYOUT_SEGMENTED,
+         "--layout: packs are copies of rows, which change", "use --layout raw"},
+        {og__policy_fills_during_training(opt->policy),
+         "--policy sweep reads rows that other batches change", "use --policy belady"},
+        {opt->alternate, "--phased-memory drops rows that were changed", "use --phased-memory off"},
+        {opt->samples != NULL, "--samples may have packs, which are copies of rows",
+         "leave --samples out"},
+    };
+    for (size_t i = 0; i < OG_COUNT(others); i++)
+        if (others[i].given)
+            return og__fail(err, -ENOTSUP, others[i].hint, "--embedding-optimizer %s: %s",
+                            og__option_word("embedding-optimizer", opt->embedding_optimizer),
+                            others[i].option);
+    return 0;
+}
+
+/* In --scratch, else in the folder that the run's is in. */
+static int make_folder(struct og_session *s, uint64_t bytes, struct og_err *err)
+{
+    const struct og_options *opt = &s->config.opt;
+    char *run = strdup(opt->run ? opt->run : ".");
+    const bool trains = s->config.want & OG__WANT_TRAINING;
+    char size[32], allowed[32], *own = NULL;
+    int rc = run ? 0 : og__fail_errno(err, -ENOMEM, NULL, "embeddings");
+    OG_TRY(rc);
+    OG_TRY(og__scratch_first(&own, opt, trains ? dirname(run) : NULL, err));
+    if (!own)
+        OG_TRY(og__fail(err, -ENOENT, "give --scratch DIR", "no folder for learnable embeddings"));
+    const uint64_t room = og__disk_free(own);
+    if (room > 0 && bytes > room && !(s->config.want & OG__WANT_PLAN_ONLY))
+        OG_TRY(og__fail(err, -ENOSPC, "give a --scratch DIR with more room",
+                        "--embedding: may write up to %s into %s, which has %s",
+                        og__human_bytes(size, (double)bytes), own,
+                        og__human_bytes(allowed, (double)room)));
+    OG_TRY(og__scratch_open(&s->learnt, OG__ONE_PLACE(own), err));
+out:
+    free(run);
+    free(own);
+    return rc;
+}
+
+/* A file of holes. */
+static int make_file(const char *path, const int64_t shape[2], struct og_err *err)
+{
+    char header[4096];
+    const size_t head = og__npy_header(header, OG__NPY_F32, 2, shape, sizeof(header));
+    const int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return og__fail_errno(err, -errno, NULL, "%s: cannot create", path);
+    int rc = og__write_all(fd, header, head, 0, path, err);
+    const off_t size = (off_t)head + (off_t)shape[0] * shape[1] * (off_t)sizeof(float);
+    if (rc == 0 && ftruncate(fd, size) != 0)
+        rc = og__fail_errno(err, -errno, NULL, "%s: cannot make a file of %lld bytes", path,
+                            (long long)size);
+    close(fd);
+    return rc;
+}
+
+static int store_group(struct og_session *s, uint32_t k, struct og_err *err)
+{
+    const struct og_options *opt = &s->config.opt;
+    struct og_group *group = &s->workload.graph->group[k];
+    const int state = og__row_state(opt->embedding_optimizer, opt->embedding);
+    const int64_t shape[2] = {group->n_nodes, opt->embedding + state};
+    char *path;
+    if (asprintf(&path, "%s/embedding_%u.npy", og__scratch_path(s->learnt), k) < 0)
+        return og__fail_errno(err, -ENOMEM, NULL, "embeddings");
+    int rc;
+    OG_TRY(make_file(path, shape, err));
+    OG_TRY(og__npy_open(&group->rows, path, err));
+    group->dim = (int)shape[1];
+    group->state = state;
+    group->stored = group->dtype = OG_F32;
+out:
+    free(path);
+    return rc;
+}
+
+int og__session_store_rows(struct og_session *s, struct og_err *err)
+{
+    struct og_options *opt = &s->config.opt;
+    const struct og_graph *g = s->workload.graph;
+    uint64_t bytes = 0;
+    int rc = 0;
+    if (!s->config.stores_rows)
+        return 0;
+    const uint64_t row =
+        (uint64_t)(opt->embedding + og__row_state(opt->embedding_optimizer, opt->embedding)) *
+        sizeof(float);
+    for (uint32_t k = 0; k < g->n_groups; k++)
+        bytes += g->group[k].dim == 0 ? (uint64_t)g->group[k].n_nodes * row : 0;
+    s->config.stores_rows = bytes > 0;
+    if (bytes == 0)
+        return 0;
+    OG_TRY(check_options(&s->config, err));
+    if (opt->layout == OG_LAYOUT_AUTO)
+        opt->layout = OG_LAYOUT_RAW;
+    OG_TRY(make_folder(s, bytes, err));
+    for (uint32_t k = 0; k < g->n_groups; k++)
+        if (g->group[k].dim == 0)
+            OG_TRY(store_group(s, k, err));
+out:
+    return rc;
+}

@@ -1,0 +1,243 @@
+#!/usr/bin/env python3
+"""Learnable rows that batches change (--embedding-optimizer). PyTorch's SparseAdam, and Adagrad in NumPy, make the same rows. Files are bit-identical
+for any memory, policy and pipeline, and after kills. Simulated reads and writes are those of the run.
+
+    learnt_rows.py OUTGROW [CHECK...]      exits 77 where there is no PyTorch
+"""
+import json
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from typed_command import OUTGROW, outgrow, refused, run
+
+try:
+    import numpy as np
+    import torch
+except ImportError:
+    sys.exit(77)
+
+LONG = bool(os.environ.get("OUTGROW_LONG"))
+OPTIMIZERS = "sparse-adam", "adagrad", "row-adagrad"
+TRAIN = ["--embedding", 16, "--fanout", "4,4", "--hidden", 8, "--batch", 40, "--epochs", 2, "--threads", 2, "--lr", 0.02, "--memory", "256M"]
+FILES = "checkpoint.safetensors", "best.safetensors"
+
+
+def train(graph, name, *options):
+    return json.loads(run("train", graph, *TRAIN, "--run", name, "--json", *options))
+
+
+def tensors(path):
+    data = pathlib.Path(path).read_bytes()
+    n = int.from_bytes(data[:8], "little")
+    head = json.loads(data[8:8 + n])
+    head.pop("__metadata__")
+    return {name: np.frombuffer(data[8 + n + t["data_offsets"][0]:8 + n + t["data_offsets"][1]], np.float32).reshape(t["shape"]).copy() for name, t in head.items()}
+
+
+def same(one, other):
+    """Losses, the bytes of both models, and the tensors of resume.safetensors, states of rows among them."""
+    losses = [[(e["loss"], e["valid_acc"]) for e in json.loads(pathlib.Path(name, "summary.json").read_text())["epochs"]] for name in (one, other)]
+    assert losses[0] == losses[1], (one, other, losses)
+    for name in FILES:
+        assert pathlib.Path(one, name).read_bytes() == pathlib.Path(other, name).read_bytes(), (one, other, name)
+    a, b = (tensors(pathlib.Path(name, "resume.safetensors")) for name in (one, other))
+    assert a.keys() == b.keys() and all(a[k].tobytes() == b[k].tobytes() for k in a), (one, other)
+    assert any(k.startswith(("adam.v.embeddings", "adagrad.embeddings")) for k in a), a.keys()
+
+
+# ---- PyTorch ----
+
+RELATIONS = ("paper", "cites", "paper"), ("author", "writes", "paper"), ("paper", "rev_writes", "author")
+
+
+def lists(graph):
+    meta = json.loads(pathlib.Path(graph, "meta.json").read_text())
+    first, out = {}, []
+    for t in meta["node_types"]:
+        first[t["name"]] = t["count"]
+    for r, relation in enumerate(meta["relations"]):
+        ptr, src = np.load(f"{graph}/rel{r}_indptr.npy"), np.load(f"{graph}/rel{r}_indices.npy").astype(np.int64)
+        out.append((relation["source"], relation["name"], relation["destination"], torch.tensor(np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))), torch.tensor(src)))
+    return first, out
+
+
+def steps_of_torch(graph, begin, optimizer, n_steps):
+    """Full batches through HeteroConv of SAGEConv, as the documents define it."""
+    counts, relations = lists(graph)
+    x, label = torch.tensor(np.load(f"{graph}/features_0.npy").astype(np.float32)), torch.tensor(np.load(f"{graph}/labels.npy").astype(np.int64))
+    seeds = torch.tensor(np.load(f"{graph}/train.npy").astype(np.int64))
+    p = {k: torch.tensor(v, requires_grad=True) for k, v in begin.items() if not k.startswith("embeddings")}
+    rows = torch.tensor(begin["embeddings.author.weight"], requires_grad=True)
+    dense = torch.optim.Adam(p.values(), lr=0.02)
+    sparse = torch.optim.SparseAdam([rows], lr=0.05)
+    state = np.zeros(tuple(rows.shape), np.float32)
+    need = {"paper": torch.zeros(counts["paper"], dtype=torch.bool), "author": torch.zeros(counts["author"], dtype=torch.bool)}
+    need["paper"][seeds] = True
+    for _ in range(2):  # all nodes of the batch
+        more = {k: v.clone() for k, v in need.items()}
+        for source, _, to, dst, src in relations:
+            more[source][src[need[to][dst]]] = True
+        need = more
+    touched = torch.nonzero(need["author"]).flatten()
+    for _ in range(n_steps):
+        author = torch.zeros_like(rows).index_copy(0, touched, torch.nn.functional.embedding(touched, rows, sparse=True))
+        h = {"paper": x, "author": author}
+        for layer in range(2):
+            out = {}
+            for source, name, to, dst, src in relations:
+                if layer == 1 and to != "paper":
+                    continue
+                key = f"convs.{layer}.convs.<{source}___{name}___{to}>."
+                total = torch.zeros(counts[to], h[source].shape[1]).index_add(0, dst, h[source][src])
+                mean = total / torch.bincount(dst, minlength=counts[to]).clamp(min=1)[:, None]
+                y = mean @ p[key + "lin_l.weight"].T + p[key + "lin_l.bias"] + h[to] @ p[key + "lin_r.weight"].T
+                out[to] = out[to] + y if to in out else y
+            h = {k: torch.relu(v) for k, v in out.items()} if layer == 0 else out
+        loss = torch.nn.functional.cross_entropy(h["paper"][seeds], label[seeds])
+        dense.zero_grad()
+        rows.grad = None
+        loss.backward()
+        dense.step()
+        if optimizer == "sparse-adam":
+            sparse.step()
+            continue
+        g = rows.grad.coalesce().to_dense().numpy()
+        state += g * g if optimizer == "adagrad" else (g * g).mean(1, keepdims=True)
+        with torch.no_grad():
+            rows -= torch.tensor(np.where(need["author"].numpy()[:, None], 0.05 * g / (np.sqrt(state) + 1e-10), 0).astype(np.float32))
+    return {**{k: v.detach().numpy() for k, v in p.items()}, "embeddings.author.weight": rows.detach().numpy()}, need["author"].numpy()
+
+
+def check_torch():
+    torch.manual_seed(0)
+    run("generate", "small", "--types", "paper:60:6,author:90", "--classes", 3, "--train-fraction", 0.2, "--relations", "paper:cites:paper:3,author:writes:paper:2,paper:rev_writes:author:2")
+    whole = ["--embedding", 5, "--fanout", "-1,-1", "--hidden", 7, "--batch", 64, "--threads", 1, "--memory", "256M", "--dropout", 0, "--eval-every", 0]
+    for optimizer in OPTIMIZERS:
+        run("train", "small", *whole, "--lr", 0, "--epochs", 1, "--embedding-optimizer", optimizer, "--run", f"begin-{optimizer}")
+        run("train", "small", *whole, "--lr", 0.02, "--embedding-lr", 0.05, "--epochs", 28, "--embedding-optimizer", optimizer, "--run", f"torch-{optimizer}")
+        begin, made = (tensors(f"{name}-{optimizer}/checkpoint.safetensors") for name in ("begin", "torch"))
+        want, touched = steps_of_torch("small", begin, optimizer, 28)
+        assert made.keys() == want.keys(), (made.keys(), want.keys())
+        worst = max(np.abs(made[k] - want[k]).max() for k in made)
+        moved = np.abs(made["embeddings.author.weight"] - begin["embeddings.author.weight"]).max(1) > 0
+        assert worst < 1e-5, (optimizer, worst)
+        assert 0 < moved.sum() < len(moved) and not (moved & ~touched).any(), (moved.sum(), touched.sum())
+        print(f"{optimizer}: {worst:.1e} from PyTorch after 28 steps, {moved.sum()} of {len(moved)} rows moved")
+
+
+# ---- any memory ----
+
+def check_memory():
+    for optimizer in OPTIMIZERS:
+        whole = train("graph", f"whole-{optimizer}", "--embedding-optimizer", optimizer)
+        assert sum(e["misses"] for e in whole["epochs"]) == 0 == sum(e["row_writes"] for e in whole["epochs"])
+    ways = [("none",), ("belady", "--cache", "10%"), ("lru", "--cache", "4%"), ("degree", "--cache", "4%", "--pipeline", "none"), ("frequency", "--cache", "9%", "--superbatch", 7),
+            ("hybrid", "--cache", "9%", "--window", 5), ("sieve", "--cache", "3%"), ("belady", "--cache", "5%", "--superbatch", 5, "--io", "pread")]
+    for i, way in enumerate(ways):
+        optimizer = OPTIMIZERS[i % 3]
+        some = train("graph", f"some-{i}", "--embedding-optimizer", optimizer, "--policy", *way)
+        assert all(e["row_writes"] > 0 for e in some["epochs"]), way
+        same(f"whole-{optimizer}", f"some-{i}")
+    assert not list(pathlib.Path(".").glob("outgrow-scratch-*")), "a folder stayed"
+    for model in ["rgcn", "--hidden", 16], ["gat"], ["gcn"], ["sage", "--task", "link", "--batch", 400]:
+        for name, way in ("all", []), ("few", ["--policy", "belady", "--cache", "5%"]):
+            train("graph", f"{model[-1]}-{name}", "--embedding-optimizer", "adagrad", "--model", *model, *way)
+        same(f"{model[-1]}-all", f"{model[-1]}-few")
+    train("graph", "device", "--embedding-optimizer", "adagrad", "--device", "virtual", "--policy", "lru", "--cache", "5%")
+
+
+def check_least():
+    """The least memory that a refusal names does, bit-identical; its peak stays within it."""
+    said = refused("train", "graph", *TRAIN, "--embedding-optimizer", "sparse-adam", "--memory", "1M", "--run", "no")
+    assert not pathlib.Path("no").exists()
+    least = said[said.index("hint:"):].split("--memory ")[1].split()[0].strip("`,.;:")
+    some = train("graph", "least", "--embedding-optimizer", "sparse-adam", "--memory", least)
+    same("whole-sparse-adam", "least")
+    assert some["peak_rss_bytes"] <= some["memory_budget_bytes"], (least, some["peak_rss_bytes"])
+    print(f"least memory {least}, peak {some['peak_rss_bytes'] >> 20} MiB")
+
+
+# ---- predicted ----
+
+def check_simulated():
+    """A graph without held-out nodes: all batches change rows."""
+    subprocess.run(["cp", "-r", "graph", "alone"], check=True)
+    for name in "valid.npy", "test.npy":
+        np.save(f"alone/{name}", np.zeros(0, np.load(f"graph/{name}").dtype))
+    for policy in "belady", "lru", "none", "degree", "frequency":
+        options = [*TRAIN, "--embedding-optimizer", "sparse-adam", "--superbatch", 9, "--eval-every", 0]
+        run("simulate", "alone", *[o for o in options if o not in ("--eval-every", 0)], "--policy", policy, "--cache", "20%", "--json", f"{policy}.json")
+        told = json.loads(pathlib.Path(f"{policy}.json").read_text())
+        cache = ["--cache", "20%"] if policy != "none" else []
+        made = json.loads(run("train", "alone", *options, "--policy", policy, *cache, "--run", f"told-{policy}", "--json"))
+        row = next(t for t in told["results"][0]["types"] if t["name"] == "author")
+        wrote = [sum(e[k] for e in made["epochs"]) for k in ("row_writes", "row_bytes_written")]
+        assert wrote == [row["row_writes"], row["row_bytes_written"]], (policy, wrote, row)
+        read = sum(e["feature_bytes_read"] for e in made["epochs"])
+        assert read == sum(t["bytes_read"] for t in told["results"][0]["types"]), (policy, read, told["results"])
+        assert row["rows_written"] * 16 * 3 * 4 == row["row_bytes_written"]
+
+
+# ---- files ----
+
+def check_resumed():
+    few = ["--embedding-optimizer", "sparse-adam", "--policy", "lru", "--cache", "5%", "--checkpoint-every", 0, "--batch", 150]
+    train("graph", "straight", *few, "--epochs", 4)
+    train("graph", "resumed", *few, "--epochs", 2)
+    train("graph", "resumed", *few, "--epochs", 4, "--resume", "--policy", "belady")
+    same("straight", "resumed")
+    made = random.Random(int(os.environ.get("OG_SEED", 7)))
+    kills = 0
+    for turn in range(30 if LONG else 3):
+        name = f"killed-{turn}"
+        options = list(map(str, [*TRAIN, *few, "--epochs", 4, "--log-every", 1, "--run", name, "--quiet"]))
+        child = subprocess.Popen([OUTGROW, "train", "graph", *options], stderr=subprocess.DEVNULL)
+        path, batches = pathlib.Path(name, "metrics.jsonl"), made.randrange(1, 13)
+        while child.poll() is None:
+            if path.exists() and path.read_text().count("\n") >= batches:
+                child.send_signal(signal.SIGKILL)
+            time.sleep(0.001)
+        kills += child.wait() != 0
+        done = outgrow("train", "graph", *options[:-1], "--resume")
+        assert done.returncode == 0, done.stderr
+        same("straight", name)
+    print(f"{kills} runs were killed and resumed to the same bytes")
+
+
+def check_used():
+    """Others read the rows from a checkpoint; training starts from one."""
+    summary = json.loads(pathlib.Path("whole-adagrad/summary.json").read_text())
+    judged = json.loads(run("eval", "graph", "--checkpoint", "whole-adagrad/best.safetensors", "--fanout", "4,4", "--memory", "256M", "--json"))
+    assert abs(judged["acc"] - summary["test_acc"]) < 0.05, (judged, summary["test_acc"])
+    run("predict", "graph", "--checkpoint", "whole-adagrad/best.safetensors", "--memory", "256M", "--out", "p.npy")
+    for name, way in ("on-all", []), ("on-few", ["--policy", "lru", "--cache", "5%"]):
+        train("graph", name, "--embedding-optimizer", "row-adagrad", "--init", "whole-adagrad/best.safetensors", *way)
+    same("on-all", "on-few")
+
+
+def check_refused():
+    for options in (["--weight-decay", 0.1], ["--accumulate", 2], ["--accumulate", 2, "--staleness", 1], ["--executors", "1:1"], ["--layout", "packed", "--policy", "belady"], ["--policy", "sweep"],
+                    ["--phased-memory", "--policy", "belady"], ["--device", "virtual", "--device-memory", "64M"]):
+        said = refused("train", "graph", *TRAIN, "--embedding-optimizer", "adagrad", *options, "--run", "no")
+        assert "--embedding-optimizer adagrad: " in said, (options, said)
+        assert not pathlib.Path("no").exists()
+
+
+def main():
+    checks = {name[6:]: f for name, f in globals().items() if name.startswith("check_")}
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        run("generate", "graph", "--types", "paper:1500:6,author:4000", "--classes", 4, "--train-fraction", 0.3, "--relations", "paper:cites:paper:3,author:writes:paper:2,paper:rev_writes:author:2")
+        for name in sys.argv[2:] or checks:
+            start = time.time()
+            checks[name]()
+            print(f"{name}: {time.time() - start:.1f} s")
+
+
+main()
