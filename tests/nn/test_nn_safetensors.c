@@ -35,11 +35,11 @@ static void what_is_written_is_read(void **state)
     static const int64_t step[1] = {1234567890123};
     static const double sums[2] = {0.1, 1e300};
     struct og_tensor tensor[] = {
-        {"convs.0.weight", OG_TENSOR_F32, 2, {2, 3}, weight, sizeof(weight), 0, NULL},
-        {"step", OG_TENSOR_I64, 0, {0}, step, sizeof(step), 0, NULL},
-        {"convs.0.bias", OG_TENSOR_F32, 1, {3}, bias, sizeof(bias), 0, NULL},
-        {"sums", OG_TENSOR_F64, 1, {2}, sums, sizeof(sums), 0, NULL},
-        {"empty", OG_TENSOR_F32, 1, {0}, NULL, 0, 0, NULL},
+        {"convs.0.weight", OG_TENSOR_F32, 2, {2, 3}, weight, sizeof(weight), 0, NULL, NULL, NULL},
+        {"step", OG_TENSOR_I64, 0, {0}, step, sizeof(step), 0, NULL, NULL, NULL},
+        {"convs.0.bias", OG_TENSOR_F32, 1, {3}, bias, sizeof(bias), 0, NULL, NULL, NULL},
+        {"sums", OG_TENSOR_F64, 1, {2}, sums, sizeof(sums), 0, NULL, NULL, NULL},
+        {"empty", OG_TENSOR_F32, 1, {0}, NULL, 0, 0, NULL, NULL, NULL},
     };
     struct og_metadata metadata[] = {{(char *)"model", (char *)"{\"a\": \"\xc3\xa9\"}"}};
     struct og_tensors t = {.tensor = tensor, .n = 5, .metadata = metadata, .n_metadata = 1};
@@ -92,7 +92,7 @@ static void any_damage_is_noticed(void **state)
 {
     (void)state;
     static const float values[] = {1, 2, 3};
-    struct og_tensor tensor = {"w", OG_TENSOR_F32, 1, {3}, values, sizeof(values), 0, NULL};
+    struct og_tensor tensor = {"w", OG_TENSOR_F32, 1, {3}, values, sizeof(values), 0, NULL, NULL, NULL};
     struct og_metadata metadata = {(char *)"state", (char *)"17"};
     struct og_tensors t = {.tensor = &tensor, .n = 1, .metadata = &metadata, .n_metadata = 1}, back;
     char path[160];
