@@ -29,9 +29,11 @@ int og__row_writer_open(struct og_row_writer *w, const char *path, uint64_t offs
 
 void og__row_writer_close(struct og_row_writer *w)
 {
-    if (w->buffer && w->fd >= 0)
+    if (!w->buffer)
+        return;
+    if (w->fd >= 0)
         close(w->fd);
-    og__release(w->budget, w->buffer, w->buffer ? MOST : 0, part);
+    og__release(w->budget, w->buffer, MOST, part);
     *w = (struct og_row_writer){.fd = -1};
 }
 

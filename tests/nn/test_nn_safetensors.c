@@ -92,7 +92,8 @@ static void any_damage_is_noticed(void **state)
 {
     (void)state;
     static const float values[] = {1, 2, 3};
-    struct og_tensor tensor = {"w", OG_TENSOR_F32, 1, {3}, values, sizeof(values), 0, NULL, NULL, NULL};
+    struct og_tensor tensor = {"w", OG_TENSOR_F32, 1,    {3}, values, sizeof(values),
+                               0,   NULL,          NULL, NULL};
     struct og_metadata metadata = {(char *)"state", (char *)"17"};
     struct og_tensors t = {.tensor = &tensor, .n = 1, .metadata = &metadata, .n_metadata = 1}, back;
     char path[160];
