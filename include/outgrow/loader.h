@@ -104,7 +104,8 @@ struct og_minibatch {
     struct og_array input_id;   /* i64 [n_seeds] position of each seed in og_loader_options.seeds or
                                    in the split's file. For links [n_positive], of each edge */
     struct og_array x;          /* [n, dim] features with their stored dtype, or that of the option
-                                   pack-dtype; i8 and e4m3 as floats */
+                                   pack-dtype; i8 and e4m3 as floats. Sparse rows are the bytes
+                                   [n, bytes] of the dataset's features.npy */
     struct og_array y;          /* i64 [n_seeds] classes, -1 = none; f32 [n_seeds, C] for several
                                    labels and regression; absent for links */
     struct og_array edge_index; /* i64 [2, E] sources and destinations of all hops, hop 0 first.

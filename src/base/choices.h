@@ -150,8 +150,11 @@ enum og_preset_kind {
 };
 
 /* Element type of stored rows in generate, import and files; the first four match those of
- * enum og_element. I8 and E4M3 have a scale per column (dataset/features.h). */
-enum og_dtype { OG_F32, OG_F16, OG_BF16, OG_U8, OG_I8, OG_E4M3, OG_DTYPES };
+ * enum og_element. I8 and E4M3 have a scale per column (dataset/features.h). ONE is of sparse rows
+ * alone: every entry is 1 (dataset/sparse_rows.h). */
+enum og_dtype { OG_F32, OG_F16, OG_BF16, OG_U8, OG_I8, OG_E4M3, OG_ONE, OG_DTYPES };
+/* How import stores feature rows (dataset/sparse_rows.h). */
+enum og_feature_layout { OG_FEATURES_DENSE, OG_FEATURES_SPARSE };
 enum og_generator { OG_PLANTED, OG_RMAT };
 extern const char *const og__dtype_words[];       /* NULL ends */
 extern const char *const og__plain_dtype_words[]; /* those without scales */

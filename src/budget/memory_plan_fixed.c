@@ -163,7 +163,7 @@ void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_plan_inputs
     *m = (struct og_memory_plan){.limit = og__own_memory(p->config),
                                  .n_local = p->config->n_local,
                                  .trains = p->config->want & OG__WANT_TRAINING,
-                                 .process = OG__PROCESS_BYTES};
+                                 .process = OG__PROCESS_BYTES + og__rest_bytes(p->workload->graph)};
     plan_sampling(m, p);
     if (features)
         plan_reading(m, p);

@@ -333,3 +333,14 @@ void og__widen(float *y, const void *row, enum og_dtype dtype, const float *scal
         break;
     }
 }
+
+void og__widen_row(float *y, const void *row, int dim, enum og_dtype dtype, const float *scale,
+                   const struct og_sparse_rows *form)
+{
+    if (!form) {
+        og__widen(y, row, dtype, scale, 0, (size_t)dim);
+        return;
+    }
+    const struct og_entries e = og__entries_of(row, dim, dtype, form);
+    og__entries_widen(y, &e, 0, (size_t)dim);
+}

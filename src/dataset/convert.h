@@ -58,6 +58,10 @@ int64_t og__store_row(enum og_dtype dtype, void *row, const float *x, const floa
 void og__widen(float *y, const void *row, enum og_dtype dtype, const float *scale, size_t first,
                size_t n);
 
+/* y[0 .. dim) = all of a row, sparse if it has a form (sparse_rows.h). */
+void og__widen_row(float *y, const void *row, int dim, enum og_dtype dtype, const float *scale,
+                   const struct og_sparse_rows *form);
+
 /* ---- types with scales ----
  *
  * The scale of a column is its largest magnitude / 127. It is at least the smallest normal float,

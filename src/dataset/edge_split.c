@@ -259,6 +259,8 @@ static int refer_to_features(struct splitter *w, struct og_err *err)
             a->parts ? refer_to_parts(w, name.text, a->parts, err) : refer_to(w, name.text, a, err);
         if (rc == 0)
             rc = refer_to(w, og__scales_array(w->g, k).text, &w->g->group[k].scales, err);
+        if (rc == 0 && og__npy_there(&w->g->group[k].rest))
+            rc = refer_to(w, og__rest_array(w->g, k).text, &w->g->group[k].rest, err);
     }
     return rc;
 }

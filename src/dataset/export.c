@@ -128,7 +128,7 @@ out:
 /* Must values become float32, because NumPy lacks their type? */
 static bool is_widened(const struct og_group *g)
 {
-    return g && (g->stored == OG_BF16 || og__dtype_scaled(g->stored));
+    return g && (g->sparse.room > 0 || g->stored == OG_BF16 || og__dtype_scaled(g->stored));
 }
 
 static void widen_rows(const struct og_group *g, const char *in, int64_t n, float *out)
@@ -136,7 +136,7 @@ static void widen_rows(const struct og_group *g, const char *in, int64_t n, floa
     const size_t row = og__file_row_bytes(g);
     const size_t dim = (size_t)g->dim;
     for (size_t i = 0; i < (size_t)n; i++)
-        og__widen(out + i * dim, in + i * row, g->stored, g->scale, 0, dim);
+        og__widen_row(out + i * dim, in + i * row, g->dim, g->stored, g->scale, og__row_form(g));
 }
 
 static int copy_rows(const struct exporter *x, const struct og_npy *a, const struct og_group *g,
@@ -145,7 +145,7 @@ static int copy_rows(const struct exporter *x, const struct og_npy *a, const str
     size_t row = (size_t)a->shape[1] * og__npy_size(a->type);
     int64_t rows = OG_MAX((int64_t)(PIECE_BYTES / OG_MAX(row, (size_t)1)), (int64_t)1);
     size_t bytes = og__round_up((size_t)rows * row, sizeof(float));
-    const size_t wide = is_widened(g) ? (size_t)(rows * a->shape[1]) * sizeof(float) : 0;
+    const size_t wide = g && is_widened(g) ? (size_t)rows * (size_t)g->dim * sizeof(float) : 0;
     char *raw = og__alloc(x->budget, bytes + wide, part, err); /* as stored; wider */
     int rc;
     OG_TRY(raw ? 0 : -ENOMEM);
@@ -172,7 +172,7 @@ static int export_values(const struct exporter *x, const struct og_npy *a, const
     if (!og__npy_there(a))
         return 0;
     OG_TRY(og__array_create(&w, x->dir.temporary, name, is_widened(g) ? OG__NPY_F32 : a->type,
-                            a->ndim, a->shape[1], err));
+                            a->ndim, g && is_widened(g) ? g->dim : a->shape[1], err));
     OG_TRY(copy_rows(x, a, g, name, w, err));
     OG_TRY(og__array_finish(&w, NULL, NULL, err));
 out:

@@ -28,6 +28,10 @@ static const struct og_recode recodes[OG_DTYPES] = {
 
 int og__features_keep(struct og_group *g, enum og_dtype kept, struct og_err *err)
 {
+    if (kept != g->stored && g->sparse.room > 0)
+        return og__fail(
+            err, -EINVAL, "leave --pack-dtype out, or import the graph with --feature-dtype f16",
+            "--pack-dtype %s: the rows of %s are sparse", og__dtype_name(kept), g->rows.path);
     if (kept != g->stored && !(g->stored == OG_F32 && recodes[kept].from > 0))
         return og__fail(err, -EINVAL,
                         "leave --pack-dtype out: only f32 is made narrower, to f16, bf16, i8 or "
@@ -77,7 +81,7 @@ static int open_rows(struct og_reader **out, const struct og_group *g,
     const char *paths[OG_MOST_PARTS];
     list_paths(g, paths);
     const uint64_t bytes =
-        (uint64_t)g->rows.shape[0] * (uint64_t)g->rows.shape[1] * og__dtype_size(g->stored);
+        (uint64_t)g->rows.shape[0] * (uint64_t)g->rows.shape[1] * og__npy_size(g->rows.type);
     const size_t row_bytes = og__file_row_bytes(g);
     const struct og_row_files rows = {
         .paths = paths,

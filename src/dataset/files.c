@@ -28,6 +28,7 @@ static const struct {
     {"edge_features.npy", "train, eval and predict of models that use them, loaders"},
     {"edge_ids.npy", "you: the number that each edge had in the source"},
     {"features.npy", "train, eval, predict, pack, sample --with-features, loaders"},
+    {"feature_rest.npy", "what reads sparse features"},
     {"feature_scales.npy", "what reads features of i8 and e4m3; --pack-dtype i8 and e4m3"},
     {"labels.npy", "train and eval of nodes, loaders"},
     {"train.npy", "train, sample, simulate, loaders"},
@@ -77,6 +78,8 @@ const char *og__file_use(const char *file)
 {
     if (is_numbered(file, "features_", ".npy") || strstr(file, "-features-")) /* parts on disks */
         return use_of("features.npy");
+    if (is_numbered(file, "feature_rest_", ".npy"))
+        return use_of("feature_rest.npy");
     if (is_numbered(file, "feature_scales_", ".npy"))
         return use_of("feature_scales.npy");
     if (strncmp(file, "node_names", 10) == 0)

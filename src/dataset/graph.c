@@ -18,12 +18,14 @@
 /* A precision of 0 leaves out the number 0, the only one of a homogeneous graph. */
 const struct og_form og__forms[] = {
     {OG__FORMAT_PLAIN, .group = "features%.0u", .scales = "feature_scales%.0u",
-     .relation = "%.0u%s", .needs_rows = true, .identify = og__identify_arrays,
-     .group_contents = og__contents_of_all, .schema = og__schema_plain_json},
+     .rest = "feature_rest%.0u", .relation = "%.0u%s", .needs_rows = true,
+     .identify = og__identify_arrays, .group_contents = og__contents_of_all,
+     .schema = og__schema_plain_json},
     {OG__FORMAT_TYPED, .group = "features_%u", .scales = "feature_scales_%u",
-     .relation = "rel%u_%s", .list = "node_types", .group_ends = "features_%u_ptr",
-     .lists_relations = true, .by_relation = true, .identify = og__identify_parts,
-     .group_contents = og__contents_of_group, .schema = og__schema_typed_json},
+     .rest = "feature_rest_%u", .relation = "rel%u_%s", .list = "node_types",
+     .group_ends = "features_%u_ptr", .lists_relations = true, .by_relation = true,
+     .identify = og__identify_parts, .group_contents = og__contents_of_group,
+     .schema = og__schema_typed_json},
 };
 
 /* ---- its arrays ---- */
@@ -195,6 +197,13 @@ struct og_array_name og__scales_array(const struct og_graph *g, uint32_t group)
     return n;
 }
 
+struct og_array_name og__rest_array(const struct og_graph *g, uint32_t group)
+{
+    struct og_array_name n;
+    snprintf(n.text, sizeof(n.text), og__form_of(g)->rest, group);
+    return n;
+}
+
 /* Is there the array: a file named in meta.json, or the default one? */
 static bool has_array(const struct og_graph *g, const struct og_meta *m, struct og_array_name name)
 {
@@ -224,6 +233,7 @@ static int check_descriptors(const struct og_graph *g, const struct og_meta *m, 
         const bool in_one = rc < 0 || f.stripes.parts == 0;
         n += in_one ? m->type[k].has_rows : f.stripes.parts;
         n += has_array(g, m, og__scales_array(g, k));
+        n += has_array(g, m, og__rest_array(g, k));
     }
     for (uint32_t r = 0; r < m->n_relations; r++)
         for (enum og__array a = OG__INDPTR; a < OG__RELATION_ARRAYS; a++)
@@ -260,6 +270,7 @@ static int open_groups(struct og_graph *g, const struct og_meta *m, struct og_er
         OG_TRY(f.stripes.parts > 0 ? open_parts(g, rows, &f, nodes_of(g, m, k), err)
                                    : open_array(g, m, name.text, !m->type[k].has_rows, rows, err));
         OG_TRY(open_array(g, m, og__scales_array(g, k).text, true, &g->group[k].scales, err));
+        OG_TRY(open_array(g, m, og__rest_array(g, k).text, true, &g->group[k].rest, err));
     }
 out:
     return rc;
@@ -386,89 +397,6 @@ out:
     return rc;
 }
 
-/* Sets the dtype in meta.json if the file can hold it; else the file's own. */
-static int take_dtype(struct og_group *g, int said, struct og_err *err)
-{
-    enum og__npy_type stored = g->rows.type;
-    for (enum og_dtype d = OG_F32; said < 0 && d <= OG_U8; d++)
-        if (d != OG_BF16 && og__dtype_stored(d) == stored)
-            said = (int)d;
-    if (said < 0)
-        return og__fail(err, -EINVAL, "import it with --feature-dtype f32",
-                        "%s: features of type %s", g->rows.path, og__npy_name(stored));
-    g->stored = g->dtype = (enum og_dtype)said;
-    if (og__dtype_stored(g->stored) != stored)
-        return og__fail(err, -EINVAL, og__graph_again_hint, "%s: %s where meta.json says %s",
-                        g->rows.path, og__npy_name(stored), og__dtype_name(g->stored));
-    return 0;
-}
-
-/* dim, dtype: in meta.json, or -1. */
-static int check_rows(struct og_group *g, int64_t rows, const char *of, int64_t dim, int dtype,
-                      struct og_err *err)
-{
-    const struct og_npy *a = &g->rows;
-    if (!og__npy_there(a))
-        return 0;
-    int rc = take_dtype(g, dtype, err);
-    if (rc < 0)
-        return rc;
-    if (a->shape[0] != rows)
-        return og__graph_disagree(a->path, of, rows, a->shape[0], err);
-    if (dim >= 0 && dim != a->shape[1])
-        return og__graph_disagree(a->path, "columns, feature_dim", dim, a->shape[1], err);
-    if (a->shape[1] < 1 || a->shape[1] > INT32_MAX / 8)
-        return og__fail(err, -EINVAL, NULL, "%s: %lld columns", a->path, (long long)a->shape[1]);
-    g->dim = (int)a->shape[1];
-    return 0;
-}
-
-static int load_scales(struct og_group *g, struct og_err *err)
-{
-    const struct og_npy *a = &g->scales;
-    int rc;
-    if (a->fd < 0)
-        return og__dtype_scaled(g->stored) ? og__fail(err, -EINVAL, og__graph_again_hint,
-                                                      "%s: %s, without feature_scales.npy",
-                                                      g->rows.path, og__dtype_name(g->stored))
-                                           : 0;
-    if (a->type != OG__NPY_F32 || a->shape[0] != g->dim || a->shape[1] != 1)
-        return og__fail(err, -EINVAL, og__graph_again_hint, "%s: must be float32 [%d]", a->path,
-                        g->dim);
-    g->scale = malloc((size_t)g->dim * sizeof(*g->scale));
-    OG_TRY(g->scale ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", a->path));
-    OG_TRY(og__npy_read(a, 0, a->shape[0], g->scale, err));
-    for (int c = 0; c < g->dim; c++)
-        if (!isfinite(g->scale[c]) || g->scale[c] <= 0)
-            OG_TRY(og__fail(err, -EINVAL, og__graph_again_hint,
-                            "%s: row %d: %g, not a number above 0", a->path, c,
-                            (double)g->scale[c]));
-out:
-    return rc;
-}
-
-static int check_group(struct og_group *g, const struct og_type_meta *m, struct og_err *err)
-{
-    const int64_t workers = g->graph->workers;
-    const int64_t rows =
-        workers ? (g->n_nodes + workers - 1 - g->graph->worker) / workers : g->n_nodes;
-    int rc;
-    OG_TRY(check_rows(g, rows, "rows, num_nodes", m->dim, m->dtype, err));
-    OG_TRY(load_scales(g, err));
-out:
-    return rc;
-}
-
-static int check_edge_rows(struct og_relation *r, const struct og_relation_meta *m,
-                           struct og_err *err)
-{
-    if (m->edge_dtype >= 0 && og__dtype_scaled((enum og_dtype)m->edge_dtype))
-        return og__fail(err, -EINVAL, "import it with --edge-feature-dtype f16",
-                        "%s: features of edges of type %s are not supported", r->edges.rows.path,
-                        og__dtype_name((enum og_dtype)m->edge_dtype));
-    return check_rows(&r->edges, r->n_edges, "rows, num_edges", m->edge_dim, m->edge_dtype, err);
-}
-
 static int check_labels(struct og_graph *g, const struct og_meta *m, struct og_err *err)
 {
     const struct og_npy *l = &g->labels;
@@ -538,7 +466,7 @@ static struct og_relation relation_of(const struct og_graph *g, const struct og_
         .weights.fd = -1,
         .edge_ids.fd = -1,
         .edge_times.fd = -1,
-        .edges = {.graph = g, .name = m->name, .rows.fd = -1, .scales.fd = -1}};
+        .edges = {.graph = g, .name = m->name, .rows.fd = -1, .scales.fd = -1, .rest.fd = -1}};
 }
 
 static int take_meta(struct og_graph *g, const struct og_meta *m, struct og_err *err)
@@ -554,8 +482,11 @@ static int take_meta(struct og_graph *g, const struct og_meta *m, struct og_err 
     if (!g->name || !g->group || !g->relation)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", g->path);
     for (; g->n_groups < m->n_types; g->n_groups++)
-        g->group[g->n_groups] = (struct og_group){
-            .graph = g, .name = m->type[g->n_groups].name, .rows.fd = -1, .scales.fd = -1};
+        g->group[g->n_groups] = (struct og_group){.graph = g,
+                                                  .name = m->type[g->n_groups].name,
+                                                  .rows.fd = -1,
+                                                  .scales.fd = -1,
+                                                  .rest.fd = -1};
     for (; g->n_relations < m->n_relations; g->n_relations++)
         g->relation[g->n_relations] = relation_of(g, &m->relation[g->n_relations]);
     return 0;
@@ -571,9 +502,9 @@ static int open_all(struct og_graph *g, const struct og_meta *m, struct og_err *
     OG_TRY(open_lists(g, m, err));
     OG_TRY(check_structure(g, m, err));
     for (uint32_t k = 0; k < g->n_groups; k++)
-        OG_TRY(check_group(&g->group[k], &m->type[k], err));
+        OG_TRY(og__check_group(&g->group[k], &m->type[k], err));
     for (uint32_t r = 0; r < g->n_relations; r++)
-        OG_TRY(check_edge_rows(&g->relation[r], &m->relation[r], err));
+        OG_TRY(og__check_edge_rows(&g->relation[r], &m->relation[r], err));
     OG_TRY(check_lists(g, m, err));
     OG_TRY(og__graph_identify(g, m, err));
     g->lists = g->identity.contents;
@@ -651,6 +582,7 @@ static void each_array(struct og_graph *g, void (*fn)(struct og_npy *a, void *ar
     for (uint32_t k = 0; k < g->n_groups; k++) {
         fn(&g->group[k].rows, arg);
         fn(&g->group[k].scales, arg);
+        fn(&g->group[k].rest, arg);
     }
     for (uint32_t r = 0; r < g->n_relations; r++) {
         fn(&g->relation[r].indptr, arg);
@@ -684,8 +616,10 @@ void og__graph_close(struct og_graph *g)
     if (!g)
         return;
     each_array(g, close_array, NULL);
-    for (uint32_t k = 0; k < g->n_groups; k++)
+    for (uint32_t k = 0; k < g->n_groups; k++) {
         free(g->group[k].scale);
+        free(g->group[k].rest_bytes);
+    }
     free(g->group);
     free(g->relation);
     free(g->path);
@@ -738,26 +672,6 @@ int og__graph_spare(const struct og_graph *g, const char *path, struct og_err *e
     return s.found ? og__fail(err, -EEXIST, "choose another name",
                               "%s: a file of the dataset, which is only read", path)
                    : 0;
-}
-
-size_t og__feature_bytes(const struct og_graph *g)
-{
-    size_t bytes = 0;
-    for (uint32_t k = 0; k < g->n_groups; k++)
-        bytes += (size_t)g->group[k].n_nodes * og__row_bytes(&g->group[k]);
-    return bytes;
-}
-
-size_t og__row_unit(const struct og_graph *g)
-{
-    size_t unit = 0;
-    for (uint32_t k = 0; k < g->n_groups; k++)
-        for (size_t other = og__row_bytes(&g->group[k]); other > 0;) { /* the common divisor */
-            const size_t rest = unit % other;
-            unit = other;
-            other = rest;
-        }
-    return OG_MAX(unit, (size_t)1);
 }
 
 uint32_t og__group_of(const struct og_graph *g, uint32_t node)

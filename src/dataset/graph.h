@@ -10,6 +10,7 @@
  *     edge_times.npy int64 [E]          optional: when each edge came to be
  *     node_times.npy int64 [N]          optional: likewise; INT64_MIN in types without
  *     features.npy   f32|f16|u8|i8 [N,F]  bf16 as uint16 and e4m3 as uint8, named in meta.json
+ *                    . Sparse rows are uint8 [N,bytes] (dataset/sparse_rows.h)
  *     feature_scales.npy  float32 [F]   of i8 and e4m3; optional of f32 (dataset/features.h)
  *     labels.npy     int64 [N], -1 = none | float32 [N,C], multi-label or, if meta.json's task is
  *                    node regression, values; NaN = none
@@ -31,7 +32,7 @@
 #define OG_DATASET_GRAPH_H
 
 #include "base/memory.h"
-#include "dataset/npy.h"
+#include "dataset/sparse_rows.h"
 
 enum og__array {
     OG__INDPTR,
@@ -80,14 +81,17 @@ struct og_group {
     const char *name;             /* of the node type, or the relation; "" if homogeneous */
     uint32_t relation;            /* of edges: theirs */
     int64_t first, n_nodes;
-    int dim;              /* 0: no rows */
-    int state;            /* of these, optimizer state at the end of a learnable row; 0: features */
-    enum og_dtype stored; /* in the file */
-    enum og_dtype dtype;  /* in memory and in packs (dataset/features.h) */
-    struct og_npy rows;   /* [n_nodes, dim]; in a worker's share, the rows of its nodes */
+    int dim;                      /* 0: no rows */
+    int state;                    /* of these, optimizer state at the end of a learnable row */
+    struct og_sparse_rows sparse; /* the form of sparse rows */
+    enum og_dtype stored;         /* in the file */
+    enum og_dtype dtype;          /* in memory and in packs (dataset/features.h) */
+    struct og_npy rows;   /* [n_nodes, dim]; sparse: bytes; a worker's share has its nodes' rows */
     struct og_npy scales; /* [dim] of the columns, or absent; as numbers, the graph's: */
     float *scale;
-    uint64_t contents; /* hash of the rows; packs of them store it */
+    struct og_npy rest; /* of sparse rows: entries that have no room in them, or absent */
+    char *rest_bytes;   /* in memory, the graph's; also in `sparse` */
+    uint64_t contents;  /* hash of the rows; packs of them store it */
 };
 
 /* Edges of one type: CSC lists, one a destination node, of source nodes. Both are counted from 0
@@ -149,6 +153,7 @@ struct og_form {
     int format;           /* of meta.json and pack.json */
     const char *group;    /* name of a group's features, by number */
     const char *scales;   /* and of their scales */
+    const char *rest;     /* and of the rest of sparse ones */
     const char *relation; /* names of a relation's arrays, by number and array */
     const char *list;     /* key of the list of groups in pack.json; NULL: the one is not listed */
     const char *group_ends; /* name of the ends of batches among a group's recorded rows, or NULL */
@@ -191,6 +196,9 @@ struct og_array_name {
 struct og_array_name og__relation_array(const struct og_graph *g, uint32_t r, enum og__array a);
 struct og_array_name og__group_array(const struct og_graph *g, uint32_t group);
 struct og_array_name og__scales_array(const struct og_graph *g, uint32_t group);
+struct og_array_name og__rest_array(const struct og_graph *g, uint32_t group);
+/* Bytes of all groups' rests, which are in memory from opening on. */
+size_t og__rest_bytes(const struct og_graph *g);
 
 /* The relations that batches have by themselves; 0: of one, whose edges are all there are. */
 static inline uint32_t og__related(const struct og_graph *g)
@@ -204,7 +212,7 @@ uint32_t og__group_of(const struct og_graph *g, uint32_t node);
 /* Bytes of a feature row in memory and in packs; and in the feature file. */
 static inline size_t og__row_bytes(const struct og_group *g)
 {
-    return (size_t)g->dim * og__dtype_size(g->dtype);
+    return og__row_size(g->dim, g->dtype, g->sparse.room);
 }
 /* What a model sees of a row. */
 static inline int og__row_dim(const struct og_group *g)
@@ -213,7 +221,12 @@ static inline int og__row_dim(const struct og_group *g)
 }
 static inline size_t og__file_row_bytes(const struct og_group *g)
 {
-    return (size_t)g->dim * og__dtype_size(g->stored);
+    return og__row_size(g->dim, g->stored, g->sparse.room);
+}
+/* The form of a group's sparse rows; NULL: they are dense. */
+static inline const struct og_sparse_rows *og__row_form(const struct og_group *g)
+{
+    return g->sparse.room > 0 ? &g->sparse : NULL;
 }
 /* The scales by which rows in memory are multiplied, or NULL. */
 static inline const float *og__row_scale(const struct og_group *g)

@@ -125,6 +125,7 @@ static int open_hop(const struct og_graph *g, const json_t *made, int k, struct 
     *out = *g->group;
     *a = (struct og_npy){.fd = -1};
     out->stored = out->dtype = OG_F32;
+    out->sparse = (struct og_sparse_rows){0};
     if (asprintf(&path, "%s/hop%d.npy", g->path, k) < 0)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", g->path);
     OG_TRY(og__npy_open(a, path, err));

@@ -180,8 +180,14 @@ static uint64_t meaning(const struct og_graph *g)
     return mix(0, workload, sizeof(workload));
 }
 
+/* What rows mean beyond their bytes. */
 static uint64_t mix_scales(uint64_t sum, const struct og_group *g)
 {
+    const int64_t sparse[] = {g->dim, g->sparse.room, g->sparse.longest};
+    if (g->sparse.room > 0)
+        sum = mix(sum, sparse, sizeof(sparse));
+    if (g->rest_bytes)
+        sum = mix(sum, g->rest_bytes, (size_t)g->rest.shape[0]);
     return g->scale ? mix(sum, g->scale, (size_t)g->dim * sizeof(*g->scale)) : sum;
 }
 

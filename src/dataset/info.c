@@ -148,6 +148,7 @@ static int plain_json(struct og_graph *g, struct degrees *d, json_t **out, struc
     json_t *root = json_pack("{s:i s:s s:i s:b s:b}", "feature_dim", rows->dim, "feature_dtype",
                              og__dtype_name(rows->stored), "num_classes", g->n_classes,
                              "multi_label", g->multi_label, "regression", g->regression);
+    root = og__schema_with_form(root, &rows->sparse);
     root = og__schema_with_edges(root, g->relation);
     root =
         og__json_joined(root, sizes_json(g, json_pack("{s:o}", "in_degree", degrees_json(g, d))));
@@ -167,6 +168,7 @@ static json_t *types_json(const struct og_graph *g)
                       "first_id", (json_int_t)type->first, "feature_dim", type->dim);
         one = og__json_with(one, "feature_dtype",
                             type->dim ? json_string(og__dtype_name(type->stored)) : json_null());
+        one = og__schema_with_form(one, &type->sparse);
         one = og__json_with(one, "feature_bytes", json_integer((json_int_t)feature_bytes(type)));
         if (type->rows.parts)
             one = og__json_with(one, "feature_parts", parts_json(&type->rows));

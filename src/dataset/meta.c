@@ -203,7 +203,26 @@ static int get_dtype(json_t *object, const char *key, int *out, const char *name
     if (rc < 0 || !dtype)
         return rc;
     *out = og__dtype_find(dtype);
-    return *out < 0 ? wrong(name, key, "f32, f16, bf16, u8, i8 or e4m3", err) : 0;
+    return *out < 0 ? wrong(name, key, "f32, f16, bf16, u8, i8, e4m3 or one", err) : 0;
+}
+
+/* The form of sparse rows. */
+static int get_form(json_t *object, struct og_type_meta *t, const char *name, struct og_err *err)
+{
+    int rc;
+    OG_TRY(get_count(object, "feature_entries", INT32_MAX / 16, &t->room, name, err));
+    OG_TRY(get_count(object, "feature_entries_most", INT32_MAX / 16, &t->longest, name, err));
+    if (t->room < 0)
+        return t->dtype == OG_ONE ? wrong(name, "feature_dtype", "one of sparse rows", err) : 0;
+    if (t->dim < 1 || t->dtype < 0 || og__dtype_scaled((enum og_dtype)t->dtype))
+        return wrong(name, "feature_entries", "of rows with feature_dim and a dtype without scales",
+                     err);
+    if (t->room < 1 || t->room % OG__ENTRIES_STEP != 0)
+        return wrong(name, "feature_entries", "a multiple of 4", err);
+    if (t->longest < 0 || t->longest > t->dim)
+        return wrong(name, "feature_entries_most", "there, and feature_dim at most", err);
+out:
+    return rc;
 }
 
 /* What the features of nodes are, or of edges. */
@@ -268,10 +287,11 @@ static int get_name(const json_t *object, const char *key, const char **out, con
 static int get_type(json_t *object, struct og_type_meta *t, const char *name, struct og_err *err)
 {
     int rc;
-    *t = (struct og_type_meta){.count = -1, .dim = -1, .dtype = -1};
+    *t = (struct og_type_meta){.count = -1, .dim = -1, .dtype = -1, .room = -1, .longest = -1};
     OG_TRY(get_name(object, "name", &t->name, name, err));
     OG_TRY(get_count(object, "count", UINT32_MAX - 1, &t->count, name, err));
     OG_TRY(get_rows(object, false, &t->dim, &t->dtype, name, err));
+    OG_TRY(get_form(object, t, name, err));
     t->has_rows = t->dim > 0;
     if (t->count < 1)
         OG_TRY(wrong(name, "count", "there, and 1 at least", err));
@@ -322,11 +342,17 @@ static int get_all(struct og_meta *m, const char *name, struct og_err *err)
         !(m->relation = calloc(1, sizeof(*m->relation))))
         return og__fail_errno(err, -ENOMEM, NULL, "%s", name);
     m->n_types = m->n_relations = 1;
-    *m->type = (struct og_type_meta){
-        .name = "", .count = m->n_nodes, .dim = -1, .dtype = -1, .has_rows = true};
+    *m->type = (struct og_type_meta){.name = "",
+                                     .count = m->n_nodes,
+                                     .dim = -1,
+                                     .dtype = -1,
+                                     .room = -1,
+                                     .longest = -1,
+                                     .has_rows = true};
     *m->relation = (struct og_relation_meta){
         .name = "", .n_edges = m->n_edges, .edge_dim = -1, .edge_dtype = -1};
     OG_TRY(get_rows(m->root, false, &m->type->dim, &m->type->dtype, name, err));
+    OG_TRY(get_form(m->root, m->type, name, err));
     OG_TRY(get_rows(m->root, true, &m->relation->edge_dim, &m->relation->edge_dtype, name, err));
 out:
     return rc;

@@ -57,9 +57,10 @@ enum {
 /* A homogeneous graph has one of each, called "". */
 struct og_type_meta {
     const char *name;
-    int64_t count, dim; /* -1 = absent */
-    int dtype;          /* enum og_dtype, or -1 */
-    bool has_rows;      /* else they may be absent */
+    int64_t count, dim;    /* -1 = absent */
+    int dtype;             /* enum og_dtype, or -1 */
+    int64_t room, longest; /* of sparse rows; -1 = absent */
+    bool has_rows;         /* else they may be absent */
 };
 struct og_relation_meta {
     const char *name;

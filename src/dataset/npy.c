@@ -576,6 +576,7 @@ static const struct {
     [OG_F32] = {"f32", 4, OG__NPY_F32},   [OG_F16] = {"f16", 2, OG__NPY_F16},
     [OG_BF16] = {"bf16", 2, OG__NPY_U16}, [OG_U8] = {"u8", 1, OG__NPY_U8},
     [OG_I8] = {"i8", 1, OG__NPY_I8},      [OG_E4M3] = {"e4m3", 1, OG__NPY_U8},
+    [OG_ONE] = {"one", 0, OG__NPY_U8},
 };
 
 size_t og__dtype_size(enum og_dtype dtype)

@@ -102,6 +102,7 @@ static int copy_arrays(struct parter *p, struct og_err *err)
     for (int i = 0; i < OG__LISTED * OG__SPLITS; i++)
         look_at(p, &p->ds->listed[i / OG__SPLITS][i % OG__SPLITS], &row);
     look_at(p, &p->ds->group->scales, &row);
+    look_at(p, &p->ds->group->rest, &row);
     p->bytes = OG_MAX(row, (size_t)PIECE);
     p->buffer = malloc(p->bytes);
     OG_TRY(p->buffer ? 0 : no_memory(p, err));
@@ -119,6 +120,8 @@ static int copy_arrays(struct parter *p, struct og_err *err)
                 OG_TRY(copy_array(p, &p->ds->listed[i][s], og__listed_name(i, s), false, err));
     if (og__npy_there(&p->ds->group->scales))
         OG_TRY(copy_array(p, &p->ds->group->scales, og__scales_array(p->ds, 0).text, false, err));
+    if (og__npy_there(&p->ds->group->rest))
+        OG_TRY(copy_array(p, &p->ds->group->rest, og__rest_array(p->ds, 0).text, false, err));
 out:
     return rc;
 }

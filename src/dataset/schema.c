@@ -146,6 +146,14 @@ int og__schema_resolve(struct og_graph *g, bool reverses, const char *said_by, s
 
 /* ---- meta.json ---- */
 
+json_t *og__schema_with_form(json_t *root, const struct og_sparse_rows *form)
+{
+    if (form->room == 0)
+        return root;
+    root = og__json_with(root, "feature_entries", json_integer(form->room));
+    return og__json_with(root, "feature_entries_most", json_integer(form->longest));
+}
+
 static json_t *groups_json(const struct og_graph *g)
 {
     json_t *list = json_array();
@@ -155,6 +163,7 @@ static json_t *groups_json(const struct og_graph *g)
         if (of->dim > 0) {
             one = og__json_with(one, "feature_dim", json_integer(of->dim));
             one = og__json_with(one, "feature_dtype", json_string(og__dtype_name(of->stored)));
+            one = og__schema_with_form(one, &of->sparse);
         }
         list = og__json_append(list, one);
     }
@@ -186,6 +195,7 @@ json_t *og__schema_plain_json(const struct og_graph *g)
 {
     json_t *root = json_pack("{s:i s:s}", "feature_dim", g->group->dim, "feature_dtype",
                              og__dtype_name(g->group->stored));
+    root = og__schema_with_form(root, &g->group->sparse);
     root = og__schema_with_edges(root, g->relation);
     return g->symmetric ? og__json_with(root, "symmetric", json_true()) : root;
 }

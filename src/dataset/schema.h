@@ -41,5 +41,7 @@ json_t *og__schema_plain_json(const struct og_graph *g);
 json_t *og__schema_typed_json(const struct og_graph *g);
 /* Adds width and dtype of the edges' features, if there are any. */
 json_t *og__schema_with_edges(json_t *root, const struct og_relation *r);
+/* Adds the form of sparse rows, if they are. */
+json_t *og__schema_with_form(json_t *root, const struct og_sparse_rows *form);
 
 #endif

@@ -189,6 +189,32 @@ static bool is_value(const struct og_npy *a, const void *data, size_t i)
     return !isinf(og__number_at(a->type, data, i));
 }
 
+static int verify_sparse(struct verifier *v, const char *file, const struct og_group *g,
+                         struct og_err *err)
+{
+    const int64_t rows = piece_rows(&g->rows);
+    const size_t row_bytes = og__file_row_bytes(g);
+    const size_t bytes = (size_t)rows * row_bytes;
+    char *piece = og__alloc(v->budget, bytes, part, err);
+    int rc;
+    begin(v, file);
+    OG_TRY(piece ? 0 : -ENOMEM);
+    for (int64_t first = 0, n; first < g->rows.shape[0]; first += n) {
+        n = OG_MIN(g->rows.shape[0] - first, rows);
+        OG_TRY(og__npy_read(&g->rows, first, n, piece, err));
+        for (int64_t i = 0; i < n; i++) {
+            const char *wrong =
+                og__entries_wrong(piece + (size_t)i * row_bytes, g->dim, g->stored, &g->sparse);
+            if (wrong)
+                tell(v, mend_numbers, "row %lld: %s", (long long)(first + i), wrong);
+        }
+    }
+out:
+    end(v);
+    og__release(v->budget, piece, bytes, part);
+    return rc;
+}
+
 enum numbers { FEATURES, LABELS, WEIGHTS };
 
 /* Features in bf16 are stored as uint16, in e4m3 as uint8; weights must not be negative. */
@@ -585,8 +611,10 @@ static int verify_all(struct verifier *v, struct og_err *err)
         OG_TRY(verify_relation(v, r, err));
     for (uint32_t k = 0; k < g->n_groups; k++) {
         v->of_type = g->group[k].stored;
-        OG_TRY(
-            verify_numbers(v, file_of(v, og__group_array(g, k)), &g->group[k].rows, FEATURES, err));
+        const char *file = file_of(v, og__group_array(g, k));
+        OG_TRY(og__row_form(&g->group[k])
+                   ? verify_sparse(v, file, &g->group[k], err)
+                   : verify_numbers(v, file, &g->group[k].rows, FEATURES, err));
     }
     OG_TRY(verify_nodes(v, err));
     for (int s = 0; s < OG__SPLITS; s++)

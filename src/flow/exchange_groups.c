@@ -51,6 +51,7 @@ static void add_group(struct og_exchange *x, const struct og_group *g)
         .row_bytes = og__row_bytes(g),
         .dim = g->dim,
         .dtype = g->dtype,
+        .sparse = og__row_form(g),
         .scale = og__row_scale(g)};
 }
 
@@ -222,6 +223,7 @@ const struct og_rows *og__exchange_groups_show(struct og_exchange *x, uint64_t r
                                     .n = end - from,
                                     .dim = group->dim,
                                     .dtype = group->dtype,
+                                    .sparse = group->sparse,
                                     .scale = group->scale,
                                     .n_more = in_place ? 1 : 0,
                                     .more = {{.base = in_place, .where = received}}};

@@ -31,6 +31,7 @@ struct og_exchange_group {
     size_t row_bytes;
     int dim;
     enum og_dtype dtype;
+    const struct og_sparse_rows *sparse;
     const float *scale;
     /* where ranks read rows in place */
     uint32_t takes;           /* units of places that a row takes */

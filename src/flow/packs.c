@@ -126,7 +126,7 @@ static bool fits_rows(const json_t *object, const struct og_group *g, uint32_t *
     if (g->dim == 0)
         return dtype < 0;
     return dtype >= 0 && get_count(object, "row_bytes", &row_bytes) &&
-           row_bytes == (size_t)g->dim * og__dtype_size((enum og_dtype)dtype) &&
+           row_bytes == og__row_size(g->dim, (enum og_dtype)dtype, g->sparse.room) &&
            get_count(object, "cache_rows", cache_rows);
 }
 

@@ -68,6 +68,10 @@ static int find_rows(struct og_row_reader *r, const char *dataset, enum og_rows_
         return og__fail(err, -EINVAL, "`outgrow info` lists what a dataset has", "%s: no %s %u",
                         dataset, what, number);
     r->group = nodes ? r->graph->group[number] : r->graph->relation[number].edges;
+    if (og__row_form(&r->group))
+        return og__fail(err, -ENOTSUP,
+                        "use outgrow's own loader, or import the graph with --feature-layout dense",
+                        "%s: sparse rows of %s %u", dataset, what, number);
     r->n_rows = nodes ? r->group.n_nodes : r->graph->relation[number].n_edges;
     r->dim = r->group.dim;
     r->row_bytes = og__file_row_bytes(&r->group);

@@ -490,13 +490,10 @@ static void show_all(const struct og_gather *g, struct og_staging *s)
     const struct og_plan *plan = s->plan;
     const struct og_gather_group *w = g->group;
     s->part->job = (struct og_read_job){.rows = plan->misses, .n = plan->n_misses};
-    *s->rows = (struct og_rows){.base = g->base + w->at,
-                                .index = plan->place,
-                                .stride = w->row_bytes,
-                                .n = plan->n,
-                                .dim = og__row_dim(w->of),
-                                .dtype = w->of->dtype,
-                                .scale = og__row_scale(w->of)};
+    *s->rows = og__rows_of_group(w->of);
+    s->rows->base = g->base + w->at;
+    s->rows->index = plan->place;
+    s->rows->n = plan->n;
 }
 
 /* Number of values from `at` on that are below `end`; they are ordered by group. */
@@ -524,13 +521,10 @@ static void show_groups(const struct og_gather *g, struct og_staging *s, const u
                               ? plan->place[i] - w->slot
                               : plan->place[i] - g->n_slots - miss + w->n_slots;
         s->part[k].job = (struct og_read_job){.rows = s->miss + miss, .n = n_misses};
-        s->rows[k] = (struct og_rows){.base = g->base + w->at,
-                                      .index = s->index + row,
-                                      .stride = w->row_bytes,
-                                      .n = n,
-                                      .dim = og__row_dim(w->of),
-                                      .dtype = w->of->dtype,
-                                      .scale = og__row_scale(w->of)};
+        s->rows[k] = og__rows_of_group(w->of);
+        s->rows[k].base = g->base + w->at;
+        s->rows[k].index = s->index + row;
+        s->rows[k].n = n;
         row += n;
         miss += n_misses;
     }

@@ -31,6 +31,7 @@ struct og_rows {
     uint32_t n;
     int dim; /* elements per row */
     enum og_dtype dtype;
+    const struct og_sparse_rows *sparse; /* their form; NULL: dense */
     const float *scale; /* [dim] of types with scales, where the rows are read; else NULL */
     int n_more;         /* tiers after the first */
     struct og_tier more[OG_MAX_TIERS - 1];
@@ -55,13 +56,34 @@ static inline const void *og__row(const struct og_rows *r, uint32_t i)
 
 static inline size_t og__row_length(const struct og_rows *r)
 {
-    return (size_t)r->dim * og__dtype_size(r->dtype);
+    return og__row_size(r->dim, r->dtype, r->sparse ? r->sparse->room : 0);
+}
+
+/* Rows of a group, none yet. */
+static inline struct og_rows og__rows_of_group(const struct og_group *g)
+{
+    return (struct og_rows){.stride = og__row_bytes(g),
+                            .dim = og__row_dim(g),
+                            .dtype = g->dtype,
+                            .sparse = og__row_form(g),
+                            .scale = og__row_scale(g)};
+}
+
+/* A sparse row of r's. */
+static inline struct og_entries og__row_entries(const struct og_rows *r, const void *row)
+{
+    return og__entries_of(row, r->dim, r->dtype, r->sparse);
 }
 
 /* y[0 .. n) = elements [first, first + n) of `row`, which is one of r's. */
 static inline void og__row_widen(float *y, const struct og_rows *r, const void *row, size_t first,
                                  size_t n)
 {
+    if (r->sparse) {
+        const struct og_entries sparse = og__row_entries(r, row);
+        og__entries_widen(y, &sparse, first, n);
+        return;
+    }
     og__widen(y, row, r->dtype, r->scale, first, n);
 }
 

@@ -101,8 +101,8 @@ static int read_hop(struct writing *w, int k, const uint32_t *ids, uint32_t n, s
     const int waited = og__infer_wait(f, &read, err);
     OG_TRY(rc < 0 ? rc : waited);
     for (uint32_t i = 0; i < n; i++)
-        og__widen(w->rows + i * (size_t)width(f) + (size_t)(k - first_hop(f)) * dim,
-                  w->hop + i * og__matrix_row(&x), x.dtype, x.scale, 0, dim);
+        og__widen_row(w->rows + i * (size_t)width(f) + (size_t)(k - first_hop(f)) * dim,
+                      w->hop + i * og__matrix_row(&x), x.dim, x.dtype, x.scale, x.sparse);
 out:
     og__infer_read_close(f, &read);
     og__step_files_free(&x.files);

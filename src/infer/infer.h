@@ -32,7 +32,8 @@ struct og_matrix {
     uint64_t n; /* rows: of the first nodes */
     int dim;
     enum og_dtype dtype;
-    const float *scale; /* og_rows.scale */
+    const struct og_sparse_rows *sparse; /* og_rows.sparse */
+    const float *scale;                  /* og_rows.scale */
 };
 
 /* Nodes whose logits are compared with their labels. */

@@ -507,12 +507,14 @@ static int combine_block(struct combine *c, struct og_err *err)
                                     .n = b->n_src,
                                     .dim = c->sources->dim,
                                     .dtype = c->sources->dtype,
+                                    .sparse = c->sources->sparse,
                                     .scale = c->sources->scale};
     made.own = (struct og_rows){.base = c->own_rows,
                                 .stride = og__matrix_row(c->own),
                                 .n = b->n_dst,
                                 .dim = c->own->dim,
                                 .dtype = c->own->dtype,
+                                .sparse = c->own->sparse,
                                 .scale = c->own->scale};
     const struct og_group *of = &f->lists->edges;
     const struct og_edge_rows edges = {

@@ -43,6 +43,8 @@ static int open_inputs(struct og_inference *f, struct og_err *err)
     int rc;
     OG_TRY(og__inputs(&f->opt, &inputs, err));
     f->alone = og__model_is_alone(f->config.kind);
+    if (inputs.last == 0)
+        f->config.entries = f->config.own_entries = f->ds->group->sparse.longest;
     if (inputs.last > 0)
         OG_TRY(
             og__hop_files_open(f->ds, inputs.first, inputs.last, inputs.how, &f->hop_files, err));

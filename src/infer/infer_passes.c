@@ -157,8 +157,9 @@ static int join_piece(struct og_inference *f, struct og_infer_read *read, int k,
         return rc < 0 ? rc : waited;
     float *out = (float *)(void *)read->out + (size_t)first * dim * (size_t)f->n_inputs;
     for (uint32_t i = 0; i < n; i++)
-        og__widen(out + (i * (size_t)f->n_inputs + (size_t)k) * dim,
-                  read->piece + i * og__row_bytes(of), of->dtype, og__row_scale(of), 0, dim);
+        og__widen_row(out + (i * (size_t)f->n_inputs + (size_t)k) * dim,
+                      read->piece + i * og__row_bytes(of), of->dim, of->dtype, og__row_scale(of),
+                      og__row_form(of));
     return 0;
 }
 

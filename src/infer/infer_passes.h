@@ -27,7 +27,7 @@
 
 static inline size_t og__matrix_row(const struct og_matrix *x)
 {
-    return (size_t)x->dim * og__dtype_size(x->dtype);
+    return og__row_size(x->dim, x->dtype, x->sparse ? x->sparse->room : 0);
 }
 
 /* Whether lists have weights: those of walks, or the graph's with --edge-weights. */

@@ -69,10 +69,11 @@ int og__infer_take(struct og_inference *f, struct og_err *err)
     OG_TRY(og__pool_open(&f->pool, f->opt.threads, err));
     if (f->ops)
         OG_TRY(og__nn_warm_up(f->ops, og__devices_requested(&f->opt).number[0], f->pool, err));
-    f->baseline_rss = og__rss_now();
+    const size_t rest = og__rest_bytes(f->ds);
+    f->baseline_rss = og__rss_now() - rest;
     f->budget = og__budget_new((size_t)f->opt.memory.value);
     OG_TRY(f->budget ? 0 : og__fail_errno(err, -ENOMEM, NULL, "budget"));
-    OG_TRY(og__budget_charge(f->budget, OG__PROCESS_BYTES, "process", err));
+    OG_TRY(og__budget_charge(f->budget, OG__PROCESS_BYTES + rest, "process", err));
     og__features_profile(f->input[0], &f->profile);
     f->layers = json_array();
 out:
@@ -137,11 +138,13 @@ struct og_matrix og__infer_features(const struct og_inference *f)
                           .n = og__infer_nodes(f, 0),
                           .dim = f->ds->group->dim,
                           .dtype = f->ds->group->dtype,
+                          .sparse = og__row_form(f->ds->group),
                           .scale = og__row_scale(f->ds->group)};
     if (f->n_inputs > 1 || f->input[0] != f->ds->group) {
         x.dim = f->n_inputs * f->input[0]->dim;
         x.dtype = OG_F32;
         x.scale = NULL;
+        x.sparse = NULL;
     }
     return x;
 }

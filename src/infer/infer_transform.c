@@ -105,6 +105,7 @@ static int transform_rows(struct transform *t, struct og_err *err)
                             .n = c->n,
                             .dim = t->in->dim,
                             .dtype = t->in->dtype,
+                            .sparse = t->in->sparse,
                             .scale = t->in->scale};
         OG_TRY(f->kind->transform(f, t->l, first, x, t->out, err));
         OG_TRY(og__infer_append(f, t->writer, t->out, x.n, t->shape.n_source, err));

@@ -117,6 +117,8 @@ int og__learner_shape(struct og_workload *f, const struct og_config *config,
     f->shape.types = f->types;
     if (!given || !og__model_joins(given->kind)) /* files say it of the first relation alone */
         f->shape.in_dim = width_of_input(opt, f);
+    f->shape.entries = f->shape.own_entries =
+        og__types_of(&f->shape) > 0 ? 0 : ds->group->sparse.longest;
     f->shape.multi_label = ds->multi_label;
     f->shape.task = opt->task;
     f->shape.loss = opt->loss;
@@ -356,13 +358,11 @@ static void name_rows(const struct timed *t)
 {
     const struct og_workload *f = t->given->workload;
     const struct og_graph *g = f->graph;
-    for (uint32_t k = 0; k < g->n_groups; k++)
-        t->rows[k] = (struct og_rows){.base = t->row,
-                                      .index = t->index,
-                                      .stride = og__row_bytes(&g->group[k]),
-                                      .dim = og__row_dim(&g->group[k]),
-                                      .dtype = g->group[k].dtype,
-                                      .scale = og__row_scale(&g->group[k])};
+    for (uint32_t k = 0; k < g->n_groups; k++) {
+        t->rows[k] = og__rows_of_group(&g->group[k]);
+        t->rows[k].base = t->row;
+        t->rows[k].index = t->index;
+    }
     for (uint32_t i = 0; i < t->batch->n_ids; i++)
         t->rows[og__group_of(g, t->batch->ids[i])].n++;
     for (uint32_t r = 0; t->edges && r < g->n_relations; r++) /* all edges have one row */

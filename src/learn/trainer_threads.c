@@ -151,6 +151,7 @@ static void gather_rows(struct og_arena *arena, const struct og_rows *from, stru
                            .n = from->n,
                            .dim = from->dim,
                            .dtype = from->dtype,
+                           .sparse = from->sparse,
                            .scale = from->scale};
     struct copying c = {from, og__arena_take(arena, from->n * to->stride)};
     to->base = c.to;

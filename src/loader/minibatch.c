@@ -7,9 +7,12 @@
 
 /* ---- blocks and rows ---- */
 
-/* Types with scales arrive as floats. */
+/* Types with scales arrive as floats, sparse rows as their bytes. */
 struct og_array og__lay_rows(struct og_layout *l, const struct og_group *g, int64_t n)
 {
+    const size_t sparse = og__row_form(g) ? og__row_bytes(g) : 0;
+    if (sparse > 0)
+        return og__array(og__lay(l, n, sparse), OG_ELEMENT_U8, 2, n, (int64_t)sparse);
     const enum og_dtype dtype = og__dtype_scaled(g->dtype) ? OG_F32 : g->dtype;
     void *rows = og__lay(l, n, (size_t)g->dim * og__dtype_size(dtype));
     return og__array(rows, (int)dtype, 2, n, g->dim);

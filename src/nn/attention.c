@@ -32,7 +32,7 @@ static size_t head_step(const struct og_attend *op)
 OG_INLINE const float *row_of(const struct og_rows *z, uint32_t u, float *room)
 {
     const void *row = og__row(z, u);
-    if (z->dtype == OG_F32 && (uintptr_t)row % sizeof(float) == 0)
+    if (z->dtype == OG_F32 && !z->sparse && (uintptr_t)row % sizeof(float) == 0)
         return row;
     og__row_widen(room, z, row, 0, (size_t)z->dim);
     return room;

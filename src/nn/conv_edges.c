@@ -45,6 +45,13 @@ int og__model_check_backend(const struct og_model_config *c, const struct og_nn_
 {
     const bool dots = og__conv_of(c)->needs_dots;
     const bool reads = og__sees_edges(c) || c->pair_dim > 0;
+    bool sparse = c->entries > 0;
+    for (uint32_t t = 0; t < og__types_of(c); t++)
+        sparse |= c->types->type[t].entries > 0;
+    if (sparse && !ops->drop_entries)
+        return og__fail(err, -ENOTSUP,
+                        "use --device cpu, or import the graph with --feature-layout dense",
+                        "--device: the backend %s does not read sparse rows yet", ops->name);
     if ((!reads || ops->edge_fill) && (!dots || ops->dots))
         return ops->check_compute(c->compute, err);
     return og__fail(err, -ENOTSUP, "use --device cpu",

@@ -132,9 +132,31 @@ void og__add_bunch(float *y, const float *const *row, const float *by, int n, si
     add_rows_f32(y, &b, dim);
 }
 
+/* Adds the entries of sparse rows, one row after another as add_rows does for each element. */
+static void add_entries(float *y, const struct bunch *b, const struct og_rows *x)
+{
+    enum { PIECE = 64 };
+    uint32_t column[PIECE];
+    float value[PIECE];
+    for (int r = 0; r < b->n; r++) {
+        const struct og_entries e = og__row_entries(x, b->row[r]);
+        for (uint32_t i = 0, some; i < e.n; i += some) {
+            some = OG_MIN(e.n - i, (uint32_t)PIECE);
+            og__entries_read(&e, i, i + some, column, value);
+            for (uint32_t k = 0; k < some; k++)
+                y[column[k]] += b->weight[r] * value[k];
+        }
+    }
+}
+
 static void flush(float *y, struct bunch *b, const struct og_rows *x)
 {
     size_t n = (size_t)x->dim;
+    if (x->sparse) {
+        add_entries(y, b, x);
+        b->n = 0;
+        return;
+    }
     switch (x->dtype) {
     case OG_F32:
         add_rows_f32(y, b, n);
@@ -236,11 +258,11 @@ static void round_row(uint16_t *y, const struct og_rows *x, const void *row, siz
                       float *wide)
 {
     const char *from = (const char *)row + first * og__dtype_size(x->dtype);
-    if (x->dtype == OG_BF16) {
+    if (x->dtype == OG_BF16 && !x->sparse) {
         memcpy(y, from, n * sizeof(*y));
         return;
     }
-    if (x->dtype != OG_F32) {
+    if (x->dtype != OG_F32 || x->sparse) {
         og__row_widen(wide, x, row, first, n);
         from = (const char *)wide;
     }
@@ -362,6 +384,27 @@ void og__dropout_row(const struct og_dropout *d, uint32_t row, float *y, size_t 
             keep_by_bit(y + j, w.word, part);
         else
             keep_by_half(y + j, w.word, threshold, scale, part);
+    }
+}
+
+void og__dropout_entries(const struct og_dropout *d, uint32_t row, const uint32_t *column,
+                         float *value, uint32_t n)
+{
+    const bool by_bit = d->p == 0.5;
+    const uint32_t per_call = by_bit ? 128 : 8;
+    const uint32_t threshold = (uint32_t)lrint(d->p * 65536);
+    const float scale = (float)(1 / (1 - d->p));
+    struct words w;
+    uint32_t drawn = UINT32_MAX;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t j = column[i] % per_call;
+        if (column[i] / per_call != drawn) {
+            drawn = column[i] / per_call;
+            draw(d, row, drawn, 1, &w);
+        }
+        const uint32_t half = w.word[j / 2 % 4] >> 16 * (j % 2) & 0xffff;
+        const bool kept = by_bit ? w.word[j / 32] >> j % 32 & 1 : half >= threshold;
+        value[i] = kept ? scale * value[i] : 0.0f;
     }
 }
 

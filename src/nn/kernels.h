@@ -37,6 +37,9 @@ void og__gate(float *restrict y, const float *restrict g, float scale, size_t n)
 /* Dropout of one row in place. The mask is a pure function of (step, layer, row). An element is
  * decided by one bit for p = 1/2, else by 16 bits, in order from the row's Philox words. */
 void og__dropout_row(const struct og_dropout *d, uint32_t row, float *y, size_t n);
+/* The same of n entries of a row, whose columns ascend. */
+void og__dropout_entries(const struct og_dropout *d, uint32_t row, const uint32_t *column,
+                         float *value, uint32_t n);
 /* Dropout of attention coefficients of destination v; p: [its edges and loop, heads]. The second:
  * of n coefficients of each head, of which `first` is the number of the first. */
 void og__dropout_attention(const struct og_attend *op, uint32_t v, float *p);

@@ -404,9 +404,10 @@ static struct og_param *add_param(struct og_model *m, const struct og_spec *s)
 }
 
 static void bind_weight(struct og_model *m, struct og_weight *w, const float *value, int n_out,
-                        int n_in, bool backward)
+                        int n_in, bool backward, bool by_column)
 {
     w->value = value;
+    w->by_column = by_column;
     w->n_out = n_out;
     w->n_in = n_in;
     size_t bytes = m->ops->packed_bytes(w->n_out, w->n_in);
@@ -438,11 +439,12 @@ static void bind_heads(struct og_model *m, struct og_model *of, int l)
         bind_weight(m, &layer->head[h],
                     layer->param[OG__NEIGHBOUR]->value +
                         (size_t)h * (size_t)width * (size_t)layer->n_in,
-                    width, layer->n_in, true);
+                    width, layer->n_in, true, false);
     if (og__folds_own(c))
-        bind_weight(m, &layer->folded, NULL, c->heads, og__layer_own(c, l), true);
+        bind_weight(m, &layer->folded, NULL, c->heads, og__layer_own(c, l), true,
+                    og__multiplies_sparse(c, l, OG__SELF, og__layer_own(c, l)));
     if (og__folds_edges(c))
-        bind_weight(m, &layer->folded_edge, NULL, c->heads, c->edge_dim, false);
+        bind_weight(m, &layer->folded_edge, NULL, c->heads, c->edge_dim, false, false);
 }
 
 /* Adds layer l of `of`, which is the model or a part of a relation or a type. */
@@ -463,7 +465,8 @@ static int add_layer(struct og_model *m, struct og_model *of, int l, bool end, u
         OG_TRY(draw(m, p, s, l, seed, err));
         if (s->weight)
             bind_weight(m, &layer->weight[s->role], p->value, (int)p->shape[0], (int)p->shape[1],
-                        s->multiplies_back);
+                        s->multiplies_back,
+                        og__multiplies_sparse(&of->config, l, s->role, (int)p->shape[1]));
     }
     if (!end)
         bind_heads(m, of, l);
@@ -482,7 +485,8 @@ out:
 
 /* Adds "<module>.weight" and "<module>.bias". */
 static int add_linear(struct og_model *m, const struct og_specs *specs, const char *module,
-                      int layer, uint64_t seed, struct og_linear *to, struct og_err *err)
+                      int layer, uint64_t seed, bool by_column, struct og_linear *to,
+                      struct og_err *err)
 {
     int rc = 0;
     for (size_t i = 0; i < specs->n; i++) {
@@ -493,7 +497,7 @@ static int add_linear(struct og_model *m, const struct og_specs *specs, const ch
         *(s->weight ? &to->param : &to->bias) = p;
         if (s->weight)
             bind_weight(m, &to->weight, p->value, (int)p->shape[0], (int)p->shape[1],
-                        s->multiplies_back);
+                        s->multiplies_back, by_column);
     }
 out:
     return rc;
@@ -518,7 +522,8 @@ static int add_decoder(struct og_model *m, uint64_t seed, struct og_err *err)
         const struct og_specs specs = decoder_specs(&m->config, l);
         char module[32];
         snprintf(module, sizeof(module), "decoder.lins.%d", l);
-        OG_TRY(add_linear(m, &specs, module, OG_MAX_HOPS + l, seed, &m->decoder.lin[l], err));
+        OG_TRY(
+            add_linear(m, &specs, module, OG_MAX_HOPS + l, seed, false, &m->decoder.lin[l], err));
     }
     rc = add_rows(m, &vectors, "decoder.rel_emb.weight", OG_MAX_HOPS, seed, &m->decoder.relations,
                   err);
@@ -542,7 +547,8 @@ static int add_inputs(struct og_model *m, uint64_t seed, struct og_err *err)
         const struct og_specs specs = projection_specs(&m->config, t);
         og__type_key(g, t, key, sizeof(key));
         snprintf(name, sizeof(name), "lins.%s", key);
-        OG_TRY(add_linear(m, &specs, name, layer, seed, &m->projection[t].lin, err));
+        OG_TRY(add_linear(m, &specs, name, layer, seed, g->type[t].entries > 0,
+                          &m->projection[t].lin, err));
     }
 out:
     return rc;

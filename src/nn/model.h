@@ -105,6 +105,7 @@ struct og_workspace {
     struct og_layer_work work[OG_MAX_HOPS];
     struct og_rows input; /* input of layer 0: the features, or features after dropout: */
     float *dropped;       /* [n_ids, widest row]; NULL: none */
+    struct og_sparse_rows dropped_form;
     float *joined; /* [n_ids, in_dim] rows of all types, in the order of ids; NULL: homogeneous */
     /* Their gradient, if some are parameters or outputs of linear layers. Also these outputs, by
      * type, before they are joined. */
@@ -348,10 +349,11 @@ void og__key_dropout(struct og_model *m, const struct og_step *step);
  */
 OG_MUST_CHECK int og__convolve(struct og_model *m, int l, struct og_rows in, struct og_rows own,
                                bool keep, struct og_err *err);
-/* Features of n rows, in training after dropout (into `dropped`, unless that is NULL). */
+/* Features of n rows, in training after dropout (into `dropped`, unless that is NULL; sparse ones
+ * in `form`). */
 OG_MUST_CHECK int og__drop_input(struct og_model *m, struct og_rows *x, uint32_t n,
                                  const struct og_step *step, uint32_t key, float *dropped,
-                                 struct og_err *err);
+                                 struct og_sparse_rows *form, struct og_err *err);
 
 /* Pack the parameters in the backend's layout; required after every change. */
 OG_MUST_CHECK int og__pack_weights(struct og_model *m, struct og_err *err);

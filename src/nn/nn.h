@@ -54,8 +54,9 @@ struct og_model_config {
     int edge_dim;  /* width of rows of edges, for models that see them; 0: they do not */
     int pair_dim; /* of labelled edges: width of their own rows, which the decoder reads; 0: none */
     int own_dim;  /* width of the destinations' own rows in layer 0; 0: in_dim */
-    int embedding; /* width of learnable rows, as in a checkpoint; 0: none */
-    bool apart;    /* destinations are not among layer 0's sources, nor among any later layer's */
+    uint32_t entries, own_entries; /* most of a sparse row in layer 0, of own ones; 0: dense */
+    int embedding;                 /* width of learnable rows, as in a checkpoint; 0: none */
+    bool apart; /* destinations are not among layer 0's sources, nor among any later layer's */
     bool trains_input; /* some of layer 0's input rows are parameters */
     /* NULL: homogeneous. Else a layer is a sum over relations in each type (relational.h), or one
      * convolution of all relations (joined.h). Then in_dim is the widest input of layer 0, or the

@@ -4,6 +4,7 @@
  *     tiles.c           operands of products
  *     attention.c       and mix.c, blend.c, pool_max.c, finish.c: the operators of those names
  *     edges.c           and dots.c: the operators of rows of edges
+ *     by_column.c       products with sparse rows
  *     pairs.c           links and regression
  *     blocks.c          blocks alone
  *     backend.c         their memory
@@ -78,6 +79,9 @@ struct og_weight {
     int n_out, n_in;
     void *packed[2]; /* by direction, in the backend's layout; packed_bytes each; NULL: no such
                         product */
+    /* Multiplies sparse rows: packed[OG__FORWARD] is the transpose, and a product adds its rows of
+     * the entries. */
+    bool by_column;
 };
 
 struct og_input {
@@ -334,6 +338,14 @@ struct og_put {
     uint32_t n;
     const uint32_t *place; /* [n] */
     float *to;             /* rows of dim; other rows are unchanged */
+};
+
+/* ---- dropout of sparse rows: the entries of x that dense rows would keep, as f32. ---- */
+struct og_drop_entries {
+    struct og_rows x; /* [n, dim] */
+    uint32_t n;
+    const struct og_dropout *dropout;
+    void *to; /* rows of the form that has room for the longest (og__dropped_room) */
 };
 
 /* ---- linear combinations of matrices ----
@@ -786,6 +798,9 @@ struct og_nn_ops {
     int (*dots)(struct og_nn_backend *be, const struct og_dots *op, struct og_err *err);
     int (*dots_back)(struct og_nn_backend *be, const struct og_dots_back *op, struct og_err *err);
     int (*put)(struct og_nn_backend *be, const struct og_put *op, struct og_err *err);
+    /* NULL: no model of sparse rows. */
+    int (*drop_entries)(struct og_nn_backend *be, const struct og_drop_entries *op,
+                        struct og_err *err);
     int (*mix)(struct og_nn_backend *be, const struct og_mix *op, struct og_err *err);
     int (*mix_back)(struct og_nn_backend *be, const struct og_mix_back *op, struct og_err *err);
     int (*blend)(struct og_nn_backend *be, const struct og_blend *op, struct og_err *err);

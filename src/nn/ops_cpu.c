@@ -21,7 +21,9 @@ static int cpu_pack(struct og_nn_backend *be, struct og_weight **w, size_t n, st
     int rc = 0;
     for (size_t i = 0; i < n; i++) {
         const struct og_weight *p = w[i];
-        if (p->packed[OG__FORWARD])
+        if (p->by_column)
+            og__pack_by_column(be, p);
+        else if (p->packed[OG__FORWARD])
             OG_TRY(og__product_pack(be->products, p->value, p->n_in, p->n_out, 1, p->n_in, be->bf16,
                                     p->packed[OG__FORWARD], err));
         if (p->packed[OG__BACKWARD])
@@ -41,6 +43,11 @@ struct affine_run {
     bool fused; /* bias and ReLU are part of the last product */
 };
 
+static bool by_column(const struct og_input *in)
+{
+    return in->weight && in->weight->by_column && in->direction == OG__FORWARD;
+}
+
 /* Adds products to tile y; false if no input has rows in this block. */
 static bool multiply_inputs(const struct affine_run *run, uint32_t r0, float *y,
                             const struct og__scratch *s, int thread)
@@ -52,6 +59,13 @@ static bool multiply_inputs(const struct affine_run *run, uint32_t r0, float *y,
         if (r0 >= in->n || !in->weight)
             continue;
         uint32_t n = OG_MIN(in->n - r0, (uint32_t)OG__BLOCK_ROWS);
+        if (by_column(in)) {
+            if (k == 0)
+                memset(y, 0, OG__BLOCK_ROWS * (size_t)op->cols * sizeof(*y));
+            og__multiply_by_column(in, r0, n, s, y, (size_t)op->cols);
+            any = true;
+            continue;
+        }
         const void *tile = og__input_tile(run->be, in, r0, n, s);
         og__product_run(run->product[k], thread, tile, in->weight->packed[in->direction], y,
                         op->bias);
@@ -141,9 +155,11 @@ static int cpu_affine(struct og_nn_backend *be, const struct og_affine *op, stru
     struct affine_run run = {.be = be, .op = op};
     run.fused = op->n_inputs > 0 && !op->plus_through;
     for (int k = 0; k < op->n_inputs; k++)
-        run.fused = run.fused && op->input[k].n >= op->rows && op->input[k].weight;
+        run.fused = run.fused && op->input[k].n >= op->rows && op->input[k].weight &&
+                    !by_column(&op->input[k]);
     for (int k = 0; k < op->n_inputs; k++) {
-        int rc = op->input[k].weight ? affine_product(&run, k, err) : 0;
+        const bool product = op->input[k].weight && !by_column(&op->input[k]);
+        int rc = product ? affine_product(&run, k, err) : 0;
         if (rc < 0)
             return rc;
     }
@@ -326,9 +342,29 @@ static int gradient_products(struct gradient_run *run, int k, struct og_err *err
     return 0;
 }
 
-static int cpu_weight_grad(struct og_nn_backend *be, const struct og_weight_grad *op,
+/* The inputs that are not sparse, whose gradients it makes otherwise. */
+static struct og_weight_grad dense_part(const struct og_nn_backend *be,
+                                        const struct og_weight_grad *op)
+{
+    struct og_weight_grad dense = *op;
+    dense.n_inputs = 0;
+    for (int k = 0; k < op->n_inputs; k++) {
+        if (op->input[k].sparse) {
+            og__gradient_by_column(be, op, k);
+        } else {
+            dense.input[dense.n_inputs] = op->input[k];
+            dense.grad[dense.n_inputs++] = op->grad[k];
+        }
+    }
+    return dense;
+}
+
+static int cpu_weight_grad(struct og_nn_backend *be, const struct og_weight_grad *all,
                            struct og_err *err)
 {
+    const struct og_weight_grad dense = dense_part(be, all), *op = &dense;
+    if (op->n_inputs == 0 && !op->bias_grad)
+        return 0;
     struct gradient_run run = {.be = be, .op = op};
     size_t widest = 1;
     run.elements = (size_t)op->n_out;
@@ -452,6 +488,7 @@ OG__NEVER_FAILS(og__cpu_edge_sum_back, og_edge_sum_back)
 OG__NEVER_FAILS(og__cpu_dots, og_dots)
 OG__NEVER_FAILS(og__cpu_dots_back, og_dots_back)
 OG__NEVER_FAILS(cpu_put, og_put)
+OG__NEVER_FAILS(og__cpu_drop_entries, og_drop_entries)
 OG__NEVER_FAILS(og__cpu_mix, og_mix)
 OG__NEVER_FAILS(og__cpu_mix_back, og_mix_back)
 OG__NEVER_FAILS(og__cpu_blend, og_blend)
@@ -508,6 +545,7 @@ const struct og_nn_ops og__ops_cpu = {.name = "cpu",
                                       .dots = og__cpu_dots_op,
                                       .dots_back = og__cpu_dots_back_op,
                                       .put = cpu_put_op,
+                                      .drop_entries = og__cpu_drop_entries_op,
                                       .mix = og__cpu_mix_op,
                                       .mix_back = og__cpu_mix_back_op,
                                       .blend = og__cpu_blend_op,

@@ -78,6 +78,16 @@ struct og__part og__part_of(const struct og_nn_backend *be, uint32_t rows, size_
 void og__add_parts(const struct og_nn_backend *be, uint32_t rows, size_t columns, size_t first,
                    size_t n, float *out);
 
+/* ---- sparse rows (by_column.c) ---- */
+
+void og__pack_by_column(const struct og_nn_backend *be, const struct og_weight *w);
+/* y[n, cols] += rows [r0, r0 + n) of an input whose weight is by_column. */
+void og__multiply_by_column(const struct og_input *in, uint32_t r0, uint32_t n,
+                            const struct og__scratch *s, float *y, size_t cols);
+/* og_weight_grad's grad[k] of sparse rows. */
+void og__gradient_by_column(const struct og_nn_backend *be, const struct og_weight_grad *op, int k);
+void og__cpu_drop_entries(struct og_nn_backend *be, const struct og_drop_entries *op);
+
 void og__cpu_scale(struct og_nn_backend *be, const struct og_scale *op);
 void og__cpu_transpose(struct og_nn_backend *be, const struct og_transpose *op);
 void og__cpu_attend(struct og_nn_backend *be, const struct og_attend *op);

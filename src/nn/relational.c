@@ -115,7 +115,7 @@ static int take_inputs(struct og_model *m, const struct og_rows *x, const struct
         } else if (of->dim > 0) {
             OG_TRY(og__upload_rows(m, &x[t], n, s->room, &s->input, err));
             OG_TRY(og__drop_input(m, &s->input, n, step, OG__INPUT_KEY + OG__KEYS * t, s->dropped,
-                                  err));
+                                  &s->dropped_form, err));
         }
     }
 out:

@@ -153,7 +153,9 @@ static void suballoc_side(const struct og_suballocation *k, uint32_t type)
     const struct og_graph_type *of = &c->types->type[type];
     const uint64_t n = og__nodes_of(k->n->types, (uint32_t)c->layers, type);
     const bool drops = k->training && c->input_dropout > 0 && !of->trained && of->dim > 0;
-    struct og_side s = {.dropped = drops ? og__suballoc_floats(k->arena, n, of->dim) : NULL};
+    struct og_side s = {
+        .dropped = drops ? og__suballoc_floats(k->arena, n, og__dropped_width(of->dim, of->entries))
+                         : NULL};
     struct og_rooms room = {0};
     if (of->trained && !of->stored)
         og__suballoc_numbers(k->ops, n, k->numbers, k->arena, &s.number);

@@ -33,8 +33,9 @@ struct og_relational {
     struct og_made *made;      /* [layers][n_types] */
     struct og_side {
         struct og_rows input;
-        void *room;               /* copy of host rows; NULL: not required */
-        float *dropped;           /* rows after dropout; NULL: none */
+        void *room;     /* copy of host rows; NULL: not required */
+        float *dropped; /* rows after dropout; NULL: none */
+        struct og_sparse_rows dropped_form;
         struct og_numbers number; /* rows of the parameter that has the type's rows */
         float *grad;              /* gradient of the layer's input; */
         bool begun;               /* it has a first term, */

@@ -85,6 +85,8 @@ struct og_model_config og__relation_config(const struct og_model_config *c, uint
     part.types = NULL;
     part.in_dim = source->dim;
     part.own_dim = own->dim;
+    part.entries = source->entries;
+    part.own_entries = own->entries;
     part.apart = of->source != of->destination;
     part.edge_dim = c->edge_dim > 0 ? of->edge_dim : 0;
     part.trains_input = source->trained || own->trained;
@@ -98,6 +100,7 @@ struct og_model_config og__type_config(const struct og_model_config *c, uint32_t
     struct og_model_config part = *c;
     part.types = NULL;
     part.in_dim = c->types->type[type].dim;
+    part.entries = part.own_entries = c->types->type[type].entries;
     part.trains_input = c->types->type[type].trained;
     return part;
 }

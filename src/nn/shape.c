@@ -274,6 +274,27 @@ bool og__finishes(const struct og_model_config *c, int layer)
     return more && !og__is_last(c, layer);
 }
 
+/* ==== sparse rows ==== */
+
+bool og__is_sparse(const struct og_model_config *c, int layer)
+{
+    return layer == 0 && c->entries > 0;
+}
+
+bool og__multiplies_sparse(const struct og_model_config *c, int layer, enum og__role role, int n_in)
+{
+    const bool own = c->own_dim > 0 && role == OG__SELF;
+    if (layer > 0 || role == OG__EDGE || role == OG__OUT)
+        return false;
+    return own ? c->own_entries > 0 : c->entries > 0 && n_in == og__layer_in(c, layer);
+}
+
+int og__dropped_width(int dim, uint32_t entries)
+{
+    return entries > 0 ? (int)(og__row_size(dim, OG_F32, og__dropped_room(entries)) / sizeof(float))
+                       : dim;
+}
+
 /* ==== order of operators ==== */
 
 bool og__transform_first(const struct og_block *b, int n_in, int n_out)
@@ -286,7 +307,8 @@ bool og__transform_first(const struct og_block *b, int n_in, int n_out)
 
 bool og__may_transform_first(const struct og_model_config *c, int layer)
 {
-    return c->own_dim > 0 || og__layer_mid(c, layer) < og__layer_in(c, layer);
+    return c->own_dim > 0 || og__is_sparse(c, layer) ||
+           og__layer_mid(c, layer) < og__layer_in(c, layer);
 }
 
 /* How many multiply-adds of a product take as long as an element that an edge adds. */
@@ -310,7 +332,7 @@ enum { WIDEST_ATTENDED = 4096 };
 
 bool og__may_attend_first(const struct og_model_config *c, int layer)
 {
-    return og__conv_of(c)->folds && !og__is_last(c, layer) &&
+    return og__conv_of(c)->folds && !og__is_last(c, layer) && !og__is_sparse(c, layer) &&
            (int64_t)c->heads * og__layer_in(c, layer) <= WIDEST_ATTENDED;
 }
 

@@ -37,6 +37,19 @@ bool og__trains_input(const struct og_model_config *c); /* layer 0 reads learnab
 bool og__is_last(const struct og_model_config *c, int layer);
 bool og__finishes(const struct og_model_config *c, int layer); /* the layer ends with `finish` */
 
+/* Are layer 0's rows sparse? They are multiplied before all else, by og_weight.by_column. */
+bool og__is_sparse(const struct og_model_config *c, int layer);
+/* Does the weight of this role and width multiply sparse rows? */
+bool og__multiplies_sparse(const struct og_model_config *c, int layer, enum og__role role,
+                           int n_in);
+/* Floats of a feature row after dropout. */
+int og__dropped_width(int dim, uint32_t entries);
+/* Such rows have room for the longest. */
+static inline uint32_t og__dropped_room(uint32_t longest)
+{
+    return (uint32_t)og__round_up(OG_MAX(longest, 1u), OG__ENTRIES_STEP);
+}
+
 /* Whether to multiply before aggregating. This moves rows of width F_out instead of F_in along the
  * edges, but multiplies S sources instead of D destinations. Chooses the order that moves fewer
  * bytes, if its matrix fits the memory of the other's. */

@@ -109,14 +109,26 @@ void og__key_dropout(struct og_model *m, const struct og_step *step)
         key_layers(og__submodel(m, i), step, OG__KEYS * og__submodel(m, i)->number);
 }
 
-/* As f32, because every row is read more than once. */
+/* As f32, because every row is read more than once. Sparse rows stay sparse. */
 int og__drop_input(struct og_model *m, struct og_rows *x, uint32_t n, const struct og_step *step,
-                   uint32_t key, float *dropped, struct og_err *err)
+                   uint32_t key, float *dropped, struct og_sparse_rows *form, struct og_err *err)
 {
     if (!step || !dropped)
         return 0;
     const struct og_dropout dropout = og__dropout_of(m->config.input_dropout, step, key);
     const struct og_rows whole = *x;
+    if (x->sparse && !og__conv_of(&m->config)->joins) {
+        const struct og_drop_entries op = {whole, n, &dropout, dropped};
+        form->room = og__dropped_room(whole.sparse->longest);
+        form->longest = whole.sparse->longest;
+        *x = (struct og_rows){.base = (const char *)dropped,
+                              .stride = og__row_size(x->dim, OG_F32, form->room),
+                              .n = n,
+                              .dim = x->dim,
+                              .dtype = OG_F32,
+                              .sparse = form};
+        return m->ops->drop_entries(m->backend, &op, err);
+    }
     *x = og__dense(dropped, n, x->dim);
     return og__copy_rows(m, whole, n, &dropout, dropped, err);
 }
@@ -129,7 +141,8 @@ static int take_input(struct og_model *m, const struct og_batch *batch, const st
         return og__join_rows(m, batch, x, step, err);
     int rc = og__upload_rows(m, x, n, m->at.room.rows, &m->at.input, err);
     return rc < 0 ? rc
-                  : og__drop_input(m, &m->at.input, n, step, OG__INPUT_KEY, m->at.dropped, err);
+                  : og__drop_input(m, &m->at.input, n, step, OG__INPUT_KEY, m->at.dropped,
+                                   &m->at.dropped_form, err);
 }
 
 /* step NULL: no dropout, running statistics, nothing stored for the backward pass. */

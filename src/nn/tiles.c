@@ -11,8 +11,8 @@
 static bool lies_densely(const struct og_rows *x, enum og_dtype as)
 {
     const size_t size = og__dtype_size(as);
-    return x->dtype == as && !x->index && x->n_more == 0 && x->stride == (size_t)x->dim * size &&
-           (uintptr_t)x->base % size == 0;
+    return x->dtype == as && !x->sparse && !x->index && x->n_more == 0 &&
+           x->stride == (size_t)x->dim * size && (uintptr_t)x->base % size == 0;
 }
 
 const void *og__tile_of(const struct og_nn_backend *be, const struct og_rows *x, uint32_t r0,

@@ -119,6 +119,7 @@ int og__upload_rows(struct og_model *m, const struct og_rows *x, uint32_t n, voi
                                    .n = n,
                                    .dim = x->dim,
                                    .dtype = x->dtype,
+                                   .sparse = x->sparse,
                                    .scale = on_backend->scale};
     return og__model_gather(m, &wanted, room, err);
 }

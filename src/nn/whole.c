@@ -13,7 +13,8 @@ static bool transforms(const struct og_model_config *c, int l, uint64_t n_nodes,
     if (og__conv_of(c)->attends || og__pools(c))
         return true;
     return !og__conv_of(c)->needs_edges && !og__conv_of(c)->alone &&
-           og__transform_first(&all, og__layer_in(c, l), og__layer_mid(c, l));
+           (og__is_sparse(c, l) ||
+            og__transform_first(&all, og__layer_in(c, l), og__layer_mid(c, l)));
 }
 
 struct og_whole_layer og__whole_layer(const struct og_model_config *c, int l, uint64_t n_nodes,

@@ -78,11 +78,14 @@ static void suballoc_linear(const struct og_model_config *c, int l, const struct
     int in = og__layer_in(c, l), mid = og__layer_mid(c, l);
     const bool adds_own = c->apart && og__conv_of(c)->perceptron; /* before the product */
     const bool sums_first = adds_own || og__conv_of(c)->needs_edges;
-    w->transform_first = !sums_first && og__transform_first(b, in, mid);
+    const bool sparse = !sums_first && og__is_sparse(c, l);
+    w->transform_first = sparse || (!sums_first && og__transform_first(b, in, mid));
     if (og__aggregate_of(c) != OG__BETWEEN) /* its scales are made on the host */
         w->scale =
             og__suballoc_floats(arena, og__conv_of(c)->wants_degrees ? b->n_src : b->n_dst, 1);
-    if (training || sums_first || og__may_transform_first(c, l))
+    if (sparse)
+        w->a = og__suballoc_floats(arena, b->n_src, mid);
+    else if (training || sums_first || og__may_transform_first(c, l))
         w->a = og__suballoc_floats(arena, b->n_dst, in);
     if (og__conv_of(c)->perceptron)
         w->t = og__suballoc_floats(arena, b->n_dst, adds_own ? OG_MAX(in, mid) : mid);
@@ -334,7 +337,8 @@ static void suballoc_layers(const struct og_suballocation *k, struct og_workspac
         og__suballoc_end(c, l, b, k->training, k->arena, &out->work[l]);
     }
     if (k->training && c->input_dropout > 0)
-        out->dropped = og__suballoc_floats(k->arena, n_src, og__widest_row(c));
+        out->dropped =
+            og__suballoc_floats(k->arena, n_src, og__dropped_width(og__widest_row(c), c->entries));
     if (og__conv_of(c)->joins) {
         og__suballoc_joined(k->ops, c, n_src, k->training, k->numbers, k->arena, out);
         og__suballoc_mixing(k->ops, c, &batch, k->training, k->arena, &out->mixing);

@@ -164,10 +164,7 @@ static size_t count_rows(struct worker *w)
     uint64_t *order = w->order.data;
     size_t bytes = 0;
     for (uint32_t k = 0; k < g->n_groups; k++)
-        w->rows[k] = (struct og_rows){.stride = og__row_bytes(&g->group[k]),
-                                      .dim = g->group[k].dim,
-                                      .dtype = g->group[k].dtype,
-                                      .scale = og__row_scale(&g->group[k])};
+        w->rows[k] = og__rows_of_group(&g->group[k]);
     for (uint32_t i = 0; i < batch->n_ids; i++)
         order[i] = (uint64_t)batch->ids[i] << 32 | w->rows[og__group_of(g, batch->ids[i])].n++;
     order += batch->n_ids;

@@ -28,6 +28,10 @@ static int open_group(struct og_recorded_rows *r, uint32_t k, const char *dir, s
     const char *ends = og__form_of(r->graph)->group_ends;
     char name[40];
     int rc;
+    if (g->sparse.room > 0)
+        return og__fail(err, -EINVAL,
+                        "leave it out, or import the graph with --feature-layout dense",
+                        "--with-features: %s: the rows are sparse", g->rows.path);
     if (og__dtype_scaled(g->stored))
         return og__fail(err, -EINVAL, "leave it out, or import the graph with --feature-dtype f16",
                         "--with-features: %s: the features are %s, with scales", g->rows.path,

@@ -4,6 +4,7 @@
 #include "base/self_checksum.h"
 #include "base/sized.h"
 #include "dataset/identity.h"
+#include "dataset/schema.h"
 #include "dataset/stream.h"
 #include "dataset/writer.h"
 #include "flow/count_work.h"
@@ -186,7 +187,8 @@ static json_t *type_json(const struct og_group *t)
     if (t->dim < 1)
         return said;
     said = og__json_with(said, "feature_dim", json_integer(t->dim));
-    return og__json_with(said, "feature_dtype", json_string(og__dtype_name(t->stored)));
+    said = og__json_with(said, "feature_dtype", json_string(og__dtype_name(t->stored)));
+    return og__schema_with_form(said, &t->sparse);
 }
 
 /* Adds what the numbers of relations and the ids mean, as meta.json or its arrays say. */
@@ -226,6 +228,7 @@ static int write_description(const struct recorder *r, struct og_err *err)
         (json_int_t)r->n_rows, "degrees", !!(extras & OG__WITH_DEGREES), "weights",
         !!(extras & OG__WITH_WEIGHTS), "feature_dtype", og__dtype_name(rows->stored), "options",
         og__options_json(&s->config.opt));
+    root = og__schema_with_form(root, &rows->sparse);
     root = og__json_with(root, "disjoint", json_boolean(extras & OG__WITH_TREES));
     if (extras & OG__WITH_EDGES)
         root = og__json_with(root, "edges_of_unit", units_json(&s->workload));

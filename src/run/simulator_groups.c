@@ -63,9 +63,10 @@ static int know_group(struct simulator *m, uint32_t k, struct og_err *err)
     const struct og_trace_type *said = &m->folder.said.type[k];
     const uint64_t first = k > 0 ? said[-1].end : 0;
     const enum og_dtype kept = og__pack_dtype(&m->opt, said->dtype);
-    const size_t file_row_bytes = (size_t)said->dim * og__dtype_size(said->dtype);
+    const size_t file_row_bytes = og__row_size(said->dim, said->dtype, said->room);
     if (said->dim > 0 && kept != said->dtype &&
-        (said->dtype != OG_F32 || og__dtype_size(kept) >= og__dtype_size(said->dtype)))
+        (said->room > 0 || said->dtype != OG_F32 ||
+         og__dtype_size(kept) >= og__dtype_size(said->dtype)))
         return og__fail(err, -EINVAL,
                         "leave --pack-dtype out: only f32 is made narrower, to f16, bf16, i8 or "
                         "e4m3",
@@ -76,7 +77,7 @@ static int know_group(struct simulator *m, uint32_t k, struct og_err *err)
                                            .n_nodes = said->end - first,
                                            .rule = assumed_rule(m, file_row_bytes)};
     m->bytes[k] =
-        og__group_bytes_to(said->end, (size_t)said->dim * og__dtype_size(kept), file_row_bytes);
+        og__group_bytes_to(said->end, og__row_size(said->dim, kept, said->room), file_row_bytes);
     return 0;
 }
 

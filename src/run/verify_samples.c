@@ -65,6 +65,7 @@ static int get_groups(struct og_verifier *v, struct og_err *err)
                                         .n_nodes = (int64_t)type[k].end - first,
                                         .dim = type[k].dim,
                                         .stored = type[k].dtype,
+                                        .sparse.room = type[k].room,
                                         .contents = og__form_of(g)->group_contents(g, k)};
     return 0;
 }
@@ -227,7 +228,7 @@ static bool same_groups(const struct og_graph *said, const struct og_graph *give
         const struct og_group *a = &said->group[k];
         const struct og_group *b = &given->group[k];
         same = strcmp(a->name, b->name) == 0 && a->n_nodes == b->n_nodes && a->dim == b->dim &&
-               (a->dim == 0 || a->stored == b->stored);
+               (a->dim == 0 || (a->stored == b->stored && a->sparse.room == b->sparse.room));
     }
     return same;
 }

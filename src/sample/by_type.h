@@ -13,11 +13,12 @@
 
 struct og_graph_type {
     const char *name;
-    uint32_t end; /* end of its ids, and start of the next type's */
-    int dim;      /* width of a node's model input; 0: none */
-    bool trained; /* these are parameters */
-    bool stored;  /* and batches bring them, as they bring features (gather/written.h) */
-    bool target;  /* seeds of nodes may be of it */
+    uint32_t end;     /* end of its ids, and start of the next type's */
+    int dim;          /* width of a node's model input; 0: none */
+    uint32_t entries; /* most of a row, if rows are sparse */
+    bool trained;     /* these are parameters */
+    bool stored;      /* and batches bring them, as they bring features (gather/written.h) */
+    bool target;      /* seeds of nodes may be of it */
 };
 struct og_graph_relation {
     const char *name;

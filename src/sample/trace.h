@@ -75,6 +75,7 @@ struct og_trace_type {
     uint64_t end;     /* end of its nodes, and start of the next type's */
     int dim;          /* 0: it has no features */
     enum og_dtype dtype;
+    uint32_t room; /* of a sparse row (dataset/sparse_rows.h); 0: dense */
 };
 struct og_trace_description {
     json_t *root;        /* all of it, with the options, the dataset's identity, the checksums */
@@ -82,6 +83,7 @@ struct og_trace_description {
     uint64_t n_nodes;    /* of the dataset; < 2^32 - 1 */
     int dim;
     enum og_dtype dtype;
+    uint32_t room;
     size_t row_bytes; /* of a feature row */
     uint32_t batches_per_epoch;
     uint32_t every, draws;      /* epochs between two draws, and draws; 0 = absent */

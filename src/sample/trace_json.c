@@ -20,6 +20,17 @@ static int get_count(const json_t *root, const char *key, int64_t least, int64_t
     return *out < least || *out > most ? wrong(name, key, "a count within bounds", err) : 0;
 }
 
+/* A count that a trace need not have. */
+static int get_more(const json_t *root, const char *key, uint32_t *out, const char *name,
+                    struct og_err *err)
+{
+    int64_t n = 0;
+    int rc =
+        json_object_get(root, key) ? get_count(root, key, 0, UINT32_MAX - 1, &n, name, err) : 0;
+    *out = (uint32_t)OG_MAX(n, (int64_t)0);
+    return rc;
+}
+
 static int get_dataset(struct og_trace_description *d, const char *name, struct og_err *err)
 {
     int64_t nodes = 0;
@@ -30,25 +41,15 @@ static int get_dataset(struct og_trace_description *d, const char *name, struct 
     const char *text = json_string_value(json_object_get(d->root, "feature_dtype"));
     int dtype = text ? og__dtype_find(text) : -1;
     if (dtype < 0)
-        OG_TRY(wrong(name, "feature_dtype", "f32, f16, bf16, u8, i8 or e4m3", err));
+        OG_TRY(wrong(name, "feature_dtype", "f32, f16, bf16, u8, i8, e4m3 or one", err));
     if (!(d->dataset = json_string_value(json_object_get(d->root, "dataset"))))
         OG_TRY(wrong(name, "dataset", "text", err));
     d->n_nodes = (uint64_t)nodes;
     d->dim = (int)dim;
     d->dtype = (enum og_dtype)dtype;
-    d->row_bytes = (size_t)dim * og__dtype_size(d->dtype);
+    OG_TRY(get_more(d->root, "feature_entries", &d->room, name, err));
+    d->row_bytes = og__row_size(d->dim, d->dtype, d->room);
 out:
-    return rc;
-}
-
-/* A count that a trace need not have. */
-static int get_more(const json_t *root, const char *key, uint32_t *out, const char *name,
-                    struct og_err *err)
-{
-    int64_t n = 0;
-    int rc =
-        json_object_get(root, key) ? get_count(root, key, 0, UINT32_MAX - 1, &n, name, err) : 0;
-    *out = (uint32_t)OG_MAX(n, (int64_t)0);
     return rc;
 }
 
@@ -83,11 +84,12 @@ static int get_type(const struct og_trace_description *d, const json_t *said,
         OG_TRY(wrong(name, "name", "text, of each of \"node_types\"", err));
     OG_TRY(get_count(said, "count", 0, (int64_t)(d->n_nodes - first), &count, name, err));
     OG_TRY(get_more(said, "feature_dim", &dim, name, err));
+    OG_TRY(get_more(said, "feature_entries", &t->room, name, err));
     if (dim > INT32_MAX / 8)
         OG_TRY(wrong(name, "feature_dim", "a count within bounds", err));
     const int found = json_is_string(dtype) ? og__dtype_find(json_string_value(dtype)) : -1;
     if (dim > 0 && found < 0)
-        OG_TRY(wrong(name, "feature_dtype", "f32, f16, bf16, u8, i8 or e4m3", err));
+        OG_TRY(wrong(name, "feature_dtype", "f32, f16, bf16, u8, i8, e4m3 or one", err));
     t->end = first + (uint64_t)count;
     t->dim = (int)dim;
     t->dtype = found < 0 ? d->dtype : (enum og_dtype)found;
@@ -109,7 +111,7 @@ static int get_types(struct og_trace_description *d, const char *name, struct og
         return og__fail_errno(err, -ENOMEM, NULL, "%s", name);
     d->has_types = list;
     if (!list) {
-        d->type[d->n_types++] = (struct og_trace_type){"", d->n_nodes, d->dim, d->dtype};
+        d->type[d->n_types++] = (struct og_trace_type){"", d->n_nodes, d->dim, d->dtype, d->room};
         return 0;
     }
     for (; d->n_types < n; end = d->type[d->n_types++].end)

@@ -319,7 +319,7 @@ static int open_data(struct og_session *s, const char *dataset, const struct og_
     OG_TRY(og__learner_check_labels(&s->workload, &s->config, model, err));
     if (want & OG__WANT_MODEL)
         OG_TRY(og__learner_begin(&s->learner, &s->config, s->pool, err));
-    s->baseline_rss = og__rss_now();
+    s->baseline_rss = og__rss_now() - og__rest_bytes(s->workload.graph);
 out:
     return rc;
 }

@@ -137,7 +137,8 @@ static struct og_graph_types *types_of(const struct og_graph *g)
         out->type[t] =
             (struct og_graph_type){.name = g->group[t].name,
                                    .end = (uint32_t)(g->group[t].first + g->group[t].n_nodes),
-                                   .dim = g->group[t].dim};
+                                   .dim = g->group[t].dim,
+                                   .entries = g->group[t].sparse.longest};
     for (uint32_t r = 0; out->relation && r < g->n_relations; r++)
         out->relation[r] = (struct og_graph_relation){.name = g->relation[r].name,
                                                       .source = g->relation[r].source,

@@ -18,8 +18,14 @@ struct place {
     int64_t rows;      /* that it must have */
     int64_t dim;       /* found out */
     enum og_dtype dtype;
+    struct og_sparse_rows form;
+    char *rest; /* of sparse rows, in memory until it is written */
+    size_t rest_bytes;
+    uint32_t rest_at;          /* entries of it so far */
+    uint32_t *column;          /* [dim] of a row's entries */
     float *scale;              /* [dim] of types with scales, or for --feature-scales; else NULL */
-    struct og_array_name said; /* name of the scales */
+    struct og_array_name said; /* names of the scales */
+    struct og_array_name more; /* and of the rest */
 };
 
 /* Are rows scaled to sum 1? */
@@ -105,6 +111,171 @@ static void read_row(const struct og_importer *imp, const struct og_piece *p, in
         normalize(row, dim);
 }
 
+/* ---- sparse rows ---- */
+
+static size_t stored_bytes(const struct place *to)
+{
+    return og__row_size((int)to->dim, to->dtype, to->form.room);
+}
+
+static bool is_sparse(const struct place *to)
+{
+    return to->form.room > 0;
+}
+
+enum { MOST_COUNTED = 1 << 16 }; /* longer rows count as of this length */
+
+/* How many rows have so many entries, and whether each entry is 1. */
+struct lengths {
+    uint64_t rows[MOST_COUNTED + 1];
+    uint64_t all;
+    uint32_t longest;
+    bool ones;
+};
+
+static void count_row(struct lengths *l, const float *row, int64_t dim)
+{
+    const uint32_t n = og__count_entries(row, (size_t)dim);
+    l->rows[OG_MIN(n, (uint32_t)MOST_COUNTED)]++;
+    l->all += n;
+    l->longest = OG_MAX(l->longest, n);
+    for (int64_t j = 0; l->ones && j < dim; j++)
+        l->ones = row[j] == 0 || row[j] == 1;
+}
+
+static int count_rows(struct og_importer *imp, struct og_table *t, const struct place *to,
+                      float *row, struct lengths *out, struct og_err *err)
+{
+    struct og_piece p;
+    int rc;
+    memset(out, 0, sizeof(*out));
+    out->ones = true;
+    OG_TRY(og__piece_take(&p, t, imp->budget, err));
+    for (int64_t n = 1, done = 0; n > 0; done += n) {
+        OG_TRY(og__table_read(t, p.raw, p.room, &n, err));
+        for (int64_t i = 0; i < n; i++) {
+            read_row(imp, &p, i, to, row);
+            count_row(out, row, to->dim);
+        }
+        OG_TRY(og__writing_goes_on(imp->observer, "entries", "rows", done + n, to->rows, err));
+    }
+    OG_TRY(og__table_rewind(t, err));
+out:
+    og__piece_give(&p);
+    return rc;
+}
+
+/* Chooses the room of rows for the smallest file. The rest, which is in memory during runs, is at
+ * most a sixteenth of the rows. */
+static void choose_room(struct place *to, const struct lengths *l)
+{
+    const uint64_t each = og__entry_bytes((int)to->dim, to->dtype);
+    uint64_t least = UINT64_MAX;
+    uint64_t rest = l->all;
+    uint64_t longer = (uint64_t)to->rows - l->rows[0]; /* rows with more entries than the room */
+    const uint32_t most = (uint32_t)og__round_up(OG_MAX(l->longest, 1u), OG__ENTRIES_STEP);
+    for (uint32_t room = 1; room <= OG_MIN(most, (uint32_t)MOST_COUNTED); room++) {
+        rest -= longer;
+        longer -= l->rows[room];
+        const uint64_t rows = (uint64_t)to->rows * (OG__ENTRIES_HEAD + room * each);
+        if (room % OG__ENTRIES_STEP == 0 && rest <= UINT32_MAX && rest * each <= rows / 16 &&
+            rows + rest * each < least) {
+            least = rows + rest * each;
+            to->form = (struct og_sparse_rows){
+                .room = room, .longest = l->longest, .n_rest = (uint32_t)rest};
+        }
+    }
+    if (least == UINT64_MAX)
+        to->form = (struct og_sparse_rows){.room = most, .longest = l->longest};
+}
+
+static int take_rest(struct og_importer *imp, struct place *to, struct og_err *err)
+{
+    to->rest_bytes = to->form.n_rest * og__entry_bytes((int)to->dim, to->dtype);
+    to->rest = to->rest_bytes > 0 ? og__alloc(imp->budget, to->rest_bytes, part, err) : NULL;
+    to->column = og__alloc(imp->budget, (size_t)to->dim * sizeof(*to->column), part, err);
+    return to->column && (to->rest || to->rest_bytes == 0) ? 0 : -ENOMEM;
+}
+
+static void release_rest(struct og_importer *imp, struct place *to)
+{
+    og__release(imp->budget, to->rest, to->rest_bytes, part);
+    og__release(imp->budget, to->column, (size_t)to->dim * sizeof(*to->column), part);
+}
+
+/* --feature-layout sparse, where that is smaller. */
+static int choose_layout(struct og_importer *imp, struct og_table *t, struct place *to,
+                         struct og_err *err)
+{
+    const size_t row_bytes = (size_t)to->dim * sizeof(float);
+    const size_t bytes = row_bytes + sizeof(struct lengths);
+    const enum og_dtype dense = to->dtype;
+    const size_t dense_bytes = stored_bytes(to);
+    struct lengths *l = NULL;
+    int rc = 0;
+    if (imp->opt->feature_layout != OG_FEATURES_SPARSE || to->of_edges)
+        return 0;
+    if (og__dtype_scaled(dense) || imp->opt->feature_scales)
+        return og__fail(err, -EINVAL, "use --feature-dtype f16, without --feature-scales",
+                        "--feature-layout sparse: entries have no scales of their columns");
+    l = og__alloc(imp->budget, bytes, part, err);
+    OG_TRY(l ? count_rows(imp, t, to, (float *)(void *)(l + 1), l, err) : -ENOMEM);
+    if (l->ones && imp->opt->feature_dtype < 0)
+        to->dtype = OG_ONE;
+    choose_room(to, l);
+    const bool smaller = stored_bytes(to) < dense_bytes;
+    og__import_say(imp,
+                   "%s: %.1f features of a node are not 0, %u at most: %zu bytes a row as sparse "
+                   "rows%s",
+                   t->name, (double)l->all / (double)OG_MAX(to->rows, (int64_t)1), l->longest,
+                   stored_bytes(to), smaller ? "" : ", more than dense: they stay dense");
+    if (smaller)
+        OG_TRY(take_rest(imp, to, err));
+    else
+        to->form = (struct og_sparse_rows){0};
+    to->dtype = smaller ? to->dtype : dense;
+out:
+    og__release(imp->budget, l, bytes, part);
+    return rc;
+}
+
+/* Stores a row; entries come to the front of it first. Returns the column that does not fit. */
+static int64_t store_sparse(struct place *to, char *out, float *row)
+{
+    uint32_t n = 0;
+    for (int64_t j = 0; j < to->dim; j++) {
+        if (row[j] == 0)
+            continue;
+        to->column[n] = (uint32_t)j;
+        row[n++] = row[j];
+    }
+    const int64_t bad = og__store_entries(out, to->column, row, n, (int)to->dim, to->dtype,
+                                          &to->form, to->rest, to->rest_at);
+    to->rest_at += n > to->form.room ? n - to->form.room : 0;
+    return bad;
+}
+
+static int64_t store(struct place *to, char *out, float *row)
+{
+    return is_sparse(to) ? store_sparse(to, out, row)
+                         : og__store_row(to->dtype, out, row, to->scale, (size_t)to->dim);
+}
+
+static int write_bytes(struct og_importer *imp, const char *name, const char *bytes, size_t n,
+                       struct og_err *err)
+{
+    struct og_npy_writer *w = NULL;
+    char file[40];
+    int rc;
+    snprintf(file, sizeof(file), "%s.npy", name);
+    OG_TRY(og__array_create(&w, imp->dir.temporary, file, OG__NPY_U8, 1, 1, err));
+    OG_TRY(og__npy_append(w, bytes, (int64_t)n, err));
+    OG_TRY(og__array_finish(&w, file, imp->checksums, err));
+out:
+    og__npy_discard(w);
+    return rc;
+}
+
 /* ---- scales ---- */
 
 static bool has_scales(const struct og_importer *imp, const struct place *to)
@@ -183,7 +354,9 @@ static void compare_row(const struct og_piece *p, int64_t first, int64_t i, cons
                         float *row, const char *out, struct og_changed *changed)
 {
     const int64_t dim = p->t->columns;
-    og__widen(row, out, to->dtype, to->scale, 0, (size_t)dim);
+    struct og_sparse_rows form = to->form;
+    form.rest = to->rest;
+    og__widen_row(row, out, (int)to->dim, to->dtype, to->scale, is_sparse(to) ? &form : NULL);
     for (int64_t j = 0; j < dim; j++) {
         const size_t at = (size_t)(i * dim + j);
         /* 64-bit integers differ in what a double does not hold */
@@ -199,16 +372,16 @@ static void compare_row(const struct og_piece *p, int64_t first, int64_t i, cons
 
 /* Rows [first, first + n) from p to the writer. `changed` is NULL where no number can. */
 static int convert_rows(struct og_importer *imp, const struct og_piece *p, int64_t first, int64_t n,
-                        const struct place *to, float *row, char *out, struct og_npy_writer *w,
+                        struct place *to, float *row, char *out, struct og_npy_writer *w,
                         struct og_changed *changed, struct og_err *err)
 {
-    const int64_t dim = p->t->columns;
     int rc = 0;
     for (int64_t i = 0; i < n; i++) {
         read_row(imp, p, i, to, row);
-        int64_t bad = og__store_row(to->dtype, out, row, to->scale, (size_t)dim);
+        int64_t bad = store(to, out, row);
         if (bad >= 0)
-            OG_TRY(bad_feature(p, i, first + i, bad, row[bad], to->dtype, err));
+            OG_TRY(bad_feature(p, i, first + i, is_sparse(to) ? to->column[bad] : bad, row[bad],
+                               to->dtype, err));
         if (changed)
             compare_row(p, first, i, to, row, out, changed);
         OG_TRY(og__npy_append(w, out, 1, err));
@@ -224,14 +397,14 @@ static bool may_change(const struct og_importer *imp, const struct og_table *t,
     const size_t size = og__npy_size(t->type);
     if (og__dtype_scaled(to->dtype))
         return !normalizes(imp, to);
-    if (normalizes(imp, to) || t->type == og__dtype_stored(to->dtype))
+    if (normalizes(imp, to) || to->dtype == OG_ONE || t->type == og__dtype_stored(to->dtype))
         return false;
     if (to->dtype == OG_F32)
         return t->type == OG__NPY_F64 || (og__npy_is_integer(t->type) && size > 2);
     return to->dtype != OG_U8;
 }
 
-static int copy_rows(struct og_importer *imp, struct og_table *t, const struct place *to,
+static int copy_rows(struct og_importer *imp, struct og_table *t, struct place *to,
                      struct og_npy_writer *w, struct og_err *err)
 {
     struct og_changed changed = {.n = 0};
@@ -261,10 +434,11 @@ out:
     return to->of_edges ? 0 : og__import_check_rows(imp, t, done, to->rows, "rows", err);
 }
 
-static void set_features(struct og_importer *imp, uint32_t group, int64_t dim, enum og_dtype dtype)
+static void set_features(struct og_importer *imp, uint32_t group, const struct place *to)
 {
-    imp->graph.group[group].dim = (int)dim;
-    imp->graph.group[group].stored = dtype;
+    imp->graph.group[group].dim = (int)to->dim;
+    imp->graph.group[group].stored = to->dtype;
+    imp->graph.group[group].sparse = to->form;
 }
 
 /* Features stay where they are. */
@@ -280,7 +454,7 @@ static int link_features(struct og_importer *imp, const struct og_table *t, stru
         return og__fail(err, -EINVAL, "leave out --in-place: they have to be copied",
                         "%s: --in-place: only a .npy or headerless file can be used in place",
                         t->name);
-    if (stored < 0 || imp->opt->row_normalize ||
+    if (stored < 0 || imp->opt->row_normalize || imp->opt->feature_layout != OG_FEATURES_DENSE ||
         (imp->opt->feature_dtype >= 0 && imp->opt->feature_dtype != stored))
         return og__fail(err, -EINVAL, "leave out --in-place: they have to be converted",
                         "%s: --in-place: %s features cannot stay as they are", t->name,
@@ -316,12 +490,17 @@ static int make_features(struct og_importer *imp, struct og_table *t, struct og_
     }
     snprintf(file, sizeof(file), "%s.npy", to->array);
     OG_TRY(choose_dtype(imp, t, values, to, err));
+    OG_TRY(choose_layout(imp, t, to, err));
+    const bool sparse = is_sparse(to);
     OG_TRY(find_scales(imp, t, to, err));
     OG_TRY(write_scales(imp, to, err));
-    OG_TRY(og__array_create(&w, imp->dir.temporary, file, og__dtype_stored(to->dtype), 2,
-                            t->columns, err));
+    OG_TRY(og__array_create(&w, imp->dir.temporary, file,
+                            sparse ? OG__NPY_U8 : og__dtype_stored(to->dtype), 2,
+                            sparse ? (int64_t)stored_bytes(to) : t->columns, err));
     OG_TRY(copy_rows(imp, t, to, w, err));
-    rc = og__array_finish(&w, file, imp->checksums, err);
+    OG_TRY(og__array_finish(&w, file, imp->checksums, err));
+    if (to->rest_bytes > 0)
+        OG_TRY(write_bytes(imp, to->more.text, to->rest, to->rest_bytes, err));
 out:
     og__npy_discard(w);
     return rc;
@@ -336,7 +515,7 @@ static int make_ones(struct og_importer *imp, struct og_err *err)
     OG_TRY(og__array_create(&w, imp->dir.temporary, "features.npy", OG__NPY_U8, 2, 1, err));
     OG_TRY(og__npy_repeat(w, 1, imp->graph.n_nodes, err));
     rc = og__array_finish(&w, "features.npy", imp->checksums, err);
-    set_features(imp, 0, 1, OG_U8);
+    set_features(imp, 0, &(struct place){.dim = 1, .dtype = OG_U8});
 out:
     og__npy_discard(w);
     return rc;
@@ -352,9 +531,11 @@ int og__import_features(struct og_importer *imp, uint32_t group, struct og_table
         return og__form_of(&imp->graph)->needs_rows ? make_ones(imp, err) : 0;
     OG_TRY(og__import_expect_rows(imp, t, to.rows, "rows", err));
     to.said = og__scales_array(&imp->graph, group);
+    to.more = og__rest_array(&imp->graph, group);
     OG_TRY(make_features(imp, t, values, &to, err));
-    set_features(imp, group, to.dim, to.dtype);
+    set_features(imp, group, &to);
 out:
+    release_rest(imp, &to);
     og__release(imp->budget, to.scale, (size_t)to.dim * sizeof(*to.scale), part);
     return rc;
 }

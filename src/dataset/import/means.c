@@ -481,6 +481,9 @@ int og__import_means(struct og_importer *imp, struct og_err *err)
         return og__fail(err, -EINVAL, "leave out --mean-features",
                         "--mean-features: the graph is homogeneous");
     const int dtype = imp->opt->feature_dtype;
+    if (imp->opt->feature_layout != OG_FEATURES_DENSE)
+        return og__fail(err, -EINVAL, "leave out --mean-features, or --feature-layout sparse",
+                        "--mean-features: means of sparse rows are dense");
     if (imp->opt->feature_scales || (dtype >= 0 && og__dtype_scaled((enum og_dtype)dtype)))
         return og__fail(err, -EINVAL, "use --feature-dtype f16, without --feature-scales",
                         "--mean-features: means have no scales of their columns");

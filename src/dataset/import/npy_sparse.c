@@ -1,5 +1,5 @@
 /* Features as CSR, <prefix>_indptr.npy, _indices.npy and _data.npy: a table that fills in the
- * zeros. */
+ * zeros. Another file, _shape.npy, may give the number of columns. */
 #include "dataset/import/npy.h"
 
 #include "dataset/convert.h"
@@ -143,6 +143,34 @@ out:
     return rc;
 }
 
+/* The width that <prefix>_shape.npy gives, as of SciPy, if that is there. */
+static int take_shape(const struct og_importer *imp, const char *prefix, struct sparse_table *s,
+                      struct og_err *err)
+{
+    char name[OG__NPY_PREFIX + 16];
+    struct og_npy shape = {.fd = -1};
+    int64_t n[2];
+    int rc;
+    snprintf(name, sizeof(name), "%s_shape.npy", prefix);
+    OG_TRY(og__import_has(imp, name, err));
+    if (rc == 0)
+        return 0;
+    OG_TRY(open_in(imp, name, &shape, err));
+    if (!og__npy_is_integer(shape.type) || shape.shape[0] != 2 || shape.shape[1] != 1)
+        OG_TRY(og__fail(err, -EINVAL, "it is the rows and columns of the matrix",
+                        "%s: two whole numbers expected", shape.path));
+    OG_TRY(og__npy_read_int64(&shape, 0, 2, n, err));
+    if (n[0] != s->indptr.shape[0] - 1 || n[1] < s->t.columns || n[1] >= INT32_MAX / 8)
+        OG_TRY(og__fail(err, -EINVAL, "it is the rows and columns of the matrix",
+                        "%s: %lld, %lld, and the arrays have %lld rows and %lld columns or more",
+                        shape.path, (long long)n[0], (long long)n[1],
+                        (long long)s->indptr.shape[0] - 1, (long long)s->t.columns));
+    s->t.columns = n[1];
+out:
+    og__npy_close(&shape);
+    return rc < 0 ? rc : 0;
+}
+
 /* <prefix>_indptr.npy and so on. */
 static int open_csr(const struct og_importer *imp, const char *prefix, struct sparse_table *s,
                     struct og_err *err)
@@ -174,6 +202,7 @@ int og__npy_sparse(const struct og_importer *imp, const char *prefix, struct og_
     OG_TRY(check_sparse(s, err));
     OG_TRY(check_ends(s, err));
     OG_TRY(find_columns(s, err));
+    OG_TRY(take_shape(imp, prefix, s, err));
     s->t.rows = s->indptr.shape[0] - 1;
     s->bytes = (size_t)OG_MAX(s->t.columns, (int64_t)1) * 16;
     if (!(s->t.name = strdup(s->data.path)))

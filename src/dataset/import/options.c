@@ -15,6 +15,8 @@
 #define SWITCH(name, f, help)    ROW(name, NULL, "false", help, NULL, OG_OPTION_FLAG, FIELD(f), 0, 0)
 #define TEXT(name, arg, f, help) ROW(name, arg, "", help, NULL, OG_OPTION_TEXT, FIELD(f), 0, 0)
 
+static const char *const layout_words[] = {"dense", "sparse", NULL};
+
 /* Formatted by hand: an option, its help, its field. */
 /* clang-format off */
 static const struct og_row table[] = {
@@ -55,6 +57,9 @@ static const struct og_row table[] = {
         "how to store features; unless given, floats as they are, integers as u8 where that is "
         "exact, else f32. i8 and e4m3 (fp8) have a scale per column",
         og__dtype_words, OG_OPTION_CHOICE, FIELD(feature_dtype), 0, 0),
+    ROW("feature-layout", "LAYOUT", "dense",
+        "sparse: store the features of a node that are not 0, with their columns, where that is smaller",
+        layout_words, OG_OPTION_CHOICE, FIELD(feature_layout), 0, 0),
     SWITCH("feature-scales", feature_scales,
          "write scales of the columns of f32 features too, for --pack-dtype i8 and e4m3"),
     ROW("edge-feature-dtype", "TYPE", "", "the same for the features of edges",

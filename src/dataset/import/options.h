@@ -17,6 +17,7 @@ struct og_import {
     int weight_column;    /* edgelist: from 1; 0 = ignore further columns; -1 = absent */
     char *labels;         /* igb: name of the label file; NULL = node_label_19.npy */
     int feature_dtype;    /* enum og_dtype, or -1 = as stored (exact) */
+    int feature_layout;   /* enum og_feature_layout */
     bool feature_scales;  /* write those of f32 features too */
     struct og_amount memory;
     int threads;
