@@ -7,6 +7,7 @@ import typing
 import numpy as np
 
 from ._errors import OptionError
+from ._sparse import CSR
 
 
 class Hop(typing.NamedTuple):
@@ -117,7 +118,8 @@ class Arrays(collections.abc.Mapping):
 
     ids          int64 [n]: the input nodes, seeds first
     input_id     int64 [n_seeds]: position of each seed in `seeds` or the split; links: [n_positive], of each edge
-    x            [n, F] with the dataset's dtype; i8 and e4m3 as float32, bf16 as uint16 (`dtype` is "bfloat16")
+    x            [n, F] with the dataset's dtype; i8 and e4m3 as float32, bf16 as uint16 (`dtype` is "bfloat16"). Sparse rows are
+                 a CSR (indptr, indices, data, shape), in other forms torch.sparse_csr
     y            int64 [n_seeds] classes, -1 = none; float32 [n_seeds, C] labels or values; None for links
     edge_index   int64 [2, E]: source and destination of each edge, as positions in ids
     hops         list of Hop, the first nearest the seeds
@@ -164,7 +166,7 @@ class Arrays(collections.abc.Mapping):
 
 
 def numpy_of(array):
-    return None if array is None else np.asarray(array)
+    return array if array is None or isinstance(array, CSR) else np.asarray(array)
 
 
 # ---- PyTorch ----
@@ -180,6 +182,8 @@ def import_for(form, name):
 
 def tensors(torch):
     def tensor_of(array):
+        if isinstance(array, CSR):
+            return array.tensor(torch)
         return None if array is None else torch.from_dlpack(array)
     return tensor_of
 

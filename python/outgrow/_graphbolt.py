@@ -30,6 +30,8 @@ def feature_of(dataset, domain, number, options):
     edges = domain == "edge"
     part = (list(edge_features_of(dataset, about, "c").values()) if edges else list(parts_of(dataset, about, "c").values()))[number]
     rows = part.arrays["x"]
+    if not edges and part.form is not None:
+        raise UnsupportedError("graphbolt: sparse rows", "use outgrow.Loader, or import the graph with feature_layout=\"dense\"")
 
     class Feature(gb.Feature):
         def __init__(self):

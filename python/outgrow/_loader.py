@@ -14,6 +14,7 @@ from ._errors import BudgetError, Error, OptionError, warn
 from ._forms import MAKERS
 from ._ids import ids_of
 from ._meta import meta_of, relation_names, type_ranges
+from ._sparse import with_sparse
 from ._options import one_of, text_of, texts_of
 from ._stores import is_there
 from ._times import of_seeds, options_of
@@ -349,6 +350,7 @@ class Loader(OwnThreads):
         self._native = None
         if not isinstance(dataset, (str, bytes, os.PathLike)):
             raise OptionError(f"dataset: {type(dataset).__name__} is no folder", "use outgrow.write(\"graph\", data), then Loader(\"graph\")")
+        self._form = with_sparse(os.fspath(dataset), self._form)
         fanout = one_of("fanout", fanout, None, "num_neighbors", num_neighbors)
         if fanout is None:
             raise OptionError("fanout: not given", "pass fanout=[10, 10]: neighbours per node in each hop, the hop nearest the seeds first")

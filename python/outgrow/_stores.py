@@ -6,6 +6,7 @@ import numpy as np
 from ._errors import FileError, OptionError, UnsupportedError
 from ._forms import import_for
 from ._meta import meta_of, relation_names, type_ranges
+from ._sparse import forms_of
 
 NODE = "node"
 EDGE = (NODE, "to", NODE)
@@ -71,10 +72,14 @@ class Part:
     def __init__(self, n, x, y, dtype, scale=None):
         self.n, self.dtype, self.bf16 = n, dtype, dtype == "bf16"
         self.scale = scale if dtype in SCALED else None
+        self.form = None
         self.arrays = {name: array for name, array in (("x", x), ("y", y)) if array is not None}
 
     def rows(self, torch, name, index):
-        """Copy rows, since the file must not be written to."""
+        """Copy rows, since the file must not be written to. Sparse ones become dense."""
+        if self.form is not None and name == "x":
+            rows = self.arrays[name]
+            return torch.from_numpy(self.form.csr(np.atleast_2d(rows if index is None else rows[index_of(torch, index)])).dense())
         return self.tensor(torch, name, np.array(self.arrays[name] if index is None else self.arrays[name][index_of(torch, index)]))
 
     def tensor(self, torch, name, got):
@@ -105,12 +110,15 @@ def parts_of(dataset, about, mode="r"):
         return np.array(array_in(dataset, name, about)) if is_there(dataset, name, about) else None
     ranges = type_ranges(about)
     if not ranges:
-        return {NODE: Part(about["num_nodes"], rows("features"), rows("labels", is_there(dataset, "labels", about)), about.get("feature_dtype"), scales("feature_scales"))}
+        part = Part(about["num_nodes"], rows("features"), rows("labels", is_there(dataset, "labels", about)), about.get("feature_dtype"), scales("feature_scales"))
+        part.form = forms_of(dataset).get(None)
+        return {NODE: part}
     labelled = labelled_types(dataset, about, ranges) if is_there(dataset, "labels", about) else ()
     parts = {}
     for t, (of, (name, (first, end))) in enumerate(zip(about["node_types"], ranges.items())):
         y = rows("labels")[first:end] if name in labelled else None
-        parts[name] = Part(end - first, rows(f"features_{t}", of.get("feature_dim", 0) > 0), y, of.get("feature_dtype"), scales(f"feature_scales_{t}"))
+        parts[name] = part = Part(end - first, rows(f"features_{t}", of.get("feature_dim", 0) > 0), y, of.get("feature_dtype"), scales(f"feature_scales_{t}"))
+        part.form = forms_of(dataset).get(name)
     return parts
 
 
@@ -156,7 +164,8 @@ def features_of(dataset, homogeneous):
                 return tuple(edges[attr.group_name].arrays["x"].shape)
             if isinstance(attr.group_name, tuple):
                 return tuple(weights[attr.group_name].shape)
-            return tuple(parts[attr.group_name].arrays[attr.attr_name].shape)
+            part = parts[attr.group_name]
+            return (part.n, part.form.columns) if part.form and attr.attr_name == "x" else tuple(part.arrays[attr.attr_name].shape)
 
         def get_all_tensor_attrs(self):
             return [data.TensorAttr(group, name, index=None) for group, name in (of_nodes if homogeneous else there)]

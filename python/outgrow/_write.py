@@ -14,6 +14,7 @@ from ._calls import import_, info
 from ._errors import FileError, OptionError, warn
 from ._ids import SplitPart, check_range, save_splits
 from ._names import class_numbers, is_words, leave_names, memory_of, node_ids_of
+from ._sparse import is_csr, save_csr
 from ._times import whole
 from ._write_data import of_data
 from ._write_named import Named
@@ -69,10 +70,13 @@ def save_plain(folder, given, meta, names, as_stored):
         json.dump(meta, f)
     def splits(n):
         return {key: [SplitPart(names[key], given[key], n)] for key in SPLITS if given[key] is not None}
-    known = rows_known(given["x"])
+    if is_csr(given["x"]):
+        known = save_csr(f"{folder}/feat", given["x"], "x")
+    else:
+        known = rows_known(given["x"])
     if known is not None:
         save_splits(folder, splits(known))
-    n = save(f"{folder}/feat.npy", "x", as_stored(counted(rows_of(given["x"], "x"), "x", given["num_nodes"], "node"), "x"))
+    n = known if is_csr(given["x"]) else save(f"{folder}/feat.npy", "x", as_stored(counted(rows_of(given["x"], "x"), "x", given["num_nodes"], "node"), "x"))
     if known is None:
         save_splits(folder, splits(n))
     y = constant(-1, n) if given["y"] is None else labels_of(given["y"], "y", "task" in meta)
@@ -171,6 +175,8 @@ def store(path, given, about, options, *, progress=False, maps=None, classes=Non
     links, edge_classes = with_edge_classes(links)
     plain, classes = of_one_type(given), words or classes
     maps = {None: next(iter(maps.values()))} if plain and maps else maps or {}
+    if plain and is_csr(plain["x"]):
+        options.setdefault("feature_layout", "sparse")
     if is_bf16(plain["x"]) if plain else all_bf16(given):
         options.setdefault("feature_dtype", "bf16")
     as_stored = as_float32 if options.get("feature_dtype") in (None, "f32") and not options.get("row_normalize") else unchanged
@@ -243,7 +249,7 @@ def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid
                  an edge_attr that is no matrix of floats.
                  A warning names attributes that are not stored: sparse ones, and of edges if options change the edges
     edge_index   [2, E] sources and destinations, or a pair of arrays
-    x, y         [N, F] features; [N] classes (-1 = none) or words for classes. Also [N, C] several labels, or values with regression=True
+    x, y         [N, F] features, or a sparse CSR matrix. [N] classes (-1 = none) or words for classes. Also [N, C] several labels, or values with regression=True
     train, valid, test   distinct node ids, or masks [N], bool or zeros and ones. A warning names splits that overlap
     edge_weight  [E]
     edge_attr    [E, D] features of edges, stored in the order of the dataset's edges (edge_features.npy)
