@@ -678,6 +678,7 @@ static void options_have_names(void **state)
                                          {"edge-ids", "true"},
                                          {"by-time", "true"},
                                          {"feature-scales", "true"},
+                                         {"feature-layout", "sparse"},
                                          {"memory", "25%"},
                                          {"threads", "2"}};
     struct og_import *o = NULL;
@@ -697,6 +698,7 @@ static void options_have_names(void **state)
     assert_int_equal(o->seed, 7);
     assert_true(o->weight_column == 3 && o->split_column == 1 && o->feature_dtype == OG_U8);
     assert_true(o->edge_feature_dtype == OG_F16 && o->edge_ids && o->feature_scales);
+    assert_int_equal(o->feature_layout, OG_FEATURES_SPARSE);
     assert_true(o->memory.unit == OG_PERCENT && o->memory.value == 25 && o->threads == 2);
     assert_int_equal(og_import_set(o, "symetrize", "true", &err), -EINVAL);
     assert_string_equal(err.hint, "did you mean 'symmetrize'?");

@@ -171,7 +171,8 @@ static struct affine_made run_affine(const struct affine_case *c, int threads, i
     m.w = (struct og_weight){random_floats((size_t)c->n_in * (size_t)c->n_out),
                              back ? c->n_in : c->n_out,
                              back ? c->n_out : c->n_in,
-                             {0}};
+                             {0},
+                             false};
     open_for(&b, threads, compute);
     pack_for(&b, &m.w);
     scale_block(&m.block, OG__MEAN, m.scale);

@@ -95,7 +95,8 @@ static void compare_affine(struct bench *b, const struct affine_case *c)
     int w_out = back ? c->n_in : c->n_out, w_in = back ? c->n_out : c->n_in;
     struct og_weight w[2];
     for (int k = 0; k < 2; k++) {
-        w[k] = (struct og_weight){random_floats((size_t)w_out * (size_t)w_in), w_out, w_in, {0}};
+        w[k] = (struct og_weight){
+            random_floats((size_t)w_out * (size_t)w_in), w_out, w_in, {0}, false};
         for (int d = 0; d < 2; d++)
             w[k].packed[d] =
                 aligned_alloc(64, og__round_up(og__ops_cpu.packed_bytes(w_out, w_in), 64));
