@@ -46,8 +46,8 @@ static int load_rest(struct og_group *g, struct og_err *err)
     const size_t each = og__entry_bytes(g->dim, g->stored);
     int rc = 0;
     if (a->fd < 0 && g->sparse.longest > g->sparse.room)
-        return og__fail(err, -EINVAL, og__graph_again_hint, "%s: sparse rows, without feature_rest.npy",
-                        g->rows.path);
+        return og__fail(err, -EINVAL, og__graph_again_hint,
+                        "%s: sparse rows, without feature_rest.npy", g->rows.path);
     if (a->fd < 0 || g->sparse.room == 0)
         return 0;
     if (a->type != OG__NPY_U8 || a->shape[1] != 1 || (size_t)a->shape[0] % each != 0 ||
@@ -87,19 +87,21 @@ static int load_scales(struct og_group *g, struct og_err *err)
     const struct og_npy *a = &g->scales;
     int rc;
     if (a->fd < 0)
-        return og__dtype_scaled(g->stored)
-                   ? og__fail(err, -EINVAL, og__graph_again_hint, "%s: %s, without feature_scales.npy",
-                              g->rows.path, og__dtype_name(g->stored))
-                   : 0;
+        return og__dtype_scaled(g->stored) ? og__fail(err, -EINVAL, og__graph_again_hint,
+                                                      "%s: %s, without feature_scales.npy",
+                                                      g->rows.path, og__dtype_name(g->stored))
+                                           : 0;
     if (a->type != OG__NPY_F32 || a->shape[0] != g->dim || a->shape[1] != 1)
-        return og__fail(err, -EINVAL, og__graph_again_hint, "%s: must be float32 [%d]", a->path, g->dim);
+        return og__fail(err, -EINVAL, og__graph_again_hint, "%s: must be float32 [%d]", a->path,
+                        g->dim);
     g->scale = malloc((size_t)g->dim * sizeof(*g->scale));
     OG_TRY(g->scale ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", a->path));
     OG_TRY(og__npy_read(a, 0, a->shape[0], g->scale, err));
     for (int c = 0; c < g->dim; c++)
         if (!isfinite(g->scale[c]) || g->scale[c] <= 0)
-            OG_TRY(og__fail(err, -EINVAL, og__graph_again_hint, "%s: row %d: %g, not a number above 0",
-                            a->path, c, (double)g->scale[c]));
+            OG_TRY(og__fail(err, -EINVAL, og__graph_again_hint,
+                            "%s: row %d: %g, not a number above 0", a->path, c,
+                            (double)g->scale[c]));
 out:
     return rc;
 }

@@ -428,7 +428,7 @@ static void ranks_are_those_of_the_scores(void **state)
     uint64_t place[BATCH];
     struct og_pair_rule rule = uniform;
     struct og_pairs p;
-    struct og_pair_key key = {false, OG__VALID, 0, 1};
+    struct og_pair_key key = {false, OG__VALID, 0, 1, NULL};
     rule.n_nodes = 100;       /* few: some ranking negatives are ends of their edge */
     rule.rank_negatives = 90; /* and more pairs than are scored at once */
     draw_ends(ends, place, BATCH, rule.n_nodes);

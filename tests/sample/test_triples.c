@@ -86,7 +86,7 @@ static struct og_pair_rule rule_of(const struct known *k, uint32_t rank_negative
 static void make(struct og_pairs *p, const struct known *k, const struct og_pair_rule *rule,
                  enum og__split split)
 {
-    const struct og_pair_key key = {split == OG__TRAIN, split, 2, 7};
+    const struct og_pair_key key = {split == OG__TRAIN, split, 2, 7, NULL};
     uint64_t place[BATCH];
     for (uint32_t i = 0; i < BATCH; i++)
         place[i] = (i * 37 + 11) % PART;
@@ -290,7 +290,7 @@ static void a_lonely_relation_fits_in_its_batch(void **state)
     struct og_triples triples = {.types = &both, .split[OG__TRAIN] = {ends, number, EDGES}};
     const struct og_pair_rule rule = {
         .n_nodes = 2 * EACH, .negatives = NEGATIVES, .in_batch = true, .of = &triples};
-    const struct og_pair_key key = {true, OG__TRAIN, 1, 0};
+    const struct og_pair_key key = {true, OG__TRAIN, 1, 0, NULL};
     struct og_pairs p;
     assert_int_equal(og__triples_open(&triples, NULL, NULL), 0);
     assert_int_equal(og__pairs_open(&p, &rule, EDGES, NULL, NULL), 0);

@@ -266,7 +266,7 @@ static void negatives_keep_one_end(void **state)
     for (int how = 0; how < 4; how++) {
         struct og_pair_rule rule = uniform;
         struct og_pairs p, again;
-        struct og_pair_key key = {true, OG__TRAIN, 2, 9};
+        struct og_pair_key key = {true, OG__TRAIN, 2, 9, NULL};
         rule.in_batch = how & 1;
         rule.symmetric = how & 2;
         assert_int_equal(og__pairs_open(&p, &rule, BATCH, NULL, NULL), 0);
@@ -292,7 +292,7 @@ static void a_batch_of_one_edge_has_negatives_too(void **state)
 {
     (void)state;
     struct og_pair_rule rule = uniform;
-    struct og_pair_key key = {true, OG__TRAIN, 1, 0};
+    struct og_pair_key key = {true, OG__TRAIN, 1, 0, NULL};
     const uint32_t ends[2] = {4, 9};
     const uint64_t place[1] = {0};
     struct og_pairs p;
@@ -329,7 +329,7 @@ static void uniform_negatives_are_uniform(void **state)
     struct og_pairs p;
     assert_int_equal(og__pairs_open(&p, &rule, 1, NULL, NULL), 0);
     for (uint32_t i = 0; i < ROUNDS; i++) {
-        struct og_pair_key key = {true, OG__TRAIN, 1, i};
+        struct og_pair_key key = {true, OG__TRAIN, 1, i, NULL};
         og__pairs_make(&p, &rule, ends, place, 1, &key);
         count[p.seeds[p.b[1]]]++;
     }
@@ -346,7 +346,7 @@ static void evaluation_shares_its_rivals(void **state)
     uint32_t ends[2 * BATCH];
     uint64_t place[BATCH];
     struct og_pairs p;
-    struct og_pair_key key = {false, OG__TEST, 0, 4};
+    struct og_pair_key key = {false, OG__TEST, 0, 4, NULL};
     draw_ends(ends, place, BATCH, uniform.n_nodes);
     assert_int_equal(og__pairs_open(&p, &uniform, BATCH, NULL, NULL), 0);
     og__pairs_make(&p, &uniform, ends, place, BATCH, &key);
@@ -427,7 +427,7 @@ static void the_edges_of_a_batch_are_not_in_its_blocks(void **state)
         struct og_sampler *sampler;
         struct og_batch_memory m;
         struct og_block before[2];
-        struct og_pair_key key = {true, OG__TRAIN, 1, round};
+        struct og_pair_key key = {true, OG__TRAIN, 1, round, NULL};
         const struct og_edge_unit unit = {0, 7};
         const struct og_sampling how = {.once = round / 3 % 2, .edges = &unit};
         for (uint32_t i = 0; i < BATCH; i++)
