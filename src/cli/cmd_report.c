@@ -218,8 +218,8 @@ static void write_type(const struct page *p, const char *type, const char *key)
     snprintf(text, sizeof(text), "test of %s, %s", type, key);
     begin_row(p, text, false);
     for (size_t r = 0; r < p->n; r++) {
-        const json_t *types = json_object_get(p->run[r].summary, "test_types");
-        const double x = number(json_object_get(types, type), key);
+        const json_t *all = json_object_get(p->run[r].summary, "test_types");
+        const double x = number(json_object_get(all, type), key);
         cell(p, isnan(x) ? "-" : shown_number(text, key, x));
     }
     end_row(p);
@@ -231,8 +231,8 @@ static void write_types(const struct page *p)
     const char *type, *key;
     json_t *metrics, *value;
     for (size_t r = 0; r < p->n; r++) {
-        json_t *types = json_object_get(p->run[r].summary, "test_types");
-        json_object_foreach(types, type, metrics) if (!has_type(p, r, type))
+        json_t *all = json_object_get(p->run[r].summary, "test_types");
+        json_object_foreach(all, type, metrics) if (!has_type(p, r, type))
             json_object_foreach(metrics, key, value) write_type(p, type, key);
     }
 }

@@ -12,9 +12,11 @@ static const char part[] = "labels";
 enum { NONE = UINT32_MAX };
 static uint32_t next_type(const struct og_workload *f, uint32_t t)
 {
-    while (t < f->types->n_types && !f->types->type[t].target)
-        t++;
-    return t == f->types->n_types ? NONE : t;
+    const struct og_graph_type *type = f->types->type;
+    for (; t < f->types->n_types; t++)
+        if (type[t].target)
+            return t;
+    return NONE;
 }
 
 static uint32_t count_types(const struct og_workload *f)
@@ -128,9 +130,11 @@ static void keep_type(const struct og_type_scores *c, const struct og_batch *bat
 {
     const struct og_workload *f = c->workload;
     memcpy(c->targets, targets, og__seed_targets_bytes(f, batch->n_seeds));
-    for (uint32_t i = 0; i < batch->n_seeds; i++)
-        if (og__graph_type(f->types, batch->ids[i]) != type)
+    for (uint32_t i = 0; i < batch->n_seeds; i++) {
+        const bool other = og__graph_type(f->types, batch->ids[i]) != type;
+        if (other)
             og__forget_label(f->graph, c->targets, i);
+    }
 }
 
 int og__type_scores_add(struct og_type_scores *c, const struct og_work *w, const void *targets,
