@@ -1,4 +1,4 @@
-/* Vectors of attention multiplied by a weight matrix, on the CPU: a head is a task of the pool. */
+/* Vectors of attention multiplied by a weight matrix, on the CPU. A head is a task of the pool. */
 #include "nn/kernels.h"
 #include "nn/ops_cpu.h"
 #include "nn/vector.h"
