@@ -99,7 +99,7 @@ static int call_package(const char *function, struct words *w, const char *path,
     if (rc < 0 || status == 0)
         return rc;
     if (status == ABSENT)
-        return failure(err, -ENOENT, "pip install ./python and pyarrow, or use CSV",
+        return failure(err, -ENOENT, "pip install ./python and pyarrow, or use a .csv file",
                        "%.300s: Parquet needs the Python package outgrow in python3", path);
     char *hint = strchr(said, '\n');
     if (hint)

@@ -75,15 +75,17 @@ static inline struct og_group features_alone(struct og_graph *graph, char *dir, 
                                              int64_t n_nodes, size_t row_bytes, off_t offset)
 {
     graph->path = dir;
-    return (struct og_group){
-        .graph = graph,
-        .n_nodes = n_nodes,
-        .dim = (int)row_bytes,
-        .stored = OG_U8,
-        .dtype = OG_U8,
-        .contents = 0x1234567890ull,
-        .rows = {
-            .fd = -1, .path = features, .offset = offset, .shape = {n_nodes, (int64_t)row_bytes}}};
+    return (struct og_group){.graph = graph,
+                             .n_nodes = n_nodes,
+                             .dim = (int)row_bytes,
+                             .stored = OG_U8,
+                             .dtype = OG_U8,
+                             .contents = 0x1234567890ull,
+                             .rows = {.fd = -1,
+                                      .path = features,
+                                      .type = OG__NPY_U8,
+                                      .offset = offset,
+                                      .shape = {n_nodes, (int64_t)row_bytes}}};
 }
 
 static inline int files_in(const char *dir)

@@ -122,8 +122,7 @@ static void bad_input_is_refused(void **state)
            "--policy belady");
     refuse(path, OG_ROWS_OF_NODES, 0, (const char *[]){"policy", "degree", NULL}, -EINVAL,
            "--policy degree");
-    refuse(path, OG_ROWS_OF_NODES, 0, (const char *[]){"memory", "100K", NULL}, -ENOMEM,
-           "--memory");
+    refuse(path, OG_ROWS_OF_NODES, 0, (const char *[]){"memory", "1M", NULL}, -ENOMEM, "--memory");
     set_up(&opt, NULL);
     assert_int_equal(og_rows_open(&r, path, OG_ROWS_OF_NODES, 0, &opt, &err), 0);
     assert_int_equal(og_rows_read(r, (const int64_t[]){4, N_NODES}, 2, rows, &err), -EINVAL);
