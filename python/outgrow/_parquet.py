@@ -90,8 +90,9 @@ def write():
             header = next(csv.reader(file))
         if len(set(header)) < len(header):
             raise FileError(f"{out}: two columns have one name", "write .csv, or name classes otherwise")
-        options = pyarrow.csv.ConvertOptions(column_types=types_of(header, dataset), strings_can_be_null=False)
-        with pyarrow.csv.open_csv(source, convert_options=options) as reader, pyarrow.parquet.ParquetWriter(part, reader.schema) as writer:
+        options = pyarrow.csv.ConvertOptions(column_types=types_of(header, dataset), strings_can_be_null=False, null_values=[])
+        parse = pyarrow.csv.ParseOptions(newlines_in_values=True)
+        with pyarrow.csv.open_csv(source, parse_options=parse, convert_options=options) as reader, pyarrow.parquet.ParquetWriter(part, reader.schema) as writer:
             for batch in reader:
                 writer.write_batch(batch)
         os.rename(part, out)

@@ -102,9 +102,9 @@ class Predictor:
         src, dst = numbers_of(src, "src"), numbers_of(dst, "dst")
         if len(src) != len(dst):
             raise OptionError(f"src: {len(src)}, dst: {len(dst)} nodes", "give both ends of each edge")
-        more = {} if edge_attr is None else {"edge_attr": np.asarray(edge_attr, np.float64).reshape(len(src), -1).tolist()}
+        more = {} if edge_attr is None else {"edge_attr": np.asarray(edge_attr, np.float64).reshape(len(src), -1 if len(src) else 0).tolist()}
         rows = self._rows(len(src), self.info["edge_columns"], edges=np.stack([src, dst], 1).tolist(), **more)
-        return rows[:, 0] if self.columns and len(rows) else rows
+        return rows.reshape(-1) if self.columns else rows
 
     def _rows(self, n, columns, **request):
         answer = self._line.ask(**request)

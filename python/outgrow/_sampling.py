@@ -5,7 +5,14 @@ import numpy as np
 
 from ._errors import UnsupportedError
 from ._forms import Edges, Nodes, hops_of, import_for, of_edges, relations_of, tensors, types_of
+from ._sparse import CSR
 from ._subgraph import Graph, graph_of_output, induced, output_of, positions
+
+
+def sparse_rows(torch, x, at):
+    """Rows of a torch.sparse_csr, which PyTorch does not select."""
+    parts = x.crow_indices(), x.col_indices(), x.values()
+    return CSR(*(part.numpy() for part in parts), tuple(x.shape)).rows(np.asarray(at)).tensor(torch)
 
 
 class Sampling:
@@ -121,7 +128,7 @@ class Sampling:
             x = mine and mine.x
             ids = graph.node.get(part.name, sampled.node[part.name])
             if graph is not sampled and x is not None and (at := positions(torch, ids, sampled.node[part.name])) is not None:
-                x = x[at]
+                x = x[at] if x.layout is torch.strided else sparse_rows(torch, x, at)
             tree = mine and mine.tree
             self.nodes_into(store, part, ids, x, tree if tree is not None or not any(n is not None and n.tree is not None for n in nodes) else ids.new_empty(0))
             store["num_sampled_nodes"] = graph.num_nodes and graph.num_nodes.get(part.name)

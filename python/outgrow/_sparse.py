@@ -25,6 +25,13 @@ class CSR(typing.NamedTuple):
         """The same as torch.sparse_csr."""
         return torch.sparse_csr_tensor(*map(torch.from_numpy, self[:3]), size=self.shape)
 
+    def rows(self, at):
+        """Rows at [n], in this order, as CSR."""
+        n = np.diff(self.indptr)[at]
+        indptr = np.concatenate([[0], np.cumsum(n)])
+        place = np.arange(indptr[-1]) - np.repeat(indptr[:-1] - self.indptr[:-1][at], n)
+        return CSR(indptr, self.indices[place], self.data[place], (len(at), self.shape[1]))
+
     def dense(self):
         out = np.zeros(self.shape, np.float32)
         out[np.repeat(np.arange(self.shape[0]), np.diff(self.indptr)), self.indices] = self.data
@@ -38,16 +45,14 @@ class Form:
         self.columns, self.room, self.dtype = about["feature_dim"], about["feature_entries"], about["feature_dtype"]
         self.column = np.dtype("<u2" if self.columns <= 65536 else "<u4")
         path = os.path.join(dataset, f"feature_rest{suffix}.npy")
-        rest = np.load(path) if os.path.exists(path) else np.empty(0, np.uint8)
+        rest = np.load(path, mmap_mode="r") if os.path.exists(path) else np.empty(0, np.uint8)
         each = self.column.itemsize + (0 if self.dtype == "one" else np.dtype(VALUES[self.dtype]).itemsize)
         split = len(rest) // each * self.column.itemsize
-        self.rest = rest[:split].view(self.column), self.values(rest[split:], len(rest) // each)
+        self.rest = rest[:split].view(self.column), rest[split:] if self.dtype == "one" else rest[split:].view(VALUES[self.dtype])
 
-    def values(self, data, n):
-        """Values as float32."""
-        if self.dtype == "one":
-            return np.ones(n, np.float32)
-        data = data.view(VALUES[self.dtype])
+    def values(self, data):
+        """Stored values as float32."""
+        data = np.asarray(data).view(VALUES[self.dtype])
         return (data.astype("<u4") << 16).view("<f4") if self.dtype == "bf16" else data.astype(np.float32)
 
     def csr(self, rows):
@@ -66,8 +71,8 @@ class Form:
         indices, data = np.empty(len(place), np.int64), np.ones(len(place), np.float32)
         indices[~more], indices[more] = columns[here], self.rest[0][beyond]
         if self.dtype != "one":
-            data[~more] = self.values(rows[:, end:].copy().reshape(-1), 0).reshape(len(rows), self.room)[here]
-            data[more] = self.rest[1][beyond]
+            data[~more] = self.values(rows[:, end:].copy().reshape(-1)).reshape(len(rows), self.room)[here]
+            data[more] = self.values(self.rest[1][beyond])
         return CSR(indptr, indices, data, (len(rows), self.columns))
 
 
@@ -120,7 +125,8 @@ def save_csr(prefix, value, name):
         parts = value.indptr, value.indices, value.data
     else:
         value = value.detach().cpu()
-        parts = value.crow_indices().numpy(), value.col_indices().numpy(), value.values().numpy()
+        values = value.values().float() if str(value.dtype) == "torch.bfloat16" else value.values()
+        parts = value.crow_indices().numpy(), value.col_indices().numpy(), values.numpy()
     if len(value.shape) != 2 or parts[2].ndim != 1:
         raise OptionError(f"{name}: {list(value.shape)}", "give a matrix [N, F]")
     for part, data in zip(("indptr", "indices", "data", "shape"), (*parts, np.array(value.shape, np.int64))):

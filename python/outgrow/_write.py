@@ -108,7 +108,7 @@ def save_edge_labels(folder, name, labels):
 
 
 def save_edge_times(folder, name, times):
-    save(f"{folder}/{name}.npy", name, [whole(times, name)])
+    save(f"{folder}/{name}s.npy", name, [whole(times, name)])
 
 
 @contextlib.contextmanager
@@ -134,7 +134,8 @@ OTHER_NAMES = {"edge_feat": "edge_attr", "edge_features": "edge_attr", "features
 
 
 LINKS = "train_edges", "valid_edges", "test_edges", "train_edge_labels", "valid_edge_labels", "test_edge_labels", \
-    "train_edge_attr", "valid_edge_attr", "test_edge_attr", "train_edge_time", "valid_edge_time", "test_edge_time"
+    "train_edge_attr", "valid_edge_attr", "test_edge_attr", "train_edge_time", "valid_edge_time", "test_edge_time", \
+    "train_time", "valid_time", "test_time"
 def with_classes(given):
     """Labels that are words as classes, and the names of these, or None."""
     typed = hasattr(given["y"], "items")
@@ -253,7 +254,7 @@ def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid
     train, valid, test   distinct node ids, or masks [N], bool or zeros and ones. A warning names splits that overlap
     edge_weight  [E]
     edge_attr    [E, D] features of edges, stored in the order of the dataset's edges (edge_features.npy)
-    node_time, edge_time   [N] and [E] times, for loaders with time_attr: whole numbers
+    node_time, edge_time   [N] and [E] times: whole numbers. Those of the nodes of a split, in its order: train_time, valid_time, test_time
     time_attr    the attribute of data that has them ["time" of nodes, "edge_time" or "time" of edges]
     ids          [N] the id of each row of x, words or whole numbers. The dataset has its nodes in the order of their ids, which
                  node_names.npy or node_ids.npy stores. Then edge_index and splits may have ids that are words, or rows as without ids

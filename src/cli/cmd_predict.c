@@ -22,6 +22,18 @@ static const struct og_option own[] = {
 };
 
 /* Writes a .csv file next to it first. */
+/* The result is of the table that was converted: its "out" becomes the file that is there. */
+static int name_output(char **text, const char *out)
+{
+    json_t *result = json_loads(*text, 0, NULL);
+    free(*text);
+    if (result)
+        json_object_set_new(result, "out", json_string(out));
+    *text = result ? json_dumps(result, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
+    json_decref(result);
+    return *text ? 0 : -ENOMEM;
+}
+
 static int predict_parquet(struct invocation *in, const char *out,
                            const struct og_predict_options *how, char **text, struct og_err *err)
 {
@@ -36,6 +48,11 @@ static int predict_parquet(struct invocation *in, const char *out,
     if (rc == 0) {
         rc = write_parquet(in->arg[0], csv, out, err);
         unlink(csv);
+        rc = rc < 0 ? rc : name_output(text, out);
+    }
+    if (rc < 0) {
+        free(*text);
+        *text = NULL;
     }
     free(csv);
     return rc;

@@ -299,6 +299,14 @@ static enum stage stage_to_shorten(const struct measured *m)
     return waits ? m->waited_for : m->largest;
 }
 
+static bool is_listed(const struct advice *a, const struct advice *out, int n)
+{
+    for (int i = 0; a->option && i < n; i++)
+        if (out[i].option && strcmp(out[i].option, a->option) == 0)
+            return true;
+    return false;
+}
+
 /* The remedies of a stage from number n on, the best first. Without any, the text that says so is
  * the first. */
 static int add_remedies(const struct measured *m, enum stage stage, struct advice *out, int n)
@@ -309,7 +317,7 @@ static int add_remedies(const struct measured *m, enum stage stage, struct advic
         if (rules[i].stage != stage || !rules[i].holds(m))
             continue;
         rules[i].advise(m, &a);
-        if (!a.is_none || n == 0)
+        if ((!a.is_none || n == 0) && !is_listed(&a, out, n))
             out[n++] = a;
         if (a.is_none)
             break;

@@ -188,16 +188,22 @@ out:
     return rc;
 }
 
+enum og__split og__nodes_split(const char *which)
+{
+    static const char *const splits[OG__SPLITS] = {"train", "valid", "test"};
+    int i = 0;
+    while (i < OG__SPLITS && strcmp(which, splits[i]) != 0)
+        i++;
+    return (enum og__split)i;
+}
+
 int og__graph_nodes(const struct og_graph *g, const char *which, struct og_budget *b,
                     uint32_t **ids, int64_t *count, struct og_err *err)
 {
-    static const char *const splits[OG__SPLITS] = {"train", "valid", "test"};
-    int rc = 1;
+    const enum og__split split = og__nodes_split(which);
     *count = 0;
-    for (int i = 0; rc > 0 && i < OG__SPLITS; i++)
-        if (strcmp(which, splits[i]) == 0)
-            rc = og__graph_split(g, (enum og__split)i, b, ids, count, err);
-    rc = rc > 0 ? load_file(g, which, b, ids, count, err) : rc;
+    int rc = split < OG__SPLITS ? og__graph_split(g, split, b, ids, count, err)
+                                : load_file(g, which, b, ids, count, err);
     if (rc == 0 && *count == 0)
         return og__fail(err, -EINVAL, "give train, valid, test or a .npy file of node ids",
                         "--nodes %s: there are none", which);

@@ -76,7 +76,8 @@ static int check_negatives(const struct og_graph *g, struct og_err *err)
         const bool each = g->negatives_each[s];
         if (a->fd < 0)
             continue;
-        if (!og__npy_is_integer(a->type) || a->ndim != 2 || (!each && a->shape[1] != 2))
+        if (!og__npy_is_integer(a->type) || a->ndim != 2 || a->shape[1] < 1 ||
+            (!each && a->shape[1] != 2))
             return og__fail(err, -EINVAL, og__graph_again_hint, "%s: must be whole numbers [%s]",
                             a->path, each ? "edges, k" : "m, 2");
         if (each && a->shape[0] != n)

@@ -217,9 +217,9 @@ int og__gather_flush(struct og_gather *g, uint32_t k, struct og_io_counts *writt
 int og__written_before_fill(struct og_gather *g, uint32_t k, struct og_err *err)
 {
     struct og_written *w = g->group[k].written;
+    w->in_order = false; /* rows may leave their slots: what was changed goes to the file */
     const int rc = flush(g, k, true, &g->wrote, err);
     w->touched = -1;
-    w->in_order = false;
     return rc;
 }
 
@@ -265,6 +265,8 @@ int og__gather_set(struct og_gather *g, uint32_t k, uint64_t first, size_t n, co
     if (w->in_order) {
         memcpy(og__gather_slot(g, group, group->slot) + first * group->row_bytes, records,
                n * group->row_bytes);
+        for (size_t i = 0; i < n; i++)
+            og__bits_add(w->writes.dirty, first + i);
         return 0;
     }
     const int rc = og__row_writer_put(&w->file, first, n, records, err);

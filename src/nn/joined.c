@@ -110,8 +110,9 @@ static int rows_of_type(struct og_model *m, uint32_t t, uint32_t first, uint32_t
         return 0;
     }
     OG_TRY(og__upload_rows(m, x, n, room ? room + at : NULL, out, err));
-    OG_TRY(og__drop_input(m, out, n, step, OG__INPUT_KEY + OG__KEYS * t,
-                          dropped ? dropped + at / sizeof(float) : NULL, NULL, err));
+    if (!og__types(&m->config)->type[t].trained) /* whose rows are parameters */
+        OG_TRY(og__drop_input(m, out, n, step, OG__INPUT_KEY + OG__KEYS * t,
+                              dropped ? dropped + at / sizeof(float) : NULL, NULL, err));
     if (m->projection[t].lin.param)
         OG_TRY(project(m, t, first, n, out, err));
 out:

@@ -66,7 +66,7 @@ static const struct {
     bool whole; /* each of one number only */
     struct og_row_step (*step)(const struct og_pace *pace, uint64_t step);
     void (*update)(const struct og_row_step *s, float *value, const float *gradient, int dim);
-} kinds[] = {
+} optimizers[] = {
     [OG_ROWS_DENSE] = {0, false, NULL, NULL},
     [OG_ROWS_SPARSE_ADAM] = {2, false, adam_step, sparse_adam},
     [OG_ROWS_ADAGRAD] = {1, false, adagrad_step, adagrad},
@@ -75,17 +75,17 @@ static const struct {
 
 int og__row_states(int kind)
 {
-    return kinds[kind].states;
+    return optimizers[kind].states;
 }
 
 int og__row_state(int kind, int dim)
 {
-    return kinds[kind].states * (kinds[kind].whole ? 1 : dim);
+    return optimizers[kind].states * (optimizers[kind].whole ? 1 : dim);
 }
 
 struct og_row_step og__row_step(int kind, const struct og_pace *pace, double scale, uint64_t step)
 {
-    struct og_row_step s = kinds[kind].step(pace, step);
+    struct og_row_step s = optimizers[kind].step(pace, step);
     s.scale = (float)scale;
     return s;
 }
@@ -93,7 +93,7 @@ struct og_row_step og__row_step(int kind, const struct og_pace *pace, double sca
 void og__row_update(int kind, const struct og_row_step *s, float *record, const float *gradient,
                     int dim)
 {
-    kinds[kind].update(s, record, gradient, dim);
+    optimizers[kind].update(s, record, gradient, dim);
 }
 
 /* ---- initial values ---- */

@@ -12,7 +12,8 @@ OG_MUST_CHECK int og__options_copy(struct og_options *to, const struct og_option
 
 /* ---- the table ---- */
 
-const struct og_row *og__option_row(size_t i); /* like og_option; NULL past the last */
+const struct og_row *og__option_row(size_t i);      /* like og_option; NULL past the last */
+size_t og__option_number(const struct og_row *row); /* of a row, from 0 */
 /* Find a row by the option's name or an alias; NULL = none. og__option_unknown sets the error for
  * that. */
 const struct og_row *og__option_named(const char *name);

@@ -55,10 +55,9 @@ static int count_written(void *arg, const uint32_t *rows, const uint32_t *at, ui
     return 0;
 }
 
-/* A cache of all rows never writes. */
 static int written_before_fill(struct written *w, struct og_err *err)
 {
-    if (w->sim->written_row == 0 || w->tables.n_slots >= w->sim->n_nodes)
+    if (w->sim->written_row == 0)
         return 0;
     return og__writes_flush(&w->tables, NULL, true, count_written, w, err);
 }

@@ -25,7 +25,8 @@ static int check_options(const struct og_config *c, struct og_err *err)
         const char *option, *hint;
     } others[] = {
         {opt->weight_decay > 0, "--weight-decay changes all rows", "use --weight-decay 0"},
-        {c->share.ranks > 1, "several workers do not add gradients of rows yet", "use --workers 1"},
+        {c->share.ranks > 1 || opt->workers > 1, "several workers do not add gradients of rows yet",
+         "use --workers 1"},
         {opt->accumulate > 1, "--accumulate does not add gradients of rows yet",
          "use --accumulate 1"},
         {opt->staleness > 0, "--staleness keeps no earlier rows", "use --staleness 0"},
@@ -121,8 +122,10 @@ int og__session_store_rows(struct og_session *s, struct og_err *err)
     const uint64_t row =
         (uint64_t)(opt->embedding + og__row_state(opt->embedding_optimizer, opt->embedding)) *
         sizeof(float);
+    const uint64_t best = /* rows of the best epoch, without state */
+        s->config.want & OG__WANT_TRAINING ? (uint64_t)opt->embedding * sizeof(float) : 0;
     for (uint32_t k = 0; k < g->n_groups; k++)
-        bytes += g->group[k].dim == 0 ? (uint64_t)g->group[k].n_nodes * row : 0;
+        bytes += g->group[k].dim == 0 ? (uint64_t)g->group[k].n_nodes * (row + best) : 0;
     s->config.stores_rows = bytes > 0;
     if (bytes == 0)
         return 0;

@@ -97,7 +97,7 @@ static const char *way_to_times(const struct og_session *s, bool own)
     if (own)
         return "give input_time, or edge_label_time of links";
     if (s->config.want & OG__WANT_EVERY)
-        return "use eval: nodes of a split have times, as in valid_times.npy";
+        return "predict --nodes test: nodes of a split have times, as in test_times.npy";
     return "import the graph with train_times.npy, valid_times.npy and test_times.npy: int64, a "
            "number a node of the split";
 }
@@ -123,6 +123,20 @@ out:
 }
 
 /* Times of edges to learn, in the order of their list. */
+int og__session_check_timed(const struct og_session *s, enum og__split split,
+                            const char *checkpoint, struct og_err *err)
+{
+    const bool edges = s->workload.seeds.edges;
+    const char *const list =
+        og__listed_name(edges ? OG__EDGE_LIST_TIMES : OG__NODE_LIST_TIMES, split);
+    char hint[96];
+    if (!s->workload.split[split].untimed)
+        return 0;
+    snprintf(hint, sizeof(hint), "import the graph with %s.npy", list);
+    return og__fail(err, -EINVAL, hint, "%s: trained with --time, and these %s have none",
+                    checkpoint, edges ? "edges" : "nodes");
+}
+
 static int load_edge_times(struct og_session *s, enum og__split which, struct og_err *err)
 {
     struct og_split *split = &s->workload.split[which];
@@ -139,6 +153,17 @@ out:
     return rc;
 }
 
+/* Nodes to predict have the times of their split's list. Others are as of their own time. */
+static int load_required(struct og_session *s, struct og_split *split, enum og__split which,
+                         struct og_err *err)
+{
+    const enum og__split from = s->config.nodes ? og__nodes_split(s->config.nodes) : OG__SPLITS;
+    const struct og_npy *a =
+        from < OG__SPLITS ? &s->workload.graph->listed[OG__NODE_LIST_TIMES][from] : NULL;
+    return a && a->fd >= 0 && a->shape[0] == split->n ? read_times(s, a, split, err)
+                                                      : check_seeds(s, split, which, err);
+}
+
 static int load_times(struct og_session *s, enum og__split which, struct og_err *err)
 {
     struct og_split *split = &s->workload.split[which];
@@ -148,8 +173,8 @@ static int load_times(struct og_session *s, enum og__split which, struct og_err 
     const struct og_npy *a = &s->workload.graph->listed[OG__NODE_LIST_TIMES][from];
     if (split->n == 0)
         return 0;
-    if (s->config.want & OG__WANT_EVERY) /* each as of its own time */
-        return check_seeds(s, split, which, err);
+    if (s->config.want & OG__WANT_EVERY)
+        return load_required(s, split, which, err);
     if (has_own_seeds(s, which))
         return to->times ? take_given(s, split, err) : check_seeds(s, split, which, err);
     if (s->workload.seeds.edges)

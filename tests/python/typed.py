@@ -110,7 +110,7 @@ def test_memory_is_kept():
             pass
         assert loader.metrics["peak_rss_bytes"] - loader.metrics["baseline_rss_bytes"] <= 40 << 20
     with raises(outgrow.BudgetError, "memory"):
-        outgrow.Loader("graph", fanout=[5, 5], memory="500K", form="arrays", **COMMON)
+        outgrow.Loader("graph", fanout=[5, 5], memory="1M", form="arrays", **COMMON)
 
 
 def test_batches_outlive_the_loader():

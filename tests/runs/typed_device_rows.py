@@ -150,7 +150,7 @@ def learnt_rows_alone():
 
 def what_does_not_go_says_so():
     for words, said in ((["--device-memory", "10K"], "smallest that would do"), (["--device-memory", "1M", "--policy", "sweep"], "sweep"),
-                        (["--device-memory", "1M", "--policy", "degree", "--victim", "pvp"], "victim"), (["--device-memory", "1M", "--victim", "pvp:depth=400000"], "victim")):
+                        (["--device-memory", "1100K", "--policy", "degree", "--victim", "pvp"], "victim"), (["--device-memory", "1100K", "--victim", "pvp:depth=400000"], "victim")):
         assert said in refused("train", "graph", *TRAIN, *VIRTUAL, *words, "--run", "no"), words
         assert not os.path.exists("no")
 

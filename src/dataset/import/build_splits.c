@@ -408,6 +408,9 @@ int og__import_negatives(struct og_importer *imp, struct og_table *t, enum og__s
         return og__fail(err, -EINVAL, "give equally many negatives for each training edge",
                         "%s: %lld negatives for %lld edges", t->name, (long long)t->rows,
                         (long long)edges);
+    if (t->columns < 1)
+        return og__fail(err, -EINVAL, "give at least one for each edge, or remove the file",
+                        "%s: no columns", t->name);
     if (t->columns > IDS)
         return og__fail(err, -EINVAL, "keep fewer", "%s: %lld destinations for an edge, at most %d",
                         t->name, (long long)t->columns, IDS);

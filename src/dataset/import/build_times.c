@@ -2,10 +2,13 @@
 #include "dataset/import/import.h"
 
 #include "dataset/convert.h"
+#include "dataset/times.h"
 
 #include <math.h>
+#include <string.h>
 
-static int time_of(const struct og_piece *p, int64_t i, int64_t row, int64_t *time,
+/* Only nodes may be without a time. */
+static int time_of(const struct og_piece *p, int64_t i, int64_t row, bool nodes, int64_t *time,
                    struct og_err *err)
 {
     const enum og__npy_type type = p->t->type;
@@ -13,15 +16,17 @@ static int time_of(const struct og_piece *p, int64_t i, int64_t row, int64_t *ti
     const bool integer = og__npy_is_integer(type);
     const bool fits = integer ? type != OG__NPY_U64 || og__integer_at(type, p->raw, (size_t)i) >= 0
                               : isfinite(x) && fabs(x) < 0x1p62 && x == floor(x);
-    if (fits) {
-        *time = integer ? og__integer_at(type, p->raw, (size_t)i) : (int64_t)x;
+    *time = !fits ? OG__NO_TIME : integer ? og__integer_at(type, p->raw, (size_t)i) : (int64_t)x;
+    if (fits && (nodes || *time != OG__NO_TIME))
         return 0;
-    }
+    if (fits)
+        return og__fail(err, -EINVAL, "-2^63 stands for no time: use a larger number",
+                        "%s: row %lld: %lld", p->t->name, (long long)row, (long long)*time);
     return og__fail(err, -EINVAL, "store times as int64: seconds, days or any other steps",
                     "%s: row %lld: %g is no int64", p->t->name, (long long)row, x);
 }
 
-static int copy_times(struct og_importer *imp, struct og_table *t, int64_t rows,
+static int copy_times(struct og_importer *imp, struct og_table *t, int64_t rows, bool nodes,
                       struct og_npy_writer *w, struct og_err *err)
 {
     struct og_piece p = {0};
@@ -32,7 +37,7 @@ static int copy_times(struct og_importer *imp, struct og_table *t, int64_t rows,
     for (int64_t n = 1; n > 0; done += n) {
         OG_TRY(og__table_read(t, p.raw, p.room, &n, err));
         for (int64_t i = 0; i < n; i++) {
-            OG_TRY(time_of(&p, i, done + i, &time, err));
+            OG_TRY(time_of(&p, i, done + i, nodes, &time, err));
             OG_TRY(og__npy_append(w, &time, 1, err));
         }
     }
@@ -53,7 +58,8 @@ int og__import_times(struct og_importer *imp, struct og_table *t, const char *ar
         return og__fail(err, -EINVAL, "one number each", "%s: %lld columns", t->name,
                         (long long)t->columns);
     OG_TRY(og__array_create(&w, imp->dir.temporary, name, OG__NPY_I64, 1, 1, err));
-    OG_TRY(copy_times(imp, t, rows, w, err));
+    const bool nodes = strcmp(array, og__array_name(OG__NODE_TIMES)) == 0;
+    OG_TRY(copy_times(imp, t, rows, nodes, w, err));
     rc = og__array_finish(&w, name, imp->checksums, err);
 out:
     og__npy_discard(w);

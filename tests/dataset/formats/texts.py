@@ -101,7 +101,7 @@ def test_edgelist():
                csc(renamed[:, 0], renamed[:, 1], len(known)))
     # errors name the line
     write("bad.txt", "# a\n0 1\n1 2.5\n")
-    refused("edgelist", "bad.txt", "bad.txt: line 3: something after a node id", "'.5'")
+    refused("edgelist", "bad.txt", "bad.txt: line 3: a node id with a fraction", "'2.5'")
     write("bad.txt", "0 1\n1 -2\n")
     refused("edgelist", "bad.txt", "bad.txt: line 2", "'-2'")
     write("bad.txt", "0 1\n5\n")
