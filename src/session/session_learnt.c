@@ -25,8 +25,8 @@ static int check_options(const struct og_config *c, struct og_err *err)
         const char *option, *hint;
     } others[] = {
         {opt->weight_decay > 0, "--weight-decay changes all rows", "use --weight-decay 0"},
-        {c->share.ranks > 1 || opt->workers > 1, "several workers do not add gradients of rows yet",
-         "use --workers 1"},
+        {OG_MAX(c->share.ranks, opt->workers) > 1,
+         "several workers do not add gradients of rows yet", "use --workers 1"},
         {opt->accumulate > 1, "--accumulate does not add gradients of rows yet",
          "use --accumulate 1"},
         {opt->staleness > 0, "--staleness keeps no earlier rows", "use --staleness 0"},

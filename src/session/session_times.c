@@ -153,11 +153,15 @@ out:
     return rc;
 }
 
-/* Nodes to predict have the times of their split's list. Others are as of their own time. */
+/* Nodes of a split's list have its times, also those to predict. Others are as of their own time.
+ */
 static int load_required(struct og_session *s, struct og_split *split, enum og__split which,
                          struct og_err *err)
 {
-    const enum og__split from = s->config.nodes ? og__nodes_split(s->config.nodes) : OG__SPLITS;
+    const char *const nodes = s->config.nodes;
+    const enum og__split from = which != OG__TEST ? which
+                                : nodes           ? og__nodes_split(nodes)
+                                                  : OG__SPLITS;
     const struct og_npy *a =
         from < OG__SPLITS ? &s->workload.graph->listed[OG__NODE_LIST_TIMES][from] : NULL;
     return a && a->fd >= 0 && a->shape[0] == split->n ? read_times(s, a, split, err)

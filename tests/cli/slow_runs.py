@@ -141,6 +141,12 @@ def others(runs):
     os.makedirs("unfinished")
     pathlib.Path("unfinished/config.yaml").write_text("seed: 1\n")
     assert "finished `outgrow train`" in run(["doctor", "unfinished"], status=1).stderr
+    slow = json.loads(json.dumps(runs["sampling"]))  # each remedy once, though two stages have it
+    slow["config"]["threads"] = 1
+    store("slow-thread", slow)
+    told = explained("slow-thread")
+    options = [told["option"], *(f["option"] for f in told["further"])]
+    assert "threads" in options and len(set(options)) == len(options), told
     store("several", {"runs": 2})
     assert "no summary of a run" in run(["doctor", "several"], status=1).stderr
 

@@ -523,6 +523,11 @@ def what_the_wider_fuzz_found():
     source(edge_time=times, node_time=np.arange(N))
     got, said = taken("npy", "--quiet")
     assert not said and np.array_equal(np.sort(got["edge_times"]), np.sort(times)) and np.array_equal(got["node_times"], np.arange(N)), said
+    source(edge_time=np.where(times > 50, -2**63, times))
+    refused("npy", says=["edge_time.npy", "-9223372036854775808", "no time"])
+    # negatives of no columns
+    source(valid_edges=EDGES[:9], valid_neg_dst=np.zeros((9, 0), int))
+    refused("npy", says=["valid_neg_dst.npy: no columns"])
     # an archive that somebody unpacked
     shutil.rmtree("text")
     os.makedirs("text/raw")

@@ -128,6 +128,9 @@ def test_predictions_of_edges():
         run("predict", "l", "--checkpoint", "rates/checkpoint.safetensors", "--out", f"rates{i}.npy", "--memory", "150M", *how)
     assert np.load("rates0.npy").shape == (120, 3)
     np.testing.assert_array_equal(np.load("rates0.npy"), np.load("rates1.npy"))
+    os.rename("l/test_edge_times.npy", "kept.npy")  # whose trees would have no limit
+    assert "test_edge_times.npy" in refused("predict", "l", "--checkpoint", "rates/checkpoint.safetensors", "--out", "no.npy", "--memory", "150M")
+    os.rename("kept.npy", "l/test_edge_times.npy")
     trained("links", "l", "--task", "link", "--time", "node", "--batch", 60, "--eval-negatives", 9)
     run("predict", "l", "--checkpoint", "links/checkpoint.safetensors", "--out", "nodes.npy", "--memory", "150M")
     assert np.load("nodes.npy").shape == (N, 8)

@@ -165,6 +165,19 @@ def check_least():
 
 # ---- predicted ----
 
+def check_refilled():
+    """A cache of all rows in their order may be filled again by later superbatches. rgcn keeps these rows out of --input-dropout."""
+    run("generate", "refilled", "--types", "paper:120:16,author:20", "--classes", 4, "--train-fraction", 0.3,
+        "--relations", "paper:cites:paper:6,author:writes:paper:5,paper:rev_writes:author:5")
+    way = ["--embedding-optimizer", "sparse-adam", "--fanout", "30,30", "--batch", 35, "--superbatch", 1, "--epochs", 3, "--eval-every", 0]
+    for policy in "none", "frequency", "belady":
+        train("refilled", f"refilled-{policy}", *way, "--policy", policy)
+        assert pathlib.Path(f"refilled-{policy}/checkpoint.safetensors").read_bytes() == pathlib.Path("refilled-none/checkpoint.safetensors").read_bytes(), policy
+    still = ["--model", "rgcn", "--epochs", 1, "--input-dropout", 0.9, "--dropout", 0, "--lr", 1e-12, "--optimizer", "sgd"]
+    losses = {train("refilled", f"still-{kind}", *still, "--embedding-optimizer", kind)["epochs"][0]["loss"] for kind in ("dense", "sparse-adam")}
+    assert len(losses) == 1, losses
+
+
 def check_simulated():
     """A graph without held-out nodes: all batches change rows."""
     subprocess.run(["cp", "-r", "graph", "alone"], check=True)
