@@ -25,7 +25,7 @@ static int check_options(const struct og_config *c, struct og_err *err)
         const char *option, *hint;
     } others[] = {
         {opt->weight_decay > 0, "--weight-decay changes all rows", "use --weight-decay 0"},
-        {OG_MAX(c->share.ranks, opt->workers) > 1,
+        {OG_MAX((int)c->share.ranks, opt->workers) > 1,
          "several workers do not add gradients of rows yet", "use --workers 1"},
         {opt->accumulate > 1, "--accumulate does not add gradients of rows yet",
          "use --accumulate 1"},

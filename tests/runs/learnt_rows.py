@@ -166,7 +166,7 @@ def check_least():
 # ---- predicted ----
 
 def check_refilled():
-    """A cache of all rows may be filled again by later superbatches. rgcn keeps these rows out of --input-dropout."""
+    """A cache of all rows may be filled again by later superbatches. The model rgcn keeps these rows out of --input-dropout."""
     run("generate", "refilled", "--types", "paper:120:16,author:20", "--classes", 4, "--train-fraction", 0.3,
         "--relations", "paper:cites:paper:6,author:writes:paper:5,paper:rev_writes:author:5")
     way = ["--embedding-optimizer", "sparse-adam", "--fanout", "30,30", "--batch", 35, "--superbatch", 1, "--epochs", 3, "--eval-every", 0]
