@@ -96,7 +96,7 @@ void og__entries_read(const struct og_entries *e, uint32_t first, uint32_t last,
 void og__entries_widen(float *y, const struct og_entries *e, size_t first, size_t n)
 {
     enum { PIECE = 64 };
-    uint32_t column[PIECE];
+    uint32_t column[PIECE] = {0};
     float value[PIECE];
     const uint32_t last = og__entries_from(e, (uint32_t)(first + n));
     memset(y, 0, n * sizeof(*y));
@@ -169,7 +169,7 @@ const char *og__entries_wrong(const void *row, int dim, enum og_dtype dtype,
         return "more entries than there are";
     for (uint32_t i = 0; i < e.n; i++) {
         const uint32_t column = og__entry_column(&e, i);
-        float value;
+        float value = 0;
         read_values(&e, i, i + 1, &value);
         if (column >= (uint32_t)dim)
             return "a column beyond feature_dim";
