@@ -23,7 +23,7 @@ static const struct og_option own[] = {
 
 /* Writes a .csv file next to it first. */
 /* The result is of the table that was converted: its "out" becomes the file that is there. */
-static int name_output(char **text, const char *out)
+static int name_output(char **text, const char *out, struct og_err *err)
 {
     json_t *result = json_loads(*text, 0, NULL);
     free(*text);
@@ -31,7 +31,7 @@ static int name_output(char **text, const char *out)
         json_object_set_new(result, "out", json_string(out));
     *text = result ? json_dumps(result, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
     json_decref(result);
-    return *text ? 0 : -ENOMEM;
+    return *text ? 0 : no_result(err);
 }
 
 static int predict_parquet(struct invocation *in, const char *out,
@@ -40,15 +40,17 @@ static int predict_parquet(struct invocation *in, const char *out,
     const char *checkpoint = own_text(in, "checkpoint");
     char *csv = NULL;
     int rc = check_parquet(out, err);
-    if (rc == 0 && asprintf(&csv, "%s.csv", out) < 0)
-        return -ENOMEM;
+    if (rc == 0 && asprintf(&csv, "%s.part.csv", out) < 0)
+        return no_result(err);
+    if (rc == 0)
+        unlink(csv); /* of a killed run */
     if (rc == 0)
         rc = og_predict_with(in->arg[0], checkpoint, csv, how, in->options,
                              screen_observer(in->screen, 0), text, err);
     if (rc == 0) {
         rc = write_parquet(in->arg[0], csv, out, err);
         unlink(csv);
-        rc = rc < 0 ? rc : name_output(text, out);
+        rc = rc < 0 ? rc : name_output(text, out, err);
     }
     if (rc < 0) {
         free(*text);

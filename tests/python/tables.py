@@ -220,8 +220,11 @@ def test_parquet_of_predictions():
     for graph, task, heads, kinds in ("plain", "node", ["id", "class", "far", "near, by"], ["string", "string", "float", "float"]), \
             ("linked", "edge", ["src", "dst", "class", "far", "near, by"], ["int64", "int64", "string", "float", "float"]):
         outgrow.train(graph, task=task, fanout="3,3", hidden=8, epochs=1, batch=60, memory="128M", run=f"{graph}-run")
+        with open(f"{graph}.parquet.part.csv", "w") as file:  # of a killed run
+            file.write("left")
         for form in "csv", "parquet":
-            command("predict", graph, "--checkpoint", f"{graph}-run/best.safetensors", "--out", f"{graph}.{form}", "--memory", "128M")
+            told = command("predict", graph, "--checkpoint", f"{graph}-run/best.safetensors", "--out", f"{graph}.{form}", "--memory", "128M", "--json")
+            assert json.loads(told)["out"] == f"{graph}.{form}", told
         table = pq.read_table(f"{graph}.parquet")
         assert table.column_names == heads and [str(t) for t in table.schema.types] == kinds, table.schema
         with open(f"{graph}.csv", newline="") as file:
@@ -230,7 +233,7 @@ def test_parquet_of_predictions():
             column = table.column(k).to_pylist()
             assert column == ([line[k] for line in lines] if kind == "string" else [int(line[k]) for line in lines] if kind == "int64"
                               else [float(np.float32(line[k])) for line in lines]), (graph, heads[k])
-        assert not os.path.exists(f"{graph}.parquet.csv")
+        assert not os.path.exists(f"{graph}.parquet.part.csv")
         done = subprocess.run([COMMAND, "predict", graph, "--checkpoint", f"{graph}-run/best.safetensors", "--out", f"{graph}.parquet"], capture_output=True, text=True)
         assert done.returncode == 1 and "exists already" in done.stderr, done
 
