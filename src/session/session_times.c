@@ -159,9 +159,9 @@ static int load_required(struct og_session *s, struct og_split *split, enum og__
                          struct og_err *err)
 {
     const char *const nodes = s->config.nodes;
-    const enum og__split from = which != OG__TEST ? which
-                                : nodes           ? og__nodes_split(nodes)
-                                                  : OG__SPLITS;
+    const enum og__split from = !nodes              ? OG__SPLITS
+                                : which != OG__TEST ? which
+                                                    : og__nodes_split(nodes);
     const struct og_npy *a =
         from < OG__SPLITS ? &s->workload.graph->listed[OG__NODE_LIST_TIMES][from] : NULL;
     return a && a->fd >= 0 && a->shape[0] == split->n ? read_times(s, a, split, err)

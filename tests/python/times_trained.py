@@ -114,7 +114,7 @@ def test_predicted_as_of_each_nodes_time():
     for split in "train", "valid":
         np.save(f"g/{split}_times.npy", np.full(len(given[split]), 30))
     trained("edges", "g", "--time", "edge")
-    assert "use eval" in refused("predict", "g", "--checkpoint", "edges/checkpoint.safetensors", "--out", "no.npy", "--memory", "120M")
+    assert "predict --nodes" in refused("predict", "g", "--checkpoint", "edges/checkpoint.safetensors", "--out", "no.npy", "--memory", "120M")
     full, usual = (json.loads(command("eval", "g", "--checkpoint", "edges/checkpoint.safetensors", "--split", "valid", *how, "--memory", "120M", "--json", "--quiet"))
                    for how in (["--full"], ["--fanout", "-1,-1"]))
     assert full["loss"] == usual["loss"] and full["acc"] == usual["acc"]
