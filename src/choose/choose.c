@@ -14,6 +14,7 @@
 #include "choose/hotness.h"
 #include "choose/measure.h"
 #include "choose/profiling_groups.h"
+#include "choose/trial.h"
 #include "gather/gather.h"
 #include "options/options.h"
 #include "sample/trace_files.h"
@@ -40,111 +41,6 @@
 /* And of one whose lists lie in a cache, for one that reads them. */
 #define CACHED (1.0 / 3)
 
-/* ---- each with its memory ---- */
-
-struct trial {
-    struct og_exec_plan exec;
-    struct og_memory_plan memory;
-    bool fits;
-    struct og_tiers_setup tiers;         /* with a device's cache */
-    struct og_group_slots *host, *there; /* [groups] of both, where rows are of several */
-    struct og_err refused;               /* why not */
-};
-
-/* Is the topology in memory, where it was left open whether it stays? Where workers share it, each
- * has but a part to win, and what one measures another may not. */
-static bool may_move(const struct og_choice_inputs *in)
-{
-    return in->config->opt.topology == OG_TOPOLOGY_AUTO &&
-           in->exec->topology == OG_TOPOLOGY_MEMORY && !in->samples &&
-           !in->config->sharing.shared_memory &&
-           og__structure_check_files(in->structure, NULL) == 0;
-}
-
-/* The cached share of the lists on disk, by bytes. Ginex' order of nodes serves more than that
- * share of requests. How much more is known only when all lists have been read. */
-static double lists_cached(const struct og_choice_inputs *in, const struct trial *t)
-{
-    const size_t least = in->workload->bytes.neighbors_least;
-    const size_t most = in->workload->bytes.neighbors_most;
-    if (t->exec.topology != OG_TOPOLOGY_DISK || t->memory.neighbors <= least)
-        return 0;
-    return (double)(t->memory.neighbors - least) / (double)(most - least);
-}
-
-/* Both caches, as far as the device has one. */
-static const struct og_tiers_setup *tiers_of(const struct og_choice_inputs *in, struct trial *t,
-                                             const uint32_t *hotness)
-{
-    const struct og_plan_inputs plan_inputs = {in->config, in->workload, &t->exec};
-    if (!t->exec.tiers)
-        return NULL;
-    t->tiers = og__plan_inputs_tiers(&plan_inputs, t->memory.n_slots);
-    t->tiers.device.hotness = t->tiers.host.hotness = hotness;
-    t->tiers.device.groups = t->there;
-    t->tiers.host.groups = t->host;
-    return &t->tiers;
-}
-
-/* Reads back a spilled batch: its blocks, ids unless they stay in memory, its plan. */
-static uint64_t spilled_reads(const struct og_choice_inputs *in, const struct trial *t)
-{
-    const struct og_workload *f = in->workload;
-    const bool upper = og__policy_admits(t->exec.device_policy);
-    const bool admits = upper || og__policy_admits(t->exec.policy);
-    const bool moves = upper && (t->exec.has_victim_buffer || og__policy_admits(t->exec.policy));
-    struct og_batch b = {.n_hops = f->caps.n_hops, .n_ids = (uint32_t)og__input_rows(f)};
-    for (uint32_t h = 0; h < b.n_hops; h++)
-        b.hop[h] = (struct og_block){.n_dst = (uint32_t)f->caps.hop[h].n_dst,
-                                     .n_src = (uint32_t)f->caps.hop[h].n_src,
-                                     .n_edges = f->caps.hop[h].n_edges};
-    const uint64_t blocks = og__trace_files_asks(&f->trace, &b, t->memory.alternates).reads;
-    return blocks + (t->exec.tiers ? 2 + 2 * (uint64_t)admits + 2 * (uint64_t)moves : 1);
-}
-
-static struct og_candidate candidate_of(const struct og_choice_inputs *in, struct trial *t,
-                                        const uint32_t *hotness)
-{
-    const struct og_memory_plan *m = &t->memory;
-    const bool ahead = og__samples_ahead(&t->exec) || t->exec.layout != OG_LAYOUT_RAW;
-    struct og_policy_setup policy =
-        og__policy_setup(&in->config->opt, t->exec.policy, in->workload->n_nodes);
-    policy.n_slots = m->n_slots;
-    policy.hotness = hotness;
-    policy.groups = t->host;
-    policy.n_groups = in->workload->n_group_slots;
-    uint64_t epoch = og__schedule_batches(&in->workload->schedule, OG__TRAIN);
-    uint64_t run = epoch * (uint64_t)OG_MAX(in->config->opt.epochs, 1);
-    const uint64_t spilled = ahead && !m->trace_blocks ? og__spilled_batch_bytes(in->workload) : 0;
-    const uint64_t plans = spilled ? og__input_rows(in->workload) * sizeof(uint32_t) : 0;
-    const uint64_t items = OG_MAX(og__schedule_items(&in->workload->schedule), run);
-    uint64_t superbatch = OG_MIN(m->superbatch * run / items, run); /* without validation */
-    if (in->config->opt.superbatch <= 0 && superbatch > 0 && superbatch < epoch)
-        superbatch = og__even_part(epoch, superbatch);
-    if (in->config->opt.resample_every > 1 && og__policy_is_steady(t->exec.policy))
-        superbatch = epoch;
-    return (struct og_candidate){
-        .policy = policy,
-        .tiers = tiers_of(in, t, hotness),
-        .layout = og__layout_of(t->exec.layout),
-        .resample_every = (uint32_t)in->config->opt.resample_every,
-        .superbatch =
-            ahead ? (uint32_t)OG_MIN(OG_MAX(superbatch, (uint64_t)1), (uint64_t)UINT32_MAX) : 0,
-        .n_released = m->n_released,
-        .group_sampling = m->sample_group.batches,
-        .moves = t->exec.topology != in->exec->topology,
-        .lists_cached = lists_cached(in, t),
-        .load_bytes = m->alternates ? 0 : m->neighbors,
-        .memory = og__memory_plan_sum(m),
-        .sweep_memory = m->sweep,
-        .reload_bytes = m->alternates ? m->topology - m->topology_training + m->neighbors : 0,
-        .written_batches = ahead ? (uint32_t)OG_MIN(m->superbatch, (uint64_t)UINT32_MAX) : 0,
-        .spill_bytes = epoch * spilled,
-        .spill_reads = spilled ? epoch * spilled_reads(in, t) : 0,
-        .spilled_bytes = (m->superbatch + m->tail + m->lot) * (in->samples ? plans : spilled),
-    };
-}
-
 /* ---- all that fit ---- */
 
 struct chooser {
@@ -157,12 +53,13 @@ struct chooser {
     uint32_t *hotness; /* [N] places by a guess at degrees. Not by visits: what is counted over the
                           profiling batches must not have learnt from them */
     uint32_t *worth;   /* [own nodes] of groups, by which they share slots; maybe hotness */
-    struct og_workload on_disk; /* the session's, were the structure there; if it may_move */
+    struct og_workload
+        on_disk;     /* the session's, were the structure there; if it og__structure_may_move */
     double model;    /* seconds of one batch, the caller's where batches leave the session */
     double copy;     /* bytes a second */
     double counting; /* seconds a batch of the trace */
     struct og_probe probe;
-    struct trial trial[OG__MOST_EXEC_PLANS];
+    struct og_trial trial[OG__MOST_EXEC_PLANS];
     uint32_t n;
     struct og_candidate candidate[OG__MOST_EXEC_PLANS]; /* trials that fit */
     uint32_t number[OG__MOST_EXEC_PLANS];               /* which they are */
@@ -239,7 +136,7 @@ static void count_together(struct og_candidate *a, struct og_candidate *b)
 }
 
 /* Segments read more than chunks: they are for when the disk is too small for those. */
-static bool is_for_it(const struct chooser *c, const struct trial *t,
+static bool is_for_it(const struct chooser *c, const struct og_trial *t,
                       const struct og_options *requested)
 {
     const uint64_t rows = c->profiling.rows / OG_MAX(c->profiling.n, 1u);
@@ -261,7 +158,7 @@ static void number_over_all(const struct og_graph *g, struct og_group_slots *gro
 }
 
 /* Its memory; slots of groups, which follow each other. */
-static int plan_slots(const struct chooser *c, const struct og_plan_inputs *p, struct trial *t,
+static int plan_slots(const struct chooser *c, const struct og_plan_inputs *p, struct og_trial *t,
                       struct og_group_size *size)
 {
     const struct og_choice_inputs *in = c->in;
@@ -291,11 +188,12 @@ out:
     return rc;
 }
 
-static void plan_memory(const struct chooser *c, const struct og_exec_plan *exec, struct trial *t)
+static void plan_memory(const struct chooser *c, const struct og_exec_plan *exec,
+                        struct og_trial *t)
 {
     const struct og_choice_inputs *in = c->in;
     const bool moves = exec->topology != in->exec->topology;
-    *t = (struct trial){.exec = *exec};
+    *t = (struct og_trial){.exec = *exec};
     const struct og_plan_inputs plan_inputs = {in->config, moves ? &c->on_disk : in->workload,
                                                &t->exec};
     struct og_group_size *size = og__group_sizes(in->workload->row_graph);
@@ -305,13 +203,13 @@ static void plan_memory(const struct chooser *c, const struct og_exec_plan *exec
     free(size);
 }
 
-static void add_trial(struct chooser *c, const struct trial *t)
+static void add_trial(struct chooser *c, const struct og_trial *t)
 {
-    struct trial *kept = &c->trial[c->n];
+    struct og_trial *kept = &c->trial[c->n];
     *kept = *t;
     if (t->fits) {
         c->number[c->n_fit] = c->n;
-        c->candidate[c->n_fit++] = candidate_of(c->in, kept, c->hotness);
+        c->candidate[c->n_fit++] = og__trial_candidate(c->in, kept, c->hotness);
     }
     c->n++;
 }
@@ -319,7 +217,7 @@ static void add_trial(struct chooser *c, const struct trial *t)
 /* What fits in memory; the others are kept with the reason why they do not. */
 static void try_exec(struct chooser *c, const struct og_exec_plan *exec)
 {
-    struct trial t;
+    struct og_trial t;
     plan_memory(c, exec, &t);
     if (is_for_it(c, &t, &c->in->config->opt))
         add_trial(c, &t);
@@ -330,8 +228,8 @@ static void try_exec(struct chooser *c, const struct og_exec_plan *exec)
 static void try_moved(struct chooser *c, const struct og_exec_plan *exec)
 {
     struct og_exec_plan moved = *exec;
-    struct trial here;
-    struct trial t;
+    struct og_trial here;
+    struct og_trial t;
     moved.topology = OG_TOPOLOGY_DISK;
     plan_memory(c, exec, &here);
     plan_memory(c, &moved, &t);
@@ -347,7 +245,7 @@ static void try_all(struct chooser *c, const struct og_exec_plan *execs, int n_e
     for (int i = 0; i < n_execs; i++)
         if (og__exec_plan_allowed(c->in->config, &execs[i]))
             try_exec(c, &execs[i]);
-    for (int i = 0; i < n_execs && may_move(c->in); i++)
+    for (int i = 0; i < n_execs && og__structure_may_move(c->in); i++)
         if (og__exec_plan_allowed(c->in->config, &execs[i]))
             try_moved(c, &execs[i]);
     for (uint32_t i = 1; i < c->n_fit; i++)
@@ -384,7 +282,7 @@ static struct og_cost_inputs judged_by(const struct chooser *c, const struct og_
                                              : OG_MAX(in->workload->away.fresh, disk.bandwidth);
     const double faster = in->workload->away.measured ? 1 : fresh / in->workload->away.fresh;
     const struct og_group_sampling_shape *group_sampling =
-        may_move(in) ? &c->on_disk.group_sampling : &in->workload->group_sampling;
+        og__structure_may_move(in) ? &c->on_disk.group_sampling : &in->workload->group_sampling;
     return (struct og_cost_inputs){
         .trace = {.n_batches = batches->n, .ptr = batches->ptr, .ids = batches->ids},
         .n_nodes = in->workload->n_nodes,
@@ -560,7 +458,8 @@ out:
 
 /* ---- choosing ---- */
 
-static void add_compared(struct og_choice *to, const struct trial *t, const struct og_estimate *e)
+static void add_compared(struct og_choice *to, const struct og_trial *t,
+                         const struct og_estimate *e)
 {
     to->compared[to->n_compared++] = (struct og_chosen){.policy = t->exec.policy,
                                                         .device_policy = t->exec.device_policy,
@@ -660,7 +559,7 @@ static int choose(struct chooser *c, struct og_exec_plan *exec, struct og_err *e
         return 0;
     OG_TRY(guess_hotness(c, err));
     c->on_disk = *in->workload;
-    if (may_move(in))
+    if (og__structure_may_move(in))
         og__structure_sizes(in->structure, OG_TOPOLOGY_DISK, &c->on_disk);
     try_all(c, execs, n_execs);
     if (c->n > 0)
