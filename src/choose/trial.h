@@ -1,4 +1,4 @@
-/* An execution plan with the memory that it would have: what is counted and compared of it. */
+/* Trials: execution plans with the memory that they would have. */
 #ifndef OG_CHOOSE_TRIAL_H
 #define OG_CHOOSE_TRIAL_H
 

@@ -1,6 +1,7 @@
 /* One or several runs as one self-contained page, without network and scripts. The input is
  * summary.json and, if the run wrote one, the timeline. */
 #include "figure.h"
+#include "report.h"
 
 #include <errno.h>
 #include <math.h>
@@ -14,324 +15,10 @@ static const struct og_option own[] = {
     {0},
 };
 
-struct run {
-    const char *folder;
-    json_t *summary;
-};
-
-struct page {
-    FILE *file;
-    struct run run[MAX_ARGS];
-    size_t n;
-    bool several; /* lines and bars name their run */
-};
-
-enum { LONGEST_FOLDER = 60 };
-
-static int folder_length(const struct run *run)
-{
-    return whole_characters(run->folder, LONGEST_FOLDER);
-}
-
-static double number(const json_t *object, const char *key)
-{
-    const json_t *value = json_object_get(object, key);
-    return json_is_number(value) ? json_number_value(value) : NAN;
-}
-
-static double sum_of(const json_t *summary, const char *key)
-{
-    double sum = 0;
-    size_t i;
-    json_t *epoch;
-    json_array_foreach(json_object_get(summary, "epochs"), i, epoch)
-    {
-        double x = number(epoch, key);
-        sum += isnan(x) ? 0 : x;
-    }
-    return sum;
-}
-
-/* ---- tables: a row per item, a column per run ---- */
-
-static void begin_table(const struct page *p, const char *title, const char *what)
-{
-    fprintf(p->file, "<h2>%s</h2>\n<table><thead><tr><th scope=\"col\">%s</th>", title, what);
-    for (size_t r = 0; r < p->n; r++) {
-        fputs("<th scope=\"col\">", p->file);
-        html_text(p->file, p->run[r].folder);
-        fputs("</th>", p->file);
-    }
-    fputs("</tr></thead><tbody>\n", p->file);
-}
-
-static void end_table(const struct page *p)
-{
-    fputs("</tbody></table>\n", p->file);
-}
-
-static void begin_row(const struct page *p, const char *name, bool marked)
-{
-    fprintf(p->file, "<tr%s><th scope=\"row\">", marked ? " class=\"differs\"" : "");
-    html_text(p->file, name);
-    fputs("</th>", p->file);
-}
-
-static void cell(const struct page *p, const char *text)
-{
-    fputs("<td>", p->file);
-    html_text(p->file, text);
-    fputs("</td>", p->file);
-}
-
-static void end_row(const struct page *p)
-{
-    fputs("</tr>\n", p->file);
-}
-
-/* ---- results ---- */
-
-static double share_of_hits(const json_t *summary)
-{
-    return sum_of(summary, "hits") / sum_of(summary, "rows");
-}
-
-static double of_top(const json_t *summary, const char *key)
-{
-    return number(summary, key);
-}
-
-static double of_prepare(const json_t *summary, const char *key)
-{
-    return number(json_object_get(summary, "prepare"), key);
-}
-
-static double shared_rows(const json_t *summary, const char *key)
-{
-    (void)key;
-    return share_of_hits(summary);
-}
-
-static const struct result {
-    const char *title, *key, *unit;
-    double (*of)(const json_t *summary, const char *key);
-} results[] = {
-    {"best epoch", "best_epoch", "epoch", of_top},
-    {"last epoch", "stopped_epoch", "epoch", of_top},
-    {"time", "seconds", "seconds", of_top},
-    {"before the first batch", "seconds", "seconds", of_prepare},
-    {"peak memory", "peak_rss_bytes", "bytes", of_top},
-    {"of --memory", "memory_budget_bytes", "bytes", of_top},
-    {"rows requested by batches", "rows", "rows", sum_of},
-    {"found in memory", "hits", "share", shared_rows},
-    {"read for training", "bytes_read", "bytes", sum_of},
-    {"read before training", "bytes_read", "bytes", of_prepare},
-    {"read for evaluation", "eval_bytes_read", "bytes", sum_of},
-};
-
-/* Chief metrics: runs of a task are compared by the first that they have. A unit of "" is a scale
- * of its own. */
-static const struct chief {
-    const char *key, *unit, *title;
-} chiefs[] = {
-    {"acc", "acc", "Accuracy by epoch"}, {"micro_f1", "acc", "Micro-F1 by epoch"},
-    {"r2", "", "R^2 by epoch"},          {"auc", "", "AUC by epoch"},
-    {NULL, "", "Accuracy by epoch"}, /* no evaluation */
-};
-
-static const struct chief *find_chief(const struct run *run)
-{
-    const json_t *metrics = final_metrics(run->summary);
-    const struct chief *c = chiefs;
-    while (c->key && !json_object_get(metrics, c->key))
-        c++;
-    return c;
-}
-
-/* Writes accuracies, for runs of tasks with accuracy. */
-static void write_shares(const struct page *p, const char *title, const char *key)
-{
-    char text[SHOWN_MAX];
-    bool any = false;
-    for (size_t r = 0; r < p->n; r++)
-        any |= tell_share(final_metrics(p->run[r].summary));
-    if (!any)
-        return;
-    begin_row(p, title, false);
-    for (size_t r = 0; r < p->n; r++) {
-        const json_t *summary = p->run[r].summary;
-        double x = tell_share(final_metrics(summary)) ? number(summary, key) : NAN;
-        cell(p, isnan(x) ? "-" : shown_number(text, "acc", x));
-    }
-    end_row(p);
-}
-
-static void write_metric(const struct page *p, const char *title, const char *part, const char *key)
-{
-    char text[SHOWN_MAX];
-    snprintf(text, sizeof(text), "%s %s", title, key);
-    begin_row(p, text, false);
-    for (size_t r = 0; r < p->n; r++) {
-        double x = number(json_object_get(p->run[r].summary, part), key);
-        cell(p, isnan(x) ? "-" : shown_number(text, key, x));
-    }
-    end_row(p);
-}
-
-/* Whether one of the first `n` runs has written its row of this metric. */
-static bool is_written(const struct page *p, size_t n, const char *part, const char *key)
-{
-    for (size_t r = 0; r < n; r++) {
-        const json_t *metrics = json_object_get(p->run[r].summary, part);
-        if (!tell_share(metrics) && json_object_get(metrics, key))
-            return true;
-    }
-    return false;
-}
-
-/* Writes a row per metric of other tasks. */
-static void write_metrics(const struct page *p, const char *title, const char *part)
-{
-    const char *key;
-    json_t *value;
-    for (size_t r = 0; r < p->n; r++) {
-        json_t *metrics = json_object_get(p->run[r].summary, part);
-        if (tell_share(metrics))
-            continue;
-        json_object_foreach(metrics, key, value) if (!is_written(p, r, part, key))
-            write_metric(p, title, part, key);
-    }
-}
-
-/* Has one of the first `n` runs this type? */
-static bool has_type(const struct page *p, size_t n, const char *type)
-{
-    for (size_t r = 0; r < n; r++)
-        if (json_object_get(json_object_get(p->run[r].summary, "test_types"), type))
-            return true;
-    return false;
-}
-
-static void write_type(const struct page *p, const char *type, const char *key)
-{
-    char text[SHOWN_MAX];
-    snprintf(text, sizeof(text), "test of %s, %s", type, key);
-    begin_row(p, text, false);
-    for (size_t r = 0; r < p->n; r++) {
-        const json_t *all = json_object_get(p->run[r].summary, "test_types");
-        const double x = number(json_object_get(all, type), key);
-        cell(p, isnan(x) ? "-" : shown_number(text, key, x));
-    }
-    end_row(p);
-}
-
-/* Writes a row per node type and metric, where several types have labels. */
-static void write_types(const struct page *p)
-{
-    const char *type, *key;
-    json_t *metrics, *value;
-    for (size_t r = 0; r < p->n; r++) {
-        json_t *all = json_object_get(p->run[r].summary, "test_types");
-        json_object_foreach(all, type, metrics) if (!has_type(p, r, type))
-            json_object_foreach(metrics, key, value) write_type(p, type, key);
-    }
-}
-
-/* What ended each run; a summary of an earlier version does not have it. */
-static void write_stops(const struct page *p)
-{
-    begin_row(p, "stopped by", false);
-    for (size_t r = 0; r < p->n; r++) {
-        const json_t *by = json_object_get(p->run[r].summary, "stopped_by");
-        cell(p, json_is_string(by) ? json_string_value(by) : "-");
-    }
-    end_row(p);
-}
-
-static void write_results(const struct page *p)
-{
-    char text[SHOWN_MAX];
-    begin_table(p, "Results", "");
-    write_shares(p, "test", "test_acc");
-    write_metrics(p, "test", "test_metrics");
-    write_types(p);
-    write_shares(p, "validation, best epoch", "valid_acc");
-    write_metrics(p, "validation", "valid_metrics");
-    for (size_t i = 0; i < sizeof(results) / sizeof(*results); i++) {
-        begin_row(p, results[i].title, false);
-        for (size_t r = 0; r < p->n; r++) {
-            double x = results[i].of(p->run[r].summary, results[i].key);
-            cell(p, isnan(x) ? "-" : shown_number(text, results[i].unit, x));
-        }
-        end_row(p);
-    }
-    write_stops(p);
-    end_table(p);
-}
-
-/* ---- by class ---- */
-
-static void write_class_table(const struct page *p, const json_t *classes)
-{
-    const char *key;
-    json_t *value, *row;
-    char text[SHOWN_MAX];
-    size_t i;
-    fputs("<table><thead><tr>", p->file);
-    json_object_foreach(json_array_get(classes, 0), key, value)
-        fprintf(p->file, "<th scope=\"col\">%s</th>", key);
-    fputs("</tr></thead><tbody>\n", p->file);
-    json_array_foreach((json_t *)classes, i, row)
-    {
-        fputs("<tr>", p->file);
-        json_object_foreach(row, key, value) cell(p, show_value(text, key, value));
-        end_row(p);
-    }
-    end_table(p);
-}
-
-static void write_confusion(const struct page *p, const json_t *rows)
-{
-    char text[SHOWN_MAX];
-    json_t *row, *value;
-    size_t i, k;
-    fputs("<table><caption>Nodes by class (row) and prediction "
-          "(column)</caption><thead><tr><th></th>",
-          p->file);
-    for (k = 0; k < json_array_size(rows); k++)
-        fprintf(p->file, "<th scope=\"col\">%zu</th>", k);
-    fputs("</tr></thead><tbody>\n", p->file);
-    json_array_foreach((json_t *)rows, i, row)
-    {
-        fprintf(p->file, "<tr><th scope=\"row\">%zu</th>", i);
-        json_array_foreach(row, k, value) cell(p, show_value(text, "", value));
-        end_row(p);
-    }
-    end_table(p);
-}
-
-/* The test of each run whose task has classes or labels. */
-static void write_classes(const struct page *p)
-{
-    for (size_t r = 0; r < p->n; r++) {
-        const json_t *classes = json_object_get(p->run[r].summary, "test_classes");
-        const json_t *confusion = json_object_get(p->run[r].summary, "test_confusion");
-        if (json_array_size(classes) == 0)
-            continue;
-        fputs("<details><summary>Test by class: ", p->file);
-        html_text(p->file, p->run[r].folder);
-        fputs("</summary>\n", p->file);
-        write_class_table(p, classes);
-        if (json_is_array(confusion))
-            write_confusion(p, confusion);
-        fputs("</details>\n", p->file);
-    }
-}
-
 /* ---- by epoch ---- */
 
 /* Draws a line per run and key that has a number. */
-static void write_lines(const struct page *p, const char *title, const char *unit,
+static void write_lines(const struct report_page *p, const char *title, const char *unit,
                         const char *const *keys, const char *const *words)
 {
     struct series s[2 * MAX_ARGS];
@@ -346,11 +33,12 @@ static void write_lines(const struct page *p, const char *title, const char *uni
             if (!y)
                 abort();
             for (size_t e = 0; e < n_epochs; e++) {
-                y[e] = number(json_array_get(epochs, e), keys[k]);
+                y[e] = report_number(json_array_get(epochs, e), keys[k]);
                 known += !isnan(y[e]);
             }
-            snprintf(name[n], SHOWN_MAX, "%.*s%s%s", p->several ? folder_length(&p->run[r]) : 0,
-                     p->run[r].folder, p->several ? " " : "", words[k]);
+            snprintf(name[n], SHOWN_MAX, "%.*s%s%s",
+                     p->several ? report_folder_length(&p->run[r]) : 0, p->run[r].folder,
+                     p->several ? " " : "", words[k]);
             s[n] = (struct series){.name = name[n], .y = y, .n = n_epochs};
             if (known > 0)
                 n++;
@@ -368,11 +56,30 @@ static void write_lines(const struct page *p, const char *title, const char *uni
         free((void *)s[i].y);
 }
 
+/* Chief metrics: runs of a task are compared by the first that they have. A unit of "" is a scale
+ * of its own. */
+static const struct chief {
+    const char *key, *unit, *title;
+} chiefs[] = {
+    {"acc", "acc", "Accuracy by epoch"}, {"micro_f1", "acc", "Micro-F1 by epoch"},
+    {"r2", "", "R^2 by epoch"},          {"auc", "", "AUC by epoch"},
+    {NULL, "", "Accuracy by epoch"}, /* no evaluation */
+};
+
+static const struct chief *find_chief(const struct report_run *run)
+{
+    const json_t *metrics = final_metrics(run->summary);
+    const struct chief *c = chiefs;
+    while (c->key && !json_object_get(metrics, c->key))
+        c++;
+    return c;
+}
+
 /* Draws a figure per chief metric, with its runs. */
-static void write_progress(const struct page *p)
+static void write_progress(const struct report_page *p)
 {
     for (size_t c = 0; c < sizeof(chiefs) / sizeof(*chiefs); c++) {
-        struct page alike = {.file = p->file, .several = p->several};
+        struct report_page alike = {.file = p->file, .several = p->several};
         for (size_t r = 0; r < p->n; r++)
             if (find_chief(&p->run[r]) == &chiefs[c])
                 alike.run[alike.n++] = p->run[r];
@@ -383,17 +90,17 @@ static void write_progress(const struct page *p)
 
 /* ---- where rows came from, where time and memory went ---- */
 
-static void write_rows(const struct page *p)
+static void write_rows(const struct report_page *p)
 {
     char name[2 * MAX_ARGS][SHOWN_MAX];
     struct bar bar[2 * MAX_ARGS];
     for (size_t r = 0; r < p->n; r++) {
         const char *folder = p->run[r].folder;
-        const int length = p->several ? folder_length(&p->run[r]) : 0;
+        const int length = p->several ? report_folder_length(&p->run[r]) : 0;
         snprintf(name[2 * r], SHOWN_MAX, "%.*s memory", length, folder);
         snprintf(name[2 * r + 1], SHOWN_MAX, "%.*s disk", length, folder);
-        bar[2 * r] = (struct bar){name[2 * r], sum_of(p->run[r].summary, "hits"), 2};
-        bar[2 * r + 1] = (struct bar){name[2 * r + 1], sum_of(p->run[r].summary, "misses"), 1};
+        bar[2 * r] = (struct bar){name[2 * r], report_sum(p->run[r].summary, "hits"), 2};
+        bar[2 * r + 1] = (struct bar){name[2 * r + 1], report_sum(p->run[r].summary, "misses"), 1};
     }
     static const char title[] = "Rows of the batches, by where they came from";
     figure_open(p->file);
@@ -401,7 +108,7 @@ static void write_rows(const struct page *p)
     figure_close(p->file, title);
 }
 
-static void write_stages(const struct page *p, const struct run *run)
+static void write_stages(const struct report_page *p, const struct report_run *run)
 {
     static const struct {
         const char *key, *name;
@@ -412,21 +119,22 @@ static void write_stages(const struct page *p, const struct run *run)
     char title[2 * SHOWN_MAX];
     struct bar bar[N];
     for (int i = 0; i < N; i++)
-        bar[i] = (struct bar){stages[i].name, sum_of(run->summary, stages[i].key), i < 2 ? i : 5};
+        bar[i] =
+            (struct bar){stages[i].name, report_sum(run->summary, stages[i].key), i < 2 ? i : 5};
     snprintf(title, sizeof(title),
              "%.*s: seconds by stage; * in parallel with training, summed over threads",
-             folder_length(run), run->folder);
+             report_folder_length(run), run->folder);
     figure_open(p->file);
     figure_bars(p->file, title, "seconds", bar, N);
     figure_close(p->file, title);
 }
 
-static void write_memory(const struct page *p, const struct run *run)
+static void write_memory(const struct report_page *p, const struct report_run *run)
 {
     struct bar bar[MOST_PARTS];
     char title[2 * SHOWN_MAX];
     const size_t n = memory_bars(json_object_get(run->summary, "plan"), bar);
-    snprintf(title, sizeof(title), "%.*s: memory as planned, by part", folder_length(run),
+    snprintf(title, sizeof(title), "%.*s: memory as planned, by part", report_folder_length(run),
              run->folder);
     if (n == 0)
         return;
@@ -436,7 +144,7 @@ static void write_memory(const struct page *p, const struct run *run)
 }
 
 /* Why it took its time, and the command of a run that takes less. */
-static void write_explanation(const struct page *p, const struct run *run)
+static void write_explanation(const struct report_page *p, const struct report_run *run)
 {
     json_t *told = explain_run(run->summary, run->folder);
     const char *command = json_string_value(json_object_get(told, "command"));
@@ -476,11 +184,11 @@ static double measured(const json_t *summary, const char *key)
     size_t n = json_array_size(epochs);
     double sum = 0;
     for (size_t e = n > 1; e < n; e++)
-        sum += number(json_array_get(epochs, e), key);
+        sum += report_number(json_array_get(epochs, e), key);
     return sum / (double)(n > 1 ? n - 1 : n);
 }
 
-static void write_predicted(const struct page *p)
+static void write_predicted(const struct report_page *p)
 {
     static const char *const keys[] = {"rows", "hits", "misses", "reads", "bytes_read", "seconds"};
     char text[SHOWN_MAX];
@@ -497,18 +205,18 @@ static void write_predicted(const struct page *p)
     }
     fputs("</tr></thead><tbody>\n", p->file);
     for (size_t k = 0; k < sizeof(keys) / sizeof(*keys); k++) {
-        begin_row(p, strcmp(keys[k], "bytes_read") == 0 ? "bytes read" : keys[k], false);
+        table_row(p, strcmp(keys[k], "bytes_read") == 0 ? "bytes read" : keys[k], false);
         for (size_t r = 0; r < p->n; r++) {
             const json_t *summary = p->run[r].summary;
-            double told =
-                number(json_object_get(json_object_get(summary, "plan"), "predicted"), keys[k]);
+            double told = report_number(
+                json_object_get(json_object_get(summary, "plan"), "predicted"), keys[k]);
             double was = measured(summary, keys[k]);
-            cell(p, isnan(told) ? "not known" : shown_number(text, keys[k], told));
-            cell(p, isnan(was) ? "-" : shown_number(text, keys[k], k < 5 ? round(was) : was));
+            table_cell(p, isnan(told) ? "not known" : shown_number(text, keys[k], told));
+            table_cell(p, isnan(was) ? "-" : shown_number(text, keys[k], k < 5 ? round(was) : was));
         }
-        end_row(p);
+        table_row_end(p);
     }
-    end_table(p);
+    table_end(p);
 }
 
 /* ---- the timeline ---- */
@@ -538,12 +246,12 @@ static void collect_spans(const json_t *events, struct timeline *t)
     size_t i;
     json_t *e;
     double origin = INFINITY;
-    json_array_foreach((json_t *)events, i, e) origin = fmin(origin, number(e, "ts"));
+    json_array_foreach((json_t *)events, i, e) origin = fmin(origin, report_number(e, "ts"));
     json_array_foreach((json_t *)events, i, e)
     {
         const char *name = json_string_value(json_object_get(e, "name"));
-        double start = (number(e, "ts") - origin) / 1e6;
-        double duration = number(e, "dur") / 1e6;
+        double start = (report_number(e, "ts") - origin) / 1e6;
+        double duration = report_number(e, "dur") / 1e6;
         if (!name || isnan(start) || isnan(duration) || t->n == MOST_SPANS)
             continue;
         size_t lane = find_lane(t, name);
@@ -553,7 +261,7 @@ static void collect_spans(const json_t *events, struct timeline *t)
 }
 
 /* Draws the timeline, if the run wrote one and it still exists. */
-static void write_timeline(const struct page *p, const struct run *run)
+static void write_timeline(const struct report_page *p, const struct report_run *run)
 {
     const json_t *config = json_object_get(run->summary, "config");
     const char *path = json_string_value(json_object_get(config, "trace-timeline"));
@@ -564,7 +272,7 @@ static void write_timeline(const struct page *p, const struct run *run)
         abort();
     collect_spans(events, t);
     snprintf(title, sizeof(title), "%.*s: timeline of the stages, the first %zu of %zu spans",
-             folder_length(run), run->folder, t->n, json_array_size(events));
+             report_folder_length(run), run->folder, t->n, json_array_size(events));
     if (t->n > 0) {
         figure_open(p->file);
         figure_lanes(p->file, title, t->lane, t->n_lanes, t->span, t->n);
@@ -576,27 +284,28 @@ static void write_timeline(const struct page *p, const struct run *run)
 
 /* ---- the configuration ---- */
 
-static void write_config(const struct page *p)
+static void write_config(const struct report_page *p)
 {
     const json_t *first = json_object_get(p->run[0].summary, "config");
     char text[SHOWN_MAX];
     const char *key;
     json_t *value;
     fputs("<details><summary>Configuration</summary>\n", p->file);
-    begin_table(p, "Every option as resolved", "option");
+    table_begin(p, "Every option as resolved", "option");
     json_object_foreach((json_t *)first, key, value)
     {
         bool differs = false;
         for (size_t r = 1; r < p->n; r++)
             differs |= !json_equal(
                 value, json_object_get(json_object_get(p->run[r].summary, "config"), key));
-        begin_row(p, key, differs);
+        table_row(p, key, differs);
         for (size_t r = 0; r < p->n; r++)
-            cell(p, show_value(text, key,
-                               json_object_get(json_object_get(p->run[r].summary, "config"), key)));
-        end_row(p);
+            table_cell(
+                p, show_value(text, key,
+                              json_object_get(json_object_get(p->run[r].summary, "config"), key)));
+        table_row_end(p);
     }
-    end_table(p);
+    table_end(p);
     fputs("</details>\n", p->file);
 }
 
@@ -613,14 +322,14 @@ static const char style[] =
     "pre{white-space:pre-wrap}"
     "figcaption{font-size:.9rem;opacity:.8}";
 
-static const char *dataset_of(const struct run *run)
+static const char *dataset_of(const struct report_run *run)
 {
     const char *name = json_string_value(json_object_get(run->summary, "dataset"));
     return name ? name : "a dataset";
 }
 
 /* Whether an earlier run has the dataset of run `r`. */
-static bool is_named(const struct page *p, size_t r)
+static bool is_named(const struct report_page *p, size_t r)
 {
     for (size_t i = 0; i < r; i++)
         if (strcmp(dataset_of(&p->run[i]), dataset_of(&p->run[r])) == 0)
@@ -628,7 +337,7 @@ static bool is_named(const struct page *p, size_t r)
     return false;
 }
 
-static void write_datasets(const struct page *p)
+static void write_datasets(const struct report_page *p)
 {
     for (size_t r = 0; r < p->n; r++) {
         if (is_named(p, r))
@@ -639,7 +348,7 @@ static void write_datasets(const struct page *p)
 }
 
 /* "a, b on x", or "a on x, b on y". */
-static void write_heading(const struct page *p)
+static void write_heading(const struct report_page *p)
 {
     bool one = true;
     for (size_t r = 1; r < p->n; r++)
@@ -656,7 +365,7 @@ static void write_heading(const struct page *p)
     fputs("</h1>\n", p->file);
 }
 
-static void write_page(const struct page *p)
+static void write_page(const struct report_page *p)
 {
     fprintf(p->file, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
                      "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">"
@@ -664,8 +373,8 @@ static void write_page(const struct page *p)
     write_datasets(p);
     fprintf(p->file, "</title><style>%s%s</style></head><body>\n", figure_style, style);
     write_heading(p);
-    write_results(p);
-    write_classes(p);
+    report_results(p);
+    report_classes(p);
     fputs("<h2>Learning</h2>\n", p->file);
     write_lines(p, "Loss, the mean of an epoch", "loss", WORDS("loss"), WORDS("loss"));
     write_progress(p);
@@ -705,7 +414,7 @@ static int open_page(const struct invocation *in, struct output *page, struct og
 
 static int run(struct invocation *in, struct og_err *err)
 {
-    struct page p = {.n = (size_t)in->n_args, .several = in->n_args > 1};
+    struct report_page p = {.n = (size_t)in->n_args, .several = in->n_args > 1};
     struct output page = {0};
     int rc;
     if (in->n_args > 1 && !own_text(in, "out"))

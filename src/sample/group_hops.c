@@ -1,4 +1,4 @@
-/* A hop of all batches of a group: what they want, what is read, what they draw of it. */
+/* A hop of all batches of a group. */
 #include "sample/group_sampling_parts.h"
 
 #include "base/thread.h"
