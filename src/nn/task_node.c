@@ -59,8 +59,8 @@ static void score_classes(const struct og_model_config *c, const void *targets, 
 {
     const int32_t label = ((const int32_t *)targets)[i];
     const int n = c->n_classes;
+    double part[OG__MOST_COUNTED], sum = 0;
     int best = 0;
-    double sum = 0;
     if (n == 2) {
         *score = made[1] - made[0];
         *high = (int8_t)(label < 0 ? -1 : label == 1);
@@ -70,10 +70,10 @@ static void score_classes(const struct og_model_config *c, const void *targets, 
         best = made[k] > made[best] ? k : best;
     const double most = (double)made[best];
     for (int k = 0; k < n; k++)
-        sum += exp((double)made[k] - most);
+        sum += part[k] = exp((double)made[k] - most);
     for (int k = 0; k < n; k++) {
         const double rest =
-            k == best ? log_sum_without(made, n, k) : most + log(sum - exp((double)made[k] - most));
+            k == best ? log_sum_without(made, n, k) : most + log(sum - part[k]);
         score[k] = (float)((double)made[k] - rest);
         high[k] = (int8_t)(label < 0 ? -1 : label == k);
     }
