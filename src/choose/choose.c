@@ -36,6 +36,8 @@
 /* The structure leaves memory for an execution plan that is faster so many times: estimates are no
  * better. */
 #define WORTH_MOVING 1.1
+/* A cache so many times larger is worth a word. */
+#define LARGER 1.25
 /* Core-seconds of a batch in a sample group, over those of one by itself from memory. */
 #define TOGETHER 3.0
 /* And of one whose lists lie in a cache, for one that reads them. */
@@ -587,6 +589,33 @@ bool og__exec_plans_are_counted(unsigned want, const struct og_graph *g)
     return trains && want & OG__WANT_FEATURES && known;
 }
 
+/* Says where phased memory, which the options leave open, gives a policy a much larger cache. */
+static void suggest_phases(const struct chooser *c, const struct og_exec_plan *exec)
+{
+    struct og_exec_plan phased = *exec;
+    struct og_trial here, there;
+    bool known = false;
+    int n;
+    const struct og_policy_exec *its = og__policy_execs(exec->policy, &n);
+    for (int i = 0; i < n; i++)
+        known |= its[i].alternate;
+    phased.alternate = true;
+    if (exec->alternate || exec->tiers || !known ||
+        og_options_given(&c->in->config->opt, "phased-memory") ||
+        !og__exec_plan_allowed(c->in->config, &phased))
+        return;
+    plan_memory(c, exec, &here);
+    plan_memory(c, &phased, &there);
+    const double all = (double)rows_known(c->in);
+    const double rows = OG_MIN((double)here.memory.n_slots, all);
+    const double more = OG_MIN((double)there.memory.n_slots, all) / OG_MAX(rows, 1);
+    if (here.fits && there.fits && more > LARGER)
+        og__say(
+            &c->in->config->log, OG__INFO,
+            "--policy %s: with --phased-memory its cache would hold about %.1f times as many rows",
+            og__option_word("policy", exec->policy), more);
+}
+
 /* How long the execution plan takes that was given. What that would need is not worth a refusal. */
 static int tell_given(struct chooser *c, const struct og_exec_plan *exec, struct og_err *err)
 {
@@ -596,6 +625,7 @@ static int tell_given(struct chooser *c, const struct og_exec_plan *exec, struct
         return 0;
     OG_TRY(guess_hotness(c, err));
     try_exec(c, exec);
+    suggest_phases(c, exec);
     if (c->n_fit > 0)
         OG_TRY(compare(c, err));
 out:

@@ -72,8 +72,7 @@ static void score_classes(const struct og_model_config *c, const void *targets, 
     for (int k = 0; k < n; k++)
         sum += part[k] = exp((double)made[k] - most);
     for (int k = 0; k < n; k++) {
-        const double rest =
-            k == best ? log_sum_without(made, n, k) : most + log(sum - part[k]);
+        const double rest = k == best ? log_sum_without(made, n, k) : most + log(sum - part[k]);
         score[k] = (float)((double)made[k] - rest);
         high[k] = (int8_t)(label < 0 ? -1 : label == k);
     }

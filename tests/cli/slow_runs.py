@@ -8,6 +8,7 @@ import html
 import json
 import os
 import pathlib
+import re
 import shlex
 import subprocess
 import sys
@@ -178,9 +179,23 @@ def real():
     assert [e["loss"] for e in faster["epochs"]] == [e["loss"] for e in summary["epochs"]]
 
 
+def phases():
+    """A policy whose cache would be much larger with phased memory: that is said, and true."""
+    run(["generate", "small", "--nodes", "20000", "--dim", "64", "--quiet"])
+    plan = "plan", "small", "--memory", "27M", "--batch", "200", "--fanout", "5,5", "--hidden", "16", "--threads", "1", "--json"
+    for policy in "belady", "none":
+        free, phased = (run([*plan, "--policy", policy, *more]) for more in ([], ["--phased-memory"]))
+        said = re.search(r"--policy belady: with --phased-memory its cache would hold about ([0-9.]+) times as many rows", free.stderr)
+        assert bool(said) == (policy == "belady") and "phased" not in phased.stderr, (free.stderr, phased.stderr)
+        if said:
+            rows = [json.loads(done.stdout)["cache_rows"] for done in (phased, free)]
+            assert abs(rows[0] / rows[1] / float(said[1]) - 1) < 0.15 and float(said[1]) > 1.25, (rows, said[0])
+
+
 with tempfile.TemporaryDirectory() as scratch:
     os.chdir(scratch)
     others(recorded())
     real()
+    phases()
     os.chdir("/")
 print("explained")
