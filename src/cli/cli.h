@@ -127,7 +127,7 @@ int failure(struct og_err *err, int code, const char *hint, const char *fmt, ...
  * with the choices and, in brackets, the default. */
 struct shown_option {
     const char *name, *arg, *group;
-    char help[400];
+    char help[640];
     bool hidden; /* accepted, but documented elsewhere */
 };
 struct shown_option *list_options(const struct command *command, size_t *count);

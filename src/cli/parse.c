@@ -199,7 +199,7 @@ static const char **list_names(const struct parsing *p, size_t *count)
 /* "did you mean --hidden? width of the hidden layers [256]" */
 static int refuse_unknown(const struct parsing *p, const char *name, const char *bare)
 {
-    char hint[512] = "";
+    char hint[sizeof(p->list->help) + 128] = "";
     size_t similar = 0;
     size_t n;
     const char **names = list_names(p, &n);

@@ -152,8 +152,38 @@ static int restore(struct og_trainer *t, struct og_err *err)
     return restore_files(t, err);
 }
 
+/* A run that saved nothing before it ended is begun again with its own options alone: others would
+ * replace its best model by one of another run. */
+static int check_options(const struct og_trainer *t, struct og_err *err)
+{
+    static const char hint[] =
+        "give the options of config.yaml in that folder, or start another run";
+    struct og_options theirs;
+    json_t *numbers = NULL;
+    char *what = NULL;
+    int rc = og__exists(NULL, t->dir.config, err);
+    if (rc <= 0)
+        return rc;
+    og__options_init(&theirs);
+    OG_TRY(og_options_load(&theirs, t->dir.config, err));
+    numbers = og__options_deciding(&theirs, OG_DECIDES_NUMBERS);
+    if (!numbers || asprintf(&what, "%s: the run was started with", t->dir.path) < 0) {
+        what = NULL;
+        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", t->dir.config));
+    }
+    OG_TRY(og__options_match(&t->s->config.opt, numbers, OG_DECIDES_NUMBERS, what, hint, err));
+out:
+    og__options_release(&theirs);
+    json_decref(numbers);
+    free(what);
+    return rc;
+}
+
 static int start_anew(struct og_trainer *t, struct og_err *err)
 {
+    const int rc = check_options(t, err);
+    if (rc < 0)
+        return rc;
     og__say(&t->s->config.log, OG__INFO, "%s: nothing to resume, starting a new run", t->dir.path);
     return og__rundir_cut_metrics(&t->dir, 0, 0, err);
 }

@@ -138,6 +138,28 @@ static void a_run_is_summed_up(void **state)
     assert_int_equal(o->status, 0);
 }
 
+/* Killed before it saved anything: others' options would replace its best model. */
+static void a_run_that_saved_nothing_goes_on_by_its_own_options(void **state)
+{
+    (void)state;
+    static const char same[] = "train d --run early --epochs 1 --fanout 5,5 --hidden 8";
+    assert_int_equal(outgrow(same)->status, 0);
+    assert_int_equal(system("rm early/resume.safetensors early/checkpoint.safetensors "
+                            "early/summary.json && cp early/best.safetensors best.kept"),
+                     0);
+    const struct outcome *o =
+        outgrow("train d --run early --epochs 1 --fanout 5,5 --hidden 16 --resume");
+    assert_int_equal(o->status, 1);
+    assert_says(o->err, "early: the run was started with another --hidden (8, this run has 16)");
+    assert_int_equal(system("cmp early/best.safetensors best.kept"), 0);
+    char line[128];
+    snprintf(line, sizeof(line), "%s --resume --policy degree --memory 300M", same);
+    o = outgrow(line);
+    assert_int_equal(o->status, 0);
+    assert_says(o->err, "early: nothing to resume");
+    assert_int_equal(system("cmp early/best.safetensors best.kept"), 0);
+}
+
 /* A sentence each on what is kept, what is read and why, before the tables. No line ends blank. */
 static void a_plan_begins_with_its_reasons(void **state)
 {
@@ -438,6 +460,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_dataset_is_made_and_checked),
         cmocka_unit_test(a_run_is_summed_up),
+        cmocka_unit_test(a_run_that_saved_nothing_goes_on_by_its_own_options),
         cmocka_unit_test(a_plan_begins_with_its_reasons),
         cmocka_unit_test(people_get_text),
         cmocka_unit_test(rows_of_another_device_are_told),
