@@ -9,6 +9,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 
@@ -68,9 +69,10 @@ def ended(process):
 def start(name, *args, progress=False, **options):
     """The process of `outgrow name args --options --json`."""
     words = [command(), name, "--json", *([] if progress else ["--quiet"]), *words_of(options), "--", *map(os.fspath, args)]
+    env = {"OUTGROW_PYTHON": sys.executable, **os.environ}  # which it calls for Parquet
     # Its own process group: a terminal's Ctrl-C reaches it once, through us.
     return subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=None if progress else subprocess.PIPE,
-                            text=True, process_group=0)
+                            text=True, process_group=0, env=env)
 
 
 def result_of(process, out, said):

@@ -47,6 +47,13 @@ static int add_option(void *arg, const char *name, const char *value, struct og_
     return 0;
 }
 
+/* The interpreter with the package: that which runs this command, or the one on the PATH. */
+static const char *python_name(void)
+{
+    const char *named = getenv("OUTGROW_PYTHON");
+    return named && *named ? named : "python3";
+}
+
 /* Runs Python, and reads what it prints. Returns its exit status, ABSENT if there is none. */
 static int run_python(const struct words *w, char *said, size_t size)
 {
@@ -60,7 +67,7 @@ static int run_python(const struct words *w, char *said, size_t size)
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
     posix_spawn_file_actions_addclose(&actions, ends[0]);
-    const int failed = posix_spawnp(&child, "python3", &actions, NULL, w->word, environ);
+    const int failed = posix_spawnp(&child, w->word[0], &actions, NULL, w->word, environ);
     posix_spawn_file_actions_destroy(&actions);
     close(ends[1]);
     for (ssize_t got = 1; !failed && n + 1 < size && got > 0; n += got > 0 ? (size_t)got : 0)
@@ -79,7 +86,7 @@ static int call_package(const char *function, struct words *w, const char *path,
 {
     char said[1024] = "";
     char *program = NULL;
-    const char *const start[] = {"python3", "-c"};
+    const char *const start[] = {python_name(), "-c"};
     int rc = asprintf(&program,
                       "import sys\n"
                       "try:\n"
@@ -99,8 +106,11 @@ static int call_package(const char *function, struct words *w, const char *path,
     if (rc < 0 || status == 0)
         return rc;
     if (status == ABSENT)
-        return failure(err, -ENOENT, "pip install ./python and pyarrow, or use a .csv file",
-                       "%.300s: Parquet needs the Python package outgrow in python3", path);
+        return failure(err, -ENOENT,
+                       "pip install ./python and pyarrow for it, name another interpreter by "
+                       "OUTGROW_PYTHON, or use a .csv file",
+                       "%.300s: Parquet needs the Python package outgrow in %.300s", path,
+                       python_name());
     char *hint = strchr(said, '\n');
     if (hint)
         *hint++ = 0;

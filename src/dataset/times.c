@@ -36,6 +36,9 @@ int og__times_check(const struct og_graph *g, enum og_times_kind kind, struct og
     return og__fail(err, -EINVAL,
                     kind == OG_TIMES_NODE
                         ? "import the graph with a node_times.npy: int64 [N], a number a node"
+                    : og__form_of(g)->by_relation
+                        ? "import the graph with edge_times_SOURCE__NAME__DESTINATION.npy of a "
+                          "relation: int64, a number an edge"
                         : "import the graph with an edge_times.npy: int64 [E], a number an edge",
                     "%s: has no times of %s", g->path, kind == OG_TIMES_NODE ? "nodes" : "edges");
 }

@@ -152,8 +152,8 @@ static int restore(struct og_trainer *t, struct og_err *err)
     return restore_files(t, err);
 }
 
-/* A run that saved nothing before it ended is begun again with its own options alone: others would
- * replace its best model by one of another run. */
+/* A run that ended before it saved anything begins again with its own options. Others would replace
+ * its best model by that of another run. */
 static int check_options(const struct og_trainer *t, struct og_err *err)
 {
     static const char hint[] =

@@ -155,8 +155,11 @@ def test_types():
     assert got.keys() - again.keys() == {"node_ids"}
     for file in got.keys() & again.keys():
         assert "edge_ids" in file or np.array_equal(got[file], again[file]), file
-    source(names, node_type=TYPE, edge_type=KIND, edge_attr=rng.standard_normal((E, 2)))
-    assert "edge_attr.npy" in taken()[1]  # not read
+    for file in "edge_attr", "edge_times":  # of the whole graph, which has a file per relation: it would be left out
+        source(names, node_type=TYPE, edge_type=KIND, **{file: np.arange(E)})
+        said = run("import", "npy", "src", "refused", status=1)
+        assert f"src/{file}.npy: a heterogeneous graph has a file per relation" in said and f"hint: name it {file}_a__to__a.npy" in said, said
+        assert not os.path.exists("refused")
 
 
 def ogb(folder, **tables):

@@ -182,6 +182,23 @@ def test_pandas():
     expect("pandas")
 
 
+def test_interpreter_of_parquet():
+    """The package's functions name their own interpreter, which need not be the one on the PATH."""
+    os.makedirs("named")
+    open("named/edges.parquet", "w").close()
+    done = subprocess.run([COMMAND, "import", "named", "never"], capture_output=True, text=True, env=os.environ | {"OUTGROW_PYTHON": "/nowhere/python"})
+    assert done.returncode == 1 and "needs the Python package outgrow in /nowhere/python" in done.stderr and "OUTGROW_PYTHON" in done.stderr, done
+    with open("named/command", "w") as f:
+        f.write('#!/bin/sh\necho "{\\"python\\": \\"$OUTGROW_PYTHON\\"}"\n')
+    os.chmod("named/command", 0o755)
+    before = os.environ.get("OUTGROW_COMMAND")
+    os.environ["OUTGROW_COMMAND"] = os.path.abspath("named/command")
+    try:
+        assert outgrow.plan("any")["python"] == sys.executable
+    finally:
+        os.environ.pop("OUTGROW_COMMAND") if before is None else os.environ.update(OUTGROW_COMMAND=before)
+
+
 def test_parquet():
     """The command runs the package; without it, it says how to get it."""
     pa = library("pyarrow")

@@ -301,10 +301,34 @@ static int find_edge_file(const struct og_npy_source *s, const struct edge_file 
     return 1;
 }
 
+/* Where relations have files of their own, one of the whole graph would be left out. */
+static int refuse_common(const struct og_npy_source *s, const struct edge_file *of,
+                         struct og_err *err)
+{
+    const struct og_graph *g = &s->imp->graph;
+    const struct og_relation *r = g->relation;
+    const char *found;
+    int rc = 0;
+    if (!og__form_of(g)->by_relation)
+        return 0;
+    OG_TRY(find_one_of(s->imp, of->names, &found, err));
+    if (found) {
+        char hint[2 * EDGE_FILE];
+        snprintf(hint, sizeof(hint), "name it %s_%s__%s__%s.npy, with a row for each edge of it",
+                 of->prefix, g->group[r->source].name, r->name, g->group[r->destination].name);
+        rc = og__fail(err, -EINVAL, hint, "%s/%s: a heterogeneous graph has a file per relation",
+                      s->imp->src, found);
+    }
+out:
+    return rc;
+}
+
 /* Rows follow their edges by number. */
 static int number_edges(const struct og_npy_source *s, struct og_err *err)
 {
     int rc = 0;
+    for (size_t i = 0; i < OG_COUNT(edge_files); i++)
+        OG_TRY(refuse_common(s, &edge_files[i], err));
     for (size_t i = 0; i < OG_COUNT(edge_files); i++)
         for (uint32_t r = 0; r < s->imp->n_relations; r++) {
             char name[EDGE_FILE];
