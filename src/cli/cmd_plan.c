@@ -117,15 +117,22 @@ static void say_epoch(const json_t *plan)
     const json_t *p = json_object_get(plan, "predicted");
     char rows[SHOWN_MAX];
     char bytes[SHOWN_MAX];
+    char fill[SHOWN_MAX];
     double all = number(p, "rows");
     if (!json_is_number(json_object_get(p, "hits")))
         puts("This policy does not predict what an epoch reads.");
     else
-        printf("An epoch needs %s rows, finds %.1f %% of them in memory and reads %s%s.\n",
+        printf("An epoch needs %s rows, finds %.1f %% of them in memory and reads %s%s%s%s.\n",
                show_value(rows, "rows", json_object_get(p, "rows")),
                all > 0 ? 100 * number(p, "hits") / all : 0,
                show_value(bytes, "bytes_read", json_object_get(p, "bytes_read")),
-               number(plan, "superbatch") > 0 ? ", besides what fills the cache" : "");
+               number(plan, "superbatch") > 0 ? ", besides " : "",
+               number(plan, "superbatch") > 0 && number(p, "fill_bytes_read") > 0
+                   ? show_value(fill, "bytes_read", json_object_get(p, "fill_bytes_read"))
+                   : "",
+               number(plan, "superbatch") <= 0    ? ""
+               : number(p, "fill_bytes_read") > 0 ? " or so that fill the cache"
+                                                  : "what fills the cache");
 }
 
 /* With --exchange: prints what moves between workers, and who reads most. */

@@ -190,13 +190,24 @@ static double measured(const json_t *summary, const char *key)
 
 static void write_predicted(const struct report_page *p)
 {
-    static const char *const keys[] = {"rows", "hits", "misses", "reads", "bytes_read", "seconds"};
+    static const struct {
+        const char *title, *predicted, *measured;
+        bool whole;
+    } rows[] = {
+        {"rows", "rows", "rows", true},
+        {"hits", "hits", "hits", true},
+        {"misses", "misses", "misses", true},
+        {"reads", "reads", "reads", true},
+        {"bytes read", "bytes_read", "bytes_read", true},
+        {"bytes that fill the cache", "fill_bytes_read", "prepare_bytes_read", true},
+        {"seconds", "seconds", "seconds", false},
+    };
     char text[SHOWN_MAX];
     fputs("<h2>Predicted and measured</h2>\n<p>The plan's prediction of one steady epoch, and the "
-          "mean of the epochs after the first. Predicted seconds are those of sampling or reading, "
-          "whichever takes longer, without the model. They are a guess if <code>outgrow bench "
-          "io</code> has not measured the disk.</p>\n<table><thead><tr><th scope=\"col\">an "
-          "epoch</th>",
+          "mean of the epochs after the first. Measured bytes that fill the cache include those "
+          "for evaluation. Predicted seconds include training, but no evaluation. They are a guess "
+          "if <code>outgrow bench io</code> has not measured the disk.</p>\n<table><thead><tr><th "
+          "scope=\"col\">an epoch</th>",
           p->file);
     for (size_t r = 0; r < p->n; r++) {
         fputs("<th scope=\"col\">", p->file);
@@ -204,15 +215,17 @@ static void write_predicted(const struct report_page *p)
         fputs(": predicted</th><th scope=\"col\">measured</th>", p->file);
     }
     fputs("</tr></thead><tbody>\n", p->file);
-    for (size_t k = 0; k < sizeof(keys) / sizeof(*keys); k++) {
-        table_row(p, strcmp(keys[k], "bytes_read") == 0 ? "bytes read" : keys[k], false);
+    for (size_t k = 0; k < sizeof(rows) / sizeof(*rows); k++) {
+        table_row(p, rows[k].title, false);
         for (size_t r = 0; r < p->n; r++) {
             const json_t *summary = p->run[r].summary;
             double told = report_number(
-                json_object_get(json_object_get(summary, "plan"), "predicted"), keys[k]);
-            double was = measured(summary, keys[k]);
-            table_cell(p, isnan(told) ? "not known" : shown_number(text, keys[k], told));
-            table_cell(p, isnan(was) ? "-" : shown_number(text, keys[k], k < 5 ? round(was) : was));
+                json_object_get(json_object_get(summary, "plan"), "predicted"), rows[k].predicted);
+            double was = measured(summary, rows[k].measured);
+            table_cell(p, isnan(told) ? "not known" : shown_number(text, rows[k].predicted, told));
+            table_cell(p, isnan(was) ? "-"
+                                     : shown_number(text, rows[k].measured,
+                                                    rows[k].whole ? round(was) : was));
         }
         table_row_end(p);
     }

@@ -105,6 +105,7 @@ static const struct result {
     {"rows requested by batches", "rows", "rows", report_sum},
     {"found in memory", "hits", "share", shared_rows},
     {"read for training", "bytes_read", "bytes", report_sum},
+    {"read to fill the cache", "prepare_bytes_read", "bytes", report_sum},
     {"read before training", "bytes_read", "bytes", of_prepare},
     {"read for evaluation", "eval_bytes_read", "bytes", report_sum},
 };
