@@ -126,6 +126,22 @@ def commands():
     assert failed.startswith("outgrow: nowhere") and "\nhint: " in failed, failed
 
 
+def streams():
+    """Output that is lost is an error. Files do not get the numbers of closed streams."""
+    for words in f"train graph {RUN} --run unheard --json", "info graph --json", "info graph":
+        done = subprocess.run(["sh", "-c", f"{OUTGROW} {words} >/dev/full"], capture_output=True, text=True)
+        assert done.returncode == 1 and "outgrow: standard output: " in done.stderr, (words, done)
+    outgrow("import npy out heard")
+    for closed in "<&- >&- 2>&-", ">&- 2>&-", "2>&-":
+        subprocess.run(["sh", "-c", f"{OUTGROW} import npy out unheard.{len(closed)} {closed}"])
+        for name in os.listdir("heard"):
+            wanted, found = (pathlib.Path(folder, name).read_bytes() for folder in ("heard", f"unheard.{len(closed)}"))
+            assert wanted == found or name == "meta.json", (closed, name)
+        outgrow(f"verify unheard.{len(closed)}")
+    served = subprocess.run(["sh", "-c", f"{OUTGROW} serve graph --checkpoint run/checkpoint.safetensors <&-"], capture_output=True, text=True)
+    assert served.returncode == 0 and served.stdout.count("\n") == 1, served
+
+
 def main():
     import numpy as np
     with tempfile.TemporaryDirectory() as folder:
@@ -133,7 +149,7 @@ def main():
         os.environ["XDG_CACHE_HOME"] = folder + "/cache"
         outgrow("generate graph --model planted --nodes 2000 --degree 8 --dim 8 --classes 4 --dtype f32 --train-fraction 0.3 --homophily 0.8 --seed 3")
         np.save("scores.npy", np.random.default_rng(1).random(2000, dtype=np.float32))
-        for part in options, layers_alone, files_and_keys, commands:
+        for part in options, layers_alone, files_and_keys, commands, streams:
             part()
             print("ok", part.__name__, flush=True)
 
