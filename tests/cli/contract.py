@@ -126,6 +126,24 @@ def commands():
     assert failed.startswith("outgrow: nowhere") and "\nhint: " in failed, failed
 
 
+def what_is_not_meant():
+    """Options that are given twice, sizes without a unit, files that are not written."""
+    done = outgrow(f"plan graph {RUN} --memory=150M --runs 2 --runs 2")
+    assert done.stderr.count("is given twice") == 1 and "--memory is given twice: '150M' counts, '200M' does not" in done.stderr, done.stderr
+    assert "--split is given twice: 'valid' counts" in outgrow("eval graph --checkpoint run/best.safetensors --split test --split valid --fanout 3,3").stderr
+    for option in "cache 0.5", "memory 1.5", "cache 0.9999":
+        said = outgrow(f"plan graph {RUN} --{option}", 2).stderr
+        assert "hint: a share ends in %, a size in K, M, G or T" in said, said
+    for size in "0", "1", "1.5K", "0.5%", "64K":
+        outgrow(f"plan graph {RUN} --cache {size}")
+    for name in "p.txt", "p.csv.gz", "p.npz", "p.json", "p.CSV", "-", "some.folder/p.tsv":
+        said = outgrow(f"predict graph --checkpoint run/checkpoint.safetensors --out {name}", 1).stderr
+        assert "FILE.npy" in said and "FILE.csv" in said and not os.path.exists(name), said
+    for name in "plain", "some.folder/plain":
+        outgrow(f"predict graph --checkpoint run/checkpoint.safetensors --out {name}")
+        assert pathlib.Path(name).read_bytes()[:6] == b"\x93NUMPY"
+
+
 def streams():
     """Output that is lost is an error. Files do not get the numbers of closed streams."""
     for words in f"train graph {RUN} --run unheard --json", "info graph --json", "info graph":
@@ -149,7 +167,7 @@ def main():
         os.environ["XDG_CACHE_HOME"] = folder + "/cache"
         outgrow("generate graph --model planted --nodes 2000 --degree 8 --dim 8 --classes 4 --dtype f32 --train-fraction 0.3 --homophily 0.8 --seed 3")
         np.save("scores.npy", np.random.default_rng(1).random(2000, dtype=np.float32))
-        for part in options, layers_alone, files_and_keys, commands, streams:
+        for part in options, layers_alone, files_and_keys, commands, what_is_not_meant, streams:
             part()
             print("ok", part.__name__, flush=True)
 
