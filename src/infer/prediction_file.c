@@ -69,6 +69,9 @@ static int read_form(struct og_prediction_form *form, const char *path,
     if (strcmp(how->dtype, "f16") != 0)
         return og__fail(err, -EINVAL, NULL, "--dtype %.20s: f32 or f16 expected", how->dtype);
     form->half = !form->csv;
+    if (form->csv)
+        return og__fail(err, -EINVAL, "leave it out, or use --out FILE.npy",
+                        "--dtype f16: a table has decimal numbers");
     return 0;
 }
 

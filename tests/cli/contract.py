@@ -136,6 +136,12 @@ def what_is_not_meant():
         assert "hint: a share ends in %, a size in K, M, G or T" in said, said
     for size in "0", "1", "1.5K", "0.5%", "64K":
         outgrow(f"plan graph {RUN} --cache {size}")
+    for size, few in ("5", True), ("31", True), ("32", False), ("0", False), ("5%", False):
+        assert ("smaller than a row" in outgrow(f"plan graph {RUN} --cache {size}").stderr) == few, size
+    outgrow("sample graph --out unpacked --fanout 3,3 --batch 200 --epochs 1")
+    assert "--edge-features" not in outgrow("pack graph --samples unpacked").stderr
+    said = outgrow("predict graph --checkpoint run/checkpoint.safetensors --out p.csv --dtype f16", 1).stderr
+    assert "--dtype f16" in said and not os.path.exists("p.csv"), said
     for name in "p.txt", "p.csv.gz", "p.npz", "p.json", "p.CSV", "-", "some.folder/p.tsv":
         said = outgrow(f"predict graph --checkpoint run/checkpoint.safetensors --out {name}", 1).stderr
         assert "FILE.npy" in said and "FILE.csv" in said and not os.path.exists(name), said
