@@ -159,8 +159,8 @@ static int refuse_other_text(int argc, char **argv)
     return 0;
 }
 
-/* Standard streams that the caller closed: files that are opened would get their numbers, so that
- * messages would be written into a dataset, and requests read from one. */
+/* Opens standard streams that the caller closed. Files would get their numbers: messages would be
+ * written into a dataset, and requests read from one. */
 static void reserve_streams(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)

@@ -155,7 +155,7 @@ def test_pyarrow_types_with_numbers():
 
 
 def test_what_is_no_table():
-    """Of what users give in place of tables, errors name the argument and what it should be."""
+    """Errors name the argument, and what it should be."""
     for given, why in (({"edges": {"src": [1], "dst": [2]}}, "edges: 'src' is not (source, name, destination)"), ({"edges": {("a", "b"): 1}}, "('a', 'b') is not"),
                        ({"edges": {(1, 2, 3): 1}}, "(1, 2, 3) is not"), ({"edges": {("a", "b", "c"): 1}, "nodes": {0: 1}}, "nodes: 0 is not the name of a type"),
                        ({"edges": [[1, 2]]}, "edges: list")):

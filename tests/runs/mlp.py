@@ -147,7 +147,7 @@ def check_refusals(graph):
     refused(f"`outgrow order '{graph}'`, then use --order '{graph}/order_train.npy'", *chunks, "minhash")
     run("order", graph)
     run(*chunks, f"{graph}/order_train.npy")
-    # a model goes on with hops that are made as its own, also where --inputs is given
+    # a model takes hops that are made as its own, also where --inputs is given
     run(*base[:-3], "--run", "learnt", "--inputs", f"0-{HOPS}")
     shutil.rmtree(f"{graph}/hops")
     for path in pathlib.Path(graph).glob("hop*.npy"):
