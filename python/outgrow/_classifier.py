@@ -9,6 +9,20 @@ from ._command import evaluate, predict, train
 from ._errors import OptionError
 
 
+def refuse_others(graph, task):
+    """Models whose outputs are not scores of one class: the largest of them says nothing."""
+    try:
+        with open(f"{graph}/meta.json", encoding="utf-8") as f:
+            meta = json.load(f)
+    except (OSError, ValueError):
+        return  # training says what is wrong
+    found = f"task={task!r}" if task not in (None, "node") else "several labels a node" if meta.get("multi_label") \
+        else "values, no classes" if "regression" in str(meta.get("task")) else None
+    if found:
+        raise OptionError(f"GraphClassifier: {graph} with {found}" if found[:4] == "task" else f"GraphClassifier: labels of {graph} are {found}",
+                          "outgrow.train, evaluate and predict take every task")
+
+
 class GraphClassifier:
     """A classifier of nodes with the methods of scikit-learn.
 
@@ -31,6 +45,7 @@ class GraphClassifier:
         """Train on the dataset in folder `graph`, with more options, such as on_epoch=; `result_` has the summary."""
         self.graph_ = os.fspath(graph)
         options = {**self.options, **options}
+        refuse_others(self.graph_, options.get("task"))
         if options.get("run") is None:
             self._folder = tempfile.TemporaryDirectory(prefix="outgrow-")
             options["run"] = f"{self._folder.name}/run"

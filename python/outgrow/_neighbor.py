@@ -1,6 +1,7 @@
 """PyTorch Geometric's NeighborLoader over Outgrow's loader: its arguments, defaults and batches, and what LinkNeighborLoader shares."""
 import contextlib
 import os
+import re
 import types
 import weakref
 
@@ -70,13 +71,16 @@ class Base(OwnThreads):
         self.num_workers, self.transform, self.filter_per_worker = kwargs.get("num_workers", 0), transform, kwargs.pop("filter_per_worker", None)
         if not hasattr(self.batch_size, "__index__") or self.batch_size < 1:
             raise OptionError(f"batch_size: {self.batch_size!r}", "give a whole number, 1 or more")
+        if not re.fullmatch("[0-9]+", str(kwargs.get("seed", 0))):
+            raise OptionError(f"seed: {kwargs['seed']!r}", "give a whole number, 0 or more")
         if not isinstance(kwargs.get("sampler", ""), (str, type(None))):
             self.sampler = kwargs.pop("sampler")
             if self.shuffle:
                 raise OptionError("sampler and shuffle=True: both decide the order", "give one of them")
         for name in sorted((NOT_NEEDED | {"collate_fn", "dataset"}) & kwargs.keys()):
             if kwargs.pop(name):
-                warn(f"{name} is not needed: the loader has threads of its own (option threads)")
+                warn("collate_fn is not called: transform= changes batches" if name == "collate_fn" else
+                     f"{name} is not needed: the loader has threads of its own (option threads)")
         kwargs = {name: value for name, value in kwargs.items() if name not in ONLY}
         self._ranks = ranks_of(kwargs.get("rank", 0), kwargs.get("world_size", 1))[:2]
         if self._ranks[1] > 1:

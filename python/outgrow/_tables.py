@@ -48,6 +48,8 @@ def numbers(column, what):
     """Its values without nulls."""
     if column.valid is not None and not column.valid.all():
         raise OptionError(f"{what}: row {int(np.argmin(column.valid))} of a batch is null", "fill it, with 0 for example (fillna, fill_null)")
+    if getattr(column.values, "dtype", None) is None or column.values.dtype.kind not in "biuf":
+        raise OptionError(f"{what}: no numbers", "cast it: astype('float32')")
     return column.values
 
 
@@ -55,20 +57,20 @@ class Spool:
     """Rows that are read again in another order: a file of one dtype and width."""
 
     def __init__(self, path, what):
-        self.path, self.what, self.file, self.dtype, self.width = path, what, open(path, "wb"), None, None
+        self.path, self.what, self.file, self.dtype, self.width = path, what, None, None, None
 
     def put(self, rows):
         if self.dtype is None:
-            self.dtype, self.width = rows.dtype, rows.shape[1:]
+            self.file, self.dtype, self.width = open(self.path, "wb"), rows.dtype, rows.shape[1:]
         if rows.shape[1:] != self.width:
             raise OptionError(f"{self.what}: rows of {list(rows.shape[1:])} behind rows of {list(self.width)}", "give lists of one length")
         np.ascontiguousarray(rows, self.dtype).tofile(self.file)
 
     def rows(self, order):
         """Yield the rows of `order`, in pieces."""
-        self.file.close()
         if self.dtype is None:
             return
+        self.file.close()
         row = self.dtype.itemsize * int(np.prod(self.width, dtype=np.int64))
         whole = np.memmap(self.path, self.dtype, "r", shape=(os.path.getsize(self.path) // row, *self.width))
         step = max(1, PIECE // row)
@@ -275,6 +277,11 @@ def by_type(tables, what):
     if tables is None:
         return {}
     if isinstance(tables, Mapping) and not hasattr(tables, "__arrow_c_stream__"):
+        for name in tables:
+            wanted, is_it = ("the name of a type", isinstance(name, str)) if what == "nodes" else (
+                "(source, name, destination)", isinstance(name, tuple) and [type(part) for part in name] == [str] * 3)
+            if not is_it:
+                raise OptionError(f"{what}: {name!r} is not {wanted}", f"give {{{wanted}: table}}; or one table, such as pandas.DataFrame(...), of a graph without types")
         return dict(tables)
     return {None if what == "nodes" else (None, None, None): tables}
 

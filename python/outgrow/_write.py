@@ -10,7 +10,7 @@ import numpy as np
 
 from ._arrays import array_of, as_float32, counted, edges_of, is_bf16, is_changed, is_iterator, labels_of, rows_of, save, unchanged
 from ._attributes import save_attributes
-from ._calls import import_, info
+from ._calls import import_, info, log
 from ._errors import FileError, OptionError, warn
 from ._ids import SplitPart, check_range, save_splits
 from ._names import class_numbers, is_words, leave_names, memory_of, node_ids_of
@@ -113,18 +113,29 @@ def save_edge_times(folder, name, times):
 
 @contextlib.contextmanager
 def by_arguments(folder, names):
-    """Errors name arguments instead of the files written from them."""
+    """Errors and warnings name arguments instead of the files written from them."""
     def argument(file):
         name = file[1]
         for prefix, of in ("feat_", "x"), ("edge_attr_", "edge_attr"):
             if name.startswith(prefix):
                 return f"{of} of {name[len(prefix):]}"
         return names.get(name) or OF_FILES.get(name, name)
+
+    def told(text):
+        text = text.replace('put {"task": "regression"} into its meta.json', "give regression=True")
+        return re.sub(r"\b(train|valid|test|feat|label)\.npy", argument, re.sub(rf"{re.escape(folder)}/(.+?)\.npy", argument, text))
+
+    def rename(record):
+        if folder in str(record.args):
+            record.args = tuple(told(str(a)) for a in record.args)
+        return True
+    log.addFilter(rename)
     try:
         yield
     except OptionError as error:
-        told, hint = (re.sub(rf"{re.escape(folder)}/(.+?)\.npy", argument, text) for text in (error.message, error.hint))
-        raise OptionError(told, hint, error.code) from error
+        raise OptionError(told(error.message), told(error.hint), error.code) from error
+    finally:
+        log.removeFilter(rename)
 
 
 # Names of write's arguments in other libraries.

@@ -34,7 +34,13 @@ static int put_in_place(const char *temporary, const char *path, bool fresh, str
     if (folder < 0)
         return folder;
     if (rename(temporary, path) < 0)
-        OG_TRY(og__fail_errno(err, -errno, NULL, "%s: cannot rename into place", path));
+        OG_TRY(
+            og__fail_errno(err, -errno,
+                           errno == ENOTEMPTY || errno == EEXIST
+                               ? "something else made it meanwhile: remove it, or choose another "
+                                 "name"
+                               : NULL,
+                           "%s: cannot rename into place", path));
     if (fsync(folder) < 0 && errno != EINVAL) { /* EINVAL: no such thing there */
         rc = og__fail_errno(err, -errno, disk_hint, "%s: cannot flush its folder", path);
         if (fresh)

@@ -2,6 +2,7 @@
 #include "base/option_rows.h"
 
 #include "base/json.h"
+#include "base/plain.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -99,6 +100,8 @@ int og__option_refuse(const struct og_option *row, const char *value, struct og_
         break;
     case OG_OPTION_AMOUNT:
         snprintf(expected, size, "a size such as 512M or 4G, or a share such as 25%%");
+        if (strchr(value, '.') && !value[strspn(value, "0123456789.")])
+            snprintf(hint, sizeof(hint), "a share ends in %%, a size in K, M, G or T");
         break;
     case OG_OPTION_CHOICE:
         list_choices(row, expected, size);
@@ -176,7 +179,7 @@ static bool read_decimal(const char *text, double *out, const char **rest)
     if (decimal == 0)
         return false;
     errno = 0;
-    *out = strtod(text, &end);
+    *out = og__plain_number(text, &end);
     *rest = end;
     return end != text && (size_t)(end - text) <= decimal && errno == 0;
 }
@@ -211,7 +214,7 @@ static bool read_amount(const struct og_option *row, const char *text, struct og
         return false;
     const bool share = strcmp(rest, "%") == 0;
     const double unit = share ? 1 : unit_bytes(rest);
-    if (unit == 0 ||
+    if (unit == 0 || (!share && value > 0 && value * unit < 1) || /* 0.5 is no size: 50%? */
         (share ? value > 100 : floor(value * unit) > row->max || floor(value * unit) < row->min))
         return false;
     *out = share ? (struct og_amount){OG_PERCENT, value}

@@ -1,11 +1,13 @@
 #include "cli.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 const struct command *const commands[] = {
     &cmd_generate, &cmd_import,    &cmd_export, &cmd_info,    &cmd_verify, /* datasets */
@@ -157,16 +159,36 @@ static int refuse_other_text(int argc, char **argv)
     return 0;
 }
 
+/* Opens standard streams that the caller closed. Files would get their numbers: messages would be
+ * written into a dataset, and requests read from one. */
+static void reserve_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", O_RDONLY) != fd)
+            exit(1);
+}
+
+/* Reports output that was lost, also in the middle of a long text. */
+static int flush_output(int status)
+{
+    errno = 0;
+    const bool lost = fflush(stdout) != 0 || ferror(stdout);
+    if (!lost || status != 0)
+        return status;
+    if (errno != 0)
+        perror("outgrow: standard output");
+    else
+        fputs("outgrow: standard output: not all of it was written\n", stderr);
+    return 1;
+}
+
 int main(int argc, char **argv)
 {
+    reserve_streams();
     signal(SIGXFSZ, SIG_IGN); /* a file that grows too large is a normal error */
     og_files_raise();         /* a graph of many relations has thousands of files open */
     int status = refuse_other_text(argc, argv);
     if (status == 0)
         status = run(argc, argv);
-    if (fflush(stdout) != 0 && status == 0) {
-        perror("outgrow: standard output");
-        return 1;
-    }
-    return status;
+    return flush_output(status);
 }

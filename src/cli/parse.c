@@ -233,22 +233,41 @@ static int refuse_word(struct parsing *p, const char *word)
     return refuse_unknown(p, name, bare);
 }
 
+/* Says of an option that is given again which value counts: the last. */
+static void say_again(const char *name, const char *before, const char *value)
+{
+    if (before && value && strcmp(before, value) != 0)
+        fprintf(stderr, "outgrow: --%s is given twice: '%s' counts, '%s' does not\n", name, value,
+                before);
+}
+
+static const char *given_before(const struct parsing *p, const char *name)
+{
+    for (int i = p->n_given; i > 0; i--)
+        if (strcmp(p->given[i - 1].name, name) == 0)
+            return p->given[i - 1].value;
+    return NULL;
+}
+
 static int take_option(struct parsing *p, const struct shown_option *o, const char *value)
 {
     struct invocation *in = p->in;
     const int own = find_own(in->command, o->name);
     if (own >= 0) {
+        say_again(o->name, in->value[own], value);
         in->value[own] = value ? value : "";
     } else if (o->name == json_option.name) {
         in->json = true;
     } else if (o->name == quiet_option.name) {
         in->quiet = true;
     } else if (o->name == config_option.name) {
+        say_again(o->name, p->config, value);
         p->config = value;
     } else if (has_own(&cmd_train, o->name)) {
         fprintf(stderr, "outgrow: --%s has no effect in `outgrow %s`\n", o->name,
                 in->command->name);
     } else if (p->n_given < MAX_GIVEN) {
+        say_again(o->name, given_before(p, o->name), value);
         p->given[p->n_given].name = o->name;
         p->given[p->n_given++].value = value ? value : "true";
     } else {

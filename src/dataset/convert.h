@@ -4,6 +4,7 @@
 
 #include "dataset/graph.h"
 
+#include <math.h>
 #include <string.h>
 
 uint16_t og__half_of(float x);   /* IEEE half, round to nearest, ties to even */
@@ -47,6 +48,13 @@ int64_t og__integer_at(enum og__npy_type type, const void *data, size_t i);
 
 /* Element i of an array of an integer type minus x, exact except for the last rounding. */
 double og__integer_less(enum og__npy_type type, const void *data, size_t i, float x);
+
+/* Has a number x of a text become another one? Decimal fractions are rounded in every type, so
+ * these are whole numbers, and what became 0. */
+static inline bool og__text_changes(double x, double stored)
+{
+    return x != stored && (x == floor(x) || stored == 0);
+}
 
 /* Stores n numbers as a row of `dtype`; u8 takes whole numbers from 0 to 255. `scale`, of types
  * with scales: [n], else ignored. Returns the position of the first that does not fit (a NaN never

@@ -1,6 +1,7 @@
 #include "dataset/edge_split.h"
 
 #include "base/json.h"
+#include "base/plain.h"
 #include "base/random.h"
 #include "dataset/edge_walk.h"
 #include "dataset/meta.h"
@@ -22,7 +23,7 @@ static bool read_percents(double p[OG__SPLITS], const char *text)
 {
     for (int i = 0; i < OG__SPLITS; i++) {
         char *end;
-        p[i] = strtod(text, &end);
+        p[i] = og__plain_number(text, &end);
         if (end == text || *end != (i < OG__TEST ? '/' : 0))
             return false;
         text = end + 1;

@@ -80,8 +80,10 @@ struct og_edge_sorter {
     int64_t n_fed;           /* lists that an edge is in */
     uint32_t next_row;       /* indptr is complete up to here */
     uint64_t last_key;
-    uint64_t one, other; /* sums that are equal if the graph is symmetric */
-    int64_t *wide;       /* [OUT_ROWS] */
+    float last_weight;
+    int64_t n_other_weights; /* of dropped duplicates */
+    uint64_t one, other;     /* sums that are equal if the graph is symmetric */
+    int64_t *wide;           /* [OUT_ROWS] */
     uint64_t bytes_written;
 };
 
@@ -511,9 +513,13 @@ static int emit_relation(struct og_edge_sorter *s, const struct edges *e, size_t
     int rc = 0;
     for (*done = 0; *done < n && e->key[*done] < end; (*done)++) {
         const uint64_t key = e->key[*done];
-        if (s->opt.drop_duplicates && key == s->last_key)
+        const float weight = e->weight ? e->weight[*done] : 0;
+        if (s->opt.drop_duplicates && key == s->last_key) {
+            s->n_other_weights += weight != s->last_weight;
             continue;
+        }
         s->last_key = key;
+        s->last_weight = weight;
         if (key >> s->node_bits >= s->next_row) {
             s->n_fed++;
             OG_TRY(open_lists(s, key >> s->node_bits, err));
@@ -659,6 +665,7 @@ int og__sorter_finish(struct og_edge_sorter *s, const char *folder, json_t *chec
     result->n_edges = s->n_out;
     result->n_self_loops = s->n_loops;
     result->n_duplicates = s->n_in - s->n_out;
+    result->n_other_weights = s->n_other_weights;
     result->n_alone = rows - s->n_fed;
     result->symmetric = g->n_relations == 1 && g->relation->source == g->relation->destination &&
                         s->one == s->other;

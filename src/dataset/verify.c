@@ -28,6 +28,7 @@ struct verifier {
     const char *file;      /* being read */
     char name[48];         /* its name, of a relation's or a group's */
     enum og_dtype of_type; /* of features */
+    const float *scale;    /* of the columns of features that are floats; or NULL */
     uint64_t wrong;        /* defects in it; only the first few are reported one by one */
     const struct og_relation *of;
     enum og_times_kind by_time; /* its lists are sorted by these times */
@@ -53,6 +54,8 @@ static const char mend_numbers[] =
     "checksums in meta.json";
 static const char mend_weights[] = "import it again with weights of 0 and more; or correct the "
                                    "values, and drop the file from checksums in meta.json";
+static const char mend_scales[] =
+    "import the graph again, whose features changed; or leave --pack-dtype i8 and e4m3 out";
 static const char mend_labels[] =
     "set what is unknown to -1, or raise num_classes in meta.json if the class is meant";
 static const char mend_split[] =
@@ -215,6 +218,12 @@ out:
     return rc;
 }
 
+/* With the rounding of a division by the scale. */
+static bool beyond(float scale, double x)
+{
+    return fabs(x) > (double)scale * OG__SCALED_MOST * (1 + 1e-6);
+}
+
 enum numbers { FEATURES, LABELS, WEIGHTS };
 
 /* Features in bf16 are stored as uint16, in e4m3 as uint8; weights must not be negative. */
@@ -239,6 +248,10 @@ static int verify_numbers(struct verifier *v, const char *file, const struct og_
                     : !is_finite(what == FEATURES ? v->of_type : OG_F32, a->type, piece, i))
                 tell(v, mend_numbers, "row %lld, column %lld: NaN or infinite", row,
                      (long long)((int64_t)i % a->shape[1]));
+            else if (what == FEATURES && v->scale &&
+                     beyond(v->scale[(int64_t)i % a->shape[1]], og__number_at(a->type, piece, i)))
+                tell(v, mend_scales, "row %lld, column %lld: %g is beyond the column's scale", row,
+                     (long long)((int64_t)i % a->shape[1]), og__number_at(a->type, piece, i));
             else if (what == WEIGHTS && og__number_at(a->type, piece, i) < 0)
                 tell(v, mend_weights, "row %lld: %g, a weight below 0", row,
                      og__number_at(a->type, piece, i));
@@ -611,11 +624,13 @@ static int verify_all(struct verifier *v, struct og_err *err)
         OG_TRY(verify_relation(v, r, err));
     for (uint32_t k = 0; k < g->n_groups; k++) {
         v->of_type = g->group[k].stored;
+        v->scale = v->of_type == OG_F32 ? g->group[k].scale : NULL;
         const char *file = file_of(v, og__group_array(g, k));
         OG_TRY(og__row_form(&g->group[k])
                    ? verify_sparse(v, file, &g->group[k], err)
                    : verify_numbers(v, file, &g->group[k].rows, FEATURES, err));
     }
+    v->scale = NULL;
     OG_TRY(verify_nodes(v, err));
     for (int s = 0; s < OG__SPLITS; s++)
         OG_TRY(verify_edge_relations(v, (enum og__split)s, err));

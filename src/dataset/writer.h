@@ -102,6 +102,7 @@ int64_t og__sorter_edges(const struct og_edge_sorter *s);
 struct og_edge_sorter_result {
     int64_t n_edges;
     int64_t n_self_loops, n_duplicates; /* dropped */
+    int64_t n_other_weights;            /* duplicates whose weight was not that of the edge kept */
     int64_t n_alone;                    /* lists that no edge is in */
     bool symmetric; /* there is one relation, and every edge is there in both directions */
     uint64_t bytes_written;

@@ -1,5 +1,6 @@
 #include "infer/prediction_file.h"
 
+#include "base/plain.h"
 #include "base/sized.h"
 #include "dataset/convert.h"
 #include "dataset/node_names.h"
@@ -37,6 +38,21 @@ static bool ends_with(const char *path, const char *ending)
     return n > m && strcmp(path + n - m, ending) == 0;
 }
 
+/* The ending of the file's name says what is written. */
+static int check_ending(const char *path, struct og_err *err)
+{
+    const char *const slash = strrchr(path, '/');
+    const char *const name = slash ? slash + 1 : path;
+    const char *const dot = strrchr(name, '.');
+    if (strcmp(path, "-") == 0)
+        return og__fail(err, -EINVAL, "name a file: FILE.npy, or FILE.csv",
+                        "-: predictions do not go to standard output");
+    if (!dot || dot == name || strcmp(dot, ".npy") == 0 || strcmp(dot, ".csv") == 0)
+        return 0;
+    return og__fail(err, -EINVAL, "call it FILE.npy, or FILE.csv for a table",
+                    "%s: %s files are not written", path, dot);
+}
+
 /* What both files have. */
 static int read_form(struct og_prediction_form *form, const char *path,
                      const struct og_predict_options *how, struct og_err *err)
@@ -45,11 +61,17 @@ static int read_form(struct og_prediction_form *form, const char *path,
     if (ends_with(path, ".parquet"))
         return og__fail(err, -ENOTSUP, "write .csv, which DuckDB, Polars and pandas convert",
                         "%s: Parquet files are not written", path);
+    const int rc = check_ending(path, err);
+    if (rc < 0)
+        return rc;
     if (!how->dtype || strcmp(how->dtype, "f32") == 0)
         return 0;
     if (strcmp(how->dtype, "f16") != 0)
         return og__fail(err, -EINVAL, NULL, "--dtype %.20s: f32 or f16 expected", how->dtype);
     form->half = !form->csv;
+    if (form->csv)
+        return og__fail(err, -EINVAL, "leave it out, or use --out FILE.npy",
+                        "--dtype f16: a table has decimal numbers");
     return 0;
 }
 
@@ -311,6 +333,7 @@ static void put_id(const struct og_prediction_file *p, uint32_t node, int64_t id
 
 static void put_scores(const struct og_prediction_file *p, const float *x)
 {
+    const locale_t before = og__plain_begin();
     if (p->form.top_k)
         choose_top(p, x);
     for (int k = 0; k < p->form.top_k; k++) {
@@ -328,6 +351,7 @@ static void put_scores(const struct og_prediction_file *p, const float *x)
     for (int i = 0; !p->form.top_k && i < p->width; i++)
         fprintf(p->csv, ",%.9g", (double)x[i]);
     putc('\n', p->csv);
+    og__plain_end(before);
 }
 
 static void make_all_probable(const struct og_prediction_file *p, float *rows, uint32_t n)

@@ -83,13 +83,22 @@ void og__checkpoint_say_options(struct og_tensors *t, const struct og_options *t
 
 /* ---- the sampler ---- */
 
+/* --inputs 0-2 is given, and the file says "0-2:sym": how its hops were made holds here too. */
+static bool says_more(const struct og_options *opt, const char *name, const char *said)
+{
+    const size_t n = opt->inputs ? strlen(opt->inputs) : 0;
+    return n > 0 && strcmp(name, "inputs") == 0 && strncmp(said, opt->inputs, n) == 0 &&
+           said[n] == ':';
+}
+
 static int take_option(const struct og_tensors *t, const char *name, const char *path,
                        struct og_options *opt, struct og_err *err)
 {
     char hint[64];
     struct og_err why = {0};
     const char *said = og__tensors_said(t, name);
-    if (!said || og_options_given(opt, name) || og_options_set(opt, name, said, &why) == 0)
+    if (!said || (og_options_given(opt, name) && !says_more(opt, name, said)) ||
+        og_options_set(opt, name, said, &why) == 0)
         return 0;
     snprintf(hint, sizeof(hint), "give --%s: what is given wins", name);
     return og__fail(err, -EINVAL, hint, "%s: metadata: %s", path, why.message);

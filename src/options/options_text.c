@@ -1,6 +1,7 @@
 /* Options as JSON and YAML, and from YAML. Reading is strict: one flat mapping of names to values,
  * each name once. Anything else is an error with its line. */
 #include "base/file.h"
+#include "base/plain.h"
 #include "options/options.h"
 
 #include <stdio.h>
@@ -20,11 +21,12 @@ static const void *field_of(const struct og_options *opt, const struct og_row *r
 /* The shortest text that reads back as the same number. */
 static void real_text(double x, char out[32])
 {
-    for (int digits = 15; digits <= 17; digits++) {
+    const locale_t before = og__plain_begin();
+    int digits = 15;
+    do
         snprintf(out, 32, "%.*g", digits, x);
-        if (strtod(out, NULL) == x)
-            return;
-    }
+    while (og__plain_number(out, NULL) != x && ++digits <= 17);
+    og__plain_end(before);
 }
 
 static void amount_text(const struct og_amount *a, char out[32])

@@ -1,6 +1,7 @@
 #include "report/timeline.h"
 
 #include "base/file.h"
+#include "base/plain.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -60,11 +61,13 @@ void og__timeline_add(struct og_timeline *t, const char *stage, uint64_t item, d
     if (!t)
         return;
     pthread_mutex_lock(&t->lock);
+    const locale_t before = og__plain_begin();
     fprintf(t->text,
             "%s\n{\"name\":\"%s\",\"ph\":\"X\",\"pid\":1,\"tid\":%d,\"ts\":%.1f,\"dur\":%.1f,"
             "\"args\":{\"batch\":%llu}}",
             t->any ? "," : "", stage, row_of(t, stage), 1e6 * (start - t->origin),
             1e6 * (end - start), (unsigned long long)item);
+    og__plain_end(before);
     t->any = true;
     pthread_mutex_unlock(&t->lock);
 }

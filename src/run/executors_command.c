@@ -1,5 +1,6 @@
 /* og_simulate_executors: what splits of executors into samplers and trainers would take, by the
  * event model of plan/executors.h. */
+#include "base/plain.h"
 #include "base/sized.h"
 #include "plan/executors.h"
 
@@ -90,7 +91,7 @@ static int read_times(struct og_executor_times *t, const char *list, struct og_e
     const char *at = list;
     char *end = NULL;
     for (; n < OG_COUNT(into); n++, at = end + 1) {
-        *into[n] = strtod(at, &end);
+        *into[n] = og__plain_number(at, &end);
         if (end == at || !(*into[n] > 0 && *into[n] < 1e9) || *end != ',')
             break;
     }

@@ -182,6 +182,14 @@ static bool caches(const struct og_plan_inputs *p)
     return og__policy_caches(p->exec->policy);
 }
 
+/* 0 is no cache, on purpose. */
+static bool holds_a_row(const struct og_plan_inputs *p)
+{
+    const struct og_amount *cache = &p->config->opt.cache;
+    return cache->unit != OG_BYTES || cache->value == 0 ||
+           cache->value >= (double)p->workload->row_bytes;
+}
+
 static bool looks_at_uses(const struct og_plan_inputs *p)
 {
     return p->config->opt.evict != OG_EVICT_STATIC;
@@ -278,6 +286,8 @@ static const struct need needs[] = {
      "samples of a heterogeneous graph are the same for all models"},
 
     {FEATURES, "cache", "policy", NULL, caches, NULL, "nothing is cached"},
+    {FEATURES, "cache", NULL, NULL, holds_a_row, NULL,
+     "it is smaller than a row, as a number without K, M, G or % is bytes"},
     {FEATURES, "exchange", "workers", NULL, has_others, NULL,
      "there is no other worker to have rows from"},
     {FEATURES, "window", "evict", NULL, looks_at_uses, NULL, "the next use is not looked at"},
@@ -364,6 +374,9 @@ static void log_if_idle(const struct og_plan_inputs *p, const struct og_option *
     char text[32], takers[64], why[96];
     const bool counts = og__option_counts(opt, row) ||
                         (og__has_tiers(p->config) && og__option_counts(&p->config->upper, row));
+    const bool off = strcmp(og__option_text(opt, row->name, text), "off") == 0;
+    if (!counts && off)
+        return; /* what is not there is off; a trace stores that */
     if (!counts && (about(row) == 0 || (about(row) & p->config->want))) {
         og__option_takers(row, takers, sizeof(takers));
         snprintf(why, sizeof(why), "it is a parameter of %s", takers);

@@ -1,4 +1,5 @@
 /* Weights in the loss, of classes and of seeds, and seeds that balance classes. */
+#include "base/plain.h"
 #include "dataset/convert.h"
 #include "learn/targets.h"
 #include "nn/tasks.h"
@@ -197,7 +198,7 @@ static int read_weight(const char *text, size_t n, size_t *name, double *weight)
         ++*name;
     if (*name == 0 || *name + 1 >= n)
         return -1;
-    *weight = strtod(text + *name + 1, &end);
+    *weight = og__plain_number(text + *name + 1, &end);
     return end == text + n && *weight >= 0 && *weight <= FLT_MAX ? 0 : -1;
 }
 

@@ -126,6 +126,46 @@ def commands():
     assert failed.startswith("outgrow: nowhere") and "\nhint: " in failed, failed
 
 
+def what_is_not_meant():
+    """Options that are given twice, sizes without a unit, files that are not written."""
+    done = outgrow(f"plan graph {RUN} --memory=150M --runs 2 --runs 2")
+    assert done.stderr.count("is given twice") == 1 and "--memory is given twice: '150M' counts, '200M' does not" in done.stderr, done.stderr
+    assert "--split is given twice: 'valid' counts" in outgrow("eval graph --checkpoint run/best.safetensors --split test --split valid --fanout 3,3").stderr
+    for option in "cache 0.5", "memory 1.5", "cache 0.9999":
+        said = outgrow(f"plan graph {RUN} --{option}", 2).stderr
+        assert "hint: a share ends in %, a size in K, M, G or T" in said, said
+    for size in "0", "1", "1.5K", "0.5%", "64K":
+        outgrow(f"plan graph {RUN} --cache {size}")
+    for size, few in ("5", True), ("31", True), ("32", False), ("0", False), ("5%", False):
+        assert ("smaller than a row" in outgrow(f"plan graph {RUN} --cache {size}").stderr) == few, size
+    outgrow("sample graph --out unpacked --fanout 3,3 --batch 200 --epochs 1")
+    assert "--edge-features" not in outgrow("pack graph --samples unpacked").stderr
+    said = outgrow("predict graph --checkpoint run/checkpoint.safetensors --out p.csv --dtype f16", 1).stderr
+    assert "--dtype f16" in said and not os.path.exists("p.csv"), said
+    for name in "p.txt", "p.csv.gz", "p.npz", "p.json", "p.CSV", "-", "some.folder/p.tsv":
+        said = outgrow(f"predict graph --checkpoint run/checkpoint.safetensors --out {name}", 1).stderr
+        assert "FILE.npy" in said and "FILE.csv" in said and not os.path.exists(name), said
+    for name in "plain", "some.folder/plain":
+        outgrow(f"predict graph --checkpoint run/checkpoint.safetensors --out {name}")
+        assert pathlib.Path(name).read_bytes()[:6] == b"\x93NUMPY"
+
+
+def streams():
+    """Output that is lost is an error. Files do not get the numbers of closed streams."""
+    for words in f"train graph {RUN} --run unheard --json", "info graph --json", "info graph":
+        done = subprocess.run(["sh", "-c", f"{OUTGROW} {words} >/dev/full"], capture_output=True, text=True)
+        assert done.returncode == 1 and "outgrow: standard output: " in done.stderr, (words, done)
+    outgrow("import npy out heard")
+    for closed in "<&- >&- 2>&-", ">&- 2>&-", "2>&-":
+        subprocess.run(["sh", "-c", f"{OUTGROW} import npy out unheard.{len(closed)} {closed}"])
+        for name in os.listdir("heard"):
+            wanted, found = (pathlib.Path(folder, name).read_bytes() for folder in ("heard", f"unheard.{len(closed)}"))
+            assert wanted == found or name == "meta.json", (closed, name)
+        outgrow(f"verify unheard.{len(closed)}")
+    served = subprocess.run(["sh", "-c", f"{OUTGROW} serve graph --checkpoint run/checkpoint.safetensors <&-"], capture_output=True, text=True)
+    assert served.returncode == 0 and served.stdout.count("\n") == 1, served
+
+
 def main():
     import numpy as np
     with tempfile.TemporaryDirectory() as folder:
@@ -133,7 +173,7 @@ def main():
         os.environ["XDG_CACHE_HOME"] = folder + "/cache"
         outgrow("generate graph --model planted --nodes 2000 --degree 8 --dim 8 --classes 4 --dtype f32 --train-fraction 0.3 --homophily 0.8 --seed 3")
         np.save("scores.npy", np.random.default_rng(1).random(2000, dtype=np.float32))
-        for part in options, layers_alone, files_and_keys, commands:
+        for part in options, layers_alone, files_and_keys, commands, what_is_not_meant, streams:
             part()
             print("ok", part.__name__, flush=True)
 

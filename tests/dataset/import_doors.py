@@ -536,12 +536,69 @@ def what_the_wider_fuzz_found():
     refused(path="text", says=["raw/edge.csv is", "gzip"])
 
 
+def numbers_that_are_lost():
+    """Rounding and loss are said, for texts and sparse matrices too; and causes are those of the source."""
+    def lines(*weights, header="src,dst,weight"):
+        shutil.rmtree("text", ignore_errors=True)
+        text("edges.csv", header, *(f"{v},{(v + 1) % 3},{w}" for v, w in enumerate(weights)))
+
+    for weights, says in ((16777217, 1, 2), "1 number changes, by at most 1"), ((1, 1e-50, 1e-60), "2 numbers change, by at most 1e-50"), ((0.1, 0, 1e-40), ""):
+        lines(*weights)
+        assert says in taken("--quiet", path="text")[1] and ("change" in taken("--quiet", path="text")[1]) == bool(says), weights
+        body = "".join(f"{v + 1} {(v + 1) % 3 + 1} {w}\n" for v, w in enumerate(weights))
+        text("graph.mtx", f"%%MatrixMarket matrix coordinate real general\n3 3 3\n{body}", end="")
+        assert says in taken("mtx", "--quiet", path="text")[1], weights
+    text("graph.metis", "2 1 1", "2 16777217", "1 16777217")
+    assert "2 numbers change, by at most 1" in taken("metis", "--quiet", path="text/graph.metis")[1]
+    # of dropped duplicates
+    w = np.arange(1, E + 1, dtype=np.float32)
+    order = np.lexsort((np.arange(E), EDGES[:, 0], EDGES[:, 1]))
+    pairs = EDGES[order]
+    again = (pairs[1:] == pairs[:-1]).all(1).sum()
+    source(edge_weight=w)
+    assert again > 3 and f"{again} dropped duplicates had another weight" in taken("npy", "--quiet", "--drop-duplicates")[1]
+    source(edge_weight=w % 1 + 2)
+    assert taken("npy", "--quiet", "--symmetrize")[1] == ""
+    # features of a text: what became 0; one column of large numbers; an id alone
+    shutil.rmtree("text")
+    text("edges.csv", "src,dst", "0,1", "1,2", "2,0")
+    text("feat.csv", "id,a,b", "0,1e-50,0.1", "1,0.2,1", "2,0.3,2")
+    assert "text stored as f32: 1 number changes, by at most 1e-50 (id 0, column 2)" in taken("--quiet", path="text")[1]
+    text("feat.csv", "id,income", "0,3e8", "1,1e9", "2,1.5")
+    assert taken("--quiet", path="text")[0]["features"].ravel().tolist() == [3e8, 1e9, 1.5]
+    text("feat.csv", "id,income", "0,1e39", "1,1", "2,1")
+    refused(path="text", says=["feat.csv: id 0, column 2: 1e+39 does not fit float32"])
+    text("feat.csv", "id,income", "0,1", "1,x", "2,1")
+    refused(path="text", says=["feat.csv: line 3: no number"])
+    os.remove("text/feat.csv")
+    text("label.csv", "label", "1", "0", "1")
+    refused(path="text", says=["label.csv", "one column", "0,1"])
+    # sparse matrices, as SciPy has them: doubles and large integers
+    csr = {"feat": None, "feat_indptr": np.arange(N + 1), "feat_indices": np.arange(N) % 5}
+    values = rng.standard_normal(N)
+    off = np.abs(values - values.astype("f4").astype("f8"))
+    for layout in "dense", "sparse":
+        source(**csr, feat_data=values)
+        assert f"feat_data.npy: float64 stored as f32: {(off > 0).sum()} numbers change, by at most {off.max():.3g}" in taken("npy", "--quiet", "--feature-layout", layout)[1]
+        source(**csr, feat_data=np.arange(N) + 2**24)
+        assert f"{N // 2} numbers change, by at most 1" in taken("npy", "--quiet", "--feature-layout", layout)[1]
+        source(**csr, feat_data=np.where(np.arange(N) == 7, 1e300, values))
+        refused("npy", "--feature-layout", layout, says=["row 7, column 2: 1e+300 does not fit float32", "scale"])
+        source(**csr, feat_data=np.arange(N).astype("f8"))
+        assert taken("npy", "--quiet", "--feature-layout", layout)[1] == ""
+    # labels from which nothing can be learnt
+    source(label=np.zeros(N, int))
+    assert "label.npy: all labels are 0" in taken("npy", "--quiet")[1]
+    source(label=rng.permutation(N))
+    assert f"label.npy: {N} classes for {N} nodes: are they ids?" in taken("npy", "--quiet")[1]
+
+
 def main():
     folder, here = tempfile.mkdtemp(prefix="og-doors-"), os.getcwd()
     os.chdir(folder)
     try:
         for test in (random_splits, splits_and_masks, unread_files, documented_names, unread_keys_of_graphbolt, types_of_numbers, labels, columns_of_edges,
-                     columns_by_id, what_the_wider_fuzz_found):
+                     columns_by_id, what_the_wider_fuzz_found, numbers_that_are_lost):
             test()
             print(f"{test.__name__}: ok", flush=True)
     finally:

@@ -96,6 +96,19 @@ def test_what_is_refused():
         assert error.code < 0 and error.message and error.hint and error.errno == -error.code
 
 
+def test_decimal_commas():
+    """Options are read as ever where the program has set a locale of decimal commas."""
+    os.mkdir("locales")
+    if subprocess.run(["localedef", "-i", "de_DE", "-f", "UTF-8", "locales/de_DE.UTF-8"], capture_output=True).returncode:
+        return  # not installed
+    outgrow.write("commas", **arrays_of_a_graph())
+    script = ("import locale, outgrow; locale.setlocale(locale.LC_ALL, 'de_DE.UTF-8'); assert locale.str(1.5) == '1,5'\n"
+              "loader = outgrow.Loader('commas', fanout=[3, 3], batch=200, memory='0.125G', cache='12.5%', epochs=1, form='arrays')\n"
+              "assert sum(batch.n_seeds for batch in loader) == 1000")
+    done = subprocess.run([sys.executable, "-c", script], env={**os.environ, "LOCPATH": os.path.abspath("locales")}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 def test_messages_are_in_pythons_words():
     from outgrow._words import in_python
     for text, words in (
@@ -275,7 +288,7 @@ def test_a_workers_process_is_told():
 def test_ctrl_c():
     """While a batch is waited for, and while the loader is opened."""
     program = "import sys, outgrow\nfor _ in iter(int, 1):\n" \
-              "    with outgrow.Loader('graph', fanout=[4, 3], batch=5, form='arrays', policy='belady') as loader:\n" \
+              "    with outgrow.Loader('commas', fanout=[4, 3], batch=5, form='arrays', policy='belady') as loader:\n" \
               "        print('open', flush=True)\n        for batch in loader: pass\n"
     for _ in range(3):
         child = subprocess.Popen([sys.executable, "-X", "faulthandler", "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

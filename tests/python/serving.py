@@ -179,6 +179,14 @@ def test_classifier():
     ids = np.load("graph/test.npy")
     assert np.abs(chances.sum(1) - 1).max() < 1e-5 and (classes == chances.argmax(1)).all() and len(classes) == len(ids)
     assert np.abs(model.decision_function()[ids] - model.decision_function(ids)).max() < 1e-5 and 0 <= model.score() <= 1
+    # what has no classes to choose from is refused, not answered by the largest output
+    rng = np.random.default_rng(4)
+    some = {"edge_index": rng.integers(0, 50, (2, 300)), "x": rng.random((50, 3), np.float32), "train": np.arange(20), "test": np.arange(20, 50)}
+    outgrow.write("several", y=(rng.random((50, 4)) > 0.5).astype("f4"), **some)
+    outgrow.write("values", y=rng.random((50, 2), np.float32), regression=True, **some)
+    for path, more, says in ("several", {}, "several labels"), ("values", {}, "values"), ("graph", {"task": "link"}, "task='link'"):
+        with raises(outgrow.OptionError, says):
+            outgrow.GraphClassifier(fanout=[3, 3], hidden=8, epochs=1, memory="128M").fit(path, **more)
 
 
 if __name__ == "__main__":

@@ -154,6 +154,20 @@ def test_pyarrow_types_with_numbers():
     same("edges", np.load("numbered/rel0_indices.npy"), np.array([1, 0], np.int32))
 
 
+def test_what_is_no_table():
+    """Errors name the argument, and what it should be."""
+    for given, why in (({"edges": {"src": [1], "dst": [2]}}, "edges: 'src' is not (source, name, destination)"), ({"edges": {("a", "b"): 1}}, "('a', 'b') is not"),
+                       ({"edges": {(1, 2, 3): 1}}, "(1, 2, 3) is not"), ({"edges": {("a", "b", "c"): 1}, "nodes": {0: 1}}, "nodes: 0 is not the name of a type"),
+                       ({"edges": [[1, 2]]}, "edges: list")):
+        with raises(outgrow.OptionError, why):
+            outgrow.import_tables("never", **given)
+    pa = library("pyarrow")
+    if pa:
+        with raises(outgrow.OptionError, "edges: column weight: no numbers"):
+            outgrow.import_tables("never", edges=pa.table({"src": [1], "dst": [2], "weight": ["1"]}))
+    assert not os.path.exists("never")
+
+
 def test_refused_tables():
     pa = library("pyarrow")
     if not pa:

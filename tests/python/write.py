@@ -167,6 +167,8 @@ def test_other_arguments_are_refused_by_their_names():
             ("edge_weight", "finite", np.full(600, np.nan)), ("edge_weight", "float32 has no room", np.full(600, 1e39))):
         with raises(outgrow.OptionError, f"{name}: ", word, "hint: "):
             outgrow.write("refused", **some() | {name: wrong})
+    with raises(outgrow.OptionError, "y: row 0: 0.5", "give regression=True"):
+        outgrow.write("refused", **some() | {"y": np.full(120, 0.5)})
     with raises(outgrow.OptionError, "x: 120 rows, for 150 nodes"):
         outgrow.write("refused", **some(), num_nodes=150)
     with raises(outgrow.OptionError, "data: a dict", "**data"):

@@ -147,6 +147,17 @@ def check_refusals(graph):
     refused(f"`outgrow order '{graph}'`, then use --order '{graph}/order_train.npy'", *chunks, "minhash")
     run("order", graph)
     run(*chunks, f"{graph}/order_train.npy")
+    # a model takes hops that are made as its own, also where --inputs is given
+    run(*base[:-3], "--run", "learnt", "--inputs", f"0-{HOPS}")
+    shutil.rmtree(f"{graph}/hops")
+    for path in pathlib.Path(graph).glob("hop*.npy"):
+        path.unlink()
+    run("propagate", graph, "--hops", HOPS, "--loops")
+    for given in [], ["--inputs", f"0-{HOPS}"]:
+        told = "made with sym,loops, required are rows made with sym"
+        refused(told, *base[:-1], "--init", "learnt/checkpoint.safetensors", *given)
+        refused(told, "eval", graph, "--checkpoint", "learnt/checkpoint.safetensors", *given)
+        refused(told, "predict", graph, "--checkpoint", "learnt/checkpoint.safetensors", "--out", "never.npy", *given)
     refused("before it changed", *[str(word).replace(str(graph), "changed") for word in base], f"0-{HOPS}")
     shutil.rmtree(f"{graph}/hops")
     refused(f"hops is missing", *base, f"0-{HOPS}")

@@ -254,6 +254,14 @@ def check_damage(dtype):
 
 def check_refusals():
     run("import", "npy", "source", "plain", "--symmetrize", "--quiet")
+    # a source that is used in place, and whose values grow
+    shutil.copytree("source", "own")
+    run("import", "npy", "own", "placed", "--in-place", "--feature-scales", "--quiet")
+    assert "nothing wrong" in run("verify", "placed").stdout
+    x = np.load("own/feat.npy")
+    x[17, 4] = 2 * np.abs(x[:, 4]).max()
+    np.save("own/feat.npy", x)
+    assert f"row 17, column 4: {x[17, 4]:g} is beyond the column's scale" in run("verify", "placed", fails=True).stdout
     for dtype in DTYPES:
         assert "--feature-scales" in run("train", "plain", "--pack-dtype", dtype, *BASE, fails=True).stderr
         assert "with scales" in run("sample", dtype, "--out", "trace", "--with-features", *BASE, fails=True).stderr

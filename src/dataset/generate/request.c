@@ -1,4 +1,5 @@
 /* Parses the specification of a synthetic graph: node groups and relations between them. */
+#include "base/plain.h"
 #include "dataset/generate/maker.h"
 
 #include <errno.h>
@@ -54,7 +55,7 @@ static bool read_number(const char *text, double least, double most, double *out
 {
     char *end;
     errno = 0;
-    *out = strtod(text, &end);
+    *out = og__plain_number(text, &end);
     return end != text && !*end && errno == 0 && *out >= least && *out <= most;
 }
 

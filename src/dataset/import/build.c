@@ -92,6 +92,9 @@ int og__import_check_columns(const struct og_table *t, const char *what, struct 
 {
     if (t->columns >= 1 && t->columns <= OG__MOST_COLUMNS)
         return 0;
+    if (t->text && t->columns == 0)
+        return og__fail(err, -EINVAL, "a line is an id and its values: 0,1",
+                        "%s: lines have one column, ids without %s", t->name, what);
     return og__fail(err, -EINVAL, "at least one column, at most 268435455",
                     "%s: %s of %lld columns", t->name, what, (long long)t->columns);
 }

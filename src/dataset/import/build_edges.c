@@ -102,6 +102,11 @@ static void tell_edges(const struct og_importer *imp, const struct og_edge_sorte
                        reverses ? ", the reverse of each among them" : "",
                        (long long)r->n_self_loops, plural(r->n_self_loops),
                        (long long)r->n_duplicates, plural(r->n_duplicates), (long long)r->n_edges);
+    if (r->n_other_weights > 0)
+        og__import_warn(imp,
+                        "%lld dropped duplicate%s had another weight than the edge that is kept, "
+                        "the first of them in the source",
+                        (long long)r->n_other_weights, plural(r->n_other_weights));
 }
 
 /* Reports properties of the lists of a homogeneous graph; relations need not have them. */
@@ -253,7 +258,7 @@ static int convert_weights(const struct og_table *t, int64_t first, size_t n,
                             "%s: row %lld: %g is no weight", t->name,
                             (long long)(first + (int64_t)i), p->weight[i]);
         const double lost = weight - (double)p->weight[i];
-        if (lost != 0 && !t->text)
+        if (t->text ? og__text_changes(weight, p->weight[i]) : lost != 0)
             og__changed_by(&p->changed, first + (int64_t)i, -1, fabs(lost));
     }
     return 0;

@@ -363,9 +363,8 @@ static void compare_row(const struct og_piece *p, int64_t first, int64_t i, cons
         const double difference = og__npy_size(p->t->type) == 8 && og__npy_is_integer(p->t->type)
                                       ? og__integer_less(p->t->type, p->raw, at, row[j])
                                       : og__number_at(p->t->type, p->raw, at) - (double)row[j];
-        /* decimal fractions are rounded in every type */
-        if (difference != 0 && (!p->t->text || og__number_at(p->t->type, p->raw, at) ==
-                                                   floor(og__number_at(p->t->type, p->raw, at))))
+        if (p->t->text ? og__text_changes(og__number_at(p->t->type, p->raw, at), (double)row[j])
+                       : difference != 0)
             og__changed_by(changed, first + i, j, fabs(difference));
     }
 }
@@ -390,7 +389,7 @@ out:
     return rc;
 }
 
-/* Can a number become another one on the way? Sparse rows are floats already. */
+/* Can a number become another one on the way? */
 static bool may_change(const struct og_importer *imp, const struct og_table *t,
                        const struct place *to)
 {

@@ -90,7 +90,7 @@ static int copy_label(struct labelling *l, const struct og_piece *p, size_t i, i
         const double lost = og__npy_is_integer(p->t->type)
                                 ? og__integer_less(p->t->type, p->raw, i * width + j, l->row[j])
                                 : given - stored;
-        if (lost != 0 && !isnan(stored) && (!p->t->text || given == floor(given)))
+        if (!isnan(stored) && (p->t->text ? og__text_changes(given, stored) : lost != 0))
             og__changed_by(&l->changed, v, (int64_t)j, fabs(lost));
         sum += stored == floor(stored) ? stored : NAN;
         any |= !isnan(stored);
@@ -124,6 +124,8 @@ out:
     return rc;
 }
 
+enum { FEW_CLASSES = 32 }; /* a small graph may have a class a node */
+
 /* Warns of probable mistakes. */
 static void doubt_labels(const struct og_importer *imp, const struct og_table *t,
                          const struct labelling *l, int64_t classes)
@@ -135,7 +137,13 @@ static void doubt_labels(const struct og_importer *imp, const struct og_table *t
             missing++;
             first = first < 0 ? c : first;
         }
-    if (!l->rows && classes > OG_MAX(l->n, (int64_t)2))
+    if (!l->rows && classes == 1)
+        og__import_warn(imp, "%s: all labels are %lld: there is nothing to learn", t->name,
+                        (long long)l->most);
+    if (!l->rows && classes > FEW_CLASSES && classes <= l->n && classes > l->n / 2)
+        og__import_warn(imp, "%s: %lld classes for %lld nodes: are they ids?", t->name,
+                        (long long)classes, (long long)l->n);
+    else if (!l->rows && classes > OG_MAX(l->n, (int64_t)2))
         og__import_warn(imp,
                         "%s: %lld classes, the largest label is %lld, but only %lld nodes have "
                         "one: are they ids?",

@@ -159,7 +159,7 @@ int og__by_id_text(struct og_importer *imp, const char *name, bool ids_only, str
                              .ids_only = ids_only,
                              .words = imp->named.words,
                              .kinds = &imp->named.kinds,
-                             .takes_classes = !imp->values};
+                             .takes_classes = !imp->values && rows_of(name) == OG__CSV_LABELS};
     *out = NULL;
     char *path = NULL;
     int rc = find_text(imp, name, &found, err);

@@ -1,5 +1,6 @@
 #include "dataset/import/edge_text.h"
 
+#include "dataset/convert.h"
 #include "dataset/import/columns.h"
 
 #include <math.h>
@@ -48,6 +49,8 @@ void og__edge_text_close(struct og_edge_text *p)
 int og__edge_text_rewind(struct og_edge_text *p, struct og_err *err)
 {
     p->begun = p->met_word = false;
+    p->n_rounded = 0;
+    p->most_rounded = 0;
     return og__text_rewind(&p->text, err);
 }
 
@@ -140,6 +143,10 @@ static const char *parse_weight(const struct og_edge_text *p, struct og_edge_tex
         return refuse(part, at, "no finite weight");
     if (weight < 0)
         return refuse(part, at, "a negative weight (--weight-column 0 leaves weights out)");
+    if (og__text_changes(x, weight)) {
+        part->n_rounded++;
+        part->most_rounded = OG_MAX(part->most_rounded, fabs(x - weight));
+    }
     part->weight[part->n] = weight;
     return end;
 }
@@ -519,6 +526,10 @@ int og__edge_text_next(struct og_edge_text *p, struct og_err *err)
     for (size_t i = 0; i < p->parts; i++)
         if (p->part[i].wrong)
             return og__text_wrong(&p->text, p->part[i].wrong, line_hint, p->part[i].why, err);
+    for (size_t i = 0; i < p->parts; i++) {
+        p->n_rounded += p->part[i].n_rounded;
+        p->most_rounded = OG_MAX(p->most_rounded, p->part[i].most_rounded);
+    }
     return 0;
 out:
     return rc;

@@ -16,8 +16,10 @@ struct og_edge_text_part {
     uint64_t *src, *dst; /* [n]; words as og__edge_text_words takes them */
     float *weight;       /* [n], or NULL */
     size_t n;
-    uint64_t most; /* largest id */
-    bool zeros;    /* some id begins with a zero that says nothing */
+    uint64_t most;       /* largest id */
+    int64_t n_rounded;   /* weights that f32 changes */
+    double most_rounded; /* by so much at most */
+    bool zeros;          /* some id begins with a zero that says nothing */
     struct og_word_kinds kinds;
     const char *wrong, *why; /* where parsing failed, and why; else NULL */
     bool no_number;          /* because an id is no whole number */
@@ -48,6 +50,8 @@ struct og_edge_text {
     size_t parts; /* 0 at the end */
     uint64_t *ids;
     float *weights;
+    int64_t n_rounded; /* since the last rewind, as in the parts */
+    double most_rounded;
     bool begun;
     bool met_word;
 };

@@ -389,6 +389,7 @@ static int read_edges(struct edge_list *l, struct og_err *err)
     if (l->pairs.unread.n > 0)
         og__import_warn(l->imp, "%s: columns that are not read: %s", l->pairs.text.path,
                         og__names_text(&l->pairs.unread));
+    og__import_tell_rounded(l->imp, l->pairs.text.path, l->pairs.n_rounded, l->pairs.most_rounded);
     if (l->edges == 0)
         OG_TRY(no_edges(l, err));
     og__ids_close(&l->ids); /* the sorter has all its memory, but writers want some */

@@ -321,6 +321,10 @@ OG_MUST_CHECK int og__import_open_as_stored(const struct og_importer *imp, const
 void og__import_tell_changed(const struct og_importer *imp, const struct og_table *t,
                              const struct og_changed *c, const char *stored_as);
 
+/* The same of weights in a text. */
+void og__import_tell_rounded(const struct og_importer *imp, const char *name, int64_t n,
+                             double most);
+
 /* Warns of a probable mistake; shown with --quiet too. */
 void og__import_warn(const struct og_importer *imp, const char *fmt, ...) OG_PRINTF(2, 3);
 /* A remark. */

@@ -10,6 +10,7 @@
  * folder with graph.metis or graph.metis.gz and node arrays as in the npy layout.
  *
  * A hub's line may be longer than a block of text, so it is read in pieces. */
+#include "dataset/convert.h"
 #include "dataset/import/import.h"
 #include "dataset/import/text.h"
 
@@ -40,6 +41,8 @@ struct metis {
     bool begun;
     int skipped; /* numbers of a line before the neighbours */
     bool weighted, weights_kept;
+    int64_t n_rounded; /* weights that f32 changes, by so much at most: */
+    double most_rounded;
     /* the line under way */
     bool inside, remark; /* something of it was read; it is a remark */
     int64_t node;        /* of the current line, from 0 */
@@ -119,6 +122,10 @@ static const char *take_weight(struct metis *m, const char *at)
     double x = NAN;
     const char *end = og__parse_real(&m->text, at, &x);
     m->entries->weight[m->entries->n - 1] = (float)x;
+    if (m->weights_kept && og__text_changes(x, (float)x)) {
+        m->n_rounded++;
+        m->most_rounded = OG_MAX(m->most_rounded, fabs(x - (double)(float)x));
+    }
     m->waits = false;
     return end && isfinite((float)x) && x >= 0 ? end : NULL;
 }
@@ -222,6 +229,7 @@ static int read_lines(struct metis *m, struct og_err *err)
     } while (begin);
     OG_TRY(check_end(m, err));
     OG_TRY(give_entries(m, err));
+    og__import_tell_rounded(m->imp, m->text.path, m->n_rounded, m->most_rounded);
     OG_TRY(og__import_close_edges(m->imp, err));
 out:
     return rc;

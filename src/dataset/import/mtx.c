@@ -187,6 +187,7 @@ static int read_entries(struct matrix *m, struct og_err *err)
         OG_TRY(
             og__writing_goes_on(m->imp->observer, "edges", "edges", m->seen, m->head.entries, err));
     } while (m->pairs.parts > 0);
+    og__import_tell_rounded(m->imp, m->pairs.text.path, m->pairs.n_rounded, m->pairs.most_rounded);
     if (m->seen != m->head.entries)
         OG_TRY(og__fail(err, -EINVAL, "the file was cut short, or its size line is wrong",
                         "%s: %lld entries where its header says %lld", m->pairs.text.path,

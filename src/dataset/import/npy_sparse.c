@@ -17,7 +17,21 @@ struct sparse_table {
     char *raw; /* indices and values of one row */
 };
 
-static int read_sparse_row(struct sparse_table *s, const int64_t ptr[2], int64_t v, float *row,
+/* Values are floats, or doubles where a float may be another number. */
+static bool is_exact(enum og__npy_type type)
+{
+    return type != OG__NPY_F64 && (!og__npy_is_integer(type) || og__npy_size(type) <= 2);
+}
+
+static void add_value(const struct sparse_table *s, char *row, int64_t column, double x)
+{
+    if (s->t.type == OG__NPY_F64)
+        ((double *)(void *)row)[column] += x;
+    else
+        ((float *)(void *)row)[column] += (float)x;
+}
+
+static int read_sparse_row(struct sparse_table *s, const int64_t ptr[2], int64_t v, char *row,
                            struct og_err *err)
 {
     int64_t begin = ptr[0];
@@ -31,14 +45,14 @@ static int read_sparse_row(struct sparse_table *s, const int64_t ptr[2], int64_t
     int rc;
     OG_TRY(og__npy_read(&s->indices, begin, n, s->raw, err));
     OG_TRY(og__npy_read(&s->data, begin, n, values, err));
-    memset(row, 0, (size_t)s->t.columns * sizeof(*row));
+    memset(row, 0, (size_t)s->t.columns * og__npy_size(s->t.type));
     for (int64_t i = 0; i < n; i++) {
         int64_t column = og__integer_at(s->indices.type, s->raw, (size_t)i);
         if (column < 0 || column >= s->t.columns)
             return og__fail(err, -EINVAL, "columns count from 0",
                             "%s: entry %lld: column %lld of %lld", s->indices.path,
                             (long long)(begin + i), (long long)column, (long long)s->t.columns);
-        row[column] += (float)og__number_at(s->data.type, values, (size_t)i);
+        add_value(s, row, column, og__number_at(s->data.type, values, (size_t)i));
     }
     return 0;
 out:
@@ -57,8 +71,9 @@ static int sparse_read(struct og_table *t, void *out, int64_t want, int64_t *got
         int64_t n = OG_MIN(want - *got, (int64_t)ROWS);
         OG_TRY(og__npy_read_int64(&s->indptr, t->next + *got, n + 1, ptr, err));
         for (int64_t i = 0; i < n; i++, ++*got)
-            OG_TRY(
-                read_sparse_row(s, ptr + i, t->next + *got, (float *)out + *got * t->columns, err));
+            OG_TRY(read_sparse_row(
+                s, ptr + i, t->next + *got,
+                (char *)out + (size_t)(*got * t->columns) * og__npy_size(t->type), err));
     }
 out:
     return rc;
@@ -195,11 +210,12 @@ int og__npy_sparse(const struct og_importer *imp, const char *prefix, struct og_
     struct sparse_table *s = calloc(1, sizeof(*s));
     if (!s)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", imp->src);
-    s->t = (struct og_table){.ops = &sparse_ops, .type = OG__NPY_F32, .ndim = 2};
+    s->t = (struct og_table){.ops = &sparse_ops, .ndim = 2};
     s->budget = imp->budget;
     s->indptr.fd = s->indices.fd = s->data.fd = -1;
     OG_TRY(open_csr(imp, prefix, s, err));
     OG_TRY(check_sparse(s, err));
+    s->t.type = is_exact(s->data.type) ? OG__NPY_F32 : OG__NPY_F64;
     OG_TRY(check_ends(s, err));
     OG_TRY(find_columns(s, err));
     OG_TRY(take_shape(imp, prefix, s, err));

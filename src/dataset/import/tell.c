@@ -28,6 +28,14 @@ void og__import_tell_changed(const struct og_importer *imp, const struct og_tabl
                         og__table_place(t, c->row, c->column).text);
 }
 
+void og__import_tell_rounded(const struct og_importer *imp, const char *name, int64_t n,
+                             double most)
+{
+    if (n > 0)
+        og__import_warn(imp, "%s: weights stored as f32: %lld number%s change%s, by at most %.3g",
+                        name, (long long)n, n == 1 ? "" : "s", n == 1 ? "s" : "", most);
+}
+
 void og__import_say(const struct og_importer *imp, const char *fmt, ...)
 {
     va_list ap;
