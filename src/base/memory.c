@@ -59,8 +59,8 @@ static void unmap(char *p, size_t bytes)
 }
 
 /* Does `bytes` match the request? For large blocks, releasing another number of bytes would release
- * memory of others. */
-static bool is_whole(const char *p, size_t bytes)
+ * memory of others. Only an assertion calls it. */
+__attribute__((unused)) static bool is_whole(const char *p, size_t bytes)
 {
 #if OG_ADDRESS_SANITIZER
     if (bytes < HUGE)

@@ -32,7 +32,7 @@ struct og_memory_plan {
     size_t limit;
     int n_local;    /* processes that take as much each; 0 counts as 1 */
     bool trains;    /* else the model is as it was made */
-    bool ranks;     /* links among --eval-negatives others */
+    bool negatives; /* links among --eval-negatives others */
     size_t process; /* thread stacks, heap, what the libraries take while running */
     size_t topology, topology_training; /* while sampling; while training, when the two alternate */
     size_t neighbors;                   /* cache of topology on disk, while sampling */
