@@ -191,7 +191,7 @@ static int eval_batches(struct evaluation *e, const char *dataset, const struct 
     OG_TRY(og__session_of_checkpoint(&e->s, dataset, e->checkpoint, opt, OG__WANT_FEATURES, NULL,
                                      observer, err));
     OG_TRY(full ? 0 : say_fanout(e->s, opt, err));
-    OG_TRY(og__session_check_timed(e->s, e->split, e->checkpoint, err));
+    OG_TRY(og__session_check_timed(e->s, e->split, err));
     bytes = og__targets_bytes(&e->s->workload);
     e->labels = og__alloc(e->s->budget, bytes, "batches", err);
     OG_TRY(e->labels ? 0 : -ENOMEM);
