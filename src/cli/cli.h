@@ -194,6 +194,11 @@ int output_replace(struct output *o, const char *path, struct og_err *err);
 int output_commit(struct output *o, struct og_err *err);
 void output_abandon(struct output *o); /* also after commit */
 
+bool ends_with(const char *name, const char *ending);
+/* Predictions are in a form by the ending: .npy, .csv, or .parquet, of which `parquet` hints. NULL
+ * is good. */
+int check_ending(const char *option, const char *name, bool parquet, struct og_err *err);
+
 /* ---- guess.c ---- */
 
 /* Detect the format of `src`, and the file that identifies it (static storage). Negative if there

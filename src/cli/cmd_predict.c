@@ -74,7 +74,12 @@ static int run(struct invocation *in, struct og_err *err)
                                      .dtype = own_text(in, "dtype"),
                                      .probabilities = own_flag(in, "probabilities"),
                                      .names = own_flag(in, "names")};
-    int rc = own_text(in, "top-k") ? own_number(in, "top-k", &how.top_k, err) : 0;
+    int rc = check_ending("out", out, true, err);
+    if (rc == 0)
+        rc = check_ending("embeddings", how.embeddings, false, err);
+    if (rc < 0)
+        return rc;
+    rc = own_text(in, "top-k") ? own_number(in, "top-k", &how.top_k, err) : 0;
     if (rc < 0)
         return rc;
     if (is_parquet_file(out))

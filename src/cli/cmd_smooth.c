@@ -51,7 +51,8 @@ static int run(struct invocation *in, struct og_err *err)
     char *text = NULL;
     if (!out)
         return usage_error(err, NULL, "smooth: --out FILE expected");
-    int rc = read_own(in, &how, err);
+    int rc = check_ending("out", out, false, err);
+    rc = rc < 0 ? rc : read_own(in, &how, err);
     if (rc < 0)
         return rc;
     rc = og_smooth(in->arg[0], in->arg[1], out, &how, in->options, screen_observer(in->screen, 0),

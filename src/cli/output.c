@@ -80,3 +80,20 @@ void output_abandon(struct output *o)
     free(o->temporary);
     *o = (struct output){0};
 }
+
+bool ends_with(const char *name, const char *ending)
+{
+    const size_t n = strlen(name), m = strlen(ending);
+    return n >= m && strcmp(name + n - m, ending) == 0;
+}
+
+int check_ending(const char *option, const char *name, bool parquet, struct og_err *err)
+{
+    if (!name || ends_with(name, ".npy") || ends_with(name, ".csv") || ends_with(name, ".parquet"))
+        return 0;
+    return failure(err, -EINVAL,
+                   parquet ? "end it in .npy for an array, .csv or .parquet for a table"
+                           : "end it in .npy for an array, .csv for a table",
+                   "--%s %.200s: the ending of the name decides the form, and this is none", option,
+                   name);
+}

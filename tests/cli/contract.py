@@ -126,6 +126,15 @@ def commands():
     assert failed.startswith("outgrow: nowhere") and "\nhint: " in failed, failed
 
 
+def files_of_other_names():
+    for name in "p.txt", "p", "p.npy.gz":
+        failed = outgrow(f"predict graph --checkpoint run/best.safetensors --out {name}", 1).stderr
+        assert f"--out {name}: the ending" in failed and ".npy" in failed and ".parquet" in failed, failed
+        assert not pathlib.Path(name).exists()
+    for name in "graph", "graph/":
+        assert "graph: is a dataset" in outgrow(f"train graph {RUN} --run {name}", 1).stderr.replace("graph/:", "graph:")
+
+
 def main():
     import numpy as np
     with tempfile.TemporaryDirectory() as folder:
@@ -133,7 +142,7 @@ def main():
         os.environ["XDG_CACHE_HOME"] = folder + "/cache"
         outgrow("generate graph --model planted --nodes 2000 --degree 8 --dim 8 --classes 4 --dtype f32 --train-fraction 0.3 --homophily 0.8 --seed 3")
         np.save("scores.npy", np.random.default_rng(1).random(2000, dtype=np.float32))
-        for part in options, layers_alone, files_and_keys, commands:
+        for part in options, layers_alone, files_and_keys, commands, files_of_other_names:
             part()
             print("ok", part.__name__, flush=True)
 
