@@ -7,6 +7,7 @@ from ._arrays import PIECE, array_of, as_float32, counted, edges_of, is_bf16, is
 from ._errors import OptionError
 from ._ids import SplitPart, check_range, save_splits
 from ._times import NONE, whole
+from ._write_links import save_typed_links
 
 SPLITS = {"train": "train_mask", "valid": "val_mask", "test": "test_mask"}
 OF_TYPES = "x", "y", "num_nodes", "node_time", *SPLITS
@@ -195,12 +196,13 @@ def node_times(given, ranges):
         yield from constant(NONE, n) if times is None else counted([whole(array_of(times, what), what)] if not is_iterator(times) else times, what, n, "node")
 
 
-def save_typed(folder, given, meta, names, as_stored):
+def save_typed(folder, given, meta, names, as_stored, links):
     types, relations = names_of(given)
     check_types(given, types, relations)
     ranges = Ranges(save_rows(folder, given, types, as_stored))
     numbers = {name: i for i, name in enumerate(dict.fromkeys(name for _, name, _ in relations))}
     save_edges(folder, given, ranges, numbers)
+    save_typed_links(folder, links, ranges, numbers, relations)
     save_nodes(folder, given, ranges, names, "task" in meta)
     if given.get("node_time"):
         save(f"{folder}/node_times.npy", "node_time", node_times(given, ranges))
