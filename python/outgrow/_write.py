@@ -15,7 +15,7 @@ from ._errors import FileError, OptionError, warn
 from ._ids import SplitPart, check_range, save_splits
 from ._names import class_numbers, is_words, leave_names, memory_of, node_ids_of
 from ._sparse import is_csr, save_csr
-from ._times import whole
+from ._times import times_of
 from ._write_data import of_data
 from ._write_links import LINKS, save_links, with_edge_classes
 from ._write_named import Named
@@ -91,7 +91,7 @@ def save_plain(folder, given, meta, names, as_stored):
         save(f"{folder}/edge_attr.npy", "edge_attr", as_float32(rows, "edge_attr"))
     for name, rows in ("node_time", n), ("edge_time", edges):
         if given.get(name) is not None:
-            save(f"{folder}/{name}s.npy", name, counted([whole(given[name], name)], name, rows, name[:4]))
+            save(f"{folder}/{name}s.npy", name, counted(times_of(given[name], name), name, rows, name[:4]))
 
 
 @contextlib.contextmanager
