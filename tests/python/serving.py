@@ -56,9 +56,14 @@ def test_features_of_edges():
                 assert np.abs(predictor(nodes) - every[nodes]).max() < 1e-5 * max(1, np.abs(every).max()), (dataset, model, topology)
 
 
+def typed():
+    if not os.path.exists("typed"):
+        outgrow.generate("typed", types="paper:600:8,author:400:6,venue:30:0", classes=4,
+                         relations="author:writes:paper:3,paper:cites:paper:4,paper:written:author:3,venue:has:paper:1,paper:in:venue:9")
+
+
 def test_types():
-    outgrow.generate("typed", types="paper:600:8,author:400:6,venue:30:0", classes=4,
-                     relations="author:writes:paper:3,paper:cites:paper:4,paper:written:author:3,venue:has:paper:1,paper:in:venue:9")
+    typed()
     for i, words in enumerate(([], ["--task", "link", "--relation", "cites", "--edge-split", "80/10/10"])):
         checkpoint = trained("typed", f"typed{i}", "--embedding", "4", *words)
         outgrow.predict("typed", checkpoint, f"typed{i}.npy", memory="128M", fanout=[-1, -1])
@@ -77,7 +82,7 @@ def tensor(checkpoint, name):
 
 def test_scores_by_relation():
     """Those of distmult follow from embeddings and the relation's weights."""
-    test_types()
+    typed()
     rng = np.random.default_rng(4)
     about = [(r["source"], r["name"], r["destination"]) for r in json.load(open("typed/meta.json"))["relations"]]
     first, n = {"paper": 0, "author": 600, "venue": 1000}, {"paper": 600, "author": 400, "venue": 30}
