@@ -31,7 +31,7 @@ def rows(value, name):
     return value
 
 
-# Arguments of write after the name of a split: how they are read, and the name of their file.
+# Arguments of write after a split's name: how they are read, and their file.
 KINDS = {"edges": (pairs, "edges"), "edge_labels": (rows, "edge_labels"), "edge_attr": (rows, "edge_attr"), "edge_time": (whole, "edge_times"), "time": (whole, "times"),
          "neg": (negatives, "neg"), "neg_edges": (pairs, "neg_edges"), "neg_dst": (negatives, "neg_dst")}
 LINKS = {f"{split}_{kind}": (split, kind) for kind in KINDS for split in SPLITS}

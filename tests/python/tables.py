@@ -97,7 +97,7 @@ KEPT = []  # what C structs point to, and functions that C calls
 
 
 class Plain:
-    """A table of arrays and texts by the Arrow C stream interface, where no library that has it is installed. In two batches."""
+    """A table as an Arrow C stream, where no library that has it is installed. In two batches."""
 
     def __init__(self, **columns):
         self.columns = columns
