@@ -222,6 +222,11 @@ OG_EXPORT OG_MUST_CHECK int og_predictor_rows(struct og_predictor *p, const int6
 OG_EXPORT OG_MUST_CHECK int og_predictor_edges(struct og_predictor *p, const int64_t *ends,
                                                const float *own, int64_t n, float *out,
                                                struct og_err *err);
+/* The same for edges of one relation, where the decoder distmult scores them by it. NULL is the
+ * relation that the model was trained on. Other models refuse a name. */
+OG_EXPORT OG_MUST_CHECK int og_predictor_edges_of(struct og_predictor *p, const char *relation,
+                                                  const int64_t *ends, const float *own, int64_t n,
+                                                  float *out, struct og_err *err);
 /* Close a predictor: waits for calls of other threads. No call may begin after it. NULL is ignored.
  */
 OG_EXPORT void og_predictor_close(struct og_predictor *p);

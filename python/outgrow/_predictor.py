@@ -95,14 +95,17 @@ class Predictor:
         nodes = numbers_of(nodes, "nodes")
         return self._rows(len(nodes), self.columns, nodes=nodes.tolist())
 
-    def edges(self, src, dst, edge_attr=None):
+    def edges(self, src, dst, edge_attr=None, relation=None):
         """Logits of edges, float32 [n, edge columns], by a model of edges. Scores of pairs, [n], by one of links.
 
-        edge_attr   [n, D] features of the edges, if the model was trained with some"""
+        edge_attr   [n, D] features of the edges, if the model was trained with some
+        relation    of the edges, "name" or (source, name, destination): the decoder distmult scores by it"""
         src, dst = numbers_of(src, "src"), numbers_of(dst, "dst")
         if len(src) != len(dst):
             raise OptionError(f"src: {len(src)}, dst: {len(dst)} nodes", "give both ends of each edge")
         more = {} if edge_attr is None else {"edge_attr": np.asarray(edge_attr, np.float64).reshape(len(src), -1 if len(src) else 0).tolist()}
+        if relation is not None:
+            more["relation"] = relation if isinstance(relation, str) else "__".join(relation)
         rows = self._rows(len(src), self.info["edge_columns"], edges=np.stack([src, dst], 1).tolist(), **more)
         return rows.reshape(-1) if self.columns else rows
 

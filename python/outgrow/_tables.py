@@ -8,19 +8,26 @@ from ._arrays import PIECE
 from ._arrow import batches
 from ._errors import OptionError, warn
 from ._names import NONE, ROWS, Classes, NameMap, check_kinds, memory_of, order_of
+from ._times import whole
 from ._write import folder_beside, store
 from ._write_typed import constant, of_one_type
 
 # What a column is, by its name in lower case: the names that `import edgelist` knows.
 KNOWN = {
     "id": ("id", "node", "node_id", "nodeid", "n_id", "nid", "vertex", "vertex_id", "index", "idx", "__index_level_0__"),
-    "src": ("src", "source", "from", "u", "src_id", "source_id", "from_id", "src_node", "source_node", "from_node", "head", "start"),
-    "dst": ("dst", "dest", "destination", "target", "to", "v", "dst_id", "dest_id", "target_id", "to_id", "dst_node", "target_node", "to_node", "tail", "end"),
-    "weight": ("weight", "weights", "w", "wt", "edge_weight"),
+    "src": ("src", "source", "from", "u", "src_id", "source_id", "from_id", "src_node", "source_node", "from_node", "fromnodeid", "from_node_id", "head", "start", "node1",
+            "node_1", "id1", "id_1", "n1", ":start_id", "citing", "follower", "sender"),
+    "dst": ("dst", "dest", "destination", "target", "to", "v", "dst_id", "dest_id", "target_id", "to_id", "dst_node", "target_node", "to_node", "tonodeid", "to_node_id", "tail",
+            "end", "node2", "node_2", "id2", "id_2", "n2", ":end_id", "cited", "followee", "receiver"),
+    "weight": ("weight", "weights", "w", "wt", "edge_weight", "edgeweight"),
     "label": ("label", "labels", "y", "class", "classes", "target_class"),
     "split": ("split", "set", "fold"),
     "train": ("train", "train_mask"), "valid": ("valid", "val", "valid_mask", "val_mask"), "test": ("test", "test_mask"),
+    "node_time": ("node_time", "node_times"),
+    "edge_time": ("edge_time", "edge_times", "time", "times", "timestamp", "timestamps", "ts", "t"),
+    "edge_features": ("edge_attr", "edge_feat", "edge_features", "attr", "features"),
 }
+LISTS = "features", "edge_features"  # roles of several columns
 SPLIT_BITS = {"train": 1, "valid": 2, "test": 4}
 SPLIT_WORDS = {"train": "train", "training": "train", "valid": "valid", "val": "valid", "validation": "valid", "test": "test", "testing": "test"}
 
@@ -51,6 +58,26 @@ def numbers(column, what):
     if getattr(column.values, "dtype", None) is None or column.values.dtype.kind not in "biuf":
         raise OptionError(f"{what}: no numbers", "cast it: astype('float32')")
     return column.values
+
+
+def times(batch, name, what):
+    return whole(numbers(batch[name], f"{what}: column {name}"), f"{what}: column {name}")
+
+
+def dtype_of(batch, columns, what):
+    """The dtype that these columns have together, of features."""
+    for name in columns:
+        if name not in batch:
+            raise OptionError(f"{what}: no column {name}", f"its columns are {', '.join(batch)}")
+        if batch[name].is_text:
+            raise OptionError(f"{what}: column {name} has texts, no features", "give columns of numbers, or lists of them")
+    kinds = [batch[name].values.dtype for name in columns]
+    return np.result_type(*(np.uint8 if k.kind == "b" else k for k in kinds)) if kinds else None
+
+
+def matrix(batch, columns, dtype, n, what):
+    out = [numbers(batch[name], f"{what}: column {name}").reshape(n, -1) for name in columns]
+    return np.concatenate([part.astype(dtype, copy=False) for part in out], axis=1)
 
 
 class Spool:
@@ -85,6 +112,7 @@ class NodeTable:
         self.what = f"nodes of {name}" if name else "nodes"
         self.map = NameMap(folder, memory, prefix, self.what)
         self.features, self.labels = Spool(f"{folder}/{prefix}.x", f"{self.what}: features"), Spool(f"{folder}/{prefix}.y", f"{self.what}: labels")
+        self.times = Spool(f"{folder}/{prefix}.t", f"{self.what}: times")
         self.folder, self.memory, self.given, self.regression = folder, memory, columns, regression
         self.roles, self.classes, self.splits, self.rows = None, None, [], 0
 
@@ -96,7 +124,9 @@ class NodeTable:
             for part in parts(batch[self.roles["id"]]):
                 self.map.put(part, True, f"{self.what}: column {self.roles['id']}")
             if self.columns:
-                self.features.put(self.matrix(batch, n))
+                self.features.put(matrix(batch, self.columns, self.dtype, n, self.what))
+            if self.roles["node_time"]:
+                self.times.put(times(batch, self.roles["node_time"], self.what))
             if self.roles["label"]:
                 self.put_labels(batch[self.roles["label"]])
             if self.roles["split"] or any(self.roles[s] for s in SPLIT_BITS):
@@ -109,25 +139,15 @@ class NodeTable:
     def choose(self, batch):
         """What each column is, by the first batch."""
         names, given = list(batch), self.given
-        self.roles = {role: find(names, role, given.get(role), self.what, role == "id") for role in ("id", "label", "split", *SPLIT_BITS)}
+        self.roles = {role: find(names, role, given.get(role), self.what, role == "id") for role in ("id", "label", "split", "node_time", *SPLIT_BITS)}
         used = set(self.roles.values())
         rest = [name for name in names if name not in used]
         self.columns = given.get("features")
         if self.columns is None:
             self.columns = [name for name in rest if not batch[name].is_text]
-        for name in self.columns:
-            if name not in names:
-                raise OptionError(f"{self.what}: no column {name}", f"its columns are {', '.join(names)}")
-            if batch[name].is_text:
-                raise OptionError(f"{self.what}: column {name} has texts, no features", "give columns of numbers, or lists of them")
+        self.dtype = dtype_of(batch, self.columns, self.what)
         if left := [name for name in rest if name not in self.columns]:
             warn(f"{self.what}: columns that are not read: {', '.join(left)}")
-        kinds = [batch[name].values.dtype for name in self.columns]
-        self.dtype = np.result_type(*(np.uint8 if k.kind == "b" else k for k in kinds)) if kinds else None
-
-    def matrix(self, batch, n):
-        out = [numbers(batch[name], f"{self.what}: column {name}").reshape(n, -1) for name in self.columns]
-        return np.concatenate([part.astype(self.dtype, copy=False) for part in out], axis=1)
 
     def put_labels(self, column):
         if column.is_text:
@@ -174,7 +194,7 @@ class NodeTable:
 
     def given_to_write(self):
         """Arguments of write."""
-        out = {"x": self.features.rows(self.order) if self.columns else None}
+        out = {"x": self.features.rows(self.order) if self.columns else None, "node_time": self.times.rows(self.order) if self.roles["node_time"] else None}
         if self.classes:
             self.class_names = self.classes.sort()
             y = np.concatenate([*self.classes.take()])
@@ -198,21 +218,36 @@ class EdgeTable:
     def __init__(self, folder, number, relation, source, destination, columns):
         self.what = f"edges of {relation}" if relation else "edges"
         self.maps, self.given, self.roles = (source, destination), columns, None
-        self.weights, self.pieces = Spool(f"{folder}/weights{number}", f"{self.what}: weights"), []
+        self.spools = {key: Spool(f"{folder}/{key}{number}", f"{self.what}: {key}") for key in ("edge_weight", "edge_time", "edge_attr")}
+        self.pieces = []
+
+    def choose(self, batch):
+        """What each column is, by the first batch. A time of a known name that is no whole number is not read."""
+        names, given = list(batch), self.given
+        self.roles = {role: find(names, role, given.get(role), self.what, role in ("src", "dst")) for role in ("src", "dst", "weight", "edge_time")}
+        if given.get("edge_time") is None and (name := self.roles["edge_time"]) and (batch[name].is_text or batch[name].values.dtype.kind not in "iu"):
+            self.roles["edge_time"] = None
+        self.columns = given.get("edge_features")
+        if self.columns is None:
+            self.columns = [name for name in names if name.lower() in KNOWN["edge_features"] and not batch[name].is_text and name not in self.roles.values()]
+        self.dtype = dtype_of(batch, self.columns, self.what)
+        if left := [name for name in names if name not in self.roles.values() and name not in self.columns]:
+            warn(f"{self.what}: columns that are not read: {', '.join(left)}")
 
     def read(self, table, known):
         """known: whether the ends' types have tables."""
         for batch in batches(table, self.what):
-            names = list(batch)
             if self.roles is None:
-                self.roles = {role: find(names, role, self.given.get(role), self.what, role != "weight") for role in ("src", "dst", "weight")}
-                if left := [name for name in names if name not in self.roles.values()]:
-                    warn(f"{self.what}: columns that are not read: {', '.join(left)}")
+                self.choose(batch)
             for ends in zip(*(parts(batch[self.roles[role]]) for role in ("src", "dst"))):
                 at = [m.put(end, not of, f"{self.what}: column {self.roles[role]}") for m, end, of, role in zip(self.maps, ends, known, ("src", "dst"))]
                 self.pieces.append((*at, len(ends[0])))
-            if self.roles["weight"]:
-                self.weights.put(numbers(batch[self.roles["weight"]], f"{self.what}: column {self.roles['weight']}"))
+            if name := self.roles["weight"]:
+                self.spools["edge_weight"].put(numbers(batch[name], f"{self.what}: column {name}"))
+            if name := self.roles["edge_time"]:
+                self.spools["edge_time"].put(times(batch, name, self.what))
+            if self.columns:
+                self.spools["edge_attr"].put(matrix(batch, self.columns, self.dtype, len(batch[self.roles["src"]]), self.what))
         if not self.pieces:
             raise OptionError(f"{self.what}: no rows", "give a row an edge")
         return self
@@ -229,9 +264,9 @@ class EdgeTable:
             row += n
 
     def given_to_write(self):
-        if not self.roles["weight"]:
-            return None
-        return self.weights.rows(np.arange(sum(n for *_, n in self.pieces)))
+        """{argument of write: rows} of what there is."""
+        order = np.arange(sum(n for *_, n in self.pieces))
+        return {key: spool.rows(order) for key, spool in self.spools.items() if spool.dtype is not None}
 
 
 # ---- all of it ----
@@ -259,11 +294,10 @@ class Tables:
     def given_to_write(self):
         """Arguments of write: by type, or of a homogeneous graph."""
         of_nodes = {name: nodes.given_to_write() for name, nodes in self.nodes.items()}
-        weights = {relation: w for relation, ends in self.ends.items() if (w := ends.given_to_write()) is not None}
-        keys = ("x", "y", *SPLIT_BITS)
-        given = {key: {name: of[key] for name, of in of_nodes.items() if of.get(key) is not None} or None for key in keys}
-        given |= {"edge_index": {relation: ends.edges() for relation, ends in self.ends.items()}, "edge_weight": weights or None,
-                  "num_nodes": {name: m.n for name, m in self.maps.items()}}
+        of_edges = {relation: ends.given_to_write() for relation, ends in self.ends.items()}
+        given = {key: {name: of[key] for name, of in which.items() if of.get(key) is not None} or None
+                 for which, keys in ((of_nodes, ("x", "y", "node_time", *SPLIT_BITS)), (of_edges, ("edge_weight", "edge_time", "edge_attr"))) for key in keys}
+        given |= {"edge_index": {relation: ends.edges() for relation, ends in self.ends.items()}, "num_nodes": {name: m.n for name, m in self.maps.items()}}
         if self.types == [None]:
             return {key: next(iter(value.values()), None) if value else None for key, value in given.items()}
         return given
@@ -291,8 +325,9 @@ def import_tables(path, nodes=None, edges=None, *, columns=None, num_classes=Non
 
     nodes      a table with a row a node, or {type: table}. None: the nodes that edges have, without features
     edges      a table with a row an edge, or {(source, name, destination): table}
-    columns    {"id": name, ...} of id, src, dst, weight, label, split and features, a list. By default these, or source, target, y.
-               Features are all other columns of numbers, and of lists of one length, in the order of the table. Splits may also be
+    columns    {"id": name, ...} of id, src, dst, weight, label, split, node_time, edge_time, and of features and edge_features, lists.
+               By default these, or source, target, y, edge_attr, and of edges time or timestamp.
+               Features of nodes are all other columns of numbers, and of lists of one length, in the order of the table. Splits may also be
                columns of true and false called train, valid and test
     options    options of `outgrow import`: memory="2G", symmetrize=True, feature_dtype="f16", ...
 
@@ -312,8 +347,10 @@ def import_tables(path, nodes=None, edges=None, *, columns=None, num_classes=Non
     if nodes and typed == (None in nodes):
         raise OptionError("nodes and edges: one of them is by types", "give {type: table} and {(source, name, destination): table}, or a table each")
     columns = dict(columns or {})
-    if unknown := [role for role in columns if role not in KNOWN and role != "features"]:
-        raise OptionError(f"columns: {unknown[0]}", f"one of {', '.join(KNOWN)} and features")
+    if unknown := [role for role in columns if role not in KNOWN and role not in LISTS]:
+        raise OptionError(f"columns: {unknown[0]}", f"one of {', '.join(dict.fromkeys((*KNOWN, *LISTS)))}")
+    if single := [role for role in LISTS if isinstance(columns.get(role), str)]:
+        raise OptionError(f"columns: {single[0]}: a text", "give a list of names")
     with folder_beside(path) as folder:
         tables = Tables(folder, nodes, edges, columns, regression, memory_of(options))
         given = tables.given_to_write()

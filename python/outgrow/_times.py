@@ -1,7 +1,7 @@
 """Times of nodes and edges, and loaders whose neighbourhoods know no future."""
 import numpy as np
 
-from ._arrays import array_of
+from ._arrays import array_of, is_iterator
 from ._attributes import table_of
 from ._errors import OptionError
 from ._meta import meta_of, relation_names
@@ -23,6 +23,12 @@ def whole(values, name):
     if values.ndim != 1 or values.dtype.kind not in "iu" or values.dtype == np.uint64 and len(values) and values.max() >= 1 << 63:
         raise OptionError(f"{name}: {values.dtype} {list(values.shape)} are no times", HINT)
     return np.ascontiguousarray(values, np.int64)
+
+
+def times_of(values, name):
+    """Yield times, of an array or of each chunk."""
+    for part in values if is_iterator(values) else [values]:
+        yield whole(part, name)
 
 
 def is_time(values):

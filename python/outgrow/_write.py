@@ -15,8 +15,9 @@ from ._errors import FileError, OptionError, warn
 from ._ids import SplitPart, check_range, save_splits
 from ._names import class_numbers, is_words, leave_names, memory_of, node_ids_of
 from ._sparse import is_csr, save_csr
-from ._times import whole
+from ._times import times_of
 from ._write_data import of_data
+from ._write_links import LINKS, save_links, with_edge_classes
 from ._write_named import Named
 from ._write_typed import SPLITS, all_bf16, constant, of_one_type, save_typed
 
@@ -90,25 +91,7 @@ def save_plain(folder, given, meta, names, as_stored):
         save(f"{folder}/edge_attr.npy", "edge_attr", as_float32(rows, "edge_attr"))
     for name, rows in ("node_time", n), ("edge_time", edges):
         if given.get(name) is not None:
-            save(f"{folder}/{name}s.npy", name, counted([whole(given[name], name)], name, rows, name[:4]))
-
-
-def save_links(folder, name, pairs):
-    pairs = array_of(pairs, name)
-    if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
-        raise OptionError(f"{name}: {pairs.dtype} {list(pairs.shape)}", "give pairs of nodes, integers [n, 2]: source and destination of each")
-    save(f"{folder}/{name}.npy", name, [pairs])
-
-
-def save_edge_labels(folder, name, labels):
-    labels = array_of(labels, name)
-    if labels.dtype.kind not in "iuf" or labels.ndim not in (1, 2):
-        raise OptionError(f"{name}: {labels.dtype} {list(labels.shape)}", "give one label per link: integers [n], or floats [n] or [n, C]")
-    save(f"{folder}/{name}.npy", name, [labels])
-
-
-def save_edge_times(folder, name, times):
-    save(f"{folder}/{name}s.npy", name, [whole(times, name)])
+            save(f"{folder}/{name}s.npy", name, counted(times_of(given[name], name), name, rows, name[:4]))
 
 
 @contextlib.contextmanager
@@ -144,9 +127,6 @@ OTHER_NAMES = {"edge_feat": "edge_attr", "edge_features": "edge_attr", "features
                "test_mask": "test", "test_idx": "test"}
 
 
-LINKS = "train_edges", "valid_edges", "test_edges", "train_edge_labels", "valid_edge_labels", "test_edge_labels", \
-    "train_edge_attr", "valid_edge_attr", "test_edge_attr", "train_edge_time", "valid_edge_time", "test_edge_time", \
-    "train_time", "valid_time", "test_time"
 def with_classes(given):
     """Labels that are words as classes, and the names of these, or None."""
     typed = hasattr(given["y"], "items")
@@ -159,15 +139,6 @@ def with_classes(given):
     return given | {"y": of_types if typed else of_types[""]}, names
 
 
-def with_edge_classes(links):
-    """The same of links: classes of all splits together."""
-    words = {key: np.asarray(y, object) for key, y in (links or {}).items() if key.endswith("edge_labels") and is_words(y)}
-    if not words:
-        return links, None
-    numbers, names = class_numbers(np.concatenate(list(words.values())), ", ".join(words))
-    return links | dict(zip(words, np.split(numbers, np.cumsum([len(y) for y in words.values()])[:-1]))), names
-
-
 def store(path, given, about, options, *, progress=False, maps=None, classes=None, arguments=None, links=None, rest=None):
     """Write the arguments of write as the files of an import, and import them; returns `info`.
 
@@ -175,7 +146,7 @@ def store(path, given, about, options, *, progress=False, maps=None, classes=Non
     maps       {type: NameMap} of ids
     classes    names of classes
     arguments  what errors call splits
-    links      {name of a split: pairs}
+    links      {argument: value} of LINKS
     rest       called with the source and the dataset before the dataset appears
     """
     plain = of_one_type(given)
@@ -184,7 +155,7 @@ def store(path, given, about, options, *, progress=False, maps=None, classes=Non
     if os.path.lexists(path):
         raise FileError(f"{path}: exists already", "choose another folder, or remove it", -17)
     given, words = with_classes(given)
-    links, edge_classes = with_edge_classes(links)
+    links, edge_classes = with_edge_classes(links or {})
     plain, classes = of_one_type(given), words or classes
     maps = {None: next(iter(maps.values()))} if plain and maps else maps or {}
     if plain and is_csr(plain["x"]):
@@ -201,12 +172,9 @@ def store(path, given, about, options, *, progress=False, maps=None, classes=Non
             said["edge_class_names"] = edge_classes
         if plain:
             save_plain(folder, plain, said, arguments, as_stored)
-            for key, pairs in (links or {}).items():
-                (save_links if key.endswith("edges") else save_edge_times if key.endswith("time") else save_edge_labels)(folder, key, pairs)
-        elif links:
-            raise OptionError(f"{next(iter(links))}: of a graph with types", "import_(\"npy\", ...) reads files of this name, with ids of the whole graph")
+            save_links(folder, links)
         else:
-            save_typed(folder, given, said, arguments, as_stored)
+            save_typed(folder, given, said, arguments, as_stored, links)
         leave_names(maps, folder)
         node_ids = node_ids_of(maps) if maps else None
         if rest is None and node_ids is None or os.path.lexists(path):  # which import refuses
@@ -271,12 +239,13 @@ def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid
                  node_names.npy or node_ids.npy stores. Then edge_index and splits may have ids that are words, or rows as without ids
     num_classes  if there are more classes than in y
     num_nodes    heterogeneous: {type: n} for types without x
-    options      options of `outgrow import`: memory="2G" limits it, symmetrize=True adds reverse edges, feature_dtype="f16", ... For a
-                 homogeneous graph also train_edges, valid_edges and test_edges: links [n, 2] of these splits.
+    options      options of `outgrow import`: memory="2G" limits it, symmetrize=True adds reverse edges, feature_dtype="f16", ...
+                 Also train_edges, valid_edges and test_edges: links [n, 2] of these splits. Their given negatives are
+                 train_neg, valid_neg and test_neg: pairs [m, 2] of all, or k destinations of each, [n, k]; valid_neg_edges and valid_neg_dst say which.
                  For task="edge": train_edge_labels, ...: [n] classes, -1 = none; [n] or [n, C] floats. And train_edge_attr, ...: [n, D]
                  features of these edges. With time=: train_edge_time, ...: [n]
 
-    For a heterogeneous graph edge_index is {(source, name, destination): [2, E], ...}, and edge_weight and edge_attr likewise. Nodes of x, y, train, valid and
+    For a heterogeneous graph edge_index is {(source, name, destination): [2, E], ...}, and edge_weight, edge_attr and links likewise. Nodes of x, y, train, valid and
     test are {type: ...}, with ids within the type. Types may have no x. Several types may have labels, of one kind: a class is the same number in all.
     One type with one relation is stored as a homogeneous graph.
 
@@ -284,7 +253,7 @@ def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid
     Then only one chunk is in memory, in addition to the import's `memory`. The disk temporarily needs twice the space. A warning
     names numbers of x, edge_weight or values in y that float32 changes. `path` appears only when complete; failures leave nothing there.
     """
-    links = {key: options.pop(key) for key in LINKS if key in options}
+    links = {key: value for key in LINKS if (value := options.pop(key, None)) is not None}
     if time_attr is not None and data is None:
         raise OptionError("time_attr: without data", "give node_time= or edge_time=")
     for key in options:

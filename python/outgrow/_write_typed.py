@@ -6,7 +6,8 @@ import numpy as np
 from ._arrays import PIECE, array_of, as_float32, counted, edges_of, is_bf16, is_iterator, labels_of, rows_of, save
 from ._errors import OptionError
 from ._ids import SplitPart, check_range, save_splits
-from ._times import NONE, whole
+from ._times import NONE, times_of
+from ._write_links import save_typed_links
 
 SPLITS = {"train": "train_mask", "valid": "val_mask", "test": "test_mask"}
 OF_TYPES = "x", "y", "num_nodes", "node_time", *SPLITS
@@ -184,7 +185,7 @@ def save_edges(folder, given, ranges, numbers):
         save(f"{folder}/edge_attr_{'__'.join(relation)}.npy", name, as_float32(counted(rows_of(rows, name), name, seen[relation], "edge"), name))
     for relation, times in (given.get("edge_time") or {}).items():
         name = f"edge_time of {relation}"
-        save(f"{folder}/edge_times_{'__'.join(relation)}.npy", name, counted([whole(times, name)], name, seen[relation], "edge"))
+        save(f"{folder}/edge_times_{'__'.join(relation)}.npy", name, counted(times_of(times, name), name, seen[relation], "edge"))
 
 
 def node_times(given, ranges):
@@ -192,15 +193,16 @@ def node_times(given, ranges):
     for name, n in ranges.count.items():
         what = f"node_time of {name}"
         times = given["node_time"].get(name)
-        yield from constant(NONE, n) if times is None else counted([whole(array_of(times, what), what)] if not is_iterator(times) else times, what, n, "node")
+        yield from constant(NONE, n) if times is None else counted(times_of(times, what), what, n, "node")
 
 
-def save_typed(folder, given, meta, names, as_stored):
+def save_typed(folder, given, meta, names, as_stored, links):
     types, relations = names_of(given)
     check_types(given, types, relations)
     ranges = Ranges(save_rows(folder, given, types, as_stored))
     numbers = {name: i for i, name in enumerate(dict.fromkeys(name for _, name, _ in relations))}
     save_edges(folder, given, ranges, numbers)
+    save_typed_links(folder, links, ranges, numbers, relations)
     save_nodes(folder, given, ranges, names, "task" in meta)
     if given.get("node_time"):
         save(f"{folder}/node_times.npy", "node_time", node_times(given, ranges))

@@ -194,6 +194,8 @@ int output_replace(struct output *o, const char *path, struct og_err *err);
 int output_commit(struct output *o, struct og_err *err);
 void output_abandon(struct output *o); /* also after commit */
 
+bool ends_with(const char *name, const char *ending);
+
 /* ---- guess.c ---- */
 
 /* Detect the format of `src`, and the file that identifies it (static storage). Negative if there

@@ -27,8 +27,9 @@ struct serving {
 struct asked {
     bool edges;
     size_t n;
-    int64_t *ids; /* [n], or [n][2] */
-    float *own;   /* [n][width] features of edges; NULL: none */
+    int64_t *ids;         /* [n], or [n][2] */
+    float *own;           /* [n][width] features of edges; NULL: none */
+    const char *relation; /* of the edges; NULL: none was named */
 };
 
 static bool read_ids(const json_t *list, int64_t *out, size_t n)
@@ -73,10 +74,12 @@ static bool read_request(const struct serving *s, const json_t *root, struct ask
 {
     const json_t *edges = json_object_get(root, "edges");
     const json_t *features = json_object_get(root, "edge_attr");
+    const json_t *relation = json_object_get(root, "relation");
     const json_t *nodes = json_is_object(root) ? json_object_get(root, "nodes") : root;
     const json_t *list = edges ? edges : nodes;
-    if (!json_is_array(list) || (edges && nodes))
+    if (!json_is_array(list) || (edges && nodes) || (relation && !json_is_string(relation)))
         return false;
+    a->relation = json_string_value(relation);
     a->edges = edges != NULL;
     a->n = json_array_size(list);
     a->ids = malloc((2 * a->n + 1) * sizeof(*a->ids));
@@ -121,7 +124,8 @@ static json_t *answer_request(const struct serving *s, const json_t *request)
                      "4]]}",
                      "not a request: ids of nodes or edges expected");
     else if (a.edges)
-        rc = og_predictor_edges(s->predictor, a.ids, a.own, (int64_t)a.n, rows, &err);
+        rc =
+            og_predictor_edges_of(s->predictor, a.relation, a.ids, a.own, (int64_t)a.n, rows, &err);
     else
         rc = og_predictor_rows(s->predictor, a.ids, (int64_t)a.n, rows, &err);
     root = rc < 0 ? error_json(&err) : json_pack("{s:o}", "rows", rows_json(rows, a.n, columns));
@@ -231,7 +235,9 @@ const struct command cmd_serve = {
         "given. Then a node's neighbours follow from --seed alone. --memory bounds all: half is "
         "for topology and model, half for requests. Ids count as in train.npy.\n\nA model of edges "
         "takes {\"edges\": [[1, 2], ...]}, with \"edge_attr\": [[...], ...] if it reads features "
-        "of edges. With a model of links the answers are scores of pairs.",
+        "of edges. With a model of links the answers are scores of pairs. \"relation\": \"NAME\" "
+        "of them "
+        "decides scores of --decoder distmult.",
     .own = own,
     .training = true,
     .often = WORDS("memory", "fanout", "batch"),

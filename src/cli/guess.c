@@ -110,12 +110,6 @@ static int refuse_left_out(const char *src, const struct og_import_format *f, st
                    "%.300s: files that `import %s` does not know would be left out", src, f->name);
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t n = strlen(text);
-    return n >= strlen(end) && strcmp(text + n - strlen(end), end) == 0;
-}
-
 static bool is_called(const char *src, const char *const *ends)
 {
     for (; ends && *ends; ends++)

@@ -80,3 +80,9 @@ void output_abandon(struct output *o)
     free(o->temporary);
     *o = (struct output){0};
 }
+
+bool ends_with(const char *name, const char *ending)
+{
+    const size_t n = strlen(name), m = strlen(ending);
+    return n >= m && strcmp(name + n - m, ending) == 0;
+}

@@ -13,8 +13,7 @@ extern char **environ;
 
 bool is_parquet_file(const char *name)
 {
-    const size_t n = strlen(name);
-    return n > 8 && strcmp(name + n - 8, ".parquet") == 0;
+    return ends_with(name, ".parquet");
 }
 
 bool is_parquet(const char *src)

@@ -60,7 +60,8 @@ int og__checkpoint_write_rows(const char *path, struct og_model *m,
     for (int i = 0; i < NUMBERS; i++)
         snprintf(number[i], sizeof(number[i]), "%d", numbers[i]);
     struct og_option_texts texts;
-    struct og_metadata metadata[MODEL_KEYS + 1 + OG__SAID_OPTIONS] = {
+    char *fanout = NULL;
+    struct og_metadata metadata[MODEL_KEYS + 2 + OG__SAID_OPTIONS] = {
         {"format", "pt"},
         {"model", (char *)og__option_word("model", config->kind)},
         {"layers", number[0]},
@@ -80,15 +81,20 @@ int og__checkpoint_write_rows(const char *path, struct og_model *m,
     if (config->compute != OG_COMPUTE_F32)
         metadata[t.n_metadata++] =
             (struct og_metadata){"compute", (char *)og__option_word("compute", config->compute)};
+    int rc = t.tensor ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", path);
+    if (rc < 0)
+        return rc;
     if (trained)
         og__checkpoint_say_options(&t, trained, og__of_pairs(config), &texts);
-    if (!t.tensor)
-        return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
+    if (trained && og__checkpoint_samples(trained)) {
+        OG_TRY(og_options_get(trained, "fanout", &fanout, err));
+        metadata[t.n_metadata++] = (struct og_metadata){"fanout", fanout};
+    }
     og__checkpoint_add_params(&t, "", m, values);
-    int rc;
     OG_TRY(og__learnt_add(learnt, values ? OG__LEARNT_BEST : OG__LEARNT_VALUES, "", &t, err));
     OG_TRY(og__tensors_write(path, &t, err));
 out:
+    free(fanout);
     free(t.tensor);
     return rc;
 }

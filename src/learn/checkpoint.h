@@ -46,6 +46,9 @@ OG_MUST_CHECK int og__checkpoint_targets(const char *path, char **types, struct 
  */
 OG_MUST_CHECK int og__checkpoint_sampler(const char *path, struct og_options *opt,
                                          const struct og_log *log, struct og_err *err);
+/* The fanouts of training likewise. They do not count as explicit. *said: the file has them. */
+OG_MUST_CHECK int og__checkpoint_fanout(const char *path, struct og_options *opt, bool *said,
+                                        struct og_err *err);
 /* --compute likewise. */
 OG_MUST_CHECK int og__checkpoint_compute(const char *path, struct og_options *opt,
                                          const struct og_log *log, struct og_err *err);

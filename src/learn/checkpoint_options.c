@@ -1,10 +1,11 @@
-/* Options that a checkpoint stores: those of the sampler, and --compute. For links also what
- * decided which edges were held out. */
+/* Options that a checkpoint stores: those of the sampler, --fanout and --compute. For links also
+ * what decided which edges were held out. */
 #include "learn/checkpoint_parts.h"
 
 #include "dataset/edge_split.h"
 #include "options/options.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- saying them ---- */
@@ -128,6 +129,49 @@ int og__checkpoint_sampler(const char *path, struct og_options *opt, const struc
                 path, og__option_word("edge-weights", opt->edge_weights));
 out:
     og__tensors_close(&f);
+    return rc;
+}
+
+/* ---- the fanout ---- */
+
+bool og__checkpoint_samples(const struct og_options *opt)
+{
+    return !og__model_is_alone(opt->model) &&
+           !og__sampling_by_visits((enum og_sampler_kind)opt->sampler);
+}
+
+static void take_fanout(struct og_options *opt, struct og_options *said)
+{
+    memcpy(opt->fanout, said->fanout, sizeof(opt->fanout));
+    opt->n_fanout = said->n_fanout;
+    if (og_options_given(opt, "relation-fanout"))
+        return;
+    free(opt->relation_fanout);
+    opt->relation_fanout = said->relation_fanout;
+    said->relation_fanout = NULL;
+}
+
+int og__checkpoint_fanout(const char *path, struct og_options *opt, bool *said, struct og_err *err)
+{
+    struct og_tensors_file f;
+    struct og_options own = {0};
+    struct og_err why = {0};
+    int rc = og__tensors_open(&f, path, err);
+    *said = false;
+    if (rc < 0)
+        return rc;
+    const char *text = og__tensors_said(&f.all, "fanout");
+    if (!text || og_options_given(opt, "fanout"))
+        goto out;
+    og__options_init(&own);
+    if (og_options_set(&own, "fanout", text, &why) < 0)
+        OG_TRY(og__fail(err, -EINVAL, "give --fanout: what is given wins", "%s: metadata: %s", path,
+                        why.message));
+    take_fanout(opt, &own);
+    *said = true;
+out:
+    og__tensors_close(&f);
+    og__options_release(&own);
     return rc;
 }
 

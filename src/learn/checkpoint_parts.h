@@ -32,6 +32,8 @@ struct og_option_texts {
 };
 void og__checkpoint_say_options(struct og_tensors *t, const struct og_options *trained, bool links,
                                 struct og_option_texts *texts);
+/* Does --fanout decide what these options sample? Then the file has it. */
+bool og__checkpoint_samples(const struct og_options *trained);
 
 /* ---- reading ---- */
 

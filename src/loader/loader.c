@@ -266,10 +266,9 @@ int og_loader_evaluate(struct og_loader *l, const char *split, struct og_err *er
         return og__fail(err, -EINVAL,
                         "use valid, test, or the split that the loader was opened with",
                         "split %s: there are no batches of it", split ? split : "(none)");
-    if (l->s->workload.split[pass_over(l, split)].untimed)
-        return og__fail(err, -EINVAL,
-                        "import the graph with times of the split, such as valid_times.npy",
-                        "--time: the nodes of split %s have no times", split);
+    rc = og__session_check_timed(l->s, (enum og__split)pass_over(l, split), err);
+    if (rc < 0)
+        return rc;
     rc = begin_steering(l, err);
     if (rc < 0)
         return rc;

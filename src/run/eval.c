@@ -159,21 +159,6 @@ static json_t *full_json(const struct evaluation *e, double start)
         og__scores_confusion_json(&e->scores));
 }
 
-/* A checkpoint does not have the fanout of its training. */
-static int say_fanout(const struct og_session *s, const struct og_options *opt, struct og_err *err)
-{
-    char *used;
-    int rc = 0;
-    if (og_options_given(opt, "fanout"))
-        return 0;
-    OG_TRY(og_options_get(&s->config.opt, "fanout", &used, err));
-    og__say(&s->config.log, OG__INFO,
-            "sampled with --fanout %s, the default: give that of training for its figures", used);
-    free(used);
-out:
-    return rc;
-}
-
 /* `types`, if nodes of several types have labels and all count. */
 static json_t *with_types(const struct evaluation *e, json_t *result)
 {
@@ -190,8 +175,7 @@ static int eval_batches(struct evaluation *e, const char *dataset, const struct 
     int rc;
     OG_TRY(og__session_of_checkpoint(&e->s, dataset, e->checkpoint, opt, OG__WANT_FEATURES, NULL,
                                      observer, err));
-    OG_TRY(full ? 0 : say_fanout(e->s, opt, err));
-    OG_TRY(og__session_check_timed(e->s, e->split, e->checkpoint, err));
+    OG_TRY(og__session_check_timed(e->s, e->split, err));
     bytes = og__targets_bytes(&e->s->workload);
     e->labels = og__alloc(e->s->budget, bytes, "batches", err);
     OG_TRY(e->labels ? 0 : -ENOMEM);

@@ -183,7 +183,7 @@ int og__predict_edges(const char *dataset, const char *checkpoint, const char *o
     OG_TRY(og__session_of_checkpoint(&p.s, dataset, checkpoint, &own,
                                      OG__WANT_FEATURES | OG__WANT_UNJUDGED, NULL, observer, err));
     OG_TRY(open_output(&p, out, how, err));
-    OG_TRY(og__session_check_timed(p.s, p.split, checkpoint, err));
+    OG_TRY(og__session_check_timed(p.s, p.split, err));
     OG_TRY(og__checkpoint_load(checkpoint, p.s->learner.model, err));
     OG_TRY(run_edges(&p, text, err));
 out:

@@ -12,6 +12,7 @@
 #include "learn/checkpoint.h"
 #include "nn/relational.h"
 #include "nn/tasks.h"
+#include "options/fanouts.h"
 #include "options/options.h"
 #include "report/json.h"
 #include "session/session_of_checkpoint.h"
@@ -27,6 +28,7 @@ struct request {
     const int64_t *nodes; /* [n], or ends of edges [n][2] */
     const float *own;     /* of edges their features [n][pair_dim]; NULL: none */
     bool edges;
+    uint32_t relation; /* of the edges, where scores depend on it */
     int64_t n;
     float *out;
     struct og_err *err;
@@ -52,6 +54,7 @@ struct worker {
     struct growing nodes, index, features, made;
     uint32_t *seeds, *seed_of; /* [batch] distinct nodes; for each node of the request its seed */
     uint32_t *ends;            /* [batch] of edges, as positions among the seeds */
+    uint32_t *relation;        /* [batch] the same for each edge */
 };
 
 struct og_predictor {
@@ -105,11 +108,12 @@ static int open_worker(struct worker *w, struct og_err *err)
     og__batch_init(&w->sampled, s->budget);
     w->reader = calloc(g->n_groups, sizeof(struct og_reader *));
     w->rows = calloc(g->n_groups, sizeof(*w->rows));
-    w->seeds = calloc(3 * (size_t)w->p->batch, sizeof(*w->seeds));
+    w->seeds = calloc(4 * (size_t)w->p->batch, sizeof(*w->seeds));
     if (!w->reader || !w->rows || !w->seeds)
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", g->path));
     w->seed_of = w->seeds + w->p->batch;
     w->ends = w->seed_of + w->p->batch;
+    w->relation = w->ends + w->p->batch;
     OG_TRY(og__structure_sampler(&s->structure, &w->sampler, s->budget, err));
     for (uint32_t k = 0; k < g->n_groups; k++)
         if (g->group[k].dim > 0)
@@ -262,8 +266,8 @@ out:
 }
 
 /* Scores of n edges whose ends are at most a batch. */
-static int answer_edges(struct worker *w, const int64_t *ends, const float *own, uint32_t n,
-                        float *out, struct og_err *err)
+static int answer_edges(struct worker *w, uint32_t relation, const int64_t *ends, const float *own,
+                        uint32_t n, float *out, struct og_err *err)
 {
     const uint32_t n_seeds = take_seeds(w, ends, 2 * n);
     struct og_pairs pairs = {.n = n,
@@ -273,11 +277,13 @@ static int answer_edges(struct worker *w, const int64_t *ends, const float *own,
                              .seeds = w->seeds,
                              .a = w->ends,
                              .b = w->ends + n,
+                             .relation = w->relation,
                              .own = own};
     int rc;
     for (uint32_t i = 0; i < n; i++) {
         pairs.a[i] = w->seed_of[2 * i];
         pairs.b[i] = w->seed_of[2 * i + 1];
+        pairs.relation[i] = relation;
     }
     OG_TRY(sample(w, n_seeds, err));
     OG_TRY(read_rows(w, err));
@@ -297,7 +303,7 @@ static int answer(struct worker *w, const struct request *r, struct og_err *err)
         n = OG_MIN(r->n - first, most);
         float *out = r->out + (size_t)first * columns;
         rc = r->edges
-                 ? answer_edges(w, r->nodes + 2 * first,
+                 ? answer_edges(w, r->relation, r->nodes + 2 * first,
                                 r->own ? r->own + (size_t)first * own : NULL, (uint32_t)n, out, err)
                  : answer_some(w, r->nodes + first, (uint32_t)n, out, err);
     }
@@ -593,6 +599,51 @@ int og_predictor_rows(struct og_predictor *p, const int64_t *nodes, int64_t n, f
     return rc < 0 || n < 1 ? rc : request(p, &r, err);
 }
 
+/* Whether scores depend on a relation. */
+static bool scores_by_relation(const struct og_predictor *p)
+{
+    const struct og_model_config *shape = &p->s->workload.shape;
+    return !og__labels_pairs(shape) && shape->decoder == OG_DECODER_DISTMULT;
+}
+
+/* The number of the relation, `name` or that of training. */
+static int find_relation(const struct og_predictor *p, const char *name, uint32_t *out,
+                         struct og_err *err)
+{
+    const struct og_graph *g = p->s->workload.graph;
+    *out = 0;
+    if (!scores_by_relation(p))
+        return name ? og__fail(err, -EINVAL, "leave it out",
+                               "relation %.100s: scores of this model do not depend on it", name)
+                    : 0;
+    name = name ? name : p->s->config.opt.relation;
+    if (!name)
+        return og__fail(err, -EINVAL, "name the relation of the edges",
+                        "decoder distmult: scores depend on a relation");
+    while (*out < g->n_relations &&
+           !og__relation_is_named(g, &g->relation[*out], name, strlen(name)))
+        ++*out;
+    return *out < g->n_relations ? 0 : og__refuse_relation(g, "relation", name, strlen(name), err);
+}
+
+/* Ends of the types that the relation leads from and to. */
+static int check_types(const struct og_predictor *p, uint32_t relation, const int64_t *ends,
+                       int64_t n, struct og_err *err)
+{
+    const struct og_graph *g = p->s->workload.graph;
+    const struct og_relation *r = &g->relation[relation];
+    for (int64_t i = 0; i < 2 * n; i++) {
+        const struct og_group *of = &g->group[og__group_of(g, (uint32_t)ends[i])];
+        const struct og_group *needed = &g->group[i % 2 ? r->destination : r->source];
+        if (of != needed)
+            return og__fail(err, -EINVAL, "ids count as in train_edges.npy",
+                            "edge %lld: node %lld is of type %s, relation %s needs %s",
+                            (long long)(i / 2), (long long)ends[i], of->name, r->name,
+                            needed->name);
+    }
+    return 0;
+}
+
 static int check_edges(const struct og_predictor *p, const int64_t *ends, const float *own,
                        int64_t n, struct og_err *err)
 {
@@ -600,9 +651,6 @@ static int check_edges(const struct og_predictor *p, const int64_t *ends, const 
     const int64_t n_nodes = p->s->workload.graph->n_nodes;
     if (p->edge_columns == 0)
         return og__fail(err, -EINVAL, "give nodes", "a model of nodes predicts no edges");
-    if (!og__labels_pairs(shape) && shape->decoder == OG_DECODER_DISTMULT)
-        return og__fail(err, -ENOTSUP, "use eval, which knows the relations of its edges",
-                        "decoder distmult: scores depend on a relation");
     if (n > 0 && !own != (shape->pair_dim == 0))
         return og__fail(err, -EINVAL, NULL, "the model reads %d features of an edge, %s given",
                         shape->pair_dim, own ? "some were" : "none were");
@@ -614,10 +662,22 @@ static int check_edges(const struct og_predictor *p, const int64_t *ends, const 
     return 0;
 }
 
+int og_predictor_edges_of(struct og_predictor *p, const char *relation, const int64_t *ends,
+                          const float *own, int64_t n, float *out, struct og_err *err)
+{
+    struct request r = {.nodes = ends, .own = own, .edges = true, .n = n, .out = out, .err = err};
+    int rc;
+    OG_TRY(check_edges(p, ends, own, n, err));
+    OG_TRY(find_relation(p, relation, &r.relation, err));
+    if (scores_by_relation(p))
+        OG_TRY(check_types(p, r.relation, ends, n, err));
+    rc = n < 1 ? 0 : request(p, &r, err);
+out:
+    return rc;
+}
+
 int og_predictor_edges(struct og_predictor *p, const int64_t *ends, const float *own, int64_t n,
                        float *out, struct og_err *err)
 {
-    struct request r = {.nodes = ends, .own = own, .edges = true, .n = n, .out = out, .err = err};
-    const int rc = check_edges(p, ends, own, n, err);
-    return rc < 0 || n < 1 ? rc : request(p, &r, err);
+    return og_predictor_edges_of(p, NULL, ends, own, n, out, err);
 }

@@ -142,11 +142,29 @@ static int spare_input(const struct og_rundir *d, const char *input, struct og_e
     return 0;
 }
 
+/* Files of a run do not belong among those of a dataset. */
+static int refuse_dataset(const char *path, struct og_err *err)
+{
+    static const char *const names[] = {"indptr.npy", "rel0_indptr.npy"};
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < OG_COUNT(names); i++) {
+        char *topology = og__path_join(path, names[i]);
+        rc = topology ? is_there(topology, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", path);
+        free(topology);
+    }
+    return rc <= 0 ? rc
+                   : og__fail(err, -EEXIST, "choose another --run",
+                              "%s: is a dataset, no folder for a run", path);
+}
+
 int og__rundir_check(const char *path, bool resume, const char *input, struct og_err *err)
 {
     struct og_rundir d = {0};
     int rc = path ? og__exists(NULL, path, err) : 0;
     if (rc <= 0)
+        return rc;
+    rc = refuse_dataset(path, err);
+    if (rc < 0)
         return rc;
     d.path = strdup(path);
     OG_TRY(d.path ? take_folder(&d, resume, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", path));

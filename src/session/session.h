@@ -72,10 +72,9 @@ OG_MUST_CHECK int og__session_open(struct og_session **out, const char *dataset,
                                    const struct og_model_config *model,
                                    const struct og_observer *observer, struct og_err *err);
 void og__session_close(struct og_session *s);
-/* -EINVAL, naming the checkpoint, if it was trained with --time and seeds of the split have none.
- */
+/* -EINVAL with --time, where seeds of the split have none. */
 OG_MUST_CHECK int og__session_check_timed(const struct og_session *s, enum og__split split,
-                                          const char *checkpoint, struct og_err *err);
+                                          struct og_err *err);
 
 /* The share of chunks of this many seeds that are of one class. Negative where there are no
  * classes, or no chunks. *much: many more than of a random order. */

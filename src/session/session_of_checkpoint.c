@@ -41,6 +41,23 @@ out:
     return rc;
 }
 
+/* Neighbours are those of training only with its fanout. */
+static int say_fanout(const struct og_session *s, bool said, struct og_err *err)
+{
+    const struct og_options *opt = &s->config.opt;
+    const bool visits = og__sampling_by_visits((enum og_sampler_kind)opt->sampler);
+    char *used;
+    if (visits || og__model_is_alone(opt->model))
+        return 0;
+    const int rc = og_options_get(opt, "fanout", &used, err);
+    if (rc < 0)
+        return rc;
+    og__say(&s->config.log, OG__INFO, "sampled with --fanout %s, %s", used,
+            said ? "as in training" : "the default: give that of training for its figures");
+    free(used);
+    return 0;
+}
+
 int og__session_of_checkpoint(struct og_session **out, const char *dataset, const char *checkpoint,
                               const struct og_options *opt, unsigned want, const char *nodes,
                               const struct og_observer *observer, struct og_err *err)
@@ -51,6 +68,7 @@ int og__session_of_checkpoint(struct og_session **out, const char *dataset, cons
                                observer ? observer->arg : NULL};
     const struct og_nn_ops *ops;
     char *target = NULL;
+    bool said = false;
     int rc;
     OG_TRY(og__nn_find(&ops, opt->device, err)); /* before any other complaint */
     OG_TRY(og__checkpoint_shape(checkpoint, &config, err));
@@ -59,6 +77,7 @@ int og__session_of_checkpoint(struct og_session **out, const char *dataset, cons
     og__log_unused_options(&log, &requested, OG__UNUSED_JUDGING);
     og__log_other_task(&log, opt, config.task);
     OG_TRY(og__options_copy(&own, opt, err));
+    OG_TRY(og__checkpoint_fanout(checkpoint, &own, &said, err));
     OG_TRY(fit_options(&own, &config, checkpoint, err));
     OG_TRY(og__checkpoint_sampler(checkpoint, &own, &log, err));
     OG_TRY(og__checkpoint_compute(checkpoint, &own, &log, err));
@@ -70,6 +89,7 @@ int og__session_of_checkpoint(struct og_session **out, const char *dataset, cons
     const struct og_session_use use = {
         .want = OG__WANT_MODEL | want, .model = &config, .target = target, .nodes = nodes};
     OG_TRY(og__session_open_for(out, dataset, &own, &use, observer, err));
+    OG_TRY(og_options_given(opt, "fanout") ? 0 : say_fanout(*out, said, err));
 out:
     free(target);
     og__options_release(&own);

@@ -122,10 +122,9 @@ out:
     return rc;
 }
 
-/* Times of edges to learn, in the order of their list. */
-int og__session_check_timed(const struct og_session *s, enum og__split split,
-                            const char *checkpoint, struct og_err *err)
+int og__session_check_timed(const struct og_session *s, enum og__split split, struct og_err *err)
 {
+    static const char *const words[OG__SPLITS] = {"train", "valid", "test"};
     const bool edges = s->workload.seeds.edges;
     const char *const list =
         og__listed_name(edges ? OG__EDGE_LIST_TIMES : OG__NODE_LIST_TIMES, split);
@@ -133,10 +132,12 @@ int og__session_check_timed(const struct og_session *s, enum og__split split,
     if (!s->workload.split[split].untimed)
         return 0;
     snprintf(hint, sizeof(hint), "import the graph with %s.npy", list);
-    return og__fail(err, -EINVAL, hint, "%s: trained with --time, and these %s have none",
-                    checkpoint, edges ? "edges" : "nodes");
+    return og__fail(err, -EINVAL, hint, "--time %s: the %s of split %s have no times",
+                    og__option_word("time", s->config.opt.time), edges ? "edges" : "nodes",
+                    words[split]);
 }
 
+/* Times of edges to learn, in the order of their list. */
 static int load_edge_times(struct og_session *s, enum og__split which, struct og_err *err)
 {
     struct og_split *split = &s->workload.split[which];

@@ -8,6 +8,7 @@ A name that has a better one is reported once; the others are accepted without a
 import json
 import os
 import pathlib
+import struct
 import re
 import shlex
 import subprocess
@@ -166,6 +167,38 @@ def streams():
     assert served.returncode == 0 and served.stdout.count("\n") == 1, served
 
 
+def without(checkpoint, key, out):
+    """The file as versions before wrote it."""
+    raw = pathlib.Path(checkpoint).read_bytes()
+    size = struct.unpack("<Q", raw[:8])[0]
+    head = json.loads(raw[8:8 + size])
+    for name in key, "xxh3":
+        del head["__metadata__"][name]
+    head = json.dumps(head).encode()
+    head += b" " * (-len(head) % 64)
+    pathlib.Path(out).write_bytes(struct.pack("<Q", len(head)) + head + raw[8 + size:])
+
+
+def fanout_of_training():
+    outgrow("generate typed --types paper:600:8,author:400:6 --classes 4 --relations author:writes:paper:3,paper:cites:paper:9,paper:written:author:3")
+    outgrow("train typed --fanout 6,4;cites=2,1 --hidden 8 --epochs 1 --memory 200M --run typed-run")
+    for graph, run, fanout in ("graph", "run", "3,3"), ("typed", "typed-run", "6,4;cites=2,1"):
+        of = f"eval {graph} --checkpoint {run}/best.safetensors --memory 200M --json"
+        taken, given = outgrow(of), outgrow(f"{of} --fanout {fanout}")
+        assert f"sampled with --fanout {fanout}, as in training" in taken.stderr and "sampled with" not in given.stderr, taken.stderr
+        other = outgrow(f"{of} --fanout 10,10")
+        figures = [[json.loads(done.stdout)[key] for key in ("loss", "rows", "metrics")] for done in (taken, given, other)]
+        assert figures[0] == figures[1] != figures[2], figures
+        without(f"{run}/best.safetensors", "fanout", "former.safetensors")
+        former = outgrow(f"eval {graph} --checkpoint former.safetensors --memory 200M --json")
+        assert "sampled with --fanout 10,10, the default" in former.stderr and json.loads(former.stdout)["loss"] == figures[2][0], former.stderr
+
+
+def run_in_a_dataset():
+    for name in "graph", "graph/":
+        assert "graph: is a dataset" in outgrow(f"train graph {RUN} --run {name}", 1).stderr.replace("graph/:", "graph:")
+
+
 def main():
     import numpy as np
     with tempfile.TemporaryDirectory() as folder:
@@ -173,7 +206,7 @@ def main():
         os.environ["XDG_CACHE_HOME"] = folder + "/cache"
         outgrow("generate graph --model planted --nodes 2000 --degree 8 --dim 8 --classes 4 --dtype f32 --train-fraction 0.3 --homophily 0.8 --seed 3")
         np.save("scores.npy", np.random.default_rng(1).random(2000, dtype=np.float32))
-        for part in options, layers_alone, files_and_keys, commands, what_is_not_meant, streams:
+        for part in options, layers_alone, files_and_keys, commands, what_is_not_meant, streams, fanout_of_training, run_in_a_dataset:
             part()
             print("ok", part.__name__, flush=True)
 

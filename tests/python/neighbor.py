@@ -180,7 +180,7 @@ def test_what_a_dataset_cannot_have_is_written_for_batches():
     one["v"].x, one["v"].y, one["v", "to", "v"].edge_index = torch.randn(N, 4), torch.arange(N) % 3, graph().edge_index
     batch = next(iter(ours(written("one", one), input_nodes="v")))
     assert batch.node_types == ["v"] and torch.equal(batch["v"].x, one["v"].x[batch["v"].n_id])
-    with raises(outgrow.OptionError, "train_edges: of a graph with types"):
+    with raises(outgrow.OptionError, "train_edges: not by relations"):
         outgrow.write("links", data, train_edges=np.ones((2, 2), np.int64))
     assert outgrow.write("links", graph(), train_edges=np.array([[1, 2], [3, 4]]))["splits"]["train_edges"] == 2
     data = graph()

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Predictor compared with `predict`: all neighbours, many threads, little memory. Also results that show themselves, callbacks, and the classifier."""
 import concurrent.futures
+import json
 import os
 
 import support
@@ -55,9 +56,14 @@ def test_features_of_edges():
                 assert np.abs(predictor(nodes) - every[nodes]).max() < 1e-5 * max(1, np.abs(every).max()), (dataset, model, topology)
 
 
+def typed():
+    if not os.path.exists("typed"):
+        outgrow.generate("typed", types="paper:600:8,author:400:6,venue:30:0", classes=4,
+                         relations="author:writes:paper:3,paper:cites:paper:4,paper:written:author:3,venue:has:paper:1,paper:in:venue:9")
+
+
 def test_types():
-    outgrow.generate("typed", types="paper:600:8,author:400:6,venue:30:0", classes=4,
-                     relations="author:writes:paper:3,paper:cites:paper:4,paper:written:author:3,venue:has:paper:1,paper:in:venue:9")
+    typed()
     for i, words in enumerate(([], ["--task", "link", "--relation", "cites", "--edge-split", "80/10/10"])):
         checkpoint = trained("typed", f"typed{i}", "--embedding", "4", *words)
         outgrow.predict("typed", checkpoint, f"typed{i}.npy", memory="128M", fanout=[-1, -1])
@@ -65,6 +71,43 @@ def test_types():
         with outgrow.Predictor(checkpoint, "typed", **MEMORY) as predictor:
             nodes = np.arange(0, 600, 7)
             assert np.abs(predictor(nodes) - every[nodes]).max() < 1e-5
+
+
+def tensor(checkpoint, name):
+    raw = open(checkpoint, "rb").read()
+    size = int.from_bytes(raw[:8], "little")
+    of = json.loads(raw[8:8 + size])[name]
+    return np.frombuffer(raw, np.float32, offset=8 + size)[of["data_offsets"][0] // 4:of["data_offsets"][1] // 4].reshape(of["shape"])
+
+
+def test_scores_by_relation():
+    """Those of distmult follow from embeddings and the relation's weights."""
+    typed()
+    rng = np.random.default_rng(4)
+    about = [(r["source"], r["name"], r["destination"]) for r in json.load(open("typed/meta.json"))["relations"]]
+    first, n = {"paper": 0, "author": 600, "venue": 1000}, {"paper": 600, "author": 400, "venue": 30}
+    for name, words in ("all", []), ("one", ["--relation", "writes"]):
+        checkpoint = trained("typed", f"distmult-{name}", "--task", "link", "--model", "rgcn", "--embedding", "4", "--decoder", "distmult", *words)
+        outgrow.predict("typed", checkpoint, f"distmult-{name}.npy", memory="128M", fanout=[-1, -1])
+        h, weights = np.load(f"distmult-{name}.npy").astype("f8"), tensor(checkpoint, "decoder.rel_emb.weight")
+        with outgrow.Predictor(checkpoint, "typed", **MEMORY) as predictor:
+            for r, relation in enumerate(about):
+                u, v = (first[t] + rng.integers(0, n[t], 40) for t in relation[::2])
+                want = (h[u] * weights[r] * h[v]).sum(1)
+                for given in relation[1], relation:
+                    assert np.abs(predictor.edges(u, v, relation=given) - want).max() < 1e-5 * max(1, np.abs(want).max()), (name, relation)
+                if relation[1] == "writes" and name == "one":
+                    assert np.abs(predictor.edges(u, v) - want).max() < 1e-5 * max(1, np.abs(want).max())
+            with raises(outgrow.OptionError, "no relation 'cooks'"):
+                predictor.edges([700], [5], relation="cooks")
+            with raises(outgrow.OptionError, "edge 1: node 5 is of type paper, relation writes needs author"):
+                predictor.edges([700, 5], [5, 6], relation="writes")
+            if name == "all":
+                with raises(outgrow.OptionError, "scores depend on a relation"):
+                    predictor.edges([700], [5])
+    checkpoint = trained(graph(), "linked", "--task", "link", "--decoder", "dot", "--batch", 100)
+    with outgrow.Predictor(checkpoint, "graph", **MEMORY) as predictor, raises(outgrow.OptionError, "do not depend on it"):
+        predictor.edges([1], [2], relation="writes")
 
 
 def test_edges():

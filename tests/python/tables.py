@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Datasets from tables through Arrow, and from arrays with ids, against NumPy's sorted ids. What is not installed is left out, and said."""
 import csv
+import ctypes
 import importlib
 import json
 import os
@@ -8,6 +9,7 @@ import subprocess
 import sys
 
 from support import COMMAND, arrays_of_a_graph, command, main, np, outgrow, raises, same, warned
+from outgrow._arrow import NUMBERS, Array, Schema, Stream
 
 N = 500
 rng = np.random.default_rng(8)
@@ -91,6 +93,93 @@ def test_refused_arrays():
 
 # ---- tables ----
 
+KEPT = []  # what C structs point to, and functions that C calls
+
+
+class Plain:
+    """A table as an Arrow C stream, where no library that has it is installed. In two batches."""
+
+    def __init__(self, **columns):
+        self.columns = columns
+
+    def column(self, name, values):
+        """Schema and array. Rows of a matrix are lists of one length."""
+        schema, array = Schema(name=name.encode()), Array(length=len(values))
+        if isinstance(values, list):
+            words = [value.encode() for value in values]
+            buffers, schema.format = [None, np.cumsum([0, *map(len, words)]).astype(np.int32), np.frombuffer(b"".join(words) or b" ", np.uint8)], b"u"
+        else:
+            letter = {np.dtype(t): k.encode() for k, t in NUMBERS.items()}[values.dtype]
+            buffers, schema.format = [None, np.ascontiguousarray(values)], letter
+        if not isinstance(values, list) and values.ndim == 2:
+            inner = self.column("item", values.ravel())
+            buffers, schema.format, schema.n_children, array.n_children = [None], b"+w:%d" % values.shape[1], 1, 1
+            schema.children, array.children = ((ctypes.POINTER(type(of)) * 1)(ctypes.pointer(of)) for of in inner)
+        array.n_buffers, array.buffers = len(buffers), (ctypes.c_void_p * len(buffers))(*(b if b is None else b.ctypes.data for b in buffers))
+        KEPT.append((buffers, schema, array))
+        return schema, array
+
+    def parent(self, columns):
+        made = [self.column(name, values) for name, values in columns.items()]
+        schema, array = Schema(format=b"+s", name=b"", n_children=len(made)), Array(length=len(next(iter(columns.values()))), n_children=len(made))
+        schema.children, array.children = ((ctypes.POINTER(type(of[0])) * len(of))(*map(ctypes.pointer, of)) for of in zip(*made))
+        for of in schema, array:
+            end = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: None)
+            of.release = ctypes.cast(end, ctypes.c_void_p)
+            KEPT.append((made, end))
+        return schema, array
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        half = len(next(iter(self.columns.values()))) // 2
+        parts = [{name: values[part] for name, values in self.columns.items()} for part in (slice(half), slice(half, None))]
+        stream, made = Stream(), [self.parent(part) for part in parts]
+        left = iter(made)
+
+        def schema(_, out):
+            out[0] = made[0][0]
+            return 0
+
+        def following(_, out):
+            out[0] = next(left, (None, Array()))[1]
+            return 0
+        stream.get_schema, stream.get_next = Stream._fields_[0][1](schema), Stream._fields_[1][1](following)
+        KEPT.append((stream, schema, following))
+        new = ctypes.pythonapi.PyCapsule_New
+        new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        return new(ctypes.addressof(stream), b"arrow_array_stream", None)
+
+
+def test_columns_of_edges():
+    """Weights, times and features of edges, and times of nodes, are those of arrays."""
+    r = np.random.default_rng(5)
+    weight, time, attr = r.random(len(ENDS[0])).astype(np.float32), r.integers(-9, 99, len(ENDS[0])), r.standard_normal((len(ENDS[0]), 3)).astype(np.float32)
+    moment = r.integers(0, 50, N)
+    ends = {"follower": WORDS[ENDS[0]].tolist(), "followee": WORDS[ENDS[1]].tolist()}
+    nodes = Plain(id=WORDS[SHUFFLED].tolist(), f=X[SHUFFLED], node_time=moment[SHUFFLED])
+    outgrow.import_tables("edges_of_all", nodes=nodes, edges=Plain(**ends, w=weight, timestamp=time, edge_attr=attr), memory="64M")
+    outgrow.import_tables("edges_named", nodes=nodes, columns={"edge_time": "at", "edge_features": ["a", "b"], "weight": "score"},
+                          edges=Plain(**ends, score=weight, at=time, a=attr[:, :1].ravel(), b=attr[:, 1:]))
+    outgrow.write("edges_written", edge_index=WORDS[ENDS], x=X[SHUFFLED], ids=WORDS[SHUFFLED], node_time=moment[SHUFFLED], edge_weight=weight, edge_time=time, edge_attr=attr)
+    for name in "edges_of_all", "edges_named":
+        command("verify", name)
+        for file in "indptr", "indices", "weights", "edge_times", "edge_features", "node_times", "features", "node_names":
+            same(file, np.load(f"{name}/{file}.npy"), np.load(f"edges_written/{file}.npy"))
+    assert len(np.unique(np.load("edges_of_all/edge_times.npy"))) > 50
+    relations = {("user", "buys", "item"): Plain(src=["u1", "u2", "u1"], dst=["y", "x", "x"], time=np.array([7, 5, 6]), edge_feat=np.array([[.5, 1], [2, 3], [4, 5]])),
+                 ("item", "near", "item"): Plain(src=["x", "y"], dst=["y", "x"], edge_attr=np.array([9., 8]))}
+    said = warned(lambda: outgrow.import_tables("edges_typed", edges=relations | {("item", "of", "user"): Plain(src=["x"], dst=["u1"], time=["noon"], note=["n"])}))
+    command("verify", "edges_typed")
+    at = {r["name"]: i for i, r in enumerate(json.load(open("edges_typed/meta.json"))["relations"])}
+    same("times", np.load(f"edges_typed/rel{at['buys']}_edge_times.npy"), np.array([6, 5, 7]))
+    same("rows", np.load(f"edges_typed/rel{at['buys']}_edge_features.npy"), np.array([[4, 5], [2, 3], [.5, 1]], np.float32))
+    same("rows", np.load(f"edges_typed/rel{at['near']}_edge_features.npy").ravel(), np.array([8, 9], np.float32))
+    assert not os.path.exists(f"edges_typed/rel{at['near']}_edge_times.npy") and any("not read: time, note" in text for text in said), said
+    for columns, why in (({"edge_time": "note"}, "column note"), ({"edge_features": ["note"]}, "has texts, no features"), ({"edge_features": "a"}, "a list of names"),
+                         ({"edge_times": "a"}, "columns: edge_times"), ({"edge_features": ["z"]}, "no column z")):
+        with raises(outgrow.OptionError, why):
+            outgrow.import_tables("never", edges=Plain(src=["a"], dst=["b"], note=["c"]), columns=columns)
+
+
 def library(name):
     try:
         return importlib.import_module(name)
@@ -116,7 +205,7 @@ def test_pyarrow():
              "codes": pa.dictionary(pa.int16(), pa.string())}
     for name, kind in kinds.items():
         nodes, edges = columns_of_nodes(), columns_of_edges()
-        nodes["id"], nodes["label"] = pa.array(nodes["id"]).cast(kind), pa.array(nodes["label"]).cast(kind)
+        nodes["id"], nodes["label"] = pa.array(nodes["id"], kind), pa.array(nodes["label"], kind)
         nodes["vector"] = pa.FixedSizeListArray.from_arrays(pa.array(X[SHUFFLED, 2:].ravel()), 2) if name != "large" else pa.array(nodes["vector"], pa.list_(pa.float32()))
         table = pa.table(nodes)
         pieces = pa.Table.from_batches([b for at in range(0, N, 77) for b in table.slice(at, 77).to_batches()])

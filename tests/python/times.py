@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 
-from support import COMMAND as OUTGROW, command, main, np, outgrow
+from support import COMMAND as OUTGROW, command, main, np, outgrow, raises
 
 N, E = 400, 9000
 WAYS = [{"topology": "disk", "phased_memory": True, "neighbor_cache": "0", "superbatch": "4", "policy": "belady"}, {"topology": "memory", "policy": "none"}, {"topology": "disk", "policy": "belady"}, {"topology": "disk", "policy": "frequency", "layout": "packed"},
@@ -393,6 +393,14 @@ def test_refusals():
     given = arrays_of_two_types()
     outgrow.write("both", **given)
     assert "the seeds have no times" in refused("train", "both", "--run", "no", "--epochs", 1, "--fanout", "2,2", "--memory", "100M", "--time", "node")
+    told = "the nodes of split valid have no times"  # of eval and of a loader
+    of_train = arrays() | {"train_time": np.full(200, 30)}
+    outgrow.write("judged", **of_train, valid_time=np.full(60, 40))
+    outgrow.write("unjudged", **of_train)
+    trained("judged-run", "judged", "--time", "edge")
+    assert f"--time edge: {told}" in refused("eval", "unjudged", "--checkpoint", "judged-run/checkpoint.safetensors", "--split", "valid", "--memory", "100M")
+    with loader("unjudged", time="edge", fanout=[2, 2], batch=50, epochs=1, form="arrays") as of, raises(outgrow.OptionError, f'time="edge": {told}'):
+        of.evaluate("valid")
     latest = np.iinfo(np.int64).max - np.arange(N)
     outgrow.write("latest", **arrays() | {"node_time": latest})
     np.testing.assert_array_equal(np.load("latest/node_times.npy"), latest)

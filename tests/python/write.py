@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Datasets from arrays, tensors, PyG Data and iterators of chunks are the same. Also the functions of the command."""
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
 
-from support import arrays_of_a_graph, command, main, np, outgrow, raises, same, warned
+from support import NODES, arrays_of_a_graph, command, main, np, outgrow, raises, same, warned
 
 FILES = "indptr", "indices", "features", "labels", "train", "valid", "test", "weights"
 
@@ -358,6 +359,50 @@ def test_ctrl_c_stops_training():
     _, said = child.communicate(timeout=60)
     assert "KeyboardInterrupt" in said, said
     assert os.path.exists("stopped/resume.safetensors"), os.listdir("stopped")
+
+
+
+def test_links_and_their_negatives():
+    """Lists of write are those of files of the same names; of types, ids of the whole graph."""
+    rng = np.random.default_rng(3)
+    given = arrays_of_a_graph()
+    links = {f"{s}_edges": rng.integers(0, NODES, (n, 2)) for s, n in (("train", 60), ("valid", 20), ("test", 30))}
+    more = {"train_neg": rng.integers(0, NODES, (60, 3)), "valid_neg": rng.integers(0, NODES, (55, 2)), "test_neg_dst": rng.integers(0, NODES, (30, 2))}
+    outgrow.write("links", **given, **links, **more)
+    for name, want in {**links, "train_neg_dst": more["train_neg"], "valid_neg_edges": more["valid_neg"], "test_neg_dst": more["test_neg_dst"]}.items():
+        same(name, np.load(f"links/{name}.npy"), want)
+    n, first = {"a": 40, "b": 25}, {"a": 0, "b": 40}
+    relations = ("a", "to", "b"), ("b", "back", "a"), ("a", "near", "a")
+    ends = lambda r, m: np.stack([rng.integers(0, n[r[0]], m), rng.integers(0, n[r[2]], m)], 1)
+    typed = {"edge_index": {r: ends(r, 200).T for r in relations}, "x": {t: np.ones((m, 2), np.float32) for t, m in n.items()}}
+    lists = {f"{s}_edges": {r: ends(r, m) for r in order} for s, m, order in (("train", 50, relations), ("valid", 9, relations[:1]), ("test", 8, relations[1::-1]))}
+    negatives = {"train_neg": {r: rng.integers(0, n[r[2]], (50, 4)) for r in relations}, "valid_neg_edges": {r: ends(r, 7) for r in relations[:1]},
+                 "test_neg_dst": {r: rng.integers(0, n[r[2]], (8, 2)) for r in relations[:2]}}
+    outgrow.write("typed-links", **typed, **lists, **negatives)
+    command("verify", "typed-links")
+    names = [(r["source"], r["name"], r["destination"]) for r in json.load(open("typed-links/meta.json"))["relations"]]
+    for s, part in lists.items():
+        want = np.concatenate([rows + [first[r[0]], first[r[2]]] for r, rows in part.items()])
+        same(s, np.load(f"typed-links/{s}.npy"), want)
+        same(s, np.load(f"typed-links/{s[:-1]}_relations.npy"), np.concatenate([np.full(len(rows), names.index(r)) for r, rows in part.items()]))
+    same("train", np.load("typed-links/train_neg_dst.npy"), np.concatenate([negatives["train_neg"][r] + first[r[2]] for r in lists["train_edges"]]))
+    same("valid", np.load("typed-links/valid_neg_edges.npy"), np.concatenate([negatives["valid_neg_edges"][r] + [first[r[0]], first[r[2]]] for r in lists["valid_edges"]]))
+    same("test", np.load("typed-links/test_neg_dst.npy"), np.concatenate([negatives["test_neg_dst"][r] + first[r[2]] for r in lists["test_edges"]]))
+    command("train", "typed-links", "--task", "link", "--relation", "to", "--negative", "given", "--negatives", "4", "--fanout", "3,3", "--hidden", "4", "--epochs", "1", "--batch", "20",
+            "--memory", "128M", "--run", "typed-links-run", "--quiet")
+    r = relations[0]
+    for wrong, why in (({"valid_neg": more["valid_neg"] * 1.5}, "valid_neg: float64"), ({"valid_neg": more["valid_neg"], "valid_neg_dst": more["train_neg"]}, "both"),
+                       ({"valid_neg_dst": more["train_neg"]}, "60 rows, for 20 edges")):
+        with raises(outgrow.Error, why):
+            outgrow.write("never", **given, **links, **wrong)
+    for wrong, why in (({"train_neg": more["train_neg"]}, "train_neg: not by relations"), ({"train_neg": {r: negatives["train_neg"][r]}}, "what train_edges has"),
+                       ({"train_neg": negatives["train_neg"] | {r: negatives["train_neg"][r] + 25}}, "the type b"), ({"test_neg": {r: ends(r, 8) for r in lists["test_edges"]}}, "pairs for 2 relations"), ({"train_time": {"a": [1]}}, "of a graph with types"),
+                       ({"train_neg": negatives["train_neg"] | {r: negatives["train_neg"][r][:, :3]}}, "as many columns")):
+        with raises(outgrow.OptionError, why):
+            outgrow.write("never", **typed, **lists, **wrong)
+    with raises(outgrow.OptionError, "ids: with valid_edges"):
+        outgrow.write("never", **given, ids=np.arange(NODES), valid_edges=links["valid_edges"], valid_neg=more["valid_neg"])
+    assert not os.path.exists("never")
 
 
 main(globals())
