@@ -10,7 +10,7 @@ hetero              a model made by to_hetero over a heterogeneous NeighborLoade
 hetero_links        links of one relation, by LinkNeighborLoader over a heterogeneous graph
 links               links of a homogeneous graph, held out by RandomLinkSplit
 
-Graphs are read from --data (or $OUTGROW_DATA): cora, amazon-computers and debian-packages, with features of 128 numbers. Of the last one seed in 32 is used. Prints the test accuracy, or the area under the ROC curve of links, and
+Graphs are read from --data (or $OUTGROW_DATA): cora, amazon-computers and debian-packages, with features of 128 numbers. It takes one seed in 32 of the last. Prints the test accuracy, or the area under the ROC curve of links, and
 seconds and CPU seconds an epoch, medians. --loader pyg needs pyg-lib or torch-sparse. With --at-least A it fails below that accuracy.
 """
 import argparse
