@@ -9,10 +9,12 @@ import numpy as np
 from . import _outgrow
 from ._arrays import array_of, pieces
 from ._meta import meta_of, relation_names, type_ranges
-from ._stores import EDGE, array_in, edge_features_of, is_there, parts_of, weights_of
+from ._stores import EDGE, array_in, edge_features_of, files_of, is_there, parts_of, weights_of
 
 FOLDER, TABLE = "attributes", "attributes.json"
 NATIVE = "float32", "float16", "bfloat16", "uint8"  # that features are stored in
+NODE_TIME, EDGE_TIME = "time", "edge_time"           # attributes that outgrow.write takes for times; of edges also the first
+NO_TIME = np.iinfo(np.int64).min                     # of nodes of types without
 
 
 def name_of(dtype):
@@ -283,6 +285,12 @@ def masks_of(path, about, first, n):
                 yield name, mask
 
 
+def node_time_of(path, about, table, first, n):
+    """{attribute: times of n nodes from `first` on}; nothing of a type without."""
+    times = array_in(path, "node_times", about)[first:first + n] if n and is_there(path, "node_times", about) else ()
+    return {table.get("times", {}).get("node", NODE_TIME): (times, 0)} if len(times) and times[0] != NO_TIME else {}
+
+
 def source_of_path(torch, classes, path):
     """A dataset: what its folder has, and labels and splits as NeighborLoader's users know them."""
     about, table = meta_of(path), table_of(path)
@@ -296,12 +304,13 @@ def source_of_path(torch, classes, path):
         return {attribute: (loaded(path, file), dim) for attribute, (file, dim) in table.get(kind, {}).get(key, {}).items()}
 
     nodes, edges, weights = [], [], weights_of(path, about)
-    features_of_edges = edge_features_of(path, about, "c")
+    features_of_edges, files = edge_features_of(path, about, "c"), files_of(about)
     for number, (name, part) in enumerate(parts_of(path, about).items()):
         first = ranges[name][0] if ranges else 0
         own = names.get(name if ranges else "", name if ranges else None)
         mine = {key: (mask, 0) for key, mask in masks_of(path, about, first, part.n)}
         mine |= {"y": (part.arrays["y"], 0)} if "y" in part.arrays else {}
+        mine |= node_time_of(path, about, table, first, part.n)
         mine |= attributes("nodes", own)
         nodes.append(NodePart(own, number, part.n, mine, features_of(table, own if ranges else "", "x" in part.arrays and "x" not in mine), "x" not in part.arrays))
     for number, name in enumerate(relation_names(about) or [None]):
@@ -310,6 +319,8 @@ def source_of_path(torch, classes, path):
         by_place = {"edge_weight": weights[name or EDGE]} if (name or EDGE) in weights else {}
         if part := features_of_edges.get(name or EDGE):
             by_place["edge_attr"] = part.tensor(torch, "x", np.asarray(part.arrays["x"]))
+        if is_there(path, times := f"{files[name or EDGE]}edge_times", about):
+            by_place[table.get("times", {}).get("edge", EDGE_TIME)] = array_in(path, times, about)
         edges.append(EdgePart(own, number, len(lists.indices), lists, attributes("edges", own), by_place, dtype and getattr(torch, dtype)))
     for name, dtype, shape in table.get("empty", ()):
         if isinstance(name, str):

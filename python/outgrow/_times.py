@@ -2,13 +2,11 @@
 import numpy as np
 
 from ._arrays import array_of, is_iterator
-from ._attributes import table_of
+from ._attributes import EDGE_TIME as EDGE, NO_TIME as NONE, NODE_TIME as NODE, table_of
 from ._errors import OptionError
 from ._meta import meta_of, relation_names
 from ._stores import array_in, is_there
 
-NODE, EDGE = "time", "edge_time"  # attributes that outgrow.write takes for times; of edges also the first
-NONE = np.iinfo(np.int64).min     # that of nodes of types without
 HINT = "give whole numbers, int64: seconds, days or any other steps. times.astype(\"datetime64[s]\").astype(int) has seconds"
 
 

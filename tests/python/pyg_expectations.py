@@ -298,6 +298,27 @@ def test_a_batch():
          ("transforms", those(whole, lambda b: many[0](copy.copy(b)).num_edges > b.num_edges, lambda b: many[1](b).size(0) == b.num_nodes), [True, True])])
 
 
+def test_names_of_a_batch():
+    """Attributes that batches have, with times, trees and negatives."""
+    own = {"edge_time": torch.arange(E) % 50, "time": torch.arange(N) % 50, "edge_attr": torch.rand(E, 3)}
+    of_all, links = {"x", "y", "edge_index", *own, "n_id", "e_id", "input_id", "num_sampled_nodes", "num_sampled_edges"}, graph().edge_index[:, :40]
+
+    def more(kind, **how):
+        def names(pair):
+            batch = first(getattr(pair, kind)(graph(**own), batch_size=5, **how))
+            assert torch.equal(batch.edge_time, own["edge_time"][batch.e_id]) and torch.equal(batch.time, own["time"][batch.n_id])
+            return sorted({*batch.keys()} - of_all), sorted(of_all - {*batch.keys()})
+        return names
+    nodes = {"input_nodes": torch.arange(20), "input_time": torch.full((20,), 30)}
+    late = {"edge_label_index": links, "edge_label_time": torch.full((40,), 49)}
+    rows = [("nodes", {}, ["batch_size"]), ("nodes", {"disjoint": True}, ["batch", "batch_size"]), ("nodes", {"time_attr": "time"}, ["batch", "batch_size"]),
+            ("nodes", {"time_attr": "edge_time"} | nodes, ["batch", "batch_size", "seed_time"]), ("links", {"edge_label_index": links}, ["edge_label_index"])]
+    for mode, names, time in ("binary", ["edge_label", "edge_label_index"], "edge_label_time"), ("triplet", ["dst_neg_index", "dst_pos_index", "src_index"], "seed_time"):
+        rows += [("links", {"edge_label_index": links, "neg_sampling": mode}, names)]
+        rows += [("links", {"neg_sampling": mode, "time_attr": attribute} | late, sorted([*names, "batch", time])) for attribute in ("time", "edge_time")]
+    check([((kind, *how), more(kind, **how), (names, []), typing.WITH_PYG_LIB) for kind, how, names in rows])
+
+
 def test_each_neighbour_as_often():
     star = Data(x=torch.randn(21, 1), edge_index=torch.stack([torch.arange(1, 21), torch.zeros(20, dtype=torch.long)]))
 

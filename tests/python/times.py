@@ -346,6 +346,16 @@ def test_its_loaders():
             else:
                 assert torch.equal(batch.n_id[batch.src_index], links[0, batch.input_id]) and batch.dst_neg_index.shape == (50, 2)
                 assert batch.num_sampled_nodes[0] == 4 * 50
+    for how in {"time_attr": "edge_time", "input_time": time}, {"time_attr": "time"}, {}:  # of the dataset's files, which had no Data
+        for batch in outgrow.NeighborLoader("g", [4, 3], input_nodes=ids, batch_size=50, **how):
+            np.testing.assert_array_equal(batch.time, given["node_time"][batch.n_id])
+            np.testing.assert_array_equal(batch.edge_time, given["edge_time"][batch.e_id])
+    relations = typed()[0]["edge_time"]
+    for batch in outgrow.LinkNeighborLoader("h", [4, 3], edge_label_index=("a", "t", "b"), edge_label_time=torch.full((2000,), 40), time_attr="edge_time", batch_size=200):
+        assert {name for name in batch.edge_types if "edge_time" in batch[name]} == set(relations) and "time" not in batch["b"]
+        for name, of in relations.items():
+            np.testing.assert_array_equal(batch[name].edge_time, of[batch[name].e_id])
+        np.testing.assert_array_equal(batch["a"].time, typed()[0]["node_time"]["a"][batch["a"].n_id])
     late = torch.maximum(data.time[links[0]], data.time[links[1]])
     for batch in outgrow.LinkNeighborLoader(data, [4], edge_label_index=links, edge_label_time=late, time_attr="time", neg_sampling="binary", batch_size=50):
         assert (data.time[batch.n_id[batch.edge_label_index]] <= batch.edge_label_time).all(), "negatives of the future"
