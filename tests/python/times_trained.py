@@ -5,7 +5,7 @@ import os
 import subprocess
 
 from support import COMMAND, command, main, np, outgrow
-from times import refused, run, trained, typed, write
+from times import N, refused, run, trained, typed, write
 
 
 def test_training_has_the_same_bits():
@@ -74,18 +74,19 @@ def test_what_is_stored():
     assert "checksum is another" in said, said
 
 
-def rows_of_time(given, weights, window=None):
-    """GraphSAGE in NumPy: the logits of each node, from all that its own time lets it see."""
+def rows_of_time(given, weights, window=None, times=None, kind="node"):
+    """GraphSAGE in NumPy: the logits of each node, from all that its own time, or that of `times`, lets it see."""
     src, dst = given["edge_index"]
-    lists, at = [src[dst == v] for v in range(len(given["x"]))], given["node_time"]
+    lists, at = [np.flatnonzero(dst == v) for v in range(len(given["x"]))], given["node_time"]
+    of = given["edge_time"] if kind == "edge" else at[src]
 
     def layer(l, v, time):
         below = (lambda u: layer(l - 1, u, time)) if l else (lambda u: given["x"][u])
-        seen = [u for u in lists[v] if at[u] <= time and (window is None or at[u] >= time - window)]
+        seen = [src[e] for e in lists[v] if of[e] <= time and (window is None or of[e] >= time - window)]
         mean = np.mean([below(u) for u in seen], 0) if seen else np.zeros_like(below(v))
         out = weights[f"convs.{l}.lin_l.weight"] @ mean + weights[f"convs.{l}.lin_l.bias"] + weights[f"convs.{l}.lin_r.weight"] @ below(v)
         return np.maximum(out, 0) if l == 0 else out
-    return np.array([layer(1, v, at[v]) for v in range(len(lists))])
+    return np.array([layer(1, v, (times or {}).get(v, at[v])) for v in range(len(lists))])
 
 
 def tensors(path):
@@ -114,6 +115,9 @@ def test_predicted_as_of_each_nodes_time():
     for split in "train", "valid":
         np.save(f"g/{split}_times.npy", np.full(len(given[split]), 30))
     trained("edges", "g", "--time", "edge")
+    run("predict", "g", "--checkpoint", "edges/checkpoint.safetensors", "--out", "edges.npy", "--nodes", "valid", "--memory", "120M", "--fanout", "-1,-1")
+    mine = rows_of_time(given, tensors("edges/checkpoint.safetensors"), None, dict.fromkeys(range(N), 30), "edge")[given["valid"]]
+    np.testing.assert_allclose(np.load("edges.npy"), mine, atol=2e-5)
     assert "predict --nodes" in refused("predict", "g", "--checkpoint", "edges/checkpoint.safetensors", "--out", "no.npy", "--memory", "120M")
     full, usual = (json.loads(command("eval", "g", "--checkpoint", "edges/checkpoint.safetensors", "--split", "valid", *how, "--memory", "120M", "--json", "--quiet"))
                    for how in (["--full"], ["--fanout", "-1,-1"]))
