@@ -118,7 +118,8 @@ static bool needs_edges(const struct settings *s)
 /* Classes of unequal size. */
 static void draw_classes(struct settings *s, struct draw *d, const struct graph *g)
 {
-    if (g->several && !g->type[g->target].left_out && draw_chance(d, 40))
+    if (g->several && !settings_get(s, "task") && !g->type[g->target].left_out &&
+        draw_chance(d, 40))
         settings_put(s, "type-weights", "t%d=2.5", g->target);
     const bool one = settings_get(s, "task") && g->labels == LABELS_SEVERAL && g->classes == 1;
     if (g->labels == LABELS_VALUES || one) /* one column of edges' labels has values */
