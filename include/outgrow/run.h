@@ -222,6 +222,19 @@ OG_EXPORT OG_MUST_CHECK int og_predictor_rows(struct og_predictor *p, const int6
 OG_EXPORT OG_MUST_CHECK int og_predictor_edges(struct og_predictor *p, const int64_t *ends,
                                                const float *own, int64_t n, float *out,
                                                struct og_err *err);
+/* og_predictor_rows of a model that was trained with --time. No edge of a neighbourhood is later
+ * than its node's time.
+ *
+ * times  [n]; NULL: those of node_times.npy. -EINVAL if one is not known */
+OG_EXPORT OG_MUST_CHECK int og_predictor_rows_at(struct og_predictor *p, const int64_t *nodes,
+                                                 const int64_t *times, int64_t n, float *out,
+                                                 struct og_err *err);
+/* og_predictor_edges of such a model.
+ *
+ * times  [n] of both ends of each edge; NULL: none, refused if it was trained with --time */
+OG_EXPORT OG_MUST_CHECK int og_predictor_edges_at(struct og_predictor *p, const int64_t *ends,
+                                                  const float *own, const int64_t *times, int64_t n,
+                                                  float *out, struct og_err *err);
 /* Close a predictor: waits for calls of other threads. No call may begin after it. NULL is ignored.
  */
 OG_EXPORT void og_predictor_close(struct og_predictor *p);

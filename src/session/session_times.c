@@ -154,7 +154,7 @@ out:
 }
 
 /* Nodes of a split's list have its times, also those to predict. Others are as of their own time.
- */
+ * Batches are only measured by nodes that are not predicted: these may have no times. */
 static int load_required(struct og_session *s, struct og_split *split, enum og__split which,
                          struct og_err *err)
 {
@@ -164,8 +164,9 @@ static int load_required(struct og_session *s, struct og_split *split, enum og__
                                                     : og__nodes_split(nodes);
     const struct og_npy *a =
         from < OG__SPLITS ? &s->workload.graph->listed[OG__NODE_LIST_TIMES][from] : NULL;
-    return a && a->fd >= 0 && a->shape[0] == split->n ? read_times(s, a, split, err)
-                                                      : check_seeds(s, split, which, err);
+    if (a && a->fd >= 0 && a->shape[0] == split->n)
+        return read_times(s, a, split, err);
+    return which == OG__TEST ? check_seeds(s, split, which, err) : 0;
 }
 
 static int load_times(struct og_session *s, enum og__split which, struct og_err *err)

@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 
-from support import COMMAND, command, main, np, outgrow
+from support import COMMAND, command, main, np, outgrow, raises
 from times import N, refused, run, trained, typed, write
 
 
@@ -75,7 +75,7 @@ def test_what_is_stored():
 
 
 def rows_of_time(given, weights, window=None, times=None, kind="node"):
-    """GraphSAGE in NumPy: the logits of each node, from all that its own time, or that of `times`, lets it see."""
+    """GraphSAGE in NumPy: the logits of each node at its own time, or at that of `times`."""
     src, dst = given["edge_index"]
     lists, at = [np.flatnonzero(dst == v) for v in range(len(given["x"]))], given["node_time"]
     of = given["edge_time"] if kind == "edge" else at[src]
@@ -127,6 +127,48 @@ def test_predicted_as_of_each_nodes_time():
     trained("types", "h", "--time", "node", "--model", "rgcn")
     run("predict", "h", "--checkpoint", "types/checkpoint.safetensors", "--out", "types.npy", "--memory", "120M")
     assert "predictions in batches" in refused("predict", "g", "--checkpoint", checkpoint, "--out", "no.npy", "--resume", "--memory", "120M")
+
+
+def test_requests():
+    """Predictor compared with `predict`, and with NumPy at times of a request. A node's answer is that among others."""
+    given, _ = write()
+    typed()
+    nodes = np.random.default_rng(4).integers(0, len(given["x"]), 90)
+    trained("asked", "g", "--time", "node", "--time-window", 25)
+    run("predict", "g", "--checkpoint", "asked/checkpoint.safetensors", "--out", "asked.npy", "--memory", "120M", "--fanout", "-1,-1")
+    late = np.random.default_rng(5).integers(-40, 40, 90)
+    for topology in "memory", "disk":
+        with outgrow.Predictor("asked/checkpoint.safetensors", "g", topology=topology, memory="256M", threads=1) as p:
+            np.testing.assert_allclose(p(nodes), np.load("asked.npy")[nodes], atol=1e-5)
+            mine = rows_of_time(given, tensors("asked/checkpoint.safetensors"), 25, {int(v): t for v, t in zip(nodes, late)})
+            once = np.array([np.flatnonzero(nodes == v)[-1] for v in nodes])  # a node twice: its last time
+            np.testing.assert_allclose(p(nodes, input_time=late[once]), mine[nodes], atol=2e-5)
+            twice = p([nodes[0], nodes[0]], input_time=[late[0], 39])
+            np.testing.assert_allclose(twice[1], p([nodes[0]], [39])[0], atol=1e-6)
+            for bad in ([1.5], "give int64"), ([1, 2], "2 times"):
+                with raises(outgrow.OptionError, bad[1]):
+                    p([3], bad[0])
+    with outgrow.Predictor("asked/checkpoint.safetensors", "g", fanout=[3, 3], memory="256M", threads=1) as p:
+        together = p(nodes[:30])
+        assert max(np.abs(p([v])[0] - row).max() for v, row in zip(nodes[:30:7], together[::7])) < 1e-5, "a tree is that of its seed alone"
+    for split in "train", "valid":
+        np.save(f"g/{split}_times.npy", np.full(len(given[split]), 30))
+    trained("asked-edges", "g", "--time", "edge")
+    with outgrow.Predictor("asked-edges/checkpoint.safetensors", "g", memory="256M", threads=1) as p:
+        mine = rows_of_time(given, tensors("asked-edges/checkpoint.safetensors"), None, dict.fromkeys(range(N), 30), "edge")[given["valid"]]
+        np.testing.assert_allclose(p(given["valid"], np.full(len(mine), 30)), mine, atol=2e-5)
+        with raises(outgrow.OptionError, "node 3 has no time"):
+            p([3])
+    for split in "train", "valid":
+        os.remove(f"g/{split}_times.npy")
+    for name, path, own in ("asked-types", "h", ("--time", "node", "--model", "rgcn")), ("asked-trees", "g", ("--disjoint", "--model", "gcn")):
+        trained(name, path, *own)
+        run("predict", path, "--checkpoint", f"{name}/checkpoint.safetensors", "--out", f"{name}.npy", "--memory", "200M", "--fanout", "-1,-1")
+        with outgrow.Predictor(f"{name}/checkpoint.safetensors", path, memory="256M", threads=1) as p:
+            np.testing.assert_allclose(p(nodes % 300), np.load(f"{name}.npy")[nodes % 300], atol=1e-5)
+            if path == "g":
+                with raises(outgrow.OptionError, "trained without time"):
+                    p([3], [4])
 
 
 def test_only_the_future_knows():

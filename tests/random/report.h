@@ -62,7 +62,7 @@ void command_text(char out[MOST_COMMAND], const char *command, const char *argum
 void report_calling(uint64_t graph, const char *command);
 void report_deaths(void);
 
-/* One more run that was compared. `of`: what is true of it, beside its command. */
+/* One more run that was compared. `of`: what its command does not show. */
 void report_shares(struct report *r, const char *command, const bool of[SHARES]);
 
 /* Refused: counted by reason. Wrong where there is no hint, or where the reason is none that a draw
