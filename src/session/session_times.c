@@ -14,15 +14,6 @@ static bool of_trees(const struct og_session *s)
     return og__sampling_of_trees((enum og_sampler_kind)s->config.opt.sampler);
 }
 
-/* Why batches of these options cannot be of trees; NULL: they can. */
-static const char *obstacle(const struct og_session *s)
-{
-    const struct og_options *opt = &s->config.opt;
-    if (opt->device != OG_DEVICE_CPU || opt->sample_on != OG_SAMPLE_ON_HOST)
-        return "devices do not have them yet";
-    return NULL;
-}
-
 int og__session_check_times(const struct og_session *s, struct og_err *err)
 {
     const struct og_options *opt = &s->config.opt;
@@ -33,10 +24,9 @@ int og__session_check_times(const struct og_session *s, struct og_err *err)
                         og__option_word("sampler", opt->sampler));
     if (!of_trees(s))
         return 0;
-    if (obstacle(s))
-        return og__fail(err, -ENOTSUP,
-                        "leave out --time and --disjoint, or what they do not go with",
-                        "disjoint neighbourhoods: %s", obstacle(s));
+    if (opt->sample_on != OG_SAMPLE_ON_HOST)
+        return og__fail(err, -ENOTSUP, "use --sample-on host, or leave out --time and --disjoint",
+                        "disjoint neighbourhoods: devices do not sample them yet");
     if (timed && opt->model == OG_MODEL_GCN && s->config.want & OG__WANT_MODEL)
         return og__fail(err, -ENOTSUP, "use --model sage, gat or gin",
                         "--time with --model gcn: degrees at that time are not known");

@@ -30,6 +30,19 @@ def test_training_has_the_same_bits():
     assert trained("cut", "g", "--time", "node", "--resume")[0] == trained("whole", "g", "--time", "node")[0]
 
 
+def test_devices_train_on_trees():
+    """Within rounding of the CPU, and bit-identical in other ways."""
+    write()
+    typed()
+    for path, *own in ("g", "--time", "node", "--model", "gat"), ("h", "--time", "node"), ("g", "--disjoint"):
+        common = *own, "--memory", "300M", "--dropout", 0
+        name = f"device{path}{len(own)}"
+        near, there = (trained(f"{name}{d}", path, *common, "--device", d)[1]["epochs"] for d in ("cpu", "virtual"))
+        np.testing.assert_allclose([e["loss"] for e in near], [e["loss"] for e in there], rtol=1e-4)
+        other = trained(f"{name}o", path, *common, "--device", "virtual:2", "--policy", "belady", "--cache", "10%", "--topology", "disk", "--executors", "2:2")[1]["epochs"]
+        assert [e["loss"] for e in there] == [e["loss"] for e in other], own
+
+
 def stored(path, folder, *options):
     run("sample", path, "--out", folder, "--epochs", 3, "--batch", 40, "--fanout", "4,3", "--memory", "120M", *options)
 

@@ -215,9 +215,9 @@ static void draw_trees(struct settings *s, struct draw *d, const struct graph *g
         settings_put(s, "replace", "true");
 }
 
-static bool takes_trees(const struct settings *s, const struct graph *g)
+static bool takes_trees(const struct graph *g)
 {
-    return !settings_get(s, "device") && !g->bare;
+    return !g->bare;
 }
 
 static void draw_sampler(struct settings *s, struct draw *d, const struct graph *g)
@@ -234,7 +234,7 @@ static void draw_sampler(struct settings *s, struct draw *d, const struct graph 
     settings_put(s, "fanout", "%s", fanout);
     if (g->n_types > 0 && draw_chance(d, 35))
         draw_relation_fanout(s, d, g, hops);
-    if (takes_trees(s, g) && draw_chance(d, g->node_times || g->edge_times ? TREES : 15)) {
+    if (takes_trees(g) && draw_chance(d, g->node_times || g->edge_times ? TREES : 15)) {
         draw_trees(s, d, g);
         return;
     }
