@@ -3,6 +3,7 @@
 #include "gather/rows.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static const char part[] = "batches";
 
@@ -83,6 +84,23 @@ int og__places_show(struct og_places_view *v, struct og_batch *b, const struct o
     v->shown = true;
     *b = og__batch_by_place(b);
     return 0;
+}
+
+void og__places_sum(const struct og_places_view *v, const struct og_graph *groups, uint32_t group,
+                    int dim, const float *from, float *to)
+{
+    const struct og_batch *b = &v->sampled;
+    const uint32_t *number = v->index + b->n_places;
+    const size_t width = (size_t)dim;
+    memset(to, 0, v->own[group].n * width * sizeof(*to));
+    for (uint32_t i = 0; i < b->n_places; i++) {
+        if (og__group_of(groups, b->node[i]) != group)
+            continue;
+        float *row = to + number[b->row[i]] * width;
+        for (size_t k = 0; k < width; k++)
+            row[k] += from[k];
+        from += width;
+    }
 }
 
 void og__places_hide(struct og_places_view *v, struct og_batch *b, const struct og_rows **rows)

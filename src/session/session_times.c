@@ -219,10 +219,10 @@ int og__session_check_learnt(const struct og_session *s, struct og_err *err)
     bool learnt = false;
     for (uint32_t t = 0; t < types->n_types; t++)
         learnt |= types->type[t].trained;
-    return of_trees(s) && learnt && s->config.want & OG__WANT_TRAINING
-               ? og__fail(err, -ENOTSUP,
-                          "give these types features, or leave out --time and --disjoint",
-                          "disjoint neighbourhoods: not with learnable embeddings yet")
+    return of_trees(s) && learnt && s->config.opt.device != OG_DEVICE_CPU &&
+                   s->config.want & OG__WANT_TRAINING
+               ? og__fail(err, -ENOTSUP, "use --device cpu, or leave out --time and --disjoint",
+                          "disjoint neighbourhoods: a device does not learn embeddings of them yet")
                : 0;
 }
 

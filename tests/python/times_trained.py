@@ -43,6 +43,18 @@ def test_devices_train_on_trees():
         assert [e["loss"] for e in there] == [e["loss"] for e in other], own
 
 
+def test_embeddings_of_trees():
+    """With all neighbours trees change nothing. tests/runs/learnt_rows.py compares the run without them with PyTorch."""
+    if not os.path.exists("bare"):
+        outgrow.generate("bare", types="paper:600:12,author:500", classes=3, train_fraction=0.3, relations="author:writes:paper:3,paper:written:author:2,paper:cites:paper:2")
+    for optimizer in "dense", "sparse-adam":
+        own = "--embedding", 6, "--embedding-optimizer", optimizer, "--fanout", "-1,-1", "--dropout", 0, "--clip", 0.5, "--memory", "300M"
+        losses = [[e["loss"] for e in trained(f"{optimizer}{i}", "bare", *own, *more)[1]["epochs"]] for i, more in enumerate((
+            (), ("--disjoint",), ("--disjoint", "--policy", "belady", "--cache", "10%", "--topology", "disk")))]
+        np.testing.assert_allclose(losses[0], losses[1], rtol=1e-5)
+        assert losses[1] == losses[2], optimizer
+
+
 def stored(path, folder, *options):
     run("sample", path, "--out", folder, "--epochs", 3, "--batch", 40, "--fanout", "4,3", "--memory", "120M", *options)
 

@@ -190,9 +190,12 @@ static const char *draw_time(const struct settings *s, struct draw *d, const str
     const bool has = (g->node_times || g->edge_times) && (!settings_get(s, "task") || listed);
     if (!has || settings_are(s, "model", "gcn") || draw_chance(d, 20))
         return NULL;
-    if (g->node_times && g->edge_times)
+    bool edges = g->n_types == 0 && g->edge_times; /* relations may all be without */
+    for (int r = 0; r < g->n_relations; r++)
+        edges |= g->has_times[r];
+    if (g->node_times && edges)
         return DRAW_WORD(d, "node", "edge");
-    return g->node_times ? "node" : "edge";
+    return g->node_times ? "node" : edges ? "edge" : NULL;
 }
 
 /* A neighbourhood of its own for each seed. */
@@ -215,9 +218,9 @@ static void draw_trees(struct settings *s, struct draw *d, const struct graph *g
         settings_put(s, "replace", "true");
 }
 
-static bool takes_trees(const struct graph *g)
+static bool takes_trees(const struct settings *s, const struct graph *g)
 {
-    return !g->bare;
+    return !g->bare || !settings_get(s, "device");
 }
 
 static void draw_sampler(struct settings *s, struct draw *d, const struct graph *g)
@@ -234,7 +237,7 @@ static void draw_sampler(struct settings *s, struct draw *d, const struct graph 
     settings_put(s, "fanout", "%s", fanout);
     if (g->n_types > 0 && draw_chance(d, 35))
         draw_relation_fanout(s, d, g, hops);
-    if (takes_trees(g) && draw_chance(d, g->node_times || g->edge_times ? TREES : 15)) {
+    if (takes_trees(s, g) && draw_chance(d, g->node_times || g->edge_times ? TREES : 15)) {
         draw_trees(s, d, g);
         return;
     }
