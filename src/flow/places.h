@@ -31,8 +31,8 @@ OG_MUST_CHECK int og__places_show(struct og_places_view *v, struct og_batch *b,
                                   struct og_err *err);
 /* The store's rows and the batch's own ids again. */
 void og__places_hide(struct og_places_view *v, struct og_batch *b, const struct og_rows **rows);
-/* Sums rows of `dim` by id: `from` has one for each place of a group, `to` one for each id. Those of
- * an id are added in the order of places. The batch must be shown. */
+/* Sums rows of `dim` by id. `from` has one for each place of a group, `to` one for each id. Those
+ * of an id are added in the order of places. The batch must be shown. */
 void og__places_sum(const struct og_places_view *v, const struct og_graph *groups, uint32_t group,
                     int dim, const float *from, float *to);
 void og__places_release(struct og_places_view *v);
