@@ -222,11 +222,26 @@ OG_EXPORT OG_MUST_CHECK int og_predictor_rows(struct og_predictor *p, const int6
 OG_EXPORT OG_MUST_CHECK int og_predictor_edges(struct og_predictor *p, const int64_t *ends,
                                                const float *own, int64_t n, float *out,
                                                struct og_err *err);
-/* The same for edges of one relation, where the decoder distmult scores them by it. NULL is the
- * relation that the model was trained on. Other models refuse a name. */
-OG_EXPORT OG_MUST_CHECK int og_predictor_edges_of(struct og_predictor *p, const char *relation,
-                                                  const int64_t *ends, const float *own, int64_t n,
-                                                  float *out, struct og_err *err);
+/* What a request says besides its ids. */
+struct og_predictor_request {
+    size_t size;          /* of this struct, as the caller has it */
+    const float *own;     /* as of og_predictor_edges */
+    const int64_t *times; /* [n] of nodes, or of both ends of each edge: no edge of a neighbourhood
+                             is later. NULL: those of node_times.npy, of edges none. A model that
+                             was trained with --time refuses unknown ones */
+    const char *relation; /* of the edges, where the decoder distmult scores them by it. NULL: that
+                             of training. Other models refuse a name */
+};
+/* og_predictor_rows with more; NULL: nothing. */
+OG_EXPORT OG_MUST_CHECK int og_predictor_rows_with(struct og_predictor *p, const int64_t *nodes,
+                                                   int64_t n,
+                                                   const struct og_predictor_request *more,
+                                                   float *out, struct og_err *err);
+/* og_predictor_edges with more; NULL: nothing. */
+OG_EXPORT OG_MUST_CHECK int og_predictor_edges_with(struct og_predictor *p, const int64_t *ends,
+                                                    int64_t n,
+                                                    const struct og_predictor_request *more,
+                                                    float *out, struct og_err *err);
 /* Close a predictor: waits for calls of other threads. No call may begin after it. NULL is ignored.
  */
 OG_EXPORT void og_predictor_close(struct og_predictor *p);

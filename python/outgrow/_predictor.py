@@ -69,6 +69,18 @@ def numbers_of(nodes, what):
     return nodes
 
 
+def times_of(name, times, n):
+    """The key of a request, if there are times."""
+    if times is None:
+        return {}
+    times = np.asarray(times).reshape(-1)
+    if times.dtype.kind not in "iu" and n:
+        raise OptionError(f"{name}: {times.dtype}", "give int64")
+    if len(times) != n:
+        raise OptionError(f"{name}: {len(times)} times, {n} nodes or edges", "give a time to each")
+    return {name: times.astype(np.int64).tolist()}
+
+
 class Predictor:
     """Predictions of a few nodes or edges at a time, from disk, within `memory`. Any number of threads may call it.
 
@@ -90,23 +102,27 @@ class Predictor:
         self._end = weakref.finalize(self, self._line.close)
         self.columns, self.info = self._line.about["columns"], self._line.about
 
-    def __call__(self, nodes):
-        """Logits of these nodes, float32 [n, columns]; for links the decoder's inputs."""
-        nodes = numbers_of(nodes, "nodes")
-        return self._rows(len(nodes), self.columns, nodes=nodes.tolist())
+    def __call__(self, nodes, input_time=None):
+        """Logits of these nodes, float32 [n, columns]; for links the decoder's inputs.
 
-    def edges(self, src, dst, edge_attr=None, relation=None):
+        input_time  [n] by models of `time`: no edge of a neighbourhood is later; None: the nodes' own times"""
+        nodes = numbers_of(nodes, "nodes")
+        return self._rows(len(nodes), self.columns, nodes=nodes.tolist(), **times_of("input_time", input_time, len(nodes)))
+
+    def edges(self, src, dst, edge_attr=None, relation=None, edge_label_time=None):
         """Logits of edges, float32 [n, edge columns], by a model of edges. Scores of pairs, [n], by one of links.
 
         edge_attr   [n, D] features of the edges, if the model was trained with some
-        relation    of the edges, "name" or (source, name, destination): the decoder distmult scores by it"""
+        relation    of the edges, "name" or (source, name, destination): the decoder distmult scores by it
+        edge_label_time  [n] by models of `time`: no edge of a neighbourhood is later"""
         src, dst = numbers_of(src, "src"), numbers_of(dst, "dst")
         if len(src) != len(dst):
             raise OptionError(f"src: {len(src)}, dst: {len(dst)} nodes", "give both ends of each edge")
         more = {} if edge_attr is None else {"edge_attr": np.asarray(edge_attr, np.float64).reshape(len(src), -1 if len(src) else 0).tolist()}
         if relation is not None:
             more["relation"] = relation if isinstance(relation, str) else "__".join(relation)
-        rows = self._rows(len(src), self.info["edge_columns"], edges=np.stack([src, dst], 1).tolist(), **more)
+        rows = self._rows(len(src), self.info["edge_columns"], edges=np.stack([src, dst], 1).tolist(), **more,
+                          **times_of("edge_label_time", edge_label_time, len(src)))
         return rows.reshape(-1) if self.columns else rows
 
     def _rows(self, n, columns, **request):
@@ -115,9 +131,9 @@ class Predictor:
             raise error_of(answer["code"], answer["error"], answer["hint"])
         return np.array(answer["rows"], np.float32).reshape(n, columns)
 
-    def predict(self, nodes):
+    def predict(self, nodes, input_time=None):
         """The class with the largest logit, int64 [n]."""
-        return self(nodes).argmax(1)
+        return self(nodes, input_time).argmax(1)
 
     def close(self):
         self._end()

@@ -164,8 +164,8 @@ void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_plan_inputs
                                  .n_local = p->config->n_local,
                                  .trains = p->config->want & OG__WANT_TRAINING,
                                  .negatives = p->workload->seeds.edges &&
-                                          p->workload->seeds.rule.rank_negatives > 0 &&
-                                          p->config->want & OG__WANT_MODEL,
+                                              p->workload->seeds.rule.rank_negatives > 0 &&
+                                              p->config->want & OG__WANT_MODEL,
                                  .process = OG__PROCESS_BYTES + og__rest_bytes(p->workload->graph)};
     plan_sampling(m, p);
     if (features)

@@ -600,8 +600,7 @@ static void suggest_phases(const struct chooser *c, const struct og_exec_plan *e
     for (int i = 0; i < n; i++)
         known |= its[i].alternate;
     phased.alternate = true;
-    if (exec->alternate || !known ||
-        og_options_given(&c->in->config->opt, "phased-memory") ||
+    if (exec->alternate || !known || og_options_given(&c->in->config->opt, "phased-memory") ||
         !og__exec_plan_allowed(c->in->config, &phased))
         return;
     plan_memory(c, exec, &here);

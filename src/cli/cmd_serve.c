@@ -30,9 +30,10 @@ struct asked {
     int64_t *ids;         /* [n], or [n][2] */
     float *own;           /* [n][width] features of edges; NULL: none */
     const char *relation; /* of the edges; NULL: none was named */
+    int64_t *times;       /* [n]; NULL: none */
 };
 
-static bool read_ids(const json_t *list, int64_t *out, size_t n)
+static bool read_numbers(const json_t *list, int64_t *out, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const json_t *one = json_array_get(list, i);
@@ -59,11 +60,17 @@ static float *read_features(const json_t *rows, size_t n, size_t width)
     return made;
 }
 
+static bool read_times(const json_t *list, struct asked *a)
+{
+    a->times = json_array_size(list) == a->n ? malloc((a->n + 1) * sizeof(*a->times)) : NULL;
+    return a->times && read_numbers(list, a->times, a->n);
+}
+
 static bool read_ends(const json_t *list, struct asked *a)
 {
     for (size_t i = 0; i < a->n; i++) {
         const json_t *ends = json_array_get(list, i);
-        if (json_array_size(ends) != 2 || !read_ids(ends, a->ids + 2 * i, 2))
+        if (json_array_size(ends) != 2 || !read_numbers(ends, a->ids + 2 * i, 2))
             return false;
     }
     return true;
@@ -75,6 +82,7 @@ static bool read_request(const struct serving *s, const json_t *root, struct ask
     const json_t *edges = json_object_get(root, "edges");
     const json_t *features = json_object_get(root, "edge_attr");
     const json_t *relation = json_object_get(root, "relation");
+    const json_t *times = json_object_get(root, edges ? "edge_label_time" : "input_time");
     const json_t *nodes = json_is_object(root) ? json_object_get(root, "nodes") : root;
     const json_t *list = edges ? edges : nodes;
     if (!json_is_array(list) || (edges && nodes) || (relation && !json_is_string(relation)))
@@ -83,7 +91,8 @@ static bool read_request(const struct serving *s, const json_t *root, struct ask
     a->edges = edges != NULL;
     a->n = json_array_size(list);
     a->ids = malloc((2 * a->n + 1) * sizeof(*a->ids));
-    if (!a->ids || !(edges ? read_ends(edges, a) : read_ids(list, a->ids, a->n)))
+    if (!a->ids || !(edges ? read_ends(edges, a) : read_numbers(list, a->ids, a->n)) ||
+        (times && !read_times(times, a)))
         return false;
     if (features)
         a->own = read_features(features, a->n, (size_t)og_predictor_edge_features(s->predictor));
@@ -113,6 +122,8 @@ static json_t *answer_request(const struct serving *s, const json_t *request)
     struct og_err err = {0};
     struct asked a = {0};
     const bool good = read_request(s, request, &a);
+    const struct og_predictor_request more = {
+        .size = sizeof(more), .own = a.own, .times = a.times, .relation = a.relation};
     const size_t columns = (size_t)(a.edges ? og_predictor_edge_columns(s->predictor)
                                             : og_predictor_columns(s->predictor));
     float *rows = good ? calloc(a.n * columns + 1, sizeof(*rows)) : NULL;
@@ -124,12 +135,12 @@ static json_t *answer_request(const struct serving *s, const json_t *request)
                      "4]]}",
                      "not a request: ids of nodes or edges expected");
     else if (a.edges)
-        rc =
-            og_predictor_edges_of(s->predictor, a.relation, a.ids, a.own, (int64_t)a.n, rows, &err);
+        rc = og_predictor_edges_with(s->predictor, a.ids, (int64_t)a.n, &more, rows, &err);
     else
-        rc = og_predictor_rows(s->predictor, a.ids, (int64_t)a.n, rows, &err);
+        rc = og_predictor_rows_with(s->predictor, a.ids, (int64_t)a.n, &more, rows, &err);
     root = rc < 0 ? error_json(&err) : json_pack("{s:o}", "rows", rows_json(rows, a.n, columns));
     free(rows);
+    free(a.times);
     free(a.own);
     free(a.ids);
     return root;
@@ -236,8 +247,10 @@ const struct command cmd_serve = {
         "for topology and model, half for requests. Ids count as in train.npy.\n\nA model of edges "
         "takes {\"edges\": [[1, 2], ...]}, with \"edge_attr\": [[...], ...] if it reads features "
         "of edges. With a model of links the answers are scores of pairs. \"relation\": \"NAME\" "
-        "of them "
-        "decides scores of --decoder distmult.",
+        "decides those of --decoder distmult.\n\nA model of "
+        "--time takes \"input_time\": [...], one a node, or \"edge_label_time\" of edges: no edge "
+        "of "
+        "their neighbourhoods is later. Without it, nodes have their own times.",
     .own = own,
     .training = true,
     .often = WORDS("memory", "fanout", "batch"),

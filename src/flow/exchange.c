@@ -450,7 +450,9 @@ out:
 /* Requests are by id; who trains sees places. */
 static int show_places(const struct og_exchange *x, struct og_work *w, struct og_err *err)
 {
-    return w ? og__places_show(w, x->path->workload->row_graph, err) : 0;
+    return w ? og__places_show(&w->places, &w->sampled.batch, &w->rows,
+                               x->path->workload->row_graph, err)
+             : 0;
 }
 
 int og__exchange_reach(struct og_exchange *x, struct og_err *err)

@@ -342,10 +342,10 @@ static int consume_batches(struct og_flow_run *r, og_consumer *consumer, void *a
         int rc =
             w->staging >= 0 && f->rows.ops->arrive ? f->rows.ops->arrive(f->rows.self, w, err) : 0;
         if (rc == 0 && f->groups)
-            rc = og__places_show(w, f->groups, err);
+            rc = og__places_show(&w->places, &w->sampled.batch, &w->rows, f->groups, err);
         rc = rc < 0 ? rc : consumer(arg, w, err);
         span(r, f->use, w, start);
-        og__places_hide(w);
+        og__places_hide(&w->places, &w->sampled.batch, &w->rows);
         end_work(r, w);
         if (rc < 0)
             return rc;

@@ -1,8 +1,9 @@
 #include "flow/places.h"
 
-#include "flow/flow.h"
+#include "gather/rows.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static const char part[] = "batches";
 
@@ -66,19 +67,18 @@ static void show_rows(const struct og_batch *b, const struct og_graph *groups,
     }
 }
 
-int og__places_show(struct og_work *w, const struct og_graph *groups, struct og_err *err)
+int og__places_show(struct og_places_view *v, struct og_batch *b, const struct og_rows **rows,
+                    const struct og_graph *groups, struct og_err *err)
 {
-    struct og_batch *b = &w->sampled.batch;
-    struct og_places_view *v = &w->places;
     if (!b->row)
         return 0;
-    if (w->rows) {
+    if (*rows) {
         const int rc = reserve(v, (size_t)b->n_places + b->n_ids, groups->n_groups, err);
         if (rc < 0)
             return rc;
-        v->own = w->rows;
+        v->own = *rows;
         show_rows(b, groups, v);
-        w->rows = v->rows;
+        *rows = v->rows;
     }
     v->sampled = *b;
     v->shown = true;
@@ -86,13 +86,29 @@ int og__places_show(struct og_work *w, const struct og_graph *groups, struct og_
     return 0;
 }
 
-void og__places_hide(struct og_work *w)
+void og__places_sum(const struct og_places_view *v, const struct og_graph *groups, uint32_t group,
+                    int dim, const float *from, float *to)
 {
-    struct og_places_view *v = &w->places;
+    const struct og_batch *b = &v->sampled;
+    const uint32_t *number = v->index + b->n_places;
+    const size_t width = (size_t)dim;
+    memset(to, 0, v->own[group].n * width * sizeof(*to));
+    for (uint32_t i = 0; i < b->n_places; i++) {
+        if (og__group_of(groups, b->node[i]) != group)
+            continue;
+        float *row = to + number[b->row[i]] * width;
+        for (size_t k = 0; k < width; k++)
+            row[k] += from[k];
+        from += width;
+    }
+}
+
+void og__places_hide(struct og_places_view *v, struct og_batch *b, const struct og_rows **rows)
+{
     if (v->own)
-        w->rows = v->own;
+        *rows = v->own;
     if (v->shown)
-        w->sampled.batch = v->sampled;
+        *b = v->sampled;
     v->own = NULL;
     v->shown = false;
 }

@@ -12,9 +12,8 @@
 #include "sample/batch.h"
 
 struct og_rows;
-struct og_work;
 
-/* What a work holds for it; zeros to begin with. */
+/* What is held for a batch; zeros to begin with, and a budget. */
 struct og_places_view {
     struct og_rows *rows;      /* [n_groups] */
     const struct og_rows *own; /* the store's */
@@ -25,12 +24,17 @@ struct og_places_view {
     bool shown;
 };
 
-/* Shows ids and rows of the work's batch by place. Without trees it changes nothing. groups: those
- * of its rows. */
-OG_MUST_CHECK int og__places_show(struct og_work *w, const struct og_graph *groups,
+/* Shows ids and rows of a batch by place. Without trees it changes nothing. rows: of each of the
+ * groups; or NULL. */
+OG_MUST_CHECK int og__places_show(struct og_places_view *v, struct og_batch *b,
+                                  const struct og_rows **rows, const struct og_graph *groups,
                                   struct og_err *err);
 /* The store's rows and the batch's own ids again. */
-void og__places_hide(struct og_work *w);
+void og__places_hide(struct og_places_view *v, struct og_batch *b, const struct og_rows **rows);
+/* Sums rows of `dim` by id. `from` has one for each place of a group, `to` one for each id. Those
+ * of an id are added in the order of places. The batch must be shown. */
+void og__places_sum(const struct og_places_view *v, const struct og_graph *groups, uint32_t group,
+                    int dim, const float *from, float *to);
 void og__places_release(struct og_places_view *v);
 /* Bytes of views of a batch with so many places. */
 size_t og__places_bytes(uint64_t places);

@@ -1,6 +1,7 @@
 #include "learn/learnt_rows.h"
 
 #include "base/file.h"
+#include "flow/places.h"
 #include "options/fields.h"
 
 #include <errno.h>
@@ -29,6 +30,7 @@ struct table {
     int dim, record; /* numbers of a value, of a record */
     int best;        /* file with the best epoch's values [n_rows, dim]; -1 = none */
     float *gradient; /* [capacity, dim] of the batch's rows, */
+    float *placed;   /* the same by place; NULL: rows have one each */
     uint32_t n, capacity;
     struct part part[PARTS];
 };
@@ -68,9 +70,18 @@ size_t og__learnt_bytes(const struct og_workload *f)
     size_t bytes = 0;
     for (uint32_t k = 0; k < f->graph->n_groups; k++)
         if (f->graph->group[k].state > 0)
-            bytes += (size_t)rows_of_batch(f, k) * (size_t)og__row_dim(&f->graph->group[k]) *
-                     sizeof(float);
+            bytes += (f->seeds.trees ? 2 : 1) * (size_t)rows_of_batch(f, k) *
+                     (size_t)og__row_dim(&f->graph->group[k]) * sizeof(float);
     return bytes > 0 ? bytes + room_bytes(f) : 0;
+}
+
+static void drop_gradients(struct og_learnt *l, struct table *t)
+{
+    const size_t bytes = t->capacity * (size_t)t->dim * sizeof(float);
+    og__release(l->budget, t->gradient, bytes, MODEL);
+    og__release(l->budget, t->placed, bytes, MODEL);
+    t->gradient = t->placed = NULL;
+    t->capacity = 0;
 }
 
 static int reserve(struct og_learnt *l, struct table *t, uint32_t n, struct og_err *err)
@@ -78,10 +89,11 @@ static int reserve(struct og_learnt *l, struct table *t, uint32_t n, struct og_e
     const size_t row = (size_t)t->dim * sizeof(float);
     if (n <= t->capacity)
         return 0;
-    og__release(l->budget, t->gradient, t->capacity * row, MODEL);
+    drop_gradients(l, t);
     t->gradient = og__alloc(l->budget, n * row, MODEL, err);
-    t->capacity = t->gradient ? n : 0;
-    return t->gradient ? 0 : -ENOMEM;
+    t->placed = l->f->seeds.trees ? og__alloc(l->budget, n * row, MODEL, err) : NULL;
+    t->capacity = n;
+    return t->gradient && (t->placed || !l->f->seeds.trees) ? 0 : -ENOMEM;
 }
 
 static void name_parts(struct og_learnt *l, struct table *t)
@@ -148,7 +160,7 @@ void og__learnt_close(struct og_learnt *l)
         return;
     for (uint32_t i = 0; i < l->n_tables; i++) {
         struct table *t = &l->table[i];
-        og__release(l->budget, t->gradient, t->capacity * (size_t)t->dim * sizeof(float), MODEL);
+        drop_gradients(l, t);
         if (t->best >= 0)
             close(t->best);
     }
@@ -184,14 +196,19 @@ static double sum_of_squares(const float *x, size_t n)
 }
 
 int og__learnt_take(struct og_learnt *l, struct og_model *m, const struct og_rows *rows,
-                    double *square, struct og_err *err)
+                    const struct og_places_view *places, double *square, struct og_err *err)
 {
+    const bool shown = places && places->shown;
     int rc = 0;
-    l->rows = rows;
+    l->rows = shown ? places->own : rows;
     for (uint32_t i = 0; i < l->n_tables; i++) {
         struct table *t = &l->table[i];
         OG_TRY(reserve(l, t, rows[t->group].n, err));
-        OG_TRY(og__model_row_gradient(m, t->group, t->gradient, &t->n, err));
+        OG_TRY(og__model_row_gradient(m, t->group, shown ? t->placed : t->gradient, &t->n, err));
+        if (shown && t->n > 0) {
+            og__places_sum(places, l->f->row_graph, t->group, t->dim, t->placed, t->gradient);
+            t->n = l->rows[t->group].n;
+        }
         *square += sum_of_squares(t->gradient, (size_t)t->n * (size_t)t->dim);
     }
 out:

@@ -24,10 +24,12 @@ uint64_t og__learnt_trained(const struct og_learnt *l); /* numbers that training
 /* Bytes of rows that were written for checkpoints, since the previous call. */
 uint64_t og__learnt_flushed(struct og_learnt *l); /* accepts NULL */
 
-/* Takes the gradients that the model has made for the batch with these rows. Adds their squares to
- * *square. */
+struct og_places_view;
+/* Takes the gradients that the model has made for the batch with these rows. It saw them by place.
+ * Adds their squares to *square. */
 OG_MUST_CHECK int og__learnt_take(struct og_learnt *l, struct og_model *m,
-                                  const struct og_rows *rows, double *square, struct og_err *err);
+                                  const struct og_rows *rows, const struct og_places_view *places,
+                                  double *square, struct og_err *err);
 /* Updates the rows by them. lr: the model's at step `step`, which counts from 1. */
 OG_MUST_CHECK int og__learnt_update(struct og_learnt *l, const struct og_pace *pace, double scale,
                                     uint64_t step, struct og_err *err);

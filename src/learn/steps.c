@@ -335,7 +335,7 @@ int og__steps_update(struct og_steps *s, uint32_t size, double weight, uint64_t 
     if (s->older)
         OG_TRY(keep_parameters(s, err));
     if (s->learnt)
-        OG_TRY(og__learnt_take(s->learnt, s->model, s->rows, &square, err));
+        OG_TRY(og__learnt_take(s->learnt, s->model, s->rows, s->places, &square, err));
     OG_TRY(clip_factor(s, square, &scale, err));
     OG_TRY(og__model_update(s->model, &pace, scale, number, err));
     if (s->learnt)

@@ -26,10 +26,12 @@
 #include "sample/schedule.h"
 
 struct og_learnt;
+struct og_places_view;
 struct og_steps {
     struct og_model *model;
-    struct og_learnt *learnt;   /* rows outside of it; NULL: none */
-    const struct og_rows *rows; /* of the batch whose gradients it has */
+    struct og_learnt *learnt;            /* rows outside of it; NULL: none */
+    const struct og_rows *rows;          /* of the batch whose gradients it has */
+    const struct og_places_view *places; /* by which it saw them */
     struct og_budget *budget;
     const struct og_options *opt;
     size_t n;     /* numbers that training changes; vectors are those of all parameters in order */

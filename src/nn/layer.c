@@ -109,7 +109,8 @@ int og__copy_rows(struct og_model *m, struct og_rows x, uint32_t n,
 int og__row_gradients(struct og_model *m, const struct og_param *p, struct og_rows dx, uint32_t n,
                       const uint32_t *number, struct og_err *err)
 {
-    const struct og_put put = {.x = dx, .n = n, .place = number, .to = p->grad};
+    const bool repeats = m->caps.trees; /* nodes have several places */
+    const struct og_put put = {.x = dx, .n = n, .place = number, .to = p->grad, .adds = repeats};
     const int rc = og__clear_grad(m, p, err);
     return rc < 0 || n == 0 ? rc : m->ops->put(m->backend, &put, err);
 }

@@ -338,6 +338,7 @@ struct og_put {
     uint32_t n;
     const uint32_t *place; /* [n] */
     float *to;             /* rows of dim; other rows are unchanged */
+    bool adds;             /* to[place[i]] += x[i], by i: places may repeat; on the host alone */
 };
 
 /* ---- dropout of sparse rows: the entries of x that dense rows would keep, as f32. ---- */

@@ -5,9 +5,12 @@
  * A worker samples the neighbourhoods of a request and reads their rows. Samplers and readers are
  * of the thread that opened them, so workers have threads of their own. Half of the memory is the
  * session's: topology, model, degrees. Requests share the other half. The seeds of a request of
- * edges are their ends; a decoder scores each pair. */
+ * edges are their ends; a decoder scores each pair. A seed of disjoint trees is a node and a time.
+ */
 #include "base/sized.h"
 #include "dataset/features.h"
+#include "dataset/times.h"
+#include "flow/places.h"
 #include "flow/structure.h"
 #include "learn/checkpoint.h"
 #include "nn/relational.h"
@@ -27,6 +30,7 @@ enum { MOST_WORKING = 16, BATCH = 16 };
 struct request {
     const int64_t *nodes; /* [n], or ends of edges [n][2] */
     const float *own;     /* of edges their features [n][pair_dim]; NULL: none */
+    const int64_t *times; /* [n] of the neighbourhoods; NULL: those of the nodes */
     bool edges;
     uint32_t relation; /* of the edges, where scores depend on it */
     int64_t n;
@@ -50,11 +54,13 @@ struct worker {
     struct og_reader **reader; /* [row groups]; NULL: without features */
     struct og_rows *rows;      /* [row groups] of the batch */
     struct og_batch_memory sampled;
+    struct og_places_view places;
     struct growing order; /* positions in the batch by node: node << 32 | row of its group */
     struct growing nodes, index, features, made;
     uint32_t *seeds, *seed_of; /* [batch] distinct nodes; for each node of the request its seed */
     uint32_t *ends;            /* [batch] of edges, as positions among the seeds */
     uint32_t *relation;        /* [batch] the same for each edge */
+    int64_t *time;             /* [batch] of the seeds */
 };
 
 struct og_predictor {
@@ -106,10 +112,12 @@ static int open_worker(struct worker *w, struct og_err *err)
         .io = s->config.opt.io, .profile = s->workload.profile, .log = &s->config.log};
     int rc;
     og__batch_init(&w->sampled, s->budget);
+    w->places.budget = s->budget;
     w->reader = calloc(g->n_groups, sizeof(struct og_reader *));
     w->rows = calloc(g->n_groups, sizeof(*w->rows));
     w->seeds = calloc(4 * (size_t)w->p->batch, sizeof(*w->seeds));
-    if (!w->reader || !w->rows || !w->seeds)
+    w->time = calloc(w->p->batch, sizeof(*w->time));
+    if (!w->reader || !w->rows || !w->seeds || !w->time)
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", g->path));
     w->seed_of = w->seeds + w->p->batch;
     w->ends = w->seed_of + w->p->batch;
@@ -129,18 +137,22 @@ static void close_worker(struct worker *w)
         og__reader_close(w->reader[k]);
     og__sampler_close(w->sampler);
     og__batch_release(&w->sampled);
+    og__places_release(&w->places);
     struct growing *const arrays[] = {&w->order, &w->nodes, &w->index, &w->features, &w->made};
     for (size_t i = 0; i < OG_COUNT(arrays); i++)
         drop(w, arrays[i]);
+    free(w->time);
     free(w->seeds);
     free(w->rows);
     free(w->reader);
 }
 
-/* Nodes draw by (seed, hop, node) alone, whatever is requested with them. */
-static int sample(struct worker *w, uint32_t n_seeds, struct og_err *err)
+/* Nodes draw by (seed, hop, node) alone, and trees by their seed, whatever is requested with them.
+ */
+static int sample(struct worker *w, uint32_t n_seeds, bool timed, struct og_err *err)
 {
-    const struct og_sample_key key = {.stream = OG__STREAM_EVAL, .epoch = OG__TEST, .batch = 0};
+    const struct og_sample_key key = {
+        .stream = OG__STREAM_EVAL, .epoch = OG__TEST, .batch = 0, .times = timed ? w->time : NULL};
     int rc;
     OG_TRY(og__sample_begin(w->sampler, w->seeds, n_seeds, &w->sampled, err));
     for (int hop = 0; hop < w->p->s->config.opt.n_fanout; hop++)
@@ -217,45 +229,51 @@ static int compute(struct worker *w, const struct og_pairs *pairs, struct og_err
 {
     struct og_predictor *p = w->p;
     struct og_model *m = p->s->learner.model;
-    const struct og_batch *batch = &w->sampled.batch;
+    struct og_batch *batch = &w->sampled.batch;
+    const struct og_rows *rows = w->rows;
     const size_t numbers =
         pairs ? pairs->n * (size_t)p->edge_columns : batch->n_seeds * (size_t)p->columns;
     struct og_metrics ignored = {0};
-    int rc = grow(w, &w->made, numbers * sizeof(float), err);
-    if (rc < 0)
-        return rc;
+    int rc;
+    OG_TRY(grow(w, &w->made, numbers * sizeof(float), err));
+    OG_TRY(og__places_show(&w->places, batch, &rows, p->s->workload.row_graph, err));
     pthread_mutex_lock(&p->computing);
-    rc = og__model_forward(m, batch, w->rows,
-                           og__learner_view(p->s->learner.edges, &p->s->workload, w->rows), pairs,
+    rc = og__model_forward(m, batch, rows,
+                           og__learner_view(p->s->learner.edges, &p->s->workload, rows), pairs,
                            pairs ? &ignored : NULL, err);
     if (rc == 0)
         rc = og__model_fetch(m, w->made.data, pairs ? og__model_scores(m) : og__model_logits(m),
                              numbers * sizeof(float), err);
     pthread_mutex_unlock(&p->computing);
+out:
+    og__places_hide(&w->places, batch, &rows);
     return rc;
 }
 
-/* The distinct nodes among n. */
-static uint32_t take_seeds(struct worker *w, const int64_t *nodes, uint32_t n)
+/* The distinct nodes among n; `each` in a row have a time. */
+static uint32_t take_seeds(struct worker *w, const int64_t *nodes, const int64_t *times,
+                           uint32_t each, uint32_t n)
 {
     uint32_t n_seeds = 0;
     for (uint32_t i = 0; i < n; i++) {
+        const int64_t time = times ? times[i / each] : 0;
         uint32_t k = 0;
-        while (k < n_seeds && w->seeds[k] != (uint32_t)nodes[i])
+        while (k < n_seeds && (w->seeds[k] != (uint32_t)nodes[i] || w->time[k] != time))
             k++;
         w->seed_of[i] = k;
+        w->time[k] = time;
         if (k == n_seeds)
             w->seeds[n_seeds++] = (uint32_t)nodes[i];
     }
     return n_seeds;
 }
 
-static int answer_some(struct worker *w, const int64_t *nodes, uint32_t n, float *out,
-                       struct og_err *err)
+static int answer_some(struct worker *w, const int64_t *nodes, const int64_t *times, uint32_t n,
+                       float *out, struct og_err *err)
 {
     const size_t columns = (size_t)w->p->columns;
     int rc;
-    OG_TRY(sample(w, take_seeds(w, nodes, n), err));
+    OG_TRY(sample(w, take_seeds(w, nodes, times, 1, n), times, err));
     OG_TRY(read_rows(w, err));
     OG_TRY(compute(w, NULL, err));
     const float *made = w->made.data;
@@ -266,10 +284,12 @@ out:
 }
 
 /* Scores of n edges whose ends are at most a batch. */
-static int answer_edges(struct worker *w, uint32_t relation, const int64_t *ends, const float *own,
-                        uint32_t n, float *out, struct og_err *err)
+static int answer_edges(struct worker *w, const struct request *r, int64_t first, uint32_t n,
+                        float *out, struct og_err *err)
 {
-    const uint32_t n_seeds = take_seeds(w, ends, 2 * n);
+    const int64_t *times = r->times ? r->times + first : NULL;
+    const size_t width = w->p->s->workload.shape.pair_dim;
+    const uint32_t n_seeds = take_seeds(w, r->nodes + 2 * first, times, 2, 2 * n);
     struct og_pairs pairs = {.n = n,
                              .n_edges = n,
                              .n_seeds = n_seeds,
@@ -278,14 +298,14 @@ static int answer_edges(struct worker *w, uint32_t relation, const int64_t *ends
                              .a = w->ends,
                              .b = w->ends + n,
                              .relation = w->relation,
-                             .own = own};
+                             .own = r->own ? r->own + (size_t)first * width : NULL};
     int rc;
     for (uint32_t i = 0; i < n; i++) {
         pairs.a[i] = w->seed_of[2 * i];
         pairs.b[i] = w->seed_of[2 * i + 1];
-        pairs.relation[i] = relation;
+        pairs.relation[i] = r->relation;
     }
-    OG_TRY(sample(w, n_seeds, err));
+    OG_TRY(sample(w, n_seeds, times, err));
     OG_TRY(read_rows(w, err));
     OG_TRY(compute(w, &pairs, err));
     memcpy(out, w->made.data, n * (size_t)w->p->edge_columns * sizeof(*out));
@@ -296,16 +316,14 @@ out:
 static int answer(struct worker *w, const struct request *r, struct og_err *err)
 {
     const size_t columns = (size_t)(r->edges ? w->p->edge_columns : w->p->columns);
-    const size_t own = (size_t)w->p->s->workload.shape.pair_dim;
     const int64_t most = w->p->batch / (r->edges ? 2 : 1);
     int rc = 0;
     for (int64_t first = 0, n; rc == 0 && first < r->n; first += n) {
         n = OG_MIN(r->n - first, most);
+        const int64_t *times = r->times ? r->times + first : NULL;
         float *out = r->out + (size_t)first * columns;
-        rc = r->edges
-                 ? answer_edges(w, r->relation, r->nodes + 2 * first,
-                                r->own ? r->own + (size_t)first * own : NULL, (uint32_t)n, out, err)
-                 : answer_some(w, r->nodes + first, (uint32_t)n, out, err);
+        rc = r->edges ? answer_edges(w, r, first, (uint32_t)n, out, err)
+                      : answer_some(w, r->nodes + first, times, (uint32_t)n, out, err);
     }
     return rc;
 }
@@ -318,6 +336,7 @@ static int lack_memory(struct worker *w, struct og_err *err)
     struct growing *const arrays[] = {&w->order, &w->nodes, &w->index, &w->features, &w->made};
     for (size_t i = 0; i < OG_COUNT(arrays); i++)
         drop(w, arrays[i]);
+    og__places_release(&w->places);
     og__batch_release(&w->sampled);
     og__batch_init(&w->sampled, p->s->budget);
     pthread_mutex_lock(&p->computing);
@@ -413,12 +432,6 @@ static int open_session(struct og_predictor *p, const char *dataset, const char 
     OG_TRY(choose_options(&own, opt, checkpoint, err));
     OG_TRY(og__session_of_checkpoint(&p->s, dataset, checkpoint, &own, OG__WANT_EVERY, "",
                                      &p->observer, err));
-    OG_TRY(og__checkpoint_refuse_times(checkpoint, err));
-    if (p->s->workload.seeds.trees)
-        OG_TRY(
-            og__fail(err, -ENOTSUP, "use eval, which samples as training did",
-                     "%s: trained with disjoint neighbourhoods, which requests do not sample yet",
-                     checkpoint));
     OG_TRY(og__checkpoint_load(checkpoint, p->s->learner.model, err));
     (void)og__budget_bound(p->s->budget, memory);
     const struct og_model_config *shape = &p->s->workload.shape;
@@ -559,6 +572,28 @@ static int check_nodes(const struct og_predictor *p, const int64_t *nodes, int64
     return 0;
 }
 
+/* Neighbourhoods that know no future need times: of the request, or of the nodes. */
+static int check_times(const struct og_predictor *p, const struct request *r, struct og_err *err)
+{
+    const struct og_structure *of = &p->s->structure;
+    const char *const option = r->edges ? "edge_label_time" : "input_time";
+    const bool timed = p->s->config.opt.time != OG_TIMES_OFF;
+    char hint[64];
+    if (r->times && !timed)
+        return og__fail(err, -EINVAL, "leave it out", "%s: the model was trained without --time",
+                        option);
+    if (r->times || !timed)
+        return 0;
+    snprintf(hint, sizeof(hint), "give %s, %s", option, r->edges ? "one an edge" : "one a node");
+    if (r->edges)
+        return og__fail(err, -EINVAL, hint, "trained with --time, and these edges have no times");
+    for (int64_t i = 0; i < r->n; i++)
+        if (!of->times.node || of->times.node[r->nodes[i]] == OG__NO_TIME)
+            return og__fail(err, -EINVAL, hint, "trained with --time, and node %lld has no time",
+                            (long long)r->nodes[i]);
+    return 0;
+}
+
 int og_predictor_edge_columns(const struct og_predictor *p)
 {
     return p->edge_columns;
@@ -589,14 +624,31 @@ static int request(struct og_predictor *p, struct request *r, struct og_err *err
     return r->rc;
 }
 
+static int check_more(const struct og_predictor_request *more, struct og_err *err)
+{
+    return OG_SIZED(more, "og_predictor_request", err);
+}
+
+int og_predictor_rows_with(struct og_predictor *p, const int64_t *nodes, int64_t n,
+                           const struct og_predictor_request *more, float *out, struct og_err *err)
+{
+    struct request r = {.nodes = nodes, .n = n, .out = out, .err = err};
+    int rc;
+    OG_TRY(check_more(more, err));
+    r.times = more ? more->times : NULL;
+    if (p->columns == 0)
+        return og__fail(err, -EINVAL, "give edges", "a model of edges predicts no nodes");
+    OG_TRY(check_nodes(p, nodes, n, err));
+    OG_TRY(check_times(p, &r, err));
+    rc = n < 1 ? 0 : request(p, &r, err);
+out:
+    return rc;
+}
+
 int og_predictor_rows(struct og_predictor *p, const int64_t *nodes, int64_t n, float *out,
                       struct og_err *err)
 {
-    struct request r = {.nodes = nodes, .n = n, .out = out, .err = err};
-    if (p->columns == 0)
-        return og__fail(err, -EINVAL, "give edges", "a model of edges predicts no nodes");
-    const int rc = check_nodes(p, nodes, n, err);
-    return rc < 0 || n < 1 ? rc : request(p, &r, err);
+    return og_predictor_rows_with(p, nodes, n, NULL, out, err);
 }
 
 /* Whether scores depend on a relation. */
@@ -662,15 +714,19 @@ static int check_edges(const struct og_predictor *p, const int64_t *ends, const 
     return 0;
 }
 
-int og_predictor_edges_of(struct og_predictor *p, const char *relation, const int64_t *ends,
-                          const float *own, int64_t n, float *out, struct og_err *err)
+int og_predictor_edges_with(struct og_predictor *p, const int64_t *ends, int64_t n,
+                            const struct og_predictor_request *more, float *out, struct og_err *err)
 {
-    struct request r = {.nodes = ends, .own = own, .edges = true, .n = n, .out = out, .err = err};
+    struct request r = {.nodes = ends, .edges = true, .n = n, .out = out, .err = err};
     int rc;
-    OG_TRY(check_edges(p, ends, own, n, err));
-    OG_TRY(find_relation(p, relation, &r.relation, err));
+    OG_TRY(check_more(more, err));
+    r.own = more ? more->own : NULL;
+    r.times = more ? more->times : NULL;
+    OG_TRY(check_edges(p, ends, r.own, n, err));
+    OG_TRY(find_relation(p, more ? more->relation : NULL, &r.relation, err));
     if (scores_by_relation(p))
         OG_TRY(check_types(p, r.relation, ends, n, err));
+    OG_TRY(check_times(p, &r, err));
     rc = n < 1 ? 0 : request(p, &r, err);
 out:
     return rc;
@@ -679,5 +735,6 @@ out:
 int og_predictor_edges(struct og_predictor *p, const int64_t *ends, const float *own, int64_t n,
                        float *out, struct og_err *err)
 {
-    return og_predictor_edges_of(p, NULL, ends, own, n, out, err);
+    const struct og_predictor_request more = {.size = sizeof(more), .own = own};
+    return og_predictor_edges_with(p, ends, n, &more, out, err);
 }

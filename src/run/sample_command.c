@@ -52,7 +52,7 @@ static int record_sink(void *arg, struct og_work *w, struct og_err *err)
 {
     struct recorder *r = arg;
     const struct og_batch *batch = &w->sampled.batch;
-    og__places_hide(w); /* a node's row is written once */
+    og__places_hide(&w->places, &w->sampled.batch, &w->rows); /* a node's row is written once */
     if (!r->s->workload.seeds.edges)
         og__seed_labels(&r->s->workload, w, r->labels);
     int rc;

@@ -107,6 +107,7 @@ static int train_batch(struct og_trainer *t, struct og_work *w, struct og_err *e
     int rc;
     OG_TRY(begin_own(t, w, err));
     const double start = og__now();
+    t->steps.places = &w->places;
     OG_TRY(og__steps_part(&t->steps, &w->sampled.batch, w->rows,
                           og__learner_view(s->learner.edges, &s->workload, w->rows),
                           og__work_targets(&s->workload, w, t->labels), &key, &part.metrics, err));

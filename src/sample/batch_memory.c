@@ -32,13 +32,15 @@ static size_t ids_bytes(const struct og_batch_caps *caps, unsigned extras)
            4;
 }
 
-/* While a hop is sampled every edge of it might find a new unit. */
+/* While a hop is sampled every edge of it might find a new unit. Units of edges that were removed
+ * afterwards stay. */
 static size_t units_bytes(const struct og_batch_caps *caps, unsigned extras)
 {
     uint64_t edges = 0;
     for (uint32_t h = 0; h < caps->n_hops; h++)
         edges = og__is_part(extras, h, caps->n_hops) ? 0 : edges + caps->hop[h].n_edges;
-    return extras & OG__WITH_EDGES ? (edges + OG__WINDOW) * sizeof(uint32_t) : 0;
+    edges = OG_MAX(edges + OG__WINDOW, caps->n_units);
+    return extras & OG__WITH_EDGES ? edges * sizeof(uint32_t) : 0;
 }
 
 /* In a heterogeneous graph, every destination has room for one more list while a relation is

@@ -65,7 +65,7 @@ uint32_t og__pairs_most_seeds(const struct og_pair_rule *rule, uint32_t edges)
         return edges + sources_of(rule, edges);
     if (rule->trees) {
         evaluation += edges * (uint64_t)rule->rank_negatives * (rule->of ? 2 : 1);
-        return (uint32_t)OG_MIN(OG_MAX(most, evaluation), (uint64_t)INT32_MAX);
+        return (uint32_t)OG_MIN(OG_MAX(most, evaluation), (uint64_t)UINT32_MAX);
     }
     return (uint32_t)OG_MIN(most, (uint64_t)rule->n_nodes);
 }
@@ -105,9 +105,10 @@ int og__pairs_open(struct og_pairs *p, const struct og_pair_rule *rule, uint32_t
                            .trees = rule->trees,
                            .planted = rule->planted,
                            .timed = rule->timed};
-    if (size.pairs > INT32_MAX) /* they are numbered in 32 bits, twice */
+    if (size.pairs > INT32_MAX || size.seeds > INT32_MAX) /* they are numbered in 32 bits, twice */
         return og__fail(err, -EOVERFLOW, "use a smaller --batch, --negatives or --eval-negatives",
-                        "a batch of %u edges with %zu pairs", edges, size.pairs);
+                        "a batch of %u edges with %zu pairs of %zu nodes", edges, size.pairs,
+                        size.seeds);
     p->size = size;
     p->a = og__alloc(b, size.pairs * sizeof(*p->a), part, err);
     p->b = og__alloc(b, size.pairs * sizeof(*p->b), part, err);

@@ -114,7 +114,7 @@ struct og_pair_key {
 };
 
 /* Memory ("batches") for batches of up to `edges` edges; and its size. -EOVERFLOW for 2^31
- * pairs. */
+ * pairs or seeds. */
 OG_MUST_CHECK int og__pairs_open(struct og_pairs *p, const struct og_pair_rule *rule,
                                  uint32_t edges, struct og_budget *b, struct og_err *err);
 void og__pairs_close(struct og_pairs *p);

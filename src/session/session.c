@@ -335,8 +335,8 @@ static int know_batches(struct og_session *s, const struct og_model_config *mode
     OG_TRY(og__know_graph(&s->workload, &s->config.opt, err));
     OG_TRY(og__session_load_seeds(s, want, err));
     OG_TRY(og__session_check_times(s, err));
-    OG_TRY(og__session_time_seeds(s, err));
     OG_TRY(og__session_know_types(s, model, err));
+    OG_TRY(og__session_time_seeds(s, err)); /* of which nodes to predict are some */
     OG_TRY(og__session_check_learnt(s, err));
     OG_TRY(og__learner_shape(&s->workload, &s->config, model, err));
     s->workload.shape.n_given = og__session_given(s);

@@ -38,6 +38,7 @@ static void offer_device(struct og_config *c)
 {
     struct og_options *opt = &c->opt;
     const bool otherwise = opt->policy == OG_POLICY_SWEEP || og__exchanges(c) || c->stores_rows ||
+                           og__sampling_of_trees((enum og_sampler_kind)opt->sampler) ||
                            c->want & OG__WANT_WHOLE_DRAWS ||
                            (opt->samples && og__packs_are_there(opt->samples));
     if (opt->device == OG_DEVICE_CPU || opt->device_memory.unit != OG_UNSET || otherwise ||
@@ -63,6 +64,8 @@ static int refuse_with(const struct og_config *c, struct og_err *err)
         {opt->policy == OG_POLICY_SWEEP || c->upper.policy == OG_POLICY_SWEEP,
          "sweep fills its cache while a device reads it", "use --policy belady or degree"},
         {og__exchanges(c), "rows on a device cannot be exchanged yet", "leave --exchange out"},
+        {og__sampling_of_trees((enum og_sampler_kind)opt->sampler),
+         "rows of disjoint neighbourhoods have several places", "leave --device-memory out"},
     };
     for (size_t i = 0; i < OG_COUNT(others); i++)
         if (others[i].given)

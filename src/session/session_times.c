@@ -14,15 +14,6 @@ static bool of_trees(const struct og_session *s)
     return og__sampling_of_trees((enum og_sampler_kind)s->config.opt.sampler);
 }
 
-/* Why batches of these options cannot be of trees; NULL: they can. */
-static const char *obstacle(const struct og_session *s)
-{
-    const struct og_options *opt = &s->config.opt;
-    if (opt->device != OG_DEVICE_CPU || opt->sample_on != OG_SAMPLE_ON_HOST)
-        return "devices do not have them yet";
-    return NULL;
-}
-
 int og__session_check_times(const struct og_session *s, struct og_err *err)
 {
     const struct og_options *opt = &s->config.opt;
@@ -33,10 +24,9 @@ int og__session_check_times(const struct og_session *s, struct og_err *err)
                         og__option_word("sampler", opt->sampler));
     if (!of_trees(s))
         return 0;
-    if (obstacle(s))
-        return og__fail(err, -ENOTSUP,
-                        "leave out --time and --disjoint, or what they do not go with",
-                        "disjoint neighbourhoods: %s", obstacle(s));
+    if (opt->sample_on != OG_SAMPLE_ON_HOST)
+        return og__fail(err, -ENOTSUP, "use --sample-on host, or leave out --time and --disjoint",
+                        "disjoint neighbourhoods: devices do not sample them yet");
     if (timed && opt->model == OG_MODEL_GCN && s->config.want & OG__WANT_MODEL)
         return og__fail(err, -ENOTSUP, "use --model sage, gat or gin",
                         "--time with --model gcn: degrees at that time are not known");
@@ -155,7 +145,7 @@ out:
 }
 
 /* Nodes of a split's list have its times, also those to predict. Others are as of their own time.
- */
+ * Batches are only measured by nodes that are not predicted: these may have no times. */
 static int load_required(struct og_session *s, struct og_split *split, enum og__split which,
                          struct og_err *err)
 {
@@ -165,8 +155,9 @@ static int load_required(struct og_session *s, struct og_split *split, enum og__
                                                     : og__nodes_split(nodes);
     const struct og_npy *a =
         from < OG__SPLITS ? &s->workload.graph->listed[OG__NODE_LIST_TIMES][from] : NULL;
-    return a && a->fd >= 0 && a->shape[0] == split->n ? read_times(s, a, split, err)
-                                                      : check_seeds(s, split, which, err);
+    if (a && a->fd >= 0 && a->shape[0] == split->n)
+        return read_times(s, a, split, err);
+    return which == OG__TEST ? check_seeds(s, split, which, err) : 0;
 }
 
 static int load_times(struct og_session *s, enum og__split which, struct og_err *err)
@@ -229,10 +220,10 @@ int og__session_check_learnt(const struct og_session *s, struct og_err *err)
     bool learnt = false;
     for (uint32_t t = 0; t < types->n_types; t++)
         learnt |= types->type[t].trained;
-    return of_trees(s) && learnt && s->config.want & OG__WANT_TRAINING
-               ? og__fail(err, -ENOTSUP,
-                          "give these types features, or leave out --time and --disjoint",
-                          "disjoint neighbourhoods: not with learnable embeddings yet")
+    return of_trees(s) && learnt && s->config.opt.device != OG_DEVICE_CPU &&
+                   s->config.want & OG__WANT_TRAINING
+               ? og__fail(err, -ENOTSUP, "use --device cpu, or leave out --time and --disjoint",
+                          "disjoint neighbourhoods: a device does not learn embeddings of them yet")
                : 0;
 }
 

@@ -134,7 +134,40 @@ def make_edges(folder):
         npy(folder / f"{split}_edges.npy", "q", [n, 2], [end for e in pairs for end in e])
 
 
-SOURCES = {"WEIGHTED": make_weighted, "LABELS": make_labels, "VALUES": make_values, "EDGES": make_edges}
+def make_timed(folder):
+    """Times and features of edges; edges to learn, with labels, times and negatives of their own."""
+    r, group, edges = make_source(folder, 7, 500, 8, 6)
+    npy(folder / "label.npy", "q", [500], map(int, group))
+    npy(folder / "node_times.npy", "q", [500], [r.randrange(20) for _ in range(500)])
+    npy(folder / "edge_times.npy", "q", [len(edges)], [r.randrange(40) for _ in edges])
+    npy(folder / "edge_attr.npy", "f", [len(edges), 3], [r.uniform(-1, 1) for _ in range(3 * len(edges))])
+    for split, n in ("train", 300), ("valid", 40), ("test", 40):
+        pairs = r.sample(edges, n)
+        npy(folder / f"{split}_edges.npy", "q", [n, 2], [end for e in pairs for end in e])
+        npy(folder / f"{split}_edge_times.npy", "q", [n], [r.randrange(10, 40) for _ in pairs])
+        npy(folder / f"{split}_edge_labels.npy", "q", [n], [group[u] + group[v] for u, v in pairs])
+        npy(folder / f"{split}_neg_dst.npy", "q", [n, 2], [r.randrange(500) for _ in range(2 * n)])
+
+
+def make_sparse(folder):
+    r, group, _ = make_source(folder, 8, 500, 1, 6)
+    npy(folder / "label.npy", "q", [500], map(int, group))
+    npy(folder / "feat.npy", "f", [500, 90], [r.uniform(-1, 1) if r.random() < 0.06 + 0.04 * g else 0.0 for g in group for _ in range(90)])
+
+
+def make_several(folder):
+    """Labels of two types of three."""
+    r, group, edges = make_source(folder, 9, 600, 7, 6)
+    kind = [v * 3 // 600 for v in range(600)]
+    npy(folder / "node_type.npy", "q", [600], kind)
+    npy(folder / "edge_type.npy", "q", [len(edges)], [kind[u] * 3 + kind[v] for u, v in edges])
+    npy(folder / "label.npy", "q", [600], [-1 if kind[v] == 1 else int(g) for v, g in enumerate(group)])
+    order = r.sample([v for v in range(600) if kind[v] != 1], 400)
+    for i, split in enumerate(["train", "valid", "test"]):
+        npy(folder / f"{split}.npy", "q", [100], order[100 * i:100 * i + 100])
+
+
+SOURCES = {"TIMED": make_timed, "SPARSE": make_sparse, "SEVERAL": make_several, "WEIGHTED": make_weighted, "LABELS": make_labels, "VALUES": make_values, "EDGES": make_edges}
 
 
 # ---- running ----

@@ -384,7 +384,8 @@ def test_refusals():
     write()
     own = "train", "g", "--run", "no", "--epochs", 1, "--fanout", "2,2", "--memory", "100M"
     assert "the seeds have no times" in refused(*own, "--time", "edge")
-    for more in ("--model", "gcn"), ("--sampler", "labor"), ("--task", "link"), ("--device", "virtual"):
+    device = "--device", "virtual", "--memory", "240M"
+    for more in ("--model", "gcn"), ("--sampler", "labor"), ("--task", "link"), (*device, "--sample-on", "device"), (*device, "--device-memory", "64M"):
         refused(*own, "--time", "node", *more)
     trained("timed", "g", "--time", "node")
     assert "trained with --time" in refused("eval", "g", "--checkpoint", "timed/checkpoint.safetensors", "--split", "valid", "--sampler", "uniform", "--memory", "100M")

@@ -4,7 +4,7 @@ Bit-identical from memory and disk, under policies, executors and workers, and a
 import json
 import os
 
-from support import command, main, np, outgrow
+from support import command, main, np, outgrow, raises
 from times import E, N, allowed, refused, run, trained, typed
 
 LISTS = {"train": (0, 7000, 400), "valid": (7000, 8000, 120), "test": (8000, E, 120)}
@@ -128,6 +128,11 @@ def test_predictions_of_edges():
         run("predict", "l", "--checkpoint", "rates/checkpoint.safetensors", "--out", f"rates{i}.npy", "--memory", "150M", *how)
     assert np.load("rates0.npy").shape == (120, 3)
     np.testing.assert_array_equal(np.load("rates0.npy"), np.load("rates1.npy"))
+    with outgrow.Predictor("rates/checkpoint.safetensors", "l", memory="256M", threads=1) as p:
+        rows = p.edges(*lists["test_edges"].T, lists["test_edge_attr"], edge_label_time=lists["test_edge_time"] - 1)
+        np.testing.assert_allclose(rows, np.load("rates0.npy"), atol=1e-5)
+        with raises(outgrow.OptionError, "these edges have no times"):
+            p.edges([1], [2], lists["test_edge_attr"][:1])
     os.rename("l/test_edge_times.npy", "kept.npy")  # whose trees would have no limit
     assert "test_edge_times.npy" in refused("predict", "l", "--checkpoint", "rates/checkpoint.safetensors", "--out", "no.npy", "--memory", "150M")
     os.rename("kept.npy", "l/test_edge_times.npy")

@@ -4,8 +4,8 @@ import json
 import os
 import subprocess
 
-from support import COMMAND, command, main, np, outgrow
-from times import refused, run, trained, typed, write
+from support import COMMAND, command, main, np, outgrow, raises
+from times import N, refused, run, trained, typed, write
 
 
 def test_training_has_the_same_bits():
@@ -28,6 +28,31 @@ def test_training_has_the_same_bits():
             assert trained(f"exchange{path}{len(own)}{i}", path, *own, "--workers", 2, "--exchange", "--memory", "300M", *way)[0] == one, (path, own, way)
     trained("cut", "g", "--time", "node", "--epochs", 1)
     assert trained("cut", "g", "--time", "node", "--resume")[0] == trained("whole", "g", "--time", "node")[0]
+
+
+def test_devices_train_on_trees():
+    """Within rounding of the CPU, and bit-identical in other ways."""
+    write()
+    typed()
+    for path, *own in ("g", "--time", "node", "--model", "gat"), ("h", "--time", "node"), ("g", "--disjoint"):
+        common = *own, "--memory", "300M", "--dropout", 0
+        name = f"device{path}{len(own)}"
+        near, there = (trained(f"{name}{d}", path, *common, "--device", d)[1]["epochs"] for d in ("cpu", "virtual"))
+        np.testing.assert_allclose([e["loss"] for e in near], [e["loss"] for e in there], rtol=1e-4)
+        other = trained(f"{name}o", path, *common, "--device", "virtual:2", "--policy", "belady", "--cache", "10%", "--topology", "disk", "--executors", "2:2")[1]["epochs"]
+        assert [e["loss"] for e in there] == [e["loss"] for e in other], own
+
+
+def test_embeddings_of_trees():
+    """With all neighbours trees change nothing. tests/runs/learnt_rows.py compares the run without them with PyTorch."""
+    if not os.path.exists("bare"):
+        outgrow.generate("bare", types="paper:600:12,author:500", classes=3, train_fraction=0.3, relations="author:writes:paper:3,paper:written:author:2,paper:cites:paper:2")
+    for optimizer in "dense", "sparse-adam":
+        own = "--embedding", 6, "--embedding-optimizer", optimizer, "--fanout", "-1,-1", "--dropout", 0, "--clip", 0.5, "--memory", "300M"
+        losses = [[e["loss"] for e in trained(f"{optimizer}{i}", "bare", *own, *more)[1]["epochs"]] for i, more in enumerate((
+            (), ("--disjoint",), ("--disjoint", "--policy", "belady", "--cache", "10%", "--topology", "disk")))]
+        np.testing.assert_allclose(losses[0], losses[1], rtol=1e-5)
+        assert losses[1] == losses[2], optimizer
 
 
 def stored(path, folder, *options):
@@ -74,18 +99,19 @@ def test_what_is_stored():
     assert "checksum is another" in said, said
 
 
-def rows_of_time(given, weights, window=None):
-    """GraphSAGE in NumPy: the logits of each node, from all that its own time lets it see."""
+def rows_of_time(given, weights, window=None, times=None, kind="node"):
+    """GraphSAGE in NumPy: the logits of each node at its own time, or at that of `times`."""
     src, dst = given["edge_index"]
-    lists, at = [src[dst == v] for v in range(len(given["x"]))], given["node_time"]
+    lists, at = [np.flatnonzero(dst == v) for v in range(len(given["x"]))], given["node_time"]
+    of = given["edge_time"] if kind == "edge" else at[src]
 
     def layer(l, v, time):
         below = (lambda u: layer(l - 1, u, time)) if l else (lambda u: given["x"][u])
-        seen = [u for u in lists[v] if at[u] <= time and (window is None or at[u] >= time - window)]
+        seen = [src[e] for e in lists[v] if of[e] <= time and (window is None or of[e] >= time - window)]
         mean = np.mean([below(u) for u in seen], 0) if seen else np.zeros_like(below(v))
         out = weights[f"convs.{l}.lin_l.weight"] @ mean + weights[f"convs.{l}.lin_l.bias"] + weights[f"convs.{l}.lin_r.weight"] @ below(v)
         return np.maximum(out, 0) if l == 0 else out
-    return np.array([layer(1, v, at[v]) for v in range(len(lists))])
+    return np.array([layer(1, v, (times or {}).get(v, at[v])) for v in range(len(lists))])
 
 
 def tensors(path):
@@ -114,6 +140,9 @@ def test_predicted_as_of_each_nodes_time():
     for split in "train", "valid":
         np.save(f"g/{split}_times.npy", np.full(len(given[split]), 30))
     trained("edges", "g", "--time", "edge")
+    run("predict", "g", "--checkpoint", "edges/checkpoint.safetensors", "--out", "edges.npy", "--nodes", "valid", "--memory", "120M", "--fanout", "-1,-1")
+    mine = rows_of_time(given, tensors("edges/checkpoint.safetensors"), None, dict.fromkeys(range(N), 30), "edge")[given["valid"]]
+    np.testing.assert_allclose(np.load("edges.npy"), mine, atol=2e-5)
     assert "predict --nodes" in refused("predict", "g", "--checkpoint", "edges/checkpoint.safetensors", "--out", "no.npy", "--memory", "120M")
     full, usual = (json.loads(command("eval", "g", "--checkpoint", "edges/checkpoint.safetensors", "--split", "valid", *how, "--memory", "120M", "--json", "--quiet"))
                    for how in (["--full"], ["--fanout", "-1,-1"]))
@@ -123,6 +152,48 @@ def test_predicted_as_of_each_nodes_time():
     trained("types", "h", "--time", "node", "--model", "rgcn")
     run("predict", "h", "--checkpoint", "types/checkpoint.safetensors", "--out", "types.npy", "--memory", "120M")
     assert "predictions in batches" in refused("predict", "g", "--checkpoint", checkpoint, "--out", "no.npy", "--resume", "--memory", "120M")
+
+
+def test_requests():
+    """Predictor compared with `predict`, and with NumPy at times of a request. A node's answer is that among others."""
+    given, _ = write()
+    typed()
+    nodes = np.random.default_rng(4).integers(0, len(given["x"]), 90)
+    trained("asked", "g", "--time", "node", "--time-window", 25)
+    run("predict", "g", "--checkpoint", "asked/checkpoint.safetensors", "--out", "asked.npy", "--memory", "120M", "--fanout", "-1,-1")
+    late = np.random.default_rng(5).integers(-40, 40, 90)
+    for topology in "memory", "disk":
+        with outgrow.Predictor("asked/checkpoint.safetensors", "g", topology=topology, memory="256M", threads=1) as p:
+            np.testing.assert_allclose(p(nodes), np.load("asked.npy")[nodes], atol=1e-5)
+            mine = rows_of_time(given, tensors("asked/checkpoint.safetensors"), 25, {int(v): t for v, t in zip(nodes, late)})
+            once = np.array([np.flatnonzero(nodes == v)[-1] for v in nodes])  # a node twice: its last time
+            np.testing.assert_allclose(p(nodes, input_time=late[once]), mine[nodes], atol=2e-5)
+            twice = p([nodes[0], nodes[0]], input_time=[late[0], 39])
+            np.testing.assert_allclose(twice[1], p([nodes[0]], [39])[0], atol=1e-6)
+            for bad in ([1.5], "give int64"), ([1, 2], "2 times"):
+                with raises(outgrow.OptionError, bad[1]):
+                    p([3], bad[0])
+    with outgrow.Predictor("asked/checkpoint.safetensors", "g", fanout=[3, 3], memory="256M", threads=1) as p:
+        together = p(nodes[:30])
+        assert max(np.abs(p([v])[0] - row).max() for v, row in zip(nodes[:30:7], together[::7])) < 1e-5, "a tree is that of its seed alone"
+    for split in "train", "valid":
+        np.save(f"g/{split}_times.npy", np.full(len(given[split]), 30))
+    trained("asked-edges", "g", "--time", "edge")
+    with outgrow.Predictor("asked-edges/checkpoint.safetensors", "g", memory="256M", threads=1) as p:
+        mine = rows_of_time(given, tensors("asked-edges/checkpoint.safetensors"), None, dict.fromkeys(range(N), 30), "edge")[given["valid"]]
+        np.testing.assert_allclose(p(given["valid"], np.full(len(mine), 30)), mine, atol=2e-5)
+        with raises(outgrow.OptionError, "node 3 has no time"):
+            p([3])
+    for split in "train", "valid":
+        os.remove(f"g/{split}_times.npy")
+    for name, path, own in ("asked-types", "h", ("--time", "node", "--model", "rgcn")), ("asked-trees", "g", ("--disjoint", "--model", "gcn")):
+        trained(name, path, *own)
+        run("predict", path, "--checkpoint", f"{name}/checkpoint.safetensors", "--out", f"{name}.npy", "--memory", "200M", "--fanout", "-1,-1")
+        with outgrow.Predictor(f"{name}/checkpoint.safetensors", path, memory="256M", threads=1) as p:
+            np.testing.assert_allclose(p(nodes % 300), np.load(f"{name}.npy")[nodes % 300], atol=1e-5)
+            if path == "g":
+                with raises(outgrow.OptionError, "trained without time"):
+                    p([3], [4])
 
 
 def test_only_the_future_knows():

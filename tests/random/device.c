@@ -32,14 +32,16 @@ void draw_device(struct one *c, struct settings *way)
 {
     struct draw *d = &c->draw;
     const char *sampler = settings_get(&c->numbers, "sampler");
+    const bool trees = settings_get(&c->numbers, "time") || settings_get(&c->numbers, "disjoint") ||
+                       (sampler && strcmp(sampler, "disjoint") == 0);
     if (!settings_are(&c->numbers, "device", "virtual"))
         return;
     if (draw_chance(d, 30))
         settings_put(way, "device", "virtual:%d", draw_from(d, 1, 3));
-    if (draw_chance(d, 25) && (!sampler || strcmp(sampler, "uniform") == 0) &&
+    if (draw_chance(d, 25) && !trees && (!sampler || strcmp(sampler, "uniform") == 0) &&
         !settings_get(&c->numbers, "replace"))
         settings_put(way, "sample-on", "%s", DRAW_WORD(d, "device", "pinned"));
-    if (draw_chance(d, 80))
+    if (draw_chance(d, 80) && !trees)
         draw_rows(way, d);
 }
 

@@ -13,7 +13,7 @@ enum { TYPED = 45, WITH_EDGE_ROWS = 40, WITH_TIMES = 35 }; /* percent of the gra
 /* ---- labels ---- */
 
 /* Some of the n may be unknown. */
-static void put_labels(const struct graph *g, struct draw *d, FILE *f, int n)
+void put_labels(const struct graph *g, struct draw *d, FILE *f, int n)
 {
     const bool classes = g->labels == LABELS_CLASSES;
     const int missing = draw_chance(d, 50) ? 20 : 0;
@@ -85,15 +85,35 @@ static FILE *list_open(const char *folder, const char *prefix, const char *name,
     return array_open(folder, file, descr, rows, 0, padded);
 }
 
-static void write_list_times(struct draw *d, const char *folder, const char *prefix, int n)
+static int by_size(const void *a, const void *b)
 {
-    char file[64];
-    snprintf(file, sizeof(file), "%sedge_times.npy", prefix);
-    write_times(d, folder, file, n);
+    const int64_t x = *(const int64_t *)a;
+    const int64_t y = *(const int64_t *)b;
+    return (x > y) - (x < y);
 }
 
-void write_lists(const struct graph *g, struct draw *d, const char *folder, const char *prefix,
-                 const struct edge *edges, int n, int destinations)
+/* With `sorted` they ascend in each list. */
+static void write_list_times(struct draw *d, const char *folder, const char *prefix,
+                             const struct edge *edges, int n, bool sorted)
+{
+    char file[64];
+    static int64_t time[MOST_EDGES];
+    const int most = draw_chance(d, 30) ? 3 : 60;
+    snprintf(file, sizeof(file), "%sedge_times.npy", prefix);
+    for (int i = 0; i < n; i++)
+        time[i] = draw_from(d, -most / 2, most);
+    for (int first = 0, end = 0; sorted && first < n; first = end) {
+        while (end < n && edges[end].dst == edges[first].dst)
+            end++;
+        qsort(time + first, (size_t)(end - first), sizeof(*time), by_size);
+    }
+    FILE *f = array_open(folder, file, "<i8", n, 0, draw_chance(d, 50) ? 128 : 4096);
+    fwrite(time, sizeof(*time), (size_t)n, f);
+    file_close(f);
+}
+
+void write_lists(struct graph *g, int relation, struct draw *d, const char *folder,
+                 const char *prefix, const struct edge *edges, int n, int destinations)
 {
     FILE *f = list_open(folder, prefix, "indptr", "<i8", destinations + 1, 128);
     int e = 0;
@@ -108,8 +128,9 @@ void write_lists(const struct graph *g, struct draw *d, const char *folder, cons
     for (e = 0; e < n; e++)
         fwrite(&(int64_t){edges[e].src}, g->wide_ids ? 8 : 4, 1, f);
     file_close(f);
-    if (g->edge_times && (g->n_types == 0 || draw_chance(d, 80) || n == 0))
-        write_list_times(d, folder, prefix, n);
+    g->has_times[relation] = g->edge_times && (g->n_types == 0 || draw_chance(d, 80) || n == 0);
+    if (g->has_times[relation])
+        write_list_times(d, folder, prefix, edges, n, g->by_time);
     if (!g->weighted)
         return;
     f = list_open(folder, prefix, "weights", "<f4", n, 128);
@@ -139,58 +160,7 @@ void write_edge_rows_meta(const struct edge_rows *r, FILE *f)
                 dtype_word(r->dtype));
 }
 
-/* As those of nodes, of the n edges in a list. */
-static void write_edge_labels(const struct graph *g, struct draw *d, const char *folder,
-                              const char *split, int n)
-{
-    char name[64];
-    const bool classes = g->labels == LABELS_CLASSES;
-    snprintf(name, sizeof(name), "%s_edge_labels.npy", split);
-    FILE *f = array_open(folder, name, classes ? "<i8" : "<f4", n, classes ? 0 : g->classes, 128);
-    put_labels(g, d, f, n);
-    file_close(f);
-}
-
-/* Some that are edges, some that are not: in heterogeneous graphs all are. */
-static void write_edge_list(const struct graph *g, struct draw *d, const char *folder,
-                            const char *split, const struct edge *edges, bool of_graph)
-{
-    char name[64];
-    int relation[40];
-    int n = draw_from(d, of_graph ? 1 : 0, 40);
-    snprintf(name, sizeof(name), "%s_edges.npy", split);
-    FILE *f = array_open(folder, name, "<i8", n, 2, 128);
-    for (int i = 0; i < n; i++) {
-        struct edge e = edges[draw_below(d, (uint64_t)g->edges)];
-        if (!of_graph && g->n_types == 0)
-            e = (struct edge){(int)draw_below(d, (uint64_t)g->nodes),
-                              (int)draw_below(d, (uint64_t)g->nodes), 0};
-        put_int64(f, e.src);
-        put_int64(f, e.dst);
-        relation[i] = e.relation;
-    }
-    file_close(f);
-    if (g->edge_labels)
-        write_edge_labels(g, d, folder, split, n);
-    if (g->n_types == 0)
-        return;
-    snprintf(name, sizeof(name), "%s_edge_relations.npy", split);
-    f = array_open(folder, name, "<i8", n, 0, 128);
-    for (int i = 0; i < n; i++)
-        put_int64(f, relation[i]);
-    file_close(f);
-}
-
 /* ---- nodes ---- */
-
-static void write_features(const struct graph *g, struct draw *d, const char *folder)
-{
-    FILE *f = array_open(folder, "features.npy", stored_as(g->dtype), g->nodes, g->dim,
-                         draw_chance(d, 30) ? 128 : 4096);
-    for (int i = 0; i < g->nodes * g->dim; i++)
-        put_feature(f, g->dtype, 0.0625f + draw_unit(d) * 2);
-    file_close(f);
-}
 
 static void write_labels(const struct graph *g, struct draw *d, const char *folder)
 {
@@ -216,7 +186,7 @@ static void write_node_times(const struct graph *g, struct draw *d, const char *
     const int types = g->n_types > 0 ? g->n_types : 1;
     FILE *f = array_open(folder, "node_times.npy", "<i8", g->nodes, 0, 128);
     for (int t = 0; t < types; t++) {
-        const bool without = g->n_types > 0 && t != g->target && draw_chance(d, 40);
+        const bool without = g->n_types > 0 && t != g->target && !g->several && draw_chance(d, 40);
         for (int i = 0; i < (g->n_types > 0 ? g->type[t].count : g->nodes); i++)
             put_int64(f, without ? INT64_MIN : draw_from(d, -10, 50));
     }
@@ -233,29 +203,62 @@ static void write_seed_times(const struct graph *g, struct draw *d, const char *
         write_times(d, folder, name, n);
 }
 
-/* Nodes of the target type in an order of their own; splits may share some. */
-static int write_split(const struct graph *g, struct draw *d, const char *folder, const char *split,
+/* Mixes the ids of the target type, or of all types that are learned if several are. */
+static int draw_order(const struct graph *g, struct draw *d, int order[MOST_NODES])
+{
+    int n = 0;
+    for (int t = 0; t < (g->n_types > 0 ? g->n_types : 1); t++) {
+        const int first = g->n_types > 0 ? g->type[t].first : 0;
+        const int count = g->n_types > 0 ? g->type[t].count : g->nodes;
+        const bool of_split =
+            g->n_types == 0 || (g->several ? !g->type[t].left_out : t == g->target);
+        for (int i = 0; of_split && i < count; i++, n++) {
+            int j = (int)draw_below(d, (uint64_t)n + 1);
+            order[n] = order[j];
+            order[j] = first + i;
+        }
+    }
+    return n;
+}
+
+/* Types that none of these n nodes is of have no nodes in other splits. */
+static void leave_out_types(struct graph *g, const int *order, int n)
+{
+    for (int t = 0; t < g->n_types; t++) {
+        bool found = false;
+        for (int i = 0; i < n; i++)
+            found |= order[i] >= g->type[t].first && order[i] < g->type[t].first + g->type[t].count;
+        g->type[t].left_out = !found;
+    }
+}
+
+/* In an order of their own; splits may share some. */
+static int write_split(struct graph *g, struct draw *d, const char *folder, const char *split,
                        bool must)
 {
     char name[32];
     int order[MOST_NODES] = {0};
-    const int first = g->n_types > 0 ? g->type[g->target].first : 0;
-    const int count = g->n_types > 0 ? g->type[g->target].count : g->nodes;
+    const int count = draw_order(g, d, order);
     int n = must || draw_chance(d, 80) ? draw_from(d, must ? 1 + count / 4 : 1, count) : 0;
     if (n == 0 && draw_chance(d, 50))
         return 0; /* no such file */
-    for (int i = 0; i < count; i++) {
-        int j = (int)draw_below(d, (uint64_t)i + 1);
-        order[i] = order[j];
-        order[j] = i;
-    }
+    if (must)
+        leave_out_types(g, order, n);
     snprintf(name, sizeof(name), "%s.npy", split);
     FILE *f = array_open(folder, name, "<i8", n, 0, 128);
     for (int i = 0; i < n; i++)
-        put_int64(f, first + order[i]);
+        put_int64(f, order[i]);
     file_close(f);
     write_seed_times(g, d, folder, split, n);
     return n;
+}
+
+static void write_by_time(const struct graph *g, FILE *f)
+{
+    fprintf(f, ", \"by_time\": [");
+    for (int r = 0; r < (g->n_types > 0 ? g->n_relations : 1); r++)
+        fprintf(f, "%s\"%s\"", r ? ", " : "", g->has_times[r] ? "edge" : "off");
+    fprintf(f, "]");
 }
 
 static void write_meta(const struct graph *g, const char *folder)
@@ -266,12 +269,16 @@ static void write_meta(const struct graph *g, const char *folder)
     if (g->n_types > 0)
         write_typed_meta(g, f);
     else
-        fprintf(f, ", \"feature_dtype\": \"%s\"", dtype_word(g->dtype));
+        fprintf(f, ", \"feature_dim\": %d, \"feature_dtype\": \"%s\"", g->dim,
+                rows_word(g->dtype, &g->entries));
+    write_entries_meta(&g->entries, f);
     write_edge_rows_meta(&g->rows, f);
     if (g->labels == LABELS_VALUES)
         fprintf(f, ", \"task\": \"node regression\"");
     if (g->both_ways)
         fprintf(f, ", \"symmetric\": true");
+    if (g->by_time)
+        write_by_time(g, f);
     fprintf(f, "}\n");
     file_close(f);
 }
@@ -316,16 +323,21 @@ static void draw_shape(struct graph *g, struct draw *d)
     g->classes = draw_from(d, 1, draw_chance(d, 50) ? 2 : 7);
     g->weighted = draw_chance(d, 30);
     g->wide_ids = draw_chance(d, 20);
-    g->edge_lists = draw_chance(d, 20);
+    g->edge_lists = draw_chance(d, 35);
     g->edge_labels = g->edge_lists && draw_chance(d, 60);
     g->both_ways = draw_chance(d, 40);
     g->edges_have_rows = draw_chance(d, WITH_EDGE_ROWS);
     g->node_times = draw_chance(d, WITH_TIMES);
     g->edge_times = draw_chance(d, WITH_TIMES);
+    g->by_time = g->edge_times && draw_chance(d, 40);
     if (draw_chance(d, TYPED))
         draw_types(g, d);
     else if (g->edges_have_rows)
         draw_edge_rows(&g->rows, d);
+    if (g->n_types == 0)
+        draw_entries(&g->entries, d, g->dim, g->dtype);
+    g->several = g->n_types > 1 && draw_chance(d, 20);
+    draw_lists(g, d);
 }
 
 void graph_write(struct graph *g, struct draw *d, const char *folder)
@@ -341,9 +353,9 @@ void graph_write(struct graph *g, struct draw *d, const char *folder)
         write_typed_features(g, d, folder);
     } else {
         g->edges = draw_whole(g, d, edges);
-        write_lists(g, d, folder, "", edges, g->edges, g->nodes);
+        write_lists(g, 0, d, folder, "", edges, g->edges, g->nodes);
         write_edge_rows(&g->rows, d, folder, "", g->edges);
-        write_features(g, d, folder);
+        write_rows(d, folder, "", g->nodes, g->dim, g->dtype, &g->entries);
     }
     write_labels(g, d, folder);
     if (g->node_times)

@@ -37,6 +37,8 @@ void simulate(struct one *c)
     const char *policy = DRAW_WORD(&c->draw, "random", "degree", "presc:2", "pagerank", "frequency",
                                    "lru", "rr", "belady", "hybrid", "sweep");
     const char *cache = DRAW_WORD(&c->draw, "0", "3%", "10%", "40%", "100%");
+    if (settings_get(&c->numbers, "embedding-optimizer") && strcmp(policy, "sweep") == 0)
+        policy = "belady";
     settings_put(&way, "eval-every", "0");
     settings_put(&way, "memory", "%dM", plenty_of(&c->graph));
     settings_put(&way, "superbatch", "%s", DRAW_WORD(&c->draw, "all", "2", "5"));
@@ -107,7 +109,8 @@ static bool predict_once(struct one *c, const char *checkpoint, int number, stru
     const bool pairs = settings_get(&c->numbers, "task") != NULL;
     const bool reads = c->graph.n_types == 0 || !(settings_are(&c->numbers, "model", "gcn") ||
                                                   settings_are(&c->numbers, "model", "gat"));
-    const bool two = !pairs && reads && strchr(settings_get(&c->numbers, "fanout"), ',');
+    const bool two =
+        !pairs && reads && !c->graph.several && strchr(settings_get(&c->numbers, "fanout"), ',');
     path_in(c, out, "out", number);
     path_in(c, embeddings, "embeddings", number);
     options_of_inference(&way, &c->draw, &c->graph, in_batches(c));

@@ -48,6 +48,13 @@ static void draw_rows(struct settings *s, struct draw *d, const struct graph *g)
 {
     if (g->bare)
         settings_put(s, "embedding", "%d", g->alike ? g->dim : draw_from(d, 1, 20));
+    if (g->bare && draw_chance(d, 40)) {
+        settings_put(s, "embedding-optimizer", "%s",
+                     DRAW_WORD(d, "sparse-adam", "adagrad", "row-adagrad"));
+        settings_drop(s, "weight-decay");
+        if (draw_chance(d, 40))
+            settings_put(s, "embedding-lr", "0.02");
+    }
     if (settings_are(s, "model", "rgcn") && draw_chance(d, 50))
         settings_put(s, "bases", "%d", draw_from(d, 1, 3));
 }
@@ -111,7 +118,11 @@ static bool needs_edges(const struct settings *s)
 /* Classes of unequal size. */
 static void draw_classes(struct settings *s, struct draw *d, const struct graph *g)
 {
-    if (g->labels == LABELS_VALUES)
+    if (g->several && !settings_get(s, "task") && !g->type[g->target].left_out &&
+        draw_chance(d, 40))
+        settings_put(s, "type-weights", "t%d=2.5", g->target);
+    const bool one = settings_get(s, "task") && g->labels == LABELS_SEVERAL && g->classes == 1;
+    if (g->labels == LABELS_VALUES || one) /* one column of edges' labels has values */
         return;
     if (draw_chance(d, 25))
         settings_put(s, "class-weights", "balanced");
@@ -128,9 +139,10 @@ static void draw_task(struct settings *s, struct draw *d, const struct graph *g)
     char name[16];
     if (g->labels == LABELS_VALUES && draw_chance(d, 40))
         settings_put(s, "loss", "mae");
-    if (g->edge_labels && draw_chance(d, 50))
+    const bool takes = g->own_rows == 0 || !settings_get(s, "device");
+    if (g->edge_labels && takes && draw_chance(d, 50))
         settings_put(s, "task", "%s", g->labels == LABELS_VALUES ? "edge_regression" : "edge");
-    if (settings_get(s, "task") || !draw_chance(d, 25)) {
+    if (settings_get(s, "task") || !draw_chance(d, g->edge_lists ? 50 : 25)) {
         draw_classes(s, d, g);
         return;
     }
@@ -142,8 +154,12 @@ static void draw_task(struct settings *s, struct draw *d, const struct graph *g)
         relation_name(g, (int)draw_below(d, (uint64_t)g->n_relations), name);
         settings_put(s, "relation", "%s", name);
     }
-    settings_put(s, "negatives", "%d", draw_from(d, 1, 3));
-    settings_put(s, "negative", "%s", DRAW_WORD(d, "uniform", "batch"));
+    if (g->negatives > 0 && draw_chance(d, 80)) {
+        settings_put(s, "negative", "given");
+    } else {
+        settings_put(s, "negatives", "%d", draw_from(d, 1, 3));
+        settings_put(s, "negative", "%s", DRAW_WORD(d, "uniform", "batch"));
+    }
     settings_put(s, "eval-negatives", "%d", draw_from(d, 1, 12));
     if (!g->edge_lists && draw_chance(d, 60))
         settings_put(s, "edge-split", "%s", DRAW_WORD(d, "60/20/20", "98/1/1", "100/0/0"));
@@ -170,12 +186,16 @@ static void draw_relation_fanout(struct settings *s, struct draw *d, const struc
 /* Not with gcn, whose degrees at a time are not known. */
 static const char *draw_time(const struct settings *s, struct draw *d, const struct graph *g)
 {
-    const bool has = g->node_times || g->edge_times;
+    const bool listed = g->list_times && !settings_get(s, "edge-split");
+    const bool has = (g->node_times || g->edge_times) && (!settings_get(s, "task") || listed);
     if (!has || settings_are(s, "model", "gcn") || draw_chance(d, 20))
         return NULL;
-    if (g->node_times && g->edge_times)
+    bool edges = g->n_types == 0 && g->edge_times; /* relations may all be without */
+    for (int r = 0; r < g->n_relations; r++)
+        edges |= g->has_times[r];
+    if (g->node_times && edges)
         return DRAW_WORD(d, "node", "edge");
-    return g->node_times ? "node" : "edge";
+    return g->node_times ? "node" : edges ? "edge" : NULL;
 }
 
 /* A neighbourhood of its own for each seed. */
@@ -200,7 +220,7 @@ static void draw_trees(struct settings *s, struct draw *d, const struct graph *g
 
 static bool takes_trees(const struct settings *s, const struct graph *g)
 {
-    return !settings_get(s, "device") && !settings_get(s, "task") && !g->bare;
+    return !g->bare || !settings_get(s, "device");
 }
 
 static void draw_sampler(struct settings *s, struct draw *d, const struct graph *g)
@@ -304,7 +324,7 @@ static bool edges_are_f32(const struct graph *g)
 
 static bool all_f32(const struct settings *s, const struct graph *g)
 {
-    bool all = g->n_types > 0 || g->dtype == OG_ELEMENT_F32;
+    bool all = (g->n_types > 0 || g->dtype == OG_ELEMENT_F32) && !is_sparse(g);
     all &= !settings_are(s, "edge-features", "on") || edges_are_f32(g);
     for (int t = 0; t < g->n_types; t++)
         all &= g->type[t].dim == 0 || g->type[t].dtype == OG_ELEMENT_F32;
@@ -313,7 +333,7 @@ static bool all_f32(const struct settings *s, const struct graph *g)
 
 void options_numbers(struct settings *s, struct draw *d, const struct graph *g)
 {
-    if (draw_chance(d, ON_DEVICE))
+    if (draw_chance(d, ON_DEVICE) && !is_sparse(g))
         settings_put(s, "device", "virtual");
     draw_model(s, d, g);
     draw_rate(s, d);
@@ -323,9 +343,10 @@ void options_numbers(struct settings *s, struct draw *d, const struct graph *g)
     draw_edge_weights(s, d, g);
     draw_edge_features(s, d, g);
     settings_put(s, "batch", "%d", draw_batch(s, d, g));
-    if (draw_chance(d, 75))
+    const bool learnt = settings_get(s, "embedding-optimizer");
+    if (!learnt && draw_chance(d, 75))
         settings_put(s, "accumulate", "%s", DRAW_WORD(d, "2", "3", "4", "5", "6", "6", "12"));
-    if (draw_chance(d, 20))
+    if (!learnt && draw_chance(d, 20))
         settings_put(s, "staleness", "%d", draw_from(d, 1, 4));
     settings_put(s, "epochs", "%d",
                  draw_chance(d, 3) ? 0 : draw_from(d, 1, settings_get(s, "device") ? 2 : 3));

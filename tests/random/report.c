@@ -126,6 +126,7 @@ static const char *const may_be_refused[] = {
     "--superbatch: ",             /* more batches than the least memory holds */
     " nodes or edges",            /* of a split that is evaluated */
     " nodes has a label",
+    "--locality ", /* more than there are edges */
     NULL,
 };
 
@@ -169,17 +170,20 @@ static const struct {
     [SHARE_EDGE_LABELS] = {"labels of edges", " --task edge"},
     [SHARE_TIMES] = {"times", " --time "},
     [SHARE_TREES] = {"disjoint", "disjoint"},
+    [SHARE_TIMED_EDGES] = {"edges at times", NULL},
+    [SHARE_GIVEN] = {"given negatives", " --negative given"},
+    [SHARE_LEARNT] = {"rows learnt on disk", " --embedding-optimizer "},
+    [SHARE_SPARSE] = {"sparse rows", NULL},
+    [SHARE_SEVERAL] = {"labels of several types", NULL},
 };
 
-void report_shares(struct report *r, const char *command, bool typed, bool on_disk)
+void report_shares(struct report *r, const char *command, const bool of[SHARES])
 {
     r->compared++;
-    r->share[SHARE_TYPES] += typed;
-    r->share[SHARE_DISK] += on_disk;
     r->share[SHARE_TRAINERS] +=
         strstr(command, " --trainers ") != NULL || strstr(command, " --executors ") != NULL;
     for (int i = 0; i < SHARES; i++)
-        r->share[i] += shares[i].option && strstr(command, shares[i].option);
+        r->share[i] += of[i] || (shares[i].option && strstr(command, shares[i].option));
 }
 
 /* ---- what is wrong ---- */

@@ -34,6 +34,11 @@ enum share {
     SHARE_EDGE_LABELS,
     SHARE_TIMES,
     SHARE_TREES,
+    SHARE_TIMED_EDGES,
+    SHARE_GIVEN,
+    SHARE_LEARNT,
+    SHARE_SPARSE,
+    SHARE_SEVERAL,
     SHARES
 };
 
@@ -57,8 +62,8 @@ void command_text(char out[MOST_COMMAND], const char *command, const char *argum
 void report_calling(uint64_t graph, const char *command);
 void report_deaths(void);
 
-/* One more run that was compared. */
-void report_shares(struct report *r, const char *command, bool typed, bool on_disk);
+/* One more run that was compared. `of`: what its command does not show. */
+void report_shares(struct report *r, const char *command, const bool of[SHARES]);
 
 /* Refused: counted by reason. Wrong where there is no hint, or where the reason is none that a draw
  * may have (report.c). */

@@ -80,7 +80,8 @@ static void try_graph(struct one *c)
         if (!settings_are(&c->numbers, "epochs", "0") && draw_chance(&c->draw, 25))
             make_samples(c);
         if (c->sampled && has_features(&c->graph) && draw_chance(&c->draw, 60) &&
-            !settings_are(&c->numbers, "edge-features", "on"))
+            !settings_are(&c->numbers, "edge-features", "on") &&
+            !settings_get(&c->numbers, "embedding-optimizer"))
             pack_samples(c);
         verify(c);
         for (int ways = draw_from(&c->draw, 2, 3); ways > 0; ways--)

@@ -13,6 +13,7 @@ static void draw_rows(struct graph *g, struct draw *d, struct node_type *t)
 {
     t->dtype = draw_dtype(d);
     t->dim = g->alike ? g->dim : draw_dim(d);
+    draw_entries(&t->entries, d, t->dim, t->dtype);
     if (!draw_chance(d, 30))
         return;
     t->dim = 0;
@@ -101,7 +102,7 @@ int write_relations(struct graph *g, struct draw *d, const char *folder, struct 
         const bool none = r > 0 && draw_chance(d, 12);
         of->edges = none ? 0 : draw_edges(d, from->count, to->count, MOST_OF_RELATION, out + n);
         snprintf(prefix, sizeof(prefix), "rel%d_", r);
-        write_lists(g, d, folder, prefix, out + n, of->edges, to->count);
+        write_lists(g, r, d, folder, prefix, out + n, of->edges, to->count);
         write_edge_rows(&of->rows, d, folder, prefix, of->edges);
         for (int i = 0; i < of->edges; i++, n++)
             out[n] = (struct edge){from->first + out[n].src, to->first + out[n].dst, r};
@@ -109,19 +110,14 @@ int write_relations(struct graph *g, struct draw *d, const char *folder, struct 
     return n;
 }
 
-void write_typed_features(const struct graph *g, struct draw *d, const char *folder)
+void write_typed_features(struct graph *g, struct draw *d, const char *folder)
 {
     for (int t = 0; t < g->n_types; t++) {
-        const struct node_type *of = &g->type[t];
-        char name[32];
-        if (of->dim == 0)
-            continue;
-        snprintf(name, sizeof(name), "features_%d.npy", t);
-        FILE *f = array_open(folder, name, stored_as(of->dtype), of->count, of->dim,
-                             draw_chance(d, 30) ? 128 : 4096);
-        for (int i = 0; i < of->count * of->dim; i++)
-            put_feature(f, of->dtype, 0.0625f + draw_unit(d) * 2);
-        file_close(f);
+        struct node_type *of = &g->type[t];
+        char end[16];
+        snprintf(end, sizeof(end), "_%d", t);
+        if (of->dim > 0)
+            write_rows(d, folder, end, of->count, of->dim, of->dtype, &of->entries);
     }
 }
 
@@ -133,7 +129,9 @@ void write_typed_meta(const struct graph *g, FILE *f)
         fprintf(f, "%s{\"name\": \"t%d\", \"count\": %d", t ? ", " : "", t, of->count);
         if (of->dim > 0)
             fprintf(f, ", \"feature_dim\": %d, \"feature_dtype\": \"%s\"", of->dim,
-                    dtype_word(of->dtype));
+                    rows_word(of->dtype, &of->entries));
+        if (of->dim > 0)
+            write_entries_meta(&of->entries, f);
         fprintf(f, "}");
     }
     fprintf(f, "], \"relations\": [");

@@ -107,12 +107,25 @@ static const struct {
     {"sample-on", "pinned", "alternate", NULL},
     {"sample-on", "pinned", "preset", "diskgnn"},
     {"policy", "sweep", "device-memory", NULL},
+    {"embedding-optimizer", NULL, "executors", NULL},
+    {"embedding-optimizer", NULL, "device-memory", NULL},
+    {"embedding-optimizer", NULL, "alternate", NULL},
+    {"embedding-optimizer", NULL, "samples", NULL},
+    {"embedding-optimizer", NULL, "layout", "packed"},
+    {"embedding-optimizer", NULL, "layout", "segmented"},
+    {"embedding-optimizer", NULL, "policy", "sweep"},
+    {"embedding-optimizer", NULL, "preset", "ginex"},
+    {"embedding-optimizer", NULL, "preset", "diskgnn"},
+    {"embedding-optimizer", NULL, "preset", "fgnn"},
+    {"embedding-optimizer", NULL, "preset", "helios"},
+    {"embedding-optimizer", NULL, "preset", "lsm-gnn"},
 };
 
-static void keep_apart(struct settings *way)
+static void keep_apart(const struct settings *numbers, struct settings *way)
 {
     for (size_t i = 0; i < sizeof(apart) / sizeof(apart[0]); i++) {
-        const char *with = settings_get(way, apart[i].with);
+        const char *own = settings_get(way, apart[i].with);
+        const char *with = own ? own : settings_get(numbers, apart[i].with);
         const char *other = settings_get(way, apart[i].left_out);
         if (with && (!apart[i].value || strcmp(with, apart[i].value) == 0) && other &&
             (!apart[i].of_value || strcmp(other, apart[i].of_value) == 0))
@@ -150,10 +163,10 @@ static void draw_way(struct one *c, struct settings *way)
     draw_workers(c, way);
     draw_device(c, way);
     draw_folders(c, way);
-    keep_apart(way);
+    keep_apart(&c->numbers, way);
     if (c->packed && settings_get(way, "samples")) /* packs are of the host's cache alone */
         settings_drop(way, "device-memory");
-    keep_apart(way);
+    keep_apart(&c->numbers, way);
     take_device_memory(c, way);
     if (draw_chance(&c->draw, 85) || settings_are(way, "preset", "memory"))
         return;
@@ -197,8 +210,15 @@ static void note_way(struct one *c, const struct outcome *o)
              json_string_value(json_object_get(plan, "topology")),
              json_is_true(json_object_get(plan, "alternates")) ? ", in turns" : "");
     tally_add(&c->report->ways, text, c->number, o->command);
-    report_shares(c->report, o->command, c->graph.n_types > 0,
-                  strcmp(json_string_value(json_object_get(plan, "topology")), "disk") == 0);
+    const char *topology = json_string_value(json_object_get(plan, "topology"));
+    const bool of[SHARES] = {[SHARE_TYPES] = c->graph.n_types > 0,
+                             [SHARE_DISK] = strcmp(topology, "disk") == 0,
+                             [SHARE_TIMED_EDGES] = settings_get(&c->numbers, "task") &&
+                                                   settings_get(&c->numbers, "time"),
+                             [SHARE_SPARSE] = is_sparse(&c->graph),
+                             [SHARE_SEVERAL] =
+                                 c->graph.several && !settings_get(&c->numbers, "task")};
+    report_shares(c->report, o->command, of);
 }
 
 void train_another_way(struct one *c)

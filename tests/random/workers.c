@@ -23,7 +23,8 @@ static bool takes_workers(const struct one *c, int n)
     const int steps = settings_int(&c->numbers, "accumulate");
     const int epochs = settings_int(&c->numbers, "epochs");
     return steps > 0 && steps % n == 0 && epochs > 0 && c->n_training / epochs >= n &&
-           !settings_get(&c->numbers, "resample-every");
+           !settings_get(&c->numbers, "resample-every") &&
+           !settings_get(&c->numbers, "embedding-optimizer");
 }
 
 void draw_workers(struct one *c, struct settings *way)

@@ -43,6 +43,7 @@ static const struct given {
     {"attention-dropout", "0.3", CHANGES},
     {"task", "link", CHANGES},
     {"task", "regression", CHANGES},
+    {"task", "edge", CHANGES},
     {"decoder", "mlp", CHANGES},
     {"loss", "margin", CHANGES},
     {"loss", "mae", CHANGES},
@@ -56,6 +57,7 @@ static const struct given {
     {"edge-split", "70/15/15", CHANGES},
     {"negatives", "3", CHANGES},
     {"negative", "batch", CHANGES},
+    {"negative", "given", CHANGES},
     {"eval-negatives", "7", CHANGES},
     {"fanout", "4", CHANGES},
     {"fanout", "3,3,3", CHANGES},
@@ -319,6 +321,33 @@ static void other_times(void)
     test_write_npy(dataset, "node_times.npy", OG__NPY_I64, 1, 400, 0, times);
 }
 
+/* Lists of edges with times, labels and negatives, some of which are edges. */
+static void other_lists(void)
+{
+    enum { LISTED = 90 };
+    static const char *const splits[] = {"train", "valid", "test"};
+    for (int s = 0; s < 3; s++) {
+        int64_t ends[2 * LISTED], times[LISTED], labels[LISTED], negatives[2 * LISTED];
+        char name[64];
+        for (int64_t i = 0; i < LISTED; i++) {
+            ends[2 * i] = (i * 37 + s * 11) % 400;
+            ends[2 * i + 1] = (i * 53 + s * 7 + 1) % 400;
+            times[i] = i % 25;
+            labels[i] = (ends[2 * i] + ends[2 * i + 1]) % 3;
+            negatives[2 * i] = (i * 29 + 3) % 400;
+            negatives[2 * i + 1] = (i * 31 + 5) % 400;
+        }
+        snprintf(name, sizeof(name), "%s_edges.npy", splits[s]);
+        test_write_npy(dataset, name, OG__NPY_I64, 2, LISTED, 2, ends);
+        snprintf(name, sizeof(name), "%s_edge_times.npy", splits[s]);
+        test_write_npy(dataset, name, OG__NPY_I64, 1, LISTED, 0, times);
+        snprintf(name, sizeof(name), "%s_edge_labels.npy", splits[s]);
+        test_write_npy(dataset, name, OG__NPY_I64, 1, LISTED, 0, labels);
+        if (s == 0) /* others draw theirs */
+            test_write_npy(dataset, "train_neg_dst.npy", OG__NPY_I64, 2, LISTED, 2, negatives);
+    }
+}
+
 static int make_dataset(void **state)
 {
     struct og_generate g;
@@ -349,6 +378,7 @@ static int make_dataset(void **state)
         fail_msg("%s", err.message);
     other_scores();
     other_times();
+    other_lists();
     set_base(&opt);
     if (og_sample(dataset, made_before, false, &opt, NULL, NULL, &err) < 0 ||
         og_options_set(&opt, "seed", "77", &err) < 0 ||

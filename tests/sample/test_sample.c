@@ -406,6 +406,14 @@ static void what_is_reserved_is_what_was_asked_for(void **state)
         }
         og__batch_release(&m);
     }
+
+    /* Units of edges that were removed stay. */
+    struct og_batch_memory m;
+    caps = (struct og_batch_caps){.n_hops = 1, .hop = {{.n_dst = 1, .n_src = 9}}, .n_units = 5000};
+    og__batch_init(&m, NULL);
+    assert_int_equal(og__batch_reserve(&m, &caps, OG__WITH_EDGES, NULL), 0);
+    assert_true(m.units.bytes >= 5000 * sizeof(uint32_t));
+    og__batch_release(&m);
 }
 
 int main(void)

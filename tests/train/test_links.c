@@ -313,6 +313,20 @@ static void too_many_pairs_are_refused(void **state)
     struct og_err err = {0};
     rule.rank_negatives = 1 << 20;
     assert_int_equal(og__pairs_open(&p, &rule, 1 << 12, NULL, &err), -EOVERFLOW);
+
+    /* With trees and given pairs, seeds are twice as many: every end at its time. */
+    rule = uniform;
+    rule.trees = true;
+    rule.negatives = 2;
+    rule.rank_negatives = 1;
+    rule.given[OG__TRAIN] = (struct og_given_negatives){.ids = (uint32_t[2]){0}, .n = 2};
+    const uint32_t edges = 1 << 29;
+    assert_true(og__pairs_most(&rule, edges, true) == 3 * (uint64_t)edges);
+    assert_true(og__pairs_most_seeds(&rule, edges) == 6 * (uint64_t)edges);
+    assert_int_equal(og__pairs_open(&p, &rule, edges, NULL, &err), -EOVERFLOW);
+    rule.negatives = 1 << 16; /* the largest of all options */
+    assert_true(og__pairs_most_seeds(&rule, 1 << 30) == UINT32_MAX);
+    assert_int_equal(og__pairs_open(&p, &rule, 1 << 30, NULL, &err), -EOVERFLOW);
     assert_non_null(strstr(err.hint, "--eval-negatives"));
     og__pairs_close(&p);
 }
