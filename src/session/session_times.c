@@ -87,7 +87,8 @@ static const char *way_to_times(const struct og_session *s, bool own)
     if (own)
         return "give input_time, or edge_label_time of links";
     if (s->config.want & OG__WANT_EVERY)
-        return "predict --nodes test: nodes of a split have times, as in test_times.npy";
+        return "predict --nodes test, if the graph has test_times.npy; or use outgrow serve, whose "
+               "requests have times";
     return "import the graph with train_times.npy, valid_times.npy and test_times.npy: int64, a "
            "number a node of the split";
 }

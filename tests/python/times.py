@@ -428,20 +428,20 @@ def test_refusals():
 
 
 def test_nodes_of_a_split_are_predicted():
-    """With the times of their list, as they are judged."""
+    """With the times of their list, as they are nodes_judged."""
     r = np.random.default_rng(3)
     ids = r.permutation(N)
     parts = {"train": ids[:N // 2], "valid": ids[N // 2:3 * N // 4], "test": ids[3 * N // 4:]}
     label = r.integers(0, 3, N)
-    outgrow.write("judged", edge_index=r.integers(0, N, (2, 8 * N)), x=r.standard_normal((N, 6)).astype("f4"), y=label, edge_time=r.integers(0, 100, 8 * N),
+    outgrow.write("nodes_judged", edge_index=r.integers(0, N, (2, 8 * N)), x=r.standard_normal((N, 6)).astype("f4"), y=label, edge_time=r.integers(0, 100, 8 * N),
                   **parts, **{f"{k}_time": r.integers(20, 100, len(v)) for k, v in parts.items()})
-    trained("judge", "judged", "--time", "edge")
+    trained("judge", "nodes_judged", "--time", "edge")
     own = "--checkpoint", "judge/checkpoint.safetensors", "--memory", "100M"
-    run("predict", "judged", *own, "--out", "judged.npy", "--nodes", "test", "--fanout", "-1,-1")
-    done = subprocess.run([OUTGROW, "eval", "judged", *own, "--full", "--json", "--quiet"], capture_output=True, text=True)
+    run("predict", "nodes_judged", *own, "--out", "nodes_judged.npy", "--nodes", "test", "--fanout", "-1,-1")
+    done = subprocess.run([OUTGROW, "eval", "nodes_judged", *own, "--full", "--json", "--quiet"], capture_output=True, text=True)
     told = json.loads(done.stdout)
-    assert abs((np.load("judged.npy").argmax(1) == label[parts["test"]]).mean() - told["acc"]) < 1e-9, told
-    assert "--nodes test" in refused("predict", "judged", *own, "--out", "all.npy")
+    assert abs((np.load("nodes_judged.npy").argmax(1) == label[parts["test"]]).mean() - told["acc"]) < 1e-9, told
+    assert "--nodes test" in refused("predict", "nodes_judged", *own, "--out", "all.npy")
 
 
 def test_times_are_exported():

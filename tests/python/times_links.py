@@ -139,6 +139,9 @@ def test_predictions_of_edges():
     trained("links", "l", "--task", "link", "--time", "node", "--batch", 60, "--eval-negatives", 9)
     run("predict", "l", "--checkpoint", "links/checkpoint.safetensors", "--out", "nodes.npy", "--memory", "150M")
     assert np.load("nodes.npy").shape == (N, 8)
+    trained("late", "l", "--task", "link", "--time", "edge", "--batch", 60, "--eval-negatives", 9)
+    said = refused("predict", "l", "--checkpoint", "late/checkpoint.safetensors", "--out", "no.npy", "--memory", "150M")
+    assert "--time edge: the seeds have no times" in said and "outgrow serve" in said and not os.path.exists("no.npy"), said
 
 
 def test_the_edge_itself_does_not_leak():
