@@ -97,7 +97,7 @@ static int resolve_options(struct og_inference *f, const char *checkpoint,
     f->opt.model = f->config.kind;
     f->opt.layers = 0;
     OG_TRY(og__checkpoint_sampler(checkpoint, &f->opt, &f->log, err));
-    OG_TRY(og__checkpoint_compute(checkpoint, &f->opt, &f->log, err));
+    OG_TRY(og__checkpoint_option(checkpoint, "compute", &f->opt, &f->log, err));
     f->config.compute = f->opt.compute;
     f->config.edge_weights = og__edge_weights(&f->opt);
     if (f->config.edge_weights != OG_EDGE_WEIGHTS_OFF)

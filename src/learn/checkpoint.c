@@ -60,8 +60,9 @@ int og__checkpoint_write_rows(const char *path, struct og_model *m,
     for (int i = 0; i < NUMBERS; i++)
         snprintf(number[i], sizeof(number[i]), "%d", numbers[i]);
     struct og_option_texts texts;
+    char ranked[16];
     char *fanout = NULL;
-    struct og_metadata metadata[MODEL_KEYS + 2 + OG__SAID_OPTIONS] = {
+    struct og_metadata metadata[MODEL_KEYS + 3 + OG__SAID_OPTIONS] = {
         {"format", "pt"},
         {"model", (char *)og__option_word("model", config->kind)},
         {"layers", number[0]},
@@ -86,6 +87,10 @@ int og__checkpoint_write_rows(const char *path, struct og_model *m,
         return rc;
     if (trained)
         og__checkpoint_say_options(&t, trained, og__of_pairs(config), &texts);
+    if (trained && og__of_pairs(config) && !og__labels_pairs(config)) {
+        snprintf(ranked, sizeof(ranked), "%d", trained->eval_negatives);
+        metadata[t.n_metadata++] = (struct og_metadata){"eval-negatives", ranked};
+    }
     if (trained && og__checkpoint_samples(trained)) {
         OG_TRY(og_options_get(trained, "fanout", &fanout, err));
         metadata[t.n_metadata++] = (struct og_metadata){"fanout", fanout};

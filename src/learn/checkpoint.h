@@ -49,9 +49,9 @@ OG_MUST_CHECK int og__checkpoint_sampler(const char *path, struct og_options *op
 /* The fanouts of training likewise. They do not count as explicit. *said: the file has them. */
 OG_MUST_CHECK int og__checkpoint_fanout(const char *path, struct og_options *opt, bool *said,
                                         struct og_err *err);
-/* --compute likewise. */
-OG_MUST_CHECK int og__checkpoint_compute(const char *path, struct og_options *opt,
-                                         const struct og_log *log, struct og_err *err);
+/* One option likewise: --compute, and of links --eval-negatives. */
+OG_MUST_CHECK int og__checkpoint_option(const char *path, const char *name, struct og_options *opt,
+                                        const struct og_log *log, struct og_err *err);
 /* Was the model trained with --time? */
 OG_MUST_CHECK int og__checkpoint_timed(const char *path, bool *timed, struct og_err *err);
 /* -ENOTSUP for such a model, where neighbours of any time are taken. */

@@ -175,18 +175,20 @@ out:
     return rc;
 }
 
-int og__checkpoint_compute(const char *path, struct og_options *opt, const struct og_log *log,
-                           struct og_err *err)
+int og__checkpoint_option(const char *path, const char *name, struct og_options *opt,
+                          const struct og_log *log, struct og_err *err)
 {
     struct og_tensors_file f;
-    const int compute = opt->compute;
+    char before[32], now[32];
     int rc = og__tensors_open(&f, path, err);
     if (rc < 0)
         return rc;
-    rc = take_option(&f.all, "compute", path, opt, err);
-    if (opt->compute != compute)
-        og__say(log, OG__INFO, "%s: trained with --compute %s, which is taken here as well", path,
-                og__option_word("compute", opt->compute));
+    const char *ours = og__option_text(opt, name, before);
+    rc = take_option(&f.all, name, path, opt, err);
+    const char *text = og__option_text(opt, name, now);
+    if (rc == 0 && strcmp(text, ours) != 0)
+        og__say(log, OG__INFO, "%s: trained with --%s %s, which is taken here as well", path, name,
+                text);
     og__tensors_close(&f);
     return rc;
 }

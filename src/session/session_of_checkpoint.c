@@ -80,11 +80,13 @@ int og__session_of_checkpoint(struct og_session **out, const char *dataset, cons
     OG_TRY(og__checkpoint_fanout(checkpoint, &own, &said, err));
     OG_TRY(fit_options(&own, &config, checkpoint, err));
     OG_TRY(og__checkpoint_sampler(checkpoint, &own, &log, err));
-    OG_TRY(og__checkpoint_compute(checkpoint, &own, &log, err));
+    OG_TRY(og__checkpoint_option(checkpoint, "compute", &own, &log, err));
     if (own.time == OG_TIMES_OFF)
         OG_TRY(og__checkpoint_refuse_times(checkpoint, err));
-    if (og__task(own.task)->targets == OG__OF_PAIRS)
+    if (og__task(own.task)->targets == OG__OF_PAIRS) {
         OG_TRY(og__checkpoint_edges(checkpoint, &own, &log, err));
+        OG_TRY(og__checkpoint_option(checkpoint, "eval-negatives", &own, &log, err));
+    }
     OG_TRY(og__checkpoint_targets(checkpoint, &target, err));
     const struct og_session_use use = {
         .want = OG__WANT_MODEL | want, .model = &config, .target = target, .nodes = nodes};

@@ -194,6 +194,17 @@ def fanout_of_training():
         assert "sampled with --fanout 10,10, the default" in former.stderr and json.loads(former.stdout)["loss"] == figures[2][0], former.stderr
 
 
+def negatives_of_training():
+    outgrow("train graph --task link --eval-negatives 7 --fanout 3,3 --hidden 8 --epochs 1 --batch 200 --memory 200M --run ranked")
+    of = "eval graph --checkpoint ranked/best.safetensors --split valid --memory 200M --json"
+    taken, given, other = outgrow(of), outgrow(f"{of} --eval-negatives 7"), outgrow(f"{of} --eval-negatives 100")
+    mrr = [json.loads(done.stdout)["metrics"]["mrr"] for done in (taken, given, other)]
+    assert mrr[0] == mrr[1] > mrr[2], mrr
+    assert "trained with --eval-negatives 7, which is taken here as well" in taken.stderr and "--eval-negatives" not in other.stderr, taken.stderr
+    without("ranked/best.safetensors", "eval-negatives", "unranked.safetensors")
+    assert json.loads(outgrow(of.replace("ranked/best", "unranked")).stdout)["metrics"]["mrr"] == mrr[2]
+
+
 def run_in_a_dataset():
     for name in "graph", "graph/":
         assert "graph: is a dataset" in outgrow(f"train graph {RUN} --run {name}", 1).stderr.replace("graph/:", "graph:")
@@ -206,7 +217,7 @@ def main():
         os.environ["XDG_CACHE_HOME"] = folder + "/cache"
         outgrow("generate graph --model planted --nodes 2000 --degree 8 --dim 8 --classes 4 --dtype f32 --train-fraction 0.3 --homophily 0.8 --seed 3")
         np.save("scores.npy", np.random.default_rng(1).random(2000, dtype=np.float32))
-        for part in options, layers_alone, files_and_keys, commands, what_is_not_meant, streams, fanout_of_training, run_in_a_dataset:
+        for part in options, layers_alone, files_and_keys, commands, what_is_not_meant, streams, fanout_of_training, negatives_of_training, run_in_a_dataset:
             part()
             print("ok", part.__name__, flush=True)
 
