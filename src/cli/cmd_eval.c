@@ -11,6 +11,26 @@ static const struct og_option own[] = {
     {0},
 };
 
+/* As the JSON has it, without what is not known. Items of links are edges, and their accuracy is a
+ * metric that is shown as one. */
+static void show_eval(const json_t *root)
+{
+    const bool of_edges = json_object_get(root, "edges") != NULL;
+    const bool has_acc = json_object_get(json_object_get(root, "metrics"), "acc") != NULL;
+    json_t *shown = json_object();
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)root, key, value)
+    {
+        const bool other = of_edges && strcmp(key, "nodes") == 0;
+        const bool again = strcmp(key, "edges") == 0 || (!has_acc && strcmp(key, "acc") == 0);
+        if (!json_is_null(value) && !again)
+            json_object_set(shown, other ? "edges" : key, value);
+    }
+    show_any(shown);
+    json_decref(shown);
+}
+
 static int run(struct invocation *in, struct og_err *err)
 {
     const char *checkpoint = own_text(in, "checkpoint");
@@ -24,7 +44,7 @@ static int run(struct invocation *in, struct og_err *err)
         return usage_error(err, NULL, "eval: --checkpoint FILE expected");
     int rc = (own_flag(in, "full") ? og_eval_full : og_eval)(
         in->arg[0], checkpoint, split, in->options, screen_observer(in->screen, 0), &text, err);
-    return rc < 0 ? rc : deliver(in, text, show_any, err);
+    return rc < 0 ? rc : deliver(in, text, show_eval, err);
 }
 
 const struct command cmd_eval = {

@@ -124,7 +124,7 @@ typedef json_t *say_result(const struct evaluation *e, double start);
 static json_t *eval_json(const struct evaluation *e, double start)
 {
     const struct og_epoch_counters *c = &e->counters;
-    return json_pack(
+    json_t *result = json_pack(
         "{s:s s:s s:I s:o s:o s:o s:o s:o s:o s:f s:I s:I s:I s:I s:I s:I s:I s:I s:I}", "split",
         e->name, "checkpoint", e->checkpoint, "nodes", (json_int_t)e->metrics.counted, "loss",
         og__json_real(og__metrics_loss(&e->metrics)), "acc",
@@ -137,6 +137,9 @@ static json_t *eval_json(const struct evaluation *e, double start)
         (json_int_t)c->reads, "bytes_read", (json_int_t)c->bytes_read, "prepare_reads",
         (json_int_t)c->prepare_reads, "prepare_bytes_read", (json_int_t)c->prepare_bytes_read,
         "bytes_written", (json_int_t)c->bytes_written);
+    if (e->s->workload.seeds.edges)
+        result = og__json_with(result, "edges", json_integer((json_int_t)e->metrics.counted));
+    return result;
 }
 
 static json_t *full_json(const struct evaluation *e, double start)
