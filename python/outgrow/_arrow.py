@@ -3,6 +3,7 @@
 https://arrow.apache.org/docs/format/CStreamInterface.html
 """
 import ctypes
+import os
 from ctypes import POINTER, c_char_p, c_int, c_int64, c_void_p
 
 import numpy as np
@@ -153,6 +154,8 @@ def released(struct):
 
 def stream_of(table, what):
     if not hasattr(table, "__arrow_c_stream__"):
+        if isinstance(table, (str, os.PathLike)):
+            raise OptionError(f"{what}: the name of a file", "read it: pandas.read_csv(...), polars.read_csv(...) or pyarrow.parquet.read_table(...)")
         raise OptionError(f"{what}: {type(table).__name__}, without __arrow_c_stream__",
                           "give a table of pandas (2.2 or later, with pyarrow), Polars, pyarrow, DuckDB or arro3")
     capsule = table.__arrow_c_stream__()

@@ -24,7 +24,7 @@ static const struct {
     {"meta.json", "all commands"},
     {"indptr.npy", "all commands"},
     {"indices.npy", "all commands"},
-    {"weights.npy", "--sampler weighted"},
+    {"weights.npy", "--sampler weighted, --edge-weights"},
     {"edge_features.npy", "train, eval and predict of models that use them, loaders"},
     {"edge_ids.npy", "you: the number that each edge had in the source"},
     {"features.npy", "train, eval, predict, pack, sample --with-features, loaders"},
@@ -63,7 +63,7 @@ static const struct {
     {"test_edge_times.npy", "--time with --task link, --task edge"},
     {"node_ids.npy", "you: the id that each node had in the source"},
     {"hop.npy", "predict and eval --full of --model mlp --inputs, you: propagate's rows"},
-    {"node_names", "info, export, you: the name that each node had in the source"},
+    {"node_names", "predict, info, export, you: the name that each node had in the source"},
 };
 
 static const char *use_of(const char *file)

@@ -247,7 +247,7 @@ def test_what_is_no_table():
     """Errors name the argument, and what it should be."""
     for given, why in (({"edges": {"src": [1], "dst": [2]}}, "edges: 'src' is not (source, name, destination)"), ({"edges": {("a", "b"): 1}}, "('a', 'b') is not"),
                        ({"edges": {(1, 2, 3): 1}}, "(1, 2, 3) is not"), ({"edges": {("a", "b", "c"): 1}, "nodes": {0: 1}}, "nodes: 0 is not the name of a type"),
-                       ({"edges": [[1, 2]]}, "edges: list")):
+                       ({"edges": [[1, 2]]}, "edges: list"), ({"edges": "edges.csv"}, "edges: the name of a file")):
         with raises(outgrow.OptionError, why):
             outgrow.import_tables("never", **given)
     pa = library("pyarrow")
