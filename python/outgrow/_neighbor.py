@@ -425,21 +425,30 @@ class NeighborLoader(Base):
             raise OptionError("input_nodes: of which type?", f"give a type or (type, ids), the type one of {', '.join(names)}")
         if given is None:
             return part, np.arange(part.n), False
+        if part.name is not None and isinstance(given, str):
+            return self._split_of(given, part)
         if part.name is None and isinstance(given, (tuple, list)) and len(given) == 2 and isinstance(given[0], str):
             raise OptionError(f"input_nodes: of type {given[0]!r}, of a graph without types", "give ids, a mask, or None for all nodes")
         mask = array_of(given, "input_nodes").dtype.kind == "b"
         return part, ids_of(given, "input_nodes", part.n, "the graph" if part.name is None else f"the type {part.name}"), mask
 
-    def _split_of(self, name):
+    def _split_of(self, name, of=None):
+        """Nodes of a dataset's split, of one type."""
         if name not in SPLITS or self._data is not None:
-            known = [*(SPLITS if self._data is None else ()), *(part.name for part in self._source.nodes if part.name is not None)]
-            raise OptionError(f"input_nodes: {name!r} is no split and no type", f"one of {', '.join(known)}, or ids, or a mask" if known else "give ids or a mask")
+            known = [*(SPLITS if self._data is None else ()), *(part.name for part in self._source.nodes if part.name is not None and of is None)]
+            raise OptionError(f"input_nodes: {name!r} is no split{'' if of else ' and no type'}", f"one of {', '.join(known)}, or ids, or a mask" if known else "give ids or a mask")
         ids = np.asarray(array_in(self._source.path, name, meta_of(self._source.path)))
+        found = []
         for part in self._source.nodes:
             first = self._known(part)[1]
-            if len(ids) and first <= ids[0] < first + part.n:
-                return part, ids - first, False
-        raise OptionError(f"input_nodes: the split {name!r} is empty", "give ids, a mask, or None for all nodes")
+            inside = ids[(ids >= first) & (ids < first + part.n)] - first
+            if len(inside) and of in (None, part):
+                found.append((part, inside, False))
+        if len(found) > 1:
+            raise OptionError(f"input_nodes: the split {name!r} has nodes of {', '.join(part.name for part, *_ in found)}", f"name one: ({found[0][0].name!r}, {name!r})")
+        if not found:
+            raise OptionError(f"input_nodes: the split {name!r} is empty", "give ids, a mask, or None for all nodes")
+        return found[0]
 
     def evaluate(self, split="valid"):
         """Iterate once over a split of a dataset, in order, with the same samples every time."""

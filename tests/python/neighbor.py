@@ -235,6 +235,21 @@ def test_types():
     assert sum(batch["train"].batch_size for batch in ours(single, input_nodes="train")) == N
     with raises(outgrow.OptionError, "input_nodes: of which type?"):
         ours(data)
+    r = np.random.default_rng(2)
+    outgrow.write("of_two", edge_index={("author", "writes", "paper"): np.stack([r.integers(0, 70, 300), r.integers(0, 60, 300)]),
+                                        ("paper", "of", "author"): np.stack([r.integers(0, 60, 300), r.integers(0, 70, 300)])},
+                  x={"author": r.random((70, 3), "f4"), "paper": r.random((60, 2), "f4")}, y={"author": np.arange(70) % 3, "paper": np.arange(60) % 3},
+                  train={"author": np.arange(5, 60), "paper": np.arange(3, 40)}, valid={"paper": np.arange(50, 60)})
+    for name, split, ids in ("author", "train", np.arange(5, 60)), ("paper", "train", np.arange(3, 40)), ("paper", "valid", np.arange(50, 60)):
+        batches = list(outgrow.NeighborLoader("of_two", [2, 2], input_nodes=(name, split), batch_size=20, memory="200M"))
+        seeds = [batch[name].n_id[:batch[name].batch_size] for batch in batches]
+        same("seeds", np.concatenate([part.numpy() for part in seeds]), ids)
+    with raises(outgrow.OptionError, "the split 'train' has nodes of author, paper", "('author', 'train')"):
+        outgrow.NeighborLoader("of_two", [2, 2], input_nodes="train", memory="200M")
+    with raises(outgrow.OptionError, "'other' is no split"):
+        outgrow.NeighborLoader("of_two", [2, 2], input_nodes=("paper", "other"), memory="200M")
+    with raises(outgrow.OptionError, "the split 'valid' is empty"):
+        outgrow.NeighborLoader("of_two", [2, 2], input_nodes=("author", "valid"), memory="200M")
 
 
 def test_order_and_neighbours_follow_from_torchs_seed():
