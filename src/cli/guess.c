@@ -48,8 +48,8 @@ static void hint_names(char *hint, size_t size, const char *src, size_t from)
     if (used > 0 && used < size && is_there(src, "nodes.csv"))
         snprintf(
             hint + used, size - used,
-            ", with ids and features alone; move labels to label.csv, with the ids, and the ids of "
-            "each split to train.csv, valid.csv and test.csv; or give both tables to "
+            ", with ids and features alone. Move labels to label.csv, with the ids, and the ids of "
+            "each split to train.csv, valid.csv and test.csv. Or give both tables to "
             "outgrow.import_tables in Python");
 }
 

@@ -392,7 +392,8 @@ static void show_tiers(const json_t *epochs, double row_bytes, bool several)
         tier_line("  another's", sum_over(epochs, "peer_hits"), rows, "0", from_device);
     }
     tier_line("host cache", in_host, rows, "0", from_host);
-    tier_line("disk", sum_over(epochs, "misses"), rows, reads, from_disk);
+    tier_line("disk", sum_over(epochs, "misses"), rows,
+              sum_over(epochs, "misses") > 0 ? reads : "0", from_disk);
 }
 
 /* The cache has whole rows; without a cache there were no hits. */
@@ -512,7 +513,7 @@ void show_training(const json_t *root)
     bytes_text(b, sizeof(b), number(prepare, "bytes_read") + sum_over(epochs, "prepare_bytes_read"),
                "");
     bytes_text(text, sizeof(text), sum_over(epochs, "eval_bytes_read"), "");
-    printf("in addition: %s rows (%s) to fill the cache, %s to evaluate\n", a, b, text);
+    printf("in addition: %s rows fill the cache; preparing reads %s, evaluating %s\n", a, b, text);
     if (json_object_get(root, "run"))
         printf("results in      %s\n", json_string_value(json_object_get(root, "run")));
 }
