@@ -165,7 +165,11 @@ static int check_options(const struct og_trainer *t, struct og_err *err)
     if (rc <= 0)
         return rc;
     og__options_init(&theirs);
-    OG_TRY(og_options_load(&theirs, t->dir.config, err));
+    rc = og_options_load(&theirs, t->dir.config, NULL);
+    if (rc < 0) { /* not a run's: it decides nothing */
+        rc = rc == -ENOMEM ? og__fail_errno(err, rc, NULL, "%s", t->dir.config) : 0;
+        goto out;
+    }
     numbers = og__options_deciding(&theirs, OG_DECIDES_NUMBERS);
     if (!numbers || asprintf(&what, "%s: the run was started with", t->dir.path) < 0) {
         what = NULL;
