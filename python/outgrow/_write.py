@@ -267,6 +267,8 @@ def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid
         of = of_data(data, regression, time_attr)
         regression |= of.regression and y is None
         names |= {key: mask for key, mask in SPLITS.items() if given[key] is None and key in of.arguments}
+        if of.arguments.get("edge_attr") is not None and edge_attr is None and len(of.arguments["edge_attr"]):
+            warn("edge_attr: stored as features of edges, which the models gat, gatv2, gine and transformer use")
         given |= {key: value for key, value in of.arguments.items() if given[key] is None}
     if given["edge_index"] is None:
         raise OptionError("edge_index: not given", "give [2, E]: all sources, then all destinations")

@@ -213,9 +213,11 @@ def test_what_of_data_is_not_stored_is_named():
     mask = torch.arange(120) < 50
     more = {"edge_attr": torch.ones(600, 2), "edge_time": torch.arange(600), "edge_label": torch.ones(600), "pos": torch.ones(120, 3), "name": "a", "of_graph": 3}
     assert warned(lambda: outgrow.write("data-used", Data(**given, train_mask=mask, val_mask=~mask, edge_weight=torch.ones(600), num_nodes=120))) == []
-    said, = warned(lambda: outgrow.write("data-more", Data(**given, **more)))
+    use = "edge_attr: stored as features of edges, which the models gat, gatv2, gine and transformer use"
+    first, said = warned(lambda: outgrow.write("data-more", Data(**given, **more)))
+    assert first == use, first
     assert said.startswith("data: outgrow.write stores ") and all((name in said) == (name not in ("edge_attr", "edge_time")) for name in more) and said.endswith(" for batches, not for training"), said
-    kept, said = warned(lambda: outgrow.write("data-both", Data(**given, **more), symmetrize=True))
+    _, kept, said = warned(lambda: outgrow.write("data-both", Data(**given, **more), symmetrize=True))
     assert "pos" in kept and "edge_attr" not in kept and "edge_time" not in kept and sorted(said.removeprefix("data: outgrow.write does not store ").split(", ")) == ["edge_label", "edge_time"], said
     assert np.load("data-both/edge_features.npy").shape[1] == 2
     said, = warned(lambda: outgrow.write("data-rest", Data(**given, thing=abs, matrix=torch.eye(120).to_sparse())))
