@@ -148,8 +148,9 @@ const char *og__ledger_remedy(const struct og_memory_plan *m)
         {"rings of victims", "--victim pvp, whose rings fit, or a smaller depth needs", false}};
     const bool activations = strcmp(largest(m), "activations") == 0;
     if (m->negatives && (activations || strcmp(largest(m), "batches") == 0))
-        return activations && m->trains ? "smaller --batch, --eval-negatives or --hidden need"
-                                        : "smaller --batch, --eval-negatives or --fanout need";
+        return activations && m->trains
+                   ? "smaller --batch, --fanout, --eval-negatives or --hidden need"
+                   : "smaller --batch, --eval-negatives or --fanout need";
     for (size_t i = 0; i < OG_COUNT(known); i++)
         if (strcmp(largest(m), known[i].part) == 0 && (m->trains || !known[i].of_model))
             return known[i].options;

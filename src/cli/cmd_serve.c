@@ -31,6 +31,7 @@ struct asked {
     float *own;           /* [n][width] features of edges; NULL: none */
     const char *relation; /* of the edges; NULL: none was named */
     int64_t *times;       /* [n]; NULL: none */
+    bool wrong_times;     /* they are not whole numbers, one for each */
 };
 
 static bool read_numbers(const json_t *list, int64_t *out, size_t n)
@@ -76,6 +77,26 @@ static bool read_ends(const json_t *list, struct asked *a)
     return true;
 }
 
+/* A key that no request of this kind has; NULL: there is none. */
+static const char *unknown_key(const json_t *root)
+{
+    static const char *const of_nodes[] = {"id", "nodes", "input_time", NULL};
+    static const char *const of_edges[] = {"id",       "edges",           "edge_attr",
+                                           "relation", "edge_label_time", NULL};
+    const char *const *known = json_object_get(root, "edges") ? of_edges : of_nodes;
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)root, key, value)
+    {
+        size_t i = 0;
+        while (known[i] && strcmp(known[i], key) != 0)
+            i++;
+        if (!known[i])
+            return key;
+    }
+    return NULL;
+}
+
 /* Reads a request; false if it is none, or memory is short. */
 static bool read_request(const struct serving *s, const json_t *root, struct asked *a)
 {
@@ -91,8 +112,10 @@ static bool read_request(const struct serving *s, const json_t *root, struct ask
     a->edges = edges != NULL;
     a->n = json_array_size(list);
     a->ids = malloc((2 * a->n + 1) * sizeof(*a->ids));
-    if (!a->ids || !(edges ? read_ends(edges, a) : read_numbers(list, a->ids, a->n)) ||
-        (times && !read_times(times, a)))
+    if (!a->ids || !(edges ? read_ends(edges, a) : read_numbers(list, a->ids, a->n)))
+        return false;
+    a->wrong_times = times && !read_times(times, a);
+    if (a->wrong_times)
         return false;
     if (features)
         a->own = read_features(features, a->n, (size_t)og_predictor_edge_features(s->predictor));
@@ -111,9 +134,22 @@ static json_t *rows_json(const float *rows, size_t n, size_t columns)
     return all;
 }
 
+/* A message may quote a part of the request, cut inside a character. */
+static json_t *message_json(const char *message)
+{
+    json_t *text = json_string(message);
+    char *ascii = text ? NULL : strdup(message);
+    for (char *p = ascii; p && *p; p++)
+        *p = *p & 0x80 ? '?' : *p;
+    text = ascii ? json_string(ascii) : text;
+    free(ascii);
+    return text;
+}
+
 static json_t *error_json(const struct og_err *err)
 {
-    return json_pack("{s:i s:s s:s}", "code", err->code, "error", err->message, "hint", err->hint);
+    return json_pack("{s:i s:o s:o}", "code", err->code, "error", message_json(err->message),
+                     "hint", message_json(err->hint));
 }
 
 /* {"rows":[...]} or {"code","error","hint"} */
@@ -121,7 +157,8 @@ static json_t *answer_request(const struct serving *s, const json_t *request)
 {
     struct og_err err = {0};
     struct asked a = {0};
-    const bool good = read_request(s, request, &a);
+    const char *unknown = unknown_key(request);
+    const bool good = !unknown && read_request(s, request, &a);
     const struct og_predictor_request more = {
         .size = sizeof(more), .own = a.own, .times = a.times, .relation = a.relation};
     const size_t columns = (size_t)(a.edges ? og_predictor_edge_columns(s->predictor)
@@ -129,7 +166,14 @@ static json_t *answer_request(const struct serving *s, const json_t *request)
     float *rows = good ? calloc(a.n * columns + 1, sizeof(*rows)) : NULL;
     json_t *root;
     int rc = 0;
-    if (!rows)
+    if (unknown)
+        rc = failure(&err, -EINVAL,
+                     "nodes have input_time; edges have edge_attr, edge_label_time and relation",
+                     "%.100s: no key of this request", unknown);
+    else if (a.wrong_times)
+        rc = failure(&err, -EINVAL, "give as many whole numbers as nodes or edges",
+                     "%s: not a time for each", a.edges ? "edge_label_time" : "input_time");
+    else if (!rows)
         rc = failure(&err, -EINVAL,
                      "[1, 2, 3] or {\"id\": 7, \"nodes\": [1, 2, 3]} or {\"edges\": [[1, 2], [3, "
                      "4]]}",
@@ -151,6 +195,8 @@ static void answer_line(struct serving *s, const char *line, json_int_t number)
     json_t *asked = json_loads(line, 0, NULL);
     json_t *id = json_is_object(asked) ? json_object_get(asked, "id") : NULL;
     json_t *root = answer_request(s, asked);
+    if (!root)
+        root = json_pack("{s:i s:s s:s}", "code", -ENOMEM, "error", "out of memory", "hint", "");
     json_object_set_new(root, "id", id ? json_incref(id) : json_integer(number));
     pthread_mutex_lock(&s->writing);
     if (!root || json_dumpf(root, stdout, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS)) < 0 ||

@@ -38,6 +38,12 @@ static bool ends_with(const char *path, const char *ending)
     return n > m && strcmp(path + n - m, ending) == 0;
 }
 
+/* Not an ending: the rest of a version or of a number, as in logits-lr0.01. */
+static bool is_of_the_name(const char *dot)
+{
+    return strpbrk(dot, "0123456789") && strcmp(dot, ".h5") != 0 && strcmp(dot, ".bz2") != 0;
+}
+
 /* The ending of the file's name says what is written. */
 static int check_ending(const char *path, struct og_err *err)
 {
@@ -47,7 +53,8 @@ static int check_ending(const char *path, struct og_err *err)
     if (strcmp(path, "-") == 0)
         return og__fail(err, -EINVAL, "name a file: FILE.npy, or FILE.csv",
                         "-: predictions do not go to standard output");
-    if (!dot || dot == name || strcmp(dot, ".npy") == 0 || strcmp(dot, ".csv") == 0)
+    if (!dot || dot == name || strcmp(dot, ".npy") == 0 || strcmp(dot, ".csv") == 0 ||
+        is_of_the_name(dot))
         return 0;
     return og__fail(err, -EINVAL, "call it FILE.npy, or FILE.csv for a table",
                     "%s: %s files are not written", path, dot);

@@ -210,7 +210,7 @@ int og__checkpoint_refuse_times(const char *path, struct og_err *err)
     bool timed;
     const int rc = og__checkpoint_timed(path, &timed, err);
     return rc < 0 || !timed ? rc
-                            : og__fail(err, -ENOTSUP, "use eval or predict, and its sampler",
+                            : og__fail(err, -ENOTSUP, "leave out --time off and --sampler",
                                        "%s: trained with --time, and neighbours would be of any "
                                        "time",
                                        path);

@@ -52,6 +52,9 @@ const char *og__option_text(const struct og_options *opt, const char *name, char
 
 /* A --fanout left at its default gets as many numbers as there are layers. */
 void og__fanout_follow(struct og_options *opt, int layers);
+/* A walk samples --neighbors in every hop, and a model of single nodes none. Then --fanout only has
+ * the number of hops. */
+void og__fanout_resolve(struct og_options *opt);
 /* The model's use of edge weights, enum og_edge_weights_kind. It is off for models that ignore them
  * and while `auto` is not resolved. */
 int og__edge_weights(const struct og_options *opt);

@@ -152,8 +152,9 @@ json_t *og__options_deciding(const struct og_options *opt, enum og_decides least
 static int report_other(const char *name, const json_t *there, const json_t *here, const char *what,
                         const char *hint, struct og_err *err)
 {
-    char *theirs = og__json_print(there, JSON_ENCODE_ANY | JSON_COMPACT);
-    char *ours = og__json_print(here, JSON_ENCODE_ANY | JSON_COMPACT);
+    const size_t how = JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15);
+    char *theirs = og__json_print(there, how);
+    char *ours = og__json_print(here, how);
     int rc = og__fail(err, -EINVAL, hint, "%s another --%s (%.60s, this run has %.60s)", what, name,
                       theirs ? theirs : "none", ours ? ours : "?");
     free(theirs);
@@ -229,7 +230,7 @@ static bool emit_list(yaml_emitter_t *out, const struct og_options *opt)
         out, &e, yaml_sequence_start_event_initialize(&e, NULL, NULL, 1, YAML_FLOW_SEQUENCE_STYLE));
     for (int i = 0; ok && i < opt->n_fanout; i++) {
         char number[16];
-        snprintf(number, sizeof(number), "%d", opt->fanout[i]);
+        snprintf(number, sizeof(number), "%d", opt->fanout[i] ? opt->fanout[i] : 1); /* as read */
         ok = emit_word(out, number);
     }
     return ok && emit(out, &e, yaml_sequence_end_event_initialize(&e));

@@ -95,9 +95,7 @@ bool og__options_alternate(const struct og_options *opt)
     return opt->alternate;
 }
 
-/* A walk samples --neighbors in every hop, and a model of single nodes none. Then --fanout only has
- * the number of hops. */
-static void resolve_fanout(struct og_options *opt)
+void og__fanout_resolve(struct og_options *opt)
 {
     for (int i = 0; og__model_is_alone(opt->model) && i < opt->n_fanout; i++)
         opt->fanout[i] = 0;
@@ -282,7 +280,7 @@ int og__options_resolve(struct og_options *opt, const struct og_log *log, struct
     OG_TRY(check_alone(opt, err));
     OG_TRY(resolve_memory(opt, log, err));
     OG_TRY(resolve_disk(opt, err));
-    resolve_fanout(opt);
+    og__fanout_resolve(opt);
     resolve_devices(opt);
     resolve_trainers(opt, log);
     if (opt->threads == 0)

@@ -636,6 +636,9 @@ int og_predictor_rows_with(struct og_predictor *p, const int64_t *nodes, int64_t
     int rc;
     OG_TRY(check_more(more, err));
     r.times = more ? more->times : NULL;
+    if (more && (more->own || more->relation))
+        return og__fail(err, -EINVAL, "leave it out, or give edges", "nodes have no %s",
+                        more->own ? "features of edges" : "relation");
     if (p->columns == 0)
         return og__fail(err, -EINVAL, "give edges", "a model of edges predicts no nodes");
     OG_TRY(check_nodes(p, nodes, n, err));

@@ -170,6 +170,7 @@ static int check_options(const struct og_trainer *t, struct og_err *err)
         rc = rc == -ENOMEM ? og__fail_errno(err, rc, NULL, "%s", t->dir.config) : 0;
         goto out;
     }
+    og__fanout_resolve(&theirs);
     numbers = og__options_deciding(&theirs, OG_DECIDES_NUMBERS);
     if (!numbers || asprintf(&what, "%s: the run was started with", t->dir.path) < 0) {
         what = NULL;

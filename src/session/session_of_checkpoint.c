@@ -91,7 +91,8 @@ int og__session_of_checkpoint(struct og_session **out, const char *dataset, cons
     const struct og_session_use use = {
         .want = OG__WANT_MODEL | want, .model = &config, .target = target, .nodes = nodes};
     OG_TRY(og__session_open_for(out, dataset, &own, &use, observer, err));
-    OG_TRY(og_options_given(opt, "fanout") ? 0 : say_fanout(*out, said, err));
+    const bool given = og_options_given(opt, "fanout") || og_options_given(opt, "relation-fanout");
+    OG_TRY(given ? 0 : say_fanout(*out, said, err));
 out:
     free(target);
     og__options_release(&own);

@@ -146,7 +146,7 @@ def what_is_not_meant():
     for name in "p.txt", "p.csv.gz", "p.npz", "p.json", "p.CSV", "-", "some.folder/p.tsv":
         said = outgrow(f"predict graph --checkpoint run/checkpoint.safetensors --out {name}", 1).stderr
         assert "FILE.npy" in said and "FILE.csv" in said and not os.path.exists(name), said
-    for name in "plain", "some.folder/plain":
+    for name in "plain", "some.folder/plain", "logits-lr0.01", "plain.v2":
         outgrow(f"predict graph --checkpoint run/checkpoint.safetensors --out {name}")
         assert pathlib.Path(name).read_bytes()[:6] == b"\x93NUMPY"
 

@@ -142,22 +142,31 @@ static void a_run_is_summed_up(void **state)
 static void a_run_that_saved_nothing_goes_on_by_its_own_options(void **state)
 {
     (void)state;
-    static const char same[] = "train d --run early --epochs 1 --fanout 5,5 --hidden 8";
-    assert_int_equal(outgrow(same)->status, 0);
-    assert_int_equal(system("rm early/resume.safetensors early/checkpoint.safetensors "
-                            "early/summary.json && cp early/best.safetensors best.kept"),
-                     0);
-    const struct outcome *o =
-        outgrow("train d --run early --epochs 1 --fanout 5,5 --hidden 16 --resume");
-    assert_int_equal(o->status, 1);
-    assert_says(o->err, "early: the run was started with another --hidden (8, this run has 16)");
-    assert_int_equal(system("cmp early/best.safetensors best.kept"), 0);
-    char line[128];
-    snprintf(line, sizeof(line), "%s --resume --policy degree --memory 300M", same);
-    o = outgrow(line);
-    assert_int_equal(o->status, 0);
-    assert_says(o->err, "early: nothing to resume");
-    assert_int_equal(system("cmp early/best.safetensors best.kept"), 0);
+    static const char *const models[] = {"sage", "mlp"}; /* mlp has no fanout */
+    for (size_t i = 0; i < 2; i++) {
+        char same[160], line[256];
+        snprintf(same, sizeof(same), "train d --run early%zu --epochs 1 --model %s --hidden 8", i,
+                 models[i]);
+        assert_int_equal(outgrow(same)->status, 0);
+        snprintf(line, sizeof(line),
+                 "rm early%zu/resume.safetensors early%zu/checkpoint.safetensors "
+                 "early%zu/summary.json && cp early%zu/best.safetensors best.kept",
+                 i, i, i, i);
+        assert_int_equal(system(line), 0);
+        snprintf(line, sizeof(line), "%s --resume --lr 0.3", same);
+        const struct outcome *o = outgrow(line);
+        assert_int_equal(o->status, 1);
+        assert_says(o->err, "the run was started with another --lr (0.003, this run has 0.3)");
+        snprintf(line, sizeof(line), "cmp early%zu/best.safetensors best.kept", i);
+        assert_int_equal(system(line), 0);
+        snprintf(line, sizeof(line), "%s --resume --policy degree --memory 300M", same);
+        o = outgrow(line);
+        assert_int_equal(o->status, 0);
+        assert_says(o->err, "nothing to resume");
+        snprintf(line, sizeof(line), "cmp early%zu/best.safetensors best.kept", i);
+        assert_int_equal(system(line), 0);
+    }
+    assert_int_equal(outgrow("train d --config early1/config.yaml --run by-file")->status, 0);
 }
 
 /* A sentence each on what is kept, what is read and why, before the tables. No line ends blank. */

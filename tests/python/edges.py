@@ -166,7 +166,7 @@ def test_data_and_neighbor_loader():
     hetero["b", "of", "a"].edge_index = torch.stack([given["edge_index"][0] % 50, given["edge_index"][1]])
     hetero["a", "to", "a"].edge_index = given["edge_index"][:, :500]
     hetero["b", "of", "a"].edge_attr, hetero["a", "to", "a"].edge_attr = torch.from_numpy(ROWS), torch.arange(500)
-    said, = warned(lambda: outgrow.write("hetero", hetero))
+    said, = (one for one in warned(lambda: outgrow.write("hetero", hetero)) if not one.startswith("edge_attr: stored"))
     assert "edge_attr" in said and said.endswith(" for batches, not for training"), said
     for batch in outgrow.NeighborLoader("hetero", [4, 2], input_nodes=("a", torch.arange(200)), batch_size=100):
         for relation in hetero.edge_types:

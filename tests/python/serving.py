@@ -3,9 +3,10 @@
 import concurrent.futures
 import json
 import os
+import subprocess
 
 import support
-from support import CLASSES, NODES, arrays_of_a_graph, command, main, np, outgrow, raises
+from support import CLASSES, COMMAND, NODES, arrays_of_a_graph, command, main, np, outgrow, raises
 
 MEMORY = {"memory": "256M", "threads": 1}
 
@@ -185,6 +186,21 @@ def test_refusals():
         outgrow.Predictor(checkpoint, "graph", memory="20M")
     with raises(outgrow.Error, "absent"):
         outgrow.Predictor("absent.safetensors", "graph", **MEMORY)
+
+
+def test_keys_of_requests():
+    """A key that no request of the kind has is refused, not ignored. No request ends the others."""
+    checkpoint = trained(graph(), "run0", "--model", "sage")
+    of = {"nodes": [1, 2]}
+    asked = ([of | {"input_time": [1.5, 2]}, "input_time: not a time for each"], [of | {"input_time": [1]}, "input_time: not a time for each"],
+             [of | {"edge_label_time": [1, 2]}, "edge_label_time: no key"], [of | {"time": 3}, "time: no key"], [of | {"relation": "x"}, "relation: no key"],
+             [of | {"é" * 60: 1}, "no key of this request"], [{"edges": [[1, 2]], "relation": "a" + "é" * 60}, ""], [3, "not a request"], [of, None])
+    lines = "".join(json.dumps(request) + "\n" for request, _ in asked)
+    done = subprocess.run([COMMAND, "serve", "graph", "--checkpoint", checkpoint, "--memory", "128M", "--threads", "1"], input=lines, capture_output=True, text=True)
+    assert done.returncode == 0, done
+    answers = [json.loads(line) for line in done.stdout.splitlines()][-len(asked):]
+    for (_, why), answer in zip(asked, answers):
+        assert "rows" in answer if why is None else why in answer["error"] and answer["hint"] is not None, (why, answer)
 
 
 def test_nodes_of_predict():
