@@ -56,7 +56,7 @@ def train(graph, name, *more, options=RUN):
     shutil.rmtree(name, ignore_errors=True)
     done = subprocess.run([OUTGROW, "train", graph, *map(str, [*options, *more]), "--run", name], capture_output=True, text=True)
     assert done.returncode == 0, (more, done.stderr)
-    said = [line for line in done.stderr.splitlines() if line.startswith("outgrow: ") and line != "outgrow: building the neighbour cache"]
+    said = [line for line in done.stderr.splitlines() if line.startswith("outgrow: ") and line != "outgrow: building the neighbour cache" and "is given twice" not in line]
     return pathlib.Path(name, "checkpoint.safetensors").read_bytes(), json.loads(pathlib.Path(name, "summary.json").read_text()), said
 
 

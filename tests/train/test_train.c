@@ -475,7 +475,7 @@ static void of_epochs_that_tie_the_one_with_the_smallest_loss_is_kept(void **sta
     for (size_t v = 0; v < OG_COUNT(labels); v++)
         labels[v] = v % 40 == 0;
     test_write_npy(dataset, "labels.npy", OG__NPY_I64, 1, g.nodes, 1, labels);
-    struct outcome o = train("rare", rare);
+    struct outcome o = train("rare-run", rare);
     const double best = json_number_value(json_object_get(o.summary, "valid_acc"));
     double least = INFINITY;
     int tied = 0;

@@ -300,7 +300,7 @@ def test_by_id():
     save("bad/train.npy", np.arange(2))
     refused("edgelist", "bad", "train.npy: rows or ids?", "train.csv")
     for text, words in [("id,x\n10,1\n20\n", "line 3: fewer columns"), ("10,1\nx,1\n", "no row for id 20"), ("-1,5\n", "line 1: no node id"),
-                        ("10,1\n20,1,2\n", "line 2: more columns"), ("10\n20\n30\n", "rows of 0 columns")]:
+                        ("10,1\n20,1,2\n", "line 2: more columns"), ("10\n20\n30\n", "ids without rows")]:
         write("bad/feat.csv", text)
         refused("edgelist", "bad", "feat.csv", words)
     save("rows/label.npy", label)
