@@ -66,7 +66,7 @@ static int run_python(const struct words *w, char *said, size_t size)
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
     posix_spawn_file_actions_addclose(&actions, ends[0]);
-    const int failed = posix_spawnp(&child, w->word[0], &actions, NULL, w->word, environ);
+    const int failed = posix_spawnp(&child, python_name(), &actions, NULL, w->word, environ);
     posix_spawn_file_actions_destroy(&actions);
     close(ends[1]);
     for (ssize_t got = 1; !failed && n + 1 < size && got > 0; n += got > 0 ? (size_t)got : 0)
