@@ -177,7 +177,7 @@ static const int fanouts[][3] = {{10, 10, 10}, {-1, 3, 1}, {60, 400, 2}, {3, -1,
 static void compare_ways(const struct og_graph *ds, const struct og_topology *memory,
                          enum layout layout, size_t halves)
 {
-    const size_t step = test_ways_step_of(3);
+    const size_t step = test_ways_step_of(3), others = 4 * test_ways_step_of(2);
     struct og_topology disk = open_disk(ds, NULL, halves * whole_bytes(ds) / 2, NULL, NULL);
     int fanout[RELATIONS * 3];
     for (size_t w = 0; w < 2 * OG_COUNT(ways); w++) {
@@ -186,7 +186,7 @@ static void compare_ways(const struct og_graph *ds, const struct og_topology *me
         for (size_t f = 0; og__sampler_takes_groups(&how) && f < OG_COUNT(fanouts); f++)
             for (size_t i = 0; i < OG_COUNT(settings); i++)
                 if ((w < 2 && layout == OURS && (i + f + halves) % step == 0) ||
-                    ((f + w + layout) % 3 == halves && (i + f + w + layout) % 4 == 0)) {
+                    ((f + w + layout) % 3 == halves && (i + f + w + layout) % others == 0)) {
                     typed_fanouts(fanouts[f], fanout);
                     compare_together(ds, memory, &disk, &how, fanout, &settings[i]);
                 }
