@@ -165,7 +165,7 @@ def stream_of(table, what):
 
 
 def batches(table, what):
-    """Yield {name: Column} of each batch. The columns are valid until the next one."""
+    """Yield {name: Column} of each batch that has rows. The columns are valid until the next one."""
     capsule, stream = stream_of(table, what)  # the capsule owns the stream
     schema = Schema()
 
@@ -187,8 +187,9 @@ def batches(table, what):
             if not array.release:
                 return
             try:
-                yield {name: column_of(field, array.children[i].contents, array.offset, array.length, f"{what}: column {name}")
-                       for i, (name, field) in enumerate(zip(names, fields))}
+                if array.length:
+                    yield {name: column_of(field, array.children[i].contents, array.offset, array.length, f"{what}: column {name}")
+                           for i, (name, field) in enumerate(zip(names, fields))}
             finally:
                 released(array)
     finally:

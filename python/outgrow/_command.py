@@ -69,7 +69,8 @@ def ended(process):
 def start(name, *args, progress=False, **options):
     """The process of `outgrow name args --options --json`."""
     words = [command(), name, "--json", *([] if progress else ["--quiet"]), *words_of(options), "--", *map(os.fspath, args)]
-    env = {"OUTGROW_PYTHON": sys.executable, **os.environ}  # which it calls for Parquet
+    # Which it calls for Parquet. A program that embeds Python may not know its interpreter.
+    env = {**({"OUTGROW_PYTHON": sys.executable} if sys.executable else {}), **os.environ}
     # Its own process group: a terminal's Ctrl-C reaches it once, through us.
     return subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=None if progress else subprocess.PIPE,
                             text=True, process_group=0, env=env)
@@ -163,6 +164,8 @@ def ids_of(nodes):
     ids = np.flatnonzero(ids) if ids.dtype == bool else ids
     if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
         raise OptionError(f"nodes: an array of {ids.ndim} dimensions of {ids.dtype}", "pass a list of node ids, or a mask")
+    if ids.dtype == np.uint64 and ids.size and ids.max() >= 1 << 63:
+        raise OptionError(f"nodes: {int(ids.max())}", "ids are below 2^63: look for a -1 that was cast to uint64")
     return ids.astype(np.int64)
 
 

@@ -12,13 +12,11 @@ from ._times import whole
 from ._write import folder_beside, store
 from ._write_typed import constant, of_one_type
 
-# What a column is, by its name in lower case: the names that `import edgelist` knows.
+# What a column is, by its name in lower case. `import edgelist` knows these names too, but reads no times and no features of edges.
 KNOWN = {
     "id": ("id", "node", "node_id", "nodeid", "n_id", "nid", "vertex", "vertex_id", "index", "idx", "__index_level_0__"),
-    "src": ("src", "source", "from", "u", "src_id", "source_id", "from_id", "src_node", "source_node", "from_node", "fromnodeid", "from_node_id", "head", "start", "node1",
-            "node_1", "id1", "id_1", "n1", ":start_id", "citing", "follower", "sender"),
-    "dst": ("dst", "dest", "destination", "target", "to", "v", "dst_id", "dest_id", "target_id", "to_id", "dst_node", "target_node", "to_node", "tonodeid", "to_node_id", "tail",
-            "end", "node2", "node_2", "id2", "id_2", "n2", ":end_id", "cited", "followee", "receiver"),
+    "src": ("src", "source", "from", "u", "src_id", "source_id", "from_id", "src_node", "source_node", "from_node", "head", "start"),
+    "dst": ("dst", "dest", "destination", "target", "to", "v", "dst_id", "dest_id", "target_id", "to_id", "dst_node", "target_node", "to_node", "tail", "end"),
     "weight": ("weight", "weights", "w", "wt", "edge_weight", "edgeweight"),
     "label": ("label", "labels", "y", "class", "classes", "target_class"),
     "split": ("split", "set", "fold"),
@@ -27,23 +25,44 @@ KNOWN = {
     "edge_time": ("edge_time", "edge_times", "time", "times", "timestamp", "timestamps", "ts", "t"),
     "edge_features": ("edge_attr", "edge_feat", "edge_features", "attr", "features"),
 }
+# Names that count where none of the above is there: next to src, a "sender" is something else.
+LESS_USUAL = {
+    "src": ("fromnodeid", "from_node_id", "node1", "node_1", "id1", "id_1", "n1", ":start_id", "citing", "follower", "sender"),
+    "dst": ("tonodeid", "to_node_id", "node2", "node_2", "id2", "id_2", "n2", ":end_id", "cited", "followee", "receiver"),
+}
+OF_NODES = "id", "label", "split", "train", "valid", "test", "node_time", "features"
+OF_EDGES = "src", "dst", "weight", "edge_time", "edge_features"
+ENDS = "src", "dst"
 LISTS = "features", "edge_features"  # roles of several columns
 SPLIT_BITS = {"train": 1, "valid": 2, "test": 4}
 SPLIT_WORDS = {"train": "train", "training": "train", "valid": "valid", "val": "valid", "validation": "valid", "test": "test", "testing": "test"}
 
 
-def find(names, role, given, what, needed):
+def names_in(value):
+    """Names of the columns that were given for a role."""
+    return [] if value is None else list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def taken_of(given, roles):
+    """Columns that were given for some role, so that no other has them by their name."""
+    return {name for role in roles for name in names_in(given.get(role))}
+
+
+def find(names, role, given, taken, what, needed=False):
     """The column of a role: the given one, or one of a known name, or None."""
-    if given is not None:
-        if given not in names:
-            raise OptionError(f"{what}: no column {given}", f"its columns are {', '.join(map(str, names))}")
-        return given
-    found = [name for name in names if name.lower() in KNOWN[role]]
-    if len(found) > 1:
-        raise OptionError(f"{what}: columns {' and '.join(found)} may both be {role}", f"name it: columns={{\"{role}\": \"{found[0]}\"}}")
-    if needed and not found:
+    if role in given and not (needed and given[role] is None):
+        if given[role] is not None and given[role] not in names:
+            raise OptionError(f"{what}: no column {given[role]}", f"its columns are {', '.join(map(str, names))}")
+        return given[role]
+    for known in KNOWN[role], LESS_USUAL.get(role, ()):
+        found = [name for name in names if name.lower() in known and name not in taken]
+        if len(found) > 1:
+            raise OptionError(f"{what}: columns {' and '.join(found)} may both be {role}", f"name it: columns={{\"{role}\": \"{found[0]}\"}}")
+        if found:
+            return found[0]
+    if needed:
         raise OptionError(f"{what}: no column is called {role}", f"name it: columns={{\"{role}\": ...}}; its columns are {', '.join(map(str, names))}")
-    return found[0] if found else None
+    return None
 
 
 def parts(column):
@@ -51,10 +70,14 @@ def parts(column):
         yield column.take(slice(at, min(at + ROWS, len(column))))
 
 
+def has_nulls(column):
+    return column.valid is not None and not column.valid.all()
+
+
 def numbers(column, what):
     """Its values without nulls."""
-    if column.valid is not None and not column.valid.all():
-        raise OptionError(f"{what}: row {int(np.argmin(column.valid))} of a batch is null", "fill it, with 0 for example (fillna, fill_null)")
+    if has_nulls(column):
+        raise OptionError(f"{what}: row {int(np.argmin(column.valid))} of a batch is null", "fill it, with 0 for example (fillna, fill_null), or leave the column out")
     if getattr(column.values, "dtype", None) is None or column.values.dtype.kind not in "biuf":
         raise OptionError(f"{what}: no numbers", "cast it: astype('float32')")
     return column.values
@@ -62,6 +85,11 @@ def numbers(column, what):
 
 def times(batch, name, what):
     return whole(numbers(batch[name], f"{what}: column {name}"), f"{what}: column {name}")
+
+
+def can_be_time(column):
+    """Whether a column that has a time's name has times: whole numbers."""
+    return not column.is_text and column.values.ndim == 1 and column.values.dtype.kind in "iu" and not has_nulls(column)
 
 
 def dtype_of(batch, columns, what):
@@ -93,16 +121,29 @@ class Spool:
             raise OptionError(f"{self.what}: rows of {list(rows.shape[1:])} behind rows of {list(self.width)}", "give lists of one length")
         np.ascontiguousarray(rows, self.dtype).tofile(self.file)
 
-    def rows(self, order):
-        """Yield the rows of `order`, in pieces."""
+    def keep(self, columns, dtype):
+        """Only these columns of the matrix, as another dtype; more rows may follow."""
+        self.file.close()
+        if not len(columns):
+            self.file, self.dtype = None, None
+            return
+        with open(f"{self.path}.kept", "wb") as file:
+            for part in self.rows():
+                np.ascontiguousarray(part[:, columns], dtype).tofile(file)
+        os.rename(f"{self.path}.kept", self.path)
+        self.file, self.dtype, self.width = open(self.path, "ab"), np.dtype(dtype), (len(columns),)
+
+    def rows(self, order=None):
+        """Yield the rows of `order`, or all as they are, in pieces."""
         if self.dtype is None:
             return
         self.file.close()
         row = self.dtype.itemsize * int(np.prod(self.width, dtype=np.int64))
-        whole = np.memmap(self.path, self.dtype, "r", shape=(os.path.getsize(self.path) // row, *self.width))
+        n = os.path.getsize(self.path) // row
+        whole = np.memmap(self.path, self.dtype, "r", shape=(n, *self.width))
         step = max(1, PIECE // row)
-        for at in range(0, len(order), step):
-            yield whole[order[at:at + step]]
+        for at in range(0, n if order is None else len(order), step):
+            yield whole[at:at + step] if order is None else whole[order[at:at + step]]
 
 
 class NodeTable:
@@ -138,13 +179,11 @@ class NodeTable:
 
     def choose(self, batch):
         """What each column is, by the first batch."""
-        names, given = list(batch), self.given
-        self.roles = {role: find(names, role, given.get(role), self.what, role == "id") for role in ("id", "label", "split", "node_time", *SPLIT_BITS)}
+        names, given, taken = list(batch), self.given, taken_of(self.given, OF_NODES)
+        self.roles = {role: find(names, role, given, taken, self.what, role == "id") for role in OF_NODES if role not in LISTS}
         used = set(self.roles.values())
         rest = [name for name in names if name not in used]
-        self.columns = given.get("features")
-        if self.columns is None:
-            self.columns = [name for name in rest if not batch[name].is_text]
+        self.columns = names_in(given["features"]) if "features" in given else [name for name in rest if not batch[name].is_text]
         self.dtype = dtype_of(batch, self.columns, self.what)
         if left := [name for name in rest if name not in self.columns]:
             warn(f"{self.what}: columns that are not read: {', '.join(left)}")
@@ -215,30 +254,58 @@ class NodeTable:
 class EdgeTable:
     """The edges of a relation, read once: their nodes have numbers when both maps are sorted."""
 
-    def __init__(self, folder, number, relation, source, destination, columns):
+    def __init__(self, folder, number, relation, source, destination, columns, unseen, last):
+        """unseen: given columns that no relation had so far. After the last one there is none."""
         self.what = f"edges of {relation}" if relation else "edges"
-        self.maps, self.given, self.roles = (source, destination), columns, None
+        self.maps, self.given, self.roles, self.number, self.unseen, self.last = (source, destination), columns, None, number, unseen, last
         self.spools = {key: Spool(f"{folder}/{key}{number}", f"{self.what}: {key}") for key in ("edge_weight", "edge_time", "edge_attr")}
         self.pieces = []
 
     def choose(self, batch):
-        """What each column is, by the first batch. A time of a known name that is no whole number is not read."""
-        names, given = list(batch), self.given
-        self.roles = {role: find(names, role, given.get(role), self.what, role in ("src", "dst")) for role in ("src", "dst", "weight", "edge_time")}
-        if given.get("edge_time") is None and (name := self.roles["edge_time"]) and (batch[name].is_text or batch[name].values.dtype.kind not in "iu"):
-            self.roles["edge_time"] = None
+        """What each column is, by the first batch."""
+        names, taken = list(batch), taken_of(self.given, OF_EDGES)
+        given = {role: [name for name in names_in(self.given[role]) if name in batch] for role in OF_EDGES if role in self.given and role not in ENDS}
+        self.unseen.difference_update(names)
+        if self.unseen and self.last:
+            raise OptionError(f"{self.what}: no column {min(self.unseen)}{', nor in another relation' if self.number else ''}", f"its columns are {', '.join(names)}")
+        self.roles = {role: find(names, role, self.given, taken, self.what, True) for role in ENDS}
+        self.roles["weight"] = next(iter(given["weight"]), None) if "weight" in given else find(names, "weight", {}, taken, self.what)
+        unclear = []
+        if "edge_time" in given:
+            self.roles["edge_time"] = next(iter(given["edge_time"]), None)
+        else:
+            found = [name for name in names if name.lower() in KNOWN["edge_time"] and name not in taken and can_be_time(batch[name])]
+            self.roles["edge_time"] = found[0] if len(found) == 1 else None
+            unclear = found[1:] and found
+        used = {*self.roles.values(), *unclear}
         self.columns = given.get("edge_features")
         if self.columns is None:
-            self.columns = [name for name in names if name.lower() in KNOWN["edge_features"] and not batch[name].is_text and name not in self.roles.values()]
+            self.columns = [name for name in names if name.lower() in KNOWN["edge_features"] and name not in taken | used and not batch[name].is_text and not has_nulls(batch[name])]
         self.dtype = dtype_of(batch, self.columns, self.what)
-        if left := [name for name in names if name not in self.roles.values() and name not in self.columns]:
-            warn(f"{self.what}: columns that are not read: {', '.join(left)}")
+        if unclear:
+            warn(f"{self.what}: columns {' and '.join(unclear)} may both be edge_time, and none is read; name it: columns={{\"edge_time\": \"{unclear[0]}\"}}")
+        self.unclear = unclear
+
+    def drop_nulls(self, batch):
+        """Columns that nobody gave are not read if any batch has nulls in them."""
+        if "edge_time" not in self.given and (name := self.roles["edge_time"]) and has_nulls(batch[name]):
+            self.roles["edge_time"] = None
+            self.spools["edge_time"].keep([], None)
+        left = [name for name in self.columns if "edge_features" in self.given or not has_nulls(batch[name])]
+        if left != self.columns:
+            owner = np.repeat(self.columns, [int(np.prod(batch[name].values.shape[1:])) for name in self.columns])
+            self.columns, self.dtype = left, dtype_of(batch, left, self.what)
+            self.spools["edge_attr"].keep(np.flatnonzero(np.isin(owner, left)), self.dtype)
 
     def read(self, table, known):
         """known: whether the ends' types have tables."""
+        names = []
         for batch in batches(table, self.what):
+            names = list(batch)
             if self.roles is None:
                 self.choose(batch)
+            else:
+                self.drop_nulls(batch)
             for ends in zip(*(parts(batch[self.roles[role]]) for role in ("src", "dst"))):
                 at = [m.put(end, not of, f"{self.what}: column {self.roles[role]}") for m, end, of, role in zip(self.maps, ends, known, ("src", "dst"))]
                 self.pieces.append((*at, len(ends[0])))
@@ -250,6 +317,8 @@ class EdgeTable:
                 self.spools["edge_attr"].put(matrix(batch, self.columns, self.dtype, len(batch[self.roles["src"]]), self.what))
         if not self.pieces:
             raise OptionError(f"{self.what}: no rows", "give a row an edge")
+        if left := [name for name in names if name not in (*self.roles.values(), *self.columns, *self.unclear)]:
+            warn(f"{self.what}: columns that are not read: {', '.join(left)}")
         return self
 
     def edges(self):
@@ -265,8 +334,7 @@ class EdgeTable:
 
     def given_to_write(self):
         """{argument of write: rows} of what there is."""
-        order = np.arange(sum(n for *_, n in self.pieces))
-        return {key: spool.rows(order) for key, spool in self.spools.items() if spool.dtype is not None}
+        return {key: spool.rows() for key, spool in self.spools.items() if spool.dtype is not None}
 
 
 # ---- all of it ----
@@ -283,9 +351,9 @@ class Tables:
         self.maps = {name: self.nodes[name].map if name in nodes else NameMap(folder, share, prefix[name], f"nodes of {name}") for name in types}
         for name, table in nodes.items():
             self.nodes[name].read(table)
-        self.ends = {}
+        self.ends, unseen = {}, taken_of(columns, [role for role in OF_EDGES if role not in ENDS])
         for i, ((s, name, d), table) in enumerate(edges.items()):
-            ends = EdgeTable(folder, i, (s, name, d) if name else None, self.maps[s], self.maps[d], columns)
+            ends = EdgeTable(folder, i, (s, name, d) if name else None, self.maps[s], self.maps[d], columns, unseen, i == len(edges) - 1)
             self.ends[s, name, d] = ends.read(table, (s in nodes, d in nodes))
         check_kinds(self.maps)
         for name in types:
@@ -326,7 +394,8 @@ def import_tables(path, nodes=None, edges=None, *, columns=None, num_classes=Non
     nodes      a table with a row a node, or {type: table}. None: the nodes that edges have, without features
     edges      a table with a row an edge, or {(source, name, destination): table}
     columns    {"id": name, ...} of id, src, dst, weight, label, split, node_time, edge_time, and of features and edge_features, lists.
-               By default these, or source, target, y, edge_attr, and of edges time or timestamp.
+               By default these, or source, target, y, edge_attr, and of edges time or timestamp; None: no such column. Relations
+               may lack columns of weight, edge_time and edge_features. `import edgelist` reads no times and features of edges.
                Features of nodes are all other columns of numbers, and of lists of one length, in the order of the table. Splits may also be
                columns of true and false called train, valid and test
     options    options of `outgrow import`: memory="2G", symmetrize=True, feature_dtype="f16", ...
@@ -349,8 +418,9 @@ def import_tables(path, nodes=None, edges=None, *, columns=None, num_classes=Non
     columns = dict(columns or {})
     if unknown := [role for role in columns if role not in KNOWN and role not in LISTS]:
         raise OptionError(f"columns: {unknown[0]}", f"one of {', '.join(dict.fromkeys((*KNOWN, *LISTS)))}")
-    if single := [role for role in LISTS if isinstance(columns.get(role), str)]:
-        raise OptionError(f"columns: {single[0]}: a text", "give a list of names")
+    for role, value in columns.items():
+        if value is not None and not isinstance(value, (list, tuple) if role in LISTS else str):
+            raise OptionError(f"columns: {role}: {type(value).__name__}", "give a list of names" if role in LISTS else "give the name of one column")
     with folder_beside(path) as folder:
         tables = Tables(folder, nodes, edges, columns, regression, memory_of(options))
         given = tables.given_to_write()

@@ -97,10 +97,15 @@ KEPT = []  # what C structs point to, and functions that C calls
 
 
 class Plain:
-    """A table as an Arrow C stream, where no library that has it is installed. In two batches."""
+    """A table as an Arrow C stream, where no library that has it is installed. In two batches. Masked values are null."""
 
     def __init__(self, **columns):
-        self.columns = columns
+        self.columns, self.cuts = columns, None
+
+    def cut(self, *at):
+        """In batches that end at these rows."""
+        self.cuts = at
+        return self
 
     def column(self, name, values):
         """Schema and array. Rows of a matrix are lists of one length."""
@@ -110,7 +115,8 @@ class Plain:
             buffers, schema.format = [None, np.cumsum([0, *map(len, words)]).astype(np.int32), np.frombuffer(b"".join(words) or b" ", np.uint8)], b"u"
         else:
             letter = {np.dtype(t): k.encode() for k, t in NUMBERS.items()}[values.dtype]
-            buffers, schema.format = [None, np.ascontiguousarray(values)], letter
+            valid = np.packbits(~values.mask, bitorder="little") if np.ma.is_masked(values) else None
+            buffers, schema.format, array.null_count = [valid, np.ascontiguousarray(values)], letter, 0 if valid is None else -1
         if not isinstance(values, list) and values.ndim == 2:
             inner = self.column("item", values.ravel())
             buffers, schema.format, schema.n_children, array.n_children = [None], b"+w:%d" % values.shape[1], 1, 1
@@ -130,8 +136,9 @@ class Plain:
         return schema, array
 
     def __arrow_c_stream__(self, requested_schema=None):
-        half = len(next(iter(self.columns.values()))) // 2
-        parts = [{name: values[part] for name, values in self.columns.items()} for part in (slice(half), slice(half, None))]
+        n = len(next(iter(self.columns.values())))
+        cuts = [0, *(self.cuts or [n // 2]), n]
+        parts = [{name: values[first:end] for name, values in self.columns.items()} for first, end in zip(cuts, cuts[1:])]
         stream, made = Stream(), [self.parent(part) for part in parts]
         left = iter(made)
 
@@ -178,6 +185,68 @@ def test_columns_of_edges():
                          ({"edge_times": "a"}, "columns: edge_times"), ({"edge_features": ["z"]}, "no column z")):
         with raises(outgrow.OptionError, why):
             outgrow.import_tables("never", edges=Plain(src=["a"], dst=["b"], note=["c"]), columns=columns)
+
+
+def stored(name, edges, columns=None, **more):
+    """What a dataset has of these edges, and what was warned of."""
+    said = warned(lambda: outgrow.import_tables(name, edges=edges, columns=columns, **more))
+    read = lambda file: np.load(f"{name}/{file}.npy").ravel().tolist() if os.path.exists(f"{name}/{file}.npy") else None
+    return read("edge_times"), read("edge_features"), read("weights"), " ".join(said)
+
+
+def test_a_column_has_one_role():
+    """One that was given for a role is no other's by its name. What may be two things is none."""
+    ends, plain = {"s": ["a", "b", "c"], "t": ["d", "d", "d"]}, {"src": ["a", "b", "c"], "dst": ["d", "d", "d"]}
+    numbers = np.arange(3)
+    assert stored("given_t", Plain(s=numbers, t=numbers + 3), {"src": "s", "dst": "t"})[:3] == (None, None, None)
+    assert stored("given_w", Plain(**plain, attr=numbers + .5, ts=numbers), {"weight": "attr", "edge_features": ["ts"]})[:3] == (None, [0, 1, 2], [.5, 1.5, 2.5])
+    outgrow.import_tables("given_y", edges=Plain(**plain), nodes=Plain(id=["a", "b", "c", "d"], split=np.ones(4), y=np.arange(4.)), columns={"features": ["split", "y"]})
+    same("features", np.load("given_y/features.npy"), np.array([[1, 0], [1, 1], [1, 2], [1, 3]], np.float32))
+    assert not outgrow.info("given_y").get("num_classes")
+    times, _, _, said = stored("unclear", Plain(**plain, time=numbers, timestamp=numbers, ts=["x", "y", "z"]))
+    assert times is None and "columns time and timestamp may both be edge_time, and none is read" in said and "not read: ts" in said, said
+    assert stored("chosen", Plain(**plain, time=numbers, timestamp=numbers + 7), {"edge_time": "timestamp"})[0] == [7, 8, 9]
+    assert stored("clear", Plain(**plain, time=numbers + .5, timestamp=numbers + 7, ts=np.ones((3, 2), int)))[0] == [7, 8, 9]
+    assert stored("none", Plain(**plain, time=numbers, attr=numbers, w=numbers), {"edge_time": None, "edge_features": None, "weight": None})[:3] == (None, None, None)
+    masked = np.ma.array(numbers, mask=[False, True, False])
+    assert stored("no_attr", Plain(**plain, edge_attr=masked))[1] is None
+    for cut in 1, 2, 3:  # the null is in a batch after the first one, or in it
+        table = Plain(**plain, time=masked, edge_attr=np.ma.array(numbers + .1, mask=masked.mask), attr=numbers.astype(np.int8), features=["x", "y", "z"])
+        times, attr, _, said = stored(f"nulls{cut}", table.cut(cut))
+        assert times is None and attr == [0, 1, 2] and "not read: time, edge_attr, features" in said, said
+    with raises(outgrow.OptionError, "column edge_attr: row 0 of a batch is null", "leave the column out"):
+        outgrow.import_tables("never", edges=Plain(**plain, edge_attr=masked), columns={"edge_features": ["edge_attr"]})
+    stored("usual", Plain(**plain, sender=["x", "y", "z"], n2=numbers, cited=numbers))
+    assert np.load("usual/node_names.npy").tolist() == [b"a", b"b", b"c", b"d"]
+    stored("less_usual", Plain(sender=ends["s"], receiver=ends["t"]))
+    assert np.load("less_usual/node_names.npy").tolist() == [b"a", b"b", b"c", b"d"]
+    with raises(outgrow.OptionError, "columns sender and n1 may both be src"):
+        outgrow.import_tables("never", edges=Plain(sender=ends["s"], n1=ends["s"], dst=ends["t"]))
+    for columns, why in (({"src": ["s"]}, "columns: src: list"), ({"edge_features": 3}, "a list of names"), ({"weight": "z"}, "edges: no column z")):
+        with raises(outgrow.OptionError, why):
+            outgrow.import_tables("never", edges=Plain(**plain), columns=columns)
+
+
+def test_columns_of_some_relations():
+    """What was given is of the relations that have it, of one at least."""
+    relations = {("a", "to", "b"): Plain(src=["x", "y"], dst=["u", "u"], at=np.array([5, 6]), f=np.array([1., 2])), ("b", "of", "a"): Plain(src=["u"], dst=["x"], g=np.array([3.]), time=np.array([1]))}
+    outgrow.import_tables("some", edges=relations, columns={"edge_time": "at", "edge_features": ["f", "g"]})
+    at = {r["name"]: i for i, r in enumerate(json.load(open("some/meta.json"))["relations"])}
+    assert np.load(f"some/rel{at['to']}_edge_times.npy").tolist() == [5, 6] and not os.path.exists(f"some/rel{at['of']}_edge_times.npy")
+    assert [np.load(f"some/rel{at[name]}_edge_features.npy").ravel().tolist() for name in ("to", "of")] == [[1, 2], [3]]
+    with raises(outgrow.OptionError, "no column z, nor in another relation"):
+        outgrow.import_tables("never", edges=relations, columns={"edge_features": ["f", "z"]})
+
+
+def test_batches_without_rows():
+    plain, numbers = {"src": ["a", "b", "c"], "dst": ["d", "d", "d"]}, np.arange(3)
+    for cuts in (0, 3), (0, 0, 2, 2, 3, 3):
+        name = f"cut{len(cuts)}"
+        outgrow.import_tables(name, edges=Plain(**plain, attr=np.ones((3, 2)), time=numbers).cut(*cuts), nodes=Plain(id=["a", "b", "c", "d"], f=np.ones((4, 2)), y=np.arange(4)).cut(*cuts))
+        same("times", np.load(f"{name}/edge_times.npy"), numbers)
+        assert np.load(f"{name}/features.npy").shape == (4, 2)
+    with raises(outgrow.OptionError, "edges: no rows"):
+        outgrow.import_tables("never", edges=Plain(src=[], dst=[]))
 
 
 def library(name):
@@ -294,12 +363,17 @@ def test_interpreter_of_parquet():
     with open("named/command", "w") as f:
         f.write('#!/bin/sh\necho "{\\"python\\": \\"$OUTGROW_PYTHON\\"}"\n')
     os.chmod("named/command", 0o755)
-    before = os.environ.get("OUTGROW_COMMAND")
+    before, known = dict(os.environ), sys.executable
     os.environ["OUTGROW_COMMAND"] = os.path.abspath("named/command")
+    os.environ.pop("OUTGROW_PYTHON", None)
     try:
-        assert outgrow.plan("any")["python"] == sys.executable
+        assert outgrow.plan("any")["python"] == known
+        for sys.executable in None, "":  # of a program that embeds Python
+            assert outgrow.plan("any")["python"] == ""
     finally:
-        os.environ.pop("OUTGROW_COMMAND") if before is None else os.environ.update(OUTGROW_COMMAND=before)
+        sys.executable = known
+        os.environ.clear()
+        os.environ.update(before)
 
 
 def test_parquet():
