@@ -1,5 +1,6 @@
 """PyTorch Geometric's NeighborLoader over Outgrow's loader: its arguments, defaults and batches, and what LinkNeighborLoader shares."""
 import contextlib
+import operator
 import os
 import re
 import types
@@ -42,6 +43,15 @@ def known_options():
     return own | {name.replace("-", "_") for name in _outgrow.option_choices()} - {"fanout", "batch", "task", "draw", "relation", "edge_split", "no_shuffle"}
 
 
+def seed_of(value):
+    """A whole number, of any kind that Python takes for one, or its digits."""
+    with contextlib.suppress(TypeError):
+        value = value if isinstance(value, (bool, str)) else operator.index(value)
+    if not re.fullmatch("[0-9]+", str(value)):
+        raise OptionError(f"seed: {value!r}", "give a whole number, 0 or more; None draws one")
+    return value
+
+
 def subgraph_of(subgraph_type, directed):
     """The subgraph type's name; directed=False stands for induced, as there."""
     name = getattr(subgraph_type, "value", subgraph_type)
@@ -71,8 +81,8 @@ class Base(OwnThreads):
         self.num_workers, self.transform, self.filter_per_worker = kwargs.get("num_workers", 0), transform, kwargs.pop("filter_per_worker", None)
         if not hasattr(self.batch_size, "__index__") or self.batch_size < 1:
             raise OptionError(f"batch_size: {self.batch_size!r}", "give a whole number, 1 or more")
-        if not re.fullmatch("[0-9]+", str(kwargs.get("seed", 0))):
-            raise OptionError(f"seed: {kwargs['seed']!r}", "give a whole number, 0 or more")
+        if (seed := kwargs.pop("seed", None)) is not None:
+            kwargs["seed"] = seed_of(seed)
         if not isinstance(kwargs.get("sampler", ""), (str, type(None))):
             self.sampler = kwargs.pop("sampler")
             if self.shuffle:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ._command import command, error_from, ids_of, words_of
 from ._errors import OptionError, ProcessError, error_of
+from ._times import whole
 
 
 class Line:
@@ -73,12 +74,10 @@ def times_of(name, times, n):
     """The key of a request, if there are times."""
     if times is None:
         return {}
-    times = np.asarray(times).reshape(-1)
-    if times.dtype.kind not in "iu" and n:
-        raise OptionError(f"{name}: {times.dtype}", "give int64")
+    times = whole(np.asarray(times.detach().cpu() if hasattr(times, "detach") else times).reshape(-1), name)
     if len(times) != n:
         raise OptionError(f"{name}: {len(times)} times, {n} nodes or edges", "give a time to each")
-    return {name: times.astype(np.int64).tolist()}
+    return {name: times.tolist()}
 
 
 class Predictor:
@@ -114,13 +113,17 @@ class Predictor:
 
         edge_attr   [n, D] features of the edges, if the model was trained with some
         relation    of the edges, "name" or (source, name, destination): the decoder distmult scores by it
-        edge_label_time  [n] by models of `time`: no edge of a neighbourhood is later"""
+        edge_label_time  [n] by models of `time`: no edge of a neighbourhood is later. Give t - 1 for an edge of time t, else edges
+                    of the same moment count, and itself if it is stored"""
         src, dst = numbers_of(src, "src"), numbers_of(dst, "dst")
         if len(src) != len(dst):
             raise OptionError(f"src: {len(src)}, dst: {len(dst)} nodes", "give both ends of each edge")
         more = {} if edge_attr is None else {"edge_attr": np.asarray(edge_attr, np.float64).reshape(len(src), -1 if len(src) else 0).tolist()}
         if relation is not None:
-            more["relation"] = relation if isinstance(relation, str) else "__".join(relation)
+            parts = [relation] if isinstance(relation, str) else relation
+            if not isinstance(parts, (tuple, list)) or not all(isinstance(part, str) for part in parts):
+                raise OptionError(f"relation: {relation!r}", "give its name, or (source, name, destination)")
+            more["relation"] = "__".join(parts)
         rows = self._rows(len(src), self.info["edge_columns"], edges=np.stack([src, dst], 1).tolist(), **more,
                           **times_of("edge_label_time", edge_label_time, len(src)))
         return rows.reshape(-1) if self.columns else rows

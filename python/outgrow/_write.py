@@ -17,11 +17,11 @@ from ._names import class_numbers, is_words, leave_names, memory_of, node_ids_of
 from ._sparse import is_csr, save_csr
 from ._times import times_of
 from ._write_data import of_data
-from ._write_links import LINKS, save_links, with_edge_classes
+from ._write_links import KINDS, LINKS, check_links, files_of, save_links, with_edge_classes
 from ._write_named import Named
 from ._write_typed import SPLITS, all_bf16, constant, of_one_type, save_typed
 
-OF_FILES = {"edges": "edge_index", "feat": "x", "label": "y"}  # names of files that differ from their arguments
+OF_FILES = {"edges": "edge_index", "feat": "x", "label": "y", "node_times": "node_time", "edge_times": "edge_time"}  # names of files that differ from their arguments
 
 
 @contextlib.contextmanager
@@ -99,18 +99,18 @@ def by_arguments(folder, names):
     """Errors and warnings name arguments instead of the files written from them."""
     def argument(file):
         name = file[1]
-        for prefix, of in ("feat_", "x"), ("edge_attr_", "edge_attr"):
+        for prefix, of in ("feat_", "x"), ("edge_attr_", "edge_attr"), ("edge_times_", "edge_time"):
             if name.startswith(prefix):
                 return f"{of} of {name[len(prefix):]}"
         return names.get(name) or OF_FILES.get(name, name)
 
     def told(text):
         text = text.replace('put {"task": "regression"} into its meta.json', "give regression=True")
-        return re.sub(r"\b(train|valid|test|feat|label)\.npy", argument, re.sub(rf"{re.escape(folder)}/(.+?)\.npy", argument, text))
+        return re.sub(rf"\b({'|'.join(map(re.escape, {*names, 'feat', 'label'}))})\.npy", argument, re.sub(rf"{re.escape(folder)}/(.+?)\.npy", argument, text))
 
     def rename(record):
-        if folder in str(record.args):
-            record.args = tuple(told(str(a)) for a in record.args)
+        if isinstance(record.args, tuple):
+            record.args = tuple(told(str(a)) if folder in str(a) else a for a in record.args)
         return True
     log.addFilter(rename)
     try:
@@ -124,7 +124,9 @@ def by_arguments(folder, names):
 # Names of write's arguments in other libraries.
 OTHER_NAMES = {"edge_feat": "edge_attr", "edge_features": "edge_attr", "features": "x", "feat": "x", "labels": "y", "label": "y", "edges": "edge_index", "edge_weights": "edge_weight", "weight": "edge_weight",
                "train_mask": "train", "train_idx": "train", "val": "valid", "val_mask": "valid", "val_idx": "valid", "valid_mask": "valid", "valid_idx": "valid",
-               "test_mask": "test", "test_idx": "test"}
+               "test_mask": "test", "test_idx": "test", "node_times": "node_time", "edge_times": "edge_time"}
+OTHER_NAMES |= {f"{other}_{name}": f"{split}_{kind}" for kind, (_, file) in KINDS.items() for split in SPLITS for other in ({split, "val"} if split == "valid" else {split})
+                for name in (kind, file) if f"{other}_{name}" not in LINKS}
 
 
 def with_classes(given):
@@ -155,6 +157,7 @@ def store(path, given, about, options, *, progress=False, maps=None, classes=Non
     if os.path.lexists(path):
         raise FileError(f"{path}: exists already", "choose another folder, or remove it", -17)
     given, words = with_classes(given)
+    check_links(links or {})
     links, edge_classes = with_edge_classes(links or {})
     plain, classes = of_one_type(given), words or classes
     maps = {None: next(iter(maps.values()))} if plain and maps else maps or {}
@@ -164,7 +167,7 @@ def store(path, given, about, options, *, progress=False, maps=None, classes=Non
         options.setdefault("feature_dtype", "bf16")
     as_stored = as_float32 if options.get("feature_dtype") in (None, "f32") and not options.get("row_normalize") else unchanged
     arguments = arguments or {key: key for key in SPLITS}
-    with folder_beside(path) as folder, folder_beside(path) as other, by_arguments(folder, arguments):
+    with folder_beside(path) as folder, folder_beside(path) as other, by_arguments(folder, arguments | files_of(links)):
         said = said_of(about["name"] or os.path.basename(path), about["num_classes"], about["regression"])
         if classes:
             said["class_names"] = classes
@@ -172,7 +175,7 @@ def store(path, given, about, options, *, progress=False, maps=None, classes=Non
             said["edge_class_names"] = edge_classes
         if plain:
             save_plain(folder, plain, said, arguments, as_stored)
-            save_links(folder, links)
+            save_links(folder, links, list(given["edge_index"]) if hasattr(given["edge_index"], "items") else [])
         else:
             save_typed(folder, given, said, arguments, as_stored, links)
         leave_names(maps, folder)

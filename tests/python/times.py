@@ -428,7 +428,7 @@ def test_refusals():
 
 
 def test_nodes_of_a_split_are_predicted():
-    """With the times of their list, as they are nodes_judged."""
+    """With the times of their list, as they are judged."""
     r = np.random.default_rng(3)
     ids = r.permutation(N)
     parts = {"train": ids[:N // 2], "valid": ids[N // 2:3 * N // 4], "test": ids[3 * N // 4:]}

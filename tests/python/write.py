@@ -380,6 +380,7 @@ def test_links_and_their_negatives():
     lists = {f"{s}_edges": {r: ends(r, m) for r in order} for s, m, order in (("train", 50, relations), ("valid", 9, relations[:1]), ("test", 8, relations[1::-1]))}
     negatives = {"train_neg": {r: rng.integers(0, n[r[2]], (50, 4)) for r in relations}, "valid_neg_edges": {r: ends(r, 7) for r in relations[:1]},
                  "test_neg_dst": {r: rng.integers(0, n[r[2]], (8, 2)) for r in relations[:2]}}
+    typed_lists = lists
     outgrow.write("typed-links", **typed, **lists, **negatives)
     command("verify", "typed-links")
     names = [(r["source"], r["name"], r["destination"]) for r in json.load(open("typed-links/meta.json"))["relations"]]
@@ -402,6 +403,37 @@ def test_links_and_their_negatives():
                        ({"train_neg": negatives["train_neg"] | {r: negatives["train_neg"][r][:, :3]}}, "as many columns")):
         with raises(outgrow.OptionError, why):
             outgrow.write("never", **typed, **lists, **wrong)
+    more_rows = lambda key, n: {r: np.zeros((len(typed_lists[key][r]) + (n if i == 0 else -n if i == 1 else 0),), np.int64) for i, r in enumerate(typed_lists[key])}
+    pairs = lambda *ks: {r: ends(r, k * 50) for r, k in zip(relations, ks)}
+    near, to = relations[2], relations[0]
+    for wrong, why in (({"train_edge_labels": more_rows("train_edges", 2)}, f"train_edge_labels of {to}: 52 rows, for 50 edges"), ({"train_edge_time": more_rows("train_edges", 3)}, "53 rows"),
+                       ({"train_edge_attr": {r: np.zeros((len(v), 2), "f4") for r, v in more_rows("train_edges", 1).items()}}, "51 rows"),
+                       ({"train_neg_dst": {r: np.zeros((len(v), 2), int) for r, v in more_rows("train_edges", 1).items()}}, "51 rows"),
+                       ({"train_neg": pairs(1, 2, 3)}, f"1 pairs an edge of {to}"), ({"train_neg_edges": pairs(1, 1, 1) | {near: ends(near, 60)}}, "60 pairs, for 50 edges"),
+                       ({"train_edge_labels": {r: ["u"] * 50 if r == to else [0] * 50 for r in relations}}, f"no words, and train_edge_labels of {to} has words"),
+                       ({"train_edge_labels": {r: [0] * 50 for r in (*relations[:2], "near")}}, "what train_edges has")):
+        with raises(outgrow.OptionError, why):
+            outgrow.write("never", **typed, **typed_lists, **wrong)
+    outgrow.write("typed-pairs", **typed, **typed_lists, train_neg=pairs(2, 2, 2))
+    assert len(np.load("typed-pairs/train_neg_edges.npy")) == 300
+    for split in "train", "valid":
+        with raises(outgrow.OptionError, f"{split}_edges: of ('p', 'q', 'r')", "give an array"):
+            outgrow.write("never", **given, **links | {f"{split}_edges": {("p", "q", "r"): links["valid_edges"]}})
+    one = {"edge_index": {("p", "q", "p"): given["edge_index"]}, "x": {"p": given["x"]}}
+    outgrow.write("one-relation", **one, train_edges={("p", "q", "p"): links["train_edges"]}, test_edges=links["test_edges"])
+    same("train", np.load("one-relation/train_edges.npy"), links["train_edges"])
+    with raises(outgrow.OptionError, "train_edges: of ('p', 'q', 'r')", "the relation of edge_index"):
+        outgrow.write("never", **one, train_edges={("p", "q", "r"): links["train_edges"]})
+    for name, of in ("val_edges", "valid_edges"), ("val_neg", "valid_neg"), ("val_edge_labels", "valid_edge_labels"), ("train_edge_times", "train_edge_time"), ("test_times", "test_time"):
+        with raises(outgrow.OptionError, f"{name}: no such argument", f"it is called {of}"):
+            outgrow.write("never", **given, **{name: links["valid_edges"]})
+    timed = {f"{s}_edge_time": np.zeros(len(links[f"{s}_edges"]), int) for s in ("train", "valid", "test")}
+    for wrong, argument in (({"train_edge_time": timed["train_edge_time"][1:]}, "train_edge_time"), ({"train_time": [1, 2, 3]}, "train_time"), ({"valid_edge_labels": [1, 2, 3]}, "valid_edge_labels"),
+                            ({"train_neg": links["train_edges"][:59]}, "train_neg"), ({"train_edges": None, "train_edge_time": None, "train_neg": more["train_neg"]}, "train_neg: without train_edges"),
+                            ({"train_edge_attr": np.array([[0.]] * 59 + [[np.nan]])}, "train_edge_attr: row 59: not a finite"), ({"train_edge_attr": np.ones((60, 2)), "test_edge_attr": np.ones((30, 3))}, "rows of different widths")):
+        with raises(outgrow.Error) as seen:
+            outgrow.write("never", **given, edge_time=np.zeros(given["edge_index"].shape[1], int), **links | timed | wrong)
+        assert argument in str(seen[0]) and ".npy" not in str(seen[0]), str(seen[0])
     with raises(outgrow.OptionError, "ids: with valid_edges"):
         outgrow.write("never", **given, ids=np.arange(NODES), valid_edges=links["valid_edges"], valid_neg=more["valid_neg"])
     assert not os.path.exists("never")
