@@ -270,6 +270,11 @@ def test_order_and_neighbours_follow_from_torchs_seed():
     assert again[0] == again[1] == again[2]
     generators = [epochs(9 + k, 1, generator=torch.Generator().manual_seed(4)) for k in range(2)]
     assert generators[0] == generators[1] and epochs(3, seed=5) == epochs(4, seed=5)
+    assert epochs(3, seed=5) == epochs(3, seed=torch.tensor(5)) == epochs(3, seed=np.uint8(5)) == epochs(3, seed="5")
+    assert epochs(3, seed=None) == epochs(3)
+    for wrong in -1, 1.0, True, torch.tensor(-1), torch.tensor([1, 2]), "x":
+        with raises(outgrow.OptionError, "seed: ", "a whole number, 0 or more"):
+            epochs(3, seed=wrong)
 
 
 def test_conduct():

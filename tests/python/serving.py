@@ -99,6 +99,9 @@ def test_scores_by_relation():
                     assert np.abs(predictor.edges(u, v, relation=given) - want).max() < 1e-5 * max(1, np.abs(want).max()), (name, relation)
                 if relation[1] == "writes" and name == "one":
                     assert np.abs(predictor.edges(u, v) - want).max() < 1e-5 * max(1, np.abs(want).max())
+            for wrong in 3, (1, 2, 3), b"writes":
+                with raises(outgrow.OptionError, f"relation: {wrong!r}", "its name"):
+                    predictor.edges([700], [5], relation=wrong)
             with raises(outgrow.OptionError, "no relation 'cooks'"):
                 predictor.edges([700], [5], relation="cooks")
             with raises(outgrow.OptionError, "edge 1: node 5 is of type paper, relation writes needs author"):
@@ -179,6 +182,8 @@ def test_refusals():
             predictor([1, NODES])
         with raises(outgrow.OptionError, "node ids"):
             predictor([[1, 2]])
+        with raises(outgrow.OptionError, f"nodes: {2**64 - 1}", "below 2^63"):
+            predictor(np.array([1, 2**64 - 1], np.uint64))
         assert predictor([]).shape == (0, CLASSES) and predictor(np.arange(NODES) == 3).shape == (1, CLASSES)
     with raises(outgrow.ProcessError, "closed"):
         predictor([1])

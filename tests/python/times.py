@@ -385,8 +385,9 @@ def test_refusals():
     own = "train", "g", "--run", "no", "--epochs", 1, "--fanout", "2,2", "--memory", "100M"
     assert "the seeds have no times" in refused(*own, "--time", "edge")
     device = "--device", "virtual", "--memory", "240M"
-    for more in ("--model", "gcn"), ("--sampler", "labor"), ("--task", "link"), (*device, "--sample-on", "device"), (*device, "--device-memory", "64M"):
-        refused(*own, "--time", "node", *more)
+    for more, said in (("--model", "gcn"), "--time with --model gcn"), (("--sampler", "labor"), "--time: not with --sampler labor"), (("--task", "link"), "lists of edges are needed"), \
+            ((*device, "--sample-on", "device"), "--sample-on device"), ((*device, "--device-memory", "64M"), "--device-memory: rows of disjoint neighbourhoods"):
+        assert said in refused(*own, "--time", "node", *more), more
     trained("timed", "g", "--time", "node")
     assert "trained with --time" in refused("eval", "g", "--checkpoint", "timed/checkpoint.safetensors", "--split", "valid", "--sampler", "uniform", "--memory", "100M")
     run("eval", "g", "--checkpoint", "timed/checkpoint.safetensors", "--split", "valid", "--memory", "100M")

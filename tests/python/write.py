@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Datasets from arrays, tensors, PyG Data and iterators of chunks are the same. Also the functions of the command."""
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -174,6 +175,22 @@ def test_other_arguments_are_refused_by_their_names():
         outgrow.write("refused", **some(), num_nodes=150)
     with raises(outgrow.OptionError, "data: a dict", "**data"):
         outgrow.write("refused", some())
+
+
+def test_warnings_name_arguments():
+    """Whatever letters the folder has; other values of a message are as they were."""
+    folder, said = "it's \"a\\b\"\n", []
+    handler = logging.Handler()
+    handler.emit = lambda record: said.append(record.getMessage())
+    log = outgrow._write.log
+    log.addHandler(handler)
+    try:
+        with outgrow._write.by_arguments(folder, {"train_edge_times": "train_edge_time"}):
+            for file in "feat", "train_edge_times", "edge_times_a__b__c":
+                log.warning("%s: %d", f"{folder}/{file}.npy", 3)
+    finally:
+        log.removeHandler(handler)
+    assert said == ["x: 3", "train_edge_time: 3", "edge_time of a__b__c: 3"], said
 
 
 def test_numbers_that_change_are_named():
