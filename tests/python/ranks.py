@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Ranks of a loader have the batches of one process, each its share, in every form. Two processes under torch.distributed train to the
 losses of one that accumulates over two."""
+import gc
 import hashlib
 import json
 import multiprocessing
@@ -116,6 +117,7 @@ def test_ranks_of_a_machine_share_memory():
             child.join()
             assert child.exitcode == 0
         return got
+    gc.collect()  # loaders of earlier tests, whose segments children would have too
     own = two({"share": False})
     rows = len(np.load("graph/features.npy", mmap_mode="r"))
     for more in {}, {"share": "by name"}:
