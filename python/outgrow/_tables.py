@@ -355,6 +355,9 @@ class Tables:
         for i, ((s, name, d), table) in enumerate(edges.items()):
             ends = EdgeTable(folder, i, (s, name, d) if name else None, self.maps[s], self.maps[d], columns, unseen, i == len(edges) - 1)
             self.ends[s, name, d] = ends.read(table, (s in nodes, d in nodes))
+            weighted = {bool(of.roles["weight"]): relation for relation, of in self.ends.items()}
+            if len(weighted) > 1:
+                raise OptionError(f"edges of {weighted[False]}: no weights, which {weighted[True]} has", "give weights to all relations, or read none: columns={\"weight\": None}")
         check_kinds(self.maps)
         for name in types:
             self.nodes[name].sort() if name in nodes else self.maps[name].sort()
@@ -395,7 +398,7 @@ def import_tables(path, nodes=None, edges=None, *, columns=None, num_classes=Non
     edges      a table with a row an edge, or {(source, name, destination): table}
     columns    {"id": name, ...} of id, src, dst, weight, label, split, node_time, edge_time, and of features and edge_features, lists.
                By default these, or source, target, y, edge_attr, and of edges time or timestamp; None: no such column. Relations
-               may lack columns of weight, edge_time and edge_features. `import edgelist` reads no times and features of edges.
+               may lack columns of edge_time and edge_features. `import edgelist` reads no times and features of edges.
                Features of nodes are all other columns of numbers, and of lists of one length, in the order of the table. Splits may also be
                columns of true and false called train, valid and test
     options    options of `outgrow import`: memory="2G", symmetrize=True, feature_dtype="f16", ...

@@ -234,6 +234,10 @@ def test_columns_of_some_relations():
     at = {r["name"]: i for i, r in enumerate(json.load(open("some/meta.json"))["relations"])}
     assert np.load(f"some/rel{at['to']}_edge_times.npy").tolist() == [5, 6] and not os.path.exists(f"some/rel{at['of']}_edge_times.npy")
     assert [np.load(f"some/rel{at[name]}_edge_features.npy").ravel().tolist() for name in ("to", "of")] == [[1, 2], [3]]
+    weighted = relations | {("a", "by", "a"): Plain(src=["x"], dst=["y"], w=np.array([.5]))}
+    with raises(outgrow.OptionError, "edges of ('b', 'of', 'a'): no weights, which ('a', 'by', 'a') has"):
+        outgrow.import_tables("never", edges=weighted)
+    outgrow.import_tables("weightless", edges=weighted, columns={"weight": None})
     with raises(outgrow.OptionError, "no column z, nor in another relation"):
         outgrow.import_tables("never", edges=relations, columns={"edge_features": ["f", "z"]})
 
