@@ -98,10 +98,12 @@ static json_t *predicted_json(const struct og_session *s)
                   (json_int_t)p->topology_bytes, "topology_passes", (json_int_t)p->topology_passes,
                   "trace_bytes_read", (json_int_t)p->trace.bytes, "seconds", predicted_seconds(s));
     const struct og_estimate *e = &s->choice.estimate;
-    /* others keep rows over superbatches, which candidates do not count */
-    if (e->possible && e->counted && og__policy_fills_during_training(s->exec.policy))
-        told = og__json_with(told, "fill_bytes_read",
-                             json_integer((json_int_t)(e->io.fill.bytes + e->io.sweep.bytes)));
+    /* other policies keep rows over superbatches, which candidates do not count */
+    const bool fills =
+        e->possible && e->counted && og__policy_fills_during_training(s->exec.policy);
+    told = og__json_with(told, "fill_bytes_read",
+                         fills ? json_integer((json_int_t)(e->io.fill.bytes + e->io.sweep.bytes))
+                               : json_null());
     return s->exec.tiers ? with_tiers(told, s) : told;
 }
 

@@ -129,9 +129,11 @@ int og__grow_hop(struct og_hop *h, struct og_err *err)
     int rc;
     OG_TRY(og__fit_ids(h, most - now, err));
     OG_TRY(og__batch_grow(out, &out->src[h->array], most * 4, now * 4, err));
+    /* by lists from disk, those of the window are written already */
+    const uint64_t weights =
+        OG_MIN((now + h->s->filled) * 4, (uint64_t)out->weight[h->array].bytes);
     if (h->weight)
-        OG_TRY(
-            og__batch_grow(out, &out->weight[h->array], most * 4, (now + h->s->filled) * 4, err));
+        OG_TRY(og__batch_grow(out, &out->weight[h->array], most * 4, weights, err));
     if (h->edge)
         OG_TRY(og__batch_grow(out, &out->edge[h->array], most * 4, now * 4, err));
     h->n_edges = most;

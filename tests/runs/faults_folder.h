@@ -152,8 +152,9 @@ static uint64_t shape_of(const json_t *value)
     const char *key;
     json_t *inner;
     size_t i;
-    json_object_foreach((json_t *)value, key, inner) shape +=
-        XXH3_64bits_withSeed(key, strlen(key), shape_of(inner));
+    /* fill_bytes_read is an estimate: null where memory was too short for it */
+    json_object_foreach((json_t *)value, key, inner) shape += XXH3_64bits_withSeed(
+        key, strlen(key), strcmp(key, "fill_bytes_read") == 0 ? 0 : shape_of(inner));
     json_array_foreach(value, i, inner) shape = 31 * shape + shape_of(inner);
     return shape;
 }
