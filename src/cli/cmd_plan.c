@@ -111,28 +111,36 @@ static void say_device(const json_t *plan)
                           json_object_get(json_object_get(device, "memory"), "limit")));
 }
 
+/* What else an epoch reads: with a superbatch, rows that fill the cache. */
+static const char *filling(const json_t *plan, char text[2 * SHOWN_MAX])
+{
+    const json_t *bytes = json_object_get(json_object_get(plan, "predicted"), "fill_bytes_read");
+    char shown[SHOWN_MAX];
+    if (number(plan, "superbatch") <= 0)
+        return "";
+    if (!json_is_integer(bytes))
+        return ", besides what fills the cache";
+    snprintf(text, 2 * SHOWN_MAX, ", besides about %s that fill the cache",
+             show_value(shown, "bytes_read", bytes));
+    return text;
+}
+
 /* Prints an epoch's hits and reads, if the policy can predict them. */
 static void say_epoch(const json_t *plan)
 {
     const json_t *p = json_object_get(plan, "predicted");
     char rows[SHOWN_MAX];
     char bytes[SHOWN_MAX];
-    char fill[SHOWN_MAX];
+    char fill[2 * SHOWN_MAX];
     double all = number(p, "rows");
     if (!json_is_number(json_object_get(p, "hits")))
         puts("This policy does not predict what an epoch reads.");
     else
-        printf("An epoch needs %s rows, finds %.1f %% of them in memory and reads %s%s%s%s.\n",
+        printf("An epoch needs %s rows, finds %.1f %% of them in memory and reads %s%s.\n",
                show_value(rows, "rows", json_object_get(p, "rows")),
                all > 0 ? 100 * number(p, "hits") / all : 0,
                show_value(bytes, "bytes_read", json_object_get(p, "bytes_read")),
-               number(plan, "superbatch") > 0 ? ", besides " : "",
-               number(plan, "superbatch") > 0 && number(p, "fill_bytes_read") > 0
-                   ? show_value(fill, "bytes_read", json_object_get(p, "fill_bytes_read"))
-                   : "",
-               number(plan, "superbatch") <= 0    ? ""
-               : number(p, "fill_bytes_read") > 0 ? " or so that fill the cache"
-                                                  : "what fills the cache");
+               filling(plan, fill));
 }
 
 /* With --exchange: prints what moves between workers, and who reads most. */

@@ -87,6 +87,9 @@ OG_MUST_CHECK int og__resume_numbers(const struct og_resumable *r, uint64_t *has
  * run. */
 OG_MUST_CHECK int og__resume_defaults(const char *folder, bool several, struct og_options *opt,
                                       struct og_err *err);
+/* -EINVAL if options that decide numbers are not `theirs`, of the run at `path`. */
+OG_MUST_CHECK int og__resume_match(const struct og_options *opt, const json_t *theirs,
+                                   const char *path, struct og_err *err);
 /* -ENOENT without a message when there is no such file. */
 OG_MUST_CHECK int og__resume_read(const char *path, const struct og_resumable *r,
                                   struct og_train_state *state, float *best, struct og_err *err);

@@ -154,23 +154,31 @@ static int check_dataset(const struct og_tensors *t, const struct og_resumable *
     return rc;
 }
 
+static const char other_options[] =
+    "give the options of config.yaml in that folder, or start another run";
+
+int og__resume_match(const struct og_options *opt, const json_t *theirs, const char *path,
+                     struct og_err *err)
+{
+    char *what;
+    if (asprintf(&what, "%s: the run was started with", path) < 0)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
+    const int rc = og__options_match(opt, theirs, OG_DECIDES_NUMBERS, what, other_options, err);
+    free(what);
+    return rc;
+}
+
 /* As JSON: what an earlier version wrote has not all the options that there are now. */
 static int check_numbers(const struct og_tensors *t, const struct og_resumable *r, const char *path,
                          struct og_err *err)
 {
-    static const char hint[] =
-        "give the options of config.yaml in that folder, or start another run";
     const char *said = og__tensors_said(t, "numbers");
     json_t *theirs = NULL;
-    char *what;
-    if (asprintf(&what, "%s: the run was started with", path) < 0)
-        return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
     int rc;
-    OG_TRY(said ? og__json_parse(&theirs, said, strlen(said), path, hint, err) : 0);
-    OG_TRY(og__options_match(r->opt, theirs, OG_DECIDES_NUMBERS, what, hint, err));
+    OG_TRY(said ? og__json_parse(&theirs, said, strlen(said), path, other_options, err) : 0);
+    OG_TRY(og__resume_match(r->opt, theirs, path, err));
 out:
     json_decref(theirs);
-    free(what);
     return rc;
 }
 

@@ -7,15 +7,15 @@
  * session's: topology, model, degrees. Requests share the other half. The seeds of a request of
  * edges are their ends; a decoder scores each pair. A seed of disjoint trees is a node and a time.
  */
+#include "run/predictor_parts.h"
+
 #include "base/sized.h"
 #include "dataset/features.h"
-#include "dataset/times.h"
 #include "flow/places.h"
 #include "flow/structure.h"
 #include "learn/checkpoint.h"
 #include "nn/relational.h"
 #include "nn/tasks.h"
-#include "options/fanouts.h"
 #include "options/options.h"
 #include "report/json.h"
 #include "session/session_of_checkpoint.h"
@@ -27,27 +27,13 @@
 
 enum { MOST_WORKING = 16, BATCH = 16 };
 
-struct request {
-    const int64_t *nodes; /* [n], or ends of edges [n][2] */
-    const float *own;     /* of edges their features [n][pair_dim]; NULL: none */
-    const int64_t *times; /* [n] of the neighbourhoods; NULL: those of the nodes */
-    bool edges;
-    uint32_t relation; /* of the edges, where scores depend on it */
-    int64_t n;
-    float *out;
-    struct og_err *err;
-    int rc;
-    bool done;
-    struct request *next;
-};
-
 /* An array that grows. */
 struct growing {
     void *data;
     size_t bytes;
 };
 
-struct worker {
+struct og_answerer {
     struct og_predictor *p;
     pthread_t thread;
     struct og_sampler *sampler;
@@ -63,26 +49,9 @@ struct worker {
     int64_t *time;             /* [batch] of the seeds */
 };
 
-struct og_predictor {
-    struct og_session *s;
-    struct og_observer observer;
-    int columns; /* of a node; of an edge */
-    int edge_columns;
-    uint32_t batch; /* nodes at a time */
-    pthread_mutex_t lock, computing;
-    pthread_cond_t asked, answered;
-    struct request *first, **last;
-    int inside; /* callers */
-    bool closing;
-    int n_threads, opened; /* opened: workers that are ready or have failed */
-    int failed;
-    struct og_err why;
-    struct worker *worker;
-};
-
 /* ---- memory ---- */
 
-static int grow(struct worker *w, struct growing *a, size_t bytes, struct og_err *err)
+static int grow(struct og_answerer *w, struct growing *a, size_t bytes, struct og_err *err)
 {
     struct og_budget *b = w->p->s->budget;
     if (bytes <= a->bytes)
@@ -96,7 +65,7 @@ static int grow(struct worker *w, struct growing *a, size_t bytes, struct og_err
     return 0;
 }
 
-static void drop(struct worker *w, struct growing *a)
+static void drop(struct og_answerer *w, struct growing *a)
 {
     og__release(w->p->s->budget, a->data, a->bytes, REQUESTS);
     *a = (struct growing){0};
@@ -104,7 +73,7 @@ static void drop(struct worker *w, struct growing *a)
 
 /* ---- a worker ---- */
 
-static int open_worker(struct worker *w, struct og_err *err)
+static int open_worker(struct og_answerer *w, struct og_err *err)
 {
     struct og_session *s = w->p->s;
     const struct og_graph *g = s->workload.row_graph;
@@ -130,7 +99,7 @@ out:
     return rc;
 }
 
-static void close_worker(struct worker *w)
+static void close_worker(struct og_answerer *w)
 {
     const struct og_graph *g = w->p->s->workload.row_graph;
     for (uint32_t k = 0; w->reader && k < g->n_groups; k++)
@@ -149,7 +118,7 @@ static void close_worker(struct worker *w)
 
 /* Nodes draw by (seed, hop, node) alone, and trees by their seed, whatever is requested with them.
  */
-static int sample(struct worker *w, uint32_t n_seeds, bool timed, struct og_err *err)
+static int sample(struct og_answerer *w, uint32_t n_seeds, bool timed, struct og_err *err)
 {
     const struct og_sample_key key = {
         .stream = OG__STREAM_EVAL, .epoch = OG__TEST, .batch = 0, .times = timed ? w->time : NULL};
@@ -167,13 +136,13 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static uint32_t n_units(const struct worker *w)
+static uint32_t n_units(const struct og_answerer *w)
 {
     return og__plans_units(&w->p->s->workload) ? w->sampled.batch.n_units : 0;
 }
 
 /* Numbers the batch's nodes and units of edges within their groups. Returns bytes of their rows. */
-static size_t count_rows(struct worker *w)
+static size_t count_rows(struct og_answerer *w)
 {
     const struct og_graph *g = w->p->s->workload.row_graph;
     const struct og_batch *batch = &w->sampled.batch;
@@ -192,7 +161,7 @@ static size_t count_rows(struct worker *w)
 }
 
 /* Reads each row once, in the order of the file; index[] has where the batch's rows are. */
-static int read_rows(struct worker *w, struct og_err *err)
+static int read_rows(struct og_answerer *w, struct og_err *err)
 {
     const struct og_graph *g = w->p->s->workload.row_graph;
     const size_t n = (size_t)w->sampled.batch.n_ids + n_units(w);
@@ -225,7 +194,7 @@ out:
 }
 
 /* Outputs of the seeds, or scores of pairs of them. */
-static int compute(struct worker *w, const struct og_pairs *pairs, struct og_err *err)
+static int compute(struct og_answerer *w, const struct og_pairs *pairs, struct og_err *err)
 {
     struct og_predictor *p = w->p;
     struct og_model *m = p->s->learner.model;
@@ -251,7 +220,7 @@ out:
 }
 
 /* The distinct nodes among n; `each` in a row have a time. */
-static uint32_t take_seeds(struct worker *w, const int64_t *nodes, const int64_t *times,
+static uint32_t take_seeds(struct og_answerer *w, const int64_t *nodes, const int64_t *times,
                            uint32_t each, uint32_t n)
 {
     uint32_t n_seeds = 0;
@@ -268,8 +237,8 @@ static uint32_t take_seeds(struct worker *w, const int64_t *nodes, const int64_t
     return n_seeds;
 }
 
-static int answer_some(struct worker *w, const int64_t *nodes, const int64_t *times, uint32_t n,
-                       float *out, struct og_err *err)
+static int answer_some(struct og_answerer *w, const int64_t *nodes, const int64_t *times,
+                       uint32_t n, float *out, struct og_err *err)
 {
     const size_t columns = (size_t)w->p->columns;
     int rc;
@@ -284,7 +253,7 @@ out:
 }
 
 /* Scores of n edges whose ends are at most a batch. */
-static int answer_edges(struct worker *w, const struct request *r, int64_t first, uint32_t n,
+static int answer_edges(struct og_answerer *w, const struct og_asked *r, int64_t first, uint32_t n,
                         float *out, struct og_err *err)
 {
     const int64_t *times = r->times ? r->times + first : NULL;
@@ -313,7 +282,7 @@ out:
     return rc;
 }
 
-static int answer(struct worker *w, const struct request *r, struct og_err *err)
+static int answer(struct og_answerer *w, const struct og_asked *r, struct og_err *err)
 {
     const size_t columns = (size_t)(r->edges ? w->p->edge_columns : w->p->columns);
     const int64_t most = w->p->batch / (r->edges ? 2 : 1);
@@ -329,7 +298,7 @@ static int answer(struct worker *w, const struct request *r, struct og_err *err)
 }
 
 /* A request that needs more than there is leaves all of it to others. */
-static int lack_memory(struct worker *w, struct og_err *err)
+static int lack_memory(struct og_answerer *w, struct og_err *err)
 {
     struct og_predictor *p = w->p;
     const uint32_t rows = w->sampled.batch.n_ids;
@@ -352,11 +321,11 @@ static int lack_memory(struct worker *w, struct og_err *err)
                     rows);
 }
 
-static struct request *next_request(struct og_predictor *p)
+static struct og_asked *next_request(struct og_predictor *p)
 {
     while (!p->first && !p->closing)
         pthread_cond_wait(&p->asked, &p->lock);
-    struct request *r = p->first;
+    struct og_asked *r = p->first;
     if (!r)
         return NULL;
     p->first = r->next;
@@ -365,10 +334,10 @@ static struct request *next_request(struct og_predictor *p)
     return r;
 }
 
-static void serve(struct worker *w)
+static void serve(struct og_answerer *w)
 {
     struct og_predictor *p = w->p;
-    struct request *r;
+    struct og_asked *r;
     pthread_mutex_lock(&p->lock);
     while ((r = next_request(p))) {
         struct og_err err = {0};
@@ -388,7 +357,7 @@ static void serve(struct worker *w)
 
 static void *work(void *arg)
 {
-    struct worker *w = arg;
+    struct og_answerer *w = arg;
     struct og_predictor *p = w->p;
     struct og_err err = {0};
     const int rc = open_worker(w, &err);
@@ -450,7 +419,7 @@ static int start_workers(struct og_predictor *p, struct og_err *err)
     if (!p->worker)
         return og__fail_errno(err, -ENOMEM, NULL, "predictor");
     for (; p->n_threads < n; p->n_threads++) {
-        struct worker *w = &p->worker[p->n_threads];
+        struct og_answerer *w = &p->worker[p->n_threads];
         w->p = p;
         const int rc = pthread_create(&w->thread, NULL, work, w);
         if (rc != 0)
@@ -523,221 +492,4 @@ out:
     if (rc < 0)
         og_predictor_close(p);
     return rc;
-}
-
-/* ---- requests ---- */
-
-int og_predictor_info(const struct og_predictor *p, char **out, struct og_err *err)
-{
-    const struct og_workload *f = &p->s->workload;
-    const char *target = f->types->type[f->types->target].name;
-    json_t *fanout = json_array();
-    if (og__mixes_seeds(&f->shape))
-        target = NULL; /* nodes of several types */
-    for (int i = 0; i < p->s->config.opt.n_fanout; i++)
-        fanout = og__json_append(fanout, json_integer(p->s->config.opt.fanout[i]));
-    json_t *root = json_pack("{s:I s:i s:i s:i s:s? s:o s:i s:i s:I s:I}", "nodes",
-                             (json_int_t)f->graph->n_nodes, "columns", p->columns, "edge_columns",
-                             p->edge_columns, "edge_features", f->shape.pair_dim, "type", target,
-                             "fanout", fanout, "batch", (int)p->batch, "threads", p->n_threads,
-                             "memory_bytes", (json_int_t)og__budget_used(p->s->budget),
-                             "memory_budget_bytes", (json_int_t)og__budget_limit(p->s->budget));
-    return og__json_deliver(root, NULL, out, err);
-}
-
-int og_predictor_columns(const struct og_predictor *p)
-{
-    return p->columns;
-}
-
-static int check_nodes(const struct og_predictor *p, const int64_t *nodes, int64_t n,
-                       struct og_err *err)
-{
-    const struct og_workload *f = &p->s->workload;
-    const struct og_graph_types *g = f->types;
-    const bool several = og__mixes_seeds(&f->shape);
-    const int64_t first = several ? 0 : og__first_id(g, g->target);
-    const int64_t end = several ? f->graph->n_nodes : g->type[g->target].end;
-    for (int64_t i = 0; i < n; i++) {
-        if (nodes[i] < first || nodes[i] >= end)
-            return og__fail(err, -EINVAL, "ids count as in train.npy", "node %lld: %lld to %lld %s",
-                            (long long)nodes[i], (long long)first, (long long)end - 1,
-                            "are predicted");
-        const uint32_t type = og__graph_type(g, (uint32_t)nodes[i]);
-        if (several && !og__makes_logits(&f->shape, type))
-            return og__fail(err, -EINVAL, "give nodes of types with labels",
-                            "node %lld: the model does not predict type %s", (long long)nodes[i],
-                            g->type[type].name);
-    }
-    return 0;
-}
-
-/* Neighbourhoods that know no future need times: of the request, or of the nodes. */
-static int check_times(const struct og_predictor *p, const struct request *r, struct og_err *err)
-{
-    const struct og_structure *of = &p->s->structure;
-    const char *const option = r->edges ? "edge_label_time" : "input_time";
-    const bool timed = p->s->config.opt.time != OG_TIMES_OFF;
-    char hint[64];
-    if (r->times && !timed)
-        return og__fail(err, -EINVAL, "leave it out", "%s: the model was trained without --time",
-                        option);
-    if (r->times || !timed)
-        return 0;
-    snprintf(hint, sizeof(hint), "give %s, %s", option, r->edges ? "one an edge" : "one a node");
-    if (r->edges)
-        return og__fail(err, -EINVAL, hint, "trained with --time, and these edges have no times");
-    for (int64_t i = 0; i < r->n; i++)
-        if (!of->times.node || of->times.node[r->nodes[i]] == OG__NO_TIME)
-            return og__fail(err, -EINVAL, hint, "trained with --time, and node %lld has no time",
-                            (long long)r->nodes[i]);
-    return 0;
-}
-
-int og_predictor_edge_columns(const struct og_predictor *p)
-{
-    return p->edge_columns;
-}
-
-int og_predictor_edge_features(const struct og_predictor *p)
-{
-    return p->s->workload.shape.pair_dim;
-}
-
-/* Waits for a worker. */
-static int request(struct og_predictor *p, struct request *r, struct og_err *err)
-{
-    pthread_mutex_lock(&p->lock);
-    if (p->closing) {
-        pthread_mutex_unlock(&p->lock);
-        return og__fail(err, -ECANCELED, NULL, "the predictor is being closed");
-    }
-    p->inside++;
-    *p->last = r;
-    p->last = &r->next;
-    pthread_cond_signal(&p->asked);
-    while (!r->done)
-        pthread_cond_wait(&p->answered, &p->lock);
-    p->inside--;
-    pthread_cond_broadcast(&p->answered);
-    pthread_mutex_unlock(&p->lock);
-    return r->rc;
-}
-
-static int check_more(const struct og_predictor_request *more, struct og_err *err)
-{
-    return OG_SIZED(more, "og_predictor_request", err);
-}
-
-int og_predictor_rows_with(struct og_predictor *p, const int64_t *nodes, int64_t n,
-                           const struct og_predictor_request *more, float *out, struct og_err *err)
-{
-    struct request r = {.nodes = nodes, .n = n, .out = out, .err = err};
-    int rc;
-    OG_TRY(check_more(more, err));
-    r.times = more ? more->times : NULL;
-    if (more && (more->own || more->relation))
-        return og__fail(err, -EINVAL, "leave it out, or give edges", "nodes have no %s",
-                        more->own ? "features of edges" : "relation");
-    if (p->columns == 0)
-        return og__fail(err, -EINVAL, "give edges", "a model of edges predicts no nodes");
-    OG_TRY(check_nodes(p, nodes, n, err));
-    OG_TRY(check_times(p, &r, err));
-    rc = n < 1 ? 0 : request(p, &r, err);
-out:
-    return rc;
-}
-
-int og_predictor_rows(struct og_predictor *p, const int64_t *nodes, int64_t n, float *out,
-                      struct og_err *err)
-{
-    return og_predictor_rows_with(p, nodes, n, NULL, out, err);
-}
-
-/* Whether scores depend on a relation. */
-static bool scores_by_relation(const struct og_predictor *p)
-{
-    const struct og_model_config *shape = &p->s->workload.shape;
-    return !og__labels_pairs(shape) && shape->decoder == OG_DECODER_DISTMULT;
-}
-
-/* The number of the relation, `name` or that of training. */
-static int find_relation(const struct og_predictor *p, const char *name, uint32_t *out,
-                         struct og_err *err)
-{
-    const struct og_graph *g = p->s->workload.graph;
-    *out = 0;
-    if (!scores_by_relation(p))
-        return name ? og__fail(err, -EINVAL, "leave it out",
-                               "relation %.100s: scores of this model do not depend on it", name)
-                    : 0;
-    name = name ? name : p->s->config.opt.relation;
-    if (!name)
-        return og__fail(err, -EINVAL, "name the relation of the edges",
-                        "decoder distmult: scores depend on a relation");
-    while (*out < g->n_relations &&
-           !og__relation_is_named(g, &g->relation[*out], name, strlen(name)))
-        ++*out;
-    return *out < g->n_relations ? 0 : og__refuse_relation(g, "relation", name, strlen(name), err);
-}
-
-/* Ends of the types that the relation leads from and to. */
-static int check_types(const struct og_predictor *p, uint32_t relation, const int64_t *ends,
-                       int64_t n, struct og_err *err)
-{
-    const struct og_graph *g = p->s->workload.graph;
-    const struct og_relation *r = &g->relation[relation];
-    for (int64_t i = 0; i < 2 * n; i++) {
-        const struct og_group *of = &g->group[og__group_of(g, (uint32_t)ends[i])];
-        const struct og_group *needed = &g->group[i % 2 ? r->destination : r->source];
-        if (of != needed)
-            return og__fail(err, -EINVAL, "ids count as in train_edges.npy",
-                            "edge %lld: node %lld is of type %s, relation %s needs %s",
-                            (long long)(i / 2), (long long)ends[i], of->name, r->name,
-                            needed->name);
-    }
-    return 0;
-}
-
-static int check_edges(const struct og_predictor *p, const int64_t *ends, const float *own,
-                       int64_t n, struct og_err *err)
-{
-    const struct og_model_config *shape = &p->s->workload.shape;
-    const int64_t n_nodes = p->s->workload.graph->n_nodes;
-    if (p->edge_columns == 0)
-        return og__fail(err, -EINVAL, "give nodes", "a model of nodes predicts no edges");
-    if (n > 0 && !own != (shape->pair_dim == 0))
-        return og__fail(err, -EINVAL, NULL, "the model reads %d features of an edge, %s given",
-                        shape->pair_dim, own ? "some were" : "none were");
-    for (int64_t i = 0; i < 2 * n; i++)
-        if (ends[i] < 0 || ends[i] >= n_nodes)
-            return og__fail(err, -EINVAL, "ids count as in train_edges.npy",
-                            "edge %lld: node %lld, the graph has %lld nodes", (long long)(i / 2),
-                            (long long)ends[i], (long long)n_nodes);
-    return 0;
-}
-
-int og_predictor_edges_with(struct og_predictor *p, const int64_t *ends, int64_t n,
-                            const struct og_predictor_request *more, float *out, struct og_err *err)
-{
-    struct request r = {.nodes = ends, .edges = true, .n = n, .out = out, .err = err};
-    int rc;
-    OG_TRY(check_more(more, err));
-    r.own = more ? more->own : NULL;
-    r.times = more ? more->times : NULL;
-    OG_TRY(check_edges(p, ends, r.own, n, err));
-    OG_TRY(find_relation(p, more ? more->relation : NULL, &r.relation, err));
-    if (scores_by_relation(p))
-        OG_TRY(check_types(p, r.relation, ends, n, err));
-    OG_TRY(check_times(p, &r, err));
-    rc = n < 1 ? 0 : request(p, &r, err);
-out:
-    return rc;
-}
-
-int og_predictor_edges(struct og_predictor *p, const int64_t *ends, const float *own, int64_t n,
-                       float *out, struct og_err *err)
-{
-    const struct og_predictor_request more = {.size = sizeof(more), .own = own};
-    return og_predictor_edges_with(p, ends, n, &more, out, err);
 }

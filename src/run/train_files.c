@@ -156,11 +156,8 @@ static int restore(struct og_trainer *t, struct og_err *err)
  * its best model by that of another run. */
 static int check_options(const struct og_trainer *t, struct og_err *err)
 {
-    static const char hint[] =
-        "give the options of config.yaml in that folder, or start another run";
     struct og_options theirs;
     json_t *numbers = NULL;
-    char *what = NULL;
     int rc = og__exists(NULL, t->dir.config, err);
     if (rc <= 0)
         return rc;
@@ -172,15 +169,11 @@ static int check_options(const struct og_trainer *t, struct og_err *err)
     }
     og__fanout_resolve(&theirs);
     numbers = og__options_deciding(&theirs, OG_DECIDES_NUMBERS);
-    if (!numbers || asprintf(&what, "%s: the run was started with", t->dir.path) < 0) {
-        what = NULL;
-        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", t->dir.config));
-    }
-    OG_TRY(og__options_match(&t->s->config.opt, numbers, OG_DECIDES_NUMBERS, what, hint, err));
+    OG_TRY(numbers ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", t->dir.config));
+    OG_TRY(og__resume_match(&t->s->config.opt, numbers, t->dir.path, err));
 out:
     og__options_release(&theirs);
     json_decref(numbers);
-    free(what);
     return rc;
 }
 
