@@ -203,7 +203,8 @@ def test_keys_of_requests():
     lines = "".join(json.dumps(request) + "\n" for request, _ in asked)
     done = subprocess.run([COMMAND, "serve", "graph", "--checkpoint", checkpoint, "--memory", "128M", "--threads", "1"], input=lines, capture_output=True, text=True)
     assert done.returncode == 0, done
-    answers = [json.loads(line) for line in done.stdout.splitlines()][-len(asked):]
+    answers = sorted((json.loads(line) for line in done.stdout.splitlines()[1:]), key=lambda answer: answer["id"])  # they come as they are ready
+    assert [answer["id"] for answer in answers] == list(range(1, len(asked) + 1)), answers
     for (_, why), answer in zip(asked, answers):
         assert "rows" in answer if why is None else why in answer["error"] and answer["hint"] is not None, (why, answer)
 
