@@ -3,6 +3,7 @@
 The extension is built without models. oneDNN uses its own OpenMP. Two OpenMP runtimes in one process (the other is PyTorch's) have
 slowed programs down and given wrong results. A separate process avoids that.
 """
+import contextlib
 import json
 import logging
 import os
@@ -23,6 +24,7 @@ from ._words import in_python
 
 log = logging.getLogger("outgrow")
 INTERRUPTED, USAGE = 130, 2
+FILES = "class_weights", "seed_weights", "order"  # options that name a .npy file of numbers
 EPOCH = '{"progress":'  # how a line of train --json-epochs begins
 
 
@@ -169,10 +171,24 @@ def ids_of(nodes):
     return ids.astype(np.int64)
 
 
+@contextlib.contextmanager
+def in_files(options):
+    """The options, with arrays and lists of FILES in .npy files as long as the block lasts."""
+    given = {name: options[name] for name in FILES if options.get(name) is not None and not isinstance(options[name], (str, os.PathLike))}
+    with tempfile.TemporaryDirectory() as folder:
+        for name, value in given.items():
+            array = np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
+            if array.ndim != 1 or array.dtype.kind not in "iuf":
+                raise OptionError(f"{name}: an array of {array.ndim} dimensions of {array.dtype}", "pass a list of numbers, or the path of a .npy file")
+            np.save(f"{folder}/{name}.npy", array)
+        yield {**options, **{name: f"{folder}/{name}.npy" for name in given}}
+
+
 def plan(dataset, *, progress=False, **options):
     """Plan training with these options: memory, hits, reads and time, as plan.json. Runs the command (see `train`). A Loader's
     own plan is `Loader.plan`."""
-    return run("plan", dataset, progress=progress, **options)
+    with in_files(options) as options:
+        return run("plan", dataset, progress=progress, **options)
 
 
 def train(dataset, *, progress=False, on_epoch=None, tensorboard=None, **options):
@@ -184,14 +200,17 @@ def train(dataset, *, progress=False, on_epoch=None, tensorboard=None, **options
     tensorboard  a folder for TensorBoard, if that is installed
     progress     tqdm's bar of epochs, or without tqdm the command's own on stderr
 
+    class_weights, seed_weights and order may be arrays or lists.
+
     Runs the command `outgrow` from the PATH or $OUTGROW_COMMAND, because this package has no models. Ctrl-C stops it as in a
     shell; `resume=True` continues."""
     epochs = Epochs(options.get("epochs"), progress, tensorboard, on_epoch)
-    if not epochs.wanted():
-        return run("train", dataset, progress=progress, **options)
     try:
-        with start("train", dataset, progress=progress and epochs.bar is None, json_epochs=True, **options) as process:
-            out, said, stopped = follow(process, epochs)
+        with in_files(options) as options:
+            if not epochs.wanted():
+                return run("train", dataset, progress=progress, **options)
+            with start("train", dataset, progress=progress and epochs.bar is None, json_epochs=True, **options) as process:
+                out, said, stopped = follow(process, epochs)
         if stopped and process.returncode == INTERRUPTED:
             return Result(epochs=epochs.seen, stopped_epoch=epochs.seen[-1]["epoch"], stopped_by="on_epoch")
         return result_of(process, out, said)

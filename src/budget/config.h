@@ -28,6 +28,7 @@ enum {
     OG__WANT_EDGE_ROWS = 512,   /* the rows of sampled edges; with OG__WANT_FEATURES */
     OG__WANT_COUNTED = 8192,    /* of features, which rows a run would read */
     OG__WANT_UNJUDGED = 4096,   /* labels of edges are not read */
+    OG__WANT_HALF = 16384,      /* of --memory: the other half is the caller's */
     OG__WANT_UNEVALUATED = 128, /* no validation between epochs, whatever --eval-every says */
 };
 
@@ -99,10 +100,15 @@ static inline uint64_t og__whole_takes(const struct og_config *config, uint64_t 
     return bytes * config->whole.times;
 }
 
-/* What --memory leaves this process. */
+/* Equal parts of --memory, of which this process plans one. */
+static inline int og__memory_parts(const struct og_config *config)
+{
+    return OG_MAX(config->n_local, 1) * (config->want & OG__WANT_HALF ? 2 : 1);
+}
+
 static inline size_t og__own_memory(const struct og_config *config)
 {
-    return (size_t)(config->opt.memory.value / OG_MAX(config->n_local, 1));
+    return (size_t)(config->opt.memory.value / og__memory_parts(config));
 }
 
 /* Does a model train on gathered rows? */

@@ -106,6 +106,7 @@ static size_t named(const struct og_memory_plan *m, size_t i, size_t *next)
 void og__ledger_list(const struct og_memory_plan *m, char *text, size_t size)
 {
     char bytes[32];
+    size_t listed = 0;
     text[0] = 0;
     for (size_t i = 0, next; i < OG_COUNT(rows); i = next) {
         next = i + 1;
@@ -113,10 +114,16 @@ void og__ledger_list(const struct og_memory_plan *m, char *text, size_t size)
             continue;
         const size_t used = strlen(text);
         const size_t sum = named(m, i, &next);
-        if (sum >= OG_MIB)
-            snprintf(text + used, size - used, "%s%s %s", used ? ", " : "", rows[i].label,
-                     og__human_bytes(bytes, (double)sum));
+        if (sum < OG_MIB)
+            continue;
+        snprintf(text + used, size - used, "%s%s %s", used ? ", " : "", rows[i].label,
+                 og__human_bytes(bytes, (double)sum));
+        listed += sum;
     }
+    const size_t used = strlen(text);
+    if (m->smallest > listed)
+        snprintf(text + used, size - used, "%sthe least cache and small parts %s", used ? ", " : "",
+                 og__human_bytes(bytes, (double)(m->smallest - listed)));
 }
 
 /* The largest by name; no option makes the process smaller. */

@@ -6,14 +6,17 @@ int og__memory_plan_check(const struct og_memory_plan *m, struct og_err *err)
 {
     if (m->limit >= m->smallest)
         return 0;
-    char text[400];
+    char text[480];
     char hint[160];
     char size[32];
+    char each[32] = "";
     og__ledger_list(m, text, sizeof(text));
+    if (m->parts > 1)
+        snprintf(each, sizeof(each), "each of %d parts: ", m->parts);
     snprintf(hint, sizeof(hint), "the smallest that would do is --memory %zuM; %s less",
              og__memory_plan_all(m, m->smallest) / OG_MIB, og__ledger_remedy(m));
-    return og__fail(err, -ENOMEM, hint, "--memory %s: too little (%s)",
-                    og__human_bytes(size, (double)og__memory_plan_all(m, m->limit)), text);
+    return og__fail(err, -ENOMEM, hint, "--memory %s: too little (%s%s)",
+                    og__human_bytes(size, (double)og__memory_plan_all(m, m->limit)), each, text);
 }
 
 int og__memory_plan_batches(struct og_memory_plan *m, const struct og_plan_inputs *p,

@@ -30,7 +30,7 @@ enum { OG__ENTERING_BYTES = 16 };
 /* Where the budget goes, in bytes. */
 struct og_memory_plan {
     size_t limit;
-    int n_local;    /* processes that take as much each; 0 counts as 1 */
+    int parts;      /* of --memory, which take as much each; 0 counts as 1 */
     bool trains;    /* else the model is as it was made */
     bool negatives; /* links among --eval-negatives others */
     size_t process; /* thread stacks, heap, what the libraries take while running */
@@ -81,10 +81,10 @@ struct og_misses {
     const void *arg;
 };
 
-/* The bytes of one process times the processes that share --memory, for messages. */
+/* The bytes of one part times the parts of --memory, for messages. */
 static inline size_t og__memory_plan_all(const struct og_memory_plan *m, size_t bytes)
 {
-    return bytes * (size_t)OG_MAX(m->n_local, 1);
+    return bytes * (size_t)OG_MAX(m->parts, 1);
 }
 
 /* All of it together (ledger.c). */

@@ -161,7 +161,7 @@ void og__memory_plan_fixed(struct og_memory_plan *m, const struct og_plan_inputs
 {
     const bool features = p->config->want & OG__WANT_FEATURES;
     *m = (struct og_memory_plan){.limit = og__own_memory(p->config),
-                                 .n_local = p->config->n_local,
+                                 .parts = og__memory_parts(p->config),
                                  .trains = p->config->want & OG__WANT_TRAINING,
                                  .negatives = p->workload->seeds.edges &&
                                               p->workload->seeds.rule.rank_negatives > 0 &&

@@ -71,7 +71,7 @@ uint32_t og__plan_inputs_tail(const struct og_plan_inputs *p);
 size_t og__plan_inputs_plans(const struct og_plan_inputs *p, int n, uint64_t rows);
 size_t og__plan_inputs_spilled(const struct og_plan_inputs *p, uint64_t rows);
 
-/* What takes the most, largest parts by name: "topology 3.2 GiB, model 12 MiB". The second names
+/* What the smallest limit holds, parts by name: "topology 3.2 GiB, model 12 MiB". The second names
  * the option that makes the largest of them smaller. */
 void og__ledger_list(const struct og_memory_plan *m, char *text, size_t size);
 const char *og__ledger_remedy(const struct og_memory_plan *m);

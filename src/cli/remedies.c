@@ -13,9 +13,16 @@ static double with_more(const struct measured *m, double bytes)
     return m->processes * (memory_figure(m, "limit") + bytes);
 }
 
+/* What is free on the machine, or in a control group with less. */
 static double most_memory(void)
 {
-    return 0.9 * (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    struct og_import *defaults;
+    struct og_err err = {0};
+    if (og_import_new(&defaults, &err) < 0)
+        return 0;
+    const double bytes = (double)og_import_memory(defaults);
+    og_import_free(defaults);
+    return bytes;
 }
 
 static int own_cores(void)

@@ -377,13 +377,12 @@ static void *work(void *arg)
 
 /* ---- opening and closing ---- */
 
-/* All neighbours unless a fanout is given; few nodes at a time; and half of the memory. */
+/* All neighbours unless a fanout is given, and few nodes at a time. */
 static int choose_options(struct og_options *own, const struct og_options *opt,
                           const char *checkpoint, struct og_err *err)
 {
     int rc;
     OG_TRY(og__options_copy(own, opt, err));
-    own->memory = (struct og_amount){OG_BYTES, 0.5 * (double)og__memory_amount(&opt->memory)};
     if (!og_options_given(opt, "batch"))
         own->batch = BATCH;
     if (!og_options_given(opt, "fanout"))
@@ -396,13 +395,12 @@ static int open_session(struct og_predictor *p, const char *dataset, const char 
                         const struct og_options *opt, struct og_err *err)
 {
     struct og_options own = {0};
-    const size_t memory = og__memory_amount(&opt->memory);
     int rc;
     OG_TRY(choose_options(&own, opt, checkpoint, err));
-    OG_TRY(og__session_of_checkpoint(&p->s, dataset, checkpoint, &own, OG__WANT_EVERY, "",
-                                     &p->observer, err));
+    OG_TRY(og__session_of_checkpoint(&p->s, dataset, checkpoint, &own,
+                                     OG__WANT_EVERY | OG__WANT_HALF, "", &p->observer, err));
     OG_TRY(og__checkpoint_load(checkpoint, p->s->learner.model, err));
-    (void)og__budget_bound(p->s->budget, memory);
+    (void)og__budget_bound(p->s->budget, (size_t)p->s->config.opt.memory.value);
     const struct og_model_config *shape = &p->s->workload.shape;
     p->columns = og__labels_pairs(shape) ? 0 : shape->n_classes;
     p->edge_columns = og__of_pairs(shape) ? og__score_width(shape) : 0;

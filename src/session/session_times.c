@@ -52,6 +52,8 @@ static int read_times(const struct og_session *s, const struct og_npy *a, struct
     return split->times ? og__npy_read(a, 0, split->n, split->times, err) : -ENOMEM;
 }
 
+static const char *const words[OG__SPLITS] = {"train", "valid", "test"};
+
 /* Its seeds are of the caller's own, and times of the split are not theirs. */
 static bool has_own_seeds(const struct og_session *s, enum og__split which)
 {
@@ -107,15 +109,14 @@ static int check_seeds(const struct og_session *s, struct og_split *split, enum 
     const bool judges = s->config.want & OG__WANT_MODEL && !(s->config.want & others);
     const bool may_wait = which != OG__TRAIN && s->config.want & OG__WANT_UNEVALUATED;
     if (split->untimed && !judges && !may_wait)
-        rc = og__fail(err, -EINVAL, way_to_times(s, own), "--time %s: the seeds have no times",
-                      og__option_word("time", s->config.opt.time));
+        rc = og__fail(err, -EINVAL, way_to_times(s, own), "--time %s: the seeds have no times (%s)",
+                      og__option_word("time", s->config.opt.time), own ? "given" : words[which]);
 out:
     return rc;
 }
 
 int og__session_check_timed(const struct og_session *s, enum og__split split, struct og_err *err)
 {
-    static const char *const words[OG__SPLITS] = {"train", "valid", "test"};
     const bool edges = s->workload.seeds.edges;
     const char *const list =
         og__listed_name(edges ? OG__EDGE_LIST_TIMES : OG__NODE_LIST_TIMES, split);

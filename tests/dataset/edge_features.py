@@ -216,6 +216,9 @@ def test_what_is_refused():
     rows[3999, 2] = np.nan
     assert "edge_attr.npy: row 3999, column 2: not a finite number" in refused(edge_attr=rows)
     assert "row 7, column 0: 300 does not fit u8" in refused("--edge-feature-dtype", "u8", edge_attr=np.where(np.arange(E) == 7, 300, 1))
+    links = {"train_edges": EDGES[:60], "test_edges": EDGES[60:90]}
+    assert "train_edge_attr.npy: row 9: not a finite float32" in refused(**links, train_edge_attr=np.where(np.arange(60) == 9, 1e39, 0))
+    assert "test_edge_attr.npy: 3 columns, other splits have 2" in refused(**links, train_edge_attr=np.ones((60, 2)), test_edge_attr=np.ones((30, 3)))
     assert not os.path.exists("refused")
     source(edge_attr=rows[:, :2])
     taken()

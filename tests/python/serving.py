@@ -3,6 +3,7 @@
 import concurrent.futures
 import json
 import os
+import re
 import subprocess
 
 import support
@@ -187,8 +188,11 @@ def test_refusals():
         assert predictor([]).shape == (0, CLASSES) and predictor(np.arange(NODES) == 3).shape == (1, CLASSES)
     with raises(outgrow.ProcessError, "closed"):
         predictor([1])
-    with raises(outgrow.Error, "memory"):
+    with raises(outgrow.Error, "memory") as small:
         outgrow.Predictor(checkpoint, "graph", memory="20M")
+    least = re.search(r"memory=['\"]?(\d+M)|--memory (\d+M)", small[0].hint)
+    with outgrow.Predictor(checkpoint, "graph", memory=least[1] or least[2]) as predictor:
+        assert predictor([1]).shape == (1, CLASSES)
     with raises(outgrow.Error, "absent"):
         outgrow.Predictor("absent.safetensors", "graph", **MEMORY)
 
@@ -227,6 +231,13 @@ def test_epochs():
     assert isinstance(result, dict) and "<th>loss</th>" in result._repr_html_() and "<table>" in outgrow.info("graph")._repr_html_()
     stopped = outgrow.train("graph", run="stopped", on_epoch=lambda e: e["epoch"] == 2, **{**options, "epochs": 400})
     assert stopped["stopped_by"] == "on_epoch" and 2 <= stopped["stopped_epoch"] < 400 and stopped["epochs"][0]["loss"] == seen[0]["loss"]
+
+    # arrays, where the command takes files
+    np.save("weights.npy", np.arange(1, CLASSES + 1))
+    weighted = [outgrow.train("graph", class_weights=weights, on_epoch=seen.append if i else None, **options)["epochs"] for i, weights in enumerate(("weights.npy", list(range(1, CLASSES + 1)), np.arange(1, CLASSES + 1)))]
+    assert [e["loss"] for e in weighted[0]] == [e["loss"] for e in weighted[1]] == [e["loss"] for e in weighted[2]] != [e["loss"] for e in result["epochs"]]
+    with raises(outgrow.OptionError, "class_weights: an array of 2 dimensions"):
+        outgrow.train("graph", class_weights=[[1.0]], **options)
 
     def fails(epoch):
         raise KeyError(epoch["epoch"])

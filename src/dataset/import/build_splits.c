@@ -310,6 +310,9 @@ int og__import_edge_split(struct og_importer *imp, struct og_table *t, const cha
     return import_list(imp, t, imp->graph.n_nodes, name, AN_EDGE, err);
 }
 
+/* What a row per edge of a list has. */
+enum row_kind { CLASSES, LABELS, FEATURES };
+
 static int append_class(const struct og_piece *p, int64_t i, int64_t row, struct og_npy_writer *w,
                         struct og_err *err)
 {
@@ -321,12 +324,16 @@ static int append_class(const struct og_piece *p, int64_t i, int64_t row, struct
     return og__npy_append(w, &class, 1, err);
 }
 
-static int append_values(const struct og_piece *p, int64_t i, int64_t row, float *values,
-                         struct og_npy_writer *w, struct og_err *err)
+static int append_values(const struct og_piece *p, int64_t i, int64_t row, enum row_kind kind,
+                         float *values, struct og_npy_writer *w, struct og_err *err)
 {
     const size_t columns = (size_t)p->t->columns;
     for (size_t j = 0; j < columns; j++) {
         values[j] = (float)og__number_at(p->t->type, p->raw, (size_t)i * columns + j);
+        if (kind == FEATURES && !isfinite(values[j]))
+            return og__fail(err, -EINVAL, "replace missing features, by 0 say",
+                            "%s: row %lld: not a finite float32 (NaN or infinite)", p->t->name,
+                            (long long)row);
         if (isinf(values[j]))
             return og__fail(err, -EINVAL, "NaN is a value that is not known",
                             "%s: row %lld: an infinite label", p->t->name, (long long)row);
@@ -334,8 +341,8 @@ static int append_values(const struct og_piece *p, int64_t i, int64_t row, float
     return og__npy_append(w, values, 1, err);
 }
 
-static int copy_edge_labels(struct og_importer *imp, struct og_table *t, bool classes,
-                            struct og_npy_writer *w, struct og_err *err)
+static int copy_edge_rows(struct og_importer *imp, struct og_table *t, enum row_kind kind,
+                          struct og_npy_writer *w, struct og_err *err)
 {
     const size_t bytes = (size_t)t->columns * sizeof(float);
     struct og_piece p = {0};
@@ -346,8 +353,8 @@ static int copy_edge_labels(struct og_importer *imp, struct og_table *t, bool cl
     for (int64_t n = 1; n > 0; done += n) {
         OG_TRY(og__table_read(t, p.raw, p.room, &n, err));
         for (int64_t i = 0; i < n; i++)
-            OG_TRY(classes ? append_class(&p, i, done + i, w, err)
-                           : append_values(&p, i, done + i, values, w, err));
+            OG_TRY(kind == CLASSES ? append_class(&p, i, done + i, w, err)
+                                   : append_values(&p, i, done + i, kind, values, w, err));
     }
 out:
     og__piece_give(&p);
@@ -355,9 +362,8 @@ out:
     return rc;
 }
 
-/* A row per edge of a list: classes, or numbers. */
-static int import_rows(struct og_importer *imp, struct og_table *t, const char *name, bool classes,
-                       int64_t edges, struct og_err *err)
+static int import_rows(struct og_importer *imp, struct og_table *t, const char *name,
+                       enum row_kind kind, int64_t edges, struct og_err *err)
 {
     struct og_npy_writer *w = NULL;
     char file[32];
@@ -367,9 +373,10 @@ static int import_rows(struct og_importer *imp, struct og_table *t, const char *
         return og__fail(err, -EINVAL, "a row per edge of the list, in its order",
                         "%s: %lld rows, for %lld edges", t->name, (long long)t->rows,
                         (long long)OG_MAX(edges, (int64_t)0));
-    OG_TRY(og__array_create(&w, imp->dir.temporary, file, classes ? OG__NPY_I64 : OG__NPY_F32,
-                            t->columns == 1 ? 1 : 2, t->columns, err));
-    OG_TRY(copy_edge_labels(imp, t, classes, w, err));
+    OG_TRY(og__array_create(&w, imp->dir.temporary, file,
+                            kind == CLASSES ? OG__NPY_I64 : OG__NPY_F32, t->columns == 1 ? 1 : 2,
+                            t->columns, err));
+    OG_TRY(copy_edge_rows(imp, t, kind, w, err));
     rc = og__array_finish(&w, file, imp->checksums, err);
 out:
     og__npy_discard(w);
@@ -383,13 +390,19 @@ int og__import_edge_labels(struct og_importer *imp, struct og_table *t, enum og_
     if (classes && t->columns != 1)
         return og__fail(err, -EINVAL, "store several labels, or values, as float32",
                         "%s: %lld classes an edge", t->name, (long long)t->columns);
-    return import_rows(imp, t, og__listed_name(OG__EDGE_LIST_LABELS, split), classes, edges, err);
+    return import_rows(imp, t, og__listed_name(OG__EDGE_LIST_LABELS, split),
+                       classes ? CLASSES : LABELS, edges, err);
 }
 
 int og__import_edge_rows(struct og_importer *imp, struct og_table *t, enum og__split split,
                          int64_t edges, struct og_err *err)
 {
-    return import_rows(imp, t, og__listed_name(OG__EDGE_LIST_ROWS, split), false, edges, err);
+    if (imp->link_width > 0 && t->columns != imp->link_width)
+        return og__fail(err, -EINVAL, "give the edges of all splits the same features",
+                        "%s: %lld columns, other splits have %lld", t->name, (long long)t->columns,
+                        (long long)imp->link_width);
+    imp->link_width = t->columns;
+    return import_rows(imp, t, og__listed_name(OG__EDGE_LIST_ROWS, split), FEATURES, edges, err);
 }
 
 int og__import_negatives(struct og_importer *imp, struct og_table *t, enum og__split split,

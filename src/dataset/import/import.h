@@ -109,6 +109,7 @@ struct og_importer {
     struct og_split_seen split[3];
     unsigned n_splits;
     bool has_splits;
+    int64_t link_width;            /* columns of the features of split edges; 0 = none yet */
     struct og_source_files *files; /* of the source, those that were opened */
 };
 
