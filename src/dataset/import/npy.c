@@ -72,23 +72,14 @@ static void close_source(struct og_npy_source *s)
     json_decref(s->said.root);
 }
 
-/* <prefix>.npy, or <prefix>_indptr.npy, _indices.npy and _data.npy; both stay NULL where neither is
- * there. `values` as og__import_features has it. */
+/* <prefix>.npy, or the arrays of a sparse matrix; both stay NULL where neither is there. */
 static int open_features(const struct og_importer *imp, const char *prefix,
                          struct og_table **features, struct og_table **values, struct og_err *err)
 {
     char name[OG__NPY_PREFIX + 16];
     snprintf(name, sizeof(name), "%s.npy", prefix);
-    int rc = og__import_open_npy(imp, name, true, features, err);
-    if (rc < 0 || *features)
-        return rc;
-    snprintf(name, sizeof(name), "%s_indptr.npy", prefix);
-    rc = og__import_has(imp, name, err);
-    if (rc <= 0)
-        return rc;
-    rc = og__npy_sparse(imp, prefix, features, err);
-    snprintf(name, sizeof(name), "%s_data.npy", prefix);
-    return rc < 0 ? rc : og__import_open_npy(imp, name, false, values, err);
+    const int rc = og__import_open_npy(imp, name, true, features, err);
+    return rc < 0 || *features ? rc : og__npy_sparse(imp, prefix, features, values, err);
 }
 
 /* Opens the node data, except tables by id. Those take memory, so they are opened when needed. */
@@ -116,17 +107,17 @@ static const char *nodes_from(const struct og_npy_source *s)
 {
     return s->node_type         ? "node_type.npy"
            : s->said.nodes >= 0 ? "meta.json"
-           : s->values          ? "feat_indptr.npy"
-           : s->features        ? "feat.npy"
-           : s->labels          ? "label.npy"
-                                : features_by_id;
+           : s->values   ? (strstr(s->values->name, ".npz:") ? "feat.npz" : "feat_indptr.npy")
+           : s->features ? "feat.npy"
+           : s->labels   ? "label.npy"
+                         : features_by_id;
 }
 
 static int no_features(const struct og_npy_source *s, struct og_err *err)
 {
-    return og__fail(err, -ENOENT,
-                    "add feat.npy [N, F], or feat_indptr/indices/data.npy (CSR), or feat.csv",
-                    "%s: no features: none of feat.npy, feat_indptr.npy and feat.csv", s->imp->src);
+    return og__fail(
+        err, -ENOENT, "add feat.npy [N, F], or feat.npz by scipy.sparse.save_npz, or feat.csv",
+        "%s: no features: none of feat.npy, feat.npz, feat_indptr.npy and feat.csv", s->imp->src);
 }
 
 /* In a homogeneous graph all nodes have features. */
@@ -563,7 +554,8 @@ const struct og_format og__format_npy = {
          .files =
              "SRC is a folder with edges.npy, integers [E,2] of src,dst, or [2,E] as PyTorch "
              "Geometric's edge_index. [2,2] is [E,2]. It has feat.npy ([N,F]), or "
-             "feat_indptr.npy, feat_indices.npy and feat_data.npy (CSR). It has label.npy, "
+             "feat_indptr.npy, feat_indices.npy and feat_data.npy (CSR), or feat.npz by "
+             "scipy.sparse.save_npz. It has label.npy, "
              "train.npy, valid.npy and test.npy. Optional are edge_weight.npy, edge_attr.npy "
              "([E,D]) and "
              "meta.json. For --time there are node_times.npy [N], edge_times.npy [E], and "

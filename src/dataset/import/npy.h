@@ -20,9 +20,11 @@ struct og_npy_said {
 /* Name and task are taken over. */
 OG_MUST_CHECK int og__npy_said(struct og_importer *imp, struct og_npy_said *s, struct og_err *err);
 
-/* Opens <prefix>_indptr.npy, _indices.npy and _data.npy. */
+/* Opens <prefix>_indptr.npy, _indices.npy and _data.npy, or <prefix>.npz. Both stay NULL where
+ * neither is there. `values` as og__import_features has it. */
 OG_MUST_CHECK int og__npy_sparse(const struct og_importer *imp, const char *prefix,
-                                 struct og_table **out, struct og_err *err);
+                                 struct og_table **features, struct og_table **values,
+                                 struct og_err *err);
 
 /* The group of each node of the source. Nodes are renumbered by group, in the source's order within
  * a group. */

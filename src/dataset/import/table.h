@@ -58,6 +58,9 @@ OG_MUST_CHECK int og__is_npy(const char *path, bool *is, struct og_err *err);
 /* Opens NAME.npy in an .npz archive, stored or deflated, ZIP64 or not. */
 OG_MUST_CHECK int og__table_zip(struct og_table **out, const char *path, const char *member,
                                 struct og_err *err);
+/* Reads the last bytes of a small member: [bytes] in `out`. -ENOENT if it is shorter, or absent. */
+OG_MUST_CHECK int og__zip_ends(const char *path, const char *member, char *out, size_t bytes,
+                               struct og_err *err);
 /* Opens comma separated numbers without a header line, gzipped or not, as int64 or float64. For
  * columns 0 it takes the number in the first line. */
 OG_MUST_CHECK int og__table_csv(struct og_table **out, const char *path, enum og__npy_type type,

@@ -195,26 +195,55 @@ static int open_archive(struct zip_table *z, const char *path, struct og_err *er
     return rc;
 }
 
-int og__table_zip(struct og_table **out, const char *path, const char *member, struct og_err *err)
+static int open_table(struct zip_table **out, const char *path, const char *member, zip_stat_t *st,
+                      struct og_err *err)
 {
-    zip_stat_t st;
     char *name = NULL;
     int rc = 0;
-    *out = NULL;
     if (asprintf(&name, "%s:%s", path, member) < 0)
         name = NULL;
     struct zip_table *z = name ? og__table_new(sizeof(*z), &zip_ops, name, err) : NULL;
     free(name);
-    if (!z)
+    if (!(*out = z))
         return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
     OG_TRY(open_archive(z, path, err));
     OG_TRY(find_member(z, member, err));
-    OG_TRY(check_member(z, &st, err));
+    OG_TRY(check_member(z, st, err));
+out:
+    return rc;
+}
+
+int og__table_zip(struct og_table **out, const char *path, const char *member, struct og_err *err)
+{
+    struct zip_table *z = NULL;
+    zip_stat_t st;
+    int rc;
+    *out = NULL;
+    OG_TRY(open_table(&z, path, member, &st, err));
     OG_TRY(read_header(z, &st, err));
     OG_TRY(og__table_rewind(&z->t, err));
     *out = &z->t;
 out:
-    if (rc < 0)
+    if (rc < 0 && z)
+        og__table_close(&z->t);
+    return rc;
+}
+
+int og__zip_ends(const char *path, const char *member, char *out, size_t bytes, struct og_err *err)
+{
+    struct zip_table *z = NULL;
+    zip_stat_t st;
+    int rc;
+    OG_TRY(open_table(&z, path, member, &st, err));
+    OG_TRY(reopen_member(z, err));
+    if (st.size < bytes)
+        OG_TRY(og__fail(err, -ENOENT, zip_hint, "%s: %llu bytes", z->t.name,
+                        (unsigned long long)st.size));
+    for (zip_uint64_t left = st.size - bytes; left > 0; left--)
+        OG_TRY(inflate_all(z, out, 1, err));
+    OG_TRY(inflate_all(z, out, bytes, err));
+out:
+    if (z)
         og__table_close(&z->t);
     return rc;
 }

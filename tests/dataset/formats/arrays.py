@@ -155,3 +155,40 @@ def test_real():
         known, renamed = np.unique(edges, return_inverse=True)
         renamed = renamed.reshape(-1, 2)
         same_graph(imported("edgelist", "edges.txt"), csc(renamed[:, 0], renamed[:, 1], len(known)))
+
+
+def scipy_archive(path, x, compressed=True, **other):
+    """What scipy.sparse.save_npz writes of x in CSR."""
+    rows, columns = np.nonzero(x)
+    indptr = np.r_[0, np.cumsum((x != 0).sum(1))].astype(np.int32)
+    (np.savez_compressed if compressed else np.savez)(path, **{"indices": columns.astype(np.int32), "indptr": indptr, "format": np.array(b"csr"), "shape": np.array(x.shape),
+                                                               "data": x[rows, columns], **other})
+
+
+def test_archives():
+    """feat.npz of SciPy is feat.npy. What it is not is said."""
+    g = graph(900, 5000)
+    x = np.where(rng.random((900, 900)) < 0.02, rng.random((900, 900)), 0).astype(np.float32)
+    x[:, 895:] = 0  # the width is that of `shape`
+    neutral("zip", {**g, "feat": x})
+    want = imported("npy", "zip")
+    os.remove("zip/feat.npy")
+    for compressed in True, False:
+        for flags in [], ["--memory", "24M"]:
+            scipy_archive("zip/feat.npz", x, compressed)
+            got = imported("npy", "zip", *flags)
+            np.testing.assert_array_equal(got["features"], x)
+            same_nodes(got, {**g, "feat": x}, g["label"])
+            assert all(np.array_equal(got[k], want[k]) for k in want if k != "meta")
+    for other, *words in [({"format": np.array(b"csc")}, "feat.npz: no matrix in CSR", "tocsr()"), ({"indices": np.arange(5)}, "5 indices"),
+                          ({"shape": np.array([900, 7])}, "900, 7"), ({"indptr": np.r_[np.arange(900), 4]}, "belong together"),
+                          ({"indptr": np.zeros(900)}, "whole numbers")]:
+        scipy_archive("zip/feat.npz", x, **other)
+        refused("npy", "zip", *words)
+    np.savez("zip/feat.npz", x)
+    refused("npy", "zip", "feat.npz: no matrix in CSR")
+    with open("zip/feat.npz", "wb") as f:
+        f.write(b"PK not an archive")
+    refused("npy", "zip", "feat.npz")
+    os.remove("zip/feat.npz")
+    refused("npy", "zip", "no features", "feat.npz by scipy.sparse.save_npz")
