@@ -1,7 +1,9 @@
 """GraphClassifier: the command's models, with the methods of scikit-learn."""
 import json
 import os
+import shutil
 import tempfile
+import weakref
 
 import numpy as np
 
@@ -47,8 +49,9 @@ class GraphClassifier:
         options = {**self.options, **options}
         refuse_others(self.graph_, options.get("task"))
         if options.get("run") is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="outgrow-")
-            options["run"] = f"{self._folder.name}/run"
+            folder = tempfile.mkdtemp(prefix="outgrow-")
+            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+            options["run"] = f"{folder}/run"
         self.run_ = os.fspath(options["run"])
         self.result_ = train(self.graph_, **options)
         with open(f"{self.graph_}/meta.json", encoding="utf-8") as f:

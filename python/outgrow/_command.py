@@ -7,6 +7,7 @@ import contextlib
 import json
 import logging
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -24,7 +25,6 @@ from ._words import in_python
 
 log = logging.getLogger("outgrow")
 INTERRUPTED, USAGE = 130, 2
-FILES = "class_weights", "seed_weights", "order"  # options that name a .npy file of numbers
 EPOCH = '{"progress":'  # how a line of train --json-epochs begins
 
 
@@ -171,17 +171,32 @@ def ids_of(nodes):
     return ids.astype(np.int64)
 
 
+def numbers_of(name, value):
+    """A list or array of numbers."""
+    array = np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
+    if array.ndim != 1 or array.dtype.kind not in "iuf":
+        raise OptionError(f"{name}: an array of {array.ndim} dimensions of {array.dtype}", "pass a list of numbers, or the path of a .npy file")
+    return array
+
+
+FILES = {"class_weights": numbers_of, "seed_weights": numbers_of, "order": numbers_of, "nodes": lambda _, nodes: ids_of(nodes)}
+
+
 @contextlib.contextmanager
 def in_files(options):
     """The options, with arrays and lists of FILES in .npy files as long as the block lasts."""
     given = {name: options[name] for name in FILES if options.get(name) is not None and not isinstance(options[name], (str, os.PathLike))}
     with tempfile.TemporaryDirectory() as folder:
         for name, value in given.items():
-            array = np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
-            if array.ndim != 1 or array.dtype.kind not in "iuf":
-                raise OptionError(f"{name}: an array of {array.ndim} dimensions of {array.dtype}", "pass a list of numbers, or the path of a .npy file")
-            np.save(f"{folder}/{name}.npy", array)
-        yield {**options, **{name: f"{folder}/{name}.npy" for name in given}}
+            np.save(f"{folder}/{name}.npy", FILES[name](name, value))
+        try:
+            yield {**options, **{name: f"{folder}/{name}.npy" for name in given}}
+        except Error as why:
+            if folder not in str(why):
+                raise
+            def named(text):
+                return re.sub(re.escape(folder) + r"/(\w+)\.npy", r"\1", text)
+            raise type(why)(named(why.message), named(why.hint), why.code) from None
 
 
 def plan(dataset, *, progress=False, **options):
@@ -222,14 +237,8 @@ def predict(dataset, checkpoint, out, *, progress=False, **options):
     """Compute the logits of every node with all its neighbours, float32 [N, C] in the .npy file `out`. Also embeddings="emb.npy".
     With out="pred.csv" a table with the source's ids. nodes="test", a file or an array of ids: only these. Also probabilities=True,
     top_k=3, dtype="f16". Returns counters of reads and writes. Runs the command (see `train`)."""
-    nodes = options.pop("nodes", None)
-    if nodes is not None and not isinstance(nodes, (str, os.PathLike)):
-        with tempfile.TemporaryDirectory() as folder:
-            np.save(f"{folder}/nodes.npy", ids_of(nodes))
-            return predict(dataset, checkpoint, out, progress=progress, nodes=f"{folder}/nodes.npy", **options)
-    if nodes is not None:
-        options["nodes"] = nodes
-    return run("predict", dataset, progress=progress, checkpoint=checkpoint, out=out, **options)
+    with in_files(options) as options:
+        return run("predict", dataset, progress=progress, checkpoint=checkpoint, out=out, **options)
 
 
 def evaluate(dataset, checkpoint, *, split="test", progress=False, **options):

@@ -20,6 +20,7 @@ class Line:
         self.lock, self.waiting, self.number, self.said = threading.Lock(), {}, 0, []
         self.listener = threading.Thread(target=lambda: self.said.extend(self.process.stderr), name="outgrow", daemon=True)
         self.listener.start()
+        self.reader = None
         first = self.process.stdout.readline()
         if not first:
             self.close()
@@ -61,6 +62,10 @@ class Line:
                 self.process.stdin.close()
         self.process.wait()
         self.listener.join()
+        if self.reader not in (None, threading.current_thread()):
+            self.reader.join()
+        self.process.stdout.close()
+        self.process.stderr.close()
 
 
 def numbers_of(nodes, what):

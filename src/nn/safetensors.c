@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char *const dtype_name[] = {"F32", "F64", "I64"};
@@ -412,6 +413,11 @@ int og__tensors_open(struct og_tensors_file *f, const char *path, struct og_err 
     *f = (struct og_tensors_file){.path = strdup(path), .fd = -1};
     if (!f->path)
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", path));
+    struct stat st;
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        OG_TRY(og__fail(err, -EINVAL,
+                        "a run's folder has best.safetensors and checkpoint.safetensors",
+                        "%s: a folder, not a checkpoint", path));
     f->fd = og__open_plain(path, &size, err);
     OG_TRY(OG_MIN(f->fd, 0));
     OG_TRY(read_head(f, size, &head, &header, err));

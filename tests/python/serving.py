@@ -238,6 +238,12 @@ def test_epochs():
     assert [e["loss"] for e in weighted[0]] == [e["loss"] for e in weighted[1]] == [e["loss"] for e in weighted[2]] != [e["loss"] for e in result["epochs"]]
     with raises(outgrow.OptionError, "class_weights: an array of 2 dimensions"):
         outgrow.train("graph", class_weights=[[1.0]], **options)
+    with raises(outgrow.Error, f"class_weights: 2 numbers, there are {CLASSES} classes"):
+        outgrow.train("graph", class_weights=[1, 2], **options)
+    with raises(outgrow.Error, "nodes: row 1: node 4 is listed twice"):
+        outgrow.predict("graph", "followed/checkpoint.safetensors", "no.npy", nodes=[4, 4], memory="128M")
+    with raises(outgrow.Error, "followed: a folder, not a checkpoint", "best.safetensors"):
+        outgrow.predict("graph", "followed", "no.npy", memory="128M")
 
     def fails(epoch):
         raise KeyError(epoch["epoch"])
