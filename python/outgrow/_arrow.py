@@ -3,7 +3,9 @@
 https://arrow.apache.org/docs/format/CStreamInterface.html
 """
 import ctypes
+import json
 import os
+import struct
 from ctypes import POINTER, c_char_p, c_int, c_int64, c_void_p
 
 import numpy as np
@@ -34,6 +36,10 @@ Stream._fields_ = [("get_schema", ctypes.CFUNCTYPE(c_int, POINTER(Stream), POINT
 
 NUMBERS = {"c": "i1", "C": "u1", "s": "i2", "S": "u2", "i": "i4", "I": "u4", "l": "i8", "L": "u8", "e": "f2", "f": "f4", "g": "f8"}
 KINDS = {"d": "decimal numbers", "t": "dates or times", "w": "bytes of one length", "+": "nested values"}
+
+
+class Index(str):
+    """Name of a column that pandas had as the index."""
 
 
 class Column:
@@ -147,9 +153,34 @@ def column_of(schema, array, first, n, name):
     raise OptionError(f"{name}: {KINDS.get(kind[0], 'values of a kind')} (Arrow's {kind!r}) are not read", "cast it to numbers or texts, or leave the column out")
 
 
-def released(struct):
-    if struct.release:
-        ctypes.CFUNCTYPE(None, POINTER(type(struct)))(struct.release)(ctypes.byref(struct))
+def released(owned):
+    if owned.release:
+        ctypes.CFUNCTYPE(None, POINTER(type(owned)))(owned.release)(ctypes.byref(owned))
+
+
+def index_of(schema):
+    """Names of the columns that are an index, as pandas notes them with a table."""
+    at = schema.metadata
+
+    def take():
+        nonlocal at
+        n = struct.unpack("=i", ctypes.string_at(at, 4))[0]
+        at += 4
+        return n
+
+    def text():
+        nonlocal at
+        n = take()
+        at += n
+        return ctypes.string_at(at - n, n)
+    for _ in range(take() if at else 0):
+        key, value = text(), text()
+        if key == b"pandas":
+            try:
+                return {name for name in json.loads(value)["index_columns"] if isinstance(name, str)}
+            except (ValueError, KeyError, TypeError):
+                pass
+    return set()
 
 
 def stream_of(table, what):
@@ -158,7 +189,11 @@ def stream_of(table, what):
             raise OptionError(f"{what}: the name of a file", "read it: pandas.read_csv(...), polars.read_csv(...) or pyarrow.parquet.read_table(...)")
         raise OptionError(f"{what}: {type(table).__name__}, without __arrow_c_stream__",
                           "give a table of pandas (2.2 or later, with pyarrow), Polars, pyarrow, DuckDB or arro3")
-    capsule = table.__arrow_c_stream__()
+    try:
+        capsule = table.__arrow_c_stream__()
+    except Exception as why:  # of a library that we do not know
+        raise OptionError(f"{what}: {type(table).__name__} cannot be given as Arrow: {why.args[0] if why.args else why}",
+                          "a column has values of one kind: cast it, astype(str) for example") from why
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = c_void_p, [ctypes.py_object, c_char_p]
     return capsule, Stream.from_address(pointer(capsule, b"arrow_array_stream"))
@@ -179,6 +214,8 @@ def batches(table, what):
             raise OptionError(f"{what}: no table of columns", "give a table, not a column")
         fields = [schema.children[i].contents for i in range(schema.n_children)]
         names = [field.name.decode() for field in fields]
+        index = index_of(schema)
+        names = [Index(name) if name in index else name for name in names]
         if len(set(names)) < len(names):
             raise OptionError(f"{what}: two columns have one name", "rename one of them")
         while True:

@@ -1,6 +1,7 @@
 """Sparse rows (docs/reference/formats.md). From the bytes of a dataset to CSR, and CSR arrays to the files of an import."""
 import os
 import typing
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -117,6 +118,20 @@ def with_sparse(dataset, form):
 def is_csr(value):
     """torch.sparse_csr, or a csr_matrix or csr_array of SciPy."""
     return str(getattr(value, "layout", "")) == "torch.sparse_csr" or (getattr(value, "format", "") == "csr" and hasattr(value, "indptr"))
+
+
+def of_libraries(value, name):
+    """Columns of pandas and Polars as arrays, sparse matrices of x as CSR; also by types."""
+    if isinstance(value, Mapping):
+        return {key: of_libraries(part, name) for key, part in value.items()}
+    if hasattr(value, "to_numpy"):
+        return value.to_numpy()
+    if hasattr(value, "tocsr") or str(getattr(value, "layout", "")) in ("torch.sparse_coo", "torch.sparse_csc"):
+        if name != "x":
+            raise OptionError(f"{name}: a sparse matrix", "give its entries: a = m.tocoo(), edge_index=numpy.stack([a.row, a.col]), edge_weight=a.data"
+                              if name == "edge_index" else "give an array")
+        return value.tocsr() if hasattr(value, "tocsr") else value.to_sparse_csr()
+    return value
 
 
 def save_csr(prefix, value, name):

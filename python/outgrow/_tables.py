@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ._arrays import PIECE
-from ._arrow import batches
+from ._arrow import Index, batches
 from ._errors import OptionError, warn
 from ._names import NONE, ROWS, Classes, NameMap, check_kinds, memory_of, order_of
 from ._times import whole
@@ -56,6 +56,7 @@ def find(names, role, given, taken, what, needed=False):
         return given[role]
     for known in KNOWN[role], LESS_USUAL.get(role, ()):
         found = [name for name in names if name.lower() in known and name not in taken]
+        found = [name for name in found if not isinstance(name, Index)] or found
         if len(found) > 1:
             raise OptionError(f"{what}: columns {' and '.join(found)} may both be {role}", f"name it: columns={{\"{role}\": \"{found[0]}\"}}")
         if found:
@@ -63,6 +64,12 @@ def find(names, role, given, taken, what, needed=False):
     if needed:
         raise OptionError(f"{what}: no column is called {role}", f"name it: columns={{\"{role}\": ...}}; its columns are {', '.join(map(str, names))}")
     return None
+
+
+def say_unread(what, names):
+    """An index of pandas without a name is the numbers of rows."""
+    if left := [name for name in names if not (isinstance(name, Index) and name.startswith("__index_level_"))]:
+        warn(f"{what}: columns that are not read: {', '.join(left)}")
 
 
 def parts(column):
@@ -113,6 +120,10 @@ class Spool:
 
     def __init__(self, path, what):
         self.path, self.what, self.file, self.dtype, self.width = path, what, None, None, None
+
+    def __del__(self):  # after a failure
+        if self.file:
+            self.file.close()
 
     def put(self, rows):
         if self.dtype is None:
@@ -183,10 +194,9 @@ class NodeTable:
         self.roles = {role: find(names, role, given, taken, self.what, role == "id") for role in OF_NODES if role not in LISTS}
         used = set(self.roles.values())
         rest = [name for name in names if name not in used]
-        self.columns = names_in(given["features"]) if "features" in given else [name for name in rest if not batch[name].is_text]
+        self.columns = names_in(given["features"]) if "features" in given else [name for name in rest if not batch[name].is_text and not isinstance(name, Index)]
         self.dtype = dtype_of(batch, self.columns, self.what)
-        if left := [name for name in rest if name not in self.columns]:
-            warn(f"{self.what}: columns that are not read: {', '.join(left)}")
+        say_unread(self.what, [name for name in rest if name not in self.columns])
 
     def put_labels(self, column):
         if column.is_text:
@@ -317,8 +327,7 @@ class EdgeTable:
                 self.spools["edge_attr"].put(matrix(batch, self.columns, self.dtype, len(batch[self.roles["src"]]), self.what))
         if not self.pieces:
             raise OptionError(f"{self.what}: no rows", "give a row an edge")
-        if left := [name for name in names if name not in (*self.roles.values(), *self.columns, *self.unclear)]:
-            warn(f"{self.what}: columns that are not read: {', '.join(left)}")
+        say_unread(self.what, [name for name in names if name not in (*self.roles.values(), *self.columns, *self.unclear)])
         return self
 
     def edges(self):

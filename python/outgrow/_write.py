@@ -14,7 +14,7 @@ from ._calls import import_, info, log
 from ._errors import FileError, OptionError, warn
 from ._ids import SplitPart, check_range, save_splits
 from ._names import class_numbers, is_words, leave_names, memory_of, node_ids_of
-from ._sparse import is_csr, save_csr
+from ._sparse import is_csr, of_libraries, save_csr
 from ._times import times_of
 from ._write_data import of_data
 from ._write_links import KINDS, LINKS, check_links, files_of, save_links, with_edge_classes
@@ -161,7 +161,7 @@ def store(path, given, about, options, *, progress=False, maps=None, classes=Non
     links, edge_classes = with_edge_classes(links or {})
     plain, classes = of_one_type(given), words or classes
     maps = {None: next(iter(maps.values()))} if plain and maps else maps or {}
-    if plain and is_csr(plain["x"]):
+    if any(map(is_csr, [plain["x"]] if plain else (given["x"] or {}).values())):
         options.setdefault("feature_layout", "sparse")
     if is_bf16(plain["x"]) if plain else all_bf16(given):
         options.setdefault("feature_dtype", "bf16")
@@ -252,7 +252,7 @@ def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid
     test are {type: ...}, with ids within the type. Types may have no x. Several types may have labels, of one kind: a class is the same number in all.
     One type with one relation is stored as a homogeneous graph.
 
-    Arrays are NumPy's or PyTorch's. Any of them may be an iterator of chunks, each [2, e] for edge_index and of rows for the others.
+    Arrays are NumPy's or PyTorch's, columns pandas' or Polars'. Any of them may be an iterator of chunks, each [2, e] for edge_index and of rows for the others.
     Then only one chunk is in memory, in addition to the import's `memory`. The disk temporarily needs twice the space. A warning
     names numbers of x, edge_weight or values in y that float32 changes. `path` appears only when complete; failures leave nothing there.
     """
@@ -265,6 +265,8 @@ def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid
     path = os.fspath(path).rstrip("/") or "/"
     given = {"edge_index": edge_index, "x": x, "y": y, "train": train, "valid": valid, "test": test, "edge_weight": edge_weight, "edge_attr": edge_attr,
              "node_time": node_time, "edge_time": edge_time, "num_nodes": num_nodes}
+    given, links = ({key: of_libraries(value, key) for key, value in of.items()} for of in (given, links))
+    ids = of_libraries(ids, "ids")
     names = {key: key for key in SPLITS}
     if data is not None:
         of = of_data(data, regression, time_attr)

@@ -6,6 +6,7 @@ import numpy as np
 from ._arrays import PIECE, array_of, as_float32, counted, edges_of, is_bf16, is_iterator, labels_of, rows_of, save
 from ._errors import OptionError
 from ._ids import SplitPart, check_range, save_splits
+from ._sparse import is_csr, save_csr
 from ._times import NONE, times_of
 from ._write_links import save_typed_links
 
@@ -94,7 +95,8 @@ def save_rows(folder, given, types, as_stored):
         said, n = (given["num_nodes"] or {}).get(name), None
         if given["x"] and name in given["x"]:
             what = f"x of {name}"
-            n = save(f"{folder}/feat_{name}.npy", what, as_stored(rows_of(given["x"][name], what), what))
+            x = given["x"][name]
+            n = save_csr(f"{folder}/feat_{name}", x, what) if is_csr(x) else save(f"{folder}/feat_{name}.npy", what, as_stored(rows_of(x, what), what))
         if n is None and said is None:
             raise OptionError(f"num_nodes: none of {name}, which has no x", "give num_nodes={type: n} of types without features")
         if None not in (n, said) and n != said:

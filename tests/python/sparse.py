@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Sparse rows: written from torch.sparse_csr, and torch.sparse_csr or CSR arrays in batches."""
-from support import arrays_of_a_graph, main, need, np, outgrow, same
+from support import arrays_of_a_graph, main, need, np, outgrow, raises, same
 
 torch, = need("torch")
 
@@ -29,6 +29,36 @@ def test_batches():
             got = batch.x.tensor(torch)
             assert got.layout == torch.sparse_csr
             same("x", got.to_dense().numpy(), x[np.asarray(batch.ids)])
+
+
+class Matrix:
+    """What is used of SciPy's sparse matrices."""
+
+    def __init__(self, x, format):
+        self.x, self.format, self.shape = x, format, x.shape
+        if format == "csr":
+            row, self.indices = np.nonzero(x)
+            self.indptr, self.data = np.searchsorted(row, np.arange(len(x) + 1)), x[row, self.indices]
+
+    def tocsr(self):
+        return Matrix(self.x, "csr")
+
+
+def test_matrices():
+    """Sparse matrices of other layouts, and types with them, become the dataset of their CSR."""
+    given, x = arrays_of_a_graph(), sparse_features("f32")
+    given = {key: given[key] for key in ("edge_index", "y", "train")}
+    want = outgrow.write("csr", x=torch.from_numpy(x).to_sparse_csr(), **given)
+    for name, matrix in ("coo", torch.from_numpy(x).to_sparse()), ("csc", Matrix(x, "csc")), ("scipy-csr", Matrix(x, "csr")):
+        info = outgrow.write(name, x=matrix, **given)
+        assert info["feature_entries"] == want["feature_entries"] and open(f"{name}/features.npy", "rb").read() == open("csr/features.npy", "rb").read()
+    with raises(outgrow.OptionError, "edge_index: a sparse matrix", "tocoo()"):
+        outgrow.write("refused", **given | {"edge_index": Matrix(x, "coo")}, x=x)
+    typed = {key: {"a": value} for key, value in given.items() if key != "edge_index"} | {"edge_index": {("a", "to", "b"): given["edge_index"]}}
+    outgrow.write("typed", x={"a": Matrix(x, "csc"), "b": np.ones((2000, 3), np.float32)}, **typed)
+    with outgrow.Loader("typed", fanout=[3], batch=100, memory="64M", form="arrays") as loader:
+        for batch in loader:
+            same("x of a", batch.types["a"].x.dense(), x[batch.types["a"].ids])
 
 
 def test_pyg():

@@ -354,8 +354,24 @@ def test_pandas():
         return
     nodes = pd.DataFrame(columns_of_nodes())
     nodes["label"] = nodes["label"].astype("category")
-    outgrow.import_tables("pandas", nodes=nodes, edges=pd.DataFrame(columns_of_edges()))
+    edges = pd.DataFrame(columns_of_edges())
+    outgrow.import_tables("pandas", nodes=nodes, edges=edges)
     expect("pandas")
+    # an index is no feature; it is the id where no column is
+    rows = rng.permutation(N)
+    for name, chosen, columns in ("chosen", nodes.iloc[rows], {}), ("called", nodes.iloc[rows].rename(columns={"id": "who"}), {"id": "who"}), \
+            ("index", nodes.set_index("id"), {}), ("number", nodes.iloc[rows].rename_axis("number"), {}), \
+            ("bare", nodes.set_index(pd.Index(nodes["id"], name=None)).drop(columns="id"), {}):
+        said = warned(lambda: outgrow.import_tables(f"pandas-{name}", nodes=chosen, edges=edges.iloc[rng.permutation(len(edges))], columns=columns))
+        assert ["number" in text for text in said] == ([True] if name == "number" else []), said
+        expect(f"pandas-{name}")
+    with raises(outgrow.OptionError, "nodes: DataFrame cannot be given as Arrow", "astype(str)"):
+        outgrow.import_tables("never", nodes=nodes.assign(id=[i if i % 2 else str(i) for i in range(N)]), edges=edges)
+    # write takes columns as arrays
+    given = arrays_of_a_graph()
+    outgrow.write("arrays", **given)
+    outgrow.write("columns", **given | {"x": pd.DataFrame(given["x"], index=rng.permutation(len(given["x"]))), "y": pd.Series(given["y"]), "train": pd.Index(given["train"])})
+    assert all(open(f"arrays/{f}", "rb").read() == open(f"columns/{f}", "rb").read() for f in os.listdir("arrays") if f.endswith(".npy"))
 
 
 def test_interpreter_of_parquet():
