@@ -264,10 +264,12 @@ class NodeTable:
 class EdgeTable:
     """The edges of a relation, read once: their nodes have numbers when both maps are sorted."""
 
-    def __init__(self, folder, number, relation, source, destination, columns, unseen, last):
-        """unseen: given columns that no relation had so far. After the last one there is none."""
+    def __init__(self, folder, number, relation, source, destination, columns, own, unseen, last):
+        """own: columns that this relation was given by itself.
+
+        unseen: columns given to all that no relation had so far. After the last relation there is none."""
         self.what = f"edges of {relation}" if relation else "edges"
-        self.maps, self.given, self.roles, self.number, self.unseen, self.last = (source, destination), columns, None, number, unseen, last
+        self.maps, self.given, self.own, self.roles, self.number, self.unseen, self.last = (source, destination), columns, own, None, number, unseen, last
         self.spools = {key: Spool(f"{folder}/{key}{number}", f"{self.what}: {key}") for key in ("edge_weight", "edge_time", "edge_attr")}
         self.pieces = []
 
@@ -276,6 +278,8 @@ class EdgeTable:
         names, taken = list(batch), taken_of(self.given, OF_EDGES)
         given = {role: [name for name in names_in(self.given[role]) if name in batch] for role in OF_EDGES if role in self.given and role not in ENDS}
         self.unseen.difference_update(names)
+        if lacking := self.own.difference(names):
+            raise OptionError(f"{self.what}: no column {min(lacking)}", f"its columns are {', '.join(names)}")
         if self.unseen and self.last:
             raise OptionError(f"{self.what}: no column {min(self.unseen)}{', nor in another relation' if self.number else ''}", f"its columns are {', '.join(names)}")
         self.roles = {role: find(names, role, self.given, taken, self.what, True) for role in ENDS}
@@ -348,6 +352,20 @@ class EdgeTable:
 
 # ---- all of it ----
 
+def check_columns(columns, roles, what):
+    for role, value in columns.items():
+        if role not in roles:
+            raise OptionError(f"{what}: {role}", f"one of {', '.join(roles)}")
+        if value is not None and not isinstance(value, (list, tuple) if role in LISTS else str):
+            raise OptionError(f"{what}: {role}: {type(value).__name__}", "give a list of names" if role in LISTS else "give the name of one column")
+
+
+def own_of(columns, key):
+    """Columns of one type or relation alone."""
+    own = columns.get(key)
+    return dict(own) if isinstance(own, Mapping) else {}
+
+
 class Tables:
     """Tables of nodes and edges, {type: table} and {relation: table}; homogeneous under None."""
 
@@ -356,13 +374,15 @@ class Tables:
         share = memory // (2 * len(types) + 2)
         self.folder, self.types, self.relations = folder, types, list(edges)
         prefix = {name: f"node_names{k if name else ''}" for k, name in enumerate(types)}
-        self.nodes = {name: NodeTable(folder, share, prefix[name], name, columns, regression) for name in nodes}
+        of_all = {role: name for role, name in columns.items() if not isinstance(name, Mapping)}
+        self.nodes = {name: NodeTable(folder, share, prefix[name], name, of_all | own_of(columns, name), regression) for name in nodes}
         self.maps = {name: self.nodes[name].map if name in nodes else NameMap(folder, share, prefix[name], f"nodes of {name}") for name in types}
         for name, table in nodes.items():
             self.nodes[name].read(table)
-        self.ends, unseen = {}, taken_of(columns, [role for role in OF_EDGES if role not in ENDS])
+        self.ends, unseen = {}, taken_of(of_all, [role for role in OF_EDGES if role not in ENDS])
         for i, ((s, name, d), table) in enumerate(edges.items()):
-            ends = EdgeTable(folder, i, (s, name, d) if name else None, self.maps[s], self.maps[d], columns, unseen, i == len(edges) - 1)
+            own = own_of(columns, (s, name, d))
+            ends = EdgeTable(folder, i, (s, name, d) if name else None, self.maps[s], self.maps[d], of_all | own, taken_of(own, OF_EDGES), unseen, i == len(edges) - 1)
             self.ends[s, name, d] = ends.read(table, (s in nodes, d in nodes))
             weighted = {bool(of.roles["weight"]): relation for relation, of in self.ends.items()}
             if len(weighted) > 1:
@@ -405,7 +425,8 @@ def import_tables(path, nodes=None, edges=None, *, columns=None, num_classes=Non
 
     nodes      a table with a row a node, or {type: table}. None: the nodes that edges have, without features
     edges      a table with a row an edge, or {(source, name, destination): table}
-    columns    {"id": name, ...} of id, src, dst, weight, label, split, node_time, edge_time, and of features and edge_features, lists.
+    columns    {"id": name, ...}: id, src, dst, weight, label, split, node_time, edge_time, and lists for features and edge_features.
+               For one type or relation: {"user": {"id": name}, ...}.
                By default these, or source, target, y, edge_attr, and of edges time or timestamp; None: no such column. Relations
                may lack columns of edge_time and edge_features. `import edgelist` reads no times and features of edges.
                Features of nodes are all other columns of numbers, and of lists of one length, in the order of the table. Splits may also be
@@ -428,11 +449,13 @@ def import_tables(path, nodes=None, edges=None, *, columns=None, num_classes=Non
     if nodes and typed == (None in nodes):
         raise OptionError("nodes and edges: one of them is by types", "give {type: table} and {(source, name, destination): table}, or a table each")
     columns = dict(columns or {})
-    if unknown := [role for role in columns if role not in KNOWN and role not in LISTS]:
-        raise OptionError(f"columns: {unknown[0]}", f"one of {', '.join(dict.fromkeys((*KNOWN, *LISTS)))}")
-    for role, value in columns.items():
-        if value is not None and not isinstance(value, (list, tuple) if role in LISTS else str):
-            raise OptionError(f"columns: {role}: {type(value).__name__}", "give a list of names" if role in LISTS else "give the name of one column")
+    for key, value in columns.items():
+        if not isinstance(value, Mapping):
+            check_columns({key: value}, dict.fromkeys((*KNOWN, *LISTS)), "columns")
+        elif key in nodes or key in edges:
+            check_columns(value, OF_NODES if key in nodes else OF_EDGES, f"columns of {key}")
+        else:
+            raise OptionError(f"columns: {key!r} has no table", f"one of {', '.join(map(str, (*nodes, *edges)))}")
     with folder_beside(path) as folder:
         tables = Tables(folder, nodes, edges, columns, regression, memory_of(options))
         given = tables.given_to_write()

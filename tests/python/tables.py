@@ -304,6 +304,23 @@ def test_pyarrow_types():
     assert np.load("bought/features_0.npy").ravel().tolist() == [1, 2] and np.load("bought/rel0_weights.npy").tolist() == [2, 0.5]
 
 
+def test_columns_by_types():
+    """A type and a relation may have columns of their own names, which count before those of all."""
+    pa = library("pyarrow")
+    if not pa:
+        return
+    given = {"nodes": {"user": pa.table({"uid": ["u2", "u1"], "age": [2.0, 1.0], "no": [1, 2]}), "id": pa.table({"sku": ["y", "x"], "price": [4.0, 3.0]})},
+             "edges": {("user", "buys", "id"): pa.table({"who": ["u1"], "what": ["y"], "paid": [0.5]}), ("id", "after", "id"): pa.table({"src": ["x"], "dst": ["y"], "w": [1.0]})}}
+    columns = {"id": {"id": "sku"}, "user": {"id": "uid", "features": ["age"]}, ("user", "buys", "id"): {"src": "who", "dst": "what", "weight": "paid"}}
+    outgrow.import_tables("own", **given, columns=columns)
+    command("verify", "own")
+    assert np.load("own/features_0.npy").ravel().tolist() == [1, 2] and np.load("own/features_1.npy").ravel().tolist() == [3, 4] and np.load("own/rel0_weights.npy").tolist() == [0.5]
+    for bad, why in (({"user": {"id": "nobody"}}, "nodes of user: no column nobody"), ({("user", "buys", "id"): columns["user", "buys", "id"] | {"edge_time": "when"}}, "no column when"),
+                     ({"shop": {"id": "uid"}}, "columns: 'shop' has no table"), ({"user": {"src": "uid"}}, "columns of user: src")):
+        with raises(outgrow.OptionError, why):
+            outgrow.import_tables("never", **given, columns=columns | bad)
+
+
 def test_pyarrow_types_with_numbers():
     """Ids of two types may be the same numbers."""
     pa = library("pyarrow")
