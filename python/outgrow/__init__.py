@@ -9,12 +9,13 @@
 help(Loader) has a script each for PyTorch Geometric, DGL and NumPy.
 """
 from . import _outgrow
-from ._calls import generate, import_, info, simulate
+from ._calls import generate, info, simulate
 from ._classifier import GraphClassifier
 from ._command import evaluate, plan, predict, train
 from ._errors import BudgetError, Error, FileError, OptionError, ProcessError, UnsupportedError
 from ._forms import Adj, Adjs, Arrays, Edges, Hop, Nodes
 from ._graphbolt import graphbolt
+from ._layouts import import_
 from ._links import LinkNeighborLoader
 from ._loader import Loader
 from ._neighbor import NeighborLoader

@@ -123,6 +123,22 @@ def lists(schema, array, first, n, name):
     return inner.values.reshape(n, width), valid
 
 
+DATES = {"tdD": ("i4", "D"), "tdm": ("i8", "ms"), "tss:": ("i8", "s"), "tsm:": ("i8", "ms"), "tsu:": ("i8", "us"), "tsn:": ("i8", "ns")}
+
+
+def loose_column(schema, array, first, n, name):
+    """The same, with dates and times as datetime64; None for kinds that are not read."""
+    kind = DATES.get(schema.format.decode()[:4]) if not schema.dictionary else None
+    try:
+        if not kind:
+            return column_of(schema, array, first, n, name)
+    except OptionError:
+        return None
+    first += array.offset
+    valid = bits(array.buffers[0], first, n) if array.null_count != 0 and array.buffers[0] else None
+    return Column(view(array.buffers[1], kind[0], n, first).astype(np.int64).view(f"datetime64[{kind[1]}]"), valid=valid)
+
+
 def column_of(schema, array, first, n, name):
     """n values of an array from `first` on, plus its own offset."""
     kind, first = schema.format.decode(), first + array.offset
@@ -199,8 +215,12 @@ def stream_of(table, what):
     return capsule, Stream.from_address(pointer(capsule, b"arrow_array_stream"))
 
 
-def batches(table, what):
-    """Yield {name: Column} of each batch that has rows. The columns are valid until the next one."""
+def batches(table, what, loose=False):
+    """Yield {name: Column} of each batch that has rows. The columns are valid until the next one. A table may bring them itself."""
+    if hasattr(table, "column_batches"):
+        yield from table.column_batches()
+        return
+    read = loose_column if loose else column_of
     capsule, stream = stream_of(table, what)  # the capsule owns the stream
     schema = Schema()
 
@@ -225,7 +245,7 @@ def batches(table, what):
                 return
             try:
                 if array.length:
-                    yield {name: column_of(field, array.children[i].contents, array.offset, array.length, f"{what}: column {name}")
+                    yield {name: read(field, array.children[i].contents, array.offset, array.length, f"{what}: column {name}")
                            for i, (name, field) in enumerate(zip(names, fields))}
             finally:
                 released(array)

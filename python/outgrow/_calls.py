@@ -106,9 +106,7 @@ def generate(out, *, progress=False, **options):
     return info(out)
 
 
-def import_(format, src, out, *, progress=False, **options):
-    """Convert files in another format into the new dataset folder `out`; returns its `info`. Formats are "npy", "ogb", "igb",
-    "graphbolt", "edgelist", "mtx" and "metis" (docs/reference/formats.md). Options are those of
-    `outgrow import`: memory, symmetrize, drop_self_loops, feature_dtype, ..."""
+def convert(format, src, out, *, progress=False, **options):
+    """What `outgrow import` does with a format of the library."""
     watched(_outgrow.import_, format, os.fspath(src), os.fspath(out), texts_of(options), progress=progress)
     return info(out)

@@ -1,4 +1,4 @@
-"""Parquet: what `outgrow import` and `predict` run."""
+"""What `outgrow import` and `predict` run: Parquet, and layouts that Python reads."""
 import contextlib
 import csv
 import glob
@@ -10,6 +10,7 @@ import warnings
 
 from . import _tables
 from ._errors import Error, FileError
+from ._layouts import door_of
 
 
 def table_of(path):
@@ -106,16 +107,23 @@ def write():
 # ---- import ----
 
 def main():
-    """SRC OUT [--option=value ...]. An error goes to the output, as a message and a hint, a line each."""
-    src, out, *words = sys.argv[1:]
+    """FORMAT SRC OUT [--option=value ...]; FORMAT "" is by the files. An error goes to the output, as a message and a hint, a line each."""
+    format, src, out, *words = sys.argv[1:]
     logging.basicConfig(format="outgrow: %(message)s")
     warnings.showwarning = lambda message, *_: print("outgrow:", message, file=sys.stderr)
     options = dict(word.removeprefix("--").split("=", 1) for word in words)
     try:
+        if door := door_of(format or None, src):
+            door(src, out, False, **{key.replace("-", "_"): value for key, value in options.items()})
+            return
         nodes, edges = tables_in(src)
         columns = {}
         if "id-columns" in options:
             columns["src"], columns["dst"] = options.pop("id-columns").split(",")
+        if "edge-time" in options:
+            columns["edge_time"] = options.pop("edge-time")
+        if "edge-features" in options:
+            columns["edge_features"] = options.pop("edge-features").split(",")
         _tables.import_tables(out, nodes=nodes, edges=edges, columns=columns, **options)
     except (Error, OSError, ValueError) as error:
         print(getattr(error, "message", None) or " ".join(str(error).split()), getattr(error, "hint", ""), sep="\n")

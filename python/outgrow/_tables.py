@@ -12,7 +12,7 @@ from ._times import whole
 from ._write import folder_beside, store
 from ._write_typed import constant, of_one_type
 
-# What a column is, by its name in lower case. `import edgelist` knows these names too, but reads no times and no features of edges.
+# What a column is, by its name in lower case. `import edgelist` reads times and features of edges that its options name.
 KNOWN = {
     "id": ("id", "node", "node_id", "nodeid", "n_id", "nid", "vertex", "vertex_id", "index", "idx", "__index_level_0__"),
     "src": ("src", "source", "from", "u", "src_id", "source_id", "from_id", "src_node", "source_node", "from_node", "head", "start"),
@@ -428,7 +428,7 @@ def import_tables(path, nodes=None, edges=None, *, columns=None, num_classes=Non
     columns    {"id": name, ...}: id, src, dst, weight, label, split, node_time, edge_time, and lists for features and edge_features.
                For one type or relation: {"user": {"id": name}, ...}.
                By default these, or source, target, y, edge_attr, and of edges time or timestamp; None: no such column. Relations
-               may lack columns of edge_time and edge_features. `import edgelist` reads no times and features of edges.
+               may lack columns of edge_time and edge_features. `import edgelist` reads times and features by edge_time= and edge_features=.
                Features of nodes are all other columns of numbers, and of lists of one length, in the order of the table. Splits may also be
                columns of true and false called train, valid and test
     options    options of `outgrow import`: memory="2G", symmetrize=True, feature_dtype="f16", ...

@@ -10,7 +10,7 @@ import numpy as np
 
 from ._arrays import array_of, as_float32, counted, edges_of, is_bf16, is_changed, is_iterator, labels_of, rows_of, save, unchanged
 from ._attributes import save_attributes
-from ._calls import import_, info, log
+from ._calls import convert, info, log
 from ._errors import FileError, OptionError, warn
 from ._ids import SplitPart, check_range, save_splits
 from ._names import class_numbers, is_words, leave_names, memory_of, node_ids_of
@@ -181,9 +181,9 @@ def store(path, given, about, options, *, progress=False, maps=None, classes=Non
         leave_names(maps, folder)
         node_ids = node_ids_of(maps) if maps else None
         if rest is None and node_ids is None or os.path.lexists(path):  # which import refuses
-            return import_("npy", folder, path, progress=progress, **options)
+            return convert("npy", folder, path, progress=progress, **options)
         whole = os.path.join(other, "dataset")
-        import_("npy", folder, whole, progress=progress, **options)
+        convert("npy", folder, whole, progress=progress, **options)
         if rest:
             rest(folder, whole)
         if node_ids is not None:

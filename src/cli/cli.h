@@ -11,7 +11,7 @@
  *     figure.c     figures, as SVG
  *     plot.c       files of figures
  *     guess.c      detection of import formats
- *     parquet.c    Parquet files, by Python
+ *     parquet.c    Parquet files and other layouts, by Python
  *     runs.c       several runs with different seeds
  *     explain.c    why a run was slow
  *     cmd_*.c      one subcommand each */
@@ -219,10 +219,10 @@ json_t *explain_run(const json_t *summary, const char *folder);
 
 /* ---- parquet.c ---- */
 
-/* Is SRC a Parquet file, or a folder whose edges are? */
-bool is_parquet(const char *src);
+/* Does Python read SRC? Parquet files, and layouts of other projects. format NULL: by the files. */
+bool is_for_python(const char *format, const char *src);
 /* Import arg[0] into arg[1] by the Python package. */
-int import_parquet(const struct invocation *in, struct og_err *err);
+int import_by_python(const struct invocation *in, struct og_err *err);
 /* A table of predictions: whether `out` can be written; and from a .csv of them. */
 bool is_parquet_file(const char *name);
 int check_parquet(const char *out, struct og_err *err);

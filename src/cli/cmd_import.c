@@ -29,14 +29,15 @@ static int run(struct invocation *in, struct og_err *err)
     struct og_import *opt;
     char *text = NULL;
     int rc;
-    const bool parquet = in->n_args == 2 && is_parquet(in->arg[0]);
+    const size_t out = in->n_args - 1;
+    const bool python = is_for_python(out == 2 ? in->arg[0] : NULL, in->arg[out - 1]);
     TRY(og_import_new(&opt, err));
     TRY(own_set(in, set, opt, err));
-    TRY(parquet ? import_parquet(in, err) : find_format(in, err));
-    if (!parquet)
+    TRY(python ? import_by_python(in, err) : find_format(in, err));
+    if (!python)
         TRY(og_import(in->arg[0], in->arg[1], in->arg[2], opt, screen_observer(in->screen, 0),
                       err));
-    TRY(og_info(in->arg[in->n_args - 1 + (in->n_args == 2 && !parquet)], &text, err));
+    TRY(og_info(in->arg[python ? out : 2], &text, err));
     rc = deliver(in, text, show_dataset, err);
 out:
     og_import_free(opt);
@@ -60,8 +61,8 @@ const struct command cmd_import = {
     .summary = "make a dataset from files in another format",
     .text =
         "Edges are sorted on disk, so the graph may be larger than memory; OUT appears only when "
-        "complete. FORMAT is detected from the files by default. Parquet is "
-        "read by the Python package. Details: "
+        "complete. FORMAT is detected from the files by default. Parquet, tgb, "
+        "relbench and OGB's datasets of links are read by the Python package. Details: "
         "docs/reference/formats.md.",
     .paragraph = tell_format,
     .takes = og_import_option,

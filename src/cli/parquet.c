@@ -1,8 +1,8 @@
-/* Parquet: the Python package reads and writes it, by a library that is installed with it. */
+/* What the Python package reads and writes: Parquet, and layouts of other projects. */
 #include "cli.h"
 
-#include <dirent.h>
 #include <errno.h>
+#include <glob.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,16 +16,37 @@ bool is_parquet_file(const char *name)
     return ends_with(name, ".parquet");
 }
 
-bool is_parquet(const char *src)
+/* Has the folder a file of this pattern? */
+static bool has_file(const char *folder, const char *pattern)
 {
-    DIR *dir = opendir(src);
-    const struct dirent *entry;
-    bool is = !dir && is_parquet_file(src);
-    while (dir && !is && (entry = readdir(dir)))
-        is = strncmp(entry->d_name, "edges", 5) == 0 && is_parquet_file(entry->d_name);
-    if (dir)
-        closedir(dir);
-    return is;
+    char path[4096];
+    glob_t found = {0};
+    size_t n = 0;
+    for (const char *p = folder; *p && n + 2 < sizeof(path); p++) {
+        if (strchr("*?[\\", *p))
+            path[n++] = '\\';
+        path[n++] = *p;
+    }
+    const size_t room = sizeof(path) - n;
+    const bool fits = (size_t)snprintf(path + n, room, "/%s", pattern) < room;
+    const bool has = fits && glob(path, 0, NULL, &found) == 0;
+    globfree(&found);
+    return has;
+}
+
+bool is_for_python(const char *format, const char *src)
+{
+    static const struct {
+        const char *format, *file; /* format "": none of the library's */
+    } layouts[] = {{"", "edges*.parquet"},
+                   {"ogb", "split/*/train.pt"},
+                   {"tgb", "*_edgelist*.csv"},
+                   {"relbench", "train.parquet"},
+                   {"relbench", "db/*.parquet"}};
+    bool is = !format && is_parquet_file(src) && !has_file(src, "*");
+    for (size_t i = 0; !is && i < sizeof(layouts) / sizeof(*layouts); i++)
+        is = (!format || strcmp(format, layouts[i].format) == 0) && has_file(src, layouts[i].file);
+    return is || (format && (strcmp(format, "tgb") == 0 || strcmp(format, "relbench") == 0));
 }
 
 enum { MOST_WORDS = MAX_OWN + 8, ABSENT = 77 };
@@ -108,7 +129,7 @@ static int call_package(const char *function, struct words *w, const char *path,
         return failure(err, -ENOENT,
                        "pip install ./python and pyarrow for it, name another interpreter by "
                        "OUTGROW_PYTHON, or use a .csv file",
-                       "%.300s: Parquet needs the Python package outgrow in %.300s", path,
+                       "%.300s: it needs the Python package outgrow in %.300s", path,
                        python_name());
     char *hint = strchr(said, '\n');
     if (hint)
@@ -118,11 +139,15 @@ static int call_package(const char *function, struct words *w, const char *path,
     return failure(err, -EINVAL, hint ? hint : "", "%s", *said ? said : "Python failed");
 }
 
-int import_parquet(const struct invocation *in, struct og_err *err)
+int import_by_python(const struct invocation *in, struct og_err *err)
 {
-    struct words w = {.word = {[3] = strdup(in->arg[0]), [4] = strdup(in->arg[1])}, .n = 5};
+    const char *const *arg = in->arg + in->n_args - 2;
+    struct words w = {.word = {[3] = strdup(in->n_args == 3 ? in->arg[0] : ""),
+                               [4] = strdup(arg[0]),
+                               [5] = strdup(arg[1])},
+                      .n = 6};
     const int rc = own_set(in, add_option, &w, err);
-    return rc < 0 ? rc : call_package("main", &w, in->arg[0], err);
+    return rc < 0 ? rc : call_package("main", &w, arg[0], err);
 }
 
 int check_parquet(const char *out, struct og_err *err)

@@ -221,7 +221,7 @@ def documented_names():
             assert f"{name}.npy" not in taken("npy", "--quiet")[1]
         for name in re.findall(r"`([a-z_]+)\.csv`", files):
             source(**{plain[what]: None} if what in plain else {})
-            rows_of = {"feat": FEAT, "label": LABEL[:, None]}.get(name)
+            rows_of = {"feat": FEAT, "label": LABEL[:, None], "node_times": np.arange(N)[:, None]}.get(name)
             with open(f"src/{name}.csv", "w") as f:
                 f.writelines(f"{v}\n" for v in array[what]) if rows_of is None else f.writelines(
                     f"{v},{','.join(map(str, row))}\n" for v, row in enumerate(rows_of))

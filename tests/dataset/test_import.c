@@ -669,6 +669,8 @@ static void options_have_names(void **state)
                                          {"labels", "l.npy"},
                                          {"columns", "dst,src"},
                                          {"id-columns", "user,item"},
+                                         {"edge-time", "day"},
+                                         {"edge-features", "f*,g"},
                                          {"weight-column", "3"},
                                          {"split-column", "1"},
                                          {"split", "60/20/20"},
@@ -694,6 +696,8 @@ static void options_have_names(void **state)
     assert_string_equal(o->mean_features, "author");
     assert_string_equal(o->labels, "l.npy");
     assert_string_equal(o->columns, "dst,src");
+    assert_string_equal(o->edge_time, "day");
+    assert_string_equal(o->edge_features, "f*,g");
     assert_string_equal(o->split, "60/20/20");
     assert_int_equal(o->seed, 7);
     assert_true(o->weight_column == 3 && o->split_column == 1 && o->feature_dtype == OG_U8);

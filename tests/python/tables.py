@@ -491,4 +491,5 @@ def test_duckdb():
     same("DuckDB's join", graph_of("duckdb"), np.stack([joined["v"], joined["v_1"] if "v_1" in joined else joined["v:1"]]))
 
 
-main(globals())
+if __name__ == "__main__":
+    main(globals())

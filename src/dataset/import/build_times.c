@@ -14,6 +14,10 @@ static int time_of(const struct og_piece *p, int64_t i, int64_t row, bool nodes,
     const enum og__npy_type type = p->t->type;
     const double x = og__number_at(type, p->raw, (size_t)i);
     const bool integer = og__npy_is_integer(type);
+    if (p->t->text && !integer && fabs(x) > 0x1p53)
+        return og__fail(err, -EINVAL, "store them as int64 in a .npy file",
+                        "%s: row %lld: %.17g: times in text are below 2^53", p->t->name,
+                        (long long)row, x);
     const bool fits = integer ? type != OG__NPY_U64 || og__integer_at(type, p->raw, (size_t)i) >= 0
                               : isfinite(x) && fabs(x) < 0x1p62 && x == floor(x);
     *time = !fits ? OG__NO_TIME : integer ? og__integer_at(type, p->raw, (size_t)i) : (int64_t)x;

@@ -96,8 +96,9 @@ static int find_node(const struct og_importer *imp, const struct og_table *t, in
     if (imp->named.words)
         return og__table_csv_no_node(t, imp->graph.n_nodes, err);
     return og__fail(err, -EINVAL,
-                    imp->ids.list ? "ids are those of the edges, of feat.csv and of label.csv"
-                                  : "ids count from 0",
+                    imp->ids.list
+                        ? "ids are those of the edges, of feat.csv, label.csv and node_times.csv"
+                        : "ids count from 0",
                     "%s: id %lld: no such node, of %lld", t->name, (long long)id,
                     (long long)imp->graph.n_nodes);
 }
@@ -128,9 +129,9 @@ int og__by_id_has(const struct og_importer *imp, const char *name, struct og_err
 
 static enum og_csv_rows rows_of(const char *name)
 {
-    return strncmp(name, "feat", 4) == 0    ? OG__CSV_FEATURES
-           : strncmp(name, "label", 5) == 0 ? OG__CSV_LABELS
-                                            : OG__CSV_IDS;
+    return strncmp(name, "feat", 4) == 0 || strncmp(name, "node_times", 10) == 0 ? OG__CSV_FEATURES
+           : strncmp(name, "label", 5) == 0                                      ? OG__CSV_LABELS
+                                                                                 : OG__CSV_IDS;
 }
 
 /* The occurrence of a file's first id: noted when it is first opened. */

@@ -3,15 +3,22 @@
 #include "dataset/convert.h"
 #include "dataset/import/columns.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static const char part_name[] = "edge list";
 
 /* Edge k of a part that begins at byte b is stored at index b / 4 + k. Reason: the shortest line,
  * "0 1\n", has 4 bytes. */
 enum { LEAST_LINE = 4 };
+
+size_t og__edge_text_least(const struct og_edge_text *p)
+{
+    return LEAST_LINE + (p->reads == OG__NO_VALUES ? 0 : 2 * (size_t)p->n_values[p->reads]);
+}
 
 static size_t most_edges(const struct og_edge_text *p)
 {
@@ -24,8 +31,12 @@ static const char line_hint[] =
 int og__edge_text_open(struct og_edge_text *p, const char *path, struct og_budget *b,
                        struct og_pool *pool, struct og_err *err)
 {
-    *p = (struct og_edge_text){
-        .budget = b, .pool = pool, .weight_column = -1, .dst = 1, .weight = -1};
+    *p = (struct og_edge_text){.budget = b,
+                               .pool = pool,
+                               .weight_column = -1,
+                               .reads = OG__NO_VALUES,
+                               .dst = 1,
+                               .weight = -1};
     int rc;
     OG_TRY(og__text_open(&p->text, path, b, err));
     p->ids = og__alloc(b, 2 * most_edges(p) * sizeof(*p->ids), part_name, err);
@@ -43,6 +54,7 @@ void og__edge_text_close(struct og_edge_text *p)
     og__release(p->budget, p->ids, 2 * most_edges(p) * sizeof(*p->ids), part_name);
     og__release(p->budget, p->weights, most_edges(p) * sizeof(*p->weights), part_name);
     og__text_close(&p->text);
+    free(p->value_at);
     *p = (struct og_edge_text){0};
 }
 
@@ -151,6 +163,34 @@ static const char *parse_weight(const struct og_edge_text *p, struct og_edge_tex
     return end;
 }
 
+/* Parses a time or a feature. Times are whole, and exact. */
+static const char *parse_value(const struct og_edge_text *p, struct og_edge_text_part *part,
+                               const char *at, char mark, int place)
+{
+    const int n = p->n_values[p->reads];
+    char *to = part->value + (part->n * (size_t)n + (size_t)place) * sizeof(int64_t);
+    double x = NAN;
+    const bool time = p->reads == OG__EDGE_TIME;
+    char *rest = NULL;
+    errno = 0;
+    const bool digits = strchr("-0123456789", *at) && *at;
+    const int64_t whole = time && digits ? strtoll(at, &rest, 10) : 0;
+    if (rest > at && errno == 0 && ends_field(rest, mark)) {
+        memcpy(to, &whole, sizeof(whole));
+        return rest;
+    }
+    const char *end = *at == '\n' ? NULL : og__parse_real(&p->text, at, &x);
+    if (!end || !ends_field(end, mark) || !isfinite(x))
+        return refuse(part, at, time ? "no time of an edge" : "no finite number, of a feature");
+    if (!time)
+        memcpy(to, &x, sizeof(x));
+    else if (x != floor(x) || fabs(x) >= 0x1p53)
+        return refuse(part, at, "a time that is no whole number");
+    else
+        memcpy(to, &(int64_t){(int64_t)x}, sizeof(int64_t));
+    return end;
+}
+
 /* Stores the word's position in the block, and its length. */
 static const char *parse_word(const struct og_edge_text *p, struct og_edge_text_part *part,
                               const char *at, uint64_t *id)
@@ -199,7 +239,8 @@ static const char *parse_end(const struct og_edge_text *p, struct og_edge_text_p
 
 static int last_column(const struct og_edge_text *p)
 {
-    return OG_MAX(OG_MAX(p->src, p->dst), p->weight);
+    return OG_MAX(OG_MAX(p->src, p->dst),
+                  OG_MAX(p->weight, p->reads == OG__NO_VALUES ? 0 : p->last_value));
 }
 
 /* Parses one edge. */
@@ -220,6 +261,8 @@ static bool parse_edge(const struct og_edge_text *p, struct og_edge_text_part *p
             q = parse_end(p, part, q, &id[column == p->dst]);
         else if (column == p->weight)
             q = parse_weight(p, part, q, mark);
+        else if (p->reads != OG__NO_VALUES && p->value_at[column])
+            q = parse_value(p, part, q, mark, p->value_at[column] - 1);
         else
             q = *q == '\n' ? refuse(part, q, "fewer columns than there should be")
                            : skip_unread(p, q);
@@ -289,29 +332,92 @@ static enum og_column column_of(const struct og_edge_text *p, const char *name)
     return what == OG__COLUMN_SRC || what == OG__COLUMN_DST ? OG__COLUMN_OTHER : what;
 }
 
-/* Columns by their names, from a line that a newline ends. */
-static int name_columns(struct og_edge_text *p, const char *line, const char *at,
-                        struct og_err *err)
+static const char values_hint[] = "--edge-time and --edge-features name columns of numbers, as the "
+                                  "first line or --columns does";
+
+/* Is the column in this list of names? With `any` an asterisk at a name's end stands for anything.
+ */
+static bool is_listed(const char *list, const char *column, bool any)
+{
+    for (size_t n; list && *list; list += n + (list[n] == ',')) {
+        n = strcspn(list, ",");
+        const bool begins = any && n > 0 && list[n - 1] == '*';
+        if (strncasecmp(list, column, n - begins) == 0 && (begins || !column[n]))
+            return true;
+    }
+    return false;
+}
+
+/* The kind of values that a column was requested for. An end of edges must be named in full. */
+static enum og_edge_values is_requested(const struct og_edge_text *p, const char *column)
+{
+    const enum og_column what = column_of(p, column);
+    const bool any = what != OG__COLUMN_SRC && what != OG__COLUMN_DST;
+    enum og_edge_values kind = OG__EDGE_TIME;
+    while (kind < OG__EDGE_VALUES && !is_listed(p->values[kind], column, any))
+        kind++;
+    return kind < OG__EDGE_VALUES ? kind : OG__NO_VALUES;
+}
+
+/* Is each name of the list one of a column? */
+static bool all_named(const char *list, const char *line, char mark)
+{
+    char one[64];
+    for (size_t n; list && *list; list += n + (list[n] == ',')) {
+        struct og_column_name name;
+        bool found = false;
+        n = strcspn(list, ",");
+        snprintf(one, sizeof(one), "%.*s", (int)n, list);
+        for (const char *q = line; *q != '\n' && !found;) {
+            q = og__column_next(q, mark, &name);
+            found = is_listed(one, name.text, true);
+        }
+        if (!found)
+            return false;
+    }
+    return true;
+}
+
+/* Finds the columns of values. */
+static int find_values(struct og_edge_text *p, const char *line, const char *at, struct og_err *err)
 {
     const char mark = og__column_mark(line);
     struct og_column_name name;
-    int weight = -1;
     int column = 0;
-    p->src = p->dst = -1;
-    p->unread = (struct og_names){.n = 0};
+    for (enum og_edge_values kind = OG__EDGE_TIME; kind < OG__EDGE_VALUES; kind++) {
+        p->n_values[kind] = 0;
+        if (!all_named(p->values[kind], line, mark))
+            return og__text_wrong(&p->text, at, values_hint, "no column of a name that is given",
+                                  err);
+    }
+    for (const char *q = line; *q != '\n'; column++)
+        q = og__column_next(q, mark, &name);
+    int *places = realloc(p->value_at, (size_t)(column + 1) * sizeof(*places));
+    if (!places)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", p->text.path);
+    p->value_at = places;
+    column = 0;
     for (const char *q = line; *q != '\n'; column++) {
         q = og__column_next(q, mark, &name);
+        const enum og_edge_values kind = is_requested(p, name.text);
         const enum og_column what = column_of(p, name.text);
-        int *const end = what == OG__COLUMN_SRC ? &p->src : what == OG__COLUMN_DST ? &p->dst : NULL;
-        if (end && *end >= 0)
-            return og__text_wrong(&p->text, at, columns_hint, "two columns of the same end", err);
-        if (end)
-            *end = column;
-        else if (what == OG__COLUMN_WEIGHT && weight < 0 && p->weight_column < 0)
-            weight = column;
-        else if (column + 1 != p->weight_column && strcmp(name.text, "-") != 0)
-            og__names_add(&p->unread, name.text);
+        if (kind != OG__NO_VALUES && (what == OG__COLUMN_SRC || what == OG__COLUMN_DST))
+            return og__text_wrong(&p->text, at, values_hint, "an end of the edges as a value", err);
+        const int n = kind == OG__NO_VALUES ? 0 : ++p->n_values[kind];
+        if (n && column + 1 == p->weight_column)
+            return og__text_wrong(&p->text, at, values_hint, "the column of weights as a value",
+                                  err);
+        places[column] = kind == p->reads ? n : 0;
+        p->last_value = places[column] ? column : p->last_value;
     }
+    if (p->n_values[OG__EDGE_TIME] > 1)
+        return og__text_wrong(&p->text, at, values_hint, "several columns of times", err);
+    return 0;
+}
+
+/* Checks that both ends are there. `weight`: the column that is called so, or -1. */
+static int set_weight(struct og_edge_text *p, int weight, const char *at, struct og_err *err)
+{
     if ((p->src < 0 || p->dst < 0) && p->ends)
         return og__text_wrong(&p->text, at, "--id-columns SRC,DST: as the first line names them",
                               "no columns of the names in --id-columns", err);
@@ -327,6 +433,37 @@ static int name_columns(struct og_edge_text *p, const char *line, const char *at
     p->weight = weight;
     p->others_known = true;
     return 0;
+}
+
+/* Columns by their names, from a line that a newline ends. */
+static int name_columns(struct og_edge_text *p, const char *line, const char *at,
+                        struct og_err *err)
+{
+    const char mark = og__column_mark(line);
+    struct og_column_name name;
+    int weight = -1;
+    int column = 0;
+    p->src = p->dst = -1;
+    p->unread = (struct og_names){.n = 0};
+    int rc = find_values(p, line, at, err);
+    if (rc < 0)
+        return rc;
+    for (const char *q = line; *q != '\n'; column++) {
+        q = og__column_next(q, mark, &name);
+        const enum og_column what = column_of(p, name.text);
+        int *const end = what == OG__COLUMN_SRC ? &p->src : what == OG__COLUMN_DST ? &p->dst : NULL;
+        if (end && *end >= 0)
+            return og__text_wrong(&p->text, at, columns_hint, "two columns of the same end", err);
+        if (end)
+            *end = column;
+        else if (is_requested(p, name.text) != OG__NO_VALUES)
+            continue;
+        else if (what == OG__COLUMN_WEIGHT && weight < 0 && p->weight_column < 0)
+            weight = column;
+        else if (column + 1 != p->weight_column && strcmp(name.text, "-") != 0)
+            og__names_add(&p->unread, name.text);
+    }
+    return set_weight(p, weight, at, err);
 }
 
 /* Are both ends among the names of this line? */
@@ -430,6 +567,9 @@ static int name_as_told(struct og_edge_text *p, const char *at, struct og_err *e
 static int number_columns(struct og_edge_text *p, const char *at, struct og_err *err)
 {
     p->weight = p->weight_column > 0 ? p->weight_column - 1 : -1;
+    if (p->values[OG__EDGE_TIME] || p->values[OG__EDGE_FEATURE])
+        return og__text_wrong(&p->text, at, columns_hint,
+                              "no names of columns, which are requested", err);
     if (p->weight >= 0 && p->weight < 2)
         return og__text_wrong(&p->text, at, "--weight-column counts all columns, from 1",
                               "the column of weights is an end of the edges", err);
@@ -493,15 +633,19 @@ static void cut_block(struct og_edge_text *p, const char *begin, const char *end
 {
     const char *at = begin;
     size_t each = (size_t)(end - begin) / OG__EDGE_TEXT_PARTS + 1;
+    const size_t least = og__edge_text_least(p);
+    const size_t row =
+        p->reads == OG__NO_VALUES ? 0 : (size_t)p->n_values[p->reads] * sizeof(int64_t);
     for (p->parts = 0; at < end; p->parts++) {
-        size_t place = ((size_t)(at - begin) + LEAST_LINE - 1) / LEAST_LINE;
+        size_t place = ((size_t)(at - begin) + least - 1) / least;
         const char *to = (size_t)(end - at) <= each ? end : next_line(at + each - 1, end);
         p->part[p->parts] =
             (struct og_edge_text_part){.begin = at,
                                        .end = to,
                                        .src = p->ids + place,
                                        .dst = p->ids + most_edges(p) + place,
-                                       .weight = p->weight >= 0 ? p->weights + place : NULL};
+                                       .weight = p->weight >= 0 ? p->weights + place : NULL,
+                                       .value = row ? p->row + place * row : NULL};
         at = to;
     }
 }

@@ -29,6 +29,9 @@ struct edge_list {
     int64_t edges;
 };
 
+/* Files with nodes that may have no edges. */
+static const char *const by_id_nodes[] = {"feat.csv", "label.csv", "node_times.csv"};
+
 /* ---- first reading ---- */
 
 static void mark_part(void *arg, size_t task, int thread)
@@ -149,10 +152,8 @@ static int read_ids(struct edge_list *l, struct og_err *err)
 {
     int rc;
     OG_TRY(read_edge_ids(l, err));
-    if (rc == 0 && l->is_folder)
-        OG_TRY(read_node_ids(l, "feat.csv", err));
-    if (rc == 0 && l->is_folder)
-        OG_TRY(read_node_ids(l, "label.csv", err));
+    for (size_t i = 0; rc == 0 && l->is_folder && i < OG_COUNT(by_id_nodes); i++)
+        OG_TRY(read_node_ids(l, by_id_nodes[i], err));
     if (rc == IDS_ARE_LARGE) {
         OG_TRY(og__ids_widen(&l->ids, err));
         OG_TRY(og__edge_text_rewind(&l->pairs, err));
@@ -234,8 +235,8 @@ static int name_nodes(struct edge_list *l, struct og_err *err)
     imp->named.words = &l->words;
     OG_TRY(put_edges(l, err));
     if (l->is_folder) {
-        OG_TRY(read_node_ids(l, "feat.csv", err));
-        OG_TRY(read_node_ids(l, "label.csv", err));
+        for (size_t i = 0; i < OG_COUNT(by_id_nodes); i++)
+            OG_TRY(read_node_ids(l, by_id_nodes[i], err));
         for (size_t i = 0; og__by_id_lists[i]; i++)
             OG_TRY(read_node_ids(l, og__by_id_lists[i], err));
     }
@@ -375,6 +376,22 @@ out:
     return rc;
 }
 
+/* Reads the text once more, for columns of edges. */
+static int import_values(struct edge_list *l, enum og_edge_values kind,
+                         int (*import)(struct og_importer *imp, uint32_t relation,
+                                       struct og_table *t, struct og_err *err),
+                         struct og_err *err)
+{
+    struct og_table *t = NULL;
+    int rc;
+    OG_TRY(og__edge_text_values(&l->pairs, kind, l->edges, &t, err));
+    if (t)
+        OG_TRY(import(l->imp, 0, t, err));
+out:
+    og__table_close(t);
+    return rc;
+}
+
 static int read_edges(struct edge_list *l, struct og_err *err)
 {
     int64_t expected = l->edges > 0 ? l->edges : -1;
@@ -394,6 +411,9 @@ static int read_edges(struct edge_list *l, struct og_err *err)
         OG_TRY(no_edges(l, err));
     og__ids_close(&l->ids); /* the sorter has all its memory, but writers want some */
     OG_TRY(og__import_close_edges(l->imp, err));
+    OG_TRY(import_values(l, OG__EDGE_TIME, og__import_edge_times, err));
+    OG_TRY(l->imp->opt->by_time ? og__import_by_time(l->imp, err) : 0);
+    OG_TRY(import_values(l, OG__EDGE_FEATURE, og__import_edge_features, err));
 out:
     return rc;
 }
@@ -470,6 +490,9 @@ static int import_edgelist(struct og_importer *imp, struct og_err *err)
     l.pairs.names = imp->opt->columns;
     l.pairs.reverse = imp->opt->reverse && !imp->opt->columns;
     l.pairs.ends = imp->opt->id_columns;
+    l.pairs.values[OG__EDGE_TIME] = imp->opt->edge_time;
+    l.pairs.values[OG__EDGE_FEATURE] = imp->opt->edge_features;
+    imp->numbered |= imp->opt->edge_time || imp->opt->edge_features;
     rc = import_file(&l, err);
     og__ids_close(&l.ids);
     og__named_drop(imp);
@@ -482,16 +505,20 @@ out:
 const struct og_format og__format_edgelist = {
     .info = {.size = sizeof(struct og_import_format),
              .name = "edgelist",
-             .files = "SRC is a text file, gzipped or not, with an edge a line as SNAP publishes "
-                      "them, or CSV. Ids may be sparse: nodes are numbered in the order of their "
-                      "ids, which node_ids.npy stores. Or SRC is a folder with edges.txt (.tsv, "
-                      ".csv, .el, .gz) and node data. These are feat.csv, label.csv, train.csv, "
-                      "valid.csv and test.csv, where a line is an id and that node's data. Or they "
-                      "are arrays as for npy, whose rows are the ids.",
+             .files =
+                 "SRC is a text file, gzipped or not, with an edge a line as SNAP publishes "
+                 "them, or CSV. Ids may be sparse: nodes are numbered in the order of their "
+                 "ids, which node_ids.npy stores. Or SRC is a folder with edges.txt (.tsv, "
+                 ".csv, .el, .gz) and node data. These are feat.csv, label.csv, node_times.csv, "
+                 "train.csv, valid.csv and test.csv, where a line is an id and that node's data. "
+                 "Or they "
+                 "are arrays as for npy, whose rows are the ids.",
              .signs = (const char *const[]){"edges.txt", "edges.tsv", "edges.csv", "edges.el",
                                             "edges.txt.gz", "edges.tsv.gz", "edges.csv.gz",
                                             "edges.el.gz", NULL},
              .begins = "",
              .node_arrays = true},
     .read = import_edgelist,
+    .has_times = true,
+    .has_columns = true,
     .deep = 0};

@@ -65,6 +65,10 @@ static int import_into(struct og_importer *imp, const struct og_format *format, 
     if (imp->opt->by_time && !format->has_times)
         return og__fail(err, -EINVAL, "leave it out, or import the arrays as npy",
                         "import %s: --by-time: this format has no times", format->info.name);
+    if ((imp->opt->edge_time || imp->opt->edge_features) && !format->has_columns)
+        return og__fail(err, -EINVAL, "leave them out; docs/reference/formats.md names its files",
+                        "import %s: --edge-time, --edge-features: columns of an edgelist",
+                        format->info.name);
     OG_TRY(start_meta(imp, format->info.name, err));
     OG_TRY(format->read(imp, err));
     OG_TRY(og__import_random_split(imp, err));

@@ -22,7 +22,7 @@
  * The following are independent of importers:
  *
  *     table.c table_zip.c table_csv.c   rows of numbers in .npy, headerless, .npz and CSV files
- *     edge_text.c   edge lists in text, one edge a line
+ *     edge_text.c edge_values.c   edge lists in text, one edge a line
  *     text.c     text files, gzipped or not
  *     ids.c      sparse node ids -> 0, 1, 2, ... */
 #ifndef OG_IMPORT_H
@@ -117,8 +117,9 @@ struct og_importer {
 struct og_format {
     struct og_import_format info;
     int (*read)(struct og_importer *imp, struct og_err *err);
-    int deep;       /* depth of folders below SRC with its files */
-    bool has_times; /* it may have times of nodes and edges */
+    int deep;         /* depth of folders below SRC with its files */
+    bool has_times;   /* it may have times of nodes and edges */
+    bool has_columns; /* of edges, by name */
 };
 
 /* ---- the neutral layout (npy.c), for other formats that have some of its files ---- */

@@ -363,15 +363,22 @@ out:
 static int import_times(struct og_npy_source *s, struct og_err *err)
 {
     static const char *const names[NAMES] = {"node_times.npy", "node_time.npy"};
+    static const char times_by_id[] = "node_times.csv";
     const int64_t n = s->imp->graph.n_nodes;
     const char *file;
     struct og_table *t = NULL;
     struct og_table *ours = NULL;
     int rc;
     OG_TRY(find_one_of(s->imp, names, &file, err));
-    if (!file)
+    const int by_id = og__by_id_has(s->imp, times_by_id, err);
+    OG_TRY(by_id);
+    if (file && by_id)
+        OG_TRY(og__fail(err, -EINVAL, "remove one of them", "%s: both %s and %s", s->imp->src, file,
+                        times_by_id));
+    if (!file && !by_id)
         return 0;
-    OG_TRY(og__import_open_npy(s->imp, file, false, &t, err));
+    OG_TRY(file ? og__import_open_npy(s->imp, file, false, &t, err)
+                : og__by_id_open(s->imp, times_by_id, true, &t, err));
     OG_TRY(og__import_expect_rows(s->imp, t, n, "times", err));
     if (s->order.new_id)
         OG_TRY(og__npy_rows_of(&ours, s, t, -1, err));

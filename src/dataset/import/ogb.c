@@ -1,8 +1,10 @@
 /* The Open Graph Benchmark's node datasets, in the layout of its archives.
  *
  *   ogbn-*        raw/edge.csv.gz, num-node-list.csv.gz, node-feat.csv.gz, node-label.csv.gz,
- *                 edge-feat.csv.gz;
+ *                 edge-feat.csv.gz, node_year.csv.gz: times of nodes;
  *                 split/<name>/{train,valid,test}.csv.gz
+ *   ogbl-*        the same without labels. Splits are train_edges.npy and its relatives in SRC,
+ *                 which the Python package makes of split/<name>/{train,valid,test}.pt
  *   ogbn-mag and other heterogeneous ones:
  *                 raw/num-node-dict.csv.gz          names of types; nodes of each
  *                 raw/triplet-type-list.csv.gz      source,name,destination: a relation a line
@@ -34,6 +36,9 @@ struct ogb {
     struct og_folders *folders;                    /* of MAG240M */
     struct og_table *labels;                       /* of the first group, or NULL */
 };
+
+/* Lists of edges to learn: then nodes have neither labels nor splits. */
+static const char links_sign[] = "train_edges.npy";
 
 /* ---- tables ---- */
 
@@ -151,7 +156,12 @@ static bool lists_edges_once(const char *src)
         len--;
     const char *slash = memrchr(src, '/', len);
     const char *name = slash ? slash + 1 : src;
-    return strstr(name, "products") || strstr(name, "proteins");
+    static const char *const once[] = {"products", "proteins",    "ogbl_ppa",
+                                       "ppassoc",  "ogbl_collab", "ogbl_ddi"};
+    for (size_t i = 0; i < OG_COUNT(once); i++)
+        if (strstr(name, once[i]))
+            return true;
+    return false;
 }
 
 static int count_nodes(struct ogb *o, struct og_err *err)
@@ -234,11 +244,14 @@ out:
     return rc;
 }
 
-/* Only the first type may have labels; in a homogeneous graph all nodes do. */
-static bool has_labels(const struct ogb *o)
+/* Only the first type may have labels; in a homogeneous graph all nodes do, or links are learned.
+ */
+static int has_labels(const struct ogb *o, struct og_err *err)
 {
-    return !o->has_label ||
-           strcmp(og__words_value(o->has_label, o->imp->graph.group->name), "True") == 0;
+    if (o->has_label)
+        return strcmp(og__words_value(o->has_label, o->imp->graph.group->name), "True") == 0;
+    const int links = og__import_has(o->imp, links_sign, err);
+    return links < 0 ? links : !links;
 }
 
 static int open_text(struct ogb *o, struct og_err *err)
@@ -273,9 +286,26 @@ static int text_edge_features(struct ogb *o, uint32_t relation, struct og_table 
 
 static int text_labels(struct ogb *o, struct og_err *err)
 {
-    return has_labels(o) ? open_csv(o->imp, OG__NPY_F64, 0, &o->labels, err, "%s/node-label.csv.gz",
-                                    group_folder(o, "node-label", 0).text)
-                         : 0;
+    const int there = has_labels(o, err);
+    return there > 0 ? open_csv(o->imp, OG__NPY_F64, 0, &o->labels, err, "%s/node-label.csv.gz",
+                                group_folder(o, "node-label", 0).text)
+                     : there;
+}
+
+/* Times of the nodes of a homogeneous graph. */
+static int text_times(struct ogb *o, struct og_err *err)
+{
+    static const char years[] = "raw/node_year.csv.gz";
+    const struct og_graph *g = &o->imp->graph;
+    struct og_table *t = NULL;
+    int rc = g->has_types ? 0 : og__import_has(o->imp, years, err);
+    if (rc <= 0)
+        return rc;
+    OG_TRY(open_csv(o->imp, OG__NPY_I64, 1, &t, err, "%s", years));
+    OG_TRY(og__import_times(o->imp, t, og__array_name(OG__NODE_TIMES), g->n_nodes, err));
+out:
+    og__table_close(t);
+    return rc;
 }
 
 static int text_edges(void *ogb, uint32_t relation, struct og_edges *e, struct og_err *err)
@@ -399,8 +429,10 @@ static int import_splits(struct ogb *o, struct og_err *err)
     static const char *const splits[] = {"train", "valid", "test"};
     const struct og_group *first = o->imp->graph.group;
     struct og_table *t = NULL;
-    char *folder;
-    int rc;
+    char *folder = NULL;
+    int rc = og__import_has(o->imp, links_sign, err);
+    if (rc != 0)
+        return rc < 0 ? rc : og__import_npy_splits(o->imp, err);
     OG_TRY(find_split(o->imp, &folder, err));
     for (size_t i = 0; i < OG_COUNT(splits); i++) {
         char out[16];
@@ -488,14 +520,15 @@ struct layout {
     /* Opens a relation's, or leaves NULL if it has none; NULL: none has any. */
     int (*edge_features)(struct ogb *o, uint32_t relation, struct og_table **out,
                          struct og_err *err);
+    int (*times)(struct ogb *o, struct og_err *err); /* of nodes; NULL: none */
 };
 
-static const struct layout text = {open_text,   text_edges,    text_features,
-                                   text_labels, import_splits, text_edge_features};
-static const struct layout archives = {open_archives,  archive_edges, archive_features,
-                                       archive_labels, import_splits, NULL};
-static const struct layout mag = {open_mag,   mag_edges_of,      mag_features_of,
-                                  mag_labels, import_mag_splits, NULL};
+static const struct layout text = {open_text,     text_edges,         text_features, text_labels,
+                                   import_splits, text_edge_features, text_times};
+static const struct layout archives = {
+    open_archives, archive_edges, archive_features, archive_labels, import_splits, NULL, NULL};
+static const struct layout mag = {
+    open_mag, mag_edges_of, mag_features_of, mag_labels, import_mag_splits, NULL, NULL};
 
 static int import_edge_features(struct ogb *o, const struct layout *of, struct og_err *err)
 {
@@ -532,6 +565,7 @@ static int import_all(struct ogb *o, const struct layout *of, struct og_err *err
     OG_TRY(og__import_relations(imp, of->edges, o, err));
     OG_TRY(import_edge_features(o, of, err));
     OG_TRY(og__import_groups(imp, of->features, o, err));
+    OG_TRY(of->times ? of->times(o, err) : 0);
     if (!proven)
         OG_TRY(import_labels(o, err));
     OG_TRY(of->import_splits(o, err));
@@ -560,7 +594,8 @@ const struct og_format og__format_ogb = {
              .name = "ogb",
              .files =
                  "SRC is an unpacked node dataset of the Open Graph Benchmark, ogbn-papers100M, "
-                 "ogbn-mag and MAG240M among them.",
+                 "ogbn-mag and MAG240M among them. With the Python package also ogbl-citation2, "
+                 "-collab, -ppa, -ddi and -vessel.",
              .signs = (const char *const[]){"processed/paper___cites___paper/edge_index.npy",
                                             "raw/data.npz", "raw/edge.csv.gz",
                                             "raw/num-node-dict.csv.gz", "raw/num-node-list.csv.gz",

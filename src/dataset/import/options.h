@@ -32,8 +32,10 @@ struct og_import {
     int edge_feature_dtype; /* as feature_dtype */
     char *split;            /* "60/20/20" at random, by `seed`; NULL = as the source has them */
     int64_t seed;
-    bool edge_ids; /* keep the number that each edge has in the source */
-    bool by_time;  /* lists are in the order of their edges' times */
+    char *edge_time;     /* edgelist: name of the column of edges' times; NULL */
+    char *edge_features; /* edgelist: names of columns, "a,f*"; NULL */
+    bool edge_ids;       /* keep the number that each edge has in the source */
+    bool by_time;        /* lists are in the order of their edges' times */
 };
 void og__import_init(struct og_import *opt); /* the defaults */
 

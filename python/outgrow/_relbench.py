@@ -1,0 +1,375 @@
+"""Databases as RelBench stores them. A table is a type of nodes, a foreign key a relation and its reverse. A row of a task is a node to learn."""
+import glob
+import json
+import os
+
+import numpy as np
+
+from ._arrow import Column, batches
+from ._errors import Error, FileError, OptionError, warn
+from ._names import text_column
+from ._tables import import_tables
+
+SPLITS = {"train": "train", "val": "valid", "test": "test"}
+MOST_WORDS = 32  # different ones of a column that has one column of features each
+
+
+# ---- tables ----
+
+class Table:
+    """A table with its keys: of a Parquet file, or an object that has a data frame."""
+
+    def __init__(self, name, source):
+        self.name, self.path, self.words = name, source if isinstance(source, str) else None, False
+        if self.path:
+            about = parquet(self.path).schema_arrow.metadata or {}
+            try:
+                self.fkeys, self.pkey, self.time = (json.loads(about[key]) for key in (b"fkey_col_to_pkey_table", b"pkey_col", b"time_col"))
+            except (KeyError, ValueError):
+                raise FileError(f"{self.path}: no keys in its metadata", "fkey_col_to_pkey_table, pkey_col and time_col, as relbench.base.Table.save writes them") from None
+        else:
+            self.df, self.fkeys, self.pkey, self.time = (getattr(source, key) for key in ("df", "fkey_col_to_pkey_table", "pkey_col", "time_col"))
+        self.what = self.path or f"table {name}"
+        self.keys = [key for key in (self.pkey, self.time, *self.fkeys) if key is not None]
+        names = parquet(self.path).schema_arrow.names if self.path else list(self.df)
+        self.rest = [key for key in names if key not in self.keys]
+        if lost := [key for key in self.keys if key not in names]:
+            raise OptionError(f"{self.what}: no column {lost[0]}, which its metadata names", f"its columns are {', '.join(map(str, names))}")
+
+    def batches(self, columns):
+        """Yield the first row's number, the number of rows, and {name: Column} of these columns."""
+        first = 0
+        columns = list(dict.fromkeys(columns))
+        if self.path:
+            import pyarrow
+            file = parquet(self.path)
+            table = pyarrow.RecordBatchReader.from_batches(pyarrow.schema([file.schema_arrow.field(name) for name in columns]), file.iter_batches(1 << 16, columns=columns))
+        else:
+            table = self.df[columns]
+        for batch in batches(table, self.what, loose=True):
+            n = len(next(of for of in batch.values() if of is not None))
+            yield first, n, batch
+            first += n
+
+    def ids(self, first, n, batch):
+        if self.pkey is not None:
+            return batch[self.pkey]
+        rows = np.arange(first, first + n)
+        return text_column(rows.astype(str).astype(object), self.what) if self.words else Column(rows)
+
+    def id_columns(self):
+        """Columns that number the rows: the key, or any other."""
+        return [self.pkey if self.pkey is not None else (self.keys or self.rest)[0]]
+
+    def times(self, batch):
+        column = batch[self.time]
+        what = f"{self.what}: column {self.time}"
+        if column is None or column.is_text:
+            raise OptionError(f"{what}: no times", "store timestamps, or whole numbers")
+        values, valid = numbers(column)
+        if not valid.all():
+            raise OptionError(f"{what}: row {int(np.argmin(valid))} of a batch has no time", "leave such rows out, or give them the time from which on they are known")
+        if column.values.dtype.kind == "M":
+            return column.values.astype("datetime64[s]").astype(np.int64)
+        return values
+
+
+class Nodes:
+    """A table as nodes: id, node_time and x."""
+
+    def __init__(self, table):
+        self.table, self.known = table, {}
+        self.linked = dict.fromkeys(table.fkeys, 0)
+        for _, n, batch in table.batches([*table.id_columns(), *table.fkeys, *table.rest]):
+            for key in table.fkeys:
+                self.linked[key] += int(present(batch[key]).sum())
+            for name in table.rest:
+                if name not in self.known:
+                    self.known[name] = encoding_of(batch[name])
+                if self.known[name] and not self.known[name].look(batch[name]):
+                    self.known[name] = None
+        if left := [name for name in table.rest if not self.known.get(name)]:
+            warn(f"{table.what}: columns that are not read: {', '.join(left)}")
+        self.columns = [name for name in table.rest if self.known.get(name)]
+
+    def column_batches(self):
+        of = self.table
+        wanted = [*of.id_columns(), *([of.time] if of.time is not None else []), *self.columns]
+        for first, n, batch in of.batches(wanted):
+            x = [part for name in self.columns for part in self.known[name].features(batch[name])]
+            out = {"id": of.ids(first, n, batch), "x": Column(np.concatenate(x, 1).astype(np.float32) if x else np.ones((n, 1), np.float32))}
+            if of.time is not None:
+                out["node_time"] = Column(of.times(batch))
+            yield out
+
+
+class Links:
+    """A foreign key as edges, of rows that have one."""
+
+    def __init__(self, table, key, back):
+        self.table, self.key, self.ends = table, key, ("dst", "src") if back else ("src", "dst")
+
+    def column_batches(self):
+        for first, n, batch in self.table.batches([*self.table.id_columns(), self.key]):
+            rows = np.flatnonzero(present(batch[self.key]))
+            if len(rows):
+                yield dict(zip(self.ends, (self.table.ids(first, n, batch).take(rows), key_of(batch[self.key].take(rows), f"{self.table.what}: column {self.key}"))))
+
+
+class Task:
+    """Rows of train, val and test as nodes. Each has a label, and an edge from its entity."""
+
+    def __init__(self, name, tables, target, database):
+        self.name, self.tables, first = name, tables, tables["train"]
+        self.what = f"task {name}"
+        if len(first.fkeys) != 1:
+            raise OptionError(f"{self.what}: {len(first.fkeys)} entities a row", "tasks of one entity are read, not recommendation")
+        (self.key, self.entity), = first.fkeys.items()
+        if self.entity not in database:
+            raise OptionError(f"{self.what}: its entity's table {self.entity} is not there", f"tables are {', '.join(database)}")
+        if first.time is None:
+            raise OptionError(f"{self.what}: no column of times", "name it as time_col")
+        if target is None and len(first.rest) != 1:
+            raise OptionError(f"{self.what}: columns {', '.join(first.rest) or 'none'} may be the label", "name it: target=...")
+        self.target = target or first.rest[0]
+        if self.target not in first.rest:
+            raise OptionError(f"{self.what}: no column {self.target}", f"its columns are {', '.join(first.rest)}")
+
+    def labels(self, table, batch, n, like):
+        if self.target not in table.rest:  # a test whose labels are withheld
+            return Column(np.zeros(n, like), valid=np.zeros(n, bool))
+        column = batch[self.target]
+        if column is None:
+            raise OptionError(f"{table.what}: column {self.target}: no labels", "store numbers or texts")
+        return column
+
+    def read(self, columns):
+        """Yield the split, its table, the number of the first row among all, and a batch."""
+        before = 0
+        for split, table in self.tables.items():
+            rows = 0
+            for first, n, batch in table.batches([*table.keys, *(name for name in columns if name in table.rest)]):
+                yield split, table, before + first, n, batch
+                rows = first + n
+            before += rows
+
+    def ids(self, first, n):
+        rows = np.arange(first, first + n)
+        return text_column(rows.astype(str).astype(object), self.what) if self.tables["train"].words else Column(rows)
+
+    def column_batches(self):
+        like = np.float64
+        for split, table, first, n, batch in self.read([self.target]):
+            label = self.labels(table, batch, n, like)
+            like = label.values.dtype if not label.is_text else np.float64
+            yield {"id": self.ids(first, n), "node_time": Column(table.times(batch)), "x": Column(np.ones((n, 1), np.float32)), "label": label,
+                   "split": text_column(np.full(n, SPLITS[split], object), self.what)}
+
+    def is_of_values(self):
+        _, table, _, n, batch = next(self.read([self.target]))
+        label = self.labels(table, batch, n, np.int64)
+        return not label.is_text and label.values.dtype.kind == "f"
+
+
+class Asked:
+    """The edge from its entity to each row of a task."""
+
+    def __init__(self, task):
+        self.task = task
+
+    def column_batches(self):
+        for _, table, first, n, batch in self.task.read([]):
+            column = batch[self.task.key]
+            if not present(column).all():
+                raise OptionError(f"{table.what}: column {self.task.key}: a row without its entity", "leave it out")
+            yield {"src": key_of(column, table.what), "dst": self.task.ids(first, n)}
+
+
+# ---- columns ----
+
+def present(column):
+    """Which rows have a value."""
+    if column is None:
+        raise OptionError("a key of a kind that is no id", "give texts or whole numbers")
+    n = len(column)
+    valid = np.ones(n, bool) if column.valid is None else column.valid.copy()
+    if not column.is_text and column.values.dtype.kind == "f" and column.values.ndim == 1:
+        valid &= ~np.isnan(column.values)
+    return valid
+
+
+def key_of(column, what):
+    """Ids, of numbers that a data frame made floats to have room for missing ones."""
+    if column.is_text or column.values.dtype.kind != "f":
+        return Column(column.values, column.offsets, column.data)
+    if not (column.values == np.rint(column.values)).all():
+        raise OptionError(f"{what}: {column.values[column.values != np.rint(column.values)][0]}: no id", "give texts or whole numbers")
+    return Column(column.values.astype(np.int64))
+
+
+def numbers(column):
+    """float64, or int64 of whole numbers, and which rows have one. Times are days."""
+    values, valid = column.values, np.ones(len(column), bool) if column.valid is None else column.valid.copy()
+    if values.dtype.kind == "M":
+        valid &= ~np.isnat(values)
+        return values.astype("datetime64[s]").astype(np.int64) / 86400, valid
+    if values.dtype.kind == "f":
+        valid &= np.isfinite(values)
+    return values, valid
+
+
+class Number:
+    """(x - mean) / deviation, of the rows that have a value. Others are 0, and have 1 in a second column."""
+
+    def __init__(self):
+        self.n, self.mean, self.squares, self.missing = 0, 0.0, 0.0, False
+
+    def look(self, column):
+        values, valid = numbers(column)
+        self.missing |= not valid.all()
+        if len(some := values[valid].astype(np.float64)):
+            total, mean = self.n + len(some), some.mean()
+            self.squares += ((some - mean) ** 2).sum() + (mean - self.mean) ** 2 * self.n * len(some) / total
+            self.mean += (mean - self.mean) * len(some) / total
+            self.n = total
+        return True
+
+    def features(self, column):
+        values, valid = numbers(column)
+        deviation = np.sqrt(self.squares / max(self.n, 1)) or 1.0
+        yield np.where(valid, (np.where(valid, values, 0) - self.mean) / deviation, 0)[:, None]
+        if self.missing:
+            yield ~valid[:, None]
+
+
+class Words:
+    """A column for each different text, in the order of their bytes. A missing one has 0 in all."""
+
+    def __init__(self):
+        self.found = set()
+
+    @staticmethod
+    def texts(column):
+        ends = column.offsets.tolist()
+        data = column.data.tobytes()
+        return [data[a:b] for a, b in zip(ends, ends[1:])]
+
+    def look(self, column):
+        valid = present(column)
+        self.found.update(word for word, there in zip(self.texts(column), valid) if there)
+        return len(self.found) <= MOST_WORDS
+
+    def features(self, column):
+        at = {word: k for k, word in enumerate(sorted(self.found))}
+        out = np.zeros((len(column), len(at)), np.float32)
+        valid = np.flatnonzero(present(column))
+        words = self.texts(column)
+        out[valid, [at[words[i]] for i in valid]] = 1
+        yield out
+
+
+class Listed:
+    """Lists of numbers of one length, as they are; a missing one is 0."""
+
+    def __init__(self):
+        self.width = None
+
+    def look(self, column):
+        if column is None or column.values.ndim != 2:
+            return False
+        self.width = self.width or column.values.shape[1]
+        return self.width == column.values.shape[1] > 0
+
+    def features(self, column):
+        good = np.isfinite(column.values)
+        yield np.where(good if column.valid is None else good & column.valid[:, None], column.values, 0)
+
+
+def encoding_of(column):
+    """How a column becomes features; None if not."""
+    if column is None:
+        return None
+    return Words() if column.is_text else Listed() if column.values.ndim > 1 else Number()
+
+
+# ---- files ----
+
+def parquet(path):
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise Error(f"{path}: pyarrow is not installed", "pip install pyarrow") from None
+    try:
+        return pyarrow.parquet.ParquetFile(path)
+    except (OSError, pyarrow.ArrowException) as error:
+        raise FileError(f"{path}: {' '.join(str(error).split())}", "give a Parquet file") from error
+
+
+def database_of(src):
+    """{name: Table} of a folder of .parquet files, or of an object with table_dict."""
+    if hasattr(src, "table_dict"):
+        found = dict(src.table_dict)
+    else:
+        found = {os.path.basename(path)[:-8]: path for path in sorted(glob.glob(f"{glob.escape(os.fspath(src))}/*.parquet"))}
+    tables = {name: Table(name, source) for name, source in found.items()}
+    if not tables:
+        raise FileError(f"{src}: no .parquet files", "give the folder db of a RelBench dataset, or a relbench.base.Database")
+    for table in tables.values():
+        for key, parent in table.fkeys.items():
+            if parent not in tables:
+                raise OptionError(f"{table.what}: column {key} is of a table {parent}, which is not there", f"tables are {', '.join(tables)}")
+            if tables[parent].pkey is None:
+                raise OptionError(f"{table.what}: column {key} is of {parent}, which has no primary key", "name it as pkey_col")
+    return tables
+
+
+def task_of(task, target, database):
+    if hasattr(task, "get_table"):
+        name, found = getattr(task, "name", None) or "task", {split: task.get_table(split, mask_input_cols=False) for split in SPLITS}
+    elif hasattr(task, "items"):
+        name, found = "task", dict(task)
+    else:
+        task = os.fspath(task)
+        name, found = os.path.basename(os.path.abspath(task)), {split: f"{task}/{split}.parquet" for split in SPLITS if os.path.exists(f"{task}/{split}.parquet")}
+    if "train" not in found or any(split not in SPLITS for split in found):
+        raise OptionError(f"task {name}: {', '.join(map(str, found)) or 'no tables'}", "give train, val and test")
+    if name in database:
+        raise OptionError(f"task {name}: a table has this name", "call the task otherwise")
+    return Task(name, {split: Table(f"{name}/{split}", found[split]) for split in SPLITS if split in found}, target, database)
+
+
+def places(src, task):
+    """The folder of tables and that of the task, from any folder of a dataset."""
+    if hasattr(src, "table_dict"):
+        return src, task
+    src = os.fspath(src)
+    if task is None and os.path.exists(f"{src}/train.parquet"):
+        return f"{src}/../../db", src
+    src = f"{src}/db" if os.path.isdir(f"{src}/db") else src
+    if isinstance(task, str) and not os.path.isdir(task) and os.path.isdir(f"{src}/../tasks/{task}"):
+        task = f"{src}/../tasks/{task}"
+    return src, task
+
+
+def import_database(src, out, progress, task=None, target=None, regression=None, **options):
+    src, task = places(src, task)
+    tables = database_of(src)
+    task = task_of(task, target, tables) if task is not None else None
+    every = [*tables.values(), *(task.tables.values() if task else ())]
+    nodes = {name: Nodes(table) for name, table in tables.items()}
+    words = any(table.pkey is not None and next((batch[table.pkey].is_text for _, _, batch in table.batches([table.pkey])), False) for table in tables.values())
+    for table in every:
+        table.words = words
+    edges = {}
+    for name, table in tables.items():
+        for key, parent in table.fkeys.items():
+            if nodes[name].linked[key]:
+                edges[name, f"f2p_{key}", parent], edges[parent, f"rev_f2p_{key}", name] = Links(table, key, False), Links(table, key, True)
+            else:
+                warn(f"{table.what}: column {key}: no row has this key")
+    if task:
+        nodes = {task.name: task, **nodes}
+        edges[task.entity, "entity", task.name] = Asked(task)
+        regression = task.is_of_values() if regression is None else regression
+    return import_tables(out, nodes=nodes, edges=edges, regression=bool(regression), progress=progress, **options)
