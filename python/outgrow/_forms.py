@@ -89,9 +89,9 @@ def pairs_of(batch):
     return [(pairs[:, of == r], *(int(((of == r) & (kinds == k)).sum()) for k in (0, 1)), input_id[of[:batch.n_positive] == r]) for r in range(len(batch.relations))]
 
 
-def relations_of(batch, convert):
-    """{(source, name, destination): Edges}"""
-    return {(source, name, destination): Edges(convert(edge_index), hops_from(hops, convert), *pairs)
+def relations_of(batch, convert, of_hops=None):
+    """{(source, name, destination): Edges}; `of_hops` converts arrays of hops, None: as others."""
+    return {(source, name, destination): Edges(convert(edge_index), hops_from(hops, of_hops or convert), *pairs)
             for (source, name, destination, edge_index, hops), pairs in zip(batch.relations, pairs_of(batch))}
 
 
@@ -188,11 +188,15 @@ def tensors(torch):
     return tensor_of
 
 
-def of_edges(hops, name, cat):
+def as_it_is(array):
+    return array
+
+
+def of_edges(hops, name, convert, cat):
     """An array of the edges of edge_index, or None."""
     if not hops or getattr(hops[-1], name) is None:
         return None
-    return getattr(hops[-1], name) if draws_once(hops) else cat([getattr(hop, name) for hop in hops])
+    return convert(getattr(hops[-1], name)) if draws_once(hops) else cat([convert(getattr(hop, name)) for hop in hops])
 
 
 def make_pyg():
@@ -213,7 +217,7 @@ def make_pyg():
     def set_edges(store, edges):
         store.edge_index, store.num_sampled_edges = edges.edge_index, new_edges(edges.hops)
         for key, name in ("edge_weight", "weight"), ("e_id", "e_id"), ("edge_attr", "edge_attr"):
-            if (values := of_edges(edges.hops, name, torch.cat)) is not None:
+            if (values := of_edges(edges.hops, name, tensor_of, torch.cat)) is not None:
                 store[key] = values
         if edges.pairs is not None:
             set_labels(store, torch.from_numpy(edges.pairs), edges.n_positive, edges.n_negative)
@@ -235,17 +239,17 @@ def make_pyg():
                     store.input_id = tensor_of(batch.input_id)
                 if (y := tensor_of(batch.y)) is not None:
                     store.y = y
-        for relation, edges in relations_of(batch, tensor_of).items():
+        for relation, edges in relations_of(batch, tensor_of, as_it_is).items():
             set_edges(data[relation], edges)
         return data
 
     def of_one(batch):
-        hops = hops_of(batch, tensor_of)
+        hops = hops_of(batch, as_it_is)
         data = classes.Data(x=tensor_of(batch.x), edge_index=tensor_of(batch.edge_index), y=tensor_of(batch.y), n_id=tensor_of(batch.ids))
         data.input_id, data.batch_size = tensor_of(batch.input_id), batch.n_seeds
         data.num_sampled_nodes, data.num_sampled_edges = new_nodes(hops, batch.n_seeds), new_edges(hops)
         for key, name in ("edge_weight", "weight"), ("e_id", "e_id"), ("edge_attr", "edge_attr"):
-            if (values := of_edges(hops, name, torch.cat)) is not None:
+            if (values := of_edges(hops, name, tensor_of, torch.cat)) is not None:
                 data[key] = values
         if (tree := tensor_of(batch.tree)) is not None:
             data.batch = tree

@@ -1,10 +1,11 @@
 """Data and HeteroData of a Loader's batches."""
 import copy
+import warnings
 
 import numpy as np
 
 from ._errors import UnsupportedError
-from ._forms import Edges, Nodes, hops_of, import_for, of_edges, relations_of, tensors, types_of
+from ._forms import Edges, Nodes, as_it_is, hops_of, import_for, of_edges, relations_of, tensors, types_of
 from ._sparse import CSR
 from ._subgraph import Graph, graph_of_output, induced, output_of, positions
 
@@ -15,27 +16,46 @@ def sparse_rows(torch, x, at):
     return CSR(*(part.numpy() for part in parts), tuple(x.shape)).rows(np.asarray(at)).tensor(torch)
 
 
+def as_tensors(torch, attributes):
+    """The attributes, arrays as tensors of the same memory: PyTorch selects their rows faster. Rows are only read, so the memory may be read-only."""
+    def one(value):
+        if isinstance(value, tuple):
+            return one(value[0]), value[1]
+        if not isinstance(value, np.ndarray):
+            return value
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            try:
+                return torch.from_numpy(value)
+            except (TypeError, ValueError):  # a type or strides that PyTorch has not
+                return value
+    return {key: one(value) for key, value in attributes.items()}
+
+
 class Sampling:
     """The part of both loaders that makes batches: a Loader's become Data or HeteroData."""
 
     def __init__(self, torch, source, fanouts, subgraph, transform):
-        self.torch, self.source, self.fanouts, self.subgraph, self.transform = torch, source, fanouts, subgraph, transform
+        self.torch, self.fanouts, self.subgraph, self.transform = torch, fanouts, subgraph, transform
+        self.source = source._replace(nodes=[part._replace(attributes=as_tensors(torch, part.attributes)) for part in source.nodes],
+                                      edges=[part._replace(attributes=as_tensors(torch, part.attributes), by_place=as_tensors(torch, part.by_place)) for part in source.edges])
         self.tensor_of = tensors(torch)
         self.select = import_for("pyg", "torch_geometric.loader.utils").index_select
 
     def parts_of(self, batch):
-        """Nodes by number of the type, Edges by number of the relation."""
+        """Nodes by number of the type, Edges by number of the relation. Arrays of hops are as the batch has them: `of_edges` converts those in use."""
         if batch.types:
-            return [*types_of(batch.types, self.tensor_of).values()], [*relations_of(batch, self.tensor_of).values()]
-        hops = hops_of(batch, self.tensor_of)
+            return [*types_of(batch.types, self.tensor_of).values()], [*relations_of(batch, self.tensor_of, as_it_is).values()]
+        hops = hops_of(batch, as_it_is)
         pairs = None if batch.pairs is None else np.asarray(batch.pairs)
         return ([Nodes(self.tensor_of(batch.ids), self.tensor_of(batch.x), (batch.n_seeds, *(hop.n_src for hop in hops)), self.tensor_of(batch.tree))],
                 [Edges(self.tensor_of(batch.edge_index), hops, pairs, batch.n_positive, 0, np.asarray(batch.input_id))])
 
     # ---- the graph ----
 
-    def graph_of(self, nodes, edges, rng):
-        torch, hops = self.torch, self.fanouts.asked
+    def graph_of(self, nodes, edges, random):
+        """`random` is the seed of what is drawn where the places of edges are not known."""
+        torch, hops, rng = self.torch, self.fanouts.asked, None
         node, edge_index, place, num_nodes, num_edges = {}, {}, {}, {}, {}
         for part in self.source.nodes:
             mine = None if part.number is None else nodes[part.number]
@@ -48,11 +68,14 @@ class Sampling:
                 edge_index[part.name], place[part.name] = torch.empty(2, 0, dtype=torch.int64), np.empty(0, np.int64)
                 num_edges[part.name] = [0] * hops
                 continue
-            local = mine.edge_index.numpy()
-            source, destination = (node[None if part.name is None else part.name[end]].numpy() for end in (0, -1))
             edge_index[part.name] = mine.edge_index
-            drawn = of_edges(mine.hops, "e_id", torch.cat)
-            place[part.name] = part.lists.places(source[local[0]], destination[local[1]], local[1], rng) if drawn is None else drawn.numpy()
+            if (drawn := of_edges(mine.hops, "e_id", self.tensor_of, torch.cat)) is None:
+                rng = rng or np.random.default_rng(random)
+                local = mine.edge_index.numpy()
+                source, destination = (node[None if part.name is None else part.name[end]].numpy() for end in (0, -1))
+                place[part.name] = part.lists.places(source[local[0]], destination[local[1]], local[1], rng)
+            else:
+                place[part.name] = drawn.numpy()
             ends = [hop.n_edges for hop in mine.hops]
             num_edges[part.name] = [b - a for a, b in zip([0, *ends], ends)] + [0] * self.fanouts.padding
         return Graph(node, edge_index, place, num_nodes, num_edges)
@@ -95,7 +118,7 @@ class Sampling:
 
     def edge_rows(self, edges, place, drawn):
         """Features of the edges at these places, from those of the edges that were drawn. None where the batch has none, or not of all."""
-        rows = None if edges is None else of_edges(edges.hops, "edge_attr", self.torch.cat)
+        rows = None if edges is None else of_edges(edges.hops, "edge_attr", self.tensor_of, self.torch.cat)
         if rows is None or place is drawn or np.array_equal(place, drawn):
             return rows
         order = np.argsort(drawn, kind="stable")
@@ -120,7 +143,7 @@ class Sampling:
     def data_of(self, batch, nodes, edges):
         """What PyTorch Geometric's loader yields of these nodes and edges, but for whose it is."""
         torch, out = self.torch, copy.copy(self.source.blank)
-        sampled = self.graph_of(nodes, edges, np.random.default_rng((batch.epoch, batch.number)))
+        sampled = self.graph_of(nodes, edges, (batch.epoch, batch.number))
         graph = self.changed(sampled)
         for part in self.source.nodes:
             store = out._store if part.name is None else out[part.name]

@@ -140,5 +140,7 @@ struct og_permutation {
 };
 void og__permutation_init(struct og_permutation *p, uint64_t n, uint64_t seed, uint32_t epoch);
 uint64_t og__permutation_at(const struct og_permutation *p, uint64_t place);
+/* Elements first .. first + n, several times as fast as one by one. */
+void og__permutation_get(const struct og_permutation *p, uint64_t first, size_t n, uint64_t *out);
 
 #endif

@@ -312,7 +312,9 @@ void og__copy_places(const struct og_edge_places *p, const struct og_block *b, u
 {
     const struct og_edge_unit of = p->of[r];
     const uint32_t *units = p->units + p->start[r];
-    for (uint32_t e = 0; e < n; e++) {
+    for (uint32_t e = 0; of.places && e < n; e++)
+        to[e] = b->edge[first + e];
+    for (uint32_t e = 0; !of.places && e < n; e++) {
         const uint32_t row = b->edge[first + e];
         to[e] = (int64_t)(units[row / of.rows] - of.first) * of.rows + row % of.rows;
     }

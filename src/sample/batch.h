@@ -36,8 +36,8 @@ struct og_block {
      * it. */
     uint32_t *degree;
     /* [n_edges] row of each edge among the batch's units (og_edge_unit). It is number * rows +
-     * place in the unit; a relation's units have numbers of their own. 0 in relations without;
-     * NULL: none. */
+     * place in the unit; a relation's units have numbers of their own. Or the place itself, if
+     * `places`. 0 in other relations without; NULL: none. */
     uint32_t *edge;
     /* [n_edges] edge weights for models that use them (PinSAGE's visit counts, LADIES' importance),
      * >= 0; NULL = all equal. */
@@ -92,6 +92,7 @@ static inline struct og_batch og__batch_by_place(const struct og_batch *b)
 struct og_edge_unit {
     uint32_t first; /* id of the relation's first unit */
     uint32_t rows;  /* 0: the relation's edges have none */
+    bool places;    /* edges without units have their place, which fits */
 };
 
 /* The number of lists of a block. */

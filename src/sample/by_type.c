@@ -6,12 +6,10 @@
 uint32_t og__graph_type(const struct og_graph_types *g, uint32_t id)
 {
     uint32_t low = 0;
-    for (uint32_t high = g->n_types - 1; low < high;) {
-        const uint32_t middle = (low + high) / 2;
-        if (id < g->type[middle].end)
-            high = middle;
-        else
-            low = middle + 1;
+    for (uint32_t n = g->n_types; n > 1;) { /* without branches that depend on the id */
+        const uint32_t half = n / 2;
+        low += (id >= g->type[low + half - 1].end) * half;
+        n -= half;
     }
     return low;
 }

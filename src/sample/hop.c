@@ -52,7 +52,8 @@ int og__number_edges(struct og_hop *h, uint64_t at, const int64_t *edge, size_t 
     uint32_t *n_units = &s->n_units[h->relation];
     int rc;
     if (of.rows == 0) {
-        memset(h->edge + at, 0, n * sizeof(*h->edge));
+        for (size_t i = 0; i < n; i++)
+            h->edge[at + i] = of.places ? (uint32_t)edge[i] : 0;
         return 0;
     }
     OG_TRY(fit_table(s, b->n_units + n, err));

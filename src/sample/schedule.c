@@ -194,9 +194,10 @@ void og__schedule_places(const struct og_schedule *s, const struct og_descriptor
         return;
     }
     og__permutation_init(&order, s->n_seeds[descriptor->split], s->seed, descriptor->drawn_epoch);
-    for (uint32_t i = 0; i < descriptor->n_seeds; i++)
-        place[i] =
-            shuffled ? og__permutation_at(&order, descriptor->first + i) : descriptor->first + i;
+    if (shuffled)
+        og__permutation_get(&order, descriptor->first, descriptor->n_seeds, place);
+    for (uint32_t i = 0; !shuffled && i < descriptor->n_seeds; i++)
+        place[i] = descriptor->first + i;
 }
 
 /* ---- rounds ---- */

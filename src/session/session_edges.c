@@ -130,13 +130,15 @@ int og__session_use_edges(struct og_session *s, const struct og_model_config *mo
 
 /* ---- units ---- */
 
-/* Edges of a relation that are read and cached together. */
+/* Edges of a relation that are read and cached together; or numbered together, where places do not
+ * fit. */
 static uint32_t rows_of_unit(const struct og_session *s, uint32_t relation)
 {
     const struct og_group *edges = &s->workload.graph->relation[relation].edges;
     if (s->config.want & OG__WANT_EDGE_ROWS && edges->dim > 0)
         return (uint32_t)OG_MAX(UNIT_BYTES / og__file_row_bytes(edges), (size_t)1);
-    return s->config.want & OG__WANT_EDGES ? PLACES : 0;
+    const bool fit = (uint64_t)s->workload.graph->relation[relation].n_edges <= UINT32_MAX;
+    return s->config.want & OG__WANT_EDGES && !fit ? PLACES : 0;
 }
 
 static int number_units(struct og_session *s, struct og_err *err)
@@ -148,7 +150,8 @@ static int number_units(struct og_session *s, struct og_err *err)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", g->path);
     for (uint32_t r = 0; r < g->n_relations; r++) {
         const uint32_t rows = rows_of_unit(s, r);
-        f->edge_units[r] = (struct og_edge_unit){(uint32_t)first, rows};
+        const bool places = rows == 0 && s->config.want & OG__WANT_EDGES;
+        f->edge_units[r] = (struct og_edge_unit){(uint32_t)first, rows, places};
         first += rows > 0 ? ((uint64_t)g->relation[r].n_edges + rows - 1) / rows : 0;
         if (first >= UINT32_MAX)
             return og__fail(err, -EINVAL, "use --edge-features off, or a loader without edge_attr",

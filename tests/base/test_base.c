@@ -475,6 +475,22 @@ static void permutation_is_a_bijection(void **state)
     }
 }
 
+/* Elements that are computed side by side are those that are computed alone. */
+static void permutation_in_pieces_is_the_same(void **state)
+{
+    (void)state;
+    const uint64_t sizes[] = {1, 2, 3, 5, 140, 1000, 65537, ((uint64_t)1 << 33) + 7};
+    for (size_t s = 0; s < OG_COUNT(sizes); s++) {
+        uint64_t got[100];
+        const uint64_t n = OG_MIN(sizes[s], (uint64_t)OG_COUNT(got));
+        struct og_permutation p;
+        og__permutation_init(&p, sizes[s], 0x123456789abcdef, 5);
+        og__permutation_get(&p, sizes[s] - n, n, got);
+        for (uint64_t i = 0; i < n; i++)
+            assert_int_equal(got[i], og__permutation_at(&p, sizes[s] - n + i));
+    }
+}
+
 /* Every element lands in every place about equally often over many epochs. */
 static void permutation_is_fair(void **state)
 {
@@ -785,6 +801,7 @@ int main(void)
         cmocka_unit_test(long_runs_of_words_stay_their_own),
         cmocka_unit_test(below_is_uniform),
         cmocka_unit_test(permutation_is_a_bijection),
+        cmocka_unit_test(permutation_in_pieces_is_the_same),
         cmocka_unit_test(permutation_is_fair),
         cmocka_unit_test(pool_runs_every_task_once),
         cmocka_unit_test(queue_keeps_the_order_of_numbers),

@@ -442,7 +442,7 @@ static void the_edges_of_a_batch_are_not_in_its_blocks(void **state)
         struct og_batch_memory m;
         struct og_block before[2];
         struct og_pair_key key = {true, OG__TRAIN, 1, round, NULL};
-        const struct og_edge_unit unit = {0, 7};
+        const struct og_edge_unit unit = {.rows = 7};
         const struct og_sampling how = {.once = round / 3 % 2, .edges = &unit};
         for (uint32_t i = 0; i < BATCH; i++)
             place[i] = (round * BATCH + i) % (uint64_t)s->n[OG__TRAIN];
