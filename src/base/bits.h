@@ -24,13 +24,22 @@ static inline void og__bits_add(uint64_t *bits, uint64_t i)
     bits[i >> 6] |= (uint64_t)1 << (i & 63);
 }
 
+/* Set bits of a word. The builtin would be a call where the instruction may be missing. */
+static inline uint32_t og__bits_ones(uint64_t x)
+{
+    x -= x >> 1 & 0x5555555555555555;
+    x = (x & 0x3333333333333333) + (x >> 2 & 0x3333333333333333);
+    x = (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0f;
+    return (uint32_t)(x * 0x0101010101010101 >> 56);
+}
+
 /* Fills rank; returns the number of set bits. Bits from n on must be 0. */
 static inline uint32_t og__bits_count(const uint64_t *bits, uint64_t n, uint32_t *rank)
 {
     uint32_t before = 0;
     for (size_t w = 0; w < og__bits_words(n); w++) {
         rank[w] = before;
-        before += (uint32_t)__builtin_popcountll(bits[w]);
+        before += og__bits_ones(bits[w]);
     }
     return before;
 }
@@ -39,7 +48,7 @@ static inline uint32_t og__bits_count(const uint64_t *bits, uint64_t n, uint32_t
 static inline uint32_t og__bits_rank(const uint64_t *bits, const uint32_t *rank, uint64_t i)
 {
     uint64_t below = bits[i >> 6] & (((uint64_t)1 << (i & 63)) - 1);
-    return rank[i >> 6] + (uint32_t)__builtin_popcountll(below);
+    return rank[i >> 6] + og__bits_ones(below);
 }
 
 /* The first set bit at or after i; n if there is none. */

@@ -62,8 +62,9 @@ int og__blocks_lay(struct og_blocks *d, const struct og_npy *a, struct og_err *e
 {
     uint64_t start = (uint64_t)a->offset;
     uint64_t end = start + (uint64_t)a->bytes;
-    bool on_boundary = start % og__npy_size(a->type) == 0;
     d->array = a;
+    d->size = og__npy_size(a->type);
+    bool on_boundary = start % d->size == 0;
     d->base = on_boundary ? start / OG__LIST_BLOCK * OG__LIST_BLOCK : start;
     d->skew = start - d->base;
     d->n_blocks = (end - d->base) / OG__LIST_BLOCK;

@@ -27,6 +27,7 @@ struct og_topology_disk_options {
 /* An array with one element an edge, as blocks. */
 struct og_blocks {
     const struct og_npy *array;
+    size_t size;               /* bytes of an element */
     uint64_t base;             /* byte of the file where block 0 begins */
     uint64_t skew;             /* of block 0 where edge 0 begins */
     uint64_t n_blocks;         /* whole ones */

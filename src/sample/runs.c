@@ -92,6 +92,22 @@ void og__runs_want(struct og_requested_blocks *w, uint32_t block)
         __atomic_fetch_or(word, bit, __ATOMIC_RELAXED);
 }
 
+/* Are all blocks of a stretch requested? False if the stretch is long or has the tail. */
+static bool all_requested(const struct og_requested_blocks *w, const struct og_stretch *s)
+{
+    enum { MOST = 8 * 64 };
+    if (s->high >= w->n_blocks || s->high - s->low >= MOST)
+        return false;
+    for (uint32_t k = s->low >> 6; k <= s->high >> 6; k++) {
+        const uint32_t from = k == s->low >> 6 ? s->low & 63 : 0;
+        const uint32_t to = k == s->high >> 6 ? s->high & 63 : 63;
+        const uint64_t mask = UINT64_MAX >> (63 - to) & UINT64_MAX << from;
+        if (~__atomic_load_n(&w->bits[k], __ATOMIC_RELAXED) & mask)
+            return false;
+    }
+    return true;
+}
+
 /* The elements drawn from the list in one array. */
 static void want_elements(const struct og_hop *h, struct og_requested_blocks *w, uint32_t v,
                           const struct list *l)
@@ -101,6 +117,8 @@ static void want_elements(const struct og_hop *h, struct og_requested_blocks *w,
         og__runs_want(w, blocks.low);
         return;
     }
+    if (all_requested(w, &blocks)) /* then it does not matter which are drawn */
+        return;
     const uint32_t *positions = positions_of(h, v);
     for (uint32_t i = 0; i < l->drawn; i++)
         og__runs_want(w, og__place_in(w, edge_of(l, positions, i)).block);
@@ -226,11 +244,16 @@ out:
     return rc;
 }
 
-/* The address of the edge's element of an array. */
-static const char *element_at(const struct og_gathering *g, uint32_t array, int64_t edge)
+/* The address of an element of an array. Those of a list are mostly in one block. */
+static const char *element_at(struct og_gathering *g, uint32_t array, struct og_list_place place)
 {
-    const struct og_requested_blocks *w = &g->requested->array[array];
-    const char *at = og__range_at(&g->range->part[array], w, og__place_in(w, edge));
+    if (!g->last[array].data || g->last[array].block != place.block) {
+        const struct og_list_place start = {place.block, 0};
+        g->last[array].block = place.block;
+        g->last[array].data =
+            og__range_at(&g->range->part[array], &g->requested->array[array], start);
+    }
+    const char *at = g->last[array].data + place.within;
     __builtin_prefetch(at);
     return at;
 }
@@ -238,13 +261,13 @@ static const char *element_at(const struct og_gathering *g, uint32_t array, int6
 int og__gather_edge(struct og_gathering *g, int64_t edge, struct og_err *err)
 {
     const struct og_stretch *s = &g->range->part[0].stretch;
-    const uint32_t block = og__place_in(&g->requested->array[0], edge).block;
-    if (block < s->low || block > s->high)
+    const struct og_list_place place = og__place_in(&g->requested->array[0], edge);
+    if (place.block < s->low || place.block > s->high)
         return 0;
     g->edge[g->filled] = edge;
-    g->at[g->filled] = element_at(g, 0, edge);
+    g->at[g->filled] = element_at(g, 0, place);
     if (g->requested->n_arrays > 1)
-        g->weight_at[g->filled] = element_at(g, 1, edge);
+        g->weight_at[g->filled] = element_at(g, 1, og__place_in(&g->requested->array[1], edge));
     g->filled++;
     return g->filled == OG__WINDOW ? og__gather_window(g, err) : 0;
 }
@@ -266,15 +289,6 @@ out:
     return rc;
 }
 
-static int gather_nodes(struct og_gathering *g, const uint32_t *nodes, size_t n, struct og_err *err)
-{
-    int rc = 0;
-    for (size_t i = 0; i < n; i++)
-        OG_TRY(gather_node(g, nodes[i], err));
-out:
-    return rc;
-}
-
 /* With many ranges, each has few of the nodes, which are found without their lists. */
 static int gather_drawn(const struct og_hop *h, const struct og_pass *p,
                         const struct og_range *range, const struct og_frontier *f,
@@ -282,9 +296,9 @@ static int gather_drawn(const struct og_hop *h, const struct og_pass *p,
 {
     struct og_gathering g = og__gathering(h, p, range, out);
     const struct og_span span = og__runs_span(h->s->topology, &range->part[0].stretch);
-    uint32_t found[OG__PREFETCH_DISTANCE];
+    uint32_t found[OG__PREFETCH_DISTANCE]; /* the latest */
     size_t n = 0;
-    int rc;
+    int rc = 0;
     for (int k = 0; k < f->n; k++) {
         const struct og_nodes *nodes = &f->part[k];
         for (size_t i = 0; i < nodes->n; i++) {
@@ -292,14 +306,14 @@ static int gather_drawn(const struct og_hop *h, const struct og_pass *p,
             if (!og__runs_spans(&span, v))
                 continue;
             og__runs_prefetch(h->s->topology, v);
-            found[n++] = v;
-            if (n == OG__PREFETCH_DISTANCE) {
-                OG_TRY(gather_nodes(&g, found, n, err));
-                n = 0;
-            }
+            uint32_t *place = &found[n++ % OG__PREFETCH_DISTANCE];
+            if (n > OG__PREFETCH_DISTANCE)
+                OG_TRY(gather_node(&g, *place, err));
+            *place = v;
         }
     }
-    OG_TRY(gather_nodes(&g, found, n, err));
+    for (size_t i = n - OG_MIN(n, (size_t)OG__PREFETCH_DISTANCE); i < n; i++)
+        OG_TRY(gather_node(&g, found[i % OG__PREFETCH_DISTANCE], err));
     OG_TRY(og__gather_window(&g, err));
 out:
     return rc;
@@ -453,7 +467,7 @@ static int join_node(const struct joining *j, uint32_t v, struct og_err *err)
     j->hop->s->reads.lists_read++;
     const struct og_stretch blocks = stretch_of(&j->pass->requested.array[0], &l);
     const uint32_t range = og__range_of_block(j->pass, blocks.low);
-    if (range != og__range_of_block(j->pass, blocks.high))
+    if (blocks.low != blocks.high && range != og__range_of_block(j->pass, blocks.high))
         return join_drawn(j, &l, v, err);
     const uint32_t *positions = j->hop->edge ? positions_of(j->hop, v) : NULL;
     for (uint32_t i = 0; i < l.drawn; i++)

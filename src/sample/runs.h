@@ -131,7 +131,7 @@ static inline uint32_t og__neighbor_words(const struct og_sampling *how)
 /* Where an edge's element is. */
 static inline struct og_list_place og__place_in(const struct og_requested_blocks *w, int64_t edge)
 {
-    return og__list_place(w->of, (uint64_t)edge * og__npy_size(w->of->array->type));
+    return og__list_place(w->of, (uint64_t)edge * w->of->size);
 }
 /* The block before, or the last: an edge of the tail is in the last range. */
 static inline uint32_t og__range_of_block(const struct og_pass *p, uint32_t block)
@@ -207,6 +207,10 @@ struct og_gathering {
     size_t size, filled; /* of an element; of the window */
     int64_t edge[OG__WINDOW];
     const char *at[OG__WINDOW], *weight_at[OG__WINDOW];
+    struct { /* of each array: the last block that was looked up; NULL: none */
+        uint32_t block;
+        const char *data;
+    } last[OG__PASS_ARRAYS];
 };
 struct og_gathering og__gathering(const struct og_hop *h, const struct og_pass *p,
                                   const struct og_range *range, struct og_taken *out);
