@@ -62,6 +62,7 @@ static int write_piece(struct og_write_behind *w, uint64_t done, size_t n, struc
     const size_t at = done % w->capacity;
     struct piece p = {w->records + at * w->row_bytes, w->row_bytes};
     struct og_io_counts counts = {0}; /* known since the push */
+    og__row_writer_prepare(&w->file, w->rows + at, n);
     return og__row_writer_write(&w->file, w->rows + at, n, record_of, &p, &counts, err);
 }
 
