@@ -7,12 +7,14 @@
  * same fanout it is, medians over the batches. For walks also the same for an edge that was walked,
  * where none ends early. */
 #include "dataset/alias.h"
+#include "dataset/relation.h"
 #include "dataset/topology.h"
 #include "sample/sample.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { HOPS = 3, WALKS = 4, LENGTH = 3 };
 #define WALKED                                                                         \
@@ -196,8 +198,9 @@ int main(int argc, char **argv)
     if (rc == 0)
         rc = og__topology_load(b.ds, false, NULL, &b.t, &err);
     if (rc == 0)
-        rc = b.ds->relation->weights.fd < 0 ? make_weights(&b.t, &err)
-                                            : og__relation_load_weights(b.ds->relation, &b.t, &err);
+        rc = b.ds->relation->weights.fd < 0
+                 ? make_weights(&b.t, &err)
+                 : og__relation_load_weights(b.ds->relation, OG__WEIGHT_TABLES, &b.t, &err);
     if (rc == 0)
         rc = measure(&b, &err);
     if (rc < 0)

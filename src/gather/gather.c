@@ -52,6 +52,7 @@ static struct og_reader_options reading(const struct og_group *group,
 {
     struct og_reader_options opt = *like;
     og__features_profile(group, &opt.profile);
+    opt.through_page_cache |= group->state > 0; /* written.h */
     return opt;
 }
 
@@ -90,14 +91,18 @@ size_t og__gather_reader_bytes(const struct og_graph *g, int io)
             const struct og_reader_options opt = reading(&g->group[k], &like);
             bytes += og__reader_bytes(&opt);
             if (g->group[k].state > 0)
-                bytes += og__written_bytes((uint64_t)g->group[k].n_nodes);
+                bytes += og__written_bytes(&g->group[k]);
         }
     return bytes;
 }
 
 size_t og__gather_staging_bytes(const struct og_graph *g, uint64_t rows)
 {
-    return (size_t)rows * 2 * sizeof(uint32_t) +
+    size_t of_each = 2 * sizeof(uint32_t);
+    for (uint32_t k = 0; k < g->n_groups; k++)
+        if (g->group[k].state > 0) /* rows that left lately; a row has one group */
+            of_each = 3 * sizeof(uint32_t);
+    return (size_t)rows * of_each +
            g->n_groups * (sizeof(struct og_rows) + sizeof(struct og_gather_part));
 }
 
@@ -294,7 +299,9 @@ static int open_readers(struct og_gather *g, struct og_gather_group *w,
     const struct og_reader_options how = reading(w->of, &opt->reader);
     OG_TRY(og__features_open(&w->reader, w->of, &how, g->budget, err));
     if (w->of->state > 0)
-        OG_TRY(og__written_open(&w->written, w->of, w->n_slots, g->budget, err));
+        OG_TRY(og__written_open(&w->written, w->of, w->n_slots,
+                                (size_t)g->n_areas * opt->staging_rows[w - g->group], g->budget,
+                                err));
     if (opt->fills_during_training)
         OG_TRY(og__features_open(&w->fill_reader, w->of, &how, g->budget, err));
 out:
@@ -565,8 +572,8 @@ static int begin_group(struct og_gather *g, int area, uint32_t k, uint32_t chunk
     p->job.out = p->at;
     s->rows[k].n_more = n > 0;
     s->rows[k].more[0] = (struct og_tier){.base = p->at, .first = w->n_slots};
-    if (w->written) /* once the batch before it has changed and written its rows */
-        return 0;
+    if (w->written)
+        p->begun_at = og__written_begin(w->written);
     OG_TRY(packed ? og__pack_begin(w->pack, area, chunk, p->at, err)
                   : og__reader_submit(w->reader, &p->job, err));
     p->from_pack = packed;

@@ -1,21 +1,30 @@
 #include "gather/written.h"
 
 #include "gather/gather_parts.h"
-#include "io/row_writer.h"
+#include "io/write_behind.h"
 #include "plan/writes.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define TABLES "feature cache"
+#define PLANS  "plans"
 
 enum { AT_ONCE = 4096 }; /* rows that are read together */
+
+/* Rows that left memory lately, in order: those with numbers [first, first + n). */
+struct left {
+    uint32_t *rows; /* [capacity] */
+    uint64_t first;
+    size_t n, capacity;
+};
 
 struct og_written {
     const struct og_group *of;
     struct og_budget *budget;
-    struct og_row_writer file;
+    struct og_write_behind *file;
     struct og_writes writes;
+    struct left left;
     uint32_t n_rows;
     uint64_t *there; /* [n_rows] bits: the row was written */
     bool in_order;   /* every row is in the slot of its number: none is written */
@@ -29,26 +38,50 @@ static size_t there_bytes(uint64_t n_rows)
     return og__bits_words(n_rows) * sizeof(uint64_t);
 }
 
-size_t og__written_bytes(uint64_t n_rows)
+static size_t least_left(const struct og_group *of)
 {
-    return there_bytes(n_rows) + og__writes_bytes(n_rows) + og__row_writer_bytes();
+    return og__write_behind_rows(og__row_bytes(of), (uint64_t)of->n_nodes);
+}
+
+size_t og__written_bytes(const struct og_group *of)
+{
+    const uint64_t n_rows = (uint64_t)of->n_nodes;
+    return there_bytes(n_rows) + og__writes_bytes(n_rows) + least_left(of) * sizeof(uint32_t) +
+           og__write_behind_bytes(og__row_bytes(of), n_rows);
+}
+
+/* Space for n more rows; batches may grow. */
+static int grow_left(struct og_written *w, size_t n, struct og_err *err)
+{
+    struct left *l = &w->left;
+    if (l->n + n <= l->capacity)
+        return 0;
+    uint32_t *rows = og__alloc(w->budget, (l->n + n) * sizeof(*rows), PLANS, err);
+    if (!rows)
+        return -ENOMEM;
+    if (l->n > 0)
+        memcpy(rows, l->rows, l->n * sizeof(*rows));
+    og__release(w->budget, l->rows, l->capacity * sizeof(*rows), PLANS);
+    l->rows = rows;
+    l->capacity = l->n + n;
+    return 0;
 }
 
 int og__written_open(struct og_written **out, const struct og_group *of, uint32_t n_slots,
-                     struct og_budget *b, struct og_err *err)
+                     size_t in_flight, struct og_budget *b, struct og_err *err)
 {
     struct og_written *w = *out = calloc(1, sizeof(*w));
     int rc;
     if (!w)
         return og__fail_errno(err, -ENOMEM, NULL, "embeddings");
-    *w = (struct og_written){
-        .of = of, .budget = b, .n_rows = (uint32_t)of->n_nodes, .file = {.fd = -1}, .touched = -1};
+    *w = (struct og_written){.of = of, .budget = b, .n_rows = (uint32_t)of->n_nodes, .touched = -1};
     w->there = og__alloc(b, there_bytes(w->n_rows), TABLES, err);
     OG_TRY(w->there ? 0 : -ENOMEM);
     memset(w->there, 0, there_bytes(w->n_rows));
     OG_TRY(og__writes_open(&w->writes, n_slots, b, err));
-    OG_TRY(og__row_writer_open(&w->file, of->rows.path, (uint64_t)of->rows.offset,
-                               og__row_bytes(of), b, err));
+    OG_TRY(grow_left(w, least_left(of) + in_flight, err));
+    OG_TRY(og__write_behind_open(&w->file, of->rows.path, (uint64_t)of->rows.offset,
+                                 og__row_bytes(of), (uint64_t)of->n_nodes, b, err));
 out:
     return rc;
 }
@@ -57,7 +90,8 @@ void og__written_close(struct og_written *w)
 {
     if (!w)
         return;
-    og__row_writer_close(&w->file);
+    og__write_behind_close(w->file);
+    og__release(w->budget, w->left.rows, w->left.capacity * sizeof(*w->left.rows), PLANS);
     og__writes_close(&w->writes);
     og__release(w->budget, w->there, w->there ? there_bytes(w->n_rows) : 0, TABLES);
     free(w);
@@ -81,8 +115,49 @@ void og__written_arrived(struct og_gather *g, uint32_t k, const uint32_t *rows, 
                            (float *)(void *)(at + i * group->row_bytes));
 }
 
-int og__gather_arrive(struct og_gather *g, int area, struct og_io_counts *read,
-                      struct og_io_counts *written, struct og_err *err)
+uint64_t og__written_begin(struct og_written *w)
+{
+    return og__write_behind_done(w->file);
+}
+
+/* Rows before this number are in the file that coming batches read. */
+static void drop_left(struct left *l, uint64_t number)
+{
+    const size_t n = (size_t)OG_MIN(number - l->first, (uint64_t)l->n);
+    memmove(l->rows, l->rows + n, (l->n - n) * sizeof(*l->rows));
+    l->n -= n;
+    l->first += n;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Reads the part's rows again that left after its reads began. */
+static int read_again(struct og_written *w, struct og_gather_part *p, size_t row_bytes,
+                      struct og_err *err)
+{
+    struct og_row_writer *file = NULL;
+    int rc = 0;
+    drop_left(&w->left, p->begun_at);
+    for (size_t i = 0; p->job.n > 0 && i < w->left.n; i++) {
+        const uint32_t *at =
+            bsearch(&w->left.rows[i], p->job.rows, p->job.n, sizeof(*at), by_number);
+        if (!at)
+            continue;
+        if (!file)
+            OG_TRY(og__write_behind_settle(w->file, &file, err));
+        OG_TRY(
+            og__row_writer_get(file, *at, 1, p->at + (size_t)(at - p->job.rows) * row_bytes, err));
+    }
+out:
+    return rc;
+}
+
+int og__gather_arrive(struct og_gather *g, int area, struct og_io_counts *written,
+                      struct og_err *err)
 {
     struct og_staging *s = &g->staging[area];
     int rc = og__gather_check(g, err);
@@ -92,13 +167,8 @@ int og__gather_arrive(struct og_gather *g, int area, struct og_io_counts *read,
         if (!group->written)
             continue;
         group->written->touched = -1;
-        if (p->job.n == 0)
-            continue;
-        OG_TRY(og__reader_submit(group->reader, &p->job, err));
-        OG_TRY(og__reader_wait(group->reader, &p->job, err));
+        OG_TRY(read_again(group->written, p, group->row_bytes, err));
         og__written_arrived(g, k, p->job.rows, (uint32_t)p->job.n, p->at);
-        read->reads += p->job.counts.reads;
-        read->bytes += p->job.counts.bytes;
     }
     const struct og_io_counts wrote = og__gather_written(g);
     written->reads += wrote.reads;
@@ -155,15 +225,42 @@ static const char *place_of(void *arg, size_t i)
                                : l->staged + (at - group->n_slots) * group->row_bytes;
 }
 
+static void mark_written(struct og_written *w, const uint32_t *rows, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        og__bits_add(w->there, rows[i]);
+}
+
+/* They are written while the next batch trains. */
+static int push_rows(void *arg, const uint32_t *rows, const uint32_t *at, uint32_t n,
+                     struct og_err *err)
+{
+    struct leaving *l = arg;
+    struct og_written *w = l->group->written;
+    int rc;
+    l->at = at;
+    OG_TRY(grow_left(w, n, err));
+    OG_TRY(og__write_behind_push(w->file, rows, n, place_of, l, l->counts, err));
+    memcpy(w->left.rows + w->left.n, rows, n * sizeof(*rows));
+    w->left.n += n;
+    mark_written(w, rows, n);
+out:
+    return rc;
+}
+
+/* They stay in memory, so no batch reads them before they leave. */
 static int write_rows(void *arg, const uint32_t *rows, const uint32_t *at, uint32_t n,
                       struct og_err *err)
 {
     struct leaving *l = arg;
     struct og_written *w = l->group->written;
+    struct og_row_writer *file;
+    int rc;
     l->at = at;
-    const int rc = og__row_writer_write(&w->file, rows, n, place_of, l, l->counts, err);
-    for (uint32_t i = 0; rc == 0 && i < n; i++)
-        og__bits_add(w->there, rows[i]);
+    OG_TRY(og__write_behind_settle(w->file, &file, err));
+    OG_TRY(og__row_writer_write(file, rows, n, place_of, l, l->counts, err));
+    mark_written(w, rows, n);
+out:
     return rc;
 }
 
@@ -191,7 +288,7 @@ int og__written_leave(struct og_gather *g, const struct og_rows *rows, uint32_t 
     b.first_slot = group->slot;
     b.changed = w->touched == area;
     w->touched = -1;
-    return og__writes_end(&w->writes, &b, write_rows, &l, err);
+    return og__writes_end(&w->writes, &b, push_rows, &l, err);
 }
 
 static int flush(struct og_gather *g, uint32_t k, bool clean, struct og_io_counts *counts,
@@ -218,7 +315,11 @@ int og__written_before_fill(struct og_gather *g, uint32_t k, struct og_err *err)
 {
     struct og_written *w = g->group[k].written;
     w->in_order = false; /* rows may leave their slots: what was changed goes to the file */
-    const int rc = flush(g, k, true, &g->wrote, err);
+    struct og_row_writer *file;
+    int rc;
+    OG_TRY(flush(g, k, true, &g->wrote, err));
+    OG_TRY(og__write_behind_settle(w->file, &file, err)); /* rows are read from it */
+out:
     w->touched = -1;
     return rc;
 }
@@ -249,11 +350,15 @@ int og__gather_get(const struct og_gather *g, uint32_t k, uint64_t first, size_t
         memcpy(records, og__gather_slot(g, group, group->slot) + first * bytes, n * bytes);
         return 0;
     }
-    const int rc = og__row_writer_get(&w->file, first, n, records, err);
-    for (size_t i = 0; rc == 0 && i < n; i++)
+    struct og_row_writer *file;
+    int rc;
+    OG_TRY(og__write_behind_settle(w->file, &file, err));
+    OG_TRY(og__row_writer_get(file, first, n, records, err));
+    for (size_t i = 0; i < n; i++)
         if (!og__bits_has(w->there, first + i))
             g->fresh->make(g->fresh->self, k, (uint32_t)(first + i),
                            records + i * (bytes / sizeof(float)));
+out:
     return rc;
 }
 
@@ -269,9 +374,13 @@ int og__gather_set(struct og_gather *g, uint32_t k, uint64_t first, size_t n, co
             og__bits_add(w->writes.dirty, first + i);
         return 0;
     }
-    const int rc = og__row_writer_put(&w->file, first, n, records, err);
-    for (size_t i = 0; rc == 0 && i < n; i++)
+    struct og_row_writer *file;
+    int rc;
+    OG_TRY(og__write_behind_settle(w->file, &file, err));
+    OG_TRY(og__row_writer_put(file, first, n, records, err));
+    for (size_t i = 0; i < n; i++)
         og__bits_add(w->there, first + i);
+out:
     return rc;
 }
 

@@ -5,9 +5,10 @@
  *      ^                        │ not kept                    │ leaves it
  *      └────────────────────────┴─────────────────────────────┘  sorted and merged
  *
- * A batch's rows arrive once the batch before it has changed its own. What that did not keep is
- * written by then. So values do not depend on slots, policy or pipeline. All calls are the
- * consumer's, or come while no batch is in flight.
+ * Rows that leave are written by a thread (io/write_behind.h), and batches are read in advance.
+ * Rows that left after a batch's reads began are read again once the batch before it has ended. So
+ * values do not depend on slots, policy or pipeline. All calls are the consumer's, or come while no
+ * batch is in flight. The file is read through the page cache, which has what was just written.
  *
  * A row that was never written has no bytes in the file, which is sparse: `fresh` makes it. */
 #ifndef OG_GATHER_WRITTEN_H
@@ -22,12 +23,12 @@ struct og_fresh_rows {
 };
 /* Gives its rows to all groups whose rows are written. Borrowed. Call before any row is read. */
 void og__gather_fresh(struct og_gather *g, const struct og_fresh_rows *fresh);
-size_t og__written_bytes(uint64_t n_rows); /* of a group's tables, and its buffer */
+size_t og__written_bytes(const struct og_group *of); /* tables and buffers */
 
-/* Reads the batch's missed rows of written groups, after og__gather_finish. Adds to *read, and to
+/* Brings the batch's missed rows of written groups up to date, after og__gather_finish. Adds to
  * *written what was written since the previous call. */
-OG_MUST_CHECK int og__gather_arrive(struct og_gather *g, int staging, struct og_io_counts *read,
-                                    struct og_io_counts *written, struct og_err *err);
+OG_MUST_CHECK int og__gather_arrive(struct og_gather *g, int staging, struct og_io_counts *written,
+                                    struct og_err *err);
 /* The batch's rows of group k were changed, in place. Before og__gather_change. rows: from
  * og__gather_finish. */
 void og__gather_touch(struct og_gather *g, const struct og_rows *rows, uint32_t k);
@@ -51,9 +52,13 @@ struct og_io_counts og__gather_written(struct og_gather *g);
 /* ---- of gather's files ---- */
 
 struct og_written;
+/* in_flight: rows that leave while a batch waits. */
 OG_MUST_CHECK int og__written_open(struct og_written **out, const struct og_group *of,
-                                   uint32_t n_slots, struct og_budget *b, struct og_err *err);
+                                   uint32_t n_slots, size_t in_flight, struct og_budget *b,
+                                   struct og_err *err);
 void og__written_close(struct og_written *w); /* accepts NULL */
+/* The loader, before it reads a batch: rows that left before this number are read as they are. */
+uint64_t og__written_begin(struct og_written *w);
 /* Rows [n] of a group arrived at `at`, one after another. */
 void og__written_arrived(struct og_gather *g, uint32_t k, const uint32_t *rows, uint32_t n,
                          char *at);

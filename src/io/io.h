@@ -110,6 +110,7 @@ struct og_reader_options {
     int depth;          /* requests in flight; 0 = profile's */
     size_t max_request; /* bytes; longer rows are read in pieces; 0 = 256 KiB */
     struct og_disk_profile profile;
+    bool through_page_cache;        /* no direct reads: the file is being written */
     const struct og_recode *recode; /* NULL: rows arrive unconverted; copied */
     const struct og_log *log;       /* log of fallbacks; may be NULL */
 };

@@ -60,6 +60,7 @@ struct og_reader {
     uint64_t n_rows;
     uint64_t end; /* byte of the file where the only part's rows end; UINT64_MAX: all are whole */
     int depth;
+    bool drops; /* pages of files without direct reads, once they were read */
     /* owner thread only */
     struct og_slab slab;
     struct slot *slots;                    // [depth]
@@ -356,7 +357,7 @@ static int finish(struct og_reader *r, struct slot *s)
         rc = scatter(r, s);
     else if (s->span.end > r->end)
         clear_rest(r, s);
-    if (r->ops->wants_direct && !q->file->direct)
+    if (r->drops && !q->file->direct)
         og__io_file_drop(q->file, q->offset, q->length);
     r->in_flight--;
     give_back(r, s);
@@ -534,9 +535,11 @@ static int open_files(struct og_reader *r, const struct og_row_files *rows,
         return og__fail_errno(err, -ENOMEM, NULL, "%s", rows->paths[0]);
     for (; r->n_files < n; r->n_files++) {
         struct og_io_file *f = &r->files[r->n_files];
-        OG_TRY(og__io_file_open(f, rows->paths[r->n_files], r->ops->wants_direct, opt->log, err));
+        OG_TRY(og__io_file_open(f, rows->paths[r->n_files],
+                                r->ops->wants_direct && !opt->through_page_cache, opt->log, err));
         align = OG_MAX(align, f->align_offset);
     }
+    r->drops = r->ops->wants_direct && !opt->through_page_cache;
     r->rule = og__read_rule_standard(rows->offset, rows->row_bytes, align, opt);
     r->rule.stripes = rows->stripes;
     for (int p = 0; p < n; p++)

@@ -71,6 +71,15 @@ out:
     return rc;
 }
 
+void og__row_writer_prepare(const struct og_row_writer *w, const uint32_t *rows, size_t n)
+{
+    for (size_t i = 0, k; i < n; i += k) {
+        k = run_of(w->row_bytes, rows + i, n - i);
+        (void)posix_fadvise(w->fd, place_of(w, rows[i]), (off_t)(k * w->row_bytes),
+                            POSIX_FADV_WILLNEED);
+    }
+}
+
 int og__row_writer_put(struct og_row_writer *w, uint64_t first, size_t n, const void *from,
                        struct og_err *err)
 {

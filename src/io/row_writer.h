@@ -25,7 +25,9 @@ size_t og__row_writer_bytes(void);
 OG_MUST_CHECK int og__row_writer_write(struct og_row_writer *w, const uint32_t *rows, size_t n,
                                        const char *(*from)(void *arg, size_t i), void *arg,
                                        struct og_io_counts *written, struct og_err *err);
-/* The same in one piece: rows [first, first + n), which follow one another at `from`. */
+/* Lets the kernel read the pages of such a write, all at once: it changes parts of pages. */
+void og__row_writer_prepare(const struct og_row_writer *w, const uint32_t *rows, size_t n);
+/* Writes in one piece: rows [first, first + n), which follow one another at `from`. */
 OG_MUST_CHECK int og__row_writer_put(struct og_row_writer *w, uint64_t first, size_t n,
                                      const void *from, struct og_err *err);
 /* Predicts the requests of such a write. */
