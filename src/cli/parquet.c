@@ -129,8 +129,8 @@ static int call_package(const char *function, struct words *w, const char *path,
         return failure(err, -ENOENT,
                        "pip install ./python and pyarrow for it, name another interpreter by "
                        "OUTGROW_PYTHON, or use a .csv file",
-                       "%.300s: it needs the Python package outgrow in %.300s", path,
-                       python_name());
+                       "%.300s: %s needs the Python package outgrow in %.300s", path,
+                       is_parquet_file(path) ? "Parquet" : "this layout", python_name());
     char *hint = strchr(said, '\n');
     if (hint)
         *hint++ = 0;

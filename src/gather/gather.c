@@ -98,12 +98,16 @@ size_t og__gather_reader_bytes(const struct og_graph *g, int io)
 
 size_t og__gather_staging_bytes(const struct og_graph *g, uint64_t rows)
 {
-    size_t of_each = 2 * sizeof(uint32_t);
-    for (uint32_t k = 0; k < g->n_groups; k++)
-        if (g->group[k].state > 0) /* rows that left lately; a row has one group */
-            of_each = 3 * sizeof(uint32_t);
-    return (size_t)rows * of_each +
+    return (size_t)rows * 2 * sizeof(uint32_t) +
            g->n_groups * (sizeof(struct og_rows) + sizeof(struct og_gather_part));
+}
+
+size_t og__gather_left_bytes(const struct og_graph *g, uint64_t rows)
+{
+    for (uint32_t k = 0; k < g->n_groups; k++)
+        if (g->group[k].state > 0)
+            return (size_t)rows * sizeof(uint32_t);
+    return 0;
 }
 
 int og__gather_read_rule(const struct og_group *group, int io, struct og_budget *b,
@@ -566,14 +570,14 @@ static int begin_group(struct og_gather *g, int area, uint32_t k, uint32_t chunk
     int rc = 0;
     if (packed)
         OG_TRY(og__pack_holds(w->pack, chunk, p->job.rows, n, err));
+    if (w->written) /* without misses too: what left before is read again by no later batch */
+        p->begun_at = og__written_begin(w->written);
     if (!w->reader || (n == 0 && g->n_groups > 1))
         return 0;
     OG_TRY(og__gather_grow(g, s, k, n, err));
     p->job.out = p->at;
     s->rows[k].n_more = n > 0;
     s->rows[k].more[0] = (struct og_tier){.base = p->at, .first = w->n_slots};
-    if (w->written)
-        p->begun_at = og__written_begin(w->written);
     OG_TRY(packed ? og__pack_begin(w->pack, area, chunk, p->at, err)
                   : og__reader_submit(w->reader, &p->job, err));
     p->from_pack = packed;

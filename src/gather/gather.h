@@ -59,6 +59,8 @@ size_t og__gather_extra_bytes(const struct og_reader_options *reader, size_t row
  * to these, with several groups. */
 size_t og__gather_reader_bytes(const struct og_graph *g, int io);
 size_t og__gather_staging_bytes(const struct og_graph *g, uint64_t rows);
+/* The list of written rows that leave while a batch of so many rows is in flight. */
+size_t og__gather_left_bytes(const struct og_graph *g, uint64_t rows);
 /* The read engine's rule for merging requests of a group's rows. Opens a reader for it. */
 OG_MUST_CHECK int og__gather_read_rule(const struct og_group *group, int io, struct og_budget *b,
                                        struct og_read_rule *out, struct og_err *err);

@@ -123,6 +123,8 @@ uint64_t og__written_begin(struct og_written *w)
 /* Rows before this number are in the file that coming batches read. */
 static void drop_left(struct left *l, uint64_t number)
 {
+    if (number <= l->first)
+        return;
     const size_t n = (size_t)OG_MIN(number - l->first, (uint64_t)l->n);
     memmove(l->rows, l->rows + n, (l->n - n) * sizeof(*l->rows));
     l->n -= n;

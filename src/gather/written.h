@@ -7,8 +7,9 @@
  *
  * Rows that leave are written by a thread (io/write_behind.h), and batches are read in advance.
  * Rows that left after a batch's reads began are read again once the batch before it has ended. So
- * values do not depend on slots, policy or pipeline. All calls are the consumer's, or come while no
- * batch is in flight. The file is read through the page cache, which has what was just written.
+ * values do not depend on slots, policy or pipeline. All calls but og__written_begin are the
+ * consumer's, or come while no batch is in flight. The file is read through the page cache, which
+ * has what was just written.
  *
  * A row that was never written has no bytes in the file, which is sparse: `fresh` makes it. */
 #ifndef OG_GATHER_WRITTEN_H

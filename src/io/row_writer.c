@@ -75,8 +75,9 @@ void og__row_writer_prepare(const struct og_row_writer *w, const uint32_t *rows,
 {
     for (size_t i = 0, k; i < n; i += k) {
         k = run_of(w->row_bytes, rows + i, n - i);
-        (void)posix_fadvise(w->fd, place_of(w, rows[i]), (off_t)(k * w->row_bytes),
-                            POSIX_FADV_WILLNEED);
+        const off_t first = place_of(w, rows[i]), last = first + (off_t)(k * w->row_bytes) - 1;
+        (void)posix_fadvise(w->fd, first, 1, POSIX_FADV_WILLNEED);
+        (void)posix_fadvise(w->fd, last, 1, POSIX_FADV_WILLNEED);
     }
 }
 

@@ -24,7 +24,7 @@ void og__write_behind_close(struct og_write_behind *w); /* drops what is left; a
 OG_MUST_CHECK int og__write_behind_push(struct og_write_behind *w, const uint32_t *rows, size_t n,
                                         const char *(*from)(void *arg, size_t i), void *arg,
                                         struct og_io_counts *written, struct og_err *err);
-/* Rows that are in the file: all with lower numbers. Any thread. */
+/* Rows with lower numbers are in the file, or a write has failed. Any thread. */
 uint64_t og__write_behind_done(struct og_write_behind *w);
 /* Waits until all are. The file may then be used until the next push. */
 OG_MUST_CHECK int og__write_behind_settle(struct og_write_behind *w, struct og_row_writer **file,

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 enum {
-    PLACES = 64,      /* of a unit without rows: nothing is read by them, few units to number */
+    PLACES = 64,      /* of a unit without rows, where places exceed 32 bits: few units to number */
     UNIT_BYTES = 512, /* shorter rows are read with others anyway */
 };
 

@@ -272,7 +272,7 @@ def test_import_by_time():
     assert "there are no times" in refused("import", "npy", "untimed", "no", "--by-time")
     with open("pairs.txt", "w") as f:
         f.write("0 1\n1 2\n")
-    assert "this format has no times" in refused("import", "edgelist", "pairs.txt", "no", "--by-time")
+    assert "there are no times" in refused("import", "edgelist", "pairs.txt", "no", "--by-time")
 
 
 def test_lists_by_time_have_the_same_trees():

@@ -236,7 +236,7 @@ static int sort_relations(struct og_importer *imp, const int64_t *times, struct 
         by = og__json_append(by, json_string(og__times_words[kind]));
     }
     if (rc == 0 && !any)
-        rc = og__fail(err, -EINVAL, "leave out --by-time, or add node_times.npy or edge_times.npy",
+        rc = og__fail(err, -EINVAL, "leave out --by-time, or give times of edges or of nodes",
                       "%s: --by-time, but there are no times", imp->src);
     og__release(imp->budget, o, sizeof(*o), part);
     og__import_note(imp, og__by_time_key, by);
