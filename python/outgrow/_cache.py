@@ -10,15 +10,11 @@ import numpy as np
 from ._attributes import FOLDER, TABLE, EdgePart, Folder, NodePart, Source, lists_of, order_of, storable
 from ._errors import OptionError, warn
 from ._meta import meta_of
+from ._options import cache_folder
 from ._times import whole
 from ._write import folder_beside, write
 
 FORM = b"1"  # of the folders: another one has other names
-
-
-def root():
-    """The folder that they are in."""
-    return os.environ.get("OUTGROW_CACHE") or os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "outgrow")
 
 
 # ---- what of a Data is written ----
@@ -170,7 +166,7 @@ def source_without_edges(torch, data):
 def source_of_data(torch, data, weight_attr, time_attr=None):
     """Writes the data's dataset, unless it exists, and returns the Source of its batches. Attributes are those of the data itself, as it is now."""
     written = Written(torch, data, weight_attr, time_attr)
-    path = os.path.join(root(), written.digest())
+    path = os.path.join(cache_folder(), written.digest())
     write_once(written, path)
     about = meta_of(path)
     nodes, edges = [], []

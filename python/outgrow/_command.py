@@ -4,10 +4,10 @@ The extension is built without models. oneDNN uses its own OpenMP. Two OpenMP ru
 slowed programs down and given wrong results. A separate process avoids that.
 """
 import contextlib
+import hashlib
 import json
 import logging
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -19,7 +19,7 @@ import numpy as np
 
 from ._errors import Error, FileError, OptionError
 from ._names import is_words
-from ._options import texts_of
+from ._options import cache_folder, texts_of
 from ._results import Result
 from ._words import in_python
 
@@ -173,30 +173,45 @@ def ids_of(nodes):
 
 def numbers_of(name, value):
     """A list or array of numbers."""
-    array = np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
+    try:
+        array = np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
+    except ValueError:  # lists of several lengths
+        array = np.empty((0, 0), object)
     if array.ndim != 1 or array.dtype.kind not in "iuf":
         raise OptionError(f"{name}: an array of {array.ndim} dimensions of {array.dtype}", "pass a list of numbers, or the path of a .npy file")
     return array
 
 
 FILES = {"class_weights": numbers_of, "seed_weights": numbers_of, "order": numbers_of, "nodes": lambda _, nodes: ids_of(nodes)}
+KEPT = "class_weights", "seed_weights", "order"  # which a resumed run is given again
+
+
+def saved(folder, name, array):
+    """The file of an array, which its contents name."""
+    path = f"{folder}/{name}-{hashlib.blake2b(array.tobytes() + array.dtype.str.encode(), digest_size=8).hexdigest()}.npy"
+    os.makedirs(folder, exist_ok=True)
+    part = f"{path}.{os.getpid()}"
+    with open(part, "wb") as f:
+        np.save(f, array)
+    os.replace(part, path)
+    return path
 
 
 @contextlib.contextmanager
 def in_files(options):
-    """The options, with arrays and lists of FILES in .npy files as long as the block lasts."""
+    """The options, with arrays and lists of FILES as .npy files. Those of KEPT stay in the cache, as config.yaml of a run names them."""
     given = {name: options[name] for name in FILES if options.get(name) is not None and not isinstance(options[name], (str, os.PathLike))}
     with tempfile.TemporaryDirectory() as folder:
-        for name, value in given.items():
-            np.save(f"{folder}/{name}.npy", FILES[name](name, value))
+        files = {name: saved(os.path.join(cache_folder(), "arrays") if name in KEPT else folder, name, FILES[name](name, value)) for name, value in given.items()}
         try:
-            yield {**options, **{name: f"{folder}/{name}.npy" for name in given}}
+            yield {**options, **files}
         except Error as why:
-            if folder not in str(why):
+            if not any(path in str(why) for path in files.values()):
                 raise
-            def named(text):
-                return re.sub(re.escape(folder) + r"/(\w+)\.npy", r"\1", text)
-            raise type(why)(named(why.message), named(why.hint), why.code) from None
+            message, hint = why.message, why.hint
+            for name, path in files.items():
+                message, hint = message.replace(path, name), hint.replace(path, name)
+            raise type(why)(message, hint, why.code) from None
 
 
 def plan(dataset, *, progress=False, **options):

@@ -4,6 +4,11 @@ import os
 from ._errors import OptionError
 
 
+def cache_folder():
+    """The folder of what calls leave for later ones."""
+    return os.environ.get("OUTGROW_CACHE") or os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "outgrow")
+
+
 def text_of(name, value):
     """The option's value as text, as on the command line."""
     if isinstance(value, bool):

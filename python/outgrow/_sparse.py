@@ -122,7 +122,7 @@ def is_csr(value):
 
 def of_libraries(value, name):
     """Columns of pandas and Polars as arrays, sparse matrices of x as CSR; also by types."""
-    if isinstance(value, Mapping):
+    if isinstance(value, Mapping) and not hasattr(value, "tocsr"):  # one of SciPy's matrices is both
         return {key: of_libraries(part, name) for key, part in value.items()}
     if hasattr(value, "to_numpy"):
         return value.to_numpy()

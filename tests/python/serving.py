@@ -236,6 +236,13 @@ def test_epochs():
     np.save("weights.npy", np.arange(1, CLASSES + 1))
     weighted = [outgrow.train("graph", class_weights=weights, on_epoch=seen.append if i else None, **options)["epochs"] for i, weights in enumerate(("weights.npy", list(range(1, CLASSES + 1)), np.arange(1, CLASSES + 1)))]
     assert [e["loss"] for e in weighted[0]] == [e["loss"] for e in weighted[1]] == [e["loss"] for e in weighted[2]] != [e["loss"] for e in result["epochs"]]
+    given = {**options, "class_weights": [1, 2, 3, 4, 5, 6, 7, 8][:CLASSES], "run": "weighted"}
+    outgrow.train("graph", **{**given, "epochs": 2})
+    assert outgrow.train("graph", **given, resume=True)["epochs"][-1]["loss"] == outgrow.train("graph", **{**given, "run": "whole"})["epochs"][-1]["loss"]
+    with raises(outgrow.Error, "another class_weights"):
+        outgrow.train("graph", **{**given, "class_weights": [2.0] * CLASSES}, resume=True)
+    with raises(outgrow.OptionError, "class_weights: an array of 2 dimensions"):
+        outgrow.train("graph", class_weights=[[1], [2, 3]], **options)
     with raises(outgrow.OptionError, "class_weights: an array of 2 dimensions"):
         outgrow.train("graph", class_weights=[[1.0]], **options)
     with raises(outgrow.Error, f"class_weights: 2 numbers, there are {CLASSES} classes"):
