@@ -303,6 +303,15 @@ static void say_locality(const json_t *plan)
                100 * number(l, "one_class"));
 }
 
+/* Removes the former name of phased_memory; --json has it. */
+static void drop_former_name(json_t *plan)
+{
+    size_t i;
+    json_t *c;
+    json_object_del(plan, "alternates");
+    json_array_foreach(json_object_get(plan, "candidates"), i, c) json_object_del(c, "alternates");
+}
+
 /* Removes zeros and empty lists from the tables; --json has them. */
 static void drop_idle(json_t *object)
 {
@@ -374,6 +383,7 @@ static void show_plan(const json_t *root)
     drop_idle(shown);
     drop_impossible(json_object_get(shown, "candidates"));
     json_object_del(shown, "locality"); /* a sentence has it */
+    drop_former_name(shown);
     show_any(shown ? shown : root);
     json_decref(shown);
 }

@@ -140,14 +140,14 @@ static json_t *compared_json(const struct og_session *s)
         const struct og_chosen *c = &s->choice.compared[i];
         const struct og_estimate *e = &c->estimate;
         json_t *exec = json_pack(
-            "{s:s s:s s:s s:b s:I s:b s:o s:o s:o s:I s:I s:I s:I s:s}", "policy",
+            "{s:s s:s s:s s:b s:b s:I s:b s:o s:o s:o s:I s:I s:I s:I s:s}", "policy",
             og__option_word("policy", c->policy), "layout", og__option_word("layout", c->layout),
-            "topology", og__option_word("topology", c->topology), "alternates", c->alternate,
-            "cache_rows", (json_int_t)c->n_slots, "possible", e->possible, "seconds",
-            og__json_real(e->seconds), "prepare_seconds", og__json_real(e->prepare), "terms",
-            terms_json(e), "reads", (json_int_t)e->reads, "bytes_read", (json_int_t)e->bytes_read,
-            "bytes_written", (json_int_t)e->bytes_written, "memory", (json_int_t)e->memory, "why",
-            e->why);
+            "topology", og__option_word("topology", c->topology), "phased_memory", c->alternate,
+            "alternates", c->alternate, "cache_rows", (json_int_t)c->n_slots, "possible",
+            e->possible, "seconds", og__json_real(e->seconds), "prepare_seconds",
+            og__json_real(e->prepare), "terms", terms_json(e), "reads", (json_int_t)e->reads,
+            "bytes_read", (json_int_t)e->bytes_read, "bytes_written", (json_int_t)e->bytes_written,
+            "memory", (json_int_t)e->memory, "why", e->why);
         list = og__json_append(list, s->exec.tiers ? with_device(exec, c) : exec);
     }
     return list;
