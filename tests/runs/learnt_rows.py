@@ -223,6 +223,26 @@ def check_resumed():
     print(f"{kills} runs were killed and resumed to the same bytes")
 
 
+def check_late():
+    """Writes that come late: rows of two types, one of which many batches do not miss."""
+    late = os.environ.get("OG_SLOW_WRITES")
+    if not late:
+        return
+    run("generate", "rare", "--types", "paper:1000:6,author:300,venue:300", "--classes", 4, "--train-fraction", 0.3, "--relations", "paper:cites:paper:3,author:writes:paper:1,venue:has:paper:1")
+    how = ["--embedding-optimizer", "sparse-adam", "--fanout", "2,1", "--batch", 2, "--epochs", 1, "--eval-every", 0]
+    train("rare", "in-time", *how)
+    before = os.environ.get("LD_PRELOAD")
+    os.environ["LD_PRELOAD"] = late
+    try:
+        for policy in "lru", "belady":
+            assert train("rare", f"late-{policy}", *how, "--policy", policy, "--cache", "10%")["epochs"][0]["row_writes"] > 0
+    finally:
+        os.environ.pop("LD_PRELOAD")
+        os.environ |= {"LD_PRELOAD": before} if before else {}
+    for name in "late-lru", "late-belady":
+        assert pathlib.Path("in-time/checkpoint.safetensors").read_bytes() == pathlib.Path(name, "checkpoint.safetensors").read_bytes(), name
+
+
 def check_used():
     """Others read the rows from a checkpoint; training starts from one."""
     summary = json.loads(pathlib.Path("whole-adagrad/summary.json").read_text())
