@@ -1,4 +1,4 @@
-/* In place of the C library's pwrite, preloaded in commands that tests start: each write takes half
+/* Slow writes, preloaded in commands that tests start: in place of pwrite, one takes half
  * a millisecond more. What is written in the background is then late, as on a slow disk. */
 #define _GNU_SOURCE
 
