@@ -412,6 +412,54 @@ def test_database_that_is_wrong():
     refused("train, val and test")
     with raises(outgrow.Error, "no .parquet files"):
         outgrow.import_("relbench", ".", "never")
+    with raises(outgrow.Error, "dict, no database"):
+        outgrow.import_("relbench", made, "never")
+    made, tasks = make_shop()
+    tasks["train"] = tasks["train"].df
+    refused("task/train", "Frame, without df")
+
+
+def test_labels_of_splits():
+    """The tables of a task may store labels by different types, and leave those of test out."""
+    def labels(name, **of_import):
+        warned(lambda: outgrow.import_("relbench", SimpleNamespace(table_dict=made), name, task=tasks, **of_import))
+        nodes = json.load(open(f"{name}/meta.json"))["node_types"]
+        first = sum(of["count"] for of in nodes[:[of["name"] for of in nodes].index("task")])
+        return np.load(f"{name}/labels.npy")[first:first + 230]
+    made, tasks = make_shop()
+    columns = {split: of.df.columns for split, of in tasks.items()}
+    known = np.concatenate([columns["train"]["churn"], columns["val"]["churn"], np.full(40, -1)])
+    columns["test"]["churn"] = np.full(40, np.nan)
+    same("NaN", labels("withheld"), known)
+    del columns["test"]["churn"]
+    same("no column", labels("no_column"), known)
+    columns["val"]["churn"] = columns["val"]["churn"] + .5
+    with raises(outgrow.Error, "row 150: ", ".5 is no class"):
+        labels("never", regression=False)
+    assert np.array_equal(labels("fractions")[:, 0], np.concatenate([known[:150], known[150:190] + .5, np.full(40, np.nan)]).astype(np.float32), equal_nan=True)
+    for split in "train", "val":
+        columns[split]["churn"] = [f"class {k:.1f}" for k in columns[split]["churn"]]
+    same("words", labels("texts"), np.concatenate([known[:150] * 2, known[150:190] * 2 + 1, np.full(40, -1)]))
+    columns["test"]["churn"] = np.zeros(40)
+    with raises(outgrow.Error, "words in some batches"):
+        labels("never")
+
+
+def test_keys_of_databases():
+    """Keys of one table may be texts, of another whole numbers, also as floats."""
+    made, tasks = make_shop()
+    warned(lambda: outgrow.import_("relbench", SimpleNamespace(table_dict=made), "numbers", task=tasks))
+    columns = {name: of.df.columns for name, of in made.items()}
+    columns["users"]["user"] = columns["users"]["user"].astype(float)
+    columns["items"]["item"] = [f"i{k}" for k in range(20)]
+    columns["orders"]["item"] = [None if np.isnan(k) else f"i{int(k)}" for k in columns["orders"]["item"]]
+    warned(lambda: outgrow.import_("relbench", SimpleNamespace(table_dict=made), "mixed", task=tasks))
+    command("verify", "mixed")
+    for r in range(len(json.load(open("mixed/meta.json"))["relations"])):
+        same("degrees", *(np.sort(np.diff(np.load(f"{name}/rel{r}_indptr.npy"))) for name in ("numbers", "mixed")))
+    columns["users"]["user"][3] = 3.5
+    with raises(outgrow.Error, "users", "column user", "3.5: no id"):
+        warned(lambda: outgrow.import_("relbench", SimpleNamespace(table_dict=made), "never", task=tasks))
 
 
 def test_database_of_files():
