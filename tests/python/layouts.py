@@ -11,7 +11,10 @@ import zipfile
 from types import SimpleNamespace
 
 from support import COMMAND, command, main, np, outgrow, raises, same, warned
+from outgrow._pickled import load
 from tables import KEPT, Plain
+
+_reconstruct, scalar = np.zeros(1).__reduce__()[0], np.int64(1).__reduce__()[0]
 
 OWN = {**os.environ, "OUTGROW_PYTHON": os.sys.executable}
 rng = np.random.default_rng(3)
@@ -114,11 +117,12 @@ def test_tgb_with_names():
     same("days", np.sort(np.load("days/edge_times.npy"))[::2], days.astype("datetime64[s]").astype(np.int64))
 
 
-class Call:
-    """What a pickle of an attacker holds."""
-
-    def __reduce__(self):
-        return os.mkdir, ("attacked",)
+def made_by(call, given, *state):
+    """An object whose pickle calls this, and sets the state of what it returns."""
+    class Made:
+        def __reduce__(self):
+            return call, given, *state
+    return Made()
 
 
 def test_tgb_that_is_damaged():
@@ -145,7 +149,7 @@ def test_tgb_that_is_damaged():
     refused("no negatives of the edge", file=ns, data=pickle.dumps({}))
     refused("node 999", file=ns, data=pickle.dumps(table | {key: np.array([999, 31, 32, 33, 34])}))
     refused("no dict", file=ns, data=pickle.dumps([1]))
-    refused("mkdir", "no array", file=ns, data=pickle.dumps(Call()))
+    refused("mkdir", "no array", file=ns, data=pickle.dumps(made_by(os.mkdir, ("attacked",))))
     refused(file=ns, data=b"\x80\x04nonsense")
     assert not os.path.exists("attacked")
     with raises(outgrow.Error, "no ..._edgelist.csv"):
@@ -223,6 +227,33 @@ def test_ogb_links_as_pairs():
     same("years", np.load("collab/test_edge_times.npy"), pairs["test"][:, 0])
 
 
+def test_arrays_of_pickles():
+    """Those of all protocols are read. Files cannot make arrays, or types of them, otherwise."""
+    arrays = {f"{name}{a.dtype.str}": a for name, a in (("c", np.arange(6).reshape(2, 3)), ("f", np.asfortranarray(np.arange(6, dtype=">i4").reshape(2, 3))), ("empty", np.zeros((0, 2))),
+                                                        ("bool", np.array([True, False])), ("one", np.array(5, np.float16)), ("bytes", np.arange(3, dtype=np.uint8)))}
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        with open("arrays.pkl", "wb") as file:
+            pickle.dump(arrays | {"scalar": np.float64(2.5), (np.int64(3), 4): [1]}, file, protocol)
+        found = load("arrays.pkl")
+        assert found.pop("scalar") == 2.5 and found.pop((3, 4)) == [1] and list(found) == list(arrays)
+        for name, a in arrays.items():
+            assert found[name].dtype == a.dtype and found[name].shape == a.shape and np.array_equal(found[name], a), (protocol, name)
+    i8, stated = np.dtype("i8"), lambda dtype, state: made_by(np.dtype, (dtype.str[1:], False, True), state)
+    for bad in (made_by(np.ndarray, ((4,), i8, bytes(32))), made_by(np.ndarray, ((1 << 40,), i8, bytes(8))), np.array([{}]), np.dtype("i8,f4"), np.dtype("V8"), np.array(["a"]),
+                made_by(_reconstruct, (np.ndarray, (0,), b"b"), (1, (5,), i8, False, bytes(32))), made_by(_reconstruct, (np.ndarray, (0,), b"b"), (1, (4,), i8, False, [1] * 32)),
+                made_by(_reconstruct, (np.ndarray, (-2, -2), b"b"), (1, (-2, -2), i8, False, bytes(32))), made_by(scalar, (i8, bytes(4))),
+                made_by(_reconstruct, (np.ndarray, (0,), b"b"), (1, (1,), stated(i8, (3, "O", None, None, None, 8, 8, 63)), False, bytes(8)))):
+        with open("bad.pkl", "wb") as file:
+            pickle.dump({"edge": bad}, file, 2)
+        with raises(outgrow.Error, "bad.pkl"):
+            load("bad.pkl")
+    for of_function in b"_codecs\nencode", b"torch._utils\n_rebuild_tensor_v2", b"numpy.core.multiarray\nscalar", b"numpy\ndtype":
+        with open("bad.pkl", "wb") as file:  # which sets an attribute of a function
+            file.write(b"\x80\x02c" + of_function + b"\n}X\x03\0\0\0runK\x01sb.")
+        with raises(outgrow.Error, "a function with a state"):
+            load("bad.pkl")
+
+
 def test_ogb_links_of_torch():
     try:
         import torch
@@ -253,7 +284,7 @@ def test_ogb_links_that_are_damaged():
     refused("valid.pt", "target_node [3]", value=few | {"source_node": np.arange(4)})
     refused("valid.pt", "no ids", value=few | {"source_node": np.ones(3)})
     refused("neither source_node", "head", value={"head": np.arange(3)})
-    refused("valid.pt", "no array", value=Call())
+    refused("valid.pt", "no array", value=made_by(os.mkdir, ("attacked",)))
     refused("valid.pt", data=b"PK\x03\x04nonsense")
     refused("valid_neg_dst.npy", value=few | {"target_node_neg": np.zeros((2, 4), np.int64)})
     refused("valid_edges.npy", "node 300 of 300", value=few | {"target_node": np.array([1, 2, 300])})
