@@ -117,6 +117,16 @@ def test_tgb_with_names():
     same("days", np.sort(np.load("days/edge_times.npy"))[::2], days.astype("datetime64[s]").astype(np.int64))
 
 
+def test_tgb_of_nanoseconds():
+    """Times that float64 does not have stay exact. Blank lines are none."""
+    os.makedirs("nano")
+    times = 1_700_000_000_000_000_001 + 10**9 * np.arange(40)
+    with open("nano/tgbl-nano_edgelist.csv", "w") as file:
+        file.writelines(["timestamp,src,dst\n", "\n", *(f"{t},{k % 7},{k % 5}\n" for k, t in enumerate(times)), "\n"])
+    warned(lambda: outgrow.import_("tgb", "nano", "exact"))
+    same("times", np.sort(np.load("exact/edge_times.npy"))[::2], times)
+
+
 def made_by(call, given, *state):
     """An object whose pickle calls this, and sets the state of what it returns."""
     class Made:
@@ -142,6 +152,13 @@ def test_tgb_that_is_damaged():
         assert not os.path.exists("never") and not [name for name in os.listdir() if name.startswith("never")]
     refused("line 9", "timestamp", "noon", text=[*lines[:8], "1,2,noon,0,1,2,3\n", *lines[9:]])
     refused("line 9", "item_id", "1.5", text=[*lines[:8], "1,1.5,3,0,1,2,3\n", *lines[9:]])
+    refused("line 8", "timestamp", "1.5", text=[*lines[:7], "1,2,1.5,0,1,2,3\n", *lines[8:]])
+    refused("line 8", "timestamp", "nan", text=[*lines[:7], "1,2,nan,0,1,2,3\n", *lines[8:]])
+    refused("line 8", "timestamp", "9007199254740993.0", text=[*lines[:7], "1,2,9007199254740993.0,0,1,2,3\n", *lines[8:]])
+    refused("line 9", "timestamp", "2019-02-30", text=[lines[0], "\n", *(f"1,2,2019-02-{k},0,1,2,3\n" for k in (10, 11, 12, 13, 14, 15, 30, 31))])
+    refused("line 3", "timestamp", "''", text=[lines[0], "1,2,2019-02-10,0,1,2,3\n", "1,2,,0,1,2,3\n"])
+    refused("line 2", "2 columns, without timestamp", text=[lines[0], "1,2\n"])
+    refused("can't decode", data="".join(lines).encode() + b"\xff\xfe\n")
     refused("line 9", "5 columns", text=[*lines[:8], "1,2,3,0,1\n", *lines[9:]])
     refused("no edges", text=lines[:1])
     refused("no column of time", text=["user_id,item_id,when\n", "0,1,2\n"])
