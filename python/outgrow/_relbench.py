@@ -76,7 +76,7 @@ class Table:
         return values
 
 
-class Nodes:
+class Rows:
     """A table as nodes: id, node_time and x."""
 
     def __init__(self, table):
@@ -371,7 +371,7 @@ def import_database(src, out, progress, task=None, target=None, regression=None,
     tables = database_of(src)
     task = task_of(task, target, tables) if task is not None else None
     every = [*tables.values(), *(task.tables.values() if task else ())]
-    nodes = {name: Nodes(table) for name, table in tables.items()}
+    nodes = {name: Rows(table) for name, table in tables.items()}
     words = any(table.pkey is not None and next((getattr(batch[table.pkey], "is_text", False) for _, _, batch in table.batches([table.pkey])), False) for table in tables.values())
     for table in every:
         table.words = words

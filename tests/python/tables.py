@@ -439,6 +439,12 @@ def test_parquet():
     os.environ["PATH"] = os.path.dirname(sys.executable) + ":" + os.environ["PATH"]
     command("import", "files", "files_in", "--id-columns", "a,b", "--memory", "64M")
     expect("files_in")
+    pq.write_table(pa.table(columns_of_edges() | {"f1": X[ENDS[0], 0], "at": ENDS[1], "f2": X[ENDS[0], 1]}), "with_features.parquet")
+    command("import", "with_features.parquet", "starred", "--edge-time", "at", "--edge-features", "f*")
+    command("import", "with_features.parquet", "in_full", "--edge-time", "at", "--edge-features", "f1,f2")
+    same("features", *(np.load(f"{name}/edge_features.npy") for name in ("starred", "in_full")))
+    done = subprocess.run([COMMAND, "import", "with_features.parquet", "never", "--edge-features", "g*"], capture_output=True, text=True)
+    assert done.returncode == 1 and "no column g*" in done.stderr and "hint: " in done.stderr, done
     done = subprocess.run([COMMAND, "import", "files/edges.parquet", "never"], capture_output=True, text=True)
     assert done.returncode == 1 and "no column is called src" in done.stderr and "hint: " in done.stderr, done
     done = subprocess.run([COMMAND, "import", "files", "never"], capture_output=True, text=True, env=os.environ | {"PYTHONPATH": "", "PATH": "/nowhere"})
