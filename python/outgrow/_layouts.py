@@ -120,17 +120,23 @@ class EdgeList:
 
     def __init__(self, path, folder):
         self.path, self.attr, self.parts, self.texts = path, Spool(f"{folder}/attr", path), [], None
-        with open(path, newline="", encoding="utf-8") as file:
+        try:
+            self.read_all()
+        except (UnicodeDecodeError, csv.Error) as error:
+            raise FileError(f"{path}: {error}", "give text in UTF-8, as the dataset's authors publish it") from error
+        if not self.parts:
+            raise FileError(f"{path}: no edges", "fetch the dataset again")
+        self.src, self.dst, self.time = (np.concatenate(parts) for parts in zip(*self.parts))
+        self.parts = None
+
+    def read_all(self):
+        with open(self.path, newline="", encoding="utf-8") as file:
             self.header = [name.strip().lower() for name in next(csv.reader(file), [])]
             row = 2
             self.roles = {role: self.find(role, names) for role, names in ENDS.items()}
             while lines := list(itertools.islice(file, LINES)):
                 self.read(lines, row)
                 row += len(lines)
-        if not self.parts:
-            raise FileError(f"{path}: no edges", "fetch the dataset again")
-        self.src, self.dst, self.time = (np.concatenate(parts) for parts in zip(*self.parts))
-        self.parts = None
 
     def find(self, role, names):
         found = [self.header.index(name) for name in names if name in self.header]
@@ -138,59 +144,77 @@ class EdgeList:
             raise FileError(f"{self.path}: no column of {role} in its first line, but {', '.join(self.header)}", f"call it {names[0]}")
         return found[0]
 
-    def wrong(self, row, column, value):
+    def wrong(self, at, column, value):
         name = self.header[min(column, len(self.header) - 1)]
-        return FileError(f"{self.path}: line {row}: {name}: '{value}'", "give whole numbers; of times also days, as 2019-01-31")
+        return FileError(f"{self.path}: line {self.line[at]}: {name}: '{value}'", "give whole numbers; of times also days, as 2019-01-31")
 
     def choose(self, first):
         """What columns are, by the first row. The last name may stand for several columns."""
         self.width = len(first)
         rest = [k for k in range(self.width) if k not in self.roles.values() and (k >= len(self.header) or self.header[k] not in LABELS)]
-        self.columns = [k for k in rest if is_number(first[k])]
-        self.texts = {role: not is_number(first[k]) for role, k in self.roles.items()}
+        self.columns = [k for k in rest if can_be(float, first[k])]
+        self.texts = {role: not can_be(float, first[k]) for role, k in self.roles.items()}
         if left := [self.header[min(k, len(self.header) - 1)] for k in range(self.width) if k not in (*self.columns, *self.roles.values())]:
             warn(f"{self.path}: columns that are not read: {', '.join(dict.fromkeys(left))}")
 
     def read(self, lines, row):
-        rows = list(csv.reader(lines))
+        found = [(row + k, of) for k, of in enumerate(csv.reader(lines)) if of]  # blank lines are none
+        if not found:
+            return
+        self.line, rows = zip(*found)
+        if max(self.roles.values()) >= len(rows[0]):
+            raise FileError(f"{self.path}: line {self.line[0]}: {len(rows[0])} columns, without {self.header[max(self.roles.values())]}", "fetch the dataset again")
         if self.texts is None:
             self.choose(rows[0])
         if wrong := [k for k, of in enumerate(rows) if len(of) != self.width]:
-            raise FileError(f"{self.path}: line {row + wrong[0]}: {len(rows[wrong[0]])} columns, others have {self.width}", "fetch the dataset again")
+            raise FileError(f"{self.path}: line {self.line[wrong[0]]}: {len(rows[wrong[0]])} columns, others have {self.width}", "fetch the dataset again")
         columns = list(zip(*rows))
-        ends = [self.words(columns[self.roles[role]], role, row) for role in ("src", "dst")]
-        self.parts.append((*ends, self.times(columns[self.roles["time"]], row)))
+        ends = [self.words(columns[self.roles[role]], role) for role in ("src", "dst")]
+        self.parts.append((*ends, self.times(columns[self.roles["time"]])))
         if self.columns:
-            self.attr.put(np.stack([self.numbers(columns[k], k, row) for k in self.columns], 1).astype(np.float32))
+            self.attr.put(np.stack([self.numbers(columns[k], k) for k in self.columns], 1).astype(np.float32))
 
-    def numbers(self, values, column, row):
+    def numbers(self, values, column):
         try:
             return np.array(values, np.float64)
         except ValueError:
-            at = next(i for i, value in enumerate(values) if not is_number(value))
-            raise self.wrong(row + at, column, values[at]) from None
+            at = next(i for i, value in enumerate(values) if not can_be(float, value))
+            raise self.wrong(at, column, values[at]) from None
 
-    def whole(self, values, role, row):
-        found = self.numbers(values, self.roles[role], row)
+    def whole(self, values, role):
+        """Whole numbers, exactly; written as floats only below 2^53."""
+        try:
+            return np.array(values, np.int64)
+        except (ValueError, OverflowError):
+            found = self.numbers(values, self.roles[role])
         if not (good := (found == np.rint(found)) & (np.abs(found) < 2.0 ** 53)).all():
-            raise self.wrong(row + int(np.argmin(good)), self.roles[role], values[int(np.argmin(good))])
+            raise self.wrong(int(np.argmin(good)), self.roles[role], values[int(np.argmin(good))])
         return found.astype(np.int64)
 
-    def words(self, values, role, row):
-        return np.array(values, object) if self.texts["src"] or self.texts["dst"] else self.whole(values, role, row)
+    def words(self, values, role):
+        return np.array(values, object) if self.texts["src"] or self.texts["dst"] else self.whole(values, role)
 
-    def times(self, values, row):
+    def times(self, values):
         if not self.texts["time"]:
-            return self.numbers(values, self.roles["time"], row).astype(np.int64)  # TGB drops fractions
+            return self.whole(values, "time")
         try:
-            return np.array([value.strip().replace(" ", "T") for value in values], "datetime64[s]").astype(np.int64)
+            found = np.array(list(map(day_of, values)))
         except ValueError:
-            raise self.wrong(row, self.roles["time"], values[0]) from None
+            at = next(i for i, value in enumerate(values) if not can_be(day_of, value))
+            raise self.wrong(at, self.roles["time"], values[at]) from None
+        return found.astype(np.int64)
 
 
-def is_number(value):
+def day_of(value):
+    found = np.datetime64(value.strip().replace(" ", "T"), "s")
+    if np.isnat(found):
+        raise ValueError(value)
+    return found
+
+
+def can_be(kind, value):
     try:
-        float(value)
+        kind(value)
         return True
     except ValueError:
         return False

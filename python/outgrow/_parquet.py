@@ -1,6 +1,7 @@
 """What `outgrow import` and `predict` run: Parquet, and layouts that Python reads."""
 import contextlib
 import csv
+import fnmatch
 import glob
 import json
 import logging
@@ -9,7 +10,7 @@ import sys
 import warnings
 
 from . import _tables
-from ._errors import Error, FileError
+from ._errors import Error, FileError, OptionError
 from ._layouts import door_of
 
 
@@ -47,6 +48,19 @@ def tables_in(src):
     if typed:
         return {name: table_of(path) for name, path in nodes.items()}, {relation: table_of(path) for relation, path in typed.items()}
     return table_of(files["nodes"]) if "nodes" in files else None, table_of(files["edges"])
+
+
+def expanded(names, columns, edges):
+    """Names of columns. An asterisk stands for anything, but for no end and no given time."""
+    every = list(dict.fromkeys(name for table in edges.values() for name in (table.columns if hasattr(table, "columns") else table.schema.names)))
+    others = [name for name in every if name not in columns.values() and not any(name.lower() in of[role] for of in (_tables.KNOWN, _tables.LESS_USUAL) for role in _tables.ENDS)]
+    out = []
+    for name in names:
+        found = fnmatch.filter(others, name) if "*" in name and name not in every else [name]
+        if not found:
+            raise OptionError(f"edges: no column {name}", f"columns are {', '.join(every)}")
+        out += found
+    return list(dict.fromkeys(out))
 
 
 # ---- tables of predictions ----
@@ -123,8 +137,11 @@ def main():
         if "edge-time" in options:
             columns["edge_time"] = options.pop("edge-time")
         if "edge-features" in options:
-            columns["edge_features"] = options.pop("edge-features").split(",")
+            columns["edge_features"] = expanded(options.pop("edge-features").split(","), columns, edges if isinstance(edges, dict) else {"": edges})
         _tables.import_tables(out, nodes=nodes, edges=edges, columns=columns, **options)
+    except (AttributeError, LookupError, TypeError) as error:
+        print(f"{src}: {type(error).__name__}: {' '.join(str(error).split())}", "are these files as their authors publish them? Otherwise this is an error of outgrow", sep="\n")
+        sys.exit(1)
     except (Error, OSError, ValueError) as error:
         print(getattr(error, "message", None) or " ".join(str(error).split()), getattr(error, "hint", ""), sep="\n")
         sys.exit(1)

@@ -20,7 +20,7 @@ class Table:
     """A table with its keys: of a Parquet file, or an object that has a data frame."""
 
     def __init__(self, name, source):
-        self.name, self.path, self.words = name, source if isinstance(source, str) else None, False
+        self.name, self.path, self.words = name, os.fspath(source) if isinstance(source, (str, os.PathLike)) else None, False
         if self.path:
             about = parquet(self.path).schema_arrow.metadata or {}
             try:
@@ -28,7 +28,10 @@ class Table:
             except (KeyError, ValueError):
                 raise FileError(f"{self.path}: no keys in its metadata", "fkey_col_to_pkey_table, pkey_col and time_col, as relbench.base.Table.save writes them") from None
         else:
-            self.df, self.fkeys, self.pkey, self.time = (getattr(source, key) for key in ("df", "fkey_col_to_pkey_table", "pkey_col", "time_col"))
+            keys = "df", "fkey_col_to_pkey_table", "pkey_col", "time_col"
+            if lacking := [key for key in keys if not hasattr(source, key)]:
+                raise OptionError(f"table {name}: {type(source).__name__}, without {lacking[0]}", "give a relbench.base.Table, or the path of a .parquet file that its save wrote")
+            self.df, self.fkeys, self.pkey, self.time = (getattr(source, key) for key in keys)
         self.what = self.path or f"table {name}"
         self.keys = [key for key in (self.pkey, self.time, *self.fkeys) if key is not None]
         names = parquet(self.path).schema_arrow.names if self.path else list(self.df)
@@ -53,9 +56,8 @@ class Table:
 
     def ids(self, first, n, batch):
         if self.pkey is not None:
-            return batch[self.pkey]
-        rows = np.arange(first, first + n)
-        return text_column(rows.astype(str).astype(object), self.what) if self.words else Column(rows)
+            return key_of(batch[self.pkey], f"{self.what}: column {self.pkey}", self.words)
+        return key_of(Column(np.arange(first, first + n)), self.what, self.words)
 
     def id_columns(self):
         """Columns that number the rows: the key, or any other."""
@@ -74,7 +76,7 @@ class Table:
         return values
 
 
-class Nodes:
+class Rows:
     """A table as nodes: id, node_time and x."""
 
     def __init__(self, table):
@@ -113,7 +115,7 @@ class Links:
         for first, n, batch in self.table.batches([*self.table.id_columns(), self.key]):
             rows = np.flatnonzero(present(batch[self.key]))
             if len(rows):
-                yield dict(zip(self.ends, (self.table.ids(first, n, batch).take(rows), key_of(batch[self.key].take(rows), f"{self.table.what}: column {self.key}"))))
+                yield dict(zip(self.ends, (self.table.ids(first, n, batch).take(rows), key_of(batch[self.key].take(rows), f"{self.table.what}: column {self.key}", self.table.words))))
 
 
 class Task:
@@ -130,16 +132,16 @@ class Task:
         if first.time is None:
             raise OptionError(f"{self.what}: no column of times", "name it as time_col")
         if target is None and len(first.rest) != 1:
-            raise OptionError(f"{self.what}: columns {', '.join(first.rest) or 'none'} may be the label", "name it: target=...")
+            raise OptionError(f"{self.what}: columns {', '.join(first.rest) or 'none'} may be the label", f"name it: outgrow.import_(\"relbench\", ..., target=\"{(first.rest or ['NAME'])[-1]}\")")
         self.target = target or first.rest[0]
         if self.target not in first.rest:
             raise OptionError(f"{self.what}: no column {self.target}", f"its columns are {', '.join(first.rest)}")
 
-    def labels(self, table, batch, n, like):
+    def labels(self, table, batch, n, text):
         if self.target not in table.rest:  # a test whose labels are withheld
-            return Column(np.zeros(n, like), valid=np.zeros(n, bool))
+            return Column(np.zeros(n), np.zeros(n + 1, np.int64) if text else None, np.zeros(0, np.uint8), np.zeros(n, bool))
         column = batch[self.target]
-        if column is None:
+        if column is None or not column.is_text and column.values.dtype.kind not in "biuf":
             raise OptionError(f"{table.what}: column {self.target}: no labels", "store numbers or texts")
         return column
 
@@ -154,21 +156,23 @@ class Task:
             before += rows
 
     def ids(self, first, n):
-        rows = np.arange(first, first + n)
-        return text_column(rows.astype(str).astype(object), self.what) if self.tables["train"].words else Column(rows)
+        return key_of(Column(np.arange(first, first + n)), self.what, self.tables["train"].words)
 
     def column_batches(self):
-        like = np.float64
+        text = False
         for split, table, first, n, batch in self.read([self.target]):
-            label = self.labels(table, batch, n, like)
-            like = label.values.dtype if not label.is_text else np.float64
+            label = self.labels(table, batch, n, text)
+            text = label.is_text
             yield {"id": self.ids(first, n), "node_time": Column(table.times(batch)), "x": Column(np.ones((n, 1), np.float32)), "label": label,
                    "split": text_column(np.full(n, SPLITS[split], object), self.what)}
 
     def is_of_values(self):
-        _, table, _, n, batch = next(self.read([self.target]))
-        label = self.labels(table, batch, n, np.int64)
-        return not label.is_text and label.values.dtype.kind == "f"
+        """Whether labels are floats in train, or fractions in another split."""
+        for split, table, _, n, batch in self.read([self.target]):
+            label = self.labels(table, batch, n, False)
+            if not label.is_text and label.values.dtype.kind == "f" and (split == "train" or (label.values[np.isfinite(label.values)] % 1).any()):
+                return True
+        return False
 
 
 class Asked:
@@ -182,7 +186,7 @@ class Asked:
             column = batch[self.task.key]
             if not present(column).all():
                 raise OptionError(f"{table.what}: column {self.task.key}: a row without its entity", "leave it out")
-            yield {"src": key_of(column, table.what), "dst": self.task.ids(first, n)}
+            yield {"src": key_of(column, table.what, table.words), "dst": self.task.ids(first, n)}
 
 
 # ---- columns ----
@@ -198,13 +202,21 @@ def present(column):
     return valid
 
 
-def key_of(column, what):
-    """Ids, of numbers that a data frame made floats to have room for missing ones."""
-    if column.is_text or column.values.dtype.kind != "f":
-        return Column(column.values, column.offsets, column.data)
-    if not (column.values == np.rint(column.values)).all():
-        raise OptionError(f"{what}: {column.values[column.values != np.rint(column.values)][0]}: no id", "give texts or whole numbers")
-    return Column(column.values.astype(np.int64))
+def key_of(column, what, words):
+    """Ids, of numbers that a data frame made floats to have room for missing ones. `words`: as texts."""
+    if column is None:
+        raise OptionError(f"{what}: a key of a kind that is no id", "give texts or whole numbers")
+    if column.is_text or column.values.dtype.kind not in "iuf":
+        return column
+    values = column.values
+    if values.dtype.kind == "f":
+        if (wrong := ~(np.abs(values) < 2.0 ** 53) | (values != np.rint(values))).any():
+            raise OptionError(f"{what}: {values[wrong][0]}: no id", "give texts or whole numbers")
+        values = values.astype(np.int64)
+    if not words:
+        return Column(values, valid=column.valid)
+    found = text_column(values.astype(str).astype(object), what)
+    return Column(None, found.offsets, found.data, column.valid)
 
 
 def numbers(column):
@@ -343,6 +355,8 @@ def places(src, task):
     """The folder of tables and that of the task, from any folder of a dataset."""
     if hasattr(src, "table_dict"):
         return src, task
+    if not isinstance(src, (str, os.PathLike)):
+        raise OptionError(f"{type(src).__name__}, no database", "give the folder of a RelBench dataset, or a relbench.base.Database")
     src = os.fspath(src)
     if task is None and os.path.exists(f"{src}/train.parquet"):
         return f"{src}/../../db", src
@@ -357,8 +371,8 @@ def import_database(src, out, progress, task=None, target=None, regression=None,
     tables = database_of(src)
     task = task_of(task, target, tables) if task is not None else None
     every = [*tables.values(), *(task.tables.values() if task else ())]
-    nodes = {name: Nodes(table) for name, table in tables.items()}
-    words = any(table.pkey is not None and next((batch[table.pkey].is_text for _, _, batch in table.batches([table.pkey])), False) for table in tables.values())
+    nodes = {name: Rows(table) for name, table in tables.items()}
+    words = any(table.pkey is not None and next((getattr(batch[table.pkey], "is_text", False) for _, _, batch in table.batches([table.pkey])), False) for table in tables.values())
     for table in every:
         table.words = words
     edges = {}

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ._arrays import PIECE
+from ._arrays import PIECE, keeps
 from ._arrow import Index, batches
 from ._errors import OptionError, warn
 from ._names import NONE, ROWS, Classes, NameMap, check_kinds, memory_of, order_of
@@ -110,6 +110,19 @@ def dtype_of(batch, columns, what):
     return np.result_type(*(np.uint8 if k.kind == "b" else k for k in kinds)) if kinds else None
 
 
+def classes_in(column, what, row):
+    """Labels as int64; NaN is none, -1. `row` is the number of the first one."""
+    values = column.values
+    known = ~np.isnan(values) if values.dtype.kind == "f" else np.ones(len(values), bool)
+    out = np.full(len(values), -1, np.int64)
+    with np.errstate(invalid="ignore"):
+        out[known] = values[known]
+    wrong = known & (out != values if column.valid is None else column.valid & (out != values))
+    if wrong.any():
+        raise OptionError(f"{what}: row {row + int(np.argmax(wrong))}: {values[wrong][0]} is no class", "values are learned with outgrow.import_tables(..., regression=True)")
+    return out
+
+
 def matrix(batch, columns, dtype, n, what):
     out = [numbers(batch[name], f"{what}: column {name}").reshape(n, -1) for name in columns]
     return np.concatenate([part.astype(dtype, copy=False) for part in out], axis=1)
@@ -130,6 +143,8 @@ class Spool:
             self.file, self.dtype, self.width = open(self.path, "wb"), rows.dtype, rows.shape[1:]
         if rows.shape[1:] != self.width:
             raise OptionError(f"{self.what}: rows of {list(rows.shape[1:])} behind rows of {list(self.width)}", "give lists of one length")
+        if rows.dtype != self.dtype and not keeps(rows, self.dtype):
+            raise OptionError(f"{self.what}: {rows.dtype} behind {self.dtype}", "give batches of one type")
         np.ascontiguousarray(rows, self.dtype).tofile(self.file)
 
     def keep(self, columns, dtype):
@@ -199,6 +214,8 @@ class NodeTable:
         say_unread(self.what, [name for name in rest if name not in self.columns])
 
     def put_labels(self, column):
+        if self.rows and column.is_text != bool(self.classes):
+            raise OptionError(f"{self.what}: labels are words in some batches, numbers in others", "give all of one kind")
         if column.is_text:
             if self.regression:
                 raise OptionError(f"{self.what}: labels are words", "values to predict are numbers")
@@ -206,12 +223,11 @@ class NodeTable:
             for part in parts(column):
                 self.classes.put(part)
             return
-        values = column.values
-        if column.valid is not None and not column.valid.all():
-            floats = values.dtype.kind == "f" or self.regression or values.ndim > 1
-            values = values.astype(np.float64 if floats else np.int64)
+        floats = self.regression or column.values.ndim > 1
+        values = column.values.astype(np.float64) if floats else classes_in(column, f"{self.what}: column {self.roles['label']}", self.rows)
+        if column.valid is not None:
             values[~column.valid] = np.nan if floats else -1
-        self.labels.put(values.astype(np.int64) if values.dtype.kind in "iub" and values.ndim == 1 else values)
+        self.labels.put(values)
 
     def codes(self, batch, n):
         """A bit for each split that a row is in."""

@@ -85,6 +85,12 @@ def test_columns():
     expect("floats", time=TIME % 1000, features=None)
 
 
+def test_columns_that_are_left_out():
+    put("some.csv", None, (SRC, DST, ["note"] * E, *F.T.tolist()))
+    done("import", "some.csv", "some", "--columns", "src,dst,-,f,-,g", "--edge-features", "*")
+    expect("some", time=None, features=F[:, [0, 2]])
+
+
 def test_both_directions_by_time():
     put("all.csv", ("src", "dst", "at", "f"), (SRC, DST, TIME % 50, F[:, 0].tolist()))
     done("import", "all.csv", "sym", "--symmetrize", "--edge-time", "at", "--edge-features", "f")
@@ -134,7 +140,8 @@ def test_times_of_nodes():
     refused("no row for id", rows="n001,3\n")
     refused("n001", "twice", rows="n001,3\nn001,4\n")
     refused("0.5", "int64", rows="".join(f"{name},0.5\n" for name in NAMES))
-    refused("2^53", rows="".join(f"{name},{2**60}\n" for name in NAMES))
+    for time in 2**53 + 1, 2**60:
+        refused("2^53", rows="".join(f"{name},{time}\n" for name in NAMES))
     refused("both node_times.npy and node_times.csv", also="node_times.npy")
 
 
@@ -159,6 +166,9 @@ def test_refused():
     refused(head + more, "no column of a name", given=("--edge-features", "f1,h*"))
     refused(head + more, "several columns of times", given=("--edge-time", "f*"))
     refused(head + more, "an end of the edges", given=("--edge-features", "src"))
+    refused(head + more, "both a time and a feature", given=("--edge-time", "t", "--edge-features", "f1,t"))
+    refused(head + more, "no column is left for --edge-features", given=("--edge-time", "t", "--edge-features", "t*,s*"))
+    refused(more, "no column is left for --edge-features", given=("--columns", "src,dst,-,-,-", "--edge-features", "*"))
     refused(head + more, "the column of weights", given=("--edge-features", "f1", "--weight-column", 4))
     os.makedirs("arrays", exist_ok=True)
     np.save("arrays/edges.npy", np.stack([SRC, DST], 1))

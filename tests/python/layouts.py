@@ -11,7 +11,10 @@ import zipfile
 from types import SimpleNamespace
 
 from support import COMMAND, command, main, np, outgrow, raises, same, warned
+from outgrow._pickled import load
 from tables import KEPT, Plain
+
+_reconstruct, scalar = np.zeros(1).__reduce__()[0], np.int64(1).__reduce__()[0]
 
 OWN = {**os.environ, "OUTGROW_PYTHON": os.sys.executable}
 rng = np.random.default_rng(3)
@@ -114,11 +117,22 @@ def test_tgb_with_names():
     same("days", np.sort(np.load("days/edge_times.npy"))[::2], days.astype("datetime64[s]").astype(np.int64))
 
 
-class Call:
-    """What a pickle of an attacker holds."""
+def test_tgb_of_nanoseconds():
+    """Times that float64 does not have stay exact. Blank lines are none."""
+    os.makedirs("nano")
+    times = 1_700_000_000_000_000_001 + 10**9 * np.arange(40)
+    with open("nano/tgbl-nano_edgelist.csv", "w") as file:
+        file.writelines(["timestamp,src,dst\n", "\n", *(f"{t},{k % 7},{k % 5}\n" for k, t in enumerate(times)), "\n"])
+    warned(lambda: outgrow.import_("tgb", "nano", "exact"))
+    same("times", np.sort(np.load("exact/edge_times.npy"))[::2], times)
 
-    def __reduce__(self):
-        return os.mkdir, ("attacked",)
+
+def made_by(call, given, *state):
+    """An object whose pickle calls this, and sets the state of what it returns."""
+    class Made:
+        def __reduce__(self):
+            return call, given, *state
+    return Made()
 
 
 def test_tgb_that_is_damaged():
@@ -138,6 +152,13 @@ def test_tgb_that_is_damaged():
         assert not os.path.exists("never") and not [name for name in os.listdir() if name.startswith("never")]
     refused("line 9", "timestamp", "noon", text=[*lines[:8], "1,2,noon,0,1,2,3\n", *lines[9:]])
     refused("line 9", "item_id", "1.5", text=[*lines[:8], "1,1.5,3,0,1,2,3\n", *lines[9:]])
+    refused("line 8", "timestamp", "1.5", text=[*lines[:7], "1,2,1.5,0,1,2,3\n", *lines[8:]])
+    refused("line 8", "timestamp", "nan", text=[*lines[:7], "1,2,nan,0,1,2,3\n", *lines[8:]])
+    refused("line 8", "timestamp", "9007199254740993.0", text=[*lines[:7], "1,2,9007199254740993.0,0,1,2,3\n", *lines[8:]])
+    refused("line 9", "timestamp", "2019-02-30", text=[lines[0], "\n", *(f"1,2,2019-02-{k},0,1,2,3\n" for k in (10, 11, 12, 13, 14, 15, 30, 31))])
+    refused("line 3", "timestamp", "''", text=[lines[0], "1,2,2019-02-10,0,1,2,3\n", "1,2,,0,1,2,3\n"])
+    refused("line 2", "2 columns, without timestamp", text=[lines[0], "1,2\n"])
+    refused("can't decode", data="".join(lines).encode() + b"\xff\xfe\n")
     refused("line 9", "5 columns", text=[*lines[:8], "1,2,3,0,1\n", *lines[9:]])
     refused("no edges", text=lines[:1])
     refused("no column of time", text=["user_id,item_id,when\n", "0,1,2\n"])
@@ -145,7 +166,7 @@ def test_tgb_that_is_damaged():
     refused("no negatives of the edge", file=ns, data=pickle.dumps({}))
     refused("node 999", file=ns, data=pickle.dumps(table | {key: np.array([999, 31, 32, 33, 34])}))
     refused("no dict", file=ns, data=pickle.dumps([1]))
-    refused("mkdir", "no array", file=ns, data=pickle.dumps(Call()))
+    refused("mkdir", "no array", file=ns, data=pickle.dumps(made_by(os.mkdir, ("attacked",))))
     refused(file=ns, data=b"\x80\x04nonsense")
     assert not os.path.exists("attacked")
     with raises(outgrow.Error, "no ..._edgelist.csv"):
@@ -223,6 +244,33 @@ def test_ogb_links_as_pairs():
     same("years", np.load("collab/test_edge_times.npy"), pairs["test"][:, 0])
 
 
+def test_arrays_of_pickles():
+    """Those of all protocols are read. Files cannot make arrays, or types of them, otherwise."""
+    arrays = {f"{name}{a.dtype.str}": a for name, a in (("c", np.arange(6).reshape(2, 3)), ("f", np.asfortranarray(np.arange(6, dtype=">i4").reshape(2, 3))), ("empty", np.zeros((0, 2))),
+                                                        ("bool", np.array([True, False])), ("one", np.array(5, np.float16)), ("bytes", np.arange(3, dtype=np.uint8)))}
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        with open("arrays.pkl", "wb") as file:
+            pickle.dump(arrays | {"scalar": np.float64(2.5), (np.int64(3), 4): [1]}, file, protocol)
+        found = load("arrays.pkl")
+        assert found.pop("scalar") == 2.5 and found.pop((3, 4)) == [1] and list(found) == list(arrays)
+        for name, a in arrays.items():
+            assert found[name].dtype == a.dtype and found[name].shape == a.shape and np.array_equal(found[name], a), (protocol, name)
+    i8, stated = np.dtype("i8"), lambda dtype, state: made_by(np.dtype, (dtype.str[1:], False, True), state)
+    for bad in (made_by(np.ndarray, ((4,), i8, bytes(32))), made_by(np.ndarray, ((1 << 40,), i8, bytes(8))), np.array([{}]), np.dtype("i8,f4"), np.dtype("V8"), np.array(["a"]),
+                made_by(_reconstruct, (np.ndarray, (0,), b"b"), (1, (5,), i8, False, bytes(32))), made_by(_reconstruct, (np.ndarray, (0,), b"b"), (1, (4,), i8, False, [1] * 32)),
+                made_by(_reconstruct, (np.ndarray, (-2, -2), b"b"), (1, (-2, -2), i8, False, bytes(32))), made_by(scalar, (i8, bytes(4))),
+                made_by(_reconstruct, (np.ndarray, (0,), b"b"), (1, (1,), stated(i8, (3, "O", None, None, None, 8, 8, 63)), False, bytes(8)))):
+        with open("bad.pkl", "wb") as file:
+            pickle.dump({"edge": bad}, file, 2)
+        with raises(outgrow.Error, "bad.pkl"):
+            load("bad.pkl")
+    for of_function in b"_codecs\nencode", b"torch._utils\n_rebuild_tensor_v2", b"numpy.core.multiarray\nscalar", b"numpy\ndtype":
+        with open("bad.pkl", "wb") as file:  # which sets an attribute of a function
+            file.write(b"\x80\x02c" + of_function + b"\n}X\x03\0\0\0runK\x01sb.")
+        with raises(outgrow.Error, "a function with a state"):
+            load("bad.pkl")
+
+
 def test_ogb_links_of_torch():
     try:
         import torch
@@ -253,7 +301,7 @@ def test_ogb_links_that_are_damaged():
     refused("valid.pt", "target_node [3]", value=few | {"source_node": np.arange(4)})
     refused("valid.pt", "no ids", value=few | {"source_node": np.ones(3)})
     refused("neither source_node", "head", value={"head": np.arange(3)})
-    refused("valid.pt", "no array", value=Call())
+    refused("valid.pt", "no array", value=made_by(os.mkdir, ("attacked",)))
     refused("valid.pt", data=b"PK\x03\x04nonsense")
     refused("valid_neg_dst.npy", value=few | {"target_node_neg": np.zeros((2, 4), np.int64)})
     refused("valid_edges.npy", "node 300 of 300", value=few | {"target_node": np.array([1, 2, 300])})
@@ -412,6 +460,54 @@ def test_database_that_is_wrong():
     refused("train, val and test")
     with raises(outgrow.Error, "no .parquet files"):
         outgrow.import_("relbench", ".", "never")
+    with raises(outgrow.Error, "dict, no database"):
+        outgrow.import_("relbench", made, "never")
+    made, tasks = make_shop()
+    tasks["train"] = tasks["train"].df
+    refused("task/train", "Frame, without df")
+
+
+def test_labels_of_splits():
+    """The tables of a task may store labels by different types, and leave those of test out."""
+    def labels(name, **of_import):
+        warned(lambda: outgrow.import_("relbench", SimpleNamespace(table_dict=made), name, task=tasks, **of_import))
+        nodes = json.load(open(f"{name}/meta.json"))["node_types"]
+        first = sum(of["count"] for of in nodes[:[of["name"] for of in nodes].index("task")])
+        return np.load(f"{name}/labels.npy")[first:first + 230]
+    made, tasks = make_shop()
+    columns = {split: of.df.columns for split, of in tasks.items()}
+    known = np.concatenate([columns["train"]["churn"], columns["val"]["churn"], np.full(40, -1)])
+    columns["test"]["churn"] = np.full(40, np.nan)
+    same("NaN", labels("withheld"), known)
+    del columns["test"]["churn"]
+    same("no column", labels("no_column"), known)
+    columns["val"]["churn"] = columns["val"]["churn"] + .5
+    with raises(outgrow.Error, "row 150: ", ".5 is no class"):
+        labels("never", regression=False)
+    assert np.array_equal(labels("fractions")[:, 0], np.concatenate([known[:150], known[150:190] + .5, np.full(40, np.nan)]).astype(np.float32), equal_nan=True)
+    for split in "train", "val":
+        columns[split]["churn"] = [f"class {k:.1f}" for k in columns[split]["churn"]]
+    same("words", labels("texts"), np.concatenate([known[:150] * 2, known[150:190] * 2 + 1, np.full(40, -1)]))
+    columns["test"]["churn"] = np.zeros(40)
+    with raises(outgrow.Error, "words in some batches"):
+        labels("never")
+
+
+def test_keys_of_databases():
+    """Keys of one table may be texts, of another whole numbers, also as floats."""
+    made, tasks = make_shop()
+    warned(lambda: outgrow.import_("relbench", SimpleNamespace(table_dict=made), "numbers", task=tasks))
+    columns = {name: of.df.columns for name, of in made.items()}
+    columns["users"]["user"] = columns["users"]["user"].astype(float)
+    columns["items"]["item"] = [f"i{k}" for k in range(20)]
+    columns["orders"]["item"] = [None if np.isnan(k) else f"i{int(k)}" for k in columns["orders"]["item"]]
+    warned(lambda: outgrow.import_("relbench", SimpleNamespace(table_dict=made), "mixed", task=tasks))
+    command("verify", "mixed")
+    for r in range(len(json.load(open("mixed/meta.json"))["relations"])):
+        same("degrees", *(np.sort(np.diff(np.load(f"{name}/rel{r}_indptr.npy"))) for name in ("numbers", "mixed")))
+    columns["users"]["user"][3] = 3.5
+    with raises(outgrow.Error, "users", "column user", "3.5: no id"):
+        warned(lambda: outgrow.import_("relbench", SimpleNamespace(table_dict=made), "never", task=tasks))
 
 
 def test_database_of_files():

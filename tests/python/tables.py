@@ -253,6 +253,20 @@ def test_batches_without_rows():
         outgrow.import_tables("never", edges=Plain(src=[], dst=[]))
 
 
+def test_labels_of_batches():
+    """Nulls may come in any batch. Labels are cast where that changes none, and refused elsewhere."""
+    late = np.ma.masked_array(np.arange(4), [False, False, False, True])
+    edges = Plain(src=["a"], dst=["b"])
+    for name, y, regression, want in ("late", late, True, [0, 1, 2, np.nan]), ("classes", late, False, [0, 1, 2, -1]), ("floats", np.array([1., np.nan, 0., -1.]), False, [1, -1, 0, -1]), \
+            ("lists", np.array([[0, 1], [1, 0], [1, 1], [0, 0]]), False, [[0, 1], [1, 0], [1, 1], [0, 0]]):
+        outgrow.import_tables(name, nodes=Plain(id=["a", "b", "c", "d"], f=np.ones(4), y=y), edges=edges, regression=regression)
+        assert np.array_equal(np.load(f"{name}/labels.npy").squeeze(), want, equal_nan=True), name
+    for y, why in (np.array([0, 1, 2, .5]), "column y: row 3: 0.5 is no class"), (np.array([0, 1, 2, 2**63], np.uint64), "row 3: 9223372036854775808 is no class"), \
+            (np.array([0, np.inf, 2, 2]), "row 1: inf is no class"):
+        with raises(outgrow.OptionError, why):
+            outgrow.import_tables("never", nodes=Plain(id=["a", "b", "c", "d"], f=np.ones(4), y=y), edges=edges)
+
+
 def library(name):
     try:
         return importlib.import_module(name)
@@ -425,6 +439,12 @@ def test_parquet():
     os.environ["PATH"] = os.path.dirname(sys.executable) + ":" + os.environ["PATH"]
     command("import", "files", "files_in", "--id-columns", "a,b", "--memory", "64M")
     expect("files_in")
+    pq.write_table(pa.table(columns_of_edges() | {"f1": X[ENDS[0], 0], "at": ENDS[1], "f2": X[ENDS[0], 1]}), "with_features.parquet")
+    command("import", "with_features.parquet", "starred", "--edge-time", "at", "--edge-features", "f*")
+    command("import", "with_features.parquet", "in_full", "--edge-time", "at", "--edge-features", "f1,f2")
+    same("features", *(np.load(f"{name}/edge_features.npy") for name in ("starred", "in_full")))
+    done = subprocess.run([COMMAND, "import", "with_features.parquet", "never", "--edge-features", "g*"], capture_output=True, text=True)
+    assert done.returncode == 1 and "no column g*" in done.stderr and "hint: " in done.stderr, done
     done = subprocess.run([COMMAND, "import", "files/edges.parquet", "never"], capture_output=True, text=True)
     assert done.returncode == 1 and "no column is called src" in done.stderr and "hint: " in done.stderr, done
     done = subprocess.run([COMMAND, "import", "files", "never"], capture_output=True, text=True, env=os.environ | {"PYTHONPATH": "", "PATH": "/nowhere"})

@@ -14,7 +14,7 @@ static int time_of(const struct og_piece *p, int64_t i, int64_t row, bool nodes,
     const enum og__npy_type type = p->t->type;
     const double x = og__number_at(type, p->raw, (size_t)i);
     const bool integer = og__npy_is_integer(type);
-    if (p->t->text && !integer && fabs(x) > 0x1p53)
+    if (p->t->text && !integer && fabs(x) >= 0x1p53)
         return og__fail(err, -EINVAL, "store them as int64 in a .npy file",
                         "%s: row %lld: %.17g: times in text are below 2^53", p->t->name,
                         (long long)row, x);

@@ -335,8 +335,7 @@ static enum og_column column_of(const struct og_edge_text *p, const char *name)
 static const char values_hint[] = "--edge-time and --edge-features name columns of numbers, as the "
                                   "first line or --columns does";
 
-/* Is the column in this list of names? With `any` an asterisk at a name's end stands for anything.
- */
+/* Is the column in this list of names? With `any` an asterisk at the end stands for anything. */
 static bool is_listed(const char *list, const char *column, bool any)
 {
     for (size_t n; list && *list; list += n + (list[n] == ',')) {
@@ -348,12 +347,14 @@ static bool is_listed(const char *list, const char *column, bool any)
     return false;
 }
 
-/* The kind of values that a column was requested for. An end of edges must be named in full. */
+/* The kind of values a column was requested for. Ends must be named in full, and "-" is none. */
 static enum og_edge_values is_requested(const struct og_edge_text *p, const char *column)
 {
     const enum og_column what = column_of(p, column);
     const bool any = what != OG__COLUMN_SRC && what != OG__COLUMN_DST;
     enum og_edge_values kind = OG__EDGE_TIME;
+    if (p->names && strcmp(column, "-") == 0)
+        return OG__NO_VALUES;
     while (kind < OG__EDGE_VALUES && !is_listed(p->values[kind], column, any))
         kind++;
     return kind < OG__EDGE_VALUES ? kind : OG__NO_VALUES;
@@ -378,6 +379,29 @@ static bool all_named(const char *list, const char *line, char mark)
     return true;
 }
 
+/* Why a column cannot have values of a kind that it was requested for, or NULL. */
+static const char *why_refused(const struct og_edge_text *p, enum og_edge_values kind,
+                               const char *name, int column)
+{
+    const enum og_column what = column_of(p, name);
+    if (what == OG__COLUMN_SRC || what == OG__COLUMN_DST)
+        return "an end of the edges as a value";
+    if (kind == OG__EDGE_TIME && is_listed(p->values[OG__EDGE_FEATURE], name, false))
+        return "both a time and a feature";
+    return column + 1 == p->weight_column ? "the column of weights as a value" : NULL;
+}
+
+static int check_left(struct og_edge_text *p, const char *at, struct og_err *err)
+{
+    const int *const n = p->n_values;
+    const char *why = NULL;
+    if (p->values[OG__EDGE_FEATURE] && !n[OG__EDGE_FEATURE])
+        why = "no column is left for --edge-features";
+    else if (p->values[OG__EDGE_TIME] && n[OG__EDGE_TIME] != 1)
+        why = n[OG__EDGE_TIME] ? "several columns of times" : "no column is left for --edge-time";
+    return why ? og__text_wrong(&p->text, at, values_hint, why, err) : 0;
+}
+
 /* Finds the columns of values. */
 static int find_values(struct og_edge_text *p, const char *line, const char *at, struct og_err *err)
 {
@@ -400,19 +424,14 @@ static int find_values(struct og_edge_text *p, const char *line, const char *at,
     for (const char *q = line; *q != '\n'; column++) {
         q = og__column_next(q, mark, &name);
         const enum og_edge_values kind = is_requested(p, name.text);
-        const enum og_column what = column_of(p, name.text);
-        if (kind != OG__NO_VALUES && (what == OG__COLUMN_SRC || what == OG__COLUMN_DST))
-            return og__text_wrong(&p->text, at, values_hint, "an end of the edges as a value", err);
+        const char *why = kind == OG__NO_VALUES ? NULL : why_refused(p, kind, name.text, column);
+        if (why)
+            return og__text_wrong(&p->text, at, values_hint, why, err);
         const int n = kind == OG__NO_VALUES ? 0 : ++p->n_values[kind];
-        if (n && column + 1 == p->weight_column)
-            return og__text_wrong(&p->text, at, values_hint, "the column of weights as a value",
-                                  err);
         places[column] = kind == p->reads ? n : 0;
         p->last_value = places[column] ? column : p->last_value;
     }
-    if (p->n_values[OG__EDGE_TIME] > 1)
-        return og__text_wrong(&p->text, at, values_hint, "several columns of times", err);
-    return 0;
+    return check_left(p, at, err);
 }
 
 /* Checks that both ends are there. `weight`: the column that is called so, or -1. */

@@ -26,6 +26,7 @@
 #include "dataset/import/folders.h"
 #include "dataset/import/text.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,6 +149,16 @@ static struct folder edge_file(const struct ogb *o, uint32_t relation)
     return f;
 }
 
+/* Does the name have the word by itself, as ogbl-ddi has ddi? */
+static bool has_word(const char *name, const char *word)
+{
+    const size_t n = strlen(word);
+    for (const char *at = name; (at = strstr(at, word)); at++)
+        if ((at == name || !isalnum((unsigned char)at[-1])) && !isalnum((unsigned char)at[n]))
+            return true;
+    return false;
+}
+
 /* These list an edge once for both directions, by OGB's own table (add_inverse_edge). */
 static bool lists_edges_once(const char *src)
 {
@@ -156,10 +167,9 @@ static bool lists_edges_once(const char *src)
         len--;
     const char *slash = memrchr(src, '/', len);
     const char *name = slash ? slash + 1 : src;
-    static const char *const once[] = {"products", "proteins",    "ogbl_ppa",
-                                       "ppassoc",  "ogbl_collab", "ogbl_ddi"};
+    static const char *const once[] = {"products", "proteins", "ppa", "ppassoc", "collab", "ddi"};
     for (size_t i = 0; i < OG_COUNT(once); i++)
-        if (strstr(name, once[i]))
+        if (has_word(name, once[i]))
             return true;
     return false;
 }
@@ -266,7 +276,9 @@ static int open_text(struct ogb *o, struct og_err *err)
     if (lists_edges_once(o->imp->src)) {
         og__import_say(o->imp, "every edge is added in both directions, as OGB does");
         o->imp->both_ways = true;
-    }
+    } else if (!with_types && !o->imp->opt->symmetrize)
+        og__import_say(o->imp, "edges are stored as they are listed: --symmetrize adds the other "
+                               "direction");
     for (uint32_t r = 0; r < o->imp->n_relations; r++) {
         OG_TRY(og__import_has(o->imp, edge_file(o, r).text, err));
         o->imp->numbered |= rc > 0;
@@ -595,7 +607,7 @@ const struct og_format og__format_ogb = {
              .files =
                  "SRC is an unpacked node dataset of the Open Graph Benchmark, ogbn-papers100M, "
                  "ogbn-mag and MAG240M among them. With the Python package also ogbl-citation2, "
-                 "-collab, -ppa, -ddi and -vessel.",
+                 "-collab, -ppa and -ddi.",
              .signs = (const char *const[]){"processed/paper___cites___paper/edge_index.npy",
                                             "raw/data.npz", "raw/edge.csv.gz",
                                             "raw/num-node-dict.csv.gz", "raw/num-node-list.csv.gz",

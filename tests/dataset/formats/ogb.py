@@ -36,6 +36,14 @@ def test_ogb():
     got = imported("ogb", "ogbn_products/")
     same_graph(got, csc(g["src"], g["dst"], g["n"], both=True))
     assert got["meta"]["symmetric"]
+    # so do these, whatever the folder is called
+    for name, both in ("ogbl-collab", True), ("ddi", True), ("ogbl_ppa_v2", True), ("ppassoc", True), ("additions", False):
+        ogbn(name, g)
+        same_graph(imported("ogb", name), csc(g["src"], g["dst"], g["n"], both=both))
+        said = run("import", "ogb", name, "said").stderr
+        assert ("added in both directions" in said) == both and ("--symmetrize adds" in said) != both, said
+        shutil.rmtree("said")
+        shutil.rmtree(name)
     # labels that are missing, as floats; a hundred tasks; no features
     label = np.where(rng.random(g["n"]) < 0.3, np.nan, g["label"])
     csv("ogbn_arxiv/raw/node-label.csv.gz", label, "%.1f")
