@@ -183,7 +183,7 @@ def numbers_of(name, value):
 
 
 FILES = {"class_weights": numbers_of, "seed_weights": numbers_of, "order": numbers_of, "nodes": lambda _, nodes: ids_of(nodes)}
-KEPT = "class_weights", "seed_weights", "order"  # which a resumed run is given again
+RESUMED = "class_weights", "seed_weights", "order"  # a resumed run is given them again
 
 
 def saved(folder, name, array):
@@ -199,10 +199,10 @@ def saved(folder, name, array):
 
 @contextlib.contextmanager
 def in_files(options):
-    """The options, with arrays and lists of FILES as .npy files. Those of KEPT stay in the cache, as config.yaml of a run names them."""
+    """The options, with arrays and lists of FILES as .npy files. Those of RESUMED stay in the cache, as config.yaml of a run names them."""
     given = {name: options[name] for name in FILES if options.get(name) is not None and not isinstance(options[name], (str, os.PathLike))}
     with tempfile.TemporaryDirectory() as folder:
-        files = {name: saved(os.path.join(cache_folder(), "arrays") if name in KEPT else folder, name, FILES[name](name, value)) for name, value in given.items()}
+        files = {name: saved(os.path.join(cache_folder(), "arrays") if name in RESUMED else folder, name, FILES[name](name, value)) for name, value in given.items()}
         try:
             yield {**options, **files}
         except Error as why:

@@ -271,11 +271,11 @@ int og__know_batches(struct og_session *s, const struct og_profiling *profiling,
     f->profiling_seconds = profiling->seconds / OG_MAX(profiling->n, 1u);
     f->growth = profiling->growth;
     know_requested(s, profiling);
+    f->bytes.group_staging = og__gather_left_bytes(f->row_graph, og__read_rows(f));
     if (f->planned_groups) {
         f->bytes.planned_ids = og__input_rows(f) * sizeof(uint32_t);
-        f->bytes.group_staging = og__gather_staging_bytes(f->row_graph, og__read_rows(f));
+        f->bytes.group_staging += og__gather_staging_bytes(f->row_graph, og__read_rows(f));
     }
-    f->bytes.group_staging += og__gather_left_bytes(f->row_graph, og__read_rows(f));
     f->bytes.samples = s->offline ? og__samples_memory(s->offline->samples) : 0;
     f->bytes.sampler = og__sampler_bytes(&f->caps);
     og__structure_sizes(&s->structure, s->exec.topology, f);
