@@ -364,7 +364,9 @@ static json_t *check_dataset(struct doctor *d, const char *dataset)
     double smallest = in(plan, "memory", "smallest");
     double most = in(plan, "memory", "limit");
     json_decref(plan);
-    say(d, "dataset", FINE, "", "%s %s --memory %.0fM or more", dataset,
+    say(d, "dataset", FINE, "",
+        "%s %s --memory %.0fM or more, and less with a smaller --batch, --fanout or --hidden",
+        dataset,
         strcmp(task, "link") == 0 ? "has no labels: it trains with --task link and" : "trains with",
         ceil(smallest / (double)OG_MIB));
     return fits_json(dataset, task, smallest, most);

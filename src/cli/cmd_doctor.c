@@ -18,8 +18,9 @@ static void show_fits(const json_t *fits)
     json_t *fit;
     if (json_array_size(fits) == 0)
         return;
-    puts("\nPredictions for several sizes of --memory, with --policy degree; the default, auto, "
-         "may do better (see `outgrow plan`):\n");
+    puts("\nPredictions for several sizes of --memory, with --policy degree and otherwise the "
+         "defaults of train.\nThe default policy, auto, may do better. `outgrow plan` takes other "
+         "options: a smaller --batch, --fanout or --hidden needs less memory.\n");
     printf("%12s  %-12s  %16s  %14s\n", "--memory", "topology", "rows from memory",
            "read an epoch");
     json_array_foreach((json_t *)fits, i, fit)
@@ -28,6 +29,21 @@ static void show_fits(const json_t *fits)
                strcmp(text_of(fit, "structure"), "disk") == 0 ? "on disk" : "in memory",
                show_value(share, "share", json_object_get(fit, "hit_rate")),
                show_value(bytes, "bytes", json_object_get(fit, "bytes_read")));
+}
+
+/* Where the seconds went, in one line. */
+static void show_stages(const json_t *stages)
+{
+    const char *key;
+    json_t *seconds;
+    const char *before = "Time: ";
+    char text[SHOWN_MAX];
+    json_object_foreach((json_t *)stages, key, seconds)
+    {
+        printf("%s%s %s", before, key, show_value(text, "seconds", seconds));
+        before = ", ";
+    }
+    puts(".");
 }
 
 static void show_run(const json_t *run)
@@ -39,6 +55,7 @@ static void show_run(const json_t *run)
         return;
     json_array_foreach(json_object_get(run, "sentences"), i, sentence)
         puts(json_string_value(sentence));
+    show_stages(json_object_get(run, "seconds_by_stage"));
     if (*text_of(run, "command"))
         printf("\n    %s\n", text_of(run, "command"));
     json_array_foreach(json_object_get(run, "further"), i, remedy)

@@ -56,10 +56,9 @@ const struct command cmd_eval = {
     .summary = "measure a trained model",
     .text =
         "Prints loss and metrics of a checkpoint (docs/reference/tasks.md), with sampled "
-        "neighbours. The checkpoint sets the model's shape and the default of --sampler, but not "
-        "of --fanout and --batch: give those of training for the figures of training. For link "
-        "prediction, the "
-        "checkpoint also sets the held-out edges: explicit --seed and --edge-split must be those "
+        "neighbours. The checkpoint sets the model's shape and the defaults of --sampler, --fanout "
+        "and --batch: those of training. For link prediction, the checkpoint also sets the "
+        "held-out edges: explicit --seed and --edge-split must be those "
         "of training. With --full nothing is sampled, as in `outgrow predict`.",
     .own = own,
     .training = true,

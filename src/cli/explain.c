@@ -316,8 +316,11 @@ static void write_cause(const struct measured *m, char out[TEXT_MAX])
         snprintf(out, TEXT_MAX, "That stage was busy for %s in each thread.",
                  shown_number(a, "seconds", m->seconds[m->largest]));
     else
-        snprintf(out, TEXT_MAX, "Training waited %s for its batches, mostly for %s.",
-                 shown_number(a, "seconds", m->waiting), stage_name[m->waited_for].object);
+        snprintf(out, TEXT_MAX, "Training waited %s for its batches, mostly for %s.%s",
+                 shown_number(a, "seconds", m->waiting), stage_name[m->waited_for].object,
+                 m->largest == EVALUATING && m->waited_for == READING
+                     ? " Evaluating reads its rows in the same way."
+                     : "");
 }
 
 static json_t *seconds_json(const struct measured *m)

@@ -46,7 +46,7 @@ static bool has_idle_cores(const struct measured *m)
 static bool validates(const struct measured *m)
 {
     const double every = figure_of(m->config, "eval-every");
-    return every > 0 && 2 * every <= figure_of(m->config, "epochs");
+    return every > 0 && every <= figure_of(m->config, "epochs");
 }
 
 static bool is_serial(const struct measured *m)
@@ -237,9 +237,14 @@ static void share_disks(const struct measured *m, struct advice *a)
 
 static void validate_seldom(const struct measured *m, struct advice *a)
 {
-    const double often = fmax(5, 2 * figure_of(m->config, "eval-every"));
-    snprintf(a->value, sizeof(a->value), "%.0f", fmin(often, figure_of(m->config, "epochs")));
-    advise(a, "eval-every", "With --eval-every %s fewer epochs are validated.", a->value);
+    const double every = figure_of(m->config, "eval-every");
+    const double epochs = figure_of(m->config, "epochs");
+    const bool less = 2 * every <= epochs;
+    snprintf(a->value, sizeof(a->value), "%.0f", less ? fmin(fmax(5, 2 * every), epochs) : 0);
+    advise(a, "eval-every",
+           less ? "With --eval-every %s fewer epochs are validated."
+                : "With --eval-every %s no epoch is validated. The last is tested.",
+           a->value);
 }
 
 static void read_own_rows(const struct measured *m, struct advice *a)
@@ -299,11 +304,13 @@ static const struct rule {
     {EXCHANGING, always, read_own_rows},
 };
 
-/* The stage to shorten. Waiting can be spared where computing cannot. */
+/* The stage to shorten. Waiting can be spared where computing cannot, and evaluating waits too. */
 static enum stage stage_to_shorten(const struct measured *m)
 {
-    const bool waits = m->largest == COMPUTING && m->waiting > 0.25 * m->seconds[COMPUTING];
-    return waits ? m->waited_for : m->largest;
+    const bool waits = m->waiting > 0.25 * m->seconds[COMPUTING];
+    if (m->largest == COMPUTING && waits)
+        return m->waited_for;
+    return m->largest == EVALUATING && waits && m->waited_for == READING ? READING : m->largest;
 }
 
 static bool is_listed(const struct advice *a, const struct advice *out, int n)
@@ -332,18 +339,31 @@ static int add_remedies(const struct measured *m, enum stage stage, struct advic
     return n - first;
 }
 
-/* All remedies of the stage to shorten. Then the best of the longest other stage, if that takes a
- * tenth of the run. */
+/* The longest of the stages that are not `done` and take a tenth of the run; STAGES = none. */
+static enum stage next_stage(const struct measured *m, const bool done[STAGES])
+{
+    enum stage next = STAGES;
+    for (enum stage k = PREPARING; k < STAGES; k++) {
+        const bool waited_for = k < SAMPLING || (k == m->waited_for && m->waiting > 0.1 * m->total);
+        if (!done[k] && waited_for && m->seconds[k] > 0.1 * m->total &&
+            (next == STAGES || m->seconds[k] > m->seconds[next]))
+            next = k;
+    }
+    return next;
+}
+
+/* All remedies of the stage to shorten. Then those of the longest other stage that has any. */
 int find_remedies(const struct measured *m, struct advice *out)
 {
-    const enum stage stage = stage_to_shorten(m);
+    enum stage stage = stage_to_shorten(m);
+    bool done[STAGES] = {false};
     const int n = add_remedies(m, stage, out, 0);
-    enum stage next = stage;
-    for (enum stage k = PREPARING; k <= EVALUATING; k++)
-        if (k != stage && k != m->largest && m->seconds[k] > 0.1 * m->total &&
-            (next == stage || m->seconds[k] > m->seconds[next]))
-            next = k;
-    if (next == stage || n == REMEDIES_MAX)
-        return n;
-    return n + (add_remedies(m, next, out, n) > 0);
+    int more = 0;
+    while (stage != STAGES && n < REMEDIES_MAX && more == 0) {
+        done[stage] = true;
+        stage = next_stage(m, done);
+        if (stage != STAGES)
+            more = add_remedies(m, stage, out, n);
+    }
+    return n + (more > 0);
 }

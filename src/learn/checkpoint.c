@@ -60,9 +60,9 @@ int og__checkpoint_write_rows(const char *path, struct og_model *m,
     for (int i = 0; i < NUMBERS; i++)
         snprintf(number[i], sizeof(number[i]), "%d", numbers[i]);
     struct og_option_texts texts;
-    char ranked[16];
+    char ranked[16], batch[16];
     char *fanout = NULL;
-    struct og_metadata metadata[MODEL_KEYS + 3 + OG__SAID_OPTIONS] = {
+    struct og_metadata metadata[MODEL_KEYS + 4 + OG__SAID_OPTIONS] = {
         {"format", "pt"},
         {"model", (char *)og__option_word("model", config->kind)},
         {"layers", number[0]},
@@ -94,6 +94,8 @@ int og__checkpoint_write_rows(const char *path, struct og_model *m,
     if (trained && og__checkpoint_samples(trained)) {
         OG_TRY(og_options_get(trained, "fanout", &fanout, err));
         metadata[t.n_metadata++] = (struct og_metadata){"fanout", fanout};
+        snprintf(batch, sizeof(batch), "%d", trained->batch);
+        metadata[t.n_metadata++] = (struct og_metadata){"batch", batch};
     }
     og__checkpoint_add_params(&t, "", m, values);
     OG_TRY(og__learnt_add(learnt, values ? OG__LEARNT_BEST : OG__LEARNT_VALUES, "", &t, err));

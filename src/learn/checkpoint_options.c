@@ -1,5 +1,5 @@
-/* Options that a checkpoint stores: those of the sampler, --fanout and --compute. For links also
- * what decided which edges were held out. */
+/* Options that a checkpoint stores: those of the sampler, --fanout, --batch and --compute. For
+ * links also what decided which edges were held out. */
 #include "learn/checkpoint_parts.h"
 
 #include "dataset/edge_split.h"

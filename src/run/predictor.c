@@ -25,7 +25,7 @@
 
 #define REQUESTS "requests"
 
-enum { MOST_WORKING = 16, BATCH = 16 };
+enum { MOST_WORKING = 16 };
 
 /* An array that grows. */
 struct growing {
@@ -383,8 +383,8 @@ static int choose_options(struct og_options *own, const struct og_options *opt,
 {
     int rc;
     OG_TRY(og__options_copy(own, opt, err));
-    if (!og_options_given(opt, "batch"))
-        own->batch = BATCH;
+    if (!og_options_given(opt, "batch")) /* not that of training */
+        OG_TRY(og_options_set(own, "batch", "16", err));
     if (!og_options_given(opt, "fanout"))
         OG_TRY(og__session_take_all(own, checkpoint, err));
 out:

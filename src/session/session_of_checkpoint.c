@@ -78,6 +78,7 @@ int og__session_of_checkpoint(struct og_session **out, const char *dataset, cons
     og__log_other_task(&log, opt, config.task);
     OG_TRY(og__options_copy(&own, opt, err));
     OG_TRY(og__checkpoint_fanout(checkpoint, &own, &said, err));
+    OG_TRY(og__checkpoint_option(checkpoint, "batch", &own, &log, err));
     OG_TRY(fit_options(&own, &config, checkpoint, err));
     OG_TRY(og__checkpoint_sampler(checkpoint, &own, &log, err));
     OG_TRY(og__checkpoint_option(checkpoint, "compute", &own, &log, err));

@@ -42,7 +42,7 @@ SIMULATED = ["cache_rows", "rows", "hits", "misses", "prefill"]
 FIELDS = {"plan": PLAN, "rows-EPOCH": ROWS, "reads-EPOCH": READS, "POLICY,CACHE": SIMULATED}
 NUMBERS = ["loss", "train_acc", "valid_acc", "valid_metrics"]
 # What files say of a model since later, too: nothing of it is a number of theirs.
-LATER_SAID = {"fanout", "eval-negatives"}
+LATER_SAID = {"batch", "fanout", "eval-negatives"}
 # Metrics that came after the checksums: they are left out, so that the checksums of the others stay.
 LATER = {"hits@20", "hits@50", "hits@100", "macro_f1", "weighted_f1", "macro_auc", "macro_ap"}
 

@@ -181,7 +181,12 @@ def without(checkpoint, key, out):
 
 def fanout_of_training():
     outgrow("generate typed --types paper:600:8,author:400:6 --classes 4 --relations author:writes:paper:3,paper:cites:paper:9,paper:written:author:3")
-    outgrow("train typed --fanout 6,4;cites=2,1 --hidden 8 --epochs 1 --memory 200M --run typed-run")
+    outgrow("train typed --fanout 6,4;cites=2,1 --hidden 8 --epochs 1 --batch 64 --memory 200M --run typed-run")
+    trained = json.loads(pathlib.Path("typed-run/summary.json").read_text())
+    same = outgrow("eval typed --checkpoint typed-run/best.safetensors --memory 200M --json")
+    assert json.loads(same.stdout)["metrics"]["acc"] == trained["test_metrics"]["acc"], (same, trained["test_metrics"])
+    assert "trained with --batch 64, which is taken here as well" in same.stderr, same.stderr
+    assert json.loads(outgrow("eval typed --checkpoint typed-run/best.safetensors --batch 50 --memory 200M --json").stdout)["loss"] != json.loads(same.stdout)["loss"]
     for graph, run, fanout in ("graph", "run", "3,3"), ("typed", "typed-run", "6,4;cites=2,1"):
         of = f"eval {graph} --checkpoint {run}/best.safetensors --memory 200M --json"
         taken, given = outgrow(of), outgrow(f"{of} --fanout {fanout}")

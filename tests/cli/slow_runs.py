@@ -42,7 +42,7 @@ FURTHER = {
     "no-policy": [("--policy auto --memory 886M", "--policy none"), (None, None)],
     "small-cache": [("--policy auto", "--cache"), (None, None)],
     "engine": [("--policy auto", "--io"), ("--policy auto --memory 722M", "--memory 150M"), (None, None)],
-    "unmeasured": [("--memory 139M", "bench"), (None, None)],
+    "unmeasured": [("--memory 139M", "bench"), (None, None), ("--eval-every 5", "bench")],
     "reading": [(None, None)],
     "serial": [("--pipeline batches --memory 697M", "--memory 200M"), (None, None)],
 }
@@ -148,6 +148,19 @@ def others(runs):
     told = explained("slow-thread")
     options = [told["option"], *(f["option"] for f in told["further"])]
     assert "threads" in options and len(set(options)) == len(options), told
+    once = json.loads(json.dumps(runs["evaluating"]))  # its only epoch is validated, and tested
+    once["config"] |= {"epochs": 1, "eval-every": 1}
+    store("once", once)
+    told = explained("once")
+    assert told["stage"] == "evaluating" and "--eval-every 0" in told["command"], told
+    once["requested"] |= {"policy": "none"}  # waits for rows, as training does
+    once["plan"] |= {"candidates": []}
+    for e in once["epochs"]:
+        e |= {"stall_seconds": 0.9 * e["seconds"], "gather_seconds": e["seconds"], "feature_bytes_read": 1 << 30}
+    store("waits", once)
+    told = explained("waits")
+    assert told["stage"] == "evaluating" and "--policy auto" in told["command"], told
+    assert "in the same way" in told["sentences"][1] and "--eval-every 0" in told["further"][-1]["command"], told
     store("several", {"runs": 2})
     assert "no summary of a run" in run(["doctor", "several"], status=1).stderr
 
