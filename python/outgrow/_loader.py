@@ -361,6 +361,7 @@ class Loader(OwnThreads):
         batch = one_of("batch", batch, 1000, "batch_size", batch_size)
         self.batch_size, self.drop_last = batch, bool(drop_last)
         links = None if links is None else links_of(links)
+        split = ALIASES.get(split, split)
         split, seeds, ordered = whose(dataset, split, seeds, input_nodes) if links is None else (None, links, False)
         if ordered and "no_shuffle" not in options:
             options.setdefault("shuffle", False)

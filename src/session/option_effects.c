@@ -389,6 +389,11 @@ static void log_if_idle(const struct og_plan_inputs *p, const struct og_option *
         return; /* what is not there is off; a trace stores that */
     if (!counts && (about(row) == 0 || (about(row) & p->config->want))) {
         og__option_takers(row, takers, sizeof(takers));
+        if (strcmp(takers, "disjoint") == 0) { /* the sampler that --time chooses */
+            og__log_without_effect(&p->config->log, before, row->name, "time", "off",
+                                   "no seed has a time");
+            return;
+        }
         snprintf(why, sizeof(why), "it is a parameter of %s", takers);
         og__log_without_effect(&p->config->log, before, row->name, row->of,
                                og__option_text(opt, row->of, text), why);
