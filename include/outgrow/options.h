@@ -98,6 +98,8 @@ struct og_option {
 };
 /* Option number i of og_options_set, from 0; NULL past the last. Static storage. */
 OG_EXPORT const struct og_option *og_option(size_t i);
+/* Whether a command such as "predict" uses that option. Others it accepts and reports. */
+OG_EXPORT bool og_option_used(const char *command, size_t i);
 
 /* A name of an option in PyTorch Geometric or DGL, or a former name. Both og_options_set and config
  * files accept it; help, results and config.yaml have the option's own name. Static storage. */

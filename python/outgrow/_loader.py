@@ -34,6 +34,7 @@ ONLY = {
 THEIRS = {"subgraph_type": "directional", "directed": True, "weight_attr": None, "transform": None, "transform_sampler_output": None, "is_sorted": ANY,
           "generator": None, "edge_label_index": None, "edge_label": None, "edge_label_time": None, "neg_sampling": None, "neg_sampling_ratio": None}
 SPLITS = ("train", "valid", "test")
+ALIASES = {"val": "valid", "validation": "valid"}  # of splits
 # Arguments that this loader alone has. A call with one of them is not NeighborLoader's, whatever it calls its fanout.
 OWN = {"fanout", "batch", "split", "seeds", "links", "source_repeats", "form", "eval_every", "no_shuffle", "draw", "e_id", "edge_attr"}
 LEFT_OUT = "input_nodes: left out, so outgrow.Loader takes the training split, where NeighborLoader takes all nodes. " \
@@ -72,8 +73,9 @@ def whose(dataset, split, seeds, input_nodes):
         return split, None if seeds is None else seeds_of(meta_of(dataset), seeds, "seeds"), False
     if isinstance(input_nodes, str):
         types = type_ranges(meta_of(dataset))
-        if input_nodes in SPLITS:
-            return input_nodes, None, True
+        split = input_nodes if input_nodes in types else ALIASES.get(input_nodes, input_nodes)
+        if split in SPLITS:
+            return split, None, True
         if input_nodes not in types:
             raise OptionError(f"input_nodes: {input_nodes!r} is no split{' and no type' if types else ''}", f"one of {', '.join([*SPLITS, *types])}, or ids of nodes")
         input_nodes = input_nodes, None
@@ -359,6 +361,7 @@ class Loader(OwnThreads):
         batch = one_of("batch", batch, 1000, "batch_size", batch_size)
         self.batch_size, self.drop_last = batch, bool(drop_last)
         links = None if links is None else links_of(links)
+        split = ALIASES.get(split, split)
         split, seeds, ordered = whose(dataset, split, seeds, input_nodes) if links is None else (None, links, False)
         if ordered and "no_shuffle" not in options:
             options.setdefault("shuffle", False)
@@ -405,6 +408,7 @@ class Loader(OwnThreads):
     def evaluate(self, split="valid"):
         """Iterate once over a split, in order, with the same samples every time. Use it between epochs: it ends a current epoch, and
         drops what was prefetched, except for "valid" with eval_every."""
+        split = ALIASES.get(split, split)
         if split not in SPLITS:
             raise OptionError(f"split: {split!r} is not one of {', '.join(SPLITS)}")
         self._native.evaluate(split)

@@ -16,7 +16,7 @@ from ._errors import OptionError, UnsupportedError, warn
 from ._fanouts import Fanouts
 from ._forms import Nodes, import_for
 from ._ids import ids_of, positions_of
-from ._loader import NOT_NEEDED, ONLY, SPLITS, Loader, OwnThreads, is_the_same, ranks_of
+from ._loader import ALIASES, NOT_NEEDED, ONLY, SPLITS, Loader, OwnThreads, is_the_same, ranks_of
 from ._meta import meta_of, type_ranges
 from ._sampling import Sampling
 from ._stores import array_in
@@ -444,6 +444,7 @@ class NeighborLoader(Base):
 
     def _split_of(self, name, of=None):
         """Nodes of a dataset's split, of one type."""
+        name = ALIASES.get(name, name)
         if name not in SPLITS or self._data is not None:
             known = [*(SPLITS if self._data is None else ()), *(part.name for part in self._source.nodes if part.name is not None and of is None)]
             raise OptionError(f"input_nodes: {name!r} is no split{'' if of else ' and no type'}", f"one of {', '.join(known)}, or ids, or a mask" if known else "give ids or a mask")
@@ -465,7 +466,7 @@ class NeighborLoader(Base):
         if self._data is not None:
             raise UnsupportedError("evaluate: a Data has no splits", "open an outgrow.NeighborLoader with input_nodes=data.val_mask")
         batches = self._kept().evaluate(split)
-        n = len(array_in(self._source.path, split, meta_of(self._source.path)))
+        n = len(array_in(self._source.path, ALIASES.get(split, split), meta_of(self._source.path)))
         return Iteration(self, ((out, np.asarray(batch.input_id), None) for out, batch, _ in batches), np.arange(n))
 
     def _seeds(self, nodes):

@@ -75,7 +75,7 @@ static void list_choices(const struct og_option *row, char *out, size_t size)
 
 int og__option_refuse(const struct og_option *row, const char *value, struct og_err *err)
 {
-    char expected[160] = "some text in UTF-8";
+    char expected[400] = "some text in UTF-8";
     char hint[64] = "";
     const char *meant = NULL;
     size_t size = sizeof(expected);
@@ -214,7 +214,8 @@ static bool read_amount(const struct og_option *row, const char *text, struct og
         return false;
     const bool share = strcmp(rest, "%") == 0;
     const double unit = share ? 1 : unit_bytes(rest);
-    if (unit == 0 || (!share && value > 0 && value * unit < 1) || /* 0.5 is no size: 50%? */
+    if (unit == 0 || (share && value == 0 && row->min > 0) ||
+        (!share && value > 0 && value * unit < 1) || /* 0.5 is no size: 50%? */
         (share ? value > 100 : floor(value * unit) > row->max || floor(value * unit) < row->min))
         return false;
     *out = share ? (struct og_amount){OG_PERCENT, value}

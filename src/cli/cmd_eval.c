@@ -5,7 +5,7 @@
 static const struct og_option own[] = {
     OWN_TEXT("checkpoint", "FILE", "safetensors file to evaluate"),
     OWN("split", "NAME", "test",
-        "nodes or edges to evaluate: valid or test; of one type of nodes: test:TYPE", NULL,
+        "nodes or edges to evaluate: valid, val or test; of one type of nodes: test:TYPE", NULL,
         OG_OPTION_TEXT, 0, 0),
     OWN_FLAG("full", "use all neighbours, layer by layer, from disk"),
     {0},
@@ -37,7 +37,11 @@ static int run(struct invocation *in, struct og_err *err)
     char *text = NULL;
     const char *split = own_text(in, "split") ? own_text(in, "split") : "test";
     const size_t n = strcspn(split, ":");
-    if (!(n == 4 && strncmp(split, "test", n) == 0) && !(n == 5 && strncmp(split, "valid", n) == 0))
+    static const char *const known[] = {"valid", "test", "val", "validation", NULL};
+    size_t i = 0;
+    while (known[i] && (strlen(known[i]) != n || strncmp(split, known[i], n) != 0))
+        i++;
+    if (!known[i])
         return usage_error(err, NULL, "--split: '%.100s' given, one of valid, test expected",
                            split);
     if (!checkpoint)

@@ -5,17 +5,20 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 /* Other libraries' names for the files of `import npy`; edges first. */
-enum { N_EDGES = 2 };
+enum { N_EDGES = 1 };
 static const char *const other_names[][2] = {
-    {"edge_index.npy", "edges.npy"}, {"edge.npy", "edges.npy"},       {"x.npy", "feat.npy"},
-    {"features.npy", "feat.npy"},    {"node_feat.npy", "feat.npy"},   {"y.npy", "label.npy"},
-    {"labels.npy", "label.npy"},     {"node_label.npy", "label.npy"}, {"x.csv", "feat.csv"},
-    {"features.csv", "feat.csv"},    {"nodes.csv", "feat.csv"},       {"y.csv", "label.csv"},
-    {"labels.csv", "label.csv"},
+    {"edge.npy", "edges.npy"},   {"features.npy", "feat.npy"}, {"node_feat.npy", "feat.npy"},
+    {"labels.npy", "label.npy"}, {"x.csv", "feat.csv"},        {"features.csv", "feat.csv"},
+    {"feat.tsv", "feat.csv"},    {"feat.txt", "feat.csv"},     {"nodes.csv", "feat.csv"},
+    {"y.csv", "label.csv"},      {"labels.csv", "label.csv"},  {"label.tsv", "label.csv"},
+    {"label.txt", "label.csv"},  {"train.tsv", "train.csv"},   {"train.txt", "train.csv"},
+    {"valid.tsv", "valid.csv"},  {"valid.txt", "valid.csv"},   {"val.txt", "val.csv"},
+    {"test.tsv", "test.csv"},    {"test.txt", "test.csv"},     {"node_label.npy", "label.npy"},
 };
 
 bool is_format(const char *word)
@@ -35,6 +38,15 @@ bool is_there(const char *folder, const char *file)
     return there;
 }
 
+/* Is NAME.csv there, or NAME.npy, which has the same? */
+static bool has_content(const char *folder, const char *file)
+{
+    char array[64];
+    const size_t n = strcspn(file, ".");
+    snprintf(array, sizeof(array), "%.*s.npy", (int)n, file);
+    return is_there(folder, file) || is_there(folder, array);
+}
+
 /* Hints to rename arrays from other_names[from] on, unless a file has the right name; "" if there
  * are none. */
 static void hint_names(char *hint, size_t size, const char *src, size_t from)
@@ -42,7 +54,7 @@ static void hint_names(char *hint, size_t size, const char *src, size_t from)
     size_t used = 0;
     hint[0] = 0;
     for (size_t i = from; i < sizeof(other_names) / sizeof(*other_names); i++)
-        if (used < size && is_there(src, other_names[i][0]) && !is_there(src, other_names[i][1]))
+        if (used < size && is_there(src, other_names[i][0]) && !has_content(src, other_names[i][1]))
             used += (size_t)snprintf(hint + used, size - used, "%s%s to %s",
                                      used ? ", " : "rename ", other_names[i][0], other_names[i][1]);
     if (used > 0 && used < size && is_there(src, "nodes.csv"))
@@ -125,7 +137,7 @@ static const struct og_import_format *format_of(const char *src, const char *hea
     const struct og_import_format *f;
     size_t i = 0;
     while ((f = og_import_format(i)) && !is_called(src, f->ends) &&
-           !(f->begins && strncmp(head, f->begins, strlen(f->begins)) == 0))
+           !(f->begins && strncasecmp(head, f->begins, strlen(f->begins)) == 0))
         i++;
     return f;
 }
@@ -142,10 +154,16 @@ static int guess_file(const char *src, const char **format, const char **file, s
             err, -EINVAL,
             "save its arrays with numpy.save in a folder, as edges.npy, feat.npy, label.npy",
             "%.300s: JSON, which is not supported", src);
-    bool gzip = n > 2 && memcmp(head, "\x1f\x8b", 2) == 0;
+    if (n > 4 && memcmp(head, "PK\3\4", 4) == 0)
+        return failure(err, -EINVAL,
+                       "import a folder: unzip it, where its arrays are edges.npy, feat.npy, ...",
+                       "%.300s: an archive", src);
+    const bool gzip = n > 2 && memcmp(head, "\x1f\x8b", 2) == 0;
+    const bool wide =
+        n > 2 && (memcmp(head, "\xff\xfe", 2) == 0 || memcmp(head, "\xfe\xff", 2) == 0);
     const struct og_import_format *shown = format_of(src, head);
     const bool text = shown->begins && !*shown->begins;
-    if (text && !gzip && memchr(head, 0, n))
+    if (text && !gzip && !wide && memchr(head, 0, n))
         return failure(err, -EINVAL,
                        "use a folder, or a text file of edges (see `outgrow help import`)",
                        "%.300s: not a text file", src);

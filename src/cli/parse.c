@@ -95,8 +95,10 @@ struct shown_option *list_options(const struct command *command, size_t *count)
         abort(); /* also a test, which lists all */
     for (size_t i = 0; command->training && n < MAX_SHOWN - 4 && (row = og_option(i)); i++) {
         group = row->group;
-        if (!has_own(command, row->name) && !is_left_out(command, row->name))
-            add_row(&list[n++], row, group);
+        if (has_own(command, row->name) || is_left_out(command, row->name))
+            continue;
+        add_row(&list[n], row, group);
+        list[n++].hidden |= !og_option_used(command->name, i);
     }
     for (size_t i = 0; command->training && (row = own_row(&cmd_train, i)); i++)
         if (!has_own(command, row->name)) { /* accepted, so that a command serves as its plan */

@@ -253,8 +253,8 @@ OG_MUST_CHECK int og__graph_split(const struct og_graph *g, enum og__split split
  * list. */
 OG_MUST_CHECK int og__graph_nodes(const struct og_graph *g, const char *which, struct og_budget *b,
                                   uint32_t **ids, int64_t *count, struct og_err *err);
-/* The split of this name; OG__SPLITS: it is a file. */
-enum og__split og__nodes_split(const char *which);
+/* The split of this name of n characters, also "val" or "validation"; OG__SPLITS: none. */
+enum og__split og__split_named(const char *name, size_t n);
 
 /* As og__graph_split, for a caller's list [n]; *repeats: some node occurs more than once. */
 OG_MUST_CHECK int og__graph_seeds(const struct og_graph *g, const int64_t *list, int64_t n,

@@ -30,7 +30,10 @@ static int check_ids(const struct id_check *c, const int64_t *list, int64_t firs
                             (long long)(first + i), (long long)id, (long long)c->g->n_nodes);
         const bool repeated = c->seen[id / 64] >> (id % 64) & 1;
         if (repeated && !c->repeats)
-            return og__fail(err, -EINVAL, "remove the repeated ids (numpy.unique)",
+            return og__fail(err, -EINVAL,
+                            id <= 1 ? "numpy.flatnonzero(mask) makes ids of a mask; of a list "
+                                      "remove the repeated ids (numpy.unique)"
+                                    : "remove the repeated ids (numpy.unique)",
                             "%s: row %lld: node %lld is listed twice", c->name,
                             (long long)(first + i), (long long)id);
         if (repeated)
@@ -188,19 +191,26 @@ out:
     return rc;
 }
 
-enum og__split og__nodes_split(const char *which)
+enum og__split og__split_named(const char *name, size_t n)
 {
-    static const char *const splits[OG__SPLITS] = {"train", "valid", "test"};
-    int i = 0;
-    while (i < OG__SPLITS && strcmp(which, splits[i]) != 0)
-        i++;
-    return (enum og__split)i;
+    static const struct {
+        const char *name;
+        enum og__split split;
+    } known[] = {{"train", OG__TRAIN},
+                 {"valid", OG__VALID},
+                 {"val", OG__VALID},
+                 {"validation", OG__VALID},
+                 {"test", OG__TEST}};
+    for (size_t i = 0; i < OG_COUNT(known); i++)
+        if (strlen(known[i].name) == n && strncmp(known[i].name, name, n) == 0)
+            return known[i].split;
+    return OG__SPLITS;
 }
 
 int og__graph_nodes(const struct og_graph *g, const char *which, struct og_budget *b,
                     uint32_t **ids, int64_t *count, struct og_err *err)
 {
-    const enum og__split split = og__nodes_split(which);
+    const enum og__split split = og__split_named(which, strlen(which));
     *count = 0;
     int rc = split < OG__SPLITS ? og__graph_split(g, split, b, ids, count, err)
                                 : load_file(g, which, b, ids, count, err);

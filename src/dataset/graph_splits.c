@@ -29,8 +29,10 @@ static int check_node_splits(const struct og_graph *g, struct og_err *err)
     for (int s = 0; s < OG__SPLITS; s++) {
         const struct og_npy *a = &g->split[s];
         if (a->fd >= 0 && (!og__npy_is_integer(a->type) || a->shape[1] != 1))
-            return og__fail(err, -EINVAL, og__graph_again_hint, "%s: must be int64 node ids",
-                            a->path);
+            return og__fail(err, -EINVAL,
+                            a->type == OG__NPY_BOOL ? "a split has ids: numpy.flatnonzero(mask)"
+                                                    : og__graph_again_hint,
+                            "%s: must be int64 node ids", a->path);
         if (a->fd >= 0 && a->shape[0] > g->n_nodes)
             return og__fail(err, -EINVAL, og__graph_again_hint,
                             "%s: %lld ids, the graph has %lld nodes", a->path,

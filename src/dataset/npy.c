@@ -184,13 +184,17 @@ static bool read_dictionary(struct cursor c, struct dictionary *d)
 
 /* ---- from dictionary to array ---- */
 
+static const char text_hint[] =
+    "numbers as text: array.astype('float32'), or 'int64' for ids; classes that are words: "
+    "numpy.unique(array, return_inverse=True)[1]";
+
 /* Kinds of elements that are not numbers, by the letter of NumPy. */
 static const struct {
     char letter;
     const char *what, *hint;
 } other_kinds[] = {
-    {'U', "text", "number the words: numpy.unique(array, return_inverse=True)[1]"},
-    {'S', "text", "number the words: numpy.unique(array, return_inverse=True)[1]"},
+    {'U', "text", text_hint},
+    {'S', "text", text_hint},
     {'M', "dates", "store them as whole numbers: array.astype('int64')"},
     {'m', "time differences", "store them as whole numbers: array.astype('int64')"},
     {'O', "Python objects", "store them as numbers: array.astype('float32'), or 'int64'"},

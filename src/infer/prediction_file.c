@@ -97,8 +97,8 @@ static int check_labels(const struct og_predict_options *how, const struct og_pr
         return og__fail(err, -EINVAL, "leave it out", "%s: the model has %s", option,
                         targets == OG__OF_PAIRS ? "embeddings, no classes" : "values, no classes");
     if (how->top_k < 0 || how->top_k > model->n_classes)
-        return og__fail(err, -EINVAL, NULL, "--top-k %d: 1 to %d expected", how->top_k,
-                        model->n_classes);
+        return og__fail(err, -EINVAL, "give at most the number of classes",
+                        "--top-k %d: 1 to %d expected", how->top_k, model->n_classes);
     if (how->top_k && !form->csv)
         return og__fail(err, -EINVAL, "use --out FILE.csv",
                         "--top-k: classes and scores do not fit one .npy file");

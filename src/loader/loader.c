@@ -207,10 +207,9 @@ int og_loader_restore(struct og_loader *l, const char *state, struct og_err *err
 /* The caller's own seeds have the place of the training split. */
 static int pass_over(const struct og_loader *l, const char *split)
 {
-    if (strcmp(split, "valid") == 0)
-        return OG__VALID;
-    if (strcmp(split, "test") == 0)
-        return OG__TEST;
+    const enum og__split named = og__split_named(split, strlen(split));
+    if (named == OG__VALID || named == OG__TEST)
+        return named;
     return strcmp(split, l->split) == 0 ? OG__TRAIN : -1;
 }
 

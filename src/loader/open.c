@@ -124,10 +124,9 @@ out:
 
 static int find_split(const char *name, enum og__split *split, struct og_err *err)
 {
-    static const char *const names[OG__SPLITS] = {"train", "valid", "test"};
-    for (*split = OG__TRAIN; *split < OG__SPLITS; ++*split)
-        if (strcmp(name, names[*split]) == 0)
-            return 0;
+    *split = og__split_named(name, strlen(name));
+    if (*split < OG__SPLITS)
+        return 0;
     return og__fail(err, -EINVAL, "use train, valid or test", "%s: there is no such split", name);
 }
 

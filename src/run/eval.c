@@ -22,6 +22,7 @@ struct evaluation {
     const char *checkpoint, *name; /* name: of the split, maybe with a type: "test:paper" */
     enum og__split split;
     const char *type; /* of the nodes that count; NULL: all */
+    char named[160];  /* what `name` points to, if it is an alias */
     void *labels;
     struct og_metrics metrics;
     struct og_scores scores;
@@ -60,12 +61,13 @@ static int find_split(struct evaluation *e, struct og_err *err)
 {
     static const char *const words[OG__SPLITS] = {[OG__VALID] = "valid", [OG__TEST] = "test"};
     const size_t n = strcspn(e->name, ":");
-    e->split = OG__SPLITS;
-    for (int i = OG__VALID; i < OG__SPLITS; i++)
-        if (strlen(words[i]) == n && strncmp(words[i], e->name, n) == 0)
-            e->split = (enum og__split)i;
+    e->split = og__split_named(e->name, n);
     e->type = e->name[n] ? e->name + n + 1 : NULL;
-    return e->split < OG__SPLITS
+    if (e->split == OG__VALID && n != strlen(words[OG__VALID])) {
+        snprintf(e->named, sizeof(e->named), "%s%s", words[OG__VALID], e->name + n);
+        e->name = e->named;
+    }
+    return e->split == OG__VALID || e->split == OG__TEST
                ? 0
                : og__fail(err, -EINVAL, "valid or test", "--split %s: no such split", e->name);
 }

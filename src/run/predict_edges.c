@@ -43,8 +43,8 @@ static size_t own_bytes(const struct edge_prediction *p)
 
 static int find_list(struct edge_prediction *p, const char *name, struct og_err *err)
 {
-    p->split = name && strcmp(name, "valid") == 0 ? OG__VALID : OG__TEST;
-    if (!name || p->split == OG__VALID || strcmp(name, "test") == 0)
+    p->split = name ? og__split_named(name, strlen(name)) : OG__TEST;
+    if (p->split == OG__VALID || p->split == OG__TEST)
         return 0;
     return og__fail(err, -EINVAL,
                     "give --nodes test or --nodes valid: the edges of test_edges.npy or "

@@ -414,9 +414,25 @@ out:
     return rc;
 }
 
+/* A number without a unit is of bytes, which is easily overlooked. */
+static void say_too_small(const struct simulator *m, const struct og_amount *cache,
+                          const char *name)
+{
+    size_t least = SIZE_MAX;
+    for (uint32_t k = 0; k < m->n_groups; k++)
+        if (m->bytes[k].row_bytes > 0)
+            least = OG_MIN(least, m->bytes[k].row_bytes);
+    if (m->observer && cache->unit == OG_BYTES && cache->value > 0 && cache->value < (double)least)
+        og__say(&(struct og_log){m->observer->message, m->observer->arg}, OG__INFO,
+                "--cache %s is smaller than a row, as a number without K, M, G or %% is bytes",
+                name);
+}
+
 static int simulate_all(struct simulator *m, json_t *results, struct og_err *err)
 {
     int rc = 0;
+    for (int i = 0; i < m->n_caches; i++)
+        say_too_small(m, &m->cache[i].amount, m->cache[i].name);
     for (int i = 0; i < m->n_policies; i++) {
         const struct requested_policy *of = &m->policy[i];
         OG_TRY(m->device ? og__simulate_pairs(m, i, results, err)

@@ -117,13 +117,20 @@ static bool shrinks(const struct og_plan_inputs *p)
     return p->config->opt.optimizer != OG_OPTIMIZER_ADAMW || p->config->opt.weight_decay > 0;
 }
 
+/* Steps of an epoch. */
+static uint64_t count_steps(const struct og_plan_inputs *p)
+{
+    const struct og_schedule whole = og__schedule_whole(&p->workload->schedule);
+    const uint64_t accumulated = (uint64_t)p->config->opt.accumulate;
+    return (og__schedule_batches(&whole, OG__TRAIN) + accumulated - 1) / accumulated;
+}
+
 /* Does the rate change before the last step, if no epoch is better than another? */
 static bool changes_rate(const struct og_plan_inputs *p)
 {
     const struct og_schedule whole = og__schedule_whole(&p->workload->schedule);
     const struct og_options *opt = &p->config->opt;
-    const uint64_t batches = og__schedule_batches(&whole, OG__TRAIN);
-    const uint64_t steps = (batches + (uint64_t)opt->accumulate - 1) / (uint64_t)opt->accumulate;
+    const uint64_t steps = count_steps(p);
     struct og_rate r = og__rate_of_options(opt);
     r.warmup = 0;
     for (uint32_t epoch = 1; epoch < (uint32_t)opt->epochs; epoch++)
@@ -186,8 +193,11 @@ static bool caches(const struct og_plan_inputs *p)
 static bool holds_a_row(const struct og_plan_inputs *p)
 {
     const struct og_amount *cache = &p->config->opt.cache;
-    return cache->unit != OG_BYTES || cache->value == 0 ||
-           cache->value >= (double)p->workload->row_bytes;
+    const struct og_workload *w = p->workload;
+    size_t least = w->row_bytes;
+    for (uint32_t k = 0; k < w->n_groups; k++)
+        least = least == 0 ? w->group[k].row_bytes : OG_MIN(least, w->group[k].row_bytes);
+    return cache->unit != OG_BYTES || cache->value == 0 || cache->value >= (double)least;
 }
 
 static bool looks_at_uses(const struct og_plan_inputs *p)
@@ -379,6 +389,11 @@ static void log_if_idle(const struct og_plan_inputs *p, const struct og_option *
         return; /* what is not there is off; a trace stores that */
     if (!counts && (about(row) == 0 || (about(row) & p->config->want))) {
         og__option_takers(row, takers, sizeof(takers));
+        if (strcmp(takers, "disjoint") == 0) { /* the sampler that --time chooses */
+            og__log_without_effect(&p->config->log, before, row->name, "time", "off",
+                                   "no seed has a time");
+            return;
+        }
         snprintf(why, sizeof(why), "it is a parameter of %s", takers);
         og__log_without_effect(&p->config->log, before, row->name, row->of,
                                og__option_text(opt, row->of, text), why);
@@ -469,6 +484,35 @@ void og__log_unused_options(const struct og_log *log, const struct og_option_set
         og__say(log, OG__INFO, "%s %s no effect: %s", names, n > 1 ? "have" : "has", why[by]);
 }
 
+/* A command has options of training in common with others that make something of them. */
+bool og_option_used(const char *command, size_t i)
+{
+    static const struct {
+        const char *command;
+        unsigned by; /* each of these: it depends on the graph or on --full */
+    } known[] = {{"predict", OG__UNUSED_WHOLE | OG__UNUSED_JUDGING},
+                 {"eval", OG__UNUSED_WHOLE | OG__UNUSED_JUDGING},
+                 {"propagate", OG__UNUSED_HOPS},
+                 {"smooth", OG__UNUSED_SMOOTH}};
+    const struct og_option *option = og_option(i);
+    for (size_t k = 0; option && k < OG_COUNT(known); k++)
+        for (size_t j = 0; strcmp(known[k].command, command) == 0 && j < OG_COUNT(unused); j++)
+            if (strcmp(unused[j].name, option->name) == 0)
+                return (unused[j].by & known[k].by) != known[k].by;
+    return option != NULL;
+}
+
+/* The run ends before the rate reaches --lr. */
+static void log_long_warmup(const struct og_plan_inputs *p)
+{
+    const struct og_options *opt = &p->config->opt;
+    const uint64_t steps = count_steps(p) * (uint64_t)OG_MAX(opt->epochs, 0);
+    if ((p->config->want & MODEL) && steps > 0 && (uint64_t)opt->warmup > steps)
+        og__say(&p->config->log, OG__INFO,
+                "--warmup %d: the run has %llu steps, so the learning rate stays below --lr %g",
+                opt->warmup, (unsigned long long)steps, opt->lr);
+}
+
 void og__log_other_task(const struct og_log *log, const struct og_options *opt, int task)
 {
     char why[64];
@@ -498,6 +542,7 @@ void og__log_idle_options(const struct og_plan_inputs *p)
         if (own || og__option_set_has(&p->config->preset_requested, i))
             log_if_idle(p, option, own ? "" : of_preset);
     }
+    log_long_warmup(p);
 }
 
 /* ---- which were requested ---- */

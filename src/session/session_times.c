@@ -154,7 +154,7 @@ static int load_required(struct og_session *s, struct og_split *split, enum og__
     const char *const nodes = s->config.nodes;
     const enum og__split from = !nodes              ? OG__SPLITS
                                 : which != OG__TEST ? which
-                                                    : og__nodes_split(nodes);
+                                                    : og__split_named(nodes, strlen(nodes));
     const struct og_npy *a =
         from < OG__SPLITS ? &s->workload.graph->listed[OG__NODE_LIST_TIMES][from] : NULL;
     if (a && a->fd >= 0 && a->shape[0] == split->n)

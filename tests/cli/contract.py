@@ -179,6 +179,18 @@ def without(checkpoint, key, out):
     pathlib.Path(out).write_bytes(struct.pack("<Q", len(head)) + head + raw[8 + size:])
 
 
+def splits_by_other_names():
+    """val and validation are valid."""
+    said = {name: json.loads(outgrow(f"eval graph --checkpoint run/best.safetensors --fanout 3,3 --memory 200M --split {name} --json").stdout) for name in ("valid", "val", "validation")}
+    assert said["valid"]["split"] == said["val"]["split"] == said["validation"]["split"] == "valid"
+    assert said["valid"]["loss"] == said["val"]["loss"] == said["validation"]["loss"]
+    full = json.loads(outgrow("eval graph --checkpoint run/best.safetensors --memory 200M --split val --full --json").stdout)
+    assert full["split"] == "valid"
+    for name in "valid", "val":
+        outgrow(f"predict graph --checkpoint run/best.safetensors --memory 200M --nodes {name} --out nodes-{name}.csv")
+    assert pathlib.Path("nodes-val.csv").read_bytes() == pathlib.Path("nodes-valid.csv").read_bytes()
+
+
 def fanout_of_training():
     outgrow("generate typed --types paper:600:8,author:400:6 --classes 4 --relations author:writes:paper:3,paper:cites:paper:9,paper:written:author:3")
     outgrow("train typed --fanout 6,4;cites=2,1 --hidden 8 --epochs 1 --batch 64 --memory 200M --run typed-run")
@@ -222,7 +234,7 @@ def main():
         os.environ["XDG_CACHE_HOME"] = folder + "/cache"
         outgrow("generate graph --model planted --nodes 2000 --degree 8 --dim 8 --classes 4 --dtype f32 --train-fraction 0.3 --homophily 0.8 --seed 3")
         np.save("scores.npy", np.random.default_rng(1).random(2000, dtype=np.float32))
-        for part in options, layers_alone, files_and_keys, commands, what_is_not_meant, streams, fanout_of_training, negatives_of_training, run_in_a_dataset:
+        for part in options, layers_alone, files_and_keys, commands, what_is_not_meant, streams, splits_by_other_names, fanout_of_training, negatives_of_training, run_in_a_dataset:
             part()
             print("ok", part.__name__, flush=True)
 

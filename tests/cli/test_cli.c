@@ -209,8 +209,14 @@ static void help_is_short_unless_asked(void **state)
     o = outgrow("help info");
     assert_null(strstr(o->out, "--all"));
     assert_null(strstr(outgrow("help import")->out, " \n"));
-    static const char *const commands[] = {"train",    "plan", "sample", "pack",
-                                           "simulate", "eval", "bench",  "predict"};
+    static const char *const applying[] = {"eval", "predict"};
+    for (size_t i = 0; i < sizeof(applying) / sizeof(*applying); i++) {
+        char line[64];
+        snprintf(line, sizeof(line), "help %s --all", applying[i]);
+        assert_says(outgrow(line)->out, "--sampler=KIND");
+        assert_null(strstr(outgrow(line)->out, "--optimizer"));
+    }
+    static const char *const commands[] = {"train", "plan", "sample", "pack", "simulate", "bench"};
     for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++) {
         char line[64];
         snprintf(line, sizeof(line), "help %s --all", commands[i]);

@@ -27,7 +27,7 @@ static void an_import_knows_the_format(void **state)
                             "printf '0 1\n1 0\n' >srcs/alone && cp srcs/alone srcs/e/edges.csv && "
                             "printf '%%%%MatrixMarket matrix coordinate pattern general\n"
                             "2 2 1\n1 2\n' >srcs/matrix && cp srcs/matrix srcs/m/graph.mtx && "
-                            "touch srcs/o/edge_index.npy srcs/o/x.npy"),
+                            "touch srcs/o/edge.npy srcs/o/features.npy"),
                      0);
     assert_int_equal(outgrow("export npy d srcs/full")->status, 0);
     static const struct {
@@ -54,7 +54,7 @@ static void an_import_knows_the_format(void **state)
     assert_says(outgrow("import srcs/m g4")->err, "taken as mtx, because of graph.mtx");
     const struct outcome *o = outgrow("import srcs/o never");
     assert_int_equal(o->status, 1);
-    assert_says(o->err, "hint: rename edge_index.npy to edges.npy, x.npy to feat.npy");
+    assert_says(o->err, "hint: rename edge.npy to edges.npy, features.npy to feat.npy");
     o = outgrow("import srcs/n never");
     assert_int_equal(o->status, 1);
     assert_says(o->err, "a folder of no known format");

@@ -162,7 +162,7 @@ def splits_and_masks():
 
 
 def unread_files():
-    beside = ["edge_color", "edge_stamp", "edge_label", "node_year", "train_time", "features", "y", "extra_edges", "weights"]
+    beside = ["edge_color", "edge_stamp", "edge_label", "node_year", "train_time", "features", "y", "x", "edge_index", "extra_edges", "weights"]
     source(**IDS, **{name: np.zeros(3) for name in beside})
     with open("src/notes.txt", "w") as f:
         f.write("notes")
@@ -177,6 +177,11 @@ def unread_files():
     source({"num_nodes": N, "name": "x", "num_clases": 3, "splits": {}})
     _, said = taken("npy", "--quiet")
     assert "num_clases" in said and "splits" in said and "num_nodes" not in said, said
+    source({"directed": True, "num_edges": E})
+    assert taken("npy", "--quiet")[1] == ""
+    source({"directed": False})
+    assert '"directed" is false, but some edges have no reverse' in taken("npy", "--quiet")[1]
+    assert taken("npy", "--quiet", "--symmetrize")[1] == ""
     source({"symmetric": True})
     _, said = taken("npy", "--quiet")
     assert "meta.json" in said and "symmetric" not in json.load(open("out/meta.json")), said
@@ -211,14 +216,17 @@ def documented_names():
     array = {"edges": EDGES, "weights of edges": np.ones(E), "features of nodes": FEAT, "labels": LABEL, "training nodes": IDS["train"],
              "validation nodes": IDS["valid"], "test nodes": IDS["test"], "features of edges": np.ones((E, 2)),
              "times of edges": np.arange(E), "times of nodes": np.arange(N)}
-    plain = {"features of nodes": "feat", "labels": "label"}
+    plain = {"edges": "edges", "features of nodes": "feat", "labels": "label"}
     for what, files in rows:
         for name in re.findall(r"`([a-z_]+)\.npy`", files):
             if name.startswith("feat_"):
                 continue
             whole = array[what] if what in array else EDGES[:9]
-            source(**{name: mask(whole) if "mask" in name else whole})
-            assert f"{name}.npy" not in taken("npy", "--quiet")[1]
+            source(**({plain[what]: None} if what in plain else {}) | {name: mask(whole) if "mask" in name else whole})
+            got, said = taken("npy", "--quiet")
+            assert f"{name}.npy" not in said
+            if what in plain:
+                assert np.array_equal(got["features"], FEAT) and np.array_equal(got["labels"], LABEL) and graph_of(got) == set(map(tuple, EDGES.tolist()))
         for name in re.findall(r"`([a-z_]+)\.csv`", files):
             source(**{plain[what]: None} if what in plain else {})
             rows_of = {"feat": FEAT, "label": LABEL[:, None], "node_times": np.arange(N)[:, None]}.get(name)
@@ -314,6 +322,9 @@ def labels():
     source(label=ids)
     _, said = taken("npy", "--quiet")
     assert "label.npy: 2000000 classes" in said and "240 nodes" in said, said
+    for label in np.where(LABEL > 0, 1, -1), np.where(FEAT > 0, 1, -1), np.where(FEAT > 0, 1, -1).astype("float32"):
+        source(label=label)
+        assert "label.npy: all labels are 1: there is nothing to learn; -1 means none" in taken("npy", "--quiet")[1]
     source(label=LABEL + 1)
     assert "label.npy: 1 of 4 classes has no node, class 0 for one" in taken("npy", "--quiet")[1]
     source(label=np.eye(3)[LABEL])
@@ -593,12 +604,122 @@ def numbers_that_are_lost():
     assert f"label.npy: {N} classes for {N} nodes: are they ids?" in taken("npy", "--quiet")[1]
 
 
+def rows_of_text():
+    """Columns of lines, quotes, signs and fractions. Hints say what the file needs."""
+    def edges(*lines, name="edges.csv", **how):
+        shutil.rmtree("text", ignore_errors=True)
+        text(name, *lines, **how)
+
+    for lines, says in [(["src,dst", "0,1", "1,2,3"], ["line 3: more columns than there are names", "'3'"]),
+                        (["# src dst", "0 1", "1 2 3"], ["line 3: more columns than there are names"]),
+                        (["src,dst,weight", "0,1,1", "1,2,3,4"], ["line 3: more columns", "'4'"]),
+                        (["src,city,dst", "0,a,1", "1,a, b,2"], ["line 3"]),
+                        (["src,dst", "0,1", "1"], ["line 3: fewer columns than there should be"]),
+                        (["src,dst", "0,1", ",2"], ["line 3: an end without an id", "complete the line"]),
+                        (["src,dst", "-1,2"], ["line 2: a node id with a sign", "whole numbers from 0"]),
+                        (["src,dst", "+1,2"], ["line 2: a node id with a sign"]),
+                        (["src,dst,weight", "0,1,"], ["line 2: no finite weight", "--weight-column 0 leaves"]),
+                        (["src,dst,weight", '0,1,"x"'], ["line 2: no finite weight"])]:
+        edges(*lines)
+        refused("edgelist", path="text", says=["edges.csv", *says])
+    for lines in ["src,dst", "0,1", "1,2,"], ["src,dst,", "0,1,", "1,2"], ["src,dst,x", "0,1", "1,2,7,7"]:
+        edges(*lines)
+        assert graph_of(taken("edgelist", path="text")[0]) == {(0, 1), (1, 2)}
+    edges('"src","dst","weight","t"', '"0","1","2.5","7"', '"1","2","1e1","-8"')
+    got = taken("edgelist", "--edge-time", "t", path="text")[0]
+    assert got["weights"].tolist() == [2.5, 10] and got["edge_times"].tolist() == [7, -8]
+    for mark in "utf-16", "utf-16-be":
+        with open("text/edges.csv", "wb") as f:
+            f.write(("" if mark == "utf-16" else "\ufeff").encode(mark) + "src,dst\n0,1\n".encode(mark))
+        for path in "text", "text/edges.csv":
+            refused(path=path, says=["edges.csv: text in UTF-16", "iconv"])
+    # tables by id
+    edges("src,dst", "0,1", "1,2")
+    for name, lines, says in [("feat.csv", ["id,a", "0.0,1", "1.0,2"], ["astype('int64')"]), ("train.csv", ["0.0"], ["astype('int64')"]),
+                              ("train.csv", ["0", "x"], ["the id of a node"]), ("feat.csv", ["id,a", "0,red"], ["number the words", "leave the column out"])]:
+        text(name, *lines)
+        refused(path="text", says=[name, *says])
+        os.remove(f"text/{name}")
+    text("label.csv", "id,label", *(f"{v},{10**12 + v % 2}" for v in range(3)))
+    got, said = taken("--quiet", path="text")
+    assert got["labels"].tolist() == [0, 1, 0] and "larger than classes may be: each number is a class" in said, said
+    for name, right in ("label.tsv", "label.csv"), ("train.txt", "train.csv"), ("feat.tsv", "feat.csv"):
+        edges("src,dst", "0,1", "1,2")
+        text(name, "0\t1", "1\t2", "2\t0")
+        refused(path="text", says=[f"rename {name} to {right}"])
+    # Matrix Market, in capitals and as SciPy writes unsigned numbers
+    text("graph.mtx", "%%MATRIXMARKET Matrix coordinate unsigned-integer general", "3 3 2", "1 2 7", "2 3 8")
+    got = taken(path="text/graph.mtx")[0]
+    assert graph_of(got) == {(0, 1), (1, 2)} and got["weights"].tolist() == [7, 8]
+    text("graph.mtx", "%%MatrixMarket matrix coordinate pattern general", "3 3 2", "0 2", "2 3")
+    refused(path="text/graph.mtx", says=["line 3", "row column, counted from 1"])
+
+
+def shapes_and_kinds():
+    """Hints follow from the shape and the kind of an array."""
+    source(feat=FEAT.T)
+    refused("npy", says=["feat.npy: [4, 240], and label.npy has 240 labels", "array.T"])
+    source(label=LABEL[None])
+    refused("npy", says=["label.npy", "array.T"])
+    for name, rows, says in ("node_times", np.arange(3), ["node_times.npy: 3 times"]), ("feat", FEAT[:5], ["feat.npy: 5 rows"]):
+        source({"num_nodes": N}, **{name: rows})
+        refused("npy", says=[*says, "one for every node"])
+        assert "-1" not in run("import", "npy", "src", "out").stderr
+    source(train=IDS["train"], train_times=np.arange(3))
+    refused("npy", says=["train_times.npy: 3 times for 100 nodes of train.npy", "in its order"])
+    source(edge_weight=np.ones(E).astype("U9"))
+    refused("npy", says=["edge_weight.npy", "text", "astype('float32')"])
+    for empty in np.zeros(N, bool), np.zeros(0, int):
+        source(train=empty)
+        assert "train.npy: no nodes" in taken("npy", "--quiet")[1]
+    for meta, says in ({"class_names": ["a", "b"]}, '"class_names" has 2 names for 3 classes'), ({"task": "multilabel"}, "task 'multilabel' has no effect"):
+        source(meta)
+        assert says in taken("npy", "--quiet")[1]
+    source({"class_names": ["a", "b", "c"], "task": "node classification"})
+    assert taken("npy", "--quiet")[1] == ""
+    # integers of a sparse matrix keep what a double would lose, and repeated entries add up
+    csr = {"feat": None, "feat_indptr": np.r_[0, 2:N + 2], "feat_indices": np.r_[0, 0, np.arange(1, N) % 5]}
+    values = np.arange(N + 1) + 2**60
+    values[:2] = 1, 2
+    source(**csr, feat_data=values)
+    got, said = taken("npy", "--quiet")
+    off = np.abs(values.astype("f4").astype("f8").astype("i8") - values)
+    assert f"feat_data.npy: int64 stored as f32: {(off > 0).sum()} numbers change, by at most {off.max()} " in said, said
+    assert got["features"][0, 0] == 3 and got["features"][7, 2] == np.float32(values[8])
+    for kind in "i4", "u4", "u8":
+        values = np.full(N + 1, np.iinfo(kind).max, kind)
+        source(**csr, feat_data=values)
+        refused("npy", says=["feat_data.npy: row 0: entries of column 0", np.dtype(kind).name, "sum_duplicates"])
+        values[0] = 0
+        source(**csr, feat_data=values)
+        assert taken("npy")[0]["features"][3, 3] == np.float32(values[4])
+
+
+def options_of_others():
+    """Options of another format are refused, those that find nothing to do are named."""
+    source(edge_weight=np.ones(E))
+    got, said = taken("npy", "--weight-column", 0)
+    assert "weights" not in got and "not read: edge_weight.npy" in said
+    for words in ["--columns", "src,dst"], ["--id-columns", "a,b"], ["--weight-column", 3], ["--labels", "label2.npy"], ["--edge-time", "t"], ["--edge-features", "f"]:
+        refused("npy", *words, says=[f"import npy: {words[0]}", "leave it out"])
+    said = taken("npy", "--seed", 7, "--split-column", 1, "--keep-ids", "--edge-feature-dtype", "f16", "--in-place")[1]
+    for name in "seed", "split-column", "keep-ids", "edge-feature-dtype":
+        assert f"--{name} has no effect" in said, (name, said)
+    assert "in-place" not in said and "no effect" not in taken("npy", "--split", "60/20/20", "--seed", 7)[1]
+    shutil.rmtree("text", ignore_errors=True)
+    text("edges.csv", "0,1", "1,2")
+    said = taken("--in-place", "--reverse-relations", path="text")[1]
+    assert "--in-place has no effect" in said and "--symmetrize adds the reverse" in said
+    np.savez("all.npz", edges=EDGES, feat=FEAT)
+    refused(path="all.npz", says=["all.npz: an archive", "unzip"])
+
+
 def main():
     folder, here = tempfile.mkdtemp(prefix="og-doors-"), os.getcwd()
     os.chdir(folder)
     try:
         for test in (random_splits, splits_and_masks, unread_files, documented_names, unread_keys_of_graphbolt, types_of_numbers, labels, columns_of_edges,
-                     columns_by_id, what_the_wider_fuzz_found, numbers_that_are_lost):
+                     columns_by_id, what_the_wider_fuzz_found, numbers_that_are_lost, rows_of_text, shapes_and_kinds, options_of_others):
             test()
             print(f"{test.__name__}: ok", flush=True)
     finally:

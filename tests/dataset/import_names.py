@@ -199,7 +199,7 @@ def test_refusals():
     assert "control character" in refused(("src", "dst"), ("a", "b\x01"))
     assert "more than 4096 bytes" in refused(("src", "dst"), ("a", "b" * 4097))
     assert "line 3: a remark after the first edge" in refused(("src", "dst"), ("a", "b"), ("#c", "d"))
-    assert "no node id (a whole number below 2^63)" in refused(("src", "dst"), ("1", "2"), ("-1", "3"))
+    assert "a node id with a sign" in refused(("src", "dst"), ("1", "2"), ("-1", "3"))
     assert "no node id" in refused(("src", "dst"), ("a", "b"), words=("--keep-ids",))
     assert "train.csv: line 2: no such node, of 2, here: 'zoe'" in refused(("a",), ("zoe",), name="train.csv", also=[edges])
     assert "id b is there twice" in refused(("id", "f"), ("a", 1), ("b", 2), ("b", 3), name="feat.csv", also=[edges])

@@ -221,6 +221,8 @@ def test_whose_and_in_which_order():
     assert (seeds_of(seeds=ids) != ids).any() and (seeds_of() != train).any()
     same("seeds", seeds_of(seeds=ids, shuffle=False), ids)
     same("split", np.sort(seeds_of(split="valid")), np.sort(np.load("graph/valid.npy")))
+    same("split val", seeds_of(split="val"), seeds_of(split="valid"))
+    same("input_nodes val", seeds_of(input_nodes="val"), seeds_of(input_nodes="valid"))
     same("left to split", np.sort(seeds_of(split="valid", input_nodes=None)), np.sort(np.load("graph/valid.npy")))
     with raises(outgrow.OptionError, "no split", "train, valid, test"):
         seeds_of(input_nodes="trian")

@@ -116,8 +116,24 @@ def check_options():
     said_of(["sampler"], "predict", "g-plain", "--checkpoint", "options/checkpoint.safetensors", *base, "--sampler", "labor", "--out", "sampler.npy")
     names.remove("epochs")  # so many are sampled
     said_of(names, "sample", "g-plain", *base, *given, "--with-features", "--policy", "degree", "--out", "with-rows")
+    for cache, says in ("19", 1), ("20", 0), ("5%", 0):
+        assert run("simulate", "g-plain", *base, "--policy", "lru", "--cache", f"{cache},50%").count(f"--cache {cache} is smaller than a row") == says
+    assert "--time-window has no effect with --time off" in run("plan", "g-plain", *RUN[:-1], "--time-window", "5")
+    for words, says in (["--nodes", 10], "--classes 16: more classes than the 10 nodes"), (["--nodes", 1], "--nodes 1: too few"):
+        assert says in run("generate", "few", *words, fails=True)
+    run("generate", "few", "--nodes", 10, "--classes", 10)
     said_of(names, "simulate", "g-plain", *base, *given, "--policy", "degree", "--cache", "5%")
     said_of(["policy", "cache"], "sample", "g-plain", *base, "--policy", "degree", "--cache", "5%", "--out", "without-rows")
+    assert run("train", "g-plain", *RUN[:-1], "--run", "warm", "--warmup", "9").count("--warmup 9: the run has 3 steps") == 1
+    assert "warmup" not in run("train", "g-plain", *RUN[:-1], "--run", "warm3", "--warmup", "3")
+    for command in "predict", "eval":
+        shown = re.findall(r"^ +--([a-z-]+)", subprocess.run([OUTGROW, "help", command, "--all"], capture_output=True, text=True).stdout, re.M)
+        assert not {"lr", "hidden", "epochs", "dropout", "best-by", "warmup"} & set(shown) and {"memory", "threads", "fanout", "sampler"} <= set(shown), shown
+    run("generate", "typed", "--types", "a:80:8,b:50:8", "--relations", "a:x:a:4,b:y:a:3", "--classes", "3", "--train-fraction", "0.2", "--quiet")
+    for graph, cache in ("g-plain", "19"), ("typed", "31"):
+        small = run("plan", graph, *RUN[:-1], "--policy", "lru", "--cache", cache)
+        assert small.count("--cache has no effect") == 1 and "smaller than a row" in small, small
+        assert "no effect" not in run("plan", graph, *RUN[:-1], "--policy", "lru", "--cache", str(int(cache) + 1))
     assert "no effect" not in run(*judge[:6], *base[2:], "--fanout", "3,3", "--policy", "lru", "--batch", "7")
 
 

@@ -10,16 +10,23 @@
 static int check(const struct og_generate *g, struct og_err *err)
 {
     if (g->nodes < 2 || g->nodes >= UINT32_MAX - 1)
-        return og__fail(err, -EINVAL, "from 2 to 4294967293", "--nodes %lld", (long long)g->nodes);
-    if (g->dim < 1 || g->classes < 1 || g->classes > g->nodes)
-        return og__fail(err, -EINVAL, "at least 1, and no more classes than nodes",
-                        "--dim %d --classes %d", g->dim, g->classes);
+        return og__fail(err, -EINVAL, "from 2 to 4294967293",
+                        "--nodes %lld: too few or too many nodes", (long long)g->nodes);
+    if (g->dim < 1 || g->classes < 1)
+        return og__fail(err, -EINVAL, "at least 1", "--dim %d --classes %d: a number is too small",
+                        g->dim, g->classes);
+    if (g->classes > g->nodes) {
+        char hint[64];
+        snprintf(hint, sizeof(hint), "use --classes %lld, or more nodes", (long long)g->nodes);
+        return og__fail(err, -EINVAL, hint, "--classes %d: more classes than the %lld nodes",
+                        g->classes, (long long)g->nodes);
+    }
     if (!(g->degree > 0) || g->degree * (double)g->nodes > 0x1p46)
-        return og__fail(err, -EINVAL, "above 0, and fewer than 2^46 edges", "--degree %g",
-                        g->degree);
+        return og__fail(err, -EINVAL, "above 0, and fewer than 2^46 edges",
+                        "--degree %g: too few or too many edges", g->degree);
     if (!(g->train_fraction > 0) || g->train_fraction > 1.0 / 3)
         return og__fail(err, -EINVAL, "valid and test are as large: at most 1/3",
-                        "--train-fraction %g", g->train_fraction);
+                        "--train-fraction %g: no such share", g->train_fraction);
     if (!(g->homophily >= 0 && g->homophily <= 1))
         return og__fail(err, -EINVAL, "a share from 0 to 1", "--homophily %g", g->homophily);
     return 0;

@@ -83,7 +83,11 @@ int og__import_check_rows(const struct og_importer *imp, const struct og_table *
         return og__fail(err, -EINVAL, "one for every node of the type",
                         "%s: %lld %s for %lld nodes", t->name, (long long)rows, what,
                         (long long)nodes);
-    return og__fail(err, -EINVAL, "one for every node; a label of -1 where there is none",
+    return og__fail(err, -EINVAL,
+                    t->columns == nodes && nodes > 1 ? "turn it round: array.T"
+                    : strcmp(what, "labels") == 0
+                        ? "one for every node; a label of -1 where there is none"
+                        : "one for every node",
                     "%s: %lld %s, the graph has %lld nodes%s", t->name, (long long)rows, what,
                     (long long)nodes, imp->nodes_by);
 }

@@ -112,8 +112,8 @@ static void tell_edges(const struct og_importer *imp, const struct og_edge_sorte
 /* Reports properties of the lists of a homogeneous graph; relations need not have them. */
 static void tell_lists(const struct og_importer *imp, const struct og_edge_sorter_result *r)
 {
-    if (!r->symmetric && imp->said_symmetric)
-        og__import_warn(imp, "meta.json: \"symmetric\" is true, but some edges have no reverse");
+    if (!r->symmetric && imp->symmetric)
+        og__import_warn(imp, "%s, but some edges have no reverse", imp->symmetric);
     if (!r->symmetric && !imp->opt->symmetrize)
         og__import_say(imp, "edges lead one way; where the graph is undirected, --symmetrize adds "
                             "the reverse of each");

@@ -482,7 +482,9 @@ static int make_features(struct og_importer *imp, struct og_table *t, struct og_
     char file[40];
     int rc;
     to->dim = t->columns;
+    imp->has_edge_rows |= to->of_edges;
     if (imp->opt->link && !to->of_edges) {
+        imp->linked = true;
         OG_TRY(link_features(imp, t, to, err));
         OG_TRY(find_scales(imp, t, to, err));
         return write_scales(imp, to, err);

@@ -36,6 +36,8 @@ struct labelling {
     int64_t n;          /* nodes that have a class */
     uint64_t *labelled; /* a bit a node that has a label; or NULL */
     uint64_t *found;    /* [MOST_FOUND] a bit a class that some node has */
+    int64_t unknown;    /* labels that are not known */
+    int64_t n_of[2];    /* when rows: known labels of 0, and others */
     bool one_each;      /* when rows: every node has one of several labels */
     struct og_changed changed;
 };
@@ -60,6 +62,7 @@ static int copy_class(struct labelling *l, const struct og_piece *p, size_t i, i
     int rc = class_of(p->t, p->raw, i, v, &class, err);
     l->most = OG_MAX(l->most, class);
     l->n += class >= 0;
+    l->unknown += class < 0;
     if (class >= 0 && l->labelled)
         set_bit(l->labelled, v);
     if (class >= 0 && class < MOST_FOUND)
@@ -94,6 +97,9 @@ static int copy_label(struct labelling *l, const struct og_piece *p, size_t i, i
             og__changed_by(&l->changed, v, (int64_t)j, fabs(lost));
         sum += stored == floor(stored) ? stored : NAN;
         any |= !isnan(stored);
+        l->unknown += isnan(stored);
+        if (!isnan(stored))
+            l->n_of[stored > 0]++;
     }
     l->one_each = l->one_each && sum == 1;
     if (l->labelled && any)
@@ -137,9 +143,11 @@ static void doubt_labels(const struct og_importer *imp, const struct og_table *t
             missing++;
             first = first < 0 ? c : first;
         }
-    if (!l->rows && classes == 1)
-        og__import_warn(imp, "%s: all labels are %lld: there is nothing to learn", t->name,
-                        (long long)l->most);
+    const bool alike = l->rows ? l->n_of[0] == 0 || l->n_of[1] == 0 : missing == classes - 1;
+    if (alike && !l->values)
+        og__import_warn(imp, "%s: all labels are %lld: there is nothing to learn%s", t->name,
+                        (long long)(l->rows ? l->n_of[1] > 0 : l->most),
+                        l->unknown > 0 ? "; -1 means none" : "");
     if (!l->rows && classes > FEW_CLASSES && classes <= l->n && classes > l->n / 2)
         og__import_warn(imp, "%s: %lld classes for %lld nodes: are they ids?", t->name,
                         (long long)classes, (long long)l->n);
@@ -148,7 +156,7 @@ static void doubt_labels(const struct og_importer *imp, const struct og_table *t
                         "%s: %lld classes, the largest label is %lld, but only %lld nodes have "
                         "one: are they ids?",
                         t->name, (long long)classes, (long long)l->most, (long long)l->n);
-    else if (missing > 0)
+    else if (missing > 0 && missing < classes - 1)
         og__import_warn(imp, "%s: %lld of %lld classes %s no node, class %lld for one", t->name,
                         (long long)missing, (long long)classes, missing == 1 ? "has" : "have",
                         (long long)first);

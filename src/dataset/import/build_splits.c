@@ -154,6 +154,7 @@ static int find_mask(struct og_importer *imp, struct og_table *t, int64_t nodes,
     *column = -1;
     if (t->rows < 0)
         return 0;
+    imp->many_masks |= t->columns > 1;
     if (t->columns > 1 && (chosen < 0 || chosen >= t->columns))
         return og__fail(err, -EINVAL,
                         t->rows != nodes && t->columns == nodes
@@ -286,6 +287,8 @@ static int import_list(struct og_importer *imp, struct og_table *t, int64_t node
         OG_TRY(-ENOMEM);
     OG_TRY(mask >= 0 ? copy_mask(imp, t, mask, seen, w, err)
                      : copy_ids(imp, t, nodes, row == AN_EDGE, seen, w, err));
+    if (og__npy_rows(w) == 0)
+        og__import_warn(imp, "%s: no %s", t->name, row == A_NODE ? "nodes" : "edges");
     OG_TRY(og__array_finish(&w, name, imp->checksums, err));
     compare_labels(imp, t, seen);
     compare_splits(imp, t, seen);

@@ -42,7 +42,10 @@ static void tell_classes(const struct og_importer *imp, const char *file, int64_
     const int64_t numbers = kinds->n[OG__WORD_WHOLE] + kinds->n[OG__WORD_REAL];
     og__import_say(imp, "%s: labels are words: %lld classes, in class_names of meta.json", file,
                    (long long)classes);
-    if (numbers > 0)
+    if (numbers > 0 && kinds->n[OG__WORD_TRUE] == 0)
+        og__import_warn(imp, "%s: labels are larger than classes may be: each number is a class",
+                        file);
+    else if (numbers > 0)
         og__import_warn(imp, "%s: %lld labels are numbers, %lld words: all are classes", file,
                         (long long)numbers, (long long)kinds->n[OG__WORD_TRUE]);
     if (kinds->n[OG__WORD_MISSING] > 0)

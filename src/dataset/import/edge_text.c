@@ -28,6 +28,10 @@ static size_t most_edges(const struct og_edge_text *p)
 static const char line_hint[] =
     "a line is: src dst, or src dst weight; blanks, tabs, commas or semicolons between them";
 
+static const char columns_hint[] = "name every column: --columns src,dst,weight, with - for "
+                                   "others; or both ends as the first line "
+                                   "has them: --id-columns FROM,TO";
+
 int og__edge_text_open(struct og_edge_text *p, const char *path, struct og_budget *b,
                        struct og_pool *pool, struct og_err *err)
 {
@@ -137,24 +141,43 @@ static bool ends_field(const char *at, char mark)
     return next > at || *next == '\n';
 }
 
-static const char *refuse(struct og_edge_text_part *part, const char *at, const char *why)
+static const char *refuse_with(struct og_edge_text_part *part, const char *at, const char *why,
+                               const char *hint)
 {
     part->wrong = at;
     part->why = why;
+    part->hint = hint;
     return NULL;
+}
+
+static const char *refuse(struct og_edge_text_part *part, const char *at, const char *why)
+{
+    return refuse_with(part, at, why, NULL);
+}
+
+/* Parses a number, perhaps in quotes. Returns the end of its field, or NULL. */
+static const char *parse_number(const struct og_edge_text *p, const char *at, char mark, double *x)
+{
+    const bool quoted = *at == '"';
+    const char *end = *at == '\n' ? NULL : og__parse_real(&p->text, at + quoted, x);
+    if (end && quoted)
+        end = *end == '"' ? end + 1 : NULL;
+    return end && ends_field(end, mark) ? end : NULL;
 }
 
 /* Returns the end of the field, or NULL. `mark` precedes it: 0 = blanks. */
 static const char *parse_weight(const struct og_edge_text *p, struct og_edge_text_part *part,
                                 const char *at, char mark)
 {
+    static const char hint[] =
+        "a weight is a finite number from 0, such as 2.5; --weight-column 0 leaves weights out";
     double x = NAN;
-    const char *end = *at == '\n' ? NULL : og__parse_real(&p->text, at, &x);
+    const char *end = parse_number(p, at, mark, &x);
     const float weight = (float)x;
-    if (!end || !ends_field(end, mark) || !isfinite(weight))
-        return refuse(part, at, "no finite weight");
+    if (!end || !isfinite(weight))
+        return refuse_with(part, at, "no finite weight", hint);
     if (weight < 0)
-        return refuse(part, at, "a negative weight (--weight-column 0 leaves weights out)");
+        return refuse_with(part, at, "a negative weight", hint);
     if (og__text_changes(x, weight)) {
         part->n_rounded++;
         part->most_rounded = OG_MAX(part->most_rounded, fabs(x - weight));
@@ -173,14 +196,14 @@ static const char *parse_value(const struct og_edge_text *p, struct og_edge_text
     const bool time = p->reads == OG__EDGE_TIME;
     char *rest = NULL;
     errno = 0;
-    const bool digits = strchr("-0123456789", *at) && *at;
+    const bool digits = *at && strchr("-0123456789", *at);
     const int64_t whole = time && digits ? strtoll(at, &rest, 10) : 0;
     if (rest > at && errno == 0 && ends_field(rest, mark)) {
         memcpy(to, &whole, sizeof(whole));
         return rest;
     }
-    const char *end = *at == '\n' ? NULL : og__parse_real(&p->text, at, &x);
-    if (!end || !ends_field(end, mark) || !isfinite(x))
+    const char *end = parse_number(p, at, mark, &x);
+    if (!end || !isfinite(x))
         return refuse(part, at, time ? "no time of an edge" : "no finite number, of a feature");
     if (!time)
         memcpy(to, &x, sizeof(x));
@@ -220,9 +243,17 @@ static const char *parse_end(const struct og_edge_text *p, struct og_edge_text_p
 {
     if (p->words)
         return parse_word(p, part, at, id);
+    if (*at == '\n')
+        return refuse(part, at, "fewer columns than there should be");
+    if (*at == ',' || *at == ';' || *at == '\t')
+        return refuse_with(part, at, "an end without an id", "complete the line, or remove it");
     const bool quoted = *at == '"';
     const char *end = og__parse_id(at + quoted, id);
     part->no_number = !end || (quoted ? *end != '"' : skip_separator(end) == end && *end != '\n');
+    if (!end && (at[quoted] == '-' || at[quoted] == '+'))
+        return refuse_with(
+            part, at, "a node id with a sign",
+            "ids are whole numbers from 0, or words: add to all until none is negative");
     if (!end || (quoted && *end != '"'))
         return refuse(part, at, "no node id (a whole number below 2^63)");
     part->zeros = part->zeros || (at[quoted] == '0' && end > at + quoted + 1);
@@ -231,7 +262,8 @@ static const char *parse_end(const struct og_edge_text *p, struct og_edge_text_p
     if ((int64_t)*id < 0 || (p->limit && *id >= p->limit))
         return refuse(part, at, "a node that the graph does not have");
     if (*end == '.')
-        return refuse(part, at, "a node id with a fraction (pandas: astype('int64'))");
+        return refuse_with(part, at, "a node id with a fraction",
+                           "ids are whole numbers, in pandas astype('int64'); '1.0' is none");
     if (skip_separator(end) == end && *end != '\n')
         return refuse(part, end, "something after a node id");
     return end;
@@ -274,6 +306,9 @@ static bool parse_edge(const struct og_edge_text *p, struct og_edge_text_part *p
         return refuse(part, skip_separator(q), "more than two columns");
     if (*q != '\n' && p->exact)
         return refuse(part, q, "something after the value");
+    if (*q != '\n' && last + 1 >= p->n_named && p->n_named > 0 && *skip_separator(q) != '\n')
+        return refuse_with(part, skip_separator(q), "more columns than there are names",
+                           columns_hint);
     if (*q != '\n')
         q = next_line(q, end) - 1;
     part->src[part->n] = id[0];
@@ -308,10 +343,6 @@ static void parse_part(void *arg, size_t task, int thread)
 }
 
 /* ---- blocks ---- */
-
-static const char columns_hint[] = "name every column: --columns src,dst,weight, with - for "
-                                   "others; or both ends as the first line "
-                                   "has them: --id-columns FROM,TO";
 
 /* What a column is, by its name; the ends as --id-columns has them. */
 static enum og_column column_of(const struct og_edge_text *p, const char *name)
@@ -482,6 +513,7 @@ static int name_columns(struct og_edge_text *p, const char *line, const char *at
         else if (column + 1 != p->weight_column && strcmp(name.text, "-") != 0)
             og__names_add(&p->unread, name.text);
     }
+    p->n_named = column;
     return set_weight(p, weight, at, err);
 }
 
@@ -586,6 +618,7 @@ static int name_as_told(struct og_edge_text *p, const char *at, struct og_err *e
 static int number_columns(struct og_edge_text *p, const char *at, struct og_err *err)
 {
     p->weight = p->weight_column > 0 ? p->weight_column - 1 : -1;
+    p->n_named = 0;
     if (p->values[OG__EDGE_TIME] || p->values[OG__EDGE_FEATURE])
         return og__text_wrong(&p->text, at, columns_hint,
                               "no names of columns, which are requested", err);
@@ -688,7 +721,11 @@ int og__edge_text_next(struct og_edge_text *p, struct og_err *err)
         p->met_word = p->met_word || (p->part[i].no_number && p->part[i].wrong && p->takes_words);
     for (size_t i = 0; i < p->parts; i++)
         if (p->part[i].wrong)
-            return og__text_wrong(&p->text, p->part[i].wrong, line_hint, p->part[i].why, err);
+            return og__text_wrong(&p->text, p->part[i].wrong,
+                                  p->part[i].hint ? p->part[i].hint
+                                  : p->line_hint  ? p->line_hint
+                                                  : line_hint,
+                                  p->part[i].why, err);
     for (size_t i = 0; i < p->parts; i++) {
         p->n_rounded += p->part[i].n_rounded;
         p->most_rounded = OG_MAX(p->most_rounded, p->part[i].most_rounded);

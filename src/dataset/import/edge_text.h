@@ -26,6 +26,7 @@ struct og_edge_text_part {
     bool zeros;          /* some id begins with a zero that says nothing */
     struct og_word_kinds kinds;
     const char *wrong, *why; /* where parsing failed, and why; else NULL */
+    const char *hint;        /* to it; NULL = the file's */
     bool no_number;          /* because an id is no whole number */
 };
 
@@ -34,13 +35,14 @@ struct og_edge_text {
     struct og_budget *budget;
     struct og_pool *pool;
     /* rules: set between open and the first next */
-    int weight_column; /* from 1; 0 = ignore further columns; -1 = there are none */
-    bool exact;        /* there are no columns after the weight */
-    uint64_t base;     /* the first id there may be */
-    uint64_t limit;    /* ids are below base + limit; 0 = any */
-    int64_t skip;      /* lines at the start that are a header */
-    const char *names; /* column names, "dst,src,weight", that override the file's; or NULL */
-    const char *ends;  /* names of the columns of both ends, "user,item", or NULL */
+    int weight_column;     /* from 1; 0 = ignore further columns; -1 = there are none */
+    bool exact;            /* there are no columns after the weight */
+    uint64_t base;         /* the first id there may be */
+    uint64_t limit;        /* ids are below base + limit; 0 = any */
+    int64_t skip;          /* lines at the start that are a header */
+    const char *line_hint; /* says what a line is; NULL = an edge list's */
+    const char *names;     /* column names, "dst,src,weight", that override the file's; or NULL */
+    const char *ends;      /* names of the columns of both ends, "user,item", or NULL */
     const char *values[OG__EDGE_VALUES]; /* names of such columns, "f*,g", or NULL */
     enum og_edge_values reads;           /* the kind that next parses too; OG__NO_VALUES */
     bool reverse;     /* the user declares columns dst, src; contradicted by names in the file */
@@ -51,6 +53,7 @@ struct og_edge_text {
     int n_values[OG__EDGE_VALUES];
     int *value_at; /* [columns]: 1 + place in a row of `reads`, 0 = none */
     int last_value;
+    int n_named;       /* columns that have names; 0 = none have */
     char mark;         /* between named columns: comma, semicolon or tab; 0 = blanks, or no names */
     bool others_known; /* further columns are left out */
     struct og_names unread; /* those, by name */

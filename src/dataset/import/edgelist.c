@@ -520,5 +520,4 @@ const struct og_format og__format_edgelist = {
              .node_arrays = true},
     .read = import_edgelist,
     .has_times = true,
-    .has_columns = true,
     .deep = 0};

@@ -4,6 +4,7 @@
 #include "dataset/import/formats.h"
 #include "dataset/import/means.h"
 #include "dataset/import/random_split.h"
+#include "dataset/import/unused.h"
 
 #include <string.h>
 
@@ -62,19 +63,14 @@ static void tell_pace(const struct og_importer *imp)
 static int import_into(struct og_importer *imp, const struct og_format *format, struct og_err *err)
 {
     int rc;
-    if (imp->opt->by_time && !format->has_times)
-        return og__fail(err, -EINVAL, "leave it out, or import the arrays as npy",
-                        "import %s: --by-time: this format has no times", format->info.name);
-    if ((imp->opt->edge_time || imp->opt->edge_features) && !format->has_columns)
-        return og__fail(err, -EINVAL, "leave them out; docs/reference/formats.md names its files",
-                        "import %s: --edge-time, --edge-features: columns of an edgelist",
-                        format->info.name);
+    OG_TRY(og__import_check_options(imp->opt, format, err));
     OG_TRY(start_meta(imp, format->info.name, err));
     OG_TRY(format->read(imp, err));
     OG_TRY(og__import_random_split(imp, err));
     og__import_note_schema(imp);
     OG_TRY(og__import_means(imp, err));
     OG_TRY(og__import_tell_unread(imp, format->deep, err));
+    og__import_tell_idle(imp, format);
     OG_TRY(og__meta_write(imp->dir.temporary, json_incref(imp->meta), err));
     OG_TRY(og__newdir_commit(&imp->dir, err));
     tell_pace(imp);

@@ -17,6 +17,7 @@
  *     edge_rows.c   rows of a table, in the order of a relation's edges
  *     build.c    the new dataset: keys of meta.json, arrays, node groups
  *     source.c   the source's files, and those not read
+ *     unused.c   options of other formats, or without effect
  *     tell.c     messages to the user
  *
  * The following are independent of importers:
@@ -102,13 +103,17 @@ struct og_importer {
     struct og_named_ids named;
     json_t *class_names;    /* of labels that are words, by class; else NULL */
     bool claimed;           /* the number of nodes is only declared: no array has as many rows */
-    bool said_symmetric;    /* by the source; the edges are looked at */
+    const char *symmetric;  /* says why edges have reverses, which is looked at; or NULL */
     bool values;            /* labels are values to predict, not classes */
     const uint32_t *new_id; /* [nodes] of the source's nodes if types reorder them */
     uint64_t *labelled;     /* one bit a node: does it have a label? NULL = unknown */
     struct og_split_seen split[3];
     unsigned n_splits;
     bool has_splits;
+    /* of the source, for options without effect */
+    bool many_masks;               /* a mask has several columns */
+    bool linked;                   /* features are used in place */
+    bool has_edge_rows;            /* edges have features */
     int64_t link_width;            /* columns of the features of split edges; 0 = none yet */
     struct og_source_files *files; /* of the source, those that were opened */
 };
@@ -117,9 +122,8 @@ struct og_importer {
 struct og_format {
     struct og_import_format info;
     int (*read)(struct og_importer *imp, struct og_err *err);
-    int deep;         /* depth of folders below SRC with its files */
-    bool has_times;   /* it may have times of nodes and edges */
-    bool has_columns; /* of edges, by name */
+    int deep;       /* depth of folders below SRC with its files */
+    bool has_times; /* it may have times of nodes and edges */
 };
 
 /* ---- the neutral layout (npy.c), for other formats that have some of its files ---- */

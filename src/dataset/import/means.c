@@ -437,8 +437,8 @@ out:
 
 /* ---- the types that are named ---- */
 
-static int find_type(const struct og_graph *g, const char *name, size_t len, uint32_t *type,
-                     struct og_err *err)
+static int find_type(const struct og_graph *g, const char *src, const char *name, size_t len,
+                     uint32_t *type, struct og_err *err)
 {
     for (*type = 0; *type < g->n_groups; (*type)++)
         if (strlen(g->group[*type].name) == len && memcmp(g->group[*type].name, name, len) == 0)
@@ -446,7 +446,7 @@ static int find_type(const struct og_graph *g, const char *name, size_t len, uin
     if (*type == g->n_groups)
         return og__fail(err, -EINVAL, "types without features, with commas between",
                         "--mean-features: no type '%.*s' in %s", (int)OG_MIN(len, (size_t)100),
-                        name, g->path);
+                        name, src);
     if (g->group[*type].dim > 0)
         return og__fail(err, -EINVAL, "leave out --mean-features",
                         "--mean-features: %s has features", g->group[*type].name);
@@ -462,7 +462,7 @@ static int make_one(struct og_importer *imp, const char *name, size_t len, struc
     OG_TRY(og__meta_write(imp->dir.temporary, json_incref(imp->meta), err));
     OG_TRY(og__graph_open(imp->dir.temporary, &g, err));
     m.g = g;
-    OG_TRY(find_type(g, name, len, &m.type, err));
+    OG_TRY(find_type(g, imp->src, name, len, &m.type, err));
     OG_TRY(make_file(&m, err));
 out:
     if (g)

@@ -81,7 +81,7 @@ static int begin_lines(struct metis *m, const char *at, struct og_err *err)
     if (m->skipped > 0)
         og__import_warn(m->imp, "%s: sizes and weights of nodes are not read", m->text.path);
     m->imp->nodes_from = "graph.metis";
-    m->imp->said_symmetric = true;
+    m->imp->symmetric = "METIS graphs are symmetric";
     m->begun = true;
     OG_TRY(og__import_set_nodes(m->imp, (int64_t)m->header[0], err));
     OG_TRY(og__import_open_edges(m->imp, m->weights_kept, 2 * (int64_t)m->header[1], err));

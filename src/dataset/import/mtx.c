@@ -55,7 +55,8 @@ static int read_banner(struct og_mtx_head *head, const struct og_text *t, const 
     }
     p = next_word(p, word);
     head->weighted = strcmp(word, "pattern") != 0;
-    if (head->weighted && strcmp(word, "real") != 0 && strcmp(word, "integer") != 0)
+    if (head->weighted && strcmp(word, "real") != 0 && strcmp(word, "integer") != 0 &&
+        strcmp(word, "unsigned-integer") != 0) /* as SciPy writes it */
         return og__text_wrong(t, line, header_hint, "entries of a kind not read", err);
     next_word(p, word);
     head->symmetric = strcmp(word, "symmetric") == 0;
@@ -138,6 +139,8 @@ static int read_header(struct matrix *m, struct og_err *err)
         m->head.weighted = false;
     m->pairs.weight_column = m->head.weighted ? 3 : m->imp->opt->weight_column == 0 ? 0 : -1;
     m->pairs.exact = m->pairs.weight_column != 0;
+    m->pairs.line_hint = m->head.weighted ? "a line is: row column value, counted from 1"
+                                          : "a line is: row column, counted from 1";
     return og__edge_text_rewind(&m->pairs, err);
 out:
     return rc;
@@ -237,7 +240,7 @@ const struct og_format og__format_mtx = {
              "and node arrays.",
          .signs = (const char *const[]){"graph.mtx", "graph.mtx.gz", NULL},
          .begins = "%%MatrixMarket",
-         .ends = (const char *const[]){".mtx.gz", NULL},
+         .ends = (const char *const[]){".mtx", ".mtx.gz", NULL},
          .node_arrays = true},
     .read = import_mtx,
     .deep = 0};

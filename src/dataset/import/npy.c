@@ -10,6 +10,42 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- files with two names: ours, and PyTorch Geometric's ---- */
+
+enum { NAMES = 2 };
+
+/* The one of a file's names that the source has; NULL = none. */
+static int find_one_of(const struct og_importer *imp, const char *const names[NAMES],
+                       const char **found, struct og_err *err)
+{
+    *found = NULL;
+    for (size_t i = 0; i < NAMES && names[i]; i++) {
+        const int rc = og__import_has(imp, names[i], err);
+        if (rc < 0)
+            return rc;
+        if (rc > 0 && *found)
+            return og__fail(err, -EINVAL, "remove one of them", "%s: both %s and %s", imp->src,
+                            *found, names[i]);
+        if (rc > 0)
+            *found = names[i];
+    }
+    return 0;
+}
+
+/* The first of the names that the source has; NULL = none. Another is not read. */
+static int find_first_of(const struct og_importer *imp, const char *const names[NAMES],
+                         const char **found, struct og_err *err)
+{
+    *found = NULL;
+    for (size_t i = 0; i < NAMES && names[i] && !*found; i++) {
+        const int rc = og__import_has(imp, names[i], err);
+        if (rc < 0)
+            return rc;
+        *found = rc > 0 ? names[i] : NULL;
+    }
+    return 0;
+}
+
 /* ---- edges: a row an edge, or a row of sources and one of destinations ----
  *
  *   shape            order     in the file
@@ -20,14 +56,15 @@
  *
  * Two rows are read by two tables in parallel. [2, 2] is [E, 2]. */
 
-static const char edges_file[] = "edges.npy";
+static const char *const edges_files[NAMES] = {"edges.npy", "edge_index.npy"};
 
 /* src is the file already. */
-static int take_two_rows(const struct og_importer *imp, struct og_edges *e, struct og_err *err)
+static int take_two_rows(const struct og_importer *imp, const char *file, struct og_edges *e,
+                         struct og_err *err)
 {
     bool fortran = false;
     int rc;
-    OG_TRY(og__import_open_as_stored(imp, edges_file, &e->dst, &fortran, err));
+    OG_TRY(og__import_open_as_stored(imp, file, &e->dst, &fortran, err));
     OG_TRY(og__table_take_row(e->src, 0, err));
     OG_TRY(og__table_take_row(e->dst, 1, err));
 out:
@@ -37,8 +74,11 @@ out:
 static int open_edges(const struct og_importer *imp, struct og_edges *e, struct og_err *err)
 {
     struct og_table *t;
+    const char *file;
     bool fortran = false;
-    int rc = og__import_open_as_stored(imp, edges_file, &t, &fortran, err);
+    int rc = find_first_of(imp, edges_files, &file, err);
+    file = file ? file : edges_files[0];
+    rc = rc < 0 ? rc : og__import_open_as_stored(imp, file, &t, &fortran, err);
     if (rc < 0)
         return rc;
     const int64_t rows = fortran ? t->columns : t->rows;
@@ -49,16 +89,19 @@ static int open_edges(const struct og_importer *imp, struct og_edges *e, struct 
     else
         e->src = t;
     if (t->ndim != 2 || (rows != 2 && columns != 2))
-        return og__fail(err, -EINVAL,
-                        "one row an edge: src, dst; weights go to a file of their own",
+        return og__fail(err, -EINVAL, "one row an edge: src, dst; weights go to edge_weight.npy",
                         "%s: shape [%lld, %lld], expected [E, 2] or [2, E]", t->name,
                         (long long)rows, (long long)columns);
-    rc = in_pairs ? 0 : take_two_rows(imp, e, err);
-    return rc < 0 ? rc : og__import_open_npy(imp, "edge_weight.npy", true, &e->weights, err);
+    rc = in_pairs ? 0 : take_two_rows(imp, file, e, err);
+    if (rc >= 0 && imp->opt->weight_column != 0)
+        return og__import_open_npy(imp, "edge_weight.npy", true, &e->weights, err);
+    return rc;
 }
 
 /* ---- opening ---- */
 
+static const char *const features_files[NAMES] = {"feat.npy", "x.npy"};
+static const char *const labels_files[NAMES] = {"label.npy", "y.npy"};
 static const char features_by_id[] = "feat.csv";
 static const char labels_by_id[] = "label.csv";
 
@@ -72,13 +115,22 @@ static void close_source(struct og_npy_source *s)
     json_decref(s->said.root);
 }
 
-/* <prefix>.npy, or the arrays of a sparse matrix; both stay NULL where neither is there. */
-static int open_features(const struct og_importer *imp, const char *prefix,
+/* Opens the first of the names that is there; *t stays NULL where none is. */
+static int open_first_of(const struct og_importer *imp, const char *const names[NAMES],
+                         struct og_table **t, struct og_err *err)
+{
+    const char *file;
+    const int rc = find_first_of(imp, names, &file, err);
+    return rc < 0 || !file ? rc : og__import_open_npy(imp, file, false, t, err);
+}
+
+/* The array, or a sparse matrix by the first name; both stay NULL where neither is there. */
+static int open_features(const struct og_importer *imp, const char *const names[NAMES],
                          struct og_table **features, struct og_table **values, struct og_err *err)
 {
-    char name[OG__NPY_PREFIX + 16];
-    snprintf(name, sizeof(name), "%s.npy", prefix);
-    const int rc = og__import_open_npy(imp, name, true, features, err);
+    char prefix[OG__NPY_PREFIX];
+    snprintf(prefix, sizeof(prefix), "%.*s", (int)strlen(names[0]) - 4, names[0]);
+    const int rc = open_first_of(imp, names, features, err);
     return rc < 0 || *features ? rc : og__npy_sparse(imp, prefix, features, values, err);
 }
 
@@ -87,8 +139,8 @@ static int open_nodes(struct og_npy_source *s, struct og_err *err)
 {
     int rc;
     OG_TRY(og__npy_said(s->imp, &s->said, err));
-    OG_TRY(open_features(s->imp, "feat", &s->features, &s->values, err));
-    OG_TRY(og__import_open_npy(s->imp, "label.npy", true, &s->labels, err));
+    OG_TRY(open_features(s->imp, features_files, &s->features, &s->values, err));
+    OG_TRY(open_first_of(s->imp, labels_files, &s->labels, err));
 out:
     return rc;
 }
@@ -102,14 +154,20 @@ static int64_t rows_of_nodes(const struct og_npy_source *s)
                               : -1;
 }
 
+static const char *file_of(const struct og_table *t)
+{
+    const char *slash = strrchr(t->name, '/');
+    return slash ? slash + 1 : t->name;
+}
+
 /* The file that determines N. */
 static const char *nodes_from(const struct og_npy_source *s)
 {
     return s->node_type         ? "node_type.npy"
            : s->said.nodes >= 0 ? "meta.json"
            : s->values   ? (strstr(s->values->name, ".npz:") ? "feat.npz" : "feat_indptr.npy")
-           : s->features ? "feat.npy"
-           : s->labels   ? "label.npy"
+           : s->features ? file_of(s->features)
+           : s->labels   ? file_of(s->labels)
                          : features_by_id;
 }
 
@@ -164,6 +222,11 @@ static int expect_rows(const struct og_npy_source *s, const struct og_table *t, 
 {
     const struct og_graph *g = &s->imp->graph;
     const int64_t first = g->group->n_nodes;
+    const struct og_table *f = s->features;
+    if (t && t != f && f && f->columns == t->rows && f->rows != t->rows)
+        return og__fail(err, -EINVAL, "turn it round: array.T; a row has the features of a node",
+                        "%s: [%lld, %lld], and %s has %lld %s", f->name, (long long)f->rows,
+                        (long long)f->columns, file_of(t), (long long)t->rows, what);
     if (!t || t->rows == first || t->rows == g->n_nodes || first == g->n_nodes)
         return og__import_expect_rows(s->imp, t, t && t->rows == first ? first : g->n_nodes, what,
                                       err);
@@ -199,9 +262,9 @@ static int open_own_features(const struct og_npy_source *s, uint32_t group, stru
                              struct og_table **values, struct og_err *err)
 {
     const char *name = s->imp->graph.group[group].name;
-    char prefix[OG__NPY_PREFIX];
-    snprintf(prefix, sizeof(prefix), "feat_%s", name);
-    return *name ? open_features(s->imp, prefix, t, values, err) : 0;
+    char file[OG__NPY_PREFIX + 4];
+    snprintf(file, sizeof(file), "feat_%s.npy", name);
+    return *name ? open_features(s->imp, (const char *const[NAMES]){file}, t, values, err) : 0;
 }
 
 /* Imports a group's own features; or those of feat.npy, which covers all nodes or the first
@@ -241,25 +304,7 @@ out:
 
 /* ---- features and times of edges ---- */
 
-enum { EDGE_FILE = 3 * OG__TYPE_NAME_MAX + 32, NAMES = 2 };
-
-/* The one of a file's names that the source has; NULL = none. */
-static int find_one_of(const struct og_importer *imp, const char *const names[NAMES],
-                       const char **found, struct og_err *err)
-{
-    *found = NULL;
-    for (size_t i = 0; i < NAMES && names[i]; i++) {
-        const int rc = og__import_has(imp, names[i], err);
-        if (rc < 0)
-            return rc;
-        if (rc > 0 && *found)
-            return og__fail(err, -EINVAL, "remove one of them", "%s: both %s and %s", imp->src,
-                            *found, names[i]);
-        if (rc > 0)
-            *found = names[i];
-    }
-    return 0;
-}
+enum { EDGE_FILE = 3 * OG__TYPE_NAME_MAX + 32 };
 
 /* Files with a row for each edge. */
 static const struct edge_file {
@@ -433,6 +478,10 @@ static int import_names(const struct og_npy_source *s, struct og_err *err)
 static void note_class_names(const struct og_npy_source *s)
 {
     json_t *names = json_object_get(s->said.root, "class_names");
+    const json_int_t classes = json_integer_value(json_object_get(s->imp->meta, "num_classes"));
+    if (json_array_size(names) > 0 && classes > 0 && (json_int_t)json_array_size(names) != classes)
+        og__import_warn(s->imp, "%s/meta.json: \"class_names\" has %zu names for %lld classes",
+                        s->imp->src, json_array_size(names), (long long)classes);
     json_t *of_edges = json_object_get(s->said.root, "edge_class_names");
     if (names && !s->imp->class_names)
         og__import_note(s->imp, "class_names", json_incref(names));
@@ -559,10 +608,10 @@ const struct og_format og__format_npy = {
         {.size = sizeof(struct og_import_format),
          .name = "npy",
          .files =
-             "SRC is a folder with edges.npy, integers [E,2] of src,dst, or [2,E] as PyTorch "
-             "Geometric's edge_index. [2,2] is [E,2]. It has feat.npy ([N,F]), or "
+             "SRC is a folder with edges.npy or edge_index.npy, integers [E,2] of src,dst, or "
+             "[2,E]. [2,2] is [E,2]. It has feat.npy or x.npy ([N,F]), or "
              "feat_indptr.npy, feat_indices.npy and feat_data.npy (CSR), or feat.npz by "
-             "scipy.sparse.save_npz. It has label.npy, "
+             "scipy.sparse.save_npz. It has label.npy or y.npy, "
              "train.npy, valid.npy and test.npy. Optional are edge_weight.npy, edge_attr.npy "
              "([E,D]) and "
              "meta.json. For --time there are node_times.npy [N], edge_times.npy [E], and "
@@ -576,7 +625,7 @@ const struct og_format og__format_npy = {
              "names. Its edge lists have train_edge_type.npy, valid_edge_type.npy and "
              "test_edge_type.npy. examples/export_dgl.py and export_pyg.py write this layout "
              "from DGL and PyTorch Geometric.",
-         .signs = (const char *const[]){"edges.npy", NULL},
+         .signs = (const char *const[]){"edges.npy", "edge_index.npy", NULL},
          .node_arrays = true},
     .read = import_npy,
     .has_times = true,

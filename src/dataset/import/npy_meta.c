@@ -86,9 +86,10 @@ static int check_types(const json_t *root, const char *list, const char *key, co
 /* Lists unknown keys of the source's meta.json. */
 static void name_unread_keys(const struct og_importer *imp, json_t *root, const char *path)
 {
-    static const char *const read[] = {"name",       "num_nodes",   "num_classes",
-                                       "task",       "symmetric",   "node_types",
-                                       "edge_types", "class_names", "edge_class_names"};
+    static const char *const read[] = {"name",        "num_nodes", "num_classes",
+                                       "task",        "symmetric", "node_types",
+                                       "edge_types",  "directed",  "edge_class_names",
+                                       "class_names", "num_edges"}; /* which the edges say */
     struct og_names names = {.n = 0};
     const char *key;
     json_t *value;
@@ -124,6 +125,7 @@ int og__npy_said(struct og_importer *imp, struct og_npy_said *s, struct og_err *
     OG_TRY(check_text(root, "name", path, err));
     OG_TRY(check_text(root, "task", path, err));
     OG_TRY(check_flag(root, "symmetric", path, err));
+    OG_TRY(check_flag(root, "directed", path, err));
     OG_TRY(check_classes(root, "class_names", path, err));
     OG_TRY(check_classes(root, "edge_class_names", path, err));
     OG_TRY(check_types(root, "node_types", "type", path, err));
@@ -131,7 +133,15 @@ int og__npy_said(struct og_importer *imp, struct og_npy_said *s, struct og_err *
     og__import_set_name(imp, json_string_value(json_object_get(root, "name")));
     const char *task = json_string_value(json_object_get(root, "task"));
     imp->values = task && strstr(task, "regression");
-    imp->said_symmetric = json_is_true(json_object_get(root, "symmetric"));
+    if (task && !imp->values && !strstr(task, "classification"))
+        og__import_warn(imp,
+                        "%s: task '%.40s' has no effect: one with regression is of values, others "
+                        "are of classes, or of several labels if label.npy has several columns",
+                        path, task);
+    if (json_is_true(json_object_get(root, "symmetric")))
+        imp->symmetric = "meta.json: \"symmetric\" is true";
+    else if (json_is_false(json_object_get(root, "directed")))
+        imp->symmetric = "meta.json: \"directed\" is false";
     name_unread_keys(imp, root, path);
     s->root = json_incref(root);
 out:

@@ -26,18 +26,35 @@ struct sparse_source {
     const char *archive; /* NULL = files */
 };
 
-/* Values are floats, or doubles where a float may be another number. */
-static bool is_exact(enum og__npy_type type)
+/* Values are floats, or as they are stored where a float may be another number. */
+static enum og__npy_type type_of(enum og__npy_type stored)
 {
-    return type != OG__NPY_F64 && (!og__npy_is_integer(type) || og__npy_size(type) <= 2);
+    const bool whole = og__npy_is_integer(stored) && og__npy_size(stored) > 2;
+    return whole || stored == OG__NPY_F64 ? stored : OG__NPY_F32;
 }
 
-static void add_value(const struct sparse_table *s, char *row, int64_t column, double x)
+/* Adds value i of the row to its column. False: the sum is beyond the type. */
+static bool add_value(const struct sparse_table *s, void *row, int64_t column, const void *values,
+                      size_t i)
 {
+    const enum og__npy_type type = s->data->type;
+    const bool whole = s->t.type != OG__NPY_F32 && s->t.type != OG__NPY_F64;
+    const int64_t n = whole ? og__integer_at(type, values, i) : 0;
+    const double x = whole ? 0 : og__number_at(type, values, i);
     if (s->t.type == OG__NPY_F64)
-        ((double *)(void *)row)[column] += x;
+        ((double *)row)[column] += x;
+    else if (s->t.type == OG__NPY_F32)
+        ((float *)row)[column] += (float)x;
+    else if (s->t.type == OG__NPY_I32)
+        return !__builtin_add_overflow(((int32_t *)row)[column], n, (int32_t *)row + column);
+    else if (s->t.type == OG__NPY_U32)
+        return !__builtin_add_overflow(((uint32_t *)row)[column], n, (uint32_t *)row + column);
+    else if (s->t.type == OG__NPY_I64)
+        return !__builtin_add_overflow(((int64_t *)row)[column], n, (int64_t *)row + column);
     else
-        ((float *)(void *)row)[column] += (float)x;
+        return !__builtin_add_overflow(((uint64_t *)row)[column], (uint64_t)n,
+                                       (uint64_t *)row + column);
+    return true;
 }
 
 static int read_all(struct og_table *t, int64_t n, void *out, struct og_err *err)
@@ -74,7 +91,11 @@ static int read_sparse_row(struct sparse_table *s, int64_t end, int64_t v, char 
             return og__fail(err, -EINVAL, "columns count from 0",
                             "%s: entry %lld: column %lld of %lld", s->indices->name,
                             (long long)(s->ptr + i), (long long)column, (long long)s->t.columns);
-        add_value(s, row, column, og__number_at(s->data->type, values, (size_t)i));
+        if (!add_value(s, row, column, values, (size_t)i))
+            return og__fail(err, -ERANGE, "sum the entries of a column: matrix.sum_duplicates()",
+                            "%s: row %lld: entries of column %lld add up to more than %s",
+                            s->data->name, (long long)v, (long long)column,
+                            og__npy_name(s->data->type));
     }
     s->ptr = end;
 out:
@@ -236,7 +257,7 @@ static int open_csr(const struct sparse_source *of, struct sparse_table *s, stru
     OG_TRY(open_array(of, "indices", false, &s->indices, err));
     OG_TRY(open_array(of, "data", false, &s->data, err));
     OG_TRY(check_sparse(s, err));
-    s->t.type = is_exact(s->data->type) ? OG__NPY_F32 : OG__NPY_F64;
+    s->t.type = type_of(s->data->type);
     OG_TRY(measure(s, err));
     OG_TRY(take_shape(of, s, err));
     OG_TRY(begin_rows(s, err));

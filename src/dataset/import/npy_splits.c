@@ -189,6 +189,10 @@ static int import_split_times(struct og_importer *imp, enum og__split which, str
         OG_TRY(og__fail(err, -EINVAL, "store the split as a list of nodes",
                         "%s: times of a split that is no list", t->name));
     OG_TRY(og__import_open_npy(imp, file, false, &list, err));
+    if (t->rows != list->rows)
+        OG_TRY(og__fail(err, -EINVAL, "a time per node of the list, in its order",
+                        "%s: %lld times for %lld nodes of %s", t->name, (long long)t->rows,
+                        (long long)list->rows, file));
     OG_TRY(og__import_times(imp, t, og__listed_name(OG__NODE_LIST_TIMES, which), list->rows, err));
 out:
     og__table_close(list);

@@ -48,7 +48,7 @@ static const struct og_row table[] = {
     TEXT("edge-features", "NAME,...", edge_features,
          "edgelist: the columns of features of edges, in the file's order; f* takes all that begin with f"),
     ROW("weight-column", "N", "",
-        "edgelist: the column, from 1, that holds edge weights; edgelist, mtx: 0 = leave them out",
+        "edgelist: the column, from 1, that holds edge weights; any format: 0 = leave them out",
         NULL, OG_OPTION_INT, FIELD(weight_column), 0, 1024),
     ROW("split-column", "K", "",
         "of masks [nodes, splits] of train, valid and test: the column to take, from 0",

@@ -44,13 +44,18 @@ static const char *skip_blanks(const struct csv_table *c, const char *p)
 
 static int wrong(const struct csv_table *c, const char *at, const char *why, struct og_err *err)
 {
-    const bool word = c->by_id && c->use.rows == OG__CSV_LABELS && *at > '9';
-    return og__text_wrong(&c->text, at,
-                          word       ? "one column of labels may be words; else number the words "
-                                       "(numpy.unique), and leave the field empty for no label"
-                          : c->by_id ? by_id_hint
-                                     : csv_hint,
-                          why, err);
+    const bool word = *at > '9';
+    const char *hint = c->by_id ? by_id_hint : csv_hint;
+    if (c->by_id && *at == '.')
+        hint = "ids are whole numbers, in pandas astype('int64')";
+    else if (c->by_id && c->use.rows == OG__CSV_IDS)
+        hint = "a line is the id of a node, as the edges have it";
+    else if (c->by_id && word && c->use.rows == OG__CSV_LABELS)
+        hint = "one column of labels may be words; else number the words (numpy.unique), and leave "
+               "the field empty for no label";
+    else if (c->by_id && word)
+        hint = "number the words (numpy.unique), or leave the column out";
+    return og__text_wrong(&c->text, at, hint, why, err);
 }
 
 /* ---- a line ---- */

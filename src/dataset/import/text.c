@@ -205,6 +205,10 @@ int og__text_block(struct og_text *t, const char **begin, const char **end, stru
         drop_mark(t);
     if (t->filled == 0)
         return rc;
+    if (first && t->filled > 1 &&
+        (memcmp(t->buffer, "\xff\xfe", 2) == 0 || memcmp(t->buffer, "\xfe\xff", 2) == 0))
+        return og__fail(err, -EINVAL, "store it as UTF-8: iconv -f UTF-16 -t UTF-8 <OLD >NEW",
+                        "%s: text in UTF-16", t->path);
     if (first && memchr(t->buffer, '\r', t->filled) && !memchr(t->buffer, '\n', t->filled))
         return og__fail(err, -EINVAL, "end lines in a newline: tr '\\r' '\\n' <OLD >NEW",
                         "%s: lines end in carriage returns alone", t->path);

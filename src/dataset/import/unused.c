@@ -1,0 +1,84 @@
+/* Options that a source makes nothing of: those of another format are refused, others are named. */
+#include "dataset/import/unused.h"
+
+#include <string.h>
+
+/* ---- of other formats ---- */
+
+enum { EDGELIST = 1, IGB = 2, WEIGHTS = 4 };
+
+/* What a format takes, by its name; times and columns are in its struct. */
+static unsigned takes_of(const char *format)
+{
+    static const struct {
+        const char *format;
+        unsigned takes;
+    } of[] = {{"edgelist", EDGELIST | WEIGHTS},
+              {"igb", IGB},
+              {"npy", WEIGHTS},
+              {"mtx", WEIGHTS},
+              {"metis", WEIGHTS}};
+    for (size_t i = 0; i < OG_COUNT(of); i++)
+        if (strcmp(of[i].format, format) == 0)
+            return of[i].takes;
+    return 0;
+}
+
+int og__import_check_options(const struct og_import *o, const struct og_format *format,
+                             struct og_err *err)
+{
+    const char *const name = format->info.name;
+    const unsigned takes = takes_of(name);
+    const struct {
+        const char *option;
+        bool given;
+        unsigned by;
+        const char *why, *hint;
+    } others[] = {
+        {"--columns", o->columns, EDGELIST, "it names columns of an edgelist", NULL},
+        {"--id-columns", o->id_columns, EDGELIST, "it names columns of an edgelist", NULL},
+        {"--edge-time", o->edge_time, EDGELIST, "it names columns of an edgelist", NULL},
+        {"--edge-features", o->edge_features, EDGELIST, "it names columns of an edgelist", NULL},
+        {"--weight-column", o->weight_column > 0, EDGELIST, "it counts columns of an edgelist",
+         NULL},
+        {"--labels", o->labels, IGB, "it is a label file of igb",
+         "leave it out; docs/reference/formats.md names the file of each format"},
+        {"--by-time", o->by_time && !format->has_times, 0, "this format has no times",
+         "leave it out, or import the arrays as npy"},
+    };
+    for (size_t i = 0; i < OG_COUNT(others); i++)
+        if (others[i].given && !(others[i].by & takes))
+            return og__fail(err, -EINVAL,
+                            others[i].hint ? others[i].hint
+                                           : "leave it out; docs/reference/formats.md names the "
+                                             "files of each format",
+                            "import %s: %s: %s", name, others[i].option, others[i].why);
+    return 0;
+}
+
+/* ---- without effect ---- */
+
+void og__import_tell_idle(const struct og_importer *imp, const struct og_format *format)
+{
+    const struct og_import *o = imp->opt;
+    const unsigned takes = takes_of(format->info.name);
+    const struct {
+        const char *option;
+        bool idle;
+        const char *why;
+    } rows[] = {
+        {"--seed", o->seed != 1 && !o->split, "there is no --split"},
+        {"--split-column", o->split_column >= 0 && !imp->many_masks, "no mask has several columns"},
+        {"--in-place", o->link && !imp->linked, "the source has no features"},
+        {"--keep-ids", o->keep_ids && !(takes & EDGELIST), "ids are rows in this format"},
+        {"--edge-feature-dtype", o->edge_feature_dtype >= 0 && !imp->has_edge_rows,
+         "edges have no features"},
+        {"--reverse-relations", o->reverse_relations && imp->n_relations == imp->graph.n_relations,
+         "the graph is homogeneous; --symmetrize adds the reverse of every edge"},
+        {"--weight-column", o->weight_column == 0 && !(takes & WEIGHTS),
+         "this format has no weights"},
+    };
+    for (size_t i = 0; i < OG_COUNT(rows); i++)
+        if (rows[i].idle)
+            og__import_say(imp, "%s has no effect: %s", rows[i].option, rows[i].why);
+}
