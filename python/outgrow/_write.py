@@ -2,6 +2,7 @@
 import contextlib
 import fcntl
 import json
+import operator
 import os
 import re
 import shutil
@@ -14,6 +15,7 @@ from ._calls import convert, info, log
 from ._errors import FileError, OptionError, warn
 from ._ids import SplitPart, check_range, save_splits
 from ._names import class_numbers, is_words, leave_names, memory_of, node_ids_of
+from ._options import folder_of
 from ._sparse import is_csr, of_libraries, save_csr
 from ._times import times_of
 from ._write_data import of_data
@@ -35,6 +37,9 @@ def folder_beside(path):
             break
         except FileExistsError:
             continue
+        except FileNotFoundError as error:
+            parent = os.path.dirname(path) or "."
+            raise FileError(f"{parent}: there is no such folder", f"os.makedirs({parent!r}) makes it", -error.errno) from None
     else:
         raise FileError(f"{path}.tmp-*: cannot create", "remove the folders with these names")
     fd = os.open(name, os.O_RDONLY | os.O_DIRECTORY)
@@ -47,6 +52,12 @@ def folder_beside(path):
 
 
 def said_of(name, num_classes, regression):
+    if not isinstance(name, str):
+        raise OptionError(f"name: {name!r}", "give a text")
+    if num_classes is not None:
+        if not hasattr(num_classes, "__index__") or isinstance(num_classes, bool):
+            raise OptionError(f"num_classes: {num_classes!r}", "give a whole number")
+        num_classes = operator.index(num_classes)
     meta = {"name": name, "num_classes": num_classes, "task": "node regression" if regression else None}
     return {key: value for key, value in meta.items() if value is not None}
 
@@ -262,7 +273,7 @@ def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid
     for key in options:
         if key in OTHER_NAMES:
             raise OptionError(f"{key}: no such argument", f"it is called {OTHER_NAMES[key]}")
-    path = os.fspath(path).rstrip("/") or "/"
+    path = folder_of(path, "path").rstrip("/") or "/"
     given = {"edge_index": edge_index, "x": x, "y": y, "train": train, "valid": valid, "test": test, "edge_weight": edge_weight, "edge_attr": edge_attr,
              "node_time": node_time, "edge_time": edge_time, "num_nodes": num_nodes}
     given, links = ({key: of_libraries(value, key) for key, value in of.items()} for of in (given, links))
