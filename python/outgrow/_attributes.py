@@ -316,11 +316,11 @@ def source_of_path(torch, classes, path):
     for number, name in enumerate(relation_names(about) or [None]):
         lists, dtype = lists_of(path, about, number), table.get("edge_index", {}).get(str(number))
         own = tuple(table.get("relations", {}).get(str(number), name or ())) or None
-        by_place = {"edge_weight": weights[name or EDGE]} if (name or EDGE) in weights else {}
+        by_place = {"edge_weight": (weights[name or EDGE], 0)} if (name or EDGE) in weights else {}
         if part := features_of_edges.get(name or EDGE):
-            by_place["edge_attr"] = part.tensor(torch, "x", np.asarray(part.arrays["x"]))
+            by_place["edge_attr"] = part.tensor(torch, "x", np.asarray(part.arrays["x"])), 0
         if is_there(path, times := f"{files[name or EDGE]}edge_times", about):
-            by_place[table.get("times", {}).get("edge", EDGE_TIME)] = array_in(path, times, about)
+            by_place[table.get("times", {}).get("edge", EDGE_TIME)] = array_in(path, times, about), 0
         edges.append(EdgePart(own, number, len(lists.indices), lists, attributes("edges", own), by_place, dtype and getattr(torch, dtype)))
     for name, dtype, shape in table.get("empty", ()):
         if isinstance(name, str):

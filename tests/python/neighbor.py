@@ -373,6 +373,72 @@ def test_what_is_refused():
         ours({})
 
 
+def test_wrong_arguments_are_named():
+    """When the loader is made, not in its loop, and whatever their type."""
+    data = graph()
+    for words, wrong in ((("transform: 'abc'",), {"transform": "abc"}), (("transform_sampler_output: 3",), {"transform_sampler_output": 3}), (("generator: 42", "seed=1"), {"generator": 42}),
+                         (("17 hops",), {"num_neighbors": [1] * 17}), (("batchsize", "did you mean batch_size?"), {"batchsize": 4}), (("num_worker:", "did you mean num_workers?"), {"num_worker": 4}),
+                         (("input_id: [3], for 200",), {"input_id": torch.arange(3)}), (("input_nodes: set",), {"input_nodes": {1, 2}}), (("input_nodes: list", "rows of several lengths"), {"input_nodes": [[1], [1, 2]]}),
+                         (("input_nodes: objects", "type str"), {"input_nodes": np.array([1, "a"], object)})):
+        with raises(outgrow.OptionError, *words, "hint: "):
+            outgrow.NeighborLoader(data, **{"num_neighbors": [5]} | wrong)
+    weights = NegativeSampling("binary", 1, dst_weight=torch.ones(5))
+    for words, wrong in ((("input_id: [3], for 1500",), {"input_id": torch.arange(3)}), (("edge_label: <U1",), {"edge_label": ["a"] * E}), (("edge_label: 1.0",), {"edge_label": np.float64(1)}),
+                         (("neg_sampling: 'other'", "binary"), {"neg_sampling": "other"}), (("neg_sampling_ratio: -1",), {"neg_sampling_ratio": -1}), (("dst_weight has 5 numbers, for 200",), {"neg_sampling": weights})):
+        with raises(outgrow.OptionError, *words):
+            links(data, **wrong)
+    kinds = typed()
+    kinds["paper", "of", "topic"].edge_index = torch.tensor([[0], [0]])
+    with raises(outgrow.OptionError, "'topic', which is no type of nodes", "data['topic'].num_nodes"):
+        outgrow.NeighborLoader(kinds, [5], "paper")
+    for make in transforms.ToSparseTensor(layout=torch.sparse_csr), transforms.ToSparseTensor(layout=torch.sparse_coo):
+        with raises(outgrow.OptionError, "no edge_index") as seen:
+            ours(make(graph()))
+        data = make(graph())
+        exec(seen[0].hint.split(": ", 1)[1], {"torch_geometric": pyg, "data": data})
+        assert torch.equal(data.edge_index.unique(dim=1), graph().edge_index.unique(dim=1)), "the hint works"
+
+
+def test_attributes_with_names_of_the_loaders():
+    """As PyTorch Geometric: n_id and e_id of the data stay, batch and seed_time of a Data do not. Lists and tuples are rows too, and x that is none is the graph's."""
+    data = graph(n_id=torch.arange(N) + 1000, e_id=torch.arange(E) + 5000, batch=torch.arange(N) // 9, seed_time=torch.arange(N), words=tuple(map(str, range(N))), adj_t=torch.eye(N).to_sparse_csr())
+    data.edge_label_time, data.edge_label_index = torch.arange(7), torch.zeros(2, 7, dtype=torch.long)
+    for batch in ours(data, input_id=np.arange(N, dtype=np.int32)):
+        ids = batch.n_id - 1000
+        assert torch.equal(batch.x, data.x[ids]) and torch.equal(ids[batch.edge_index], data.edge_index[:, batch.e_id - 5000]) and batch.words == [str(i) for i in ids.tolist()]
+        assert not {"batch", "seed_time", "adj_t", "num_nodes"} & set(batch.keys()) and batch.num_nodes == len(ids) and batch.input_id.dtype == torch.int32
+    assert any("adj_t is not in batches" in said for said in warned(lambda: ours(data)))
+    assert "edge_label_time" not in next(iter(links(data)))
+    triplets = next(iter(links(data, neg_sampling="triplet")))
+    assert not {"edge_label_time", "edge_label_index"} & set(triplets.keys())
+    assert next(iter(ours(graph(x=["a"] * 3, num_nodes=N)))).x == ["a"] * 3
+    kinds = HeteroData()
+    kinds["paper"].x = torch.randn(9, 2)
+    assert [batch["paper"].n_id.tolist() for batch in outgrow.NeighborLoader(kinds, [2], "paper", batch_size=5)] == [[0, 1, 2, 3, 4], [5, 6, 7, 8]]
+
+
+def test_a_data_that_changes():
+    """Batches show the data as it is when an iteration begins, as PyTorch Geometric's do."""
+    data = graph()
+    loader, pairs = ours(data, [-1]), links(data, [-1])
+    batches = lambda: [next(iter(loader)), loader([3]), next(iter(pairs))]  # noqa: E731
+    first = batches()
+    changes = (lambda: data.x.mul_(2), lambda: setattr(data, "x", torch.randn(N, 3).double()), lambda: data.y.add_(5), lambda: setattr(data, "y", torch.randn(N)),
+               lambda: setattr(data, "new", torch.arange(N)), lambda: setattr(data, "edge_attr", torch.arange(E)), lambda: setattr(data, "note", "another"))
+    for change in changes:
+        change()
+        for batch, before in zip(batches(), first):
+            assert sorted(batch.n_id.tolist()) == sorted(before.n_id.tolist()) and torch.equal(batch.n_id[batch.edge_index], data.edge_index[:, batch.e_id])
+            for name in {"x", "y", "new"} & set(data.keys()):
+                assert batch[name].dtype == data[name].dtype and torch.equal(batch[name], data[name][batch.n_id]), name
+            assert torch.equal(batch.edge_attr, data.edge_attr[batch.e_id]) and batch.note == data.note
+    del data.y
+    assert all("y" not in batch for batch in batches())
+    data.x, data.new, data.year = torch.randn(N + 1, 3), None, None
+    with raises(outgrow.OptionError, "make the loader again"):
+        next(iter(loader))
+
+
 def test_induced_subgraphs_have_all_edges_between_their_nodes():
     data = graph()
     for given in data, written("induced", data):
