@@ -9,7 +9,7 @@ import numpy as np
 from . import _outgrow
 from ._arrays import array_of, pieces
 from ._meta import meta_of, relation_names, type_ranges
-from ._stores import EDGE, array_in, edge_features_of, files_of, is_there, parts_of, weights_of
+from ._stores import EDGE, array_in, edge_features_of, files_of, is_there, mapped, parts_of, weights_of
 
 FOLDER, TABLE = "attributes", "attributes.json"
 NATIVE = "float32", "float16", "bfloat16", "uint8"  # that features are stored in
@@ -154,7 +154,7 @@ class Folder:
 
 
 def loaded(path, name):
-    return np.load(os.path.join(path, FOLDER, name), mmap_mode="r")
+    return mapped(os.path.join(path, FOLDER, name))
 
 
 def key_of(name):
@@ -279,7 +279,7 @@ def masks_of(path, about, first, n):
         if is_there(path, split, about):
             ids = np.asarray(array_in(path, split, about)) - first
             ids = ids[(ids >= 0) & (ids < n)]
-            if len(ids):
+            if len(ids) or n == about["num_nodes"]:
                 mask = np.zeros(n, bool)
                 mask[ids] = True
                 yield name, mask

@@ -176,7 +176,10 @@ def source_of_data(torch, data, weight_attr, time_attr=None):
     """Writes the data's dataset, unless it exists, and returns the Source of its batches. Attributes are those of the data itself, as it is now."""
     written = Written(torch, data, weight_attr, time_attr)
     path = os.path.join(cache_folder(), written.digest())
-    write_once(written, path)
+    try:
+        write_once(written, path)
+    except OptionError as error:
+        raise OptionError(error.message.replace("edge_weight", f"weight_attr {weight_attr!r}"), error.hint, error.code) from error
     about = meta_of(path)
     nodes, edges = [], []
     tell_of_features(torch, written.types)

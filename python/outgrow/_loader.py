@@ -16,7 +16,7 @@ from ._ids import ids_of
 from ._meta import meta_of, relation_names, type_ranges
 from ._sparse import with_sparse
 from ._options import one_of, text_of, texts_of
-from ._stores import is_there
+from ._stores import is_there, mapped
 from ._times import of_seeds, options_of
 
 # Arguments of PyG's NeighborLoader and PyTorch's DataLoader that have no effect here.
@@ -393,7 +393,7 @@ class Loader(OwnThreads):
             self._native = watched(_outgrow.open_loader, os.fspath(dataset), texts, split, seeds, self._held, step_seconds or 0.0,
                                    bool(eval_every), ranks_of(rank, world_size), share_of(share), bool(drop_last), bool(e_id), bool(edge_attr), times, source_repeats, watch=self._watch)
         if seeds is not None or options.get("task") != "link":
-            self.dataset = range(len(seeds if seeds is not None else np.load(os.path.join(dataset, f"{split}.npy"), mmap_mode="r")))
+            self.dataset = range(len(seeds if seeds is not None else mapped(os.path.join(os.fspath(dataset), f"{split}.npy"))))
         self._epoch = 0  # of the latest iteration
         self._turn = 0   # number of the iteration that may continue
         self._restored = False

@@ -95,6 +95,8 @@ class Base(OwnThreads):
             kwargs["seed"] = seed_of(seed)
         if not isinstance(kwargs.get("sampler", ""), (str, type(None))):
             self.sampler = kwargs.pop("sampler")
+            if not hasattr(self.sampler, "__iter__"):
+                raise OptionError(f"sampler: {self.sampler!r}", "give a sampler of positions, or a list of them")
             if self.shuffle:
                 raise OptionError("sampler and shuffle=True: both decide the order", "give one of them")
         for name in sorted((NOT_NEEDED | {"collate_fn", "dataset"}) & kwargs.keys()):

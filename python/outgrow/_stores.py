@@ -15,6 +15,16 @@ SPLITS = "train", "valid", "test"
 SCALED = "i8", "e4m3"  # types of features with a scale per column
 
 
+def mapped(path, mode="r"):
+    """Maps a .npy file; one without elements, which cannot be mapped, is read."""
+    try:
+        return np.load(path, mmap_mode=mode)
+    except ValueError:
+        if (array := np.load(path)).size:
+            raise
+        return array
+
+
 def array_in(dataset, name, about, mode="r"):
     """Map an array of a dataset, in its folder or at meta.json's path (docs/reference/formats.md). With mode "c" what is written stays in memory."""
     entry = about.get("files", {}).get(name, {})
@@ -22,7 +32,7 @@ def array_in(dataset, name, about, mode="r"):
     try:
         if "dtype" in entry:
             return np.memmap(path, entry["dtype"], mode, entry.get("offset", 0), tuple(entry["shape"]))
-        return np.load(path, mmap_mode=mode)
+        return mapped(path, mode)
     except OSError as error:
         raise FileError(f"{path}: {error.strerror}", "`outgrow verify` checks a dataset", -(error.errno or 0)) from error
 

@@ -117,6 +117,7 @@ def by_arguments(folder, names):
 
     def told(text):
         text = text.replace('put {"task": "regression"} into its meta.json', "give regression=True")
+        text = text.replace("a graph without edges has nothing to sample", "outgrow.NeighborLoader(data, ...) takes a Data without edges as it is")
         return re.sub(rf"\b({'|'.join(map(re.escape, {*names, 'feat', 'label'}))})\.npy", argument, re.sub(rf"{re.escape(folder)}/(.+?)\.npy", argument, text))
 
     def rename(record):
@@ -223,9 +224,10 @@ def save_rest(folder, path, data, given, edges_stay, its_x, its_y):
             given.unused[name].append("x")
     if any("edge_label_index" in store for store in (data.edge_stores if typed else [data])):
         warn("data: edge_label_index does not become the dataset's links: give it to LinkNeighborLoader, or to Loader(links=)")
-    before = [name for name in named(given) if name.split(".")[-1] not in given.times.values()]
+    both = {*given.times.values(), *(("edge_weight",) if given.arguments.get("edge_weight") is not None else ())}  # which training has too
+    before = [name for name in named(given) if name.split(".")[-1] not in both]
     save_attributes(folder, path, data, given, edges_stay, its_x)
-    left = named(given)
+    left = [name for name in named(given) if name.split(".")[-1] != "edge_weight" or "edge_weight" not in both]
     kept = [name for name in before if name not in left]
     if kept:
         warn(f"data: outgrow.write stores {', '.join(kept)} for batches, not for training")

@@ -417,6 +417,31 @@ def test_attributes_with_names_of_the_loaders():
     assert [batch["paper"].n_id.tolist() for batch in outgrow.NeighborLoader(kinds, [2], "paper", batch_size=5)] == [[0, 1, 2, 3, 4], [5, 6, 7, 8]]
 
 
+def test_weights_and_splits_in_a_dataset():
+    """Weights of any type are in batches as they were. Splits may be empty."""
+    for i, weights in enumerate((torch.rand(E), torch.rand(E).double(), torch.arange(E), torch.randn(E), torch.rand(E, 2), torch.rand(E) > 0.5, torch.full((E,), float("nan")))):
+        data = graph(edge_weight=weights, val_mask=torch.zeros(N, dtype=torch.bool))
+        trained = weights.dim() == 1 and bool((weights.double() >= 0).all())
+        said = warned(lambda: outgrow.write(f"weights{i}", data))  # noqa: B023
+        assert any("edge_weight is no number of 0 or more" in text for text in said) != trained and not any("not store" in text and "edge_weight" in text for text in said), said
+        assert os.path.exists(f"weights{i}/weights.npy") == trained
+        for batch in ours(f"weights{i}"):
+            assert batch.edge_weight.dtype == weights.dtype and torch.equal(batch.edge_weight.double().nan_to_num(), weights[batch.e_id].double().nan_to_num())
+            assert not batch.val_mask.any() and len(batch.val_mask) == batch.num_nodes
+    kinds = typed()
+    kinds["author", "writes", "paper"].edge_weight = torch.randn(500).double()
+    outgrow.write("weights-typed", kinds)
+    for batch in outgrow.NeighborLoader("weights-typed", [5, 5], "paper", batch_size=32, memory="200M"):
+        store = batch["author", "writes", "paper"]
+        assert torch.equal(store.edge_weight, kinds["author", "writes", "paper"].edge_weight[store.e_id])
+    with raises(outgrow.OptionError, "weight_attr 'w': row 0: -1 is no weight"):
+        ours(graph(w=-torch.ones(E)), weight_attr="w")
+    with raises(outgrow.OptionError, "sampler: 3"):
+        ours(graph(), sampler=3)
+    with raises(outgrow.OptionError, "no edges", "NeighborLoader(data, ...) takes a Data without edges"):
+        outgrow.write("never", Data(x=torch.ones(3, 1), edge_index=torch.empty(2, 0, dtype=torch.long)))
+
+
 def test_a_data_that_changes():
     """Batches show the data as it is when an iteration begins, as PyTorch Geometric's do."""
     data = graph()
