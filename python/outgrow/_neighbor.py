@@ -112,6 +112,8 @@ class Base(OwnThreads):
             if self.generator is None:
                 kwargs.setdefault("seed", 1)  # which is the same in all processes
         path = getattr(data[0], "dataset", None) if isinstance(data, tuple) and len(data) == 2 else data
+        if isinstance(data, (list, tuple, classes.Dataset)) and len(data) and isinstance(data[0], (classes.Data, classes.HeteroData)):
+            raise OptionError(f"data: {type(data).__name__} of {type(data[0]).__name__}", "give one of them, data[0]; or torch_geometric.data.Batch.from_data_list(data), their union")
         if isinstance(data, tuple) and len(data) == 2 and path is None:
             data = data_of_stores(torch, classes, *data)
         if isinstance(path, (str, os.PathLike)):
@@ -172,7 +174,7 @@ class Base(OwnThreads):
             given = {"time_attr": attribute, "temporal_strategy": times["strategy"], "disjoint": self._disjoint, "time_window": window}
             self._kind = options_of(self._source.path, attribute, times["strategy"], self._disjoint, window).get("time")
             kwargs |= {name: value for name, value in given.items() if value not in (None, False, "uniform")}
-        elif self._disjoint:
+        elif self._disjoint and (times["time_attr"] is not None or times["name"] != "input_time"):
             raise UnsupportedError("num_neighbors: samples no neighbours", "leave out disjoint and time_attr")
 
     def _name_options(self, kwargs):
@@ -377,7 +379,8 @@ class Base(OwnThreads):
     def _of_seeds(self, places):
         """A batch where nothing is sampled, the positions of its seeds, and pairs."""
         ids, pairs = self._seeds_at(places)
-        nodes = [Nodes(self._torch.from_numpy(ids[part.name]), None, (len(ids[part.name]),)) if part.name in ids else None for part in self._source.nodes]
+        nodes = [Nodes(self._torch.from_numpy(ids[part.name]), None, (len(ids[part.name]),), self._torch.arange(len(ids[part.name])) if self._disjoint else None)
+                 if part.name in ids else None for part in self._source.nodes]
         return self._sampling.data_of(types.SimpleNamespace(epoch=1, number=0), nodes, []), places, pairs
 
     def close(self):

@@ -360,6 +360,8 @@ def test_what_is_refused():
             ours(data, **wrong)
     with raises(outgrow.OptionError, "no edge_index"):
         ours(Data(x=torch.zeros(3, 1)))
+    with raises(outgrow.OptionError, "transform_sampler_output: returns NoneType"):
+        next(iter(ours(data, transform_sampler_output=lambda out: None)))
     with raises(NotImplementedError, "adds nodes"):
         next(iter(ours(data, transform_sampler_output=lambda out: setattr(out, "node", torch.arange(N)) or out)))
     for name, more in ("subgraph_type", {"subgraph_type": "induced"}), ("weight_attr", {"weight_attr": "edge_time"}):
@@ -371,6 +373,9 @@ def test_what_is_refused():
         ours(data, input_nodes=("paper", [1]))
     with raises(outgrow.OptionError, "data: dict"):
         ours({})
+    for several in [data], (data, data):
+        with raises(outgrow.OptionError, f"data: {type(several).__name__} of Data", "data[0]"):
+            ours(several)
 
 
 def test_wrong_arguments_are_named():
@@ -531,6 +536,15 @@ def test_graphs_and_hops_without_edges():
     assert torch.equal(batch["paper"].x, some["paper"].x[batch["paper"].n_id])
     pair = next(iter(links(bare, [2], edge_label_index=torch.tensor([[5, 8], [8, 5]]))))
     assert pair.n_id.tolist() == [5, 8] and pair.edge_label_index.tolist() == [[0, 1], [1, 0]]
+
+
+def test_seeds_alone_are_disjoint():
+    """Without neighbours each seed is a tree by itself."""
+    data = Data(x=torch.randn(9, 2), edge_index=torch.empty(2, 0, dtype=torch.long))
+    for batch, ids in zip(ours(data, input_nodes=[4, 4, 2], disjoint=True, batch_size=2), ([4, 4], [2]), strict=True):
+        assert batch.n_id.tolist() == ids and batch.batch.tolist() == list(range(len(ids))) and torch.equal(batch.x, data.x[batch.n_id])
+    with raises(NotImplementedError, "samples no neighbours"):
+        links(graph(), [0], disjoint=True)
 
 
 def test_stores_of_ones_own():
