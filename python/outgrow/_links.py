@@ -220,11 +220,11 @@ class LinkNeighborLoader(Base):
         if name is not None:
             out.input_type = name
         store["input_id"] = torch.from_numpy(input_id[places])
-        time = None if self._time is None else torch.from_numpy(self._time[places])
+        time = None if self._time is None else self._times(self._time[places], self.edge_label_time)
         if self._disjoint:
             self._number_links(out, n, pairs.size(1))
         if neg is None or neg.is_binary():
-            store["edge_label_time"] = None if time is None else torch.from_numpy(self._times_at(places, pairs.size(1)))
+            store["edge_label_time"] = None if time is None else self._times(self._times_at(places, pairs.size(1)), self.edge_label_time)
             store["edge_label_index"] = pairs
             label = None if self._label is None else self._label[torch.from_numpy(places)]
             if neg is not None:

@@ -202,6 +202,10 @@ class Base(OwnThreads):
 
     # ---- whose ----
 
+    def _times(self, times, given):
+        """Times of a batch, of the type in which they were given."""
+        return self._torch.from_numpy(times).to(given.dtype if isinstance(given, self._torch.Tensor) else self._torch.int64)
+
     @staticmethod
     def _numbered(input_id, n, what):
         input_id = array_of(input_id, "input_id")
@@ -543,6 +547,6 @@ class NeighborLoader(Base):
         if self._part.name is not None:
             out.input_type = self._part.name
         store["input_id"] = self._torch.from_numpy(input_id[places])
-        store["seed_time"] = None if self._time is None else self._torch.from_numpy(self._time[places])
+        store["seed_time"] = None if self._time is None else self._times(self._time[places], self.input_time)
         store["batch_size"] = len(places)
         return out
