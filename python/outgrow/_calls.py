@@ -5,7 +5,7 @@ import logging
 import threading
 
 from . import _outgrow
-from ._options import folder_of, texts_of
+from ._options import folder_of, text_of, texts_of
 from ._results import Result
 from ._words import in_python
 
@@ -106,7 +106,7 @@ def simulate(source, policy, cache, *, progress=False, **options):
 
     >>> outgrow.simulate("graph", ["degree", "belady"], ["5%", "10%"], fanout=[10, 10], epochs=1)["results"]
     """
-    lists = [",".join(v) if isinstance(v, (list, tuple)) else str(v) for v in (policy, cache)]
+    lists = [text_of(*given) for given in (("policy", policy), ("cache", cache))]
     return Result(json.loads(watched(_outgrow.simulate, folder_of(source), *lists, texts_of(options), progress=progress)))
 
 

@@ -145,6 +145,11 @@ def test_objects_and_scalars():
                         ("rows of several lengths", {"x": [[1], [1, 2]] * 1000}), ("edge_index=(table['from'], table['to'])", {"edge_index": Table()})):
         with raises(outgrow.OptionError, word):
             outgrow.write("never", **given | wrong)
+    for word, wrong in ("num_nodes: 10.0 of v", {"num_nodes": {"v": 10.0}}), ("train_edge: no such option", {"num_nodes": {"v": np.int64(10)}, "train_edge": [[0, 1]]}):
+        with raises(outgrow.OptionError, word):
+            outgrow.write("never", edge_index={("u", "to", "v"): [[0], [1]]}, x={"u": np.ones((2, 1))}, **wrong)
+    with raises(outgrow.OptionError, "format: None"):
+        outgrow.import_(None, "src", "never")
     for word, path in ("path: NoneType is no path", None), ("path: an empty path", ""):
         with raises(outgrow.OptionError, word):
             outgrow.write(path, **given)
@@ -391,6 +396,7 @@ def test_functions_of_the_command():
     results = outgrow.simulate("planted", ["degree", "belady"], ["5%", "20%"], fanout=[5, 5], batch=50, epochs=1)["results"]
     assert [(r["policy"], r["cache"]) for r in results] == [(p, c) for p in ("degree", "belady") for c in ("5%", "20%")]
     assert results[3]["hit_rate"] > results[1]["hit_rate"]
+    assert outgrow.simulate("planted", "degree", [100, np.int64(200)], fanout=[5, 5], batch=50, epochs=1)["results"][1]["cache"] in (200, "200")
     assert outgrow.plan("planted", fanout=[5, 5], batch=50, policy="degree")["policy"] == "degree"
     summary = outgrow.train("planted", fanout=[5, 5], batch=50, epochs=2, hidden=16, run="run", lr=0.01, no_shuffle=True)
     assert len(summary["epochs"]) == 2 and summary["config"]["no-shuffle"] is True and summary["test_acc"] > 0.3
