@@ -223,6 +223,10 @@ class Base(OwnThreads):
         """The dataset's name of a type, and its first node's id in the whole graph. None and 0 in a homogeneous graph."""
         return [(name, first) for name, (first, _) in self._ranges.items()][part.number] if self._ranges else (None, 0)
 
+    def _busy(self):
+        """Whether an iteration that shares the Loader goes on."""
+        return self._using is not None and (it := self._using()) is not None and not it.over
+
     def _renew(self):
         """Attributes of the data count as they are now. Features in a dataset that are others since are written again."""
         if self._marks is None or not (names := changed(self._marks, now := marks_of(self._data))):
@@ -233,7 +237,10 @@ class Base(OwnThreads):
             source, self._source = self._source, self._write(self._data)
             if [part.n for part in source.nodes] != [part.n for part in self._source.nodes]:
                 raise OptionError("data: another number of nodes than when the loader was made", "make the loader again")
-            self.close()
+            if self._busy():  # that iteration has the former features, as it began
+                self._loader = self._using = None
+            else:
+                self.close()
         self._marks, self._source = now, renewed(self._source, self._data)
         self._sampling.take(self._source)
 
@@ -316,7 +323,7 @@ class Base(OwnThreads):
                 if len(order) < (self.batch_size if self.drop_last else 1):
                     return Iteration(self, iter(()))
                 return self._through(self._for_once(self._drawn_once(drawn), order, self.batch_size), order, self.batch_size)
-        busy = self._using is not None and (it := self._using()) is not None and not it.over
+        busy = self._busy()
         loader, epochs = (self._for_all(drawn), {}) if busy else (self._kept(drawn), self._epochs)
         loader._epoch = epochs.setdefault((drawn, len(epochs)) if "seed" in self._options else drawn, len(epochs) + 1) - 1
         out = self._through(loader)

@@ -462,6 +462,11 @@ def test_a_data_that_changes():
             for name in {"x", "y", "new"} & set(data.keys()):
                 assert batch[name].dtype == data[name].dtype and torch.equal(batch[name], data[name][batch.n_id]), name
             assert torch.equal(batch.edge_attr, data.edge_attr[batch.e_id]) and batch.note == data.note
+    going = iter(loader)
+    next(going)
+    data.x.mul_(3)  # what goes on is not ended by it
+    again = loader([3])
+    assert torch.equal(again.x, data.x[again.n_id]) and len(list(loader)) == 7 and len(list(going)) == 6
     del data.y
     assert all("y" not in batch for batch in batches())
     data.x, data.new, data.year = torch.randn(N + 1, 3), None, None
