@@ -155,11 +155,28 @@ class OfTheRelation:
         return vars(sampler)[f"{self.name}_dict"]["__".join(EDGE)]
 
 
-def let_samplers_have_no_type():
+class Count(int):
+    """A number of nodes in stores without a type. Samplers of such stores are known by it."""
+
+
+class OfTypes:
+    """An attribute that the sampler lacks where stores have no type. Seeds with a type are refused by name."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __get__(self, sampler, kind=None):
+        if sampler is not None and isinstance(vars(sampler).get("num_nodes"), Count):
+            raise OptionError("input_nodes: of a type, and stores with homogeneous=True have none", "give ids alone, or open outgrow.stores(path)")
+        raise AttributeError(f"{kind.__name__!r} object has no attribute {self.name!r}")
+
+
+def teach_samplers():
+    """Of seeds with or without a type, which the stores do not see."""
     kind = import_for("stores", "torch_geometric.sampler").NeighborSampler
-    for name in "colptr", "row":
-        if not hasattr(kind, name):
-            setattr(kind, name, OfTheRelation(name))
+    for attribute in OfTheRelation("colptr"), OfTheRelation("row"), OfTypes("colptr_dict"), OfTypes("row_dict"):
+        if not hasattr(kind, attribute.name):
+            setattr(kind, attribute.name, attribute)
 
 
 def refuse(*_):
@@ -229,9 +246,9 @@ def graph_of(dataset, homogeneous):
     files, n = files_of(about), {name: part.n for name, part in parts_of(dataset, about).items()}
     sizes = {relation: (n[relation[0]], n[relation[2]]) for relation in files}
     if homogeneous:
-        files, sizes = {None: files[EDGE]}, {None: sizes[EDGE]}
-    elif not type_ranges(about):
-        let_samplers_have_no_type()
+        files, sizes = {None: files[EDGE]}, {None: tuple(map(Count, sizes[EDGE]))}
+    if not type_ranges(about):
+        teach_samplers()
 
     class Graph(data.GraphStore):
         _put_edge_index = _remove_edge_index = refuse

@@ -145,8 +145,11 @@ def with_classes(given):
     """Labels that are words as classes, and the names of these, or None."""
     typed = hasattr(given["y"], "items")
     ys = given["y"] if typed else {"": given["y"]}
-    if not ys or any(y is None or is_iterator(y) or not is_words(y) for y in ys.values()):
+    words = [name for name, y in ys.items() if y is not None and not is_iterator(y) and is_words(y)]
+    if not words:
         return given, None
+    if len(words) < len(ys):
+        raise OptionError(f"y of {words[0]}: words, unlike y of {next(name for name in ys if name not in words)}", "give labels of all types as words, or all as numbers")
     whole = next(iter(ys.values())) if len(ys) == 1 else np.concatenate([np.asarray(y, object) for y in ys.values()])
     numbers, names = class_numbers(whole, f"y of {', '.join(ys)}" if typed else "y")
     of_types = dict(zip(ys, np.split(numbers, np.cumsum([len(y) for y in ys.values()])[:-1])))

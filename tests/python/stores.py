@@ -76,6 +76,10 @@ def test_stores_without_a_type_of_seeds():
     same("x", got[0].numpy(), given["x"][[5, 3]])
     with raises(outgrow.OptionError, "edge_weight of edges", "homogeneous=True"):  # rows of edges by the ids of nodes
         features.multi_get_tensor([TensorAttr("node", "x", index), TensorAttr(("node", "to", "node"), "edge_weight", index)])
+    without = NeighborSampler(outgrow.stores("untyped", homogeneous=True), [2])
+    same("colptr", without.colptr.numpy(), np.load("untyped/indptr.npy"))
+    with raises(outgrow.OptionError, "homogeneous=True", "ids alone"):
+        without.colptr_dict  # noqa: B018
     other = HeteroData()
     other["a"].x, other["a", "to", "a"].edge_index = torch.ones(2, 1), torch.tensor([[0], [1]])
     assert not hasattr(NeighborSampler(other, [2]), "colptr")

@@ -145,6 +145,8 @@ def test_objects_and_scalars():
                         ("rows of several lengths", {"x": [[1], [1, 2]] * 1000}), ("edge_index=(table['from'], table['to'])", {"edge_index": Table()})):
         with raises(outgrow.OptionError, word):
             outgrow.write("never", **given | wrong)
+    with raises(outgrow.OptionError, "y of u: words, unlike y of v"):
+        outgrow.write("never", edge_index={("u", "to", "v"): [[0], [1]]}, x={"u": np.ones((2, 1)), "v": np.ones((2, 1))}, y={"u": ["a", "b"], "v": [0, 1]})
     for word, wrong in ("num_nodes: 10.0 of v", {"num_nodes": {"v": 10.0}}), ("train_edge: no such option", {"num_nodes": {"v": np.int64(10)}, "train_edge": [[0, 1]]}):
         with raises(outgrow.OptionError, word):
             outgrow.write("never", edge_index={("u", "to", "v"): [[0], [1]]}, x={"u": np.ones((2, 1))}, **wrong)
