@@ -1,4 +1,6 @@
 """Arrays, tensors and iterators of chunks in pieces, and .npy files of them."""
+import warnings
+
 import numpy as np
 
 from ._errors import OptionError, warn
@@ -9,8 +11,22 @@ HEADER = 128        # bytes of a .npy header; the shape is written at the end
 
 # ---- inputs ----
 
-def array_of(value, name):
-    """A NumPy view of an array or tensor, or a copy of a list. Values in bf16 become float32, since .npy has no bf16."""
+def is_missing(value):
+    """None, NaN, and NA of pandas, which has no truth value."""
+    return value is None or type(value).__name__ == "NAType" or isinstance(value, (float, np.floating)) and value != value
+
+
+def of_objects(value, name, missing):
+    """Numbers of an array of objects, as pandas has for columns of several types. `missing`: None and NA become NaN."""
+    flat = value.ravel().tolist()
+    for v in flat:
+        if not isinstance(v, (int, float, np.number, np.bool_)) and not (missing and is_missing(v)):
+            raise OptionError(f"{name}: objects, one of them of type {type(v).__name__}", "give numbers, of 64 bits at most")
+    return np.array([np.nan if is_missing(v) else v for v in flat]).reshape(value.shape)
+
+
+def array_of(value, name, missing=False):
+    """A NumPy view of an array or tensor, or a copy of a list. Values in bf16 become float32, since .npy has no bf16. `missing`: objects may be None."""
     if hasattr(value, "detach"):
         value = value.detach().cpu()
         if str(value.dtype) == "torch.bfloat16":
@@ -20,9 +36,16 @@ def array_of(value, name):
         value = value.numpy()
     if np.ma.is_masked(value):
         raise OptionError(f"{name}: a masked array with masked values", "give numbers: filled()")
-    value = np.asarray(value)
+    given = value
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # of NumPy before 1.24, about rows of several lengths
+        try:
+            value = np.asarray(value)
+        except (ValueError, Warning) as error:
+            raise OptionError(f"{name}: {type(given).__name__} that is no array: rows of several lengths?", "give numbers, as many in each row") from error
+    value = of_objects(value, name, missing) if value.dtype.kind == "O" and value.ndim else value
     if value.dtype.kind not in "biuf" or value.dtype.itemsize > 8:
-        raise OptionError(f"{name}: {value.dtype}", "give numbers, of 64 bits at most")
+        raise OptionError(f"{name}: {value.dtype if value.ndim else type(given).__name__}", "give numbers, of 64 bits at most")
     if value.ndim == 0:
         raise OptionError(f"{name}: {value}, which is no array", "give an array, a tensor, a list or an iterator of these")
     return value
@@ -51,10 +74,10 @@ def pieces(array):
         yield array[at:at + rows]
 
 
-def rows_of(value, name):
+def rows_of(value, name, missing=False):
     """Yield arrays of rows from one array or an iterator of arrays."""
     for chunk in value if is_iterator(value) else [value]:
-        yield from pieces(array_of(chunk, name))
+        yield from pieces(array_of(chunk, name, missing))
 
 
 def edges_of(value):
@@ -115,7 +138,7 @@ def unchanged(chunks, name):
 
 def labels_of(value, name, values):
     """Rows of labels; [N, 1] becomes [N]. Values and several labels per node are stored as float32."""
-    for rows in as_float32(rows_of(value, name), name, 1 if values else 2):
+    for rows in as_float32(rows_of(value, name, True), name, 1 if values else 2):
         yield rows[:, 0] if rows.ndim == 2 and rows.shape[1] == 1 else rows
 
 

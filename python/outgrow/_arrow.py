@@ -203,12 +203,13 @@ def stream_of(table, what):
     if not hasattr(table, "__arrow_c_stream__"):
         if isinstance(table, (str, os.PathLike)):
             raise OptionError(f"{what}: the name of a file", "read it: pandas.read_csv(...), polars.read_csv(...) or pyarrow.parquet.read_table(...)")
-        raise OptionError(f"{what}: {type(table).__name__}, without __arrow_c_stream__",
+        raise OptionError(f"{what}: {type(table).__name__}, without __arrow_c_stream__", "give what its collect() returns" if hasattr(table, "collect") else
                           "give a table of pandas (2.2 or later, with pyarrow), Polars, pyarrow, DuckDB or arro3")
     try:
         capsule = table.__arrow_c_stream__()
     except Exception as why:  # of a library that we do not know
-        raise OptionError(f"{what}: {type(table).__name__} cannot be given as Arrow: {why.args[0] if why.args else why}",
+        text = str(why.args[0] if why.args else why)
+        raise OptionError(f"{what}: {type(table).__name__} cannot be given as Arrow: {text}", "rename one of the columns with one name" if "uplicate" in text else
                           "a column has values of one kind: cast it, astype(str) for example") from why
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = c_void_p, [ctypes.py_object, c_char_p]

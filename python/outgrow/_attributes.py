@@ -9,7 +9,7 @@ import numpy as np
 from . import _outgrow
 from ._arrays import array_of, pieces
 from ._meta import meta_of, relation_names, type_ranges
-from ._stores import EDGE, array_in, edge_features_of, files_of, is_there, parts_of, weights_of
+from ._stores import EDGE, array_in, edge_features_of, files_of, is_there, mapped, parts_of, weights_of
 
 FOLDER, TABLE = "attributes", "attributes.json"
 NATIVE = "float32", "float16", "bfloat16", "uint8"  # that features are stored in
@@ -154,7 +154,7 @@ class Folder:
 
 
 def loaded(path, name):
-    return np.load(os.path.join(path, FOLDER, name), mmap_mode="r")
+    return mapped(os.path.join(path, FOLDER, name))
 
 
 def key_of(name):
@@ -279,7 +279,7 @@ def masks_of(path, about, first, n):
         if is_there(path, split, about):
             ids = np.asarray(array_in(path, split, about)) - first
             ids = ids[(ids >= 0) & (ids < n)]
-            if len(ids):
+            if len(ids) or n == about["num_nodes"]:
                 mask = np.zeros(n, bool)
                 mask[ids] = True
                 yield name, mask
@@ -316,11 +316,11 @@ def source_of_path(torch, classes, path):
     for number, name in enumerate(relation_names(about) or [None]):
         lists, dtype = lists_of(path, about, number), table.get("edge_index", {}).get(str(number))
         own = tuple(table.get("relations", {}).get(str(number), name or ())) or None
-        by_place = {"edge_weight": weights[name or EDGE]} if (name or EDGE) in weights else {}
+        by_place = {"edge_weight": (weights[name or EDGE], 0)} if (name or EDGE) in weights else {}
         if part := features_of_edges.get(name or EDGE):
-            by_place["edge_attr"] = part.tensor(torch, "x", np.asarray(part.arrays["x"]))
+            by_place["edge_attr"] = part.tensor(torch, "x", np.asarray(part.arrays["x"])), 0
         if is_there(path, times := f"{files[name or EDGE]}edge_times", about):
-            by_place[table.get("times", {}).get("edge", EDGE_TIME)] = array_in(path, times, about)
+            by_place[table.get("times", {}).get("edge", EDGE_TIME)] = array_in(path, times, about), 0
         edges.append(EdgePart(own, number, len(lists.indices), lists, attributes("edges", own), by_place, dtype and getattr(torch, dtype)))
     for name, dtype, shape in table.get("empty", ()):
         if isinstance(name, str):

@@ -30,10 +30,15 @@ def bytes_of(torch, value):
     return np.ascontiguousarray(value)
 
 
+def how_to_have_edges(sparse):
+    return "of a sparse adjacency: data.edge_index = torch_geometric.utils.to_edge_index(data.adj_t.t())[0]" if sparse else \
+        "give data.edge_index = [2, E]: all sources, then all destinations; num_neighbors=[] samples none"
+
+
 def edges_of(torch, store, what):
     edges = getattr(store, "edge_index", None) if "edge_index" in store else None
     if edges is None:
-        raise OptionError(f"data: no edge_index{what}", "a sparse adjacency is data.adj_t: data.edge_index = torch.stack(data.adj_t.t().coo()[:2])")
+        raise OptionError(f"data: no edge_index{what}", how_to_have_edges("adj_t" in store))
     edges = edges.as_tensor() if hasattr(edges, "as_tensor") else torch.as_tensor(edges)
     return edges.detach().cpu()
 
@@ -142,9 +147,13 @@ def attributes_of(store, is_one):
 
 def stores_of(data):
     """{type: its attributes} and {relation: its attributes}; of a Data, which is both, of None."""
-    if hasattr(data, "edge_types"):
-        return dict(zip(data.node_types, data.node_stores)), dict(zip(data.edge_types, data.edge_stores))
-    return {None: data._store}, {None: data._store}
+    if not hasattr(data, "edge_types"):
+        return {None: data._store}, {None: data._store}
+    for relation in data.edge_types:
+        for end in relation[::2]:
+            if end not in data.node_types:
+                raise OptionError(f"data: {relation} is of {end!r}, which is no type of nodes", f"set data[{end!r}].num_nodes, or its x")
+    return dict(zip(data.node_types, data.node_stores)), dict(zip(data.edge_types, data.edge_stores))
 
 
 def number_of_nodes(store, name):
@@ -156,7 +165,7 @@ def number_of_nodes(store, name):
 def source_without_edges(torch, data):
     """What batches of its nodes alone have, of which nothing is written. Edges are counted, not looked at."""
     types, relations = stores_of(data)
-    nodes = [NodePart(name, number, number_of_nodes(store, name), attributes_of(store, store.is_node_attr), None, "num_nodes" in store or "x" not in store)
+    nodes = [NodePart(name, number, number_of_nodes(store, name), attributes_of(store, store.is_node_attr), None, "num_nodes" in store)
              for number, (name, store) in enumerate(types.items())]
     edges = [EdgePart(name, None, store["edge_index"].shape[1] if "edge_index" in store else 0, None, edge_attributes_of(store), {}, None)
              for name, store in relations.items()]
@@ -167,16 +176,20 @@ def source_of_data(torch, data, weight_attr, time_attr=None):
     """Writes the data's dataset, unless it exists, and returns the Source of its batches. Attributes are those of the data itself, as it is now."""
     written = Written(torch, data, weight_attr, time_attr)
     path = os.path.join(cache_folder(), written.digest())
-    write_once(written, path)
+    try:
+        write_once(written, path)
+    except OptionError as error:
+        raise OptionError(error.message.replace("edge_weight", f"weight_attr {weight_attr!r}"), error.hint, error.code) from error
     about = meta_of(path)
     nodes, edges = [], []
     tell_of_features(torch, written.types)
+    tell_of_edges(written.relations)
     for name, store in written.types.items():
         attributes = attributes_of(store, store.is_node_attr)
         features = written.features.get(name)
         if features:
             del attributes["x"]
-        nodes.append(NodePart(name, written.type_number.get(name), written.counts[name], attributes, features, "num_nodes" in store or "x" not in store))
+        nodes.append(NodePart(name, written.type_number.get(name), written.counts[name], attributes, features, "num_nodes" in store))
     for name, store in written.relations.items():
         number = written.relation_number.get(name)
         lists = None if number is None else lists_of(path, about, number)
@@ -195,6 +208,12 @@ def tell_of_features(torch, types):
             warn(f"data: x{of} requires grad, which x of batches does not. Train what is outside of the data: embedding(batch.n_id)")
 
 
+def tell_of_edges(relations):
+    for name, store in relations.items():
+        if "adj_t" in store:
+            warn(f"data: adj_t{f' of {name}' if name else ''} is not in batches, which have edge_index. transform=torch_geometric.transforms.ToSparseTensor() makes one of each batch")
+
+
 def edge_attributes_of(store):
     return attributes_of(store, lambda key: key != "edge_index" and store.is_edge_attr(key))
 
@@ -205,10 +224,48 @@ def blank_of(data, nodes, edges):
     for parts in nodes, edges:
         for part in parts:
             store = blank._store if part.name is None else blank[part.name]
-            for key in (*part.attributes, "x" if parts is nodes else "edge_index"):
+            for key in (*part.attributes, *(("edge_index", "adj_t") if parts is edges else ("x",) if part.features else ())):
                 if key in store:
                     del store[key]
     return blank
+
+
+# ---- a Data that is changed ----
+
+def marks_of(data):
+    """What a data has, but for its edges. A tensor comes with the number of writes to it."""
+    def writes(value):
+        try:
+            return value._version
+        except (AttributeError, RuntimeError):  # no tensor, or one without a count
+            return None
+    return {(number, key): (value, writes(value)) for number, store in enumerate(data.stores) for key, value in store.items() if key != "edge_index"}
+
+
+def changed(before, now):
+    """Names of what is not as before."""
+    return {key[1] for key in before.keys() | now.keys()
+            if (key in before) != (key in now) or before[key][0] is not now[key][0] or before[key][1] != now[key][1]}
+
+
+def with_edges_of(data, other):
+    """The data with the edges of another one, which is of the same relations."""
+    data = copy.copy(data)
+    for store, before in zip(data.edge_stores, other.edge_stores):
+        store["edge_index"] = before["edge_index"]
+    return data
+
+
+def renewed(source, data):
+    """The source with the attributes that the data has now."""
+    types, relations = stores_of(data)
+    for part in source.nodes:
+        if number_of_nodes(types[part.name], part.name) != part.n:
+            raise OptionError(f"data: {types[part.name].num_nodes} nodes{f' of {part.name}' if part.name else ''}, {part.n} when the loader was made", "make the loader again")
+    nodes = [part._replace(attributes={key: value for key, value in attributes_of(types[part.name], types[part.name].is_node_attr).items() if key != "x" or not part.features})
+             for part in source.nodes]
+    edges = [part._replace(attributes=edge_attributes_of(relations[part.name])) for part in source.edges]
+    return source._replace(blank=blank_of(data, nodes, edges), nodes=nodes, edges=edges)
 
 
 def data_of_stores(torch, classes, features, graph):

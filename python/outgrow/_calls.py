@@ -1,11 +1,11 @@
 """Long calls: a thread runs the call, while this thread handles signals and shows progress."""
+import contextlib
 import json
 import logging
-import os
 import threading
 
 from . import _outgrow
-from ._options import texts_of
+from ._options import folder_of, text_of, texts_of
 from ._results import Result
 from ._words import in_python
 
@@ -17,6 +17,18 @@ def tell(watch):
     """Log the library's messages to the logger "outgrow"."""
     for level, text in watch.messages():
         log.log(LEVELS[min(level, 2)], "%s", in_python(text))
+
+
+@contextlib.contextmanager
+def leaving_out(beginning):
+    """Messages that begin so are not logged meanwhile: what they are about is not the caller's."""
+    def others(record):
+        return not (record.args and str(record.args[0]).startswith(beginning))
+    log.addFilter(others)
+    try:
+        yield
+    finally:
+        log.removeFilter(others)
 
 
 class Bar:
@@ -81,7 +93,7 @@ def watched(call, *args, progress=False, watch=None):
 def info(dataset):
     """Summarize a dataset: counts, dtypes, sizes, degrees, and what fits in which memory. Returns the output of `outgrow info --json`
     (docs/reference/json.md)."""
-    return Result(json.loads(_outgrow.info(os.fspath(dataset))))
+    return Result(json.loads(_outgrow.info(folder_of(dataset))))
 
 
 def simulate(source, policy, cache, *, progress=False, **options):
@@ -94,19 +106,19 @@ def simulate(source, policy, cache, *, progress=False, **options):
 
     >>> outgrow.simulate("graph", ["degree", "belady"], ["5%", "10%"], fanout=[10, 10], epochs=1)["results"]
     """
-    lists = [",".join(v) if isinstance(v, (list, tuple)) else str(v) for v in (policy, cache)]
-    return Result(json.loads(watched(_outgrow.simulate, os.fspath(source), *lists, texts_of(options), progress=progress)))
+    lists = [text_of(*given) for given in (("policy", policy), ("cache", cache))]
+    return Result(json.loads(watched(_outgrow.simulate, folder_of(source), *lists, texts_of(options), progress=progress)))
 
 
 def generate(out, *, progress=False, **options):
     """Write a synthetic dataset into the new folder `out`; returns its `info`. Options are those of
     `outgrow generate`: model="planted", nodes=100000, degree=15, dim=128, classes=16, dtype="f32",
     train_fraction=0.1, homophily=0.8, seed=1, memory, threads."""
-    watched(_outgrow.generate, os.fspath(out), texts_of(options), progress=progress)
+    watched(_outgrow.generate, folder_of(out, "out"), texts_of(options), progress=progress)
     return info(out)
 
 
 def convert(format, src, out, *, progress=False, **options):
     """What `outgrow import` does with a format of the library."""
-    watched(_outgrow.import_, format, os.fspath(src), os.fspath(out), texts_of(options), progress=progress)
+    watched(_outgrow.import_, format, folder_of(src, "src"), folder_of(out, "out"), texts_of(options), progress=progress)
     return info(out)

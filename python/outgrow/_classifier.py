@@ -8,7 +8,8 @@ import weakref
 import numpy as np
 
 from ._command import evaluate, predict, train
-from ._errors import OptionError
+from ._errors import FileError, OptionError
+from ._options import folder_of
 
 
 def refuse_others(graph, task):
@@ -23,6 +24,20 @@ def refuse_others(graph, task):
     if found:
         raise OptionError(f"GraphClassifier: {graph} with {found}" if found[:4] == "task" else f"GraphClassifier: labels of {graph} are {found}",
                           "outgrow.train, evaluate and predict take every task")
+
+
+class Folder:
+    """A temporary folder, which is removed with the last classifier that uses it. Copies use it too, but not in another process."""
+
+    def __init__(self):
+        self.path = tempfile.mkdtemp(prefix="outgrow-")
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+    def __deepcopy__(self, known):
+        return self
+
+    def __reduce__(self):
+        return str, (self.path,)
 
 
 class GraphClassifier:
@@ -45,13 +60,12 @@ class GraphClassifier:
 
     def fit(self, graph, **options):
         """Train on the dataset in folder `graph`, with more options, such as on_epoch=; `result_` has the summary."""
-        self.graph_ = os.fspath(graph)
+        self.graph_ = folder_of(graph)
         options = {**self.options, **options}
         refuse_others(self.graph_, options.get("task"))
         if options.get("run") is None:
-            folder = tempfile.mkdtemp(prefix="outgrow-")
-            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-            options["run"] = f"{folder}/run"
+            self._folder = Folder()
+            options["run"] = f"{self._folder.path}/run"
         self.run_ = os.fspath(options["run"])
         self.result_ = train(self.graph_, **options)
         with open(f"{self.graph_}/meta.json", encoding="utf-8") as f:
@@ -65,7 +79,10 @@ class GraphClassifier:
         if not hasattr(self, "run_"):
             raise OptionError("the classifier is not fitted", "call fit(graph) first")
         best = f"{self.run_}/best.safetensors"
-        return best if os.path.exists(best) else f"{self.run_}/checkpoint.safetensors"
+        path = best if os.path.exists(best) else f"{self.run_}/checkpoint.safetensors"
+        if not os.path.exists(path):
+            raise FileError(f"{path}: there is no such file", "a run without run= is removed with the classifier that was fitted: give run=\"runs/first\", and fit again")
+        return path
 
     def _given(self, *names):
         return {name: self.options[name] for name in names if self.options.get(name) is not None}

@@ -18,13 +18,17 @@ import threading
 import numpy as np
 
 from ._errors import Error, FileError, OptionError
+from ._ids import is_zero_one, refuse_mask
+from ._meta import meta_of
 from ._names import is_words
-from ._options import cache_folder, texts_of
+from ._options import cache_folder, folder_of, texts_of
 from ._results import Result
-from ._words import in_python
+from ._words import choices, in_python
 
 log = logging.getLogger("outgrow")
 INTERRUPTED, USAGE = 130, 2
+OWN_FLAGS = {"alternate", "full", "json", "json-epochs", "names", "probabilities", "quiet"}  # of the command alone
+SAYS = "outgrow: "      # how a message begins, unlike progress
 EPOCH = '{"progress":'  # how a line of train --json-epochs begins
 
 
@@ -40,22 +44,31 @@ def command():
 
 
 def words_of(options):
-    """Options as words of a command line. Flags have no value, and appear only if set."""
-    for name, text in texts_of(options).items():
-        if text == "true":
+    """Options as words of a command line. Flags have no value, and appear only if set. What is no flag keeps its value, so that the command refuses it by name."""
+    texts = texts_of(options)
+    if (shuffle := texts.pop("shuffle", None)) is not None:
+        if shuffle not in ("true", "false"):
+            raise OptionError(f"shuffle: {shuffle!r}", "give True or False")
+        texts["no-shuffle"] = "true" if shuffle == "false" else "false"
+    flags = OWN_FLAGS.union(name for name, words in choices().items() if words is None)
+    for name, text in texts.items():
+        text = {"1": "true", "0": "false"}.get(text, text) if name in flags else text
+        if name not in flags:
+            yield f"--{name}={text}"
+        elif text == "true":
             yield f"--{name}"
         elif text != "false":
-            yield f"--{name}={text}"
+            raise OptionError(f"{name.replace('-', '_')}: {text!r}", "give True or False")
 
 
 def error_from(status, said):
     """The exception for the command's output: `outgrow: <message>` and optionally `hint: <hint>`."""
     lines = [line for line in said.splitlines() if line]
-    at = max((i for i, line in enumerate(lines) if line.startswith("outgrow: ")), default=None)
+    at = max((i for i, line in enumerate(lines) if line.startswith(SAYS)), default=None)
     if at is None:
         return Error(f"the command ended with status {status}" + (f": {said.strip()}" if said else "; its output is above"))
     hint = lines[at + 1].removeprefix("hint: ") if lines[at + 1:] and lines[at + 1].startswith("hint: ") else ""
-    return (OptionError if status == USAGE else Error)(in_python(lines[at].removeprefix("outgrow: ")), in_python(hint))
+    return (OptionError if status == USAGE else Error)(in_python(lines[at].removeprefix(SAYS)), in_python(hint))
 
 
 def ended(process):
@@ -68,9 +81,9 @@ def ended(process):
         raise
 
 
-def start(name, *args, progress=False, **options):
+def start(name, /, *args, progress=False, **options):
     """The process of `outgrow name args --options --json`."""
-    words = [command(), name, "--json", *([] if progress else ["--quiet"]), *words_of(options), "--", *map(os.fspath, args)]
+    words = [command(), name, "--json", *([] if progress else ["--quiet"]), *words_of(options), "--", *map(folder_of, args)]
     # Which it calls for Parquet. A program that embeds Python may not know its interpreter.
     env = {**({"OUTGROW_PYTHON": sys.executable} if sys.executable else {}), **os.environ}
     # Its own process group: a terminal's Ctrl-C reaches it once, through us.
@@ -85,11 +98,11 @@ def result_of(process, out, said):
     if process.returncode != 0:
         raise error_from(process.returncode, said or "")
     for line in (said or "").splitlines():
-        log.warning("%s", in_python(line.removeprefix("outgrow: ")))
+        log.warning("%s", in_python(line.removeprefix(SAYS)))
     return Result(json.loads(out))
 
 
-def run(name, *args, progress=False, **options):
+def run(name, /, *args, progress=False, **options):
     """Run `outgrow name args --options --json`; returns its output as a dict."""
     with start(name, *args, progress=progress, **options) as process:
         out, said = ended(process)
@@ -100,6 +113,8 @@ class Epochs:
     """Who follows the epochs of a run: tqdm's bar, TensorBoard, a callback."""
 
     def __init__(self, total, progress, tensorboard, on_epoch):
+        if on_epoch is not None and not callable(on_epoch):
+            raise OptionError(f"on_epoch: {on_epoch!r}", "give a function of an epoch's metrics")
         self.bar, self.board, self.on_epoch, self.seen = None, None, on_epoch, []
         if progress:
             try:
@@ -158,11 +173,26 @@ def follow(process, epochs):
     return "".join(rest), "".join(said), stopped
 
 
-def ids_of(nodes):
-    """Node ids of an array, a list, a mask or a tensor; or names of nodes, as bytes."""
-    ids = np.asarray(nodes.detach().cpu() if hasattr(nodes, "detach") else nodes)
+def count_of(dataset):
+    """Number of nodes, or None, where the command says what is wrong."""
+    try:
+        return meta_of(dataset)["num_nodes"]
+    except (FileError, ValueError, KeyError, TypeError):
+        return None
+
+
+def ids_of(nodes, n=None, distinct=False):
+    """Ids from an array, a list, a tensor or a mask of n nodes; or names, as bytes. Zeros and ones are a mask too if ids must be distinct."""
+    try:
+        ids = np.asarray(nodes.detach().cpu() if hasattr(nodes, "detach") else nodes)
+    except ValueError:  # lists of several lengths
+        ids = np.empty((0, 0), object)
     if ids.ndim == 1 and ids.size and is_words(ids):
         return np.char.encode(ids.astype(str), "utf-8") if ids.dtype.kind != "S" else ids
+    if n is not None and ids.ndim == 1 and (ids.dtype == bool or distinct and n > 2 and ids.dtype.kind in "iu" and is_zero_one(ids, n)):
+        if len(ids) != n:
+            refuse_mask(ids, "nodes", n)
+        ids = ids != 0
     ids = np.flatnonzero(ids) if ids.dtype == bool else ids
     if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
         raise OptionError(f"nodes: an array of {ids.ndim} dimensions of {ids.dtype}", "pass a list of node ids, or a mask")
@@ -182,7 +212,7 @@ def numbers_of(name, value):
     return array
 
 
-FILES = {"class_weights": numbers_of, "seed_weights": numbers_of, "order": numbers_of, "nodes": lambda _, nodes: ids_of(nodes)}
+FILES = "class_weights", "seed_weights", "order", "nodes"
 RESUMED = "class_weights", "seed_weights", "order"  # a resumed run is given them again
 
 
@@ -198,11 +228,13 @@ def saved(folder, name, array):
 
 
 @contextlib.contextmanager
-def in_files(options):
-    """The options, with arrays and lists of FILES as .npy files. Those of RESUMED stay in the cache, as config.yaml of a run names them."""
+def in_files(options, dataset=None):
+    """The options, with arrays and lists of FILES as .npy files. Those of RESUMED stay in the cache, as config.yaml of a run names them. Nodes are the dataset's."""
     given = {name: options[name] for name in FILES if options.get(name) is not None and not isinstance(options[name], (str, os.PathLike))}
     with tempfile.TemporaryDirectory() as folder:
-        files = {name: saved(os.path.join(cache_folder(), "arrays") if name in RESUMED else folder, name, FILES[name](name, value)) for name, value in given.items()}
+        def array(name, value):
+            return ids_of(value, count_of(dataset), True) if name == "nodes" else numbers_of(name, value)
+        files = {name: saved(os.path.join(cache_folder(), "arrays") if name in RESUMED else folder, name, array(name, value)) for name, value in given.items()}
         try:
             yield {**options, **files}
         except Error as why:
@@ -210,7 +242,7 @@ def in_files(options):
                 raise
             message, hint = why.message, why.hint
             for name, path in files.items():
-                message, hint = message.replace(path, name), hint.replace(path, name)
+                message, hint = message.replace(f"{name} {path}", name).replace(path, name), hint.replace(path, name)
             raise type(why)(message, hint, why.code) from None
 
 
@@ -252,7 +284,7 @@ def predict(dataset, checkpoint, out, *, progress=False, **options):
     """Compute the logits of every node with all its neighbours, float32 [N, C] in the .npy file `out`. Also embeddings="emb.npy".
     With out="pred.csv" a table with the source's ids. nodes="test", a file or an array of ids: only these. Also probabilities=True,
     top_k=3, dtype="f16". Returns counters of reads and writes. Runs the command (see `train`)."""
-    with in_files(options) as options:
+    with in_files(options, dataset) as options:
         return run("predict", dataset, progress=progress, checkpoint=checkpoint, out=out, **options)
 
 

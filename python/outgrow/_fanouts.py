@@ -31,6 +31,8 @@ class Fanouts:
     @staticmethod
     def list_of(hops):
         hops = hops.tolist() if hasattr(hops, "tolist") else hops
+        if isinstance(hops, (list, tuple)) and len(hops) > 16:
+            raise OptionError(f"num_neighbors: {len(hops)} hops", "give 16 at most")
         if not isinstance(hops, (list, tuple)) or not all(hasattr(n, "__index__") and n >= -1 for n in hops):
             raise OptionError(f"num_neighbors: {hops!r}", "give a number of neighbours for each hop, -1 = all: [10, 10]")
         return [int(n) for n in hops]

@@ -10,7 +10,7 @@ from . import _outgrow
 from ._errors import OptionError, UnsupportedError
 from ._forms import import_for
 from ._meta import meta_of, relation_names, type_ranges
-from ._options import text_of, texts_of
+from ._options import folder_of, text_of, texts_of
 from ._stores import SPLITS, array_in, edge_features_of, files_of, is_there, labelled_types, parts_of, weights_of
 
 FEATURE, WEIGHT = "feat", "weight"
@@ -202,7 +202,7 @@ def graphbolt(dataset, *, memory="4G", policy=None, io=None):
     which a feature is sent, has caches of its own.
     """
     torch, gb = import_for("graphbolt", "torch"), import_for("graphbolt", "dgl.graphbolt")
-    dataset = os.fspath(dataset)
+    dataset = folder_of(dataset)
     about = meta_of(dataset)
     graph = graph_of(torch, gb, dataset, about)
     feature = features_of(gb, dataset, about, memory, texts_of({"policy": policy, "io": io}))

@@ -333,5 +333,7 @@ def import_(format, src, out, *, progress=False, **options):
     target       the column of its labels, where several may be
     regression   whether labels are values [those that are floats]
     """
+    if not isinstance(format, str):
+        raise OptionError(f"format: {format!r}", "name the format of src, such as \"npy\" or \"edgelist\"")
     door = door_of(format, src)
     return door(src, out, progress, **options) if door else convert(format, src, out, progress=progress, **options)

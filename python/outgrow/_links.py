@@ -41,12 +41,15 @@ class LinkNeighborLoader(Base):
         for end, ids in zip(self._ends, self._links):
             check_range(ids, "edge_label_index", end.n)
         n = self._links.shape[1]
-        self._input_id = np.arange(n) if input_id is None else array_of(input_id, "input_id")
+        self._input_id = np.arange(n) if input_id is None else self._numbered(input_id, n, "links")
         if time_attr is not None and edge_label_time is None:
             raise OptionError("time_attr: 'edge_label_time' is not set", "give edge_label_time=, the time of each link: no neighbour is later")
         self.edge_label_time, self._time = edge_label_time, of_seeds(edge_label_time, "edge_label_time", n)
         self._born = {}  # {type: its nodes by time, their times}, for negatives
         self.neg_sampling = self._negatives(neg_sampling, neg_sampling_ratio)
+        for of, end in zip(("src", "dst"), self._ends):
+            if (weight := getattr(self.neg_sampling, f"{of}_weight", None)) is not None and weight.numel() != end.n:
+                raise OptionError(f"neg_sampling: {of}_weight has {weight.numel()} numbers, for {end.n} nodes{f' of {end.name}' if end.name else ''}", "give one of each")
         self._label = self._labels(edge_label, n)
         self._evaluating = None
         self.dataset = range(n)
@@ -83,7 +86,7 @@ class LinkNeighborLoader(Base):
         none = EdgePart(name, None, 0, None, {}, {}, None)  # links may be of a relation that the graph has not
         part = next((part for part in self._source.edges if part.name == name), none)
         if name is None and isinstance(given, (tuple, list)) and given and isinstance(given[0], (str, tuple)):
-            raise OptionError(f"edge_label_index: of relation {given!r}, of a graph without types", "give [2, n], or None for all edges")
+            raise OptionError(f"edge_label_index: of relation {given if isinstance(given[0], str) else given[0]!r}, of a graph without types", "give [2, n], or None for all edges")
         if part.n == 0 and (self._fanouts.hops > 0 or given is None):
             raise UnsupportedError(f"edge_label_index: the graph has no edges of {name}", "links are of a relation that has edges")
         if given is None:
@@ -99,14 +102,18 @@ class LinkNeighborLoader(Base):
     @staticmethod
     def _negatives(neg_sampling, ratio):
         kind = import_for("pyg", "torch_geometric.sampler").NegativeSampling
-        return kind("binary", ratio) if ratio else kind.cast(neg_sampling)
+        try:
+            return kind("binary", ratio) if ratio else kind.cast(neg_sampling)
+        except (AssertionError, NotImplementedError, TypeError, ValueError) as error:  # of theirs, which do not name the argument
+            raise OptionError(f"neg_sampling{f'_ratio: {ratio!r}' if ratio else f': {neg_sampling!r}'}{f': {error}' if str(error) else ''}",
+                              "give a number above 0" if ratio else "give \"binary\", \"triplet\", {\"mode\": \"binary\", \"amount\": 1} or None") from error
 
     def _labels(self, edge_label, n):
         if edge_label is None:
             return None
-        label = self._torch.as_tensor(edge_label)
-        if len(label) != n:
-            raise OptionError(f"edge_label: {len(label)}, for {n} links", "give one of each link")
+        label = edge_label if isinstance(edge_label, self._torch.Tensor) else self._torch.from_numpy(np.array(array_of(edge_label, "edge_label")))
+        if label.shape[:1] != (n,):
+            raise OptionError(f"edge_label: {len(label) if label.ndim else edge_label!r}, for {n} links", "give one of each link")
         if self.neg_sampling is not None and self.neg_sampling.is_triplet():
             raise OptionError("edge_label: triplets have none", "leave it out, or take neg_sampling=\"binary\"")
         return label + 1 if self.neg_sampling is not None and len(label) and label.min() == 0 else label  # 0 is that of negatives
@@ -213,12 +220,11 @@ class LinkNeighborLoader(Base):
         if name is not None:
             out.input_type = name
         store["input_id"] = torch.from_numpy(input_id[places])
-        time = None if self._time is None else torch.from_numpy(self._time[places])
+        time = None if self._time is None else self._times(self._time[places], self.edge_label_time)
         if self._disjoint:
             self._number_links(out, n, pairs.size(1))
         if neg is None or neg.is_binary():
-            if time is not None:
-                store["edge_label_time"] = torch.from_numpy(self._times_at(places, pairs.size(1)))
+            store["edge_label_time"] = None if time is None else self._times(self._times_at(places, pairs.size(1)), self.edge_label_time)
             store["edge_label_index"] = pairs
             label = None if self._label is None else self._label[torch.from_numpy(places)]
             if neg is not None:
@@ -231,7 +237,7 @@ class LinkNeighborLoader(Base):
             source["seed_time"] = destination["seed_time"] = time
         source["src_index"], destination["dst_pos_index"] = pairs[0, :n], pairs[1, :n]
         destination["dst_neg_index"] = pairs[1, n:].view(-1, n).t().view(n, -1).squeeze(-1)
-        for key in "edge_label_index", "edge_label":
+        for key in "edge_label_index", "edge_label_time":  # of the data
             if key in store:
                 del store[key]
         return out

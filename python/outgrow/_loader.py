@@ -9,14 +9,14 @@ import numpy as np
 
 from . import _outgrow
 from ._arrays import array_of
-from ._calls import Bar, tell, watched
+from ._calls import Bar, leaving_out, tell, watched
 from ._errors import BudgetError, Error, OptionError, warn
 from ._forms import MAKERS
 from ._ids import ids_of
 from ._meta import meta_of, relation_names, type_ranges
 from ._sparse import with_sparse
 from ._options import one_of, text_of, texts_of
-from ._stores import is_there
+from ._stores import is_there, mapped
 from ._times import of_seeds, options_of
 
 # Arguments of PyG's NeighborLoader and PyTorch's DataLoader that have no effect here.
@@ -33,6 +33,7 @@ ONLY = {
 # Those that NeighborLoader and LinkNeighborLoader alone have here, and the value that is this loader's behaviour.
 THEIRS = {"subgraph_type": "directional", "directed": True, "weight_attr": None, "transform": None, "transform_sampler_output": None, "is_sorted": ANY,
           "generator": None, "edge_label_index": None, "edge_label": None, "edge_label_time": None, "neg_sampling": None, "neg_sampling_ratio": None}
+WITHOUT_EFFECT = {"model": "the model is yours", "run": "it writes no files of a run", "device": "batches are in host memory; batch.to(device) copies one"}
 SPLITS = ("train", "valid", "test")
 ALIASES = {"val": "valid", "validation": "valid"}  # of splits
 # Arguments that this loader alone has. A call with one of them is not NeighborLoader's, whatever it calls its fanout.
@@ -135,6 +136,9 @@ def options_for(form, options):
     if any(options[name] for name in given):
         warn(f"{given[0]} is not needed: the loader has threads of its own (option threads)")
     options = {name: value for name, value in options.items() if name not in NOT_NEEDED}
+    for name, why in WITHOUT_EFFECT.items():
+        if options.get(name) is not None and (name != "device" or options.get("sample_on") is None):
+            warn(f"{name} has no effect in a loader: {why}")
     if "shuffle" in options:
         options["no_shuffle"] = not options.pop("shuffle")
     if form == "pyg" and options.get("sampler") != "ladies":  # layer-wise
@@ -174,6 +178,8 @@ def their_loader(dataset, arguments, options):
     from . import _links, _neighbor  # which are built on this module
     task, relation = options.pop("task", None), options.pop("relation", None)
     links = task == "link" or any(options.get(name) is not None for name in OF_LINKS)
+    if not arguments and "num_neighbors" not in options:
+        raise OptionError("num_neighbors: not given", "a Loader of a Data is an outgrow.NeighborLoader: give num_neighbors=[10, 10], batch_size=1000, ... of that")
     if links:
         options.pop("edge_split", None)
         if not any(options.get(name) is not None for name in OF_LINKS):
@@ -380,12 +386,17 @@ class Loader(OwnThreads):
         if hold is not None:
             warn("outgrow.Loader: hold= is called max_held= now")
         max_held = one_of("max_held", max_held, None, "hold", hold)
+        if max_held is not None and (not hasattr(max_held, "__index__") or not 0 <= max_held <= 1000):
+            raise OptionError(f"max_held: {max_held!r}", "give a whole number, 0 to 1000; 1 is enough for a plain loop")
+        if step_seconds is not None and (isinstance(step_seconds, str) or not hasattr(step_seconds, "__float__")):
+            raise OptionError(f"step_seconds: {step_seconds!r}", "give a number")
         self._held, self._grows = 2 if max_held is None else max_held, max_held is None
         self._watch = _outgrow.Watch()
-        self._native = watched(_outgrow.open_loader, os.fspath(dataset), texts, split, seeds, self._held, step_seconds or 0.0,
-                               bool(eval_every), ranks_of(rank, world_size), share_of(share), bool(drop_last), bool(e_id), bool(edge_attr), times, source_repeats, watch=self._watch)
+        with leaving_out("draw has no effect"):  # which batches of PyTorch Geometric have unless it is given
+            self._native = watched(_outgrow.open_loader, os.fspath(dataset), texts, split, seeds, self._held, step_seconds or 0.0,
+                                   bool(eval_every), ranks_of(rank, world_size), share_of(share), bool(drop_last), bool(e_id), bool(edge_attr), times, source_repeats, watch=self._watch)
         if seeds is not None or options.get("task") != "link":
-            self.dataset = range(len(seeds if seeds is not None else np.load(os.path.join(dataset, f"{split}.npy"), mmap_mode="r")))
+            self.dataset = range(len(seeds if seeds is not None else mapped(os.path.join(os.fspath(dataset), f"{split}.npy"))))
         self._epoch = 0  # of the latest iteration
         self._turn = 0   # number of the iteration that may continue
         self._restored = False

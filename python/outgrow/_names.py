@@ -5,6 +5,7 @@ import tempfile
 import numpy as np
 
 from . import _outgrow
+from ._arrays import is_missing
 from ._arrow import Column
 from ._errors import OptionError, warn
 from ._options import text_of
@@ -30,7 +31,7 @@ def text_column(array, what):
     for i, value in enumerate(array.tolist()):
         if isinstance(value, str):
             value = value.encode()
-        if value is None or value != value:
+        if is_missing(value):
             value, valid[i] = b"", False
         if not isinstance(value, bytes):
             raise OptionError(f"{what}: row {i}: {type(value).__name__} among words", "give texts alone: str(value)")

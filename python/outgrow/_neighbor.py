@@ -1,5 +1,8 @@
 """PyTorch Geometric's NeighborLoader over Outgrow's loader: its arguments, defaults and batches, and what LinkNeighborLoader shares."""
 import contextlib
+import copy
+import difflib
+import inspect
 import operator
 import os
 import re
@@ -11,7 +14,7 @@ import numpy as np
 from . import _outgrow
 from ._arrays import array_of
 from ._attributes import source_of_path, whole_of
-from ._cache import data_of_stores, source_of_data, source_without_edges
+from ._cache import changed, data_of_stores, how_to_have_edges, marks_of, renewed, source_of_data, source_without_edges, with_edges_of
 from ._errors import OptionError, UnsupportedError, warn
 from ._fanouts import Fanouts
 from ._forms import Nodes, import_for
@@ -66,6 +69,7 @@ class Base(OwnThreads):
     # What else a DataLoader has. Who sees one by isinstance, as Lightning does, looks at these.
     multiprocessing_context = batch_sampler = worker_init_fn = prefetch_factor = None
     pin_memory, pin_memory_device, persistent_workers, timeout = False, "", False, 0
+    custom_cls = None
 
     def __new__(cls, *arguments, **keywords):
         self = super().__new__(cls)
@@ -79,12 +83,20 @@ class Base(OwnThreads):
         self.batch_size, self.drop_last = kwargs.pop("batch_size", 1), bool(kwargs.pop("drop_last", False))
         self.shuffle, self.generator, self.sampler = bool(kwargs.pop("shuffle", False)), kwargs.pop("generator", None), None
         self.num_workers, self.transform, self.filter_per_worker = kwargs.get("num_workers", 0), transform, kwargs.pop("filter_per_worker", None)
+        self.transform_sampler_output = transform_sampler_output
         if not hasattr(self.batch_size, "__index__") or self.batch_size < 1:
             raise OptionError(f"batch_size: {self.batch_size!r}", "give a whole number, 1 or more")
+        for name, call in ("transform", transform), ("transform_sampler_output", transform_sampler_output):
+            if call is not None and not callable(call):
+                raise OptionError(f"{name}: {call!r}", "give a function")
+        if not isinstance(self.generator, (type(None), torch.Generator)):
+            raise OptionError(f"generator: {self.generator!r}", "give a torch.Generator, such as torch.Generator().manual_seed(1); or seed=1")
         if (seed := kwargs.pop("seed", None)) is not None:
             kwargs["seed"] = seed_of(seed)
         if not isinstance(kwargs.get("sampler", ""), (str, type(None))):
             self.sampler = kwargs.pop("sampler")
+            if not hasattr(self.sampler, "__iter__"):
+                raise OptionError(f"sampler: {self.sampler!r}", "give a sampler of positions, or a list of them")
             if self.shuffle:
                 raise OptionError("sampler and shuffle=True: both decide the order", "give one of them")
         for name in sorted((NOT_NEEDED | {"collate_fn", "dataset"}) & kwargs.keys()):
@@ -100,6 +112,8 @@ class Base(OwnThreads):
             if self.generator is None:
                 kwargs.setdefault("seed", 1)  # which is the same in all processes
         path = getattr(data[0], "dataset", None) if isinstance(data, tuple) and len(data) == 2 else data
+        if isinstance(data, (list, tuple, classes.Dataset)) and len(data) and isinstance(data[0], (classes.Data, classes.HeteroData)):
+            raise OptionError(f"data: {type(data).__name__} of {type(data[0]).__name__}", "give one of them, data[0]; or torch_geometric.data.Batch.from_data_list(data), their union")
         if isinstance(data, tuple) and len(data) == 2 and path is None:
             data = data_of_stores(torch, classes, *data)
         if isinstance(path, (str, os.PathLike)):
@@ -113,12 +127,16 @@ class Base(OwnThreads):
             raise OptionError(f"data: {type(data).__name__}", "give a Data, a HeteroData, the folder of a dataset, outgrow.stores of one, or a FeatureStore and a GraphStore")
         self._fanouts = Fanouts(num_neighbors, [part.name for part in self._source.edges], [part.name for part in self._source.edges if part.n > 0])
         self.num_neighbors = num_neighbors
-        if self._data is not None and self._fanouts.asked and not any("edge_index" in store for store in self._data.edge_stores):
-            raise OptionError("data: no edge_index", "of a sparse adjacency: data.edge_index = torch.stack(data.adj_t.t().coo()[:2]); num_neighbors=[] samples none")
+        if self._data is not None and self._fanouts.asked and self._data.edge_stores and not any("edge_index" in store for store in self._data.edge_stores):
+            raise OptionError("data: no edge_index", how_to_have_edges(any("adj_t" in store for store in self._data.edge_stores)))
         if self._data is None and self._fanouts.hops == 0:
             raise UnsupportedError("num_neighbors: the first hop samples no neighbours", "without neighbours a batch is its seeds: rows of outgrow.stores(path)[0] are those")
-        if self._data is not None and self._fanouts.hops > 0:
-            self._source = source_of_data(torch, data, weight_attr, times["time_attr"])
+        self._marks = self._write = None
+        if self._data is not None:
+            self._marks, before = marks_of(data), copy.copy(data)
+            if self._fanouts.hops > 0:
+                self._write = lambda now: source_of_data(torch, with_edges_of(now, before), weight_attr, times["time_attr"])
+                self._source = self._write(data)
         self._take_times(times, subgraph, transform_sampler_output, weight_attr, kwargs)
         if weight_attr:
             kwargs["sampler"] = "weighted"
@@ -127,12 +145,17 @@ class Base(OwnThreads):
         elif kwargs.get("sampler", "uniform") != "uniform":
             raise UnsupportedError(f"replace=True: with {'weight_attr' if weight_attr else 'sampler=' + repr(kwargs['sampler'])} neighbours are sampled without replacement",
                                    "leave one of the two out")
-        unknown = sorted(set(kwargs) - known_options())
-        if unknown:
-            raise OptionError(f"{unknown[0]}: no such argument", "`outgrow help train --all` lists the options that a loader takes, beside those of PyTorch Geometric")
+        for name in sorted(set(kwargs) - known_options()):
+            near = difflib.get_close_matches(name, {*known_options(), *self._arguments(), "batch_size", "shuffle", "drop_last", "generator", "input_id", *NOT_NEEDED}, 1, 0.8)
+            raise OptionError(f"{name}: no such argument", f"did you mean {near[0]}?" if near else
+                              "`outgrow help train --all` lists the options that a loader takes, beside those of PyTorch Geometric")
         self._sampling = Sampling(torch, self._source, self._fanouts, subgraph, transform_sampler_output)
         self._name_options(kwargs)
         self._loader, self._using, self._epochs, self._turn = None, None, {}, 0
+
+    @classmethod
+    def _arguments(cls):
+        return [*inspect.signature(cls.__init__).parameters][1:-1]
 
     def _take_times(self, times, subgraph, transform_sampler_output, weight_attr, kwargs):
         """Options of disjoint neighbourhoods into kwargs."""
@@ -151,7 +174,7 @@ class Base(OwnThreads):
             given = {"time_attr": attribute, "temporal_strategy": times["strategy"], "disjoint": self._disjoint, "time_window": window}
             self._kind = options_of(self._source.path, attribute, times["strategy"], self._disjoint, window).get("time")
             kwargs |= {name: value for name, value in given.items() if value not in (None, False, "uniform")}
-        elif self._disjoint:
+        elif self._disjoint and (times["time_attr"] is not None or times["name"] != "input_time"):
             raise UnsupportedError("num_neighbors: samples no neighbours", "leave out disjoint and time_attr")
 
     def _name_options(self, kwargs):
@@ -179,6 +202,17 @@ class Base(OwnThreads):
 
     # ---- whose ----
 
+    def _times(self, times, given):
+        """Times of a batch, of the type in which they were given."""
+        return self._torch.from_numpy(times).to(given.dtype if isinstance(given, self._torch.Tensor) else self._torch.int64)
+
+    @staticmethod
+    def _numbered(input_id, n, what):
+        input_id = array_of(input_id, "input_id")
+        if input_id.shape != (n,):
+            raise OptionError(f"input_id: {list(input_id.shape)}, for {n} {what}", "give one of each")
+        return input_id
+
     def _node_part(self, name):
         for part in self._source.nodes:
             if part.name == name:
@@ -188,6 +222,27 @@ class Base(OwnThreads):
     def _known(self, part):
         """The dataset's name of a type, and its first node's id in the whole graph. None and 0 in a homogeneous graph."""
         return [(name, first) for name, (first, _) in self._ranges.items()][part.number] if self._ranges else (None, 0)
+
+    def _busy(self):
+        """Whether an iteration that shares the Loader goes on."""
+        return self._using is not None and (it := self._using()) is not None and not it.over
+
+    def _renew(self):
+        """Attributes of the data count as they are now. Features in a dataset that are others since are written again."""
+        if self._marks is None or not (names := changed(self._marks, now := marks_of(self._data))):
+            return
+        if "x" in names and self._write:
+            if self._loader is not None and self._loader._restored:
+                raise OptionError("data: x changed after load_state_dict", "change it before")
+            source, self._source = self._source, self._write(self._data)
+            if [part.n for part in source.nodes] != [part.n for part in self._source.nodes]:
+                raise OptionError("data: another number of nodes than when the loader was made", "make the loader again")
+            if self._busy():  # that iteration has the former features, as it began
+                self._loader = self._using = None
+            else:
+                self.close()
+        self._marks, self._source = now, renewed(self._source, self._data)
+        self._sampling.take(self._source)
 
     # ---- iterating ----
 
@@ -252,6 +307,7 @@ class Base(OwnThreads):
         return Iteration(self, map(lambda made: (made[0], *self._places(made[1], made[2], order, size)), iter(loader)))
 
     def __iter__(self):
+        self._renew()
         if self.sampler is None and len(self) == 0:
             return Iteration(self, iter(()))
         if self._fanouts.hops == 0:
@@ -267,7 +323,7 @@ class Base(OwnThreads):
                 if len(order) < (self.batch_size if self.drop_last else 1):
                     return Iteration(self, iter(()))
                 return self._through(self._for_once(self._drawn_once(drawn), order, self.batch_size), order, self.batch_size)
-        busy = self._using is not None and (it := self._using()) is not None and not it.over
+        busy = self._busy()
         loader, epochs = (self._for_all(drawn), {}) if busy else (self._kept(drawn), self._epochs)
         loader._epoch = epochs.setdefault((drawn, len(epochs)) if "seed" in self._options else drawn, len(epochs) + 1) - 1
         out = self._through(loader)
@@ -307,13 +363,17 @@ class Base(OwnThreads):
 
     def load_state_dict(self, state):
         """Continue at the position of state_dict(), with the same data and arguments. The next iteration yields the rest of that one."""
+        self._renew()
         self.close()
         self._kept(state["seed"]).load_state_dict(state)
         self._epochs = {("restored", epoch): epoch for epoch in range(1, self._loader.epoch)}  # another draw of the same number is a new one
 
     def __call__(self, index):
         """The batch of these positions."""
-        index = positions_of([index] if isinstance(index, int) else index, "index", len(self.dataset))
+        self._renew()
+        with contextlib.suppress(TypeError):
+            index = [operator.index(index)]
+        index = positions_of(index, "index", len(self.dataset))
         if len(index) == 0:
             raise OptionError("index: no positions", "give those of one seed or more")
         if self._fanouts.hops == 0:
@@ -330,7 +390,8 @@ class Base(OwnThreads):
     def _of_seeds(self, places):
         """A batch where nothing is sampled, the positions of its seeds, and pairs."""
         ids, pairs = self._seeds_at(places)
-        nodes = [Nodes(self._torch.from_numpy(ids[part.name]), None, (len(ids[part.name]),)) if part.name in ids else None for part in self._source.nodes]
+        nodes = [Nodes(self._torch.from_numpy(ids[part.name]), None, (len(ids[part.name]),), self._torch.arange(len(ids[part.name])) if self._disjoint else None)
+                 if part.name in ids else None for part in self._source.nodes]
         return self._sampling.data_of(types.SimpleNamespace(epoch=1, number=0), nodes, []), places, pairs
 
     def close(self):
@@ -408,9 +469,7 @@ class NeighborLoader(Base):
         self._part, self._nodes, mask = self._nodes_of(input_nodes)
         self._input_id = self._nodes if mask else np.arange(len(self._nodes))
         if input_id is not None:
-            self._input_id = array_of(input_id, "input_id")
-            if len(self._input_id) != len(self._nodes):
-                raise OptionError(f"input_id: {len(self._input_id)}, for {len(self._nodes)} input_nodes", "give one of each")
+            self._input_id = self._numbered(input_id, len(self._nodes), "input_nodes")
         self.input_time = input_time
         self._time = of_seeds(input_time, "input_time", len(self._nodes), self._nodes, self._part.n)
         self.dataset = range(len(self._nodes))
@@ -496,7 +555,6 @@ class NeighborLoader(Base):
         if self._part.name is not None:
             out.input_type = self._part.name
         store["input_id"] = self._torch.from_numpy(input_id[places])
-        if self._disjoint:
-            store["seed_time"] = None if self._time is None else self._torch.from_numpy(self._time[places])
+        store["seed_time"] = None if self._time is None else self._times(self._time[places], self.input_time)
         store["batch_size"] = len(places)
         return out

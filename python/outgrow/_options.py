@@ -9,21 +9,33 @@ def cache_folder():
     return os.environ.get("OUTGROW_CACHE") or os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "outgrow")
 
 
+def folder_of(value, name="dataset"):
+    """The path of a folder or file, as text."""
+    hint = "write it: outgrow.write(\"graph\", data), then give \"graph\"" if name == "dataset" else "give a path"
+    try:
+        path = os.fsdecode(value)
+    except TypeError:
+        raise OptionError(f"{name}: {type(value).__name__} is no path", hint) from None
+    if not path:
+        raise OptionError(f"{name}: an empty path", hint)
+    return path
+
+
 def text_of(name, value):
     """The option's value as text, as on the command line."""
+    if hasattr(value, "tolist") and not isinstance(value, type):  # an array, a tensor or a scalar of these
+        value = value.tolist()
     if isinstance(value, bool):
         return "true" if value else "false"
-    if hasattr(value, "tolist"):  # an array, a tensor or a scalar of these
-        value = value.tolist()
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple, range)):
         return ",".join(text_of(name, v) for v in value)
     if isinstance(value, os.PathLike):
         value = os.fspath(value)
     if isinstance(value, str):
         return value
-    if hasattr(value, "__index__"):
+    if hasattr(value, "__index__") and not isinstance(value, type):
         return str(value.__index__())
-    if isinstance(value, float) or hasattr(value, "__float__"):
+    if isinstance(value, float) or hasattr(value, "__float__") and not isinstance(value, type):
         return repr(float(value))
     raise OptionError(f"{name}: {value!r} is no value of an option", "use a number, a word, a list of numbers or a path")
 

@@ -7,8 +7,9 @@ import weakref
 
 import numpy as np
 
-from ._command import command, error_from, ids_of, words_of
+from ._command import command, count_of, error_from, ids_of, words_of
 from ._errors import OptionError, ProcessError, error_of
+from ._options import folder_of
 from ._times import whole
 
 
@@ -68,8 +69,8 @@ class Line:
         self.process.stderr.close()
 
 
-def numbers_of(nodes, what):
-    nodes = ids_of(nodes)
+def numbers_of(nodes, what, n):
+    nodes = ids_of(nodes, n)
     if nodes.dtype.kind == "S":
         raise OptionError(f"{what}: names, a Predictor takes ids", 'numpy.searchsorted(numpy.load("graph/node_names.npy"), numpy.array(names, "S")) are the ids of names')
     return nodes
@@ -102,7 +103,8 @@ class Predictor:
 
     def __init__(self, checkpoint, graph, *, callers=4, **options):
         words = words_of({"checkpoint": checkpoint, "callers": callers, **options})
-        self._line = Line([command(), "serve", "--quiet", *words, "--", str(graph)])
+        self._n = count_of(graph := folder_of(graph))
+        self._line = Line([command(), "serve", "--quiet", *words, "--", graph])
         self._end = weakref.finalize(self, self._line.close)
         self.columns, self.info = self._line.about["columns"], self._line.about
 
@@ -110,7 +112,7 @@ class Predictor:
         """Logits of these nodes, float32 [n, columns]; for links the decoder's inputs.
 
         input_time  [n] by models of `time`: no edge of a neighbourhood is later; None: the nodes' own times"""
-        nodes = numbers_of(nodes, "nodes")
+        nodes = numbers_of(nodes, "nodes", self._n)
         return self._rows(len(nodes), self.columns, nodes=nodes.tolist(), **times_of("input_time", input_time, len(nodes)))
 
     def edges(self, src, dst, edge_attr=None, relation=None, edge_label_time=None):
@@ -120,7 +122,7 @@ class Predictor:
         relation    of the edges, "name" or (source, name, destination): the decoder distmult scores by it
         edge_label_time  [n] by models of `time`: no edge of a neighbourhood is later. Give t - 1 for an edge of time t, else edges
                     of the same moment count, and itself if it is stored"""
-        src, dst = numbers_of(src, "src"), numbers_of(dst, "dst")
+        src, dst = numbers_of(src, "src", self._n), numbers_of(dst, "dst", self._n)
         if len(src) != len(dst):
             raise OptionError(f"src: {len(src)}, dst: {len(dst)} nodes", "give both ends of each edge")
         more = {} if edge_attr is None else {"edge_attr": np.asarray(edge_attr, np.float64).reshape(len(src), -1 if len(src) else 0).tolist()}

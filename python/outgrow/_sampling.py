@@ -19,8 +19,6 @@ def sparse_rows(torch, x, at):
 def as_tensors(torch, attributes):
     """The attributes, arrays as tensors of the same memory: PyTorch selects their rows faster. Rows are only read, so the memory may be read-only."""
     def one(value):
-        if isinstance(value, tuple):
-            return one(value[0]), value[1]
         if not isinstance(value, np.ndarray):
             return value
         with warnings.catch_warnings():
@@ -29,7 +27,7 @@ def as_tensors(torch, attributes):
                 return torch.from_numpy(value)
             except (TypeError, ValueError):  # a type or strides that PyTorch has not
                 return value
-    return {key: one(value) for key, value in attributes.items()}
+    return {key: (one(value), dim) for key, (value, dim) in attributes.items()}
 
 
 class Sampling:
@@ -37,10 +35,15 @@ class Sampling:
 
     def __init__(self, torch, source, fanouts, subgraph, transform):
         self.torch, self.fanouts, self.subgraph, self.transform = torch, fanouts, subgraph, transform
-        self.source = source._replace(nodes=[part._replace(attributes=as_tensors(torch, part.attributes)) for part in source.nodes],
-                                      edges=[part._replace(attributes=as_tensors(torch, part.attributes), by_place=as_tensors(torch, part.by_place)) for part in source.edges])
+        self.take(source)
         self.tensor_of = tensors(torch)
         self.select = import_for("pyg", "torch_geometric.loader.utils").index_select
+
+    def take(self, source):
+        """What batches from now on are made of."""
+        torch = self.torch
+        self.source = source._replace(nodes=[part._replace(attributes=as_tensors(torch, part.attributes)) for part in source.nodes],
+                                      edges=[part._replace(attributes=as_tensors(torch, part.attributes), by_place=as_tensors(torch, part.by_place)) for part in source.edges])
 
     def parts_of(self, batch):
         """Nodes by number of the type, Edges by number of the relation. Arrays of hops are as the batch has them: `of_edges` converts those in use."""
@@ -112,9 +115,10 @@ class Sampling:
             store["x"] = part.features.none(self.torch) if x is None else part.features.restored(self.torch, x)
         if part.counted:
             store["num_nodes"] = len(ids)
-        if tree is not None:
+        if tree is not None or part.name is None:  # as there, where that of a Data is dropped
             store["batch"] = tree
-        store["n_id"] = ids
+        if "n_id" not in part.attributes:
+            store["n_id"] = ids
 
     def edge_rows(self, edges, place, drawn):
         """Features of the edges at these places, from those of the edges that were drawn. None where the batch has none, or not of all."""
@@ -134,11 +138,9 @@ class Sampling:
         if rows is not None:
             store["edge_attr"] = rows
         for values, index in (part.by_place, torch.from_numpy(place)), (part.attributes, store["e_id"]):
-            for key, value in values.items():
-                if key == "edge_attr" and rows is not None:
-                    continue
-                value, dim = value if isinstance(value, tuple) else (value, 0)
-                store[key] = self.rows_of(key, value, index, dim)
+            for key, (value, dim) in values.items():
+                if key != "edge_attr" or rows is None:
+                    store[key] = self.rows_of(key, value, index, dim)
 
     def data_of(self, batch, nodes, edges):
         """What PyTorch Geometric's loader yields of these nodes and edges, but for whose it is."""

@@ -124,6 +124,9 @@ def of_libraries(value, name):
     """Columns of pandas and Polars as arrays, sparse matrices of x as CSR; also by types."""
     if isinstance(value, Mapping) and not hasattr(value, "tocsr"):  # one of SciPy's matrices is both
         return {key: of_libraries(part, name) for key, part in value.items()}
+    if name == "edge_index" and len(getattr(value, "columns", ())) == 2 and all(isinstance(column, str) for column in value.columns):
+        src, dst = value.columns
+        raise OptionError("edge_index: a table with a row an edge", f"give its columns: edge_index=(table[{src!r}], table[{dst!r}])")
     if hasattr(value, "to_numpy"):
         return value.to_numpy()
     if hasattr(value, "tocsr") or str(getattr(value, "layout", "")) in ("torch.sparse_coo", "torch.sparse_csc"):

@@ -6,12 +6,23 @@ import numpy as np
 from ._errors import FileError, OptionError, UnsupportedError
 from ._forms import import_for
 from ._meta import meta_of, relation_names, type_ranges
+from ._options import folder_of
 from ._sparse import forms_of
 
 NODE = "node"
 EDGE = (NODE, "to", NODE)
 SPLITS = "train", "valid", "test"
 SCALED = "i8", "e4m3"  # types of features with a scale per column
+
+
+def mapped(path, mode="r"):
+    """Maps a .npy file; one without elements, which cannot be mapped, is read."""
+    try:
+        return np.load(path, mmap_mode=mode)
+    except ValueError:
+        if (array := np.load(path)).size:
+            raise
+        return array
 
 
 def array_in(dataset, name, about, mode="r"):
@@ -21,7 +32,7 @@ def array_in(dataset, name, about, mode="r"):
     try:
         if "dtype" in entry:
             return np.memmap(path, entry["dtype"], mode, entry.get("offset", 0), tuple(entry["shape"]))
-        return np.load(path, mmap_mode=mode)
+        return mapped(path, mode)
     except OSError as error:
         raise FileError(f"{path}: {error.strerror}", "`outgrow verify` checks a dataset", -(error.errno or 0)) from error
 
@@ -122,6 +133,52 @@ def parts_of(dataset, about, mode="r"):
     return parts
 
 
+class Untyped(dict):
+    """The order of edges of a homogeneous graph, in stores that name its one relation. Samplers of such stores are known by it. A place is an edge's e_id."""
+
+    def __missing__(self, key):
+        if not hasattr(key, "dtype"):
+            raise KeyError(key)
+        return key
+
+
+class OfTheRelation:
+    """An attribute that PyTorch Geometric's NeighborSampler lacks where stores name one relation. With it
+    input_nodes=ids makes batches that are Data, where an AttributeError named nothing of that."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __get__(self, sampler, kind=None):
+        if sampler is None or not isinstance(vars(sampler).get("perm"), Untyped):
+            raise AttributeError(f"{kind.__name__!r} object has no attribute {self.name!r}")
+        return vars(sampler)[f"{self.name}_dict"]["__".join(EDGE)]
+
+
+class Count(int):
+    """A number of nodes in stores without a type. Samplers of such stores are known by it."""
+
+
+class OfTypes:
+    """An attribute that the sampler lacks where stores have no type. Seeds with a type are refused by name."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __get__(self, sampler, kind=None):
+        if sampler is not None and isinstance(vars(sampler).get("num_nodes"), Count):
+            raise OptionError("input_nodes: of a type, and stores with homogeneous=True have none", "give ids alone, or open outgrow.stores(path)")
+        raise AttributeError(f"{kind.__name__!r} object has no attribute {self.name!r}")
+
+
+def teach_samplers():
+    """Of seeds with or without a type, which the stores do not see."""
+    kind = import_for("stores", "torch_geometric.sampler").NeighborSampler
+    for attribute in OfTheRelation("colptr"), OfTheRelation("row"), OfTypes("colptr_dict"), OfTypes("row_dict"):
+        if not hasattr(kind, attribute.name):
+            setattr(kind, attribute.name, attribute)
+
+
 def refuse(*_):
     raise UnsupportedError("stores: a dataset is read only", "write another one: outgrow.write")
 
@@ -167,6 +224,14 @@ def features_of(dataset, homogeneous):
             part = parts[attr.group_name]
             return (part.n, part.form.columns) if part.form and attr.attr_name == "x" else tuple(part.arrays[attr.attr_name].shape)
 
+        def _multi_get_tensor(self, attrs):
+            """For input_nodes without a type PyTorch Geometric requests all attributes by the ids of nodes."""
+            asked = {id(attr.index) for attr in attrs if isinstance(attr.group_name, str) and attr.index is not None}
+            for attr in attrs:
+                if isinstance(attr.group_name, tuple) and id(attr.index) in asked:
+                    raise OptionError(f"stores: {attr.attr_name} of edges, and input_nodes without a type", "outgrow.stores(path, homogeneous=True) has attributes of nodes alone")
+            return super()._multi_get_tensor(attrs)
+
         def get_all_tensor_attrs(self):
             return [data.TensorAttr(group, name, index=None) for group, name in (of_nodes if homogeneous else there)]
 
@@ -181,7 +246,9 @@ def graph_of(dataset, homogeneous):
     files, n = files_of(about), {name: part.n for name, part in parts_of(dataset, about).items()}
     sizes = {relation: (n[relation[0]], n[relation[2]]) for relation in files}
     if homogeneous:
-        files, sizes = {None: files[EDGE]}, {None: sizes[EDGE]}
+        files, sizes = {None: files[EDGE]}, {None: tuple(map(Count, sizes[EDGE]))}
+    if not type_ranges(about):
+        teach_samplers()
 
     class Graph(data.GraphStore):
         _put_edge_index = _remove_edge_index = refuse
@@ -192,6 +259,10 @@ def graph_of(dataset, homogeneous):
 
         def __reduce__(self):
             return graph_of, (dataset, homogeneous)
+
+        def csc(self, *arguments, **keywords):
+            row, colptr, order = super().csc(*arguments, **keywords)
+            return row, colptr, order if homogeneous or type_ranges(about) else Untyped(order)
 
         def _get_edge_index(self, edge_attr):
             prefix = files.get(edge_attr.edge_type and tuple(edge_attr.edge_type))
@@ -209,14 +280,14 @@ def graph_of(dataset, homogeneous):
 def stores(dataset, homogeneous=False):
     """Open (feature_store, graph_store) of a dataset, for NeighborLoader and other samplers of PyTorch Geometric.
 
-    A homogeneous graph has node type "node" and relation ("node", "to", "node"). Batches are HeteroData then, of input_nodes=("node", ids). With
-    homogeneous=True it has no type, so batches are Data, of input_nodes=ids. A heterogeneous graph has its own types, with ids within
+    A homogeneous graph has node type "node" and relation ("node", "to", "node"). Batches are HeteroData then, of input_nodes=("node", ids), and Data of
+    input_nodes=ids. With homogeneous=True it has no type, for samplers that look at it. A heterogeneous graph has its own types, with ids within
     the type; "y" exists for the type with the splits (else with labels), "edge_weight" and "edge_attr" for relations. Stores are read only and can be pickled.
 
     There is no lookahead. A store serves rows that were just sampled, so nothing is planned, cached or prefetched. Rows are read by page faults, and the whole
     topology is loaded into memory. Use Loader if Outgrow has the sampler.
     """
-    dataset = os.fspath(dataset)
+    dataset = folder_of(dataset)
     if homogeneous and (types := type_ranges(meta_of(dataset))):
         raise OptionError(f"homogeneous: {dataset} has types {', '.join(types)}", "leave out homogeneous")
     return features_of(dataset, homogeneous), graph_of(dataset, homogeneous)

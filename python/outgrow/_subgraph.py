@@ -3,7 +3,7 @@ import typing
 
 import numpy as np
 
-from ._errors import UnsupportedError
+from ._errors import OptionError, UnsupportedError
 
 PIECE = 1 << 22  # edges looked at together
 
@@ -71,6 +71,8 @@ def graph_of_output(torch, out, before):
     """Back from that form, whatever was done to it meanwhile."""
     def by_name(value):
         return value if list(before.node) != [None] or value is None else {None: value}
+    if not hasattr(out, "num_sampled_nodes"):
+        raise OptionError(f"transform_sampler_output: returns {type(out).__name__}", "return the SamplerOutput that it was given, changed or not")
     row, col, edge = by_name(out.row), by_name(out.col), by_name(out.edge) or {}
     if out.batch is not None:
         raise UnsupportedError("transform_sampler_output: disjoint subgraphs, `batch`", "the seeds of a batch share one graph; batch_size=1 keeps them apart")

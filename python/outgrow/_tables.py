@@ -8,6 +8,7 @@ from ._arrays import PIECE, keeps
 from ._arrow import Index, batches
 from ._errors import OptionError, warn
 from ._names import NONE, ROWS, Classes, NameMap, check_kinds, memory_of, order_of
+from ._options import folder_of
 from ._times import whole
 from ._write import folder_beside, store
 from ._write_typed import constant, of_one_type
@@ -457,7 +458,7 @@ def import_tables(path, nodes=None, edges=None, *, columns=None, num_classes=Non
 
     >>> outgrow.import_tables("graph", nodes=pandas.read_parquet("nodes.parquet"), edges=pandas.read_parquet("edges.parquet"))
     """
-    path = os.fspath(path).rstrip("/") or "/"
+    path = folder_of(path, "path").rstrip("/") or "/"
     nodes, edges = by_type(nodes, "nodes"), by_type(edges, "edges")
     if not edges:
         raise OptionError("edges: not given", "give a table with a row an edge")

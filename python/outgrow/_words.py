@@ -8,6 +8,7 @@ SIZE = re.compile(r"\d+(\.\d+)?[KMGT%]|\d+(\.\d+)?(/\d+(\.\d+)?){2}|\d+:\d+")
 NUMBERS = re.compile(r"-?\d+(,-?\d+)+")
 PLACEHOLDER = re.compile(r"[A-Z][A-Z,|/:]*(\.npy)?")
 UNITS = re.compile(r"\s(B|[KMGT]iB|GB|MB|bytes)\b")
+NAMED = re.compile(r"[a-z0-9]+(-[a-z0-9]+)+(?=: (no such option|'[^']*' given))")  # an option at the beginning, which an argument was
 NO_FLAG = {"no-shuffle": "shuffle=False"}
 
 
@@ -48,4 +49,5 @@ def argument(match):
 
 def in_python(text):
     """The text with options as arguments. A command between backticks stays as it is typed."""
+    text = found[0].replace("-", "_") + text[found.end():] if (found := NAMED.match(text)) else text
     return "".join(piece if i % 2 else OPTION.sub(argument, piece) for i, piece in enumerate(re.split(r"(`[^`]*`)", text)))

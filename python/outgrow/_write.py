@@ -2,6 +2,7 @@
 import contextlib
 import fcntl
 import json
+import operator
 import os
 import re
 import shutil
@@ -14,6 +15,7 @@ from ._calls import convert, info, log
 from ._errors import FileError, OptionError, warn
 from ._ids import SplitPart, check_range, save_splits
 from ._names import class_numbers, is_words, leave_names, memory_of, node_ids_of
+from ._options import folder_of
 from ._sparse import is_csr, of_libraries, save_csr
 from ._times import times_of
 from ._write_data import of_data
@@ -35,6 +37,9 @@ def folder_beside(path):
             break
         except FileExistsError:
             continue
+        except FileNotFoundError as error:
+            parent = os.path.dirname(path) or "."
+            raise FileError(f"{parent}: there is no such folder", f"os.makedirs({parent!r}) makes it", -error.errno) from None
     else:
         raise FileError(f"{path}.tmp-*: cannot create", "remove the folders with these names")
     fd = os.open(name, os.O_RDONLY | os.O_DIRECTORY)
@@ -47,6 +52,12 @@ def folder_beside(path):
 
 
 def said_of(name, num_classes, regression):
+    if not isinstance(name, str):
+        raise OptionError(f"name: {name!r}", "give a text")
+    if num_classes is not None:
+        if not hasattr(num_classes, "__index__") or isinstance(num_classes, bool):
+            raise OptionError(f"num_classes: {num_classes!r}", "give a whole number")
+        num_classes = operator.index(num_classes)
     meta = {"name": name, "num_classes": num_classes, "task": "node regression" if regression else None}
     return {key: value for key, value in meta.items() if value is not None}
 
@@ -106,6 +117,7 @@ def by_arguments(folder, names):
 
     def told(text):
         text = text.replace('put {"task": "regression"} into its meta.json', "give regression=True")
+        text = text.replace("a graph without edges has nothing to sample", "outgrow.NeighborLoader(data, ...) takes a Data without edges as it is")
         return re.sub(rf"\b({'|'.join(map(re.escape, {*names, 'feat', 'label'}))})\.npy", argument, re.sub(rf"{re.escape(folder)}/(.+?)\.npy", argument, text))
 
     def rename(record):
@@ -133,8 +145,11 @@ def with_classes(given):
     """Labels that are words as classes, and the names of these, or None."""
     typed = hasattr(given["y"], "items")
     ys = given["y"] if typed else {"": given["y"]}
-    if not ys or any(y is None or is_iterator(y) or not is_words(y) for y in ys.values()):
+    words = [name for name, y in ys.items() if y is not None and not is_iterator(y) and is_words(y)]
+    if not words:
         return given, None
+    if len(words) < len(ys):
+        raise OptionError(f"y of {words[0]}: words, unlike y of {next(name for name in ys if name not in words)}", "give labels of all types as words, or all as numbers")
     whole = next(iter(ys.values())) if len(ys) == 1 else np.concatenate([np.asarray(y, object) for y in ys.values()])
     numbers, names = class_numbers(whole, f"y of {', '.join(ys)}" if typed else "y")
     of_types = dict(zip(ys, np.split(numbers, np.cumsum([len(y) for y in ys.values()])[:-1])))
@@ -212,9 +227,10 @@ def save_rest(folder, path, data, given, edges_stay, its_x, its_y):
             given.unused[name].append("x")
     if any("edge_label_index" in store for store in (data.edge_stores if typed else [data])):
         warn("data: edge_label_index does not become the dataset's links: give it to LinkNeighborLoader, or to Loader(links=)")
-    before = [name for name in named(given) if name.split(".")[-1] not in given.times.values()]
+    both = {*given.times.values(), *(("edge_weight",) if given.arguments.get("edge_weight") is not None else ())}  # which training has too
+    before = [name for name in named(given) if name.split(".")[-1] not in both]
     save_attributes(folder, path, data, given, edges_stay, its_x)
-    left = named(given)
+    left = [name for name in named(given) if name.split(".")[-1] != "edge_weight" or "edge_weight" not in both]
     kept = [name for name in before if name not in left]
     if kept:
         warn(f"data: outgrow.write stores {', '.join(kept)} for batches, not for training")
@@ -262,7 +278,7 @@ def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid
     for key in options:
         if key in OTHER_NAMES:
             raise OptionError(f"{key}: no such argument", f"it is called {OTHER_NAMES[key]}")
-    path = os.fspath(path).rstrip("/") or "/"
+    path = folder_of(path, "path").rstrip("/") or "/"
     given = {"edge_index": edge_index, "x": x, "y": y, "train": train, "valid": valid, "test": test, "edge_weight": edge_weight, "edge_attr": edge_attr,
              "node_time": node_time, "edge_time": edge_time, "num_nodes": num_nodes}
     given, links = ({key: of_libraries(value, key) for key, value in of.items()} for of in (given, links))

@@ -72,7 +72,20 @@ def of_homogeneous(data, regression):
     given = Given(arguments, {None: [key for key in keys if key not in (*used.values(), "adj_t") and getattr(data, key) is not None]})
     if arguments.get("y") is not None:
         arguments["y"] = fitting_labels(given, None, arguments["y"], regression)
+    if arguments.get("edge_weight") is not None and not are_weights(given, None, arguments["edge_weight"]):
+        del arguments["edge_weight"]
     return given
+
+
+def are_weights(given, name, weights):
+    """Whether training can have them: a number of 0 or more for each edge. Those of another type than float32 stay in batches as they are."""
+    array = array_of(weights, "edge_weight")
+    good = array.size == len(array) and array.dtype.kind in "biuf" and bool(np.isfinite(array).all() and (array >= 0).all())
+    if not good:
+        warn("data: edge_weight is no number of 0 or more for each edge, so outgrow.write keeps it for batches alone")
+    if not good or str(getattr(weights, "dtype", "")).removeprefix("torch.") != "float32" or array.ndim > 1:
+        given.unused[name].append("edge_weight")
+    return good
 
 
 # ---- labels ----
@@ -157,10 +170,10 @@ def choose_labels(given):
 
 def choose_weights(given):
     """Leaves weights to training where all relations have them."""
-    weights = given.arguments["edge_weight"]
+    weights = given.arguments["edge_weight"] = {name: value for name, value in given.arguments["edge_weight"].items() if are_weights(given, name, value)}
     if weights and set(weights) != set(given.arguments["edge_index"]):
         for name in weights:
-            given.unused[name].append("edge_weight")
+            given.unused[name] = [*{*given.unused[name], "edge_weight"}]
         warn(f"data: some relations have no edge_weight, so outgrow.write keeps that of {', '.join(map(str, weights))} for batches alone")
         given.arguments["edge_weight"] = {}
 

@@ -101,7 +101,9 @@ def save_rows(folder, given, types, as_stored):
             raise OptionError(f"num_nodes: none of {name}, which has no x", "give num_nodes={type: n} of types without features")
         if None not in (n, said) and n != said:
             raise OptionError(f"x of {name}: {n} rows, for {said} nodes", "give a row a node")
-        counts[name] = said if n is None else n
+        if said is not None and not hasattr(said, "__index__"):
+            raise OptionError(f"num_nodes: {said!r} of {name}", "give a whole number")
+        counts[name] = int(said) if n is None else n
         if counts[name] < 1:
             raise OptionError(f"{name}: no nodes", "leave the type out")
     return counts

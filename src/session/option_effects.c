@@ -354,7 +354,7 @@ static const struct need *unmet(const struct og_plan_inputs *p, const char *name
 void og__log_without_effect(const struct og_log *log, const char *before, const char *name,
                             const char *other, const char *value, const char *why)
 {
-    og__say(log, OG__INFO, "%s--%s has no effect%s%s%s%s: %s", before, name,
+    og__say(log, OG__WARN, "%s--%s has no effect%s%s%s%s: %s", before, name,
             other ? " with --" : "", other ? other : "", *value ? " " : "", value, why);
 }
 
@@ -481,7 +481,7 @@ void og__log_unused_options(const struct og_log *log, const struct og_option_set
         n++;
     }
     if (n > 0)
-        og__say(log, OG__INFO, "%s %s no effect: %s", names, n > 1 ? "have" : "has", why[by]);
+        og__say(log, OG__WARN, "%s %s no effect: %s", names, n > 1 ? "have" : "has", why[by]);
 }
 
 /* A command has options of training in common with others that make something of them. */
@@ -528,7 +528,7 @@ void og__log_idle_options(const struct og_plan_inputs *p)
     const struct og_option *option;
     char of_preset[48], text[32];
     if (p->config->opt.removed)
-        og__say(&p->config->log, OG__INFO, "%s in the file of options has no effect any more",
+        og__say(&p->config->log, OG__WARN, "%s in the file of options has no effect any more",
                 p->config->opt.removed);
     const unsigned want = p->config->want;
     if (!(want & OG__WANT_MODEL))

@@ -85,6 +85,12 @@ def test_what_is_refused():
             (MemoryError, "", {"fanout": [4], "memory": "1M"}), (ValueError, "", {"fanout": [4], "memory": "much"})):
         with raises(kind, word):
             outgrow.Loader("graph", **{"form": "arrays"} | options)
+    for word, wrong in ("max_held: 2.5", {"max_held": 2.5}), ("max_held: -1", {"max_held": -1}), ("step_seconds: 'a'", {"step_seconds": "a"}):
+        with raises(outgrow.OptionError, word):
+            outgrow.Loader("graph", fanout=[4], form="arrays", **wrong)
+    for name, value in ("device", "cuda"), ("model", "gat"), ("run", "here"):
+        said = warned(lambda: outgrow.Loader("graph", fanout=[4], form="arrays", **{name: value}).close())
+        assert len(said) == 1 and f"{name} has no effect" in said[0], said
     with raises(outgrow.FileError, "nowhere", "hint:"):
         outgrow.Loader("nowhere", fanout=[4], form="arrays")
     with raises(OSError):

@@ -360,6 +360,8 @@ def test_what_is_refused():
             ours(data, **wrong)
     with raises(outgrow.OptionError, "no edge_index"):
         ours(Data(x=torch.zeros(3, 1)))
+    with raises(outgrow.OptionError, "transform_sampler_output: returns NoneType"):
+        next(iter(ours(data, transform_sampler_output=lambda out: None)))
     with raises(NotImplementedError, "adds nodes"):
         next(iter(ours(data, transform_sampler_output=lambda out: setattr(out, "node", torch.arange(N)) or out)))
     for name, more in ("subgraph_type", {"subgraph_type": "induced"}), ("weight_attr", {"weight_attr": "edge_time"}):
@@ -371,6 +373,105 @@ def test_what_is_refused():
         ours(data, input_nodes=("paper", [1]))
     with raises(outgrow.OptionError, "data: dict"):
         ours({})
+    for several in [data], (data, data):
+        with raises(outgrow.OptionError, f"data: {type(several).__name__} of Data", "data[0]"):
+            ours(several)
+
+
+def test_wrong_arguments_are_named():
+    """When the loader is made, not in its loop, and whatever their type."""
+    data = graph()
+    for words, wrong in ((("transform: 'abc'",), {"transform": "abc"}), (("transform_sampler_output: 3",), {"transform_sampler_output": 3}), (("generator: 42", "seed=1"), {"generator": 42}),
+                         (("17 hops",), {"num_neighbors": [1] * 17}), (("batchsize", "did you mean batch_size?"), {"batchsize": 4}), (("num_worker:", "did you mean num_workers?"), {"num_worker": 4}),
+                         (("input_id: [3], for 200",), {"input_id": torch.arange(3)}), (("input_nodes: set",), {"input_nodes": {1, 2}}), (("input_nodes: list", "rows of several lengths"), {"input_nodes": [[1], [1, 2]]}),
+                         (("input_nodes: objects", "type str"), {"input_nodes": np.array([1, "a"], object)})):
+        with raises(outgrow.OptionError, *words, "hint: "):
+            outgrow.NeighborLoader(data, **{"num_neighbors": [5]} | wrong)
+    weights = NegativeSampling("binary", 1, dst_weight=torch.ones(5))
+    for words, wrong in ((("input_id: [3], for 1500",), {"input_id": torch.arange(3)}), (("edge_label: <U1",), {"edge_label": ["a"] * E}), (("edge_label: 1.0",), {"edge_label": np.float64(1)}),
+                         (("neg_sampling: 'other'", "binary"), {"neg_sampling": "other"}), (("neg_sampling_ratio: -1",), {"neg_sampling_ratio": -1}), (("dst_weight has 5 numbers, for 200",), {"neg_sampling": weights})):
+        with raises(outgrow.OptionError, *words):
+            links(data, **wrong)
+    kinds = typed()
+    kinds["paper", "of", "topic"].edge_index = torch.tensor([[0], [0]])
+    with raises(outgrow.OptionError, "'topic', which is no type of nodes", "data['topic'].num_nodes"):
+        outgrow.NeighborLoader(kinds, [5], "paper")
+    for make in transforms.ToSparseTensor(layout=torch.sparse_csr), transforms.ToSparseTensor(layout=torch.sparse_coo):
+        with raises(outgrow.OptionError, "no edge_index") as seen:
+            ours(make(graph()))
+        data = make(graph())
+        exec(seen[0].hint.split(": ", 1)[1], {"torch_geometric": pyg, "data": data})
+        assert torch.equal(data.edge_index.unique(dim=1), graph().edge_index.unique(dim=1)), "the hint works"
+
+
+def test_attributes_with_names_of_the_loaders():
+    """As PyTorch Geometric: n_id and e_id of the data stay, batch and seed_time of a Data do not. Lists and tuples are rows too, and x that is none is the graph's."""
+    data = graph(n_id=torch.arange(N) + 1000, e_id=torch.arange(E) + 5000, batch=torch.arange(N) // 9, seed_time=torch.arange(N), words=tuple(map(str, range(N))), adj_t=torch.eye(N).to_sparse_csr())
+    data.edge_label_time, data.edge_label_index = torch.arange(7), torch.zeros(2, 7, dtype=torch.long)
+    for batch in ours(data, input_id=np.arange(N, dtype=np.int32)):
+        ids = batch.n_id - 1000
+        assert torch.equal(batch.x, data.x[ids]) and torch.equal(ids[batch.edge_index], data.edge_index[:, batch.e_id - 5000]) and batch.words == [str(i) for i in ids.tolist()]
+        assert not {"batch", "seed_time", "adj_t", "num_nodes"} & set(batch.keys()) and batch.num_nodes == len(ids) and batch.input_id.dtype == torch.int32
+    assert any("adj_t is not in batches" in said for said in warned(lambda: ours(data)))
+    assert "edge_label_time" not in next(iter(links(data)))
+    triplets = next(iter(links(data, neg_sampling="triplet")))
+    assert not {"edge_label_time", "edge_label_index"} & set(triplets.keys())
+    assert next(iter(ours(graph(x=["a"] * 3, num_nodes=N)))).x == ["a"] * 3
+    kinds = HeteroData()
+    kinds["paper"].x = torch.randn(9, 2)
+    assert [batch["paper"].n_id.tolist() for batch in outgrow.NeighborLoader(kinds, [2], "paper", batch_size=5)] == [[0, 1, 2, 3, 4], [5, 6, 7, 8]]
+
+
+def test_weights_and_splits_in_a_dataset():
+    """Weights of any type are in batches as they were. Splits may be empty."""
+    for i, weights in enumerate((torch.rand(E), torch.rand(E).double(), torch.arange(E), torch.randn(E), torch.rand(E, 2), torch.rand(E) > 0.5, torch.full((E,), float("nan")))):
+        data = graph(edge_weight=weights, val_mask=torch.zeros(N, dtype=torch.bool))
+        trained = weights.dim() == 1 and bool((weights.double() >= 0).all())
+        said = warned(lambda: outgrow.write(f"weights{i}", data))  # noqa: B023
+        assert any("edge_weight is no number of 0 or more" in text for text in said) != trained and not any("not store" in text and "edge_weight" in text for text in said), said
+        assert os.path.exists(f"weights{i}/weights.npy") == trained
+        for batch in ours(f"weights{i}"):
+            assert batch.edge_weight.dtype == weights.dtype and torch.equal(batch.edge_weight.double().nan_to_num(), weights[batch.e_id].double().nan_to_num())
+            assert not batch.val_mask.any() and len(batch.val_mask) == batch.num_nodes
+    kinds = typed()
+    kinds["author", "writes", "paper"].edge_weight = torch.randn(500).double()
+    outgrow.write("weights-typed", kinds)
+    for batch in outgrow.NeighborLoader("weights-typed", [5, 5], "paper", batch_size=32, memory="200M"):
+        store = batch["author", "writes", "paper"]
+        assert torch.equal(store.edge_weight, kinds["author", "writes", "paper"].edge_weight[store.e_id])
+    with raises(outgrow.OptionError, "weight_attr 'w': row 0: -1 is no weight"):
+        ours(graph(w=-torch.ones(E)), weight_attr="w")
+    with raises(outgrow.OptionError, "sampler: 3"):
+        ours(graph(), sampler=3)
+    with raises(outgrow.OptionError, "no edges", "NeighborLoader(data, ...) takes a Data without edges"):
+        outgrow.write("never", Data(x=torch.ones(3, 1), edge_index=torch.empty(2, 0, dtype=torch.long)))
+
+
+def test_a_data_that_changes():
+    """Batches show the data as it is when an iteration begins, as PyTorch Geometric's do."""
+    data = graph()
+    loader, pairs = ours(data, [-1]), links(data, [-1])
+    batches = lambda: [next(iter(loader)), loader([3]), next(iter(pairs))]  # noqa: E731
+    first = batches()
+    changes = (lambda: data.x.mul_(2), lambda: setattr(data, "x", torch.randn(N, 3).double()), lambda: data.y.add_(5), lambda: setattr(data, "y", torch.randn(N)),
+               lambda: setattr(data, "new", torch.arange(N)), lambda: setattr(data, "edge_attr", torch.arange(E)), lambda: setattr(data, "note", "another"))
+    for change in changes:
+        change()
+        for batch, before in zip(batches(), first):
+            assert sorted(batch.n_id.tolist()) == sorted(before.n_id.tolist()) and torch.equal(batch.n_id[batch.edge_index], data.edge_index[:, batch.e_id])
+            for name in {"x", "y", "new"} & set(data.keys()):
+                assert batch[name].dtype == data[name].dtype and torch.equal(batch[name], data[name][batch.n_id]), name
+            assert torch.equal(batch.edge_attr, data.edge_attr[batch.e_id]) and batch.note == data.note
+    going = iter(loader)
+    next(going)
+    data.x.mul_(3)  # what goes on is not ended by it
+    again = loader([3])
+    assert torch.equal(again.x, data.x[again.n_id]) and len(list(loader)) == 7 and len(list(going)) == 6
+    del data.y
+    assert all("y" not in batch for batch in batches())
+    data.x, data.new, data.year = torch.randn(N + 1, 3), None, None
+    with raises(outgrow.OptionError, "make the loader again"):
+        next(iter(loader))
 
 
 def test_induced_subgraphs_have_all_edges_between_their_nodes():
@@ -440,6 +541,15 @@ def test_graphs_and_hops_without_edges():
     assert torch.equal(batch["paper"].x, some["paper"].x[batch["paper"].n_id])
     pair = next(iter(links(bare, [2], edge_label_index=torch.tensor([[5, 8], [8, 5]]))))
     assert pair.n_id.tolist() == [5, 8] and pair.edge_label_index.tolist() == [[0, 1], [1, 0]]
+
+
+def test_seeds_alone_are_disjoint():
+    """Without neighbours each seed is a tree by itself."""
+    data = Data(x=torch.randn(9, 2), edge_index=torch.empty(2, 0, dtype=torch.long))
+    for batch, ids in zip(ours(data, input_nodes=[4, 4, 2], disjoint=True, batch_size=2), ([4, 4], [2]), strict=True):
+        assert batch.n_id.tolist() == ids and batch.batch.tolist() == list(range(len(ids))) and torch.equal(batch.x, data.x[batch.n_id])
+    with raises(NotImplementedError, "samples no neighbours"):
+        links(graph(), [0], disjoint=True)
 
 
 def test_stores_of_ones_own():

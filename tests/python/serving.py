@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 """Predictor compared with `predict`: all neighbours, many threads, little memory. Also results that show themselves, callbacks, and the classifier."""
 import concurrent.futures
+import copy
+import gc
 import json
 import os
+import pickle
 import re
 import subprocess
 
@@ -186,6 +189,11 @@ def test_refusals():
         with raises(outgrow.OptionError, f"nodes: {2**64 - 1}", "below 2^63"):
             predictor(np.array([1, 2**64 - 1], np.uint64))
         assert predictor([]).shape == (0, CLASSES) and predictor(np.arange(NODES) == 3).shape == (1, CLASSES)
+        for mask in np.arange(NODES - 1) == 3, np.arange(NODES + 1) == 3, [True, False]:
+            with raises(outgrow.OptionError, f"nodes: a mask [{len(mask)}], of {NODES} nodes"):
+                predictor(mask)
+        with raises(outgrow.OptionError, "node ids"):
+            predictor([[1], [1, 2]])
     with raises(outgrow.ProcessError, "closed"):
         predictor([1])
     with raises(outgrow.Error, "memory") as small:
@@ -217,7 +225,10 @@ def test_nodes_of_predict():
     checkpoint = trained(graph(), "run0", "--model", "sage")
     outgrow.predict("graph", checkpoint, "every.npy", memory="128M")
     mask = np.arange(NODES) % 50 == 3
-    for i, nodes in enumerate((np.flatnonzero(mask), mask, np.flatnonzero(mask).tolist())):
+    for wrong in mask[:-1], np.append(mask, True):
+        with raises(outgrow.OptionError, f"nodes: a mask [{len(wrong)}], of {NODES} nodes"):
+            outgrow.predict("graph", checkpoint, "no.npy", nodes=wrong, memory="128M")
+    for i, nodes in enumerate((np.flatnonzero(mask), mask, np.flatnonzero(mask).tolist(), mask.astype(np.uint8))):
         said = outgrow.predict("graph", checkpoint, f"some{i}.npy", nodes=nodes, memory="128M")
         assert np.abs(np.load(f"some{i}.npy") - np.load("every.npy")[mask]).max() < 1e-5
         assert said["needed"]["rows"] <= NODES and "<table>" in said._repr_html_()
@@ -268,6 +279,15 @@ def test_classifier():
     ids = np.load("graph/test.npy")
     assert np.abs(chances.sum(1) - 1).max() < 1e-5 and (classes == chances.argmax(1)).all() and len(classes) == len(ids)
     assert np.abs(model.decision_function()[ids] - model.decision_function(ids)).max() < 1e-5 and 0 <= model.score() <= 1
+    # copies share the files of the run, and nobody is left without saying so
+    twin, other = copy.deepcopy(model), pickle.dumps(model)
+    del model
+    gc.collect()
+    assert (twin.predict("test") == classes).all()
+    del twin
+    gc.collect()
+    with raises(outgrow.FileError, "there is no such file", 'run="runs/first"'):
+        pickle.loads(other).predict("test")
     # what has no classes to choose from is refused, not answered by the largest output
     rng = np.random.default_rng(4)
     some = {"edge_index": rng.integers(0, 50, (2, 300)), "x": rng.random((50, 3), np.float32), "train": np.arange(20), "test": np.arange(20, 50)}

@@ -59,6 +59,32 @@ def test_homogeneous_stores():
         outgrow.stores("typed", homogeneous=True)
 
 
+def test_stores_without_a_type_of_seeds():
+    """PyTorch Geometric's sampler takes input_nodes=ids over stores that have a type. Other samplers stay as they are."""
+    from torch_geometric.data import HeteroData, TensorAttr
+    from torch_geometric.sampler import NeighborSampler
+    given = arrays_of_a_graph()
+    outgrow.write("untyped", **given)
+    features, graph = outgrow.stores("untyped")
+    sampler = pickle.loads(pickle.dumps(NeighborSampler((features, graph), [2])))
+    same("colptr", sampler.colptr.numpy(), np.load("untyped/indptr.npy"))
+    same("row", sampler.row.numpy(), np.load("untyped/indices.npy").astype(np.int64))
+    places = torch.tensor([3, 1])
+    assert torch.equal(sampler.edge_permutation[places], places) and sampler.edge_permutation.get(("node", "to", "node")) is None
+    index = torch.tensor([5, 3])
+    got = features.multi_get_tensor([TensorAttr("node", "x", index), TensorAttr("node", "y", index)])
+    same("x", got[0].numpy(), given["x"][[5, 3]])
+    with raises(outgrow.OptionError, "edge_weight of edges", "homogeneous=True"):  # rows of edges by the ids of nodes
+        features.multi_get_tensor([TensorAttr("node", "x", index), TensorAttr(("node", "to", "node"), "edge_weight", index)])
+    without = NeighborSampler(outgrow.stores("untyped", homogeneous=True), [2])
+    same("colptr", without.colptr.numpy(), np.load("untyped/indptr.npy"))
+    with raises(outgrow.OptionError, "homogeneous=True", "ids alone"):
+        without.colptr_dict  # noqa: B018
+    other = HeteroData()
+    other["a"].x, other["a", "to", "a"].edge_index = torch.ones(2, 1), torch.tensor([[0], [1]])
+    assert not hasattr(NeighborSampler(other, [2]), "colptr")
+
+
 def test_neighbor_loader_takes_them():
     """Where PyTorch Geometric has a sampler: rows of what it drew, and edges that are the graph's."""
     if not (typing.WITH_PYG_LIB or typing.WITH_TORCH_SPARSE):

@@ -335,7 +335,11 @@ def test_its_loaders():
             np.testing.assert_array_equal(dst[batch.e_id], batch.n_id[batch.edge_index[1]])
             edges += len(batch.edge_time)
         assert edges > 300
+    batch = next(iter(outgrow.NeighborLoader(data, [4], input_nodes=ids, input_time=time.int(), time_attr="edge_time", batch_size=30)))
+    assert batch.seed_time.dtype == torch.int32 and torch.equal(batch.seed_time, time[:30].int()), "the type is that of input_time"
     links, at = data.edge_index[:, :200], data.edge_time[:200]
+    batch = next(iter(outgrow.LinkNeighborLoader(data, [4], edge_label_index=links, edge_label_time=at.int(), time_attr="edge_time", batch_size=30)))
+    assert batch.edge_label_time.dtype == torch.int32 and torch.equal(batch.edge_label_time, at[:30].int())
     for sampling in None, "binary", {"mode": "triplet", "amount": 2}:
         for batch in outgrow.LinkNeighborLoader(data, [4, 3], edge_label_index=links, edge_label_time=at - 1, time_attr="edge_time", neg_sampling=sampling, batch_size=50):
             limit = (at - 1)[batch.input_id]

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Datasets from arrays, tensors, PyG Data and iterators of chunks are the same. Also the functions of the command."""
+import contextlib
 import json
 import logging
 import os
@@ -117,6 +118,46 @@ def test_what_is_refused():
         assert sorted(os.listdir(".")) == before, (word, os.listdir("."))
     with raises(OSError, "exists"):
         outgrow.write("arrays", **given)
+
+
+def test_objects_and_scalars():
+    """What pandas and NumPy make of numbers: objects, numbers of their own types."""
+    given = arrays_of_a_graph()
+
+    class Table:  # as one of pandas
+        columns = "from", "to"
+
+    class NAType:  # of pandas: neither true nor false
+        def __bool__(self):
+            raise TypeError("boolean value of NA is ambiguous")
+
+        def __eq__(self, other):
+            return self
+    y = np.array([None if i % 3 == 0 else float(i % 5) for i in range(2000)], object)
+    words = np.array([NAType() if i % 3 == 0 else "ab"[i % 2] for i in range(2000)], object)
+    outgrow.write("objects", **given | {"x": given["x"].astype(object), "y": y}, num_classes=np.int64(9))
+    same("x", np.load("objects/features.npy"), given["x"])
+    same("y", np.load("objects/labels.npy"), np.where(np.arange(2000) % 3 == 0, -1, np.arange(2000) % 5))
+    assert outgrow.info("objects")["num_classes"] == 9
+    outgrow.write("words", **given | {"y": words})
+    same("words", np.load("words/labels.npy"), np.where(np.arange(2000) % 3 == 0, -1, np.arange(2000) % 2))
+    for word, wrong in (("num_classes: 3.0", {"num_classes": 3.0}), ("num_classes: '3'", {"num_classes": "3"}), ("name: 3", {"name": 3}), ("x: objects, one of them of type str", {"x": np.array([[1, "a"]] * 2000, object)}),
+                        ("rows of several lengths", {"x": [[1], [1, 2]] * 1000}), ("edge_index=(table['from'], table['to'])", {"edge_index": Table()})):
+        with raises(outgrow.OptionError, word):
+            outgrow.write("never", **given | wrong)
+    with raises(outgrow.OptionError, "y of u: words, unlike y of v"):
+        outgrow.write("never", edge_index={("u", "to", "v"): [[0], [1]]}, x={"u": np.ones((2, 1)), "v": np.ones((2, 1))}, y={"u": ["a", "b"], "v": [0, 1]})
+    for word, wrong in ("num_nodes: 10.0 of v", {"num_nodes": {"v": 10.0}}), ("train_edge: no such option", {"num_nodes": {"v": np.int64(10)}, "train_edge": [[0, 1]]}):
+        with raises(outgrow.OptionError, word):
+            outgrow.write("never", edge_index={("u", "to", "v"): [[0], [1]]}, x={"u": np.ones((2, 1))}, **wrong)
+    with raises(outgrow.OptionError, "format: None"):
+        outgrow.import_(None, "src", "never")
+    for word, path in ("path: NoneType is no path", None), ("path: an empty path", ""):
+        with raises(outgrow.OptionError, word):
+            outgrow.write(path, **given)
+    with raises(outgrow.FileError, "no/such: there is no such folder", "os.makedirs('no/such')"):
+        outgrow.write("no/such/graph", **given)
+    assert not os.path.exists("never")
 
 
 def some(n=120, edges=600):
@@ -339,12 +380,25 @@ def test_iterators_take_bounded_memory():
     assert peak < 200 << 20 and os.path.getsize("big/features.npy") > 400000 * 256 * 4
 
 
+@contextlib.contextmanager
+def heard_by(heard):
+    """Warnings of the logger, which are shown by default."""
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = lambda record: heard.append(record.getMessage())
+    logging.getLogger("outgrow").addHandler(handler)
+    try:
+        yield
+    finally:
+        logging.getLogger("outgrow").removeHandler(handler)
+
+
 def test_functions_of_the_command():
     outgrow.generate("planted", nodes=3000, dim=16, classes=4, seed=3)
     assert outgrow.info("planted")["num_nodes"] == 3000
     results = outgrow.simulate("planted", ["degree", "belady"], ["5%", "20%"], fanout=[5, 5], batch=50, epochs=1)["results"]
     assert [(r["policy"], r["cache"]) for r in results] == [(p, c) for p in ("degree", "belady") for c in ("5%", "20%")]
     assert results[3]["hit_rate"] > results[1]["hit_rate"]
+    assert outgrow.simulate("planted", "degree", [100, np.int64(200)], fanout=[5, 5], batch=50, epochs=1)["results"][1]["cache"] in (200, "200")
     assert outgrow.plan("planted", fanout=[5, 5], batch=50, policy="degree")["policy"] == "degree"
     summary = outgrow.train("planted", fanout=[5, 5], batch=50, epochs=2, hidden=16, run="run", lr=0.01, no_shuffle=True)
     assert len(summary["epochs"]) == 2 and summary["config"]["no-shuffle"] is True and summary["test_acc"] > 0.3
@@ -355,6 +409,23 @@ def test_functions_of_the_command():
         outgrow.train("planted", nonsense=3)
     with raises(outgrow.Error, "meta.json", "hint:"):
         outgrow.train("nowhere")
+    # arguments are never ignored, whatever is false
+    options = {"fanout": [5, 5], "batch": 50, "epochs": 1, "hidden": 16, "seed": np.int64(3)}
+    losses = [outgrow.train("planted", **options, **more)["epochs"][0]["loss"]
+              for more in ({"no_shuffle": True}, {"shuffle": False}, {"no_shuffle": np.bool_(True)}, {"no_shuffle": 1}, {"shuffle": True}, {"no_shuffle": np.bool_(False)}, {"resume": None})]
+    assert losses[0] == losses[1] == losses[2] == losses[3] != losses[4] == losses[5] == losses[6]
+    for word, wrong in (("nonsense", {"nonsense": False}), ("lr: 'false' given", {"lr": False}), ("memory: 'true' given", {"memory": True}), ("shuffle: 'yes'", {"shuffle": "yes"}),
+                        ("no_shuffle: 'yes'", {"no_shuffle": "yes"}), ("name: no such option", {"name": "x"}), ("on_epoch: 3", {"on_epoch": 3}), ("feature_dtype", {"feature_dtype": np.float16})):
+        with raises(outgrow.OptionError, word):
+            outgrow.train("planted", **options | wrong)
+    for call in outgrow.train, outgrow.plan, outgrow.info, outgrow.stores:
+        for wrong in None, 3, [], "":
+            with raises(outgrow.OptionError, "dataset", "outgrow.write"):
+                call(wrong)
+    heard = []
+    with heard_by(heard):
+        outgrow.plan("planted", **options, order="minhash")
+    assert any("order has no effect" in text for text in heard), heard
     told = os.environ.pop("OUTGROW_COMMAND")
     path = os.environ["PATH"]
     os.environ["PATH"] = "/nowhere"
