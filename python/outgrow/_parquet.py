@@ -10,7 +10,7 @@ import sys
 import warnings
 
 from . import _tables
-from ._errors import Error, FileError, OptionError
+from ._errors import Error, FileError, OptionError, warn
 from ._layouts import door_of
 
 
@@ -51,15 +51,23 @@ def tables_in(src):
 
 
 def expanded(names, columns, edges):
-    """Names of columns. An asterisk stands for anything, but for no end and no given time."""
+    """Names of columns. An asterisk stands for anything but an id, a weight, a time and a label: they are left out, and named once."""
     every = list(dict.fromkeys(name for table in edges.values() for name in (table.columns if hasattr(table, "columns") else table.schema.names)))
-    others = [name for name in every if name not in columns.values() and not any(name.lower() in of[role] for of in (_tables.KNOWN, _tables.LESS_USUAL) for role in _tables.ENDS)]
-    out = []
+    roles = [role for role in ("id", "weight", "label", "edge_time") if role not in columns]
+    ends = {name for name in every if any(name.lower() in of[role] for of in (_tables.KNOWN, _tables.LESS_USUAL) for role in _tables.ENDS) or name in (columns.get("src"), columns.get("dst"))}
+    used = {name for name in every if name in columns.values() or any(name.lower() in _tables.KNOWN[role] for role in roles)} - ends
+    others = [name for name in every if name not in ends | used]
+    out, left = [], []
     for name in names:
-        found = fnmatch.filter(others, name) if "*" in name and name not in every else [name]
+        starred = "*" in name and name not in every
+        found = fnmatch.filter(others, name) if starred else [name]
+        if starred:
+            left += fnmatch.filter(sorted(used), name)
         if not found:
             raise OptionError(f"edges: no column {name}", f"columns are {', '.join(every)}")
         out += found
+    if left := [name for name in dict.fromkeys(left) if name not in out]:
+        warn(f"edges: columns that * of --edge-features leaves out: {', '.join(left)}")
     return list(dict.fromkeys(out))
 
 

@@ -143,11 +143,22 @@ static void scale_to_epoch(const struct og_data_path *d, const struct og_predict
     }
 }
 
+/* Seeds of an epoch's training batches, the last of which may be small. */
+static uint64_t epoch_seeds(const struct og_schedule *schedule)
+{
+    const uint64_t n = og__schedule_batches(schedule, OG__TRAIN);
+    uint64_t seeds = 0;
+    for (uint64_t i = 0; i < n; i++)
+        seeds += og__schedule_at(schedule, i).n_seeds;
+    return seeds;
+}
+
 void og__predict_epoch(const struct og_prediction *p, const struct og_data_path *d)
 {
-    uint64_t epoch = og__schedule_batches(&d->workload->schedule, OG__TRAIN);
-    if (p->batches > 0)
-        scale_to_epoch(d, &p->sum, (double)epoch / (double)p->batches);
+    const struct og_schedule *schedule = &d->workload->schedule;
+    const bool whole = p->batches == og__schedule_batches(schedule, OG__TRAIN);
+    if (p->seeds > 0)
+        scale_to_epoch(d, &p->sum, whole ? 1 : (double)epoch_seeds(schedule) / (double)p->seeds);
 }
 
 /* ---- profiling ---- */

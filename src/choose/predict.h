@@ -26,6 +26,7 @@ OG_MUST_CHECK int og__predict_from(struct og_data_path *d, const struct og_profi
 struct og_prediction {
     struct og_predicted sum;
     uint64_t batches;
+    uint64_t seeds; /* of these batches */
 };
 /* The plan's misses are numbered; `from` is what sampling the batch read. */
 void og__predict_batch(struct og_prediction *p, const struct og_data_path *d,
@@ -34,7 +35,7 @@ void og__predict_batch(struct og_prediction *p, const struct og_data_path *d,
 void og__predict_tiers(struct og_prediction *p, const struct og_data_path *d,
                        const struct og_tiers_plan *plan, uint32_t batch,
                        const struct og_sample_reads *from);
-/* d->predicted by these. */
+/* d->predicted by these; in proportion to seeds if they are part of an epoch. */
 void og__predict_epoch(const struct og_prediction *p, const struct og_data_path *d);
 
 #endif

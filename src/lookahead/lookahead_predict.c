@@ -19,11 +19,26 @@ bool og__lookahead_predicts(const struct og_lookahead *a, uint32_t b)
     return descriptor.split == OG__TRAIN && descriptor.epoch == last.epoch;
 }
 
+/* Seeds of the batches that it predicts by. */
+static uint64_t predicting_seeds(const struct og_lookahead *a)
+{
+    const struct og_schedule *schedule = &a->path->workload->schedule;
+    const uint64_t first =
+        a->by_draw ? og__schedule_start(schedule, og__lookahead_drawn(a->path, a->first))
+                   : a->first;
+    uint64_t seeds = 0;
+    for (uint64_t b = 0; b < a->own; b++)
+        if (og__lookahead_predicts(a, (uint32_t)b))
+            seeds += og__schedule_at(schedule, first + b).n_seeds;
+    return seeds;
+}
+
 /* Batches that came with the tail of the superbatch before were counted there. */
 void og__lookahead_end_prediction(struct og_lookahead *a)
 {
     struct og_io_counts *sum = &a->prediction.sum.trace;
     const uint64_t n = a->prediction.batches;
+    a->prediction.seeds = predicting_seeds(a);
     *sum = a->trace;
     if (a->n_traced > 0 && a->n_traced < n) {
         sum->reads = sum->reads * n / a->n_traced;

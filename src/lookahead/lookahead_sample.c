@@ -19,6 +19,16 @@ uint32_t og__lookahead_drawn(const struct og_data_path *d, uint64_t item)
                               og__schedule_at(&d->workload->schedule, item).epoch);
 }
 
+/* Training batches of the epoch from `item` on. */
+static uint64_t training_left(const struct og_data_path *d, uint64_t item)
+{
+    const struct og_schedule *schedule = &d->workload->schedule;
+    const struct og_descriptor descriptor = og__schedule_at(schedule, item);
+    const uint64_t end =
+        og__schedule_start(schedule, descriptor.epoch) + og__schedule_batches(schedule, OG__TRAIN);
+    return end - OG_MIN(end, item);
+}
+
 /* Where the epochs end that train on what the epoch of `item` trains on. */
 static uint64_t reuse_end(const struct og_data_path *d, uint64_t item)
 {
@@ -50,6 +60,9 @@ uint64_t og__superbatch_end(const struct og_data_path *d, enum og__split pass, u
     if (whole)
         return whole;
     const uint64_t left = OG_MIN(epoch_end(d, first), last) - first;
+    const uint64_t training = OG_MIN(training_left(d, first), left);
+    if (training > 0 && training <= d->memory->superbatch)
+        return first + training; /* what an epoch reads is known then */
     return first + og__even_part(left, d->memory->superbatch);
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "budget/device_plan.h"
+#include "lookahead/lookahead.h"
 #include "options/options.h"
 
 #include <math.h>
@@ -347,6 +348,15 @@ static json_t *types_json(const struct og_session *s)
     return list;
 }
 
+/* Batches of the first superbatch. One that is shorter than an epoch divides it evenly. */
+static uint64_t superbatch_of(const struct og_session *s)
+{
+    const uint64_t items = og__schedule_stretch(&s->workload.schedule, 0);
+    if (s->memory.superbatch == 0 || items == 0)
+        return s->memory.superbatch;
+    return OG_MIN(s->memory.superbatch, og__superbatch_end(&s->path, OG__SPLITS, 0, items));
+}
+
 json_t *og__session_plan_json(const struct og_session *s)
 {
     json_t *options = og__options_json(&s->config.opt);
@@ -355,7 +365,7 @@ json_t *og__session_plan_json(const struct og_session *s)
                   json_object_get(options, "policy"), "layout",
                   json_string_value(json_object_get(options, "layout")), "topology",
                   json_object_get(options, "topology"), "cache_rows", (json_int_t)s->memory.n_slots,
-                  "superbatch", (json_int_t)s->memory.superbatch, "together",
+                  "superbatch", (json_int_t)superbatch_of(s), "together",
                   (json_int_t)s->memory.sample_group.batches, "tail", (json_int_t)s->memory.tail,
                   "staging_batches", (json_int_t)s->memory.n_staging, "alternates",
                   s->memory.alternates, "disk_measured", s->workload.profile.measured, "memory",

@@ -18,7 +18,8 @@ struct og_prefixes {
     struct og_blocks blocks;
     struct og_reader *reader;
     struct og_budget *budget;
-    struct search *search;    /* [OG__PREFIXES] */
+    struct search *search;    /* [OG__PREFIXES] for ends, then those for starts that are left */
+    struct search *start;     /* [OG__PREFIXES] for starts, in blocks that the former read */
     uint32_t *requested;      /* [OG__PREFIXES] blocks, each once, ascending */
     char *data;               /* [OG__PREFIXES] of OG__LIST_BLOCK bytes */
     int64_t earliest, latest; /* of some blocks */
@@ -28,7 +29,7 @@ struct og_prefixes {
 
 static size_t arrays_bytes(void)
 {
-    return (size_t)OG__PREFIXES * (sizeof(struct search) + sizeof(uint32_t) + OG__LIST_BLOCK);
+    return (size_t)OG__PREFIXES * (2 * sizeof(struct search) + sizeof(uint32_t) + OG__LIST_BLOCK);
 }
 
 size_t og__prefixes_bytes(const struct og_topology_disk_options *opt)
@@ -85,9 +86,10 @@ int og__prefixes_open(struct og_prefixes **out, const struct og_topology *t,
         return -ENOMEM;
     *p = (struct og_prefixes){.budget = b};
     p->search = og__alloc(b, OG__PREFIXES * sizeof(*p->search), part, err);
+    p->start = og__alloc(b, OG__PREFIXES * sizeof(*p->start), part, err);
     p->requested = og__alloc(b, OG__PREFIXES * sizeof(*p->requested), part, err);
     p->data = og__alloc(b, (size_t)OG__PREFIXES * OG__LIST_BLOCK, part, err);
-    OG_TRY(p->search && p->requested && p->data ? 0 : -ENOMEM);
+    OG_TRY(p->search && p->start && p->requested && p->data ? 0 : -ENOMEM);
     OG_TRY(og__blocks_lay(&p->blocks, times, err));
     OG_TRY(og__reader_open(&p->reader, times->path, p->blocks.base, OG__LIST_BLOCK,
                            p->blocks.n_blocks, &opt->reader, b, err));
@@ -105,6 +107,7 @@ void og__prefixes_close(struct og_prefixes *p)
         return;
     og__reader_close(p->reader);
     og__release(p->budget, p->search, OG__PREFIXES * sizeof(*p->search), part);
+    og__release(p->budget, p->start, OG__PREFIXES * sizeof(*p->start), part);
     og__release(p->budget, p->requested, OG__PREFIXES * sizeof(*p->requested), part);
     og__release(p->budget, p->data, (size_t)OG__PREFIXES * OG__LIST_BLOCK, part);
     og__release(p->budget, p, sizeof(*p), part);
@@ -178,17 +181,20 @@ static int refuse_unsorted(const struct og_prefix *list, struct og_err *err)
                     list->node);
 }
 
-/* Ends in the block, or leaves what is after or before it. `bound`: entries before it are passed;
- * `also`: so are those at it. */
-static int narrow(const struct og_prefixes *p, const struct og_prefix *list, struct search *s,
-                  uint32_t n, int64_t bound, bool also, struct og_err *err)
+/* Looks at the block where `of` is: ends in it, or leaves what is after or before it. The block may
+ * have none of its entries. `bound`: entries before it are passed; `also`: so are those at it. */
+static int narrow(const struct og_prefixes *p, const struct og_prefix *list,
+                  const struct search *of, struct search *s, uint32_t n, int64_t bound, bool also,
+                  struct og_err *err)
 {
-    const struct og_list_place at = place_of(p, list, s->at);
-    const int64_t first = s->at - (int64_t)(at.within / sizeof(int64_t));
+    const struct og_list_place at = place_of(p, list, of->at);
+    const int64_t first = of->at - (int64_t)(at.within / sizeof(int64_t));
     const int64_t from = OG_MAX(first, s->low), to = OG_MIN(first + A_BLOCK, s->high);
-    const char *data = block_at(p, s->block, n) + (from - first) * (int64_t)sizeof(int64_t);
     int64_t time[A_BLOCK];
     int64_t passed = 0;
+    if (from >= to)
+        return 0;
+    const char *data = block_at(p, of->block, n) + (from - first) * (int64_t)sizeof(int64_t);
     memcpy(time, data, (size_t)(to - from) * sizeof(*time));
     for (int64_t i = 0; i < to - from; i++) {
         if (i > 0 && time[i - 1] > time[i])
@@ -207,6 +213,20 @@ static int narrow(const struct og_prefixes *p, const struct og_prefix *list, str
     return 0;
 }
 
+/* Looks at the block of list i, for its end and its start. */
+static int narrow_both(struct og_prefixes *p, const struct og_prefix *list, uint32_t i, uint32_t n,
+                       bool ends, struct og_err *err)
+{
+    struct search *s = &p->search[i];
+    const struct search at = *s;
+    int rc;
+    OG_TRY(narrow(p, list, &at, s, n, ends ? list->time : list->earliest, ends, err));
+    if (ends)
+        OG_TRY(narrow(p, list, &at, &p->start[i], n, list->earliest, false, err));
+out:
+    return rc;
+}
+
 /* Searches are from `low` of each list to its `high`. The ends are those of times, or of the
  * earliest ones. */
 static int search_all(struct og_prefixes *p, const struct og_prefix *list, uint32_t n, bool ends,
@@ -221,26 +241,29 @@ static int search_all(struct og_prefixes *p, const struct og_prefix *list, uint3
         OG_TRY(read_blocks(p, blocks, read, err));
         for (uint32_t i = 0; i < n; i++)
             if (p->search[i].low < p->search[i].high)
-                OG_TRY(narrow(p, &list[i], &p->search[i], blocks,
-                              ends ? list[i].time : list[i].earliest, ends, err));
+                OG_TRY(narrow_both(p, &list[i], i, blocks, ends, err));
     }
 out:
     return rc;
 }
 
+/* No block is read twice for a list: what one search passes, the other has looked at. */
 int og__prefixes_find(struct og_prefixes *p, struct og_prefix *list, uint32_t n,
                       struct og_sample_reads *read, struct og_err *err)
 {
     int rc;
-    for (uint32_t i = 0; i < n; i++)
-        p->search[i] =
-            (struct search){.high = list[i].n, .after = p->earliest, .before = p->latest};
+    for (uint32_t i = 0; i < n; i++) {
+        const struct search whole = {.high = list[i].n, .after = p->earliest, .before = p->latest};
+        p->search[i] = p->start[i] = whole;
+        if (list[i].earliest == INT64_MIN)
+            p->start[i].high = 0;
+    }
     OG_TRY(search_all(p, list, n, true, read, err));
     for (uint32_t i = 0; i < n; i++) {
         list[i].high = p->search[i].low;
-        const bool all = list[i].earliest == INT64_MIN;
-        p->search[i] = (struct search){
-            .high = all ? 0 : list[i].high, .after = p->earliest, .before = list[i].time};
+        p->search[i] = p->start[i];
+        p->search[i].high = OG_MIN(p->start[i].high, list[i].high);
+        p->search[i].before = OG_MIN(p->start[i].before, list[i].time);
     }
     OG_TRY(search_all(p, list, n, false, read, err));
     for (uint32_t i = 0; i < n; i++)

@@ -91,6 +91,22 @@ def test_columns_that_are_left_out():
     expect("some", time=None, features=F[:, [0, 2]])
 
 
+def test_what_an_asterisk_leaves_out():
+    head = ("src", "dst", "weight", "at", "f1", "label", "eid", "f2", "g")
+    put("starred.csv", head, (SRC, DST, W.tolist(), TIME, F[:, 0].tolist(), SRC, DST, F[:, 1].tolist(), F[:, 2].tolist()))
+    said = done("import", "starred.csv", "starred", "--edge-time", "at", "--edge-features", "*")
+    assert said.count("leaves out: weight, at, label, eid\n") == 1 and "not read" not in said, said
+    expect("starred")
+    assert np.array_equal(np.load("starred/weights.npy"), W[np.load("starred/edge_ids.npy")])
+    for k, given in enumerate((("--weight-column", 0, "--edge-features", "*"), ("--edge-features", "*,weight"))):
+        said = done("import", "starred.csv", f"weight{k}", "--edge-time", "at", *given)
+        assert "leaves out: at, label, eid\n" in said, said
+        expect(f"weight{k}", features=np.concatenate([W[:, None], F], 1))
+        assert not os.path.exists(f"weight{k}/weights.npy")
+    done("import", "starred.csv", "by_place", "--edge-time", "at", "--edge-features", "*", "--weight-column", 3)
+    expect("by_place")
+
+
 def test_both_directions_by_time():
     put("all.csv", ("src", "dst", "at", "f"), (SRC, DST, TIME % 50, F[:, 0].tolist()))
     done("import", "all.csv", "sym", "--symmetrize", "--edge-time", "at", "--edge-features", "f")
@@ -169,6 +185,7 @@ def test_refused():
     refused(head + more, "both a time and a feature", given=("--edge-time", "t", "--edge-features", "f1,t"))
     refused(head + more, "no column is left for --edge-features", given=("--edge-time", "t", "--edge-features", "t*,s*"))
     refused(more, "no column is left for --edge-features", given=("--columns", "src,dst,-,-,-", "--edge-features", "*"))
+    refused("src,dst,w\n1,2,3\n", "no column is left for --edge-features", given=("--edge-features", "w*"))
     refused(head + more, "the column of weights", given=("--edge-features", "f1", "--weight-column", 4))
     os.makedirs("arrays", exist_ok=True)
     np.save("arrays/edges.npy", np.stack([SRC, DST], 1))

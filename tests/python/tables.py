@@ -443,6 +443,13 @@ def test_parquet():
     command("import", "with_features.parquet", "starred", "--edge-time", "at", "--edge-features", "f*")
     command("import", "with_features.parquet", "in_full", "--edge-time", "at", "--edge-features", "f1,f2")
     same("features", *(np.load(f"{name}/edge_features.npy") for name in ("starred", "in_full")))
+    weight = np.abs(X[ENDS[0], 0])
+    pq.write_table(pa.table(columns_of_edges() | {"weight": weight, "f1": X[ENDS[0], 0], "t": ENDS[1], "label": ENDS[0], "f2": X[ENDS[0], 1]}), "with_all.parquet")
+    done = subprocess.run([COMMAND, "import", "with_all.parquet", "all_of_them", "--edge-features", "*"], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stderr.count("leaves out: label, t, weight\n") == 1, done
+    same("features", *(np.load(f"{name}/edge_features.npy") for name in ("all_of_them", "in_full")))
+    same("times", *(np.load(f"{name}/edge_times.npy") for name in ("all_of_them", "in_full")))
+    same("weights", np.load("all_of_them/weights.npy"), np.abs(np.load("all_of_them/edge_features.npy")[:, 0]))
     done = subprocess.run([COMMAND, "import", "with_features.parquet", "never", "--edge-features", "g*"], capture_output=True, text=True)
     assert done.returncode == 1 and "no column g*" in done.stderr and "hint: " in done.stderr, done
     done = subprocess.run([COMMAND, "import", "files/edges.parquet", "never"], capture_output=True, text=True)

@@ -313,6 +313,36 @@ def test_long_lists_are_read_in_part():
         assert trained(f"{name}plain", "long-plain", *common, *more)[0] == trained(f"{name}sorted", "long-sorted", *common, *more)[0], name
 
 
+def test_short_lists_are_read_once():
+    """Most lists are within a block of times, which decides both ends of a window. So sorted lists take no more than whole ones."""
+    r, n, m = np.random.default_rng(9), 60000, 300000
+    given = {"edge_index": r.integers(0, n, (2, m)), "x": r.random((n, 3), dtype=np.float32), "y": r.integers(0, 3, n), "train": np.arange(0, n, 150)}
+    given["edge_time"] = r.integers(0, 1000, m)
+    src = source("short", given, edge_times=given["edge_time"], train_times=r.integers(200, 1000, 400))
+    run("import", "npy", src, "short-plain")
+    run("import", "npy", src, "short-sorted", "--by-time")
+    common = "--time", "edge", "--fanout", "3,3", "--batch", 400, "--epochs", 1, "--memory", "150M", "--topology", "disk", "--sample-group", 1, "--neighbor-cache", 0
+    for more in (), ("--time-strategy", "last"), ("--time-window", 300), ("--time-window", 300, "--time-strategy", "last"):
+        whole, part = (json.loads(command("bench", "epoch", f"short-{form}", *common, *more, "--json", "--quiet"))["epochs"][0] for form in ("plain", "sorted"))
+        assert part["rows"] == whole["rows"] and part["topology_bytes_read"] < whole["topology_bytes_read"] * 1.03, (more, part["topology_bytes_read"], whole["topology_bytes_read"])
+
+
+def test_superbatches_that_the_disk_bounds():
+    """The plan says how many batches the first superbatch has. If it has all training batches, the prediction is exact."""
+    r = np.random.default_rng(1)
+    outgrow.write("few", edge_index=r.integers(0, 2000, (2, 16000)), x=r.random((2000, 8), dtype=np.float32), y=r.integers(0, 3, 2000), node_time=r.integers(0, 60, 2000),
+                  train=np.arange(23), valid=np.arange(100, 106))
+    seen = {}
+    for kib in range(60, 200, 10):
+        run("train", "few", "--run", f"few{kib}", "--time", "node", "--topology", "disk", "--policy", "belady", "--cache", "50K", "--fanout", "3,3", "--hidden", 8, "--batch", 5,
+            "--epochs", 1, "--memory", "64M", "--disk", f"{kib}K")
+        summary = json.load(open(f"few{kib}/summary.json"))
+        told, found, batches = summary["plan"]["predicted"]["rows"], summary["epochs"][0]["rows"], summary["plan"]["superbatch"]
+        assert told == found if batches >= 5 else abs(told - found) < 0.4 * found, (kib, batches, told, found)
+        seen[batches] = seen.get(batches, 0) + 1
+    assert 5 in seen and 7 in seen and min(seen) < 5 and max(seen) == 7, seen
+
+
 # ---- in PyTorch Geometric's words ----
 
 def test_its_loaders():

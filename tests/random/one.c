@@ -233,7 +233,7 @@ void check_prediction(struct one *c, const struct outcome *o)
     const char *policy = json_string_value(json_object_get(plan, "policy"));
     if (json_is_array(json_object_get(o->summary, "workers")) || json_array_size(epochs) != 1 ||
         !json_is_integer(json_object_get(predicted, "rows")) || !among(policy, prepare) ||
-        number(plan, "superbatch") < c->n_training || strstr(o->command, " --disk "))
+        number(plan, "superbatch") < c->n_training)
         return;
     tally_add(&c->report->ways, "a prediction that is exact", c->number, o->command);
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)

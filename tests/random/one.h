@@ -58,8 +58,7 @@ int64_t number(const json_t *object, const char *key);
 void compare_numbers(struct one *c, const struct outcome *o);
 void check_epochs(struct one *c, const struct outcome *o);
 /* Checks the prediction of a single epoch that is planned as a whole before it begins. It has to be
- * exact. With several workers the plan is the first one's alone. With little --disk it may have
- * been made for a smaller superbatch. */
+ * exact. With several workers the plan is the first one's alone. */
 void check_prediction(struct one *c, const struct outcome *o);
 void check_leftovers(struct one *c, const char *folder, const char *command);
 

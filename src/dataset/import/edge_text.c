@@ -378,17 +378,41 @@ static bool is_listed(const char *list, const char *column, bool any)
     return false;
 }
 
-/* The kind of values a column was requested for. Ends must be named in full, and "-" is none. */
-static enum og_edge_values is_requested(const struct og_edge_text *p, const char *column)
+/* Does an asterisk leave the column out? It is an id, a label, or the weight. */
+static bool is_left_out(const struct og_edge_text *p, const char *name, int column)
 {
-    const enum og_column what = column_of(p, column);
-    const bool any = what != OG__COLUMN_SRC && what != OG__COLUMN_DST;
+    switch (column_of(p, name)) {
+    case OG__COLUMN_ID:
+    case OG__COLUMN_SRC:
+    case OG__COLUMN_DST:
+    case OG__COLUMN_LABEL:
+        return true;
+    case OG__COLUMN_WEIGHT:
+        return p->weight_column < 0 || column + 1 == p->weight_column;
+    default:
+        return column + 1 == p->weight_column;
+    }
+}
+
+/* The kind of values a column was requested for; "-" is none. */
+static enum og_edge_values is_requested(const struct og_edge_text *p, const char *name, int column)
+{
+    const bool any = !is_left_out(p, name, column);
     enum og_edge_values kind = OG__EDGE_TIME;
-    if (p->names && strcmp(column, "-") == 0)
+    if (p->names && strcmp(name, "-") == 0)
         return OG__NO_VALUES;
-    while (kind < OG__EDGE_VALUES && !is_listed(p->values[kind], column, any))
+    while (kind < OG__EDGE_VALUES && !is_listed(p->values[kind], name, any))
         kind++;
     return kind < OG__EDGE_VALUES ? kind : OG__NO_VALUES;
+}
+
+/* Notes a column that an asterisk leaves out; ends are never features. */
+static void note_left(struct og_edge_text *p, const char *name)
+{
+    const enum og_column what = column_of(p, name);
+    const bool is_end = what == OG__COLUMN_SRC || what == OG__COLUMN_DST;
+    if (!is_end && strcmp(name, "-") != 0 && is_listed(p->values[OG__EDGE_FEATURE], name, true))
+        og__names_add(&p->left, name);
 }
 
 /* Is each name of the list one of a column? */
@@ -452,12 +476,15 @@ static int find_values(struct og_edge_text *p, const char *line, const char *at,
         return og__fail_errno(err, -ENOMEM, NULL, "%s", p->text.path);
     p->value_at = places;
     column = 0;
+    p->left = (struct og_names){.n = 0};
     for (const char *q = line; *q != '\n'; column++) {
         q = og__column_next(q, mark, &name);
-        const enum og_edge_values kind = is_requested(p, name.text);
+        const enum og_edge_values kind = is_requested(p, name.text, column);
         const char *why = kind == OG__NO_VALUES ? NULL : why_refused(p, kind, name.text, column);
         if (why)
             return og__text_wrong(&p->text, at, values_hint, why, err);
+        if (kind != OG__EDGE_FEATURE)
+            note_left(p, name.text);
         const int n = kind == OG__NO_VALUES ? 0 : ++p->n_values[kind];
         places[column] = kind == p->reads ? n : 0;
         p->last_value = places[column] ? column : p->last_value;
@@ -506,11 +533,12 @@ static int name_columns(struct og_edge_text *p, const char *line, const char *at
             return og__text_wrong(&p->text, at, columns_hint, "two columns of the same end", err);
         if (end)
             *end = column;
-        else if (is_requested(p, name.text) != OG__NO_VALUES)
+        else if (is_requested(p, name.text, column) != OG__NO_VALUES)
             continue;
         else if (what == OG__COLUMN_WEIGHT && weight < 0 && p->weight_column < 0)
             weight = column;
-        else if (column + 1 != p->weight_column && strcmp(name.text, "-") != 0)
+        else if (column + 1 != p->weight_column && strcmp(name.text, "-") != 0 &&
+                 !is_listed(p->values[OG__EDGE_FEATURE], name.text, true)) /* named as left out */
             og__names_add(&p->unread, name.text);
     }
     p->n_named = column;

@@ -57,6 +57,7 @@ struct og_edge_text {
     char mark;         /* between named columns: comma, semicolon or tab; 0 = blanks, or no names */
     bool others_known; /* further columns are left out */
     struct og_names unread; /* those, by name */
+    struct og_names left;   /* that an asterisk would have taken as features */
     /* what next found */
     struct og_edge_text_part part[OG__EDGE_TEXT_PARTS];
     size_t parts; /* 0 at the end */

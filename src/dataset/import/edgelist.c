@@ -406,6 +406,9 @@ static int read_edges(struct edge_list *l, struct og_err *err)
     if (l->pairs.unread.n > 0)
         og__import_warn(l->imp, "%s: columns that are not read: %s", l->pairs.text.path,
                         og__names_text(&l->pairs.unread));
+    if (l->pairs.left.n > 0)
+        og__import_warn(l->imp, "%s: columns that * of --edge-features leaves out: %s",
+                        l->pairs.text.path, og__names_text(&l->pairs.left));
     og__import_tell_rounded(l->imp, l->pairs.text.path, l->pairs.n_rounded, l->pairs.most_rounded);
     if (l->edges == 0)
         OG_TRY(no_edges(l, err));
