@@ -62,7 +62,7 @@ int og__checkpoint_write_rows(const char *path, struct og_model *m,
     struct og_option_texts texts;
     char ranked[16];
     char *fanout = NULL;
-    struct og_metadata metadata[MODEL_KEYS + 3 + OG__SAID_OPTIONS] = {
+    struct og_metadata metadata[MODEL_KEYS + 4 + OG__SAID_OPTIONS] = {
         {"format", "pt"},
         {"model", (char *)og__option_word("model", config->kind)},
         {"layers", number[0]},
@@ -82,6 +82,9 @@ int og__checkpoint_write_rows(const char *path, struct og_model *m,
     if (config->compute != OG_COMPUTE_F32)
         metadata[t.n_metadata++] =
             (struct og_metadata){"compute", (char *)og__option_word("compute", config->compute)};
+    if (og__relates(config) && og__scoring(config->decoder)->said)
+        metadata[t.n_metadata++] =
+            (struct og_metadata){"decoder", (char *)og__decoder_words[config->decoder]};
     int rc = t.tensor ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", path);
     if (rc < 0)
         return rc;
