@@ -229,8 +229,8 @@ struct og_predictor_request {
     const int64_t *times; /* [n] of nodes, or of both ends of each edge: no edge of a neighbourhood
                              is later. NULL: those of node_times.npy, of edges none. A model that
                              was trained with --time refuses unknown ones */
-    const char *relation; /* of the edges, where the decoder distmult scores them by it. NULL: that
-                             of training. Other models refuse a name */
+    const char *relation; /* of the edges, where the decoder scores them by it. NULL: that of
+                             training. Other models refuse a name */
 };
 /* og_predictor_rows with more; NULL: nothing. */
 OG_EXPORT OG_MUST_CHECK int og_predictor_rows_with(struct og_predictor *p, const int64_t *nodes,

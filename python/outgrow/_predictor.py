@@ -119,7 +119,7 @@ class Predictor:
         """Logits of edges, float32 [n, edge columns], by a model of edges. Scores of pairs, [n], by one of links.
 
         edge_attr   [n, D] features of the edges, if the model was trained with some
-        relation    of the edges, "name" or (source, name, destination): the decoder distmult scores by it
+        relation    of the edges, "name" or (source, name, destination): distmult, complex and transe score by it
         edge_label_time  [n] by models of `time`: no edge of a neighbourhood is later. Give t - 1 for an edge of time t, else edges
                     of the same moment count, and itself if it is stored"""
         src, dst = numbers_of(src, "src", self._n), numbers_of(dst, "dst", self._n)

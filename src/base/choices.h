@@ -52,7 +52,13 @@ enum og_task_kind {
     OG_TASK_EDGE,
     OG_TASK_EDGE_REGRESSION,
 };
-enum og_decoder_kind { OG_DECODER_DOT, OG_DECODER_MLP, OG_DECODER_DISTMULT };
+enum og_decoder_kind {
+    OG_DECODER_DOT,
+    OG_DECODER_MLP,
+    OG_DECODER_DISTMULT,
+    OG_DECODER_COMPLEX,
+    OG_DECODER_TRANSE,
+};
 enum og_loss_kind {
     OG_LOSS_AUTO,
     OG_LOSS_BCE,

@@ -293,7 +293,7 @@ const struct command cmd_serve = {
         "for topology and model, half for requests. Ids count as in train.npy.\n\nA model of edges "
         "takes {\"edges\": [[1, 2], ...]}, with \"edge_attr\": [[...], ...] if it reads features "
         "of edges. With a model of links the answers are scores of pairs. \"relation\": \"NAME\" "
-        "decides those of --decoder distmult.\n\nA model of "
+        "decides those of decoders with vectors of relations.\n\nA model of "
         "--time takes \"input_time\": [...], one a node, or \"edge_label_time\" of edges: no edge "
         "of "
         "their neighbourhoods is later. Without it, nodes have their own times.",

@@ -239,6 +239,9 @@ static int know_fresh(struct og_data_path *d, struct og_err *err)
     return 0;
 }
 
+/* Two batches are in flight: one reads again what the other evicts (plan/writes.h). */
+_Static_assert(OG__MOST_STAGING == 2, "rows that leave before a batch are read again");
+
 static int open_gather(struct og_data_path *d, uint64_t *prefill, struct og_err *err)
 {
     const struct og_graph *g = d->workload->row_graph;

@@ -4,6 +4,7 @@
 
 static int start(void *self)
 {
+    og__gather_restart(self);
     return og__gather_areas(self);
 }
 
@@ -26,7 +27,7 @@ static int arrive(void *self, struct og_work *w, struct og_err *err)
 {
     const double start = og__now();
     w->wrote = (struct og_io_counts){0};
-    const int rc = og__gather_arrive(self, w->staging, &w->wrote, err);
+    const int rc = og__gather_arrive(self, w->staging, &w->read, &w->wrote, err);
     w->gather_seconds += og__now() - start;
     return rc;
 }

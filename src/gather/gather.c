@@ -571,7 +571,7 @@ static int begin_group(struct og_gather *g, int area, uint32_t k, uint32_t chunk
     if (packed)
         OG_TRY(og__pack_holds(w->pack, chunk, p->job.rows, n, err));
     if (w->written) /* without misses too: what left before is read again by no later batch */
-        p->begun_at = og__written_begin(w->written);
+        og__written_begin(w->written);
     if (!w->reader || (n == 0 && g->n_groups > 1))
         return 0;
     OG_TRY(og__gather_grow(g, s, k, n, err));

@@ -14,7 +14,6 @@ struct og_gather_part {
     char *at;               /* its first row */
     uint32_t capacity;      /* rows charged to the budget, touched so far */
     bool begun;             /* misses are being read: */
-    uint64_t begun_at;      /* with rows that batches change: og__written_begin of its reads */
     bool from_pack;         /* as a chunk of the pack, */
     struct og_read_job job; /* else by this job */
 };

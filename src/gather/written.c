@@ -8,23 +8,17 @@
 #include <string.h>
 
 #define TABLES "feature cache"
-#define PLANS  "plans"
 
 enum { AT_ONCE = 4096 }; /* rows that are read together */
-
-/* Rows that left memory lately, in order: those with numbers [first, first + n). */
-struct left {
-    uint32_t *rows; /* [capacity] */
-    uint64_t first;
-    size_t n, capacity;
-};
 
 struct og_written {
     const struct og_group *of;
     struct og_budget *budget;
     struct og_write_behind *file;
     struct og_writes writes;
-    struct left left;
+    struct og_left left;
+    /* Batches whose reads began, and that ended; rows pushed up to the end of the last two. */
+    uint64_t begun, ended, pushed[2];
     uint32_t n_rows;
     uint64_t *there; /* [n_rows] bits: the row was written */
     bool in_order;   /* every row is in the slot of its number: none is written */
@@ -50,23 +44,6 @@ size_t og__written_bytes(const struct og_group *of)
            og__write_behind_bytes(og__row_bytes(of), n_rows);
 }
 
-/* Space for n more rows; batches may grow. */
-static int grow_left(struct og_written *w, size_t n, struct og_err *err)
-{
-    struct left *l = &w->left;
-    if (l->n + n <= l->capacity)
-        return 0;
-    uint32_t *rows = og__alloc(w->budget, (l->n + n) * sizeof(*rows), PLANS, err);
-    if (!rows)
-        return -ENOMEM;
-    if (l->n > 0)
-        memcpy(rows, l->rows, l->n * sizeof(*rows));
-    og__release(w->budget, l->rows, l->capacity * sizeof(*rows), PLANS);
-    l->rows = rows;
-    l->capacity = l->n + n;
-    return 0;
-}
-
 int og__written_open(struct og_written **out, const struct og_group *of, uint32_t n_slots,
                      size_t in_flight, struct og_budget *b, struct og_err *err)
 {
@@ -75,11 +52,12 @@ int og__written_open(struct og_written **out, const struct og_group *of, uint32_
     if (!w)
         return og__fail_errno(err, -ENOMEM, NULL, "embeddings");
     *w = (struct og_written){.of = of, .budget = b, .n_rows = (uint32_t)of->n_nodes, .touched = -1};
+    w->left.budget = b;
     w->there = og__alloc(b, there_bytes(w->n_rows), TABLES, err);
     OG_TRY(w->there ? 0 : -ENOMEM);
     memset(w->there, 0, there_bytes(w->n_rows));
     OG_TRY(og__writes_open(&w->writes, n_slots, b, err));
-    OG_TRY(grow_left(w, least_left(of) + in_flight, err));
+    OG_TRY(og__left_reserve(&w->left, least_left(of) + in_flight, err));
     OG_TRY(og__write_behind_open(&w->file, of->rows.path, (uint64_t)of->rows.offset,
                                  og__row_bytes(of), (uint64_t)of->n_nodes, b, err));
 out:
@@ -91,7 +69,7 @@ void og__written_close(struct og_written *w)
     if (!w)
         return;
     og__write_behind_close(w->file);
-    og__release(w->budget, w->left.rows, w->left.capacity * sizeof(*w->left.rows), PLANS);
+    og__left_close(&w->left);
     og__writes_close(&w->writes);
     og__release(w->budget, w->there, w->there ? there_bytes(w->n_rows) : 0, TABLES);
     free(w);
@@ -115,21 +93,25 @@ void og__written_arrived(struct og_gather *g, uint32_t k, const uint32_t *rows, 
                            (float *)(void *)(at + i * group->row_bytes));
 }
 
-uint64_t og__written_begin(struct og_written *w)
+/* The batch before the last has ended: of two in flight one is read. What has left up to then is in
+ * the file. */
+void og__written_begin(struct og_written *w)
 {
-    return og__write_behind_done(w->file);
+    og__write_behind_await(w->file, w->pushed[w->begun++ % 2]);
 }
 
-/* Rows before this number are in the file that coming batches read. */
-static void drop_left(struct left *l, uint64_t number)
+void og__gather_restart(struct og_gather *g)
 {
-    if (number <= l->first)
-        return;
-    const size_t n = (size_t)OG_MIN(number - l->first, (uint64_t)l->n);
-    memmove(l->rows, l->rows + n, (l->n - n) * sizeof(*l->rows));
-    l->n -= n;
-    l->first += n;
+    for (uint32_t k = 0; k < g->n_groups; k++)
+        if (g->group[k].written)
+            g->group[k].written->begun = g->group[k].written->ended;
 }
+
+struct coming {
+    const struct og_left *left;
+    const struct og_gather_part *part;
+    size_t row_bytes;
+};
 
 static int by_number(const void *a, const void *b)
 {
@@ -137,29 +119,38 @@ static int by_number(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Reads the part's rows again that left after its reads began. */
-static int read_again(struct og_written *w, struct og_gather_part *p, size_t row_bytes,
-                      struct og_err *err)
+static char *place_in_batch(void *arg, size_t i)
 {
-    struct og_row_writer *file = NULL;
-    int rc = 0;
-    drop_left(&w->left, p->begun_at);
-    for (size_t i = 0; p->job.n > 0 && i < w->left.n; i++) {
-        const uint32_t *at =
-            bsearch(&w->left.rows[i], p->job.rows, p->job.n, sizeof(*at), by_number);
-        if (!at)
-            continue;
-        if (!file)
-            OG_TRY(og__write_behind_settle(w->file, &file, err));
-        OG_TRY(
-            og__row_writer_get(file, *at, 1, p->at + (size_t)(at - p->job.rows) * row_bytes, err));
-    }
+    const struct coming *c = arg;
+    const struct og_read_job *job = &c->part->job;
+    const uint32_t *at =
+        bsearch(&c->left->rows[i], job->rows, job->n, sizeof(*job->rows), by_number);
+    return c->part->at + (size_t)(at - job->rows) * c->row_bytes;
+}
+
+/* Reads the part's rows again that left after its reads may have begun. */
+static int read_again(struct og_written *w, struct og_gather_part *p, size_t row_bytes,
+                      struct og_io_counts *read, struct og_err *err)
+{
+    struct coming c = {&w->left, p, row_bytes};
+    struct og_row_writer *file;
+    struct og_io_counts own = {0};
+    int rc;
+    og__left_again(&w->left, p->job.rows, (uint32_t)p->job.n);
+    if (w->left.n == 0)
+        return 0;
+    OG_TRY(og__write_behind_settle(w->file, &file, err));
+    OG_TRY(og__row_writer_read(file, w->left.rows, w->left.n, place_in_batch, &c, &own, err));
+    read->reads += own.reads;
+    read->bytes += own.bytes;
+    p->job.counts.reads += own.reads;
+    p->job.counts.bytes += own.bytes;
 out:
     return rc;
 }
 
-int og__gather_arrive(struct og_gather *g, int area, struct og_io_counts *written,
-                      struct og_err *err)
+int og__gather_arrive(struct og_gather *g, int area, struct og_io_counts *read,
+                      struct og_io_counts *written, struct og_err *err)
 {
     struct og_staging *s = &g->staging[area];
     int rc = og__gather_check(g, err);
@@ -169,7 +160,7 @@ int og__gather_arrive(struct og_gather *g, int area, struct og_io_counts *writte
         if (!group->written)
             continue;
         group->written->touched = -1;
-        OG_TRY(read_again(group->written, p, group->row_bytes, err));
+        OG_TRY(read_again(group->written, p, group->row_bytes, read, err));
         og__written_arrived(g, k, p->job.rows, (uint32_t)p->job.n, p->at);
     }
     const struct og_io_counts wrote = og__gather_written(g);
@@ -241,10 +232,8 @@ static int push_rows(void *arg, const uint32_t *rows, const uint32_t *at, uint32
     struct og_written *w = l->group->written;
     int rc;
     l->at = at;
-    OG_TRY(grow_left(w, n, err));
+    OG_TRY(og__left_add(&w->left, rows, n, err));
     OG_TRY(og__write_behind_push(w->file, rows, n, place_of, l, l->counts, err));
-    memcpy(w->left.rows + w->left.n, rows, n * sizeof(*rows));
-    w->left.n += n;
     mark_written(w, rows, n);
 out:
     return rc;
@@ -290,7 +279,10 @@ int og__written_leave(struct og_gather *g, const struct og_rows *rows, uint32_t 
     b.first_slot = group->slot;
     b.changed = w->touched == area;
     w->touched = -1;
-    return og__writes_end(&w->writes, &b, push_rows, &l, err);
+    w->left.n = 0;
+    const int rc = og__writes_end(&w->writes, &b, push_rows, &l, err);
+    w->pushed[w->ended++ % 2] = og__write_behind_pushed(w->file);
+    return rc;
 }
 
 static int flush(struct og_gather *g, uint32_t k, bool clean, struct og_io_counts *counts,

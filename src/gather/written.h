@@ -6,8 +6,8 @@
  *      └────────────────────────┴─────────────────────────────┘  sorted and merged
  *
  * Rows that leave are written by a thread (io/write_behind.h), and batches are read in advance.
- * Rows that left after a batch's reads began are read again once the batch before it has ended. So
- * values do not depend on slots, policy or pipeline. All calls but og__written_begin are the
+ * Rows that leave at the end of the batch before are read again then (plan/writes.h). So values and
+ * counts do not depend on slots or pipeline. All calls but og__written_begin are the
  * consumer's, or come while no batch is in flight. The file is read through the page cache, which
  * has what was just written.
  *
@@ -27,9 +27,11 @@ void og__gather_fresh(struct og_gather *g, const struct og_fresh_rows *fresh);
 size_t og__written_bytes(const struct og_group *of); /* tables and buffers */
 
 /* Brings the batch's missed rows of written groups up to date, after og__gather_finish. Adds to
- * *written what was written since the previous call. */
-OG_MUST_CHECK int og__gather_arrive(struct og_gather *g, int staging, struct og_io_counts *written,
-                                    struct og_err *err);
+ * *read what it read, and to *written what was written since the previous call. */
+OG_MUST_CHECK int og__gather_arrive(struct og_gather *g, int staging, struct og_io_counts *read,
+                                    struct og_io_counts *written, struct og_err *err);
+/* Before batches of a new flow; those of the previous one that were not used are dropped. */
+void og__gather_restart(struct og_gather *g);
 /* The batch's rows of group k were changed, in place. Before og__gather_change. rows: from
  * og__gather_finish. */
 void og__gather_touch(struct og_gather *g, const struct og_rows *rows, uint32_t k);
@@ -58,8 +60,8 @@ OG_MUST_CHECK int og__written_open(struct og_written **out, const struct og_grou
                                    uint32_t n_slots, size_t in_flight, struct og_budget *b,
                                    struct og_err *err);
 void og__written_close(struct og_written *w); /* accepts NULL */
-/* The loader, before it reads a batch: rows that left before this number are read as they are. */
-uint64_t og__written_begin(struct og_written *w);
+/* The loader, before it reads a batch. At most one batch before it may still be in use. */
+void og__written_begin(struct og_written *w);
 /* Rows [n] of a group arrived at `at`, one after another. */
 void og__written_arrived(struct og_gather *g, uint32_t k, const uint32_t *rows, uint32_t n,
                          char *at);

@@ -100,3 +100,18 @@ int og__row_writer_get(const struct og_row_writer *w, uint64_t first, size_t n, 
 {
     return og__read_all(w->fd, out, n * w->row_bytes, place_of(w, first), w->path, err);
 }
+
+int og__row_writer_read(const struct og_row_writer *w, const uint32_t *rows, size_t n,
+                        char *(*to)(void *arg, size_t i), void *arg, struct og_io_counts *read,
+                        struct og_err *err)
+{
+    int rc = 0;
+    for (size_t i = 0, k; i < n; i += k) {
+        k = run_of(w->row_bytes, rows + i, n - i);
+        OG_TRY(og__row_writer_get(w, rows[i], k, to(arg, i), err));
+        read->reads++;
+        read->bytes += k * w->row_bytes;
+    }
+out:
+    return rc;
+}

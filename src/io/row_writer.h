@@ -32,6 +32,11 @@ OG_MUST_CHECK int og__row_writer_put(struct og_row_writer *w, uint64_t first, si
                                      const void *from, struct og_err *err);
 /* Predicts the requests of such a write. */
 struct og_io_counts og__row_writer_predict(size_t row_bytes, const uint32_t *rows, size_t n);
+/* Reads rows[n], ascending and distinct, to addresses to(arg, i), in the requests of such a write.
+ * Rows that follow one another do so at their addresses too. Adds to *read. */
+OG_MUST_CHECK int og__row_writer_read(const struct og_row_writer *w, const uint32_t *rows, size_t n,
+                                      char *(*to)(void *arg, size_t i), void *arg,
+                                      struct og_io_counts *read, struct og_err *err);
 /* Reads rows [first, first + n). A hole of the file reads as zeros. */
 OG_MUST_CHECK int og__row_writer_get(const struct og_row_writer *w, uint64_t first, size_t n,
                                      void *out, struct og_err *err);

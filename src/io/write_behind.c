@@ -184,12 +184,17 @@ out:
     return rc;
 }
 
-uint64_t og__write_behind_done(struct og_write_behind *w)
+uint64_t og__write_behind_pushed(const struct og_write_behind *w)
+{
+    return w->pushed;
+}
+
+void og__write_behind_await(struct og_write_behind *w, uint64_t number)
 {
     pthread_mutex_lock(&w->lock);
-    const uint64_t done = w->done;
+    while (w->done < number)
+        pthread_cond_wait(&w->changed, &w->lock);
     pthread_mutex_unlock(&w->lock);
-    return done;
 }
 
 int og__write_behind_settle(struct og_write_behind *w, struct og_row_writer **file,

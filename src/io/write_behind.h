@@ -24,8 +24,10 @@ void og__write_behind_close(struct og_write_behind *w); /* drops what is left; a
 OG_MUST_CHECK int og__write_behind_push(struct og_write_behind *w, const uint32_t *rows, size_t n,
                                         const char *(*from)(void *arg, size_t i), void *arg,
                                         struct og_io_counts *written, struct og_err *err);
-/* Rows with lower numbers are in the file, or a write has failed. Any thread. */
-uint64_t og__write_behind_done(struct og_write_behind *w);
+/* Rows pushed so far. */
+uint64_t og__write_behind_pushed(const struct og_write_behind *w);
+/* Waits until rows with lower numbers are in the file, or a write has failed. Any thread. */
+void og__write_behind_await(struct og_write_behind *w, uint64_t number);
 /* Waits until all are. The file may then be used until the next push. */
 OG_MUST_CHECK int og__write_behind_settle(struct og_write_behind *w, struct og_row_writer **file,
                                           struct og_err *err);

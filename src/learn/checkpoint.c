@@ -82,6 +82,9 @@ int og__checkpoint_write_rows(const char *path, struct og_model *m,
     if (config->compute != OG_COMPUTE_F32)
         metadata[t.n_metadata++] =
             (struct og_metadata){"compute", (char *)og__option_word("compute", config->compute)};
+    if (og__relates(config) && og__scoring(config->decoder)->said)
+        metadata[t.n_metadata++] =
+            (struct og_metadata){"decoder", (char *)og__decoder_words[config->decoder]};
     int rc = t.tensor ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", path);
     if (rc < 0)
         return rc;

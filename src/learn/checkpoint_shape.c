@@ -133,7 +133,11 @@ static void find_task(const struct og_tensors *t, struct og_model_config *config
         return;
     for (config->task = 0; !og__task_takes(config->task, "decoder");)
         config->task++;
-    config->decoder = weighed ? OG_DECODER_DISTMULT : OG_DECODER_MLP;
+    const int said = og__option_choice("decoder", og__tensors_said(t, "decoder"));
+    const struct og_scoring *scoring = og__scoring(said);
+    config->decoder = !weighed                      ? OG_DECODER_MLP
+                      : scoring && scoring->relates ? said
+                                                    : OG_DECODER_DISTMULT;
     if (weighed)
         return;
     config->hidden = (int)w->shape[0];

@@ -1,10 +1,9 @@
 /* Links: the last layer's output of the seeds is their embedding. A decoder makes a score of two
  * embeddings.
  *
- *     dot        score = h[a] . h[b]
- *     mlp        score = W1 relu(W0 (h[a] h[b]) + b0) + b1, element-wise product
- *     joined     scores = W1 relu(W0 [h[a], h[b], e] + b0) + b1, of labelled edges with rows e
- *     distmult   score = sum of h[a] R[r] h[b] element-wise, r the relation of the pair
+ * Those of links are in decoders.h. Labelled edges with rows e are joined:
+ *
+ *     scores = W1 relu(W0 [h[a], h[b], e] + b0) + b1
  *
  * In training all pairs of a batch are scored at once and kept for the backward pass. In evaluation
  * there are many more, which are processed in windows. */
@@ -29,7 +28,7 @@ static void weigh_by_relation(const struct og_model *m, const struct og_pairs *p
 {
     if (!m->decoder.relations)
         return;
-    op->kind = pairs->relation + first;
+    op->kind = pairs->relation ? pairs->relation + first : NULL;
     op->by = m->decoder.relations->value;
 }
 
@@ -46,6 +45,7 @@ static int score_pairs(struct og_model *m, const struct og_pairs *pairs, uint32_
                                 .a = pairs->a + first,
                                 .b = pairs->b + first,
                                 .dim = og__model_width(&m->config),
+                                .decoder = m->config.decoder,
                                 .h = og__model_logits(m),
                                 .joins = og__labels_pairs(&m->config),
                                 .own = pairs->own ? pairs->own + first * own_dim : NULL,
@@ -119,7 +119,7 @@ out:
     return rc;
 }
 
-/* Gradients of DistMult's vectors. */
+/* Gradients of the relations' vectors. */
 static int relation_gradients(struct og_model *m, const struct og_pair_op *forward,
                               struct og_err *err)
 {
@@ -134,10 +134,12 @@ static int relation_gradients(struct og_model *m, const struct og_pair_op *forwa
     const struct og_pair_kinds op = {.forward = forward,
                                      .g = at->dscores,
                                      .n_kinds = one_each.n_src,
-                                     .first = at->kind_first,
+                                     .first = forward->kind ? at->kind_first : NULL,
                                      .pair = at->kind_list,
                                      .dby = p->grad};
     int rc;
+    if (!forward->kind)
+        return m->ops->pair_kinds(m->backend, &op, err);
     OG_TRY(m->ops->number(m->backend, at->kind_number, forward->n + 1, err));
     OG_TRY(m->ops->transpose(m->backend, &by_kind, err));
     rc = m->ops->pair_kinds(m->backend, &op, err);
@@ -166,6 +168,7 @@ int og__links_gradients(struct og_model *m, const struct og_pairs *pairs, struct
                                  .a = pairs->a,
                                  .b = pairs->b,
                                  .dim = og__model_width(&m->config),
+                                 .decoder = m->config.decoder,
                                  .h = og__model_logits(m),
                                  .joins = og__labels_pairs(&m->config),
                                  .own_dim = m->config.pair_dim};

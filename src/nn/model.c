@@ -96,13 +96,14 @@ static struct og_specs layer_specs(const struct og_model_config *c, int l, bool 
     return s;
 }
 
-/* DistMult's vectors, one per relation; PyTorch Geometric's DistMult. */
+/* A decoder's vectors, one per relation; as PyTorch Geometric's DistMult. */
 static struct og_specs relation_specs(const struct og_model_config *c)
 {
     struct og_specs s = {.n = 0};
     const int n = (int)og__relations_of(c);
-    if (og__of_pairs(c) && !og__labels_pairs(c) && c->decoder == OG_DECODER_DISTMULT)
-        og__add_matrix(&s, OG__NEIGHBOUR, "weight", n, c->n_classes, og__glorot(n, c->n_classes))
+    if (og__relates(c))
+        og__add_matrix(&s, OG__NEIGHBOUR, "weight", n, c->n_classes,
+                       og__scoring(c->decoder)->bound(n, c->n_classes))
             ->weight = false;
     return s;
 }

@@ -89,7 +89,7 @@ struct og_linear {
 /* For links: two products, the second of which makes a score. */
 struct og_decoder {
     struct og_linear lin[2];    /* unused by the dot product */
-    struct og_param *relations; /* DistMult: a vector per relation */
+    struct og_param *relations; /* a vector per relation; NULL: the decoder has none */
 };
 
 /* R-GCN: linear layer of a type whose features have another width than the joined rows. */

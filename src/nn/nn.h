@@ -66,7 +66,8 @@ struct og_model_config {
 /* Check that the model exists and suits the graph; og__model_create checks too. */
 OG_MUST_CHECK int og__model_check(const struct og_model_config *config, struct og_err *err);
 OG_MUST_CHECK int og__model_check_graph(const struct og_model_config *config, struct og_err *err);
-extern const char *const og__model_words[]; /* all kinds; ends with NULL */
+extern const char *const og__model_words[];   /* all kinds; ends with NULL */
+extern const char *const og__decoder_words[]; /* likewise */
 /* Names of a layer's tensors in a checkpoint, which identify its model. */
 struct og_conv_names {
     const char *const
@@ -108,8 +109,10 @@ bool og__is_task(int kind);
  * NULL. */
 bool og__loss_takes(int kind, const char *option);
 const char *og__loss_colon(int kind, int place);
-/* Replace OG_LOSS_AUTO in *loss by the task's default; -EINVAL if the task has no such loss. */
-OG_MUST_CHECK int og__loss_resolve(int task, int *loss, struct og_err *err);
+/* Replace OG_LOSS_AUTO in *loss by the decoder's or the task's default.
+ *
+ * -EINVAL if the task has no such loss */
+OG_MUST_CHECK int og__loss_resolve(int task, int decoder, int *loss, struct og_err *err);
 
 enum { OG_PARAM_DIMS = 3, OG_PARAM_NAME = 256 };
 

@@ -533,19 +533,19 @@ struct og_loss {
 
 /* ---- pairs of rows: links ----
  *
- * Pair p has rows a[p] and b[p] of h. If pairs have kinds, each kind weights the elements of the
- * product: DistMult. */
+ * Pair p has rows a[p] and b[p] of h. Some decoders also read the vector of its kind. */
 struct og_pair_op {
     uint32_t n;            /* pairs */
     const uint32_t *a, *b; /* [n] */
     int dim;
+    int decoder;    /* enum og_decoder_kind, of pair_dot and its backward pass (decoders.h) */
     const float *h; /* rows of dim */
-    /* pair_dot: [n], h[a] . h[b].
+    /* pair_dot: [n], the decoder's scores.
      * pair_product: [n, dim], h[a] h[b] element-wise.
      * With `joins` it is [n, 2 dim + own_dim]: h[a], h[b] and the pair's own row. */
     float *out;
-    const uint32_t *kind; /* [n] or NULL; for pair_dot and its backward pass */
-    const float *by;      /* rows of dim: row k has the weights of kind k */
+    const uint32_t *kind; /* [n]; NULL: 0 for all pairs */
+    const float *by;      /* rows of dim: row k is the vector of kind k; or NULL */
     bool joins;
     const float *own; /* [n, own_dim]; on the CPU alone */
     int own_dim;
@@ -558,10 +558,10 @@ struct og_pair_list {
     uint32_t *first;       /* out [n_rows + 1] */
     uint32_t *pair;        /* out [2 n] */
 };
-/* dh[r] = sum over the pairs of r, in their order, of g times the other row. The shape of g is [n],
- * or with `wide` [n, dim] element-wise. For pairs that are joined it is [n, 2 dim + own_dim], and
- * dh[r] is the sum of r's own half. `first` and `pair` are an og_pair_list's. Tolerance of the
- * three: 1e-5 of the largest magnitude. */
+/* dh[r] = sum over the pairs of r, in their order, of g times the score's slope. The shape of g is
+ * [n]. With `wide` it is [n, dim], times the other row element-wise. For pairs that are joined it
+ * is [n, 2 dim + own_dim], and dh[r] is the sum of r's own half. `first` and `pair` are an
+ * og_pair_list's. Tolerance of the three: 1e-5 of the largest magnitude. */
 #define OG__TOLERANCE_PAIR 1e-5
 struct og_pair_back {
     const struct og_pair_op *forward;
@@ -572,14 +572,14 @@ struct og_pair_back {
     float *dh; /* out [n_rows, dim] */
 };
 
-/* dby[k] = sum over pairs of kind k, in their order, of g h[a] h[b] element-wise. These are
+/* dby[k] = sum over pairs of kind k, in their order, of g times the score's slope. These are
  * pair[i], i from first[k] to first[k + 1]. Tolerance: as above. */
 struct og_pair_kinds {
     const struct og_pair_op *forward;
     const float *g; /* [n] */
     uint32_t n_kinds;
-    const uint32_t *first, *pair;
-    float *dby; /* out [n_kinds, dim] */
+    const uint32_t *first, *pair; /* first NULL: all pairs are of kind 0 */
+    float *dby;                   /* out [n_kinds, dim] */
 };
 
 /* Losses of the scores of n_edges edges, followed by those of each edge's `each` negatives in turn.

@@ -10,37 +10,23 @@
 
 /* ==== forward ==== */
 
-OG_CLONES static float dot(const float *a, const float *b, size_t n)
+/* The vector of a pair's kind. */
+static const float *vector_of(const struct og_pair_op *op, uint32_t p)
 {
-    return og__dot_product(a, b, n);
-}
-
-/* The sum of a b w, element-wise. */
-OG_CLONES static float weighted_dot(const float *a, const float *b, const float *w, size_t n)
-{
-    struct og__lanes acc = {0};
-    size_t j = 0;
-    for (; j + OG__LANES <= n; j += OG__LANES) {
-        acc.low += og__halves(a + j)[0] * og__halves(b + j)[0] * og__halves(w + j)[0];
-        acc.high += og__halves(a + j)[1] * og__halves(b + j)[1] * og__halves(w + j)[1];
-    }
-    float sum = og__sum_lanes(&acc);
-    for (; j < n; j++)
-        sum += a[j] * b[j] * w[j];
-    return sum;
+    return op->by ? op->by + (op->kind ? op->kind[p] : 0) * (size_t)op->dim : NULL;
 }
 
 static void dot_block(void *arg, size_t block, int thread)
 {
     (void)thread;
     const struct og_pair_op *op = arg;
+    const struct og_scoring *scoring = og__scoring(op->decoder);
     size_t dim = (size_t)op->dim;
     uint32_t p = (uint32_t)block * OG__BLOCK_ROWS;
     uint32_t end = p + og__rows_in_block(op->n, block);
     for (; p < end; p++) {
         const float *a = op->h + op->a[p] * dim, *b = op->h + op->b[p] * dim;
-        op->out[p] =
-            op->kind ? weighted_dot(a, b, op->by + op->kind[p] * dim, dim) : dot(a, b, dim);
+        op->out[p] = scoring->score(a, b, vector_of(op, p), dim);
     }
 }
 
@@ -85,32 +71,26 @@ void og__cpu_pair_product(struct og_nn_backend *be, const struct og_pair_op *op)
 
 /* ==== backward ==== */
 
-/* y += g a b, element-wise */
-OG_CLONES static void add_scaled_product(float *restrict y, float g, const float *restrict a,
-                                         const float *restrict b, size_t n)
-{
-    for (size_t j = 0; j < n; j++)
-        y[j] += g * (a[j] * b[j]);
-}
-
 static void back_row(const struct og_pair_back *op, uint32_t r)
 {
     const struct og_pair_op *f = op->forward;
+    const struct og_scoring *scoring = og__scoring(f->decoder);
     size_t dim = (size_t)f->dim;
     float *dh = op->dh + r * dim;
     memset(dh, 0, dim * sizeof(*dh));
     for (uint32_t i = op->first[r]; i < op->first[r + 1]; i++) {
-        uint32_t p = op->pair[i] >> 1;
-        const float *other = f->h + (op->pair[i] & 1 ? f->a[p] : f->b[p]) * dim;
+        const uint32_t p = op->pair[i] >> 1, second = op->pair[i] & 1;
+        const float *a = f->h + f->a[p] * dim, *b = f->h + f->b[p] * dim;
         if (f->joins) /* entry 2 p or 2 p + 1 */
             og__add_scaled(dh, 1, op->g + op->pair[i] * dim + p * (size_t)f->own_dim, dim);
-        else if (f->kind)
-            add_scaled_product(dh, op->g[p], other, f->by + f->kind[p] * dim, dim);
         else if (op->wide)
-            og__add_product(dh, op->g + p * dim, other, dim);
+            og__add_product(dh, op->g + p * dim, second ? a : b, dim);
         else
-            og__add_scaled(dh, op->g[p], other, dim);
+            scoring->slope(dh, op->g[p], second ? OG__OTHER_ROW : OG__SOURCE_ROW, a, b,
+                           vector_of(f, p), dim);
     }
+    if (!f->joins && !op->wide && scoring->finish)
+        scoring->finish(dh, f->h + r * dim, dim);
 }
 
 static void back_block(void *arg, size_t block, int thread)
@@ -136,9 +116,12 @@ static void kind_back(void *arg, size_t k, int thread)
     const size_t dim = (size_t)f->dim;
     float *dby = op->dby + k * dim;
     memset(dby, 0, dim * sizeof(*dby));
-    for (uint32_t i = op->first[k]; i < op->first[k + 1]; i++) {
-        const uint32_t p = op->pair[i];
-        add_scaled_product(dby, op->g[p], f->h + f->a[p] * dim, f->h + f->b[p] * dim, dim);
+    const uint32_t first = op->first ? op->first[k] : 0, end = op->first ? op->first[k + 1] : f->n;
+    for (uint32_t i = first; i < end; i++) {
+        const uint32_t p = op->first ? op->pair[i] : i;
+        og__scoring(f->decoder)
+            ->slope(dby, op->g[p], OG__RELATION_ROW, f->h + f->a[p] * dim, f->h + f->b[p] * dim,
+                    vector_of(f, p), dim);
     }
 }
 

@@ -100,11 +100,14 @@ static int check_choices(const struct og_model_config *c, struct og_err *err)
     if (!kinds[c->kind]->by_aggregator && c->aggregator != OG_AGGREGATOR_MEAN)
         return og__fail(err, -EINVAL, "leave it out, or use --model sage",
                         "--aggregator: this model's is fixed");
-    if (!og__is_task(c->task) || c->decoder < OG_DECODER_DOT || c->decoder > OG_DECODER_DISTMULT)
+    if (!og__is_task(c->task) || !og__scoring(c->decoder))
         return og__fail(err, -EINVAL, NULL, "model: task %d with decoder %d is unknown", c->task,
                         c->decoder);
     const struct og_conv *conv = og__conv_of(c);
-    int rc = check_weights(c, err);
+    const struct og_scoring *scoring = og__scoring(c->decoder);
+    int rc = og__relates(c) && scoring->check ? scoring->check(c->n_classes, err) : 0;
+    if (rc == 0)
+        rc = check_weights(c, err);
     if (rc == 0)
         rc = og__model_check_edges(c, err);
     if (rc == 0 && conv->check)
@@ -141,9 +144,6 @@ int og__model_check_graph(const struct og_model_config *c, struct og_err *err)
 {
     if (og__types_of(c) > 0)
         return 0;
-    if (og__of_pairs(c) && !og__labels_pairs(c) && c->decoder == OG_DECODER_DISTMULT)
-        return og__fail(err, -EINVAL, "use --decoder dot or mlp",
-                        "--decoder distmult: requires relations, and this graph has none");
     if (og__conv_of(c)->joins)
         return og__fail(err, -EINVAL, "use --model sage, or a heterogeneous graph",
                         "--model %s: requires relations, and this graph has none",

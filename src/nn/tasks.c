@@ -172,9 +172,16 @@ static bool takes(int task, int loss)
     return loss > OG_LOSS_AUTO && loss < (int)OG_COUNT(losses) && og__loss(loss)->tasks >> task & 1;
 }
 
+/* The decoder's if it has one; only links have a decoder. */
+static int default_loss(int task, int decoder)
+{
+    const int loss = og__scoring(decoder)->loss;
+    return takes(task, loss) ? loss : og__task(task)->loss;
+}
+
 int og__loss_of(const struct og_model_config *c)
 {
-    return takes(c->task, c->loss) ? c->loss : og__task(c->task)->loss;
+    return takes(c->task, c->loss) ? c->loss : default_loss(c->task, c->decoder);
 }
 
 const char *og__loss_colon(int kind, int place)
@@ -205,11 +212,11 @@ static void list_losses(int task, char *out, size_t size)
                                      og__loss_words[loss]);
 }
 
-int og__loss_resolve(int task, int *loss, struct og_err *err)
+int og__loss_resolve(int task, int decoder, int *loss, struct og_err *err)
 {
     char words[96], hint[160];
     if (*loss == OG_LOSS_AUTO)
-        *loss = og__task(task)->loss;
+        *loss = default_loss(task, decoder);
     if (*loss == og__task(task)->loss || takes(task, *loss))
         return 0;
     list_losses(task, words, sizeof(words));

@@ -4,6 +4,7 @@
 #ifndef OG_NN_TASKS_H
 #define OG_NN_TASKS_H
 
+#include "nn/decoders.h"
 #include "nn/ops.h"
 
 /* clang-format off */
@@ -149,7 +150,12 @@ static inline int og__score_width(const struct og_model_config *c)
 /* Whether an MLP scores pairs. */
 static inline bool og__perceives(const struct og_model_config *c)
 {
-    return og__of_pairs(c) && (og__labels_pairs(c) || c->decoder == OG_DECODER_MLP);
+    return og__of_pairs(c) && (og__labels_pairs(c) || og__scoring(c->decoder)->perceives);
+}
+/* Whether a vector of each relation is learned. */
+static inline bool og__relates(const struct og_model_config *c)
+{
+    return og__of_pairs(c) && !og__labels_pairs(c) && og__scoring(c->decoder)->relates;
 }
 /* The targets of a kind of task, unless there are several labels. */
 enum og__targets og__targets_of_task(int kind);

@@ -244,7 +244,7 @@ void og__suballoc_pairs(const struct og_model_config *c, uint64_t n_seeds,
     out->dscores = og__suballoc_floats(arena, kept, columns);
     out->pair_first = og__suballoc(arena, ((size_t)n_seeds + 1) * sizeof(*out->pair_first));
     out->pair_list = og__suballoc(arena, 2 * kept * sizeof(*out->pair_list));
-    if (og__perceives(c) || c->decoder != OG_DECODER_DISTMULT)
+    if (!og__relates(c) || og__types_of(c) == 0)
         return;
     out->kind_number = og__suballoc(arena, (kept + 1) * sizeof(*out->kind_number));
     out->kind_first =

@@ -33,13 +33,14 @@ static struct og_trace slice(const struct og_trace *t, uint32_t first, uint32_t 
 struct written {
     const struct og_simulation *sim;
     struct og_writes tables;
+    struct og_left left;
     struct og_io_counts *counts;
 };
 
 static int open_written(struct written *w, const struct og_simulation *sim, uint32_t n_slots,
                         struct og_simulated *out, struct og_err *err)
 {
-    *w = (struct written){.sim = sim, .counts = &out->writes};
+    *w = (struct written){.sim = sim, .left = {.budget = sim->budget}, .counts = &out->writes};
     return sim->written_row > 0 ? og__writes_open(&w->tables, n_slots, sim->budget, err) : 0;
 }
 
@@ -55,6 +56,25 @@ static int count_written(void *arg, const uint32_t *rows, const uint32_t *at, ui
     return 0;
 }
 
+static int leave_batch(void *arg, const uint32_t *rows, const uint32_t *at, uint32_t n,
+                       struct og_err *err)
+{
+    struct written *w = arg;
+    const int rc = og__left_add(&w->left, rows, n, err);
+    return rc < 0 ? rc : count_written(w, rows, at, n, err);
+}
+
+/* What the batch reads again of rows that left at the end of the one before. */
+static void count_again(struct written *w, const struct og_plan *plan, struct og_plan_cost *cost)
+{
+    og__left_again(&w->left, plan->misses, plan->n_misses);
+    const struct og_io_counts io =
+        og__row_writer_predict(w->sim->written_row, w->left.rows, w->left.n);
+    cost->reads += io.reads;
+    cost->bytes += io.bytes;
+    w->left.n = 0;
+}
+
 static int written_before_fill(struct written *w, struct og_err *err)
 {
     if (w->sim->written_row == 0)
@@ -62,7 +82,8 @@ static int written_before_fill(struct written *w, struct og_err *err)
     return og__writes_flush(&w->tables, NULL, true, count_written, w, err);
 }
 
-static int written_by_batch(struct written *w, const struct og_plan *plan, struct og_err *err)
+static int written_by_batch(struct written *w, const struct og_plan *plan,
+                            struct og_plan_cost *cost, struct og_err *err)
 {
     const struct og_writes_batch b = {.place = plan->place,
                                       .n = plan->n,
@@ -74,8 +95,9 @@ static int written_by_batch(struct written *w, const struct og_plan *plan, struc
                                       .changed = true};
     if (w->sim->written_row == 0)
         return 0;
+    count_again(w, plan, cost);
     og__writes_touch(&w->tables, plan->place, plan->n);
-    return og__writes_end(&w->tables, &b, count_written, w, err);
+    return og__writes_end(&w->tables, &b, leave_batch, w, err);
 }
 
 /* The policy's tables move on only as its prefill is taken. list: lot_bytes. *any: was there some?
@@ -144,7 +166,7 @@ static int fill(void *arg, uint32_t b, struct og_err *err)
 static int count_planned(void *arg, uint32_t b, struct og_plan *plan, struct og_err *err)
 {
     struct superbatch *s = arg;
-    const int rc = written_by_batch(s->written, plan, err);
+    const int rc = written_by_batch(s->written, plan, &s->out->cost, err);
     if (rc < 0)
         return rc;
     og__sim_rows(s->sim, plan->misses, plan->n_misses);
@@ -230,6 +252,7 @@ static int run_policy(const struct og_simulation *sim, struct og_policy_setup se
 out:
     og__policy_close(policy);
     og__writes_close(&written.tables);
+    og__left_close(&written.left);
     og__release(sim->budget, ptr, bytes, part);
     return rc;
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char part[] = "feature cache";
+static const char part[] = "feature cache", plans[] = "plans";
 
 /* ---- memory ---- */
 
@@ -192,4 +192,53 @@ void og__writes_fill(struct og_writes *w, const uint32_t *rows, const uint32_t *
 {
     for (uint32_t i = 0; i < n; i++)
         w->held[slots[i] - first_slot] = rows[i];
+}
+
+/* ---- rows that left last ---- */
+
+int og__left_reserve(struct og_left *l, size_t n, struct og_err *err)
+{
+    if (n <= l->capacity)
+        return 0;
+    uint32_t *rows = og__alloc(l->budget, n * sizeof(*rows), plans, err);
+    if (!rows)
+        return -ENOMEM;
+    if (l->n > 0)
+        memcpy(rows, l->rows, l->n * sizeof(*rows));
+    og__release(l->budget, l->rows, l->capacity * sizeof(*rows), plans);
+    l->rows = rows;
+    l->capacity = n;
+    return 0;
+}
+
+int og__left_add(struct og_left *l, const uint32_t *rows, size_t n, struct og_err *err)
+{
+    const int rc = og__left_reserve(l, l->n + n, err);
+    if (rc < 0)
+        return rc;
+    memcpy(l->rows + l->n, rows, n * sizeof(*rows));
+    l->n += n;
+    return 0;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+void og__left_again(struct og_left *l, const uint32_t *misses, uint32_t n)
+{
+    size_t kept = 0;
+    for (size_t i = 0; n > 0 && i < l->n; i++)
+        if (bsearch(&l->rows[i], misses, n, sizeof(*misses), by_number))
+            l->rows[kept++] = l->rows[i];
+    l->n = kept;
+    og__sort_in_place(l->rows, kept, sizeof(*l->rows), by_number);
+}
+
+void og__left_close(struct og_left *l)
+{
+    og__release(l->budget, l->rows, l->capacity * sizeof(*l->rows), plans);
+    *l = (struct og_left){.budget = l->budget};
 }

@@ -141,8 +141,7 @@ int og_predictor_rows(struct og_predictor *p, const int64_t *nodes, int64_t n, f
 /* Whether scores depend on a relation. */
 static bool scores_by_relation(const struct og_predictor *p)
 {
-    const struct og_model_config *shape = &p->s->workload.shape;
-    return !og__labels_pairs(shape) && shape->decoder == OG_DECODER_DISTMULT;
+    return og__relates(&p->s->workload.shape);
 }
 
 /* The number of the relation, `name` or that of training. */
@@ -156,9 +155,12 @@ static int find_relation(const struct og_predictor *p, const char *name, uint32_
                                "relation %.100s: scores of this model do not depend on it", name)
                     : 0;
     name = name ? name : p->s->config.opt.relation;
+    if (!name && g->n_relations == 1)
+        return 0;
     if (!name)
         return og__fail(err, -EINVAL, "name the relation of the edges",
-                        "decoder distmult: scores depend on a relation");
+                        "decoder %s: scores depend on a relation",
+                        og__decoder_words[p->s->workload.shape.decoder]);
     while (*out < g->n_relations &&
            !og__relation_is_named(g, &g->relation[*out], name, strlen(name)))
         ++*out;

@@ -30,7 +30,7 @@ REFUSED = [
     f"train graph {TRAIN} --device virtual --device-memory 20M --device-policy degree --victim pvp:depth=3",
     f"train graph {TRAIN} --device virtual --device-memory 20M --device-policy auto --policy lru",
     f"train graph {TRAIN} --sampler ladies --draw once",
-    f"train graph {TRAIN} --task link --decoder distmult",
+    f"train graph {TRAIN} --task link --decoder complex --hidden 33",
     f"train graph {TRAIN} --loss bce",
     f"train graph {TRAIN} --model rgcn",
     f"train typed {TRAIN} --model sage --aggregator gcn",

@@ -13,20 +13,26 @@
 #include <stdio.h>
 
 static const char *const cases[] = {
-    "sage3",       "gcn3_batch", "gat3",        "gat2_narrow",       "sage_max2", "gin2_wide",
-    "gin3_batch",  "pinsage2",   "sage3_layer", "sage2_multi",       "link_mlp",  "link_margin",
-    "value_huber", "gatv2_3",    "pairs_sage2", "pairs_sage3_values"};
+    "sage3",        "gcn3_batch",  "gat3",        "gat2_narrow",
+    "sage_max2",    "gin2_wide",   "gin3_batch",  "pinsage2",
+    "sage3_layer",  "sage2_multi", "link_mlp",    "link_margin",
+    "value_huber",  "gatv2_3",     "pairs_sage2", "pairs_sage3_values",
+    "link_complex", "link_transe"};
 
 /* A model of each kind of relational one, with and without features, norms, tasks and decoders. */
 static const char *const typed_cases[] = {
-    "typed_sage3",        "typed_sage2_bare",    "typed_sage2_trained",   "typed_sage_max2",
-    "typed_gin3",         "typed_sage3_layer",   "typed_sage_max2_batch", "typed_gat3",
-    "typed_gat2_trained", "typed_gat2_batch",    "typed_gat2_narrow",     "typed_gin2_trained",
-    "typed_link_sage3",   "typed_link_gin2_mlp", "typed_rgcn2",           "typed_rgcn3_bases",
-    "typed_rgcn2_batch",  "typed_rgcn2_few",     "typed_rgcn2_blended",   "typed_rgcn2_distmult",
-    "typed_rgcn2_margin", "typed_rgcn2_widths",  "typed_rgcn3_widths",    "typed_rgcn2_widths_link",
-    "typed_pinsage2",     "typed_pinsage3",      "typed_gcn3_layer",      "typed_gcn2_trained",
-    "typed_link_gcn2",    "typed_gatv2_2_batch", "typed_link_gatv2",      "typed_pairs_sage2"};
+    "typed_sage3",           "typed_sage2_bare",     "typed_sage2_trained",
+    "typed_sage_max2",       "typed_gin3",           "typed_sage3_layer",
+    "typed_sage_max2_batch", "typed_gat3",           "typed_gat2_trained",
+    "typed_gat2_batch",      "typed_gat2_narrow",    "typed_gin2_trained",
+    "typed_link_sage3",      "typed_link_gin2_mlp",  "typed_rgcn2",
+    "typed_rgcn3_bases",     "typed_rgcn2_batch",    "typed_rgcn2_few",
+    "typed_rgcn2_blended",   "typed_rgcn2_distmult", "typed_rgcn2_margin",
+    "typed_rgcn2_widths",    "typed_rgcn3_widths",   "typed_rgcn2_widths_link",
+    "typed_pinsage2",        "typed_pinsage3",       "typed_gcn3_layer",
+    "typed_gcn2_trained",    "typed_link_gcn2",      "typed_gatv2_2_batch",
+    "typed_link_gatv2",      "typed_pairs_sage2",    "typed_rgcn2_complex",
+    "typed_link_gcn2_transe"};
 
 enum { STEPS = 3 };
 
@@ -239,7 +245,8 @@ static void every_call_may_fail(void **state)
     (void)state;
     of_a_virtual_device();
     static const char *const some[] = {"gat3", "gin3_batch", "link_mlp"};
-    static const char *const typed[] = {"typed_gat2_trained", "typed_rgcn2_distmult"};
+    static const char *const typed[] = {"typed_gat2_trained", "typed_rgcn2_distmult",
+                                        "typed_rgcn2_transe"};
     for (size_t c = 0; c < OG_COUNT(some); c++) {
         struct fixture f;
         fixture_open(&f, some[c]);

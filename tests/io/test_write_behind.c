@@ -49,14 +49,22 @@ static void the_last_push_is_in_the_file(void **state)
     make_file_of_holes(path);
     uint32_t *rows = malloc(ROWS * sizeof(*rows)), *expected = calloc(ROWS * WIDTH, 4);
     uint32_t *records = malloc(ROWS * WIDTH * 4);
+    uint32_t found[WIDTH];
     uint64_t pushed = 0;
+    const int fd = open(path, O_RDONLY);
     assert_int_equal(og__write_behind_open(&w, path, OFFSET, WIDTH * 4, ROWS, b, &err), 0);
     assert_true(og__write_behind_rows(WIDTH * 4, ROWS) < ROWS); /* pushes wait for space */
     for (uint32_t turn = 0; turn < 12; turn++) {
         const size_t n = make_push(turn, rows, records);
         assert_int_equal(og__write_behind_push(w, rows, n, row_at, records, &written, &err), 0);
         pushed += n;
-        assert_true(og__write_behind_done(w) <= pushed);
+        assert_int_equal(og__write_behind_pushed(w), pushed);
+        if (turn % 3 == 0) { /* what is awaited can be read by others */
+            og__write_behind_await(w, pushed);
+            assert_int_equal(pread(fd, found, sizeof(found), OFFSET + (off_t)rows[0] * WIDTH * 4),
+                             sizeof(found));
+            assert_memory_equal(found, records, sizeof(found));
+        }
         const struct og_io_counts c = og__row_writer_predict(WIDTH * 4, rows, n);
         predicted.reads += c.reads;
         predicted.bytes += c.bytes;
@@ -64,7 +72,6 @@ static void the_last_push_is_in_the_file(void **state)
             memcpy(expected + (size_t)rows[i] * WIDTH, records + i * WIDTH, WIDTH * 4);
     }
     assert_int_equal(og__write_behind_settle(w, &file, &err), 0);
-    assert_int_equal(og__write_behind_done(w), pushed);
     assert_int_equal(written.reads, predicted.reads);
     assert_int_equal(written.bytes, predicted.bytes);
     assert_int_equal(og__row_writer_get(file, 0, ROWS, records, &err), 0);
@@ -75,6 +82,7 @@ static void the_last_push_is_in_the_file(void **state)
     free(rows);
     free(expected);
     free(records);
+    close(fd);
     unlink(path);
     scratch_close(&s);
 }

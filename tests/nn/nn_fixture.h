@@ -281,10 +281,9 @@ static inline void fixture_task(struct fixture *f)
     for (int i = 0; og__task_words[i]; i++)
         if (strcmp(task, og__task_words[i]) == 0)
             f->config.task = i;
-    const char *decoder = fixture_text(f, "decoder");
-    f->config.decoder = strcmp(decoder, "mlp") == 0        ? OG_DECODER_MLP
-                        : strcmp(decoder, "distmult") == 0 ? OG_DECODER_DISTMULT
-                                                           : OG_DECODER_DOT;
+    for (int i = 0; og__decoder_words[i]; i++)
+        if (strcmp(fixture_text(f, "decoder"), og__decoder_words[i]) == 0)
+            f->config.decoder = i;
     for (int i = 0; og__loss_words[i]; i++)
         if (strcmp(fixture_text(f, "loss"), og__loss_words[i]) == 0)
             f->config.loss = i;

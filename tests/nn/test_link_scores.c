@@ -7,7 +7,8 @@
 static const struct {
     uint32_t rows, edges, each;
     int dim;
-} shapes[] = {{1, 1, 1, 1}, {5, 3, 2, 7}, {70, 64, 1, 16}, {130, 100, 5, 33}, {300, 1000, 3, 40}};
+} shapes[] = {{1, 1, 1, 1},    {5, 3, 2, 7},      {9, 20, 1, 6},
+              {70, 64, 1, 16}, {130, 100, 5, 33}, {300, 1000, 3, 40}};
 
 static void list_pairs(const struct og_pair_op *op, uint32_t rows, uint32_t *first, uint32_t *list)
 {
@@ -24,13 +25,13 @@ static void list_pairs(const struct og_pair_op *op, uint32_t rows, uint32_t *fir
     first[rows] = n;
 }
 
-/* DistMult: each kind weighs the elements of the product. */
+/* Decoders with a vector for each kind; without kinds all pairs have the first. */
 static void kinds_equal_their_reference(struct bench *b, const struct og_pair_op *plain,
                                         const float *g, const uint32_t *first, const uint32_t *list,
-                                        uint32_t rows)
+                                        uint32_t rows, int decoder, bool typed)
 {
     enum { KINDS = 5 };
-    const uint32_t n = plain->n;
+    const uint32_t n = plain->n, n_kinds = typed ? KINDS : 1;
     const size_t dim = (size_t)plain->dim, most = (OG_MAX(n, KINDS) + rows) * dim;
     uint32_t *kind = calloc(n, sizeof(*kind)), *of_kind = calloc(n, sizeof(*of_kind)), at = 0;
     uint32_t start_of[KINDS + 1];
@@ -45,23 +46,25 @@ static void kinds_equal_their_reference(struct bench *b, const struct og_pair_op
     }
     start_of[KINDS] = at;
     struct og_pair_op op = *plain, ref = *plain;
-    op.kind = ref.kind = kind;
+    op.decoder = ref.decoder = decoder;
+    op.kind = ref.kind = typed ? kind : NULL;
     op.by = ref.by = by;
     op.out = got;
     ref.out = want;
     assert_int_equal(og__ops_cpu.pair_dot(b->be, &op, NULL), 0);
     assert_int_equal(og__ops_reference.pair_dot(b->be, &ref, NULL), 0);
-    assert_close("weighed", got, want, n, OG__TOLERANCE_PAIR);
+    assert_close(og__decoder_words[decoder], got, want, n, OG__TOLERANCE_PAIR);
     struct og_pair_back back = {&op, g, false, rows, first, list, got}, same = back;
     same.dh = want;
     assert_int_equal(og__ops_cpu.pair_back(b->be, &back, NULL), 0);
     assert_int_equal(og__ops_reference.pair_back(b->be, &same, NULL), 0);
-    assert_close("weighed back", got, want, rows * dim, OG__TOLERANCE_PAIR);
-    struct og_pair_kinds kinds = {&op, g, KINDS, start_of, of_kind, got}, alike = kinds;
+    assert_close("slopes by rows", got, want, rows * dim, OG__TOLERANCE_PAIR);
+    struct og_pair_kinds kinds = {&op, g, n_kinds, typed ? start_of : NULL, of_kind, got},
+                         alike = kinds;
     alike.dby = want;
     assert_int_equal(og__ops_cpu.pair_kinds(b->be, &kinds, NULL), 0);
     assert_int_equal(og__ops_reference.pair_kinds(b->be, &alike, NULL), 0);
-    assert_close("kinds", got, want, KINDS * dim, OG__TOLERANCE_PAIR);
+    assert_close("slopes by kinds", got, want, n_kinds * dim, OG__TOLERANCE_PAIR);
     free(kind);
     free(of_kind);
     free(by);
@@ -133,7 +136,10 @@ static void pairs_equal_their_reference(void **state)
             assert_close("back", got, want, rows * dim, OG__TOLERANCE_PAIR);
         }
         joined_equal_their_reference(&b, &op, g, first, list, rows);
-        kinds_equal_their_reference(&b, &op, g, first, list, rows);
+        for (int decoder = OG_DECODER_DISTMULT; decoder <= OG_DECODER_TRANSE; decoder++)
+            for (int typed = 0; typed < 2; typed++)
+                if (decoder != OG_DECODER_COMPLEX || dim % 2 == 0)
+                    kinds_equal_their_reference(&b, &op, g, first, list, rows, decoder, typed);
         free(ends);
         free(first);
         free(list);

@@ -5,6 +5,7 @@
 #include "nn/kernels.h"
 #include "oracles/ops_reference_parts.h"
 
+#include <complex.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -546,16 +547,83 @@ static void ref_pair_product(struct og_nn_backend *be, const struct og_pair_op *
         }
 }
 
+/* A pair's rows and the vector of its kind, 1 where the decoder has none. */
+struct triple {
+    size_t dim;
+    double *a, *b, *w;
+};
+
+static struct triple triple_of(const struct og_pair_op *op, uint32_t p)
+{
+    struct triple t = {.dim = (size_t)op->dim};
+    t.a = calloc(3 * t.dim, sizeof(*t.a));
+    t.b = t.a + t.dim;
+    t.w = t.b + t.dim;
+    for (size_t j = 0; j < t.dim; j++) {
+        t.a[j] = (double)op->h[op->a[p] * t.dim + j];
+        t.b[j] = (double)op->h[op->b[p] * t.dim + j];
+        t.w[j] = op->by ? (double)op->by[(op->kind ? op->kind[p] : 0) * t.dim + j] : 1;
+    }
+    return t;
+}
+
+static double length_of(const double *x, size_t dim)
+{
+    double sum = 0;
+    for (size_t j = 0; j < dim; j++)
+        sum += fabs(x[j]);
+    return fmax(sum, 1e-12);
+}
+
+/* The score; and its slopes by a, b and w, unless they are NULL. */
+static double score_of(const struct triple *t, int decoder, double *da, double *db, double *dw)
+{
+    const size_t n = t->dim, half = n / 2;
+    const double la = length_of(t->a, n), lb = length_of(t->b, n);
+    double sum = 0;
+    for (size_t j = 0; j < n && decoder < OG_DECODER_COMPLEX; j++) {
+        sum += t->a[j] * t->w[j] * t->b[j];
+        if (da) {
+            da[j] = t->w[j] * t->b[j];
+            db[j] = t->w[j] * t->a[j];
+            dw[j] = t->a[j] * t->b[j];
+        }
+    }
+    for (size_t j = 0; j < half && decoder == OG_DECODER_COMPLEX; j++) {
+        const double complex a = CMPLX(t->a[j], t->a[half + j]), b = CMPLX(t->b[j], t->b[half + j]),
+                             w = CMPLX(t->w[j], t->w[half + j]);
+        sum += creal(a * w * conj(b));
+        if (da) {
+            da[j] = creal(w * conj(b));
+            da[half + j] = -cimag(w * conj(b));
+            db[j] = creal(a * w);
+            db[half + j] = cimag(a * w);
+            dw[j] = creal(a * conj(b));
+            dw[half + j] = -cimag(a * conj(b));
+        }
+    }
+    for (size_t j = 0; j < n && decoder == OG_DECODER_TRANSE; j++) {
+        const double u = t->a[j] / la + t->w[j] - t->b[j] / lb;
+        sum -= fabs(u);
+        if (!da)
+            continue;
+        const double slope = u > 0 ? -1 : u < 0 ? 1 : 0;
+        dw[j] = slope;
+        for (size_t i = 0; i < n; i++) { /* of a[j] / la by a[i] */
+            da[i] += slope * ((i == j) / la - t->a[j] * copysign(1, t->a[i]) / (la * la));
+            db[i] -= slope * ((i == j) / lb - t->b[j] * copysign(1, t->b[i]) / (lb * lb));
+        }
+    }
+    return sum;
+}
+
 static void ref_pair_dot(struct og_nn_backend *be, const struct og_pair_op *op)
 {
     (void)be;
-    size_t dim = (size_t)op->dim;
     for (uint32_t p = 0; p < op->n; p++) {
-        double sum = 0;
-        for (size_t j = 0; j < dim; j++)
-            sum += (double)op->h[op->a[p] * dim + j] * (double)op->h[op->b[p] * dim + j] *
-                   (op->kind ? (double)op->by[op->kind[p] * dim + j] : 1);
-        op->out[p] = (float)sum;
+        const struct triple t = triple_of(op, p);
+        op->out[p] = (float)score_of(&t, op->decoder, NULL, NULL, NULL);
+        free(t.a);
     }
 }
 
@@ -603,18 +671,23 @@ static void ref_pair_back(struct og_nn_backend *be, const struct og_pair_back *o
     const struct og_pair_op *f = op->forward;
     size_t dim = (size_t)f->dim, n = op->n_rows * dim;
     double *sum = calloc(n + 1, sizeof(*sum));
-    for (uint32_t p = 0; p < f->n; p++)
+    for (uint32_t p = 0; p < f->n; p++) {
+        const struct triple t = triple_of(f, p);
+        double *slope = calloc(3 * dim, sizeof(*slope));
+        score_of(&t, op->wide ? OG_DECODER_DOT : f->decoder, slope, slope + dim, slope + 2 * dim);
         for (size_t j = 0; j < dim; j++) {
             if (f->joins) {
                 sum[f->a[p] * dim + j] += (double)op->g[2 * p * dim + j];
                 sum[f->b[p] * dim + j] += (double)op->g[(2 * p + 1) * dim + j];
                 continue;
             }
-            double g = (double)(op->wide ? op->g[p * dim + j] : op->g[p]);
-            g *= f->kind ? (double)f->by[f->kind[p] * dim + j] : 1;
-            sum[f->a[p] * dim + j] += g * (double)f->h[f->b[p] * dim + j];
-            sum[f->b[p] * dim + j] += g * (double)f->h[f->a[p] * dim + j];
+            const double g = (double)(op->wide ? op->g[p * dim + j] : op->g[p]);
+            sum[f->a[p] * dim + j] += g * slope[j];
+            sum[f->b[p] * dim + j] += g * slope[dim + j];
         }
+        free(slope);
+        free(t.a);
+    }
     for (size_t i = 0; i < n; i++)
         op->dh[i] = (float)sum[i];
     free(sum);
@@ -624,16 +697,20 @@ static void ref_pair_kinds(struct og_nn_backend *be, const struct og_pair_kinds 
 {
     (void)be;
     const struct og_pair_op *f = op->forward;
-    const size_t dim = (size_t)f->dim;
-    for (uint32_t k = 0; k < op->n_kinds; k++)
-        for (size_t j = 0; j < dim; j++) {
-            double sum = 0;
-            for (uint32_t p = 0; p < f->n; p++)
-                if (f->kind[p] == k)
-                    sum += (double)op->g[p] * (double)f->h[f->a[p] * dim + j] *
-                           (double)f->h[f->b[p] * dim + j];
-            op->dby[k * dim + j] = (float)sum;
-        }
+    const size_t dim = (size_t)f->dim, n = op->n_kinds * dim;
+    double *sum = calloc(n, sizeof(*sum));
+    for (uint32_t p = 0; p < f->n; p++) {
+        const struct triple t = triple_of(f, p);
+        double *slope = calloc(3 * dim, sizeof(*slope));
+        score_of(&t, f->decoder, slope, slope + dim, slope + 2 * dim);
+        for (size_t j = 0; j < dim; j++)
+            sum[(f->kind ? f->kind[p] : 0) * dim + j] += (double)op->g[p] * slope[2 * dim + j];
+        free(slope);
+        free(t.a);
+    }
+    for (size_t i = 0; i < n; i++)
+        op->dby[i] = (float)sum[i];
+    free(sum);
 }
 
 static void ref_link_loss(struct og_nn_backend *be, const struct og_link_loss *op)

@@ -2,6 +2,7 @@
 #include "options.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { ON_DEVICE = 24, TREES = 70 }; /* percent of the graphs; TREES: of those with times */
@@ -148,8 +149,9 @@ static void draw_task(struct settings *s, struct draw *d, const struct graph *g)
     }
     settings_put(s, "task", "link");
     settings_put(s, "loss", "%s", DRAW_WORD(d, "auto", "bce", "margin"));
-    settings_put(s, "decoder", "%s",
-                 DRAW_WORD(d, "dot", "mlp", g->n_types > 0 ? "distmult" : "dot"));
+    const char *decoder = DRAW_WORD(d, "dot", "mlp", "distmult", "complex", "transe");
+    const bool odd = strtol(settings_get(s, "hidden"), NULL, 10) % 2 != 0;
+    settings_put(s, "decoder", "%s", odd && strcmp(decoder, "complex") == 0 ? "dot" : decoder);
     if (g->n_types > 0 && draw_chance(d, 30)) {
         relation_name(g, (int)draw_below(d, (uint64_t)g->n_relations), name);
         settings_put(s, "relation", "%s", name);

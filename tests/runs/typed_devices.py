@@ -71,9 +71,9 @@ def as_processors_make_it():
 def links():
     """Ranks of both ends among negatives of their types, by each decoder."""
     small = ["--task", "link", "--edge-split", "20/75/5", "--epochs", 1, "--batch", 200]
-    for decoder in "distmult", "mlp", "dot":
+    for decoder in "distmult", "complex", "transe", "mlp", "dot":
         for kind in "cpu", "virtual":
-            run("train", "few", *TRAIN, *small, "--model", "rgcn" if decoder == "distmult" else "sage", "--decoder", decoder, "--device", kind, "--run", f"{kind}-{decoder}")
+            run("train", "few", *TRAIN, *small, "--model", "sage" if decoder in ("mlp", "dot") else "rgcn", "--decoder", decoder, "--device", kind, "--run", f"{kind}-{decoder}")
         cpu, there = (lines(f"{kind}-{decoder}")[-1] for kind in ("cpu", "virtual"))
         assert near(cpu["loss"], there["loss"], 1e-4), (decoder, cpu, there)
         for figure in "loss", "auc", "mrr":

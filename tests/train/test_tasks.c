@@ -170,7 +170,7 @@ static void a_task_takes_its_losses(void **state)
     for (int task = 0; task < n_tasks(); task++) {
         const bool chooses = og__task(task)->loss != OG_LOSS_AUTO;
         int own = OG_LOSS_AUTO;
-        assert_int_equal(og__loss_resolve(task, &own, NULL), 0);
+        assert_int_equal(og__loss_resolve(task, OG_DECODER_DOT, &own, NULL), 0);
         assert_int_equal(own, og__task(task)->loss);
         assert_true(!chooses || og__loss(own)->tasks >> task & 1);
         for (int loss = 1; loss < n_losses(); loss++) {
@@ -178,7 +178,8 @@ static void a_task_takes_its_losses(void **state)
             const struct og_model_config c = {.task = task, .loss = loss};
             const bool takes = og__loss(loss)->tasks >> task & 1;
             int given = loss;
-            assert_int_equal(og__loss_resolve(task, &given, &err), takes ? 0 : -EINVAL);
+            assert_int_equal(og__loss_resolve(task, OG_DECODER_DOT, &given, &err),
+                             takes ? 0 : -EINVAL);
             assert_int_equal(given, loss);
             assert_int_equal(og__loss_of(&c), takes ? loss : own);
             if (takes)

@@ -1,6 +1,8 @@
 /* Losses and counts of metrics, one thread per row; and pairs of rows. */
 #include "nn/device/common.h"
 
+#include "nn/decoders.h"
+
 OG_ON_DEVICE void add_metrics(struct og_metrics *sum, const struct og_metrics *m)
 {
     sum->loss_sum += m->loss_sum;
@@ -371,6 +373,50 @@ OG_KERNEL(og__k_ranks, og_k_ranks)
 
 /* ==== pairs ==== */
 
+/* The vector of the pair's kind. */
+OG_ON_DEVICE const float *vector_of(const struct og_pair_op *o, uint32_t p)
+{
+    return o->by ? o->by + (size_t)(o->kind ? o->kind[p] : 0) * (uint32_t)o->dim : NULL;
+}
+
+/* Formulas as in nn/decoders.c. Element j of x z, where x and z are complex numbers; the signs, 1
+ * or -1, are of their imaginary parts. */
+OG_ON_DEVICE float complex_part(const float *x, float x_sign, const float *z, float z_sign,
+                                uint32_t dim, uint32_t j)
+{
+    const uint32_t half = dim / 2;
+    return j < half ? x[j] * z[j] - x_sign * x[half + j] * (z_sign * z[half + j])
+                    : x[j - half] * (z_sign * z[j]) + x_sign * x[j] * z[j - half];
+}
+
+/* Element j of the slope by the source's row, the other's, or the relation's vector w. */
+OG_ON_DEVICE float slope_by(const struct og_pair_op *o, int by, const float *a, const float *b,
+                            const float *w, uint32_t j)
+{
+    const uint32_t dim = (uint32_t)o->dim;
+    const float *x = by == OG__SOURCE_ROW ? b : a, *y = by == OG__RELATION_ROW ? b : w;
+    if (o->decoder != OG_DECODER_COMPLEX)
+        return y ? x[j] * y[j] : x[j];
+    return by == OG__OTHER_ROW    ? complex_part(w, 1, a, 1, dim, j)
+           : by == OG__SOURCE_ROW ? complex_part(w, -1, b, 1, dim, j)
+                                  : complex_part(a, -1, b, 1, dim, j);
+}
+
+/* One over a row's sum of magnitudes; all lanes of the warp. */
+OG_ON_DEVICE float to_unit(const float *x, uint32_t dim OG_HERE)
+{
+    float sum = 0;
+    for (uint32_t j = og_lane(); j < dim; j += OG_LANES)
+        sum += fabsf(x[j]);
+    sum = og_warp_sum(sum);
+    return 1 / (sum < OG__LEAST_MAGNITUDE ? OG__LEAST_MAGNITUDE : sum);
+}
+
+OG_ON_DEVICE float sign_of(float x)
+{
+    return (float)(x > 0) - (float)(x < 0);
+}
+
 /* One warp per pair. */
 OG_KERNEL(og__k_pair_dot, og_k_pair)
 {
@@ -379,10 +425,18 @@ OG_KERNEL(og__k_pair_dot, og_k_pair)
     if (p >= o->n)
         return; /* all lanes of the warp */
     const float *a = o->h + (size_t)o->a[p] * dim, *b = o->h + (size_t)o->b[p] * dim;
-    const float *by = o->kind ? o->by + (size_t)o->kind[p] * dim : NULL;
+    const float *by = vector_of(o, p);
+    const bool translates = o->decoder == OG_DECODER_TRANSE;
+    const float s = translates ? to_unit(a, dim OG_PASS) : 1;
+    const float t = translates ? to_unit(b, dim OG_PASS) : 1;
     float sum = 0;
     for (uint32_t j = og_lane(); j < dim; j += OG_LANES)
-        sum += by ? a[j] * b[j] * by[j] : a[j] * b[j];
+        if (translates)
+            sum -= fabsf(a[j] * s + by[j] - b[j] * t);
+        else if (o->decoder == OG_DECODER_COMPLEX)
+            sum += a[j] * complex_part(by, -1, b, 1, dim, j);
+        else
+            sum += by ? a[j] * b[j] * by[j] : a[j] * b[j];
     sum = og_warp_sum(sum);
     if (og_lane() == 0)
         o->out[p] = sum;
@@ -419,10 +473,13 @@ OG_KERNEL(og__k_pair_back, og_k_pair_back)
                 sum += op->g[(size_t)op->pair[i] * dim + j];
                 continue;
             }
-            const uint32_t p = op->pair[i] >> 1, other = op->pair[i] & 1 ? f->a[p] : f->b[p];
-            const float g = op->wide ? op->g[(size_t)p * dim + j] : op->g[p];
-            const float h = f->h[(size_t)other * dim + j];
-            sum += f->kind ? g * (h * f->by[(size_t)f->kind[p] * dim + j]) : g * h;
+            const uint32_t p = op->pair[i] >> 1, second = op->pair[i] & 1;
+            const float *a = f->h + (size_t)f->a[p] * dim, *b = f->h + (size_t)f->b[p] * dim;
+            if (op->wide)
+                sum += op->g[(size_t)p * dim + j] * (second ? a[j] : b[j]);
+            else
+                sum += op->g[p] * slope_by(f, second ? OG__OTHER_ROW : OG__SOURCE_ROW, a, b,
+                                           vector_of(f, p), j);
         }
         op->dh[(size_t)r * dim + j] = sum;
     }
@@ -435,12 +492,66 @@ OG_KERNEL(og__k_pair_kinds, og_k_pair_kinds)
     const uint32_t k = og_warp(), dim = (uint32_t)f->dim;
     if (k >= op->n_kinds)
         return;
+    const uint32_t first = op->first ? op->first[k] : 0, end = op->first ? op->first[k + 1] : f->n;
     for (uint32_t j = og_lane(); j < dim; j += OG_LANES) {
         float sum = 0;
-        for (uint32_t i = op->first[k]; i < op->first[k + 1]; i++) {
-            const uint32_t p = op->pair[i];
-            sum += op->g[p] * (f->h[(size_t)f->a[p] * dim + j] * f->h[(size_t)f->b[p] * dim + j]);
+        for (uint32_t i = first; i < end; i++) {
+            const uint32_t p = op->first ? op->pair[i] : i;
+            sum += op->g[p] * slope_by(f, OG__RELATION_ROW, f->h + (size_t)f->a[p] * dim,
+                                       f->h + (size_t)f->b[p] * dim, vector_of(f, p), j);
         }
         op->dby[(size_t)k * dim + j] = sum;
+    }
+}
+
+/* TransE. y[j] += g sign(a s + w - b t) */
+OG_ON_DEVICE void add_signs(float *y, float g, const struct og_pair_op *f, uint32_t p OG_HERE)
+{
+    const uint32_t dim = (uint32_t)f->dim;
+    const float *a = f->h + (size_t)f->a[p] * dim, *b = f->h + (size_t)f->b[p] * dim;
+    const float *w = vector_of(f, p);
+    const float s = to_unit(a, dim OG_PASS), t = to_unit(b, dim OG_PASS);
+    for (uint32_t j = og_lane(); j < dim; j += OG_LANES)
+        y[j] += g * sign_of(a[j] * s + w[j] - b[j] * t);
+}
+
+/* As og__k_pair_back, then through the division of the row by its magnitude. */
+OG_KERNEL(og__k_translated_back, og_k_pair_back)
+{
+    const struct og_pair_op *f = &op->forward;
+    const uint32_t r = og_warp(), dim = (uint32_t)f->dim;
+    if (r >= op->n_rows)
+        return;
+    const float *h = f->h + (size_t)r * dim;
+    float *dh = op->dh + (size_t)r * dim;
+    for (uint32_t j = og_lane(); j < dim; j += OG_LANES)
+        dh[j] = 0;
+    for (uint32_t i = op->first[r]; i < op->first[r + 1]; i++) {
+        const uint32_t p = op->pair[i] >> 1;
+        add_signs(dh, op->pair[i] & 1 ? op->g[p] : -op->g[p], f, p OG_PASS);
+    }
+    const float s = to_unit(h, dim OG_PASS);
+    float along = 0;
+    for (uint32_t j = og_lane(); j < dim; j += OG_LANES)
+        along += dh[j] * h[j];
+    along = og_warp_sum(along);
+    along = s >= 1 / OG__LEAST_MAGNITUDE ? 0 : along * s;
+    for (uint32_t j = og_lane(); j < dim; j += OG_LANES)
+        dh[j] = (dh[j] - along * sign_of(h[j])) * s;
+}
+
+OG_KERNEL(og__k_translated_kinds, og_k_pair_kinds)
+{
+    const struct og_pair_op *f = &op->forward;
+    const uint32_t k = og_warp(), dim = (uint32_t)f->dim;
+    if (k >= op->n_kinds)
+        return;
+    const uint32_t first = op->first ? op->first[k] : 0, end = op->first ? op->first[k + 1] : f->n;
+    float *dby = op->dby + (size_t)k * dim;
+    for (uint32_t j = og_lane(); j < dim; j += OG_LANES)
+        dby[j] = 0;
+    for (uint32_t i = first; i < end; i++) {
+        const uint32_t p = op->first ? op->pair[i] : i;
+        add_signs(dby, -op->g[p], f, p OG_PASS);
     }
 }

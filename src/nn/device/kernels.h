@@ -82,6 +82,8 @@
     row(og__k_pair_product, og_k_pair, false) \
     row(og__k_pair_back, og_k_pair_back, false) \
     row(og__k_pair_kinds, og_k_pair_kinds, false) \
+    row(og__k_translated_back, og_k_pair_back, true) \
+    row(og__k_translated_kinds, og_k_pair_kinds, true) \
     row(og__k_collect, og_k_places, false) \
     row(og__k_leave, og_k_places, false) \
     row(og__k_enter, og_k_places, false) \

@@ -279,6 +279,8 @@ int og__device_pair_back(struct og_nn_backend *be, const struct og_pair_back *op
                                         .first = op->first,
                                         .pair = op->pair,
                                         .dh = op->dh};
+    if (!op->wide && !op->forward->joins && op->forward->decoder == OG_DECODER_TRANSE)
+        return OG__EACH_WARP(be, og__k_translated_back, op->n_rows, &args, err);
     return OG__EACH_WARP(be, og__k_pair_back, op->n_rows, &args, err);
 }
 
@@ -291,5 +293,7 @@ int og__device_pair_kinds(struct og_nn_backend *be, const struct og_pair_kinds *
                                          .first = op->first,
                                          .pair = op->pair,
                                          .dby = op->dby};
+    if (op->forward->decoder == OG_DECODER_TRANSE)
+        return OG__EACH_WARP(be, og__k_translated_kinds, op->n_kinds, &args, err);
     return OG__EACH_WARP(be, og__k_pair_kinds, op->n_kinds, &args, err);
 }

@@ -260,9 +260,29 @@ def forward(kind, layers, p, x, hops, norm="none", residual=False, stats=None, w
     return x
 
 
-def link_loss(h, p, a, b, edges, decoder, kind):
-    """Scores of edges come first, then those of each edge's negatives in turn."""
-    if decoder == "mlp":
+RELATIONAL = "distmult", "complex", "transe"
+
+
+def triple_scores(h, weight, a, b, r, decoder):
+    """As the scoring functions of torch_geometric.nn.kge; a ComplEx row has real parts, then imaginary ones."""
+    head, tail, rel = h[a], h[b], weight[r]
+    if decoder == "distmult":
+        return (head * rel * tail).sum(1)
+    if decoder == "complex":
+        half = h.shape[1] // 2
+        head, tail, rel = (torch.complex(x[:, :half], x[:, half:]) for x in (head, tail, rel))
+        return (head * rel * tail.conj()).sum(1).real
+    head, tail = torch.nn.functional.normalize(head, p=1), torch.nn.functional.normalize(tail, p=1)
+    return -(head + rel - tail).norm(p=1, dim=1)
+
+
+def link_loss(h, p, a, b, edges, decoder, kind, r=0):
+    """Scores of edges come first, then those of each edge's negatives in turn.
+
+    r: the relation of each pair"""
+    if decoder in RELATIONAL:
+        score = triple_scores(h, p["decoder.rel_emb.weight"], a, b, torch.zeros_like(a) + r, decoder)
+    elif decoder == "mlp":
         x = (h[a] * h[b]) @ p["decoder.lins.0.weight"].T + p["decoder.lins.0.bias"]
         score = (x.relu() @ p["decoder.lins.1.weight"].T + p["decoder.lins.1.bias"]).squeeze(1)
     else:
@@ -308,6 +328,8 @@ def make(case, kind, fanout, dim, hidden, classes, dtype="f32", multi=False, hea
     for l, (o, i) in enumerate([(hidden, 2 * hidden), (classes, hidden)] if of_edges else [(hidden, classes), (1, hidden)] if decoder == "mlp" else []):
         p[f"decoder.lins.{l}.weight"] = ((torch.rand(o, i, generator=gen) * 2 - 1) * i**-0.5).requires_grad_()
         p[f"decoder.lins.{l}.bias"] = ((torch.rand(o, generator=gen) * 2 - 1) * i**-0.5).requires_grad_()
+    if decoder in RELATIONAL:
+        p["decoder.rel_emb.weight"] = (torch.rand(1, hidden, generator=gen) * 2 - 1).requires_grad_()
     stats = {}
     for l in range(layers - 1 if norm == "batch" else 0):
         stats[f"norms.{l}.running_mean"], stats[f"norms.{l}.running_var"] = torch.zeros(hidden), torch.ones(hidden)
@@ -428,6 +450,9 @@ if __name__ == "__main__":
     make("link_margin", "gcn", [3, 3, 3], 9, 12, 12, task="link", loss_kind="margin", each=2, **SMALL)
     make("link_mlp", "gcn", [4, 4], 12, 20, 20, task="link", decoder="mlp", loss_kind="bce", **SMALL)
     make("link_mlp_margin", "gat", [4, 4], 12, 16, 16, heads=4, task="link", decoder="mlp", loss_kind="margin", each=2, edges=10, **SMALL)
+    make("link_distmult", "gcn", [4, 4], 12, 14, 14, task="link", decoder="distmult", loss_kind="bce", each=2, **SMALL)
+    make("link_complex", "sage", [4, 4], 12, 18, 18, task="link", decoder="complex", loss_kind="bce", each=2, **SMALL)
+    make("link_transe", "sage", [4, 4], 12, 15, 15, task="link", decoder="transe", loss_kind="margin", each=2, **SMALL)  # sums of sixteenths are exact
     make("value_mse", "sage", [4, 4], 12, 14, 3, task="regression", loss_kind="mse", **SMALL)
     make("value_mae", "gcn", [4, 4], 12, 14, 1, task="regression", loss_kind="mae", **SMALL)
     make("value_huber", "sage", [4, 4], 12, 14, 2, task="regression", loss_kind="huber", **SMALL)

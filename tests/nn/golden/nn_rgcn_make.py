@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from nn_make import LR, STEPS, WEIGHT_DECAY, write_safetensors
-from nn_typed_make import COUNT, FIRST, RELATIONS, TARGET, TYPES, draw_pairs, make_graph, sample, type_of
+from nn_typed_make import COUNT, FIRST, RELATIONS, TARGET, TYPES, draw_pairs, link_loss, make_graph, sample, type_of
 
 torch.set_num_threads(1)
 
@@ -57,16 +57,8 @@ def input_row(v, p, features):
     return p[f"lins.{name}.weight"] @ x + p[f"lins.{name}.bias"] if f"lins.{name}.weight" in p else x
 
 
-def link_loss(h, p, a, b, r, edges, kind):
-    """DistMult (Yang et al. 2015), and the losses that nn_make.py has."""
-    score = (h[a] * p["decoder.rel_emb.weight"][r] * h[b]).sum(1)
-    if kind == "margin":
-        return (1 - score[:edges, None] + score[edges:].reshape(edges, -1)).relu().mean()
-    return (torch.nn.functional.softplus(-score[:edges]).mean() + torch.nn.functional.softplus(score[edges:]).mean()) / 2
-
-
 def make(case, fanout, dim, hidden, classes, bases=0, trained=(), n_batches=4, seeds=12, norm="none", residual=False, loss_kind=None, edges=9, each=2,
-         widths=None):
+         widths=None, decoder="distmult"):
     """widths: of features that are brought to dim."""
     if not all(word in case for word in sys.argv[1:]):
         return
@@ -131,7 +123,7 @@ def make(case, fanout, dim, hidden, classes, bases=0, trained=(), n_batches=4, s
             out["forward"] = forward(layers, p, x, hops, norm, residual, stats, False).detach().numpy().copy()
         logits = forward(layers, p, x, hops, norm, residual, stats)
         if loss_kind:
-            loss = link_loss(logits, p, *pairs, edges, loss_kind)
+            loss = link_loss(logits, p, *pairs, edges, decoder, loss_kind)
         else:
             y = torch.from_numpy(labels[ids[:seeds] - FIRST[TARGET]])
             loss = torch.nn.functional.cross_entropy(logits, y, ignore_index=-1)
@@ -151,7 +143,7 @@ def make(case, fanout, dim, hidden, classes, bases=0, trained=(), n_batches=4, s
                     relations=" ".join(" ".join(r) for r in RELATIONS))
     metadata |= {"norm": norm} if norm != "none" else {}
     metadata |= {"residual": "true"} if residual else {}
-    metadata |= dict(task="link", decoder="distmult", loss=loss_kind, edges=edges) if loss_kind else {}
+    metadata |= dict(task="link", decoder=decoder, loss=loss_kind, edges=edges) if loss_kind else {}
     write_safetensors(f"nn_typed_{case}.safetensors", out, {k: str(v) for k, v in metadata.items()})
     print(case, losses[0], losses[-1])
 
@@ -164,6 +156,8 @@ if __name__ == "__main__":
     make("rgcn2_batch", [-1, -1], 6, 7, 4, bases=3, trained=("paper", "author", "venue"), norm="batch", n_batches=2)
     make("rgcn2_distmult", [3, 3], 8, 9, 9, bases=2, trained=("author",), loss_kind="bce")
     make("rgcn2_margin", [3, 3], 6, 7, 7, trained=("paper", "author", "venue"), loss_kind="margin", each=3)
+    make("rgcn2_complex", [3, 3], 8, 10, 10, trained=("author",), loss_kind="bce", decoder="complex")
+    make("rgcn2_transe", [3, 3], 6, 7, 7, bases=2, trained=("venue",), loss_kind="margin", edges=8, decoder="transe")
     make("rgcn1", [-1], 9, 9, 5, bases=1)
     make("rgcn2_few", [1, 1], 6, 26, 30, bases=1, trained=("author",), norm="layer")  # coefficients go along the edges first, in both layers;
     make("rgcn2_blended", [1, 1], 7, 8, 240, bases=2, trained=("author",), residual=True)  # in the last one

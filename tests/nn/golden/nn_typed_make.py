@@ -195,10 +195,7 @@ def of_type(module, l, name, what):
 
 
 def link_loss(h, p, a, b, r, edges, decoder, kind):
-    """DistMult's scores (Yang et al. 2015) are of relations, the others of nn_make.py are not."""
-    if decoder == "distmult":
-        h, a, b, decoder = torch.cat([h[a] * p["decoder.rel_emb.weight"][r], h[b]]), torch.arange(len(a)), torch.arange(len(a), 2 * len(a)), "dot"
-    return nn_make.link_loss(h, p, a, b, edges, decoder, kind)[1]
+    return nn_make.link_loss(h, p, a, b, edges, decoder, kind, r)[1]
 
 
 def unit(y):
@@ -303,7 +300,7 @@ def make(case, kind, fanout, dims, hidden, classes, trained=(), n_batches=4, see
                 stats |= {of_type("norms", l, name, "running_mean"): torch.zeros(o),
                           of_type("norms", l, name, "running_var"): torch.ones(o),
                           of_type("norms", l, name, "num_batches_tracked"): torch.zeros(())}
-    if loss_kind and decoder == "distmult":
+    if loss_kind and decoder in nn_make.RELATIONAL:
         p["decoder.rel_emb.weight"] = draw((len(RELATIONS), classes), 1)
     for l, (o, i) in enumerate([(hidden, 2 * classes), (of_edges, hidden)] if of_edges else [(hidden, classes), (1, hidden)] if decoder == "mlp" else []):
         p[f"decoder.lins.{l}.weight"] = draw((o, i), i**-0.5)
@@ -438,5 +435,7 @@ if __name__ == "__main__":
     make("gatv2_2_bare", "gatv2", [-1, -1], {"paper": 10, "author": 6, "venue": 0}, 12, 5, heads=2)
     make("gatv2_2_batch", "gatv2", [3, 3], WIDTHS | {"venue": 12}, 12, 4, trained=("author", "venue"), heads=1, norm="batch", residual=True)
     make("link_gatv2", "gatv2", [3, 3], WIDTHS, 12, 12, trained=("venue",), heads=3, loss_kind="bce", decoder="distmult")
+    make("link_sage2_complex", "sage", [3, 3], WIDTHS, 10, 10, trained=("author",), loss_kind="bce", decoder="complex")
+    make("link_gcn2_transe", "gcn", [3, 3], WIDTHS, 9, 9, trained=("venue",), loss_kind="margin", decoder="transe", edges=8)
     make("pairs_sage2", "sage", [3, 3], WIDTHS, 9, 9, trained=("author",), loss_kind="auto", each=0, edges=14, of_edges=4)
     make("pairs_gat2", "gat", [3, 3], WIDTHS, 12, 12, heads=3, loss_kind="auto", each=0, edges=10, of_edges=3)
