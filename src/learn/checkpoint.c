@@ -62,7 +62,7 @@ int og__checkpoint_write_rows(const char *path, struct og_model *m,
     struct og_option_texts texts;
     char ranked[16], batch[16];
     char *fanout = NULL;
-    struct og_metadata metadata[MODEL_KEYS + 4 + OG__SAID_OPTIONS] = {
+    struct og_metadata metadata[MODEL_KEYS + 5 + OG__SAID_OPTIONS] = {
         {"format", "pt"},
         {"model", (char *)og__option_word("model", config->kind)},
         {"layers", number[0]},
