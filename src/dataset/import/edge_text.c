@@ -275,6 +275,22 @@ static int last_column(const struct og_edge_text *p)
                   OG_MAX(p->weight, p->reads == OG__NO_VALUES ? 0 : p->last_value));
 }
 
+/* Returns `at`, after the last column that is read, or NULL where more are in the way. */
+static const char *end_line(const struct og_edge_text *p, struct og_edge_text_part *part,
+                            const char *at, int last)
+{
+    if (*at == '\n')
+        return at;
+    if (p->weight_column < 0 && !p->others_known)
+        return refuse(part, skip_separator(at), "more than two columns");
+    if (p->exact)
+        return refuse(part, at, "something after the value");
+    if (p->n_named > 0 && last + 1 >= p->n_named && *skip_separator(at) != '\n')
+        return refuse_with(part, skip_separator(at), "more columns than there are names",
+                           columns_hint);
+    return at;
+}
+
 /* Parses one edge. */
 static bool parse_edge(const struct og_edge_text *p, struct og_edge_text_part *part,
                        const char **at, const char *end)
@@ -299,16 +315,9 @@ static bool parse_edge(const struct og_edge_text *p, struct og_edge_text_part *p
             q = *q == '\n' ? refuse(part, q, "fewer columns than there should be")
                            : skip_unread(p, q);
     }
+    q = q ? end_line(p, part, skip_blanks(q), last) : NULL;
     if (!q)
         return false;
-    q = skip_blanks(q);
-    if (*q != '\n' && p->weight_column < 0 && !p->others_known)
-        return refuse(part, skip_separator(q), "more than two columns");
-    if (*q != '\n' && p->exact)
-        return refuse(part, q, "something after the value");
-    if (*q != '\n' && last + 1 >= p->n_named && p->n_named > 0 && *skip_separator(q) != '\n')
-        return refuse_with(part, skip_separator(q), "more columns than there are names",
-                           columns_hint);
     if (*q != '\n')
         q = next_line(q, end) - 1;
     part->src[part->n] = id[0];
