@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Features of edges that exceed memory: 128 M edges of 64 bytes (8 GB), trained within 1.4 GB.
 
-    bench/edge_features.py [--outgrow PATH] [--scratch DIR] [--nodes 8000000] [--degree 16] [--train 20000] [--memory 1400M] [--model gatv2] [--rounds 3] [--dataset DIR | --make DIR]
+    bench/edge_features.py [--outgrow PATH] [--scratch DIR] [--nodes 8000000] [--degree 16] [--train 5000] [--memory 1400M] [--model gatv2] [--rounds 3] [--dataset DIR | --make DIR]
 
 Alternates training with features of edges, training with features of nodes alone, and PyTorch. The page cache is cold, and a memory cgroup has --memory and
 64 MiB, where one can be made. PyTorch gathers the rows of the same edges from a memory-mapped edge_attr. It trains nothing and reads no features of nodes. Its edges are those of `outgrow sample`. --make writes the graph and ends;
---dataset takes such a graph. About 12 GB under --scratch, removed afterwards.
+--dataset takes such a graph. About 12 GB under --scratch, removed afterwards, and a quarter of an hour.
 """
 import argparse
 import json
@@ -94,7 +94,7 @@ def main():
     parser.add_argument("--scratch", default=".")
     parser.add_argument("--nodes", type=int, default=8_000_000)
     parser.add_argument("--degree", type=float, default=16)
-    parser.add_argument("--train", type=int, default=20_000)
+    parser.add_argument("--train", type=int, default=5_000)
     parser.add_argument("--memory", default="1400M")
     parser.add_argument("--model", default="gatv2")
     parser.add_argument("--rounds", type=int, default=3)

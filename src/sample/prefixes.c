@@ -181,7 +181,7 @@ static int refuse_unsorted(const struct og_prefix *list, struct og_err *err)
                     list->node);
 }
 
-/* Looks at the block where `of` is: ends in it, or leaves what is after or before it. The block may
+/* Looks at the block where `of` is. It ends there, or leaves what is after or before. The block may
  * have none of its entries. `bound`: entries before it are passed; `also`: so are those at it. */
 static int narrow(const struct og_prefixes *p, const struct og_prefix *list,
                   const struct search *of, struct search *s, uint32_t n, int64_t bound, bool also,

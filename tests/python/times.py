@@ -318,12 +318,12 @@ def test_short_lists_are_read_once():
     r, n, m = np.random.default_rng(9), 60000, 300000
     given = {"edge_index": r.integers(0, n, (2, m)), "x": r.random((n, 3), dtype=np.float32), "y": r.integers(0, 3, n), "train": np.arange(0, n, 150)}
     given["edge_time"] = r.integers(0, 1000, m)
-    src = source("short", given, edge_times=given["edge_time"], train_times=r.integers(200, 1000, 400))
-    run("import", "npy", src, "short-plain")
-    run("import", "npy", src, "short-sorted", "--by-time")
+    src = source("brief", given, edge_times=given["edge_time"], train_times=r.integers(200, 1000, 400))
+    run("import", "npy", src, "brief-plain")
+    run("import", "npy", src, "brief-sorted", "--by-time")
     common = "--time", "edge", "--fanout", "3,3", "--batch", 400, "--epochs", 1, "--memory", "150M", "--topology", "disk", "--sample-group", 1, "--neighbor-cache", 0
     for more in (), ("--time-strategy", "last"), ("--time-window", 300), ("--time-window", 300, "--time-strategy", "last"):
-        whole, part = (json.loads(command("bench", "epoch", f"short-{form}", *common, *more, "--json", "--quiet"))["epochs"][0] for form in ("plain", "sorted"))
+        whole, part = (json.loads(command("bench", "epoch", f"brief-{form}", *common, *more, "--json", "--quiet"))["epochs"][0] for form in ("plain", "sorted"))
         assert part["rows"] == whole["rows"] and part["topology_bytes_read"] < whole["topology_bytes_read"] * 1.03, (more, part["topology_bytes_read"], whole["topology_bytes_read"])
 
 
