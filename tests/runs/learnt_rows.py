@@ -211,7 +211,7 @@ def kernel_counts(name, *options):
 
 
 def check_kernel():
-    """A smaller cache reads and writes as much more by the kernel's counts as by ours: rows that are read again too. All else is equal, but for texts."""
+    """What a smaller cache reads and writes more is equal by the kernel's counts and ours. Rows that are read again are included."""
     if not pathlib.Path("alone").exists():
         check_simulated()
     options = [*TRAIN, "--embedding-optimizer", "sparse-adam", "--superbatch", 9, "--eval-every", 0, "--io", "pread", "--checkpoint-every", 99]
