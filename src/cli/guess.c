@@ -14,8 +14,7 @@ static const char *const other_names[][2] = {
     {"edge_index.npy", "edges.npy"}, {"edge.npy", "edges.npy"},       {"x.npy", "feat.npy"},
     {"features.npy", "feat.npy"},    {"node_feat.npy", "feat.npy"},   {"y.npy", "label.npy"},
     {"labels.npy", "label.npy"},     {"node_label.npy", "label.npy"}, {"x.csv", "feat.csv"},
-    {"features.csv", "feat.csv"},    {"nodes.csv", "feat.csv"},       {"y.csv", "label.csv"},
-    {"labels.csv", "label.csv"},
+    {"features.csv", "feat.csv"},    {"y.csv", "label.csv"},          {"labels.csv", "label.csv"},
 };
 
 bool is_format(const char *word)
@@ -45,12 +44,6 @@ static void hint_names(char *hint, size_t size, const char *src, size_t from)
         if (used < size && is_there(src, other_names[i][0]) && !is_there(src, other_names[i][1]))
             used += (size_t)snprintf(hint + used, size - used, "%s%s to %s",
                                      used ? ", " : "rename ", other_names[i][0], other_names[i][1]);
-    if (used > 0 && used < size && is_there(src, "nodes.csv"))
-        snprintf(
-            hint + used, size - used,
-            ", with ids and features alone. Move labels to label.csv, with the ids, and the ids of "
-            "each split to train.csv, valid.csv and test.csv. Or give both tables to "
-            "outgrow.import_tables in Python");
 }
 
 static int visible(const struct dirent *e)
@@ -74,6 +67,19 @@ static void list_names(char *names, size_t size, const char *src)
     free(entry);
 }
 
+static bool has_csv(const char *src)
+{
+    struct dirent **entry = NULL;
+    const int n = scandir(src, &entry, visible, alphasort);
+    bool has = false;
+    for (int i = 0; i < n; i++) {
+        has = has || ends_with(entry[i]->d_name, ".csv") || ends_with(entry[i]->d_name, ".csv.gz");
+        free(entry[i]);
+    }
+    free(entry);
+    return has;
+}
+
 /* Refuses a folder that nearly is one of `import npy`, or needs no import. */
 static int refuse_folder(const char *src, struct og_err *err)
 {
@@ -84,15 +90,20 @@ static int refuse_folder(const char *src, struct og_err *err)
                        "%.300s: already a dataset", src);
     hint_names(hint, sizeof(hint), src, 0);
     list_names(names, sizeof(names), src);
-    if (!hint[0])
-        return failure(err, -EINVAL,
-                       "expected edges in edges.npy or edges.csv; `outgrow help import` lists the "
-                       "files of each "
-                       "format",
-                       "%.300s: a folder of no known format: %s", src,
-                       names[0] ? names : "it is empty");
-    return failure(err, -EINVAL, hint, "%.300s: no edges.npy, but other files of `import npy`",
-                   src);
+    if (hint[0])
+        return failure(err, -EINVAL, hint, "%.300s: no edges.npy, but other files of `import npy`",
+                       src);
+    snprintf(
+        hint, sizeof(hint),
+        has_csv(src)
+            ? "rename the edges to edges.csv, the table of nodes to nodes.csv, and name columns "
+              "with other names: `outgrow import %.100s graph --id-columns SRC,DST "
+              "--node-id NAME --node-label NAME`"
+            : "expected edges in edges.npy or edges.csv; `outgrow help import` lists the "
+              "files of each format%.0s",
+        src);
+    return failure(err, -EINVAL, hint, "%.300s: a folder of no known format: %s", src,
+                   names[0] ? names : "it is empty");
 }
 
 /* Refuses arrays with other names, which formats with the arrays of `import npy` would ignore. With

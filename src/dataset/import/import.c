@@ -69,6 +69,11 @@ static int import_into(struct og_importer *imp, const struct og_format *format, 
         return og__fail(err, -EINVAL, "leave them out; docs/reference/formats.md names its files",
                         "import %s: --edge-time, --edge-features: columns of an edgelist",
                         format->info.name);
+    if (!format->info.node_arrays && (imp->opt->node_id || imp->opt->node_label))
+        return og__fail(err, -EINVAL, "leave them out; docs/reference/formats.md names its files",
+                        "import %s: --node-id, --node-label: columns of nodes.csv",
+                        format->info.name);
+    OG_TRY(format->info.node_arrays ? og__by_id_check(imp, err) : 0);
     OG_TRY(start_meta(imp, format->info.name, err));
     OG_TRY(format->read(imp, err));
     OG_TRY(og__import_random_split(imp, err));
