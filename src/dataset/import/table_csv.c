@@ -245,6 +245,18 @@ static int no_field(const struct csv_table *c, int64_t column, const char *at, s
                : wrong(c, at, no_value(c, column), err);
 }
 
+/* *p is the end of the field, or NULL if it is no number. */
+static int parse_value(struct csv_table *c, int64_t column, const char **p, char *row,
+                       struct og_err *err)
+{
+    if (place_of(c, column) == IS_SPLIT)
+        return parse_split(c, column, p, err);
+    if (is_word(c, column))
+        return parse_word(c, column, p, row, err);
+    *p = parse_field(c, column, *p, row);
+    return 0;
+}
+
 static int parse_line(struct csv_table *c, char *out, struct og_err *err)
 {
     const int64_t columns = c->by_id ? c->n_columns : c->t.columns;
@@ -252,14 +264,9 @@ static int parse_line(struct csv_table *c, char *out, struct og_err *err)
     for (int64_t j = 0; j < columns; j++) {
         const char end = j + 1 < columns ? c->mark : '\n';
         const char *field = p = skip_blanks(c, p);
-        if (is_word(c, j) || place_of(c, j) == IS_SPLIT) {
-            const int rc = place_of(c, j) == IS_SPLIT ? parse_split(c, j, &p, err)
-                                                      : parse_word(c, j, &p, out, err);
-            if (rc < 0)
-                return rc;
-        } else {
-            p = parse_field(c, j, field, out);
-        }
+        const int rc = parse_value(c, j, &p, out, err);
+        if (rc < 0)
+            return rc;
         const char *const after = p ? skip_blanks(c, p) : NULL;
         const bool cut = !after || (*after != end && *after != '\n' && *after != c->mark);
         c->met_word = cut && is_id(c, j);
