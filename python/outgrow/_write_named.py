@@ -8,6 +8,7 @@ from ._errors import OptionError
 from ._names import NONE, ROWS, NameMap, check_kinds, column_of, is_words, order_of
 
 SPLITS = "train", "valid", "test"
+LARGER = "give an array, which may be mapped from a file: numpy.load(\"x.npy\", mmap_mode=\"r\"); or batches of tables to outgrow.import_tables"
 
 
 def in_parts(column):
@@ -25,7 +26,7 @@ class Type:
     def put(self, ids, adds, what):
         """The first occurrence, and how many."""
         if is_iterator(ids):
-            raise OptionError(f"{what}: an iterator, with ids", "give an array; or batches of tables to outgrow.import_tables")
+            raise OptionError(f"{what}: an iterator, with ids", LARGER)
         column, first = column_of(ids, what), self.map.puts
         for part in in_parts(column):
             self.map.put(part, adds, what)
@@ -46,7 +47,7 @@ class Type:
     def ordered(self, value, what):
         """Rows of an array in the order of nodes, in pieces."""
         if is_iterator(value):
-            raise OptionError(f"{what}: an iterator, with ids", "give an array; or batches of tables to outgrow.import_tables")
+            raise OptionError(f"{what}: an iterator, with ids", LARGER)
         array = array_of(value, what)
         if len(array) != self.rows:
             raise OptionError(f"{what}: {len(array)} rows, for {self.rows} ids", "give a row an id")

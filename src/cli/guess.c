@@ -12,13 +12,13 @@
 /* Other libraries' names for the files of `import npy`; edges first. */
 enum { N_EDGES = 1 };
 static const char *const other_names[][2] = {
-    {"edge.npy", "edges.npy"},   {"features.npy", "feat.npy"}, {"node_feat.npy", "feat.npy"},
-    {"labels.npy", "label.npy"}, {"x.csv", "feat.csv"},        {"features.csv", "feat.csv"},
-    {"feat.tsv", "feat.csv"},    {"feat.txt", "feat.csv"},     {"nodes.csv", "feat.csv"},
-    {"y.csv", "label.csv"},      {"labels.csv", "label.csv"},  {"label.tsv", "label.csv"},
-    {"label.txt", "label.csv"},  {"train.tsv", "train.csv"},   {"train.txt", "train.csv"},
-    {"valid.tsv", "valid.csv"},  {"valid.txt", "valid.csv"},   {"val.txt", "val.csv"},
-    {"test.tsv", "test.csv"},    {"test.txt", "test.csv"},     {"node_label.npy", "label.npy"},
+    {"edge.npy", "edges.npy"},   {"features.npy", "feat.npy"},    {"node_feat.npy", "feat.npy"},
+    {"labels.npy", "label.npy"}, {"x.csv", "feat.csv"},           {"features.csv", "feat.csv"},
+    {"feat.tsv", "feat.csv"},    {"feat.txt", "feat.csv"},        {"y.csv", "label.csv"},
+    {"labels.csv", "label.csv"}, {"label.tsv", "label.csv"},      {"label.txt", "label.csv"},
+    {"train.tsv", "train.csv"},  {"train.txt", "train.csv"},      {"valid.tsv", "valid.csv"},
+    {"valid.txt", "valid.csv"},  {"val.txt", "val.csv"},          {"test.tsv", "test.csv"},
+    {"test.txt", "test.csv"},    {"node_label.npy", "label.npy"},
 };
 
 bool is_format(const char *word)
@@ -57,12 +57,6 @@ static void hint_names(char *hint, size_t size, const char *src, size_t from)
         if (used < size && is_there(src, other_names[i][0]) && !has_content(src, other_names[i][1]))
             used += (size_t)snprintf(hint + used, size - used, "%s%s to %s",
                                      used ? ", " : "rename ", other_names[i][0], other_names[i][1]);
-    if (used > 0 && used < size && is_there(src, "nodes.csv"))
-        snprintf(
-            hint + used, size - used,
-            ", with ids and features alone. Move labels to label.csv, with the ids, and the ids of "
-            "each split to train.csv, valid.csv and test.csv. Or give both tables to "
-            "outgrow.import_tables in Python");
 }
 
 static int visible(const struct dirent *e)
@@ -86,6 +80,19 @@ static void list_names(char *names, size_t size, const char *src)
     free(entry);
 }
 
+static bool has_csv(const char *src)
+{
+    struct dirent **entry = NULL;
+    const int n = scandir(src, &entry, visible, alphasort);
+    bool has = false;
+    for (int i = 0; i < n; i++) {
+        has = has || ends_with(entry[i]->d_name, ".csv") || ends_with(entry[i]->d_name, ".csv.gz");
+        free(entry[i]);
+    }
+    free(entry);
+    return has;
+}
+
 /* Refuses a folder that nearly is one of `import npy`, or needs no import. */
 static int refuse_folder(const char *src, struct og_err *err)
 {
@@ -96,15 +103,20 @@ static int refuse_folder(const char *src, struct og_err *err)
                        "%.300s: already a dataset", src);
     hint_names(hint, sizeof(hint), src, 0);
     list_names(names, sizeof(names), src);
-    if (!hint[0])
-        return failure(err, -EINVAL,
-                       "expected edges in edges.npy or edges.csv; `outgrow help import` lists the "
-                       "files of each "
-                       "format",
-                       "%.300s: a folder of no known format: %s", src,
-                       names[0] ? names : "it is empty");
-    return failure(err, -EINVAL, hint, "%.300s: no edges.npy, but other files of `import npy`",
-                   src);
+    if (hint[0])
+        return failure(err, -EINVAL, hint, "%.300s: no edges.npy, but other files of `import npy`",
+                       src);
+    snprintf(
+        hint, sizeof(hint),
+        has_csv(src)
+            ? "rename the edges to edges.csv, the table of nodes to nodes.csv, and name columns "
+              "with other names: `outgrow import %.100s graph --id-columns SRC,DST "
+              "--node-id NAME --node-label NAME`"
+            : "expected edges in edges.npy or edges.csv; `outgrow help import` lists the "
+              "files of each format%.0s",
+        src);
+    return failure(err, -EINVAL, hint, "%.300s: a folder of no known format: %s", src,
+                   names[0] ? names : "it is empty");
 }
 
 /* Refuses arrays with other names, which formats with the arrays of `import npy` would ignore. With

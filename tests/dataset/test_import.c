@@ -671,6 +671,8 @@ static void options_have_names(void **state)
                                          {"id-columns", "user,item"},
                                          {"edge-time", "day"},
                                          {"edge-features", "f*,g"},
+                                         {"node-id", "paper"},
+                                         {"node-label", "topic"},
                                          {"weight-column", "3"},
                                          {"split-column", "1"},
                                          {"split", "60/20/20"},
@@ -700,6 +702,8 @@ static void options_have_names(void **state)
     assert_string_equal(o->edge_features, "f*,g");
     assert_string_equal(o->split, "60/20/20");
     assert_int_equal(o->seed, 7);
+    assert_string_equal(o->node_id, "paper");
+    assert_string_equal(o->node_label, "topic");
     assert_true(o->weight_column == 3 && o->split_column == 1 && o->feature_dtype == OG_U8);
     assert_true(o->edge_feature_dtype == OG_F16 && o->edge_ids && o->feature_scales);
     assert_int_equal(o->feature_layout, OG_FEATURES_SPARSE);

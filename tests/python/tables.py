@@ -56,6 +56,13 @@ def test_arrays_with_ids():
     numbers = np.sort(rng.choice(10**12, N, replace=False)) - 10**11
     outgrow.write("numbers", edge_index=place[ENDS], **given | {"ids": numbers[SHUFFLED]}, **rows)
     expect("numbers", numbers)
+    np.save("mapped.npy", given["x"])  # as the hint about iterators has it
+    outgrow.write("mapped", edge_index=place[ENDS], **given | {"x": np.load("mapped.npy", mmap_mode="r")}, **rows)
+    expect("mapped")
+    for more in {"x": iter(X)}, {"ids": iter(WORDS)}:
+        with raises(outgrow.OptionError, 'mmap_mode="r"'):
+            outgrow.write("never", edge_index=place[ENDS], **given | more)
+    assert not os.path.exists("never")
 
 
 def test_typed_arrays_with_ids():

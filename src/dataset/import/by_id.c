@@ -10,7 +10,9 @@
 
 #include "base/temporary.h"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,18 +109,128 @@ static int find_node(const struct og_importer *imp, const struct og_table *t, in
 
 struct file_name {
     char text[64];
+    enum og_node_column of_nodes; /* it is nodes.csv: what NAME has; else UNREAD */
+};
+
+static const char nodes_file[] = "nodes.csv";
+
+/* What of nodes.csv stands for a file, and other files of it: two are one too many. */
+static const struct {
+    const char *file, *others;
+    enum og_node_column what;
+} of_nodes[] = {
+    {"feat.csv", "@(feat|feat_indptr).@(npy|npz|csv|csv.gz)", OG__NODE_FEATURE},
+    {"label.csv", "label.@(npy|csv|csv.gz)", OG__NODE_LABEL},
+    {"node_times.csv", "node_time?(s).@(npy|csv|csv.gz)", OG__NODE_TIME},
+    {"train.csv", "train?(_idx|_mask).@(npy|csv|csv.gz)", OG__NODE_TRAIN},
+    {"valid.csv", "val?(id)?(_idx|_mask).@(npy|csv|csv.gz)", OG__NODE_VALID},
+    {"test.csv", "test?(_idx|_mask).@(npy|csv|csv.gz)", OG__NODE_TEST},
 };
 
 /* NAME or NAME.gz: 1 and which of them is there, 0, or negative. */
-static int find_text(const struct og_importer *imp, const char *name, struct file_name *found,
+static int find_file(const struct og_importer *imp, const char *name, struct file_name *found,
                      struct og_err *err)
 {
+    found->of_nodes = OG__NODE_UNREAD;
     snprintf(found->text, sizeof(found->text), "%s", name);
     int has = og__import_has(imp, found->text, err);
     if (has != 0)
         return has;
     snprintf(found->text, sizeof(found->text), "%s.gz", name);
     return og__import_has(imp, found->text, err);
+}
+
+static int open_text(const struct og_importer *imp, const char *file, struct og_csv_use *use,
+                     struct og_table **out, struct og_err *err)
+{
+    char *path = og__import_source(imp, file);
+    use->names = (struct og_node_options){imp->opt->node_id, imp->opt->node_label};
+    const int rc = path ? og__table_csv_by_id(out, path, use, imp->budget, err)
+                        : og__fail_errno(err, -ENOMEM, NULL, "%s", file);
+    free(path);
+    return rc;
+}
+
+/* The file NAME, or else nodes.csv if it has such columns. */
+static int find_text(const struct og_importer *imp, const char *name, struct file_name *found,
+                     struct og_err *err)
+{
+    struct og_csv_use use = {.rows = OG__CSV_IDS};
+    struct og_table *t;
+    int rc = find_file(imp, name, found, err);
+    for (size_t i = 0; i < OG_COUNT(of_nodes); i++)
+        if (strcmp(of_nodes[i].file, name) == 0)
+            use.of_nodes = of_nodes[i].what;
+    if (rc != 0 || use.of_nodes == OG__NODE_UNREAD ||
+        (rc = find_file(imp, nodes_file, found, err)) <= 0)
+        return rc;
+    rc = open_text(imp, found->text, &use, &t, err);
+    if (rc < 0)
+        return rc;
+    found->of_nodes = use.of_nodes;
+    rc = og__table_csv_has(t, use.of_nodes);
+    og__table_close(t);
+    return rc;
+}
+
+/* An entry that no import with nodes.csv takes. `pattern` is NULL for tables of a type. */
+static int refuse_beside(const struct og_importer *imp, const char *nodes, const char *pattern,
+                         struct og_err *err)
+{
+    DIR *const dir = opendir(imp->src);
+    const struct dirent *e;
+    int rc = 0;
+    while (dir && rc == 0 && (e = readdir(dir))) {
+        if (fnmatch(pattern ? pattern : "nodes.+(?).csv?(.gz)", e->d_name, FNM_EXTMATCH) != 0)
+            continue;
+        rc = pattern ? og__fail(err, -EINVAL, "remove one of them, or its columns",
+                                "%s: both %s and %s", imp->src, nodes, e->d_name)
+                     : og__fail(err, -EINVAL,
+                                "give the table of each type to outgrow.import_tables in Python, "
+                                "or use `import npy` with node_type.npy",
+                                "%s/%s: CSV has no types of nodes", imp->src, e->d_name);
+    }
+    if (dir)
+        closedir(dir);
+    return rc;
+}
+
+/* Once of each file, when it is read for good. */
+static void name_unread(const struct og_importer *imp, struct og_table *text)
+{
+    struct og_names *names = og__table_csv_unread(text);
+    if (og__table_csv_unnamed_id(text))
+        og__import_warn(imp,
+                        "%s: the first column, which has no name, is taken for the ids of nodes",
+                        text->name);
+    if (names->n > 0)
+        og__import_warn(imp, "%s: columns that are not read: %s", text->name,
+                        og__names_text(names));
+}
+
+int og__by_id_check(const struct og_importer *imp, struct og_err *err)
+{
+    struct file_name nodes;
+    struct og_csv_use use = {.rows = OG__CSV_IDS, .of_nodes = OG__NODE_ID};
+    struct og_table *t = NULL;
+    int rc;
+    OG_TRY(refuse_beside(imp, nodes_file, NULL, err));
+    OG_TRY(find_file(imp, nodes_file, &nodes, err));
+    if (rc == 0 && (imp->opt->node_id || imp->opt->node_label))
+        OG_TRY(og__fail(err, -ENOENT,
+                        "SRC is a folder with nodes.csv, whose first line names the columns, and "
+                        "edges.csv",
+                        "%s: --node-id, --node-label: no nodes.csv", imp->src));
+    if (rc == 0)
+        return 0;
+    OG_TRY(open_text(imp, nodes.text, &use, &t, err));
+    name_unread(imp, t);
+    for (size_t i = 0; i < OG_COUNT(of_nodes); i++)
+        if (og__table_csv_has(t, of_nodes[i].what))
+            OG_TRY(refuse_beside(imp, nodes.text, of_nodes[i].others, err));
+out:
+    og__table_close(t);
+    return rc;
 }
 
 int og__by_id_has(const struct og_importer *imp, const char *name, struct og_err *err)
@@ -155,42 +267,27 @@ static int first_word(struct og_importer *imp, const char *file, uint64_t *first
 int og__by_id_text(struct og_importer *imp, const char *name, bool ids_only, struct og_table **out,
                    struct og_err *err)
 {
-    struct file_name found;
+    struct file_name found = {.of_nodes = OG__NODE_UNREAD};
     struct og_csv_use use = {.rows = rows_of(name),
                              .ids_only = ids_only,
                              .words = imp->named.words,
                              .kinds = &imp->named.kinds,
                              .takes_classes = !imp->values && rows_of(name) == OG__CSV_LABELS};
     *out = NULL;
-    char *path = NULL;
-    int rc = find_text(imp, name, &found, err);
+    const bool nodes = strcmp(name, nodes_file) == 0;
+    int rc = ids_only ? find_file(imp, name, &found, err) : find_text(imp, name, &found, err);
     if (rc <= 0)
         return rc;
-    use.adds = use.rows != OG__CSV_IDS; /* a split has nodes that are elsewhere too */
+    use.of_nodes = nodes ? OG__NODE_ID : found.of_nodes;
+    use.adds = nodes || use.rows != OG__CSV_IDS; /* a split has nodes that are elsewhere too */
     if (use.words)
         OG_TRY(first_word(imp, found.text, &use.first, err));
-    path = og__import_source(imp, found.text);
-    rc = path ? og__table_csv_by_id(out, path, &use, imp->budget, err)
-              : og__fail_errno(err, -ENOMEM, NULL, "%s", name);
+    rc = open_text(imp, found.text, &use, out, err);
 out:
-    free(path);
     return rc;
 }
 
 const char *const og__by_id_lists[] = {"train.csv", "valid.csv", "val.csv", "test.csv", NULL};
-
-/* Once of each file, when it is read for good. */
-static void name_unread(const struct og_importer *imp, struct og_table *text)
-{
-    struct og_names *names = og__table_csv_unread(text);
-    if (og__table_csv_unnamed_id(text))
-        og__import_warn(imp,
-                        "%s: the first column, which has no name, is taken for the ids of nodes",
-                        text->name);
-    if (names->n > 0)
-        og__import_warn(imp, "%s: columns that are not read: %s", text->name,
-                        og__names_text(names));
-}
 
 /* ---- rows by node ---- */
 
@@ -257,13 +354,21 @@ static void by_id_id_of(const struct og_table *t, int64_t node, struct og_id_tex
 
 static const struct og_table_ops by_id_ops = {by_id_read, by_id_rewind, by_id_close, by_id_id_of};
 
-static int check_finite(const struct by_id *b, int64_t node, const double *x, struct og_err *err)
+static int check_finite(const struct by_id *b, const struct og_table *text, int64_t node,
+                        const double *x, struct og_err *err)
 {
-    for (int64_t j = 0; j < b->t.columns; j++)
-        if (!isfinite(x[j]))
-            return og__fail(err, -EINVAL, "replace missing features, by 0 say",
-                            "%s: %s: not a finite number (NaN or infinite)", b->t.name,
-                            og__table_place(&b->t, node, j).text);
+    static const char hint[] = "replace missing features, by 0 say";
+    static const char what[] = "not a finite number (NaN or infinite)";
+    struct og_column_name name;
+    for (int64_t j = 0; j < b->t.columns; j++) {
+        if (isfinite(x[j]))
+            continue;
+        if (og__table_csv_name(text, j, &name))
+            return og__fail(err, -EINVAL, hint, "%s: id %s, column %s: %s", b->t.name,
+                            text_of(b->imp, node).text, name.text, what);
+        return og__fail(err, -EINVAL, hint, "%s: %s: %s", b->t.name,
+                        og__table_place(&b->t, node, j).text, what);
+    }
     return 0;
 }
 
@@ -285,7 +390,7 @@ static int place_rows(struct by_id *b, const struct og_table *text, bool whole, 
         b->place[node] = (uint32_t)(first + i);
         memmove(raw + (size_t)i * row, from + sizeof(id), row);
         if (whole)
-            OG_TRY(check_finite(b, node, (const double *)(raw + (size_t)i * row), err));
+            OG_TRY(check_finite(b, text, node, (const double *)(raw + (size_t)i * row), err));
     }
 out:
     return rc;
@@ -465,6 +570,19 @@ static void list_close(struct og_table *t)
 
 static const struct og_table_ops list_ops = {list_read, list_rewind, list_close, list_id_of};
 
+/* Are there nodes in a split of nodes.csv? */
+static int has_rows(struct og_table *text, struct og_err *err)
+{
+    int64_t id;
+    int64_t n = 0;
+    int rc;
+    OG_TRY(og__table_read(text, &id, 1, &n, err));
+    OG_TRY(og__table_rewind(text, err));
+    return n > 0;
+out:
+    return rc;
+}
+
 int og__by_id_list(struct og_importer *imp, const char *name, struct og_table **out,
                    struct og_err *err)
 {
@@ -473,6 +591,11 @@ int og__by_id_list(struct og_importer *imp, const char *name, struct og_table **
     int rc = og__by_id_text(imp, name, false, &text, err);
     if (rc < 0 || !text)
         return rc;
+    rc = og__table_csv_has(text, OG__NODE_ID) ? has_rows(text, err) : 1;
+    if (rc <= 0) {
+        og__table_close(text);
+        return rc;
+    }
     struct id_list *l = og__table_new(sizeof(*l), &list_ops, text->name, err);
     if (!l) {
         og__table_close(text);

@@ -4,12 +4,17 @@
 
 #include "dataset/import/import.h"
 
-/* Is NAME or NAME.gz there? 1, 0, or a negative errno if the lookup fails otherwise. */
+/* Checks the columns of nodes.csv, and that no other file has the same. Without it, its options are
+ * an error. */
+OG_MUST_CHECK int og__by_id_check(const struct og_importer *imp, struct og_err *err);
+/* Is NAME or NAME.gz there, or nodes.csv with its columns? 1, 0, or a negative errno if the lookup
+ * fails otherwise. */
 OG_MUST_CHECK int og__by_id_has(const struct og_importer *imp, const char *name,
                                 struct og_err *err);
-/* Opens NAME, such as feat.csv, or NAME.gz of the source. A row is an int64 id and doubles, in the
- * order of the text, or with `ids_only` the id. NULL if neither is there. Ids that are words: read
- * each file once before they are sorted, in any order; later ids are numbers of nodes, or -1. */
+/* Opens NAME, such as feat.csv, or NAME.gz of the source, else its columns of nodes.csv. A row is
+ * an int64 id and doubles, in the order of the text, or with `ids_only` the id. NULL if there is
+ * none. Ids that are words: read each file once before they are sorted, in any order. Later ids are
+ * numbers of nodes, or -1. */
 OG_MUST_CHECK int og__by_id_text(struct og_importer *imp, const char *name, bool ids_only,
                                  struct og_table **out, struct og_err *err);
 
@@ -24,7 +29,8 @@ OG_MUST_CHECK int og__by_id_open(struct og_importer *imp, const char *name, bool
 OG_MUST_CHECK int og__by_id_count(struct og_importer *imp, const char *name, int64_t *rows,
                                   struct og_err *err);
 
-/* Opens NAME as a list of nodes, an id a line; rows are node numbers. NULL if it is not there. */
+/* Opens NAME as a list of nodes, an id a line; rows are node numbers. NULL if it is not there, or
+ * if nodes.csv has no node of it. */
 OG_MUST_CHECK int og__by_id_list(struct og_importer *imp, const char *name, struct og_table **out,
                                  struct og_err *err);
 

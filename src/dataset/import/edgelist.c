@@ -30,7 +30,7 @@ struct edge_list {
 };
 
 /* Files with nodes that may have no edges. */
-static const char *const by_id_nodes[] = {"feat.csv", "label.csv", "node_times.csv"};
+static const char *const by_id_nodes[] = {"nodes.csv", "feat.csv", "label.csv", "node_times.csv"};
 
 /* ---- first reading ---- */
 
@@ -512,10 +512,11 @@ const struct og_format og__format_edgelist = {
                  "SRC is a text file, gzipped or not, with an edge a line as SNAP publishes "
                  "them, or CSV. Ids may be sparse: nodes are numbered in the order of their "
                  "ids, which node_ids.npy stores. Or SRC is a folder with edges.txt (.tsv, "
-                 ".csv, .el, .gz) and node data. These are feat.csv, label.csv, node_times.csv, "
+                 ".csv, .el, .gz) and node data. These are nodes.csv, whose first line names its "
+                 "columns: id, label (or y), split (train, valid, test or empty) or train_mask and "
+                 "its relatives, node_time, and features. Or feat.csv, label.csv, node_times.csv, "
                  "train.csv, valid.csv and test.csv, where a line is an id and that node's data. "
-                 "Or they "
-                 "are arrays as for npy, whose rows are the ids.",
+                 "Or arrays as for npy, whose rows are the ids.",
              .signs = (const char *const[]){"edges.txt", "edges.tsv", "edges.csv", "edges.el",
                                             "edges.txt.gz", "edges.tsv.gz", "edges.csv.gz",
                                             "edges.el.gz", NULL},

@@ -85,6 +85,8 @@ static int import_split(struct og_importer *imp, const struct split *s, struct o
         OG_TRY(og__by_id_list(imp, file, &t, err));
     else
         OG_TRY(og__import_open_npy(imp, file, false, &t, err));
+    if (!t)
+        return 0;
     if (!is_text(file))
         OG_TRY(doubtful(imp, t, s->name, err));
     rc = s->of_edges ? og__import_edge_split(imp, t, name, err)

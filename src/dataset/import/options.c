@@ -47,6 +47,8 @@ static const struct og_row table[] = {
          "edgelist: the column of times of edges, by its name in the first line or in --columns"),
     TEXT("edge-features", "NAME,...", edge_features,
          "edgelist: the columns of features of edges, in the file's order; f* takes all that begin with f, but no id, weight, time or label"),
+    TEXT("node-id", "NAME", node_id, "nodes.csv: the column of ids, if not called id"),
+    TEXT("node-label", "NAME", node_label, "nodes.csv: the column of labels, if not called label or y"),
     ROW("weight-column", "N", "",
         "edgelist: the column, from 1, that holds edge weights; any format: 0 = leave them out",
         NULL, OG_OPTION_INT, FIELD(weight_column), 0, 1024),

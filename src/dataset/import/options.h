@@ -34,6 +34,8 @@ struct og_import {
     int64_t seed;
     char *edge_time;     /* edgelist: name of the column of edges' times; NULL */
     char *edge_features; /* edgelist: names of columns, "a,f*"; NULL */
+    char *node_id;       /* of nodes.csv: name of the column of ids; NULL */
+    char *node_label;    /* of nodes.csv: name of the column of labels; NULL */
     bool edge_ids;       /* keep the number that each edge has in the source */
     bool by_time;        /* lists are in the order of their edges' times */
 };

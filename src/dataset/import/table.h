@@ -8,6 +8,8 @@
 
 #include "base/memory.h"
 #include "dataset/graph.h"
+#include "dataset/import/columns.h"
+#include "dataset/import/node_columns.h"
 #include "dataset/names.h"
 
 struct og_table;
@@ -78,6 +80,9 @@ struct og_csv_use {
     bool adds;                   /* as og__word_map_put */
     struct og_word_kinds *kinds; /* counts ids that are words, or NULL */
     bool takes_classes;          /* the one column of labels may be words */
+    /* of nodes.csv: the columns to read; of a split the ids of its nodes. Else UNREAD */
+    enum og_node_column of_nodes;
+    struct og_node_options names; /* of nodes.csv */
 };
 /* Opens lines of a node's id, read as int64, and numbers, as float64. The first line may name the
  * columns, in any order, with one called id; for labels it uses columns called label. Separated by
@@ -96,6 +101,10 @@ OG_MUST_CHECK int og__table_csv_classes(struct og_table *t, struct og_word_map *
 /* The error of the line that was read last: its id is no node's. */
 OG_MUST_CHECK int og__table_csv_no_node(const struct og_table *t, int64_t nodes,
                                         struct og_err *err);
+/* Has nodes.csv columns of this kind, or for this split? */
+bool og__table_csv_has(const struct og_table *t, enum og_node_column what);
+/* The name of the column of nodes.csv that is value j of a row; false of other files. */
+bool og__table_csv_name(const struct og_table *t, int64_t j, struct og_column_name *name);
 /* Is its first column, which has no name, used as ids? */
 bool og__table_csv_unnamed_id(const struct og_table *t);
 /* Unused columns of such a table; owned by the table. */

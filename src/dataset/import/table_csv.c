@@ -1,7 +1,6 @@
 /* Comma separated numbers, a row a line. */
 #include "dataset/import/table.h"
 
-#include "dataset/import/columns.h"
 #include "dataset/import/text.h"
 #include "dataset/word_map.h"
 
@@ -25,11 +24,18 @@ struct csv_table {
     struct og_word_map *classes;       /* labels are words; or NULL */
     struct og_word_kinds *class_kinds; /* counts these; or NULL */
     bool alone;                        /* only these are read */
-    int32_t *place; /* by_id: [n_columns] which element of a row each is, 0 = the id, -1 = none */
+    int32_t *place; /* by_id: [n_columns] which element of a row each is, 0 = the id */
     int64_t n_columns;
     struct og_names unread; /* columns */
     bool unnamed_id;        /* the first line has names, and none for the ids */
+    /* nodes.csv alone: */
+    char *names;   /* the first line */
+    uint8_t *what; /* [n_columns] enum og_node_column */
+    bool left_out; /* the line is of a node that the split has not */
 };
+
+/* Places of columns that are no element of a row. */
+enum { IS_UNREAD = -1, IS_SPLIT = -2 };
 
 static const char csv_hint[] = "numbers with commas between them and no header line are read here";
 static const char by_id_hint[] = "a line is an id and numbers, with commas between them; the first "
@@ -68,6 +74,11 @@ static int32_t place_of(const struct csv_table *c, int64_t column)
 static bool is_id(const struct csv_table *c, int64_t column)
 {
     return c->by_id && place_of(c, column) == 0;
+}
+
+static bool is_nodes(const struct csv_table *c)
+{
+    return c->use.of_nodes != OG__NODE_UNREAD;
 }
 
 static bool is_class(const struct csv_table *c, int64_t column)
@@ -191,6 +202,66 @@ static bool is_word(const struct csv_table *c, int64_t column)
     return (c->use.words && is_id(c, column)) || (c->classes && is_class(c, column));
 }
 
+/* Is the node in the split that is read? *p is the end of the field. */
+static int parse_split(struct csv_table *c, int64_t column, const char **p, struct og_err *err)
+{
+    const char *const field = *p;
+    const bool empty = *field == c->mark || *field == '\n' || strncmp(field, "\"\"", 2) == 0;
+    struct og_word word = {.text = ""};
+    const char *why;
+    *p =
+        empty ? field + 2 * (*field == '"') : og__parse_text(&c->text, field, c->mark, &word, &why);
+    if (!*p)
+        return og__text_wrong(&c->text, field, by_id_hint, why, err);
+    const int in = og__node_in_split(&word, c->what[column], c->use.of_nodes, &why);
+    if (in < 0)
+        return og__text_wrong(
+            &c->text, field, "give the column another name if its numbers are a feature", why, err);
+    c->left_out = !in;
+    return 0;
+}
+
+static void name_of(const struct csv_table *c, int64_t column, struct og_column_name *name)
+{
+    const char *p = c->names;
+    for (int64_t j = 0; j <= column; j++)
+        p = og__column_next(p, c->mark, name);
+}
+
+/* A column of texts is no feature: the error names it. */
+static int text_column(const struct csv_table *c, int64_t column, const char *at,
+                       struct og_err *err)
+{
+    struct og_column_name name;
+    char why[96];
+    name_of(c, column, &name);
+    snprintf(why, sizeof(why), "column %s: no number", name.text);
+    return og__text_wrong(&c->text, at,
+                          "a column of labels is named by --node-label NAME, one of ids by "
+                          "--node-id NAME, one of splits is called split; leave other texts out "
+                          "of the file",
+                          why, err);
+}
+
+static int no_field(const struct csv_table *c, int64_t column, const char *at, struct og_err *err)
+{
+    return is_nodes(c) && !is_id(c, column) && c->use.rows == OG__CSV_FEATURES
+               ? text_column(c, column, at, err)
+               : wrong(c, at, no_value(c, column), err);
+}
+
+/* *p is the end of the field, or NULL if it is no number. */
+static int parse_value(struct csv_table *c, int64_t column, const char **p, char *row,
+                       struct og_err *err)
+{
+    if (place_of(c, column) == IS_SPLIT)
+        return parse_split(c, column, p, err);
+    if (is_word(c, column))
+        return parse_word(c, column, p, row, err);
+    *p = parse_field(c, column, *p, row);
+    return 0;
+}
+
 static int parse_line(struct csv_table *c, char *out, struct og_err *err)
 {
     const int64_t columns = c->by_id ? c->n_columns : c->t.columns;
@@ -198,19 +269,15 @@ static int parse_line(struct csv_table *c, char *out, struct og_err *err)
     for (int64_t j = 0; j < columns; j++) {
         const char end = j + 1 < columns ? c->mark : '\n';
         const char *field = p = skip_blanks(c, p);
-        if (is_word(c, j)) {
-            const int rc = parse_word(c, j, &p, out, err);
-            if (rc < 0)
-                return rc;
-        } else {
-            p = parse_field(c, j, field, out);
-        }
+        const int rc = parse_value(c, j, &p, out, err);
+        if (rc < 0)
+            return rc;
         const char *const after = p ? skip_blanks(c, p) : NULL;
         const bool cut = !after || (*after != end && *after != '\n' && *after != c->mark);
         c->met_word = cut && is_id(c, j);
         c->met_class = cut && is_class(c, j);
         if (!p)
-            return wrong(c, field, no_value(c, j), err);
+            return no_field(c, j, field, err);
         p = after;
         if (*p != end)
             return wrong(c, p == c->end ? p - 1 : p, no_end(c, *p), err);
@@ -268,7 +335,7 @@ static int csv_read(struct og_table *t, void *out, int64_t want, int64_t *got, s
         int rc = parse_line(c, (char *)out + (size_t)*got * row, err);
         if (rc < 0)
             return rc;
-        ++*got;
+        *got += !c->left_out;
     }
     return 0;
 }
@@ -290,6 +357,8 @@ static void csv_close(struct og_table *t)
     struct csv_table *c = (struct csv_table *)t;
     og__text_close(&c->text);
     free(c->place);
+    free(c->names);
+    free(c->what);
     free(c);
 }
 
@@ -351,21 +420,26 @@ static int find_id(struct csv_table *c, const char *line, int64_t *id, struct og
         const bool first = j == 0 || (j == 1 && unnamed == 0);
         if (!name.text[0] && j == 0)
             unnamed = j;
-        if (!is_id_name(name.text, first))
+        if (c->use.names.id ? !og__node_column_is(name.text, c->use.names.id)
+                            : !is_id_name(name.text, first))
             continue;
         if (*id >= 0)
             return og__text_wrong(&c->text, line, "leave one of them out", "two columns of ids",
                                   err);
         *id = j;
     }
-    if (*id < 0)
+    if (*id < 0 && !c->use.names.id)
         *id = unnamed;
     c->unnamed_id = c->n_columns > 1 && unnamed >= 0 && *id == unnamed;
-    return *id >= 0 ? 0
-                    : og__text_wrong(&c->text, line,
-                                     "call the column of node ids `id`, or leave out this line "
-                                     "where ids come first",
-                                     "no column is called id", err);
+    if (*id >= 0)
+        return 0;
+    return og__text_wrong(
+        &c->text, line,
+        is_nodes(c) ? "the first line names the columns; name that of node ids: "
+                      "--node-id NAME, or call it id"
+                    : "call the column of node ids `id`, or leave out this line "
+                      "where ids come first",
+        c->use.names.id ? "no column has the name of --node-id" : "no column is called id", err);
 }
 
 static bool names_label(const char *name)
@@ -409,12 +483,40 @@ static int place_columns(struct csv_table *c, const char *line, struct og_err *e
     p = line;
     for (int64_t j = 0; j < c->n_columns; j++) {
         p = og__column_next(p, c->mark, &name);
-        c->place[j] = j == id ? 0 : takes(c, name.text, labelled) ? next++ : -1;
+        c->place[j] = j == id ? 0 : takes(c, name.text, labelled) ? next++ : IS_UNREAD;
         if (c->place[j] < 0)
             og__names_add(&c->unread, name.text[0] ? name.text : "(unnamed)");
     }
     c->t.columns = next;
     return 0;
+}
+
+/* Where the columns of nodes.csv go: those of one kind, in the file's order. */
+static int place_nodes(struct csv_table *c, const char *line, struct og_err *err)
+{
+    const size_t n = (size_t)((const char *)memchr(line, '\n', (size_t)(c->end - line)) - line) + 1;
+    const bool split = c->use.of_nodes > OG__NODE_SPLIT;
+    int32_t next = 1;
+    int64_t id;
+    int rc;
+    OG_TRY(find_id(c, line, &id, err));
+    c->unnamed_id = c->unnamed_id && c->use.of_nodes == OG__NODE_ID; /* it is said once */
+    c->what = calloc((size_t)c->n_columns, 1);
+    c->names = strndup(line, n);
+    if (!c->what || !c->names)
+        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", c->t.name));
+    OG_TRY(
+        og__node_columns(&c->text, line, c->mark, c->n_columns, id, &c->use.names, c->what, err));
+    for (int64_t j = 0; j < c->n_columns; j++) {
+        const bool taken = c->what[j] == c->use.of_nodes;
+        c->place[j] = j == id                                            ? 0
+                      : split && (taken || c->what[j] == OG__NODE_SPLIT) ? IS_SPLIT
+                      : taken                                            ? next++
+                                                                         : IS_UNREAD;
+    }
+    c->t.columns = next;
+out:
+    return rc;
 }
 
 /* "0,1,2,3,4", as a data frame without names has it: it would be taken for node 0. */
@@ -437,7 +539,7 @@ static bool counts_columns(const struct csv_table *c, const char *line)
 static void place_id(struct csv_table *c)
 {
     for (int64_t j = 0; j < c->n_columns; j++)
-        c->place[j] = (c->named ? c->place[j] == 0 : j == 0) ? 0 : -1;
+        c->place[j] = (c->named ? c->place[j] == 0 : j == 0) ? 0 : IS_UNREAD;
     c->t.columns = 1;
 }
 
@@ -451,14 +553,15 @@ static int find_columns(struct csv_table *c, struct og_err *err)
         c->mark = og__column_mark(line);
     if (line)
         c->t.columns = c->n_columns = og__column_count(line, c->mark);
-    if (line && c->by_id && counts_columns(c, line))
+    if (line && c->by_id && !is_nodes(c) && counts_columns(c, line))
         OG_TRY(og__text_wrong(&c->text, line, "remove this line, or call its first column id",
                               "numbers of columns, not of a node", err));
-    c->named = line && c->by_id && is_names(c, line);
+    c->named = line && c->by_id && (is_nodes(c) || is_names(c, line));
     if (c->named || (line && c->use.ids_only)) {
         if (!(c->place = calloc((size_t)c->n_columns, sizeof(*c->place))))
             OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", c->t.name));
-        OG_TRY(c->named ? place_columns(c, line, err) : 0);
+        if (c->named)
+            OG_TRY(is_nodes(c) ? place_nodes(c, line, err) : place_columns(c, line, err));
     }
     if (line && c->use.ids_only)
         place_id(c);
@@ -545,6 +648,27 @@ int og__table_csv_no_node(const struct og_table *t, int64_t nodes, struct og_err
     snprintf(why, sizeof(why), "no such node, of %lld", (long long)nodes);
     return og__text_wrong(&c->text, c->line,
                           "ids are those of the edges, of feat.csv and of label.csv", why, err);
+}
+
+bool og__table_csv_has(const struct og_table *t, enum og_node_column what)
+{
+    const struct csv_table *c = (const struct csv_table *)t;
+    for (int64_t j = 0; c->what && j < c->n_columns; j++)
+        if (c->what[j] == what || (what > OG__NODE_SPLIT && c->what[j] == OG__NODE_SPLIT))
+            return true;
+    return false;
+}
+
+bool og__table_csv_name(const struct og_table *t, int64_t j, struct og_column_name *name)
+{
+    const struct csv_table *c = (const struct csv_table *)t;
+    for (int64_t k = 0; c->names && k < c->n_columns; k++) {
+        if (c->place[k] != j + 1)
+            continue;
+        name_of(c, k, name);
+        return true;
+    }
+    return false;
 }
 
 bool og__table_csv_unnamed_id(const struct og_table *t)

@@ -43,6 +43,10 @@ int og__import_check_options(const struct og_import *o, const struct og_format *
          NULL},
         {"--labels", o->labels, IGB, "it is a label file of igb",
          "leave it out; docs/reference/formats.md names the file of each format"},
+        {"--node-id", o->node_id && !format->info.node_arrays, 0, "it names a column of nodes.csv",
+         NULL},
+        {"--node-label", o->node_label && !format->info.node_arrays, 0,
+         "it names a column of nodes.csv", NULL},
         {"--by-time", o->by_time && !format->has_times, 0, "this format has no times",
          "leave it out, or import the arrays as npy"},
     };

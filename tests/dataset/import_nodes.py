@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""nodes.csv gives the dataset of a file for each kind, byte for byte, and NumPy's arrays. Columns that do not fit are refused by name.
+
+    import_nodes.py OUTGROW      exits 77 where there is no NumPy
+"""
+import csv
+import gzip
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+try:
+    import numpy as np
+except ImportError:
+    sys.exit(77)
+
+OUTGROW = os.path.abspath(sys.argv[1])
+rng = np.random.default_rng(7)
+N, E, F = 900, 4000, 5
+WORDS = np.array([f"p{i:04}" for i in rng.permutation(5000)[:N]])
+NUMBERS = rng.permutation(10**6)[:N]
+FEAT = rng.standard_normal((N, F)).astype(np.float32)
+TOPIC = rng.choice(["ml", "db", "os", ""], N)
+SPLIT = rng.choice(["train", "val", "valid", "test", ""], N)
+TIME = rng.integers(-50, 50, N)
+MASKS = {"train": SPLIT == "train", "valid": np.isin(SPLIT, ["val", "valid"]), "test": SPLIT == "test"}
+ENDS = rng.integers(0, N, (E, 2))
+
+
+def run(*words):
+    return subprocess.run([OUTGROW, *map(str, words)], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+
+
+def text(folder, name, *rows, mark=","):
+    os.makedirs(folder, exist_ok=True)
+    with (gzip.open if name.endswith(".gz") else open)(f"{folder}/{name}", "wt", newline="") as f:
+        csv.writer(f, delimiter=mark).writerows(rows)
+
+
+def taken(folder, *words):
+    shutil.rmtree(f"{folder}-out", ignore_errors=True)
+    done = run("import", folder, f"{folder}-out", *words)
+    assert done.returncode == 0, done.stderr
+    checked = run("verify", f"{folder}-out")
+    assert checked.returncode == 0, checked
+    return {f: open(f"{folder}-out/{f}", "rb").read() for f in os.listdir(f"{folder}-out") if f != "meta.json"}, done.stderr
+
+
+def refused(*rows, words=(), edges=(("src", "dst"), ("a", "b")), name="nodes.csv", also=()):
+    shutil.rmtree("src", ignore_errors=True)
+    text("src", "edges.csv", *edges)
+    text("src", name, *rows)
+    for other in also:
+        text("src", *other)
+    done = run("import", "src", "never", *words)
+    assert done.returncode == 1 and not os.path.exists("never") and "hint: " in done.stderr, done
+    return done.stderr
+
+
+def table(ids, form):
+    """The columns of nodes.csv in another order: by name, by masks, or with names that options give."""
+    columns = {f"f{j}": [repr(float(x)) for x in FEAT[:, j]] for j in range(F)}
+    if form == "masks":
+        said = {"val_mask": np.where(MASKS["valid"], "True", "False"), "test_mask": MASKS["test"].astype(int), "train_mask": MASKS["train"].astype(int)}
+    else:
+        said = {"split": SPLIT}
+    names = ("paper", "topic") if form == "named" else ("node_id", "y")
+    out = {"f0": columns.pop("f0"), names[1]: TOPIC, names[0]: ids, **said, "node_time": TIME, **columns}
+    return [list(out)] + list(zip(*out.values()))
+
+
+def six(ids):
+    """The same in a file for each kind, with the columns in the same order."""
+    shutil.rmtree("six", ignore_errors=True)
+    text("six", "feat.csv", *((i, *map(repr, map(float, x))) for i, x in zip(ids, FEAT)))
+    text("six", "label.csv", ("id", "label"), *zip(ids, TOPIC))
+    text("six", "node_times.csv", *(zip(ids, TIME)))
+    for split, mask in MASKS.items():
+        text("six", f"{split}.csv", *((i,) for i in ids[mask]))
+
+
+def against_numpy(ids):
+    order = np.argsort(ids)
+    rank = np.empty(N, int)
+    rank[order] = np.arange(N)
+    load = lambda name: np.load(f"src-out/{name}.npy")
+    names = json.load(open("src-out/meta.json"))["class_names"]
+    assert np.array_equal(load("features"), FEAT[order]) and np.array_equal(load("node_times"), TIME[order])
+    assert [names[y] if y >= 0 else "" for y in load("labels")] == list(TOPIC[order])
+    for split, mask in MASKS.items():
+        assert np.array_equal(load(split), rank[np.flatnonzero(mask)]), split  # in the file's order
+
+
+def test_equal_to_a_file_each():
+    for ids in WORDS, NUMBERS:
+        edges = [("src", "dst"), *ids[ENDS]]
+        six(ids)
+        text("six", "edges.csv", *edges)
+        expected = taken("six")[0]
+        for form in "split", "masks", "named":
+            for name, mark, words in ("nodes.csv", ",", ()), ("nodes.csv", ";", ("--memory", "8M", "--threads", 1)), ("nodes.csv.gz", "\t", ()):
+                shutil.rmtree("src", ignore_errors=True)
+                text("src", "edges.csv", *edges)
+                text("src", name, *table(ids, form), mark=mark)
+                got, said = taken("src", *words, *(("--node-id", "Paper", "--node-label", "topic") if form == "named" else ()))
+                assert got == expected, (form, name, [f for f in expected if got.get(f) != expected[f]], set(got) ^ set(expected))
+                assert "not read" not in said, said
+        against_numpy(ids)
+
+
+def test_some_columns():
+    """What nodes.csv does not have may be in a file of its own, and nodes without edges count."""
+    edges = ("edges.csv", ("src", "dst"), ("a", "b"))
+    for rows, also, arrays in (([("id", "f"), ("c", 1), ("b", 2), ("a", 3)], [("train.csv", ("c",))], {"features": [[3], [2], [1]], "train": [2]}),
+                               ([("id", "label"), ("c", 1), ("b", ""), ("a", 0)], [("feat.csv", ("a", 5), ("b", 6), ("c", 7))], {"features": [[5], [6], [7]], "labels": [0, -1, 1]}),
+                               ([("id", "split"), ("c", "test"), ("b", "train"), ("a", "NaN")], [], {"train": [1], "test": [2]}),
+                               ([("", "id", "x", "y"), (0, "a", 1, 0), (1, "b", 2, 0), (2, "c", 3, 1)], [], {"features": [[1], [2], [3]], "labels": [0, 0, 1]})):
+        shutil.rmtree("src", ignore_errors=True)
+        for one in (edges, ("nodes.csv", *rows), *also):
+            text("src", *one)
+        files = taken("src")[0]
+        for name, array in arrays.items():
+            assert np.array_equal(np.load(f"src-out/{name}.npy"), array), name
+        assert ("valid.npy" in files) == ("valid" in arrays) and ("test.npy" in files) == ("test" in arrays)
+    shutil.rmtree("src", ignore_errors=True)  # next to edges.npy ids are rows
+    text("src", "nodes.csv", ("id", "f", "train_mask"), (1, 4, 0), (2, 5, 1), (0, 3, 1))
+    np.save("src/edges.npy", np.array([[0, 1], [1, 2]]))
+    taken("src")
+    assert np.array_equal(np.load("src-out/features.npy"), [[3], [4], [5]]) and np.array_equal(np.load("src-out/train.npy"), [2, 0])
+
+
+def test_refusals():
+    a, b = ("a", 1, "x"), ("b", 2, "y")
+    said = refused(("id", "f", "title"), a, b)
+    assert "nodes.csv: line 2: column title: no number, here: 'x'" in said and "--node-label NAME" in said and "leave other texts out" in said, said
+    assert "no column is called id" in refused(("paper", "f", "label"), a, b) and "--node-id NAME" in refused(a, b)
+    assert "no column has the name of --node-id" in refused(("id", "f", "label"), a, b, words=("--node-id", "paper"))
+    assert "no column has the name of --node-label" in refused(("id", "f", "topic"), a, b, words=("--node-label", "theme"))
+    assert "two columns of labels" in refused(("id", "y", "label"), a, b)
+    assert "a column of labels among features" in refused(("id", "label", "topic"), a, b, words=("--node-label", "topic"))
+    assert "a column of labels among features" in refused(("id", "label_1", "label_2"), a, b)
+    assert "two columns of ids" in refused(("id", "node", "label"), a, b)
+    assert "two columns of times" in refused(("id", "node_time", "node_times"), a, b)
+    assert "which nodes a split has" in refused(("id", "split", "train_mask"), ("a", "train", 1), ("b", "", 0))
+    assert "which nodes a split has" in refused(("id", "val", "valid_mask"), ("a", 1, 1), ("b", 0, 0))
+    assert "line 3: no split: train, valid, test, or empty, here: 'dev'" in refused(("id", "split"), ("a", "train"), ("b", "dev"))
+    assert "line 2: no mask: true or false, 1 or 0, here: '0.5'" in refused(("id", "train"), ("a", 0.5), ("b", 1))
+    assert "id b, column g: not a finite number" in refused(("label", "id", "f", "split", "g"), (0, "a", 1, "", 2), (0, "b", 1, "", ""))
+    assert "no row for id b" in refused(("id", "f"), ("a", 1)) and "id a is there twice" in refused(("id", "f"), ("a", 1), ("a", 1), ("b", 1))
+    assert "id a is listed twice" in refused(("id", "split"), ("a", "train"), ("a", "train"))
+    for other in "feat.csv", "feat.csv.gz", "feat.npy":
+        assert f"both nodes.csv and {other}" in refused(("id", "f"), ("a", 1), ("b", 1), also=[(other, ("a", 1))])
+    assert "both nodes.csv.gz and val_mask.npy" in refused(("id", "split"), ("a", "train"), name="nodes.csv.gz", also=[("val_mask.npy", ("a",))])
+    assert "nodes.paper.csv: CSV has no types of nodes" in refused(("id", "f"), ("a", 1), name="nodes.paper.csv")
+    assert "no nodes.csv" in refused(("id", "f"), ("a", 1), name="feat.csv", words=("--node-id", "id"))
+    text("src", "edges.csv", ("src", "dst"), ("a", "b"))
+    assert "no nodes.csv" in run("import", "src/edges.csv", "never", "--node-label", "topic").stderr
+    assert "columns of nodes.csv" in run("import", "ogb", "src", "never", "--node-label", "topic").stderr
+
+
+def test_the_hint_works():
+    """Files with other names: the message's command, with the columns' names, imports them."""
+    shutil.rmtree("src", ignore_errors=True)
+    text("src", "papers.csv", *table(WORDS, "named"))
+    text("src", "cites.csv", ("citing", "cited", "year"), *((*ends, 1999) for ends in WORDS[ENDS]))
+    done = run("import", "src", "never")
+    assert "a folder of no known format: cites.csv, papers.csv" in done.stderr and "rename" in done.stderr, done.stderr
+    os.rename("src/papers.csv", "src/nodes.csv")
+    os.rename("src/cites.csv", "src/edges.csv")
+    command = done.stderr.split("`")[1].replace("SRC,DST", "citing,cited").replace("--node-id NAME", "--node-id paper").replace("--node-label NAME", "--node-label topic").split()
+    assert command[0] == "outgrow" and run(*command[1:]).returncode == 0, command
+    assert run("verify", "graph").returncode == 0 and np.load("graph/features.npy").shape == (N, F)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        os.environ["XDG_CACHE_HOME"] = f"{folder}/cache"
+        test_equal_to_a_file_each()
+        test_some_columns()
+        test_refusals()
+        test_the_hint_works()
+        os.chdir("/")
+
+
+main()
