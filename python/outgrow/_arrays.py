@@ -1,6 +1,4 @@
 """Arrays, tensors and iterators of chunks in pieces, and .npy files of them."""
-import warnings
-
 import numpy as np
 
 from ._errors import OptionError, warn
@@ -37,12 +35,10 @@ def array_of(value, name, missing=False):
     if np.ma.is_masked(value):
         raise OptionError(f"{name}: a masked array with masked values", "give numbers: filled()")
     given = value
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")  # of NumPy before 1.24, about rows of several lengths
-        try:
-            value = np.asarray(value)
-        except (ValueError, Warning) as error:
-            raise OptionError(f"{name}: {type(given).__name__} that is no array: rows of several lengths?", "give numbers, as many in each row") from error
+    try:
+        value = np.asarray(value)
+    except ValueError as error:
+        raise OptionError(f"{name}: {type(given).__name__} that is no array: rows of several lengths?", "give numbers, as many in each row") from error
     value = of_objects(value, name, missing) if value.dtype.kind == "O" and value.ndim else value
     if value.dtype.kind not in "biuf" or value.dtype.itemsize > 8:
         raise OptionError(f"{name}: {value.dtype if value.ndim else type(given).__name__}", "give numbers, of 64 bits at most")

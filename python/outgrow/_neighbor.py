@@ -224,7 +224,7 @@ class Base(OwnThreads):
         return [(name, first) for name, (first, _) in self._ranges.items()][part.number] if self._ranges else (None, 0)
 
     def _busy(self):
-        """Whether an iteration that shares the Loader goes on."""
+        """Whether an iteration that shares the Loader has not ended."""
         return self._using is not None and (it := self._using()) is not None and not it.over
 
     def _renew(self):

@@ -172,7 +172,7 @@ class OfTypes:
 
 
 def teach_samplers():
-    """Of seeds with or without a type, which the stores do not see."""
+    """The stores do not see whether seeds have a type, but samplers do."""
     kind = import_for("stores", "torch_geometric.sampler").NeighborSampler
     for attribute in OfTheRelation("colptr"), OfTheRelation("row"), OfTypes("colptr_dict"), OfTypes("row_dict"):
         if not hasattr(kind, attribute.name):

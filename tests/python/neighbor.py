@@ -464,7 +464,7 @@ def test_a_data_that_changes():
             assert torch.equal(batch.edge_attr, data.edge_attr[batch.e_id]) and batch.note == data.note
     going = iter(loader)
     next(going)
-    data.x.mul_(3)  # what goes on is not ended by it
+    data.x.mul_(3)  # which ends no iteration
     again = loader([3])
     assert torch.equal(again.x, data.x[again.n_id]) and len(list(loader)) == 7 and len(list(going)) == 6
     del data.y
