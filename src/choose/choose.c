@@ -621,7 +621,7 @@ static void suggest_phases(const struct chooser *c, const struct og_exec_plan *e
             policy, more);
     else
         og__say(&c->in->config->log, OG__INFO,
-                "--policy %s: its cache has no rows; with --phased-memory it would hold about %.0f",
+                "--policy %s: its cache has few rows or none; with --phased-memory about %.0f",
                 policy, more);
 }
 

@@ -192,6 +192,13 @@ def phases():
         if said:
             rows = [json.loads(done.stdout)["cache_rows"] for done in (phased, free)]
             assert abs(rows[0] / rows[1] / float(said[1]) - 1) < 0.15 and float(said[1]) > 1.25, (rows, said[0])
+    # in the least memory there is nothing to multiply
+    said = subprocess.run([OUTGROW, "plan", "small", "--memory", "1M", *plan[4:], "--policy", "belady"], capture_output=True, text=True).stderr
+    least = re.search(r"would do is (--memory) (\d+M)", said).groups()
+    free, phased = (run(["plan", "small", *least, *plan[4:], "--policy", "belady", *more]) for more in ([], ["--phased-memory"]))
+    said = re.search(r"--policy belady: its cache has few rows or none; with --phased-memory about (\d+)\n", free.stderr)
+    rows = [json.loads(done.stdout)["cache_rows"] for done in (phased, free)]
+    assert rows[1] < 0.1 * rows[0] and abs(rows[0] / int(said[1]) - 1) < 0.15, (rows, said[0])
 
 
 def bench_io():
