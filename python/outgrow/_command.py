@@ -17,7 +17,7 @@ import threading
 
 import numpy as np
 
-from ._errors import Error, FileError, OptionError
+from ._errors import Error, FileError, OptionError, error_of
 from ._ids import is_zero_one, refuse_mask
 from ._meta import meta_of
 from ._names import is_words
@@ -26,7 +26,7 @@ from ._results import Result
 from ._words import choices, in_python
 
 log = logging.getLogger("outgrow")
-INTERRUPTED, USAGE = 130, 2
+INTERRUPTED, FOUND = 130, 1
 OWN_FLAGS = {"alternate", "full", "json", "json-epochs", "names", "probabilities", "quiet"}  # of the command alone
 SAYS = "outgrow: "      # how a message begins, unlike progress
 EPOCH = '{"progress":'  # how a line of train --json-epochs begins
@@ -39,7 +39,7 @@ def command():
     if found:
         return found
     raise FileError(f"{named}: OUTGROW_COMMAND names no program" if named else "outgrow: the command is not on the PATH",
-                    "train, predict, evaluate and plan run the command: build it with `make`, then `make install`, "
+                    "train, predict, evaluate, plan and doctor run the command: build it with `make`, then `make install`, "
                     "or set OUTGROW_COMMAND to build/release/outgrow", -2)
 
 
@@ -61,14 +61,13 @@ def words_of(options):
             raise OptionError(f"{name.replace('-', '_')}: {text!r}", "give True or False")
 
 
-def error_from(status, said):
-    """The exception for the command's output: `outgrow: <message>` and optionally `hint: <hint>`."""
-    lines = [line for line in said.splitlines() if line]
-    at = max((i for i, line in enumerate(lines) if line.startswith(SAYS)), default=None)
-    if at is None:
+def error_from(status, out, said):
+    """The exception of a failed command. With --json its output ends with an object of `code`, `error` and `hint`."""
+    try:
+        found = json.loads(out[out.rfind("\n{\n") + 1:])
+        return error_of(found["code"], found["error"], found["hint"])
+    except (ValueError, KeyError, TypeError):  # it was killed, or could not report
         return Error(f"the command ended with status {status}" + (f": {said.strip()}" if said else "; its output is above"))
-    hint = lines[at + 1].removeprefix("hint: ") if lines[at + 1:] and lines[at + 1].startswith("hint: ") else ""
-    return (OptionError if status == USAGE else Error)(in_python(lines[at].removeprefix(SAYS)), in_python(hint))
 
 
 def ended(process):
@@ -91,12 +90,12 @@ def start(name, /, *args, progress=False, **options):
                             text=True, process_group=0, env=env)
 
 
-def result_of(process, out, said):
-    """What an ended process returns, or the exception."""
+def result_of(process, out, said, finds=False):
+    """What an ended process returns, or the exception. With `finds`, status 1 with a result is none."""
     if process.returncode == INTERRUPTED:
         raise KeyboardInterrupt
-    if process.returncode != 0:
-        raise error_from(process.returncode, said or "")
+    if process.returncode != 0 and not (finds and process.returncode == FOUND and out.startswith("{") and "error" not in json.loads(out)):
+        raise error_from(process.returncode, out, said or "")
     for line in (said or "").splitlines():
         log.warning("%s", in_python(line.removeprefix(SAYS)))
     return Result(json.loads(out))
@@ -131,7 +130,7 @@ class Epochs:
             self.board = SummaryWriter(os.fspath(tensorboard))
 
     def wanted(self):
-        return bool(self.bar or self.board or self.on_epoch)
+        return self.bar is not None or self.board is not None or self.on_epoch is not None
 
     def add(self, epoch):
         """Whether the run is to stop."""
@@ -244,6 +243,14 @@ def in_files(options, dataset=None):
             for name, path in files.items():
                 message, hint = message.replace(f"{name} {path}", name).replace(path, name), hint.replace(path, name)
             raise type(why)(message, hint, why.code) from None
+
+
+def doctor(path=None, *, scratch=None):
+    """Find what makes training slow or impossible, with remedies. Checks this machine, a dataset, or the folder of a run. Returns the
+    output of `outgrow doctor --json`; a check whose verdict is "stops" raises nothing. Runs the command (see `train`)."""
+    with start("doctor", *([] if path is None else [path]), **({} if scratch is None else {"scratch": scratch})) as process:
+        out, said = ended(process)
+    return result_of(process, out, said, finds=True)
 
 
 def plan(dataset, *, progress=False, **options):

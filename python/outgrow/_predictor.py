@@ -23,9 +23,10 @@ class Line:
         self.listener.start()
         self.reader = None
         first = self.process.stdout.readline()
-        if not first:
+        if not first or first == "{\n":  # an error has several lines
+            out = first + self.process.stdout.read()
             self.close()
-            raise error_from(self.process.returncode, "".join(self.said))
+            raise error_from(self.process.returncode, out, "".join(self.said))
         self.about = json.loads(first)
         self.reader = threading.Thread(target=self.read, name="outgrow", daemon=True)
         self.reader.start()
@@ -104,7 +105,7 @@ class Predictor:
     def __init__(self, checkpoint, graph, *, callers=4, **options):
         words = words_of({"checkpoint": checkpoint, "callers": callers, **options})
         self._n = count_of(graph := folder_of(graph))
-        self._line = Line([command(), "serve", "--quiet", *words, "--", graph])
+        self._line = Line([command(), "serve", "--json", "--quiet", *words, "--", graph])
         self._end = weakref.finalize(self, self._line.close)
         self.columns, self.info = self._line.about["columns"], self._line.about
 

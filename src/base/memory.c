@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -19,7 +20,8 @@ enum { MAX_PARTS = 48, MOST_KEPT = 16, PAGE = 4096 };
 #define HUGE (2 * OG_MIB)
 
 struct og_budget {
-    size_t limit; /* guarded by lock where it is bound later */
+    size_t limit;  /* guarded by lock where it is bound later */
+    size_t shares; /* of --memory, of which this is one */
     pthread_mutex_t lock;
     /* guarded by lock */
     size_t used;
@@ -199,6 +201,7 @@ struct og_budget *og__budget_new(size_t limit)
     if (!b)
         return NULL;
     b->limit = limit ? limit : SIZE_MAX;
+    b->shares = 1;
     pthread_mutex_init(&b->lock, NULL);
     return b;
 }
@@ -213,6 +216,11 @@ void og__budget_free(struct og_budget *b)
     }
     pthread_mutex_destroy(&b->lock);
     free(b);
+}
+
+void og__budget_divide(struct og_budget *b, size_t shares)
+{
+    b->shares = shares;
 }
 
 size_t og__budget_limit(const struct og_budget *b)
@@ -264,6 +272,7 @@ int og__budget_charge(struct og_budget *b, size_t bytes, const char *part, struc
         return 0;
     pthread_mutex_lock(&b->lock);
     size_t left = b->limit - b->used;
+    const size_t least = b->used + bytes;
     if (bytes <= left) {
         b->used += bytes;
         size_t *held = held_by(b, part);
@@ -276,8 +285,10 @@ int og__budget_charge(struct og_budget *b, size_t bytes, const char *part, struc
         return 0;
     char need[32];
     char have[32];
-    return og__fail(err, -ENOMEM, "give it more with --memory",
-                    "%s: needs %s, the budget has %s left", part,
+    char hint[80];
+    snprintf(hint, sizeof(hint), "give it at least --memory %zuM",
+             og__round_up(least * b->shares, OG_MIB) / OG_MIB);
+    return og__fail(err, -ENOMEM, hint, "%s: needs %s, the budget has %s left", part,
                     og__human_bytes(need, (double)bytes), og__human_bytes(have, (double)left));
 }
 

@@ -33,6 +33,9 @@ void og__budget_free(struct og_budget *b);
 /* Sets the limit, 0 = none; false if more is in use already. */
 bool og__budget_bound(struct og_budget *b, size_t limit);
 
+/* Says that --memory has so many shares as large as this one; hints name their sum. */
+void og__budget_divide(struct og_budget *b, size_t shares);
+
 size_t og__budget_limit(const struct og_budget *b); /* SIZE_MAX when unlimited */
 size_t og__budget_used(const struct og_budget *b);
 size_t og__budget_left(const struct og_budget *b);

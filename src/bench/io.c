@@ -280,9 +280,9 @@ static int measure(struct bench *b, const struct og_io_ops *ops, const struct og
     }
     b->others = OG_MAX(b->others, least);
     show_progress(b, "measure", (uint64_t)++b->done, (uint64_t)b->total);
-    og__say(&b->log, OG__DEBUG, "%s, %s, %zu bytes, depth %d: %.0f reads/s, %.3f GB/s", ops->name,
-            p->shape.sequential ? "sequential" : "random", p->shape.bytes, p->shape.depth,
-            p->rate.iops, p->rate.bytes_per_second * 1e-9);
+    og__say(&b->log, OG__INFO, "%d of %d: %s, %s, %zu bytes, depth %d: %.0f reads/s, %.3f GB/s",
+            b->done, b->total, ops->name, p->shape.sequential ? "sequential" : "random",
+            p->shape.bytes, p->shape.depth, p->rate.iops, p->rate.bytes_per_second * 1e-9);
     return 0;
 out:
     return rc;
@@ -475,6 +475,11 @@ int og__bench_io(const char *path, const struct og_observer *observer, char **ou
     b.ops = og__io_pick(OG_IO_AUTO, &b.log);
     find_old_file(&b);
     b.total = N_FRESH + N_PREAD + N_FAULTS + (b.old_path ? N_OLD : 0);
+    og__say(
+        &b.log, OG__INFO,
+        "writes 2 GiB to %s, then reads in %d ways for %.0f s each: a minute or two, longer on a "
+        "slow or busy disk",
+        b.folder, b.total, point_seconds);
     OG_TRY(write_file(&b, err));
     OG_TRY(measure_all(&b, err));
     OG_TRY(report(&b, out, err));

@@ -122,7 +122,8 @@ void og__ledger_list(const struct og_memory_plan *m, char *text, size_t size)
     }
     const size_t used = strlen(text);
     if (m->smallest > listed)
-        snprintf(text + used, size - used, "%sthe least cache and small parts %s", used ? ", " : "",
+        snprintf(text + used, size - used,
+                 "%sthe smallest cache, room for missed rows and small parts %s", used ? ", " : "",
                  og__human_bytes(bytes, (double)(m->smallest - listed)));
 }
 
@@ -161,5 +162,7 @@ const char *og__ledger_remedy(const struct og_memory_plan *m)
     for (size_t i = 0; i < OG_COUNT(known); i++)
         if (strcmp(largest(m), known[i].part) == 0 && (m->trains || !known[i].of_model))
             return known[i].options;
-    return "smaller --batch or --fanout need";
+    return m->trains && m->model + m->activations >= OG_MIB
+               ? "smaller --batch, --fanout or --hidden need"
+               : "smaller --batch or --fanout need";
 }

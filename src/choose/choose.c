@@ -556,6 +556,7 @@ static int choose(struct chooser *c, struct og_exec_plan *exec, struct og_err *e
     const int n_execs = og__exec_plans_list(exec, execs);
     int rc = 0;
     og__plainest_exec_plan(exec);
+    c->to->alone = "no feature rows are read";
     if (!(in->config->want & OG__WANT_FEATURES))
         return 0;
     OG_TRY(guess_hotness(c, err));
@@ -565,11 +566,14 @@ static int choose(struct chooser *c, struct og_exec_plan *exec, struct og_err *e
     try_all(c, execs, n_execs);
     if (c->n > 0)
         *exec = c->trial[0].exec;
-    if (c->n_fit > 0 && c->trial[0].fits && c->trial[0].memory.n_slots >= rows_known(in))
+    const bool holds_all =
+        c->n_fit > 0 && c->trial[0].fits && c->trial[0].memory.n_slots >= rows_known(in);
+    c->to->alone = holds_all ? "memory holds all rows" : c->n < 2 ? "the options leave one" : NULL;
+    if (holds_all)
         c->n_fit = 1;
     if (c->n_fit > 0)
         OG_TRY(compare(c, err));
-    if (c->n_fit > 1) {
+    if (c->n_fit > 0 && !c->to->alone) {
         prefer_staying(c);
         c->to->estimate = c->out[0];
         OG_TRY(keep_compared(c, err));
@@ -607,11 +611,18 @@ static void suggest_phases(const struct chooser *c, const struct og_exec_plan *e
     const double all = (double)rows_known(c->in);
     const double rows = OG_MIN((double)here.memory.n_slots, all);
     const double more = OG_MIN((double)there.memory.n_slots, all) / OG_MAX(rows, 1);
-    if (here.fits && there.fits && more > LARGER)
+    if (!here.fits || !there.fits || more <= LARGER)
+        return;
+    const char *policy = og__option_word("policy", exec->policy);
+    if (here.memory.n_slots > 0)
         og__say(
             &c->in->config->log, OG__INFO,
             "--policy %s: with --phased-memory its cache would hold about %.1f times as many rows",
-            og__option_word("policy", exec->policy), more);
+            policy, more);
+    else
+        og__say(&c->in->config->log, OG__INFO,
+                "--policy %s: its cache has few rows or none; with --phased-memory about %.0f",
+                policy, more);
 }
 
 /* How long the execution plan takes that was given. What that would need is not worth a refusal. */
@@ -638,6 +649,7 @@ int og__choose(struct og_choice *to, const struct og_choice_inputs *in,
     struct chooser c = {.in = in, .to = to, .profiling = *profiling, .began = og__now()};
     struct og_profiling requested = {0};
     int rc = 0;
+    to->alone = given ? "the policy is given" : NULL;
     if (rounds) {
         OG_TRY(og__profiling_requests(&requested, profiling, &in->config->share,
                                       in->workload->n_nodes, in->budget, err));

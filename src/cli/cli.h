@@ -159,6 +159,8 @@ int deliver(const struct invocation *in, char *text, void (*human)(const json_t 
 
 /* Print and release `root`; NULL means out of memory. */
 int print_json(json_t *root, struct og_err *err);
+/* An error as an object: `code`, `error`, `hint`. */
+json_t *error_json(const struct og_err *err);
 /* Fill err with "out of memory" for a result; returns its code. */
 int no_result(struct og_err *err);
 

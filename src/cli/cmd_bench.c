@@ -85,6 +85,7 @@ const struct command cmd_bench = {
     .max_args = 2,
     .summary = "measure the disk, the sampler, the products, the data path",
     .text = "`io` measures the disk under --path and stores its profile, which the planner reads. "
+            "It writes 2 GiB and takes a minute or two, longer on a slow or busy disk. "
             "`gemm` compares the model's matrix products with the library's fastest for their "
             "shapes. `sample` counts sampled edges per second. `train` compares in-memory training "
             "with lower bounds of its operators. `epoch` runs the data path without a model: "

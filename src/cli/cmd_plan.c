@@ -18,18 +18,18 @@ static const char *place_of(const json_t *exec)
     return strcmp(text_of(exec, "topology"), "disk") == 0 ? "on disk" : "in memory";
 }
 
-/* Describes where batches read rows that miss the cache. */
+/* Describes where batches read rows that miss the cache, after their number. */
 static const char *other_rows(const json_t *plan)
 {
     static const char *const words[][2] = {
-        {"raw", "the others are read from the feature file"},
-        {"packed", "the others are packed in advance, one run per batch"},
-        {"segmented", "the others are packed in advance, rows of several batches once"},
+        {"raw", "are read from the feature file"},
+        {"packed", "are packed in advance, one run per batch"},
+        {"segmented", "are packed in advance, rows of several batches once"},
     };
     for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
         if (strcmp(words[i][0], text_of(plan, "layout")) == 0)
             return words[i][1];
-    return "the others are on disk";
+    return "are on disk";
 }
 
 static bool misses_none(const json_t *plan)
@@ -53,17 +53,35 @@ static bool scans(const json_t *plan)
     return strcmp(text_of(plan, "policy"), "sweep") == 0;
 }
 
+/* Prints which rows a scan has at a time. */
+static void say_scans(const json_t *plan, const char *rows)
+{
+    const double batches = number(plan, "superbatch");
+    printf("Memory takes the feature rows of ");
+    if (batches == 1)
+        printf("one batch");
+    else
+        printf("%.0f batches", batches);
+    printf(" at a time, ");
+    if (number(plan, "cache_rows") > 0)
+        printf("%s, ", rows);
+    printf("in file order");
+}
+
 static void say_places(const json_t *plan)
 {
+    const double n = number(plan, "cache_rows");
     char rows[SHOWN_MAX];
     show_value(rows, "cache_rows", json_object_get(plan, "cache_rows"));
     if (scans(plan))
-        printf("Memory takes the feature rows of %.0f batches at a time, %s, in file order",
-               number(plan, "superbatch"), rows);
+        say_scans(plan, rows);
     else if (misses_none(plan) && !json_is_object(json_object_get(plan, "device")))
         printf("Memory holds all feature rows that are needed, %s", rows);
+    else if (n > 0)
+        printf("Memory holds %s feature row%s by policy %s, the others %s", rows, n == 1 ? "" : "s",
+               text_of(plan, "policy"), other_rows(plan));
     else
-        printf("Memory holds %s feature rows by policy %s, %s", rows, text_of(plan, "policy"),
+        printf("Memory holds no feature rows (policy %s), all %s", text_of(plan, "policy"),
                other_rows(plan));
     printf("; the topology is %s.\n", place_of(plan));
 }
@@ -268,6 +286,8 @@ static void say_choice(const json_t *plan)
     char b[SHOWN_MAX];
     char policy[SHOWN_MAX];
     const size_t n = count_possible(candidates);
+    if (n == 0 && json_is_string(json_object_get(plan, "not_compared")))
+        printf("No other execution plan was compared: %s.\n", text_of(plan, "not_compared"));
     if (n == 0)
         return;
     show_value(a, "seconds", json_object_get(best, "seconds"));
@@ -382,7 +402,8 @@ static void show_plan(const json_t *root)
     putchar('\n');
     drop_idle(shown);
     drop_impossible(json_object_get(shown, "candidates"));
-    json_object_del(shown, "locality"); /* a sentence has it */
+    json_object_del(shown, "locality"); /* sentences have them */
+    json_object_del(shown, "not_compared");
     drop_former_name(shown);
     show_any(shown ? shown : root);
     json_decref(shown);

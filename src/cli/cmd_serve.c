@@ -134,24 +134,6 @@ static json_t *rows_json(const float *rows, size_t n, size_t columns)
     return all;
 }
 
-/* A message may quote a part of the request, cut inside a character. */
-static json_t *message_json(const char *message)
-{
-    json_t *text = json_string(message);
-    char *ascii = text ? NULL : strdup(message);
-    for (char *p = ascii; p && *p; p++)
-        *p = *p & 0x80 ? '?' : *p;
-    text = ascii ? json_string(ascii) : text;
-    free(ascii);
-    return text;
-}
-
-static json_t *error_json(const struct og_err *err)
-{
-    return json_pack("{s:i s:o s:o}", "code", err->code, "error", message_json(err->message),
-                     "hint", message_json(err->hint));
-}
-
 /* {"rows":[...]} or {"code","error","hint"} */
 static json_t *answer_request(const struct serving *s, const json_t *request)
 {

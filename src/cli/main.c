@@ -88,6 +88,16 @@ static int exit_status(const struct command *command, int rc)
     }
 }
 
+/* With --json a program reads why: the result is the error. */
+static void say_failure(const struct invocation *in, int rc, const struct og_err *err)
+{
+    struct og_err shown = *err;
+    say_error(err);
+    shown.code = rc == CLI_USAGE ? -EINVAL : rc;
+    if (in->json)
+        print_json(error_json(&shown), &shown);
+}
+
 /* Whether another worker reports the failure: the failed one, or the first if all have wrong usage.
  */
 static bool is_said_elsewhere(const struct command *command, int rc)
@@ -120,7 +130,7 @@ out:
     og_options_free(in.options);
     const bool quiet = is_said_elsewhere(command, rc);
     if (rc < 0 && !quiet)
-        say_error(&err);
+        say_failure(&in, rc, &err);
     if (rc == CLI_USAGE && !quiet)
         fprintf(stderr, "usage: outgrow %s %s [options]; `outgrow help %s` has them\n",
                 command->name, command->args, command->name);

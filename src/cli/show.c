@@ -530,6 +530,24 @@ int print_json(json_t *root, struct og_err *err)
     return 0;
 }
 
+/* A message may quote a part of what was given, cut inside a character. */
+static json_t *message_json(const char *message)
+{
+    json_t *text = json_string(message);
+    char *ascii = text ? NULL : strdup(message);
+    for (char *p = ascii; p && *p; p++)
+        *p = *p & 0x80 ? '?' : *p;
+    text = ascii ? json_string(ascii) : text;
+    free(ascii);
+    return text;
+}
+
+json_t *error_json(const struct og_err *err)
+{
+    return json_pack("{s:i s:o s:o}", "code", err->code, "error", message_json(err->message),
+                     "hint", message_json(err->hint));
+}
+
 int deliver(const struct invocation *in, char *text, void (*human)(const json_t *root),
             struct og_err *err)
 {

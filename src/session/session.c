@@ -276,9 +276,10 @@ static int start_session(struct og_session *s, const char *dataset,
     OG_TRY(og__session_resolve_task(s, err));
     OG_TRY(og__pool_open(&s->pool, s->config.opt.threads, err));
     s->memory.limit = og__own_memory(&s->config);
-    s->budget = og__budget_new(s->memory.limit);
+    s->budget = og__budget_new(OG_MAX(s->memory.limit, s->opening));
     if (!s->budget)
         return og__fail_errno(err, -ENOMEM, NULL, "budget");
+    og__budget_divide(s->budget, (size_t)og__memory_parts(&s->config));
     OG_TRY(og__session_use_edges(s, model, err));
     OG_TRY(og__session_hold_out(s, err));
     OG_TRY(og__session_store_rows(s, err));
@@ -379,33 +380,125 @@ int og__session_open(struct og_session **out, const char *dataset, const struct 
     return og__session_open_for(out, dataset, opt, &use, observer, err);
 }
 
-int og__session_open_for(struct og_session **out, const char *dataset, const struct og_options *opt,
-                         const struct og_session_use *use, const struct og_observer *observer,
-                         struct og_err *err)
+/* What a refusal may take to name the smallest --memory that would do. */
+#define OPENING_BYTES (64 * OG_MIB)
+/* A plan that took longer is not made again to find a smaller --batch. */
+#define LOOKING_SECONDS 10
+enum { MOST_HALVINGS = 3 };
+
+/* One attempt to open it. */
+struct attempt {
+    double opened; /* when the first attempt began, and what was read until then */
+    struct og_io_counts opened_read;
+    size_t opening; /* what comes before the plan may take, if more than --memory: it is refused */
+    bool looks;     /* ends where its plan reads much, and opens nothing; */
+    bool probes;    /* ends there, whatever it reads */
+    bool again;     /* what comes before was logged */
+    int smaller;    /* --batch with which less is read; 0 = not known */
+    /* what came of it */
+    bool planned, reads_much;
+    uint32_t rows;
+    double bytes; /* of an epoch */
+};
+
+/* What was planned is acted upon, unless it is but looked at. */
+static int go_on(struct og_session *s, struct attempt *a, bool *opens, struct og_err *err)
 {
-    *out = NULL;
-    struct og_err own = {0};
-    if (!err)
-        err = &own; /* refusals below are rewritten, which needs the first message */
+    a->reads_much = og__session_reads_much(s);
+    a->rows = s->memory.n_slots;
+    a->bytes = og__session_reads(s);
+    *opens = !a->probes && !(a->looks && a->reads_much);
+    if (!*opens)
+        return 0;
+    if (a->reads_much)
+        og__session_say_reads(s, a->smaller);
+    return finish(s, err);
+}
+
+static int try_to_open(struct og_session **out, const char *dataset, const struct og_options *opt,
+                       const struct og_session_use *use, const struct og_observer *observer,
+                       struct attempt *a, struct og_err *err)
+{
     struct og_session *s = calloc(1, sizeof(*s));
     if (!s)
         return og__fail_errno(err, -ENOMEM, NULL, "session");
+    bool opens;
     int rc;
-    s->opened = og__now();
-    s->opened_read = og__io_made();
+    s->opened = a->opened;
+    s->opened_read = a->opened_read;
+    s->opening = a->opening;
     OG_TRY(og__session_configure(&s->config, opt, use, observer, err));
+    const struct og_log log = s->config.log;
+    if (a->again)
+        s->config.log.fn = NULL;
     OG_TRY(open_data(s, dataset, use->model, err));
     OG_TRY(know_batches(s, use->model, err));
+    if (a->opening > 0 && og__budget_bound(s->budget, s->memory.limit))
+        OG_TRY(-ENOMEM); /* what did not fit has gone again */
     OG_TRY(og__session_place(s, err));
-    OG_TRY(finish(s, err));
+    s->config.log = log;
+    a->looks = a->looks && og__now() - s->opened < LOOKING_SECONDS;
+    OG_TRY(go_on(s, a, &opens, err));
+    if (!opens)
+        goto out;
     og__session_count_prepared(s);
     s->config.target = s->config.nodes = NULL;
     *out = s;
     return 0;
 out:
+    a->planned = s->memory.smallest > 0;
     og__timeline_discard(s->path.timeline);
     s->path.timeline = NULL;
     og__session_close(s);
+    return rc;
+}
+
+/* The largest half, quarter or eighth of --batch that leaves memory for a cache. It also has to
+ * read at most half of `bytes`; 0 = there is none. */
+static int find_smaller_batch(const char *dataset, const struct og_options *opt,
+                              const struct og_session_use *use, double bytes)
+{
+    struct og_options own;
+    int found = 0;
+    if (og__options_copy(&own, opt, NULL) < 0)
+        return 0;
+    own.batch = opt->batch / 2;
+    for (int i = 0; !found && i < MOST_HALVINGS && own.batch > 0; i++, own.batch /= 2) {
+        struct attempt a = {.opened = og__now(), .probes = true};
+        struct og_session *none = NULL;
+        if (try_to_open(&none, dataset, &own, use, NULL, &a, NULL) < 0)
+            break;
+        found = a.rows > 0 && a.bytes <= bytes / 2 ? own.batch : 0;
+    }
+    og__options_release(&own);
+    return found;
+}
+
+int og__session_open_for(struct og_session **out, const char *dataset, const struct og_options *opt,
+                         const struct og_session_use *use, const struct og_observer *observer,
+                         struct og_err *err)
+{
+    struct og_err own = {0}, refusal = {0};
+    const bool small = opt->memory.value < (double)OPENING_BYTES;
+    const double opened = og__now();
+    const struct og_io_counts opened_read = og__io_made();
+    struct attempt a = {opened, opened_read, .looks = use->share.ranks <= 1 && !use->handover};
+    *out = NULL;
+    if (!err)
+        err = &own; /* refusals below are rewritten, which needs the first message */
+    int rc = try_to_open(out, dataset, opt, use, observer, &a, err);
+    if (rc == -ENOMEM && !a.planned && small) {
+        /* not even seeds and labels fit: with them, the plan refuses and names what would do */
+        a = (struct attempt){opened, opened_read, .opening = OPENING_BYTES};
+        if (try_to_open(out, dataset, opt, use, NULL, &a, &refusal) == -ENOMEM && a.planned)
+            *err = refusal;
+        og__session_close(*out);
+        *out = NULL;
+    } else if (rc == 0 && !*out) { /* closed, as two at once exceed --memory */
+        const int smaller = find_smaller_batch(dataset, opt, use, a.bytes);
+        a = (struct attempt){opened, opened_read, .again = true, .smaller = smaller};
+        rc = try_to_open(out, dataset, opt, use, observer, &a, err);
+    }
     return rc;
 }
 

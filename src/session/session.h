@@ -44,6 +44,7 @@ struct og_session {
     struct og_calibration calibration; /* how fast samplers and trainers are */
     double opened;                     /* og__now() at the start */
     struct og_io_counts opened_read;   /* what the process had read then */
+    size_t opening;                    /* before the plan, if more than memory.limit */
 };
 
 /* What it is opened for. */

@@ -14,6 +14,7 @@
  *   session_calibrate.c  how many threads sample and train
  *   session_plan.c       what it will do, and what of it memory holds
  *   session_caches.c     its caches
+ *   session_reads.c      what it reads where caches have too little room
  *   session_workload.c   what is known before it is planned */
 #ifndef OG_SESSION_PARTS_H
 #define OG_SESSION_PARTS_H
@@ -49,6 +50,12 @@ OG_MUST_CHECK int og__session_load_links(struct og_session *s, struct og_split *
 OG_MUST_CHECK int og__session_configure(struct og_config *c, const struct og_options *opt,
                                         const struct og_session_use *use,
                                         const struct og_observer *observer, struct og_err *err);
+/* Feature bytes that an epoch reads as planned, 0 where that is not known. Are these many times the
+ * file, or is there no cache? And the sentence; smaller: a --batch that reads less, 0 = not known
+ * (session_reads.c). */
+double og__session_reads(const struct og_session *s);
+bool og__session_reads_much(const struct og_session *s);
+void og__session_say_reads(const struct og_session *s, int smaller);
 /* That a device had too little memory for any rows, once that is planned. */
 void og__session_say_device(const struct og_session *s);
 /* A heterogeneous graph, for which no pairs of policies are compared. The device's policy, where

@@ -89,6 +89,30 @@ static int smallest(const char *const *pairs)
     return named_smallest(&err);
 }
 
+/* Also where not even seeds and labels fit. */
+static void the_smallest_is_named_before_there_is_a_plan(void **state)
+{
+    (void)state;
+    static const char *const pairs[] = {"fanout", "3,3", "hidden", "8", NULL};
+    struct og_generate g;
+    struct og_err err[2] = {{0}, {0}};
+    char wide[80];
+    og__generate_init(&g);
+    snprintf(wide, sizeof(wide), "%s/many-seeds", root);
+    g.model = OG_RMAT;
+    g.nodes = 400000;
+    g.degree = 2;
+    g.dim = 4;
+    g.classes = 4;
+    g.train_fraction = 0.3;
+    g.threads = 2;
+    if (og_generate(wide, &g, NULL, &err[0]) < 0)
+        fail_msg("%s", err[0].message);
+    for (int i = 0; i < 2; i++) /* in 16 MiB they fit, not the rest */
+        assert_null(plan_of(wide, pairs, i ? 16 : 1, &err[i]));
+    assert_int_equal(named_smallest(&err[0]), named_smallest(&err[1]));
+}
+
 static void superbatches_that_it_chooses_fit(void **state)
 {
     (void)state;
@@ -529,6 +553,7 @@ static void few_rows_are_packed_in_little_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_smallest_is_named_before_there_is_a_plan),
         cmocka_unit_test(superbatches_that_it_chooses_fit),
         cmocka_unit_test(superbatches_are_long_in_little_memory),
         cmocka_unit_test(tables_of_nodes_are_made_where_the_structure_was),

@@ -10,9 +10,11 @@ import os
 import pathlib
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 OUTGROW = os.path.abspath(sys.argv[1])
 RECORDED = pathlib.Path(__file__).with_name("slow_runs.json")
@@ -203,10 +205,32 @@ def phases():
         if said:
             rows = [json.loads(done.stdout)["cache_rows"] for done in (phased, free)]
             assert abs(rows[0] / rows[1] / float(said[1]) - 1) < 0.15 and float(said[1]) > 1.25, (rows, said[0])
+    # in the least memory there is nothing to multiply
+    said = subprocess.run([OUTGROW, "plan", "small", "--memory", "1M", *plan[4:], "--policy", "belady"], capture_output=True, text=True).stderr
+    least = re.search(r"would do is (--memory) (\d+M)", said).groups()
+    free, phased = (run(["plan", "small", *least, *plan[4:], "--policy", "belady", *more]) for more in ([], ["--phased-memory"]))
+    said = re.search(r"--policy belady: its cache has few rows or none; with --phased-memory about (\d+)\n", free.stderr)
+    rows = [json.loads(done.stdout)["cache_rows"] for done in (phased, free)]
+    assert rows[1] < 0.1 * rows[0] and abs(rows[0] / int(said[1]) - 1) < 0.15, (rows, said[0])
+
+
+def bench_io():
+    """A line for each pattern, also through a pipe; none with --quiet."""
+    for quiet in [], ["--quiet"]:
+        with subprocess.Popen([OUTGROW, "bench", "io", *quiet], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as p:
+            if quiet:
+                time.sleep(2)
+                p.send_signal(signal.SIGINT)
+                assert not re.search("minute|reads/s", p.stderr.read())
+                continue
+            lines = [p.stderr.readline() for _ in range(3)]
+            p.send_signal(signal.SIGINT)
+            assert "a minute or two" in lines[0] and all(re.search(rf" {i} of \d+: .* reads/s", lines[i]) for i in (1, 2)), lines
 
 
 with tempfile.TemporaryDirectory() as scratch:
     os.chdir(scratch)
+    bench_io()
     others(recorded())
     real()
     phases()

@@ -209,6 +209,45 @@ static void a_plan_begins_with_its_reasons(void **state)
     json_decref(plan);
 }
 
+static long number_after(const char *text, const char *words)
+{
+    const char *at = strstr(text, words);
+    if (!at)
+        fail_msg("no \"%s\" in: %s", words, text);
+    return strtol(at + strlen(words), NULL, 10);
+}
+
+/* The smallest memory has no room for a cache: that is said, with a batch that has one. */
+static void reads_without_a_cache_are_announced(void **state)
+{
+    (void)state;
+    static const char plan[] = "plan wide --batch 500 --fanout 10,10 --hidden 16";
+    char line[200];
+    assert_int_equal(outgrow("generate wide --nodes 60000 --dim 200 --threads 2 --quiet")->status,
+                     0);
+    snprintf(line, sizeof(line), "%s --memory 1M", plan);
+    const int least = (int)number_after(outgrow(line)->err, "that would do is --memory ");
+    snprintf(line, sizeof(line), "%s --memory %dM", plan, least);
+    const struct outcome *o = outgrow(line);
+    assert_int_equal(o->status, 0);
+    assert_true(strncmp(o->out, "Memory holds no feature rows (policy ", 37) == 0);
+    assert_says(o->err, "memory caches no feature rows: an epoch reads about ");
+    assert_says(o->err, " times the feature file; --batch ");
+    assert_says(o->out, "\ncandidates"); /* those that do not fit, with the reason */
+    const int batch = (int)number_after(o->err, "; --batch ");
+    assert_true(batch > 0 && batch < 500);
+    snprintf(line, sizeof(line), "%s --memory %dM --batch %d", plan, least, batch);
+    o = outgrow(line);
+    assert_int_equal(o->status, 0);
+    assert_null(strstr(o->out, "holds no feature rows"));
+    assert_null(strstr(o->err, "memory caches no"));
+    snprintf(line, sizeof(line), "%s --memory %dM --policy none", plan, least);
+    assert_null(strstr(outgrow(line)->err, "memory caches no")); /* its options say so */
+    assert_says(outgrow(line)->out, "No other execution plan was compared: the policy is given.");
+    assert_says(outgrow("plan wide --memory 1G --fanout 5,5 --hidden 16")->out,
+                "No other execution plan was compared: memory holds all rows.");
+}
+
 static void people_get_text(void **state)
 {
     (void)state;
@@ -471,6 +510,7 @@ int main(void)
         cmocka_unit_test(a_run_is_summed_up),
         cmocka_unit_test(a_run_that_saved_nothing_goes_on_by_its_own_options),
         cmocka_unit_test(a_plan_begins_with_its_reasons),
+        cmocka_unit_test(reads_without_a_cache_are_announced),
         cmocka_unit_test(people_get_text),
         cmocka_unit_test(rows_of_another_device_are_told),
         cmocka_unit_test(samplers_train_as_shown),

@@ -179,6 +179,32 @@ static void a_damaged_profile_is_as_good_as_none(void **state)
     home_close(&h);
 }
 
+static volatile sig_atomic_t stop_benchmark;
+
+/* Keeps the first message and stops the benchmark. */
+static void stop_at_message(void *arg, int level, const char *text)
+{
+    assert_int_equal(level, OG__INFO);
+    snprintf(arg, 200, "%s", text);
+    stop_benchmark = 1;
+}
+
+static void a_benchmark_says_how_long_it_takes(void **state)
+{
+    (void)state;
+    struct home h;
+    char said[200] = "";
+    struct og_err err = {0};
+    char *out = NULL;
+    const struct og_observer seen = {
+        .size = sizeof(seen), .arg = said, .message = stop_at_message, .stop = &stop_benchmark};
+    home_open(&h);
+    assert_int_equal(og__bench_io(h.s.dir, &seen, &out, &err), OG_INTERRUPTED);
+    assert_non_null(strstr(said, "2 GiB"));
+    assert_non_null(strstr(said, "a minute or two"));
+    home_close(&h);
+}
+
 static void a_stopped_benchmark_leaves_nothing(void **state)
 {
     (void)state;
@@ -268,6 +294,7 @@ int main(void)
         cmocka_unit_test(the_kernel_counts_what_a_disk_moves),
         cmocka_unit_test(a_damaged_profile_is_as_good_as_none),
         cmocka_unit_test(a_load_reads_whole_blocks_of_the_file),
+        cmocka_unit_test(a_benchmark_says_how_long_it_takes),
         cmocka_unit_test(a_stopped_benchmark_leaves_nothing),
         cmocka_unit_test(a_folder_that_is_none_is_named),
     };

@@ -2,11 +2,13 @@
 """Predictor compared with `predict`: all neighbours, many threads, little memory. Also results that show themselves, callbacks, and the classifier."""
 import concurrent.futures
 import copy
+import errno
 import gc
 import json
 import os
 import pickle
 import re
+import shutil
 import subprocess
 
 import support
@@ -303,6 +305,41 @@ def test_epochs():
 
     with raises(KeyError, "1"):
         outgrow.train("graph", run="failed", on_epoch=fails, **options)
+
+
+def test_failures_of_the_command_have_the_loaders_classes():
+    from outgrow._command import error_from
+    checkpoint, options = trained(graph(), "run0", "--model", "sage"), {"fanout": [3, 3], "hidden": 8}
+    for kind, plain, code, word, call in (
+            (outgrow.BudgetError, MemoryError, errno.ENOMEM, 'memory="', lambda: outgrow.train("graph", memory="1M", **options)),
+            (outgrow.BudgetError, MemoryError, errno.ENOMEM, 'memory="', lambda: outgrow.train("graph", memory="1M", progress=True, on_epoch=print, **options)),
+            (outgrow.BudgetError, MemoryError, errno.ENOMEM, 'memory="', lambda: outgrow.plan("graph", memory="1M", **options)),
+            (outgrow.BudgetError, MemoryError, errno.ENOMEM, "", lambda: outgrow.predict("graph", checkpoint, "no.npy", memory="1M")),
+            (outgrow.BudgetError, MemoryError, errno.ENOMEM, "", lambda: outgrow.evaluate("graph", checkpoint, memory="1M")),
+            (outgrow.BudgetError, MemoryError, errno.ENOMEM, "", lambda: outgrow.Predictor(checkpoint, "graph", memory="1M")),
+            (outgrow.FileError, OSError, errno.ENOENT, "absent", lambda: outgrow.evaluate("graph", "absent.safetensors", **MEMORY)),
+            (outgrow.FileError, OSError, errno.ENOENT, "absent", lambda: outgrow.Predictor("absent.safetensors", "graph", **MEMORY)),
+            (outgrow.OptionError, ValueError, errno.EINVAL, "hidden", lambda: outgrow.train("graph", fanout=[3], hidden=0)),
+            (outgrow.OptionError, ValueError, errno.EINVAL, "no such option", lambda: outgrow.plan("graph", nonsense=1))):
+        with raises(kind, word) as seen:
+            call()
+        assert isinstance(seen[0], plain) and seen[0].code == -code and seen[0].message and type(seen[0]) is kind, seen
+    for kind, code in ((outgrow.ProcessError, errno.ECANCELED), (outgrow.OptionError, errno.ENOTSUP), (outgrow.BudgetError, errno.ENOBUFS), (outgrow.FileError, errno.EIO)):
+        why = error_from(1, '{"progress":{}}\n{\n' + f'  "code": {-code},\n  "error": "use --memory",\n  "hint": ""\n' + "}\n", "")
+        assert type(why) is kind and why.code == -code and why.message == "use memory", why
+    assert type(error_from(-9, "", "")) is type(error_from(-9, "{}", "")) is outgrow.Error
+
+
+def test_doctor():
+    trained(graph(), "run0", "--model", "sage")
+    machine, dataset, run = outgrow.doctor(), outgrow.doctor("graph", scratch="."), outgrow.doctor("run0")
+    assert machine["fits"] is None and dataset["fits"] and run["run"]["sentences"] and all(c["verdict"] in ("fine", "note", "stops") for c in machine["checks"])
+    assert "<th>advice</th>" in machine._repr_html_() and machine["checks"][0]["check"] in machine._repr_html_()
+    assert "stops" in {c["verdict"] for c in outgrow.doctor("absent")["checks"]}  # a result, though the command's status is 1
+    os.makedirs("no-run", exist_ok=True)
+    shutil.copy("run0/config.yaml", "no-run")
+    with raises(outgrow.OptionError, "no-run"):
+        outgrow.doctor("no-run")
 
 
 def test_classifier():
