@@ -158,7 +158,7 @@ def test_refusals():
     assert "no nodes.csv" in refused(("id", "f"), ("a", 1), name="feat.csv", words=("--node-id", "id"))
     text("src", "edges.csv", ("src", "dst"), ("a", "b"))
     assert "no nodes.csv" in run("import", "src/edges.csv", "never", "--node-label", "topic").stderr
-    assert "columns of nodes.csv" in run("import", "ogb", "src", "never", "--node-label", "topic").stderr
+    assert "a column of nodes.csv" in run("import", "ogb", "src", "never", "--node-label", "topic").stderr
 
 
 def test_the_hint_works():

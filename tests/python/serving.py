@@ -169,20 +169,6 @@ def test_edges():
                     predictor.edges([1], [NODES], np.zeros((1, 4)) if own else None)
                 with raises(outgrow.OptionError, "features of an edge"):
                     predictor.edges([1], [2], None if own else [[0.5]])
-    for decoder in "complex", "transe":
-        checkpoint = trained("typed", decoder, "--task", "link", "--model", "rgcn", "--embedding", "4", "--decoder", decoder)
-        outgrow.predict("typed", checkpoint, f"{decoder}.npy", memory="128M", fanout=[-1, -1])
-        h, weights = np.load(f"{decoder}.npy").astype("f8"), tensor(checkpoint, "decoder.rel_emb.weight")
-        with outgrow.Predictor(checkpoint, "typed", **MEMORY) as predictor:
-            for r, relation in enumerate(about):
-                u, v = (first[t] + rng.integers(0, n[t], 40) for t in relation[::2])
-                want = by_relation(decoder, h[u], weights[r], h[v])
-                assert np.abs(predictor.edges(u, v, relation=relation) - want).max() < 1e-5 * max(1, np.abs(want).max()), (decoder, relation)
-    checkpoint = trained(graph(), "translated", "--task", "link", "--decoder", "transe", "--batch", 100)
-    with outgrow.Predictor(checkpoint, "graph", **MEMORY) as predictor:  # one relation, without a name
-        outgrow.predict("graph", checkpoint, "translated.npy", memory="128M", fanout=[-1, -1])
-        h, weights = np.load("translated.npy").astype("f8"), tensor(checkpoint, "decoder.rel_emb.weight")
-        assert np.abs(predictor.edges([1, 2], [2, 9]) - by_relation("transe", h[[1, 2]], weights[0], h[[2, 9]])).max() < 1e-5
     checkpoint = trained(graph(), "linked", "--task", "link", "--decoder", "dot", "--batch", 100)
     outgrow.predict("graph", checkpoint, "linked.npy", memory="128M")
     h = np.load("linked.npy").astype("f8")
