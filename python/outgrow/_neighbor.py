@@ -231,17 +231,18 @@ class Base(OwnThreads):
         """Attributes of the data count as they are now. Features in a dataset that are others since are written again."""
         if self._marks is None or not (names := changed(self._marks, now := marks_of(self._data))):
             return
+        source = self._source
         if "x" in names and self._write:
             if self._loader is not None and self._loader._restored:
                 raise OptionError("data: x changed after load_state_dict", "change it before")
-            source, self._source = self._source, self._write(self._data)
+            source = self._write(self._data)
             if [part.n for part in source.nodes] != [part.n for part in self._source.nodes]:
                 raise OptionError("data: another number of nodes than when the loader was made", "make the loader again")
             if self._busy():  # that iteration has the former features, as it began
                 self._loader = self._using = None
             else:
                 self.close()
-        self._marks, self._source = now, renewed(self._source, self._data)
+        self._marks, self._source = now, renewed(source, self._data)
         self._sampling.take(self._source)
 
     # ---- iterating ----

@@ -397,6 +397,7 @@ struct attempt {
     int smaller;    /* --batch with which less is read; 0 = not known */
     /* what came of it */
     bool planned, reads_much;
+    size_t limit; /* of this process; 0 = not known */
     uint32_t rows;
     double bytes; /* of an epoch */
 };
@@ -424,19 +425,20 @@ static int try_to_open(struct og_session **out, const char *dataset, const struc
         return og__fail_errno(err, -ENOMEM, NULL, "session");
     bool opens;
     int rc;
+    struct og_observer silent = observer ? *observer : (struct og_observer){0};
+    silent.message = NULL;
     s->opened = a->opened;
     s->opened_read = a->opened_read;
     s->opening = a->opening;
-    OG_TRY(og__session_configure(&s->config, opt, use, observer, err));
-    const struct og_log log = s->config.log;
-    if (a->again)
-        s->config.log.fn = NULL;
+    OG_TRY(og__session_configure(&s->config, opt, use, a->again ? &silent : observer, err));
     OG_TRY(open_data(s, dataset, use->model, err));
     OG_TRY(know_batches(s, use->model, err));
     if (a->opening > 0 && og__budget_bound(s->budget, s->memory.limit))
         OG_TRY(-ENOMEM); /* what did not fit has gone again */
     OG_TRY(og__session_place(s, err));
-    s->config.log = log;
+    s->config.observer = observer;
+    if (observer)
+        s->config.log = (struct og_log){observer->message, observer->arg};
     a->looks = a->looks && og__now() - s->opened < LOOKING_SECONDS;
     OG_TRY(go_on(s, a, &opens, err));
     if (!opens)
@@ -447,6 +449,7 @@ static int try_to_open(struct og_session **out, const char *dataset, const struc
     return 0;
 out:
     a->planned = s->memory.smallest > 0;
+    a->limit = s->memory.limit;
     og__timeline_discard(s->path.timeline);
     s->path.timeline = NULL;
     og__session_close(s);
@@ -466,7 +469,8 @@ static int find_smaller_batch(const char *dataset, const struct og_options *opt,
     for (int i = 0; !found && i < MOST_HALVINGS && own.batch > 0; i++, own.batch /= 2) {
         struct attempt a = {.opened = og__now(), .probes = true};
         struct og_session *none = NULL;
-        if (try_to_open(&none, dataset, &own, use, NULL, &a, NULL) < 0)
+        struct og_err refusal = {0};
+        if (try_to_open(&none, dataset, &own, use, NULL, &a, &refusal) < 0)
             break;
         found = a.rows > 0 && a.bytes <= bytes / 2 ? own.batch : 0;
     }
@@ -479,7 +483,6 @@ int og__session_open_for(struct og_session **out, const char *dataset, const str
                          struct og_err *err)
 {
     struct og_err own = {0}, refusal = {0};
-    const bool small = opt->memory.value < (double)OPENING_BYTES;
     const double opened = og__now();
     const struct og_io_counts opened_read = og__io_made();
     struct attempt a = {opened, opened_read, .looks = use->share.ranks <= 1 && !use->handover};
@@ -487,7 +490,7 @@ int og__session_open_for(struct og_session **out, const char *dataset, const str
     if (!err)
         err = &own; /* refusals below are rewritten, which needs the first message */
     int rc = try_to_open(out, dataset, opt, use, observer, &a, err);
-    if (rc == -ENOMEM && !a.planned && small) {
+    if (rc == -ENOMEM && !a.planned && a.limit > 0 && a.limit < OPENING_BYTES) {
         /* not even seeds and labels fit: with them, the plan refuses and names what would do */
         a = (struct attempt){opened, opened_read, .opening = OPENING_BYTES};
         if (try_to_open(out, dataset, opt, use, NULL, &a, &refusal) == -ENOMEM && a.planned)

@@ -132,6 +132,21 @@ def test_some_columns():
     assert np.array_equal(np.load("src-out/features.npy"), [[3], [4], [5]]) and np.array_equal(np.load("src-out/train.npy"), [2, 0])
 
 
+def test_beside_others():
+    """--node-id names a column of nodes.csv alone. Tables that are no part of a dataset are named."""
+    shutil.rmtree("src", ignore_errors=True)
+    text("src", "edges.csv", ("src", "dst"), ("a", "b"))
+    text("src", "nodes.csv", ("paper", "f"), ("a", 1), ("b", 2))
+    text("src", "label.csv", ("id", "label"), ("b", 1), ("a", 0))
+    taken("src", "--node-id", "paper")
+    assert np.array_equal(np.load("src-out/labels.npy"), [0, 1]) and np.array_equal(np.load("src-out/features.npy"), [[1], [2]])
+    shutil.rmtree("src")
+    text("src", "nodes.old.csv", ("id", "f"), (0, 1))
+    np.save("src/edges.npy", np.array([[0, 1], [1, 2]]))
+    np.save("src/feat.npy", np.ones((3, 2), "f4"))
+    assert "nodes.old.csv" in taken("src")[1]
+
+
 def test_refusals():
     a, b = ("a", 1, "x"), ("b", 2, "y")
     said = refused(("id", "f", "title"), a, b)
@@ -151,9 +166,10 @@ def test_refusals():
     assert "id b, column g: not a finite number" in refused(("label", "id", "f", "split", "g"), (0, "a", 1, "", 2), (0, "b", 1, "", ""))
     assert "no row for id b" in refused(("id", "f"), ("a", 1)) and "id a is there twice" in refused(("id", "f"), ("a", 1), ("a", 1), ("b", 1))
     assert "id a is listed twice" in refused(("id", "split"), ("a", "train"), ("a", "train"))
-    for other in "feat.csv", "feat.csv.gz", "feat.npy":
+    for other in "feat.csv", "feat.csv.gz", "feat.npy", "x.npy":
         assert f"both nodes.csv and {other}" in refused(("id", "f"), ("a", 1), ("b", 1), also=[(other, ("a", 1))])
     assert "both nodes.csv.gz and val_mask.npy" in refused(("id", "split"), ("a", "train"), name="nodes.csv.gz", also=[("val_mask.npy", ("a",))])
+    assert "both nodes.csv and y.npy" in refused(("id", "label"), ("a", 1), ("b", 0), also=[("y.npy", (1, 0))])
     assert "nodes.paper.csv: CSV has no types of nodes" in refused(("id", "f"), ("a", 1), name="nodes.paper.csv")
     assert "no nodes.csv" in refused(("id", "f"), ("a", 1), name="feat.csv", words=("--node-id", "id"))
     text("src", "edges.csv", ("src", "dst"), ("a", "b"))
@@ -181,6 +197,7 @@ def main():
         os.environ["XDG_CACHE_HOME"] = f"{folder}/cache"
         test_equal_to_a_file_each()
         test_some_columns()
+        test_beside_others()
         test_refusals()
         test_the_hint_works()
         os.chdir("/")

@@ -13,6 +13,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fnmatch.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,8 +120,8 @@ static const struct {
     const char *file, *others;
     enum og_node_column what;
 } of_nodes[] = {
-    {"feat.csv", "@(feat|feat_indptr).@(npy|npz|csv|csv.gz)", OG__NODE_FEATURE},
-    {"label.csv", "label.@(npy|csv|csv.gz)", OG__NODE_LABEL},
+    {"feat.csv", "@(feat|feat_indptr|x).@(npy|npz|csv|csv.gz)", OG__NODE_FEATURE},
+    {"label.csv", "@(label|y).@(npy|csv|csv.gz)", OG__NODE_LABEL},
     {"node_times.csv", "node_time?(s).@(npy|csv|csv.gz)", OG__NODE_TIME},
     {"train.csv", "train?(_idx|_mask).@(npy|csv|csv.gz)", OG__NODE_TRAIN},
     {"valid.csv", "val?(id)?(_idx|_mask).@(npy|csv|csv.gz)", OG__NODE_VALID},
@@ -173,26 +174,44 @@ static int find_text(const struct og_importer *imp, const char *name, struct fil
     return rc;
 }
 
-/* An entry that no import with nodes.csv takes. `pattern` is NULL for tables of a type. */
-static int refuse_beside(const struct og_importer *imp, const char *nodes, const char *pattern,
-                         struct og_err *err)
+/* The first entry of the source that has such a name; false = there is none. */
+static bool find_entry(const struct og_importer *imp, const char *pattern, char name[NAME_MAX + 1])
 {
     DIR *const dir = opendir(imp->src);
     const struct dirent *e;
-    int rc = 0;
-    while (dir && rc == 0 && (e = readdir(dir))) {
-        if (fnmatch(pattern ? pattern : "nodes.+(?).csv?(.gz)", e->d_name, FNM_EXTMATCH) != 0)
-            continue;
-        rc = pattern ? og__fail(err, -EINVAL, "remove one of them, or its columns",
-                                "%s: both %s and %s", imp->src, nodes, e->d_name)
-                     : og__fail(err, -EINVAL,
-                                "give the table of each type to outgrow.import_tables in Python, "
-                                "or use `import npy` with node_type.npy",
-                                "%s/%s: CSV has no types of nodes", imp->src, e->d_name);
+    bool found = false;
+    while (dir && !found && (e = readdir(dir))) {
+        found = fnmatch(pattern, e->d_name, FNM_EXTMATCH) == 0;
+        if (found)
+            snprintf(name, NAME_MAX + 1, "%s", e->d_name);
     }
     if (dir)
         closedir(dir);
-    return rc;
+    return found;
+}
+
+/* Two files with the same content are one too many. */
+static int refuse_beside(const struct og_importer *imp, const char *nodes, const char *pattern,
+                         struct og_err *err)
+{
+    char name[NAME_MAX + 1];
+    if (!find_entry(imp, pattern, name))
+        return 0;
+    return og__fail(err, -EINVAL, "remove one of them, or its columns", "%s: both %s and %s",
+                    imp->src, nodes, name);
+}
+
+/* Tables of a type, where nothing else has data of nodes. */
+static int refuse_types(const struct og_importer *imp, struct og_err *err)
+{
+    char name[NAME_MAX + 1], features[NAME_MAX + 1];
+    if (!find_entry(imp, "nodes.+(?).csv?(.gz)", name) ||
+        find_entry(imp, of_nodes[0].others, features))
+        return 0;
+    return og__fail(err, -EINVAL,
+                    "give the table of each type to outgrow.import_tables in Python, or use "
+                    "`import npy` with node_type.npy",
+                    "%s/%s: CSV has no types of nodes", imp->src, name);
 }
 
 /* Once of each file, when it is read for good. */
@@ -214,8 +233,8 @@ int og__by_id_check(const struct og_importer *imp, struct og_err *err)
     struct og_csv_use use = {.rows = OG__CSV_IDS, .of_nodes = OG__NODE_ID};
     struct og_table *t = NULL;
     int rc;
-    OG_TRY(refuse_beside(imp, nodes_file, NULL, err));
     OG_TRY(find_file(imp, nodes_file, &nodes, err));
+    OG_TRY(rc == 0 ? refuse_types(imp, err) : rc);
     if (rc == 0 && (imp->opt->node_id || imp->opt->node_label))
         OG_TRY(og__fail(err, -ENOENT,
                         "SRC is a folder with nodes.csv, whose first line names the columns, and "

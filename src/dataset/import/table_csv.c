@@ -412,6 +412,7 @@ static bool is_names(const struct csv_table *c, const char *line)
 static int find_id(struct csv_table *c, const char *line, int64_t *id, struct og_err *err)
 {
     struct og_column_name name;
+    const char *const given = is_nodes(c) ? c->use.names.id : NULL; /* other files call it id */
     const char *p = line;
     int64_t unnamed = c->n_columns == 1 ? 0 : -1; /* the index of a data frame */
     *id = -1;
@@ -420,26 +421,25 @@ static int find_id(struct csv_table *c, const char *line, int64_t *id, struct og
         const bool first = j == 0 || (j == 1 && unnamed == 0);
         if (!name.text[0] && j == 0)
             unnamed = j;
-        if (c->use.names.id ? !og__node_column_is(name.text, c->use.names.id)
-                            : !is_id_name(name.text, first))
+        if (given ? !og__node_column_is(name.text, given) : !is_id_name(name.text, first))
             continue;
         if (*id >= 0)
             return og__text_wrong(&c->text, line, "leave one of them out", "two columns of ids",
                                   err);
         *id = j;
     }
-    if (*id < 0 && !c->use.names.id)
+    if (*id < 0 && !given)
         *id = unnamed;
     c->unnamed_id = c->n_columns > 1 && unnamed >= 0 && *id == unnamed;
     if (*id >= 0)
         return 0;
-    return og__text_wrong(
-        &c->text, line,
-        is_nodes(c) ? "the first line names the columns; name that of node ids: "
-                      "--node-id NAME, or call it id"
-                    : "call the column of node ids `id`, or leave out this line "
-                      "where ids come first",
-        c->use.names.id ? "no column has the name of --node-id" : "no column is called id", err);
+    return og__text_wrong(&c->text, line,
+                          is_nodes(c) ? "the first line names the columns; name that of node ids: "
+                                        "--node-id NAME, or call it id"
+                                      : "call the column of node ids `id`, or leave out this line "
+                                        "where ids come first",
+                          given ? "no column has the name of --node-id" : "no column is called id",
+                          err);
 }
 
 static bool names_label(const char *name)
