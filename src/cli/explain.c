@@ -128,6 +128,9 @@ static void measure_run(struct measured *m, const json_t *summary)
     m->waited_for = longest(m, SAMPLING, EXCHANGING);
     if (m->waiting > m->seconds[m->largest])
         m->largest = m->waited_for;
+    m->reads_to_evaluate = m->largest == EVALUATING &&
+                           ((m->waited_for == READING && m->waiting > m->seconds[COMPUTING] / 4) ||
+                            total_of(m, "eval_bytes_read") > 2 * rows_bytes(m));
 }
 
 double rows_bytes(const struct measured *m)
@@ -318,9 +321,7 @@ static void write_cause(const struct measured *m, char out[TEXT_MAX])
     else
         snprintf(out, TEXT_MAX, "Training waited %s for its batches, mostly for %s.%s",
                  shown_number(a, "seconds", m->waiting), stage_name[m->waited_for].object,
-                 m->largest == EVALUATING && m->waited_for == READING
-                     ? " Evaluating reads its rows in the same way."
-                     : "");
+                 m->reads_to_evaluate ? " Evaluating reads rows from disk too." : "");
 }
 
 static json_t *seconds_json(const struct measured *m)

@@ -15,6 +15,7 @@ struct measured {
     double total, waiting;
     double seconds[STAGES]; /* of one thread; waiting of training is that of the longest */
     enum stage largest, waited_for;
+    bool reads_to_evaluate; /* evaluating takes long for its rows, as training does */
     double processes, threads;
 };
 

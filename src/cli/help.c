@@ -102,7 +102,7 @@ static void print_argp(const struct argp *argp, char *name)
 void print_help(const struct command *command, bool all)
 {
     size_t n;
-    char doc[4096];
+    char doc[8192];
     char name[64];
     struct shown_option *list = list_options(command, &n);
     size_t there = count_told(list, n);
@@ -110,7 +110,7 @@ void print_help(const struct command *command, bool all)
         n = keep_often_given(command, list, n);
     struct argp_option *table = argp_table(list, n);
     snprintf(doc, sizeof(doc), "%s\n\n%s", command->summary, command->text);
-    char more[1024];
+    char more[2048];
     for (size_t i = 0; command->paragraph && command->paragraph(i, more, sizeof(more)); i++) {
         const size_t used = strlen(doc);
         snprintf(doc + used, sizeof(doc) - used, "\n\n%s", more);

@@ -82,23 +82,34 @@ static bool has_engine(const struct measured *m)
     return *word_of(m->requested, "io") && strcmp(word_of(m->requested, "io"), "auto") != 0;
 }
 
-/* Memory that --cache leaves to no use. */
-static bool is_capped(const struct measured *m)
+/* Memory of the limit that the plan uses for nothing. */
+static double unused_memory(const struct measured *m)
 {
     const char *key;
     json_t *part;
     double left = memory_figure(m, "limit");
-    if (json_is_null(json_object_get(m->requested, "cache")) ||
-        !json_object_get(m->requested, "cache"))
-        return false;
     json_object_foreach(json_object_get(m->plan, "memory"), key, part) left -=
         strcmp(key, "limit") != 0 && strcmp(key, "smallest") != 0 ? json_number_value(part) : 0;
-    return left > rows_bytes(m) / 20;
+    return left;
+}
+
+/* Memory that --cache leaves to no use. */
+static bool is_capped(const struct measured *m)
+{
+    const json_t *cache = json_object_get(m->requested, "cache");
+    return cache && !json_is_null(cache) && unused_memory(m) > rows_bytes(m) / 20;
+}
+
+/* No policy helps where batches and activations leave no memory for a cache. */
+static bool has_no_cache(const struct measured *m)
+{
+    return unused_memory(m) + memory_figure(m, "feature cache") < rows_bytes(m) / 20 &&
+           figure_of(m->config, "batch") > 1;
 }
 
 static bool has_policy(const struct measured *m)
 {
-    return *word_of(m->requested, "policy") &&
+    return *word_of(m->requested, "policy") && !has_no_cache(m) &&
            json_array_size(json_object_get(m->plan, "candidates")) == 0;
 }
 
@@ -209,6 +220,17 @@ static void choose_engine(const struct measured *m, struct advice *a)
            word_of(m->requested, "io"));
 }
 
+static void shrink_batches(const struct measured *m, struct advice *a)
+{
+    snprintf(a->value, sizeof(a->value), "%.0f", floor(figure_of(m->config, "batch") / 2));
+    a->drops = "policy";
+    advise(a, "batch",
+           "Batches leave memory for %.0f %% of the rows. --batch %s leaves more, and changes the "
+           "results.",
+           100 * fmax(0, unused_memory(m) + memory_figure(m, "feature cache")) / rows_bytes(m),
+           a->value);
+}
+
 static void choose_policy(const struct measured *m, struct advice *a)
 {
     snprintf(a->value, sizeof(a->value), "auto");
@@ -298,19 +320,18 @@ static const struct rule {
     {READING, is_capped, uncap},
     {READING, has_engine, choose_engine},
     {READING, has_policy, choose_policy},
+    {READING, has_no_cache, shrink_batches},
     {READING, is_misjudged, measure_disk},
     {READING, may_hold_more, add_memory_for_rows},
     {READING, always, share_disks},
     {EXCHANGING, always, read_own_rows},
 };
 
-/* The stage to shorten. Waiting can be spared where computing cannot, and evaluating waits too. */
+/* The stage to shorten. Waiting can be spared where computing cannot. */
 static enum stage stage_to_shorten(const struct measured *m)
 {
-    const bool waits = m->waiting > 0.25 * m->seconds[COMPUTING];
-    if (m->largest == COMPUTING && waits)
-        return m->waited_for;
-    return m->largest == EVALUATING && waits && m->waited_for == READING ? READING : m->largest;
+    const bool waits = m->largest == COMPUTING && m->waiting > 0.25 * m->seconds[COMPUTING];
+    return waits ? m->waited_for : m->reads_to_evaluate ? READING : m->largest;
 }
 
 static bool is_listed(const struct advice *a, const struct advice *out, int n)

@@ -35,13 +35,15 @@ void og__session_say_reads(const struct og_session *s, int smaller)
     const double file = (double)og__feature_bytes(s->workload.row_graph);
     const double bytes = og__session_reads(s);
     const uint32_t rows = s->memory.n_slots;
-    char text[32], held[32] = "no feature rows", remedy[64] = "";
+    char text[32], held[32] = "no feature rows", remedy[96] = "";
     if (s->config.share.rank > 0)
         return;
     if (rows > 0)
         snprintf(held, sizeof(held), "%u feature row%s", rows, rows == 1 ? "" : "s");
     if (smaller > 0)
-        snprintf(remedy, sizeof(remedy), "; --batch %d leaves memory for a cache", smaller);
+        snprintf(remedy, sizeof(remedy),
+                 "; more --memory reads less, as does --batch %d, which changes the results",
+                 smaller);
     else if (!wants_none(&s->config.opt))
         snprintf(remedy, sizeof(remedy), "; more --memory, or a smaller --batch, reads less");
     og__say(&s->config.log, OG__WARN,

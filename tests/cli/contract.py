@@ -127,6 +127,13 @@ def commands():
     assert failed.startswith("outgrow: nowhere") and "\nhint: " in failed, failed
 
 
+def help_is_whole():
+    for name in "import", "export", "train", "simulate":
+        for text in outgrow(f"help {name}").stdout.split("\n\n")[1:]:
+            if "  --" not in text and not text.startswith(" "):
+                assert text.rstrip().endswith((".", "`")), text
+
+
 def what_is_not_meant():
     """Options that are given twice, sizes without a unit, files that are not written."""
     done = outgrow(f"plan graph {RUN} --memory=150M --runs 2 --runs 2")
@@ -234,7 +241,7 @@ def main():
         os.environ["XDG_CACHE_HOME"] = folder + "/cache"
         outgrow("generate graph --model planted --nodes 2000 --degree 8 --dim 8 --classes 4 --dtype f32 --train-fraction 0.3 --homophily 0.8 --seed 3")
         np.save("scores.npy", np.random.default_rng(1).random(2000, dtype=np.float32))
-        for part in options, layers_alone, files_and_keys, commands, what_is_not_meant, streams, splits_by_other_names, fanout_of_training, negatives_of_training, run_in_a_dataset:
+        for part in options, layers_alone, files_and_keys, commands, help_is_whole, what_is_not_meant, streams, splits_by_other_names, fanout_of_training, negatives_of_training, run_in_a_dataset:
             part()
             print("ok", part.__name__, flush=True)
 

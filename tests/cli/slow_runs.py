@@ -162,7 +162,7 @@ def others(runs):
     store("waits", once)
     told = explained("waits")
     assert told["stage"] == "evaluating" and "--policy auto" in told["command"], told
-    assert "in the same way" in told["sentences"][1] and "--eval-every 0" in told["further"][-1]["command"], told
+    assert "reads rows from disk too" in told["sentences"][1] and "--eval-every 0" in told["further"][-1]["command"], told
     store("several", {"runs": 2})
     assert "no summary of a run" in run(["doctor", "several"], status=1).stderr
 
