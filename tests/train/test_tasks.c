@@ -219,7 +219,8 @@ static void slopes_of_classes_are_those_of_the_loss(void **state)
     int n = 0;
     for (int loss = 1; loss < n_losses(); loss++)
         for (double x = -6; og__loss(loss)->classes && x <= 6; x += 0.37)
-            for (float gamma = 0; gamma < 4; gamma += 0.5f, n++) {
+            for (int halves = 0; halves < 8; halves++, n++) {
+                const float gamma = (float)halves / 2;
                 float slope, unused;
                 const double up = og__loss(loss)->classes(gamma, log1p(exp(-x - step)), &unused);
                 const double down = og__loss(loss)->classes(gamma, log1p(exp(-x + step)), &unused);
