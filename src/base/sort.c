@@ -1,6 +1,7 @@
 #include "base/sort.h"
 
 #include <assert.h>
+#include <stdint.h>
 #include <string.h>
 
 enum { MOST_BYTES = 64 };
@@ -34,4 +35,10 @@ void og__sort_in_place(void *items, size_t n, size_t size,
         memcpy(all, last, size);
         sift_down(all, 0, end, size, compare);
     }
+}
+
+int og__by_number(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
 }

@@ -7,5 +7,7 @@
 /* As qsort: n items of `size` bytes, at most 64, ascending. O(n log n) always (heap sort). */
 void og__sort_in_place(void *items, size_t n, size_t size,
                        int (*compare)(const void *a, const void *b));
+/* Compares two uint32_t, for sorting and bsearch. */
+int og__by_number(const void *a, const void *b);
 
 #endif

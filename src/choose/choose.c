@@ -556,7 +556,7 @@ static int choose(struct chooser *c, struct og_exec_plan *exec, struct og_err *e
     const int n_execs = og__exec_plans_list(exec, execs);
     int rc = 0;
     og__plainest_exec_plan(exec);
-    c->to->alone = "no feature rows are read";
+    c->to->not_compared = "no feature rows are read";
     if (!(in->config->want & OG__WANT_FEATURES))
         return 0;
     OG_TRY(guess_hotness(c, err));
@@ -568,12 +568,14 @@ static int choose(struct chooser *c, struct og_exec_plan *exec, struct og_err *e
         *exec = c->trial[0].exec;
     const bool holds_all =
         c->n_fit > 0 && c->trial[0].fits && c->trial[0].memory.n_slots >= rows_known(in);
-    c->to->alone = holds_all ? "memory holds all rows" : c->n < 2 ? "the options leave one" : NULL;
+    c->to->not_compared = holds_all  ? "memory holds all rows"
+                          : c->n < 2 ? "the options leave one"
+                                     : NULL;
     if (holds_all)
         c->n_fit = 1;
     if (c->n_fit > 0)
         OG_TRY(compare(c, err));
-    if (c->n_fit > 0 && !c->to->alone) {
+    if (c->n_fit > 0 && !c->to->not_compared) {
         prefer_staying(c);
         c->to->estimate = c->out[0];
         OG_TRY(keep_compared(c, err));
@@ -649,7 +651,7 @@ int og__choose(struct og_choice *to, const struct og_choice_inputs *in,
     struct chooser c = {.in = in, .to = to, .profiling = *profiling, .began = og__now()};
     struct og_profiling requested = {0};
     int rc = 0;
-    to->alone = given ? "the policy is given" : NULL;
+    to->not_compared = given ? "the policy is given" : NULL;
     if (rounds) {
         OG_TRY(og__profiling_requests(&requested, profiling, &in->config->share,
                                       in->workload->n_nodes, in->budget, err));

@@ -26,7 +26,7 @@ struct og_choice {
     struct og_estimate estimate; /* of the plan that was chosen or given, where it is counted */
     struct og_chosen *compared;  /* [n_compared] the best first; malloc'ed */
     uint32_t n_compared;
-    const char *alone; /* why none is compared; NULL = some are, or nobody asks */
+    const char *not_compared; /* why no other plan is compared; NULL = some are, or nobody asks */
 };
 
 /* What is known, with the topology open and batches sampled, and what is timed. */

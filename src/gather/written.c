@@ -1,5 +1,6 @@
 #include "gather/written.h"
 
+#include "base/sort.h"
 #include "gather/gather_parts.h"
 #include "io/write_behind.h"
 #include "plan/writes.h"
@@ -16,7 +17,7 @@ struct og_written {
     struct og_budget *budget;
     struct og_write_behind *file;
     struct og_writes writes;
-    struct og_left left;
+    struct og_evicted left;
     /* Batches whose reads began, and that ended; rows pushed up to the end of the last two. */
     uint64_t begun, ended, pushed[2];
     uint32_t n_rows;
@@ -57,7 +58,7 @@ int og__written_open(struct og_written **out, const struct og_group *of, uint32_
     OG_TRY(w->there ? 0 : -ENOMEM);
     memset(w->there, 0, there_bytes(w->n_rows));
     OG_TRY(og__writes_open(&w->writes, n_slots, b, err));
-    OG_TRY(og__left_reserve(&w->left, least_left(of) + in_flight, err));
+    OG_TRY(og__evicted_reserve(&w->left, least_left(of) + in_flight, err));
     OG_TRY(og__write_behind_open(&w->file, of->rows.path, (uint64_t)of->rows.offset,
                                  og__row_bytes(of), (uint64_t)of->n_nodes, b, err));
 out:
@@ -69,7 +70,7 @@ void og__written_close(struct og_written *w)
     if (!w)
         return;
     og__write_behind_close(w->file);
-    og__left_close(&w->left);
+    og__evicted_close(&w->left);
     og__writes_close(&w->writes);
     og__release(w->budget, w->there, w->there ? there_bytes(w->n_rows) : 0, TABLES);
     free(w);
@@ -108,23 +109,17 @@ void og__gather_restart(struct og_gather *g)
 }
 
 struct coming {
-    const struct og_left *left;
+    const struct og_evicted *left;
     const struct og_gather_part *part;
     size_t row_bytes;
 };
-
-static int by_number(const void *a, const void *b)
-{
-    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
-}
 
 static char *place_in_batch(void *arg, size_t i)
 {
     const struct coming *c = arg;
     const struct og_read_job *job = &c->part->job;
     const uint32_t *at =
-        bsearch(&c->left->rows[i], job->rows, job->n, sizeof(*job->rows), by_number);
+        bsearch(&c->left->rows[i], job->rows, job->n, sizeof(*job->rows), og__by_number);
     return c->part->at + (size_t)(at - job->rows) * c->row_bytes;
 }
 
@@ -136,7 +131,7 @@ static int read_again(struct og_written *w, struct og_gather_part *p, size_t row
     struct og_row_writer *file;
     struct og_io_counts own = {0};
     int rc;
-    og__left_again(&w->left, p->job.rows, (uint32_t)p->job.n);
+    og__evicted_again(&w->left, p->job.rows, (uint32_t)p->job.n);
     if (w->left.n == 0)
         return 0;
     OG_TRY(og__write_behind_settle(w->file, &file, err));
@@ -232,7 +227,7 @@ static int push_rows(void *arg, const uint32_t *rows, const uint32_t *at, uint32
     struct og_written *w = l->group->written;
     int rc;
     l->at = at;
-    OG_TRY(og__left_add(&w->left, rows, n, err));
+    OG_TRY(og__evicted_add(&w->left, rows, n, err));
     OG_TRY(og__write_behind_push(w->file, rows, n, place_of, l, l->counts, err));
     mark_written(w, rows, n);
 out:

@@ -126,12 +126,6 @@ out:
 
 /* ==== a split ==== */
 
-static int ascending(const void *a, const void *b)
-{
-    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
 static int load_split(struct writing *w, enum og__split split, struct og_err *err)
 {
     struct og_inference *f = w->f;
@@ -143,7 +137,7 @@ static int load_split(struct writing *w, enum og__split split, struct og_err *er
     if (!w->sorted)
         return -ENOMEM;
     memcpy(w->sorted, w->ids, bytes);
-    og__sort_in_place(w->sorted, (size_t)w->count, sizeof(*w->sorted), ascending);
+    og__sort_in_place(w->sorted, (size_t)w->count, sizeof(*w->sorted), og__by_number);
     if (og__npy_there(&f->ds->labels))
         rc = og__graph_labels(f->ds, w->sorted, w->count, f->budget, &w->values, err);
     return rc;
@@ -197,7 +191,7 @@ static int write_list(struct writing *w, enum og__split split, struct og_err *er
     OG_TRY(og__array_create(&list, w->folder, names[split], OG__NPY_I64, 1, 1, err));
     for (int64_t i = 0; i < w->count; i++) {
         const uint32_t *at =
-            bsearch(&w->ids[i], w->sorted, (size_t)w->count, sizeof(*at), ascending);
+            bsearch(&w->ids[i], w->sorted, (size_t)w->count, sizeof(*at), og__by_number);
         const int64_t row = w->n + (at - w->sorted), id = w->sorted[i];
         OG_TRY(og__npy_append(list, &row, 1, err));
         OG_TRY(og__npy_append(w->node_ids, &id, 1, err));

@@ -1,5 +1,6 @@
 /* predict, and eval with all neighbours. */
 #include "base/bits.h"
+#include "base/sort.h"
 #include "budget/memory_plan.h"
 #include "dataset/features.h"
 #include "infer/infer.h"
@@ -225,12 +226,6 @@ out:
 
 /* ==== eval --full ==== */
 
-static int by_number(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
 static size_t waiting_bytes(const struct og_inference *f)
 {
     return OG__WHOLE_ROWS * (size_t)f->config.n_classes * sizeof(float);
@@ -243,7 +238,7 @@ static int open_judged(struct og_inference *f, struct og_judged *j, enum og__spl
     if (rc < 0)
         return rc;
     if (j->n > 0)
-        qsort(j->ids, (size_t)j->n, sizeof(*j->ids), by_number);
+        qsort(j->ids, (size_t)j->n, sizeof(*j->ids), og__by_number);
     rc = og__graph_labels(f->ds, j->ids, j->n, f->budget, &j->labels, err);
     if (rc < 0)
         return rc;

@@ -68,12 +68,6 @@ struct split {
     int64_t n;
 };
 
-static int ascending(const void *a, const void *b)
-{
-    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
 static int load_split(struct og_inference *f, enum og__split which, struct split *s,
                       struct og_err *err)
 {
@@ -81,7 +75,7 @@ static int load_split(struct og_inference *f, enum og__split which, struct split
     int rc = og__graph_split(f->ds, which, f->budget, &s->ids, &s->n, err);
     if (rc < 0 || s->n == 0)
         return rc;
-    og__sort_in_place(s->ids, (size_t)s->n, sizeof(*s->ids), ascending);
+    og__sort_in_place(s->ids, (size_t)s->n, sizeof(*s->ids), og__by_number);
     return og__graph_labels(f->ds, s->ids, s->n, f->budget, &s->labels, err);
 }
 

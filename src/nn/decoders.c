@@ -74,45 +74,28 @@ const struct og_scoring og__scoring_distmult = {
 
 /* ==== complex numbers ==== */
 
-/* The sum of (a c + b d) w. */
-OG_CLONES static float weighted_sum(const float *a, const float *c, const float *b, const float *d,
-                                    const float *w, size_t n)
+/* The sum of (a c + sign b d) w; sign: 1 or -1. */
+OG_CLONES static float weighted_sum(const float *a, const float *c, float sign, const float *b,
+                                    const float *d, const float *w, size_t n)
 {
     struct og__lanes acc = {0};
     size_t j = 0;
     for (; j + OG__LANES <= n; j += OG__LANES)
         for (int k = 0; k < 2; k++)
             *(k ? &acc.high : &acc.low) += (og__halves(a + j)[k] * og__halves(c + j)[k] +
-                                            og__halves(b + j)[k] * og__halves(d + j)[k]) *
+                                            sign * (og__halves(b + j)[k] * og__halves(d + j)[k])) *
                                            og__halves(w + j)[k];
     float sum = og__sum_lanes(&acc);
     for (; j < n; j++)
-        sum += (a[j] * c[j] + b[j] * d[j]) * w[j];
-    return sum;
-}
-
-/* The sum of (a c - b d) w. */
-OG_CLONES static float weighted_difference(const float *a, const float *c, const float *b,
-                                           const float *d, const float *w, size_t n)
-{
-    struct og__lanes acc = {0};
-    size_t j = 0;
-    for (; j + OG__LANES <= n; j += OG__LANES)
-        for (int k = 0; k < 2; k++)
-            *(k ? &acc.high : &acc.low) += (og__halves(a + j)[k] * og__halves(c + j)[k] -
-                                            og__halves(b + j)[k] * og__halves(d + j)[k]) *
-                                           og__halves(w + j)[k];
-    float sum = og__sum_lanes(&acc);
-    for (; j < n; j++)
-        sum += (a[j] * c[j] - b[j] * d[j]) * w[j];
+        sum += (a[j] * c[j] + sign * (b[j] * d[j])) * w[j];
     return sum;
 }
 
 static float score_complex(const float *a, const float *b, const float *w, size_t n)
 {
     const size_t half = n / 2;
-    return weighted_sum(a, b, a + half, b + half, w, half) +
-           weighted_difference(a, b + half, a + half, b, w + half, half);
+    return weighted_sum(a, b, 1, a + half, b + half, w, half) +
+           weighted_sum(a, b + half, -1, a + half, b, w + half, half);
 }
 
 /* Adds g x z to y: complex numbers. They have `half` real and as many imaginary parts. The latter's

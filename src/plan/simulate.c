@@ -33,7 +33,7 @@ static struct og_trace slice(const struct og_trace *t, uint32_t first, uint32_t 
 struct written {
     const struct og_simulation *sim;
     struct og_writes tables;
-    struct og_left left;
+    struct og_evicted left;
     struct og_io_counts *counts;
 };
 
@@ -60,14 +60,14 @@ static int leave_batch(void *arg, const uint32_t *rows, const uint32_t *at, uint
                        struct og_err *err)
 {
     struct written *w = arg;
-    const int rc = og__left_add(&w->left, rows, n, err);
+    const int rc = og__evicted_add(&w->left, rows, n, err);
     return rc < 0 ? rc : count_written(w, rows, at, n, err);
 }
 
 /* What the batch reads again of rows that left at the end of the one before. */
 static void count_again(struct written *w, const struct og_plan *plan, struct og_plan_cost *cost)
 {
-    og__left_again(&w->left, plan->misses, plan->n_misses);
+    og__evicted_again(&w->left, plan->misses, plan->n_misses);
     const struct og_io_counts io =
         og__row_writer_predict(w->sim->written_row, w->left.rows, w->left.n);
     cost->reads += io.reads;
@@ -252,7 +252,7 @@ static int run_policy(const struct og_simulation *sim, struct og_policy_setup se
 out:
     og__policy_close(policy);
     og__writes_close(&written.tables);
-    og__left_close(&written.left);
+    og__evicted_close(&written.left);
     og__release(sim->budget, ptr, bytes, part);
     return rc;
 }

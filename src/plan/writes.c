@@ -196,7 +196,7 @@ void og__writes_fill(struct og_writes *w, const uint32_t *rows, const uint32_t *
 
 /* ---- rows that left last ---- */
 
-int og__left_reserve(struct og_left *l, size_t n, struct og_err *err)
+int og__evicted_reserve(struct og_evicted *l, size_t n, struct og_err *err)
 {
     if (n <= l->capacity)
         return 0;
@@ -211,9 +211,9 @@ int og__left_reserve(struct og_left *l, size_t n, struct og_err *err)
     return 0;
 }
 
-int og__left_add(struct og_left *l, const uint32_t *rows, size_t n, struct og_err *err)
+int og__evicted_add(struct og_evicted *l, const uint32_t *rows, size_t n, struct og_err *err)
 {
-    const int rc = og__left_reserve(l, l->n + n, err);
+    const int rc = og__evicted_reserve(l, l->n + n, err);
     if (rc < 0)
         return rc;
     memcpy(l->rows + l->n, rows, n * sizeof(*rows));
@@ -221,24 +221,18 @@ int og__left_add(struct og_left *l, const uint32_t *rows, size_t n, struct og_er
     return 0;
 }
 
-static int by_number(const void *a, const void *b)
-{
-    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
-}
-
-void og__left_again(struct og_left *l, const uint32_t *misses, uint32_t n)
+void og__evicted_again(struct og_evicted *l, const uint32_t *misses, uint32_t n)
 {
     size_t kept = 0;
     for (size_t i = 0; n > 0 && i < l->n; i++)
-        if (bsearch(&l->rows[i], misses, n, sizeof(*misses), by_number))
+        if (bsearch(&l->rows[i], misses, n, sizeof(*misses), og__by_number))
             l->rows[kept++] = l->rows[i];
     l->n = kept;
-    og__sort_in_place(l->rows, kept, sizeof(*l->rows), by_number);
+    og__sort_in_place(l->rows, kept, sizeof(*l->rows), og__by_number);
 }
 
-void og__left_close(struct og_left *l)
+void og__evicted_close(struct og_evicted *l)
 {
     og__release(l->budget, l->rows, l->capacity * sizeof(*l->rows), plans);
-    *l = (struct og_left){.budget = l->budget};
+    *l = (struct og_evicted){.budget = l->budget};
 }

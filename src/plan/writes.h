@@ -57,16 +57,16 @@ void og__writes_fill(struct og_writes *w, const uint32_t *rows, const uint32_t *
 
 /* A batch is read while the one before it trains. Misses that leave at that one's end are read
  * again: it had changed them. */
-struct og_left {
+struct og_evicted {
     uint32_t *rows; /* [n] of the batch that ended last, in pieces as they left */
     size_t n, capacity;
     struct og_budget *budget; /* as "plans" */
 };
-OG_MUST_CHECK int og__left_reserve(struct og_left *l, size_t n, struct og_err *err);
-OG_MUST_CHECK int og__left_add(struct og_left *l, const uint32_t *rows, size_t n,
-                               struct og_err *err);
+OG_MUST_CHECK int og__evicted_reserve(struct og_evicted *l, size_t n, struct og_err *err);
+OG_MUST_CHECK int og__evicted_add(struct og_evicted *l, const uint32_t *rows, size_t n,
+                                  struct og_err *err);
 /* Retains those among misses[n], which ascend; in ascending order. */
-void og__left_again(struct og_left *l, const uint32_t *misses, uint32_t n);
-void og__left_close(struct og_left *l);
+void og__evicted_again(struct og_evicted *l, const uint32_t *misses, uint32_t n);
+void og__evicted_close(struct og_evicted *l);
 
 #endif

@@ -372,8 +372,9 @@ json_t *og__session_plan_json(const struct og_session *s)
                   memory_json(&s->memory), "predicted", predicted_json(s), "candidates",
                   compared_json(s), "trainers", groups_json(&s->calibration), "executors",
                   executors_json(s), "scratch", scratch_json(s), "device", device_json(s));
-    plan = og__json_with(plan, "not_compared",
-                         s->choice.alone ? json_string(s->choice.alone) : json_null());
+    plan =
+        og__json_with(plan, "not_compared",
+                      s->choice.not_compared ? json_string(s->choice.not_compared) : json_null());
     plan = og__json_with(plan, "lent_rows", json_integer(s->memory.n_released));
     plan = og__json_with(
         plan, "topology_bytes",

@@ -1,6 +1,7 @@
 #include "sample/degree_counts.h"
 
 #include "base/file.h"
+#include "base/sort.h"
 #include "dataset/writer.h"
 
 #include <stdlib.h>
@@ -21,13 +22,6 @@ size_t og__degree_counts_bytes(void)
     return SMALL * sizeof(uint64_t);
 }
 
-static int compare_degrees(const void *a, const void *b)
-{
-    const uint32_t x = *(const uint32_t *)a;
-    const uint32_t y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
 static int write_row(struct og_npy_writer *w, uint32_t type, uint64_t degree, uint64_t n,
                      struct og_err *err)
 {
@@ -45,7 +39,7 @@ static int write_large(struct og_npy_writer *w, uint32_t type, const uint32_t *d
         if (degree[v] >= SMALL)
             large[k++] = degree[v];
     if (large)
-        qsort(large, k, sizeof(*large), compare_degrees);
+        qsort(large, k, sizeof(*large), og__by_number);
     for (uint64_t i = 0, end; rc == 0 && i < k; i = end) {
         for (end = i; end < k && large[end] == large[i];)
             end++;

@@ -1,4 +1,5 @@
 #include "sample/prefixes.h"
+#include "base/sort.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -115,13 +116,6 @@ void og__prefixes_close(struct og_prefixes *p)
 
 /* ---- rounds ---- */
 
-static int ascending(const void *a, const void *b)
-{
-    const uint32_t x = *(const uint32_t *)a;
-    const uint32_t y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
 static struct og_list_place place_of(const struct og_prefixes *p, const struct og_prefix *list,
                                      int64_t entry)
 {
@@ -157,7 +151,7 @@ static uint32_t request_blocks(struct og_prefixes *p, const struct og_prefix *li
         if (s->block < p->blocks.n_blocks)
             p->requested[m++] = s->block;
     }
-    qsort(p->requested, m, sizeof(*p->requested), ascending);
+    qsort(p->requested, m, sizeof(*p->requested), og__by_number);
     for (uint32_t i = 0; i < m; i++)
         if (i == 0 || p->requested[i] != p->requested[i - 1])
             p->requested[distinct++] = p->requested[i];
@@ -169,7 +163,7 @@ static const char *block_at(const struct og_prefixes *p, uint32_t block, uint32_
 {
     if (block == p->blocks.n_blocks)
         return p->blocks.tail;
-    const uint32_t *at = bsearch(&block, p->requested, n, sizeof(block), ascending);
+    const uint32_t *at = bsearch(&block, p->requested, n, sizeof(block), og__by_number);
     return p->data + (size_t)(at - p->requested) * OG__LIST_BLOCK;
 }
 

@@ -383,7 +383,7 @@ int og__session_open(struct og_session **out, const char *dataset, const struct 
 /* What a refusal may take to name the smallest --memory that would do. */
 #define OPENING_BYTES (64 * OG_MIB)
 /* A plan that took longer is not made again to find a smaller --batch. */
-#define LOOKING_SECONDS 10
+#define LOOKING_SECONDS 3
 enum { MOST_HALVINGS = 3 };
 
 /* One attempt to open it. */

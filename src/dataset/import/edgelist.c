@@ -523,5 +523,5 @@ const struct og_format og__format_edgelist = {
              .begins = "",
              .node_arrays = true},
     .read = import_edgelist,
-    .has_times = true,
+    .takes = OG__TAKES_COLUMNS | OG__TAKES_WEIGHTS | OG__TAKES_TIMES,
     .deep = 0};

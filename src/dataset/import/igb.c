@@ -138,4 +138,5 @@ const struct og_format og__format_igb = {
                  "SRC is one size of the Illinois Graph Benchmark, with .npy or headerless files.",
              .signs = (const char *const[]){"processed/paper__cites__paper/edge_index.npy", NULL}},
     .read = import_igb,
-    .deep = 4};
+    .deep = 4,
+    .takes = OG__TAKES_LABELS};

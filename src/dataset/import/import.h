@@ -118,12 +118,20 @@ struct og_importer {
     struct og_source_files *files; /* of the source, those that were opened */
 };
 
+/* What a format makes something of, besides what all take. */
+enum og_format_takes {
+    OG__TAKES_COLUMNS = 1, /* options that name or count columns of edges */
+    OG__TAKES_LABELS = 2,  /* --labels */
+    OG__TAKES_WEIGHTS = 4, /* --weight-column 0 */
+    OG__TAKES_TIMES = 8,   /* it may have times of nodes and edges */
+};
+
 /* A format: reads imp->src and writes everything except meta.json, whose keys it sets. */
 struct og_format {
     struct og_import_format info;
     int (*read)(struct og_importer *imp, struct og_err *err);
     int deep;       /* depth of folders below SRC with its files */
-    bool has_times; /* it may have times of nodes and edges */
+    unsigned takes; /* og_format_takes */
 };
 
 /* ---- the neutral layout (npy.c), for other formats that have some of its files ---- */

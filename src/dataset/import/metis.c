@@ -275,4 +275,5 @@ const struct og_format og__format_metis = {
          .signs = (const char *const[]){"graph.metis", "graph.metis.gz", NULL},
          .ends = (const char *const[]){".metis", ".metis.gz", ".graph", ".graph.gz", NULL},
          .node_arrays = true},
-    .read = import_metis};
+    .read = import_metis,
+    .takes = OG__TAKES_WEIGHTS};

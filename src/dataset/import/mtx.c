@@ -243,4 +243,4 @@ const struct og_format og__format_mtx = {
          .ends = (const char *const[]){".mtx", ".mtx.gz", NULL},
          .node_arrays = true},
     .read = import_mtx,
-    .deep = 0};
+    .takes = OG__TAKES_WEIGHTS};

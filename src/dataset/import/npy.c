@@ -628,5 +628,5 @@ const struct og_format og__format_npy = {
          .signs = (const char *const[]){"edges.npy", "edge_index.npy", NULL},
          .node_arrays = true},
     .read = import_npy,
-    .has_times = true,
+    .takes = OG__TAKES_WEIGHTS | OG__TAKES_TIMES,
     .deep = 0};

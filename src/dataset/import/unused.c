@@ -5,53 +5,34 @@
 
 /* ---- of other formats ---- */
 
-enum { EDGELIST = 1, IGB = 2, WEIGHTS = 4 };
-
-/* What a format takes, by its name; times and columns are in its struct. */
-static unsigned takes_of(const char *format)
-{
-    static const struct {
-        const char *format;
-        unsigned takes;
-    } of[] = {{"edgelist", EDGELIST | WEIGHTS},
-              {"igb", IGB},
-              {"npy", WEIGHTS},
-              {"mtx", WEIGHTS},
-              {"metis", WEIGHTS}};
-    for (size_t i = 0; i < OG_COUNT(of); i++)
-        if (strcmp(of[i].format, format) == 0)
-            return of[i].takes;
-    return 0;
-}
-
 int og__import_check_options(const struct og_import *o, const struct og_format *format,
                              struct og_err *err)
 {
     const char *const name = format->info.name;
-    const unsigned takes = takes_of(name);
     const struct {
         const char *option;
         bool given;
-        unsigned by;
+        unsigned by; /* og_format_takes; 0 = none here */
         const char *why, *hint;
     } others[] = {
-        {"--columns", o->columns, EDGELIST, "it names columns of an edgelist", NULL},
-        {"--id-columns", o->id_columns, EDGELIST, "it names columns of an edgelist", NULL},
-        {"--edge-time", o->edge_time, EDGELIST, "it names columns of an edgelist", NULL},
-        {"--edge-features", o->edge_features, EDGELIST, "it names columns of an edgelist", NULL},
-        {"--weight-column", o->weight_column > 0, EDGELIST, "it counts columns of an edgelist",
+        {"--columns", o->columns, OG__TAKES_COLUMNS, "it names columns of an edgelist", NULL},
+        {"--id-columns", o->id_columns, OG__TAKES_COLUMNS, "it names columns of an edgelist", NULL},
+        {"--edge-time", o->edge_time, OG__TAKES_COLUMNS, "it names columns of an edgelist", NULL},
+        {"--edge-features", o->edge_features, OG__TAKES_COLUMNS, "it names columns of an edgelist",
          NULL},
-        {"--labels", o->labels, IGB, "it is a label file of igb",
+        {"--weight-column", o->weight_column > 0, OG__TAKES_COLUMNS,
+         "it counts columns of an edgelist", NULL},
+        {"--labels", o->labels, OG__TAKES_LABELS, "it is a label file of igb",
          "leave it out; docs/reference/formats.md names the file of each format"},
         {"--node-id", o->node_id && !format->info.node_arrays, 0, "it names a column of nodes.csv",
          NULL},
         {"--node-label", o->node_label && !format->info.node_arrays, 0,
          "it names a column of nodes.csv", NULL},
-        {"--by-time", o->by_time && !format->has_times, 0, "this format has no times",
+        {"--by-time", o->by_time, OG__TAKES_TIMES, "this format has no times",
          "leave it out, or import the arrays as npy"},
     };
     for (size_t i = 0; i < OG_COUNT(others); i++)
-        if (others[i].given && !(others[i].by & takes))
+        if (others[i].given && !(others[i].by & format->takes))
             return og__fail(err, -EINVAL,
                             others[i].hint ? others[i].hint
                                            : "leave it out; docs/reference/formats.md names the "
@@ -65,7 +46,6 @@ int og__import_check_options(const struct og_import *o, const struct og_format *
 void og__import_tell_idle(const struct og_importer *imp, const struct og_format *format)
 {
     const struct og_import *o = imp->opt;
-    const unsigned takes = takes_of(format->info.name);
     const struct {
         const char *option;
         bool idle;
@@ -74,12 +54,13 @@ void og__import_tell_idle(const struct og_importer *imp, const struct og_format 
         {"--seed", o->seed != 1 && !o->split, "there is no --split"},
         {"--split-column", o->split_column >= 0 && !imp->many_masks, "no mask has several columns"},
         {"--in-place", o->link && !imp->linked, "the source has no features"},
-        {"--keep-ids", o->keep_ids && !(takes & EDGELIST), "ids are rows in this format"},
+        {"--keep-ids", o->keep_ids && !(format->takes & OG__TAKES_COLUMNS),
+         "ids are rows in this format"},
         {"--edge-feature-dtype", o->edge_feature_dtype >= 0 && !imp->has_edge_rows,
          "edges have no features"},
         {"--reverse-relations", o->reverse_relations && imp->n_relations == imp->graph.n_relations,
          "the graph is homogeneous; --symmetrize adds the reverse of every edge"},
-        {"--weight-column", o->weight_column == 0 && !(takes & WEIGHTS),
+        {"--weight-column", o->weight_column == 0 && !(format->takes & OG__TAKES_WEIGHTS),
          "this format has no weights"},
     };
     for (size_t i = 0; i < OG_COUNT(rows); i++)
