@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 """Import of edges between nodes with names, from CSV and Parquet: seconds and peak memory. For comparison DuckDB's own join of names with numbers.
 
-    bench/names.py [--outgrow PATH] [--scratch DIR] [--edges 100000000] [--nodes 10000000] [--memory 1G] [--threads 2] [--parts equal,csv,parquet,duckdb]
+    bench/names.py [--outgrow PATH] [--scratch DIR] [--edges 100000000] [--nodes 10000000] [--memory 1G] [--threads 2] [--bytes 13]
+                   [--parts equal,csv,gzip,parquet,duckdb]
 
-Names are `n` and 12 hexadecimal digits, in no order. Parquet needs the Python package, on PYTHONPATH, and pyarrow; the join needs duckdb (both on PyPI).
-`equal` imports 1/100 of the edges with several memories and threads. All must give the arrays that NumPy gives. At most 40 bytes of disk per edge of CSV, and as
-much again for an import, are in use at a time; the files are removed at the end.
-Peaks are of the largest process (ru_maxrss), and of all processes at once, sampled every 50 ms.
+Names have --bytes characters: `n` and hexadecimal digits, in no order. `gzip` is the CSV compressed. Parquet needs the Python package, on PYTHONPATH, and pyarrow; the join needs duckdb (both on PyPI).
+`equal` imports 1/100 of the edges with several memories and threads. All must give the arrays that NumPy gives. An edge's CSV line has two names more than
+its bytes, and an import takes as much again for a while; the files are removed at the end.
+Peaks are of the largest process (ru_maxrss), and of all processes at once, sampled every 50 ms; that of the disk is of the scratch folder, sampled every second.
 """
 import argparse
+import collections
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -18,6 +21,7 @@ import sys
 import tempfile
 import threading
 import time
+import zlib
 
 import numpy as np
 
@@ -35,13 +39,13 @@ def mixed(x):
         return x ^ x >> np.uint64(31)
 
 
-def names_of(nodes):
-    """uint8 [n, 13]: distinct, for mixed() is a bijection and 48 bits of 10 M numbers rarely collide."""
+def names_of(nodes, width):
+    """uint8 [n, width]: distinct, for mixed() is a bijection and 48 bits of 10 M numbers rarely collide."""
     x = mixed(nodes.astype(np.uint64))
-    out = np.empty((len(nodes), 13), np.uint8)
+    out = np.empty((len(nodes), width), np.uint8)
     out[:, 0] = ord("n")
-    for k in range(12):
-        out[:, 1 + k] = DIGITS[(x >> np.uint64(4 * k) & np.uint64(15)).astype(np.intp)]
+    for k in range(width - 1):
+        out[:, 1 + k] = DIGITS[(x >> np.uint64(4 * (k % 16)) & np.uint64(15)).astype(np.intp)]
     return out
 
 
@@ -52,23 +56,47 @@ def pieces(edges, nodes):
         yield mixed(2 * i + np.uint64(1 << 60)) % np.uint64(nodes), mixed(2 * i + np.uint64((1 << 60) + 1)) % np.uint64(nodes)
 
 
-def write_csv(path, edges, nodes):
+def lines_of(ends, width):
+    """The lines of some edges, as bytes."""
+    lines = np.empty((len(ends[0]), 2 * width + 2), np.uint8)
+    lines[:, :width], lines[:, width], lines[:, width + 1:-1], lines[:, -1] = names_of(ends[0], width), ord(","), names_of(ends[1], width), ord("\n")
+    return lines.tobytes()
+
+
+def write_csv(path, edges, nodes, width):
     with open(path, "wb") as f:
         f.write(b"src,dst\n")
-        for a, b in pieces(edges, nodes):
-            lines = np.empty((len(a), 28), np.uint8)
-            lines[:, :13], lines[:, 13], lines[:, 14:27], lines[:, 27] = names_of(a), ord(","), names_of(b), ord("\n")
-            f.write(lines.tobytes())
+        for ends in pieces(edges, nodes):
+            f.write(lines_of(ends, width))
 
 
-def write_parquet(path, edges, nodes):
+def gzipped(data):
+    packer = zlib.compressobj(1, wbits=31)
+    return packer.compress(data) + packer.flush()
+
+
+def write_gzip(path, edges, nodes, width):
+    """A member of the file per piece, made by two threads."""
+    with open(path, "wb") as f, concurrent.futures.ThreadPoolExecutor(2) as pool:
+        f.write(gzipped(b"src,dst\n"))
+        waiting = collections.deque()
+        for ends in pieces(edges, nodes):
+            waiting.append(pool.submit(lambda ends=ends: gzipped(lines_of(ends, width))))
+            if len(waiting) > 3:
+                f.write(waiting.popleft().result())
+        for one in waiting:
+            f.write(one.result())
+
+
+def write_parquet(path, edges, nodes, width):
     import pyarrow
     import pyarrow.parquet
     schema = pyarrow.schema([("src", pyarrow.string()), ("dst", pyarrow.string())])
     with pyarrow.parquet.ParquetWriter(path, schema) as out:
         for ends in pieces(edges, nodes):
-            offsets = pyarrow.py_buffer(np.arange(0, 13 * len(ends[0]) + 1, 13, dtype=np.int32))
-            out.write_batch(pyarrow.record_batch([pyarrow.StringArray.from_buffers(len(x), offsets, pyarrow.py_buffer(names_of(x).tobytes())) for x in ends], schema=schema))
+            offsets = pyarrow.py_buffer(np.arange(0, width * len(ends[0]) + 1, width, dtype=np.int32))
+            columns = [pyarrow.StringArray.from_buffers(len(x), offsets, pyarrow.py_buffer(names_of(x, width).tobytes())) for x in ends]
+            out.write_batch(pyarrow.record_batch(columns, schema=schema))
 
 
 # ---- measuring ----
@@ -94,15 +122,19 @@ def resident(pid):
     return sum(int(line.split()[1]) for line in text.splitlines() if line.startswith(("RssAnon", "RssShmem"))) << 10
 
 
-def measured(words):
-    """Seconds, peak of one process and of all, of a command that must succeed."""
+def measured(words, scratch):
+    """Seconds, and peaks of one process, of all and of the disk, of a command that must succeed."""
     began = time.monotonic()
     child = subprocess.Popen(list(map(str, words)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    peak, done = [0], threading.Event()
+    peak, done = [0, 0], threading.Event()
 
     def watch():
+        looks = 0
         while not done.wait(0.05):
             peak[0] = max(peak[0], sum(map(resident, tree_of(child.pid))))
+            if looks % 20 == 0:
+                peak[1] = max(peak[1], disk(scratch))
+            looks += 1
     watcher = threading.Thread(target=watch)
     watcher.start()
     said = child.stdout.read()
@@ -113,11 +145,18 @@ def measured(words):
     if child.returncode:
         sys.exit(f"{words}\n{said}")
     return {"seconds": round(time.monotonic() - began, 1), "cpu_seconds": round(usage.ru_utime + usage.ru_stime, 1), "largest_process_MiB": usage.ru_maxrss >> 10,
-            "all_processes_MiB": peak[0] >> 20}
+            "all_processes_MiB": peak[0] >> 20, "disk_MiB": peak[1]}
 
 
 def disk(folder):
-    return sum(f.stat().st_size for f in pathlib.Path(folder).rglob("*") if f.is_file()) >> 20
+    """MiB of the files under a folder, allocated, unlinked ones left out."""
+    found = 0
+    for f in pathlib.Path(folder).rglob("*"):
+        try:
+            found += f.lstat().st_blocks * 512
+        except OSError:
+            pass  # removed meanwhile
+    return found >> 20
 
 
 # ---- parts ----
@@ -128,14 +167,15 @@ def arrays(folder):
 
 def part_equal(a, scratch):
     edges, nodes = max(a.edges // 100, 1000), max(a.nodes // 100, 100)
-    write_csv(scratch / "small.csv", edges, nodes)
-    write_parquet(scratch / "small.parquet", edges, nodes)
+    write_csv(scratch / "small.csv", edges, nodes, a.bytes)
+    write_gzip(scratch / "small.csv.gz", edges, nodes, a.bytes)
+    write_parquet(scratch / "small.parquet", edges, nodes, a.bytes)
     ends = np.concatenate([np.stack(part, 1) for part in pieces(edges, nodes)])
-    names, number = np.unique(names_of(ends.reshape(-1)).reshape(-1).view("S13"), return_inverse=True)
+    names, number = np.unique(names_of(ends.reshape(-1), a.bytes).reshape(-1).view(f"S{a.bytes}"), return_inverse=True)
     number = number.reshape(-1, 2)
     order = np.lexsort((number[:, 0], number[:, 1]))
     first = None
-    for source in "small.csv", "small.parquet":
+    for source in "small.csv", "small.csv.gz", "small.parquet":
         for memory, threads in ("40M", 1), ("64M", 2), ("256M", 1), ("1G", 2):
             out = scratch / "small"
             subprocess.run([a.outgrow, "import", scratch / source, out, "--memory", memory, "--threads", str(threads), "--quiet"], check=True)
@@ -146,12 +186,12 @@ def part_equal(a, scratch):
                 first = got
             assert got == first, (source, memory, threads)
             shutil.rmtree(out)
-    print(json.dumps({"part": "equal", "edges": edges, "names": len(names), "imports": 8}), flush=True)
+    print(json.dumps({"part": "equal", "edges": edges, "names": len(names), "imports": 12}), flush=True)
 
 
 def imported(a, scratch, source):
     out = scratch / "graph"
-    row = measured([a.outgrow, "import", source, out, "--memory", a.memory, "--threads", a.threads, "--quiet"])
+    row = measured([a.outgrow, "import", source, out, "--memory", a.memory, "--threads", a.threads, "--quiet"], scratch)
     row |= {"source_MiB": source.stat().st_size >> 20, "dataset_MiB": disk(out)}
     shutil.rmtree(out)
     source.unlink()
@@ -159,12 +199,17 @@ def imported(a, scratch, source):
 
 
 def part_csv(a, scratch):
-    write_csv(scratch / "edges.csv", a.edges, a.nodes)
+    write_csv(scratch / "edges.csv", a.edges, a.nodes, a.bytes)
     print(json.dumps({"part": "csv", **imported(a, scratch, scratch / "edges.csv")}), flush=True)
 
 
+def part_gzip(a, scratch):
+    write_gzip(scratch / "edges.csv.gz", a.edges, a.nodes, a.bytes)
+    print(json.dumps({"part": "gzip", **imported(a, scratch, scratch / "edges.csv.gz")}), flush=True)
+
+
 def part_parquet(a, scratch):
-    write_parquet(scratch / "edges.parquet", a.edges, a.nodes)
+    write_parquet(scratch / "edges.parquet", a.edges, a.nodes, a.bytes)
     print(json.dumps({"part": "parquet", **imported(a, scratch, scratch / "edges.parquet")}), flush=True)
 
 
@@ -179,8 +224,8 @@ db.execute(f"copy (select a.id as src, b.id as dst from {source} e join names a 
 
 
 def part_duckdb(a, scratch):
-    write_parquet(scratch / "edges.parquet", a.edges, a.nodes)
-    row = measured([sys.executable, "-c", JOIN, scratch, f"{a.memory}B", a.threads])
+    write_parquet(scratch / "edges.parquet", a.edges, a.nodes, a.bytes)
+    row = measured([sys.executable, "-c", JOIN, scratch, f"{a.memory}B", a.threads], scratch)
     print(json.dumps({"part": "duckdb", **row}), flush=True)
 
 
@@ -192,7 +237,8 @@ def main():
     p.add_argument("--nodes", type=int, default=10_000_000)
     p.add_argument("--memory", default="1G")
     p.add_argument("--threads", type=int, default=2)
-    p.add_argument("--parts", default="equal,csv,parquet,duckdb")
+    p.add_argument("--bytes", type=int, default=13)
+    p.add_argument("--parts", default="equal,csv,gzip,parquet,duckdb")
     a = p.parse_args()
     os.environ["PATH"] = f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"  # the command starts python3
     for part in a.parts.split(","):
