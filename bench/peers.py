@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The same model on the same graph, in Outgrow, PyTorch Geometric, DGL and GraphBolt.
 
-    bench/peers.py [--outgrow PATH] [--venv DIR] [--scratch DIR] [--nodes 2000000] [--rounds 3] [--parts memory,disk] [--rows outgrow,pyg,dgl,graphbolt,graphbolt_outgrow]
+    bench/peers.py [--outgrow PATH] [--venv DIR] [--scratch DIR] [--nodes 2000000] [--rounds 3] [--parts memory,disk,accuracy] [--rows outgrow,pyg,dgl,graphbolt,graphbolt_outgrow]
     bench/peers.py --data DIR --rounds 0                                        installs the peers and makes the graphs, which stay in DIR
     bench/peers.py --data DIR --results FILE --parts disk --rows pyg --rounds 1   adds one run to FILE. The tables show all its runs
 
@@ -9,6 +9,8 @@ memory  everything in memory: seconds of an epoch, the first one left out
 disk    features on disk, a cold page cache, and a memory cgroup. Its limit is --memory for all that Outgrow holds. A peer has as much from the first batch
         on: what its libraries and the graph's topology take before it is shown, and does not count. Where no cgroup can be made that enforces its limit,
         which is tried, this part is refused. With --unbounded it runs all the same, and the table says that peers had no limit
+accuracy  in memory: epochs and seconds until the validation accuracy is --target. Yang et al. 2022, Figure 15; there --fanout 25,10. The graph is
+        $OUTGROW_DATA/debian-packages. Only where it is named
 
 GraphSAGE (mean) on an R-MAT graph of Outgrow's generator, whose arrays the peers read as they are. Layers are of --hidden, as many as --fanout has numbers;
 Adam, no dropout. PyG's NeighborLoader draws a node's neighbours once a batch. It cuts off what a layer does not need (trim_to_layer) where its sampler is
@@ -58,15 +60,16 @@ class Graph:
         self.x = np.load(f"{folder}/features.npy", mmap_mode="r" if mapped else None)
         if mapped:  # only the pages of a row: by default the kernel may read megabytes around each
             self.x._mmap.madvise(mmap.MADV_RANDOM)
+        self.valid = torch.from_numpy(np.load(f"{folder}/valid.npy").astype(np.int64))
         self.n, self.dim, self.classes = len(self.indptr) - 1, self.x.shape[1], int(self.labels.max()) + 1
 
     def rows(self, ids):
         import torch
-        return torch.from_numpy(self.x[ids.numpy()])
+        return torch.from_numpy(self.x[ids.numpy()]).float()
 
 
 def pyg(g, o):
-    """Yields (input rows, labels, forward) a batch."""
+    """The model, and what yields each batch's logits and labels. Its nodes are an epoch's, or those that are given."""
     import torch
     from torch_geometric.data import Data
     from torch_geometric.loader import NeighborLoader
@@ -79,12 +82,15 @@ def pyg(g, o):
         batch.x = g.rows(batch.n_id)
         return batch
 
-    loader = NeighborLoader(data, o.fanout, g.train, batch_size=o.batch, shuffle=True, is_sorted=True, transform=fetch,
-                            num_workers=o.workers if o.disk else 0, persistent_workers=o.disk and o.workers > 0)
+    def loader_of(nodes, shuffle):
+        return NeighborLoader(data, o.fanout, nodes, batch_size=o.batch, shuffle=shuffle, is_sorted=True, transform=fetch,
+                              num_workers=o.workers if o.disk else 0, persistent_workers=o.disk and o.workers > 0)
+
+    loader = loader_of(g.train, True)
     model = GraphSAGE(g.dim, o.hidden, len(o.fanout), g.classes)
 
-    def epoch():
-        for b in loader:
+    def epoch(nodes=None):
+        for b in loader if nodes is None else loader_of(nodes, False):
             hops = {} if "num_sampled_nodes" not in b else {"num_sampled_nodes_per_hop": b.num_sampled_nodes,
                                                             "num_sampled_edges_per_hop": b.num_sampled_edges}
             yield model(b.x, b.edge_index, **hops)[:b.batch_size], b.y[:b.batch_size]
@@ -108,13 +114,22 @@ def sage_of_dgl(g, o):
 def dgl(g, o):
     import dgl as lib
     graph = lib.graph(("csc", (g.indptr, g.indices, [])), num_nodes=g.n)
-    loader = lib.dataloading.DataLoader(graph, g.train, lib.dataloading.NeighborSampler(o.fanout[::-1]), batch_size=o.batch, shuffle=True)
+
+    def loader_of(nodes, shuffle):
+        return lib.dataloading.DataLoader(graph, nodes, lib.dataloading.NeighborSampler(o.fanout[::-1]), batch_size=o.batch, shuffle=shuffle)
+
+    loader = loader_of(g.train, True)
     model, forward = sage_of_dgl(g, o)
 
-    def epoch():
-        for inputs, seeds, blocks in loader:
+    def epoch(nodes=None):
+        for inputs, seeds, blocks in loader if nodes is None else loader_of(nodes, False):
             yield forward(blocks, g.rows(inputs)), g.labels[seeds]
     return model, epoch
+
+
+def items_of(g, nodes):
+    import dgl.graphbolt as gb
+    return gb.ItemSet((nodes, g.labels[nodes]), names=("seed_nodes", "labels"))
 
 
 def graphbolt(g, o):
@@ -122,8 +137,7 @@ def graphbolt(g, o):
     import torch
     make = getattr(gb, "fused_csc_sampling_graph", None) or gb.from_fused_csc
     store = gb.BasicFeatureStore({("node", None, "feat"): gb.TorchBasedFeature(torch.from_numpy(g.x))})
-    items = gb.ItemSet((g.train, g.labels[g.train]), names=("seed_nodes", "labels"))
-    return through_graphbolt(g, o, make(g.indptr, g.indices), store, items)
+    return through_graphbolt(g, o, make(g.indptr, g.indices), store, items_of(g, g.train))
 
 
 def graphbolt_outgrow(g, o):
@@ -136,22 +150,35 @@ def graphbolt_outgrow(g, o):
 
 def through_graphbolt(g, o, graph, store, items):
     import dgl.graphbolt as gb
-    pipe = gb.ItemSampler(items, batch_size=o.batch, shuffle=True)
-    pipe = pipe.sample_neighbor(graph, o.fanout[::-1]).fetch_feature(store, node_feature_keys=["feat"])
-    loader = gb.DataLoader(pipe, num_workers=0)
+
+    def loader_of(items, shuffle):
+        pipe = gb.ItemSampler(items, batch_size=o.batch, shuffle=shuffle)
+        pipe = pipe.sample_neighbor(graph, o.fanout[::-1]).fetch_feature(store, node_feature_keys=["feat"])
+        return gb.DataLoader(pipe, num_workers=0)
+
+    loader = loader_of(items, True)
     model, forward = sage_of_dgl(g, o)
 
-    def epoch():
-        for b in loader:
+    def epoch(nodes=None):
+        for b in loader if nodes is None else loader_of(items_of(g, nodes), False):
             b = b.to_dgl() if hasattr(b, "to_dgl") else b
-            yield forward(b.blocks, b.node_features["feat"]), b.labels
+            yield forward(b.blocks, b.node_features["feat"].float()), b.labels
     return model, epoch
+
+
+def accuracy(model, batches):
+    import torch
+    model.eval()
+    with torch.no_grad():
+        right = [(logits.argmax(1) == y) for logits, y in batches]
+    model.train()
+    return torch.cat(right).float().mean().item()
 
 
 def work(o):
     import torch
     import torch.nn.functional as F
-    torch.manual_seed(1)
+    torch.manual_seed(o.seed)
     torch.set_num_threads(o.threads)
     g = Graph(o.dataset, o.disk)
     began = time.perf_counter()
@@ -161,7 +188,7 @@ def work(o):
     if o.enter:  # a cgroup that counts what is taken from here on
         bound.Group(o.enter).limit(o.memory)
         bound.Group(o.enter).enter()
-    seconds, loss = [], 0
+    seconds, valid, loss = [], [], 0
     for _ in range(o.epochs):
         start, total, seeds = time.perf_counter(), 0.0, 0
         for logits, y in epoch():
@@ -172,7 +199,9 @@ def work(o):
             total, seeds = total + batch.item() * len(y), seeds + len(y)
         seconds.append(time.perf_counter() - start)
         loss = total / seeds
-    print(json.dumps({"seconds": seconds, "whole": time.perf_counter() - began, "loss": loss, "baseline": baseline}))
+        if o.validate:
+            valid.append(accuracy(model, epoch(g.valid)))
+    print(json.dumps({"seconds": seconds, "valid": valid, "whole": time.perf_counter() - began, "loss": loss, "baseline": baseline}))
 
 
 # ---- the comparison ----
@@ -188,24 +217,27 @@ def install(venv):
     return python
 
 
-def outgrow(args, dataset, disk, prefix):
+def outgrow(args, dataset, part, prefix):
     run = pathlib.Path(args.scratch) / "run"
     shutil.rmtree(run, ignore_errors=True)
     words = [args.outgrow, "train", dataset, "--epochs", args.epochs, "--fanout", args.fanout, "--hidden", args.hidden, "--batch", args.batch,
-             "--lr", args.lr, "--dropout", 0, "--eval-every", 0, "--threads", args.threads, "--run", run, "--json", "--quiet"]
-    if disk:
+             "--lr", args.lr, "--dropout", 0, "--eval-every", int(part == "accuracy"), "--threads", args.threads, "--seed", args.seed,
+             "--run", run, "--json", "--quiet"]
+    if part == "disk":
         words += ["--memory", args.memory]
     done = subprocess.run([*prefix, *map(str, words)], capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(done.stderr.strip())
     told = json.loads(done.stdout)
-    return {"seconds": [e["seconds"] for e in told["epochs"]], "whole": told["seconds"], "loss": told["epochs"][-1]["loss"]}
+    return {"seconds": [e["seconds"] for e in told["epochs"]], "valid": [e["valid_acc"] for e in told["epochs"]], "whole": told["seconds"],
+            "loss": told["epochs"][-1]["loss"]}
 
 
-def peer(name, args, python, dataset, disk, group):
+def peer(name, args, python, dataset, part, group):
+    disk = part == "disk"
     words = [python, __file__, "--worker", name, "--dataset", dataset, "--fanout", args.fanout, "--hidden", args.hidden, "--batch", args.batch,
-             "--lr", args.lr, "--epochs", args.epochs, "--threads", args.threads, "--workers", args.workers, "--memory", args.memory]
-    words += (["--disk"] if disk else []) + (["--enter", group] if disk and group else [])
+             "--lr", args.lr, "--epochs", args.epochs, "--threads", args.threads, "--workers", args.workers, "--memory", args.memory, "--seed", args.seed]
+    words += (["--disk"] if disk else []) + (["--enter", group] if disk and group else []) + (["--validate"] if part == "accuracy" else [])
     done = subprocess.run(list(map(str, words)), capture_output=True, text=True)
     if done.returncode < 0:
         raise RuntimeError(f"ended by signal {-done.returncode}" + (", which the kernel sends where --memory is not enough" if disk else ""))
@@ -214,18 +246,19 @@ def peer(name, args, python, dataset, disk, group):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def once(name, args, python, dataset, disk, where):
+def once(name, args, python, dataset, part, where):
     from suite import drop_caches
+    disk = part == "disk"
     if disk:
         drop_caches()
     ours = name == "outgrow"
     if not disk or where.reason:
-        return outgrow(args, dataset, disk, []) if ours else peer(name, args, python, dataset, disk, None)
+        return outgrow(args, dataset, part, []) if ours else peer(name, args, python, dataset, part, None)
     with bound.group(where) as group:
         if not ours:
-            return peer(name, args, python, dataset, disk, group.folder)
+            return peer(name, args, python, dataset, part, group.folder)
         group.limit(args.memory + 64 * 2**20)  # the process before it loads anything
-        return outgrow(args, dataset, disk, group.prefix())
+        return outgrow(args, dataset, part, group.prefix())
 
 
 # ---- what was measured: a line of JSON a run ----
@@ -234,6 +267,9 @@ def settings(args, part):
     """What runs of one table have in common."""
     same = {key: getattr(args, key) for key in ("nodes", "degree", "dim", "batches", "fanout", "hidden", "batch", "lr", "epochs", "threads")}
     same["part"] = part
+    if part == "accuracy":  # the graph is what it is
+        for key in "nodes", "degree", "dim", "batches":
+            del same[key]
     if part == "disk":
         same.update(nodes=2 * args.nodes, memory=args.memory, workers=args.workers, bounded=not args.where.reason)
     return same
@@ -260,14 +296,25 @@ def machine():
     return f"{len(os.sched_getaffinity(0))} cores of {words[0] if words else os.uname().machine}, {memory:.0f} GiB of memory, Linux {os.uname().release}"
 
 
+def print_accuracy(args, runs_of):
+    """The epoch from which on --target is reached, and the seconds of training until then."""
+    from suite import table
+    rows = []
+    for name, runs in runs_of.items():
+        reached = [next((i for i, v in enumerate(r["valid"]) if v >= args.target), None) for r in runs]
+        there = [(i + 1, sum(r["seconds"][: i + 1])) for i, r in zip(reached, runs) if i is not None]
+        rows.append([NAMES[name], *(map(spread, zip(*there)) if there else ("never", "-")), spread([100 * max(r["valid"]) for r in runs])])
+    table(f"Until {100 * args.target:.1f} % of validation nodes are right", ["", "epochs", "seconds of training", "best validation accuracy, %"], rows)
+
+
 def print_table(args, part):
     from suite import table
     same = settings(args, part)
+    runs_of = {name: runs for name in NAMES if (runs := [t for t in args.told if t["row"] == name and t["settings"] == same])}
+    if part == "accuracy":
+        return print_accuracy(args, runs_of)
     rows = []
-    for name in NAMES:
-        runs = [t for t in args.told if t["row"] == name and t["settings"] == same]
-        if not runs:
-            continue
+    for name, runs in runs_of.items():
         steady = [statistics.mean(r["seconds"][1:] or r["seconds"]) for r in runs]
         whole = [r["whole"] / args.epochs for r in runs]
         held = f"{runs[0]['baseline'] / 2**20:.0f} MiB" if "baseline" in runs[0] else "-"
@@ -283,6 +330,11 @@ def print_table(args, part):
 # ---- the parts ----
 
 def make_dataset(args, folder, part):
+    if part == "accuracy":
+        path = folder / "debian-packages"
+        if not path.exists():
+            subprocess.run([args.outgrow, "import", "npy", pathlib.Path(args.graphs) / path.name, path, "--symmetrize", "--drop-types", "--quiet"], check=True)
+        return path
     nodes = settings(args, part)["nodes"]
     path = folder / f"rmat-{nodes}-{args.degree}-{args.dim}-{args.batches * args.batch}"
     if not path.exists():
@@ -310,12 +362,12 @@ class Others:
 
 
 def run_part(args, python, dataset, part):
-    names = [name for name in args.rows.split(",") if part == "memory" or name != "dgl"]
-    for _ in range(args.rounds):
+    names = [name for name in args.rows.split(",") if part != "disk" or name != "dgl"]
+    for args.seed in range(1, args.rounds + 1):
         for name in list(names):
             try:
                 with Others() as others:
-                    told = once(name, args, python, dataset, part == "disk", args.where)
+                    told = once(name, args, python, dataset, part, args.where)
                 add(args, {"row": name, "settings": settings(args, part), "others_cores": others.cores, **told})
                 if others.cores > 0.2:
                     print(f"{NAMES[name]}: other processes took {others.cores:.1f} cores meanwhile: not to be relied on", file=sys.stderr)
@@ -359,11 +411,15 @@ def arguments():
     p.add_argument("--batch", type=int, default=1000)
     p.add_argument("--lr", type=float, default=0.003)
     p.add_argument("--epochs", type=int, default=4)
+    p.add_argument("--target", type=float, default=0.72, help="of accuracy")
+    p.add_argument("--graphs", default=os.environ.get("OUTGROW_DATA", str(ROOT / "../shared/data")), help="of accuracy: where debian-packages is")
     p.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     p.add_argument("--workers", type=int, default=4)
     for hidden in "--worker", "--dataset", "--enter":
         p.add_argument(hidden, help=argparse.SUPPRESS)
-    p.add_argument("--disk", action="store_true", help=argparse.SUPPRESS)
+    p.add_argument("--seed", type=int, help=argparse.SUPPRESS)
+    for hidden in "--disk", "--validate":
+        p.add_argument(hidden, action="store_true", help=argparse.SUPPRESS)
     return p.parse_args()
 
 

@@ -9,7 +9,11 @@ Parts:
     eviction    hit rates where a cache holds 16 to 66 of an epoch's 1000 batches. Park et al. 2024, Figure 10; nothing is timed
     lsm         preset lsm-gnn against others in such a cache, timed
     ginex       Ginex' preset, its ablation and its baselines, topology on disk. Hit rates of 30 to 80 %, as in Park et al. 2022, Figures 14 and 15
-    disk        what segments read by the disk they may take, and what packs take by the cache. Liu et al. 2025, Figures 11 and 12; nothing is timed
+    superbatch, dims, batches   the same by superbatch, width of rows, seeds of a batch. Figures 16, 17 and 19
+    stall       what training waits for, sampling and gathering alone and at once: Figures 4a and 6
+    traffic     what DiskGNN and Ginex read by the cache. Liu et al. 2025, Figures 9 and 10; bytes are exact
+    disk        what segments read by the disk they may take, and what packs take by the cache. Figures 11 and 12; bytes are exact
+    widths      10 % of the rows in memory against all, by the width of rows. Sun et al. 2023, Figure 6
     settings    auto against every fixed plan over the twelve settings of bench/sequential.py. Over twelve with topology on disk, too: seconds predicted and taken
     limit       auto against ginex where nearly all that three epochs visit fits in memory. Also when each stage worked
 
@@ -26,7 +30,7 @@ import statistics
 
 import sequential
 from lookahead import Bench, total
-from suite import ROOT, drop_caches, table
+from suite import ROOT, cgroup, drop_caches, table
 
 # ---- graphs ----
 
@@ -39,16 +43,22 @@ GRAPHS = {
     "rmat1m": ["--model", "rmat", "--nodes", 1_000_000, "--degree", 12, "--dim", 512, "--classes", 16, "--train-fraction", 0.016],
     # half of what bench/lookahead.py has
     "rmat4m128": ["--model", "rmat", "--nodes", 4_000_000, "--degree", 16, "--dim", 128, "--classes", 16, "--train-fraction", 0.01],
+    # 10 batches of 1000 seeds an epoch, 0.25 to 1.5 GB of features
+    **{f"rmat1m-{dim}": ["--model", "rmat", "--nodes", 1_000_000, "--degree", 12, "--dim", dim, "--classes", 16, "--train-fraction", 0.01] for dim in (64, 128, 256, 384)},
+    # 0.13 to 1 GB, of as many nodes
+    **{f"rmat250k-{dim}": ["--model", "rmat", "--nodes", 250_000, "--degree", 12, "--dim", dim, "--classes", 16, "--train-fraction", 0.08] for dim in (128, 256, 512, 1024)},
     "rmat": ["--model", "rmat", "--nodes", 1_000_000, "--degree", 16, "--dim", 1, "--dtype", "u8", "--classes", 16, "--train-fraction", 0.05],
     "planted": ["--model", "planted", "--nodes", 500_000, "--degree", 15, "--dim", 1, "--dtype", "u8", "--classes", 16, "--train-fraction", 0.05],
 }
 
 
 def smaller(options, divide):
-    """The same graph with fewer nodes, and as many batches an epoch as it has."""
+    """The same graph with fewer nodes. It has as many batches an epoch where a third of the nodes are enough for them."""
     options = list(options)
-    at = options.index("--nodes") + 1
-    options[at] = max(20_000, options[at] // divide)
+    at, share = options.index("--nodes") + 1, options.index("--train-fraction") + 1
+    nodes = options[at]
+    options[at] = max(20_000, nodes // divide)
+    options[share] = min(0.33, options[share] * nodes / options[at])
     return options
 
 
@@ -61,6 +71,12 @@ def graph(b, args, name):
     if not path.exists():
         b.run("generate", path, *options)
     return path
+
+
+def drop(b, args, name):
+    """Makes room for the next one."""
+    if not args.datasets:
+        shutil.rmtree(b.made.pop(name))
 
 
 def real_graphs(b, args):
@@ -241,56 +257,189 @@ def part_lsm(b, args):
 
 # ---- ginex ----
 
+HOPS = ["--fanout", "10,10,10"]
+ON_DISK = ["--topology", "disk", "--sample-group", 1, *HOPS]
+
+
+def ginex_runs(b, path, share, *options):
+    """Ginex, its ablation and its baselines with so many MiB for caches. Seconds of an epoch have all preparation in them. Ginex has topology and features in
+    phases; Ali+PG divides the memory between both, the best of five divisions."""
+    memory = 230 + share
+    base = ["--memory", f"{memory}M", *ON_DISK, *options]
+
+    def run(name, *more):
+        r = b.epochs(path, *base, *more, limit=memory + 40, epochs=2)
+        e = r["epochs"][-1]
+        print(share, *options, name, f"{r['average']:.2f}", flush=True)
+        return name, r["average"], e["hits"] / e["rows"], e["topology_bytes_read"] / 1e9, e["feature_bytes_read"] / 1e9
+
+    def caches(lists, features):
+        return ["--neighbor-cache", f"{lists}M", "--cache", f"{features}M"]
+
+    splits = [run(f"ali+pg, {p} %", "--preset", "ali+pg", *caches(share * p // 100, share - share * p // 100)) for p in (0, 25, 50, 75, 100)]
+    return [run("ginex", "--preset", "ginex", *caches(share, share)), run("ginex-pg", "--preset", "ginex", "--policy", "degree", *caches(share, share)),
+            min(splits, key=lambda r: r[1]), run("pyg+", "--preset", "pyg+", "--neighbor-cache", 0)]
+
 
 def part_ginex(b, args):
-    """Ginex against Ali+PG with so many MiB for caches. Ginex has topology and features in phases; Ali+PG divides the memory between both, the best of five
-    divisions."""
     path = graph(b, args, "rmat2m")
     rows = []
     for share in map(int, args.shares.split(",")):
-        memory = 230 + share
-        base = ["--memory", f"{memory}M", "--topology", "disk", "--sample-group", 1, "--batch", 1000, "--fanout", "10,10,10"]
-
-        def run(name, *options):
-            r = b.epochs(path, *base, *options, limit=memory + 40, epochs=2)
-            e = r["epochs"][-1]
-            print(share, name, f"{r['average']:.2f}", flush=True)
-            return name, r["average"], e["hits"] / e["rows"], e["topology_bytes_read"] / 1e9, e["feature_bytes_read"] / 1e9
-
-        def caches(lists, features):
-            return ["--neighbor-cache", f"{lists}M", "--cache", f"{features}M"]
-
-        splits = [run(f"ali+pg, {p} %", "--preset", "ali+pg", *caches(share * p // 100, share - share * p // 100)) for p in (0, 25, 50, 75, 100)]
-        runs = [run("ginex", "--preset", "ginex", *caches(share, share)), run("ginex-pg", "--preset", "ginex", "--policy", "degree", *caches(share, share)),
-                min(splits, key=lambda r: r[1]), run("pyg+", "--preset", "pyg+", "--neighbor-cache", 0)]
+        runs = ginex_runs(b, path, share, "--batch", 1000)
         rows += [[share, name, seconds, seconds / runs[0][1], f"{hit:.2f}", structure, features] for name, seconds, hit, structure, features in runs]
     table("Structure on disk, so many MiB for caches", ["MiB", "way", "s an epoch, all", "times ginex", "hit rate", "GB of structure", "GB of features"], rows)
     return rows
 
 
+def ginex_sweep(title, what, runs):
+    """What Ginex and Ali+PG gain over PyG+, by a parameter. `runs` has its values and the runs with each."""
+    rows = []
+    for value, of in runs:
+        seconds = {name.split(",")[0]: s for name, s, *_ in of}
+        hits = {name.split(",")[0]: hit for name, _, hit, *_ in of}
+        rows.append([value, *(seconds["pyg+"] / seconds[name] for name in ("ginex", "ali+pg")), seconds["ali+pg"] / seconds["ginex"],
+                     *(f"{hits[name]:.2f}" for name in ("ginex", "ali+pg"))])
+    table(title, [what, "ginex / pyg+", "ali+pg / pyg+", "ginex / ali+pg", "ginex hits", "ali+pg hits"], rows)
+    return rows
+
+
+def part_dims(b, args):
+    runs = []
+    for dim in (64, 128, 256, 384):
+        runs.append((dim, ginex_runs(b, graph(b, args, f"rmat1m-{dim}"), 64, "--batch", 1000)))
+        drop(b, args, f"rmat1m-{dim}")
+    return ginex_sweep("64 MiB for caches, times as fast as PyG+ by the width of rows (Figure 17: 0.5, 1, 2 and 3 times 256). The paper: Ginex always ahead of both",
+                       "dim", runs)
+
+
+def part_batches(b, args):
+    path = graph(b, args, "rmat1m-128")
+    runs = [(batch, ginex_runs(b, path, 64, "--batch", batch)) for batch in (125, 250, 500, 1000, 2000)]
+    return ginex_sweep("64 MiB for caches, times as fast as PyG+ by the seeds of a batch (Figure 19). The paper: Ginex ahead of Ali+PG but for 250, where planning "
+                       "takes longer than sampling", "batch", runs)
+
+
+def part_superbatch(b, args):
+    """What a longer superbatch saves in rows that are read, prefill included, and in seconds. Four epochs of 80 batches."""
+    path = graph(b, args, "rmat2m")
+    rows, found = [], {}
+    for size in (20, 40, 80, 160, 320):
+        r = b.epochs(path, "--preset", "ginex", "--memory", "294M", *ON_DISK, "--batch", 250, "--neighbor-cache", "64M", "--cache", "64M", "--superbatch", size, limit=334,
+                     epochs=4)
+        read = total(r, "misses") + total(r, "prefill") + r["prepare"]["prefill"]
+        found[size] = read, r["average"]
+        rows.append([size, f"{total(r, 'misses'):,}", f"{read - total(r, 'misses'):,}", read, r["average"], (total(r, "bytes_written") + r["prepare"]["bytes_written"]) / 1e9])
+        print(rows[-1], flush=True)
+    usual = found[80]
+    table("By batches of a superbatch (Figure 16); in times those of an epoch, 80. The paper: twice its usual superbatch takes 0.93 to 0.97 of the time",
+          ["superbatch", "misses", "prefilled", "rows read, times", "s an epoch, all", "times", "GB written"],
+          [[size, misses, prefilled, read / usual[0], s, s / usual[1], written] for size, misses, prefilled, read, s, written in rows])
+    return rows
+
+
+def part_stall(b, args):
+    """What training waits for, and what sampling and gathering take alone and at once."""
+    path = graph(b, args, "rmat2m")
+    base = ["--memory", "700M", *ON_DISK, "--batch", 1000, "--hidden", 64]
+    ways = {"pyg+": ["--preset", "pyg+", "--neighbor-cache", 0], "ginex": ["--preset", "ginex"]}
+    rows = []
+    for name, options in ways.items():
+        drop_caches()
+        with cgroup(800 << 20) as prefix:
+            r = b.train(path, *base, "--epochs", 2, "--eval-every", 0, *options, prefix=prefix)
+        e = r["epochs"][-1]
+        rows.append([name, e["seconds"], e["train_seconds"], f"{e['stall_seconds'] / e['seconds']:.3f}", f"{e['rows'] / e['lists_read']:.2f}" if e["lists_read"] else "-"])
+        print(rows[-1], flush=True)
+    table("Training time that waits (Figure 4a). The paper, PyG+ on a GPU: above 0.9; 8.13 and 9.75 requests of gathering a request of sampling",
+          ["preset", "second epoch s", "training s", "share stalled", "rows a list read"], rows)
+    alone = {}
+    for how in ("none", "batches"):
+        r = b.epochs(path, *base[:-2], *ways["pyg+"], "--pipeline", how, limit=800, epochs=2)
+        alone[how] = r["epochs"][-1]
+    batches, e = 20, alone["none"]
+    sampling, gathering, both = e["seconds"] - e["gather_seconds"], e["gather_seconds"], alone["batches"]["seconds"]
+    table("PyG+, seconds a batch: sampling and gathering alone, and overlapped (Figure 6). The paper: overlapped far longer than the longer of both",
+          ["sampling", "gathering", "overlapped", "overlapped / the longer"], [[sampling / batches, gathering / batches, both / batches, both / max(sampling, gathering)]])
+    return rows
+
+
 # ---- disk ----
+
+PACKED = ["--topology", "memory", "--memory", "2G", "--superbatch", "all", "--batch", 1000, *HOPS]
+
+
+def disk_graphs(b, args):
+    """rmat2m and debian-packages: name, folder, bytes of all features and of a row."""
+    for name, path in [("rmat2m", graph(b, args, "rmat2m")), *((n, p) for n, p in real_graphs(b, args) if n == "debian-packages")]:
+        array = load(path, "features")
+        yield name, path, array.nbytes, array.nbytes // len(array)
 
 
 def part_disk(b, args):
     """Bytes alone: of what is written and read, in times the features of the whole graph."""
-    path = graph(b, args, "rmat2m")
-    base = ["--policy", "frequency", "--topology", "memory", "--memory", "2G", "--superbatch", "all", "--epochs", 1, "--batch", 1000, "--fanout", "10,10,10"]
-    features = 2_000_000 * 512
+    packs, segmented = [], []
+    for name, path, features, row in disk_graphs(b, args):
+        def run(cache, *options):
+            return b.json("bench", "epoch", path, *PACKED, "--policy", "frequency", "--epochs", 1, "--cache", cache, *options)["epochs"][0]
+
+        for cache in ("1%", "3%", "10%", "20%"):
+            e = run(cache, "--layout", "packed")
+            packs.append([name, cache, e["bytes_written"] / features, f"{e['hits'] / e['rows']:.3f}"])
+            print(packs[-1], flush=True)
+        needed = next(r[2] for r in packs if r[0] == name) * features
+        for share in (100, 80, 60, 50, 40):
+            e = run("1%", "--layout", "segmented", "--disk", f"{int(needed * share / 100)}")
+            segmented.append([name, share, f"{needed * share / 100 / features:.2f}", e["bytes_written"] / features, e["feature_bytes_read"] / (e["misses"] * row)])
+            print(segmented[-1], flush=True)
+    table("Packs of an epoch by the cache: bytes written, in times the features (Figure 12). The paper: below 2 from a cache of 20 % on",
+          ["graph", "--cache", "written", "hit rate"], packs)
+    table("Segments of an epoch by the disk, cache 1 % (Figure 11, Table 4). The paper, Friendster with 0.93 and 0.56 of its packs' disk: 1.09 and 2.58 read",
+          ["graph", "% of its packs", "--disk, times the features", "written, times the features", "read, bytes a byte of rows"], segmented)
+    return packs, segmented
+
+
+def part_traffic(b, args):
+    """Bytes of features that an epoch reads: rows under Belady's policy, packs under frequency. The authors' Ginex reads a page of 4 KiB a miss."""
     rows = []
-    for cache in ("1%", "3%", "10%", "20%"):
-        r = b.json("bench", "epoch", path, *base, "--cache", cache, "--layout", "packed")
-        rows.append([cache, total(r, "bytes_written") / features, f"{total(r, 'hits') / total(r, 'rows'):.3f}"])
-        print(rows[-1], flush=True)
-    table("Packs of an epoch by the cache: bytes written, in times the features", ["--cache", "written", "hit rate"], rows)
-    needed = rows[0][1] * features
-    segmented = []
-    for share in (100, 80, 60, 50, 40):
-        r = b.json("bench", "epoch", path, *base, "--cache", "1%", "--layout", "segmented", "--disk", f"{int(needed * share / 100)}")
-        read = total(r, "feature_bytes_read") / (total(r, "misses") * 512)
-        segmented.append([f"{needed * share / 100 / features:.2f}", total(r, "bytes_written") / features, read])
-        print(segmented[-1], flush=True)
-    table("Segments of an epoch by the disk, cache 1 %", ["--disk, times the features", "written, times the features", "read, bytes a byte of rows"], segmented)
-    return rows, segmented
+    for name, path, features, _ in disk_graphs(b, args):
+        for cache in ("10%", "30%", "50%"):
+            drop_caches()
+            e = {preset: b.json("bench", "epoch", path, "--preset", preset, *PACKED, "--resample-every", 3, "--epochs", 3, "--cache", cache)["epochs"][-1]
+                 for preset in ("ginex", "diskgnn")}
+            read = {preset: of["feature_bytes_read"] for preset, of in e.items()}
+            pages = 4096 * e["ginex"]["misses"]
+            rows.append([name, cache, *(f"{of['hits'] / of['rows']:.3f}" for of in e.values()), *(f"{x / features:.3f}" for x in (pages, *read.values())),
+                         *(x / max(read["diskgnn"], 1) for x in (pages, read["ginex"])), *(of["seconds"] for of in e.values())])
+            print(rows[-1], flush=True)
+    table("An epoch by the cache, in times all features (Figures 9 and 10). The paper: DiskGNN reads less than a fifth of Ginex, at most 8.7 times as fast",
+          ["graph", "--cache", "ginex hits", "diskgnn hits", "ginex by pages", "ginex", "diskgnn", "pages / diskgnn", "ginex / diskgnn", "ginex s", "diskgnn s"], rows)
+    return rows
+
+
+# ---- widths ----
+
+
+def part_widths(b, args):
+    """Seconds of a later epoch with a model, alternating there and back."""
+    rows = []
+    for dim in (128, 256, 512, 1024):
+        path = graph(b, args, f"rmat250k-{dim}")
+        for model in ("sage", "gcn"):
+            runs = {"memory": [], "disk": []}
+            for turn in range(args.turns):
+                for where in list(runs)[:: -1 if turn % 2 else 1]:
+                    drop_caches()
+                    options = ["--preset", "memory"] if where == "memory" else ["--topology", "memory", "--cache", "10%"]
+                    runs[where].append(b.train(path, "--memory", "3G", "--batch", 1000, "--fanout", "25,10", "--hidden", 256, "--model", model, "--epochs", 3, "--eval-every", 0,
+                                               *options))
+            ratios = [steady(m) / steady(d) for m, d in zip(runs["memory"], runs["disk"])]
+            e = runs["disk"][0]["epochs"][-1]
+            rows.append([model, dim, runs["disk"][0]["plan"]["policy"], f"{e['hits'] / e['rows']:.3f}", *(statistics.median(map(steady, of)) for of in runs.values()), spread(ratios)])
+            print(rows[-1], flush=True)
+        drop(b, args, f"rmat250k-{dim}")
+    table("10 % of the rows in memory, speed over everything in memory (Figure 6). The paper: 0.91 to 0.99",
+          ["model", "dim", "policy", "hit rate", "in memory s", "out of core s", "speed (spread)"], rows)
+    return rows
 
 
 # ---- limit ----
@@ -351,7 +500,7 @@ def main():
     p.add_argument("--scratch")
     p.add_argument("--datasets")
     p.add_argument("--data", default=".")
-    p.add_argument("--parts", default="pipeline,similarity,eviction,lsm,ginex,disk,settings,limit")
+    p.add_argument("--parts", default="pipeline,similarity,eviction,lsm,ginex,superbatch,dims,batches,stall,traffic,disk,widths,settings,limit")
     p.add_argument("--ways", default=",".join(PIPELINE_WAYS), help="of the part pipeline")
     p.add_argument("--shares", default="24,64,128", help="MiB, of the part ginex")
     p.add_argument("--memory", default="700M", help="of the part limit")

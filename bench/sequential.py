@@ -8,7 +8,7 @@ reuse     the data path alone of ginex, diskgnn with R = 3, and auto. The graph 
 model     SAGE, hidden 256, in a quarter of the dataset's size, against everything resident
 auto      twelve settings, or --structure memory,disk: twelve more with topology on disk. Ten epochs or --epochs if that is more (30: half an hour).
           Medians of alternating runs of auto and every fixed plan; what was predicted and what was measured
-accuracy  R = 1, 5 and 20 on real graphs from --data
+accuracy  R = 1, 5 and 20 on real graphs from --data (Liu et al. 2025, Table 3)
 draw      --draw each and once: edges and nodes of a batch on a generated graph. Also accuracy on real graphs from --data
 dtype     --pack-dtype: accuracy on real graphs from --data, what is written and read on a generated one
 
@@ -212,7 +212,7 @@ def part_auto(b, d, args):
 
 def part_accuracy(b, d, args):
     rows = []
-    for name in ("cora", "coauthor-cs", "amazon-computers"):
+    for name in args.graphs.split(","):
         src = pathlib.Path(args.data) / name
         if not src.is_dir():
             print(f"{src}: absent, skipped")
@@ -328,6 +328,7 @@ def main():
     p.add_argument("--rounds", type=int, default=ROUNDS, help="of the part auto: runs of each in turns")
     p.add_argument("--divide", type=int, default=1, help="of the part auto: graphs so many times smaller, and one round")
     p.add_argument("--parts", default="rows,reuse,model,auto,accuracy,dtype,draw")
+    p.add_argument("--graphs", default="cora,coauthor-cs,amazon-computers,debian-packages", help="of the part accuracy")
     p.add_argument("--data", default=os.environ.get("OUTGROW_DATA", str(suite.ROOT / "../shared/data")))
     args = p.parse_args()
     args.reader = None

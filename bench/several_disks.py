@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What two disks are worth: features on one throttled disk, and striped over two (`outgrow stripe`). Rows are read at random and by scans. Also packs in a
-scratch folder on one of them, and on both (`--scratch DIR,DIR`).
+"""What two or more disks are worth: features on one throttled disk, and striped over all (`outgrow stripe`). Rows are read at random and by scans. Also packs in a
+scratch folder on one of them, and on all (`--scratch DIR,DIR`). Park et al. 2024, Figure 2, has 1, 2 and 4; Sun et al. 2023, Figure 8, a cache besides.
 
-    sudo bench/several_disks.py [--outgrow build/release/outgrow] [--rate 200] [--dir /var/tmp] [--rounds 3]
+    sudo bench/several_disks.py [--outgrow build/release/outgrow] [--rate 200] [--disks 2] [--dir /var/tmp] [--rounds 3]
 
 Makes loop devices of files under --dir, whose reads a control group limits to --rate MB/s each. The group is cgroup v1's blkio or v2's io.max. Runs the data
 path alone (`bench epoch`) on both datasets in turn, and takes everything away again. Then trains on both and compares checkpoints, and takes a part away. Packs
@@ -185,9 +185,9 @@ def main():
     os.environ["XDG_CACHE_HOME"] = str(work)
     disks, limit = [], None
     try:
-        for i in range(args.disks):  # the first holds the one file and a part
-            whole = megabytes_of(args) * (2 if i == 0 else 1)
-            disks.append(Disk(home, f"disk{i}", whole + args.packs + 200))
+        whole = megabytes_of(args) + args.packs
+        for i in range(args.disks):  # the first holds a part, the one file and all packs
+            disks.append(Disk(home, f"disk{i}", whole // args.disks + (whole if i == 0 else 0) + 200))
         one, many = datasets(args, work, disks)
         limit = Limit(disks, args.rate * 1000000)
         compare(args, limit, one, many, work)
