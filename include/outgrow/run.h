@@ -110,13 +110,14 @@ OG_EXPORT OG_MUST_CHECK int og_predict(const char *dataset, const char *checkpoi
 /* What og_predict_with writes. */
 struct og_predict_options {
     size_t size;            /* of this struct, as the caller has it */
-    const char *nodes;      /* "train", "valid", "test", or a .npy file of node ids in any order,
-                               each once; NULL = all */
+    const char *nodes;      /* "train", "valid", "test", "unlabelled", a file of nodes in any order,
+                               each once, or one node; NULL = all */
     const char *embeddings; /* as og_predict has it */
     const char *dtype;      /* of .npy files: "f32" or "f16"; NULL = "f32" */
     bool probabilities;     /* of classes or labels, in place of logits */
     bool names;             /* refuse a table without the source's ids */
     int top_k;              /* so many classes with the largest scores; 0 = all */
+    bool overwrite;         /* replace files that are there, once the new ones are whole */
 };
 
 /* As og_predict, for some nodes or in other forms. Rows are in the order of `nodes`. Neither lists
@@ -166,16 +167,17 @@ struct og_smooth_options {
     double smoothing_alpha;
     bool fixed_scale;  /* corrections are multiplied by `scale`; else each node has its own */
     double scale;      /* above 0 */
-    const char *dtype; /* these three: as og_predict_options has them */
+    const char *dtype; /* these four: as og_predict_options has them */
     bool names;
     int top_k;
+    bool overwrite;
 };
 
 /* Correct & Smooth (Huang et al. 2021) of predictions. Errors of train nodes correct those of
  * other nodes along the edges, then labels of train nodes smooth them. Other labels are read for
  * the accuracies alone.
  *
- * - predictions: .npy of float32 or float16 [N, classes], probabilities
+ * - predictions: .npy of float32 or float16 [N, classes], probabilities, or a .csv of these
  * - out: .npy or .csv, as og_predict_with has it
  * - text: {"valid_acc","test_acc","before", ... as og_predict}; accuracies are NULL without labels
  *
@@ -205,7 +207,9 @@ OG_EXPORT int og_predictor_edge_columns(const struct og_predictor *p);
 /* Features of its own that the model reads of an edge. */
 OG_EXPORT int og_predictor_edge_features(const struct og_predictor *p);
 /* out  {"nodes","columns","edge_columns","edge_features","type","fanout","batch","threads",
- *      "memory_bytes","memory_budget_bytes"} */
+ *      "memory_bytes","memory_budget_bytes"}
+ *
+ * Also "class_names" of the columns, if classes have names and a node or edge has one class. */
 OG_EXPORT OG_MUST_CHECK int og_predictor_info(const struct og_predictor *p, char **out,
                                               struct og_err *err);
 /* Compute the logits of n nodes, which may repeat, into out [n][columns]. Ids count as in
@@ -232,6 +236,12 @@ struct og_predictor_request {
     const char *relation; /* of the edges, where the decoder scores them by it. NULL: that of
                              training. Other models refuse a name */
 };
+/* Find the ids of n nodes by their names, for og_predictor_rows_with. Or of the 2n ends of n edges,
+ * with `edges`. Returns -EINVAL for an unknown name. */
+OG_EXPORT OG_MUST_CHECK int og_predictor_find(const struct og_predictor *p, const char *const *name,
+                                              int64_t n, bool edges,
+                                              const struct og_predictor_request *more, int64_t *out,
+                                              struct og_err *err);
 /* og_predictor_rows with more; NULL: nothing. */
 OG_EXPORT OG_MUST_CHECK int og_predictor_rows_with(struct og_predictor *p, const int64_t *nodes,
                                                    int64_t n,

@@ -11,7 +11,7 @@ help(Loader) has a script each for PyTorch Geometric, DGL and NumPy.
 from . import _outgrow
 from ._calls import generate, info, simulate
 from ._classifier import GraphClassifier
-from ._command import doctor, evaluate, plan, predict, train
+from ._command import doctor, evaluate, plan, predict, smooth, train
 from ._errors import BudgetError, Error, FileError, OptionError, ProcessError, UnsupportedError
 from ._forms import Adj, Adjs, Arrays, Edges, Hop, Nodes
 from ._graphbolt import graphbolt
@@ -31,4 +31,4 @@ del _kind
 __version__ = _outgrow.version
 __all__ = ["Adj", "Adjs", "Arrays", "BudgetError", "Edges", "Error", "FileError", "GraphClassifier", "Hop", "LinkNeighborLoader", "Loader", "NeighborLoader",
            "Nodes", "OptionError", "Predictor", "ProcessError", "UnsupportedError", "doctor", "evaluate", "generate", "graphbolt", "import_", "import_tables", "info", "plan", "predict", "simulate",
-           "stores", "train", "write"]
+           "smooth", "stores", "train", "write"]

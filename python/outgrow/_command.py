@@ -4,6 +4,7 @@ The extension is built without models. oneDNN uses its own OpenMP. Two OpenMP ru
 slowed programs down and given wrong results. A separate process avoids that.
 """
 import contextlib
+import glob
 import hashlib
 import json
 import logging
@@ -27,7 +28,7 @@ from ._words import choices, in_python
 
 log = logging.getLogger("outgrow")
 INTERRUPTED, FOUND = 130, 1
-OWN_FLAGS = {"alternate", "full", "json", "json-epochs", "names", "probabilities", "quiet"}  # of the command alone
+OWN_FLAGS = {"alternate", "full", "json", "json-epochs", "names", "overwrite", "probabilities", "quiet"}  # of the command alone
 SAYS = "outgrow: "      # how a message begins, unlike progress
 EPOCH = '{"progress":'  # how a line of train --json-epochs begins
 
@@ -180,17 +181,28 @@ def count_of(dataset):
         return None
 
 
-def ids_of(nodes, n=None, distinct=False):
-    """Ids from an array, a list, a tensor or a mask of n nodes; or names, as bytes. Zeros and ones are a mask too if ids must be distinct."""
+def order_of(dataset):
+    """The file with the order of nodes, where it is not that of a table; or None."""
+    dataset = folder_of(dataset)
+    names = sorted(glob.glob(f"{glob.escape(dataset)}/node_names*.npy"))
+    return os.path.basename(names[0]) if names else "node_ids.npy" if os.path.exists(f"{dataset}/node_ids.npy") else None
+
+
+def ids_of(nodes, dataset, distinct=False):
+    """Ids from an array, a list, a tensor or a mask of the dataset's nodes. Names become bytes. Zeros and ones are a mask too if ids must be distinct."""
     try:
         ids = np.asarray(nodes.detach().cpu() if hasattr(nodes, "detach") else nodes)
     except ValueError:  # lists of several lengths
         ids = np.empty((0, 0), object)
     if ids.ndim == 1 and ids.size and is_words(ids):
         return np.char.encode(ids.astype(str), "utf-8") if ids.dtype.kind != "S" else ids
+    n = count_of(dataset) if ids.dtype == bool or distinct else None
     if n is not None and ids.ndim == 1 and (ids.dtype == bool or distinct and n > 2 and ids.dtype.kind in "iu" and is_zero_one(ids, n)):
         if len(ids) != n:
             refuse_mask(ids, "nodes", n)
+        if order := order_of(dataset):
+            raise OptionError(f"nodes: a mask, and nodes of {dataset} are in the order of {order}, not of a table",
+                              'give ids: nodes=table["id"][mask]' if order != "node_ids.npy" else "give nodes=numpy.flatnonzero(mask), if the mask has that order")
         ids = ids != 0
     ids = np.flatnonzero(ids) if ids.dtype == bool else ids
     if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
@@ -232,7 +244,7 @@ def in_files(options, dataset=None):
     given = {name: options[name] for name in FILES if options.get(name) is not None and not isinstance(options[name], (str, os.PathLike))}
     with tempfile.TemporaryDirectory() as folder:
         def array(name, value):
-            return ids_of(value, count_of(dataset), True) if name == "nodes" else numbers_of(name, value)
+            return ids_of(value, dataset, True) if name == "nodes" else numbers_of(name, value)
         files = {name: saved(os.path.join(cache_folder(), "arrays") if name in RESUMED else folder, name, array(name, value)) for name, value in given.items()}
         try:
             yield {**options, **files}
@@ -289,10 +301,18 @@ def train(dataset, *, progress=False, on_epoch=None, tensorboard=None, **options
 
 def predict(dataset, checkpoint, out, *, progress=False, **options):
     """Compute the logits of every node with all its neighbours, float32 [N, C] in the .npy file `out`. Also embeddings="emb.npy".
-    With out="pred.csv" a table with the source's ids. nodes="test", a file or an array of ids: only these. Also probabilities=True,
-    top_k=3, dtype="f16". Returns counters of reads and writes. Runs the command (see `train`)."""
+    With out="pred.csv" a table with the source's ids and the model's names of classes. nodes= selects some: "test", "unlabelled", a file,
+    names, ids as in train.npy. Also probabilities=True, top_k=3, dtype="f16", overwrite=True. Returns counters of
+    reads and writes. Runs the command (see `train`)."""
     with in_files(options, dataset) as options:
         return run("predict", dataset, progress=progress, checkpoint=checkpoint, out=out, **options)
+
+
+def smooth(dataset, predictions, out, *, progress=False, **options):
+    """Correct and smooth predictions along the edges (Correct & Smooth). It gains where neighbours often share a class. `predictions` are of
+    predict(..., probabilities=True): .npy, or a table. `out` as in `predict`. Returns accuracies before and after. Runs the command (see
+    `train`)."""
+    return run("smooth", dataset, predictions, progress=progress, out=out, **options)
 
 
 def evaluate(dataset, checkpoint, *, split="test", progress=False, **options):

@@ -14,6 +14,12 @@ def meta_of(dataset):
         raise FileError(f"{error.filename}: {error.strerror}", "use a folder made by outgrow.write or outgrow.import_", -error.errno) from error
 
 
+def said_by(checkpoint):
+    """Metadata of a safetensors file. Names of classes, if any, are the JSON list class_names."""
+    with open(checkpoint, "rb") as f:
+        return json.loads(f.read(int.from_bytes(f.read(8), "little"))).get("__metadata__", {})
+
+
 def type_ranges(about):
     """{type: (first, end)}, the range of each type's ids in the whole graph; {} for a homogeneous graph."""
     ranges, first = {}, 0

@@ -12,6 +12,7 @@ import warnings
 from . import _tables
 from ._errors import Error, FileError, OptionError, warn
 from ._layouts import door_of
+from ._meta import meta_of, said_by
 
 
 def table_of(path):
@@ -83,15 +84,14 @@ def check():
         sys.exit(1)
 
 
-def types_of(header, dataset):
-    """Types of the columns by their names and the dataset's, whatever the rows are."""
+def types_of(header, dataset, checkpoint):
+    """Types of the columns by their names, the dataset's and the checkpoint's, whatever the rows are."""
     import pyarrow
-    with open(f"{dataset}/meta.json") as file:
-        meta = json.load(file)
+    meta = meta_of(dataset)
     edges = header[0] == "src"
     words, number = pyarrow.string(), pyarrow.int64()
     id_type = words if glob.glob(f"{glob.escape(dataset)}/node_names*.npy") else number
-    class_type = words if meta.get("edge_class_names" if edges else "class_names") else number
+    class_type = words if "class_names" in (said_by(checkpoint) if checkpoint else {}) or meta.get("edge_class_names" if edges else "class_names") else number
     types = {name: id_type for name in ("id", "src", "dst") if name in header[:3]}
     at = len(types) + (header[1:2] == ["relation"])
     types |= {"relation": words} if header[1:2] == ["relation"] else {}
@@ -103,17 +103,17 @@ def types_of(header, dataset):
 
 
 def write():
-    """DATASET CSV OUT: a table of predictions as Parquet, in batches. An error goes to the output, as a message and a hint, a line each."""
+    """DATASET CHECKPOINT CSV OUT: a table of predictions as Parquet, in batches. An error goes to the output, as a message and a hint, a line each."""
     import pyarrow.csv
     import pyarrow.parquet
-    dataset, source, out = sys.argv[1:]
+    dataset, checkpoint, source, out = sys.argv[1:]
     part = f"{out}.part"
     try:
         with open(source, newline="", encoding="utf-8") as file:
             header = next(csv.reader(file))
         if len(set(header)) < len(header):
             raise FileError(f"{out}: two columns have one name", "write .csv, or name classes otherwise")
-        options = pyarrow.csv.ConvertOptions(column_types=types_of(header, dataset), strings_can_be_null=False, null_values=[])
+        options = pyarrow.csv.ConvertOptions(column_types=types_of(header, dataset, checkpoint), strings_can_be_null=False, null_values=[])
         parse = pyarrow.csv.ParseOptions(newlines_in_values=True)
         with pyarrow.csv.open_csv(source, parse_options=parse, convert_options=options) as reader, pyarrow.parquet.ParquetWriter(part, reader.schema) as writer:
             for batch in reader:

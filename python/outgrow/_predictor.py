@@ -7,7 +7,7 @@ import weakref
 
 import numpy as np
 
-from ._command import command, count_of, error_from, ids_of, words_of
+from ._command import command, error_from, ids_of, words_of
 from ._errors import OptionError, ProcessError, error_of
 from ._options import folder_of
 from ._times import whole
@@ -70,11 +70,10 @@ class Line:
         self.process.stderr.close()
 
 
-def numbers_of(nodes, what, n):
-    nodes = ids_of(nodes, n)
-    if nodes.dtype.kind == "S":
-        raise OptionError(f"{what}: names, a Predictor takes ids", 'numpy.searchsorted(numpy.load("graph/node_names.npy"), numpy.array(names, "S")) are the ids of names')
-    return nodes
+def nodes_of(nodes, graph):
+    """A list of ids, or of names."""
+    ids = ids_of([nodes] if isinstance(nodes, (str, bytes)) else nodes, graph)
+    return [name.decode() for name in ids.tolist()] if ids.dtype.kind == "S" else ids.tolist()
 
 
 def times_of(name, times, n):
@@ -92,6 +91,7 @@ class Predictor:
 
     >>> with outgrow.Predictor("runs/first/best.safetensors", "graph", memory="1G") as predictor:
     ...     predictor([3, 1, 4])          # logits, float32 [3, C]
+    ...     predictor.predict(["ann", "bob"])    # classes of nodes by their names
 
     checkpoint  file of a trained model
     graph       folder of a dataset, of this or another graph of the same kind
@@ -100,21 +100,23 @@ class Predictor:
     callers     requests that are computed at the same time
     options     others of `outgrow serve`: batch=16, threads, topology="disk", ...
 
-    Ids count as in train.npy of the dataset. Starts the command `outgrow`, as `train` does."""
+    Nodes are ids that count as in train.npy of the dataset, or names where it has some. `classes` has the names of the columns,
+    or their numbers. Starts the command `outgrow`, as `train` does."""
 
     def __init__(self, checkpoint, graph, *, callers=4, **options):
         words = words_of({"checkpoint": checkpoint, "callers": callers, **options})
-        self._n = count_of(graph := folder_of(graph))
+        self._graph = graph = folder_of(graph)
         self._line = Line([command(), "serve", "--json", "--quiet", *words, "--", graph])
         self._end = weakref.finalize(self, self._line.close)
         self.columns, self.info = self._line.about["columns"], self._line.about
+        self.classes = np.array(self.info.get("class_names") or range(self.columns or self.info["edge_columns"]))
 
     def __call__(self, nodes, input_time=None):
         """Logits of these nodes, float32 [n, columns]; for links the decoder's inputs.
 
         input_time  [n] by models of `time`: no edge of a neighbourhood is later; None: the nodes' own times"""
-        nodes = numbers_of(nodes, "nodes", self._n)
-        return self._rows(len(nodes), self.columns, nodes=nodes.tolist(), **times_of("input_time", input_time, len(nodes)))
+        nodes = nodes_of(nodes, self._graph)
+        return self._rows(len(nodes), self.columns, nodes=nodes, **times_of("input_time", input_time, len(nodes)))
 
     def edges(self, src, dst, edge_attr=None, relation=None, edge_label_time=None):
         """Logits of edges, float32 [n, edge columns], by a model of edges. Scores of pairs, [n], by one of links.
@@ -123,7 +125,7 @@ class Predictor:
         relation    of the edges, "name" or (source, name, destination): distmult, complex and transe score by it
         edge_label_time  [n] by models of `time`: no edge of a neighbourhood is later. Give t - 1 for an edge of time t, else edges
                     of the same moment count, and itself if it is stored"""
-        src, dst = numbers_of(src, "src", self._n), numbers_of(dst, "dst", self._n)
+        src, dst = nodes_of(src, self._graph), nodes_of(dst, self._graph)
         if len(src) != len(dst):
             raise OptionError(f"src: {len(src)}, dst: {len(dst)} nodes", "give both ends of each edge")
         more = {} if edge_attr is None else {"edge_attr": np.asarray(edge_attr, np.float64).reshape(len(src), -1 if len(src) else 0).tolist()}
@@ -132,7 +134,7 @@ class Predictor:
             if not isinstance(parts, (tuple, list)) or not all(isinstance(part, str) for part in parts):
                 raise OptionError(f"relation: {relation!r}", "give its name, or (source, name, destination)")
             more["relation"] = "__".join(parts)
-        rows = self._rows(len(src), self.info["edge_columns"], edges=np.stack([src, dst], 1).tolist(), **more,
+        rows = self._rows(len(src), self.info["edge_columns"], edges=list(zip(src, dst)), **more,
                           **times_of("edge_label_time", edge_label_time, len(src)))
         return rows.reshape(-1) if self.columns else rows
 
@@ -143,8 +145,8 @@ class Predictor:
         return np.array(answer["rows"], np.float32).reshape(n, columns)
 
     def predict(self, nodes, input_time=None):
-        """The class with the largest logit, int64 [n]."""
-        return self(nodes, input_time).argmax(1)
+        """The class with the largest logit. It is a name, if the model or the dataset has names, else a number."""
+        return self.classes[self(nodes, input_time).argmax(1)]
 
     def close(self):
         self._end()

@@ -70,6 +70,7 @@ struct command {
     const struct og_option *own;                /* ends with a NULL name; may be NULL */
     const struct og_option *(*takes)(size_t i); /* or options of a call, like og_option; or NULL */
     bool training;                              /* takes the training options */
+    bool delivers_files;        /* its result is a file, so with --quiet it prints none */
     const char *const *often;   /* help shows only these of them without --all; ends with NULL */
     const char *const *without; /* training options that it does not take; or NULL */
     int (*run)(struct invocation *in, struct og_err *err);
@@ -225,8 +226,9 @@ bool is_for_python(const char *format, const char *src);
 int import_by_python(const struct invocation *in, struct og_err *err);
 /* A table of predictions: whether `out` can be written; and from a .csv of them. */
 bool is_parquet_file(const char *name);
-int check_parquet(const char *out, struct og_err *err);
-int write_parquet(const char *dataset, const char *csv, const char *out, struct og_err *err);
+int check_parquet(const char *out, bool overwrite, struct og_err *err);
+int write_parquet(const char *dataset, const char *checkpoint, const char *csv, const char *out,
+                  struct og_err *err);
 
 /* ---- lost_file.c ---- */
 

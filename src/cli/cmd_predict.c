@@ -10,11 +10,14 @@ static const struct og_option own[] = {
         "out", "FILE",
         "new .npy file: float32 [N, classes], the logits of every node; for link prediction [N, "
         "hidden], the inputs of the decoder; FILE.csv or FILE.parquet: a table"),
-    OWN_TEXT("nodes", "FILE|SPLIT",
-             "only these nodes: train, valid, test, or a .npy file of ids or of names"),
+    OWN_TEXT(
+        "nodes", "FILE|SPLIT",
+        "only these nodes: train, valid, test, unlabelled, one id, or a file, .npy or text with "
+        "an id a line"),
     OWN_FLAG("probabilities", "of classes or labels, in place of logits"),
     OWN_NUMBER("top-k", "K", "", "in a table, the classes with the largest scores", 1, 1 << 30),
     OWN_FLAG("names", "refuse a table without ids of the source"),
+    OWN_FLAG("overwrite", "replace files that are there, once the new ones are whole"),
     OWN_TEXT("dtype", "f32|f16", "numbers in .npy files [f32]"),
     OWN_TEXT("embeddings", "FILE",
              "new .npy file: float32 [N, hidden], the inputs of the last layer"),
@@ -39,7 +42,7 @@ static int predict_parquet(struct invocation *in, const char *out,
 {
     const char *checkpoint = own_text(in, "checkpoint");
     char *csv = NULL;
-    int rc = check_parquet(out, err);
+    int rc = check_parquet(out, how->overwrite, err);
     if (rc == 0 && asprintf(&csv, "%s.part.csv", out) < 0)
         return no_result(err);
     if (rc == 0)
@@ -48,7 +51,7 @@ static int predict_parquet(struct invocation *in, const char *out,
         rc = og_predict_with(in->arg[0], checkpoint, csv, how, in->options,
                              screen_observer(in->screen, 0), text, err);
     if (rc == 0) {
-        rc = write_parquet(in->arg[0], csv, out, err);
+        rc = write_parquet(in->arg[0], checkpoint, csv, out, err);
         unlink(csv);
         rc = rc < 0 ? rc : name_output(text, out, err);
     }
@@ -73,7 +76,8 @@ static int run(struct invocation *in, struct og_err *err)
                                      .embeddings = own_text(in, "embeddings"),
                                      .dtype = own_text(in, "dtype"),
                                      .probabilities = own_flag(in, "probabilities"),
-                                     .names = own_flag(in, "names")};
+                                     .names = own_flag(in, "names"),
+                                     .overwrite = own_flag(in, "overwrite")};
     int rc = own_text(in, "top-k") ? own_number(in, "top-k", &how.top_k, err) : 0;
     if (rc < 0)
         return rc;
@@ -95,8 +99,9 @@ const struct command cmd_predict = {
     .text =
         "Computes every node with all its neighbours, layer by layer. Rows that exceed --memory "
         "are spilled to --scratch (default: the folder of --out), one layer at a time, striped "
-        "over its folders. With --resume it continues an interrupted or killed run; without it, "
-        "existing files are not replaced. The model comes from the checkpoint. Resource "
+        "over its folders. With --resume it continues an interrupted or killed run. Existing files "
+        "are replaced with --overwrite alone. With --quiet it says errors and warnings alone. The "
+        "model comes from the checkpoint, and so do names of classes. Resource "
         "options apply, and so do --seed and --sampler walk with its parameters; other training "
         "options do not. With that sampler, explicit or from the checkpoint, neighbours are "
         "sampled by walks, once per node.\n\nWith --nodes only some nodes are predicted, in the "
@@ -108,6 +113,7 @@ const struct command cmd_predict = {
         "as in training (docs/guides/heterogeneous.md).",
     .own = own,
     .training = true,
+    .delivers_files = true,
     .often = WORDS("memory", "scratch", "resume"),
     .without = WORDS("workers"),
     .run = run,

@@ -16,6 +16,8 @@ static const struct og_option own[] = {
 
 struct serving {
     struct og_predictor *predictor;
+    json_t *about;   /* the first line of the output; */
+    json_t *classes; /* its names of classes, or NULL */
     pthread_mutex_t reading, writing;
     json_int_t lines; /* read so far */
     bool failed;      /* to write */
@@ -28,11 +30,30 @@ struct asked {
     bool edges;
     size_t n;
     int64_t *ids;         /* [n], or [n][2] */
+    const char **names;   /* likewise, in the place of ids; NULL: ids are given */
     float *own;           /* [n][width] features of edges; NULL: none */
     const char *relation; /* of the edges; NULL: none was named */
     int64_t *times;       /* [n]; NULL: none */
     bool wrong_times;     /* they are not whole numbers, one for each */
 };
+
+/* Ids, or names; all of the request are of one kind. */
+static bool read_nodes(const json_t *list, struct asked *a, size_t first, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const json_t *one = json_array_get(list, i);
+        const char *name = json_string_value(one);
+        if (first + i == 0 && name)
+            a->names = calloc(2 * a->n + 1, sizeof(*a->names));
+        if (a->names ? !name : !json_is_integer(one))
+            return false;
+        if (a->names)
+            a->names[first + i] = name;
+        else
+            a->ids[first + i] = json_integer_value(one);
+    }
+    return true;
+}
 
 static bool read_numbers(const json_t *list, int64_t *out, size_t n)
 {
@@ -71,7 +92,7 @@ static bool read_ends(const json_t *list, struct asked *a)
 {
     for (size_t i = 0; i < a->n; i++) {
         const json_t *ends = json_array_get(list, i);
-        if (json_array_size(ends) != 2 || !read_numbers(ends, a->ids + 2 * i, 2))
+        if (json_array_size(ends) != 2 || !read_nodes(ends, a, 2 * i, 2))
             return false;
     }
     return true;
@@ -112,7 +133,7 @@ static bool read_request(const struct serving *s, const json_t *root, struct ask
     a->edges = edges != NULL;
     a->n = json_array_size(list);
     a->ids = malloc((2 * a->n + 1) * sizeof(*a->ids));
-    if (!a->ids || !(edges ? read_ends(edges, a) : read_numbers(list, a->ids, a->n)))
+    if (!a->ids || !(edges ? read_ends(edges, a) : read_nodes(list, a, 0, a->n)))
         return false;
     a->wrong_times = times && !read_times(times, a);
     if (a->wrong_times)
@@ -134,7 +155,21 @@ static json_t *rows_json(const float *rows, size_t n, size_t columns)
     return all;
 }
 
-/* {"rows":[...]} or {"code","error","hint"} */
+/* Names of the largest scores; of equal ones the first. */
+static json_t *classes_json(const struct serving *s, const float *rows, size_t n, size_t columns)
+{
+    json_t *all = json_array();
+    for (size_t i = 0; i < n; i++) {
+        size_t best = 0;
+        for (size_t k = 1; k < columns; k++)
+            best = rows[i * columns + k] > rows[i * columns + best] ? k : best;
+        json_array_append_new(all,
+                              json_string(json_string_value(json_array_get(s->classes, best))));
+    }
+    return all;
+}
+
+/* {"rows":[...]}, with "classes" if they have names; or {"code","error","hint"} */
 static json_t *answer_request(const struct serving *s, const json_t *request)
 {
     struct og_err err = {0};
@@ -156,15 +191,21 @@ static json_t *answer_request(const struct serving *s, const json_t *request)
         rc = failure(&err, -EINVAL, "give as many whole numbers as nodes or edges",
                      "%s: not a time for each", a.edges ? "edge_label_time" : "input_time");
     else if (!rows)
-        rc = failure(&err, -EINVAL,
-                     "[1, 2, 3] or {\"id\": 7, \"nodes\": [1, 2, 3]} or {\"edges\": [[1, 2], [3, "
-                     "4]]}",
-                     "not a request: ids of nodes or edges expected");
-    else if (a.edges)
+        rc = failure(
+            &err, -EINVAL,
+            "[1, 2, 3] or [\"a\", \"b\"] or {\"id\": 7, \"nodes\": [1, 2, 3]} or {\"edges\": "
+            "[[1, 2], [3, 4]]}",
+            "not a request: ids or names of nodes or edges expected");
+    else if (a.names)
+        rc = og_predictor_find(s->predictor, a.names, (int64_t)a.n, a.edges, &more, a.ids, &err);
+    if (rc == 0 && a.edges)
         rc = og_predictor_edges_with(s->predictor, a.ids, (int64_t)a.n, &more, rows, &err);
-    else
+    else if (rc == 0)
         rc = og_predictor_rows_with(s->predictor, a.ids, (int64_t)a.n, &more, rows, &err);
     root = rc < 0 ? error_json(&err) : json_pack("{s:o}", "rows", rows_json(rows, a.n, columns));
+    if (rc == 0 && s->classes)
+        json_object_set_new(root, "classes", classes_json(s, rows, a.n, columns));
+    free(a.names);
     free(rows);
     free(a.times);
     free(a.own);
@@ -211,18 +252,18 @@ static void *answer_lines(void *arg)
 /* ---- the command ---- */
 
 /* The first line, when requests may come. */
-static int say_ready(const struct serving *s, struct og_err *err)
+static int say_ready(struct serving *s, struct og_err *err)
 {
     char *text = NULL;
     const int rc = og_predictor_info(s->predictor, &text, err);
     if (rc < 0)
         return rc;
-    json_t *root = json_loads(text, 0, NULL);
+    s->about = json_loads(text, 0, NULL);
     free(text);
-    if (!root)
+    if (!s->about)
         return no_result(err);
-    json_dumpf(root, stdout, JSON_COMPACT);
-    json_decref(root);
+    s->classes = json_object_get(s->about, "class_names");
+    json_dumpf(s->about, stdout, JSON_COMPACT);
     putchar('\n');
     return fflush(stdout) == 0 ? 0 : failure(err, -EIO, NULL, "cannot write to standard output");
 }
@@ -254,6 +295,7 @@ static int run(struct invocation *in, struct og_err *err)
     TRY(say_ready(&s, err));
     rc = answer_all(&s, callers, err);
 out:
+    json_decref(s.about);
     og_predictor_close(s.predictor);
     return rc;
 }
@@ -266,13 +308,16 @@ const struct command cmd_serve = {
     .max_args = 1,
     .summary = "answer requests for predictions of a few nodes",
     .text =
-        "Reads requests from standard input, a line each: [1, 2, 3] or {\"id\": 7, \"nodes\": [1, "
-        "2, 3]}. Each answer is a line {\"id\": 7, \"rows\": [[...], ...]} with the logits, or "
-        "{\"id\": 7, \"error\": ..., \"hint\": ...}. Without an id it is the number of the line. "
+        "Reads requests from standard input, a line each: [1, 2, 3], [\"ann\", \"bob\"] or "
+        "{\"id\": "
+        "7, \"nodes\": [1, 2, 3]}. Each answer is a line {\"id\": 7, \"rows\": [[...], ...]} with "
+        "the logits, and \"classes\": [...] if classes have names, or {\"id\": 7, \"error\": ..., "
+        "\"hint\": ...}. Without an id it is the number of the line. "
         "Answers come as they are ready. The first line of the output has \"columns\" and other "
         "properties.\n\nNeighbourhoods are whole, as in `outgrow predict`, unless --fanout is "
         "given. Then a node's neighbours follow from --seed alone. --memory bounds all: half is "
-        "for topology and model, half for requests. Ids count as in train.npy.\n\nA model of edges "
+        "for topology and model, half for requests. Ids count as in train.npy; names are those of "
+        "the dataset.\n\nA model of edges "
         "takes {\"edges\": [[1, 2], ...]}, with \"edge_attr\": [[...], ...] if it reads features "
         "of edges. With a model of links the answers are scores of pairs. \"relation\": \"NAME\" "
         "decides those of decoders with vectors of relations.\n\nA model of "

@@ -14,6 +14,7 @@ static const struct og_option own[] = {
     OWN_NUMBER("top-k", "K", "", "in a table, the classes with the largest scores", 1, 1 << 30),
     OWN_FLAG("names", "refuse a table without ids of the source"),
     OWN_TEXT("dtype", "f32|f16", "numbers in .npy files [f32]"),
+    OWN_FLAG("overwrite", "replace --out, once the new file is whole"),
     {0},
 };
 
@@ -45,8 +46,10 @@ static void show(const json_t *root)
 
 static int run(struct invocation *in, struct og_err *err)
 {
-    struct og_smooth_options how = {
-        .size = sizeof(how), .dtype = own_text(in, "dtype"), .names = own_flag(in, "names")};
+    struct og_smooth_options how = {.size = sizeof(how),
+                                    .dtype = own_text(in, "dtype"),
+                                    .names = own_flag(in, "names"),
+                                    .overwrite = own_flag(in, "overwrite")};
     const char *out = own_text(in, "out");
     char *text = NULL;
     if (!out)
@@ -67,15 +70,19 @@ const struct command cmd_smooth = {
     .max_args = 2,
     .summary = "correct and smooth predictions along the edges (Correct & Smooth)",
     .text =
-        "PREDICTIONS is the .npy file of `predict --probabilities`. Errors of train nodes correct "
-        "the predictions of others, then labels of train nodes smooth them (Huang et al. 2021). "
+        "PREDICTIONS is the file of `predict --probabilities`: .npy, or a table FILE.csv, whose "
+        "lines "
+        "are found by their ids. Errors of train nodes correct the predictions of others, then "
+        "labels of train nodes smooth them (Huang et al. 2021). "
         "Other labels are read for the accuracies alone. The result says the validation accuracy "
         "before and after. Rows that exceed --memory are read again from disk, so results do not "
-        "depend on memory or threads. With --resume it continues an interrupted or killed run; "
-        "without it, existing files are not replaced. With --edge-weights multiply, edges count by "
+        "depend on memory or threads. With --resume it continues an interrupted or killed run. "
+        "Existing files are replaced with --overwrite alone. With --edge-weights multiply, edges "
+        "count by "
         "their weights.",
     .own = own,
     .training = true,
+    .delivers_files = true,
     .often = WORDS("memory", "scratch", "resume", "edge-weights"),
     .without = WORDS("workers"),
     .run = run,

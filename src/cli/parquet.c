@@ -150,18 +150,21 @@ int import_by_python(const struct invocation *in, struct og_err *err)
     return rc < 0 ? rc : call_package("main", &w, arg[0], err);
 }
 
-int check_parquet(const char *out, struct og_err *err)
+int check_parquet(const char *out, bool overwrite, struct og_err *err)
 {
     struct words w = {.n = 3};
-    if (access(out, F_OK) == 0)
-        return failure(err, -EEXIST, "choose another name, or remove it", "%s: exists already",
-                       out);
+    if (!overwrite && access(out, F_OK) == 0)
+        return failure(err, -EEXIST, "give --overwrite to replace it, or another name",
+                       "%s: exists already", out);
     return call_package("check", &w, out, err);
 }
 
-int write_parquet(const char *dataset, const char *csv, const char *out, struct og_err *err)
+int write_parquet(const char *dataset, const char *checkpoint, const char *csv, const char *out,
+                  struct og_err *err)
 {
-    struct words w = {.word = {[3] = strdup(dataset), [4] = strdup(csv), [5] = strdup(out)},
-                      .n = 6};
+    struct words w = {
+        .word =
+            {[3] = strdup(dataset), [4] = strdup(checkpoint), [5] = strdup(csv), [6] = strdup(out)},
+        .n = 7};
     return call_package("write", &w, out, err);
 }

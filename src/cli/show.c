@@ -579,7 +579,9 @@ int deliver(const struct invocation *in, char *text, void (*human)(const json_t 
             struct og_err *err)
 {
     int rc = 0;
-    if (in->json) {
+    if (in->quiet && !in->json && in->command->delivers_files) {
+        /* what was written is the result */
+    } else if (in->json) {
         puts(text);
     } else {
         json_t *root = json_loads(text, 0, NULL);

@@ -80,9 +80,10 @@ out:
 
 /* An array with a row per edge of a list. */
 struct rows_of_list {
+    const struct og_graph *g;
     const struct og_npy *array, *relations;
-    bool classes;
-    size_t width; /* of a row in memory */
+    bool classes, labels; /* labels: several, in the order of the model's */
+    size_t width;         /* of a row in memory */
     const char *part;
 };
 
@@ -90,13 +91,19 @@ struct rows_of_list {
 static int read_rows(const struct rows_of_list *of, int64_t first, int64_t n, void *out,
                      struct og_err *err)
 {
+    const char *path = of->array->path;
     int64_t class[PIECE];
+    float *row = out;
     int rc;
-    if (!of->classes)
-        return og__npy_read(of->array, first, n, out, err);
+    if (!of->classes) {
+        OG_TRY(og__npy_read(of->array, first, n, out, err));
+        for (int64_t i = 0; of->labels && i < n; i++, row += of->g->n_classes)
+            OG_TRY(og__graph_label_row(of->g, path, first + i, row, row, err));
+        return 0;
+    }
     OG_TRY(og__npy_read_int64(of->array, first, n, class, err));
     for (int64_t i = 0; i < n; i++)
-        ((int32_t *)out)[i] = (int32_t) class[i];
+        OG_TRY(og__graph_class(of->g, path, first + i, class[i], (int32_t *)out + i, err));
 out:
     return rc;
 }
@@ -149,18 +156,23 @@ out:
 int og__graph_edge_labels(const struct og_graph *g, enum og__split split, const bool *requested,
                           int64_t n, struct og_budget *b, void **labels, struct og_err *err)
 {
-    const struct rows_of_list of = {&g->listed[OG__EDGE_LIST_LABELS][split],
-                                    &g->edge_relations[split], !og__float_labels(g),
-                                    og__labels_bytes(g, 1), "labels"};
+    const struct rows_of_list of = {.g = g,
+                                    .array = &g->listed[OG__EDGE_LIST_LABELS][split],
+                                    .relations = &g->edge_relations[split],
+                                    .classes = !og__float_labels(g),
+                                    .labels = g->multi_label,
+                                    .width = og__labels_bytes(g, 1),
+                                    .part = "labels"};
     return load_rows(&of, requested, n, b, labels, err);
 }
 
 int og__graph_edge_rows(const struct og_graph *g, enum og__split split, const bool *requested,
                         int64_t n, struct og_budget *b, float **rows, struct og_err *err)
 {
-    const struct rows_of_list of = {&g->listed[OG__EDGE_LIST_ROWS][split],
-                                    &g->edge_relations[split], false,
-                                    (size_t)og__edge_rows_dim(g) * sizeof(float), "labels"};
+    const struct rows_of_list of = {.array = &g->listed[OG__EDGE_LIST_ROWS][split],
+                                    .relations = &g->edge_relations[split],
+                                    .width = (size_t)og__edge_rows_dim(g) * sizeof(float),
+                                    .part = "labels"};
     void *loaded;
     const int rc = load_rows(&of, requested, n, b, &loaded, err);
     *rows = loaded;
@@ -170,8 +182,10 @@ int og__graph_edge_rows(const struct og_graph *g, enum og__split split, const bo
 int og__graph_edge_times(const struct og_graph *g, enum og__split split, const bool *requested,
                          int64_t n, struct og_budget *b, int64_t **times, struct og_err *err)
 {
-    const struct rows_of_list of = {&g->listed[OG__EDGE_LIST_TIMES][split],
-                                    &g->edge_relations[split], false, sizeof(int64_t), "seeds"};
+    const struct rows_of_list of = {.array = &g->listed[OG__EDGE_LIST_TIMES][split],
+                                    .relations = &g->edge_relations[split],
+                                    .width = sizeof(int64_t),
+                                    .part = "seeds"};
     void *loaded;
     const int rc = load_rows(&of, requested, n, b, &loaded, err);
     *times = loaded;

@@ -625,6 +625,8 @@ void og__graph_close(struct og_graph *g)
     free(g->path);
     free(g->name);
     json_decref(g->meta);
+    json_decref(g->label_names);
+    free(g->class_of);
     free(g);
 }
 

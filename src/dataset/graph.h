@@ -144,6 +144,10 @@ struct og_graph {
     struct og_identity identity;
     uint64_t lists;      /* identifies the lists; without held-out edges they are others */
     struct json_t *meta; /* meta.json, which has the names */
+    /* A model's class of each label of the files, -1: none (model_classes.c). NULL: the same. And
+     * what the dataset calls its labels. */
+    int32_t *class_of;
+    struct json_t *label_names;
 };
 
 struct og_meta;
@@ -249,10 +253,11 @@ OG_MUST_CHECK int og__graph_split(const struct og_graph *g, enum og__split split
                                   struct og_budget *b, uint32_t **ids, int64_t *count,
                                   struct og_err *err);
 
-/* As og__graph_split, for "train", "valid" or "test", or a .npy file of node ids. Refuses an empty
- * list. */
-OG_MUST_CHECK int og__graph_nodes(const struct og_graph *g, const char *which, struct og_budget *b,
-                                  uint32_t **ids, int64_t *count, struct og_err *err);
+/* As og__graph_split, for a split's name, "unlabelled", a file or one node (node_lists.c). Refuses
+ * an empty list. groups: those of which nodes may be named; NULL: all. */
+OG_MUST_CHECK int og__graph_nodes(const struct og_graph *g, const char *which, const bool *groups,
+                                  struct og_budget *b, uint32_t **ids, int64_t *count,
+                                  struct og_err *err);
 /* The split of this name of n characters, also "val" or "validation"; OG__SPLITS: none. */
 enum og__split og__split_named(const char *name, size_t n);
 
@@ -279,6 +284,19 @@ int64_t og__negatives_width(const struct og_graph *g, enum og__split split);
 /* "valid_neg_edges" or, of negatives for each edge, "valid_neg_dst". */
 const char *og__negatives_name(enum og__split split, bool each);
 const char *og__listed_name(enum og__listed what, enum og__split split); /* "train_times" */
+/* ---- classes of a model (model_classes.c) ---- */
+
+/* The names of classes are from here on the model's, and labels become its classes by name.
+ * `judged`: a message says where labels have no names. */
+OG_MUST_CHECK int og__graph_take_classes(struct og_graph *g, bool of_edges, struct json_t *names,
+                                         const struct og_log *judged, struct og_err *err);
+/* The model's class of a row's label, -1 = none. -EINVAL for one that it does not know. */
+OG_MUST_CHECK int og__graph_class(const struct og_graph *g, const char *path, int64_t row,
+                                  int64_t label, int32_t *class, struct og_err *err);
+/* Likewise, of several labels in a row. */
+OG_MUST_CHECK int og__graph_label_row(const struct og_graph *g, const char *path, int64_t row,
+                                      const float *label, float *out, struct og_err *err);
+
 /* Whether there is a row for each edge of a split's list, not for each node. */
 static inline bool og__is_of_edges(enum og__listed what)
 {

@@ -1,10 +1,8 @@
 /* Lists of a graph that are loaded whole: splits, seeds, labels. */
-#include "dataset/graph.h"
-#include "dataset/node_names.h"
+#include "dataset/graph_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const char again_hint[] =
     "the dataset is damaged or half copied: see `outgrow verify`, or import it again";
@@ -98,98 +96,13 @@ int og__graph_split(const struct og_graph *g, enum og__split split, struct og_bu
     return rc;
 }
 
-/* Name i of an array of names; `text` has OG__WORD_MOST bytes. */
-static int read_name(const struct og_npy *a, int64_t i, char *text, struct og_word *name,
-                     struct og_err *err)
+int og__graph_take_ids(const struct og_graph *g, const char *name, const struct og_npy *a,
+                       const int64_t *list, int64_t n, struct og_budget *b, uint32_t **ids,
+                       struct og_err *err)
 {
-    const size_t width = (size_t)a->shape[1];
-    if (width > OG__WORD_MOST)
-        return og__fail(err, -EINVAL, "give the names that the dataset has",
-                        "%s: names of %zu bytes", a->path, width);
-    const int rc = og__npy_read(a, i, 1, text, err);
-    *name = (struct og_word){text, (uint32_t)strnlen(text, width)};
-    return rc;
-}
-
-/* Finds names among those of a group; list[i] of the others stays. */
-static int find_in_group(const struct og_graph *g, uint32_t group, const struct og_npy *a,
-                         int64_t *list, bool *named, struct og_err *err)
-{
-    char text[OG__WORD_MOST];
-    struct og_node_names *names = NULL;
-    struct og_word name;
-    int rc;
-    OG_TRY(og__node_names_open(&names, g, group, err));
-    *named |= names != NULL;
-    for (int64_t i = 0; names && i < a->shape[0]; i++) {
-        OG_TRY(read_name(a, i, text, &name, err));
-        const int64_t at = list[i] < 0 ? og__node_names_find(names, &name) : -1;
-        if (at >= 0)
-            list[i] = g->group[group].first + at;
-    }
-out:
-    og__node_names_close(names);
-    return rc;
-}
-
-/* Ids of the nodes with the names that the file lists. */
-static int load_named(struct id_check *c, const struct og_npy *a, struct og_budget *b,
-                      uint32_t **ids, struct og_err *err)
-{
-    char text[OG__WORD_MOST];
-    struct og_word name;
-    const size_t bytes = (size_t)a->shape[0] * sizeof(int64_t);
-    bool named = false;
-    int rc = 0;
-    int64_t *list = og__alloc(b, bytes, "seeds", err);
-    if (!list)
-        return -ENOMEM;
-    memset(list, 0xff, bytes);
-    for (uint32_t k = 0; k < c->g->n_groups; k++)
-        OG_TRY(find_in_group(c->g, k, a, list, &named, err));
-    for (int64_t i = 0; i < a->shape[0]; i++) {
-        if (list[i] >= 0)
-            continue;
-        OG_TRY(read_name(a, i, text, &name, err));
-        OG_TRY(og__fail(err, -EINVAL,
-                        named ? "node_names.npy of the dataset lists the names"
-                              : "give a .npy file of node ids, as train.npy is one",
-                        named ? "%s: row %lld: no node is called %.*s"
-                              : "%s: row %lld: %.*s, but the dataset has no names of nodes",
-                        c->name, (long long)i, (int)name.len, text));
-    }
-    rc = load_ids(c, NULL, list, a->shape[0], b, ids, err);
-out:
-    og__release(b, list, bytes, "seeds");
-    return rc;
-}
-
-static int load_file(const struct og_graph *g, const char *path, struct og_budget *b,
-                     uint32_t **ids, int64_t *count, struct og_err *err)
-{
-    struct og_npy a = {.fd = -1};
-    struct og_err none = {0};
     struct id_check check = {
-        .g = g, .name = path, .hint = "list ids of the graph's nodes, as train.npy does"};
-    int rc;
-    if (og__npy_open_text(&a, path, &none) == 0) {
-        *count = a.shape[0];
-        rc = load_named(&check, &a, b, ids, err);
-        goto out;
-    }
-    OG_TRY(og__npy_open(&a, path, err));
-    if (a.type == OG__NPY_BOOL)
-        OG_TRY(og__fail(err, -EINVAL, "numpy.flatnonzero(mask) makes ids of a mask",
-                        "%s: a mask, node ids expected", path));
-    if (a.ndim != 1 || !og__npy_is_integer(a.type))
-        OG_TRY(og__fail(err, -EINVAL, "numpy.save a one-dimensional array of integers",
-                        "%s: %d dimensions of %s, a list of node ids expected", path, a.ndim,
-                        og__npy_name(a.type)));
-    OG_TRY(load_ids(&check, &a, NULL, a.shape[0], b, ids, err));
-    *count = a.shape[0];
-out:
-    og__npy_close(&a);
-    return rc;
+        .g = g, .name = name, .hint = "list ids of the graph's nodes, as train.npy does"};
+    return load_ids(&check, a, list, n, b, ids, err);
 }
 
 enum og__split og__split_named(const char *name, size_t n)
@@ -206,22 +119,6 @@ enum og__split og__split_named(const char *name, size_t n)
         if (strlen(known[i].name) == n && strncmp(known[i].name, name, n) == 0)
             return known[i].split;
     return OG__SPLITS;
-}
-
-int og__graph_nodes(const struct og_graph *g, const char *which, struct og_budget *b,
-                    uint32_t **ids, int64_t *count, struct og_err *err)
-{
-    const enum og__split split = og__split_named(which, strlen(which));
-    *count = 0;
-    if (split == OG__SPLITS && access(which, F_OK) < 0)
-        return og__fail(err, -ENOENT, "give --nodes train, valid, test or a .npy file of node ids",
-                        "--nodes %s: no such file", which);
-    int rc = split < OG__SPLITS ? og__graph_split(g, split, b, ids, count, err)
-                                : load_file(g, which, b, ids, count, err);
-    if (rc == 0 && *count == 0)
-        return og__fail(err, -EINVAL, "give train, valid, test or a .npy file of node ids",
-                        "--nodes %s: there are none", which);
-    return rc;
 }
 
 int og__graph_seeds(const struct og_graph *g, const int64_t *list, int64_t n, struct og_budget *b,
@@ -316,8 +213,8 @@ static int put_class(const struct label_walk *w, const char *row, uint64_t entry
         return og__fail(err, -EINVAL, again_hint, "%s: node %llu: class %lld, there are %d",
                         w->g->labels.path, (unsigned long long)(entry >> 32), (long long)label,
                         w->g->n_classes);
-    ((int32_t *)w->out)[(uint32_t)entry] = (int32_t)label;
-    return 0;
+    return og__graph_class(w->g, w->g->labels.path, (int64_t)(entry >> 32), label,
+                           (int32_t *)w->out + (uint32_t)entry, err);
 }
 
 /* Reads one window from the next id on and serves all ids inside; returns how many. */
@@ -335,9 +232,12 @@ static int64_t serve_window(const struct label_walk *w, int64_t from, struct og_
         return rc;
     for (int64_t i = from; i < end; i++) {
         const char *p = w->buffer + (size_t)((int64_t)(w->order[i] >> 32) - first) * row;
-        if (og__float_labels(w->g))
-            memcpy((char *)w->out + (size_t)(uint32_t)w->order[i] * row, p, row);
-        else if ((rc = put_class(w, p, w->order[i], err)) < 0)
+        rc = og__float_labels(w->g)
+                 ? og__graph_label_row(
+                       w->g, a->path, (int64_t)(w->order[i] >> 32), (const float *)(const void *)p,
+                       (float *)w->out + (size_t)(uint32_t)w->order[i] * (size_t)a->shape[1], err)
+                 : put_class(w, p, w->order[i], err);
+        if (rc < 0)
             return rc;
     }
     return end - from;

@@ -14,6 +14,10 @@ OG_MUST_CHECK int og__graph_check_times(const struct og_npy *a, int64_t n, const
                                         struct og_err *err);
 /* Checks the headers of lists of nodes and edges, and of what has a row for each. */
 OG_MUST_CHECK int og__graph_check_splits(const struct og_graph *g, struct og_err *err);
+/* As og__graph_split, of the array or of the list [n]; `name` is for messages. */
+OG_MUST_CHECK int og__graph_take_ids(const struct og_graph *g, const char *name,
+                                     const struct og_npy *a, const int64_t *list, int64_t n,
+                                     struct og_budget *b, uint32_t **ids, struct og_err *err);
 /* Check the open rows of a group, or of a relation's edges, and take their dtype and form. Scales
  * and the rest of sparse rows are loaded. */
 OG_MUST_CHECK int og__check_group(struct og_group *g, const struct og_type_meta *m,

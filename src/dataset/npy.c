@@ -31,7 +31,7 @@ static const struct {
     [OG__NPY_I64] = {"i8", "int64", 8},   [OG__NPY_U8] = {"u1", "uint8", 1},
     [OG__NPY_U16] = {"u2", "uint16", 2},  [OG__NPY_U32] = {"u4", "uint32", 4},
     [OG__NPY_U64] = {"u8", "uint64", 8},  [OG__NPY_BOOL] = {"b1", "bool", 1},
-    [OG__NPY_TEXT] = {"S", "bytes", 1},
+    [OG__NPY_TEXT] = {"S", "bytes", 1},   [OG__NPY_WIDE_TEXT] = {"U", "str", 4},
 };
 
 size_t og__npy_size(enum og__npy_type type)
@@ -265,12 +265,12 @@ static int find_dictionary(const unsigned char *head, size_t len, const char *na
                     "%s: ends inside its header", name);
 }
 
-/* "|S20": texts of so many bytes. */
-static bool is_text(const struct dictionary *d, int64_t *bytes)
+/* "|S20" or "<U20": texts of so many characters. */
+static bool is_text(const struct dictionary *d, const char *kind, int64_t *characters)
 {
     struct cursor c = {d->descr + 2, d->descr + strlen(d->descr)};
-    return strncmp(d->descr, "|S", 2) == 0 && d->ndim == 1 && accept_number(&c, bytes) &&
-           c.p == c.end && *bytes > 0;
+    return strncmp(d->descr, kind, 2) == 0 && d->ndim == 1 && accept_number(&c, characters) &&
+           c.p == c.end && *characters > 0;
 }
 
 /* With `text` also texts, as OG__NPY_TEXT. */
@@ -291,8 +291,13 @@ static int parse(struct og_npy *a, const void *head, size_t len, uint64_t file_s
                         "%s: elements are records (a structured dtype)", name);
     if (!whole)
         return og__fail(err, -EINVAL, save_hint, "%s: its header is not NumPy's", name);
-    if (text_too && is_text(&d, &d.shape[1]))
+    if (text_too && strncmp(d.descr, "|O", 2) == 0)
+        return og__fail(err, -EINVAL, "save it as text: numpy.save(path, array.astype('U'))",
+                        "%s: elements are Python objects ('|O')", name);
+    if (text_too && is_text(&d, "|S", &d.shape[1]))
         a->type = OG__NPY_TEXT;
+    else if (text_too && is_text(&d, "<U", &d.shape[1]))
+        a->type = OG__NPY_WIDE_TEXT;
     else if ((rc = find_type(d.descr, name, &a->type, err)) < 0)
         return rc;
     if (d.ndim < 1 || d.ndim > MAX_DIMS)
@@ -444,16 +449,26 @@ int og__npy_open_text(struct og_npy *a, const char *path, struct og_err *err)
                     "%s: elements are no texts", path);
 }
 
-int og__npy_open(struct og_npy *a, const char *path, struct og_err *err)
+static int open_ordered(struct og_npy *a, const char *path, bool text_too, struct og_err *err)
 {
     struct og_npy_order order;
-    int rc = og__npy_open_any(a, path, &order, err);
+    int rc = open_any(a, path, text_too, &order, err);
     if (rc < 0)
         return rc;
     rc = check_order(&order, path, err);
     if (rc < 0)
         og__npy_close(a);
     return rc;
+}
+
+int og__npy_open(struct og_npy *a, const char *path, struct og_err *err)
+{
+    return open_ordered(a, path, false, err);
+}
+
+int og__npy_open_words(struct og_npy *a, const char *path, struct og_err *err)
+{
+    return open_ordered(a, path, true, err);
 }
 
 void og__npy_close(struct og_npy *a)

@@ -22,6 +22,7 @@ enum og__npy_type {
     OG__NPY_U64,
     OG__NPY_BOOL,
     OG__NPY_TEXT, /* texts of shape[1] bytes, zeros at the end; only og__npy_open_text opens one */
+    OG__NPY_WIDE_TEXT, /* likewise of 32-bit characters; only og__npy_open_words */
 };
 size_t og__npy_size(enum og__npy_type type);      /* bytes an element */
 const char *og__npy_name(enum og__npy_type type); /* "float32" */
@@ -80,6 +81,8 @@ OG_MUST_CHECK int og__npy_open_any(struct og_npy *a, const char *path, struct og
                                    struct og_err *err);
 /* A one-dimensional array of texts (NumPy's S<k>): shape[1] is k. */
 OG_MUST_CHECK int og__npy_open_text(struct og_npy *a, const char *path, struct og_err *err);
+/* Numbers as og__npy_open takes them, or texts of either kind (S<k>, U<k>). */
+OG_MUST_CHECK int og__npy_open_words(struct og_npy *a, const char *path, struct og_err *err);
 /* Turns the bytes of n elements around. */
 void og__npy_swap(enum og__npy_type type, void *elements, size_t n);
 void og__npy_close(struct og_npy *a);

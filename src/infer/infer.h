@@ -83,6 +83,7 @@ struct og_inference {
     const struct og_relation *whole; /* the lists of all nodes, if picked */
     struct og_needed needed;
     struct og_prediction_form form, embeddings_form; /* of the outputs */
+    bool overwrites;                                 /* outputs that are there */
     struct og_budget *budget;
     const struct og_nn_ops *ops; /* operators of the model */
     struct og_pool *pool;

@@ -108,7 +108,7 @@ out:
 }
 
 static int open_inference(struct og_inference *f, const char *dataset, const char *checkpoint,
-                          const struct og_options *opt, struct og_err *err)
+                          const struct og_options *opt, bool judges, struct og_err *err)
 {
     int rc = 0;
     OG_TRY(og__alone(opt, err));
@@ -118,6 +118,7 @@ static int open_inference(struct og_inference *f, const char *dataset, const cha
     OG_TRY(og__checkpoint_check_types(checkpoint, dataset, err));
     OG_TRY(resolve_options(f, checkpoint, opt, err));
     OG_TRY(og__graph_open(dataset, &f->ds, err));
+    OG_TRY(og__checkpoint_classes(checkpoint, f->ds, false, judges ? &f->log : NULL, err));
     OG_TRY(check_shape(f, err));
     f->degrees = f->degrees_of_others = og__model_wants_degrees(&f->config);
     OG_TRY(og__infer_take(f, err));
@@ -147,7 +148,8 @@ static int request_nodes(struct og_inference *f, const char *which, struct og_er
     const uint64_t n = (uint64_t)f->ds->n_nodes;
     const size_t words = og__bits_words(n);
     int rc =
-        which ? og__graph_nodes(f->ds, which, f->budget, &d->requested, &d->n_requested, err) : 0;
+        which ? og__graph_nodes(f->ds, which, NULL, f->budget, &d->requested, &d->n_requested, err)
+              : 0;
     if (rc < 0 || !which)
         return rc;
     d->bits = og__alloc(f->budget, words * sizeof(*d->bits), OG__INFER_NODES, err);
@@ -187,6 +189,7 @@ static int predict(struct og_inference *f, const char *checkpoint, const char *o
 {
     const char *embeddings = how->embeddings;
     int rc = 0;
+    f->overwrites = how->overwrite;
     OG_TRY(check_outputs(f, checkpoint, out, how, err));
     OG_TRY(request_nodes(f, how->nodes, err));
     const int last = f->config.layers - 1;
@@ -213,7 +216,7 @@ int og__whole_predict(const char *dataset, const char *checkpoint, const char *o
 {
     struct og_inference f = {.kind = &og__infer_of_model, .observer = observer};
     int rc;
-    OG_TRY(open_inference(&f, dataset, checkpoint, opt, err));
+    OG_TRY(open_inference(&f, dataset, checkpoint, opt, false, err));
     OG_TRY(predict(&f, checkpoint, out, how, text, err));
 out:
     if (rc < 0 && text) {
@@ -314,7 +317,7 @@ int og__whole_eval(const char *dataset, const char *checkpoint, enum og__split w
 {
     struct og_inference f = {.kind = &og__infer_of_model, .observer = observer};
     int rc;
-    OG_TRY(open_inference(&f, dataset, checkpoint, opt, err));
+    OG_TRY(open_inference(&f, dataset, checkpoint, opt, true, err));
     if (og__of_pairs(&f.config))
         OG_TRY(og__fail(err, -EINVAL,
                         "leave out --full; --fanout -1 uses all neighbours, batch by batch",

@@ -3,10 +3,12 @@
 #include "base/sort.h"
 #include "dataset/convert.h"
 #include "infer/infer_passes.h"
+#include "infer/prediction_table.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define ROWS "inference rows"
 
@@ -161,6 +163,7 @@ struct smoothing {
     struct og_inference f;
     struct split train;
     double before[OG__SPLITS], after[OG__SPLITS]; /* accuracies; NaN = no labels */
+    char *made; /* a file that a table of predictions was written to, or NULL */
 };
 
 static int check_alpha(const char *option, double alpha, struct og_err *err)
@@ -221,9 +224,23 @@ out:
     return rc;
 }
 
+/* Rows of a table, in a file next to the output. */
+static int make_rows(struct smoothing *p, const char *table, const char *out, struct og_err *err)
+{
+    struct og_budget *b = og__budget_new((size_t)p->f.opt.memory.value);
+    int rc = b && asprintf(&p->made, "%s.predictions.part", out) > 0
+                 ? 0
+                 : og__fail_errno(err, -ENOMEM, NULL, "%s", table);
+    if (rc == 0)
+        rc = og__prediction_table(table, p->made, p->f.ds, b, err);
+    og__budget_free(b);
+    return rc;
+}
+
 static int open_predictions(struct og_inference *f, const char *path, struct og_err *err)
 {
-    static const char hint[] = "make it with `outgrow predict --probabilities --out FILE.npy`";
+    static const char hint[] =
+        "make it with `outgrow predict --probabilities`, --out FILE.npy or FILE.csv";
     struct og_group *p = &f->smoothing.predictions;
     const struct og_npy *a = &p->rows;
     int rc = og__npy_open(&p->rows, path, err);
@@ -296,15 +313,18 @@ static int open_smoothing(struct smoothing *p, const char *dataset, const char *
     struct og_inference *f = &p->f;
     int rc;
     og__infer_begins(f);
+    f->overwrites = how->overwrite;
     OG_TRY(read_request(f, how, err));
     OG_TRY(og__infer_without_model(f, opt, OG__UNUSED_SMOOTH, "use --edge-weights multiply", err));
     f->opt.pack_dtype = OG_PACK_STORED; /* of features, which are not read */
     OG_TRY(og__graph_open(dataset, &f->ds, err));
     OG_TRY(check_graph(f, err));
-    OG_TRY(open_predictions(f, predictions, err));
     OG_TRY(og__infer_spare(f, predictions, "the predictions", out, err));
     OG_TRY(og__prediction_form(&f->form, out, &form, &f->config, f->ds, &f->log, err));
     OG_TRY(og__infer_add_output(f, out, og__combine_step(f->config.layers - 1), &f->form, err));
+    if (og__prediction_is_table(predictions))
+        OG_TRY(make_rows(p, predictions, out, err));
+    OG_TRY(open_predictions(f, p->made ? p->made : predictions, err));
     f->degrees = true;
     OG_TRY(og__infer_take(f, err));
     OG_TRY(open_train(p, err));
@@ -394,5 +414,8 @@ out:
     release_split(&p.f, &p.train);
     og__npy_close(&p.f.smoothing.predictions.rows);
     og__infer_free(&p.f);
+    if (p.made)
+        unlink(p.made);
+    free(p.made);
     return rc;
 }

@@ -132,7 +132,7 @@ int og__infer_add_output(struct og_inference *f, const char *path, int step,
     struct og_infer_output *o = &s->output[s->n_outputs++];
     *o = (struct og_infer_output){.step = step, .form = form};
     o->is_step = !form || (!f->needed.requested && og__prediction_is_plain(form));
-    return og__output_file_name(&o->file, path, f->opt.resume, err);
+    return og__output_file_name(&o->file, path, f->opt.resume || f->overwrites, err);
 }
 
 int og__infer_state_open(struct og_inference *f, const char *folder, const char *what,

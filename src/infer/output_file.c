@@ -38,7 +38,15 @@ out:
     return rc;
 }
 
-int og__output_file_name(struct og_output_file *w, const char *path, bool resume,
+static int refuse_existing(const char *path, struct og_err *err)
+{
+    if (og__check_absent(path, NULL) != -EEXIST)
+        return og__check_absent(path, err);
+    return og__fail(err, -EEXIST, "give --overwrite to replace it, or another name",
+                    "%s: exists already", path);
+}
+
+int og__output_file_name(struct og_output_file *w, const char *path, bool replaces,
                          struct og_err *err)
 {
     struct stat st;
@@ -46,8 +54,8 @@ int og__output_file_name(struct og_output_file *w, const char *path, bool resume
     if (!path)
         return 0;
     OG_TRY(og__check_target(path, err));
-    if (!resume)
-        OG_TRY(og__check_absent(path, err));
+    if (!replaces)
+        OG_TRY(refuse_existing(path, err));
     OG_TRY(prepare_folder(path, err));
     w->path = strdup(path);
     if (asprintf(&w->part, "%s.part", path) < 0)

@@ -11,9 +11,9 @@ struct og_output_file {
     bool in_place;     /* a killed run had renamed it already */
 };
 
-/* Check the name in advance, and create its folder. NULL = no such output. With `resume` the file
+/* Check the name in advance, and create its folder. NULL = no such output. With `replaces` the file
  * may exist. */
-OG_MUST_CHECK int og__output_file_name(struct og_output_file *w, const char *path, bool resume,
+OG_MUST_CHECK int og__output_file_name(struct og_output_file *w, const char *path, bool replaces,
                                        struct og_err *err);
 /* Check that the outputs are two files. */
 OG_MUST_CHECK int og__output_file_differ(const struct og_output_file *out,

@@ -5,6 +5,7 @@
 #include "dataset/convert.h"
 #include "dataset/node_names.h"
 #include "dataset/writer.h"
+#include "learn/targets.h"
 #include "nn/tasks.h"
 
 #include <math.h>
@@ -230,10 +231,7 @@ int og__prediction_open(struct og_prediction_file **out, int fd, const char *pat
         .path = path, .form = *form, .model = model, .g = g, .width = width};
     p->order = (int *)(void *)(p + 1); /* of a table, else */
     p->narrowed = (uint16_t *)(void *)(p + 1);
-    const json_t *names =
-        json_object_get(g->meta, form->edges ? "edge_class_names" : "class_names");
-    if (form->labels && json_array_size(names) == (size_t)width)
-        p->names = names;
+    p->names = form->labels ? og__class_names(g, model) : NULL;
     if (form->csv)
         return open_table(p, fd, err);
     if (ftruncate(fd, 0) < 0)

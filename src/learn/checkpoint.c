@@ -43,12 +43,12 @@ void og__checkpoint_add_params(struct og_tensors *t, const char *prefix, struct 
 int og__checkpoint_write(const char *path, struct og_model *m, const struct og_options *trained,
                          const float *values, struct og_err *err)
 {
-    return og__checkpoint_write_rows(path, m, trained, values, NULL, err);
+    return og__checkpoint_write_rows(path, m, trained, values, NULL, NULL, err);
 }
 
 int og__checkpoint_write_rows(const char *path, struct og_model *m,
                               const struct og_options *trained, const float *values,
-                              struct og_learnt *learnt, struct og_err *err)
+                              struct og_learnt *learnt, const json_t *names, struct og_err *err)
 {
     size_t n;
     const struct og_model_config *config = og__model_config(m);
@@ -61,8 +61,8 @@ int og__checkpoint_write_rows(const char *path, struct og_model *m,
         snprintf(number[i], sizeof(number[i]), "%d", numbers[i]);
     struct og_option_texts texts;
     char ranked[16], batch[16];
-    char *fanout = NULL;
-    struct og_metadata metadata[MODEL_KEYS + 5 + OG__SAID_OPTIONS] = {
+    char *fanout = NULL, *classes = NULL;
+    struct og_metadata metadata[MODEL_KEYS + 6 + OG__SAID_OPTIONS] = {
         {"format", "pt"},
         {"model", (char *)og__option_word("model", config->kind)},
         {"layers", number[0]},
@@ -100,10 +100,16 @@ int og__checkpoint_write_rows(const char *path, struct og_model *m,
         snprintf(batch, sizeof(batch), "%d", trained->batch);
         metadata[t.n_metadata++] = (struct og_metadata){"batch", batch};
     }
+    if (names) {
+        classes = og__json_print(names, JSON_COMPACT);
+        OG_TRY(classes ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", path));
+        metadata[t.n_metadata++] = (struct og_metadata){OG__CLASS_NAMES, classes};
+    }
     og__checkpoint_add_params(&t, "", m, values);
     OG_TRY(og__learnt_add(learnt, values ? OG__LEARNT_BEST : OG__LEARNT_VALUES, "", &t, err));
     OG_TRY(og__tensors_write(path, &t, err));
 out:
+    free(classes);
     free(fanout);
     free(t.tensor);
     return rc;

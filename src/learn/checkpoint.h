@@ -1,8 +1,9 @@
 /* Checkpoints: safetensors with PyTorch Geometric's names and shapes.
  *
- *   checkpoint.safetensors, best.safetensors   parameters. Metadata: the model's shape, the sampler
- *                                              it was trained with and, of links, what decided
- *                                              which edges were held out; no times
+ *   checkpoint.safetensors, best.safetensors   parameters. Metadata: the model's shape, the names
+ *                                              of its classes, the sampler it was trained with and,
+ *                                              of links, what decided which edges were held out; no
+ *                                              times
  *   resume.safetensors                         the same, and
  *       adam.m.<name>, adam.v.<name>           the optimiser's moments
  *       adagrad.<name>                         sums of squares, of learnable rows
@@ -28,10 +29,18 @@ extern const char og__diverged_hint[];
 OG_MUST_CHECK int og__checkpoint_write(const char *path, struct og_model *m,
                                        const struct og_options *trained, const float *values,
                                        struct og_err *err);
-/* The same with rows outside of the model, of the best epoch if values are given; NULL = none. */
+/* The same with rows outside of the model, of the best epoch if values are given; NULL = none. And
+ * with the names of classes, a list; NULL = none. */
 OG_MUST_CHECK int og__checkpoint_write_rows(const char *path, struct og_model *m,
                                             const struct og_options *trained, const float *values,
-                                            struct og_learnt *learnt, struct og_err *err);
+                                            struct og_learnt *learnt, const json_t *names,
+                                            struct og_err *err);
+/* The graph's classes become the checkpoint's, if it names them (og__graph_take_classes). */
+OG_MUST_CHECK int og__checkpoint_classes(const char *path, struct og_graph *g, bool of_edges,
+                                         const struct og_log *judged, struct og_err *err);
+/* Warns where training on from the checkpoint would give its classes other names. */
+OG_MUST_CHECK int og__checkpoint_other_classes(const char *path, const json_t *names,
+                                               const struct og_log *log, struct og_err *err);
 /* Shape of the model in a checkpoint, from names and shapes. Metadata is needed only for the task,
  * which is -1 where nothing says it. */
 OG_MUST_CHECK int og__checkpoint_shape(const char *path, struct og_model_config *config,

@@ -216,6 +216,63 @@ int og__checkpoint_refuse_times(const char *path, struct og_err *err)
                                        path);
 }
 
+/* ---- names of classes ---- */
+
+/* *names: a list, or NULL where the file has none. */
+static int read_names(const char *path, json_t **names, struct og_err *err)
+{
+    static const char hint[] = "is it a checkpoint that was written here?";
+    struct og_tensors_file f;
+    struct og_model_config shape;
+    int rc;
+    *names = NULL;
+    OG_TRY(og__checkpoint_shape(path, &shape, err));
+    OG_TRY(og__tensors_open(&f, path, err));
+    const char *said = og__tensors_said(&f.all, OG__CLASS_NAMES);
+    if (said)
+        rc = og__json_parse(names, said, strlen(said), path, hint, err);
+    og__tensors_close(&f);
+    OG_TRY(rc);
+    bool fits =
+        !*names || (json_is_array(*names) && json_array_size(*names) == (size_t)shape.n_classes);
+    for (size_t i = 0; fits && i < json_array_size(*names); i++)
+        fits = json_is_string(json_array_get(*names, i));
+    if (!fits)
+        OG_TRY(og__fail(err, -EINVAL, hint, "%s: metadata: %s is no list of %d names", path,
+                        OG__CLASS_NAMES, shape.n_classes));
+out:
+    if (rc < 0) {
+        json_decref(*names);
+        *names = NULL;
+    }
+    return rc;
+}
+
+int og__checkpoint_classes(const char *path, struct og_graph *g, bool of_edges,
+                           const struct og_log *judged, struct og_err *err)
+{
+    json_t *names;
+    int rc = read_names(path, &names, err);
+    if (names)
+        rc = og__graph_take_classes(g, of_edges, names, judged, err);
+    json_decref(names);
+    return rc;
+}
+
+int og__checkpoint_other_classes(const char *path, const json_t *names, const struct og_log *log,
+                                 struct og_err *err)
+{
+    json_t *theirs;
+    const int rc = read_names(path, &theirs, err);
+    if (theirs && names && !json_equal(theirs, names))
+        og__say(log, OG__WARN,
+                "%s: its classes have other names, or another order; what it knows of a class "
+                "begins as that of another",
+                path);
+    json_decref(theirs);
+    return rc;
+}
+
 /* ---- the edges of links ---- */
 
 /* What the file says of them, as options. */

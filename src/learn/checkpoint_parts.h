@@ -24,6 +24,8 @@ void og__checkpoint_add(struct og_tensors *t, const char *prefix, const struct o
 void og__checkpoint_add_params(struct og_tensors *t, const char *prefix, struct og_model *m,
                                const float *values);
 
+#define OG__CLASS_NAMES "class_names" /* key of the metadata: a JSON list */
+
 /* Adds options of the sampler and, for links, of the edges to the metadata. It has room for them;
  * their values are in `texts`. */
 enum { OG__SAID_OPTIONS = 20 };

@@ -2,6 +2,7 @@
 
 #include "nn/tasks.h"
 
+#include <jansson.h>
 #include <math.h>
 #include <string.h>
 
@@ -15,6 +16,15 @@ int og__features_check(const struct og_model_config *c, const char *dataset, int
                : og__fail(
                      err, -EINVAL, "apply it to a graph with the features that it was trained on",
                      "the checkpoint reads %d features a node, %s has %d", c->in_dim, dataset, dim);
+}
+
+const json_t *og__class_names(const struct og_graph *ds, const struct og_model_config *c)
+{
+    const enum og__targets targets = og__task_of(c)->targets;
+    const json_t *names =
+        json_object_get(ds->meta, og__of_pairs(c) ? "edge_class_names" : "class_names");
+    const bool named = targets == OG__OF_CLASSES || targets == OG__OF_LABELS;
+    return named && json_array_size(names) == (size_t)c->n_classes ? names : NULL;
 }
 
 int og__targets_check(const struct og_graph *ds, const struct og_model_config *c,

@@ -8,6 +8,8 @@
 /* May a checkpoint's model be applied to features `dim` wide? -EINVAL, naming both. */
 OG_MUST_CHECK int og__features_check(const struct og_model_config *c, const char *dataset, int dim,
                                      struct og_err *err);
+/* Names of the model's classes or labels, as the graph has them; NULL: none that fit. */
+const json_t *og__class_names(const struct og_graph *ds, const struct og_model_config *c);
 /* May its outputs be judged by these labels? Not of links. c->task: as its file says it, or
  * -1. A graph may have fewer classes than the model. */
 OG_MUST_CHECK int og__targets_check(const struct og_graph *ds, const struct og_model_config *c,

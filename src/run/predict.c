@@ -158,7 +158,7 @@ static int name_outputs(struct prediction *p, const char *out, const struct og_p
     p->out[HIDDEN].width = f->shape.hidden;
     p->out[HIDDEN].bytes = og__hidden_bytes(f);
     for (int i = 0; i < OUTPUTS; i++)
-        OG_TRY(og__output_file_name(&p->out[i].output_file, name[i], false, err));
+        OG_TRY(og__output_file_name(&p->out[i].output_file, name[i], how->overwrite, err));
     OG_TRY(og__output_file_differ(&p->out[LOGITS].output_file, &p->out[HIDDEN].output_file, err));
     for (int i = 0; i < OUTPUTS; i++)
         OG_TRY(is_requested(&p->out[i]) ? og__output_file_lock(&p->out[i].output_file, err) : 0);

@@ -110,7 +110,7 @@ static int open_output(struct edge_prediction *p, const char *out,
     OG_TRY(og__graph_spare(f->graph, out, err));
     OG_TRY(og__prediction_form(&p->form, out, how, &f->shape, f->graph, &p->s->config.log, err));
     p->form.relations = f->split[p->split].relation != NULL;
-    OG_TRY(og__output_file_name(&p->output_file, out, false, err));
+    OG_TRY(og__output_file_name(&p->output_file, out, how->overwrite, err));
     OG_TRY(og__output_file_lock(&p->output_file, err));
     p->bytes = f->schedule.batch_size * (size_t)f->shape.n_classes * sizeof(float);
     p->rows = og__alloc(p->s->budget, p->bytes, "activations", err);

@@ -445,6 +445,9 @@ void og_predictor_close(struct og_predictor *p)
     pthread_mutex_unlock(&p->lock);
     for (int i = 0; i < p->n_threads; i++)
         pthread_join(p->worker[i].thread, NULL);
+    for (uint32_t k = 0; p->names && k < p->s->workload.graph->n_groups; k++)
+        og__node_names_close(p->names[k]);
+    free(p->names);
     og__session_close(p->s);
     pthread_cond_destroy(&p->answered);
     pthread_cond_destroy(&p->asked);
@@ -452,6 +455,19 @@ void og_predictor_close(struct og_predictor *p)
     pthread_mutex_destroy(&p->lock);
     free(p->worker);
     free(p);
+}
+
+/* Names stay mapped: nothing is loaded. */
+static int open_names(struct og_predictor *p, struct og_err *err)
+{
+    const struct og_graph *g = p->s->workload.graph;
+    int rc = 0;
+    p->names = calloc(g->n_groups, sizeof(struct og_node_names *));
+    if (!p->names)
+        return og__fail_errno(err, -ENOMEM, NULL, "predictor");
+    for (uint32_t k = 0; rc == 0 && k < g->n_groups; k++)
+        rc = og__node_names_open(&p->names[k], g, k, err);
+    return rc;
 }
 
 /* The session's rows are of labelled nodes alone. */
@@ -484,6 +500,7 @@ int og_predictor_open(struct og_predictor **out, const char *dataset, const char
     p->observer = observer ? *observer : (struct og_observer){.size = sizeof(p->observer)};
     OG_TRY(open_session(p, dataset, checkpoint, opt, err));
     OG_TRY(refuse_hops(p, checkpoint, err));
+    OG_TRY(open_names(p, err));
     OG_TRY(start_workers(p, err));
     *out = p;
 out:

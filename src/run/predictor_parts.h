@@ -2,6 +2,7 @@
 #ifndef OG_RUN_PREDICTOR_PARTS_H
 #define OG_RUN_PREDICTOR_PARTS_H
 
+#include "dataset/node_names.h"
 #include "session/session.h"
 
 #include <pthread.h>
@@ -37,6 +38,7 @@ struct og_predictor {
     int failed;
     struct og_err why;
     struct og_answerer *worker;
+    struct og_node_names **names; /* [groups] what nodes are called; NULL: they have no names */
 };
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "base/sized.h"
 #include "dataset/times.h"
+#include "learn/targets.h"
 #include "nn/relational.h"
 #include "nn/tasks.h"
 #include "options/fanouts.h"
@@ -26,6 +27,9 @@ int og_predictor_info(const struct og_predictor *p, char **out, struct og_err *e
                              "fanout", fanout, "batch", (int)p->batch, "threads", p->n_threads,
                              "memory_bytes", (json_int_t)og__budget_used(p->s->budget),
                              "memory_budget_bytes", (json_int_t)og__budget_limit(p->s->budget));
+    const json_t *classes = og__class_names(f->graph, &f->shape);
+    if (classes && !f->shape.multi_label)
+        root = og__json_with(root, "class_names", json_incref((json_t *)classes));
     return og__json_deliver(root, NULL, out, err);
 }
 
@@ -217,6 +221,64 @@ int og_predictor_edges_with(struct og_predictor *p, const int64_t *ends, int64_t
         OG_TRY(check_types(p, r.relation, ends, n, err));
     OG_TRY(check_times(p, &r, err));
     rc = n < 1 ? 0 : request(p, &r, err);
+out:
+    return rc;
+}
+
+/* ---- names ---- */
+
+/* Whether a request may name nodes of the group. end: 0 or 1, of an edge. */
+static bool may_name(const struct og_predictor *p, const struct og_relation *of, bool edges,
+                     int end, uint32_t group)
+{
+    const struct og_workload *f = &p->s->workload;
+    if (of)
+        return group == (end ? of->destination : of->source);
+    if (edges)
+        return true;
+    return og__mixes_seeds(&f->shape) ? og__makes_logits(&f->shape, group)
+                                      : group == (uint32_t)f->types->target;
+}
+
+static int find_name(const struct og_predictor *p, const struct og_relation *of, bool edges,
+                     int end, const char *name, int64_t *out, struct og_err *err)
+{
+    const struct og_graph *g = p->s->workload.graph;
+    const struct og_word word = {name, (uint32_t)strlen(name)};
+    bool named = false;
+    *out = -1;
+    for (uint32_t k = 0; k < g->n_groups; k++) {
+        named |= p->names[k] != NULL;
+        const bool may = p->names[k] && may_name(p, of, edges, end, k);
+        const int64_t at = may ? og__node_names_find(p->names[k], &word) : -1;
+        if (at >= 0 && *out >= 0)
+            return og__fail(err, -EINVAL, "give ids that count as in train.npy",
+                            "two types have a node called %.200s", name);
+        *out = at >= 0 ? g->group[k].first + at : *out;
+    }
+    if (*out >= 0)
+        return 0;
+    return og__fail(
+        err, -EINVAL,
+        named ? "new nodes come in by an import with their rows; the same checkpoint "
+                "then predicts them"
+              : "give ids that count as in train.npy",
+        named ? "no node is called %.200s" : "the dataset has no names of nodes: %.200s", name);
+}
+
+int og_predictor_find(const struct og_predictor *p, const char *const *name, int64_t n, bool edges,
+                      const struct og_predictor_request *more, int64_t *out, struct og_err *err)
+{
+    const struct og_relation *of = NULL;
+    uint32_t relation;
+    int rc;
+    OG_TRY(check_more(more, err));
+    if (edges && scores_by_relation(p)) {
+        OG_TRY(find_relation(p, more ? more->relation : NULL, &relation, err));
+        of = &p->s->workload.graph->relation[relation];
+    }
+    for (int64_t i = 0; i < n * (edges ? 2 : 1); i++)
+        OG_TRY(find_name(p, of, edges, (int)(i % 2), name[i], &out[i], err));
 out:
     return rc;
 }

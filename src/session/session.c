@@ -15,6 +15,7 @@
 #include "dataset/hops.h"
 #include "dataset/names.h"
 #include "flow/exchange.h"
+#include "learn/checkpoint.h"
 #include "nn/tasks.h"
 #include "options/options.h"
 #include "session/option_effects.h"
@@ -265,6 +266,16 @@ static int name_stores(struct og_session *s, struct og_err *err)
     return rc;
 }
 
+/* Names of classes are a model's where it has some. */
+static int name_classes(struct og_session *s, struct og_err *err)
+{
+    const bool judges = !(s->config.want & (OG__WANT_EVERY | OG__WANT_UNJUDGED));
+    return s->config.checkpoint ? og__checkpoint_classes(s->config.checkpoint, s->workload.graph,
+                                                         og__task(s->config.opt.task)->pairs,
+                                                         judges ? &s->config.log : NULL, err)
+                                : 0;
+}
+
 static int start_session(struct og_session *s, const char *dataset,
                          const struct og_model_config *model, struct og_err *err)
 {
@@ -274,6 +285,7 @@ static int start_session(struct og_session *s, const char *dataset,
     resolve_weights(s);
     OG_TRY(check_timeline(s, err));
     OG_TRY(og__session_resolve_task(s, err));
+    OG_TRY(name_classes(s, err));
     OG_TRY(og__pool_open(&s->pool, s->config.opt.threads, err));
     s->memory.limit = og__own_memory(&s->config);
     s->budget = og__budget_new(OG_MAX(s->memory.limit, s->opening));
@@ -444,7 +456,7 @@ static int try_to_open(struct og_session **out, const char *dataset, const struc
     if (!opens)
         goto out;
     og__session_count_prepared(s);
-    s->config.target = s->config.nodes = NULL;
+    s->config.checkpoint = s->config.target = s->config.nodes = NULL;
     *out = s;
     return 0;
 out:

@@ -52,6 +52,7 @@ struct og_session_use {
     unsigned want; /* OG__WANT_* */
     /* the network's shape when it comes from a checkpoint; NULL = from the options and dataset */
     const struct og_model_config *model;
+    const char *checkpoint; /* of that model: its file, which may name its classes; NULL: none */
     /* of that model: types whose nodes it makes rows of, separated by commas; NULL: unknown */
     const char *target;
     const char *nodes; /* whose rows are required, by og__graph_nodes; "": none, NULL: all */

@@ -319,8 +319,11 @@ static int take_requested(struct og_session *s, struct og_err *err)
     know_split(s, OG__TEST);
     if (!*s->config.nodes)
         return 0;
-    const int rc =
-        og__graph_nodes(s->workload.graph, s->config.nodes, s->budget, &split->ids, &split->n, err);
+    bool made[OG_MOST_TYPES];
+    for (uint32_t t = 0; t < g->n_types; t++)
+        made[t] = makes_rows(s, t);
+    const int rc = og__graph_nodes(s->workload.graph, s->config.nodes, made, s->budget, &split->ids,
+                                   &split->n, err);
     if (rc < 0)
         return rc;
     know_split(s, OG__TEST);

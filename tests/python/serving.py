@@ -12,7 +12,7 @@ import shutil
 import subprocess
 
 import support
-from support import CLASSES, COMMAND, NODES, arrays_of_a_graph, command, main, np, outgrow, raises
+from support import CLASSES, COMMAND, NODES, arrays_of_a_graph, command, main, np, outgrow, raises, warned
 
 MEMORY = {"memory": "256M", "threads": 1}
 
@@ -354,6 +354,53 @@ def test_classifier():
     for path, more, says in ("several", {}, "several labels"), ("values", {}, "values"), ("graph", {"task": "link"}, "task='link'"):
         with raises(outgrow.OptionError, says):
             outgrow.GraphClassifier(fanout=[3, 3], hidden=8, epochs=1, memory="128M").fit(path, **more)
+
+
+def test_names():
+    """Nodes by their names, in the order that is given. Classes have the model's names. Masks of a table are refused."""
+    rng = np.random.default_rng(9)
+    ids, n = np.array([f"C-{i:03d}é" for i in rng.permutation(80)], object), 80
+    known = {"edge_index": rng.integers(0, n, (2, 400)), "x": rng.random((n, 3), np.float32), "ids": ids.tolist()}
+    outgrow.write("customers", y=[("cat", "dog")[i % 2] for i in range(n)], train=np.arange(40), valid=np.arange(40, 60), test=np.arange(60, 80), **known)
+    outgrow.write("bare", **known)  # without labels
+    model = outgrow.GraphClassifier(fanout=[3, 3], hidden=8, epochs=1, memory="128M", run="customers-run").fit("customers")
+    outgrow.predict("customers", model.checkpoint(), "customers.csv", memory="128M")
+    with open("customers.csv", encoding="utf-8") as f:
+        table = {row[0]: row[1:] for row in (line.strip().split(",") for line in f)}
+    assert table["id"] == ["class", "cat", "dog"]
+    some = ids[[5, 70, 12]]
+    want = [table[i][0] for i in some]
+    loaded = outgrow.GraphClassifier.load("customers-run", "bare", memory="128M")
+    for classifier in model, loaded, outgrow.GraphClassifier.load(model.checkpoint(), "bare", memory="128M"):
+        assert classifier.predict(some).tolist() == want and classifier.classes_.tolist() == ["cat", "dog"] and classifier.predict(str(some[0])).tolist() == want[:1]
+    assert model.predict("test").tolist() == [table[i][0] for i in ids[60:]]
+    said = warned(lambda: model.predict())
+    assert len(said) == 1 and "order of node_names.npy" in said[0], said
+    for call in lambda: model.predict(np.arange(n) < 3), lambda: outgrow.predict("bare", model.checkpoint(), "no.npy", nodes=np.arange(n) < 3):
+        with raises(outgrow.OptionError, "order of node_names.npy", 'table["id"]'):
+            call()
+    with raises(outgrow.OptionError, "score:", '"valid"'):
+        model.score(np.arange(n) < 3)
+    with raises(outgrow.OptionError, "fit takes the folder", "import_tables"):
+        outgrow.GraphClassifier().fit(known["x"], np.arange(n))
+    with raises(outgrow.Error, "no node is called nobody", "the same checkpoint"):
+        model.predict(["nobody"])
+    with open("some.csv", "w", encoding="utf-8") as f:
+        f.write("id\n" + "\n".join(some))
+    for nodes in "some.csv", some:
+        outgrow.predict("bare", model.checkpoint(), "some.npy", nodes=nodes, overwrite=True, memory="128M")
+        assert np.abs(np.load("some.npy") - [np.float32(table[i][1:]) for i in some]).max() < 1e-5
+    with outgrow.Predictor(model.checkpoint(), "bare", **MEMORY) as predictor:
+        assert predictor.predict(some).tolist() == want and predictor.predict(str(some[0])).tolist() == want[:1]
+        assert predictor.classes.tolist() == ["cat", "dog"] and np.abs(predictor(some) - np.load("some.npy")).max() < 1e-5
+        with raises(outgrow.OptionError, "no node is called C-999"):
+            predictor(["C-999"])
+        with raises(outgrow.OptionError, "order of node_names.npy"):
+            predictor(np.arange(n) < 3)
+    with outgrow.Predictor(trained(graph(), "run0", "--model", "sage"), "graph", **MEMORY) as predictor, raises(outgrow.OptionError, "no names of nodes"):
+        predictor(["ann"])
+    outgrow.predict("customers", model.checkpoint(), "chances.csv", probabilities=True, memory="128M")
+    assert 0 <= outgrow.smooth("customers", "chances.csv", "smooth.csv", memory="128M")["valid_acc"] <= 1
 
 
 if __name__ == "__main__":

@@ -105,10 +105,16 @@ def check_models():
 def check_refusals():
     applied = ["predict", "graph", "--checkpoint", "run0/checkpoint.safetensors", "--out", "out.npy", *MEMORY, "--nodes"]
     for array, words in (([1, 2, 1], ["listed twice"]), ([N], [f"node {N}"]), ([-1], ["node -1"]), ([], ["there are none"]), ([0.5], ["list of node ids"]),
-                         ([True, False], ["mask", "flatnonzero"]), ([[1, 2]], ["2 dimensions"])):
+                         ([True, False], ["a mask of 2", f"{N} nodes"]), ([[1, 2]], ["2 dimensions"])):
         np.save("bad.npy", np.array(array, np.int64 if not array else None))
         says(words, *applied, "bad.npy")
-    says(["absent.npy"], *applied, "absent.npy")
+    says(["absent.npy", "no such file", "unlabelled"], *applied, "absent.npy")
+    np.save("bad.npy", np.array(["3", None], object), allow_pickle=True)
+    says(["Python objects", "astype('U')"], *applied, "bad.npy")
+    for text, words in ("a,b\n1,2\n", ["2 columns", "called id"]), ("1\n\n2\nx\n", ["line 4", "not x"]), ("\0\1", ["neither"]), ("id\n", ["there are none"]):
+        with open("bad.csv", "w", encoding="utf-8") as f:
+            f.write(text)
+        says(words, *applied, "bad.csv")
     for words, options in ((["--top-k", ".csv"], ["--top-k", 2]), (["--names", ".csv"], ["--names"]), (["dtype", "f32 or f16"], ["--dtype", "f64"])):
         says(words, *applied[:-1], *options)
     says(["Parquet", ".csv"], *applied[:4], "--out", "out.parquet", *MEMORY)
@@ -153,6 +159,29 @@ def check_forms():
         assert abs(float(row[2]) - softmax(logits[node:node + 1])[0, best[0]]) < 1e-5
     rows = table(predicted("graph", checkpoint, "--nodes", "some.npy", out="out.csv")[0])
     assert rows[0] == ["id", "class", *names] and rows[1][1] == names[logits[nodes[0]].argmax()]
+    # lists in text have the ids of the table; a mask would be of another order
+    few = nodes[:5]
+    with open("few.csv", "w", encoding="utf-8") as f:
+        f.write("class,id\r\n" + "".join(f'"a ""b"",\n",{source[v]}\r\n' for v in few))
+    np.save("few.npy", source[few].astype("U"))
+    for listed in "few.csv", "few.npy":
+        assert np.abs(predicted("graph", checkpoint, "--nodes", listed)[0] - logits[few]).max() < 1e-5
+    assert np.abs(predicted("graph", checkpoint, "--nodes", source[few[0]])[0] - logits[few[:1]]).max() < 1e-5
+    np.save("mask.npy", np.arange(N) < 5)
+    to = ["predict", "graph", "--checkpoint", checkpoint, "--out", "out.csv", *MEMORY, "--nodes"]
+    says(["a mask", "order of their ids"], *to, "mask.npy")
+    says(["no such file", "no node is called 9", "import"], *to, 9)
+    # files are replaced on request alone, and nothing is said
+    assert run(*to, "few.csv") == ""
+    says(["out.csv: exists already", "--overwrite"], *to, "few.csv")
+    assert run(*to, "few.npy", "--overwrite") == "" and len(table(open("out.csv", "rb").read())) == 6
+    os.remove("out.csv")
+    os.remove("graph/node_ids.npy")
+    assert np.abs(predicted("graph", checkpoint, "--nodes", "mask.npy")[0] - logits[:5]).max() < 1e-5
+    labels = np.lib.format.open_memmap("graph/labels.npy", mode="r+")
+    labels[few] = -1
+    labels.flush()
+    assert np.abs(predicted("graph", checkpoint, "--nodes", "unlabelled")[0] - logits[np.sort(few)]).max() < 1e-5
 
 
 def check_kills():
