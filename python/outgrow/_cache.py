@@ -169,7 +169,7 @@ def source_without_edges(torch, data):
              for number, (name, store) in enumerate(types.items())]
     edges = [EdgePart(name, None, store["edge_index"].shape[1] if "edge_index" in store else 0, None, edge_attributes_of(store), {}, None)
              for name, store in relations.items()]
-    return Source(None, blank_of(data, nodes, edges), nodes, edges)
+    return Source(None, blank_of(data, nodes, edges), nodes, edges, order_of_names(types, relations))
 
 
 def source_of_data(torch, data, weight_attr, time_attr=None):
@@ -195,7 +195,7 @@ def source_of_data(torch, data, weight_attr, time_attr=None):
         lists = None if number is None else lists_of(path, about, number)
         n = 0 if number is None else written.edges[name].shape[1]
         edges.append(EdgePart(name, number, n, lists, edge_attributes_of(store), {}, torch.int32 if n and written.edges[name].dtype == torch.int32 else None))
-    return Source(path, blank_of(data, nodes, edges), nodes, edges)
+    return Source(path, blank_of(data, nodes, edges), nodes, edges, order_of_names(written.types, written.relations))
 
 
 def tell_of_features(torch, types):
@@ -216,6 +216,10 @@ def tell_of_edges(relations):
 
 def edge_attributes_of(store):
     return attributes_of(store, lambda key: key != "edge_index" and store.is_edge_attr(key))
+
+
+def order_of_names(types, relations):
+    return {name: [*store.keys()] for name, store in (types | relations).items()}
 
 
 def blank_of(data, nodes, edges):
@@ -265,7 +269,7 @@ def renewed(source, data):
     nodes = [part._replace(attributes={key: value for key, value in attributes_of(types[part.name], types[part.name].is_node_attr).items() if key != "x" or not part.features})
              for part in source.nodes]
     edges = [part._replace(attributes=edge_attributes_of(relations[part.name])) for part in source.edges]
-    return source._replace(blank=blank_of(data, nodes, edges), nodes=nodes, edges=edges)
+    return source._replace(blank=blank_of(data, nodes, edges), nodes=nodes, edges=edges, names=order_of_names(types, relations))
 
 
 def data_of_stores(torch, classes, features, graph):

@@ -209,6 +209,11 @@ class OwnThreads:
         warn("enable_cpu_affinity is not needed: the loader has threads of its own (option threads)")
         yield
 
+    @contextlib.contextmanager
+    def enable_memory_log(self):
+        warn("enable_memory_log has no effect: the loader has no worker processes; metrics has what it reads")
+        yield
+
 
 class Loader(OwnThreads):
     """Mini-batches of a dataset that may be larger than memory, for PyTorch Geometric, DGL or NumPy.

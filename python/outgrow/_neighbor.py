@@ -25,6 +25,7 @@ from ._sampling import Sampling
 from ._stores import array_in
 from ._times import of_seeds, options_of
 
+FIXED = "batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"  # attributes that a DataLoader does not let change
 SUBGRAPHS = "directional", "bidirectional", "induced"
 
 
@@ -67,22 +68,41 @@ class Base(OwnThreads):
     """What both loaders have in common: whose batches, in which order, and how often."""
 
     # What else a DataLoader has. Who sees one by isinstance, as Lightning does, looks at these.
-    multiprocessing_context = batch_sampler = worker_init_fn = prefetch_factor = None
+    multiprocessing_context = worker_init_fn = prefetch_factor = None
     pin_memory, pin_memory_device, persistent_workers, timeout = False, "", False, 0
     custom_cls = None
+    _their = None  # module and name of PyTorch Geometric's class
 
     def __new__(cls, *arguments, **keywords):
         self = super().__new__(cls)
-        self._given = arguments, keywords
+        vars(self).update(_given=(arguments, keywords), _later=())
         return self
+
+    @property
+    def __class__(self):
+        """PyTorch Geometric's, for isinstance: its layer-wise inference and others check it."""
+        return getattr(import_for("pyg", self._their[0]), self._their[1])
+
+    def __dir__(self):
+        return sorted({*vars(self), *dir(type(self))})
+
+    def __setattr__(self, name, value):
+        """As of a DataLoader. What is set after the loader was made, its copies have too."""
+        if "dataset" in vars(self):
+            if name in FIXED:
+                raise OptionError(f"{name}: set after the loader was made", "make another loader")
+            if name[0] != "_":
+                vars(self)["_later"] = *self._later, name
+        super().__setattr__(name, value)
 
     def _open(self, data, num_neighbors, weight_attr, transform, transform_sampler_output, subgraph, times, given, kwargs):
         self._torch = torch = import_for("pyg", "torch")
         classes = import_for("pyg", "torch_geometric.data")
         check_only(given | kwargs)
         self.batch_size, self.drop_last = kwargs.pop("batch_size", 1), bool(kwargs.pop("drop_last", False))
-        self.shuffle, self.generator, self.sampler = bool(kwargs.pop("shuffle", False)), kwargs.pop("generator", None), None
+        self.shuffle, self.generator, self._sampler = bool(kwargs.pop("shuffle", False)), kwargs.pop("generator", None), None
         self.num_workers, self.transform, self.filter_per_worker = kwargs.get("num_workers", 0), transform, kwargs.pop("filter_per_worker", None)
+        self.filter_per_worker = True if self.filter_per_worker is None else self.filter_per_worker  # as theirs of data in host memory
         self.transform_sampler_output = transform_sampler_output
         if not hasattr(self.batch_size, "__index__") or self.batch_size < 1:
             raise OptionError(f"batch_size: {self.batch_size!r}", "give a whole number, 1 or more")
@@ -94,9 +114,9 @@ class Base(OwnThreads):
         if (seed := kwargs.pop("seed", None)) is not None:
             kwargs["seed"] = seed_of(seed)
         if not isinstance(kwargs.get("sampler", ""), (str, type(None))):
-            self.sampler = kwargs.pop("sampler")
-            if not hasattr(self.sampler, "__iter__"):
-                raise OptionError(f"sampler: {self.sampler!r}", "give a sampler of positions, or a list of them")
+            self._sampler = kwargs.pop("sampler")
+            if not hasattr(self._sampler, "__iter__"):
+                raise OptionError(f"sampler: {self._sampler!r}", "give a sampler of positions, or a list of them")
             if self.shuffle:
                 raise OptionError("sampler and shuffle=True: both decide the order", "give one of them")
         for name in sorted((NOT_NEEDED | {"collate_fn", "dataset"}) & kwargs.keys()):
@@ -106,7 +126,7 @@ class Base(OwnThreads):
         kwargs = {name: value for name, value in kwargs.items() if name not in ONLY}
         self._ranks = ranks_of(kwargs.get("rank", 0), kwargs.get("world_size", 1))[:2]
         if self._ranks[1] > 1:
-            if self.sampler is not None:
+            if self._sampler is not None:
                 raise UnsupportedError("sampler with world_size: each process has an order of its own",
                                        "give shuffle=True, seed=1, or leave out rank and world_size where the sampler shares the seeds out")
             if self.generator is None:
@@ -125,7 +145,7 @@ class Base(OwnThreads):
             self._source, self._data = source_without_edges(torch, data), data
         else:
             raise OptionError(f"data: {type(data).__name__}", "give a Data, a HeteroData, the folder of a dataset, outgrow.stores of one, or a FeatureStore and a GraphStore")
-        self._fanouts = Fanouts(num_neighbors, [part.name for part in self._source.edges], [part.name for part in self._source.edges if part.n > 0])
+        self._fanouts = Fanouts(num_neighbors, [part.name for part in self._source.edges], {part.name: part.n for part in self._source.edges}, kwargs["replace"] or kwargs.get("sampler", "uniform") != "uniform")
         self.num_neighbors = num_neighbors
         if self._data is not None and self._fanouts.asked and self._data.edge_stores and not any("edge_index" in store for store in self._data.edge_stores):
             raise OptionError("data: no edge_index", how_to_have_edges(any("adj_t" in store for store in self._data.edge_stores)))
@@ -193,6 +213,18 @@ class Base(OwnThreads):
         return self._data
 
     @property
+    def sampler(self):
+        """The one that was given, or PyTorch's for the order."""
+        kinds = self._torch.utils.data
+        if self._sampler is not None:
+            return self._sampler
+        return kinds.RandomSampler(self.dataset, generator=self.generator) if self.shuffle and len(self.dataset) else kinds.SequentialSampler(self.dataset)
+
+    @property
+    def batch_sampler(self):
+        return self._torch.utils.data.BatchSampler(self.sampler, self.batch_size, self.drop_last)
+
+    @property
     def node_sampler(self):
         """As layer-wise inference of PyTorch Geometric looks at it."""
         kind = import_for("pyg", "torch_geometric.sampler").NumNeighbors
@@ -249,7 +281,7 @@ class Base(OwnThreads):
 
     def __len__(self):
         """Number of batches, of this rank."""
-        n = len(self.sampler) if self.sampler is not None else len(self.dataset)
+        n = len(self._sampler) if self._sampler is not None else len(self.dataset)
         rank, ranks = self._ranks
         return n // self.batch_size // ranks if self.drop_last else (-(-n // self.batch_size) - rank + ranks - 1) // ranks
 
@@ -276,8 +308,8 @@ class Base(OwnThreads):
 
     def _order(self):
         """Positions of this iteration, where Python decides them: a sampler, or a shuffle."""
-        if self.sampler is not None:
-            given = [*self.sampler]
+        if self._sampler is not None:
+            given = [*self._sampler]
             for i in given:
                 if not hasattr(i, "__index__"):
                     raise OptionError(f"sampler: yields {i!r}", "give a sampler of single positions; batch_size= makes batches")
@@ -309,7 +341,7 @@ class Base(OwnThreads):
 
     def __iter__(self):
         self._renew()
-        if self.sampler is None and len(self) == 0:
+        if self._sampler is None and len(self) == 0:
             return Iteration(self, iter(()))
         if self._fanouts.hops == 0:
             with self._random():
@@ -371,6 +403,19 @@ class Base(OwnThreads):
 
     def __call__(self, index):
         """The batch of these positions."""
+        out = self.collate_fn(index)
+        return out if self.filter_per_worker else self.filter_fn(out)
+
+    def collate_fn(self, index):
+        """What ZipLoader of PyTorch Geometric calls. With filter_per_worker the batch, else what filter_fn takes."""
+        out = self._at(index)
+        return self.filter_fn(out) if self.filter_per_worker else out
+
+    def filter_fn(self, batch):
+        """What an iteration yields of a batch. Subclasses may change it."""
+        return batch if self.transform is None else self.transform(batch)
+
+    def _at(self, index):
         self._renew()
         with contextlib.suppress(TypeError):
             index = [operator.index(index)]
@@ -378,15 +423,8 @@ class Base(OwnThreads):
         if len(index) == 0:
             raise OptionError("index: no positions", "give those of one seed or more")
         if self._fanouts.hops == 0:
-            return next(Iteration(self, map(self._of_seeds, [index])))
-        return next(self._through(self._for_once(self._drawn(), index, len(index), rank=0, world_size=1, drop_last=False), index, len(index)))
-
-    def collate_fn(self, index):
-        """As other loaders of PyTorch Geometric, such as ZipLoader, call it."""
-        return self(index)
-
-    def filter_fn(self, batch):
-        return batch
+            return Iteration(self, map(self._of_seeds, [index])).unfiltered()
+        return self._through(self._for_once(self._drawn(), index, len(index), rank=0, world_size=1, drop_last=False), index, len(index)).unfiltered()
 
     def _of_seeds(self, places):
         """A batch where nothing is sampled, the positions of its seeds, and pairs."""
@@ -409,7 +447,7 @@ class Base(OwnThreads):
 
     def __reduce__(self):
         """Another process opens the dataset again."""
-        return made_again, (type(self), *self._given)
+        return made_again, (type(self), *self._given), {name: vars(self)[name] for name in ("_later", *self._later)}
 
     def __repr__(self):
         return f"{type(self).__name__}()"
@@ -424,13 +462,15 @@ class Iteration:
     def __iter__(self):
         return self
 
-    def __next__(self):
+    def unfiltered(self):
         made = None if self.over else next(self._made, None)
         if made is None:
             self.over, self._made = True, None
             raise StopIteration
-        out = self._of._finished(*made, self._input_id)
-        return out if self._of.transform is None else self._of.transform(out)
+        return self._of._finished(*made, self._input_id)
+
+    def __next__(self):
+        return self._of.filter_fn(self.unfiltered())
 
 
 class NeighborLoader(Base):
@@ -471,14 +511,17 @@ class NeighborLoader(Base):
         self._input_id = self._nodes if mask else np.arange(len(self._nodes))
         if input_id is not None:
             self._input_id = self._numbered(input_id, len(self._nodes), "input_nodes")
-        self.input_time = input_time
+        self.input_time, self.input_id = input_time, input_id
         self._time = of_seeds(input_time, "input_time", len(self._nodes), self._nodes, self._part.n)
         self.dataset = range(len(self._nodes))
 
+    _their = "torch_geometric.loader.neighbor_loader", "NeighborLoader"
+
     @property
-    def __class__(self):
-        """PyTorch Geometric's, for isinstance: its layer-wise inference checks it."""
-        return import_for("pyg", "torch_geometric.loader.neighbor_loader").NeighborLoader
+    def input_data(self):
+        """The seeds, as PyTorch Geometric's loader has them."""
+        tensor = self._torch.from_numpy
+        return import_for("pyg", "torch_geometric.sampler").NodeSamplerInput(tensor(self._input_id), tensor(self._nodes), self._time if self._time is None else self._times(self._time, self.input_time), self._part.name)
 
     def _nodes_of(self, given):
         """Their type, ids within it, and whether a mask said them."""
@@ -534,7 +577,7 @@ class NeighborLoader(Base):
         return nodes if name is None else (name, nodes)
 
     def _once(self):
-        return self.sampler is not None
+        return self._sampler is not None
 
     def _for_all(self, drawn):
         return self._opened(drawn, self.batch_size, seeds=self._seeds(self._nodes), shuffle=self.shuffle, input_time=self._time)

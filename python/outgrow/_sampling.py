@@ -4,10 +4,14 @@ import warnings
 
 import numpy as np
 
+from ._attributes import put_in_order
 from ._errors import UnsupportedError
 from ._forms import Edges, Nodes, as_it_is, hops_of, import_for, of_edges, relations_of, tensors, types_of
 from ._sparse import CSR
 from ._subgraph import Graph, graph_of_output, induced, output_of, positions
+
+
+ADDED = "n_id", "e_id", "batch", "num_sampled_nodes", "num_sampled_edges"  # their order in batches of PyTorch Geometric
 
 
 def sparse_rows(torch, x, at):
@@ -163,6 +167,7 @@ class Sampling:
             rows = self.edge_rows(edges[part.number], place, sampled.place[part.name]) if place is not None and part.number is not None and edges else None
             self.edges_into(store, part, graph.edge_index.get(part.name, torch.empty(2, 0, dtype=torch.int64)), place, rows)
             store["num_sampled_edges"] = graph.num_edges and graph.num_edges.get(part.name)
+        put_in_order(out, self.source.names, ADDED)
         return out
 
     def made(self, batch):
