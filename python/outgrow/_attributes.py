@@ -7,7 +7,8 @@ import typing
 import numpy as np
 
 from . import _outgrow
-from ._arrays import array_of, pieces
+from ._arrays import array_of, native, pieces
+from ._errors import OptionError
 from ._meta import meta_of, relation_names, type_ranges
 from ._stores import EDGE, array_in, edge_features_of, files_of, is_there, mapped, parts_of, weights_of
 
@@ -49,9 +50,12 @@ def is_finite(torch, rows):
 
 def storable(torch, x):
     """Rows [N, F] that outgrow.write stores as they are, and what they were. Numbers that the library has no type for go as their bytes."""
-    rows = x.detach().cpu().contiguous() if isinstance(x, torch.Tensor) else np.ascontiguousarray(x)
+    rows = x.detach().cpu().contiguous() if isinstance(x, torch.Tensor) else np.ascontiguousarray(native(x))
     rows = rows.reshape(len(rows), -1)
-    dtype = name_of(rows.dtype if isinstance(rows, torch.Tensor) else torch.from_numpy(np.empty(0, rows.dtype)).dtype)
+    try:
+        dtype = name_of(rows.dtype if isinstance(rows, torch.Tensor) else torch.from_numpy(np.empty(0, rows.dtype)).dtype)
+    except TypeError:
+        raise OptionError(f"data: x is of {x.dtype}, which PyTorch has not", "data.x = data.x.astype(\"int64\")" if x.dtype.kind == "u" else "data.x = data.x.astype(\"float64\")") from None
     as_bytes = dtype not in NATIVE or not is_finite(torch, rows)
     if as_bytes:
         rows = rows.view(torch.uint8 if isinstance(rows, torch.Tensor) else np.uint8)
@@ -172,6 +176,13 @@ def key_of(name):
     return name if isinstance(name, str) else "__".join(name or ())
 
 
+def in_torch(array):
+    """An array in a type that PyTorch has too, or None."""
+    if array.dtype.kind == "u" and array.itemsize > 1:
+        return array.astype(np.int64) if array.size == 0 or array.max() < 1 << 63 else None
+    return native(array) if array.dtype.kind in "biufc" and array.dtype not in (np.longdouble, np.clongdouble) else None
+
+
 def bits_of(value):
     """A tensor of bfloat16, which NumPy lacks, as int16."""
     import torch
@@ -186,8 +197,8 @@ def array_or_none(value):
             return None
         value, dtype = value.detach().cpu(), name_of(value.dtype)
         value = bits_of(value) if dtype == "bfloat16" else value
-    array = None if value is None else np.asarray(value)
-    return (array, dtype) if array is not None and array.dtype.kind in "biufc" else None
+    array = None if value is None else in_torch(np.asarray(value))
+    return None if array is None else (array, dtype)
 
 
 def is_json(value):
@@ -253,7 +264,8 @@ def save_attributes(beside, dataset, data, given, edges_stay, its_x):
     for name, store in stores.items():
         x = store["x"] if name != "" and not isinstance(name, tuple) and "x" in store else None
         if its_x and name not in given.empty and hasattr(x, "dtype") and str(getattr(x, "layout", "torch.strided")) == "torch.strided":
-            table["features"][key_of(name if typed else None)] = name_of(x.dtype), list(x.shape[1:]), False
+            like = x if hasattr(x, "detach") else in_torch(np.empty(0, x.dtype))
+            table["features"][key_of(name if typed else None)] = "" if like is None else name_of(like.dtype), list(x.shape[1:]), False
     if its_x and not typed and not any("x" in store for name, store in stores.items() if not isinstance(name, tuple) and name not in given.empty):
         table["features"][""] = None
     folder.move(dataset)

@@ -7,6 +7,7 @@ import shutil
 
 import numpy as np
 
+from ._arrays import array_of, native
 from ._attributes import FOLDER, TABLE, EdgePart, Folder, NodePart, Source, lists_of, order_of, storable
 from ._errors import OptionError, warn
 from ._meta import meta_of
@@ -30,17 +31,20 @@ def bytes_of(torch, value):
     return np.ascontiguousarray(value)
 
 
-def how_to_have_edges(sparse):
-    return "of a sparse adjacency: data.edge_index = torch_geometric.utils.to_edge_index(data.adj_t.t())[0]" if sparse else \
-        "give data.edge_index = [2, E]: all sources, then all destinations; num_neighbors=[] samples none"
+def how_to_have_edges(sparse, name=None):
+    of = "data" if name is None else f"data{[*name]}"
+    return f"of a sparse adjacency: {of}.edge_index = torch_geometric.utils.to_edge_index({of}.adj_t.t())[0]" if sparse else \
+        f"give {of}.edge_index = [2, E]: all sources, then all destinations; num_neighbors=[] samples none"
 
 
 def edges_of(torch, store, what):
     edges = getattr(store, "edge_index", None) if "edge_index" in store else None
     if edges is None:
         raise OptionError(f"data: no edge_index{what}", how_to_have_edges("adj_t" in store))
-    edges = edges.as_tensor() if hasattr(edges, "as_tensor") else torch.as_tensor(edges)
-    return edges.detach().cpu()
+    if isinstance(edges, torch.Tensor) and not is_sparse(torch, edges):
+        return (edges.as_tensor() if hasattr(edges, "as_tensor") else edges).detach().cpu()
+    edges = array_of(edges, f"edge_index{what}")
+    return torch.from_numpy(edges.astype(np.int64) if edges.dtype.kind == "u" else native(edges))
 
 
 def weights_of(torch, store, name, what):
@@ -74,14 +78,15 @@ class Written:
         self.node_times, self.edge_times = times_of(self.types, self.relations, time_attr)
         for name, store in self.types.items():
             x = store["x"] if "x" in store else None
-            if hasattr(x, "dtype") and getattr(x, "ndim", 0) > 0 and len(x) == self.counts[name] and 0 not in x.shape and not is_sparse(torch, x):
+            if hasattr(x, "dtype") and getattr(x.dtype, "kind", "f") in "biufc" and getattr(x, "ndim", 0) > 0 and len(x) == self.counts[name] and 0 not in x.shape and not is_sparse(torch, x):
                 self.rows[name], self.features[name] = storable(torch, x)
+        weighted = any(weight_attr in store for store in self.relations.values())  # edges of others are sampled alike
         for name, store in self.relations.items():
             edges = edges_of(torch, store, "" if name is None else f" of {name}")
             if edges.shape[1] > 0:
                 self.edges[name] = edges
                 if weight_attr:
-                    self.weights[name] = weights_of(torch, store, weight_attr, "" if name is None else f" of {name}")
+                    self.weights[name] = weights_of(torch, store, weight_attr, "" if name is None else f" of {name}") if weight_attr in store or not weighted else torch.ones(edges.shape[1])
         self.type_number = {name: t for t, name in enumerate(name for name, n in self.counts.items() if n > 0)}
         self.relation_number = {name: r for r, name in enumerate(self.edges)}
 
@@ -156,6 +161,16 @@ def stores_of(data):
     return dict(zip(data.node_types, data.node_stores)), dict(zip(data.edge_types, data.edge_stores))
 
 
+def number_of_edges(store, what):
+    if "edge_index" not in store:
+        return 0
+    edges = store["edge_index"]
+    shape = tuple(edges.shape if hasattr(edges, "shape") else array_of(edges, f"edge_index{what}").shape)
+    if len(shape) != 2 or shape[0] != 2:
+        raise OptionError(f"edge_index{what}: {list(shape)}", "give [2, E]: all sources, then all destinations; transpose [E, 2]")
+    return shape[1]
+
+
 def number_of_nodes(store, name):
     if store.num_nodes is None:
         raise OptionError("num_nodes: not known" + (f" of {name}" if name else ""), "set num_nodes of it")
@@ -167,7 +182,7 @@ def source_without_edges(torch, data):
     types, relations = stores_of(data)
     nodes = [NodePart(name, number, number_of_nodes(store, name), attributes_of(store, store.is_node_attr), None, "num_nodes" in store)
              for number, (name, store) in enumerate(types.items())]
-    edges = [EdgePart(name, None, store["edge_index"].shape[1] if "edge_index" in store else 0, None, edge_attributes_of(store), {}, None)
+    edges = [EdgePart(name, None, number_of_edges(store, "" if name is None else f" of {name}"), None, edge_attributes_of(store), {}, None)
              for name, store in relations.items()]
     return Source(None, blank_of(data, nodes, edges), nodes, edges, order_of_names(types, relations))
 

@@ -39,7 +39,7 @@ class LinkNeighborLoader(Base):
         self.edge_label_index = edge_label_index
         self._part, self._links = self._links_of(edge_label_index)
         self._ends = [self._source.nodes[0]] * 2 if self._part.name is None else [self._node_part(self._part.name[0]), self._node_part(self._part.name[2])]
-        self._by, self._back = self._like(self._part) if self._fanouts.hops > 0 else (self._part, False)
+        self._by, self._back = self._like(self._part) if self._fanouts.hops > 0 and self._links.size else (self._part, False)
         for end, ids in zip(self._ends, self._links):
             check_range(ids, "edge_label_index", end.n)
         n = self._links.shape[1]
@@ -111,8 +111,8 @@ class LinkNeighborLoader(Base):
         part = next((part for part in self._source.edges if part.name == name), none)
         if name is None and isinstance(given, (tuple, list)) and given and isinstance(given[0], (str, tuple)):
             raise OptionError(f"edge_label_index: of relation {given if isinstance(given[0], str) else given[0]!r}, of a graph without types", "give [2, n], or None for all edges")
-        if part.n == 0 and given is None and (name is None or self._fanouts.hops > 0):
-            raise UnsupportedError("edge_label_index: None, and the graph has no edges" + (f" of {name}" if name else ""), "give links [2, n]" if name is None else f"give ({name}, [2, n])")
+        if given is None and part.n == 0:
+            return part, np.empty((2, 0), np.int64)
         if given is None:
             return part, part.lists.edge_index() if part.lists else edges_of(self._torch, self._whole_store(name), "").numpy().astype(np.int64)
         if isinstance(given, (tuple, list)) and len(given) == 2:
@@ -245,31 +245,34 @@ class LinkNeighborLoader(Base):
             store = out._store if part.name is None else out[part.name]
             store["batch"] = store["batch"] % total % n
 
-    def _finished(self, out, places, pairs, input_id):
-        torch, neg, name, n = self._torch, self.neg_sampling, self._part.name, len(places)
+    def _metadata(self, places, pairs, input_id):
+        """As PyTorch Geometric's sampler has it: of links, or of triplets."""
+        torch, neg, n = self._torch, self.neg_sampling, len(places)
         pairs = torch.from_numpy(np.array(pairs))
-        store = out._store if name is None else out[name]
-        if name is not None:
-            out.input_type = name
-        store["input_id"] = torch.from_numpy(input_id[places])
-        time = None if self._time is None else self._times(self._time[places], self.edge_label_time)
-        if self._disjoint:
-            self._number_links(out, n, pairs.size(1))
+        ids = torch.from_numpy(input_id[places])
         if neg is None or neg.is_binary():
-            store["edge_label_time"] = None if time is None else self._times(self._times_at(places, pairs.size(1)), self.edge_label_time)
-            store["edge_label_index"] = pairs
             label = None if self._label is None else self._label[torch.from_numpy(places)]
             if neg is not None:
                 label = torch.ones(n) if label is None else label
                 label = torch.cat([label, label.new_zeros(pairs.size(1) - n, *label.shape[1:])])
-            store["edge_label"] = label
+            return ids, pairs, label, None if self._time is None else self._times(self._times_at(places, pairs.size(1)), self.edge_label_time)
+        negatives = pairs[1, n:].view(-1, n).t() if self._disjoint else pairs[1, n:]
+        return ids, pairs[0, :n], pairs[1, :n], negatives.view(n, -1).squeeze(-1), None if self._time is None else self._times(self._time[places], self.edge_label_time)
+
+    def _finished(self, out, places, pairs, input_id):
+        neg, name = self.neg_sampling, self._part.name
+        store = out._store if name is None else out[name]
+        if name is not None:
+            out.input_type = name
+        store["input_id"], *of = self._metadata(places, pairs, input_id)
+        if self._disjoint:
+            self._number_links(out, len(places), pairs.shape[1])
+        if neg is None or neg.is_binary():
+            store["edge_label_index"], store["edge_label"], store["edge_label_time"] = of
             return out
         source, destination = (store, store) if name is None else (out[name[0]], out[name[2]])
-        if time is not None:
-            source["seed_time"] = destination["seed_time"] = time
-        source["src_index"], destination["dst_pos_index"] = pairs[0, :n], pairs[1, :n]
-        negatives = pairs[1, n:].view(-1, n).t() if self._disjoint else pairs[1, n:]
-        destination["dst_neg_index"] = negatives.view(n, -1).squeeze(-1)
+        source["src_index"], destination["dst_pos_index"], destination["dst_neg_index"], time = of
+        source["seed_time"] = destination["seed_time"] = time
         for key in "edge_label_index", "edge_label_time":  # of the data
             if key in store:
                 del store[key]

@@ -98,6 +98,8 @@ class Base(OwnThreads):
     def _open(self, data, num_neighbors, weight_attr, transform, transform_sampler_output, subgraph, times, given, kwargs):
         self._torch = torch = import_for("pyg", "torch")
         classes = import_for("pyg", "torch_geometric.data")
+        if type(batches := kwargs.get("batch_sampler")) is torch.utils.data.BatchSampler:
+            kwargs |= {"batch_sampler": None, "sampler": batches.sampler, "batch_size": batches.batch_size, "drop_last": batches.drop_last}
         check_only(given | kwargs)
         self.batch_size, self.drop_last = kwargs.pop("batch_size", 1), bool(kwargs.pop("drop_last", False))
         self.shuffle, self.generator, self._sampler = bool(kwargs.pop("shuffle", False)), kwargs.pop("generator", None), None
@@ -147,8 +149,10 @@ class Base(OwnThreads):
             raise OptionError(f"data: {type(data).__name__}", "give a Data, a HeteroData, the folder of a dataset, outgrow.stores of one, or a FeatureStore and a GraphStore")
         self._fanouts = Fanouts(num_neighbors, [part.name for part in self._source.edges], {part.name: part.n for part in self._source.edges}, kwargs["replace"] or kwargs.get("sampler", "uniform") != "uniform")
         self.num_neighbors = num_neighbors
-        if self._data is not None and self._fanouts.asked and self._data.edge_stores and not any("edge_index" in store for store in self._data.edge_stores):
-            raise OptionError("data: no edge_index", how_to_have_edges(any("adj_t" in store for store in self._data.edge_stores)))
+        if self._data is not None and self._fanouts.asked:
+            for part, store in zip(self._source.edges, self._data.edge_stores):
+                if "edge_index" not in store:
+                    raise OptionError("data: no edge_index" + (f" of {part.name}" if part.name else ""), how_to_have_edges("adj_t" in store, part.name))
         if self._data is None and self._fanouts.hops == 0:
             raise UnsupportedError("num_neighbors: the first hop samples no neighbours", "without neighbours a batch is its seeds: rows of outgrow.stores(path)[0] are those")
         self._marks = self._write = None
@@ -337,7 +341,10 @@ class Base(OwnThreads):
 
     def _through(self, loader, order=None, size=None):
         """An iteration over a Loader whose seeds are at `order`, `size` in a batch. None: all of them, as they are."""
-        return Iteration(self, map(lambda made: (made[0], *self._places(made[1], made[2], order, size)), iter(loader)))
+        return Iteration(self, map(lambda made: self._placed(*made, *self._places(made[0], made[2], order, size)), iter(loader)))
+
+    def _placed(self, batch, nodes, edges, places, pairs):
+        return self._sampling.data_of(batch, nodes, edges, lambda: self._metadata(places, pairs, self._input_id)), places, pairs
 
     def __iter__(self):
         self._renew()
@@ -431,7 +438,7 @@ class Base(OwnThreads):
         ids, pairs = self._seeds_at(places)
         nodes = [Nodes(self._torch.from_numpy(ids[part.name]), None, (len(ids[part.name]),), self._torch.arange(len(ids[part.name])) if self._disjoint else None)
                  if part.name in ids else None for part in self._source.nodes]
-        return self._sampling.data_of(types.SimpleNamespace(epoch=1, number=0), nodes, []), places, pairs
+        return self._placed(types.SimpleNamespace(epoch=1, number=0), nodes, [], places, pairs)
 
     def close(self):
         """Ends its threads; the next iteration opens it again."""
@@ -570,7 +577,7 @@ class NeighborLoader(Base):
             raise UnsupportedError("evaluate: a Data has no splits", "open an outgrow.NeighborLoader with input_nodes=data.val_mask")
         batches = self._kept().evaluate(split)
         n = len(array_in(self._source.path, ALIASES.get(split, split), meta_of(self._source.path)))
-        return Iteration(self, ((out, np.asarray(batch.input_id), None) for out, batch, _ in batches), np.arange(n))
+        return Iteration(self, (self._placed(*made, np.asarray(made[0].input_id), None) for made in batches), np.arange(n))
 
     def _seeds(self, nodes):
         name, _ = self._known(self._part)
@@ -594,11 +601,14 @@ class NeighborLoader(Base):
         place = np.asarray(batch.input_id)
         return place if order is None else order[place], None
 
+    def _metadata(self, places, pairs, input_id):
+        """As PyTorch Geometric's sampler has it."""
+        return self._torch.from_numpy(input_id[places]), None if self._time is None else self._times(self._time[places], self.input_time)
+
     def _finished(self, out, places, pairs, input_id):
         store = out._store if self._part.name is None else out[self._part.name]
         if self._part.name is not None:
             out.input_type = self._part.name
-        store["input_id"] = self._torch.from_numpy(input_id[places])
-        store["seed_time"] = None if self._time is None else self._times(self._time[places], self.input_time)
+        store["input_id"], store["seed_time"] = self._metadata(places, pairs, input_id)
         store["batch_size"] = len(places)
         return out

@@ -5,6 +5,7 @@ import typing
 
 import numpy as np
 
+from ._arrays import native
 from ._errors import FileError, OptionError, UnsupportedError
 from ._forms import import_for
 from ._meta import meta_of, relation_names, type_ranges
@@ -197,7 +198,7 @@ def of_array(torch, value, dim=0, order=None):
     def rows(index):
         index = slice(None) if index is None else index_of(torch, index)
         got = value[(*[slice(None)] * dim, index if order is None else order[index])]
-        return got.clone() if isinstance(got, torch.Tensor) else torch.from_numpy(np.array(got))
+        return got.clone() if isinstance(got, torch.Tensor) else torch.from_numpy(native(np.array(got)))
     return Served(tuple(value.shape), rows)
 
 

@@ -316,7 +316,8 @@ def test_what_training_does_not_have_of_data_is_in_batches():
                                          ("y is [1], for 120 nodes", {"y": torch.tensor([3])}), ("no classes", {"y": torch.randn(120).bfloat16()}),
                                          ("stores h for batches", {"h": torch.randn(120, 2).bfloat16()}), ("stores e for batches", {"e": torch.randn(600).bfloat16()}),
                                          ("stores u for batches", {"u": torch.randn(1, 3)}), ("stores t for batches", {"t": torch.tensor(3, dtype=torch.int32)}),
-                                         ("stores a for batches", {"a": np.ones((2, 2))}), (None, {"train_mask": torch.arange(120).lt(9).byte()}))):
+                                         ("stores a for batches", {"a": np.ones((2, 2))}), ("stores c for batches", {"c": np.arange(120).astype(">i4")}),
+                                         ("stores d for batches", {"d": np.arange(120).astype("u2")}), (None, {"x": np.arange(240).reshape(120, 2).astype("u4")}), (None, {"train_mask": torch.arange(120).lt(9).byte()}))):
         data = Data(**given | change)
         said = warned(lambda: outgrow.write(f"kept{i}", data))  # noqa: B023
         assert words is None and not said or any(words in line for line in said), (words, said)
@@ -325,6 +326,7 @@ def test_what_training_does_not_have_of_data_is_in_batches():
         for name in data.keys():
             want = data[name]
             if name not in ("num_nodes", "edge_index"):
+                want = torch.from_numpy(want.astype({"u": "i8"}.get(want.dtype.kind, want.dtype.newbyteorder("=")))) if isinstance(want, np.ndarray) and name != "a" else want  # PyTorch's types
                 want = want.index_select(0, batch.n_id) if data.is_node_attr(name) else want[batch.e_id] if data.is_edge_attr(name) else want
                 assert batch[name].dtype == want.dtype and batch[name].shape == want.shape, (name, batch[name], want)
                 got, want = (np.asarray(value.float().to_dense() if hasattr(value, "float") else value) for value in (batch[name], want))
