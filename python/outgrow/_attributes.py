@@ -400,7 +400,9 @@ def whole_of(torch, source):
         store["num_nodes"] = part.n
         for key, (value, _) in part.attributes.items():
             store[key] = value if isinstance(value, torch.Tensor) else torch.from_numpy(np.array(value))
-        if part.features:
+        if part.features and mapped.form:
+            store["x"] = mapped.form.csr(np.asarray(mapped.arrays["x"])).tensor(torch)
+        elif part.features:
             store["x"] = part.features.restored(torch, mapped.tensor(torch, "x", np.asarray(mapped.arrays["x"])))
     for part in source.edges:
         (out._store if part.name is None else out[part.name])["num_edges"] = part.n

@@ -261,10 +261,14 @@ def marks_of(data):
     return {(number, key): (value, writes(value)) for number, store in enumerate(data.stores) for key, value in store.items() if key != "edge_index"}
 
 
-def changed(before, now):
-    """Names of what is not as before."""
-    return {key[1] for key in before.keys() | now.keys()
+def places_changed(before, now):
+    """Numbers of stores and names of what is not as before."""
+    return {key for key in before.keys() | now.keys()
             if (key in before) != (key in now) or before[key][0] is not now[key][0] or before[key][1] != now[key][1]}
+
+
+def changed(before, now):
+    return {name for _, name in places_changed(before, now)}
 
 
 def with_edges_of(data, other):
@@ -285,6 +289,23 @@ def renewed(source, data):
              for part in source.nodes]
     edges = [part._replace(attributes=edge_attributes_of(relations[part.name])) for part in source.edges]
     return source._replace(blank=blank_of(data, nodes, edges), nodes=nodes, edges=edges, names=order_of_names(types, relations))
+
+
+def renewed_by(source, whole, before):
+    """The source of a dataset with the attributes of nodes and of the graph that `whole` has now. Marks `before` are of the dataset's own."""
+    nodes, blank = [], copy.copy(source.blank)
+    number, different = {id(store): i for i, store in enumerate(whole.stores)}, places_changed(before, marks_of(whole))
+    for part in source.nodes:
+        store = whole._store if part.name is None else whole[part.name]
+        own = "x" in store and (number[id(store)], "x") not in different
+        attributes = attributes_of(store, lambda key: store.is_node_attr(key) and not (own and part.features and key == "x"))  # noqa: B023
+        nodes.append(part._replace(attributes=attributes, features=part.features if own else None))
+        for key, value in store.items():
+            if key not in (*attributes, "x", "num_nodes", "num_edges", "edge_index"):
+                (blank._store if part.name is None else blank[part.name])[key] = value
+    for key, value in whole._global_store.items() if hasattr(whole, "edge_types") else ():
+        blank[key] = value
+    return source._replace(blank=blank, nodes=nodes)
 
 
 def data_of_stores(torch, classes, features, graph):

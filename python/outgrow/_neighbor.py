@@ -14,7 +14,7 @@ import numpy as np
 from . import _outgrow
 from ._arrays import array_of
 from ._attributes import source_of_path, whole_of
-from ._cache import changed, data_of_stores, how_to_have_edges, marks_of, renewed, source_of_data, source_without_edges, with_edges_of
+from ._cache import changed, data_of_stores, how_to_have_edges, marks_of, renewed, renewed_by, source_of_data, source_without_edges, with_edges_of
 from ._errors import OptionError, UnsupportedError, warn
 from ._fanouts import Fanouts
 from ._forms import Nodes, import_for
@@ -25,7 +25,7 @@ from ._sampling import Sampling
 from ._stores import array_in
 from ._times import of_seeds, options_of
 
-FIXED = "batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"  # attributes that a DataLoader does not let change
+FIXED = "batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers", "data"  # attributes that do not change, as of a DataLoader
 SUBGRAPHS = "directional", "bidirectional", "induced"
 
 
@@ -62,6 +62,19 @@ def subgraph_of(subgraph_type, directed):
     if name not in SUBGRAPHS:
         raise OptionError(f"subgraph_type: {name!r}", f"give one of {', '.join(SUBGRAPHS)}")
     return name if directed else "induced"
+
+
+class Shown:
+    """What a loader shows of a sampler, which is the library's."""
+
+    def __init__(self, num_neighbors):
+        vars(self)["num_neighbors"] = num_neighbors
+
+    def __setattr__(self, name, value):
+        raise OptionError(f"{name}: set after the loader was made", "make another loader")
+
+    def __getattr__(self, name):
+        raise AttributeError(f"{name}: of the sampler of an outgrow loader num_neighbors is shown alone; torch_geometric.sampler.NeighborSampler(outgrow.stores(path), [10]) is PyTorch Geometric's")
 
 
 class Base(OwnThreads):
@@ -155,7 +168,7 @@ class Base(OwnThreads):
                     raise OptionError("data: no edge_index" + (f" of {part.name}" if part.name else ""), how_to_have_edges("adj_t" in store, part.name))
         if self._data is None and self._fanouts.hops == 0:
             raise UnsupportedError("num_neighbors: the first hop samples no neighbours", "without neighbours a batch is its seeds: rows of outgrow.stores(path)[0] are those")
-        self._marks = self._write = None
+        self._marks = self._write = self._shown = None
         if self._data is not None:
             self._marks, before = marks_of(data), copy.copy(data)
             if self._fanouts.hops > 0:
@@ -212,9 +225,12 @@ class Base(OwnThreads):
     @property
     def data(self):
         """The Data or HeteroData; of a dataset one of what its files have of nodes, mapped."""
-        if self._data is None:
-            self._data = whole_of(self._torch, self._source)
-        return self._data
+        if self._data is not None:
+            return self._data
+        if self._shown is None:
+            self._shown = whole_of(self._torch, self._source)
+            self._marks = self._first = marks_of(self._shown)
+        return self._shown
 
     @property
     def sampler(self):
@@ -232,7 +248,7 @@ class Base(OwnThreads):
     def node_sampler(self):
         """As layer-wise inference of PyTorch Geometric looks at it."""
         kind = import_for("pyg", "torch_geometric.sampler").NumNeighbors
-        return types.SimpleNamespace(num_neighbors=self.num_neighbors if isinstance(self.num_neighbors, kind) else kind(self.num_neighbors))
+        return Shown(self.num_neighbors if isinstance(self.num_neighbors, kind) else kind(self.num_neighbors))
 
     link_sampler = node_sampler
 
@@ -265,7 +281,11 @@ class Base(OwnThreads):
 
     def _renew(self):
         """Attributes of the data count as they are now. Features in a dataset that are others since are written again."""
-        if self._marks is None or not (names := changed(self._marks, now := marks_of(self._data))):
+        if self._marks is None or not (names := changed(self._marks, now := marks_of(self.data))):
+            return
+        if self._data is None:
+            self._marks, self._source = now, renewed_by(self._source, self._shown, self._first)
+            self._sampling.take(self._source)
             return
         source = self._source
         if "x" in names and self._write:

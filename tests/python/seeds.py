@@ -332,4 +332,37 @@ def test_arguments_over_a_data():
             outgrow.NeighborLoader(Data(**{"x": data.x, "edge_index": edges} | wrong), [2])
 
 
+def test_what_is_set_after_a_loader_was_made():
+    """Attributes of loader.data count, of a dataset's too, as layer-wise inference of PyTorch Geometric's examples sets them. What cannot change says so."""
+    try:
+        import torch
+        from torch_geometric.data import HeteroData
+    except ImportError:
+        return
+    kinds = HeteroData()
+    kinds["a"].x, kinds["a"].y, kinds["a"].val_mask, kinds["b"].x = torch.randn(40, 2), torch.arange(40) % 3, torch.arange(40) > 29, torch.randn(50, 3)
+    kinds["a"].train_mask = ~kinds["a"].val_mask
+    kinds["a", "to", "b"].edge_index = kinds["b", "to", "a"].edge_index = torch.stack([torch.arange(40), torch.arange(40)])
+    outgrow.write("set", kinds)
+    loader = outgrow.NeighborLoader("set", [2, 2], "a", batch_size=10, memory="200M")
+    del loader.data["a"].x, loader.data["a"].y
+    loader.data["a"].num_nodes, loader.data["b"].node_id, loader.data["b"].x, loader.data.note = 40, torch.arange(50), torch.arange(50.), "a note"
+    for batch in loader:
+        assert not {"x", "y"} & set(batch["a"].keys()) and torch.equal(batch["b"].node_id, batch["b"].n_id) and torch.equal(batch["b"].x, batch["b"].n_id.float())
+        assert batch.note == "a note" and "num_edges" not in batch["a", "to", "b"] and torch.equal(batch["a"].val_mask, kinds["a"].val_mask[batch["a"].n_id])
+    assert len(list(loader.evaluate("valid"))) == 1, "loader.data makes it no Data's"
+    other = outgrow.NeighborLoader("set", [2], "a", batch_size=10, memory="200M")
+    other.data["a"].x.mul_(2)
+    assert torch.equal((batch := next(iter(other)))["a"].x, 2 * kinds["a"].x[batch["a"].n_id])
+    for name, value in ("data", kinds), ("batch_size", 3):
+        with raises(outgrow.OptionError, f"{name}: set after the loader was made"):
+            setattr(loader, name, value)
+    with raises(outgrow.OptionError, "num_neighbors: set after"):
+        loader.node_sampler.num_neighbors = [3]
+    with raises(AttributeError, "sample_from_nodes: of the sampler of an outgrow loader"):
+        loader.node_sampler.sample_from_nodes  # noqa: B018
+    outgrow.write("set-sparse", edge_index=np.array([[0, 1], [1, 2]]), x=torch.eye(3).to_sparse(), y=[0, 1, 0])
+    assert torch.equal(outgrow.NeighborLoader("set-sparse", [2], memory="200M").data.x.to_dense(), torch.eye(3))
+
+
 main(globals())
