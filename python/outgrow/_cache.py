@@ -197,6 +197,7 @@ def source_of_data(torch, data, weight_attr, time_attr=None):
         raise OptionError(error.message.replace("edge_weight", f"weight_attr {weight_attr!r}"), error.hint, error.code) from error
     about = meta_of(path)
     nodes, edges = [], []
+    tell_of_devices(torch, data)
     tell_of_features(torch, written.types)
     tell_of_edges(written.relations)
     for name, store in written.types.items():
@@ -211,6 +212,12 @@ def source_of_data(torch, data, weight_attr, time_attr=None):
         n = 0 if number is None else written.edges[name].shape[1]
         edges.append(EdgePart(name, number, n, lists, edge_attributes_of(store), {}, torch.int32 if n and written.edges[name].dtype == torch.int32 else None))
     return Source(path, blank_of(data, nodes, edges), nodes, edges, order_of_names(written.types, written.relations))
+
+
+def tell_of_devices(torch, data):
+    there = {str(value.device) for store in data.stores for value in store.values() if isinstance(value, torch.Tensor) and value.device.type != "cpu"}
+    if there:
+        warn(f"data: on {', '.join(sorted(there))}. Rows of nodes and edges in batches are in host memory: batch.to(device) copies them")
 
 
 def tell_of_features(torch, types):

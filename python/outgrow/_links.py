@@ -140,7 +140,7 @@ class LinkNeighborLoader(Base):
     def _labels(self, edge_label, n):
         if edge_label is None:
             return None
-        label = edge_label if isinstance(edge_label, self._torch.Tensor) else self._torch.from_numpy(np.array(array_of(edge_label, "edge_label")))
+        label = edge_label.cpu() if isinstance(edge_label, self._torch.Tensor) else self._torch.from_numpy(np.array(array_of(edge_label, "edge_label")))
         if label.shape[:1] != (n,):
             raise OptionError(f"edge_label: {len(label) if label.ndim else edge_label!r}, for {n} links", "give one of each link")
         if self.neg_sampling is not None and self.neg_sampling.is_triplet():

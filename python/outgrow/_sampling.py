@@ -107,7 +107,7 @@ class Sampling:
         if isinstance(value, np.ndarray) and value.dtype.kind not in "biufc":
             return value.take(index.numpy(), dim)
         try:
-            return self.select(value, index.to(value.device) if isinstance(value, self.torch.Tensor) else index, dim=dim)
+            return self.select(value, index.to(value.device), dim=dim).cpu() if isinstance(value, self.torch.Tensor) else self.select(value, index, dim=dim)
         except (NotImplementedError, TypeError, ValueError) as error:
             form = f" of layout {value.layout}" if hasattr(value, "layout") else f" of {value.dtype}" if hasattr(value, "dtype") else ""
             raise UnsupportedError(f"{name}: no rows can be selected from a {type(value).__name__}{form}",

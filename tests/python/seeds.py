@@ -326,6 +326,8 @@ def test_arguments_over_a_data():
         assert torch.equal(batch.y, batch.x)
     for given in edges.tolist(), edges.numpy().astype("u4"):
         assert torch.equal(next(iter(outgrow.NeighborLoader(Data(x=data.x, edge_index=given), [-1], batch_size=40, memory="200M"))).e_id.sort()[0], torch.arange(300))
+    said = warned(lambda: outgrow.NeighborLoader(Data(x=data.x, edge_index=edges, of_graph=torch.empty(3, device="meta")), [2]))
+    assert any("data: on meta. Rows of nodes and edges in batches are in host memory" in line for line in said), said
     for words, wrong in (("edge_index: [2]", {"edge_index": torch.tensor([0, 1])}), ("edge_index: [4, 2]", {"edge_index": edges[:, :4].t()}), ("edge_index: list that is no array", {"edge_index": [[0, 1], [1]]}),
                          ("x is of uint16", {"x": np.zeros((40, 2), "u2")})):
         with raises(outgrow.OptionError, words, "hint: "):
