@@ -195,8 +195,11 @@ def array_or_none(value):
     if hasattr(value, "detach"):
         if str(value.layout) != "torch.strided":
             return None
-        value, dtype = value.detach().cpu(), name_of(value.dtype)
-        value = bits_of(value) if dtype == "bfloat16" else value
+        try:
+            value, dtype = value.detach().cpu(), name_of(value.dtype)
+            value = np.asarray(bits_of(value) if dtype == "bfloat16" else value)
+        except (TypeError, RuntimeError):  # of tensors without numbers, and quantized ones
+            return None
     array = None if value is None else in_torch(np.asarray(value))
     return None if array is None else (array, dtype)
 

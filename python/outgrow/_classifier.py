@@ -51,6 +51,9 @@ class GraphClassifier:
     def __init__(self, model="sage", **options):
         self.options = {"model": model, **options}
 
+    def __repr__(self):
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.options.items())})"
+
     def get_params(self, deep=True):
         return dict(self.options)
 
@@ -106,5 +109,7 @@ class GraphClassifier:
 
     def score(self, split="test"):
         """Accuracy on a split, with neighbours sampled as in training."""
+        if not isinstance(split, str):
+            raise OptionError(f"split: {type(split).__name__}", "give \"valid\" or \"test\"; predict takes ids and masks")
         checkpoint = self.checkpoint()
         return evaluate(self.graph_, checkpoint, split=split, **self._given("memory", "threads", "fanout", "batch"))["acc"]

@@ -430,6 +430,9 @@ class Loader(OwnThreads):
         self._native.evaluate(split)
         return Pass(self, self._native.batches(split), split)
 
+    def __repr__(self):
+        return f"{type(self).__name__}()"
+
     def __getitem__(self, index):
         raise OptionError("a Loader is iterated over as it is, without a DataLoader: num_workers is not needed")
 

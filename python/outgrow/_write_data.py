@@ -51,6 +51,11 @@ class Given:
 def of_data(data, regression, time_attr=None):
     if isinstance(data, dict):
         raise OptionError("data: a dict", "give its arrays by themselves: outgrow.write(path, **data)")
+    if hasattr(data, "src") and hasattr(data, "msg"):
+        raise OptionError(f"data: {type(data).__name__}", "give its arrays: edge_index=torch.stack([data.src, data.dst]), edge_time=data.t, edge_attr=data.msg, x=, ...")
+    if not hasattr(data, "stores"):
+        several = hasattr(data, "__getitem__") and not isinstance(data, (str, bytes))
+        raise OptionError(f"data: {type(data).__name__}", "give one of them, data[0]" if several else "give a Data or HeteroData, or its arrays: edge_index=, x=, ...")
     given = of_hetero(data, regression) if hasattr(data, "edge_types") else of_homogeneous(data, regression)
     take_times(given, data, time_attr)
     return given

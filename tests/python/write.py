@@ -264,7 +264,7 @@ def test_numbers_that_change_are_named():
 def test_what_of_data_is_not_stored_is_named():
     try:
         import torch
-        from torch_geometric.data import Data, HeteroData
+        from torch_geometric.data import Data, HeteroData, TemporalData
     except ImportError:
         return
     given = {name: torch.from_numpy(array) for name, array in some().items()}
@@ -284,6 +284,17 @@ def test_what_of_data_is_not_stored_is_named():
                                    ("test_mask", "neither", mask.float())):
         with raises(outgrow.OptionError, f"{attribute}: ", word):
             outgrow.write("refused", Data(**given, **{attribute: wrong}))
+    with raises(outgrow.OptionError, "train_mask: a mask [120, 2]", "train=data.train_mask[:, 0]"):
+        outgrow.write("refused", Data(**given, train_mask=torch.stack([mask, mask], 1)))
+    for several in [Data(**given)], (Data(**given),):
+        with raises(outgrow.OptionError, f"data: {type(several).__name__}", "data[0]"):
+            outgrow.write("refused", several)
+    with raises(outgrow.OptionError, "path: Data is no path", "give the new folder first"):
+        outgrow.write(Data(**given))
+    with raises(outgrow.OptionError, "data: TemporalData", "edge_time=data.t"):
+        outgrow.write("refused", TemporalData(src=mask.long(), dst=mask.long(), t=mask.long(), msg=given["x"]))
+    said, = warned(lambda: outgrow.write("data-none", Data(**given, of_none=torch.empty(120, device="meta"), quantized=torch.quantize_per_tensor(torch.ones(120), 0.1, 0, torch.qint8))))
+    assert sorted(said.removeprefix("data: outgrow.write does not store ").split(", ")) == ["of_none", "quantized"], said
     with raises(outgrow.OptionError, "x: 120 rows, for 130 nodes"):
         outgrow.write("refused", Data(**given, num_nodes=130))
     typed = HeteroData()
