@@ -47,6 +47,11 @@ def array_of(value, name, missing=False):
     return value
 
 
+def native(array):
+    """It in the byte order of this machine, the only one that PyTorch takes."""
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
 def is_bf16(value):
     return str(getattr(value, "dtype", "")) == "torch.bfloat16"
 

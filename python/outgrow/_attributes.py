@@ -7,13 +7,15 @@ import typing
 import numpy as np
 
 from . import _outgrow
-from ._arrays import array_of, pieces
+from ._arrays import array_of, native, pieces
+from ._errors import OptionError
 from ._meta import meta_of, relation_names, type_ranges
 from ._stores import EDGE, array_in, edge_features_of, files_of, is_there, mapped, parts_of, weights_of
 
 FOLDER, TABLE = "attributes", "attributes.json"
 NATIVE = "float32", "float16", "bfloat16", "uint8"  # that features are stored in
 NODE_TIME, EDGE_TIME = "time", "edge_time"           # attributes that outgrow.write takes for times; of edges also the first
+USUAL = "x", "edge_index", "edge_attr", "y"           # the order of attributes in a Data
 NO_TIME = np.iinfo(np.int64).min                     # of nodes of types without
 
 
@@ -48,9 +50,12 @@ def is_finite(torch, rows):
 
 def storable(torch, x):
     """Rows [N, F] that outgrow.write stores as they are, and what they were. Numbers that the library has no type for go as their bytes."""
-    rows = x.detach().cpu().contiguous() if isinstance(x, torch.Tensor) else np.ascontiguousarray(x)
+    rows = x.detach().cpu().contiguous() if isinstance(x, torch.Tensor) else np.ascontiguousarray(native(x))
     rows = rows.reshape(len(rows), -1)
-    dtype = name_of(rows.dtype if isinstance(rows, torch.Tensor) else torch.from_numpy(np.empty(0, rows.dtype)).dtype)
+    try:
+        dtype = name_of(rows.dtype if isinstance(rows, torch.Tensor) else torch.from_numpy(np.empty(0, rows.dtype)).dtype)
+    except TypeError:
+        raise OptionError(f"data: x is of {x.dtype}, which PyTorch has not", "data.x = data.x.astype(\"int64\")" if x.dtype.kind == "u" else "data.x = data.x.astype(\"float64\")") from None
     as_bytes = dtype not in NATIVE or not is_finite(torch, rows)
     if as_bytes:
         rows = rows.view(torch.uint8 if isinstance(rows, torch.Tensor) else np.uint8)
@@ -119,12 +124,15 @@ def table_of(path):
     types       {type: its name in the data}
     relations   {number of the relation: its name in the data}
     empty       [[type or relation, dtype and shape of a row of features]]
-    features    {type: [dtype, shape, as_bytes]}
+    features    {type: [dtype, shape, as_bytes]}; null where the data has none, and the dataset ones
     orders      {number of the relation: file}
     edge_index  {number of the relation: its dtype, unless it is int64}
-    nodes       {type: {name: [file, dimension]}}; edges likewise
+    nodes       {type: {name: [file, dimension, type of its bytes or ""]}}; edges likewise
     graph       {name: value}
+    stores      {type or relation: {name: value}}, of no node or edge
+    arrays      {type, relation or "": {name: [file, PyTorch's type or ""]}}, likewise
     times       {"node" or "edge": the attribute that is node_times.npy or edge_times.npy}
+    names       {type or relation: names of attributes in the data's order}
     """
     try:
         with open(os.path.join(path, FOLDER, TABLE)) as f:
@@ -138,7 +146,7 @@ class Folder:
 
     def __init__(self, path):
         self.path, self.n = os.path.join(path, FOLDER), 0
-        self.table = {"features": {}, "orders": {}, "edge_index": {}, "nodes": {}, "edges": {}, "graph": {}}
+        self.table = {"features": {}, "orders": {}, "edge_index": {}, "nodes": {}, "edges": {}, "graph": {}, "stores": {}, "arrays": {}}
         os.mkdir(self.path)
 
     def save(self, array):
@@ -157,17 +165,43 @@ def loaded(path, name):
     return mapped(os.path.join(path, FOLDER, name))
 
 
+def tensor_in(torch, path, name, dtype):
+    """A file as a tensor of PyTorch's type. What is written to it stays in memory."""
+    array = torch.from_numpy(np.asarray(mapped(os.path.join(path, FOLDER, name), "c")))
+    return array.view(torch.bfloat16) if dtype == "bfloat16" else array
+
+
 def key_of(name):
     """A type or relation as a key of the table; "" of a graph without."""
     return name if isinstance(name, str) else "__".join(name or ())
 
 
+def in_torch(array):
+    """An array in a type that PyTorch has too, or None."""
+    if array.dtype.kind == "u" and array.itemsize > 1:
+        return array.astype(np.int64) if array.size == 0 or array.max() < 1 << 63 else None
+    return native(array) if array.dtype.kind in "biufc" and array.dtype not in (np.longdouble, np.clongdouble) else None
+
+
+def bits_of(value):
+    """A tensor of bfloat16, which NumPy lacks, as int16."""
+    import torch
+    return value.view(torch.int16)
+
+
 def array_or_none(value):
-    """What a .npy file holds, or None."""
+    """What a .npy file holds, and PyTorch's type of a tensor or ""; or None."""
+    dtype = ""
     if hasattr(value, "detach"):
-        value = value.detach().cpu() if str(value.layout) == "torch.strided" and str(value.dtype) != "torch.bfloat16" else None
-    array = None if value is None else np.asarray(value)
-    return array if array is not None and array.ndim and array.dtype.kind in "biufc" else None
+        if str(value.layout) != "torch.strided":
+            return None
+        try:
+            value, dtype = value.detach().cpu(), name_of(value.dtype)
+            value = np.asarray(bits_of(value) if dtype == "bfloat16" else value)
+        except (TypeError, RuntimeError):  # of tensors without numbers, and quantized ones
+            return None
+    array = None if value is None else in_torch(np.asarray(value))
+    return None if array is None else (array, dtype)
 
 
 def is_json(value):
@@ -207,14 +241,17 @@ def save_attributes(beside, dataset, data, given, edges_stay, its_x):
     for name, attributes in given.unused.items():
         store = stores[name]
         for attribute in list(attributes):
-            value, array = store[attribute], array_or_none(store[attribute])
+            value, found = store[attribute], array_or_none(store[attribute])
+            array, dtype = found or (None, "")
             kind = "nodes" if name != "" and not isinstance(name, tuple) and store.is_node_attr(attribute) else \
                 "edges" if (name is None or isinstance(name, tuple)) and store.is_edge_attr(attribute) else "graph"
-            if kind == "graph" and name in (None, "") and is_json(value):
-                table["graph"][attribute] = value
+            if kind == "graph" and is_json(value):
+                (table["graph"] if name in (None, "") else table["stores"].setdefault(key_of(name), {}))[attribute] = value
+            elif kind == "graph" and array is not None and (dtype or isinstance(value, np.ndarray)):
+                table["arrays"].setdefault(key_of(name), {})[attribute] = folder.save(array), dtype
             elif kind == "nodes" and array is not None or kind == "edges" and array is not None and edges_stay:
                 dim = store._parent().__cat_dim__(attribute, value, store)
-                table[kind].setdefault(key_of(name if typed else None), {})[attribute] = folder.save(array), dim
+                table[kind].setdefault(key_of(name if typed or name in given.empty else None), {})[attribute] = folder.save(array), dim, dtype
             else:
                 continue
             attributes.remove(attribute)
@@ -226,10 +263,14 @@ def save_attributes(beside, dataset, data, given, edges_stay, its_x):
             if name_of(getattr(store["edge_index"], "dtype", "")) == "int32":
                 table["edge_index"][str(number)] = "int32"
             table["orders"][str(number)] = folder.save(order_of(np.stack([np.asarray(array_of(end, "edge_index")) for end in store["edge_index"]])))
+    table["names"] = {key_of(name): [*store.keys()] for name, store in stores.items() if name != ""}
     for name, store in stores.items():
         x = store["x"] if name != "" and not isinstance(name, tuple) and "x" in store else None
-        if its_x and hasattr(x, "dtype"):
-            table["features"][key_of(name if typed else None)] = name_of(x.dtype), list(x.shape[1:]), False
+        if its_x and name not in given.empty and hasattr(x, "dtype") and str(getattr(x, "layout", "torch.strided")) == "torch.strided":
+            like = x if hasattr(x, "detach") else in_torch(np.empty(0, x.dtype))
+            table["features"][key_of(name if typed else None)] = "" if like is None else name_of(like.dtype), list(x.shape[1:]), False
+    if its_x and not typed and not any("x" in store for name, store in stores.items() if not isinstance(name, tuple) and name not in given.empty):
+        table["features"][""] = None
     folder.move(dataset)
 
 
@@ -258,11 +299,13 @@ class EdgePart(typing.NamedTuple):
 
 
 class Source(typing.NamedTuple):
-    """A dataset, and what its batches are to look like. `blank` is a Data or HeteroData with what all batches have."""
+    """A dataset, and what its batches are to look like. `blank` is a Data or HeteroData with what all batches have, `names` is the order of attributes by type
+    and relation."""
     path: str
     blank: typing.Any
     nodes: typing.List[NodePart]
     edges: typing.List[EdgePart]
+    names: typing.Dict[typing.Any, typing.List[str]]
 
 
 def lists_of(path, about, number):
@@ -299,11 +342,12 @@ def source_of_path(torch, classes, path):
     for name, value in table.get("graph", {}).items():
         blank[name] = value
 
-    def attributes(kind, name):
-        key = key_of(name if ranges else None)
-        return {attribute: (loaded(path, file), dim) for attribute, (file, dim) in table.get(kind, {}).get(key, {}).items()}
+    def attributes(kind, name, empty=False):
+        key = key_of(name if ranges or empty else None)
+        return {attribute: (tensor_in(torch, path, file, *dtype) if dtype == ["bfloat16"] else loaded(path, file), dim)
+                for attribute, (file, dim, *dtype) in table.get(kind, {}).get(key, {}).items()}
 
-    nodes, edges, weights = [], [], weights_of(path, about)
+    nodes, edges, weights, known = [], [], weights_of(path, about), table.get("names", {})
     features_of_edges, files = edge_features_of(path, about, "c"), files_of(about)
     for number, (name, part) in enumerate(parts_of(path, about).items()):
         first = ranges[name][0] if ranges else 0
@@ -312,7 +356,8 @@ def source_of_path(torch, classes, path):
         mine |= {"y": (part.arrays["y"], 0)} if "y" in part.arrays else {}
         mine |= node_time_of(path, about, table, first, part.n)
         mine |= attributes("nodes", own)
-        nodes.append(NodePart(own, number, part.n, mine, features_of(table, own if ranges else "", "x" in part.arrays and "x" not in mine), "x" not in part.arrays))
+        nodes.append(NodePart(own, number, part.n, mine, features_of(table, own if ranges else "", "x" in part.arrays and "x" not in mine),
+                              "num_nodes" in known.get(key_of(own), ("num_nodes",) if "x" not in part.arrays else ())))
     for number, name in enumerate(relation_names(about) or [None]):
         lists, dtype = lists_of(path, about, number), table.get("edge_index", {}).get(str(number))
         own = tuple(table.get("relations", {}).get(str(number), name or ())) or None
@@ -324,20 +369,33 @@ def source_of_path(torch, classes, path):
         edges.append(EdgePart(own, number, len(lists.indices), lists, attributes("edges", own), by_place, dtype and getattr(torch, dtype)))
     for name, dtype, shape in table.get("empty", ()):
         if isinstance(name, str):
-            nodes.append(NodePart(name, None, 0, {}, Features(dtype, tuple(shape), False) if dtype else None, dtype is None))
+            nodes.append(NodePart(name, None, 0, attributes("nodes", name, True), Features(dtype, tuple(shape), False) if dtype else None, dtype is None))
         else:
-            edges.append(EdgePart(tuple(name), None, 0, None, {}, {}, None))
-    return Source(path, blank, nodes, edges)
+            edges.append(EdgePart(tuple(name), None, 0, None, attributes("edges", name, True), {}, None))
+    for name in [None, *(part.name for part in (*nodes, *edges) if part.name)]:
+        store, key = (blank, "") if name is None else (blank[name], key_of(name))  # which also puts types and relations in order
+        for attribute, value in table.get("stores", {}).get(key, {}).items():
+            store[attribute] = value
+        for attribute, (file, dtype) in table.get("arrays", {}).get(key, {}).items():
+            store[attribute] = tensor_in(torch, path, file, dtype) if dtype else np.array(loaded(path, file))
+    return Source(path, blank, nodes, edges, {part.name: known.get(key_of(part.name), USUAL) for part in (*nodes, *edges)})
 
 
 def features_of(table, key, are_there):
     """What rows of features are to be; None if they are not from the dataset's own."""
-    dtype, shape, as_bytes = table.get("features", {}).get(key, ("", (), False))
-    return Features(dtype, tuple(shape), as_bytes) if are_there else None
+    known = table.get("features", {}).get(key, ("", (), False))
+    return Features(known[0], tuple(known[1]), known[2]) if are_there and known else None
+
+
+def put_in_order(data, names, added=()):
+    """Attributes in the order of the data that was written, then `added` ones, as PyTorch Geometric has them."""
+    for name, keys in names.items():
+        store = data._store if name is None else data[name]
+        store._mapping = {key: store._mapping[key] for key in (*keys, *added) if key in store._mapping} | store._mapping
 
 
 def whole_of(torch, source):
-    """A Data or HeteroData of a dataset's nodes, without edges. `x` is mapped, so it may be larger than memory."""
+    """A Data or HeteroData of a dataset's nodes, and how many edges there are. `x` is mapped, so it may be larger than memory."""
     out = copy.copy(source.blank)
     about = meta_of(source.path)
     for part, mapped in zip(source.nodes, parts_of(source.path, about, "c").values()):
@@ -345,6 +403,11 @@ def whole_of(torch, source):
         store["num_nodes"] = part.n
         for key, (value, _) in part.attributes.items():
             store[key] = value if isinstance(value, torch.Tensor) else torch.from_numpy(np.array(value))
-        if part.features:
+        if part.features and mapped.form:
+            store["x"] = mapped.form.csr(np.asarray(mapped.arrays["x"])).tensor(torch)
+        elif part.features:
             store["x"] = part.features.restored(torch, mapped.tensor(torch, "x", np.asarray(mapped.arrays["x"])))
+    for part in source.edges:
+        (out._store if part.name is None else out[part.name])["num_edges"] = part.n
+    put_in_order(out, source.names)
     return out

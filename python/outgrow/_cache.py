@@ -7,6 +7,7 @@ import shutil
 
 import numpy as np
 
+from ._arrays import array_of, native
 from ._attributes import FOLDER, TABLE, EdgePart, Folder, NodePart, Source, lists_of, order_of, storable
 from ._errors import OptionError, warn
 from ._meta import meta_of
@@ -30,17 +31,20 @@ def bytes_of(torch, value):
     return np.ascontiguousarray(value)
 
 
-def how_to_have_edges(sparse):
-    return "of a sparse adjacency: data.edge_index = torch_geometric.utils.to_edge_index(data.adj_t.t())[0]" if sparse else \
-        "give data.edge_index = [2, E]: all sources, then all destinations; num_neighbors=[] samples none"
+def how_to_have_edges(sparse, name=None):
+    of = "data" if name is None else f"data{[*name]}"
+    return f"of a sparse adjacency: {of}.edge_index = torch_geometric.utils.to_edge_index({of}.adj_t.t())[0]" if sparse else \
+        f"give {of}.edge_index = [2, E]: all sources, then all destinations; num_neighbors=[] samples none"
 
 
 def edges_of(torch, store, what):
     edges = getattr(store, "edge_index", None) if "edge_index" in store else None
     if edges is None:
         raise OptionError(f"data: no edge_index{what}", how_to_have_edges("adj_t" in store))
-    edges = edges.as_tensor() if hasattr(edges, "as_tensor") else torch.as_tensor(edges)
-    return edges.detach().cpu()
+    if isinstance(edges, torch.Tensor) and not is_sparse(torch, edges):
+        return (edges.as_tensor() if hasattr(edges, "as_tensor") else edges).detach().cpu()
+    edges = array_of(edges, f"edge_index{what}")
+    return torch.from_numpy(edges.astype(np.int64) if edges.dtype.kind == "u" else native(edges))
 
 
 def weights_of(torch, store, name, what):
@@ -74,14 +78,15 @@ class Written:
         self.node_times, self.edge_times = times_of(self.types, self.relations, time_attr)
         for name, store in self.types.items():
             x = store["x"] if "x" in store else None
-            if hasattr(x, "dtype") and getattr(x, "ndim", 0) > 0 and len(x) == self.counts[name] and 0 not in x.shape and not is_sparse(torch, x):
+            if hasattr(x, "dtype") and getattr(x.dtype, "kind", "f") in "biufc" and getattr(x, "ndim", 0) > 0 and len(x) == self.counts[name] and 0 not in x.shape and not is_sparse(torch, x):
                 self.rows[name], self.features[name] = storable(torch, x)
+        weighted = any(weight_attr in store for store in self.relations.values())  # edges of others are sampled alike
         for name, store in self.relations.items():
             edges = edges_of(torch, store, "" if name is None else f" of {name}")
             if edges.shape[1] > 0:
                 self.edges[name] = edges
                 if weight_attr:
-                    self.weights[name] = weights_of(torch, store, weight_attr, "" if name is None else f" of {name}")
+                    self.weights[name] = weights_of(torch, store, weight_attr, "" if name is None else f" of {name}") if weight_attr in store or not weighted else torch.ones(edges.shape[1])
         self.type_number = {name: t for t, name in enumerate(name for name, n in self.counts.items() if n > 0)}
         self.relation_number = {name: r for r, name in enumerate(self.edges)}
 
@@ -156,6 +161,16 @@ def stores_of(data):
     return dict(zip(data.node_types, data.node_stores)), dict(zip(data.edge_types, data.edge_stores))
 
 
+def number_of_edges(store, what):
+    if "edge_index" not in store:
+        return 0
+    edges = store["edge_index"]
+    shape = tuple(edges.shape if hasattr(edges, "shape") else array_of(edges, f"edge_index{what}").shape)
+    if len(shape) != 2 or shape[0] != 2:
+        raise OptionError(f"edge_index{what}: {list(shape)}", "give [2, E]: all sources, then all destinations; transpose [E, 2]")
+    return shape[1]
+
+
 def number_of_nodes(store, name):
     if store.num_nodes is None:
         raise OptionError("num_nodes: not known" + (f" of {name}" if name else ""), "set num_nodes of it")
@@ -167,9 +182,9 @@ def source_without_edges(torch, data):
     types, relations = stores_of(data)
     nodes = [NodePart(name, number, number_of_nodes(store, name), attributes_of(store, store.is_node_attr), None, "num_nodes" in store)
              for number, (name, store) in enumerate(types.items())]
-    edges = [EdgePart(name, None, store["edge_index"].shape[1] if "edge_index" in store else 0, None, edge_attributes_of(store), {}, None)
+    edges = [EdgePart(name, None, number_of_edges(store, "" if name is None else f" of {name}"), None, edge_attributes_of(store), {}, None)
              for name, store in relations.items()]
-    return Source(None, blank_of(data, nodes, edges), nodes, edges)
+    return Source(None, blank_of(data, nodes, edges), nodes, edges, order_of_names(types, relations))
 
 
 def source_of_data(torch, data, weight_attr, time_attr=None):
@@ -182,6 +197,7 @@ def source_of_data(torch, data, weight_attr, time_attr=None):
         raise OptionError(error.message.replace("edge_weight", f"weight_attr {weight_attr!r}"), error.hint, error.code) from error
     about = meta_of(path)
     nodes, edges = [], []
+    tell_of_devices(torch, data)
     tell_of_features(torch, written.types)
     tell_of_edges(written.relations)
     for name, store in written.types.items():
@@ -195,7 +211,13 @@ def source_of_data(torch, data, weight_attr, time_attr=None):
         lists = None if number is None else lists_of(path, about, number)
         n = 0 if number is None else written.edges[name].shape[1]
         edges.append(EdgePart(name, number, n, lists, edge_attributes_of(store), {}, torch.int32 if n and written.edges[name].dtype == torch.int32 else None))
-    return Source(path, blank_of(data, nodes, edges), nodes, edges)
+    return Source(path, blank_of(data, nodes, edges), nodes, edges, order_of_names(written.types, written.relations))
+
+
+def tell_of_devices(torch, data):
+    there = {str(value.device) for store in data.stores for value in store.values() if isinstance(value, torch.Tensor) and value.device.type != "cpu"}
+    if there:
+        warn(f"data: on {', '.join(sorted(there))}. Rows of nodes and edges in batches are in host memory: batch.to(device) copies them")
 
 
 def tell_of_features(torch, types):
@@ -216,6 +238,10 @@ def tell_of_edges(relations):
 
 def edge_attributes_of(store):
     return attributes_of(store, lambda key: key != "edge_index" and store.is_edge_attr(key))
+
+
+def order_of_names(types, relations):
+    return {name: [*store.keys()] for name, store in (types | relations).items()}
 
 
 def blank_of(data, nodes, edges):
@@ -242,10 +268,14 @@ def marks_of(data):
     return {(number, key): (value, writes(value)) for number, store in enumerate(data.stores) for key, value in store.items() if key != "edge_index"}
 
 
-def changed(before, now):
-    """Names of what is not as before."""
-    return {key[1] for key in before.keys() | now.keys()
+def places_changed(before, now):
+    """Numbers of stores and names of what is not as before."""
+    return {key for key in before.keys() | now.keys()
             if (key in before) != (key in now) or before[key][0] is not now[key][0] or before[key][1] != now[key][1]}
+
+
+def changed(before, now):
+    return {name for _, name in places_changed(before, now)}
 
 
 def with_edges_of(data, other):
@@ -265,7 +295,24 @@ def renewed(source, data):
     nodes = [part._replace(attributes={key: value for key, value in attributes_of(types[part.name], types[part.name].is_node_attr).items() if key != "x" or not part.features})
              for part in source.nodes]
     edges = [part._replace(attributes=edge_attributes_of(relations[part.name])) for part in source.edges]
-    return source._replace(blank=blank_of(data, nodes, edges), nodes=nodes, edges=edges)
+    return source._replace(blank=blank_of(data, nodes, edges), nodes=nodes, edges=edges, names=order_of_names(types, relations))
+
+
+def renewed_by(source, whole, before):
+    """The source of a dataset with the attributes of nodes and of the graph that `whole` has now. Marks `before` are of the dataset's own."""
+    nodes, blank = [], copy.copy(source.blank)
+    number, different = {id(store): i for i, store in enumerate(whole.stores)}, places_changed(before, marks_of(whole))
+    for part in source.nodes:
+        store = whole._store if part.name is None else whole[part.name]
+        own = "x" in store and (number[id(store)], "x") not in different
+        attributes = attributes_of(store, lambda key: store.is_node_attr(key) and not (own and part.features and key == "x"))  # noqa: B023
+        nodes.append(part._replace(attributes=attributes, features=part.features if own else None))
+        for key, value in store.items():
+            if key not in (*attributes, "x", "num_nodes", "num_edges", "edge_index"):
+                (blank._store if part.name is None else blank[part.name])[key] = value
+    for key, value in whole._global_store.items() if hasattr(whole, "edge_types") else ():
+        blank[key] = value
+    return source._replace(blank=blank, nodes=nodes)
 
 
 def data_of_stores(torch, classes, features, graph):

@@ -58,6 +58,9 @@ class GraphClassifier:
     def __init__(self, model="sage", **options):
         self.options = {"model": model, **options}
 
+    def __repr__(self):
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.options.items())})"
+
     def get_params(self, deep=True):
         return dict(self.options)
 

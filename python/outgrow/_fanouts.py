@@ -3,10 +3,10 @@ from ._errors import OptionError
 
 
 class Fanouts:
-    """Neighbours of each hop, of all relations alike or of each. Hops end before one that samples none of `with_edges`. `padding`: how many
-    hops that cuts, `hops`: how many it leaves."""
+    """Neighbours of each hop, of all relations alike or of each. Hops end before one that samples none of `edges`, {relation: how many there are}. `padding`:
+    how many hops that cuts, `hops`: how many it leaves. Unless `exact`, as many neighbours as there are edges are all."""
 
-    def __init__(self, num_neighbors, relations, with_edges):
+    def __init__(self, num_neighbors, relations, edges, exact=False):
         named = [name for name in relations if name is not None]
         if hasattr(num_neighbors, "get_values"):
             num_neighbors = num_neighbors.get_values(named or None)
@@ -23,7 +23,7 @@ class Fanouts:
             raise OptionError(f"num_neighbors: lists of {sorted(hops)} hops; the number of hops must be the same across all relations",
                               "give as many numbers of each relation")
         self.asked = hops.pop() if hops else len(self.list_of(num_neighbors))
-        used = {name: list_ for name, list_ in given.items() if name in with_edges}
+        used = {name: [-1 if not exact and n >= edges[name] else n for n in list_] for name, list_ in given.items() if edges[name] > 0}
         self.hops = next((h for h in range(self.asked) if not any(list_[h] for list_ in used.values())), self.asked)
         self.padding = self.asked - self.hops
         self.values = {name: list_[:self.hops] for name, list_ in used.items()}

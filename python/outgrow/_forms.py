@@ -176,8 +176,9 @@ def import_for(form, name):
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise ImportError(f"form={form!r} requires {name}, which cannot be imported ({error})\n"
-                          f"hint: install it, or use form=\"arrays\", which requires NumPy only") from error
+        what = f"outgrow.{form}" if form in ("graphbolt", "stores") else f"form={form!r}"
+        raise ImportError(f"{what} requires {name}, which cannot be imported ({error})\n"
+                          "hint: install it, or use outgrow.Loader(path, form=\"arrays\"), which requires NumPy only") from error
 
 
 def tensors(torch):

@@ -16,7 +16,9 @@ def is_zero_one(array, n):
 def refuse_mask(array, name, n):
     shape = list(array.shape)
     if array.ndim == 2 and len(array) == n:
-        raise OptionError(f"{name}: a mask {shape} of {n} nodes: it has {shape[1]} columns, one per split", f"select one, such as mask[:, 0] for {name}")
+        split = {"train_mask": "train", "val_mask": "valid", "test_mask": "test"}.get(name)  # of a Data
+        raise OptionError(f"{name}: a mask {shape} of {n} nodes: it has {shape[1]} columns, one per split",
+                          f"give one of them: {split}=data.{name}[:, 0]" if split else f"select one, such as mask[:, 0] for {name}")
     raise OptionError(f"{name}: a mask {shape}, of {n} nodes", "pass a mask of this length, or ids")
 
 

@@ -19,7 +19,8 @@ class LinkNeighborLoader(Base):
     """PyTorch Geometric's LinkNeighborLoader over a graph that may be larger than memory: its arguments, defaults and batches.
 
     data, num_neighbors, weight_attr, transform, kwargs   those of NeighborLoader
-    edge_label_index   [2, n] sources and destinations; None: all edges. For a heterogeneous graph a relation, or (relation, [2, n] or None)
+    edge_label_index   [2, n] sources and destinations; None: all edges. For a heterogeneous graph a relation, or (relation, [2, n] or None). Given links may be
+                       of a relation that the graph lacks, if it has edges between these types
     edge_label         of each link
     neg_sampling       a NegativeSampling, "binary", "triplet" or {"mode": ..., "amount": ...}; neg_sampling_ratio=1.0 is "binary"
 
@@ -38,6 +39,7 @@ class LinkNeighborLoader(Base):
         self.edge_label_index = edge_label_index
         self._part, self._links = self._links_of(edge_label_index)
         self._ends = [self._source.nodes[0]] * 2 if self._part.name is None else [self._node_part(self._part.name[0]), self._node_part(self._part.name[2])]
+        self._by, self._back = self._like(self._part) if self._fanouts.hops > 0 and self._links.size else (self._part, False)
         for end, ids in zip(self._ends, self._links):
             check_range(ids, "edge_label_index", end.n)
         n = self._links.shape[1]
@@ -56,10 +58,20 @@ class LinkNeighborLoader(Base):
         if edge_label is None and self._data is None and "edge_label" in self._part.attributes:
             warn("outgrow.LinkNeighborLoader: the edges have an attribute edge_label, which only edge_label= gives to links")
 
+    _their = "torch_geometric.loader.link_neighbor_loader", "LinkNeighborLoader"
+
+    @property
+    def input_data(self):
+        """The links, as PyTorch Geometric's loader has them."""
+        tensor = self._torch.from_numpy
+        return import_for("pyg", "torch_geometric.sampler").EdgeSamplerInput(tensor(self._input_id), *map(tensor, self._links), self._label, self._time if self._time is None else self._times(self._time, self.edge_label_time), self._part.name)
+
     def evaluate(self, split="valid"):
         """Iterate once over the links of a split of a dataset, with negatives. They come from an outgrow.Loader with task="link", which takes as much memory again."""
         if self._data is not None:
             raise UnsupportedError("evaluate: a Data has no splits", "open an outgrow.LinkNeighborLoader with edge_label_index= and edge_label= of the split")
+        if self._by is not self._part:
+            raise UnsupportedError(f"evaluate: the graph has no edges of {self._part.name}", "open an outgrow.LinkNeighborLoader with edge_label_index= of the split")
         if self._evaluating is None:
             self._evaluating = Loader(self._source.path, batch=self.batch_size, task="link", **self._options | self._relation())
         return self._evaluating.evaluate(split)
@@ -72,7 +84,16 @@ class LinkNeighborLoader(Base):
             self._evaluating = None
 
     def _relation(self):
-        return {"relation": "__".join(self._keys[self._part.number])} if self._keys else {}
+        return {"relation": "__".join(self._keys[self._by.number])} if self._keys else {}
+
+    def _like(self, part):
+        """The relation that stands for one without edges: of the same types. And whether it is the other way round."""
+        for back in False, True:
+            for by in self._source.edges:
+                if by.number is not None and (by.name == part.name or part.n == 0 and part.name[::2] == (by.name[::-2] if back else by.name[::2])):
+                    return by, back
+        raise UnsupportedError(f"edge_label_index: the graph has no edges between {part.name[0]} and {part.name[2]}, and {part.name} has none",
+                               "add edges between these types: links are found by them")
 
     def _links_of(self, given):
         relations = [part.name for part in self._source.edges]
@@ -82,16 +103,24 @@ class LinkNeighborLoader(Base):
             if given is None or not isinstance(given, (tuple, list, str)) or pair and not isinstance(given[0], (tuple, list)):
                 raise OptionError("edge_label_index: of which relation?", f"give a relation or (relation, [2, n]), one of {', '.join(map(str, relations))}")
             name, given = given if pair else (given, None)
-            name = self.data._to_canonical(*name) if given is not None and self._fanouts.hops == 0 else canonical(name, relations, "edge_label_index")
+            new = given is not None and isinstance(name, (tuple, list)) and len(name) == 3 and tuple(name) not in relations  # one that the graph has not
+            name = tuple(name) if new else canonical(name, relations, "edge_label_index")
+            if new:
+                warn(f"edge_label_index: the graph has no relation {name}, so that models pass no messages along it")
         none = EdgePart(name, None, 0, None, {}, {}, None)  # links may be of a relation that the graph has not
         part = next((part for part in self._source.edges if part.name == name), none)
         if name is None and isinstance(given, (tuple, list)) and given and isinstance(given[0], (str, tuple)):
             raise OptionError(f"edge_label_index: of relation {given if isinstance(given[0], str) else given[0]!r}, of a graph without types", "give [2, n], or None for all edges")
-        if part.n == 0 and (self._fanouts.hops > 0 or given is None):
-            raise UnsupportedError(f"edge_label_index: the graph has no edges of {name}", "links are of a relation that has edges")
+        if given is None and part.n == 0:
+            return part, np.empty((2, 0), np.int64)
         if given is None:
             return part, part.lists.edge_index() if part.lists else edges_of(self._torch, self._whole_store(name), "").numpy().astype(np.int64)
-        links = array_of(given if hasattr(given, "shape") else np.asarray(given), "edge_label_index")
+        if isinstance(given, (tuple, list)) and len(given) == 2:
+            ends = [array_of(end, "edge_label_index") for end in given]
+            if ends[0].shape != ends[1].shape:
+                raise OptionError(f"edge_label_index: {list(ends[0].shape)} sources and {list(ends[1].shape)} destinations", "give as many of each")
+            given = np.stack(ends)
+        links = array_of(given, "edge_label_index")
         if links.ndim != 2 or len(links) != 2 or links.dtype.kind not in "iu":
             raise OptionError(f"edge_label_index: {links.dtype} {list(links.shape)}", "give integers [2, n]: all sources, then all destinations")
         return part, links.astype(np.int64)
@@ -111,7 +140,7 @@ class LinkNeighborLoader(Base):
     def _labels(self, edge_label, n):
         if edge_label is None:
             return None
-        label = edge_label if isinstance(edge_label, self._torch.Tensor) else self._torch.from_numpy(np.array(array_of(edge_label, "edge_label")))
+        label = edge_label.cpu() if isinstance(edge_label, self._torch.Tensor) else self._torch.from_numpy(np.array(array_of(edge_label, "edge_label")))
         if label.shape[:1] != (n,):
             raise OptionError(f"edge_label: {len(label) if label.ndim else edge_label!r}, for {n} links", "give one of each link")
         if self.neg_sampling is not None and self.neg_sampling.is_triplet():
@@ -119,14 +148,15 @@ class LinkNeighborLoader(Base):
         return label + 1 if self.neg_sampling is not None and len(label) and label.min() == 0 else label  # 0 is that of negatives
 
     def _whole(self, links):
-        """[n, 2] in ids of the whole graph."""
-        return np.ascontiguousarray(links.T) + [self._known(end)[1] for end in self._ends]
+        """[n, 2] in ids of the whole graph, in the direction of the relation that stands for theirs."""
+        whole = links.T + [self._known(end)[1] for end in self._ends]
+        return np.ascontiguousarray(whole[:, ::-1] if self._back else whole)
 
     def _opened_for(self, drawn, batch, links, **how):
         return self._opened(drawn, batch, links=self._whole(links), task="link", **self._relation(), **how)
 
     def _once(self):
-        return self.sampler is not None or self.neg_sampling is not None
+        return self._sampler is not None or self.neg_sampling is not None
 
     def _for_all(self, drawn):
         return self._opened_for(drawn, self.batch_size, self._links, shuffle=self.shuffle, input_time=self._time)
@@ -160,9 +190,8 @@ class LinkNeighborLoader(Base):
         """Pairs that stand against some links, drawn as PyTorch Geometric does."""
         neg, n = self.neg_sampling, math.ceil(links.shape[1] * self.neg_sampling.amount)
         times = None if time is None else time[np.arange(n) % links.shape[1]]
-        destination = self._negative_nodes(n, 1, times)
         source = np.tile(links[0], neg.amount) if neg.is_triplet() else self._negative_nodes(n, 0, times)
-        return np.stack([source, destination])
+        return np.stack([source, self._negative_nodes(n, 1, times)])
 
     def _pairs_at(self, places):
         """Links, then their negatives."""
@@ -183,6 +212,8 @@ class LinkNeighborLoader(Base):
         links = [self._pairs_at(of) for of in places]
         times = None if self._time is None else np.concatenate([self._times_at(of, pairs.shape[1]) for of, pairs in zip(places, links)])
         repeats = self.neg_sampling.amount if self._disjoint and self.neg_sampling.is_triplet() else 0
+        if repeats and self._back:
+            raise UnsupportedError(f"disjoint triplets of {self._part.name}: the graph has edges from {self._part.name[2]} to {self._part.name[0]} alone", "add edges the other way, or take neg_sampling=\"binary\"")
         return self._opened_for(drawn, batch + math.ceil(batch * self.neg_sampling.amount), np.concatenate(links, 1), input_time=times, source_repeats=repeats, **how)
 
     def _seeds_at(self, places):
@@ -204,7 +235,8 @@ class LinkNeighborLoader(Base):
             place = place if order is None else order[place]
         else:
             place = order[batch.number * size:][:size]
-        return place, edges[self._part.number].pairs
+        pairs = edges[self._by.number].pairs
+        return place, pairs[::-1] if self._back else pairs
 
     def _number_links(self, out, n, total):
         """`batch` of each node: its link, or the one that its negative belongs to. All `total` pairs have trees at both ends; those of triplets
@@ -213,30 +245,34 @@ class LinkNeighborLoader(Base):
             store = out._store if part.name is None else out[part.name]
             store["batch"] = store["batch"] % total % n
 
-    def _finished(self, out, places, pairs, input_id):
-        torch, neg, name, n = self._torch, self.neg_sampling, self._part.name, len(places)
+    def _metadata(self, places, pairs, input_id):
+        """As PyTorch Geometric's sampler has it: of links, or of triplets."""
+        torch, neg, n = self._torch, self.neg_sampling, len(places)
         pairs = torch.from_numpy(np.array(pairs))
-        store = out._store if name is None else out[name]
-        if name is not None:
-            out.input_type = name
-        store["input_id"] = torch.from_numpy(input_id[places])
-        time = None if self._time is None else self._times(self._time[places], self.edge_label_time)
-        if self._disjoint:
-            self._number_links(out, n, pairs.size(1))
+        ids = torch.from_numpy(input_id[places])
         if neg is None or neg.is_binary():
-            store["edge_label_time"] = None if time is None else self._times(self._times_at(places, pairs.size(1)), self.edge_label_time)
-            store["edge_label_index"] = pairs
             label = None if self._label is None else self._label[torch.from_numpy(places)]
             if neg is not None:
                 label = torch.ones(n) if label is None else label
                 label = torch.cat([label, label.new_zeros(pairs.size(1) - n, *label.shape[1:])])
-            store["edge_label"] = label
+            return ids, pairs, label, None if self._time is None else self._times(self._times_at(places, pairs.size(1)), self.edge_label_time)
+        negatives = pairs[1, n:].view(-1, n).t() if self._disjoint else pairs[1, n:]
+        return ids, pairs[0, :n], pairs[1, :n], negatives.view(n, -1).squeeze(-1), None if self._time is None else self._times(self._time[places], self.edge_label_time)
+
+    def _finished(self, out, places, pairs, input_id):
+        neg, name = self.neg_sampling, self._part.name
+        store = out._store if name is None else out[name]
+        if name is not None:
+            out.input_type = name
+        store["input_id"], *of = self._metadata(places, pairs, input_id)
+        if self._disjoint:
+            self._number_links(out, len(places), pairs.shape[1])
+        if neg is None or neg.is_binary():
+            store["edge_label_index"], store["edge_label"], store["edge_label_time"] = of
             return out
         source, destination = (store, store) if name is None else (out[name[0]], out[name[2]])
-        if time is not None:
-            source["seed_time"] = destination["seed_time"] = time
-        source["src_index"], destination["dst_pos_index"] = pairs[0, :n], pairs[1, :n]
-        destination["dst_neg_index"] = pairs[1, n:].view(-1, n).t().view(n, -1).squeeze(-1)
+        source["src_index"], destination["dst_pos_index"], destination["dst_neg_index"], time = of
+        source["seed_time"] = destination["seed_time"] = time
         for key in "edge_label_index", "edge_label_time":  # of the data
             if key in store:
                 del store[key]

@@ -209,6 +209,11 @@ class OwnThreads:
         warn("enable_cpu_affinity is not needed: the loader has threads of its own (option threads)")
         yield
 
+    @contextlib.contextmanager
+    def enable_memory_log(self):
+        warn("enable_memory_log has no effect: the loader has no worker processes; metrics has what it reads")
+        yield
+
 
 class Loader(OwnThreads):
     """Mini-batches of a dataset that may be larger than memory, for PyTorch Geometric, DGL or NumPy.
@@ -424,6 +429,9 @@ class Loader(OwnThreads):
             raise OptionError(f"split: {split!r} is not one of {', '.join(SPLITS)}")
         self._native.evaluate(split)
         return Pass(self, self._native.batches(split), split)
+
+    def __repr__(self):
+        return f"{type(self).__name__}()"
 
     def __getitem__(self, index):
         raise OptionError("a Loader is iterated over as it is, without a DataLoader: num_workers is not needed")

@@ -14,7 +14,7 @@ import numpy as np
 from . import _outgrow
 from ._arrays import array_of
 from ._attributes import source_of_path, whole_of
-from ._cache import changed, data_of_stores, how_to_have_edges, marks_of, renewed, source_of_data, source_without_edges, with_edges_of
+from ._cache import changed, data_of_stores, how_to_have_edges, marks_of, renewed, renewed_by, source_of_data, source_without_edges, with_edges_of
 from ._errors import OptionError, UnsupportedError, warn
 from ._fanouts import Fanouts
 from ._forms import Nodes, import_for
@@ -25,6 +25,7 @@ from ._sampling import Sampling
 from ._stores import array_in
 from ._times import of_seeds, options_of
 
+FIXED = "batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers", "data"  # attributes that do not change, as of a DataLoader
 SUBGRAPHS = "directional", "bidirectional", "induced"
 
 
@@ -63,26 +64,60 @@ def subgraph_of(subgraph_type, directed):
     return name if directed else "induced"
 
 
+class Shown:
+    """What a loader shows of a sampler, which is the library's."""
+
+    def __init__(self, num_neighbors):
+        vars(self)["num_neighbors"] = num_neighbors
+
+    def __setattr__(self, name, value):
+        raise OptionError(f"{name}: set after the loader was made", "make another loader")
+
+    def __getattr__(self, name):
+        raise AttributeError(f"{name}: of the sampler of an outgrow loader num_neighbors is shown alone; torch_geometric.sampler.NeighborSampler(outgrow.stores(path), [10]) is PyTorch Geometric's")
+
+
 class Base(OwnThreads):
     """What both loaders have in common: whose batches, in which order, and how often."""
 
     # What else a DataLoader has. Who sees one by isinstance, as Lightning does, looks at these.
-    multiprocessing_context = batch_sampler = worker_init_fn = prefetch_factor = None
+    multiprocessing_context = worker_init_fn = prefetch_factor = None
     pin_memory, pin_memory_device, persistent_workers, timeout = False, "", False, 0
     custom_cls = None
+    _their = None  # module and name of PyTorch Geometric's class
 
     def __new__(cls, *arguments, **keywords):
         self = super().__new__(cls)
-        self._given = arguments, keywords
+        vars(self).update(_given=(arguments, keywords), _later=())
         return self
+
+    @property
+    def __class__(self):
+        """PyTorch Geometric's, for isinstance: its layer-wise inference and others check it."""
+        return getattr(import_for("pyg", self._their[0]), self._their[1])
+
+    def __dir__(self):
+        return sorted({*vars(self), *dir(type(self))})
+
+    def __setattr__(self, name, value):
+        """As of a DataLoader. What is set after the loader was made, its copies have too."""
+        if "dataset" in vars(self):
+            if name in FIXED:
+                raise OptionError(f"{name}: set after the loader was made", "make another loader")
+            if name[0] != "_":
+                vars(self)["_later"] = *self._later, name
+        super().__setattr__(name, value)
 
     def _open(self, data, num_neighbors, weight_attr, transform, transform_sampler_output, subgraph, times, given, kwargs):
         self._torch = torch = import_for("pyg", "torch")
         classes = import_for("pyg", "torch_geometric.data")
+        if type(batches := kwargs.get("batch_sampler")) is torch.utils.data.BatchSampler:
+            kwargs |= {"batch_sampler": None, "sampler": batches.sampler, "batch_size": batches.batch_size, "drop_last": batches.drop_last}
         check_only(given | kwargs)
         self.batch_size, self.drop_last = kwargs.pop("batch_size", 1), bool(kwargs.pop("drop_last", False))
-        self.shuffle, self.generator, self.sampler = bool(kwargs.pop("shuffle", False)), kwargs.pop("generator", None), None
+        self.shuffle, self.generator, self._sampler = bool(kwargs.pop("shuffle", False)), kwargs.pop("generator", None), None
         self.num_workers, self.transform, self.filter_per_worker = kwargs.get("num_workers", 0), transform, kwargs.pop("filter_per_worker", None)
+        self.filter_per_worker = True if self.filter_per_worker is None else self.filter_per_worker  # as theirs of data in host memory
         self.transform_sampler_output = transform_sampler_output
         if not hasattr(self.batch_size, "__index__") or self.batch_size < 1:
             raise OptionError(f"batch_size: {self.batch_size!r}", "give a whole number, 1 or more")
@@ -94,9 +129,9 @@ class Base(OwnThreads):
         if (seed := kwargs.pop("seed", None)) is not None:
             kwargs["seed"] = seed_of(seed)
         if not isinstance(kwargs.get("sampler", ""), (str, type(None))):
-            self.sampler = kwargs.pop("sampler")
-            if not hasattr(self.sampler, "__iter__"):
-                raise OptionError(f"sampler: {self.sampler!r}", "give a sampler of positions, or a list of them")
+            self._sampler = kwargs.pop("sampler")
+            if not hasattr(self._sampler, "__iter__"):
+                raise OptionError(f"sampler: {self._sampler!r}", "give a sampler of positions, or a list of them")
             if self.shuffle:
                 raise OptionError("sampler and shuffle=True: both decide the order", "give one of them")
         for name in sorted((NOT_NEEDED | {"collate_fn", "dataset"}) & kwargs.keys()):
@@ -106,7 +141,7 @@ class Base(OwnThreads):
         kwargs = {name: value for name, value in kwargs.items() if name not in ONLY}
         self._ranks = ranks_of(kwargs.get("rank", 0), kwargs.get("world_size", 1))[:2]
         if self._ranks[1] > 1:
-            if self.sampler is not None:
+            if self._sampler is not None:
                 raise UnsupportedError("sampler with world_size: each process has an order of its own",
                                        "give shuffle=True, seed=1, or leave out rank and world_size where the sampler shares the seeds out")
             if self.generator is None:
@@ -125,13 +160,15 @@ class Base(OwnThreads):
             self._source, self._data = source_without_edges(torch, data), data
         else:
             raise OptionError(f"data: {type(data).__name__}", "give a Data, a HeteroData, the folder of a dataset, outgrow.stores of one, or a FeatureStore and a GraphStore")
-        self._fanouts = Fanouts(num_neighbors, [part.name for part in self._source.edges], [part.name for part in self._source.edges if part.n > 0])
+        self._fanouts = Fanouts(num_neighbors, [part.name for part in self._source.edges], {part.name: part.n for part in self._source.edges}, kwargs["replace"] or kwargs.get("sampler", "uniform") != "uniform")
         self.num_neighbors = num_neighbors
-        if self._data is not None and self._fanouts.asked and self._data.edge_stores and not any("edge_index" in store for store in self._data.edge_stores):
-            raise OptionError("data: no edge_index", how_to_have_edges(any("adj_t" in store for store in self._data.edge_stores)))
+        if self._data is not None and self._fanouts.asked:
+            for part, store in zip(self._source.edges, self._data.edge_stores):
+                if "edge_index" not in store:
+                    raise OptionError("data: no edge_index" + (f" of {part.name}" if part.name else ""), how_to_have_edges("adj_t" in store, part.name))
         if self._data is None and self._fanouts.hops == 0:
             raise UnsupportedError("num_neighbors: the first hop samples no neighbours", "without neighbours a batch is its seeds: rows of outgrow.stores(path)[0] are those")
-        self._marks = self._write = None
+        self._marks = self._write = self._shown = None
         if self._data is not None:
             self._marks, before = marks_of(data), copy.copy(data)
             if self._fanouts.hops > 0:
@@ -188,15 +225,30 @@ class Base(OwnThreads):
     @property
     def data(self):
         """The Data or HeteroData; of a dataset one of what its files have of nodes, mapped."""
-        if self._data is None:
-            self._data = whole_of(self._torch, self._source)
-        return self._data
+        if self._data is not None:
+            return self._data
+        if self._shown is None:
+            self._shown = whole_of(self._torch, self._source)
+            self._marks = self._first = marks_of(self._shown)
+        return self._shown
+
+    @property
+    def sampler(self):
+        """The one that was given, or PyTorch's for the order."""
+        kinds = self._torch.utils.data
+        if self._sampler is not None:
+            return self._sampler
+        return kinds.RandomSampler(self.dataset, generator=self.generator) if self.shuffle and len(self.dataset) else kinds.SequentialSampler(self.dataset)
+
+    @property
+    def batch_sampler(self):
+        return self._torch.utils.data.BatchSampler(self.sampler, self.batch_size, self.drop_last)
 
     @property
     def node_sampler(self):
         """As layer-wise inference of PyTorch Geometric looks at it."""
         kind = import_for("pyg", "torch_geometric.sampler").NumNeighbors
-        return types.SimpleNamespace(num_neighbors=self.num_neighbors if isinstance(self.num_neighbors, kind) else kind(self.num_neighbors))
+        return Shown(self.num_neighbors if isinstance(self.num_neighbors, kind) else kind(self.num_neighbors))
 
     link_sampler = node_sampler
 
@@ -229,7 +281,11 @@ class Base(OwnThreads):
 
     def _renew(self):
         """Attributes of the data count as they are now. Features in a dataset that are others since are written again."""
-        if self._marks is None or not (names := changed(self._marks, now := marks_of(self._data))):
+        if self._marks is None or not (names := changed(self._marks, now := marks_of(self.data))):
+            return
+        if self._data is None:
+            self._marks, self._source = now, renewed_by(self._source, self._shown, self._first)
+            self._sampling.take(self._source)
             return
         source = self._source
         if "x" in names and self._write:
@@ -249,7 +305,7 @@ class Base(OwnThreads):
 
     def __len__(self):
         """Number of batches, of this rank."""
-        n = len(self.sampler) if self.sampler is not None else len(self.dataset)
+        n = len(self._sampler) if self._sampler is not None else len(self.dataset)
         rank, ranks = self._ranks
         return n // self.batch_size // ranks if self.drop_last else (-(-n // self.batch_size) - rank + ranks - 1) // ranks
 
@@ -276,8 +332,8 @@ class Base(OwnThreads):
 
     def _order(self):
         """Positions of this iteration, where Python decides them: a sampler, or a shuffle."""
-        if self.sampler is not None:
-            given = [*self.sampler]
+        if self._sampler is not None:
+            given = [*self._sampler]
             for i in given:
                 if not hasattr(i, "__index__"):
                     raise OptionError(f"sampler: yields {i!r}", "give a sampler of single positions; batch_size= makes batches")
@@ -305,11 +361,14 @@ class Base(OwnThreads):
 
     def _through(self, loader, order=None, size=None):
         """An iteration over a Loader whose seeds are at `order`, `size` in a batch. None: all of them, as they are."""
-        return Iteration(self, map(lambda made: (made[0], *self._places(made[1], made[2], order, size)), iter(loader)))
+        return Iteration(self, map(lambda made: self._placed(*made, *self._places(made[0], made[2], order, size)), iter(loader)))
+
+    def _placed(self, batch, nodes, edges, places, pairs):
+        return self._sampling.data_of(batch, nodes, edges, lambda: self._metadata(places, pairs, self._input_id)), places, pairs
 
     def __iter__(self):
         self._renew()
-        if self.sampler is None and len(self) == 0:
+        if self._sampler is None and len(self) == 0:
             return Iteration(self, iter(()))
         if self._fanouts.hops == 0:
             with self._random():
@@ -371,6 +430,19 @@ class Base(OwnThreads):
 
     def __call__(self, index):
         """The batch of these positions."""
+        out = self.collate_fn(index)
+        return out if self.filter_per_worker else self.filter_fn(out)
+
+    def collate_fn(self, index):
+        """What ZipLoader of PyTorch Geometric calls. With filter_per_worker the batch, else what filter_fn takes."""
+        out = self._at(index)
+        return self.filter_fn(out) if self.filter_per_worker else out
+
+    def filter_fn(self, batch):
+        """What an iteration yields of a batch. Subclasses may change it."""
+        return batch if self.transform is None else self.transform(batch)
+
+    def _at(self, index):
         self._renew()
         with contextlib.suppress(TypeError):
             index = [operator.index(index)]
@@ -378,22 +450,15 @@ class Base(OwnThreads):
         if len(index) == 0:
             raise OptionError("index: no positions", "give those of one seed or more")
         if self._fanouts.hops == 0:
-            return next(Iteration(self, map(self._of_seeds, [index])))
-        return next(self._through(self._for_once(self._drawn(), index, len(index), rank=0, world_size=1, drop_last=False), index, len(index)))
-
-    def collate_fn(self, index):
-        """As other loaders of PyTorch Geometric, such as ZipLoader, call it."""
-        return self(index)
-
-    def filter_fn(self, batch):
-        return batch
+            return Iteration(self, map(self._of_seeds, [index])).unfiltered()
+        return self._through(self._for_once(self._drawn(), index, len(index), rank=0, world_size=1, drop_last=False), index, len(index)).unfiltered()
 
     def _of_seeds(self, places):
         """A batch where nothing is sampled, the positions of its seeds, and pairs."""
         ids, pairs = self._seeds_at(places)
         nodes = [Nodes(self._torch.from_numpy(ids[part.name]), None, (len(ids[part.name]),), self._torch.arange(len(ids[part.name])) if self._disjoint else None)
                  if part.name in ids else None for part in self._source.nodes]
-        return self._sampling.data_of(types.SimpleNamespace(epoch=1, number=0), nodes, []), places, pairs
+        return self._placed(types.SimpleNamespace(epoch=1, number=0), nodes, [], places, pairs)
 
     def close(self):
         """Ends its threads; the next iteration opens it again."""
@@ -409,7 +474,7 @@ class Base(OwnThreads):
 
     def __reduce__(self):
         """Another process opens the dataset again."""
-        return made_again, (type(self), *self._given)
+        return made_again, (type(self), *self._given), {name: vars(self)[name] for name in ("_later", *self._later)}
 
     def __repr__(self):
         return f"{type(self).__name__}()"
@@ -424,13 +489,15 @@ class Iteration:
     def __iter__(self):
         return self
 
-    def __next__(self):
+    def unfiltered(self):
         made = None if self.over else next(self._made, None)
         if made is None:
             self.over, self._made = True, None
             raise StopIteration
-        out = self._of._finished(*made, self._input_id)
-        return out if self._of.transform is None else self._of.transform(out)
+        return self._of._finished(*made, self._input_id)
+
+    def __next__(self):
+        return self._of.filter_fn(self.unfiltered())
 
 
 class NeighborLoader(Base):
@@ -471,14 +538,17 @@ class NeighborLoader(Base):
         self._input_id = self._nodes if mask else np.arange(len(self._nodes))
         if input_id is not None:
             self._input_id = self._numbered(input_id, len(self._nodes), "input_nodes")
-        self.input_time = input_time
+        self.input_time, self.input_id = input_time, input_id
         self._time = of_seeds(input_time, "input_time", len(self._nodes), self._nodes, self._part.n)
         self.dataset = range(len(self._nodes))
 
+    _their = "torch_geometric.loader.neighbor_loader", "NeighborLoader"
+
     @property
-    def __class__(self):
-        """PyTorch Geometric's, for isinstance: its layer-wise inference checks it."""
-        return import_for("pyg", "torch_geometric.loader.neighbor_loader").NeighborLoader
+    def input_data(self):
+        """The seeds, as PyTorch Geometric's loader has them."""
+        tensor = self._torch.from_numpy
+        return import_for("pyg", "torch_geometric.sampler").NodeSamplerInput(tensor(self._input_id), tensor(self._nodes), self._time if self._time is None else self._times(self._time, self.input_time), self._part.name)
 
     def _nodes_of(self, given):
         """Their type, ids within it, and whether a mask said them."""
@@ -527,14 +597,14 @@ class NeighborLoader(Base):
             raise UnsupportedError("evaluate: a Data has no splits", "open an outgrow.NeighborLoader with input_nodes=data.val_mask")
         batches = self._kept().evaluate(split)
         n = len(array_in(self._source.path, ALIASES.get(split, split), meta_of(self._source.path)))
-        return Iteration(self, ((out, np.asarray(batch.input_id), None) for out, batch, _ in batches), np.arange(n))
+        return Iteration(self, (self._placed(*made, np.asarray(made[0].input_id), None) for made in batches), np.arange(n))
 
     def _seeds(self, nodes):
         name, _ = self._known(self._part)
         return nodes if name is None else (name, nodes)
 
     def _once(self):
-        return self.sampler is not None
+        return self._sampler is not None
 
     def _for_all(self, drawn):
         return self._opened(drawn, self.batch_size, seeds=self._seeds(self._nodes), shuffle=self.shuffle, input_time=self._time)
@@ -551,11 +621,14 @@ class NeighborLoader(Base):
         place = np.asarray(batch.input_id)
         return place if order is None else order[place], None
 
+    def _metadata(self, places, pairs, input_id):
+        """As PyTorch Geometric's sampler has it."""
+        return self._torch.from_numpy(input_id[places]), None if self._time is None else self._times(self._time[places], self.input_time)
+
     def _finished(self, out, places, pairs, input_id):
         store = out._store if self._part.name is None else out[self._part.name]
         if self._part.name is not None:
             out.input_type = self._part.name
-        store["input_id"] = self._torch.from_numpy(input_id[places])
-        store["seed_time"] = None if self._time is None else self._times(self._time[places], self.input_time)
+        store["input_id"], store["seed_time"] = self._metadata(places, pairs, input_id)
         store["batch_size"] = len(places)
         return out

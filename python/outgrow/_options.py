@@ -11,7 +11,7 @@ def cache_folder():
 
 def folder_of(value, name="dataset"):
     """The path of a folder or file, as text."""
-    hint = "write it: outgrow.write(\"graph\", data), then give \"graph\"" if name == "dataset" else "give a path"
+    hint = "write it: outgrow.write(\"graph\", data), then give \"graph\"" if name == "dataset" else "give the new folder first: \"graph\""
     try:
         path = os.fsdecode(value)
     except TypeError:

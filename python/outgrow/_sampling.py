@@ -4,10 +4,15 @@ import warnings
 
 import numpy as np
 
+from ._arrays import native
+from ._attributes import put_in_order
 from ._errors import UnsupportedError
 from ._forms import Edges, Nodes, as_it_is, hops_of, import_for, of_edges, relations_of, tensors, types_of
 from ._sparse import CSR
 from ._subgraph import Graph, graph_of_output, induced, output_of, positions
+
+
+ADDED = "n_id", "e_id", "batch", "num_sampled_nodes", "num_sampled_edges"  # their order in batches of PyTorch Geometric
 
 
 def sparse_rows(torch, x, at):
@@ -24,7 +29,7 @@ def as_tensors(torch, attributes):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             try:
-                return torch.from_numpy(value)
+                return torch.from_numpy(native(value))
             except (TypeError, ValueError):  # a type or strides that PyTorch has not
                 return value
     return {key: (one(value), dim) for key, (value, dim) in attributes.items()}
@@ -83,13 +88,13 @@ class Sampling:
             num_edges[part.name] = [b - a for a, b in zip([0, *ends], ends)] + [0] * self.fanouts.padding
         return Graph(node, edge_index, place, num_nodes, num_edges)
 
-    def changed(self, graph):
-        """It as the arguments subgraph_type and transform_sampler_output have it."""
+    def changed(self, graph, metadata):
+        """It as the arguments subgraph_type and transform_sampler_output have it. `metadata` is a function."""
         if self.subgraph == "induced":
             graph = induced(self.torch, graph, self.source.edges)
         if self.subgraph != "bidirectional" and self.transform is None:
             return graph
-        out = output_of(self.torch, graph)
+        out = output_of(self.torch, graph, metadata())
         out = out.to_bidirectional() if self.subgraph == "bidirectional" else out
         return graph_of_output(self.torch, out if self.transform is None else self.transform(out), graph)
 
@@ -102,11 +107,11 @@ class Sampling:
         if isinstance(value, np.ndarray) and value.dtype.kind not in "biufc":
             return value.take(index.numpy(), dim)
         try:
-            return self.select(value, index.to(value.device) if isinstance(value, self.torch.Tensor) else index, dim=dim)
+            return self.select(value, index.to(value.device), dim=dim).cpu() if isinstance(value, self.torch.Tensor) else self.select(value, index, dim=dim)
         except (NotImplementedError, TypeError, ValueError) as error:
-            layout = f" of layout {value.layout}" if hasattr(value, "layout") else ""
-            raise UnsupportedError(f"{name}: no rows can be selected from a {type(value).__name__}{layout}",
-                                   "make a dense tensor, an array or a list of it, or delete it from the data") from error
+            form = f" of layout {value.layout}" if hasattr(value, "layout") else f" of {value.dtype}" if hasattr(value, "dtype") else ""
+            raise UnsupportedError(f"{name}: no rows can be selected from a {type(value).__name__}{form}",
+                                   "make a dense tensor, an array of a type that PyTorch has or a list of it, or delete it from the data") from error
 
     def nodes_into(self, store, part, ids, x, tree):
         for key, (value, dim) in part.attributes.items():
@@ -142,11 +147,11 @@ class Sampling:
                 if key != "edge_attr" or rows is None:
                     store[key] = self.rows_of(key, value, index, dim)
 
-    def data_of(self, batch, nodes, edges):
-        """What PyTorch Geometric's loader yields of these nodes and edges, but for whose it is."""
+    def data_of(self, batch, nodes, edges, metadata):
+        """What PyTorch Geometric's loader yields of these nodes and edges, but for whose it is, which `metadata` returns."""
         torch, out = self.torch, copy.copy(self.source.blank)
         sampled = self.graph_of(nodes, edges, (batch.epoch, batch.number))
-        graph = self.changed(sampled)
+        graph = self.changed(sampled, metadata)
         for part in self.source.nodes:
             store = out._store if part.name is None else out[part.name]
             mine = None if part.number is None else nodes[part.number]
@@ -163,9 +168,9 @@ class Sampling:
             rows = self.edge_rows(edges[part.number], place, sampled.place[part.name]) if place is not None and part.number is not None and edges else None
             self.edges_into(store, part, graph.edge_index.get(part.name, torch.empty(2, 0, dtype=torch.int64)), place, rows)
             store["num_sampled_edges"] = graph.num_edges and graph.num_edges.get(part.name)
+        put_in_order(out, self.source.names, ADDED)
         return out
 
     def made(self, batch):
-        """Data of the extension's batch; the batch, and its Edges by number."""
-        nodes, edges = self.parts_of(batch)
-        return self.data_of(batch, nodes, edges), batch, edges
+        """The extension's batch, its Nodes and its Edges by number."""
+        return batch, *self.parts_of(batch)

@@ -116,8 +116,8 @@ def with_sparse(dataset, form):
 # ---- writing ----
 
 def is_csr(value):
-    """torch.sparse_csr, or a csr_matrix or csr_array of SciPy."""
-    return str(getattr(value, "layout", "")) == "torch.sparse_csr" or (getattr(value, "format", "") == "csr" and hasattr(value, "indptr"))
+    """CSR, torch.sparse_csr, or a csr_matrix or csr_array of SciPy."""
+    return isinstance(value, CSR) or str(getattr(value, "layout", "")) == "torch.sparse_csr" or (getattr(value, "format", "") == "csr" and hasattr(value, "indptr"))
 
 
 def of_libraries(value, name):
@@ -133,8 +133,18 @@ def of_libraries(value, name):
         if name != "x":
             raise OptionError(f"{name}: a sparse matrix", "give its entries: a = m.tocoo(), edge_index=numpy.stack([a.row, a.col]), edge_weight=a.data"
                               if name == "edge_index" else "give an array")
-        return value.tocsr() if hasattr(value, "tocsr") else value.to_sparse_csr()
+        return value.tocsr() if hasattr(value, "tocsr") else csr_of(value) if "coo" in str(value.layout) else value.to_sparse_csr()
     return value
+
+
+def csr_of(value):
+    """A torch.sparse_coo as CSR; PyTorch's own conversion warns of its age."""
+    if (value.sparse_dim(), value.dense_dim()) != (2, 0):
+        raise OptionError(f"x: sparse in {value.sparse_dim()} of {value.dim()} dimensions", "give a matrix [N, F]")
+    value = value.detach().cpu().coalesce()
+    row, column = value.indices().numpy()
+    values = value.values().float() if str(value.dtype) == "torch.bfloat16" else value.values()
+    return CSR(np.append(0, np.cumsum(np.bincount(row, minlength=value.shape[0]))), column, values.numpy(), tuple(value.shape))
 
 
 def save_csr(prefix, value, name):

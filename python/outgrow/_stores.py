@@ -1,8 +1,11 @@
 """A dataset as PyTorch Geometric's FeatureStore and GraphStore, for other samplers than Outgrow's."""
+import itertools
 import os
+import typing
 
 import numpy as np
 
+from ._arrays import native
 from ._errors import FileError, OptionError, UnsupportedError
 from ._forms import import_for
 from ._meta import meta_of, relation_names, type_ranges
@@ -12,6 +15,7 @@ from ._sparse import forms_of
 NODE = "node"
 EDGE = (NODE, "to", NODE)
 SPLITS = "train", "valid", "test"
+MASKS = "train_mask", "val_mask", "test_mask"
 SCALED = "i8", "e4m3"  # types of features with a scale per column
 
 
@@ -152,7 +156,7 @@ class OfTheRelation:
     def __get__(self, sampler, kind=None):
         if sampler is None or not isinstance(vars(sampler).get("perm"), Untyped):
             raise AttributeError(f"{kind.__name__!r} object has no attribute {self.name!r}")
-        return vars(sampler)[f"{self.name}_dict"]["__".join(EDGE)]
+        return next(iter(vars(sampler)[f"{self.name}_dict"].values()))
 
 
 class Count(int):
@@ -183,18 +187,56 @@ def refuse(*_):
     raise UnsupportedError("stores: a dataset is read only", "write another one: outgrow.write")
 
 
+class Served(typing.NamedTuple):
+    """An attribute: the shape of all rows, and a function that copies rows at places or all."""
+    shape: tuple
+    rows: typing.Callable
+
+
+def of_array(torch, value, dim=0, order=None):
+    """Rows of an array along a dimension. `order`: which of them each is."""
+    def rows(index):
+        index = slice(None) if index is None else index_of(torch, index)
+        got = value[(*[slice(None)] * dim, index if order is None else order[index])]
+        return got.clone() if isinstance(got, torch.Tensor) else torch.from_numpy(native(np.array(got)))
+    return Served(tuple(value.shape), rows)
+
+
+def of_features(torch, part, of):
+    """Rows of x, in the type and shape of the data that was written. `of` is None for a type without nodes."""
+    if of is None:
+        return of_array(torch, part.features.none(torch))
+    known = part.features.dtype
+    width = part.features.shape if known else of.arrays["x"].shape[1:] if of.form is None else (of.form.columns,)
+
+    def rows(index):
+        got = of.rows(torch, "x", index)
+        return got.to(getattr(torch, known)).reshape((*got.shape[:-1], *width)) if known else got
+    return Served((of.n, *width), rows)
+
+
+def served_of(torch, source, about, homogeneous):
+    """{(type or relation, name): Served} of all that batches have."""
+    out = {}
+    for part, of in itertools.zip_longest(source.nodes, parts_of(source.path, about).values()):  # types without nodes come last
+        group = None if homogeneous else part.name or NODE
+        if part.features:
+            out[group, "x"] = of_features(torch, part, of)
+        out |= {(group, name): of_array(torch, *value) for name, value in part.attributes.items()}
+    for part in source.edges:
+        group = part.name or EDGE
+        out |= {(group, name): of_array(torch, *value) for name, value in part.by_place.items()}
+        out |= {(group, name): of_array(torch, *value, part.lists.order) for name, value in part.attributes.items()}
+    return out
+
+
 def features_of(dataset, homogeneous):
     """The feature store, in this process or in one that it was sent to. PyTorch Geometric takes all attributes of a homogeneous one to be of nodes."""
+    from ._attributes import source_of_path  # which is built on this module
     torch = import_for("stores", "torch")
     data = import_for("stores", "torch_geometric.data")
-    about = meta_of(dataset)
-    parts = parts_of(dataset, about)
-    weights, edges = weights_of(dataset, about), edge_features_of(dataset, about)
-    of_edges = [(relation, "edge_weight") for relation in weights] + [(relation, "edge_attr") for relation in edges]
-    if homogeneous:
-        parts = {None: parts[NODE]}
-    of_nodes = [(name, array) for name, part in parts.items() for array in part.arrays]
-    there = of_nodes + of_edges
+    there = served_of(torch, source_of_path(torch, data, dataset), meta_of(dataset), homogeneous)
+    listed = [key for key in there if key[1] not in MASKS and not (homogeneous and isinstance(key[0], tuple))]
 
     class Features(data.FeatureStore):
         _put_tensor = _remove_tensor = refuse
@@ -206,23 +248,16 @@ def features_of(dataset, homogeneous):
         def __reduce__(self):
             return features_of, (dataset, homogeneous)
 
-        def _get_tensor(self, attr):
+        def _served(self, attr):
             if (attr.group_name, attr.attr_name) not in there:
                 raise KeyError(f"{attr.group_name}, {attr.attr_name}: the dataset has {', '.join(f'{group}, {name}' for group, name in there)}")
-            if attr.attr_name == "edge_attr":
-                return edges[attr.group_name].rows(torch, "x", attr.index)
-            if isinstance(attr.group_name, tuple):
-                array = weights[attr.group_name]
-                return torch.from_numpy(np.array(array if attr.index is None else array[index_of(torch, attr.index)]))
-            return parts[attr.group_name].rows(torch, attr.attr_name, attr.index)
+            return there[attr.group_name, attr.attr_name]
+
+        def _get_tensor(self, attr):
+            return self._served(attr).rows(attr.index)
 
         def _get_tensor_size(self, attr):
-            if attr.attr_name == "edge_attr":
-                return tuple(edges[attr.group_name].arrays["x"].shape)
-            if isinstance(attr.group_name, tuple):
-                return tuple(weights[attr.group_name].shape)
-            part = parts[attr.group_name]
-            return (part.n, part.form.columns) if part.form and attr.attr_name == "x" else tuple(part.arrays[attr.attr_name].shape)
+            return self._served(attr).shape
 
         def _multi_get_tensor(self, attrs):
             """For input_nodes without a type PyTorch Geometric requests all attributes by the ids of nodes."""
@@ -233,21 +268,26 @@ def features_of(dataset, homogeneous):
             return super()._multi_get_tensor(attrs)
 
         def get_all_tensor_attrs(self):
-            return [data.TensorAttr(group, name, index=None) for group, name in (of_nodes if homogeneous else there)]
+            return [data.TensorAttr(group, name, index=None) for group, name in listed]
 
     return Features()
 
 
 def graph_of(dataset, homogeneous):
     """The graph store, likewise."""
+    from ._attributes import source_of_path
     torch = import_for("stores", "torch")
     data = import_for("stores", "torch_geometric.data")
     about = meta_of(dataset)
-    files, n = files_of(about), {name: part.n for name, part in parts_of(dataset, about).items()}
-    sizes = {relation: (n[relation[0]], n[relation[2]]) for relation in files}
+    source = source_of_path(torch, data, dataset)
+    n = {part.name or NODE: part.n for part in source.nodes}
+    edges = {part.name or EDGE: part for part in source.edges}
+    sizes = {relation: (n[relation[0]], n[relation[2]]) for relation in edges}
+    untyped = len(n) == len(edges) == 1
+    by_time = all(about.get("by_time", ["off"])[part.number] != "off" for part in source.edges if part.number is not None)
     if homogeneous:
-        files, sizes = {None: files[EDGE]}, {None: tuple(map(Count, sizes[EDGE]))}
-    if not type_ranges(about):
+        edges, sizes = {None: next(iter(edges.values()))}, {None: tuple(map(Count, next(iter(sizes.values()))))}
+    if untyped:
         teach_samplers()
 
     class Graph(data.GraphStore):
@@ -262,17 +302,21 @@ def graph_of(dataset, homogeneous):
 
         def csc(self, *arguments, **keywords):
             row, colptr, order = super().csc(*arguments, **keywords)
-            return row, colptr, order if homogeneous or type_ranges(about) else Untyped(order)
+            return row, colptr, Untyped(order) if untyped and not homogeneous else order
 
         def _get_edge_index(self, edge_attr):
-            prefix = files.get(edge_attr.edge_type and tuple(edge_attr.edge_type))
-            if prefix is None or edge_attr.layout.value != "csc":
+            part = edges.get(edge_attr.edge_type and tuple(edge_attr.edge_type))
+            if part is None or edge_attr.layout.value not in ("csc", "coo"):
                 return None
-            indices, indptr = (np.array(array_in(dataset, prefix + name, about), np.int64) for name in ("indices", "indptr"))
-            return torch.from_numpy(indices), torch.from_numpy(indptr)
+            lists = (np.empty(0), np.zeros(sizes[part.name][1] + 1)) if part.lists is None else (part.lists.indices, part.lists.indptr)
+            row, colptr = (torch.from_numpy(np.array(array, np.int64)) for array in lists)
+            return row, colptr if edge_attr.layout.value == "csc" else torch.arange(len(colptr) - 1).repeat_interleave(colptr.diff())
 
         def get_all_edge_attrs(self):
-            return [data.EdgeAttr(relation, "csc", is_sorted=True, size=size) for relation, size in sizes.items()]
+            attrs = [data.EdgeAttr(relation, "csc", size=size) for relation, size in sizes.items()]
+            for attr in attrs:
+                attr.is_sorted = by_time  # that of PyTorch Geometric's samplers refuses time_attr unless lists are sorted by time
+            return attrs
 
     return Graph()
 
@@ -282,7 +326,8 @@ def stores(dataset, homogeneous=False):
 
     A homogeneous graph has node type "node" and relation ("node", "to", "node"). Batches are HeteroData then, of input_nodes=("node", ids), and Data of
     input_nodes=ids. With homogeneous=True it has no type, for samplers that look at it. A heterogeneous graph has its own types, with ids within
-    the type; "y" exists for the type with the splits (else with labels), "edge_weight" and "edge_attr" for relations. Stores are read only and can be pickled.
+    the type. Attributes are those that batches of NeighborLoader have, edges' in the order of the graph store. train_mask, val_mask and test_mask are not
+    listed, so that batches are without them. Stores are read only and can be pickled. time_attr needs lists by time: those of `outgrow import --by-time`.
 
     There is no lookahead. A store serves rows that were just sampled, so nothing is planned, cached or prefetched. Rows are read by page faults, and the whole
     topology is loaded into memory. Use Loader if Outgrow has the sampler.

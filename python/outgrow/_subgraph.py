@@ -55,7 +55,7 @@ def induced(torch, graph, parts):
     return Graph(graph.node, edge_index, place, None, None)
 
 
-def output_of(torch, graph):
+def output_of(torch, graph, metadata):
     """PyTorch Geometric's form of it, whose `edge` are places."""
     from torch_geometric.sampler import HeteroSamplerOutput, SamplerOutput
     place = {name: None if value is None else torch.from_numpy(value) for name, value in graph.place.items()}
@@ -63,8 +63,8 @@ def output_of(torch, graph):
     fields = graph.node, *ends, place
     counts = {"num_sampled_nodes": graph.num_nodes, "num_sampled_edges": graph.num_edges}
     if list(graph.node) == [None]:
-        return SamplerOutput(*(field[None] for field in fields), **{name: value and value[None] for name, value in counts.items()})
-    return HeteroSamplerOutput(*fields, **counts)
+        return SamplerOutput(*(field[None] for field in fields), **{name: value and value[None] for name, value in counts.items()}, metadata=metadata)
+    return HeteroSamplerOutput(*fields, **counts, metadata=metadata)
 
 
 def graph_of_output(torch, out, before):

@@ -18,7 +18,7 @@ from ._names import class_numbers, is_words, leave_names, memory_of, node_ids_of
 from ._options import folder_of
 from ._sparse import is_csr, of_libraries, save_csr
 from ._times import times_of
-from ._write_data import of_data
+from ._write_data import of_data, ones_for
 from ._write_links import KINDS, LINKS, check_links, files_of, save_links, with_edge_classes
 from ._write_named import Named
 from ._write_typed import SPLITS, all_bf16, constant, of_one_type, save_typed
@@ -207,7 +207,7 @@ def store(path, given, about, options, *, progress=False, maps=None, classes=Non
         return info(path)
 
 
-KEEP_EDGES = {"memory", "threads", "feature_dtype", "edge_feature_dtype", "edge_ids", "row_normalize"}  # options with which all edges are stored, each once
+KEEP_EDGES = {"memory", "threads", "feature_dtype", "feature_layout", "edge_feature_dtype", "edge_ids", "row_normalize"}  # options with which all edges are stored, each once
 
 
 def named(given):
@@ -223,11 +223,11 @@ def save_rest(folder, path, data, given, edges_stay, its_x, its_y):
         y, x = (store[key] if key in store else None for key in ("y", "x"))
         if its_y and y is not None and not (str(getattr(y, "dtype", "")).endswith("int64") and y.ndim == 1) and "y" not in given.unused[name]:
             given.unused[name].append("y")  # whose type or shape labels.npy does not keep
-        if its_x and x is not None and is_changed(x):
+        if its_x and x is not None and not is_csr(of_libraries(x, "x")) and "x" not in given.unused[name] and is_changed(x):
             given.unused[name].append("x")
     if any("edge_label_index" in store for store in (data.edge_stores if typed else [data])):
         warn("data: edge_label_index does not become the dataset's links: give it to LinkNeighborLoader, or to Loader(links=)")
-    both = {*given.times.values(), *(("edge_weight",) if given.arguments.get("edge_weight") is not None else ())}  # which training has too
+    both = {*given.times.values(), *SPLITS.values(), *(("edge_weight",) if given.arguments.get("edge_weight") is not None else ())}  # which training has too
     before = [name for name in named(given) if name.split(".")[-1] not in both]
     save_attributes(folder, path, data, given, edges_stay, its_x)
     left = [name for name in named(given) if name.split(".")[-1] != "edge_weight" or "edge_weight" not in both]
@@ -244,8 +244,8 @@ def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid
 
     data         a torch_geometric.data.Data or HeteroData instead of the other arguments. It has edge_index, x, y, edge_weight, edge_attr,
                  num_nodes, train_mask, val_mask, test_mask. Other attributes of nodes, edges and the graph are stored for
-                 NeighborLoader. So is what a dataset cannot have: labels of types without train_mask, types without nodes, other names,
-                 an edge_attr that is no matrix of floats.
+                 NeighborLoader. So is what a dataset cannot have: labels of types without train_mask, types without nodes, names, an
+                 edge_attr that is no matrix of floats, any shape of x and y. Without x a homogeneous graph has ones, for training alone.
                  A warning names attributes that are not stored: sparse ones, and of edges if options change the edges
     edge_index   [2, E] sources and destinations, or a pair of arrays
     x, y         [N, F] features, or a sparse CSR matrix. [N] classes (-1 = none) or words for classes. Also [N, C] several labels, or values with regression=True
@@ -293,6 +293,8 @@ def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid
         given |= {key: value for key, value in of.arguments.items() if given[key] is None}
     if given["edge_index"] is None:
         raise OptionError("edge_index: not given", "give [2, E]: all sources, then all destinations")
+    if data is not None:
+        given["x"] = ones_for(given, data)
     kept = None
     if ids is not None and data is not None:
         raise OptionError("ids: with data", "give its arrays by themselves: edge_index=, x=, ...")

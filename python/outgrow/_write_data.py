@@ -1,12 +1,26 @@
 """A Data or HeteroData of PyTorch Geometric as arguments of outgrow.write. What the files of a dataset cannot have becomes attributes of batches."""
+import math
+
 import numpy as np
 
 from ._arrays import array_of, is_float_rows
 from ._errors import OptionError, warn
+from ._names import is_words
+from ._sparse import is_csr, of_libraries
 from ._times import EDGE, NODE, is_time
-from ._write_typed import SPLITS, is_name
+from ._write_typed import SPLITS, is_name, of_one_type
 
 ARRAYS = "edge_index", "x", "y", "edge_weight", "num_nodes"
+
+
+def ones_for(given, data):
+    """Features for a homogeneous graph whose data has none: training needs some."""
+    plain = of_one_type(given)
+    if not plain or plain["x"] is not None:
+        return given["x"]
+    warn("data: no x, so that outgrow.write stores a column of ones for training. Batches have none")
+    ones = np.broadcast_to(np.uint8(1), (data.num_nodes, 1))
+    return {next(iter(given["edge_index"]))[0]: ones} if hasattr(given["edge_index"], "items") else ones
 
 
 def keys_of(data):
@@ -37,6 +51,11 @@ class Given:
 def of_data(data, regression, time_attr=None):
     if isinstance(data, dict):
         raise OptionError("data: a dict", "give its arrays by themselves: outgrow.write(path, **data)")
+    if hasattr(data, "src") and hasattr(data, "msg"):
+        raise OptionError(f"data: {type(data).__name__}", "give its arrays: edge_index=torch.stack([data.src, data.dst]), edge_time=data.t, edge_attr=data.msg, x=, ...")
+    if not hasattr(data, "stores"):
+        several = hasattr(data, "__getitem__") and not isinstance(data, (str, bytes))
+        raise OptionError(f"data: {type(data).__name__}", "give one of them, data[0]" if several else "give a Data or HeteroData, or its arrays: edge_index=, x=, ...")
     given = of_hetero(data, regression) if hasattr(data, "edge_types") else of_homogeneous(data, regression)
     take_times(given, data, time_attr)
     return given
@@ -70,8 +89,11 @@ def of_homogeneous(data, regression):
             raise OptionError(f"data: {type(data).__name__} has no edge_index", "give edge_index=, x=, ... by themselves")
         arguments["edge_index"] = edges_of_adjacency(data.adj_t)
     given = Given(arguments, {None: [key for key in keys if key not in (*used.values(), "adj_t") and getattr(data, key) is not None]})
+    take_masks(given, None, arguments, data)
+    if arguments.get("x") is not None:
+        arguments["x"] = fitting_features(given, None, arguments["x"])
     if arguments.get("y") is not None:
-        arguments["y"] = fitting_labels(given, None, arguments["y"], regression)
+        arguments["y"] = fitting_labels(given, None, arguments["y"], regression, data.num_nodes)
     if arguments.get("edge_weight") is not None and not are_weights(given, None, arguments["edge_weight"]):
         del arguments["edge_weight"]
     return given
@@ -88,11 +110,39 @@ def are_weights(given, name, weights):
     return good
 
 
-# ---- labels ----
+def take_masks(given, name, arguments, store):
+    """Masks of another type than bool stay in batches as they are."""
+    given.unused[name] += [mask for key, mask in SPLITS.items() if key in arguments and hasattr(store[mask], "dtype") and "bool" not in str(store[mask].dtype)]
 
-def fitting_labels(given, name, y, regression):
-    """Labels that training can have, or None. Others stay as they are in batches."""
-    array = array_of(y, "y")
+
+# ---- features and labels ----
+
+def fitting_features(given, name, x):
+    """Features as rows of numbers; None of those without columns."""
+    what = f"data: x{f' of {name}' if name else ''}"
+    x = of_libraries(x, "x")
+    shape = tuple(getattr(x, "shape", ()))
+    if is_csr(x):
+        warn(f"{what} is sparse, which batches have as torch.sparse_csr")
+    elif 0 in shape[1:]:
+        warn(f"{what} has no columns, which outgrow.write keeps for batches alone")
+        given.unused[name].append("x")
+        return None
+    elif len(shape) > 2:
+        warn(f"{what} has {len(shape)} dimensions, which outgrow.write stores as rows of {math.prod(shape[1:])} numbers. Batches have its shape")
+        return x.reshape(shape[0], -1)
+    return x
+
+
+def fitting_labels(given, name, y, regression, n):
+    """Labels that training can have, or None. Others stay as they are in batches. n: number of nodes."""
+    if is_words(y):
+        return y
+    array = array_of(y, "y", True)
+    if not regression and (array.ndim > 2 or len(array) != n):
+        warn(f"data: y is {list(array.shape)}, for {n} nodes{f' of {name}' if name else ''}, which outgrow.write keeps for batches alone")
+        given.unused[name].append("y")
+        return None
     column = array.reshape(len(array)) if array.ndim == 2 and array.shape[1] == 1 else array
     if regression or column.dtype.kind not in "iuf":
         return y
@@ -129,11 +179,15 @@ def of_hetero(data, regression):
     unused |= {name: [key for key in store.keys() if key not in ("edge_index", "edge_weight") and not (key == "edge_attr" and name in arguments[key])]
                for name, store in edges.items()}
     given = Given(arguments, unused)
+    for name, store in nodes.items():
+        take_masks(given, name, [key for key in SPLITS if name in arguments[key]], store)
     leave_out_empty(given)
     choose_labels(given)
     choose_weights(given)
-    arguments["y"] = {name: fitting_labels(given, name, y, regression) for name, y in arguments["y"].items()}
-    arguments["y"] = {name: y for name, y in arguments["y"].items() if y is not None}
+    arguments["x"] = {name: fitting_features(given, name, x) for name, x in arguments["x"].items()}
+    arguments["y"] = {name: fitting_labels(given, name, y, regression, arguments["num_nodes"].get(name)) for name, y in arguments["y"].items()}
+    for key in "x", "y":
+        arguments[key] = {name: value for name, value in arguments[key].items() if value is not None}
     rename(given)
     given.arguments = {name: value for name, value in given.arguments.items() if value}
     return given

@@ -8,6 +8,7 @@ import inspect
 import itertools
 import multiprocessing
 import os
+import pickle
 import types
 import warnings
 
@@ -121,7 +122,7 @@ def test_numbers_of_neighbours():
     def by_hop(pair):
         batch = first(pair.nodes(two, [7, 2], input_nodes=[0]))
         return sorted(torch.bincount(batch.edge_index[1], minlength=8)[:8].tolist())
-    check([("the hop nearest the seeds is first", by_hop, [2] * 7 + [7]), ("all", edges_of([-1]), 20), ("more than there are", edges_of([50]), 20),
+    check([("the hop nearest the seeds is first", by_hop, [2] * 7 + [7]), ("all", edges_of([-1]), 20), ("more than there are", edges_of([50]), 20), ("far more", edges_of([10 ** 9]), 20),
          ("nothing in the second hop", lambda pair: first(pair.nodes(two, [3, 0], input_nodes=[0])).num_edges, 3)])
     for numbers in torch.tensor([6, 1]), np.array([6, 1]), (6, 1):  # which PyTorch Geometric does not take
         assert edges_of(numbers)(PAIRS[0]) == 6
@@ -173,6 +174,43 @@ def test_attributes_of_a_loader():
         return lambda pair: [batch.batch_size for batch in pair.nodes(graph(), input_nodes=torch.arange(33), batch_size=10, **how)]
     check([("attributes", those, (10, 0, True, 43, 4)), ("a DataLoader's", missing("nodes"), []), ("of links", missing("links"), []), ("the last batch is smaller", sizes(), [10, 10, 10, 3]), ("or dropped", sizes(drop_last=True), [10, 10, 10]),
          ("one seed by default", lambda pair: len(pair.nodes(graph(), [2], batch_size=1)), N)])
+
+
+def test_loaders_are_theirs():
+    """By isinstance, by attributes of a DataLoader, and for classes that extend them."""
+    for kind, make, n in ("NeighborLoader", PAIRS[0].nodes, N), ("LinkNeighborLoader", PAIRS[0].links, E):
+        it = make(graph(), shuffle=True)
+        assert isinstance(it, getattr(loader, kind)) and isinstance(it, torch.utils.data.DataLoader) and isinstance(it, getattr(outgrow, kind)) and type(it) is getattr(outgrow, kind)
+        assert isinstance(it.sampler, torch.utils.data.RandomSampler) and isinstance(make(graph()).sampler, torch.utils.data.SequentialSampler) and "epoch" in dir(it)
+        assert [len(batch) for batch in it.batch_sampler] == [20] * (n // 20) + [n % 20] * (n % 20 > 0) and it.filter_per_worker is True
+        assert torch.equal(it.input_data.node, torch.arange(N)) if n == N else torch.equal(torch.stack([it.input_data.row, it.input_data.col]), graph().edge_index)
+        with it.enable_memory_log():
+            assert len(it) == -(-n // 20)
+        for name in "batch_size", "drop_last", "sampler", "batch_sampler", "dataset":
+            with raises(ValueError, f"{name}: set after the loader was made"):
+                setattr(it, name, 1)
+        it.transform, it.mine = mark, 3
+        for same_one in it, copy.copy(it), copy.deepcopy(it), pickle.loads(pickle.dumps(copy.copy(it))):
+            assert first(same_one).mark == 1 and same_one.mine == 3
+
+        class Extended(getattr(outgrow, kind)):
+            def filter_fn(self, batch):
+                return mark(super().filter_fn(batch))
+        mine = Extended(graph(), [3], batch_size=20, memory="200M", transform=mark)
+        assert first(mine).mark == mine([1, 2]).mark == first(loader.ZipLoader([mine, mine], batch_size=20))[1].mark == 2
+
+
+def mark(batch):
+    batch.mark = batch.mark + 1 if "mark" in batch else 1
+    return batch
+
+
+def test_what_a_dataset_is_like():
+    """loader.data has the types and relations that to_hetero takes, and counts of edges."""
+    for path, given, seeds in ("like", typed(), "paper"), ("like-one", graph(), None):
+        outgrow.write(path, given)
+        data = outgrow.NeighborLoader(path, [2], seeds, memory="200M").data
+        assert data.num_edges == given.num_edges and data.num_node_features == given.num_node_features and (seeds is None or data.metadata() == given.metadata())
 
 
 # ---- conduct ----
@@ -317,6 +355,22 @@ def test_names_of_a_batch():
         rows += [("links", {"edge_label_index": links, "neg_sampling": mode}, names)]
         rows += [("links", {"neg_sampling": mode, "time_attr": attribute} | late, sorted([*names, "batch", time])) for attribute in ("time", "edge_time")]
     check([((kind, *how), more(kind, **how), (names, []), typing.WITH_PYG_LIB) for kind, how, names in rows])
+
+
+def test_order_of_attributes():
+    """Batches print as PyTorch Geometric's: the data's attributes, then those of loaders."""
+    added = ["n_id", "e_id", "num_sampled_nodes", "num_sampled_edges", "input_id", "batch_size"]
+    given = Data(pos=torch.rand(N, 2), y=graph().y, edge_index=graph().edge_index, note="a note", w=torch.rand(E), x=graph().x)
+
+    def names(of):
+        return lambda pair: list(first(pair.nodes(of)).to_dict())
+    check([("attributes", names(given), ["x", "edge_index", "y", "pos", "note", "w", *added], typing.WITH_PYG_LIB)])
+    outgrow.write("order", given)
+    assert names("order")(PAIRS[0]) == [*given.to_dict(), *added]
+    outgrow.write("order-kinds", typed())
+    for of in typed(), "order-kinds":
+        batch = first(PAIRS[0].nodes(of, input_nodes="paper"))
+        assert list(batch["paper"].keys())[:2] == ["x", "y"] and list(batch["paper", "by", "author"].keys()) == ["edge_index", "e_id", "num_sampled_edges"]
 
 
 def test_each_neighbour_as_often():
@@ -494,11 +548,48 @@ def test_links():
     def triplets(pair):
         batch = first(pair.links(graph(), neg_sampling=dict(mode="triplet", amount=2)))
         return list(batch.src_index.shape), list(batch.dst_pos_index.shape), list(batch.dst_neg_index.shape)
+    assert whole(graph(), edge_label_index=(torch.tensor([3, 4]), [9, 3]))(PAIRS[0]) == [[3, 4], [9, 3]]
+    with raises(outgrow.OptionError, "edge_label_index: [2] sources and [1] destinations"):
+        PAIRS[0].links(graph(), edge_label_index=(torch.tensor([3, 4]), torch.tensor([9])))
     check([("both directions", whole(both), both.edge_index.tolist()), ("a split", whole(train, edge_label_index=train.edge_label_index), train.edge_label_index.tolist()),
          ("labels of its own", labels(valid, edge_label_index=valid.edge_label_index, edge_label=valid.edge_label), valid.edge_label.tolist()),
          ("ratings", labels(graph(), edge_label_index=graph().edge_index, edge_label=rating), rating.tolist()), ("ends first", ends_first, True), ("inside", inside, True),
          ("a relation", of_relation, [True] * 3), ("triplets", triplets, ([20], [20], [20, 2])),
          ("no last batch", lambda pair: len(pair.links(graph(), batch_size=64, drop_last=True)), E // 64)])
+
+
+def test_links_of_a_relation_without_edges():
+    """Links may be of a relation along which no messages pass. Another one between the same types stands for it."""
+    new, pairs = ("paper", "likes", "author"), torch.tensor([[3, 4, 4, 79], [9, 9, 0, 119]])
+
+    def links(kinds, **how):
+        def ends(pair):
+            out = []
+            for batch in pair.links(kinds, edge_label_index=(new, pairs), batch_size=3, **how):
+                a, b = batch["paper"], batch["author"]
+                rows = batch[new].edge_label_index[:, :len(batch[new].input_id)] if "src_index" not in a else torch.stack([a.src_index, b.dst_pos_index])
+                out.append(torch.stack([a.n_id[rows[0]], b.n_id[rows[1]]]))
+                assert all(torch.equal(batch[name].x, kinds[name].x[batch[name].n_id]) for name in kinds.node_types)
+            return torch.cat(out, 1).tolist()
+        return ends
+    backwards = typed()
+    del backwards["paper", "by", "author"]
+    rows = [((*how,), links(kinds, **how), pairs.tolist()) for kinds in (typed(), backwards) for how in ({}, {"neg_sampling": "binary"}, {"neg_sampling": "triplet"})]
+    check([*rows, ("disjoint", links(backwards, disjoint=True), pairs.tolist(), typing.WITH_PYG_LIB)])
+    assert any("no relation ('paper', 'likes', 'author')" in line for line in warned(lambda: links(typed())(PAIRS[0])))
+    with raises(outgrow.UnsupportedError, "no edges between author and author", "hint: "):
+        PAIRS[0].links(typed(), edge_label_index=(("author", "likes", "author"), pairs))
+    with raises(outgrow.UnsupportedError, "disjoint triplets", "neg_sampling"):
+        first(PAIRS[0].links(backwards, edge_label_index=(new, pairs), disjoint=True, neg_sampling="triplet"))
+
+
+def test_negatives_are_drawn_as_theirs():
+    """The random numbers of PyTorch are taken in their order."""
+    torch.manual_seed(4)
+    batch = first(PAIRS[0].links(graph(), neg_sampling="binary"))
+    torch.manual_seed(4)
+    torch.empty((), dtype=torch.int64).random_()  # which seeds the sampling
+    assert torch.equal(batch.n_id[batch.edge_label_index[:, 20:]], torch.stack([torch.randint(N, (20,)), torch.randint(N, (20,))]))
 
 
 def test_links_of_splits():

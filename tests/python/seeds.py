@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 """Whose neighbourhoods a Loader yields: repeated seeds, and input_id in every form."""
+import os
+
 from support import arrays_of_a_graph, main, np, outgrow, raises, same, warned
 
 RNG = np.random.default_rng(3)
@@ -288,6 +290,81 @@ def test_arguments_of_neighbor_loader():
     same("an array of fanouts", seeds_of(fanout=None, num_neighbors=np.array([3, 2]), input_nodes=ids), ids)
     with raises(outgrow.OptionError, "dataset: dict", "outgrow.write"):
         outgrow.Loader({}, fanout=[3], form="arrays")
+
+
+def test_arguments_over_a_data():
+    """They have the meanings of PyTorch Geometric, and what its data may be is taken or named."""
+    try:
+        import torch
+        from torch_geometric.data import Data, HeteroData
+    except ImportError:
+        return
+    os.environ["OUTGROW_CACHE"] = "cache"
+    g = torch.Generator().manual_seed(1)
+    edges = torch.randint(0, 40, (2, 300), generator=g)
+    data, kinds, seen = Data(x=torch.arange(40.), edge_index=edges), HeteroData(), []
+    kinds["a"].num_nodes, kinds["b"].num_nodes = 40, 40
+    kinds["a", "to", "b"].edge_index, kinds["b", "to", "a"].edge_index, kinds["a", "to", "b"].w = edges, edges.flip(0), torch.arange(300.)
+    sampler = torch.utils.data.BatchSampler([3, 1, 2, 5], 3, False)
+    for kind, n in (outgrow.NeighborLoader, 2), (outgrow.LinkNeighborLoader, 4):
+        assert [batch.input_id.tolist() for batch in kind(data, [2], batch_sampler=sampler, memory="200M")] == [[3, 1, 2], [5]]
+        batch = next(iter(kind(data, [2], batch_size=5, memory="200M", transform_sampler_output=lambda out: seen.append(out.metadata) or out)))
+        assert len(seen[-1]) == n and torch.equal(seen[-1][0], batch.input_id) and (n == 2 or torch.equal(seen[-1][1], batch.edge_label_index))
+    triplets = outgrow.LinkNeighborLoader(data, [2], batch_size=5, neg_sampling="triplet", memory="200M", transform_sampler_output=lambda out: seen.append(out.metadata) or out)
+    batch = next(iter(triplets))
+    assert [*map(id, seen[-1][1:4])] and torch.equal(seen[-1][3], batch.dst_neg_index) and torch.equal(seen[-1][1], batch.src_index)
+    batch = next(iter(outgrow.NeighborLoader(kinds, [2, 2], "b", batch_size=5, weight_attr="w", memory="200M")))
+    assert batch["b", "to", "a"].edge_index.numel() and torch.equal(batch["a", "to", "b"].w, kinds["a", "to", "b"].w[batch["a", "to", "b"].e_id])
+    kinds["a", "never", "b"].edge_index = edges[:, :0]
+    assert list(outgrow.LinkNeighborLoader(kinds, [2], edge_label_index=("a", "never", "b"), memory="200M")) == []
+    kinds["b", "old", "a"].edge_attr = torch.ones(3)
+    with raises(outgrow.OptionError, "no edge_index of ('b', 'old', 'a')", "data['b', 'old', 'a'].edge_index"):
+        outgrow.NeighborLoader(kinds, [2], "a")
+    for x in np.arange(80).reshape(40, 2).astype(">f4"), np.arange(40).astype(">i8"):
+        batch = next(iter(outgrow.NeighborLoader(Data(x=x, edge_index=edges, y=x), [2], memory="200M")))
+        same("x", batch.x.numpy(), x[batch.n_id].astype(x.dtype.newbyteorder("=")))
+        assert torch.equal(batch.y, batch.x)
+    for given in edges.tolist(), edges.numpy().astype("u4"):
+        assert torch.equal(next(iter(outgrow.NeighborLoader(Data(x=data.x, edge_index=given), [-1], batch_size=40, memory="200M"))).e_id.sort()[0], torch.arange(300))
+    said = warned(lambda: outgrow.NeighborLoader(Data(x=data.x, edge_index=edges, of_graph=torch.empty(3, device="meta")), [2]))
+    assert any("data: on meta. Rows of nodes and edges in batches are in host memory" in line for line in said), said
+    for words, wrong in (("edge_index: [2]", {"edge_index": torch.tensor([0, 1])}), ("edge_index: [4, 2]", {"edge_index": edges[:, :4].t()}), ("edge_index: list that is no array", {"edge_index": [[0, 1], [1]]}),
+                         ("x is of uint16", {"x": np.zeros((40, 2), "u2")})):
+        with raises(outgrow.OptionError, words, "hint: "):
+            outgrow.NeighborLoader(Data(**{"x": data.x, "edge_index": edges} | wrong), [2])
+
+
+def test_what_is_set_after_a_loader_was_made():
+    """Attributes of loader.data count, of a dataset's too, as layer-wise inference of PyTorch Geometric's examples sets them. What cannot change says so."""
+    try:
+        import torch
+        from torch_geometric.data import HeteroData
+    except ImportError:
+        return
+    kinds = HeteroData()
+    kinds["a"].x, kinds["a"].y, kinds["a"].val_mask, kinds["b"].x = torch.randn(40, 2), torch.arange(40) % 3, torch.arange(40) > 29, torch.randn(50, 3)
+    kinds["a"].train_mask = ~kinds["a"].val_mask
+    kinds["a", "to", "b"].edge_index = kinds["b", "to", "a"].edge_index = torch.stack([torch.arange(40), torch.arange(40)])
+    outgrow.write("set", kinds)
+    loader = outgrow.NeighborLoader("set", [2, 2], "a", batch_size=10, memory="200M")
+    del loader.data["a"].x, loader.data["a"].y
+    loader.data["a"].num_nodes, loader.data["b"].node_id, loader.data["b"].x, loader.data.note = 40, torch.arange(50), torch.arange(50.), "a note"
+    for batch in loader:
+        assert not {"x", "y"} & set(batch["a"].keys()) and torch.equal(batch["b"].node_id, batch["b"].n_id) and torch.equal(batch["b"].x, batch["b"].n_id.float())
+        assert batch.note == "a note" and "num_edges" not in batch["a", "to", "b"] and torch.equal(batch["a"].val_mask, kinds["a"].val_mask[batch["a"].n_id])
+    assert len(list(loader.evaluate("valid"))) == 1, "loader.data makes it no Data's"
+    other = outgrow.NeighborLoader("set", [2], "a", batch_size=10, memory="200M")
+    other.data["a"].x.mul_(2)
+    assert torch.equal((batch := next(iter(other)))["a"].x, 2 * kinds["a"].x[batch["a"].n_id])
+    for name, value in ("data", kinds), ("batch_size", 3):
+        with raises(outgrow.OptionError, f"{name}: set after the loader was made"):
+            setattr(loader, name, value)
+    with raises(outgrow.OptionError, "num_neighbors: set after"):
+        loader.node_sampler.num_neighbors = [3]
+    with raises(AttributeError, "sample_from_nodes: of the sampler of an outgrow loader"):
+        loader.node_sampler.sample_from_nodes  # noqa: B018
+    outgrow.write("set-sparse", edge_index=np.array([[0, 1], [1, 2]]), x=torch.eye(3).to_sparse(), y=[0, 1, 0])
+    assert torch.equal(outgrow.NeighborLoader("set-sparse", [2], memory="200M").data.x.to_dense(), torch.eye(3))
 
 
 main(globals())

@@ -40,6 +40,41 @@ def test_stores():
         outgrow.stores("nowhere")
 
 
+def test_stores_have_what_batches_have():
+    """They have the attributes of a Data, in their types and shapes. Those of edges are in the order of the graph store."""
+    from torch_geometric.data import Data, HeteroData
+    from torch_geometric.sampler import NeighborSampler
+    g = torch.Generator().manual_seed(1)
+    edges = torch.randint(0, 90, (2, 500), generator=g)
+    for i, x in enumerate((torch.randint(-2 ** 40, 2 ** 40, (90, 3), generator=g), torch.rand(90, 2, generator=g) > 0.5, torch.randn(90, generator=g).double(), torch.randn(90, 2, 3, generator=g))):
+        data = Data(x=x, edge_index=edges, y=torch.rand(90, generator=g), year=torch.arange(90), time=torch.arange(90) % 7, w=torch.arange(500.), edge_attr=torch.randn(500, 2), train_mask=torch.arange(90) < 9)
+        outgrow.write(f"kept{i}", data)
+        features, graph = outgrow.stores(f"kept{i}")
+        edge = "node", "to", "node"
+        assert {a.attr_name for a in features.get_all_tensor_attrs()} == {"x", "y", "year", "time", "w", "edge_attr"}  # masks would be in all batches
+        index = torch.tensor([4, 0, 4, -1])
+        for name in "x", "y", "year", "time", "train_mask":
+            for at in index, None, slice(3, 9), 5:
+                got, want = features.get_tensor("node", name, at), data[name][slice(None) if at is None else at]
+                assert got.dtype == want.dtype and torch.equal(got, want), (i, name, at)
+            assert tuple(features.get_tensor_size(group_name="node", attr_name=name)) == data[name].shape
+        source, destination = graph.get_edge_index(edge_type=edge, layout="coo")
+        order = features[edge, "w", None].long()
+        assert torch.equal(torch.stack([source, destination]), edges[:, order]) and torch.equal(features[edge, "edge_attr", index], data.edge_attr[order[index]])
+    with raises(ValueError, "sorted by destination, and by source time"):  # of PyTorch Geometric, which would see the future in other lists
+        NeighborSampler((features, graph), [2], time_attr="time")
+    outgrow.write("by-time", edge_index=edges, x=np.ones((90, 1), "f4"), node_time=np.arange(90) % 7, by_time=True)
+    assert NeighborSampler(outgrow.stores("by-time"), [2], time_attr="time").node_time
+    kinds = HeteroData()
+    kinds["paper/a"].x, kinds["paper/a"].year, kinds["nobody"].x = torch.randn(40, 2), torch.arange(40), torch.empty(0, 5)
+    kinds["paper/a", "cites", "paper/a"].edge_index, kinds["paper/a", "by", "nobody"].edge_index = torch.randint(0, 40, (2, 90)), torch.empty(2, 0, dtype=torch.long)
+    outgrow.write("kept-kinds", kinds)
+    features, graph = outgrow.stores("kept-kinds")
+    assert torch.equal(features["paper/a", "year", None], kinds["paper/a"].year) and features["nobody", "x", None].shape == (0, 5)
+    row, colptr, _ = graph.csc()
+    assert list(row) == kinds.edge_types and len(row["paper/a", "by", "nobody"]) == 0 and colptr["paper/a", "by", "nobody"].tolist() == [0]
+
+
 def test_homogeneous_stores():
     """As of a Data: all attributes that are listed are of nodes."""
     given = arrays_of_a_graph()

@@ -264,7 +264,7 @@ def test_numbers_that_change_are_named():
 def test_what_of_data_is_not_stored_is_named():
     try:
         import torch
-        from torch_geometric.data import Data, HeteroData
+        from torch_geometric.data import Data, HeteroData, TemporalData
     except ImportError:
         return
     given = {name: torch.from_numpy(array) for name, array in some().items()}
@@ -284,10 +284,19 @@ def test_what_of_data_is_not_stored_is_named():
                                    ("test_mask", "neither", mask.float())):
         with raises(outgrow.OptionError, f"{attribute}: ", word):
             outgrow.write("refused", Data(**given, **{attribute: wrong}))
+    with raises(outgrow.OptionError, "train_mask: a mask [120, 2]", "train=data.train_mask[:, 0]"):
+        outgrow.write("refused", Data(**given, train_mask=torch.stack([mask, mask], 1)))
+    for several in [Data(**given)], (Data(**given),):
+        with raises(outgrow.OptionError, f"data: {type(several).__name__}", "data[0]"):
+            outgrow.write("refused", several)
+    with raises(outgrow.OptionError, "path: Data is no path", "give the new folder first"):
+        outgrow.write(Data(**given))
+    with raises(outgrow.OptionError, "data: TemporalData", "edge_time=data.t"):
+        outgrow.write("refused", TemporalData(src=mask.long(), dst=mask.long(), t=mask.long(), msg=given["x"]))
+    said, = warned(lambda: outgrow.write("data-none", Data(**given, of_none=torch.empty(120, device="meta"), quantized=torch.quantize_per_tensor(torch.ones(120), 0.1, 0, torch.qint8))))
+    assert sorted(said.removeprefix("data: outgrow.write does not store ").split(", ")) == ["of_none", "quantized"], said
     with raises(outgrow.OptionError, "x: 120 rows, for 130 nodes"):
         outgrow.write("refused", Data(**given, num_nodes=130))
-    with raises(outgrow.OptionError, "x: a sparse tensor", "to_dense"):
-        outgrow.write("refused", Data(**given | {"x": torch.eye(120).to_sparse()}))
     typed = HeteroData()
     typed.version = 3
     typed["a"].x, typed["a"].y, typed["a"].train_mask, typed["a"].pos = given["x"], given["y"], mask, torch.ones(120)
@@ -301,6 +310,48 @@ def test_what_of_data_is_not_stored_is_named():
     typed["a"].val_mask = mask.float()
     with raises(outgrow.OptionError, "val_mask of a: ", "neither"):
         outgrow.write("refused", typed)
+
+
+def test_what_training_does_not_have_of_data_is_in_batches():
+    """It may be features and labels of any shape, tensors of the graph or a type, and bfloat16."""
+    try:
+        import torch
+        from torch_geometric.data import Data, HeteroData
+    except ImportError:
+        return
+    given = {name: torch.from_numpy(array) for name, array in some().items()}
+    several = "data: x has 3 dimensions, which outgrow.write stores as rows of 6 numbers"
+    none = "data: no x, so that outgrow.write stores a column of ones"
+    for i, (words, change) in enumerate(((several, {"x": torch.randn(120, 2, 3)}), (none, {"x": None, "num_nodes": 120}), (none, {"x": None, "pos": torch.randn(120, 2)}), (none, {"x": torch.empty(120, 0)}),
+                                         ("x is sparse", {"x": torch.eye(120).to_sparse()}), ("y is [120, 2, 2], for 120 nodes", {"y": torch.rand(120, 2, 2)}),
+                                         ("y is [1], for 120 nodes", {"y": torch.tensor([3])}), ("no classes", {"y": torch.randn(120).bfloat16()}),
+                                         ("stores h for batches", {"h": torch.randn(120, 2).bfloat16()}), ("stores e for batches", {"e": torch.randn(600).bfloat16()}),
+                                         ("stores u for batches", {"u": torch.randn(1, 3)}), ("stores t for batches", {"t": torch.tensor(3, dtype=torch.int32)}),
+                                         ("stores a for batches", {"a": np.ones((2, 2))}), ("stores c for batches", {"c": np.arange(120).astype(">i4")}),
+                                         ("stores d for batches", {"d": np.arange(120).astype("u2")}), (None, {"x": np.arange(240).reshape(120, 2).astype("u4")}), (None, {"train_mask": torch.arange(120).lt(9).byte()}))):
+        data = Data(**given | change)
+        said = warned(lambda: outgrow.write(f"kept{i}", data))  # noqa: B023
+        assert words is None and not said or any(words in line for line in said), (words, said)
+        batch = next(iter(outgrow.NeighborLoader(f"kept{i}", [3], batch_size=20, memory="200M")))
+        assert set(data.keys()) - set(batch.keys()) == set(), (change, batch)
+        for name in data.keys():
+            want = data[name]
+            if name not in ("num_nodes", "edge_index"):
+                want = torch.from_numpy(want.astype({"u": "i8"}.get(want.dtype.kind, want.dtype.newbyteorder("=")))) if isinstance(want, np.ndarray) and name != "a" else want  # PyTorch's types
+                want = want.index_select(0, batch.n_id) if data.is_node_attr(name) else want[batch.e_id] if data.is_edge_attr(name) else want
+                assert batch[name].dtype == want.dtype and batch[name].shape == want.shape, (name, batch[name], want)
+                got, want = (np.asarray(value.float().to_dense() if hasattr(value, "float") else value) for value in (batch[name], want))
+                same(name, got, want)
+        assert torch.equal(batch.n_id[batch.edge_index], data.edge_index[:, batch.e_id]), change
+    typed = HeteroData()
+    typed["a"].x, typed["a"].kind, typed["a"].limits = torch.randn(50, 2, 2), "a kind", torch.tensor([1.5, 2])
+    typed["none"].x, typed["none"].kind = torch.empty(0, 3), "no kind"
+    typed["a", "to", "a"].edge_index, typed["a", "to", "a"].unit = torch.randint(0, 50, (2, 200)), ["m"]
+    typed["a", "to", "none"].edge_index, typed["a", "to", "none"].edge_attr = torch.empty(2, 0, dtype=torch.long), torch.empty(0, 3)
+    warned(lambda: outgrow.write("kept-typed", typed))
+    batch = next(iter(outgrow.NeighborLoader("kept-typed", [3], "a", batch_size=20, memory="200M")))
+    assert torch.equal(batch["a"].x, typed["a"].x[batch["a"].n_id]) and batch["a"].kind == "a kind" and batch["none"].kind == "no kind" and batch["a", "to", "a"].unit == ["m"]
+    assert torch.equal(batch["a"].limits, typed["a"].limits) and batch.metadata() == typed.metadata() and batch["a", "to", "none"].edge_attr.shape == (0, 3)
 
 
 def test_a_dataset_has_its_attributes_or_is_not_there():
