@@ -180,7 +180,7 @@ def test_tgb_of_nodes():
         expect_tgbn(f"{name}_graph", edges, table, *({word: k for k, word in enumerate(of)} for of in words))
         summary = trained(f"{name}_graph", f"{name}_run", "--time", "edge", "--fanout", "1,4", "--embedding", 8, "--model", "gatv2")
         assert summary["test_metrics"]["mse"] > 0
-    code, said = told("import", "trade", "by_command", "--quiet")
+    code, said = told("import", "trade", "nations", "--quiet")
     assert code == 0, said
     path = "trade/tgbn-trade_node_labels.csv"
     text = open(path).read()

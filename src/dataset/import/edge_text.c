@@ -186,6 +186,9 @@ static const char *parse_weight(const struct og_edge_text *p, struct og_edge_tex
     return end;
 }
 
+static const char time_hint[] =
+    "times are whole numbers of every edge: seconds, days or any other steps";
+
 /* Parses a time or a feature. Times are whole, and exact. */
 static const char *parse_value(const struct og_edge_text *p, struct og_edge_text_part *part,
                                const char *at, char mark, int place)
@@ -204,11 +207,12 @@ static const char *parse_value(const struct og_edge_text *p, struct og_edge_text
     }
     const char *end = parse_number(p, at, mark, &x);
     if (!end || !isfinite(x))
-        return refuse(part, at, time ? "no time of an edge" : "no finite number, of a feature");
+        return refuse_with(part, at, time ? "no time of an edge" : "no finite number, of a feature",
+                           time ? time_hint : "fill it in, with 0 for example");
     if (!time)
         memcpy(to, &x, sizeof(x));
     else if (x != floor(x) || fabs(x) >= 0x1p53)
-        return refuse(part, at, "a time that is no whole number");
+        return refuse_with(part, at, "a time that is no whole number", time_hint);
     else
         memcpy(to, &(int64_t){(int64_t)x}, sizeof(int64_t));
     return end;
@@ -387,20 +391,15 @@ static bool is_listed(const char *list, const char *column, bool any)
     return false;
 }
 
-/* Does an asterisk leave the column out? It is an id, a label, or the weight. */
+/* Does an asterisk leave the column out? It is an id, a label, a time, or the weight. */
 static bool is_left_out(const struct og_edge_text *p, const char *name, int column)
 {
-    switch (column_of(p, name)) {
-    case OG__COLUMN_ID:
-    case OG__COLUMN_SRC:
-    case OG__COLUMN_DST:
-    case OG__COLUMN_LABEL:
+    const enum og_column what = column_of(p, name);
+    if (column + 1 == p->weight_column)
         return true;
-    case OG__COLUMN_WEIGHT:
-        return p->weight_column < 0 || column + 1 == p->weight_column;
-    default:
-        return column + 1 == p->weight_column;
-    }
+    if (what == OG__COLUMN_WEIGHT)
+        return p->weight_column < 0;
+    return what != OG__COLUMN_UNKNOWN && what != OG__COLUMN_OTHER;
 }
 
 /* The kind of values a column was requested for; "-" is none. */
