@@ -103,6 +103,7 @@ def import_links(src, out, progress, **options):
 ENDS = {"src": ("user_id", "u", "src", "source", "nation", "user"), "dst": ("item_id", "i", "dst", "destination", "trading nation", "genre", "subreddit", "item"),
         "time": ("timestamp", "ts", "time", "day", "year", "date")}
 LABELS = "state_label", "label"
+PLACES = {"time": 0, "src": 1, "dst": 2}  # in tgbn's files, whose names of columns differ
 
 
 def edge_list_in(src):
@@ -116,10 +117,12 @@ def edge_list_in(src):
 
 
 class EdgeList:
-    """The edges of a CSV file with their times. Features go to a file, so that they may exceed memory."""
+    """The edges of a CSV file with their times. Features go to a file, so that they may exceed memory. Words are nodes in the order of their first occurrence,
+    of `known` alone if that is given. `places`: of columns, which are then words."""
 
-    def __init__(self, path, folder):
-        self.path, self.attr, self.parts, self.texts = path, Spool(f"{folder}/attr", path), [], None
+    def __init__(self, path, folder, places=None, known=None):
+        self.path, self.attr, self.parts, self.texts = path, Spool(f"{folder}/{os.path.basename(path)}", path), [], None
+        self.places, self.known, self.grows = places, {} if known is None else known, known is None
         try:
             self.read_all()
         except (UnicodeDecodeError, csv.Error) as error:
@@ -133,7 +136,7 @@ class EdgeList:
         with open(self.path, newline="", encoding="utf-8") as file:
             self.header = [name.strip().lower() for name in next(csv.reader(file), [])]
             row = 2
-            self.roles = {role: self.find(role, names) for role, names in ENDS.items()}
+            self.roles = self.places or {role: self.find(role, names) for role, names in ENDS.items()}
             while lines := list(itertools.islice(file, LINES)):
                 self.read(lines, row)
                 row += len(lines)
@@ -154,6 +157,7 @@ class EdgeList:
         rest = [k for k in range(self.width) if k not in self.roles.values() and (k >= len(self.header) or self.header[k] not in LABELS)]
         self.columns = [k for k in rest if can_be(float, first[k])]
         self.texts = {role: not can_be(float, first[k]) for role, k in self.roles.items()}
+        self.counts = not self.places and not self.texts["src"] and not self.texts["dst"]  # ids are numbers
         if left := [self.header[min(k, len(self.header) - 1)] for k in range(self.width) if k not in (*self.columns, *self.roles.values())]:
             warn(f"{self.path}: columns that are not read: {', '.join(dict.fromkeys(left))}")
 
@@ -169,8 +173,8 @@ class EdgeList:
         if wrong := [k for k, of in enumerate(rows) if len(of) != self.width]:
             raise FileError(f"{self.path}: line {self.line[wrong[0]]}: {len(rows[wrong[0]])} columns, others have {self.width}", "fetch the dataset again")
         columns = list(zip(*rows))
-        ends = [self.words(columns[self.roles[role]], role) for role in ("src", "dst")]
-        self.parts.append((*ends, self.times(columns[self.roles["time"]])))
+        ends = [self.whole(columns[self.roles[role]], role) if self.counts else columns[self.roles[role]] for role in ("src", "dst")]
+        self.parts.append((*(ends if self.counts and self.roles["src"] == 0 else self.numbered(*ends)), self.times(columns[self.roles["time"]])))
         if self.columns:
             self.attr.put(np.stack([self.numbers(columns[k], k) for k in self.columns], 1).astype(np.float32))
 
@@ -191,8 +195,15 @@ class EdgeList:
             raise self.wrong(int(np.argmin(good)), self.roles[role], values[int(np.argmin(good))])
         return found.astype(np.int64)
 
-    def words(self, values, role):
-        return np.array(values, object) if self.texts["src"] or self.texts["dst"] else self.whole(values, role)
+    def numbered(self, src, dst):
+        """Numbers of both ends, line after line."""
+        words = [word for pair in zip(src, dst) for word in pair]
+        if self.grows:
+            numbers = [self.known.setdefault(word, len(self.known)) for word in words]
+        elif None in (numbers := list(map(self.known.get, words))):
+            at = numbers.index(None)
+            raise FileError(f"{self.path}: line {self.line[at // 2]}: '{words[at]}' is on no edge", "fetch the edges and the labels of one version")
+        return np.array(numbers, np.int64).reshape(-1, 2).T
 
     def times(self, values):
         if not self.texts["time"]:
@@ -220,18 +231,12 @@ def can_be(kind, value):
         return False
 
 
-def numbered(edges):
-    """Sets TGB's numbers of nodes. Items follow users where these are the first columns; else the first occurrence counts."""
-    if not edges.texts["src"] and not edges.texts["dst"] and edges.roles["src"] == 0:
+def follow_users(edges):
+    """TGB's numbers where users and items count from 0 by themselves, in the first columns: items follow users."""
+    if edges.counts and edges.roles["src"] == 0:
         if min(edges.src.min(), edges.dst.min()) < 0:
             raise FileError(f"{edges.path}: negative ids", "fetch the dataset again")
         edges.dst += edges.src.max() + 1
-        return
-    ends = np.stack([edges.src, edges.dst], 1).ravel()
-    names, first, which = np.unique(ends, return_index=True, return_inverse=True)
-    rank = np.empty(len(names), np.int64)
-    rank[np.argsort(first, kind="stable")] = np.arange(len(names))
-    edges.src, edges.dst = rank[which.ravel()].reshape(-1, 2).T
 
 
 def negatives_of(path, rows):
@@ -258,21 +263,93 @@ def splits_of(time):
     return {"train": np.flatnonzero(time <= valid), "valid": np.flatnonzero((time > valid) & (time <= test)), "test": np.flatnonzero(time > test)}
 
 
+def name_of(path):
+    """The path of a dataset's files up to what they contain, and their version."""
+    return re.fullmatch(r"(.+)_edgelist((?:_v\d+)?)\.csv", path).groups()
+
+
 def import_tgb(src, out, progress, **options):
     path = edge_list_in(src)
     if not path:
         raise FileError(f"{src}: no ..._edgelist.csv", "give the folder that the Temporal Graph Benchmark unpacked")
-    if "tgbl" not in os.path.basename(path):
-        raise FileError(f"{path}: tgbl-... are read, whose task is links", "give its columns to outgrow.import_tables, and labels of nodes at times to a loader's input_time")
+    of_nodes = "tgbn" in os.path.basename(path)
+    if not of_nodes and "tgbl" not in os.path.basename(path):
+        raise FileError(f"{path}: tgbl-... and tgbn-... are read", "give its columns to outgrow.import_tables")
     if "symmetrize" in options or "reverse_relations" in options:
         raise OptionError("symmetrize, reverse_relations: both directions are there already", "leave it out")
     with folder_beside(out) as folder:
-        edges = EdgeList(path, folder)
-        numbered(edges)
-        return write_tgb(src, out, edges, options, progress)
+        edges = EdgeList(path, folder, PLACES if of_nodes else None)
+        if of_nodes:
+            return write_labelled(out, edges, folder, options, progress)
+        follow_users(edges)
+        return write_tgb(out, edges, options, progress)
 
 
-def write_tgb(src, out, edges, options, progress):
+class Labels:
+    """The labels of a tgbn dataset: a share of each class, at a time of a node. They are nodes too, by time, so that one node may have many."""
+
+    def __init__(self, rows, node, column, classes, path):
+        """rows: an EdgeList whose ends are nodes and classes, with these numbers."""
+        keys, self.row = np.unique(np.stack([rows.time, node], 1), axis=0, return_inverse=True)
+        self.time, self.node = keys.T
+        self.column, self.classes = column, classes
+        if rows.attr.width != (1,):
+            raise FileError(f"{path}: {rows.width} columns", "fetch the dataset again: a time, a node, a class and its share a line")
+        self.share = np.concatenate(list(rows.attr.rows()))[:, 0]
+
+    def shares(self):
+        """Yield float32 [n, classes]. The last line of a class counts."""
+        order = np.argsort(self.row.ravel(), kind="stable")
+        row, column, share = self.row.ravel()[order], self.column[order], self.share[order]
+        step = max(1, (8 << 20) // (4 * self.classes))
+        for first in range(0, len(self.time), step):
+            n = min(step, len(self.time) - first)
+            at = slice(*np.searchsorted(row, [first, first + n]))
+            out = np.zeros((n, self.classes), np.float32)
+            out[row[at] - first, column[at]] = share[at]
+            yield out
+
+
+def write_labelled(out, edges, folder, options, progress):
+    """Labels are nodes with an edge from theirs. They know what was there before their time."""
+    if str(options.pop("drop_types", False)).lower() == "true":
+        raise OptionError("drop_types: labels are nodes of a type of their own", "leave it out")
+    name, version = name_of(edges.path)
+    path = f"{name}_node_labels{version}.csv"
+    if not os.path.exists(path):
+        raise FileError(f"{path}: not there", "fetch the dataset again")
+    rows = EdgeList(path, folder, PLACES, edges.known)
+    side = np.zeros(len(edges.known), np.int8)  # 1: nodes with edges, 2: those that they lead to
+    side[edges.src] |= 1
+    side[edges.dst] |= 2
+    number, sizes = np.arange(len(side)), {"node": len(side)}
+    if both_sides := not (side == 3).any():
+        sizes = {"user": int((side == 1).sum()), "item": int((side == 2).sum())}
+        for k, n in enumerate(sizes.values()):
+            number[side == k + 1] = np.arange(n)
+        if len(wrong := np.flatnonzero((side[rows.src] != 1) | (side[rows.dst] != 2))):
+            raise FileError(f"{path}: line {wrong[0] + 2}: a label that leads from no user to an item", "fetch the edges and the labels of one version")
+    kinds = list(sizes)
+    labels = Labels(rows, number[rows.src], number[rows.dst], sizes[kinds[-1]], path)
+    ends, attr = number[np.stack([edges.src, edges.dst])], edges.attr if edges.columns else None
+    if both_sides:
+        of = ("user", "to", "item"), ("item", "rev_to", "user")
+        index, times, attrs = dict(zip(of, (ends, ends[::-1]))), dict.fromkeys(of, edges.time), {r: attr.rows() for r in of} if attr else None
+    else:
+        of = "node", "to", "node"
+        index, times = {of: np.concatenate([ends, ends[::-1]], 1)}, {of: np.tile(edges.time, 2)}
+        attrs = {of: itertools.chain(attr.rows(), attr.rows())} if attr else None
+    index[kinds[0], "entity", "label"] = np.stack([labels.node, np.arange(len(labels.node))])
+    bounds = np.searchsorted(labels.time, [-np.inf, *np.quantile(edges.time, [0.7, 0.85]), np.inf])
+    parts = {split: np.arange(*bounds[k:k + 2]) for k, split in enumerate(SPLITS)}
+    if empty := [split for split, part in parts.items() if not len(part)]:
+        raise FileError(f"{path}: no labels to {empty[0]}, split by time", "fetch the edges and the labels of one version")
+    return write(out, edge_index=index, edge_time=times, edge_attr=attrs, num_nodes=sizes, x={"label": np.ones((len(labels.time), 1), np.float32)}, y={"label": labels.shares()},
+                 **{split: {"label": part} for split, part in parts.items()}, **{f"{split}_time": {"label": labels.time[part] - 1} for split, part in parts.items()},
+                 regression=True, name=os.path.basename(name), progress=progress, **options)
+
+
+def write_tgb(out, edges, options, progress):
     """Both directions, so that both ends know their past."""
     first, nodes = int(edges.dst.min()), int(max(edges.src.max(), edges.dst.max())) + 1
     drop = str(options.pop("drop_types", False)).lower() == "true"
@@ -281,8 +358,7 @@ def write_tgb(src, out, edges, options, progress):
     if not both_sides:
         first = 0
     src_of, dst_of = edges.src, edges.dst - first
-    links, name = {}, re.sub(r"_edgelist((_v\d+)?)\.csv$", "", edges.path)
-    version = re.search(r"(_v\d+)?\.csv$", edges.path)[1] or ""
+    links, (name, version) = {}, name_of(edges.path)
     for split, rows in splits_of(edges.time).items():
         if not len(rows):
             raise FileError(f"{edges.path}: no edges to {split}, split by time", "times of edges are all equal, or nearly")

@@ -10,23 +10,37 @@ from ._stores import array_in, is_there
 HINT = "give whole numbers, int64: seconds, days or any other steps. times.astype(\"datetime64[s]\").astype(int) has seconds"
 
 
-def whole(values, name):
-    """Times as int64 [n]."""
+def whole(values, name, first=0):
+    """Times as int64 [n]. `first` is the number of the first row."""
     if getattr(getattr(values, "dtype", None), "kind", "-") in "mM":
         raise OptionError(f"{name}: {values.dtype} has a unit of its own", HINT)
     values = array_of(values, name)
     values = values.reshape(len(values)) if values.ndim == 2 and values.shape[1] == 1 else values
-    if values.ndim == 1 and values.dtype.kind == "f" and np.isfinite(values).all() and (values == np.rint(values)).all() and (np.abs(values) < 2.0 ** 62).all():
-        return values.astype(np.int64)
-    if values.ndim != 1 or values.dtype.kind not in "iu" or values.dtype == np.uint64 and len(values) and values.max() >= 1 << 63:
+    if values.ndim != 1 or values.dtype.kind not in "iuf":
         raise OptionError(f"{name}: {values.dtype} {list(values.shape)} are no times", HINT)
-    return np.ascontiguousarray(values, np.int64)
+    if values.dtype.kind == "f":
+        most = 2.0 ** (np.finfo(values.dtype).nmant + 1)
+        refuse_first(~np.isfinite(values) | (values != np.rint(values)), values, name, first, "no whole number", HINT)
+        refuse_first(np.abs(values) >= most, values, name, first, f"{values.dtype} is exact below {int(most)}", HINT)
+    else:
+        refuse_first(values > np.iinfo(np.int64).max, values, name, first, "beyond int64", HINT)
+    times = np.ascontiguousarray(values, np.int64)
+    refuse_first(times == NONE, times, name, first, "the least int64, which NaT becomes", "leave the row out, or give it the time from which on it is known")
+    return times
+
+
+def refuse_first(wrong, values, name, first, why, hint):
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        raise OptionError(f"{name}: row {first + at}: {values[at]}: {why}", hint)
 
 
 def times_of(values, name):
     """Yield times, of an array or of each chunk."""
+    first = 0
     for part in values if is_iterator(values) else [values]:
-        yield whole(part, name)
+        yield whole(part, name, first)
+        first += len(part)
 
 
 def is_time(values):

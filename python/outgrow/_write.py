@@ -299,7 +299,8 @@ def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid
     if ids is not None and data is not None:
         raise OptionError("ids: with data", "give its arrays by themselves: edge_index=, x=, ...")
     if ids is not None and links:
-        raise OptionError(f"ids: with {next(iter(links))}", "split links with edge_split, or give LinkNeighborLoader(edge_label_index=)")
+        raise OptionError(f"ids: with {(key := next(iter(links)))}", "sort all rows by id (numpy.argsort(ids)) and leave ids out" if LINKS[key][1] == "time" else
+                          "split links with edge_split, or give LinkNeighborLoader(edge_label_index=)")
     with contextlib.ExitStack() as open_folders:
         if ids is not None:
             kept = Named(open_folders.enter_context(folder_beside(path)), given, ids, memory_of(options))

@@ -1,9 +1,9 @@
 """Edges to learn, to validate and to test, with what belongs to each, as files of `import npy`."""
 import numpy as np
 
-from ._arrays import array_of, save
+from ._arrays import array_of, is_iterator, save
 from ._errors import OptionError
-from ._ids import check_range
+from ._ids import check_range, ids_of
 from ._names import class_numbers, is_words
 from ._times import whole
 
@@ -124,12 +124,27 @@ def check_rows(key, parts, edges, pairs_of_all):
         raise OptionError(f"{key}: {', '.join(f'{k} pairs an edge of {relation}' for relation, k in each.items())}", "give as many of each edge in all relations")
 
 
-def save_typed_links(folder, links, ranges, numbers, relations):
+def save_times(folder, key, value, nodes, ranges):
+    """Write the times of a split's nodes, {type: ...}. nodes: {type: those of the split}."""
+    split, kind = LINKS[key]
+    if not nodes:
+        raise OptionError(f"{key}: without {split}", f"give {split}={{type: nodes}}, whose times they are")
+    if not hasattr(value, "items") or set(value) != set(nodes):
+        raise OptionError(f"{key}: not by types, as {split} is", f"give {key}={{{', '.join(f'{name!r}: times' for name in nodes)}}}, in the order of {split}")
+    parts = {name: whole(value[name], f"{key} of {name}") for name in ranges.count if name in nodes}
+    for name, part in parts.items():
+        if not is_iterator(nodes[name]) and len(part) != (n := len(ids_of(nodes[name], split, ranges.count[name], f"the type {name}", distinct=True))):
+            raise OptionError(f"{key} of {name}: {len(part)} rows, for {n} nodes", "give a time of each, in their order")
+    save(f"{folder}/{split}_{KINDS[kind][1]}.npy", key, list(parts.values()))
+
+
+def save_typed_links(folder, links, ranges, numbers, relations, given):
     """Write the lists of a heterogeneous graph, {relation: ...} each. numbers: of relations' names."""
     for key, value in links.items():
         split, kind = LINKS[key]
         if kind == "time":
-            raise OptionError(f"{key}: of a graph with types", "import_(\"npy\", ...) reads a file of this name")
+            save_times(folder, key, value, given[split], ranges)
+            continue
         if not hasattr(value, "items"):
             raise OptionError(f"{key}: not by relations, as edge_index is", f"give {key}={{relation: ...}}, with ids within each type")
         of = list(links.get(f"{split}_edges") or ())

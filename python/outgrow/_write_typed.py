@@ -206,7 +206,7 @@ def save_typed(folder, given, meta, names, as_stored, links):
     ranges = Ranges(save_rows(folder, given, types, as_stored))
     numbers = {name: i for i, name in enumerate(dict.fromkeys(name for _, name, _ in relations))}
     save_edges(folder, given, ranges, numbers)
-    save_typed_links(folder, links, ranges, numbers, relations)
+    save_typed_links(folder, links, ranges, numbers, relations, given)
     save_nodes(folder, given, ranges, names, "task" in meta)
     if given.get("node_time"):
         save(f"{folder}/node_times.npy", "node_time", node_times(given, ranges))

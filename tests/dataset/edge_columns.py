@@ -97,6 +97,9 @@ def test_what_an_asterisk_leaves_out():
     said = done("import", "starred.csv", "starred", "--edge-time", "at", "--edge-features", "*")
     assert said.count("leaves out: weight, at, label, eid\n") == 1 and "not read" not in said, said
     expect("starred")
+    put("timed.csv", ("src", "dst", "timestamp", "f1", "f2", "g"), (SRC, DST, TIME, *F.T.tolist()))
+    assert "leaves out: timestamp\n" in done("import", "timed.csv", "untimed", "--edge-features", "*")
+    expect("untimed", time=None)
     assert np.array_equal(np.load("starred/weights.npy"), W[np.load("starred/edge_ids.npy")])
     for k, given in enumerate((("--weight-column", 0, "--edge-features", "*"), ("--edge-features", "*,weight"))):
         said = done("import", "starred.csv", f"weight{k}", "--edge-time", "at", *given)
@@ -158,6 +161,7 @@ def test_times_of_nodes():
     refused("0.5", "int64", rows="".join(f"{name},0.5\n" for name in NAMES))
     for time in 2**53 + 1, 2**60:
         refused("2^53", rows="".join(f"{name},{time}\n" for name in NAMES))
+    refused("not a finite number", "a time by that from which on", rows="id,time\n" + "".join(f"{name},\n" for name in NAMES))
     refused("both node_times.npy and node_times.csv", also="node_times.npy")
 
 
@@ -169,7 +173,7 @@ def test_refused():
         assert of.returncode == 1 and all(word in of.stderr for word in words) and "hint: " in of.stderr, of.stderr
         assert not os.path.exists("never") and not [entry for entry in os.listdir() if entry.startswith("never")]
     head, more = "src,dst,t,f1,f2\n", "1,2,3,4,5\n"
-    refused(head + more + "1,2,x,4,5\n", "line 3", "time")
+    refused(head + more + "1,2,x,4,5\n", "line 3", "time", "times are whole numbers")
     refused(head + more + "1,2,3.5,4,5\n", "line 3", "whole number")
     refused(head + more + "1,2,9223372036854775808,4,5\n", "line 3", "whole number")
     refused(head + more + "1,2,-9223372036854775808,4,5\n", "no time")

@@ -186,10 +186,44 @@ def test_ogb():
             src, dst, ids = ends(got)
             assert np.array_equal(np.sort(EDGES[ids], 1), np.sort(np.stack([src, dst], 1), 1)) and np.array_equal(got["edge_features"], rows[ids])
             assert len(src) == E * (1 + (folder == "ogbn-proteins")) and "edge-feat.csv.gz: 8 features of each edge" in said, said
+    year = rng.integers(1990, 2020, N)
+    with gzip.open("ogbn-proteins/raw/node_year.csv.gz", "wt") as f:
+        f.writelines(f"{of}\n" for of in year)
+    run("import", "ogb", "ogbn-proteins", "by_time", "--by-time")
+    run("verify", "by_time")
+    src, dst, ids = ends({name: np.load(f"by_time/{name}.npy") for name in ("indptr", "indices", "edge_ids")})
+    assert np.array_equal(np.load("by_time/edge_features.npy"), rows[ids]) and ((np.diff(year[src]) >= 0) | (np.diff(dst) > 0)).all()
     for wrong, n in (rows[1:], E - 1), (np.concatenate([rows, rows[:5]]), E):
         ogb("ogbn-arrows", **tables, raw__edge_feat=wrong)
         said = run("import", "ogb", "ogbn-arrows", "refused", status=1)
         assert f"edge-feat.csv.gz: {n} rows" in said and f"for {E} edges" in said, said
+
+
+def test_graphbolt_by_types():
+    """A type has the feature called feat, or the only one that is no time or weight."""
+    os.makedirs("bolts")
+    rows = {"a:r:b": rng.standard_normal((E, 3)).astype(np.float32), "b:s:a": rng.integers(0, 9, (E, 2)).astype(np.uint8)}
+    for name, array in ("x", FEAT), ("r", rows["a:r:b"]), ("s", rows["b:s:a"]), ("t", np.arange(E)), ("e", EDGES.T):
+        np.save(f"bolts/{name}.npy", array)
+    edge = "{{domain: edge, type: '{}', name: {}, format: numpy, path: {}.npy}}"
+    with open("bolts/metadata.yaml", "w") as f:
+        f.write(f"""graph:
+  nodes: [{{type: a, num: {N}}}, {{type: b, num: {N}}}]
+  edges: [{{type: 'a:r:b', format: numpy, path: e.npy}}, {{type: 'b:s:a', format: numpy, path: e.npy}}]
+feature_data:
+  - {{domain: node, type: a, name: feat, format: numpy, path: x.npy}}
+  - {edge.format('a:r:b', 'other', 't')}
+  - {edge.format('a:r:b', 'feat', 'r')}
+  - {edge.format('b:s:a', 'timestamp', 't')}
+  - {edge.format('b:s:a', 'bytes', 's')}
+tasks: []
+""")
+    assert "not read: t.npy" in run("import", "graphbolt", "bolts", "bolted")
+    run("verify", "bolted")
+    for r, of in enumerate(rows.values()):
+        got = {name: np.load(f"bolted/rel{r}_{name}.npy") for name in ("indptr", "indices", "edge_ids", "edge_features")}
+        src, dst, ids = ends(got)
+        assert np.array_equal(EDGES[ids], np.stack([src, dst], 1)) and np.array_equal(got["edge_features"], of[ids]) and got["edge_features"].dtype == of.dtype
 
 
 def test_export():
@@ -203,6 +237,8 @@ def test_export():
     assert np.array_equal(again["edge_features"], got["edge_features"]) and np.array_equal(again["edge_ids"], np.arange(E))
     run("export", "graphbolt", "out", "bolt")
     assert np.array_equal(np.load("bolt/data/edge_feat.npy"), got["edge_features"]) and "data/edge_feat.npy" in open("bolt/metadata.yaml").read()
+    run("import", "graphbolt", "bolt", "returned")
+    assert np.array_equal(np.load("returned/edge_features.npy"), got["edge_features"][np.load("returned/edge_ids.npy")])
     assert "does not support edge features" in run("stripe", "out", "part", "--parts", "2", "--part", "0", status=1)
 
 

@@ -127,6 +127,74 @@ def test_tgb_of_nanoseconds():
     same("times", np.sort(np.load("exact/edge_times.npy"))[::2], times)
 
 
+def make_tgbn(name, src, dst, extra=False, n=1500):
+    """As tgbn-genre and tgbn-trade: edges, and shares of those that they lead to. Returns edges and {(time, node): {class: share}} as TGB reads them."""
+    os.makedirs(name)
+    edges = [(int(t), src[a], dst[b], w) for t, a, b, w in zip(np.sort(rng.integers(1000, 5000, n)), rng.integers(0, len(src), n), rng.integers(0, len(dst), n), rng.random(n).astype(np.float32).tolist())]
+    nodes, classes = sorted({of[1] for of in edges}), sorted({of[2] for of in edges})
+    lines = [(t, u, c, round(w, 4)) for t in range(1500, 5500, 250) for u in nodes if rng.random() < 0.7 for c, w in zip(rng.choice(classes, 3), rng.dirichlet(np.ones(3)).tolist())]
+    table = {}
+    for t, u, c, w in lines:
+        table.setdefault((t, u), {})[c] = w
+    for file, head, rows in ("edgelist", "time,a,b,w", edges), ("node_labels", "when,who,what,share", lines):
+        with open(f"{name}/tgbn-{name}_{file}.csv", "w", newline="") as f:
+            csv.writer(f).writerows([head.split(",") + ["more"] * (extra and file == "edgelist"), *(of + (0.5,) if extra and file == "edgelist" else of for of in rows)])
+    return edges, table
+
+
+def expect_tgbn(folder, edges, table, users, items):
+    """users, items: {word: number within its type}"""
+    command("verify", folder)
+    kinds = [(of["name"], of["count"]) for of in json.load(open(f"{folder}/meta.json"))["node_types"]]
+    own, first = len(table), sum(n for name, n in kinds if name != "label")
+    assert kinds[-1] == ("label", own), kinds
+    keys = sorted(table, key=lambda of: (of[0], users[of[1]]))
+    want = np.zeros((own, len(items)), np.float32)
+    for row, key in enumerate(keys):
+        for word, share in table[key].items():
+            want[row, items[word]] = share
+    same("shares", np.load(f"{folder}/labels.npy")[first:], want)
+    entity = edges_of(folder, f"rel{len(kinds) - 1}_")
+    same("who", entity[0][np.argsort(entity[1])], np.array([users[u] for _, u in keys]))
+    valid, test = np.quantile([of[0] for of in edges], [0.7, 0.85])
+    time = np.array([t for t, _ in keys])
+    for split, at in ("train", time < valid), ("valid", (time >= valid) & (time < test)), ("test", time >= test):
+        same(split, np.load(f"{folder}/{split}.npy"), first + np.flatnonzero(at))
+        same("as of before", np.load(f"{folder}/{split}_times.npy"), time[at] - 1)
+    number_of, n = {1: users, 2: items}, len(edges)
+    for r in range(len(kinds) - 1):
+        src, dst, number = edges_of(folder, f"rel{r}_")
+        for end, got in enumerate((src, dst)):
+            column = [2 - end if r or k >= n else 1 + end for k in number]
+            same("edges", got, np.array([number_of[at][edges[k % n][at]] for k, at in zip(number, column)]))
+        same("times", np.load(f"{folder}/rel{r}_edge_times.npy"), np.array([edges[k % n][0] for k in number]))
+        same("features", np.load(f"{folder}/rel{r}_edge_features.npy")[:, 0], np.array([edges[k % n][3] for k in number], np.float32))
+
+
+def test_tgb_of_nodes():
+    """Labels that change over time are nodes with times, a share of each class."""
+    for name, src, dst in ("genre", [f"{k}" for k in range(12)], [f"{k}" for k in range(12, 20)]), ("trade", [f"n{k}" for k in range(15)], [f"n{k}" for k in range(15)]):
+        edges, table = make_tgbn(name, src, dst, extra=name == "genre")
+        outgrow.import_("tgb", name, f"{name}_graph", memory="64M")
+        words = [list(dict.fromkeys(of[1] for of in edges)), list(dict.fromkeys(of[2] for of in edges))] if name == "genre" else [list(dict.fromkeys(w for of in edges for w in of[1:3]))] * 2
+        expect_tgbn(f"{name}_graph", edges, table, *({word: k for k, word in enumerate(of)} for of in words))
+        summary = trained(f"{name}_graph", f"{name}_run", "--time", "edge", "--fanout", "1,4", "--embedding", 8, "--model", "gatv2")
+        assert summary["test_metrics"]["mse"] > 0
+    code, said = told("import", "trade", "nations", "--quiet")
+    assert code == 0, said
+    path = "trade/tgbn-trade_node_labels.csv"
+    text = open(path).read()
+    for wrong, words in (text + "1750,nowhere,n1,0.5\n", ("'nowhere' is on no edge", f"line {text.count(chr(10)) + 1}")), (text + "1750,n1,n2\n", ("3 columns",)), \
+            (text.split("\n")[0] + "\n1750,n1,n2,0.5\n", ("to valid",)):
+        open(path, "w").write(wrong)
+        with raises(outgrow.Error, path, *words):
+            outgrow.import_("tgb", "trade", "never")
+    os.remove(path)
+    with raises(outgrow.Error, path, "not there"):
+        outgrow.import_("tgb", "trade", "never")
+    assert not os.path.exists("never")
+
+
 def made_by(call, given, *state):
     """An object whose pickle calls this, and sets the state of what it returns."""
     class Made:

@@ -425,17 +425,32 @@ def test_refusals():
     trained("timed", "g", "--time", "node")
     assert "trained with --time" in refused("eval", "g", "--checkpoint", "timed/checkpoint.safetensors", "--split", "valid", "--sampler", "uniform", "--memory", "100M")
     run("eval", "g", "--checkpoint", "timed/checkpoint.safetensors", "--split", "valid", "--memory", "100M")
+    least = np.iinfo(np.int64).min  # which NaT becomes
+    late = np.where(np.arange(N) == 3, least, 5)
     os.makedirs("short", exist_ok=True)
     for name, array in (("edges", arrays()["edge_index"].T), ("feat", arrays()["x"]), ("label", arrays()["y"]), ("train", np.arange(50)), ("train_times", np.arange(49))):
         np.save(f"short/{name}.npy", array)
     assert "49" in refused("import", "npy", "short", "shorter") and not os.path.exists("shorter")
-    for wrong in np.full(N, 2 ** 63 + 5, np.uint64), np.full(N, 0.5), np.arange(N).astype("datetime64[D]"):
-        try:
+    os.remove("short/train_times.npy")
+    for name, values, said in ("node_times", late, "row 3: no time"), ("edge_times", np.where(np.arange(E) == 3, np.nan, 5), "row 3: nan"), ("node_times", np.full(N, 2 ** 24, np.float32), "below 2^24"):
+        np.save(f"short/{name}.npy", values)
+        assert said in refused("import", "npy", "short", "shorter"), name
+        os.remove(f"short/{name}.npy")
+    at, x = np.arange(N), arrays()["x"]  # two types, one without times; rows are the source's
+    for name, values in ("node_type", at % 2), ("edge_type", np.zeros(E, int)), ("node_times", np.where(at % 2 | (at == 4), least, 5)):
+        np.save(f"short/{name}.npy", values)
+    assert "row 4: no time" in refused("import", "npy", "short", "shorter")
+    np.save("short/node_times.npy", np.where(at % 2, least, 5))
+    np.save("short/feat.npy", np.where(at[:, None] == 6, np.nan, x))
+    assert "row 6, column 0: not a finite number" in refused("import", "npy", "short", "shorter")
+    np.save("short/feat.npy", x)
+    run("import", "npy", "short", "shorter")
+    for wrong, said in (np.full(N, 2 ** 63 + 5, np.uint64), "row 0"), (np.full(N, 0.5), "row 0: 0.5"), (np.arange(N).astype("datetime64[D]"), "unit"), (late, "row 3"), \
+            (np.where(np.arange(N) == 3, np.nan, 5), "row 3: nan"), (np.full(N, 2 ** 24, np.float32), "exact below"), (iter([late[4:], late[:4]]), f"row {N - 1}"):
+        with raises(outgrow.OptionError, "node_time", said):
             outgrow.write("wrong", **arrays() | {"node_time": wrong})
-        except outgrow.OptionError as error:
-            assert "node_time" in str(error), error
-        else:
-            raise AssertionError(wrong.dtype)
+    with raises(outgrow.OptionError, "input_time: row 1", "NaT"):
+        loader(seeds=np.arange(2), input_time=np.array([3, least]), time_attr="edge_time")
     given = arrays_of_two_types()
     outgrow.write("both", **given)
     assert "the seeds have no times" in refused("train", "both", "--run", "no", "--epochs", 1, "--fanout", "2,2", "--memory", "100M", "--time", "node")
@@ -477,6 +492,18 @@ def test_nodes_of_a_split_are_predicted():
     told = json.loads(done.stdout)
     assert abs((np.load("nodes_judged.npy").argmax(1) == label[parts["test"]]).mean() - told["acc"]) < 1e-9, told
     assert "--nodes test" in refused("predict", "nodes_judged", *own, "--out", "all.npy")
+
+
+def test_seeds_of_types_have_times():
+    given = arrays_of_two_types()
+    seeds = {"a": np.arange(50) + 7, "b": np.arange(40) - 3}
+    outgrow.write("seeded", **given, train_time=seeds)
+    np.testing.assert_array_equal(np.load("seeded/train_times.npy"), np.concatenate([seeds[name] for name in ("a", "b")]))
+    for wrong in seeds["a"], {"a": seeds["a"]}:
+        with raises(outgrow.OptionError, "train_time: not by types"):
+            outgrow.write("wrong", **given, train_time=wrong)
+    with raises(outgrow.OptionError, "49 rows, for 50"):
+        outgrow.write("wrong", **given, train_time=seeds | {"a": seeds["a"][1:], "b": np.arange(41)})
 
 
 def test_times_are_exported():

@@ -171,7 +171,7 @@ def test_requests():
             twice = p([nodes[0], nodes[0]], input_time=[late[0], 39])
             np.testing.assert_allclose(twice[1], p([nodes[0]], [39])[0], atol=1e-6)
             np.testing.assert_array_equal(p(nodes[:9], input_time=late[:9].astype(float)), p(nodes[:9], input_time=late[:9]))
-            for bad in ([1.5], "give whole numbers"), ([1, 2], "2 times"), (np.array([2**63], np.uint64), "uint64"), (np.array([0], "datetime64[D]"), "unit"):
+            for bad in ([1.5], "give whole numbers"), ([1, 2], "2 times"), (np.array([2**63], np.uint64), "beyond int64"), (np.array([0], "datetime64[D]"), "unit"):
                 with raises(outgrow.OptionError, bad[1]):
                     p([3], bad[0])
     with outgrow.Predictor("asked/checkpoint.safetensors", "g", fanout=[3, 3], memory="256M", threads=1) as p:

@@ -538,7 +538,7 @@ def test_links_and_their_negatives():
         with raises(outgrow.Error, why):
             outgrow.write("never", **given, **links, **wrong)
     for wrong, why in (({"train_neg": more["train_neg"]}, "train_neg: not by relations"), ({"train_neg": {r: negatives["train_neg"][r]}}, "what train_edges has"),
-                       ({"train_neg": negatives["train_neg"] | {r: negatives["train_neg"][r] + 25}}, "the type b"), ({"test_neg": {r: ends(r, 8) for r in lists["test_edges"]}}, "pairs for 2 relations"), ({"train_time": {"a": [1]}}, "of a graph with types"),
+                       ({"train_neg": negatives["train_neg"] | {r: negatives["train_neg"][r] + 25}}, "the type b"), ({"test_neg": {r: ends(r, 8) for r in lists["test_edges"]}}, "pairs for 2 relations"), ({"train_time": {"a": [1]}}, "train_time: without train"),
                        ({"train_neg": negatives["train_neg"] | {r: negatives["train_neg"][r][:, :3]}}, "as many columns")):
         with raises(outgrow.OptionError, why):
             outgrow.write("never", **typed, **lists, **wrong)

@@ -7,27 +7,52 @@
 #include <math.h>
 #include <string.h>
 
-/* Only nodes may be without a time. */
-static int time_of(const struct og_piece *p, int64_t i, int64_t row, bool nodes, int64_t *time,
+static const char steps_hint[] = "store times as int64: seconds, days or any other steps";
+
+/* The first whole number whose successor a type of floats lacks. */
+static double exact_below(const struct og_table *t)
+{
+    return t->type == OG__NPY_F16 ? 0x1p11 : t->type == OG__NPY_F32 ? 0x1p24 : 0x1p53;
+}
+
+/* OG__NO_TIME for the least int64, which NaT becomes too. */
+static int time_of(const struct og_piece *p, int64_t i, int64_t row, int64_t *time,
                    struct og_err *err)
 {
     const enum og__npy_type type = p->t->type;
     const double x = og__number_at(type, p->raw, (size_t)i);
     const bool integer = og__npy_is_integer(type);
-    if (p->t->text && !integer && fabs(x) >= 0x1p53)
+    const bool whole = integer ? type != OG__NPY_U64 || og__integer_at(type, p->raw, (size_t)i) >= 0
+                               : isfinite(x) && x == floor(x);
+    const struct og_table_place place = og__table_place(p->t, row, -1);
+    if (!whole)
+        return og__fail(err, -EINVAL, steps_hint, "%s: %s: %g is no int64", p->t->name, place.text,
+                        x);
+    if (!integer && fabs(x) >= exact_below(p->t))
         return og__fail(err, -EINVAL, "store them as int64 in a .npy file",
-                        "%s: row %lld: %.17g: times in text are below 2^53", p->t->name,
-                        (long long)row, x);
-    const bool fits = integer ? type != OG__NPY_U64 || og__integer_at(type, p->raw, (size_t)i) >= 0
-                              : isfinite(x) && fabs(x) < 0x1p62 && x == floor(x);
-    *time = !fits ? OG__NO_TIME : integer ? og__integer_at(type, p->raw, (size_t)i) : (int64_t)x;
-    if (fits && (nodes || *time != OG__NO_TIME))
+                        "%s: %s: %.17g: times in %s are below 2^%d", p->t->name, place.text, x,
+                        p->t->text ? "text" : "such floats", ilogb(exact_below(p->t)));
+    *time = integer ? og__integer_at(type, p->raw, (size_t)i) : (int64_t)x;
+    return 0;
+}
+
+/* All nodes of a type may be without a time, of several types. `lack`: the first of its type is. */
+static int check_time(const struct og_importer *imp, const struct og_table *t, int64_t row,
+                      bool nodes, int64_t time, bool *lack, struct og_err *err)
+{
+    const bool lacks = time == OG__NO_TIME;
+    const struct og_graph *g = &imp->graph;
+    const struct og_group *type = nodes ? &g->group[og__group_of(g, (uint32_t)row)] : NULL;
+    if (type && row == type->first)
+        *lack = lacks && g->n_groups > 1;
+    if (lacks == *lack)
         return 0;
-    if (fits)
-        return og__fail(err, -EINVAL, "-2^63 stands for no time: use a larger number",
-                        "%s: row %lld: %lld", p->t->name, (long long)row, (long long)*time);
-    return og__fail(err, -EINVAL, "store times as int64: seconds, days or any other steps",
-                    "%s: row %lld: %g is no int64", p->t->name, (long long)row, x);
+    return og__fail(err, -EINVAL,
+                    "-2^63 stands for no time, as NaT does: leave the row out, or give it the time "
+                    "from which on it is known",
+                    "%s: %s: no time (%lld)%s", t->name,
+                    og__table_place(t, lacks ? row : type->first, -1).text, (long long)OG__NO_TIME,
+                    nodes && g->n_groups > 1 ? ", others of its type have one" : "");
 }
 
 static int copy_times(struct og_importer *imp, struct og_table *t, int64_t rows, bool nodes,
@@ -36,12 +61,14 @@ static int copy_times(struct og_importer *imp, struct og_table *t, int64_t rows,
     struct og_piece p = {0};
     int64_t done = 0;
     int64_t time;
+    bool lack = false;
     int rc;
     OG_TRY(og__piece_take(&p, t, imp->budget, err));
     for (int64_t n = 1; n > 0; done += n) {
         OG_TRY(og__table_read(t, p.raw, p.room, &n, err));
         for (int64_t i = 0; i < n; i++) {
-            OG_TRY(time_of(&p, i, done + i, nodes, &time, err));
+            OG_TRY(time_of(&p, i, done + i, &time, err));
+            OG_TRY(check_time(imp, t, done + i, nodes, time, &lack, err));
             OG_TRY(og__npy_append(w, &time, 1, err));
         }
     }

@@ -378,7 +378,8 @@ static const struct og_table_ops by_id_ops = {by_id_read, by_id_rewind, by_id_cl
 static int check_finite(const struct by_id *b, const struct og_table *text, int64_t node,
                         const double *x, struct og_err *err)
 {
-    static const char hint[] = "replace missing features, by 0 say";
+    static const char hint[] =
+        "fill it in: a feature by 0 say, a time by that from which on the node is known";
     static const char what[] = "not a finite number (NaN or infinite)";
     struct og_column_name name;
     for (int64_t j = 0; j < b->t.columns; j++) {

@@ -108,9 +108,9 @@ static const struct {
                      ":end_id cited followee receiver "},
     {OG__COLUMN_WEIGHT, " weight weights w wt edge_weight edgeweight "},
     {OG__COLUMN_LABEL, " label labels y class classes target_class "},
-    {OG__COLUMN_OTHER, " time times timestamp timestamps ts t date datetime year type types "
-                       "edge_type etype :type relation rel rel_type edge_attr attr attributes "
-                       "edge_label name title - _ "},
+    {OG__COLUMN_TIME, " time times timestamp timestamps ts t date datetime year "},
+    {OG__COLUMN_OTHER, " type types edge_type etype :type relation rel rel_type edge_attr attr "
+                       "attributes edge_label name title - _ "},
 };
 
 enum og_column og__column_of(const char *name)

@@ -11,7 +11,8 @@ enum og_column {
     OG__COLUMN_DST,
     OG__COLUMN_WEIGHT,
     OG__COLUMN_LABEL,
-    OG__COLUMN_OTHER, /* known and unused: times, types, "-" */
+    OG__COLUMN_TIME,  /* unused, unless it is named */
+    OG__COLUMN_OTHER, /* known and unused: types, "-" */
 };
 
 /* A column's name in lower case, without surrounding quotes and blanks. */

@@ -394,20 +394,15 @@ static bool is_listed(const char *list, const char *column, bool any)
     return false;
 }
 
-/* Does an asterisk leave the column out? It is an id, a label, or the weight. */
+/* Does an asterisk leave the column out? It is an id, a label, a time, or the weight. */
 static bool is_left_out(const struct og_edge_text *p, const char *name, int column)
 {
-    switch (column_of(p, name)) {
-    case OG__COLUMN_ID:
-    case OG__COLUMN_SRC:
-    case OG__COLUMN_DST:
-    case OG__COLUMN_LABEL:
+    const enum og_column what = column_of(p, name);
+    if (column + 1 == p->weight_column)
         return true;
-    case OG__COLUMN_WEIGHT:
-        return p->weight_column < 0 || column + 1 == p->weight_column;
-    default:
-        return column + 1 == p->weight_column;
-    }
+    if (what == OG__COLUMN_WEIGHT)
+        return p->weight_column < 0;
+    return what != OG__COLUMN_UNKNOWN && what != OG__COLUMN_OTHER;
 }
 
 /* The kind of values a column was requested for; "-" is none. */

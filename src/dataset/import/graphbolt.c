@@ -3,12 +3,14 @@
  *   graph.nodes          the number of each type
  *   graph.edges          csv: src,dst a line; numpy: [2, E]; of each source:name:destination
  *   feature_data         domain node: the one named feat, or the only one of a type, [N, F]
+ *   feature_data, edge   likewise, [E, F]; names of weights and times are none
  *   tasks[0]             train_set, validation_set, test_set: seeds (node ids) and labels, which
  *                        are values if the task's name says regression
  *
  * Labels are stored with their seeds, in three files; other nodes have no label. The type of the
  * sets becomes the first; the others follow in the file's order. So do relations. preprocessed/ is
  * pickled and not read. */
+#include "dataset/import/columns.h"
 #include "dataset/import/graphbolt_meta.h"
 #include "dataset/import/import.h"
 
@@ -83,25 +85,74 @@ static bool is_type(const char *type, const char *wanted)
     return wanted && *wanted ? type && strcmp(type, wanted) == 0 : !og__gb_typed(type);
 }
 
-static int find_features(const struct bolt *b, uint32_t group, struct og_table **out,
-                         struct og_err *err)
+/* Is it what features are called? Edges have times, weights and labels too. */
+static bool is_feature(const struct og_gb_data *d, bool edges)
 {
-    const char *name = b->imp->graph.group[group].name;
-    const struct og_gb_data *chosen = NULL;
+    const enum og_column what = edges && d->name ? og__column_of(d->name) : OG__COLUMN_UNKNOWN;
+    return what == OG__COLUMN_UNKNOWN || what == OG__COLUMN_OTHER;
+}
+
+/* Chooses the features of a type, for its nodes or edges. Without any, and where those of edges are
+ * unclear, *out is NULL. */
+static int choose_features(const struct bolt *b, const char *type, bool edges,
+                           const struct og_gb_data **out, struct og_err *err)
+{
+    const char *const domain = edges ? "edge" : "node";
     int candidates = 0;
+    *out = NULL;
     for (unsigned i = 0; i < b->meta->n_features; i++) {
         const struct og_gb_data *d = &b->meta->features[i];
-        if (!d->domain || strcmp(d->domain, "node") != 0 || !is_type(d->type, name))
+        if (!d->domain || strcmp(d->domain, domain) != 0 || !is_type(d->type, type) ||
+            !is_feature(d, edges))
             continue;
         bool named = d->name && strcmp(d->name, "feat") == 0;
         candidates += named ? 1000 : 1;
-        if (named || !chosen)
-            chosen = d;
+        if (named || !*out)
+            *out = d;
     }
-    if (candidates > 1 && candidates < 1000)
-        return wrong(b, "call the one to train on feat", "several node features, none named ",
-                     "feat", err);
-    return chosen ? open_data(b, chosen, OG__NPY_F64, 0, out, err) : 0;
+    if (candidates <= 1 || candidates >= 1000)
+        return 0;
+    *out = NULL;
+    return edges ? 0
+                 : wrong(b, "call the one to train on feat", "several node features, none named ",
+                         "feat", err);
+}
+
+static int find_features(const struct bolt *b, const char *type, bool edges, struct og_table **out,
+                         struct og_err *err)
+{
+    const struct og_gb_data *chosen;
+    const int rc = choose_features(b, type, edges, &chosen, err);
+    return rc < 0 || !chosen ? rc : open_data(b, chosen, OG__NPY_F64, 0, out, err);
+}
+
+/* Edges with features are numbered. */
+static int number_edges(const struct bolt *b, struct og_err *err)
+{
+    const struct og_gb_data *features;
+    int rc = 0;
+    for (uint32_t r = 0; r < b->imp->n_relations; r++) {
+        OG_TRY(choose_features(b, b->meta->graph.edges[r].type, true, &features, err));
+        b->imp->numbered |= features != NULL;
+    }
+out:
+    return rc;
+}
+
+static int import_edge_features(struct bolt *b, struct og_err *err)
+{
+    struct og_table *t = NULL;
+    int rc = 0;
+    for (uint32_t r = 0; r < b->imp->n_relations; r++) {
+        OG_TRY(find_features(b, b->meta->graph.edges[r].type, true, &t, err));
+        if (t)
+            OG_TRY(og__import_edge_features(b->imp, r, t, err));
+        og__table_close(t);
+        t = NULL;
+    }
+out:
+    og__table_close(t);
+    return rc;
 }
 
 /* The first group's features are open already. */
@@ -109,7 +160,7 @@ static int open_features(void *bolt, uint32_t group, struct og_table **out, stru
 {
     struct bolt *b = bolt;
     if (group > 0)
-        return find_features(b, group, out, err);
+        return find_features(b, b->imp->graph.group[group].name, false, out, err);
     *out = b->features;
     b->features = NULL;
     return 0;
@@ -414,7 +465,8 @@ static int open_all(struct bolt *b, struct og_err *err)
     int rc;
     OG_TRY(read_meta(b, err));
     OG_TRY(find_groups(b, err));
-    OG_TRY(find_features(b, 0, &b->features, err));
+    OG_TRY(number_edges(b, err));
+    OG_TRY(find_features(b, imp->graph.group->name, false, &b->features, err));
     imp->claimed = imp->claimed || !b->features || b->features->rows < 0;
     OG_TRY(og__import_expect_rows(imp, b->features, imp->graph.group->n_nodes, "rows", err));
     for (int s = 0; b->task && s < 3; s++)
@@ -444,6 +496,7 @@ static int import_all(struct bolt *b, struct og_err *err)
     OG_TRY(open_all(b, err));
     OG_TRY(og__import_count_edges(imp, open_edges, b, err));
     OG_TRY(og__import_relations(imp, open_edges, b, err));
+    OG_TRY(import_edge_features(b, err));
     OG_TRY(og__import_groups(imp, open_features, b, err));
     const bool last = imp->graph.has_types;
     OG_TRY(last ? 0 : import_labels(b, err));

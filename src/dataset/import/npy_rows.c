@@ -4,6 +4,7 @@
  * scanned once a group, skipping the rows of others. */
 #include "dataset/import/npy.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,7 +81,23 @@ static void rows_of_close(struct og_table *t)
     free(s);
 }
 
-static const struct og_table_ops rows_of_ops = {rows_of_read, rows_of_rewind, rows_of_close, NULL};
+/* The source's row, or id, of a row of ours. */
+static void rows_of_source(const struct og_table *t, int64_t row, struct og_id_text *out)
+{
+    const struct rows_of *s = (const struct rows_of *)t;
+    const int64_t node = s->source->imp->graph.group[s->from].first + row;
+    int64_t v = s->source->order.by_group ? node : 0;
+    while (!s->source->order.by_group && v < s->source->order.n - 1 &&
+           s->source->order.new_id[v] != node)
+        v++;
+    if (s->base->ops->id_of)
+        s->base->ops->id_of(s->base, v, out);
+    else
+        snprintf(out->text, sizeof(out->text), "%lld", (long long)v);
+}
+
+static const struct og_table_ops rows_of_ops = {rows_of_read, rows_of_rewind, rows_of_close,
+                                                rows_of_source};
 
 int og__npy_rows_of(struct og_table **out, const struct og_npy_source *source,
                     struct og_table *base, int group, struct og_err *err)
@@ -98,6 +115,7 @@ int og__npy_rows_of(struct og_table **out, const struct og_npy_source *source,
     s->t.type = base->type;
     s->t.ndim = base->ndim;
     s->t.columns = base->columns;
+    s->t.moved = !base->ops->id_of;
     s->t.rows = group < 0 ? g->n_nodes : g->group[group].n_nodes;
     OG_TRY(source->order.by_group ? 0 : og__piece_take(&s->piece, base, source->imp->budget, err));
     OG_TRY(rows_of_rewind(&s->t, err));

@@ -575,9 +575,10 @@ static int import_all(struct ogb *o, const struct layout *of, struct og_err *err
     if (proven)
         OG_TRY(import_labels(o, err));
     OG_TRY(og__import_relations(imp, of->edges, o, err));
+    OG_TRY(of->times ? of->times(o, err) : 0);
+    OG_TRY(imp->opt->by_time ? og__import_by_time(imp, err) : 0);
     OG_TRY(import_edge_features(o, of, err));
     OG_TRY(og__import_groups(imp, of->features, o, err));
-    OG_TRY(of->times ? of->times(o, err) : 0);
     if (!proven)
         OG_TRY(import_labels(o, err));
     OG_TRY(of->import_splits(o, err));
@@ -613,4 +614,5 @@ const struct og_format og__format_ogb = {
                                             "raw/num-node-dict.csv.gz", "raw/num-node-list.csv.gz",
                                             "raw/edge.csv", NULL}},
     .read = import_ogb,
+    .takes = OG__TAKES_TIMES,
     .deep = 4};

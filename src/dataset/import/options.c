@@ -28,7 +28,7 @@ static const struct og_row table[] = {
     SWITCH("edge-ids", edge_ids,
            "write edge_ids.npy: the number of each edge in the source, from 0; with edge features always"),
     SWITCH("by-time", by_time,
-           "npy, edgelist: sort the neighbours of each node by time, which makes --time faster with the topology on disk"),
+           "npy, edgelist, ogb: sort the neighbours of each node by time, which makes --time faster with the topology on disk"),
     SWITCH("in-place", link, "leave the features in the source's file and use them in place"),
     SWITCH("drop-types", drop_types,
            "leave out types of nodes and relations: a homogeneous graph, which any command takes"),
