@@ -2,7 +2,7 @@
 """Learnable rows that exceed memory: epoch seconds, accuracy and bytes, for shares of the rows in memory.
 
     bench/learnt.py [--outgrow PATH] [--scratch DIR] [--items 600000] [--width 64] [--hidden 128] [--runs 2] [--limit BYTES]
-    bench/learnt.py --knowledge [--decoders distmult,complex,transe] [--epochs 10] [--shares 100,25,10]
+    bench/learnt.py --knowledge [--decoders distmult,complex,transe] [--epochs 10] [--shares 100,10] [--partitions 1,8]
 
 Papers of a generated graph have classes, and its items learnable rows with sparse Adam. Runs of all shares alternate. Seconds are the median of all epochs
 and their range; bytes are those of the last epoch. With --limit each run stays in a memory cgroup of so many bytes, page cache included.
@@ -10,12 +10,15 @@ Checkpoints of all runs are compared.
 
 With --knowledge the graph has the size of FB15k-237: 14,541 entities, 237 relations, 272,115 triples to train on. Entities have hidden points, and a triple
 leads to a near one after a shift by its relation. Learnable rows of 64 pass a linear layer (R-GCN without messages) to each decoder. PyTorch trains the same model, from
-the same rows: sparse nn.Embedding with SparseAdam, Adam for the rest, equal batches, negatives and losses. Both rank both ends of 1,000 held-out triples
+the same rows: sparse nn.Embedding with SparseAdam, Adam for the rest, equal batches, negatives and losses. All rank both ends of 1,000 held-out triples
 among the same number of random entities, without those that make a known triple. It needs PyTorch, and imports it.
+PyTorch-BigGraph follows where it can be imported (pip install --no-deps torchbiggraph==1.0.0 attrs h5py), with as many negatives per triple. It has no linear
+layer, an operator per relation and end, Adagrad with one state a row, and its own learning rate. TransE compares by cosine there. It has two of P partitions in memory.
 """
 import argparse
 import contextlib
 import hashlib
+import importlib.util
 import json
 import pathlib
 import shutil
@@ -28,6 +31,7 @@ from suite import Suite, cgroup, drop_caches, table
 SHARES = 100, 50, 25, 10
 ENTITIES, RELATIONS, TRIPLES, HELD_OUT = 14_541, 237, 272_115, 1_000
 DIM, BATCH, NEGATIVES, RANKED, LR = 64, 1000, 4, 1000, 0.01
+BIGGRAPH = {"distmult": ("diagonal", "dot", "logistic"), "complex": ("complex_diagonal", "dot", "logistic"), "transe": ("translation", "cos", "ranking")}
 
 
 def make_triples():
@@ -109,10 +113,58 @@ def by_torch(decoder, parts, epochs, begin):
             dense.step()
         seconds.append(time.time() - start)
     with torch.no_grad():
-        return seconds, rank(torch, decoder, linear(rows.weight), w, parts)
+        return seconds, rank(linear(rows.weight), lambda a, r, b, end: score(torch, decoder, a, w[r], b), parts)
 
 
-def rank(torch, decoder, h, w, parts):
+def by_biggraph(decoder, parts, epochs, partitions, folder):
+    """Seconds per epoch, and MRR. Entity v is row spread[v] // partitions of partition spread[v] % partitions."""
+    import h5py
+    import torch
+    from torchbiggraph import model
+    from torchbiggraph.config import ConfigSchema
+    from torchbiggraph.train import train_and_report_stats
+    operator, comparator, loss = BIGGRAPH[decoder]
+    spread = np.random.default_rng(3).permutation(ENTITIES)
+    part, row = spread % partitions, spread // partitions
+    for name in "entities", "edges":
+        (folder / name).mkdir(parents=True)
+    (folder / "entities/dynamic_rel_count.txt").write_text(str(RELATIONS))
+    s, r, o = parts[0].T
+    for i in range(partitions):
+        (folder / f"entities/entity_count_entity_{i}.txt").write_text(str((part == i).sum()))
+        for j in range(partitions):
+            of = (part[s] == i) & (part[o] == j)
+            with h5py.File(folder / f"edges/edges_{i}_{j}.h5", "w") as f:
+                f.attrs["format_version"] = 1
+                f["lhs"], f["rel"], f["rhs"] = row[s[of]], r[of], row[o[of]]
+    config = ConfigSchema.from_dict({
+        "entity_path": str(folder / "entities"), "edge_paths": [str(folder / "edges")], "checkpoint_path": str(folder / "model"), "entities": {"entity": {"num_partitions": partitions}},
+        "relations": [{"name": "r", "lhs": "entity", "rhs": "entity", "operator": operator}], "dynamic_relations": True, "dimension": DIM, "global_emb": False, "comparator": comparator,
+        "loss_fn": loss, "lr": 0.1, "num_epochs": epochs, "batch_size": BATCH, "num_batch_negs": 0, "num_uniform_negs": NEGATIVES // 2, "eval_fraction": 0, "workers": 2, "hogwild_delay": 0.1})
+    torch.manual_seed(0)
+    marks = [time.time()]
+    for _ in train_and_report_stats(config):  # each bucket of each epoch; swaps and checkpoints are between them
+        marks.append(time.time())
+    seconds = np.diff(marks[::partitions ** 2]).tolist()
+    h, operators = torch.zeros(ENTITIES, DIM), {}
+    for i in range(partitions):
+        with h5py.File(folder / f"model/embeddings_entity_{i}.v{epochs}.h5") as f:
+            h[np.flatnonzero(part == i)] = torch.tensor(f["embeddings"][()])[row[part == i]]
+    with h5py.File(folder / f"model/model.v{epochs}.h5") as f:
+        for end, side in (0, "lhs"), (2, "rhs"):
+            operators[end] = model.DYNAMIC_OPERATORS.get_class(operator)(DIM, RELATIONS)
+            operators[end].load_state_dict({k: torch.tensor(v[()]) for k, v in f[f"model/relations/0/operator/{side}"].items()})
+
+    def scores(a, r, b, end):
+        shifted = lambda x: operators[end](x, torch.full(x.shape[:-1], r))
+        a, b = (shifted(a), b) if end == 0 else (a, shifted(b))
+        return torch.nn.functional.cosine_similarity(a, b, dim=-1) if comparator == "cos" else (a * b).sum(-1)
+
+    with torch.no_grad():
+        return seconds, rank(h, scores, parts)
+
+
+def rank(h, scores, parts):
     known = set(map(tuple, np.concatenate(parts).tolist()))
     rng, ranks = np.random.default_rng(2), []
     for s, r, o in parts[2].tolist():
@@ -120,7 +172,7 @@ def rank(torch, decoder, h, w, parts):
             drawn = rng.integers(0, ENTITIES, RANKED)
             drawn = [v for v in drawn.tolist() if v not in (s, o) and ((s, r, v) if end == 2 else (v, r, o)) not in known]
             a, b = (h[kept], h[drawn]) if end == 2 else (h[drawn], h[kept])
-            ranks.append(1 + (score(torch, decoder, a, w[r], b) > score(torch, decoder, h[s], w[r], h[o])).sum().item())
+            ranks.append(1 + (scores(a, r, b, end) > scores(h[s], r, h[o], end)).sum().item())
     return float((1 / np.array(ranks)).mean())
 
 
@@ -149,14 +201,22 @@ def knowledge(b, args):
                          *(f"{sum(e.get(key, 0) for e in epochs) / 1e6 / len(epochs):.1f}" for key in ("feature_bytes_read", "row_bytes_written"))])
         assert len(files) == 1, "memory changed the checkpoint"
         seconds, mrr = by_torch(decoder, parts, args.epochs, begin)
-        rows.append([decoder, "PyTorch", *seconds_of(seconds), f"{mrr:.3f}", "in memory", ""])
-        print(rows[-1], flush=True)
+        rows.append([decoder, "PyTorch, 100 %", *seconds_of(seconds), f"{mrr:.3f}", "", ""])
+        for partitions in args.partitions if importlib.util.find_spec("torchbiggraph") else ():
+            seconds, mrr = by_biggraph(decoder, parts, args.epochs, partitions, b.scratch / f"biggraph-{decoder}-{partitions}")
+            rows.append([decoder, f"BigGraph, {min(200 // partitions, 100)} %", *seconds_of(seconds), f"{mrr:.3f}", "", ""])
+        for row in rows:
+            print(*row, sep="  ", flush=True) if row[0] == decoder else None
     table(f"{ENTITIES:,} entities, {RELATIONS} relations, {TRIPLES:,} triples; rows of {3 * 4 * DIM} bytes, {args.epochs} epochs",
           ["decoder", "rows in memory", "seconds per epoch", "test MRR", "MB read per epoch", "MB written"], rows)
 
 
 def seconds_of(seconds):
     return [f"{statistics.median(seconds):.2f} ({min(seconds):.2f} to {max(seconds):.2f})"]
+
+
+def whole_numbers(text):
+    return tuple(map(int, text.split(",")))
 
 
 def main():
@@ -170,7 +230,8 @@ def main():
     p.add_argument("--epochs", type=int, default=3)
     p.add_argument("--knowledge", action="store_true")
     p.add_argument("--decoders", default="distmult,complex,transe")
-    p.add_argument("--shares", type=lambda text: tuple(map(int, text.split(","))), default=SHARES)
+    p.add_argument("--shares", type=whole_numbers, default=SHARES)
+    p.add_argument("--partitions", type=whole_numbers, default=(1, 8))
     p.add_argument("--limit", type=int)
     args = p.parse_args()
     args.reader = args.data = ""

@@ -20,6 +20,7 @@ struct og_group_size {
     struct og_plan_cost epoch;                    /* predicted */
     struct og_plan_cost seen;                     /* of the batches counted so far */
     struct og_tiers_cost epoch_tiers, seen_tiers; /* the same, with a device's cache */
+    uint64_t epoch_written, seen_written;         /* bytes of rows that batches change */
 };
 
 /* [n_groups] with row_bytes set; NULL without memory. The caller frees it. */

@@ -3,7 +3,11 @@
 #include "gather/gather.h"
 #include "plan/count.h"
 
+#include <errno.h>
 #include <math.h>
+#include <stdlib.h>
+
+enum { PIECE = 1024 }; /* rows */
 
 /* ---- counting batches ---- */
 
@@ -49,25 +53,136 @@ static void add_rows(struct og_plan_cost *sum, const struct og_data_path *d, uin
     og__plan_cost_add(sum, &cost);
 }
 
+/* ---- rows that batches change ---- */
+
+static uint64_t all_slots(const struct og_data_path *d)
+{
+    uint64_t n = 0;
+    for (uint32_t k = 0; k < d->workload->row_graph->n_groups; k++)
+        n += d->size[k].slots;
+    return n;
+}
+
+/* A cache that stays as it is needs no tables: nothing leaves it. */
+int og__predict_writes(struct og_prediction *p, const struct og_data_path *d, struct og_err *err)
+{
+    const struct og_graph *g = d->workload->row_graph;
+    const bool still = og__policy_is_static(d->exec->policy);
+    int rc = 0;
+    if (!d->config->stores_rows || !d->size)
+        return 0;
+    d->predicted->writes = true;
+    p->writes = calloc(g->n_groups, sizeof(*p->writes));
+    OG_TRY(p->writes ? 0 : og__fail_errno(err, -ENOMEM, NULL, "embeddings"));
+    for (uint32_t k = 0; k < g->n_groups; k++)
+        OG_TRY(og__write_count_open(&p->writes[k], g->group[k].state > 0 ? d->size[k].row_bytes : 0,
+                                    (uint64_t)g->group[k].n_nodes,
+                                    still ? 0 : (uint32_t)d->size[k].slots, d->budget, err));
+out:
+    return rc;
+}
+
+void og__predict_end(struct og_prediction *p, const struct og_data_path *d)
+{
+    for (uint32_t k = 0; p->writes && k < d->workload->row_graph->n_groups; k++)
+        og__write_count_close(&p->writes[k]);
+    free(p->writes);
+    p->writes = NULL;
+}
+
+/* Rows come group by group, in pieces. */
+int og__predict_fill(struct og_prediction *p, const struct og_data_path *d, const uint32_t *nodes,
+                     const uint32_t *slots, uint32_t n, struct og_err *err)
+{
+    const struct og_group *group = d->workload->row_graph->group;
+    uint64_t first = 0; /* slot of group k */
+    int rc = 0;
+    for (uint32_t k = 0, i = 0; p->writes && i < n;) {
+        const uint32_t begin = i;
+        const uint64_t before = p->writes[k].writes.bytes;
+        uint32_t rows[PIECE];
+        for (; i < n && i - begin < PIECE && slots[i] < first + d->size[k].slots; i++)
+            rows[i - begin] = nodes[i] - (uint32_t)group[k].first;
+        OG_TRY(og__write_count_fill(&p->writes[k], rows, slots + begin, (uint32_t)first, i - begin,
+                                    err));
+        d->size[k].seen_written += p->writes[k].writes.bytes - before;
+        if (i == begin)
+            first += d->size[k++].slots;
+    }
+out:
+    return rc;
+}
+
+/* A group's part of a batch and its plan, by the first of each. */
+struct part {
+    uint32_t group, row, n, miss, n_misses, change, n_changes;
+    uint64_t slot, all_slots;
+};
+
+static int add_writes(struct og_prediction *p, const struct og_data_path *d, struct og_plan *plan,
+                      const struct part *of, const struct og_predicted_batch *batch,
+                      struct og_err *err)
+{
+    struct og_write_count *w = &p->writes[of->group];
+    struct og_group_size *size = &d->size[of->group];
+    const uint64_t before = w->writes.bytes;
+    struct og_io_counts again;
+    for (uint32_t i = of->row; i < of->row + of->n; i++)
+        plan->place[i] = plan->place[i] < of->all_slots ? plan->place[i] - (uint32_t)of->slot
+                                                        : plan->place[i] - (uint32_t)of->all_slots -
+                                                              of->miss + w->tables.n_slots;
+    const struct og_writes_batch b = {.place = plan->place + of->row,
+                                      .n = of->n,
+                                      .misses = plan->misses + of->miss,
+                                      .n_misses = of->n_misses,
+                                      .change_row = plan->change_row + of->change,
+                                      .change_slot = plan->change_slot + of->change,
+                                      .n_changes = of->n_changes,
+                                      .first_row = of->row,
+                                      .first_slot = (uint32_t)of->slot,
+                                      .changed = batch->trains};
+    const int rc = og__write_count_batch(w, &b, &again, err);
+    if (rc < 0 || !batch->counts)
+        return rc;
+    const struct og_plan_cost cost = {.reads = again.reads, .bytes = again.bytes};
+    og__plan_cost_add(&size->seen, &cost);
+    og__plan_cost_add(&p->sum.plan, &cost);
+    size->seen_written += w->writes.bytes - before;
+    return 0;
+}
+
 /* Misses ascend, so those of a group follow each other. Each is read by its number in the group,
  * which they are for the time being. */
-static void add_plan(struct og_plan_cost *sum, const struct og_data_path *d,
-                     const struct og_plan *plan)
+static int add_plan(struct og_prediction *p, const struct og_data_path *d, struct og_plan *plan,
+                    const struct og_predicted_batch *batch, struct og_err *err)
 {
     const struct og_graph *g = d->workload->row_graph;
     uint32_t hits[OG_MOST_TYPES];
-    uint32_t i = 0;
+    struct part of = {.all_slots = all_slots(d)};
+    int rc = 0;
     count_hits(d->size, g->n_groups, plan, hits);
-    for (uint32_t k = 0; k < g->n_groups; k++) {
+    for (; rc == 0 && of.group < g->n_groups; of.slot += d->size[of.group++].slots) {
+        const uint32_t k = of.group;
         const uint32_t first = (uint32_t)g->group[k].first;
         const uint64_t end = (uint64_t)(g->group[k].first + g->group[k].n_nodes);
-        const uint32_t begin = i;
+        uint32_t i = of.miss;
         for (; i < plan->n_misses && plan->misses[i] < end; i++)
             plan->misses[i] -= first;
-        add_rows(sum, d, k, hits[k] + i - begin, plan->misses + begin, i - begin);
-        for (uint32_t m = begin; m < i; m++)
-            plan->misses[m] += first;
+        of.n_misses = i - of.miss;
+        of.n = hits[k] + of.n_misses;
+        for (of.n_changes = 0; of.change + of.n_changes < plan->n_changes &&
+                               plan->change_row[of.change + of.n_changes] < of.row + of.n;)
+            of.n_changes++;
+        if (batch->counts)
+            add_rows(&p->sum.plan, d, k, of.n, plan->misses + of.miss, of.n_misses);
+        if (p->writes)
+            rc = add_writes(p, d, plan, &of, batch, err);
+        for (; of.miss < i; of.miss++)
+            plan->misses[of.miss] += first;
+        of.row += of.n;
+        of.change += of.n_changes;
     }
+    return rc;
 }
 
 static void add_structure(struct og_prediction *p, const struct og_sample_reads *from)
@@ -78,11 +193,12 @@ static void add_structure(struct og_prediction *p, const struct og_sample_reads 
     p->batches++;
 }
 
-void og__predict_batch(struct og_prediction *p, const struct og_data_path *d,
-                       const struct og_plan *plan, const struct og_sample_reads *from)
+int og__predict_batch(struct og_prediction *p, const struct og_data_path *d, struct og_plan *plan,
+                      const struct og_predicted_batch *batch, struct og_err *err)
 {
-    add_plan(&p->sum.plan, d, plan);
-    add_structure(p, from);
+    if (batch->counts)
+        add_structure(p, batch->from);
+    return add_plan(p, d, plan, batch, err);
 }
 
 void og__predict_tiers(struct og_prediction *p, const struct og_data_path *d,
@@ -139,6 +255,7 @@ static void scale_to_epoch(const struct og_data_path *d, const struct og_predict
         struct og_predicted epoch = {0};
         scale_costs(&epoch, &seen, by);
         size->epoch = epoch.plan;
+        size->epoch_written = scaled(size->seen_written, by);
         size->epoch_tiers = epoch.tiers;
     }
 }
@@ -178,18 +295,23 @@ out:
 static int count_profiling(struct og_data_path *d, const struct og_profiling *profiling,
                            struct og_plan_cost *sum, struct og_err *err)
 {
+    const struct og_predicted_batch batch = {.counts = true, .trains = true};
     struct og_plan plan;
     struct og_planned_ids planned = {.budget = d->budget};
-    int rc = 0;
+    struct og_prediction p = {0};
+    int rc;
     og__plan_init(&plan, d->budget);
+    OG_TRY(og__predict_writes(&p, d, err));
     for (uint32_t b = 0; b < profiling->n; b++) {
         const uint32_t n = (uint32_t)(profiling->ptr[b + 1] - profiling->ptr[b]);
         OG_TRY(og__planned_ids_list(&planned, d->workload->planned_groups,
                                     profiling->ids + profiling->ptr[b], n, err));
         OG_TRY(og__policy_plan(d->policy, &d->planner, planned.ids, planned.n, &plan, err));
-        add_plan(sum, d, &plan);
+        OG_TRY(add_plan(&p, d, &plan, &batch, err));
     }
+    *sum = p.sum.plan;
 out:
+    og__predict_end(&p, d);
     og__planned_ids_release(&planned);
     og__plan_release(&plan);
     return rc;

@@ -8,6 +8,7 @@
 
 #include "choose/profiling.h"
 #include "flow/data_path.h"
+#include "plan/writes.h"
 
 /* d->size[].rule: how the engine that will read the features of each group merges requests. */
 OG_MUST_CHECK int og__learn_rules(const struct og_data_path *d, struct og_err *err);
@@ -26,11 +27,28 @@ OG_MUST_CHECK int og__predict_from(struct og_data_path *d, const struct og_profi
 struct og_prediction {
     struct og_predicted sum;
     uint64_t batches;
-    uint64_t seeds; /* of these batches */
+    uint64_t seeds;                /* of these batches */
+    struct og_write_count *writes; /* [n_groups] of rows that batches change; NULL: not counted */
 };
-/* The plan's misses are numbered; `from` is what sampling the batch read. */
-void og__predict_batch(struct og_prediction *p, const struct og_data_path *d,
-                       const struct og_plan *plan, const struct og_sample_reads *from);
+/* Also counts what batches write, and read again, of rows that they change. Memory comes from the
+ * budget until it ends. */
+OG_MUST_CHECK int og__predict_writes(struct og_prediction *p, const struct og_data_path *d,
+                                     struct og_err *err);
+void og__predict_end(struct og_prediction *p, const struct og_data_path *d);
+/* Rows enter slots before the next batch. */
+OG_MUST_CHECK int og__predict_fill(struct og_prediction *p, const struct og_data_path *d,
+                                   const uint32_t *nodes, const uint32_t *slots, uint32_t n,
+                                   struct og_err *err);
+/* The next batch. The plan's misses are numbered; its places are those of its groups from now on.
+ */
+struct og_predicted_batch {
+    bool counts;                        /* else it only moves rows, */
+    bool trains;                        /* and may change them */
+    const struct og_sample_reads *from; /* what sampling it read */
+};
+OG_MUST_CHECK int og__predict_batch(struct og_prediction *p, const struct og_data_path *d,
+                                    struct og_plan *plan, const struct og_predicted_batch *batch,
+                                    struct og_err *err);
 /* And with a device's cache; batch: its number in the epoch. */
 void og__predict_tiers(struct og_prediction *p, const struct og_data_path *d,
                        const struct og_tiers_plan *plan, uint32_t batch,

@@ -62,13 +62,23 @@ static void put_relation(struct og_graph *g, uint32_t source, const char *name,
                                                          .n_sources = g->group[source].n_nodes};
 }
 
-void og__schema_plain(struct og_graph *g, int64_t n_nodes)
+static void put_one(struct og_graph *g, int64_t n_nodes, bool named)
 {
-    g->has_types = false;
+    g->has_types = named;
     g->n_groups = g->n_relations = 0;
     g->n_nodes = 0;
-    put_group(g, "", n_nodes);
-    put_relation(g, 0, "", 0);
+    put_group(g, named ? "node" : "", n_nodes);
+    put_relation(g, 0, named ? "to" : "", 0);
+}
+
+void og__schema_plain(struct og_graph *g, int64_t n_nodes)
+{
+    put_one(g, n_nodes, false);
+}
+
+void og__schema_single(struct og_graph *g, int64_t n_nodes)
+{
+    put_one(g, n_nodes, true);
 }
 
 int og__schema_add_group(struct og_graph *g, const char *name, int64_t n_nodes, const char *said_by,

@@ -16,6 +16,8 @@ void og__schema_release(struct og_graph *g);
 /* Homogeneous: one group of n_nodes nodes and one relation; drops those added before. Needs no
  * og__schema_resolve. */
 void og__schema_plain(struct og_graph *g, int64_t n_nodes);
+/* The same with a type, node, and a relation, to: nodes may be without features. */
+void og__schema_single(struct og_graph *g, int64_t n_nodes);
 
 /* Copies the name; messages name `said_by`. -EINVAL: invalid name, duplicate, too many, no
  * nodes. */

@@ -52,8 +52,9 @@ struct og_rows_to {
 
 /* What an epoch reads, as far as it is known in advance. */
 struct og_predicted {
-    bool known; /* before the first superbatch a policy may not know */
-    bool bound; /* of the structure it is the most that there can be, until a group was sampled */
+    bool known;  /* before the first superbatch a policy may not know */
+    bool bound;  /* of the structure it is the most that there can be, until a group was sampled */
+    bool writes; /* those of rows that batches change are counted */
     struct og_plan_cost plan;
     struct og_tiers_cost tiers; /* with a device's cache */
     uint64_t topology_reads, topology_bytes, topology_passes;

@@ -86,18 +86,11 @@ out:
     return rc;
 }
 
-uint64_t og__filling_bytes(struct og_policy *policy, uint32_t batch, uint32_t *list)
+uint64_t og__filling_bytes(uint32_t batch, uint64_t pieces, uint64_t rows)
 {
-    uint64_t pieces = 0;
-    uint64_t rows = 0;
-    uint32_t n;
-    while ((n = og__policy_prefill(policy, list, list + OG__FILL_ROWS, OG__FILL_ROWS)) > 0) {
-        pieces++;
-        rows += n;
-    }
     if (batch > 0 && pieces == 0)
         return 0;
-    return (pieces + 1) * sizeof(struct og_fill_head) + 2 * rows * sizeof(*list);
+    return (pieces + 1) * sizeof(struct og_fill_head) + 2 * rows * sizeof(uint32_t);
 }
 
 /* ---- the thread ---- */

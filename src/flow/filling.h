@@ -55,8 +55,8 @@ OG_MUST_CHECK int og__filling_put_piece(struct og_fill_head head, const uint32_t
 OG_MUST_CHECK int og__filling_get(struct og_spill *from, uint64_t *at, struct og_fill_piece *piece,
                                   uint64_t *read, struct og_err *err);
 
-/* Bytes that it would spill; nothing is spilled. `list` as above. */
-uint64_t og__filling_bytes(struct og_policy *policy, uint32_t batch, uint32_t *list);
+/* Bytes that it spills for so many rows in so many pieces. */
+uint64_t og__filling_bytes(uint32_t batch, uint64_t pieces, uint64_t rows);
 
 struct og_filling_options {
     const struct og_fill_windows *windows;

@@ -109,6 +109,7 @@ void og__gather_restart(struct og_gather *g)
 }
 
 struct coming {
+    const struct og_write_behind *file;
     const struct og_evicted *left;
     const struct og_gather_part *part;
     size_t row_bytes;
@@ -123,19 +124,25 @@ static char *place_in_batch(void *arg, size_t i)
     return c->part->at + (size_t)(at - job->rows) * c->row_bytes;
 }
 
-/* Reads the part's rows again that left after its reads may have begun. */
-static int read_again(struct og_written *w, struct og_gather_part *p, size_t row_bytes,
+static void recall(void *arg, uint32_t miss, size_t back)
+{
+    const struct coming *c = arg;
+    memcpy(c->part->at + miss * c->row_bytes, og__write_behind_recall(c->file, back), c->row_bytes);
+}
+
+/* Takes the part's rows again that left after its reads may have begun. */
+static int take_again(struct og_written *w, struct og_gather_part *p, size_t row_bytes,
                       struct og_io_counts *read, struct og_err *err)
 {
-    struct coming c = {&w->left, p, row_bytes};
-    struct og_row_writer *file;
+    struct coming c = {w->file, &w->left, p, row_bytes};
     struct og_io_counts own = {0};
     int rc;
-    og__evicted_again(&w->left, p->job.rows, (uint32_t)p->job.n);
+    og__evicted_again(&w->left, p->job.rows, (uint32_t)p->job.n,
+                      og__write_behind_rows(row_bytes, w->n_rows), recall, &c);
     if (w->left.n == 0)
         return 0;
-    OG_TRY(og__write_behind_settle(w->file, &file, err));
-    OG_TRY(og__row_writer_read(file, w->left.rows, w->left.n, place_in_batch, &c, &own, err));
+    OG_TRY(og__row_writer_read(og__write_behind_file(w->file), w->left.rows, w->left.n,
+                               place_in_batch, &c, &own, err));
     read->reads += own.reads;
     read->bytes += own.bytes;
     p->job.counts.reads += own.reads;
@@ -155,7 +162,7 @@ int og__gather_arrive(struct og_gather *g, int area, struct og_io_counts *read,
         if (!group->written)
             continue;
         group->written->touched = -1;
-        OG_TRY(read_again(group->written, p, group->row_bytes, read, err));
+        OG_TRY(take_again(group->written, p, group->row_bytes, read, err));
         og__written_arrived(g, k, p->job.rows, (uint32_t)p->job.n, p->at);
     }
     const struct og_io_counts wrote = og__gather_written(g);

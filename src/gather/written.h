@@ -6,8 +6,8 @@
  *      └────────────────────────┴─────────────────────────────┘  sorted and merged
  *
  * Rows that leave are written by a thread (io/write_behind.h), and batches are read in advance.
- * Rows that leave at the end of the batch before are read again then (plan/writes.h). So values and
- * counts do not depend on slots or pipeline. All calls but og__written_begin are the
+ * Rows that leave at the end of the batch before are taken again then (plan/writes.h). So values
+ * and counts do not depend on slots or pipeline. All calls but og__written_begin are the
  * consumer's, or come while no batch is in flight. The file is read through the page cache, which
  * has what was just written.
  *

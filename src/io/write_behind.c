@@ -184,6 +184,16 @@ out:
     return rc;
 }
 
+const char *og__write_behind_recall(const struct og_write_behind *w, size_t back)
+{
+    return w->records + (w->pushed - back) % w->capacity * w->row_bytes;
+}
+
+const struct og_row_writer *og__write_behind_file(const struct og_write_behind *w)
+{
+    return &w->file;
+}
+
 uint64_t og__write_behind_pushed(const struct og_write_behind *w)
 {
     return w->pushed;

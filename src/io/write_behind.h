@@ -24,6 +24,10 @@ void og__write_behind_close(struct og_write_behind *w); /* drops what is left; a
 OG_MUST_CHECK int og__write_behind_push(struct og_write_behind *w, const uint32_t *rows, size_t n,
                                         const char *(*from)(void *arg, size_t i), void *arg,
                                         struct og_io_counts *written, struct og_err *err);
+/* The record that was pushed `back` pushes ago; at most as many as the ring has space for. */
+const char *og__write_behind_recall(const struct og_write_behind *w, size_t back);
+/* Has the rows that were pushed before those. */
+const struct og_row_writer *og__write_behind_file(const struct og_write_behind *w);
 /* Rows pushed so far. */
 uint64_t og__write_behind_pushed(const struct og_write_behind *w);
 /* Waits until rows with lower numbers are in the file, or a write has failed. Any thread. */

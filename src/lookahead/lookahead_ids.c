@@ -80,21 +80,30 @@ static int enter_cache(void *arg, uint32_t b, struct og_err *err)
 {
     struct prediction *f = arg;
     const struct og_data_path *d = f->a->path;
-    const uint64_t bytes = og__filling_bytes(d->policy, b, f->list);
-    (void)err;
+    uint32_t *slots = f->list + OG__FILL_ROWS;
+    uint64_t rows = 0, pieces = 0;
+    int rc = 0;
+    for (uint32_t n; (n = og__policy_prefill(d->policy, f->list, slots, OG__FILL_ROWS)) > 0;) {
+        OG_TRY(og__predict_fill(&f->a->prediction, d, f->list, slots, n, err));
+        rows += n;
+        pieces++;
+    }
     if (og__samples_ahead(d->exec) && d->memory->code_bytes == 0)
-        f->a->spill_bytes += bytes;
-    return 0;
+        f->a->spill_bytes += og__filling_bytes(b, pieces, rows);
+out:
+    return rc;
 }
 
 static int note_plan(void *arg, uint32_t b, struct og_plan *plan, struct og_err *err)
 {
     struct og_lookahead *a = ((struct prediction *)arg)->a;
-    if (og__lookahead_predicts(a, b))
-        og__predict_batch(&a->prediction, a->path, plan, &a->sampled[b].from);
-    return og__packs(a->path->exec)
+    const struct og_predicted_batch batch = {.counts = og__lookahead_predicts(a, b),
+                                             .trains = og__lookahead_trains(a, b),
+                                             .from = &a->sampled[b].from};
+    const int rc = og__predict_batch(&a->prediction, a->path, plan, &batch, err);
+    return rc == 0 && og__packs(a->path->exec)
                ? og__lookahead_add_misses(a, plan->misses, NULL, plan->n_misses, err)
-               : 0;
+               : rc;
 }
 
 static int plan_batches(struct og_lookahead *a, const struct og_trace *trace, uint32_t *list,
@@ -123,8 +132,10 @@ int og__lookahead_count_codes(struct og_lookahead *a, struct og_err *err)
     OG_TRY(list ? og__lookahead_prepare(a, &all, &ignored, err) : -ENOMEM);
     if (og__packs(d->exec))
         OG_TRY(og__lookahead_begin_packing(a, &trace, err));
+    OG_TRY(og__predict_writes(&a->prediction, d, err));
     OG_TRY(plan_batches(a, &trace, list, err));
 out:
+    og__predict_end(&a->prediction, d);
     og__release(d->budget, list, bytes, "trace");
     return rc;
 }

@@ -94,6 +94,7 @@ uint64_t og__lookahead_longest(const struct og_trace *trace); /* rows of a batch
 
 /* Does the superbatch's batch number b count for the prediction of an epoch? */
 bool og__lookahead_predicts(const struct og_lookahead *a, uint32_t b);
+bool og__lookahead_trains(const struct og_lookahead *a, uint32_t b); /* or else validates */
 OG_MUST_CHECK int og__lookahead_predict_batch(struct og_lookahead *a, uint32_t b,
                                               const uint32_t *ids, struct og_err *err);
 /* What batches read of the segments of group k. */

@@ -19,6 +19,11 @@ bool og__lookahead_predicts(const struct og_lookahead *a, uint32_t b)
     return descriptor.split == OG__TRAIN && descriptor.epoch == last.epoch;
 }
 
+bool og__lookahead_trains(const struct og_lookahead *a, uint32_t b)
+{
+    return og__schedule_at(&a->path->workload->schedule, a->first + b).split == OG__TRAIN;
+}
+
 /* Seeds of the batches that it predicts by. */
 static uint64_t predicting_seeds(const struct og_lookahead *a)
 {
@@ -80,8 +85,9 @@ int og__lookahead_predict_batch(struct og_lookahead *a, uint32_t b, const uint32
     struct og_data_path *d = a->path;
     struct og_plan *plan = &d->works[0].plan;
     int rc;
+    const struct og_predicted_batch batch = {true, true, &a->sampled[b].from};
     OG_TRY(og__plan_misses(&d->planner, ids, d->memory->n_slots, plan, err));
-    og__predict_batch(&a->prediction, d, plan, &a->sampled[b].from);
+    OG_TRY(og__predict_batch(&a->prediction, d, plan, &batch, err));
 out:
     return rc;
 }

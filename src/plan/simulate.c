@@ -2,7 +2,6 @@
  * once for each size, several sizes in parallel. */
 #include "plan/simulate.h"
 
-#include "io/row_writer.h"
 #include "plan/count.h"
 #include "plan/lanes.h"
 #include "plan/levels.h"
@@ -29,61 +28,8 @@ static struct og_trace slice(const struct og_trace *t, uint32_t first, uint32_t 
     return (struct og_trace){last - first, ptr, t->ids + t->ptr[first]};
 }
 
-/* Rows that batches change, of a policy's cache. */
-struct written {
-    const struct og_simulation *sim;
-    struct og_writes tables;
-    struct og_evicted left;
-    struct og_io_counts *counts;
-};
-
-static int open_written(struct written *w, const struct og_simulation *sim, uint32_t n_slots,
-                        struct og_simulated *out, struct og_err *err)
-{
-    *w = (struct written){.sim = sim, .left = {.budget = sim->budget}, .counts = &out->writes};
-    return sim->written_row > 0 ? og__writes_open(&w->tables, n_slots, sim->budget, err) : 0;
-}
-
-static int count_written(void *arg, const uint32_t *rows, const uint32_t *at, uint32_t n,
-                         struct og_err *err)
-{
-    const struct written *w = arg;
-    const struct og_io_counts io = og__row_writer_predict(w->sim->written_row, rows, n);
-    (void)at;
-    (void)err;
-    w->counts->reads += io.reads;
-    w->counts->bytes += io.bytes;
-    return 0;
-}
-
-static int leave_batch(void *arg, const uint32_t *rows, const uint32_t *at, uint32_t n,
-                       struct og_err *err)
-{
-    struct written *w = arg;
-    const int rc = og__evicted_add(&w->left, rows, n, err);
-    return rc < 0 ? rc : count_written(w, rows, at, n, err);
-}
-
-/* What the batch reads again of rows that left at the end of the one before. */
-static void count_again(struct written *w, const struct og_plan *plan, struct og_plan_cost *cost)
-{
-    og__evicted_again(&w->left, plan->misses, plan->n_misses);
-    const struct og_io_counts io =
-        og__row_writer_predict(w->sim->written_row, w->left.rows, w->left.n);
-    cost->reads += io.reads;
-    cost->bytes += io.bytes;
-    w->left.n = 0;
-}
-
-static int written_before_fill(struct written *w, struct og_err *err)
-{
-    if (w->sim->written_row == 0)
-        return 0;
-    return og__writes_flush(&w->tables, NULL, true, count_written, w, err);
-}
-
-static int written_by_batch(struct written *w, const struct og_plan *plan,
-                            struct og_plan_cost *cost, struct og_err *err)
+static int count_written(struct og_write_count *w, const struct og_plan *plan,
+                         struct og_plan_cost *cost, struct og_err *err)
 {
     const struct og_writes_batch b = {.place = plan->place,
                                       .n = plan->n,
@@ -93,27 +39,24 @@ static int written_by_batch(struct written *w, const struct og_plan *plan,
                                       .change_slot = plan->change_slot,
                                       .n_changes = plan->n_changes,
                                       .changed = true};
-    if (w->sim->written_row == 0)
-        return 0;
-    count_again(w, plan, cost);
-    og__writes_touch(&w->tables, plan->place, plan->n);
-    return og__writes_end(&w->tables, &b, leave_batch, w, err);
+    struct og_io_counts again;
+    const int rc = og__write_count_batch(w, &b, &again, err);
+    cost->reads += again.reads;
+    cost->bytes += again.bytes;
+    return rc;
 }
 
 /* The policy's tables move on only as its prefill is taken. list: lot_bytes. *any: was there some?
  */
 static int take_prefill(const struct og_simulation *sim, struct og_policy *p, uint32_t *list,
-                        struct written *written, bool *any, struct og_simulated *sum,
+                        struct og_write_count *written, bool *any, struct og_simulated *sum,
                         struct og_err *err)
 {
     const uint32_t most = og__lot_rows(sim);
     int rc = 0;
     *any = false;
     for (uint32_t n; (n = og__policy_prefill(p, list, list + most, most)) > 0;) {
-        if (!*any)
-            OG_TRY(written_before_fill(written, err));
-        if (sim->written_row > 0)
-            og__writes_fill(&written->tables, list, list + most, 0, n);
+        OG_TRY(og__write_count_fill(written, list, list + most, 0, n, err));
         *any = true;
         sum->prefill += n;
         og__sim_rows(sim, list, n);
@@ -135,7 +78,7 @@ struct told {
 struct superbatch {
     const struct og_simulation *sim;
     struct og_policy *policy;
-    struct written *written;
+    struct og_write_count *written;
     uint32_t first; /* batch of the trace */
     uint32_t *list; /* lot_bytes */
     struct told *told;
@@ -166,7 +109,7 @@ static int fill(void *arg, uint32_t b, struct og_err *err)
 static int count_planned(void *arg, uint32_t b, struct og_plan *plan, struct og_err *err)
 {
     struct superbatch *s = arg;
-    const int rc = written_by_batch(s->written, plan, &s->out->cost, err);
+    const int rc = count_written(s->written, plan, &s->out->cost, err);
     if (rc < 0)
         return rc;
     og__sim_rows(s->sim, plan->misses, plan->n_misses);
@@ -179,7 +122,7 @@ static int count_planned(void *arg, uint32_t b, struct og_plan *plan, struct og_
 /* The first n batches of t, followed by those of a tail; from number `first` on. */
 static int run_superbatch(const struct og_simulation *sim, struct og_policy *p,
                           struct og_lane *lane, const struct og_trace *t, uint32_t n,
-                          uint32_t first, struct told *told, struct written *written,
+                          uint32_t first, struct told *told, struct og_write_count *written,
                           struct og_simulated *out)
 {
     uint32_t ignored;
@@ -232,10 +175,11 @@ static int run_policy(const struct og_simulation *sim, struct og_policy_setup se
                       struct og_lane *lane, struct told *told, struct og_simulated *out)
 {
     struct og_policy *policy = NULL;
-    struct written written;
+    struct og_write_count written;
     const size_t bytes = ((size_t)sim->trace.n_batches + 1) * sizeof(uint64_t);
     uint64_t *ptr = og__alloc(sim->budget, bytes, part, &lane->err);
-    int rc = open_written(&written, sim, setup.n_slots, out, &lane->err);
+    int rc = og__write_count_open(&written, sim->written_row, sim->n_nodes, setup.n_slots,
+                                  sim->budget, &lane->err);
     OG_TRY(rc);
     OG_TRY(ptr ? og__policy_open(&policy, &setup, sim->budget, &lane->err) : -ENOMEM);
     const uint32_t end = sim->trace.n_batches;
@@ -249,10 +193,10 @@ static int run_policy(const struct og_simulation *sim, struct og_policy_setup se
         OG_TRY(run_superbatch(sim, policy, lane, &t, last - b, b, told, &written, out));
     }
     out->rows_written = written.tables.written;
+    out->writes = written.writes;
 out:
     og__policy_close(policy);
-    og__writes_close(&written.tables);
-    og__evicted_close(&written.left);
+    og__write_count_close(&written);
     og__release(sim->budget, ptr, bytes, part);
     return rc;
 }

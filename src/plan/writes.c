@@ -1,6 +1,7 @@
 #include "plan/writes.h"
 
 #include "base/sort.h"
+#include "io/write_behind.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -221,12 +222,17 @@ int og__evicted_add(struct og_evicted *l, const uint32_t *rows, size_t n, struct
     return 0;
 }
 
-void og__evicted_again(struct og_evicted *l, const uint32_t *misses, uint32_t n)
+void og__evicted_again(struct og_evicted *l, const uint32_t *misses, uint32_t n, size_t in_memory,
+                       og_recall *recall, void *arg)
 {
     size_t kept = 0;
-    for (size_t i = 0; n > 0 && i < l->n; i++)
-        if (bsearch(&l->rows[i], misses, n, sizeof(*misses), og__by_number))
+    for (size_t i = 0; n > 0 && i < l->n; i++) {
+        const uint32_t *miss = bsearch(&l->rows[i], misses, n, sizeof(*misses), og__by_number);
+        if (miss && l->n - i > in_memory)
             l->rows[kept++] = l->rows[i];
+        else if (miss && recall)
+            recall(arg, (uint32_t)(miss - misses), l->n - i);
+    }
     l->n = kept;
     og__sort_in_place(l->rows, kept, sizeof(*l->rows), og__by_number);
 }
@@ -235,4 +241,66 @@ void og__evicted_close(struct og_evicted *l)
 {
     og__release(l->budget, l->rows, l->capacity * sizeof(*l->rows), plans);
     *l = (struct og_evicted){.budget = l->budget};
+}
+
+/* ---- both counted in advance ---- */
+
+int og__write_count_open(struct og_write_count *c, size_t row_bytes, uint64_t n_rows,
+                         uint32_t n_slots, struct og_budget *b, struct og_err *err)
+{
+    *c = (struct og_write_count){.row_bytes = row_bytes, .left = {.budget = b}};
+    if (row_bytes == 0)
+        return 0;
+    c->in_memory = og__write_behind_rows(row_bytes, n_rows);
+    return og__writes_open(&c->tables, n_slots, b, err);
+}
+
+void og__write_count_close(struct og_write_count *c)
+{
+    og__writes_close(&c->tables);
+    og__evicted_close(&c->left);
+}
+
+static int count_rows(void *arg, const uint32_t *rows, const uint32_t *at, uint32_t n,
+                      struct og_err *err)
+{
+    struct og_write_count *c = arg;
+    const struct og_io_counts io = og__row_writer_predict(c->row_bytes, rows, n);
+    (void)at;
+    (void)err;
+    c->writes.reads += io.reads;
+    c->writes.bytes += io.bytes;
+    return 0;
+}
+
+static int count_leaving(void *arg, const uint32_t *rows, const uint32_t *at, uint32_t n,
+                         struct og_err *err)
+{
+    struct og_write_count *c = arg;
+    const int rc = og__evicted_add(&c->left, rows, n, err);
+    return rc < 0 ? rc : count_rows(c, rows, at, n, err);
+}
+
+int og__write_count_fill(struct og_write_count *c, const uint32_t *rows, const uint32_t *slots,
+                         uint32_t first_slot, uint32_t n, struct og_err *err)
+{
+    if (c->row_bytes == 0)
+        return 0;
+    const int rc = og__writes_flush(&c->tables, NULL, true, count_rows, c, err);
+    og__writes_fill(&c->tables, rows, slots, first_slot, n);
+    return rc;
+}
+
+int og__write_count_batch(struct og_write_count *c, const struct og_writes_batch *b,
+                          struct og_io_counts *again, struct og_err *err)
+{
+    *again = (struct og_io_counts){0};
+    if (c->row_bytes == 0)
+        return 0;
+    og__evicted_again(&c->left, b->misses, b->n_misses, c->in_memory, NULL, NULL);
+    *again = og__row_writer_predict(c->row_bytes, c->left.rows, c->left.n);
+    c->left.n = 0;
+    if (b->changed)
+        og__writes_touch(&c->tables, b->place, b->n);
+    return og__writes_end(&c->tables, b, count_leaving, c, err);
 }

@@ -8,6 +8,7 @@
 #ifndef OG_PLAN_WRITES_H
 #define OG_PLAN_WRITES_H
 
+#include "io/io.h"
 #include "plan/plan.h"
 
 struct og_writes {
@@ -55,8 +56,10 @@ void og__writes_fill(struct og_writes *w, const uint32_t *rows, const uint32_t *
 
 /* ---- rows that left last ---- */
 
-/* A batch is read while the one before it trains. Misses that leave at that one's end are read
- * again: it had changed them. */
+/* A batch is read while the one before it trains. Misses that leave at that one's end are taken
+ * again: it had changed them. The last ones are in memory still (io/write_behind.h), others are
+ * read.
+ */
 struct og_evicted {
     uint32_t *rows; /* [n] of the batch that ended last, in pieces as they left */
     size_t n, capacity;
@@ -65,8 +68,32 @@ struct og_evicted {
 OG_MUST_CHECK int og__evicted_reserve(struct og_evicted *l, size_t n, struct og_err *err);
 OG_MUST_CHECK int og__evicted_add(struct og_evicted *l, const uint32_t *rows, size_t n,
                                   struct og_err *err);
-/* Retains those among misses[n], which ascend; in ascending order. */
-void og__evicted_again(struct og_evicted *l, const uint32_t *misses, uint32_t n);
+/* Retains those among misses[n], ascending, that are to be read; in ascending order. The last
+ * `in_memory` of all that left are not: for a miss among these `recall` is called, unless it is
+ * NULL. back: 1 for the row that left last. */
+typedef void og_recall(void *arg, uint32_t miss, size_t back);
+void og__evicted_again(struct og_evicted *l, const uint32_t *misses, uint32_t n, size_t in_memory,
+                       og_recall *recall, void *arg);
 void og__evicted_close(struct og_evicted *l);
+
+/* ---- both counted in advance ---- */
+
+struct og_write_count {
+    size_t row_bytes; /* of a row that batches change; 0: they change none, and all are 0 */
+    size_t in_memory; /* rows that left last */
+    struct og_writes tables;
+    struct og_evicted left;
+    struct og_io_counts writes; /* so far */
+};
+OG_MUST_CHECK int og__write_count_open(struct og_write_count *c, size_t row_bytes, uint64_t n_rows,
+                                       uint32_t n_slots, struct og_budget *b, struct og_err *err);
+void og__write_count_close(struct og_write_count *c); /* accepts a zeroed one */
+/* Before the next batch, rows enter slots. */
+OG_MUST_CHECK int og__write_count_fill(struct og_write_count *c, const uint32_t *rows,
+                                       const uint32_t *slots, uint32_t first_slot, uint32_t n,
+                                       struct og_err *err);
+/* The next batch. *again: what it reads of rows that left at the end of the one before. */
+OG_MUST_CHECK int og__write_count_batch(struct og_write_count *c, const struct og_writes_batch *b,
+                                        struct og_io_counts *again, struct og_err *err);
 
 #endif

@@ -331,9 +331,9 @@ static json_t *type_json(const struct og_session *s, uint32_t t)
                              json_pack("{s:s s:I s:i s:b}", "name", of->name, "nodes",
                                        (json_int_t)(of->end - og__first_id(s->workload.types, t)),
                                        "width", of->dim, "learnt", of->trained));
-    if (of->stored) /* at most: each batch changes its rows, and a change is written once */
+    if (of->stored)
         row = og__json_with(row, "row_bytes_written",
-                            counted_json(known, told->epoch.rows * told->row_bytes));
+                            counted_json(s->predicted.writes, told->epoch_written));
     row = og__json_with(row, "device_rows", json_integer((json_int_t)told->device_slots));
     row = og__json_with(row, "device_bytes",
                         json_integer((json_int_t)(told->device_slots * told->row_bytes)));

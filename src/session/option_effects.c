@@ -250,7 +250,7 @@ static const struct need needs[] = {
     {MODEL, "hidden", "layers", NULL, has_group, NULL, "there is no hidden layer"},
     {MODEL, "norm", "layers", NULL, hides, NULL, "there is no hidden layer"},
     {MODEL, "dropout", "layers", NULL, hides, NULL, "there is no hidden layer"},
-    {MODEL, "embedding", "model", NULL, has_embedding, NULL, "all nodes have features"},
+    {MODEL, "embedding", "model", NULL, has_embedding, NULL, "all nodes have features, which import --drop-features leaves out"},
     {MODEL, "embedding-optimizer", "embedding", NULL, has_rows_apart, NULL,
      "there are no learnable embeddings"},
     {MODEL, "embedding-lr", "embedding-optimizer", NULL, has_rows_apart, NULL,

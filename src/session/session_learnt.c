@@ -26,9 +26,10 @@ static int check_options(const struct og_config *c, struct og_err *err)
     } others[] = {
         {opt->weight_decay > 0, "--weight-decay changes all rows", "use --weight-decay 0"},
         {OG_MAX((int)c->share.ranks, opt->workers) > 1,
-         "several workers do not add gradients of rows yet", "use --workers 1"},
+         "several workers do not add gradients of rows yet",
+         "use --workers 1, or --embedding-optimizer dense if all rows fit"},
         {opt->accumulate > 1, "--accumulate does not add gradients of rows yet",
-         "use --accumulate 1"},
+         "use --accumulate 1 and a larger --batch, or --embedding-optimizer dense if all rows fit"},
         {opt->staleness > 0, "--staleness keeps no earlier rows", "use --staleness 0"},
         {og__trainers_all(&trainers) > 0 || opt->executors.samplers > 0,
          "--executors: trainers have no rows of their own", "leave --executors out"},

@@ -65,6 +65,15 @@ static void the_last_push_is_in_the_file(void **state)
                              sizeof(found));
             assert_memory_equal(found, records, sizeof(found));
         }
+        const uint32_t held = og__write_behind_rows(WIDTH * 4, ROWS);
+        for (size_t back = 1; back <= OG_MIN(n, (size_t)held); back++)
+            assert_memory_equal(og__write_behind_recall(w, back), records + (n - back) * WIDTH,
+                                WIDTH * 4);
+        for (size_t i = 0; i + held < n; i++) { /* the others are in the file */
+            assert_int_equal(og__row_writer_get(og__write_behind_file(w), rows[i], 1, found, &err),
+                             0);
+            assert_memory_equal(found, records + i * WIDTH, sizeof(found));
+        }
         const struct og_io_counts c = og__row_writer_predict(WIDTH * 4, rows, n);
         predicted.reads += c.reads;
         predicted.bytes += c.bytes;

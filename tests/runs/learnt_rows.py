@@ -183,19 +183,28 @@ def check_simulated():
     subprocess.run(["cp", "-r", "graph", "alone"], check=True)
     for name in "valid.npy", "test.npy":
         np.save(f"alone/{name}", np.zeros(0, np.load(f"graph/{name}").dtype))
-    options = [*TRAIN, "--embedding-optimizer", "sparse-adam", "--superbatch", 9, "--eval-every", 0]
-    for policy, share in ("belady", 20), ("belady", 45), ("lru", 20), ("lru", 45), ("none", 20), ("degree", 20), ("frequency", 20), ("frequency", 45):
-        run("simulate", "alone", *[o for o in options if o not in ("--eval-every", 0)], "--policy", policy, "--cache", f"{share}%", "--json", f"{policy}-{share}.json")
-        told = json.loads(pathlib.Path(f"{policy}-{share}.json").read_text())
+    short = [*TRAIN, "--embedding-optimizer", "sparse-adam", "--superbatch", 9]
+    wide = [*TRAIN, "--embedding-optimizer", "sparse-adam", "--embedding", 700, "--batch", 400, "--epochs", 1]  # more rows leave at once than wait to be written
+    ways = [("belady", 20), ("belady", 45), ("lru", 20), ("lru", 45), ("none", 20), ("degree", 20), ("frequency", 20), ("frequency", 45), ("none", 1), ("lru", 1)]
+    for policy, share in ways:
+        options, width = (wide, 700) if share == 1 else (short, 16)
         cache = ["--cache", f"{share}%"] if policy != "none" else []
+        run("simulate", "alone", *options, "--policy", policy, "--cache", f"{share}%", "--json", f"{policy}-{share}.json")
+        told = json.loads(pathlib.Path(f"{policy}-{share}.json").read_text())
         row = next(t for t in told["results"][0]["types"] if t["name"] == "author")
         for pipeline in "batches", "none":
-            made = json.loads(run("train", "alone", *options, "--policy", policy, *cache, "--pipeline", pipeline, "--run", f"told-{policy}-{share}-{pipeline}", "--json"))
+            made = json.loads(run("train", "alone", *options, "--eval-every", 0, "--policy", policy, *cache, "--pipeline", pipeline, "--run", f"told-{policy}-{share}-{pipeline}", "--json"))
             wrote = [sum(e[k] for e in made["epochs"]) for k in ("row_writes", "row_bytes_written")]
             assert wrote == [row["row_writes"], row["row_bytes_written"]], (policy, wrote, row)
             read = sum(e["feature_bytes_read"] for e in made["epochs"])
             assert read == sum(t["bytes_read"] for t in told["results"][0]["types"]), (policy, share, pipeline, read, told["results"])
-        assert row["rows_written"] * 16 * 3 * 4 == row["row_bytes_written"]
+        assert row["rows_written"] * width * 3 * 4 == row["row_bytes_written"]
+    for policy, share, options in ("belady", 20, short), ("belady", 45, short), ("lru", 45, short), ("frequency", 20, short), ("lru", 1, wide):
+        options = [*options, "--superbatch", "all", "--epochs", 1, "--policy", policy, "--cache", f"{share}%"]
+        planned = json.loads(run("plan", "alone", *options, "--json"))["types"]
+        made = json.loads(run("train", "alone", *options, "--eval-every", 0, "--run", f"planned-{policy}-{share}", "--json"))["epochs"][0]
+        assert made["feature_bytes_read"] == sum(t["bytes_read"] for t in planned), (policy, share, made, planned)
+        assert made["row_bytes_written"] == next(t for t in planned if t["name"] == "author")["row_bytes_written"] > 0, (policy, share, made, planned)
 
 
 def kernel_counts(name, *options):
@@ -278,6 +287,25 @@ def check_used():
     for name, way in ("on-all", []), ("on-few", ["--policy", "lru", "--cache", "5%"]):
         train("graph", name, "--embedding-optimizer", "row-adagrad", "--init", "whole-adagrad/best.safetensors", *way)
     same("on-all", "on-few")
+
+
+def check_plain():
+    """Nodes of a homogeneous graph: import leaves out their features, or the constant one."""
+    pathlib.Path("edges.txt").write_text("".join(f"{v} {v // k}\n" for v in range(1, 900) for k in (2, 3)))
+    for source, name in ("edges.txt", "plain"), ("made", "without"):
+        if source == "made":
+            run("generate", "featured", "--nodes", 600, "--dim", 4)
+            run("export", "npy", "featured", source)
+        run("import", source, name, "--symmetrize", "--drop-features")
+        assert "node: " not in run("verify", name)
+        for kind, way in ("all", []), ("few", ["--policy", "belady", "--cache", "5%"]):
+            made = train(name, f"{name}-{kind}", "--task", "link", "--embedding-optimizer", "adagrad", *way)
+            assert (sum(e["row_writes"] for e in made["epochs"]) > 0) == (kind == "few")
+        same(f"{name}-all", f"{name}-few")
+        assert tensors(f"{name}-all/best.safetensors")["embeddings.node.weight"].shape[1] == 16
+    run("import", "edges.txt", "constant", "--symmetrize")
+    said = outgrow("train", "constant", "--task", "link", "--embedding", 4, "--epochs", 1, "--run", "constant-run").stderr
+    assert "--drop-features" in said, said
 
 
 def check_refused():

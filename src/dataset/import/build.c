@@ -45,7 +45,7 @@ int og__import_check_nodes(struct og_importer *imp, struct og_err *err)
 
 int og__import_set_nodes(struct og_importer *imp, int64_t n, struct og_err *err)
 {
-    og__schema_plain(&imp->graph, n);
+    (imp->opt->drop_features ? og__schema_single : og__schema_plain)(&imp->graph, n);
     return og__import_check_nodes(imp, err);
 }
 

@@ -512,7 +512,8 @@ static int make_ones(struct og_importer *imp, struct og_err *err)
 {
     struct og_npy_writer *w = NULL;
     int rc;
-    og__import_say(imp, "no features: every node gets the number 1");
+    og__import_say(imp, "no features: every node gets the number 1; for learnable "
+                        "embeddings give --drop-features");
     OG_TRY(og__array_create(&w, imp->dir.temporary, "features.npy", OG__NPY_U8, 2, 1, err));
     OG_TRY(og__npy_repeat(w, 1, imp->graph.n_nodes, err));
     rc = og__array_finish(&w, "features.npy", imp->checksums, err);
@@ -528,6 +529,8 @@ int og__import_features(struct og_importer *imp, uint32_t group, struct og_table
     const struct og_array_name name = og__group_array(&imp->graph, group);
     struct place to = {.array = name.text, .rows = imp->graph.group[group].n_nodes};
     int rc;
+    if (imp->opt->drop_features)
+        return 0;
     if (!t)
         return og__form_of(&imp->graph)->needs_rows ? make_ones(imp, err) : 0;
     OG_TRY(og__import_expect_rows(imp, t, to.rows, "rows", err));

@@ -174,7 +174,9 @@ static const char *nodes_from(const struct og_npy_source *s)
 static int no_features(const struct og_npy_source *s, struct og_err *err)
 {
     return og__fail(
-        err, -ENOENT, "add feat.npy [N, F], or feat.npz by scipy.sparse.save_npz, or feat.csv",
+        err, -ENOENT,
+        "add feat.npy [N, F], or feat.npz by scipy.sparse.save_npz, or feat.csv; or give "
+        "--drop-features, for learnable embeddings",
         "%s: no features: none of feat.npy, feat.npz, feat_indptr.npy and feat.csv", s->imp->src);
 }
 

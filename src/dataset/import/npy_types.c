@@ -327,7 +327,8 @@ int og__npy_relations(struct og_npy_source *s, struct og_err *err)
     OG_TRY(take_triples(s, err));
     OG_TRY(pass_edges(s, note_triples, false, err));
     OG_TRY(add_relations(s, err));
-    if (g->n_groups > 1 || g->n_relations > 1 || s->imp->opt->reverse_relations)
+    if (g->n_groups > 1 || g->n_relations > 1 || s->imp->opt->reverse_relations ||
+        s->imp->opt->drop_features)
         return og__import_resolve(s->imp, err);
     og__import_say(s->imp, "one type of nodes and one relation: a homogeneous graph");
     give_triples(s);

@@ -32,6 +32,8 @@ static const struct og_row table[] = {
     SWITCH("in-place", link, "leave the features in the source's file and use them in place"),
     SWITCH("drop-types", drop_types,
            "leave out types of nodes and relations: a homogeneous graph, which any command takes"),
+    SWITCH("drop-features", drop_features,
+           "leave out features of nodes, for `train --embedding`; a homogeneous graph gets a type, node, and a relation, to"),
     SWITCH("reverse-relations", reverse_relations,
            "heterogeneous graphs: add the reverse of each relation, as rev_<name>"),
     TEXT("mean-features", "TYPE,...", mean_features,

@@ -22,6 +22,7 @@ struct og_import {
     struct og_amount memory;
     int threads;
     bool drop_types;        /* imports a heterogeneous source without its types */
+    bool drop_features;     /* nodes have none: a homogeneous graph has one type and relation */
     bool reverse_relations; /* add each relation backwards, as rev_<name> */
     /* types without features, "author,institution", whose nodes get the mean of their
      * in-neighbours'; NULL = none */
