@@ -102,6 +102,9 @@ def sage_of_dgl(g, o):
     from dgl.nn import SAGEConv
     widths = [g.dim] + [o.hidden] * (len(o.fanout) - 1) + [g.classes]
     model = torch.nn.ModuleList(SAGEConv(a, b, "mean") for a, b in zip(widths, widths[1:]))
+    for layer in model if o.linear_init else ():
+        layer.fc_neigh.reset_parameters()
+        layer.fc_self.reset_parameters()
 
     def forward(blocks, x):
         for i, (layer, block) in enumerate(zip(model, blocks)):
@@ -238,6 +241,7 @@ def peer(name, args, python, dataset, part, group):
     words = [python, __file__, "--worker", name, "--dataset", dataset, "--fanout", args.fanout, "--hidden", args.hidden, "--batch", args.batch,
              "--lr", args.lr, "--epochs", args.epochs, "--threads", args.threads, "--workers", args.workers, "--memory", args.memory, "--seed", args.seed]
     words += (["--disk"] if disk else []) + (["--enter", group] if disk and group else []) + (["--validate"] if part == "accuracy" else [])
+    words += ["--linear-init"] if args.linear_init else []
     done = subprocess.run(list(map(str, words)), capture_output=True, text=True)
     if done.returncode < 0:
         raise RuntimeError(f"ended by signal {-done.returncode}" + (", which the kernel sends where --memory is not enough" if disk else ""))
@@ -267,6 +271,8 @@ def settings(args, part):
     """What runs of one table have in common."""
     same = {key: getattr(args, key) for key in ("nodes", "degree", "dim", "batches", "fanout", "hidden", "batch", "lr", "epochs", "threads")}
     same["part"] = part
+    if args.linear_init:
+        same["linear_init"] = True
     if part == "accuracy":  # the graph is what it is
         for key in "nodes", "degree", "dim", "batches":
             del same[key]
@@ -411,6 +417,7 @@ def arguments():
     p.add_argument("--batch", type=int, default=1000)
     p.add_argument("--lr", type=float, default=0.003)
     p.add_argument("--epochs", type=int, default=4)
+    p.add_argument("--linear-init", action="store_true", help="DGL's layers begin as torch.nn.Linear does, and Outgrow's")
     p.add_argument("--target", type=float, default=0.72, help="of accuracy")
     p.add_argument("--graphs", default=os.environ.get("OUTGROW_DATA", str(ROOT / "../shared/data")), help="of accuracy: where debian-packages is")
     p.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
