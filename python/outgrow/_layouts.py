@@ -197,7 +197,8 @@ class EdgeList:
 
     def numbered(self, src, dst):
         """Numbers of both ends, line after line."""
-        words = [word for pair in zip(src, dst) for word in pair]
+        ends = (end.tolist() if self.counts else end for end in (src, dst))
+        words = [word for pair in zip(*ends) for word in pair]
         if self.grows:
             numbers = [self.known.setdefault(word, len(self.known)) for word in words]
         elif None in (numbers := list(map(self.known.get, words))):

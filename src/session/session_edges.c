@@ -104,6 +104,15 @@ static const char *way_out(const struct og_session *s, const struct og_model_con
                : "import the graph with an edge_attr.npy, or use --edge-features off";
 }
 
+/* What helps where batches cannot have them. Some models do not go without. */
+static const char *way_around(const struct og_session *s, const struct og_model_config *model)
+{
+    const bool walks = og__sampling_by_visits((enum og_sampler_kind)s->config.opt.sampler);
+    if (model || og__model_needs_edges(s->config.opt.model))
+        return walks ? "use --sampler uniform" : "use --device cpu";
+    return "use --edge-features off";
+}
+
 int og__session_use_edges(struct og_session *s, const struct og_model_config *model,
                           struct og_err *err)
 {
@@ -121,9 +130,7 @@ int og__session_use_edges(struct og_session *s, const struct og_model_config *mo
                         "%s: has no features of edges, which --model %s requires",
                         s->workload.graph->path, og__option_word("model", c->opt.model));
     if (used && why)
-        return og__fail(err, -EINVAL,
-                        model ? "leave out what does not go with them" : "use --edge-features off",
-                        "features of edges: %s", why);
+        return og__fail(err, -EINVAL, way_around(s, model), "features of edges: %s", why);
     c->want |= used ? OG__WANT_EDGE_ROWS : 0u;
     return 0;
 }

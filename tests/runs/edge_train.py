@@ -244,6 +244,8 @@ def test_said_and_refused():
     for way, word in ((["--sampler", "walk"], "walk"), (["--device", "virtual"], "devices")):
         said = run("train", "graph", "--run", "refused", "--model", "gatv2", "--edge-features", "on", *way, *COMMON, fails=True).stderr
         assert "features of edges" in said and word in said and "--edge-features off" in said, said
+        said = run("train", "graph", "--run", "refused", "--model", "gine", *way, *COMMON, fails=True).stderr
+        assert f"use {way[0]} {'uniform' if word == 'walk' else 'cpu'}" in said, said
     plan = run("plan", "graph", "--model", "gatv2", "--policy", "belady", "--cache", "5%", *COMMON[:-1]).stdout
     assert "features of edges: memory holds" in plan, plan
     bare = run("plan", "graph", "--model", "gatv2", "--edge-features", "off", *COMMON[:-1]).stdout
