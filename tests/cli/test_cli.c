@@ -48,7 +48,7 @@ static const char *const misuse[][2] = {
     {"simulate a --policy lru", "outgrow: simulate: --cache expected"},
     {"simulate a --policy lru,best --cache 1%", "outgrow: --policy: 'best' given"},
     {"simulate a --policy lru,auto --cache 1%", "outgrow: --policy: auto cannot"},
-    {"simulate a --policy lru,presc:0 --cache 1%", "outgrow: --presc-epochs: '0' given"},
+    {"simulate a --policy lru,presc:0 --cache 1%", "outgrow: --policy presc:0: presc-epochs: '0' given"},
     {"simulate a --policy lru --cache 1% --victim pvp",
      "outgrow: simulate: --device-memory expected"},
     {"simulate a --policy lru --cache 1% --device-memory 1x",
