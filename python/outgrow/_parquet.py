@@ -84,6 +84,22 @@ def check():
         sys.exit(1)
 
 
+def read():
+    """PARQUET CSV: a table of predictions as text, in batches. An error goes to the output, as a message and a hint, a line each."""
+    source, out = sys.argv[1:]
+    check()
+    import pyarrow.csv
+    import pyarrow.parquet
+    try:
+        file = pyarrow.parquet.ParquetFile(source)
+        with pyarrow.csv.CSVWriter(out, file.schema_arrow) as writer:
+            for batch in file.iter_batches():
+                writer.write_batch(batch)
+    except (OSError, ValueError, pyarrow.ArrowException) as error:
+        print(f"{source}: {' '.join(str(error).split())}", "make it with `outgrow predict --probabilities`", sep="\n")
+        sys.exit(1)
+
+
 def types_of(header, dataset, checkpoint):
     """Types of the columns by their names, the dataset's and the checkpoint's, whatever the rows are."""
     import pyarrow

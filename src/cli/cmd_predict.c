@@ -25,18 +25,6 @@ static const struct og_option own[] = {
 };
 
 /* Writes a .csv file next to it first. */
-/* The result is of the table that was converted: its "out" becomes the file that is there. */
-static int name_output(char **text, const char *out, struct og_err *err)
-{
-    json_t *result = json_loads(*text, 0, NULL);
-    free(*text);
-    if (result)
-        json_object_set_new(result, "out", json_string(out));
-    *text = result ? json_dumps(result, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
-    json_decref(result);
-    return *text ? 0 : no_result(err);
-}
-
 static int predict_parquet(struct invocation *in, const char *out,
                            const struct og_predict_options *how, char **text, struct og_err *err)
 {

@@ -1,8 +1,13 @@
 #include "cli.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
 static const struct og_option own[] = {
     OWN_TEXT("out", "FILE",
-             "new .npy file: float32 [N, classes], the scores of every node; FILE.csv: a table"),
+             "new .npy file: float32 [N, classes], the scores of every node; FILE.csv or "
+             "FILE.parquet: a table"),
     OWN_NUMBER("correction-layers", "L", "50", "propagations of the errors of train nodes", 0,
                OG_MAX_SMOOTHING),
     OWN_REAL("correction-alpha", "A", "0.8", "share of the neighbours in a correction", 0, 1),
@@ -44,6 +49,39 @@ static void show(const json_t *root)
     json_decref(brief);
 }
 
+/* Parquet is read from and written to .csv files next to the output. */
+static int smooth(struct invocation *in, const char *out, const struct og_smooth_options *how,
+                  char **text, struct og_err *err)
+{
+    const char *given = in->arg[1];
+    const bool reads = is_parquet_file(given), writes = is_parquet_file(out);
+    char *read = NULL, *made = NULL;
+    int rc =
+        asprintf(&read, "%s.given.part.csv", out) > 0 && asprintf(&made, "%s.part.csv", out) > 0
+            ? 0
+            : no_result(err);
+    if (rc == 0 && writes)
+        rc = check_parquet(out, how->overwrite, err);
+    if (rc == 0 && reads)
+        rc = read_parquet(given, read, err);
+    if (rc == 0 && writes)
+        unlink(made); /* of a killed run */
+    if (rc == 0)
+        rc = og_smooth(in->arg[0], reads ? read : given, writes ? made : out, how, in->options,
+                       screen_observer(in->screen, 0), text, err);
+    if (rc == 0 && writes)
+        rc = write_parquet(in->arg[0], "", made, out, err);
+    if (rc == 0 && writes)
+        rc = name_output(text, out, err);
+    if (reads && read)
+        unlink(read);
+    if (writes && made)
+        unlink(made);
+    free(read);
+    free(made);
+    return rc;
+}
+
 static int run(struct invocation *in, struct og_err *err)
 {
     struct og_smooth_options how = {.size = sizeof(how),
@@ -57,8 +95,7 @@ static int run(struct invocation *in, struct og_err *err)
     int rc = read_own(in, &how, err);
     if (rc < 0)
         return rc;
-    rc = og_smooth(in->arg[0], in->arg[1], out, &how, in->options, screen_observer(in->screen, 0),
-                   &text, err);
+    rc = smooth(in, out, &how, &text, err);
     return rc < 0 ? rc : deliver(in, text, show, err);
 }
 
@@ -70,9 +107,9 @@ const struct command cmd_smooth = {
     .max_args = 2,
     .summary = "correct and smooth predictions along the edges (Correct & Smooth)",
     .text =
-        "PREDICTIONS is the file of `predict --probabilities`: .npy, or a table FILE.csv, whose "
-        "lines "
-        "are found by their ids. Errors of train nodes correct the predictions of others, then "
+        "PREDICTIONS is the file of `predict --probabilities`: .npy, or a table, .csv or .parquet, "
+        "whose lines are found by their ids. Errors of train nodes correct the predictions of "
+        "others, then "
         "labels of train nodes smooth them (Huang et al. 2021). "
         "Other labels are read for the accuracies alone. The result says the validation accuracy "
         "before and after. Rows that exceed --memory are read again from disk, so results do not "

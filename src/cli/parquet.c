@@ -150,6 +150,23 @@ int import_by_python(const struct invocation *in, struct og_err *err)
     return rc < 0 ? rc : call_package("main", &w, arg[0], err);
 }
 
+int name_output(char **text, const char *out, struct og_err *err)
+{
+    json_t *result = json_loads(*text, 0, NULL);
+    free(*text);
+    if (result)
+        json_object_set_new(result, "out", json_string(out));
+    *text = result ? json_dumps(result, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
+    json_decref(result);
+    return *text ? 0 : no_result(err);
+}
+
+int read_parquet(const char *parquet, const char *csv, struct og_err *err)
+{
+    struct words w = {.word = {[3] = strdup(parquet), [4] = strdup(csv)}, .n = 5};
+    return call_package("read", &w, parquet, err);
+}
+
 int check_parquet(const char *out, bool overwrite, struct og_err *err)
 {
     struct words w = {.n = 3};

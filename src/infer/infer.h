@@ -195,9 +195,6 @@ OG_MUST_CHECK int og__infer_without_model(struct og_inference *f, const struct o
                                           struct og_err *err);
 /* -EINVAL if edge weights are required and the graph has none. */
 OG_MUST_CHECK int og__infer_check_weights(const struct og_inference *f, struct og_err *err);
-/* Refuses an output file that is `input`, which messages call `what`, or a file of the graph. */
-OG_MUST_CHECK int og__infer_spare(const struct og_inference *f, const char *input, const char *what,
-                                  const char *out, struct og_err *err);
 /* Take what all of them need, after `opt`, `kind` and `ds`: threads, budget, lists. */
 OG_MUST_CHECK int og__infer_take(struct og_inference *f, struct og_err *err);
 void og__infer_free(struct og_inference *f);

@@ -6,7 +6,6 @@
 #include "options/options.h"
 
 #include <stdlib.h>
-#include <sys/stat.h>
 
 /* ==== opening and closing ==== */
 
@@ -46,17 +45,6 @@ int og__infer_check_weights(const struct og_inference *f, struct og_err *err)
     return og__fail(err, -EINVAL,
                     "import the graph with an edge_weight.npy, or use --edge-weights off",
                     "%s: has no edge weights", f->ds->path);
-}
-
-int og__infer_spare(const struct og_inference *f, const char *input, const char *what,
-                    const char *out, struct og_err *err)
-{
-    struct stat a;
-    struct stat b;
-    if (out && lstat(out, &a) == 0 && stat(input, &b) == 0 && a.st_dev == b.st_dev &&
-        a.st_ino == b.st_ino)
-        return og__fail(err, -EEXIST, "choose another name", "%s: %s itself", out, what);
-    return og__graph_spare(f->ds, out, err);
 }
 
 int og__infer_take(struct og_inference *f, struct og_err *err)

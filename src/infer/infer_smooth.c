@@ -319,7 +319,7 @@ static int open_smoothing(struct smoothing *p, const char *dataset, const char *
     f->opt.pack_dtype = OG_PACK_STORED; /* of features, which are not read */
     OG_TRY(og__graph_open(dataset, &f->ds, err));
     OG_TRY(check_graph(f, err));
-    OG_TRY(og__infer_spare(f, predictions, "the predictions", out, err));
+    OG_TRY(og__output_spare(f->ds, predictions, "the predictions", out, err));
     OG_TRY(og__prediction_form(&f->form, out, &form, &f->config, f->ds, &f->log, err));
     OG_TRY(og__infer_add_output(f, out, og__combine_step(f->config.layers - 1), &f->form, err));
     if (og__prediction_is_table(predictions))
@@ -334,7 +334,7 @@ out:
 
 /* ==== the command ==== */
 
-static void say_gain(const struct smoothing *p, const char *predictions)
+static void say_gain(const struct smoothing *p)
 {
     const double before = p->before[OG__VALID], after = p->after[OG__VALID];
     const struct og_log *log = &p->f.log;
@@ -344,8 +344,8 @@ static void say_gain(const struct smoothing *p, const char *predictions)
     else if (!(after > before))
         og__say(log, OG__WARN,
                 "smoothing does not gain: validation accuracy is %.2f %%, and %.2f %% before; "
-                "keep %s",
-                100 * after, 100 * before, predictions);
+                "keep the predictions as they were",
+                100 * after, 100 * before);
     else
         og__say(log, OG__INFO, "validation accuracy is %.2f %%, and %.2f %% before", 100 * after,
                 100 * before);
@@ -377,8 +377,7 @@ out:
     return rc;
 }
 
-static int smooth(struct smoothing *p, const char *predictions, const char *out, char **text,
-                  struct og_err *err)
+static int smooth(struct smoothing *p, const char *out, char **text, struct og_err *err)
 {
     struct og_inference *f = &p->f;
     int rc;
@@ -386,7 +385,7 @@ static int smooth(struct smoothing *p, const char *predictions, const char *out,
     OG_TRY(og__infer_run(f, err));
     OG_TRY(judge_output(p, err));
     OG_TRY(og__infer_publish(f, err));
-    say_gain(p, predictions);
+    say_gain(p);
     OG_TRY(og__json_deliver(figures(p, out), NULL, text, err)); /* before the files */
     OG_TRY(og__infer_deliver(f, err));
 out:
@@ -405,7 +404,7 @@ int og_smooth(const char *dataset, const char *predictions, const char *out,
     OG_TRY(OG_SIZED(observer, "og_observer", err));
     OG_TRY(OG_SIZED(how, "og_smooth_options", err));
     OG_TRY(open_smoothing(&p, dataset, predictions, out, how, opt, err));
-    OG_TRY(smooth(&p, predictions, out, text, err));
+    OG_TRY(smooth(&p, out, text, err));
 out:
     if (rc < 0 && text) {
         free(*text);

@@ -68,6 +68,17 @@ out:
     return rc;
 }
 
+int og__output_spare(const struct og_graph *g, const char *input, const char *what, const char *out,
+                     struct og_err *err)
+{
+    struct stat a;
+    struct stat b;
+    if (out && input && lstat(out, &a) == 0 && stat(input, &b) == 0 && a.st_dev == b.st_dev &&
+        a.st_ino == b.st_ino)
+        return og__fail(err, -EEXIST, "choose another name", "%s: %s itself", out, what);
+    return og__graph_spare(g, out, err);
+}
+
 /* ---- FILE.part ---- */
 
 /* Whether the name still leads to the locked file. */

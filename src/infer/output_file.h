@@ -3,7 +3,7 @@
 #ifndef OG_OUTPUT_FILE_H
 #define OG_OUTPUT_FILE_H
 
-#include "base/base.h"
+#include "dataset/graph.h"
 
 struct og_output_file {
     char *path, *part; /* NULL = no such output */
@@ -15,6 +15,9 @@ struct og_output_file {
  * may exist. */
 OG_MUST_CHECK int og__output_file_name(struct og_output_file *w, const char *path, bool replaces,
                                        struct og_err *err);
+/* Refuse an output that is `input`, which messages call `what`, or a file of the graph. */
+OG_MUST_CHECK int og__output_spare(const struct og_graph *g, const char *input, const char *what,
+                                   const char *out, struct og_err *err);
 /* Check that the outputs are two files. */
 OG_MUST_CHECK int og__output_file_differ(const struct og_output_file *out,
                                          const struct og_output_file *embeddings,

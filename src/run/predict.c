@@ -134,8 +134,9 @@ out:
     return rc;
 }
 
-static int name_outputs(struct prediction *p, const char *out, const struct og_predict_options *how,
-                        const struct og_options *opt, struct og_err *err)
+static int name_outputs(struct prediction *p, const char *checkpoint, const char *out,
+                        const struct og_predict_options *how, const struct og_options *opt,
+                        struct og_err *err)
 {
     const struct og_workload *f = &p->s->workload;
     const char *embeddings = how->embeddings, *name[OUTPUTS] = {out, embeddings};
@@ -143,12 +144,13 @@ static int name_outputs(struct prediction *p, const char *out, const struct og_p
     if (opt->resume)
         return og__fail(err, -ENOTSUP, "leave out --resume",
                         "--resume: not for predictions in batches, of types or times, yet");
-    OG_TRY(og__graph_spare(f->graph, out, err));
+    OG_TRY(og__output_spare(f->graph, checkpoint, "the checkpoint", out, err));
+    OG_TRY(og__output_spare(f->graph, how->nodes, "the list of nodes", out, err));
     OG_TRY(og__embeddings_check(&f->shape, embeddings, err));
     if (embeddings && og__mixes_seeds(&f->shape))
         OG_TRY(og__fail(err, -ENOTSUP, "leave out --embeddings",
                         "--embeddings: not for a model of several types of nodes"));
-    OG_TRY(og__graph_spare(f->graph, embeddings, err));
+    OG_TRY(og__output_spare(f->graph, checkpoint, "the checkpoint", embeddings, err));
     OG_TRY(og__prediction_form(&p->out[LOGITS].form, out, how, &f->shape, f->graph,
                                &p->s->config.log, err));
     if (embeddings)
@@ -188,7 +190,7 @@ static int predict_batches(const char *dataset, const char *checkpoint, const ch
                                   OG__WANT_FEATURES | OG__WANT_EVERY, how->nodes, observer, err);
     if (rc < 0)
         return rc;
-    OG_TRY(name_outputs(&p, out, how, opt, err));
+    OG_TRY(name_outputs(&p, checkpoint, out, how, opt, err));
     OG_TRY(og__checkpoint_load(checkpoint, p.s->learner.model, err));
     OG_TRY(predict_nodes(&p, text, err));
 out:

@@ -102,12 +102,12 @@ static int check_request(const struct og_predict_options *how, const struct og_o
     return 0;
 }
 
-static int open_output(struct edge_prediction *p, const char *out,
+static int open_output(struct edge_prediction *p, const char *checkpoint, const char *out,
                        const struct og_predict_options *how, struct og_err *err)
 {
     const struct og_workload *f = &p->s->workload;
     int rc;
-    OG_TRY(og__graph_spare(f->graph, out, err));
+    OG_TRY(og__output_spare(f->graph, checkpoint, "the checkpoint", out, err));
     OG_TRY(og__prediction_form(&p->form, out, how, &f->shape, f->graph, &p->s->config.log, err));
     p->form.relations = f->split[p->split].relation != NULL;
     OG_TRY(og__output_file_name(&p->output_file, out, how->overwrite, err));
@@ -182,7 +182,7 @@ int og__predict_edges(const char *dataset, const char *checkpoint, const char *o
         OG_TRY(og__session_take_all(&own, checkpoint, err));
     OG_TRY(og__session_of_checkpoint(&p.s, dataset, checkpoint, &own,
                                      OG__WANT_FEATURES | OG__WANT_UNJUDGED, NULL, observer, err));
-    OG_TRY(open_output(&p, out, how, err));
+    OG_TRY(open_output(&p, checkpoint, out, how, err));
     OG_TRY(og__session_check_timed(p.s, p.split, err));
     OG_TRY(og__checkpoint_load(checkpoint, p.s->learner.model, err));
     OG_TRY(run_edges(&p, text, err));

@@ -539,6 +539,12 @@ def test_parquet_of_predictions():
         assert not os.path.exists(f"{graph}.parquet.part.csv")
         done = subprocess.run([COMMAND, "predict", graph, "--checkpoint", f"{graph}-run/best.safetensors", "--out", f"{graph}.parquet"], capture_output=True, text=True)
         assert done.returncode == 1 and "exists already" in done.stderr, done
+    for form in "csv", "parquet":
+        outgrow.predict("plain", "plain-run/best.safetensors", f"chances.{form}", probabilities=True, memory="128M")
+        outgrow.smooth("plain", f"chances.{form}", f"smooth-{form}.npy", memory="128M")
+    outgrow.smooth("plain", "chances.parquet", "smooth.parquet", memory="128M")
+    same("smoothed", np.load("smooth-csv.npy"), np.load("smooth-parquet.npy"))
+    assert pq.read_table("smooth.parquet").column_names == ["id", "class", "far", "near, by"] and not any("part" in name for name in os.listdir(".") if name.startswith("smooth"))
 
 
 def test_polars():

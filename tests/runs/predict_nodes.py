@@ -174,6 +174,8 @@ def check_forms():
     # files are replaced on request alone, and nothing is said
     assert run(*to, "few.csv") == ""
     says(["out.csv: exists already", "--overwrite"], *to, "few.csv")
+    says(["the list of nodes itself"], *to, "few.csv", "--overwrite", "--out", "few.csv")
+    says(["the checkpoint itself"], *to, "few.csv", "--overwrite", "--out", checkpoint)
     assert run(*to, "few.npy", "--overwrite") == "" and len(table(open("out.csv", "rb").read())) == 6
     os.remove("out.csv")
     os.remove("graph/node_ids.npy")
