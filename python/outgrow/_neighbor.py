@@ -135,7 +135,10 @@ class Base(OwnThreads):
             if self.shuffle:
                 raise OptionError("sampler and shuffle=True: both decide the order", "give one of them")
         for name in sorted((NOT_NEEDED | {"collate_fn", "dataset"}) & kwargs.keys()):
-            if kwargs.pop(name):
+            value = kwargs.pop(name)
+            if name in NOT_NEEDED:
+                setattr(self, name, value)
+            if value:
                 warn("collate_fn is not called: transform= changes batches" if name == "collate_fn" else
                      f"{name} is not needed: the loader has threads of its own (option threads)")
         kwargs = {name: value for name, value in kwargs.items() if name not in ONLY}
