@@ -4,7 +4,7 @@ import math
 import numpy as np
 
 from ._arrays import array_of
-from ._attributes import EdgePart
+from ._attributes import EdgePart, in_torch
 from ._cache import edges_of
 from ._errors import OptionError, UnsupportedError, warn
 from ._fanouts import canonical
@@ -140,7 +140,7 @@ class LinkNeighborLoader(Base):
     def _labels(self, edge_label, n):
         if edge_label is None:
             return None
-        label = edge_label.cpu() if isinstance(edge_label, self._torch.Tensor) else self._torch.from_numpy(np.array(array_of(edge_label, "edge_label")))
+        label = edge_label.cpu() if isinstance(edge_label, self._torch.Tensor) else self._torch.from_numpy(np.array(in_torch(array_of(edge_label, "edge_label"))))
         if label.shape[:1] != (n,):
             raise OptionError(f"edge_label: {len(label) if label.ndim else edge_label!r}, for {n} links", "give one of each link")
         if self.neg_sampling is not None and self.neg_sampling.is_triplet():

@@ -22,7 +22,7 @@ from ._ids import ids_of, positions_of
 from ._loader import ALIASES, NOT_NEEDED, ONLY, SPLITS, Loader, OwnThreads, is_the_same, ranks_of
 from ._meta import meta_of, type_ranges
 from ._sampling import Sampling
-from ._stores import array_in
+from ._stores import array_in, is_there
 from ._times import of_seeds, options_of
 
 FIXED = "batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers", "data"  # attributes that do not change, as of a DataLoader
@@ -135,7 +135,10 @@ class Base(OwnThreads):
             if self.shuffle:
                 raise OptionError("sampler and shuffle=True: both decide the order", "give one of them")
         for name in sorted((NOT_NEEDED | {"collate_fn", "dataset"}) & kwargs.keys()):
-            if kwargs.pop(name):
+            value = kwargs.pop(name)
+            if name in NOT_NEEDED:
+                setattr(self, name, value)
+            if value:
                 warn("collate_fn is not called: transform= changes batches" if name == "collate_fn" else
                      f"{name} is not needed: the loader has threads of its own (option threads)")
         kwargs = {name: value for name, value in kwargs.items() if name not in ONLY}
@@ -155,6 +158,8 @@ class Base(OwnThreads):
             if weight_attr not in (None, "edge_weight"):
                 raise OptionError(f"weight_attr: {weight_attr!r}", "a dataset has \"edge_weight\", which outgrow.write(edge_weight=) stored")
             self._source = source_of_path(torch, classes, os.fspath(path))
+            if weight_attr and not any("edge_weight" in part.by_place for part in self._source.edges):
+                raise OptionError(f"weight_attr: {path} has no edge_weight", "outgrow.write(path, ..., edge_weight=) stores it")
             self._data = None
         elif isinstance(data, (classes.Data, classes.HeteroData)):
             self._source, self._data = source_without_edges(torch, data), data
@@ -578,6 +583,8 @@ class NeighborLoader(Base):
         if name not in SPLITS or self._data is not None:
             known = [*(SPLITS if self._data is None else ()), *(part.name for part in self._source.nodes if part.name is not None and of is None)]
             raise OptionError(f"input_nodes: {name!r} is no split{'' if of else ' and no type'}", f"one of {', '.join(known)}, or ids, or a mask" if known else "give ids or a mask")
+        if not is_there(self._source.path, name, meta_of(self._source.path)):
+            raise OptionError(f"input_nodes: {self._source.path} has no split {name!r}", "give ids, a mask, or None for all nodes")
         ids = np.asarray(array_in(self._source.path, name, meta_of(self._source.path)))
         found = []
         for part in self._source.nodes:

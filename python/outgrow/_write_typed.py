@@ -175,7 +175,8 @@ def typed_edges(given, ranges, seen):
 def typed_weights(given, seen):
     for relation, edges in seen.items():
         name = f"edge_weight of {relation}"
-        yield from as_float32(counted(rows_of(given["edge_weight"][relation], name), name, edges, "edge"), name)
+        for rows in as_float32(counted(rows_of(given["edge_weight"][relation], name), name, edges, "edge"), name):
+            yield rows.astype(np.float32)  # in one file, whatever type those of each relation have
 
 
 def save_edges(folder, given, ranges, numbers):

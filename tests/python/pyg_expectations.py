@@ -163,7 +163,8 @@ def test_samplers_of_torch():
 def test_attributes_of_a_loader():
     def those(pair):
         it = pair.nodes(graph(), input_nodes=torch.arange(43), batch_size=10, drop_last=True)
-        return it.batch_size, it.num_workers, it.drop_last, len(it.dataset), len(it)
+        other = pair.nodes(graph(), pin_memory=True, timeout=0)
+        return it.batch_size, it.num_workers, it.drop_last, len(it.dataset), len(it), other.pin_memory, other.persistent_workers
 
     of_torch = [name for name in vars(torch.utils.data.DataLoader(range(1))) if not name.startswith("_")]
 
@@ -172,7 +173,7 @@ def test_attributes_of_a_loader():
 
     def sizes(**how):
         return lambda pair: [batch.batch_size for batch in pair.nodes(graph(), input_nodes=torch.arange(33), batch_size=10, **how)]
-    check([("attributes", those, (10, 0, True, 43, 4)), ("a DataLoader's", missing("nodes"), []), ("of links", missing("links"), []), ("the last batch is smaller", sizes(), [10, 10, 10, 3]), ("or dropped", sizes(drop_last=True), [10, 10, 10]),
+    check([("attributes", those, (10, 0, True, 43, 4, True, False)), ("a DataLoader's", missing("nodes"), []), ("of links", missing("links"), []), ("the last batch is smaller", sizes(), [10, 10, 10, 3]), ("or dropped", sizes(drop_last=True), [10, 10, 10]),
          ("one seed by default", lambda pair: len(pair.nodes(graph(), [2], batch_size=1)), N)])
 
 
@@ -361,7 +362,6 @@ def test_order_of_attributes():
     """Batches print as PyTorch Geometric's: the data's attributes, then those of loaders."""
     added = ["n_id", "e_id", "num_sampled_nodes", "num_sampled_edges", "input_id", "batch_size"]
     given = Data(pos=torch.rand(N, 2), y=graph().y, edge_index=graph().edge_index, note="a note", w=torch.rand(E), x=graph().x)
-
     def names(of):
         return lambda pair: list(first(pair.nodes(of)).to_dict())
     check([("attributes", names(given), ["x", "edge_index", "y", "pos", "note", "w", *added], typing.WITH_PYG_LIB)])

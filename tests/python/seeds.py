@@ -363,6 +363,11 @@ def test_what_is_set_after_a_loader_was_made():
         loader.node_sampler.num_neighbors = [3]
     with raises(AttributeError, "sample_from_nodes: of the sampler of an outgrow loader"):
         loader.node_sampler.sample_from_nodes  # noqa: B018
+    outgrow.write("set-bare", edge_index=np.array([[0, 1], [1, 2]]), x=np.ones((3, 1), "f4"))
+    for words, wrong in ("has no split 'train'", {"input_nodes": "train"}), ("weight_attr: set-bare has no edge_weight", {"weight_attr": "edge_weight"}):
+        with raises(outgrow.OptionError, words, "hint: "):
+            outgrow.NeighborLoader("set-bare", [2], memory="200M", **wrong)
+    assert next(iter(outgrow.LinkNeighborLoader("set-bare", [2], edge_label=np.array([3, 4], "u4"), memory="200M"))).edge_label.tolist() == [3]
     outgrow.write("set-sparse", edge_index=np.array([[0, 1], [1, 2]]), x=torch.eye(3).to_sparse(), y=[0, 1, 0])
     assert torch.equal(outgrow.NeighborLoader("set-sparse", [2], memory="200M").data.x.to_dense(), torch.eye(3))
 

@@ -351,6 +351,13 @@ def test_what_training_does_not_have_of_data_is_in_batches():
     warned(lambda: outgrow.write("kept-typed", typed))
     batch = next(iter(outgrow.NeighborLoader("kept-typed", [3], "a", batch_size=20, memory="200M")))
     assert torch.equal(batch["a"].x, typed["a"].x[batch["a"].n_id]) and batch["a"].kind == "a kind" and batch["none"].kind == "no kind" and batch["a", "to", "a"].unit == ["m"]
+    weighed = HeteroData()
+    weighed["a"].x, weighed["b"].x = torch.randn(50, 2), torch.randn(50, 2)
+    weighed["a", "to", "b"].edge_index = weighed["b", "to", "a"].edge_index = torch.randint(0, 50, (2, 200))
+    weighed["a", "to", "b"].edge_weight, weighed["b", "to", "a"].edge_weight = torch.arange(200), torch.rand(200)
+    assert not any("edge_weight" in line for line in warned(lambda: outgrow.write("kept-weights", weighed)))
+    store = next(iter(outgrow.NeighborLoader("kept-weights", [3, 3], "a", batch_size=20, memory="200M")))["a", "to", "b"]
+    assert torch.equal(store.edge_weight, weighed["a", "to", "b"].edge_weight[store.e_id])
     assert torch.equal(batch["a"].limits, typed["a"].limits) and batch.metadata() == typed.metadata() and batch["a", "to", "none"].edge_attr.shape == (0, 3)
 
 
