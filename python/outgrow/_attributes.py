@@ -81,7 +81,7 @@ class Lists(typing.NamedTuple):
     def numbers(self, place):
         """What users know edges by, int64."""
         known = self.ids if self.order is None else self.order
-        return place if known is None else known.take(place).astype(np.int64, copy=False)
+        return place if known is None else known[place].astype(np.int64, copy=False)
 
     def edge_index(self):
         """int64 [2, E] of all edges, as they were given."""

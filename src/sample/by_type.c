@@ -3,17 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-uint32_t og__graph_type(const struct og_graph_types *g, uint32_t id)
-{
-    uint32_t low = 0;
-    for (uint32_t n = g->n_types; n > 1;) { /* without branches that depend on the id */
-        const uint32_t half = n / 2;
-        low += (id >= g->type[low + half - 1].end) * half;
-        n -= half;
-    }
-    return low;
-}
-
 uint32_t og__ids_with_features(const struct og_graph_types *g, const uint32_t *ids, uint32_t n,
                                uint32_t *out, uint32_t *n_of)
 {

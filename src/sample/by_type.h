@@ -43,8 +43,18 @@ struct og_graph_types {
     bool once, replace;
 };
 
-/* The type that an id is of. */
-uint32_t og__graph_type(const struct og_graph_types *g, uint32_t id);
+/* The type that an id is of. Without branches that depend on the id; in the header, because loops
+ * over a batch's ids call it. */
+static inline uint32_t og__graph_type(const struct og_graph_types *g, uint32_t id)
+{
+    uint32_t low = 0;
+    for (uint32_t n = g->n_types; n > 1;) {
+        const uint32_t half = n / 2;
+        low += (id >= g->type[low + half - 1].end) * half;
+        n -= half;
+    }
+    return low;
+}
 static inline uint32_t og__first_id(const struct og_graph_types *g, uint32_t type)
 {
     return type > 0 ? g->type[type - 1].end : 0;

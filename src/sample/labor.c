@@ -80,7 +80,9 @@ out:
     return rc;
 }
 
-static void prefetch_list(const struct og_topology *t, uint32_t v)
+/* Inlined, or gcc drops it: it has no other effect. */
+static inline __attribute__((always_inline)) void prefetch_list(const struct og_topology *t,
+                                                                uint32_t v)
 {
     if (!t->disk)
         og__prefetch_edge(t, og__first_edge(t, v));

@@ -84,7 +84,9 @@ static struct seen *find(const struct og_layer *y, uint32_t id)
     return og__id_find(&y->table, sizeof(struct seen), NULL, id);
 }
 
-static void prefetch_entry(const struct og_layer *y, const struct og_list *list, int64_t i)
+/* Inlined, or gcc drops it: it has no other effect. */
+static inline __attribute__((always_inline)) void
+prefetch_entry(const struct og_layer *y, const struct og_list *list, int64_t i)
 {
     if (i < list->n)
         og__id_prefetch(&y->table, sizeof(struct seen), og__list_id(list, i));

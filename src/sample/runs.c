@@ -22,10 +22,10 @@ void og__words_release(struct og_words *w, struct og_budget *b)
     *w = (struct og_words){0};
 }
 
-int og__taken_grow(struct og_taken *t, struct og_budget *b, struct og_err *err)
+int og__taken_grow(struct og_taken *t, size_t n, struct og_budget *b, struct og_err *err)
 {
     struct og_words more = {0};
-    int rc = og__words_reserve(&more, t->n + t->n / 8 + OG__WINDOW, b, err);
+    int rc = og__words_reserve(&more, t->n + t->n / 8 + OG_MAX(n, (size_t)OG__WINDOW), b, err);
     if (rc < 0)
         return rc;
     if (t->n > 0 && more.data)
@@ -70,13 +70,6 @@ static const uint32_t *positions_of(const struct og_hop *h, uint32_t v)
 static bool is_cached(const struct og_hop *h, uint32_t v)
 {
     return og__neighbors_has(&h->s->topology->disk->cache, v);
-}
-
-void og__runs_prefetch(const struct og_topology *t, uint32_t v)
-{
-    og__prefetch_degree(t, v);
-    if (t->disk->cache.bits)
-        __builtin_prefetch(&t->disk->cache.bits[v >> 6]);
 }
 
 /* ---- requests ---- */
@@ -215,30 +208,46 @@ struct og_gathering og__gathering(const struct og_hop *h, const struct og_pass *
                                  .size = og__npy_size(h->s->topology->disk->of->indices.type)};
 }
 
-static int take_weight(const struct og_gathering *g, size_t i, struct og_err *err)
+static int copy_weight(const struct og_gathering *g, size_t i, uint32_t *out, struct og_err *err)
 {
     float weight;
-    uint32_t word;
     memcpy(&weight, g->weight_at[i], sizeof(weight));
-    memcpy(&word, &weight, sizeof(word));
-    const int rc = og__check_weights(g->hop->s->topology->disk->of, &weight, g->edge[i], 1, err);
-    return rc < 0 ? rc : og__take(g->out, word, g->hop->s->budget, err);
+    memcpy(out, &weight, sizeof(weight));
+    return og__check_weights(g->hop->s->topology->disk->of, &weight, g->edge[i], 1, err);
+}
+
+/* Little endian. */
+static uint64_t id_at(const struct og_gathering *g, size_t i)
+{
+    uint64_t id;
+    uint32_t narrow;
+    if (g->size == sizeof(narrow)) {
+        memcpy(&narrow, g->at[i], sizeof(narrow));
+        return narrow;
+    }
+    memcpy(&id, g->at[i], sizeof(id));
+    return id;
 }
 
 int og__gather_window(struct og_gathering *g, struct og_err *err)
 {
     const struct og_topology *t = g->hop->s->topology;
     const uint64_t n_nodes = (uint64_t)og__sources(t);
+    const bool weighs = g->requested->n_arrays > 1;
+    struct og_taken *out = g->out;
     int rc = 0;
+    if (out->words->capacity - out->n < g->filled * (1 + weighs))
+        OG_TRY(og__taken_grow(out, g->filled * (1 + weighs), g->hop->s->budget, err));
+    uint32_t *to = out->words->data + out->n;
     for (size_t i = 0; i < g->filled; i++) {
-        uint64_t id = 0;
-        memcpy(&id, g->at[i], g->size); /* little endian */
+        const uint64_t id = id_at(g, i);
         if (OG_UNLIKELY(id >= n_nodes))
             return og__bad_index(t->disk->of, g->edge[i], (int64_t)id, err);
-        OG_TRY(og__take(g->out, (uint32_t)id, g->hop->s->budget, err));
-        if (g->requested->n_arrays > 1)
-            OG_TRY(take_weight(g, i, err));
+        *to++ = (uint32_t)id;
+        if (weighs)
+            OG_TRY(copy_weight(g, i, to++, err));
     }
+    out->n += g->filled * (1 + weighs);
     g->filled = 0;
 out:
     return rc;
@@ -272,6 +281,37 @@ int og__gather_edge(struct og_gathering *g, int64_t edge, struct og_err *err)
     return g->filled == OG__WINDOW ? og__gather_window(g, err) : 0;
 }
 
+/* Are the blocks of a list one after another in the range? */
+static bool is_contiguous(const struct og_gathering *g, const struct og_stretch *blocks)
+{
+    const struct og_requested_blocks *w = &g->requested->array[0];
+    const struct og_stretch *s = &g->range->part[0].stretch;
+    if (g->requested->n_arrays > 1)
+        return false;
+    return blocks->low == blocks->high ||
+           (blocks->low >= s->low && blocks->high <= s->high && blocks->high < w->n_blocks &&
+            og__bits_rank(w->bits, w->rank, blocks->high) -
+                    og__bits_rank(w->bits, w->rank, blocks->low) ==
+                blocks->high - blocks->low);
+}
+
+static int gather_contiguous(struct og_gathering *g, const struct list *l,
+                             const uint32_t *positions, struct og_err *err)
+{
+    const char *list = element_at(g, 0, og__place_in(&g->requested->array[0], l->begin));
+    int rc = 0;
+    for (uint32_t i = 0; i < l->drawn; i++) {
+        const char *at = list + (positions ? positions[i] : i) * g->size;
+        __builtin_prefetch(at);
+        g->edge[g->filled] = edge_of(l, positions, i);
+        g->at[g->filled++] = at;
+        if (g->filled == OG__WINDOW)
+            OG_TRY(og__gather_window(g, err));
+    }
+out:
+    return rc;
+}
+
 static int gather_node(struct og_gathering *g, uint32_t v, struct og_err *err)
 {
     const struct og_stretch *s = &g->range->part[0].stretch;
@@ -282,6 +322,8 @@ static int gather_node(struct og_gathering *g, uint32_t v, struct og_err *err)
     if (blocks.high < s->low || blocks.low > s->high)
         return 0;
     const uint32_t *positions = positions_of(g->hop, v);
+    if (is_contiguous(g, &blocks))
+        return gather_contiguous(g, &l, positions, err);
     int rc = 0;
     for (uint32_t i = 0; i < l.drawn; i++)
         OG_TRY(og__gather_edge(g, edge_of(&l, positions, i), err));
@@ -455,6 +497,27 @@ out:
     return rc;
 }
 
+/* The next n of a run, whose words are ids alone and whose edges nobody needs. */
+static int join_ids(const struct joining *j, uint32_t range, uint32_t n, struct og_err *err)
+{
+    struct og_sampler *s = j->hop->s;
+    const uint32_t *id = &j->drawn[j->cursor[range]];
+    int rc = 0;
+    j->cursor[range] += n;
+    while (n > 0) {
+        const uint32_t some = OG_MIN(n, (uint32_t)(OG__WINDOW - s->filled));
+        for (uint32_t i = 0; i < some; i++)
+            s->node[s->filled + i] = j->hop->base + id[i];
+        s->filled += some;
+        id += some;
+        n -= some;
+        if (s->filled == OG__WINDOW)
+            OG_TRY(og__number_window(j->hop, err));
+    }
+out:
+    return rc;
+}
+
 /* A list within one range is the next of its run, for any draws. */
 static int join_node(const struct joining *j, uint32_t v, struct og_err *err)
 {
@@ -469,6 +532,8 @@ static int join_node(const struct joining *j, uint32_t v, struct og_err *err)
     const uint32_t range = og__range_of_block(j->pass, blocks.low);
     if (blocks.low != blocks.high && range != og__range_of_block(j->pass, blocks.high))
         return join_drawn(j, &l, v, err);
+    if (!j->hop->edge && j->words == 1)
+        return join_ids(j, range, l.drawn, err);
     const uint32_t *positions = j->hop->edge ? positions_of(j->hop, v) : NULL;
     for (uint32_t i = 0; i < l.drawn; i++)
         OG_TRY(join_next(j, range, edge_of(&l, positions, i), err));

@@ -52,11 +52,13 @@ struct og_taken {
     struct og_words *words;
     size_t n;
 };
-OG_MUST_CHECK int og__taken_grow(struct og_taken *t, struct og_budget *b, struct og_err *err);
+/* Makes room for n more, with some to spare. */
+OG_MUST_CHECK int og__taken_grow(struct og_taken *t, size_t n, struct og_budget *b,
+                                 struct og_err *err);
 static inline int og__take(struct og_taken *t, uint32_t word, struct og_budget *b,
                            struct og_err *err)
 {
-    int rc = OG_UNLIKELY(t->n == t->words->capacity) ? og__taken_grow(t, b, err) : 0;
+    int rc = OG_UNLIKELY(t->n == t->words->capacity) ? og__taken_grow(t, 1, b, err) : 0;
     if (rc == 0)
         t->words->data[t->n++] = word;
     return rc;
@@ -182,7 +184,14 @@ OG_MUST_CHECK int og__runs_next(const struct og_hop *h, uint32_t step, uint32_t 
                                 uint32_t *id, struct og_err *err);
 /* -EIO: another process may have written to scratch. */
 int og__runs_foreign(struct og_err *err);
-void og__runs_prefetch(const struct og_topology *t, uint32_t v);
+/* Inlined, or gcc drops it: it has no other effect. */
+static inline __attribute__((always_inline)) void og__runs_prefetch(const struct og_topology *t,
+                                                                    uint32_t v)
+{
+    og__prefetch_degree(t, v);
+    if (t->disk->cache.bits)
+        __builtin_prefetch(&t->disk->cache.bits[v >> 6]);
+}
 
 /* The first node whose list starts in the block or after it. */
 uint32_t og__runs_node_from(const struct og_topology *t, const struct og_blocks *of,

@@ -50,7 +50,9 @@ static inline size_t og__tree_home(const struct og_trees *t, uint32_t node, uint
     return (size_t)((x ^ x >> 32) & (t->size - 1));
 }
 
-static inline void og__tree_prefetch(const struct og_trees *t, uint32_t node, uint32_t tree)
+/* Inlined, or gcc drops it: it has no other effect. */
+static inline __attribute__((always_inline)) void og__tree_prefetch(const struct og_trees *t,
+                                                                    uint32_t node, uint32_t tree)
 {
     __builtin_prefetch(&t->entry[og__tree_home(t, node, tree)]);
 }

@@ -53,13 +53,6 @@ static int sample_in_memory(struct og_hop *h, struct og_err *err)
 
 /* ---- from disk ---- */
 
-static void prefetch_node(const struct og_topology *t, uint32_t v)
-{
-    og__prefetch_degree(t, v);
-    if (t->disk->cache.bits)
-        __builtin_prefetch(&t->disk->cache.bits[v >> 6]);
-}
-
 static const uint32_t *positions_of(const struct og_hop *h, uint32_t v)
 {
     const int64_t degree = og__degree(h->s->topology, v);
@@ -79,7 +72,7 @@ static int draw_hop(struct og_hop *h, struct og_err *err)
     uint32_t edge = 0;
     for (uint32_t i = h->first; i < h->block->n_dst; i++) {
         if (i + OG__PREFETCH_DISTANCE < h->block->n_dst)
-            prefetch_node(s->topology, h->nodes[i + OG__PREFETCH_DISTANCE]);
+            og__runs_prefetch(s->topology, h->nodes[i + OG__PREFETCH_DISTANCE]);
         uint32_t v = h->nodes[i];
         uint32_t k = og__drawn_of(h, og__degree(s->topology, v));
         const uint32_t *positions = k > 0 ? positions_of(h, v) : NULL;
