@@ -35,7 +35,8 @@ Stream._fields_ = [("get_schema", ctypes.CFUNCTYPE(c_int, POINTER(Stream), POINT
                    ("get_last_error", ctypes.CFUNCTYPE(c_char_p, POINTER(Stream))), ("release", c_void_p), ("private_data", c_void_p)]
 
 NUMBERS = {"c": "i1", "C": "u1", "s": "i2", "S": "u2", "i": "i4", "I": "u4", "l": "i8", "L": "u8", "e": "f2", "f": "f4", "g": "f8"}
-KINDS = {"d": "decimal numbers", "t": "dates or times", "w": "bytes of one length", "+": "nested values"}
+KINDS = {"d": "decimal numbers", "t": "times", "w": "bytes of one length", "+": "nested values"}
+DATES = {"tdD": ("i4", "D"), "tdm": ("i8", "ms"), "tss:": ("i8", "s"), "tsm:": ("i8", "ms"), "tsu:": ("i8", "us"), "tsn:": ("i8", "ns")}
 
 
 class Index(str):
@@ -43,13 +44,13 @@ class Index(str):
 
 
 class Column:
-    """Values of a batch: numbers [n] or [n, width], or texts.
+    """Values of a batch: numbers or datetime64 [n], numbers [n, width], or texts.
 
-    Texts are bytes with offsets [n + 1]. valid is None or bool [n].
+    Texts are bytes with offsets [n + 1]. valid is None, or bool of the values' shape. `why` is the error of a column that is not read.
     """
 
-    def __init__(self, values=None, offsets=None, data=None, valid=None):
-        self.values, self.offsets, self.data, self.valid = values, offsets, data, valid
+    def __init__(self, values=None, offsets=None, data=None, valid=None, why=None):
+        self.values, self.offsets, self.data, self.valid, self.why = values, offsets, data, valid, why
 
     @property
     def is_text(self):
@@ -103,40 +104,41 @@ def views(array, first, n):
     return text_at(np.concatenate(buffers), starts, lengths)
 
 
-def lists(schema, array, first, n, name):
-    """Lists of one length as rows of a matrix."""
+def lists(schema, array, first, n, valid, name):
+    """Lists of one length as rows of a matrix, and which values are there. A null is a row without values."""
     kind = schema.format.decode()
     child, values = schema.children[0].contents, array.children[0].contents
     if kind.startswith("+w:"):
-        width = int(kind[3:])
-        begin = first * width
+        offsets = (first + np.arange(n + 1)) * int(kind[3:])
     else:
-        offsets = view(array.buffers[1], np.int32 if kind == "+l" else np.int64, n + 1, first)
-        widths = np.unique(np.diff(offsets))
-        if len(widths) > 1:
-            raise OptionError(f"{name}: lists of {int(widths[0])} and of {int(widths[-1])} values", "give lists of one length")
-        width, begin = int(widths[0]) if n else 0, int(offsets[0])
-    inner = column_of(child, values, begin, n * width, name)
-    if inner.is_text or inner.values.ndim > 1:
-        raise OptionError(f"{name}: lists of {'texts' if inner.is_text else 'lists'}", "give lists of numbers")
-    valid = None if inner.valid is None else inner.valid.reshape(n, width).all(1)
-    return inner.values.reshape(n, width), valid
+        offsets = view(array.buffers[1], np.int32 if kind == "+l" else np.int64, n + 1, first).astype(np.int64)
+    begin, present = offsets[0], np.ones(n, bool) if valid is None else valid
+    inner = column_of(child, values, int(begin), int(offsets[-1] - begin), name)
+    if inner.is_text or inner.values.ndim > 1 or inner.values.dtype.kind == "M":
+        raise OptionError(f"{name}: lists of {'texts' if inner.is_text else 'lists' if inner.values.ndim > 1 else 'dates'}", "give lists of numbers")
+    widths = np.unique(np.diff(offsets)[present])
+    if len(widths) > 1 or (widths == 0).any():
+        why = OptionError(f"{name}: {f'lists of {widths[0]} and of {widths[-1]} values' if len(widths) > 1 else 'empty lists'}",
+                          "give lists of one length, or name the columns to read: columns={\"features\": [...]}")
+        why.of_numbers = True
+        raise why
+    if present.all():
+        return Column(inner.values.reshape(n, -1), valid=None if inner.valid is None else inner.valid.reshape(n, -1))
+    places = (offsets[:-1] - begin)[present, None] + np.arange(widths[0] if len(widths) else 1)
+    out, there = np.zeros((n, places.shape[1]), inner.values.dtype), np.zeros((n, places.shape[1]), bool)
+    out[present], there[present] = inner.values[places], True if inner.valid is None else inner.valid[places]
+    return Column(out, valid=there)
 
 
-DATES = {"tdD": ("i4", "D"), "tdm": ("i8", "ms"), "tss:": ("i8", "s"), "tsm:": ("i8", "ms"), "tsu:": ("i8", "us"), "tsn:": ("i8", "ns")}
-
-
-def loose_column(schema, array, first, n, name):
-    """The same, with dates and times as datetime64; None for kinds that are not read."""
-    kind = DATES.get(schema.format.decode()[:4]) if not schema.dictionary else None
-    try:
-        if not kind:
-            return column_of(schema, array, first, n, name)
-    except OptionError:
-        return None
-    first += array.offset
-    valid = bits(array.buffers[0], first, n) if array.null_count != 0 and array.buffers[0] else None
-    return Column(view(array.buffers[1], kind[0], n, first).astype(np.int64).view(f"datetime64[{kind[1]}]"), valid=valid)
+def decimals(schema, array, first, n, valid):
+    """Decimal numbers of 128 bits: int64 if all are whole and fit, else float64."""
+    halves = view(array.buffers[1], np.dtype([("low", "<u8"), ("high", "<i8")]), n, first)
+    scale = int(schema.format.decode().split(",")[1])
+    small = halves["high"] == halves["low"].view(np.int64) >> 63
+    if scale == 0 and (small if valid is None else small | ~valid).all():
+        return Column(halves["low"].view(np.int64), valid=valid)
+    whole = np.where(small, halves["low"].view(np.int64), halves["high"] * 2.0 ** 64 + halves["low"])
+    return Column(whole / 10.0 ** scale, valid=valid)
 
 
 def column_of(schema, array, first, n, name):
@@ -158,15 +160,25 @@ def column_of(schema, array, first, n, name):
         return Column(bits(array.buffers[1], first, n), valid=valid)
     if kind == "n":
         return Column(np.zeros(n), valid=np.zeros(n, bool))
-    if kind in ("u", "U"):
-        offsets = view(array.buffers[1], np.int32 if kind == "u" else np.int64, n + 1, first).astype(np.int64)
+    if kind in ("u", "U", "z", "Z"):  # z: bytes without a kind, as some Parquet files have texts
+        offsets = view(array.buffers[1], np.int32 if kind in "uz" else np.int64, n + 1, first).astype(np.int64)
         return Column(offsets=offsets, data=view(array.buffers[2], np.uint8, int(offsets[-1])), valid=valid)
-    if kind == "vu":
+    if kind in ("vu", "vz"):
         return Column(*views(array, first, n), valid=valid)
     if kind in ("+l", "+L") or kind.startswith("+w:"):
-        rows, inner = lists(schema, array, first, n, name)
-        return Column(rows, valid=valid if inner is None else inner if valid is None else inner & valid)
-    raise OptionError(f"{name}: {KINDS.get(kind[0], 'values of a kind')} (Arrow's {kind!r}) are not read", "cast it to numbers or texts, or leave the column out")
+        return lists(schema, array, first, n, valid, name)
+    if date := DATES.get(kind[:4]):
+        return Column(view(array.buffers[1], date[0], n, first).astype(np.int64).view(f"datetime64[{date[1]}]"), valid=valid)
+    if kind[0] == "d" and kind.split(",")[2:] in ([], ["128"]):
+        return decimals(schema, array, first, n, valid)
+    raise OptionError(f"{name}: {KINDS.get(kind[0], 'values of a kind')} (Arrow's {kind!r}) are not read", "cast it to numbers or texts")
+
+
+def column_or_why(schema, array, first, n, name):
+    try:
+        return column_of(schema, array, first, n, name)
+    except OptionError as why:
+        return Column(np.zeros(n), valid=np.zeros(n, bool), why=why)
 
 
 def released(owned):
@@ -216,12 +228,11 @@ def stream_of(table, what):
     return capsule, Stream.from_address(pointer(capsule, b"arrow_array_stream"))
 
 
-def batches(table, what, loose=False):
+def batches(table, what):
     """Yield {name: Column} of each batch that has rows. The columns are valid until the next one. A table may bring them itself."""
     if hasattr(table, "column_batches"):
         yield from table.column_batches()
         return
-    read = loose_column if loose else column_of
     capsule, stream = stream_of(table, what)  # the capsule owns the stream
     schema = Schema()
 
@@ -246,7 +257,7 @@ def batches(table, what, loose=False):
                 return
             try:
                 if array.length:
-                    yield {name: read(field, array.children[i].contents, array.offset, array.length, f"{what}: column {name}")
+                    yield {name: column_or_why(field, array.children[i].contents, array.offset, array.length, f"{what}: column {name}")
                            for i, (name, field) in enumerate(zip(names, fields))}
             finally:
                 released(array)

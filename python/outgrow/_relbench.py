@@ -49,9 +49,9 @@ class Table:
             table = pyarrow.RecordBatchReader.from_batches(pyarrow.schema([file.schema_arrow.field(name) for name in columns]), file.iter_batches(1 << 16, columns=columns))
         else:
             table = self.df[columns]
-        for batch in batches(table, self.what, loose=True):
-            n = len(next(of for of in batch.values() if of is not None))
-            yield first, n, batch
+        for batch in batches(table, self.what):
+            n = len(next(iter(batch.values())))
+            yield first, n, {name: None if column.why else column for name, column in batch.items()}
             first += n
 
     def ids(self, first, n, batch):
@@ -294,7 +294,7 @@ class Listed:
 
     def features(self, column):
         good = np.isfinite(column.values)
-        yield np.where(good if column.valid is None else good & column.valid[:, None], column.values, 0)
+        yield np.where(good if column.valid is None else good & column.valid, column.values, 0)
 
 
 def encoding_of(column):

@@ -35,6 +35,7 @@ OF_NODES = "id", "label", "split", "train", "valid", "test", "node_time", "featu
 OF_EDGES = "src", "dst", "weight", "edge_time", "edge_features"
 ENDS = "src", "dst"
 LISTS = "features", "edge_features"  # roles of several columns
+NO_NULLS = "give each an id, or leave these rows out"
 SPLIT_BITS = {"train": 1, "valid": 2, "test": 4}
 SPLIT_WORDS = {"train": "train", "training": "train", "valid": "valid", "val": "valid", "validation": "valid", "test": "test", "testing": "test"}
 
@@ -63,7 +64,8 @@ def find(names, role, given, taken, what, needed=False):
         if found:
             return found[0]
     if needed:
-        raise OptionError(f"{what}: no column is called {role}", f"name it: columns={{\"{role}\": ...}}; its columns are {', '.join(map(str, names))}")
+        numbered = ', or number the rows: reset_index(names="id")' if role == "id" else ""
+        raise OptionError(f"{what}: no column is called {role}", f"name it: columns={{\"{role}\": ...}}{numbered}; its columns are {', '.join(map(str, names))}")
     return None
 
 
@@ -71,6 +73,11 @@ def say_unread(what, names):
     """An index of pandas without a name is the numbers of rows."""
     if left := [name for name in names if not (isinstance(name, Index) and name.startswith("__index_level_"))]:
         warn(f"{what}: columns that are not read: {', '.join(left)}")
+
+
+def is_feature(column):
+    """Whether it is one by default. Lists that make no matrix are, so that they are refused."""
+    return hasattr(column.why, "of_numbers") or not (column.why or column.is_text or column.values.dtype.kind == "M")
 
 
 def parts(column):
@@ -82,22 +89,37 @@ def has_nulls(column):
     return column.valid is not None and not column.valid.all()
 
 
-def numbers(column, what):
-    """Its values without nulls."""
+def check_nulls(column, what, row, hint):
+    """`row` is the number of the first one."""
+    if column.why:
+        raise column.why
     if has_nulls(column):
-        raise OptionError(f"{what}: row {int(np.argmin(column.valid))} of a batch is null", "fill it, with 0 for example (fillna, fill_null), or leave the column out")
-    if getattr(column.values, "dtype", None) is None or column.values.dtype.kind not in "biuf":
+        raise OptionError(f"{what}: row {row + int(np.argmin(column.valid)) // (column.valid.size // len(column))} is null", hint)
+
+
+def numbers(column, what, row, kinds="biuf"):
+    """Its values without nulls."""
+    check_nulls(column, what, row, "fill it, with 0 for example (fillna, fill_null), or leave the column out")
+    if getattr(column.values, "dtype", None) is None or column.values.dtype.kind not in kinds:
         raise OptionError(f"{what}: no numbers", "cast it: astype('float32')")
     return column.values
 
 
-def times(batch, name, what):
-    return whole(numbers(batch[name], f"{what}: column {name}"), f"{what}: column {name}")
+def times(batch, name, what, row):
+    """int64; of dates and timestamps whole seconds since 1970."""
+    what = f"{what}: column {name}"
+    values = numbers(batch[name], what, row, "biufM")
+    if values.dtype.kind == "M":
+        seconds = values.astype("datetime64[s]")
+        if (seconds != values).any():
+            warn(f"{what}: times are whole seconds: fractions are left out, as in row {row + int(np.argmax(seconds != values))}")
+        return seconds.astype(np.int64)
+    return whole(values, what)
 
 
 def can_be_time(column):
-    """Whether a column that has a time's name has times: whole numbers."""
-    return not column.is_text and column.values.ndim == 1 and column.values.dtype.kind in "iu" and not has_nulls(column)
+    """Whether a column that has a time's name has times: whole numbers, or dates."""
+    return not column.why and not column.is_text and column.values.ndim == 1 and column.values.dtype.kind in "iuM" and not has_nulls(column)
 
 
 def dtype_of(batch, columns, what):
@@ -105,8 +127,10 @@ def dtype_of(batch, columns, what):
     for name in columns:
         if name not in batch:
             raise OptionError(f"{what}: no column {name}", f"its columns are {', '.join(batch)}")
-        if batch[name].is_text:
-            raise OptionError(f"{what}: column {name} has texts, no features", "give columns of numbers, or lists of them")
+        if batch[name].why:
+            raise batch[name].why
+        if batch[name].is_text or batch[name].values.dtype.kind == "M":
+            raise OptionError(f"{what}: column {name} has {'texts' if batch[name].is_text else 'dates'}, no features", "give columns of numbers, or lists of them")
     kinds = [batch[name].values.dtype for name in columns]
     return np.result_type(*(np.uint8 if k.kind == "b" else k for k in kinds)) if kinds else None
 
@@ -124,8 +148,11 @@ def classes_in(column, what, row):
     return out
 
 
-def matrix(batch, columns, dtype, n, what):
-    out = [numbers(batch[name], f"{what}: column {name}").reshape(n, -1) for name in columns]
+def matrix(batch, columns, dtype, n, what, row):
+    out = [numbers(batch[name], f"{what}: column {name}", row).reshape(n, -1) for name in columns]
+    for name, part in zip(columns, out):
+        if part.dtype.kind == "f" and not (good := np.isfinite(part).all(1)).all():
+            raise OptionError(f"{what}: column {name}: row {row + int(np.argmin(good))} is NaN or infinite", "fill it, with 0 for example (fillna, fill_nan), or leave the column out")
     return np.concatenate([part.astype(dtype, copy=False) for part in out], axis=1)
 
 
@@ -189,12 +216,13 @@ class NodeTable:
             if self.roles is None:
                 self.choose(batch)
             n = len(batch[self.roles["id"]])
+            check_nulls(batch[self.roles["id"]], f"{self.what}: column {self.roles['id']}", self.rows, NO_NULLS)
             for part in parts(batch[self.roles["id"]]):
                 self.map.put(part, True, f"{self.what}: column {self.roles['id']}")
             if self.columns:
-                self.features.put(matrix(batch, self.columns, self.dtype, n, self.what))
+                self.features.put(matrix(batch, self.columns, self.dtype, n, self.what, self.rows))
             if self.roles["node_time"]:
-                self.times.put(times(batch, self.roles["node_time"], self.what))
+                self.times.put(times(batch, self.roles["node_time"], self.what, self.rows))
             if self.roles["label"]:
                 self.put_labels(batch[self.roles["label"]])
             if self.roles["split"] or any(self.roles[s] for s in SPLIT_BITS):
@@ -210,11 +238,13 @@ class NodeTable:
         self.roles = {role: find(names, role, given, taken, self.what, role == "id") for role in OF_NODES if role not in LISTS}
         used = set(self.roles.values())
         rest = [name for name in names if name not in used]
-        self.columns = names_in(given["features"]) if "features" in given else [name for name in rest if not batch[name].is_text and not isinstance(name, Index)]
+        self.columns = names_in(given["features"]) if "features" in given else [name for name in rest if is_feature(batch[name]) and not isinstance(name, Index)]
         self.dtype = dtype_of(batch, self.columns, self.what)
         say_unread(self.what, [name for name in rest if name not in self.columns])
 
     def put_labels(self, column):
+        if column.why or not column.is_text and column.values.dtype.kind == "M":
+            raise column.why or OptionError(f"{self.what}: labels are dates", "give numbers, or words")
         if self.rows and column.is_text != bool(self.classes):
             raise OptionError(f"{self.what}: labels are words in some batches, numbers in others", "give all of one kind")
         if column.is_text:
@@ -237,7 +267,7 @@ class NodeTable:
             if name := self.roles[split]:
                 column = batch[name]
                 flags = column.values if not column.is_text else None
-                if flags is None or not np.isin(flags, (0, 1)).all():
+                if flags is None or flags.ndim > 1 or not np.isin(flags, (0, 1)).all():
                     raise OptionError(f"{self.what}: column {name} is no mask", "give true and false, or 1 and 0")
                 out |= np.where(flags.astype(bool) & (True if column.valid is None else column.valid), bit, 0).astype(np.uint8)
         if name := self.roles["split"]:
@@ -311,7 +341,7 @@ class EdgeTable:
         used = {*self.roles.values(), *unclear}
         self.columns = given.get("edge_features")
         if self.columns is None:
-            self.columns = [name for name in names if name.lower() in KNOWN["edge_features"] and name not in taken | used and not batch[name].is_text and not has_nulls(batch[name])]
+            self.columns = [name for name in names if name.lower() in KNOWN["edge_features"] and name not in taken | used and is_feature(batch[name]) and not has_nulls(batch[name])]
         self.dtype = dtype_of(batch, self.columns, self.what)
         if unclear:
             warn(f"{self.what}: columns {' and '.join(unclear)} may both be edge_time, and none is read; name it: columns={{\"edge_time\": \"{unclear[0]}\"}}")
@@ -330,22 +360,26 @@ class EdgeTable:
 
     def read(self, table, known):
         """known: whether the ends' types have tables."""
-        names = []
+        names, row = [], 0
         for batch in batches(table, self.what):
             names = list(batch)
             if self.roles is None:
                 self.choose(batch)
             else:
                 self.drop_nulls(batch)
-            for ends in zip(*(parts(batch[self.roles[role]]) for role in ("src", "dst"))):
-                at = [m.put(end, not of, f"{self.what}: column {self.roles[role]}") for m, end, of, role in zip(self.maps, ends, known, ("src", "dst"))]
+            for role in ENDS:
+                check_nulls(batch[self.roles[role]], f"{self.what}: column {self.roles[role]}", row, NO_NULLS)
+            for ends in zip(*(parts(batch[self.roles[role]]) for role in ENDS)):
+                at = [m.put(end, not of, f"{self.what}: column {self.roles[role]}") for m, end, of, role in zip(self.maps, ends, known, ENDS)]
                 self.pieces.append((*at, len(ends[0])))
             if name := self.roles["weight"]:
-                self.spools["edge_weight"].put(numbers(batch[name], f"{self.what}: column {name}"))
+                self.spools["edge_weight"].put(numbers(batch[name], f"{self.what}: column {name}", row))
             if name := self.roles["edge_time"]:
-                self.spools["edge_time"].put(times(batch, name, self.what))
+                self.spools["edge_time"].put(times(batch, name, self.what, row))
+            n = len(batch[self.roles["src"]])
             if self.columns:
-                self.spools["edge_attr"].put(matrix(batch, self.columns, self.dtype, len(batch[self.roles["src"]]), self.what))
+                self.spools["edge_attr"].put(matrix(batch, self.columns, self.dtype, n, self.what, row))
+            row += n
         if not self.pieces:
             raise OptionError(f"{self.what}: no rows", "give a row an edge")
         say_unread(self.what, [name for name in names if name not in (*self.roles.values(), *self.columns, *self.unclear)])
@@ -445,7 +479,7 @@ def import_tables(path, nodes=None, edges=None, *, columns=None, num_classes=Non
     columns    {"id": name, ...}: id, src, dst, weight, label, split, node_time, edge_time, and lists for features and edge_features.
                For one type or relation: {"user": {"id": name}, ...}.
                By default these, or source, target, y, edge_attr, and of edges time or timestamp; None: no such column. Relations
-               may lack columns of edge_time and edge_features. `import edgelist` reads times and features by edge_time= and edge_features=.
+               may lack columns of edge_time and edge_features. Dates and timestamps are times in whole seconds since 1970. `import edgelist` reads times and features by edge_time= and edge_features=.
                Features of nodes are all other columns of numbers, and of lists of one length, in the order of the table. Splits may also be
                columns of true and false called train, valid and test
     options    options of `outgrow import`: memory="2G", symmetrize=True, feature_dtype="f16", ...

@@ -101,6 +101,7 @@ def test_refused_arrays():
 # ---- tables ----
 
 KEPT = []  # what C structs point to, and functions that C calls
+DECIMAL = np.dtype([("low", "<u8"), ("high", "<i8")])
 
 
 class Plain:
@@ -121,8 +122,9 @@ class Plain:
             words = [value.encode() for value in values]
             buffers, schema.format = [None, np.cumsum([0, *map(len, words)]).astype(np.int32), np.frombuffer(b"".join(words) or b" ", np.uint8)], b"u"
         else:
-            letter = {np.dtype(t): k.encode() for k, t in NUMBERS.items()}[values.dtype]
-            valid = np.packbits(~values.mask, bitorder="little") if np.ma.is_masked(values) else None
+            letter = {np.dtype(t): k.encode() for k, t in NUMBERS.items()} | {np.dtype("M8[s]"): b"tss:UTC", np.dtype("M8[ms]"): b"tsm:", DECIMAL: b"d:38,1"}
+            letter = letter.get(values.dtype, b"tDs")  # durations, which are not read
+            valid = np.packbits(~values.mask, bitorder="little") if np.ma.is_masked(values) and values.ndim == 1 else None
             buffers, schema.format, array.null_count = [valid, np.ascontiguousarray(values)], letter, 0 if valid is None else -1
         if not isinstance(values, list) and values.ndim == 2:
             inner = self.column("item", values.ravel())
@@ -221,7 +223,7 @@ def test_a_column_has_one_role():
         table = Plain(**plain, time=masked, edge_attr=np.ma.array(numbers + .1, mask=masked.mask), attr=numbers.astype(np.int8), features=["x", "y", "z"])
         times, attr, _, said = stored(f"nulls{cut}", table.cut(cut))
         assert times is None and attr == [0, 1, 2] and "not read: time, edge_attr, features" in said, said
-    with raises(outgrow.OptionError, "column edge_attr: row 0 of a batch is null", "leave the column out"):
+    with raises(outgrow.OptionError, "column edge_attr: row 1 is null", "leave the column out"):
         outgrow.import_tables("never", edges=Plain(**plain, edge_attr=masked), columns={"edge_features": ["edge_attr"]})
     stored("usual", Plain(**plain, sender=["x", "y", "z"], n2=numbers, cited=numbers))
     assert np.load("usual/node_names.npy").tolist() == [b"a", b"b", b"c", b"d"]
@@ -272,6 +274,30 @@ def test_labels_of_batches():
             (np.array([0, np.inf, 2, 2]), "row 1: inf is no class"):
         with raises(outgrow.OptionError, why):
             outgrow.import_tables("never", nodes=Plain(id=["a", "b", "c", "d"], f=np.ones(4), y=y), edges=edges)
+
+
+def test_kinds_of_columns():
+    """Dates are times in seconds, decimals numbers. Other kinds are named, and not read. Parts of a label may be unknown."""
+    ids, edges = ["a", "b", "c"], {"src": ["a", "b"], "dst": ["b", "c"]}
+    days = np.array(["2020-01-01", "2020-01-02", "1969-12-31"], "M8[s]")
+    tenths = np.array([(15, 0), (2**64 - 5, -1), (0, 1)], DECIMAL)
+    nodes = {"id": ids, "f": np.ones(3), "money": tenths, "node_time": days, "born": days, "label": np.ma.array([[1, 0], [0, 1], [1, 1]], mask=[[0, 1], [0, 0], [1, 1]])}
+    said = warned(lambda: outgrow.import_tables("kinds", nodes=Plain(**nodes, took=days - days[0]), edges=Plain(**edges, timestamp=days[:2])))
+    assert any("columns that are not read: born, took" in text for text in said), said
+    same("features", np.load("kinds/features.npy"), np.array([[1, 1.5], [1, -.5], [1, 2**64 / 10]], np.float32))
+    assert np.load("kinds/node_times.npy").tolist() == [1577836800, 1577923200, -86400] and np.load("kinds/edge_times.npy").tolist() == [1577836800, 1577923200]
+    same("labels", np.nan_to_num(np.load("kinds/labels.npy"), nan=-1), np.array([[1, -1], [0, 1], [-1, -1]], np.float32))
+    said = warned(lambda: outgrow.import_tables("milli", edges=Plain(**edges, timestamp=np.array([1999, 2000], "M8[ms]"))))
+    assert any("column timestamp: times are whole seconds: fractions are left out, as in row 0" in text for text in said), said
+    for more, why in ({"f": np.array([1, 2, np.nan])}, "nodes: column f: row 2 is NaN"), ({"label": days}, "labels are dates"), ({"f": np.ones((3, 0))}, "column f: empty lists"), \
+            ({"id": np.array([0., 1, 2])}, "astype('int64')"), ({"f": np.ma.array(np.ones(3), mask=[0, 0, 1])}, "column f: row 2 is null"):
+        with raises(outgrow.OptionError, why):
+            outgrow.import_tables("never", nodes=Plain(**nodes | more), edges=Plain(**edges))
+    for columns, why in ({"features": ["born"]}, "has dates, no features"), ({"features": ["took"]}, "times (Arrow's 'tDs') are not read"):
+        with raises(outgrow.OptionError, why):
+            outgrow.import_tables("never", nodes=Plain(**nodes, took=days - days[0]), edges=Plain(**edges), columns=columns)
+    with raises(outgrow.OptionError, "no column is called id", "reset_index"):
+        outgrow.import_tables("never", nodes=Plain(f=np.ones(3)), edges=Plain(**edges))
 
 
 def library(name):
@@ -375,10 +401,9 @@ def test_refused_tables():
     nodes, edges = pa.table({"id": ["a", "b"], "f": [1.0, 2.0]}), pa.table({"src": ["a"], "dst": ["b"]})
     for bad, why in (({"edges": pa.table({"src": [1], "dst": [2]})}, "'1' and 1 are no equal ids"), ({"edges": pa.table({"src": ["a"], "dst": ["z"]})}, "dst is the id of no node"),
                      ({"nodes": pa.table({"id": ["a", "a"], "f": [1.0, 2.0]})}, "a is there twice"), ({"nodes": pa.table({"id": ["a", None], "f": [1.0, 2.0]})}, "is null"),
-                     ({"nodes": pa.table({"id": ["a", "b"], "f": [1.0, None]})}, "column f: row 1 of a batch is null"),
+                     ({"nodes": pa.table({"id": ["a", "b"], "f": [1.0, None]})}, "column f: row 1 is null"),
                      ({"nodes": pa.table({"id": ["a", "b"], "f": [[1.0], [1.0, 2.0]]})}, "lists of 1 and of 2"), ({"nodes": pa.table({"key": ["a", "b"]})}, "no column is called id"),
-                     ({"edges": pa.table({"src": ["a"], "dst": ["b"], "from": ["b"]})}, "may both be src"), ({"edges": 3}, "without __arrow_c_stream__"),
-                     ({"nodes": pa.table({"id": ["a", "b"], "when": pa.array([1, 2], pa.timestamp("s"))})}, "dates or times")):
+                     ({"edges": pa.table({"src": ["a"], "dst": ["b"], "from": ["b"]})}, "may both be src"), ({"edges": 3}, "without __arrow_c_stream__")):
         with raises(outgrow.OptionError, why):
             outgrow.import_tables("never", **{"nodes": nodes, "edges": edges} | bad)
     assert not os.path.exists("never")
