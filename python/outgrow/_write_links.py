@@ -133,8 +133,10 @@ def save_typed_links(folder, links, ranges, numbers, relations):
         if not hasattr(value, "items"):
             raise OptionError(f"{key}: not by relations, as edge_index is", f"give {key}={{relation: ...}}, with ids within each type")
         of = list(links.get(f"{split}_edges") or ())
-        if set(of) != set(value) or not set(of) <= set(relations):
-            raise OptionError(f"{key}: of {', '.join(map(str, value))}", f"give what {split}_edges has, relations of edge_index: {', '.join(map(str, of or relations))}")
+        if unknown := [name for name in of if name not in relations]:
+            raise OptionError(f"{split}_edges: {unknown[0]} is no relation of edge_index", f"it has {', '.join(map(str, relations))}")
+        if set(of) != set(value):
+            raise OptionError(f"{key}: of {', '.join(map(str, value))}", f"give what {split}_edges has: {', '.join(map(str, of)) or 'nothing'}")
         pairs_of_all = kind == "neg_edges" or kind == "neg" and any(array_of(v, key).shape[1:] == (2,) for v in value.values())
         if pairs_of_all and split != "train" and len(of) > 1:
             raise OptionError(f"{key}: pairs for {len(of)} relations", "give destinations of each edge, [n, k], or edges of one relation")

@@ -100,7 +100,9 @@ int og__option_refuse(const struct og_option *row, const char *value, struct og_
         break;
     case OG_OPTION_AMOUNT:
         snprintf(expected, size, "a size such as 512M or 4G, or a share such as 25%%");
-        if (strchr(value, '.') && !value[strspn(value, "0123456789.")])
+        if (value[0] && strchr("Bb", value[strlen(value) - 1]))
+            snprintf(hint, sizeof(hint), "leave out the B: 4G is 4 GiB");
+        else if (!value[strspn(value, "0123456789.")])
             snprintf(hint, sizeof(hint), "a share ends in %%, a size in K, M, G or T");
         break;
     case OG_OPTION_CHOICE:

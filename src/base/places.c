@@ -210,3 +210,13 @@ int og__places_check(struct og_places p, const char *option, struct og_err *err)
 out:
     return rc;
 }
+
+int og__scratch_check(const char *where, struct og_err *err)
+{
+    struct og_err why;
+    if (og__places_check(OG__ONE_PLACE(where), "scratch", &why) == 0)
+        return 0;
+    return og__fail(err, -ENOTDIR,
+                    "set XDG_CACHE_HOME to a folder that can be written to, or give --scratch DIR",
+                    "%s: no folder, and none can be made there", where);
+}

@@ -35,5 +35,7 @@ bool og__same_file_system(const char *a, const char *b);
 /* Checks that each folder, or its nearest existing parent, is a writable folder. Returns -ENOTDIR,
  * -EACCES or others, and -EINVAL if two are the same folder. */
 OG_MUST_CHECK int og__places_check(struct og_places p, const char *option, struct og_err *err);
+/* The same of the default folder, in the user's cache. */
+OG_MUST_CHECK int og__scratch_check(const char *where, struct og_err *err);
 
 #endif

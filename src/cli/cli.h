@@ -131,8 +131,6 @@ struct shown_option {
     bool hidden; /* accepted, but documented elsewhere */
 };
 struct shown_option *list_options(const struct command *command, size_t *count);
-/* argp's table of a list, with a heading before each group. The caller frees it. */
-struct argp_option *argp_table(const struct shown_option *list, size_t n);
 
 /* ---- help (help.c) ---- */
 

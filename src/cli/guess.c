@@ -10,15 +10,15 @@
 #include <unistd.h>
 
 /* Other libraries' names for the files of `import npy`; edges first. */
-enum { N_EDGES = 1 };
+enum { N_EDGES = 2 };
 static const char *const other_names[][2] = {
-    {"edge.npy", "edges.npy"},   {"features.npy", "feat.npy"},    {"node_feat.npy", "feat.npy"},
-    {"labels.npy", "label.npy"}, {"x.csv", "feat.csv"},           {"features.csv", "feat.csv"},
-    {"feat.tsv", "feat.csv"},    {"feat.txt", "feat.csv"},        {"y.csv", "label.csv"},
-    {"labels.csv", "label.csv"}, {"label.tsv", "label.csv"},      {"label.txt", "label.csv"},
-    {"train.tsv", "train.csv"},  {"train.txt", "train.csv"},      {"valid.tsv", "valid.csv"},
-    {"valid.txt", "valid.csv"},  {"val.txt", "val.csv"},          {"test.tsv", "test.csv"},
-    {"test.txt", "test.csv"},    {"node_label.npy", "label.npy"},
+    {"edge.npy", "edges.npy"},       {"edge.csv", "edges.csv"},   {"features.npy", "feat.npy"},
+    {"node_feat.npy", "feat.npy"},   {"labels.npy", "label.npy"}, {"x.csv", "feat.csv"},
+    {"features.csv", "feat.csv"},    {"feat.txt", "feat.csv"},    {"y.csv", "label.csv"},
+    {"labels.csv", "label.csv"},     {"label.txt", "label.csv"},  {"train.txt", "train.csv"},
+    {"valid.txt", "valid.csv"},      {"val.txt", "val.csv"},      {"test.txt", "test.csv"},
+    {"node_label.npy", "label.npy"}, {"node.csv", "nodes.csv"},   {"vertices.csv", "nodes.csv"},
+    {"nodes.txt", "nodes.csv"},
 };
 
 bool is_format(const char *word)
@@ -107,6 +107,11 @@ static int refuse_folder(const char *src, struct og_err *err)
     if (hint[0])
         return failure(err, -EINVAL, hint, "%.300s: no edges.npy, but other files of `import npy`",
                        src);
+    if (is_there(src, "nodes.csv") || is_there(src, "nodes.csv.gz"))
+        return failure(err, -EINVAL,
+                       "write edges.csv next to it: the line src,dst, then a line an edge; to "
+                       "learn from features alone, an edge from each node to itself",
+                       "%.300s: nodes.csv, but no edges", src);
     if (has_end(src, (const char *const[2]){".csv", ".csv.gz"}))
         snprintf(hint, sizeof(hint),
                  "rename the edges to edges.csv, the table of nodes to nodes.csv, and name columns "

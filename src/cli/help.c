@@ -1,7 +1,6 @@
 /* Help of the command: a quick start, frequent options, and on request all of them. */
 #include "cli.h"
 
-#include <argp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,56 +70,88 @@ static size_t count_told(const struct shown_option *list, size_t n)
     return told;
 }
 
-/* argp ends a help text that fills its line with a line of blanks, which is omitted. */
-static void print_lines(const char *text)
+/* ---- lines: argp_help of glibc misplaces blanks in long texts ---- */
+
+enum { WIDTH = 79, TEXT_AT = 29 };
+
+/* Prints words from column `at` on; further lines begin at `indent`. */
+static void print_text(const char *text, int at, int indent)
 {
-    for (const char *end; (end = strchr(text, '\n')); text = end + 1) {
-        size_t n = (size_t)(end - text);
-        while (n > 0 && text[n - 1] == ' ')
-            n--;
-        if (n > 0 || end == text)
-            printf("%.*s\n", (int)n, text);
+    bool first = true; /* of its line */
+    while (*text) {
+        const int n = (int)strcspn(text, " \n");
+        if (!first && at + 1 + n > WIDTH)
+            printf("\n%*s", at = indent, "");
+        else if (!first)
+            at += printf(" ");
+        at += printf("%.*s", n, text);
+        text += n + (text[n] == ' ');
+        for (first = *text == '\n'; *text == '\n'; text++)
+            printf("\n%*s", at = indent, "");
     }
+    putchar('\n');
 }
 
-static void print_argp(const struct argp *argp, char *name)
+static void print_option(const struct shown_option *o)
 {
-    const unsigned what = ARGP_HELP_SHORT_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC;
-    char *text = NULL;
-    size_t size = 0;
-    FILE *memory = open_memstream(&text, &size);
-    if (!memory) {
-        argp_help(argp, stdout, what, name);
-        return;
+    const bool brief = strcmp(o->name, "help") == 0;
+    int at = printf("  %s--%s%s%s", brief ? "-h, " : "    ", o->name, o->arg ? "=" : "",
+                    o->arg ? o->arg : "");
+    if (at > TEXT_AT + 3)
+        at = printf("\n%*s", TEXT_AT, "") - 1;
+    else
+        at += printf("%*s", at < TEXT_AT ? TEXT_AT - at : 3, "");
+    print_text(o->help, at, TEXT_AT);
+}
+
+/* By name. */
+static int compare(const void *a, const void *b)
+{
+    return strcmp(((const struct shown_option *)a)->name, ((const struct shown_option *)b)->name);
+}
+
+/* Prints options of all groups; --help comes last. */
+static void print_options(struct shown_option *list, size_t n)
+{
+    const struct shown_option *help = NULL;
+    for (size_t i = 0, end; i < n; i = end) {
+        bool any = false;
+        for (end = i; end < n && strcmp(list[end].group, list[i].group) == 0; end++)
+            any |= !list[end].hidden;
+        if (any)
+            printf("\n %s\n", list[i].group);
+        qsort(list + i, end - i, sizeof(*list), compare);
+        for (size_t k = i; k < end; k++)
+            if (strcmp(list[k].name, "help") == 0)
+                help = &list[k];
+            else if (!list[k].hidden)
+                print_option(&list[k]);
     }
-    argp_help(argp, memory, what, name);
-    if (fclose(memory) == 0)
-        print_lines(text);
-    free(text);
+    putchar('\n');
+    if (help)
+        print_option(help);
 }
 
 void print_help(const struct command *command, bool all)
 {
     size_t n;
     char doc[8192];
-    char name[64];
     struct shown_option *list = list_options(command, &n);
     size_t there = count_told(list, n);
     if (!all)
         n = keep_often_given(command, list, n);
-    struct argp_option *table = argp_table(list, n);
     snprintf(doc, sizeof(doc), "%s\n\n%s", command->summary, command->text);
     char more[2048];
     for (size_t i = 0; command->paragraph && command->paragraph(i, more, sizeof(more)); i++) {
         const size_t used = strlen(doc);
         snprintf(doc + used, sizeof(doc) - used, "\n\n%s", more);
     }
-    snprintf(name, sizeof(name), "outgrow %s", command->name);
-    struct argp argp = {.options = table, .args_doc = command->args, .doc = doc};
-    print_argp(&argp, name);
+    printf("Usage: outgrow %s [OPTION...]%s%s\n", command->name, *command->args ? " " : "",
+           command->args);
+    print_text(doc, 0, 0);
+    print_options(list, n);
     if (there > count_told(list, n))
         printf("\n%zu more options, those of training: `outgrow help %s --all`\n",
                there - count_told(list, n), command->name);
-    free(table);
     free(list);
 }

@@ -106,11 +106,23 @@ static bool is_said_elsewhere(const struct command *command, int rc)
     return all_say ? og_worker() > 0 : og_worker() >= 0 && rc == -ECONNABORTED;
 }
 
+static bool is_given(int argc, char **argv, const char *word)
+{
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], word) == 0)
+            return true;
+    return false;
+}
+
 static int run_command(const struct command *command, int argc, char **argv)
 {
     struct invocation in = {.command = command, .argv = argv - 1};
     struct og_err err = {0};
     int rc;
+    if (is_given(argc, argv, "--help") && is_given(argc, argv, "--all")) {
+        print_help(command, true);
+        return 0;
+    }
     TRY(og_options_new(&in.options, &err));
     TRY(parse_command_line(&in, argc, argv, &err));
     if (in.help) {

@@ -141,31 +141,22 @@ static size_t count_aliases(void)
     return n;
 }
 
-struct argp_option *argp_table(const struct shown_option *list, size_t n)
+/* argp's table of a list. */
+static struct argp_option *argp_table(const struct shown_option *list, size_t n)
 {
     const struct og_option_alias *a;
-    struct argp_option *table = calloc(2 * n + count_aliases() + 1, sizeof(*table));
-    const char *group = NULL;
-    int number = 0;
+    struct argp_option *table = calloc(n + count_aliases() + 1, sizeof(*table));
     size_t t = 0;
     if (!table)
         abort();
     for (size_t i = 0; i < n; i++) {
-        if (!group || strcmp(group, list[i].group) != 0) {
-            group = list[i].group;
-            table[t++] = (struct argp_option){.doc = group, .group = ++number};
-        }
         table[t++] = (struct argp_option){
             .name = list[i].name,
             .key = strcmp(list[i].name, "help") == 0 ? 'h' : KEY_FIRST + (int)i,
-            .arg = list[i].arg,
-            .doc = list[i].help,
-            .flags = list[i].hidden ? OPTION_HIDDEN : 0,
-            .group = number};
+            .arg = list[i].arg};
         for (size_t k = 0; (a = og_option_alias(k)); k++)
             if (strcmp(a->name, list[i].name) == 0)
-                table[t++] =
-                    (struct argp_option){.name = a->alias, .flags = OPTION_ALIAS | OPTION_HIDDEN};
+                table[t++] = (struct argp_option){.name = a->alias, .flags = OPTION_ALIAS};
     }
     return table;
 }

@@ -138,9 +138,32 @@ const char *show_value(char buf[SHOWN_MAX], const char *key, const json_t *value
 
 /* ---- any object ---- */
 
-/* "bytes_read" -> "bytes read" */
+/* "bytes_read" -> "bytes read", or what says more to people. */
 static void label_text(char *out, size_t size, const char *key)
 {
+    static const struct {
+        const char *key, *words;
+    } plain[] = {
+        {"acc", "accuracy"},
+        {"baseline_rss_bytes", "memory of the program alone"},
+        {"bytes_least", "if read once"},
+        {"confusion", "confusion: a row per class, a column per predicted class"},
+        {"labelled", "nodes with a label"},
+        {"memory_budget_bytes", "memory limit"},
+        {"needed", "needed for --nodes"},
+        {"nodes_a_block", "nodes at a time"},
+        {"out", "written to"},
+        {"peak_rss_bytes", "peak memory"},
+        {"prefill", "rows read in advance"},
+        {"prepare", "preparation"},
+        {"prepare_bytes_read", "bytes read in advance"},
+        {"prepare_reads", "reads in advance"},
+        {"read_amplification", "times as much"},
+        {"rows_kept", "rows in memory"},
+    };
+    for (size_t i = 0; i < sizeof(plain) / sizeof(*plain); i++)
+        if (strcmp(plain[i].key, key) == 0)
+            key = plain[i].words;
     snprintf(out, size, "%s", key);
     for (char *p = out; *p; p++)
         if (*p == '_')
@@ -237,14 +260,17 @@ static void show_object(const json_t *object, const char *name, int indent)
     const char *key;
     json_t *value;
     int width = 0;
-    json_object_foreach((json_t *)object, key, value) if (!json_is_object(value) &&
-                                                          !is_table(value) && !is_matrix(value) &&
-                                                          (int)strlen(key) > width) width =
-        (int)strlen(key);
+    char label[SHOWN_MAX];
+    char text[SHOWN_MAX];
     json_object_foreach((json_t *)object, key, value)
     {
-        char label[SHOWN_MAX];
-        char text[SHOWN_MAX];
+        label_text(label, sizeof(label), key);
+        if (!json_is_object(value) && !is_table(value) && !is_matrix(value) &&
+            (int)strlen(label) > width)
+            width = (int)strlen(label);
+    }
+    json_object_foreach((json_t *)object, key, value)
+    {
         label_text(label, sizeof(label), key);
         if (json_is_object(value)) {
             printf("%*s%s\n", indent, "", label);
@@ -339,7 +365,7 @@ void epoch_line(char *out, size_t size, const json_t *epoch, int epochs)
     snprintf(out, size, "epoch %d/%d  loss %.6f%s%s  %.2f s  hits %.2f%%  read %s%s%s",
              (int)number(epoch, "epoch"), epochs, number(epoch, "loss"), train, valid,
              number(epoch, "seconds"), rows > 0 ? 100 * number(epoch, "hits") / rows : 0, bytes,
-             fills > 0 ? "  filled " : "", fills > 0 ? filled : "");
+             fills > 0 ? "  in advance " : "", fills > 0 ? filled : "");
 }
 
 static double sum_over(const json_t *epochs, const char *key)
@@ -486,10 +512,10 @@ static void show_stop(const json_t *root)
     const char *by = json_string_value(json_object_get(root, "stopped_by"));
     const json_t *config = json_object_get(root, "config");
     if (by && strcmp(by, "patience") == 0)
-        printf("stopped         after epoch %d of %d: no better %s in %d validations\n",
+        printf("stopped         after epoch %d of %d: no better %s in %d validation%s\n",
                (int)number(root, "stopped_epoch"), (int)number(config, "epochs"),
-               json_string_value(json_object_get(root, "best_by")),
-               (int)number(config, "patience"));
+               json_string_value(json_object_get(root, "best_by")), (int)number(config, "patience"),
+               number(config, "patience") > 1 ? "s" : "");
 }
 
 void show_training(const json_t *root)
@@ -513,7 +539,8 @@ void show_training(const json_t *root)
     bytes_text(b, sizeof(b), number(prepare, "bytes_read") + sum_over(epochs, "prepare_bytes_read"),
                "");
     bytes_text(text, sizeof(text), sum_over(epochs, "eval_bytes_read"), "");
-    printf("in addition: %s rows fill the cache; preparing reads %s, evaluating %s\n", a, b, text);
+    printf("in advance      %s rows into the cache; %s read to prepare, %s to evaluate\n", a, b,
+           text);
     if (json_object_get(root, "run"))
         printf("results in      %s\n", json_string_value(json_object_get(root, "run")));
 }

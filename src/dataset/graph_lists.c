@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char again_hint[] =
     "the dataset is damaged or half copied: see `outgrow verify`, or import it again";
@@ -212,6 +213,9 @@ int og__graph_nodes(const struct og_graph *g, const char *which, struct og_budge
 {
     const enum og__split split = og__split_named(which, strlen(which));
     *count = 0;
+    if (split == OG__SPLITS && access(which, F_OK) < 0)
+        return og__fail(err, -ENOENT, "give --nodes train, valid, test or a .npy file of node ids",
+                        "--nodes %s: no such file", which);
     int rc = split < OG__SPLITS ? og__graph_split(g, split, b, ids, count, err)
                                 : load_file(g, which, b, ids, count, err);
     if (rc == 0 && *count == 0)

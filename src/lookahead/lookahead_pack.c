@@ -73,6 +73,13 @@ static uint64_t allowed_disk(const struct og_data_path *d)
     return d->config->disk - OG_MIN(d->config->disk, lists);
 }
 
+/* Nothing is allowed if the default folder is none. */
+static int check_folder(const struct og_data_path *d, struct og_err *err)
+{
+    const bool none = d->config->opt.disk.value == 0 && !d->config->opt.scratch;
+    return none && d->stores.scratch.n > 0 ? og__scratch_check(d->stores.scratch.path[0], err) : 0;
+}
+
 static const char *or_else(const struct og_data_path *d)
 {
     return og__keeps_batches(d->exec) ? "--resample-every 1" : "a smaller --superbatch";
@@ -85,6 +92,9 @@ int og__lookahead_within_disk(const struct og_lookahead *a, struct og_err *err)
     char allowed[32];
     if (og__lookahead_spilled(a) + (a->sampling ? d->memory->drawn : 0) <= allowed_disk(d))
         return 0;
+    const int rc = check_folder(d, err);
+    if (rc < 0)
+        return rc;
     snprintf(hint, sizeof(hint), "give more --disk (`outgrow plan` shows how much), or %s",
              or_else(d));
     return og__fail(err, -ENOSPC, hint,
@@ -103,6 +113,9 @@ static int refuse_disk(const struct og_lookahead *a, uint64_t need, struct og_er
     char hint[128];
     char takes[32];
     char allowed[32];
+    const int rc = check_folder(d, err);
+    if (rc < 0)
+        return rc;
     snprintf(hint, sizeof(hint), "give --disk %" PRIu64 "%s, or %s", (all + unit - 1) / unit,
              large ? "M" : "K", or_else(d));
     return og__fail(

@@ -166,7 +166,13 @@ static int set_with_parameters(struct og_options *opt, const struct og_row *row,
     const int kind = og__option_choice(row->option.name, word);
     const bool some = kind >= 0 && has_parameters(c, kind);
     OG_TRY(some ? og__row_read(row, &own, word, err) : og__option_refuse(&row->option, value, err));
-    OG_TRY(set_parameters(&own, c, kind, word, list, err));
+    rc = set_parameters(&own, c, kind, word, list, err);
+    if (rc < 0 && err) { /* as it was given */
+        char why[sizeof(err->message)];
+        memcpy(why, err->message, sizeof(why));
+        snprintf(err->message, sizeof(why), "%s %.60s: %.300s", row->option.name, value, why);
+    }
+    OG_TRY(rc);
     const struct og_options before = *opt;
     *opt = own;
     own = before;

@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "nn/nn.h"
+#include "nn/rates.h"
 #include "options/devices.h"
 #include "options/options.h"
 #include "options/trainer_count.h"
@@ -277,6 +278,9 @@ int og__options_resolve(struct og_options *opt, const struct og_log *log, struct
     resolve_sampler(opt);
     resolve_order(opt);
     OG_TRY(resolve_layers(opt, err));
+    if (opt->lr_min > opt->lr && og__rate_takes(opt->lr_schedule, "lr-min"))
+        OG_TRY(og__fail(err, -EINVAL, "give a smaller --lr-min, or a larger --lr",
+                        "--lr-min %g: more than --lr %g", opt->lr_min, opt->lr));
     OG_TRY(check_alone(opt, err));
     OG_TRY(resolve_memory(opt, log, err));
     OG_TRY(resolve_disk(opt, err));

@@ -407,8 +407,8 @@ static int run_training(struct og_trainer *t, struct og_err *err)
         rc = run_stretch(t, og__schedule_stretch(&t->whole, t->state.next_item), err);
     if (t->stopped)
         og__say(&t->s->config.log, OG__INFO,
-                "stopped after epoch %u: %s has not improved for %d validations", og__run_epoch(t),
-                og__best_words[t->watch.figure], t->watch.without);
+                "stopped after epoch %u: %s has not improved for %d validation%s", og__run_epoch(t),
+                og__best_words[t->watch.figure], t->watch.without, t->watch.without > 1 ? "s" : "");
     if (rc < 0)
         rc = og__ranks_agree(t->ranks, rc, err);
     if (rc == OG_INTERRUPTED)

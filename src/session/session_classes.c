@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char part[] = "labels";
 
@@ -185,8 +186,13 @@ static int weigh_classes(struct og_session *s, struct og_err *err)
         return -ENOMEM;
     f->bytes.labels += bytes;
     f->shape.class_weights = f->class_weights;
-    return strcmp(how, "balanced") == 0 ? balance(s, f->class_weights, err)
-                                        : read_weights(&of, f->class_weights, err);
+    if (strcmp(how, "balanced") == 0)
+        return balance(s, f->class_weights, err);
+    if (access(how, F_OK) < 0)
+        return og__fail(err, -ENOENT,
+                        "give --class-weights balanced, or a .npy file with a number a class",
+                        "--class-weights %s: no such file", how);
+    return read_weights(&of, f->class_weights, err);
 }
 
 /* Reads a part "TYPE=W" of n bytes; -1: it is none. */

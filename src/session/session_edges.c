@@ -113,7 +113,7 @@ int og__session_use_edges(struct og_session *s, const struct og_model_config *mo
     if (!og__reads_as_a_model(c) && !(c->want & (OG__WANT_COUNTED | OG__WANT_RECORD)))
         return 0;
     const bool used = uses_edges(s, model, has);
-    if (has && !used)
+    if ((has || c->opt.edge_features == OG_EDGE_FEATURES_ON) && !used)
         warn_of_no_effect(s);
     c->opt.edge_features = used ? OG_EDGE_FEATURES_ON : OG_EDGE_FEATURES_OFF;
     if (used && !has)

@@ -84,6 +84,9 @@ static int make_folder(struct og_session *s, const char *where, struct og_err *e
     const uint64_t room = og__whole_room(&s->config);
     char size[32];
     char allowed[32];
+    const int rc = room == 0 && !s->config.opt.scratch ? og__scratch_check(where, err) : 0;
+    if (rc < 0)
+        return rc;
     if (bytes > room)
         return og__fail(
             err, -ENOSPC,

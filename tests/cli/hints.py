@@ -41,7 +41,18 @@ REFUSED = [
     f"predict graph --checkpoint run/best.safetensors --out new.npy --workers 2",
     f"train graph {TRAIN} --device virtual --device-memory 20M --policy sweep",
     f"train graph {TRAIN} --sample-on device",
+    f"train graph {TRAIN} --class-weights balance",
+    "predict graph --checkpoint run/best.safetensors --out some.npy --nodes tran",
 ]
+# What messages say of options, and of a folder that cannot be used.
+SAID = {
+    f"train graph {TRAIN} --lr-schedule step:0,0.5": "--lr-schedule step:0,0.5: lr-every: '0' given",
+    f"train graph {TRAIN} --loss focal:-1": "--loss focal:-1: focal-gamma: '-1' given",
+    f"train graph {TRAIN} --lr-schedule cosine --lr-min 0.1": "--lr-min 0.1: more than --lr 0.003",
+    f"train graph {TRAIN} --edge-features on --run said": "graph: features of edges have no effect",
+    f"train graph {TRAIN} --task link --scratch run/config.yaml": "run/config.yaml is no folder",
+    f"train graph {TRAIN} --memory 300MB": "leave out the B: 4G is 4 GiB",
+}
 
 
 def outgrow(args):
@@ -126,6 +137,17 @@ def main():
                     wrong.append(f"$ outgrow {command}\n{refused.stderr}$ outgrow {' '.join(way)}\n{done.stderr}")
                 pasted += 1
                 print(f"ok: {hint[1]}")
+        for command, said in SAID.items():
+            done = outgrow(shlex.split(command))
+            if said not in done.stderr:
+                wrong.append(f"{command}\n{done.stderr}\nnot said: {said}")
+        os.environ["XDG_CACHE_HOME"] = folder + "/run/config.yaml"
+        done = outgrow(shlex.split(f"train graph {TRAIN} --task link"))
+        if done.returncode != 1 or "no folder, and none can be made there" not in done.stderr or "hint: set XDG_CACHE_HOME" not in done.stderr:
+            wrong.append(f"XDG_CACHE_HOME is a file: {done}")
+        shown = outgrow(shlex.split("predict graph --checkpoint run/best.safetensors --out plain.csv")).stdout
+        if "peak memory" not in shown or "rss" in shown or "_" in shown or "amplification" in shown:
+            wrong.append(f"names of JSON: {shown}")
     print(f"{pasted} hints were pasted, {in_words} are in words")
     for text in wrong:
         print(f"\nWRONG {text}")

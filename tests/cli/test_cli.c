@@ -203,6 +203,11 @@ static void help_is_short_unless_asked(void **state)
     assert_says(o->out, "--with-features");
     assert_null(strstr(o->out, "--optimizer"));
     assert_says(outgrow("help train")->out, "--runs=N");
+    assert_null(strstr(outgrow("help plan")->out, " The run\n")); /* no group without options */
+    o = outgrow("serve --help --all");
+    assert_says(o->out,
+                "\n      --class-weights=balanced|FILE\n                             weights of");
+    assert_says(o->out, "\n      --best-by=FIGURE       validation metric");
     assert_null(strstr(outgrow("help plan --all")->out, "--runs"));
     assert_says(outgrow("help plan --all")->out, "--workers");
     assert_null(strstr(outgrow("help eval --all")->out, "--workers"));

@@ -643,7 +643,7 @@ def rows_of_text():
     text("label.csv", "id,label", *(f"{v},{10**12 + v % 2}" for v in range(3)))
     got, said = taken("--quiet", path="text")
     assert got["labels"].tolist() == [0, 1, 0] and "larger than classes may be: each number is a class" in said, said
-    for name, right in ("label.tsv", "label.csv"), ("train.txt", "train.csv"), ("feat.tsv", "feat.csv"):
+    for name, right in ("label.txt", "label.csv"), ("train.txt", "train.csv"), ("feat.txt", "feat.csv"):
         edges("src,dst", "0,1", "1,2")
         text(name, "0\t1", "1\t2", "2\t0")
         refused(path="text", says=[f"rename {name} to {right}"])

@@ -149,8 +149,10 @@ def test_beside_others():
 
 def test_refusals():
     a, b = ("a", 1, "x"), ("b", 2, "y")
-    said = refused(("id", "f", "title"), a, b)
-    assert "nodes.csv: line 2: column title: no number, here: 'x'" in said and "--node-label NAME" in said and "leave other texts out" in said, said
+    said = refused(("id", "f", "g"), ("a", 1, 1), ("b", 2, "y"))
+    assert "nodes.csv: line 3: column g: no number, here: 'y'" in said and "--node-label NAME" in said and "leave other texts out" in said, said
+    assert "line 2: a list in a column, here: '\"[1, 2]\"'" in refused(("id", "f"), ("a", "[1, 2]"), ("b", "[3, 4]"))
+    assert "nodes.csv: an empty file" in refused() and "line 2: more columns" in refused(("id", "f"), ("a", 1, "", ""), ("b", 2))
     assert "no column is called id" in refused(("paper", "f", "label"), a, b) and "--node-id NAME" in refused(a, b)
     assert "no column has the name of --node-id" in refused(("id", "f", "label"), a, b, words=("--node-id", "paper"))
     assert "no column has the name of --node-label" in refused(("id", "f", "topic"), a, b, words=("--node-label", "theme"))
@@ -212,6 +214,63 @@ def test_standardize():
     assert "1 columns of features; first has 4" in run("import", "src", "never", "--standardize-as", "first").stderr
 
 
+def write(name, content):
+    with open(f"src/{name}", "wb") as f:
+        f.write(content if isinstance(content, bytes) else content.encode())
+
+
+def test_dialects():
+    """Texts are named, true and false are numbers. Lines may end in a separator, and a table may be tab-separated."""
+    rows = ("name", "id", "f", "flag", "born"), ("Ann", "a", 1, "True", "2020-01-01"), ("", "b", 2, "FALSE", "")
+    for name, mark, end in ("nodes.csv", ",", ""), ("nodes.csv", ";", ";"), ("nodes.tsv", "\t", ""), ("nodes.tsv.gz", "\t", ""):
+        shutil.rmtree("src", ignore_errors=True)
+        text("src", "edges.csv", ("src", "dst"), ("a", "b", ""), ("b", "a"))
+        text("src", name, rows[0], *((*row, "") if end else row for row in rows[1:]), mark=mark)
+        said = taken("src")[1]
+        assert np.array_equal(np.load("src-out/features.npy"), [[1, 1], [2, 0]]) and f"{name}: columns that are not read: name, born\n" in said and said.count("not read") == 1, said
+        assert len(np.load("src-out/indices.npy")) == 2
+    text("src", "label.tsv", ("id", "label"), ("a", 0), ("b", 1), mark="\t")
+    taken("src")
+    assert np.array_equal(np.load("src-out/labels.npy"), [0, 1])
+    text("src", "feat.tsv", ("id", "f"), ("a", 0), ("b", 1), mark="\t")
+    assert "both nodes.tsv.gz and feat.tsv" in run("import", "src", "never").stderr
+    shutil.rmtree("src")
+    text("src", "edges.csv", ("src", "dst"), ("a", "b"))
+    text("src", "vertices.csv", ("id", "f"), ("a", "0,5"), ("b", "1"), mark=";")
+    shutil.copytree("src", "other")
+    os.rename("other/edges.csv", "other/edge.csv")
+    assert "hint: rename edge.csv to edges.csv, vertices.csv to nodes.csv" in run("import", "other", "never").stderr
+    assert "hint: rename vertices.csv to nodes.csv" in run("import", "src", "never").stderr
+    os.rename("src/vertices.csv", "src/nodes.csv")
+    done = run("import", "src", "never")
+    assert "line 2: a decimal comma, here: '0,5'" in done.stderr, done
+    subprocess.run("tr , . <src/nodes.csv >src/new && mv src/new src/nodes.csv", shell=True, check=True)  # the hint
+    taken("src")
+    os.remove("src/edges.csv")
+    assert "src: nodes.csv, but no edges" in run("import", "src", "never").stderr
+    text("src", "edges.csv", ("src", "dst"), *([id] * 2 for id in "ab"))  # the hint
+    taken("src")
+
+
+def test_what_is_no_table():
+    shutil.rmtree("src", ignore_errors=True)
+    os.makedirs("src")
+    for content, why, hint in (("version https://git-lfs.github.com/spec/v1\noid sha256:1\n", "a pointer of Git LFS, not the file", "git lfs pull"), ("<!DOCTYPE html>\n<p>404\n", "a page in HTML", ""),
+                               (b"\xfd7zXZ\0\n", "compressed by xz", "xz -d"), (b"PK\3\4\n", "a ZIP archive", "unzip"), ('[{"src": 0}]\n', "JSON", "CSV"), (b"BZh91\n", "compressed by bzip2", ""),
+                               (b"edges.csv".ljust(257, b"\0") + b"ustar" + b"\n" * 9, "a tar archive", "tar -xf"), ("src|dst\n1|2\n", "src and one dst are needed", "tr '|' ','"),
+                               ("src,dst\n0,1\n1,\n", "line 3: an end without an id", "complete"), ("src,dst\n" + "x" * 5000 + ",b\n", "more than 4096 bytes", "names are UTF-8"),
+                               ("src,dst\n", "an empty graph: no edges", "--model mlp")):
+        write("edges.csv", content)
+        done = run("import", "src", "never")
+        assert done.returncode == 1 and f"src/edges.csv: {why}" in done.stderr.replace("line 2: a name of ", "").replace("line 1: columns that are not known; one called ", "") and hint in done.stderr, done
+    write("edges.csv", "src,dst,day\n0,1,2020-01-01\n")
+    done = run("import", "src", "never", "--edge-time", "day")
+    assert "line 2: no time of an edge" in done.stderr and "seconds since 1970" in done.stderr, done
+    write("edges.csv", "src,dst\n0,1\n1,2\n")
+    write("label.csv", "id,a,b\n0,.5,.5\n1,0,1\n2,1,0\n")
+    assert "label.csv: 2 labels are between 0 and 1: each is the probability" in taken("src")[1]
+
+
 def test_the_hint_works():
     """Files with other names: the message's command, with the columns' names, imports them."""
     shutil.rmtree("src", ignore_errors=True)
@@ -235,6 +294,10 @@ def main():
         test_beside_others()
         test_refusals()
         test_standardize()
+
+
+        test_dialects()
+        test_what_is_no_table()
         test_the_hint_works()
         os.chdir("/")
 

@@ -561,11 +561,11 @@ def test_parquet():
             (["--node-id", "whom"], "--node-id: no column whom\nhint: columns are"), (["--node-id", "who", "--id-columns", "a"], "give two names: --id-columns SRC,DST"):
         done = subprocess.run([COMMAND, "import", "files", "never", *words], capture_output=True, text=True)
         assert done.returncode == 1 and why in done.stderr and "tmp-" not in done.stderr, done
-    os.makedirs("typed")
-    pq.write_table(pa.table({"uid": ["u2", "u1"], "age": [2.0, 1.0], "tier": ["x", "y"]}), "typed/nodes_user.parquet")
-    pq.write_table(pa.table({"sku": [7, 5], "price": [1.0, 2.0]}), "typed/nodes_item.parquet")
-    pq.write_table(pa.table({"uid": ["u1", "u2"], "sku": [5, 7]}), "typed/edges_user__buys__item.parquet")
-    command("import", "typed", "typed_in", "--node-id", "uid,sku", "--node-label", "tier", "--id-columns", "uid,sku", "--reverse-relations")
+    os.makedirs("typed_files")
+    pq.write_table(pa.table({"uid": ["u2", "u1"], "age": [2.0, 1.0], "tier": ["x", "y"]}), "typed_files/nodes_user.parquet")
+    pq.write_table(pa.table({"sku": [7, 5], "price": [1.0, 2.0]}), "typed_files/nodes_item.parquet")
+    pq.write_table(pa.table({"uid": ["u1", "u2"], "sku": [5, 7]}), "typed_files/edges_user__buys__item.parquet")
+    command("import", "typed_files", "typed_in", "--node-id", "uid,sku", "--node-label", "tier", "--id-columns", "uid,sku", "--reverse-relations")
     command("verify", "typed_in")
     assert json.load(open("typed_in/meta.json"))["class_names"] == ["x", "y"] and np.load("typed_in/node_ids.npy").tolist()[-2:] in ([5, 7], [0, 1])
     done = subprocess.run([COMMAND, "import", "files", "never"], capture_output=True, text=True, env=os.environ | {"PYTHONPATH": "", "PATH": "/nowhere"})

@@ -7,6 +7,9 @@
 #include <math.h>
 
 static const char part[] = "import";
+const char og__no_edges_hint[] =
+    "a graph without edges has nothing to sample; to learn from features alone, give each node an "
+    "edge to itself, and train --model mlp";
 
 static int tell_sorted(void *arg, int64_t done, int64_t total, struct og_err *err)
 {
@@ -174,8 +177,8 @@ int og__edges_check(const struct og_edges *e, struct og_err *err)
                         "%s: shape [%lld, %lld], expected [E, 2]", ends[0]->name,
                         (long long)ends[0]->rows, (long long)ends[0]->columns);
     if (ends[0]->rows == 0)
-        return og__fail(err, -EINVAL, "a graph without edges has nothing to sample",
-                        "%s: an empty graph: no edges", ends[0]->name);
+        return og__fail(err, -EINVAL, og__no_edges_hint, "%s: an empty graph: no edges",
+                        ends[0]->name);
     if (e->weights && e->weights->columns != 1)
         return og__fail(err, -EINVAL, "one number an edge", "%s: %lld columns", e->weights->name,
                         (long long)e->weights->columns);
@@ -357,8 +360,8 @@ int og__import_close_edges(struct og_importer *imp, struct og_err *err)
     int64_t edges = og__sorter_edges(imp->sorter);
     int rc;
     OG_TRY(edges > 0 ? check_claim(imp, edges, err)
-                     : og__fail(err, -EINVAL, "a graph without edges has nothing to sample",
-                                "%s: an empty graph: no edges", imp->src));
+                     : og__fail(err, -EINVAL, og__no_edges_hint, "%s: an empty graph: no edges",
+                                imp->src));
     OG_TRY(og__sorter_finish(imp->sorter, imp->dir.temporary, imp->checksums, &result, err));
     og__import_drop_edges(imp);
     imp->graph.symmetric = result.symmetric;

@@ -17,12 +17,11 @@ static int class_of(const struct og_table *t, const void *raw, size_t i, int64_t
     if (isnan(x))
         x = -1;
     if (x < -1 || x > INT32_MAX / 8 || x != floor(x))
-        return og__fail(
-            err, -EINVAL,
-            x == floor(x)
-                ? "classes count from 0; -1 or NaN means none"
-                : "for values, not classes: put {\"task\": \"regression\"} into its meta.json",
-            "%s: %s: %g is no class", t->name, og__table_place(t, node, -1).text, x);
+        return og__fail(err, -EINVAL,
+                        x == floor(x) ? "classes count from 0 to 268435455; -1 or NaN means none"
+                                      : "for values, not classes: put {\"task\": \"regression\"} "
+                                        "into its meta.json",
+                        "%s: %s: %g is no class", t->name, og__table_place(t, node, -1).text, x);
     *class = (int64_t)x;
     return 0;
 }
@@ -38,6 +37,7 @@ struct labelling {
     uint64_t *found;    /* [MOST_FOUND] a bit a class that some node has */
     int64_t unknown;    /* labels that are not known */
     int64_t n_of[2];    /* when rows: known labels of 0, and others */
+    int64_t shares;     /* labels between 0 and 1 */
     bool one_each;      /* when rows: every node has one of several labels */
     struct og_changed changed;
 };
@@ -98,6 +98,7 @@ static int copy_label(struct labelling *l, const struct og_piece *p, size_t i, i
         sum += stored == floor(stored) ? stored : NAN;
         any |= !isnan(stored);
         l->unknown += isnan(stored);
+        l->shares += stored > 0 && stored < 1;
         if (!isnan(stored))
             l->n_of[stored > 0]++;
     }
@@ -165,6 +166,11 @@ static void doubt_labels(const struct og_importer *imp, const struct og_table *t
                         "%s: every node has one of %lld labels; they are taken as several labels a "
                         "node: for classes store array.argmax(1)",
                         t->name, (long long)t->columns);
+    if (!l->values && l->shares > 0)
+        og__import_warn(imp,
+                        "%s: %lld labels are between 0 and 1: each is the probability of one of "
+                        "several labels a node; for classes store array.argmax(1)",
+                        t->name, (long long)l->shares);
 }
 
 static int set_classes(struct og_importer *imp, const struct og_table *t, const struct labelling *l,

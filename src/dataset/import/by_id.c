@@ -121,25 +121,27 @@ static const struct {
     const char *file, *others;
     enum og_node_column what;
 } of_nodes[] = {
-    {"feat.csv", "@(feat|feat_indptr|x).@(npy|npz|csv|csv.gz)", OG__NODE_FEATURE},
-    {"label.csv", "@(label|y).@(npy|csv|csv.gz)", OG__NODE_LABEL},
-    {"node_times.csv", "node_time?(s).@(npy|csv|csv.gz)", OG__NODE_TIME},
-    {"train.csv", "train?(_idx|_mask).@(npy|csv|csv.gz)", OG__NODE_TRAIN},
-    {"valid.csv", "val?(id)?(_idx|_mask).@(npy|csv|csv.gz)", OG__NODE_VALID},
-    {"test.csv", "test?(_idx|_mask).@(npy|csv|csv.gz)", OG__NODE_TEST},
+    {"feat.csv", "@(feat|feat_indptr|x).@(npy|npz|[ct]sv?(.gz))", OG__NODE_FEATURE},
+    {"label.csv", "@(label|y).@(npy|[ct]sv?(.gz))", OG__NODE_LABEL},
+    {"node_times.csv", "node_time?(s).@(npy|[ct]sv?(.gz))", OG__NODE_TIME},
+    {"train.csv", "train?(_idx|_mask).@(npy|[ct]sv?(.gz))", OG__NODE_TRAIN},
+    {"valid.csv", "val?(id)?(_idx|_mask).@(npy|[ct]sv?(.gz))", OG__NODE_VALID},
+    {"test.csv", "test?(_idx|_mask).@(npy|[ct]sv?(.gz))", OG__NODE_TEST},
 };
 
-/* NAME or NAME.gz: 1 and which of them is there, 0, or negative. */
+/* NAME.csv, NAME.tsv, or one of them gzipped: 1 and which is there, 0, or negative. */
 static int find_file(const struct og_importer *imp, const char *name, struct file_name *found,
                      struct og_err *err)
 {
+    static const char *const ends[] = {".csv", ".csv.gz", ".tsv", ".tsv.gz"};
+    int has = 0;
     found->of_nodes = OG__NODE_UNREAD;
-    snprintf(found->text, sizeof(found->text), "%s", name);
-    int has = og__import_has(imp, found->text, err);
-    if (has != 0)
-        return has;
-    snprintf(found->text, sizeof(found->text), "%s.gz", name);
-    return og__import_has(imp, found->text, err);
+    for (size_t i = 0; has == 0 && i < OG_COUNT(ends); i++) {
+        snprintf(found->text, sizeof(found->text), "%.*s%s", (int)(strlen(name) - 4), name,
+                 ends[i]);
+        has = og__import_has(imp, found->text, err);
+    }
+    return has;
 }
 
 static int open_text(const struct og_importer *imp, const char *file, struct og_csv_use *use,
@@ -206,7 +208,7 @@ static int refuse_beside(const struct og_importer *imp, const char *nodes, const
 static int refuse_types(const struct og_importer *imp, struct og_err *err)
 {
     char name[NAME_MAX + 1], features[NAME_MAX + 1];
-    if (!find_entry(imp, "nodes.+(?).csv?(.gz)", name) ||
+    if (!find_entry(imp, "nodes.+(?).[ct]sv?(.gz)", name) ||
         find_entry(imp, of_nodes[0].others, features))
         return 0;
     return og__fail(err, -EINVAL,

@@ -186,6 +186,9 @@ static const char *parse_weight(const struct og_edge_text *p, struct og_edge_tex
     return end;
 }
 
+static const char times_hint[] = "times are whole numbers, such as seconds since 1970; in pandas: "
+                                 "date.astype('datetime64[s]').astype(int)";
+
 /* Parses a time or a feature. Times are whole, and exact. */
 static const char *parse_value(const struct og_edge_text *p, struct og_edge_text_part *part,
                                const char *at, char mark, int place)
@@ -204,11 +207,12 @@ static const char *parse_value(const struct og_edge_text *p, struct og_edge_text
     }
     const char *end = parse_number(p, at, mark, &x);
     if (!end || !isfinite(x))
-        return refuse(part, at, time ? "no time of an edge" : "no finite number, of a feature");
+        return refuse_with(part, at, time ? "no time of an edge" : "no finite number, of a feature",
+                           time ? times_hint : "fill in the number, or leave the column out");
     if (!time)
         memcpy(to, &x, sizeof(x));
     else if (x != floor(x) || fabs(x) >= 0x1p53)
-        return refuse(part, at, "a time that is no whole number");
+        return refuse_with(part, at, "a time that is no whole number", times_hint);
     else
         memcpy(to, &(int64_t){(int64_t)x}, sizeof(int64_t));
     return end;
@@ -222,7 +226,9 @@ static const char *parse_word(const struct og_edge_text *p, struct og_edge_text_
     const char *why;
     const char *end = og__parse_text(&p->text, at, p->mark, &word, &why);
     if (!end)
-        return refuse(part, at, why);
+        return refuse_with(part, at, why,
+                           "names are UTF-8 of 1 to 4096 bytes, without control characters; quotes "
+                           "close on their line");
     if (skip_separator(end) == end && *end != '\n')
         return refuse(part, end, "something after a node id");
     og__note_word(&p->text, &word, &part->kinds);
@@ -239,13 +245,14 @@ void og__edge_text_words(const struct og_edge_text *p, const uint64_t *id, size_
 
 /* Parses a node's id, perhaps in quotes. */
 static const char *parse_end(const struct og_edge_text *p, struct og_edge_text_part *part,
-                             const char *at, uint64_t *id)
+                             const char *at, int column, uint64_t *id)
 {
     if (p->words)
         return parse_word(p, part, at, id);
-    if (*at == '\n')
+    const bool after_mark = column > 0 && (at[-1] == ',' || at[-1] == ';' || at[-1] == '\t');
+    if (*at == '\n' && !after_mark)
         return refuse(part, at, "fewer columns than there should be");
-    if (*at == ',' || *at == ';' || *at == '\t')
+    if (*at == '\n' || *at == ',' || *at == ';' || *at == '\t')
         return refuse_with(part, at, "an end without an id", "complete the line, or remove it");
     const bool quoted = *at == '"';
     const char *end = og__parse_id(at + quoted, id);
@@ -279,7 +286,7 @@ static int last_column(const struct og_edge_text *p)
 static const char *end_line(const struct og_edge_text *p, struct og_edge_text_part *part,
                             const char *at, int last)
 {
-    if (*at == '\n')
+    if (*at == '\n' || (!p->exact && *skip_separator(at) == '\n'))
         return at;
     if (p->weight_column < 0 && !p->others_known)
         return refuse(part, skip_separator(at), "more than two columns");
@@ -306,7 +313,7 @@ static bool parse_edge(const struct og_edge_text *p, struct og_edge_text_part *p
             q = next_column(p, q);
         }
         if (column == p->src || column == p->dst)
-            q = parse_end(p, part, q, &id[column == p->dst]);
+            q = parse_end(p, part, q, column, &id[column == p->dst]);
         else if (column == p->weight)
             q = parse_weight(p, part, q, mark);
         else if (p->reads != OG__NO_VALUES && p->value_at[column])
@@ -508,7 +515,10 @@ static int set_weight(struct og_edge_text *p, int weight, const char *at, struct
         return og__text_wrong(&p->text, at, "--id-columns SRC,DST: as the first line names them",
                               "no columns of the names in --id-columns", err);
     if (p->src < 0 || p->dst < 0)
-        return og__text_wrong(&p->text, at, columns_hint,
+        return og__text_wrong(&p->text, at,
+                              memchr(at, '|', (size_t)((char *)rawmemchr(at, '\n') - at))
+                                  ? "columns are not separated by |: tr '|' ',' <OLD >NEW"
+                                  : columns_hint,
                               "columns that are not known; one called src and one dst are needed",
                               err);
     if (p->weight_column > 0)
@@ -554,43 +564,13 @@ static int name_columns(struct og_edge_text *p, const char *line, const char *at
     return set_weight(p, weight, at, err);
 }
 
-/* Are both ends among the names of this line? */
-static bool names_ends(const char *line)
-{
-    struct og_column_name name;
-    unsigned ends = 0;
-    const char mark = og__column_mark(line);
-    for (const char *q = line; *q != '\n';) {
-        q = og__column_next(q, mark, &name);
-        const enum og_column what = og__column_of(name.text);
-        ends |= what == OG__COLUMN_SRC ? 1 : what == OG__COLUMN_DST ? 2 : 0;
-    }
-    return ends == 3;
-}
-
 /* The first line is all words: does it name columns? Before ids that are words it does if both ends
  * are named, or if columns are separated by marks and --columns does not name them. */
 static bool is_names(const struct og_edge_text *p, const char *line, const char *next)
 {
     const bool words =
         p->takes_words && next && og__names_columns(next, og__column_mark(next), true);
-    return !words || p->ends || names_ends(line) || (!p->names && og__column_mark(line) != ' ');
-}
-
-/* "# FromNodeId ToNodeId" in the last remark before the edges: names where both ends are known. */
-static bool remark_names(const char *line)
-{
-    struct og_column_name name;
-    int ends = 0;
-    const char mark = og__column_mark(line);
-    for (const char *q = line; *q != '\n';) {
-        q = og__column_next(q, mark, &name);
-        const enum og_column what = og__column_of(name.text);
-        if (what == OG__COLUMN_UNKNOWN)
-            return false;
-        ends += what == OG__COLUMN_SRC || what == OG__COLUMN_DST;
-    }
-    return ends == 2;
+    return !words || p->ends || og__names_ends(line) || (!p->names && og__column_mark(line) != ' ');
 }
 
 static const char *past_marks(const char *p)
@@ -634,8 +614,11 @@ static int check_width(const struct og_edge_text *p, const char *names, const ch
     const char mark = og__column_mark(names);
     const int64_t named = mark == ' ' ? count_columns(names) : og__column_count(names, mark);
     const int64_t there = p->mark ? og__column_count(line, p->mark) : count_columns(line);
-    if (there <= named)
-        return 0;
+    const char *end = rawmemchr(line, '\n');
+    while (end > line && is_blank(end - 1))
+        end--;
+    if (there <= named || (there == named + 1 && p->mark && end[-1] == p->mark))
+        return 0; /* a line may end in a separator */
     return og__text_wrong(&p->text, line, columns_hint, "more columns than there are names", err);
 }
 
@@ -705,7 +688,7 @@ static int begin_file(struct og_edge_text *p, const char **begin, const char *en
     p->mark = (named || p->words) && edge ? mark_of(edge, og__column_mark(line)) : 0;
     if (p->names)
         return name_as_told(p, line, err);
-    if (!named && (p->skip > 0 || !remark || !remark_names(remark)))
+    if (!named && (p->skip > 0 || !remark || !og__remark_names(remark)))
         return at == end ? 0 : number_columns(p, line, err);
     int rc = name_columns(p, named ? line : remark, line, err);
     if (rc >= 0 && edge)

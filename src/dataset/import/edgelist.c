@@ -247,8 +247,8 @@ out:
 
 static int no_edges(const struct edge_list *l, struct og_err *err)
 {
-    return og__fail(err, -EINVAL, "a graph without edges has nothing to sample",
-                    "%s: an empty graph: no edges", l->pairs.text.path);
+    return og__fail(err, -EINVAL, og__no_edges_hint, "%s: an empty graph: no edges",
+                    l->pairs.text.path);
 }
 
 /* node_ids.npy: the id of each node. */

@@ -154,6 +154,8 @@ OG_MUST_CHECK int og__import_npy_splits(struct og_importer *imp, struct og_err *
 
 /* ---- edges (build_edges.c): groups and relations are known ---- */
 
+extern const char og__no_edges_hint[];
+
 struct og_edges {
     struct og_table *pairs;            /* [E, 2]: src, dst; or */
     struct og_table *src, *dst;        /* [E] each */

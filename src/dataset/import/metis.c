@@ -73,8 +73,7 @@ static int begin_lines(struct metis *m, const char *at, struct og_err *err)
         return og__text_wrong(&m->text, at, "the file was cut short, or its header is wrong",
                               "before it more nodes or edges than the file can hold", err);
     if (m->header[1] == 0)
-        return og__text_wrong(&m->text, at, "a graph without edges has nothing to sample",
-                              "an empty graph: no edges", err);
+        return og__text_wrong(&m->text, at, og__no_edges_hint, "an empty graph: no edges", err);
     m->weighted = fmt % 10 == 1;
     m->weights_kept = m->weighted && m->imp->opt->weight_column != 0;
     m->skipped = (int)sizes + (of_nodes ? (int)ncon : 0);

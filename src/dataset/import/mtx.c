@@ -86,8 +86,7 @@ static int read_size(struct og_mtx_head *head, const struct og_text *t, const ch
         return og__text_wrong(t, line, "a graph's matrix has a row and a column a node",
                               "not a square matrix", err);
     if (n[2] == 0)
-        return og__text_wrong(t, line, "a graph without edges has nothing to sample",
-                              "an empty graph: no edges", err);
+        return og__text_wrong(t, line, og__no_edges_hint, "an empty graph: no edges", err);
     if (!believable(n[0], t) || !believable(n[2], t))
         return og__text_wrong(t, line, "the file was cut short, or its size line is wrong",
                               "more than the file can hold", err);

@@ -89,6 +89,70 @@ int og__node_columns(const struct og_text *t, const char *line, char mark, int64
     return 0;
 }
 
+/* ---- texts ---- */
+
+bool og__node_truth(const char *text, size_t n, double *x)
+{
+    if (n == 4 && strncasecmp(text, "true", n) == 0)
+        *x = 1;
+    else if (n == 5 && strncasecmp(text, "false", n) == 0)
+        *x = 0;
+    else
+        return false;
+    return true;
+}
+
+enum field { EMPTY, NUMBER, TEXT, LIST, DECIMAL_COMMA };
+
+static enum field field_of(const struct og_text *t, const char *text, char mark)
+{
+    double x = 0;
+    const char *end = og__parse_real(t, text, &x);
+    if (!*text || (end && !*end && x != x))
+        return EMPTY;
+    if ((end && !*end) || og__node_truth(text, strlen(text), &x))
+        return NUMBER;
+    if (end && mark == ';' && *end == ',' && end[1 + strspn(end + 1, "0123456789")] == 0)
+        return DECIMAL_COMMA;
+    return *text == '[' ? LIST : TEXT;
+}
+
+int og__node_texts(const struct og_text *t, const char *line, const char *at, const char *end,
+                   char mark, int64_t n, uint8_t *what, struct og_names *unread, struct og_err *err)
+{
+    enum { LINES = 100, FOUND_TEXT = 64, FOUND_NUMBER = 128 };
+    struct og_column_name name;
+    for (int lines = 0; at < end && lines < LINES; lines++) {
+        const char *p = at;
+        for (int64_t j = 0; j < n && *p != '\n' && *at != '#'; j++) {
+            const char *const field = p;
+            p = og__column_next(p, mark, &name);
+            if ((what[j] & ~(FOUND_TEXT | FOUND_NUMBER)) != OG__NODE_FEATURE)
+                continue;
+            const enum field is = field_of(t, name.text, mark);
+            if (is == DECIMAL_COMMA)
+                return og__text_wrong(t, field, "write 0.5 for 0,5: tr , . <OLD >NEW",
+                                      "a decimal comma", err);
+            if (is == LIST)
+                return og__text_wrong(t, field, "give a column to each number of the list",
+                                      "a list in a column", err);
+            what[j] |= is == TEXT ? FOUND_TEXT : is == NUMBER ? FOUND_NUMBER : 0;
+        }
+        at = (const char *)rawmemchr(p, '\n') + 1;
+    }
+    for (int64_t j = 0; j < n; j++) {
+        line = og__column_next(line, mark, &name);
+        const bool text = what[j] == (OG__NODE_FEATURE | FOUND_TEXT);
+        what[j] &= FOUND_TEXT - 1;
+        if (text) {
+            what[j] = OG__NODE_UNREAD;
+            if (unread)
+                og__names_add(unread, name.text);
+        }
+    }
+    return 0;
+}
+
 /* ---- splits ---- */
 
 static const struct {

@@ -389,8 +389,10 @@ static int append_relations(struct og_npy_source *s, const struct og_npy *edges,
             const int32_t r =
                 type[i] < s->n_edge_types ? s->relation_of[triple_of(s, type[i], from, to)] : -1;
             if (r < 0)
-                OG_TRY(og__fail(err, -EINVAL, "edges.npy has no edge like it: nothing to learn by",
-                                "%s: row %lld: an edge of type %lld from %s to %s: of no relation",
+                OG_TRY(og__fail(err, -EINVAL,
+                                "remove it, or add such edges: a relation is learned by those of "
+                                "edges.npy",
+                                "%s: row %lld: edges.npy has no edge of type %lld from %s to %s",
                                 kinds ? kinds->name : edges->path, (long long)(at + i),
                                 (long long)type[i], g->group[from].name, g->group[to].name));
             OG_TRY(og__npy_append(w, &r, 1, err));

@@ -102,7 +102,12 @@ static const char *parse_number(const struct csv_table *c, int64_t column, const
     }
     bool minus = *p == '-';
     if (c->t.type == OG__NPY_F64) {
+        const char *const field = p;
         p = og__parse_real(&c->text, p, out);
+        if (!p && c->by_id && c->use.rows == OG__CSV_FEATURES) {
+            const size_t n = strspn(field, "truefalsTRUEFALS");
+            p = og__node_truth(field, n, out) ? field + n : NULL;
+        }
         return p && is_class(c, column) && is_large(*(double *)out) ? NULL : p;
     }
     p = og__parse_id(p + minus, &id);
@@ -279,6 +284,8 @@ static int parse_line(struct csv_table *c, char *out, struct og_err *err)
         if (!p)
             return no_field(c, j, field, err);
         p = after;
+        if (c->by_id && end == '\n' && *p == c->mark && *skip_blanks(c, p + 1) == end)
+            p = skip_blanks(c, p + 1); /* a line may end in a separator */
         if (*p != end)
             return wrong(c, p == c->end ? p - 1 : p, no_end(c, *p), err);
         p++;
@@ -507,6 +514,9 @@ static int place_nodes(struct csv_table *c, const char *line, struct og_err *err
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", c->t.name));
     OG_TRY(
         og__node_columns(&c->text, line, c->mark, c->n_columns, id, &c->use.names, c->what, err));
+    struct og_names *const unread = c->use.of_nodes == OG__NODE_ID ? &c->unread : NULL;
+    OG_TRY(og__node_texts(&c->text, c->names, line + n, c->end, c->mark, c->n_columns, c->what,
+                          unread, err)); /* they are named once */
     for (int64_t j = 0; j < c->n_columns; j++) {
         const bool taken = c->what[j] == c->use.of_nodes;
         c->place[j] = j == id                                            ? 0
@@ -549,6 +559,9 @@ static int find_columns(struct csv_table *c, struct og_err *err)
     int rc;
     OG_TRY(first_line(c, &line, err));
     c->t.columns = c->n_columns = 1;
+    if (!line && is_nodes(c))
+        OG_TRY(og__fail(err, -EINVAL, "its first line names the columns: id, label, split, ...",
+                        "%s: an empty file", c->t.name));
     if (line && c->by_id && og__column_mark(line) != ' ')
         c->mark = og__column_mark(line);
     if (line)

@@ -180,6 +180,42 @@ static int64_t count_newlines(const char *p, size_t n)
     return count;
 }
 
+/* What is no table, by its first bytes. */
+static int refuse_foreign(const struct og_text *t, struct og_err *err)
+{
+    static const struct {
+        const char *begins, *what, *hint;
+    } known[] = {
+        {"version https://git-lfs", "a pointer of Git LFS, not the file", "git lfs pull"},
+        {"<!doctype", "a page in HTML", "look at it: did a download fail?"},
+        {"<html", "a page in HTML", "look at it: did a download fail?"},
+        {"<?xml", "XML", "write the edges as CSV: src,dst"},
+        {"<graphml", "GraphML", "write the edges as CSV: src,dst"},
+        {"graph [", "GML", "write the edges as CSV: src,dst"},
+        {"{\"", "JSON", "write it as CSV, for example by pandas.read_json(...).to_csv(...)"},
+        {"[{", "JSON", "write it as CSV, for example by pandas.read_json(...).to_csv(...)"},
+        {"PK\3\4", "a ZIP archive",
+         "unzip it; save a spreadsheet as CSV; of PyTorch: outgrow.write(\"graph\", "
+         "torch.load(FILE))"},
+        {"\xfd"
+         "7zXZ",
+         "compressed by xz", "xz -d FILE"},
+        {"(\xb5/\xfd", "compressed by zstd", "zstd -d FILE"},
+        {"BZh9", "compressed by bzip2", "bzip2 -d FILE"},
+        {"PAR1", "a Parquet file", "give its name the ending .parquet"},
+        {"\xff\xfe", "text in UTF-16", "store it as UTF-8: iconv -f UTF-16 -t UTF-8 <OLD >NEW"},
+        {"\xfe\xff", "text in UTF-16", "store it as UTF-8: iconv -f UTF-16 -t UTF-8 <OLD >NEW"},
+    };
+    if (t->filled > 262 && memcmp(t->buffer + 257, "ustar", 5) == 0)
+        return og__fail(err, -EINVAL, "tar -xf FILE", "%s: a tar archive", t->path);
+    for (size_t i = 0; i < OG_COUNT(known); i++) {
+        const size_t n = strlen(known[i].begins);
+        if (t->filled >= n && strncasecmp(t->buffer, known[i].begins, n) == 0)
+            return og__fail(err, -EINVAL, known[i].hint, "%s: %s", t->path, known[i].what);
+    }
+    return 0;
+}
+
 /* The mark with which some programs begin UTF-8 is no part of the text. */
 static void drop_mark(struct og_text *t)
 {
@@ -205,10 +241,8 @@ int og__text_block(struct og_text *t, const char **begin, const char **end, stru
         drop_mark(t);
     if (t->filled == 0)
         return rc;
-    if (first && t->filled > 1 &&
-        (memcmp(t->buffer, "\xff\xfe", 2) == 0 || memcmp(t->buffer, "\xfe\xff", 2) == 0))
-        return og__fail(err, -EINVAL, "store it as UTF-8: iconv -f UTF-16 -t UTF-8 <OLD >NEW",
-                        "%s: text in UTF-16", t->path);
+    if (first)
+        OG_TRY(refuse_foreign(t, err));
     if (first && memchr(t->buffer, '\r', t->filled) && !memchr(t->buffer, '\n', t->filled))
         return og__fail(err, -EINVAL, "end lines in a newline: tr '\\r' '\\n' <OLD >NEW",
                         "%s: lines end in carriage returns alone", t->path);

@@ -272,7 +272,7 @@ def test_types_wrong():
     case("'y' from", "twice", meta={"edge_types": [{"edge_type": 1, "name": "y"}, {"edge_type": 3, "name": "y"}]})
     edges, kinds, _ = lists(g)
     case("train_edge_type.npy", "39 types for 40 edges", train_edges=edges, train_edge_type=kinds[:39])
-    case("valid_edge_type.npy: row 3", "of no relation", valid_edges=edges, valid_edge_type=np.where(np.arange(40) == 3, 9, kinds))
+    case("valid_edge_type.npy: row 3", "edges.npy has no edge of type 9", valid_edges=edges, valid_edge_type=np.where(np.arange(40) == 3, 9, kinds))
     case("train.npy: row 0: node 1440", train=np.array([g["n"]]))
     # what does not take types yet says so, before anything is made
     shutil.rmtree("src")
