@@ -178,19 +178,31 @@ static PyObject *words_of(const struct og_option *option)
     return out;
 }
 
-static PyObject *call_option_choices(PyObject *module, PyObject *none)
+static PyObject *choices_of(const struct og_option *(*row)(size_t i))
 {
     const struct og_option *option;
     PyObject *out = PyDict_New();
-    (void)module;
-    (void)none;
-    for (size_t i = 0; out && (option = og_option(i)); i++) {
+    for (size_t i = 0; out && (option = row(i)); i++) {
         PyObject *words = words_of(option);
         if (!words || PyDict_SetItemString(out, option->name, words) < 0)
             Py_CLEAR(out);
         Py_XDECREF(words);
     }
     return out;
+}
+
+static PyObject *call_option_choices(PyObject *module, PyObject *none)
+{
+    (void)module;
+    (void)none;
+    return choices_of(og_option);
+}
+
+static PyObject *call_import_choices(PyObject *module, PyObject *none)
+{
+    (void)module;
+    (void)none;
+    return choices_of(og_import_option);
 }
 
 /* ---- edges by their ends ---- */
@@ -258,6 +270,7 @@ PyMethodDef call_methods[] = {
      "import_memory(size such as 4G or 25%) -> bytes of an import's option memory"},
     {"places", call_places, METH_VARARGS,
      "places(indptr, indices, source, destination, out): where each edge lies, or would lie"},
+    {"import_choices", call_import_choices, METH_NOARGS, "the same of an import's options"},
     {"option_choices", call_option_choices, METH_NOARGS,
      "the options of training: {name: its words; None for a flag}"},
     {0},

@@ -2,6 +2,7 @@
 import contextlib
 import json
 import logging
+import re
 import threading
 
 from . import _outgrow
@@ -13,9 +14,25 @@ log = logging.getLogger("outgrow")
 LEVELS = logging.WARNING, logging.INFO, logging.DEBUG
 
 
+heard = threading.local()
+NOTICES = re.compile(r"edges lead one way|\d+ of \d+ nodes have no edge")  # remarks of an import that a user should act on
+
+
+@contextlib.contextmanager
+def notices():
+    """A list, to which NOTICES of this thread's calls are added."""
+    heard.texts = []
+    try:
+        yield heard.texts
+    finally:
+        heard.texts = None
+
+
 def tell(watch):
     """Log the library's messages to the logger "outgrow"."""
     for level, text in watch.messages():
+        if getattr(heard, "texts", None) is not None and NOTICES.match(text):
+            heard.texts.append(in_python(text))
         log.log(LEVELS[min(level, 2)], "%s", in_python(text))
 
 

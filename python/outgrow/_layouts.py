@@ -402,7 +402,7 @@ def door_of(format, src):
 
 def import_(format, src, out, *, progress=False, **options):
     """Convert files in another format into the new dataset folder `out`; returns its `info`. Formats are "npy", "ogb", "igb", "graphbolt",
-    "edgelist", "mtx", "metis", "tgb" and "relbench" (docs/guides/import.md). Options are those of `outgrow import`: memory, symmetrize,
+    "edgelist", "mtx", "metis", "parquet", "tgb" and "relbench" (docs/guides/import.md). Options are those of `outgrow import`: memory, symmetrize,
     drop_self_loops, feature_dtype, ... 
 
     For "relbench" src may also be a relbench.base.Database. It has more options:
@@ -412,5 +412,8 @@ def import_(format, src, out, *, progress=False, **options):
     """
     if not isinstance(format, str):
         raise OptionError(f"format: {format!r}", "name the format of src, such as \"npy\" or \"edgelist\"")
-    door = door_of(format, src)
+    if format == "parquet":
+        from ._parquet import import_parquet as door
+    else:
+        door = door_of(format, src)
     return door(src, out, progress, **options) if door else convert(format, src, out, progress=progress, **options)

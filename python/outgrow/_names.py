@@ -68,7 +68,7 @@ class NameMap:
             raise OptionError(f"{what}: {column.values.dtype}: no ids", "give texts or whole numbers: astype('int64')")
         kind = "text" if column.is_text else "whole numbers"
         if self.kind not in (None, kind):
-            raise OptionError(f"{what}: {kind}, where {self.first} has {self.kind}", "cast one of them: '1' and 1 are no equal ids")
+            raise OptionError(f"{what}: {kind}, where {self.first} has {self.kind}", "cast both columns to one kind, astype(str) for example: '1' and 1 are no equal ids")
         if column.valid is not None and not column.valid.all():
             raise OptionError(f"{what}: row {int(np.argmin(column.valid))} of a batch is null", "give each an id, or leave these rows out")
         self.kind, self.first = kind, self.first or what
@@ -137,17 +137,9 @@ def leave_names(maps, folder):
 
 
 def node_ids_of(maps):
-    """int64 ids of all nodes, or None if they are words, or equal their rows."""
-    if any(names.kind == "text" for names in maps.values()):
-        return None
-    ids = [names.numbers() for names in maps.values()]
+    """int64 ids of all nodes, or None if they are words, or equal their rows. Nodes with names have their row."""
+    ids = [np.arange(names.n) if names.kind == "text" else names.numbers() for names in maps.values()]
     return None if all(np.array_equal(of, np.arange(len(of))) for of in ids) else np.concatenate(ids)
-
-
-def check_kinds(maps):
-    kinds = {names.kind: name for name, names in maps.items()}
-    if len(kinds) > 1:
-        raise OptionError(f"ids of {kinds['text']} are words, of {kinds['whole numbers']} whole numbers", "cast those of one type to the other's")
 
 
 class Classes:

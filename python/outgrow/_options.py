@@ -4,6 +4,9 @@ import os
 from ._errors import OptionError
 
 
+SHARES = "split", "edge-split", "split-by-time"
+
+
 def cache_folder():
     """The folder of what calls leave for later ones."""
     return os.environ.get("OUTGROW_CACHE") or os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "outgrow")
@@ -27,8 +30,8 @@ def text_of(name, value):
         value = value.tolist()
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, (list, tuple, range)):
-        return ",".join(text_of(name, v) for v in value)
+    if isinstance(value, (list, tuple, range)):  # shares as on the command line, 60/20/20
+        return ("/" if name.replace("_", "-") in SHARES else ",").join(text_of(name, v) for v in value)
     if isinstance(value, os.PathLike):
         value = os.fspath(value)
     if isinstance(value, str):

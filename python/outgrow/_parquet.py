@@ -6,6 +6,7 @@ import glob
 import json
 import logging
 import os
+import re
 import sys
 import warnings
 
@@ -13,15 +14,26 @@ from . import _tables
 from ._errors import Error, FileError, OptionError, warn
 from ._layouts import door_of
 from ._meta import meta_of, said_by
+from ._options import text_of
+
+
+class File:
+    """A Parquet file by pyarrow, which may be read again."""
+
+    def __init__(self, path):
+        import pyarrow.parquet
+        self.path, self.columns = path, pyarrow.parquet.read_schema(path).names
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        import pyarrow
+        file = pyarrow.parquet.ParquetFile(self.path)
+        return pyarrow.RecordBatchReader.from_batches(file.schema_arrow, file.iter_batches(batch_size=1 << 16)).__arrow_c_stream__()
 
 
 def table_of(path):
-    """A Parquet file through the first library that is installed, in batches."""
+    """A Parquet file through the first library that is installed."""
     try:
-        import pyarrow
-        import pyarrow.parquet
-        file = pyarrow.parquet.ParquetFile(path)
-        return pyarrow.RecordBatchReader.from_batches(file.schema_arrow, file.iter_batches(batch_size=1 << 16))
+        return File(path)
     except ImportError:
         pass
     try:
@@ -46,6 +58,8 @@ def tables_in(src):
     other = [name for name in files if name not in ("nodes", "edges") and name[:6] not in ("nodes_", "edges_")]
     if other or typed and ("edges" in files or "nodes" in files or any(len(relation) != 3 for relation in typed)) or nodes and not typed:
         raise FileError(f"{src}: {', '.join(files)}: .parquet files of other names", "edges and nodes; or edges_<source>__<name>__<destination> and nodes_<type>")
+    if not typed and "edges" not in files:
+        raise FileError(f"{src}: no edges.parquet", "name the table of edges so, or give its file")
     if typed:
         return {name: table_of(path) for name, path in nodes.items()}, {relation: table_of(path) for relation, path in typed.items()}
     return table_of(files["nodes"]) if "nodes" in files else None, table_of(files["edges"])
@@ -53,9 +67,9 @@ def tables_in(src):
 
 def expanded(names, columns, edges):
     """Names of columns. An asterisk stands for anything but an id, a weight, a time and a label: they are left out, and named once."""
-    every = list(dict.fromkeys(name for table in edges.values() for name in (table.columns if hasattr(table, "columns") else table.schema.names)))
+    every = list(dict.fromkeys(name for table in edges.values() for name in table.columns))
     roles = [role for role in ("id", "weight", "label", "edge_time") if role not in columns]
-    ends = {name for name in every if any(name.lower() in of[role] for of in (_tables.KNOWN, _tables.LESS_USUAL) for role in _tables.ENDS) or name in (columns.get("src"), columns.get("dst"))}
+    ends = {name for name in every if any(name.lower() in of[role] for of in (_tables.KNOWN, _tables.LESS_USUAL) for role in _tables.ENDS) or name in [of for role, of in columns.items() if role[:3] in _tables.ENDS]}
     used = {name for name in every if name in columns.values() or any(name.lower() in _tables.KNOWN[role] for role in roles)} - ends
     others = [name for name in every if name not in ends | used]
     out, left = [], []
@@ -70,6 +84,76 @@ def expanded(names, columns, edges):
     if left := [name for name in dict.fromkeys(left) if name not in out]:
         warn(f"edges: columns that * of --edge-features leaves out: {', '.join(left)}")
     return list(dict.fromkeys(out))
+
+
+def by_tables(tables, given, role, option):
+    """columns of import_tables: each name is of the tables that have it, of one at least."""
+    columns = {}
+    for name in given.split(","):
+        having = [key for key, table in tables.items() if name in table.columns]
+        if not having:
+            every = list(dict.fromkeys(column for table in tables.values() for column in table.columns))
+            raise OptionError(f"{option}: no column {name}", f"columns are {', '.join(every)}" if tables else "SRC is a folder with nodes.parquet and edges.parquet")
+        for key in having:
+            if role in columns.setdefault(key, {}):
+                raise OptionError(f"{option}: columns {columns[key][role]} and {name} of one table", "name one of them")
+            columns[key][role] = name
+    return columns
+
+
+OF_COLUMNS = "columns", "id_columns", "node_id", "node_label", "edge_time", "edge_features", "weight_column"
+
+
+def columns_of(nodes, edges, options):
+    """columns of import_tables, from the options of edge lists and nodes.csv, as texts."""
+    typed = isinstance(edges, dict)
+    ends, things = edges if typed else {None: edges}, (nodes if typed else {None: nodes} if nodes is not None else {})
+    columns, all_of = {}, {}
+
+    def add(tables, name, role, option):
+        for key, of in by_tables(tables, name, role, option).items():
+            (columns if key is None else columns.setdefault(key, {})).update(of)
+    if names := options.get("columns"):
+        raise OptionError("--columns: Parquet files name their columns", f"give --id-columns {','.join(names.split(',')[:2])}" if "," in names else "leave it out")
+    if pair := options.get("id_columns"):
+        if pair.count(",") != 1:
+            raise OptionError(f"--id-columns: '{pair}'", "give two names: --id-columns SRC,DST")
+        for role, name in zip(_tables.ENDS, pair.split(",")):
+            add(ends, name, role, "--id-columns")
+    for option, role in ("node_id", "id"), ("node_label", "label"):
+        if option in options:
+            add(things, options[option], role, f"--{option.replace('_', '-')}")
+    if "edge_time" in options:
+        all_of["edge_time"] = options["edge_time"]
+    if (number := options.get("weight_column")) is not None:
+        names = [] if typed else edges.columns
+        if number != "0" and not (number.isdigit() and int(number) <= len(names)):
+            raise OptionError(f"--weight-column: {number}", "call the column weight, or give --weight-column 0 to leave weights out")
+        all_of["weight"] = names[int(number) - 1] if number != "0" else None
+    if "edge_features" in options:
+        own = {f"{role} {key}": of[role] for key, of in [(None, columns), *columns.items()] if isinstance(of, dict) for role in _tables.ENDS if role in of}
+        all_of["edge_features"] = expanded(options["edge_features"].split(","), own | all_of, ends)
+    return columns | all_of
+
+
+def import_parquet(src, out, progress, **options):
+    given = {name: text_of(name, options.pop(name)) for name in OF_COLUMNS if options.get(name) is not None}
+    nodes, edges = tables_in(src)
+    return _tables.import_tables(out, nodes=nodes, edges=edges, columns=columns_of(nodes, edges, given), progress=progress, **options)
+
+
+IN_PYTHON = re.compile(r'columns=\{(?:("[^"]*"|\([^()]*\)): \{)?"(\w+)": (?:"([^"]*)"|\.\.\.)\}?\}')
+OPTION_OF = {"id": "--node-id NAME", "label": "--node-label NAME", "src": "--id-columns SRC,DST", "dst": "--id-columns SRC,DST", "edge_time": "--edge-time NAME"}
+
+
+def in_command(text):
+    """The text with arguments of Python as options of the command."""
+    def option(match):
+        shown = OPTION_OF.get(match[2], "another name for the column, in the file")
+        return shown.replace("NAME", match[3]) if match[3] else shown
+    text = text.replace(', or number the rows: reset_index(names="id")', "")
+    return re.sub(r"\bregression=True", "outgrow.import_tables(..., regression=True) in Python",
+                  re.sub(r"\bstandardize=True", "--standardize", re.sub(r'\bsplit="([^"]*)"', r"--split \1", re.sub(r"\bsymmetrize=True", "--symmetrize", IN_PYTHON.sub(option, text)))))
 
 
 # ---- tables of predictions ----
@@ -148,24 +232,14 @@ def main():
     """FORMAT SRC OUT [--option=value ...]; FORMAT "" is by the files. An error goes to the output, as a message and a hint, a line each."""
     format, src, out, *words = sys.argv[1:]
     logging.basicConfig(format="outgrow: %(message)s")
-    warnings.showwarning = lambda message, *_: print("outgrow:", message, file=sys.stderr)
+    warnings.showwarning = lambda message, *_: print("outgrow:", in_command(str(message)), file=sys.stderr)
     options = dict(word.removeprefix("--").split("=", 1) for word in words)
     try:
-        if door := door_of(format or None, src):
-            door(src, out, False, **{key.replace("-", "_"): value for key, value in options.items()})
-            return
-        nodes, edges = tables_in(src)
-        columns = {}
-        if "id-columns" in options:
-            columns["src"], columns["dst"] = options.pop("id-columns").split(",")
-        if "edge-time" in options:
-            columns["edge_time"] = options.pop("edge-time")
-        if "edge-features" in options:
-            columns["edge_features"] = expanded(options.pop("edge-features").split(","), columns, edges if isinstance(edges, dict) else {"": edges})
-        _tables.import_tables(out, nodes=nodes, edges=edges, columns=columns, **options)
+        door = door_of(format or None, src) or import_parquet
+        door(src, out, False, **{key.replace("-", "_"): value for key, value in options.items()})
     except (AttributeError, LookupError, TypeError) as error:
         print(f"{src}: {type(error).__name__}: {' '.join(str(error).split())}", "are these files as their authors publish them? Otherwise this is an error of outgrow", sep="\n")
         sys.exit(1)
     except (Error, OSError, ValueError) as error:
-        print(getattr(error, "message", None) or " ".join(str(error).split()), getattr(error, "hint", ""), sep="\n")
+        print(*map(in_command, (getattr(error, "message", None) or " ".join(str(error).split()), getattr(error, "hint", ""))), sep="\n")
         sys.exit(1)

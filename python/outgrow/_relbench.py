@@ -6,12 +6,12 @@ import os
 import numpy as np
 
 from ._arrow import Column, batches
+from ._encode import present
 from ._errors import Error, FileError, OptionError, warn
 from ._names import text_column
-from ._tables import import_tables
+from ._tables import OF_NODES, import_tables
 
 SPLITS = {"train": "train", "val": "valid", "test": "test"}
-MOST_WORDS = 32  # different ones of a column that has one column of features each
 
 
 # ---- tables ----
@@ -51,7 +51,7 @@ class Table:
             table = self.df[columns]
         for batch in batches(table, self.what):
             n = len(next(iter(batch.values())))
-            yield first, n, {name: None if column.why else column for name, column in batch.items()}
+            yield first, n, batch
             first += n
 
     def ids(self, first, n, batch):
@@ -66,42 +66,35 @@ class Table:
     def times(self, batch):
         column = batch[self.time]
         what = f"{self.what}: column {self.time}"
-        if column is None or column.is_text:
+        if column.why or column.is_text:
             raise OptionError(f"{what}: no times", "store timestamps, or whole numbers")
-        values, valid = numbers(column)
-        if not valid.all():
+        if not (valid := present(column)).all():
             raise OptionError(f"{what}: row {int(np.argmin(valid))} of a batch has no time", "leave such rows out, or give them the time from which on they are known")
-        if column.values.dtype.kind == "M":
-            return column.values.astype("datetime64[s]").astype(np.int64)
-        return values
+        return column.values.astype("datetime64[s]").astype(np.int64) if column.values.dtype.kind == "M" else column.values
 
 
 class Rows:
-    """A table as nodes: id, node_time and x."""
+    """A table as nodes: id, node_time and all columns but keys, of which import_tables makes features."""
 
     def __init__(self, table):
-        self.table, self.known = table, {}
+        self.table, self.id = table, "id"
+        while self.id in table.rest:
+            self.id += "_"
         self.linked = dict.fromkeys(table.fkeys, 0)
-        for _, n, batch in table.batches([*table.id_columns(), *table.fkeys, *table.rest]):
+        for _, _, batch in table.batches([*table.id_columns(), *table.fkeys]) if table.fkeys else ():
             for key in table.fkeys:
+                if batch[key].why:
+                    raise batch[key].why
                 self.linked[key] += int(present(batch[key]).sum())
-            for name in table.rest:
-                if name not in self.known:
-                    self.known[name] = encoding_of(batch[name])
-                if self.known[name] and not self.known[name].look(batch[name]):
-                    self.known[name] = None
-        if left := [name for name in table.rest if not self.known.get(name)]:
-            warn(f"{table.what}: columns that are not read: {', '.join(left)}")
-        self.columns = [name for name in table.rest if self.known.get(name)]
+        # What each column is; others have no role, whatever their names are.
+        self.columns = dict.fromkeys(OF_NODES[:-1]) | {"id": self.id, "node_time": table.time}
 
     def column_batches(self):
         of = self.table
-        wanted = [*of.id_columns(), *([of.time] if of.time is not None else []), *self.columns]
-        for first, n, batch in of.batches(wanted):
-            x = [part for name in self.columns for part in self.known[name].features(batch[name])]
-            out = {"id": of.ids(first, n, batch), "x": Column(np.concatenate(x, 1).astype(np.float32) if x else np.ones((n, 1), np.float32))}
+        for first, n, batch in of.batches([*of.id_columns(), *([of.time] if of.time is not None else []), *of.rest]):
+            out = {self.id: of.ids(first, n, batch)} | {name: batch[name] for name in of.rest}
             if of.time is not None:
-                out["node_time"] = Column(of.times(batch))
+                out[of.time] = Column(of.times(batch))
             yield out
 
 
@@ -141,7 +134,7 @@ class Task:
         if self.target not in table.rest:  # a test whose labels are withheld
             return Column(np.zeros(n), np.zeros(n + 1, np.int64) if text else None, np.zeros(0, np.uint8), np.zeros(n, bool))
         column = batch[self.target]
-        if column is None or not column.is_text and column.values.dtype.kind not in "biuf":
+        if column.why or not column.is_text and column.values.dtype.kind not in "biuf":
             raise OptionError(f"{table.what}: column {self.target}: no labels", "store numbers or texts")
         return column
 
@@ -189,22 +182,11 @@ class Asked:
             yield {"src": key_of(column, table.what, table.words), "dst": self.task.ids(first, n)}
 
 
-# ---- columns ----
-
-def present(column):
-    """Which rows have a value."""
-    if column is None:
-        raise OptionError("a key of a kind that is no id", "give texts or whole numbers")
-    n = len(column)
-    valid = np.ones(n, bool) if column.valid is None else column.valid.copy()
-    if not column.is_text and column.values.dtype.kind == "f" and column.values.ndim == 1:
-        valid &= ~np.isnan(column.values)
-    return valid
-
+# ---- keys ----
 
 def key_of(column, what, words):
     """Ids, of numbers that a data frame made floats to have room for missing ones. `words`: as texts."""
-    if column is None:
+    if column.why:
         raise OptionError(f"{what}: a key of a kind that is no id", "give texts or whole numbers")
     if column.is_text or column.values.dtype.kind not in "iuf":
         return column
@@ -217,91 +199,6 @@ def key_of(column, what, words):
         return Column(values, valid=column.valid)
     found = text_column(values.astype(str).astype(object), what)
     return Column(None, found.offsets, found.data, column.valid)
-
-
-def numbers(column):
-    """float64, or int64 of whole numbers, and which rows have one. Times are days."""
-    values, valid = column.values, np.ones(len(column), bool) if column.valid is None else column.valid.copy()
-    if values.dtype.kind == "M":
-        valid &= ~np.isnat(values)
-        return values.astype("datetime64[s]").astype(np.int64) / 86400, valid
-    if values.dtype.kind == "f":
-        valid &= np.isfinite(values)
-    return values, valid
-
-
-class Number:
-    """(x - mean) / deviation, of the rows that have a value. Others are 0, and have 1 in a second column."""
-
-    def __init__(self):
-        self.n, self.mean, self.squares, self.missing = 0, 0.0, 0.0, False
-
-    def look(self, column):
-        values, valid = numbers(column)
-        self.missing |= not valid.all()
-        if len(some := values[valid].astype(np.float64)):
-            total, mean = self.n + len(some), some.mean()
-            self.squares += ((some - mean) ** 2).sum() + (mean - self.mean) ** 2 * self.n * len(some) / total
-            self.mean += (mean - self.mean) * len(some) / total
-            self.n = total
-        return True
-
-    def features(self, column):
-        values, valid = numbers(column)
-        deviation = np.sqrt(self.squares / max(self.n, 1)) or 1.0
-        yield np.where(valid, (np.where(valid, values, 0) - self.mean) / deviation, 0)[:, None]
-        if self.missing:
-            yield ~valid[:, None]
-
-
-class Words:
-    """A column for each different text, in the order of their bytes. A missing one has 0 in all."""
-
-    def __init__(self):
-        self.found = set()
-
-    @staticmethod
-    def texts(column):
-        ends = column.offsets.tolist()
-        data = column.data.tobytes()
-        return [data[a:b] for a, b in zip(ends, ends[1:])]
-
-    def look(self, column):
-        valid = present(column)
-        self.found.update(word for word, there in zip(self.texts(column), valid) if there)
-        return len(self.found) <= MOST_WORDS
-
-    def features(self, column):
-        at = {word: k for k, word in enumerate(sorted(self.found))}
-        out = np.zeros((len(column), len(at)), np.float32)
-        valid = np.flatnonzero(present(column))
-        words = self.texts(column)
-        out[valid, [at[words[i]] for i in valid]] = 1
-        yield out
-
-
-class Listed:
-    """Lists of numbers of one length, as they are; a missing one is 0."""
-
-    def __init__(self):
-        self.width = None
-
-    def look(self, column):
-        if column is None or column.values.ndim != 2:
-            return False
-        self.width = self.width or column.values.shape[1]
-        return self.width == column.values.shape[1] > 0
-
-    def features(self, column):
-        good = np.isfinite(column.values)
-        yield np.where(good if column.valid is None else good & column.valid, column.values, 0)
-
-
-def encoding_of(column):
-    """How a column becomes features; None if not."""
-    if column is None:
-        return None
-    return Words() if column.is_text else Listed() if column.values.ndim > 1 else Number()
 
 
 # ---- files ----
@@ -372,7 +269,7 @@ def import_database(src, out, progress, task=None, target=None, regression=None,
     task = task_of(task, target, tables) if task is not None else None
     every = [*tables.values(), *(task.tables.values() if task else ())]
     nodes = {name: Rows(table) for name, table in tables.items()}
-    words = any(table.pkey is not None and next((getattr(batch[table.pkey], "is_text", False) for _, _, batch in table.batches([table.pkey])), False) for table in tables.values())
+    words = any(table.pkey is not None and next((batch[table.pkey].is_text for _, _, batch in table.batches([table.pkey])), False) for table in tables.values())
     for table in every:
         table.words = words
     edges = {}
@@ -382,8 +279,9 @@ def import_database(src, out, progress, task=None, target=None, regression=None,
                 edges[name, f"f2p_{key}", parent], edges[parent, f"rev_f2p_{key}", name] = Links(table, key, False), Links(table, key, True)
             else:
                 warn(f"{table.what}: column {key}: no row has this key")
+    columns = {name: rows.columns for name, rows in nodes.items()}
     if task:
         nodes = {task.name: task, **nodes}
         edges[task.entity, "entity", task.name] = Asked(task)
         regression = task.is_of_values() if regression is None else regression
-    return import_tables(out, nodes=nodes, edges=edges, regression=bool(regression), progress=progress, **options)
+    return import_tables(out, nodes=nodes, edges=edges, columns=columns, regression=bool(regression), progress=progress, **{"standardize": True} | options)

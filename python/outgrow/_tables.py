@@ -1,4 +1,6 @@
 """Datasets from tables: a node a row and an edge a row, in batches."""
+import contextlib
+import json
 import os
 from collections.abc import Mapping
 
@@ -6,8 +8,11 @@ import numpy as np
 
 from ._arrays import PIECE, keeps
 from ._arrow import Index, batches
-from ._errors import OptionError, warn
-from ._names import NONE, ROWS, Classes, NameMap, check_kinds, memory_of, order_of
+from ._calls import notices
+from ._encode import Encoder, names_of
+from ._errors import FileError, OptionError, warn
+from ._meta import meta_of
+from ._names import NONE, ROWS, Classes, NameMap, memory_of, order_of
 from ._options import folder_of
 from ._times import whole
 from ._write import folder_beside, store
@@ -50,7 +55,13 @@ def taken_of(given, roles):
     return {name for role in roles for name in names_in(given.get(role))}
 
 
-def find(names, role, given, taken, what, needed=False):
+def argument(role, value, key=None):
+    """How a column is named: of a type or a relation under its key."""
+    inner = f'{{"{role}": {value if value == "..." else json.dumps(value, ensure_ascii=False)}}}'
+    return f"columns={inner}" if key in (None, (None, None, None)) else f"columns={{{json.dumps(key) if isinstance(key, str) else key}: {inner}}}"
+
+
+def find(names, role, given, taken, what, key=None, needed=False):
     """The column of a role: the given one, or one of a known name, or None."""
     if role in given and not (needed and given[role] is None):
         if given[role] is not None and given[role] not in names:
@@ -60,24 +71,30 @@ def find(names, role, given, taken, what, needed=False):
         found = [name for name in names if name.lower() in known and name not in taken]
         found = [name for name in found if not isinstance(name, Index)] or found
         if len(found) > 1:
-            raise OptionError(f"{what}: columns {' and '.join(found)} may both be {role}", f"name it: columns={{\"{role}\": \"{found[0]}\"}}")
+            raise OptionError(f"{what}: columns {' and '.join(found)} may both be {role}", f"name it: {argument(role, found[0], key)}")
         if found:
             return found[0]
     if needed:
         numbered = ', or number the rows: reset_index(names="id")' if role == "id" else ""
-        raise OptionError(f"{what}: no column is called {role}", f"name it: columns={{\"{role}\": ...}}{numbered}; its columns are {', '.join(map(str, names))}")
+        raise OptionError(f"{what}: no column is called {role}", f"name it: {argument(role, '...', key)}{numbered}; its columns are {', '.join(map(str, names))}")
     return None
 
 
-def say_unread(what, names):
-    """An index of pandas without a name is the numbers of rows."""
+def say_unread(what, names, batch=None):
+    """An index of pandas without a name is the numbers of rows. `batch`: some columns of it may be features otherwise."""
     if left := [name for name in names if not (isinstance(name, Index) and name.startswith("__index_level_"))]:
-        warn(f"{what}: columns that are not read: {', '.join(left)}")
+        other = any(is_encoded(batch[name]) for name in left) if batch else False
+        warn(f"{what}: columns that are not read: {', '.join(left)}{'. standardize=True takes dates, and texts of at most 32 values' if other else ''}")
 
 
 def is_feature(column):
     """Whether it is one by default. Lists that make no matrix are, so that they are refused."""
     return hasattr(column.why, "of_numbers") or not (column.why or column.is_text or column.values.dtype.kind == "M")
+
+
+def is_encoded(column):
+    """Whether standardize=True makes a feature of it."""
+    return not column.why and (column.is_text or column.values.dtype.kind == "M")
 
 
 def parts(column):
@@ -97,9 +114,13 @@ def check_nulls(column, what, row, hint):
         raise OptionError(f"{what}: row {row + int(np.argmin(column.valid)) // (column.valid.size // len(column))} is null", hint)
 
 
-def numbers(column, what, row, kinds="biuf"):
+FILL = "fill it, with 0 for example (fillna, fill_null), or leave the column out"
+STANDARD = "; with standardize=True it counts as the mean"
+
+
+def numbers(column, what, row, kinds="biuf", hint=FILL):
     """Its values without nulls."""
-    check_nulls(column, what, row, "fill it, with 0 for example (fillna, fill_null), or leave the column out")
+    check_nulls(column, what, row, hint)
     if getattr(column.values, "dtype", None) is None or column.values.dtype.kind not in kinds:
         raise OptionError(f"{what}: no numbers", "cast it: astype('float32')")
     return column.values
@@ -148,11 +169,12 @@ def classes_in(column, what, row):
     return out
 
 
-def matrix(batch, columns, dtype, n, what, row):
-    out = [numbers(batch[name], f"{what}: column {name}", row).reshape(n, -1) for name in columns]
+def matrix(batch, columns, dtype, n, what, row, more=""):
+    """`more`: another remedy for what is missing."""
+    out = [numbers(batch[name], f"{what}: column {name}", row, hint=FILL + more).reshape(n, -1) for name in columns]
     for name, part in zip(columns, out):
         if part.dtype.kind == "f" and not (good := np.isfinite(part).all(1)).all():
-            raise OptionError(f"{what}: column {name}: row {row + int(np.argmin(good))} is NaN or infinite", "fill it, with 0 for example (fillna, fill_nan), or leave the column out")
+            raise OptionError(f"{what}: column {name}: row {row + int(np.argmin(good))} is NaN or infinite", FILL + more)
     return np.concatenate([part.astype(dtype, copy=False) for part in out], axis=1)
 
 
@@ -203,9 +225,10 @@ class Spool:
 class NodeTable:
     """The table of a type's nodes, read once."""
 
-    def __init__(self, folder, memory, prefix, name, columns, regression, shared):
-        """shared: has the classes of all types, once a label is a word."""
-        self.what, self.shared = f"nodes of {name}" if name else "nodes", shared
+    def __init__(self, folder, memory, prefix, name, columns, regression, shared, standard):
+        """shared: has the classes of all types, once a label is a word. standard: None, or names of features that another dataset has."""
+        self.what, self.name, self.shared = f"nodes of {name}" if name else "nodes", name, shared
+        self.standard, self.encoder = standard, None
         self.map = NameMap(folder, memory, prefix, self.what)
         self.features, self.labels = Spool(f"{folder}/{prefix}.x", f"{self.what}: features"), Spool(f"{folder}/{prefix}.y", f"{self.what}: labels")
         self.times = Spool(f"{folder}/{prefix}.t", f"{self.what}: times")
@@ -220,8 +243,10 @@ class NodeTable:
             check_nulls(batch[self.roles["id"]], f"{self.what}: column {self.roles['id']}", self.rows, NO_NULLS)
             for part in parts(batch[self.roles["id"]]):
                 self.map.put(part, True, f"{self.what}: column {self.roles['id']}")
-            if self.columns:
-                self.features.put(matrix(batch, self.columns, self.dtype, n, self.what, self.rows))
+            if self.encoder:
+                self.features.put(self.encoder.rows(batch))
+            elif self.columns:
+                self.features.put(matrix(batch, self.columns, self.dtype, n, self.what, self.rows, STANDARD))
             if self.roles["node_time"]:
                 self.times.put(times(batch, self.roles["node_time"], self.what, self.rows))
             if self.roles["label"]:
@@ -231,17 +256,26 @@ class NodeTable:
             self.rows += n
         if not self.rows:
             raise OptionError(f"{self.what}: no rows", "give a row a node")
+        if self.encoder:
+            self.encoder.close()
+            self.feature_names = self.encoder.names
         return self
 
     def choose(self, batch):
         """What each column is, by the first batch."""
         names, given, taken = list(batch), self.given, taken_of(self.given, OF_NODES)
-        self.roles = {role: find(names, role, given, taken, self.what, role == "id") for role in OF_NODES if role not in LISTS}
+        self.roles = {role: find(names, role, given, taken, self.what, self.name, role == "id") for role in OF_NODES if role not in LISTS}
         used = set(self.roles.values())
         rest = [name for name in names if name not in used]
-        self.columns = names_in(given["features"]) if "features" in given else [name for name in rest if is_feature(batch[name]) and not isinstance(name, Index)]
-        self.dtype = dtype_of(batch, self.columns, self.what)
-        say_unread(self.what, [name for name in rest if name not in self.columns])
+        encodes = self.standard is not None
+        self.columns = names_in(given["features"]) if "features" in given else [
+            name for name in rest if (is_feature(batch[name]) or encodes and is_encoded(batch[name])) and not isinstance(name, Index)]
+        numbers_alone = [name for name in self.columns if not (encodes and name in batch and is_encoded(batch[name]))]
+        self.dtype = dtype_of(batch, numbers_alone, self.what)
+        self.encoder = Encoder(batch, self.columns, self.what, self.standard) if encodes and self.columns else None
+        wide = {name: batch[name].values.shape[1] for name in numbers_alone if batch[name].values.ndim > 1}
+        self.feature_names = [name for column in self.columns for name in (names_of(column, wide[column]) if column in wide else [column])]
+        say_unread(self.what, [name for name in rest if name not in self.columns], None if encodes else batch)
 
     def put_labels(self, column):
         if column.why or not column.is_text and column.values.dtype.kind == "M":
@@ -295,7 +329,12 @@ class NodeTable:
 
     def given_to_write(self):
         """Arguments of write."""
-        out = {"x": self.features.rows(self.order) if self.columns else None, "node_time": self.times.rows(self.order) if self.roles["node_time"] else None}
+        x = self.features.rows(self.order) if self.columns else None
+        if self.encoder:
+            x = self.encoder.features(x) if self.feature_names else None
+        if x is None and self.standard is not None and self.name:
+            x, self.feature_names = constant(1, self.rows, np.float32, (1,)), []
+        out = {"x": x, "node_time": self.times.rows(self.order) if self.roles["node_time"] else None}
         if self.classes:
             self.class_names = self.classes.sort()
             y = np.concatenate([*self.classes.take(self.puts)])
@@ -316,11 +355,11 @@ class NodeTable:
 class EdgeTable:
     """The edges of a relation, read once: their nodes have numbers when both maps are sorted."""
 
-    def __init__(self, folder, number, relation, source, destination, columns, own, unseen, last):
+    def __init__(self, folder, number, relation, table, source, destination, columns, own, unseen, last):
         """own: columns that this relation was given by itself.
 
         unseen: columns given to all that no relation had so far. After the last relation there is none."""
-        self.what = f"edges of {relation}" if relation else "edges"
+        self.what, self.relation, self.table = f"edges of {relation}" if relation else "edges", relation, table
         self.maps, self.given, self.own, self.roles, self.number, self.unseen, self.last = (source, destination), columns, own, None, number, unseen, last
         self.spools = {key: Spool(f"{folder}/{key}{number}", f"{self.what}: {key}") for key in ("edge_weight", "edge_time", "edge_attr")}
         self.pieces = []
@@ -334,8 +373,8 @@ class EdgeTable:
             raise OptionError(f"{self.what}: no column {min(lacking)}", f"its columns are {', '.join(names)}")
         if self.unseen and self.last:
             raise OptionError(f"{self.what}: no column {min(self.unseen)}{', nor in another relation' if self.number else ''}", f"its columns are {', '.join(names)}")
-        self.roles = {role: find(names, role, self.given, taken, self.what, True) for role in ENDS}
-        self.roles["weight"] = next(iter(given["weight"]), None) if "weight" in given else find(names, "weight", {}, taken, self.what)
+        self.roles = {role: find(names, role, self.given, taken, self.what, self.relation, True) for role in ENDS}
+        self.roles["weight"] = next(iter(given["weight"]), None) if "weight" in given else find(names, "weight", {}, taken, self.what, self.relation)
         unclear = []
         if "edge_time" in given:
             self.roles["edge_time"] = next(iter(given["edge_time"]), None)
@@ -349,7 +388,7 @@ class EdgeTable:
             self.columns = [name for name in names if name.lower() in KNOWN["edge_features"] and name not in taken | used and is_feature(batch[name]) and not has_nulls(batch[name])]
         self.dtype = dtype_of(batch, self.columns, self.what)
         if unclear:
-            warn(f"{self.what}: columns {' and '.join(unclear)} may both be edge_time, and none is read; name it: columns={{\"edge_time\": \"{unclear[0]}\"}}")
+            warn(f"{self.what}: columns {' and '.join(unclear)} may both be edge_time, and none is read; name it: {argument('edge_time', unclear[0], self.relation)}")
         self.unclear = unclear
 
     def drop_nulls(self, batch):
@@ -363,10 +402,10 @@ class EdgeTable:
             self.columns, self.dtype = left, dtype_of(batch, left, self.what)
             self.spools["edge_attr"].keep(np.flatnonzero(np.isin(owner, left)), self.dtype)
 
-    def read(self, table, known):
+    def read(self, known):
         """known: whether the ends' types have tables."""
         names, row = [], 0
-        for batch in batches(table, self.what):
+        for batch in batches(self.table, self.what):
             names = list(batch)
             if self.roles is None:
                 self.choose(batch)
@@ -390,6 +429,17 @@ class EdgeTable:
         say_unread(self.what, [name for name in names if name not in (*self.roles.values(), *self.columns, *self.unclear)])
         return self
 
+    def id_at(self, role, row):
+        """The id there, if the table can be read again."""
+        with contextlib.suppress(Exception):  # of a library that we do not know
+            for batch in batches(self.table, self.what):
+                column = batch[self.roles[role]]
+                if row < len(column):
+                    one = column.take(np.array([row]))
+                    return f" {one.data.tobytes().decode(errors='replace') if one.is_text else one.values[0]}"
+                row -= len(column)
+        return ""
+
     def edges(self):
         """Yield [2, e] of numbers."""
         row = 0
@@ -397,7 +447,8 @@ class EdgeTable:
             ends = np.stack([m.take(first, n) for m, first in zip(self.maps, (src, dst))]).astype(np.int64)
             for role, end in zip(("src", "dst"), ends):
                 if (end == NONE).any():
-                    raise OptionError(f"{self.what}: row {row + int(np.argmax(end == NONE))}: {self.roles[role]} is the id of no node", "give each node a row of its table")
+                    at = row + int(np.argmax(end == NONE))
+                    raise OptionError(f"{self.what}: row {at}: {self.roles[role]}{self.id_at(role, at)} is the id of no node", "give each node a row of its table, or leave these edges out")
             yield ends
             row += n
 
@@ -425,14 +476,15 @@ def own_of(columns, key):
 class Tables:
     """Tables of nodes and edges, {type: table} and {relation: table}; homogeneous under None."""
 
-    def __init__(self, folder, nodes, edges, columns, regression, memory):
+    def __init__(self, folder, nodes, edges, columns, regression, memory, standard):
+        """standard: None, or a function of a type: names of its features in another dataset."""
         types = list(dict.fromkeys([*nodes, *(end for s, _, d in edges for end in (s, d))]))
         share = memory // (2 * len(types) + 2)
         self.folder, self.types, self.relations = folder, types, list(edges)
         prefix = {name: f"node_names{k if name else ''}" for k, name in enumerate(types)}
         of_all = {role: name for role, name in columns.items() if not isinstance(name, Mapping)}
         shared = []
-        self.nodes = {name: NodeTable(folder, share, prefix[name], name, of_all | own_of(columns, name), regression, shared) for name in nodes}
+        self.nodes = {name: NodeTable(folder, share, prefix[name], name, of_all | own_of(columns, name), regression, shared, standard and standard(name)) for name in nodes}
         self.maps = {name: self.nodes[name].map if name in nodes else NameMap(folder, share, prefix[name], f"nodes of {name}") for name in types}
         for name, table in nodes.items():
             self.nodes[name].read(table)
@@ -442,12 +494,11 @@ class Tables:
         self.ends, unseen = {}, taken_of(of_all, [role for role in OF_EDGES if role not in ENDS])
         for i, ((s, name, d), table) in enumerate(edges.items()):
             own = own_of(columns, (s, name, d))
-            ends = EdgeTable(folder, i, (s, name, d) if name else None, self.maps[s], self.maps[d], of_all | own, taken_of(own, OF_EDGES), unseen, i == len(edges) - 1)
-            self.ends[s, name, d] = ends.read(table, (s in nodes, d in nodes))
+            ends = EdgeTable(folder, i, (s, name, d) if name else None, table, self.maps[s], self.maps[d], of_all | own, taken_of(own, OF_EDGES), unseen, i == len(edges) - 1)
+            self.ends[s, name, d] = ends.read((s in nodes, d in nodes))
             weighted = {bool(of.roles["weight"]): relation for relation, of in self.ends.items()}
             if len(weighted) > 1:
                 raise OptionError(f"edges of {weighted[False]}: no weights, which {weighted[True]} has", "give weights to all relations, or read none: columns={\"weight\": None}")
-        check_kinds(self.maps)
         for name in types:
             self.nodes[name].sort() if name in nodes else self.maps[name].sort()
 
@@ -461,6 +512,10 @@ class Tables:
         if self.types == [None]:
             return {key: next(iter(value.values()), None) if value else None for key, value in given.items()}
         return given
+
+    def feature_names(self):
+        """{type: names}"""
+        return {name: nodes.feature_names for name, nodes in self.nodes.items() if nodes.feature_names}
 
     def class_names(self):
         return next((nodes.class_names for nodes in self.nodes.values() if nodes.class_names), None)
@@ -491,7 +546,11 @@ def import_tables(path, nodes=None, edges=None, *, columns=None, num_classes=Non
                may lack columns of edge_time and edge_features. Dates and timestamps are times in whole seconds since 1970. `import edgelist` reads times and features by edge_time= and edge_features=.
                Features of nodes are all other columns of numbers, and of lists of one length, in the order of the table. Splits may also be
                columns of true and false called train, valid and test
-    options    options of `outgrow import`: memory="2G", symmetrize=True, feature_dtype="f16", ...
+    options    options of `outgrow import`: memory="2G", symmetrize=True, split=(60, 20, 20), ...
+
+    standardize=True scales each column of features to mean 0 and deviation 1. It also takes dates as days, and a column for each text where
+    at most 32 differ. A missing number counts as the mean, and has 1 in a further column. standardize_as="graph" takes means and texts
+    of this dataset, on which a model was trained.
 
     A table is anything with __arrow_c_stream__: of pandas, Polars, pyarrow, DuckDB, arro3. It is read once, in its batches, of which one is
     in memory in addition to `memory`.
@@ -517,11 +576,33 @@ def import_tables(path, nodes=None, edges=None, *, columns=None, num_classes=Non
         else:
             raise OptionError(f"columns: {key!r} has no table", f"one of {', '.join(map(str, (*nodes, *edges)))}")
     with folder_beside(path) as folder:
-        tables = Tables(folder, nodes, edges, columns, regression, memory_of(options))
+        tables = Tables(folder, nodes, edges, columns, regression, memory_of(options), standard_of(options))
         given = tables.given_to_write()
         given = of_one_type(given) or given
         if given["x"] is None and not hasattr(given["edge_index"], "items"):
             warn("nodes: no features: each node gets one constant feature, without information")
             given["x"] = constant(1, given["num_nodes"], np.float32, (1,))
-        return store(path, given, {"num_classes": num_classes, "regression": regression, "name": name}, options, progress=progress, maps=tables.maps,
-                     classes=tables.class_names())
+        about = {"num_classes": num_classes, "regression": regression, "name": name, "feature_names": tables.feature_names()}
+        with notices() as told:
+            found = store(path, given, about, options, progress=progress, maps=tables.maps, classes=tables.class_names())
+        say_notices(path, given, options, told)
+        return found
+
+
+def standard_of(options):
+    """None, or what gives the names of a type's features in the dataset of standardize_as."""
+    other = options.get("standardize_as")
+    if other is None:
+        return (lambda name: ()) if str(options.get("standardize")).lower() == "true" else None
+    meta = meta_of(other)
+    types = {of["name"]: of for of in meta.get("node_types", [])}
+    return lambda name: (types.get(name, {}) if types else meta).get("feature_names", ())
+
+
+def say_notices(path, given, options, told):
+    """One warning of what a model would learn badly from."""
+    if given.get("y") is not None and all(given.get(split) is None for split in SPLIT_BITS) and not options.get("split"):
+        told.append('no splits: split="60/20/20" takes random ones of the nodes with a label, a column split those that you choose')
+    told = [text.replace("symmetrize adds", "symmetrize=True adds") for text in told if "symmetrize" not in options or "symmetrize" not in text]
+    if told:
+        warn(f"{path}: {'; '.join(told)}")

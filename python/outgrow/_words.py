@@ -16,7 +16,7 @@ NO_FLAG = {"no-shuffle": "shuffle=False"}
 def choices():
     """{option: its words; None for a flag}. The library's module imports this package's errors, so it is imported late."""
     from . import _outgrow
-    return _outgrow.option_choices()
+    return _outgrow.import_choices() | _outgrow.option_choices()
 
 
 def literal(name, text, rest):

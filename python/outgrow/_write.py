@@ -106,7 +106,7 @@ def save_plain(folder, given, meta, names, as_stored):
 
 
 @contextlib.contextmanager
-def by_arguments(folder, names):
+def by_arguments(folder, names, path=""):
     """Errors and warnings name arguments instead of the files written from them."""
     def argument(file):
         name = file[1]
@@ -119,7 +119,8 @@ def by_arguments(folder, names):
         text = text.replace('put {"task": "regression"} into its meta.json', "give regression=True")
         text = text.replace("num_classes of meta.json, or of the source's own description, says how many there are", "give a larger num_classes, or none")
         text = text.replace("a graph without edges has nothing to sample", "outgrow.NeighborLoader(data, ...) takes a Data without edges as it is")
-        return re.sub(rf"\b({'|'.join(map(re.escape, {*names, 'feat', 'label'}))})\.npy", argument, re.sub(rf"{re.escape(folder)}/(.+?)\.npy", argument, text))
+        text = re.sub(rf"\b({'|'.join(map(re.escape, {*names, 'feat', 'label'}))})\.npy", argument, re.sub(rf"{re.escape(folder)}/(.+?)\.npy", argument, text))
+        return text.replace(folder, path or folder)
 
     def rename(record):
         if isinstance(record.args, tuple):
@@ -160,7 +161,7 @@ def with_classes(given):
 def store(path, given, about, options, *, progress=False, maps=None, classes=None, arguments=None, links=None, rest=None):
     """Write the arguments of write as the files of an import, and import them; returns `info`.
 
-    about      num_classes, regression, name
+    about      num_classes, regression, name, perhaps feature_names {type: names}
     maps       {type: NameMap} of ids
     classes    names of classes
     arguments  what errors call splits
@@ -181,12 +182,15 @@ def store(path, given, about, options, *, progress=False, maps=None, classes=Non
         options.setdefault("feature_layout", "sparse")
     if is_bf16(plain["x"]) if plain else all_bf16(given):
         options.setdefault("feature_dtype", "bf16")
-    as_stored = as_float32 if options.get("feature_dtype") in (None, "f32") and not options.get("row_normalize") else unchanged
+    changes = any(options.get(key) for key in ("row_normalize", "standardize", "standardize_as"))
+    as_stored = as_float32 if options.get("feature_dtype") in (None, "f32") and not changes else unchanged
     arguments = arguments or {key: key for key in SPLITS}
-    with folder_beside(path) as folder, folder_beside(path) as other, by_arguments(folder, arguments | files_of(links)):
+    with folder_beside(path) as folder, folder_beside(path) as other, by_arguments(folder, arguments | files_of(links), path):
         said = said_of(about["name"] or os.path.basename(path), about["num_classes"], about["regression"])
         if classes:
             said["class_names"] = classes
+        if names := about.get("feature_names"):
+            said["feature_names"] = next(iter(names.values())) if plain else names
         if edge_classes:
             said["edge_class_names"] = edge_classes
         if plain:

@@ -5,7 +5,7 @@ import numpy as np
 
 from ._arrays import PIECE, array_of, edges_of, is_iterator
 from ._errors import OptionError
-from ._names import NONE, ROWS, NameMap, check_kinds, column_of, is_words, order_of
+from ._names import NONE, ROWS, NameMap, column_of, is_words, order_of
 
 SPLITS = "train", "valid", "test"
 LARGER = "give an array, which may be mapped from a file: numpy.load(\"x.npy\", mmap_mode=\"r\"); or batches of tables to outgrow.import_tables"
@@ -72,7 +72,6 @@ class Named:
                     raise OptionError(f"ids: none of {end}", "give ids of all types")
         self.types = {name: Type(folder, share, f"node_names{k if name else ''}", of, f"ids of {name}" if name else "ids") for k, (name, of) in enumerate(ids.items())}
         self.maps = {name: of.map for name, of in self.types.items()}
-        check_kinds(self.maps)
         self.edges = {relation: self.put_edges(relation, value) for relation, value in relations.items()}
         self.splits = {split: {name: self.put_split(name, split, value) for name, value in (self.given[split] or {}).items()} for split in SPLITS}
         for of in self.types.values():

@@ -23,7 +23,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-enum { MAX_OWN = 30, MAX_ARGS = 8 };
+enum { MAX_OWN = 34, MAX_ARGS = 8 };
 
 /* Return values of a command in addition to 0 and the library's negative codes. */
 enum {

@@ -53,6 +53,8 @@ static void show_run(const json_t *run)
     json_t *remedy;
     if (!json_is_object(run))
         return;
+    if (*text_of(run, "doubt"))
+        puts(text_of(run, "doubt"));
     json_array_foreach(json_object_get(run, "sentences"), i, sentence)
         puts(json_string_value(sentence));
     show_stages(json_object_get(run, "seconds_by_stage"));

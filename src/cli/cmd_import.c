@@ -61,7 +61,7 @@ const struct command cmd_import = {
     .summary = "make a dataset from files in another format",
     .text =
         "Edges are sorted on disk, so the graph may be larger than memory; OUT appears only when "
-        "complete. FORMAT is detected from the files by default. Parquet, tgb, "
+        "complete. FORMAT is detected from the files by default. parquet, tgb, "
         "relbench and OGB's datasets of links are read by the Python package. Details: "
         "docs/reference/formats.md.",
     .paragraph = tell_format,

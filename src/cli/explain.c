@@ -324,6 +324,32 @@ static void write_cause(const struct measured *m, char out[TEXT_MAX])
                  m->reads_to_evaluate ? " Evaluating reads rows from disk too." : "");
 }
 
+/* Signs of features with large scales; "" where there are none. */
+static void write_doubt(const json_t *summary, char out[TEXT_MAX])
+{
+    static const char remedy[] = "Have features large scales? `import --standardize` mends that.";
+    const json_t *const classes = json_object_get(summary, "test_classes");
+    const double loss = figure_of(json_array_get(json_object_get(summary, "epochs"), 0), "loss");
+    const double chance = log((double)json_array_size(classes));
+    const json_t *only = NULL;
+    size_t n = 0;
+    out[0] = 0;
+    if (json_array_size(json_object_get(summary, "test_confusion")) < 2)
+        return; /* not one class a node */
+    for (size_t i = 0; i < json_array_size(classes); i++)
+        if (figure_of(json_array_get(classes, i), "predicted") > 0) {
+            only = json_array_get(classes, i);
+            n++;
+        }
+    if (n == 1)
+        snprintf(out, TEXT_MAX, "All test nodes are predicted as class %.0f%s%.64s. %s",
+                 figure_of(only, "class"), *word_of(only, "name") ? ", " : "",
+                 word_of(only, "name"), remedy);
+    else if (loss > 3 * chance)
+        snprintf(out, TEXT_MAX, "The first epoch has a loss of %.3g, guesses have %.3g. %s", loss,
+                 chance, remedy);
+}
+
 static json_t *seconds_json(const struct measured *m)
 {
     json_t *all = json_object();
@@ -369,14 +395,16 @@ json_t *explain_run(const json_t *summary, const char *folder)
     struct advice remedies[REMEDIES_MAX];
     char share[TEXT_MAX];
     char cause[TEXT_MAX];
+    char doubt[TEXT_MAX];
     measure_run(&m, summary);
     const int n = find_remedies(&m, remedies);
     write_share(&m, share);
     write_cause(&m, cause);
-    return json_pack("{s:s, s:s, s:f, s:o, s:o, s:[s, s, s], s:s?, s:o, s:o}", "run", folder,
-                     "stage", stage_name[m.largest].key, "seconds", m.total, "seconds_by_stage",
-                     seconds_json(&m), "busy_seconds", busy_json(&m), "sentences", share, cause,
-                     remedies[0].text, "option", remedies[0].option, "command",
-                     command_json(&m, remedies, 0, folder), "further",
+    write_doubt(summary, doubt);
+    return json_pack("{s:s, s:s?, s:s, s:f, s:o, s:o, s:[s, s, s], s:s?, s:o, s:o}", "run", folder,
+                     "doubt", *doubt ? doubt : NULL, "stage", stage_name[m.largest].key, "seconds",
+                     m.total, "seconds_by_stage", seconds_json(&m), "busy_seconds", busy_json(&m),
+                     "sentences", share, cause, remedies[0].text, "option", remedies[0].option,
+                     "command", command_json(&m, remedies, 0, folder), "further",
                      further_json(&m, remedies, n, folder));
 }

@@ -80,13 +80,14 @@ static void list_names(char *names, size_t size, const char *src)
     free(entry);
 }
 
-static bool has_csv(const char *src)
+static bool has_end(const char *src, const char *const ends[2])
 {
     struct dirent **entry = NULL;
     const int n = scandir(src, &entry, visible, alphasort);
     bool has = false;
     for (int i = 0; i < n; i++) {
-        has = has || ends_with(entry[i]->d_name, ".csv") || ends_with(entry[i]->d_name, ".csv.gz");
+        for (size_t k = 0; k < 2; k++)
+            has = has || (ends[k] && ends_with(entry[i]->d_name, ends[k]));
         free(entry[i]);
     }
     free(entry);
@@ -111,15 +112,20 @@ static int refuse_folder(const char *src, struct og_err *err)
                        "write edges.csv next to it: the line src,dst, then a line an edge; to "
                        "learn from features alone, an edge from each node to itself",
                        "%.300s: nodes.csv, but no edges", src);
-    snprintf(
-        hint, sizeof(hint),
-        has_csv(src)
-            ? "rename the edges to edges.csv, the table of nodes to nodes.csv, and name columns "
-              "with other names: `outgrow import %.100s graph --id-columns SRC,DST "
-              "--node-id NAME --node-label NAME`"
-            : "expected edges in edges.npy or edges.csv; `outgrow help import` lists the "
-              "files of each format%.0s",
-        src);
+    if (has_end(src, (const char *const[2]){".csv", ".csv.gz"}))
+        snprintf(hint, sizeof(hint),
+                 "rename the edges to edges.csv, the table of nodes to nodes.csv, and name columns "
+                 "with other names: `outgrow import %.100s graph --id-columns SRC,DST "
+                 "--node-id NAME --node-label NAME`",
+                 src);
+    else if (has_end(src, (const char *const[2]){".parquet", NULL}))
+        snprintf(hint, sizeof(hint),
+                 "call the files edges.parquet and nodes.parquet; of several types "
+                 "edges_<source>__<name>__<destination>.parquet and nodes_<type>.parquet");
+    else
+        snprintf(hint, sizeof(hint),
+                 "expected edges in edges.npy, edges.csv or edges.parquet; `outgrow help import` "
+                 "lists the files of each format, also of tgb and relbench");
     return failure(err, -EINVAL, hint, "%.300s: a folder of no known format: %s", src,
                    names[0] ? names : "it is empty");
 }

@@ -46,7 +46,8 @@ bool is_for_python(const char *format, const char *src)
     bool is = !format && is_parquet_file(src) && !has_file(src, "*");
     for (size_t i = 0; !is && i < sizeof(layouts) / sizeof(*layouts); i++)
         is = (!format || strcmp(format, layouts[i].format) == 0) && has_file(src, layouts[i].file);
-    return is || (format && (strcmp(format, "tgb") == 0 || strcmp(format, "relbench") == 0));
+    return is || (format && (strcmp(format, "parquet") == 0 || strcmp(format, "tgb") == 0 ||
+                             strcmp(format, "relbench") == 0));
 }
 
 enum { MOST_WORDS = MAX_OWN + 8, ABSENT = 77 };
@@ -67,11 +68,16 @@ static int add_option(void *arg, const char *name, const char *value, struct og_
     return 0;
 }
 
-/* The interpreter with the package: that which runs this command, or the one on the PATH. */
+/* The interpreter: that of the calling package, of the active environment, or on the PATH. */
 static const char *python_name(void)
 {
+    static char path[4096];
     const char *named = getenv("OUTGROW_PYTHON");
-    return named && *named ? named : "python3";
+    const char *active = getenv("VIRTUAL_ENV");
+    if (named && *named)
+        return named;
+    snprintf(path, sizeof(path), "%s/bin/python3", active ? active : "");
+    return active && access(path, X_OK) == 0 ? path : "python3";
 }
 
 /* Runs Python, and reads what it prints. Returns its exit status, ABSENT if there is none. */
@@ -111,7 +117,8 @@ static int call_package(const char *function, struct words *w, const char *path,
                       "import sys\n"
                       "try:\n"
                       "    from outgrow._parquet import %s as run\n"
-                      "except ImportError:\n"
+                      "except ImportError as error:\n"
+                      "    print(error.name or 'outgrow')\n"
                       "    sys.exit(77)\n"
                       "run()\n",
                       function) < 0
@@ -125,12 +132,18 @@ static int call_package(const char *function, struct words *w, const char *path,
         free(w->word[i]);
     if (rc < 0 || status == 0)
         return rc;
-    if (status == ABSENT)
-        return failure(err, -ENOENT,
-                       "pip install ./python and pyarrow for it, name another interpreter by "
-                       "OUTGROW_PYTHON, or use a .csv file",
-                       "%.300s: %s needs the Python package outgrow in %.300s", path,
-                       is_parquet_file(path) ? "Parquet" : "this layout", python_name());
+    if (status == ABSENT) {
+        said[strcspn(said, "\n")] = 0;
+        const bool itself = !*said || strncmp(said, "outgrow", strlen("outgrow")) == 0;
+        char remedy[160];
+        snprintf(remedy, sizeof(remedy),
+                 "pip install %.40s for it, name another interpreter by OUTGROW_PYTHON, or use a "
+                 ".csv file",
+                 itself ? "./python and pyarrow" : said);
+        return failure(err, -ENOENT, remedy, "%.300s: %s needs the Python package %.60s in %.300s",
+                       path, is_parquet_file(path) ? "Parquet" : "this layout",
+                       itself ? "outgrow" : said, python_name());
+    }
     char *hint = strchr(said, '\n');
     if (hint)
         *hint++ = 0;

@@ -49,6 +49,12 @@ static bool validates(const struct measured *m)
     return every > 0 && every <= figure_of(m->config, "epochs");
 }
 
+/* --patience counts validations. */
+static bool may_validate_less(const struct measured *m)
+{
+    return validates(m) && figure_of(m->config, "patience") == 0;
+}
+
 static bool is_serial(const struct measured *m)
 {
     return strcmp(word_of(m->config, "pipeline"), "none") == 0;
@@ -303,7 +309,7 @@ static const struct rule {
     void (*advise)(const struct measured *m, struct advice *a);
 } rules[] = {
     {PREPARING, always, train_longer},
-    {EVALUATING, validates, validate_seldom},
+    {EVALUATING, may_validate_less, validate_seldom},
     {EVALUATING, always, train_longer},
     {COMPUTING, has_idle_cores, use_cores},
     {COMPUTING, always, leave_model},

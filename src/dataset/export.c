@@ -27,6 +27,7 @@
 
 enum { PIECE_BYTES = 4 * 1024 * 1024, PIECE_EDGES = 64 * 1024 };
 static const char part[] = "export";
+static const char feature_names[] = "feature_names";
 static const char *const splits[OG__SPLITS] = {"train", "valid", "test"};
 
 struct exporter {
@@ -280,12 +281,41 @@ out:
     return rc;
 }
 
+/* Names of features, which meta.json has by types. */
+static json_t *columns_of_types(const struct og_graph *g)
+{
+    json_t *out = json_object();
+    size_t i;
+    json_t *one;
+    json_array_foreach(json_object_get(g->meta, "node_types"), i, one)
+    {
+        json_t *names = json_object_get(one, feature_names);
+        if (names)
+            out = og__json_with(out, json_string_value(json_object_get(one, "name")),
+                                json_incref(names));
+    }
+    return out;
+}
+
+static bool has_means(const struct og_graph *g)
+{
+    bool has = json_object_get(g->meta, "feature_means");
+    size_t i;
+    const json_t *one;
+    json_array_foreach(json_object_get(g->meta, "node_types"), i, one)
+    {
+        has = has || json_object_get(one, "feature_means");
+    }
+    return has;
+}
+
 /* Which types nodes and edges are of, and what these are called. */
 static int with_types(const struct exporter *x, json_t **meta, struct og_err *err)
 {
     const struct og_graph *g = x->ds;
     json_t *nodes = json_array();
     json_t *edges = json_array();
+    json_t *columns = columns_of_types(g);
     for (uint32_t k = 0; k < g->n_groups; k++)
         nodes = og__json_append(
             nodes, json_pack("{s:I s:s}", "type", (json_int_t)k, "name", g->group[k].name));
@@ -293,6 +323,10 @@ static int with_types(const struct exporter *x, json_t **meta, struct og_err *er
         edges = og__json_append(
             edges, json_pack("{s:I s:s}", "edge_type", (json_int_t)r, "name", g->relation[r].name));
     *meta = og__json_with(*meta, "node_types", nodes);
+    if (!columns || json_object_size(columns) > 0)
+        *meta = og__json_with(*meta, feature_names, columns);
+    else
+        json_decref(columns);
     *meta = og__json_with(*meta, "edge_types", edges);
     const int rc = export_numbers(x, "node_type.npy", OG__NPY_U8, g->n_groups, nodes_of, err);
     return rc < 0 ? rc
@@ -309,6 +343,7 @@ static int with_directions(const struct exporter *x, json_t **meta, struct og_er
 
 static int write_meta(const struct exporter *x, struct og_err *err)
 {
+    static const char *const kept[] = {"class_names", "edge_class_names", "feature_names"};
     const struct og_graph *g = x->ds;
     json_t *meta =
         json_pack("{s:s s:I s:I s:i}", "name", g->name, "num_nodes", (json_int_t)g->n_nodes,
@@ -317,12 +352,11 @@ static int write_meta(const struct exporter *x, struct og_err *err)
     const int rc = (listed ? with_types : with_directions)(x, &meta, err);
     if (g->regression)
         meta = og__json_with(meta, "task", json_string("node regression"));
-    json_t *const classes = json_object_get(g->meta, "class_names");
-    json_t *const edge_classes = json_object_get(g->meta, "edge_class_names");
-    if (classes)
-        meta = og__json_with(meta, "class_names", json_incref(classes));
-    if (edge_classes)
-        meta = og__json_with(meta, "edge_class_names", json_incref(edge_classes));
+    for (size_t i = 0; i < OG_COUNT(kept); i++) {
+        json_t *const names = json_object_get(g->meta, kept[i]);
+        if (names)
+            meta = og__json_with(meta, kept[i], json_incref(names));
+    }
     if (rc == 0)
         return og__meta_write(x->dir.temporary, meta, err);
     json_decref(meta);
@@ -554,6 +588,7 @@ static int say_left_out(const struct exporter *x, bool graphbolt, struct og_err 
          "the source's numbers of edges"},
         {graphbolt && named > 0, "names of nodes"},
         {graphbolt && json_object_get(g->meta, "class_names"), "names of classes"},
+        {has_means(g), "means and deviations of standardized features"},
         {graphbolt && og__npy_there(&g->node_times), "times of nodes"},
         {graphbolt && has_of_relation(g, offsetof(struct og_relation, edge_times)),
          "times of edges"},

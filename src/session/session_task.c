@@ -483,8 +483,8 @@ int og__session_load_seeds(struct og_session *s, unsigned want, struct og_err *e
                         "%s: has no nodes in a split, of whose type and batches the model is",
                         s->workload.graph->path);
     return og__fail(err, -EINVAL,
-                    "import the graph again with train.npy next to its edges, train.csv with their "
-                    "ids, or --split 60/20/20 by chance",
+                    "import the graph again with --split 60/20/20, a column split in its table of "
+                    "nodes, train.npy or train.csv",
                     "%s: no training nodes", s->workload.graph->path);
 }
 

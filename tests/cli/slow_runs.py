@@ -135,6 +135,18 @@ def others(runs):
     store("large", large)
     told = explained("large")
     assert told["command"] is None and "outgrow help stripe" in told["sentences"][2], told
+    doubtful = json.loads(json.dumps(runs["reading"]))
+    doubtful["test_classes"] = [{"class": k, "name": name, "predicted": n} for k, (name, n) in enumerate((("basic", 0), ("gold", 40), ("ore", 0)))]
+    doubtful["test_confusion"] = [[0, 20, 0]] * 3
+    store("doubtful", doubtful)
+    assert "predicted as class 1, gold." in explained("doubtful")["doubt"] and "--standardize" in explained("doubtful")["doubt"]
+    doubtful["test_classes"][0]["predicted"] = 9
+    doubtful["epochs"][0]["loss"] = 4.2
+    store("doubtful", doubtful)
+    assert "loss of 4.2, guesses have 1.1." in explained("doubtful")["doubt"]
+    doubtful["epochs"][0]["loss"] = 1.2
+    store("doubtful", doubtful)
+    assert explained("doubtful")["doubt"] is None
     earlier = {key: value for key, value in runs["reading"].items() if key not in ("requested", "dataset_path")}
     store("earlier", earlier)
     assert explained("earlier")["command"] == "outgrow train h --config earlier/config.yaml --memory 666M --run earlier-2"
@@ -155,6 +167,8 @@ def others(runs):
     store("once", once)
     told = explained("once")
     assert told["stage"] == "evaluating" and "--eval-every 0" in told["command"], told
+    store("patient", runs["evaluating"] | {"config": runs["evaluating"]["config"] | {"patience": 3}})
+    assert explained("patient")["command"] is None  # --patience counts validations
     once["requested"] |= {"policy": "none"}  # waits for rows, as training does
     once["plan"] |= {"candidates": []}
     for e in once["epochs"]:

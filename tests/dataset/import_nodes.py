@@ -179,6 +179,41 @@ def test_refusals():
     assert "a column of nodes.csv" in run("import", "ogb", "src", "never", "--node-label", "topic").stderr
 
 
+def test_standardize():
+    """Columns have mean 0 and deviation 1, but for those of 0 and 1. What is missing is the mean. Another table takes the same means."""
+    year, flag, gap = rng.integers(2000, 2020, N), rng.integers(0, 2, N), rng.random(N)
+    there = np.arange(N) % 5 > 0
+    rows = [(w, y, f, g if t else "", 7.5) for w, y, f, g, t in zip(WORDS, year, flag, gap, there)]
+    shutil.rmtree("src", ignore_errors=True)
+    text("src", "edges.csv", ("src", "dst"), *WORDS[ENDS])
+    text("src", "nodes.csv", ("id", "Year", "flag", "gap", "same"), *((*row[:3], gap[0], 7.5) for row in rows))
+    assert "nodes.csv: column year: mean 20" in (said := taken("src")[1]) and "add --standardize" in said and "large too" not in said, said
+    text("src", "nodes.csv", ("id", "Year", "flag", "gap", "same"), *rows)
+    assert "not a finite number" in run("import", "src", "never").stderr
+    said = taken("src", "--standardize")[1]
+    assert f"column gap: {(~there).sum()} of {N} numbers are missing, each counts as the mean" in said and "add --standardize" not in said, said
+    order = np.argsort(WORDS)
+    want = np.stack([(year - year.mean()) / year.std(), flag, np.where(there, (gap - gap[there].mean()) / gap[there].std(), 0), np.zeros(N)], 1)[order]
+    got, about = np.load("src-out/features.npy"), json.load(open("src-out/meta.json"))
+    assert got.dtype == np.float32 and np.allclose(got, want, atol=1e-6)
+    assert about["feature_names"] == ["year", "flag", "gap", "same"] and about["feature_means"][1] == 0 and about["feature_deviations"][1::2] == [1, 0]
+    os.rename("src-out", "first")
+    text("src", "edges.csv", ("src", "dst"), WORDS[:2])
+    text("src", "nodes.csv", ("id", "year", "flag", "gap", "same"), *rows[:2])
+    taken("src", "--standardize-as", "first")
+    assert np.array_equal(np.load("src-out/features.npy"), got[np.sort(np.argsort(order)[:2])])
+    for words, names, why in (("--standardize-as", "first"), ("id", "year", "flag", "same", "gap"), "feature 2 is same, in first it is gap"), \
+            (("--standardize-as", "first", "--in-place"), ("id", "f", "g", "h", "i"), "--standardize: not with --in-place"), \
+            (("--standardize-as", "src"), ("id", "f", "g", "h", "i"), "src/meta.json"):
+        text("src", "nodes.csv", names, *rows[:2])
+        assert why in (said := run("import", "src", "never", *words).stderr) and not os.path.exists("never"), said
+    text("src", "nodes.csv", ("id", "f", "label"), *((row[0], 1.5, 0) for row in rows[:2]))
+    taken("src")
+    os.rename("src-out", "plain")
+    assert "plain: its features are not standardized" in run("import", "src", "never", "--standardize-as", "plain").stderr
+    assert "1 columns of features; first has 4" in run("import", "src", "never", "--standardize-as", "first").stderr
+
+
 def write(name, content):
     with open(f"src/{name}", "wb") as f:
         f.write(content if isinstance(content, bytes) else content.encode())
@@ -262,6 +297,9 @@ def main():
         test_some_columns()
         test_beside_others()
         test_refusals()
+        test_standardize()
+
+
         test_dialects()
         test_what_is_no_table()
         test_the_hint_works()

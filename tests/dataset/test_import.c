@@ -682,6 +682,8 @@ static void options_have_names(void **state)
                                          {"edge-ids", "true"},
                                          {"by-time", "true"},
                                          {"feature-scales", "true"},
+                                         {"standardize", "true"},
+                                         {"standardize-as", "before"},
                                          {"feature-layout", "sparse"},
                                          {"memory", "25%"},
                                          {"threads", "2"}};
@@ -706,6 +708,8 @@ static void options_have_names(void **state)
     assert_string_equal(o->node_label, "topic");
     assert_true(o->weight_column == 3 && o->split_column == 1 && o->feature_dtype == OG_U8);
     assert_true(o->edge_feature_dtype == OG_F16 && o->edge_ids && o->feature_scales);
+    assert_true(o->standardize);
+    assert_string_equal(o->standardize_as, "before");
     assert_int_equal(o->feature_layout, OG_FEATURES_SPARSE);
     assert_true(o->memory.unit == OG_PERCENT && o->memory.value == 25 && o->threads == 2);
     assert_int_equal(og_import_set(o, "symetrize", "true", &err), -EINVAL);

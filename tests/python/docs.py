@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The scripts of docs/guides/python.md run as they stand, and the docstring has the same. The script examples/pyg_loader.py resumes after a kill. The stub
+"""The scripts of docs/guides/python.md and tables.md run as they stand, and the docstring has those of the former. The script examples/pyg_loader.py resumes after a kill. The stub
 says what the package has.
 
     docs.py OUTGROW DOCS
@@ -21,8 +21,8 @@ THEIR_WARNINGS = "-W", "ignore::FutureWarning:torch.jit._script"
 DOCS = os.path.abspath(sys.argv.pop(2))
 
 
-def scripts():
-    with open(f"{DOCS}/guides/python.md") as f:
+def scripts(page="python"):
+    with open(f"{DOCS}/guides/{page}.md") as f:
         return re.findall(r"^```python\n(.*?)^```", f.read(), re.M | re.S)
 
 
@@ -45,6 +45,15 @@ def test_scripts_run():
             ran += 1
     assert ran >= 2
     print(f"  {ran} of {len(scripts())}")
+
+
+def test_tables_become_predictions():
+    script, = scripts("tables")
+    if not is_there(script) or not is_there("import pyarrow"):
+        print("  left out: pandas or pyarrow is not installed")
+        return
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0 and "gold" in done.stdout and "c2999" in done.stdout and not done.stderr, (done.stdout, done.stderr)
 
 
 def test_the_example_goes_on_after_a_kill():

@@ -456,7 +456,7 @@ def expect_shop(folder, made, tasks, task):
     seen = users["seen"].astype("datetime64[s]")
     days = np.where(np.isnat(seen), np.nan, seen.astype(np.int64) / 86400)
     x = {"users": np.stack([standard(users["age"]), np.isnan(users["age"]), *(country == k for k in range(3)), standard(days), np.isnan(days)], 1),
-         "items": np.concatenate([standard(columns["items"]["price"])[:, None], columns["items"]["vector"]], 1),
+         "items": np.stack([standard(x) for x in (columns["items"]["price"], *columns["items"]["vector"].T)], 1),
          "orders": standard(columns["orders"]["amount"].astype(float))[:, None], "empty_handed": np.ones((7, 1)), task: np.ones((230, 1))}
     for name, want in x.items():
         got = np.load(f"{folder}/features_{at[name]}.npy")

@@ -4,9 +4,11 @@ import csv
 import ctypes
 import importlib
 import json
+import logging
 import os
 import subprocess
 import sys
+from unittest import mock
 
 from support import COMMAND, arrays_of_a_graph, command, main, np, outgrow, raises, same, warned
 from outgrow._arrow import NUMBERS, Array, Schema, Stream
@@ -313,6 +315,65 @@ def test_words_as_labels_of_types():
         outgrow.import_tables("never", nodes=nodes | {"i": Plain(id=["x", "y"], f=np.ones(2), y=np.array([1, 2]))}, edges=edges)
 
 
+def standard(x):
+    there = ~np.isnan(x)
+    return np.where(there, (x - x[there].mean()) / x[there].std(), 0)
+
+
+def test_standardize():
+    """Numbers and days have mean 0 and deviation 1, few texts a column each. Another table takes the means, texts and columns of the first."""
+    r = np.random.default_rng(3)
+    n = 300
+    year, gap = r.integers(2000, 2020, n), np.ma.array(r.random(n), mask=r.random(n) < .2)
+    day = np.datetime64("2020-01-01", "s") + r.integers(0, 900, n) * np.timedelta64(86400, "s")
+    ids, tier = [f"n{i:03}" for i in range(n)], r.choice(["gold", "ore", "tin"], n)
+    nodes = {"id": ids, "year": year, "same": np.full(n, .1), "flag": (year > 2010).astype(np.int8), "gap": gap, "tier": tier.tolist(), "born": day, "note": [f"text {i}" for i in range(n)],
+             "vector": r.random((n, 2)) * 9, "label": year % 2}
+    edges = {"src": ids, "dst": ids[1:] + ids[:1]}
+    said = warned(lambda: outgrow.import_tables("standard", nodes=Plain(**nodes).cut(7, 100), edges=Plain(**edges), standardize=True))
+    assert any("not read: note (texts of more than 32 values)" in text for text in said), said
+    command("verify", "standard")
+    x, meta = np.load("standard/features.npy"), json.load(open("standard/meta.json"))
+    want = [standard(year.astype(float)), np.zeros(n), year > 2010, standard(gap.filled(np.nan)), gap.mask, *(tier == word for word in ("gold", "ore", "tin")), standard(day.astype(float)), *map(standard, nodes["vector"].T)]
+    assert meta["feature_names"] == ["year", "same", "flag", "gap", "gap is missing", "tier=gold", "tier=ore", "tier=tin", "born", "vector[0]", "vector[1]"]
+    assert x.dtype == np.float32 and np.allclose(x, np.stack(want, 1), atol=1e-6) and np.isclose(meta["feature_means"][0], year.mean()) and meta["feature_deviations"][1:3] == [0, 1]
+    some = {key: value[:40] for key, value in nodes.items()} | {"gap": r.random(40), "tier": ["ore", "lead"] * 20}
+    few = {"src": ids[:40], "dst": ids[1:40] + ids[:1]}
+    said = warned(lambda: outgrow.import_tables("later", nodes=Plain(**some), edges=Plain(**few), standardize_as="standard"))
+    assert any("column tier: texts that the other dataset does not have, and which count as missing: lead" in text for text in said), said
+    later = np.load("later/features.npy")
+    same("by the means of all", later[:, [0, 1, 2, 8, 9, 10]], x[:40, [0, 1, 2, 8, 9, 10]])
+    same("texts of all", later[:, 4:8], np.tile(np.array([[0, 0, 1, 0], [0, 0, 0, 0]], np.float32), (20, 1)))
+    without = {key: value for key, value in some.items() if key != "year"}
+    for given, why in ({"nodes": Plain(**without), "standardize_as": "standard"}, "nodes: no column for year, which the other dataset has"), \
+            ({"nodes": Plain(id=ids[:40], f=np.ones(40)), "standardize_as": "never"}, "never/meta.json"), \
+            ({"nodes": Plain(**some), "standardize": True, "row_normalize": True}, "standardize: not with row_normalize"):
+        with raises(outgrow.Error, why):
+            outgrow.import_tables("never", edges=Plain(**few), **given)
+    # without it: one warning that names the largest column, and one of columns that it would read
+    told = []
+    with mock.patch.object(logging.getLogger("outgrow"), "log", lambda level, form, *words: told.append(form % words)):
+        said = warned(lambda: outgrow.import_tables("raw", nodes=Plain(**nodes | {"gap": year * 1.}), edges=Plain(**edges), symmetrize=False))
+    assert any("feat.npy: column year: mean 20" in text and "1 other is large too" in text and "add standardize=True" in text for text in told), told
+    assert "not read: tier, born, note. standardize=True takes" in " ".join(said) and "raw: no splits: split=" in " ".join(said), said
+    with raises(outgrow.OptionError, "meta.json has 1 names for 11 columns"):
+        command("export", "npy", "standard", "of_standard")
+        json.dump({"feature_names": ["one"]}, open("of_standard/meta.json", "w"))
+        outgrow.import_("npy", "of_standard", "never")
+    assert not os.path.exists("never")
+
+
+def test_ids_of_two_kinds():
+    """Ids of one type may be words, and of another numbers."""
+    outgrow.import_tables("kinds_of_ids", nodes={"user": Plain(id=["b", "a"], f=np.array([1., 0])), "item": Plain(id=np.array([70, -5]), f=np.array([7., -5]))},
+                          edges={("user", "buys", "item"): Plain(src=["a", "b"], dst=np.array([70, -5]))})
+    command("verify", "kinds_of_ids")
+    assert np.load("kinds_of_ids/node_names_0.npy").tolist() == [b"a", b"b"] and np.load("kinds_of_ids/node_ids.npy")[2:].tolist() == [-5, 70]
+    same("edges", np.load("kinds_of_ids/rel0_indices.npy"), np.array([1, 0], np.int32))
+    with raises(outgrow.OptionError, 'columns={"item": {"id": ...}}'):
+        outgrow.import_tables("never", nodes={"item": Plain(sku=["x"])}, edges={("user", "buys", "item"): Plain(src=["a"], dst=["x"])})
+
+
 def library(name):
     try:
         return importlib.import_module(name)
@@ -412,7 +473,7 @@ def test_refused_tables():
     if not pa:
         return
     nodes, edges = pa.table({"id": ["a", "b"], "f": [1.0, 2.0]}), pa.table({"src": ["a"], "dst": ["b"]})
-    for bad, why in (({"edges": pa.table({"src": [1], "dst": [2]})}, "'1' and 1 are no equal ids"), ({"edges": pa.table({"src": ["a"], "dst": ["z"]})}, "dst is the id of no node"),
+    for bad, why in (({"edges": pa.table({"src": [1], "dst": [2]})}, "'1' and 1 are no equal ids"), ({"edges": pa.table({"src": ["a"], "dst": ["z"]})}, "dst z is the id of no node"),
                      ({"nodes": pa.table({"id": ["a", "a"], "f": [1.0, 2.0]})}, "a is there twice"), ({"nodes": pa.table({"id": ["a", None], "f": [1.0, 2.0]})}, "is null"),
                      ({"nodes": pa.table({"id": ["a", "b"], "f": [1.0, None]})}, "column f: row 1 is null"),
                      ({"nodes": pa.table({"id": ["a", "b"], "f": [[1.0], [1.0, 2.0]]})}, "lists of 1 and of 2"), ({"nodes": pa.table({"key": ["a", "b"]})}, "no column is called id"),
@@ -438,7 +499,7 @@ def test_pandas():
     for name, chosen, columns in ("chosen", nodes.iloc[rows], {}), ("called", nodes.iloc[rows].rename(columns={"id": "who"}), {"id": "who"}), \
             ("index", nodes.set_index("id"), {}), ("number", nodes.iloc[rows].rename_axis("number"), {}), \
             ("bare", nodes.set_index(pd.Index(nodes["id"], name=None)).drop(columns="id"), {}):
-        said = warned(lambda: outgrow.import_tables(f"pandas-{name}", nodes=chosen, edges=edges.iloc[rng.permutation(len(edges))], columns=columns))
+        said = warned(lambda: outgrow.import_tables(f"pandas-{name}", nodes=chosen, edges=edges.iloc[rng.permutation(len(edges))], columns=columns, symmetrize=False))
         assert ["number" in text for text in said] == ([True] if name == "number" else []), said
         expect(f"pandas-{name}")
     with raises(outgrow.OptionError, "nodes: DataFrame cannot be given as Arrow", "astype(str)"):
@@ -456,6 +517,13 @@ def test_interpreter_of_parquet():
     open("named/edges.parquet", "w").close()
     done = subprocess.run([COMMAND, "import", "named", "never"], capture_output=True, text=True, env=os.environ | {"OUTGROW_PYTHON": "/nowhere/python"})
     assert done.returncode == 1 and "needs the Python package outgrow in /nowhere/python" in done.stderr and "OUTGROW_PYTHON" in done.stderr, done
+    os.makedirs("active/bin")  # an environment without NumPy
+    with open("active/bin/python3", "w") as f:
+        f.write("#!/bin/sh\necho numpy\nexit 77\n")
+    os.chmod("active/bin/python3", 0o755)
+    active = {key: value for key, value in os.environ.items() if key != "OUTGROW_PYTHON"} | {"VIRTUAL_ENV": os.path.abspath("active")}
+    done = subprocess.run([COMMAND, "import", "named", "never"], capture_output=True, text=True, env=active)
+    assert "needs the Python package numpy in " in done.stderr and "active/bin/python3\nhint: pip install numpy" in done.stderr, done
     with open("named/command", "w") as f:
         f.write('#!/bin/sh\necho "{\\"python\\": \\"$OUTGROW_PYTHON\\"}"\n')
     os.chmod("named/command", 0o755)
@@ -499,6 +567,20 @@ def test_parquet():
     assert done.returncode == 1 and "no column g*" in done.stderr and "hint: " in done.stderr, done
     done = subprocess.run([COMMAND, "import", "files/edges.parquet", "never"], capture_output=True, text=True)
     assert done.returncode == 1 and "no column is called src" in done.stderr and "hint: " in done.stderr, done
+    pq.write_table(pa.table(columns_of_nodes(who=columns_of_nodes()["id"])).drop_columns(["id"]).rename_columns({"label": "topic"}), "files/nodes.parquet")
+    command("import", "parquet", "files", "files_named", "--node-id", "who", "--node-label", "topic", "--id-columns", "a,b")
+    expect("files_named")
+    for words, why in ([], "hint: name it: --node-id NAME; its columns are"), (["--columns", "a,b"], "--columns: Parquet files name their columns\nhint: give --id-columns a,b"), \
+            (["--node-id", "whom"], "--node-id: no column whom\nhint: columns are"), (["--node-id", "who", "--id-columns", "a"], "give two names: --id-columns SRC,DST"):
+        done = subprocess.run([COMMAND, "import", "files", "never", *words], capture_output=True, text=True)
+        assert done.returncode == 1 and why in done.stderr and "tmp-" not in done.stderr, done
+    os.makedirs("typed_files")
+    pq.write_table(pa.table({"uid": ["u2", "u1"], "age": [2.0, 1.0], "tier": ["x", "y"]}), "typed_files/nodes_user.parquet")
+    pq.write_table(pa.table({"sku": [7, 5], "price": [1.0, 2.0]}), "typed_files/nodes_item.parquet")
+    pq.write_table(pa.table({"uid": ["u1", "u2"], "sku": [5, 7]}), "typed_files/edges_user__buys__item.parquet")
+    command("import", "typed_files", "typed_in", "--node-id", "uid,sku", "--node-label", "tier", "--id-columns", "uid,sku", "--reverse-relations")
+    command("verify", "typed_in")
+    assert json.load(open("typed_in/meta.json"))["class_names"] == ["x", "y"] and np.load("typed_in/node_ids.npy").tolist()[-2:] in ([5, 7], [0, 1])
     done = subprocess.run([COMMAND, "import", "files", "never"], capture_output=True, text=True, env=os.environ | {"PYTHONPATH": "", "PATH": "/nowhere"})
     assert done.returncode == 1 and "needs the Python package" in done.stderr and "pip install" in done.stderr, done
 

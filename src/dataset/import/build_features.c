@@ -3,6 +3,7 @@
 #include "dataset/import/import.h"
 
 #include "dataset/convert.h"
+#include "dataset/import/moments.h"
 
 #include <limits.h>
 #include <math.h>
@@ -14,6 +15,7 @@ static const char part[] = "import";
 /* The array that is made. */
 struct place {
     const char *array; /* "features" */
+    const char *group; /* its name, for nodes */
     bool of_edges;     /* whose rows are in another order than the source's */
     int64_t rows;      /* that it must have */
     int64_t dim;       /* found out */
@@ -23,6 +25,7 @@ struct place {
     size_t rest_bytes;
     uint32_t rest_at;          /* entries of it so far */
     uint32_t *column;          /* [dim] of a row's entries */
+    struct og_moment *moment;  /* [dim] by which numbers are standardized, or NULL */
     float *scale;              /* [dim] of types with scales, or for --feature-scales; else NULL */
     struct og_array_name said; /* names of the scales */
     struct og_array_name more; /* and of the rest */
@@ -32,6 +35,11 @@ struct place {
 static bool normalizes(const struct og_importer *imp, const struct place *to)
 {
     return imp->opt->row_normalize && !to->of_edges;
+}
+
+static bool standardizes(const struct og_importer *imp, const struct place *to)
+{
+    return og__standardizes(imp->opt) && !to->of_edges;
 }
 
 /* Integers and sparse values are stored as u8 where that is exact. It takes a look at all of them.
@@ -66,10 +74,11 @@ static int choose_dtype(struct og_importer *imp, struct og_table *t, struct og_t
         to->dtype = (enum og_dtype)given;
         return 0;
     }
-    if (!normalizes(imp, to) && (whole || values))
+    const bool stay = !normalizes(imp, to) && !standardizes(imp, to);
+    if (stay && (whole || values))
         rc = fits_bytes(imp, values ? values : t, &fits, err);
     to->dtype = fits ? OG_U8 : OG_F32;
-    if (t->type == OG__NPY_F16 && !normalizes(imp, to))
+    if (t->type == OG__NPY_F16 && stay)
         to->dtype = OG_F16;
     return rc;
 }
@@ -105,8 +114,10 @@ static void read_row(const struct og_importer *imp, const struct og_piece *p, in
                      const struct place *to, float *row)
 {
     const int64_t dim = p->t->columns;
-    for (int64_t j = 0; j < dim; j++)
-        row[j] = (float)og__number_at(p->t->type, p->raw, (size_t)(i * dim + j));
+    for (int64_t j = 0; j < dim; j++) {
+        const double x = og__number_at(p->t->type, p->raw, (size_t)(i * dim + j));
+        row[j] = (float)(to->moment ? og__standard(&to->moment[j], x) : x);
+    }
     if (normalizes(imp, to))
         normalize(row, dim);
 }
@@ -395,17 +406,30 @@ static bool may_change(const struct og_importer *imp, const struct og_table *t,
 {
     const size_t size = og__npy_size(t->type);
     if (og__dtype_scaled(to->dtype))
-        return !normalizes(imp, to);
-    if (normalizes(imp, to) || to->dtype == OG_ONE || t->type == og__dtype_stored(to->dtype))
+        return !normalizes(imp, to) && !to->moment;
+    if (normalizes(imp, to) || to->moment || to->dtype == OG_ONE ||
+        t->type == og__dtype_stored(to->dtype))
         return false;
     if (to->dtype == OG_F32)
         return t->type == OG__NPY_F64 || (og__npy_is_integer(t->type) && size > 2);
     return to->dtype != OG_U8;
 }
 
+/* Moments for a warning: of the first rows, NULL where nobody needs it. */
+static struct og_moment *take_seen(const struct og_importer *imp, const struct og_table *t,
+                                   const struct place *to)
+{
+    enum { WIDEST = 1 << 14 };
+    struct og_moment *seen = NULL;
+    const bool needed = !to->moment && !is_sparse(to) && t->columns <= WIDEST;
+    return needed && og__moments_take(&seen, imp, t->columns, NULL) == 0 ? seen : NULL;
+}
+
 static int copy_rows(struct og_importer *imp, struct og_table *t, struct place *to,
                      struct og_npy_writer *w, struct og_err *err)
 {
+    enum { LOOKED_AT = 64 * 1024 * 1024 }; /* bytes */
+    struct og_moment *const seen = take_seen(imp, t, to);
     struct og_changed changed = {.n = 0};
     struct og_changed *const compared = may_change(imp, t, to) ? &changed : NULL;
     const size_t row_bytes = (size_t)t->columns * sizeof(float);
@@ -419,6 +443,8 @@ static int copy_rows(struct og_importer *imp, struct og_table *t, struct place *
         if (done + n <= to->rows)
             OG_TRY(
                 convert_rows(imp, &p, done, n, to, row, (char *)row + row_bytes, w, compared, err));
+        if (seen && (size_t)done * og__table_row_bytes(t) < LOOKED_AT)
+            og__moments_add(seen, &p, n);
         OG_TRY(og__writing_goes_on(imp->observer, "features", "bytes",
                                    (done + n) * (int64_t)row_bytes, to->rows * (int64_t)row_bytes,
                                    err));
@@ -428,6 +454,9 @@ out:
     og__release(imp->budget, row, 2 * row_bytes, part);
     if (rc >= 0)
         og__import_tell_changed(imp, t, &changed, og__dtype_name(to->dtype));
+    if (rc >= 0 && seen)
+        og__moments_warn(imp, to->group, t, seen, to->of_edges);
+    og__moments_give(imp, seen, t->columns);
     if (rc < 0)
         return rc;
     return to->of_edges ? 0 : og__import_check_rows(imp, t, done, to->rows, "rows", err);
@@ -490,6 +519,10 @@ static int make_features(struct og_importer *imp, struct og_table *t, struct og_
         return write_scales(imp, to, err);
     }
     snprintf(file, sizeof(file), "%s.npy", to->array);
+    if (standardizes(imp, to)) {
+        OG_TRY(og__moments_take(&to->moment, imp, to->dim, err));
+        OG_TRY(og__moments_find(imp, to->group, t, to->moment, err));
+    }
     OG_TRY(choose_dtype(imp, t, values, to, err));
     OG_TRY(choose_layout(imp, t, to, err));
     const bool sparse = is_sparse(to);
@@ -527,19 +560,22 @@ int og__import_features(struct og_importer *imp, uint32_t group, struct og_table
                         struct og_table *values, struct og_err *err)
 {
     const struct og_array_name name = og__group_array(&imp->graph, group);
-    struct place to = {.array = name.text, .rows = imp->graph.group[group].n_nodes};
+    const struct og_group *of = &imp->graph.group[group];
+    struct place to = {.array = name.text, .group = of->name, .rows = of->n_nodes};
     int rc;
     if (imp->opt->drop_features)
         return 0;
     if (!t)
         return og__form_of(&imp->graph)->needs_rows ? make_ones(imp, err) : 0;
     OG_TRY(og__import_expect_rows(imp, t, to.rows, "rows", err));
+    OG_TRY(og__column_names_fit(imp, to.group, t, err));
     to.said = og__scales_array(&imp->graph, group);
     to.more = og__rest_array(&imp->graph, group);
     OG_TRY(make_features(imp, t, values, &to, err));
     set_features(imp, group, &to);
 out:
     release_rest(imp, &to);
+    og__moments_give(imp, to.moment, to.dim);
     og__release(imp->budget, to.scale, (size_t)to.dim * sizeof(*to.scale), part);
     return rc;
 }

@@ -9,6 +9,7 @@
 #include "dataset/import/by_id.h"
 
 #include "base/temporary.h"
+#include "dataset/import/moments.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -318,6 +319,7 @@ struct by_id {
     struct og_importer *writes; /* the same: its class names */
     int fd;                     /* values, as they come */
     uint32_t *place;            /* [rows] */
+    bool gaps;                  /* numbers may be missing */
 };
 
 static size_t place_bytes(const struct by_id *b)
@@ -383,7 +385,7 @@ static int check_finite(const struct by_id *b, const struct og_table *text, int6
     static const char what[] = "not a finite number (NaN or infinite)";
     struct og_column_name name;
     for (int64_t j = 0; j < b->t.columns; j++) {
-        if (isfinite(x[j]))
+        if (isfinite(x[j]) || (isnan(x[j]) && b->gaps))
             continue;
         if (og__table_csv_name(text, j, &name))
             return og__fail(err, -EINVAL, hint, "%s: id %s, column %s: %s", b->t.name,
@@ -535,6 +537,7 @@ int og__by_id_open(struct og_importer *imp, const char *name, bool whole, struct
     if (!(b = og__table_new(sizeof(*b), &by_id_ops, text->name, err)))
         OG_TRY(-ENOMEM);
     b->imp = b->writes = imp;
+    b->gaps = strcmp(name, of_nodes[0].file) == 0 && og__standardizes(imp->opt);
     b->fd = -1;
     b->t.type = OG__NPY_F64;
     b->t.text = true;
@@ -543,6 +546,9 @@ int og__by_id_open(struct og_importer *imp, const char *name, bool whole, struct
     b->t.ndim = b->t.columns > 1 ? 2 : 1;
     OG_TRY(fill(b, text, whole, &classes, err));
     name_unread(imp, text);
+    json_t *names = strcmp(name, of_nodes[0].file) == 0 ? og__table_csv_names(text) : NULL;
+    if (names)
+        og__column_note(imp, "", "feature_names", names);
     *out = &b->t;
 out:
     if (rc < 0 && b)

@@ -3,6 +3,7 @@
 #include "dataset/import/by_id.h"
 #include "dataset/import/formats.h"
 #include "dataset/import/means.h"
+#include "dataset/import/moments.h"
 #include "dataset/import/random_split.h"
 #include "dataset/import/unused.h"
 
@@ -27,6 +28,9 @@ static const struct og_format *find_format(const char *name, struct og_err *err)
             return formats[i];
         snprintf(names + used, sizeof(names) - used, "%s %s", i ? "," : "", formats[i]->info.name);
     }
+    const size_t used = strlen(names);
+    snprintf(names + used, sizeof(names) - used,
+             "; by the Python package parquet, tgb, relbench, ogb with links");
     og__fail(err, -EINVAL, names, "import %s: no such format", name);
     return NULL;
 }
@@ -37,6 +41,7 @@ static int start_meta(struct og_importer *imp, const char *format, struct og_err
     const struct og_import *o = imp->opt;
     const char *slash = strrchr(imp->dir.path, '/');
     imp->checksums = json_object();
+    imp->columns = json_object();
     imp->meta =
         json_pack("{s:s s:s s:O s:{s:s s:s s:s s:b s:b s:b s:b s:b}}", "name",
                   slash ? slash + 1 : imp->dir.path, "task", "node classification", "checksums",
@@ -65,11 +70,13 @@ static int import_into(struct og_importer *imp, const struct og_format *format, 
 {
     int rc;
     OG_TRY(og__import_check_options(imp->opt, format, err));
+    OG_TRY(og__moments_check(imp, err));
     OG_TRY(format->info.node_arrays ? og__by_id_check(imp, err) : 0);
     OG_TRY(start_meta(imp, format->info.name, err));
     OG_TRY(format->read(imp, err));
     OG_TRY(og__import_random_split(imp, err));
     og__import_note_schema(imp);
+    OG_TRY(og__columns_note(imp, err));
     OG_TRY(og__import_means(imp, err));
     OG_TRY(og__import_tell_unread(imp, format->deep, err));
     og__import_tell_idle(imp, format);
@@ -109,6 +116,8 @@ out:
     og__import_drop_edges(&imp);
     og__node_ids_drop(&imp);
     json_decref(imp.class_names);
+    json_decref(imp.columns);
+    json_decref(imp.theirs);
     og__import_drop_splits(&imp);
     og__schema_release(&imp.graph);
     og__source_files_free(imp.files);

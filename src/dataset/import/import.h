@@ -11,6 +11,7 @@
  *     classes.c  labels in CSV that are words
  *     named.c    ids that are words
  *     means.c    features of groups without any
+ *     moments.c  means and deviations of columns: --standardize
  *     build_edges.c build_features.c build_labels.c build_splits.c   tables -> arrays of a kind
  *     build_times.c   times of nodes, edges and seeds
  *     build_by_time.c lists in the order of these
@@ -102,6 +103,9 @@ struct og_importer {
     struct og_node_ids ids;
     struct og_named_ids named;
     json_t *class_names;    /* of labels that are words, by class; else NULL */
+    json_t *columns;        /* of features, {group: {key of meta.json: list}} */
+    json_t *theirs;         /* meta.json of --standardize-as, or NULL */
+    int64_t standardized;   /* columns */
     bool claimed;           /* the number of nodes is only declared: no array has as many rows */
     const char *symmetric;  /* says why edges have reverses, which is looked at; or NULL */
     bool values;            /* labels are values to predict, not classes */

@@ -6,6 +6,7 @@
 #include "dataset/import/npy.h"
 
 #include "dataset/import/by_id.h"
+#include "dataset/import/moments.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -269,6 +270,16 @@ static int open_own_features(const struct og_npy_source *s, uint32_t group, stru
     return *name ? open_features(s->imp, (const char *const[NAMES]){file}, t, values, err) : 0;
 }
 
+/* Names of the columns, which meta.json has by types if there are several. */
+static void note_feature_names(const struct og_npy_source *s, uint32_t group)
+{
+    const char *type = s->imp->graph.group[group].name;
+    json_t *names = json_object_get(s->said.root, "feature_names");
+    names = json_is_object(names) ? json_object_get(names, type) : names;
+    if (names)
+        og__column_note(s->imp, type, "feature_names", json_incref(names));
+}
+
 /* Imports a group's own features; or those of feat.npy, which covers all nodes or the first
  * group. */
 static int import_group_features(struct og_npy_source *s, uint32_t group, struct og_err *err)
@@ -283,6 +294,7 @@ static int import_group_features(struct og_npy_source *s, uint32_t group, struct
     if (!own && all && g->n_groups > 1)
         OG_TRY(og__npy_rows_of(&part, s, s->features, (int)group, err));
     struct og_table *const shared = part ? part : group == 0 ? s->features : NULL;
+    note_feature_names(s, group);
     OG_TRY(og__import_features(s->imp, group, own ? own : shared, own ? values : s->values, err));
 out:
     og__table_close(own);

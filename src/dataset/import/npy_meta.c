@@ -40,8 +40,8 @@ static int check_flag(const json_t *root, const char *key, const char *path, str
                           "%s: \"%s\" must be true or false", path, key);
 }
 
-/* Names of classes, where they are there: texts. */
-static int check_classes(const json_t *root, const char *key, const char *path, struct og_err *err)
+/* Names of classes or columns, where they are there: texts. */
+static int check_names(const json_t *root, const char *key, const char *path, struct og_err *err)
 {
     const json_t *names = json_object_get(root, key);
     bool good = !names || json_is_array(names);
@@ -52,8 +52,21 @@ static int check_classes(const json_t *root, const char *key, const char *path, 
         good = good && json_is_string(one);
     }
     return good ? 0
-                : og__fail(err, -EINVAL, "a list of texts, by class; or leave it out",
+                : og__fail(err, -EINVAL, "a list of texts; or leave it out",
                            "%s: \"%s\" must be a list of texts", path, key);
+}
+
+/* Names of features, where they are there: a list of texts, or one a type. */
+static int check_columns(const json_t *root, const char *path, struct og_err *err)
+{
+    static const char key[] = "feature_names";
+    json_t *names = json_object_get(root, key);
+    const char *type;
+    json_t *of;
+    int rc = json_is_object(names) ? 0 : check_names(root, key, path, err);
+    if (json_is_object(names))
+        json_object_foreach(names, type, of) rc = rc < 0 ? rc : check_names(names, type, path, err);
+    return rc;
 }
 
 /* Names of types, where they are there: a list of {"<key>": number, "name": text}, each number
@@ -86,10 +99,11 @@ static int check_types(const json_t *root, const char *list, const char *key, co
 /* Lists unknown keys of the source's meta.json. */
 static void name_unread_keys(const struct og_importer *imp, json_t *root, const char *path)
 {
-    static const char *const read[] = {"name",        "num_nodes", "num_classes",
-                                       "task",        "symmetric", "node_types",
-                                       "edge_types",  "directed",  "edge_class_names",
-                                       "class_names", "num_edges"}; /* which the edges say */
+    static const char *const read[] = {
+        "name",        "num_nodes",     "num_classes",
+        "task",        "symmetric",     "node_types",
+        "edge_types",  "directed",      "edge_class_names",
+        "class_names", "feature_names", "num_edges"}; /* which the edges say */
     struct og_names names = {.n = 0};
     const char *key;
     json_t *value;
@@ -126,8 +140,9 @@ int og__npy_said(struct og_importer *imp, struct og_npy_said *s, struct og_err *
     OG_TRY(check_text(root, "task", path, err));
     OG_TRY(check_flag(root, "symmetric", path, err));
     OG_TRY(check_flag(root, "directed", path, err));
-    OG_TRY(check_classes(root, "class_names", path, err));
-    OG_TRY(check_classes(root, "edge_class_names", path, err));
+    OG_TRY(check_names(root, "class_names", path, err));
+    OG_TRY(check_names(root, "edge_class_names", path, err));
+    OG_TRY(check_columns(root, path, err));
     OG_TRY(check_types(root, "node_types", "type", path, err));
     OG_TRY(check_types(root, "edge_types", "edge_type", path, err));
     og__import_set_name(imp, json_string_value(json_object_get(root, "name")));

@@ -19,6 +19,8 @@ struct og_import {
     int feature_dtype;    /* enum og_dtype, or -1 = as stored (exact) */
     int feature_layout;   /* enum og_feature_layout */
     bool feature_scales;  /* write those of f32 features too */
+    bool standardize;     /* features to mean 0 and deviation 1, a column */
+    char *standardize_as; /* by the means of this dataset; NULL */
     struct og_amount memory;
     int threads;
     bool drop_types;        /* imports a heterogeneous source without its types */

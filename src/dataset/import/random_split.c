@@ -36,7 +36,7 @@ int og__random_split_check(const struct og_import *opt, struct og_err *err)
 int og__random_split_refuse(const struct og_importer *imp, const char *file, struct og_err *err)
 {
     return imp->opt->split
-               ? og__fail(err, -EINVAL, "leave out --split, or remove the files of the splits",
+               ? og__fail(err, -EINVAL, "leave out --split, or the files and columns of the splits",
                           "--split %s: the source has splits: %s", imp->opt->split, file)
                : 0;
 }

@@ -6,6 +6,7 @@
 #ifndef OG_IMPORT_TABLE_H
 #define OG_IMPORT_TABLE_H
 
+#include "base/json.h"
 #include "base/memory.h"
 #include "dataset/graph.h"
 #include "dataset/import/columns.h"
@@ -105,6 +106,8 @@ OG_MUST_CHECK int og__table_csv_no_node(const struct og_table *t, int64_t nodes,
 bool og__table_csv_has(const struct og_table *t, enum og_node_column what);
 /* The name of the column of nodes.csv that is value j of a row; false of other files. */
 bool og__table_csv_name(const struct og_table *t, int64_t j, struct og_column_name *name);
+/* Names of its columns of features, as JSON; NULL of other files. */
+json_t *og__table_csv_names(const struct og_table *t);
 /* Is its first column, which has no name, used as ids? */
 bool og__table_csv_unnamed_id(const struct og_table *t);
 /* Unused columns of such a table; owned by the table. */

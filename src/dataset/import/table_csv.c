@@ -684,6 +684,20 @@ bool og__table_csv_name(const struct og_table *t, int64_t j, struct og_column_na
     return false;
 }
 
+json_t *og__table_csv_names(const struct og_table *t)
+{
+    const struct csv_table *c = (const struct csv_table *)t;
+    struct og_column_name name;
+    json_t *list = c->names ? json_array() : NULL;
+    const char *p = c->names;
+    for (int64_t k = 0; list && k < c->n_columns; k++) {
+        p = og__column_next(p, c->mark, &name);
+        if (c->place[k] > 0)
+            list = og__json_append(list, og__json_text(name.text));
+    }
+    return list;
+}
+
 bool og__table_csv_unnamed_id(const struct og_table *t)
 {
     return ((const struct csv_table *)t)->unnamed_id;

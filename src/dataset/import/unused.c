@@ -1,6 +1,8 @@
 /* Options that a source makes nothing of: those of another format are refused, others are named. */
 #include "dataset/import/unused.h"
 
+#include "dataset/import/moments.h"
+
 #include <string.h>
 
 /* ---- of other formats ---- */
@@ -54,6 +56,8 @@ void og__import_tell_idle(const struct og_importer *imp, const struct og_format 
         {"--seed", o->seed != 1 && !o->split, "there is no --split"},
         {"--split-column", o->split_column >= 0 && !imp->many_masks, "no mask has several columns"},
         {"--in-place", o->link && !imp->linked, "the source has no features"},
+        {"--standardize", og__standardizes(o) && imp->standardized == 0,
+         "the source has no features of nodes"},
         {"--keep-ids", o->keep_ids && !(format->takes & OG__TAKES_COLUMNS),
          "ids are rows in this format"},
         {"--edge-feature-dtype", o->edge_feature_dtype >= 0 && !imp->has_edge_rows,
