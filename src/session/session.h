@@ -54,7 +54,8 @@ struct og_session_use {
     const struct og_model_config *model;
     /* of that model: types whose nodes it makes rows of, separated by commas; NULL: unknown */
     const char *target;
-    const char *nodes; /* whose rows are required, by og__graph_nodes; "": none, NULL: all */
+    const char *checkpoint; /* of that model, with its embeddings; NULL: there are none */
+    const char *nodes;      /* whose rows are required, by og__graph_nodes; "": none, NULL: all */
     const struct og_handover *handover; /* NULL: no batch leaves it */
     /* its share of the batches, how many ranks are on this machine, and this rank's CPUs. 0: an
      * even share; all 0: alone */

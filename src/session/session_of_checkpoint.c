@@ -89,8 +89,11 @@ int og__session_of_checkpoint(struct og_session **out, const char *dataset, cons
         OG_TRY(og__checkpoint_option(checkpoint, "eval-negatives", &own, &log, err));
     }
     OG_TRY(og__checkpoint_targets(checkpoint, &target, err));
-    const struct og_session_use use = {
-        .want = OG__WANT_MODEL | want, .model = &config, .target = target, .nodes = nodes};
+    const struct og_session_use use = {.want = OG__WANT_MODEL | want,
+                                       .model = &config,
+                                       .target = target,
+                                       .checkpoint = checkpoint,
+                                       .nodes = nodes};
     OG_TRY(og__session_open_for(out, dataset, &own, &use, observer, err));
     const bool given = og_options_given(opt, "fanout") || og_options_given(opt, "relation-fanout");
     OG_TRY(given ? 0 : say_fanout(*out, said, err));

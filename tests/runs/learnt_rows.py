@@ -283,7 +283,16 @@ def check_used():
     summary = json.loads(pathlib.Path("whole-adagrad/summary.json").read_text())
     judged = json.loads(run("eval", "graph", "--checkpoint", "whole-adagrad/best.safetensors", "--fanout", "4,4", "--memory", "256M", "--json"))
     assert abs(judged["acc"] - summary["test_acc"]) < 0.05, (judged, summary["test_acc"])
-    run("predict", "graph", "--checkpoint", "whole-adagrad/best.safetensors", "--memory", "256M", "--out", "p.npy")
+    for name, way in ("p.npy", []), ("few.npy", ["--policy", "lru", "--cache", "5%"]):
+        run("predict", "graph", "--checkpoint", "whole-adagrad/best.safetensors", "--memory", "256M", "--out", name, *way)
+    assert pathlib.Path("p.npy").read_bytes() == pathlib.Path("few.npy").read_bytes()
+    wide = train("graph", "wide", "--embedding-optimizer", "sparse-adam", "--embedding", 2000, "--epochs", 1)
+    assert wide["test_acc"] is not None
+    one = ["predict", "graph", "--checkpoint", "wide/best.safetensors", "--batch", 10]
+    run(*one, "--memory", "256M", "--out", "wide.npy")
+    few = json.loads(run(*one, "--memory", "40M", "--out", "narrow.npy", "--json"))  # all rows and the rest take 57 MB
+    assert few["bytes_read"] > 0 and few["peak_rss_bytes"] <= few["memory_budget_bytes"], few
+    assert pathlib.Path("wide.npy").read_bytes() == pathlib.Path("narrow.npy").read_bytes()
     for name, way in ("on-all", []), ("on-few", ["--policy", "lru", "--cache", "5%"]):
         train("graph", name, "--embedding-optimizer", "row-adagrad", "--init", "whole-adagrad/best.safetensors", *way)
     same("on-all", "on-few")
