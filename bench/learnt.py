@@ -5,15 +5,15 @@
     bench/learnt.py --knowledge [--decoders distmult,complex,transe] [--epochs 10] [--shares 100,10] [--partitions 1,8]
 
 Papers of a generated graph have classes, and its items learnable rows with sparse Adam. Runs of all shares alternate. Seconds are the median of all epochs
-and their range; bytes are those of the last epoch. With --limit each run stays in a memory cgroup of so many bytes, page cache included.
-Checkpoints of all runs are compared.
+and their range; bytes are those of the last epoch. The MRR is that of links from papers to items, after an epoch. With --limit each run stays in a memory
+cgroup of so many bytes, page cache included. Checkpoints of all runs are compared.
 
 With --knowledge the graph has the size of FB15k-237: 14,541 entities, 237 relations, 272,115 triples to train on. Entities have hidden points, and a triple
 leads to a near one after a shift by its relation. Learnable rows of 64 pass a linear layer (R-GCN without messages) to each decoder. PyTorch trains the same model, from
 the same rows: sparse nn.Embedding with SparseAdam, Adam for the rest, equal batches, negatives and losses. All rank both ends of 1,000 held-out triples
 among the same number of random entities, without those that make a known triple. It needs PyTorch, and imports it.
 PyTorch-BigGraph follows where it can be imported (pip install --no-deps torchbiggraph==1.0.0 attrs h5py), with as many negatives per triple. It has no linear
-layer, an operator per relation and end, Adagrad with one state a row, and its own learning rate. TransE compares by cosine there. It has two of P partitions in memory.
+layer, an operator per relation and end, Adagrad with one state a row, and its own learning rate. Its TransE compares squared distances. It has two of P partitions in memory.
 """
 import argparse
 import contextlib
@@ -31,7 +31,7 @@ from suite import Suite, cgroup, drop_caches, table
 SHARES = 100, 50, 25, 10
 ENTITIES, RELATIONS, TRIPLES, HELD_OUT = 14_541, 237, 272_115, 1_000
 DIM, BATCH, NEGATIVES, RANKED, LR = 64, 1000, 4, 1000, 0.01
-BIGGRAPH = {"distmult": ("diagonal", "dot", "logistic"), "complex": ("complex_diagonal", "dot", "logistic"), "transe": ("translation", "cos", "ranking")}
+BIGGRAPH = {"distmult": ("diagonal", "dot", "logistic"), "complex": ("complex_diagonal", "dot", "logistic"), "transe": ("translation", "squared_l2", "ranking")}
 
 
 def make_triples():
@@ -158,7 +158,7 @@ def by_biggraph(decoder, parts, epochs, partitions, folder):
     def scores(a, r, b, end):
         shifted = lambda x: operators[end](x, torch.full(x.shape[:-1], r))
         a, b = (shifted(a), b) if end == 0 else (a, shifted(b))
-        return torch.nn.functional.cosine_similarity(a, b, dim=-1) if comparator == "cos" else (a * b).sum(-1)
+        return (a * b).sum(-1) if comparator == "dot" else -((a - b) ** 2).sum(-1)
 
     with torch.no_grad():
         return seconds, rank(h, scores, parts)
@@ -193,8 +193,7 @@ def knowledge(b, args):
         begin = tensors(b.train(graph, *options, "--epochs", 0)["_bytes"])
         files = set()
         for share in args.shares:
-            policy = ["--policy", "belady", "--cache", f"{share}%"] if share < 100 else []
-            run = b.train(graph, *options, *policy, "--epochs", args.epochs)
+            run = b.train(graph, *options, *policy_of(share), "--epochs", args.epochs)
             files.add(hashlib.sha256(run["_bytes"]).hexdigest())
             epochs = run["epochs"]
             rows.append([decoder, f"{share} %", *seconds_of([e["seconds"] for e in epochs]), f"{run['test_metrics']['mrr']:.3f}",
@@ -215,6 +214,10 @@ def seconds_of(seconds):
     return [f"{statistics.median(seconds):.2f} ({min(seconds):.2f} to {max(seconds):.2f})"]
 
 
+def policy_of(share):
+    return ["--policy", "belady", "--cache", f"{share}%"] if share < 100 else []
+
+
 def whole_numbers(text):
     return tuple(map(int, text.split(",")))
 
@@ -230,11 +233,12 @@ def main():
     p.add_argument("--epochs", type=int, default=3)
     p.add_argument("--knowledge", action="store_true")
     p.add_argument("--decoders", default="distmult,complex,transe")
-    p.add_argument("--shares", type=whole_numbers, default=SHARES)
+    p.add_argument("--shares", type=whole_numbers)
     p.add_argument("--partitions", type=whole_numbers, default=(1, 8))
     p.add_argument("--limit", type=int)
     args = p.parse_args()
     args.reader = args.data = ""
+    args.shares = args.shares or ((100, 10) if args.knowledge else SHARES)
     s = Suite(args)
     if args.knowledge:
         try:
@@ -242,17 +246,19 @@ def main():
         finally:
             shutil.rmtree(s.scratch)
         return
-    made, files, rows = {share: [] for share in args.shares}, set(), []
+    made, files, rows, ranked, links = {share: [] for share in args.shares}, set(), [], {}, set()
     try:
         graph = s.dataset("graph", "--types", f"paper:{args.items // 10}:8,item:{args.items}", "--classes", 8, "--train-fraction", 0.3,
                           "--relations", "paper:cites:paper:4,item:bought_by:paper:8,paper:buys:item:4")
         options = ["--embedding", args.width, "--embedding-optimizer", "sparse-adam", "--fanout", "10,10", "--hidden", args.hidden, "--batch", 250,
                    "--epochs", args.epochs, "--eval-every", 0, "--checkpoint-every", 9999, "--threads", 2, "--memory", "2G", "--scratch", s.scratch]
+        for share in args.shares:
+            ranked[share] = s.train(graph, *map(str, options), *policy_of(share), "--task", "link", "--decoder", "dot", "--relation", "buys", "--batch", 2000, "--epochs", 1, "--eval-negatives", 100)
+            links.add(hashlib.sha256(ranked[share].pop("_bytes")).hexdigest())
         for share in args.shares * args.runs:
             drop_caches()
-            policy = ["--policy", "belady", "--cache", f"{share}%"] if share < 100 else []
             with cgroup(args.limit) if args.limit else contextlib.nullcontext([]) as prefix:
-                run = s.train(graph, *map(str, options), *policy, prefix=prefix)
+                run = s.train(graph, *map(str, options), *policy_of(share), prefix=prefix)
             files.add(hashlib.sha256(run.pop("_bytes")).hexdigest())
             made[share].append(run)
     finally:
@@ -260,10 +266,10 @@ def main():
     for share, runs in made.items():
         seconds = [e["seconds"] for run in runs for e in run["epochs"]]
         last = runs[-1]["epochs"][-1]
-        rows.append([f"{share} %", *seconds_of(seconds), last["train_acc"],
+        rows.append([f"{share} %", *seconds_of(seconds), last["train_acc"], f"{ranked[share]['test_metrics']['mrr']:.3f}",
                      f"{last.get('feature_bytes_read', 0) / 1e6:.0f}", f"{last.get('row_bytes_written', 0) / 1e6:.0f}", f"{runs[-1]['peak_rss_bytes'] >> 20}"])
-    table(f"{args.items} learnable rows of {args.width * 12} bytes; {len(files)} different checkpoint(s)",
-          ["rows in memory", "seconds per epoch", "accuracy", "MB read", "MB written", "peak MiB"], rows)
+    table(f"{args.items} learnable rows of {args.width * 12} bytes; {len(files)} different checkpoint(s), {len(links)} of links",
+          ["rows in memory", "seconds per epoch", "accuracy", "MRR of links", "MB read", "MB written", "peak MiB"], rows)
 
 
 if __name__ == "__main__":

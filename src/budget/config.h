@@ -75,9 +75,9 @@ struct og_config {
     struct og_option_set preset_requested; /* and those that a preset did */
     bool layout_open; /* --layout was left to the program: what does not fit it may do without */
     struct og_handover handover;
-    const char *checkpoint; /* while the session is opened (og_session_use); NULL: none */
-    const char *target;     /* likewise; NULL: unknown */
+    const char *target;     /* while the session is opened (og_session_use); NULL: unknown */
     const char *nodes;      /* likewise; NULL: every node */
+    const char *checkpoint; /* likewise; NULL: none */
     double device_free;     /* of each device, for this process; 0: --device-memory was given */
     bool own_rows;          /* the feature file has those of this rank's nodes alone */
     bool stores_rows; /* learnable rows are brought and changed by batches (gather/written.h) */

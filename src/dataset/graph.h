@@ -83,6 +83,7 @@ struct og_group {
     int64_t first, n_nodes;
     int dim;                      /* 0: no rows */
     int state;                    /* of these, optimizer state at the end of a learnable row */
+    bool learnt;                  /* rows are learnable, or of a checkpoint that has them */
     struct og_sparse_rows sparse; /* the form of sparse rows */
     enum og_dtype stored;         /* in the file */
     enum og_dtype dtype;          /* in memory and in packs (dataset/features.h) */

@@ -159,7 +159,7 @@ static int resolve_group(const struct og_session *s, struct og_group *group, boo
 {
     const enum og_dtype kept = og__pack_dtype(&s->config.opt, group->stored);
     int rc = 0;
-    if (group->state > 0) /* what is learnt stays as it is */
+    if (group->learnt) /* it stays as it is */
         return 0;
     if (group->dim > 0 && of_edges && og__dtype_scaled(kept))
         return og__fail(err, -EINVAL, "use --pack-dtype bf16, or --edge-features off",

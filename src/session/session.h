@@ -52,10 +52,10 @@ struct og_session_use {
     unsigned want; /* OG__WANT_* */
     /* the network's shape when it comes from a checkpoint; NULL = from the options and dataset */
     const struct og_model_config *model;
-    const char *checkpoint; /* of that model: its file, which may name its classes; NULL: none */
     /* of that model: types whose nodes it makes rows of, separated by commas; NULL: unknown */
     const char *target;
-    const char *nodes; /* whose rows are required, by og__graph_nodes; "": none, NULL: all */
+    const char *checkpoint; /* of that model: names of its classes, and embeddings; NULL: none */
+    const char *nodes;      /* whose rows are required, by og__graph_nodes; "": none, NULL: all */
     const struct og_handover *handover; /* NULL: no batch leaves it */
     /* its share of the batches, how many ranks are on this machine, and this rank's CPUs. 0: an
      * even share; all 0: alone */

@@ -220,9 +220,9 @@ static void take_use(struct og_config *c, const struct og_session_use *use)
     c->want = use->want;
     if (use->handover)
         c->handover = *use->handover;
-    c->checkpoint = use->checkpoint;
     c->target = use->target;
     c->nodes = use->nodes;
+    c->checkpoint = use->checkpoint;
     c->share = (struct og_share){use->share.rank, OG_MAX(use->share.ranks, 1u)};
     c->n_local = use->n_local;
     c->cpus = use->cpus;

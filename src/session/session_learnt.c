@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/scratch.h"
+#include "nn/nn.h"
 #include "nn/row_optimizers.h"
 #include "options/options.h"
 #include "options/trainer_count.h"
@@ -106,9 +107,48 @@ static int store_group(struct og_session *s, uint32_t k, struct og_err *err)
     OG_TRY(og__npy_open(&group->rows, path, err));
     group->dim = (int)shape[1];
     group->state = state;
+    group->learnt = true;
     group->stored = group->dtype = OG_F32;
 out:
     free(path);
+    return rc;
+}
+
+/* Rows of a checkpoint are read from it, as features are. Others the model holds, and refuses. */
+static int find_group(struct og_session *s, const struct og_tensors_file *f, uint32_t k,
+                      struct og_err *err)
+{
+    struct og_group *group = &s->workload.graph->group[k];
+    char name[sizeof(f->all.tensor->name)];
+    uint64_t size;
+    snprintf(name, sizeof(name), "embeddings.%s.weight", group->name);
+    const struct og_tensor *t = og__tensors_find(&f->all, name);
+    if (!t || t->dtype != OG_TENSOR_F32 || t->ndim != 2 || t->shape[0] != group->n_nodes)
+        return 0;
+    const int rc = og__npy_open_file(&group->rows, f->path, &size, err);
+    if (rc < 0)
+        return rc;
+    group->rows.type = OG__NPY_F32;
+    group->rows.ndim = 2;
+    group->rows.shape[0] = t->shape[0];
+    group->rows.shape[1] = t->shape[1];
+    group->rows.offset = (int64_t)t->at;
+    group->rows.bytes = (int64_t)t->bytes;
+    group->dim = (int)t->shape[1];
+    group->stored = group->dtype = OG_F32;
+    group->learnt = true;
+    return 0;
+}
+
+static int find_rows(struct og_session *s, struct og_err *err)
+{
+    const struct og_graph *g = s->workload.graph;
+    struct og_tensors_file f;
+    int rc = og__tensors_open(&f, s->config.checkpoint, err);
+    for (uint32_t k = 0; rc == 0 && k < g->n_groups; k++)
+        if (g->group[k].dim == 0)
+            rc = find_group(s, &f, k, err);
+    og__tensors_close(&f);
     return rc;
 }
 
@@ -118,6 +158,8 @@ int og__session_store_rows(struct og_session *s, struct og_err *err)
     const struct og_graph *g = s->workload.graph;
     uint64_t bytes = 0;
     int rc = 0;
+    if (s->config.checkpoint && s->config.opt.embedding > 0)
+        return find_rows(s, err);
     if (!s->config.stores_rows)
         return 0;
     const uint64_t row =

@@ -91,8 +91,8 @@ int og__session_of_checkpoint(struct og_session **out, const char *dataset, cons
     OG_TRY(og__checkpoint_targets(checkpoint, &target, err));
     const struct og_session_use use = {.want = OG__WANT_MODEL | want,
                                        .model = &config,
-                                       .checkpoint = checkpoint,
                                        .target = target,
+                                       .checkpoint = checkpoint,
                                        .nodes = nodes};
     OG_TRY(og__session_open_for(out, dataset, &own, &use, observer, err));
     const bool given = og_options_given(opt, "fanout") || og_options_given(opt, "relation-fanout");

@@ -97,8 +97,8 @@ OG_MUST_CHECK int og__know_graph(struct og_workload *f, const struct og_options 
  * have features if they are seen. */
 OG_MUST_CHECK int og__session_use_edges(struct og_session *s, const struct og_model_config *model,
                                         struct og_err *err);
-/* Learnable rows become a group's rows, in a file of their own. Once edges are held out; refuses
- * options without them. */
+/* Learnable rows become a group's rows, in a file of their own or in the checkpoint to apply. Once
+ * edges are held out; refuses options without them. */
 OG_MUST_CHECK int og__session_store_rows(struct og_session *s, struct og_err *err);
 /* Units of edges and their groups of rows, as far as batches have them. Once edges are held out and
  * the dtypes of rows are known; refuses options without them. */

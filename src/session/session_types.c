@@ -261,7 +261,7 @@ static int resolve_embeddings(struct og_session *s, bool learnt, struct og_err *
 {
     struct og_graph_types *g = s->workload.types;
     for (uint32_t t = 0; t < g->n_types; t++) {
-        if (s->workload.graph->group[t].state > 0) {
+        if (s->workload.graph->group[t].learnt) {
             g->type[t].dim = s->config.opt.embedding;
             g->type[t].trained = g->type[t].stored = true;
         }

@@ -207,15 +207,21 @@ def check_simulated():
         assert made["row_bytes_written"] == next(t for t in planned if t["name"] == "author")["row_bytes_written"] > 0, (policy, share, made, planned)
 
 
-def kernel_counts(name, *options):
-    """Bytes that the kernel counts for a run, and those of its summary."""
-    child = subprocess.Popen([OUTGROW, *map(str, ["train", "alone", *options, "--run", name, "--quiet"])], stdout=subprocess.DEVNULL)
+def kernel_bytes(*words):
+    """Bytes that the kernel counts for a command: read, written."""
+    child = subprocess.Popen([OUTGROW, *map(str, words), "--quiet"], stdout=subprocess.DEVNULL)
     os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
     io = dict(line.split(": ") for line in pathlib.Path(f"/proc/{child.pid}/io").read_text().splitlines())
     assert child.wait() == 0
+    return [int(io["rchar"]), int(io["wchar"])]
+
+
+def kernel_counts(name, *options):
+    """And those of a run's summary."""
+    bytes = kernel_bytes("train", "alone", *options, "--run", name)
     made = json.loads(pathlib.Path(name, "summary.json").read_text())
     count = lambda *keys: sum(e[key] for e in made["epochs"] for key in keys)
-    return np.array([int(io["rchar"]), int(io["wchar"])]), np.array([count("feature_bytes_read", "prepare_bytes_read") + made["prepare"]["bytes_read"],
+    return np.array(bytes), np.array([count("feature_bytes_read", "prepare_bytes_read") + made["prepare"]["bytes_read"],
                                                                      count("row_bytes_written", "checkpoint_bytes_written")])
 
 
@@ -283,10 +289,23 @@ def check_used():
     summary = json.loads(pathlib.Path("whole-adagrad/summary.json").read_text())
     judged = json.loads(run("eval", "graph", "--checkpoint", "whole-adagrad/best.safetensors", "--fanout", "4,4", "--memory", "256M", "--json"))
     assert abs(judged["acc"] - summary["test_acc"]) < 0.05, (judged, summary["test_acc"])
-    run("predict", "graph", "--checkpoint", "whole-adagrad/best.safetensors", "--memory", "256M", "--out", "p.npy")
+    for name, way in ("p.npy", []), ("few.npy", ["--policy", "lru", "--cache", "5%"]):
+        run("predict", "graph", "--checkpoint", "whole-adagrad/best.safetensors", "--memory", "256M", "--out", name, *way)
+    assert pathlib.Path("p.npy").read_bytes() == pathlib.Path("few.npy").read_bytes()
+    wide = train("graph", "wide", "--embedding-optimizer", "sparse-adam", "--embedding", 2000, "--epochs", 1)
+    assert wide["test_acc"] is not None
+    one = ["predict", "graph", "--checkpoint", "wide/best.safetensors", "--batch", 10]
+    run(*one, "--memory", "256M", "--out", "wide.npy")
+    few = json.loads(run(*one, "--memory", "40M", "--out", "narrow.npy", "--json"))  # all rows and the rest take 57 MB
+    assert few["bytes_read"] > 0 and few["peak_rss_bytes"] <= few["memory_budget_bytes"], few
+    assert pathlib.Path("wide.npy").read_bytes() == pathlib.Path("narrow.npy").read_bytes()
     for name, way in ("on-all", []), ("on-few", ["--policy", "lru", "--cache", "5%"]):
         train("graph", name, "--embedding-optimizer", "row-adagrad", "--init", "whole-adagrad/best.safetensors", *way)
     same("on-all", "on-few")
+    while time.time() - os.stat("wide/best.safetensors").st_ctime < 3:
+        time.sleep(0.1)
+    read = kernel_bytes("eval", "graph", "--checkpoint", "wide/best.safetensors", "--batch", 10, "--memory", "256M")[0]
+    assert read < 3 * os.stat("wide/best.safetensors").st_size, read  # to check it once, and for its rows
 
 
 def check_plain():
