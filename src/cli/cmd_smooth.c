@@ -64,7 +64,7 @@ static int smooth(struct invocation *in, const char *out, const struct og_smooth
         rc = check_parquet(out, how->overwrite, err);
     if (rc == 0 && reads)
         rc = read_parquet(given, read, err);
-    if (rc == 0 && writes)
+    if (rc == 0 && writes && made)
         unlink(made); /* of a killed run */
     if (rc == 0)
         rc = og_smooth(in->arg[0], reads ? read : given, writes ? made : out, how, in->options,
