@@ -146,7 +146,7 @@ class Classes:
     """Labels that are words."""
 
     def __init__(self, folder, memory, what):
-        self.map, self.parts, self.what, self.missing = NameMap(folder, memory, "class_names", what), [], what, 0
+        self.map, self.parts, self.what, self.missing, self.names = NameMap(folder, memory, "class_names", what), [], what, 0, None
 
     def put(self, column):
         """Put ROWS labels at most; returns nothing. Null, empty, nan, null, none and na are no label."""
@@ -163,17 +163,21 @@ class Classes:
         self.parts.append((self.map.put(present, True, self.what), valid))
 
     def sort(self):
+        """Their names; at the first call the labels are numbered."""
+        if self.names is not None:
+            return self.names
         n = self.map.sort() if self.map.puts else 0
         if self.missing:
             warn(f"{self.what}: {self.missing} labels are nan, null, none or na: these nodes have no label")
         sizes = sum(map(os.path.getsize, self.map.files().values()))
         if n and sizes > 1 << 19:
             raise OptionError(f"{self.what}: {n} different labels that are words", "at most 512 KiB of names; are they ids?")
-        return self.map.names() if n else []
+        self.names = self.map.names() if n else []
+        return self.names
 
-    def take(self):
-        """int64 classes in the order of the puts, -1 for none."""
-        for first, valid in self.parts:
+    def take(self, puts=slice(None)):
+        """int64 classes in the order of the puts, or of some of them, -1 for none."""
+        for first, valid in self.parts[puts]:
             out = np.full(len(valid), -1, np.int64)
             out[valid] = self.map.take(first, int(valid.sum()))
             yield out

@@ -225,9 +225,11 @@ class Spool:
 class NodeTable:
     """The table of a type's nodes, read once."""
 
-    def __init__(self, folder, memory, prefix, name, columns, regression, standard):
-        """standard: None, or names of features that another dataset has."""
-        self.what, self.name, self.standard, self.encoder = f"nodes of {name}" if name else "nodes", name, standard, None
+    def __init__(self, folder, memory, prefix, name, columns, regression, shared, standard):
+        """shared: has the classes of all types, once a label is a word.
+
+        standard: None, or names of features that another dataset has."""
+        self.what, self.name, self.shared, self.standard, self.encoder = f"nodes of {name}" if name else "nodes", name, shared, standard, None
         self.map = NameMap(folder, memory, prefix, self.what)
         self.features, self.labels = Spool(f"{folder}/{prefix}.x", f"{self.what}: features"), Spool(f"{folder}/{prefix}.y", f"{self.what}: labels")
         self.times = Spool(f"{folder}/{prefix}.t", f"{self.what}: times")
@@ -284,9 +286,13 @@ class NodeTable:
         if column.is_text:
             if self.regression:
                 raise OptionError(f"{self.what}: labels are words", "values to predict are numbers")
-            self.classes = self.classes or Classes(self.folder, self.memory, f"{self.what}: labels")
+            if not self.shared:
+                self.shared.append(Classes(self.folder, self.memory, f"{self.what}: labels"))
+            self.classes = self.shared[0]
+            first = self.puts.start if self.puts else len(self.classes.parts)
             for part in parts(column):
                 self.classes.put(part)
+            self.puts = slice(first, len(self.classes.parts))
             return
         floats = self.regression or column.values.ndim > 1
         values = column.values.astype(np.float64) if floats else classes_in(column, f"{self.what}: column {self.roles['label']}", self.rows)
@@ -332,7 +338,7 @@ class NodeTable:
         out = {"x": x, "node_time": self.times.rows(self.order) if self.roles["node_time"] else None}
         if self.classes:
             self.class_names = self.classes.sort()
-            y = np.concatenate([*self.classes.take()])
+            y = np.concatenate([*self.classes.take(self.puts)])
             out["y"] = y[self.order]
         elif self.roles["label"]:
             out["y"] = self.labels.rows(self.order)
@@ -344,7 +350,7 @@ class NodeTable:
                     out[split] = ids if len(ids) else None
         return out
 
-    class_names = None
+    class_names, puts = None, None
 
 
 class EdgeTable:
@@ -478,10 +484,14 @@ class Tables:
         self.folder, self.types, self.relations = folder, types, list(edges)
         prefix = {name: f"node_names{k if name else ''}" for k, name in enumerate(types)}
         of_all = {role: name for role, name in columns.items() if not isinstance(name, Mapping)}
-        self.nodes = {name: NodeTable(folder, share, prefix[name], name, of_all | own_of(columns, name), regression, standard and standard(name)) for name in nodes}
+        shared = []
+        self.nodes = {name: NodeTable(folder, share, prefix[name], name, of_all | own_of(columns, name), regression, shared, standard and standard(name)) for name in nodes}
         self.maps = {name: self.nodes[name].map if name in nodes else NameMap(folder, share, prefix[name], f"nodes of {name}") for name in types}
         for name, table in nodes.items():
             self.nodes[name].read(table)
+        words = {bool(of.classes): of.what for of in self.nodes.values() if of.roles["label"]}
+        if len(words) > 1:
+            raise OptionError(f"{words[True]}: labels are words, unlike those of {words[False]}", "give labels of all types as words, or all as numbers")
         self.ends, unseen = {}, taken_of(of_all, [role for role in OF_EDGES if role not in ENDS])
         for i, ((s, name, d), table) in enumerate(edges.items()):
             own = own_of(columns, (s, name, d))

@@ -117,6 +117,7 @@ def by_arguments(folder, names, path=""):
 
     def told(text):
         text = text.replace('put {"task": "regression"} into its meta.json', "give regression=True")
+        text = text.replace("num_classes of meta.json, or of the source's own description, says how many there are", "give a larger num_classes, or none")
         text = text.replace("a graph without edges has nothing to sample", "outgrow.NeighborLoader(data, ...) takes a Data without edges as it is")
         text = re.sub(rf"\b({'|'.join(map(re.escape, {*names, 'feat', 'label'}))})\.npy", argument, re.sub(rf"{re.escape(folder)}/(.+?)\.npy", argument, text))
         return text.replace(folder, path or folder)

@@ -375,7 +375,9 @@ static json_t *check_dataset(struct doctor *d, const char *dataset)
 int og__doctor(const char *dataset, const char *scratch, bool *stops, char **out,
                struct og_err *err)
 {
-    struct doctor d = {.checks = json_array(), .place = dataset ? dataset : "."};
+    struct og_err absent; /* check_dataset says it */
+    const bool there = dataset && og__exists(dataset, "meta.json", &absent) > 0;
+    struct doctor d = {.checks = json_array(), .place = there ? dataset : "."};
     json_t *root = json_object();
     check_uring(&d);
     check_direct(&d);

@@ -144,8 +144,8 @@ out:
     if (rc < 0 && !quiet)
         say_failure(&in, rc, &err);
     if (rc == CLI_USAGE && !quiet)
-        fprintf(stderr, "usage: outgrow %s %s [options]; `outgrow help %s` has them\n",
-                command->name, command->args, command->name);
+        fprintf(stderr, "usage: outgrow %s%s%s [options]; `outgrow help %s` has them\n",
+                command->name, *command->args ? " " : "", command->args, command->name);
     return exit_status(command, rc);
 }
 

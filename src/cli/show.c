@@ -302,9 +302,11 @@ void show_dataset(const json_t *root)
 {
     static const char *const keys[] = {"num_nodes",   "num_edges",  "feature_dim",
                                        "num_classes", "node_types", "relations"};
-    static const char *const labels[] = {"nodes",   "edges", "features",
-                                         "classes", "types", "relations"};
+    static const char *const labels[] = {"nodes", "edges", "features", NULL, "types", "relations"};
     const char *name = json_string_value(json_object_get(root, "name"));
+    const char *const targets = json_is_true(json_object_get(root, "regression"))    ? "values"
+                                : json_is_true(json_object_get(root, "multi_label")) ? "labels"
+                                                                                     : "classes";
     char shown[SHOWN_MAX];
     show_text(shown, name ? name : "dataset");
     printf("%s:", shown);
@@ -317,7 +319,7 @@ void show_dataset(const json_t *root)
             snprintf(text, sizeof(text), "%zu", json_array_size(value));
         else
             show_value(text, keys[i], value);
-        printf("%s %s %s", i ? "," : "", text, labels[i]);
+        printf("%s %s %s", i ? "," : "", text, labels[i] ? labels[i] : targets);
     }
     putchar('\n');
 }

@@ -269,6 +269,10 @@ def test_what_is_no_table():
     write("edges.csv", "src,dst\n0,1\n1,2\n")
     write("label.csv", "id,a,b\n0,.5,.5\n1,0,1\n2,1,0\n")
     assert "label.csv: 2 labels are between 0 and 1: each is the probability" in taken("src")[1]
+    assert " 2 labels" in run("import", "src", "counted").stdout
+    write("meta.json", '{"task": "regression"}')
+    assert " 2 values" in run("import", "src", "valued").stdout
+    assert "outgrow: nowhere: not there" in run("import", "npy", "nowhere", "never").stderr
 
 
 def test_the_hint_works():

@@ -194,7 +194,7 @@ def check_patience():
     page = run("report", "seldom", "seldom-whole", "--out", "report.html")
     assert page and "stopped by" in pathlib.Path("report.html").read_text() and "patience" in pathlib.Path("report.html").read_text()
     said = run("train", "plain", *BASE, "--run", "told", "--patience", 1, "--min-delta", 1)
-    assert "stopped         after epoch 2 of 6: no better acc in 1 validations" in said.stdout, said.stdout
+    assert "stopped         after epoch 2 of 6: no better acc in 1 validation\n" in said.stdout, said.stdout
     assert "stopped after epoch 2" in said.stderr, said.stderr
 
 

@@ -166,6 +166,12 @@ static void doubt_labels(const struct og_importer *imp, const struct og_table *t
                         "%s: every node has one of %lld labels; they are taken as several labels a "
                         "node: for classes store array.argmax(1)",
                         t->name, (long long)t->columns);
+}
+
+/* Warns of labels that were perhaps meant for a class. */
+static void tell_shares(const struct og_importer *imp, const struct og_table *t,
+                        const struct labelling *l)
+{
     if (!l->values && l->shares > 0)
         og__import_warn(imp,
                         "%s: %lld labels are between 0 and 1: each is the probability of one of "
@@ -191,6 +197,7 @@ static int set_classes(struct og_importer *imp, const struct og_table *t, const 
                         l->values ? "values" : "labels, 0 or 1 each,");
     if (said < 0)
         doubt_labels(imp, t, l, classes);
+    tell_shares(imp, t, l);
     og__import_note(imp, "num_classes", json_integer(classes));
     og__import_note(imp, "multi_label", json_boolean(l->rows && !l->values));
     if (l->values)

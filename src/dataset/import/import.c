@@ -8,6 +8,7 @@
 #include "dataset/import/unused.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #define FORMAT(name) &og__format_##name,
 static const struct og_format *const formats[] = {OG__FORMATS(FORMAT)};
@@ -107,6 +108,8 @@ int og_import(const char *format, const char *src, const char *out, const struct
     OG_TRY(imp.budget && imp.files ? 0 : og__fail_errno(err, -ENOMEM, NULL, "import"));
     OG_TRY(og__schema_init(&imp.graph, err));
     OG_TRY(og__pool_open(&imp.pool, opt->threads ? opt->threads : og__cpu_count(), err));
+    if (access(src, F_OK) < 0)
+        OG_TRY(og__fail(err, -ENOENT, "name a file or folder to import", "%s: not there", src));
     OG_TRY(og__newdir_begin(&imp.dir, out, err));
     OG_TRY(import_into(&imp, reader, err));
 out:

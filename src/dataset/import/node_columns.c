@@ -117,40 +117,51 @@ static enum field field_of(const struct og_text *t, const char *text, char mark)
     return *text == '[' ? LIST : TEXT;
 }
 
+enum { FOUND_TEXT = 64, FOUND_NUMBER = 128 }; /* of a column's values, next to what it is */
+
+/* Notes what the fields of one line are. */
+static int look_at_line(const struct og_text *t, const char *at, char mark, int64_t n,
+                        uint8_t *what, struct og_err *err)
+{
+    struct og_column_name name;
+    const char *p = at;
+    for (int64_t j = 0; j < n && *p != '\n' && *at != '#'; j++) {
+        const char *const field = p;
+        p = og__column_next(p, mark, &name);
+        if ((what[j] & ~(FOUND_TEXT | FOUND_NUMBER)) != OG__NODE_FEATURE)
+            continue;
+        const enum field is = field_of(t, name.text, mark);
+        if (is == DECIMAL_COMMA)
+            return og__text_wrong(t, field, "write 0.5 for 0,5: tr , . <OLD >NEW",
+                                  "a decimal comma", err);
+        if (is == LIST)
+            return og__text_wrong(t, field, "give a column to each number of the list",
+                                  "a list in a column", err);
+        what[j] |= is == TEXT ? FOUND_TEXT : is == NUMBER ? FOUND_NUMBER : 0;
+    }
+    return 0;
+}
+
 int og__node_texts(const struct og_text *t, const char *line, const char *at, const char *end,
                    char mark, int64_t n, uint8_t *what, struct og_names *unread, struct og_err *err)
 {
-    enum { LINES = 100, FOUND_TEXT = 64, FOUND_NUMBER = 128 };
+    enum { LINES = 100 };
     struct og_column_name name;
-    for (int lines = 0; at < end && lines < LINES; lines++) {
-        const char *p = at;
-        for (int64_t j = 0; j < n && *p != '\n' && *at != '#'; j++) {
-            const char *const field = p;
-            p = og__column_next(p, mark, &name);
-            if ((what[j] & ~(FOUND_TEXT | FOUND_NUMBER)) != OG__NODE_FEATURE)
-                continue;
-            const enum field is = field_of(t, name.text, mark);
-            if (is == DECIMAL_COMMA)
-                return og__text_wrong(t, field, "write 0.5 for 0,5: tr , . <OLD >NEW",
-                                      "a decimal comma", err);
-            if (is == LIST)
-                return og__text_wrong(t, field, "give a column to each number of the list",
-                                      "a list in a column", err);
-            what[j] |= is == TEXT ? FOUND_TEXT : is == NUMBER ? FOUND_NUMBER : 0;
-        }
-        at = (const char *)rawmemchr(p, '\n') + 1;
+    int rc = 0;
+    for (int lines = 0; at < end && lines < LINES && rc == 0; lines++) {
+        rc = look_at_line(t, at, mark, n, what, err);
+        at = (const char *)rawmemchr(at, '\n') + 1;
     }
     for (int64_t j = 0; j < n; j++) {
         line = og__column_next(line, mark, &name);
         const bool text = what[j] == (OG__NODE_FEATURE | FOUND_TEXT);
         what[j] &= FOUND_TEXT - 1;
-        if (text) {
+        if (text)
             what[j] = OG__NODE_UNREAD;
-            if (unread)
-                og__names_add(unread, name.text);
-        }
+        if (text && unread)
+            og__names_add(unread, name.text);
     }
-    return 0;
+    return rc;
 }
 
 /* ---- splits ---- */
