@@ -226,9 +226,10 @@ class NodeTable:
     """The table of a type's nodes, read once."""
 
     def __init__(self, folder, memory, prefix, name, columns, regression, shared, standard):
-        """shared: has the classes of all types, once a label is a word. standard: None, or names of features that another dataset has."""
-        self.what, self.name, self.shared = f"nodes of {name}" if name else "nodes", name, shared
-        self.standard, self.encoder = standard, None
+        """shared: has the classes of all types, once a label is a word.
+
+        standard: None, or names of features that another dataset has."""
+        self.what, self.name, self.shared, self.standard, self.encoder = f"nodes of {name}" if name else "nodes", name, shared, standard, None
         self.map = NameMap(folder, memory, prefix, self.what)
         self.features, self.labels = Spool(f"{folder}/{prefix}.x", f"{self.what}: features"), Spool(f"{folder}/{prefix}.y", f"{self.what}: labels")
         self.times = Spool(f"{folder}/{prefix}.t", f"{self.what}: times")

@@ -302,19 +302,6 @@ def test_kinds_of_columns():
         outgrow.import_tables("never", nodes=Plain(f=np.ones(3)), edges=Plain(**edges))
 
 
-def test_words_as_labels_of_types():
-    """Types share the classes; before, those of a second type failed."""
-    edges = {("u", "to", "i"): Plain(src=["a", "b"], dst=["x", "y"])}
-    nodes = {"u": Plain(id=["b", "a", "c"], f=np.ones(3), y=["bee", "cat", ""]), "i": Plain(id=["x", "y"], f=np.ones(2), y=["ant", "bee"])}
-    outgrow.import_tables("shared", nodes=nodes, edges=edges)
-    command("verify", "shared")
-    assert json.load(open("shared/meta.json"))["class_names"] == ["ant", "bee", "cat"] and np.load("shared/labels.npy").tolist() == [2, 1, -1, 0, 1]
-    with raises(outgrow.OptionError, "class 5 of 3", "give a larger num_classes"):
-        outgrow.import_tables("never", nodes=Plain(id=["a", "b"], f=np.ones(2), y=np.array([1, 5])), edges=Plain(src=["a"], dst=["b"]), num_classes=3)
-    with raises(outgrow.OptionError, "nodes of u: labels are words, unlike those of nodes of i"):
-        outgrow.import_tables("never", nodes=nodes | {"i": Plain(id=["x", "y"], f=np.ones(2), y=np.array([1, 2]))}, edges=edges)
-
-
 def standard(x):
     there = ~np.isnan(x)
     return np.where(there, (x - x[there].mean()) / x[there].std(), 0)
@@ -372,6 +359,19 @@ def test_ids_of_two_kinds():
     same("edges", np.load("kinds_of_ids/rel0_indices.npy"), np.array([1, 0], np.int32))
     with raises(outgrow.OptionError, 'columns={"item": {"id": ...}}'):
         outgrow.import_tables("never", nodes={"item": Plain(sku=["x"])}, edges={("user", "buys", "item"): Plain(src=["a"], dst=["x"])})
+
+
+def test_words_as_labels_of_types():
+    """Types share the classes; before, those of a second type failed."""
+    edges = {("u", "to", "i"): Plain(src=["a", "b"], dst=["x", "y"])}
+    nodes = {"u": Plain(id=["b", "a", "c"], f=np.ones(3), y=["bee", "cat", ""]), "i": Plain(id=["x", "y"], f=np.ones(2), y=["ant", "bee"])}
+    outgrow.import_tables("shared", nodes=nodes, edges=edges)
+    command("verify", "shared")
+    assert json.load(open("shared/meta.json"))["class_names"] == ["ant", "bee", "cat"] and np.load("shared/labels.npy").tolist() == [2, 1, -1, 0, 1]
+    with raises(outgrow.OptionError, "class 5 of 3", "give a larger num_classes"):
+        outgrow.import_tables("never", nodes=Plain(id=["a", "b"], f=np.ones(2), y=np.array([1, 5])), edges=Plain(src=["a"], dst=["b"]), num_classes=3)
+    with raises(outgrow.OptionError, "nodes of u: labels are words, unlike those of nodes of i"):
+        outgrow.import_tables("never", nodes=nodes | {"i": Plain(id=["x", "y"], f=np.ones(2), y=np.array([1, 2]))}, edges=edges)
 
 
 def library(name):

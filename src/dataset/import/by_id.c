@@ -546,9 +546,9 @@ int og__by_id_open(struct og_importer *imp, const char *name, bool whole, struct
     b->t.ndim = b->t.columns > 1 ? 2 : 1;
     OG_TRY(fill(b, text, whole, &classes, err));
     name_unread(imp, text);
-    json_t *names = strcmp(name, of_nodes[0].file) == 0 ? og__table_csv_names(text) : NULL;
-    if (names)
-        og__column_note(imp, "", "feature_names", names);
+    struct og_column_name first;
+    if (strcmp(name, of_nodes[0].file) == 0 && og__table_csv_name(text, 0, &first))
+        og__column_note(imp, "", "feature_names", og__table_csv_names(text));
     *out = &b->t;
 out:
     if (rc < 0 && b)
