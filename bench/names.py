@@ -5,9 +5,9 @@
                    [--parts equal,csv,gzip,parquet,duckdb]
 
 Names have --bytes characters: `n` and hexadecimal digits, in no order. `gzip` is the CSV compressed. Parquet needs the Python package, on PYTHONPATH, and pyarrow; the join needs duckdb (both on PyPI).
-`equal` imports 1/100 of the edges with several memories and threads. All must give the arrays that NumPy gives. An edge's CSV line has two names more than
-its bytes, and an import takes as much again for a while; the files are removed at the end.
-Peaks are of the largest process (ru_maxrss), and of all processes at once, sampled every 50 ms; that of the disk is of the scratch folder, sampled every second.
+`equal` imports 1/100 of the edges with several memories and threads. All must give the arrays that NumPy gives. A line of CSV takes two names and
+two bytes, an import about as much again. The files are removed at the end.
+Peaks are of the largest process (ru_maxrss), and of all processes at once, sampled every 50 ms. That of the disk is sampled every second.
 """
 import argparse
 import collections

@@ -49,7 +49,7 @@ class GraphClassifier:
 
     Options are those of `train`. Without run= the run's files are in a temporary folder, which is removed with this object.
 
-    Nodes are names, where the dataset has names, or ids as in train.npy: an answer has their order. That of a split is the order of
+    Nodes are names, where the dataset has names, or ids as a table of predictions has them. An answer has their order. That of a split is the order of
     its rows in the source. That of all nodes is the dataset's, not that of a table with ids, so a mask of such a table is refused.
 
     >>> model = outgrow.GraphClassifier.load("runs/first", "graph")      # in a new process

@@ -100,7 +100,7 @@ class Predictor:
     callers     requests that are computed at the same time
     options     others of `outgrow serve`: batch=16, threads, topology="disk", ...
 
-    Nodes are ids that count as in train.npy of the dataset, or names where it has some. `classes` has the names of the columns,
+    Nodes are names, where the dataset has some, or ids as a table of predictions has them. `classes` has the names of the columns,
     or their numbers. Starts the command `outgrow`, as `train` does."""
 
     def __init__(self, checkpoint, graph, *, callers=4, **options):

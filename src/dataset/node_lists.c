@@ -266,7 +266,7 @@ static int find_in_group(struct listed *l, uint32_t group, int64_t *list, bool *
     struct og_word name;
     int rc;
     OG_TRY(og__node_names_open(&names, l->g, group, err));
-    *named |= names != NULL;
+    *named |= names && may_be(l, group);
     for (int64_t i = 0; names && may_be(l, group) && i < l->n; i++) {
         OG_TRY(read_word(l, i, &name, err));
         const int64_t at = og__node_names_find(names, &name);

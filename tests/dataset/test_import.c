@@ -663,6 +663,7 @@ static void options_have_names(void **state)
                                          {"reverse", "true"},
                                          {"link", "true"},
                                          {"drop-types", "true"},
+                                         {"drop-features", "true"},
                                          {"keep-ids", "true"},
                                          {"reverse-relations", "true"},
                                          {"mean-features", "author"},

@@ -338,7 +338,7 @@ def test_classifier():
     assert np.abs(chances.sum(1) - 1).max() < 1e-5 and (classes == chances.argmax(1)).all() and len(classes) == len(ids)
     assert np.abs(model.decision_function()[ids] - model.decision_function(ids)).max() < 1e-5 and 0 <= model.score() <= 1
     assert repr(model).startswith("GraphClassifier(model='sage', fanout=[3, 3], hidden=8,")
-    with raises(outgrow.OptionError, "split: ndarray", "predict takes ids"):
+    with raises(outgrow.OptionError, "score: ndarray", "model.predict(ids)"):
         model.score(ids)
     # copies share the files of the run, and nobody is left without saying so
     twin, other = copy.deepcopy(model), pickle.dumps(model)

@@ -629,6 +629,32 @@ def test_parquet_of_predictions():
     assert pq.read_table("smooth.parquet").column_names == ["id", "class", "far", "near, by"] and not any("part" in name for name in os.listdir(".") if name.startswith("smooth"))
 
 
+def test_ids_that_are_numbers():
+    """Nodes to predict have the ids of tables of predictions; rows were taken for them without a word."""
+    ids = np.array([3, 4, 5, 11, 14, 22])
+    edges = Plain(src=np.array([70, 70, *ids]), dst=np.array([3, 22, *np.roll(ids, 1)]))
+    types = {"nodes": Plain(id=np.array([*ids, 70])[::-1].copy(), f=np.arange(7.), label=np.arange(7) % 2), "edges": edges}, \
+        {"nodes": {"word": Plain(id=["5", "z"], f=np.ones(2)), "n": Plain(id=np.array([*ids, 70]), f=np.arange(7.), label=np.arange(7) % 2)},
+         "edges": {("n", "to", "n"): edges, ("word", "to", "n"): Plain(src=["z"], dst=np.array([70]))}}
+    for k, tables in enumerate(types):
+        outgrow.import_tables(f"ids{k}", **tables, split="60/20/20", symmetrize=False)
+        outgrow.train(f"ids{k}", run=f"ids{k}run", epochs=1, fanout=[3])
+        best = f"ids{k}run/best.safetensors"
+        outgrow.predict(f"ids{k}", best, f"ids{k}.csv", fanout=[-1])
+        rows = {int(row["id"]): [float(row["0"]), float(row["1"])] for row in csv.DictReader(open(f"ids{k}.csv"))}
+        asked = [22, 3, 70]
+        with outgrow.Predictor(best, f"ids{k}", fanout=[-1]) as predictor:
+            for given in asked, np.array(asked), [str(one) for one in asked]:
+                if k == 0 or given[0] == 22:  # to a server of types with names a text is a name
+                    assert np.allclose(predictor(given), [rows[one] for one in asked], atol=1e-5), given
+                outgrow.predict(f"ids{k}", best, f"ids{k}.npy", fanout=[-1], nodes=given, overwrite=True)
+                assert np.allclose(np.load(f"ids{k}.npy"), [rows[one] for one in asked], atol=1e-5), given
+            with raises(outgrow.OptionError, "no node is called 6", "node_ids.npy", "import"):
+                predictor([3, 6])
+        with raises(outgrow.OptionError, 'give ids: nodes=table["id"][mask]'):
+            outgrow.predict(f"ids{k}", best, "never.npy", nodes=np.load(f"ids{k}/node_ids.npy") > 4)
+
+
 def test_polars():
     pl = library("polars")
     if pl:
