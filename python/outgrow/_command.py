@@ -4,7 +4,6 @@ The extension is built without models. oneDNN uses its own OpenMP. Two OpenMP ru
 slowed programs down and given wrong results. A separate process avoids that.
 """
 import contextlib
-import functools
 import glob
 import hashlib
 import json
@@ -189,49 +188,12 @@ def order_of(dataset):
     return os.path.basename(names[0]) if names else "node_ids.npy" if os.path.exists(f"{dataset}/node_ids.npy") else None
 
 
-@functools.lru_cache(maxsize=4)
-def numbered(dataset, stamp):
-    """First row, ids and places of each type with ids; None: they are in order. stamp: of node_ids.npy."""
-    ids, meta = np.load(f"{dataset}/node_ids.npy", mmap_mode="r"), meta_of(dataset)
-    types = meta.get("node_types", [])
-    found, first = [], 0
-    for k, count in enumerate([one["count"] for one in types] or [meta["num_nodes"]]):
-        part = ids[first:first + count]
-        if not os.path.exists(f"{dataset}/node_names{f'_{k}' if types else ''}.npy"):
-            places = None if (part[1:] > part[:-1]).all() else np.argsort(part, kind="stable")
-            found.append((first, part if places is None else part[places], places))
-        first += count
-    return found
-
-
-def rows_of(ids, dataset):
-    """Rows of nodes by their ids of node_ids.npy, as tables of predictions have them. Datasets without that file number their nodes by rows."""
-    dataset = folder_of(dataset)
-    path = f"{dataset}/node_ids.npy"
-    if not os.path.exists(path):
-        return ids
-    rows, stamp = np.full(len(ids), -1), os.stat(path)
-    for first, known, places in numbered(dataset, (stamp.st_mtime_ns, stamp.st_size)):
-        at = np.searchsorted(known, ids)
-        there = at < len(known)
-        there[there] = known[at[there]] == ids[there]
-        if (rows[there] >= 0).any():
-            raise OptionError(f"nodes: two types have a node {ids[there & (rows >= 0)][0]}", "give the path of a .npy file of rows, as train.npy is one")
-        rows[there] = first + (at[there] if places is None else places[at[there]])
-    if (rows < 0).any():
-        raise OptionError(f"nodes: no node is called {ids[rows < 0][0]}", f'ids are those of numpy.load("{path}"); new nodes come in by an import with their rows')
-    return rows
-
-
 def ids_of(nodes, dataset, distinct=False):
-    """Rows of nodes, from ids or a mask. Names become bytes. Zeros and ones are a mask too if ids must be distinct."""
+    """Rows of nodes, or bytes: names, and numbers where the dataset has ids of a table. Zeros and ones are a mask too if ids must be distinct."""
     try:
         ids = np.asarray(nodes.detach().cpu() if hasattr(nodes, "detach") else nodes)
     except ValueError:  # lists of several lengths
         ids = np.empty((0, 0), object)
-    if ids.ndim == 1 and ids.size and is_words(ids) and order_of(dataset) == "node_ids.npy":
-        with contextlib.suppress(ValueError):  # words that are numbers
-            ids = ids.astype(np.int64)
     if ids.ndim == 1 and ids.size and is_words(ids):
         return np.char.encode(ids.astype(str), "utf-8") if ids.dtype.kind != "S" else ids
     n = count_of(dataset) if ids.dtype == bool or distinct else None
@@ -245,7 +207,7 @@ def ids_of(nodes, dataset, distinct=False):
         raise OptionError(f"nodes: an array of {ids.ndim} dimensions of {ids.dtype}", "pass a list of node ids, or a mask")
     if ids.dtype == np.uint64 and ids.size and ids.max() >= 1 << 63:
         raise OptionError(f"nodes: {int(ids.max())}", "ids are below 2^63: look for a -1 that was cast to uint64")
-    return rows_of(ids.astype(np.int64), dataset)
+    return np.char.mod("%d", ids).astype("S") if os.path.exists(f"{folder_of(dataset)}/node_ids.npy") else ids.astype(np.int64)
 
 
 def numbers_of(name, value):

@@ -115,6 +115,8 @@ class Encoder:
         if self.left:
             warn(f"{self.what}: columns that are not read: {', '.join(of.name for of in self.left)} (texts of more than {MOST_WORDS} values)")
         own = [name for of in self.of if of not in self.left for name in of.names(self.theirs)]
+        if twice := [name for name in own if own.count(name) > 1]:
+            raise OptionError(f"{self.what}: two features are called {twice[0]}", "rename a column, or leave one out")
         self.names = list(self.theirs) or own
         at = {name: i for i, name in enumerate(own)}
         self.places = [at.get(name, -1) for name in self.names]

@@ -16,8 +16,16 @@ def meta_of(dataset):
 
 def said_by(checkpoint):
     """Metadata of a safetensors file. Names of classes, if any, are the JSON list class_names."""
-    with open(checkpoint, "rb") as f:
-        return json.loads(f.read(int.from_bytes(f.read(8), "little"))).get("__metadata__", {})
+    try:
+        with open(checkpoint, "rb") as f:
+            header = int.from_bytes(f.read(8), "little")
+            if header < os.fstat(f.fileno()).st_size:
+                return json.loads(f.read(header)).get("__metadata__", {})
+    except (ValueError, AttributeError):
+        pass
+    except OSError as error:
+        raise FileError(f"{checkpoint}: {error.strerror}", "name best.safetensors of a run", -error.errno) from error
+    raise FileError(f"{checkpoint}: no safetensors file", "name best.safetensors of a run")
 
 
 def type_ranges(about):

@@ -137,9 +137,11 @@ def leave_names(maps, folder):
 
 
 def node_ids_of(maps):
-    """int64 ids of all nodes, or None if they are words, or equal their rows. Nodes with names have their row."""
-    ids = [np.arange(names.n) if names.kind == "text" else names.numbers() for names in maps.values()]
-    return None if all(np.array_equal(of, np.arange(len(of))) for of in ids) else np.concatenate(ids)
+    """int64 ids of all nodes, or None if they are words, or rows of the whole graph. Nodes with names have their row in the type."""
+    if all(names.kind == "text" for names in maps.values()):
+        return None
+    ids = np.concatenate([np.arange(names.n) if names.kind == "text" else names.numbers() for names in maps.values()])
+    return None if np.array_equal(ids, np.arange(len(ids))) else ids
 
 
 class Classes:

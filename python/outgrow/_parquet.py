@@ -36,6 +36,8 @@ def table_of(path):
         return File(path)
     except ImportError:
         pass
+    except (OSError, ValueError) as why:
+        raise FileError(f"{path}: {' '.join(str(why).split())}", "is the file complete, and Parquet?") from why
     try:
         import duckdb
         return duckdb.read_parquet(path)
@@ -176,8 +178,10 @@ def read():
     import pyarrow.parquet
     try:
         file = pyarrow.parquet.ParquetFile(source)
-        with pyarrow.csv.CSVWriter(out, file.schema_arrow) as writer:
-            for batch in file.iter_batches():
+        columns = [name for name in file.schema_arrow.names if not name.startswith("__index_level_")]  # those of pandas' index
+        schema = pyarrow.schema([file.schema_arrow.field(name) for name in columns])
+        with pyarrow.csv.CSVWriter(out, schema) as writer:
+            for batch in file.iter_batches(columns=columns):
                 writer.write_batch(batch)
     except (OSError, ValueError, pyarrow.ArrowException) as error:
         print(f"{source}: {' '.join(str(error).split())}", "make it with `outgrow predict --probabilities`", sep="\n")

@@ -19,6 +19,7 @@ class Line:
     def __init__(self, words):
         self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, process_group=0)
         self.lock, self.waiting, self.number, self.said = threading.Lock(), {}, 0, []
+        self.writing = threading.Lock()  # a request may wait for room in the pipe while answers are read
         self.listener = threading.Thread(target=lambda: self.said.extend(self.process.stderr), name="outgrow", daemon=True)
         self.listener.start()
         self.reader = None
@@ -45,21 +46,23 @@ class Line:
 
     def ask(self, **request):
         future = concurrent.futures.Future()
-        with self.lock:
-            if self.waiting is None or self.process.stdin.closed:
-                raise ProcessError("the predictor is closed", "open another one")
-            self.number += 1
-            self.waiting[self.number] = future
+        with self.writing:
+            with self.lock:
+                if self.waiting is None or self.process.stdin.closed:
+                    raise ProcessError("the predictor is closed", "open another one")
+                self.number += 1
+                self.waiting[self.number] = future
             try:
                 self.process.stdin.write(json.dumps({"id": self.number, **request}) + "\n")
                 self.process.stdin.flush()
             except OSError as why:
-                self.waiting.pop(self.number)
+                with self.lock:
+                    (self.waiting or {}).pop(self.number, None)
                 raise ProcessError("the predictor ended: " + "".join(self.said).strip()) from why
         return future.result()
 
     def close(self):
-        with self.lock:
+        with self.writing:
             if not self.process.stdin.closed:
                 self.process.stdin.close()
         self.process.wait()
@@ -71,7 +74,7 @@ class Line:
 
 
 def nodes_of(nodes, graph):
-    """A list of ids, or of names."""
+    """A list of rows, or of names."""
     ids = ids_of([nodes] if isinstance(nodes, (str, bytes)) else nodes, graph)
     return [name.decode() for name in ids.tolist()] if ids.dtype.kind == "S" else ids.tolist()
 
@@ -142,7 +145,10 @@ class Predictor:
         answer = self._line.ask(**request)
         if "error" in answer:
             raise error_of(answer["code"], answer["error"], answer["hint"])
-        return np.array(answer["rows"], np.float32).reshape(n, columns)
+        rows = np.array(answer["rows"], np.float32)
+        if rows.size != n * columns:
+            raise OptionError("the model's results are not finite", "its training diverged: see the loss in metrics.jsonl")
+        return rows.reshape(n, columns)
 
     def predict(self, nodes, input_time=None):
         """The class with the largest logit. It is a name, if the model or the dataset has names, else a number."""

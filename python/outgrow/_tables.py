@@ -568,6 +568,8 @@ def import_tables(path, nodes=None, edges=None, *, columns=None, num_classes=Non
     typed = (None, None, None) not in edges
     if nodes and typed == (None in nodes):
         raise OptionError("nodes and edges: one of them is by types", "give {type: table} and {(source, name, destination): table}, or a table each")
+    if typed and options.get("drop_types"):
+        raise OptionError("drop_types: the tables are by types", "leave it out, or give one table of nodes and one of edges")
     columns = dict(columns or {})
     for key, value in columns.items():
         if not isinstance(value, Mapping):
@@ -594,8 +596,8 @@ def standard_of(options):
     """None, or what gives the names of a type's features in the dataset of standardize_as."""
     other = options.get("standardize_as")
     if other is None:
-        return (lambda name: ()) if str(options.get("standardize")).lower() == "true" else None
-    meta = meta_of(other)
+        return (lambda name: ()) if str(options.get("standardize")).lower() in ("true", "1") else None
+    meta = meta_of(folder_of(other, "standardize_as"))
     types = {of["name"]: of for of in meta.get("node_types", [])}
     return lambda name: (types.get(name, {}) if types else meta).get("feature_names", ())
 

@@ -212,7 +212,8 @@ def store(path, given, about, options, *, progress=False, maps=None, classes=Non
         return info(path)
 
 
-KEEP_EDGES = {"memory", "threads", "feature_dtype", "feature_layout", "edge_feature_dtype", "edge_ids", "row_normalize"}  # options with which all edges are stored, each once
+KEEP_EDGES = {"memory", "threads", "feature_dtype", "feature_layout", "edge_feature_dtype", "edge_ids", "row_normalize", "standardize", "standardize_as", "feature_scales", "split",
+              "seed"}  # options with which all edges are stored, each once
 
 
 def named(given):
@@ -314,4 +315,4 @@ def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid
         if data is None:
             return store(path, given, said, options, progress=progress, maps=kept and kept.maps, arguments=names, links=links)
         return store(path, given, said, options, progress=progress, arguments=names, links=links, rest=lambda folder, whole: save_rest(
-            folder, whole, data, of, KEEP_EDGES.issuperset(options) and edge_index is None, x is None, y is None))
+            folder, whole, data, of, KEEP_EDGES.issuperset(options) and edge_index is None, x is None and not any(options.get(key) for key in ("row_normalize", "standardize", "standardize_as")), y is None))

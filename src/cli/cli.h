@@ -224,11 +224,11 @@ json_t *explain_run(const json_t *summary, const char *folder);
 bool is_for_python(const char *format, const char *src);
 /* Import arg[0] into arg[1] by the Python package. */
 int import_by_python(const struct invocation *in, struct og_err *err);
-/* A table of predictions: as a .csv; whether `out` can be written; and from a .csv of them. Without
- * a checkpoint it is "". */
+/* Tables of predictions: to a .csv, and from one. Can `out` be written, and is it not `input`?
+ * Without a checkpoint it is "". */
 bool is_parquet_file(const char *name);
 int read_parquet(const char *parquet, const char *csv, struct og_err *err);
-int check_parquet(const char *out, bool overwrite, struct og_err *err);
+int check_parquet(const char *out, const char *input, bool overwrite, struct og_err *err);
 int write_parquet(const char *dataset, const char *checkpoint, const char *csv, const char *out,
                   struct og_err *err);
 /* The result of a table that was converted: its "out" becomes the file that is there. */

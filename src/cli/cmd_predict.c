@@ -30,7 +30,7 @@ static int predict_parquet(struct invocation *in, const char *out,
 {
     const char *checkpoint = own_text(in, "checkpoint");
     char *csv = NULL;
-    int rc = check_parquet(out, how->overwrite, err);
+    int rc = check_parquet(out, checkpoint, how->overwrite, err);
     if (rc == 0 && asprintf(&csv, "%s.part.csv", out) < 0)
         return no_result(err);
     if (rc == 0)
@@ -88,7 +88,8 @@ const struct command cmd_predict = {
         "Computes every node with all its neighbours, layer by layer. Rows that exceed --memory "
         "are spilled to --scratch (default: the folder of --out), one layer at a time, striped "
         "over its folders. With --resume it continues an interrupted or killed run. Existing files "
-        "are replaced with --overwrite alone. With --quiet it says errors and warnings alone. The "
+        "are replaced with --overwrite, or with --resume. With --quiet it says errors and warnings "
+        "alone. The "
         "model comes from the checkpoint, and so do names of classes. Resource "
         "options apply, and so do --seed and --sampler walk with its parameters; other training "
         "options do not. With that sampler, explicit or from the checkpoint, neighbours are "

@@ -61,7 +61,7 @@ static int smooth(struct invocation *in, const char *out, const struct og_smooth
             ? 0
             : no_result(err);
     if (rc == 0 && writes)
-        rc = check_parquet(out, how->overwrite, err);
+        rc = check_parquet(out, given, how->overwrite, err);
     if (rc == 0 && reads)
         rc = read_parquet(given, read, err);
     if (rc == 0 && writes && made)
@@ -114,7 +114,8 @@ const struct command cmd_smooth = {
         "Other labels are read for the accuracies alone. The result says the validation accuracy "
         "before and after. Rows that exceed --memory are read again from disk, so results do not "
         "depend on memory or threads. With --resume it continues an interrupted or killed run. "
-        "Existing files are replaced with --overwrite alone. With --edge-weights multiply, edges "
+        "Existing files are replaced with --overwrite, or with --resume. With --edge-weights "
+        "multiply, edges "
         "count by "
         "their weights.",
     .own = own,

@@ -6,6 +6,7 @@
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -180,9 +181,12 @@ int read_parquet(const char *parquet, const char *csv, struct og_err *err)
     return call_package("read", &w, parquet, err);
 }
 
-int check_parquet(const char *out, bool overwrite, struct og_err *err)
+int check_parquet(const char *out, const char *input, bool overwrite, struct og_err *err)
 {
     struct words w = {.n = 3};
+    struct stat a, b;
+    if (stat(out, &a) == 0 && stat(input, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
+        return failure(err, -EEXIST, "choose another name", "%s: %s is read for it", out, input);
     if (!overwrite && access(out, F_OK) == 0)
         return failure(err, -EEXIST, "give --overwrite to replace it, or another name",
                        "%s: exists already", out);

@@ -259,6 +259,9 @@ OG_MUST_CHECK int og__graph_split(const struct og_graph *g, enum og__split split
 OG_MUST_CHECK int og__graph_nodes(const struct og_graph *g, const char *which, const bool *groups,
                                   struct og_budget *b, uint32_t **ids, int64_t *count,
                                   struct og_err *err);
+/* The node of a group by its id in node_ids.npy, as digits. -1: none, or no such file. */
+OG_MUST_CHECK int og__graph_find_id(const struct og_graph *g, uint32_t group, const char *digits,
+                                    int64_t *node, struct og_err *err);
 /* The split of this name of n characters, also "val" or "validation"; OG__SPLITS: none. */
 enum og__split og__split_named(const char *name, size_t n);
 
@@ -293,7 +296,7 @@ OG_MUST_CHECK int og__graph_take_classes(struct og_graph *g, bool of_edges, stru
                                          const struct og_log *judged, struct og_err *err);
 /* The model's class of a row's label, -1 = none. -EINVAL for one that it does not know. */
 OG_MUST_CHECK int og__graph_class(const struct og_graph *g, const char *path, int64_t row,
-                                  int64_t label, int32_t *class, struct og_err *err);
+                                  int64_t label, int32_t *out, struct og_err *err);
 /* Likewise, of several labels in a row. */
 OG_MUST_CHECK int og__graph_label_row(const struct og_graph *g, const char *path, int64_t row,
                                       const float *label, float *out, struct og_err *err);

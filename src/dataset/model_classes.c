@@ -62,14 +62,14 @@ static int refuse(const struct og_graph *g, const char *path, int64_t row, int64
 }
 
 int og__graph_class(const struct og_graph *g, const char *path, int64_t row, int64_t label,
-                    int32_t *class, struct og_err *err)
+                    int32_t *out, struct og_err *err)
 {
     const bool named = label >= 0 && (size_t)label < json_array_size(g->label_names);
-    *class = (int32_t)label;
+    *out = (int32_t)label;
     if (!g->class_of || label < 0)
         return 0;
-    *class = named ? g->class_of[label] : -1;
-    return *class < 0 ? refuse(g, path, row, label, err) : 0;
+    *out = named ? g->class_of[label] : -1;
+    return *out < 0 ? refuse(g, path, row, label, err) : 0;
 }
 
 int og__graph_label_row(const struct og_graph *g, const char *path, int64_t row, const float *label,

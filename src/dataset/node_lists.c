@@ -88,7 +88,9 @@ size_t og__text_field(const char *text, size_t bytes, size_t at, char *out, stru
         else if (quoted && c == '"') {
             inside = false;
             continue;
-        } else if (!inside && (c == ',' || c == '\n'))
+        } else if (quoted && !inside && c == '\r') /* of the line's end */
+            continue;
+        else if (!inside && (c == ',' || c == '\n'))
             break;
         if (n < OG__FIELD_MOST)
             out[n++] = c;
@@ -137,7 +139,7 @@ static int find_column(struct listed *l, size_t first, size_t *column, bool *hea
     *header = false;
     do {
         at = og__text_field(l->text, l->bytes, at, l->word, &word);
-        if (word.len == 2 && memcmp(word.text, "id", 2) == 0) {
+        if (!*header && word.len == 2 && memcmp(word.text, "id", 2) == 0) {
             *header = true;
             *column = n;
         }
@@ -324,6 +326,63 @@ out:
     return rc;
 }
 
+/* Where an id would be if ids were in order, as nearly all are. */
+static int guess_place(const struct og_npy *ids, int64_t first, int64_t end, int64_t id,
+                       int64_t *at, struct og_err *err)
+{
+    int rc = 0;
+    while (first < end) {
+        const int64_t middle = first + (end - first) / 2;
+        int64_t value;
+        OG_TRY(og__npy_read_int64(ids, middle, 1, &value, err));
+        if (value < id)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    *at = first;
+out:
+    return rc;
+}
+
+/* The first row from `at` on with an id; -1: none. */
+static int search(const struct og_npy *ids, int64_t at, int64_t end, int64_t id, int64_t *node,
+                  struct og_err *err)
+{
+    int64_t value[CHUNK];
+    int rc = 0;
+    *node = -1;
+    for (int64_t n; at < end && *node < 0; at += n) {
+        n = OG_MIN(end - at, (int64_t)CHUNK);
+        OG_TRY(og__npy_read_int64(ids, at, n, value, err));
+        for (int64_t i = n; i-- > 0;)
+            *node = value[i] == id ? at + i : *node;
+    }
+out:
+    return rc;
+}
+
+int og__graph_find_id(const struct og_graph *g, uint32_t group, const char *digits, int64_t *node,
+                      struct og_err *err)
+{
+    const struct og_npy *ids = &g->node_ids;
+    const int64_t first = g->group[group].first, end = first + g->group[group].n_nodes;
+    char *rest;
+    int64_t at;
+    int rc;
+    *node = -1;
+    errno = 0;
+    const int64_t id = strtoll(digits, &rest, 10);
+    if (ids->fd < 0 || errno || *rest || rest == digits)
+        return 0;
+    OG_TRY(guess_place(ids, first, end, id, &at, err));
+    OG_TRY(search(ids, at, OG_MIN(at + 1, end), id, node, err));
+    if (*node < 0)
+        rc = search(ids, first, end, id, node, err);
+out:
+    return rc;
+}
+
 /* Words that are ids of the source, or of a dataset without them its own. */
 static int find_ids(struct listed *l, int64_t *list, struct og_budget *b, struct og_err *err)
 {
@@ -351,6 +410,26 @@ out:
     return rc;
 }
 
+/* A repeated node is named by its word, which has no row for a user. */
+static int refuse_repeats(struct listed *l, const int64_t *list, struct og_budget *b,
+                          struct og_err *err)
+{
+    const size_t bytes = (size_t)l->n * sizeof(struct wanted);
+    struct wanted *w = og__alloc(b, bytes, "seeds", err);
+    int64_t again = l->n;
+    if (!w)
+        return -ENOMEM;
+    for (int64_t i = 0; i < l->n; i++)
+        w[i] = (struct wanted){list[i], i};
+    og__sort_in_place(w, (size_t)l->n, sizeof(*w), by_id);
+    for (int64_t i = 1; i < l->n; i++)
+        if (w[i].id == w[i - 1].id)
+            again = OG_MIN(again, OG_MAX(w[i].place, w[i - 1].place));
+    og__release(b, w, bytes, "seeds");
+    return again < l->n ? refuse_word(l, again, "remove what is repeated", "listed twice:", err)
+                        : 0;
+}
+
 static int load_words(struct listed *l, struct og_budget *b, uint32_t **ids, struct og_err *err)
 {
     const size_t bytes = (size_t)l->n * sizeof(int64_t);
@@ -372,6 +451,7 @@ static int load_words(struct listed *l, struct og_budget *b, uint32_t **ids, str
                                l->groups ? "no node of a type that the model predicts is called"
                                          : "no node is called",
                                err));
+    OG_TRY(refuse_repeats(l, list, b, err));
     rc = og__graph_take_ids(l->g, l->path, NULL, list, l->n, b, ids, err);
 out:
     og__release(b, list, bytes, "seeds");

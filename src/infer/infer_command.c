@@ -177,6 +177,7 @@ static int check_outputs(struct og_inference *f, const char *checkpoint, const c
     OG_TRY(og__output_spare(f->ds, checkpoint, "the checkpoint", out, err));
     OG_TRY(og__output_spare(f->ds, checkpoint, "the checkpoint", how->embeddings, err));
     OG_TRY(og__output_spare(f->ds, how->nodes, "the list of nodes", out, err));
+    OG_TRY(og__output_spare(f->ds, how->nodes, "the list of nodes", how->embeddings, err));
     OG_TRY(og__embeddings_check(&f->config, how->embeddings, err));
     OG_TRY(og__prediction_form(&f->form, out, how, &f->config, f->ds, &f->log, err));
     if (how->embeddings)

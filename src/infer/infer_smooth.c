@@ -228,11 +228,16 @@ out:
 static int make_rows(struct smoothing *p, const char *table, const char *out, struct og_err *err)
 {
     struct og_budget *b = og__budget_new((size_t)p->f.opt.memory.value);
-    int rc = b && asprintf(&p->made, "%s.predictions.part", out) > 0
+    char *made = NULL;
+    int rc = b && asprintf(&made, "%s.predictions.part", out) > 0
                  ? 0
                  : og__fail_errno(err, -ENOMEM, NULL, "%s", table);
     if (rc == 0)
-        rc = og__prediction_table(table, p->made, p->f.ds, b, err);
+        rc = og__prediction_table(table, made, p->f.ds, b, err);
+    if (rc == 0)
+        p->made = made;
+    else
+        free(made);
     og__budget_free(b);
     return rc;
 }

@@ -167,6 +167,8 @@ int og__prediction_table(const char *table, const char *out, const struct og_gra
 out:
     if (fd >= 0)
         close(fd);
+    if (rc < 0 && fd >= 0)
+        unlink(out);
     if (ids)
         og__release(b, ids, (size_t)n * sizeof(*ids), "seeds");
     og__text_unmap(t->text, t->bytes);

@@ -315,8 +315,8 @@ int og__checkpoint_take(const struct og_tensors_file *f, const char *prefix,
     return count ? load_count(f, tensor, out, err) : load_floats(f, tensor, out, err);
 }
 
-static int check_finite(const struct og_tensors_file *f, const struct og_tensor *t,
-                        struct og_err *err)
+int og__checkpoint_check_finite(const struct og_tensors_file *f, const struct og_tensor *t,
+                                struct og_err *err)
 {
     float value[PIECE];
     const size_t n = t->dtype == OG_TENSOR_F32 ? t->bytes / sizeof(*value) : 0;
@@ -420,7 +420,7 @@ int og__checkpoint_take_params(const struct og_tensors_file *f, struct og_model 
     OG_TRY(check_layers_of_types(f, params, n, err));
     for (size_t i = 0; i < n; i++) { /* look first: nothing changes unless all is there */
         OG_TRY(og__checkpoint_take(f, "", &params[i], (struct og_tensor_place){0}, err));
-        OG_TRY(check_finite(f, og__tensors_find(&f->all, params[i].name), err));
+        OG_TRY(og__checkpoint_check_finite(f, og__tensors_find(&f->all, params[i].name), err));
     }
     OG_TRY(check_convolutions(f, params, n, err));
     for (size_t i = 0; i < n; i++)

@@ -103,4 +103,8 @@ OG_MUST_CHECK int og__resume_match(const struct og_options *opt, const json_t *t
 OG_MUST_CHECK int og__resume_read(const char *path, const struct og_resumable *r,
                                   struct og_train_state *state, float *best, struct og_err *err);
 
+/* Refuses a tensor of f32 with a number that is not finite. Reads it whole. */
+OG_MUST_CHECK int og__checkpoint_check_finite(const struct og_tensors_file *f,
+                                              const struct og_tensor *t, struct og_err *err);
+
 #endif

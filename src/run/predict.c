@@ -146,6 +146,7 @@ static int name_outputs(struct prediction *p, const char *checkpoint, const char
                         "--resume: not for predictions in batches, of types or times, yet");
     OG_TRY(og__output_spare(f->graph, checkpoint, "the checkpoint", out, err));
     OG_TRY(og__output_spare(f->graph, how->nodes, "the list of nodes", out, err));
+    OG_TRY(og__output_spare(f->graph, how->nodes, "the list of nodes", embeddings, err));
     OG_TRY(og__embeddings_check(&f->shape, embeddings, err));
     if (embeddings && og__mixes_seeds(&f->shape))
         OG_TRY(og__fail(err, -ENOTSUP, "leave out --embeddings",

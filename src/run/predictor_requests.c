@@ -245,16 +245,25 @@ static int find_name(const struct og_predictor *p, const struct og_relation *of,
 {
     const struct og_graph *g = p->s->workload.graph;
     const struct og_word word = {name, (uint32_t)strlen(name)};
-    bool named = false;
+    bool named = g->node_ids.fd >= 0;
     *out = -1;
     for (uint32_t k = 0; k < g->n_groups; k++) {
         named |= p->names[k] != NULL;
-        const bool may = p->names[k] && may_name(p, of, edges, end, k);
-        const int64_t at = may ? og__node_names_find(p->names[k], &word) : -1;
-        if (at >= 0 && *out >= 0)
+        int64_t node = -1;
+        if (!may_name(p, of, edges, end, k))
+            continue;
+        if (p->names[k]) {
+            const int64_t at = og__node_names_find(p->names[k], &word);
+            node = at < 0 ? -1 : g->group[k].first + at;
+        } else {
+            const int rc = og__graph_find_id(g, k, name, &node, err);
+            if (rc < 0)
+                return rc;
+        }
+        if (node >= 0 && *out >= 0)
             return og__fail(err, -EINVAL, "give ids that count as in train.npy",
                             "two types have a node called %.200s", name);
-        *out = at >= 0 ? g->group[k].first + at : *out;
+        *out = node >= 0 ? node : *out;
     }
     if (*out >= 0)
         return 0;

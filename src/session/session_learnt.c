@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/scratch.h"
+#include "learn/checkpoint.h"
 #include "nn/nn.h"
 #include "nn/row_optimizers.h"
 #include "options/options.h"
@@ -125,7 +126,8 @@ static int find_group(struct og_session *s, const struct og_tensors_file *f, uin
     const struct og_tensor *t = og__tensors_find(&f->all, name);
     if (!t || t->dtype != OG_TENSOR_F32 || t->ndim != 2 || t->shape[0] != group->n_nodes)
         return 0;
-    const int rc = og__npy_open_file(&group->rows, f->path, &size, err);
+    int rc = og__checkpoint_check_finite(f, t, err);
+    rc = rc < 0 ? rc : og__npy_open_file(&group->rows, f->path, &size, err);
     if (rc < 0)
         return rc;
     group->rows.type = OG__NPY_F32;

@@ -214,6 +214,20 @@ def test_refusals():
     assert "not UTF-8" in run("import", "src", "never").stderr
 
 
+def test_without_features():
+    """With --drop-features names are found again, and files of edges are read."""
+    text("edges.csv", ("src", "dst"), ("n10", "n9"), ("n9", "n1"), ("n1", "n10"))
+    text("nodes.csv", ("id", "f", "label"), ("n10", 1, "a"), ("n9", 2, "b"), ("n1", 3, "a"))
+    taken("--drop-features")
+    assert names_of("out", "node_names_0") == ["n1", "n10", "n9"] and not os.path.exists("out/node_names.npy")
+    os.makedirs("plain")
+    for name, array in {"edges": [[0, 1], [1, 2], [2, 0]], "edge_attr": np.ones((3, 2), np.float32), "edge_time": [1, 2, 3], "label": [0, 1, 0], "feat": np.ones((3, 1))}.items():
+        np.save(f"plain/{name}.npy", np.array(array))
+    np.save("plain/node_names.npy", np.array([b"n1", b"n10", b"n9"]))
+    taken("--drop-features", src="plain")
+    assert names_of("out", "node_names_0") == ["n1", "n10", "n9"] and os.path.exists("out/rel0_edge_times.npy"), os.listdir("out")
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
@@ -226,6 +240,7 @@ def main():
         test_doubts()
         test_first_lines()
         test_refusals()
+        test_without_features()
         os.chdir("/")
 
 

@@ -179,6 +179,13 @@ def test_refusals():
     assert "a column of nodes.csv" in run("import", "ogb", "src", "never", "--node-label", "topic").stderr
 
 
+def test_long_names_of_columns():
+    """They would make meta.json larger than what can be read."""
+    text("long", "edges.csv", ("src", "dst"), (0, 1), (1, 0))
+    text("long", "nodes.csv", ("id", *(f"{k:040}" for k in range(4000))), (0, *[0] * 4000), (1, *[1] * 4000))
+    assert "names of 4000 columns are not stored" in taken("long")[1]
+
+
 def test_standardize():
     """Columns have mean 0 and deviation 1, but for those of 0 and 1. What is missing is the mean. Another table takes the same means."""
     year, flag, gap = rng.integers(2000, 2020, N), rng.integers(0, 2, N), rng.random(N)
@@ -191,7 +198,7 @@ def test_standardize():
     text("src", "nodes.csv", ("id", "Year", "flag", "gap", "same"), *rows)
     assert "not a finite number" in run("import", "src", "never").stderr
     said = taken("src", "--standardize")[1]
-    assert f"column gap: {(~there).sum()} of {N} numbers are missing, each counts as the mean" in said and "add --standardize" not in said, said
+    assert f"column gap: {(~there).sum()} of {N} numbers are missing; each counts as the mean" in said and "add --standardize" not in said, said
     order = np.argsort(WORDS)
     want = np.stack([(year - year.mean()) / year.std(), flag, np.where(there, (gap - gap[there].mean()) / gap[there].std(), 0), np.zeros(N)], 1)[order]
     got, about = np.load("src-out/features.npy"), json.load(open("src-out/meta.json"))
@@ -298,6 +305,7 @@ def main():
         test_beside_others()
         test_refusals()
         test_standardize()
+        test_long_names_of_columns()
 
 
         test_dialects()

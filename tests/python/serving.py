@@ -191,6 +191,8 @@ def test_many_threads():
 
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             assert max(pool.map(ask, range(400))) < 1e-5
+            many = np.arange(9000) % NODES  # more than pipes hold, both ways
+            assert max(pool.map(lambda _: np.abs(predictor(many) - want[many]).max(), range(16))) < 1e-5
 
 
 def test_sampled_by_node():

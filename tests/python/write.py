@@ -510,6 +510,23 @@ def test_ctrl_c_stops_training():
 
 
 
+def test_standardized_data():
+    """Batches have standardized features, whatever type those of the Data have; attributes of edges stay."""
+    try:
+        import torch
+        from torch_geometric.data import Data
+    except ImportError:
+        return
+    x = torch.randint(0, 200, (50, 3))
+    ring = torch.arange(50)
+    for kind in torch.int64, torch.float64:
+        given = Data(x=x.to(kind), edge_index=torch.stack([ring, ring.roll(1)]))
+        given.edge_tag = ring * 3
+        outgrow.write(f"standard-{kind}", given, standardize=True)
+        batch = next(iter(outgrow.NeighborLoader(f"standard-{kind}", [2], batch_size=50, input_nodes=None)))
+        assert batch.x.dtype == torch.float32 and batch.x.mean(0).abs().max() < 1e-5 and torch.equal(batch.edge_tag, batch.e_id * 3), kind
+
+
 def test_links_and_their_negatives():
     """Lists of write are those of files of the same names; of types, ids of the whole graph."""
     rng = np.random.default_rng(3)

@@ -166,6 +166,9 @@ def check_forms():
     np.save("few.npy", source[few].astype("U"))
     for listed in "few.csv", "few.npy":
         assert np.abs(predicted("graph", checkpoint, "--nodes", listed)[0] - logits[few]).max() < 1e-5
+    with open("quoted.csv", "w", newline="") as f:  # and a class may be called id
+        csv.writer(f, quoting=csv.QUOTE_ALL).writerows([("id", "class", "id"), *((source[v], "red", .5) for v in few)])
+    assert np.abs(predicted("graph", checkpoint, "--nodes", "quoted.csv")[0] - logits[few]).max() < 1e-5
     assert np.abs(predicted("graph", checkpoint, "--nodes", source[few[0]])[0] - logits[few[:1]]).max() < 1e-5
     np.save("mask.npy", np.arange(N) < 5)
     to = ["predict", "graph", "--checkpoint", checkpoint, "--out", "out.csv", *MEMORY, "--nodes"]
@@ -175,6 +178,10 @@ def check_forms():
     assert run(*to, "few.csv") == ""
     says(["out.csv: exists already", "--overwrite"], *to, "few.csv")
     says(["the list of nodes itself"], *to, "few.csv", "--overwrite", "--out", "few.csv")
+    says(["the list of nodes itself"], *to, "few.npy", "--overwrite", "--embeddings", "few.npy")
+    with open("twice.txt", "w") as f:
+        f.write("\n".join(map(str, source[few[[0, 1, 1]]])))
+    says([f"twice.txt: line 3: listed twice: {source[few[1]]}"], *to, "twice.txt", "--overwrite")
     says(["the checkpoint itself"], *to, "few.csv", "--overwrite", "--out", checkpoint)
     assert run(*to, "few.npy", "--overwrite") == "" and len(table(open("out.csv", "rb").read())) == 6
     os.remove("out.csv")

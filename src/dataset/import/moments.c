@@ -232,10 +232,12 @@ static void tell_missing(const struct og_importer *imp, const char *group, const
         first = m[j].n < rows && first < 0 ? j : first;
     }
     if (first >= 0)
-        og__import_say(imp,
-                       "%s: column %s: %lld of %lld numbers are missing, each counts as the mean%s",
-                       t->name, name_of(imp, group, t, first).text, (long long)(rows - m[first].n),
-                       (long long)rows, others ? "; so in other columns" : "");
+        og__import_say(
+            imp,
+            "%s: column %s: %lld of %lld numbers are missing; each counts as the mean, among "
+            "0 and 1 as 0%s",
+            t->name, name_of(imp, group, t, first).text, (long long)(rows - m[first].n),
+            (long long)rows, others ? "; so in other columns" : "");
 }
 
 static int pass_all(struct og_importer *imp, const char *group, struct og_table *t,
@@ -255,11 +257,16 @@ static int pass_all(struct og_importer *imp, const char *group, struct og_table 
     OG_TRY(refuse_infinite(imp, group, t, m, err));
     tell_missing(imp, group, t, m, done);
     finish(m, t->columns);
-    for (int64_t j = 0; j < t->columns; j++)
+    for (int64_t j = 0; j < t->columns; j++) {
+        if (m[j].n > 0 && !(isfinite(m[j].mean) && isfinite(m[j].deviation)))
+            OG_TRY(og__fail(err, -EINVAL, "scale it before the import",
+                            "%s: column %s: numbers too large for a deviation", t->name,
+                            name_of(imp, group, t, j).text));
         if (m[j].n > 0 && !m[j].other) {
             m[j].mean = 0;
             m[j].deviation = 1;
         }
+    }
 out:
     og__piece_give(&p);
     return rc;
@@ -320,8 +327,27 @@ void og__moments_warn(const struct og_importer *imp, const char *group, const st
 
 /* ---- meta.json ---- */
 
+/* meta.json has a most. Thousands of long names are of no use to people either. */
+static bool is_too_long(const json_t *value)
+{
+    enum { MOST_TEXT = 128 << 10 };
+    size_t i, bytes = 0;
+    const json_t *one;
+    json_array_foreach(value, i, one)
+    {
+        bytes += json_is_string(one) ? json_string_length(one) + 16 : 0;
+    }
+    return bytes > MOST_TEXT;
+}
+
 void og__column_note(struct og_importer *imp, const char *group, const char *key, json_t *value)
 {
+    if (is_too_long(value)) {
+        og__import_say(imp, "names of %zu columns are not stored: they are too long",
+                       json_array_size(value));
+        json_decref(value);
+        return;
+    }
     json_t *of = json_object_get(imp->columns, group);
     of = og__json_with(of ? json_incref(of) : json_object(), key, value);
     imp->columns = og__json_with(imp->columns, group, of);

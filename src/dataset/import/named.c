@@ -3,7 +3,11 @@
 
 #include <stdlib.h>
 
-static const char prefix[] = "node_names";
+/* The name of the only type's file, as og__node_names_prefix has it. */
+static const char *prefix_of(const struct og_importer *imp)
+{
+    return imp->opt->drop_features ? "node_names_0" : "node_names";
+}
 
 /* Warns of probable mistakes. */
 static void doubt_names(const struct og_importer *imp)
@@ -25,6 +29,7 @@ int og__named_resolve(struct og_importer *imp, const struct og_err *why, struct 
 {
     struct og_node_names_writer *w = NULL;
     struct og_word_map *words = imp->named.words;
+    const char *prefix = prefix_of(imp);
     int rc;
     if (imp->named.kinds.n[OG__WORD_TRUE] == 0)
         return og__fail(err, -EINVAL, why->hint, "%s", why->message);
@@ -33,8 +38,8 @@ int og__named_resolve(struct og_importer *imp, const struct og_err *why, struct 
     OG_TRY(og__node_names_finish(&w, imp->checksums, err));
     OG_TRY(og__import_set_nodes(imp, words->n, err));
     OG_TRY(og__node_names_in(&imp->named.names, imp->dir.temporary, prefix, words->n, err));
-    og__import_say(imp, "ids are words: %lld nodes in their order, which %s.npy has",
-                   (long long)words->n, words->longest > 32 ? "node_names_bytes" : prefix);
+    og__import_say(imp, "ids are words: %lld nodes in their order, which %s%s.npy has",
+                   (long long)words->n, prefix, words->longest > 32 ? "_bytes" : "");
     doubt_names(imp);
 out:
     og__node_names_discard(w);

@@ -332,6 +332,13 @@ static const struct edge_file {
     {{"edge_attr.npy", "edge_feat.npy"}, "edge_attr", og__import_edge_features},
 };
 
+/* Does the source name its files as a homogeneous graph does? With --drop-features the dataset has
+ * a type and a relation all the same. */
+static bool has_no_types(const struct og_npy_source *s)
+{
+    return !og__form_of(&s->imp->graph)->by_relation || (!s->node_type && !s->edge_type);
+}
+
 /* Names the relation's file. Returns 1, 0 if there is none, or an error. */
 static int find_edge_file(const struct og_npy_source *s, const struct edge_file *of,
                           uint32_t relation, char name[EDGE_FILE], struct og_err *err)
@@ -339,7 +346,7 @@ static int find_edge_file(const struct og_npy_source *s, const struct edge_file 
     const struct og_graph *g = &s->imp->graph;
     const struct og_relation *r = &g->relation[relation];
     const char *found;
-    if (og__form_of(g)->by_relation) {
+    if (!has_no_types(s)) {
         snprintf(name, EDGE_FILE, "%s_%s__%s__%s.npy", of->prefix, g->group[r->source].name,
                  r->name, g->group[r->destination].name);
         return og__import_has(s->imp, name, err);
@@ -359,7 +366,7 @@ static int refuse_common(const struct og_npy_source *s, const struct edge_file *
     const struct og_relation *r = g->relation;
     const char *found;
     int rc = 0;
-    if (!og__form_of(g)->by_relation)
+    if (has_no_types(s))
         return 0;
     OG_TRY(find_one_of(s->imp, of->names, &found, err));
     if (found) {
@@ -476,7 +483,7 @@ static int import_names(const struct og_npy_source *s, struct og_err *err)
     const struct og_graph *g = &s->imp->graph;
     int rc = 0;
     for (uint32_t k = 0; rc == 0 && k < g->n_groups; k++) {
-        const char *type = g->group[k].name;
+        const char *type = has_no_types(s) ? "" : g->group[k].name;
         char prefix[OG__NPY_PREFIX];
         struct og_node_names *names;
         snprintf(prefix, sizeof(prefix), "node_names%s%s", *type ? "_" : "", type);
