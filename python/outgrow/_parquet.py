@@ -3,7 +3,6 @@ import contextlib
 import csv
 import fnmatch
 import glob
-import json
 import logging
 import os
 import re

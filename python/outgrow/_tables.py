@@ -10,7 +10,7 @@ from ._arrays import PIECE, keeps
 from ._arrow import Index, batches
 from ._calls import notices
 from ._encode import Encoder, names_of
-from ._errors import FileError, OptionError, warn
+from ._errors import OptionError, warn
 from ._meta import meta_of
 from ._names import NONE, ROWS, Classes, NameMap, memory_of, order_of
 from ._options import folder_of

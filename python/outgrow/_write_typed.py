@@ -3,7 +3,7 @@ import json
 
 import numpy as np
 
-from ._arrays import PIECE, array_of, as_float32, counted, edges_of, is_bf16, is_iterator, labels_of, rows_of, save
+from ._arrays import PIECE, as_float32, counted, edges_of, is_bf16, is_iterator, labels_of, rows_of, save
 from ._errors import OptionError
 from ._ids import SplitPart, check_range, save_splits
 from ._sparse import is_csr, save_csr

@@ -90,22 +90,33 @@ void og__predict_end(struct og_prediction *p, const struct og_data_path *d)
     p->writes = NULL;
 }
 
+/* Before rows enter slots, each group's changed rows are written. */
+static int clean_all(struct og_prediction *p, const struct og_data_path *d, struct og_err *err)
+{
+    int rc = 0;
+    for (uint32_t k = 0; rc == 0 && k < d->workload->row_graph->n_groups; k++) {
+        struct og_write_count *w = &p->writes[k];
+        const uint64_t before = w->writes.bytes;
+        rc = og__write_count_fill(w, NULL, NULL, 0, 0, err);
+        d->size[k].seen_written += w->writes.bytes - before;
+    }
+    return rc;
+}
+
 /* Rows come group by group, in pieces. */
 int og__predict_fill(struct og_prediction *p, const struct og_data_path *d, const uint32_t *nodes,
                      const uint32_t *slots, uint32_t n, struct og_err *err)
 {
     const struct og_group *group = d->workload->row_graph->group;
     uint64_t first = 0; /* slot of group k */
-    int rc = 0;
-    for (uint32_t k = 0, i = 0; p->writes && i < n;) {
+    int rc = p->writes ? clean_all(p, d, err) : 0;
+    for (uint32_t k = 0, i = 0; rc == 0 && p->writes && i < n;) {
         const uint32_t begin = i;
-        const uint64_t before = p->writes[k].writes.bytes;
         uint32_t rows[PIECE];
         for (; i < n && i - begin < PIECE && slots[i] < first + d->size[k].slots; i++)
             rows[i - begin] = nodes[i] - (uint32_t)group[k].first;
         OG_TRY(og__write_count_fill(&p->writes[k], rows, slots + begin, (uint32_t)first, i - begin,
                                     err));
-        d->size[k].seen_written += p->writes[k].writes.bytes - before;
         if (i == begin)
             first += d->size[k++].slots;
     }

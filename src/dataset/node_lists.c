@@ -410,15 +410,15 @@ out:
     return rc;
 }
 
-/* A repeated node is named by its word, which has no row for a user. */
-static int refuse_repeats(struct listed *l, const int64_t *list, struct og_budget *b,
-                          struct og_err *err)
+/* A refused list: what is repeated in it is named by its word, for users know no rows. */
+static int name_repeat(struct listed *l, const int64_t *list, struct og_budget *b,
+                       struct og_err *err)
 {
     const size_t bytes = (size_t)l->n * sizeof(struct wanted);
-    struct wanted *w = og__alloc(b, bytes, "seeds", err);
+    struct wanted *w = og__alloc(b, bytes, "seeds", NULL);
     int64_t again = l->n;
     if (!w)
-        return -ENOMEM;
+        return -EINVAL;
     for (int64_t i = 0; i < l->n; i++)
         w[i] = (struct wanted){list[i], i};
     og__sort_in_place(w, (size_t)l->n, sizeof(*w), by_id);
@@ -426,8 +426,11 @@ static int refuse_repeats(struct listed *l, const int64_t *list, struct og_budge
         if (w[i].id == w[i - 1].id)
             again = OG_MIN(again, OG_MAX(w[i].place, w[i - 1].place));
     og__release(b, w, bytes, "seeds");
-    return again < l->n ? refuse_word(l, again, "remove what is repeated", "listed twice:", err)
-                        : 0;
+    if (again == l->n)
+        return -EINVAL;
+    if (err)
+        *err = (struct og_err){0};
+    return refuse_word(l, again, "remove what is repeated", "listed twice:", err);
 }
 
 static int load_words(struct listed *l, struct og_budget *b, uint32_t **ids, struct og_err *err)
@@ -451,8 +454,9 @@ static int load_words(struct listed *l, struct og_budget *b, uint32_t **ids, str
                                l->groups ? "no node of a type that the model predicts is called"
                                          : "no node is called",
                                err));
-    OG_TRY(refuse_repeats(l, list, b, err));
     rc = og__graph_take_ids(l->g, l->path, NULL, list, l->n, b, ids, err);
+    if (rc == -EINVAL)
+        rc = name_repeat(l, list, b, err);
 out:
     og__release(b, list, bytes, "seeds");
     return rc;

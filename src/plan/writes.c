@@ -286,7 +286,8 @@ int og__write_count_fill(struct og_write_count *c, const uint32_t *rows, const u
 {
     if (c->row_bytes == 0)
         return 0;
-    const int rc = og__writes_flush(&c->tables, NULL, true, count_rows, c, err);
+    const int rc = c->clean ? 0 : og__writes_flush(&c->tables, NULL, true, count_rows, c, err);
+    c->clean = true;
     og__writes_fill(&c->tables, rows, slots, first_slot, n);
     return rc;
 }
@@ -300,6 +301,7 @@ int og__write_count_batch(struct og_write_count *c, const struct og_writes_batch
     og__evicted_again(&c->left, b->misses, b->n_misses, c->in_memory, NULL, NULL);
     *again = og__row_writer_predict(c->row_bytes, c->left.rows, c->left.n);
     c->left.n = 0;
+    c->clean = false;
     if (b->changed)
         og__writes_touch(&c->tables, b->place, b->n);
     return og__writes_end(&c->tables, b, count_leaving, c, err);

@@ -81,6 +81,7 @@ void og__evicted_close(struct og_evicted *l);
 struct og_write_count {
     size_t row_bytes; /* of a row that batches change; 0: they change none, and all are 0 */
     size_t in_memory; /* rows that left last */
+    bool clean;       /* no batch came since rows entered slots */
     struct og_writes tables;
     struct og_evicted left;
     struct og_io_counts writes; /* so far */

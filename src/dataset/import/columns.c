@@ -125,7 +125,7 @@ enum og_column og__column_of(const char *name)
     return OG__COLUMN_UNKNOWN;
 }
 
-bool og__names_ends(const char *line)
+bool og__names_ends(const char *line, bool others)
 {
     struct og_column_name name;
     unsigned ends = 0;
@@ -133,22 +133,9 @@ bool og__names_ends(const char *line)
     for (const char *q = line; *q != '\n';) {
         q = og__column_next(q, mark, &name);
         const enum og_column what = og__column_of(name.text);
+        if (what == OG__COLUMN_UNKNOWN && !others)
+            return false;
         ends |= what == OG__COLUMN_SRC ? 1 : what == OG__COLUMN_DST ? 2 : 0;
     }
     return ends == 3;
-}
-
-bool og__remark_names(const char *line)
-{
-    struct og_column_name name;
-    int ends = 0;
-    const char mark = og__column_mark(line);
-    for (const char *q = line; *q != '\n';) {
-        q = og__column_next(q, mark, &name);
-        const enum og_column what = og__column_of(name.text);
-        if (what == OG__COLUMN_UNKNOWN)
-            return false;
-        ends += what == OG__COLUMN_SRC || what == OG__COLUMN_DST;
-    }
-    return ends == 2;
 }

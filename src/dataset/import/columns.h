@@ -34,9 +34,8 @@ bool og__names_columns(const char *line, char mark, bool id);
 
 enum og_column og__column_of(const char *name);
 
-/* Are both ends among the names of this line? */
-bool og__names_ends(const char *line);
-/* The same of a remark such as "FromNodeId ToNodeId", where all names must be known. */
-bool og__remark_names(const char *line);
+/* Are both ends among the names of this line? Names that are not known may be `others`: not in a
+ * remark, such as "FromNodeId ToNodeId". */
+bool og__names_ends(const char *line, bool others);
 
 #endif

@@ -565,7 +565,8 @@ static bool is_names(const struct og_edge_text *p, const char *line, const char 
 {
     const bool words =
         p->takes_words && next && og__names_columns(next, og__column_mark(next), true);
-    return !words || p->ends || og__names_ends(line) || (!p->names && og__column_mark(line) != ' ');
+    return !words || p->ends || og__names_ends(line, true) ||
+           (!p->names && og__column_mark(line) != ' ');
 }
 
 static const char *past_marks(const char *p)
@@ -683,7 +684,7 @@ static int begin_file(struct og_edge_text *p, const char **begin, const char *en
     p->mark = (named || p->words) && edge ? mark_of(edge, og__column_mark(line)) : 0;
     if (p->names)
         return name_as_told(p, line, err);
-    if (!named && (p->skip > 0 || !remark || !og__remark_names(remark)))
+    if (!named && (p->skip > 0 || !remark || !og__names_ends(remark, false)))
         return at == end ? 0 : number_columns(p, line, err);
     int rc = name_columns(p, named ? line : remark, line, err);
     if (rc >= 0 && edge)
