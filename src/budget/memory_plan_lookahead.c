@@ -346,6 +346,17 @@ static void choose_largest(const struct room *r, uint64_t low, uint64_t high, sh
     size_ahead(r->m, r->p, r->g, r->rows, of.batches, of.tail);
 }
 
+/* To the longest part of training or validation, which are each divided evenly. The rest of the
+ * memory is the cache's. */
+static void shorten_superbatch(const struct room *r)
+{
+    const struct og_schedule *s = &r->p->workload->schedule;
+    const uint64_t most = r->m->superbatch;
+    const uint64_t train = og__even_part(og__schedule_batches(s, OG__TRAIN), most);
+    const uint64_t valid = og__even_part(og__schedule_batches(s, OG__VALID), most);
+    size_ahead(r->m, r->p, r->g, r->rows, OG_MAX(train, s->eval_every ? valid : 0), r->m->tail);
+}
+
 /* As many batches as fit (Park et al. 2022, §3.5). That is up to the whole run in phased memory,
  * else up to an epoch. */
 static void choose_superbatch(struct room *r)
@@ -362,6 +373,8 @@ static void choose_superbatch(struct room *r)
     const bool few = batches < r->most && batches < tail / TAIL_LOTS;
     if (few || (tail > 0 && !fits(r, batches, tail)))
         choose_largest(r, 1, batches + tail, with_short_tail);
+    if (!r->m->alternates && r->m->superbatch < items)
+        shorten_superbatch(r);
 }
 
 /* So many batches; of a tail what fits. */

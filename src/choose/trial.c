@@ -70,8 +70,8 @@ struct og_candidate og__trial_candidate(const struct og_choice_inputs *in, struc
     const uint64_t plans = spilled ? og__input_rows(in->workload) * sizeof(uint32_t) : 0;
     const uint64_t items = OG_MAX(og__schedule_items(&in->workload->schedule), run);
     uint64_t superbatch = OG_MIN(m->superbatch * run / items, run); /* without validation */
-    if (in->config->opt.superbatch <= 0 && superbatch > 0 && superbatch < epoch)
-        superbatch = og__even_part(epoch, superbatch);
+    if (in->config->opt.superbatch <= 0 && m->superbatch > 0)
+        superbatch = OG_MAX(superbatch, og__even_part(epoch, m->superbatch));
     if (in->config->opt.resample_every > 1 && og__policy_is_steady(t->exec.policy))
         superbatch = epoch;
     return (struct og_candidate){

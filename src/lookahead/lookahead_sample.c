@@ -61,9 +61,7 @@ uint64_t og__superbatch_end(const struct og_data_path *d, enum og__split pass, u
         return whole;
     const uint64_t left = OG_MIN(epoch_end(d, first), last) - first;
     const uint64_t training = OG_MIN(training_left(d, first), left);
-    if (training > 0 && training <= d->memory->superbatch)
-        return first + training; /* what an epoch reads is known then */
-    return first + og__even_part(left, d->memory->superbatch);
+    return first + og__even_part(training > 0 ? training : left, d->memory->superbatch);
 }
 
 uint64_t og__lookahead_most(const struct og_data_path *d)

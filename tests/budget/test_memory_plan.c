@@ -159,6 +159,37 @@ static void superbatches_are_long_in_little_memory(void **state)
     }
 }
 
+static json_int_t number_of(const json_t *plan, const char *group, const char *name)
+{
+    return json_integer_value(json_object_get(json_object_get(plan, group), name));
+}
+
+/* A superbatch is an even part of an epoch. It takes no memory that a longer one would need. */
+static void superbatches_take_what_they_need(void **state)
+{
+    (void)state;
+    const char *pairs[] = {"policy", "belady", "layout", "raw", "topology", "memory", "batch",
+                           "100",    "fanout", "5,5",    NULL,  NULL,       NULL};
+    enum { ADDED = 10 };
+    const int least = smallest(pairs);
+    for (int more = 6; more <= 14; more += 2) {
+        struct og_err err = {0};
+        char batches[24];
+        pairs[ADDED] = NULL;
+        json_t *chosen = plan_with(pairs, least + more, &err);
+        assert_non_null(chosen);
+        snprintf(batches, sizeof(batches), "%d",
+                 (int)json_integer_value(json_object_get(chosen, "superbatch")));
+        pairs[ADDED] = "superbatch";
+        pairs[ADDED + 1] = batches;
+        json_t *given = plan_with(pairs, least + more, &err);
+        assert_non_null(given);
+        assert_int_equal(number_of(chosen, "memory", "trace"), number_of(given, "memory", "trace"));
+        json_decref(given);
+        json_decref(chosen);
+    }
+}
+
 /* Tables of all nodes have the room of the structure, of which little is edges. */
 static void tables_of_nodes_are_made_where_the_structure_was(void **state)
 {
@@ -404,11 +435,6 @@ static void an_epoch_without_a_model_has_none(void **state)
     og__options_release(&opt);
 }
 
-static json_int_t number_of(const json_t *plan, const char *group, const char *name)
-{
-    return json_integer_value(json_object_get(json_object_get(plan, group), name));
-}
-
 /* Where all rows fit once they are there once, if the policy leaves them where they are. */
 static void rows_that_workers_share_are_counted_once(void **state)
 {
@@ -556,6 +582,7 @@ int main(void)
         cmocka_unit_test(the_smallest_is_named_before_there_is_a_plan),
         cmocka_unit_test(superbatches_that_it_chooses_fit),
         cmocka_unit_test(superbatches_are_long_in_little_memory),
+        cmocka_unit_test(superbatches_take_what_they_need),
         cmocka_unit_test(tables_of_nodes_are_made_where_the_structure_was),
         cmocka_unit_test(the_smallest_that_is_named_is_enough),
         cmocka_unit_test(a_simulation_asks_for_nothing_that_training_keeps),
