@@ -99,11 +99,12 @@ static void leave_upper(const struct og_upper_tier *upper, const struct og_group
  * them in the same ranking. */
 static int share_out(const uint32_t *worth, const struct og_group_bytes *group, uint32_t n,
                      struct og_capacity room, const struct og_upper_tier *upper,
-                     struct og_budget *b, uint64_t *slots, struct og_err *err)
+                     struct og_worth_sums *sums, struct og_budget *b, uint64_t *slots,
+                     struct og_err *err)
 {
     room.bytes += OG_MIN(upper->first * upper->bytes, UINT64_MAX - room.bytes);
     room.rows += OG_MIN(upper->first * upper->rows, UINT64_MAX - room.rows);
-    const int rc = og__worth_fit(worth, group, n, &room, b, slots, err);
+    const int rc = og__worth_fit(worth, group, n, &room, sums, b, slots, err);
     if (rc == 0)
         leave_upper(upper, group, n, slots);
     return rc;
@@ -123,7 +124,8 @@ int og__amount_slots(const uint32_t *worth, const struct og_amount *cache,
 {
     const uint64_t n_nodes = group[n - 1].end;
     if (worth)
-        return share_out(worth, group, n, og__amount_room(cache, n_nodes), upper, b, slots, err);
+        return share_out(worth, group, n, og__amount_room(cache, n_nodes), upper, NULL, b, slots,
+                         err);
     slots[0] = og__cache_rows(cache, n_nodes, group->row_bytes);
     return 0;
 }
@@ -131,7 +133,8 @@ int og__amount_slots(const uint32_t *worth, const struct og_amount *cache,
 /* ---- a device's cache over the host's ---- */
 
 int og__upper_tier_plan(struct og_upper_tier *out, const struct og_plan_inputs *p,
-                        const uint32_t *worth, struct og_budget *b, struct og_err *err)
+                        const uint32_t *worth, struct og_worth_sums *sums, struct og_budget *b,
+                        struct og_err *err)
 {
     const struct og_graph *g = p->workload->row_graph;
     *out = (struct og_upper_tier){0};
@@ -143,7 +146,7 @@ int og__upper_tier_plan(struct og_upper_tier *out, const struct og_plan_inputs *
     int rc = group ? 0 : og__fail_errno(err, -ENOMEM, NULL, "cache");
     out->slots[0] = device.rows.n_slots;
     if (rc == 0 && worth)
-        rc = og__worth_fit(worth, group, g->n_groups, &room, b, out->slots, err);
+        rc = og__worth_fit(worth, group, g->n_groups, &room, sums, b, out->slots, err);
     if (rc == 0) {
         out->rows = sum_slots(out->slots, g->n_groups);
         out->bytes = sum_bytes(out->slots, group, g->n_groups);
@@ -240,8 +243,8 @@ static int fit_rows(const struct sizing *z, struct settled *s, size_t bytes, str
     struct og_group_slots groups[OG_MOST_TYPES];
     const struct og_slots_given *from = z->from;
     const struct og_capacity room = {OG_MIN(bytes, z->requested.bytes), z->requested.rows};
-    const int rc =
-        share_out(from->worth, z->group, z->n, room, from->upper, from->budget, s->slots, err);
+    const int rc = share_out(from->worth, z->group, z->n, room, from->upper, from->sums,
+                             from->budget, s->slots, err);
     if (rc < 0)
         return rc;
     (void)groups_of(z->given->workload, s->slots, groups);
@@ -396,8 +399,8 @@ static int check_requested(const struct sizing *z, const struct settled *s, stru
     if (z->given->config->opt.cache.unit == OG_UNSET)
         return 0;
     if (from->worth)
-        OG_TRY(share_out(from->worth, z->group, z->n, z->requested, from->upper, from->budget, want,
-                         err));
+        OG_TRY(share_out(from->worth, z->group, z->n, z->requested, from->upper, from->sums,
+                         from->budget, want, err));
     if (s->memory.n_slots < sum_slots(want, z->n))
         OG_TRY(refuse_cache(z, s, want, err));
 out:

@@ -34,11 +34,11 @@ struct og_upper_tier {
     uint64_t stay;  /* 1: its rows stay, as the host's do, which are others then; else 0 */
     uint64_t first; /* 1: and they are those that come before the host's in one ranking */
 };
-/* worth: of nodes to the device's policy; looked at where there are several groups. Without a
- * device's cache nothing is above. */
+/* worth: of nodes to the device's policy; looked at where there are several groups. sums: of these
+ * worths, or NULL. Without a device's cache nothing is above. */
 OG_MUST_CHECK int og__upper_tier_plan(struct og_upper_tier *out, const struct og_plan_inputs *p,
-                                      const uint32_t *worth, struct og_budget *b,
-                                      struct og_err *err);
+                                      const uint32_t *worth, struct og_worth_sums *sums,
+                                      struct og_budget *b, struct og_err *err);
 
 /* What staging and cache are settled from. */
 struct og_slots_given {
@@ -46,6 +46,7 @@ struct og_slots_given {
     const struct og_upper_tier *upper;
     const uint32_t *worth; /* of nodes, by the policy's numbers; NULL: there is one group, or no
                               cache */
+    struct og_worth_sums *sums; /* of these worths; may be NULL */
     struct og_budget *budget;
 };
 /* Settle staging and cache, into m and size[n_groups], and the policy's tables for them. Every

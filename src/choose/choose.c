@@ -55,6 +55,7 @@ struct chooser {
     uint32_t *hotness; /* [N] places by a guess at degrees. Not by visits: what is counted over the
                           profiling batches must not have learnt from them */
     uint32_t *worth;   /* [own nodes] of groups, by which they share slots; maybe hotness */
+    struct og_worth_sums *sums; /* of these */
     struct og_workload on_disk; /* the session's, were the structure there; if it may move */
     double model;    /* seconds of one batch, the caller's where batches leave the session */
     double copy;     /* bytes a second */
@@ -103,6 +104,7 @@ static int weigh_groups(struct chooser *c, struct og_err *err)
     OG_TRY(og__hotness_worth(in->structure, in->pool, OG_POLICY_DEGREE, &in->config->opt,
                              c->hotness, err));
     OG_TRY(take_own_worth(c, err));
+    OG_TRY((c->sums = og__worth_sums_open(in->budget, err)) ? 0 : -ENOMEM);
     OG_TRY(og__profiling_groups(&c->groups, &c->profiling, in->structure, in->budget, err));
     c->slots = calloc((size_t)OG__MOST_EXEC_PLANS * 2 * OG_MAX(c->groups.n, 1u), sizeof(*c->slots));
     OG_TRY(c->slots ? 0 : og__fail_errno(err, -ENOMEM, NULL, "candidates"));
@@ -173,9 +175,10 @@ static int plan_slots(const struct chooser *c, const struct og_plan_inputs *p, s
     const struct og_slots_given given = {.misses = &misses,
                                          .upper = &upper,
                                          .worth = c->slots ? c->worth : NULL,
+                                         .sums = c->sums,
                                          .budget = in->budget};
     int rc;
-    OG_TRY(og__upper_tier_plan(&upper, p, given.worth, in->budget, &t->refused));
+    OG_TRY(og__upper_tier_plan(&upper, p, given.worth, given.sums, in->budget, &t->refused));
     OG_TRY(og__memory_plan(&t->memory, p, &given, size, &t->refused));
     if (!c->slots)
         return 0;
@@ -529,6 +532,7 @@ static void close_chooser(struct chooser *c)
     og__profiling_unrank(&c->profiling, c->in->budget);
     og__profiling_groups_release(&c->groups, c->in->budget);
     free(c->slots);
+    og__worth_sums_close(c->sums, c->in->budget);
     if (c->worth != c->hotness)
         og__release(c->in->budget, c->worth,
                     og__nodes_known(c->in->config, c->in->workload->n_nodes) * sizeof(*c->worth),

@@ -25,52 +25,115 @@ struct ranked {
     uint64_t n;
 };
 
-/* Count scores by their high half, or, within one high half, by their low half. */
-static void histogram(const struct ranked *r, bool low, uint32_t high, uint64_t *count)
+OG_CLONES bool og__any_begins(const uint32_t *x, size_t n, int shift, uint32_t high)
 {
-    const uint32_t *hotness = r->hotness;
-    memset(count, 0, RADIX * sizeof(*count));
-    for (uint64_t v = 0; v < r->n; v++) {
-        if (r->without && og__bits_has(r->without, v))
+    uint32_t found = 0;
+    for (size_t i = 0; i < n; i++)
+        found |= x[i] >> shift == high;
+    return found != 0;
+}
+
+/* Two tables count every other score, since equal ones often follow each other. */
+enum { TABLES = 2, COUNTS = TABLES * RADIX };
+
+static void count_high(const struct ranked *r, uint32_t *count)
+{
+    memset(count, 0, COUNTS * sizeof(*count));
+    for (uint64_t v = 0; v < r->n; v++)
+        count[v % TABLES * RADIX + (r->hotness[v] >> RADIX_BITS)] +=
+            !(r->without && og__bits_has(r->without, v));
+}
+
+/* Counts scores of one high half by their low half. Most blocks have none. */
+static void count_low(const struct ranked *r, uint32_t high, uint32_t *count)
+{
+    enum { BLOCK = 256 };
+    memset(count, 0, COUNTS * sizeof(*count));
+    for (uint64_t first = 0; first < r->n; first += BLOCK) {
+        const uint64_t end = OG_MIN(first + BLOCK, r->n);
+        if (!og__any_begins(r->hotness + first, (size_t)(end - first), RADIX_BITS, high))
             continue;
-        if (!low)
-            count[hotness[v] >> RADIX_BITS]++;
-        else if (hotness[v] >> RADIX_BITS == high)
-            count[hotness[v] & (RADIX - 1)]++;
+        for (uint64_t v = first; v < end; v++)
+            count[v % TABLES * RADIX + (r->hotness[v] & (RADIX - 1))] +=
+                r->hotness[v] >> RADIX_BITS == high && !(r->without && og__bits_has(r->without, v));
     }
 }
 
 /* The bin in which the `room`-th from the top falls; *room becomes what is left for it. */
-static uint32_t find_bin(const uint64_t *count, uint64_t *room)
+static uint32_t find_bin(const uint32_t *count, uint64_t *room)
 {
-    uint32_t bin = RADIX - 1;
-    while (bin > 0 && count[bin] < *room)
-        *room -= count[bin--];
-    return bin;
+    for (uint32_t bin = RADIX - 1; bin > 0; bin--) {
+        const uint64_t n = (uint64_t)count[bin] + count[RADIX + bin];
+        if (n >= *room)
+            return bin;
+        *room -= n;
+    }
+    return 0;
 }
 
 /* Two counting passes find the threshold without sorting and without a second array of N. */
-static struct threshold select_hottest(const struct ranked *r, uint64_t capacity, uint64_t *count)
+static struct threshold select_hottest(const struct ranked *r, uint64_t capacity, uint32_t *count)
 {
     uint64_t room = capacity;
-    histogram(r, false, 0, count);
+    count_high(r, count);
     uint32_t high = find_bin(count, &room);
-    histogram(r, true, high, count);
+    count_low(r, high, count);
     uint32_t low = find_bin(count, &room);
     return (struct threshold){high << RADIX_BITS | low, room};
 }
 
+/* The first n set bits. */
+static uint64_t first_of(uint64_t bits, uint64_t n)
+{
+    uint64_t taken = 0;
+    if (og__bits_ones(bits) <= n)
+        return bits;
+    for (; n > 0; n--, bits &= bits - 1)
+        taken |= bits & -bits;
+    return taken;
+}
+
+enum { WORD = 64 };
+
+/* Bit k of the result is byte k, 0 or 1. */
+static uint64_t bits_of(const uint8_t bytes[WORD])
+{
+    uint64_t bits = 0;
+    for (int k = 0; k < 8; k++) {
+        uint64_t eight;
+        memcpy(&eight, bytes + 8 * k, sizeof(eight));
+        bits |= (eight * 0x0102040810204080 >> 56) << 8 * k;
+    }
+    return bits;
+}
+
+OG_CLONES static void compare(const uint32_t *score, uint32_t threshold, uint64_t *above,
+                              uint64_t *equal)
+{
+    uint8_t more[WORD], same[WORD];
+    for (int i = 0; i < WORD; i++) {
+        more[i] = score[i] > threshold;
+        same[i] = score[i] == threshold;
+    }
+    *above = bits_of(more);
+    *equal = bits_of(same);
+}
+
 static void mark(struct og_placement *p, const struct ranked *r, struct threshold t)
 {
-    for (uint64_t v = 0; v < r->n; v++) {
-        if (r->without && og__bits_has(r->without, v))
-            continue;
-        uint32_t score = r->hotness ? r->hotness[v] : 0;
-        bool in = score > t.score || (score == t.score && t.of_equal > 0);
-        if (!in)
-            continue;
-        t.of_equal -= score == t.score;
-        og__bits_add(p->bits, v);
+    for (uint64_t w = 0; w < og__bits_words(r->n); w++) {
+        const uint64_t first = WORD * w, n = OG_MIN(r->n - first, (uint64_t)WORD);
+        const uint64_t there =
+            UINT64_MAX >> (WORD - n) & (r->without ? ~r->without[w] : UINT64_MAX);
+        uint32_t last[WORD] = {0};
+        uint64_t above, equal;
+        const uint32_t *score = r->hotness && n == WORD ? r->hotness + first : last;
+        if (r->hotness && n < WORD)
+            memcpy(last, r->hotness + first, n * sizeof(*last));
+        compare(score, t.score, &above, &equal);
+        const uint64_t taken = first_of(equal & there, t.of_equal);
+        t.of_equal -= og__bits_ones(taken);
+        p->bits[w] |= (above & there) | taken;
     }
 }
 
@@ -100,7 +163,7 @@ int og__placement_build_without(struct og_placement *p, const uint32_t *hotness,
     capacity = OG_MIN(capacity, n_nodes);
     p->bits = og__alloc(b, og__bits_words(n_nodes) * 8, "placement", err);
     p->rank = og__alloc(b, og__bits_words(n_nodes) * 4, "placement", err);
-    uint64_t *count = og__alloc(b, RADIX * sizeof(*count), "placement", err);
+    uint32_t *count = og__alloc(b, COUNTS * sizeof(*count), "placement", err);
     struct threshold t = {0, capacity};
     int rc = 0;
     if (!p->bits || !p->rank || !count)
@@ -111,7 +174,7 @@ int og__placement_build_without(struct og_placement *p, const uint32_t *hotness,
         mark(p, &ranked, t);
     og__placement_count(p);
 out:
-    og__release(b, count, RADIX * sizeof(*count), "placement");
+    og__release(b, count, COUNTS * sizeof(*count), "placement");
     if (rc < 0)
         og__placement_release(p);
     return rc;

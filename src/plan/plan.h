@@ -62,6 +62,9 @@ void og__placement_nodes(const struct og_placement *p, uint64_t *cursor, uint32_
 uint32_t og__float_ordered(float x);
 float og__ordered_float(uint32_t ordered);
 
+/* Has one of x[n] `high` as its bits from `shift` on? */
+bool og__any_begins(const uint32_t *x, size_t n, int shift, uint32_t high);
+
 /* Passes of edges from og__topology_scan (og_scan_fn).
  *
  * Out-degree, the number of lists that can yield a node (PaGraph; Park et al. 2022, §2.3), is

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-enum { BITS = 11, BINS = 1 << BITS }; /* of a worth at a time */
+enum { BITS = OG__WORTH_BITS, BINS = 1 << BITS };
 
 double og__uses_counted(uint32_t hotness)
 {
@@ -38,76 +38,115 @@ void og__worth_weigh(uint32_t *hotness, og_uses *uses, const struct og_group_byt
     }
 }
 
-/* Bytes and rows by some bits of the worth, for worths with the given higher bits. */
-struct histogram {
-    uint64_t bytes[BINS], rows[BINS];
-};
-_Static_assert(sizeof(struct histogram) <= OG__WORTH_FIT_BYTES, "what is declared");
-
-static void count(struct histogram *h, const uint32_t *worth, const struct og_group_bytes *group,
-                  uint32_t n, int shift, uint32_t higher)
+/* Counts worths of one group whose bits above those of the level are `high`. */
+static void count_rows(uint64_t *rows, const uint32_t *worth, size_t n, int shift, uint32_t high)
 {
-    uint64_t v = 0;
-    memset(h, 0, sizeof(*h));
-    for (uint32_t w = 0; w < n; w++) {
-        if (group[w].row_bytes == 0)
-            v = group[w].end;
-        for (; v < group[w].end; v++) {
-            if ((uint64_t)worth[v] >> (shift + BITS) != higher)
-                continue;
-            const uint32_t bin = worth[v] >> shift & (BINS - 1);
-            h->bytes[bin] += group[w].row_bytes;
-            h->rows[bin]++;
-        }
+    enum { BLOCK = 256 };
+    const int above = shift + BITS;
+    for (size_t first = 0; first < n; first += BLOCK) {
+        const size_t end = OG_MIN(first + BLOCK, n);
+        if (above < 32 && !og__any_begins(worth + first, end - first, above, high))
+            continue;
+        for (size_t i = first; i < end; i++)
+            rows[worth[i] >> shift & (BINS - 1)] += above >= 32 || worth[i] >> above == high;
     }
 }
 
+/* Bytes and rows by the bits of a level, for worths with the given higher bits. */
+static void count_level(struct og_worth_level *l, const uint32_t *worth,
+                        const struct og_group_bytes *group, uint32_t n, int shift, uint32_t high)
+{
+    uint64_t rows[BINS], first = 0;
+    memset(l, 0, sizeof(*l));
+    for (uint32_t w = 0; w < n; first = group[w++].end) {
+        if (group[w].row_bytes == 0)
+            continue;
+        memset(rows, 0, sizeof(rows));
+        count_rows(rows, worth + first, (size_t)(group[w].end - first), shift, high);
+        for (uint32_t bin = 0; bin < BINS; bin++) {
+            l->rows[bin] += rows[bin];
+            l->bytes[bin] += rows[bin] * group[w].row_bytes;
+        }
+    }
+    l->known = true;
+    l->high = high;
+}
+
 /* The highest bin that does not fit as a whole; *room becomes what is left for it. */
-static uint32_t find_bin(const struct histogram *h, struct og_capacity *room)
+static uint32_t find_bin(const struct og_worth_level *l, struct og_capacity *room)
 {
     uint32_t bin = BINS - 1;
-    for (; bin > 0 && h->bytes[bin] <= room->bytes && h->rows[bin] <= room->rows; bin--) {
-        room->bytes -= h->bytes[bin];
-        room->rows -= h->rows[bin];
+    for (; bin > 0 && l->bytes[bin] <= room->bytes && l->rows[bin] <= room->rows; bin--) {
+        room->bytes -= l->bytes[bin];
+        room->rows -= l->rows[bin];
     }
     return bin;
+}
+
+OG_CLONES static void compare(const uint32_t *worth, size_t n, uint32_t threshold, uint32_t *above,
+                              uint32_t *equal)
+{
+    uint32_t more = 0, same = 0;
+    for (size_t i = 0; i < n; i++) {
+        more += worth[i] > threshold;
+        same += worth[i] == threshold;
+    }
+    *above = more;
+    *equal = same;
 }
 
 /* Counts nodes of a higher worth, and of equal worth the first that fit. */
 static void count_above(const uint32_t *worth, const struct og_group_bytes *group, uint32_t n,
                         uint32_t threshold, struct og_capacity room, uint64_t *fit)
 {
-    uint64_t v = 0;
+    uint64_t first = 0;
     bool full = false;
-    for (uint32_t w = 0; w < n; w++) {
+    for (uint32_t w = 0; w < n; first = group[w++].end) {
         const size_t row = group[w].row_bytes;
+        uint32_t above, equal;
         fit[w] = 0;
         if (row == 0)
-            v = group[w].end;
-        for (; v < group[w].end; v++) {
-            const bool equal = worth[v] == threshold;
-            full |= equal && (row > room.bytes || room.rows == 0);
-            room.bytes -= equal && !full ? row : 0;
-            room.rows -= equal && !full;
-            fit[w] += worth[v] > threshold || (equal && !full);
-        }
+            continue;
+        compare(worth + first, (size_t)(group[w].end - first), threshold, &above, &equal);
+        const uint64_t most = full ? 0 : OG_MIN(room.bytes / row, room.rows);
+        const uint64_t taken = OG_MIN((uint64_t)equal, most);
+        full |= taken < equal;
+        room.bytes -= taken * row;
+        room.rows -= taken;
+        fit[w] = above + taken;
     }
 }
 
 int og__worth_fit(const uint32_t *worth, const struct og_group_bytes *group, uint32_t n,
-                  const struct og_capacity *room, struct og_budget *b, uint64_t *fit,
-                  struct og_err *err)
+                  const struct og_capacity *room, struct og_worth_sums *sums, struct og_budget *b,
+                  uint64_t *fit, struct og_err *err)
 {
     struct og_capacity left = *room;
-    struct histogram *h = og__alloc(b, sizeof(*h), "placement", err);
-    if (!h)
-        return -ENOMEM;
+    struct og_worth_sums *own = sums ? NULL : og__worth_sums_open(b, err);
+    struct og_worth_sums *s = sums ? sums : own;
     uint32_t threshold = 0;
-    for (int shift = 2 * BITS; shift >= 0; shift -= BITS) {
-        count(h, worth, group, n, shift, threshold);
-        threshold = threshold << BITS | find_bin(h, &left);
+    if (!s)
+        return -ENOMEM;
+    for (int k = 0; k < OG__WORTH_LEVELS; k++) {
+        struct og_worth_level *l = &s->level[k];
+        if (!l->known || l->high != threshold)
+            count_level(l, worth, group, n, BITS * (OG__WORTH_LEVELS - 1 - k), threshold);
+        threshold = threshold << BITS | find_bin(l, &left);
     }
     count_above(worth, group, n, threshold, left, fit);
-    og__release(b, h, sizeof(*h), "placement");
+    og__worth_sums_close(own, b);
     return 0;
+}
+
+struct og_worth_sums *og__worth_sums_open(struct og_budget *b, struct og_err *err)
+{
+    struct og_worth_sums *s = og__alloc(b, sizeof(*s), "placement", err);
+    for (int k = 0; s && k < OG__WORTH_LEVELS; k++)
+        s->level[k].known = false;
+    return s;
+}
+
+void og__worth_sums_close(struct og_worth_sums *s, struct og_budget *b)
+{
+    og__release(b, s, sizeof(*s), "placement");
 }

@@ -31,11 +31,28 @@ void og__worth_weigh(uint32_t *hotness, og_uses *uses, const struct og_group_byt
 struct og_capacity {
     uint64_t bytes, rows;
 };
+/* Bytes and rows by some bits of their worth, of worths whose higher bits are `high`. */
+enum { OG__WORTH_BITS = 11, OG__WORTH_LEVELS = 3 };
+struct og_worth_level {
+    uint64_t bytes[1 << OG__WORTH_BITS], rows[1 << OG__WORTH_BITS];
+    uint32_t high;
+    bool known;
+};
+/* What og__worth_fit counted. Its next call with the same worths and groups counts less. One
+ * thread. */
+struct og_worth_sums {
+    struct og_worth_level level[OG__WORTH_LEVELS];
+};
+enum { OG__WORTH_FIT_BYTES = sizeof(struct og_worth_sums) };
+/* NULL: not enough memory. */
+struct og_worth_sums *og__worth_sums_open(struct og_budget *b, struct og_err *err);
+void og__worth_sums_close(struct og_worth_sums *s, struct og_budget *b); /* may be NULL */
+
 /* Counts the nodes of highest worth that fit, ties to smaller ids. Stores the number of each size
- * in fit[n]. Temporarily takes OG__WORTH_FIT_BYTES of the budget. */
-enum { OG__WORTH_FIT_BYTES = 1 << 15 };
+ * in fit[n]. NULL for sums: it temporarily takes OG__WORTH_FIT_BYTES of the budget. */
 OG_MUST_CHECK int og__worth_fit(const uint32_t *worth, const struct og_group_bytes *group,
-                                uint32_t n, const struct og_capacity *room, struct og_budget *b,
-                                uint64_t *fit, struct og_err *err);
+                                uint32_t n, const struct og_capacity *room,
+                                struct og_worth_sums *sums, struct og_budget *b, uint64_t *fit,
+                                struct og_err *err);
 
 #endif

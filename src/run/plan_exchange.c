@@ -238,7 +238,7 @@ static int find_owned_slots(const struct og_session *s, const uint32_t *worth, u
     og__owned_values(ranks, rank, n, worth, own);
     for (uint32_t t = 0; t < g->n_groups; t++)
         group[t].end = og__owned_nodes(ranks, rank, group[t].end);
-    OG_TRY(og__worth_fit(own, group, g->n_groups, &room, s->budget, slots, err));
+    OG_TRY(og__worth_fit(own, group, g->n_groups, &room, NULL, s->budget, slots, err));
 out:
     og__release(s->budget, own, n * sizeof(*own), "hotness");
     free(group);

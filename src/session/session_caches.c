@@ -112,6 +112,7 @@ static int size_cache(struct og_session *s, const struct og_profiling *profiling
                                        .of_batches = !shares,
                                        .budget = s->budget};
     struct og_upper_tier upper;
+    struct og_worth_sums *sums = NULL;
     int rc;
     OG_TRY(rank_nodes(s, profiling, &cache.from, err));
     if (og__policy_prefills(s->exec.policy)) /* hybrid knows its misses, but starts empty */
@@ -119,21 +120,23 @@ static int size_cache(struct og_session *s, const struct og_profiling *profiling
     const struct owned_misses owned = {og__profiling_misses(&cache), &s->workload,
                                        s->config.share.ranks};
     const struct og_misses of_owner = {worst_owned, &owned};
-    const struct og_slots_given given = {.misses =
-                                             exchanges && !shares ? &of_owner : &owned.of_batch,
-                                         .upper = &upper,
-                                         .worth = shares ? s->hotness : NULL,
-                                         .budget = s->budget};
+    struct og_slots_given given = {.misses = exchanges && !shares ? &of_owner : &owned.of_batch,
+                                   .upper = &upper,
+                                   .worth = shares ? s->hotness : NULL,
+                                   .budget = s->budget};
     if (shares) /* their misses are counted over all of them */
         own_hotness(s);
     OG_TRY(rank_device(s, err));
     OG_TRY(og__upper_tier_plan(&upper, &s->given,
                                shares ? s->device_hotness ? s->device_hotness : s->hotness : NULL,
-                               s->budget, err));
+                               NULL, s->budget, err));
+    if (shares)
+        OG_TRY((given.sums = sums = og__worth_sums_open(s->budget, err)) ? 0 : -ENOMEM);
     OG_TRY(og__memory_plan_cache(&s->memory, &s->given, &given, s->size, err));
     if (!shares)
         own_hotness(s);
 out:
+    og__worth_sums_close(sums, s->budget);
     return rc;
 }
 
