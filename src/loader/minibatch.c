@@ -259,26 +259,20 @@ static void copy_numbers(const uint32_t *from, uint64_t n, const uint32_t *local
         to[i] = local ? local[from[i]] : from[i];
 }
 
-/* Copies pairs, source first. On a heterogeneous graph ranking negatives of an edge's source are
- * stored the other way round. */
+/* Copies pairs, source first. */
 static void copy_pairs(const struct og_pairs *from, const uint32_t *local, struct og_minibatch *out)
 {
     int64_t *src = out->pairs.data;
     int64_t *relation = out->pair_relation.data;
-    uint32_t n = from->n;
+    const uint32_t n = from->n;
     if (!src)
         return;
-    int64_t *dst = src + n;
     out->n_positive = from->n_edges;
     out->n_negative = from->n_negatives;
     for (uint32_t i = 0; relation && i < n; i++)
         relation[i] = from->relation[i];
-    if (relation && from->both_ends)
-        n = from->n_edges + from->n_negatives + from->n_edges * from->n_rank_negatives;
     copy_numbers(from->a, n, local, src);
-    copy_numbers(from->b, n, local, dst);
-    copy_numbers(from->b + n, from->n - n, local, src + n);
-    copy_numbers(from->a + n, from->n - n, local, dst + n);
+    copy_numbers(from->b, n, local, src + n);
 }
 
 /* The relation that a unit is of. */

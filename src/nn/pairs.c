@@ -150,15 +150,16 @@ void og__cpu_link_loss(struct og_nn_backend *be, const struct og_link_loss *op)
 
 /* ==== ranks ==== */
 
-/* turn: over all edges and then, if both ends are ranked, over all again. */
+/* turn: over all edges and then, if both ends are ranked, over all again by their sources. */
 static double rank_edge(const struct og_pairs *p, const float *scores, uint32_t turn)
 {
     const uint32_t i = turn % p->n_edges;
+    const uint32_t *replaced = turn < p->n_edges ? p->b : p->a;
     uint32_t first = p->n_edges + p->n_negatives + turn * p->n_rank_negatives;
     uint32_t above = 0, equal = 0;
     bool compares = !isnan(scores[i]);
     for (uint32_t r = first; r < first + p->n_rank_negatives; r++) {
-        bool own = !p->ranks_given && (p->b[r] == p->a[i] || p->b[r] == p->b[i]);
+        bool own = !p->ranks_given && (replaced[r] == p->a[i] || replaced[r] == p->b[i]);
         above += !own && scores[r] > scores[i];
         equal += !own && scores[r] == scores[i];
         compares &= own || !isnan(scores[r]);

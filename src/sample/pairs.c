@@ -370,15 +370,15 @@ static void rank_end(struct og_pairs *p, const struct og_pair_rule *rule, uint32
         turn_to(p, i);
         draw_rank_negatives(p, rule, key, type_of_end(rule, p->relation[i], end));
     }
-    const uint32_t kept = end == SOURCE ? p->b[i] : p->a[i];
     const uint32_t own = end == SOURCE ? p->a[i] : p->b[i];
     const uint32_t *drawn =
         p->drawn + type_of_end(rule, p->relation[i], end) * (size_t)rule->rank_negatives;
     for (uint32_t r = 0; r < rule->rank_negatives; r++) {
         const bool counts = drawn[r] != NOBODY && !is_edge(p, rule, i, end, drawn[r]);
+        const uint32_t other = counts ? drawn[r] : own;
         p->relation[p->n] = p->relation[i];
-        p->a[p->n] = kept;
-        p->b[p->n++] = counts ? drawn[r] : own;
+        p->a[p->n] = end == SOURCE ? other : p->a[i];
+        p->b[p->n++] = end == SOURCE ? p->b[i] : other;
     }
 }
 

@@ -20,8 +20,7 @@
  * With several relations, nodes have types and edges a direction. A drawn end has the type of the
  * end it replaces, and a pair has its edge's relation. A training negative keeps either end. An
  * edge is ranked twice, each time among n_rank_negatives pairs. The first keep its src, the second
- * its dst (written dst -> other: scores have no direction). One that is an edge is replaced by the
- * edge's own end, which gives no such pair:
+ * its dst. One that is an edge is replaced by the edge itself, which does not count:
  *
  *   pair   | edges | negatives | dst replaced, ranked | src replaced, ranked |
  *

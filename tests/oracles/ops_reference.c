@@ -649,10 +649,11 @@ static void ref_rank(struct og_nn_backend *be, const struct og_rank *op)
     const struct og_pairs *p = op->pairs;
     for (uint32_t turn = 0; turn < p->n_edges * (p->both_ends ? 2 : 1); turn++) {
         const uint32_t i = turn % p->n_edges;
+        const uint32_t *end = turn >= p->n_edges ? p->a : p->b; /* the one that is replaced */
         double rank = isnan(op->score[i]) ? NAN : 1;
         for (uint32_t k = 0; k < p->n_rank_negatives; k++) {
             uint32_t r = p->n_edges + p->n_negatives + turn * p->n_rank_negatives + k;
-            if (p->ranks_given || (p->b[r] != p->a[i] && p->b[r] != p->b[i]))
+            if (p->ranks_given || (end[r] != p->a[i] && end[r] != p->b[i]))
                 rank += isnan(op->score[r])            ? NAN
                         : op->score[r] > op->score[i]  ? 1
                         : op->score[r] == op->score[i] ? 0.5

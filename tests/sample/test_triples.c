@@ -141,9 +141,10 @@ static void count_rank_negatives(const struct og_pairs *p, uint32_t i, bool of_s
     memset(times, 0, NODES * sizeof(*times));
     for (uint32_t j = first; j < first + p->n_rank_negatives; j++) {
         assert_int_equal(p->relation[j], p->relation[i]);
-        assert_int_equal(p->a[j], of_source ? p->b[i] : p->a[i]);
-        if (p->b[j] != p->a[i] && p->b[j] != p->b[i])
-            times[p->seeds[p->b[j]]]++;
+        assert_int_equal((of_source ? p->b : p->a)[j], (of_source ? p->b : p->a)[i]);
+        const uint32_t replaced = (of_source ? p->a : p->b)[j];
+        if (replaced != p->a[i] && replaced != p->b[i])
+            times[p->seeds[replaced]]++;
     }
 }
 

@@ -342,12 +342,13 @@ OG_ON_DEVICE double rank_of(const struct og_k_ranks *op, uint32_t turn)
 {
     const uint32_t i = turn % op->n_edges;
     const uint32_t first = op->n_edges + op->n_negatives + turn * op->n_rank_negatives;
+    const uint32_t *replaced = turn < op->n_edges ? op->b : op->a;
     const float own = op->score[i];
     uint32_t above = 0, equal = 0;
     bool compares = own == own;
     for (uint32_t r = first; r < first + op->n_rank_negatives; r++) {
         const float score = op->score[r];
-        if (!op->given && (op->b[r] == op->a[i] || op->b[r] == op->b[i]))
+        if (!op->given && (replaced[r] == op->a[i] || replaced[r] == op->b[i]))
             continue; /* skip a negative that is an end of the edge */
         above += score > own;
         equal += score == own;
