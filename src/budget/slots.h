@@ -34,8 +34,8 @@ struct og_upper_tier {
     uint64_t stay;  /* 1: its rows stay, as the host's do, which are others then; else 0 */
     uint64_t first; /* 1: and they are those that come before the host's in one ranking */
 };
-/* worth: of nodes to the device's policy; looked at where there are several groups. sums: of these
- * worths, or NULL. Without a device's cache nothing is above. */
+/* worth: of nodes to the device's policy; looked at where there are several groups. Without a
+ * device's cache nothing is above. sums: of these worths, or NULL. */
 OG_MUST_CHECK int og__upper_tier_plan(struct og_upper_tier *out, const struct og_plan_inputs *p,
                                       const uint32_t *worth, struct og_worth_sums *sums,
                                       struct og_budget *b, struct og_err *err);

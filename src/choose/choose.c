@@ -55,7 +55,7 @@ struct chooser {
     uint32_t *hotness; /* [N] places by a guess at degrees. Not by visits: what is counted over the
                           profiling batches must not have learnt from them */
     uint32_t *worth;   /* [own nodes] of groups, by which they share slots; maybe hotness */
-    struct og_worth_sums *sums; /* of these */
+    struct og_worth_sums *sums;
     struct og_workload on_disk; /* the session's, were the structure there; if it may move */
     double model;    /* seconds of one batch, the caller's where batches leave the session */
     double copy;     /* bytes a second */
