@@ -502,6 +502,7 @@ class Tables:
                 raise OptionError(f"edges of {weighted[False]}: no weights, which {weighted[True]} has", "give weights to all relations, or read none: columns={\"weight\": None}")
         for name in types:
             self.nodes[name].sort() if name in nodes else self.maps[name].sort()
+        self.held = share * (len(types) + len(shared))
 
     def given_to_write(self):
         """Arguments of write: by type, or of a homogeneous graph."""
@@ -579,7 +580,10 @@ def import_tables(path, nodes=None, edges=None, *, columns=None, num_classes=Non
         else:
             raise OptionError(f"columns: {key!r} has no table", f"one of {', '.join(map(str, (*nodes, *edges)))}")
     with folder_beside(path) as folder:
-        tables = Tables(folder, nodes, edges, columns, regression, memory_of(options), standard_of(options))
+        memory = memory_of(options)
+        tables = Tables(folder, nodes, edges, columns, regression, memory, standard_of(options))
+        if options.get("memory") is not None:  # what its names hold is not the import's
+            options["memory"] = f"{memory - tables.held >> 20}M"
         given = tables.given_to_write()
         given = of_one_type(given) or given
         if given["x"] is None and not hasattr(given["edge_index"], "items"):

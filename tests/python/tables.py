@@ -589,6 +589,23 @@ def test_parquet():
     assert done.returncode == 1 and "needs the Python package" in done.stderr and "pip install" in done.stderr, done
 
 
+def test_memory_of_parquet():
+    """--memory is of the command: Python and two row groups are within it, and leave half at least."""
+    pa = library("pyarrow")
+    if not pa:
+        return
+    import pyarrow.parquet as pq
+    from outgrow import _names, _parquet
+    os.environ["PATH"] = os.path.dirname(sys.executable) + ":" + os.environ["PATH"]
+    pq.write_table(pa.table({"src": np.arange(400_000), "dst": np.arange(400_000) * 7 % 400_000}), "wide.parquet")
+    row_group = pq.read_metadata("wide.parquet").row_group(0).total_byte_size
+    left = _names.memory_of({"memory": _parquet.without_held("1G", "wide.parquet")})
+    assert row_group > 1 << 20 and 1 << 29 < left <= (1 << 30) - 2 * row_group - (8 << 20), left
+    assert _names.memory_of({"memory": _parquet.without_held("20M", "wide.parquet")}) == 10 << 20
+    command("import", "wide.parquet", "wide", "--memory", "64M")
+    assert np.load("wide/indices.npy").size == 400_000
+
+
 def test_parquet_of_predictions():
     """predict writes what its .csv has, in types that do not depend on the rows."""
     pa = library("pyarrow")
