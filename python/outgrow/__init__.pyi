@@ -274,6 +274,7 @@ def write(
     ids: Any = None,
     num_classes: int | None = None,
     regression: bool = False,
+    shares: bool = False,
     name: str | None = None,
     progress: bool = False,
     **options: Any,

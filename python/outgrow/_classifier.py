@@ -21,7 +21,7 @@ def refuse_others(graph, task):
     except (OSError, ValueError):
         return  # training says what is wrong
     found = f"task={task!r}" if task not in (None, "node") else "several labels a node" if meta.get("multi_label") \
-        else "values, no classes" if "regression" in str(meta.get("task")) else None
+        else {"node regression": "values, no classes", "node shares": "shares of classes"}.get(meta.get("task"))
     if found:
         raise OptionError(f"GraphClassifier: {graph} with {found}" if found[:4] == "task" else f"GraphClassifier: labels of {graph} are {found}",
                           "outgrow.train, evaluate and predict take every task")

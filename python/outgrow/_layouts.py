@@ -347,7 +347,7 @@ def write_labelled(out, edges, folder, options, progress):
         raise FileError(f"{path}: no labels to {empty[0]}, split by time", "fetch the edges and the labels of one version")
     return write(out, edge_index=index, edge_time=times, edge_attr=attrs, num_nodes=sizes, x={"label": np.ones((len(labels.time), 1), np.float32)}, y={"label": labels.shares()},
                  **{split: {"label": part} for split, part in parts.items()}, **{f"{split}_time": {"label": labels.time[part] - 1} for split, part in parts.items()},
-                 regression=True, name=os.path.basename(name), progress=progress, **options)
+                 shares=True, name=os.path.basename(name), progress=progress, **options)
 
 
 def write_tgb(out, edges, options, progress):

@@ -589,7 +589,7 @@ def import_tables(path, nodes=None, edges=None, *, columns=None, num_classes=Non
         if given["x"] is None and not hasattr(given["edge_index"], "items"):
             warn("nodes: no features: each node gets one constant feature, without information")
             given["x"] = constant(1, given["num_nodes"], np.float32, (1,))
-        about = {"num_classes": num_classes, "regression": regression, "name": name, "feature_names": tables.feature_names()}
+        about = {"num_classes": num_classes, "task": "node regression" if regression else None, "name": name, "feature_names": tables.feature_names()}
         with notices() as told:
             found = store(path, given, about, options, progress=progress, maps=tables.maps, classes=tables.class_names())
         say_notices(path, given, options, told)

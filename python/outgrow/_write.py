@@ -51,14 +51,14 @@ def folder_beside(path):
         os.close(fd)
 
 
-def said_of(name, num_classes, regression):
+def said_of(name, num_classes, task):
     if not isinstance(name, str):
         raise OptionError(f"name: {name!r}", "give a text")
     if num_classes is not None:
         if not hasattr(num_classes, "__index__") or isinstance(num_classes, bool):
             raise OptionError(f"num_classes: {num_classes!r}", "give a whole number")
         num_classes = operator.index(num_classes)
-    meta = {"name": name, "num_classes": num_classes, "task": "node regression" if regression else None}
+    meta = {"name": name, "num_classes": num_classes, "task": task}
     return {key: value for key, value in meta.items() if value is not None}
 
 
@@ -161,7 +161,7 @@ def with_classes(given):
 def store(path, given, about, options, *, progress=False, maps=None, classes=None, arguments=None, links=None, rest=None):
     """Write the arguments of write as the files of an import, and import them; returns `info`.
 
-    about      num_classes, regression, name, perhaps feature_names {type: names}
+    about      num_classes, task or None, name, perhaps feature_names {type: names}
     maps       {type: NameMap} of ids
     classes    names of classes
     arguments  what errors call splits
@@ -186,7 +186,7 @@ def store(path, given, about, options, *, progress=False, maps=None, classes=Non
     as_stored = as_float32 if options.get("feature_dtype") in (None, "f32") and not changes else unchanged
     arguments = arguments or {key: key for key in SPLITS}
     with folder_beside(path) as folder, folder_beside(path) as other, by_arguments(folder, arguments | files_of(links), path):
-        said = said_of(about["name"] or os.path.basename(path), about["num_classes"], about["regression"])
+        said = said_of(about["name"] or os.path.basename(path), about["num_classes"], about["task"])
         if classes:
             said["class_names"] = classes
         if names := about.get("feature_names"):
@@ -245,7 +245,8 @@ def save_rest(folder, path, data, given, edges_stay, its_x, its_y):
 
 
 def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid=None, test=None, edge_weight=None, edge_attr=None,
-          node_time=None, edge_time=None, time_attr=None, num_nodes=None, ids=None, num_classes=None, regression=False, name=None, progress=False, **options):
+          node_time=None, edge_time=None, time_attr=None, num_nodes=None, ids=None, num_classes=None, regression=False, shares=False, name=None, progress=False,
+          **options):
     """Write a dataset into the new folder `path`; returns its `info`.
 
     data         a torch_geometric.data.Data or HeteroData instead of the other arguments. It has edge_index, x, y, edge_weight, edge_attr,
@@ -254,7 +255,8 @@ def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid
                  edge_attr that is no matrix of floats, any shape of x and y. Without x a homogeneous graph has ones, for training alone.
                  A warning names attributes that are not stored: sparse ones, and of edges if options change the edges
     edge_index   [2, E] sources and destinations, or a pair of arrays
-    x, y         [N, F] features, or a sparse CSR matrix. [N] classes (-1 = none) or words for classes. Also [N, C] several labels, or values with regression=True
+    x, y         [N, F] features, or a sparse CSR matrix. [N] classes (-1 = none) or words for classes. Also [N, C] several labels, values with regression=True, or
+                 shares of C classes with shares=True: at least 0, NaN of a node without
     train, valid, test   distinct node ids, or masks [N], bool or zeros and ones. A warning names splits that overlap
     edge_weight  [E]
     edge_attr    [E, D] features of edges, stored in the order of the dataset's edges (edge_features.npy)
@@ -291,7 +293,7 @@ def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid
     ids = of_libraries(ids, "ids")
     names = {key: key for key in SPLITS}
     if data is not None:
-        of = of_data(data, regression, time_attr)
+        of = of_data(data, regression or shares, time_attr)
         regression |= of.regression and y is None
         names |= {key: mask for key, mask in SPLITS.items() if given[key] is None and key in of.arguments}
         if of.arguments.get("edge_attr") is not None and edge_attr is None and len(of.arguments["edge_attr"]):
@@ -311,7 +313,7 @@ def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid
         if ids is not None:
             kept = Named(open_folders.enter_context(folder_beside(path)), given, ids, memory_of(options))
             given = kept.given_to_write()
-        said = {"num_classes": num_classes, "regression": regression, "name": name}
+        said = {"num_classes": num_classes, "task": "node shares" if shares else "node regression" if regression else None, "name": name}
         if data is None:
             return store(path, given, said, options, progress=progress, maps=kept and kept.maps, arguments=names, links=links)
         return store(path, given, said, options, progress=progress, arguments=names, links=links, rest=lambda folder, whole: save_rest(

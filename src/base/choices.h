@@ -67,6 +67,7 @@ enum og_loss_kind {
     OG_LOSS_MAE,
     OG_LOSS_HUBER,
     OG_LOSS_FOCAL,
+    OG_LOSS_CROSS_ENTROPY,
 };
 /* The validation metric that selects the best epoch; auto: the task's own. */
 enum og_best_kind {
@@ -91,6 +92,7 @@ enum og_best_kind {
     OG_BEST_MSE,
     OG_BEST_MAE,
     OG_BEST_R2,
+    OG_BEST_NDCG_10,
 };
 enum og_oversample_kind { OG_OVERSAMPLE_NONE, OG_OVERSAMPLE_BALANCED };
 enum og_negative_kind { OG_NEGATIVE_UNIFORM, OG_NEGATIVE_BATCH, OG_NEGATIVE_GIVEN };

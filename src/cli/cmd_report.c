@@ -62,8 +62,8 @@ static const struct chief {
     const char *key, *unit, *title;
 } chiefs[] = {
     {"acc", "acc", "Accuracy by epoch"}, {"micro_f1", "acc", "Micro-F1 by epoch"},
-    {"r2", "", "R^2 by epoch"},          {"auc", "", "AUC by epoch"},
-    {NULL, "", "Accuracy by epoch"}, /* no evaluation */
+    {"ndcg@10", "", "NDCG@10 by epoch"}, {"r2", "", "R^2 by epoch"},
+    {"auc", "", "AUC by epoch"},         {NULL, "", "Accuracy by epoch"}, /* no evaluation */
 };
 
 static const struct chief *find_chief(const struct report_run *run)

@@ -304,7 +304,8 @@ void show_dataset(const json_t *root)
                                        "num_classes", "node_types", "relations"};
     static const char *const labels[] = {"nodes", "edges", "features", NULL, "types", "relations"};
     const char *name = json_string_value(json_object_get(root, "name"));
-    const char *const targets = json_is_true(json_object_get(root, "regression"))    ? "values"
+    const char *const targets = json_is_true(json_object_get(root, "shares"))        ? "shares"
+                                : json_is_true(json_object_get(root, "regression"))  ? "values"
                                 : json_is_true(json_object_get(root, "multi_label")) ? "labels"
                                                                                      : "classes";
     char shown[SHOWN_MAX];
@@ -345,7 +346,10 @@ static void acc_text(char out[48], const char *label, const char *metric, double
 /* Name of valid_acc if it is no accuracy. */
 static const char *chief_metric(const json_t *metrics)
 {
-    return json_object_get(metrics, "r2") ? " r2" : json_object_get(metrics, "auc") ? " auc" : "";
+    return json_object_get(metrics, "ndcg@10") ? " ndcg@10"
+           : json_object_get(metrics, "r2")    ? " r2"
+           : json_object_get(metrics, "auc")   ? " auc"
+                                               : "";
 }
 
 /* Without validation the metric is unknown; numbers are then shown without percent. */

@@ -72,6 +72,7 @@ int og__graph_adopt_edge_labels(struct og_graph *g, bool values, struct og_err *
     g->n_classes = floats ? (int)train->shape[1] : (int)most + 1;
     g->regression = floats && (values || train->shape[1] == 1);
     g->multi_label = floats && !g->regression;
+    g->shares = false;
 out:
     return rc;
 }

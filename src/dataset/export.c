@@ -351,7 +351,8 @@ static int write_meta(const struct exporter *x, struct og_err *err)
     const bool listed = og__form_of(g)->lists_relations;
     const int rc = (listed ? with_types : with_directions)(x, &meta, err);
     if (g->regression)
-        meta = og__json_with(meta, "task", json_string("node regression"));
+        meta =
+            og__json_with(meta, "task", json_string(g->shares ? "node shares" : "node regression"));
     for (size_t i = 0; i < OG_COUNT(kept); i++) {
         json_t *const names = json_object_get(g->meta, kept[i]);
         if (names)
@@ -474,7 +475,10 @@ static void describe(struct text *t, const struct og_graph *ds, const char *name
         say(t, "  - {domain: edge, name: feat, format: numpy, in_memory: false, path: "
                "data/edge_feat.npy}\n");
     say(t, "tasks:\n  - name: node_%s\n    num_classes: %d\n",
-        ds->regression ? "regression" : "classification", ds->n_classes);
+        ds->shares       ? "shares"
+        : ds->regression ? "regression"
+                         : "classification",
+        ds->n_classes);
     for (int s = 0; s < OG__SPLITS; s++)
         describe_set(t, ds, s);
 }

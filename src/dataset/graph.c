@@ -403,7 +403,9 @@ static int check_labels(struct og_graph *g, const struct og_meta *m, struct og_e
     g->n_classes = (int)m->n_classes;
     if (l->fd < 0)
         return 0;
-    g->regression = l->type == OG__NPY_F32 && m->task && strcmp(m->task, "node regression") == 0;
+    g->shares = l->type == OG__NPY_F32 && m->task && strcmp(m->task, "node shares") == 0;
+    g->regression =
+        g->shares || (l->type == OG__NPY_F32 && m->task && strcmp(m->task, "node regression") == 0);
     g->multi_label = l->type == OG__NPY_F32 && !g->regression;
     if (!og__float_labels(g) && (!og__npy_is_integer(l->type) || l->shape[1] != 1))
         return og__fail(err, -EINVAL, og__graph_again_hint,

@@ -13,7 +13,8 @@
  *                    . Sparse rows are uint8 [N,bytes] (dataset/sparse_rows.h)
  *     feature_scales.npy  float32 [F]   of i8 and e4m3; optional of f32 (dataset/features.h)
  *     labels.npy     int64 [N], -1 = none | float32 [N,C], multi-label or, if meta.json's task is
- *                    node regression, values; NaN = none
+ *                    node regression, values; NaN = none. If it is node shares, of C classes:
+ *                    values of at least 0, none of a node NaN or all
  *     train.npy valid.npy test.npy      int64 node ids
  *     train_edges.npy ...               int32|int64 [n,2] src, dst: optional, of link prediction
  *
@@ -131,6 +132,7 @@ struct og_graph {
     int n_classes; /* C */
     bool multi_label;
     bool regression; /* labels are C values; then not multi_label */
+    bool shares;     /* these values are shares of classes */
     bool symmetric;  /* declared to hold every edge in both directions */
     struct og_npy labels, split[OG__SPLITS];
     struct og_npy node_times;        /* [n_nodes] int64 (times.h) */

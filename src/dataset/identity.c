@@ -176,7 +176,8 @@ static bool came_later(enum og__array a)
 /* Hashes declarations of meta.json that the arrays do not contain. */
 static uint64_t meaning(const struct og_graph *g)
 {
-    const int64_t workload[] = {g->n_classes, g->group->stored, g->regression, g->symmetric};
+    const int64_t values = g->regression + g->shares;
+    const int64_t workload[] = {g->n_classes, g->group->stored, values, g->symmetric};
     return mix(0, workload, sizeof(workload));
 }
 
@@ -265,7 +266,7 @@ static int mix_lists(uint64_t *sum, struct og_graph *g, struct og_err *err)
                            .n_sources = g->n_nodes,
                            .n_edges = g->n_edges,
                            .n_classes = g->n_classes,
-                           .regression = g->regression};
+                           .regression = g->regression + g->shares};
     for (enum og__array a = OG__LABELS; a < OG__ARRAYS; a++)
         array[a] = og__array_of(g, a);
     return mix_part(sum, &p, array, err);

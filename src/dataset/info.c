@@ -145,9 +145,10 @@ static int plain_json(struct og_graph *g, struct degrees *d, json_t **out, struc
     const int rc = read_degrees(g->relation, d, err);
     if (rc < 0)
         return rc;
-    json_t *root = json_pack("{s:i s:s s:i s:b s:b}", "feature_dim", rows->dim, "feature_dtype",
-                             og__dtype_name(rows->stored), "num_classes", g->n_classes,
-                             "multi_label", g->multi_label, "regression", g->regression);
+    json_t *root =
+        json_pack("{s:i s:s s:i s:b s:b s:b}", "feature_dim", rows->dim, "feature_dtype",
+                  og__dtype_name(rows->stored), "num_classes", g->n_classes, "multi_label",
+                  g->multi_label, "regression", g->regression, "shares", g->shares);
     root = og__schema_with_form(root, &rows->sparse);
     root = og__schema_with_edges(root, g->relation);
     root =
@@ -207,9 +208,9 @@ static int typed_json(struct og_graph *g, struct degrees *d, json_t **out, struc
     const int rc = relations_json(g, d, &relations, err);
     if (rc < 0)
         return rc;
-    json_t *root = json_pack("{s:i s:b s:b s:o s:o}", "num_classes", g->n_classes, "multi_label",
-                             g->multi_label, "regression", g->regression, "node_types",
-                             types_json(g), "relations", relations);
+    json_t *root = json_pack("{s:i s:b s:b s:b s:o s:o}", "num_classes", g->n_classes,
+                             "multi_label", g->multi_label, "regression", g->regression, "shares",
+                             g->shares, "node_types", types_json(g), "relations", relations);
     *out = og__json_joined(root, sizes_json(g, json_object()));
     return 0;
 }

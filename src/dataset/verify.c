@@ -54,6 +54,7 @@ static const char mend_numbers[] =
     "checksums in meta.json";
 static const char mend_weights[] = "import it again with weights of 0 and more; or correct the "
                                    "values, and drop the file from checksums in meta.json";
+static const char mend_shares[] = "import it again, with shares of at least 0";
 static const char mend_scales[] =
     "import the graph again, whose features changed; or leave --pack-dtype i8 and e4m3 out";
 static const char mend_labels[] =
@@ -192,6 +193,14 @@ static bool is_value(const struct og_npy *a, const void *data, size_t i)
     return !isinf(og__number_at(a->type, data, i));
 }
 
+/* At least 0, and known if the node's first share is. */
+static bool is_share(const struct og_npy *a, const void *data, size_t i)
+{
+    const double x = og__number_at(a->type, data, i);
+    const double first = og__number_at(a->type, data, i - i % (size_t)a->shape[1]);
+    return !(x < 0) && isnan(x) == isnan(first);
+}
+
 static int verify_sparse(struct verifier *v, const char *file, const struct og_group *g,
                          struct og_err *err)
 {
@@ -248,6 +257,9 @@ static int verify_numbers(struct verifier *v, const char *file, const struct og_
                     : !is_finite(what == FEATURES ? v->of_type : OG_F32, a->type, piece, i))
                 tell(v, mend_numbers, "row %lld, column %lld: NaN or infinite", row,
                      (long long)((int64_t)i % a->shape[1]));
+            else if (what == LABELS && v->ds->shares && !is_share(a, piece, i))
+                tell(v, mend_shares, "row %lld, column %lld: %g is no share", row,
+                     (long long)((int64_t)i % a->shape[1]), og__number_at(a->type, piece, i));
             else if (what == FEATURES && v->scale &&
                      beyond(v->scale[(int64_t)i % a->shape[1]], og__number_at(a->type, piece, i)))
                 tell(v, mend_scales, "row %lld, column %lld: %g is beyond the column's scale", row,

@@ -65,6 +65,7 @@ static int check_shape(struct og_inference *f, struct og_err *err)
     if (rc < 0)
         return rc;
     f->config.multi_label = f->ds->multi_label;
+    f->config.shares = f->ds->shares;
     f->config.dropout = 0;
     f->config.weights = &f->weights;
     OG_TRY(og__infer_check_weights(f, err));

@@ -131,8 +131,9 @@ int og__prediction_form(struct og_prediction_form *form, const char *out,
     int rc = read_form(form, out, how, err);
     if (rc < 0)
         return rc;
-    form->labels = targets == OG__OF_CLASSES || targets == OG__OF_LABELS;
-    if (form->labels && !og__of_pairs(model) && g->labels.fd < 0 &&
+    form->shares = model->loss == OG_LOSS_CROSS_ENTROPY;
+    form->labels = targets == OG__OF_CLASSES || targets == OG__OF_LABELS || form->shares;
+    if (form->labels && !form->shares && !og__of_pairs(model) && g->labels.fd < 0 &&
         (form->csv || how->probabilities))
         og__say(log, OG__INFO, "%s: has no labels, so the model is taken as one of %s", g->path,
                 g->multi_label ? "several labels a node" : "one class a node");
@@ -176,7 +177,7 @@ static void put_class(const struct og_prediction_file *p, int i)
 /* One class a node, so that the largest score names it. */
 static bool chooses(const struct og_prediction_file *p)
 {
-    return p->form.labels && !p->model->multi_label;
+    return p->form.labels && !p->form.shares && !p->model->multi_label;
 }
 
 static void put_header(const struct og_prediction_file *p)
@@ -275,7 +276,7 @@ static void softmax(float *x, int n)
 
 static void make_probable(const struct og_prediction_file *p, float *x)
 {
-    if (chooses(p)) {
+    if (chooses(p) || p->form.shares) {
         softmax(x, p->width);
         return;
     }

@@ -2,7 +2,7 @@
  *
  *     .npy   float32 or float16 [nodes or edges, columns]
  *     .csv   id,class,<a column a class>                 classes
- *            id,<a column each>                          several labels, values, embeddings
+ *            id,<a column each>                          several labels, shares, values, embeddings
  *            id,class_1,score_1,class_2,score_2,...      --top-k
  *
  * In place of the id edges have src,dst; of several relations src,relation,dst. A score is a logit,
@@ -20,6 +20,7 @@ struct og_prediction_form {
     bool edges, relations; /* rows are of edges; of several relations */
     int top_k;             /* 0: all columns */
     bool labels;           /* columns are classes or labels */
+    bool shares;           /* they are shares of classes */
 };
 
 struct og_predict_options;

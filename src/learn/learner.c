@@ -82,6 +82,7 @@ static struct og_model_config requested_shape(const struct og_config *config,
                                     .input_dropout = opt->input_dropout,
                                     .attention_dropout = opt->attention_dropout,
                                     .multi_label = ds->multi_label,
+                                    .shares = ds->shares,
                                     .heads = opt->heads,
                                     .aggregator = opt->aggregator,
                                     .bases = opt->bases,
@@ -120,6 +121,7 @@ int og__learner_shape(struct og_workload *f, const struct og_config *config,
     f->shape.entries = f->shape.own_entries =
         og__types_of(&f->shape) > 0 ? 0 : ds->group->sparse.longest;
     f->shape.multi_label = ds->multi_label;
+    f->shape.shares = ds->shares;
     f->shape.task = opt->task;
     f->shape.loss = opt->loss;
     f->shape.gamma = opt->focal_gamma;

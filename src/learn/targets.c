@@ -39,6 +39,10 @@ int og__targets_check(const struct og_graph *ds, const struct og_model_config *c
         return og__fail(err, -EINVAL, hint,
                         "the checkpoint was trained on values, the labels of %s are classes",
                         ds->path);
+    if (values && c->loss == OG_LOSS_CROSS_ENTROPY && !ds->shares)
+        return og__fail(err, -EINVAL, hint,
+                        "the checkpoint was trained on shares, the labels of %s are values",
+                        ds->path);
     if (c->task >= 0 && !values && ds->regression)
         return og__fail(err, -EINVAL, hint,
                         "the checkpoint was trained on classes, the labels of %s are values",

@@ -10,6 +10,7 @@ struct metrics_fields {
     uint64_t *count[12];
     double *weight;
     uint64_t *later[3];
+    double *ndcg;
 };
 
 static struct metrics_fields fields_of(struct og_metrics *m)
@@ -20,7 +21,8 @@ static struct metrics_fields fields_of(struct og_metrics *m)
                                     &m->false_negative, &m->compared, &m->twice_ordered, &m->ranked,
                                     &m->values, &m->hits[0], &m->hits[1], &m->hits[2]},
                                    &m->weight,
-                                   {&m->hits[3], &m->hits[4], &m->hits[5]}};
+                                   {&m->hits[3], &m->hits[4], &m->hits[5]},
+                                   &m->ndcg};
 }
 
 static json_t *metrics_json(const struct og_metrics *m)
@@ -35,7 +37,7 @@ static json_t *metrics_json(const struct og_metrics *m)
     list = og__json_append(list, og__json_real(*f.weight));
     for (size_t i = 0; i < OG_COUNT(f.later); i++)
         list = og__json_append(list, json_integer((json_int_t)*f.later[i]));
-    return list;
+    return og__json_append(list, og__json_real(*f.ndcg));
 }
 
 static void metrics_parse(struct og_metrics *m, const json_t *list)
@@ -52,9 +54,10 @@ static void metrics_parse(struct og_metrics *m, const json_t *list)
         *f.weight = json_number_value(weight);
     else /* a version without weights wrote it */
         *f.weight = (double)(m->values ? m->values : m->counted);
+    const size_t later = OG_COUNT(f.sum) + OG_COUNT(f.count) + 1;
     for (size_t i = 0; i < OG_COUNT(f.later); i++)
-        *f.later[i] = (uint64_t)json_integer_value(
-            json_array_get(list, OG_COUNT(f.sum) + OG_COUNT(f.count) + 1 + i));
+        *f.later[i] = (uint64_t)json_integer_value(json_array_get(list, later + i));
+    *f.ndcg = json_number_value(json_array_get(list, later + OG_COUNT(f.later)));
 }
 
 /* Where the run stands, in words that do not depend on --epochs: a run may be made longer. */

@@ -1,4 +1,4 @@
-/* Losses of values, one at a time. */
+/* Losses of values, one at a time; and of shares, a row at a time (share_losses.c). */
 #include "nn/tasks.h"
 
 #include <math.h>
@@ -36,3 +36,4 @@ static double huber(float made, float wanted, float *slope)
 const struct og_loss_ops og__loss_mse = {.tasks = VALUES, .value = mse};
 const struct og_loss_ops og__loss_mae = {.tasks = VALUES, .value = mae};
 const struct og_loss_ops og__loss_huber = {.tasks = VALUES, .value = huber};
+const struct og_loss_ops og__loss_cross_entropy = {.tasks = 1u << OG_TASK_REGRESSION, .rows = true};

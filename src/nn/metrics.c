@@ -25,6 +25,7 @@ void og__metrics_add(struct og_metrics *sum, const struct og_metrics *part)
     sum->squared += part->squared;
     sum->value_sum += part->value_sum;
     sum->value_squares += part->value_squares;
+    sum->ndcg += part->ndcg;
 }
 
 double og__metrics_loss(const struct og_metrics *m)

@@ -41,6 +41,7 @@ struct og_model_config {
     const float *class_weights;            /* [n_classes] of classes or labels; NULL: 1; borrowed */
     bool weighs_seeds; /* targets are followed by a weight of each seed, float32 [B] */
     bool multi_label;
+    bool shares;       /* values are shares of classes; not of edges */
     size_t n_given;    /* most negatives that a split gives for all its edges (pairs.h) */
     bool class_scores; /* scores of all of more than two classes are kept (tasks.h) */
     int heads;         /* of attention */
@@ -109,10 +110,11 @@ bool og__is_task(int kind);
  * NULL. */
 bool og__loss_takes(int kind, const char *option);
 const char *og__loss_colon(int kind, int place);
-/* Replace OG_LOSS_AUTO in *loss by the decoder's or the task's default.
+/* Replace OG_LOSS_AUTO in *loss by the decoder's or the task's default. shares: labels are.
  *
  * -EINVAL if the task has no such loss */
-OG_MUST_CHECK int og__loss_resolve(int task, int decoder, int *loss, struct og_err *err);
+OG_MUST_CHECK int og__loss_resolve(int task, bool shares, int decoder, int *loss,
+                                   struct og_err *err);
 
 enum { OG_PARAM_DIMS = 3, OG_PARAM_NAME = 256 };
 
@@ -234,10 +236,12 @@ struct og_metrics {
     uint64_t values;
     double absolute, squared; /* of the errors */
     double value_sum, value_squares;
+    double ndcg; /* shares: the sum over counted seeds */
 };
 void og__metrics_add(struct og_metrics *sum, const struct og_metrics *part);
 double og__metrics_loss(const struct og_metrics *m); /* mean; 0 of none */
-/* The task's chief metric from sums alone. Accuracy, micro-F1 of several labels, or R^2 of values.
+/* The task's chief metric from sums alone. Accuracy, micro-F1 of several labels, R^2 of values or
+ * NDCG@10 of shares.
  * For links the share of negatives below their edge. */
 double og__metrics_acc(const struct og_metrics *m, const struct og_model_config *config);
 double og__metrics_r2(const struct og_metrics *m);

@@ -7,6 +7,7 @@
  *     by_column.c       products with sparse rows
  *     pairs.c           links and regression
  *     blocks.c          blocks alone
+ *     share_losses.c    losses of shares of classes
  *     backend.c         their memory
  *
  * The oracle is tests/oracles/ops_reference.c: plain loops in double, written to be read.
@@ -513,6 +514,10 @@ struct og_rstd {
  *               w_c f(l) if the label is 1, else f(l)
  *     values    labels f32 [rows, cols], NaN = unknown. The mean over known values; a row counts
  *               if it has one
+ *     shares    labels f32 [rows, cols] of at least 0; a row with NaN does not count. Cross-entropy
+ *               is the mean over rows of - sum over c of y_c log p_c, where p is the row's softmax;
+ *               other losses are those of values. Errors in `out` are those of p, or of the
+ *               logits; NDCG@10 is that of the logits (ndcg.h)
  *
  * Tolerance: 1e-6 relative for the loss, 1e-6 of 1 / terms for the gradient. */
 #define OG__TOLERANCE_LOSS 1e-6
@@ -821,6 +826,7 @@ struct og_nn_ops {
     int (*softmax_loss)(struct og_nn_backend *be, const struct og_loss *op, struct og_err *err);
     int (*sigmoid_loss)(struct og_nn_backend *be, const struct og_loss *op, struct og_err *err);
     int (*value_loss)(struct og_nn_backend *be, const struct og_loss *op, struct og_err *err);
+    int (*share_loss)(struct og_nn_backend *be, const struct og_loss *op, struct og_err *err);
     int (*pair_dot)(struct og_nn_backend *be, const struct og_pair_op *op, struct og_err *err);
     int (*pair_product)(struct og_nn_backend *be, const struct og_pair_op *op, struct og_err *err);
     int (*pair_list)(struct og_nn_backend *be, const struct og_pair_list *op, struct og_err *err);

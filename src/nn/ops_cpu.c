@@ -523,6 +523,7 @@ OG__NEVER_FAILS(og__cpu_finish_back, og_finish_back)
 OG__NEVER_FAILS(og__cpu_softmax_loss, og_loss)
 OG__NEVER_FAILS(og__cpu_sigmoid_loss, og_loss)
 OG__NEVER_FAILS(og__cpu_value_loss, og_loss)
+OG__NEVER_FAILS(og__cpu_share_loss, og_loss)
 OG__NEVER_FAILS(og__cpu_pair_dot, og_pair_op)
 OG__NEVER_FAILS(og__cpu_pair_product, og_pair_op)
 OG__NEVER_FAILS(og__cpu_pair_back, og_pair_back)
@@ -582,6 +583,7 @@ const struct og_nn_ops og__ops_cpu = {.name = "cpu",
                                       .softmax_loss = og__cpu_softmax_loss_op,
                                       .sigmoid_loss = og__cpu_sigmoid_loss_op,
                                       .value_loss = og__cpu_value_loss_op,
+                                      .share_loss = og__cpu_share_loss_op,
                                       .pair_dot = og__cpu_pair_dot_op,
                                       .pair_product = og__cpu_pair_product_op,
                                       .pair_list = og__cpu_pair_list_op,

@@ -115,6 +115,7 @@ void og__cpu_finish_back(struct og_nn_backend *be, const struct og_finish_back *
 void og__cpu_softmax_loss(struct og_nn_backend *be, const struct og_loss *op);
 void og__cpu_sigmoid_loss(struct og_nn_backend *be, const struct og_loss *op);
 void og__cpu_value_loss(struct og_nn_backend *be, const struct og_loss *op);
+void og__cpu_share_loss(struct og_nn_backend *be, const struct og_loss *op);
 /* The sum of weights over labels or values that are known. */
 double og__weight_of_known(const struct og_loss *op);
 void og__cpu_pair_dot(struct og_nn_backend *be, const struct og_pair_op *op);

@@ -33,6 +33,7 @@ const char *const og__best_words[] = {[OG_BEST_AUTO] = "auto",
                                       [OG_BEST_MSE] = "mse",
                                       [OG_BEST_MAE] = "mae",
                                       [OG_BEST_R2] = "r2",
+                                      [OG_BEST_NDCG_10] = "ndcg@10",
                                       NULL};
 
 /* ==== tasks ==== */
@@ -50,6 +51,8 @@ const struct og_task *og__task(int kind)
 const struct og_task *og__task_of(const struct og_model_config *c)
 {
     const struct og_task *task = og__task(c->task)->as ? og__task(c->task)->as : og__task(c->task);
+    if (c->shares && task->of_shares)
+        return task->of_shares;
     return c->multi_label && task->of_labels ? task->of_labels : task;
 }
 
@@ -167,21 +170,26 @@ const struct og_loss_ops *og__loss(int kind)
     return losses[kind];
 }
 
-static bool takes(int task, int loss)
+static bool takes(int task, bool shares, int loss)
 {
-    return loss > OG_LOSS_AUTO && loss < (int)OG_COUNT(losses) && og__loss(loss)->tasks >> task & 1;
+    return loss > OG_LOSS_AUTO && loss < (int)OG_COUNT(losses) &&
+           og__loss(loss)->tasks >> task & 1 && (shares || !og__loss(loss)->rows);
 }
 
 /* The decoder's if it has one; only links have a decoder. */
-static int default_loss(int task, int decoder)
+static int default_loss(int task, bool shares, int decoder)
 {
     const int loss = og__scoring(decoder)->loss;
-    return takes(task, loss) ? loss : og__task(task)->loss;
+    if (takes(task, shares, loss))
+        return loss;
+    return shares && og__task(task)->of_shares ? og__task(task)->of_shares->loss
+                                               : og__task(task)->loss;
 }
 
 int og__loss_of(const struct og_model_config *c)
 {
-    return takes(c->task, c->loss) ? c->loss : default_loss(c->task, c->decoder);
+    return takes(c->task, c->shares, c->loss) ? c->loss
+                                              : default_loss(c->task, c->shares, c->decoder);
 }
 
 const char *og__loss_colon(int kind, int place)
@@ -202,24 +210,29 @@ bool og__loss_takes(int kind, const char *option)
 }
 
 /* "mse or mae" */
-static void list_losses(int task, char *out, size_t size)
+static void list_losses(int task, bool shares, char *out, size_t size)
 {
     size_t used = 0;
     *out = 0;
     for (int loss = OG_LOSS_AUTO + 1; loss < (int)OG_COUNT(losses) && used < size; loss++)
-        if (takes(task, loss))
+        if (takes(task, shares, loss))
             used += (size_t)snprintf(out + used, size - used, "%s%s", used ? " or " : "",
                                      og__loss_words[loss]);
 }
 
-int og__loss_resolve(int task, int decoder, int *loss, struct og_err *err)
+int og__loss_resolve(int task, bool shares, int decoder, int *loss, struct og_err *err)
 {
     char words[96], hint[160];
     if (*loss == OG_LOSS_AUTO)
-        *loss = default_loss(task, decoder);
-    if (*loss == og__task(task)->loss || takes(task, *loss))
+        *loss = default_loss(task, shares, decoder);
+    if (*loss == og__task(task)->loss || takes(task, shares, *loss))
         return 0;
-    list_losses(task, words, sizeof(words));
+    if (takes(task, true, *loss))
+        return og__fail(err, -EINVAL,
+                        "import them as shares: \"task\": \"node shares\" in the source's "
+                        "meta.json",
+                        "--loss %s: labels are values, not shares", og__loss_words[*loss]);
+    list_losses(task, shares, words, sizeof(words));
     if (words[0] && og__task(task)->loss == OG_LOSS_AUTO)
         snprintf(hint, sizeof(hint), "leave out --loss, or give %s", words);
     else if (words[0])

@@ -21,7 +21,8 @@
     row(MSE, mse) \
     row(MAE, mae) \
     row(HUBER, huber) \
-    row(FOCAL, focal)
+    row(FOCAL, focal) \
+    row(CROSS_ENTROPY, cross_entropy)
 /* clang-format on */
 
 /* ---- tasks ---- */
@@ -90,9 +91,9 @@ struct og_task {
     /* Pairs have this task's targets, loss and metrics, which are not set here; NULL: own ones. */
     const struct og_task *as;
     enum og__targets targets;
-    /* The labels decide the task. With several labels per node it is this one; NULL: unchanged.
-     * With values it is the task of this kind. */
-    const struct og_task *of_labels;
+    /* The labels decide the task. With several labels per node, or with shares of classes, it is
+     * one of these two; NULL: unchanged. With values it is the task of this kind. */
+    const struct og_task *of_labels, *of_shares;
     int of_values;
     int loss;                      /* enum og_loss_kind, the default; OG_LOSS_AUTO: the only loss */
     const char *const *parameters; /* options; ends with NULL; NULL: none */
@@ -187,6 +188,7 @@ struct og_loss_ops {
     double (*value)(float made, float wanted, float *slope);
     /* For pairs: the mean; fills op->grad unless it is NULL. */
     double (*pairs)(const struct og_link_loss *op, uint32_t n_negatives);
+    bool rows; /* of a row's shares and its softmax (og_loss); not for other values */
 };
 #define OG__LOSS_DECLARED(NAME, name) extern const struct og_loss_ops og__loss_##name;
 OG__LOSSES(OG__LOSS_DECLARED)

@@ -116,7 +116,7 @@ static const struct og_row table[] = {
      "score of a pair in the task link (docs/reference/tasks.md); the last three learn a vector per relation",
      og__decoder_words, OG_OPTION_CHOICE, FIELD(decoder), 0, 0, OF("task")),
     ROW("loss", "KIND", "auto", numbers, NUMBERS,
-     "loss of a task that has several (docs/reference/tasks.md); auto = the first of them",
+     "loss of a task that has several (docs/reference/tasks.md); auto = the usual one for its labels",
      og__loss_words, OG_OPTION_CHOICE, FIELD(loss), 0, 0, ALL),
     ROW("focal-gamma", "G", "2", numbers, NUMBERS,
      "exponent of the loss focal: 0 = cross-entropy",
@@ -293,7 +293,7 @@ static const struct og_row table[] = {
     ROW("best-by", "FIGURE", "auto", numbers, NUMBERS,
      "validation metric that selects the best epoch, stored in best.safetensors; the smallest "
      "validation loss breaks ties. The default is acc for classes, micro_f1 for several "
-     "labels, r2 for values, auc for links. The metric f1 is that of class 1 of two, else "
+     "labels, r2 for values, ndcg@10 for shares, auc for links. The metric f1 is that of class 1 of two, else "
      "micro_f1. With more than two classes auc and ap need 4 bytes per held-out node and class",
      og__best_words, OG_OPTION_CHOICE, FIELD(best_by), 0, 0, ALL),
     ROW("patience", "P", "0", numbers, EXTENT,

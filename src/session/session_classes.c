@@ -24,13 +24,13 @@ static bool weighs_types(const struct og_session *s)
 }
 
 /* What labels of the task are, as bits. */
-enum { CLASSES = 1, LABELS = 2, VALUES = 4 };
+enum { CLASSES = 1, LABELS = 2, VALUES = 4, SHARES = 8 };
 
 static int kinds_of(const struct og_session *s)
 {
     const enum og__targets targets = og__targets_of_task(s->config.opt.task);
     if (targets != OG__OF_CLASSES)
-        return targets == OG__OF_VALUES ? VALUES : 0;
+        return targets != OG__OF_VALUES ? 0 : s->workload.graph->shares ? SHARES : VALUES;
     return s->workload.graph->multi_label ? LABELS : CLASSES;
 }
 
@@ -42,13 +42,15 @@ int og__session_check_classes(const struct og_session *s, struct og_err *err)
         bool given;
         int takes;
     } options[] = {{"class-weights", opt->class_weights, CLASSES | LABELS},
-                   {"seed-weights", opt->seed_weights, CLASSES | LABELS | VALUES},
+                   {"seed-weights", opt->seed_weights, CLASSES | LABELS | VALUES | SHARES},
                    {"label-smoothing", opt->label_smoothing > 0, CLASSES},
                    {"oversample", opt->oversample != OG_OVERSAMPLE_NONE, CLASSES}};
     for (size_t i = 0; i < OG_COUNT(options); i++)
         if (options[i].given && !(options[i].takes & kinds_of(s)))
             return og__fail(err, -EINVAL, "leave it out",
                             kinds_of(s) == LABELS ? "--%s: nodes have several labels (--task %s)"
+                            : kinds_of(s) == SHARES
+                                ? "--%s: labels are shares of classes (--task %s)"
                             : options[i].takes & VALUES ? "--%s: seeds are edges (--task %s)"
                                                         : "--%s: there are no classes (--task %s)",
                             options[i].name, og__task_words[opt->task]);

@@ -71,7 +71,7 @@ int og__session_resolve_task(struct og_session *s, struct og_err *err)
         ds->multi_label = false;
     }
     OG_TRY(og__session_check_classes(s, err));
-    rc = og__loss_resolve(opt->task, opt->decoder, &opt->loss, err);
+    rc = og__loss_resolve(opt->task, ds->shares, opt->decoder, &opt->loss, err);
 out:
     return rc;
 }

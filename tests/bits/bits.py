@@ -126,6 +126,13 @@ def make_values(folder):
     (folder / "meta.json").write_text('{"task": "node regression"}')
 
 
+def make_shares(folder):
+    r, group, _ = make_source(folder, 10, 600, 5, 4)
+    rows = [[math.nan] * 12 if r.random() < 0.2 else [r.randrange(5) / (1 + (c % 2 == g) * 3) for c in range(12)] for g in group]
+    npy(folder / "label.npy", "f", [600, 12], [share / (sum(row) or 1) for row in rows for share in row])
+    (folder / "meta.json").write_text('{"task": "node shares"}')
+
+
 def make_edges(folder):
     r, group, edges = make_source(folder, 4, 500, 8, 6)
     npy(folder / "label.npy", "q", [500], map(int, group))
@@ -167,7 +174,7 @@ def make_several(folder):
         npy(folder / f"{split}.npy", "q", [100], order[100 * i:100 * i + 100])
 
 
-SOURCES = {"TIMED": make_timed, "SPARSE": make_sparse, "SEVERAL": make_several, "WEIGHTED": make_weighted, "LABELS": make_labels, "VALUES": make_values, "EDGES": make_edges}
+SOURCES = {"TIMED": make_timed, "SPARSE": make_sparse, "SEVERAL": make_several, "WEIGHTED": make_weighted, "LABELS": make_labels, "VALUES": make_values, "SHARES": make_shares, "EDGES": make_edges}
 
 
 # ---- running ----

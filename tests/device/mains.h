@@ -7,6 +7,7 @@ int main_of_test_nn_products(void);
 int main_of_test_nn_attention(void);
 int main_of_test_nn_graph_ops(void);
 int main_of_test_nn_losses(void);
+int main_of_test_share_losses(void);
 int main_of_test_nn_golden(void);
 int main_of_test_nn_typed(void);
 int main_of_test_nn_compute(void);

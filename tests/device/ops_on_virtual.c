@@ -68,6 +68,7 @@ FINISHED(finish_back, og_finish_back)
 FINISHED(softmax_loss, og_loss)
 FINISHED(sigmoid_loss, og_loss)
 FINISHED(value_loss, og_loss)
+FINISHED(share_loss, og_loss)
 FINISHED(pair_dot, og_pair_op)
 FINISHED(pair_product, og_pair_op)
 FINISHED(pair_list, og_pair_list)
@@ -182,6 +183,7 @@ const struct og_nn_ops og__ops_on_virtual = {.name = "on virtual",
                                              .softmax_loss = softmax_loss_finished,
                                              .sigmoid_loss = sigmoid_loss_finished,
                                              .value_loss = value_loss_finished,
+                                             .share_loss = share_loss_finished,
                                              .pair_dot = pair_dot_finished,
                                              .pair_product = pair_product_finished,
                                              .pair_list = pair_list_finished,

@@ -13,11 +13,10 @@
 #include <stdio.h>
 
 static const char *const cases[] = {
-    "sage3",        "gcn3_batch",  "gat3",        "gat2_narrow",
-    "sage_max2",    "gin2_wide",   "gin3_batch",  "pinsage2",
-    "sage3_layer",  "sage2_multi", "link_mlp",    "link_margin",
-    "value_huber",  "gatv2_3",     "pairs_sage2", "pairs_sage3_values",
-    "link_complex", "link_transe"};
+    "sage3",       "gcn3_batch", "gat3",        "gat2_narrow",        "sage_max2",    "gin2_wide",
+    "gin3_batch",  "pinsage2",   "sage3_layer", "sage2_multi",        "link_mlp",     "link_margin",
+    "value_huber", "gatv2_3",    "pairs_sage2", "pairs_sage3_values", "link_complex", "link_transe",
+    "value_shares"};
 
 /* A model of each kind of relational one, with and without features, norms, tasks and decoders. */
 static const char *const typed_cases[] = {

@@ -13,8 +13,8 @@
 
 static int (*const operators[])(void) = {main_of_test_nn_ops,       main_of_test_nn_products,
                                          main_of_test_nn_attention, main_of_test_nn_graph_ops,
-                                         main_of_test_nn_losses,    main_of_test_nn_compute,
-                                         main_of_test_link_scores};
+                                         main_of_test_nn_losses,    main_of_test_share_losses,
+                                         main_of_test_nn_compute,   main_of_test_link_scores};
 
 static int run_once(void)
 {

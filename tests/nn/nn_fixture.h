@@ -287,6 +287,7 @@ static inline void fixture_task(struct fixture *f)
     for (int i = 0; og__loss_words[i]; i++)
         if (strcmp(fixture_text(f, "loss"), og__loss_words[i]) == 0)
             f->config.loss = i;
+    f->config.shares = f->config.loss == OG_LOSS_CROSS_ENTROPY;
 }
 
 static inline void fixture_model(struct fixture *f)

@@ -487,6 +487,11 @@ static void check_value_loss(const struct og_loss *op)
     check_loss(op, (size_t)op->cols);
 }
 
+static void check_share_loss(const struct og_loss *op)
+{
+    check_loss(op, (size_t)op->cols);
+}
+
 static void check_pairs(const struct og_pair_op *op)
 {
     OWN(op->a, op->n);
@@ -585,6 +590,7 @@ GUARDED(finish_back, og_finish_back)
 GUARDED(softmax_loss, og_loss)
 GUARDED(sigmoid_loss, og_loss)
 GUARDED(value_loss, og_loss)
+GUARDED(share_loss, og_loss)
 GUARDED(pair_dot, og_pair_op)
 GUARDED(pair_product, og_pair_op)
 GUARDED(pair_list, og_pair_list)
@@ -710,6 +716,7 @@ const struct og_nn_ops og__ops_guarded = {.name = "guarded",
                                           .softmax_loss = guarded_softmax_loss,
                                           .sigmoid_loss = guarded_sigmoid_loss,
                                           .value_loss = guarded_value_loss,
+                                          .share_loss = guarded_share_loss,
                                           .pair_dot = guarded_pair_dot,
                                           .pair_product = guarded_pair_product,
                                           .pair_list = guarded_pair_list,

@@ -529,6 +529,84 @@ static void ref_value_loss(struct og_nn_backend *be, const struct og_loss *l)
     }
 }
 
+/* The mean discount of the places that class c may have. */
+static double discount_of(const float *score, int n, int c)
+{
+    int above = 0, alike = 0;
+    double sum = 0;
+    for (int j = 0; j < n; j++) {
+        above += score[j] > score[c];
+        alike += score[j] == score[c];
+    }
+    for (int place = above; place < above + alike && place < 10; place++)
+        sum += 1 / log2(place + 2);
+    return sum / alike;
+}
+
+static double ndcg_of(const float *score, const float *share, int n)
+{
+    double gain = 0, most = 0;
+    for (int c = 0; c < n; c++) {
+        gain += (double)share[c] * discount_of(score, n, c);
+        most += (double)share[c] * discount_of(share, n, c);
+    }
+    return most > 0 ? gain / most : 0;
+}
+
+static bool knows_all(const float *share, int n)
+{
+    int unknown = 0;
+    for (int c = 0; c < n; c++)
+        unknown += isnan(share[c]);
+    return unknown == 0;
+}
+
+static void ref_share_loss(struct og_nn_backend *be, const struct og_loss *l)
+{
+    (void)be;
+    struct og_metrics *out = l->out;
+    const bool soft = l->loss == OG_LOSS_CROSS_ENTROPY;
+    const int n = l->cols;
+    *out = (struct og_metrics){0};
+    for (uint32_t r = 0; r < l->rows; r++)
+        if (knows_all((const float *)l->labels + r * (size_t)n, n))
+            out->weight += of_row(l, r) * (soft ? 1 : n);
+    for (uint32_t r = 0; r < l->rows; r++) {
+        const float *x = l->logits + r * (size_t)n;
+        const float *y = (const float *)l->labels + r * (size_t)n;
+        const bool known = knows_all(y, n);
+        double sum = 0, all = 0, most = -INFINITY;
+        for (int c = 0; c < n; c++) {
+            most = fmax(most, (double)x[c]);
+            all += (double)y[c];
+        }
+        for (int c = 0; c < n; c++)
+            sum += exp((double)x[c] - most);
+        for (int c = 0; c < n; c++) {
+            const double p = exp((double)x[c] - most) / sum, share = (double)y[c];
+            const double d = (soft ? p : (double)x[c]) - share;
+            double slope = 0, loss = loss_of_error(l->loss, d, &slope);
+            if (soft) {
+                loss = share * (log(sum) + most - (double)x[c]);
+                slope = p * all - share;
+            }
+            if (l->grad)
+                l->grad[r * (size_t)n + (size_t)c] =
+                    known && out->weight > 0 ? (float)(of_row(l, r) * slope / out->weight) : 0;
+            if (!known)
+                continue;
+            out->loss_sum += of_row(l, r) * loss;
+            out->values++;
+            out->absolute += fabs(d);
+            out->squared += d * d;
+            out->value_sum += share;
+            out->value_squares += share * share;
+        }
+        out->counted += known;
+        out->ndcg += known ? ndcg_of(x, y, n) : 0;
+    }
+}
+
 /* ==== pairs ==== */
 
 static void ref_pair_product(struct og_nn_backend *be, const struct og_pair_op *op)
@@ -801,6 +879,7 @@ OG__NEVER_FAILS(og__ref_finish_back, og_finish_back)
 OG__NEVER_FAILS(ref_softmax_loss, og_loss)
 OG__NEVER_FAILS(ref_sigmoid_loss, og_loss)
 OG__NEVER_FAILS(ref_value_loss, og_loss)
+OG__NEVER_FAILS(ref_share_loss, og_loss)
 OG__NEVER_FAILS(ref_pair_dot, og_pair_op)
 OG__NEVER_FAILS(ref_pair_product, og_pair_op)
 OG__NEVER_FAILS(ref_pair_back, og_pair_back)
@@ -842,6 +921,7 @@ const struct og_nn_ops og__ops_reference = {.name = "reference",
                                             .softmax_loss = ref_softmax_loss_op,
                                             .sigmoid_loss = ref_sigmoid_loss_op,
                                             .value_loss = ref_value_loss_op,
+                                            .share_loss = ref_share_loss_op,
                                             .pair_dot = ref_pair_dot_op,
                                             .pair_product = ref_pair_product_op,
                                             .pair_list = ref_pair_list_op,

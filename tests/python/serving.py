@@ -356,7 +356,8 @@ def test_classifier():
     some = {"edge_index": rng.integers(0, 50, (2, 300)), "x": rng.random((50, 3), np.float32), "train": np.arange(20), "test": np.arange(20, 50)}
     outgrow.write("several", y=(rng.random((50, 4)) > 0.5).astype("f4"), **some)
     outgrow.write("values", y=rng.random((50, 2), np.float32), regression=True, **some)
-    for path, more, says in ("several", {}, "several labels"), ("values", {}, "values"), ("graph", {"task": "link"}, "task='link'"):
+    outgrow.write("shares", y=rng.random((50, 2), np.float32), shares=True, **some)
+    for path, more, says in ("several", {}, "several labels"), ("values", {}, "values"), ("shares", {}, "shares of classes"), ("graph", {"task": "link"}, "task='link'"):
         with raises(outgrow.OptionError, says):
             outgrow.GraphClassifier(fanout=[3, 3], hidden=8, epochs=1, memory="128M").fit(path, **more)
 

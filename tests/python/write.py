@@ -4,12 +4,13 @@ import contextlib
 import json
 import logging
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 
-from support import NODES, arrays_of_a_graph, command, main, np, outgrow, raises, same, warned
+from support import COMMAND, NODES, arrays_of_a_graph, command, main, np, outgrow, raises, same, warned
 
 FILES = "indptr", "indices", "features", "labels", "train", "valid", "test", "weights"
 
@@ -69,7 +70,31 @@ def test_masks_and_other_shapes():
     outgrow.write("several", **given | {"y": (np.random.default_rng(1).random((2000, 3)) > 0.5).astype(np.float32)})
     assert outgrow.info("several")["multi_label"]
     outgrow.write("values", regression=True, **given | {"y": np.random.default_rng(1).random((2000, 2), dtype=np.float32)})
-    assert outgrow.info("values")["regression"]
+    assert outgrow.info("values")["regression"] and not outgrow.info("values")["shares"]
+    shares = np.random.default_rng(1).dirichlet(np.ones(3), 2000).astype(np.float32)
+    shares[5] = np.nan
+    outgrow.write("shares", shares=True, **given | {"y": shares})
+    assert outgrow.info("shares")["shares"] and outgrow.info("shares")["regression"]
+    same("shares", np.nan_to_num(np.load("shares/labels.npy"), nan=-1), np.nan_to_num(shares, nan=-1))
+    for format in "npy", "graphbolt":
+        command("export", format, "shares", f"shares-{format}")
+        command("import", format, f"shares-{format}", f"shares-of-{format}", "--quiet")
+        assert outgrow.info(f"shares-of-{format}")["shares"]
+        ids = given["train"]
+        same("exported shares", *(np.nan_to_num(of[ids], nan=-1) for of in (np.load(f"shares-of-{format}/labels.npy"), shares)))
+    for wrong, word in (-0.25, "y: row 7, column 1: -0.25 is no label"), (np.nan, "y: row 7, column 1: only some shares are known"):
+        damaged = shares.copy()
+        damaged[7, 1] = wrong
+        with raises(outgrow.OptionError, word, "shares are at least 0"):
+            outgrow.write("refused", shares=True, **given | {"y": damaged})
+        shutil.copytree("shares", "damaged")
+        np.save("damaged/labels.npy", damaged)
+        meta = json.load(open("damaged/meta.json"))
+        del meta["checksums"]["labels.npy"]
+        json.dump(meta, open("damaged/meta.json", "w"))
+        done = subprocess.run([COMMAND, "verify", "damaged"], capture_output=True, text=True)
+        assert done.returncode and "row 7, column 1" in done.stdout and "is no share" in done.stdout, done
+        shutil.rmtree("damaged")
 
 
 def test_tensors_and_data():

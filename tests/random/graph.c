@@ -17,12 +17,16 @@ void put_labels(const struct graph *g, struct draw *d, FILE *f, int n)
 {
     const bool classes = g->labels == LABELS_CLASSES;
     const int missing = draw_chance(d, 50) ? 20 : 0;
+    bool known = true;
     for (int i = 0; i < n * (classes ? 1 : g->classes); i++) {
         if (classes)
             put_int64(f, draw_chance(d, missing) ? -1 : draw_from(d, 0, g->classes - 1));
         else if (g->labels == LABELS_SEVERAL)
             put_f32(f, (float)draw_from(d, 0, 1));
-        else
+        else if (g->labels == LABELS_SHARES) {
+            known = i % g->classes ? known : !draw_chance(d, missing);
+            put_f32(f, known ? (float)draw_from(d, 0, 3) / 4 : NAN);
+        } else
             put_f32(f, draw_chance(d, missing) ? NAN : draw_unit(d) * 4 - 2);
     }
 }
@@ -275,6 +279,8 @@ static void write_meta(const struct graph *g, const char *folder)
     write_edge_rows_meta(&g->rows, f);
     if (g->labels == LABELS_VALUES)
         fprintf(f, ", \"task\": \"node regression\"");
+    if (g->labels == LABELS_SHARES)
+        fprintf(f, ", \"task\": \"node shares\"");
     if (g->both_ways)
         fprintf(f, ", \"symmetric\": true");
     if (g->by_time)
@@ -319,7 +325,7 @@ static void draw_shape(struct graph *g, struct draw *d)
     g->dim = draw_dim(d);
     g->dtype = draw_dtype(d);
     g->labels = draw_chance(d, 50) ? LABELS_CLASSES
-                                   : (enum label_kind)draw_from(d, LABELS_CLASSES, LABELS_VALUES);
+                                   : (enum label_kind)draw_from(d, LABELS_CLASSES, LABELS_SHARES);
     g->classes = draw_from(d, 1, draw_chance(d, 50) ? 2 : 7);
     g->weighted = draw_chance(d, 30);
     g->wide_ids = draw_chance(d, 20);

@@ -11,7 +11,7 @@
 
 enum { MOST_TYPES = 4, MOST_RELATIONS = 7, MOST_NODES = 300, MOST_EDGES = 6000 };
 
-enum label_kind { LABELS_CLASSES, LABELS_SEVERAL, LABELS_VALUES };
+enum label_kind { LABELS_CLASSES, LABELS_SEVERAL, LABELS_VALUES, LABELS_SHARES };
 
 /* Features of edges; dim 0 = there are none. */
 struct edge_rows {

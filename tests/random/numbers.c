@@ -123,7 +123,7 @@ static void draw_classes(struct settings *s, struct draw *d, const struct graph 
         draw_chance(d, 40))
         settings_put(s, "type-weights", "t%d=2.5", g->target);
     const bool one = settings_get(s, "task") && g->labels == LABELS_SEVERAL && g->classes == 1;
-    if (g->labels == LABELS_VALUES || one) /* one column of edges' labels has values */
+    if (g->labels >= LABELS_VALUES || one) /* one column of edges' labels has values */
         return;
     if (draw_chance(d, 25))
         settings_put(s, "class-weights", "balanced");
@@ -138,11 +138,11 @@ static void draw_classes(struct settings *s, struct draw *d, const struct graph 
 static void draw_task(struct settings *s, struct draw *d, const struct graph *g)
 {
     char name[16];
-    if (g->labels == LABELS_VALUES && draw_chance(d, 40))
+    if (g->labels >= LABELS_VALUES && draw_chance(d, 40))
         settings_put(s, "loss", "mae");
     const bool takes = g->own_rows == 0 || !settings_get(s, "device");
     if (g->edge_labels && takes && draw_chance(d, 50))
-        settings_put(s, "task", "%s", g->labels == LABELS_VALUES ? "edge_regression" : "edge");
+        settings_put(s, "task", "%s", g->labels >= LABELS_VALUES ? "edge_regression" : "edge");
     if (settings_get(s, "task") || !draw_chance(d, g->edge_lists ? 50 : 25)) {
         draw_classes(s, d, g);
         return;

@@ -23,6 +23,7 @@ except ImportError:
 N = 2400
 BASE = ["--fanout", "4,4", "--batch", "60", "--hidden", "16", "--epochs", "6", "--dropout", "0", "--memory", "96M", "--threads", "2", "--lr", "0.004"]
 LESS = "loss", "mse", "mae"
+TASKS = {"values": "node regression", "shares": "node shares"}
 
 
 def train(graph, name, *options):
@@ -36,8 +37,8 @@ def write(name, **arrays):
     splits = {"train": ids[:N // 2], "valid": ids[N // 2:3 * N // 4], "test": ids[3 * N // 4:]}
     for key, array in {"edges": rng.integers(0, N, (2 * N, 2)), **splits, **arrays}.items():
         np.save(f"{name}/{key}.npy", array)
-    if name == "values":
-        pathlib.Path("values/meta.json").write_text(json.dumps({"task": "node regression"}))
+    if name in TASKS:
+        pathlib.Path(f"{name}/meta.json").write_text(json.dumps({"task": TASKS[name]}))
     run("import", "npy", name, f"{name}-graph", "--quiet")
 
 
@@ -50,6 +51,9 @@ def make_graphs():
     write("many", feat=x, label=np.arange(N) % 5)
     write("labels", feat=x, label=(rng.random((N, 3)) < 0.3).astype(np.float32))
     write("values", feat=x, label=(x[:, :2] * 2).astype(np.float32))
+    shares = np.exp(x[:, rng.integers(0, 4, 12)])
+    shares[::7] = np.nan
+    write("shares", feat=x, label=(shares / shares.sum(1, keepdims=True)).astype(np.float32))
 
 
 def check_kept(summary, by):
@@ -67,13 +71,14 @@ def check_kept(summary, by):
 def check_figures():
     """Every figure of every task. None is refused that there is, and those that there are not by name."""
     of_classes = ["loss", "acc", "macro_f1", "micro_f1", "weighted_f1", "auc", "ap"]
-    figures = {"two": [*of_classes, "f1"], "many": of_classes, "labels": ["loss", "macro_f1", "micro_f1", "weighted_f1", "auc", "ap", "macro_auc", "macro_ap"], "values": ["loss", "mse", "mae", "r2"]}
-    usual = {"two": "acc", "many": "acc", "labels": "micro_f1", "values": "r2"}
+    figures = {"two": [*of_classes, "f1"], "many": of_classes, "labels": ["loss", "macro_f1", "micro_f1", "weighted_f1", "auc", "ap", "macro_auc", "macro_ap"], "values": ["loss", "mse", "mae", "r2"],
+               "shares": ["loss", "mse", "mae", "r2", "ndcg@10"]}
+    usual = {"two": "acc", "many": "acc", "labels": "micro_f1", "values": "r2", "shares": "ndcg@10"}
     for graph, own in figures.items():
         check_kept(train(f"{graph}-graph", f"{graph}-auto"), usual[graph])
         for by in own:
             check_kept(train(f"{graph}-graph", f"{graph}-{by}", "--best-by", by), by)
-        other = "mrr" if graph != "values" else "acc"
+        other = "acc" if graph in TASKS else "mrr"
         for command in ["train", f"{graph}-graph", "--run", "never"], ["plan", f"{graph}-graph"]:
             said = run(*command, *BASE, "--best-by", other, fails=True).stderr
             assert f"--best-by {other}" in said and all(by in said for by in own), said
@@ -85,6 +90,47 @@ def check_figures():
     said = run("train", "two-graph", *BASE, "--run", "never", "--best-by", "nonsense", fails=True).stderr
     assert "best-by" in said and "hits@10" in said, said
     assert not os.path.exists("never")
+
+
+def check_shares():
+    """Shares: by brute force. Workers and resumed runs are the same. What has no meaning is refused."""
+    kept = {}
+    for loss in "cross_entropy", "mse":
+        summary = train("shares-graph", f"shares-by-{loss}", "--loss", loss)
+        every = ["--checkpoint", f"shares-by-{loss}/best.safetensors", "--memory", "96M"]
+        run("predict", "shares-graph", *every, "--out", f"{loss}.npy", "--quiet")
+        ids, y, z = np.load("shares-graph/valid.npy"), np.load("shares-graph/labels.npy"), np.load(f"{loss}.npy").astype(np.float64)
+        ids = ids[~np.isnan(y[ids, 0])]
+        y, z = y[ids], z[ids]
+        p = np.exp(z - z.max(1, keepdims=True))
+        p /= p.sum(1, keepdims=True)
+        discount = (np.arange(12) < 10) / np.log2(np.arange(12) + 2)
+        gain = np.take_along_axis(y, (-z).argsort(1), 1) @ discount / (-np.sort(-y) @ discount)
+        want = {"loss": -(y * np.log(p)).sum(1).mean() if loss == "cross_entropy" else ((z - y) ** 2).mean(), "ndcg@10": gain.mean(),
+                "mse": (((p if loss == "cross_entropy" else z) - y) ** 2).mean()}
+        for more in ["--full"], ["--fanout=-1,-1"]:
+            told = json.loads(run("eval", "shares-graph", *every, *more, "--split", "valid", "--json").stdout)["metrics"]
+            assert all(abs(told[name] / value - 1) < 1e-5 for name, value in want.items()), (loss, told, want)
+        kept[loss] = summary["valid_metrics"]["ndcg@10"]
+    assert kept["cross_entropy"] > 0.9, kept
+    train("shares-graph", "shares-short", "--epochs", "2")
+    run("train", "shares-graph", *BASE, "--run", "shares-short", "--resume")
+    train("shares-graph", "shares-weighed", "--seed-weights", "weights.npy")
+    train("shares-graph", "shares-pairs", "--accumulate", "2")
+    train("shares-graph", "shares-workers", "--workers", "2")
+    same = ("by-cross_entropy", "short"), ("pairs", "workers")
+    for one, other in same:
+        assert pathlib.Path(f"shares-{one}/best.safetensors").read_bytes() == pathlib.Path(f"shares-{other}/best.safetensors").read_bytes(), other
+    assert pathlib.Path("shares-weighed/best.safetensors").read_bytes() != pathlib.Path("shares-by-cross_entropy/best.safetensors").read_bytes()
+    for options in ["--class-weights", "balanced"], ["--label-smoothing", "0.1"], ["--oversample", "balanced"]:
+        said = run("train", "shares-graph", *BASE, "--run", "never", *options, fails=True).stderr
+        assert f"{options[0]}: labels are shares of classes" in said, said
+    for graph, word in ("values", "labels are values, not shares"), ("two", "the task node has no such loss"):
+        said = run("train", f"{graph}-graph", *BASE, "--run", "never", "--loss", "cross_entropy", fails=True).stderr
+        assert f"--loss cross_entropy: {word}" in said, said
+    for more in [], ["--full"]:
+        said = run("eval", "values-graph", "--checkpoint", "shares-by-cross_entropy/best.safetensors", *more, fails=True).stderr
+        assert "shares" in said, said
 
 
 def check_brute_force():
@@ -146,6 +192,8 @@ with tempfile.TemporaryDirectory() as folder:
     os.environ["XDG_CACHE_HOME"] = f"{folder}/cache"
     make_graphs()
     check_figures()
+    np.save("weights.npy", np.arange(N // 2) % 3)
+    check_shares()
     check_brute_force()
     check_going_on()
     check_words()

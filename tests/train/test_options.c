@@ -139,6 +139,7 @@ static const struct {
     {"loss", "mae", offsetof(struct og_options, loss), OG_LOSS_MAE},
     {"loss", "huber", offsetof(struct og_options, loss), OG_LOSS_HUBER},
     {"loss", "focal", offsetof(struct og_options, loss), OG_LOSS_FOCAL},
+    {"loss", "cross_entropy", offsetof(struct og_options, loss), OG_LOSS_CROSS_ENTROPY},
     {"oversample", "none", offsetof(struct og_options, oversample), OG_OVERSAMPLE_NONE},
     {"oversample", "balanced", offsetof(struct og_options, oversample), OG_OVERSAMPLE_BALANCED},
     {"negative", "uniform", offsetof(struct og_options, negative), OG_NEGATIVE_UNIFORM},

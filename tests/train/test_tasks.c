@@ -72,7 +72,8 @@ static void a_task_has_figures(void **state)
                                     .absolute = 2,
                                     .squared = 1,
                                     .value_sum = 10,
-                                    .value_squares = 30};
+                                    .value_squares = 30,
+                                    .ndcg = 4};
     const struct og_metrics none = {0};
     const struct og_pass_metrics pass = {.auc = 0.75,
                                          .ap = 0.5,
@@ -82,8 +83,9 @@ static void a_task_has_figures(void **state)
                                          .macro_f1 = 0.3,
                                          .weighted_f1 = 0.35};
     for (int task = 0; task < n_tasks(); task++)
-        for (int multi = 0; multi < 2; multi++) {
-            const struct og_model_config c = {.task = task, .multi_label = multi};
+        for (int form = 0; form < 3; form++) {
+            const struct og_model_config c = {
+                .task = task, .multi_label = form == 1, .shares = form == 2};
             const struct og_task *t = og__task_of(&c);
             assert_true(t->chief(&none, NULL) == 0);
             assert_true(t->chief(&some, &pass) > 0);
@@ -130,6 +132,10 @@ static void a_task_chooses_by_its_figures(void **state)
          -1,
          "loss, auc, ap, mrr, hits@1, hits@3, hits@10, hits@20, hits@50, hits@100"},
         {{.task = OG_TASK_REGRESSION, .n_classes = 1}, OG_BEST_R2, -1, "loss, mse, mae, r2"},
+        {{.task = OG_TASK_REGRESSION, .n_classes = 12, .shares = true},
+         OG_BEST_NDCG_10,
+         -1,
+         "loss, mse, mae, r2, ndcg@10"},
     };
     for (size_t i = 0; i < OG_COUNT(tasks); i++) {
         const struct og_model_config *c = &tasks[i].c;
@@ -167,26 +173,32 @@ static void few_scores_are_kept(void **state)
 static void a_task_takes_its_losses(void **state)
 {
     (void)state;
-    for (int task = 0; task < n_tasks(); task++) {
+    for (int i = 0; i < 2 * n_tasks(); i++) {
+        const int task = i / 2;
+        const bool shares = i % 2;
         const bool chooses = og__task(task)->loss != OG_LOSS_AUTO;
+        const bool softens = shares && task == OG_TASK_REGRESSION;
         int own = OG_LOSS_AUTO;
-        assert_int_equal(og__loss_resolve(task, OG_DECODER_DOT, &own, NULL), 0);
-        assert_int_equal(own, og__task(task)->loss);
+        assert_int_equal(og__loss_resolve(task, shares, OG_DECODER_DOT, &own, NULL), 0);
+        assert_int_equal(own, softens ? OG_LOSS_CROSS_ENTROPY : og__task(task)->loss);
         assert_true(!chooses || og__loss(own)->tasks >> task & 1);
         for (int loss = 1; loss < n_losses(); loss++) {
             struct og_err err = {0};
-            const struct og_model_config c = {.task = task, .loss = loss};
-            const bool takes = og__loss(loss)->tasks >> task & 1;
+            const struct og_model_config c = {.task = task, .loss = loss, .shares = shares};
+            const bool fits = og__loss(loss)->tasks >> task & 1;
+            const bool takes = fits && (softens || loss != OG_LOSS_CROSS_ENTROPY);
             int given = loss;
-            assert_int_equal(og__loss_resolve(task, OG_DECODER_DOT, &given, &err),
+            assert_int_equal(og__loss_resolve(task, shares, OG_DECODER_DOT, &given, &err),
                              takes ? 0 : -EINVAL);
             assert_int_equal(given, loss);
             assert_int_equal(og__loss_of(&c), takes ? loss : own);
             if (takes)
                 continue;
             assert_non_null(strstr(err.message, og__loss_words[loss]));
-            assert_non_null(strstr(err.message, og__task_words[task]));
-            assert_non_null(strstr(err.hint, chooses ? og__loss_words[own] : "leave out --loss"));
+            assert_non_null(strstr(err.message, fits ? "not shares" : og__task_words[task]));
+            assert_non_null(strstr(err.hint, fits      ? "node shares"
+                                             : chooses ? og__loss_words[own]
+                                                       : "leave out --loss"));
         }
     }
 }

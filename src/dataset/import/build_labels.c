@@ -1,10 +1,11 @@
-/* A table -> labels.npy: classes, several labels a node, or values. */
+/* A table -> labels.npy: classes, several labels a node, values, or shares of classes. */
 #include "dataset/import/import.h"
 
 #include "dataset/convert.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static const char part[] = "import";
@@ -30,6 +31,7 @@ struct labelling {
     struct og_npy_writer *w;
     bool rows;          /* of several labels, or of values */
     bool values;        /* any number; else 0 or 1; NaN for none */
+    bool parts;         /* these values are shares of classes: all of a node are known, or none */
     float *row;         /* [C], when rows */
     int64_t most;       /* largest class */
     int64_t n;          /* nodes that have a class */
@@ -44,7 +46,7 @@ struct labelling {
 
 static bool is_label(const struct labelling *l, float x)
 {
-    return isnan(x) || (l->values ? !isinf(x) : x >= 0 && x <= 1);
+    return isnan(x) || (l->values ? !isinf(x) && !(l->parts && x < 0) : x >= 0 && x <= 1);
 }
 
 enum { MOST_FOUND = 65536 };
@@ -70,6 +72,14 @@ static int copy_class(struct labelling *l, const struct og_piece *p, size_t i, i
     return rc < 0 ? rc : og__npy_append(l->w, &class, 1, err);
 }
 
+static const char *what_labels_are(const struct labelling *l)
+{
+    return l->parts    ? "shares are at least 0, or all of a node NaN"
+           : l->values ? "NaN where a value is not known"
+                       : "several labels are 1 or 0 each, -1 or NaN where one is not known; for "
+                         "values put {\"task\": \"regression\"} into its meta.json";
+}
+
 /* Label of node v, in row i of the piece. */
 static int copy_label(struct labelling *l, const struct og_piece *p, size_t i, int64_t v,
                       struct og_err *err)
@@ -81,14 +91,11 @@ static int copy_label(struct labelling *l, const struct og_piece *p, size_t i, i
         const double given = og__number_at(p->t->type, p->raw, i * width + j);
         l->row[j] = !l->values && given == -1 ? NAN : (float)given;
         if (!is_label(l, l->row[j]))
-            return og__fail(
-                err, -EINVAL,
-                l->values ? "NaN where a value is not known"
-                          : "several labels are 1 or 0 each, -1 or NaN where one is not known; "
-                            "for values put {\"task\": \"regression\"} into its "
-                            "meta.json",
-                "%s: %s: %g is no label", p->t->name, og__table_place(p->t, v, (int64_t)j).text,
-                l->row[j]);
+            return og__fail(err, -EINVAL, what_labels_are(l), "%s: %s: %g is no label", p->t->name,
+                            og__table_place(p->t, v, (int64_t)j).text, l->row[j]);
+        if (l->parts && j > 0 && isnan(l->row[j]) != isnan(l->row[0]))
+            return og__fail(err, -EINVAL, what_labels_are(l), "%s: %s: only some shares are known",
+                            p->t->name, og__table_place(p->t, v, (int64_t)j).text);
         const double stored = (double)l->row[j];
         const double lost = og__npy_is_integer(p->t->type)
                                 ? og__integer_less(p->t->type, p->raw, i * width + j, l->row[j])
@@ -201,7 +208,7 @@ static int set_classes(struct og_importer *imp, const struct og_table *t, const 
     og__import_note(imp, "num_classes", json_integer(classes));
     og__import_note(imp, "multi_label", json_boolean(l->rows && !l->values));
     if (l->values)
-        og__import_note(imp, "task", json_string("node regression"));
+        og__import_note(imp, "task", json_string(l->parts ? "node shares" : "node regression"));
     return 0;
 }
 
@@ -223,6 +230,12 @@ static int drop_labels(struct og_importer *imp, int64_t n_classes, struct og_err
     return rc;
 }
 
+void og__import_task(struct og_importer *imp, const char *task)
+{
+    imp->shares = task && strstr(task, "shares");
+    imp->values = imp->shares || (task && strstr(task, "regression"));
+}
+
 int og__import_labels(struct og_importer *imp, struct og_table *t, int64_t rows, int64_t n_classes,
                       struct og_err *err)
 {
@@ -230,8 +243,11 @@ int og__import_labels(struct og_importer *imp, struct og_table *t, int64_t rows,
         no_labels(imp, n_classes);
         return 0;
     }
-    struct labelling l = {
-        .rows = imp->values || t->columns > 1, .values = imp->values, .most = -1, .one_each = true};
+    struct labelling l = {.rows = imp->values || t->columns > 1,
+                          .values = imp->values,
+                          .parts = imp->shares,
+                          .most = -1,
+                          .one_each = true};
     const size_t row_bytes = (size_t)t->columns * sizeof(float);
     const size_t found_bytes = MOST_FOUND / 8;
     const size_t bits = (size_t)(imp->graph.n_nodes / 64 + 1) * sizeof(uint64_t);

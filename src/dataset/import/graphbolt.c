@@ -5,7 +5,7 @@
  *   feature_data         domain node: the one named feat, or the only one of a type, [N, F]
  *   feature_data, edge   likewise, [E, F]; names of weights and times are none
  *   tasks[0]             train_set, validation_set, test_set: seeds (node ids) and labels, which
- *                        are values if the task's name says regression
+ *                        are values if its name says so
  *
  * Labels are stored with their seeds, in three files; other nodes have no label. The type of the
  * sets becomes the first; the others follow in the file's order. So do relations. preprocessed/ is
@@ -447,7 +447,7 @@ static int read_meta(struct bolt *b, struct og_err *err)
     b->imp->nodes_from = meta_file;
     if (b->meta->n_tasks > 0)
         b->task = b->meta->tasks;
-    b->imp->values = b->task && b->task->name && strstr(b->task->name, "regression");
+    og__import_task(b->imp, b->task ? b->task->name : NULL);
     if (b->meta->unread.n > 0)
         og__import_warn(b->imp, "%s: keys that are not read: %s", path,
                         og__names_text(&b->meta->unread));

@@ -109,6 +109,7 @@ struct og_importer {
     bool claimed;           /* the number of nodes is only declared: no array has as many rows */
     const char *symmetric;  /* says why edges have reverses, which is looked at; or NULL */
     bool values;            /* labels are values to predict, not classes */
+    bool shares;            /* these values are shares of classes */
     const uint32_t *new_id; /* [nodes] of the source's nodes if types reorder them */
     uint64_t *labelled;     /* one bit a node: does it have a label? NULL = unknown */
     struct og_split_seen split[3];
@@ -241,6 +242,9 @@ typedef int og_open_features(void *source, uint32_t group, struct og_table **out
                              struct og_err *err);
 OG_MUST_CHECK int og__import_groups(struct og_importer *imp, og_open_features *open, void *source,
                                     struct og_err *err);
+/* Takes the source's task, or NULL. The word "regression" means values, "shares" those of classes.
+ */
+void og__import_task(struct og_importer *imp, const char *task);
 /* Writes labels.npy: one column is classes, several are multi-label; or values, with imp->values.
  * The first `rows` nodes have a row; others have no label. n_classes -1 = as found. t NULL: no
  * labels. */

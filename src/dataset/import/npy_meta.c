@@ -147,11 +147,10 @@ int og__npy_said(struct og_importer *imp, struct og_npy_said *s, struct og_err *
     OG_TRY(check_types(root, "edge_types", "edge_type", path, err));
     og__import_set_name(imp, json_string_value(json_object_get(root, "name")));
     const char *task = json_string_value(json_object_get(root, "task"));
-    imp->values = task && strstr(task, "regression");
+    og__import_task(imp, task);
     if (task && !imp->values && !strstr(task, "classification"))
         og__import_warn(imp,
-                        "%s: task '%.40s' has no effect: one with regression is of values, others "
-                        "are of classes, or of several labels if label.npy has several columns",
+                        "%s: task '%.40s' has no effect; the words regression and shares have one",
                         path, task);
     if (json_is_true(json_object_get(root, "symmetric")))
         imp->symmetric = "meta.json: \"symmetric\" is true";

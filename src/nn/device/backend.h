@@ -161,6 +161,7 @@ int og__device_finish_back(struct og_nn_backend *be, const struct og_finish_back
 int og__device_softmax_loss(struct og_nn_backend *be, const struct og_loss *op, struct og_err *err);
 int og__device_sigmoid_loss(struct og_nn_backend *be, const struct og_loss *op, struct og_err *err);
 int og__device_value_loss(struct og_nn_backend *be, const struct og_loss *op, struct og_err *err);
+int og__device_share_loss(struct og_nn_backend *be, const struct og_loss *op, struct og_err *err);
 int og__device_pair_dot(struct og_nn_backend *be, const struct og_pair_op *op, struct og_err *err);
 int og__device_pair_product(struct og_nn_backend *be, const struct og_pair_op *op,
                             struct og_err *err);

@@ -2,6 +2,7 @@
 #include "nn/device/common.h"
 
 #include "nn/decoders.h"
+#include "nn/ndcg.h"
 
 OG_ON_DEVICE void add_metrics(struct og_metrics *sum, const struct og_metrics *m)
 {
@@ -23,6 +24,7 @@ OG_ON_DEVICE void add_metrics(struct og_metrics *sum, const struct og_metrics *m
     sum->squared += m->squared;
     sum->value_sum += m->value_sum;
     sum->value_squares += m->value_squares;
+    sum->ndcg += m->ndcg;
 }
 
 OG_ON_DEVICE struct og_metrics no_metrics(void)
@@ -268,6 +270,107 @@ OG_KERNEL(og__k_values, og_k_loss)
     struct og_metrics m = no_metrics();
     if (r < op->op.rows)
         value_row(op, r, &m);
+    leave(&m, op->blocks OG_PASS);
+}
+
+/* ==== shares ==== */
+
+OG_ON_DEVICE bool is_share(const struct og_loss *op, uint32_t r)
+{
+    const float *share = (const float *)op->labels + (size_t)r * (size_t)op->cols;
+    bool known = true;
+    for (int j = 0; j < op->cols; j++)
+        known = known && share[j] == share[j];
+    return known;
+}
+
+OG_ON_DEVICE double terms_of(const struct og_loss *op, uint32_t r)
+{
+    return (double)weight_of(op->row_weight, r) *
+           (op->loss == OG_LOSS_CROSS_ENTROPY ? 1 : op->cols);
+}
+
+OG_KERNEL(og__k_count_shares, og_k_loss)
+{
+    double sum = 0;
+    for (uint32_t r = og_thread(); r < op->op.rows; r += OG_THREADS)
+        sum += is_share(&op->op, r) ? terms_of(&op->op, r) : 0;
+    leave_weight(sum, op->weight OG_PASS);
+}
+
+OG_ON_DEVICE void add_error(struct og_metrics *m, float made, float share)
+{
+    const double d = (double)made - (double)share;
+    m->values++;
+    m->absolute += fabs(d);
+    m->squared += d * d;
+    m->value_sum += (double)share;
+    m->value_squares += (double)share * (double)share;
+}
+
+/* As in nn/share_losses.c. */
+OG_ON_DEVICE double by_softmax(const struct og_loss *op, uint32_t r, float by, struct og_metrics *m)
+{
+    const uint32_t cols = (uint32_t)op->cols;
+    const size_t first = (size_t)r * cols;
+    const float *x = op->logits + first, *share = (const float *)op->labels + first;
+    float most = x[0];
+    double sum = 0, all = 0, loss = 0;
+    for (uint32_t j = 1; j < cols; j++)
+        most = x[j] > most ? x[j] : most;
+    for (uint32_t j = 0; j < cols; j++) {
+        sum += (double)expf(x[j] - most);
+        all += (double)share[j];
+    }
+    const double log_sum = log(sum) + (double)most;
+    for (uint32_t j = 0; j < cols; j++) {
+        const float p = (float)((double)expf(x[j] - most) / sum);
+        loss += (double)share[j] * (log_sum - (double)x[j]);
+        add_error(m, p, share[j]);
+        if (op->grad)
+            op->grad[first + j] = by * (float)((double)p * all - (double)share[j]);
+    }
+    return loss;
+}
+
+OG_ON_DEVICE double by_value(const struct og_loss *op, uint32_t r, float by, struct og_metrics *m)
+{
+    const size_t first = (size_t)r * (size_t)op->cols;
+    double loss = 0;
+    for (size_t i = first; i < first + (size_t)op->cols; i++) {
+        const float share = ((const float *)op->labels)[i];
+        float slope;
+        loss += value_loss(op->loss, op->logits[i] - share, &slope);
+        add_error(m, op->logits[i], share);
+        if (op->grad)
+            op->grad[i] = by * slope;
+    }
+    return loss;
+}
+
+OG_ON_DEVICE void share_row(const struct og_loss *op, uint32_t r, double all_weight,
+                            struct og_metrics *m)
+{
+    const uint32_t cols = (uint32_t)op->cols;
+    const float own = weight_of(op->row_weight, r),
+                by = all_weight > 0 ? own / (float)all_weight : 0;
+    m->counted = 1;
+    m->weight = terms_of(op, r);
+    m->loss_sum = (double)own * (op->loss == OG_LOSS_CROSS_ENTROPY ? by_softmax(op, r, by, m)
+                                                                   : by_value(op, r, by, m));
+    m->ndcg =
+        og_ndcg(op->logits + (size_t)r * cols, (const float *)op->labels + (size_t)r * cols, cols);
+}
+
+OG_KERNEL(og__k_shares, og_k_loss)
+{
+    const uint32_t r = my_row(og_block(), og_thread());
+    struct og_metrics m = no_metrics();
+    if (r < op->op.rows && is_share(&op->op, r))
+        share_row(&op->op, r, *op->weight, &m);
+    else if (r < op->op.rows && op->op.grad)
+        for (uint32_t j = 0; j < (uint32_t)op->op.cols; j++)
+            op->op.grad[(size_t)r * (size_t)op->op.cols + j] = 0;
     leave(&m, op->blocks OG_PASS);
 }
 

@@ -75,6 +75,8 @@
     row(og__k_sigmoid, og_k_loss, true) \
     row(og__k_count_values, og_k_loss, true) \
     row(og__k_values, og_k_loss, true) \
+    row(og__k_count_shares, og_k_loss, true) \
+    row(og__k_shares, og_k_loss, true) \
     row(og__k_links, og_k_links, true) \
     row(og__k_ranks, og_k_ranks, true) \
     row(og__k_add_metrics, og_k_add_metrics, false) \

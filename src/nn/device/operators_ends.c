@@ -156,11 +156,23 @@ int og__device_sigmoid_loss(struct og_nn_backend *be, const struct og_loss *op, 
                : no_such_loss(op->loss, err);
 }
 
+static bool is_of_values(int loss)
+{
+    return loss == OG_LOSS_MSE || loss == OG_LOSS_MAE || loss == OG_LOSS_HUBER;
+}
+
 int og__device_value_loss(struct og_nn_backend *be, const struct og_loss *op, struct og_err *err)
 {
-    if (op->loss != OG_LOSS_MSE && op->loss != OG_LOSS_MAE && op->loss != OG_LOSS_HUBER)
-        return no_such_loss(op->loss, err);
-    return rows_loss(be, op, og__k_count_values_number, og__k_values_number, err);
+    return is_of_values(op->loss)
+               ? rows_loss(be, op, og__k_count_values_number, og__k_values_number, err)
+               : no_such_loss(op->loss, err);
+}
+
+int og__device_share_loss(struct og_nn_backend *be, const struct og_loss *op, struct og_err *err)
+{
+    return is_of_values(op->loss) || op->loss == OG_LOSS_CROSS_ENTROPY
+               ? rows_loss(be, op, og__k_count_shares_number, og__k_shares_number, err)
+               : no_such_loss(op->loss, err);
 }
 
 int og__device_link_loss(struct og_nn_backend *be, const struct og_link_loss *op,

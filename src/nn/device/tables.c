@@ -112,10 +112,11 @@ static const struct og_sampling_ops samplers = {og__device_sampler_open, og__dev
         .track = og__device_track, .rstd = og__device_rstd, .finish = og__device_finish,           \
         .finish_back = og__device_finish_back, .softmax_loss = og__device_softmax_loss,            \
         .sigmoid_loss = og__device_sigmoid_loss, .value_loss = og__device_value_loss,              \
-        .pair_dot = og__device_pair_dot, .pair_product = og__device_pair_product,                  \
-        .pair_list = og__device_pair_list, .pair_back = og__device_pair_back,                      \
-        .pair_kinds = og__device_pair_kinds, .link_loss = og__device_link_loss,                    \
-        .rank = og__device_rank, .adam = og__device_adam, .sgd = og__device_sgd                    \
+        .share_loss = og__device_share_loss, .pair_dot = og__device_pair_dot,                      \
+        .pair_product = og__device_pair_product, .pair_list = og__device_pair_list,                \
+        .pair_back = og__device_pair_back, .pair_kinds = og__device_pair_kinds,                    \
+        .link_loss = og__device_link_loss, .rank = og__device_rank, .adam = og__device_adam,       \
+        .sgd = og__device_sgd                                                                      \
     }
 
 const struct og_nn_ops og__ops_virtual =

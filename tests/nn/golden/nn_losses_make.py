@@ -63,6 +63,51 @@ def by_row(each):
     return loss
 
 
+def ndcg(shares, scores, k=10):
+    """The steps of scikit-learn's ndcg_score. Equal scores share their discounts."""
+    discount = 1 / (np.log(np.arange(shares.shape[1]) + 2) / np.log(2))
+    discount[k:] = 0
+    sums, out = np.cumsum(discount), []
+    for y, x in zip(shares.astype(np.float64), scores):
+        _, group, count = np.unique(-x, return_inverse=True, return_counts=True)
+        mean = np.zeros(len(count))
+        np.add.at(mean, group, y)
+        last = sums[np.cumsum(count) - 1]
+        gain, ideal = (mean / count * np.diff(last, prepend=0)).sum(), discount @ np.sort(y)[::-1]
+        out.append(gain / ideal if ideal else 0)
+    return np.mean(out)
+
+
+def share_case(name, rows, cols, kind="cross_entropy", ties=False, weighted=False):
+    logits = rng.normal(0, 3, (rows, cols)).astype(np.float32)
+    if ties:
+        logits = np.round(logits)
+    labels = rng.dirichlet(np.full(cols, 0.3), rows).astype(np.float32)
+    labels[rng.random((rows, cols)) < 0.4] = 0
+    labels[rng.random(rows) < 0.1] = 0
+    known = rng.random(rows) > 0.2
+    x, y = (torch.from_numpy(of[known]).double() for of in (logits, labels))
+    each = torch.from_numpy(rng.choice([0.5, 1, 3], rows).astype(np.float32)).double() if weighted else torch.ones(rows).double()
+    own = each[torch.from_numpy(known)]
+    x.requires_grad_()
+    if kind == "mse":
+        value = (own[:, None] * F.mse_loss(x, y, reduction="none")).sum() / (own.sum() * cols)
+    elif weighted:
+        value = (own * F.cross_entropy(x, y, reduction="none")).sum() / own.sum()
+    else:
+        value = F.cross_entropy(x, y)
+    value.backward()
+    grad = np.zeros_like(logits)
+    grad[known] = x.grad.numpy()
+    labels[~known] = np.nan
+    share_out.update({f"{name}.logits": logits, f"{name}.labels": labels, f"{name}.grad": grad, f"{name}.loss": np.array([value.item()]),
+                      f"{name}.ndcg": np.array([ndcg(labels[known], logits[known])])})
+    if weighted:
+        share_out[f"{name}.rows"] = each.numpy().astype(np.float32)
+    share_metadata[name] = kind
+    print(name, value.item(), share_out[f"{name}.ndcg"][0])
+
+
 if __name__ == "__main__":
     case("plain", cross_entropy(0))
     case("weights", cross_entropy(0), weighted=True)
@@ -78,3 +123,11 @@ if __name__ == "__main__":
     case("rows_smooth", by_row(lambda x, y: F.cross_entropy(x, y, reduction="none", label_smoothing=0.2)), rows=True, text="smoothing=0.2")
     case("rows_labels", by_row(lambda x, y: F.binary_cross_entropy_with_logits(x, y, reduction="none")), rows=True, multi=True)
     write_safetensors("nn_losses.safetensors", out, metadata)
+    rng, share_out, share_metadata = np.random.default_rng(6), {}, {}
+    for cols in 2, 9, 10, 40:
+        share_case(f"shares_{cols}", 70, cols)
+    for cols in 5, 12, 40:
+        share_case(f"ties_{cols}", 70, cols, ties=True)
+    share_case("weighted", 70, 15, weighted=True)
+    share_case("mse", 70, 15, kind="mse", ties=True, weighted=True)
+    write_safetensors("nn_shares.safetensors", share_out, share_metadata)

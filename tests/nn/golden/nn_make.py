@@ -302,6 +302,8 @@ def edge_scores(h, p, a, b):
 
 def value_loss(y, want, kind):
     there = ~want.isnan()
+    if kind == "cross_entropy":  # of shares, of which a row has all or none
+        return torch.nn.functional.cross_entropy(y[there[:, 0]], want[there[:, 0]])
     losses = {"mse": torch.nn.functional.mse_loss, "mae": torch.nn.functional.l1_loss, "huber": torch.nn.functional.huber_loss}
     return losses[kind](y[there], want[there])
 
@@ -320,6 +322,9 @@ def make(case, kind, fanout, dim, hidden, classes, dtype="f32", multi=False, hea
     elif task.endswith("regression"):
         labels = rng.standard_normal((nodes, classes)).astype(np.float32)
         labels[rng.random((nodes, classes)) < 0.2] = np.nan
+        if loss_kind == "cross_entropy":
+            labels = rng.dirichlet(np.ones(classes), nodes).astype(np.float32)
+            labels[rng.random(nodes) < 0.2] = np.nan
     else:
         labels = rng.integers(0, classes, nodes)
         labels[rng.random(nodes) < 0.1] = -1
@@ -456,6 +461,7 @@ if __name__ == "__main__":
     make("value_mse", "sage", [4, 4], 12, 14, 3, task="regression", loss_kind="mse", **SMALL)
     make("value_mae", "gcn", [4, 4], 12, 14, 1, task="regression", loss_kind="mae", **SMALL)
     make("value_huber", "sage", [4, 4], 12, 14, 2, task="regression", loss_kind="huber", **SMALL)
+    make("value_shares", "sage", [4, 4], 12, 14, 12, task="regression", loss_kind="cross_entropy", **SMALL)
     make("gatv2_2", "gatv2", [5, 4], 12, 16, 5, heads=4, **SMALL)
     make("gatv2_3", "gatv2", [3, 3, 3], 9, 10, 4, heads=2, norm="layer", residual=True, dtype="f16", **SMALL)
     make("gatv2_2_narrow", "gatv2", [4, 4], 6, 16, 4, heads=2, dtype="u8", **SMALL)
