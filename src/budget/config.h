@@ -47,6 +47,11 @@ struct og_handover {
     const int64_t *times;    /* their seed times, likewise; NULL = none */
     double step_seconds;     /* what the caller takes for a batch; 0 = not known */
     bool drop_last;          /* an epoch has whole batches alone, as many for each rank */
+    /* A superbatch is prepared between these calls. The first waits for one of the n that is not
+     * with the caller. The budget has its memory until the second. */
+    int (*release)(void *self, struct og_err *err);
+    int (*reclaim)(void *self, struct og_err *err);
+    void *self;
 };
 
 /* The victim buffer, as requested. */

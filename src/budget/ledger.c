@@ -1,23 +1,29 @@
 /* The ledger of a memory plan: what takes memory, and when. It makes the sums, and the words of a
  * refusal.
  *
- * Without phases everything is alive at once. With --phased-memory a superbatch is sampled,
- * planned, packed, and only then the cache has its rows; parts come and go. What stays: a topology
- * on disk, the packed part of a trace, and the tables that a policy needs once it has planned. The
- * rows of the cache have what the most of sampling, planning and packing leaves. */
+ * Without phases everything is alive at once. But a loader releases a batch buffer first. With
+ * --phased-memory a superbatch is sampled, planned, packed, and only then the cache has its rows;
+ * parts come and go. What stays: a topology on disk, the packed part of a trace, and the tables
+ * that a policy needs once it has planned. The rows of the cache have what the most of sampling,
+ * planning and packing leaves. */
 #include "budget/memory_plan_parts.h"
 
 #include <string.h>
 
 enum phase {
-    UNPHASED = 1, /* without turns, but for what fills what is left: sweep and cache */
+    PREPARING = 1, /* without turns: a superbatch is, or none; without sweep and cache */
+    PREPARING_FULL = 32,
+    REPLAYING = 64, /* without turns: it is trained on */
+    REPLAYING_FULL = 128,
     SAMPLING = 2, /* phased memory */
     PLANNING = 4,
     PACKING = 8,
     TRAINING = 16,
-    UNPHASED_FULL = 32, /* without turns, all */
-    ALWAYS = 63,
-    UNPHASED_BOTH = UNPHASED | UNPHASED_FULL,
+    ALWAYS = 255,
+    PREPARED = PREPARING | PREPARING_FULL,
+    REPLAYED = REPLAYING | REPLAYING_FULL,
+    UNPHASED = PREPARED | REPLAYED,
+    RELEASED = PREPARED | SAMPLING | PLANNING | PACKING, /* a batch buffer is */
 };
 
 /* `label`: in a refusal, where rows of one name are one; NULL: no option makes it much smaller. */
@@ -27,7 +33,7 @@ static const struct row {
     unsigned phases;
 } rows[] = {
 #define ROW(field) offsetof(struct og_memory_plan, field)
-    {"topology", ROW(topology), UNPHASED_BOTH | SAMPLING},
+    {"topology", ROW(topology), UNPHASED | SAMPLING},
     {NULL, ROW(topology_training), PLANNING | PACKING | TRAINING},
     {"activations", ROW(activations), ALWAYS},
     {"batches", ROW(batches), ALWAYS},
@@ -45,18 +51,19 @@ static const struct row {
     {"process", ROW(process), ALWAYS},
     {NULL, ROW(samples), ALWAYS},
     {NULL, ROW(staging), ALWAYS},
-    {NULL, ROW(neighbors), UNPHASED_BOTH | SAMPLING},
-    {NULL, ROW(group_sampling), UNPHASED_BOTH | SAMPLING},
-    {NULL, ROW(trace), UNPHASED_BOTH | SAMPLING | PLANNING},
+    {NULL, ROW(neighbors), UNPHASED | SAMPLING},
+    {NULL, ROW(group_sampling), PREPARED | SAMPLING},
+    {NULL, ROW(trace), PREPARED | SAMPLING | PLANNING},
+    {NULL, ROW(trace_training), REPLAYED},
     {NULL, ROW(missed), PACKING},
-    {NULL, ROW(spill), UNPHASED_BOTH | SAMPLING},
-    {NULL, ROW(packing), UNPHASED_BOTH | PLANNING | PACKING},
-    {NULL, ROW(sweep), UNPHASED_FULL | PACKING},
-    {NULL, ROW(policy), UNPHASED_BOTH | PLANNING},
-    {NULL, ROW(policy_slots), UNPHASED_BOTH | PLANNING},
-    {NULL, ROW(policy_training), SAMPLING | PACKING | TRAINING},
-    {NULL, ROW(policy_training_slots), SAMPLING | PACKING | TRAINING},
-    {NULL, ROW(cache), UNPHASED_FULL | TRAINING},
+    {NULL, ROW(spill), PREPARED | SAMPLING},
+    {NULL, ROW(packing), PREPARED | PLANNING | PACKING},
+    {NULL, ROW(sweep), PREPARING_FULL | PACKING},
+    {NULL, ROW(policy), PREPARED | PLANNING},
+    {NULL, ROW(policy_slots), PREPARED | PLANNING},
+    {NULL, ROW(policy_training), REPLAYED | SAMPLING | PACKING | TRAINING},
+    {NULL, ROW(policy_training_slots), REPLAYED | SAMPLING | PACKING | TRAINING},
+    {NULL, ROW(cache), PREPARING_FULL | REPLAYING_FULL | TRAINING},
 #undef ROW
 };
 
@@ -72,7 +79,7 @@ static size_t sum_of(const struct og_memory_plan *m, enum phase phase)
     size_t sum = 0;
     for (size_t i = 0; i < OG_COUNT(rows); i++)
         sum += rows[i].phases & phase ? bytes_of(m, &rows[i]) : 0;
-    return sum;
+    return sum - (phase & RELEASED ? m->handed_released : 0);
 }
 
 size_t og__memory_plan_before_training(const struct og_memory_plan *m)
@@ -82,12 +89,14 @@ size_t og__memory_plan_before_training(const struct og_memory_plan *m)
 
 size_t og__memory_plan_without_rows(const struct og_memory_plan *m)
 {
-    return m->alternates ? og__memory_plan_before_training(m) : sum_of(m, UNPHASED);
+    return m->alternates ? og__memory_plan_before_training(m)
+                         : OG_MAX(sum_of(m, PREPARING), sum_of(m, REPLAYING));
 }
 
 size_t og__memory_plan_sum(const struct og_memory_plan *m)
 {
-    return sum_of(m, m->alternates ? TRAINING : UNPHASED_FULL);
+    return m->alternates ? sum_of(m, TRAINING)
+                         : OG_MAX(sum_of(m, PREPARING_FULL), sum_of(m, REPLAYING_FULL));
 }
 
 /* ---- messages ---- */

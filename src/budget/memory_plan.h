@@ -53,18 +53,21 @@ struct og_memory_plan {
     uint64_t disk, drawn;
     size_t trace; /* of a superbatch: ids; blocks and plans as far as they stay in memory */
     size_t trace_blocks, code_bytes; /* the latter two */
+    size_t trace_training;           /* what stays once it is planned */
     size_t packing, sweep;           /* what batches miss, and writing it */
     size_t victim_buffer;            /* rings of rows that left a device's cache */
     size_t policy, policy_slots;     /* its tables while it plans, and what the slots add to them */
     size_t policy_training, policy_training_slots; /* the same once it has planned */
-    size_t spill;     /* buffers through which batches are spilled while they are sampled */
-    size_t exchange;  /* rows and lists sent between ranks, and the plan of requested rows */
-    size_t record;    /* the same, of samples that are made for others */
-    size_t handed;    /* batches that a caller holds, or is about to get */
-    size_t missed;    /* of the trace: packed misses replace ids; 0 = in `packing` */
-    bool alternates;  /* topology, trace and tables have gone when the cache is there */
-    int n_staging;    /* batches being read or trained */
-    uint32_t n_slots; /* rows in the host cache */
+    size_t spill;           /* buffers through which batches are spilled while they are sampled */
+    size_t exchange;        /* rows and lists sent between ranks, and the plan of requested rows */
+    size_t record;          /* the same, of samples that are made for others */
+    size_t handed;          /* batches that a caller holds, or is about to get */
+    size_t handed_released; /* of them, while a superbatch is prepared */
+    size_t missed;          /* of the trace: packed misses replace ids; 0 = in `packing` */
+    bool alternates;        /* topology, trace and tables have gone when the cache is there */
+    bool ids_leave;         /* ids leave memory once planned, and are read back */
+    int n_staging;          /* batches being read or trained */
+    uint32_t n_slots;       /* rows in the host cache */
     bool whole; /* has all rows, for all processes that share them; `cache` is this one's part */
     bool shown; /* with --exchange: others read rows where they are in the cache */
     /* Slots released while batches are sampled ahead: under a device's cache all or none. */

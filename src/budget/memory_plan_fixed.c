@@ -62,6 +62,8 @@ static void plan_sampling(struct og_memory_plan *m, const struct og_plan_inputs 
     m->batches = (size_t)og__works(p->exec) * of->batch;
     m->record = of->record;
     m->handed = (size_t)p->config->handover.n * of->handed;
+    if (m->handed > 0 && p->config->want & OG__WANT_FEATURES && og__samples_ahead(p->exec))
+        m->handed_released = of->handed;
     m->model = of->model;
     m->activations = of->activations + of->targets + of->sampling_staging;
 }

@@ -147,6 +147,8 @@ static void size_ahead(struct og_memory_plan *m, const struct og_plan_inputs *p,
         m->trace +=
             og__demand_bytes(p->config->share.ranks, p->workload->n_nodes, all, all * requested) +
             all * (2 * p->config->share.ranks * sizeof(uint32_t) + sizeof(uint64_t));
+    m->ids_leave = m->alternates || m->handed_released > 0;
+    m->trace_training = m->trace - (m->ids_leave ? all * rows * sizeof(uint32_t) : 0);
     m->spill = og__trace_writer_bytes(&form);
     if (og__packs(p->exec)) {
         m->missed = packs_over_ids(p) ? batches * rows * sizeof(uint32_t) : 0;
@@ -392,8 +394,11 @@ static void keep_blocks(struct og_memory_plan *m, const struct og_plan_inputs *p
     if (m->alternates || m->trace_blocks + m->code_bytes > free / 32)
         m->trace_blocks = m->code_bytes = 0;
     m->trace += m->trace_blocks + m->code_bytes;
-    if (m->trace_blocks)
+    if (m->trace_blocks) {
         m->spill = 0;
+        m->trace_training = m->trace;
+        m->ids_leave = false;
+    }
 }
 
 /* Batches that epochs reuse are prepared as a whole, whatever --superbatch says. */

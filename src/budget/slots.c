@@ -212,9 +212,12 @@ static size_t left_before(const struct og_memory_plan *m, size_t staging)
     return m->limit - OG_MIN(m->limit, before);
 }
 
+/* What the policy's tables of slots add to all that is alive at once. */
 static size_t tables_of(const struct og_memory_plan *m)
 {
-    return m->alternates ? m->policy_training_slots : m->policy_slots;
+    struct og_memory_plan none = *m;
+    none.policy_slots = none.policy_training_slots = 0;
+    return og__memory_plan_sum(m) - og__memory_plan_sum(&none);
 }
 
 /* Slots of one group: a cached row takes its slot and what the policy notes of it. */

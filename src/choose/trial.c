@@ -49,7 +49,7 @@ static uint64_t spilled_reads(const struct og_choice_inputs *in, const struct og
         b.hop[h] = (struct og_block){.n_dst = (uint32_t)f->caps.hop[h].n_dst,
                                      .n_src = (uint32_t)f->caps.hop[h].n_src,
                                      .n_edges = f->caps.hop[h].n_edges};
-    const uint64_t blocks = og__trace_files_asks(&f->trace, &b, t->memory.alternates).reads;
+    const uint64_t blocks = og__trace_files_asks(&f->trace, &b, t->memory.ids_leave).reads;
     return blocks + (t->exec.tiers ? 2 + 2 * (uint64_t)admits + 2 * (uint64_t)moves : 1);
 }
 

@@ -62,6 +62,7 @@ struct og_loader {
 
     volatile sig_atomic_t stop;      /* of the session: ends a run */
     size_t charged;                  /* to the session's budget, for buffers; the run's thread */
+    size_t released;                 /* of them while a superbatch is prepared; the run's thread */
     struct og_minibatch_maker maker; /* the run's thread */
     bool predicted;                  /* the plan has predicted reads; the run's thread */
 
@@ -90,6 +91,9 @@ OG_MUST_CHECK int og__loader_ours(const struct og_loader *l, struct og_err *err)
 /* Start a run with item `first`; none may exist. Caller holds `steering`. */
 OG_MUST_CHECK int og__loader_run(struct og_loader *l, enum og__split pass, uint64_t first,
                                  uint64_t last, struct og_err *err);
+/* The functions of an og_handover; arg: the loader. */
+OG_MUST_CHECK int og__loader_release(void *arg, struct og_err *err);
+OG_MUST_CHECK int og__loader_reclaim(void *arg, struct og_err *err);
 /* End the run, if there is one. Drops ready batches. Caller holds `steering`. */
 void og__loader_halt(struct og_loader *l);
 

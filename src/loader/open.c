@@ -192,7 +192,10 @@ static int open_session(struct og_loader *l, const char *dataset, const struct o
                              .source_repeats = from->source_repeats,
                              .times = from->times,
                              .step_seconds = from->step_seconds,
-                             .drop_last = from->drop_last};
+                             .drop_last = from->drop_last,
+                             .release = og__loader_release,
+                             .reclaim = og__loader_reclaim,
+                             .self = l};
     struct og_session_use use = {.handover = &to,
                                  .share = share_of(from),
                                  .n_local = local_ranks(from),
@@ -247,7 +250,7 @@ static int open_loader(struct og_loader *l, const char *dataset, const struct og
 static void free_loader(struct og_loader *l)
 {
     if (l->s)
-        og__budget_uncharge(l->s->budget, l->charged, og__handed_part);
+        og__budget_uncharge(l->s->budget, l->charged - l->released, og__handed_part);
     og__minibatch_maker_close(&l->maker);
     og__session_close(l->s);
     og__named_memory_leave(&l->shared);

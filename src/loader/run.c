@@ -82,6 +82,35 @@ static int hand_over(void *arg, struct og_work *w, struct og_err *err)
     return rc;
 }
 
+/* ---- while a superbatch is prepared ---- */
+
+/* A run that was ended meanwhile has released a buffer already. */
+int og__loader_release(void *arg, struct og_err *err)
+{
+    struct og_loader *l = arg;
+    struct og_batch_buffer *p = l->released > 0 ? NULL : take_spare(l);
+    if (!p)
+        return l->released > 0 ? 0 : og__fail(err, OG_INTERRUPTED, NULL, "the run was ended");
+    l->released = OG_MAX(p->arena.cap, l->s->workload.bytes.handed);
+    og__arena_release(&p->arena);
+    og__budget_uncharge(l->s->budget, l->released, og__handed_part);
+    put(l, &l->buffer_pool->spare, p);
+    return 0;
+}
+
+/* A buffer takes memory when it is filled. */
+int og__loader_reclaim(void *arg, struct og_err *err)
+{
+    struct og_loader *l = arg;
+    const size_t planned = l->s->workload.bytes.handed;
+    const int rc = og__budget_charge(l->s->budget, planned, og__handed_part, err);
+    if (rc < 0)
+        return rc;
+    l->charged -= l->released - planned;
+    l->released = 0;
+    return 0;
+}
+
 /* ---- the run ---- */
 
 static void *run(void *arg)

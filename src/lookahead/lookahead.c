@@ -152,17 +152,13 @@ static int end_sampling(struct og_data_path *d, struct og_err *err)
     return rc;
 }
 
+/* ---- all that precedes its batches ---- */
+
 /* end: of the items that a tail may have. */
-static int prepare_superbatch(struct og_lookahead *a, enum og__split pass, uint64_t first,
-                              uint64_t last, uint64_t end, struct og_lookahead_counts *done,
-                              struct og_err *err)
+static int prepare_rest(struct og_lookahead *a, enum og__split pass, uint64_t first, uint64_t last,
+                        uint64_t end, struct og_lookahead_counts *done, struct og_err *err)
 {
     struct og_data_path *d = a->path;
-    og__spill_clear(d->stores.codes);
-    og__lookahead_drop_pack(a); /* what is on the disk at the same time is one superbatch's */
-    a->written_before = og__lookahead_written(d);
-    a->code_before = og__spill_written(d->stores.codes);
-    a->n_fills = 0;
     int rc;
     OG_TRY(begin_sampling(d, done, err));
     OG_TRY(og__lookahead_sample(a, pass, first, last, end, record, err));
@@ -173,10 +169,29 @@ static int prepare_superbatch(struct og_lookahead *a, enum og__split pass, uint6
         og__structure_drop(d->structure);
     OG_TRY(a->plans->put(a, done, err));
     OG_TRY(og__lookahead_spill_fits(a, og__lookahead_spilled(a), err));
-    if (d->memory->alternates)
+    if (d->memory->ids_leave)
         OG_TRY(og__lookahead_release_ids(a, err));
     if (og__packs(d->exec))
         OG_TRY(og__lookahead_pack(a, done, err));
+out:
+    return rc;
+}
+
+static int prepare_superbatch(struct og_lookahead *a, enum og__split pass, uint64_t first,
+                              uint64_t last, uint64_t end, struct og_lookahead_counts *done,
+                              struct og_err *err)
+{
+    struct og_data_path *d = a->path;
+    const struct og_handover *to = &d->config->handover;
+    og__spill_clear(d->stores.codes);
+    og__lookahead_drop_pack(a); /* what is on the disk at the same time is one superbatch's */
+    a->written_before = og__lookahead_written(d);
+    a->code_before = og__spill_written(d->stores.codes);
+    a->n_fills = 0;
+    int rc;
+    OG_TRY(d->memory->handed_released > 0 ? to->release(to->self, err) : 0);
+    OG_TRY(prepare_rest(a, pass, first, last, end, done, err));
+    OG_TRY(d->memory->handed_released > 0 ? to->reclaim(to->self, err) : 0);
     OG_TRY(end_sampling(d, err));
     OG_TRY(og__lookahead_fill_spilled(a, done, err));
 out:

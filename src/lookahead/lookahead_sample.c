@@ -119,7 +119,7 @@ static void note_replay(struct og_lookahead *a, const struct og_work *w, uint32_
 {
     const struct og_data_path *d = a->path;
     const bool spilled = og__samples_ahead(d->exec) && d->memory->trace_blocks == 0;
-    const bool ids = w->stored || d->memory->alternates;
+    const bool ids = w->stored || d->memory->ids_leave;
     struct og_io_counts asks = {0};
     if (a->next >= a->own || !og__lookahead_predicts(a, (uint32_t)a->next))
         return;

@@ -203,6 +203,32 @@ static void there_is_room_for_what_is_kept_and_one_batch(void **state)
     }
 }
 
+static void a_superbatch_is_prepared_in_the_memory_of_a_batch(void **state)
+{
+    (void)state;
+    struct og_options opt;
+    struct og_loader *l = open_with("belady", &opt, 1);
+    const struct og_budget *budget = l->s->budget;
+    const size_t one = l->s->workload.bytes.handed;
+    const size_t used = og__budget_used(budget);
+    assert_true(one > 0 && l->s->memory.handed_released == one);
+    for (int times = 0; times < 2; times++) { /* a run may end in between */
+        assert_int_equal(og__loader_release(l, NULL), 0);
+        assert_int_equal(og__budget_used(budget), used - one);
+    }
+    assert_int_equal(og__loader_reclaim(l, NULL), 0);
+    assert_int_equal(og__budget_used(budget), used);
+    start_epoch(l, 1);
+    for (const struct og_minibatch *b, *before = NULL; (b = next_batch(l)); before = b)
+        og_minibatch_release(before);
+    og_loader_close(l);
+    og__options_release(&opt);
+    l = open_with("degree", &opt, 1); /* which prepares nothing */
+    assert_int_equal(l->s->memory.handed_released, 0);
+    og_loader_close(l);
+    og__options_release(&opt);
+}
+
 static void what_the_caller_writes_changes_no_other_batch(void **state)
 {
     (void)state;
@@ -517,6 +543,7 @@ int main(void)
         cmocka_unit_test(an_epoch_has_one_row_of_counters),
         cmocka_unit_test(who_holds_too_many_is_told_how_many),
         cmocka_unit_test(there_is_room_for_what_is_kept_and_one_batch),
+        cmocka_unit_test(a_superbatch_is_prepared_in_the_memory_of_a_batch),
         cmocka_unit_test(what_the_caller_writes_changes_no_other_batch),
         cmocka_unit_test(batches_go_through_many_hands),
         cmocka_unit_test(epochs_without_batches_are_refused),

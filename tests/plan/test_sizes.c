@@ -205,13 +205,36 @@ static void batches_handed_over_are_planned_for(void **state)
         r.n_handed = 3;
         assert_int_equal(plan(&r, limit, &some, NULL), 0);
         assert_int_equal(some.handed, (size_t)3 * HANDED * OG_MIB);
-        assert_in_range(some.smallest, none.smallest + some.handed,
+        assert_in_range(some.smallest, none.smallest + some.handed - some.handed_released,
                         none.smallest + some.handed + 2 * OG_MIB); /* margins are shares of it */
         assert_true(some.n_slots <= none.n_slots);
         assert_true(og__memory_plan_sum(&some) <= limit);
         assert_int_equal(plan(&r, none.smallest, &some, &err), -ENOMEM);
         assert_non_null(strstr(err.message, "batches handed over 18.00 MiB"));
     }
+}
+
+/* What prepares a superbatch has the memory of one. So the cache loses less than half of it. Not
+ * with phased memory: the cache has gone then. */
+static void a_superbatch_is_prepared_in_the_memory_of_a_batch(void **state)
+{
+    (void)state;
+    int looked = 0;
+    for (size_t i = 0; i < OG_COUNT(rows); i++) {
+        struct row r = rows[i];
+        struct og_memory_plan one, none, less;
+        const size_t limit = (size_t)r.memory * OG_MIB;
+        assert_int_equal(plan(&r, limit, &none, NULL), 0);
+        assert_int_equal(plan(&r, limit - HANDED * OG_MIB, &less, NULL), 0);
+        r.n_handed = 1;
+        assert_int_equal(plan(&r, limit, &one, NULL), 0);
+        assert_int_equal(one.handed_released, r.superbatch > 0 ? one.handed : 0);
+        if (r.superbatch == 0 || r.alternate)
+            continue;
+        assert_in_range(one.n_slots, (less.n_slots + none.n_slots) / 2, none.n_slots);
+        looked += less.n_slots < none.n_slots;
+    }
+    assert_int_equal(looked, 3);
 }
 
 /* ---- of any execution plan ---- */
@@ -435,6 +458,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_are_those_of_the_table),
         cmocka_unit_test(batches_handed_over_are_planned_for),
+        cmocka_unit_test(a_superbatch_is_prepared_in_the_memory_of_a_batch),
         cmocka_unit_test(the_smallest_that_is_named_is_enough),
         cmocka_unit_test(plans_keep_to_the_limit),
         cmocka_unit_test(tables_that_double_are_planned_for),
