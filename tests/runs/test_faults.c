@@ -81,6 +81,7 @@ static void check_run_folder(void)
         if (access(path, F_OK) != 0)
             continue;
         assert_int_equal(og__tensors_open(&f, path, NULL), 0);
+        assert_int_equal(og__tensors_check(&f, NULL), 0);
         og__tensors_close(&f);
     }
 }
