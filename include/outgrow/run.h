@@ -141,6 +141,7 @@ struct og_propagate_options {
     bool loops;       /* with an edge from each node to itself, as in GCN */
     const char *rows; /* "all": also hop<k>.npy, of every node; "labelled"; NULL = "all" */
     bool last;        /* the labelled nodes' rows are of hop K alone */
+    bool overwrite;   /* replace hops that are there; those of an earlier propagation go */
 };
 
 /* Write features propagated along the edges into the dataset, hop by hop, within the option memory.
