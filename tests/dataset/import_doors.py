@@ -708,8 +708,13 @@ def options_of_others():
     assert "in-place" not in said and "no effect" not in taken("npy", "--split", "60/20/20", "--seed", 7)[1]
     shutil.rmtree("text", ignore_errors=True)
     text("edges.csv", "0,1", "1,2")
-    said = taken("--in-place", "--reverse-relations", path="text")[1]
-    assert "--in-place has no effect" in said and "--symmetrize adds the reverse" in said
+    of_features = [["--in-place"], ["--feature-dtype", "f16"], ["--feature-scales"], ["--row-normalize"], ["--standardize"], ["--feature-layout", "sparse"]]
+    for words in of_features:
+        said = taken(*words, "--reverse-relations", path="text")[1]
+        assert f"{words[0]} has no effect: the source has no features of nodes" in said and "--symmetrize adds the reverse" in said, said
+    source()
+    for words in *of_features, ["--standardize-as", "out"], ["--mean-features", "node"]:
+        refused("npy", *words, "--drop-features", says=[f"{words[0]}: not with --drop-features", "leave out one"])
     np.savez("all.npz", edges=EDGES, feat=FEAT)
     refused(path="all.npz", says=["all.npz: an archive", "unzip"])
 
