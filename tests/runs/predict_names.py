@@ -58,6 +58,11 @@ def check_classes():
         said = json.loads(f.read(int.from_bytes(f.read(8), "little")))["__metadata__"]
     assert json.loads(said["class_names"]) == sorted(CLASSES)
     run("predict", "of-first", "--checkpoint", checkpoint, *given, "--out", "first.csv")
+    run("propagate", "of-first", *given)
+    for name in sorted(n for n in os.listdir("of-first") if os.path.isfile(f"of-first/{n}")):
+        before = open(f"of-first/{name}", "rb").read()
+        done = subprocess.run([OUTGROW, "predict", "of-first", "--checkpoint", checkpoint, *given, "--overwrite", "--out", f"of-first/{name}"], capture_output=True, text=True)
+        assert done.returncode == 1 and "a file of the dataset" in done.stderr and open(f"of-first/{name}", "rb").read() == before, (name, done)
     want = open("first.csv", "rb").read()
     first = printed("eval", "of-first", "--checkpoint", checkpoint, "--memory", "256M")
     sorted_otherwise = {"cat": "zebra", "dog": "dog", "a b": "cat"}
