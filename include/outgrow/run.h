@@ -243,6 +243,12 @@ OG_EXPORT OG_MUST_CHECK int og_predictor_find(const struct og_predictor *p, cons
                                               int64_t n, bool edges,
                                               const struct og_predictor_request *more, int64_t *out,
                                               struct og_err *err);
+/* -EINVAL where such nodes, or ends of edges, have names, of which the message has one. For callers
+ * whose users know no rows. Numbers of several types that may be requested are accepted. */
+OG_EXPORT OG_MUST_CHECK int og_predictor_check_numbers(const struct og_predictor *p,
+                                                       const int64_t *ids, int64_t n, bool edges,
+                                                       const struct og_predictor_request *more,
+                                                       struct og_err *err);
 /* og_predictor_rows with more; NULL: nothing. */
 OG_EXPORT OG_MUST_CHECK int og_predictor_rows_with(struct og_predictor *p, const int64_t *nodes,
                                                    int64_t n,
