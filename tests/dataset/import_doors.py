@@ -263,6 +263,44 @@ def unread_keys_of_graphbolt():
     assert "keys that are not read: feature_data, dtype" in said and "year.npy" in said and " path" not in said, said
 
 
+def weights_of_graphbolt():
+    """Edge attributes called weight are weights, as in other formats and as `export graphbolt` writes them."""
+    shutil.rmtree("bolt", ignore_errors=True)
+    weight = rng.random(E).astype("f4")
+    source(edge_weight=weight)
+    before, _ = taken("npy")
+    done = run("export", "graphbolt", "out", "bolt")
+    assert done.returncode == 0, done.stderr
+    got, said = taken("graphbolt", path="bolt")
+    assert np.array_equal(got["weights"], before["weights"]) and np.array_equal(got["indices"], before["indices"]) and "not read" not in said, said
+    got, said = taken("graphbolt", "--weight-column", 0, path="bolt")
+    assert "weights" not in got and "not read: data/weight.npy" in said, said
+    # of types: all or none
+    shutil.rmtree("bolt")
+    os.makedirs("bolt")
+    np.save("bolt/edges.npy", EDGES.T)
+    np.save("bolt/feat.npy", FEAT)
+    edge = "  - {{domain: edge, type: 'a:{0}:a', name: {1}, format: numpy, path: {0}.npy}}\n"
+    for r, values in ("r", weight), ("s", weight[::-1]):
+        np.save(f"bolt/{r}.npy", values)
+    head = (f"graph:\n  nodes: [{{type: a, num: {N}}}]\n  edges: [{{type: 'a:r:a', format: numpy, path: edges.npy}}, {{type: 'a:s:a', format: numpy, path: edges.npy}}]\n"
+            "feature_data:\n  - {domain: node, type: a, name: feat, format: numpy, path: feat.npy}\n")
+    for second in "edge_weight", "feat":
+        with open("bolt/metadata.yaml", "w") as f:
+            f.write(head + edge.format("r", "weight") + edge.format("s", second))
+        got, said = taken("graphbolt", path="bolt")
+        if second == "feat":
+            assert "only some types have them" in said and "rel0_weights" not in got, said
+            continue
+        for r, values in enumerate((weight, weight[::-1])):
+            src, dst = got[f"rel{r}_indices"], np.repeat(np.arange(N), np.diff(got[f"rel{r}_indptr"]))
+            assert sorted(zip(src.tolist(), dst.tolist(), got[f"rel{r}_weights"].tolist())) == sorted(zip(*EDGES.T.tolist(), values.tolist())), r
+    np.save("bolt/r.npy", -weight)
+    with open("bolt/metadata.yaml", "w") as f:
+        f.write(head + edge.format("r", "weight") + edge.format("s", "weight"))
+    refused("graphbolt", path="bolt", says=["r.npy: row 0", "no weight"])
+
+
 def types_of_numbers():
     wide = np.arange(N * 3).reshape(N, 3) * 7
     for array, stored in [(wide.astype("int64"), "float32"), (wide.astype("uint16"), "float32"), (wide % 200, "uint8"), (wide > 90, "uint8"),
@@ -723,7 +761,7 @@ def main():
     folder, here = tempfile.mkdtemp(prefix="og-doors-"), os.getcwd()
     os.chdir(folder)
     try:
-        for test in (random_splits, splits_and_masks, unread_files, documented_names, unread_keys_of_graphbolt, types_of_numbers, labels, columns_of_edges,
+        for test in (random_splits, splits_and_masks, unread_files, documented_names, unread_keys_of_graphbolt, weights_of_graphbolt, types_of_numbers, labels, columns_of_edges,
                      columns_by_id, what_the_wider_fuzz_found, numbers_that_are_lost, rows_of_text, shapes_and_kinds, options_of_others):
             test()
             print(f"{test.__name__}: ok", flush=True)
