@@ -243,8 +243,9 @@ OG_EXPORT OG_MUST_CHECK int og_predictor_find(const struct og_predictor *p, cons
                                               int64_t n, bool edges,
                                               const struct og_predictor_request *more, int64_t *out,
                                               struct og_err *err);
-/* -EINVAL where such nodes, or ends of edges, have names, of which the message has one. For callers
- * whose users know no rows. Numbers of several types that may be requested are accepted. */
+/* -EINVAL where such nodes, or ends of edges, have names.
+ * The message has one. Callers need it whose users know no rows. Numbers are fine if nodes of
+ * several types may be requested. */
 OG_EXPORT OG_MUST_CHECK int og_predictor_check_numbers(const struct og_predictor *p,
                                                        const int64_t *ids, int64_t n, bool edges,
                                                        const struct og_predictor_request *more,

@@ -11,14 +11,14 @@ static int set(void *g, const char *name, const char *value, struct og_err *err)
 static int check(const struct invocation *in, struct og_err *err)
 {
     const char *model = own_text(in, "model");
-    const bool typed = own_text(in, "types") || own_text(in, "relations");
+    const bool by_group = own_text(in, "types") || own_text(in, "relations");
     if (own_text(in, "homophily") && model && strcmp(model, "rmat") == 0)
         return usage_error(err, "leave it out",
                            "generate: --homophily is of --model planted; rmat has no communities");
-    if (typed && own_text(in, "nodes"))
+    if (by_group && own_text(in, "nodes"))
         return usage_error(err, "leave it out: --types NAME:NODES has the numbers",
                            "generate: --nodes: not with --types");
-    if (typed && own_text(in, "dim"))
+    if (by_group && own_text(in, "dim"))
         return usage_error(err, "leave it out: --types NAME:NODES:FEATURES has the numbers",
                            "generate: --dim: not with --types");
     return 0;

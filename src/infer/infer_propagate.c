@@ -131,8 +131,8 @@ static bool is_of_hops(const char *folder)
     return is;
 }
 
-/* It must not be there. With --overwrite or a state to resume, one of another graph or of other
- * hops goes; what others put there stays. */
+/* It must not be there. With --overwrite or a state to resume, an older one goes. A folder of
+ * something else stays. */
 static int check_folder(struct propagation *p, struct og_err *err)
 {
     if (p->labelled == 0)

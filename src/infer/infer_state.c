@@ -463,8 +463,8 @@ static void forget_rows(struct og_infer_state *s)
     XXH3_64bits_reset(s->hash);
 }
 
-/* Without an interrupted inference --resume replaces nothing: what is there may be of one that had
- * ended. */
+/* Without an interrupted inference --resume replaces nothing. Files that are there may be results.
+ */
 static int refuse_to_replace(const struct og_inference *f, struct og_err *err)
 {
     const struct og_infer_state *s = &f->state;

@@ -497,7 +497,7 @@ out:
     return rc;
 }
 
-/* Rows that the model does not hold: a session reads them from the file, as features. */
+/* Rows that the model does not hold. A session reads them as features. */
 static int check_rows(const struct og_tensors_file *f, const struct og_model *m, struct og_err *err)
 {
     size_t n;

@@ -1,5 +1,5 @@
-/* Operands of the operators that models are made of (nn/ops.h): a struct each, the formula that it
- * computes, and its tolerance.
+/* Operands of the operators that models are made of (nn/ops.h). Each has a struct, the formula that
+ * is computed, and its tolerance.
  *
  * The structs are in host memory. Their pointers to rows, numbers and lists are in the backend's
  * memory. Only og_metrics that are `out` are the host's; an operator with one is finished when it

@@ -62,11 +62,11 @@ static int check_nodes(const struct og_predictor *p, const int64_t *nodes, int64
     const bool several = og__mixes_seeds(&f->shape);
     const int64_t first = several ? 0 : og__first_id(g, g->target);
     const int64_t end = several ? f->graph->n_nodes : g->type[g->target].end;
-    const uint32_t type = several ? 0 : (uint32_t)g->target;
-    const uint32_t types = several ? f->graph->n_groups : type + 1;
+    const uint32_t group = several ? 0 : (uint32_t)g->target;
+    const uint32_t groups = several ? f->graph->n_groups : group + 1;
     for (int64_t i = 0; i < n; i++) {
         if (nodes[i] < first || nodes[i] >= end)
-            return og__fail(err, -EINVAL, how_to_ask(p, type, types, "ids count as in train.npy"),
+            return og__fail(err, -EINVAL, how_to_ask(p, group, groups, "ids count as in train.npy"),
                             "node %lld: %lld to %lld are predicted", (long long)nodes[i],
                             (long long)first, (long long)end - 1);
         const uint32_t of = og__graph_type(g, (uint32_t)nodes[i]);

@@ -456,8 +456,8 @@ static void assert_mine(const char *path)
     free(mine);
 }
 
-/* What is there is somebody's, also with --resume where nothing is to resume. Of a run that was
- * stopped it is replaced. */
+/* What is there is somebody's, also with --resume where nothing is to resume. A run that was
+ * stopped replaces it. */
 static void outputs_that_exist_are_refused(void **state)
 {
     (void)state;

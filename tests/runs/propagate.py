@@ -212,7 +212,7 @@ def check_refusals(graph, typed):
 
 
 def check_others(graph):
-    """With --overwrite, and only with it, hops of an earlier propagation go; a bad list is refused before hops are computed."""
+    """Hops of an earlier propagation go with --overwrite alone. A bad list is refused before hops are computed."""
     clear(graph)
     propagate(graph)
     before = files_of(graph)

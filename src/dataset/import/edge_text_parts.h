@@ -52,9 +52,10 @@ static inline const char *og__next_line(const char *p, const char *end)
 /* ---- the first lines ---- */
 
 extern const char og__edge_columns_hint[]; /* how users name columns */
-/* Finds the columns, by the names that the file or the user gives, and the separator. The first
- * line that is no remark may have names, or else the remark before it. *begin: in, the file's first
- * line; out, its first edge, or `end`. -EINVAL for columns that are not clear, or not there. */
+/* Finds the columns and the separator. The user or the file may name columns. Names are in the
+ * first line that is no remark, or in the remark before it. Returns -EINVAL for unclear columns.
+ *
+ * begin  in: the file's first line; out: its first edge, or `end` */
 OG_MUST_CHECK int og__edge_text_begin(struct og_edge_text *p, const char **begin, const char *end,
                                       struct og_err *err);
 

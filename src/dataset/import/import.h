@@ -202,7 +202,7 @@ OG_MUST_CHECK int og__import_add_edges(struct og_importer *imp, uint32_t relatio
 OG_MUST_CHECK int og__import_relation(struct og_importer *imp, uint32_t relation,
                                       struct og_edges *e, struct og_err *err);
 OG_MUST_CHECK int og__import_close_edges(struct og_importer *imp, struct og_err *err);
-/* Does all of the above for relations with tables of their own: `open` opens one relation's, all
+/* Does all of the above for relations with tables of their own. `open` opens one relation's, all
  * with weights or none. Count them first: that opens each once, and reports missing files at once.
  */
 typedef int og_open_edges(void *source, uint32_t relation, struct og_edges *e, struct og_err *err);

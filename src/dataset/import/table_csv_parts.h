@@ -42,8 +42,8 @@ static inline bool og__csv_is_nodes(const struct og_csv_table *c)
 
 /* The first line that is neither empty nor a comment; NULL if there is none. */
 OG_MUST_CHECK int og__csv_first_line(struct og_csv_table *c, const char **line, struct og_err *err);
-/* Finds separator, number and places of the columns by the first line, and rewinds. -EINVAL for a
- * line that names none of the ids, or is not clear. */
+/* Finds separator, number and places of the columns by the first line, and rewinds. Returns -EINVAL
+ * for a line that names none of the ids, or is not clear. */
 OG_MUST_CHECK int og__csv_find_columns(struct og_csv_table *c, struct og_err *err);
 
 #endif
