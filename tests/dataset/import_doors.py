@@ -750,7 +750,11 @@ def options_of_others():
     for words in of_features:
         said = taken(*words, "--reverse-relations", path="text")[1]
         assert f"{words[0]} has no effect: the source has no features of nodes" in said and "--symmetrize adds the reverse" in said, said
+    assert "--drop-types has no effect: the source has no types" in taken("--drop-types", path="text")[1]
+    source(node_type=np.arange(N) % 2)
+    assert "--drop-types has no effect" not in taken("npy", "--drop-types")[1]
     source()
+    assert "--drop-types has no effect" in taken("npy", "--drop-types")[1]
     for words in *of_features, ["--standardize-as", "out"], ["--mean-features", "node"]:
         refused("npy", *words, "--drop-features", says=[f"{words[0]}: not with --drop-features", "leave out one"])
     np.savez("all.npz", edges=EDGES, feat=FEAT)

@@ -117,6 +117,7 @@ struct og_importer {
     /* of the source, for options without effect */
     bool many_masks;               /* a mask has several columns */
     bool linked;                   /* features are used in place */
+    bool dropped_types;            /* it has types, which are left out */
     bool has_rows, has_edge_rows;  /* nodes, or edges, have features */
     int64_t link_width;            /* columns of the features of split edges; 0 = none yet */
     struct og_source_files *files; /* of the source, those that were opened */

@@ -87,6 +87,7 @@ void og__import_tell_idle(const struct og_importer *imp, const struct og_format 
         {"--split-column", o->split_column >= 0 && !imp->many_masks, "no mask has several columns"},
         {"--in-place", o->link && !imp->linked, no_rows},
         {"--standardize", og__standardizes(o) && imp->standardized == 0, no_rows},
+        {"--drop-types", o->drop_types && !imp->dropped_types, "the source has no types"},
         {"--keep-ids", o->keep_ids && !(format->takes & OG__TAKES_COLUMNS),
          "ids are rows in this format"},
         {"--edge-feature-dtype", o->edge_feature_dtype >= 0 && !imp->has_edge_rows,
