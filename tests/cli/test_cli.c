@@ -213,7 +213,7 @@ static void help_is_short_unless_asked(void **state)
     assert_null(strstr(o->out, "--optimizer"));
     assert_says(outgrow("help train")->out, "--runs=N");
     assert_null(strstr(outgrow("help plan")->out, " The run\n")); /* no group without options */
-    o = outgrow("serve --help --all");
+    o = outgrow("train --help --all");
     assert_says(o->out,
                 "\n      --class-weights=balanced|FILE\n                             weights of");
     assert_says(o->out, "\n      --best-by=FIGURE       validation metric");
@@ -223,7 +223,7 @@ static void help_is_short_unless_asked(void **state)
     o = outgrow("help info");
     assert_null(strstr(o->out, "--all"));
     assert_null(strstr(outgrow("help import")->out, " \n"));
-    static const char *const applying[] = {"eval", "predict"};
+    static const char *const applying[] = {"eval", "predict", "serve"};
     for (size_t i = 0; i < sizeof(applying) / sizeof(*applying); i++) {
         char line[64];
         snprintf(line, sizeof(line), "help %s --all", applying[i]);
