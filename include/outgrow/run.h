@@ -243,9 +243,8 @@ OG_EXPORT OG_MUST_CHECK int og_predictor_find(const struct og_predictor *p, cons
                                               int64_t n, bool edges,
                                               const struct og_predictor_request *more, int64_t *out,
                                               struct og_err *err);
-/* -EINVAL where such nodes, or ends of edges, have names.
- * The message has one. Callers need it whose users know no rows. Numbers are fine if nodes of
- * several types may be requested. */
+/* Refuse numbers of nodes that have names. The message has a name. Callers need it whose users know
+ * no rows. Numbers are fine if nodes of several types may be requested. Returns -EINVAL. */
 OG_EXPORT OG_MUST_CHECK int og_predictor_check_numbers(const struct og_predictor *p,
                                                        const int64_t *ids, int64_t n, bool edges,
                                                        const struct og_predictor_request *more,

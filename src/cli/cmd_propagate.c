@@ -8,7 +8,7 @@ static const struct og_option own[] = {
     OWN_TEXT("rows", "all|labelled",
              "keep hop<k>.npy of all nodes, or only the rows of the splits' nodes [all]"),
     OWN_FLAG("last", "the splits' rows are of the last hop alone, as in SGC"),
-    OWN_FLAG("overwrite", "replace the hops that are there, once the new ones are whole"),
+    OWN_FLAG("overwrite", "replace hops that are there"),
     {0},
 };
 
