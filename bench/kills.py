@@ -173,9 +173,9 @@ class Kills:
         out = self.scratch / "out"
         out.mkdir()
         n = 0
-        while n < most and self.killed("predicting", seconds, *self.predict(out, "--resume")):
+        while n < most and self.killed("predicting", seconds, *self.predict(out, "--resume", "--overwrite")):
             n += 1
-        self.must(*self.predict(out, "--resume"))
+        self.must(*self.predict(out, "--resume", "--overwrite"))
         if files_of(out) != files_of(self.scratch / "predicted"):
             refuse("predicting: files differ from those of an unbroken prediction, or something is left")
         self.whole_runs += 1

@@ -141,6 +141,7 @@ struct og_propagate_options {
     bool loops;       /* with an edge from each node to itself, as in GCN */
     const char *rows; /* "all": also hop<k>.npy, of every node; "labelled"; NULL = "all" */
     bool last;        /* the labelled nodes' rows are of hop K alone */
+    bool overwrite;   /* replace hops that are there; those of an earlier propagation go */
 };
 
 /* Write features propagated along the edges into the dataset, hop by hop, within the option memory.
@@ -242,6 +243,12 @@ OG_EXPORT OG_MUST_CHECK int og_predictor_find(const struct og_predictor *p, cons
                                               int64_t n, bool edges,
                                               const struct og_predictor_request *more, int64_t *out,
                                               struct og_err *err);
+/* Refuse numbers of nodes that have names. The message has a name. Callers need it whose users know
+ * no rows. Numbers are fine if nodes of several types may be requested. Returns -EINVAL. */
+OG_EXPORT OG_MUST_CHECK int og_predictor_check_numbers(const struct og_predictor *p,
+                                                       const int64_t *ids, int64_t n, bool edges,
+                                                       const struct og_predictor_request *more,
+                                                       struct og_err *err);
 /* og_predictor_rows with more; NULL: nothing. */
 OG_EXPORT OG_MUST_CHECK int og_predictor_rows_with(struct og_predictor *p, const int64_t *nodes,
                                                    int64_t n,

@@ -64,6 +64,12 @@ def subgraph_of(subgraph_type, directed):
     return name if directed else "induced"
 
 
+def dataset_of_both(features, graph):
+    """The folder of the dataset whose stores these are; None if they are not of one."""
+    of = getattr(features, "dataset", None)
+    return of if isinstance(of, str) and of == getattr(graph, "dataset", None) else None
+
+
 class Shown:
     """What a loader shows of a sampler, which is the library's."""
 
@@ -149,10 +155,11 @@ class Base(OwnThreads):
                                        "give shuffle=True, seed=1, or leave out rank and world_size where the sampler shares the seeds out")
             if self.generator is None:
                 kwargs.setdefault("seed", 1)  # which is the same in all processes
-        path = getattr(data[0], "dataset", None) if isinstance(data, tuple) and len(data) == 2 else data
+        pair = isinstance(data, (list, tuple)) and len(data) == 2
+        path = dataset_of_both(*data) if pair else data
         if isinstance(data, (list, tuple, classes.Dataset)) and len(data) and isinstance(data[0], (classes.Data, classes.HeteroData)):
             raise OptionError(f"data: {type(data).__name__} of {type(data[0]).__name__}", "give one of them, data[0]; or torch_geometric.data.Batch.from_data_list(data), their union")
-        if isinstance(data, tuple) and len(data) == 2 and path is None:
+        if pair and path is None and hasattr(data[0], "get_all_tensor_attrs") and hasattr(data[1], "coo"):
             data = data_of_stores(torch, classes, *data)
         if isinstance(path, (str, os.PathLike)):
             if weight_attr not in (None, "edge_weight"):

@@ -284,4 +284,4 @@ def import_database(src, out, progress, task=None, target=None, regression=None,
         nodes = {task.name: task, **nodes}
         edges[task.entity, "entity", task.name] = Asked(task)
         regression = task.is_of_values() if regression is None else regression
-    return import_tables(out, nodes=nodes, edges=edges, columns=columns, regression=bool(regression), progress=progress, **{"standardize": True} | options)
+    return import_tables(out, nodes=nodes, edges=edges, columns=columns, regression=bool(regression), progress=progress, **{"standardize": not options.get("drop_features")} | options)

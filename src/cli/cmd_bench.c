@@ -63,6 +63,19 @@ static const struct bench *find_bench(const char *name)
     return NULL;
 }
 
+/* Refuses an option of another benchmark. */
+static int check_own(const struct invocation *in, const char *bench, struct og_err *err)
+{
+    static const struct {
+        const char *option, *of;
+    } rows[] = {{"path", "io"}, {"dim", "gemm"}, {"classes", "gemm"}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        if (own_flag(in, rows[i].option) && strcmp(rows[i].of, bench) != 0)
+            return usage_error(err, "leave it out", "bench %s: --%s is of bench %s", bench,
+                               rows[i].option, rows[i].of);
+    return 0;
+}
+
 static int run(struct invocation *in, struct og_err *err)
 {
     char *text = NULL;
@@ -73,7 +86,8 @@ static int run(struct invocation *in, struct og_err *err)
     if (b->dataset != (in->n_args == 2))
         return usage_error(err, NULL, "bench %s: %s", b->name,
                            b->dataset ? "DATASET expected" : "takes no dataset");
-    int rc = b->measure(in, &text, err);
+    int rc = check_own(in, b->name, err);
+    rc = rc < 0 ? rc : b->measure(in, &text, err);
     return rc < 0 ? rc : deliver(in, text, show_any, err);
 }
 

@@ -8,6 +8,7 @@ static const struct og_option own[] = {
     OWN_TEXT("rows", "all|labelled",
              "keep hop<k>.npy of all nodes, or only the rows of the splits' nodes [all]"),
     OWN_FLAG("last", "the splits' rows are of the last hop alone, as in SGC"),
+    OWN_FLAG("overwrite", "replace hops that are there"),
     {0},
 };
 
@@ -17,7 +18,8 @@ static int run(struct invocation *in, struct og_err *err)
                                        .norm = own_text(in, "norm"),
                                        .loops = own_flag(in, "loops"),
                                        .rows = own_text(in, "rows"),
-                                       .last = own_flag(in, "last")};
+                                       .last = own_flag(in, "last"),
+                                       .overwrite = own_flag(in, "overwrite")};
     char *text = NULL;
     int rc = own_number(in, "hops", &how.hops, err);
     if (rc < 0)
@@ -38,8 +40,8 @@ const struct command cmd_propagate = {
         "features. Writes hop<k>.npy, float32 [N, F], into the dataset. The folder hops is a "
         "dataset of the splits' nodes, with hops 0 to K side by side. --model mlp --inputs 0-K "
         "trains on that. Rows that exceed --memory are read again from disk, so results do not "
-        "depend on memory or threads. With --resume it continues an interrupted or killed run; "
-        "without it, existing files are not replaced. With --edge-weights multiply, edges count by "
+        "depend on memory or threads. With --resume it continues an interrupted or killed run. "
+        "Existing hops are replaced with --overwrite. With --edge-weights multiply, edges count by "
         "their weights.",
     .own = own,
     .training = true,

@@ -198,6 +198,8 @@ static json_t *answer_request(const struct serving *s, const json_t *request)
             "not a request: ids or names of nodes or edges expected");
     else if (a.names)
         rc = og_predictor_find(s->predictor, a.names, (int64_t)a.n, a.edges, &more, a.ids, &err);
+    else
+        rc = og_predictor_check_numbers(s->predictor, a.ids, (int64_t)a.n, a.edges, &more, &err);
     if (rc == 0 && a.edges)
         rc = og_predictor_edges_with(s->predictor, a.ids, (int64_t)a.n, &more, rows, &err);
     else if (rc == 0)
@@ -316,8 +318,9 @@ const struct command cmd_serve = {
         "Answers come as they are ready. The first line of the output has \"columns\" and other "
         "properties.\n\nNeighbourhoods are whole, as in `outgrow predict`, unless --fanout is "
         "given. Then a node's neighbours follow from --seed alone. --memory bounds all: half is "
-        "for topology and model, half for requests. Ids count as in train.npy; names are those of "
-        "the dataset.\n\nA model of edges "
+        "for topology and model, half for requests. Nodes are names, where the dataset has some, "
+        "or ids of the source as text; else numbers, which count as in train.npy.\n\nA model of "
+        "edges "
         "takes {\"edges\": [[1, 2], ...]}, with \"edge_attr\": [[...], ...] if it reads features "
         "of edges. With a model of links the answers are scores of pairs. \"relation\": \"NAME\" "
         "decides those of decoders with vectors of relations.\n\nA model of "

@@ -382,6 +382,17 @@ out:
     return rc;
 }
 
+/* Refuses options of --executors without it. */
+static int check_executors(const struct invocation *in, struct og_err *err)
+{
+    static const char *const of[] = {"times", "batches", "queue"};
+    for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++)
+        if (own_flag(in, of[i]) && !own_text(in, "executors"))
+            return usage_error(err, "add --executors S:T, or leave it out",
+                               "simulate: --%s without --executors", of[i]);
+    return 0;
+}
+
 /* Checks everything that can be refused before the work. */
 static int check(const struct invocation *in, bool caches, const char *json, const char *plot,
                  struct og_err *err)
@@ -396,6 +407,7 @@ static int check(const struct invocation *in, bool caches, const char *json, con
         TRY(check_list(in, "cache", "cache", err));
     }
     TRY(check_device(in, caches, plot, err));
+    TRY(check_executors(in, err));
     if (in->n_args > 0) {
         TRY(spare_inputs(in->arg[0], json, err));
         TRY(spare_inputs(in->arg[0], plot, err));

@@ -114,10 +114,8 @@ const struct command cmd_smooth = {
         "Other labels are read for the accuracies alone. The result says the validation accuracy "
         "before and after. Rows that exceed --memory are read again from disk, so results do not "
         "depend on memory or threads. With --resume it continues an interrupted or killed run. "
-        "Existing files are replaced with --overwrite, or with --resume. With --edge-weights "
-        "multiply, edges "
-        "count by "
-        "their weights.",
+        "Existing files are replaced with --overwrite. With --edge-weights multiply, edges count "
+        "by their weights.",
     .own = own,
     .training = true,
     .delivers_files = true,

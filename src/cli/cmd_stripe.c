@@ -33,6 +33,8 @@ static int run(struct invocation *in, struct og_err *err)
     if (for_machine && (over || in->n_args < 2 || !own_flag(in, "parts") || !own_flag(in, "part")))
         return usage_error(err, "outgrow stripe DATASET OUT --parts 4 --part 0",
                            "stripe: --parts, --part and OUT are required together, without --over");
+    if (for_machine && own_flag(in, "keep"))
+        return usage_error(err, "leave it out", "stripe: --keep is of --over; a part is a copy");
     if (for_machine)
         return og_stripe_part(in->arg[0], in->arg[1], parts, part, screen_observer(in->screen, 0),
                               err);

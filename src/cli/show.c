@@ -343,29 +343,21 @@ static void acc_text(char out[48], const char *label, const char *metric, double
                  of * json_number_value(x));
 }
 
-/* Name of valid_acc if it is no accuracy. */
-static const char *chief_metric(const json_t *metrics)
-{
-    return json_object_get(metrics, "ndcg@10") ? " ndcg@10"
-           : json_object_get(metrics, "r2")    ? " r2"
-           : json_object_get(metrics, "auc")   ? " auc"
-                                               : "";
-}
-
-/* Without validation the metric is unknown; numbers are then shown without percent. */
 void epoch_line(char *out, size_t size, const json_t *epoch, int epochs)
 {
     char train[48];
     char valid[48];
     char bytes[32];
     char filled[32];
+    char name[16] = "";
     const double fills = number(epoch, "prepare_bytes_read");
-    const json_t *metrics = json_object_get(epoch, "valid_metrics");
-    const bool share = json_is_object(metrics) && tell_share(metrics);
+    const char *metric = json_string_value(json_object_get(epoch, "metric"));
+    const bool share = metric && (strcmp(metric, "acc") == 0 || strcmp(metric, "micro_f1") == 0);
     double rows = number(epoch, "rows");
+    if (metric && !share)
+        snprintf(name, sizeof(name), " %s", metric);
     acc_text(train, "train", "", share ? 100 : 1, json_object_get(epoch, "train_acc"));
-    acc_text(valid, "valid", share ? "" : chief_metric(metrics), share ? 100 : 1,
-             json_object_get(epoch, "valid_acc"));
+    acc_text(valid, "valid", name, share ? 100 : 1, json_object_get(epoch, "valid_acc"));
     bytes_text(bytes, sizeof(bytes), number(epoch, "bytes_read"), "");
     bytes_text(filled, sizeof(filled), fills, "");
     snprintf(out, size, "epoch %d/%d  loss %.6f%s%s  %.2f s  hits %.2f%%  read %s%s%s",

@@ -132,3 +132,32 @@ int og__dataset_files(const char *path,
     free(entry);
     return rc;
 }
+
+struct file_search {
+    const char *folder;
+    const struct stat *wanted;
+    bool found;
+};
+
+static int compare(void *arg, const char *name, struct og_err *err)
+{
+    struct file_search *s = arg;
+    struct stat st;
+    char *path;
+    if (!og__file_use(name))
+        return 0;
+    if (!(path = og__path_join(s->folder, name)))
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", name);
+    s->found |=
+        stat(path, &st) == 0 && st.st_dev == s->wanted->st_dev && st.st_ino == s->wanted->st_ino;
+    free(path);
+    return 0;
+}
+
+int og__dataset_has(const char *path, const struct stat *wanted, bool *has, struct og_err *err)
+{
+    struct file_search s = {.folder = path, .wanted = wanted};
+    const int rc = og__dataset_files(path, compare, &s, err);
+    *has = s.found;
+    return rc;
+}

@@ -12,5 +12,9 @@ const char *og__file_use(const char *file);
 OG_MUST_CHECK int og__dataset_files(const char *path,
                                     int (*each)(void *arg, const char *name, struct og_err *err),
                                     void *arg, struct og_err *err);
+/* Whether a file that og__file_use knows, open or not, is `wanted`. */
+struct stat;
+OG_MUST_CHECK int og__dataset_has(const char *path, const struct stat *wanted, bool *has,
+                                  struct og_err *err);
 
 #endif

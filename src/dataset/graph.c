@@ -2,6 +2,7 @@
  * Loading checks split and label ids; topology.c checks the lists. */
 #include "base/descriptors.h"
 #include "base/file.h"
+#include "dataset/files.h"
 #include "dataset/graph_parts.h"
 #include "dataset/identity.h"
 #include "dataset/schema.h"
@@ -663,15 +664,12 @@ static void look_for(struct og_npy *a, void *arg)
 int og__graph_spare(const struct og_graph *g, const char *path, struct og_err *err)
 {
     struct stat there;
-    struct stat st;
     struct file_search s = {.wanted = &there};
     if (!path || lstat(path, &there) < 0)
         return 0;
-    char *meta = og__path_join(g->path, "meta.json");
-    if (!meta)
-        return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
-    s.found = stat(meta, &st) == 0 && st.st_dev == there.st_dev && st.st_ino == there.st_ino;
-    free(meta);
+    const int rc = og__dataset_has(g->path, &there, &s.found, err);
+    if (rc < 0)
+        return rc;
     each_array((struct og_graph *)g, look_for, &s);
     return s.found ? og__fail(err, -EEXIST, "choose another name",
                               "%s: a file of the dataset, which is only read", path)

@@ -31,17 +31,16 @@ struct wanted {
 static void make_hint(char *out, size_t size, const char *dataset, bool there,
                       const struct wanted *w)
 {
-    char gone[600] = "";
-    if (strchr(dataset, '\'') || strlen(dataset) > sizeof(gone) / 4) {
+    enum { LONGEST = 240 };
+    if (strchr(dataset, '\'') || strlen(dataset) > LONGEST) {
         snprintf(out, size, "make them again with `outgrow propagate`, --hops %d", w->last);
         return;
     }
-    if (there)
-        snprintf(gone, sizeof(gone), "rm -rf '%s/hops' '%s'/hop[0-9]*.npy; ", dataset, dataset);
-    snprintf(out, size, "%soutgrow propagate '%s' --hops %d%s%s%s%s", gone, dataset, w->last,
+    snprintf(out, size, "outgrow propagate '%s' --hops %d%s%s%s%s%s", dataset, w->last,
              w->first == w->last ? " --last" : "", strstr(w->how, "row") ? " --norm row" : "",
              strstr(w->how, "loops") ? " --loops" : "",
-             strstr(w->how, "multiply") ? " --edge-weights multiply" : "");
+             strstr(w->how, "multiply") ? " --edge-weights multiply" : "",
+             there ? " --overwrite" : "");
 }
 
 static int refuse(const char *dataset, bool there, const struct wanted *w, const char *why,

@@ -2,7 +2,7 @@
  *
  *     train, valid, test    a split
  *     unlabelled            nodes without a label
- *     FILE.npy              ids as in train.npy, a mask, or names (S or U)
+ *     FILE.npy              names (S or U); of nodes without names ids as in train.npy, or a mask
  *     FILE of text          a name or an id a line; of a table its column "id"
  *     anything else         one node, by its name or id
  *
@@ -433,6 +433,59 @@ static int name_repeat(struct listed *l, const int64_t *list, struct og_budget *
     return refuse_word(l, again, "remove what is repeated", "listed twice:", err);
 }
 
+/* Names of the nodes, where these are of one group, and it has names; else NULL. */
+static int open_only_names(const struct og_graph *g, const bool *groups,
+                           struct og_node_names **names, struct og_err *err)
+{
+    uint32_t only = 0, n = 0;
+    *names = NULL;
+    for (uint32_t k = 0; k < g->n_groups; k++)
+        if (!groups || groups[k]) {
+            only = k;
+            n++;
+        }
+    return n == 1 ? og__node_names_open(names, g, only, err) : 0;
+}
+
+/* Numbers, where nodes go by names. Nodes of several types may share a name. Then numbers are
+ * taken.
+ */
+static int refuse_numbers(const struct og_graph *g, const bool *groups, const char *what,
+                          struct og_err *err)
+{
+    struct og_node_names *names;
+    int rc = open_only_names(g, groups, &names, err);
+    if (names)
+        rc = og__node_names_refuse(names, what, err);
+    og__node_names_close(names);
+    return rc;
+}
+
+/* The word is no name. */
+static int refuse_unknown(struct listed *l, int64_t i, struct og_err *err)
+{
+    char place[48], what[300];
+    struct og_word word;
+    int rc = read_word(l, i, &word, err);
+    bool number = rc == 0 && word.len > 0;
+    for (uint32_t k = 0; number && k < word.len; k++)
+        number = word.text[k] >= '0' && word.text[k] <= '9';
+    if (number) {
+        where(l, i, place);
+        if (l->one)
+            snprintf(what, sizeof(what), "--nodes %.100s", l->one);
+        else
+            snprintf(what, sizeof(what), "%.200s: %s", l->path, place);
+        rc = refuse_numbers(l->g, l->groups, what, err);
+    }
+    if (rc < 0)
+        return rc;
+    return refuse_word(l, i, new_hint,
+                       l->groups ? "no node of a type that the model predicts is called"
+                                 : "no node is called",
+                       err);
+}
+
 static int load_words(struct listed *l, struct og_budget *b, uint32_t **ids, struct og_err *err)
 {
     const size_t bytes = (size_t)l->n * sizeof(int64_t);
@@ -450,10 +503,7 @@ static int load_words(struct listed *l, struct og_budget *b, uint32_t **ids, str
         OG_TRY(find_ids(l, list, b, err));
     for (int64_t i = 0; (named || l->g->node_ids.fd >= 0) && i < l->n; i++)
         if (list[i] < 0)
-            OG_TRY(refuse_word(l, i, new_hint,
-                               l->groups ? "no node of a type that the model predicts is called"
-                                         : "no node is called",
-                               err));
+            OG_TRY(refuse_unknown(l, i, err));
     rc = og__graph_take_ids(l->g, l->path, NULL, list, l->n, b, ids, err);
     if (rc == -EINVAL)
         rc = name_repeat(l, list, b, err);
@@ -548,8 +598,9 @@ static int check_mask(const struct og_graph *g, const struct og_npy *a, struct o
         return rc;
     if (other)
         return og__fail(err, -EINVAL,
-                        "list ids, one a line of text; numpy.flatnonzero(mask) if the mask is in "
-                        "the order of nodes",
+                        names ? "list names, one a line of text"
+                              : "list ids, one a line of text; numpy.flatnonzero(mask) if the mask "
+                                "is in the order of nodes",
                         "%s: a mask, and nodes of %s are in the order of their ids, not of a table",
                         a->path, g->path);
     if (a->ndim != 1 || a->shape[0] != g->n_nodes)
@@ -573,6 +624,8 @@ static int load_numbers(const struct og_graph *g, const struct og_npy *a, const 
         OG_TRY(og__fail(err, -EINVAL, "numpy.save a one-dimensional array of integers or names",
                         "%s: %d dimensions of %s, a list of node ids expected", a->path, a->ndim,
                         og__npy_name(a->type)));
+    if (a->shape[0] > 0)
+        OG_TRY(refuse_numbers(g, groups, a->path, err));
     OG_TRY(og__graph_take_ids(g, a->path, a, NULL, a->shape[0], b, ids, err));
     *count = a->shape[0];
 out:

@@ -130,6 +130,14 @@ int og__node_names_open(struct og_node_names **out, const struct og_graph *g, ui
                              g->group[group].n_nodes, err);
 }
 
+int og__node_names_refuse(const struct og_node_names *names, const char *what, struct og_err *err)
+{
+    const struct og_word name = names->n > 0 ? og__node_name(names, 0) : (struct og_word){"", 0};
+    return og__fail(err, -EINVAL, "give names, as a table of predictions has them",
+                    "%s: a number, and nodes have names, such as %.*s", what,
+                    (int)OG_MIN(name.len, (uint32_t)100), name.text);
+}
+
 void og__node_names_close(struct og_node_names *names)
 {
     if (!names)

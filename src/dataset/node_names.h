@@ -26,6 +26,9 @@ void og__node_names_close(struct og_node_names *names); /* also NULL */
 struct og_word og__node_name(const struct og_node_names *names, int64_t v);
 /* The node of this name, or -1: a binary search. Any thread. */
 int64_t og__node_names_find(const struct og_node_names *names, const struct og_word *name);
+/* Refuses a number in place of a name. The message has `what` it is, and a name as an example. */
+OG_MUST_CHECK int og__node_names_refuse(const struct og_node_names *names, const char *what,
+                                        struct og_err *err);
 /* The first node whose name does not come after that of the node before, or -1. */
 int64_t og__node_names_wrong(const struct og_node_names *names);
 

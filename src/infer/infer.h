@@ -51,9 +51,10 @@ struct og_judged {
 struct og_hops {
     bool by_row; /* divides by the degree, else by the root of both ends' */
     bool loops;
-    bool labelled; /* rows of every node are not kept */
-    bool last;     /* rows of labelled nodes are of the last hop alone */
-    float *scale;  /* [nodes] */
+    bool labelled;      /* rows of every node are not kept */
+    bool last;          /* rows of labelled nodes are of the last hop alone */
+    const char *folder; /* of these rows; NULL = none */
+    float *scale;       /* [nodes] */
 };
 
 /* Layers of Correct & Smooth (infer_smoothing.c). */

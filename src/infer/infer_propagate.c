@@ -38,6 +38,7 @@ static int read_request(struct propagation *p, const struct og_propagate_options
     if (how->hops < 1 || how->hops > OG_MAX_HOPS)
         return og__fail(err, -EINVAL, NULL, "--hops %d: 1 to %d expected", how->hops, OG_MAX_HOPS);
     p->f.config.layers = how->hops;
+    p->f.overwrites = how->overwrite;
     h->loops = how->loops;
     h->last = how->last;
     OG_TRY(is_second(how->norm, "sym", "row", "norm", &h->by_row, err));
@@ -130,8 +131,8 @@ static bool is_of_hops(const char *folder)
     return is;
 }
 
-/* Without --resume it must not be there. With it, one of another graph or of other hops goes; what
- * others put there stays. */
+/* It must not be there. With --overwrite or a state to resume, an older one goes. A folder of
+ * something else stays. */
 static int check_folder(struct propagation *p, struct og_err *err)
 {
     if (p->labelled == 0)
@@ -139,7 +140,10 @@ static int check_folder(struct propagation *p, struct og_err *err)
     p->folder = og__path_join(p->f.ds->path, OG__HOPS_FOLDER);
     if (!p->folder)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", p->f.ds->path);
-    return p->f.opt.resume && is_of_hops(p->folder) ? 0 : og__check_absent(p->folder, err);
+    p->f.hops.folder = p->folder;
+    if (!is_of_hops(p->folder))
+        return og__check_absent(p->folder, err);
+    return p->f.opt.resume || p->f.overwrites ? 0 : og__output_file_absent(p->folder, err);
 }
 
 static int write_folder(struct propagation *p, struct og_err *err)
@@ -156,12 +160,12 @@ out:
     return rc;
 }
 
-/* With --resume, hops of an earlier propagation that these do not replace. */
+/* With --overwrite, hops of an earlier propagation that these do not replace. */
 static void remove_others(const struct og_inference *f)
 {
     for (int k = f->hops.labelled ? 1 : f->config.layers + 1; k <= OG_MAX_HOPS; k++) {
         char *path = NULL;
-        if (f->opt.resume && asprintf(&path, "%s/hop%d.npy", f->ds->path, k) > 0 &&
+        if (f->overwrites && asprintf(&path, "%s/hop%d.npy", f->ds->path, k) > 0 &&
             unlink(path) == 0)
             og__say(&f->log, OG__INFO, "%s: removed, of other hops", path);
         free(path);

@@ -206,6 +206,26 @@ out:
     return rc;
 }
 
+/* Parameters of propagations of which there are none. */
+static void log_idle(const struct og_log *log, const struct og_smooth_options *how)
+{
+    static const double usual = 0.8; /* alpha */
+    const struct {
+        const char *option, *layers;
+        bool idle;
+    } rows[] = {
+        {"correction-alpha", "correction-layers",
+         how->correction_layers == 0 && fabs(how->correction_alpha - usual) > 0},
+        {"scale", "correction-layers", how->correction_layers == 0 && how->fixed_scale},
+        {"smoothing-alpha", "smoothing-layers",
+         how->smoothing_layers == 0 && fabs(how->smoothing_alpha - usual) > 0},
+    };
+    for (size_t i = 0; i < OG_COUNT(rows); i++)
+        if (rows[i].idle)
+            og__log_without_effect(log, "", rows[i].option, rows[i].layers, "0",
+                                   "there is no such propagation");
+}
+
 static int check_graph(struct og_inference *f, struct og_err *err)
 {
     const struct og_graph *g = f->ds;
@@ -320,6 +340,7 @@ static int open_smoothing(struct smoothing *p, const char *dataset, const char *
     og__infer_begins(f);
     f->overwrites = how->overwrite;
     OG_TRY(read_request(f, how, err));
+    log_idle(&f->log, how);
     OG_TRY(og__infer_without_model(f, opt, OG__UNUSED_SMOOTH, "use --edge-weights multiply", err));
     f->opt.pack_dtype = OG_PACK_STORED; /* of features, which are not read */
     OG_TRY(og__graph_open(dataset, &f->ds, err));

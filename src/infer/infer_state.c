@@ -463,6 +463,21 @@ static void forget_rows(struct og_infer_state *s)
     XXH3_64bits_reset(s->hash);
 }
 
+/* Without an interrupted inference --resume replaces nothing. Files that are there may be results.
+ */
+static int refuse_to_replace(const struct og_inference *f, struct og_err *err)
+{
+    const struct og_infer_state *s = &f->state;
+    const char *there = f->hops.folder && access(f->hops.folder, F_OK) == 0 ? f->hops.folder : NULL;
+    for (int i = 0; !there && i < s->n_outputs; i++)
+        if (access(s->output[i].file.path, F_OK) == 0)
+            there = s->output[i].file.path;
+    return !there || f->overwrites || !f->opt.resume
+               ? 0
+               : og__fail(err, -EEXIST, OG__HOW_TO_REPLACE,
+                          "%s: exists already, and --resume finds nothing to continue", there);
+}
+
 int og__infer_begin(struct og_inference *f, struct og_err *err)
 {
     struct og_infer_state *s = &f->state;
@@ -476,6 +491,9 @@ int og__infer_begin(struct og_inference *f, struct og_err *err)
         why = go_on(f, buffer);
         og__release(f->budget, buffer, CHECKED_AT_ONCE, CHECK);
     }
+    const int rc = why ? refuse_to_replace(f, err) : 0;
+    if (rc < 0)
+        return rc;
     if (why && (kept || f->opt.resume))
         og__say(&f->log, OG__INFO, "%s: %s", s->path[0], why);
     if (why)

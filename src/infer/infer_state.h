@@ -71,8 +71,8 @@ struct og_infer_state {
     double saved;       /* time of writing state.json, or of the start */
 };
 
-/* Add the rows of a step as an output FILE, which must not exist without --resume. NULL is
- * ignored. form: NULL = the rows themselves, in .npy. */
+/* Add the rows of a step as an output FILE, which must not exist without `overwrites` or --resume.
+ * NULL is ignored. form: NULL = the rows themselves, in .npy. */
 OG_MUST_CHECK int og__infer_add_output(struct og_inference *f, const char *path, int step,
                                        const struct og_prediction_form *form, struct og_err *err);
 /* The output with the rows of a step, or NULL. */
@@ -98,7 +98,7 @@ bool og__infer_same_numbers(const char *there, const char *here);
 json_t *og__infer_state_parse(struct og_infer_state *s, int layers, const uint64_t *most,
                               const char *text, size_t len);
 /* Set state.step and state.rows to resume from; 0 and 0 without --resume or a valid state. Removes
- * what is not resumed. */
+ * what is not resumed. -EEXIST for outputs that --resume would replace without such a state. */
 OG_MUST_CHECK int og__infer_begin(struct og_inference *f, struct og_err *err);
 /* The files of a step's rows; layer l has its output there. The caller frees them. */
 OG_MUST_CHECK int og__infer_step_files(struct og_inference *f, int step, struct og_step_files *out,

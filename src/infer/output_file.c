@@ -38,12 +38,11 @@ out:
     return rc;
 }
 
-static int refuse_existing(const char *path, struct og_err *err)
+int og__output_file_absent(const char *path, struct og_err *err)
 {
     if (og__check_absent(path, NULL) != -EEXIST)
         return og__check_absent(path, err);
-    return og__fail(err, -EEXIST, "give --overwrite to replace it, or another name",
-                    "%s: exists already", path);
+    return og__fail(err, -EEXIST, OG__HOW_TO_REPLACE, "%s: exists already", path);
 }
 
 int og__output_file_name(struct og_output_file *w, const char *path, bool replaces,
@@ -55,7 +54,7 @@ int og__output_file_name(struct og_output_file *w, const char *path, bool replac
         return 0;
     OG_TRY(og__check_target(path, err));
     if (!replaces)
-        OG_TRY(refuse_existing(path, err));
+        OG_TRY(og__output_file_absent(path, err));
     OG_TRY(prepare_folder(path, err));
     w->path = strdup(path);
     if (asprintf(&w->part, "%s.part", path) < 0)

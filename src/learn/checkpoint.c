@@ -497,24 +497,41 @@ out:
     return rc;
 }
 
+/* Rows that the model does not hold. A session reads them as features. */
+static int check_rows(const struct og_tensors_file *f, const struct og_model *m, struct og_err *err)
+{
+    size_t n;
+    int rc = 0;
+    const struct og_param *params = og__model_params((struct og_model *)m, &n);
+    for (size_t i = 0; i < f->all.n; i++) {
+        const struct og_tensor *t = &f->all.tensor[i];
+        bool held = strncmp(t->name, "embeddings.", strlen("embeddings.")) != 0;
+        for (size_t k = 0; !held && k < n; k++)
+            held = strcmp(params[k].name, t->name) == 0;
+        if (!held)
+            OG_TRY(og__checkpoint_check_finite(f, t, err));
+    }
+out:
+    return rc;
+}
+
 int og__checkpoint_load(const char *path, struct og_model *m, struct og_err *err)
+{
+    return og__checkpoint_load_rows(path, m, NULL, err);
+}
+
+int og__checkpoint_load_rows(const char *path, struct og_model *m, struct og_learnt *learnt,
+                             struct og_err *err)
 {
     struct og_tensors_file f;
     int rc = og__checkpoint_open(path, &f, err);
     if (rc < 0)
         return rc;
-    rc = og__checkpoint_take_params(&f, m, err);
-    og__tensors_close(&f);
-    return rc;
-}
-
-int og__checkpoint_load_rows(const char *path, struct og_learnt *learnt, struct og_err *err)
-{
-    struct og_tensors_file f;
-    int rc = learnt ? og__checkpoint_open(path, &f, err) : 0;
-    if (rc < 0 || !learnt)
-        return rc;
-    rc = og__learnt_restore(learnt, &f, false, false, err);
+    OG_TRY(og__tensors_check(&f, err));
+    OG_TRY(check_rows(&f, m, err));
+    OG_TRY(og__checkpoint_take_params(&f, m, err));
+    OG_TRY(learnt ? og__learnt_restore(learnt, &f, false, false, err) : 0);
+out:
     og__tensors_close(&f);
     return rc;
 }

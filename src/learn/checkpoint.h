@@ -70,11 +70,12 @@ OG_MUST_CHECK int og__checkpoint_refuse_times(const char *path, struct og_err *e
  * training. A file without them gets a warning. */
 OG_MUST_CHECK int og__checkpoint_edges(const char *path, struct og_options *opt,
                                        const struct og_log *log, struct og_err *err);
-/* Every parameter must be there with its shape; nothing is changed otherwise. */
+/* Checks the file's contents. All else here reads its header alone. Every parameter must be there
+ * with its shape, and finite. So must rows that the model lacks. Nothing is changed otherwise. */
 OG_MUST_CHECK int og__checkpoint_load(const char *path, struct og_model *m, struct og_err *err);
-/* And the rows outside of the model; NULL: there are none. */
-OG_MUST_CHECK int og__checkpoint_load_rows(const char *path, struct og_learnt *learnt,
-                                           struct og_err *err);
+/* And loads the rows outside of the model; NULL: there are none. */
+OG_MUST_CHECK int og__checkpoint_load_rows(const char *path, struct og_model *m,
+                                           struct og_learnt *learnt, struct og_err *err);
 
 /* Resumes where it stopped: numbers that options decide, on this dataset, into this model. */
 struct og_resumable {

@@ -39,7 +39,7 @@ bool og__checkpoint_samples(const struct og_options *trained);
 
 /* ---- reading ---- */
 
-/* A file with the names that tensors have here, whoever wrote it. */
+/* A file with the names that tensors have here, whoever wrote it. Its header alone is checked. */
 OG_MUST_CHECK int og__checkpoint_open(const char *path, struct og_tensors_file *f,
                                       struct og_err *err);
 /* The parameter, named with the prefix, of its shape; out.at NULL: only looks. */

@@ -274,7 +274,8 @@ int og__resume_read(const char *path, const struct og_resumable *r, struct og_tr
     rc = og__tensors_open(&f, path, err);
     if (rc < 0)
         return rc;
-    rc = take_resume(&f, r, state, best, err);
+    rc = og__tensors_check(&f, err);
+    rc = rc < 0 ? rc : take_resume(&f, r, state, best, err);
     og__tensors_close(&f);
     return rc;
 }

@@ -364,14 +364,16 @@ OG_MUST_CHECK int og__tensors_parse(const void *bytes, size_t len, const char *n
                                     struct og_tensors *out, struct og_err *err);
 void og__tensors_release(struct og_tensors *t);
 
-/* Open a file and check it likewise; only its header is kept in memory. A model may fill the
- * memory, and its file is several times as large. */
+/* Open a file and check its header, which alone is kept. A file may exceed memory. */
 struct og_tensors_file {
     struct og_tensors all;
     char *path;
     int fd;
 };
 OG_MUST_CHECK int og__tensors_open(struct og_tensors_file *f, const char *path, struct og_err *err);
+/* Read all of it and compare its checksum, if it has one. Returns -EINVAL for another. Call it
+ * before data is used. Metadata and shapes need no check. */
+OG_MUST_CHECK int og__tensors_check(const struct og_tensors_file *f, struct og_err *err);
 void og__tensors_close(struct og_tensors_file *f);
 /* Read bytes [first, first + bytes) of a tensor of the file. */
 OG_MUST_CHECK int og__tensors_load(const struct og_tensors_file *f, const struct og_tensor *t,

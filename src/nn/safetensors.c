@@ -9,12 +9,10 @@
 
 #include <endian.h>
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 static const char *const dtype_name[] = {"F32", "F64", "I64"};
@@ -407,46 +405,6 @@ out:
     return rc;
 }
 
-/* The file that was checked last. A command opens one several times, and it may exceed memory. */
-static struct stat checked;
-static pthread_mutex_t checked_lock = PTHREAD_MUTEX_INITIALIZER;
-
-static bool same_time(const struct timespec *a, const struct timespec *b)
-{
-    return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
-}
-
-static bool was_checked(const struct stat *st)
-{
-    pthread_mutex_lock(&checked_lock);
-    const bool same = st->st_dev == checked.st_dev && st->st_ino == checked.st_ino &&
-                      st->st_size == checked.st_size && same_time(&st->st_mtim, &checked.st_mtim) &&
-                      same_time(&st->st_ctim, &checked.st_ctim);
-    pthread_mutex_unlock(&checked_lock);
-    return same;
-}
-
-static int check_contents(const struct og_tensors_file *f, uint64_t size, const char *head,
-                          uint64_t header, struct og_err *err)
-{
-    struct stat st;
-    if (fstat(f->fd, &st) != 0)
-        return og__fail_errno(err, -errno, NULL, "%s", f->path);
-    if (was_checked(&st))
-        return 0;
-    const char *digits = og__self_checksum_find(head + sizeof(header), (size_t)header);
-    const int rc = og__self_checksum_check_file(f->fd, size, head, sizeof(header) + (size_t)header,
-                                                digits, f->path, seal_hint, err);
-    if (rc < 0)
-        return rc;
-    if (time(NULL) - st.st_ctim.tv_sec < 2) /* a change at once might not show in its times */
-        return rc;
-    pthread_mutex_lock(&checked_lock);
-    checked = st;
-    pthread_mutex_unlock(&checked_lock);
-    return rc;
-}
-
 int og__tensors_open(struct og_tensors_file *f, const char *path, struct og_err *err)
 {
     int rc = 0;
@@ -464,12 +422,29 @@ int og__tensors_open(struct og_tensors_file *f, const char *path, struct og_err 
     f->fd = og__open_plain(path, &size, err);
     OG_TRY(OG_MIN(f->fd, 0));
     OG_TRY(read_head(f, size, &head, &header, err));
-    OG_TRY(check_contents(f, size, head, header, err));
     OG_TRY(parse_header(head + sizeof(header), header, size, path, &f->all, err));
 out:
     free(head);
     if (rc < 0)
         og__tensors_close(f);
+    return rc;
+}
+
+int og__tensors_check(const struct og_tensors_file *f, struct og_err *err)
+{
+    uint64_t header = 0;
+    char *head = NULL;
+    struct stat st;
+    int rc = fstat(f->fd, &st) < 0 ? og__fail_errno(err, -errno, NULL, "%s", f->path) : 0;
+    if (rc < 0)
+        return rc;
+    OG_TRY(read_head(f, (uint64_t)st.st_size, &head, &header, err));
+    const char *digits = og__self_checksum_find(head + sizeof(header), (size_t)header);
+    rc = og__self_checksum_check_file(f->fd, (uint64_t)st.st_size, head,
+                                      sizeof(header) + (size_t)header, digits, f->path, seal_hint,
+                                      err);
+out:
+    free(head);
     return rc;
 }
 

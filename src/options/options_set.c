@@ -266,6 +266,27 @@ static int check_devices(const char *value, struct og_err *err)
                           "devices: '%.60s': these are no devices", value);
 }
 
+static bool has_choice(const struct og_option *option, const char *value)
+{
+    size_t i = 0;
+    while (option->choices && option->choices[i] && strcmp(option->choices[i], value) != 0)
+        i++;
+    return option->choices && option->choices[i];
+}
+
+/* A refused value may be one of an option with a longer name, as that of --embedding-optimizer. */
+static void name_other(const struct og_row *row, const char *value, struct og_err *err)
+{
+    const struct og_option *option;
+    const size_t n = strlen(row->option.name);
+    for (size_t i = 0; err && (option = og_option(i)); i++) {
+        const size_t longer = strlen(option->name);
+        if (longer > n + 1 && option->name[longer - n - 1] == '-' &&
+            strcmp(option->name + longer - n, row->option.name) == 0 && has_choice(option, value))
+            snprintf(err->hint, sizeof(err->hint), "--%s takes %s", option->name, value);
+    }
+}
+
 int og_options_set(struct og_options *opt, const char *name, const char *value, struct og_err *err)
 {
     const struct og_row *row = og__option_named(name);
@@ -284,6 +305,8 @@ int og_options_set(struct og_options *opt, const char *name, const char *value, 
     rc = numbered ? set_device(opt, row, value, err)
          : c      ? set_with_parameters(opt, row, c, value, err)
                   : og__row_read(row, opt, value, err);
+    if (rc == -EINVAL)
+        name_other(row, value, err);
     if (rc < 0)
         return rc;
     og__option_set_add(&opt->given, og__option_number(row));

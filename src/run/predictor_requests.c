@@ -38,6 +38,22 @@ int og_predictor_columns(const struct og_predictor *p)
     return p->columns;
 }
 
+/* How a request says nodes of the groups from `first` to before `end`. `file` has ids as it does.
+ */
+static const char *how_to_ask(const struct og_predictor *p, uint32_t first, uint32_t end,
+                              const char *file)
+{
+    const struct og_graph *g = p->s->workload.graph;
+    bool named = true;
+    for (uint32_t k = first; k < end; k++)
+        named &= p->names[k] != NULL;
+    if (named)
+        return "give names of nodes, as a table of predictions has them";
+    if (g->node_ids.fd >= 0)
+        return "numbers are rows of the dataset; give ids of the source as text: \"7\"";
+    return file;
+}
+
 static int check_nodes(const struct og_predictor *p, const int64_t *nodes, int64_t n,
                        struct og_err *err)
 {
@@ -46,16 +62,18 @@ static int check_nodes(const struct og_predictor *p, const int64_t *nodes, int64
     const bool several = og__mixes_seeds(&f->shape);
     const int64_t first = several ? 0 : og__first_id(g, g->target);
     const int64_t end = several ? f->graph->n_nodes : g->type[g->target].end;
+    const uint32_t group = several ? 0 : (uint32_t)g->target;
+    const uint32_t groups = several ? f->graph->n_groups : group + 1;
     for (int64_t i = 0; i < n; i++) {
         if (nodes[i] < first || nodes[i] >= end)
-            return og__fail(err, -EINVAL, "ids count as in train.npy", "node %lld: %lld to %lld %s",
-                            (long long)nodes[i], (long long)first, (long long)end - 1,
-                            "are predicted");
-        const uint32_t type = og__graph_type(g, (uint32_t)nodes[i]);
-        if (several && !og__makes_logits(&f->shape, type))
+            return og__fail(err, -EINVAL, how_to_ask(p, group, groups, "ids count as in train.npy"),
+                            "node %lld: %lld to %lld are predicted", (long long)nodes[i],
+                            (long long)first, (long long)end - 1);
+        const uint32_t of = og__graph_type(g, (uint32_t)nodes[i]);
+        if (several && !og__makes_logits(&f->shape, of))
             return og__fail(err, -EINVAL, "give nodes of types with labels",
                             "node %lld: the model does not predict type %s", (long long)nodes[i],
-                            g->type[type].name);
+                            g->type[of].name);
     }
     return 0;
 }
@@ -179,12 +197,13 @@ static int check_types(const struct og_predictor *p, uint32_t relation, const in
     const struct og_relation *r = &g->relation[relation];
     for (int64_t i = 0; i < 2 * n; i++) {
         const struct og_group *of = &g->group[og__group_of(g, (uint32_t)ends[i])];
-        const struct og_group *needed = &g->group[i % 2 ? r->destination : r->source];
+        const uint32_t type = (uint32_t)(i % 2 ? r->destination : r->source);
+        const struct og_group *needed = &g->group[type];
         if (of != needed)
-            return og__fail(err, -EINVAL, "ids count as in train_edges.npy",
-                            "edge %lld: node %lld is of type %s, relation %s needs %s",
-                            (long long)(i / 2), (long long)ends[i], of->name, r->name,
-                            needed->name);
+            return og__fail(
+                err, -EINVAL, how_to_ask(p, type, type + 1, "ids count as in train_edges.npy"),
+                "edge %lld: node %lld is of type %s, relation %s needs %s", (long long)(i / 2),
+                (long long)ends[i], of->name, r->name, needed->name);
     }
     return 0;
 }
@@ -201,9 +220,11 @@ static int check_edges(const struct og_predictor *p, const int64_t *ends, const 
                         shape->pair_dim, own ? "some were" : "none were");
     for (int64_t i = 0; i < 2 * n; i++)
         if (ends[i] < 0 || ends[i] >= n_nodes)
-            return og__fail(err, -EINVAL, "ids count as in train_edges.npy",
-                            "edge %lld: node %lld, the graph has %lld nodes", (long long)(i / 2),
-                            (long long)ends[i], (long long)n_nodes);
+            return og__fail(
+                err, -EINVAL,
+                how_to_ask(p, 0, p->s->workload.graph->n_groups, "ids count as in train_edges.npy"),
+                "edge %lld: node %lld, the graph has %lld nodes", (long long)(i / 2),
+                (long long)ends[i], (long long)n_nodes);
     return 0;
 }
 
@@ -240,6 +261,47 @@ static bool may_name(const struct og_predictor *p, const struct og_relation *of,
                                       : group == (uint32_t)f->types->target;
 }
 
+/* The relation of a request's edges, where scores depend on it; else NULL. */
+static int relation_of(const struct og_predictor *p, bool edges,
+                       const struct og_predictor_request *more, const struct og_relation **of,
+                       struct og_err *err)
+{
+    uint32_t relation;
+    int rc;
+    *of = NULL;
+    OG_TRY(check_more(more, err));
+    if (!edges || !scores_by_relation(p))
+        return 0;
+    OG_TRY(find_relation(p, more ? more->relation : NULL, &relation, err));
+    *of = &p->s->workload.graph->relation[relation];
+out:
+    return rc;
+}
+
+int og_predictor_check_numbers(const struct og_predictor *p, const int64_t *ids, int64_t n,
+                               bool edges, const struct og_predictor_request *more,
+                               struct og_err *err)
+{
+    const struct og_graph *g = p->s->workload.graph;
+    const struct og_relation *of;
+    int rc;
+    OG_TRY(relation_of(p, edges, more, &of, err));
+    for (int end = 0; n > 0 && end < (edges ? 2 : 1); end++) {
+        uint32_t only = 0, may = 0;
+        char what[48];
+        for (uint32_t k = 0; k < g->n_groups; k++)
+            if (may_name(p, of, edges, end, k)) {
+                only = k;
+                may++;
+            }
+        snprintf(what, sizeof(what), "node %lld", (long long)ids[end]);
+        if (may == 1 && p->names[only])
+            OG_TRY(og__node_names_refuse(p->names[only], what, err));
+    }
+out:
+    return rc;
+}
+
 static int find_name(const struct og_predictor *p, const struct og_relation *of, bool edges,
                      int end, const char *name, int64_t *out, struct og_err *err)
 {
@@ -261,7 +323,7 @@ static int find_name(const struct og_predictor *p, const struct og_relation *of,
                 return rc;
         }
         if (node >= 0 && *out >= 0)
-            return og__fail(err, -EINVAL, "give ids that count as in train.npy",
+            return og__fail(err, -EINVAL, "give its number: its place in the whole graph",
                             "two types have a node called %.200s", name);
         *out = node >= 0 ? node : *out;
     }
@@ -278,14 +340,9 @@ static int find_name(const struct og_predictor *p, const struct og_relation *of,
 int og_predictor_find(const struct og_predictor *p, const char *const *name, int64_t n, bool edges,
                       const struct og_predictor_request *more, int64_t *out, struct og_err *err)
 {
-    const struct og_relation *of = NULL;
-    uint32_t relation;
+    const struct og_relation *of;
     int rc;
-    OG_TRY(check_more(more, err));
-    if (edges && scores_by_relation(p)) {
-        OG_TRY(find_relation(p, more ? more->relation : NULL, &relation, err));
-        of = &p->s->workload.graph->relation[relation];
-    }
+    OG_TRY(relation_of(p, edges, more, &of, err));
     for (int64_t i = 0; i < n * (edges ? 2 : 1); i++)
         OG_TRY(find_name(p, of, edges, (int)(i % 2), name[i], &out[i], err));
 out:

@@ -286,11 +286,10 @@ static int start_run(struct og_trainer *t, struct og_err *err)
         OG_TRY(og__learnt_open(&t->learnt, &s->workload, &s->config.opt, s->path.gather,
                                og__scratch_path(s->learnt), s->budget, err));
     if (s->config.opt.init) {
-        OG_TRY(og__checkpoint_load(s->config.opt.init, s->learner.model, err));
+        OG_TRY(og__checkpoint_load_rows(s->config.opt.init, s->learner.model, t->learnt, err));
         OG_TRY(og__checkpoint_other_classes(s->config.opt.init,
                                             og__class_names(s->workload.graph, &s->workload.shape),
                                             &s->config.log, err));
-        OG_TRY(og__checkpoint_load_rows(s->config.opt.init, t->learnt, err));
     }
     OG_TRY(og__steps_open(&t->steps, s->learner.model, &s->config.opt, s->budget, err));
     t->steps.learnt = t->learnt;

@@ -243,9 +243,11 @@ json_t *og__run_epoch_json(const struct og_trainer *t, uint32_t epoch)
 {
     const struct og_train_state *state = &t->state;
     bool evaluated = og__schedule_evaluates(&t->whole, epoch);
+    const struct og_model_config *shape = &t->s->workload.shape;
     json_t *row =
-        json_pack("{s:i s:f s:f}", "epoch", (int)epoch, "loss", og__metrics_loss(&state->train),
-                  "train_acc", og__metrics_acc(&state->train, &t->s->workload.shape));
+        json_pack("{s:i s:f s:s s:f}", "epoch", (int)epoch, "loss", og__metrics_loss(&state->train),
+                  "metric", og__best_words[og__task_of(shape)->best], "train_acc",
+                  og__metrics_acc(&state->train, shape));
     row = og__json_with(row, "lr",
                         og__json_real(og__rate_at(&t->watch.rate, state->steps - 1, epoch - 1)));
     row = og__json_with(row, "valid_acc",

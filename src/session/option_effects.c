@@ -492,6 +492,7 @@ bool og_option_used(const char *command, size_t i)
         unsigned by; /* each of these: it depends on the graph or on --full */
     } known[] = {{"predict", OG__UNUSED_WHOLE | OG__UNUSED_JUDGING},
                  {"eval", OG__UNUSED_WHOLE | OG__UNUSED_JUDGING},
+                 {"serve", OG__UNUSED_JUDGING},
                  {"propagate", OG__UNUSED_HOPS},
                  {"smooth", OG__UNUSED_SMOOTH}};
     const struct og_option *option = og_option(i);

@@ -188,9 +188,13 @@ static int resolve_rows(struct og_session *s, struct og_err *err)
 /* An earlier one stays, unless it is of the part of the run that --resume continues. */
 static int check_timeline(const struct og_session *s, struct og_err *err)
 {
-    const char *path = s->config.opt.trace_timeline;
+    const struct og_options *opt = &s->config.opt;
+    const char *path = opt->trace_timeline;
     int rc = og__graph_spare(s->workload.graph, path, err);
-    return rc < 0 || !path || s->config.opt.resume ? rc : og__check_absent(path, err);
+    if (rc < 0 || !path)
+        return rc;
+    rc = opt->resume && opt->run ? og__exists(opt->run, "resume.safetensors", err) : 0;
+    return rc == 0 ? og__check_absent(path, err) : OG_MIN(rc, 0);
 }
 
 /* Its features may be the rows of this rank's nodes alone. */

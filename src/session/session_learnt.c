@@ -115,7 +115,8 @@ out:
     return rc;
 }
 
-/* Rows of a checkpoint are read from it, as features are. Others the model holds, and refuses. */
+/* Rows of a checkpoint are read from it, as features are; og__checkpoint_load checks them. Others
+ * the model holds, and refuses. */
 static int find_group(struct og_session *s, const struct og_tensors_file *f, uint32_t k,
                       struct og_err *err)
 {
@@ -126,8 +127,7 @@ static int find_group(struct og_session *s, const struct og_tensors_file *f, uin
     const struct og_tensor *t = og__tensors_find(&f->all, name);
     if (!t || t->dtype != OG_TENSOR_F32 || t->ndim != 2 || t->shape[0] != group->n_nodes)
         return 0;
-    int rc = og__checkpoint_check_finite(f, t, err);
-    rc = rc < 0 ? rc : og__npy_open_file(&group->rows, f->path, &size, err);
+    const int rc = og__npy_open_file(&group->rows, f->path, &size, err);
     if (rc < 0)
         return rc;
     group->rows.type = OG__NPY_F32;

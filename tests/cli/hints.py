@@ -52,6 +52,8 @@ SAID = {
     f"train graph {TRAIN} --edge-features on --run said": "graph: features of edges have no effect",
     f"train graph {TRAIN} --task link --scratch run/config.yaml": "run/config.yaml is no folder",
     f"train graph {TRAIN} --memory 300MB": "leave out the B: 4G is 4 GiB",
+    f"train graph {TRAIN} --optimizer adagrad": "hint: --embedding-optimizer takes adagrad",
+    f"train graph {TRAIN} --warmup 10000 --run long": "so the learning rate stays below --lr",
 }
 
 

@@ -73,6 +73,14 @@ static const char *const misuse[][2] = {
     {"bench cpu", "outgrow: bench cpu: "},
     {"bench sample", "outgrow: bench sample: DATASET expected"},
     {"bench io a", "outgrow: bench io: takes no dataset"},
+    /* options that would have no effect */
+    {"bench io --dim 8", "outgrow: bench io: --dim is of bench gemm"},
+    {"bench sample a --path b", "outgrow: bench sample: --path is of bench io"},
+    {"stripe a b --parts 2 --part 0 --keep", "outgrow: stripe: --keep is of --over"},
+    {"simulate a --policy lru --cache 1% --queue 3", "outgrow: simulate: --queue without"},
+    {"generate a --model rmat --homophily 0.5", "outgrow: generate: --homophily is of"},
+    {"generate a --types a:9 --relations a:x:a --nodes 9", "outgrow: generate: --nodes: not with"},
+    {"generate a --types a:9 --relations a:x:a --dim 9", "outgrow: generate: --dim: not with"},
     {"info \"$(printf 'a\\377')\"", "outgrow: argument 2: not UTF-8"},
 };
 
@@ -205,7 +213,7 @@ static void help_is_short_unless_asked(void **state)
     assert_null(strstr(o->out, "--optimizer"));
     assert_says(outgrow("help train")->out, "--runs=N");
     assert_null(strstr(outgrow("help plan")->out, " The run\n")); /* no group without options */
-    o = outgrow("serve --help --all");
+    o = outgrow("train --help --all");
     assert_says(o->out,
                 "\n      --class-weights=balanced|FILE\n                             weights of");
     assert_says(o->out, "\n      --best-by=FIGURE       validation metric");
@@ -215,7 +223,7 @@ static void help_is_short_unless_asked(void **state)
     o = outgrow("help info");
     assert_null(strstr(o->out, "--all"));
     assert_null(strstr(outgrow("help import")->out, " \n"));
-    static const char *const applying[] = {"eval", "predict"};
+    static const char *const applying[] = {"eval", "predict", "serve"};
     for (size_t i = 0; i < sizeof(applying) / sizeof(*applying); i++) {
         char line[64];
         snprintf(line, sizeof(line), "help %s --all", applying[i]);

@@ -161,6 +161,34 @@ static void several_runs_spare_what_is_there(void **state)
     assert_says(text_of("one/summary.json"), "seed2");
 }
 
+/* The line of an epoch has one form, with validation or without. */
+static void epochs_without_validation_have_the_same_form(void **state)
+{
+    (void)state;
+    static const char *const options[] = {"", "--task link"};
+    for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++) {
+        char line[256];
+        snprintf(line, sizeof(line),
+                 "train d %s --epochs 3 --eval-every 2 --hidden 8 --fanout 3,3 --run form%zu",
+                 options[i], i);
+        const struct outcome *o = outgrow(line);
+        assert_int_equal(o->status, 0);
+        snprintf(line, sizeof(line), "form%zu/summary.json", i);
+        json_t *s = json_load_file(line, 0, NULL);
+        size_t k;
+        json_t *row;
+        json_array_foreach(json_object_get(s, "epochs"), k, row)
+        {
+            const double x = value_of(row, "train_acc");
+            snprintf(line, sizeof(line), i == 0 ? "  train %.2f%%  " : "  train %.4f  ",
+                     i == 0 ? 100 * x : x);
+            assert_says(o->err, line);
+        }
+        assert_int_equal(k, 3);
+        json_decref(s);
+    }
+}
+
 /* Where nothing is right or wrong, percents say nothing: metrics go by their names. */
 static void metrics_go_by_their_names(void **state)
 {
@@ -306,6 +334,7 @@ int main(void)
         cmocka_unit_test(several_runs_are_summed_up),
         cmocka_unit_test(several_runs_spare_what_is_there),
         cmocka_unit_test(metrics_go_by_their_names),
+        cmocka_unit_test(epochs_without_validation_have_the_same_form),
         cmocka_unit_test(pages_name_folders_and_datasets),
         cmocka_unit_test(hit_rates_are_drawn),
         cmocka_unit_test(plans_are_drawn),

@@ -127,6 +127,9 @@ static void a_run_is_summed_up(void **state)
     assert_says(o->err, "p.npy: exists already");
     assert_says(o->err, "hint: give --overwrite to replace it, or another name");
     o = outgrow("predict d --checkpoint r/best.safetensors --out p.npy --resume");
+    assert_int_equal(o->status, 1); /* it had ended */
+    assert_says(o->err, "p.npy: exists already, and --resume finds nothing to continue");
+    o = outgrow("predict d --checkpoint r/best.safetensors --out p.npy --resume --overwrite");
     assert_int_equal(o->status, 0);
     assert_says(o->err, "nothing to resume");
     o = outgrow("train d --run r");

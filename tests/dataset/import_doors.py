@@ -263,6 +263,44 @@ def unread_keys_of_graphbolt():
     assert "keys that are not read: feature_data, dtype" in said and "year.npy" in said and " path" not in said, said
 
 
+def weights_of_graphbolt():
+    """Edge attributes called weight are weights, as in other formats and as `export graphbolt` writes them."""
+    shutil.rmtree("bolt", ignore_errors=True)
+    weight = rng.random(E).astype("f4")
+    source(edge_weight=weight)
+    before, _ = taken("npy")
+    done = run("export", "graphbolt", "out", "bolt")
+    assert done.returncode == 0, done.stderr
+    got, said = taken("graphbolt", path="bolt")
+    assert np.array_equal(got["weights"], before["weights"]) and np.array_equal(got["indices"], before["indices"]) and "not read" not in said, said
+    got, said = taken("graphbolt", "--weight-column", 0, path="bolt")
+    assert "weights" not in got and "not read: data/weight.npy" in said, said
+    # of types: all or none
+    shutil.rmtree("bolt")
+    os.makedirs("bolt")
+    np.save("bolt/edges.npy", EDGES.T)
+    np.save("bolt/feat.npy", FEAT)
+    edge = "  - {{domain: edge, type: 'a:{0}:a', name: {1}, format: numpy, path: {0}.npy}}\n"
+    for r, values in ("r", weight), ("s", weight[::-1]):
+        np.save(f"bolt/{r}.npy", values)
+    head = (f"graph:\n  nodes: [{{type: a, num: {N}}}]\n  edges: [{{type: 'a:r:a', format: numpy, path: edges.npy}}, {{type: 'a:s:a', format: numpy, path: edges.npy}}]\n"
+            "feature_data:\n  - {domain: node, type: a, name: feat, format: numpy, path: feat.npy}\n")
+    for second in "edge_weight", "feat":
+        with open("bolt/metadata.yaml", "w") as f:
+            f.write(head + edge.format("r", "weight") + edge.format("s", second))
+        got, said = taken("graphbolt", path="bolt")
+        if second == "feat":
+            assert "only some types have them" in said and "rel0_weights" not in got, said
+            continue
+        for r, values in enumerate((weight, weight[::-1])):
+            src, dst = got[f"rel{r}_indices"], np.repeat(np.arange(N), np.diff(got[f"rel{r}_indptr"]))
+            assert sorted(zip(src.tolist(), dst.tolist(), got[f"rel{r}_weights"].tolist())) == sorted(zip(*EDGES.T.tolist(), values.tolist())), r
+    np.save("bolt/r.npy", -weight)
+    with open("bolt/metadata.yaml", "w") as f:
+        f.write(head + edge.format("r", "weight") + edge.format("s", "weight"))
+    refused("graphbolt", path="bolt", says=["r.npy: row 0", "no weight"])
+
+
 def types_of_numbers():
     wide = np.arange(N * 3).reshape(N, 3) * 7
     for array, stored in [(wide.astype("int64"), "float32"), (wide.astype("uint16"), "float32"), (wide % 200, "uint8"), (wide > 90, "uint8"),
@@ -708,8 +746,17 @@ def options_of_others():
     assert "in-place" not in said and "no effect" not in taken("npy", "--split", "60/20/20", "--seed", 7)[1]
     shutil.rmtree("text", ignore_errors=True)
     text("edges.csv", "0,1", "1,2")
-    said = taken("--in-place", "--reverse-relations", path="text")[1]
-    assert "--in-place has no effect" in said and "--symmetrize adds the reverse" in said
+    of_features = [["--in-place"], ["--feature-dtype", "f16"], ["--feature-scales"], ["--row-normalize"], ["--standardize"], ["--feature-layout", "sparse"]]
+    for words in of_features:
+        said = taken(*words, "--reverse-relations", path="text")[1]
+        assert f"{words[0]} has no effect: the source has no features of nodes" in said and "--symmetrize adds the reverse" in said, said
+    assert "--drop-types has no effect: the source has no types" in taken("--drop-types", path="text")[1]
+    source(node_type=np.arange(N) % 2)
+    assert "--drop-types has no effect" not in taken("npy", "--drop-types")[1]
+    source()
+    assert "--drop-types has no effect" in taken("npy", "--drop-types")[1]
+    for words in *of_features, ["--standardize-as", "out"], ["--mean-features", "node"]:
+        refused("npy", *words, "--drop-features", says=[f"{words[0]}: not with --drop-features", "leave out one"])
     np.savez("all.npz", edges=EDGES, feat=FEAT)
     refused(path="all.npz", says=["all.npz: an archive", "unzip"])
 
@@ -718,7 +765,7 @@ def main():
     folder, here = tempfile.mkdtemp(prefix="og-doors-"), os.getcwd()
     os.chdir(folder)
     try:
-        for test in (random_splits, splits_and_masks, unread_files, documented_names, unread_keys_of_graphbolt, types_of_numbers, labels, columns_of_edges,
+        for test in (random_splits, splits_and_masks, unread_files, documented_names, unread_keys_of_graphbolt, weights_of_graphbolt, types_of_numbers, labels, columns_of_edges,
                      columns_by_id, what_the_wider_fuzz_found, numbers_that_are_lost, rows_of_text, shapes_and_kinds, options_of_others):
             test()
             print(f"{test.__name__}: ok", flush=True)

@@ -99,7 +99,7 @@ def test_batches_of_data_and_of_a_dataset():
     outgrow.write("bare", bare)
     batch = next(iter(ours("bare")))
     assert batch.y is None and torch.equal(batch.n_id[batch.edge_index], data.edge_index[:, batch.e_id])
-    for given in data, "graph", outgrow.stores("graph"):
+    for given in data, "graph", outgrow.stores("graph"), list(outgrow.stores("graph", homogeneous=True)):
         loader = ours(given)
         assert len(loader) == 7 and len(loader.dataset) == N and loader.batch_size == 32
         for epoch in range(2):
@@ -562,7 +562,17 @@ def test_stores_of_ones_own():
     for batch in ours((features, graphs), input_nodes=torch.arange(50)):
         assert torch.equal(batch.x, data.x[batch.n_id]) and torch.equal(batch.y, data.y[batch.n_id])
         assert torch.equal(batch.n_id[batch.edge_index], data.edge_index[:, batch.e_id])
-    assert type(next(iter(ours(outgrow.stores(written("stored", data)), input_nodes=torch.arange(50))))) is Data
+    stored = outgrow.stores(written("stored", data))
+    assert type(next(iter(ours(stored, input_nodes=torch.arange(50))))) is Data
+    # stores of two datasets: features of one, edges of the other
+    other = graph(1)
+    batch = next(iter(ours((stored[0], outgrow.stores(written("other", other))[1]), input_nodes=("node", torch.arange(50)))))
+    n_id = batch["node"].n_id
+    edges = set(map(tuple, other.edge_index.T.tolist()))
+    assert torch.equal(batch["node"].x, data.x[n_id]) and edges.issuperset(map(tuple, n_id[batch["node", "to", "node"].edge_index].T.tolist()))
+    for wrong in (stored[0], None), [stored[0], stored[1], 1], ("graph", "graph"):
+        with raises(outgrow.OptionError, "outgrow.stores of one, or a FeatureStore and a GraphStore"):
+            ours(wrong)
 
 
 def test_layer_wise_inference():

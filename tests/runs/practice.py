@@ -309,7 +309,7 @@ with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
     os.environ["XDG_CACHE_HOME"] = f"{folder}/cache"
     run("generate", "plain", "--nodes", 1200, "--degree", 6, "--dim", 8, "--classes", 4, "--train-fraction", 0.2)
-    run("generate", "typed", "--types", "drug:1200,gene:500", "--classes", 4, "--dim", 8, "--train-fraction", 0.2, "--relations",
+    run("generate", "typed", "--types", "drug:1200,gene:500", "--classes", 4, "--train-fraction", 0.2, "--relations",
         "drug:binds:gene:4,gene:bound.by:drug:4,gene:near:gene:3")
     for check in check_rates, check_longer, check_resumed, check_shared, check_patience, check_classes, check_seeds, check_words:
         if len(sys.argv) < 3 or check.__name__ in sys.argv[2:]:

@@ -58,6 +58,11 @@ def check_classes():
         said = json.loads(f.read(int.from_bytes(f.read(8), "little")))["__metadata__"]
     assert json.loads(said["class_names"]) == sorted(CLASSES)
     run("predict", "of-first", "--checkpoint", checkpoint, *given, "--out", "first.csv")
+    run("propagate", "of-first", *given)
+    for name in sorted(n for n in os.listdir("of-first") if os.path.isfile(f"of-first/{n}")):
+        before = open(f"of-first/{name}", "rb").read()
+        done = subprocess.run([OUTGROW, "predict", "of-first", "--checkpoint", checkpoint, *given, "--overwrite", "--out", f"of-first/{name}"], capture_output=True, text=True)
+        assert done.returncode == 1 and "a file of the dataset" in done.stderr and open(f"of-first/{name}", "rb").read() == before, (name, done)
     want = open("first.csv", "rb").read()
     first = printed("eval", "of-first", "--checkpoint", checkpoint, "--memory", "256M")
     sorted_otherwise = {"cat": "zebra", "dog": "dog", "a b": "cat"}
@@ -81,7 +86,8 @@ def check_classes():
     about, *answers = map(json.loads, said.splitlines())
     answers = {answer["id"]: answer for answer in answers}
     assert about["class_names"] == sorted(CLASSES) and answers[1]["classes"] == [table["c041é"][1]] and np.allclose(answers[1]["rows"], [np.float32(table["c041é"][2:])], atol=1e-5)
-    assert answers[2]["classes"] == [table["c003é"][1], table["c020é"][1]] and answers["x"]["rows"] == answers[1]["rows"]
+    assert answers[2]["classes"] == [table["c003é"][1], table["c020é"][1]]
+    assert answers["x"]["error"] == "node 41: a number, and nodes have names, such as c000é", answers["x"]
     assert "no node is called nobody" in answers[3]["error"] and "not a request" in answers[4]["error"]
     # a table is smoothed by its ids, in any order
     for name in "chances.npy", "chances.csv":
@@ -124,6 +130,13 @@ def check(longest):
     np.save("names.npy", np.array([some[0], "nobody"], "S"))
     refused = subprocess.run([OUTGROW, "predict", *given, "--nodes", "names.npy", "--out", "no.npy"], capture_output=True, text=True)
     assert refused.returncode != 0 and "row 1: no node is called nobody" in refused.stderr and "the same checkpoint" in refused.stderr, refused.stderr
+    # numbers are no names
+    np.save("numbers.npy", [41, 3])
+    with open("numbers.txt", "w") as f:
+        f.write(f"{some[0]}\n41\n")
+    for listed, what in (41, "--nodes 41"), ("numbers.npy", "numbers.npy"), ("numbers.txt", "numbers.txt: line 2"), (f"g-{name}/train.npy", f"g-{name}/train.npy"):
+        refused = subprocess.run([OUTGROW, "predict", *given, "--nodes", str(listed), "--out", "no.npy"], capture_output=True, text=True)
+        assert refused.returncode != 0 and f"{what}: a number, and nodes have names, such as {ids[0]}"[:200] in refused.stderr, (listed, refused.stderr)
     for made in "out.npy", "out.csv", "some.npy":
         os.remove(made)
 

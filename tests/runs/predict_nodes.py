@@ -174,6 +174,8 @@ def check_forms():
     to = ["predict", "graph", "--checkpoint", checkpoint, "--out", "out.csv", *MEMORY, "--nodes"]
     says(["a mask", "order of their ids"], *to, "mask.npy")
     says(["no such file", "no node is called 9", "import"], *to, 9)
+    said = subprocess.run([OUTGROW, "serve", "graph", "--checkpoint", checkpoint, *map(str, MEMORY), "--quiet"], input=f'[{N}]\n', capture_output=True, text=True, check=True).stdout
+    assert json.loads(said.splitlines()[1])["hint"] == 'numbers are rows of the dataset; give ids of the source as text: "7"', said
     # files are replaced on request alone, and nothing is said
     assert run(*to, "few.csv") == ""
     says(["out.csv: exists already", "--overwrite"], *to, "few.csv")

@@ -183,7 +183,9 @@ def check_kills(graph):
         stopped, found = killed.wait() != 0, files_of(graph)
         assert all(whole[name] == data for name, data in found.items()), "a file is half written"
         if stopped:  # even when all files are there: its scratch folder may be left
-            resumed += "resuming in layer" in run(*command[1:], "--resume").stderr
+            again = subprocess.run([*command, "--resume"], capture_output=True, text=True)
+            assert again.returncode == 0 or found == whole and "exists already" in again.stderr, again
+            resumed += "resuming in layer" in again.stderr
         assert files_of(graph) == whole, i
         left = [p.name for p in graph.iterdir() if "outgrow-infer-" in p.name or p.name.endswith(".part") or p.name.startswith(".")]
         assert not left, left
@@ -210,16 +212,21 @@ def check_refusals(graph, typed):
 
 
 def check_others(graph):
-    """With --resume, hops of an earlier propagation go; a bad list is refused before hops are computed."""
+    """Hops of an earlier propagation go with --overwrite alone. A bad list is refused before hops are computed."""
     clear(graph)
     propagate(graph)
-    run("propagate", graph, "--hops", HOPS - 1, "--resume")
+    before = files_of(graph)
+    for more in [], ["--resume"], ["--resume", "--rows", "labelled"]:
+        said = run("propagate", graph, "--hops", HOPS - 1, *more, fails=True).stderr
+        assert "exists already" in said and "give --overwrite to replace it" in said, said
+        assert files_of(graph) == before, more
+    run("propagate", graph, "--hops", HOPS - 1, "--overwrite")
     assert sorted(p.name for p in graph.glob("hop*.npy")) == [f"hop{k}.npy" for k in range(1, HOPS)]
     whole = files_of(graph)
     clear(graph)
     run("propagate", graph, "--hops", HOPS - 1)
     assert files_of(graph) == whole
-    run("propagate", graph, "--hops", HOPS - 1, "--resume", "--rows", "labelled")
+    run("propagate", graph, "--hops", HOPS - 1, "--overwrite", "--rows", "labelled")
     assert not list(graph.glob("hop*.npy"))
     for name, value in ("valid", N + 5), ("labels", 99):
         bad = graph.parent / f"bad-{name}"

@@ -250,6 +250,8 @@ def check_refusals(graph, folder):
     assert "exists already" in smooth(graph, folder / "z.npy", folder / "there.npy", keep=True, fails=True).stderr
     said = smooth(graph, folder / "z.npy", folder / "out.npy", "--lr", 0.1, "--pack-dtype", "f16", "--seed", 3).stderr
     assert "--lr, --pack-dtype, --seed have no effect" in said or "have no effect" in said, said
+    said = smooth(graph, folder / "z.npy", folder / "out.npy", "--correction-layers", 0, "--scale", 2, "--smoothing-alpha", 0.7).stderr
+    assert "--scale has no effect with --correction-layers 0" in said and said.count("has no effect") == 1, said
 
 
 def make_labels():

@@ -279,6 +279,9 @@ static void a_timeline_that_exists_is_refused(void **state)
     assert_int_equal(og_train("graph", &opt, NULL, NULL, &err), -EEXIST);
     assert_non_null(strstr(err.message, "spans.json"));
     assert_int_equal(og__bench_epoch("graph", &opt, NULL, &text, NULL), -EEXIST);
+    assert_int_equal(og_options_set(&opt, "resume", "true", NULL), 0); /* of nothing */
+    assert_int_equal(og_train("graph", &opt, NULL, NULL, NULL), -EEXIST);
+    assert_int_equal(og_options_set(&opt, "resume", "false", NULL), 0);
     assert_int_equal(og__read_text("spans.json", 64, &text, &len, NULL), 0);
     assert_string_equal(text, "mine");
     free(text);

@@ -198,7 +198,7 @@ with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
     os.environ["XDG_CACHE_HOME"] = f"{folder}/cache"
     run("generate", "plain", "--nodes", 1500, "--degree", 10, "--dim", 8, "--classes", 4, "--train-fraction", 0.3)
-    run("generate", "typed", "--types", "drug:1200,gene:500", "--classes", 4, "--dim", 8, "--train-fraction", 0.2, "--relations",
+    run("generate", "typed", "--types", "drug:1200,gene:500", "--classes", 4, "--train-fraction", 0.2, "--relations",
         "drug:binds:gene:8,gene:bound.by:drug:6,gene:near:gene:7")
     for check in sys.argv[2:] or CHECKS:
         CHECKS[check]()

@@ -402,13 +402,13 @@ static int import_opened(struct og_importer *imp, uint32_t relation, struct og_e
                     (long long)e->said);
 }
 
-int og__import_relations(struct og_importer *imp, og_open_edges *open, void *source,
+int og__import_relations(struct og_importer *imp, og_open_edges *open, bool weighted, void *source,
                          struct og_err *err)
 {
     struct og_edges e = {.said = -1};
     int rc;
     OG_TRY(og__import_take_piece(imp, err));
-    OG_TRY(og__import_open_edges(imp, false, imp->n_counted, err));
+    OG_TRY(og__import_open_edges(imp, weighted, imp->n_counted, err));
     for (uint32_t r = 0; r < imp->n_relations; r++) {
         OG_TRY(open(source, r, &e, err));
         OG_TRY(import_opened(imp, r, &e, err));

@@ -511,6 +511,7 @@ static int make_features(struct og_importer *imp, struct og_table *t, struct og_
     char file[40];
     int rc;
     to->dim = t->columns;
+    imp->has_rows |= !to->of_edges;
     imp->has_edge_rows |= to->of_edges;
     if (imp->opt->link && !to->of_edges) {
         imp->linked = true;

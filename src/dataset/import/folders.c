@@ -114,7 +114,7 @@ void og__folders_close(struct og_folders *f)
 /* Lists the folders of relations; or the only one. */
 static int list_relations(struct og_folders *f, struct og_err *err)
 {
-    const bool dropped = f->imp->opt->drop_types;
+    const bool dropped = f->imp->dropped_types = f->imp->opt->drop_types;
     int there = dropped ? 0 : og__import_has(f->imp, "processed", err);
     int rc = there > 0 ? list_folders(f->imp, f->layout, &f->relations, err) : there;
     if (rc < 0 || f->relations.n > 0)

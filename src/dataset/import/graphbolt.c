@@ -3,7 +3,7 @@
  *   graph.nodes          the number of each type
  *   graph.edges          csv: src,dst a line; numpy: [2, E]; of each source:name:destination
  *   feature_data         domain node: the one named feat, or the only one of a type, [N, F]
- *   feature_data, edge   likewise, [E, F]; names of weights and times are none
+ *   feature_data, edge   likewise, [E, F]; one called weight has the edges' weights, [E]
  *   tasks[0]             train_set, validation_set, test_set: seeds (node ids) and labels, which
  *                        are values if its name says so
  *
@@ -30,6 +30,7 @@ struct bolt {
     struct og_gb_meta *meta;
     const struct og_gb_task *task;         /* NULL = none */
     const char *labelled;                  /* the type of the sets, or NULL without sets */
+    bool weighted;                         /* edges of all types have weights, which are read */
     struct og_table *features;             /* of the first group */
     struct og_table *seeds[3], *labels[3]; /* NULL = absent */
 };
@@ -65,11 +66,43 @@ static int open_data(const struct bolt *b, const struct og_gb_data *d, enum og__
     return rc;
 }
 
+/* "" and NULL are no type. */
+static bool is_type(const char *type, const char *wanted)
+{
+    return wanted && *wanted ? type && strcmp(type, wanted) == 0 : !og__gb_typed(type);
+}
+
+/* Weights of the edges of a type; NULL: none. */
+static const struct og_gb_data *weights_of(const struct bolt *b, const char *type)
+{
+    for (unsigned i = 0; i < b->meta->n_features; i++) {
+        const struct og_gb_data *d = &b->meta->features[i];
+        if (d->domain && strcmp(d->domain, "edge") == 0 && is_type(d->type, type) && d->name &&
+            og__column_of(d->name) == OG__COLUMN_WEIGHT)
+            return d;
+    }
+    return NULL;
+}
+
+static void choose_weights(struct bolt *b)
+{
+    const uint32_t n = b->imp->n_relations;
+    uint32_t found = 0;
+    for (uint32_t r = 0; r < n; r++)
+        found += weights_of(b, b->meta->graph.edges[r].type) != NULL;
+    b->weighted = found == n && b->imp->opt->weight_column != 0;
+    if (found > 0 && found < n)
+        og__import_warn(b->imp, "%s/%s: weights of edges are not read: only some types have them",
+                        b->imp->src, meta_file);
+}
+
 static int open_edges(void *bolt, uint32_t relation, struct og_edges *e, struct og_err *err)
 {
     const struct bolt *b = bolt;
     const struct og_gb_data *d = &b->meta->graph.edges[relation];
     int rc;
+    if (b->weighted)
+        OG_TRY(open_data(b, weights_of(b, d->type), OG__NPY_F64, 1, &e->weights, err));
     if (d->format && strcmp(d->format, "csv") == 0)
         return open_data(b, d, OG__NPY_I64, 2, &e->pairs, err);
     OG_TRY(open_data(b, d, OG__NPY_I64, 2, &e->src, err));
@@ -77,12 +110,6 @@ static int open_edges(void *bolt, uint32_t relation, struct og_edges *e, struct 
     OG_TRY(og__edges_two_rows(e, err));
 out:
     return rc;
-}
-
-/* "" and NULL are no type. */
-static bool is_type(const char *type, const char *wanted)
-{
-    return wanted && *wanted ? type && strcmp(type, wanted) == 0 : !og__gb_typed(type);
 }
 
 /* Is it what features are called? Edges have times, weights and labels too. */
@@ -466,6 +493,7 @@ static int open_all(struct bolt *b, struct og_err *err)
     OG_TRY(read_meta(b, err));
     OG_TRY(find_groups(b, err));
     OG_TRY(number_edges(b, err));
+    choose_weights(b);
     OG_TRY(find_features(b, imp->graph.group->name, false, &b->features, err));
     imp->claimed = imp->claimed || !b->features || b->features->rows < 0;
     OG_TRY(og__import_expect_rows(imp, b->features, imp->graph.group->n_nodes, "rows", err));
@@ -495,7 +523,7 @@ static int import_all(struct bolt *b, struct og_err *err)
     int rc;
     OG_TRY(open_all(b, err));
     OG_TRY(og__import_count_edges(imp, open_edges, b, err));
-    OG_TRY(og__import_relations(imp, open_edges, b, err));
+    OG_TRY(og__import_relations(imp, open_edges, b->weighted, b, err));
     OG_TRY(import_edge_features(b, err));
     OG_TRY(og__import_groups(imp, open_features, b, err));
     const bool last = imp->graph.has_types;
@@ -525,4 +553,5 @@ const struct og_format og__format_graphbolt = {
              .files = "SRC holds metadata.yaml and the csv and numpy files it names.",
              .signs = (const char *const[]){"metadata.yaml", NULL}},
     .read = import_graphbolt,
-    .deep = 4};
+    .deep = 4,
+    .takes = OG__TAKES_WEIGHTS};

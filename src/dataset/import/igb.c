@@ -121,7 +121,7 @@ static int import_igb(struct og_importer *imp, struct og_err *err)
     OG_TRY(og__folders_open(&f, imp, &layout, err));
     OG_TRY(open_labels(imp, imp->graph.group->n_nodes, &labels, err));
     OG_TRY(og__import_count_edges(imp, og__folders_edges, f, err));
-    OG_TRY(og__import_relations(imp, og__folders_edges, f, err));
+    OG_TRY(og__import_relations(imp, og__folders_edges, false, f, err));
     OG_TRY(og__import_groups(imp, og__folders_features, f, err));
     OG_TRY(og__import_labels(imp, labels, labels->rows, -1, err));
     OG_TRY(import_splits(imp, labels->rows, err));

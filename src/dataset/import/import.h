@@ -118,7 +118,8 @@ struct og_importer {
     /* of the source, for options without effect */
     bool many_masks;               /* a mask has several columns */
     bool linked;                   /* features are used in place */
-    bool has_edge_rows;            /* edges have features */
+    bool dropped_types;            /* it has types, which are left out */
+    bool has_rows, has_edge_rows;  /* nodes, or edges, have features */
     int64_t link_width;            /* columns of the features of split edges; 0 = none yet */
     struct og_source_files *files; /* of the source, those that were opened */
 };
@@ -203,13 +204,14 @@ OG_MUST_CHECK int og__import_add_edges(struct og_importer *imp, uint32_t relatio
 OG_MUST_CHECK int og__import_relation(struct og_importer *imp, uint32_t relation,
                                       struct og_edges *e, struct og_err *err);
 OG_MUST_CHECK int og__import_close_edges(struct og_importer *imp, struct og_err *err);
-/* Does all of the above for relations with tables of their own: `open` opens one relation's,
- * without weights. Count them first: that opens each once, and reports missing files at once. */
+/* Does all of the above for relations with tables of their own. `open` opens one relation's, all
+ * with weights or none. Count them first: that opens each once, and reports missing files at once.
+ */
 typedef int og_open_edges(void *source, uint32_t relation, struct og_edges *e, struct og_err *err);
 OG_MUST_CHECK int og__import_count_edges(struct og_importer *imp, og_open_edges *open, void *source,
                                          struct og_err *err);
-OG_MUST_CHECK int og__import_relations(struct og_importer *imp, og_open_edges *open, void *source,
-                                       struct og_err *err);
+OG_MUST_CHECK int og__import_relations(struct og_importer *imp, og_open_edges *open, bool weighted,
+                                       void *source, struct og_err *err);
 void og__import_drop_edges(struct og_importer *imp); /* what is open of them */
 
 /* ---- what nodes have (build_features.c, build_labels.c, build_splits.c) ---- */

@@ -70,8 +70,12 @@ static int check_count(const struct og_table *t, int64_t edges, const char *of, 
 int og__npy_open_types(struct og_npy_source *s, struct og_err *err)
 {
     int rc;
-    if (s->imp->opt->drop_types)
-        return 0;
+    if (s->imp->opt->drop_types) {
+        const int of_nodes = og__import_has(s->imp, "node_type.npy", err);
+        const int of_edges = og__import_has(s->imp, "edge_type.npy", err);
+        s->imp->dropped_types = of_nodes > 0 || of_edges > 0;
+        return OG_MIN(OG_MIN(of_nodes, of_edges), 0);
+    }
     OG_TRY(open_numbers(s, "node_type.npy", &s->node_type, err));
     OG_TRY(open_numbers(s, "edge_type.npy", &s->edge_type, err));
     OG_TRY(check_count(s->edge_type, og__edges_rows(&s->edges), " of edges.npy", err));

@@ -574,7 +574,7 @@ static int import_all(struct ogb *o, const struct layout *of, struct og_err *err
     const bool proven = !imp->graph.has_types; /* by the labels: how many nodes there are */
     if (proven)
         OG_TRY(import_labels(o, err));
-    OG_TRY(og__import_relations(imp, of->edges, o, err));
+    OG_TRY(og__import_relations(imp, of->edges, false, o, err));
     OG_TRY(of->times ? of->times(o, err) : 0);
     OG_TRY(imp->opt->by_time ? og__import_by_time(imp, err) : 0);
     OG_TRY(import_edge_features(o, of, err));

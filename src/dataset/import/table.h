@@ -2,7 +2,7 @@
  *
  *   table.c       all kinds; a .npy or headerless file
  *   table_zip.c   a member of an .npz archive
- *   table_csv.c   a CSV file */
+ *   table_csv.c   a CSV file (table_csv_parts.h) */
 #ifndef OG_IMPORT_TABLE_H
 #define OG_IMPORT_TABLE_H
 

@@ -7,6 +7,31 @@
 
 /* ---- of other formats ---- */
 
+/* Options of features that --drop-features leaves out. */
+static int check_dropped(const struct og_import *o, struct og_err *err)
+{
+    const struct {
+        const char *option;
+        bool given;
+    } rows[] = {
+        {"--feature-dtype", o->feature_dtype >= 0},
+        {"--feature-layout", o->feature_layout != OG_FEATURES_DENSE},
+        {"--feature-scales", o->feature_scales},
+        {"--row-normalize", o->row_normalize},
+        {"--standardize-as", o->standardize_as},
+        {"--standardize", o->standardize},
+        {"--mean-features", o->mean_features},
+        {"--in-place", o->link},
+    };
+    for (size_t i = 0; i < OG_COUNT(rows); i++)
+        if (o->drop_features && rows[i].given)
+            return og__fail(err, -EINVAL, "leave out one of them",
+                            "import: %s: not with --drop-features, which leaves out features of "
+                            "nodes",
+                            rows[i].option);
+    return 0;
+}
+
 int og__import_check_options(const struct og_import *o, const struct og_format *format,
                              struct og_err *err)
 {
@@ -40,24 +65,29 @@ int og__import_check_options(const struct og_import *o, const struct og_format *
                                            : "leave it out; docs/reference/formats.md names the "
                                              "files of each format",
                             "import %s: %s: %s", name, others[i].option, others[i].why);
-    return 0;
+    return check_dropped(o, err);
 }
 
 /* ---- without effect ---- */
 
 void og__import_tell_idle(const struct og_importer *imp, const struct og_format *format)
 {
+    static const char no_rows[] = "the source has no features of nodes";
     const struct og_import *o = imp->opt;
     const struct {
         const char *option;
         bool idle;
         const char *why;
     } rows[] = {
+        {"--feature-dtype", o->feature_dtype >= 0 && !imp->has_rows && !o->mean_features, no_rows},
+        {"--feature-layout", o->feature_layout != OG_FEATURES_DENSE && !imp->has_rows, no_rows},
+        {"--feature-scales", o->feature_scales && !imp->has_rows, no_rows},
+        {"--row-normalize", o->row_normalize && !imp->has_rows, no_rows},
         {"--seed", o->seed != 1 && !o->split, "there is no --split"},
         {"--split-column", o->split_column >= 0 && !imp->many_masks, "no mask has several columns"},
-        {"--in-place", o->link && !imp->linked, "the source has no features"},
-        {"--standardize", og__standardizes(o) && imp->standardized == 0,
-         "the source has no features of nodes"},
+        {"--in-place", o->link && !imp->linked, no_rows},
+        {"--standardize", og__standardizes(o) && imp->standardized == 0, no_rows},
+        {"--drop-types", o->drop_types && !imp->dropped_types, "the source has no types"},
         {"--keep-ids", o->keep_ids && !(format->takes & OG__TAKES_COLUMNS),
          "ids are rows in this format"},
         {"--edge-feature-dtype", o->edge_feature_dtype >= 0 && !imp->has_edge_rows,
