@@ -128,5 +128,7 @@ uint64_t og__memory_plan_away(const struct og_memory_plan *m, const struct og_pl
 
 /* What a batch that is sampled ahead takes on disk: ids, both ends of its edges, its plan. */
 size_t og__spilled_batch_bytes(const struct og_workload *f);
+/* Requests of a round that phased memory spills; 0 without --exchange. */
+size_t og__spilled_requests_bytes(const struct og_plan_inputs *p);
 
 #endif

@@ -104,6 +104,12 @@ static uint64_t requested_of(const struct og_workload *f, uint64_t rows)
                : rows;
 }
 
+size_t og__spilled_requests_bytes(const struct og_plan_inputs *p)
+{
+    const bool spilled = p->exec->alternate && og__exchanges(p->config);
+    return spilled ? (size_t)p->workload->requested_rows * 2 * sizeof(uint32_t) : 0;
+}
+
 /* Does packing write a batch's misses over its ids in memory? It can with phased memory: batches
  * are on disk, and planned ids are not read again. Not if other lists are planned, of others or for
  * two caches, and not if groups are packed side by side. */
@@ -203,7 +209,8 @@ static double disk_bytes(const struct og_plan_inputs *p, const struct growth *g,
     const double all = n * (double)requested * og__mean_row(f) + ends; /* of chunks, on blocks */
     const double distinct = (double)distinct_nodes(g, requested, batches);
     const double once = OG_MIN(distinct * (double)f->bytes.widest, (double)f->bytes.files);
-    const double codes = (double)og__plan_inputs_spilled(p, requested);
+    const double codes =
+        (double)(og__plan_inputs_spilled(p, requested) + og__spilled_requests_bytes(p));
     const double entering =
         og__policy_fills_during_training(p->exec->policy) ? n * (double)requested : distinct;
     double away = sampled_bytes(p, rows, batches, tail) + n * codes + entering * 8;

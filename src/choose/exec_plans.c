@@ -70,8 +70,6 @@ void og__plainest_exec_plan(struct og_exec_plan *exec)
 bool og__exec_plan_allowed(const struct og_config *config, const struct og_exec_plan *exec)
 {
     const struct og_options *opt = &config->opt;
-    if (og__exchanges(config) && exec->alternate) /* as session.c refuses it */
-        return false;
     if (og_options_given(opt, "phased-memory") && opt->alternate != exec->alternate)
         return false;
     if (config->stores_rows && /* as session_learnt.c refuses it */

@@ -50,7 +50,9 @@ static uint64_t spilled_reads(const struct og_choice_inputs *in, const struct og
                                      .n_src = (uint32_t)f->caps.hop[h].n_src,
                                      .n_edges = f->caps.hop[h].n_edges};
     const uint64_t blocks = og__trace_files_asks(&f->trace, &b, t->memory.ids_leave).reads;
-    return blocks + (t->exec.tiers ? 2 + 2 * (uint64_t)admits + 2 * (uint64_t)moves : 1);
+    const struct og_plan_inputs plan_inputs = {in->config, in->workload, &t->exec};
+    const bool requests = og__spilled_requests_bytes(&plan_inputs) > 0;
+    return blocks + requests + (t->exec.tiers ? 2 + 2 * (uint64_t)admits + 2 * (uint64_t)moves : 1);
 }
 
 struct og_candidate og__trial_candidate(const struct og_choice_inputs *in, struct og_trial *t,
@@ -66,7 +68,10 @@ struct og_candidate og__trial_candidate(const struct og_choice_inputs *in, struc
     policy.n_groups = in->workload->n_group_slots;
     uint64_t epoch = og__schedule_batches(&in->workload->schedule, OG__TRAIN);
     uint64_t run = epoch * (uint64_t)OG_MAX(in->config->opt.epochs, 1);
-    const uint64_t spilled = ahead && !m->trace_blocks ? og__spilled_batch_bytes(in->workload) : 0;
+    const struct og_plan_inputs plan_inputs = {in->config, in->workload, &t->exec};
+    const uint64_t requests = og__spilled_requests_bytes(&plan_inputs);
+    const uint64_t spilled =
+        ahead && !m->trace_blocks ? og__spilled_batch_bytes(in->workload) + requests : 0;
     const uint64_t plans = spilled ? og__input_rows(in->workload) * sizeof(uint32_t) : 0;
     const uint64_t items = OG_MAX(og__schedule_items(&in->workload->schedule), run);
     uint64_t superbatch = OG_MIN(m->superbatch * run / items, run); /* without validation */

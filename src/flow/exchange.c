@@ -137,10 +137,18 @@ void og__exchange_close(struct og_exchange *x)
     give_room(x, &x->lists_received);
     give_room(x, &x->codes_at);
     give_room(x, &x->row_counts);
+    give_room(x, &x->recalled);
     og__plan_release(&x->served.plan);
     og__demand_close(&x->demand);
     og__exchange_groups_close(x);
     free(x);
+}
+
+void og__exchange_release_requests(struct og_exchange *x)
+{
+    og__demand_release_rows(&x->demand);
+    give_room(x, &x->row_counts);
+    x->spilled = true;
 }
 
 void og__exchange_start(struct og_exchange *x, enum og__split pass, uint64_t first, uint64_t last)
@@ -148,7 +156,7 @@ void og__exchange_start(struct og_exchange *x, enum og__split pass, uint64_t fir
     stop_reading(x);
     x->pass = pass;
     x->item = first;
-    x->known = false;
+    x->known = x->spilled = false;
     x->limit = x->end = last;
     x->reached = x->here = x->begun = x->counted = 0;
 }
@@ -278,7 +286,31 @@ out:
 /* The requests of the round whose reading was begun last. */
 static struct og_demanded requested_last(const struct og_exchange *x)
 {
-    return og__demand_of(&x->demand, x->known ? x->planned - 1 : 0);
+    struct og_demanded requested = og__demand_of(&x->demand, x->known ? x->planned - 1 : 0);
+    if (x->spilled && x->recalled.at) {
+        requested.at = x->recalled.at;
+        requested.ids = requested.at + requested.n_at;
+    }
+    return requested;
+}
+
+/* Reads spilled requests of the round. */
+static int recall_requests(struct og_exchange *x, struct og_io_counts *read, struct og_err *err)
+{
+    const struct og_demanded it = og__demand_of(&x->demand, x->planned - 1);
+    const uint64_t *at = x->codes_at.at;
+    const size_t bytes = ((size_t)it.n_at + it.n) * sizeof(uint32_t);
+    uint64_t asked = 0;
+    int rc = 0;
+    if (!x->spilled)
+        return 0;
+    OG_TRY(og__exchange_room(x, &x->recalled, bytes, err));
+    OG_TRY(og__spill_read(x->path->stores.codes, at[x->planned - 1] + it.n * sizeof(uint32_t),
+                          x->recalled.at, bytes, &asked, err));
+    read->reads += asked > 0;
+    read->bytes += asked;
+out:
+    return rc;
 }
 
 /* A plan that was made with the superbatch's. */
@@ -317,10 +349,11 @@ static int begin_reading(struct og_exchange *x, struct og_err *err)
     const struct og_data_path *d = x->path;
     struct og_round_state *t = state_of(x, x->begun);
     struct og_plan *plan = &x->served.plan;
-    x->planned++;
-    const struct og_demanded requested = requested_last(x);
     double start = og__now();
     int rc;
+    x->planned++;
+    OG_TRY(recall_requests(x, &t->plan_read, err));
+    const struct og_demanded requested = requested_last(x);
     OG_TRY(x->known ? read_plan(x, &requested, &t->plan_read, err)
                     : og__policy_plan(d->policy, &x->path->planner, requested.ids, requested.n,
                                       plan, err));
@@ -455,13 +488,17 @@ static int show_places(const struct og_exchange *x, struct og_work *w, struct og
              : 0;
 }
 
+/* With --pipeline none no later round is begun. */
 int og__exchange_reach(struct og_exchange *x, struct og_err *err)
 {
+    const bool alone = x->path->exec->one_by_one;
+    const uint64_t to_begin = alone ? 0 : OG__ROUNDS_UNDER_WAY - 1;
+    const uint64_t to_bring = alone ? 0 : OG__RECEIVED - 1;
     int rc = 0;
     x->reached++; /* what lists of a superbatch took before it is in x->waited */
     for (;;) {
-        const bool begins = x->item < x->limit && x->begun < x->reached + OG__ROUNDS_UNDER_WAY - 1;
-        const bool brings = x->here < x->begun && x->here < x->reached + OG__RECEIVED - 1;
+        const bool begins = x->item < x->limit && x->begun < x->reached + to_begin;
+        const bool brings = x->here < x->begun && x->here < x->reached + to_bring;
         if (!begins && !brings)
             break;
         OG_TRY(step(x, begins, brings, err));

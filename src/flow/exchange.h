@@ -64,7 +64,7 @@ struct og_upcoming *og__exchange_upcoming(struct og_exchange *x);
 
 /* ---- rounds in superbatches, for policies that look ahead (exchange_lookahead.c) ----
  *
- * Called for each superbatch in this order: bound, hear, planned for its rounds, fill, a flow,
+ * Called for each superbatch in this order: bound, requests, planned for its rounds, fill, a flow,
  * pass. The flow is of own batches. */
 
 /* Are there rounds that have not begun? */
@@ -84,6 +84,10 @@ OG_MUST_CHECK int og__exchange_requests(struct og_exchange *x, const struct og_t
 struct og_plan *og__exchange_scratch(struct og_exchange *x);
 /* A round's plan is at `at` in the path's store of plans. */
 void og__exchange_planned(struct og_exchange *x, uint32_t round, uint64_t at);
+/* Phased memory: the round's requests go to the path's store of plans, after its plan. */
+OG_MUST_CHECK int og__exchange_spill(struct og_exchange *x, uint32_t round, struct og_err *err);
+/* Releases requests that are spilled for all rounds. Each round reads its own back. */
+void og__exchange_release_requests(struct og_exchange *x);
 /* Who fills the cache for the superbatch's rounds; NULL: nobody any more. */
 void og__exchange_fill(struct og_exchange *x, struct og_filling *filling);
 /* The cost of preparing them, for a rank without a batch to count it with. The next round has

@@ -55,6 +55,7 @@ int og__exchange_bound(struct og_exchange *x, uint64_t *last, struct og_err *err
     uint64_t item = round_start(x, *last);
     int rc = least_of_ranks(x, &item, err);
     x->known = true;
+    x->spilled = false;
     x->planned = 0;
     x->limit = item;
     *last = own_item(x, item);
@@ -223,6 +224,17 @@ void og__exchange_planned(struct og_exchange *x, uint32_t round, uint64_t at)
 {
     uint64_t *codes_at = x->codes_at.at;
     codes_at[round] = at;
+}
+
+int og__exchange_spill(struct og_exchange *x, uint32_t round, struct og_err *err)
+{
+    const struct og_demanded it = og__demand_of(&x->demand, round);
+    struct og_spill *to = x->path->stores.codes;
+    int rc;
+    OG_TRY(og__spill_append(to, it.at, it.n_at * sizeof(*it.at), err));
+    OG_TRY(og__spill_append(to, it.ids, it.n * sizeof(*it.ids), err));
+out:
+    return rc;
 }
 
 void og__exchange_fill(struct og_exchange *x, struct og_filling *filling)

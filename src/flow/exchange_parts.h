@@ -104,6 +104,7 @@ struct og_exchange {
     enum og__split pass;
     bool known;                /* requests, and their plans, until `limit` */
     uint32_t planned;          /* rounds of it that were begun */
+    bool spilled;              /* their requests are too, with their plans */
     struct og_room codes_at;   /* uint64_t [demand.n] where their plans are spilled */
     struct og_room row_counts; /* uint32_t [2, ranks, rounds] rows that they request: own, of all */
     struct og_lookahead_counts prepared; /* not counted yet */
@@ -120,6 +121,7 @@ struct og_exchange {
     /* requests to this owner, and the round begun last as a work. That has its plan, and the rows
      * read, until they are packed */
     struct og_demand demand;
+    struct og_room recalled; /* uint32_t: where spilled, what that round requests, then the ids */
     struct og_work served;
     bool reading;
     struct og_planned_ids listed;              /* those of a batch that have rows */

@@ -137,6 +137,7 @@ void og__pipeline_look_on(struct og_pipeline *p, struct og_upcoming *upcoming)
     p->flow.rows = (struct og_row_store){0};
     p->flow.groups = NULL;
     p->flow.filling = NULL;
+    p->flow.n_works = og__works_trained(p->path->exec);
     p->flow.n_staging = 0;
     p->flow.upcoming = upcoming;
 }

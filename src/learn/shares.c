@@ -11,17 +11,11 @@ static size_t longest_slice(size_t n, int ranks)
     return (n + (size_t)ranks - 1) / (size_t)ranks;
 }
 
-/* The own gradient, and a slice of that of each. */
-static size_t vectors_of(size_t n, int ranks)
-{
-    return n + (size_t)ranks * longest_slice(n, ranks);
-}
-
 size_t og__shares_bytes(const struct og_model_config *model, int ranks)
 {
     const size_t n = (size_t)og__model_trained(model);
     const size_t moments = (size_t)ranks * og__model_moments(model);
-    return ranks < 2 ? 0 : (vectors_of(n, ranks) + moments) * sizeof(float);
+    return ranks < 2 ? 0 : (n + moments) * sizeof(float);
 }
 
 size_t og__shares_device_bytes(const struct og_nn_ops *ops, const struct og_model_config *model,
@@ -40,12 +34,11 @@ static int open_several(struct og_shares *h, const struct og_nn_ops *ops, const 
     h->n_moments = og__model_moments(og__model_config(h->steps->model));
     OG_TRY(og__shares_find_transport(h, ops, log, err));
     h->transport = h->steps->sums ? &devices : &hosts;
-    const size_t vectors = h->steps->sums ? 0 : vectors_of(n, h->comm->n);
-    h->bytes = (vectors + (size_t)h->comm->n * h->n_moments) * sizeof(float);
+    const size_t vector = h->steps->sums ? 0 : n;
+    h->bytes = (vector + (size_t)h->comm->n * h->n_moments) * sizeof(float);
     h->own = og__alloc(h->budget, h->bytes, part, err);
     OG_TRY(h->own ? 0 : -ENOMEM);
-    h->theirs = h->own + n;
-    h->moments = h->own + vectors;
+    h->moments = h->own + vector;
 out:
     return rc;
 }
@@ -73,7 +66,7 @@ static bool takes_part(const struct og_round *round, int rank)
 }
 
 /* Sends each rank its slice of this one's gradients, and receives this one's slice of the others'.
- * `*slices` has where they are. */
+ * `*slices` has where they are. Those of others come where the sum is not this rank's. */
 static int exchange_slices(struct og_shares *h, const struct og_round *round,
                            struct og_message *slices, struct og_err *err)
 {
@@ -84,8 +77,8 @@ static int exchange_slices(struct og_shares *h, const struct og_round *round,
     for (int i = 0; i < c->n; i++) {
         const size_t bytes = slice_size(h, i) * sizeof(float);
         send[i] = (struct og_message){h->own + slice_at(h, i), made ? bytes : 0};
-        slices[i] =
-            (struct og_message){h->theirs + (size_t)i * h->slice, takes_part(round, i) ? own : 0};
+        slices[i] = (struct og_message){h->steps->sum + (size_t)i * h->slice,
+                                        takes_part(round, i) ? own : 0};
     }
     slices[c->rank].at = send[c->rank].at;
     return og__comm_exchange(h->comm, send, slices, err);

@@ -50,7 +50,6 @@ struct og_shares {
     size_t slice;   /* numbers of the longest */
     size_t bytes;   /* of the following, consecutive; with devices the last alone */
     float *own;     /* [n] the gradient that this rank computed */
-    float *theirs;  /* [ranks, slice] */
     float *moments; /* [ranks, n_moments] 0 without batch norm */
     size_t n_moments;
 };

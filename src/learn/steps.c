@@ -109,9 +109,11 @@ out:
 
 /* ---- what is held ---- */
 
+/* Whole slices, so that those of other ranks come there (shares.c). */
 static size_t sum_bytes(size_t n, const struct og_options *opt)
 {
-    return opt->accumulate > 1 ? n * sizeof(float) : 0;
+    const size_t ranks = (size_t)OG_MAX(opt->workers, 1);
+    return opt->accumulate > 1 ? (n + ranks - 1) / ranks * ranks * sizeof(float) : 0;
 }
 
 static size_t older_bytes(size_t n, const struct og_options *opt)

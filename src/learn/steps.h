@@ -35,7 +35,8 @@ struct og_steps {
     struct og_budget *budget;
     const struct og_options *opt;
     size_t n;     /* numbers that training changes; vectors are those of all parameters in order */
-    float *sum;   /* [n] of w g of the step under way, else 0; NULL: steps are of one mini-batch */
+    float *sum;   /* [n] of w g of the step under way, else 0; NULL: steps are of one mini-batch.
+                     Where ranks add, each has its slice alone until they share the sum */
     float *older; /* [staleness, n] parameters after earlier steps, a ring; NULL: none */
     int oldest;   /* where it begins */
     bool whole;   /* sum is the gradient of a step of one mini-batch, as it is */

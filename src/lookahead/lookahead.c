@@ -47,7 +47,9 @@ static uint32_t list_misses(const struct og_data_path *d, const uint32_t *ids, u
 /* What is spilled of a superbatch's plan. Making it needs the policy's tables and carrying it out
  * needs the cache, and either may have the memory of the other:
  *
- *   | fill window 0 | codes of batch 0 | codes of batch 1 | ... | fill window 1 | codes ... */
+ *   | fill window 0 | codes of batch 0 | codes of batch 1 | ... | fill window 1 | codes ...
+ *
+ * With phased memory a round's requests follow its codes. */
 static int put_plans(struct og_lookahead *a, const struct og_trace *trace, uint32_t *list,
                      uint32_t *codes, struct og_err *err)
 {
@@ -68,6 +70,7 @@ static int put_plans(struct og_lookahead *a, const struct og_trace *trace, uint3
         else
             a->sampled[b].codes_at = og__spill_size(d->stores.codes);
         OG_TRY(og__spill_append(d->stores.codes, codes, n * sizeof(*codes), err));
+        OG_TRY(x && d->memory->alternates ? og__exchange_spill(x, b, err) : 0);
         OG_TRY(og__lookahead_within_disk(a, err));
         if (!x && og__lookahead_predicts(a, b))
             OG_TRY(og__lookahead_predict_batch(a, b, ids, err));
@@ -171,6 +174,8 @@ static int prepare_rest(struct og_lookahead *a, enum og__split pass, uint64_t fi
     OG_TRY(og__lookahead_spill_fits(a, og__lookahead_spilled(a), err));
     if (d->memory->ids_leave)
         OG_TRY(og__lookahead_release_ids(a, err));
+    if (d->memory->alternates && d->exchange)
+        og__exchange_release_requests(d->exchange);
     if (og__packs(d->exec))
         OG_TRY(og__lookahead_pack(a, done, err));
 out:

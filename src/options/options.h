@@ -82,6 +82,8 @@ OG_MUST_CHECK int og__scratch_first(char **out, const struct og_options *opt, co
 /* Whether memory is phased, by --phased-memory or a preset. For options before and after
  * og__options_resolve. */
 bool og__options_alternate(const struct og_options *opt);
+/* Is the policy left open, by --policy and by the preset? The same. */
+bool og__options_leave_policy(const struct og_options *opt);
 
 /* Returns -EINVAL if several workers are requested of a call that runs in one process. And if
  * workers cannot share the batches. */

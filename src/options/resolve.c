@@ -96,6 +96,15 @@ bool og__options_alternate(const struct og_options *opt)
     return opt->alternate;
 }
 
+bool og__options_leave_policy(const struct og_options *opt)
+{
+    bool set = opt->policy != OG_POLICY_AUTO;
+    for (size_t i = 0; i < OG_COUNT(preset_values); i++)
+        set |=
+            preset_values[i].preset == opt->preset && strcmp(preset_values[i].name, "policy") == 0;
+    return !set;
+}
+
 void og__fanout_resolve(struct og_options *opt)
 {
     for (int i = 0; og__model_is_alone(opt->model) && i < opt->n_fanout; i++)

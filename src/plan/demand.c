@@ -34,7 +34,7 @@ static void release_rounds(struct og_demand *d)
     d->most = 0;
 }
 
-static void release_rows(struct og_demand *d)
+void og__demand_release_rows(struct og_demand *d)
 {
     og__release(d->budget, d->ids, d->room * sizeof(*d->ids), part);
     og__release(d->budget, d->at, d->room * sizeof(*d->at), part);
@@ -45,7 +45,7 @@ static void release_rows(struct og_demand *d)
 void og__demand_close(struct og_demand *d)
 {
     release_rounds(d);
-    release_rows(d);
+    og__demand_release_rows(d);
     if (d->owner.where)
         og__owner_close(&d->owner);
     *d = (struct og_demand){0};
@@ -90,19 +90,19 @@ static int grow_rounds(struct og_demand *d, uint32_t rounds, struct og_err *err)
 static int grow_rows(struct og_demand *d, uint64_t rows, struct og_err *err)
 {
     if (d->n == 0)
-        release_rows(d);
+        og__demand_release_rows(d);
     struct og_demand more = {.room = rows, .budget = d->budget};
     more.ids = og__alloc(d->budget, rows * sizeof(*more.ids), part, err);
     more.at = more.ids ? og__alloc(d->budget, rows * sizeof(*more.at), part, err) : NULL;
     if (!more.at) {
-        release_rows(&more);
+        og__demand_release_rows(&more);
         return -ENOMEM;
     }
     if (d->ids) {
         memcpy(more.ids, d->ids, d->ptr[d->n] * sizeof(*d->ids));
         memcpy(more.at, d->at, d->at_ptr[d->n] * sizeof(*d->at));
     }
-    release_rows(d);
+    og__demand_release_rows(d);
     d->ids = more.ids;
     d->at = more.at;
     d->room = rows;

@@ -37,6 +37,8 @@ size_t og__demand_bytes(uint32_t owners, uint64_t n_nodes, uint64_t rounds, uint
 
 /* Removes all requests. */
 void og__demand_clear(struct og_demand *d);
+/* Releases ids and indices of all rounds. Their counts stay. */
+void og__demand_release_rows(struct og_demand *d);
 /* Makes room for so many rounds and requested rows in all, including present ones. */
 OG_MUST_CHECK int og__demand_reserve(struct og_demand *d, uint32_t rounds, uint64_t rows,
                                      struct og_err *err);
@@ -49,15 +51,15 @@ static inline struct og_trace og__demand_trace(const struct og_demand *d)
     return (struct og_trace){d->n, d->ptr, d->ids};
 }
 
-/* A round, as stored. */
+/* A round, as stored. ids and at are NULL once rows are released. */
 struct og_demanded {
     const uint32_t *ids, *at, *counts;
     uint32_t n, n_at;
 };
 static inline struct og_demanded og__demand_of(const struct og_demand *d, uint32_t round)
 {
-    return (struct og_demanded){.ids = d->ids + d->ptr[round],
-                                .at = d->at + d->at_ptr[round],
+    return (struct og_demanded){.ids = d->ids ? d->ids + d->ptr[round] : NULL,
+                                .at = d->at ? d->at + d->at_ptr[round] : NULL,
                                 .counts = d->counts + (size_t)round * d->owner.owners,
                                 .n = (uint32_t)(d->ptr[round + 1] - d->ptr[round]),
                                 .n_at = (uint32_t)(d->at_ptr[round + 1] - d->at_ptr[round])};

@@ -406,13 +406,22 @@ static uint32_t owner_among(const struct counting *c, const struct group *of, ui
     return (w + c->workers - (uint32_t)of->of->first % c->workers) % c->workers;
 }
 
+/* Slots of the group that phased memory does not release: the first ones of all groups. */
+static uint32_t kept_slots(const struct counting *c, const uint64_t *slots, uint32_t k)
+{
+    uint64_t kept = c->s->memory.n_slots - c->s->memory.n_released;
+    for (uint32_t i = 0; i < k; i++)
+        kept -= OG_MIN(kept, slots[i]);
+    return (uint32_t)OG_MIN(kept, slots[k]);
+}
+
 static int count_group(struct counting *c, uint32_t k, const uint32_t *hotness,
                        struct owner_report *report, struct og_err *err)
 {
     struct group *of = &c->group[k];
     const struct og_trace all = {c->n, c->ptr, c->ids};
     const struct og_partitioned partitioned = partitioned_of(c);
-    const struct og_simulation sim = simulation_of(c, of);
+    struct og_simulation sim = simulation_of(c, of);
     struct og_policy_setup setup = policy_of(c, of);
     int rc = 0;
     const uint64_t first = (uint64_t)of->of->first;
@@ -420,10 +429,12 @@ static int count_group(struct counting *c, uint32_t k, const uint32_t *hotness,
         (void)og__trace_of_group(&all, first, first + sim.n_nodes, c->ptr_of, c->ids_of);
     setup.hotness = hotness ? hotness + first : NULL;
     for (uint32_t w = 0; w < c->workers; w++) {
+        const uint64_t *slots = c->slots + (size_t)w * c->n_groups;
+        const uint32_t owner = owner_among(c, of, w);
         struct og_simulated did;
-        setup.n_slots = (uint32_t)c->slots[(size_t)w * c->n_groups + k];
-        OG_TRY(og__simulate_owner(&sim, &setup, &partitioned, owner_among(c, of, w), c->rounds,
-                                  &did, err));
+        setup.n_slots = (uint32_t)OG_MIN(slots[k], og__owned_nodes(c->workers, owner, sim.n_nodes));
+        sim.n_released = setup.n_slots - OG_MIN(kept_slots(c, slots, k), setup.n_slots);
+        OG_TRY(og__simulate_owner(&sim, &setup, &partitioned, owner, c->rounds, &did, err));
         og__plan_cost_add(&report[w].did, &did.cost);
         report[w].prefill += did.prefill;
         if (w == 0)
@@ -487,13 +498,14 @@ static void predict_first(const struct counting *c, const struct owner_report *t
     const struct og_workload *f = &c->s->workload;
     const uint64_t own = og__schedule_batches(&f->schedule, OG__TRAIN);
     const bool spills = og__samples_ahead(&c->s->exec) && c->s->memory.trace_blocks == 0;
+    const uint64_t a_batch = og__spilled_batch_bytes(f) + og__spilled_requests_bytes(&c->s->given);
     c->s->predicted = (struct og_predicted){
         .known = knows_reads(c),
         .plan = {scaled(c, t->requested), scaled(c, hits_of(t)), scaled(c, t->did.misses),
                  scaled(c, t->did.reads), scaled(c, t->did.bytes)},
         .topology_reads = scaled(c, c->from.io.reads),
         .topology_bytes = scaled(c, c->from.io.bytes),
-        .trace.bytes = spills ? own * og__spilled_batch_bytes(f) : 0};
+        .trace.bytes = spills ? own * a_batch : 0};
     tell_types(c);
 }
 

@@ -513,7 +513,7 @@ static int open_sessions(struct og_trainer *t, const char *dataset, const struct
                          const struct og_observer *observer, struct og_err *err)
 {
     const bool first = t->ranks->comm->rank == 0;
-    const bool follows = !first && opt->policy == OG_POLICY_AUTO && !opt->preset;
+    const bool follows = !first && og__options_leave_policy(opt);
     struct chosen by = {0};
     int rc = follows ? 0 : open_session(t, dataset, opt, false, observer, err);
     if (first && rc == 0) {

@@ -200,21 +200,6 @@ static void tell_devices(const struct og_config *c)
                 og__option_word("pipeline", opt->pipeline), og__trainers_useful(opt));
 }
 
-/* What rows that go from worker to worker do not work with so far. */
-static int resolve_exchange(struct og_config *c, struct og_err *err)
-{
-    struct og_options *opt = &c->opt;
-    if (!og__exchanges(c))
-        return 0;
-    if (opt->alternate)
-        return og__fail(err, -EINVAL, "leave one of the two out",
-                        "--exchange: not with --phased-memory");
-    if (opt->pipeline == OG_PIPELINE_NONE)
-        return og__fail(err, -EINVAL, "leave one of the two out",
-                        "--exchange: not with --pipeline none");
-    return 0;
-}
-
 static void take_use(struct og_config *c, const struct og_session_use *use)
 {
     c->want = use->want;
@@ -253,7 +238,6 @@ int og__session_configure(struct og_config *c, const struct og_options *opt,
     c->requested = og__options_set_apart(opt);
     offer_device(c);
     OG_TRY(og__options_resolve(&c->opt, &c->log, err));
-    OG_TRY(resolve_exchange(c, err));
     if (c->stores_rows && c->opt.executors.trainers == 0 && c->opt.executors.samplers == 0)
         c->opt.executors.trainers = 1; /* the model itself */
     tell_devices(c);

@@ -94,10 +94,6 @@ void pack_samples(struct one *c)
 static const struct {
     const char *with, *value, *left_out, *of_value;
 } apart[] = {
-    {"exchange", NULL, "alternate", NULL},
-    {"exchange", NULL, "pipeline", "none"},
-    {"exchange", NULL, "preset", "ginex"}, /* they alternate */
-    {"exchange", NULL, "preset", "diskgnn"},
     {"exchange", NULL, "device-memory", NULL},
     {"workers", NULL, "samples", NULL},
     {"sample-on", NULL, "samples", NULL},

@@ -221,10 +221,12 @@ struct end {
     long sends, recvs;
 };
 static struct end *ends; /* [RANKS] */
-/* How rows are exchanged; policy NULL: they are not. */
-static struct {
+/* How rows are exchanged; NULL: they are not. */
+struct way {
     const char *policy, *layout;
-} exchanged;
+    const char *option, *value; /* one more, or NULL */
+};
+static const struct way *exchanged;
 
 static void options_of(struct og_options *opt, const char *run)
 {
@@ -236,13 +238,15 @@ static void options_of(struct og_options *opt, const char *run)
     test_set(opt, "epochs", "2");
     test_set(opt, "memory", "256M");
     test_set(opt, "checkpoint-every", "0");
-    if (!exchanged.policy)
+    if (!exchanged)
         return;
     test_set(opt, "exchange", "true");
     test_set(opt, "cache", "5%");
-    test_set(opt, "policy", exchanged.policy);
-    test_set(opt, "layout", exchanged.layout);
+    test_set(opt, "policy", exchanged->policy);
+    test_set(opt, "layout", exchanged->layout);
     test_set(opt, "superbatch", "4");
+    if (exchanged->option)
+        test_set(opt, exchanged->option, exchanged->value);
 }
 
 static void options_of_types(struct og_options *opt)
@@ -437,8 +441,10 @@ static void every_failure_ends_all(void **state)
     fail_at_all();
 }
 
-static const char *const ways[][2] = {
-    {"lru", "raw"}, {"belady", "packed"}, {"sweep", "segmented"}, {"degree", "raw"}};
+static const struct way ways[] = {
+    {.policy = "lru", .layout = "raw"},         {.policy = "belady", .layout = "packed"},
+    {"belady", "raw", "phased-memory", "true"}, {"lru", "raw", "pipeline", "none"},
+    {.policy = "sweep", .layout = "segmented"}, {.policy = "degree", .layout = "raw"}};
 
 /* Streams fail while rows are read in place, and while they are sent. */
 static void so_do_those_of_rows(void **state)
@@ -447,14 +453,13 @@ static void so_do_those_of_rows(void **state)
     bool in_place = true;
     for (size_t i = 0; i < OG_COUNT(ways); i += test_ways_step(), in_place = !in_place) {
         const int rank = (int)i % RANKS;
-        exchanged.policy = ways[i][0];
-        exchanged.layout = ways[i][1];
+        exchanged = &ways[i];
         shares = in_place;
         suffer(HALVES, ALL, 0);
         suffer(LATE, rank, ends[rank].sends / 2);
         fail_at_all();
     }
-    exchanged.policy = NULL;
+    exchanged = NULL;
     shares = true;
 }
 
@@ -463,12 +468,11 @@ static void so_do_those_of_types(void **state)
     (void)state;
     data = &typed;
     for (size_t i = 0; i < 2; i += test_ways_step()) {
-        exchanged.policy = ways[i][0];
-        exchanged.layout = ways[i][1];
+        exchanged = &ways[i];
         suffer(HALVES, ALL, 0);
         fail_at_all();
     }
-    exchanged.policy = NULL;
+    exchanged = NULL;
     data = &plain;
 }
 
@@ -481,8 +485,7 @@ static void so_do_those_of_memory(void **state)
     for (size_t i = 0; i <= last; i++) {
         if (i % test_ways_step() != 0 && i != last)
             continue;
-        exchanged.policy = ways[i][0];
-        exchanged.layout = ways[i][1];
+        exchanged = &ways[i];
         for (int rank = 0; rank < RANKS; rank++) {
             for (long k = 1; k <= (i == last ? 2 + RANKS : 1); k++)
                 suffer(MAP_FAILS, rank, k);
@@ -494,7 +497,7 @@ static void so_do_those_of_memory(void **state)
             }
         }
     }
-    exchanged.policy = NULL;
+    exchanged = NULL;
 }
 
 /* ---- its folder ---- */
