@@ -3,9 +3,9 @@
  *
  * Without phases everything is alive at once. But a loader releases a batch buffer first. With
  * --phased-memory a superbatch is sampled, planned, packed, and only then the cache has its rows;
- * parts come and go. What stays: a topology on disk, the packed part of a trace, and the tables
- * that a policy needs once it has planned. The rows of the cache have what the most of sampling,
- * planning and packing leaves. */
+ * parts come and go. Topology and samplers leave after sampling. The packed part of a trace stays,
+ * and so do the tables that a policy needs once it has planned. The rows of the cache have what the
+ * most of sampling, planning and packing leaves. */
 #include "budget/memory_plan_parts.h"
 
 #include <string.h>
@@ -38,7 +38,8 @@ static const struct row {
     {"activations", ROW(activations), ALWAYS},
     {"batches", ROW(batches), ALWAYS},
     {"batches", ROW(plans), ALWAYS},
-    {"batches", ROW(sampler), ALWAYS},
+    {"batches", ROW(sampler), UNPHASED | SAMPLING},
+    {NULL, ROW(sampler_training), PLANNING | PACKING | TRAINING},
     {"batches handed over", ROW(handed), ALWAYS},
     {"model", ROW(model), ALWAYS},
     {"exchange", ROW(exchange), ALWAYS},

@@ -35,13 +35,14 @@ struct og_memory_plan {
     bool negatives; /* links among --eval-negatives others */
     size_t process; /* thread stacks, heap, what the libraries take while running */
     size_t topology, topology_training; /* while sampling; while training, when the two alternate */
+    size_t sampler, sampler_training;   /* the same of all samplers, without sample groups */
     size_t neighbors;                   /* cache of topology on disk, while sampling */
     size_t group_sampling;              /* batches that are sampled from it together, the same */
     struct og_group_sampling_sizes
         sample_group; /* of such batches; none: each is sampled by itself */
     size_t samples;   /* descriptions of pre-sampled batches */
     size_t degrees;   /* of relations, which GCN normalises by */
-    size_t seeds, labels, hotness, sampler, batches, plans, reader;
+    size_t seeds, labels, hotness, batches, plans, reader;
     size_t model, activations;
     uint64_t superbatch; /* batches sampled ahead together, for policies that look ahead */
     /* Batches after the superbatch that its plan sees; and how many are sampled at a time. A lot is

@@ -53,12 +53,12 @@ static void plan_sampling(struct og_memory_plan *m, const struct og_plan_inputs 
     const struct og_sizes *of = &p->workload->bytes;
     m->samples = of->samples;
     m->topology = of->structure;
-    const bool stays = p->exec->topology == OG_TOPOLOGY_DISK || p->config->sharing.shared_memory;
-    m->topology_training = stays ? of->structure : 0;
+    m->topology_training = of->structure_training;
     m->seeds = of->seeds;
     m->labels = of->labels + of->scores;
     m->degrees = of->degrees;
     m->sampler = (size_t)og__samplers(p->exec) * (of->sampler + of->sampler_reading);
+    m->sampler_training = p->config->opt.sample_on == OG_SAMPLE_ON_HOST ? 0 : m->sampler;
     m->batches = (size_t)og__works(p->exec) * of->batch;
     m->record = of->record;
     m->handed = (size_t)p->config->handover.n * of->handed;

@@ -93,7 +93,8 @@ struct og_workload {
 
     /* what one of each thing takes, in bytes */
     struct og_sizes {
-        size_t structure; /* of the graph in memory, without a neighbour cache */
+        size_t structure;          /* of the graph in memory, without a neighbour cache; */
+        size_t structure_training; /* of it while phased memory trains */
         size_t neighbors_least, neighbors_most; /* of a neighbour cache */
         size_t samples;                         /* descriptions of pre-sampled batches */
         size_t seeds, labels;                   /* of all splits */

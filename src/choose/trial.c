@@ -55,6 +55,14 @@ static uint64_t spilled_reads(const struct og_choice_inputs *in, const struct og
     return blocks + requests + (t->exec.tiers ? 2 + 2 * (uint64_t)admits + 2 * (uint64_t)moves : 1);
 }
 
+/* What each superbatch reads again. A file of offsets has 8 bytes for each 4 in memory. */
+static uint64_t reload_bytes(const struct og_trial *t)
+{
+    const struct og_memory_plan *m = &t->memory;
+    const bool on_disk = t->exec.topology == OG_TOPOLOGY_DISK;
+    return (m->topology - m->topology_training) * (on_disk ? 2 : 1) + m->neighbors;
+}
+
 struct og_candidate og__trial_candidate(const struct og_choice_inputs *in, struct og_trial *t,
                                         const uint32_t *hotness)
 {
@@ -93,7 +101,7 @@ struct og_candidate og__trial_candidate(const struct og_choice_inputs *in, struc
         .load_bytes = m->alternates ? 0 : m->neighbors,
         .memory = og__memory_plan_sum(m),
         .sweep_memory = m->sweep,
-        .reload_bytes = m->alternates ? m->topology - m->topology_training + m->neighbors : 0,
+        .reload_bytes = m->alternates ? reload_bytes(t) : 0,
         .written_batches = ahead ? (uint32_t)OG_MIN(m->superbatch, (uint64_t)UINT32_MAX) : 0,
         .spill_bytes = epoch * spilled,
         .spill_reads = spilled ? epoch * spilled_reads(in, t) : 0,

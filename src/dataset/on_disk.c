@@ -55,7 +55,10 @@ static int load_first(struct og_topology *t, const struct og_relation *r, struct
     rc = buffer ? og__npy_stream(&r->indptr, buffer, take_chunk, &l, err) : -ENOMEM;
     og__release(t->budget, buffer, OG__CHUNK, part);
     t->disk->longest = l.longest;
-    return rc < 0 ? rc : og__check_indptr_end(&l.check, err);
+    rc = rc < 0 ? rc : og__check_indptr_end(&l.check, err);
+    if (rc < 0)
+        og__offsets_release(&t->first, t->budget, part);
+    return rc;
 }
 
 int og__blocks_lay(struct og_blocks *d, const struct og_npy *a, struct og_err *err)
@@ -175,7 +178,8 @@ static bool has_some(const struct og_topology *t)
     return false;
 }
 
-bool og__neighbors_are_loaded(const struct og_topology *t)
+/* Or there are none to load. */
+static bool neighbors_are_loaded(const struct og_topology *t)
 {
     return t->stored->opt.cache_bytes == 0 || has_some(t);
 }
@@ -196,4 +200,44 @@ int og__neighbors_load(struct og_topology *t, struct og_err *err)
     if (has_some(t))
         hold(s); /* it may be new */
     return 0;
+}
+
+/* ---- all that only sampling needs ---- */
+
+static bool has_offsets(const struct og_topology *lists)
+{
+    return !lists->disk || lists->first.base;
+}
+
+bool og__stored_is_loaded(const struct og_topology *t)
+{
+    bool all = neighbors_are_loaded(t);
+    for (uint32_t r = 0; r < og__n_lists(t); r++)
+        all = all && has_offsets(og__lists_seen(t, r));
+    return all;
+}
+
+void og__stored_unload(struct og_topology *t)
+{
+    og__neighbors_unload(t);
+    for (uint32_t r = 0; r < og__n_lists(t); r++) {
+        struct og_topology *lists = og__relation_lists(t, r);
+        if (lists->disk)
+            og__offsets_release(&lists->first, lists->budget, part);
+    }
+}
+
+int og__stored_load(struct og_topology *t, struct og_err *err)
+{
+    int rc = 0;
+    for (uint32_t r = 0; r < og__n_lists(t); r++) {
+        struct og_topology *lists = og__relation_lists(t, r);
+        if (!has_offsets(lists))
+            OG_TRY(load_first(lists, lists->disk->of, err));
+    }
+    OG_TRY(neighbors_are_loaded(t) ? 0 : og__neighbors_load(t, err));
+out:
+    if (rc < 0)
+        og__stored_unload(t);
+    return rc;
 }

@@ -73,9 +73,14 @@ OG_MUST_CHECK int og__stored_open(const struct og_graph *g,
                                   struct og_err *err);
 void og__stored_close(struct og_topology *t);
 
+/* Releases what only sampling needs, offsets and neighbour cache, and restores it. Without offsets
+ * no list may be looked up. A failed load leaves it released. */
+void og__stored_unload(struct og_topology *t);
+bool og__stored_is_loaded(const struct og_topology *t);
+OG_MUST_CHECK int og__stored_load(struct og_topology *t, struct og_err *err);
+
 /* Releases the neighbour cache, and restores it from its folder or by building. No sampler may run
  * meanwhile. Batches are identical with and without it. */
-bool og__neighbors_are_loaded(const struct og_topology *t); /* or there are none to load */
 void og__neighbors_unload(struct og_topology *t);
 void og__neighbors_keep_none(struct og_topology *t); /* from now on in memory alone */
 OG_MUST_CHECK int og__neighbors_load(struct og_topology *t, struct og_err *err);
@@ -83,6 +88,7 @@ OG_MUST_CHECK int og__neighbors_load(struct og_topology *t, struct og_err *err);
 /* Memory of an open topology without the neighbour cache (og__neighbors_bytes). Opening and
  * scanning take 4 MiB more temporarily; building the cache takes og__neighbors_build_bytes. */
 size_t og__topology_disk_bytes(const struct og_graph *g);
+size_t og__topology_offsets_bytes(const struct og_graph *g); /* of which offsets */
 size_t og__relation_disk_bytes(const struct og_relation *r);
 
 /* The array must outlive `out`. -EOVERFLOW beyond 2 TiB. */

@@ -120,7 +120,7 @@ bool og__topology_is_loaded(const struct og_topology *t)
     bool any = t->indptr || (t->relation && t->n_edges == 0);
     for (uint32_t r = 0; t->relation && r < t->n_relations; r++)
         any |= t->relation[r].lists.n_edges > 0;
-    return t->stored ? og__neighbors_are_loaded(t) : any;
+    return t->stored ? og__stored_is_loaded(t) : any;
 }
 
 int og__topology_reload(const struct og_graph *g, enum og_weights weights, struct og_topology *t,
@@ -355,8 +355,13 @@ size_t og__topology_bytes(const struct og_graph *g, enum og_weights weights)
     return bytes;
 }
 
+size_t og__topology_offsets_bytes(const struct og_graph *g)
+{
+    return sum(g, og__relation_disk_bytes);
+}
+
 size_t og__topology_disk_bytes(const struct og_graph *g)
 {
-    return sum(g, og__relation_disk_bytes) + sum(g, listed_of) +
+    return og__topology_offsets_bytes(g) + sum(g, listed_of) +
            og__related(g) * sizeof(struct og_topology_disk);
 }

@@ -54,18 +54,53 @@ static int sample_on_device(struct og_data_path *d, struct og_err *err)
                                     og__samplers(d->exec), d->budget, err);
 }
 
+/* Those that are closed. */
+static int open_each(struct og_data_path *d, struct og_err *err)
+{
+    int rc = 0;
+    for (int i = 0; i < og__samplers(d->exec); i++)
+        if (!d->samplers[i])
+            OG_TRY(og__structure_sampler(d->structure, &d->samplers[i], d->budget, err));
+out:
+    return rc;
+}
+
+static void close_each(struct og_data_path *d)
+{
+    for (int i = 0; d->samplers && i < og__samplers(d->exec); i++) {
+        og__sampler_close(d->samplers[i]);
+        d->samplers[i] = NULL;
+    }
+}
+
 static int open_samplers(struct og_data_path *d, struct og_err *err)
 {
     d->samplers = calloc((size_t)og__samplers(d->exec), sizeof(struct og_sampler *));
     if (!d->samplers)
         return og__fail_errno(err, -ENOMEM, NULL, "samplers");
-    int rc = 0;
-    for (int i = 0; i < og__samplers(d->exec); i++)
-        OG_TRY(og__structure_sampler(d->structure, &d->samplers[i], d->budget, err));
+    int rc;
+    OG_TRY(open_each(d, err));
     if (d->config->opt.sample_on != OG_SAMPLE_ON_HOST)
         OG_TRY(sample_on_device(d, err));
 out:
     return rc;
+}
+
+int og__data_path_begin_sampling(struct og_data_path *d, struct og_io_counts *read,
+                                 uint64_t *written, struct og_err *err)
+{
+    int rc;
+    OG_TRY(og__structure_fetch(d->structure, read, written, err));
+    OG_TRY(open_each(d, err));
+out:
+    return rc;
+}
+
+void og__data_path_end_sampling(struct og_data_path *d)
+{
+    if (d->config->opt.sample_on == OG_SAMPLE_ON_HOST)
+        close_each(d);
+    og__structure_drop(d->structure);
 }
 
 static int open_works(struct og_data_path *d, unsigned want, struct og_err *err)
@@ -403,8 +438,7 @@ void og__data_path_close(struct og_data_path *d)
     for (int i = 0; d->works && i < og__works(d->exec); i++)
         close_work(d, &d->works[i]);
     free(d->works);
-    for (int i = 0; d->samplers && i < og__samplers(d->exec); i++)
-        og__sampler_close(d->samplers[i]);
+    close_each(d);
     free(d->samplers);
     free(d->row_init);
     og__device_sampling_close(&d->sampling);

@@ -119,6 +119,11 @@ OG_MUST_CHECK int og__data_path_open(struct og_data_path *d, unsigned want, uint
 /* What is to be in slots now; *prefill is added to. No batch is in flight. */
 OG_MUST_CHECK int og__data_path_fill(struct og_data_path *d, uint64_t *prefill,
                                      struct og_io_counts *counted, struct og_err *err);
+/* Phased memory: the topology and the samplers are there, and then give their memory back. A
+ * device's samplers stay. Adds to *read and *written. No batch is being sampled. */
+OG_MUST_CHECK int og__data_path_begin_sampling(struct og_data_path *d, struct og_io_counts *read,
+                                               uint64_t *written, struct og_err *err);
+void og__data_path_end_sampling(struct og_data_path *d);
 /* The rows of a relation's edges among those of a batch (og_work.rows); without any `rows` is 0. */
 struct og_edge_rows og__rows_of_edges(const struct og_workload *f, const struct og_rows *rows,
                                       uint32_t relation);

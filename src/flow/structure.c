@@ -109,10 +109,22 @@ static size_t reading_bytes(const struct og_structure *g, const struct og_sampli
     return bytes;
 }
 
+/* What stays while phased memory trains. Processes share all of it; of a topology on disk it is
+ * loops and the bits of relations. */
+static size_t training_bytes(const struct og_structure *g, int topology)
+{
+    const struct og_graph *graph = g->given.workload->graph;
+    const size_t all = og__structure_bytes(g, topology);
+    if (topology == OG_TOPOLOGY_DISK)
+        return all - og__topology_offsets_bytes(graph) - og__times_bytes(graph, times_of(g), true);
+    return is_shared(g) ? all : 0;
+}
+
 void og__structure_sizes(const struct og_structure *g, int topology, struct og_workload *f)
 {
     const struct og_sampling how = og__sampling_setup(&g->given.config->opt, f->edge_units);
     f->bytes.structure = og__structure_bytes(g, topology);
+    f->bytes.structure_training = training_bytes(g, topology);
     f->bytes.sampler_reading = 0;
     if (topology != OG_TOPOLOGY_DISK)
         return;
@@ -256,7 +268,7 @@ void og__structure_drop(struct og_structure *g)
     if (g->given.exec->topology == OG_TOPOLOGY_MEMORY)
         og__topology_unload(&g->topology);
     else if (g->topology.stored)
-        og__neighbors_unload(&g->topology);
+        og__stored_unload(&g->topology);
 }
 
 int og__structure_fetch(struct og_structure *g, struct og_io_counts *read, uint64_t *written,
@@ -266,7 +278,7 @@ int og__structure_fetch(struct og_structure *g, struct og_io_counts *read, uint6
     if (og__topology_is_loaded(&g->topology)) /* times may have gone alone */
         return times_of(g) != OG_TIMES_OFF && !g->times.of ? load_times(g, err) : 0;
     const struct og_io_counts before = og__io_made();
-    int rc = stored ? og__neighbors_load(&g->topology, err) : load(g, err);
+    int rc = stored ? og__stored_load(&g->topology, err) : load(g, err);
     if (rc == 0 && stored)
         rc = load_times(g, err);
     og__io_add_since(read, before);

@@ -138,7 +138,7 @@ static int begin_sampling(struct og_data_path *d, struct og_lookahead_counts *do
     int rc;
     OG_TRY(d->rows.ops->release_slots(d->rows.self, d->memory->n_released, err));
     d->stack->invalidate(d, kept);
-    OG_TRY(og__structure_fetch(d->structure, &done->read, &done->bytes_written, err));
+    OG_TRY(og__data_path_begin_sampling(d, &done->read, &done->bytes_written, err));
 out:
     og__timeline_add(d->timeline, "fetch structure", 0, start, og__now());
     return rc;
@@ -169,7 +169,7 @@ static int prepare_rest(struct og_lookahead *a, enum og__split pass, uint64_t fi
     done->read.bytes += a->made.bytes;
     done->bytes_written += a->spilled_sample_group_bytes;
     if (d->memory->alternates)
-        og__structure_drop(d->structure);
+        og__data_path_end_sampling(d);
     OG_TRY(a->plans->put(a, done, err));
     OG_TRY(og__lookahead_spill_fits(a, og__lookahead_spilled(a), err));
     if (d->memory->ids_leave)

@@ -190,7 +190,7 @@ int og__predict_run(struct og_data_path *d, struct og_err *err)
     OG_TRY(open_ids(&a, err));
     OG_TRY(og__lookahead_sample(&a, OG__SPLITS, 0, last, items, record_ids, err));
     if (d->memory->alternates) /* planning has its memory, as in a run */
-        og__structure_drop(d->structure);
+        og__data_path_end_sampling(d);
     OG_TRY(predict_epoch(&a, err));
 out:
     og__lookahead_end_packing(&a);

@@ -265,7 +265,7 @@ static void turns_leave_more_to_the_rows(void **state)
     struct og_options straight = options((const char *const[]){"policy", "degree", NULL});
     struct og_options turns =
         options((const char *const[]){"policy", "degree", "alternate", "true", NULL});
-    set_tight(&turns, 2 << 20);
+    set_tight(&turns, 0); /* with more it would have all rows */
     straight.memory = turns.memory;
     struct result a = train_with(&straight);
     struct result b = train_with(&turns);
@@ -275,6 +275,33 @@ static void turns_leave_more_to_the_rows(void **state)
     assert_true(same_bits(&a, &b));
     drop(&a);
     drop(&b);
+}
+
+/* Samplers that read from a disk leave their memory to the rows, and so do offsets of lists. All
+ * rows fit in the smallest memory then. */
+static void samplers_from_disk_give_way_to_the_rows(void **state)
+{
+    (void)state;
+    struct result first = train((const char *const[]){"policy", "degree", NULL});
+    for (int group = 1; group <= 8; group += 7) {
+        char together[4];
+        snprintf(together, sizeof(together), "%d", group);
+        struct og_options opt = options((const char *const[]){
+            "policy", "frequency", "topology", "disk", "alternate", "true", "superbatch", "6",
+            "neighbor-cache", "0", "together", together, NULL});
+        set_tight(&opt, 0);
+        struct result r = train_with(&opt);
+        const int64_t beside = of_memory(&r, "process") + of_memory(&r, "batches") +
+                               of_memory(&r, "plans") + of_memory(&r, "read buffers") +
+                               of_memory(&r, "model") + of_memory(&r, "activations");
+        const int64_t rows = of_memory(&r, "feature cache");
+        assert_int_equal(of_plan(&r, "cache_rows"), 3000);
+        if (group == 1) /* samplers of groups are smaller */
+            assert_true(beside + rows + of_memory(&r, "samplers") > of_memory(&r, "limit"));
+        assert_true(same_bits(&first, &r));
+        drop(&r);
+    }
+    drop(&first);
 }
 
 /* While the next batches are sampled the cache's last slots lose their rows: whatever the policy,
@@ -310,6 +337,7 @@ int main(void)
         cmocka_unit_test(a_static_run_in_turns_is_predicted),
         cmocka_unit_test(a_given_way_takes_as_long_as_it_does_beside_others),
         cmocka_unit_test(turns_leave_more_to_the_rows),
+        cmocka_unit_test(samplers_from_disk_give_way_to_the_rows),
         cmocka_unit_test(no_policy_believes_in_slots_that_were_yielded),
     };
     return cmocka_run_group_tests(tests, make_dataset, remove_folder);

@@ -116,6 +116,7 @@ static int plan(const struct row *r, size_t limit, struct og_memory_plan *m, str
     config.handover.n = r->n_handed;
     workload.bytes.handed = HANDED * OG_MIB;
     workload.bytes.sampler_reading = r->topology == OG_TOPOLOGY_DISK ? 4 * OG_MIB : 0;
+    workload.bytes.structure_training = r->topology == OG_TOPOLOGY_DISK ? OG_MIB : 0;
     og__options_init(&config.opt);
     config.opt.epochs = 3;
     config.opt.n_fanout = 2;
@@ -151,12 +152,12 @@ static const struct row rows[] = {
     {OG_POLICY_DEGREE, RAW, MEMORY, false, 1, 400, "1M", 0, 74, 2048, 0, 2, 0, 0},
     {OG_POLICY_NONE, RAW, MEMORY, false, 1, 400, NULL, 0, 74, 0, 0, 2, 0, 0},
     {OG_POLICY_DEGREE, RAW, DISK, false, 1, 120, NULL, 0, 82, 40573, 0, 2, 0, 80},
-    {OG_POLICY_BELADY, RAW, DISK, true, 1, 120, NULL, 0, 101, 77673, 86, 1, 0, 86},
+    {OG_POLICY_BELADY, RAW, DISK, true, 1, 120, NULL, 0, 101, 164142, 168, 2, 0, 168},
     {OG_POLICY_BELADY, RAW, MEMORY, false, 1, 200, NULL, 0, 84, 207723, 88, 2, 0, 0},
-    {OG_POLICY_FREQUENCY, PACKED, MEMORY, true, 1, 200, NULL, 0, 84, 318672, 264, 2, 0, 0},
+    {OG_POLICY_FREQUENCY, PACKED, MEMORY, true, 1, 200, NULL, 0, 84, 335401, 264, 2, 0, 0},
     {OG_POLICY_FREQUENCY, PACKED, MEMORY, false, 2, 200, NULL, 0, 115, 132940, 88, 2, 0, 0},
-    {OG_POLICY_BELADY, SEGMENTED, MEMORY, true, 1, 200, NULL, 0, 85, 317881, 264, 2, 0, 0},
-    {OG_POLICY_HYBRID, RAW, MEMORY, true, 1, 200, NULL, 0, 98, 310090, 264, 2, 0, 0},
+    {OG_POLICY_BELADY, SEGMENTED, MEMORY, true, 1, 200, NULL, 0, 85, 334754, 264, 2, 0, 0},
+    {OG_POLICY_HYBRID, RAW, MEMORY, true, 1, 200, NULL, 0, 98, 326698, 264, 2, 0, 0},
     {OG_POLICY_SWEEP, RAW, MEMORY, false, 1, 200, NULL, 0, 94, 199538, 88, 2, 0, 0},
 };
 

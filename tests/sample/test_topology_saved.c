@@ -38,12 +38,30 @@ static void a_saved_cache_is_used(void **state)
     assert_int_equal(og__neighbors_load(&t, NULL), 0);
     assert_int_equal(og__budget_used(b), held);
     compare(ds, &memory, &t, fanout, 2, 2);
+    /* with the offsets */
+    og__stored_unload(&t);
+    assert_false(og__stored_is_loaded(&t));
+    assert_int_equal(og__budget_used(b),
+                     og__topology_disk_bytes(ds) - og__topology_offsets_bytes(ds));
+    assert_int_equal(og__stored_load(&t, NULL), 0);
+    assert_true(og__stored_is_loaded(&t));
+    assert_int_equal(og__budget_used(b), held);
+    compare(ds, &memory, &t, fanout, 2, 2);
     og__topology_release(&t);
     /* by the next program: no more memory than it takes, so nothing can have been built */
     struct og_budget *tight = og__budget_new(og__topology_disk_bytes(ds) + 4 * OG_MIB);
     t = open_disk(ds, tight, capacity, dir, &heard);
     assert_int_equal(heard.lines, 1);
     assert_int_equal(og__budget_used(tight), held);
+    compare(ds, &memory, &t, fanout, 2, 2);
+    /* without memory for them nothing is there, and the next time all */
+    og__stored_unload(&t);
+    const size_t taken = og__budget_left(tight) - OG_MIB;
+    assert_int_equal(og__budget_charge(tight, taken, "test", NULL), 0);
+    assert_int_equal(og__stored_load(&t, NULL), -ENOMEM);
+    assert_false(og__stored_is_loaded(&t));
+    og__budget_uncharge(tight, taken, "test");
+    assert_int_equal(og__stored_load(&t, NULL), 0);
     compare(ds, &memory, &t, fanout, 2, 2);
     og__topology_release(&t);
     og__budget_free(tight);
@@ -88,6 +106,12 @@ static void so_is_that_of_relations(void **state)
         struct og_topology t = open_disk(ds, b, capacity, dir, &heard);
         assert_int_equal(heard.lines, i == 2 ? 2 : 1);
         assert_true(og__budget_used(b) <= og__topology_disk_bytes(ds) + capacity);
+        const size_t held = og__budget_used(b);
+        og__stored_unload(&t);
+        assert_true(og__budget_used(b) <=
+                    og__topology_disk_bytes(ds) - og__topology_offsets_bytes(ds));
+        assert_int_equal(og__stored_load(&t, NULL), 0);
+        assert_int_equal(og__budget_used(b), held);
         for (size_t w = 0; w < 2 * OG_COUNT(ways); w++) {
             struct og_sampling how = ways[w / 2];
             how.weights = w % 2 && how.kind != OG_SAMPLER_WALK;
