@@ -81,8 +81,8 @@ int og__predict_writes(struct og_prediction *p, const struct og_data_path *d, st
     for (uint32_t k = 0; k < g->n_groups; k++)
         OG_TRY(og__write_count_open(&p->writes[k], g->group[k].state > 0 ? d->size[k].row_bytes : 0,
                                     (uint64_t)g->group[k].n_nodes,
-                                    still ? 0 : (uint32_t)d->size[k].slots,
-                                    og__foreseen_batches(d), d->budget, err));
+                                    still ? 0 : (uint32_t)d->size[k].slots, og__foreseen_batches(d),
+                                    d->budget, err));
 out:
     return rc;
 }

@@ -243,8 +243,7 @@ static int know_fresh(struct og_data_path *d, struct og_err *err)
 uint32_t og__foreseen_batches(const struct og_data_path *d)
 {
     const bool foreseen = d->config->stores_rows && og__policy_looks_ahead(d->exec->policy) &&
-                          !og__keeps_batches(d->exec) &&
-                          d->memory->superbatch <= OG__MOST_FORESEEN;
+                          !og__keeps_batches(d->exec) && d->memory->superbatch <= OG__MOST_FORESEEN;
     return foreseen ? (uint32_t)d->memory->superbatch : 0;
 }
 

@@ -27,7 +27,7 @@ struct og_stores {
     struct og_scratch *pack_dir; /* with --layout packed: what its batches miss, */
     struct og_pack **pack;       /* [n_packs] of each group, or none */
     uint32_t n_packs;
-    struct og_packs *packs; /* of --samples; NULL = none that fit */
+    struct og_packs *packs;       /* of --samples; NULL = none that fit */
     struct og_next_use_list uses; /* of a superbatch's rows that batches change */
 };
 
@@ -114,8 +114,7 @@ struct og_data_path {
     struct og_exchange *exchange; /* with whom rows come from other ranks; NULL: they do not */
 };
 
-/* Batches of a superbatch, at most, whose uses of rows that they change are known in advance
- * (plan/foreseen.h); 0: they are not. */
+/* The most batches of a superbatch whose rows wait in chunks (plan/foreseen.h). 0: none do. */
 uint32_t og__foreseen_batches(const struct og_data_path *d);
 
 /* Opens samplers and works, and with OG__WANT_FEATURES in `want` also the cache. The policy that is

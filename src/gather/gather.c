@@ -2,7 +2,7 @@
 
 #include "dataset/features.h"
 #include "gather/release_rows.h"
-#include "gather/written.h"
+#include "gather/written_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -384,6 +384,7 @@ void og__gather_close(struct og_gather *g)
 {
     if (!g)
         return;
+    og__ahead_settle(g);
     for (uint32_t k = 0; g->group && k < g->n_groups; k++) {
         og__reader_close(g->group[k].reader);
         og__reader_close(g->group[k].fill_reader);

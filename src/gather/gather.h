@@ -38,9 +38,9 @@ struct og_gather_options {
     uint32_t n_released;          /* so many of the last slots have no memory at first, as after
                                     og__gather_release_slots */
     int n_staging;                /* batches in flight between loader and trainer, >= 1 */
-    uint32_t foreseen;            /* batches of a superbatch, at most, whose uses of rows that they
-                                     change are told (written.h); 0: they are not */
-    bool fills_during_training;   /* the cache is filled while batches are in flight */
+    uint32_t foreseen;          /* the most batches of a superbatch for whose uses written rows wait
+                                   in chunks (written.h); 0: none do */
+    bool fills_during_training; /* the cache is filled while batches are in flight */
     const struct og_pinned *pinned;  /* memory of cache and staging areas; NULL: one allocation.
                                         Borrowed. Excludes sharing; released only as a whole */
     int n_processes;                 /* processes that share the cache and count a part of it each

@@ -9,6 +9,8 @@
 #include "base/shared_memory.h"
 #include "gather/gather.h"
 
+#include <pthread.h>
+
 /* One group's part of a staging area. */
 struct og_gather_part {
     char *at;               /* its first row */
@@ -45,6 +47,15 @@ struct og_gather_group {
 
 struct og_fill_piece;
 
+/* The thread that distributes rows of the rest (foreseen.h), or did. */
+struct og_distributor {
+    pthread_t thread;
+    bool runs;
+    struct og_io_counts read; /* until og__gather_fill_end */
+    int rc;
+    struct og_err err;
+};
+
 struct og_gather {
     struct og_budget *budget;
     uint32_t n_groups;
@@ -67,8 +78,9 @@ struct og_gather {
     struct og_staging *staging;        /* [n_areas] */
     const struct og_fresh_rows *fresh; /* of written groups */
     struct og_io_counts wrote;         /* rows, not reported yet; */
-    struct og_io_counts exported;      /* reads of rows for checkpoints, likewise; and */
-    int failed;                        /* why a batch could not write */
+    struct og_distributor distributor;
+    struct og_io_counts exported; /* reads of rows for checkpoints, likewise; and */
+    int failed;                   /* why a batch could not write */
     struct og_err why;
 };
 

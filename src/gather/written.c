@@ -35,15 +35,15 @@ size_t og__written_foreseen_bytes(const struct og_group *of, uint32_t batches)
     return og__chunk_file_blocks_bytes(&form) - og__chunk_file_blocks_bytes(&least);
 }
 
-/* Either way of storing them. */
+/* With either kind of storage. */
 size_t og__written_bytes(const struct og_group *of)
 {
     const uint64_t n_rows = (uint64_t)of->n_nodes;
     const struct og_chunk_form least = least_form(of);
     const size_t behind = there_bytes(n_rows) + least_left(of) * sizeof(uint32_t) +
                           og__write_behind_bytes(og__row_bytes(of), n_rows);
-    const size_t ahead = og__foreseen_bytes(n_rows, n_rows) + og__row_writer_bytes() +
-                         og__chunk_file_bytes(&least);
+    const size_t ahead =
+        og__foreseen_bytes(n_rows, n_rows) + og__row_writer_bytes() + og__chunk_file_bytes(&least);
     return og__writes_bytes(n_rows) + OG_MAX(behind, ahead);
 }
 
@@ -197,9 +197,8 @@ int og__gather_arrive(struct og_gather *g, int area, struct og_io_counts *read,
         if (!group->written)
             continue;
         group->written->touched = -1;
-        OG_TRY(group->written->ahead
-                   ? og__ahead_arrive(g, area, k, read, err)
-                   : take_again(group->written, p, group->row_bytes, read, err));
+        OG_TRY(group->written->ahead ? og__ahead_arrive(g, area, k, read, err)
+                                     : take_again(group->written, p, group->row_bytes, read, err));
         og__written_arrived(g, k, p->job.rows, (uint32_t)p->job.n, p->at);
     }
     const struct og_io_counts wrote = og__gather_written(g);
@@ -343,8 +342,14 @@ static int flush(struct og_gather *g, uint32_t k, bool clean, struct og_io_count
     struct leaving l = {g, &g->group[k], s ? s->part[k].at : NULL, NULL, counts};
     const struct og_writes_batch b = s ? batch_of(s, k) : (struct og_writes_batch){0};
     int rc = 0;
+    og__ahead_settle(g);
     if (w->in_order || (w->ahead && w->ahead->exported))
         return 0;
+    if (w->ahead && g->distributor.rc < 0) { /* some rows are nowhere */
+        if (err)
+            *err = g->distributor.err;
+        return g->distributor.rc;
+    }
     if (w->ahead)
         OG_TRY(og__ahead_export(g, k, counts, err));
     OG_TRY(og__writes_flush(&w->writes, s ? &b : NULL, clean, write_rows, &l, err));
@@ -383,18 +388,6 @@ void og__written_filled(struct og_gather *g, uint32_t k, const uint32_t *rows,
     const struct og_gather_group *group = &g->group[k];
     og__writes_fill(&group->written->writes, rows, slots, group->slot, n);
     og__written_know_order(group->written);
-}
-
-int og__written_fill(struct og_gather *g, uint32_t k, const uint32_t *nodes, const uint32_t *slots,
-                     uint32_t n, struct og_err *err)
-{
-    return og__ahead_fill(g, k, nodes, slots, n, err);
-}
-
-int og__written_fill_end(struct og_gather *g, uint32_t k, struct og_io_counts *read,
-                         struct og_err *err)
-{
-    return g->group[k].written->ahead ? og__ahead_distribute(g, k, read, err) : 0;
 }
 
 void og__written_know_order(struct og_written *w)

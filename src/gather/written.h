@@ -9,8 +9,8 @@
  * Rows that leave at the end of the batch before are taken again then (plan/writes.h). The file is
  * read through the page cache, which has what was just written.
  *
- * Where they are known, a row that leaves waits in the chunk of its next batch (plan/foreseen.h),
- * and the file has rows for checkpoints alone.
+ * Where they are known, a row that leaves waits in the chunk of its next batch. The file then has
+ * rows for checkpoints alone (plan/foreseen.h).
  *
  * Values and counts do not depend on slots or pipeline. All calls but og__written_begin and
  * og__written_finish are the consumer's, or come while no batch is in flight.
@@ -30,12 +30,18 @@ struct og_fresh_rows {
 void og__gather_fresh(struct og_gather *g, const struct og_fresh_rows *fresh);
 size_t og__written_bytes(const struct og_group *of); /* tables and buffers */
 
-/* With batches known in advance (og_gather_options.foreseen), before each superbatch: the group's
- * table, or NULL, is told its uses; then `uses`, borrowed until the next, has them all. */
+/* With batches known in advance (og_gather_options.foreseen), before each superbatch. The caller
+ * puts first uses into the group's table (NULL: it has none), then all uses, borrowed, follow. */
 struct og_foreseen;
 struct og_next_use_list;
 struct og_foreseen *og__gather_foreseen(struct og_gather *g, uint32_t k);
 void og__gather_foresee(struct og_gather *g, const struct og_next_use_list *uses);
+/* Then rows of a window before the first batch, as og__gather_fill; those of other groups are left
+ * out. After the last of them, a thread distributes rows, until og__gather_fill_end. The same rows
+ * may be filled again meanwhile: they are there. */
+OG_MUST_CHECK int og__gather_tell(struct og_gather *g, const uint32_t *nodes, const uint32_t *slots,
+                                  uint32_t n, struct og_err *err);
+OG_MUST_CHECK int og__gather_distribute(struct og_gather *g, struct og_err *err);
 
 /* Brings the batch's missed rows of written groups up to date, after og__gather_finish. Adds to
  * *read what it read, and to *written what was written since the previous call. */
@@ -88,10 +94,8 @@ void og__written_arrived(struct og_gather *g, uint32_t k, const uint32_t *rows, 
 OG_MUST_CHECK int og__written_before_fill(struct og_gather *g, uint32_t k, struct og_err *err);
 void og__written_filled(struct og_gather *g, uint32_t k, const uint32_t *rows,
                         const uint32_t *slots, uint32_t n);
-/* Instead of that, where they wait in chunks: nodes are the graph's. */
-OG_MUST_CHECK int og__written_fill(struct og_gather *g, uint32_t k, const uint32_t *nodes,
-                                   const uint32_t *slots, uint32_t n, struct og_err *err);
-OG_MUST_CHECK int og__written_fill_end(struct og_gather *g, uint32_t k, struct og_io_counts *read,
+/* Where they wait in chunks: until they are in their slots. */
+OG_MUST_CHECK int og__written_fill_end(struct og_gather *g, struct og_io_counts *read,
                                        struct og_err *err);
 /* Writes what leaves with the changes [first, end) of the batch's plan; the group's rows begin at
  * `row`. */

@@ -1,5 +1,5 @@
-/* Rows that batches change, where the batches of a superbatch are known: rows that leave wait in the
- * chunk of the batch that uses them next (plan/foreseen.h). */
+/* Rows that batches change, where these are known in advance. Rows that leave wait in the chunk of
+ * the batch that uses them next (plan/foreseen.h). */
 #include "gather/written_parts.h"
 
 #include "base/sort.h"
@@ -52,6 +52,7 @@ struct og_foreseen *og__gather_foreseen(struct og_gather *g, uint32_t k)
 
 void og__gather_foresee(struct og_gather *g, const struct og_next_use_list *uses)
 {
+    og__ahead_settle(g);
     for (uint32_t k = 0; k < g->n_groups; k++) {
         struct og_written *w = g->group[k].written;
         if (!w || !w->ahead)
@@ -136,9 +137,8 @@ static int push_row(void *arg, uint32_t row, uint32_t at, uint32_t chunk, struct
 {
     const struct pushing *p = arg;
     const struct og_gather_group *group = p->group;
-    const char *record = at < group->n_slots
-                             ? og__gather_slot(p->g, group, group->slot + at)
-                             : p->staged + (at - group->n_slots) * group->row_bytes;
+    const char *record = at < group->n_slots ? og__gather_slot(p->g, group, group->slot + at)
+                                             : p->staged + (at - group->n_slots) * group->row_bytes;
     return og__chunk_push(group->written->ahead->chunks, chunk, row, record, &p->g->wrote, err);
 }
 
@@ -169,8 +169,8 @@ static int enter(struct og_gather *g, uint32_t k, uint32_t row, uint32_t slot, s
     struct pushing p = {g, group, NULL};
     uint32_t from;
     char *to = og__gather_slot(g, group, group->slot + slot);
-    const int comes = og__foreseen_fill(&w->ahead->foreseen, &w->writes, row, slot, push_row, &p,
-                                        &from, err);
+    const int comes =
+        og__foreseen_fill(&w->ahead->foreseen, &w->writes, row, slot, push_row, &p, &from, err);
     if (comes == OG__COMES_FRESH)
         g->fresh->make(g->fresh->self, k, row, (float *)(void *)to);
     else if (comes == OG__COMES_MOVED)
@@ -179,14 +179,22 @@ static int enter(struct og_gather *g, uint32_t k, uint32_t row, uint32_t slot, s
     return OG_MIN(comes, 0);
 }
 
-int og__ahead_fill(struct og_gather *g, uint32_t k, const uint32_t *nodes, const uint32_t *slots,
-                   uint32_t n, struct og_err *err)
+/* Nodes ascend, so those of a group follow each other. */
+int og__gather_tell(struct og_gather *g, const uint32_t *nodes, const uint32_t *slots, uint32_t n,
+                    struct og_err *err)
 {
-    const struct og_gather_group *group = &g->group[k];
     int rc = 0;
-    group->written->ahead->exported = group->written->in_order = false;
-    for (uint32_t i = 0; i < n; i++)
-        OG_TRY(enter(g, k, nodes[i] - og__gather_first(g, group), slots[i] - group->slot, err));
+    for (uint32_t k = 0, i = 0; k < g->n_groups; k++) {
+        const struct og_gather_group *group = &g->group[k];
+        const uint32_t first = og__gather_first(g, group);
+        struct og_written *w = group->written;
+        for (; i < n && nodes[i] - (uint64_t)first < (uint64_t)group->of->n_nodes; i++) {
+            if (!w || !w->ahead)
+                continue;
+            w->ahead->exported = w->in_order = false;
+            OG_TRY(enter(g, k, nodes[i] - first, slots[i] - group->slot, err));
+        }
+    }
 out:
     return rc;
 }
@@ -255,8 +263,8 @@ out:
     return rc;
 }
 
-int og__ahead_distribute(struct og_gather *g, uint32_t k, struct og_io_counts *read,
-                         struct og_err *err)
+static int distribute(struct og_gather *g, uint32_t k, struct og_io_counts *read,
+                      struct og_err *err)
 {
     struct og_written *w = g->group[k].written;
     struct og_ahead *a = w->ahead;
@@ -279,6 +287,44 @@ int og__ahead_distribute(struct og_gather *g, uint32_t k, struct og_io_counts *r
     og__written_know_order(w);
 out:
     return rc;
+}
+
+static void *distribute_all(void *arg)
+{
+    struct og_gather *g = arg;
+    struct og_distributor *d = &g->distributor;
+    for (uint32_t k = 0; d->rc == 0 && k < g->n_groups; k++)
+        if (og__gather_foreseen(g, k))
+            d->rc = distribute(g, k, &d->read, &d->err);
+    return NULL;
+}
+
+int og__gather_distribute(struct og_gather *g, struct og_err *err)
+{
+    struct og_distributor *d = &g->distributor;
+    d->rc = 0;
+    const int failed = pthread_create(&d->thread, NULL, distribute_all, g);
+    d->runs = failed == 0;
+    return d->runs ? 0 : og__fail_errno(err, -failed, "lower --threads", "cannot start a thread");
+}
+
+void og__ahead_settle(struct og_gather *g)
+{
+    if (g->distributor.runs)
+        pthread_join(g->distributor.thread, NULL);
+    g->distributor.runs = false;
+}
+
+int og__written_fill_end(struct og_gather *g, struct og_io_counts *read, struct og_err *err)
+{
+    struct og_distributor *d = &g->distributor;
+    og__ahead_settle(g);
+    read->reads += d->read.reads;
+    read->bytes += d->read.bytes;
+    d->read = (struct og_io_counts){0};
+    if (d->rc < 0 && err)
+        *err = d->err;
+    return d->rc;
 }
 
 /* ---- the file ---- */

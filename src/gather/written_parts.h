@@ -18,12 +18,12 @@ struct og_written {
     uint64_t *there; /* [n_rows] bits: the row was written */
     bool in_order;   /* every row is in the slot of its number: none is written */
     int touched;     /* staging area of the batch whose rows were changed; -1 = none */
-    /* Either they are read from the file, and written behind: */
+    /* They are read from the file, and written by a thread: */
     struct og_write_behind *file;
     struct og_evicted left;
     /* Batches whose reads began, and that ended; rows pushed up to the end of the last two. */
     uint64_t begun, ended, pushed[2];
-    struct og_ahead *ahead; /* or they wait in chunks; NULL: they do not */
+    struct og_ahead *ahead; /* or else they wait in chunks; NULL: they do not */
 };
 
 struct og_ahead {
@@ -47,12 +47,8 @@ OG_MUST_CHECK int og__ahead_arrive(struct og_gather *g, int area, uint32_t k,
 OG_MUST_CHECK int og__ahead_leave(struct og_gather *g, int area, uint32_t k,
                                   const struct og_writes_batch *b, struct og_err *err);
 
-/* Nodes [n] of group k are to be in these slots before the first batch. Once all are told, the rest
- * is distributed. Adds to *read. */
-OG_MUST_CHECK int og__ahead_fill(struct og_gather *g, uint32_t k, const uint32_t *nodes,
-                                 const uint32_t *slots, uint32_t n, struct og_err *err);
-OG_MUST_CHECK int og__ahead_distribute(struct og_gather *g, uint32_t k, struct og_io_counts *read,
-                                       struct og_err *err);
+/* Waits for the thread that distributes rows, if it runs. Its failure is that of fill_end. */
+void og__ahead_settle(struct og_gather *g);
 
 /* Rows in chunks go to the file too. */
 OG_MUST_CHECK int og__ahead_export(struct og_gather *g, uint32_t k, struct og_io_counts *written,

@@ -14,11 +14,11 @@ static const char part[] = "read buffers";
 
 enum {
     PAGE = 4096,
-    LEAST_ROWS = 4,             /* of a block, so that little of it is unused */
-    LARGEST = 128 * 1024,       /* block of small records */
-    BLOCKS_OF_ALL = 8192,       /* of all records, at most, until blocks are as large as that */
-    AT_ONCE = 1024 * 1024,      /* bytes that are read together, at most */
-    SHARE = 64,                 /* and of all records */
+    LEAST_ROWS = 4,        /* of a block, so that little of it is unused */
+    LARGEST = 128 * 1024,  /* block of small records */
+    BLOCKS_OF_ALL = 8192,  /* of all records, at most, until blocks are as large as that */
+    AT_ONCE = 1024 * 1024, /* bytes that are read together, at most */
+    SHARE = 64,            /* and of all records */
     MOST_AT_ONCE = AT_ONCE / PAGE,
     WRITERS = 2,
     LEAST_WAITING = 8, /* blocks that wait to be written, */
@@ -152,10 +152,10 @@ static void *write_blocks(void *arg)
         const bool writes = f->failed == 0;
         struct og_err err = {0};
         pthread_mutex_unlock(&f->lock);
-        const int rc = writes ? og__write_all(f->fd, full.block, f->form.block,
-                                              (off_t)(full.at * (uint64_t)f->form.block), f->path,
-                                              &err)
-                              : 0;
+        const int rc =
+            writes ? og__write_all(f->fd, full.block, f->form.block,
+                                   (off_t)(full.at * (uint64_t)f->form.block), f->path, &err)
+                   : 0;
         pthread_mutex_lock(&f->lock);
         if (rc < 0 && f->failed == 0) {
             f->failed = rc;
@@ -294,8 +294,8 @@ static int each_aside(struct og_chunk_file *f, uint32_t next, og_chunk_row *row,
     const size_t block = f->form.block;
     int rc = 0;
     for (; next != NONE; next = f->link[next]) {
-        OG_TRY(og__read_all(f->fd, f->read[2], block, (off_t)(next * (uint64_t)block), f->path,
-                            err));
+        OG_TRY(
+            og__read_all(f->fd, f->read[2], block, (off_t)(next * (uint64_t)block), f->path, err));
         read->reads++;
         read->bytes += block;
         OG_TRY(each_of(f, f->read[2], f->form.rows, row, arg, err));
@@ -319,8 +319,7 @@ int og__chunk_each(struct og_chunk_file *f, uint32_t chunk, bool aside, og_chunk
     return rc == 0 && c->open ? each_of(f, c->open, c->rows, row, arg, err) : rc;
 }
 
-/* Blocks that are still written belong to a chunk that nobody read, after a failure or an early
- * end: that is waited for. */
+/* After a failure or an early end its blocks may be being written. */
 void og__chunk_drop(struct og_chunk_file *f, uint32_t chunk)
 {
     struct chunk *c = &f->chunk[chunk];

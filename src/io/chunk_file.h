@@ -5,7 +5,7 @@
  *
  *   block:   numbers of its rows, u32 | their records | rest of the last 4 KiB
  *
- * Only full blocks are written, so requests are large, and their number follows from the order of
+ * Only full blocks are written, so requests are large. Their number follows from the order of
  * pushes alone. The file has no name and is not synced: it ends with the process.
  *
  * Any thread may push and read, but no two may use one chunk at the same time. `each` with the
@@ -17,7 +17,7 @@
 
 struct og_chunk_file;
 
-/* How n_rows records of row_bytes are laid out. */
+/* The layout of n_rows records of row_bytes. */
 struct og_chunk_form {
     size_t row_bytes, block; /* bytes of a record, of a block */
     uint32_t rows;           /* of a block */

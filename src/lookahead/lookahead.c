@@ -57,6 +57,7 @@ static int put_plans(struct og_lookahead *a, const struct og_trace *trace, uint3
     const bool foreseen = og__foreseen_batches(d) > 0; /* `plan` counts what that reads */
     int rc;
     OG_TRY(og__fill_windows_begin(&a->windows, trace->n_batches, d->budget, err));
+    a->windows.foreseen = foreseen ? d->gather : NULL;
     a->prediction = (struct og_prediction){0};
     for (uint32_t b = 0; b < trace->n_batches; b++) {
         const uint32_t *ids = trace->ids + trace->ptr[b];

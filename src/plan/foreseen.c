@@ -209,8 +209,8 @@ static int leave_all(struct og_foreseen *f, struct og_writes *w, const struct og
             continue;
         const uint32_t row = b->misses[miss];
         if (b->changed || og__bits_has(f->there, row))
-            OG_TRY(leave(f, row, b->place[i], chunk_after(f, row, number, next[i]), push, arg,
-                         err));
+            OG_TRY(
+                leave(f, row, b->place[i], chunk_after(f, row, number, next[i]), push, arg, err));
     }
 out:
     return rc;

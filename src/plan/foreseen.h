@@ -1,15 +1,14 @@
-/* foreseen: where rows that batches change go when they leave memory, if the batches of a superbatch
- * are known. The run and the simulation call the same code, so they count the same reads and
- * writes.
+/* foreseen: where changed rows go when they leave memory, if the coming batches are known. The run
+ * and the simulation call the same code, so they count the same reads and writes.
  *
  *   leaves after batch e, next use at t > e + 1   ──> chunk of batch t
  *                         next use at e + 1       ──> one of two late chunks: e + 1 is being read
  *                         none in the superbatch  ──> one of 16 chunks of rows by number: the rest
- *   the next superbatch begins                    ──> the rest is read once: to slots that it
- *                                                     fills, to chunks of batches, or back
+ *   the next superbatch begins                    ──> the rest is read once, into slots, into
+ *                                                     chunks of batches, or back
  *
- * So each row is in one place: a slot, staging, a chunk; or it was never changed, and is made again.
- * Batches read their chunk as a whole. */
+ * So each row is in one place: a slot, staging or a chunk. One that was never changed is made
+ * again. Batches read their chunk as a whole. */
 #ifndef OG_PLAN_FORESEEN_H
 #define OG_PLAN_FORESEEN_H
 
@@ -41,8 +40,8 @@ void og__next_use_list_release(struct og_next_use_list *l); /* accepts a zeroed 
 struct og_foreseen {
     struct og_chunk_form form;
     uint32_t n_rows, n_slots, batches; /* of a superbatch, at most */
-    uint32_t *due;  /* [n_rows] first use in the superbatch, or OG__NO_USE; or the row's slot */
-    uint16_t *next; /* [n_slots] next use of its row */
+    uint32_t *due;   /* [n_rows] first use in the superbatch, or OG__NO_USE; or the row's slot */
+    uint16_t *next;  /* [n_slots] next use of its row */
     uint64_t *there; /* [n_rows] bits: the row was changed, and left memory */
     bool fills;      /* the superbatch begins: its slots are not filled yet */
     struct og_budget *budget;

@@ -28,8 +28,8 @@ static struct og_trace slice(const struct og_trace *t, uint32_t first, uint32_t 
     return (struct og_trace){last - first, ptr, t->ids + t->ptr[first]};
 }
 
-static int count_written(struct og_write_count *w, const struct og_plan *plan,
-                         const uint16_t *next, struct og_plan_cost *cost, struct og_err *err)
+static int count_written(struct og_write_count *w, const struct og_plan *plan, const uint16_t *next,
+                         struct og_plan_cost *cost, struct og_err *err)
 {
     const struct og_writes_batch b = {.place = plan->place,
                                       .n = plan->n,
@@ -123,10 +123,9 @@ static int count_planned(void *arg, uint32_t b, struct og_plan *plan, struct og_
         return rc;
     og__sim_rows(s->sim, plan->misses, plan->n_misses);
     if (foreseen) /* what it reads was counted */
-        og__plan_cost_add(&s->out->cost,
-                          &(struct og_plan_cost){.rows = plan->n,
-                                                 .hits = plan->n - plan->n_misses,
-                                                 .misses = plan->n_misses});
+        og__plan_cost_add(&s->out->cost, &(struct og_plan_cost){.rows = plan->n,
+                                                                .hits = plan->n - plan->n_misses,
+                                                                .misses = plan->n_misses});
     else
         og__lane_count(s->sim, plan->n, plan->misses, plan->n_misses, &s->out->cost);
     return s->told->missed

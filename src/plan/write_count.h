@@ -35,8 +35,8 @@ OG_MUST_CHECK int og__write_count_fill(struct og_write_count *c, const uint32_t 
 /* Batches known in advance, once rows have entered slots: what the superbatch reads before its
  * first batch. */
 void og__write_count_begin(struct og_write_count *c, struct og_io_counts *read);
-/* The next batch. next: [b->n] its uses, where batches are known in advance. *again: what it reads
- * of rows that left at the end of the one before; or of all its misses, where those are known. */
+/* The next batch. next: [b->n] its uses, where batches are known. Then *again is all that it reads.
+ * Else it is what it reads of rows that left at the end of the one before. */
 OG_MUST_CHECK int og__write_count_batch(struct og_write_count *c, const struct og_writes_batch *b,
                                         const uint16_t *next, struct og_io_counts *again,
                                         struct og_err *err);

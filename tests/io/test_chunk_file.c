@@ -145,7 +145,7 @@ static void chunks_have_what_was_pushed(void **state)
     pushes_are_read(3000, OG_IO_PREAD);
 }
 
-/* Little of a block is unused, and blocks are not too small for a disk where there is much. */
+/* Little of a block is unused, and blocks of large files suit a disk. */
 static void blocks_suit_their_records(void **state)
 {
     (void)state;
@@ -161,7 +161,7 @@ static void blocks_suit_their_records(void **state)
     }
 }
 
-/* Why a block was not written is told by a later call, and nobody waits for ever. */
+/* A later call says why a block was not written, and nobody waits for ever. */
 static void a_failure_is_reported(void **state)
 {
     (void)state;
@@ -170,7 +170,8 @@ static void a_failure_is_reported(void **state)
     struct og_budget *b = og__budget_new(1 << 30);
     struct og_chunk_file *f;
     const struct og_chunk_form form = og__chunk_form(400, ROWS, CHUNKS);
-    const struct og_reader_options like = {.io = OG_IO_PREAD, .threads = 1, .profile = test_profile};
+    const struct og_reader_options like = {
+        .io = OG_IO_PREAD, .threads = 1, .profile = test_profile};
     char path[300], record[400] = {0};
     struct og_io_counts written = {0};
     scratch_open(&s, 1);

@@ -78,8 +78,7 @@ static void fill(struct world *x)
             continue; /* it is still to come */
         if (was_filled && x->where[row] != IN_SLOT)
             continue;
-        const bool dirty =
-            before != OG_NO_SLOT && (x->w.dirty[slot >> 6] >> (slot & 63) & 1);
+        const bool dirty = before != OG_NO_SLOT && (x->w.dirty[slot >> 6] >> (slot & 63) & 1);
         const int comes = og__foreseen_fill(&x->f, &x->w, row, slot, push, x, &from, NULL);
         assert_int_equal(og__write_count_fill(&x->count, &row, &slot, 0, 1, NULL), 0);
         if (before != OG_NO_SLOT && before != row && !dirty)
@@ -152,8 +151,8 @@ static void run_batch(struct world *x, uint32_t b, const uint16_t *next)
             for (uint32_t m = 0; m < n_misses; m++)
                 if (misses[m] == row)
                     place[i] = SLOTS + m;
-            const bool waits = x->where[row] == (int)b ||
-                               x->where[row] == (int)og__late_chunk(&x->f, b);
+            const bool waits =
+                x->where[row] == (int)b || x->where[row] == (int)og__late_chunk(&x->f, b);
             assert_true(waits || x->where[row] == NOWHERE);
             assert_int_equal(waits, (int)(x->f.there[row >> 6] >> (row & 63) & 1));
             x->where[row] = STAGED;
