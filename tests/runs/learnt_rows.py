@@ -278,7 +278,7 @@ def check_late():
     if not late:
         return
     run("generate", "rare", "--types", "paper:1000:6,author:300,venue:300", "--classes", 4, "--train-fraction", 0.3, "--relations", "paper:cites:paper:3,author:writes:paper:1,venue:has:paper:1")
-    how = ["--embedding-optimizer", "sparse-adam", "--fanout", "2,1", "--batch", 2, "--epochs", 1, "--eval-every", 0]
+    how = ["--embedding-optimizer", "sparse-adam", "--embedding", 400, "--fanout", "2,1", "--batch", 2, "--epochs", 1, "--eval-every", 0]
     train("rare", "in-time", *how)
     before = os.environ.get("LD_PRELOAD")
     os.environ["LD_PRELOAD"] = late
