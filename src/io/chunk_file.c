@@ -20,7 +20,7 @@ enum {
     AT_ONCE = 1024 * 1024, /* bytes that are read together, at most */
     SHARE = 64,            /* and of all records */
     MOST_AT_ONCE = AT_ONCE / PAGE,
-    WRITERS = 2,
+    WRITERS = 4,
     LEAST_WAITING = 8, /* blocks that wait to be written, */
     MOST_WAITING = 64,
     WAITING = 4 * 1024 * 1024 /* bytes of them, and as many a share of all, at most */
