@@ -7,7 +7,9 @@
 #include "budget/device_plan.h"
 #include "budget/memory_plan_parts.h"
 
+#include "gather/gather.h"
 #include "plan/demand.h"
+#include "plan/foreseen.h"
 #include "plan/packing.h"
 #include "plan/segments.h"
 #include "sample/superbatch.h"
@@ -153,6 +155,9 @@ static void size_ahead(struct og_memory_plan *m, const struct og_plan_inputs *p,
         m->trace +=
             og__demand_bytes(p->config->share.ranks, p->workload->n_nodes, all, all * requested) +
             all * (2 * p->config->share.ranks * sizeof(uint32_t) + sizeof(uint64_t));
+    if (p->config->stores_rows) /* uses of rows, and chunks where they wait */
+        m->trace += og__next_use_list_bytes(batches, batches * requested) +
+                    og__gather_foreseen_bytes(p->workload->row_graph, batches);
     m->ids_leave = m->alternates || m->handed_released > 0;
     m->trace_training = m->trace - (m->ids_leave ? all * rows * sizeof(uint32_t) : 0);
     m->spill = og__trace_writer_bytes(&form);

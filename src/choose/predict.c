@@ -46,8 +46,12 @@ static void add_rows(struct og_plan_cost *sum, const struct og_data_path *d, uin
 {
     struct og_group_size *size = &d->size[group];
     const struct og_counting how = counting_of(d, size);
+    const bool foreseen =
+        d->workload->row_graph->group[group].state > 0 && og__foreseen_batches(d) > 0;
     struct og_plan_cost cost = {0};
-    if (n > 0)
+    if (n > 0 && foreseen) /* what they read is counted with what they write */
+        cost = (struct og_plan_cost){.rows = n, .hits = n - n_misses, .misses = n_misses};
+    else if (n > 0)
         og__count_batch(&how, n, misses, n_misses, &cost);
     og__plan_cost_add(&size->seen, &cost);
     og__plan_cost_add(sum, &cost);
@@ -77,7 +81,8 @@ int og__predict_writes(struct og_prediction *p, const struct og_data_path *d, st
     for (uint32_t k = 0; k < g->n_groups; k++)
         OG_TRY(og__write_count_open(&p->writes[k], g->group[k].state > 0 ? d->size[k].row_bytes : 0,
                                     (uint64_t)g->group[k].n_nodes,
-                                    still ? 0 : (uint32_t)d->size[k].slots, d->budget, err));
+                                    still ? 0 : (uint32_t)d->size[k].slots, og__foreseen_batches(d),
+                                    d->budget, err));
 out:
     return rc;
 }
@@ -88,6 +93,18 @@ void og__predict_end(struct og_prediction *p, const struct og_data_path *d)
         og__write_count_close(&p->writes[k]);
     free(p->writes);
     p->writes = NULL;
+}
+
+void og__predict_begin(struct og_prediction *p, const struct og_data_path *d)
+{
+    struct og_io_counts before_batches = {0};
+    for (uint32_t k = 0; k < d->workload->row_graph->n_groups; k++) {
+        struct og_write_count *w = &p->writes[k];
+        const uint64_t before = w->writes.bytes;
+        if (w->batches > 0)
+            og__write_count_begin(w, &before_batches);
+        d->size[k].seen_written += w->writes.bytes - before;
+    }
 }
 
 /* Before rows enter slots, each group's changed rows are written. */
@@ -115,8 +132,10 @@ int og__predict_fill(struct og_prediction *p, const struct og_data_path *d, cons
         uint32_t rows[PIECE];
         for (; i < n && i - begin < PIECE && slots[i] < first + d->size[k].slots; i++)
             rows[i - begin] = nodes[i] - (uint32_t)group[k].first;
+        const uint64_t before = p->writes[k].writes.bytes;
         OG_TRY(og__write_count_fill(&p->writes[k], rows, slots + begin, (uint32_t)first, i - begin,
                                     err));
+        d->size[k].seen_written += p->writes[k].writes.bytes - before;
         if (i == begin)
             first += d->size[k++].slots;
     }
@@ -152,7 +171,9 @@ static int add_writes(struct og_prediction *p, const struct og_data_path *d, str
                                       .first_row = of->row,
                                       .first_slot = (uint32_t)of->slot,
                                       .changed = batch->trains};
-    const int rc = og__write_count_batch(w, &b, &again, err);
+    const uint16_t *next =
+        w->batches > 0 ? p->uses->next + p->uses->ptr[p->number] + of->row : NULL;
+    const int rc = og__write_count_batch(w, &b, next, &again, err);
     if (rc < 0 || !batch->counts)
         return rc;
     const struct og_plan_cost cost = {.reads = again.reads, .bytes = again.bytes};
@@ -193,6 +214,7 @@ static int add_plan(struct og_prediction *p, const struct og_data_path *d, struc
         of.row += of.n;
         of.change += of.n_changes;
     }
+    p->number++;
     return rc;
 }
 

@@ -8,7 +8,7 @@
 
 #include "choose/profiling.h"
 #include "flow/data_path.h"
-#include "plan/writes.h"
+#include "plan/write_count.h"
 
 /* d->size[].rule: how the engine that will read the features of each group merges requests. */
 OG_MUST_CHECK int og__learn_rules(const struct og_data_path *d, struct og_err *err);
@@ -29,11 +29,15 @@ struct og_prediction {
     uint64_t batches;
     uint64_t seeds;                /* of these batches */
     struct og_write_count *writes; /* [n_groups] of rows that batches change; NULL: not counted */
+    const struct og_next_use_list *uses; /* with batches known in advance: of the superbatch */
+    uint32_t number;                     /* of the next one in it */
 };
 /* Also counts what batches write, and read again, of rows that they change. Memory comes from the
  * budget until it ends. */
 OG_MUST_CHECK int og__predict_writes(struct og_prediction *p, const struct og_data_path *d,
                                      struct og_err *err);
+/* Rows have entered slots, where batches are known in advance. */
+void og__predict_begin(struct og_prediction *p, const struct og_data_path *d);
 void og__predict_end(struct og_prediction *p, const struct og_data_path *d);
 /* Rows enter slots before the next batch. */
 OG_MUST_CHECK int og__predict_fill(struct og_prediction *p, const struct og_data_path *d,

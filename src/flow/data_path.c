@@ -42,6 +42,7 @@ void og__stores_close(struct og_stores *s)
     og__scratch_close(s->pack_dir);
     og__packs_close(s->packs);
     og__places_free(&s->scratch);
+    og__next_use_list_release(&s->uses);
     *s = (struct og_stores){0};
 }
 
@@ -274,6 +275,13 @@ static int know_fresh(struct og_data_path *d, struct og_err *err)
     return 0;
 }
 
+uint32_t og__foreseen_batches(const struct og_data_path *d)
+{
+    const bool foreseen = d->config->stores_rows && og__policy_looks_ahead(d->exec->policy) &&
+                          !og__keeps_batches(d->exec) && d->memory->superbatch <= OG__MOST_FORESEEN;
+    return foreseen ? (uint32_t)d->memory->superbatch : 0;
+}
+
 /* Two batches are in flight: one reads again what the other evicts (plan/writes.h). */
 _Static_assert(OG__MOST_STAGING == 2, "rows that leave before a batch are read again");
 
@@ -289,6 +297,7 @@ static int open_gather(struct og_data_path *d, uint64_t *prefill, struct og_err 
         .n_released = d->memory->n_released,
         .fills_during_training = og__policy_fills_during_training(d->exec->policy),
         .n_staging = d->memory->n_staging,
+        .foreseen = og__foreseen_batches(d),
         .n_processes = d->memory->whole ? d->config->sharing.n : d->memory->shown,
         .reader = og__reader_setup(d->config, &d->workload->profile),
     };

@@ -16,6 +16,7 @@
 #include "flow/structure.h"
 #include "gather/written.h"
 #include "nn/row_optimizers.h"
+#include "plan/foreseen.h"
 
 /* What is prepared ahead, and where it is stored. */
 struct og_stores {
@@ -26,7 +27,8 @@ struct og_stores {
     struct og_scratch *pack_dir; /* with --layout packed: what its batches miss, */
     struct og_pack **pack;       /* [n_packs] of each group, or none */
     uint32_t n_packs;
-    struct og_packs *packs; /* of --samples; NULL = none that fit */
+    struct og_packs *packs;       /* of --samples; NULL = none that fit */
+    struct og_next_use_list uses; /* of a superbatch's rows that batches change */
 };
 
 /* What is sampled ahead goes to these places, which are copied. What a killed process left there
@@ -111,6 +113,9 @@ struct og_data_path {
     struct og_stores stores;
     struct og_exchange *exchange; /* with whom rows come from other ranks; NULL: they do not */
 };
+
+/* The most batches of a superbatch whose rows wait in chunks (plan/foreseen.h). 0: none do. */
+uint32_t og__foreseen_batches(const struct og_data_path *d);
 
 /* Opens samplers and works, and with OG__WANT_FEATURES in `want` also the cache. The policy that is
  * there already fills it now, unless that waits for a superbatch. *prefill: rows of it. */

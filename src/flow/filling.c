@@ -1,5 +1,7 @@
 #include "flow/filling.h"
 
+#include "gather/written.h"
+
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -62,9 +64,13 @@ int og__filling_put(struct og_fill_windows *w, struct og_policy *policy, uint32_
         if (!begun)
             add_window(w, batch, og__spill_size(to));
         begun = true;
+        if (batch == 0 && w->foreseen)
+            OG_TRY(og__gather_tell(w->foreseen, list, list + OG__FILL_ROWS, head.n, err));
         OG_TRY(og__filling_put_piece(head, list, to, err));
         w->rows += head.n;
     }
+    if (batch == 0 && w->foreseen)
+        OG_TRY(og__gather_distribute(w->foreseen, err));
 out:
     return rc;
 }

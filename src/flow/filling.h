@@ -26,6 +26,8 @@ struct og_fill_windows {
     struct og_fill_window *window; /* [n] */
     uint32_t n, capacity;
     uint64_t rows;
+    struct og_gather *foreseen; /* gets rows of the first window at once, and distributes others
+                                   (gather/written.h); NULL: it has none such */
     struct og_budget *budget;
 };
 /* None yet, and room for one before each of so many batches: from the budget, as "superbatch". */

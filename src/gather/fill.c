@@ -125,6 +125,8 @@ static int fill_group(struct og_gather *g, struct og_gather_group *w, const uint
                       struct og_err *err)
 {
     int rc = 0;
+    if (w->written && og__written_reader(w->written))
+        return 0; /* og__gather_tell had them */
     for (uint32_t first = 0, k; first < n; first += k) {
         k = piece_rows(g, w, slots + first, n - first);
         if (slots[first] < w->slot || slots[first] - w->slot >= w->n_slots)
@@ -168,5 +170,6 @@ int og__gather_fill_end(struct og_gather *g, struct og_io_counts *counts, struct
     }
     free(g->pieces);
     g->pieces = NULL;
-    return rc;
+    const int distributed = og__written_fill_end(g, counts, rc == 0 ? err : NULL);
+    return rc < 0 ? rc : distributed;
 }

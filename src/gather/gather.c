@@ -2,7 +2,7 @@
 
 #include "dataset/features.h"
 #include "gather/release_rows.h"
-#include "gather/written.h"
+#include "gather/written_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -93,6 +93,15 @@ size_t og__gather_reader_bytes(const struct og_graph *g, int io)
             if (g->group[k].state > 0)
                 bytes += og__written_bytes(&g->group[k]);
         }
+    return bytes;
+}
+
+size_t og__gather_foreseen_bytes(const struct og_graph *g, uint64_t batches)
+{
+    size_t bytes = 0;
+    for (uint32_t k = 0; k < g->n_groups; k++)
+        if (g->group[k].state > 0)
+            bytes += og__written_foreseen_bytes(&g->group[k], (uint32_t)batches);
     return bytes;
 }
 
@@ -301,11 +310,13 @@ static int open_readers(struct og_gather *g, struct og_gather_group *w,
     if (w->of->dim == 0)
         return 0;
     const struct og_reader_options how = reading(w->of, &opt->reader);
-    OG_TRY(og__features_open(&w->reader, w->of, &how, g->budget, err));
     if (w->of->state > 0)
         OG_TRY(og__written_open(&w->written, w->of, w->n_slots,
-                                (size_t)g->n_areas * opt->staging_rows[w - g->group], g->budget,
-                                err));
+                                (size_t)g->n_areas * opt->staging_rows[w - g->group], opt,
+                                g->budget, err));
+    if (w->of->state > 0 && opt->foreseen > 0) /* it has a reader of its own */
+        return 0;
+    OG_TRY(og__features_open(&w->reader, w->of, &how, g->budget, err));
     if (opt->fills_during_training)
         OG_TRY(og__features_open(&w->fill_reader, w->of, &how, g->budget, err));
 out:
@@ -373,6 +384,7 @@ void og__gather_close(struct og_gather *g)
 {
     if (!g)
         return;
+    og__ahead_settle(g);
     for (uint32_t k = 0; g->group && k < g->n_groups; k++) {
         og__reader_close(g->group[k].reader);
         og__reader_close(g->group[k].fill_reader);
@@ -400,9 +412,11 @@ int og__gather_areas(const struct og_gather *g)
 
 const char *og__gather_engine(const struct og_gather *g)
 {
-    for (uint32_t k = 0; k < g->n_groups; k++)
-        if (g->group[k].reader)
-            return og__reader_engine(g->group[k].reader);
+    for (uint32_t k = 0; k < g->n_groups; k++) {
+        const struct og_gather_group *w = &g->group[k];
+        if (w->reader || (w->written && og__written_reader(w->written)))
+            return og__reader_engine(w->reader ? w->reader : og__written_reader(w->written));
+    }
     return "none";
 }
 
@@ -570,17 +584,19 @@ static int begin_group(struct og_gather *g, int area, uint32_t k, uint32_t chunk
     int rc = 0;
     if (packed)
         OG_TRY(og__pack_holds(w->pack, chunk, p->job.rows, n, err));
-    if (w->written) /* without misses too: what left before is read again by no later batch */
-        og__written_begin(w->written);
-    if (!w->reader || (n == 0 && g->n_groups > 1))
+    const bool waits = w->written && og__written_begin(w->written);
+    p->found = 0;
+    if ((!w->reader && !waits) || (n == 0 && g->n_groups > 1))
         return 0;
     OG_TRY(og__gather_grow(g, s, k, n, err));
     p->job.out = p->at;
     s->rows[k].n_more = n > 0;
     s->rows[k].more[0] = (struct og_tier){.base = p->at, .first = w->n_slots};
-    OG_TRY(packed ? og__pack_begin(w->pack, area, chunk, p->at, err)
-                  : og__reader_submit(w->reader, &p->job, err));
+    if (!waits)
+        OG_TRY(packed ? og__pack_begin(w->pack, area, chunk, p->at, err)
+                      : og__reader_submit(w->reader, &p->job, err));
     p->from_pack = packed;
+    p->waits = waits;
     p->begun = true;
 out:
     return rc;
@@ -592,6 +608,7 @@ int og__gather_begin(struct og_gather *g, int area, const struct og_plan *plan, 
     struct og_staging *s = &g->staging[area];
     int rc;
     s->plan = plan;
+    s->number = chunk;
     OG_TRY(show(g, s, ids, err));
     for (uint32_t k = 0; k < g->n_groups; k++)
         OG_TRY(begin_group(g, area, k, chunk, err));
@@ -617,7 +634,8 @@ static int finish_group(struct og_gather *g, int area, uint32_t k, struct og_io_
         s->rows[k].more[0].where = og__pack_where(g->group[k].pack, area);
         return 0;
     }
-    OG_TRY(og__reader_wait(g->group[k].reader, &p->job, err));
+    OG_TRY(p->waits ? og__written_finish(g, area, k, err)
+                    : og__reader_wait(g->group[k].reader, &p->job, err));
     counts->reads += p->job.counts.reads;
     counts->bytes += p->job.counts.bytes;
 out:
@@ -655,7 +673,7 @@ void og__gather_give_up(struct og_gather *g, int area)
         struct og_gather_part *p = &g->staging[area].part[k];
         if (p->begun && p->from_pack)
             og__pack_give_up(g->group[k].pack, area);
-        else if (p->begun)
+        else if (p->begun && !p->waits)
             (void)!og__reader_wait(g->group[k].reader, &p->job, NULL);
         p->begun = false;
     }

@@ -38,7 +38,9 @@ struct og_gather_options {
     uint32_t n_released;          /* so many of the last slots have no memory at first, as after
                                     og__gather_release_slots */
     int n_staging;                /* batches in flight between loader and trainer, >= 1 */
-    bool fills_during_training;   /* the cache is filled while batches are in flight */
+    uint32_t foreseen;          /* the most batches of a superbatch for whose uses written rows wait
+                                   in chunks (written.h); 0: none do */
+    bool fills_during_training; /* the cache is filled while batches are in flight */
     const struct og_pinned *pinned;  /* memory of cache and staging areas; NULL: one allocation.
                                         Borrowed. Excludes sharing; released only as a whole */
     int n_processes;                 /* processes that share the cache and count a part of it each
@@ -61,6 +63,8 @@ size_t og__gather_reader_bytes(const struct og_graph *g, int io);
 size_t og__gather_staging_bytes(const struct og_graph *g, uint64_t rows);
 /* The list of written rows that leave while a batch of so many rows is in flight. */
 size_t og__gather_left_bytes(const struct og_graph *g, uint64_t rows);
+/* What written rows take for each batch of a superbatch whose uses are known. */
+size_t og__gather_foreseen_bytes(const struct og_graph *g, uint64_t batches);
 /* The read engine's rule for merging requests of a group's rows. Opens a reader for it. */
 OG_MUST_CHECK int og__gather_read_rule(const struct og_group *group, int io, struct og_budget *b,
                                        struct og_read_rule *out, struct og_err *err);

@@ -9,12 +9,16 @@
 #include "base/shared_memory.h"
 #include "gather/gather.h"
 
+#include <pthread.h>
+
 /* One group's part of a staging area. */
 struct og_gather_part {
     char *at;               /* its first row */
     uint32_t capacity;      /* rows charged to the budget, touched so far */
     bool begun;             /* misses are being read: */
     bool from_pack;         /* as a chunk of the pack, */
+    bool waits;             /* or a chunk of written rows, read as a whole at the end: */
+    uint32_t found;         /* so many misses have come from there; */
     struct og_read_job job; /* else by this job */
 };
 
@@ -26,6 +30,7 @@ struct og_staging {
                         group, */
     uint32_t *miss;  /* [capacity] and its misses as numbers within their groups */
     uint32_t capacity;
+    uint32_t number; /* of the batch, in its superbatch */
 };
 
 struct og_gather_group {
@@ -41,6 +46,15 @@ struct og_gather_group {
 };
 
 struct og_fill_piece;
+
+/* The thread that distributes rows of the rest (foreseen.h), or did. */
+struct og_distributor {
+    pthread_t thread;
+    bool runs;
+    struct og_io_counts read; /* until og__gather_fill_end */
+    int rc;
+    struct og_err err;
+};
 
 struct og_gather {
     struct og_budget *budget;
@@ -63,8 +77,10 @@ struct og_gather {
     struct og_gather_group *group;     /* [n_groups] */
     struct og_staging *staging;        /* [n_areas] */
     const struct og_fresh_rows *fresh; /* of written groups */
-    struct og_io_counts wrote;         /* rows, not reported yet; and */
-    int failed;                        /* why a batch could not write */
+    struct og_io_counts wrote;         /* rows, not reported yet; */
+    struct og_distributor distributor;
+    struct og_io_counts exported; /* reads of rows for checkpoints, likewise; and */
+    int failed;                   /* why a batch could not write */
     struct og_err why;
 };
 

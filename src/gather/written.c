@@ -1,9 +1,6 @@
-#include "gather/written.h"
+#include "gather/written_parts.h"
 
 #include "base/sort.h"
-#include "gather/gather_parts.h"
-#include "io/write_behind.h"
-#include "plan/writes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,20 +8,6 @@
 #define TABLES "feature cache"
 
 enum { AT_ONCE = 4096 }; /* rows that are read together */
-
-struct og_written {
-    const struct og_group *of;
-    struct og_budget *budget;
-    struct og_write_behind *file;
-    struct og_writes writes;
-    struct og_evicted left;
-    /* Batches whose reads began, and that ended; rows pushed up to the end of the last two. */
-    uint64_t begun, ended, pushed[2];
-    uint32_t n_rows;
-    uint64_t *there; /* [n_rows] bits: the row was written */
-    bool in_order;   /* every row is in the slot of its number: none is written */
-    int touched;     /* staging area of the batch whose rows were changed; -1 = none */
-};
 
 /* ---- memory ---- */
 
@@ -38,15 +21,49 @@ static size_t least_left(const struct og_group *of)
     return og__write_behind_rows(og__row_bytes(of), (uint64_t)of->n_nodes);
 }
 
+/* Chunks for no batch: what the rest takes. */
+static struct og_chunk_form least_form(const struct og_group *of)
+{
+    return og__foreseen_form(og__row_bytes(of), (uint64_t)of->n_nodes, 0);
+}
+
+size_t og__written_foreseen_bytes(const struct og_group *of, uint32_t batches)
+{
+    const struct og_chunk_form form =
+        og__foreseen_form(og__row_bytes(of), (uint64_t)of->n_nodes, batches);
+    const struct og_chunk_form least = least_form(of);
+    return og__chunk_file_blocks_bytes(&form) - og__chunk_file_blocks_bytes(&least);
+}
+
+/* With either kind of storage. */
 size_t og__written_bytes(const struct og_group *of)
 {
     const uint64_t n_rows = (uint64_t)of->n_nodes;
-    return there_bytes(n_rows) + og__writes_bytes(n_rows) + least_left(of) * sizeof(uint32_t) +
-           og__write_behind_bytes(og__row_bytes(of), n_rows);
+    const struct og_chunk_form least = least_form(of);
+    const size_t behind = there_bytes(n_rows) + least_left(of) * sizeof(uint32_t) +
+                          og__write_behind_bytes(og__row_bytes(of), n_rows);
+    const size_t ahead =
+        og__foreseen_bytes(n_rows, n_rows) + og__row_writer_bytes() + og__chunk_file_bytes(&least);
+    return og__writes_bytes(n_rows) + OG_MAX(behind, ahead);
+}
+
+static int open_behind(struct og_written *w, size_t in_flight, struct og_err *err)
+{
+    const struct og_group *of = w->of;
+    int rc;
+    w->there = og__alloc(w->budget, there_bytes(w->n_rows), TABLES, err);
+    OG_TRY(w->there ? 0 : -ENOMEM);
+    memset(w->there, 0, there_bytes(w->n_rows));
+    OG_TRY(og__evicted_reserve(&w->left, least_left(of) + in_flight, err));
+    OG_TRY(og__write_behind_open(&w->file, of->rows.path, (uint64_t)of->rows.offset,
+                                 og__row_bytes(of), (uint64_t)of->n_nodes, w->budget, err));
+out:
+    return rc;
 }
 
 int og__written_open(struct og_written **out, const struct og_group *of, uint32_t n_slots,
-                     size_t in_flight, struct og_budget *b, struct og_err *err)
+                     size_t in_flight, const struct og_gather_options *opt, struct og_budget *b,
+                     struct og_err *err)
 {
     struct og_written *w = *out = calloc(1, sizeof(*w));
     int rc;
@@ -54,13 +71,8 @@ int og__written_open(struct og_written **out, const struct og_group *of, uint32_
         return og__fail_errno(err, -ENOMEM, NULL, "embeddings");
     *w = (struct og_written){.of = of, .budget = b, .n_rows = (uint32_t)of->n_nodes, .touched = -1};
     w->left.budget = b;
-    w->there = og__alloc(b, there_bytes(w->n_rows), TABLES, err);
-    OG_TRY(w->there ? 0 : -ENOMEM);
-    memset(w->there, 0, there_bytes(w->n_rows));
     OG_TRY(og__writes_open(&w->writes, n_slots, b, err));
-    OG_TRY(og__evicted_reserve(&w->left, least_left(of) + in_flight, err));
-    OG_TRY(og__write_behind_open(&w->file, of->rows.path, (uint64_t)of->rows.offset,
-                                 og__row_bytes(of), (uint64_t)of->n_nodes, b, err));
+    OG_TRY(opt->foreseen > 0 ? og__ahead_open(w, opt, err) : open_behind(w, in_flight, err));
 out:
     return rc;
 }
@@ -69,11 +81,27 @@ void og__written_close(struct og_written *w)
 {
     if (!w)
         return;
+    og__ahead_close(w);
     og__write_behind_close(w->file);
     og__evicted_close(&w->left);
     og__writes_close(&w->writes);
     og__release(w->budget, w->there, w->there ? there_bytes(w->n_rows) : 0, TABLES);
     free(w);
+}
+
+const struct og_reader *og__written_reader(const struct og_written *w)
+{
+    return w->ahead ? og__chunk_file_reader(w->ahead->chunks) : NULL;
+}
+
+/* The file, with all that was written. */
+static int settle(const struct og_written *w, struct og_row_writer **file, struct og_err *err)
+{
+    if (w->ahead) {
+        *file = &w->ahead->home;
+        return 0;
+    }
+    return og__write_behind_settle(w->file, file, err);
 }
 
 void og__gather_fresh(struct og_gather *g, const struct og_fresh_rows *fresh)
@@ -95,10 +123,17 @@ void og__written_arrived(struct og_gather *g, uint32_t k, const uint32_t *rows, 
 }
 
 /* The batch before the last has ended: of two in flight one is read. What has left up to then is in
- * the file. */
-void og__written_begin(struct og_written *w)
+ * the file. Without misses too: what left before is read again by no later batch. */
+bool og__written_begin(struct og_written *w)
 {
-    og__write_behind_await(w->file, w->pushed[w->begun++ % 2]);
+    if (!w->ahead)
+        og__write_behind_await(w->file, w->pushed[w->begun++ % 2]);
+    return w->ahead != NULL;
+}
+
+int og__written_finish(struct og_gather *g, int area, uint32_t k, struct og_err *err)
+{
+    return og__ahead_finish(g, area, k, err);
 }
 
 void og__gather_restart(struct og_gather *g)
@@ -162,7 +197,8 @@ int og__gather_arrive(struct og_gather *g, int area, struct og_io_counts *read,
         if (!group->written)
             continue;
         group->written->touched = -1;
-        OG_TRY(take_again(group->written, p, group->row_bytes, read, err));
+        OG_TRY(group->written->ahead ? og__ahead_arrive(g, area, k, read, err)
+                                     : take_again(group->written, p, group->row_bytes, read, err));
         og__written_arrived(g, k, p->job.rows, (uint32_t)p->job.n, p->at);
     }
     const struct og_io_counts wrote = og__gather_written(g);
@@ -179,6 +215,13 @@ struct og_io_counts og__gather_written(struct og_gather *g)
     return wrote;
 }
 
+struct og_io_counts og__gather_exported(struct og_gather *g)
+{
+    const struct og_io_counts read = g->exported;
+    g->exported = (struct og_io_counts){0};
+    return read;
+}
+
 static int area_of(const struct og_gather *g, const struct og_rows *rows)
 {
     int area = g->n_areas - 1;
@@ -192,6 +235,8 @@ void og__gather_touch(struct og_gather *g, const struct og_rows *rows, uint32_t 
     struct og_written *w = g->group[k].written;
     og__writes_touch(&w->writes, rows[k].index, rows[k].n);
     w->touched = area_of(g, rows);
+    if (w->ahead)
+        w->ahead->exported = false;
 }
 
 int og__gather_check(const struct og_gather *g, struct og_err *err)
@@ -250,7 +295,7 @@ static int write_rows(void *arg, const uint32_t *rows, const uint32_t *at, uint3
     struct og_row_writer *file;
     int rc;
     l->at = at;
-    OG_TRY(og__write_behind_settle(w->file, &file, err));
+    OG_TRY(settle(w, &file, err));
     OG_TRY(og__row_writer_write(file, rows, n, place_of, l, l->counts, err));
     mark_written(w, rows, n);
 out:
@@ -281,6 +326,8 @@ int og__written_leave(struct og_gather *g, const struct og_rows *rows, uint32_t 
     b.first_slot = group->slot;
     b.changed = w->touched == area;
     w->touched = -1;
+    if (w->ahead)
+        return og__ahead_leave(g, area, k, &b, err);
     w->left.n = 0;
     const int rc = og__writes_end(&w->writes, &b, push_rows, &l, err);
     w->pushed[w->ended++ % 2] = og__write_behind_pushed(w->file);
@@ -294,9 +341,22 @@ static int flush(struct og_gather *g, uint32_t k, bool clean, struct og_io_count
     const struct og_staging *s = w->touched >= 0 ? &g->staging[w->touched] : NULL;
     struct leaving l = {g, &g->group[k], s ? s->part[k].at : NULL, NULL, counts};
     const struct og_writes_batch b = s ? batch_of(s, k) : (struct og_writes_batch){0};
-    if (w->in_order)
+    int rc = 0;
+    og__ahead_settle(g);
+    if (w->in_order || (w->ahead && w->ahead->exported))
         return 0;
-    return og__writes_flush(&w->writes, s ? &b : NULL, clean, write_rows, &l, err);
+    if (w->ahead && g->distributor.rc < 0) { /* some rows are nowhere */
+        if (err)
+            *err = g->distributor.err;
+        return g->distributor.rc;
+    }
+    if (w->ahead)
+        OG_TRY(og__ahead_export(g, k, counts, err));
+    OG_TRY(og__writes_flush(&w->writes, s ? &b : NULL, clean, write_rows, &l, err));
+    if (w->ahead)
+        w->ahead->exported = true;
+out:
+    return rc;
 }
 
 int og__gather_flush(struct og_gather *g, uint32_t k, struct og_io_counts *written,
@@ -310,6 +370,8 @@ int og__gather_flush(struct og_gather *g, uint32_t k, struct og_io_counts *writt
 int og__written_before_fill(struct og_gather *g, uint32_t k, struct og_err *err)
 {
     struct og_written *w = g->group[k].written;
+    if (w->ahead)
+        return 0;
     w->in_order = false; /* rows may leave their slots: what was changed goes to the file */
     struct og_row_writer *file;
     int rc;
@@ -324,9 +386,13 @@ void og__written_filled(struct og_gather *g, uint32_t k, const uint32_t *rows,
                         const uint32_t *slots, uint32_t n)
 {
     const struct og_gather_group *group = &g->group[k];
-    struct og_written *w = group->written;
+    og__writes_fill(&group->written->writes, rows, slots, group->slot, n);
+    og__written_know_order(group->written);
+}
+
+void og__written_know_order(struct og_written *w)
+{
     const uint32_t *held = w->writes.held;
-    og__writes_fill(&w->writes, rows, slots, group->slot, n);
     if (w->writes.n_slots < w->n_rows || held[w->n_rows - 1] != w->n_rows - 1)
         return;
     w->in_order = true;
@@ -348,7 +414,7 @@ int og__gather_get(const struct og_gather *g, uint32_t k, uint64_t first, size_t
     }
     struct og_row_writer *file;
     int rc;
-    OG_TRY(og__write_behind_settle(w->file, &file, err));
+    OG_TRY(settle(w, &file, err));
     OG_TRY(og__row_writer_get(file, first, n, records, err));
     for (size_t i = 0; i < n; i++)
         if (!og__bits_has(w->there, first + i))
@@ -370,9 +436,11 @@ int og__gather_set(struct og_gather *g, uint32_t k, uint64_t first, size_t n, co
             og__bits_add(w->writes.dirty, first + i);
         return 0;
     }
+    if (w->ahead)
+        og__ahead_set(w);
     struct og_row_writer *file;
     int rc;
-    OG_TRY(og__write_behind_settle(w->file, &file, err));
+    OG_TRY(settle(w, &file, err));
     OG_TRY(og__row_writer_put(file, first, n, records, err));
     for (size_t i = 0; i < n; i++)
         og__bits_add(w->there, first + i);

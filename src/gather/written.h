@@ -1,15 +1,19 @@
 /* Rows that batches change: learnable embeddings, with their optimizer state. A row is in one place
- * that counts, and is changed there:
+ * that counts, and is changed there. Where batches are not known in advance:
  *
  *   its file ──arrive──> staging of the batch ──change──> a slot of the cache
  *      ^                        │ not kept                    │ leaves it
  *      └────────────────────────┴─────────────────────────────┘  sorted and merged
  *
  * Rows that leave are written by a thread (io/write_behind.h), and batches are read in advance.
- * Rows that leave at the end of the batch before are taken again then (plan/writes.h). So values
- * and counts do not depend on slots or pipeline. All calls but og__written_begin are the
- * consumer's, or come while no batch is in flight. The file is read through the page cache, which
- * has what was just written.
+ * Rows that leave at the end of the batch before are taken again then (plan/writes.h). The file is
+ * read through the page cache, which has what was just written.
+ *
+ * Where they are known, a row that leaves waits in the chunk of its next batch. The file then has
+ * rows for checkpoints alone (plan/foreseen.h).
+ *
+ * Values and counts do not depend on slots or pipeline. All calls but og__written_begin and
+ * og__written_finish are the consumer's, or come while no batch is in flight.
  *
  * A row that was never written has no bytes in the file, which is sparse: `fresh` makes it. */
 #ifndef OG_GATHER_WRITTEN_H
@@ -25,6 +29,19 @@ struct og_fresh_rows {
 /* Gives its rows to all groups whose rows are written. Borrowed. Call before any row is read. */
 void og__gather_fresh(struct og_gather *g, const struct og_fresh_rows *fresh);
 size_t og__written_bytes(const struct og_group *of); /* tables and buffers */
+
+/* With batches known in advance (og_gather_options.foreseen), before each superbatch. The caller
+ * puts first uses into the group's table (NULL: it has none), then all uses, borrowed, follow. */
+struct og_foreseen;
+struct og_next_use_list;
+struct og_foreseen *og__gather_foreseen(struct og_gather *g, uint32_t k);
+void og__gather_foresee(struct og_gather *g, const struct og_next_use_list *uses);
+/* Then rows of a window before the first batch, as og__gather_fill; those of other groups are left
+ * out. After the last of them, a thread distributes rows, until og__gather_fill_end. The same rows
+ * may be filled again meanwhile: they are there. */
+OG_MUST_CHECK int og__gather_tell(struct og_gather *g, const uint32_t *nodes, const uint32_t *slots,
+                                  uint32_t n, struct og_err *err);
+OG_MUST_CHECK int og__gather_distribute(struct og_gather *g, struct og_err *err);
 
 /* Brings the batch's missed rows of written groups up to date, after og__gather_finish. Adds to
  * *read what it read, and to *written what was written since the previous call. */
@@ -51,17 +68,25 @@ OG_MUST_CHECK int og__gather_set(struct og_gather *g, uint32_t k, uint64_t first
 OG_MUST_CHECK int og__gather_reload(struct og_gather *g, struct og_err *err);
 /* What was written since the previous call, or og__gather_arrive. */
 struct og_io_counts og__gather_written(struct og_gather *g);
+/* Reads of og__gather_flush since the previous call. */
+struct og_io_counts og__gather_exported(struct og_gather *g);
 
 /* ---- of gather's files ---- */
 
 struct og_written;
 /* in_flight: rows that leave while a batch waits. */
 OG_MUST_CHECK int og__written_open(struct og_written **out, const struct og_group *of,
-                                   uint32_t n_slots, size_t in_flight, struct og_budget *b,
+                                   uint32_t n_slots, size_t in_flight,
+                                   const struct og_gather_options *opt, struct og_budget *b,
                                    struct og_err *err);
 void og__written_close(struct og_written *w); /* accepts NULL */
-/* The loader, before it reads a batch. At most one batch before it may still be in use. */
-void og__written_begin(struct og_written *w);
+size_t og__written_foreseen_bytes(const struct og_group *of, uint32_t batches);
+/* That reads chunks; NULL: rows are read from their file. */
+const struct og_reader *og__written_reader(const struct og_written *w);
+/* The loader, before it reads a batch. At most one batch before it may still be in use. True: its
+ * rows wait in chunks, which finish reads. */
+bool og__written_begin(struct og_written *w);
+OG_MUST_CHECK int og__written_finish(struct og_gather *g, int area, uint32_t k, struct og_err *err);
 /* Rows [n] of a group arrived at `at`, one after another. */
 void og__written_arrived(struct og_gather *g, uint32_t k, const uint32_t *rows, uint32_t n,
                          char *at);
@@ -69,6 +94,9 @@ void og__written_arrived(struct og_gather *g, uint32_t k, const uint32_t *rows, 
 OG_MUST_CHECK int og__written_before_fill(struct og_gather *g, uint32_t k, struct og_err *err);
 void og__written_filled(struct og_gather *g, uint32_t k, const uint32_t *rows,
                         const uint32_t *slots, uint32_t n);
+/* Where they wait in chunks: until they are in their slots. */
+OG_MUST_CHECK int og__written_fill_end(struct og_gather *g, struct og_io_counts *read,
+                                       struct og_err *err);
 /* Writes what leaves with the changes [first, end) of the batch's plan; the group's rows begin at
  * `row`. */
 OG_MUST_CHECK int og__written_leave(struct og_gather *g, const struct og_rows *rows, uint32_t k,

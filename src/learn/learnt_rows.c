@@ -177,6 +177,11 @@ uint64_t og__learnt_flushed(struct og_learnt *l)
     return bytes;
 }
 
+struct og_io_counts og__learnt_exported(struct og_learnt *l)
+{
+    return l ? og__gather_exported(l->gather) : (struct og_io_counts){0};
+}
+
 uint64_t og__learnt_trained(const struct og_learnt *l)
 {
     uint64_t n = 0;

@@ -23,6 +23,8 @@ uint64_t og__learnt_trained(const struct og_learnt *l); /* numbers that training
 
 /* Bytes of rows that were written for checkpoints, since the previous call. */
 uint64_t og__learnt_flushed(struct og_learnt *l); /* accepts NULL */
+/* And reads of those that waited in chunks. */
+struct og_io_counts og__learnt_exported(struct og_learnt *l); /* accepts NULL */
 
 struct og_places_view;
 /* Takes the gradients that the model has made for the batch with these rows. It saw them by place.

@@ -56,8 +56,10 @@ static int put_plans(struct og_lookahead *a, const struct og_trace *trace, uint3
     struct og_data_path *d = a->path;
     struct og_exchange *x = d->exchange;
     struct og_plan *scratch = x ? og__exchange_scratch(x) : &d->works[0].plan;
+    const bool foreseen = og__foreseen_batches(d) > 0; /* `plan` counts what that reads */
     int rc;
     OG_TRY(og__fill_windows_begin(&a->windows, trace->n_batches, d->budget, err));
+    a->windows.foreseen = foreseen ? d->gather : NULL;
     a->prediction = (struct og_prediction){0};
     for (uint32_t b = 0; b < trace->n_batches; b++) {
         const uint32_t *ids = trace->ids + trace->ptr[b];
@@ -72,14 +74,29 @@ static int put_plans(struct og_lookahead *a, const struct og_trace *trace, uint3
         OG_TRY(og__spill_append(d->stores.codes, codes, n * sizeof(*codes), err));
         OG_TRY(x && d->memory->alternates ? og__exchange_spill(x, b, err) : 0);
         OG_TRY(og__lookahead_within_disk(a, err));
-        if (!x && og__lookahead_predicts(a, b))
+        if (!x && !foreseen && og__lookahead_predicts(a, b))
             OG_TRY(og__lookahead_predict_batch(a, b, ids, err));
         if (og__packs(d->exec)) /* maybe over the ids */
             OG_TRY(og__lookahead_add_misses(a, codes, NULL, list_misses(d, ids, codes, n), err));
     }
-    if (d->exec->layout != OG_LAYOUT_SEGMENTED)
+    if (d->exec->layout != OG_LAYOUT_SEGMENTED && !foreseen)
         og__lookahead_end_prediction(a);
 out:
+    return rc;
+}
+
+/* Where rows that batches change are to go is known before the first of them. */
+static int foresee(struct og_lookahead *a, const struct og_trace *trace, struct og_err *err)
+{
+    struct og_data_path *d = a->path;
+    struct og_foreseen *of[OG_MOST_TYPES];
+    if (og__foreseen_batches(d) == 0)
+        return 0;
+    for (uint32_t k = 0; k < d->workload->row_graph->n_groups; k++)
+        of[k] = og__gather_foreseen(d->gather, k);
+    const int rc = og__lookahead_foresee(a, trace, of, err);
+    if (rc == 0)
+        og__gather_foresee(d->gather, &d->stores.uses);
     return rc;
 }
 
@@ -115,6 +132,7 @@ int og__lookahead_put_codes(struct og_lookahead *a, struct og_lookahead_counts *
     OG_TRY(buffer ? og__lookahead_prepare(a, &all, &done->read, err) : -ENOMEM);
     if (og__packs(d->exec))
         OG_TRY(og__lookahead_begin_packing(a, &trace, err));
+    OG_TRY(foresee(a, &trace, err));
     OG_TRY(put_plans(a, &trace, buffer, buffer + list, err));
 out:
     og__release(d->budget, buffer, bytes, "trace");

@@ -88,6 +88,8 @@ static int enter_cache(void *arg, uint32_t b, struct og_err *err)
         rows += n;
         pieces++;
     }
+    if (b == 0 && f->a->prediction.writes)
+        og__predict_begin(&f->a->prediction, d);
     if (og__samples_ahead(d->exec) && d->memory->code_bytes == 0)
         f->a->spill_bytes += og__filling_bytes(b, pieces, rows);
 out:
@@ -120,6 +122,24 @@ static int plan_batches(struct og_lookahead *a, const struct og_trace *trace, ui
     return og__walk_batches(&walk, trace, trace->n_batches, err);
 }
 
+static int foresee(struct og_lookahead *a, const struct og_trace *trace, struct og_err *err)
+{
+    struct og_data_path *d = a->path;
+    struct og_prediction *p = &a->prediction;
+    struct og_foreseen *of[OG_MOST_TYPES];
+    const uint32_t n = d->workload->row_graph->n_groups;
+    if (og__foreseen_batches(d) == 0 || !p->writes)
+        return 0;
+    for (uint32_t k = 0; k < n; k++)
+        of[k] = p->writes[k].batches > 0 ? &p->writes[k].foreseen : NULL;
+    p->uses = &d->stores.uses;
+    const int rc = og__lookahead_foresee(a, trace, of, err);
+    for (uint32_t k = 0; rc == 0 && k < n; k++)
+        if (of[k])
+            og__foreseen_done(of[k], &p->writes[k].tables);
+    return rc;
+}
+
 int og__lookahead_count_codes(struct og_lookahead *a, struct og_err *err)
 {
     struct og_data_path *d = a->path;
@@ -133,6 +153,7 @@ int og__lookahead_count_codes(struct og_lookahead *a, struct og_err *err)
     if (og__packs(d->exec))
         OG_TRY(og__lookahead_begin_packing(a, &trace, err));
     OG_TRY(og__predict_writes(&a->prediction, d, err));
+    OG_TRY(foresee(a, &trace, err));
     OG_TRY(plan_batches(a, &trace, list, err));
 out:
     og__predict_end(&a->prediction, d);

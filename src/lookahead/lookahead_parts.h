@@ -90,6 +90,11 @@ OG_MUST_CHECK int og__lookahead_planned_batch(const struct og_data_path *d,
 struct og_trace og__lookahead_own(const struct og_lookahead *a);
 uint64_t og__lookahead_longest(const struct og_trace *trace); /* rows of a batch */
 
+/* The path's list of next uses, for groups with of[k] (plan/foreseen.h), which learn their first
+ * ones. */
+OG_MUST_CHECK int og__lookahead_foresee(struct og_lookahead *a, const struct og_trace *trace,
+                                        struct og_foreseen *const *of, struct og_err *err);
+
 /* ---- predicting ---- */
 
 /* Does the superbatch's batch number b count for the prediction of an epoch? */

@@ -249,3 +249,42 @@ uint64_t og__lookahead_longest(const struct og_trace *trace)
         longest = OG_MAX(longest, trace->ptr[b + 1] - trace->ptr[b]);
     return longest;
 }
+
+/* ---- uses of its rows ---- */
+
+/* Planned rows come group by group. */
+static void foresee_batch(const struct og_graph *g, struct og_foreseen *const *of, uint32_t batch,
+                          const uint32_t *ids, uint32_t n, uint16_t *next)
+{
+    for (uint32_t k = 0, i = 0; k < g->n_groups; k++) {
+        const uint64_t first = g->n_groups > 1 ? (uint64_t)g->group[k].first : 0;
+        const uint32_t begin = i;
+        while (i < n && ids[i] < first + (uint64_t)g->group[k].n_nodes)
+            i++;
+        if (of[k])
+            og__foreseen_batch(of[k], batch, ids + begin, first, i - begin, next + begin);
+    }
+}
+
+int og__lookahead_foresee(struct og_lookahead *a, const struct og_trace *trace,
+                          struct og_foreseen *const *of, struct og_err *err)
+{
+    struct og_data_path *d = a->path;
+    const struct og_graph *g = d->workload->row_graph;
+    struct og_next_use_list *uses = &d->stores.uses;
+    int rc;
+    OG_TRY(og__next_use_list_begin(uses, trace, d->budget, err));
+    for (uint32_t k = 0; k < g->n_groups; k++)
+        if (of[k])
+            og__foreseen_begin(of[k]);
+    for (uint32_t b = 0; b <= trace->n_batches; b++)
+        uses->ptr[b] = trace->ptr[b] - trace->ptr[0];
+    for (uint32_t b = trace->n_batches; b-- > 0;) {
+        const uint32_t *ids = trace->ids + trace->ptr[b];
+        uint32_t n = (uint32_t)(trace->ptr[b + 1] - trace->ptr[b]);
+        OG_TRY(og__lookahead_planned(d, &ids, &n, err));
+        foresee_batch(g, of, b, ids, n, uses->next + uses->ptr[b]);
+    }
+out:
+    return rc;
+}

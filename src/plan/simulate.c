@@ -7,7 +7,7 @@
 #include "plan/levels.h"
 #include "plan/policy_ops.h"
 #include "plan/stack_distance.h"
-#include "plan/writes.h"
+#include "plan/write_count.h"
 
 #include <string.h>
 
@@ -28,7 +28,7 @@ static struct og_trace slice(const struct og_trace *t, uint32_t first, uint32_t 
     return (struct og_trace){last - first, ptr, t->ids + t->ptr[first]};
 }
 
-static int count_written(struct og_write_count *w, const struct og_plan *plan,
+static int count_written(struct og_write_count *w, const struct og_plan *plan, const uint16_t *next,
                          struct og_plan_cost *cost, struct og_err *err)
 {
     const struct og_writes_batch b = {.place = plan->place,
@@ -40,7 +40,7 @@ static int count_written(struct og_write_count *w, const struct og_plan *plan,
                                       .n_changes = plan->n_changes,
                                       .changed = true};
     struct og_io_counts again;
-    const int rc = og__write_count_batch(w, &b, &again, err);
+    const int rc = og__write_count_batch(w, &b, next, &again, err);
     cost->reads += again.reads;
     cost->bytes += again.bytes;
     return rc;
@@ -79,6 +79,7 @@ struct superbatch {
     const struct og_simulation *sim;
     struct og_policy *policy;
     struct og_write_count *written;
+    const struct og_next_use_list *uses;
     uint32_t first; /* batch of the trace */
     uint32_t *list; /* lot_bytes */
     struct told *told;
@@ -96,6 +97,12 @@ static int fill(void *arg, uint32_t b, struct og_err *err)
     const int rc = take_prefill(s->sim, s->policy, s->list, s->written, &fills, out, err);
     if (rc < 0)
         return rc;
+    if (opens && s->written->batches > 0) {
+        struct og_io_counts read = {0};
+        og__write_count_begin(s->written, &read);
+        if (s->sim->fill_rows)
+            og__add_io(&out->fill, read);
+    }
     if (opens) {
         out->open.reads += out->fill.reads - s->before.reads;
         out->open.bytes += out->fill.bytes - s->before.bytes;
@@ -109,11 +116,18 @@ static int fill(void *arg, uint32_t b, struct og_err *err)
 static int count_planned(void *arg, uint32_t b, struct og_plan *plan, struct og_err *err)
 {
     struct superbatch *s = arg;
-    const int rc = count_written(s->written, plan, &s->out->cost, err);
+    const bool foreseen = s->written->batches > 0;
+    const uint16_t *next = foreseen ? s->uses->next + s->uses->ptr[b] : NULL;
+    const int rc = count_written(s->written, plan, next, &s->out->cost, err);
     if (rc < 0)
         return rc;
     og__sim_rows(s->sim, plan->misses, plan->n_misses);
-    og__lane_count(s->sim, plan->n, plan->misses, plan->n_misses, &s->out->cost);
+    if (foreseen) /* what it reads was counted */
+        og__plan_cost_add(&s->out->cost, &(struct og_plan_cost){.rows = plan->n,
+                                                                .hits = plan->n - plan->n_misses,
+                                                                .misses = plan->n_misses});
+    else
+        og__lane_count(s->sim, plan->n, plan->misses, plan->n_misses, &s->out->cost);
     return s->told->missed
                ? s->told->missed(s->told->arg, s->first + b, plan->misses, plan->n_misses, err)
                : 0;
@@ -126,9 +140,12 @@ static int run_superbatch(const struct og_simulation *sim, struct og_policy *p,
                           struct og_simulated *out)
 {
     uint32_t ignored;
+    struct og_next_use_list uses = {0};
+    const struct og_trace own = {n, t->ptr, t->ids};
     struct superbatch s = {.sim = sim,
                            .policy = p,
                            .written = written,
+                           .uses = &uses,
                            .first = first,
                            .told = told,
                            .out = out,
@@ -144,10 +161,13 @@ static int run_superbatch(const struct og_simulation *sim, struct og_policy *p,
     s.list = og__alloc(sim->budget, og__lot_bytes(sim), part, &lane->err);
     int rc;
     OG_TRY(s.list ? og__policy_prepare(p, t, &ignored, &lane->err) : -ENOMEM);
+    if (written->batches > 0)
+        OG_TRY(og__write_count_foresee(written, &uses, &own, sim->budget, &lane->err));
     OG_TRY(og__walk_batches(&walk, t, n, &lane->err));
 out:
     if (first == 0)
         told->first_fill = out->fill;
+    og__next_use_list_release(&uses);
     og__release(sim->budget, s.list, og__lot_bytes(sim), part);
     return rc;
 }
@@ -171,6 +191,12 @@ static uint32_t end_of(const struct og_simulation *sim, uint32_t b)
     return sim->n_ends > 0 ? n : b + OG_MIN(sim->superbatch, n - b);
 }
 
+/* As a run has chunks for. */
+static uint32_t foreseen_batches(const struct og_simulation *sim)
+{
+    return sim->foreseen ? sim->superbatch : 0;
+}
+
 static int run_policy(const struct og_simulation *sim, struct og_policy_setup setup,
                       struct og_lane *lane, struct told *told, struct og_simulated *out)
 {
@@ -179,7 +205,7 @@ static int run_policy(const struct og_simulation *sim, struct og_policy_setup se
     const size_t bytes = ((size_t)sim->trace.n_batches + 1) * sizeof(uint64_t);
     uint64_t *ptr = og__alloc(sim->budget, bytes, part, &lane->err);
     int rc = og__write_count_open(&written, sim->written_row, sim->n_nodes, setup.n_slots,
-                                  sim->budget, &lane->err);
+                                  foreseen_batches(sim), sim->budget, &lane->err);
     OG_TRY(rc);
     OG_TRY(ptr ? og__policy_open(&policy, &setup, sim->budget, &lane->err) : -ENOMEM);
     const uint32_t end = sim->trace.n_batches;
@@ -225,9 +251,14 @@ static size_t policy_bytes(const struct og_simulation *sim, const struct og_poli
     largest.n_slots = sim->n_sizes ? sim->size[sim->n_sizes - 1] : 0;
     const uint64_t batches = (uint64_t)sim->superbatch + tail_of(sim, sim->superbatch, setup);
     rows = OG_MIN(rows, batches * longest);
-    const size_t written = sim->written_row > 0 ? og__writes_bytes(largest.n_slots) : 0;
+    const bool foreseen = sim->foreseen;
+    const size_t uses = foreseen ? og__next_use_list_bytes(batches, rows) : 0;
+    const size_t written =
+        sim->written_row > 0
+            ? og__write_count_bytes(sim->n_nodes, largest.n_slots, foreseen ? sim->superbatch : 0)
+            : 0;
     return og__policy_bytes(&largest, rows, batches, OG_MIN(rows, sim->n_nodes)) + RADIX_BYTES +
-           og__lot_bytes(sim) + written;
+           og__lot_bytes(sim) + written + uses;
 }
 
 static int simulate_others(const struct og_simulation *sim, const struct og_policy_setup *setup,

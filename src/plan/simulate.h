@@ -39,6 +39,7 @@ struct og_simulation {
     struct og_read_rule rule;
     size_t packed_row;    /* bytes of a row in packs; 0: batches read the feature file */
     size_t written_row;   /* bytes of a row that batches change (writes.h); 0: they do not */
+    bool foreseen;        /* and the policy's superbatches are known in advance (foreseen.h) */
     uint32_t fill_rows;   /* rows put into the cache at once; 0 = does not count their reads */
     struct og_pool *pool; /* may be NULL */
     struct og_budget *budget;

@@ -76,25 +76,4 @@ void og__evicted_again(struct og_evicted *l, const uint32_t *misses, uint32_t n,
                        og_recall *recall, void *arg);
 void og__evicted_close(struct og_evicted *l);
 
-/* ---- both counted in advance ---- */
-
-struct og_write_count {
-    size_t row_bytes; /* of a row that batches change; 0: they change none, and all are 0 */
-    size_t in_memory; /* rows that left last */
-    bool clean;       /* no batch came since rows entered slots */
-    struct og_writes tables;
-    struct og_evicted left;
-    struct og_io_counts writes; /* so far */
-};
-OG_MUST_CHECK int og__write_count_open(struct og_write_count *c, size_t row_bytes, uint64_t n_rows,
-                                       uint32_t n_slots, struct og_budget *b, struct og_err *err);
-void og__write_count_close(struct og_write_count *c); /* accepts a zeroed one */
-/* Before the next batch, rows enter slots. */
-OG_MUST_CHECK int og__write_count_fill(struct og_write_count *c, const uint32_t *rows,
-                                       const uint32_t *slots, uint32_t first_slot, uint32_t n,
-                                       struct og_err *err);
-/* The next batch. *again: what it reads of rows that left at the end of the one before. */
-OG_MUST_CHECK int og__write_count_batch(struct og_write_count *c, const struct og_writes_batch *b,
-                                        struct og_io_counts *again, struct og_err *err);
-
 #endif

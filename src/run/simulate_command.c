@@ -147,6 +147,8 @@ static struct og_simulation simulation_of_group(const struct simulator *m,
     sim.n_nodes = m->group[k].n_nodes;
     sim.rule = m->group[k].rule;
     sim.written_row = m->group[k].written_row;
+    sim.foreseen = sim.written_row > 0 && og__policy_looks_ahead(p->kind) &&
+                   !og__simulator_keeps(m, p->kind) && sim.superbatch <= OG__MOST_FORESEEN;
     sim.size = size;
     sim.n_sizes = (uint32_t)m->n_caches;
     return sim;

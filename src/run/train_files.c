@@ -17,6 +17,9 @@ const char og__lower_rate[] = "lower --lr, or look for extreme values with `outg
 static void count_written(struct og_trainer *t, const char *path)
 {
     struct stat st;
+    const struct og_io_counts waiting = og__learnt_exported(t->learnt);
+    t->state.counters.prepare_reads += waiting.reads;
+    t->state.counters.prepare_bytes_read += waiting.bytes;
     t->state.counters.checkpoint_bytes_written += og__learnt_flushed(t->learnt);
     if (stat(path, &st) == 0)
         t->state.counters.checkpoint_bytes_written += (uint64_t)st.st_size;

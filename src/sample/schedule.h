@@ -54,8 +54,8 @@ uint64_t og__schedule_batches(const struct og_schedule *s, enum og__split split)
 /* The size of parts of n batches, as few as hold at most `most` each, and about equal. */
 static inline uint64_t og__even_part(uint64_t n, uint64_t most)
 {
-    const uint64_t parts = (n + most - 1) / most;
-    return (n + parts - 1) / OG_MAX(parts, (uint64_t)1);
+    const uint64_t parts = n / most + (n % most > 0);
+    return n > 0 ? (n - 1) / parts + 1 : 0;
 }
 /* The epoch whose batches this one trains on (Liu et al. 2025, §4). With resample_every 3: 1, 1, 1,
  * 4, 4, 4, ... */

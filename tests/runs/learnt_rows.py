@@ -198,13 +198,15 @@ def check_simulated():
             assert wrote == [row["row_writes"], row["row_bytes_written"]], (policy, wrote, row)
             read = sum(e["feature_bytes_read"] for e in made["epochs"])
             assert read == sum(t["bytes_read"] for t in told["results"][0]["types"]), (policy, share, pipeline, read, told["results"])
-        assert row["rows_written"] * width * 3 * 4 == row["row_bytes_written"]
+        unused = row["row_bytes_written"] - row["rows_written"] * width * 3 * 4  # of blocks, where rows wait for batches that are known
+        assert unused == 0 if policy in ("lru", "none", "degree") else 0 < unused <= row["row_bytes_written"] / 4, (policy, row)
     for policy, share, options in ("belady", 20, short), ("belady", 45, short), ("lru", 45, short), ("frequency", 20, short), ("lru", 1, wide):
         options = [*options, "--superbatch", "all", "--epochs", 1, "--policy", policy, "--cache", f"{share}%"]
         planned = json.loads(run("plan", "alone", *options, "--json"))["types"]
         made = json.loads(run("train", "alone", *options, "--eval-every", 0, "--run", f"planned-{policy}-{share}", "--json"))["epochs"][0]
         assert made["feature_bytes_read"] == sum(t["bytes_read"] for t in planned), (policy, share, made, planned)
-        assert made["row_bytes_written"] == next(t for t in planned if t["name"] == "author")["row_bytes_written"] > 0, (policy, share, made, planned)
+        wrote = next(t for t in planned if t["name"] == "author")["row_bytes_written"]
+        assert made["row_bytes_written"] == wrote and (wrote > 0 or share == 45), (policy, share, made, planned)
 
 
 def kernel_bytes(*words):
@@ -230,38 +232,44 @@ def check_kernel():
     if not pathlib.Path("alone").exists():
         check_simulated()
     options = [*TRAIN, "--embedding-optimizer", "sparse-adam", "--superbatch", 9, "--eval-every", 0, "--io", "pread", "--checkpoint-every", 99]
-    for policy in "lru", "degree", "belady":
-        kernel, ours = zip(*(kernel_counts(f"kernel-{policy}-{share}", *options, "--policy", policy, "--cache", f"{share}%") for share in (60, 45, 30)))
+    for policy, shares, least in ("lru", (60, 45, 30), 300000), ("degree", (60, 45, 30), 300000), ("belady", (30, 20, 10), 300000):
+        kernel, ours = zip(*(kernel_counts(f"kernel-{policy}-{share}", *options, "--policy", policy, "--cache", f"{share}%") for share in shares))
         for i in 1, 2:
             more, reported = kernel[i] - kernel[0], ours[i] - ours[0]
             assert (np.abs(more - reported) < 6000).all(), (policy, i, more, reported)
-            assert reported[0] > 300000, reported
+            assert reported[0] > least, (policy, reported)
 
 
 # ---- files ----
 
 def check_resumed():
-    few = ["--embedding-optimizer", "sparse-adam", "--policy", "lru", "--cache", "5%", "--checkpoint-every", 0, "--batch", 150]
+    few = ["--embedding-optimizer", "sparse-adam", "--cache", "5%", "--checkpoint-every", 0, "--batch", 150, "--policy", "lru"]
     train("graph", "straight", *few, "--epochs", 4)
     train("graph", "resumed", *few, "--epochs", 2)
     train("graph", "resumed", *few, "--epochs", 4, "--resume", "--policy", "belady")
     same("straight", "resumed")
+    for policy in "belady", "frequency", "hybrid":
+        train("graph", f"some-{policy}", *few[:-1], policy, "--superbatch", 5, "--epochs", 3)
+        train("graph", f"some-{policy}", *few[:-1], policy, "--superbatch", 9, "--epochs", 4, "--resume")
+        same("straight", f"some-{policy}")
     made = random.Random(int(os.environ.get("OG_SEED", 7)))
     kills = 0
-    for turn in range(30 if LONG else 3):
-        name = f"killed-{turn}"
-        options = list(map(str, [*TRAIN, *few, "--epochs", 4, "--log-every", 1, "--run", name, "--quiet"]))
+    for turn in range(30 if LONG else 4):  # with belady rows wait in chunks; SIGINT leaves a checkpoint of that
+        name, policy, how = f"killed-{turn}", ("belady", "lru")[turn % 2], (signal.SIGKILL, signal.SIGINT)[turn // 2 % 2]
+        options = list(map(str, [*TRAIN, *few[:-1], policy, "--superbatch", 6, "--epochs", 4, "--log-every", 1, "--run", name, "--quiet"]))
         child = subprocess.Popen([OUTGROW, "train", "graph", *options], stderr=subprocess.DEVNULL)
         path, batches = pathlib.Path(name, "metrics.jsonl"), made.randrange(1, 13)
         while child.poll() is None:
             if path.exists() and path.read_text().count("\n") >= batches:
-                child.send_signal(signal.SIGKILL)
+                child.send_signal(how)
+                if how == signal.SIGINT:
+                    break
             time.sleep(0.001)
         kills += child.wait() != 0
         done = outgrow("train", "graph", *options[:-1], "--resume")
         assert done.returncode == 0, done.stderr
         same("straight", name)
-    print(f"{kills} runs were killed and resumed to the same bytes")
+    print(f"{kills} runs were killed or interrupted, and resumed to the same bytes")
 
 
 def check_late():
@@ -270,7 +278,7 @@ def check_late():
     if not late:
         return
     run("generate", "rare", "--types", "paper:1000:6,author:300,venue:300", "--classes", 4, "--train-fraction", 0.3, "--relations", "paper:cites:paper:3,author:writes:paper:1,venue:has:paper:1")
-    how = ["--embedding-optimizer", "sparse-adam", "--fanout", "2,1", "--batch", 2, "--epochs", 1, "--eval-every", 0]
+    how = ["--embedding-optimizer", "sparse-adam", "--embedding", 400, "--fanout", "2,1", "--batch", 2, "--epochs", 1, "--eval-every", 0]
     train("rare", "in-time", *how)
     before = os.environ.get("LD_PRELOAD")
     os.environ["LD_PRELOAD"] = late

@@ -1,0 +1,259 @@
+/* plan: where rows that batches change go when they leave memory. A table says where each row is,
+ * under caches that admit and evict at random. */
+#include "support/draws.h"
+#include "support/testing.h"
+
+#include "plan/write_count.h"
+
+#include <stdlib.h>
+
+enum { ROWS = 700, SLOTS = 40, MOST_BATCHES = 12, LONGEST = 60, ROW_BYTES = 96 };
+enum { NOWHERE = -1, IN_SLOT = -2, STAGED = -3 }; /* else the chunk */
+
+struct world {
+    struct og_foreseen f;
+    struct og_writes w;
+    struct og_write_count count;
+    int where[ROWS];
+    uint32_t rows_of[MOST_BATCHES + 32], blocks_of[MOST_BATCHES + 32]; /* of chunks */
+    struct og_io_counts writes, reads;
+    uint32_t batch[MOST_BATCHES][LONGEST], n[MOST_BATCHES], n_batches;
+    uint32_t draw;
+};
+
+static uint32_t draw(struct world *x, uint32_t below)
+{
+    return test_scramble(++x->draw) % below;
+}
+
+static int push(void *arg, uint32_t row, uint32_t at, uint32_t chunk, struct og_err *err)
+{
+    struct world *x = arg;
+    (void)err;
+    assert_int_equal(x->where[row], at < SLOTS ? IN_SLOT : STAGED);
+    x->where[row] = (int)chunk;
+    if (++x->rows_of[chunk] == x->f.form.rows) {
+        x->rows_of[chunk] = 0;
+        x->blocks_of[chunk]++;
+        x->writes.reads++;
+        x->writes.bytes += x->f.form.block;
+    }
+    return 0;
+}
+
+static void read_chunk(struct world *x, uint32_t chunk)
+{
+    x->reads.reads += x->blocks_of[chunk];
+    x->reads.bytes += x->blocks_of[chunk] * (uint64_t)x->f.form.block;
+    x->blocks_of[chunk] = x->rows_of[chunk] = 0;
+}
+
+static void draw_batches(struct world *x)
+{
+    x->n_batches = 1 + draw(x, MOST_BATCHES);
+    for (uint32_t b = 0; b < x->n_batches; b++) {
+        x->n[b] = 0;
+        for (uint32_t i = 0, n = 1 + draw(x, LONGEST); i < n; i++) {
+            const uint32_t row = draw(x, 3) ? draw(x, ROWS) : draw(x, 80); /* some often */
+            bool has = false;
+            for (uint32_t k = 0; k < x->n[b]; k++)
+                has |= x->batch[b][k] == row;
+            if (!has)
+                x->batch[b][x->n[b]++] = row;
+        }
+    }
+}
+
+/* Rows enter slots before the first batch; some come from other slots. */
+static void fill(struct world *x)
+{
+    for (uint32_t i = 0, n = draw(x, SLOTS); i < n; i++) {
+        const uint32_t row = x->batch[draw(x, x->n_batches)][0], slot = draw(x, SLOTS);
+        const uint32_t before = x->w.held[slot];
+        uint32_t from;
+        bool was_filled = false;
+        for (uint32_t k = 0; k < SLOTS; k++)
+            was_filled |= x->w.held[k] == row;
+        if (before != OG_NO_SLOT && before != row && x->where[before] != IN_SLOT)
+            continue; /* it is still to come */
+        if (was_filled && x->where[row] != IN_SLOT)
+            continue;
+        const bool dirty = before != OG_NO_SLOT && (x->w.dirty[slot >> 6] >> (slot & 63) & 1);
+        const int comes = og__foreseen_fill(&x->f, &x->w, row, slot, push, x, &from, NULL);
+        assert_int_equal(og__write_count_fill(&x->count, &row, &slot, 0, 1, NULL), 0);
+        if (before != OG_NO_SLOT && before != row && !dirty)
+            x->where[before] = NOWHERE;
+        assert_int_equal(x->w.held[slot], row);
+        if (comes == OG__COMES_FRESH) {
+            assert_int_equal(x->where[row], NOWHERE);
+            x->where[row] = IN_SLOT;
+        } else if (comes == OG__COMES_READ) {
+            assert_true(x->where[row] >= (int)x->f.batches); /* of the rest */
+        } else {
+            assert_int_equal(x->where[row], IN_SLOT);
+        }
+    }
+}
+
+static void distribute(struct world *x)
+{
+    const struct og_io_counts before = x->reads;
+    for (uint32_t c = x->f.batches; c < x->f.batches + OG__REST_CHUNKS; c++) {
+        int moved[ROWS];
+        uint32_t n = 0;
+        for (uint32_t row = 0; row < ROWS; row++)
+            if (x->where[row] == (int)c)
+                moved[n++] = (int)row;
+        read_chunk(x, c);
+        for (uint32_t i = 0; i < n; i++) {
+            const uint32_t row = (uint32_t)moved[i];
+            uint32_t to;
+            x->where[row] = IN_SLOT;
+            if (og__foreseen_enters(&x->f, row, &to))
+                assert_int_equal(x->w.held[to], row);
+            else
+                assert_int_equal(push(x, row, 0, to, NULL), 0);
+        }
+    }
+    for (uint32_t slot = 0; slot < SLOTS; slot++)
+        if (x->w.held[slot] != OG_NO_SLOT)
+            assert_int_equal(x->where[x->w.held[slot]], IN_SLOT);
+    struct og_io_counts read = {0};
+    og__write_count_begin(&x->count, &read);
+    assert_int_equal(read.reads, x->reads.reads - before.reads);
+    assert_int_equal(read.bytes, x->reads.bytes - before.bytes);
+    x->f.fills = false;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    return *(const uint32_t *)a < *(const uint32_t *)b ? -1 : 1;
+}
+
+/* Hits by the slots; misses enter slots at random. */
+static void run_batch(struct world *x, uint32_t b, const uint16_t *next)
+{
+    uint32_t place[LONGEST], misses[LONGEST], change_row[LONGEST], change_slot[LONGEST];
+    uint32_t n_misses = 0, n_changes = 0;
+    const struct og_io_counts before = x->reads;
+    for (uint32_t i = 0; i < x->n[b]; i++) {
+        place[i] = OG_NO_SLOT;
+        for (uint32_t slot = 0; slot < SLOTS; slot++)
+            if (x->w.held[slot] == x->batch[b][i])
+                place[i] = slot;
+        if (place[i] == OG_NO_SLOT)
+            misses[n_misses++] = x->batch[b][i];
+    }
+    qsort(misses, n_misses, sizeof(*misses), by_number);
+    for (uint32_t i = 0; i < x->n[b]; i++) /* what has left waits in one of its two chunks */
+        if (place[i] == OG_NO_SLOT) {
+            const uint32_t row = x->batch[b][i];
+            for (uint32_t m = 0; m < n_misses; m++)
+                if (misses[m] == row)
+                    place[i] = SLOTS + m;
+            const bool waits =
+                x->where[row] == (int)b || x->where[row] == (int)og__late_chunk(&x->f, b);
+            assert_true(waits || x->where[row] == NOWHERE);
+            assert_int_equal(waits, (int)(x->f.there[row >> 6] >> (row & 63) & 1));
+            x->where[row] = STAGED;
+        }
+    for (uint32_t row = 0; row < ROWS; row++) /* and nothing else does */
+        assert_true(x->where[row] != (int)b && x->where[row] != (int)og__late_chunk(&x->f, b));
+    read_chunk(x, b);
+    read_chunk(x, og__late_chunk(&x->f, b));
+    for (uint32_t i = 0; i < x->n[b]; i++) {
+        const uint32_t slot = draw(x, SLOTS);
+        bool taken = false;
+        for (uint32_t c = 0; c < n_changes; c++)
+            taken |= change_slot[c] == slot;
+        if (place[i] < SLOTS || taken || draw(x, 3) == 0)
+            continue;
+        change_row[n_changes] = 10 + i; /* numbers begin with those of other groups */
+        change_slot[n_changes++] = slot;
+    }
+    const bool changed = draw(x, 5) > 0;
+    const struct og_writes_batch batch = {.place = place,
+                                          .n = x->n[b],
+                                          .misses = misses,
+                                          .n_misses = n_misses,
+                                          .change_row = change_row,
+                                          .change_slot = change_slot,
+                                          .n_changes = n_changes,
+                                          .first_row = 10,
+                                          .changed = changed};
+    uint32_t left[LONGEST], n_left = 0;
+    if (changed)
+        og__writes_touch(&x->w, place, x->n[b]);
+    for (uint32_t c = 0; c < n_changes; c++)
+        if (x->w.held[change_slot[c]] != OG_NO_SLOT)
+            left[n_left++] = x->w.held[change_slot[c]];
+    assert_int_equal(og__foreseen_end(&x->f, &x->w, &batch, b, next, push, x, NULL), 0);
+    for (uint32_t i = 0; i < n_left; i++) /* never changed: made again */
+        if (x->where[left[i]] == IN_SLOT)
+            x->where[left[i]] = NOWHERE;
+    for (uint32_t c = 0; c < n_changes; c++) {
+        const uint32_t row = x->batch[b][change_row[c] - 10];
+        assert_int_equal(x->where[row], STAGED);
+        assert_int_equal(x->w.held[change_slot[c]], row);
+        x->where[row] = IN_SLOT;
+    }
+    for (uint32_t row = 0; row < ROWS; row++) {
+        if (x->where[row] != STAGED)
+            continue;
+        assert_false(changed || (x->f.there[row >> 6] >> (row & 63) & 1));
+        x->where[row] = NOWHERE;
+    }
+    struct og_io_counts read;
+    assert_int_equal(og__write_count_batch(&x->count, &batch, next, &read, NULL), 0);
+    assert_int_equal(read.reads, x->reads.reads - before.reads);
+    assert_int_equal(read.bytes, x->reads.bytes - before.bytes);
+}
+
+static void each_row_is_in_one_place(void **state)
+{
+    (void)state;
+    struct world *x = calloc(1, sizeof(*x));
+    struct og_next_use_list uses = {0}, again = {0};
+    assert_int_equal(og__foreseen_open(&x->f, ROW_BYTES, ROWS, SLOTS, MOST_BATCHES, NULL, NULL), 0);
+    assert_int_equal(og__writes_open(&x->w, SLOTS, NULL, NULL), 0);
+    assert_int_equal(
+        og__write_count_open(&x->count, ROW_BYTES, ROWS, SLOTS, MOST_BATCHES, NULL, NULL), 0);
+    for (uint32_t row = 0; row < ROWS; row++)
+        x->where[row] = NOWHERE;
+    for (uint32_t turn = 0; turn < 400; turn++) {
+        uint32_t ids[MOST_BATCHES * LONGEST];
+        uint64_t ptr[MOST_BATCHES + 1] = {0};
+        draw_batches(x);
+        for (uint32_t b = 0; b < x->n_batches; b++) {
+            ptr[b + 1] = ptr[b] + x->n[b];
+            memcpy(ids + ptr[b], x->batch[b], x->n[b] * sizeof(*ids));
+        }
+        const struct og_trace trace = {x->n_batches, ptr, ids};
+        assert_int_equal(og__next_use_list_begin(&uses, &trace, NULL, NULL), 0);
+        og__foreseen_begin(&x->f);
+        for (uint32_t b = x->n_batches; b-- > 0;)
+            og__foreseen_batch(&x->f, b, ids + ptr[b], 0, x->n[b], uses.next + ptr[b]);
+        og__foreseen_done(&x->f, &x->w);
+        assert_int_equal(og__write_count_foresee(&x->count, &again, &trace, NULL, NULL), 0);
+        assert_memory_equal(uses.next, again.next, ptr[x->n_batches] * sizeof(*uses.next));
+        fill(x);
+        distribute(x);
+        for (uint32_t b = 0; b < x->n_batches; b++)
+            run_batch(x, b, uses.next + ptr[b]);
+        assert_int_equal(x->count.writes.reads, x->writes.reads);
+        assert_int_equal(x->count.writes.bytes, x->writes.bytes);
+    }
+    assert_true(x->writes.reads > 100 && x->reads.reads > 100);
+    og__next_use_list_release(&uses);
+    og__next_use_list_release(&again);
+    og__foreseen_close(&x->f);
+    og__writes_close(&x->w);
+    og__write_count_close(&x->count);
+    free(x);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(each_row_is_in_one_place)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
