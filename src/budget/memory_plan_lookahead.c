@@ -360,15 +360,19 @@ static void choose_largest(const struct room *r, uint64_t low, uint64_t high, sh
     size_ahead(r->m, r->p, r->g, r->rows, of.batches, of.tail);
 }
 
-/* To the longest part of training or validation, which are each divided evenly. The rest of the
- * memory is the cache's. */
+/* To the longest even part of a split. The rest of the memory is the cache's. Short superbatches
+ * with a tail have longer lots, which may not fit. */
 static void shorten_superbatch(const struct room *r)
 {
     const struct og_schedule *s = &r->p->workload->schedule;
-    const uint64_t most = r->m->superbatch;
-    const uint64_t train = og__even_part(og__schedule_batches(s, OG__TRAIN), most);
-    const uint64_t valid = og__even_part(og__schedule_batches(s, OG__VALID), most);
-    size_ahead(r->m, r->p, r->g, r->rows, OG_MAX(train, s->eval_every ? valid : 0), r->m->tail);
+    const uint64_t most = r->m->superbatch, tail = r->m->tail;
+    const uint64_t train = og__schedule_batches(s, OG__TRAIN);
+    uint64_t longest = 0;
+    for (enum og__split of = OG__TRAIN; of <= OG__TEST; of++)
+        longest = OG_MAX(longest, og__even_part(og__schedule_batches(s, of), most));
+    const bool several = s->eval_every != 1 && most >= 2 * train; /* epochs without validation */
+    if (!several && !fits(r, longest, tail))
+        size_ahead(r->m, r->p, r->g, r->rows, most, tail);
 }
 
 /* As many batches as fit (Park et al. 2022, §3.5). That is up to the whole run in phased memory,

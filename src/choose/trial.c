@@ -80,7 +80,7 @@ struct og_candidate og__trial_candidate(const struct og_choice_inputs *in, struc
     const uint64_t requests = og__spilled_requests_bytes(&plan_inputs);
     const uint64_t spilled =
         ahead && !m->trace_blocks ? og__spilled_batch_bytes(in->workload) + requests : 0;
-    const uint64_t plans = spilled ? og__input_rows(in->workload) * sizeof(uint32_t) : 0;
+    const uint64_t plans = spilled ? og__input_rows(in->workload) * sizeof(uint32_t) + requests : 0;
     const uint64_t items = OG_MAX(og__schedule_items(&in->workload->schedule), run);
     uint64_t superbatch = OG_MIN(m->superbatch * run / items, run); /* without validation */
     if (in->config->opt.superbatch <= 0 && m->superbatch > 0)

@@ -3,7 +3,7 @@
  *
  *   own batches     sampled ahead, as without others
  *   bound           it ends with a round, where that of the rank ends that has room for
- * least_of_ranks hear            lists of all its rounds, and of those that a policy sees after it
+ *   requests        lists of all its rounds, and of those that a policy sees after it
  *   planned         the owner's plans of them, spilled
  *   reach, ...      rounds one after another, until its end */
 #include "flow/exchange_parts.h"
@@ -32,7 +32,7 @@ static uint64_t own_item(const struct og_exchange *x, uint64_t item)
                                  : (item + x->ranks - 1 - x->rank) / x->ranks;
 }
 
-/* The least_of_ranks that one brings. */
+/* The smallest value that a rank brings. */
 static int least_of_ranks(struct og_exchange *x, uint64_t *value, struct og_err *err)
 {
     uint64_t all[OG__MOST_RANKS] = {0};

@@ -53,8 +53,7 @@ OG_MUST_CHECK int og__buffer_pool_grow(struct og_buffer_pool *d, struct og_err *
 /* Close the pool for taking. Retained buffers keep it. */
 void og__buffer_pool_close(struct og_buffer_pool *d);
 
-/* Make space for `bytes` in a buffer's arena, whose contents are lost; adds the growth to *grown.
- */
+/* Make space for `bytes` in a buffer's arena, whose contents are lost. */
 OG_MUST_CHECK int og__batch_buffer_reserve(struct og_batch_buffer *p, size_t bytes,
                                            struct og_err *err);
 
