@@ -1,5 +1,7 @@
 """Ids and labels that are words, or numbers with gaps: numbered in bounded memory (og_name_map)."""
+import contextlib
 import os
+import re
 import tempfile
 
 import numpy as np
@@ -7,7 +9,7 @@ import numpy as np
 from . import _outgrow
 from ._arrays import is_missing
 from ._arrow import Column
-from ._errors import OptionError, warn
+from ._errors import Error, OptionError, warn
 from ._options import text_of
 
 NONE = 2**32 - 1
@@ -52,6 +54,23 @@ def memory_of(options):
     """Bytes of an import's option memory; unless it is given, 1 GiB."""
     value = options.get("memory")
     return 1 << 30 if value is None else _outgrow.import_memory(text_of("memory", value))
+
+
+def as_option(size):
+    """Bytes as an import's option memory, which is 1 MiB at least."""
+    return f"{max(size, 1 << 20) >> 10}K"
+
+
+@contextlib.contextmanager
+def part_of(whole, part):
+    """Where `part` of the memory is too little, the hint has as much more of the whole."""
+    try:
+        yield
+    except Error as error:
+        if not error.hint or part == whole:
+            raise
+        hint = re.sub(r"(memory[ =]\W?)(\d+)M", lambda m: f"{m[1]}{int(m[2]) * whole // part + 1}M", error.hint)
+        raise type(error)(error.message, hint, error.code) from error
 
 
 class NameMap:

@@ -13,7 +13,7 @@ from . import _tables
 from ._errors import Error, FileError, OptionError, warn
 from ._layouts import door_of
 from ._meta import meta_of, said_by
-from ._names import memory_of
+from ._names import as_option, memory_of, part_of
 from ._options import text_of
 
 
@@ -238,17 +238,18 @@ def held(src):
     paths = glob.glob(f"{glob.escape(src)}/*.parquet") if os.path.isdir(src) else [src]
     groups = [found.row_group(i).total_byte_size for found in map(pyarrow.parquet.read_metadata, paths) for i in range(found.num_row_groups)]
     with open("/proc/self/status") as status:
-        own = next(int(line.split()[1]) for line in status if line.startswith("RssAnon"))
+        own = next((int(line.split()[1]) for line in status if line.startswith("RssAnon")), 0)
     return (own << 10) + 2 * max(groups, default=0)
 
 
 def without_held(memory, src):
-    """--memory as the import's, half of it at least."""
+    """Bytes of --memory that are left for the import, half at least."""
     size = memory_of({"memory": memory})
     try:
-        return f"{max(size - held(src), size // 2) >> 10}K"
-    except (ImportError, OSError, ValueError):
-        return memory
+        import pyarrow
+        return max(size - held(src), size // 2)
+    except (ImportError, OSError, ValueError, pyarrow.ArrowException):
+        return size
 
 
 def main():
@@ -259,9 +260,11 @@ def main():
     options = dict(word.removeprefix("--").split("=", 1) for word in words)
     try:
         door = door_of(format or None, src) or import_parquet
-        if door is import_parquet and "memory" in options:
-            options["memory"] = without_held(options["memory"], src)
-        door(src, out, False, **{key.replace("-", "_"): value for key, value in options.items()})
+        options = {key.replace("-", "_"): value for key, value in options.items()}
+        whole = memory_of(options)
+        left = without_held(options["memory"], src) if door is import_parquet and "memory" in options else whole
+        with part_of(whole, left):
+            door(src, out, False, **options | ({"memory": as_option(left)} if left < whole else {}))
     except (AttributeError, LookupError, TypeError) as error:
         print(f"{src}: {type(error).__name__}: {' '.join(str(error).split())}", "are these files as their authors publish them? Otherwise this is an error of outgrow", sep="\n")
         sys.exit(1)

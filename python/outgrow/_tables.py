@@ -12,7 +12,7 @@ from ._calls import notices
 from ._encode import Encoder, names_of
 from ._errors import OptionError, warn
 from ._meta import meta_of
-from ._names import NONE, ROWS, Classes, NameMap, memory_of, order_of
+from ._names import NONE, ROWS, Classes, NameMap, as_option, memory_of, order_of, part_of
 from ._options import folder_of
 from ._times import whole
 from ._write import folder_beside, store
@@ -582,15 +582,15 @@ def import_tables(path, nodes=None, edges=None, *, columns=None, num_classes=Non
     with folder_beside(path) as folder:
         memory = memory_of(options)
         tables = Tables(folder, nodes, edges, columns, regression, memory, standard_of(options))
-        if options.get("memory") is not None:  # what its names hold is not the import's
-            options["memory"] = f"{memory - tables.held >> 20}M"
+        left = memory if options.get("memory") is None else memory - tables.held  # what its names hold is not the import's
+        options |= {"memory": as_option(left)} if left < memory else {}
         given = tables.given_to_write()
         given = of_one_type(given) or given
         if given["x"] is None and not hasattr(given["edge_index"], "items"):
             warn("nodes: no features: each node gets one constant feature, without information")
             given["x"] = constant(1, given["num_nodes"], np.float32, (1,))
         about = {"num_classes": num_classes, "task": "node regression" if regression else None, "name": name, "feature_names": tables.feature_names()}
-        with notices() as told:
+        with notices() as told, part_of(memory, left):
             found = store(path, given, about, options, progress=progress, maps=tables.maps, classes=tables.class_names())
         say_notices(path, given, options, told)
         return found

@@ -313,6 +313,8 @@ def write(path, data=None, *, edge_index=None, x=None, y=None, train=None, valid
         if ids is not None:
             kept = Named(open_folders.enter_context(folder_beside(path)), given, ids, memory_of(options))
             given = kept.given_to_write()
+        if shares and regression:
+            raise OptionError("regression: with shares", "give one of them")
         said = {"num_classes": num_classes, "task": "node shares" if shares else "node regression" if regression else None, "name": name}
         if data is None:
             return store(path, given, said, options, progress=progress, maps=kept and kept.maps, arguments=names, links=links)

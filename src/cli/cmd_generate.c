@@ -11,7 +11,7 @@ static int set(void *g, const char *name, const char *value, struct og_err *err)
 static int check(const struct invocation *in, struct og_err *err)
 {
     const char *model = own_text(in, "model");
-    const bool by_group = own_text(in, "types") || own_text(in, "relations");
+    const bool by_group = own_text(in, "types") != NULL;
     if (own_text(in, "homophily") && model && strcmp(model, "rmat") == 0)
         return usage_error(err, "leave it out",
                            "generate: --homophily is of --model planted; rmat has no communities");

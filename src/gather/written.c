@@ -42,8 +42,8 @@ size_t og__written_bytes(const struct og_group *of)
     const struct og_chunk_form least = least_form(of);
     const size_t behind = there_bytes(n_rows) + least_left(of) * sizeof(uint32_t) +
                           og__write_behind_bytes(og__row_bytes(of), n_rows);
-    const size_t ahead =
-        og__foreseen_bytes(n_rows, n_rows) + og__row_writer_bytes() + og__chunk_file_bytes(&least);
+    const size_t ahead = og__foreseen_bytes(n_rows, n_rows) +
+                         og__row_writer_bytes(og__row_bytes(of)) + og__chunk_file_bytes(&least);
     return og__writes_bytes(n_rows) + OG_MAX(behind, ahead);
 }
 

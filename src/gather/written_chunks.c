@@ -242,16 +242,18 @@ out:
 }
 
 /* Rows in slots have their values from there too, and nothing else will have them. */
-static int distribute_home(struct distributing *d, struct og_err *err)
+static int distribute_home(struct distributing *d, struct og_io_counts *read, struct og_err *err)
 {
     struct og_written *w = d->group->written;
     const size_t bytes = d->group->row_bytes;
-    const uint32_t at_once = (uint32_t)OG_MAX(og__row_writer_bytes() / bytes, (size_t)1);
+    const uint32_t at_once = (uint32_t)(og__row_writer_bytes(bytes) / bytes);
     int rc = 0;
     for (uint32_t first = 0, n; first < w->n_rows; first += n) {
         char *records = w->ahead->home.buffer;
         n = OG_MIN(w->n_rows - first, at_once);
         OG_TRY(og__row_writer_get(&w->ahead->home, first, n, records, err));
+        read->reads++;
+        read->bytes += n * bytes;
         for (uint32_t i = 0; i < n; i++)
             if (og__bits_has(w->there, first + i))
                 OG_TRY(distribute_row(d, first + i, records + i * bytes, err));
@@ -280,7 +282,7 @@ static int distribute(struct og_gather *g, uint32_t k, struct og_io_counts *read
         og__chunk_drop(a->chunks, aside);
     }
     if (a->at_home)
-        OG_TRY(distribute_home(&d, err));
+        OG_TRY(distribute_home(&d, read, err));
     else
         OG_TRY(d.entered == a->coming ? 0 : damaged(err));
     a->at_home = a->foreseen.fills = false;
@@ -331,13 +333,15 @@ int og__written_fill_end(struct og_gather *g, struct og_io_counts *read, struct 
 
 struct exporting {
     struct og_row_writer *home;
+    uint32_t n_rows;
     struct og_io_counts *written;
 };
 
 static int export_row(void *arg, uint32_t row, const char *record, struct og_err *err)
 {
     const struct exporting *e = arg;
-    const int rc = og__row_writer_put(e->home, row, 1, record, err);
+    const int rc =
+        row < e->n_rows ? og__row_writer_put(e->home, row, 1, record, err) : damaged(err);
     e->written->reads++;
     e->written->bytes += e->home->row_bytes;
     return rc;
@@ -347,7 +351,7 @@ int og__ahead_export(struct og_gather *g, uint32_t k, struct og_io_counts *writt
                      struct og_err *err)
 {
     struct og_ahead *a = g->group[k].written->ahead;
-    struct exporting e = {&a->home, written};
+    struct exporting e = {&a->home, g->group[k].written->n_rows, written};
     int rc = 0;
     for (uint32_t c = 0; c < a->foreseen.form.n_chunks; c++)
         OG_TRY(og__chunk_each(a->chunks, c, true, export_row, &e, &g->exported, err));

@@ -10,9 +10,9 @@
 enum { MOST = 256 * 1024 };
 static const char part[] = "read buffers";
 
-size_t og__row_writer_bytes(void)
+size_t og__row_writer_bytes(size_t row_bytes)
 {
-    return MOST;
+    return OG_MAX((size_t)MOST, row_bytes);
 }
 
 int og__row_writer_open(struct og_row_writer *w, const char *path, uint64_t offset,
@@ -20,7 +20,7 @@ int og__row_writer_open(struct og_row_writer *w, const char *path, uint64_t offs
 {
     *w = (struct og_row_writer){
         .fd = -1, .path = path, .offset = offset, .row_bytes = row_bytes, .budget = b};
-    w->buffer = og__alloc(b, MOST, part, err);
+    w->buffer = og__alloc(b, og__row_writer_bytes(row_bytes), part, err);
     if (!w->buffer)
         return -ENOMEM;
     w->fd = open(path, O_RDWR | O_CLOEXEC);
@@ -33,7 +33,7 @@ void og__row_writer_close(struct og_row_writer *w)
         return;
     if (w->fd >= 0)
         close(w->fd);
-    og__release(w->budget, w->buffer, MOST, part);
+    og__release(w->budget, w->buffer, og__row_writer_bytes(w->row_bytes), part);
     *w = (struct og_row_writer){.fd = -1};
 }
 

@@ -40,7 +40,8 @@ static size_t ring_bytes(size_t row_bytes, uint32_t rows)
 
 size_t og__write_behind_bytes(size_t row_bytes, uint64_t n_rows)
 {
-    return og__row_writer_bytes() + ring_bytes(row_bytes, og__write_behind_rows(row_bytes, n_rows));
+    return og__row_writer_bytes(row_bytes) +
+           ring_bytes(row_bytes, og__write_behind_rows(row_bytes, n_rows));
 }
 
 /* ---- the thread ---- */

@@ -599,9 +599,11 @@ def test_memory_of_parquet():
     os.environ["PATH"] = os.path.dirname(sys.executable) + ":" + os.environ["PATH"]
     pq.write_table(pa.table({"src": np.arange(400_000), "dst": np.arange(400_000) * 7 % 400_000}), "wide.parquet")
     row_group = pq.read_metadata("wide.parquet").row_group(0).total_byte_size
-    left = _names.memory_of({"memory": _parquet.without_held("1G", "wide.parquet")})
+    left = _parquet.without_held("1G", "wide.parquet")
     assert row_group > 1 << 20 and 1 << 29 < left <= (1 << 30) - 2 * row_group - (8 << 20), left
-    assert _names.memory_of({"memory": _parquet.without_held("20M", "wide.parquet")}) == 10 << 20
+    assert _parquet.without_held("20M", "wide.parquet") == 10 << 20
+    with raises(_names.Error, 'memory="485M"'), _names.part_of(400 << 20, 100 << 20):
+        raise _names.OptionError("edges: needs 1 MiB", 'give it at least memory="121M"')
     command("import", "wide.parquet", "wide", "--memory", "64M")
     assert np.load("wide/indices.npy").size == 400_000
 

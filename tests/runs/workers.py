@@ -162,7 +162,7 @@ def what_a_summary_tells():
         assert a["rows"] == b["rows"] == b["hits"] + b["misses"]
         # and 10 rounds of two messages each, and once counts of 5 classes with their confusion matrix
         steps, vector, counts = -(-10 // 2), 4 * two["parameters"], 2 * 8 * 5 * (4 + 5)
-        assert 2 * vector * (steps - 1) <= b["exchanged_bytes"] <= 2 * vector * steps + 10 * 2 * 2516 + counts, (b["exchanged_bytes"], vector)
+        assert 2 * vector * (steps - 1) <= b["exchanged_bytes"] <= 2 * vector * steps + 10 * 2 * 2524 + counts, (b["exchanged_bytes"], vector)
     assert sum(w["rows"] for w in workers) == sum(e["rows"] for e in two["epochs"])
     batches = sum(1 for line in metrics("two") if line[1] is not None)
     assert sum(w["batches"] for w in workers) == batches and abs(workers[0]["batches"] - workers[1]["batches"]) <= 2

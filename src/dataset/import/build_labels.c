@@ -253,6 +253,8 @@ int og__import_labels(struct og_importer *imp, struct og_table *t, int64_t rows,
     const size_t bits = (size_t)(imp->graph.n_nodes / 64 + 1) * sizeof(uint64_t);
     int rc;
     OG_TRY(og__import_expect_rows(imp, t, rows, "labels", err));
+    if (imp->shares && t->columns == 1)
+        OG_TRY(og__fail(err, -EINVAL, "give a column a class", "labels: shares of one class"));
     if (!(l.row = og__alloc(imp->budget, row_bytes, part, err)) ||
         !(l.found = og__alloc(imp->budget, found_bytes, part, err)))
         OG_TRY(-ENOMEM);
