@@ -152,6 +152,14 @@ def check_memory():
     train("graph", "device", "--embedding-optimizer", "adagrad", "--device", "virtual", "--policy", "lru", "--cache", "5%")
 
 
+def check_wide():
+    """Rows of 264,000 bytes with their states: more than one request takes."""
+    run("generate", "tiny", "--types", "paper:60:6,author:40", "--classes", 4, "--train-fraction", 0.3, "--relations", "paper:cites:paper:3,author:writes:paper:2,paper:rev_writes:author:2")
+    for name, way in ("wide-all", []), ("wide-few", ["--policy", "belady", "--cache", "30%"]):
+        train("tiny", name, "--embedding-optimizer", "sparse-adam", "--embedding", 22000, "--fanout", "2,2", "--batch", 3, *way)
+    same("wide-all", "wide-few")
+
+
 def check_least():
     """The least memory that a refusal names does, bit-identical; its peak stays within it."""
     said = refused("train", "graph", *TRAIN, "--embedding-optimizer", "sparse-adam", "--memory", "1M", "--run", "no")
