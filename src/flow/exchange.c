@@ -297,13 +297,13 @@ static struct og_demanded requested_last(const struct og_exchange *x)
 /* Reads spilled requests of the round. */
 static int recall_requests(struct og_exchange *x, struct og_io_counts *read, struct og_err *err)
 {
+    if (!x->spilled)
+        return 0;
     const struct og_demanded it = og__demand_of(&x->demand, x->planned - 1);
     const uint64_t *at = x->codes_at.at;
     const size_t bytes = ((size_t)it.n_at + it.n) * sizeof(uint32_t);
     uint64_t asked = 0;
-    int rc = 0;
-    if (!x->spilled)
-        return 0;
+    int rc;
     OG_TRY(og__exchange_room(x, &x->recalled, bytes, err));
     OG_TRY(og__spill_read(x->path->stores.codes, at[x->planned - 1] + it.n * sizeof(uint32_t),
                           x->recalled.at, bytes, &asked, err));

@@ -369,7 +369,7 @@ out:
 
 static void close_area(struct og_gather *g, struct og_staging *s)
 {
-    for (uint32_t k = 0; s->part && k < g->n_groups; k++) {
+    for (uint32_t k = 0; g->group && s->part && k < g->n_groups; k++) {
         const size_t bytes = s->part[k].capacity * g->group[k].row_bytes;
         if (g->pinned)
             g->pinned->give(g->pinned->self, s->part[k].at, bytes);

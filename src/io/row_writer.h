@@ -19,7 +19,7 @@ struct og_row_writer {
 OG_MUST_CHECK int og__row_writer_open(struct og_row_writer *w, const char *path, uint64_t offset,
                                       size_t row_bytes, struct og_budget *b, struct og_err *err);
 void og__row_writer_close(struct og_row_writer *w); /* accepts a zeroed one */
-/* Of its buffer: of one row at least. */
+/* The size of its buffer, at least one row. */
 size_t og__row_writer_bytes(size_t row_bytes);
 
 /* Writes rows[n], ascending and distinct; row i is at from(arg, i). Adds to *written. */

@@ -219,8 +219,10 @@ static void a_superbatch_is_prepared_in_the_memory_of_a_batch(void **state)
     assert_int_equal(og__loader_reclaim(l, NULL), 0);
     assert_int_equal(og__budget_used(budget), used);
     start_epoch(l, 1);
-    for (const struct og_minibatch *b, *before = NULL; (b = next_batch(l)); before = b)
+    const struct og_minibatch *before = NULL;
+    for (const struct og_minibatch *b; (b = next_batch(l)); before = b)
         og_minibatch_release(before);
+    og_minibatch_release(before);
     og_loader_close(l);
     og__options_release(&opt);
     l = open_with("degree", &opt, 1); /* which prepares nothing */

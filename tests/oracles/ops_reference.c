@@ -561,49 +561,57 @@ static bool knows_all(const float *share, int n)
     return unknown == 0;
 }
 
+/* Adds a row. Its slopes go to `grad`, or nowhere. */
+static void ref_shares_of_row(const struct og_loss *l, uint32_t r, double weight, float *grad,
+                              struct og_metrics *out)
+{
+    const bool soft = l->loss == OG_LOSS_CROSS_ENTROPY;
+    const int n = l->cols;
+    const float *x = l->logits + r * (size_t)n, *y = (const float *)l->labels + r * (size_t)n;
+    double sum = 0, all = 0, most = -INFINITY;
+    for (int c = 0; c < n; c++) {
+        most = fmax(most, (double)x[c]);
+        all += (double)y[c];
+    }
+    for (int c = 0; c < n; c++)
+        sum += exp((double)x[c] - most);
+    for (int c = 0; c < n; c++) {
+        const double p = exp((double)x[c] - most) / sum, share = (double)y[c];
+        const double d = (soft ? p : (double)x[c]) - share;
+        double slope = 0, loss = loss_of_error(l->loss, d, &slope);
+        if (soft) {
+            loss = share * (log(sum) + most - (double)x[c]);
+            slope = p * all - share;
+        }
+        if (grad)
+            grad[c] = weight > 0 ? (float)(of_row(l, r) * slope / weight) : 0;
+        out->loss_sum += of_row(l, r) * loss;
+        out->values++;
+        out->absolute += fabs(d);
+        out->squared += d * d;
+        out->value_sum += share;
+        out->value_squares += share * share;
+    }
+    out->counted++;
+    out->ndcg += ndcg_of(x, y, n);
+}
+
 static void ref_share_loss(struct og_nn_backend *be, const struct og_loss *l)
 {
     (void)be;
     struct og_metrics *out = l->out;
     const bool soft = l->loss == OG_LOSS_CROSS_ENTROPY;
-    const int n = l->cols;
+    const size_t n = (size_t)l->cols;
     *out = (struct og_metrics){0};
     for (uint32_t r = 0; r < l->rows; r++)
-        if (knows_all((const float *)l->labels + r * (size_t)n, n))
-            out->weight += of_row(l, r) * (soft ? 1 : n);
+        if (knows_all((const float *)l->labels + r * n, l->cols))
+            out->weight += of_row(l, r) * (soft ? 1 : l->cols);
     for (uint32_t r = 0; r < l->rows; r++) {
-        const float *x = l->logits + r * (size_t)n;
-        const float *y = (const float *)l->labels + r * (size_t)n;
-        const bool known = knows_all(y, n);
-        double sum = 0, all = 0, most = -INFINITY;
-        for (int c = 0; c < n; c++) {
-            most = fmax(most, (double)x[c]);
-            all += (double)y[c];
-        }
-        for (int c = 0; c < n; c++)
-            sum += exp((double)x[c] - most);
-        for (int c = 0; c < n; c++) {
-            const double p = exp((double)x[c] - most) / sum, share = (double)y[c];
-            const double d = (soft ? p : (double)x[c]) - share;
-            double slope = 0, loss = loss_of_error(l->loss, d, &slope);
-            if (soft) {
-                loss = share * (log(sum) + most - (double)x[c]);
-                slope = p * all - share;
-            }
-            if (l->grad)
-                l->grad[r * (size_t)n + (size_t)c] =
-                    known && out->weight > 0 ? (float)(of_row(l, r) * slope / out->weight) : 0;
-            if (!known)
-                continue;
-            out->loss_sum += of_row(l, r) * loss;
-            out->values++;
-            out->absolute += fabs(d);
-            out->squared += d * d;
-            out->value_sum += share;
-            out->value_squares += share * share;
-        }
-        out->counted += known;
-        out->ndcg += known ? ndcg_of(x, y, n) : 0;
+        float *grad = l->grad ? l->grad + r * n : NULL;
+        if (knows_all((const float *)l->labels + r * n, l->cols))
+            ref_shares_of_row(l, r, out->weight, grad, out);
+        else if (grad)
+            memset(grad, 0, n * sizeof(*grad));
     }
 }
 

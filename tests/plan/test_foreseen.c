@@ -130,71 +130,83 @@ static int by_number(const void *a, const void *b)
     return *(const uint32_t *)a < *(const uint32_t *)b ? -1 : 1;
 }
 
-/* Hits by the slots; misses enter slots at random. */
-static void run_batch(struct world *x, uint32_t b, const uint16_t *next)
-{
+/* A batch's plan. */
+struct drawn {
     uint32_t place[LONGEST], misses[LONGEST], change_row[LONGEST], change_slot[LONGEST];
-    uint32_t n_misses = 0, n_changes = 0;
-    const struct og_io_counts before = x->reads;
+    uint32_t n_misses, n_changes;
+};
+
+static uint32_t slot_of(const struct world *x, uint32_t row)
+{
+    for (uint32_t slot = 0; slot < SLOTS; slot++)
+        if (x->w.held[slot] == row)
+            return slot;
+    return OG_NO_SLOT;
+}
+
+static uint32_t miss_of(const struct drawn *d, uint32_t row)
+{
+    uint32_t m = 0;
+    while (d->misses[m] != row)
+        m++;
+    return SLOTS + m;
+}
+
+/* Hits by the slots. What has left waits in one of the batch's two chunks. */
+static void find_rows(struct world *x, uint32_t b, struct drawn *d)
+{
+    const int late = (int)og__late_chunk(&x->f, b);
     for (uint32_t i = 0; i < x->n[b]; i++) {
-        place[i] = OG_NO_SLOT;
-        for (uint32_t slot = 0; slot < SLOTS; slot++)
-            if (x->w.held[slot] == x->batch[b][i])
-                place[i] = slot;
-        if (place[i] == OG_NO_SLOT)
-            misses[n_misses++] = x->batch[b][i];
+        d->place[i] = slot_of(x, x->batch[b][i]);
+        if (d->place[i] == OG_NO_SLOT)
+            d->misses[d->n_misses++] = x->batch[b][i];
     }
-    qsort(misses, n_misses, sizeof(*misses), by_number);
-    for (uint32_t i = 0; i < x->n[b]; i++) /* what has left waits in one of its two chunks */
-        if (place[i] == OG_NO_SLOT) {
-            const uint32_t row = x->batch[b][i];
-            for (uint32_t m = 0; m < n_misses; m++)
-                if (misses[m] == row)
-                    place[i] = SLOTS + m;
-            const bool waits =
-                x->where[row] == (int)b || x->where[row] == (int)og__late_chunk(&x->f, b);
-            assert_true(waits || x->where[row] == NOWHERE);
-            assert_int_equal(waits, (int)(x->f.there[row >> 6] >> (row & 63) & 1));
-            x->where[row] = STAGED;
-        }
+    qsort(d->misses, d->n_misses, sizeof(*d->misses), by_number);
+    for (uint32_t i = 0; i < x->n[b]; i++) {
+        const uint32_t row = x->batch[b][i];
+        if (d->place[i] != OG_NO_SLOT)
+            continue;
+        d->place[i] = miss_of(d, row);
+        const bool waits = x->where[row] == (int)b || x->where[row] == late;
+        assert_true(waits || x->where[row] == NOWHERE);
+        assert_int_equal(waits, (int)(x->f.there[row >> 6] >> (row & 63) & 1));
+        x->where[row] = STAGED;
+    }
     for (uint32_t row = 0; row < ROWS; row++) /* and nothing else does */
-        assert_true(x->where[row] != (int)b && x->where[row] != (int)og__late_chunk(&x->f, b));
-    read_chunk(x, b);
-    read_chunk(x, og__late_chunk(&x->f, b));
+        assert_true(x->where[row] != (int)b && x->where[row] != late);
+}
+
+static bool takes(const struct drawn *d, uint32_t slot)
+{
+    bool taken = false;
+    for (uint32_t c = 0; c < d->n_changes; c++)
+        taken |= d->change_slot[c] == slot;
+    return taken;
+}
+
+/* Misses enter slots at random. */
+static void draw_changes(struct world *x, uint32_t b, struct drawn *d)
+{
     for (uint32_t i = 0; i < x->n[b]; i++) {
         const uint32_t slot = draw(x, SLOTS);
-        bool taken = false;
-        for (uint32_t c = 0; c < n_changes; c++)
-            taken |= change_slot[c] == slot;
-        if (place[i] < SLOTS || taken || draw(x, 3) == 0)
+        if (d->place[i] < SLOTS || takes(d, slot) || draw(x, 3) == 0)
             continue;
-        change_row[n_changes] = 10 + i; /* numbers begin with those of other groups */
-        change_slot[n_changes++] = slot;
+        d->change_row[d->n_changes] = 10 + i; /* numbers begin with those of other groups */
+        d->change_slot[d->n_changes++] = slot;
     }
-    const bool changed = draw(x, 5) > 0;
-    const struct og_writes_batch batch = {.place = place,
-                                          .n = x->n[b],
-                                          .misses = misses,
-                                          .n_misses = n_misses,
-                                          .change_row = change_row,
-                                          .change_slot = change_slot,
-                                          .n_changes = n_changes,
-                                          .first_row = 10,
-                                          .changed = changed};
-    uint32_t left[LONGEST], n_left = 0;
-    if (changed)
-        og__writes_touch(&x->w, place, x->n[b]);
-    for (uint32_t c = 0; c < n_changes; c++)
-        if (x->w.held[change_slot[c]] != OG_NO_SLOT)
-            left[n_left++] = x->w.held[change_slot[c]];
-    assert_int_equal(og__foreseen_end(&x->f, &x->w, &batch, b, next, push, x, NULL), 0);
+}
+
+/* Where rows are once the batch has ended. */
+static void see_end(struct world *x, uint32_t b, const struct drawn *d, const uint32_t *left,
+                    uint32_t n_left, bool changed)
+{
     for (uint32_t i = 0; i < n_left; i++) /* never changed: made again */
         if (x->where[left[i]] == IN_SLOT)
             x->where[left[i]] = NOWHERE;
-    for (uint32_t c = 0; c < n_changes; c++) {
-        const uint32_t row = x->batch[b][change_row[c] - 10];
+    for (uint32_t c = 0; c < d->n_changes; c++) {
+        const uint32_t row = x->batch[b][d->change_row[c] - 10];
         assert_int_equal(x->where[row], STAGED);
-        assert_int_equal(x->w.held[change_slot[c]], row);
+        assert_int_equal(x->w.held[d->change_slot[c]], row);
         x->where[row] = IN_SLOT;
     }
     for (uint32_t row = 0; row < ROWS; row++) {
@@ -203,6 +215,34 @@ static void run_batch(struct world *x, uint32_t b, const uint16_t *next)
         assert_false(changed || (x->f.there[row >> 6] >> (row & 63) & 1));
         x->where[row] = NOWHERE;
     }
+}
+
+static void run_batch(struct world *x, uint32_t b, const uint16_t *next)
+{
+    struct drawn d = {.n_misses = 0};
+    const struct og_io_counts before = x->reads;
+    find_rows(x, b, &d);
+    read_chunk(x, b);
+    read_chunk(x, og__late_chunk(&x->f, b));
+    draw_changes(x, b, &d);
+    const bool changed = draw(x, 5) > 0;
+    const struct og_writes_batch batch = {.place = d.place,
+                                          .n = x->n[b],
+                                          .misses = d.misses,
+                                          .n_misses = d.n_misses,
+                                          .change_row = d.change_row,
+                                          .change_slot = d.change_slot,
+                                          .n_changes = d.n_changes,
+                                          .first_row = 10,
+                                          .changed = changed};
+    uint32_t left[LONGEST], n_left = 0;
+    if (changed)
+        og__writes_touch(&x->w, d.place, x->n[b]);
+    for (uint32_t c = 0; c < d.n_changes; c++)
+        if (x->w.held[d.change_slot[c]] != OG_NO_SLOT)
+            left[n_left++] = x->w.held[d.change_slot[c]];
+    assert_int_equal(og__foreseen_end(&x->f, &x->w, &batch, b, next, push, x, NULL), 0);
+    see_end(x, b, &d, left, n_left, changed);
     struct og_io_counts read;
     assert_int_equal(og__write_count_batch(&x->count, &batch, next, &read, NULL), 0);
     assert_int_equal(read.reads, x->reads.reads - before.reads);

@@ -8,6 +8,7 @@
 #include "plan/worth.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct scored {
     uint32_t score, node;
@@ -57,49 +58,64 @@ static void placement_holds_the_hottest(void **state)
     }
 }
 
-/* Groups of several widths, or without rows, in rooms of many sizes. Sums stay known from one room
- * to the next. */
+/* ---- rows of several widths ---- */
+
+enum { ROWS = 3000, GROUPS = 4 };
+static const struct og_group_bytes group[GROUPS] = {
+    {700, 128, 128}, {1500, 0, 0}, {1501, 32, 32}, {ROWS, 512, 512}};
+
+/* One after another, until one does not fit. */
+static void fit_in_order(const struct scored *order, uint32_t n, struct og_capacity left,
+                         uint64_t *fit)
+{
+    memset(fit, 0, GROUPS * sizeof(*fit));
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t v = order[i].node, g = v < 700 ? 0 : v < 1501 ? 2 : 3;
+        if (group[g].row_bytes > left.bytes || left.rows == 0)
+            return;
+        left.bytes -= group[g].row_bytes;
+        left.rows--;
+        fit[g]++;
+    }
+}
+
+/* Sums stay known from one room to the next. */
+static void check_rooms(const uint32_t *worth, const struct scored *order, uint32_t n,
+                        struct og_rng *rng)
+{
+    struct og_err err = {0};
+    struct og_worth_sums *sums = og__worth_sums_open(NULL, &err);
+    assert_non_null(sums);
+    for (int k = 0; k < 60; k++) {
+        const struct og_capacity room = {k % 5 == 4 ? UINT64_MAX
+                                                    : og__rng_below(rng, 1 << 20) >> k % 7,
+                                         k % 3 ? UINT64_MAX : og__rng_below(rng, ROWS)};
+        uint64_t want[GROUPS], got[GROUPS];
+        fit_in_order(order, n, room, want);
+        const int rc =
+            og__worth_fit(worth, group, GROUPS, &room, k % 2 ? sums : NULL, NULL, got, &err);
+        assert_int_equal(rc, 0);
+        assert_memory_equal(got, want, sizeof(want));
+    }
+    og__worth_sums_close(sums, NULL);
+}
+
 static void the_worthiest_rows_fit(void **state)
 {
     (void)state;
-    enum { N = 3000, GROUPS = 4 };
-    static const struct og_group_bytes group[GROUPS] = {
-        {700, 128, 128}, {1500, 0, 0}, {1501, 32, 32}, {N, 512, 512}};
-    static uint32_t worth[N];
-    static struct scored order[N];
+    static uint32_t worth[ROWS];
+    static struct scored order[ROWS];
     struct og_rng rng;
-    struct og_err err = {0};
     og__rng_at(&rng, 2, OG__STREAM_BENCH, 0, 0, 0, 0);
     for (int kind = 0; kind < 4; kind++) {
-        struct og_worth_sums *sums = og__worth_sums_open(NULL, &err);
         uint32_t n = 0;
-        assert_non_null(sums);
-        for (uint32_t v = 0; v < N; v++) {
+        for (uint32_t v = 0; v < ROWS; v++) {
             worth[v] = kind ? og__rng_u32(&rng) >> (10 * kind) : og__rng_below(&rng, 3);
             if (v < group[0].end || v >= group[1].end)
                 order[n++] = (struct scored){worth[v], v};
         }
         qsort(order, n, sizeof(*order), hotter);
-        for (int k = 0; k < 60; k++) {
-            const struct og_capacity room = {k % 5 == 4 ? UINT64_MAX
-                                                        : og__rng_below(&rng, 1 << 20) >> k % 7,
-                                             k % 3 ? UINT64_MAX : og__rng_below(&rng, N)};
-            uint64_t want[GROUPS] = {0}, got[GROUPS];
-            struct og_capacity left = room;
-            for (uint32_t i = 0; i < n; i++) {
-                const uint32_t v = order[i].node, g = v < 700 ? 0 : v < 1501 ? 2 : 3;
-                if (group[g].row_bytes > left.bytes || left.rows == 0)
-                    break;
-                left.bytes -= group[g].row_bytes;
-                left.rows--;
-                want[g]++;
-            }
-            assert_int_equal(
-                og__worth_fit(worth, group, GROUPS, &room, k % 2 ? sums : NULL, NULL, got, &err),
-                0);
-            assert_memory_equal(got, want, sizeof(want));
-        }
-        og__worth_sums_close(sums, NULL);
+        check_rooms(worth, order, n, &rng);
     }
 }
 

@@ -250,7 +250,7 @@ static int parse_line(struct og_csv_table *c, char *out, struct og_err *err)
         const bool cut = !after || (*after != end && *after != '\n' && *after != c->mark);
         c->met_word = cut && is_id(c, j);
         c->met_class = cut && is_class(c, j);
-        if (!p)
+        if (!after)
             return no_field(c, j, field, err);
         p = after;
         if (c->by_id && end == '\n' && *p == c->mark && *skip_blanks(c, p + 1) == end)
