@@ -438,6 +438,7 @@ int og__gather_set(struct og_gather *g, uint32_t k, uint64_t first, size_t n, co
     }
     if (w->ahead)
         og__ahead_set(w);
+    w->left.n = 0; /* what left has former values in memory */
     struct og_row_writer *file;
     int rc;
     OG_TRY(settle(w, &file, err));

@@ -42,7 +42,8 @@ def tensors(path):
 
 def same(one, other):
     """Losses, the bytes of both models, and the tensors of resume.safetensors, states of rows among them."""
-    losses = [[(e["loss"], e["valid_acc"]) for e in json.loads(pathlib.Path(name, "summary.json").read_text())["epochs"]] for name in (one, other)]
+    said = [json.loads(pathlib.Path(name, "summary.json").read_text()) for name in (one, other)]
+    losses = [([(e["loss"], e["valid_acc"]) for e in summary["epochs"]], summary["test_metrics"]) for summary in said]
     assert losses[0] == losses[1], (one, other, losses)
     for name in FILES:
         assert pathlib.Path(one, name).read_bytes() == pathlib.Path(other, name).read_bytes(), (one, other, name)
