@@ -447,8 +447,7 @@ static int open_only_names(const struct og_graph *g, const bool *groups,
     return n == 1 ? og__node_names_open(names, g, only, err) : 0;
 }
 
-/* Numbers, where nodes go by names. Nodes of several types may share a name. Then numbers are
- * taken.
+/* Numbers, where nodes go by names. Nodes of several types may share a name: then they are taken.
  */
 static int refuse_numbers(const struct og_graph *g, const bool *groups, const char *what,
                           struct og_err *err)

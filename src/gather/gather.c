@@ -96,15 +96,6 @@ size_t og__gather_reader_bytes(const struct og_graph *g, int io)
     return bytes;
 }
 
-size_t og__gather_foreseen_bytes(const struct og_graph *g, uint64_t batches)
-{
-    size_t bytes = 0;
-    for (uint32_t k = 0; k < g->n_groups; k++)
-        if (g->group[k].state > 0)
-            bytes += og__written_foreseen_bytes(&g->group[k], (uint32_t)batches);
-    return bytes;
-}
-
 size_t og__gather_staging_bytes(const struct og_graph *g, uint64_t rows)
 {
     return (size_t)rows * 2 * sizeof(uint32_t) +

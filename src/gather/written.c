@@ -27,12 +27,21 @@ static struct og_chunk_form least_form(const struct og_group *of)
     return og__foreseen_form(og__row_bytes(of), (uint64_t)of->n_nodes, 0);
 }
 
-size_t og__written_foreseen_bytes(const struct og_group *of, uint32_t batches)
+static size_t foreseen_bytes(const struct og_group *of, uint32_t batches)
 {
     const struct og_chunk_form form =
         og__foreseen_form(og__row_bytes(of), (uint64_t)of->n_nodes, batches);
     const struct og_chunk_form least = least_form(of);
     return og__chunk_file_blocks_bytes(&form) - og__chunk_file_blocks_bytes(&least);
+}
+
+size_t og__gather_foreseen_bytes(const struct og_graph *g, uint64_t batches)
+{
+    size_t bytes = 0;
+    for (uint32_t k = 0; k < g->n_groups; k++)
+        if (g->group[k].state > 0)
+            bytes += foreseen_bytes(&g->group[k], (uint32_t)batches);
+    return bytes;
 }
 
 /* With either kind of storage. */
@@ -131,11 +140,6 @@ bool og__written_begin(struct og_written *w)
     return w->ahead != NULL;
 }
 
-int og__written_finish(struct og_gather *g, int area, uint32_t k, struct og_err *err)
-{
-    return og__ahead_finish(g, area, k, err);
-}
-
 void og__gather_restart(struct og_gather *g)
 {
     for (uint32_t k = 0; k < g->n_groups; k++)
@@ -178,10 +182,8 @@ static int take_again(struct og_written *w, struct og_gather_part *p, size_t row
         return 0;
     OG_TRY(og__row_writer_read(og__write_behind_file(w->file), w->left.rows, w->left.n,
                                place_in_batch, &c, &own, err));
-    read->reads += own.reads;
-    read->bytes += own.bytes;
-    p->job.counts.reads += own.reads;
-    p->job.counts.bytes += own.bytes;
+    og__add_io(read, own);
+    og__add_io(&p->job.counts, own);
 out:
     return rc;
 }

@@ -80,7 +80,6 @@ OG_MUST_CHECK int og__written_open(struct og_written **out, const struct og_grou
                                    const struct og_gather_options *opt, struct og_budget *b,
                                    struct og_err *err);
 void og__written_close(struct og_written *w); /* accepts NULL */
-size_t og__written_foreseen_bytes(const struct og_group *of, uint32_t batches);
 /* That reads chunks; NULL: rows are read from their file. */
 const struct og_reader *og__written_reader(const struct og_written *w);
 /* The loader, before it reads a batch. At most one batch before it may still be in use. True: its

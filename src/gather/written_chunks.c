@@ -96,7 +96,7 @@ static int take_chunk(struct og_gather *g, int area, uint32_t k, uint32_t chunk,
                           err);
 }
 
-int og__ahead_finish(struct og_gather *g, int area, uint32_t k, struct og_err *err)
+int og__written_finish(struct og_gather *g, int area, uint32_t k, struct og_err *err)
 {
     struct og_gather_part *p = &g->staging[area].part[k];
     p->job.counts = (struct og_io_counts){0};
@@ -117,10 +117,8 @@ int og__ahead_arrive(struct og_gather *g, int area, uint32_t k, struct og_io_cou
     for (size_t i = 0; i < p->job.n; i++)
         there += og__bits_has(w->there, p->job.rows[i]);
     OG_TRY(there == p->found ? 0 : damaged(err));
-    read->reads += own.reads;
-    read->bytes += own.bytes;
-    p->job.counts.reads += own.reads;
-    p->job.counts.bytes += own.bytes;
+    og__add_io(read, own);
+    og__add_io(&p->job.counts, own);
 out:
     return rc;
 }
@@ -321,8 +319,7 @@ int og__written_fill_end(struct og_gather *g, struct og_io_counts *read, struct 
 {
     struct og_distributor *d = &g->distributor;
     og__ahead_settle(g);
-    read->reads += d->read.reads;
-    read->bytes += d->read.bytes;
+    og__add_io(read, d->read);
     d->read = (struct og_io_counts){0};
     if (d->rc < 0 && err)
         *err = d->err;

@@ -40,8 +40,7 @@ OG_MUST_CHECK int og__ahead_open(struct og_written *w, const struct og_gather_op
                                  struct og_err *err);
 void og__ahead_close(struct og_written *w);
 
-/* A batch, as og__gather_finish, og__gather_arrive and og__written_leave. */
-OG_MUST_CHECK int og__ahead_finish(struct og_gather *g, int area, uint32_t k, struct og_err *err);
+/* A batch, as og__gather_arrive and og__written_leave. */
 OG_MUST_CHECK int og__ahead_arrive(struct og_gather *g, int area, uint32_t k,
                                    struct og_io_counts *read, struct og_err *err);
 OG_MUST_CHECK int og__ahead_leave(struct og_gather *g, int area, uint32_t k,

@@ -192,8 +192,10 @@ static int queue_block(struct og_chunk_file *f, uint32_t chunk, struct og_err *e
     while (f->queued - f->taken == MOST_WAITING)
         pthread_cond_wait(&f->changed, &f->lock);
     const uint32_t at = f->free != NONE ? f->free : f->fresh;
-    if (at == f->form.n_blocks)
+    if (at == f->form.n_blocks) {
+        c->rows--; /* the block has room for no further one */
         return og__fail(err, -ENOSPC, NULL, "%s: more rows than there are", f->path);
+    }
     if (f->free != NONE)
         f->free = f->link[at];
     else

@@ -70,6 +70,11 @@ struct og_io_counts {
     uint64_t reads; /* requests to the kernel; with mmap, pages it read */
     uint64_t bytes; /* bytes requested, alignment and merged gaps included; with mmap, bytes read */
 };
+static inline void og__add_io(struct og_io_counts *sum, struct og_io_counts more)
+{
+    sum->reads += more.reads;
+    sum->bytes += more.bytes;
+}
 
 /* All reads of this process so far. Exact only while no other thread reads. */
 static inline struct og_io_counts og__io_made(void)

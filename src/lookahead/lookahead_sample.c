@@ -277,8 +277,6 @@ int og__lookahead_foresee(struct og_lookahead *a, const struct og_trace *trace,
     for (uint32_t k = 0; k < g->n_groups; k++)
         if (of[k])
             og__foreseen_begin(of[k]);
-    for (uint32_t b = 0; b <= trace->n_batches; b++)
-        uses->ptr[b] = trace->ptr[b] - trace->ptr[0];
     for (uint32_t b = trace->n_batches; b-- > 0;) {
         const uint32_t *ids = trace->ids + trace->ptr[b];
         uint32_t n = (uint32_t)(trace->ptr[b + 1] - trace->ptr[b]);

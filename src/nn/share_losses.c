@@ -1,24 +1,14 @@
 /* Losses of shares of classes on the CPU. Sums of blocks of 64 rows are added in order. */
-#include "nn/ndcg.h"
 #include "nn/ops_cpu.h"
+#include "nn/shares.h"
 #include "nn/tasks.h"
 
-#include <math.h>
 #include <string.h>
 
 struct share_run {
     const struct og_loss *op;
     double weight; /* of all terms: rows, or values */
 };
-
-static bool is_known(const struct og_loss *op, uint32_t r)
-{
-    const float *share = (const float *)op->labels + (size_t)r * (size_t)op->cols;
-    bool known = true;
-    for (int j = 0; j < op->cols; j++)
-        known = known && !isnan(share[j]);
-    return known;
-}
 
 static bool is_by_row(const struct og_loss *op)
 {
@@ -31,44 +21,6 @@ static double weight_of(const struct og_loss *op, uint32_t r)
     return (op->row_weight ? (double)op->row_weight[r] : 1) * (is_by_row(op) ? 1 : op->cols);
 }
 
-static void add_error(struct og_metrics *m, float made, float share)
-{
-    const double d = (double)made - (double)share;
-    m->values++;
-    m->absolute += fabs(d);
-    m->squared += d * d;
-    m->value_sum += (double)share;
-    m->value_squares += (double)share * (double)share;
-}
-
-/* Cross-entropy: the sum over c of y_c (log sum exp x - x_c). Its slope is p sum y - y. */
-static double by_softmax(const struct og_loss *op, uint32_t r, float by, struct og_metrics *m)
-{
-    const size_t cols = (size_t)op->cols;
-    const float *x = op->logits + r * cols, *share = (const float *)op->labels + r * cols;
-    float *grad = op->grad ? op->grad + r * cols : NULL;
-    float most = x[0];
-    double sum = 0, all = 0, loss = 0;
-    for (size_t j = 1; j < cols; j++)
-        most = x[j] > most ? x[j] : most;
-    for (size_t j = 0; j < cols; j++) {
-        const float e = expf(x[j] - most);
-        sum += (double)e;
-        all += (double)share[j];
-        if (grad)
-            grad[j] = e;
-    }
-    const double log_sum = log(sum) + (double)most;
-    for (size_t j = 0; j < cols; j++) {
-        const float p = (float)((double)(grad ? grad[j] : expf(x[j] - most)) / sum);
-        loss += (double)share[j] * (log_sum - (double)x[j]);
-        add_error(m, p, share[j]);
-        if (grad)
-            grad[j] = by * (float)((double)p * all - (double)share[j]);
-    }
-    return loss;
-}
-
 static double by_value(const struct og_loss *op, uint32_t r, float by, struct og_metrics *m)
 {
     const size_t cols = (size_t)op->cols;
@@ -77,7 +29,7 @@ static double by_value(const struct og_loss *op, uint32_t r, float by, struct og
     for (size_t j = 0; j < cols; j++) {
         float slope;
         loss += og__loss(op->loss)->value(x[j], share[j], &slope);
-        add_error(m, x[j], share[j]);
+        og_add_share_error(m, x[j], share[j]);
         if (op->grad)
             op->grad[r * cols + j] = by * slope;
     }
@@ -90,7 +42,7 @@ static void share_row(const struct share_run *run, uint32_t r, struct og_metrics
     const size_t cols = (size_t)op->cols;
     const float own = op->row_weight ? op->row_weight[r] : 1;
     const float by = run->weight > 0 ? own / (float)run->weight : 0;
-    const double loss = (is_by_row(op) ? by_softmax : by_value)(op, r, by, m);
+    const double loss = (is_by_row(op) ? og_share_entropy : by_value)(op, r, by, m);
     m->counted++;
     m->weight += weight_of(op, r);
     m->loss_sum += (double)own * loss;
@@ -108,7 +60,7 @@ static void share_block(void *arg, size_t block, int thread)
     *m = (struct og_metrics){0};
     const uint32_t r0 = (uint32_t)block * OG__BLOCK_ROWS;
     for (uint32_t r = r0; r < r0 + og__rows_in_block(op->rows, block); r++) {
-        if (is_known(op, r))
+        if (og_shares_known(op, r))
             share_row(run, r, m);
         else if (op->grad)
             memset(op->grad + r * cols, 0, cols * sizeof(*op->grad));
@@ -119,7 +71,7 @@ void og__cpu_share_loss(struct og_nn_backend *be, const struct og_loss *op)
 {
     struct share_run run = {.op = op};
     for (uint32_t r = 0; r < op->rows; r++)
-        run.weight += is_known(op, r) ? weight_of(op, r) : 0;
+        run.weight += og_shares_known(op, r) ? weight_of(op, r) : 0;
     og__pool_run(be->pool, og__n_blocks(op->rows), share_block, &run);
     *op->out = (struct og_metrics){0};
     for (size_t i = 0; i < og__n_blocks(op->rows); i++)

@@ -34,7 +34,8 @@ int og__next_use_list_begin(struct og_next_use_list *l, const struct og_trace *t
         l->most_rows = t->ptr[n];
     }
     l->next = (void *)(l->ptr + l->most_batches + 1);
-    l->n_batches = n;
+    for (uint32_t i = 0; i <= n; i++)
+        l->ptr[i] = t->ptr[i] - t->ptr[0];
     return 0;
 }
 

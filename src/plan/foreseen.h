@@ -23,13 +23,13 @@ struct og_trace;
 /* ---- which batch of a superbatch uses a row next ---- */
 
 struct og_next_use_list {
-    uint64_t *ptr;  /* [n_batches + 1] */
-    uint16_t *next; /* [ptr[n_batches]] of row i of batch b at ptr[b] + i */
-    uint32_t n_batches, most_batches;
+    uint64_t *ptr;  /* [batches + 1] */
+    uint16_t *next; /* [ptr[batches]] of row i of batch b at ptr[b] + i */
+    uint32_t most_batches;
     uint64_t most_rows;
     struct og_budget *budget;
 };
-/* Room for the trace's batches, whose rows are listed in its order. As "superbatch". */
+/* Sets ptr by the trace's batches, and makes room for the uses of their rows. As "superbatch". */
 OG_MUST_CHECK int og__next_use_list_begin(struct og_next_use_list *l, const struct og_trace *t,
                                           struct og_budget *b, struct og_err *err);
 size_t og__next_use_list_bytes(uint64_t batches, uint64_t rows);

@@ -48,12 +48,6 @@ uint32_t og__longest_batch(const struct og_trace *t); /* its rows */
 
 enum { OG__LOT = 1024 };
 
-static inline void og__add_io(struct og_io_counts *sum, struct og_io_counts more)
-{
-    sum->reads += more.reads;
-    sum->bytes += more.bytes;
-}
-
 /* Rows to put into the cache, and their slots. */
 static inline uint32_t og__lot_rows(const struct og_simulation *sim)
 {

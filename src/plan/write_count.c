@@ -45,8 +45,7 @@ static int count_rows(void *arg, const uint32_t *rows, const uint32_t *at, uint3
     const struct og_io_counts io = og__row_writer_predict(c->row_bytes, rows, n);
     (void)at;
     (void)err;
-    c->writes.reads += io.reads;
-    c->writes.bytes += io.bytes;
+    og__add_io(&c->writes, io);
     return 0;
 }
 
@@ -89,8 +88,6 @@ int og__write_count_foresee(struct og_write_count *c, struct og_next_use_list *u
     int rc;
     OG_TRY(og__next_use_list_begin(uses, t, b, err));
     og__foreseen_begin(&c->foreseen);
-    for (uint32_t i = 0; i <= t->n_batches; i++)
-        uses->ptr[i] = t->ptr[i] - t->ptr[0];
     for (uint32_t i = t->n_batches; i-- > 0;)
         og__foreseen_batch(&c->foreseen, i, t->ids + t->ptr[i], 0,
                            (uint32_t)(t->ptr[i + 1] - t->ptr[i]), uses->next + uses->ptr[i]);

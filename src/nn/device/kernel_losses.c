@@ -2,7 +2,7 @@
 #include "nn/device/common.h"
 
 #include "nn/decoders.h"
-#include "nn/ndcg.h"
+#include "nn/shares.h"
 
 OG_ON_DEVICE void add_metrics(struct og_metrics *sum, const struct og_metrics *m)
 {
@@ -275,15 +275,6 @@ OG_KERNEL(og__k_values, og_k_loss)
 
 /* ==== shares ==== */
 
-OG_ON_DEVICE bool is_share(const struct og_loss *op, uint32_t r)
-{
-    const float *share = (const float *)op->labels + (size_t)r * (size_t)op->cols;
-    bool known = true;
-    for (int j = 0; j < op->cols; j++)
-        known = known && share[j] == share[j];
-    return known;
-}
-
 OG_ON_DEVICE double terms_of(const struct og_loss *op, uint32_t r)
 {
     return (double)weight_of(op->row_weight, r) *
@@ -294,43 +285,8 @@ OG_KERNEL(og__k_count_shares, og_k_loss)
 {
     double sum = 0;
     for (uint32_t r = og_thread(); r < op->op.rows; r += OG_THREADS)
-        sum += is_share(&op->op, r) ? terms_of(&op->op, r) : 0;
+        sum += og_shares_known(&op->op, r) ? terms_of(&op->op, r) : 0;
     leave_weight(sum, op->weight OG_PASS);
-}
-
-OG_ON_DEVICE void add_error(struct og_metrics *m, float made, float share)
-{
-    const double d = (double)made - (double)share;
-    m->values++;
-    m->absolute += fabs(d);
-    m->squared += d * d;
-    m->value_sum += (double)share;
-    m->value_squares += (double)share * (double)share;
-}
-
-/* As in nn/share_losses.c. */
-OG_ON_DEVICE double by_softmax(const struct og_loss *op, uint32_t r, float by, struct og_metrics *m)
-{
-    const uint32_t cols = (uint32_t)op->cols;
-    const size_t first = (size_t)r * cols;
-    const float *x = op->logits + first, *share = (const float *)op->labels + first;
-    float most = x[0];
-    double sum = 0, all = 0, loss = 0;
-    for (uint32_t j = 1; j < cols; j++)
-        most = x[j] > most ? x[j] : most;
-    for (uint32_t j = 0; j < cols; j++) {
-        sum += (double)expf(x[j] - most);
-        all += (double)share[j];
-    }
-    const double log_sum = log(sum) + (double)most;
-    for (uint32_t j = 0; j < cols; j++) {
-        const float p = (float)((double)expf(x[j] - most) / sum);
-        loss += (double)share[j] * (log_sum - (double)x[j]);
-        add_error(m, p, share[j]);
-        if (op->grad)
-            op->grad[first + j] = by * (float)((double)p * all - (double)share[j]);
-    }
-    return loss;
 }
 
 OG_ON_DEVICE double by_value(const struct og_loss *op, uint32_t r, float by, struct og_metrics *m)
@@ -341,7 +297,7 @@ OG_ON_DEVICE double by_value(const struct og_loss *op, uint32_t r, float by, str
         const float share = ((const float *)op->labels)[i];
         float slope;
         loss += value_loss(op->loss, op->logits[i] - share, &slope);
-        add_error(m, op->logits[i], share);
+        og_add_share_error(m, op->logits[i], share);
         if (op->grad)
             op->grad[i] = by * slope;
     }
@@ -356,7 +312,7 @@ OG_ON_DEVICE void share_row(const struct og_loss *op, uint32_t r, double all_wei
                 by = all_weight > 0 ? own / (float)all_weight : 0;
     m->counted = 1;
     m->weight = terms_of(op, r);
-    m->loss_sum = (double)own * (op->loss == OG_LOSS_CROSS_ENTROPY ? by_softmax(op, r, by, m)
+    m->loss_sum = (double)own * (op->loss == OG_LOSS_CROSS_ENTROPY ? og_share_entropy(op, r, by, m)
                                                                    : by_value(op, r, by, m));
     m->ndcg =
         og_ndcg(op->logits + (size_t)r * cols, (const float *)op->labels + (size_t)r * cols, cols);
@@ -366,7 +322,7 @@ OG_KERNEL(og__k_shares, og_k_loss)
 {
     const uint32_t r = my_row(og_block(), og_thread());
     struct og_metrics m = no_metrics();
-    if (r < op->op.rows && is_share(&op->op, r))
+    if (r < op->op.rows && og_shares_known(&op->op, r))
         share_row(&op->op, r, *op->weight, &m);
     else if (r < op->op.rows && op->op.grad)
         for (uint32_t j = 0; j < (uint32_t)op->op.cols; j++)
