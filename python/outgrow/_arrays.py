@@ -176,9 +176,9 @@ def save(path, name, chunks):
             if dtype is None:
                 dtype, width = chunk.dtype.newbyteorder("<"), chunk.shape[1:]
             if chunk.shape[1:] != width:
-                raise OptionError(f"{name}: rows of {chunk.shape[1:]} behind rows of {width}", "give chunks of one width")
+                raise OptionError(f"{name}: rows of {chunk.shape[1:]} after rows of {width}", "give chunks of one width")
             if not np.can_cast(chunk.dtype, dtype) and not keeps(chunk, dtype):
-                raise OptionError(f"{name}: {chunk.dtype} behind {dtype}", "give chunks of one type")
+                raise OptionError(f"{name}: {chunk.dtype} after {dtype}", "give chunks of one dtype")
             np.ascontiguousarray(chunk, dtype=dtype).tofile(f)
             rows += len(chunk)
         if dtype is None:

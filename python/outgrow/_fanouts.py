@@ -15,7 +15,7 @@ class Fanouts:
                 raise OptionError("num_neighbors: by relations, of a graph without types", "give a list: [10, 10]")
             given = {canonical(name, named, "num_neighbors"): self.list_of(hops) for name, hops in num_neighbors.items()}
             if missing := [name for name in named if name not in given]:
-                raise OptionError(f"num_neighbors: none of {missing[0]}", "give numbers of every relation")
+                raise OptionError(f"num_neighbors: no numbers for {missing[0]}", "give numbers for every relation")
         else:
             given = {name: self.list_of(num_neighbors) for name in relations}
         hops = {len(list_) for list_ in given.values()}

@@ -99,7 +99,7 @@ def fanout_of(about, fanout):
     named = {name if isinstance(name, str) else "__".join(name): numbers for name, numbers in fanout.items()}
     missing = [r for r in relations if "__".join(r) not in named and r[1] not in named]
     if missing:
-        raise OptionError(f"fanout: none of {missing[0]}", "give numbers of every relation, or fanout=\"10,10;cites=15,10\": the first part is all others'")
+        raise OptionError(f"fanout: no numbers for {missing[0]}", "give numbers for every relation, or fanout=\"10,10;cites=15,10\": the first part is all others'")
     texts = {name: text_of("fanout", numbers) for name, numbers in named.items()}
     hops = next(iter(texts.values())).count(",") + 1
     return ";".join([",".join(["1"] * hops), *(f"{name}={text}" for name, text in texts.items())])  # no relation uses the first part

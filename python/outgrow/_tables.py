@@ -192,9 +192,9 @@ class Spool:
         if self.dtype is None:
             self.file, self.dtype, self.width = open(self.path, "wb"), rows.dtype, rows.shape[1:]
         if rows.shape[1:] != self.width:
-            raise OptionError(f"{self.what}: rows of {list(rows.shape[1:])} behind rows of {list(self.width)}", "give lists of one length")
+            raise OptionError(f"{self.what}: rows of {list(rows.shape[1:])} after rows of {list(self.width)}", "give lists of one length")
         if rows.dtype != self.dtype and not keeps(rows, self.dtype):
-            raise OptionError(f"{self.what}: {rows.dtype} behind {self.dtype}", "give batches of one type")
+            raise OptionError(f"{self.what}: {rows.dtype} after {self.dtype}", "give batches of one dtype")
         np.ascontiguousarray(rows, self.dtype).tofile(self.file)
 
     def keep(self, columns, dtype):

@@ -69,7 +69,7 @@ class Named:
         for s, _, d in relations:
             for end in s, d:
                 if end not in ids:
-                    raise OptionError(f"ids: none of {end}", "give ids of all types")
+                    raise OptionError(f"ids: none given for {end}", "give ids for all types")
         self.types = {name: Type(folder, share, f"node_names{k if name else ''}", of, f"ids of {name}" if name else "ids") for k, (name, of) in enumerate(ids.items())}
         self.maps = {name: of.map for name, of in self.types.items()}
         self.edges = {relation: self.put_edges(relation, value) for relation, value in relations.items()}

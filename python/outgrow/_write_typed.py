@@ -98,7 +98,7 @@ def save_rows(folder, given, types, as_stored):
             x = given["x"][name]
             n = save_csr(f"{folder}/feat_{name}", x, what) if is_csr(x) else save(f"{folder}/feat_{name}.npy", what, as_stored(rows_of(x, what), what))
         if n is None and said is None:
-            raise OptionError(f"num_nodes: none of {name}, which has no x", "give num_nodes={type: n} of types without features")
+            raise OptionError(f"num_nodes: not given for {name}, which has no x", "give num_nodes={type: n} for types without features")
         if None not in (n, said) and n != said:
             raise OptionError(f"x of {name}: {n} rows, for {said} nodes", "give a row a node")
         if said is not None and not hasattr(said, "__index__"):

@@ -43,9 +43,10 @@ static void OG_PRINTF(5, 6) say(struct doctor *d, const char *name, enum verdict
     vsnprintf(found, sizeof(found), fmt, ap);
     va_end(ap);
     d->stops |= v == STOPS;
-    d->checks = og__json_append(
-        d->checks, json_pack("{s:s, s:s, s:o, s:s}", "check", name, "verdict", words[v], "found",
-                             og__json_text(found), "advice", v == FINE ? "" : advice));
+    d->checks =
+        og__json_append(d->checks, json_pack("{s:s, s:s, s:o, s:o}", "check", name, "verdict",
+                                             words[v], "found", og__json_text(found), "advice",
+                                             og__json_text(v == FINE ? "" : advice)));
 }
 
 /* ---- reading ---- */
@@ -89,6 +90,18 @@ static void check_direct(struct doctor *d)
             d->place, strerror_r(code, why, sizeof(why)));
 }
 
+/* The command that measures the disk of a folder. */
+struct advice {
+    char text[512];
+};
+
+static struct advice to_measure(const char *folder, const char *when)
+{
+    struct advice a;
+    snprintf(a.text, sizeof(a.text), "run `outgrow bench io --path %s` %s", folder, when);
+    return a;
+}
+
 static void check_profile(struct doctor *d)
 {
     struct og_disk_profile p;
@@ -97,14 +110,14 @@ static void check_profile(struct doctor *d)
     og__human_bytes(rate, p.bandwidth);
     if (p.measured && p.others > OG__DISK_BUSY)
         say(d, "disk profile", NOTE,
-            "run `outgrow bench io --path` with that folder again when nothing else uses the disk",
+            to_measure(d->place, "again when nothing else uses the disk").text,
             "%.0f small reads and %s a second, but other programs used the disk meanwhile", p.iops,
             rate);
     else if (p.measured)
         say(d, "disk profile", FINE, "", "%.0f small reads and %s a second, as measured", p.iops,
             rate);
     else
-        say(d, "disk profile", NOTE, "run `outgrow bench io --path` with that folder, once",
+        say(d, "disk profile", NOTE, to_measure(d->place, "once").text,
             "the disk of %s is not measured: plans assume a common NVMe disk", d->place);
 }
 
@@ -153,7 +166,7 @@ static void check_place(struct doctor *d, struct og_places all, uint32_t i)
     else if (p.measured)
         say(d, "scratch", FINE, "", "%s: %s free, written at %s a second", all.path[i], room, rate);
     else
-        say(d, "scratch", NOTE, "run `outgrow bench io --path` with that folder, once",
+        say(d, "scratch", NOTE, to_measure(all.path[i], "once").text,
             "%s: %s free; its disk is not measured", all.path[i], room);
     free(there);
 }

@@ -52,7 +52,7 @@ int og__victim_read(struct og_victim_request *v, const char *text, struct og_err
         strncmp(text, prefix, strlen(prefix)) == 0 && *digits >= '0' && *digits <= '9';
     const unsigned long depth = named ? strtoul(digits, &end, 10) : 0;
     if (depth == 0 || depth > MOST_RING_ROWS || *end)
-        return og__fail(err, -EINVAL, hint, "victim: '%s' given", text);
+        return og__fail(err, -EINVAL, hint, "victim: '%s' given, off or pvp expected", text);
     v->depth = (uint32_t)depth;
     return 0;
 }

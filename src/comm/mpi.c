@@ -97,7 +97,7 @@ int og__comm_mpi(struct og_comm **out, struct og_err *err)
     if (c->n < 2)
         OG_TRY(og__fail(err, -EINVAL,
                         "start it with the mpirun of the MPI that the plugin was built with",
-                        "the launcher started several workers, MPI knows of one"));
+                        "mpirun started several processes, but the MPI library sees one"));
     if (c->n > OG__MOST_RANKS)
         OG_TRY(
             og__fail(err, -EINVAL, "start fewer", "%d workers: at most %d", c->n, OG__MOST_RANKS));

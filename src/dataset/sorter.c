@@ -164,8 +164,8 @@ int og__sorter_open(struct og_edge_sorter **out, const struct og_edge_sorter_opt
     OG_TRY(number_lists(s, err));
     s->top = cut_keys(0, 2 * s->node_bits);
     if (s->capacity < LEAST_EDGES)
-        OG_TRY(og__fail(err, -ENOMEM, "give it at least 16M with --memory",
-                        "sorting edges: %zu bytes of memory", opt->memory));
+        OG_TRY(og__fail(err, -ENOMEM, "give --memory 16M or more",
+                        "--memory: %zu bytes are too little to sort edges", opt->memory));
     OG_TRY(take_edges(s, &s->a, err));
     OG_TRY(take_edges(s, &s->b, err));
     s->wide = og__alloc(b, OUT_ROWS * sizeof(*s->wide), part, err);

@@ -267,9 +267,10 @@ static int open_merger(struct merger *m, struct og_err *err)
     const size_t each = OG_MIN(left / OG_MAX(r->n, (size_t)1), (size_t)MOST_BYTES);
     int rc = 0;
     if (each < LEAST_BYTES)
-        return og__fail(err, -ENOMEM, "give twice as much --memory",
-                        "names: %zu sorted parts need %zu bytes each", r->n,
-                        (size_t)2 * LEAST_BYTES);
+        return og__fail(
+            err, -ENOMEM, "give twice as much --memory",
+            "--memory: too little to merge %zu parts of names, which take %zu bytes each", r->n,
+            (size_t)2 * LEAST_BYTES);
     m->pairs = each / 4 / (2 * sizeof(uint32_t));
     m->bytes = each - m->pairs * 2 * sizeof(uint32_t);
     m->buffer_bytes = each * r->n;

@@ -12,14 +12,14 @@ int og__device_sampling_check(const struct og_config *config, struct og_err *err
     } others[] = {
         {opt->device == OG_DEVICE_CPU, "--device cpu is the host",
          "give --device virtual or --device cuda"},
-        {opt->sampler != OG_SAMPLER_UNIFORM, "of the samplers uniform alone is drawn there",
+        {opt->sampler != OG_SAMPLER_UNIFORM, "devices sample with --sampler uniform alone",
          "give --sampler uniform, or leave --sample-on at host"},
         {opt->replace, "a device samples without replacement", "leave --sample-on at host"},
-        {opt->topology == OG_TOPOLOGY_DISK, "the structure goes there from memory",
+        {opt->topology == OG_TOPOLOGY_DISK, "requires the topology in memory",
          "give --topology memory"},
         {opt->alternate && opt->sample_on == OG_SAMPLE_ON_PINNED,
-         "lists that a device reads do not give way to rows", "give --sample-on device"},
-        {opt->samples, "samples are read, not drawn", "leave --samples out"},
+         "--phased-memory would release lists that the device reads", "give --sample-on device"},
+        {opt->samples, "batches of --samples are sampled already", "leave --samples out"},
     };
     for (size_t i = 0; opt->sample_on != OG_SAMPLE_ON_HOST && i < OG_COUNT(others); i++)
         if (others[i].given)
@@ -35,7 +35,7 @@ int og__device_sampling_open(struct og_device_sampling *d, const struct og_plan_
     int rc;
     if (t->stored)
         return og__fail(err, -ENOTSUP, "leave --sample-on at host",
-                        "--sample-on device: not from disk");
+                        "--sample-on device: the topology is on disk");
     OG_TRY(og__nn_find(&d->ops, p->config->opt.device, err));
     OG_TRY(d->ops->open(&d->backend, og__devices(p->config).number[0], NULL, b, err));
     OG_TRY(d->ops->bound(d->backend, p->workload->bytes.device_sampling, err));

@@ -82,7 +82,8 @@ int og__filling_get(struct og_spill *from, uint64_t *at, struct og_fill_piece *p
     int rc;
     OG_TRY(og__spill_read(from, *at, head, sizeof(*head), read, err));
     if (head->n > OG__FILL_ROWS)
-        return og__fail(err, -EIO, NULL, "a spilled plan is damaged");
+        return og__fail(err, -EIO, "give this run a --scratch folder of its own",
+                        "a plan in --scratch is damaged");
     const size_t bytes = head->n * sizeof(*piece->nodes);
     *at += sizeof(*head);
     OG_TRY(og__spill_read(from, *at, piece->nodes, bytes, read, err));

@@ -33,8 +33,7 @@ static int make(void *self, int thread, struct og_work *w, struct og_err *err)
                                  &w->sampled, &w->trace_read, err));
     if (!og__has_its_seeds(w))
         OG_TRY(og__fail(err, -EIO, "give this run a --scratch folder of its own",
-                        "batch %u of what was sampled ahead has not the seeds that it should have",
-                        w->number));
+                        "batches in --scratch were changed: batch %u has other seeds", w->number));
 out:
     account_sampled(w, &s->lookahead[w->number]);
     if (w->item == s->items.first)

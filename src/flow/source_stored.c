@@ -42,11 +42,10 @@ static int read_batch(const struct og_stored_source *s, struct og_work *w, struc
         return rc;
     prefetch_next(s, w->item);
     w->stored = true;
-    return og__has_its_seeds(w)
-               ? 0
-               : og__fail(err, -EINVAL, "make it again with `outgrow sample`",
-                          "--samples %s: batch %u has not the seeds that it should have",
-                          s->folder->dir, number);
+    return og__has_its_seeds(w) ? 0
+                                : og__fail(err, -EINVAL, "sample again with `outgrow sample`",
+                                           "--samples %s: batch %u has other seeds than this run",
+                                           s->folder->dir, number);
 }
 
 static int make(void *self, int thread, struct og_work *w, struct og_err *err)

@@ -95,7 +95,8 @@ static int get_words(struct reading *r, uint32_t *out, uint32_t n, struct og_err
 
 static int damaged(struct og_err *err)
 {
-    return og__fail(err, -EIO, NULL, "a spilled plan is damaged");
+    return og__fail(err, -EIO, "give this run a --scratch folder of its own",
+                    "a plan in --scratch is damaged");
 }
 
 /* Which of the part's ids are missed, in the order of their places. The part's node 0 is `node`,

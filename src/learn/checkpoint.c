@@ -283,9 +283,8 @@ static int refuse_rows(const char *path, const struct og_tensor *t, const struct
                        struct og_err *err)
 {
     return og__fail(err, -EINVAL, "train on this graph, or give nodes of this type features",
-                    "%s: %s: rows that %lld nodes learnt, this graph has %lld of that type: they "
-                    "cannot be handed to other nodes",
-                    path, t->name, (long long)t->shape[0], (long long)p->shape[0]);
+                    "%s: %s: embeddings of %lld nodes, this graph has %lld of that type", path,
+                    t->name, (long long)t->shape[0], (long long)p->shape[0]);
 }
 
 int og__checkpoint_take(const struct og_tensors_file *f, const char *prefix,
@@ -365,7 +364,8 @@ static int check_layers_of_types(const struct og_tensors_file *f, const struct o
         for (size_t k = 0; !known && k < n; k++)
             known = strcmp(params[k].name, name) == 0;
         if (!known)
-            return og__fail(err, -EINVAL, widths_hint, "%s: %s: no features here pass it", f->path,
+            return og__fail(err, -EINVAL, widths_hint,
+                            "%s: %s: a layer for features that this graph does not have", f->path,
                             name);
     }
     return 0;
@@ -401,10 +401,8 @@ static int check_convolutions(const struct og_tensors_file *f, const struct og_p
         }
         if (there && !known)
             return og__fail(
-                err, -EINVAL,
-                "docs/reference/models.md (Parameters) lists what convolutions have here",
-                "%s: %s: this convolution has no such tensor here, and would compute "
-                "something else without it",
+                err, -EINVAL, "docs/reference/models.md lists the parameters of each model",
+                "%s: %s: unknown parameter, without which the layer would compute something else",
                 f->path, name);
     }
     return 0;

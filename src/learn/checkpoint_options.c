@@ -101,7 +101,7 @@ static int take_option(const struct og_tensors *t, const char *name, const char 
     if (!said || (og_options_given(opt, name) && !says_more(opt, name, said)) ||
         og_options_set(opt, name, said, &why) == 0)
         return 0;
-    snprintf(hint, sizeof(hint), "give --%s: what is given wins", name);
+    snprintf(hint, sizeof(hint), "give --%s: an explicit value wins", name);
     return og__fail(err, -EINVAL, hint, "%s: metadata: %s", path, why.message);
 }
 
@@ -165,8 +165,8 @@ int og__checkpoint_fanout(const char *path, struct og_options *opt, bool *said, 
         goto out;
     og__options_init(&own);
     if (og_options_set(&own, "fanout", text, &why) < 0)
-        OG_TRY(og__fail(err, -EINVAL, "give --fanout: what is given wins", "%s: metadata: %s", path,
-                        why.message));
+        OG_TRY(og__fail(err, -EINVAL, "give --fanout: an explicit value wins", "%s: metadata: %s",
+                        path, why.message));
     take_fanout(opt, &own);
     *said = true;
 out:
@@ -209,11 +209,10 @@ int og__checkpoint_refuse_times(const char *path, struct og_err *err)
 {
     bool timed;
     const int rc = og__checkpoint_timed(path, &timed, err);
-    return rc < 0 || !timed ? rc
-                            : og__fail(err, -ENOTSUP, "leave out --time off and --sampler",
-                                       "%s: trained with --time, and neighbours would be of any "
-                                       "time",
-                                       path);
+    return rc < 0 || !timed
+               ? rc
+               : og__fail(err, -ENOTSUP, "leave out --time off and --sampler",
+                          "%s: trained with --time, but this command would ignore times", path);
 }
 
 /* ---- names of classes ---- */
@@ -306,8 +305,7 @@ static int refuse_edges(const struct og_options *opt, const struct og_options *s
     snprintf(hint, sizeof(hint), "leave out --%s: what the checkpoint says is taken", name);
     return og__fail(
         err, -EINVAL, hint,
-        "%s: trained with --%s %.40s, not %.40s: edges that it learnt from would be held "
-        "out",
+        "%s: trained with --%s %.40s: with %.40s it would be tested on edges it was trained on",
         path, name, og__option_text(said, name, theirs), og__option_text(opt, name, ours));
 }
 

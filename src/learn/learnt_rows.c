@@ -421,8 +421,7 @@ static int find(const struct og_tensors_file *f, struct part *p, const char *pre
     if (t->dtype != OG_TENSOR_F32 || t->ndim != wanted.ndim || t->bytes != wanted.bytes ||
         t->shape[0] != wanted.shape[0])
         return og__fail(err, -EINVAL, "train on this graph, with the same --embedding",
-                        "%s: %s: rows that %lld nodes learnt, this graph has %lld of that type: "
-                        "they cannot be handed to other nodes",
+                        "%s: %s: embeddings of %lld nodes, this graph has %lld of that type",
                         f->path, t->name, (long long)t->shape[0], (long long)wanted.shape[0]);
     return 0;
 }

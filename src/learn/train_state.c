@@ -80,8 +80,8 @@ static int check_position(const struct og_schedule *schedule, const json_t *stat
     json_decref(here);
     if (same && item <= og__schedule_items(schedule))
         return 0;
-    return og__fail(err, -EINVAL, "give --epochs as it was",
-                    "%s: with --epochs %d another batch would come next than the one it stopped at",
+    return og__fail(err, -EINVAL, "give --epochs as at the start of the run",
+                    "%s: with --epochs %d the run would go on at another batch than it stopped at",
                     path, schedule->epochs);
 }
 
@@ -147,8 +147,8 @@ int og__train_state_parse(struct og_train_state *s, const struct og_schedule *sc
         OG_TRY(og__fail(err, -EINVAL, hint, "%s: not a resume file", path));
     OG_TRY(check_position(schedule, state, item, path, err));
     if (!rows_fit(schedule, state, item))
-        OG_TRY(
-            og__fail(err, -EINVAL, hint, "%s: its epochs are not those that were trained", path));
+        OG_TRY(og__fail(err, -EINVAL, hint, "%s: its list of epochs does not match its position",
+                        path));
     take(s, state);
 out:
     json_decref(state);

@@ -45,11 +45,13 @@ static int check_repeats(const struct og_options *opt, const struct og_loader_op
         return 0;
     if (!from->links ||
         !(opt->disjoint || opt->sampler == OG_SAMPLER_DISJOINT || opt->time != OG_TIMES_OFF))
-        return og__fail(err, -EINVAL, "give links and --disjoint, or leave it out",
-                        "source_repeats: of no disjoint neighbourhoods of links");
+        return og__fail(err, -EINVAL, "give links with --disjoint, or source_repeats 0",
+                        "source_repeats %u: requires links with neighbourhoods of their own",
+                        from->source_repeats);
     if (!opt->no_shuffle)
         return og__fail(err, -EINVAL, "give --no-shuffle",
-                        "source_repeats: links would be shuffled apart");
+                        "source_repeats %u: shuffling would separate a link from its repeats",
+                        from->source_repeats);
     if (opt->batch % group == 0 && from->n_links % group == 0) {
         int rc = 0;
         for (int64_t first = 0; rc == 0 && first < from->n_links; first += opt->batch)
@@ -68,11 +70,13 @@ static int check_links(const struct og_options *opt, const struct og_loader_opti
     if (!from->links)
         return 0;
     if (opt->task != OG_TASK_LINK)
-        return og__fail(err, -EINVAL, "give --task link", "links are given, and another task");
+        return og__fail(err, -EINVAL, "give --task link", "links: --task %s does not take them",
+                        og__option_word("task", opt->task));
     if (from->seeds || from->split)
-        return og__fail(err, -EINVAL, "give one of them", "links are given, and seeds or a split");
+        return og__fail(err, -EINVAL, "give links, or seeds, or a split",
+                        "links: seeds or a split are given too");
     if (from->n_links < 1)
-        return og__fail(err, -EINVAL, "give pairs of the graph's nodes", "links: there are none");
+        return og__fail(err, -EINVAL, "give at least one pair of nodes", "links: an empty list");
     return 0;
 }
 
@@ -86,12 +90,15 @@ static int check_share(const struct og_options *opt, const struct og_loader_opti
 {
     const uint32_t n = share_of(from).ranks, own = from->rank, here = (uint32_t)from->local_ranks;
     if (own >= n)
-        return og__fail(err, -EINVAL, "ranks count from 0", "rank %u of %u", own, n);
+        return og__fail(err, -EINVAL, "ranks count from 0",
+                        "rank %u: 0 to %u expected, of %u ranks", own, n - 1, n);
     if (here > n)
-        return og__fail(err, -EINVAL, "0 = all", "%d of %u ranks on this machine", (int)here, n);
+        return og__fail(err, -EINVAL,
+                        "give the ranks on this machine; 0 = all (in Python LOCAL_WORLD_SIZE)",
+                        "local_ranks %d: more than the %u ranks in all", (int)here, n);
     if (opt->exchange && n > 1)
-        return og__fail(err, -EINVAL, "leave it out: each rank reads the rows of its batches",
-                        "--exchange: ranks of a loader are not connected");
+        return og__fail(err, -EINVAL, "leave out --exchange: each rank then reads its own rows",
+                        "--exchange: ranks of a loader cannot send rows to each other");
     return 0;
 }
 
@@ -102,18 +109,18 @@ static int check_options(const struct og_options *opt, const struct og_loader_op
         return og__fail(err, -EINVAL, "use --epochs 1 or more",
                         "--epochs %d: there are no batches to load", opt->epochs);
     if (from->hold < 0 || from->hold > MOST_HELD)
-        return og__fail(err, -EINVAL, "1 is enough for a plain loop", "hold: %d is not in 0 .. %d",
-                        from->hold, MOST_HELD);
+        return og__fail(err, -EINVAL, "use 1 for a plain loop (max_held in Python)",
+                        "hold %d: 0 to %d expected", from->hold, MOST_HELD);
     if (!(from->step_seconds >= 0))
-        return og__fail(err, -EINVAL, "0 = not known", "step_seconds: %g is not a time",
-                        from->step_seconds);
+        return og__fail(err, -EINVAL, "give the seconds of a training step, or 0 if unknown",
+                        "step_seconds %g: 0 or more expected", from->step_seconds);
     if (from->seeds && from->split)
         return og__fail(err, -EINVAL, "pass one of them", "both a split and seeds are given");
     if (from->seeds && from->n_seeds < 1)
-        return og__fail(err, -EINVAL, "pass ids of the graph's nodes", "seeds: there are none");
+        return og__fail(err, -EINVAL, "give at least one node id", "seeds: an empty list");
     if (from->edge_features && from->no_features)
         return og__fail(err, -EINVAL, "leave one of them out",
-                        "features of edges are requested, and no features");
+                        "edge_features and no_features exclude each other");
     int rc = 0;
     OG_TRY(check_share(opt, from, err));
     OG_TRY(check_links(opt, from, err));

@@ -40,9 +40,9 @@ static int check_share(const struct og_session *s, const json_t *root, struct og
     if (!known)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", what);
     return same ? 0
-                : og__fail(err, -EINVAL,
-                           "open the loader with the same rank, world_size and drop_last",
-                           "%s: of another rank, or of other ranks", what);
+                : og__fail(
+                      err, -EINVAL, "open the loader with the same rank, world_size and drop_last",
+                      "%s: saved by another rank, or with another world_size or drop_last", what);
 }
 
 int og__place_print(const struct og_loader *l, struct og_place place, char **out,
@@ -66,8 +66,9 @@ static int check_dataset(const struct og_session *s, const json_t *root, struct 
     if (og__identity_get(root, &then) &&
         og__identity_same(&then, &s->workload.graph->identity, why))
         return 0;
-    return og__fail(err, -EINVAL, "open the loader on the same dataset", "%s: not of %s: %s", what,
-                    s->workload.graph->path, why);
+    return og__fail(err, -EINVAL, "open the loader on the same dataset",
+                    "%s: saved for another dataset than %s: %s", what, s->workload.graph->path,
+                    why);
 }
 
 static int check_seeds(const struct og_loader *l, const json_t *root, struct og_err *err)
@@ -77,8 +78,8 @@ static int check_seeds(const struct og_loader *l, const json_t *root, struct og_
     const struct og_hex ours = og__hex(l->seeds_checksum);
     if (split && strcmp(split, l->split) == 0 && seeds && strcmp(seeds, ours.digits) == 0)
         return 0;
-    return og__fail(err, -EINVAL, "open the loader with the same seeds", "%s: of other seeds (%s)",
-                    what, split ? split : "?");
+    return og__fail(err, -EINVAL, "open the loader with the same seeds",
+                    "%s: saved with other seeds (split %s)", what, split ? split : "unknown");
 }
 
 /* Old states without it match any number; most runs sample in every epoch. */

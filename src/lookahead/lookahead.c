@@ -277,7 +277,7 @@ static int open_stores(struct og_data_path *d, struct og_err *err)
     if (d->stores.superbatch)
         return 0;
     if (d->stores.scratch.n == 0)
-        return og__fail(err, -ENOENT, "give --scratch DIR", "no folder to sample ahead in");
+        return og__fail(err, -ENOENT, "give --scratch DIR", "no folder for batches sampled ahead");
     struct og_superbatch_options opt = {.scratch = d->stores.scratch,
                                         .memory = d->memory->trace_blocks,
                                         .n_hops = d->config->opt.n_fanout,

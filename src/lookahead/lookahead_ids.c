@@ -255,7 +255,7 @@ out:
 static int write_draw(struct og_lookahead *a, const struct og_draw_files *to,
                       struct og_lookahead_counts *done, struct og_err *err)
 {
-    char takes[32];
+    char takes[32], allowed[32];
     struct og_lookahead_files *files = NULL;
     int rc = og__lookahead_finish(a, err);
     if (rc < 0)
@@ -263,9 +263,10 @@ static int write_draw(struct og_lookahead *a, const struct og_draw_files *to,
     const uint64_t bytes =
         done->bytes_written + og__lookahead_file_bytes(a, og__lookahead_packed(a));
     if (bytes > a->path->config->disk)
-        return og__fail(err, -ENOSPC, "give more --disk",
-                        "--disk: what batches miss takes %s, up to the draw at hand",
-                        og__human_bytes(takes, (double)bytes));
+        return og__fail(err, -ENOSPC, "give more --disk, or pack fewer epochs",
+                        "--disk: packed rows take at least %s, %s are allowed",
+                        og__human_bytes(takes, (double)bytes),
+                        og__human_bytes(allowed, (double)a->path->config->disk));
     OG_TRY(og__lookahead_made_files(a, to->dir, to->draw, &files, err));
     OG_TRY(og__lookahead_write_chunks(a, files, done, err));
 out:

@@ -97,7 +97,7 @@ static int settle(const struct fanouts *f, const char *name, size_t len, const i
             continue;
         if (f->settled[r])
             return og__fail(err, -EINVAL, "name each relation once",
-                            "--relation-fanout: '%.*s': a relation that is named already",
+                            "--relation-fanout: relation '%.*s' is named twice",
                             (int)OG_MIN(len, (size_t)100), name);
         memcpy(f->number + r * (size_t)f->n_hops, number, (size_t)f->n_hops * sizeof(*number));
         f->settled[r] = found = true;
@@ -113,7 +113,8 @@ static int take_part(const struct fanouts *f, const char **p, struct og_err *err
     const char *name = *p;
     *p = read_part(name, &len, &n, number);
     if (!*p)
-        return og__fail(err, -EINVAL, "use NAME=N,N;NAME=N,N", "--relation-fanout: '%.100s'", name);
+        return og__fail(err, -EINVAL, "use NAME=N,N;NAME=N,N",
+                        "--relation-fanout: '%.100s': a name and numbers expected", name);
     if (n != f->n_hops)
         return og__fail(err, -EINVAL, "use as many numbers as --fanout",
                         "--relation-fanout: %d numbers for '%.*s', %d hops", n,

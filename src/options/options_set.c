@@ -238,7 +238,7 @@ static int set_device(struct og_options *opt, const struct og_row *row, const ch
             err, -EINVAL,
             "use --device virtual:2 for two virtual devices, --device cuda:0,3 for the first "
             "and fourth GPU; at most 16, each once",
-            "device: '%.60s': these are no devices", value));
+            "device: '%.60s' given, devices with their numbers expected", value));
     OG_TRY(og__row_read(devices, opt, list, err));
     OG_TRY(og__row_read(row, opt, word, err));
     og__option_set_add(&own, og__option_number(devices));
@@ -263,7 +263,7 @@ static int check_devices(const char *value, struct og_err *err)
     return og__devices_read(value, &read)
                ? 0
                : og__fail(err, -EINVAL, "use numbers separated by commas, such as 0,1; at most 16",
-                          "devices: '%.60s': these are no devices", value);
+                          "devices: '%.60s' given, numbers of devices expected", value);
 }
 
 static bool has_choice(const struct og_option *option, const char *value)
@@ -274,10 +274,13 @@ static bool has_choice(const struct og_option *option, const char *value)
     return option->choices && option->choices[i];
 }
 
-/* A refused value may be one of an option with a longer name, as that of --embedding-optimizer. */
+/* A refused value may be one of an option with a longer name, as that of --embedding-optimizer. A
+ * GPU is a word of other programs, and one letter from `cpu`. */
 static void name_other(const struct og_row *row, const char *value, struct og_err *err)
 {
     const struct og_option *option;
+    if (err && row->offset == offsetof(struct og_options, device) && strcmp(value, "gpu") == 0)
+        snprintf(err->hint, sizeof(err->hint), "use --device cuda");
     const size_t n = strlen(row->option.name);
     for (size_t i = 0; err && (option = og_option(i)); i++) {
         const size_t longer = strlen(option->name);

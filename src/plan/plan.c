@@ -166,8 +166,7 @@ int og__plan_decode(struct og_planner *planner, const uint32_t *codes, const uin
     }
     if (largest > n_slots)
         return og__fail(err, -EIO, "give this run a --scratch folder of its own",
-                        "a plan names slot %u of %u: not what was written there", largest - 1,
-                        n_slots);
+                        "a plan in --scratch was changed: slot %u of %u", largest - 1, n_slots);
     return og__plan_misses(planner, ids, n_slots, out, err);
 }
 

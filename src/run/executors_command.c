@@ -45,8 +45,9 @@ static int add_split(struct splits *s, int samplers, int trainers, struct og_err
 
 static int refuse_split(const char *word, size_t length, struct og_err *err)
 {
-    return og__fail(err, -EINVAL, "samplers and trainers, as in 1:3; 4 = every split of four",
-                    "executors: '%.*s' is no split", (int)OG_MIN(length, (size_t)40), word);
+    return og__fail(err, -EINVAL, "such as 1:3; 4 stands for every split of four",
+                    "executors: '%.*s' given, SAMPLERS:TRAINERS expected",
+                    (int)OG_MIN(length, (size_t)40), word);
 }
 
 /* "1:3", or "4" for 1:3, 2:2, 3:1 and 4:0. */
@@ -98,8 +99,9 @@ static int read_times(struct og_executor_times *t, const char *list, struct og_e
     const bool last = end && end != at && *end == 0 && n >= 1 && n < OG_COUNT(into) &&
                       *into[n] > 0 && *into[n] < 1e9;
     if (!last)
-        return og__fail(err, -EINVAL, "seconds of a mini-batch: --times SAMPLE,TRAIN[,STANDBY]",
-                        "times: '%.60s' is no such list", list);
+        return og__fail(err, -EINVAL,
+                        "such as --times 0.02,0.05; a third number is a standby trainer's",
+                        "times: '%.60s' given, two or three numbers of seconds expected", list);
     if (n == 1)
         t->standby = t->train;
     return 0;

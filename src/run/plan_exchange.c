@@ -109,8 +109,8 @@ static int keep_batch(void *arg, struct og_work *w, struct og_err *err)
     const uint32_t n_units = og__plans_units(&c->s->workload) ? batch->n_units : 0;
     uint32_t *to = c->ids + c->ptr[c->n];
     if ((uint64_t)batch->n_ids + n_units > c->room - c->ptr[c->n])
-        return og__fail(err, -ENOMEM, "another --seed may have smaller ones",
-                        "batches are larger than the first ones promised");
+        return og__fail(err, -ENOMEM, "try another --seed",
+                        "a batch has more rows than the profiling batches predicted");
     memcpy(to, batch->ids, batch->n_ids * sizeof(*to));
     if (n_units > 0)
         memcpy(to + batch->n_ids, batch->units, n_units * sizeof(*to));

@@ -143,7 +143,7 @@ static int name_outputs(struct prediction *p, const char *checkpoint, const char
     int rc;
     if (opt->resume)
         return og__fail(err, -ENOTSUP, "leave out --resume",
-                        "--resume: not for predictions in batches, of types or times, yet");
+                        "--resume: predictions in batches cannot be resumed yet");
     OG_TRY(og__output_spare(f->graph, checkpoint, "the checkpoint", out, err));
     OG_TRY(og__output_spare(f->graph, how->nodes, "the list of nodes", out, err));
     OG_TRY(og__output_spare(f->graph, how->nodes, "the list of nodes", embeddings, err));

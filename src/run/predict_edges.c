@@ -47,9 +47,8 @@ static int find_list(struct edge_prediction *p, const char *name, struct og_err 
     if (p->split == OG__VALID || p->split == OG__TEST)
         return 0;
     return og__fail(err, -EINVAL,
-                    "give --nodes test or --nodes valid: the edges of test_edges.npy or "
-                    "valid_edges.npy",
-                    "--nodes %s: a model of edges predicts lists of edges", name);
+                    "give --nodes test for test_edges.npy, or --nodes valid for valid_edges.npy",
+                    "--nodes %s: this model predicts the edges of a split", name);
 }
 
 static int put_edges(struct edge_prediction *p, const struct og_work *w, uint32_t n,
@@ -95,10 +94,11 @@ static int check_request(const struct og_predict_options *how, const struct og_o
                          struct og_err *err)
 {
     if (how->embeddings)
-        return og__fail(err, -ENOTSUP, "leave it out",
-                        "--embeddings: rows of the output are edges, those of embeddings nodes");
+        return og__fail(err, -ENOTSUP, "leave out --embeddings",
+                        "--embeddings: this model predicts edges, embeddings are of nodes");
     if (opt->resume)
-        return og__fail(err, -ENOTSUP, "leave it out", "--resume: not for a model of edges");
+        return og__fail(err, -ENOTSUP, "leave out --resume",
+                        "--resume: predictions of edges cannot be resumed yet");
     return 0;
 }
 

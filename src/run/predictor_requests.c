@@ -67,8 +67,8 @@ static int check_nodes(const struct og_predictor *p, const int64_t *nodes, int64
     for (int64_t i = 0; i < n; i++) {
         if (nodes[i] < first || nodes[i] >= end)
             return og__fail(err, -EINVAL, how_to_ask(p, group, groups, "ids count as in train.npy"),
-                            "node %lld: %lld to %lld are predicted", (long long)nodes[i],
-                            (long long)first, (long long)end - 1);
+                            "node %lld: ids of predicted nodes are %lld to %lld",
+                            (long long)nodes[i], (long long)first, (long long)end - 1);
         const uint32_t of = og__graph_type(g, (uint32_t)nodes[i]);
         if (several && !og__makes_logits(&f->shape, of))
             return og__fail(err, -EINVAL, "give nodes of types with labels",
@@ -143,10 +143,11 @@ int og_predictor_rows_with(struct og_predictor *p, const int64_t *nodes, int64_t
     OG_TRY(check_more(more, err));
     r.times = more ? more->times : NULL;
     if (more && (more->own || more->relation))
-        return og__fail(err, -EINVAL, "leave it out, or give edges", "nodes have no %s",
+        return og__fail(err, -EINVAL, "leave it out, or request edges",
+                        "a request of nodes takes no %s",
                         more->own ? "features of edges" : "relation");
     if (p->columns == 0)
-        return og__fail(err, -EINVAL, "give edges", "a model of edges predicts no nodes");
+        return og__fail(err, -EINVAL, "request edges", "this model predicts edges, not nodes");
     OG_TRY(check_nodes(p, nodes, n, err));
     OG_TRY(check_times(p, &r, err));
     rc = n < 1 ? 0 : request(p, &r, err);
@@ -214,9 +215,11 @@ static int check_edges(const struct og_predictor *p, const int64_t *ends, const 
     const struct og_model_config *shape = &p->s->workload.shape;
     const int64_t n_nodes = p->s->workload.graph->n_nodes;
     if (p->edge_columns == 0)
-        return og__fail(err, -EINVAL, "give nodes", "a model of nodes predicts no edges");
+        return og__fail(err, -EINVAL, "request nodes", "this model predicts nodes, not edges");
     if (n > 0 && !own != (shape->pair_dim == 0))
-        return og__fail(err, -EINVAL, NULL, "the model reads %d features of an edge, %s given",
+        return og__fail(err, -EINVAL,
+                        own ? "leave out edge_attr" : "give edge_attr, a row for each edge",
+                        "edge_attr: the model reads %d features of an edge, %s given",
                         shape->pair_dim, own ? "some were" : "none were");
     for (int64_t i = 0; i < 2 * n; i++)
         if (ends[i] < 0 || ends[i] >= n_nodes)

@@ -287,13 +287,13 @@ int og__ranks_compare(struct og_ranks *r, struct og_beginning *own, struct og_er
             rc = og__fail(err, code, "start all workers with one command line",
                           "worker %d has other options than worker 0", i);
         else if (r->here[i] && !shares_alike(own, &all[i]))
-            rc =
-                og__fail(err, code, "choose one: --topology memory or disk, --cache 100% or less",
-                         "some workers of a machine would share topology or features, others would "
-                         "not: --memory is between what the two need");
+            rc = og__fail(
+                err, code, "choose one: --topology memory or disk, --cache 100% or less",
+                "--memory lets some workers of this machine share topology or features, but "
+                "not all");
         else if (all[i].next_item != all[0].next_item)
             rc = og__fail(err, code, "give a --run that all machines see, or copy it to them",
-                          "worker %d does not resume where worker 0 does", i);
+                          "worker %d would resume at another batch than worker 0", i);
     }
     for (int i = 0; rc == 0 && i < r->comm->n; i++)
         own->behind_most = OG_MIN(own->behind_most, all[i].behind_most);

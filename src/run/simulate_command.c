@@ -49,10 +49,8 @@ static int check_policies(const struct simulator *m, const struct simulator *lis
 {
     for (int i = 0; !m->s && i < lists->n_policies; i++)
         if (og__hotness_needs_graph(lists->policy[i].kind))
-            return og__fail(err, -EINVAL,
-                            "give the dataset in the place of the trace: with the options the "
-                            "trace was sampled with, its batches are the same",
-                            "policy: %s ranks nodes by the graph of %s, which a trace has not",
+            return og__fail(err, -EINVAL, "give both: `outgrow simulate DATASET --samples TRACE`",
+                            "policy: %s ranks nodes by their edges: a trace has none, %s has them",
                             lists->policy[i].name, m->folder.said.dataset);
     int rc = 0;
     for (int i = 0; i < lists->n_policies; i++)
@@ -114,8 +112,8 @@ static int check_victims(const struct simulator *m, struct og_err *err)
 {
     for (int i = 0; m->victim.on && i < m->device->n_policies; i++)
         if (!og__policy_admits(m->device->policy[i].kind))
-            return og__fail(err, -EINVAL, "name one that lets rows in: --device-policy hybrid",
-                            "victim: nothing leaves a device's cache under %s",
+            return og__fail(err, -EINVAL, "use --device-policy hybrid, or leave out --victim",
+                            "victim: the device policy %s evicts no rows",
                             m->device->policy[i].name);
     return 0;
 }

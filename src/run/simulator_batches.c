@@ -38,8 +38,8 @@ static int keep_batch(void *arg, struct og_work *w, struct og_err *err)
     const struct og_batch *batch = &w->sampled.batch;
     const uint32_t n_units = og__plans_units(&m->s->workload) ? batch->n_units : 0;
     if ((uint64_t)batch->n_ids + n_units > m->most_rows - m->rows)
-        return og__fail(err, -ENOMEM, "another --seed may have smaller ones",
-                        "trace: batches are larger than the first ones promised");
+        return og__fail(err, -ENOMEM, "try another --seed",
+                        "trace: a batch has more rows than the profiling batches predicted");
     m->rows += og__simulator_ids_with_rows(m, batch->ids, batch->n_ids, m->ids + m->rows);
     m->rows += og__simulator_ids_with_rows(m, batch->units, n_units, m->ids + m->rows);
     m->ptr[++m->n_batches] = m->rows;

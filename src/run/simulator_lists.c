@@ -44,8 +44,8 @@ int og__simulator_add_policy(struct simulator *m, char *word, struct og_err *err
     OG_TRY(og_options_set(&p->opt, "policy", word, err));
     p->kind = p->opt.policy;
     if (p->kind == OG_POLICY_AUTO)
-        OG_TRY(og__fail(err, -EINVAL, "name the policies that it should choose from",
-                        "policy: auto cannot be simulated"));
+        OG_TRY(og__fail(err, -EINVAL, "name policies, such as --policy degree,belady",
+                        "policy: simulate does not take auto"));
 out:
     return rc;
 }

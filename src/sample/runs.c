@@ -374,7 +374,7 @@ struct joining {
 int og__runs_foreign(struct og_err *err)
 {
     return og__fail(err, -EIO, "give this run a --scratch folder of its own",
-                    "spilled samples were altered");
+                    "samples in --scratch were changed by another program");
 }
 
 static int check_ids(const struct og_hop *h, struct og_err *err)

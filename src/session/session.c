@@ -130,8 +130,7 @@ static int check_sampler(const struct og_session *s, struct og_err *err)
         return rc;
     if (s->config.opt.draw == OG_DRAW_ONCE && !og__sampling_takes(s->config.opt.sampler, "draw"))
         return og__fail(err, -EINVAL, "leave --draw at each, or use --sampler labor",
-                        "--draw once: --sampler %s draws for a hop as a whole, so that a node has "
-                        "other neighbours in every hop",
+                        "--draw once: --sampler %s samples a node again in every hop",
                         og__option_word("sampler", s->config.opt.sampler));
     return 0;
 }
@@ -239,7 +238,7 @@ static int open_graph(struct og_session *s, const char *dataset, struct og_err *
     if (og__task(opt->task)->targets == OG__OF_PAIRS || opt->task == OG_TASK_EDGE)
         OG_TRY(og__fail(
             err, -EINVAL, "use --inputs 0",
-            "--inputs %s: --task %s needs all nodes, and propagated rows are of labelled ones",
+            "--inputs %s: --task %s needs rows of all nodes, these are of the splits' nodes",
             opt->inputs, og__task_words[opt->task]));
     OG_TRY(og__hops_open(dataset, inputs.first, inputs.last, inputs.how, out, err));
     OG_TRY(name_inputs(s, err));

@@ -65,7 +65,7 @@ static int refuse_with(const struct og_config *c, struct og_err *err)
          "sweep fills its cache while a device reads it", "use --policy belady or degree"},
         {og__exchanges(c), "rows on a device cannot be exchanged yet", "leave --exchange out"},
         {og__sampling_of_trees((enum og_sampler_kind)opt->sampler),
-         "rows of disjoint neighbourhoods have several places", "leave --device-memory out"},
+         "a device cache does not support --time and --disjoint yet", "leave --device-memory out"},
     };
     for (size_t i = 0; i < OG_COUNT(others); i++)
         if (others[i].given)
@@ -88,7 +88,7 @@ static int read_policy(struct og_config *c, struct og_err *err)
     OG_TRY(requested ? og_options_set(&c->upper, "policy", requested, err) : 0);
     if (c->upper.policy == OG_POLICY_AUTO)
         OG_TRY(og__fail(err, -EINVAL, "leave out --device-policy, which --policy auto chooses too",
-                        "device-policy: auto is not taken for the device's cache alone"));
+                        "device-policy: auto selects the policies of both caches"));
 out:
     return rc;
 }
@@ -99,8 +99,8 @@ static int read_victims(struct og_config *c, struct og_err *err)
     const bool open = c->upper.policy == OG_POLICY_AUTO;
     if (rc < 0 || !c->victim.on || open || og__policy_admits(c->upper.policy))
         return rc;
-    return og__fail(err, -EINVAL, "name one that lets rows in: --device-policy hybrid",
-                    "victim: nothing leaves a device's cache under %s",
+    return og__fail(err, -EINVAL, "use --device-policy hybrid, or leave out --victim",
+                    "victim: the device policy %s evicts no rows",
                     og__policy_word(c->upper.policy));
 }
 
@@ -110,7 +110,7 @@ static int resolve_tiers(struct og_config *c, struct og_err *err)
     int rc = 0;
     if (opt->device_memory.unit == OG_PERCENT)
         return og__fail(err, -EINVAL, "give a size, such as --device-memory 8G",
-                        "--device-memory: a share of what a device has is not known yet");
+                        "--device-memory: takes a size, not a percentage");
     if (!og__has_tiers(c))
         return 0;
     if (opt->layout == OG_LAYOUT_AUTO)

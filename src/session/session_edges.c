@@ -32,13 +32,13 @@ static int check_sampling(const struct og_session *s, struct og_err *err)
                         og__option_word("sampler", opt->sampler));
     if (opt->sample_on != OG_SAMPLE_ON_HOST)
         return og__fail(err, -EINVAL, "use --sample-on host, or leave them out",
-                        "%s: a device that samples does not know them", what);
+                        "%s: --sample-on device does not support them", what);
     if (opt->samples && s->config.handover.n > 0)
         return og__fail(err, -EINVAL, "leave out one of them",
-                        "%s: pre-sampled batches do not have them for a loader", what);
+                        "%s: a loader does not get them from --samples", what);
     if (s->held_out && s->config.want & OG__WANT_EDGES)
         return og__fail(err, -EINVAL, "use --edge-split " OG__OWN_EDGES ", or leave them out",
-                        "%s: some are held out, so the others have other places", what);
+                        "%s: held-out edges change the places of the others", what);
     return 0;
 }
 

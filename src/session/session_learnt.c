@@ -40,7 +40,8 @@ static int check_options(const struct og_config *c, struct og_err *err)
          "--layout: packs are copies of rows, which change", "use --layout raw"},
         {og__policy_fills_during_training(opt->policy),
          "--policy sweep reads rows that other batches change", "use --policy belady"},
-        {opt->alternate, "--phased-memory drops rows that were changed", "use --phased-memory off"},
+        {opt->alternate, "--phased-memory drops rows that were changed",
+         "leave --phased-memory out"},
         {opt->samples != NULL, "--samples may have packs, which are copies of rows",
          "leave --samples out"},
     };

@@ -165,13 +165,15 @@ int og__session_hold_out(struct og_session *s, struct og_err *err)
     if (s->workload.graph->workers)
         return og__fail(err, -EINVAL,
                         "stripe a dataset that has lists of edges: --edge-split " OG__OWN_EDGES,
-                        "%s: edges are not held out of a worker's share", s->workload.graph->path);
+                        "%s: --edge-split does not hold edges out of one worker's part",
+                        s->workload.graph->path);
     char *own;
     rc = og__scratch_first(&own, &s->config.opt, NULL, err);
     if (rc < 0)
         return rc;
     if (!own)
-        rc = og__fail(err, -ENOENT, "give --scratch DIR", "no folder to hold edges out in");
+        rc = og__fail(err, -ENOENT, "give --scratch DIR",
+                      "no folder for the graph without its held-out edges");
     else
         rc = replace_graph(s, own, err);
     free(own);
@@ -474,13 +476,13 @@ int og__session_load_seeds(struct og_session *s, unsigned want, struct og_err *e
         return want & OG__WANT_TRAINING && (of_labelled(s) || !of_pairs(s)) ? look_at_labels(s, err)
                                                                             : 0;
     if (s->config.handover.n > 0)
-        return og__fail(err, -EINVAL, "give another split, or seeds",
-                        "%s: there are no seeds to make batches of", s->workload.graph->path);
+        return og__fail(err, -EINVAL, "name another split, or give seeds",
+                        "%s: the split is empty, so there are no batches", s->workload.graph->path);
     if (s->workload.seeds.edges)
         return refuse_no_edges(s, err);
     if (want & OG__WANT_MODEL && !(want & OG__WANT_TRAINING))
         return og__fail(err, -EINVAL, "add test.npy: node ids, int64",
-                        "%s: has no nodes in a split, of whose type and batches the model is",
+                        "%s: has no split, which says the type of the predicted nodes",
                         s->workload.graph->path);
     return og__fail(err, -EINVAL,
                     "import the graph again with --split 60/20/20, a column split in its table of "

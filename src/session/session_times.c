@@ -26,7 +26,7 @@ int og__session_check_times(const struct og_session *s, struct og_err *err)
         return 0;
     if (opt->sample_on != OG_SAMPLE_ON_HOST)
         return og__fail(err, -ENOTSUP, "use --sample-on host, or leave out --time and --disjoint",
-                        "disjoint neighbourhoods: devices do not sample them yet");
+                        "--time, --disjoint: devices do not sample with them yet");
     if (timed && opt->model == OG_MODEL_GCN && s->config.want & OG__WANT_MODEL)
         return og__fail(err, -ENOTSUP, "use --model sage, gat or gin",
                         "--time with --model gcn: degrees at that time are not known");
@@ -109,7 +109,7 @@ static int check_seeds(const struct og_session *s, struct og_split *split, enum 
     const bool judges = s->config.want & OG__WANT_MODEL && !(s->config.want & others);
     const bool may_wait = which != OG__TRAIN && s->config.want & OG__WANT_UNEVALUATED;
     if (split->untimed && !judges && !may_wait)
-        rc = og__fail(err, -EINVAL, way_to_times(s, own), "--time %s: the seeds have no times (%s)",
+        rc = og__fail(err, -EINVAL, way_to_times(s, own), "--time %s: the %s seeds have no times",
                       og__option_word("time", s->config.opt.time), own ? "given" : words[which]);
 out:
     return rc;
@@ -225,7 +225,7 @@ int og__session_check_learnt(const struct og_session *s, struct og_err *err)
     return of_trees(s) && learnt && s->config.opt.device != OG_DEVICE_CPU &&
                    s->config.want & OG__WANT_TRAINING
                ? og__fail(err, -ENOTSUP, "use --device cpu, or leave out --time and --disjoint",
-                          "disjoint neighbourhoods: a device does not learn embeddings of them yet")
+                          "--time, --disjoint: devices do not train embeddings with them yet")
                : 0;
 }
 

@@ -90,7 +90,7 @@ int og__session_load_links(struct og_session *s, struct og_split *out, struct og
     }
     if (n_requested > 1)
         OG_TRY(og__fail(err, -EINVAL, "give --relation SOURCE__NAME__DESTINATION",
-                        "links: of which of %u relations?", n_requested));
+                        "links: which of the %u relations are they of?", n_requested));
     out->n = n;
     out->ids = og__alloc(s->budget, og__split_bytes(&s->workload, out), "seeds", err);
     out->relation = og__alloc(s->budget, (size_t)n * sizeof(*out->relation), "seeds", err);
@@ -217,7 +217,7 @@ static int find_targets_by_name(struct og_session *s, struct og_err *err)
     return found ? 0
                  : og__fail(err, -EINVAL,
                             "types and relations must be those of the graph that it was trained on",
-                            "%s: has no nodes of type %s, of which the checkpoint makes rows",
+                            "%s: has no nodes of type %s, which the checkpoint predicts",
                             s->workload.graph->path, *list ? list : "(none)");
 }
 
@@ -230,8 +230,9 @@ static int check_split(struct og_session *s, enum og__split which, struct og_err
         struct og_graph_type *of = &g->type[og__graph_type(g, split->ids[k])];
         of->target = of->target || is_learned(of, s->config.target);
         if (!of->target)
-            return og__fail(err, -ENOTSUP, "keep those of types to train on",
-                            "%s: nodes of type %s in a split, and none of it to learn from",
+            return og__fail(err, -ENOTSUP,
+                            "train on nodes of this type too, or leave it out of the splits",
+                            "%s: a split has nodes of type %s, and the training split has none",
                             s->workload.graph->path, of->name);
     }
     return 0;

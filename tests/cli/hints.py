@@ -43,6 +43,11 @@ REFUSED = [
     f"train graph {TRAIN} --sample-on device",
     f"train graph {TRAIN} --class-weights balance",
     "predict graph --checkpoint run/best.safetensors --out some.npy --nodes tran",
+    f"train bare {TRAIN} --embedding 8 --embedding-optimizer sparse-adam --phased-memory",
+    f"train bare {TRAIN} --embedding 8 --embedding-optimizer sparse-adam --layout packed",
+    f"train typed {TRAIN} --fanout 3,3;x=2,2;x=1,1",
+    "generate other --nodes 300 --degree 0",
+    "generate another --nodes 300 --train-fraction 0.5",
 ]
 # What messages say of options, and of a folder that cannot be used.
 SAID = {
@@ -53,6 +58,7 @@ SAID = {
     f"train graph {TRAIN} --task link --scratch run/config.yaml": "run/config.yaml is no folder",
     f"train graph {TRAIN} --memory 300MB": "leave out the B: 4G is 4 GiB",
     f"train graph {TRAIN} --optimizer adagrad": "hint: --embedding-optimizer takes adagrad",
+    f"train graph {TRAIN} --device gpu": "hint: use --device cuda",
     f"train graph {TRAIN} --warmup 10000 --run long": "so the learning rate stays below --lr",
 }
 
@@ -115,6 +121,7 @@ def main():
         os.chdir(folder)
         os.environ["XDG_CACHE_HOME"] = folder + "/cache"
         for command in ("generate graph --nodes 3000 --dim 16 --classes 4", f"generate typed --types a:800:8,b:500:8 --relations a:x:a:4,b:y:a:3 --classes 3 --train-fraction 0.2",
+                        "generate bare --types a:800:8,b:500 --relations a:x:a:4,b:y:a:3,a:z:b:2 --classes 3 --train-fraction 0.2",
                         f"train graph {TRAIN} --run run"):
             done = outgrow(shlex.split(command))
             assert done.returncode == 0, (command, done.stderr)

@@ -150,9 +150,9 @@ static void what_does_not_go_together_is_refused(void **state)
         {"device-policy", "sweep", "sweep"},
         {"device-policy", "best", "best"},
         {"device-policy", "auto", "auto"},
-        {"victim", "pvp", "nothing leaves"},
+        {"victim", "pvp", "evicts no rows"},
         {"victim", "some", "some"},
-        {"device-memory", "10%", "share"},
+        {"device-memory", "10%", "percentage"},
     };
     for (size_t i = 0; i < OG_COUNT(cases); i++) {
         const char *const way[] = {"policy",       "degree", "device-memory", "64M", cases[i].name,

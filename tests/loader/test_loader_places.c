@@ -185,14 +185,14 @@ static void bad_input_is_told_in_one_line(void **state)
     refuse(NULL, &from, "training: there is no such split", "train, valid or test");
     from.split = NULL;
     from.hold = -1;
-    refuse(NULL, &from, "hold: -1", "");
+    refuse(NULL, &from, "hold -1", "");
     from.hold = 1;
     from.seeds = far;
     from.n_seeds = 2;
     refuse(NULL, &from, "seeds: row 1: node 3000, the graph has 3000 nodes", "");
     refuse(link, &from, "seeds of the caller's own are nodes", "");
     from.n_seeds = 0;
-    refuse(NULL, &from, "seeds: there are none", "");
+    refuse(NULL, &from, "seeds: an empty list", "");
     struct og_options opt;
     struct og_err err = {0};
     struct og_loader *l = open_with("degree", &opt, 1);

@@ -177,7 +177,7 @@ def test_of_seeds():
                 with outgrow.Loader("seeds-graph", fanout=[2], batch=5, form="arrays", shuffle=False, **{name: value}) as loader:
                     got = np.concatenate([batch.ids[:batch.n_seeds].copy() for batch in loader])
             except outgrow.OptionError as error:
-                assert (str(error).startswith(name) or str(error).startswith("seeds: there are none")) and error.hint, (what, str(error))
+                assert (str(error).startswith(name) or str(error).startswith("seeds: an empty list")) and error.hint, (what, str(error))
                 refused += 1
                 continue
             except Exception as error:

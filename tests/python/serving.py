@@ -163,7 +163,7 @@ def test_edges():
                 made = predictor.edges(u, v, rows.get("test_edge_attr"))
                 assert predictor.columns == 0 and made.shape == (90, 3) and np.abs(made - every).max() < 1e-5 * max(1, np.abs(every).max()), topology
                 assert np.abs(predictor.edges([u[3]], [v[3]], rows["test_edge_attr"][3:4] if own else None) - every[3]).max() < 1e-5 and predictor.edges([], []).shape == (0, 3)
-                with raises(outgrow.OptionError, "predicts no nodes"):
+                with raises(outgrow.OptionError, "predicts edges, not nodes"):
                     predictor([1])
                 with raises(outgrow.OptionError, f"node {NODES}"):
                     predictor.edges([1], [NODES], np.zeros((1, 4)) if own else None)
@@ -176,7 +176,7 @@ def test_edges():
         want = (h[u] * h[v]).sum(1)
         for made in pool.map(lambda part: (part, predictor.edges(u[part], v[part])), np.array_split(np.arange(90), 20)):
             assert np.abs(made[1] - want[made[0]]).max() < 1e-4 * max(1, np.abs(want).max())
-    with outgrow.Predictor(trained(graph(), "run0", "--model", "sage"), "graph", **MEMORY) as predictor, raises(outgrow.OptionError, "predicts no edges"):
+    with outgrow.Predictor(trained(graph(), "run0", "--model", "sage"), "graph", **MEMORY) as predictor, raises(outgrow.OptionError, "predicts nodes, not edges"):
         predictor.edges([1], [2])
 
 

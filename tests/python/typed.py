@@ -164,7 +164,7 @@ def test_fanouts_by_relations():
             for relation, edges in batch.relations.items():
                 for hop, most in zip(edges.hops, number[relation]):
                     assert np.diff(hop.indptr).max(initial=0) <= most
-    with raises(outgrow.OptionError, "none of", "in"):
+    with raises(outgrow.OptionError, "no numbers for", "in"):
         outgrow.Loader("graph", fanout={r: [1] for r in RELATIONS[:-1]}, form="arrays")
     outgrow.write("untyped", edge_index=[[0, 1], [1, 0]], x=np.ones((3, 1), np.uint8), train=[0])
     with raises(outgrow.OptionError, "of a graph without types"):
@@ -263,7 +263,7 @@ def test_arrays_are_written():
                                ("edge_index", {("paper", "paper"): [[0], [1]]}, "names no relation"),
                                ("y", {"author": np.zeros(1800, int)}, "train: of paper", "y is of author"),
                                ("y", given["y"] | {"author": np.zeros((1800, 2))}, "y of author", "others are int64"), ("valid", {"word": [1]}, "valid: of word"), ("train", {"paper": [3000]}, "not all of 0 .. 2999"),
-                               ("num_nodes", {"paper": 3000}, "num_nodes: none of"), ("y", {"nobody": np.zeros(3, int)}, "'nobody' is no type"),
+                               ("num_nodes", {"paper": 3000}, "num_nodes: not given for"), ("y", {"nobody": np.zeros(3, int)}, "'nobody' is no type"),
                                ("y", {"paper": [1, 2]}, "2 rows, for 3000 nodes"), ("num_nodes", TYPES | {"word": 3}, "400 rows, for 3 nodes"),
                                ("edge_weight", {("paper", "cites", "paper"): np.ones(4000)}, "not of the relations"),
                                ("edge_weight", given["edge_weight"] | {RELATIONS[1]: np.ones(3999)}, "3999 rows, for 4000 edges"),

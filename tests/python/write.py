@@ -132,7 +132,7 @@ def test_what_is_refused():
     for kind, word, wrong in (
             (ValueError, "edge_index", {"edge_index": None}), (ValueError, "x: not given", {"x": None}),
             (ValueError, "transpose", {"edge_index": given["edge_index"].T}), (ValueError, "numbers", {"x": np.array([["a"]] * 2000)}),
-            (ValueError, "width", {"x": iter([np.ones((5, 2)), np.ones((5, 3))])}), (ValueError, "one type", {"x": iter(
+            (ValueError, "width", {"x": iter([np.ones((5, 2)), np.ones((5, 3))])}), (ValueError, "one dtype", {"x": iter(
                 [np.ones((5, 2), int), np.ones((5, 2))])}), (ZeroDivisionError, "", {"x": fails()}), (ValueError, "empty", {"x": iter([])}),
             (ValueError, "", {"edge_index": given["edge_index"] + 1999}), (outgrow.Error, "", {"memory": "1K"}),
             (MemoryError, "memory", {"memory": "1M", "ids": np.arange(2000)}), (ValueError, "memory: 'x' given", {"memory": "x", "ids": np.arange(2000)}),
@@ -280,9 +280,9 @@ def test_numbers_that_change_are_named():
     assert said.startswith("y: outgrow.write stores float64 as float32; the largest difference is 1e-10")
     assert written("exact-y", y=np.arange(120.0) / 4, regression=True) == written("classes", y=(np.arange(120) % 3).astype(">f8")) == []
     assert written("asked", x=halves + 1e-9, feature_dtype="f16") == []
-    with raises(outgrow.OptionError, "x: int64 behind int32", "one type"):
+    with raises(outgrow.OptionError, "x: int64 after int32", "one dtype"):
         outgrow.write("refused", **some() | {"x": iter([integers[:60].astype("i4"), integers[60:] + 2 ** 40])})
-    with raises(outgrow.OptionError, "x: float32 behind float16", "one type"):
+    with raises(outgrow.OptionError, "x: float32 after float16", "one dtype"):
         outgrow.write("refused", **some() | {"x": iter([halves[:60].astype("f2"), np.full((60, 2), 1e6, "f4")])})
 
 

@@ -330,10 +330,14 @@ def check_plain():
         if source == "made":
             run("generate", "featured", "--nodes", 600, "--dim", 4)
             run("export", "npy", "featured", source)
+            listed = np.load("made/edges.npy")
+            for split, rows in ("train", listed), ("valid", listed[:300]), ("test", listed[300:600]):
+                np.save(f"made/{split}_edges.npy", rows)
         run("import", source, name, "--symmetrize", "--drop-features")
         assert "node: " not in run("verify", name)
         for kind, way in ("all", []), ("few", ["--policy", "belady", "--cache", "5%"]):
             made = train(name, f"{name}-{kind}", "--task", "link", "--embedding-optimizer", "adagrad", *way)
+            assert made["config"]["edge-split"] == ("dataset" if source == "made" else "85/5/10"), made["config"]
             assert (sum(e["row_writes"] for e in made["epochs"]) > 0) == (kind == "few")
         same(f"{name}-all", f"{name}-few")
         assert tensors(f"{name}-all/best.safetensors")["embeddings.node.weight"].shape[1] == 16

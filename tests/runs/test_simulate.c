@@ -476,14 +476,14 @@ static void pairs_that_cannot_be_are_refused(void **state)
         const char *device, *memory, *victim, *message, *hint;
     } cases[] = {
         {"best", "1%", NULL, "policy: 'best'", ""},
-        {"auto", "1%", NULL, "auto cannot be simulated", "name the policies"},
+        {"auto", "1%", NULL, "simulate does not take auto", "name policies"},
         {"lru", "", NULL, "cache: no size", ""},
         {"lru", "1%", "pvp:16", "victim: 'pvp:16' given", "pvp:depth=N"},
         {"lru", "1%", "pvp:depth=0", "victim: 'pvp:depth=0' given", "pvp:depth=N"},
         {"lru", "1%", "pvp:depth=-1", "victim: 'pvp:depth=-1' given", "pvp:depth=N"},
         {"lru", "1%", "pvp:depth=9x", "victim: 'pvp:depth=9x' given", "pvp:depth=N"},
-        {"presc", "1%", "pvp", "victim: nothing leaves", "--device-policy hybrid"},
-        {NULL, "1%", "pvp", "victim: nothing leaves", "--device-policy hybrid"},
+        {"presc", "1%", "pvp", "victim: the device policy", "--device-policy hybrid"},
+        {NULL, "1%", "pvp", "victim: the device policy", "--device-policy hybrid"},
     };
     for (size_t i = 0; i < OG_COUNT(cases); i++) {
         const struct og_tiers_asked tiers = {
@@ -577,8 +577,8 @@ static void a_trace_gives_what_its_dataset_gives(void **state)
         assert_int_equal(
             og_simulate(made->trace, of_the_graph[i], "3%", NULL, &opt, NULL, &text, &err),
             -EINVAL);
-        assert_non_null(strstr(err.message, "ranks nodes by the graph of d"));
-        assert_non_null(strstr(err.hint, "give the dataset"));
+        assert_non_null(strstr(err.message, "ranks nodes by their edges"));
+        assert_non_null(strstr(err.hint, "give both"));
     }
     og__options_release(&opt);
 }
@@ -591,7 +591,7 @@ static void what_cannot_be_is_refused(void **state)
         int code;
     } cases[] = {
         {"best", "1%", NULL, NULL, "policy: 'best'", "", -EINVAL},
-        {"auto", "1%", NULL, NULL, "auto cannot be simulated", "name the policies", -EINVAL},
+        {"auto", "1%", NULL, NULL, "simulate does not take auto", "name policies", -EINVAL},
         {"", "1%", NULL, NULL, "policy: none given", "", -EINVAL},
         {"lru", "", NULL, NULL, "cache: no size", "", -EINVAL},
         {"lru", "1x", NULL, NULL, "cache: '1x'", "", -EINVAL},

@@ -350,8 +350,8 @@ def check_labels(graph):
 
 
 def check_fanouts(graph):
-    assert "'cites': a relation that is named already" in refused("sample", "graph", "--out", "x", "--fanout", "5,5;cites=1,1;cites=2,2")
-    assert "already" in refused("sample", "graph", "--out", "x", "--fanout", "5,5;writes=1,1;author__writes__paper=2,2")
+    assert "relation 'cites' is named twice" in refused("sample", "graph", "--out", "x", "--fanout", "5,5;cites=1,1;cites=2,2")
+    assert "named twice" in refused("sample", "graph", "--out", "x", "--fanout", "5,5;writes=1,1;author__writes__paper=2,2")
     assert "--fanout: '5,5;'" in outgrow("sample", "graph", "--out", "x", "--fanout", "5,5;").stderr
     usual = Trace(graph.folder, "--fanout", "5,5", "--batch", 25, "--epochs", 1)
     usual.same(Trace(graph.folder, "--fanout", "10,10;cites=1,1", "--fanout", "5,5", "--batch", 25, "--epochs", 1))
@@ -379,7 +379,7 @@ def check_words(graph):
     assert "1 numbers for 'cites', 2 hops" in refused("sample", "graph", "--out", "x", "--fanout", "3,2;cites=1")
     assert "relation-fanout: 'cites='" in refused("sample", "graph", "--out", "x", "--fanout", "3,2;cites=")
     assert "have no features" in refused("plan", "graph")
-    assert "give the dataset" in refused("simulate", said.folder, "--policy", "degree", "--cache", "10%")
+    assert "give both" in refused("simulate", said.folder, "--policy", "degree", "--cache", "10%")
     for topology in "memory", "disk":
         for sampler in "uniform", "weighted", "labor":
             least = ["sample", graph.folder, "--topology", topology, "--sampler", sampler, "--batch", 60, "--epochs", 1, "--threads", 2, "--with-features"]

@@ -207,7 +207,7 @@ def a_trace_alone_counts_the_same():
     assert counts.dtype == np.int64 and (counts == np.array(rows)).all()
     run("verify", "trace")
     for policy in ("degree", "presc", "pagerank", "hybrid"):
-        assert "which a trace has not" in refused("simulate", "trace", "--policy", policy, "--cache", "10%"), policy
+        assert "a trace has none" in refused("simulate", "trace", "--policy", policy, "--cache", "10%"), policy
     assert "only f32 is made narrower" in refused("simulate", "narrow", "--policy", "lru", "--cache", "10%", "--pack-dtype", "bf16")
     traces_that_lack_something()
 

@@ -413,7 +413,7 @@ static void bad_values_are_refused(void **state)
         {"fanout", "10,-2", "-1 for all"},
         {"fanout", "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1", "1 to 16"},
         {"fanout", "10,10;", "after the semicolon"},
-        {"devices", "0,0", "no devices"},
+        {"devices", "0,0", "numbers of devices"},
         {"no-shuffle", "yes", "true or false"},
         {"run", "", "some text"},
         {"run", "\xff\xfe", "UTF-8"},
@@ -820,12 +820,13 @@ static void devices_have_numbers(void **state)
         const char *value;
         int rc;
         const char *text; /* in message or hint */
-    } others[] = {{"virtual:0", -EINVAL, "no devices"},   {"virtual:17", -EINVAL, "at most 16"},
-                  {"virtual:0,1", -EINVAL, "no devices"}, {"cuda:0,0", -EINVAL, "each once"},
-                  {"cuda:0,", -EINVAL, "no devices"},     {"cuda:256", -EINVAL, "no devices"},
-                  {"cpu:1", -EINVAL, "no devices"},       {"cuda:", -EINVAL, "no devices"},
-                  {"cuda:x", -EINVAL, "no devices"},      {"gpu:0", -EINVAL, "no devices"},
-                  {"virtual:-1", -EINVAL, "no devices"}};
+    } others[] = {
+        {"virtual:0", -EINVAL, "numbers expected"},   {"virtual:17", -EINVAL, "at most 16"},
+        {"virtual:0,1", -EINVAL, "numbers expected"}, {"cuda:0,0", -EINVAL, "each once"},
+        {"cuda:0,", -EINVAL, "numbers expected"},     {"cuda:256", -EINVAL, "numbers expected"},
+        {"cpu:1", -EINVAL, "numbers expected"},       {"cuda:", -EINVAL, "numbers expected"},
+        {"cuda:x", -EINVAL, "numbers expected"},      {"gpu:0", -EINVAL, "numbers expected"},
+        {"virtual:-1", -EINVAL, "numbers expected"}};
     for (size_t i = 0; i < OG_COUNT(others); i++) {
         err = (struct og_err){0};
         assert_int_equal(og_options_set(&o, "device", others[i].value, &err), others[i].rc);

@@ -22,13 +22,16 @@ static int check(const struct og_generate *g, struct og_err *err)
                         g->classes, (long long)g->nodes);
     }
     if (!(g->degree > 0) || g->degree * (double)g->nodes > 0x1p46)
-        return og__fail(err, -EINVAL, "above 0, and fewer than 2^46 edges",
-                        "--degree %g: too few or too many edges", g->degree);
+        return og__fail(err, -EINVAL, "use --degree 15, the default",
+                        "--degree %g: more than 0 and at most 2^46 edges in all expected",
+                        g->degree);
     if (!(g->train_fraction > 0) || g->train_fraction > 1.0 / 3)
         return og__fail(err, -EINVAL, "valid and test are as large: at most 1/3",
-                        "--train-fraction %g: no such share", g->train_fraction);
+                        "--train-fraction %g: more than 0 and at most 1/3 expected",
+                        g->train_fraction);
     if (!(g->homophily >= 0 && g->homophily <= 1))
-        return og__fail(err, -EINVAL, "a share from 0 to 1", "--homophily %g", g->homophily);
+        return og__fail(err, -EINVAL, "use --homophily 0.8, the default",
+                        "--homophily %g: 0 to 1 expected", g->homophily);
     return 0;
 }
 

@@ -414,8 +414,8 @@ int og__import_negatives(struct og_importer *imp, struct og_table *t, enum og__s
     char name[32];
     snprintf(name, sizeof(name), "%s.npy", og__negatives_name(split, each));
     if (edges < 0)
-        return og__fail(err, -EINVAL, "add the list of edges, or remove the file",
-                        "%s: negatives of edges that are not there", t->name);
+        return og__fail(err, -EINVAL, "add the edges of this split, or remove the file",
+                        "%s: negatives, but the split has no list of edges", t->name);
     if (each && t->rows != edges)
         return og__fail(
             err, -EINVAL, "a row of destinations for each edge; pairs for all edges are [m, 2]",
@@ -432,6 +432,6 @@ int og__import_negatives(struct og_importer *imp, struct og_table *t, enum og__s
                         t->name, (long long)t->columns, IDS);
     if (each && imp->opt->reverse)
         return og__fail(err, -EINVAL, "write edges as src, dst, without --reverse",
-                        "%s: destinations of edges that --reverse turns round", t->name);
+                        "%s: --reverse would make these destinations sources", t->name);
     return import_list(imp, t, imp->graph.n_nodes, name, each ? DESTINATIONS : AN_EDGE, err);
 }

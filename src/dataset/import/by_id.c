@@ -279,7 +279,8 @@ static int first_word(struct og_importer *imp, const char *file, uint64_t *first
             return 0;
     }
     if (named->n == OG_COUNT(named->of) || named->words->sorted)
-        return og__fail(err, -EINVAL, "import a folder that nobody writes to", "%s: new", file);
+        return og__fail(err, -EINVAL, "import a folder that no program writes to",
+                        "%s: appeared while the folder was read", file);
     *first = named->words->puts;
     snprintf(named->of[named->n].file, sizeof(named->of->file), "%s", file);
     named->of[named->n++].first = *first;

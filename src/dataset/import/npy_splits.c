@@ -189,7 +189,8 @@ static int import_split_times(struct og_importer *imp, enum og__split which, str
     OG_TRY(find_split(imp, &splits[which], &file, err));
     if (!file || strstr(file, "mask") || strstr(file, ".csv"))
         OG_TRY(og__fail(err, -EINVAL, "store the split as a list of nodes",
-                        "%s: times of a split that is no list", t->name));
+                        "%s: times require a list of node ids, the split is a mask or CSV",
+                        t->name));
     OG_TRY(og__import_open_npy(imp, file, false, &list, err));
     if (t->rows != list->rows)
         OG_TRY(og__fail(err, -EINVAL, "a time per node of the list, in its order",

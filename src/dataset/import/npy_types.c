@@ -391,8 +391,9 @@ static int append_relations(struct og_npy_source *s, const struct og_npy *edges,
         for (int64_t i = 0; i < n; i++) {
             const uint32_t from = og__group_of(g, (uint32_t)ends[2 * i]);
             const uint32_t to = og__group_of(g, (uint32_t)ends[2 * i + 1]);
-            const int32_t r =
-                type[i] < s->n_edge_types ? s->relation_of[triple_of(s, type[i], from, to)] : -1;
+            int32_t r = s->relation_of ? -1 : 0;
+            if (s->relation_of && type[i] < s->n_edge_types)
+                r = s->relation_of[triple_of(s, type[i], from, to)];
             if (r < 0)
                 OG_TRY(og__fail(err, -EINVAL,
                                 "remove it, or add such edges: a relation is learned by those of "
@@ -423,7 +424,8 @@ out:
     return rc;
 }
 
-/* Writes them if the list's edges have types, or need none; otherwise logs that they lack them. */
+/* Writes them if the list's edges have types, or need none; otherwise logs that they lack them. A
+ * homogeneous graph has one relation with --drop-features. */
 int og__npy_edge_relations(struct og_npy_source *s, const char *list, struct og_err *err)
 {
     struct og_npy edges = {.fd = -1};
@@ -433,7 +435,7 @@ int og__npy_edge_relations(struct og_npy_source *s, const char *list, struct og_
     int rc;
     snprintf(file, sizeof(file), "%s_edges.npy", list);
     snprintf(name, sizeof(name), "%s_edge_type.npy", list);
-    rc = s->relation_of ? og__import_has(s->imp, file, err) : 0;
+    rc = og__form_of(&s->imp->graph)->lists_relations ? og__import_has(s->imp, file, err) : 0;
     if (rc <= 0)
         return rc;
     OG_TRY(open_numbers(s, name, &kinds, err));
