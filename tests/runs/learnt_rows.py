@@ -354,6 +354,8 @@ def check_plain():
             assert (sum(e["row_writes"] for e in made["epochs"]) > 0) == (kind == "few")
         same(f"{name}-all", f"{name}-few")
         assert tensors(f"{name}-all/best.safetensors")["embeddings.node.weight"].shape[1] == 16
+    said = outgrow("train", "plain", *TRAIN, "--task", "link", "--embedding-optimizer", "adagrad", "--epochs", 1, "--pack-dtype", "bf16", "--run", "as-they-are").stderr
+    assert "--pack-dtype has no effect" in said, said
     run("import", "edges.txt", "constant", "--symmetrize")
     said = outgrow("train", "constant", "--task", "link", "--embedding", 4, "--epochs", 1, "--run", "constant-run").stderr
     assert "--drop-features" in said, said
