@@ -56,6 +56,7 @@ static const struct row {
     {NULL, ROW(group_sampling), PREPARED | SAMPLING},
     {NULL, ROW(trace), PREPARED | SAMPLING | PLANNING},
     {NULL, ROW(trace_training), REPLAYED},
+    {NULL, ROW(trace_tables), PACKING | TRAINING},
     {NULL, ROW(missed), PACKING},
     {NULL, ROW(spill), PREPARED | SAMPLING},
     {NULL, ROW(packing), PREPARED | PLANNING | PACKING},

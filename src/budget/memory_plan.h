@@ -54,7 +54,8 @@ struct og_memory_plan {
     uint64_t disk, drawn;
     size_t trace; /* of a superbatch: ids; blocks and plans as far as they stay in memory */
     size_t trace_blocks, code_bytes; /* the latter two */
-    size_t trace_training;           /* what stays once it is planned */
+    size_t trace_training;           /* what stays once it is planned, */
+    size_t trace_tables;             /* and of that with phased memory: tables of batches */
     size_t packing, sweep;           /* what batches miss, and writing it */
     size_t victim_buffer;            /* rings of rows that left a device's cache */
     size_t policy, policy_slots;     /* its tables while it plans, and what the slots add to them */

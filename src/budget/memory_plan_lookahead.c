@@ -132,6 +132,19 @@ static size_t packing_bytes(const struct og_plan_inputs *p, uint64_t rows, uint6
     return all + (groups > 1 ? (groups - 1) * og__packing_bytes(64, 0, batches, 0) : 0);
 }
 
+/* Where each batch is, and the sizes of requests: for as long as batches are trained on. */
+static size_t table_bytes(const struct og_plan_inputs *p, uint64_t batches, uint64_t all)
+{
+    const uint32_t ranks = p->config->share.ranks;
+    const size_t bytes = og__superbatch_bytes(p->config->opt.n_fanout, all, 0) +
+                         all * OG__SAMPLED_LOOKAHEAD_BYTES + batches * OG__FILL_WINDOW_BYTES;
+    if (!og__exchanges(p->config))
+        return bytes;
+    return bytes + all * (2 * ranks * sizeof(uint32_t) + sizeof(uint64_t)) +
+           og__demand_bytes(ranks, p->workload->n_nodes, all, 0) -
+           og__demand_bytes(ranks, p->workload->n_nodes, 0, 0);
+}
+
 /* Ids, and the policy's tables for them; buffers to put the rest away. */
 static void size_ahead(struct og_memory_plan *m, const struct og_plan_inputs *p,
                        const struct growth *g, uint64_t rows, uint64_t batches, uint64_t tail)
@@ -148,13 +161,13 @@ static void size_ahead(struct og_memory_plan *m, const struct og_plan_inputs *p,
     const struct og_planned_size planned = {all * requested, all,
                                             distinct_nodes(g, requested, all)};
     m->policy = held + og__plan_inputs_tables(p, 0, &planned);
-    m->trace = og__superbatch_bytes(p->config->opt.n_fanout, all, all * rows) +
-               all * OG__SAMPLED_LOOKAHEAD_BYTES + batches * OG__FILL_WINDOW_BYTES + requested * 4 +
+    m->trace_tables = table_bytes(p, batches, all);
+    m->trace = m->trace_tables + og__superbatch_bytes(p->config->opt.n_fanout, all, all * rows) -
+               og__superbatch_bytes(p->config->opt.n_fanout, all, 0) + requested * 4 +
                OG__FILL_LIST;
-    if (og__exchanges(p->config)) /* requests to this rank, and tables of their sizes */
+    if (og__exchanges(p->config)) /* rows requested of this rank */
         m->trace +=
-            og__demand_bytes(p->config->share.ranks, p->workload->n_nodes, all, all * requested) +
-            all * (2 * p->config->share.ranks * sizeof(uint32_t) + sizeof(uint64_t));
+            og__demand_bytes(p->config->share.ranks, p->workload->n_nodes, 0, all * requested);
     if (p->config->stores_rows) /* uses of rows, and chunks where they wait */
         m->trace += og__next_use_list_bytes(batches, batches * requested) +
                     og__gather_foreseen_bytes(p->workload->row_graph, batches);

@@ -31,11 +31,13 @@ void og__gather_fresh(struct og_gather *g, const struct og_fresh_rows *fresh);
 size_t og__written_bytes(const struct og_group *of); /* tables and buffers */
 
 /* With batches known in advance (og_gather_options.foreseen), before each superbatch. The caller
- * puts first uses into the group's table (NULL: it has none), then all uses, borrowed, follow. */
+ * puts first uses into the group's table (NULL: it has none), then all uses, borrowed, follow.
+ * Batches change no row from `reads_from` on. */
 struct og_foreseen;
 struct og_next_use_list;
 struct og_foreseen *og__gather_foreseen(struct og_gather *g, uint32_t k);
-void og__gather_foresee(struct og_gather *g, const struct og_next_use_list *uses);
+void og__gather_foresee(struct og_gather *g, const struct og_next_use_list *uses,
+                        uint32_t reads_from);
 /* Then rows of a window before the first batch, as og__gather_fill; those of other groups are left
  * out. After the last of them, a thread distributes rows, until og__gather_fill_end. The same rows
  * may be filled again meanwhile: they are there. */

@@ -50,7 +50,8 @@ struct og_foreseen *og__gather_foreseen(struct og_gather *g, uint32_t k)
     return w && w->ahead ? &w->ahead->foreseen : NULL;
 }
 
-void og__gather_foresee(struct og_gather *g, const struct og_next_use_list *uses)
+void og__gather_foresee(struct og_gather *g, const struct og_next_use_list *uses,
+                        uint32_t reads_from)
 {
     og__ahead_settle(g);
     for (uint32_t k = 0; k < g->n_groups; k++) {
@@ -58,8 +59,7 @@ void og__gather_foresee(struct og_gather *g, const struct og_next_use_list *uses
         if (!w || !w->ahead)
             continue;
         w->ahead->uses = uses;
-        w->ahead->coming = 0;
-        og__foreseen_done(&w->ahead->foreseen, &w->writes);
+        og__foreseen_done(&w->ahead->foreseen, &w->writes, reads_from);
     }
 }
 
@@ -148,13 +148,22 @@ int og__ahead_leave(struct og_gather *g, int area, uint32_t k, const struct og_w
     const struct og_staging *s = &g->staging[area];
     struct pushing p = {g, &g->group[k], s->part[k].at};
     const uint16_t *next = a->uses->next + a->uses->ptr[s->number] + b->first_row;
-    const int rc =
-        og__foreseen_end(&a->foreseen, &w->writes, b, s->number, next, push_row, &p, err);
-    a->exported = false;
-    if (rc == 0) {
-        og__chunk_drop(a->chunks, s->number);
-        og__chunk_drop(a->chunks, og__late_chunk(&a->foreseen, s->number));
+    const uint32_t own[] = {s->number, og__late_chunk(&a->foreseen, s->number)};
+    const uint32_t kept = og__kept_chunk(&a->foreseen);
+    const uint32_t blocks =
+        og__chunk_blocks(a->chunks, own[0]) + og__chunk_blocks(a->chunks, own[1]);
+    const bool keeps = og__foreseen_keeps(&a->foreseen, b, s->number, next, blocks,
+                                          og__chunk_blocks(a->chunks, kept));
+    int rc;
+    OG_TRY(
+        og__foreseen_end(&a->foreseen, &w->writes, b, s->number, keeps, next, push_row, &p, err));
+    for (int i = 0; i < 2; i++) {
+        if (keeps && !og__foreseen_reads(&a->foreseen))
+            OG_TRY(og__chunk_append(a->chunks, own[i], kept, &g->wrote, err));
+        else
+            og__chunk_drop(a->chunks, own[i]);
     }
+out:
     return rc;
 }
 
@@ -173,7 +182,6 @@ static int enter(struct og_gather *g, uint32_t k, uint32_t row, uint32_t slot, s
         g->fresh->make(g->fresh->self, k, row, (float *)(void *)to);
     else if (comes == OG__COMES_MOVED)
         memcpy(to, og__gather_slot(g, group, group->slot + from), group->row_bytes);
-    w->ahead->coming += comes == OG__COMES_READ;
     return OG_MIN(comes, 0);
 }
 
@@ -189,7 +197,7 @@ int og__gather_tell(struct og_gather *g, const uint32_t *nodes, const uint32_t *
         for (; i < n && nodes[i] - (uint64_t)first < (uint64_t)group->of->n_nodes; i++) {
             if (!w || !w->ahead)
                 continue;
-            w->ahead->exported = w->in_order = false;
+            w->in_order = false;
             OG_TRY(enter(g, k, nodes[i] - first, slots[i] - group->slot, err));
         }
     }
@@ -204,20 +212,30 @@ struct distributing {
     uint64_t entered;
 };
 
+static int push_into(const struct distributing *d, uint32_t chunk, uint32_t row, const char *record,
+                     struct og_err *err)
+{
+    return og__chunk_push(d->group->written->ahead->chunks, chunk, row, record, &d->g->wrote, err);
+}
+
 static int distribute_row(void *arg, uint32_t row, const char *record, struct og_err *err)
 {
     struct distributing *d = arg;
     const struct og_gather_group *group = d->group;
-    struct og_ahead *a = group->written->ahead;
+    struct og_written *w = group->written;
+    struct og_foreseen *f = &w->ahead->foreseen;
     uint32_t to;
-    if (row >= group->written->n_rows)
+    if (row >= w->n_rows)
         return damaged(err);
-    const bool enters = og__foreseen_enters(&a->foreseen, row, &to) && !d->back;
-    if (!enters)
-        return og__chunk_push(a->chunks, d->back ? og__rest_chunk(&a->foreseen, row) : to, row,
-                              record, &d->g->wrote, err);
-    memcpy(og__gather_slot(d->g, group, group->slot + to), record, group->row_bytes);
-    d->entered++;
+    if (d->back)
+        return push_into(d, og__rest_chunk(f, row), row, record, err);
+    const enum og_goes goes = og__foreseen_distribute(f, &w->writes, row, &to);
+    if (goes == OG__GOES_CHUNK)
+        return push_into(d, to, row, record, err);
+    if (goes == OG__GOES_SLOT) {
+        memcpy(og__gather_slot(d->g, group, group->slot + to), record, group->row_bytes);
+        d->entered++;
+    }
     return 0;
 }
 
@@ -231,7 +249,8 @@ static int give_back(struct distributing *d, struct og_io_counts *read, struct o
     for (uint32_t c = 0; c < late + OG__LATE_CHUNKS; c++) {
         if (c >= a->foreseen.batches && c < late)
             continue;
-        OG_TRY(og__chunk_each(a->chunks, c, false, distribute_row, d, read, err));
+        if (!a->copied)
+            OG_TRY(og__chunk_each(a->chunks, c, false, distribute_row, d, read, err));
         og__chunk_drop(a->chunks, c);
     }
     d->back = false;
@@ -239,7 +258,7 @@ out:
     return rc;
 }
 
-/* Rows in slots have their values from there too, and nothing else will have them. */
+/* Rows in slots have their values from there too. It is then as the rest. */
 static int distribute_home(struct distributing *d, struct og_io_counts *read, struct og_err *err)
 {
     struct og_written *w = d->group->written;
@@ -256,9 +275,22 @@ static int distribute_home(struct distributing *d, struct og_io_counts *read, st
             if (og__bits_has(w->there, first + i))
                 OG_TRY(distribute_row(d, first + i, records + i * bytes, err));
     }
-    for (uint32_t slot = 0; slot < w->writes.n_slots; slot++)
-        if (w->writes.held[slot] != OG_NO_SLOT && og__bits_has(w->there, w->writes.held[slot]))
-            og__bits_add(w->writes.dirty, slot);
+out:
+    return rc;
+}
+
+/* Those of the rest stay there if batches only read. */
+static int distribute_rest(struct distributing *d, uint32_t chunk, struct og_io_counts *read,
+                           struct og_err *err)
+{
+    const struct og_ahead *a = d->group->written->ahead;
+    const uint32_t aside = og__aside_chunk(&a->foreseen);
+    int rc;
+    if (og__foreseen_reads(&a->foreseen))
+        return og__chunk_each(a->chunks, chunk, false, distribute_row, d, read, err);
+    og__chunk_move(a->chunks, chunk, aside);
+    OG_TRY(og__chunk_each(a->chunks, aside, false, distribute_row, d, read, err));
+    og__chunk_drop(a->chunks, aside);
 out:
     return rc;
 }
@@ -268,22 +300,19 @@ static int distribute(struct og_gather *g, uint32_t k, struct og_io_counts *read
 {
     struct og_written *w = g->group[k].written;
     struct og_ahead *a = w->ahead;
-    const uint32_t aside = og__aside_chunk(&a->foreseen);
     struct distributing d = {.g = g, .group = &g->group[k]};
     int rc = 0;
     if (!a->foreseen.fills)
         return 0;
     OG_TRY(give_back(&d, read, err));
-    for (uint32_t c = 0; c < OG__REST_CHUNKS; c++) {
-        og__chunk_move(a->chunks, a->foreseen.batches + c, aside);
-        OG_TRY(og__chunk_each(a->chunks, aside, false, distribute_row, &d, read, err));
-        og__chunk_drop(a->chunks, aside);
-    }
+    for (uint32_t c = 0; c <= OG__REST_CHUNKS; c++)
+        OG_TRY(distribute_rest(&d, og__kth_rest_chunk(&a->foreseen, c), read, err));
     if (a->at_home)
         OG_TRY(distribute_home(&d, read, err));
-    else
-        OG_TRY(d.entered == a->coming ? 0 : damaged(err));
-    a->at_home = a->foreseen.fills = false;
+    OG_TRY(d.entered == og__foreseen_copies(&a->foreseen, &w->writes) ? 0 : damaged(err));
+    og__foreseen_filled(&a->foreseen, &w->writes);
+    a->copied = og__foreseen_reads(&a->foreseen);
+    a->at_home = a->at_home && a->copied;
     og__written_know_order(w);
 out:
     return rc;
@@ -363,4 +392,5 @@ void og__ahead_set(struct og_written *w)
     for (uint32_t c = 0; !a->at_home && c < a->foreseen.form.n_chunks; c++)
         og__chunk_drop(a->chunks, c);
     a->at_home = true;
+    og__writes_clean(&w->writes);
 }

@@ -31,9 +31,9 @@ struct og_ahead {
     struct og_chunk_file *chunks;
     struct og_row_writer home; /* the file: for checkpoints, and rows that were set */
     const struct og_next_use_list *uses;
-    uint64_t coming; /* rows that enter slots when the rest is distributed */
-    bool at_home;    /* all changed rows are in the file, or in slots, and in no chunk */
-    bool exported;   /* the file has all rows as they are now */
+    bool copied;   /* chunks of batches have copies of rows of the rest */
+    bool at_home;  /* all changed rows are in the file, and in no chunk */
+    bool exported; /* the file has all rows as they are now */
 };
 
 OG_MUST_CHECK int og__ahead_open(struct og_written *w, const struct og_gather_options *opt,

@@ -17,8 +17,11 @@ enum {
     LEAST_ROWS = 4,        /* of a block, so that little of it is unused */
     LARGEST = 128 * 1024,  /* block of small records */
     BLOCKS_OF_ALL = 8192,  /* of all records, at most, until blocks are as large as that */
+    SMALL = 32 * 1024,     /* block of fewer records, for requests cost more than their bytes */
+    BLOCKS_OF_SMALL = 256, /* of these, at least */
     AT_ONCE = 1024 * 1024, /* bytes that are read together, at most */
     SHARE = 64,            /* and of all records */
+    COPIES = 4,            /* of a record: two in the rest, waiting, of the batch that is in use */
     MOST_AT_ONCE = AT_ONCE / PAGE,
     WRITERS = 4,
     LEAST_WAITING = 8, /* blocks that wait to be written, */
@@ -30,6 +33,7 @@ struct chunk {
     char *open;           /* block in memory; NULL: none */
     uint32_t rows;        /* in it */
     uint32_t first, last; /* blocks of the file, linked */
+    uint32_t blocks;      /* so many */
     uint32_t pending;     /* of them, not written yet */
 };
 
@@ -70,12 +74,13 @@ struct og_chunk_file {
 struct og_chunk_form og__chunk_form(size_t row_bytes, uint64_t n_rows, uint32_t n_chunks)
 {
     const size_t record = row_bytes + sizeof(uint32_t);
-    const size_t wish = OG_MIN((size_t)(n_rows * record / BLOCKS_OF_ALL), (size_t)LARGEST);
+    const uint64_t all = n_rows * record;
+    const size_t small = OG_MIN((size_t)(all / BLOCKS_OF_SMALL), (size_t)SMALL);
+    const size_t wish = OG_MAX(OG_MIN((size_t)(all / BLOCKS_OF_ALL), (size_t)LARGEST), small);
     struct og_chunk_form f = {.row_bytes = row_bytes, .n_chunks = n_chunks};
     f.block = og__round_up(OG_MAX(wish, LEAST_ROWS * record), PAGE);
     f.rows = (uint32_t)(f.block / record);
-    /* A batch's rows are in their chunk until they are elsewhere. */
-    f.n_blocks = (uint32_t)(2 * (n_rows / f.rows + 1)) + 2 * n_chunks;
+    f.n_blocks = (uint32_t)(COPIES * (n_rows / f.rows + 1)) + 2 * n_chunks;
     return f;
 }
 
@@ -83,7 +88,7 @@ struct og_chunk_form og__chunk_form(size_t row_bytes, uint64_t n_rows, uint32_t 
 static uint32_t blocks_of(const struct og_chunk_form *f, size_t bytes, uint32_t least,
                           uint32_t most)
 {
-    const size_t all = (size_t)(f->n_blocks / 2 - f->n_chunks) * f->block;
+    const size_t all = (size_t)((f->n_blocks - 2 * f->n_chunks) / COPIES) * f->block;
     const size_t blocks = OG_MIN(all / SHARE, bytes) / f->block;
     return (uint32_t)OG_MIN(OG_MAX(blocks, (size_t)least), (size_t)most);
 }
@@ -137,6 +142,7 @@ static void link_block(struct og_chunk_file *f, struct chunk *c, uint32_t at)
     else
         f->link[c->last] = at;
     c->last = at;
+    c->blocks++;
 }
 
 static void *write_blocks(void *arg)
@@ -337,6 +343,50 @@ void og__chunk_drop(struct og_chunk_file *f, uint32_t chunk)
     *c = (struct chunk){.first = NONE};
     pthread_cond_broadcast(&f->changed);
     pthread_mutex_unlock(&f->lock);
+}
+
+uint32_t og__chunk_blocks(const struct og_chunk_file *f, uint32_t chunk)
+{
+    return f->chunk[chunk].blocks;
+}
+
+struct appending {
+    struct og_chunk_file *file;
+    uint32_t to;
+    struct og_io_counts *written;
+};
+
+static int append_row(void *arg, uint32_t row, const char *record, struct og_err *err)
+{
+    const struct appending *a = arg;
+    return og__chunk_push(a->file, a->to, row, record, a->written, err);
+}
+
+static void append_blocks(struct og_chunk_file *f, struct chunk *from, struct chunk *to)
+{
+    pthread_mutex_lock(&f->lock);
+    while (from->pending > 0)
+        pthread_cond_wait(&f->changed, &f->lock);
+    if (to->first == NONE)
+        to->first = from->first;
+    else if (from->first != NONE)
+        f->link[to->last] = from->first;
+    to->last = from->first != NONE ? from->last : to->last;
+    to->blocks += from->blocks;
+    from->first = NONE;
+    from->blocks = 0;
+    pthread_mutex_unlock(&f->lock);
+}
+
+int og__chunk_append(struct og_chunk_file *f, uint32_t from, uint32_t to,
+                     struct og_io_counts *written, struct og_err *err)
+{
+    struct chunk *c = &f->chunk[from];
+    struct appending a = {f, to, written};
+    append_blocks(f, c, &f->chunk[to]);
+    const int rc = c->open ? each_of(f, c->open, c->rows, append_row, &a, err) : 0;
+    og__chunk_drop(f, from);
+    return rc;
 }
 
 void og__chunk_move(struct og_chunk_file *f, uint32_t from, uint32_t to)

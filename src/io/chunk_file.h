@@ -55,6 +55,11 @@ OG_MUST_CHECK int og__chunk_each(struct og_chunk_file *f, uint32_t chunk, bool a
                                  struct og_err *err);
 /* Frees its blocks. */
 void og__chunk_drop(struct og_chunk_file *f, uint32_t chunk);
+/* Blocks that it has in the file. */
+uint32_t og__chunk_blocks(const struct og_chunk_file *f, uint32_t chunk);
+/* Chunk `to` gets all that `from` has; that is empty then. What is in memory is pushed. */
+OG_MUST_CHECK int og__chunk_append(struct og_chunk_file *f, uint32_t from, uint32_t to,
+                                   struct og_io_counts *written, struct og_err *err);
 /* Chunk `to`, which is empty, becomes what `from` was; that is empty then. */
 void og__chunk_move(struct og_chunk_file *f, uint32_t from, uint32_t to);
 

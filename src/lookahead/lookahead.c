@@ -96,7 +96,7 @@ static int foresee(struct og_lookahead *a, const struct og_trace *trace, struct 
         of[k] = og__gather_foreseen(d->gather, k);
     const int rc = og__lookahead_foresee(a, trace, of, err);
     if (rc == 0)
-        og__gather_foresee(d->gather, &d->stores.uses);
+        og__gather_foresee(d->gather, &d->stores.uses, og__lookahead_reads_from(a, trace));
     return rc;
 }
 

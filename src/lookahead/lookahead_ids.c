@@ -136,7 +136,7 @@ static int foresee(struct og_lookahead *a, const struct og_trace *trace, struct 
     const int rc = og__lookahead_foresee(a, trace, of, err);
     for (uint32_t k = 0; rc == 0 && k < n; k++)
         if (of[k])
-            og__foreseen_done(of[k], &p->writes[k].tables);
+            og__foreseen_done(of[k], &p->writes[k].tables, og__lookahead_reads_from(a, trace));
     return rc;
 }
 

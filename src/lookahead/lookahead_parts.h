@@ -100,6 +100,8 @@ OG_MUST_CHECK int og__lookahead_foresee(struct og_lookahead *a, const struct og_
 /* Does the superbatch's batch number b count for the prediction of an epoch? */
 bool og__lookahead_predicts(const struct og_lookahead *a, uint32_t b);
 bool og__lookahead_trains(const struct og_lookahead *a, uint32_t b); /* or else validates */
+/* The first batch after all that train. */
+uint32_t og__lookahead_reads_from(const struct og_lookahead *a, const struct og_trace *own);
 OG_MUST_CHECK int og__lookahead_predict_batch(struct og_lookahead *a, uint32_t b,
                                               const uint32_t *ids, struct og_err *err);
 /* What batches read of the segments of group k. */

@@ -21,7 +21,16 @@ bool og__lookahead_predicts(const struct og_lookahead *a, uint32_t b)
 
 bool og__lookahead_trains(const struct og_lookahead *a, uint32_t b)
 {
-    return og__schedule_at(&a->path->workload->schedule, a->first + b).split == OG__TRAIN;
+    const struct og_items items = {&a->path->workload->schedule, a->pass, a->first, a->last};
+    return og__item_at(&items, a->first + b).split == OG__TRAIN;
+}
+
+uint32_t og__lookahead_reads_from(const struct og_lookahead *a, const struct og_trace *own)
+{
+    uint32_t n = own->n_batches;
+    while (n > 0 && !og__lookahead_trains(a, n - 1))
+        n--;
+    return n;
 }
 
 /* Seeds of the batches that it predicts by. */

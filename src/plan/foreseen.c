@@ -52,7 +52,8 @@ size_t og__foreseen_bytes(uint64_t n_rows, uint64_t n_slots)
 
 struct og_chunk_form og__foreseen_form(size_t row_bytes, uint64_t n_rows, uint32_t batches)
 {
-    return og__chunk_form(row_bytes, n_rows, batches + OG__REST_CHUNKS + OG__LATE_CHUNKS + 1);
+    return og__chunk_form(row_bytes, n_rows,
+                          batches + OG__REST_CHUNKS + OG__LATE_CHUNKS + OG__OTHER_CHUNKS);
 }
 
 int og__foreseen_open(struct og_foreseen *f, size_t row_bytes, uint64_t n_rows, uint32_t n_slots,
@@ -82,6 +83,8 @@ void og__foreseen_close(struct og_foreseen *f)
 
 /* ---- a superbatch begins ---- */
 
+#define DISTRIBUTED UINT32_MAX
+
 void og__foreseen_begin(struct og_foreseen *f)
 {
     for (uint32_t i = 0; i < f->n_rows; i++)
@@ -109,9 +112,10 @@ static void put_in(struct og_foreseen *f, struct og_writes *w, uint32_t row, uin
     f->due[row] = OG__NO_USE + 1 + slot;
 }
 
-void og__foreseen_done(struct og_foreseen *f, const struct og_writes *w)
+void og__foreseen_done(struct og_foreseen *f, const struct og_writes *w, uint32_t reads_from)
 {
     f->fills = true;
+    f->reads_from = reads_from;
     for (uint32_t slot = 0; slot < f->n_slots; slot++) {
         const uint32_t row = w->held[slot];
         if (row == OG_NO_SLOT)
@@ -134,14 +138,6 @@ static void set_dirty(struct og_writes *w, uint32_t slot, bool dirty)
     w->dirty[slot >> 6] = dirty ? w->dirty[slot >> 6] | bit : w->dirty[slot >> 6] & ~bit;
 }
 
-/* A copy is to be written, unless the row can be made again. */
-static int leave(struct og_foreseen *f, uint32_t row, uint32_t at, uint32_t chunk,
-                 og_push_row *push, void *arg, struct og_err *err)
-{
-    og__bits_add(f->there, row);
-    return push(arg, row, at, chunk, err);
-}
-
 int og__foreseen_fill(struct og_foreseen *f, struct og_writes *w, uint32_t row, uint32_t slot,
                       og_push_row *push, void *arg, uint32_t *from, struct og_err *err)
 {
@@ -151,34 +147,97 @@ int og__foreseen_fill(struct og_foreseen *f, struct og_writes *w, uint32_t row, 
         return OG__COMES_NOT;
     if (before != OG_NO_SLOT) {
         f->due[before] = f->next[slot];
-        if (is_dirty(w, slot))
-            OG_TRY(leave(f, before, slot, og__rest_chunk(f, before), push, arg, err));
+        if (is_dirty(w, slot)) {
+            og__bits_add(f->there, before);
+            OG_TRY(push(arg, before, slot, og__rest_chunk(f, before), err));
+        }
     }
-    uint32_t to;
-    if (og__foreseen_enters(f, row, &to)) { /* it is in another slot */
-        *from = to;
+    if (f->due[row] > OG__NO_USE) { /* it is in another slot */
+        const uint32_t to = *from = f->due[row] - OG__NO_USE - 1;
         set_dirty(w, slot, is_dirty(w, to));
         set_dirty(w, to, false);
         w->held[to] = OG_NO_SLOT;
         put_in(f, w, row, slot, f->next[to]);
         return OG__COMES_MOVED;
     }
-    const bool there = og__bits_has(f->there, row);
-    set_dirty(w, slot, there);
+    set_dirty(w, slot, false);
     put_in(f, w, row, slot, (uint16_t)f->due[row]);
-    rc = there ? OG__COMES_READ : OG__COMES_FRESH;
+    rc = og__bits_has(f->there, row) ? OG__COMES_READ : OG__COMES_FRESH;
 out:
     return rc;
 }
 
+enum og_goes og__foreseen_distribute(struct og_foreseen *f, const struct og_writes *w, uint32_t row,
+                                     uint32_t *to)
+{
+    const uint32_t due = f->due[row];
+    f->due[row] = DISTRIBUTED;
+    if (due == DISTRIBUTED || (due == OG__NO_USE && og__foreseen_reads(f)))
+        return OG__GOES_NOWHERE;
+    if (due <= OG__NO_USE) {
+        *to = due < OG__NO_USE ? due : og__rest_chunk(f, row);
+        return OG__GOES_CHUNK;
+    }
+    *to = due - OG__NO_USE - 1;
+    return is_dirty(w, *to) ? OG__GOES_NOWHERE : OG__GOES_SLOT;
+}
+
+static bool is_copy(const struct og_foreseen *f, const struct og_writes *w, uint32_t slot)
+{
+    return w->held[slot] != OG_NO_SLOT && !is_dirty(w, slot) &&
+           og__bits_has(f->there, w->held[slot]);
+}
+
+uint64_t og__foreseen_copies(const struct og_foreseen *f, const struct og_writes *w)
+{
+    uint64_t n = 0;
+    for (uint32_t slot = 0; slot < f->n_slots; slot++)
+        n += is_copy(f, w, slot);
+    return n;
+}
+
+void og__foreseen_filled(struct og_foreseen *f, struct og_writes *w)
+{
+    f->fills = false;
+    for (uint32_t slot = 0; !og__foreseen_reads(f) && slot < f->n_slots; slot++)
+        if (is_copy(f, w, slot))
+            set_dirty(w, slot, true);
+}
+
 /* ---- a batch ends ---- */
 
-static uint32_t chunk_after(const struct og_foreseen *f, uint32_t row, uint32_t number,
-                            uint16_t next)
+/* A batch's end: rows leave it. */
+struct end {
+    struct og_foreseen *f;
+    uint32_t number; /* of the batch */
+    bool keeps;
+    og_push_row *push;
+    void *arg;
+};
+
+static uint32_t chunk_after(const struct end *e, uint32_t row, uint16_t next)
 {
-    return next == OG__NO_USE    ? og__rest_chunk(f, row)
-           : next == number + 1u ? og__late_chunk(f, next)
-                                 : next;
+    return next == OG__NO_USE       ? og__rest_chunk(e->f, row)
+           : next == e->number + 1u ? og__late_chunk(e->f, next)
+                                    : next;
+}
+
+/* alone: memory alone has the row as it is. It is written then. Else the rest has it, unless it was
+ * never changed, and a batch that uses it again gets a copy. */
+static int leave(const struct end *e, uint32_t row, uint32_t at, uint16_t next, bool alone,
+                 struct og_err *err)
+{
+    struct og_foreseen *f = e->f;
+    const bool rests = og__foreseen_reads(f) || !alone;
+    int rc = 0;
+    if (alone)
+        og__bits_add(f->there, row);
+    if (alone && rests)
+        OG_TRY(e->push(e->arg, row, at, og__rest_chunk(f, row), err));
+    if (rests ? next != OG__NO_USE && og__bits_has(f->there, row) : alone)
+        OG_TRY(e->push(e->arg, row, at, chunk_after(e, row, next), err));
+out:
+    return rc;
 }
 
 static uint32_t slot_of(const struct og_writes_batch *b, uint32_t change)
@@ -191,49 +250,65 @@ static uint32_t row_of(const struct og_writes_batch *b, uint32_t change)
     return b->change_row[change] - b->first_row;
 }
 
-/* Slots' rows, and then misses that enter none. */
-static int leave_all(struct og_foreseen *f, struct og_writes *w, const struct og_writes_batch *b,
-                     uint32_t number, const uint16_t *next, uint64_t *enters, og_push_row *push,
-                     void *arg, struct og_err *err)
+bool og__foreseen_keeps(const struct og_foreseen *f, const struct og_writes_batch *b,
+                        uint32_t number, const uint16_t *next, uint32_t blocks, uint32_t kept)
 {
+    uint32_t last = 0;
+    if (number < f->reads_from || og__foreseen_reads(f))
+        return number >= f->reads_from;
+    for (uint32_t i = 0; i < b->n; i++)
+        last += b->place[i] >= f->n_slots && next[i] == OG__NO_USE;
+    return 2 * last >= b->n_misses && kept + blocks <= f->n_rows / f->form.rows + 1;
+}
+
+/* A batch takes its missed rows out of their chunk, unless that is kept. */
+static bool is_alone(const struct end *e, const struct og_writes_batch *b, uint32_t miss)
+{
+    return b->changed || (!e->keeps && og__bits_has(e->f->there, miss));
+}
+
+/* Slots' rows, and then misses that enter none. */
+static int leave_all(const struct end *e, const struct og_writes *w,
+                     const struct og_writes_batch *b, const uint16_t *next, uint64_t *enters,
+                     struct og_err *err)
+{
+    const struct og_foreseen *f = e->f;
     int rc = 0;
     for (uint32_t c = 0; c < b->n_changes; c++) {
         const uint32_t slot = slot_of(b, c);
         og__bits_add(enters, b->place[row_of(b, c)] - f->n_slots);
-        if (is_dirty(w, slot))
-            OG_TRY(leave(f, w->held[slot], slot,
-                         chunk_after(f, w->held[slot], number, f->next[slot]), push, arg, err));
+        if (w->held[slot] != OG_NO_SLOT)
+            OG_TRY(leave(e, w->held[slot], slot, f->next[slot], is_dirty(w, slot), err));
     }
     for (uint32_t i = 0; i < b->n; i++) {
         const uint32_t miss = b->place[i] - f->n_slots;
         if (b->place[i] < f->n_slots || og__bits_has(enters, miss))
             continue;
         const uint32_t row = b->misses[miss];
-        if (b->changed || og__bits_has(f->there, row))
-            OG_TRY(
-                leave(f, row, b->place[i], chunk_after(f, row, number, next[i]), push, arg, err));
+        OG_TRY(leave(e, row, b->place[i], next[i], is_alone(e, b, row), err));
     }
 out:
     return rc;
 }
 
 int og__foreseen_end(struct og_foreseen *f, struct og_writes *w, const struct og_writes_batch *b,
-                     uint32_t number, const uint16_t *next, og_push_row *push, void *arg,
-                     struct og_err *err)
+                     uint32_t number, bool keeps, const uint16_t *next, og_push_row *push,
+                     void *arg, struct og_err *err)
 {
     uint64_t *enters = calloc(og__bits_words(b->n_misses) + 1, sizeof(*enters));
+    const struct end e = {f, number, keeps, push, arg};
     int rc = enters ? 0 : og__fail_errno(err, -ENOMEM, NULL, "embeddings");
     OG_TRY(rc);
     for (uint32_t i = 0; i < b->n; i++)
         if (b->place[i] < f->n_slots)
             f->next[b->place[i]] = next[i];
-    OG_TRY(leave_all(f, w, b, number, next, enters, push, arg, err));
+    OG_TRY(leave_all(&e, w, b, next, enters, err));
     for (uint32_t c = 0; c < b->n_changes; c++) {
         const uint32_t slot = slot_of(b, c), i = row_of(b, c);
         const uint32_t row = b->misses[b->place[i] - f->n_slots];
         w->held[slot] = row;
         f->next[slot] = next[i];
-        set_dirty(w, slot, b->changed || og__bits_has(f->there, row));
+        set_dirty(w, slot, is_alone(&e, b, row));
     }
 out:
     free(enters);

@@ -74,12 +74,22 @@ static int count_push(void *arg, uint32_t row, uint32_t at, uint32_t chunk, stru
     return 0;
 }
 
-/* Its blocks are read, and it is empty. */
-static void take_chunk(struct og_write_count *c, uint32_t chunk, struct og_io_counts *read)
+static void read_chunk(const struct og_write_count *c, uint32_t chunk, struct og_io_counts *read)
 {
     read->reads += c->chunk[chunk].blocks;
     read->bytes += c->chunk[chunk].blocks * (uint64_t)c->foreseen.form.block;
+}
+
+/* As og__chunk_append and og__chunk_drop. */
+static void empty_chunk(struct og_write_count *c, uint32_t chunk, bool into_kept)
+{
+    const struct og_chunk_count was = c->chunk[chunk];
+    const uint32_t kept = og__kept_chunk(&c->foreseen);
     c->chunk[chunk] = (struct og_chunk_count){0};
+    if (into_kept)
+        c->chunk[kept].blocks += was.blocks;
+    for (uint32_t i = 0; into_kept && i < was.rows; i++)
+        (void)!count_push(c, 0, 0, kept, NULL);
 }
 
 int og__write_count_foresee(struct og_write_count *c, struct og_next_use_list *uses,
@@ -91,32 +101,44 @@ int og__write_count_foresee(struct og_write_count *c, struct og_next_use_list *u
     for (uint32_t i = t->n_batches; i-- > 0;)
         og__foreseen_batch(&c->foreseen, i, t->ids + t->ptr[i], 0,
                            (uint32_t)(t->ptr[i + 1] - t->ptr[i]), uses->next + uses->ptr[i]);
-    og__foreseen_done(&c->foreseen, &c->tables);
+    og__foreseen_done(&c->foreseen, &c->tables, t->n_batches);
 out:
     return rc;
 }
 
 void og__write_count_begin(struct og_write_count *c, struct og_io_counts *read)
 {
-    const struct og_foreseen *f = &c->foreseen;
+    struct og_foreseen *f = &c->foreseen;
     uint32_t row = 0, to;
-    for (uint32_t k = 0; k < OG__REST_CHUNKS; k++) {
-        take_chunk(c, f->batches + k, read);
-        for (; row < f->n_rows && og__rest_chunk(f, row) == f->batches + k; row++)
-            if (og__bits_has(f->there, row) && !og__foreseen_enters(f, row, &to))
+    for (uint32_t k = 0; k <= OG__REST_CHUNKS; k++) {
+        const uint32_t chunk = og__kth_rest_chunk(f, k);
+        read_chunk(c, chunk, read);
+        if (!og__foreseen_reads(f))
+            empty_chunk(c, chunk, false);
+        for (; row < f->n_rows && og__rest_chunk(f, row) == chunk; row++)
+            if (og__bits_has(f->there, row) &&
+                og__foreseen_distribute(f, &c->tables, row, &to) == OG__GOES_CHUNK)
                 (void)!count_push(c, row, 0, to, NULL);
     }
-    c->foreseen.fills = false;
+    og__foreseen_filled(f, &c->tables);
     c->number = 0;
 }
 
 static int foreseen_batch(struct og_write_count *c, const struct og_writes_batch *b,
                           const uint16_t *next, struct og_io_counts *read, struct og_err *err)
 {
-    const uint32_t number = c->number++;
-    take_chunk(c, number, read);
-    take_chunk(c, og__late_chunk(&c->foreseen, number), read);
-    return og__foreseen_end(&c->foreseen, &c->tables, b, number, next, count_push, c, err);
+    struct og_foreseen *f = &c->foreseen;
+    const uint32_t number = c->number++, late = og__late_chunk(f, number);
+    const bool keeps =
+        og__foreseen_keeps(f, b, number, next, c->chunk[number].blocks + c->chunk[late].blocks,
+                           c->chunk[og__kept_chunk(f)].blocks);
+    const bool into_kept = keeps && !og__foreseen_reads(f);
+    read_chunk(c, number, read);
+    read_chunk(c, late, read);
+    const int rc = og__foreseen_end(f, &c->tables, b, number, keeps, next, count_push, c, err);
+    empty_chunk(c, number, into_kept);
+    empty_chunk(c, late, into_kept);
+    return rc;
 }
 
 /* ---- all ---- */

@@ -24,7 +24,8 @@ OG_MUST_CHECK int og__write_count_open(struct og_write_count *c, size_t row_byte
 void og__write_count_close(struct og_write_count *c); /* accepts a zeroed one */
 size_t og__write_count_bytes(uint64_t n_rows, uint64_t n_slots, uint32_t batches);
 
-/* Batches known in advance: the uses of a superbatch of the group alone, whose nodes are rows. */
+/* Batches known in advance: the uses of a superbatch of the group alone, whose nodes are rows. Its
+ * batches change them. */
 OG_MUST_CHECK int og__write_count_foresee(struct og_write_count *c, struct og_next_use_list *uses,
                                           const struct og_trace *t, struct og_budget *b,
                                           struct og_err *err);

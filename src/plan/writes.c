@@ -170,6 +170,11 @@ out:
     return rc;
 }
 
+void og__writes_clean(struct og_writes *w)
+{
+    memset(w->dirty, 0, bits_bytes(w->n_slots));
+}
+
 int og__writes_flush(struct og_writes *w, const struct og_writes_batch *b, bool clean,
                      og_leave *leave, void *arg, struct og_err *err)
 {
@@ -182,7 +187,7 @@ int og__writes_flush(struct og_writes *w, const struct og_writes_batch *b, bool 
         OG_TRY(put_misses(l, b, NULL, err));
     OG_TRY(hand_over(l, err));
     if (clean)
-        memset(w->dirty, 0, bits_bytes(w->n_slots));
+        og__writes_clean(w);
 out:
     free(l);
     return rc;

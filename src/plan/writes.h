@@ -50,6 +50,8 @@ void og__writes_touch(struct og_writes *w, const uint32_t *place, uint32_t n);
  */
 OG_MUST_CHECK int og__writes_flush(struct og_writes *w, const struct og_writes_batch *b, bool clean,
                                    og_leave *leave, void *arg, struct og_err *err);
+/* They are no longer changed: all were written elsewhere. */
+void og__writes_clean(struct og_writes *w);
 /* Rows were put into slots, after a flush. */
 void og__writes_fill(struct og_writes *w, const uint32_t *rows, const uint32_t *slots,
                      uint32_t first_slot, uint32_t n);

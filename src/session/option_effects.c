@@ -174,6 +174,17 @@ static bool has_rows_apart(const struct og_plan_inputs *p)
     return p->config->stores_rows;
 }
 
+static bool has_features(const struct og_plan_inputs *p)
+{
+    const struct og_graph *g = p->workload->graph;
+    bool some = false;
+    for (uint32_t k = 0; k < g->n_groups; k++)
+        some |= g->group[k].dim > 0 && !g->group[k].learnt;
+    for (uint32_t r = 0; r < g->n_relations; r++)
+        some |= g->relation[r].edges.dim > 0;
+    return some;
+}
+
 static bool is_untyped(const struct og_plan_inputs *p)
 {
     return !p->workload->graph->has_types;
@@ -311,6 +322,8 @@ static const struct need needs[] = {
      "no rows stay on a device without --device-memory"},
     {FEATURES, "victim", NULL, NULL, device_keeps_rows, NULL,
      "no rows stay on a device without --device-memory"},
+    {FEATURES, "pack-dtype", NULL, NULL, has_features, NULL,
+     "there are no features, and embeddings stay as they are"},
     {FEATURES, "superbatch", "policy", NULL, samples_ahead, NULL, "no batch is sampled ahead"},
     {FEATURES, "superbatch", "resample-every", NULL, samples_again, NULL,
      "the batches of an epoch are kept for those that train on them again"},

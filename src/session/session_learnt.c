@@ -171,7 +171,8 @@ int og__session_store_rows(struct og_session *s, struct og_err *err)
     const uint64_t best = /* rows of the best epoch, without state */
         s->config.want & OG__WANT_TRAINING ? (uint64_t)opt->embedding * sizeof(float) : 0;
     const bool waits = opt->policy == OG_POLICY_AUTO || og__policy_looks_ahead(opt->policy);
-    const uint64_t waiting = waits ? (row + sizeof(uint32_t)) * 9 / 8 : 0; /* in chunks */
+    const uint64_t waiting = /* in chunks, and copies for an evaluation */
+        waits ? 2 * (row + sizeof(uint32_t)) * 9 / 8 : 0;
     for (uint32_t k = 0; k < g->n_groups; k++)
         bytes += g->group[k].dim == 0 ? (uint64_t)g->group[k].n_nodes * (row + best + waiting) : 0;
     s->config.stores_rows = bytes > 0;

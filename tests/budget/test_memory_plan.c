@@ -190,6 +190,29 @@ static void superbatches_take_what_they_need(void **state)
     }
 }
 
+/* Phased memory: where batches are, and their sizes, outlives planning. So the cache has less. */
+static void tables_of_batches_stay_until_they_are_trained(void **state)
+{
+    (void)state;
+    const char *pairs[] = {"policy",    "belady", "layout",     "raw",    "topology",
+                           "memory",    "batch",  "1",          "fanout", "2,2",
+                           "alternate", "true",   "superbatch", "1",      NULL};
+    enum { SUPERBATCH = 13, BATCHES = 5000 };
+    const int least = smallest(pairs);
+    json_int_t room[2] = {0};
+    for (int i = 0; i < 2; i++) {
+        struct og_err err = {0};
+        pairs[SUPERBATCH] = i == 0 ? "1" : "5000";
+        json_t *plan = plan_with(pairs, least + 5, &err);
+        if (!plan)
+            fail_msg("%s; %s", err.message, err.hint);
+        room[i] = number_of(plan, "memory", "feature cache") +
+                  number_of(plan, "memory", "staging") + number_of(plan, "memory", "slack");
+        json_decref(plan);
+    }
+    assert_true(room[0] - room[1] > 56 * BATCHES);
+}
+
 /* Tables of all nodes have the room of the structure, of which little is edges. */
 static void tables_of_nodes_are_made_where_the_structure_was(void **state)
 {
@@ -583,6 +606,7 @@ int main(void)
         cmocka_unit_test(superbatches_that_it_chooses_fit),
         cmocka_unit_test(superbatches_are_long_in_little_memory),
         cmocka_unit_test(superbatches_take_what_they_need),
+        cmocka_unit_test(tables_of_batches_stay_until_they_are_trained),
         cmocka_unit_test(tables_of_nodes_are_made_where_the_structure_was),
         cmocka_unit_test(the_smallest_that_is_named_is_enough),
         cmocka_unit_test(a_simulation_asks_for_nothing_that_training_keeps),

@@ -154,7 +154,9 @@ static void blocks_suit_their_records(void **state)
             const struct og_chunk_form f = og__chunk_form(bytes, rows, 100);
             const size_t used = f.rows * (bytes + 4);
             assert_true(f.block % 4096 == 0 && used <= f.block && used >= f.block / 5 * 4 - 400);
-            assert_true((uint64_t)f.n_blocks * f.rows >= 2 * rows);
+            assert_true((uint64_t)f.n_blocks * f.rows >= 3 * rows);
+            if (rows * bytes > (uint64_t)8 << 20) /* requests cost more than their bytes */
+                assert_true(f.block >= 32 * 1024 && f.block <= 4 * (bytes + 4) + 160 * 1024);
             if (rows * bytes > (uint64_t)2 << 30)
                 assert_true(f.block >= 128 * 1024);
         }

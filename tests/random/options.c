@@ -8,7 +8,7 @@
 
 int plenty_of(const struct graph *g)
 {
-    return g->n_types > 0 ? 450 : 240;
+    return g->n_types > 0 ? 600 : 240;
 }
 
 void options_plain(struct settings *s, const struct graph *g)

@@ -31,15 +31,18 @@ json_t *plan_of(struct one *c, const struct settings *way)
     return plan;
 }
 
-/* The least memory that the plan says would do. */
+/* The least memory that the plan says would do: worker 0's. Batches of others may be larger. */
 static void take_least_memory(struct one *c, struct settings *way)
 {
+    enum { MIB = 1 << 20 };
     json_t *plan = plan_of(c, way);
-    const int workers = settings_int(way, "workers"); /* it says what each takes */
-    if (plan)
-        settings_put(way, "memory", "%lld",
-                     (long long)number(json_object_get(plan, "memory"), "smallest") *
-                         (workers > 0 ? workers : 1));
+    const int workers = settings_int(way, "workers");
+    const long long least =
+        plan ? (long long)number(json_object_get(plan, "memory"), "smallest") : 0;
+    if (plan && workers > 1)
+        settings_put(way, "memory", "%lld", workers * (least + least / 32 + MIB));
+    else if (plan)
+        settings_put(way, "memory", "%lld", least);
     json_decref(plan);
 }
 

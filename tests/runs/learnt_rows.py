@@ -218,6 +218,23 @@ def check_simulated():
         assert made["row_bytes_written"] == wrote and (wrote > 0 or share == 45), (policy, share, made, planned)
 
 
+def check_evaluated():
+    """Evaluation writes no rows that it only read, but what little more fills a block. The test after the best epoch has its rows."""
+    way = ["--embedding-optimizer", "sparse-adam", "--embedding", 64, "--batch", 80, "--epochs", 6, "--policy", "belady", "--superbatch", "all", "--cache", "10%"]
+    wrote = []
+    for n in 80, 0:
+        subprocess.run(["cp", "-r", "graph", f"held-{n}"], check=True)
+        for name, m in ("valid.npy", n), ("test.npy", 0):
+            np.save(f"held-{n}/{name}", np.load(f"graph/{name}")[:m])
+        wrote.append(sum(e["row_bytes_written"] for e in train(f"held-{n}", f"held-{n}-run", *way)["epochs"]))
+    assert wrote[1] > 10000000 and wrote[0] - wrote[1] < 100000, wrote
+    stops = ["--embedding-optimizer", "adagrad", "--epochs", 5, "--lr", 0.3, "--patience", 2]
+    for name, way in ("all", []), *((p, ["--policy", p, "--cache", "5%", *s]) for p, *s in (("belady", "--superbatch", 3), ("hybrid",), ("frequency", "--superbatch", 7), ("lru",))):
+        made = train("graph", f"best-{name}", *stops, *way)
+        assert made["best_epoch"] < len(made["epochs"]), made["best_epoch"]
+        same("best-all", f"best-{name}")
+
+
 def kernel_bytes(*words):
     """Bytes that the kernel counts for a command: read, written."""
     child = subprocess.Popen([OUTGROW, *map(str, words), "--quiet"], stdout=subprocess.DEVNULL)
@@ -341,6 +358,8 @@ def check_plain():
             assert (sum(e["row_writes"] for e in made["epochs"]) > 0) == (kind == "few")
         same(f"{name}-all", f"{name}-few")
         assert tensors(f"{name}-all/best.safetensors")["embeddings.node.weight"].shape[1] == 16
+    said = outgrow("train", "plain", *TRAIN, "--task", "link", "--embedding-optimizer", "adagrad", "--epochs", 1, "--pack-dtype", "bf16", "--run", "as-they-are").stderr
+    assert "--pack-dtype has no effect" in said, said
     run("import", "edges.txt", "constant", "--symmetrize")
     said = outgrow("train", "constant", "--task", "link", "--embedding", 4, "--epochs", 1, "--run", "constant-run").stderr
     assert "--drop-features" in said, said
