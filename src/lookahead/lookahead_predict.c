@@ -24,7 +24,6 @@ bool og__lookahead_trains(const struct og_lookahead *a, uint32_t b)
     return og__schedule_at(&a->path->workload->schedule, a->first + b).split == OG__TRAIN;
 }
 
-/* Seeds of the batches that it predicts by. */
 static uint64_t predicting_seeds(const struct og_lookahead *a)
 {
     const struct og_schedule *schedule = &a->path->workload->schedule;
