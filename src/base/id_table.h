@@ -11,7 +11,7 @@
 #ifndef OG_ID_TABLE_H
 #define OG_ID_TABLE_H
 
-#include "base/memory.h"
+#include "base/allocs.h"
 
 #include <string.h>
 
@@ -45,6 +45,15 @@ static inline void og__id_table_use(struct og_id_table *t, size_t size, size_t s
     t->size = size;
     t->shift = 64 - (unsigned)__builtin_ctzll(size);
     memset(t->entry, 0xff, size * stride);
+}
+
+/* Opens an empty table of `size` entries among an owner's allocations; nothing where one failed. */
+static inline void og__id_table_take(struct og_id_table *t, size_t size, size_t stride,
+                                     struct og_allocs *a, struct og_err *err)
+{
+    t->entry = og__allocs_take(a, size * stride, err);
+    if (t->entry)
+        og__id_table_use(t, size, stride);
 }
 
 /* Doubles the table. Old and new entries coexist while it copies. On -ENOMEM it is unchanged. */

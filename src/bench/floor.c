@@ -96,7 +96,6 @@ struct floor {
     struct rates rates;
 };
 
-/* Adds `times` products of rows x k x n. */
 static int add_product(struct floor *f, bool over_rows, uint32_t rows, int k, int n, int times,
                        struct og_err *err)
 {

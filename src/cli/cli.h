@@ -172,6 +172,14 @@ bool tell_share(const json_t *metrics);
 /* The test metrics of a summary, else the validation metrics. */
 const json_t *final_metrics(const json_t *summary);
 
+/* A member of an object: its number, or 0; its text, or "". */
+double number_of(const json_t *object, const char *key);
+const char *text_of(const json_t *object, const char *key);
+/* The same formatted by the name of its key, or by another key. Valid for the next seven calls. */
+const char *shown(const json_t *object, const char *key);
+const char *shown_as(const json_t *object, const char *key, const char *unit);
+const char *shown_number(const char *key, double x);
+
 /* Format a value by the name of its key: "12.3 MiB", "81.23 %", "1,234,567". Returns buf. */
 enum { SHOWN_MAX = 128 };
 const char *show_value(char buf[SHOWN_MAX], const char *key, const json_t *value);

@@ -10,7 +10,6 @@ static const struct og_option own[] = {
     {0},
 };
 
-/* One benchmark. */
 typedef int measure(struct invocation *in, char **out, struct og_err *err);
 
 static int bench_io(struct invocation *in, char **out, struct og_err *err)

@@ -3,17 +3,8 @@
 
 #include <string.h>
 
-static const char *text_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text ? text : "";
-}
-
 static void show_fits(const json_t *fits)
 {
-    char memory[SHOWN_MAX];
-    char share[SHOWN_MAX];
-    char bytes[SHOWN_MAX];
     size_t i;
     json_t *fit;
     if (json_array_size(fits) == 0)
@@ -24,11 +15,9 @@ static void show_fits(const json_t *fits)
     printf("%12s  %-12s  %16s  %14s\n", "--memory", "topology", "rows from memory",
            "read an epoch");
     json_array_foreach((json_t *)fits, i, fit)
-        printf("%12s  %-12s  %16s  %14s\n",
-               show_value(memory, "bytes", json_object_get(fit, "memory_bytes")),
+        printf("%12s  %-12s  %16s  %14s\n", shown(fit, "memory_bytes"),
                strcmp(text_of(fit, "structure"), "disk") == 0 ? "on disk" : "in memory",
-               show_value(share, "share", json_object_get(fit, "hit_rate")),
-               show_value(bytes, "bytes", json_object_get(fit, "bytes_read")));
+               shown(fit, "hit_rate"), shown(fit, "bytes_read"));
 }
 
 /* Where the seconds went, in one line. */

@@ -2,17 +2,6 @@
 
 #include <string.h>
 
-static const char *text_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-    return text ? text : "?";
-}
-
-static double number(const json_t *object, const char *key)
-{
-    return json_number_value(json_object_get(object, key));
-}
-
 static const char *place_of(const json_t *exec)
 {
     return strcmp(text_of(exec, "topology"), "disk") == 0 ? "on disk" : "in memory";
@@ -56,23 +45,22 @@ static bool scans(const json_t *plan)
 /* Prints which rows a scan has at a time. */
 static void say_scans(const json_t *plan, const char *rows)
 {
-    const double batches = number(plan, "superbatch");
+    const double batches = number_of(plan, "superbatch");
     printf("Memory takes the feature rows of ");
     if (batches == 1)
         printf("one batch");
     else
         printf("%.0f batches", batches);
     printf(" at a time, ");
-    if (number(plan, "cache_rows") > 0)
+    if (number_of(plan, "cache_rows") > 0)
         printf("%s, ", rows);
     printf("in file order");
 }
 
 static void say_places(const json_t *plan)
 {
-    const double n = number(plan, "cache_rows");
-    char rows[SHOWN_MAX];
-    show_value(rows, "cache_rows", json_object_get(plan, "cache_rows"));
+    const double n = number_of(plan, "cache_rows");
+    const char *rows = shown(plan, "cache_rows");
     if (scans(plan))
         say_scans(plan, rows);
     else if (misses_none(plan) && !json_is_object(json_object_get(plan, "device")))
@@ -89,29 +77,21 @@ static void say_places(const json_t *plan)
 /* Prints what devices read from one another. */
 static void say_peers(const json_t *told)
 {
-    char peers[SHOWN_MAX];
-    char bytes[SHOWN_MAX];
     printf("%s of the rows on devices are on another device than their batch; %s move between "
            "devices.\n",
-           show_value(peers, "rows", json_object_get(told, "peer_hits")),
-           show_value(bytes, "bytes", json_object_get(told, "peer_bytes")));
+           shown(told, "peer_hits"), shown(told, "peer_bytes"));
 }
 
 /* Prints the device's hits and what moves over the interconnect. */
 static void say_link(const json_t *plan)
 {
     const json_t *told = json_object_get(plan, "predicted");
-    const bool several = number(json_object_get(plan, "device"), "devices") > 1;
-    char there[SHOWN_MAX];
-    char to[SHOWN_MAX];
-    char back[SHOWN_MAX];
+    const bool several = number_of(json_object_get(plan, "device"), "devices") > 1;
     if (json_is_object(told))
         printf(
             "The device caches %s of an epoch's rows; %s move over the interconnect to it and %s "
             "back.\n",
-            show_value(there, "rows", json_object_get(told, "device_hits")),
-            show_value(to, "bytes", json_object_get(told, "link_bytes")),
-            show_value(back, "bytes", json_object_get(told, "link_bytes_back")));
+            shown(told, "device_hits"), shown(told, "link_bytes"), shown(told, "link_bytes_back"));
     if (json_is_object(told) && several)
         say_peers(told);
 }
@@ -119,27 +99,22 @@ static void say_link(const json_t *plan)
 static void say_device(const json_t *plan)
 {
     const json_t *device = json_object_get(plan, "device");
-    char rows[SHOWN_MAX];
-    char limit[SHOWN_MAX];
     if (json_is_object(device))
         printf("Above them the device caches %s rows by policy %s, within %s.\n",
-               show_value(rows, "cache_rows", json_object_get(device, "cache_rows")),
-               text_of(device, "policy"),
-               show_value(limit, "bytes",
-                          json_object_get(json_object_get(device, "memory"), "limit")));
+               shown(device, "cache_rows"), text_of(device, "policy"),
+               shown_as(json_object_get(device, "memory"), "limit", "bytes"));
 }
 
 /* What else an epoch reads: with a superbatch, rows that fill the cache. */
 static const char *filling(const json_t *plan, char text[2 * SHOWN_MAX])
 {
-    const json_t *bytes = json_object_get(json_object_get(plan, "predicted"), "fill_bytes_read");
-    char shown[SHOWN_MAX];
-    if (number(plan, "superbatch") <= 0)
+    const json_t *predicted = json_object_get(plan, "predicted");
+    if (number_of(plan, "superbatch") <= 0)
         return "";
-    if (!json_is_integer(bytes))
+    if (!json_is_integer(json_object_get(predicted, "fill_bytes_read")))
         return ", besides what fills the cache";
     snprintf(text, 2 * SHOWN_MAX, ", besides about %s that fill the cache",
-             show_value(shown, "bytes_read", bytes));
+             shown(predicted, "fill_bytes_read"));
     return text;
 }
 
@@ -147,18 +122,14 @@ static const char *filling(const json_t *plan, char text[2 * SHOWN_MAX])
 static void say_epoch(const json_t *plan)
 {
     const json_t *p = json_object_get(plan, "predicted");
-    char rows[SHOWN_MAX];
-    char bytes[SHOWN_MAX];
     char fill[2 * SHOWN_MAX];
-    double all = number(p, "rows");
+    double all = number_of(p, "rows");
     if (!json_is_number(json_object_get(p, "hits")))
         puts("This policy does not predict what an epoch reads.");
     else
         printf("An epoch needs %s rows, finds %.1f %% of them in memory and reads %s%s.\n",
-               show_value(rows, "rows", json_object_get(p, "rows")),
-               all > 0 ? 100 * number(p, "hits") / all : 0,
-               show_value(bytes, "bytes_read", json_object_get(p, "bytes_read")),
-               filling(plan, fill));
+               shown(p, "rows"), all > 0 ? 100 * number_of(p, "hits") / all : 0,
+               shown(p, "bytes_read"), filling(plan, fill));
 }
 
 /* With --exchange: prints what moves between workers, and who reads most. */
@@ -166,41 +137,35 @@ static void say_exchange(const json_t *plan)
 {
     const json_t *x = json_object_get(plan, "exchange");
     const json_t *most = NULL;
-    const json_t *read;
-    char moved[SHOWN_MAX], bytes[SHOWN_MAX], text[SHOWN_MAX];
     size_t i;
     const json_t *w;
     if (!json_is_object(x))
         return;
     json_array_foreach(json_object_get(x, "workers"), i, w)
     {
-        if (!most || number(w, "feature_bytes_read") > number(most, "feature_bytes_read"))
+        if (!most || number_of(w, "feature_bytes_read") > number_of(most, "feature_bytes_read"))
             most = w;
     }
     printf(
         "This is the first worker, as the owner of its nodes. In an epoch %s rows, %s with their "
         "ids, move between workers",
-        show_value(moved, "rows", json_object_get(x, "rows_exchanged")),
-        show_value(bytes, "bytes_read", json_object_get(x, "exchanged_bytes")));
-    read = json_object_get(most, "feature_bytes_read");
-    if (json_is_integer(read))
-        printf("; worker %.0f reads most, %s", number(most, "rank"),
-               show_value(text, "bytes_read", read));
+        shown(x, "rows_exchanged"), shown(x, "exchanged_bytes"));
+    if (json_is_integer(json_object_get(most, "feature_bytes_read")))
+        printf("; worker %.0f reads most, %s", number_of(most, "rank"),
+               shown(most, "feature_bytes_read"));
     printf(".\n");
 }
 
 /* Ends the line of a group of rows: what an epoch reads of it, if that is known. */
 static void say_reads(const json_t *t)
 {
-    char rows[SHOWN_MAX], bytes[SHOWN_MAX];
     if (!json_is_number(json_object_get(t, "hits"))) {
         puts("");
         return;
     }
-    printf("; an epoch needs %s, finds %.1f %% of them in memory and reads %s\n",
-           show_value(rows, "rows", json_object_get(t, "rows")),
-           number(t, "rows") > 0 ? 100 * number(t, "hits") / number(t, "rows") : 0,
-           show_value(bytes, "bytes_read", json_object_get(t, "bytes_read")));
+    printf("; an epoch needs %s, finds %.1f %% of them in memory and reads %s\n", shown(t, "rows"),
+           number_of(t, "rows") > 0 ? 100 * number_of(t, "hits") / number_of(t, "rows") : 0,
+           shown(t, "bytes_read"));
 }
 
 /* Prints a line per relation whose edges have features. */
@@ -210,11 +175,10 @@ static void say_edges(const json_t *plan)
     const json_t *t;
     json_array_foreach(json_object_get(plan, "edges"), i, t)
     {
-        char kept[SHOWN_MAX], units[SHOWN_MAX];
         const char *name = text_of(t, "name");
         printf("  %s%sfeatures of edges: memory holds %s of %s units of %.0f", name,
-               *name ? ", " : "", show_value(kept, "rows", json_object_get(t, "cache_rows")),
-               show_value(units, "rows", json_object_get(t, "units")), number(t, "edges_of_unit"));
+               *name ? ", " : "", shown(t, "cache_rows"), shown(t, "units"),
+               number_of(t, "edges_of_unit"));
         say_reads(t);
     }
 }
@@ -226,18 +190,17 @@ static void say_types(const json_t *plan)
     const json_t *t;
     json_array_foreach(json_object_get(plan, "types"), i, t)
     {
-        char nodes[SHOWN_MAX], kept[SHOWN_MAX];
-        show_value(nodes, "nodes", json_object_get(t, "nodes"));
+        const char *nodes = shown(t, "nodes");
         if (!*text_of(t, "name")) /* the only one, which all else is of */
             continue;
-        if (number(t, "row_bytes") == 0) {
+        if (number_of(t, "row_bytes") == 0) {
             printf("  %s: %s nodes, %s\n", text_of(t, "name"), nodes,
                    json_is_true(json_object_get(t, "learnt")) ? "with learnable embeddings"
                                                               : "without features");
             continue;
         }
-        printf("  %s: memory holds %s of %s rows", text_of(t, "name"),
-               show_value(kept, "rows", json_object_get(t, "cache_rows")), nodes);
+        printf("  %s: memory holds %s of %s rows", text_of(t, "name"), shown(t, "cache_rows"),
+               nodes);
         say_reads(t);
     }
 }
@@ -263,17 +226,15 @@ static void say_structure(const json_t *plan)
     const json_t *best = json_array_get(candidates, 0);
     const size_t n = count_possible(candidates);
     size_t i = 1;
-    char seconds[SHOWN_MAX];
     while (i < n && same_place(json_array_get(candidates, i), best))
         i++;
     if (i >= n)
         return;
     const json_t *other = json_array_get(candidates, i);
-    const double more = 100 * (number(other, "seconds") / number(best, "seconds") - 1);
+    const double more = 100 * (number_of(other, "seconds") / number_of(best, "seconds") - 1);
     printf("With the topology %s the fastest plan, %s with layout %s, takes %s (%+.0f %%)%s.\n",
            place_of(other), text_of(other, "policy"), text_of(other, "layout"),
-           show_value(seconds, "seconds", json_object_get(other, "seconds")), more,
-           more < 0 ? ", too little to move the topology" : "");
+           shown(other, "seconds"), more, more < 0 ? ", too little to move the topology" : "");
 }
 
 /* Prints why this plan was selected, and the next best. */
@@ -282,27 +243,25 @@ static void say_choice(const json_t *plan)
     const json_t *candidates = json_object_get(plan, "candidates");
     const json_t *best = json_array_get(candidates, 0);
     const json_t *next = json_array_get(candidates, 1);
-    char a[SHOWN_MAX];
-    char b[SHOWN_MAX];
+    const char *a = shown(best, "seconds");
     char policy[SHOWN_MAX];
     const size_t n = count_possible(candidates);
     if (n == 0 && json_is_string(json_object_get(plan, "not_compared")))
         printf("No other execution plan was compared: %s.\n", text_of(plan, "not_compared"));
     if (n == 0)
         return;
-    show_value(a, "seconds", json_object_get(best, "seconds"));
     if (n == 1)
         printf("The only possible execution plan: %s an epoch, preparation included", a);
     else
         printf("Fastest of %zu execution plans%s: %s an epoch, preparation included", n,
-               number(next, "seconds") < number(best, "seconds")
+               number_of(next, "seconds") < number_of(best, "seconds")
                    ? " with this place of the topology"
                    : "",
                a);
     if (n > 1 && same_place(best, next))
         printf("; the next, %s with layout %s, takes %s (%+.0f %%)", name_exec(policy, next),
-               text_of(next, "layout"), show_value(b, "seconds", json_object_get(next, "seconds")),
-               100 * (number(next, "seconds") / number(best, "seconds") - 1));
+               text_of(next, "layout"), shown(next, "seconds"),
+               100 * (number_of(next, "seconds") / number_of(best, "seconds") - 1));
     puts(".");
     say_structure(plan);
 }
@@ -312,15 +271,15 @@ static void say_locality(const json_t *plan)
 {
     const json_t *l = json_object_get(plan, "locality");
     const bool used = json_is_true(json_object_get(l, "used"));
-    const double rows = number(l, "rows"), shuffled = number(l, "rows_shuffled");
+    const double rows = number_of(l, "rows"), shuffled = number_of(l, "rows_shuffled");
     const double saved = shuffled > 0 ? 100 * (1 - rows / shuffled) : 0;
     if (!used && saved < 5)
         return;
     printf("--locality %.0f %s %.0f %% of a batch's rows: %.0f instead of %.0f.\n",
-           number(l, "chunk"), used ? "saves" : "would save", saved, rows, shuffled);
+           number_of(l, "chunk"), used ? "saves" : "would save", saved, rows, shuffled);
     if (!used && json_is_true(json_object_get(l, "sorted")))
         printf("But %.0f %% of these chunks would be of one class: use --order minhash.\n",
-               100 * number(l, "one_class"));
+               100 * number_of(l, "one_class"));
 }
 
 /* Removes the former name of phased_memory; --json has it. */
@@ -362,7 +321,7 @@ static void drop_impossible(json_t *candidates)
 static void say_unmeasured(const json_t *plan)
 {
     if (json_is_false(json_object_get(plan, "disk_measured")) &&
-        number(json_object_get(plan, "predicted"), "bytes_read") > 0)
+        number_of(json_object_get(plan, "predicted"), "bytes_read") > 0)
         puts("Seconds are those of a common NVMe disk: `outgrow bench io` measures this one.");
 }
 
@@ -370,17 +329,15 @@ static void say_unmeasured(const json_t *plan)
 static void say_executors(const json_t *plan)
 {
     const json_t *e = json_object_get(plan, "executors");
-    char with[SHOWN_MAX];
-    char without[SHOWN_MAX];
     if (!json_is_object(e))
         return;
     printf("Executors: %.0f samplers, %.0f trainers, %.0f standby; predicted training time %s an "
            "epoch",
-           number(e, "samplers"), number(e, "trainers"), number(e, "standby"),
-           show_value(with, "seconds", json_object_get(e, "seconds")));
+           number_of(e, "samplers"), number_of(e, "trainers"), number_of(e, "standby"),
+           shown(e, "seconds"));
     if (json_is_number(json_object_get(e, "seconds_without_switching")))
         printf("; without standby trainers %s",
-               show_value(without, "seconds", json_object_get(e, "seconds_without_switching")));
+               shown_as(e, "seconds_without_switching", "seconds"));
     puts(".");
 }
 
@@ -429,7 +386,7 @@ static void draw_execs(struct plot *p, const json_t *plan)
                  text_of(exec, "layout"),
                  json_is_true(json_object_get(exec, "alternates")) ? ", phased" : "",
                  same ? "" : ", topology ", same ? "" : place_of(exec));
-        bar[i] = (struct bar){name[i], number(exec, "seconds"), i == 0 ? 2 : 0};
+        bar[i] = (struct bar){name[i], number_of(exec, "seconds"), i == 0 ? 2 : 0};
     }
     if (n == 0)
         return;
@@ -441,8 +398,8 @@ static void draw_rows(struct plot *p, const json_t *plan)
 {
     static const char title[] = "Rows of an epoch, by where they come from";
     const json_t *told = json_object_get(plan, "predicted");
-    const struct bar bar[] = {{"memory", number(told, "hits"), 2},
-                              {"disk", number(told, "misses"), 1}};
+    const struct bar bar[] = {{"memory", number_of(told, "hits"), 2},
+                              {"disk", number_of(told, "misses"), 1}};
     if (!json_is_number(json_object_get(told, "hits")))
         return;
     plot_begin(p, title);

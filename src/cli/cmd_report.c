@@ -202,7 +202,6 @@ static void write_predicted(const struct report_page *p)
         {"bytes that fill the cache", "fill_bytes_read", "prepare_bytes_read", true},
         {"seconds", "seconds", "seconds", false},
     };
-    char text[SHOWN_MAX];
     fputs("<h2>Predicted and measured</h2>\n<p>The plan's prediction of one steady epoch, and the "
           "mean of the epochs after the first. Measured bytes that fill the cache include those "
           "for evaluation. Predicted seconds include training, but no evaluation. They are a guess "
@@ -222,10 +221,10 @@ static void write_predicted(const struct report_page *p)
             double told = report_number(
                 json_object_get(json_object_get(summary, "plan"), "predicted"), rows[k].predicted);
             double was = measured(summary, rows[k].measured);
-            table_cell(p, isnan(told) ? "not known" : shown_number(text, rows[k].predicted, told));
-            table_cell(p, isnan(was) ? "-"
-                                     : shown_number(text, rows[k].measured,
-                                                    rows[k].whole ? round(was) : was));
+            table_cell(p, isnan(told) ? "not known" : shown_number(rows[k].predicted, told));
+            table_cell(p, isnan(was)
+                              ? "-"
+                              : shown_number(rows[k].measured, rows[k].whole ? round(was) : was));
         }
         table_row_end(p);
     }

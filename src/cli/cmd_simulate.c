@@ -60,7 +60,6 @@ static void show_rates(const json_t *root, const char *part, const char *key, co
 /* Prints rates of one process, or of several workers without and with --exchange. */
 static void show_all_rates(const json_t *root)
 {
-    char bytes[SHOWN_MAX];
     const json_int_t workers = json_integer_value(json_object_get(root, "workers"));
     const json_int_t rows = json_integer_value(json_object_get(root, "rows"));
     const json_int_t moved = json_integer_value(json_object_get(root, "rows_exchanged"));
@@ -72,16 +71,15 @@ static void show_all_rates(const json_t *root)
         return;
     printf("\nwith --exchange, each worker caching only the rows of its nodes: %.1f %% of the rows "
            "sent, %s",
-           rows > 0 ? 100 * (double)moved / (double)rows : 0.0,
-           show_value(bytes, "exchanged_bytes", json_object_get(root, "exchanged_bytes")));
+           rows > 0 ? 100 * (double)moved / (double)rows : 0.0, shown(root, "exchanged_bytes"));
     show_rates(root, "exchanged", "hit_rate", "hit rate");
     show_rates(root, "exchanged", "hit_rate_with_prefill", "prefilled rows as misses");
 }
 
 static double share_of(const json_t *r, const char *key)
 {
-    const double rows = json_number_value(json_object_get(r, "rows"));
-    return rows > 0 ? 100 * json_number_value(json_object_get(r, key)) / rows : 0;
+    const double rows = number_of(r, "rows");
+    return rows > 0 ? 100 * number_of(r, key) / rows : 0;
 }
 
 /* Tiers that serve a row, and the devices they require; hits on another device are hits of devices.
@@ -98,7 +96,6 @@ enum { SERVERS = sizeof(servers) / sizeof(*servers) };
 
 static void show_pair(const json_t *r, json_int_t devices)
 {
-    char text[3][SHOWN_MAX];
     printf("%-22s %7s %-22s %7s", json_string_value(json_object_get(r, "device_policy")),
            json_string_value(json_object_get(r, "device_memory")),
            json_string_value(json_object_get(r, "policy")),
@@ -106,9 +103,8 @@ static void show_pair(const json_t *r, json_int_t devices)
     for (int i = 0; i < SERVERS; i++)
         if (devices >= servers[i].devices)
             printf(" %7.2f %%", share_of(r, servers[i].key));
-    printf(" %10s %10s %10s\n", show_value(text[0], "bytes", json_object_get(r, "link_bytes")),
-           show_value(text[1], "bytes", json_object_get(r, "link_bytes_back")),
-           show_value(text[2], "bytes", json_object_get(r, "bytes_read")));
+    printf(" %10s %10s %10s\n", shown(r, "link_bytes"), shown(r, "link_bytes_back"),
+           shown(r, "bytes_read"));
 }
 
 /* Prints a line per pair of caches: hits of each tier, and transfers. */
@@ -129,21 +125,16 @@ static void show_tiers(const json_t *root)
 static void show_groups(const json_t *root)
 {
     const json_t *types = json_object_get(root, "types");
-    char bytes[SHOWN_MAX];
     for (size_t i = 0; i < json_array_size(types); i++) {
         const json_t *t = json_array_get(types, i);
         const char *name = json_string_value(json_object_get(t, "name"));
-        printf(*name ? "%s%s (%s)" : "%s%s%s", i > 0 ? ", " : "", name,
-               show_value(bytes, "row_bytes", json_object_get(t, "row_bytes")));
+        printf(*name ? "%s%s (%s)" : "%s%s%s", i > 0 ? ", " : "", name, shown(t, "row_bytes"));
     }
 }
 
 static void show_simulation(const json_t *root)
 {
-    char name[SHOWN_MAX];
-    char rows[SHOWN_MAX];
-    printf("%s: %s rows of ", show_value(name, "dataset", json_object_get(root, "dataset")),
-           show_value(rows, "rows", json_object_get(root, "rows")));
+    printf("%s: %s rows of ", shown(root, "dataset"), shown(root, "rows"));
     show_groups(root);
     printf(" in %lld batches\n", (long long)json_integer_value(json_object_get(root, "batches")));
     if (json_object_get(root, "device_memory"))
@@ -168,8 +159,7 @@ static void show_executors(const json_t *root)
     const json_t *list = json_object_get(root, "splits");
     printf("%lld mini-batches, sampled in %.4g s and trained in %.4g s each%s\n\n",
            (long long)json_integer_value(json_object_get(root, "tickets")),
-           json_number_value(json_object_get(root, "sample_seconds_each")),
-           json_number_value(json_object_get(root, "train_seconds_each")),
+           number_of(root, "sample_seconds_each"), number_of(root, "train_seconds_each"),
            json_is_true(json_object_get(root, "measured")) ? " by one thread" : "");
     printf("%-10s %21s %21s\n", "", "seconds of an epoch", "fluid bound");
     printf("%-10s %10s %10s %10s %10s %9s\n", "executors", "switching", "not", "switching", "not",
@@ -309,15 +299,15 @@ static void collect_rates(const json_t *root, struct rates *r)
 {
     const json_t *policies = json_object_get(root, "policies");
     const size_t caches = json_array_size(json_object_get(root, "caches"));
-    const double n_nodes = json_number_value(json_object_get(root, "num_nodes"));
+    const double n_nodes = number_of(root, "num_nodes");
     for (r->n = 0; r->n < json_array_size(policies) && r->n < MOST_POLICIES; r->n++) {
         struct series *s = &r->s[r->n];
         double(*point)[2] = r->point[r->n];
         for (s->n = 0; s->n < caches && s->n < MOST_CACHES; s->n++) {
             const json_t *result =
                 json_array_get(json_object_get(root, "results"), r->n * caches + s->n);
-            point[s->n][0] = json_number_value(json_object_get(result, "cache_rows")) / n_nodes;
-            point[s->n][1] = json_number_value(json_object_get(result, "hit_rate"));
+            point[s->n][0] = number_of(result, "cache_rows") / n_nodes;
+            point[s->n][1] = number_of(result, "hit_rate");
         }
         qsort(point, s->n, sizeof(*point), by_cache);
         for (size_t k = 0; k < s->n; k++) {

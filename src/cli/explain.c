@@ -49,24 +49,13 @@ int load_summary(json_t **summary, const char *folder, struct og_err *err)
 
 /* ---- figures ---- */
 
-double figure_of(const json_t *object, const char *key)
-{
-    return json_number_value(json_object_get(object, key));
-}
-
-const char *word_of(const json_t *object, const char *key)
-{
-    const char *word = json_string_value(json_object_get(object, key));
-    return word ? word : "";
-}
-
 static double total_of(const struct measured *m, const char *key)
 {
     double sum = 0;
     size_t i;
     json_t *epoch;
     json_array_foreach(json_object_get(m->summary, "epochs"), i, epoch) sum +=
-        figure_of(epoch, key);
+        number_of(epoch, key);
     return sum;
 }
 
@@ -75,34 +64,34 @@ double steady_figure(const struct measured *m, const char *key)
 {
     const json_t *epochs = json_object_get(m->summary, "epochs");
     const size_t n = json_array_size(epochs);
-    const double first = n > 1 ? figure_of(json_array_get(epochs, 0), key) : 0;
+    const double first = n > 1 ? number_of(json_array_get(epochs, 0), key) : 0;
     return n > 0 ? (total_of(m, key) - first) / (double)(n > 1 ? n - 1 : n) : 0;
 }
 
 double memory_figure(const struct measured *m, const char *part)
 {
-    return figure_of(json_object_get(m->plan, "memory"), part);
+    return number_of(json_object_get(m->plan, "memory"), part);
 }
 
 /* Counters of an epoch are sums over workers, and over the threads of a stage. */
 static void measure_stages(struct measured *m)
 {
     const json_t *executors = json_object_get(m->summary, "executors");
-    const double trainers = fmax(1, figure_of(executors, "trainers"));
+    const double trainers = fmax(1, number_of(executors, "trainers"));
     const double epochs = total_of(m, "seconds");
     const double stalled = total_of(m, "stall_seconds") / m->processes;
     double *s = m->seconds;
-    s[PREPARING] = figure_of(json_object_get(m->summary, "prepare"), "seconds");
+    s[PREPARING] = number_of(json_object_get(m->summary, "prepare"), "seconds");
     s[EVALUATING] = total_of(m, "eval_seconds");
     s[COMPUTING] = fmin(total_of(m, "train_seconds") / m->processes / trainers, epochs - stalled);
     s[SAMPLING] =
-        total_of(m, "sample_seconds") / m->processes / fmax(1, figure_of(m->plan, "samplers"));
+        total_of(m, "sample_seconds") / m->processes / fmax(1, number_of(m->plan, "samplers"));
     s[PLANNING] = total_of(m, "plan_seconds") / m->processes;
     s[READING] = total_of(m, "gather_seconds") / m->processes;
     s[EXCHANGING] = total_of(m, "exchange_seconds") / m->processes;
     /* nothing overlaps with what is done before the batches of a superbatch */
     m->waiting = epochs - s[COMPUTING];
-    if (figure_of(m->plan, "superbatch") == 0)
+    if (number_of(m->plan, "superbatch") == 0)
         m->waiting = fmin(m->waiting, stalled + s[EXCHANGING]);
 }
 
@@ -120,9 +109,9 @@ static void measure_run(struct measured *m, const json_t *summary)
                            .plan = json_object_get(summary, "plan"),
                            .config = json_object_get(summary, "config"),
                            .requested = json_object_get(summary, "requested"),
-                           .total = figure_of(summary, "seconds")};
+                           .total = number_of(summary, "seconds")};
     m->processes = fmax(1, (double)json_array_size(json_object_get(summary, "workers")));
-    m->threads = figure_of(m->config, "threads");
+    m->threads = number_of(m->config, "threads");
     measure_stages(m);
     m->largest = longest(m, PREPARING, EVALUATING);
     m->waited_for = longest(m, SAMPLING, EXCHANGING);
@@ -139,7 +128,7 @@ double rows_bytes(const struct measured *m)
     size_t i;
     json_t *type;
     json_array_foreach(json_object_get(m->plan, "types"), i, type) sum +=
-        figure_of(type, "nodes") * figure_of(type, "row_bytes");
+        number_of(type, "nodes") * number_of(type, "row_bytes");
     return sum;
 }
 
@@ -268,10 +257,10 @@ static void write_command(struct line *l, const struct measured *m, const struct
 {
     char config[TEXT_MAX];
     const char *subcommand = r->all[r->n - 1].subcommand;
-    const char *path = word_of(m->summary, "dataset_path");
+    const char *path = text_of(m->summary, "dataset_path");
     add_text(l, "outgrow ");
     add_text(l, subcommand ? subcommand : "train");
-    add_word(l, *path ? path : word_of(m->summary, "dataset"));
+    add_word(l, *path ? path : text_of(m->summary, "dataset"));
     if (subcommand)
         return;
     snprintf(config, sizeof(config), "%s/config.yaml", folder);
@@ -289,38 +278,34 @@ static void write_command(struct line *l, const struct measured *m, const struct
 
 static void write_share(const struct measured *m, char out[TEXT_MAX])
 {
-    char total[SHOWN_MAX];
-    char part[SHOWN_MAX];
     const bool waits = m->largest >= SAMPLING;
     const double seconds = waits ? m->waiting : m->seconds[m->largest];
     snprintf(out, TEXT_MAX, "%s%s took the largest share: %s of %s (%.0f %%).",
              waits ? "Waiting for " : "", stage_name[m->largest].object,
-             shown_number(part, "seconds", seconds), shown_number(total, "seconds", m->total),
+             shown_number("seconds", seconds), shown_number("seconds", m->total),
              100 * seconds / m->total);
 }
 
 static void write_cause(const struct measured *m, char out[TEXT_MAX])
 {
-    char a[SHOWN_MAX];
-    char b[SHOWN_MAX];
     const json_t *prepare = json_object_get(m->summary, "prepare");
     if (m->largest == PREPARING)
         snprintf(out, TEXT_MAX, "It read %s and wrote %s before the first batch.",
-                 shown_number(a, "bytes", figure_of(prepare, "bytes_read")),
-                 shown_number(b, "bytes", figure_of(prepare, "bytes_written")));
+                 shown_number("bytes", number_of(prepare, "bytes_read")),
+                 shown_number("bytes", number_of(prepare, "bytes_written")));
     else if (m->largest == READING && bytes_read(m) > 0)
         snprintf(out, TEXT_MAX, "An epoch reads %s for its rows. Memory holds %.0f %% of all rows.",
-                 shown_number(a, "bytes", bytes_read(m)),
+                 shown_number("bytes", bytes_read(m)),
                  100 * fmin(1, memory_figure(m, "feature cache") / rows_bytes(m)));
     else if (m->largest == SAMPLING && has_topology_on_disk(m))
         snprintf(out, TEXT_MAX, "An epoch reads %s of adjacency lists. The topology is on disk.",
-                 shown_number(a, "bytes", steady_figure(m, "topology_bytes_read")));
+                 shown_number("bytes", steady_figure(m, "topology_bytes_read")));
     else if (m->largest >= SAMPLING)
         snprintf(out, TEXT_MAX, "That stage was busy for %s in each thread.",
-                 shown_number(a, "seconds", m->seconds[m->largest]));
+                 shown_number("seconds", m->seconds[m->largest]));
     else
         snprintf(out, TEXT_MAX, "Training waited %s for its batches, mostly for %s.%s",
-                 shown_number(a, "seconds", m->waiting), stage_name[m->waited_for].object,
+                 shown_number("seconds", m->waiting), stage_name[m->waited_for].object,
                  m->reads_to_evaluate ? " Evaluating reads rows from disk too." : "");
 }
 
@@ -329,7 +314,7 @@ static void write_doubt(const json_t *summary, char out[TEXT_MAX])
 {
     static const char remedy[] = "Have features large scales? `import --standardize` mends that.";
     const json_t *const classes = json_object_get(summary, "test_classes");
-    const double loss = figure_of(json_array_get(json_object_get(summary, "epochs"), 0), "loss");
+    const double loss = number_of(json_array_get(json_object_get(summary, "epochs"), 0), "loss");
     const double chance = log((double)json_array_size(classes));
     const json_t *only = NULL;
     size_t n = 0;
@@ -337,14 +322,14 @@ static void write_doubt(const json_t *summary, char out[TEXT_MAX])
     if (json_array_size(json_object_get(summary, "test_confusion")) < 2)
         return; /* not one class a node */
     for (size_t i = 0; i < json_array_size(classes); i++)
-        if (figure_of(json_array_get(classes, i), "predicted") > 0) {
+        if (number_of(json_array_get(classes, i), "predicted") > 0) {
             only = json_array_get(classes, i);
             n++;
         }
     if (n == 1)
         snprintf(out, TEXT_MAX, "All test nodes are predicted as class %.0f%s%.64s. %s",
-                 figure_of(only, "class"), *word_of(only, "name") ? ", " : "",
-                 word_of(only, "name"), remedy);
+                 number_of(only, "class"), *text_of(only, "name") ? ", " : "",
+                 text_of(only, "name"), remedy);
     else if (loss > 3 * chance)
         snprintf(out, TEXT_MAX, "The first epoch has a loss of %.3g, guesses have %.3g. %s", loss,
                  chance, remedy);

@@ -28,8 +28,6 @@ struct advice {
     bool is_none;           /* nothing helps */
 };
 
-double figure_of(const json_t *object, const char *key); /* 0 without one */
-const char *word_of(const json_t *object, const char *key);
 /* Mean of a figure over steady epochs: all except the first, if there are two. */
 double steady_figure(const struct measured *m, const char *key);
 double memory_figure(const struct measured *m, const char *part);

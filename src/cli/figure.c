@@ -54,14 +54,6 @@ void html_text(FILE *f, const char *text)
     }
 }
 
-const char *shown_number(char buf[SHOWN_MAX], const char *key, double x)
-{
-    json_t *value = x == floor(x) && fabs(x) < 1e15 ? json_integer((json_int_t)x) : json_real(x);
-    show_value(buf, key, value);
-    json_decref(value);
-    return buf;
-}
-
 /* Opens <svg> with its title; the caller writes the description, up to end_description. */
 static void begin(FILE *f, const char *title, int height)
 {
@@ -185,7 +177,6 @@ static struct frame frame_of(const struct axes *axes, const struct series *s, si
 
 static void describe_series(FILE *f, const struct axes *axes, const struct series *s)
 {
-    char text[SHOWN_MAX];
     size_t first = 0;
     size_t last = s->n;
     while (first < s->n && isnan(s->y[first]))
@@ -195,32 +186,30 @@ static void describe_series(FILE *f, const struct axes *axes, const struct serie
     if (first == last)
         return;
     html_text(f, s->name);
-    fprintf(f, ": %s", shown_number(text, axes->y, s->y[first]));
-    fprintf(f, " at %s %s", axes->x_title, shown_number(text, axes->x, x_of(s, first)));
-    fprintf(f, ", %s", shown_number(text, axes->y, s->y[last - 1]));
-    fprintf(f, " at %s %s. ", axes->x_title, shown_number(text, axes->x, x_of(s, last - 1)));
+    fprintf(f, ": %s", shown_number(axes->y, s->y[first]));
+    fprintf(f, " at %s %s", axes->x_title, shown_number(axes->x, x_of(s, first)));
+    fprintf(f, ", %s", shown_number(axes->y, s->y[last - 1]));
+    fprintf(f, " at %s %s. ", axes->x_title, shown_number(axes->x, x_of(s, last - 1)));
 }
 
 static void draw_y_axis(FILE *f, const struct frame *r)
 {
-    char text[SHOWN_MAX];
     const double step = tick_step(r->y, 5, r->axes->y);
     for (long i = (long)ceil(r->y.from / step); (double)i * step <= r->y.to; i++) {
         double v = (double)i * step;
         fprintf(f, "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>", LEFT,
                 WIDTH - RIGHT, at_y(r, v), at_y(r, v));
-        label(f, LEFT - 6, at_y(r, v) + 4, "end", shown_number(text, r->axes->y, v));
+        label(f, LEFT - 6, at_y(r, v) + 4, "end", shown_number(r->axes->y, v));
     }
 }
 
 static void draw_x_axis(FILE *f, const struct frame *r)
 {
-    char text[SHOWN_MAX];
     const double raw = tick_step(r->x, 8, r->axes->x);
     const double step = strcmp(r->axes->x, "epoch") == 0 ? fmax(1, floor(raw)) : raw;
     for (long i = (long)ceil(r->x.from / step); (double)i * step <= r->x.to * 1.000001; i++)
         label(f, at_x(r, (double)i * step), r->bottom + 16, "middle",
-              shown_number(text, r->axes->x, (double)i * step));
+              shown_number(r->axes->x, (double)i * step));
     label(f, (LEFT + WIDTH - RIGHT) / 2.0, r->bottom + 34, "middle", r->axes->x_title);
 }
 
@@ -277,14 +266,13 @@ int figure_lines(FILE *f, const char *title, const struct axes *axes, const stru
 
 int figure_bars(FILE *f, const char *title, const char *key, const struct bar *bars, size_t n)
 {
-    char text[SHOWN_MAX];
     double most = 0;
     const int height = (int)n * BAR_STEP + 8;
     begin(f, title, height);
     for (size_t i = 0; i < n; i++) {
         most = fmax(most, bars[i].value);
         html_text(f, bars[i].name);
-        fprintf(f, ": %s. ", shown_number(text, key, bars[i].value));
+        fprintf(f, ": %s. ", shown_number(key, bars[i].value));
     }
     end_description(f);
     for (size_t i = 0; i < n; i++) {
@@ -294,7 +282,7 @@ int figure_bars(FILE *f, const char *title, const char *key, const struct bar *b
         label(f, BAR_LEFT - 8, top + 13, "end", bars[i].name);
         fprintf(f, "<rect class=\"s%d\" x=\"%d\" y=\"%.1f\" width=\"%.1f\" height=\"%d\"/>",
                 bars[i].look % 8, BAR_LEFT, top, fmax(wide, 1), BAR_STEP - 5);
-        label(f, BAR_LEFT + wide + 6, top + 13, "start", shown_number(text, key, bars[i].value));
+        label(f, BAR_LEFT + wide + 6, top + 13, "start", shown_number(key, bars[i].value));
     }
     fputs("</svg>", f);
     return height;
@@ -329,19 +317,18 @@ int figure_lanes(FILE *f, const char *title, const char *const *lane, size_t n_l
                  const struct span *spans, size_t n)
 {
     enum { STEP = 30, ROOM_LEFT = 90 };
-    char text[SHOWN_MAX];
     struct range x = {0, 0};
     const int height = (int)n_lanes * STEP + BOTTOM;
     begin(f, title, height);
     for (size_t i = 0; i < n; i++)
         x.to = fmax(x.to, spans[i].end);
-    fprintf(f, "%zu spans of %zu stages in %s. ", n, n_lanes, shown_number(text, "seconds", x.to));
+    fprintf(f, "%zu spans of %zu stages in %s. ", n, n_lanes, shown_number("seconds", x.to));
     for (size_t l = 0; l < n_lanes; l++) {
         double busy = 0;
         for (size_t i = 0; i < n; i++)
             busy += spans[i].lane == l ? spans[i].end - spans[i].start : 0;
         html_text(f, lane[l]);
-        fprintf(f, " works %s. ", shown_number(text, "seconds", busy));
+        fprintf(f, " works %s. ", shown_number("seconds", busy));
     }
     end_description(f);
     for (size_t l = 0; l < n_lanes; l++)
@@ -359,7 +346,7 @@ int figure_lanes(FILE *f, const char *title, const char *const *lane, size_t n_l
               i == 0   ? "start"
               : i == 4 ? "end"
                        : "middle",
-              shown_number(text, "seconds", v + 1e-9));
+              shown_number("seconds", v + 1e-9));
     }
     fputs("</svg>", f);
     return height;

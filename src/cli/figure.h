@@ -7,7 +7,6 @@
 
 /* Write text between tags, or in an attribute's quotes, escaped. */
 void html_text(FILE *f, const char *text);
-const char *shown_number(char buf[SHOWN_MAX], const char *key, double x);
 
 enum { FIGURE_WIDTH = 640, MOST_PARTS = 32 };
 extern const char figure_style[]; /* of the page or SVG with the figures */

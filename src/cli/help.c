@@ -104,7 +104,6 @@ static void print_option(const struct shown_option *o)
     print_text(o->help, at, TEXT_AT);
 }
 
-/* By name. */
 static int compare(const void *a, const void *b)
 {
     return strcmp(((const struct shown_option *)a)->name, ((const struct shown_option *)b)->name);

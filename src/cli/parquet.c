@@ -17,7 +17,6 @@ bool is_parquet_file(const char *name)
     return ends_with(name, ".parquet");
 }
 
-/* Has the folder a file of this pattern? */
 static bool has_file(const char *folder, const char *pattern)
 {
     char path[4096];

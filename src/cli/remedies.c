@@ -45,37 +45,37 @@ static bool has_idle_cores(const struct measured *m)
 /* Besides the test after the last epoch. */
 static bool validates(const struct measured *m)
 {
-    const double every = figure_of(m->config, "eval-every");
-    return every > 0 && every <= figure_of(m->config, "epochs");
+    const double every = number_of(m->config, "eval-every");
+    return every > 0 && every <= number_of(m->config, "epochs");
 }
 
 /* --patience counts validations. */
 static bool may_validate_less(const struct measured *m)
 {
-    return validates(m) && figure_of(m->config, "patience") == 0;
+    return validates(m) && number_of(m->config, "patience") == 0;
 }
 
 static bool is_serial(const struct measured *m)
 {
-    return strcmp(word_of(m->config, "pipeline"), "none") == 0;
+    return strcmp(text_of(m->config, "pipeline"), "none") == 0;
 }
 
 bool has_topology_on_disk(const struct measured *m)
 {
-    return strcmp(word_of(m->plan, "topology"), "disk") == 0;
+    return strcmp(text_of(m->plan, "topology"), "disk") == 0;
 }
 
 static bool fits_topology(const struct measured *m)
 {
     return has_topology_on_disk(m) &&
-           memory_figure(m, "smallest") + figure_of(m->plan, "topology_bytes") <=
+           memory_figure(m, "smallest") + number_of(m->plan, "topology_bytes") <=
                memory_figure(m, "limit");
 }
 
 static bool may_hold_topology(const struct measured *m)
 {
     return has_topology_on_disk(m) && !fits_topology(m) &&
-           with_more(m, figure_of(m->plan, "topology_bytes")) <= most_memory();
+           with_more(m, number_of(m->plan, "topology_bytes")) <= most_memory();
 }
 
 static bool reads_nothing(const struct measured *m)
@@ -85,7 +85,7 @@ static bool reads_nothing(const struct measured *m)
 
 static bool has_engine(const struct measured *m)
 {
-    return *word_of(m->requested, "io") && strcmp(word_of(m->requested, "io"), "auto") != 0;
+    return *text_of(m->requested, "io") && strcmp(text_of(m->requested, "io"), "auto") != 0;
 }
 
 /* Memory of the limit that the plan uses for nothing. */
@@ -110,23 +110,22 @@ static bool is_capped(const struct measured *m)
 static bool has_no_cache(const struct measured *m)
 {
     return unused_memory(m) + memory_figure(m, "feature cache") < rows_bytes(m) / 20 &&
-           figure_of(m->config, "batch") > 1;
+           number_of(m->config, "batch") > 1;
 }
 
 static bool has_policy(const struct measured *m)
 {
-    return *word_of(m->requested, "policy") && !has_no_cache(m) &&
+    return *text_of(m->requested, "policy") && !has_no_cache(m) &&
            json_array_size(json_object_get(m->plan, "candidates")) == 0;
 }
 
 static bool is_misjudged(const struct measured *m)
 {
-    const double predicted = figure_of(json_object_get(m->plan, "predicted"), "seconds");
+    const double predicted = number_of(json_object_get(m->plan, "predicted"), "seconds");
     return !json_is_true(json_object_get(m->plan, "disk_measured")) && predicted > 0 &&
            steady_figure(m, "seconds") > 2 * predicted;
 }
 
-/* Memory for all rows, or what there is. */
 static double memory_for_rows(const struct measured *m)
 {
     const double missing = rows_bytes(m) - memory_figure(m, "feature cache");
@@ -140,7 +139,7 @@ static bool may_hold_more(const struct measured *m)
 
 static bool is_adaptive(const struct measured *m)
 {
-    return strcmp(word_of(m->plan, "policy"), "degree") != 0;
+    return strcmp(text_of(m->plan, "policy"), "degree") != 0;
 }
 
 static __attribute__((format(printf, 3, 4))) void advise(struct advice *a, const char *option,
@@ -174,15 +173,14 @@ static void overlap(const struct measured *m, struct advice *a)
 
 static void hold_topology(const struct measured *m, struct advice *a)
 {
-    char bytes[SHOWN_MAX];
     snprintf(a->value, sizeof(a->value), "memory");
     advise(a, "topology", "The topology takes %s. It fits in --memory.",
-           shown_number(bytes, "bytes", figure_of(m->plan, "topology_bytes")));
+           shown_number("bytes", number_of(m->plan, "topology_bytes")));
 }
 
 static void add_memory_for_topology(const struct measured *m, struct advice *a)
 {
-    put_mebibytes(a, with_more(m, figure_of(m->plan, "topology_bytes")));
+    put_mebibytes(a, with_more(m, number_of(m->plan, "topology_bytes")));
     a->drops = "topology";
     advise(a, "memory", "With --memory %s the topology fits in memory too.", a->value);
 }
@@ -201,7 +199,7 @@ static void add_memory_for_rows(const struct measured *m, struct advice *a)
 static void reuse_batches(const struct measured *m, struct advice *a)
 {
     snprintf(a->value, sizeof(a->value), "%.0f",
-             2 * fmax(1, figure_of(m->config, "resample-every")));
+             2 * fmax(1, number_of(m->config, "resample-every")));
     advise(a, "resample-every",
            "With --resample-every %s epochs share batches. This changes the results.", a->value);
 }
@@ -215,20 +213,19 @@ static void plan_once(const struct measured *m, struct advice *a)
 
 static void uncap(const struct measured *m, struct advice *a)
 {
-    char value[SHOWN_MAX];
     advise(a, "cache", "--cache %s leaves a part of --memory unused.",
-           show_value(value, "bytes", json_object_get(m->requested, "cache")));
+           shown_as(m->requested, "cache", "bytes"));
 }
 
 static void choose_engine(const struct measured *m, struct advice *a)
 {
     advise(a, "io", "--io %s reads rows in random order slower than io_uring.",
-           word_of(m->requested, "io"));
+           text_of(m->requested, "io"));
 }
 
 static void shrink_batches(const struct measured *m, struct advice *a)
 {
-    snprintf(a->value, sizeof(a->value), "%.0f", floor(figure_of(m->config, "batch") / 2));
+    snprintf(a->value, sizeof(a->value), "%.0f", floor(number_of(m->config, "batch") / 2));
     a->drops = "policy";
     advise(a, "batch",
            "Batches leave memory for %.0f %% of the rows. --batch %s leaves more, and changes the "
@@ -241,20 +238,17 @@ static void choose_policy(const struct measured *m, struct advice *a)
 {
     snprintf(a->value, sizeof(a->value), "auto");
     advise(a, "policy", "--policy auto compares execution plans. %s was requested.",
-           word_of(m->requested, "policy"));
+           text_of(m->requested, "policy"));
 }
 
 static void measure_disk(const struct measured *m, struct advice *a)
 {
-    char predicted[SHOWN_MAX];
-    char seconds[SHOWN_MAX];
     a->subcommand = "bench io --path";
     advise(a, NULL,
            "An epoch took %s, not %s: the plan assumed a common NVMe disk. Measure this one, then "
            "train again.",
-           shown_number(seconds, "seconds", steady_figure(m, "seconds")),
-           shown_number(predicted, "seconds",
-                        figure_of(json_object_get(m->plan, "predicted"), "seconds")));
+           shown_number("seconds", steady_figure(m, "seconds")),
+           shown_number("seconds", number_of(json_object_get(m->plan, "predicted"), "seconds")));
 }
 
 static void share_disks(const struct measured *m, struct advice *a)
@@ -265,8 +259,8 @@ static void share_disks(const struct measured *m, struct advice *a)
 
 static void validate_seldom(const struct measured *m, struct advice *a)
 {
-    const double every = figure_of(m->config, "eval-every");
-    const double epochs = figure_of(m->config, "epochs");
+    const double every = number_of(m->config, "eval-every");
+    const double epochs = number_of(m->config, "epochs");
     const bool less = 2 * every <= epochs;
     snprintf(a->value, sizeof(a->value), "%.0f", less ? fmin(fmax(5, 2 * every), epochs) : 0);
     advise(a, "eval-every",

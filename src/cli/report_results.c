@@ -113,7 +113,6 @@ static const struct result {
 /* Writes accuracies, for runs of tasks with accuracy. */
 static void write_shares(const struct report_page *p, const char *title, const char *key)
 {
-    char text[SHOWN_MAX];
     bool any = false;
     for (size_t r = 0; r < p->n; r++)
         any |= tell_share(final_metrics(p->run[r].summary));
@@ -123,7 +122,7 @@ static void write_shares(const struct report_page *p, const char *title, const c
     for (size_t r = 0; r < p->n; r++) {
         const json_t *summary = p->run[r].summary;
         double x = tell_share(final_metrics(summary)) ? report_number(summary, key) : NAN;
-        table_cell(p, isnan(x) ? "-" : shown_number(text, "acc", x));
+        table_cell(p, isnan(x) ? "-" : shown_number("acc", x));
     }
     table_row_end(p);
 }
@@ -136,7 +135,7 @@ static void write_metric(const struct report_page *p, const char *title, const c
     table_row(p, text, false);
     for (size_t r = 0; r < p->n; r++) {
         double x = report_number(json_object_get(p->run[r].summary, part), key);
-        table_cell(p, isnan(x) ? "-" : shown_number(text, key, x));
+        table_cell(p, isnan(x) ? "-" : shown_number(key, x));
     }
     table_row_end(p);
 }
@@ -183,7 +182,7 @@ static void write_type(const struct report_page *p, const char *type, const char
     for (size_t r = 0; r < p->n; r++) {
         const json_t *all = json_object_get(p->run[r].summary, "test_types");
         const double x = report_number(json_object_get(all, type), key);
-        table_cell(p, isnan(x) ? "-" : shown_number(text, key, x));
+        table_cell(p, isnan(x) ? "-" : shown_number(key, x));
     }
     table_row_end(p);
 }
@@ -213,7 +212,6 @@ static void write_stops(const struct report_page *p)
 
 void report_results(const struct report_page *p)
 {
-    char text[SHOWN_MAX];
     table_begin(p, "Results", "");
     write_shares(p, "test", "test_acc");
     write_metrics(p, "test", "test_metrics");
@@ -224,7 +222,7 @@ void report_results(const struct report_page *p)
         table_row(p, results[i].title, false);
         for (size_t r = 0; r < p->n; r++) {
             double x = results[i].of(p->run[r].summary, results[i].key);
-            table_cell(p, isnan(x) ? "-" : shown_number(text, results[i].unit, x));
+            table_cell(p, isnan(x) ? "-" : shown_number(results[i].unit, x));
         }
         table_row_end(p);
     }

@@ -71,11 +71,9 @@ static json_t *sum_up(const struct invocation *in, const json_t *summaries, cons
 static void show_spread(const char *title, const char *key, const json_t *root)
 {
     const json_t *spread = json_object_get(root, key);
-    char mean[SHOWN_MAX];
-    char deviation[SHOWN_MAX];
     if (json_is_object(spread))
-        printf("%-15s %s +- %s\n", title, show_value(mean, key, json_object_get(spread, "mean")),
-               show_value(deviation, key, json_object_get(spread, "deviation")));
+        printf("%-15s %s +- %s\n", title, shown_as(spread, "mean", key),
+               shown_as(spread, "deviation", key));
 }
 
 /* Prints a line per metric, "test auc        0.9184 +- 0.0012". */
@@ -88,15 +86,13 @@ static void show_metrics(const char *part, const json_t *metrics)
         char title[SHOWN_MAX];
         snprintf(title, sizeof(title), "%s %s", part, key);
         if (json_is_object(spread))
-            printf("%-15s %.4f +- %.4f\n", title,
-                   json_number_value(json_object_get(spread, "mean")),
-                   json_number_value(json_object_get(spread, "deviation")));
+            printf("%-15s %.4f +- %.4f\n", title, number_of(spread, "mean"),
+                   number_of(spread, "deviation"));
     }
 }
 
 static void show_runs(const json_t *root)
 {
-    char text[SHOWN_MAX];
     long long first = json_integer_value(json_object_get(root, "seed"));
     long long runs = json_integer_value(json_object_get(root, "runs"));
     if (tell_share(final_metrics(root))) {
@@ -107,8 +103,7 @@ static void show_runs(const json_t *root)
         show_metrics("valid", json_object_get(root, "valid_metrics"));
     }
     show_spread("time", "seconds", root);
-    printf("parameters      %s\n",
-           show_value(text, "parameters", json_object_get(root, "parameters")));
+    printf("parameters      %s\n", shown(root, "parameters"));
     printf("seeds           %lld to %lld\n", first, first + runs - 1);
 }
 

@@ -136,6 +136,43 @@ const char *show_value(char buf[SHOWN_MAX], const char *key, const json_t *value
     return buf;
 }
 
+double number_of(const json_t *object, const char *key)
+{
+    return json_number_value(json_object_get(object, key));
+}
+
+const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? text : "";
+}
+
+/* One of the texts that `shown` and its like return in turn. */
+static char *next_text(void)
+{
+    static char text[8][SHOWN_MAX];
+    static size_t n;
+    return text[n++ % 8];
+}
+
+const char *shown_as(const json_t *object, const char *key, const char *unit)
+{
+    return show_value(next_text(), unit, json_object_get(object, key));
+}
+
+const char *shown_number(const char *key, double x)
+{
+    json_t *value = x == floor(x) && fabs(x) < 1e15 ? json_integer((json_int_t)x) : json_real(x);
+    const char *text = show_value(next_text(), key, value);
+    json_decref(value);
+    return text;
+}
+
+const char *shown(const json_t *object, const char *key)
+{
+    return shown_as(object, key, key);
+}
+
 /* ---- any object ---- */
 
 /* "bytes_read" -> "bytes read", or what says more to people. */
@@ -308,9 +345,9 @@ void show_dataset(const json_t *root)
                                 : json_is_true(json_object_get(root, "regression"))  ? "values"
                                 : json_is_true(json_object_get(root, "multi_label")) ? "labels"
                                                                                      : "classes";
-    char shown[SHOWN_MAX];
-    show_text(shown, name ? name : "dataset");
-    printf("%s:", shown);
+    char printable[SHOWN_MAX];
+    show_text(printable, name ? name : "dataset");
+    printf("%s:", printable);
     for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
         char text[SHOWN_MAX];
         const json_t *value = json_object_get(root, keys[i]);
@@ -326,11 +363,6 @@ void show_dataset(const json_t *root)
 }
 
 /* ---- training ---- */
-
-static double number(const json_t *object, const char *key)
-{
-    return json_number_value(json_object_get(object, key));
-}
 
 /* Formats "  valid 80.12%", or "  valid auc 0.9184" for other metrics, or nothing if it was not
  * measured. */
@@ -350,20 +382,20 @@ void epoch_line(char *out, size_t size, const json_t *epoch, int epochs)
     char bytes[32];
     char filled[32];
     char name[16] = "";
-    const double fills = number(epoch, "prepare_bytes_read");
+    const double fills = number_of(epoch, "prepare_bytes_read");
     const char *metric = json_string_value(json_object_get(epoch, "metric"));
     const bool share = metric && (strcmp(metric, "acc") == 0 || strcmp(metric, "micro_f1") == 0);
-    double rows = number(epoch, "rows");
+    double rows = number_of(epoch, "rows");
     if (metric && !share)
         snprintf(name, sizeof(name), " %s", metric);
     acc_text(train, "train", "", share ? 100 : 1, json_object_get(epoch, "train_acc"));
     acc_text(valid, "valid", name, share ? 100 : 1, json_object_get(epoch, "valid_acc"));
-    bytes_text(bytes, sizeof(bytes), number(epoch, "bytes_read"), "");
+    bytes_text(bytes, sizeof(bytes), number_of(epoch, "bytes_read"), "");
     bytes_text(filled, sizeof(filled), fills, "");
     snprintf(out, size, "epoch %d/%d  loss %.6f%s%s  %.2f s  hits %.2f%%  read %s%s%s",
-             (int)number(epoch, "epoch"), epochs, number(epoch, "loss"), train, valid,
-             number(epoch, "seconds"), rows > 0 ? 100 * number(epoch, "hits") / rows : 0, bytes,
-             fills > 0 ? "  in advance " : "", fills > 0 ? filled : "");
+             (int)number_of(epoch, "epoch"), epochs, number_of(epoch, "loss"), train, valid,
+             number_of(epoch, "seconds"), rows > 0 ? 100 * number_of(epoch, "hits") / rows : 0,
+             bytes, fills > 0 ? "  in advance " : "", fills > 0 ? filled : "");
 }
 
 static double sum_over(const json_t *epochs, const char *key)
@@ -371,7 +403,7 @@ static double sum_over(const json_t *epochs, const char *key)
     double sum = 0;
     size_t i;
     json_t *epoch;
-    json_array_foreach((json_t *)epochs, i, epoch) sum += number(epoch, key);
+    json_array_foreach((json_t *)epochs, i, epoch) sum += number_of(epoch, key);
     return sum;
 }
 
@@ -423,11 +455,11 @@ static void show_tiers(const json_t *epochs, double row_bytes, bool several)
 /* The cache has whole rows; without a cache there were no hits. */
 static double row_bytes(const json_t *plan)
 {
-    double slots = number(plan, "cache_rows");
+    double slots = number_of(plan, "cache_rows");
     const json_t *device = json_object_get(plan, "device");
     if (json_is_object(device))
-        return number(device, "row_bytes");
-    return slots > 0 ? number(json_object_get(plan, "memory"), "feature cache") / slots : 0;
+        return number_of(device, "row_bytes");
+    return slots > 0 ? number_of(json_object_get(plan, "memory"), "feature cache") / slots : 0;
 }
 
 bool tell_share(const json_t *metrics)
@@ -486,7 +518,7 @@ static void show_accuracy(const json_t *root)
     const json_t *valid = json_object_get(root, "valid_acc");
     if (json_is_number(valid))
         printf(by_acc ? "validation      %s, best at epoch %d\n" : "validation      %s\n",
-               show_value(text, "valid_acc", valid), (int)number(root, "best_epoch"));
+               show_value(text, "valid_acc", valid), (int)number_of(root, "best_epoch"));
     if (!by_acc)
         show_best(root);
 }
@@ -511,9 +543,9 @@ static void show_stop(const json_t *root)
     const json_t *config = json_object_get(root, "config");
     if (by && strcmp(by, "patience") == 0)
         printf("stopped         after epoch %d of %d: no better %s in %d validation%s\n",
-               (int)number(root, "stopped_epoch"), (int)number(config, "epochs"),
-               json_string_value(json_object_get(root, "best_by")), (int)number(config, "patience"),
-               number(config, "patience") > 1 ? "s" : "");
+               (int)number_of(root, "stopped_epoch"), (int)number_of(config, "epochs"),
+               json_string_value(json_object_get(root, "best_by")),
+               (int)number_of(config, "patience"), number_of(config, "patience") > 1 ? "s" : "");
 }
 
 void show_training(const json_t *root)
@@ -527,15 +559,15 @@ void show_training(const json_t *root)
     show_accuracy(root);
     show_types(json_object_get(root, "test_types"));
     show_stop(root);
-    printf("peak memory     %s of %s\n",
-           show_value(a, "bytes", json_object_get(root, "peak_rss_bytes")),
-           show_value(b, "bytes", json_object_get(root, "memory_budget_bytes")));
-    printf("time            %.2f s, %.2f s of it before the first batch\n", number(root, "seconds"),
-           number(prepare, "seconds"));
-    show_tiers(epochs, row_bytes(plan), number(json_object_get(plan, "device"), "devices") > 1);
-    count_text(a, sizeof(a), (long long)(number(prepare, "prefill") + sum_over(epochs, "prefill")));
-    bytes_text(b, sizeof(b), number(prepare, "bytes_read") + sum_over(epochs, "prepare_bytes_read"),
-               "");
+    printf("peak memory     %s of %s\n", shown(root, "peak_rss_bytes"),
+           shown(root, "memory_budget_bytes"));
+    printf("time            %.2f s, %.2f s of it before the first batch\n",
+           number_of(root, "seconds"), number_of(prepare, "seconds"));
+    show_tiers(epochs, row_bytes(plan), number_of(json_object_get(plan, "device"), "devices") > 1);
+    count_text(a, sizeof(a),
+               (long long)(number_of(prepare, "prefill") + sum_over(epochs, "prefill")));
+    bytes_text(b, sizeof(b),
+               number_of(prepare, "bytes_read") + sum_over(epochs, "prepare_bytes_read"), "");
     bytes_text(text, sizeof(text), sum_over(epochs, "eval_bytes_read"), "");
     printf("in advance      %s rows into the cache; %s read to prepare, %s to evaluate\n", a, b,
            text);

@@ -12,19 +12,17 @@ static const char part[] = "edge split";
 int og__edge_walk_open(struct og_edge_walk *w, const struct og_relation *r, struct og_budget *b,
                        struct og_err *err)
 {
-    *w = (struct og_edge_walk){.of = r, .budget = b};
-    w->ptr = og__alloc(b, (NODES + 1) * sizeof(*w->ptr), part, err);
-    w->src = og__alloc(b, PIECE * sizeof(*w->src), part, err);
+    *w = (struct og_edge_walk){.of = r, .arrays = og__allocs(b, part)};
+    w->ptr = og__allocs_take(&w->arrays, (NODES + 1) * sizeof(*w->ptr), err);
+    w->src = og__allocs_take(&w->arrays, PIECE * sizeof(*w->src), err);
     if (r->weights.fd >= 0)
-        w->weight = og__alloc(b, PIECE * sizeof(*w->weight), part, err);
-    return w->ptr && w->src && (w->weight || r->weights.fd < 0) ? 0 : -ENOMEM;
+        w->weight = og__allocs_take(&w->arrays, PIECE * sizeof(*w->weight), err);
+    return og__allocs_taken(&w->arrays);
 }
 
 void og__edge_walk_close(struct og_edge_walk *w)
 {
-    og__release(w->budget, w->ptr, (NODES + 1) * sizeof(*w->ptr), part);
-    og__release(w->budget, w->src, PIECE * sizeof(*w->src), part);
-    og__release(w->budget, w->weight, PIECE * sizeof(*w->weight), part);
+    og__allocs_release(&w->arrays);
     *w = (struct og_edge_walk){0};
 }
 
@@ -88,7 +86,7 @@ static int create_rows(struct og_thinned *t, const struct og_edge_walk *w, const
                        const char *name, struct og_err *err)
 {
     const struct og_group *edges = &w->of->edges;
-    t->budget = w->budget;
+    t->budget = w->arrays.budget;
     t->bytes = OG_MAX((size_t)ROWS_BYTES, og__file_row_bytes(edges));
     t->first = t->n = 0;
     t->row = og__alloc(t->budget, t->bytes, part, err);

@@ -3,6 +3,7 @@
 #ifndef OG_DATASET_EDGE_WALK_H
 #define OG_DATASET_EDGE_WALK_H
 
+#include "base/allocs.h"
 #include "base/json.h"
 #include "dataset/graph.h"
 
@@ -12,7 +13,7 @@ struct og_edge_walk {
     int64_t *src;  /* sources */
     float *weight; /* the same; NULL: edges have none */
     int64_t *ptr;
-    struct og_budget *budget;
+    struct og_allocs arrays;
 };
 
 /* Visits sources w->src[from .. to) of node dst; another call may follow for the same node. */

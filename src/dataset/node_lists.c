@@ -53,7 +53,6 @@ static uint32_t put_character(char *out, uint32_t c)
     return (uint32_t)more + 1;
 }
 
-/* Word i of an array of texts. */
 static int read_text(struct listed *l, int64_t i, struct og_word *word, struct og_err *err)
 {
     const size_t width = (size_t)l->a.shape[1];

@@ -198,7 +198,6 @@ void og__sorter_free(struct og_edge_sorter *s)
 
 /* ---- some of them ---- */
 
-/* From edge i on. */
 static struct edges edges_from(const struct edges *e, size_t i)
 {
     return (struct edges){e->key + i, e->weight ? e->weight + i : NULL,

@@ -211,7 +211,6 @@ bool og__times_uncached(const struct og_graph *g, enum og_times_kind kind)
     return has_times(g, kind) && !sorted;
 }
 
-/* Have nodes of the group times? */
 static bool has_some(const struct og_times *t, uint32_t group)
 {
     const struct og_group *g = &t->graph->group[group];

@@ -10,7 +10,6 @@
 
 /* ==== products ==== */
 
-/* c[0 .. n) += a * b[0 .. n) */
 OG_CLONES static void add_scaled(float *restrict c, float a, const float *restrict b, size_t n)
 {
     for (size_t j = 0; j < n; j++)

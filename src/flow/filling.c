@@ -258,7 +258,6 @@ void og__filling_end(struct og_filling *f)
     free(f);
 }
 
-/* Windows that must be there before the batch. */
 static uint32_t windows_before(const struct og_filling *f, uint32_t batch)
 {
     const struct og_fill_windows *w = f->opt.windows;

@@ -120,8 +120,8 @@ static int list_misses(uint32_t node, uint32_t first, const uint32_t *ids, struc
 static bool has_room(const struct og_tiers_plan *out, const struct head *h, uint32_t n)
 {
     const struct og_plan *plan = &out->plan;
-    return h->n <= n - plan->n && h->n_changes <= plan->change_capacity - plan->n_changes &&
-           h->n_moves <= out->move_capacity - out->n_moves;
+    return h->n <= n - plan->n && h->n_changes <= plan->of_changes.room - plan->n_changes &&
+           h->n_moves <= out->of_moves.room - out->n_moves;
 }
 
 static int get_part(struct reading *r, const struct og_tiers *tiers, uint32_t k,

@@ -49,6 +49,7 @@ struct packer {
     const struct og_pack_options *opt;
     const struct og_sweep *sweep;
     struct og_packed_out out;
+    struct og_allocs arrays;
     char *memory;    /* pieces, rows of the parts */
     uint32_t *lists; /* of the parts */
     struct piece *pieces;
@@ -476,32 +477,25 @@ _Static_assert(sizeof(struct piece) == OG__SWEEP_A_PIECE &&
 static int take_memory(struct packer *pk, struct og_budget *b, struct og_err *err)
 {
     uint32_t n = pk->packing->n_batches;
-    pk->memory = og__alloc(b, memory_bytes(pk), memory_part, err);
-    pk->lists = pk->memory ? og__alloc(b, lists_bytes(pk), memory_part, err) : NULL;
-    if (!pk->lists)
-        return -ENOMEM;
-    pk->pieces = og__alloc(b, pk->sweep->n_pieces * sizeof(*pk->pieces), memory_part, err);
-    pk->open = og__alloc(b, n * sizeof(struct piece *), memory_part, err);
-    pk->cursor = og__alloc(b, n * sizeof(*pk->cursor), memory_part, err);
-    pk->checks = og__alloc(b, n * sizeof(*pk->checks), memory_part, err);
-    if (!pk->pieces || !pk->open || !pk->cursor || !pk->checks)
+    pk->arrays = og__allocs(b, memory_part);
+    pk->memory = og__allocs_take(&pk->arrays, memory_bytes(pk), err);
+    pk->lists = og__allocs_take(&pk->arrays, lists_bytes(pk), err);
+    pk->pieces = og__allocs_take(&pk->arrays, pk->sweep->n_pieces * sizeof(*pk->pieces), err);
+    pk->open = og__allocs_take(&pk->arrays, n * sizeof(struct piece *), err);
+    pk->cursor = og__allocs_take(&pk->arrays, n * sizeof(*pk->cursor), err);
+    pk->checks = og__allocs_take(&pk->arrays, n * sizeof(*pk->checks), err);
+    if (og__allocs_taken(&pk->arrays) < 0)
         return -ENOMEM;
     memcpy(pk->cursor, pk->packing->ptr, n * sizeof(*pk->cursor));
     suballoc(pk);
     return 0;
 }
 
-static void release(struct packer *pk, struct og_budget *b)
+static void release(struct packer *pk)
 {
-    const size_t n = pk->packing->n_batches;
     og__reader_close(pk->reader);
     og__packed_abandon(&pk->out);
-    og__release(b, pk->memory, memory_bytes(pk), memory_part);
-    og__release(b, pk->lists, lists_bytes(pk), memory_part);
-    og__release(b, pk->pieces, pk->sweep->n_pieces * sizeof(*pk->pieces), memory_part);
-    og__release(b, (void *)pk->open, n * sizeof(struct piece *), memory_part);
-    og__release(b, pk->cursor, n * sizeof(*pk->cursor), memory_part);
-    og__release(b, pk->checks, n * sizeof(*pk->checks), memory_part);
+    og__allocs_release(&pk->arrays);
     pthread_cond_destroy(&pk->changed);
     pthread_mutex_destroy(&pk->lock);
 }
@@ -528,6 +522,6 @@ int og__pack_write(const struct og_group *group, const struct og_packing *p,
                                 .direct = og__packed_is_direct(&pk.out)};
     rc = og__packed_commit(&pk.out, err);
 out:
-    release(&pk, b);
+    release(&pk);
     return rc;
 }

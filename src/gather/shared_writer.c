@@ -32,7 +32,8 @@ struct writer {
     uint64_t *stored;
     struct og_pack_counts counts;
     /* a block */
-    uint32_t most, n;  /* positions */
+    uint32_t most, n; /* positions */
+    struct og_allocs arrays;
     char *memory;      /* memory of the next two */
     char *in;          /* [most] rows by node */
     char *out;         /* [most] rows by position, after `kept` bytes of the previous block */
@@ -96,11 +97,6 @@ size_t og__shared_least(const struct og_packing *p)
     return fixed_bytes(p) + row_cost(p);
 }
 
-static size_t rows_bytes(const struct writer *w)
-{
-    return 2 * (w->most * w->packing->row_bytes + PAGE);
-}
-
 static int take_memory(struct writer *w, struct og_budget *b, struct og_err *err)
 {
     const struct og_packing *p = w->packing;
@@ -110,39 +106,30 @@ static int take_memory(struct writer *w, struct og_budget *b, struct og_err *err
     uint64_t most = (w->opt->memory - fixed_bytes(p)) / row_cost(p);
     w->most = (uint32_t)OG_MAX(OG_MIN(most, w->head.n_rows), (uint64_t)1);
     w->longest = longest_batch(p);
-    struct {
-        void **at;
-        size_t bytes;
-    } parts[] = {{(void **)&w->memory, rows_bytes(w)},
-                 {(void **)&w->hashes, w->most * sizeof(*w->hashes)},
-                 {(void **)&w->nodes, w->most * sizeof(*w->nodes)},
-                 {(void **)&w->list, w->most * sizeof(*w->list)},
-                 {(void **)&w->bits, bits_bytes(p)},
-                 {(void **)&w->rank, bits_bytes(p) / 2},
-                 {(void **)&w->order, w->longest * 2 * sizeof(*w->order)},
-                 {(void **)&w->table, p->n_batches * sizeof(*w->table)},
-                 {(void **)&w->unhashed, p->n_batches * sizeof(*w->unhashed)}};
-    for (size_t i = 0; i < OG_COUNT(parts); i++)
-        if (!(*parts[i].at = og__alloc(b, parts[i].bytes, part, err)))
-            return -ENOMEM;
+    const size_t rows = w->most;
+    struct og_allocs *a = &w->arrays;
+    *a = og__allocs(b, part);
+    w->memory = og__allocs_take(a, 2 * (rows * p->row_bytes + PAGE), err);
+    w->hashes = og__allocs_take(a, rows * sizeof(*w->hashes), err);
+    w->nodes = og__allocs_take(a, rows * sizeof(*w->nodes), err);
+    w->list = og__allocs_take(a, rows * sizeof(*w->list), err);
+    w->bits = og__allocs_take(a, bits_bytes(p), err);
+    w->rank = og__allocs_take(a, bits_bytes(p) / 2, err);
+    w->order = og__allocs_take(a, w->longest * 2 * sizeof(*w->order), err);
+    w->table = og__allocs_take(a, p->n_batches * sizeof(*w->table), err);
+    w->unhashed = og__allocs_take(a, p->n_batches * sizeof(*w->unhashed), err);
+    if (og__allocs_taken(a) < 0)
+        return -ENOMEM;
     w->out = (char *)og__round_up((uintptr_t)w->memory, PAGE);
     w->in = w->out + w->most * p->row_bytes + PAGE;
     return 0;
 }
 
-static void release(struct writer *w, struct og_budget *b)
+static void release(struct writer *w)
 {
     og__reader_close(w->reader);
     og__packed_abandon(&w->files);
-    og__release(b, w->memory, rows_bytes(w), part);
-    og__release(b, w->hashes, w->most * sizeof(*w->hashes), part);
-    og__release(b, w->nodes, w->most * sizeof(*w->nodes), part);
-    og__release(b, w->list, w->most * sizeof(*w->list), part);
-    og__release(b, w->bits, bits_bytes(w->packing), part);
-    og__release(b, w->rank, bits_bytes(w->packing) / 2, part);
-    og__release(b, w->order, w->longest * 2 * sizeof(*w->order), part);
-    og__release(b, w->table, w->packing->n_batches * sizeof(*w->table), part);
-    og__release(b, w->unhashed, w->packing->n_batches * sizeof(*w->unhashed), part);
+    og__allocs_release(&w->arrays);
 }
 
 /* ---- rows ---- */
@@ -379,6 +366,6 @@ int og__shared_write(const struct og_group *group, struct og_segments *s, uint32
     *counts = w.counts;
     counts->direct = og__packed_is_direct(&w.files);
 out:
-    release(&w, b);
+    release(&w);
     return rc;
 }

@@ -170,7 +170,6 @@ static uint64_t lists_bytes(const struct og_inference *f, int l)
     return (n + 1) * og__npy_size(g->indptr.type) + edges * each;
 }
 
-/* Bytes of all rows. */
 static uint64_t rows_bytes(const struct og_inference *f, const struct og_matrix *x)
 {
     size_t each = x->features ? 0 : og__matrix_row(x);

@@ -55,7 +55,6 @@ static int own(const struct og_inference *f, int l)
 
 /* ==== labels ==== */
 
-/* Number of train nodes before `node`. */
 static int64_t train_before(const struct og_smoothing *s, uint64_t node)
 {
     int64_t low = 0, high = s->n_train;

@@ -71,7 +71,6 @@ static int make_under(struct og_infer_home *h, const char *under, struct og_err 
     return og__make_dirs(under, err);
 }
 
-/* The last output, or NULL. */
 static const struct og_infer_output *last_output(const struct og_infer_state *s)
 {
     return s->n_outputs > 0 ? &s->output[s->n_outputs - 1] : NULL;
@@ -216,7 +215,6 @@ struct og_infer_output *og__infer_output_at(struct og_inference *f, int step)
     return NULL;
 }
 
-/* The output that is the file of a step, or NULL. */
 static struct og_output_file *output_at(struct og_inference *f, int step)
 {
     struct og_infer_output *o = og__infer_output_at(f, step);

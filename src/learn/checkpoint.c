@@ -267,7 +267,6 @@ static bool is_of_type(const char *name)
 }
 static const char widths_hint[] = "features of each type must be as wide as in training";
 
-/* Why the file has no tensor of this name. */
 static const char *why_missing(const struct og_tensors *t, const char *name)
 {
     if (is_of_type(name))

@@ -108,7 +108,6 @@ static void count_labels(struct og_scores *c, const float *made, const float *la
     }
 }
 
-/* Item i of the batch. */
 static void put_item(struct og_scores *c, const struct og_task *task, const float *made, size_t i,
                      const void *targets)
 {

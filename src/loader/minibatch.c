@@ -275,7 +275,6 @@ static void copy_pairs(const struct og_pairs *from, const uint32_t *local, struc
     copy_numbers(from->b, n, local, src + n);
 }
 
-/* The relation that a unit is of. */
 static uint32_t relation_of(const struct og_edge_unit *of, uint32_t n_relations, uint32_t unit)
 {
     uint32_t r = 0;

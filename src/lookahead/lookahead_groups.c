@@ -39,7 +39,6 @@ static uint64_t count_rows(const struct og_config *config, const struct og_looka
     return n;
 }
 
-/* Room for all that the trace has of them. */
 static int make_room(struct og_lookahead *a, struct og_lookahead_group *w,
                      const struct og_trace *trace, struct og_err *err)
 {

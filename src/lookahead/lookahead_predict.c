@@ -33,7 +33,6 @@ uint32_t og__lookahead_reads_from(const struct og_lookahead *a, const struct og_
     return n;
 }
 
-/* Seeds of the batches that it predicts by. */
 static uint64_t predicting_seeds(const struct og_lookahead *a)
 {
     const struct og_schedule *schedule = &a->path->workload->schedule;

@@ -1,61 +1,19 @@
 /* CPU operators on blocks and pairs only: degrees, and counting sorts. */
 #include "nn/ops_cpu.h"
+#include "nn/scales.h"
 #include "nn/sparse.h"
 
-#include <math.h>
 #include <string.h>
 
 /* ==== scales ==== */
-
-static uint32_t degree_of(const struct og_block *b, uint32_t v)
-{
-    return b->indptr[v + 1] - b->indptr[v];
-}
-
-static uint32_t degree_with_loop(const struct og_block *b, uint32_t v)
-{
-    uint32_t degree = 1;
-    for (uint32_t e = b->indptr[v]; e < b->indptr[v + 1]; e++)
-        degree += b->src[e] != v;
-    return degree;
-}
-
-static float weight_sum(const struct og_block *b, uint32_t v)
-{
-    float sum = b->weight ? 0 : (float)degree_of(b, v);
-    for (uint32_t e = b->indptr[v]; b->weight && e < b->indptr[v + 1]; e++)
-        sum += b->weight[e];
-    return sum;
-}
-
-/* The value for v with k edges besides its loop. */
-static float degree_at(const struct og_block *b, uint32_t v, uint32_t k)
-{
-    return b->mean_weight ? b->loop_weight[v] + b->mean_weight[v] * (float)k : (float)k + 1;
-}
 
 void og__cpu_scale(struct og_nn_backend *be, const struct og_scale *op)
 {
     (void)be;
     const struct og_block *b = op->block;
-    const enum og__aggregate kind = op->kind;
-    float *scale = op->scale;
-    for (uint32_t v = 0; v < b->n_dst; v++) {
-        float sum = 1;
-        if (kind == OG__SYMMETRIC)
-            sum = sqrtf(degree_at(b, v, degree_with_loop(b, v) - 1));
-        else if (kind == OG__MEAN)
-            sum = (float)degree_of(b, v);
-        else if (kind == OG__MEAN_AND_SELF)
-            sum = (float)degree_with_loop(b, v);
-        else if (kind == OG__WEIGHTED_MEAN)
-            sum = weight_sum(b, v);
-        scale[v] = sum > 0 ? 1.0f / sum : 0.0f;
-    }
-    for (uint32_t v = b->n_dst; v < og__n_scales(b, kind); v++) {
-        const float degree = degree_at(b, v, b->degree[v - b->n_dst]);
-        scale[v] = degree > 0 ? 1.0f / sqrtf(degree) : 0.0f;
-    }
+    const uint32_t n = og__n_scales(b, op->kind);
+    for (uint32_t v = 0; v < n; v++)
+        op->scale[v] = og_scale_of(b, op->kind, v);
 }
 
 /* ==== transposition ==== */

@@ -122,7 +122,6 @@ enum side { SOURCES, DESTINATIONS, EDGES, SIDES };
 
 static const enum og__role att_of[SIDES] = {OG__ATT_SRC, OG__ATT_DST, OG__ATT_EDGE};
 
-/* The matrix of the rows of a side. */
 static const struct og_param *matrix_of(const struct og_model *m, int l, enum side side)
 {
     const bool own = side == DESTINATIONS && m->config.apart;
@@ -201,7 +200,6 @@ out:
     return rc;
 }
 
-/* Scores of edges, in by_edge. */
 static int score_edges(struct og_model *m, int l, struct og_err *err)
 {
     struct og_weight *folded = &m->layer[l].folded_edge;

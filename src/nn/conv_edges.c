@@ -80,7 +80,6 @@ static int fill(struct og_model *m, int l, struct og_err *err)
     return m->ops->edge_fill(m->backend, &op, err);
 }
 
-/* The rows as an operand. */
 static struct og_rows edge_rows(const struct og_model *m, int l)
 {
     const struct og_layer_work *w = &m->at.work[l];

@@ -119,7 +119,6 @@ out:
     return rc;
 }
 
-/* Gradients of the relations' vectors. */
 static int relation_gradients(struct og_model *m, const struct og_pair_op *forward,
                               struct og_err *err)
 {

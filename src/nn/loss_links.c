@@ -1,16 +1,7 @@
 /* Losses of links: of scores of edges, followed by those of each edge's negatives (ops.h). Scalar
  * code: there are few scores, compared with the products. */
+#include "nn/loss_terms.h"
 #include "nn/tasks.h"
-
-#include <math.h>
-
-/* log(1 + exp(x)) and its derivative, without overflow. */
-static double softplus(float x, float *slope)
-{
-    float e = expf(-fabsf(x));
-    *slope = (x >= 0 ? 1 : e) / (1 + e);
-    return (double)(log1pf(e) + fmaxf(x, 0));
-}
 
 static double bce(const struct og_link_loss *op, uint32_t n_negatives)
 {
@@ -18,12 +9,12 @@ static double bce(const struct og_link_loss *op, uint32_t n_negatives)
     double negatives = 0;
     float slope;
     for (uint32_t p = 0; p < op->n_edges; p++) {
-        edges += softplus(-op->score[p], &slope);
+        edges += og_softplus(-op->score[p], &slope);
         if (op->grad)
             op->grad[p] = -0.5f * slope / (float)op->n_edges;
     }
     for (uint32_t p = op->n_edges; p < op->n_edges + n_negatives; p++) {
-        negatives += softplus(op->score[p], &slope);
+        negatives += og_softplus(op->score[p], &slope);
         if (op->grad)
             op->grad[p] = 0.5f * slope / (float)n_negatives;
     }

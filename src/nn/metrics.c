@@ -1,4 +1,5 @@
 /* Metrics of a batch: sums, and values computed from them. */
+#include "nn/loss_terms.h"
 #include "nn/tasks.h"
 
 #include <math.h>
@@ -7,25 +8,7 @@ const int og__hits_at[OG__HITS] = {1, 3, 10, 20, 50, 100};
 
 void og__metrics_add(struct og_metrics *sum, const struct og_metrics *part)
 {
-    sum->loss_sum += part->loss_sum;
-    sum->weight += part->weight;
-    sum->counted += part->counted;
-    sum->correct += part->correct;
-    sum->true_positive += part->true_positive;
-    sum->false_positive += part->false_positive;
-    sum->false_negative += part->false_negative;
-    sum->compared += part->compared;
-    sum->twice_ordered += part->twice_ordered;
-    sum->ranked += part->ranked;
-    for (int k = 0; k < OG__HITS; k++)
-        sum->hits[k] += part->hits[k];
-    sum->reciprocal_ranks += part->reciprocal_ranks;
-    sum->values += part->values;
-    sum->absolute += part->absolute;
-    sum->squared += part->squared;
-    sum->value_sum += part->value_sum;
-    sum->value_squares += part->value_squares;
-    sum->ndcg += part->ndcg;
+    og_metrics_add(sum, part);
 }
 
 double og__metrics_loss(const struct og_metrics *m)

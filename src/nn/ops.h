@@ -126,6 +126,60 @@ struct og_sampling_ops {
     size_t (*bytes)(const struct og_topology *t, bool pinned, uint64_t ids, uint64_t edges);
 };
 
+/* ---- the operators: name, and struct of operands ---- */
+
+/* clang-format off */
+#define OG__PRODUCT_OPS(row) \
+    row(affine, og_affine) \
+    row(weight_grad, og_weight_grad)
+/* These never fail on the CPU. */
+#define OG__PLAIN_OPS(row) \
+    row(scale, og_scale) \
+    row(transpose, og_transpose) \
+    row(dot, og_dot) \
+    row(attend, og_attend) \
+    row(attend_back, og_attend_back) \
+    row(fold, og_fold) \
+    row(fold_back, og_fold_back) \
+    row(put, og_put) \
+    row(mix, og_mix) \
+    row(mix_back, og_mix_back) \
+    row(blend, og_blend) \
+    row(blend_sort, og_blend_sort) \
+    row(blend_weights, og_blend_weights) \
+    row(blend_rows, og_blend_rows) \
+    row(pool_max, og_pool_max) \
+    row(pool_max_back, og_pool_max_back) \
+    row(moments, og_moments) \
+    row(track, og_track) \
+    row(rstd, og_rstd) \
+    row(finish, og_finish) \
+    row(finish_back, og_finish_back) \
+    row(softmax_loss, og_loss) \
+    row(sigmoid_loss, og_loss) \
+    row(value_loss, og_loss) \
+    row(share_loss, og_loss) \
+    row(pair_dot, og_pair_op) \
+    row(pair_product, og_pair_op) \
+    row(pair_list, og_pair_list) \
+    row(pair_back, og_pair_back) \
+    row(pair_kinds, og_pair_kinds) \
+    row(link_loss, og_link_loss) \
+    row(rank, og_rank) \
+    row(adam, og_update) \
+    row(sgd, og_update)
+/* Rows of edges. A backend without them has no model that sees such rows. */
+#define OG__EDGE_OPS(row) \
+    row(edge_fill, og_edge_fill) \
+    row(edge_sum, og_edge_sum) \
+    row(edge_sum_back, og_edge_sum_back) \
+    row(dots, og_dots) \
+    row(dots_back, og_dots_back)
+/* The same for sparse rows. */
+#define OG__ENTRY_OPS(row) \
+    row(drop_entries, og_drop_entries)
+/* clang-format on */
+
 struct og_sums_ops;
 struct og_nn_ops {
     const char *name;
@@ -187,57 +241,12 @@ struct og_nn_ops {
 
     /* Pack weights into the backend's layout; required after every change of value. */
     int (*pack)(struct og_nn_backend *be, struct og_weight **w, size_t n, struct og_err *err);
-    int (*scale)(struct og_nn_backend *be, const struct og_scale *op, struct og_err *err);
-    int (*transpose)(struct og_nn_backend *be, const struct og_transpose *op, struct og_err *err);
-    int (*affine)(struct og_nn_backend *be, const struct og_affine *op, struct og_err *err);
-    int (*weight_grad)(struct og_nn_backend *be, const struct og_weight_grad *op,
-                       struct og_err *err);
-    int (*dot)(struct og_nn_backend *be, const struct og_dot *op, struct og_err *err);
-    int (*attend)(struct og_nn_backend *be, const struct og_attend *op, struct og_err *err);
-    int (*attend_back)(struct og_nn_backend *be, const struct og_attend_back *op,
-                       struct og_err *err);
-    int (*fold)(struct og_nn_backend *be, const struct og_fold *op, struct og_err *err);
-    int (*fold_back)(struct og_nn_backend *be, const struct og_fold_back *op, struct og_err *err);
-    /* Rows of edges; NULL: no model that sees them. */
-    int (*edge_fill)(struct og_nn_backend *be, const struct og_edge_fill *op, struct og_err *err);
-    int (*edge_sum)(struct og_nn_backend *be, const struct og_edge_sum *op, struct og_err *err);
-    int (*edge_sum_back)(struct og_nn_backend *be, const struct og_edge_sum_back *op,
-                         struct og_err *err);
-    int (*dots)(struct og_nn_backend *be, const struct og_dots *op, struct og_err *err);
-    int (*dots_back)(struct og_nn_backend *be, const struct og_dots_back *op, struct og_err *err);
-    int (*put)(struct og_nn_backend *be, const struct og_put *op, struct og_err *err);
-    /* NULL: no model of sparse rows. */
-    int (*drop_entries)(struct og_nn_backend *be, const struct og_drop_entries *op,
-                        struct og_err *err);
-    int (*mix)(struct og_nn_backend *be, const struct og_mix *op, struct og_err *err);
-    int (*mix_back)(struct og_nn_backend *be, const struct og_mix_back *op, struct og_err *err);
-    int (*blend)(struct og_nn_backend *be, const struct og_blend *op, struct og_err *err);
-    int (*blend_sort)(struct og_nn_backend *be, const struct og_blend_sort *op, struct og_err *err);
-    int (*blend_weights)(struct og_nn_backend *be, const struct og_blend_weights *op,
-                         struct og_err *err);
-    int (*blend_rows)(struct og_nn_backend *be, const struct og_blend_rows *op, struct og_err *err);
-    int (*pool_max)(struct og_nn_backend *be, const struct og_pool_max *op, struct og_err *err);
-    int (*pool_max_back)(struct og_nn_backend *be, const struct og_pool_max_back *op,
-                         struct og_err *err);
-    int (*moments)(struct og_nn_backend *be, const struct og_moments *op, struct og_err *err);
-    int (*track)(struct og_nn_backend *be, const struct og_track *op, struct og_err *err);
-    int (*rstd)(struct og_nn_backend *be, const struct og_rstd *op, struct og_err *err);
-    int (*finish)(struct og_nn_backend *be, const struct og_finish *op, struct og_err *err);
-    int (*finish_back)(struct og_nn_backend *be, const struct og_finish_back *op,
-                       struct og_err *err);
-    int (*softmax_loss)(struct og_nn_backend *be, const struct og_loss *op, struct og_err *err);
-    int (*sigmoid_loss)(struct og_nn_backend *be, const struct og_loss *op, struct og_err *err);
-    int (*value_loss)(struct og_nn_backend *be, const struct og_loss *op, struct og_err *err);
-    int (*share_loss)(struct og_nn_backend *be, const struct og_loss *op, struct og_err *err);
-    int (*pair_dot)(struct og_nn_backend *be, const struct og_pair_op *op, struct og_err *err);
-    int (*pair_product)(struct og_nn_backend *be, const struct og_pair_op *op, struct og_err *err);
-    int (*pair_list)(struct og_nn_backend *be, const struct og_pair_list *op, struct og_err *err);
-    int (*pair_back)(struct og_nn_backend *be, const struct og_pair_back *op, struct og_err *err);
-    int (*pair_kinds)(struct og_nn_backend *be, const struct og_pair_kinds *op, struct og_err *err);
-    int (*link_loss)(struct og_nn_backend *be, const struct og_link_loss *op, struct og_err *err);
-    int (*rank)(struct og_nn_backend *be, const struct og_rank *op, struct og_err *err);
-    int (*adam)(struct og_nn_backend *be, const struct og_update *op, struct og_err *err);
-    int (*sgd)(struct og_nn_backend *be, const struct og_update *op, struct og_err *err);
+#define OG__OP_FIELD(name, operands) \
+    int (*name)(struct og_nn_backend * be, const struct operands *op, struct og_err *err);
+    OG__PRODUCT_OPS(OG__OP_FIELD)
+    OG__PLAIN_OPS(OG__OP_FIELD)
+    OG__EDGE_OPS(OG__OP_FIELD)
+    OG__ENTRY_OPS(OG__OP_FIELD)
 };
 
 #endif

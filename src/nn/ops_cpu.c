@@ -150,7 +150,8 @@ static int affine_product(struct affine_run *run, int k, struct og_err *err)
     return og__product_get(run->be->products, &shape, &run->product[k], err);
 }
 
-static int cpu_affine(struct og_nn_backend *be, const struct og_affine *op, struct og_err *err)
+static int og__cpu_affine_op(struct og_nn_backend *be, const struct og_affine *op,
+                             struct og_err *err)
 {
     struct affine_run run = {.be = be, .op = op};
     run.fused = op->n_inputs > 0 && !op->plus_through;
@@ -359,8 +360,8 @@ static struct og_weight_grad dense_part(const struct og_nn_backend *be,
     return dense;
 }
 
-static int cpu_weight_grad(struct og_nn_backend *be, const struct og_weight_grad *all,
-                           struct og_err *err)
+static int og__cpu_weight_grad_op(struct og_nn_backend *be, const struct og_weight_grad *all,
+                                  struct og_err *err)
 {
     const struct og_weight_grad dense = dense_part(be, all), *op = &dense;
     if (op->n_inputs == 0 && !op->bias_grad)
@@ -413,7 +414,7 @@ static void dot_part(void *arg, size_t number, int thread)
     }
 }
 
-static void cpu_dot(struct og_nn_backend *be, const struct og_dot *op)
+void og__cpu_dot(struct og_nn_backend *be, const struct og_dot *op)
 {
     struct dot_run run = {be, op};
     size_t n = (size_t)op->x.dim;
@@ -455,7 +456,7 @@ static void add_columns(void *arg, size_t task, int thread)
     }
 }
 
-static void cpu_put(struct og_nn_backend *be, const struct og_put *op)
+void og__cpu_put(struct og_nn_backend *be, const struct og_put *op)
 {
     if (op->adds)
         og__pool_run(be->pool, ((size_t)op->x.dim + ADDED - 1) / ADDED, add_columns, (void *)op);
@@ -481,57 +482,22 @@ static void sgd_task(void *arg, size_t task, int thread)
     og__sgd(op, first, OG_MIN(op->n - first, (size_t)UPDATE_CHUNK));
 }
 
-static void cpu_adam(struct og_nn_backend *be, const struct og_update *op)
+void og__cpu_adam(struct og_nn_backend *be, const struct og_update *op)
 {
     og__pool_run(be->pool, (op->n + UPDATE_CHUNK - 1) / UPDATE_CHUNK, adam_task, (void *)op);
 }
 
-static void cpu_sgd(struct og_nn_backend *be, const struct og_update *op)
+void og__cpu_sgd(struct og_nn_backend *be, const struct og_update *op)
 {
     og__pool_run(be->pool, (op->n + UPDATE_CHUNK - 1) / UPDATE_CHUNK, sgd_task, (void *)op);
 }
 
-OG__NEVER_FAILS(og__cpu_scale, og_scale)
-OG__NEVER_FAILS(og__cpu_transpose, og_transpose)
-OG__NEVER_FAILS(og__cpu_track, og_track)
-OG__NEVER_FAILS(og__cpu_rstd, og_rstd)
-OG__NEVER_FAILS(og__cpu_pair_list, og_pair_list)
-OG__NEVER_FAILS(og__cpu_rank, og_rank)
-OG__NEVER_FAILS(cpu_dot, og_dot)
-OG__NEVER_FAILS(og__cpu_attend, og_attend)
-OG__NEVER_FAILS(og__cpu_attend_back, og_attend_back)
-OG__NEVER_FAILS(og__cpu_fold, og_fold)
-OG__NEVER_FAILS(og__cpu_fold_back, og_fold_back)
-OG__NEVER_FAILS(og__cpu_edge_fill, og_edge_fill)
-OG__NEVER_FAILS(og__cpu_edge_sum, og_edge_sum)
-OG__NEVER_FAILS(og__cpu_edge_sum_back, og_edge_sum_back)
-OG__NEVER_FAILS(og__cpu_dots, og_dots)
-OG__NEVER_FAILS(og__cpu_dots_back, og_dots_back)
-OG__NEVER_FAILS(cpu_put, og_put)
-OG__NEVER_FAILS(og__cpu_drop_entries, og_drop_entries)
-OG__NEVER_FAILS(og__cpu_mix, og_mix)
-OG__NEVER_FAILS(og__cpu_mix_back, og_mix_back)
-OG__NEVER_FAILS(og__cpu_blend, og_blend)
-OG__NEVER_FAILS(og__cpu_blend_sort, og_blend_sort)
-OG__NEVER_FAILS(og__cpu_blend_weights, og_blend_weights)
-OG__NEVER_FAILS(og__cpu_blend_rows, og_blend_rows)
-OG__NEVER_FAILS(og__cpu_pool_max, og_pool_max)
-OG__NEVER_FAILS(og__cpu_pool_max_back, og_pool_max_back)
-OG__NEVER_FAILS(og__cpu_moments, og_moments)
-OG__NEVER_FAILS(og__cpu_finish, og_finish)
-OG__NEVER_FAILS(og__cpu_finish_back, og_finish_back)
-OG__NEVER_FAILS(og__cpu_softmax_loss, og_loss)
-OG__NEVER_FAILS(og__cpu_sigmoid_loss, og_loss)
-OG__NEVER_FAILS(og__cpu_value_loss, og_loss)
-OG__NEVER_FAILS(og__cpu_share_loss, og_loss)
-OG__NEVER_FAILS(og__cpu_pair_dot, og_pair_op)
-OG__NEVER_FAILS(og__cpu_pair_product, og_pair_op)
-OG__NEVER_FAILS(og__cpu_pair_back, og_pair_back)
-OG__NEVER_FAILS(og__cpu_pair_kinds, og_pair_kinds)
-OG__NEVER_FAILS(og__cpu_link_loss, og_link_loss)
-OG__NEVER_FAILS(cpu_adam, og_update)
-OG__NEVER_FAILS(cpu_sgd, og_update)
+#define NEVER_FAILS(name, operands) OG__NEVER_FAILS(og__cpu_##name, operands)
+OG__PLAIN_OPS(NEVER_FAILS)
+OG__EDGE_OPS(NEVER_FAILS)
+OG__ENTRY_OPS(NEVER_FAILS)
 
+#define FIELD(name, operands) .name = og__cpu_##name##_op,
 const struct og_nn_ops og__ops_cpu = {.name = "cpu",
                                       .open = og__cpu_open,
                                       .close = og__cpu_close,
@@ -551,48 +517,8 @@ const struct og_nn_ops og__ops_cpu = {.name = "cpu",
                                       .column_bytes = og__cpu_column_bytes,
                                       .packed_bytes = og__cpu_packed_bytes,
                                       .pack = cpu_pack,
-                                      .scale = og__cpu_scale_op,
-                                      .transpose = og__cpu_transpose_op,
-                                      .affine = cpu_affine,
-                                      .weight_grad = cpu_weight_grad,
-                                      .dot = cpu_dot_op,
-                                      .attend = og__cpu_attend_op,
-                                      .attend_back = og__cpu_attend_back_op,
-                                      .fold = og__cpu_fold_op,
-                                      .fold_back = og__cpu_fold_back_op,
-                                      .edge_fill = og__cpu_edge_fill_op,
-                                      .edge_sum = og__cpu_edge_sum_op,
-                                      .edge_sum_back = og__cpu_edge_sum_back_op,
-                                      .dots = og__cpu_dots_op,
-                                      .dots_back = og__cpu_dots_back_op,
-                                      .put = cpu_put_op,
-                                      .drop_entries = og__cpu_drop_entries_op,
-                                      .mix = og__cpu_mix_op,
-                                      .mix_back = og__cpu_mix_back_op,
-                                      .blend = og__cpu_blend_op,
-                                      .blend_sort = og__cpu_blend_sort_op,
-                                      .blend_weights = og__cpu_blend_weights_op,
-                                      .blend_rows = og__cpu_blend_rows_op,
-                                      .pool_max = og__cpu_pool_max_op,
-                                      .pool_max_back = og__cpu_pool_max_back_op,
-                                      .moments = og__cpu_moments_op,
-                                      .track = og__cpu_track_op,
-                                      .rstd = og__cpu_rstd_op,
-                                      .finish = og__cpu_finish_op,
-                                      .finish_back = og__cpu_finish_back_op,
-                                      .softmax_loss = og__cpu_softmax_loss_op,
-                                      .sigmoid_loss = og__cpu_sigmoid_loss_op,
-                                      .value_loss = og__cpu_value_loss_op,
-                                      .share_loss = og__cpu_share_loss_op,
-                                      .pair_dot = og__cpu_pair_dot_op,
-                                      .pair_product = og__cpu_pair_product_op,
-                                      .pair_list = og__cpu_pair_list_op,
-                                      .pair_back = og__cpu_pair_back_op,
-                                      .pair_kinds = og__cpu_pair_kinds_op,
-                                      .link_loss = og__cpu_link_loss_op,
-                                      .rank = og__cpu_rank_op,
-                                      .adam = cpu_adam_op,
-                                      .sgd = cpu_sgd_op};
+                                      OG__PRODUCT_OPS(FIELD) OG__PLAIN_OPS(FIELD)
+                                          OG__EDGE_OPS(FIELD) OG__ENTRY_OPS(FIELD)};
 
 const struct og_nn_ops *og__nn_ops(void)
 {

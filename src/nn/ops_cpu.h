@@ -57,7 +57,6 @@ const void *og__tile_of(const struct og_nn_backend *be, const struct og_rows *x,
 const void *og__input_tile(const struct og_nn_backend *be, const struct og_input *in, uint32_t r0,
                            uint32_t n, const struct og__scratch *s);
 
-/* Block number `block` of `rows` rows. */
 static inline uint32_t og__rows_in_block(uint32_t rows, size_t block)
 {
     return OG_MIN(rows - (uint32_t)block * OG__BLOCK_ROWS, (uint32_t)OG__BLOCK_ROWS);
@@ -86,44 +85,16 @@ void og__multiply_by_column(const struct og_input *in, uint32_t r0, uint32_t n,
                             const struct og__scratch *s, float *y, size_t cols);
 /* og_weight_grad's grad[k] of sparse rows. */
 void og__gradient_by_column(const struct og_nn_backend *be, const struct og_weight_grad *op, int k);
-void og__cpu_drop_entries(struct og_nn_backend *be, const struct og_drop_entries *op);
 
-void og__cpu_scale(struct og_nn_backend *be, const struct og_scale *op);
-void og__cpu_transpose(struct og_nn_backend *be, const struct og_transpose *op);
-void og__cpu_attend(struct og_nn_backend *be, const struct og_attend *op);
-void og__cpu_attend_back(struct og_nn_backend *be, const struct og_attend_back *op);
-void og__cpu_fold(struct og_nn_backend *be, const struct og_fold *op);
-void og__cpu_fold_back(struct og_nn_backend *be, const struct og_fold_back *op);
-void og__cpu_edge_fill(struct og_nn_backend *be, const struct og_edge_fill *op);
-void og__cpu_edge_sum(struct og_nn_backend *be, const struct og_edge_sum *op);
-void og__cpu_edge_sum_back(struct og_nn_backend *be, const struct og_edge_sum_back *op);
-void og__cpu_dots(struct og_nn_backend *be, const struct og_dots *op);
-void og__cpu_dots_back(struct og_nn_backend *be, const struct og_dots_back *op);
-void og__cpu_mix(struct og_nn_backend *be, const struct og_mix *op);
-void og__cpu_mix_back(struct og_nn_backend *be, const struct og_mix_back *op);
-void og__cpu_blend(struct og_nn_backend *be, const struct og_blend *op);
-void og__cpu_blend_sort(struct og_nn_backend *be, const struct og_blend_sort *op);
-void og__cpu_blend_weights(struct og_nn_backend *be, const struct og_blend_weights *op);
-void og__cpu_blend_rows(struct og_nn_backend *be, const struct og_blend_rows *op);
-void og__cpu_pool_max(struct og_nn_backend *be, const struct og_pool_max *op);
-void og__cpu_pool_max_back(struct og_nn_backend *be, const struct og_pool_max_back *op);
-void og__cpu_moments(struct og_nn_backend *be, const struct og_moments *op);
-void og__cpu_track(struct og_nn_backend *be, const struct og_track *op);
-void og__cpu_rstd(struct og_nn_backend *be, const struct og_rstd *op);
-void og__cpu_finish(struct og_nn_backend *be, const struct og_finish *op);
-void og__cpu_finish_back(struct og_nn_backend *be, const struct og_finish_back *op);
-void og__cpu_softmax_loss(struct og_nn_backend *be, const struct og_loss *op);
-void og__cpu_sigmoid_loss(struct og_nn_backend *be, const struct og_loss *op);
-void og__cpu_value_loss(struct og_nn_backend *be, const struct og_loss *op);
-void og__cpu_share_loss(struct og_nn_backend *be, const struct og_loss *op);
+/* ---- operators that never fail ---- */
+
+#define OG__CPU_OP(name, operands) \
+    void og__cpu_##name(struct og_nn_backend *be, const struct operands *op);
+OG__PLAIN_OPS(OG__CPU_OP)
+OG__EDGE_OPS(OG__CPU_OP)
+OG__ENTRY_OPS(OG__CPU_OP)
+
 /* The sum of weights over labels or values that are known. */
 double og__weight_of_known(const struct og_loss *op);
-void og__cpu_pair_dot(struct og_nn_backend *be, const struct og_pair_op *op);
-void og__cpu_pair_product(struct og_nn_backend *be, const struct og_pair_op *op);
-void og__cpu_pair_list(struct og_nn_backend *be, const struct og_pair_list *op);
-void og__cpu_pair_back(struct og_nn_backend *be, const struct og_pair_back *op);
-void og__cpu_pair_kinds(struct og_nn_backend *be, const struct og_pair_kinds *op);
-void og__cpu_link_loss(struct og_nn_backend *be, const struct og_link_loss *op);
-void og__cpu_rank(struct og_nn_backend *be, const struct og_rank *op);
 
 #endif

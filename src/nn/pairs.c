@@ -1,6 +1,7 @@
 /* Operators of links and of regression on the CPU. Pairs and rows are processed block by block. A
  * row's gradient is summed in the order of its pairs, a loss in the order of its terms. */
 #include "nn/kernels.h"
+#include "nn/loss_terms.h"
 #include "nn/ops_cpu.h"
 #include "nn/tasks.h"
 #include "nn/vector.h"
@@ -183,39 +184,13 @@ void og__cpu_rank(struct og_nn_backend *be, const struct og_rank *op)
 
 /* ==== regression ==== */
 
-/* Adds one row's losses and errors to m. Stores its derivatives, times the weight of a value, in
- * grad. */
-static void value_row(const struct og_loss *l, uint32_t r, float share, struct og_metrics *m)
-{
-    const struct og_loss_ops *loss = og__loss(l->loss);
-    const float own = l->row_weight ? l->row_weight[r] : 1;
-    size_t first = (size_t)r * (size_t)l->cols;
-    bool any = false;
-    for (size_t i = first; i < first + (size_t)l->cols; i++) {
-        float y = ((const float *)l->labels)[i], d = l->logits[i] - y, slope = 0;
-        if (!isnan(y)) {
-            any = true;
-            m->values++;
-            m->weight += (double)own;
-            m->loss_sum += (double)own * loss->value(l->logits[i], y, &slope);
-            m->absolute += (double)fabsf(d);
-            m->squared += (double)d * (double)d;
-            m->value_sum += (double)y;
-            m->value_squares += (double)y * (double)y;
-        }
-        if (l->grad)
-            l->grad[i] = isnan(y) ? 0 : share * own * slope;
-    }
-    m->counted += any;
-}
-
 double og__weight_of_known(const struct og_loss *l)
 {
     const size_t cols = (size_t)l->cols;
     double weight = 0;
     for (size_t i = 0; i < l->rows * cols; i++)
         if (!isnan(((const float *)l->labels)[i]))
-            weight += l->row_weight ? (double)l->row_weight[i / cols] : 1;
+            weight += (double)og_weight_of(l->row_weight, i / cols);
     return weight;
 }
 
@@ -225,5 +200,5 @@ void og__cpu_value_loss(struct og_nn_backend *be, const struct og_loss *l)
     const double weight = og__weight_of_known(l);
     *l->out = (struct og_metrics){0};
     for (uint32_t r = 0; r < l->rows; r++)
-        value_row(l, r, weight > 0 ? 1 / (float)weight : 0, l->out);
+        og_value_row(l, r, weight, l->out);
 }

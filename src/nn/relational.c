@@ -122,7 +122,6 @@ out:
     return rc;
 }
 
-/* Input of layer l of a type. */
 static struct og_rows input_of(const struct og_relational *d, int l, uint32_t type)
 {
     const struct og_model_config *c = &d->whole->config;

@@ -6,7 +6,6 @@
 
 /* ==== forward ==== */
 
-/* Input of a layer. */
 static struct og_rows input_of(const struct og_model *m, int l)
 {
     if (l == 0)

@@ -181,11 +181,6 @@ struct og_loss_ops {
     unsigned tasks; /* tasks with this loss: bits 1 << enum og_task_kind */
     const char *const
         *parameters; /* options, in the order after the colon; ends with NULL; or NULL */
-    /* For classes and labels: the loss by l = -log p. Here p is the probability of what the label
-     * says. `*slope` is the factor of l's own derivative by a logit. */
-    double (*classes)(float gamma, double l, float *slope);
-    /* For values: the loss of one, and its derivative. */
-    double (*value)(float made, float wanted, float *slope);
     /* For pairs: the mean; fills op->grad unless it is NULL. */
     double (*pairs)(const struct og_link_loss *op, uint32_t n_negatives);
     bool rows; /* of a row's shares and its softmax (og_loss); not for other values */

@@ -482,7 +482,6 @@ out:
     return rc;
 }
 
-/* Sets all options of the mapping. */
 static int read_mapping(struct reader *r, struct og_options *opt)
 {
     struct og_option_set seen = {0};

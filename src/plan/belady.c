@@ -11,8 +11,6 @@
 
 #include "base/choices.h"
 
-#include <stdlib.h>
-
 static const char part[] = "policy";
 enum { AHEAD = 16 };
 #define NONE OG_NO_SLOT
@@ -27,10 +25,7 @@ struct belady {
 
 static int open_belady(struct og_policy *p, struct og_err *err)
 {
-    struct belady *s = calloc(1, sizeof(*s));
-    p->state = s;
-    if (!s)
-        return og__fail_errno(err, -ENOMEM, NULL, "belady");
+    struct belady *s = p->state;
     return og__future_open(&s->cache, p->setup.n_nodes, p->setup.n_slots, p->budget, err);
 }
 
@@ -47,11 +42,8 @@ static void trim_belady(struct og_policy *p)
 static void close_belady(struct og_policy *p)
 {
     struct belady *s = p->state;
-    if (!s)
-        return;
     trim_belady(p);
     og__future_close(&s->cache);
-    free(s);
 }
 
 static void invalidate_belady(struct og_policy *p, uint32_t first)
@@ -65,12 +57,12 @@ static size_t planned_bytes_belady(const struct og_policy_setup *setup)
     return og__placement_bytes(setup->n_nodes) + (size_t)setup->n_slots * 4;
 }
 
-static size_t bytes_belady(const struct og_policy_setup *setup, uint64_t rows, uint64_t batches,
-                           uint64_t distinct)
+static size_t bytes_belady(const struct og_policy_setup *setup,
+                           const struct og_superbatch_size *most)
 {
-    uint64_t a_batch = batches ? 2 * rows / batches : 0;
-    return og__next_uses_bytes(setup->n_nodes, rows, distinct) + distinct * 4 +
-           (size_t)setup->n_slots * 8 + og__slot_keys(batches) * 8 + a_batch * 8;
+    const uint64_t a_batch = most->batches ? 2 * most->rows / most->batches : 0;
+    return og__next_uses_bytes(setup->n_nodes, most->rows, most->distinct) + most->distinct * 4 +
+           (size_t)setup->n_slots * 8 + og__slot_keys(most->batches) * 8 + a_batch * 8;
 }
 
 static int reserve_misses(struct og_policy *p, const struct og_trace *trace, struct og_err *err)
@@ -231,6 +223,7 @@ const struct og_policy_ops og__policy_belady = {
     .execs = execs,
     .n_execs = OG_COUNT(execs),
     .admits = true,
+    .state_bytes = sizeof(struct belady),
     .open = open_belady,
     .close = close_belady,
     .prepare = prepare_belady,

@@ -67,7 +67,7 @@ struct condensed {
     uint32_t *row;   /* [n] of the file */
     uint64_t *often; /* [batches + 1] the number of nodes in so many batches */
     uint64_t rows, n;
-    struct og_budget *budget;
+    struct og_allocs arrays;
 };
 
 static size_t often_bytes(const struct og_trace *t)
@@ -75,24 +75,16 @@ static size_t often_bytes(const struct og_trace *t)
     return ((size_t)t->n_batches + 1) * sizeof(uint64_t);
 }
 
-static void release_condensed(struct condensed *c)
-{
-    og__release(c->budget, c->ids, c->rows * sizeof(*c->ids), part);
-    og__release(c->budget, c->row, c->n * sizeof(*c->row), part);
-    og__release(c->budget, c->often, often_bytes(&c->trace), part);
-}
-
 /* Counts the nodes in 1, 2, ... batches. */
-static int count_visits(struct condensed *c, struct og_err *err)
+static int count_visits(struct condensed *c, struct og_budget *b, struct og_err *err)
 {
-    uint32_t *visits = og__alloc(c->budget, c->n * sizeof(*visits), part, err);
-    c->often = visits ? og__alloc(c->budget, often_bytes(&c->trace), part, err) : NULL;
-    for (uint64_t i = 0; c->often && i < c->rows; i++)
+    uint32_t *visits = og__alloc(b, c->n * sizeof(*visits), part, err);
+    for (uint64_t i = 0; visits && i < c->rows; i++)
         visits[c->ids[i]]++;
-    for (uint64_t v = 0; c->often && v < c->n; v++)
+    for (uint64_t v = 0; visits && v < c->n; v++)
         c->often[visits[v]]++;
-    og__release(c->budget, visits, c->n * sizeof(*visits), part);
-    return c->often ? 0 : -ENOMEM;
+    og__release(b, visits, c->n * sizeof(*visits), part);
+    return visits ? 0 : -ENOMEM;
 }
 
 static int condense(struct condensed *c, const struct og_cost_inputs *given, struct og_err *err)
@@ -100,22 +92,25 @@ static int condense(struct condensed *c, const struct og_cost_inputs *given, str
     const struct og_trace *t = &given->trace;
     struct og_placement nodes;
     uint64_t cursor = 0;
-    *c = (struct condensed){.rows = t->ptr[t->n_batches], .budget = given->budget};
+    *c =
+        (struct condensed){.rows = t->ptr[t->n_batches], .arrays = og__allocs(given->budget, part)};
     int rc = og__placement_build(&nodes, NULL, given->n_nodes, 0, given->budget, err);
     if (rc < 0)
         return rc;
     og__placement_mark(&nodes, t);
     og__placement_count(&nodes);
     c->n = nodes.n_slots;
-    c->ids = og__alloc(given->budget, c->rows * sizeof(*c->ids), part, err);
-    c->row = c->ids ? og__alloc(given->budget, c->n * sizeof(*c->row), part, err) : NULL;
-    for (uint64_t i = 0; c->row && i < c->rows; i++)
+    c->ids = og__allocs_take(&c->arrays, c->rows * sizeof(*c->ids), err);
+    c->row = og__allocs_take(&c->arrays, c->n * sizeof(*c->row), err);
+    c->often = og__allocs_take(&c->arrays, often_bytes(t), err);
+    rc = og__allocs_taken(&c->arrays);
+    for (uint64_t i = 0; rc == 0 && i < c->rows; i++)
         c->ids[i] = og__placement_rank(&nodes, t->ids[i]);
-    if (c->row)
+    if (rc == 0)
         og__placement_nodes(&nodes, &cursor, c->row, (uint32_t)c->n);
     og__placement_release(&nodes);
     c->trace = (struct og_trace){t->n_batches, t->ptr, c->ids};
-    return c->row ? count_visits(c, err) : -ENOMEM;
+    return rc < 0 ? rc : count_visits(c, given->budget, err);
 }
 
 /* Expected misses of a cache of the most visited nodes if each batch's own visits did not count. A
@@ -584,7 +579,7 @@ int og__candidates_count_group(const struct og_cost_inputs *given, const struct 
             out[i].counts = (struct og_candidate_counts){0};
     }
 out:
-    release_condensed(&condensed);
+    og__allocs_release(&condensed.arrays);
     free(members);
     free(pass);
     return rc;

@@ -58,7 +58,6 @@ struct og__scale og__scale_of(const struct og_cost_inputs *given, const struct o
     };
 }
 
-/* Slots of all caches. */
 static double slots_of(const struct og_candidate *c)
 {
     return (double)c->policy.n_slots + (c->tiers ? c->tiers->device.n_slots : 0);

@@ -7,51 +7,24 @@
 #include "plan/policy_ops.h"
 #include "plan/slots.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-static const char part[] = "policy";
 enum { USED = 1 };
 
 struct clock {
-    struct og_slots slots;
-    uint8_t *mark; /* [n_slots] USED, OG__PINNED */
+    struct og_slots slots; /* mark: USED, OG__PINNED */
     uint32_t hand;
 };
 
-static size_t bytes_clock(const struct og_policy_setup *setup, uint64_t rows, uint64_t batches,
-                          uint64_t distinct)
+static size_t bytes_clock(const struct og_policy_setup *setup,
+                          const struct og_superbatch_size *most)
 {
-    (void)rows;
-    (void)batches;
-    (void)distinct;
-    return og__slots_bytes(setup->n_slots) + setup->n_slots;
+    (void)most;
+    return og__slots_bytes(setup->n_slots, true, 0);
 }
 
 static int open_clock(struct og_policy *p, struct og_err *err)
 {
-    struct clock *s = calloc(1, sizeof(*s));
-    p->state = s;
-    if (!s)
-        return og__fail_errno(err, -ENOMEM, NULL, "clock");
-    int rc = og__slots_open(&s->slots, p->setup.n_slots, p->budget, err);
-    if (rc < 0)
-        return rc;
-    s->mark = og__alloc(p->budget, p->setup.n_slots, part, err);
-    if (!s->mark)
-        return -ENOMEM;
-    memset(s->mark, 0, p->setup.n_slots);
-    return 0;
-}
-
-static void close_clock(struct og_policy *p)
-{
     struct clock *s = p->state;
-    if (!s)
-        return;
-    og__slots_close(&s->slots);
-    og__release(p->budget, s->mark, p->setup.n_slots, part);
-    free(s);
+    return og__slots_open(&s->slots, p->setup.n_slots, true, 0, &p->tables, err);
 }
 
 /* Some slot is not pinned. */
@@ -61,13 +34,13 @@ static uint32_t evict(void *policy)
     for (;;) {
         const uint32_t slot = s->hand;
         s->hand = slot + 1 < s->slots.n ? slot + 1 : 0;
-        if (s->mark[slot] & OG__PINNED)
+        if (s->slots.mark[slot] & OG__PINNED)
             continue;
-        if (!s->mark[slot]) {
+        if (!s->slots.mark[slot]) {
             og__slots_drop(&s->slots, slot);
             return slot;
         }
-        s->mark[slot] = 0;
+        s->slots.mark[slot] = 0;
     }
 }
 
@@ -75,7 +48,7 @@ static void enter(void *policy, uint32_t slot, uint32_t node)
 {
     struct clock *s = policy;
     (void)node;
-    s->mark[slot] = OG__PINNED;
+    s->slots.mark[slot] = OG__PINNED;
 }
 
 static int step_clock(struct og_policy *p, const uint32_t *ids, struct og_plan *out,
@@ -83,24 +56,20 @@ static int step_clock(struct og_policy *p, const uint32_t *ids, struct og_plan *
 {
     struct clock *s = p->state;
     (void)err;
-    og__slots_step(&s->slots, s->mark, USED, ids, out, &(struct og_admission){evict, enter, s});
+    og__slots_step(&s->slots, USED, ids, out, &(struct og_admission){evict, enter, s});
     return 0;
 }
 
-/* Slots below n_filled all hold rows; those from `first` on are filled next. */
 static void invalidate_clock(struct og_policy *p, uint32_t first)
 {
     struct clock *s = p->state;
-    for (; s->slots.n_filled > first; s->slots.n_filled--) {
-        og__slots_drop(&s->slots, s->slots.n_filled - 1);
-        s->mark[s->slots.n_filled - 1] = 0;
-    }
+    og__slots_cut(&s->slots, first);
 }
 
 const struct og_policy_ops og__policy_clock = {
     .admits = true,
+    .state_bytes = sizeof(struct clock),
     .open = open_clock,
-    .close = close_clock,
     .step = step_clock,
     .bytes = bytes_clock,
     .invalidate = invalidate_clock,

@@ -98,14 +98,14 @@ int og__count_segments(struct og_segments *segments, uint32_t size, const struct
     for (uint32_t b = 0; b < p->n_batches; b++)
         longest = OG_MAX(longest, og__packing_chunk_rows(p, b));
     const size_t bytes = longest * sizeof(uint32_t);
-    struct order o = {.where = og__alloc(segments->budget, bytes, part, err)};
-    o.positions = o.where ? og__alloc(segments->budget, bytes, part, err) : NULL;
+    struct order o = {.where = og__alloc(segments->memory.budget, bytes, part, err)};
+    o.positions = o.where ? og__alloc(segments->memory.budget, bytes, part, err) : NULL;
     own.offset = OG__PACK_BLOCK;
     own.row_bytes = p->row_bytes;
     own.element = 0;
     own.stripes = (struct og_stripes){0};
     int rc = o.positions ? count_all(segments, size, &own, &o, io, err) : -ENOMEM;
-    og__release(segments->budget, o.where, bytes, part);
-    og__release(segments->budget, o.positions, bytes, part);
+    og__release(segments->memory.budget, o.where, bytes, part);
+    og__release(segments->memory.budget, o.positions, bytes, part);
     return rc;
 }

@@ -33,7 +33,6 @@ struct og_walk {
     void *arg;
     const volatile sig_atomic_t *stop; /* may be NULL; ends it with 0 */
 };
-/* The first n batches of the trace. */
 OG_MUST_CHECK int og__walk_batches(const struct og_walk *w, const struct og_trace *t, uint32_t n,
                                    struct og_err *err);
 

@@ -18,34 +18,24 @@ size_t og__demand_bytes(uint32_t owners, uint64_t n_nodes, uint64_t rounds, uint
 int og__demand_open(struct og_demand *d, uint32_t owners, uint32_t owner, const uint32_t *end,
                     uint32_t n_ends, struct og_budget *b, struct og_err *err)
 {
-    *d = (struct og_demand){.end = end, .n_ends = n_ends, .budget = b};
+    *d = (struct og_demand){.end = end,
+                            .n_ends = n_ends,
+                            .of_rounds = og__allocs(b, part),
+                            .of_rows = og__allocs(b, part)};
     int rc = og__owner_open(&d->owner, owners, owner, end[n_ends - 1], b, err);
     return rc < 0 ? rc : og__demand_reserve(d, 1, 0, err);
 }
 
-static void release_rounds(struct og_demand *d)
-{
-    const size_t n = d->most ? (size_t)d->most + 1 : 0;
-    og__release(d->budget, d->ptr, n * sizeof(*d->ptr), part);
-    og__release(d->budget, d->at_ptr, n * sizeof(*d->at_ptr), part);
-    og__release(d->budget, d->counts, n * d->owner.owners * sizeof(*d->counts), part);
-    d->ptr = d->at_ptr = NULL;
-    d->counts = NULL;
-    d->most = 0;
-}
-
 void og__demand_release_rows(struct og_demand *d)
 {
-    og__release(d->budget, d->ids, d->room * sizeof(*d->ids), part);
-    og__release(d->budget, d->at, d->room * sizeof(*d->at), part);
+    og__allocs_release(&d->of_rows);
     d->ids = d->at = NULL;
-    d->room = 0;
 }
 
 void og__demand_close(struct og_demand *d)
 {
-    release_rounds(d);
-    og__demand_release_rows(d);
+    og__allocs_release(&d->of_rounds);
+    og__allocs_release(&d->of_rows);
     if (d->owner.where)
         og__owner_close(&d->owner);
     *d = (struct og_demand){0};
@@ -61,29 +51,27 @@ void og__demand_clear(struct og_demand *d)
 static int grow_rounds(struct og_demand *d, uint32_t rounds, struct og_err *err)
 {
     if (d->n == 0)
-        release_rounds(d);
+        og__allocs_release(&d->of_rounds);
     const size_t n = (size_t)rounds + 1;
     const uint32_t owners = d->owner.owners;
-    struct og_demand more = {.owner.owners = owners, .most = rounds, .budget = d->budget};
-    more.ptr = og__alloc(d->budget, n * sizeof(*more.ptr), part, err);
-    more.at_ptr = more.ptr ? og__alloc(d->budget, n * sizeof(*more.at_ptr), part, err) : NULL;
-    more.counts =
-        more.at_ptr ? og__alloc(d->budget, n * owners * sizeof(*more.counts), part, err) : NULL;
-    if (!more.counts) {
-        release_rounds(&more);
+    struct og_allocs more = og__allocs(d->of_rounds.budget, part);
+    uint64_t *ptr = og__allocs_take(&more, n * sizeof(*ptr), err);
+    uint64_t *at_ptr = og__allocs_take(&more, n * sizeof(*at_ptr), err);
+    uint32_t *counts = og__allocs_take(&more, n * owners * sizeof(*counts), err);
+    if (og__allocs_taken(&more) < 0)
         return -ENOMEM;
+    ptr[0] = at_ptr[0] = 0;
+    if (d->n > 0) {
+        memcpy(ptr, d->ptr, ((size_t)d->n + 1) * sizeof(*ptr));
+        memcpy(at_ptr, d->at_ptr, ((size_t)d->n + 1) * sizeof(*at_ptr));
+        memcpy(counts, d->counts, (size_t)d->n * owners * sizeof(*counts));
     }
-    more.ptr[0] = more.at_ptr[0] = 0;
-    if (d->ptr) {
-        memcpy(more.ptr, d->ptr, ((size_t)d->n + 1) * sizeof(*d->ptr));
-        memcpy(more.at_ptr, d->at_ptr, ((size_t)d->n + 1) * sizeof(*d->at_ptr));
-        memcpy(more.counts, d->counts, (size_t)d->n * owners * sizeof(*d->counts));
-    }
-    release_rounds(d);
-    d->ptr = more.ptr;
-    d->at_ptr = more.at_ptr;
-    d->counts = more.counts;
-    d->most = rounds;
+    og__allocs_release(&d->of_rounds);
+    more.room = rounds;
+    d->of_rounds = more;
+    d->ptr = ptr;
+    d->at_ptr = at_ptr;
+    d->counts = counts;
     return 0;
 }
 
@@ -91,30 +79,29 @@ static int grow_rows(struct og_demand *d, uint64_t rows, struct og_err *err)
 {
     if (d->n == 0)
         og__demand_release_rows(d);
-    struct og_demand more = {.room = rows, .budget = d->budget};
-    more.ids = og__alloc(d->budget, rows * sizeof(*more.ids), part, err);
-    more.at = more.ids ? og__alloc(d->budget, rows * sizeof(*more.at), part, err) : NULL;
-    if (!more.at) {
-        og__demand_release_rows(&more);
+    struct og_allocs more = og__allocs(d->of_rows.budget, part);
+    uint32_t *ids = og__allocs_take(&more, rows * sizeof(*ids), err);
+    uint32_t *at = og__allocs_take(&more, rows * sizeof(*at), err);
+    if (og__allocs_taken(&more) < 0)
         return -ENOMEM;
-    }
     if (d->ids) {
-        memcpy(more.ids, d->ids, d->ptr[d->n] * sizeof(*d->ids));
-        memcpy(more.at, d->at, d->at_ptr[d->n] * sizeof(*d->at));
+        memcpy(ids, d->ids, d->ptr[d->n] * sizeof(*ids));
+        memcpy(at, d->at, d->at_ptr[d->n] * sizeof(*at));
     }
-    og__demand_release_rows(d);
-    d->ids = more.ids;
-    d->at = more.at;
-    d->room = rows;
+    og__allocs_release(&d->of_rows);
+    more.room = rows;
+    d->of_rows = more;
+    d->ids = ids;
+    d->at = at;
     return 0;
 }
 
 int og__demand_reserve(struct og_demand *d, uint32_t rounds, uint64_t rows, struct og_err *err)
 {
     int rc = 0;
-    if (rounds > d->most)
+    if (rounds > d->of_rounds.room)
         OG_TRY(grow_rounds(d, rounds, err));
-    if (rows > d->room)
+    if (rows > d->of_rows.room)
         OG_TRY(grow_rows(d, rows, err));
 out:
     return rc;

@@ -9,6 +9,7 @@
 #ifndef OG_DEMAND_H
 #define OG_DEMAND_H
 
+#include "base/allocs.h"
 #include "plan/owners.h"
 #include "sample/batch.h"
 
@@ -16,14 +17,12 @@ struct og_demand {
     struct og_owner owner;
     const uint32_t *end; /* [n_ends] of groups of nodes: ids of a round come group by group */
     uint32_t n_ends;
-    uint32_t n;             /* rounds */
-    uint64_t *ptr, *at_ptr; /* [n + 1] */
-    uint32_t *counts;       /* [n * owners] rows requested by each worker */
-    uint32_t *ids;          /* [ptr[n]] */
-    uint32_t *at;           /* [at_ptr[n]] */
-    uint32_t most;          /* rounds that there is room for */
-    uint64_t room;          /* requested rows, the same */
-    struct og_budget *budget;
+    uint32_t n;                          /* rounds */
+    uint64_t *ptr, *at_ptr;              /* [n + 1] */
+    uint32_t *counts;                    /* [n * owners] rows requested by each worker */
+    uint32_t *ids;                       /* [ptr[n]] */
+    uint32_t *at;                        /* [at_ptr[n]] */
+    struct og_allocs of_rounds, of_rows; /* room: rounds; requested rows */
 };
 
 /* end[n_ends]: ends of the node groups, the last being the graph's; borrowed. Memory from the

@@ -5,7 +5,6 @@
 
 #include "base/choices.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static const char part[] = "policy";
@@ -22,12 +21,10 @@ struct frequency {
     uint32_t *fresh; /* one bit a rank: to be filled */
 };
 
-static size_t bytes_frequency(const struct og_policy_setup *setup, uint64_t rows, uint64_t batches,
-                              uint64_t distinct)
+static size_t bytes_frequency(const struct og_policy_setup *setup,
+                              const struct og_superbatch_size *most)
 {
-    (void)rows;
-    (void)batches;
-    (void)distinct;
+    (void)most;
     /* two placements and the visits live side by side while a superbatch is prepared */
     return 2 * og__placement_bytes(setup->n_nodes) + (size_t)setup->n_nodes * 4 +
            (size_t)setup->n_slots * 9 + (size_t)(setup->n_slots / 32 + 1) * 4;
@@ -46,15 +43,12 @@ static size_t fresh_bytes(const struct og_policy *p)
 
 static int open_frequency(struct og_policy *p, struct og_err *err)
 {
-    size_t bytes = p->setup.n_slots * sizeof(uint32_t);
-    struct frequency *s = calloc(1, sizeof(*s));
-    p->state = s;
-    if (!s)
-        return og__fail_errno(err, -ENOMEM, NULL, "frequency");
-    s->slot = og__alloc(p->budget, bytes, part, err);
-    s->before = og__alloc(p->budget, bytes, part, err);
-    s->fresh = og__alloc(p->budget, fresh_bytes(p), part, err);
-    if (!s->slot || !s->before || !s->fresh)
+    const size_t bytes = p->setup.n_slots * sizeof(uint32_t);
+    struct frequency *s = p->state;
+    s->slot = og__allocs_take(&p->tables, bytes, err);
+    s->before = og__allocs_take(&p->tables, bytes, err);
+    s->fresh = og__allocs_take(&p->tables, fresh_bytes(p), err);
+    if (og__allocs_taken(&p->tables) < 0)
         return -ENOMEM;
     return og__placement_build(&s->nodes, NULL, p->setup.n_nodes, 0, p->budget, err);
 }
@@ -62,14 +56,7 @@ static int open_frequency(struct og_policy *p, struct og_err *err)
 static void close_frequency(struct og_policy *p)
 {
     struct frequency *s = p->state;
-    if (!s)
-        return;
-    size_t bytes = p->setup.n_slots * sizeof(uint32_t);
-    og__release(p->budget, s->slot, bytes, part);
-    og__release(p->budget, s->before, bytes, part);
-    og__release(p->budget, s->fresh, fresh_bytes(p), part);
     og__placement_release(&s->nodes);
-    free(s);
 }
 
 /* ---- a superbatch ---- */
@@ -227,6 +214,7 @@ const struct og_policy_ops og__policy_frequency = {
     .execs = execs,
     .n_execs = OG_COUNT(execs),
     .is_steady = true,
+    .state_bytes = sizeof(struct frequency),
     .open = open_frequency,
     .close = close_frequency,
     .prepare = prepare_frequency,

@@ -19,10 +19,8 @@
 
 #include "base/choices.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-static const char part[] = "policy";
 enum { AHEAD = 16 };
 
 struct slot_use {
@@ -44,21 +42,17 @@ struct hybrid {
 
 /* ---- memory ---- */
 
-static size_t bytes_hybrid(const struct og_policy_setup *setup, uint64_t rows, uint64_t batches,
-                           uint64_t distinct)
+static size_t bytes_hybrid(const struct og_policy_setup *setup,
+                           const struct og_superbatch_size *most)
 {
-    (void)batches;
-    return og__next_uses_bytes(setup->n_nodes, rows, distinct) +
+    return og__next_uses_bytes(setup->n_nodes, most->rows, most->distinct) +
            (size_t)setup->n_slots * (4 + sizeof(struct slot_use) + 2);
 }
 
 static int open_hybrid(struct og_policy *p, struct og_err *err)
 {
-    size_t n = p->setup.n_slots;
-    struct hybrid *s = calloc(1, sizeof(*s));
-    p->state = s;
-    if (!s)
-        return og__fail_errno(err, -ENOMEM, NULL, "hybrid");
+    const size_t n = p->setup.n_slots;
+    struct hybrid *s = p->state;
     if (p->setup.update > OG__MOST_UPDATE)
         return og__fail(err, -EINVAL, NULL, "hybrid: looks every %u batches, at most %d",
                         p->setup.update, OG__MOST_UPDATE);
@@ -66,10 +60,10 @@ static int open_hybrid(struct og_policy *p, struct og_err *err)
         p->setup.threshold = OG_MAX(p->setup.window / 8, 1u);
     p->setup.update = OG_MAX(p->setup.update, 1u);
     s->sets = og__sets(p->setup.n_slots, p->setup.ways);
-    s->held = og__alloc(p->budget, n * sizeof(*s->held), part, err);
-    s->slot_use = og__alloc(p->budget, n * sizeof(*s->slot_use), part, err);
-    s->changed = og__alloc(p->budget, n * sizeof(*s->changed), part, err);
-    if (!s->held || !s->slot_use || !s->changed)
+    s->held = og__allocs_take(&p->tables, n * sizeof(*s->held), err);
+    s->slot_use = og__allocs_take(&p->tables, n * sizeof(*s->slot_use), err);
+    s->changed = og__allocs_take(&p->tables, n * sizeof(*s->changed), err);
+    if (og__allocs_taken(&p->tables) < 0)
         return -ENOMEM;
     memset(s->held, 0xff, n * sizeof(*s->held));
     return og__next_uses_open(&s->uses, p->setup.n_nodes, p->budget, err);
@@ -78,14 +72,7 @@ static int open_hybrid(struct og_policy *p, struct og_err *err)
 static void close_hybrid(struct og_policy *p)
 {
     struct hybrid *s = p->state;
-    size_t n = p->setup.n_slots;
-    if (!s)
-        return;
-    og__release(p->budget, s->held, n * sizeof(*s->held), part);
-    og__release(p->budget, s->slot_use, n * sizeof(*s->slot_use), part);
-    og__release(p->budget, s->changed, n * sizeof(*s->changed), part);
     og__next_uses_close(&s->uses);
-    free(s);
 }
 
 static void trim_hybrid(struct og_policy *p)
@@ -99,11 +86,6 @@ static void invalidate_hybrid(struct og_policy *p, uint32_t first)
     struct hybrid *s = p->state;
     for (uint32_t slot = first; slot < p->setup.n_slots; slot++)
         s->held[slot] = OG_NO_SLOT;
-}
-
-static size_t planned_bytes_hybrid(const struct og_policy_setup *setup)
-{
-    return bytes_hybrid(setup, 0, 0, 0);
 }
 
 /* ---- a superbatch ---- */
@@ -249,6 +231,7 @@ const struct og_policy_ops og__policy_hybrid = {
     .hotness = OG__HOTNESS_PAGERANK,
     .keeps_hotness = true,
     .parameters = parameters,
+    .state_bytes = sizeof(struct hybrid),
     .open = open_hybrid,
     .close = close_hybrid,
     .prepare = prepare_hybrid,
@@ -257,5 +240,4 @@ const struct og_policy_ops og__policy_hybrid = {
     .tail = tail_hybrid,
     .trim = trim_hybrid,
     .invalidate = invalidate_hybrid,
-    .planned_bytes = planned_bytes_hybrid,
 };

@@ -5,7 +5,6 @@
 
 #include "plan/simulate.h"
 
-/* As og__simulate. */
 OG_MUST_CHECK int og__simulate_static(const struct og_simulation *sim,
                                       const struct og_policy_setup *setup, struct og_simulated *out,
                                       struct og_err *err);

@@ -3,55 +3,25 @@
 #include "plan/policy_ops.h"
 #include "plan/slots.h"
 
-#include <stdlib.h>
-
-static const char part[] = "policy";
 #define NONE OG_NO_SLOT
 
 struct lru {
-    struct og_slots slots;
-    struct og_link *link; /* [n_slots + 1] by recency; the last one is the head */
-    uint32_t *spare;      /* [n_slots] slots that have left in this batch */
+    struct og_slots slots; /* one queue, by recency */
+    uint32_t *spare;       /* [n_slots] slots that have left in this batch */
     uint32_t n_spare;
 };
 
-static size_t bytes_lru(const struct og_policy_setup *setup, uint64_t rows, uint64_t batches,
-                        uint64_t distinct)
+static size_t bytes_lru(const struct og_policy_setup *setup, const struct og_superbatch_size *most)
 {
-    (void)rows;
-    (void)batches;
-    (void)distinct;
-    return og__slots_bytes(setup->n_slots) + (size_t)setup->n_slots * 12 + 8;
+    (void)most;
+    return og__slots_bytes(setup->n_slots, false, 1) + (size_t)setup->n_slots * sizeof(uint32_t);
 }
 
 static int open_lru(struct og_policy *p, struct og_err *err)
 {
-    uint32_t n = p->setup.n_slots;
-    struct lru *s = calloc(1, sizeof(*s));
-    p->state = s;
-    if (!s)
-        return og__fail_errno(err, -ENOMEM, NULL, "lru");
-    int rc = og__slots_open(&s->slots, n, p->budget, err);
-    if (rc < 0)
-        return rc;
-    s->spare = og__alloc(p->budget, n * sizeof(*s->spare), part, err);
-    s->link = og__alloc(p->budget, ((size_t)n + 1) * sizeof(*s->link), part, err);
-    if (!s->spare || !s->link)
-        return -ENOMEM;
-    og__queue_init(s->link, n);
-    return 0;
-}
-
-static void close_lru(struct og_policy *p)
-{
     struct lru *s = p->state;
-    if (!s)
-        return;
-    size_t n = p->setup.n_slots;
-    og__slots_close(&s->slots);
-    og__release(p->budget, s->spare, n * sizeof(*s->spare), part);
-    og__release(p->budget, s->link, (n + 1) * sizeof(*s->link), part);
-    free(s);
+    s->spare = og__allocs_take(&p->tables, p->setup.n_slots * sizeof(*s->spare), err);
+    return og__slots_open(&s->slots, p->setup.n_slots, false, 1, &p->tables, err);
 }
 
 /* Hits leave the queue, to come back as the newest. */
@@ -62,7 +32,7 @@ static uint32_t take_hits(struct lru *s, const uint32_t *ids, struct og_plan *ou
     for (uint32_t i = 0; i < out->n; i++) {
         if (out->place[i] == NONE)
             continue;
-        og__queue_take_out(s->link, out->place[i]);
+        og__queue_take_out(s->slots.link, out->place[i]);
         hits++;
     }
     return hits;
@@ -91,8 +61,8 @@ static int step_lru(struct og_policy *p, const uint32_t *ids, struct og_plan *ou
             evict(s, out->place[i]);
     uint32_t stays = out->n - first;
     for (uint32_t others = s->slots.n_filled - hits; others + stays > n_slots; others--) {
-        uint32_t oldest = s->link[n_slots].newer;
-        og__queue_take_out(s->link, oldest);
+        uint32_t oldest = s->slots.link[n_slots].newer;
+        og__queue_take_out(s->slots.link, oldest);
         evict(s, oldest);
     }
     for (uint32_t i = first; i < out->n; i++) {
@@ -102,27 +72,24 @@ static int step_lru(struct og_policy *p, const uint32_t *ids, struct og_plan *ou
             og__slots_put(&s->slots, slot, ids[i]);
             og__plan_change(out, i, slot);
         }
-        og__queue_push(s->link, n_slots, slot);
+        og__queue_push(s->slots.link, n_slots, slot);
     }
     return 0;
 }
 
-/* Slots below n_filled all hold rows; those from `first` on are filled next. */
 static void invalidate_lru(struct og_policy *p, uint32_t first)
 {
     struct lru *s = p->state;
-    for (; s->slots.n_filled > first; s->slots.n_filled--) {
-        const uint32_t slot = s->slots.n_filled - 1;
-        og__queue_take_out(s->link, slot);
-        og__slots_drop(&s->slots, slot);
-    }
+    for (uint32_t slot = first; slot < s->slots.n_filled; slot++)
+        og__queue_take_out(s->slots.link, slot);
+    og__slots_cut(&s->slots, first);
 }
 
 const struct og_policy_ops og__policy_lru = {
     .admits = true,
     .is_stack = true,
+    .state_bytes = sizeof(struct lru),
     .open = open_lru,
-    .close = close_lru,
     .step = step_lru,
     .bytes = bytes_lru,
     .invalidate = invalidate_lru,

@@ -22,14 +22,12 @@ int og__packing_open(struct og_packing *p, uint64_t n_nodes, size_t row_bytes,
         .n_nodes = n_nodes, .row_bytes = row_bytes, .most_batches = most_batches, .budget = b};
     size_t words = og__bits_words(n_nodes);
     size_t entries = ((size_t)most_batches + 1) * sizeof(uint64_t);
-    p->ptr = og__alloc(b, entries, part, err);
-    p->offset = p->ptr ? og__alloc(b, entries, part, err) : NULL;
-    p->bits = p->offset ? og__alloc(b, words * sizeof(*p->bits), part, err) : NULL;
-    p->rank = p->bits ? og__alloc(b, words * sizeof(*p->rank), part, err) : NULL;
-    if (p->rank)
-        return 0;
-    og__packing_close(p);
-    return -ENOMEM;
+    p->tables = og__allocs(b, part);
+    p->ptr = og__allocs_take(&p->tables, entries, err);
+    p->offset = og__allocs_take(&p->tables, entries, err);
+    p->bits = og__allocs_take(&p->tables, words * sizeof(*p->bits), err);
+    p->rank = og__allocs_take(&p->tables, words * sizeof(*p->rank), err);
+    return og__allocs_taken(&p->tables);
 }
 
 size_t og__packing_bytes(uint64_t n_nodes, uint64_t rows, uint64_t batches, uint64_t longest)
@@ -41,12 +39,7 @@ size_t og__packing_bytes(uint64_t n_nodes, uint64_t rows, uint64_t batches, uint
 
 void og__packing_close(struct og_packing *p)
 {
-    size_t words = og__bits_words(p->n_nodes);
-    size_t entries = ((size_t)p->most_batches + 1) * sizeof(uint64_t);
-    og__release(p->budget, p->ptr, entries, part);
-    og__release(p->budget, p->offset, entries, part);
-    og__release(p->budget, p->bits, words * sizeof(*p->bits), part);
-    og__release(p->budget, p->rank, words * sizeof(*p->rank), part);
+    og__allocs_release(&p->tables);
     if (!p->borrowed)
         og__release(p->budget, p->rows, p->capacity * sizeof(*p->rows), part);
     og__release(p->budget, p->spare, p->longest * sizeof(*p->spare), part);

@@ -36,6 +36,7 @@ struct og_packing {
     uint64_t capacity, longest;
     uint32_t most_batches;
     bool borrowed; /* rows are in the caller's memory */
+    struct og_allocs tables;
     struct og_budget *budget;
 };
 

@@ -27,12 +27,10 @@ struct og_pair {
     uint32_t *from;     /* [rows] where the rings hold it; with rings */
     uint32_t *to;       /* [rows] where the rings take what it replaces; with rings */
     uint32_t *missed;   /* [rows] requests to the host's cache */
-    uint64_t rows;      /* capacity */
     uint64_t *ptr;      /* [batches + 1] rows of each */
     uint64_t *miss_ptr; /* [batches + 1] of missed */
     uint64_t *fill_ptr; /* [batches + 1] of fills */
     uint32_t *dropped;  /* [batches] */
-    uint32_t batches;   /* capacity */
     bool begun;         /* call for policies that look at no batches was made, */
     bool lost;          /* and the host's has lost rows since */
     struct fills fills;
@@ -43,7 +41,7 @@ struct og_pair {
     /* [longest] scratch */
     uint32_t *row_of, *leaver, *leaver_slot, *leaver_to;
     bool *taken;
-    uint32_t longest;
+    struct og_allocs of_rows, of_batches, of_longest; /* what there is for each */
     struct og_budget *budget;
 };
 
@@ -122,6 +120,7 @@ int og__pair_open(struct og_pair **out, const struct og_tiers_setup *setup, stru
     t->setup.host.n_slots = slots_of(&setup->host);
     t->setup.device.has_victims = og__has_victim_buffer(setup);
     t->budget = b;
+    t->of_rows = t->of_batches = t->of_longest = og__allocs(b, part);
     og__plan_init(&t->lower, b);
     int rc;
     OG_TRY(number_places(t, err));
@@ -139,42 +138,11 @@ static void release(struct og_pair *t, uint32_t **p, uint64_t n)
     *p = NULL;
 }
 
-static void release_rows(struct og_pair *t)
-{
-    release(t, &t->code, t->rows);
-    release(t, &t->from, t->rows);
-    release(t, &t->to, t->rows);
-    release(t, &t->missed, t->rows);
-    t->rows = 0;
-}
-
-static void release_batches(struct og_pair *t)
-{
-    const size_t bytes = ((size_t)t->batches + 1) * sizeof(uint64_t);
-    og__release(t->budget, t->ptr, bytes, part);
-    og__release(t->budget, t->miss_ptr, bytes, part);
-    og__release(t->budget, t->fill_ptr, bytes, part);
-    t->ptr = t->miss_ptr = t->fill_ptr = NULL;
-    release(t, &t->dropped, t->batches);
-    t->batches = 0;
-}
-
-static void release_longest(struct og_pair *t)
-{
-    release(t, &t->row_of, t->longest);
-    release(t, &t->leaver, t->longest);
-    release(t, &t->leaver_slot, t->longest);
-    release(t, &t->leaver_to, t->longest);
-    og__release(t->budget, t->taken, t->longest * sizeof(*t->taken), part);
-    t->taken = NULL;
-    t->longest = 0;
-}
-
 static void release_prepared(struct og_pair *t)
 {
-    release_rows(t);
-    release_batches(t);
-    release_longest(t);
+    og__allocs_release(&t->of_rows);
+    og__allocs_release(&t->of_batches);
+    og__allocs_release(&t->of_longest);
     release(t, &t->fills.node, t->fills.capacity);
     release(t, &t->fills.slot, t->fills.capacity);
     og__plan_release(&t->lower);
@@ -210,54 +178,44 @@ static uint32_t *words(struct og_pair *t, uint64_t n, struct og_err *err)
 
 static int reserve_rows(struct og_pair *t, uint64_t rows, struct og_err *err)
 {
-    if (t->code && rows <= t->rows)
+    const size_t bytes = rows * sizeof(uint32_t);
+    struct og_allocs *a = &t->of_rows;
+    if (og__allocs_fit(a, rows))
         return 0;
-    release_rows(t);
-    t->rows = rows;
-    t->code = words(t, rows, err);
-    t->missed = t->code ? words(t, rows, err) : NULL;
-    if (t->missed && og__has_victim_buffer(&t->setup)) {
-        t->from = words(t, rows, err);
-        t->to = t->from ? words(t, rows, err) : NULL;
+    t->code = og__allocs_take(a, bytes, err);
+    t->missed = og__allocs_take(a, bytes, err);
+    if (og__has_victim_buffer(&t->setup)) {
+        t->from = og__allocs_take(a, bytes, err);
+        t->to = og__allocs_take(a, bytes, err);
     }
-    if (t->missed && (t->to || !og__has_victim_buffer(&t->setup)))
-        return 0;
-    release_rows(t); /* else it would look as if there were room */
-    return -ENOMEM;
+    return og__allocs_taken(a);
 }
 
 static int reserve_batches(struct og_pair *t, uint32_t batches, struct og_err *err)
 {
     const size_t bytes = ((size_t)batches + 1) * sizeof(uint64_t);
-    if (t->ptr && batches <= t->batches)
+    struct og_allocs *a = &t->of_batches;
+    if (og__allocs_fit(a, batches))
         return 0;
-    release_batches(t);
-    t->batches = batches;
-    t->ptr = og__alloc(t->budget, bytes, part, err);
-    t->miss_ptr = og__alloc(t->budget, bytes, part, err);
-    t->fill_ptr = og__alloc(t->budget, bytes, part, err);
-    t->dropped = words(t, batches, err);
-    if (t->ptr && t->miss_ptr && t->fill_ptr && t->dropped)
-        return 0;
-    release_batches(t);
-    return -ENOMEM;
+    t->ptr = og__allocs_take(a, bytes, err);
+    t->miss_ptr = og__allocs_take(a, bytes, err);
+    t->fill_ptr = og__allocs_take(a, bytes, err);
+    t->dropped = og__allocs_take(a, batches * sizeof(*t->dropped), err);
+    return og__allocs_taken(a);
 }
 
 static int reserve_longest(struct og_pair *t, uint32_t longest, struct og_err *err)
 {
-    if (t->taken && longest <= t->longest)
+    const size_t bytes = longest * sizeof(uint32_t);
+    struct og_allocs *a = &t->of_longest;
+    if (og__allocs_fit(a, longest))
         return 0;
-    release_longest(t);
-    t->longest = longest;
-    t->row_of = words(t, longest, err);
-    t->leaver = words(t, longest, err);
-    t->leaver_slot = words(t, longest, err);
-    t->leaver_to = words(t, longest, err);
-    t->taken = og__alloc(t->budget, longest * sizeof(*t->taken), part, err);
-    if (t->row_of && t->leaver && t->leaver_slot && t->leaver_to && t->taken)
-        return 0;
-    release_longest(t);
-    return -ENOMEM;
+    t->row_of = og__allocs_take(a, bytes, err);
+    t->leaver = og__allocs_take(a, bytes, err);
+    t->leaver_slot = og__allocs_take(a, bytes, err);
+    t->leaver_to = og__allocs_take(a, bytes, err);
+    t->taken = og__allocs_take(a, longest * sizeof(*t->taken), err);
+    return og__allocs_taken(a);
 }
 
 static uint32_t longest_of(const struct og_trace *t, uint32_t n)

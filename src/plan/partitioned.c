@@ -47,6 +47,7 @@ struct party {
     uint32_t worker;
     struct og_simulation sim;
     uint32_t size[OG__MOST_SIZES];
+    struct og_allocs arrays;
     uint64_t *ptr; /* [most batches + 1] */
     uint32_t *ids; /* [room] */
     uint64_t room;
@@ -68,15 +69,6 @@ static size_t ptr_bytes(uint32_t batches)
 static size_t batches_bytes(const struct og_partitioned *d, uint32_t batches, uint64_t rows)
 {
     return copies(d) ? ptr_bytes(batches) + rows * sizeof(uint32_t) : 0;
-}
-
-static void close_party(struct party *p, const struct og_simulation *all)
-{
-    const size_t table = p->sim.n_nodes * sizeof(uint32_t);
-    og__release(all->budget, p->ptr, ptr_bytes(all->trace.n_batches), part);
-    og__release(all->budget, p->ids, p->room * sizeof(*p->ids), part);
-    og__release(all->budget, p->row, table, part);
-    og__release(all->budget, p->hotness, table, part);
 }
 
 static bool is_own_batch(const struct party *p, uint32_t batch)
@@ -134,14 +126,13 @@ out:
 }
 
 /* Maps its nodes to rows in the file, and their hotness. */
-static int take_nodes(struct party *p, const uint32_t *hotness, struct og_budget *b,
-                      struct og_err *err)
+static int take_nodes(struct party *p, const uint32_t *hotness, struct og_err *err)
 {
     const size_t table = p->sim.n_nodes * sizeof(uint32_t);
-    p->row = og__alloc(b, table, part, err);
-    if (hotness && p->row)
-        p->hotness = og__alloc(b, table, part, err);
-    if (!p->row || (hotness && !p->hotness))
+    p->row = og__allocs_take(&p->arrays, table, err);
+    if (hotness)
+        p->hotness = og__allocs_take(&p->arrays, table, err);
+    if (og__allocs_taken(&p->arrays) < 0)
         return -ENOMEM;
     for (uint32_t i = 0; i < p->sim.n_nodes; i++) {
         p->row[i] = og__owned_node(p->partitioned->workers, p->worker, i);
@@ -167,13 +158,14 @@ static int open_party(struct party *p, const struct og_simulation *all, const ui
     if (!copies(d))
         return 0;
     p->room = count_rows(p, &all->trace);
-    p->ptr = og__alloc(all->budget, ptr_bytes(all->trace.n_batches), part, err);
-    p->ids = p->ptr ? og__alloc(all->budget, p->room * sizeof(*p->ids), part, err) : NULL;
-    int rc = p->ids ? 0 : -ENOMEM;
-    OG_TRY(rc);
+    p->arrays = og__allocs(all->budget, part);
+    p->ptr = og__allocs_take(&p->arrays, ptr_bytes(all->trace.n_batches), err);
+    p->ids = og__allocs_take(&p->arrays, p->room * sizeof(*p->ids), err);
+    int rc;
+    OG_TRY(og__allocs_taken(&p->arrays));
     if (d->exchange) {
         OG_TRY(take_rounds(p, all, err));
-        OG_TRY(take_nodes(p, hotness, all->budget, err));
+        OG_TRY(take_nodes(p, hotness, err));
     } else {
         take_batches(p, &all->trace);
     }
@@ -212,7 +204,7 @@ static int simulate_party(const struct og_simulation *all, const struct og_polic
     for (uint32_t k = 0; k < all->n_sizes; k++)
         add_counts(&sum[k], &counted[k]);
 out:
-    close_party(&p, all);
+    og__allocs_release(&p.arrays);
     return rc;
 }
 
@@ -256,7 +248,7 @@ static int simulate_tiers_of(const struct og_simulation *all, const struct og_ti
     OG_TRY(og__simulate_tiers(&p.sim, setup, NULL, NULL, &counted, err));
     add_tiers(sum, &counted);
 out:
-    close_party(&p, all);
+    og__allocs_release(&p.arrays);
     return rc;
 }
 
@@ -321,7 +313,7 @@ int og__simulate_owner(const struct og_simulation *sim, const struct og_policy_s
     own.hotness = p.hotness ? p.hotness : setup->hotness;
     OG_TRY(og__simulate_each(&p.sim, &own, note_round, &note, &counted, NULL, err));
 out:
-    close_party(&p, sim);
+    og__allocs_release(&p.arrays);
     return rc;
 }
 

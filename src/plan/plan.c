@@ -5,16 +5,9 @@
 
 /* ---- memory ---- */
 
-static void *regrow(struct og_budget *b, void *old, size_t old_bytes, size_t bytes,
-                    const char *part, struct og_err *err)
-{
-    og__release(b, old, old_bytes, part);
-    return og__alloc(b, bytes, part, err);
-}
-
 void og__plan_init(struct og_plan *p, struct og_budget *b)
 {
-    *p = (struct og_plan){.budget = b};
+    *p = (struct og_plan){.of_rows = og__allocs(b, "plans"), .of_changes = og__allocs(b, "plans")};
 }
 
 size_t og__plan_bytes(uint64_t rows, uint64_t changes)
@@ -23,25 +16,21 @@ size_t og__plan_bytes(uint64_t rows, uint64_t changes)
 }
 
 /* Two arrays that hold at least n, emptied when they grow. */
-static int reserve_two(struct og_budget *b, uint32_t **one, uint32_t **two, uint32_t *capacity,
-                       uint32_t n, struct og_err *err)
+static int reserve_two(struct og_allocs *a, uint32_t **one, uint32_t **two, uint32_t n,
+                       struct og_err *err)
 {
-    if (n <= *capacity)
+    if (n == 0 || og__allocs_fit(a, n))
         return 0;
-    size_t old = (size_t)*capacity * sizeof(**one);
-    size_t bytes = (size_t)n * sizeof(**one);
-    *capacity = n;
-    *one = regrow(b, *one, old, bytes, "plans", err);
-    *two = regrow(b, *two, old, bytes, "plans", err);
-    return *one && *two ? 0 : -ENOMEM;
+    *one = og__allocs_take(a, n * sizeof(**one), err);
+    *two = og__allocs_take(a, n * sizeof(**two), err);
+    return og__allocs_taken(a);
 }
 
 int og__plan_reserve(struct og_plan *p, uint32_t rows, uint32_t changes, struct og_err *err)
 {
     int rc;
-    OG_TRY(reserve_two(p->budget, &p->place, &p->misses, &p->capacity, rows, err));
-    OG_TRY(
-        reserve_two(p->budget, &p->change_row, &p->change_slot, &p->change_capacity, changes, err));
+    OG_TRY(reserve_two(&p->of_rows, &p->place, &p->misses, rows, err));
+    OG_TRY(reserve_two(&p->of_changes, &p->change_row, &p->change_slot, changes, err));
 out:
     if (rc < 0)
         og__plan_release(p);
@@ -50,18 +39,15 @@ out:
 
 void og__plan_release(struct og_plan *p)
 {
-    size_t bytes = (size_t)p->capacity * sizeof(uint32_t);
-    size_t changes = (size_t)p->change_capacity * sizeof(uint32_t);
-    og__release(p->budget, p->place, bytes, "plans");
-    og__release(p->budget, p->misses, bytes, "plans");
-    og__release(p->budget, p->change_row, changes, "plans");
-    og__release(p->budget, p->change_slot, changes, "plans");
-    og__plan_init(p, p->budget);
+    struct og_budget *b = p->of_rows.budget;
+    og__allocs_release(&p->of_rows);
+    og__allocs_release(&p->of_changes);
+    og__plan_init(p, b);
 }
 
 void og__planner_init(struct og_planner *p, struct og_budget *b)
 {
-    *p = (struct og_planner){.budget = b};
+    *p = (struct og_planner){.arrays = og__allocs(b, "planner")};
 }
 
 size_t og__planner_bytes(uint64_t rows)
@@ -71,25 +57,16 @@ size_t og__planner_bytes(uint64_t rows)
 
 int og__planner_reserve(struct og_planner *p, uint32_t rows, struct og_err *err)
 {
-    if (rows <= p->capacity)
+    if (og__allocs_fit(&p->arrays, rows))
         return 0;
-    size_t old = (size_t)p->capacity * sizeof(uint64_t);
-    size_t bytes = (size_t)rows * sizeof(uint64_t);
-    p->capacity = rows;
-    p->pairs = regrow(p->budget, p->pairs, old, bytes, "planner", err);
-    p->spare = regrow(p->budget, p->spare, old, bytes, "planner", err);
-    if (p->pairs && p->spare)
-        return 0;
-    og__planner_release(p);
-    return -ENOMEM;
+    p->pairs = og__allocs_take(&p->arrays, rows * sizeof(*p->pairs), err);
+    p->spare = og__allocs_take(&p->arrays, rows * sizeof(*p->spare), err);
+    return og__allocs_taken(&p->arrays);
 }
 
 void og__planner_release(struct og_planner *p)
 {
-    size_t bytes = (size_t)p->capacity * sizeof(uint64_t);
-    og__release(p->budget, p->pairs, bytes, "planner");
-    og__release(p->budget, p->spare, bytes, "planner");
-    og__planner_init(p, p->budget);
+    og__allocs_release(&p->arrays);
 }
 
 /* ---- planning ---- */
@@ -159,7 +136,7 @@ int og__plan_decode(struct og_planner *planner, const uint32_t *codes, const uin
         out->place[i] = miss ? OG_NO_SLOT : slot;
         if (!miss || enters)
             largest = OG_MAX(largest, slot + 1);
-        if (enters && out->n_changes < out->change_capacity) {
+        if (enters && out->n_changes < out->of_changes.room) {
             out->change_row[out->n_changes] = i;
             out->change_slot[out->n_changes++] = slot;
         }

@@ -12,8 +12,8 @@
 #ifndef OG_PLAN_H
 #define OG_PLAN_H
 
+#include "base/allocs.h"
 #include "base/bits.h"
-#include "base/memory.h"
 #include "dataset/graph.h"
 #include "sample/batch.h"
 
@@ -49,7 +49,6 @@ static inline bool og__placement_has(const struct og_placement *p, uint32_t node
     return og__bits_has(p->bits, node);
 }
 
-/* Slot of a node, or OG_NO_SLOT. */
 uint32_t og__placement_slot(const struct og_placement *p, uint32_t node);
 
 /* The nodes of slots [first, first + n) in slot order, resuming from *cursor (0 at the start). */
@@ -121,8 +120,7 @@ struct og_plan {
     uint32_t n_changes;
     uint32_t *change_row, *change_slot;
     /* memory */
-    uint32_t capacity, change_capacity;
-    struct og_budget *budget;
+    struct og_allocs of_rows, of_changes;
 };
 void og__plan_init(struct og_plan *p, struct og_budget *b);
 /* Room for batches of so many rows, of which so many may enter the cache. */
@@ -133,9 +131,8 @@ size_t og__plan_bytes(uint64_t rows, uint64_t changes);
 
 /* Scratch of a planner, for the largest batch so far. */
 struct og_planner {
-    uint64_t *pairs, *spare; /* [capacity] node id << 32 | row */
-    uint32_t capacity;
-    struct og_budget *budget;
+    uint64_t *pairs, *spare; /* [rows] node id << 32 | row */
+    struct og_allocs arrays;
 };
 void og__planner_init(struct og_planner *p, struct og_budget *b);
 void og__planner_release(struct og_planner *p);

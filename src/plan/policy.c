@@ -14,10 +14,10 @@ const char *const og__policy_words[] = {OG__POLICIES(WORD)[OG_POLICY_AUTO] = "au
 _Static_assert(OG_COUNT(table) == OG_POLICY_AUTO, "a row for each policy of outgrow.h");
 
 /* A policy that is not chosen yet counts with the smallest memory of all policies. */
-static size_t least_bytes(const struct og_policy_setup *setup, uint64_t rows, uint64_t batches,
-                          uint64_t distinct)
+static size_t least_bytes(const struct og_policy_setup *setup,
+                          const struct og_superbatch_size *most)
 {
-    return og__policy_degree.bytes(setup, rows, batches, distinct);
+    return og__policy_degree.bytes(setup, most);
 }
 
 static const struct og_policy_ops *ops_of(int kind)
@@ -171,8 +171,10 @@ int og__policy_open(struct og_policy **out, const struct og_policy_setup *setup,
     if (!og__policy_caches(setup->kind))
         p->setup.n_slots = 0;
     p->budget = b;
+    p->tables = og__allocs(b, "policy");
+    p->state = calloc(1, ops->state_bytes);
     int rc;
-    OG_TRY(ops->open(p, err));
+    OG_TRY(p->state ? ops->open(p, err) : og__fail_errno(err, -ENOMEM, NULL, "policy"));
     *out = p;
     return 0;
 out:
@@ -184,7 +186,10 @@ void og__policy_close(struct og_policy *p)
 {
     if (!p)
         return;
-    p->ops->close(p);
+    if (p->state && p->ops->close)
+        p->ops->close(p);
+    og__allocs_release(&p->tables);
+    free(p->state);
     free(p);
 }
 
@@ -267,11 +272,13 @@ void og__policy_invalidate(struct og_policy *p, uint32_t first)
 size_t og__policy_trimmed_bytes(const struct og_policy_setup *setup)
 {
     const struct og_policy_ops *ops = functions_of(setup);
-    return ops->planned_bytes ? ops->planned_bytes(setup) : ops->bytes(setup, 0, 0, 0);
+    const struct og_superbatch_size none = {0};
+    return ops->planned_bytes ? ops->planned_bytes(setup) : ops->bytes(setup, &none);
 }
 
 size_t og__policy_bytes(const struct og_policy_setup *setup, uint64_t rows, uint64_t batches,
                         uint64_t distinct)
 {
-    return functions_of(setup)->bytes(setup, rows, batches, distinct);
+    const struct og_superbatch_size most = {rows, batches, distinct};
+    return functions_of(setup)->bytes(setup, &most);
 }

@@ -20,6 +20,7 @@ struct groups {
     uint32_t filling; /* prefill: the next group; */
     uint32_t first;   /* its first slot */
     /* the superbatch, group by group, for policies that look ahead */
+    struct og_allocs coming;
     uint64_t *ptr;         /* [n_ptr] batches of each group, in sequence */
     uint32_t *ahead;       /* [n_ahead] ids */
     size_t n_ptr, n_ahead; /* capacity */
@@ -60,24 +61,11 @@ struct og_policy_setup og__policy_of_group(const struct og_policy_setup *all, ui
 
 /* ---- open and close ---- */
 
-static void release_ahead(struct og_policy *p)
-{
-    struct groups *s = p->state;
-    og__release(p->budget, s->ptr, s->n_ptr * sizeof(*s->ptr), tables_part);
-    og__release(p->budget, s->ahead, s->n_ahead * sizeof(*s->ahead), tables_part);
-    s->ptr = NULL;
-    s->ahead = NULL;
-    s->n_ptr = s->n_ahead = 0;
-}
-
 static int open_groups(struct og_policy *p, struct og_err *err)
 {
     const uint32_t n = p->setup.n_groups;
-    struct groups *s = calloc(1, sizeof(*s));
+    struct groups *s = p->state;
     int rc = 0;
-    p->state = s;
-    if (!s)
-        return og__fail_errno(err, -ENOMEM, NULL, "policy");
     s->group = calloc(n, sizeof(*s->group));
     s->of = calloc(n, sizeof(struct og_policy *));
     if (!s->group || !s->of)
@@ -98,27 +86,24 @@ out:
 static void close_groups(struct og_policy *p)
 {
     struct groups *s = p->state;
-    if (!s)
-        return;
     for (uint32_t k = 0; k < s->n; k++)
         og__policy_close(s->of[k]);
-    release_ahead(p);
+    og__allocs_release(&s->coming);
     og__release(p->budget, s->ids, og__policy_ids_bytes(s->capacity), ids_part);
     free(s->group);
     free(s->of);
-    free(s);
 }
 
-static size_t bytes_groups(const struct og_policy_setup *setup, uint64_t rows, uint64_t batches,
-                           uint64_t distinct)
+static size_t bytes_groups(const struct og_policy_setup *setup,
+                           const struct og_superbatch_size *most)
 {
-    const bool ahead = og__policy_looks_ahead(setup->kind) && batches > 0;
-    size_t sum = ahead ? (size_t)rows * sizeof(uint32_t) +
-                             (size_t)(batches + 1) * setup->n_groups * sizeof(uint64_t)
+    const bool ahead = og__policy_looks_ahead(setup->kind) && most->batches > 0;
+    size_t sum = ahead ? (size_t)most->rows * sizeof(uint32_t) +
+                             (size_t)(most->batches + 1) * setup->n_groups * sizeof(uint64_t)
                        : 0;
     for (uint32_t k = 0; k < setup->n_groups; k++) { /* any may have nearly all rows */
         const struct og_policy_setup of = og__policy_of_group(setup, k);
-        sum += og__policy_bytes(&of, rows, batches, OG_MIN(distinct, of.n_nodes));
+        sum += og__policy_bytes(&of, most->rows, most->batches, OG_MIN(most->distinct, of.n_nodes));
     }
     return sum;
 }
@@ -138,14 +123,15 @@ static size_t planned_groups(const struct og_policy_setup *setup)
 static int reserve_ahead(struct og_policy *p, size_t n_ptr, size_t n_ahead, struct og_err *err)
 {
     struct groups *s = p->state;
-    if (n_ptr <= s->n_ptr && n_ahead <= s->n_ahead)
+    if (s->coming.n > 0 && n_ptr <= s->n_ptr && n_ahead <= s->n_ahead)
         return 0;
-    release_ahead(p);
-    s->ptr = og__alloc(p->budget, n_ptr * sizeof(*s->ptr), tables_part, err);
-    s->n_ptr = s->ptr ? n_ptr : 0;
-    s->ahead = s->ptr ? og__alloc(p->budget, n_ahead * sizeof(*s->ahead), tables_part, err) : NULL;
-    s->n_ahead = s->ahead ? n_ahead : 0;
-    return s->ahead ? 0 : -ENOMEM;
+    og__allocs_release(&s->coming);
+    s->coming = og__allocs(p->budget, tables_part);
+    s->n_ptr = n_ptr;
+    s->n_ahead = n_ahead;
+    s->ptr = og__allocs_take(&s->coming, n_ptr * sizeof(*s->ptr), err);
+    s->ahead = og__allocs_take(&s->coming, n_ahead * sizeof(*s->ahead), err);
+    return og__allocs_taken(&s->coming);
 }
 
 static int prepare_ahead(struct og_policy *p, const struct og_trace *t, uint32_t *n_prefill,
@@ -173,7 +159,7 @@ static void trim_groups(struct og_policy *p)
     struct groups *s = p->state;
     for (uint32_t k = 0; k < s->n; k++)
         og__policy_trim(s->of[k]);
-    release_ahead(p);
+    og__allocs_release(&s->coming);
 }
 
 /* ---- prefill ---- */
@@ -318,7 +304,8 @@ out:
     return rc;
 }
 
-const struct og_policy_ops og__policy_of_groups = {.open = open_groups,
+const struct og_policy_ops og__policy_of_groups = {.state_bytes = sizeof(struct groups),
+                                                   .open = open_groups,
                                                    .close = close_groups,
                                                    .prepare = prepare_groups,
                                                    .adopt = adopt_groups,

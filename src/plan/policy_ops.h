@@ -9,7 +9,13 @@ struct og_policy {
     const struct og_policy_ops *ops;
     struct og_policy_setup setup;
     struct og_budget *budget;
-    void *state; /* the policy's own */
+    struct og_allocs tables; /* released when it is closed */
+    void *state;             /* the policy's own; zeros before open */
+};
+
+/* What the memory of a policy depends on, at most. */
+struct og_superbatch_size {
+    uint64_t rows, batches, distinct;
 };
 
 struct og_policy_ops {
@@ -20,9 +26,11 @@ struct og_policy_ops {
     const char *const *parameters;      /* options, ends with NULL; first its colon's, or "" */
     const struct og_policy_exec *execs; /* that --policy auto compares */
     int n_execs;
+    size_t state_bytes;
     /* functions */
     OG_MUST_CHECK int (*open)(struct og_policy *p, struct og_err *err);
-    void (*close)(struct og_policy *p); /* accepts what open left when it failed */
+    /* accepts what open left when it failed; NULL: nothing but tables */
+    void (*close)(struct og_policy *p);
     OG_MUST_CHECK int (*prepare)(struct og_policy *p, const struct og_trace *trace,
                                  uint32_t *n_prefill, struct og_err *err); /* NULL: nothing to do */
     OG_MUST_CHECK int (*adopt)(struct og_policy *p, uint32_t *nodes, uint32_t n,
@@ -34,8 +42,7 @@ struct og_policy_ops {
      * enter the cache after the batch go to change_row and change_slot. out->n is set. */
     OG_MUST_CHECK int (*step)(struct og_policy *p, const uint32_t *ids, struct og_plan *out,
                               struct og_err *err);
-    size_t (*bytes)(const struct og_policy_setup *setup, uint64_t rows, uint64_t batches,
-                    uint64_t distinct);
+    size_t (*bytes)(const struct og_policy_setup *setup, const struct og_superbatch_size *most);
     void (*invalidate)(struct og_policy *p, uint32_t first);
     /* of policies that look ahead */
     uint32_t (*tail)(const struct og_policy_setup *setup); /* NULL = 0 always */

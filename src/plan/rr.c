@@ -3,10 +3,8 @@
  * set has been, the miss does not enter. */
 #include "plan/policy_ops.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-static const char part[] = "policy";
 enum { AHEAD = 16 };
 
 struct round_robin {
@@ -16,41 +14,24 @@ struct round_robin {
     uint32_t *filled;     /* [n_sets] slots filled by this batch; one turn round is all */
 };
 
-static size_t bytes_rr(const struct og_policy_setup *setup, uint64_t rows, uint64_t batches,
-                       uint64_t distinct)
+static size_t bytes_rr(const struct og_policy_setup *setup, const struct og_superbatch_size *most)
 {
     struct og_sets sets = og__sets(setup->n_slots, setup->ways);
-    (void)rows;
-    (void)batches;
-    (void)distinct;
+    (void)most;
     return ((size_t)setup->n_slots + 2 * (size_t)sets.n_sets) * 4;
 }
 
 static int open_rr(struct og_policy *p, struct og_err *err)
 {
-    struct round_robin *s = calloc(1, sizeof(*s));
-    p->state = s;
-    if (!s)
-        return og__fail_errno(err, -ENOMEM, NULL, "rr");
-    s->sets = og__sets(p->setup.n_slots, p->setup.ways);
-    s->held = og__alloc(p->budget, p->setup.n_slots * sizeof(*s->held), part, err);
-    s->descriptor = og__alloc(p->budget, s->sets.n_sets * sizeof(*s->descriptor), part, err);
-    s->filled = og__alloc(p->budget, s->sets.n_sets * sizeof(*s->filled), part, err);
-    if (!s->held || !s->descriptor || !s->filled)
-        return -ENOMEM;
-    memset(s->held, 0xff, p->setup.n_slots * sizeof(*s->held));
-    return 0;
-}
-
-static void close_rr(struct og_policy *p)
-{
     struct round_robin *s = p->state;
-    if (!s)
-        return;
-    og__release(p->budget, s->held, p->setup.n_slots * sizeof(*s->held), part);
-    og__release(p->budget, s->descriptor, s->sets.n_sets * sizeof(*s->descriptor), part);
-    og__release(p->budget, s->filled, s->sets.n_sets * sizeof(*s->filled), part);
-    free(s);
+    const size_t held_bytes = p->setup.n_slots * sizeof(*s->held);
+    s->sets = og__sets(p->setup.n_slots, p->setup.ways);
+    s->held = og__allocs_take(&p->tables, held_bytes, err);
+    s->descriptor = og__allocs_take(&p->tables, s->sets.n_sets * sizeof(*s->descriptor), err);
+    s->filled = og__allocs_take(&p->tables, s->sets.n_sets * sizeof(*s->filled), err);
+    if (s->held)
+        memset(s->held, 0xff, held_bytes);
+    return og__allocs_taken(&p->tables);
 }
 
 OG_CLONES static void look_up(const struct round_robin *s, const uint32_t *ids, struct og_plan *out)
@@ -99,8 +80,8 @@ static const char *const parameters[] = {"", "ways", NULL};
 const struct og_policy_ops og__policy_rr = {
     .admits = true,
     .parameters = parameters,
+    .state_bytes = sizeof(struct round_robin),
     .open = open_rr,
-    .close = close_rr,
     .step = step_rr,
     .bytes = bytes_rr,
     .invalidate = invalidate_rr,

@@ -15,17 +15,11 @@
 #include "plan/policy_ops.h"
 #include "plan/slots.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-static const char part[] = "policy";
 enum { USES = 3, MAIN = 4 }; /* in a mark: a count of uses, and which queue */
 
 enum { SMALL_QUEUE, MAIN_QUEUE, QUEUES };
 struct s3fifo {
-    struct og_slots slots;
-    struct og_link *link; /* [n_slots + 2] the last two are the heads of small and main */
-    uint8_t *mark;        /* [n_slots] uses, MAIN, OG__PINNED */
+    struct og_slots slots; /* queues: small and main; mark: uses, MAIN, OG__PINNED */
     uint32_t size[QUEUES], pinned[QUEUES];
     uint32_t small_share;
     struct og_slots ghost; /* its slots are used in turn: a ring */
@@ -44,72 +38,43 @@ static uint32_t ghost_size(uint32_t n_slots)
 
 /* ---- memory ---- */
 
-static size_t bytes_s3fifo(const struct og_policy_setup *setup, uint64_t rows, uint64_t batches,
-                           uint64_t distinct)
+static size_t bytes_s3fifo(const struct og_policy_setup *setup,
+                           const struct og_superbatch_size *most)
 {
     const uint32_t n = setup->n_slots;
-    (void)rows;
-    (void)batches;
-    (void)distinct;
-    return og__slots_bytes(n) + og__slots_bytes(ghost_size(n)) + (size_t)n * 9 + 16;
+    (void)most;
+    return og__slots_bytes(n, true, QUEUES) + og__slots_bytes(ghost_size(n), false, 0);
 }
 
 static int open_s3fifo(struct og_policy *p, struct og_err *err)
 {
     const uint32_t n = p->setup.n_slots;
-    struct s3fifo *s = calloc(1, sizeof(*s));
-    p->state = s;
-    if (!s)
-        return og__fail_errno(err, -ENOMEM, NULL, "s3fifo");
-    int rc;
-    OG_TRY(og__slots_open(&s->slots, n, p->budget, err));
-    OG_TRY(og__slots_open(&s->ghost, ghost_size(n), p->budget, err));
-    s->mark = og__alloc(p->budget, n, part, err);
-    s->link = og__alloc(p->budget, ((size_t)n + QUEUES) * sizeof(*s->link), part, err);
-    if (!s->mark || !s->link)
-        return -ENOMEM;
-    memset(s->mark, 0, n);
-    og__queue_init(s->link, n + SMALL_QUEUE);
-    og__queue_init(s->link, n + MAIN_QUEUE);
-    s->small_share = small_share(n);
-    return 0;
-out:
-    return rc;
-}
-
-static void close_s3fifo(struct og_policy *p)
-{
     struct s3fifo *s = p->state;
-    if (!s)
-        return;
-    const size_t n = p->setup.n_slots;
-    og__slots_close(&s->slots);
-    og__slots_close(&s->ghost);
-    og__release(p->budget, s->mark, n, part);
-    og__release(p->budget, s->link, (n + QUEUES) * sizeof(*s->link), part);
-    free(s);
+    const int rc = og__slots_open(&s->slots, n, true, QUEUES, &p->tables, err);
+    s->small_share = small_share(n);
+    return rc < 0 ? rc : og__slots_open(&s->ghost, ghost_size(n), false, 0, &p->tables, err);
 }
 
 /* ---- the queues ---- */
 
 static int queue_of(const struct s3fifo *s, uint32_t slot)
 {
-    return s->mark[slot] & MAIN ? MAIN_QUEUE : SMALL_QUEUE;
+    return s->slots.mark[slot] & MAIN ? MAIN_QUEUE : SMALL_QUEUE;
 }
 
 static void take_out(struct s3fifo *s, uint32_t slot)
 {
     const int queue = queue_of(s, slot);
-    og__queue_take_out(s->link, slot);
+    og__queue_take_out(s->slots.link, slot);
     s->size[queue]--;
-    s->pinned[queue] -= (s->mark[slot] & OG__PINNED) != 0;
+    s->pinned[queue] -= (s->slots.mark[slot] & OG__PINNED) != 0;
 }
 
 static void push(struct s3fifo *s, uint32_t slot, uint8_t mark)
 {
-    s->mark[slot] = mark;
+    s->slots.mark[slot] = mark;
     const int queue = queue_of(s, slot);
-    og__queue_push(s->link, s->slots.n + (uint32_t)queue, slot);
+    og__queue_push(s->slots.link, s->slots.n + (uint32_t)queue, slot);
     s->size[queue]++;
     s->pinned[queue] += (mark & OG__PINNED) != 0;
 }
@@ -138,7 +103,7 @@ static bool take_note(struct s3fifo *s, uint32_t node)
 /* Handles the oldest row of a queue: it goes round once more, moves to main, or leaves (true). */
 static bool look_at(struct s3fifo *s, int queue, uint32_t slot)
 {
-    const uint8_t mark = s->mark[slot];
+    const uint8_t mark = s->slots.mark[slot];
     const uint8_t pin = mark & OG__PINNED;
     const uint8_t uses = mark & USES;
     take_out(s, slot);
@@ -162,7 +127,7 @@ static uint32_t evict(void *policy)
         const bool from_small = s->size[SMALL_QUEUE] > s->pinned[SMALL_QUEUE];
         const bool small = from_small && (s->size[SMALL_QUEUE] >= s->small_share || !from_main);
         const int queue = small ? SMALL_QUEUE : MAIN_QUEUE;
-        const uint32_t slot = s->link[s->slots.n + (uint32_t)queue].newer;
+        const uint32_t slot = s->slots.link[s->slots.n + (uint32_t)queue].newer;
         if (!look_at(s, queue, slot))
             continue;
         if (small)
@@ -181,7 +146,8 @@ static void count_uses(struct s3fifo *s, const struct og_plan *out)
         const uint32_t slot = out->place[i];
         if (slot == OG_NO_SLOT)
             continue;
-        s->mark[slot] = (uint8_t)(s->mark[slot] + ((s->mark[slot] & USES) < USES));
+        s->slots.mark[slot] =
+            (uint8_t)(s->slots.mark[slot] + ((s->slots.mark[slot] & USES) < USES));
         s->pinned[queue_of(s, slot)]++;
     }
 }
@@ -198,30 +164,26 @@ static int step_s3fifo(struct og_policy *p, const uint32_t *ids, struct og_plan 
 {
     struct s3fifo *s = p->state;
     (void)err;
-    const uint32_t pinned = og__slots_pin_hits(&s->slots, s->mark, OG__PINNED, ids, out);
+    const uint32_t pinned = og__slots_pin_hits(&s->slots, OG__PINNED, ids, out);
     count_uses(s, out);
     og__slots_admit(&s->slots, pinned, ids, out, &(struct og_admission){evict, enter, s});
-    og__slots_unpin(s->mark, out);
+    og__slots_unpin(&s->slots, out);
     s->pinned[SMALL_QUEUE] = s->pinned[MAIN_QUEUE] = 0;
     return 0;
 }
 
-/* Slots below n_filled all hold rows; those from `first` on are filled next. */
 static void invalidate_s3fifo(struct og_policy *p, uint32_t first)
 {
     struct s3fifo *s = p->state;
-    for (; s->slots.n_filled > first; s->slots.n_filled--) {
-        const uint32_t slot = s->slots.n_filled - 1;
+    for (uint32_t slot = first; slot < s->slots.n_filled; slot++)
         take_out(s, slot);
-        og__slots_drop(&s->slots, slot);
-        s->mark[slot] = 0;
-    }
+    og__slots_cut(&s->slots, first);
 }
 
 const struct og_policy_ops og__policy_s3fifo = {
     .admits = true,
+    .state_bytes = sizeof(struct s3fifo),
     .open = open_s3fifo,
-    .close = close_s3fifo,
     .step = step_s3fifo,
     .bytes = bytes_s3fifo,
     .invalidate = invalidate_s3fifo,

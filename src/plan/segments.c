@@ -36,15 +36,11 @@ static int take_memory(struct og_segments *s, struct og_err *err)
 {
     uint32_t **rows[] = {&s->order, &s->position, &s->signature, &s->spare};
     for (size_t i = 0; i < OG_COUNT(rows); i++)
-        if (!(*rows[i] = og__alloc(s->budget, rows_bytes(s), part, err)))
-            return -ENOMEM;
-    for (uint32_t i = 0; i < OG_COUNT(s->hash); i++) {
-        if (!(s->hash[i] = og__alloc(s->budget, hash_bytes(s), part, err)))
-            return -ENOMEM;
-        permute(s->hash[i], s->packing->n_batches, i);
-    }
-    s->touched = og__alloc(s->budget, s->n_pages * sizeof(*s->touched), part, err);
-    return s->touched ? 0 : -ENOMEM;
+        *rows[i] = og__allocs_take(&s->memory, rows_bytes(s), err);
+    for (size_t i = 0; i < OG_COUNT(s->hash); i++)
+        s->hash[i] = og__allocs_take(&s->memory, hash_bytes(s), err);
+    s->touched = og__allocs_take(&s->memory, s->n_pages * sizeof(*s->touched), err);
+    return og__allocs_taken(&s->memory);
 }
 
 static uint64_t pages_for(uint64_t n_distinct, size_t row_bytes)
@@ -61,30 +57,21 @@ size_t og__segments_bytes(uint64_t n_distinct, uint32_t n_batches, size_t row_by
 int og__segments_open(struct og_segments *s, const struct og_packing *p, struct og_budget *b,
                       struct og_err *err)
 {
-    *s = (struct og_segments){.packing = p, .least = 2, .budget = b};
+    *s = (struct og_segments){.packing = p, .least = 2, .memory = og__allocs(b, part)};
     s->n_pages = pages_for(p->n_distinct, p->row_bytes);
     if (p->n_batches > OG__MOST_SEGMENTED)
         return og__fail(err, -EINVAL, NULL, "segments of more than %d batches", OG__MOST_SEGMENTED);
-    int rc = take_memory(s, err);
-    if (rc < 0) {
-        og__segments_close(s);
-        return rc;
-    }
+    if (take_memory(s, err) < 0)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < OG_COUNT(s->hash); i++)
+        permute(s->hash[i], p->n_batches, i);
     memset(s->position, 0xff, rows_bytes(s)); /* OG__NO_BATCH */
     return 0;
 }
 
 void og__segments_close(struct og_segments *s)
 {
-    if (!s->packing)
-        return;
-    og__release(s->budget, s->order, rows_bytes(s), part);
-    og__release(s->budget, s->position, rows_bytes(s), part);
-    og__release(s->budget, s->signature, rows_bytes(s), part);
-    og__release(s->budget, s->spare, rows_bytes(s), part);
-    for (size_t i = 0; i < OG_COUNT(s->hash); i++)
-        og__release(s->budget, s->hash[i], hash_bytes(s), part);
-    og__release(s->budget, s->touched, s->n_pages * sizeof(*s->touched), part);
+    og__allocs_release(&s->memory);
     *s = (struct og_segments){0};
 }
 

@@ -51,7 +51,7 @@ struct og_segments {
     uint32_t *touched;   /* [n_pages] 1 + the batch that touched the page last */
     uint16_t *hash[2];   /* [batches] two permutations */
     uint64_t n_pages;
-    struct og_budget *budget;
+    struct og_allocs memory;
 };
 #define OG__NO_BATCH UINT32_MAX       /* no batch of the segment misses it */
 #define OG__ONCE     (UINT32_MAX - 1) /* those that do have it in their chunks */

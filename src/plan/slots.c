@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-static const char part[] = "policy";
 enum { AHEAD = 16 };
 #define NONE OG_NO_SLOT
 
@@ -14,26 +13,29 @@ static size_t table_size_for(uint32_t n)
     return og__id_table_size((uint64_t)n * 5 / 4);
 }
 
-size_t og__slots_bytes(uint32_t n)
+size_t og__slots_bytes(uint32_t n, bool marks, uint32_t heads)
 {
-    return (n + table_size_for(n)) * sizeof(uint32_t);
+    const size_t links = heads > 0 ? (size_t)n + heads : 0;
+    return (n + table_size_for(n)) * sizeof(uint32_t) + (marks ? n : 0) +
+           links * sizeof(struct og_link);
 }
 
-int og__slots_open(struct og_slots *s, uint32_t n, struct og_budget *b, struct og_err *err)
+int og__slots_open(struct og_slots *s, uint32_t n, bool marks, uint32_t heads, struct og_allocs *a,
+                   struct og_err *err)
 {
-    *s = (struct og_slots){.n = n, .budget = b};
-    s->node = og__alloc(b, n * sizeof(*s->node), part, err);
-    if (!s->node)
+    *s = (struct og_slots){.n = n};
+    s->node = og__allocs_take(a, n * sizeof(*s->node), err);
+    og__id_table_take(&s->table, table_size_for(n), sizeof(uint32_t), a, err);
+    if (marks)
+        s->mark = og__allocs_take(a, n, err);
+    if (heads > 0)
+        s->link = og__allocs_take(a, ((size_t)n + heads) * sizeof(*s->link), err);
+    if (og__allocs_taken(a) < 0)
         return -ENOMEM;
     memset(s->node, 0xff, n * sizeof(*s->node));
-    return og__id_table_open(&s->table, table_size_for(n), sizeof(uint32_t), b, part, err);
-}
-
-void og__slots_close(struct og_slots *s)
-{
-    og__release(s->budget, s->node, s->n * sizeof(*s->node), part);
-    og__id_table_close(&s->table, sizeof(uint32_t), s->budget, part);
-    *s = (struct og_slots){0};
+    for (uint32_t i = 0; i < heads; i++)
+        og__queue_init(s->link, n + i);
+    return 0;
 }
 
 void og__slots_put(struct og_slots *s, uint32_t slot, uint32_t node)
@@ -47,6 +49,14 @@ void og__slots_drop(struct og_slots *s, uint32_t slot)
 {
     og__id_remove(&s->table, sizeof(uint32_t), s->node, s->node[slot]);
     s->node[slot] = NONE;
+    if (s->mark)
+        s->mark[slot] = 0;
+}
+
+void og__slots_cut(struct og_slots *s, uint32_t first)
+{
+    for (; s->n_filled > first; s->n_filled--)
+        og__slots_drop(s, s->n_filled - 1);
 }
 
 OG_CLONES void og__slots_look_up(const struct og_slots *s, const uint32_t *ids, struct og_plan *out)
@@ -58,27 +68,27 @@ OG_CLONES void og__slots_look_up(const struct og_slots *s, const uint32_t *ids, 
     }
 }
 
-uint32_t og__slots_pin_hits(const struct og_slots *s, uint8_t *mark, uint8_t bits,
-                            const uint32_t *ids, struct og_plan *out)
+uint32_t og__slots_pin_hits(const struct og_slots *s, uint8_t bits, const uint32_t *ids,
+                            struct og_plan *out)
 {
     uint32_t hits = 0;
     og__slots_look_up(s, ids, out);
     for (uint32_t i = 0; i < out->n; i++) {
         if (out->place[i] == NONE)
             continue;
-        mark[out->place[i]] |= bits;
+        s->mark[out->place[i]] |= bits;
         hits++;
     }
     return hits;
 }
 
-void og__slots_unpin(uint8_t *mark, const struct og_plan *out)
+void og__slots_unpin(const struct og_slots *s, const struct og_plan *out)
 {
     for (uint32_t i = 0; i < out->n; i++)
         if (out->place[i] != NONE)
-            mark[out->place[i]] &= (uint8_t)~OG__PINNED;
+            s->mark[out->place[i]] &= (uint8_t)~OG__PINNED;
     for (uint32_t c = 0; c < out->n_changes; c++)
-        mark[out->change_slot[c]] &= (uint8_t)~OG__PINNED;
+        s->mark[out->change_slot[c]] &= (uint8_t)~OG__PINNED;
 }
 
 void og__slots_admit(struct og_slots *s, uint32_t pinned, const uint32_t *ids, struct og_plan *out,
@@ -95,10 +105,10 @@ void og__slots_admit(struct og_slots *s, uint32_t pinned, const uint32_t *ids, s
     }
 }
 
-void og__slots_step(struct og_slots *s, uint8_t *mark, uint8_t used, const uint32_t *ids,
-                    struct og_plan *out, const struct og_admission *how)
+void og__slots_step(struct og_slots *s, uint8_t used, const uint32_t *ids, struct og_plan *out,
+                    const struct og_admission *how)
 {
-    const uint32_t pinned = og__slots_pin_hits(s, mark, used | OG__PINNED, ids, out);
+    const uint32_t pinned = og__slots_pin_hits(s, used | OG__PINNED, ids, out);
     og__slots_admit(s, pinned, ids, out, how);
-    og__slots_unpin(mark, out);
+    og__slots_unpin(s, out);
 }

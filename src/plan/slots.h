@@ -14,14 +14,13 @@ struct og_slots {
     uint32_t n_filled;        /* slots below have held a row */
     uint32_t *node;           /* [n] or OG_NO_SLOT */
     struct og_id_table table; /* of slots, by what they hold */
-    struct og_budget *budget;
+    uint8_t *mark;            /* [n] OG__PINNED, and bits of the policy; or NULL */
+    struct og_link *link;     /* [n + heads] queues, the heads last; NULL without heads */
 };
 
-/* Memory "policy" from the budget. */
-OG_MUST_CHECK int og__slots_open(struct og_slots *s, uint32_t n, struct og_budget *b,
-                                 struct og_err *err);
-void og__slots_close(struct og_slots *s); /* accepts zeros, and the state after a failed open */
-size_t og__slots_bytes(uint32_t n);
+OG_MUST_CHECK int og__slots_open(struct og_slots *s, uint32_t n, bool marks, uint32_t heads,
+                                 struct og_allocs *a, struct og_err *err);
+size_t og__slots_bytes(uint32_t n, bool marks, uint32_t heads);
 
 /* The slot that holds the node, or OG_NO_SLOT. */
 static inline uint32_t og__slots_of(const struct og_slots *s, uint32_t node)
@@ -31,19 +30,21 @@ static inline uint32_t og__slots_of(const struct og_slots *s, uint32_t node)
 
 /* The slot is empty, the node in none. */
 void og__slots_put(struct og_slots *s, uint32_t slot, uint32_t node);
-/* Empties a slot that is not. */
+/* Empties a slot that is not, and clears its mark. */
 void og__slots_drop(struct og_slots *s, uint32_t slot);
+/* The slots below n_filled all hold rows: drops those from `first` on, to be filled next. */
+void og__slots_cut(struct og_slots *s, uint32_t first);
 /* out->place[i] = slot of ids[i], or OG_NO_SLOT. */
 void og__slots_look_up(const struct og_slots *s, const uint32_t *ids, struct og_plan *out);
 
-/* While a batch is planned, none of its rows may leave. A mark a slot pins them; a policy uses its
+/* While a batch is planned, none of its rows may leave. The marks pin them; a policy uses their
  * other bits. The function og__slots_pin_hits looks rows up and returns the number of hits. It sets
  * these bits of hits, OG__PINNED among them. og__slots_unpin clears the pins of hits and of entered
  * rows. */
 enum { OG__PINNED = 0x80 };
-uint32_t og__slots_pin_hits(const struct og_slots *s, uint8_t *mark, uint8_t bits,
-                            const uint32_t *ids, struct og_plan *out);
-void og__slots_unpin(uint8_t *mark, const struct og_plan *out);
+uint32_t og__slots_pin_hits(const struct og_slots *s, uint8_t bits, const uint32_t *ids,
+                            struct og_plan *out);
+void og__slots_unpin(const struct og_slots *s, const struct og_plan *out);
 
 /* The functions by which a policy admits rows. First, evict empties an unpinned slot (there is one)
  * and returns it. Then enter records that a node is in its slot, pinned. */
@@ -58,8 +59,8 @@ void og__slots_admit(struct og_slots *s, uint32_t pinned, const uint32_t *ids, s
                      const struct og_admission *how);
 /* Processes a batch for policies that only track used rows: all of the above. Sets the bits `used`
  * in the marks of hits. */
-void og__slots_step(struct og_slots *s, uint8_t *mark, uint8_t used, const uint32_t *ids,
-                    struct og_plan *out, const struct og_admission *how);
+void og__slots_step(struct og_slots *s, uint8_t used, const uint32_t *ids, struct og_plan *out,
+                    const struct og_admission *how);
 
 /* ---- queues: rings through links, each with a head beyond the slots ---- */
 

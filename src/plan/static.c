@@ -3,8 +3,6 @@
 
 #include "base/choices.h"
 
-#include <stdlib.h>
-
 enum { AHEAD = 16 };
 
 struct still {
@@ -16,10 +14,7 @@ struct still {
 
 static int open_static(struct og_policy *p, struct og_err *err)
 {
-    struct still *s = calloc(1, sizeof(*s));
-    p->state = s;
-    if (!s)
-        return og__fail_errno(err, -ENOMEM, NULL, "policy");
+    struct still *s = p->state;
     return og__placement_build_without(&s->placement, p->setup.hotness, p->setup.without,
                                        p->setup.n_nodes, p->setup.n_slots, p->budget, err);
 }
@@ -27,17 +22,13 @@ static int open_static(struct og_policy *p, struct og_err *err)
 static void close_static(struct og_policy *p)
 {
     struct still *s = p->state;
-    if (s)
-        og__placement_release(&s->placement);
-    free(s);
+    og__placement_release(&s->placement);
 }
 
-static size_t bytes_static(const struct og_policy_setup *setup, uint64_t rows, uint64_t batches,
-                           uint64_t distinct)
+static size_t bytes_static(const struct og_policy_setup *setup,
+                           const struct og_superbatch_size *most)
 {
-    (void)rows;
-    (void)batches;
-    (void)distinct;
+    (void)most;
     return og__placement_bytes(setup->n_nodes);
 }
 
@@ -103,10 +94,10 @@ static int step_static(struct og_policy *p, const uint32_t *ids, struct og_plan 
 
 /* ---- the rows: they differ in the ranking of nodes ---- */
 
-#define STATIC                                                                                \
-    .is_static = true, .open = open_static, .close = close_static, .prepare = prepare_static, \
-    .prefill = prefill_static, .step = step_static, .bytes = bytes_static,                    \
-    .invalidate = invalidate_static
+#define STATIC                                                                   \
+    .is_static = true, .state_bytes = sizeof(struct still), .open = open_static, \
+    .close = close_static, .prepare = prepare_static, .prefill = prefill_static, \
+    .step = step_static, .bytes = bytes_static, .invalidate = invalidate_static
 
 static const struct og_policy_exec execs[] = {{OG_LAYOUT_RAW, false}};
 static const char *const scores[] = {"scores", NULL};

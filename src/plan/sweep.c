@@ -12,22 +12,20 @@
 
 #include "base/choices.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-static const char part[] = "policy";
 enum { AHEAD = 16 };
 #define NO_NODE UINT32_MAX
 
 struct sweep {
     uint32_t *held; /* [n_slots] the node in each slot */
     struct og_trace trace;
+    struct og_allocs tables;
     /* while a superbatch is planned, else NULL */
     uint32_t *slot_of; /* [N] or OG_NO_SLOT */
     uint32_t *last;    /* [N] the last batch that uses it, up to the window's end, counted from 1 */
     uint32_t *free;    /* [n_slots] slots that the window does not use, the earliest free first */
     uint32_t *start;   /* [batches + 2] where the slots begin in there that a batch frees */
-    size_t n_start;
     uint32_t first, end; /* the window's batches */
     uint32_t next;       /* batch to be planned */
     /* prefill of the window */
@@ -50,22 +48,17 @@ static size_t planned_bytes_sweep(const struct og_policy_setup *setup)
     return slot_bytes(setup);
 }
 
-static size_t bytes_sweep(const struct og_policy_setup *setup, uint64_t rows, uint64_t batches,
-                          uint64_t distinct)
+static size_t bytes_sweep(const struct og_policy_setup *setup,
+                          const struct og_superbatch_size *most)
 {
-    (void)rows;
-    (void)distinct;
     return 2 * table_bytes(setup) + 2 * slot_bytes(setup) +
-           (size_t)(batches + 2) * sizeof(uint32_t);
+           (size_t)(most->batches + 2) * sizeof(uint32_t);
 }
 
 static int open_sweep(struct og_policy *p, struct og_err *err)
 {
-    struct sweep *s = calloc(1, sizeof(*s));
-    p->state = s;
-    if (!s)
-        return og__fail_errno(err, -ENOMEM, NULL, "sweep");
-    s->held = og__alloc(p->budget, slot_bytes(&p->setup), part, err);
+    struct sweep *s = p->state;
+    s->held = og__allocs_take(&p->tables, slot_bytes(&p->setup), err);
     if (!s->held)
         return -ENOMEM;
     memset(s->held, 0xff, slot_bytes(&p->setup));
@@ -75,21 +68,7 @@ static int open_sweep(struct og_policy *p, struct og_err *err)
 static void trim_sweep(struct og_policy *p)
 {
     struct sweep *s = p->state;
-    og__release(p->budget, s->slot_of, table_bytes(&p->setup), part);
-    og__release(p->budget, s->last, table_bytes(&p->setup), part);
-    og__release(p->budget, s->free, slot_bytes(&p->setup), part);
-    og__release(p->budget, s->start, s->n_start * sizeof(*s->start), part);
-    s->slot_of = s->last = s->free = s->start = NULL;
-}
-
-static void close_sweep(struct og_policy *p)
-{
-    struct sweep *s = p->state;
-    if (!s)
-        return;
-    trim_sweep(p);
-    og__release(p->budget, s->held, slot_bytes(&p->setup), part);
-    free(s);
+    og__allocs_release(&s->tables);
 }
 
 static void invalidate_sweep(struct og_policy *p, uint32_t first)
@@ -178,12 +157,12 @@ static int open_tables(struct og_policy *p, uint32_t n_batches, struct og_err *e
 {
     struct sweep *s = p->state;
     trim_sweep(p);
-    s->n_start = (size_t)n_batches + 2;
-    s->slot_of = og__alloc(p->budget, table_bytes(&p->setup), part, err);
-    s->last = s->slot_of ? og__alloc(p->budget, table_bytes(&p->setup), part, err) : NULL;
-    s->free = s->last ? og__alloc(p->budget, slot_bytes(&p->setup), part, err) : NULL;
-    s->start = s->free ? og__alloc(p->budget, s->n_start * sizeof(*s->start), part, err) : NULL;
-    if (!s->start)
+    s->tables = og__allocs(p->budget, p->tables.part);
+    s->slot_of = og__allocs_take(&s->tables, table_bytes(&p->setup), err);
+    s->last = og__allocs_take(&s->tables, table_bytes(&p->setup), err);
+    s->free = og__allocs_take(&s->tables, slot_bytes(&p->setup), err);
+    s->start = og__allocs_take(&s->tables, ((size_t)n_batches + 2) * sizeof(*s->start), err);
+    if (og__allocs_taken(&s->tables) < 0)
         return -ENOMEM;
     memset(s->slot_of, 0xff, table_bytes(&p->setup));
     memset(s->last, 0, table_bytes(&p->setup));
@@ -261,8 +240,9 @@ const struct og_policy_ops og__policy_sweep = {
     .looks_ahead = true,
     .execs = execs,
     .n_execs = OG_COUNT(execs),
+    .state_bytes = sizeof(struct sweep),
     .open = open_sweep,
-    .close = close_sweep,
+    .close = trim_sweep,
     .prepare = prepare_sweep,
     .prefill = prefill_sweep,
     .free_after = free_after_sweep,

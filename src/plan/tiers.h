@@ -96,9 +96,9 @@ struct og_tiers_plan {
     /* moves before the changes: from places of the device to the host or the victim buffer */
     uint32_t n_moves;
     uint32_t *move_from, *move_to;
-    uint32_t n_pushed;      /* of the moves: to the victim buffer */
-    uint32_t n_dropped;     /* rows whose victim buffer was full */
-    uint32_t move_capacity; /* of both arrays */
+    uint32_t n_pushed;  /* of the moves: to the victim buffer */
+    uint32_t n_dropped; /* rows whose victim buffer was full */
+    struct og_allocs of_moves;
     uint32_t n_parts;
     struct og_tiers_part *part; /* [n_parts] in sequence in all arrays */
 };

@@ -58,22 +58,13 @@ void og__tiers_cost_sum(struct og_tiers_cost *sum, const struct og_tiers_cost *m
 
 void og__tiers_plan_init(struct og_tiers_plan *p, struct og_budget *b)
 {
-    *p = (struct og_tiers_plan){0};
+    *p = (struct og_tiers_plan){.of_moves = og__allocs(b, "plans")};
     og__plan_init(&p->plan, b);
-}
-
-static void release_moves(struct og_tiers_plan *p)
-{
-    const size_t bytes = (size_t)p->move_capacity * sizeof(uint32_t);
-    og__release(p->plan.budget, p->move_from, bytes, "plans");
-    og__release(p->plan.budget, p->move_to, bytes, "plans");
-    p->move_from = p->move_to = NULL;
-    p->move_capacity = 0;
 }
 
 void og__tiers_plan_release(struct og_tiers_plan *p)
 {
-    release_moves(p);
+    og__allocs_release(&p->of_moves);
     free(p->part);
     p->part = NULL;
     p->n_parts = 0;
@@ -122,17 +113,11 @@ int og__tiers_plan_reserve(struct og_tiers_plan *p, const struct og_tiers_setup 
     int rc = reserve_parts(p, OG_MAX(setup->host.n_groups, 1u), err);
     if (rc == 0)
         rc = og__plan_reserve(&p->plan, n, (uint32_t)most_changes(setup, n), err);
-    if (rc < 0 || (p->move_from && most <= p->move_capacity))
+    if (rc < 0 || og__allocs_fit(&p->of_moves, most))
         return rc;
-    release_moves(p);
-    p->move_capacity = most;
-    const size_t bytes = (size_t)p->move_capacity * sizeof(uint32_t);
-    p->move_from = og__alloc(p->plan.budget, bytes, "plans", err);
-    p->move_to = og__alloc(p->plan.budget, bytes, "plans", err);
-    if (p->move_from && p->move_to)
-        return 0;
-    release_moves(p);
-    return -ENOMEM;
+    p->move_from = og__allocs_take(&p->of_moves, most * sizeof(*p->move_from), err);
+    p->move_to = og__allocs_take(&p->of_moves, most * sizeof(*p->move_to), err);
+    return og__allocs_taken(&p->of_moves);
 }
 
 /* ---- their parts ---- */

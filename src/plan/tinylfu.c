@@ -12,15 +12,10 @@
 #include "plan/policy_ops.h"
 #include "plan/slots.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-static const char part[] = "policy";
 enum { ROWS = 4, MOST = 15, COUNTERS_A_SLOT = 4, LEAST_COUNTERS = 64, USES_A_SLOT = 32 };
 
 struct tinylfu {
     struct og_slots slots;
-    uint8_t *mark;     /* [n_slots] OG__PINNED */
     uint8_t *counters; /* [ROWS, width / 2] two in a byte */
     uint64_t width;    /* of a row, a power of two */
     uint64_t uses;     /* counted since counters were halved; half of them then */
@@ -35,45 +30,19 @@ static uint64_t width_for(uint32_t n_slots)
     return width;
 }
 
-static size_t bytes_tinylfu(const struct og_policy_setup *setup, uint64_t rows, uint64_t batches,
-                            uint64_t distinct)
+static size_t bytes_tinylfu(const struct og_policy_setup *setup,
+                            const struct og_superbatch_size *most)
 {
-    (void)rows;
-    (void)batches;
-    (void)distinct;
-    return og__slots_bytes(setup->n_slots) + setup->n_slots +
-           ROWS * (size_t)width_for(setup->n_slots) / 2;
+    (void)most;
+    return og__slots_bytes(setup->n_slots, true, 0) + ROWS * (size_t)width_for(setup->n_slots) / 2;
 }
 
 static int open_tinylfu(struct og_policy *p, struct og_err *err)
 {
-    const uint32_t n = p->setup.n_slots;
-    struct tinylfu *t = calloc(1, sizeof(*t));
-    p->state = t;
-    if (!t)
-        return og__fail_errno(err, -ENOMEM, NULL, "tinylfu");
-    t->width = width_for(n);
-    int rc = og__slots_open(&t->slots, n, p->budget, err);
-    if (rc < 0)
-        return rc;
-    t->mark = og__alloc(p->budget, n, part, err);
-    t->counters = og__alloc(p->budget, ROWS * t->width / 2, part, err);
-    if (!t->mark || !t->counters)
-        return -ENOMEM;
-    memset(t->mark, 0, n);
-    memset(t->counters, 0, ROWS * t->width / 2);
-    return 0;
-}
-
-static void close_tinylfu(struct og_policy *p)
-{
     struct tinylfu *t = p->state;
-    if (!t)
-        return;
-    og__slots_close(&t->slots);
-    og__release(p->budget, t->mark, p->setup.n_slots, part);
-    og__release(p->budget, t->counters, ROWS * t->width / 2, part);
-    free(t);
+    t->width = width_for(p->setup.n_slots);
+    t->counters = og__allocs_take(&p->tables, ROWS * t->width / 2, err);
+    return og__slots_open(&t->slots, p->setup.n_slots, true, 0, &p->tables, err);
 }
 
 /* ---- how often a node was used ---- */
@@ -132,7 +101,7 @@ static uint32_t candidate(struct tinylfu *t)
     do {
         slot = t->hand;
         t->hand = slot + 1 == t->slots.n ? 0 : slot + 1;
-    } while (t->mark[slot] & OG__PINNED);
+    } while (t->slots.mark[slot] & OG__PINNED);
     return slot;
 }
 
@@ -151,7 +120,7 @@ static void admit(struct tinylfu *t, uint32_t pinned, const uint32_t *ids, struc
             og__slots_drop(&t->slots, slot);
         }
         og__slots_put(&t->slots, slot, ids[i]);
-        t->mark[slot] = OG__PINNED;
+        t->slots.mark[slot] = OG__PINNED;
         pinned++;
         og__plan_change(out, i, slot);
     }
@@ -162,25 +131,23 @@ static int step_tinylfu(struct og_policy *p, const uint32_t *ids, struct og_plan
 {
     struct tinylfu *t = p->state;
     (void)err;
-    const uint32_t pinned = og__slots_pin_hits(&t->slots, t->mark, OG__PINNED, ids, out);
+    const uint32_t pinned = og__slots_pin_hits(&t->slots, OG__PINNED, ids, out);
     count_batch(t, ids, out->n);
     admit(t, pinned, ids, out);
-    og__slots_unpin(t->mark, out);
+    og__slots_unpin(&t->slots, out);
     return 0;
 }
 
-/* Slots below n_filled all hold rows; those from `first` on are filled next. */
 static void invalidate_tinylfu(struct og_policy *p, uint32_t first)
 {
     struct tinylfu *t = p->state;
-    for (; t->slots.n_filled > first; t->slots.n_filled--)
-        og__slots_drop(&t->slots, t->slots.n_filled - 1);
+    og__slots_cut(&t->slots, first);
 }
 
 const struct og_policy_ops og__policy_tinylfu = {
     .admits = true,
+    .state_bytes = sizeof(struct tinylfu),
     .open = open_tinylfu,
-    .close = close_tinylfu,
     .step = step_tinylfu,
     .bytes = bytes_tinylfu,
     .invalidate = invalidate_tinylfu,

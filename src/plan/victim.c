@@ -11,13 +11,15 @@ static const char part[] = "victim";
 int og__victim_open(struct og_victim *v, const struct og_victim_setup *setup, uint64_t n_nodes,
                     uint32_t n_slots, struct og_budget *b, struct og_err *err)
 {
-    *v = (struct og_victim){.setup = *setup, .n_slots = n_slots, .budget = b};
+    *v = (struct og_victim){.setup = *setup, .n_slots = n_slots};
     const size_t places = og__victim_places(setup);
     v->setup.update = OG_MAX(setup->update, 1u);
-    v->slot = og__alloc(b, n_slots * sizeof(*v->slot), part, err);
-    v->filled = og__alloc(b, setup->n_rings * sizeof(*v->filled), part, err);
-    v->node = og__alloc(b, places * sizeof(*v->node), part, err);
-    if (!v->slot || !v->filled || !v->node)
+    v->tables = og__allocs(b, part);
+    v->of_ranks = og__allocs(b, part);
+    v->slot = og__allocs_take(&v->tables, n_slots * sizeof(*v->slot), err);
+    v->filled = og__allocs_take(&v->tables, setup->n_rings * sizeof(*v->filled), err);
+    v->node = og__allocs_take(&v->tables, places * sizeof(*v->node), err);
+    if (og__allocs_taken(&v->tables) < 0)
         return -ENOMEM;
     for (uint32_t s = 0; s < n_slots; s++)
         v->slot[s] = (struct og_victim_slot){.node = NONE, .next = NEVER};
@@ -26,20 +28,15 @@ int og__victim_open(struct og_victim *v, const struct og_victim_setup *setup, ui
 
 void og__victim_close(struct og_victim *v)
 {
-    const size_t places = og__victim_places(&v->setup);
-    og__release(v->budget, v->slot, v->n_slots * sizeof(*v->slot), part);
-    og__release(v->budget, v->filled, v->setup.n_rings * sizeof(*v->filled), part);
-    og__release(v->budget, v->node, places * sizeof(*v->node), part);
-    og__release(v->budget, v->place_of, v->n_distinct * sizeof(*v->place_of), part);
+    og__allocs_release(&v->tables);
+    og__allocs_release(&v->of_ranks);
     og__next_uses_close(&v->uses);
     *v = (struct og_victim){0};
 }
 
 void og__victim_trim(struct og_victim *v)
 {
-    og__release(v->budget, v->place_of, v->n_distinct * sizeof(*v->place_of), part);
-    v->place_of = NULL;
-    v->n_distinct = 0;
+    og__allocs_release(&v->of_ranks);
     og__next_uses_trim(&v->uses);
 }
 
@@ -70,15 +67,10 @@ static uint32_t of_run(const struct og_victim *v, uint16_t batch)
 static int reserve(struct og_victim *v, struct og_err *err)
 {
     const uint64_t distinct = v->uses.nodes.n_slots;
-    if (v->place_of && distinct <= v->n_distinct)
+    if (og__allocs_fit(&v->of_ranks, distinct))
         return 0;
-    og__release(v->budget, v->place_of, v->n_distinct * sizeof(*v->place_of), part);
-    v->n_distinct = 0;
-    v->place_of = og__alloc(v->budget, distinct * sizeof(*v->place_of), part, err);
-    if (!v->place_of)
-        return -ENOMEM;
-    v->n_distinct = distinct;
-    return 0;
+    v->place_of = og__allocs_take(&v->of_ranks, distinct * sizeof(*v->place_of), err);
+    return og__allocs_taken(&v->of_ranks);
 }
 
 /* Finds the rows of slots and rings in the coming batches. */
@@ -93,7 +85,7 @@ int og__victim_prepare(struct og_victim *v, const struct og_trace *trace, struct
     for (uint32_t s = 0; s < v->n_slots; s++)
         v->slot[s].next =
             known(v, v->slot[s].node, &rank) ? of_run(v, v->uses.node[rank].first) : NEVER;
-    memset(v->place_of, 0xff, v->n_distinct * sizeof(*v->place_of));
+    memset(v->place_of, 0xff, v->of_ranks.room * sizeof(*v->place_of));
     for (uint32_t ring = 0; ring < v->setup.n_rings; ring++)
         for (uint32_t i = 0; i < v->filled[ring]; i++)
             if (known(v, v->node[ring * v->setup.depth + i], &rank))

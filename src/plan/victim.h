@@ -26,17 +26,16 @@ struct og_victim {
     uint32_t n_slots;         /* of the cache above */
     struct og_next_uses uses; /* of a superbatch and its tail */
     struct og_victim_slot {
-        uint32_t node;  /* or OG_NO_SLOT */
-        uint32_t next;  /* batch of the next use, or UINT32_MAX: none foreseen */
-        uint32_t used;  /* batch that last brought or used it, plus 1; 0 = before all */
-    } * slot;           /* [n_slots] */
-    uint32_t *filled;   /* [n_rings] */
-    uint32_t *node;     /* [n_rings * depth] by place */
-    uint32_t *place_of; /* [distinct] by rank: the node's place in the rings, or OG_NO_SLOT */
-    uint64_t n_distinct;
+        uint32_t node;     /* or OG_NO_SLOT */
+        uint32_t next;     /* batch of the next use, or UINT32_MAX: none foreseen */
+        uint32_t used;     /* batch that last brought or used it, plus 1; 0 = before all */
+    } * slot;              /* [n_slots] */
+    uint32_t *filled;      /* [n_rings] */
+    uint32_t *node;        /* [n_rings * depth] by place */
+    uint32_t *place_of;    /* [distinct] by rank: the node's place in the rings, or OG_NO_SLOT */
     uint32_t first, batch; /* of the run: the superbatch's, the next one */
     uint64_t row;          /* of the superbatch */
-    struct og_budget *budget;
+    struct og_allocs tables, of_ranks;
 };
 
 OG_MUST_CHECK int og__victim_open(struct og_victim *v, const struct og_victim_setup *setup,
@@ -47,7 +46,6 @@ void og__victim_trim(struct og_victim *v);  /* releases memory that grows with t
 size_t og__victim_bytes(const struct og_victim_setup *setup, uint64_t n_nodes, uint32_t n_slots,
                         uint64_t rows, uint64_t distinct);
 
-/* Places in the rings. */
 static inline uint64_t og__victim_places(const struct og_victim_setup *setup)
 {
     return (uint64_t)setup->n_rings * setup->depth;

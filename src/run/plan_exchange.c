@@ -41,6 +41,7 @@ struct counting {
     uint8_t *worker;                  /* [n_items] */
     uint32_t *end;                    /* [n_ends] rounds before which superbatches end */
     uint32_t n_ends;
+    struct og_allocs arrays;
     /* the batches, once they are sampled */
     uint64_t *ptr; /* [n_items + 1] */
     uint32_t *ids;
@@ -292,20 +293,10 @@ static size_t counting_bytes(const struct counting *c)
     return batches_bytes(c) + hotness_bytes(c) + OG_MAX(ranking_bytes(c), running);
 }
 
-static int open_batches(const struct counting *c, uint64_t **ptr, uint32_t **ids,
-                        struct og_err *err)
+static void open_batches(struct counting *c, uint64_t **ptr, uint32_t **ids, struct og_err *err)
 {
-    struct og_budget *b = c->s->budget;
-    *ids = og__alloc(b, c->room * sizeof(**ids), part, err);
-    *ptr = *ids ? og__alloc(b, ((size_t)c->n_items + 1) * sizeof(**ptr), part, err) : NULL;
-    return *ptr ? 0 : -ENOMEM;
-}
-
-static void close_batches(const struct counting *c, uint64_t *ptr, uint32_t *ids)
-{
-    struct og_budget *b = c->s->budget;
-    og__release(b, ids, c->room * sizeof(*ids), part);
-    og__release(b, ptr, ((size_t)c->n_items + 1) * sizeof(*ptr), part);
+    *ids = og__allocs_take(&c->arrays, c->room * sizeof(**ids), err);
+    *ptr = og__allocs_take(&c->arrays, ((size_t)c->n_items + 1) * sizeof(**ptr), err);
 }
 
 /* As many rounds as memory has room for. */
@@ -319,9 +310,10 @@ static int open_counting(struct counting *c, struct og_err *err)
         end = superbatch_end(c, &own, &seen);
     const uint64_t most = OG_MAX(OG_MAX(seen, end), (uint64_t)c->n_train);
     c->most = (uint32_t)OG_MIN(most, (uint64_t)UINT32_MAX / 2);
-    c->worker = og__alloc(b, c->most, part, err);
-    c->end = c->worker ? og__alloc(b, c->most * sizeof(*c->end), part, err) : NULL;
-    if (!c->end)
+    c->arrays = og__allocs(b, part);
+    c->worker = og__allocs_take(&c->arrays, c->most, err);
+    c->end = og__allocs_take(&c->arrays, c->most * sizeof(*c->end), err);
+    if (og__allocs_taken(&c->arrays) < 0)
         return -ENOMEM;
     for (uint32_t n = c->most; n > 0; n /= 2) {
         find_rounds(c, n);
@@ -332,20 +324,15 @@ static int open_counting(struct counting *c, struct og_err *err)
     if (c->n_items == 0)
         return 0;
     c->room = og__input_rows(&c->s->workload) * c->n_items;
-    int rc;
-    OG_TRY(open_batches(c, &c->ptr, &c->ids, err));
-    OG_TRY(c->apart ? open_batches(c, &c->ptr_of, &c->ids_of, err) : 0);
-out:
-    return rc;
+    open_batches(c, &c->ptr, &c->ids, err);
+    if (c->apart)
+        open_batches(c, &c->ptr_of, &c->ids_of, err);
+    return og__allocs_taken(&c->arrays);
 }
 
 static void close_counting(struct counting *c)
 {
-    struct og_budget *b = c->s->budget;
-    close_batches(c, c->ptr_of, c->ids_of);
-    close_batches(c, c->ptr, c->ids);
-    og__release(b, c->end, c->most * sizeof(*c->end), part);
-    og__release(b, c->worker, c->most, part);
+    og__allocs_release(&c->arrays);
     free(c->group);
     free(c->slots);
 }

@@ -321,7 +321,6 @@ static json_t *edges_json(const struct og_session *s)
     return list;
 }
 
-/* A row a type. */
 static json_t *type_json(const struct og_session *s, uint32_t t)
 {
     const struct og_group_size *told = &s->size[t];

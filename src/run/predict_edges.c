@@ -23,6 +23,7 @@ struct edge_prediction {
     struct og_output_file output_file;
     struct og_prediction_form form;
     struct og_prediction_file *file;
+    struct og_allocs arrays;
     float *rows; /* [batch, columns] */
     size_t bytes;
     uint32_t *number; /* [batch] of rows, then their ends and relations */
@@ -113,10 +114,11 @@ static int open_output(struct edge_prediction *p, const char *checkpoint, const 
     OG_TRY(og__output_file_name(&p->output_file, out, how->overwrite, err));
     OG_TRY(og__output_file_lock(&p->output_file, err));
     p->bytes = f->schedule.batch_size * (size_t)f->shape.n_classes * sizeof(float);
-    p->rows = og__alloc(p->s->budget, p->bytes, "activations", err);
-    p->number = og__alloc(p->s->budget, number_bytes(p), "activations", err);
-    p->own = og__alloc(p->s->budget, own_bytes(p), "activations", err);
-    OG_TRY(p->rows && p->number && p->own ? 0 : -ENOMEM);
+    p->arrays = og__allocs(p->s->budget, "activations");
+    p->rows = og__allocs_take(&p->arrays, p->bytes, err);
+    p->number = og__allocs_take(&p->arrays, number_bytes(p), err);
+    p->own = og__allocs_take(&p->arrays, own_bytes(p), err);
+    OG_TRY(og__allocs_taken(&p->arrays));
     rc = og__prediction_open(&p->file, p->output_file.fd, p->output_file.part, &p->form,
                              f->shape.n_classes, &f->shape, f->graph, err);
 out:
@@ -132,9 +134,7 @@ static void close_output(struct edge_prediction *p)
         close(p->output_file.fd);
     free(p->output_file.path);
     free(p->output_file.part);
-    og__release(p->s->budget, p->rows, p->bytes, "activations");
-    og__release(p->s->budget, p->number, number_bytes(p), "activations");
-    og__release(p->s->budget, p->own, own_bytes(p), "activations");
+    og__allocs_release(&p->arrays);
 }
 
 static json_t *edges_json(const struct edge_prediction *p)

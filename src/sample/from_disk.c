@@ -270,7 +270,6 @@ static void want_block(struct fetching *f, uint32_t edge, uint64_t number)
         og__bits_add(f->requested, p.block);
 }
 
-/* Elements of edges first + positions. */
 static void want_blocks(struct fetching *f, uint32_t edge, uint64_t first,
                         const uint32_t *positions, uint32_t n)
 {

@@ -35,7 +35,6 @@ static uint64_t most_ranked(const struct og_pair_rule *rule)
     return most;
 }
 
-/* Seeds of an edge that are given. */
 static uint64_t most_given_seeds(const struct og_pair_rule *rule)
 {
     uint64_t most = 0;
@@ -100,50 +99,40 @@ int og__pairs_open(struct og_pairs *p, const struct og_pair_rule *rule, uint32_t
                    struct og_budget *b, struct og_err *err)
 {
     struct og_pair_sizes size = sizes_for(rule, edges);
-    *p = (struct og_pairs){.budget = b,
-                           .keeps = rule->keeps,
-                           .trees = rule->trees,
-                           .planted = rule->planted,
-                           .timed = rule->timed};
+    *p = (struct og_pairs){
+        .keeps = rule->keeps, .trees = rule->trees, .planted = rule->planted, .timed = rule->timed};
     if (size.pairs > INT32_MAX || size.seeds > INT32_MAX) /* they are numbered in 32 bits, twice */
         return og__fail(err, -EOVERFLOW, "use a smaller --batch, --negatives or --eval-negatives",
                         "a batch of %u edges with %zu pairs of %zu nodes", edges, size.pairs,
                         size.seeds);
     p->size = size;
-    p->a = og__alloc(b, size.pairs * sizeof(*p->a), part, err);
-    p->b = og__alloc(b, size.pairs * sizeof(*p->b), part, err);
-    p->seeds = og__alloc(b, size.seeds * sizeof(*p->seeds), part, err);
-    p->banned = og__alloc(b, size.banned * sizeof(*p->banned), part, err);
+    struct og_allocs *a = &p->arrays;
+    *a = og__allocs(b, part);
+    p->a = og__allocs_take(a, size.pairs * sizeof(*p->a), err);
+    p->b = og__allocs_take(a, size.pairs * sizeof(*p->b), err);
+    p->seeds = og__allocs_take(a, size.seeds * sizeof(*p->seeds), err);
+    p->banned = og__allocs_take(a, size.banned * sizeof(*p->banned), err);
     if (rule->of) {
-        p->relation = og__alloc(b, size.relations * sizeof(*p->relation), part, err);
-        p->drawn = og__alloc(b, size.drawn * sizeof(*p->drawn), part, err);
+        p->relation = og__allocs_take(a, size.relations * sizeof(*p->relation), err);
+        p->drawn = og__allocs_take(a, size.drawn * sizeof(*p->drawn), err);
     }
-    if (!p->a || !p->b || !p->seeds || !p->banned || (rule->of && (!p->relation || !p->drawn)))
-        return -ENOMEM;
-    if (!rule->trees)
-        return og__id_table_open(&p->table, size.table, sizeof(struct og_id_place), b, part, err);
-    p->time = og__alloc(b, size.seeds * sizeof(*p->time), part, err);
-    p->tree = og__alloc(b, size.trees * sizeof(*p->tree), part, err);
-    return p->time && p->tree ? 0 : -ENOMEM;
+    if (rule->trees) {
+        p->time = og__allocs_take(a, size.seeds * sizeof(*p->time), err);
+        p->tree = og__allocs_take(a, size.trees * sizeof(*p->tree), err);
+    } else {
+        og__id_table_take(&p->table, size.table, sizeof(struct og_id_place), a, err);
+    }
+    return og__allocs_taken(a);
 }
 
 void og__pairs_close(struct og_pairs *p)
 {
-    og__release(p->budget, p->a, p->size.pairs * sizeof(*p->a), part);
-    og__release(p->budget, p->b, p->size.pairs * sizeof(*p->b), part);
-    og__release(p->budget, p->seeds, p->size.seeds * sizeof(*p->seeds), part);
-    og__id_table_close(&p->table, sizeof(struct og_id_place), p->budget, part);
-    og__release(p->budget, p->banned, p->size.banned * sizeof(*p->banned), part);
-    og__release(p->budget, p->relation, p->size.relations * sizeof(*p->relation), part);
-    og__release(p->budget, p->drawn, p->size.drawn * sizeof(*p->drawn), part);
-    og__release(p->budget, p->time, p->size.seeds * sizeof(*p->time), part);
-    og__release(p->budget, p->tree, p->size.trees * sizeof(*p->tree), part);
+    og__allocs_release(&p->arrays);
     *p = (struct og_pairs){0};
 }
 
 /* ---- node -> position ---- */
 
-/* What is before a time. */
 static int64_t before(int64_t time)
 {
     return time > INT64_MIN ? time - 1 : time;

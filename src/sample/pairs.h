@@ -95,7 +95,7 @@ struct og_pairs {
     uint32_t *seeds;    /* [n_seeds] distinct, in the order met */
     uint32_t n_seeds;
     /* memory, for batches up to `most` edges */
-    struct og_budget *budget;
+    struct og_allocs arrays;
     struct og_pair_sizes {
         size_t pairs, seeds, table, banned, relations, drawn, trees;
     } size;

@@ -158,7 +158,6 @@ static uint32_t request_blocks(struct og_prefixes *p, const struct og_prefix *li
     return distinct;
 }
 
-/* The block in memory. */
 static const char *block_at(const struct og_prefixes *p, uint32_t block, uint32_t n)
 {
     if (block == p->blocks.n_blocks)

@@ -251,7 +251,6 @@ static bool grows(const struct og_sampler *s)
     return kinds[s->how.kind]->edges_unknown || kinds[s->how.kind]->by_visits;
 }
 
-/* Edges that there is room for. */
 static uint64_t room_of(const struct og_hop *h)
 {
     const struct og_batch_memory *out = h->out;

@@ -33,42 +33,30 @@ size_t og__seeds_bytes(const struct og_seed_source *source)
            times_bytes(source);
 }
 
-static int open_repeats(struct og_seeds *s, struct og_err *err)
-{
-    s->first = og__alloc(s->budget, s->most * sizeof(*s->first), part, err);
-    s->next = og__alloc(s->budget, s->most * sizeof(*s->next), part, err);
-    if (!s->first || !s->next)
-        return -ENOMEM;
-    return og__id_table_open(&s->table, og__id_table_size(s->most), sizeof(struct og_id_place),
-                             s->budget, part, err);
-}
-
 int og__seeds_open(struct og_seeds *s, const struct og_seed_source *source, struct og_budget *b,
                    struct og_err *err)
 {
-    uint32_t batch = source->schedule->batch_size;
-    *s = (struct og_seeds){.budget = b, .most = batch, .time_bytes = times_bytes(source)};
-    s->place = og__alloc(b, batch * sizeof(*s->place), part, err);
-    if (!s->place)
+    const size_t batch = source->schedule->batch_size;
+    struct og_allocs *a = &s->arrays;
+    *s = (struct og_seeds){.arrays = og__allocs(b, part)};
+    s->place = og__allocs_take(a, batch * sizeof(*s->place), err);
+    if (times_bytes(source) > 0)
+        s->own_time = og__allocs_take(a, times_bytes(source), err);
+    if (!source->edges)
+        s->own = og__allocs_take(a, batch * sizeof(*s->own), err);
+    if (!source->edges && drops(source)) {
+        s->first = og__allocs_take(a, batch * sizeof(*s->first), err);
+        s->next = og__allocs_take(a, batch * sizeof(*s->next), err);
+        og__id_table_take(&s->table, og__id_table_size(batch), sizeof(struct og_id_place), a, err);
+    }
+    if (og__allocs_taken(a) < 0)
         return -ENOMEM;
-    if (s->time_bytes > 0 && !(s->own_time = og__alloc(b, times_bytes(source), part, err)))
-        return -ENOMEM;
-    if (source->edges)
-        return og__pairs_open(&s->pairs, &source->rule, batch, b, err);
-    s->own = og__alloc(b, batch * sizeof(*s->own), part, err);
-    if (!s->own)
-        return -ENOMEM;
-    return drops(source) ? open_repeats(s, err) : 0;
+    return source->edges ? og__pairs_open(&s->pairs, &source->rule, (uint32_t)batch, b, err) : 0;
 }
 
 void og__seeds_close(struct og_seeds *s)
 {
-    og__release(s->budget, s->place, s->most * sizeof(*s->place), part);
-    og__release(s->budget, s->own, s->most * sizeof(*s->own), part);
-    og__release(s->budget, s->first, s->most * sizeof(*s->first), part);
-    og__release(s->budget, s->next, s->most * sizeof(*s->next), part);
-    og__release(s->budget, s->own_time, s->time_bytes, part);
-    og__id_table_close(&s->table, sizeof(struct og_id_place), s->budget, part);
+    og__allocs_release(&s->arrays);
     og__pairs_close(&s->pairs);
     *s = (struct og_seeds){0};
 }

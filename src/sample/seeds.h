@@ -34,12 +34,10 @@ struct og_seeds {
     uint32_t *first, *next;
     const int64_t *time; /* [n] of their trees; NULL: those of the nodes */
     int64_t *own_time;
-    size_t time_bytes;
     struct og_id_table table; /* of og_id_place: node -> position */
     struct og_pairs pairs;
-    struct og_budget *budget;
     uint32_t *own; /* `node` where seeds are nodes */
-    uint32_t most;
+    struct og_allocs arrays;
 };
 
 OG_MUST_CHECK int og__seeds_open(struct og_seeds *s, const struct og_seed_source *source,

@@ -32,7 +32,6 @@ static enum og__npy_type id_type(uint64_t n_nodes)
     return n_nodes <= INT32_MAX ? OG__NPY_I32 : OG__NPY_I64;
 }
 
-/* Relations by number. */
 static enum og__npy_type relation_type(const struct og_trace_options *opt)
 {
     return opt->n_relations <= 256 ? OG__NPY_U8 : OG__NPY_U16;
@@ -241,7 +240,6 @@ out:
     return rc < 0 || !w->labels ? rc : append_labels(w, labels, batch->n_seeds, err);
 }
 
-/* Every writer there is. */
 static size_t all_writers(const struct og_trace_writer *w, struct og_npy_writer **list)
 {
     size_t n = 0;

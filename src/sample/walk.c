@@ -57,6 +57,7 @@ struct og_walks {
     uint64_t *tally;  /* [stride] */
     uint32_t *source; /* [n_sources] what was read */
     size_t n_sources; /* from disk [group][walks] */
+    struct og_allocs arrays;
     /* [k] of 2^32 walks, those with more than k steps if nothing stops them */
     uint64_t goes_on[OG__MOST_STEPS];
 };
@@ -114,12 +115,13 @@ static int reserve(struct og_sampler *s, struct og_err *err)
     struct og_walks *w = s->state;
     size_t n = destinations(s);
     w->n_sources = s->topology->disk ? walkers(s) : 0;
-    w->walkers = og__alloc(s->budget, walkers(s) * sizeof(*w->walkers), part, err);
-    w->visit = og__alloc(s->budget, n * w->stride * sizeof(*w->visit), part, err);
-    w->n_visits = og__alloc(s->budget, n * sizeof(*w->n_visits), part, err);
-    w->tally = og__alloc(s->budget, w->stride * sizeof(*w->tally), part, err);
-    w->source = og__alloc(s->budget, w->n_sources * sizeof(*w->source), part, err);
-    if (!w->walkers || !w->visit || !w->n_visits || !w->tally || (w->n_sources > 0 && !w->source))
+    w->arrays = og__allocs(s->budget, part);
+    w->walkers = og__allocs_take(&w->arrays, walkers(s) * sizeof(*w->walkers), err);
+    w->visit = og__allocs_take(&w->arrays, n * w->stride * sizeof(*w->visit), err);
+    w->n_visits = og__allocs_take(&w->arrays, n * sizeof(*w->n_visits), err);
+    w->tally = og__allocs_take(&w->arrays, w->stride * sizeof(*w->tally), err);
+    w->source = og__allocs_take(&w->arrays, w->n_sources * sizeof(*w->source), err);
+    if (og__allocs_taken(&w->arrays) < 0)
         return -ENOMEM;
     for (uint32_t i = 0; i < w->n_parties; i++) {
         struct party *p = &w->party[i];
@@ -180,12 +182,7 @@ static void close_kind(struct og_sampler *s)
     struct og_walks *w = s->state;
     if (!w)
         return;
-    size_t n = destinations(s);
-    og__release(s->budget, w->walkers, walkers(s) * sizeof(*w->walkers), part);
-    og__release(s->budget, w->visit, n * w->stride * sizeof(*w->visit), part);
-    og__release(s->budget, w->n_visits, n * sizeof(*w->n_visits), part);
-    og__release(s->budget, w->tally, w->stride * sizeof(*w->tally), part);
-    og__release(s->budget, w->source, w->n_sources * sizeof(*w->source), part);
+    og__allocs_release(&w->arrays);
     free(w);
     s->state = NULL;
 }

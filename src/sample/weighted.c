@@ -50,7 +50,7 @@ struct og_weighted {
     /* from disk, of the longest list */
     struct og_alias *alias;
     void *scratch;
-    int64_t longest;
+    struct og_allocs arrays;
 };
 
 static struct og_weighted *state_of(const struct og_sampler *s)
@@ -59,16 +59,6 @@ static struct og_weighted *state_of(const struct og_sampler *s)
 }
 
 /* ---- open and close ---- */
-
-static int open_disk(struct og_sampler *s, struct og_err *err)
-{
-    const struct og_topology_disk *disk = s->topology->disk;
-    struct og_weighted *w = s->state;
-    w->longest = disk->longest;
-    w->alias = og__alloc(s->budget, (size_t)w->longest * sizeof(*w->alias), part, err);
-    w->scratch = og__alloc(s->budget, og__alias_scratch_bytes(w->longest), part, err);
-    return w->longest > 0 && (!w->alias || !w->scratch) ? -ENOMEM : 0;
-}
 
 static int open_kind(struct og_sampler *s, struct og_err *err)
 {
@@ -79,16 +69,20 @@ static int open_kind(struct og_sampler *s, struct og_err *err)
     s->state = w;
     w->group = s->max_pick <= TOGETHER ? GROUP : 1;
     w->stride = OG_MAX(s->max_pick, (size_t)TOGETHER);
-    w->candidate = og__alloc(s->budget, s->max_pick * sizeof(*w->candidate), part, err);
-    w->pick = og__alloc(s->budget, w->group * w->stride * sizeof(*w->pick), part, err);
-    w->node = og__alloc(s->budget, w->group * w->stride * sizeof(*w->node), part, err);
-    if (!w->candidate || !w->pick || !w->node)
-        return -ENOMEM;
+    w->arrays = og__allocs(s->budget, part);
+    w->candidate = og__allocs_take(&w->arrays, s->max_pick * sizeof(*w->candidate), err);
+    w->pick = og__allocs_take(&w->arrays, w->group * w->stride * sizeof(*w->pick), err);
+    w->node = og__allocs_take(&w->arrays, w->group * w->stride * sizeof(*w->node), err);
+    if (t->disk) {
+        const int64_t longest = t->disk->longest;
+        w->alias = og__allocs_take(&w->arrays, (size_t)longest * sizeof(*w->alias), err);
+        w->scratch = og__allocs_take(&w->arrays, og__alias_scratch_bytes(longest), err);
+    }
     for (uint32_t i = 0; i < w->group; i++) {
         w->drawing[i].pick = w->pick + i * w->stride;
         w->drawing[i].node = w->node + i * w->stride;
     }
-    return t->disk ? open_disk(s, err) : 0;
+    return og__allocs_taken(&w->arrays);
 }
 
 static void close_kind(struct og_sampler *s)
@@ -96,11 +90,7 @@ static void close_kind(struct og_sampler *s)
     struct og_weighted *w = s->state;
     if (!w)
         return;
-    og__release(s->budget, w->candidate, s->max_pick * sizeof(*w->candidate), part);
-    og__release(s->budget, w->pick, w->group * w->stride * sizeof(*w->pick), part);
-    og__release(s->budget, w->node, w->group * w->stride * sizeof(*w->node), part);
-    og__release(s->budget, w->alias, (size_t)w->longest * sizeof(*w->alias), part);
-    og__release(s->budget, w->scratch, og__alias_scratch_bytes(w->longest), part);
+    og__allocs_release(&w->arrays);
     free(w);
     s->state = NULL;
 }

@@ -117,7 +117,6 @@ static bool shrinks(const struct og_plan_inputs *p)
     return p->config->opt.optimizer != OG_OPTIMIZER_ADAMW || p->config->opt.weight_decay > 0;
 }
 
-/* Steps of an epoch. */
 static uint64_t count_steps(const struct og_plan_inputs *p)
 {
     const struct og_schedule whole = og__schedule_whole(&p->workload->schedule);

@@ -78,7 +78,6 @@ out:
     return rc;
 }
 
-/* A file of holes. */
 static int make_file(const char *path, const int64_t shape[2], struct og_err *err)
 {
     char header[4096];

@@ -560,6 +560,38 @@ static void check_adam(const struct og_update *op)
 
 /* ==== calls ==== */
 
+/* clang-format off */
+#define GUARDED_OPS(row) \
+    row(scale, og_scale) \
+    row(transpose, og_transpose) \
+    row(affine, og_affine) \
+    row(weight_grad, og_weight_grad) \
+    row(dot, og_dot) \
+    row(attend, og_attend) \
+    row(attend_back, og_attend_back) \
+    row(fold, og_fold) \
+    row(fold_back, og_fold_back) \
+    row(pool_max, og_pool_max) \
+    row(pool_max_back, og_pool_max_back) \
+    row(moments, og_moments) \
+    row(track, og_track) \
+    row(rstd, og_rstd) \
+    row(finish, og_finish) \
+    row(finish_back, og_finish_back) \
+    row(softmax_loss, og_loss) \
+    row(sigmoid_loss, og_loss) \
+    row(value_loss, og_loss) \
+    row(share_loss, og_loss) \
+    row(pair_dot, og_pair_op) \
+    row(pair_product, og_pair_op) \
+    row(pair_list, og_pair_list) \
+    row(pair_back, og_pair_back) \
+    row(link_loss, og_link_loss) \
+    row(rank, og_rank) \
+    row(adam, og_update) \
+    row(sgd, og_update)
+/* clang-format on */
+
 #define GUARDED(name, operands)                                                    \
     static int guarded_##name(struct og_nn_backend *be, const struct operands *op, \
                               struct og_err *err)                                  \
@@ -571,34 +603,7 @@ static void check_adam(const struct og_update *op)
         leave();                                                                   \
         return rc;                                                                 \
     }
-GUARDED(scale, og_scale)
-GUARDED(transpose, og_transpose)
-GUARDED(affine, og_affine)
-GUARDED(weight_grad, og_weight_grad)
-GUARDED(dot, og_dot)
-GUARDED(attend, og_attend)
-GUARDED(attend_back, og_attend_back)
-GUARDED(fold, og_fold)
-GUARDED(fold_back, og_fold_back)
-GUARDED(pool_max, og_pool_max)
-GUARDED(pool_max_back, og_pool_max_back)
-GUARDED(moments, og_moments)
-GUARDED(track, og_track)
-GUARDED(rstd, og_rstd)
-GUARDED(finish, og_finish)
-GUARDED(finish_back, og_finish_back)
-GUARDED(softmax_loss, og_loss)
-GUARDED(sigmoid_loss, og_loss)
-GUARDED(value_loss, og_loss)
-GUARDED(share_loss, og_loss)
-GUARDED(pair_dot, og_pair_op)
-GUARDED(pair_product, og_pair_op)
-GUARDED(pair_list, og_pair_list)
-GUARDED(pair_back, og_pair_back)
-GUARDED(link_loss, og_link_loss)
-GUARDED(rank, og_rank)
-GUARDED(adam, og_update)
-GUARDED(sgd, og_update)
+GUARDED_OPS(GUARDED)
 
 static int guarded_pack(struct og_nn_backend *be, struct og_weight **w, size_t n,
                         struct og_err *err)
@@ -678,6 +683,7 @@ struct og_guarded_counts og__guarded_counts(void)
     return counts;
 }
 
+#define FIELD(name, operands) .name = guarded_##name,
 const struct og_nn_ops og__ops_guarded = {.name = "guarded",
                                           .open = guarded_open,
                                           .close = guarded_close,
@@ -697,31 +703,4 @@ const struct og_nn_ops og__ops_guarded = {.name = "guarded",
                                           .column_bytes = guarded_column_bytes,
                                           .packed_bytes = guarded_packed_bytes,
                                           .pack = guarded_pack,
-                                          .scale = guarded_scale,
-                                          .transpose = guarded_transpose,
-                                          .affine = guarded_affine,
-                                          .weight_grad = guarded_weight_grad,
-                                          .dot = guarded_dot,
-                                          .attend = guarded_attend,
-                                          .attend_back = guarded_attend_back,
-                                          .fold = guarded_fold,
-                                          .fold_back = guarded_fold_back,
-                                          .pool_max = guarded_pool_max,
-                                          .pool_max_back = guarded_pool_max_back,
-                                          .moments = guarded_moments,
-                                          .track = guarded_track,
-                                          .rstd = guarded_rstd,
-                                          .finish = guarded_finish,
-                                          .finish_back = guarded_finish_back,
-                                          .softmax_loss = guarded_softmax_loss,
-                                          .sigmoid_loss = guarded_sigmoid_loss,
-                                          .value_loss = guarded_value_loss,
-                                          .share_loss = guarded_share_loss,
-                                          .pair_dot = guarded_pair_dot,
-                                          .pair_product = guarded_pair_product,
-                                          .pair_list = guarded_pair_list,
-                                          .pair_back = guarded_pair_back,
-                                          .link_loss = guarded_link_loss,
-                                          .rank = guarded_rank,
-                                          .adam = guarded_adam,
-                                          .sgd = guarded_sgd};
+                                          GUARDED_OPS(FIELD)};

@@ -11,6 +11,7 @@
  * The source is read once, front to back, and each row is written to scratch and read once. A band
  * of ours takes rows of a band of the source in our order, so no row says whose it is. A source of
  * one band stays in memory, and there is no scratch. */
+#include "base/allocs.h"
 #include "base/temporary.h"
 #include "dataset/import/import.h"
 
@@ -41,6 +42,7 @@ struct edge_rows {
     uint32_t *within; /* [PIECE] places in a band */
     char *picked;     /* [n_picked] rows */
     uint64_t n_picked;
+    struct og_allocs arrays;
     int scratch;
 };
 
@@ -278,13 +280,7 @@ static int edge_rows_rewind(struct og_table *t, struct og_err *err)
 static void edge_rows_close(struct og_table *t)
 {
     struct edge_rows *s = (struct edge_rows *)t;
-    struct og_budget *b = s->imp->budget;
-    og__release(b, s->rows, ((size_t)s->width + 1) * s->row, part);
-    og__release(b, s->id, PIECE * sizeof(*s->id), part);
-    og__release(b, s->start, (s->own * s->bands + 1) * sizeof(*s->start), part);
-    og__release(b, s->cursor, s->bands * sizeof(*s->cursor), part);
-    og__release(b, s->within, PIECE * sizeof(*s->within), part);
-    og__release(b, s->picked, s->n_picked * s->row, part);
+    og__allocs_release(&s->arrays);
     if (s->scratch >= 0)
         close(s->scratch);
     og__npy_close(&s->ids);
@@ -323,22 +319,24 @@ static int take_memory(struct edge_rows *s, struct og_err *err)
     struct og_budget *b = s->imp->budget;
     const int64_t room = (int64_t)(og__budget_left(b) / 2 / s->row);
     const int64_t width = OG_MAX(OG_MIN(OG_MIN(room, s->n), (int64_t)UINT32_MAX), (int64_t)1);
-    s->rows = og__alloc(b, ((size_t)width + 1) * s->row, part, err);
+    s->arrays = og__allocs(b, part);
+    s->rows = og__allocs_take(&s->arrays, ((size_t)width + 1) * s->row, err);
     s->width = width;
     s->bands = (uint64_t)((s->n + width - 1) / width);
     s->own = (uint64_t)((s->t.rows + width - 1) / width);
-    s->id = s->rows ? og__alloc(b, PIECE * sizeof(*s->id), part, err) : NULL;
-    if (!s->id || s->bands == 1)
-        return s->id ? 0 : -ENOMEM;
-    const size_t cells = (s->own * s->bands + 1) * sizeof(*s->start);
-    s->start = og__alloc(b, cells, part, err);
-    s->cursor = s->start ? og__alloc(b, s->bands * sizeof(*s->cursor), part, err) : NULL;
-    s->within = s->cursor ? og__alloc(b, PIECE * sizeof(*s->within), part, err) : NULL;
+    s->id = og__allocs_take(&s->arrays, PIECE * sizeof(*s->id), err);
+    if (s->bands == 1)
+        return og__allocs_taken(&s->arrays);
+    const size_t cells = s->own * s->bands + 1;
+    s->start = og__allocs_take(&s->arrays, cells * sizeof(*s->start), err);
+    s->cursor = og__allocs_take(&s->arrays, s->bands * sizeof(*s->cursor), err);
+    s->within = og__allocs_take(&s->arrays, PIECE * sizeof(*s->within), err);
     s->n_picked = OG_MAX(OG_MIN((uint64_t)OG_MIB / s->row, (uint64_t)PIECE), (uint64_t)1);
-    s->picked = s->within ? og__alloc(b, s->n_picked * s->row, part, err) : NULL;
-    if (s->picked)
-        memset(s->start, 0, cells);
-    return s->picked ? 0 : -ENOMEM;
+    s->picked = og__allocs_take(&s->arrays, s->n_picked * s->row, err);
+    if (og__allocs_taken(&s->arrays) < 0)
+        return -ENOMEM;
+    memset(s->start, 0, cells * sizeof(*s->start));
+    return 0;
 }
 
 int og__edge_rows_of(struct og_table **out, const struct og_importer *imp, uint32_t relation,

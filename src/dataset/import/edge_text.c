@@ -255,7 +255,6 @@ static const char *end_line(const struct og_edge_text *p, struct og_edge_text_pa
     return at;
 }
 
-/* Parses one edge. */
 static bool parse_edge(const struct og_edge_text *p, struct og_edge_text_part *part,
                        const char **at, const char *end)
 {

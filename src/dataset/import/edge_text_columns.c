@@ -75,7 +75,6 @@ static void note_left(struct og_edge_text *p, const char *name)
         og__names_add(&p->left, name);
 }
 
-/* Is each name of the list one of a column? */
 static bool all_named(const char *list, const char *line, char mark)
 {
     char one[64];
@@ -117,7 +116,6 @@ static int check_left(struct og_edge_text *p, const char *at, struct og_err *err
     return why ? og__text_wrong(&p->text, at, values_hint, why, err) : 0;
 }
 
-/* Finds the columns of values. */
 static int find_values(struct og_edge_text *p, const char *line, const char *at, struct og_err *err)
 {
     const char mark = og__column_mark(line);

@@ -63,7 +63,6 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Folders of relations, by name. */
 static int list_folders(const struct og_importer *imp, const struct og_folder_layout *layout,
                         struct names *names, struct og_err *err)
 {
@@ -111,7 +110,6 @@ void og__folders_close(struct og_folders *f)
     free(f);
 }
 
-/* Lists the folders of relations; or the only one. */
 static int list_relations(struct og_folders *f, struct og_err *err)
 {
     const bool dropped = f->imp->dropped_types = f->imp->opt->drop_types;

@@ -153,7 +153,6 @@ static int find_features(const struct bolt *b, const char *type, bool edges, str
     return rc < 0 || !chosen ? rc : open_data(b, chosen, OG__NPY_F64, 0, out, err);
 }
 
-/* Edges with features are numbered. */
 static int number_edges(const struct bolt *b, struct og_err *err)
 {
     const struct og_gb_data *features;
@@ -423,7 +422,6 @@ static int add_relation(struct bolt *b, const char *type, struct og_err *err)
                                    b->imp->src, err);
 }
 
-/* Sets name the type that they are of. */
 static const char *type_of_sets(const struct bolt *b)
 {
     const struct og_gb_task *t = b->task;

@@ -10,6 +10,7 @@
  * are bit-identical for any amount of memory. It fails if memory cannot hold the longest list. */
 #include "dataset/import/means.h"
 
+#include "base/allocs.h"
 #include "base/bits.h"
 #include "base/json.h"
 #include "dataset/convert.h"
@@ -34,6 +35,7 @@ struct job {
 struct means {
     struct og_importer *imp;
     struct og_budget *budget;
+    struct og_allocs arrays;
     const struct og_graph *g;
     uint32_t type;
     size_t dim;
@@ -129,28 +131,20 @@ static size_t node_bytes(const struct means *m)
 
 enum { EDGE_BYTES = sizeof(int64_t) + 2 * sizeof(uint32_t) };
 
-static int take_jobs(struct means *m, struct og_err *err)
+static void take_jobs(struct means *m, struct og_err *err)
 {
-    struct og_budget *b = m->budget;
-    const uint64_t sources = most_sources(m);
-    int rc = 0;
+    const size_t words = og__bits_words(most_sources(m));
+    struct og_allocs *a = &m->arrays;
     m->job_rows = (uint32_t)OG_MAX((size_t)JOB_BYTES / widest_row(m), (size_t)1);
     for (int i = 0; i < JOBS; i++) {
         struct job *j = &m->job[i];
-        j->rows = og__alloc(b, m->job_rows * sizeof(*j->rows), part, err);
-        j->data = j->rows ? og__alloc(b, m->job_rows * widest_row(m), part, err) : NULL;
-        OG_TRY(j->data ? 0 : -ENOMEM);
+        j->rows = og__allocs_take(a, m->job_rows * sizeof(*j->rows), err);
+        j->data = og__allocs_take(a, m->job_rows * widest_row(m), err);
     }
-    m->wanted = og__alloc(b, og__bits_words(sources) * sizeof(*m->wanted), part, err);
-    m->rank =
-        m->wanted ? og__alloc(b, og__bits_words(sources) * sizeof(*m->rank), part, err) : NULL;
-    m->row = m->rank
-                 ? og__alloc(b, (size_t)og__pool_threads(m->imp->pool) * widest_row(m), part, err)
-                 : NULL;
-    m->out = m->row ? og__alloc(b, BLOCK * widest_row(m), part, err) : NULL;
-    OG_TRY(m->out ? 0 : -ENOMEM);
-out:
-    return rc;
+    m->wanted = og__allocs_take(a, words * sizeof(*m->wanted), err);
+    m->rank = og__allocs_take(a, words * sizeof(*m->rank), err);
+    m->row = og__allocs_take(a, (size_t)og__pool_threads(m->imp->pool) * widest_row(m), err);
+    m->out = og__allocs_take(a, BLOCK * widest_row(m), err);
 }
 
 static struct og_reader_options reading(const struct og_group *from)
@@ -173,9 +167,10 @@ static size_t reader_bytes(const struct means *m)
 }
 
 /* Divides the memory left by a reader and a writer: two thirds for sums, the rest for lists. */
-static int take_chunk(struct means *m, struct og_err *err)
+static void take_chunk(struct means *m, struct og_err *err)
 {
-    struct og_budget *b = m->budget;
+    const struct og_budget *b = m->budget;
+    struct og_allocs *a = &m->arrays;
     const size_t beside = reader_bytes(m) + OG__NPY_BUFFER;
     const size_t left = og__budget_left(b) - OG_MIN(og__budget_left(b), beside);
     const int64_t all = m->g->group[m->type].n_nodes;
@@ -187,37 +182,19 @@ static int take_chunk(struct means *m, struct og_err *err)
     m->most_edges = OG_MIN(m->most_edges, (int64_t)UINT32_MAX - 2);
     const size_t nodes = (size_t)m->most_nodes;
     const size_t edges = (size_t)m->most_edges;
-    m->sum = og__alloc(b, nodes * widest_row(m), part, err);
-    m->count = m->sum ? og__alloc(b, nodes * sizeof(*m->count), part, err) : NULL;
-    m->ptr = m->count ? og__alloc(b, (nodes + 1) * sizeof(*m->ptr), part, err) : NULL;
-    m->edge = m->ptr ? og__alloc(b, edges * sizeof(*m->edge), part, err) : NULL;
-    m->start = m->edge ? og__alloc(b, (edges + 2) * sizeof(*m->start), part, err) : NULL;
-    m->node = m->start ? og__alloc(b, edges * sizeof(*m->node), part, err) : NULL;
-    return m->node ? 0 : -ENOMEM;
+    m->sum = og__allocs_take(a, nodes * widest_row(m), err);
+    m->count = og__allocs_take(a, nodes * sizeof(*m->count), err);
+    m->ptr = og__allocs_take(a, (nodes + 1) * sizeof(*m->ptr), err);
+    m->edge = og__allocs_take(a, edges * sizeof(*m->edge), err);
+    m->start = og__allocs_take(a, (edges + 2) * sizeof(*m->start), err);
+    m->node = og__allocs_take(a, edges * sizeof(*m->node), err);
 }
 
 static void give_all(struct means *m)
 {
-    struct og_budget *b = m->budget;
-    const uint64_t sources = m->dim > 0 ? most_sources(m) : 0;
-    const size_t nodes = (size_t)m->most_nodes;
-    const size_t edges = (size_t)m->most_edges;
     og__reader_close(m->reader);
     og__npy_discard(m->writer);
-    for (int i = 0; i < JOBS; i++) {
-        og__release(b, m->job[i].rows, m->job_rows * sizeof(*m->job[i].rows), part);
-        og__release(b, m->job[i].data, m->job_rows * widest_row(m), part);
-    }
-    og__release(b, m->wanted, og__bits_words(sources) * sizeof(*m->wanted), part);
-    og__release(b, m->rank, og__bits_words(sources) * sizeof(*m->rank), part);
-    og__release(b, m->row, (size_t)og__pool_threads(m->imp->pool) * widest_row(m), part);
-    og__release(b, m->out, BLOCK * widest_row(m), part);
-    og__release(b, m->sum, nodes * widest_row(m), part);
-    og__release(b, m->count, nodes * sizeof(*m->count), part);
-    og__release(b, m->ptr, (nodes + 1) * sizeof(*m->ptr), part);
-    og__release(b, m->edge, edges * sizeof(*m->edge), part);
-    og__release(b, m->start, (edges + 2) * sizeof(*m->start), part);
-    og__release(b, m->node, edges * sizeof(*m->node), part);
+    og__allocs_release(&m->arrays);
 }
 
 /* ---- a chunk ---- */
@@ -424,8 +401,9 @@ static int make_file(struct means *m, struct og_err *err)
     int rc;
     snprintf(name, sizeof(name), "features_%u.npy", m->type);
     OG_TRY(know_rows(m, err));
-    OG_TRY(take_jobs(m, err));
-    OG_TRY(take_chunk(m, err));
+    take_jobs(m, err);
+    take_chunk(m, err);
+    OG_TRY(og__allocs_taken(&m->arrays));
     OG_TRY(og__array_create(&m->writer, m->imp->dir.temporary, name, og__dtype_stored(m->dtype), 2,
                             (int64_t)m->dim, err));
     OG_TRY(make_rows(m, err));
@@ -457,7 +435,8 @@ static int find_type(const struct og_graph *g, const char *src, const char *name
 static int make_one(struct og_importer *imp, const char *name, size_t len, struct og_err *err)
 {
     struct og_graph *g = NULL;
-    struct means m = {.imp = imp, .budget = imp->budget, .unfit = -1};
+    struct means m = {
+        .imp = imp, .budget = imp->budget, .arrays = og__allocs(imp->budget, part), .unfit = -1};
     int rc;
     OG_TRY(og__meta_write(imp->dir.temporary, json_incref(imp->meta), err));
     OG_TRY(og__graph_open(imp->dir.temporary, &g, err));

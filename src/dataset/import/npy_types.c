@@ -205,7 +205,6 @@ out:
 
 /* ---- relations ---- */
 
-/* The group of a source's node. */
 static uint32_t group_of(const struct og_npy_source *s, uint32_t node)
 {
     return s->order.by_group ? og__group_of(&s->imp->graph, node) : s->order.group[node];
@@ -259,7 +258,6 @@ out:
     return rc;
 }
 
-/* Finds the triple of each edge in the piece. */
 static int find_triples(struct og_npy_source *s, const struct og_edge_piece *p, int64_t n,
                         struct og_err *err)
 {

@@ -85,7 +85,6 @@ static inline size_t og__device_listing_bytes(size_t n, size_t sort)
 
 /* ---- launching ---- */
 
-/* Launch n blocks of `threads`. */
 OG_MUST_CHECK int og__device_launch(struct og_nn_backend *be, int kernel, uint64_t blocks,
                                     uint32_t threads, const void *args, size_t bytes,
                                     struct og_err *err);
@@ -126,55 +125,9 @@ OG_MUST_CHECK int og__device_list(struct og_nn_backend *be, const struct og_list
 
 /* ---- operators ---- */
 
-int og__device_scale(struct og_nn_backend *be, const struct og_scale *op, struct og_err *err);
-int og__device_transpose(struct og_nn_backend *be, const struct og_transpose *op,
-                         struct og_err *err);
-int og__device_affine(struct og_nn_backend *be, const struct og_affine *op, struct og_err *err);
-int og__device_weight_grad(struct og_nn_backend *be, const struct og_weight_grad *op,
-                           struct og_err *err);
-int og__device_dot(struct og_nn_backend *be, const struct og_dot *op, struct og_err *err);
-int og__device_attend(struct og_nn_backend *be, const struct og_attend *op, struct og_err *err);
-int og__device_attend_back(struct og_nn_backend *be, const struct og_attend_back *op,
-                           struct og_err *err);
-int og__device_fold(struct og_nn_backend *be, const struct og_fold *op, struct og_err *err);
-int og__device_fold_back(struct og_nn_backend *be, const struct og_fold_back *op,
-                         struct og_err *err);
-int og__device_put(struct og_nn_backend *be, const struct og_put *op, struct og_err *err);
-int og__device_mix(struct og_nn_backend *be, const struct og_mix *op, struct og_err *err);
-int og__device_mix_back(struct og_nn_backend *be, const struct og_mix_back *op, struct og_err *err);
-int og__device_blend_sort(struct og_nn_backend *be, const struct og_blend_sort *op,
-                          struct og_err *err);
-int og__device_blend(struct og_nn_backend *be, const struct og_blend *op, struct og_err *err);
-int og__device_blend_weights(struct og_nn_backend *be, const struct og_blend_weights *op,
-                             struct og_err *err);
-int og__device_blend_rows(struct og_nn_backend *be, const struct og_blend_rows *op,
-                          struct og_err *err);
-int og__device_pool_max(struct og_nn_backend *be, const struct og_pool_max *op, struct og_err *err);
-int og__device_pool_max_back(struct og_nn_backend *be, const struct og_pool_max_back *op,
-                             struct og_err *err);
-int og__device_moments(struct og_nn_backend *be, const struct og_moments *op, struct og_err *err);
-int og__device_track(struct og_nn_backend *be, const struct og_track *op, struct og_err *err);
-int og__device_rstd(struct og_nn_backend *be, const struct og_rstd *op, struct og_err *err);
-int og__device_finish(struct og_nn_backend *be, const struct og_finish *op, struct og_err *err);
-int og__device_finish_back(struct og_nn_backend *be, const struct og_finish_back *op,
-                           struct og_err *err);
-int og__device_softmax_loss(struct og_nn_backend *be, const struct og_loss *op, struct og_err *err);
-int og__device_sigmoid_loss(struct og_nn_backend *be, const struct og_loss *op, struct og_err *err);
-int og__device_value_loss(struct og_nn_backend *be, const struct og_loss *op, struct og_err *err);
-int og__device_share_loss(struct og_nn_backend *be, const struct og_loss *op, struct og_err *err);
-int og__device_pair_dot(struct og_nn_backend *be, const struct og_pair_op *op, struct og_err *err);
-int og__device_pair_product(struct og_nn_backend *be, const struct og_pair_op *op,
-                            struct og_err *err);
-int og__device_pair_list(struct og_nn_backend *be, const struct og_pair_list *op,
-                         struct og_err *err);
-int og__device_pair_back(struct og_nn_backend *be, const struct og_pair_back *op,
-                         struct og_err *err);
-int og__device_pair_kinds(struct og_nn_backend *be, const struct og_pair_kinds *op,
-                          struct og_err *err);
-int og__device_link_loss(struct og_nn_backend *be, const struct og_link_loss *op,
-                         struct og_err *err);
-int og__device_rank(struct og_nn_backend *be, const struct og_rank *op, struct og_err *err);
-int og__device_adam(struct og_nn_backend *be, const struct og_update *op, struct og_err *err);
-int og__device_sgd(struct og_nn_backend *be, const struct og_update *op, struct og_err *err);
+#define OG__DEVICE_OP(name, operands) \
+    int og__device_##name(struct og_nn_backend *be, const struct operands *op, struct og_err *err);
+OG__PRODUCT_OPS(OG__DEVICE_OP)
+OG__PLAIN_OPS(OG__DEVICE_OP)
 
 #endif

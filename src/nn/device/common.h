@@ -64,7 +64,6 @@ OG_ON_DEVICE uint32_t og_owner(const uint32_t *first, uint32_t n, uint32_t e)
     return og_n_below(first, n + 1, e + 1) - 1;
 }
 
-/* First row of part `part` of n. */
 OG_ON_DEVICE uint32_t og_part_start(uint32_t rows, uint32_t n, uint32_t part)
 {
     return (uint32_t)((uint64_t)rows * part / n);

@@ -2,30 +2,7 @@
 #include "nn/device/common.h"
 
 #include "nn/decoders.h"
-#include "nn/shares.h"
-
-OG_ON_DEVICE void add_metrics(struct og_metrics *sum, const struct og_metrics *m)
-{
-    sum->loss_sum += m->loss_sum;
-    sum->weight += m->weight;
-    sum->counted += m->counted;
-    sum->correct += m->correct;
-    sum->true_positive += m->true_positive;
-    sum->false_positive += m->false_positive;
-    sum->false_negative += m->false_negative;
-    sum->compared += m->compared;
-    sum->twice_ordered += m->twice_ordered;
-    sum->ranked += m->ranked;
-    for (int k = 0; k < OG__HITS; k++)
-        sum->hits[k] += m->hits[k];
-    sum->reciprocal_ranks += m->reciprocal_ranks;
-    sum->values += m->values;
-    sum->absolute += m->absolute;
-    sum->squared += m->squared;
-    sum->value_sum += m->value_sum;
-    sum->value_squares += m->value_squares;
-    sum->ndcg += m->ndcg;
-}
+#include "nn/loss_terms.h"
 
 OG_ON_DEVICE struct og_metrics no_metrics(void)
 {
@@ -43,7 +20,7 @@ OG_ON_DEVICE void leave(const struct og_metrics *mine, struct og_metrics *blocks
         return;
     struct og_metrics sum = row[0];
     for (int i = 1; i < OG__BLOCK_ROWS; i++)
-        add_metrics(&sum, &row[i]);
+        og_metrics_add(&sum, &row[i]);
     blocks[og_block()] = sum;
 }
 
@@ -53,7 +30,7 @@ OG_KERNEL(og__k_add_metrics, og_k_add_metrics)
         return;
     struct og_metrics sum = op->blocks[0];
     for (uint32_t i = 1; i < op->n; i++)
-        add_metrics(&sum, &op->blocks[i]);
+        og_metrics_add(&sum, &op->blocks[i]);
     op->blocks[0] = sum;
 }
 
@@ -76,42 +53,11 @@ OG_ON_DEVICE void leave_weight(double mine, double *sum OG_HERE)
 
 /* ==== classes ==== */
 
-OG_ON_DEVICE bool is_class(const struct og_loss *op, uint32_t r)
-{
-    const int32_t label = ((const int32_t *)op->labels)[r];
-    return label >= 0 && label < op->cols;
-}
-
-OG_ON_DEVICE float weight_of(const float *weight, size_t i)
-{
-    return weight ? weight[i] : 1;
-}
-
-OG_ON_DEVICE float term_weight(const struct og_loss *op, uint32_t r)
-{
-    const int32_t label = ((const int32_t *)op->labels)[r];
-    return is_class(op, r)
-               ? weight_of(op->row_weight, r) * weight_of(op->class_weight, (size_t)label)
-               : 0;
-}
-
-/* By l = -log p, as in nn/loss_focal.c; *slope: the factor of its derivative. */
-OG_ON_DEVICE double loss_by(const struct og_loss *op, double l, float *slope)
-{
-    const double p = exp(-l), rest = -expm1(-l), gamma = (double)op->gamma;
-    *slope = 1;
-    if (op->loss != OG_LOSS_FOCAL)
-        return l;
-    const double factor = rest > 0 ? pow(rest, gamma) : gamma == 0;
-    *slope = (float)(rest > 0 ? factor * (1 + gamma * p * l / rest) : factor);
-    return factor * l;
-}
-
 OG_KERNEL(og__k_count_classes, og_k_loss)
 {
     double sum = 0;
     for (uint32_t r = og_thread(); r < op->op.rows; r += OG_THREADS)
-        sum += (double)term_weight(&op->op, r);
+        sum += (double)og_term_weight(&op->op, r);
     leave_weight(sum, op->weight OG_PASS);
 }
 
@@ -133,14 +79,14 @@ OG_ON_DEVICE void softmax_row(const struct og_loss *op, uint32_t r, double all_w
             grad[j] = e;
     }
     const double log_sum = (double)logf(sum) + (double)x[best], loss = log_sum - (double)x[label];
-    const float weight = term_weight(op, r), rest = 1 - op->smoothing;
-    const float spread = weight_of(op->row_weight, r) * op->smoothing / (float)op->cols;
+    const float weight = og_term_weight(op, r), rest = 1 - op->smoothing;
+    const float spread = og_weight_of(op->row_weight, r) * op->smoothing / (float)op->cols;
     m->counted = 1;
     m->correct = best == label && loss == loss; /* a row with NaN has no maximum */
     m->weight = (double)weight;
-    m->loss_sum = (double)rest * (double)weight * loss_by(op, loss, &slope);
+    m->loss_sum = (double)rest * (double)weight * og_class_loss(op, loss, &slope);
     for (uint32_t j = 0; spread > 0 && j < cols; j++) {
-        const float w = weight_of(op->class_weight, j);
+        const float w = og_weight_of(op->class_weight, j);
         classes += w;
         m->loss_sum += (double)spread * (double)w * (log_sum - (double)x[j]);
     }
@@ -149,7 +95,7 @@ OG_ON_DEVICE void softmax_row(const struct og_loss *op, uint32_t r, double all_w
     for (uint32_t j = 0; grad && j < cols; j++) {
         grad[j] = grad[j] * (all / sum) - (j == label ? pull : 0);
         if (spread > 0)
-            grad[j] -= share * spread * weight_of(op->class_weight, j);
+            grad[j] -= share * spread * og_weight_of(op->class_weight, j);
     }
 }
 
@@ -157,7 +103,7 @@ OG_KERNEL(og__k_softmax, og_k_loss)
 {
     const uint32_t r = my_row(og_block(), og_thread());
     struct og_metrics m = no_metrics();
-    if (r < op->op.rows && is_class(&op->op, r))
+    if (r < op->op.rows && og_is_class(&op->op, r))
         softmax_row(&op->op, r, *op->weight, &m);
     else if (r < op->op.rows && op->op.grad)
         for (uint32_t j = 0; j < (uint32_t)op->op.cols; j++)
@@ -167,46 +113,12 @@ OG_KERNEL(og__k_softmax, og_k_loss)
 
 /* ==== labels ==== */
 
-OG_ON_DEVICE void sigmoid_row(const struct og_loss *op, uint32_t r, double all_known,
-                              struct og_metrics *m)
-{
-    const uint32_t cols = (uint32_t)op->cols;
-    const float *x = op->logits + (size_t)r * cols;
-    const float *label = (const float *)op->labels + (size_t)r * cols;
-    float *grad = op->grad ? op->grad + (size_t)r * cols : NULL;
-    const float share = all_known > 0 ? 1.0f / (float)all_known : 0;
-    const float own = weight_of(op->row_weight, r);
-    double sum = 0, known = 0;
-    for (uint32_t j = 0; j < cols; j++) {
-        if (label[j] != label[j]) { /* not known */
-            if (grad)
-                grad[j] = 0;
-            continue;
-        }
-        known++;
-        const float e = expf(-fabsf(x[j]));
-        const bool on = label[j] > 0.5f, said = x[j] > 0;
-        const float weight = own * (on ? weight_of(op->class_weight, j) : 1);
-        const float l = log1pf(e) + fmaxf(x[j], 0) - x[j] * label[j];
-        float slope;
-        sum += (double)weight * loss_by(op, (double)l, &slope);
-        m->true_positive += on && said;
-        m->false_positive += !on && said;
-        m->false_negative += on && !said;
-        if (grad)
-            grad[j] = share * ((x[j] >= 0 ? 1 : e) / (1 + e) - label[j]) * (weight * slope);
-    }
-    m->counted = known > 0;
-    m->weight = (double)own * known / (double)cols;
-    m->loss_sum = sum / (double)cols;
-}
-
 OG_KERNEL(og__k_sigmoid, og_k_loss)
 {
     const uint32_t r = my_row(og_block(), og_thread());
     struct og_metrics m = no_metrics();
     if (r < op->op.rows)
-        sigmoid_row(&op->op, r, *op->weight, &m);
+        og_sigmoid_row(&op->op, r, *op->weight, &m);
     leave(&m, op->blocks OG_PASS);
 }
 
@@ -218,50 +130,9 @@ OG_KERNEL(og__k_count_values, og_k_loss)
     double n = 0;
     for (size_t i = og_thread(); i < all; i += OG_THREADS) {
         const float y = ((const float *)op->op.labels)[i];
-        n += y == y ? (double)weight_of(op->op.row_weight, i / (size_t)op->op.cols) : 0;
+        n += y == y ? (double)og_weight_of(op->op.row_weight, i / (size_t)op->op.cols) : 0;
     }
     leave_weight(n, op->weight OG_PASS);
-}
-
-/* As in nn/loss_values.c. */
-OG_ON_DEVICE double value_loss(int loss, float d, float *slope)
-{
-    const float size = fabsf(d);
-    if (loss == OG_LOSS_MSE) {
-        *slope = 2 * d;
-        return (double)d * (double)d;
-    }
-    if (loss == OG_LOSS_MAE || size > 1) {
-        *slope = (float)((d > 0) - (d < 0));
-        return loss == OG_LOSS_MAE ? (double)size : (double)size - 0.5;
-    }
-    *slope = d; /* also NaN */
-    return 0.5 * (double)d * (double)d;
-}
-
-OG_ON_DEVICE void value_row(const struct og_k_loss *op, uint32_t r, struct og_metrics *m)
-{
-    const struct og_loss *l = &op->op;
-    const size_t first = (size_t)r * (size_t)l->cols;
-    const float share = *op->weight > 0 ? 1 / (float)*op->weight : 0;
-    const float own = weight_of(l->row_weight, r);
-    for (size_t i = first; i < first + (size_t)l->cols; i++) {
-        const float y = ((const float *)l->labels)[i], d = l->logits[i] - y;
-        const bool there = y == y;
-        float slope = 0;
-        if (there) {
-            m->counted = 1;
-            m->values++;
-            m->weight += (double)own;
-            m->loss_sum += (double)own * value_loss(l->loss, d, &slope);
-            m->absolute += (double)fabsf(d);
-            m->squared += (double)d * (double)d;
-            m->value_sum += (double)y;
-            m->value_squares += (double)y * (double)y;
-        }
-        if (l->grad)
-            l->grad[i] = there ? share * own * slope : 0;
-    }
 }
 
 OG_KERNEL(og__k_values, og_k_loss)
@@ -269,53 +140,18 @@ OG_KERNEL(og__k_values, og_k_loss)
     const uint32_t r = my_row(og_block(), og_thread());
     struct og_metrics m = no_metrics();
     if (r < op->op.rows)
-        value_row(op, r, &m);
+        og_value_row(&op->op, r, *op->weight, &m);
     leave(&m, op->blocks OG_PASS);
 }
 
 /* ==== shares ==== */
 
-OG_ON_DEVICE double terms_of(const struct og_loss *op, uint32_t r)
-{
-    return (double)weight_of(op->row_weight, r) *
-           (op->loss == OG_LOSS_CROSS_ENTROPY ? 1 : op->cols);
-}
-
 OG_KERNEL(og__k_count_shares, og_k_loss)
 {
     double sum = 0;
     for (uint32_t r = og_thread(); r < op->op.rows; r += OG_THREADS)
-        sum += og_shares_known(&op->op, r) ? terms_of(&op->op, r) : 0;
+        sum += og_shares_known(&op->op, r) ? og_share_weight(&op->op, r) : 0;
     leave_weight(sum, op->weight OG_PASS);
-}
-
-OG_ON_DEVICE double by_value(const struct og_loss *op, uint32_t r, float by, struct og_metrics *m)
-{
-    const size_t first = (size_t)r * (size_t)op->cols;
-    double loss = 0;
-    for (size_t i = first; i < first + (size_t)op->cols; i++) {
-        const float share = ((const float *)op->labels)[i];
-        float slope;
-        loss += value_loss(op->loss, op->logits[i] - share, &slope);
-        og_add_share_error(m, op->logits[i], share);
-        if (op->grad)
-            op->grad[i] = by * slope;
-    }
-    return loss;
-}
-
-OG_ON_DEVICE void share_row(const struct og_loss *op, uint32_t r, double all_weight,
-                            struct og_metrics *m)
-{
-    const uint32_t cols = (uint32_t)op->cols;
-    const float own = weight_of(op->row_weight, r),
-                by = all_weight > 0 ? own / (float)all_weight : 0;
-    m->counted = 1;
-    m->weight = terms_of(op, r);
-    m->loss_sum = (double)own * (op->loss == OG_LOSS_CROSS_ENTROPY ? og_share_entropy(op, r, by, m)
-                                                                   : by_value(op, r, by, m));
-    m->ndcg =
-        og_ndcg(op->logits + (size_t)r * cols, (const float *)op->labels + (size_t)r * cols, cols);
 }
 
 OG_KERNEL(og__k_shares, og_k_loss)
@@ -323,7 +159,7 @@ OG_KERNEL(og__k_shares, og_k_loss)
     const uint32_t r = my_row(og_block(), og_thread());
     struct og_metrics m = no_metrics();
     if (r < op->op.rows && og_shares_known(&op->op, r))
-        share_row(&op->op, r, *op->weight, &m);
+        og_share_row(&op->op, r, *op->weight, &m);
     else if (r < op->op.rows && op->op.grad)
         for (uint32_t j = 0; j < (uint32_t)op->op.cols; j++)
             op->op.grad[(size_t)r * (size_t)op->op.cols + j] = 0;
@@ -332,26 +168,18 @@ OG_KERNEL(og__k_shares, og_k_loss)
 
 /* ==== links ==== */
 
-/* log(1 + exp(x)) and its derivative, without overflow. */
-OG_ON_DEVICE double softplus(float x, float *slope)
-{
-    const float e = expf(-fabsf(x));
-    *slope = (x >= 0 ? 1 : e) / (1 + e);
-    return (double)(log1pf(e) + fmaxf(x, 0));
-}
-
 /* An edge's term: half its own loss and half the mean of its negatives'. */
 OG_ON_DEVICE double bce_of(const struct og_link_loss *op, uint32_t i)
 {
     const uint32_t n_negatives = op->n_edges * op->each;
     float slope;
     double negatives = 0;
-    const double edge = softplus(-op->score[i], &slope);
+    const double edge = og_softplus(-op->score[i], &slope);
     if (op->grad)
         op->grad[i] = -0.5f * slope / (float)op->n_edges;
     for (uint32_t k = 0; k < op->each; k++) {
         const uint32_t p = op->n_edges + i * op->each + k;
-        negatives += softplus(op->score[p], &slope);
+        negatives += og_softplus(op->score[p], &slope);
         if (op->grad)
             op->grad[p] = 0.5f * slope / (float)n_negatives;
     }

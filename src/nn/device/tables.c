@@ -88,35 +88,20 @@ static int pack(struct og_nn_backend *be, struct og_weight **w, size_t n, struct
 static const struct og_sampling_ops samplers = {og__device_sampler_open, og__device_sampler_close,
                                                 og__device_sampler_hops, og__device_sampler_bytes};
 
-#define OPERATORS(kind, opens, own, left)                                                          \
-    {                                                                                              \
-        .name = (kind), .device_own_bytes = (own), .device_free_bytes = (left),                    \
-        .rows = &og__device_rows, .samplers = &samplers, .sums = &og__device_sums,                 \
-        .open = (opens), .close = og__device_close, .check_compute = check_compute,                \
-        .compute_remark = compute_remark, .set_compute = og__device_set_compute,                   \
-        .bound = og__device_bound, .await = og__device_await, .own_bytes = og__device_own_bytes,   \
-        .memory = og__device_memory, .fetch = og__device_fetch, .push = og__device_push,           \
-        .constant = og__device_constant, .clear = og__device_clear, .number = og__device_number,   \
-        .room_bytes = room_bytes, .gather = og__device_gather,                                     \
-        .set_scratch = og__device_set_scratch, .scratch_bytes = og__device_scratch_bytes,          \
-        .partial_bytes = partial_bytes, .column_bytes = column_bytes,                              \
-        .packed_bytes = packed_bytes, .pack = pack, .scale = og__device_scale,                     \
-        .transpose = og__device_transpose, .affine = og__device_affine,                            \
-        .weight_grad = og__device_weight_grad, .dot = og__device_dot, .attend = og__device_attend, \
-        .attend_back = og__device_attend_back, .fold = og__device_fold,                            \
-        .fold_back = og__device_fold_back, .put = og__device_put, .mix = og__device_mix,           \
-        .mix_back = og__device_mix_back, .blend_sort = og__device_blend_sort,                      \
-        .blend = og__device_blend, .blend_weights = og__device_blend_weights,                      \
-        .blend_rows = og__device_blend_rows, .pool_max = og__device_pool_max,                      \
-        .pool_max_back = og__device_pool_max_back, .moments = og__device_moments,                  \
-        .track = og__device_track, .rstd = og__device_rstd, .finish = og__device_finish,           \
-        .finish_back = og__device_finish_back, .softmax_loss = og__device_softmax_loss,            \
-        .sigmoid_loss = og__device_sigmoid_loss, .value_loss = og__device_value_loss,              \
-        .share_loss = og__device_share_loss, .pair_dot = og__device_pair_dot,                      \
-        .pair_product = og__device_pair_product, .pair_list = og__device_pair_list,                \
-        .pair_back = og__device_pair_back, .pair_kinds = og__device_pair_kinds,                    \
-        .link_loss = og__device_link_loss, .rank = og__device_rank, .adam = og__device_adam,       \
-        .sgd = og__device_sgd                                                                      \
+#define FIELD(name, operands) .name = og__device_##name,
+#define OPERATORS(kind, opens, own, left)                                                        \
+    {                                                                                            \
+        .name = (kind), .device_own_bytes = (own), .device_free_bytes = (left),                  \
+        .rows = &og__device_rows, .samplers = &samplers, .sums = &og__device_sums,               \
+        .open = (opens), .close = og__device_close, .check_compute = check_compute,              \
+        .compute_remark = compute_remark, .set_compute = og__device_set_compute,                 \
+        .bound = og__device_bound, .await = og__device_await, .own_bytes = og__device_own_bytes, \
+        .memory = og__device_memory, .fetch = og__device_fetch, .push = og__device_push,         \
+        .constant = og__device_constant, .clear = og__device_clear, .number = og__device_number, \
+        .room_bytes = room_bytes, .gather = og__device_gather,                                   \
+        .set_scratch = og__device_set_scratch, .scratch_bytes = og__device_scratch_bytes,        \
+        .partial_bytes = partial_bytes, .column_bytes = column_bytes,                            \
+        .packed_bytes = packed_bytes, .pack = pack, OG__PRODUCT_OPS(FIELD) OG__PLAIN_OPS(FIELD)  \
     }
 
 const struct og_nn_ops og__ops_virtual =
