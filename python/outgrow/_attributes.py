@@ -10,7 +10,7 @@ from . import _outgrow
 from ._arrays import array_of, native, pieces
 from ._errors import OptionError
 from ._meta import meta_of, relation_names, type_ranges
-from ._stores import EDGE, array_in, edge_features_of, files_of, is_there, mapped, parts_of, weights_of
+from ._stores import EDGE, NODE, array_in, edge_features_of, files_of, is_there, mapped, parts_of, weights_of
 
 FOLDER, TABLE = "attributes", "attributes.json"
 NATIVE = "float32", "float16", "bfloat16", "uint8"  # that features are stored in
@@ -379,6 +379,15 @@ def source_of_path(torch, classes, path):
         for attribute, (file, dtype) in table.get("arrays", {}).get(key, {}).items():
             store[attribute] = tensor_in(torch, path, file, dtype) if dtype else np.array(loaded(path, file))
     return Source(path, blank, nodes, edges, {part.name: known.get(key_of(part.name), USUAL) for part in (*nodes, *edges)})
+
+
+def under_names(classes, source):
+    """The source of a homogeneous graph with the names that its stores have. Batches are HeteroData."""
+    blank = classes.HeteroData()
+    for name, value in source.blank._store.items():
+        blank[name] = value
+    return source._replace(blank=blank, nodes=[part._replace(name=NODE) for part in source.nodes], edges=[part._replace(name=EDGE) for part in source.edges],
+                           names=dict.fromkeys((NODE, EDGE), source.names[None]))
 
 
 def features_of(table, key, are_there):
