@@ -3,11 +3,12 @@ import copy
 import json
 import os
 import typing
+import warnings
 
 import numpy as np
 
 from . import _outgrow
-from ._arrays import array_of, native, pieces
+from ._arrays import array_of, native, pieces, plain
 from ._errors import OptionError
 from ._meta import meta_of, relation_names, type_ranges
 from ._stores import EDGE, NODE, array_in, edge_features_of, files_of, is_there, mapped, parts_of, weights_of
@@ -50,7 +51,7 @@ def is_finite(torch, rows):
 
 def storable(torch, x):
     """Rows [N, F] that outgrow.write stores as they are, and what they were. Numbers that the library has no type for go as their bytes."""
-    rows = x.detach().cpu().contiguous() if isinstance(x, torch.Tensor) else np.ascontiguousarray(native(x))
+    rows = plain(x).contiguous() if isinstance(x, torch.Tensor) else np.ascontiguousarray(native(x))
     rows = rows.reshape(len(rows), -1)
     try:
         dtype = name_of(rows.dtype if isinstance(rows, torch.Tensor) else torch.from_numpy(np.empty(0, rows.dtype)).dtype)
@@ -196,11 +197,16 @@ def array_or_none(value):
         if str(value.layout) != "torch.strided":
             return None
         try:
-            value, dtype = value.detach().cpu(), name_of(value.dtype)
+            value, dtype = plain(value), name_of(value.dtype)
             value = np.asarray(bits_of(value) if dtype == "bfloat16" else value)
         except (TypeError, RuntimeError):  # of tensors without numbers, and quantized ones
             return None
-    array = None if value is None else in_torch(np.asarray(value))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of lists that are no arrays
+            array = None if value is None else in_torch(np.asarray(value))
+    except (TypeError, ValueError):
+        return None
     return None if array is None else (array, dtype)
 
 

@@ -24,6 +24,11 @@ def is_sparse(torch, value):
     return isinstance(value, torch.Tensor) and value.layout != torch.strided
 
 
+def stays(torch, x):
+    """Whether features are of a kind that no dataset has: rows are selected in memory."""
+    return is_sparse(torch, x) or getattr(x, "is_quantized", False)
+
+
 def bytes_of(torch, value):
     """The array's elements as they lie in memory."""
     if isinstance(value, torch.Tensor):
@@ -78,7 +83,7 @@ class Written:
         self.node_times, self.edge_times = times_of(self.types, self.relations, time_attr)
         for name, store in self.types.items():
             x = store["x"] if "x" in store else None
-            if hasattr(x, "dtype") and getattr(x.dtype, "kind", "f") in "biufc" and getattr(x, "ndim", 0) > 0 and len(x) == self.counts[name] and 0 not in x.shape and not is_sparse(torch, x):
+            if hasattr(x, "dtype") and getattr(x.dtype, "kind", "f") in "biufc" and getattr(x, "ndim", 0) > 0 and len(x) == self.counts[name] and 0 not in x.shape and not stays(torch, x):
                 self.rows[name], self.features[name] = storable(torch, x)
         weighted = any(weight_attr in store for store in self.relations.values())  # edges of others are sampled alike
         for name, store in self.relations.items():
@@ -224,8 +229,8 @@ def tell_of_features(torch, types):
     """Warn of features that are not read from the dataset, and of those without the data's gradient."""
     for name, store in types.items():
         x, of = store["x"] if "x" in store else None, f" of {name}" if name else ""
-        if is_sparse(torch, x):
-            warn(f"data: x{of} is sparse. It stays in memory, where its rows are selected")
+        if stays(torch, x):
+            warn(f"data: x{of} is {'sparse' if is_sparse(torch, x) else 'quantized'}. It stays in memory, where its rows are selected")
         elif getattr(x, "requires_grad", False):
             warn(f"data: x{of} requires grad, which x of batches does not. Train what is outside of the data: embedding(batch.n_id)")
 

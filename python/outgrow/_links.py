@@ -248,7 +248,7 @@ class LinkNeighborLoader(Base):
     def _metadata(self, places, pairs, input_id):
         """As PyTorch Geometric's sampler has it: of links, or of triplets."""
         torch, neg, n = self._torch, self.neg_sampling, len(places)
-        pairs = torch.from_numpy(np.array(pairs))
+        pairs = torch.from_numpy(np.array(pairs, order="C"))
         ids = torch.from_numpy(input_id[places])
         if neg is None or neg.is_binary():
             label = None if self._label is None else self._label[torch.from_numpy(places)]

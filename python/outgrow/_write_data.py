@@ -111,8 +111,8 @@ def are_weights(given, name, weights):
 
 
 def take_masks(given, name, arguments, store):
-    """Masks of another type than bool stay in batches as they are."""
-    given.unused[name] += [mask for key, mask in SPLITS.items() if key in arguments and hasattr(store[mask], "dtype") and "bool" not in str(store[mask].dtype)]
+    """Masks of another type than bool, and of several columns, stay in batches as they are."""
+    given.unused[name] += [mask for key, mask in SPLITS.items() if key in arguments and hasattr(store[mask], "dtype") and ("bool" not in str(store[mask].dtype) or store[mask].ndim > 1)]
 
 
 # ---- features and labels ----
@@ -199,10 +199,12 @@ def leave_out_empty(given):
     if full:  # else write says that there are no edges
         given.arguments["edge_index"] = full
         given.empty = [name for name in edges if name not in full]
-    for name in [name for name, n in counts.items() if n == 0]:
-        given.empty.append(name)
-        for values in given.arguments.values():
-            values.pop(name, None)
+    given.empty += [name for name, n in counts.items() if n == 0]
+    known = {"y": "y", "edge_weight": "edge_weight"} | SPLITS
+    for name in given.empty:
+        for key, values in given.arguments.items():
+            if values.pop(name, None) is not None and key in known and known[key] not in given.unused[name]:
+                given.unused[name].append(known[key])
 
 
 def choose_labels(given):

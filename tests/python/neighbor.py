@@ -129,6 +129,10 @@ def test_features_of_every_type():
         batch = next(iter(ours(graph(x=x))))
         want = x[batch.n_id]
         assert batch.x.dtype == x.dtype and batch.x.shape == want.shape and torch.allclose(batch.x, want, rtol=0, atol=0, equal_nan=True), x.dtype
+    view = torch.complex(torch.randn(N, 2), torch.randn(N, 2)).conj()
+    for x in view, view.imag, torch.quantize_per_tensor(torch.rand(N, 3), 0.1, 0, torch.qint8):
+        batch = next(iter(ours(graph(x=x))))
+        assert batch.x.dtype == x.dtype and torch.equal(batch.x, x[batch.n_id])
     data = graph()
     data.x = np.asarray(data.x)
     np.save("x.npy", data.x)
