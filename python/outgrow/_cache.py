@@ -4,18 +4,21 @@ import fcntl
 import hashlib
 import os
 import shutil
+import zlib
 
 import numpy as np
 
-from ._arrays import array_of, native
+from ._arrays import array_of, native, plain
 from ._attributes import FOLDER, TABLE, EdgePart, Folder, NodePart, Source, lists_of, order_of, storable
 from ._errors import OptionError, warn
+from ._forms import import_for
 from ._meta import meta_of
 from ._options import cache_folder
 from ._times import whole
 from ._write import folder_beside, write
 
 FORM = b"1"  # of the folders: another one has other names
+LOOKED_AT = 1 << 24  # bytes of features
 
 
 # ---- what of a Data is written ----
@@ -32,7 +35,7 @@ def stays(torch, x):
 def bytes_of(torch, value):
     """The array's elements as they lie in memory."""
     if isinstance(value, torch.Tensor):
-        value = value.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy()
+        value = plain(value).contiguous().view(-1).view(torch.uint8).numpy()
     return np.ascontiguousarray(value)
 
 
@@ -263,14 +266,26 @@ def blank_of(data, nodes, edges):
 
 # ---- a Data that is changed ----
 
+def sum_of(value):
+    """The checksum of some rows, evenly spaced, of LOOKED_AT bytes together; of all rows if they are fewer."""
+    if not hasattr(value, "dtype") or getattr(value, "ndim", 0) == 0 or not hasattr(value, "detach") and not value.flags.writeable:
+        return None
+    torch = import_for("pyg", "torch")
+    if hasattr(value, "detach") and (stays(torch, value) or value.device.type != "cpu"):
+        return None
+    size = value.nelement() * value.element_size() if hasattr(value, "detach") else value.nbytes
+    return zlib.crc32(bytes_of(torch, value[::max(1, -(-size // LOOKED_AT))]))
+
+
 def marks_of(data):
-    """What a data has, but for its edges. A tensor comes with the number of writes to it."""
+    """What a data has, but for its edges. A tensor comes with the number of writes to it. NumPy and tensor.data do not count theirs: features come with a checksum."""
     def writes(value):
         try:
             return value._version
         except (AttributeError, RuntimeError):  # no tensor, or one without a count
             return None
-    return {(number, key): (value, writes(value)) for number, store in enumerate(data.stores) for key, value in store.items() if key != "edge_index"}
+    return {(number, key): (value, (writes(value), sum_of(value) if key == "x" else None))
+            for number, store in enumerate(data.stores) for key, value in store.items() if key != "edge_index"}
 
 
 def places_changed(before, now):

@@ -509,6 +509,10 @@ class Iteration:
     def __iter__(self):
         return self
 
+    def __len__(self):
+        """Number of batches, those that were yielded included."""
+        return len(self._of)
+
     def unfiltered(self):
         made = None if self.over else next(self._made, None)
         if made is None:
