@@ -378,8 +378,9 @@ def source_of_path(torch, classes, path):
             nodes.append(NodePart(name, None, 0, attributes("nodes", name, True), Features(dtype, tuple(shape), False) if dtype else None, dtype is None))
         else:
             edges.append(EdgePart(tuple(name), None, 0, None, attributes("edges", name, True), {}, None))
-    for name in [None, *(part.name for part in (*nodes, *edges) if part.name)]:
-        store, key = (blank, "") if name is None else (blank[name], key_of(name))  # which also puts types and relations in order
+    order = {key: at for at, key in enumerate(known)}
+    for name in [None, *sorted((part.name for part in (*nodes, *edges) if part.name), key=lambda name: order.get(key_of(name), len(order)))]:
+        store, key = (blank, "") if name is None else (blank[name], key_of(name))  # which also puts types and relations in the data's order
         for attribute, value in table.get("stores", {}).get(key, {}).items():
             store[attribute] = value
         for attribute, (file, dtype) in table.get("arrays", {}).get(key, {}).items():

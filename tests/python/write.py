@@ -402,13 +402,14 @@ def test_labels_and_masks_that_no_dataset_has_are_in_batches():
         batch = next(iter(outgrow.NeighborLoader(path, [3], batch_size=20, memory="200M")))
         assert torch.equal(batch[name], want[batch.n_id]), path
     typed = HeteroData()
-    typed["a"].x, typed["a"].y, typed["a"].train_mask, typed["a"].val_mask = torch.randn(50, 2), torch.full((50,), -1), torch.arange(50) < 20, torch.arange(50) < 0
     typed["none"].x, typed["none"].y, typed["none"].train_mask = torch.empty(0, 3), torch.empty(0, dtype=torch.long), torch.empty(0, dtype=torch.bool)
-    typed["a", "to", "a"].edge_index, typed["a", "to", "a"].edge_weight = torch.randint(0, 50, (2, 200)), torch.rand(200)
+    typed["a"].x, typed["a"].y, typed["a"].train_mask, typed["a"].val_mask = torch.randn(50, 2), torch.full((50,), -1), torch.arange(50) < 20, torch.arange(50) < 0
     typed["a", "to", "none"].edge_index, typed["a", "to", "none"].edge_weight = torch.empty(2, 0, dtype=torch.long), torch.empty(0)
+    typed["a", "to", "a"].edge_index, typed["a", "to", "a"].edge_weight = torch.randint(0, 50, (2, 200)), torch.rand(200)
     said = warned(lambda: outgrow.write("unknown-types", typed))
     assert not any("edge_weight" in line for line in said), said
     batch = next(iter(outgrow.NeighborLoader("unknown-types", [3], "a", batch_size=20, memory="200M")))
+    assert batch.metadata() == typed.metadata(), "as in the data, by which to_homogeneous numbers types"
     assert torch.equal(batch["a"].y, typed["a"].y[batch["a"].n_id]) and torch.equal(batch["a"].val_mask, typed["a"].val_mask[batch["a"].n_id]) and os.path.exists("unknown-types/weights.npy")
     outgrow.write("unknown-masks", pyg_type := HeteroData(a=dict(x=torch.randn(9, 2), train_mask=torch.arange(9) < 0), b=dict(x=torch.randn(9, 2), train_mask=torch.arange(9) < 3),
                                                           a__to__b=dict(edge_index=torch.arange(9).repeat(2, 1))))
