@@ -23,14 +23,22 @@ def of_objects(value, name, missing):
     return np.array([np.nan if is_missing(v) else v for v in flat]).reshape(value.shape)
 
 
+def plain(tensor):
+    """A tensor in host memory whose bytes are its numbers, without a gradient. Views of conjugates and negatives are copied."""
+    tensor = tensor.detach().cpu()
+    return tensor.resolve_conj().resolve_neg() if str(tensor.layout) == "torch.strided" else tensor
+
+
 def array_of(value, name, missing=False):
     """A NumPy view of an array or tensor, or a copy of a list. Values in bf16 become float32, since .npy has no bf16. `missing`: objects may be None."""
     if hasattr(value, "detach"):
-        value = value.detach().cpu()
+        value = plain(value)
         if str(value.dtype) == "torch.bfloat16":
             value = value.float()
         if str(value.layout) != "torch.strided":
             raise OptionError(f"{name}: a sparse tensor", "give a dense one: to_dense(), or chunks of rows")
+        if value.is_quantized:
+            raise OptionError(f"{name}: a quantized tensor", "give its numbers: dequantize()")
         value = value.numpy()
     if np.ma.is_masked(value):
         raise OptionError(f"{name}: a masked array with masked values", "give numbers: filled()")

@@ -3,14 +3,15 @@ import copy
 import json
 import os
 import typing
+import warnings
 
 import numpy as np
 
 from . import _outgrow
-from ._arrays import array_of, native, pieces
+from ._arrays import array_of, native, pieces, plain
 from ._errors import OptionError
 from ._meta import meta_of, relation_names, type_ranges
-from ._stores import EDGE, array_in, edge_features_of, files_of, is_there, mapped, parts_of, weights_of
+from ._stores import EDGE, NODE, array_in, edge_features_of, files_of, is_there, mapped, parts_of, weights_of
 
 FOLDER, TABLE = "attributes", "attributes.json"
 NATIVE = "float32", "float16", "bfloat16", "uint8"  # that features are stored in
@@ -50,7 +51,7 @@ def is_finite(torch, rows):
 
 def storable(torch, x):
     """Rows [N, F] that outgrow.write stores as they are, and what they were. Numbers that the library has no type for go as their bytes."""
-    rows = x.detach().cpu().contiguous() if isinstance(x, torch.Tensor) else np.ascontiguousarray(native(x))
+    rows = plain(x).contiguous() if isinstance(x, torch.Tensor) else np.ascontiguousarray(native(x))
     rows = rows.reshape(len(rows), -1)
     try:
         dtype = name_of(rows.dtype if isinstance(rows, torch.Tensor) else torch.from_numpy(np.empty(0, rows.dtype)).dtype)
@@ -196,11 +197,16 @@ def array_or_none(value):
         if str(value.layout) != "torch.strided":
             return None
         try:
-            value, dtype = value.detach().cpu(), name_of(value.dtype)
+            value, dtype = plain(value), name_of(value.dtype)
             value = np.asarray(bits_of(value) if dtype == "bfloat16" else value)
         except (TypeError, RuntimeError):  # of tensors without numbers, and quantized ones
             return None
-    array = None if value is None else in_torch(np.asarray(value))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of lists that are no arrays
+            array = None if value is None else in_torch(np.asarray(value))
+    except (TypeError, ValueError):
+        return None
     return None if array is None else (array, dtype)
 
 
@@ -372,13 +378,23 @@ def source_of_path(torch, classes, path):
             nodes.append(NodePart(name, None, 0, attributes("nodes", name, True), Features(dtype, tuple(shape), False) if dtype else None, dtype is None))
         else:
             edges.append(EdgePart(tuple(name), None, 0, None, attributes("edges", name, True), {}, None))
-    for name in [None, *(part.name for part in (*nodes, *edges) if part.name)]:
-        store, key = (blank, "") if name is None else (blank[name], key_of(name))  # which also puts types and relations in order
+    order = {key: at for at, key in enumerate(known)}
+    for name in [None, *sorted((part.name for part in (*nodes, *edges) if part.name), key=lambda name: order.get(key_of(name), len(order)))]:
+        store, key = (blank, "") if name is None else (blank[name], key_of(name))  # which also puts types and relations in the data's order
         for attribute, value in table.get("stores", {}).get(key, {}).items():
             store[attribute] = value
         for attribute, (file, dtype) in table.get("arrays", {}).get(key, {}).items():
             store[attribute] = tensor_in(torch, path, file, dtype) if dtype else np.array(loaded(path, file))
     return Source(path, blank, nodes, edges, {part.name: known.get(key_of(part.name), USUAL) for part in (*nodes, *edges)})
+
+
+def under_names(classes, source):
+    """The source of a homogeneous graph with the names that its stores have. Batches are HeteroData."""
+    blank = classes.HeteroData()
+    for name, value in source.blank._store.items():
+        blank[name] = value
+    return source._replace(blank=blank, nodes=[part._replace(name=NODE) for part in source.nodes], edges=[part._replace(name=EDGE) for part in source.edges],
+                           names=dict.fromkeys((NODE, EDGE), source.names[None]))
 
 
 def features_of(table, key, are_there):

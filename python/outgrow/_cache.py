@@ -4,18 +4,21 @@ import fcntl
 import hashlib
 import os
 import shutil
+import zlib
 
 import numpy as np
 
-from ._arrays import array_of, native
+from ._arrays import array_of, native, plain
 from ._attributes import FOLDER, TABLE, EdgePart, Folder, NodePart, Source, lists_of, order_of, storable
 from ._errors import OptionError, warn
+from ._forms import import_for
 from ._meta import meta_of
 from ._options import cache_folder
 from ._times import whole
 from ._write import folder_beside, write
 
 FORM = b"1"  # of the folders: another one has other names
+LOOKED_AT = 1 << 24  # bytes of features
 
 
 # ---- what of a Data is written ----
@@ -24,10 +27,15 @@ def is_sparse(torch, value):
     return isinstance(value, torch.Tensor) and value.layout != torch.strided
 
 
+def stays(torch, x):
+    """Whether features are of a kind that no dataset has: rows are selected in memory."""
+    return is_sparse(torch, x) or getattr(x, "is_quantized", False)
+
+
 def bytes_of(torch, value):
     """The array's elements as they lie in memory."""
     if isinstance(value, torch.Tensor):
-        value = value.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy()
+        value = plain(value).contiguous().view(-1).view(torch.uint8).numpy()
     return np.ascontiguousarray(value)
 
 
@@ -78,7 +86,7 @@ class Written:
         self.node_times, self.edge_times = times_of(self.types, self.relations, time_attr)
         for name, store in self.types.items():
             x = store["x"] if "x" in store else None
-            if hasattr(x, "dtype") and getattr(x.dtype, "kind", "f") in "biufc" and getattr(x, "ndim", 0) > 0 and len(x) == self.counts[name] and 0 not in x.shape and not is_sparse(torch, x):
+            if hasattr(x, "dtype") and getattr(x.dtype, "kind", "f") in "biufc" and getattr(x, "ndim", 0) > 0 and len(x) == self.counts[name] and 0 not in x.shape and not stays(torch, x):
                 self.rows[name], self.features[name] = storable(torch, x)
         weighted = any(weight_attr in store for store in self.relations.values())  # edges of others are sampled alike
         for name, store in self.relations.items():
@@ -224,8 +232,8 @@ def tell_of_features(torch, types):
     """Warn of features that are not read from the dataset, and of those without the data's gradient."""
     for name, store in types.items():
         x, of = store["x"] if "x" in store else None, f" of {name}" if name else ""
-        if is_sparse(torch, x):
-            warn(f"data: x{of} is sparse. It stays in memory, where its rows are selected")
+        if stays(torch, x):
+            warn(f"data: x{of} is {'sparse' if is_sparse(torch, x) else 'quantized'}. It stays in memory, where its rows are selected")
         elif getattr(x, "requires_grad", False):
             warn(f"data: x{of} requires grad, which x of batches does not. Train what is outside of the data: embedding(batch.n_id)")
 
@@ -258,14 +266,26 @@ def blank_of(data, nodes, edges):
 
 # ---- a Data that is changed ----
 
+def sum_of(value):
+    """The checksum of some rows, evenly spaced, of LOOKED_AT bytes together; of all rows if they are fewer."""
+    if not hasattr(value, "dtype") or getattr(value, "ndim", 0) == 0 or not hasattr(value, "detach") and not value.flags.writeable:
+        return None
+    torch = import_for("pyg", "torch")
+    if hasattr(value, "detach") and (stays(torch, value) or value.device.type != "cpu"):
+        return None
+    size = value.nelement() * value.element_size() if hasattr(value, "detach") else value.nbytes
+    return zlib.crc32(bytes_of(torch, value[::max(1, -(-size // LOOKED_AT))]))
+
+
 def marks_of(data):
-    """What a data has, but for its edges. A tensor comes with the number of writes to it."""
+    """What a data has, but for its edges. A tensor comes with the number of writes to it. NumPy and tensor.data do not count theirs: features come with a checksum."""
     def writes(value):
         try:
             return value._version
         except (AttributeError, RuntimeError):  # no tensor, or one without a count
             return None
-    return {(number, key): (value, writes(value)) for number, store in enumerate(data.stores) for key, value in store.items() if key != "edge_index"}
+    return {(number, key): (value, (writes(value), sum_of(value) if key == "x" else None))
+            for number, store in enumerate(data.stores) for key, value in store.items() if key != "edge_index"}
 
 
 def places_changed(before, now):

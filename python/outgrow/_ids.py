@@ -22,6 +22,11 @@ def refuse_mask(array, name, n):
     raise OptionError(f"{name}: a mask {shape}, of {n} nodes", "pass a mask of this length, or ids")
 
 
+def refuse_zeros_and_ones(name, kind, n):
+    raise OptionError(f"{name}: {kind} [{n}] of zeros and ones: a mask, or the nodes 0 and 1 again and again?",
+                      f"give a mask as bool: mask != 0 for {name}")
+
+
 def check_range(ids, name, n, within=""):
     """int64 ids, each below n."""
     if ids.size and not 0 <= ids.min() <= ids.max() < n:
@@ -47,8 +52,7 @@ def ids_of(value, name, n, within="", distinct=False):
         raise OptionError(f"{name}: {array.dtype} {shape}: neither ids nor a mask", hint)
     if zero_one and (n > 2 or n == 2 and array[0] == array[1]):
         if not distinct:
-            raise OptionError(f"{name}: {array.dtype} {shape} of zeros and ones: a mask, or the nodes 0 and 1 again and again?",
-                              f"give a mask as bool: mask != 0 for {name}")
+            refuse_zeros_and_ones(name, array.dtype, len(array))
         return np.flatnonzero(array)
     return check_range(array, name, n, within)
 

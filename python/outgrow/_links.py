@@ -35,7 +35,7 @@ class LinkNeighborLoader(Base):
         times = {"given": edge_label_time, "name": "edge_label_time", "disjoint": disjoint, "strategy": temporal_strategy, "time_attr": time_attr}
         given = {"neighbor_sampler": neighbor_sampler}
         input_id = kwargs.pop("input_id", None)
-        self._open(data, num_neighbors, weight_attr, transform, transform_sampler_output, subgraph_of(subgraph_type, directed), times, given, kwargs | {"replace": bool(replace)})
+        self._open(data, edge_label_index, num_neighbors, weight_attr, transform, transform_sampler_output, subgraph_of(subgraph_type, directed), times, given, kwargs | {"replace": bool(replace)})
         self.edge_label_index = edge_label_index
         self._part, self._links = self._links_of(edge_label_index)
         self._ends = [self._source.nodes[0]] * 2 if self._part.name is None else [self._node_part(self._part.name[0]), self._node_part(self._part.name[2])]
@@ -248,7 +248,7 @@ class LinkNeighborLoader(Base):
     def _metadata(self, places, pairs, input_id):
         """As PyTorch Geometric's sampler has it: of links, or of triplets."""
         torch, neg, n = self._torch, self.neg_sampling, len(places)
-        pairs = torch.from_numpy(np.array(pairs))
+        pairs = torch.from_numpy(np.array(pairs, order="C"))
         ids = torch.from_numpy(input_id[places])
         if neg is None or neg.is_binary():
             label = None if self._label is None else self._label[torch.from_numpy(places)]

@@ -13,7 +13,7 @@ import numpy as np
 
 from . import _outgrow
 from ._arrays import array_of
-from ._attributes import source_of_path, whole_of
+from ._attributes import source_of_path, under_names, whole_of
 from ._cache import changed, data_of_stores, how_to_have_edges, marks_of, renewed, renewed_by, source_of_data, source_without_edges, with_edges_of
 from ._errors import OptionError, UnsupportedError, warn
 from ._fanouts import Fanouts
@@ -22,7 +22,7 @@ from ._ids import ids_of, positions_of
 from ._loader import ALIASES, NOT_NEEDED, ONLY, SPLITS, Loader, OwnThreads, is_the_same, ranks_of
 from ._meta import meta_of, type_ranges
 from ._sampling import Sampling
-from ._stores import array_in, is_there
+from ._stores import NODE, array_in, is_there
 from ._times import of_seeds, options_of
 
 FIXED = "batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers", "data"  # attributes that do not change, as of a DataLoader
@@ -70,6 +70,12 @@ def dataset_of_both(features, graph):
     return of if isinstance(of, str) and of == getattr(graph, "dataset", None) else None
 
 
+def are_named(seeds):
+    """Whether seeds or links name the type or the relation of a homogeneous graph's stores."""
+    first = seeds[0] if isinstance(seeds, (tuple, list)) and len(seeds) > 0 else seeds
+    return isinstance(first, str) and first == NODE or isinstance(first, (tuple, list)) and NODE in [name for name in first if isinstance(name, str)]
+
+
 class Shown:
     """What a loader shows of a sampler, which is the library's."""
 
@@ -114,7 +120,7 @@ class Base(OwnThreads):
                 vars(self)["_later"] = *self._later, name
         super().__setattr__(name, value)
 
-    def _open(self, data, num_neighbors, weight_attr, transform, transform_sampler_output, subgraph, times, given, kwargs):
+    def _open(self, data, seeds, num_neighbors, weight_attr, transform, transform_sampler_output, subgraph, times, given, kwargs):
         self._torch = torch = import_for("pyg", "torch")
         classes = import_for("pyg", "torch_geometric.data")
         if type(batches := kwargs.get("batch_sampler")) is torch.utils.data.BatchSampler:
@@ -165,6 +171,8 @@ class Base(OwnThreads):
             if weight_attr not in (None, "edge_weight"):
                 raise OptionError(f"weight_attr: {weight_attr!r}", "a dataset has \"edge_weight\", which outgrow.write(edge_weight=) stored")
             self._source = source_of_path(torch, classes, os.fspath(path))
+            if pair and data[0].named and self._source.nodes[0].name is None and are_named(seeds):
+                self._source = under_names(classes, self._source)
             if weight_attr and not any("edge_weight" in part.by_place for part in self._source.edges):
                 raise OptionError(f"weight_attr: {path} has no edge_weight", "outgrow.write(path, ..., edge_weight=) stores it")
             self._data = None
@@ -501,6 +509,10 @@ class Iteration:
     def __iter__(self):
         return self
 
+    def __len__(self):
+        """Number of batches, those that were yielded included."""
+        return len(self._of)
+
     def unfiltered(self):
         made = None if self.over else next(self._made, None)
         if made is None:
@@ -544,7 +556,7 @@ class NeighborLoader(Base):
         times = {"given": input_time, "name": "input_time", "disjoint": disjoint, "strategy": temporal_strategy, "time_attr": time_attr}
         given = {"neighbor_sampler": neighbor_sampler}
         input_id = kwargs.pop("input_id", None)
-        self._open(data, num_neighbors, weight_attr, transform, transform_sampler_output, subgraph_of(subgraph_type, directed), times, given, kwargs | {"replace": bool(replace)})
+        self._open(data, input_nodes, num_neighbors, weight_attr, transform, transform_sampler_output, subgraph_of(subgraph_type, directed), times, given, kwargs | {"replace": bool(replace)})
         self.input_nodes = input_nodes
         self._part, self._nodes, mask = self._nodes_of(input_nodes)
         self._input_id = self._nodes if mask else np.arange(len(self._nodes))

@@ -7,8 +7,9 @@ import weakref
 
 import numpy as np
 
-from ._command import command, error_from, ids_of, words_of
+from ._command import command, count_of, error_from, ids_of, words_of
 from ._errors import OptionError, ProcessError, error_of
+from ._ids import refuse_zeros_and_ones
 from ._options import folder_of
 from ._times import whole
 
@@ -111,6 +112,7 @@ class Predictor:
         self._graph = graph = folder_of(graph)
         self._line = Line([command(), "serve", "--json", "--quiet", *words, "--", graph])
         self._end = weakref.finalize(self, self._line.close)
+        self._n = count_of(graph)
         self.columns, self.info = self._line.about["columns"], self._line.about
         self.classes = np.array(self.info.get("class_names") or range(self.columns or self.info["edge_columns"]))
 
@@ -119,6 +121,8 @@ class Predictor:
 
         input_time  [n] by models of `time`: no edge of a neighbourhood is later; None: the nodes' own times"""
         nodes = nodes_of(nodes, self._graph)
+        if self._n is not None and len(nodes) == self._n > 2 and {*map(str, nodes)} <= {"0", "1"}:
+            refuse_zeros_and_ones("nodes", "numbers", len(nodes))
         return self._rows(len(nodes), self.columns, nodes=nodes, **times_of("input_time", input_time, len(nodes)))
 
     def edges(self, src, dst, edge_attr=None, relation=None, edge_label_time=None):

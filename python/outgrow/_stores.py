@@ -243,7 +243,7 @@ def features_of(dataset, homogeneous):
 
         def __init__(self):
             super().__init__()
-            self.__dict__["dataset"] = dataset
+            self.__dict__.update(dataset=dataset, named=not homogeneous)
 
         def __reduce__(self):
             return features_of, (dataset, homogeneous)
@@ -295,7 +295,7 @@ def graph_of(dataset, homogeneous):
 
         def __init__(self):
             super().__init__()
-            self.__dict__["dataset"] = dataset
+            self.__dict__.update(dataset=dataset, named=not homogeneous)
 
         def __reduce__(self):
             return graph_of, (dataset, homogeneous)

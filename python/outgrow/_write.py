@@ -14,9 +14,11 @@ from ._attributes import save_attributes
 from ._calls import convert, info, log
 from ._errors import FileError, OptionError, warn
 from ._ids import SplitPart, check_range, save_splits
+from ._meta import meta_of
 from ._names import class_numbers, is_words, leave_names, memory_of, node_ids_of
 from ._options import folder_of
 from ._sparse import is_csr, of_libraries, save_csr
+from ._stores import NODE, parts_of
 from ._times import times_of
 from ._write_data import of_data, ones_for
 from ._write_links import KINDS, LINKS, check_links, files_of, save_links, with_edge_classes
@@ -224,11 +226,12 @@ def named(given):
 
 def save_rest(folder, path, data, given, edges_stay, its_x, its_y):
     """What the dataset's own files do not have of a Data, whose are x and y. Says what stays out."""
-    typed = hasattr(data, "edge_types")
+    typed, parts, new = hasattr(data, "edge_types"), parts_of(path, meta_of(path)), {old: name for name, old in (given.names or {}).items()}
     for name, store in zip(data.node_types, data.node_stores) if typed else [(None, data)]:
         y, x = (store[key] if key in store else None for key in ("y", "x"))
-        if its_y and y is not None and not (str(getattr(y, "dtype", "")).endswith("int64") and y.ndim == 1) and "y" not in given.unused[name]:
-            given.unused[name].append("y")  # whose type or shape labels.npy does not keep
+        labelled = name not in given.empty and "y" in parts[new[name] if new.get(name) in parts else NODE].arrays
+        if its_y and y is not None and not (labelled and str(getattr(y, "dtype", "")).endswith("int64") and y.ndim == 1) and "y" not in given.unused[name]:
+            given.unused[name].append("y")  # which labels.npy does not keep, or whose type or shape
         if its_x and x is not None and not is_csr(of_libraries(x, "x")) and "x" not in given.unused[name] and is_changed(x):
             given.unused[name].append("x")
     if any("edge_label_index" in store for store in (data.edge_stores if typed else [data])):

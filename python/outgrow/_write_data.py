@@ -111,8 +111,9 @@ def are_weights(given, name, weights):
 
 
 def take_masks(given, name, arguments, store):
-    """Masks of another type than bool stay in batches as they are."""
-    given.unused[name] += [mask for key, mask in SPLITS.items() if key in arguments and hasattr(store[mask], "dtype") and "bool" not in str(store[mask].dtype)]
+    """Masks that no split can be stay in batches: not of bool, of several columns, of no node."""
+    masks = {mask: store[mask] for key, mask in SPLITS.items() if key in arguments and hasattr(store[mask], "dtype")}
+    given.unused[name] += [mask for mask, value in masks.items() if "bool" not in str(value.dtype) or value.ndim > 1 or not value.any()]
 
 
 # ---- features and labels ----
@@ -196,13 +197,16 @@ def of_hetero(data, regression):
 def leave_out_empty(given):
     edges, counts = given.arguments["edge_index"], given.arguments["num_nodes"]
     full = {name: value for name, value in edges.items() if np.shape(value)[1:] != (0,)}
-    if full:  # else write says that there are no edges
-        given.arguments["edge_index"] = full
-        given.empty = [name for name in edges if name not in full]
-    for name in [name for name, n in counts.items() if n == 0]:
-        given.empty.append(name)
-        for values in given.arguments.values():
-            values.pop(name, None)
+    if edges and not full:
+        raise OptionError("data: no relation has edges", "outgrow.NeighborLoader(data, ...) takes a HeteroData without edges as it is")
+    given.arguments["edge_index"] = full
+    given.empty = [name for name in edges if name not in full]
+    given.empty += [name for name, n in counts.items() if n == 0]
+    known = {"y": "y", "edge_weight": "edge_weight"} | SPLITS
+    for name in given.empty:
+        for key, values in given.arguments.items():
+            if values.pop(name, None) is not None and key in known and known[key] not in given.unused[name]:
+                given.unused[name].append(known[key])
 
 
 def choose_labels(given):

@@ -129,6 +129,10 @@ def test_features_of_every_type():
         batch = next(iter(ours(graph(x=x))))
         want = x[batch.n_id]
         assert batch.x.dtype == x.dtype and batch.x.shape == want.shape and torch.allclose(batch.x, want, rtol=0, atol=0, equal_nan=True), x.dtype
+    view = torch.complex(torch.randn(N, 2), torch.randn(N, 2)).conj()
+    for x in view, view.imag, torch.quantize_per_tensor(torch.rand(N, 3), 0.1, 0, torch.qint8):
+        batch = next(iter(ours(graph(x=x))))
+        assert batch.x.dtype == x.dtype and torch.equal(batch.x, x[batch.n_id])
     data = graph()
     data.x = np.asarray(data.x)
     np.save("x.npy", data.x)
@@ -473,6 +477,18 @@ def test_a_data_that_changes():
     for _ in range(2):  # a refusal changes nothing
         with raises(outgrow.OptionError, "make the loader again"):
             next(iter(loader))
+
+
+def test_features_that_change_without_a_count():
+    """NumPy and tensor.data write to features without a count of PyTorch's."""
+    for x in torch.randn(N, 8), torch.randn(N, 3).bfloat16(), torch.randn(N, 3).numpy(), torch.randn(N, 3).numpy().astype(">f4")[::-1]:
+        data = graph(x=x)
+        loader, rows = ours(data, [3]), data.x.data if isinstance(data.x, torch.Tensor) else data.x
+        assert len(iter(loader)) == 7
+        for change in (lambda rows: rows.__imul__(2)), (lambda rows: rows.__setitem__(5, 9)), (lambda rows: rows.__setitem__(slice(None), rows[np.roll(np.arange(N), 1)])):
+            change(rows)
+            batch = next(iter(loader))
+            assert torch.equal(batch.x, torch.as_tensor(rows if isinstance(rows, torch.Tensor) else rows.astype("f4"))[batch.n_id])
 
 
 def test_induced_subgraphs_have_all_edges_between_their_nodes():

@@ -217,6 +217,10 @@ def test_refusals():
         for mask in np.arange(NODES - 1) == 3, np.arange(NODES + 1) == 3, [True, False]:
             with raises(outgrow.OptionError, f"nodes: a mask [{len(mask)}], of {NODES} nodes"):
                 predictor(mask)
+        for ambiguous in (np.arange(NODES) == 3).astype(np.uint8), [0] * NODES:
+            with raises(outgrow.OptionError, f"nodes: numbers [{NODES}] of zeros and ones", "mask != 0"):
+                predictor(ambiguous)
+        assert predictor([0, 1, 1]).shape == (3, CLASSES)
         with raises(outgrow.OptionError, "node ids"):
             predictor([[1], [1, 2]])
     with raises(outgrow.ProcessError, "closed"):

@@ -4,7 +4,8 @@ import pickle
 
 from support import arrays_of_a_graph, main, need, np, outgrow, raises, same
 
-torch, typing, loader = need("torch", "torch_geometric.typing", "torch_geometric.loader")
+torch, typing, loader, data = need("torch", "torch_geometric.typing", "torch_geometric.loader", "torch_geometric.data")
+Data, HeteroData = data.Data, data.HeteroData
 
 
 def test_stores():
@@ -143,6 +144,32 @@ def test_neighbor_loader_takes_them():
             same("y", batch.y.numpy(), given["y"][batch.n_id])
             drawn = batch.n_id[batch.edge_index]
             assert drawn.shape[1] > 0 and set(zip(*drawn.tolist())) <= edges
+
+
+def test_outgrows_loaders_take_them():
+    """Seeds with the type of the stores make HeteroData, as PyTorch Geometric's do. Without, and of homogeneous stores, they make Data."""
+    given = arrays_of_a_graph()
+    outgrow.write("named", Data(**{name: torch.from_numpy(given[name]) for name in ("x", "y", "edge_index", "edge_weight")}, note="a note"))
+    seeds, edge = torch.tensor([7, 3, 99]), ("node", "to", "node")
+    pair = outgrow.stores("named")
+    for how in {"input_nodes": ("node", seeds)}, {"input_nodes": ["node", seeds], "num_neighbors": {edge: [-1]}}, {"input_nodes": ("node", seeds), "sampler": "labor"}:
+        batch = next(iter(outgrow.NeighborLoader(pair, **{"num_neighbors": [-1], "batch_size": 3, "memory": "200M"} | how)))
+        node = batch["node"]
+        assert isinstance(batch, HeteroData) and batch.metadata() == (["node"], [edge]) and node.input_id.tolist() == [0, 1, 2] and batch.note == "a note"
+        assert torch.equal(node.n_id[:3], seeds) and torch.equal(node.x, torch.from_numpy(given["x"])[node.n_id]) and node.num_nodes == len(node.n_id)
+        same("edges", node.n_id[batch[edge].edge_index].numpy(), given["edge_index"][:, batch[edge].e_id])
+        same("weights", batch[edge].edge_weight.numpy(), given["edge_weight"][batch[edge].e_id])
+        assert sum(batch[edge].num_sampled_edges) == batch[edge].num_edges == np.isin(given["edge_index"][1], seeds).sum()
+    links = torch.from_numpy(given["edge_index"][:, :40])
+    for which, n in (edge, given["edge_index"].shape[1]), ((edge, links), 40), (("node", "node"), given["edge_index"].shape[1]):
+        batches = outgrow.LinkNeighborLoader(pair, [4], which, batch_size=20, memory="200M", neg_sampling="binary")
+        batch = next(iter(batches))
+        assert len(batches.dataset) == n and batch[edge].edge_label.tolist() == [1.0] * 20 + [0.0] * 20
+        same("links", batch["node"].n_id[batch[edge].edge_label_index[:, :20]].numpy(), given["edge_index"][:, :20])
+    one = next(iter(outgrow.NeighborLoader(pair, [4], seeds, batch_size=3, memory="200M")))
+    assert isinstance(one, Data) and torch.equal(one.n_id[:3], seeds)
+    with raises(outgrow.OptionError, "of type 'node', of a graph without types"):
+        outgrow.NeighborLoader(outgrow.stores("named", homogeneous=True), [4], ("node", seeds))
 
 
 main(globals())

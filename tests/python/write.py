@@ -386,6 +386,56 @@ def test_what_training_does_not_have_of_data_is_in_batches():
     assert torch.equal(batch["a"].limits, typed["a"].limits) and batch.metadata() == typed.metadata() and batch["a", "to", "none"].edge_attr.shape == (0, 3)
 
 
+def test_labels_and_masks_that_no_dataset_has_are_in_batches():
+    """Labels of which none is known, those of a type without nodes, and masks of several columns."""
+    try:
+        import torch
+        from torch_geometric.data import Data, HeteroData
+    except ImportError:
+        return
+    given = {name: torch.from_numpy(array) for name, array in some().items()}
+    none, masks = torch.full((120,), -1), torch.rand(120, 4) > 0.5
+    outgrow.write("unknown", Data(**given | {"y": none}))
+    outgrow.write("columns", Data(**given | {"train_mask": masks}), train=masks[:, 1])
+    assert sorted(np.load("columns/train.npy")) == np.flatnonzero(masks[:, 1]).tolist()
+    for path, name, want in ("unknown", "y", none), ("columns", "train_mask", masks):
+        batch = next(iter(outgrow.NeighborLoader(path, [3], batch_size=20, memory="200M")))
+        assert torch.equal(batch[name], want[batch.n_id]), path
+    typed = HeteroData()
+    typed["none"].x, typed["none"].y, typed["none"].train_mask = torch.empty(0, 3), torch.empty(0, dtype=torch.long), torch.empty(0, dtype=torch.bool)
+    typed["a"].x, typed["a"].y, typed["a"].train_mask, typed["a"].val_mask = torch.randn(50, 2), torch.full((50,), -1), torch.arange(50) < 20, torch.arange(50) < 0
+    typed["a", "to", "none"].edge_index, typed["a", "to", "none"].edge_weight = torch.empty(2, 0, dtype=torch.long), torch.empty(0)
+    typed["a", "to", "a"].edge_index, typed["a", "to", "a"].edge_weight = torch.randint(0, 50, (2, 200)), torch.rand(200)
+    said = warned(lambda: outgrow.write("unknown-types", typed))
+    assert not any("edge_weight" in line for line in said), said
+    batch = next(iter(outgrow.NeighborLoader("unknown-types", [3], "a", batch_size=20, memory="200M")))
+    assert batch.metadata() == typed.metadata(), "as in the data, by which to_homogeneous numbers types"
+    assert torch.equal(batch["a"].y, typed["a"].y[batch["a"].n_id]) and torch.equal(batch["a"].val_mask, typed["a"].val_mask[batch["a"].n_id]) and os.path.exists("unknown-types/weights.npy")
+    outgrow.write("unknown-masks", pyg_type := HeteroData(a=dict(x=torch.randn(9, 2), train_mask=torch.arange(9) < 0), b=dict(x=torch.randn(9, 2), train_mask=torch.arange(9) < 3),
+                                                          a__to__b=dict(edge_index=torch.arange(9).repeat(2, 1))))
+    batch_of_both = next(iter(outgrow.NeighborLoader("unknown-masks", [3], "b", batch_size=9, memory="200M")))
+    assert all(torch.equal(batch_of_both[name].train_mask, pyg_type[name].train_mask[batch_of_both[name].n_id]) for name in "ab")
+    for name, keys in ("none", ("y", "train_mask")), (("a", "to", "none"), ("edge_weight",)):
+        assert all(batch[name][key].dtype == typed[name][key].dtype and len(batch[name][key]) == 0 for key in keys), (name, batch[name])
+
+
+def test_lists_and_views_of_data():
+    """What is no array is named, and views of conjugates and negatives are numbers."""
+    try:
+        import torch
+        from torch_geometric.data import Data
+    except ImportError:
+        return
+    given = {name: torch.from_numpy(array) for name, array in some().items()}
+    view = torch.complex(torch.randn(120, 2), torch.randn(120, 2)).conj()
+    said = warned(lambda: outgrow.write("views", Data(**given | {"x": view.imag, "z": view, "parts": [torch.ones(120), torch.ones(3)], "rows": [[0] * i for i in range(120)]})))
+    assert any("does not store parts, rows" in line for line in said) and not any("array-like" in line for line in said), said
+    batch = next(iter(outgrow.NeighborLoader("views", [3], batch_size=20, memory="200M")))
+    assert torch.equal(batch.x, view.imag[batch.n_id]) and torch.equal(batch.z, view[batch.n_id])
+    with raises(outgrow.OptionError, "x: a quantized tensor", "dequantize()"):
+        outgrow.write("quantized", Data(**given | {"x": torch.quantize_per_tensor(torch.rand(120, 2), 0.1, 0, torch.qint8)}))
+
+
 def test_a_dataset_has_its_attributes_or_is_not_there():
     try:
         import torch
