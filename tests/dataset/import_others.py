@@ -19,6 +19,7 @@ OUTGROW = os.path.abspath(sys.argv[1])
 rng = np.random.default_rng(3)
 N, E = 60, 400
 EDGES, FEAT, LABEL = rng.integers(0, N, (E, 2)), rng.standard_normal((N, 3)).astype(np.float32), np.arange(N) % 3
+TRAIN = ["--fanout", "2,2", "--hidden", "8", "--epochs", "1", "--memory", "128M"]
 
 
 def run(*words):
@@ -128,11 +129,26 @@ def sparse_features():
     assert zipfile.is_zipfile("src/feat.npz") and 'numpy.save("feat.npy", array)' in refused("npy")
 
 
+def files_that_are_gone():
+    """A split that is gone from a dataset is named. So is a file in place of a run's folder."""
+    arrays(train=np.arange(30), valid=np.arange(30, 60))
+    taken("npy")
+    os.remove("out/valid.npy")
+    for task in [], ["--task", "link"]:
+        done = run("train", "out", *TRAIN, *task, "--run", f"run{len(task)}")
+        assert done.returncode == 0 and "out: meta.json lists files that are not there: valid.npy\n" in done.stderr, done.stderr
+    np.save("file.npy", 1)
+    done = run("train", "out", *TRAIN, "--run", "file.npy")
+    assert done.returncode == 1 and "file.npy: a file, no folder for a run\nhint: choose another --run" in done.stderr, done.stderr
+    done = run("train", "out", *TRAIN, "--task", "edge-regression")
+    assert done.returncode == 2 and "did you mean edge_regression?" in done.stderr, done.stderr
+
+
 def main():
     folder, here = tempfile.mkdtemp(prefix="og-others-"), os.getcwd()
     os.chdir(folder)
     try:
-        for test in lists_of_typed_edges, labels_of_edges, splits_by_name, edges_of_other_programs, sparse_features:
+        for test in lists_of_typed_edges, labels_of_edges, splits_by_name, edges_of_other_programs, sparse_features, files_that_are_gone:
             test()
             print(f"{test.__name__}: ok", flush=True)
     finally:
