@@ -113,8 +113,29 @@ def edges_of_other_programs():
         assert all(word in said for word in words), said
     text("edges.txt", "(a) (b)", "(b) c")  # names may have brackets
     assert taken(path="src/edges.txt")[0]["indices"].tolist() == [0, 1]
+    text("edges.txt", "a,b,c", "1,2,3")
+    for ends in "a,b,c", "a", "a,", ",b", "a,A":
+        assert f"--id-columns {ends}: the columns of both ends expected" in refused("--id-columns", ends, path="src/edges.txt")
+    assert "columns that are not read: c" in taken("--id-columns", "a,b", path="src/edges.txt")[1]
     os.mkfifo("pipe.csv")
     assert "pipe.csv: not a plain file" in refused(path="pipe.csv")
+
+
+def sets_of_graphbolt():
+    """Nodes outside the sets have no labels, several or one; seeds have both names. One label of several each is doubted."""
+    several = (rng.random((30, 3)) < 0.6).astype(np.float32)
+    several[0] = 1
+    for name, label in ("seeds", several), ("seed_nodes", np.eye(3, dtype=np.float32)[LABEL[:30]]), ("seed_nodes", LABEL[:30]):
+        arrays(edges=EDGES.T, label=label, train=np.arange(30))
+        with open("src/metadata.yaml", "w") as f:
+            f.write(f"dataset_name: x\ngraph:\n  nodes:\n    - num: {N}\n  edges:\n    - {{format: numpy, path: edges.npy}}\n"
+                    "feature_data:\n  - {domain: node, name: feat, format: numpy, path: feat.npy}\ntasks:\n  - name: t\n    train_set:\n      - data:\n"
+                    f"          - {{name: {name}, format: numpy, path: train.npy}}\n          - {{name: labels, format: numpy, path: label.npy}}\n")
+        got, said = taken("graphbolt")
+        assert np.array_equal(got["labels"][:30], label) and np.array_equal(got["train"], np.arange(30))
+        rest = got["labels"][30:]
+        assert np.isnan(rest).all() if label.ndim > 1 else (rest == -1).all()
+        assert ("every node has one of 3 labels" in said) == (label.ndim > 1 and name == "seed_nodes"), said
 
 
 def sparse_features():
@@ -148,7 +169,7 @@ def main():
     folder, here = tempfile.mkdtemp(prefix="og-others-"), os.getcwd()
     os.chdir(folder)
     try:
-        for test in lists_of_typed_edges, labels_of_edges, splits_by_name, edges_of_other_programs, sparse_features, files_that_are_gone:
+        for test in lists_of_typed_edges, labels_of_edges, splits_by_name, edges_of_other_programs, sets_of_graphbolt, sparse_features, files_that_are_gone:
             test()
             print(f"{test.__name__}: ok", flush=True)
     finally:
