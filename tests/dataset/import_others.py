@@ -150,6 +150,18 @@ def sparse_features():
     assert zipfile.is_zipfile("src/feat.npz") and 'numpy.save("feat.npy", array)' in refused("npy")
 
 
+def outputs_that_are_inputs():
+    """No hint says to remove what is read."""
+    arrays(train=np.arange(30))
+    taken("npy")
+    np.save("file.npy", 1)
+    for words, other in (["import", "npy", "src"], "src/"), (["export", "npy", "out"], "./out"), (["stripe", "out", "--parts", "2", "--part", "0"], None), \
+            (["sample", "out", "--fanout", "2", "--out"], None):
+        done = run(*words[:2], other or "out", *words[2:]) if words[0] == "stripe" else run(*words, other or "out")
+        assert done.returncode == 1 and "is what is read\nhint: choose another name" in done.stderr, done.stderr
+    assert os.path.exists("src/edges.npy") and os.path.exists("out/meta.json")
+
+
 def files_that_are_gone():
     """A split that is gone from a dataset is named. So is a file in place of a run's folder."""
     arrays(train=np.arange(30), valid=np.arange(30, 60))
@@ -169,7 +181,7 @@ def main():
     folder, here = tempfile.mkdtemp(prefix="og-others-"), os.getcwd()
     os.chdir(folder)
     try:
-        for test in lists_of_typed_edges, labels_of_edges, splits_by_name, edges_of_other_programs, sets_of_graphbolt, sparse_features, files_that_are_gone:
+        for test in lists_of_typed_edges, labels_of_edges, splits_by_name, edges_of_other_programs, sets_of_graphbolt, sparse_features, outputs_that_are_inputs, files_that_are_gone:
             test()
             print(f"{test.__name__}: ok", flush=True)
     finally:
