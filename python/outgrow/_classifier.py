@@ -13,7 +13,7 @@ from ._meta import meta_of, said_by
 from ._options import folder_of
 
 
-def refuse_others(graph, task):
+def refuse_others(graph, task, who="GraphClassifier", hint="outgrow.train, evaluate and predict take every task"):
     """Models whose outputs are not scores of one class: the largest of them says nothing."""
     try:
         with open(f"{graph}/meta.json", encoding="utf-8") as f:
@@ -23,8 +23,7 @@ def refuse_others(graph, task):
     found = f"task={task!r}" if task not in (None, "node") else "several labels a node" if meta.get("multi_label") \
         else {"node regression": "values, no classes", "node shares": "shares of classes"}.get(meta.get("task"))
     if found:
-        raise OptionError(f"GraphClassifier: {graph} with {found}" if found[:4] == "task" else f"GraphClassifier: labels of {graph} are {found}",
-                          "outgrow.train, evaluate and predict take every task")
+        raise OptionError(f"{who}: {graph} with {found}" if found[:4] == "task" else f"{who}: labels of {graph} are {found}", hint)
 
 
 class Folder:

@@ -154,7 +154,7 @@ def in_command(text):
         shown = OPTION_OF.get(match[2], "another name for the column, in the file")
         return shown.replace("NAME", match[3]) if match[3] else shown
     text = text.replace(', or number the rows: reset_index(names="id")', "")
-    return re.sub(r"\bregression=True", "outgrow.import_tables(..., regression=True) in Python",
+    return re.sub(r"(outgrow\.import_tables\(\.\.\., )?\bregression=True(?(1)\)?)", "outgrow.import_tables(..., regression=True) in Python",
                   re.sub(r"\bstandardize=True", "--standardize", re.sub(r'\bsplit="([^"]*)"', r"--split \1", re.sub(r"\bsymmetrize=True", "--symmetrize", IN_PYTHON.sub(option, text)))))
 
 

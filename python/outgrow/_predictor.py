@@ -7,9 +7,11 @@ import weakref
 
 import numpy as np
 
+from ._classifier import refuse_others
 from ._command import command, count_of, error_from, ids_of, words_of
 from ._errors import OptionError, ProcessError, error_of
 from ._ids import refuse_zeros_and_ones
+from ._meta import said_by
 from ._options import folder_of
 from ._times import whole
 
@@ -113,6 +115,11 @@ class Predictor:
         self._line = Line([command(), "serve", "--json", "--quiet", *words, "--", graph])
         self._end = weakref.finalize(self, self._line.close)
         self._n = count_of(graph)
+        self._no_classes, task = None, said_by(checkpoint).get("task")
+        try:
+            refuse_others(graph, task, "Predictor.predict", "predictor(nodes) has the numbers of nodes, predictor.edges(src, dst) those of edges")
+        except OptionError as why:
+            self._no_classes = why
         self.columns, self.info = self._line.about["columns"], self._line.about
         self.classes = np.array(self.info.get("class_names") or range(self.columns or self.info["edge_columns"]))
 
@@ -156,6 +163,8 @@ class Predictor:
 
     def predict(self, nodes, input_time=None):
         """The class with the largest logit. It is a name, if the model or the dataset has names, else a number."""
+        if self._no_classes:
+            raise self._no_classes
         return self.classes[self(nodes, input_time).argmax(1)]
 
     def close(self):

@@ -74,6 +74,15 @@ int og__check_absent(const char *path, struct og_err *err)
     return errno == ENOENT || errno == ENOTDIR ? 0 : og__fail_errno(err, -errno, NULL, "%s", path);
 }
 
+int og__check_apart(const char *in, const char *out, struct og_err *err)
+{
+    struct stat a;
+    struct stat b;
+    return stat(in, &a) < 0 || stat(out, &b) < 0 || a.st_dev != b.st_dev || a.st_ino != b.st_ino
+               ? 0
+               : og__fail(err, -EEXIST, "choose another name", "%s: is what is read", out);
+}
+
 int og__open_plain(const char *path, uint64_t *size, struct og_err *err)
 {
     struct stat st;

@@ -14,6 +14,8 @@ OG_MUST_CHECK int og__check_target(const char *path, struct og_err *err);
 /* -EEXIST, with a hint, if `path` exists: user files are never replaced. A link counts, even a
  * dangling one. */
 OG_MUST_CHECK int og__check_absent(const char *path, struct og_err *err);
+/* Refuses an output that is the input. No hint then says to remove it. */
+OG_MUST_CHECK int og__check_apart(const char *in, const char *out, struct og_err *err);
 
 /* A file written under a temporary name in the same folder, and renamed once it is on disk. */
 struct og_newfile {

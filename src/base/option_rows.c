@@ -60,10 +60,12 @@ const char *og_nearest_word(const char *const *words, size_t n, const char *word
 static const char *meant_choice(const struct og_option *row, const char *value)
 {
     size_t n = 0;
+    const char *inside = NULL;
     for (; row->choices[n]; n++)
-        if (strlen(row->choices[n]) >= 4 && strcasestr(value, row->choices[n]))
-            return row->choices[n];
-    return og_nearest_word(row->choices, n, value);
+        if (!inside && strlen(row->choices[n]) >= 4 && strcasestr(value, row->choices[n]))
+            inside = row->choices[n];
+    const char *const nearest = og_nearest_word(row->choices, n, value);
+    return nearest ? nearest : inside;
 }
 
 static void list_choices(const struct og_option *row, char *out, size_t size)

@@ -236,7 +236,8 @@ int import_by_python(const struct invocation *in, struct og_err *err);
  * Without a checkpoint it is "". */
 bool is_parquet_file(const char *name);
 int read_parquet(const char *parquet, const char *csv, struct og_err *err);
-int check_parquet(const char *out, const char *input, bool overwrite, struct og_err *err);
+int check_parquet(const struct invocation *in, const char *input, const char *out, const char *csv,
+                  struct og_err *err);
 int write_parquet(const char *dataset, const char *checkpoint, const char *csv, const char *out,
                   struct og_err *err);
 /* The result of a table that was converted: its "out" becomes the file that is there. */

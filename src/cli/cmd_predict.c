@@ -30,23 +30,21 @@ static int predict_parquet(struct invocation *in, const char *out,
 {
     const char *checkpoint = own_text(in, "checkpoint");
     char *csv = NULL;
-    int rc = check_parquet(out, checkpoint, how->overwrite, err);
-    if (rc == 0 && asprintf(&csv, "%s.part.csv", out) < 0)
+    if (asprintf(&csv, "%s.part.csv", out) < 0)
         return no_result(err);
-    if (rc == 0)
-        unlink(csv); /* of a killed run */
+    int rc = check_parquet(in, checkpoint, out, csv, err);
     if (rc == 0)
         rc = og_predict_with(in->arg[0], checkpoint, csv, how, in->options,
                              screen_observer(in->screen, 0), text, err);
     if (rc == 0) {
         rc = write_parquet(in->arg[0], checkpoint, csv, out, err);
-        unlink(csv);
         rc = rc < 0 ? rc : name_output(text, out, err);
     }
     if (rc < 0) {
         free(*text);
         *text = NULL;
     }
+    unlink(csv);
     free(csv);
     return rc;
 }

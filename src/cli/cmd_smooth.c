@@ -61,11 +61,9 @@ static int smooth(struct invocation *in, const char *out, const struct og_smooth
             ? 0
             : no_result(err);
     if (rc == 0 && writes)
-        rc = check_parquet(out, given, how->overwrite, err);
+        rc = check_parquet(in, given, out, made, err);
     if (rc == 0 && reads)
         rc = read_parquet(given, read, err);
-    if (rc == 0 && writes && made)
-        unlink(made); /* of a killed run */
     if (rc == 0)
         rc = og_smooth(in->arg[0], reads ? read : given, writes ? made : out, how, in->options,
                        screen_observer(in->screen, 0), text, err);

@@ -200,6 +200,9 @@ int guess_format(const char *src, const char **format, const char **file, struct
     struct stat st;
     if (stat(src, &st) < 0)
         return failure(err, -ENOENT, "name a file or folder to import", "%.300s: not there", src);
+    if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)) /* to open a pipe may wait for ever */
+        return failure(err, -EINVAL, "name a file or a folder; write a pipe's text to a file first",
+                       "%.300s: not a plain file", src);
     if (!S_ISDIR(st.st_mode))
         return guess_file(src, format, file, err);
     const struct og_import_format *f;

@@ -2,6 +2,7 @@
 #include "cli.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <glob.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -180,16 +181,33 @@ int read_parquet(const char *parquet, const char *csv, struct og_err *err)
     return call_package("read", &w, parquet, err);
 }
 
-int check_parquet(const char *out, const char *input, bool overwrite, struct og_err *err)
+/* Refuses to replace the file, unless FILE.part says that a run to continue was to replace it. An
+ * empty FILE in its place then makes the library refuse too, if it finds nothing to continue. */
+static int spare_parquet(const char *out, const char *csv, bool resume, struct og_err *err)
+{
+    char *part = NULL;
+    const bool began = resume && asprintf(&part, "%s.part", csv) > 0 && access(part, F_OK) == 0;
+    free(part);
+    const int fd = began ? open(csv, O_WRONLY | O_CREAT | O_CLOEXEC, 0666) : -1;
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0 ? 0
+                   : failure(err, -EEXIST, "give --overwrite to replace it", "%s: exists already%s",
+                             out, resume ? ", and --resume finds nothing to continue" : "");
+}
+
+int check_parquet(const struct invocation *in, const char *input, const char *out, const char *csv,
+                  struct og_err *err)
 {
     struct words w = {.n = 3};
     struct stat a, b;
+    int rc = 0;
+    unlink(csv); /* of a killed run */
     if (stat(out, &a) == 0 && stat(input, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
         return failure(err, -EEXIST, "choose another name", "%s: %s is read for it", out, input);
-    if (!overwrite && access(out, F_OK) == 0)
-        return failure(err, -EEXIST, "give --overwrite to replace it, or another name",
-                       "%s: exists already", out);
-    return call_package("check", &w, out, err);
+    if (!own_flag(in, "overwrite") && access(out, F_OK) == 0)
+        rc = spare_parquet(out, csv, option_flag(in, "resume"), err);
+    return rc < 0 ? rc : call_package("check", &w, out, err);
 }
 
 int write_parquet(const char *dataset, const char *checkpoint, const char *csv, const char *out,

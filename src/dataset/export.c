@@ -636,6 +636,7 @@ int og_export(const char *format, const char *dataset, const char *out,
     x.ds = ds;
     if (!(x.budget = og__budget_new(og__memory_amount(&(struct og_amount){.unit = OG_UNSET}))))
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "export"));
+    OG_TRY(og__check_apart(dataset, out, err));
     OG_TRY(og__newdir_begin(&x.dir, out, err));
     OG_TRY(export_into(&x, format, err));
     OG_TRY(og__newdir_commit(&x.dir, err));

@@ -171,6 +171,7 @@ int og_stripe_part(const char *dataset, const char *out, int parts, int part,
     OG_TRY(og__graph_open(dataset, &p.ds, err));
     OG_TRY(og__graph_refuse_types(p.ds, err));
     OG_TRY(og__graph_refuse_edge_features(p.ds, "stripe --parts", err));
+    OG_TRY(og__check_apart(dataset, out, err));
     OG_TRY(og__newdir_begin(&p.dir, out, err));
     OG_TRY(write_part(&p, err));
 out:

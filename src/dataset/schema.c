@@ -92,8 +92,8 @@ int og__schema_add_group(struct og_graph *g, const char *name, int64_t n_nodes, 
         return og__fail(err, -EINVAL, "types have names of their own", "%s: type '%s' twice",
                         said_by, name);
     if (n_nodes < 1 || n_nodes >= UINT32_MAX - 1)
-        return og__fail(err, -EINVAL, "from 1 to 4294967293 nodes", "%s: type '%s': %lld nodes",
-                        said_by, name, (long long)n_nodes);
+        return og__fail(err, -EINVAL, "a type has 1 to 4294967293 nodes; number types without gaps",
+                        "%s: type '%s': %lld nodes", said_by, name, (long long)n_nodes);
     if (g->n_groups == OG_MOST_TYPES)
         return og__fail(err, -EINVAL, "256 types at most", "%s: too many types of nodes", said_by);
     g->has_types = true;

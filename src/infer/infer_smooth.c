@@ -235,7 +235,8 @@ static int check_graph(struct og_inference *f, struct og_err *err)
         OG_TRY(og__fail(err, -EINVAL, "import the graph with a label.npy and a train.npy",
                         "%s: has no labels of train nodes", g->path));
     if (g->regression)
-        OG_TRY(og__fail(err, -ENOTSUP, NULL, "%s: labels are values, classes expected", g->path));
+        OG_TRY(og__fail(err, -ENOTSUP, "smooth predictions of classes, or of several labels a node",
+                        "%s: labels are values, classes expected", g->path));
     OG_TRY(og__infer_check_weights(f, err));
     f->config.task = OG_TASK_NODE;
     f->config.n_classes = f->config.hidden = g->n_classes;

@@ -15,7 +15,7 @@ struct og_output_file {
  * may exist. */
 OG_MUST_CHECK int og__output_file_name(struct og_output_file *w, const char *path, bool replaces,
                                        struct og_err *err);
-#define OG__HOW_TO_REPLACE "give --overwrite to replace it, or another name"
+#define OG__HOW_TO_REPLACE "give --overwrite to replace it"
 /* -EEXIST with this hint for a name that is there. */
 OG_MUST_CHECK int og__output_file_absent(const char *path, struct og_err *err);
 /* Refuse an output that is `input`, which messages call `what`, or a file of the graph. */

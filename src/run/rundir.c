@@ -142,11 +142,15 @@ static int spare_input(const struct og_rundir *d, const char *input, struct og_e
     return 0;
 }
 
-/* Files of a run do not belong among those of a dataset. */
+/* Files of a run do not belong among those of a dataset, and need a folder. */
 static int refuse_dataset(const char *path, struct og_err *err)
 {
     static const char *const names[] = {"indptr.npy", "rel0_indptr.npy"};
+    struct stat st;
     int rc = 0;
+    if (stat(path, &st) == 0 && !S_ISDIR(st.st_mode))
+        return og__fail(err, -ENOTDIR, "choose another --run", "%s: a file, no folder for a run",
+                        path);
     for (size_t i = 0; rc == 0 && i < OG_COUNT(names); i++) {
         char *topology = og__path_join(path, names[i]);
         rc = topology ? is_there(topology, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", path);

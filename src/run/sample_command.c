@@ -172,6 +172,7 @@ static int open_recorder(struct recorder *r, const char *out_dir, bool with_feat
     r->charged = s->memory.record;
     r->checksums = json_object();
     OG_TRY(r->checksums ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", out_dir));
+    OG_TRY(og__check_apart(s->workload.graph->path, out_dir, err));
     OG_TRY(og__newdir_begin(&r->dir, out_dir, err));
     OG_TRY(og__trace_create(&r->trace, OG__ONE_PLACE(r->dir.temporary), &opt, err));
     OG_TRY(open_by_types(r, out_dir, err));

@@ -109,6 +109,28 @@ static int name_other_files(const struct og_session *s, struct og_err *err)
     return rc;
 }
 
+/* A split that somebody removed is no reason to stop, but said. */
+static int name_missing_files(const struct og_session *s, struct og_err *err)
+{
+    struct og_names names = {.n = 0};
+    const struct og_graph *g = s->workload.graph;
+    const char *file;
+    json_t *checksum;
+    int rc = 0;
+    if (!(s->config.want & OG__WANT_TRAINING))
+        return 0;
+    json_object_foreach(json_object_get(g->meta, "checksums"), file, checksum)
+    {
+        rc = rc < 0 ? rc : og__exists(g->path, file, err);
+        if (rc == 0)
+            og__names_add(&names, file);
+    }
+    if (names.n > 0)
+        og__say(&s->config.log, OG__WARN, "%s: meta.json lists files that are not there: %s",
+                g->path, og__names_text(&names));
+    return OG_MIN(rc, 0);
+}
+
 static int check_weights(const struct og_session *s, struct og_err *err)
 {
     const struct og_options *opt = &s->config.opt;
@@ -250,6 +272,7 @@ static int open_dataset(struct og_session *s, const char *dataset, struct og_err
 {
     int rc;
     OG_TRY(open_graph(s, dataset, err));
+    OG_TRY(name_missing_files(s, err));
     s->workload.row_graph = s->workload.graph;
     OG_TRY(check_share(s, err));
     if (s->workload.graph->has_types)

@@ -71,6 +71,8 @@ int og__session_resolve_task(struct og_session *s, struct og_err *err)
         ds->multi_label = false;
     }
     OG_TRY(og__session_check_classes(s, err));
+    if (judges && opt->loss != OG_LOSS_AUTO && !og_options_given(opt, "loss"))
+        return rc; /* the checkpoint's: og__targets_check compares it with the labels */
     rc = og__loss_resolve(opt->task, ds->shares, opt->decoder, &opt->loss, err);
 out:
     return rc;

@@ -125,7 +125,7 @@ static void a_run_is_summed_up(void **state)
     const struct outcome *o = outgrow("predict d --checkpoint r/best.safetensors --out p.npy");
     assert_int_equal(o->status, 1);
     assert_says(o->err, "p.npy: exists already");
-    assert_says(o->err, "hint: give --overwrite to replace it, or another name");
+    assert_says(o->err, "hint: give --overwrite to replace it");
     o = outgrow("predict d --checkpoint r/best.safetensors --out p.npy --resume");
     assert_int_equal(o->status, 1); /* it had ended */
     assert_says(o->err, "p.npy: exists already, and --resume finds nothing to continue");

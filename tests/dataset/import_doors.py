@@ -156,7 +156,7 @@ def splits_and_masks():
     refused("npy", says=["train.npy", "train_mask.npy", "remove one"])
     source(train=IDS["train"], test=np.r_[IDS["test"], IDS["train"][:7]])
     _, said = taken("npy", "--quiet", clean=False)
-    assert "7 nodes are of train.npy too" in said and "test.npy" in said, said
+    assert "7 test nodes are train nodes of train.npy too" in said and "test.npy" in said, said
     source(**IDS)
     assert taken("npy", "--quiet")[1] == ""
 

@@ -364,6 +364,9 @@ def test_classifier():
     for path, more, says in ("several", {}, "several labels"), ("values", {}, "values"), ("shares", {}, "shares of classes"), ("graph", {"task": "link"}, "task='link'"):
         with raises(outgrow.OptionError, says):
             outgrow.GraphClassifier(fanout=[3, 3], hidden=8, epochs=1, memory="128M").fit(path, **more)
+        outgrow.train(path, fanout=[3, 3], hidden=8, epochs=1, run=f"{path}-{len(more)}-run", **MEMORY, **more)
+        with outgrow.Predictor(f"{path}-{len(more)}-run/checkpoint.safetensors", path, **MEMORY) as predictor, raises(outgrow.OptionError, "Predictor.predict: ", "regression" if path in ("values", "shares") else says):
+            predictor.predict([1, 2])
 
 
 def test_names():

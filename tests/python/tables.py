@@ -634,6 +634,7 @@ def test_parquet_of_predictions():
             told = command("predict", graph, "--checkpoint", f"{graph}-run/best.safetensors", "--out", f"{graph}.{form}", "--memory", "128M", "--json")
             assert json.loads(told)["out"] == f"{graph}.{form}", told
         table = pq.read_table(f"{graph}.parquet")
+        kept = table if graph == "plain" else kept
         assert table.column_names == heads and [str(t) for t in table.schema.types] == kinds, table.schema
         with open(f"{graph}.csv", newline="") as file:
             lines = list(csv.reader(file))[1:]
@@ -642,8 +643,17 @@ def test_parquet_of_predictions():
             assert column == ([line[k] for line in lines] if kind == "string" else [int(line[k]) for line in lines] if kind == "int64"
                               else [float(np.float32(line[k])) for line in lines]), (graph, heads[k])
         assert not os.path.exists(f"{graph}.parquet.part.csv")
-        done = subprocess.run([COMMAND, "predict", graph, "--checkpoint", f"{graph}-run/best.safetensors", "--out", f"{graph}.parquet"], capture_output=True, text=True)
-        assert done.returncode == 1 and "exists already" in done.stderr, done
+        again = [COMMAND, "predict", graph, "--checkpoint", f"{graph}-run/best.safetensors", "--out", f"{graph}.parquet"]
+        done = subprocess.run(again, capture_output=True, text=True)
+        assert done.returncode == 1 and "exists already\nhint: give --overwrite to replace it\n" in done.stderr, done
+    plain = [COMMAND, "predict", "plain", "--checkpoint", "plain-run/best.safetensors", "--out", "plain.parquet", "--resume"]
+    for began in False, True:
+        if began:
+            open("plain.parquet.part.csv.part", "w").close()  # of a run that kept nothing
+        done = subprocess.run(plain, capture_output=True, text=True)
+        assert done.returncode == 1 and "exists already, and --resume finds nothing to continue" in done.stderr, done
+        assert pq.read_table("plain.parquet") == kept and not os.path.exists("plain.parquet.part.csv"), began
+    assert subprocess.run([*plain, "--overwrite"], capture_output=True).returncode == 0 and pq.read_table("plain.parquet") == kept
     for form in "csv", "parquet":
         outgrow.predict("plain", "plain-run/best.safetensors", f"chances.{form}", probabilities=True, memory="128M")
         outgrow.smooth("plain", f"chances.{form}", f"smooth-{form}.npy", memory="128M")

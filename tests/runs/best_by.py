@@ -130,6 +130,9 @@ def check_shares():
         assert f"--loss cross_entropy: {word}" in said, said
     for more in [], ["--full"]:
         said = run("eval", "values-graph", "--checkpoint", "shares-by-cross_entropy/best.safetensors", *more, fails=True).stderr
+        assert "the checkpoint was trained on shares, the labels of values-graph are values" in said and "--loss" not in said, said
+    for more in [], ["--full"]:
+        said = run("eval", "values-graph", "--checkpoint", "shares-by-cross_entropy/best.safetensors", *more, fails=True).stderr
         assert "shares" in said, said
 
 

@@ -109,7 +109,7 @@ static int copy_label(struct labelling *l, const struct og_piece *p, size_t i, i
         if (!isnan(stored))
             l->n_of[stored > 0]++;
     }
-    l->one_each = l->one_each && sum == 1;
+    l->one_each = l->one_each && (sum == 1 || !any);
     if (l->labelled && any)
         set_bit(l->labelled, v);
     return og__npy_append(l->w, l->row, 1, err);
@@ -168,7 +168,7 @@ static void doubt_labels(const struct og_importer *imp, const struct og_table *t
         og__import_warn(imp, "%s: %lld of %lld classes %s no node, class %lld for one", t->name,
                         (long long)missing, (long long)classes, missing == 1 ? "has" : "have",
                         (long long)first);
-    if (l->rows && !l->values && l->one_each && t->columns > 1)
+    if (l->rows && !l->values && l->one_each && l->n_of[1] > 0 && t->columns > 1)
         og__import_warn(imp,
                         "%s: every node has one of %lld labels; they are taken as several labels a "
                         "node: for classes store array.argmax(1)",

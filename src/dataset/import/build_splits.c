@@ -204,7 +204,7 @@ static size_t seen_words(const struct og_importer *imp)
 
 /* Nodes of it that have no label, where some nodes have. */
 static void compare_labels(const struct og_importer *imp, const struct og_table *t,
-                           const uint64_t *seen)
+                           const char *split, const uint64_t *seen)
 {
     int64_t first = 0;
     if (!seen || !imp->labelled || imp->new_id)
@@ -212,26 +212,38 @@ static void compare_labels(const struct og_importer *imp, const struct og_table 
     const int64_t all = count_shared(seen, seen, seen_words(imp), &first);
     const int64_t without = all - count_shared(seen, imp->labelled, seen_words(imp), &first);
     if (without > 0)
-        og__import_warn(imp, "%s: %lld of %lld nodes have no label", t->name, (long long)without,
-                        (long long)all);
+        og__import_warn(imp, "%s: %lld of %lld nodes have no label (%s)", t->name,
+                        (long long)without, (long long)all, split);
+}
+
+static struct og_table_place place_of_node(const struct og_table *t, int64_t node)
+{
+    struct og_table_place p;
+    if (t->ops->id_of)
+        return og__table_place(t, node, -1);
+    snprintf(p.text, sizeof(p.text), "node %lld", (long long)node);
+    return p;
 }
 
 /* Takes ownership of `seen`. */
-static void compare_splits(struct og_importer *imp, const struct og_table *t, uint64_t *seen)
+static void compare_splits(struct og_importer *imp, const struct og_table *t, const char *split,
+                           uint64_t *seen)
 {
     for (unsigned i = 0; seen && i < imp->n_splits; i++) {
         int64_t first = 0;
         const int64_t shared = count_shared(imp->split[i].seen, seen, seen_words(imp), &first);
         if (shared > 0)
-            og__import_warn(imp, "%s: %lld node%s of %s too, node %lld for one", t->name,
-                            (long long)shared, shared == 1 ? " is" : "s are", imp->split[i].file,
-                            (long long)first);
+            og__import_warn(imp, "%s: %lld %s node%s %s node%s of %s too, %s for one", t->name,
+                            (long long)shared, split, shared == 1 ? " is a" : "s are",
+                            imp->split[i].name, shared == 1 ? "" : "s", imp->split[i].file,
+                            place_of_node(t, first).text);
     }
     if (seen && imp->n_splits < OG_COUNT(imp->split)) {
         struct og_split_seen *s = &imp->split[imp->n_splits++];
         const char *slash = strrchr(t->name, '/');
         s->seen = seen;
         snprintf(s->file, sizeof(s->file), "%s", slash ? slash + 1 : t->name);
+        snprintf(s->name, sizeof(s->name), "%s", split);
     } else {
         og__release(imp->budget, seen, seen_words(imp) * sizeof(*seen), part);
     }
@@ -273,9 +285,11 @@ static int import_list(struct og_importer *imp, struct og_table *t, int64_t node
     const int width = row == A_NODE ? 1 : row == AN_EDGE ? 2 : (int)t->columns;
     struct og_npy_writer *w = NULL;
     const size_t seen_bytes = seen_words(imp) * sizeof(uint64_t);
+    char split[16];
     uint64_t *seen = NULL;
     int64_t mask = -1;
     int rc = 0;
+    snprintf(split, sizeof(split), "%.*s", (int)strcspn(name, "."), name);
     if (row == A_NODE && (og__npy_is_integer(t->type) || t->type == OG__NPY_BOOL))
         OG_TRY(find_mask(imp, t, nodes, &mask, err));
     if (mask < 0)
@@ -290,8 +304,8 @@ static int import_list(struct og_importer *imp, struct og_table *t, int64_t node
     if (og__npy_rows(w) == 0)
         og__import_warn(imp, "%s: no %s", t->name, row == A_NODE ? "nodes" : "edges");
     OG_TRY(og__array_finish(&w, name, imp->checksums, err));
-    compare_labels(imp, t, seen);
-    compare_splits(imp, t, seen);
+    compare_labels(imp, t, split, seen);
+    compare_splits(imp, t, split, seen);
     seen = NULL;
 out:
     og__release(imp->budget, seen, seen_bytes, part);
@@ -389,10 +403,16 @@ out:
 int og__import_edge_labels(struct og_importer *imp, struct og_table *t, enum og__split split,
                            int64_t edges, struct og_err *err)
 {
-    const bool classes = og__npy_is_integer(t->type);
-    if (classes && t->columns != 1)
+    const bool whole = og__npy_is_integer(t->type);
+    const bool classes = whole || (t->type == OG__NPY_BOOL && t->columns == 1);
+    if (whole && t->columns != 1)
         return og__fail(err, -EINVAL, "store several labels, or values, as float32",
                         "%s: %lld classes an edge", t->name, (long long)t->columns);
+    if (!classes && t->columns == 1 && split == OG__TRAIN)
+        og__import_say(imp,
+                       "%s: floats are values, for regression; for classes store "
+                       "array.astype('int64')",
+                       t->name);
     return import_rows(imp, t, og__listed_name(OG__EDGE_LIST_LABELS, split),
                        classes ? CLASSES : LABELS, edges, err);
 }

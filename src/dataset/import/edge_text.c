@@ -203,11 +203,11 @@ void og__edge_text_words(const struct og_edge_text *p, const uint64_t *id, size_
 static const char *parse_end(const struct og_edge_text *p, struct og_edge_text_part *part,
                              const char *at, int column, uint64_t *id)
 {
-    if (p->words)
-        return parse_word(p, part, at, id);
     const bool after_mark = column > 0 && (at[-1] == ',' || at[-1] == ';' || at[-1] == '\t');
     if (*at == '\n' && !after_mark)
         return refuse(part, at, "fewer columns than there should be");
+    if (p->words)
+        return parse_word(p, part, at, id);
     if (*at == '\n' || *at == ',' || *at == ';' || *at == '\t')
         return refuse_with(part, at, "an end without an id", "complete the line, or remove it");
     const bool quoted = *at == '"';

@@ -150,6 +150,12 @@ static int find_values(struct og_edge_text *p, const char *line, const char *at,
     return check_left(p, at, err);
 }
 
+/* Is the character in the line? */
+static bool has_mark(const char *line, char mark)
+{
+    return memchr(line, mark, (size_t)((const char *)rawmemchr(line, '\n') - line));
+}
+
 /* Checks that both ends are there. `weight`: the column that is called so, or -1. */
 static int set_weight(struct og_edge_text *p, int weight, const char *at, struct og_err *err)
 {
@@ -157,12 +163,11 @@ static int set_weight(struct og_edge_text *p, int weight, const char *at, struct
         return og__text_wrong(&p->text, at, "--id-columns SRC,DST: as the first line names them",
                               "no columns of the names in --id-columns", err);
     if (p->src < 0 || p->dst < 0)
-        return og__text_wrong(&p->text, at,
-                              memchr(at, '|', (size_t)((char *)rawmemchr(at, '\n') - at))
-                                  ? "columns are not separated by |: tr '|' ',' <OLD >NEW"
-                                  : og__edge_columns_hint,
-                              "columns that are not known; one called src and one dst are needed",
-                              err);
+        return og__text_wrong(
+            &p->text, at,
+            has_mark(at, '|') ? "columns are not separated by |: tr '|' ',' <OLD >NEW"
+                              : og__edge_columns_hint,
+            "columns that are not known; one called src and one dst are needed", err);
     if (p->weight_column > 0)
         weight = p->weight_column - 1;
     if (weight >= 0 && (weight == p->src || weight == p->dst))
@@ -292,7 +297,26 @@ static int number_columns(struct og_edge_text *p, const char *at, struct og_err 
                               "the column of weights is an end of the edges", err);
     if (p->weight_column >= 0 || (p->mark ? og__column_count(at, p->mark) : count_columns(at)) <= 2)
         return 0;
-    return og__text_wrong(&p->text, at, og__edge_columns_hint, "more than two columns", err);
+    return og__text_wrong(&p->text, at,
+                          has_mark(at, '{')
+                              ? "networkx.write_edgelist(graph, FILE, data=False), or "
+                                "data=[\"weight\"] with --weight-column 3"
+                              : og__edge_columns_hint,
+                          "more than two columns", err);
+}
+
+/* "(0, 1)", which would be two names with half a pair of brackets each. */
+static int refuse_tuple(const struct og_edge_text *p, const char *line, struct og_err *err)
+{
+    const char *const first = og__skip_blanks(line);
+    const char *end = rawmemchr(first, '\n');
+    while (end > first && og__is_blank(end - 1))
+        end--;
+    return *first == '(' && end[-1] == ')' && !has_mark(first + 1, '(')
+               ? og__text_wrong(&p->text, line,
+                                "write src,dst: numpy.savetxt(FILE, edges, \"%d\", \",\")",
+                                "a pair in brackets", err)
+               : 0;
 }
 
 static bool has_edge(const char *line)
@@ -323,6 +347,9 @@ int og__edge_text_begin(struct og_edge_text *p, const char **begin, const char *
     if (at == end)
         return 0;
     const char *line = at;
+    const int pair = refuse_tuple(p, line, err);
+    if (pair < 0)
+        return pair;
     const bool named = p->skip == 0 && og__names_columns(line, og__column_mark(line), false) &&
                        is_names(p, line, first_edge(og__next_line(at, end), end));
     if (named)

@@ -203,7 +203,8 @@ static int open_set(struct bolt *b, int split, struct og_err *err)
                      "a set of another type: ", set->type, err);
     for (unsigned i = 0; i < set->n_data; i++) {
         const char *name = set->data[i].name ? set->data[i].name : "";
-        struct og_table **to = strcmp(name, "seeds") == 0    ? &b->seeds[split]
+        const bool seeds = strcmp(name, "seeds") == 0 || strcmp(name, "seed_nodes") == 0;
+        struct og_table **to = seeds                         ? &b->seeds[split]
                                : strcmp(name, "labels") == 0 ? &b->labels[split]
                                                              : NULL;
         if (to && !*to)
@@ -270,7 +271,7 @@ static int fill_range(struct label_table *l, struct og_err *err)
     const size_t width = (size_t)l->t.columns;
     int rc = 0;
     for (size_t i = 0; i < (size_t)l->n * width; i++)
-        l->rows[i] = width > 1 && !l->b->imp->values ? 0 : NAN;
+        l->rows[i] = NAN;
     for (int s = 0; s < 3; s++)
         if (l->b->seeds[s] && l->b->labels[s])
             OG_TRY(fill_from(l, l->b->seeds[s], l->b->labels[s], err));

@@ -110,6 +110,7 @@ int og_import(const char *format, const char *src, const char *out, const struct
     OG_TRY(og__pool_open(&imp.pool, opt->threads ? opt->threads : og__cpu_count(), err));
     if (access(src, F_OK) < 0)
         OG_TRY(og__fail(err, -ENOENT, "name a file or folder to import", "%s: not there", src));
+    OG_TRY(og__check_apart(src, out, err));
     OG_TRY(og__newdir_begin(&imp.dir, out, err));
     OG_TRY(import_into(&imp, reader, err));
 out:

@@ -77,7 +77,7 @@ static inline void og__changed_by(struct og_changed *c, int64_t row, int64_t col
 /* The nodes of a written split. */
 struct og_split_seen {
     uint64_t *seen; /* a bit a node of the source */
-    char file[64];
+    char name[16], file[64];
 };
 
 struct og_importer {

@@ -105,6 +105,7 @@ static const char *const features_files[NAMES] = {"feat.npy", "x.npy"};
 static const char *const labels_files[NAMES] = {"label.npy", "y.npy"};
 static const char features_by_id[] = "feat.csv";
 static const char labels_by_id[] = "label.csv";
+static const char nodes_by_id[] = "nodes.csv";
 
 static void close_source(struct og_npy_source *s)
 {
@@ -239,6 +240,17 @@ static int expect_rows(const struct og_npy_source *s, const struct og_table *t, 
                     (long long)first);
 }
 
+static int tell_no_labels(const struct og_npy_source *s, struct og_err *err)
+{
+    const int labels = s->labels ? 1 : og__by_id_has(s->imp, labels_by_id, err);
+    const int nodes = og__by_id_has(s->imp, nodes_by_id, err);
+    if (labels == 0 && nodes >= 0)
+        og__import_say(s->imp, "no %s: a graph without labels, for --task link and loaders",
+                       nodes ? "column label in nodes.csv, nor another of --node-label"
+                             : "label.npy or label.csv");
+    return OG_MIN(OG_MIN(labels, nodes), 0);
+}
+
 static int open_source(struct og_npy_source *s, struct og_err *err)
 {
     int rc;
@@ -247,11 +259,7 @@ static int open_source(struct og_npy_source *s, struct og_err *err)
     OG_TRY(open_nodes(s, err));
     OG_TRY(og__npy_open_types(s, err));
     OG_TRY(find_nodes(s, err));
-    OG_TRY(s->labels ? 0 : og__by_id_has(s->imp, labels_by_id, err));
-    if (!s->labels && rc == 0)
-        og__import_say(
-            s->imp,
-            "no label.npy or label.csv: a graph without labels, for --task link and loaders");
+    OG_TRY(tell_no_labels(s, err));
     OG_TRY(expect_rows(s, s->features, "rows", err));
     OG_TRY(expect_rows(s, s->labels, "labels", err));
 out:
@@ -538,11 +546,10 @@ static void doubt_names(const struct og_npy_source *s, const char *list, const c
 
 static int import_lists(struct og_npy_source *s, struct og_err *err)
 {
-    static const char *const lists[OG__SPLITS] = {"train", "valid", "test"};
     int rc;
     OG_TRY(og__import_npy_splits(s->imp, err));
-    for (int i = 0; i < OG__SPLITS; i++)
-        OG_TRY(og__npy_edge_relations(s, lists[i], err));
+    for (enum og__split which = OG__TRAIN; which < OG__SPLITS; which++)
+        OG_TRY(og__npy_edge_relations(s, which, err));
 out:
     return rc;
 }
@@ -577,6 +584,8 @@ static int import_beside_edges(struct og_importer *imp, struct og_err *err)
     struct og_npy_source s = {.imp = imp};
     int rc;
     OG_TRY(open_nodes(&s, err));
+    OG_TRY(s.features ? 1 : og__by_id_has(imp, features_by_id, err));
+    OG_TRY(rc > 0 ? tell_no_labels(&s, err) : 0);
     OG_TRY(import_times(&s, err));
     OG_TRY(import_nodes(&s, err));
 out:

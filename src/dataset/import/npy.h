@@ -60,8 +60,11 @@ OG_MUST_CHECK int og__npy_relations(struct og_npy_source *s, struct og_err *err)
 OG_MUST_CHECK int og__npy_add_edges(struct og_npy_source *s, struct og_err *err);
 /* Writes the relations of an edge list that has been written, such as train_edges.npy.
  * Heterogeneous graphs only. */
-OG_MUST_CHECK int og__npy_edge_relations(struct og_npy_source *s, const char *list,
+OG_MUST_CHECK int og__npy_edge_relations(struct og_npy_source *s, enum og__split which,
                                          struct og_err *err);
+/* Finds the file with the types of such a list's edges; NULL = none. */
+OG_MUST_CHECK int og__npy_edge_types_file(const struct og_importer *imp, enum og__split which,
+                                          const char **file, struct og_err *err);
 /* Writes the source's id of each node, if nodes were reordered. */
 OG_MUST_CHECK int og__npy_node_ids(struct og_npy_source *s, struct og_err *err);
 void og__npy_close_types(struct og_npy_source *s);

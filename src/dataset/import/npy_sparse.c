@@ -77,7 +77,11 @@ static int read_sparse_row(struct sparse_table *s, int64_t end, int64_t v, char 
 {
     const int64_t n = end - s->ptr;
     char *values = s->raw + (size_t)s->t.columns * 8;
-    if (n < 0 || n > s->t.columns || end > s->data->rows)
+    if (n > s->t.columns && end <= s->data->rows)
+        return og__fail(err, -EINVAL, "sum the entries of a column: matrix.sum_duplicates()",
+                        "%s: row %lld: %lld entries in %lld columns", s->indptr->name, (long long)v,
+                        (long long)n, (long long)s->t.columns);
+    if (n < 0 || end > s->data->rows)
         return og__fail(err, -EINVAL, "indptr, indices and data of one CSR matrix belong together",
                         "%s: row %lld: from %lld to %lld, of %lld values", s->indptr->name,
                         (long long)v, (long long)s->ptr, (long long)end, (long long)s->data->rows);
@@ -297,7 +301,9 @@ static int check_archive(const char *path, struct og_err *err)
         return og__fail(err, rc, why.hint, "%s", why.message);
     text[3] = 0;
     return rc < 0 || strcmp(text, "csr") != 0
-               ? og__fail(err, -EINVAL, "scipy.sparse.save_npz(path, matrix.tocsr())",
+               ? og__fail(err, -EINVAL,
+                          "scipy.sparse.save_npz(path, matrix.tocsr()); of an array "
+                          "numpy.save(\"feat.npy\", array)",
                           "%s: no matrix in CSR of scipy.sparse", path)
                : 0;
 }

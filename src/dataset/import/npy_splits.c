@@ -1,6 +1,6 @@
 /* Splits of NumPy's files: lists of nodes and of edges, and what has a row for each. */
 #include "dataset/import/by_id.h"
-#include "dataset/import/import.h"
+#include "dataset/import/npy.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -152,6 +152,17 @@ static const struct split edge_times[OG__SPLITS] = {
      true,
      {"valid_edge_times.npy", "valid_edge_time.npy", "val_edge_times.npy", "val_edge_time.npy"}},
     {"test_edges", true, {"test_edge_times.npy", "test_edge_time.npy"}}};
+
+static const struct split edge_types[OG__SPLITS] = {
+    {"train_edges", true, {"train_edge_type.npy"}},
+    {"valid_edges", true, {"valid_edge_type.npy", "val_edge_type.npy"}},
+    {"test_edges", true, {"test_edge_type.npy"}}};
+
+int og__npy_edge_types_file(const struct og_importer *imp, enum og__split which, const char **file,
+                            struct og_err *err)
+{
+    return find_split(imp, &edge_types[which], file, err);
+}
 
 typedef int import_rows(struct og_importer *imp, struct og_table *t, enum og__split split,
                         int64_t edges, struct og_err *err);

@@ -424,25 +424,29 @@ out:
 
 /* Writes them if the list's edges have types, or need none; otherwise logs that they lack them. A
  * homogeneous graph has one relation with --drop-features. */
-int og__npy_edge_relations(struct og_npy_source *s, const char *list, struct og_err *err)
+int og__npy_edge_relations(struct og_npy_source *s, enum og__split which, struct og_err *err)
 {
+    static const char *const lists[OG__SPLITS] = {"train", "valid", "test"};
+    const char *const list = lists[which];
     struct og_npy edges = {.fd = -1};
     struct og_table *kinds = NULL;
-    char file[40], name[40];
+    const char *name;
+    char file[40];
     char *path = NULL;
     int rc;
     snprintf(file, sizeof(file), "%s_edges.npy", list);
-    snprintf(name, sizeof(name), "%s_edge_type.npy", list);
     rc = og__form_of(&s->imp->graph)->lists_relations ? og__import_has(s->imp, file, err) : 0;
     if (rc <= 0)
         return rc;
-    OG_TRY(open_numbers(s, name, &kinds, err));
+    OG_TRY(og__npy_edge_types_file(s->imp, which, &name, err));
+    OG_TRY(name ? open_numbers(s, name, &kinds, err) : 0);
     path = og__import_target(s->imp, file);
     OG_TRY(path ? og__npy_open(&edges, path, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", file));
     if (kinds || !s->edge_type)
         OG_TRY(write_edge_relations(s, list, kinds, &edges, err));
     else
-        og__import_say(s->imp, "%s: no %s says of which relations they are", file, name);
+        og__import_say(s->imp, "%s: no %s_edge_type.npy says of which relations they are", file,
+                       list);
 out:
     og__table_close(kinds);
     og__npy_close(&edges);

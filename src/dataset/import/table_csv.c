@@ -189,7 +189,8 @@ static int parse_split(struct og_csv_table *c, int64_t column, const char **p, s
     const int in = og__node_in_split(&word, c->what[column], c->use.of_nodes, &why);
     if (in < 0)
         return og__text_wrong(
-            &c->text, field, "give the column another name if its numbers are a feature", why, err);
+            &c->text, field,
+            "write these words; or give the column another name, if it is a feature", why, err);
     c->left_out = !in;
     return 0;
 }

@@ -4,6 +4,7 @@
 #include "dataset/import/moments.h"
 
 #include <string.h>
+#include <strings.h>
 
 /* ---- of other formats ---- */
 
@@ -32,9 +33,23 @@ static int check_dropped(const struct og_import *o, struct og_err *err)
     return 0;
 }
 
+/* Two names, which differ. */
+static int check_ends(const struct og_import *o, struct og_err *err)
+{
+    const char *const ends = o->id_columns ? o->id_columns : "src,dst";
+    const size_t n = strcspn(ends, ",");
+    const char *const second = ends + n + (ends[n] == ',');
+    const bool two = n > 0 && *second && !strchr(second, ',');
+    return two && !(strlen(second) == n && strncasecmp(ends, second, n) == 0)
+               ? 0
+               : og__fail(err, -EINVAL, "give two names: --id-columns SRC,DST",
+                          "import: --id-columns %.60s: the columns of both ends expected", ends);
+}
+
 int og__import_check_options(const struct og_import *o, const struct og_format *format,
                              struct og_err *err)
 {
+    int rc = 0;
     const char *const name = format->info.name;
     const struct {
         const char *option;
@@ -65,7 +80,10 @@ int og__import_check_options(const struct og_import *o, const struct og_format *
                                            : "leave it out; docs/reference/formats.md names the "
                                              "files of each format",
                             "import %s: %s: %s", name, others[i].option, others[i].why);
-    return check_dropped(o, err);
+    OG_TRY(check_ends(o, err));
+    rc = check_dropped(o, err);
+out:
+    return rc;
 }
 
 /* ---- without effect ---- */
