@@ -18,7 +18,7 @@ struct og_tree_blocks {
     uint32_t *n;                  /* [most] drawn */
     uint32_t *place;              /* [room] places in lists, of all draws; */
     uint32_t *id;                 /* their sources, less the relation's first; */
-    float *weight;                /* their weights; NULL: none */
+    float *weight;                /* their weights; NULL: none. A hop without edges has none */
     size_t room;
 };
 
@@ -73,7 +73,7 @@ static int open_blocks(struct og_hop *h, struct og_tree_blocks **out, struct og_
     b->list = og__alloc(s->budget, b->most * sizeof(*b->list), part, err);
     b->n = og__alloc(s->budget, b->most * sizeof(*b->n), part, err);
     OG_TRY(b->list && b->n ? 0 : -ENOMEM);
-    OG_TRY(make_room(s, b, b->most * width, h->weight, err));
+    OG_TRY(make_room(s, b, b->most * width, s->how.weights, err));
     if (times)
         OG_TRY(og__prefixes_open(&b->prefixes, s->topology, times, s->budget, &s->reads, err));
     return 0;
@@ -147,7 +147,7 @@ static int draw_prefixes(struct og_hop *h, struct og_tree_blocks *b, uint32_t fi
         const int64_t begin = og__tree_draw(h, v, og__tree_of(h, first + i), &a, &picks, &k);
         if (*taken > 0 && *drawn + (uint64_t)k > b->room)
             break; /* it is drawn again, the same */
-        OG_TRY(*taken > 0 ? 0 : make_room(h->s, b, (size_t)k, h->weight, err));
+        OG_TRY(*taken > 0 ? 0 : make_room(h->s, b, (size_t)k, h->s->how.weights, err));
         b->n[i] = (uint32_t)k;
         for (int64_t j = 0; j < k; j++)
             b->place[(*drawn)++] = (uint32_t)(a.first + begin + (picks ? picks[j] : j));
@@ -163,7 +163,7 @@ static int fetch_drawn(struct og_hop *h, const struct og_tree_blocks *b, uint32_
     uint32_t at = 0;
     int rc;
     OG_TRY(og__number_window(h, err)); /* which fetching needs */
-    OG_TRY(og__fetch_begin(h->s, b->id, h->weight ? b->weight : NULL, drawn, held, err));
+    OG_TRY(og__fetch_begin(h->s, b->id, b->weight, drawn, held, err));
     for (uint32_t i = from; i < from + n; at += b->n[i++])
         if (b->n[i] > 0)
             og__fetch_want(h->s, at, h->nodes[first + i], b->place + at, b->n[i]);

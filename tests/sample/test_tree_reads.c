@@ -230,10 +230,44 @@ static void blocks_are_read_once(void **state)
     free_graph(&g);
 }
 
+/* The first batch has no edges, and so no weights. */
+static void weights_come_after_none(void **state)
+{
+    const int fanout[1] = {10};
+    const struct og_sampling how = {.kind = OG_SAMPLER_DISJOINT, .weights = true};
+    struct graph g = make_hubs();
+    struct og_batch_memory m;
+    struct og_sampler *s;
+    uint32_t seed = 0;
+    (void)state;
+    write_graph("weighed", &g, OURS);
+    struct og_graph *ds = open_dataset("weighed");
+    struct og_topology disk = open_disk(ds, NULL, 0, NULL, NULL);
+    while (g.indptr[seed] < g.indptr[seed + 1])
+        seed++;
+    og__batch_init(&m, NULL);
+    assert_int_equal(og__sampler_open(&s, &disk, fanout, 1, 3, NULL, NULL), 0);
+    assert_int_equal(og__sampler_choose(s, &how, NULL), 0);
+    for (uint32_t batch = 0; batch < 4; batch++) {
+        const uint32_t v = batch % 2 ? 21 : seed;
+        const struct og_sample_key key = {.stream = OG__STREAM_EVAL, .batch = batch};
+        assert_int_equal(og__sample(s, &v, 1, &key, &m, NULL), 0);
+        assert_int_equal(m.batch.hop[0].n_edges, batch % 2 ? 10 : 0);
+        for (uint32_t e = 0; e < m.batch.hop[0].n_edges; e++)
+            assert_true(m.batch.hop[0].weight[e] >= 0 && m.batch.hop[0].weight[e] < 3);
+    }
+    og__sampler_close(s);
+    og__batch_release(&m);
+    og__topology_release(&disk);
+    og__graph_close(ds);
+    free_graph(&g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_are_read_once),
+        cmocka_unit_test(weights_come_after_none),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
