@@ -71,7 +71,7 @@ int og__blocks_lay(struct og_blocks *d, const struct og_npy *a, struct og_err *e
     d->base = on_boundary ? start / OG__LIST_BLOCK * OG__LIST_BLOCK : start;
     d->skew = start - d->base;
     d->n_blocks = (end - d->base) / OG__LIST_BLOCK;
-    if (d->n_blocks >= UINT32_MAX)
+    if (d->n_blocks >= OG__MOST_BLOCKS)
         return og__fail(err, -EOVERFLOW, "such a graph must be held in memory",
                         "%s: topology on disk is limited to 2 TiB", a->path);
     uint64_t at = OG_MAX(d->base + d->n_blocks * OG__LIST_BLOCK, start);

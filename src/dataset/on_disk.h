@@ -14,6 +14,7 @@
 #include "io/io.h"
 
 enum { OG__LIST_BLOCK = 512 };
+#define OG__MOST_BLOCKS (UINT32_MAX - (1u << 16)) /* samplers use numbers above */
 
 struct og_topology_disk_options {
     size_t cache_bytes;    /* capacity of the neighbour cache, of all relations; 0 = none */

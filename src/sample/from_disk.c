@@ -32,7 +32,8 @@
 #include <string.h>
 
 enum { ROUNDS = 2, LEAST_BLOCKS = 128 };
-#define NO_BLOCK   UINT32_MAX    /* on_disk.c bounds their number */
+#define NO_BLOCK   UINT32_MAX /* on_disk.c bounds their number */
+#define HELD(of)   ((uint32_t)(of)->n_blocks + 1)
 #define INFINITE   0x7f800000ull /* bits of that weight: those of others are below */
 #define MINUS_ZERO 0x80000000ull
 
@@ -61,6 +62,7 @@ struct fetching {
     uint32_t *rank;      /* of requested blocks */
     uint32_t *block;     /* [edge_capacity] that holds the edge's element, or NO_BLOCK */
     size_t edge_capacity;
+    const struct og_held_blocks *held; /* in f->block: HELD(of) and where they are; NULL: none */
 };
 
 struct og_disk_sampler {
@@ -227,11 +229,12 @@ static int begin(struct og_sampler *s, struct fetching *f, uint32_t *out, uint64
 }
 
 int og__fetch_begin(struct og_sampler *s, uint32_t *src, float *weight, uint64_t n,
-                    struct og_err *err)
+                    const struct og_held_blocks *held, struct og_err *err)
 {
     int rc;
     OG_TRY(s->disk ? 0 : open_disk(s, err));
     OG_TRY(begin(s, &s->disk->sources, src, n, err));
+    s->disk->sources.held = held;
     if (weight)
         OG_TRY(begin(s, &s->disk->weights, (uint32_t *)(void *)weight, n, err));
 out:
@@ -264,9 +267,10 @@ static void want_cached(struct og_sampler *s, uint32_t edge, int64_t place)
 static void want_block(struct fetching *f, uint32_t edge, uint64_t number)
 {
     struct og_list_place p = og__list_place(f->of, number * f->size);
+    const uint32_t held = f->held ? og__held_place(f->held, p.block) : OG__NO_ID;
     f->out[edge] = p.within;
-    f->block[edge] = p.block;
-    if (p.block < f->of->n_blocks)
+    f->block[edge] = held == OG__NO_ID ? p.block : HELD(f->of) + held;
+    if (f->block[edge] < f->of->n_blocks)
         og__bits_add(f->requested, p.block);
 }
 
@@ -299,7 +303,8 @@ void og__fetch_want(struct og_sampler *s, uint32_t edge, uint32_t v, const uint3
 /* ---- reading ---- */
 
 /* Elements of the edges whose blocks are [low, high], where they now are in memory. Block b is at
- * data + (its rank - before) * 512. The first edge with none that can be, or n_edges. */
+ * data + (its rank - before) * 512; one that was not read, at data + (b - low) * 512. The first
+ * edge with none that can be, or n_edges. */
 OG_CLONES static uint64_t take_elements(const struct fetching *f, uint32_t low, uint32_t high,
                                         uint32_t before, const char *data)
 {
@@ -310,7 +315,8 @@ OG_CLONES static uint64_t take_elements(const struct fetching *f, uint32_t low, 
         uint32_t b = f->block[e];
         if (b < low || b > high)
             continue;
-        uint32_t place = b < f->of->n_blocks ? og__bits_rank(f->requested, f->rank, b) - before : 0;
+        uint32_t place =
+            b < f->of->n_blocks ? og__bits_rank(f->requested, f->rank, b) - before : b - low;
         const char *at = data + (size_t)place * OG__LIST_BLOCK + out[e];
         uint64_t element = 0;
         memcpy(&element, at, wide ? 8 : 4); /* little endian */
@@ -327,11 +333,13 @@ static int take_blocks(const struct fetching *f, uint32_t low, uint32_t high, ui
     uint64_t bad = take_elements(f, low, high, before, data);
     if (bad == f->n_edges)
         return 0;
+    const uint32_t at = f->block[bad];
+    const uint64_t block = at < HELD(f->of) ? at : f->held->block[at - HELD(f->of)];
     return og__fail(
         err, -EINVAL, "the dataset is damaged: see `outgrow verify`, or import it again",
         "%s: %s near byte %llu", f->of->array->path,
         f->also == MINUS_ZERO ? "not a finite weight of 0 or more" : "a node out of range",
-        (unsigned long long)(f->of->base + (uint64_t)f->block[bad] * OG__LIST_BLOCK + f->out[bad]));
+        (unsigned long long)(f->of->base + block * OG__LIST_BLOCK + f->out[bad]));
 }
 
 /* Requests blocks from *next on, as many as a round holds. */
@@ -393,9 +401,14 @@ out:
 
 static int fetch(struct og_sampler *s, struct fetching *f, struct og_err *err)
 {
-    uint32_t tail = (uint32_t)f->of->n_blocks;
-    int rc = take_blocks(f, tail, tail, 0, f->of->tail, err);
-    return rc < 0 ? rc : read_rounds(s, f, err);
+    const uint32_t tail = (uint32_t)f->of->n_blocks, held = HELD(f->of);
+    int rc;
+    OG_TRY(take_blocks(f, tail, tail, 0, f->of->tail, err));
+    if (f->held && f->held->n > 0)
+        OG_TRY(take_blocks(f, held, held + f->held->n - 1, 0, f->held->data, err));
+    OG_TRY(read_rounds(s, f, err));
+out:
+    return rc;
 }
 
 int og__fetch(struct og_sampler *s, struct og_err *err)

@@ -92,7 +92,7 @@ static int sample_from_disk(struct og_hop *h, struct og_err *err)
     const uint64_t before = h->block->n_edges, drawn = h->n_edges - before;
     int rc;
     OG_TRY(og__fetch_begin(h->s, h->block->src + before, h->weight ? h->weight + before : NULL,
-                           drawn, err));
+                           drawn, NULL, err));
     OG_TRY(draw_hop(h, err));
     OG_TRY(og__fetch(h->s, err));
     OG_TRY(og__number_fetched(h, drawn, err));

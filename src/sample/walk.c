@@ -324,7 +324,7 @@ out:
 static int fetch_here(const struct og_hop *h, const struct party *p, struct og_err *err)
 {
     struct og_sampler *s = h->s;
-    int rc = og__fetch_begin(s, state_of(s)->source, NULL, p->n_live, err);
+    int rc = og__fetch_begin(s, state_of(s)->source, NULL, p->n_live, NULL, err);
     if (rc < 0)
         return rc;
     for (uint32_t j = 0; j < p->n_live; j++) {

@@ -380,7 +380,7 @@ static int sample_from_disk(struct og_hop *h, struct og_err *err)
     uint32_t n = 0;
     int rc;
     const uint64_t before = h->block->n_edges;
-    OG_TRY(og__fetch_begin(s, h->block->src + before, NULL, h->n_edges - before, err));
+    OG_TRY(og__fetch_begin(s, h->block->src + before, NULL, h->n_edges - before, NULL, err));
     if (!s->lists)
         OG_TRY(og__lists_open(&s->lists, s->topology, &s->topology->disk->of->weights, s->budget,
                               err));

@@ -298,19 +298,22 @@ def test_lists_by_time_have_the_same_trees():
 
 
 def test_long_lists_are_read_in_part():
-    """A batch sampled alone reads lists sorted by times of edges in part. Trees are those of whole lists."""
-    r, n, m = np.random.default_rng(8), 60, 120000
-    given = {"edge_index": r.integers(0, n, (2, m)), "x": r.random((n, 3), dtype=np.float32), "y": r.integers(0, 3, n), "train": np.arange(n)}
-    given["edge_time"] = (r.random(m) ** 3 * 1000).astype(np.int64)  # not evenly spread
-    src = source("long", given, edge_times=given["edge_time"], train_times=r.integers(-5, 1005, n))
-    run("import", "npy", src, "long-plain")
-    run("import", "npy", src, "long-sorted", "--by-time")
-    common = "--time", "edge", "--fanout", "3,3", "--batch", 10, "--epochs", 1, "--memory", "150M", "--topology", "disk", "--sample-group", 1, "--neighbor-cache", 0
-    for more in (), ("--time-strategy", "last"), ("--time-window", 300):
-        name = f"long{len(more)}{more[:1]}"
-        whole, part = (json.loads(command("bench", "epoch", f"long-{form}", *common, *more, "--json", "--quiet"))["epochs"][0] for form in ("plain", "sorted"))
-        assert part["rows"] == whole["rows"] and part["bytes_read"] < whole["bytes_read"] * 0.8, (name, part["bytes_read"], whole["bytes_read"])
-        assert trained(f"{name}plain", "long-plain", *common, *more)[0] == trained(f"{name}sorted", "long-sorted", *common, *more)[0], name
+    """A batch sampled alone reads lists sorted by time in part, and those without times. Trees are those of whole lists."""
+    r, n, m = np.random.default_rng(8), 6000, 120000
+    given = {"edge_index": np.stack([r.integers(0, n, m), r.integers(0, 6, m)]), "x": r.random((n, 3), dtype=np.float32), "y": r.integers(0, 3, n), "train": np.arange(60)}
+    uneven = (r.random(m) ** 3 * 1000).astype(np.int64)
+    given["edge_time"] = uneven
+    common = "--fanout", "3,3", "--batch", 10, "--epochs", 1, "--memory", "150M", "--topology", "disk", "--sample-group", 1, "--neighbor-cache", 0
+    for kind, times in ("edge", uneven), ("node", uneven[:n]):
+        src = source(f"long-{kind}", given, **{f"{kind}_times": times}, train_times=r.integers(-5, 1005, 60))
+        run("import", "npy", src, f"long-{kind}-plain")
+        run("import", "npy", src, f"long-{kind}-sorted", "--by-time")
+        for more in (), ("--time-strategy", "last"), ("--time-window", 300):
+            name, how = f"long-{kind}{len(more)}{more[:1]}", ("--time", kind, *common, *more)
+            whole, part = (json.loads(command("bench", "epoch", f"long-{kind}-{form}", *how, "--json", "--quiet"))["epochs"][0] for form in ("plain", "sorted"))
+            assert part["rows"] == whole["rows"] and part["topology_bytes_read"] < whole["topology_bytes_read"] * 0.8, (name, part, whole)
+            assert trained(f"{name}plain", f"long-{kind}-plain", *how)[0] == trained(f"{name}sorted", f"long-{kind}-sorted", *how)[0], name
+    assert json.loads(command("bench", "epoch", "long-node-plain", "--disjoint", *common, "--json", "--quiet"))["epochs"][0]["topology_bytes_read"] < whole["topology_bytes_read"] * 0.8
 
 
 def test_short_lists_are_read_once():
@@ -318,13 +321,14 @@ def test_short_lists_are_read_once():
     r, n, m = np.random.default_rng(9), 60000, 300000
     given = {"edge_index": r.integers(0, n, (2, m)), "x": r.random((n, 3), dtype=np.float32), "y": r.integers(0, 3, n), "train": np.arange(0, n, 150)}
     given["edge_time"] = r.integers(0, 1000, m)
-    src = source("brief", given, edge_times=given["edge_time"], train_times=r.integers(200, 1000, 400))
-    run("import", "npy", src, "brief-plain")
-    run("import", "npy", src, "brief-sorted", "--by-time")
-    common = "--time", "edge", "--fanout", "3,3", "--batch", 400, "--epochs", 1, "--memory", "150M", "--topology", "disk", "--sample-group", 1, "--neighbor-cache", 0
-    for more in (), ("--time-strategy", "last"), ("--time-window", 300), ("--time-window", 300, "--time-strategy", "last"):
-        whole, part = (json.loads(command("bench", "epoch", f"brief-{form}", *common, *more, "--json", "--quiet"))["epochs"][0] for form in ("plain", "sorted"))
-        assert part["rows"] == whole["rows"] and part["topology_bytes_read"] < whole["topology_bytes_read"] * 1.03, (more, part["topology_bytes_read"], whole["topology_bytes_read"])
+    common = "--fanout", "3,3", "--batch", 400, "--epochs", 1, "--memory", "150M", "--topology", "disk", "--sample-group", 1, "--neighbor-cache", 0
+    for kind in "edge", "node":
+        src = source(f"brief-{kind}", given, **{f"{kind}_times": given["edge_time"][:m if kind == "edge" else n]}, train_times=r.integers(200, 1000, 400))
+        run("import", "npy", src, f"brief-{kind}-plain")
+        run("import", "npy", src, f"brief-{kind}-sorted", "--by-time")
+        for more in (), ("--time-strategy", "last"), ("--time-window", 300), ("--time-window", 300, "--time-strategy", "last"):
+            whole, part = (json.loads(command("bench", "epoch", f"brief-{kind}-{form}", "--time", kind, *common, *more, "--json", "--quiet"))["epochs"][0] for form in ("plain", "sorted"))
+            assert part["rows"] == whole["rows"] and part["topology_bytes_read"] < whole["topology_bytes_read"] * 1.03, (kind, more, part, whole)
 
 
 def test_superbatches_that_the_disk_bounds():

@@ -435,7 +435,8 @@ int og__npy_edge_relations(struct og_npy_source *s, enum og__split which, struct
     char *path = NULL;
     int rc;
     snprintf(file, sizeof(file), "%s_edges.npy", list);
-    rc = og__form_of(&s->imp->graph)->lists_relations ? og__import_has(s->imp, file, err) : 0;
+    rc = og__form_of(&s->imp->graph)->lists_relations ? og__exists(s->imp->dir.temporary, file, err)
+                                                      : 0;
     if (rc <= 0)
         return rc;
     OG_TRY(og__npy_edge_types_file(s->imp, which, &name, err));
