@@ -436,6 +436,8 @@ int og__gather_set(struct og_gather *g, uint32_t k, uint64_t first, size_t n, co
                n * group->row_bytes);
         for (size_t i = 0; i < n; i++)
             og__bits_add(w->writes.dirty, first + i);
+        if (w->ahead)
+            og__ahead_set_slots(w);
         return 0;
     }
     if (w->ahead)

@@ -385,12 +385,24 @@ out:
     return rc;
 }
 
+static void drop_chunks(struct og_ahead *a)
+{
+    for (uint32_t c = 0; !a->at_home && c < a->foreseen.form.n_chunks; c++)
+        og__chunk_drop(a->chunks, c);
+}
+
 void og__ahead_set(struct og_written *w)
 {
     struct og_ahead *a = w->ahead;
+    drop_chunks(a);
     a->exported = false;
-    for (uint32_t c = 0; !a->at_home && c < a->foreseen.form.n_chunks; c++)
-        og__chunk_drop(a->chunks, c);
     a->at_home = true;
     og__writes_clean(&w->writes);
+}
+
+void og__ahead_set_slots(struct og_written *w)
+{
+    struct og_ahead *a = w->ahead;
+    drop_chunks(a);
+    a->exported = a->at_home = false;
 }

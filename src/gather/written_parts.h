@@ -54,6 +54,8 @@ OG_MUST_CHECK int og__ahead_export(struct og_gather *g, uint32_t k, struct og_io
                                    struct og_err *err);
 /* The file is about to have all rows: chunks are empty. */
 void og__ahead_set(struct og_written *w);
+/* Rows in slots were set, and slots have all: what chunks and the file have is old. */
+void og__ahead_set_slots(struct og_written *w);
 
 /* Is the row in every slot that of its number? */
 void og__written_know_order(struct og_written *w);

@@ -18,7 +18,8 @@ enum {
     LARGEST = 128 * 1024,  /* block of small records */
     BLOCKS_OF_ALL = 8192,  /* of all records, at most, until blocks are as large as that */
     SMALL = 32 * 1024,     /* block of fewer records, for requests cost more than their bytes */
-    BLOCKS_OF_SMALL = 256, /* of these, at least */
+    BLOCKS_OF_SMALL = 256, /* of these, at least; */
+    OPEN_SHARE = 2,        /* open ones of all chunks have that share of the records, at most */
     AT_ONCE = 1024 * 1024, /* bytes that are read together, at most */
     SHARE = 64,            /* and of all records */
     COPIES = 4,            /* of a record: two in the rest, waiting, of the batch that is in use */
@@ -75,7 +76,9 @@ struct og_chunk_form og__chunk_form(size_t row_bytes, uint64_t n_rows, uint32_t 
 {
     const size_t record = row_bytes + sizeof(uint32_t);
     const uint64_t all = n_rows * record;
-    const size_t small = OG_MIN((size_t)(all / BLOCKS_OF_SMALL), (size_t)SMALL);
+    const size_t small =
+        OG_MIN((size_t)(all / OG_MAX((uint64_t)BLOCKS_OF_SMALL, (uint64_t)OPEN_SHARE * n_chunks)),
+               (size_t)SMALL);
     const size_t wish = OG_MAX(OG_MIN((size_t)(all / BLOCKS_OF_ALL), (size_t)LARGEST), small);
     struct og_chunk_form f = {.row_bytes = row_bytes, .n_chunks = n_chunks};
     f.block = og__round_up(OG_MAX(wish, LEAST_ROWS * record), PAGE);

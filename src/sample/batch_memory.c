@@ -22,14 +22,15 @@ void og__batch_init(struct og_batch_memory *m, struct og_budget *b)
     *m = (struct og_batch_memory){.budget = b};
 }
 
-/* While the last hop is sampled every edge of it might still find a new node. */
+/* While the last hop is sampled every edge of it might still find a new node. Nodes of edges that
+ * were removed afterwards stay. */
 static size_t ids_bytes(const struct og_batch_caps *caps, unsigned extras)
 {
     if (caps->n_hops == 0)
         return 0;
-    uint32_t last = caps->n_hops - 1;
-    return (caps->hop[og__arrays_at(extras, last)].n_dst + caps->hop[last].n_edges + OG__WINDOW) *
-           4;
+    const uint32_t last = caps->n_hops - 1;
+    const uint64_t found = caps->hop[og__arrays_at(extras, last)].n_dst + caps->hop[last].n_edges;
+    return (OG_MAX(found, caps->hop[last].n_src) + OG__WINDOW) * sizeof(uint32_t);
 }
 
 /* While a hop is sampled every edge of it might find a new unit. Units of edges that were removed
