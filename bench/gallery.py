@@ -15,7 +15,6 @@ import resource
 import shlex
 import shutil
 import statistics
-import subprocess
 
 import suite
 from suite import Suite, table
@@ -24,11 +23,10 @@ PRACTICE = "--optimizer", "--lr-schedule", "--warmup", "--lr-min", "--clip", "--
 
 
 def commands(page):
-    """Words of the page's commands of outgrow, by their name, and the other lines."""
+    """Words of the page's commands of outgrow, by their name."""
     blocks = re.findall(r"^```sh\n(.*?)^```$", page.read_text(), re.M | re.S)
-    lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
-    own = [shlex.split(line) for line in lines if line.startswith("outgrow ")]
-    return {words[1]: words[2:] for words in own}, [line for line in lines if not line.startswith("outgrow ")]
+    found = [shlex.split(line) for block in blocks for line in block.replace("\\\n", " ").splitlines() if line.startswith("outgrow ")]
+    return {words[1]: words[2:] for words in found}
 
 
 def defaults_of(words):
@@ -79,22 +77,17 @@ def main():
     b, rows = Suite(args), []
     try:
         for page in pages:
-            words, others = commands(page)
+            words = commands(page)
             if "import" not in words:
                 continue
-            folder, dataset = b.scratch / f"{page.stem}-page", b.scratch / page.stem
-            folder.mkdir()
-            (folder / page.stem).symlink_to((pathlib.Path(args.data) / page.stem).resolve())
-            for line in others:
-                subprocess.run(line, shell=True, check=True, cwd=folder)
+            dataset = b.scratch / page.stem
             source, options = words["import"][1], words["import"][3:]
-            b.run("import", words["import"][0], folder / source, dataset, *options)
+            b.run("import", words["import"][0], pathlib.Path(args.data) / source, dataset, *options)
             training = [*without(words["train"][1:], ["--run", "--seed"]), "--threads", args.threads]
             for way in args.ways.split(","):
                 rows.append([page.stem, way, *measure(b, dataset, training if way == "page" else defaults_of(training), args.seeds)])
                 print(json.dumps(rows[-1]), flush=True)
             shutil.rmtree(dataset)
-            shutil.rmtree(folder)
     finally:
         shutil.rmtree(b.scratch, ignore_errors=True)
     table("The gallery", ["graph", "options", f"test figure % ({args.seeds} seeds)", "seconds", "CPU seconds", "best epoch", "epochs", "MiB"], rows)
