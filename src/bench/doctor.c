@@ -98,7 +98,7 @@ struct advice {
 static struct advice to_measure(const char *folder, const char *when)
 {
     struct advice a;
-    snprintf(a.text, sizeof(a.text), "run `outgrow bench io --path %s` %s", folder, when);
+    snprintf(a.text, sizeof(a.text), "run `outgrow bench io --path '%s'` %s", folder, when);
     return a;
 }
 

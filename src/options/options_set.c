@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* ---- parameters: options of some kinds only ---- */
 
@@ -279,7 +280,7 @@ static bool has_choice(const struct og_option *option, const char *value)
 static void name_other(const struct og_row *row, const char *value, struct og_err *err)
 {
     const struct og_option *option;
-    if (err && row->offset == offsetof(struct og_options, device) && strcmp(value, "gpu") == 0)
+    if (err && row->offset == offsetof(struct og_options, device) && strcasecmp(value, "gpu") == 0)
         snprintf(err->hint, sizeof(err->hint), "use --device cuda");
     const size_t n = strlen(row->option.name);
     for (size_t i = 0; err && (option = og_option(i)); i++) {

@@ -49,7 +49,10 @@ static int check_policies(const struct simulator *m, const struct simulator *lis
 {
     for (int i = 0; !m->s && i < lists->n_policies; i++)
         if (og__hotness_needs_graph(lists->policy[i].kind))
-            return og__fail(err, -EINVAL, "give both: `outgrow simulate DATASET --samples TRACE`",
+            return og__fail(err, -EINVAL,
+                            "give both, and the options of `outgrow sample`: outgrow simulate "
+                            "DATASET --samples "
+                            "TRACE ...",
                             "policy: %s ranks nodes by their edges: a trace has none, %s has them",
                             lists->policy[i].name, m->folder.said.dataset);
     int rc = 0;

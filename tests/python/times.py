@@ -421,7 +421,7 @@ def refused(*args):
 def test_refusals():
     write()
     own = "train", "g", "--run", "no", "--epochs", 1, "--fanout", "2,2", "--memory", "100M"
-    assert "seeds have no times" in refused(*own, "--time", "edge")
+    assert "--time edge: the train seeds have no times" in refused(*own, "--time", "edge")
     device = "--device", "virtual", "--memory", "240M"
     for more, said in (("--model", "gcn"), "--time with --model gcn"), (("--sampler", "labor"), "--time: not with --sampler labor"), (("--task", "link"), "lists of edges are needed"), \
             ((*device, "--sample-on", "device"), "--sample-on device"), ((*device, "--device-memory", "64M"), "--device-memory: a device cache does not support"):
@@ -457,7 +457,7 @@ def test_refusals():
         loader(seeds=np.arange(2), input_time=np.array([3, least]), time_attr="edge_time")
     given = arrays_of_two_types()
     outgrow.write("both", **given)
-    assert "seeds have no times" in refused("train", "both", "--run", "no", "--epochs", 1, "--fanout", "2,2", "--memory", "100M", "--time", "node")
+    assert "--time node: the train seeds have no times" in refused("train", "both", "--run", "no", "--epochs", 1, "--fanout", "2,2", "--memory", "100M", "--time", "node")
     told = "the nodes of split valid have no times"  # of eval and of a loader
     of_train = arrays() | {"train_time": np.full(200, 30)}
     outgrow.write("judged", **of_train, valid_time=np.full(60, 40))

@@ -141,7 +141,7 @@ def test_predictions_of_edges():
     assert np.load("nodes.npy").shape == (N, 8)
     trained("late", "l", "--task", "link", "--time", "edge", "--batch", 60, "--eval-negatives", 9)
     said = refused("predict", "l", "--checkpoint", "late/checkpoint.safetensors", "--out", "no.npy", "--memory", "150M")
-    assert "seeds have no times" in said and "outgrow serve" in said and not os.path.exists("no.npy"), said
+    assert "--time edge: the " in said and " seeds have no times" in said and "outgrow serve" in said and not os.path.exists("no.npy"), said
 
 
 def test_the_edge_itself_does_not_leak():
